@@ -1,0 +1,197 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ID is the canonical id of a tool of a server. A tool without a server keeps its name.
+func ID(server, name string) string {
+	if server == "" {
+		return name
+	}
+	return server + ":" + name
+}
+
+// Split takes the id of a tool of a server apart, at the first colon. It reports ok only if both
+// parts are there. The ids of a data set may hold colons that mean nothing: ask only about ids that
+// came from servers.
+func Split(id string) (server, name string, ok bool) {
+	server, name, ok = strings.Cut(id, ":")
+	return server, name, ok && server != "" && name != ""
+}
+
+// separators between server and name, other than the canonical colon, that hosts and logs write.
+var separators = []string{"__", ".", "/"}
+
+// hostPrefix marks a tool of a server in the names that hosts give: what follows is always a server
+// and a name.
+const hostPrefix = "mcp__"
+
+// Spellings lists the ways in which a tool may be written from outside, the canonical one first. An
+// id without a server has only two: itself and its [HostName].
+func Spellings(id string) []string {
+	all := []string{id}
+	if server, name, ok := Split(id); ok {
+		all = append(all, hostPrefix+server+"__"+name)
+		for _, sep := range separators {
+			all = append(all, server+sep+name)
+		}
+	}
+	if h := HostName(id); !slices.Contains(all, h) {
+		all = append(all, h)
+	}
+	return all
+}
+
+// AmbiguousError says that a spelling may mean several tools. It is never resolved by a guess.
+type AmbiguousError struct {
+	Spelling   string
+	Candidates []string // sorted
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%q may mean any of %q", e.Spelling, e.Candidates)
+}
+
+// Resolver turns spellings into canonical ids. It is built once and may then be used by many.
+//
+//	exact id                          itself, always
+//	mcp__server__name                 server:name, known or not
+//	server__name, server.name, …      the one known tool it can mean
+//	anything else                     itself: a tool observed before any catalog names it
+//
+// Ids are opaque and case-sensitive.
+type Resolver struct {
+	known     map[string]bool
+	hashed    map[string][]string // host names that carry a hash → ids
+	sanitised map[string][]string // server__name with the characters a host replaces → ids
+}
+
+// NewResolver knows the given ids; their order does not matter.
+func NewResolver(ids []string) *Resolver {
+	r := &Resolver{map[string]bool{}, map[string][]string{}, map[string][]string{}}
+	for _, id := range ids {
+		if r.known[id] {
+			continue
+		}
+		r.known[id] = true
+		if h := HostName(id); hasHash(h) {
+			r.hashed[h] = append(r.hashed[h], id)
+		}
+		if server, name, ok := Split(id); ok {
+			plain := server + "__" + name
+			if s := sanitise(plain); s != plain {
+				r.sanitised[s] = append(r.sanitised[s], id)
+			}
+		}
+	}
+	return r
+}
+
+// Resolve gives the id that a spelling means. An unknown spelling comes back unchanged, except that
+// mcp__server__name always becomes server:name. Several possible tools are an [*AmbiguousError].
+func (r *Resolver) Resolve(spelling string) (id string, err error) {
+	if r.known[spelling] {
+		return spelling, nil
+	}
+	if ids := r.hashed[spelling]; len(ids) > 0 {
+		return one(spelling, ids)
+	}
+	if rest, ok := strings.CutPrefix(spelling, hostPrefix); ok {
+		if ids := r.read(rest, "__"); len(ids) > 0 {
+			return one(spelling, ids)
+		}
+		if ids := r.sanitised[rest]; len(ids) > 0 {
+			return one(spelling, ids)
+		}
+		if server, name, ok := strings.Cut(rest, "__"); ok && server != "" && name != "" {
+			return ID(server, name), nil
+		}
+	}
+	var ids []string
+	for _, sep := range separators {
+		ids = append(ids, r.read(spelling, sep)...)
+	}
+	if len(ids) == 0 {
+		ids = r.sanitised[spelling]
+	}
+	if len(ids) == 0 {
+		return spelling, nil
+	}
+	return one(spelling, ids)
+}
+
+// read lists the known tools that s means if sep stands somewhere between server and name.
+func (r *Resolver) read(s, sep string) (ids []string) {
+	for i := 1; i+len(sep) < len(s); i++ {
+		if strings.HasPrefix(s[i:], sep) {
+			if id := ID(s[:i], s[i+len(sep):]); r.known[id] {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+func one(spelling string, ids []string) (string, error) {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	if ids = slices.Compact(ids); len(ids) > 1 {
+		return "", &AmbiguousError{spelling, ids}
+	}
+	return ids[0], nil
+}
+
+const (
+	// hostLimit is the length that the common model APIs allow a tool name, of [A-Za-z0-9_-].
+	hostLimit = 64
+	hashLen   = 12 // hexadecimal digits, 48 bits
+)
+
+// HostName is a name for the tool that every host accepts: at most 64 of A-Z a-z 0-9 _ -, written
+// server__name. Where that would be too long, lose a character or be readable in two ways, it ends
+// in a hash of the id, so that different ids have different host names and [Resolver.Resolve] finds
+// the way back.
+func HostName(id string) string {
+	plain := id
+	server, name, ok := Split(id)
+	if ok {
+		plain = server + "__" + name
+	}
+	clean := sanitise(plain)
+	splits := 0 // places where a reader could cut server from name
+	for i := range len(clean) {
+		if strings.HasPrefix(clean[i:], "__") {
+			splits++
+		}
+	}
+	unique := clean == plain && len(clean) <= hostLimit && !hasHash(clean) && server != "mcp" &&
+		(ok && splits == 1 || !ok && splits == 0)
+	if unique && clean != "" {
+		return clean
+	}
+	sum := sha256.Sum256([]byte(id))
+	hash := hex.EncodeToString(sum[:])[:hashLen]
+	return clean[:min(len(clean), hostLimit-1-hashLen)] + "-" + hash
+}
+
+// hasHash reports whether a host name ends the way a hash does.
+func hasHash(h string) bool {
+	i := len(h) - 1 - hashLen
+	return i >= 0 && h[i] == '-' && strings.Trim(h[i+1:], "0123456789abcdef") == ""
+}
+
+// sanitise replaces, byte by byte, what hosts do not allow in a name.
+func sanitise(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}

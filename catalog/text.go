@@ -1,0 +1,98 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Identifier is a name that may be stored: valid UTF-8 in normal form C, trimmed, of at most limit
+// bytes, without control characters and without invisible ones (zero-width, direction marks), which
+// would let two different names look alike. The error names the field.
+func Identifier(field, s string, limit int) (string, error) {
+	if len(s) > 4*limit { // composing can shorten, but not by this much
+		return "", fmt.Errorf("%s is %d bytes long, the limit is %d", field, len(s), limit)
+	}
+	if !utf8.ValidString(s) {
+		return "", fmt.Errorf("%s %.80q is not valid UTF-8", field, s)
+	}
+	plain := printable(s)
+	if !plain {
+		s = norm.NFC.String(s)
+	}
+	s = strings.TrimSpace(s)
+	if len(s) > limit {
+		return "", fmt.Errorf("%s %.40q… is %d bytes long, the limit is %d", field, s, len(s), limit)
+	}
+	if plain {
+		return s, nil
+	}
+	for _, c := range s {
+		if unicode.IsControl(c) || invisible(c) {
+			return "", fmt.Errorf("%s %.80q holds the character %U", field, s, c)
+		}
+	}
+	return s, nil
+}
+
+// Prose is a text that may be stored and shown: valid UTF-8 in normal form C, trimmed, of at most
+// limit bytes. Characters that do not show but can carry instructions or reorder the text (control
+// characters other than newline and tab, zero-width, direction and tag characters) are taken out.
+func Prose(field, s string, limit int) (string, error) {
+	if !utf8.ValidString(s) {
+		return "", fmt.Errorf("%s %.80q is not valid UTF-8", field, s)
+	}
+	s = clean(s)
+	if len(s) > limit {
+		return "", fmt.Errorf("%s is %d bytes long, the limit is %d", field, len(s), limit)
+	}
+	return s, nil
+}
+
+// Cut shortens a text to at most limit bytes, cleaned as [Prose] would, ending in … where it was cut.
+func Cut(s string, limit int) string {
+	s = clean(strings.ToValidUTF8(s, "\uFFFD"))
+	if len(s) <= limit {
+		return s
+	}
+	end := limit - len("…")
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return strings.TrimSpace(s[:max(end, 0)]) + "…"
+}
+
+func clean(s string) string {
+	if printable(s) {
+		return strings.TrimSpace(s)
+	}
+	s = strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\t' {
+			return c
+		}
+		if unicode.IsControl(c) || invisible(c) {
+			return -1
+		}
+		return c
+	}, s)
+	return strings.TrimSpace(norm.NFC.String(s))
+}
+
+// printable reports that s is ASCII that shows, as nearly all names are; nothing needs to be done to it.
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// invisible reports the format characters of Unicode (category Cf: zero-width, direction marks, tags)
+// and the fillers that show nothing. The joiner that emoji are built with is one of them.
+func invisible(c rune) bool {
+	return unicode.Is(unicode.Cf, c) || c == '\u115F' || c == '\u1160' || c == '\u3164' || c == '\uFFA0' || c == '\u2028' || c == '\u2029'
+}
