@@ -1,0 +1,230 @@
+package semantic
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"waymark/numeric"
+)
+
+type field int
+
+const (
+	nameField field = iota
+	textField
+	propertiesField
+	contextField
+	fields
+)
+
+// count is how often a term stands in each field of a document.
+type count struct {
+	term int32
+	n    [fields]int32
+}
+
+// corpus is the counted documents, in an order that depends on their content alone, so that the
+// order in which they were given cannot change a bit of what is computed from them.
+type corpus struct {
+	words   *vocabulary
+	order   []int32 // place → document
+	counts  [][]count
+	lengths [][fields]int32
+	average [fields]float64 // over documents that have the field
+}
+
+func countDocuments(docs []Document) *corpus {
+	c := &corpus{order: make([]int32, len(docs))}
+	for d := range docs {
+		c.order[d] = int32(d)
+	}
+	slices.SortStableFunc(c.order, func(a, b int32) int {
+		x, y := &docs[a], &docs[b]
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Text, y.Text),
+			cmp.Compare(x.Properties, y.Properties), cmp.Compare(x.Context, y.Context))
+	})
+	r := newReader()
+	var tokens []token
+	ends := make([][fields]int, len(docs))
+	for i, d := range c.order {
+		for f, text := range [fields]string{docs[d].Name, docs[d].Text, docs[d].Properties, docs[d].Context} {
+			tokens = r.read(tokens, text)
+			ends[i][f] = len(tokens)
+		}
+	}
+	words, terms := r.vocabulary()
+	c.words = words
+
+	c.counts, c.lengths = make([][]count, len(docs)), make([][fields]int32, len(docs))
+	var (
+		table   = make([][fields]int32, len(words.terms))
+		touched []int32
+		total   [fields]int64
+		having  [fields]int64
+		at      int
+	)
+	for i := range c.order {
+		touched = touched[:0]
+		for f := range fields {
+			of := tokens[at:ends[i][f]]
+			at = ends[i][f]
+			if len(of) == 0 {
+				continue
+			}
+			keep := f == nameField && !slices.ContainsFunc(of, func(t token) bool { return !t.joined && !r.stop[t.word] })
+			for _, t := range of {
+				// A joined form counts where somebody wrote it as a word; see vocabulary.
+				if t.joined && !r.single[t.word] || r.stop[t.word] && !keep {
+					continue
+				}
+				id := terms[t.word]
+				if table[id] == [fields]int32{} {
+					touched = append(touched, id)
+				}
+				table[id][f]++
+				c.lengths[i][f]++
+			}
+			total[f] += int64(c.lengths[i][f])
+			having[f]++
+		}
+		slices.Sort(touched)
+		c.counts[i] = make([]count, len(touched))
+		for k, id := range touched {
+			c.counts[i][k] = count{id, table[id]}
+			table[id] = [fields]int32{}
+		}
+	}
+	for f := range fields {
+		c.average[f] = 1
+		if having[f] > 0 && total[f] > 0 {
+			c.average[f] = float64(total[f]) / float64(having[f])
+		}
+	}
+	return c
+}
+
+// idf is ln(1 + (N - n + ½)/(n + ½)), never negative (Robertson and Zaragoza, "The Probabilistic
+// Relevance Framework: BM25 and Beyond", 2009, with Lucene's 1 + inside).
+func idf(n, documents int) float64 {
+	return numeric.Ln(1 + (float64(documents-n)+0.5)/(float64(n)+0.5))
+}
+
+// lexical is the inverted index: for each term the documents it stands in, with the BM25 weight of
+// the term in the document worked out beforehand.
+type lexical struct {
+	idf    []float64
+	most   []float64 // largest weight of each term in any document: what a query can attain
+	lists  []span
+	doc    []int32 // increasing within a list
+	weight []float32
+}
+
+// weigh fills the inverted index. With tf_f the count of a term in field f and |f| the field's length,
+//
+//	tf     = Σ_f w_f · tf_f / (1 - b_f + b_f·|f|/avg|f|)       f = name, text, properties
+//	weight = idf · (tf/(K1 + tf) + w_c · tf_c/(Kc + tf_c))
+//
+// The first part is BM25F (Robertson, Zaragoza and Taylor, CIKM 2004). The context, with tf_c divided
+// by its length in the same way, has a saturation of its own: whatever happens around a popular tool
+// adds at most w_c · idf. idf counts documents that have the term in a field of their own; a term
+// that only contexts have is counted there.
+func weigh(c *corpus, o *Options, docs int) *lexical {
+	n := len(c.words.terms)
+	x := &lexical{idf: make([]float64, n), most: make([]float64, n), lists: make([]span, n)}
+	own, all := make([]int, n), make([]int, n)
+	entries := 0
+	for i := range c.counts {
+		for _, t := range c.counts[i] {
+			all[t.term]++
+			if t.n[nameField]+t.n[textField]+t.n[propertiesField] > 0 {
+				own[t.term]++
+			}
+		}
+		entries += len(c.counts[i])
+	}
+	for t := range n {
+		df := own[t]
+		if df == 0 {
+			df = all[t]
+		}
+		x.idf[t] = idf(df, docs)
+	}
+	at := int32(0)
+	for t := range n {
+		x.lists[t] = span{at: at}
+		at += int32(all[t])
+	}
+	x.doc, x.weight = make([]int32, entries), make([]float32, entries)
+	w := [fields]Field{o.Name, o.Text, o.Properties, o.Context}
+	for _, i := range c.byDocument() {
+		var norm [fields]float64
+		for f := range fields {
+			norm[f] = 1 - w[f].B + float64(w[f].B*float64(c.lengths[i][f])/c.average[f])
+		}
+		for _, t := range c.counts[i] {
+			tf := 0.0
+			for f := range contextField {
+				if t.n[f] > 0 {
+					tf += float64(w[f].Weight*float64(t.n[f])) / norm[f]
+				}
+			}
+			weight := 0.0
+			if tf > 0 {
+				weight = tf / (o.K1 + tf)
+			}
+			if m := t.n[contextField]; m > 0 {
+				tf := float64(m) / norm[contextField]
+				weight += float64(w[contextField].Weight*tf) / (o.ContextK1 + tf)
+			}
+			weight = float64(x.idf[t.term] * weight)
+			l := &x.lists[t.term]
+			x.doc[l.at+l.n], x.weight[l.at+l.n] = c.order[i], float32(weight)
+			l.n++
+			x.most[t.term] = max(x.most[t.term], float64(float32(weight)))
+		}
+	}
+	return x
+}
+
+// byDocument lists places in the order of document numbers.
+func (c *corpus) byDocument() []int32 {
+	at := make([]int32, len(c.order))
+	for i, d := range c.order {
+		at[d] = int32(i)
+	}
+	return at
+}
+
+// An Index finds documents by their text. It is immutable and safe for concurrent use.
+type Index struct {
+	docs    int
+	options Options
+	words   *vocabulary
+	lexical *lexical
+	latent  *latent
+	vectors *vectors
+	scratch sync.Pool // *scratch
+
+	latentWeight float64 // wL
+}
+
+// Build indexes docs. It never fails: a document may be empty, have any bytes for text, and equal
+// another. The result depends on docs and opts only.
+func Build(docs []Document, opts Options) *Index {
+	o := opts.filled()
+	c := countDocuments(docs)
+	ix := &Index{docs: len(docs), words: c.words, lexical: weigh(c, &o, len(docs))}
+	ix.latent = newLatent(c, ix.lexical, &o)
+	ix.latentWeight = float64(o.LatentWeight * ix.latent.held)
+	ix.vectors = newVectors(o.Vectors, len(docs))
+	o.Latent, o.Vectors = nil, nil
+	ix.options = o
+	ix.scratch.New = func() any {
+		return &scratch{lexical: make([]float64, ix.docs), row: make([]float64, ix.latent.rank)}
+	}
+	return ix
+}
+
+// Len is the number of documents.
+func (ix *Index) Len() int { return ix.docs }

@@ -1,0 +1,217 @@
+package semantic
+
+import (
+	"math"
+	"slices"
+
+	"waymark/numeric"
+)
+
+// latent is the space of latent semantic analysis (Deerwester et al., JASIS 41, 1990): documents and
+// terms as points of a space of few dimensions, in which words used in the same places are close.
+type latent struct {
+	rank  int
+	sigma []float64
+	basis []float32 // terms × rank
+	docs  []float32 // documents × rank, by document number, unit length or zero
+	floor float64   // cosine that unrelated documents reach by chance
+	held  float64   // share of the matrix that the space holds, Σσ²/‖A‖²
+	print [32]byte  // fingerprint of what the basis was computed from
+}
+
+// matrix is the documents × terms matrix that is factored, rows in the order of the corpus,
+//
+//	a_dt = idf_t · ln(1 + tf)      rows of unit length
+//
+// with the context added as a second unit row, scaled by MixContext, and the sum made unit again.
+func matrix(c *corpus, x *lexical, o *Options) *sparse {
+	a := &sparse{rows: len(c.counts), cols: len(c.words.terms), start: make([]int, len(c.counts)+1)}
+	w := [fields]float64{o.Name.Weight, o.Text.Weight, o.Properties.Weight, 1}
+	var own, context []float64
+	for i, counts := range c.counts {
+		own, context = own[:0], context[:0]
+		for _, t := range counts {
+			tf := 0.0
+			for f := range contextField {
+				tf += float64(w[f] * float64(t.n[f]))
+			}
+			own = append(own, float64(x.idf[t.term]*numeric.Ln(1+tf)))
+			context = append(context, float64(x.idf[t.term]*numeric.Ln(1+float64(t.n[contextField]))))
+		}
+		unit(own)
+		unit(context)
+		numeric.Axpy(o.MixContext, context, own)
+		unit(own)
+		for k, t := range counts {
+			if own[k] != 0 {
+				a.col, a.val = append(a.col, t.term), append(a.val, own[k])
+			}
+		}
+		a.start[i+1] = len(a.col)
+	}
+	return a
+}
+
+// unit makes x one long, or leaves it zero.
+func unit(x []float64) {
+	if n := numeric.Norm(x); n > 0 {
+		for i := range x {
+			x[i] /= n
+		}
+	}
+}
+
+func newLatent(c *corpus, x *lexical, o *Options) *latent {
+	if o.Rank <= 0 || len(c.counts) == 0 {
+		return &latent{}
+	}
+	a := matrix(c, x, o)
+	m := &latent{print: fingerprint(a, c.words, o)}
+	if m.restore(o.Latent, a.cols) {
+		m.place(a, c)
+		return m
+	}
+	var v []float64
+	m.sigma, v = svd(a, o.Rank, o.Seed)
+	m.rank = len(m.sigma)
+	m.basis = make([]float32, len(v))
+	for i, y := range v {
+		m.basis[i] = float32(y)
+	}
+	m.place(a, c)
+	return m
+}
+
+// place puts the documents into the space: the rows of A·V, made unit.
+func (m *latent) place(a *sparse, c *corpus) {
+	r := m.rank
+	m.docs = make([]float32, a.rows*r)
+	parallel(a.rows, func(from, to int) {
+		row := make([]float64, r)
+		for i := from; i < to; i++ {
+			clear(row)
+			for e := a.start[i]; e < a.start[i+1]; e++ {
+				axpy32(a.val[e], m.basis[int(a.col[e])*r:int(a.col[e]+1)*r], row)
+			}
+			unit(row)
+			out := m.docs[int(c.order[i])*r:]
+			for j, y := range row {
+				out[j] = float32(y)
+			}
+		}
+	})
+	m.floor = noise(m.docs, r, c.order)
+	if whole := numeric.Dot(a.val, a.val); whole > 0 {
+		m.held = min(numeric.Dot(m.sigma, m.sigma)/whole, 1)
+	}
+}
+
+// axpy32 adds a·x to y.
+func axpy32(a float64, x []float32, y []float64) {
+	y = y[:len(x)]
+	for i, v := range x {
+		y[i] += float64(a * float64(v))
+	}
+}
+
+// fold puts the query into the space, as a unit vector in dst or zero.
+func (m *latent) fold(q *query, x *lexical, dst []float32, row []float64) []float32 {
+	clear(row)
+	for _, t := range q.terms {
+		axpy32(float64(t.weight*x.idf[t.term]), m.basis[int(t.term)*m.rank:int(t.term+1)*m.rank], row)
+	}
+	unit(row)
+	dst = dst[:0]
+	for _, y := range row {
+		dst = append(dst, float32(y))
+	}
+	return dst
+}
+
+// vectors are unit vectors from outside, one a document, zero where there is none.
+type vectors struct {
+	dimension int
+	flat      []float32
+	floor     float64
+}
+
+func newVectors(given [][]float32, docs int) *vectors {
+	v := &vectors{}
+	for _, x := range given {
+		if len(x) > 0 {
+			v.dimension = len(x)
+			break
+		}
+	}
+	if v.dimension == 0 || len(given) > docs {
+		return &vectors{}
+	}
+	v.flat = make([]float32, docs*v.dimension)
+	var present []int32
+	for d, x := range given {
+		if v.unit(v.flat[d*v.dimension:(d+1)*v.dimension], x) {
+			present = append(present, int32(d))
+		}
+	}
+	v.floor = noise(v.flat, v.dimension, present)
+	return v
+}
+
+// unit writes x to dst with length one. It reports false, and writes nothing, if x has another
+// dimension, no length or a number that is not finite.
+func (v *vectors) unit(dst, x []float32) bool {
+	if len(x) != v.dimension || len(x) == 0 {
+		return false
+	}
+	n := math.Sqrt(numeric.Dot32(x, x))
+	if !(n > 0) || math.IsInf(n, 0) {
+		return false
+	}
+	for i, y := range x {
+		dst[i] = float32(float64(y) / n)
+	}
+	return true
+}
+
+// noise is the cosine that nine of ten pairs of documents stay below: what two unrelated ones reach
+// by chance. Pairs are drawn from order by a fixed sequence; too few documents say nothing.
+func noise(flat []float32, dimension int, order []int32) float64 {
+	const pairs = 4000
+	n := uint64(len(order))
+	if n < 20 || dimension == 0 {
+		return 0
+	}
+	cosines := make([]float64, 0, pairs)
+	for i := range uint64(pairs) {
+		a, b := mix(2*i)%n, mix(2*i+1)%n
+		if a != b {
+			x, y := int(order[a])*dimension, int(order[b])*dimension
+			cosines = append(cosines, float64(dot32(flat[x:x+dimension], flat[y:y+dimension])))
+		}
+	}
+	slices.Sort(cosines)
+	return min(max(cosines[len(cosines)*9/10], 0), 0.9)
+}
+
+// above is a cosine measured from the floor, in [0, 1].
+func above(floor float64, cosine float32) float64 {
+	return min(max((float64(cosine)-floor)/(1-floor), 0), 1)
+}
+
+// dot32 is x·y in single precision over four lanes, each product rounded before it is added.
+func dot32(x, y []float32) float32 {
+	y = y[:len(x)]
+	var a, b, c, d float32
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		a += float32(x[i] * y[i])
+		b += float32(x[i+1] * y[i+1])
+		c += float32(x[i+2] * y[i+2])
+		d += float32(x[i+3] * y[i+3])
+	}
+	s := (a + b) + (c + d)
+	for ; i < len(x); i++ {
+		s += float32(x[i] * y[i])
+	}
+	return s
+}

@@ -1,0 +1,289 @@
+package semantic
+
+import (
+	"cmp"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"waymark/numeric"
+)
+
+// sparse is a matrix in compressed rows.
+type sparse struct {
+	rows, cols int
+	start      []int // row i is entries start[i]:start[i+1]
+	col        []int32
+	val        []float64
+}
+
+func (a *sparse) transpose() *sparse {
+	t := &sparse{rows: a.cols, cols: a.rows, start: make([]int, a.cols+1), col: make([]int32, len(a.col)), val: make([]float64, len(a.val))}
+	for _, c := range a.col {
+		t.start[c+1]++
+	}
+	for c := range a.cols {
+		t.start[c+1] += t.start[c]
+	}
+	at := append([]int(nil), t.start...)
+	for r := range a.rows {
+		for e := a.start[r]; e < a.start[r+1]; e++ {
+			c := a.col[e]
+			t.col[at[c]], t.val[at[c]] = int32(r), a.val[e]
+			at[c]++
+		}
+	}
+	return t
+}
+
+// times is A·X for a dense X of l columns, rows one after another.
+func (a *sparse) times(x []float64, l int) []float64 {
+	y := make([]float64, a.rows*l)
+	parallel(a.rows, func(from, to int) {
+		for r := from; r < to; r++ {
+			row := y[r*l : (r+1)*l]
+			for e := a.start[r]; e < a.start[r+1]; e++ {
+				c := int(a.col[e])
+				numeric.Axpy(a.val[e], x[c*l:(c+1)*l], row)
+			}
+		}
+	})
+	return y
+}
+
+// parallel calls f on consecutive parts of 0..n-1, one for each processor. Which part an index falls
+// into must not matter: every number is computed whole, by one goroutine, in one order.
+func parallel(n int, f func(from, to int)) {
+	workers := min(runtime.GOMAXPROCS(0), n)
+	if workers < 2 {
+		f(0, n)
+		return
+	}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() { f(n*w/workers, n*(w+1)/workers) })
+	}
+	wg.Wait()
+}
+
+const (
+	oversampling = 8 // extra directions, and two power iterations: Halko et al., section 4.5
+	iterations   = 2
+)
+
+// svd returns the largest singular values of A and the right singular vectors that belong to them:
+// A ≈ U·diag(σ)·Vᵀ, V of a.cols rows and len(σ) columns, rows one after another.
+//
+// The range of A is found with random signs Ω (Halko, Martinsson and Tropp, "Finding structure with
+// randomness", SIAM Review 53, 2011, algorithms 4.4 and 5.1),
+//
+//	Q = orth((A·Aᵀ)²·A·Ω)    W = Aᵀ·Q    WᵀW = S·diag(σ²)·Sᵀ    V = W·S·diag(1/σ)
+//
+// and nothing larger than rows × (rank + 8) is ever held. Values below 1e-5 of the largest are
+// dropped: their squares are lost in the rounding of WᵀW.
+func svd(a *sparse, rank int, seed uint64) (sigma, v []float64) {
+	l := min(rank+oversampling, a.rows, a.cols)
+	if l == 0 || rank <= 0 {
+		return nil, nil
+	}
+	at := a.transpose()
+	omega := make([]float64, a.cols*l)
+	for i := range omega {
+		omega[i] = 1
+		if mix(seed+uint64(i))>>63 == 1 {
+			omega[i] = -1
+		}
+	}
+	q, l := orthonormal(a.times(omega, l), a.rows, l)
+	for range iterations {
+		q, l = orthonormal(a.times(at.times(q, l), l), a.rows, l)
+	}
+	w := at.times(q, l)
+	g := gram(w, a.cols, l)
+	lambda, s := eigen(g, l)
+	r := 0
+	for r < min(rank, l) && lambda[r] > 1e-10*lambda[0] {
+		r++
+	}
+	sigma = make([]float64, r)
+	for i := range sigma {
+		sigma[i] = math.Sqrt(lambda[i])
+	}
+	v = make([]float64, a.cols*r)
+	parallel(a.cols, func(from, to int) {
+		for t := from; t < to; t++ {
+			row := v[t*r : (t+1)*r]
+			for i, x := range w[t*l : (t+1)*l] {
+				if x != 0 {
+					numeric.Axpy(x, s[i*l:i*l+r], row)
+				}
+			}
+			for i := range row {
+				row[i] /= sigma[i]
+			}
+		}
+	})
+	return sigma, v
+}
+
+// mix is the output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+func mix(x uint64) uint64 {
+	x += 0x9E3779B97F4A7C15
+	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
+	x = (x ^ x>>27) * 0x94D049BB133111EB
+	return x ^ x>>31
+}
+
+// orthonormal returns an orthonormal basis of the columns of y (n × l, rows one after another) and
+// its size: classical Gram-Schmidt done twice, which is enough (Giraud and Langou, IMA Journal of
+// Numerical Analysis 25, 2005). Columns that depend on earlier ones are left out.
+func orthonormal(y []float64, n, l int) ([]float64, int) {
+	columns := make([][]float64, 0, l)
+	dots := make([]float64, l)
+	for j := range l {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = y[i*l+j]
+		}
+		length := numeric.Norm(x)
+		if length == 0 {
+			continue
+		}
+		for range 2 {
+			parallel(len(columns), func(from, to int) {
+				for i := from; i < to; i++ {
+					dots[i] = numeric.Dot(columns[i], x)
+				}
+			})
+			parallel(n, func(from, to int) {
+				for i, c := range columns {
+					numeric.Axpy(-dots[i], c[from:to], x[from:to])
+				}
+			})
+		}
+		rest := numeric.Norm(x)
+		if rest <= 1e-9*length {
+			continue
+		}
+		for i := range x {
+			x[i] /= rest
+		}
+		columns = append(columns, x)
+	}
+	k := len(columns)
+	q := make([]float64, n*k)
+	for j, c := range columns {
+		for i, x := range c {
+			q[i*k+j] = x
+		}
+	}
+	return q, k
+}
+
+// gram is WᵀW of w (n × l, rows one after another).
+func gram(w []float64, n, l int) []float64 {
+	columns := make([]float64, n*l)
+	parallel(l, func(from, to int) {
+		for j := from; j < to; j++ {
+			for i := range n {
+				columns[j*n+i] = w[i*l+j]
+			}
+		}
+	})
+	g := make([]float64, l*l)
+	parallel(l, func(from, to int) {
+		for i := from; i < to; i++ {
+			for j := range l { // both halves, so that each element has one owner
+				lo, hi := min(i, j), max(i, j)
+				g[i*l+j] = numeric.Dot(columns[lo*n:(lo+1)*n], columns[hi*n:(hi+1)*n])
+			}
+		}
+	})
+	return g
+}
+
+// eigen returns the eigenvalues of the symmetric l × l matrix a in falling order and, as columns of
+// the second result, their eigenvectors. It destroys a. Cyclic Jacobi: pairs in the order of rows,
+// rotations as in Golub and Van Loan, Matrix Computations, section 8.5.
+func eigen(a []float64, l int) (values, vectors []float64) {
+	v := make([]float64, l*l) // rows are eigenvectors
+	for i := range l {
+		v[i*l+i] = 1
+	}
+	total := numeric.Dot(a, a)
+	for range 60 {
+		off := 0.0
+		for p := range l {
+			for q := p + 1; q < l; q++ {
+				off += float64(a[p*l+q] * a[p*l+q])
+			}
+		}
+		if off <= 1e-30*total {
+			break
+		}
+		for p := range l {
+			for q := p + 1; q < l; q++ {
+				apq := a[p*l+q]
+				if math.Abs(apq) <= 1e-18*math.Sqrt(total) {
+					continue
+				}
+				theta := (a[q*l+q] - a[p*l+p]) / (2 * apq)
+				t := 1 / (math.Abs(theta) + math.Sqrt(float64(theta*theta)+1))
+				if theta < 0 {
+					t = -t
+				}
+				c := 1 / math.Sqrt(float64(t*t)+1)
+				s := float64(t * c)
+				rotate(a[p*l:(p+1)*l], a[q*l:(q+1)*l], c, s)
+				for i := range l {
+					x, y := a[i*l+p], a[i*l+q]
+					a[i*l+p] = float64(c*x) - float64(s*y)
+					a[i*l+q] = float64(s*x) + float64(c*y)
+				}
+				rotate(v[p*l:(p+1)*l], v[q*l:(q+1)*l], c, s)
+			}
+		}
+	}
+	return sortedEigen(a, v, l)
+}
+
+func rotate(x, y []float64, c, s float64) {
+	y = y[:len(x)]
+	for i, xi := range x {
+		yi := y[i]
+		x[i] = float64(c*xi) - float64(s*yi)
+		y[i] = float64(s*xi) + float64(c*yi)
+	}
+}
+
+// sortedEigen reads the eigenvalues off the diagonal of a. The largest entry of each vector (the
+// first of equal ones) is made positive, since the sign of an eigenvector is arbitrary.
+func sortedEigen(a, v []float64, l int) (values, vectors []float64) {
+	order := falling(l, func(i int) float64 { return a[i*l+i] })
+	values, vectors = make([]float64, l), make([]float64, l*l)
+	for k, i := range order {
+		values[k] = a[i*l+i]
+		row := v[i*l : (i+1)*l]
+		sign, most := 1.0, 0.0
+		for _, x := range row {
+			if math.Abs(x) > most {
+				most, sign = math.Abs(x), math.Copysign(1, x)
+			}
+		}
+		for j, x := range row {
+			vectors[j*l+k] = sign * x
+		}
+	}
+	return values, vectors
+}
+
+// falling returns 0..n-1 by falling value, equal ones in order.
+func falling(n int, value func(int) float64) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(value(b), value(a)) })
+	return order
+}

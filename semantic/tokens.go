@@ -1,0 +1,301 @@
+package semantic
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kljensen/snowball/english"
+)
+
+// maxCompound is the length in bytes at which a run of letters is cut. It is above every identifier
+// seen in a catalog of 17,000 tools and keeps encoded blobs out of the vocabulary as single words.
+const maxCompound = 64
+
+// A scanner reads a text compound by compound. A compound is what a writer joined without a space:
+// an ordinary word, or an identifier with several parts.
+//
+//	search_issues   search · issues      _ and - join
+//	searchIssues    search · issues      a capital after a small letter
+//	HTTPServer      http · server        the last capital of a run belongs to what follows
+//	base64          base · 64            digits stand apart
+//	APIs            apis                 … but a lone s is a plural
+//
+// Scripts without spaces come as single characters and overlapping pairs: 搜索 gives 搜, 搜索, 索.
+// Letters are lower-cased, Latin accents and combining marks dropped, broken UTF-8 separates.
+type scanner struct {
+	text   string
+	pos    int
+	paired bool   // the character at pos has been given alone; its pair is next
+	buf    []byte // the compound without its joints
+	ends   []int  // buf[ends[i-1]:ends[i]] is part i
+	breaks []int  // parts that begin after a _ or -
+	runs   []span // of several parts that are joined: without _ and -, and the whole compound
+}
+
+func (s *scanner) reset(text string) {
+	s.text, s.pos, s.paired = text, 0, false
+}
+
+// part returns part i of the current compound.
+func (s *scanner) part(i int) []byte {
+	if i == 0 {
+		return s.buf[:s.ends[0]]
+	}
+	return s.buf[s.ends[i-1]:s.ends[i]]
+}
+
+type class uint8
+
+const (
+	other class = iota
+	lower
+	upper
+	digit
+	mark
+	wide // a character of a script written without spaces
+)
+
+func classify(r rune) class {
+	if r < utf8.RuneSelf {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return lower
+		case 'A' <= r && r <= 'Z':
+			return upper
+		case '0' <= r && r <= '9':
+			return digit
+		}
+		return other
+	}
+	switch {
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
+		if unicode.IsLetter(r) {
+			return wide
+		}
+		return mark
+	case unicode.IsUpper(r) || unicode.IsTitle(r):
+		return upper
+	case unicode.IsLetter(r):
+		return lower
+	case unicode.IsDigit(r):
+		return digit
+	case unicode.IsMark(r):
+		return mark
+	}
+	return other
+}
+
+// next moves to the next compound and reports whether there is one.
+func (s *scanner) next() bool {
+	s.buf, s.ends, s.breaks, s.runs = s.buf[:0], s.ends[:0], s.breaks[:0], s.runs[:0]
+	var previous class // of the part being read; other: none
+	for s.pos < len(s.text) {
+		r, size := decode(s.text[s.pos:])
+		c := classify(r)
+		if c == wide {
+			if len(s.buf) > 0 {
+				break // the word before it ends here
+			}
+			return s.wide(r, size)
+		}
+		s.paired = false
+		if c == other {
+			if len(s.buf) > 0 && !((r == '_' || r == '-') && s.joins(s.pos+size)) {
+				s.pos += size
+				break
+			}
+			if len(s.buf) > 0 {
+				s.cut()
+				s.breaks = append(s.breaks, len(s.ends))
+			}
+			previous = other
+			s.pos += size
+			continue
+		}
+		if c == mark {
+			s.pos += size
+			continue
+		}
+		if len(s.buf) >= maxCompound {
+			break
+		}
+		switch {
+		case previous == other, previous == c && c != upper:
+		case c == digit || previous == digit, c == upper && previous == lower:
+			s.cut()
+		case c == upper && previous == upper && s.startsWord(s.pos+size):
+			s.cut()
+		}
+		s.buf = appendFolded(s.buf, r)
+		s.pos += size
+		previous = c
+	}
+	s.cut()
+	s.findRuns()
+	return len(s.ends) > 0
+}
+
+// findRuns fills s.runs: GitHub and GitHub_star of GitHub_star.
+func (s *scanner) findRuns() {
+	from := 0
+	add := func(to int) {
+		if to-from > 1 {
+			s.runs = append(s.runs, span{int32(from), int32(to - from)})
+		}
+		from = to
+	}
+	for _, b := range s.breaks {
+		add(b)
+	}
+	add(len(s.ends))
+	if from = 0; len(s.breaks) > 0 {
+		add(len(s.ends))
+	}
+}
+
+// joined returns the parts of a run as one word.
+func (s *scanner) joined(run span) []byte {
+	from := 0
+	if run.at > 0 {
+		from = s.ends[run.at-1]
+	}
+	return s.buf[from:s.ends[run.at+run.n-1]]
+}
+
+// wide gives the character at pos alone and then, if another follows, the pair of them.
+func (s *scanner) wide(r rune, size int) bool {
+	s.buf = utf8.AppendRune(s.buf, r)
+	after, n := decode(s.text[s.pos+size:])
+	pair := n > 0 && classify(after) == wide
+	switch {
+	case s.paired:
+		s.buf = utf8.AppendRune(s.buf, after)
+		s.paired = false
+		s.pos += size
+	case pair:
+		s.paired = true
+	default:
+		s.pos += size
+	}
+	s.ends = append(s.ends, len(s.buf))
+	return true
+}
+
+// cut ends the part being read.
+func (s *scanner) cut() {
+	if n := len(s.ends); len(s.buf) > 0 && (n == 0 || s.ends[n-1] < len(s.buf)) {
+		s.ends = append(s.ends, len(s.buf))
+	}
+}
+
+// joins reports whether a letter or digit stands at i, so that a joint before it joins something.
+func (s *scanner) joins(i int) bool {
+	r, _ := decode(s.text[i:])
+	c := classify(r)
+	return c == lower || c == upper || c == digit
+}
+
+// startsWord reports whether the capital before i begins a new word: a small letter follows that is
+// not a lone plural s.
+func (s *scanner) startsWord(i int) bool {
+	r, size := decode(s.text[i:])
+	if classify(r) != lower {
+		return false
+	}
+	if r != 's' {
+		return true
+	}
+	after, _ := decode(s.text[i+size:])
+	return classify(after) == lower
+}
+
+// decode is utf8.DecodeRuneInString with a broken byte read as a space.
+func decode(text string) (rune, int) {
+	if len(text) > 0 && text[0] < utf8.RuneSelf {
+		return rune(text[0]), 1
+	}
+	r, size := utf8.DecodeRuneInString(text)
+	if r == utf8.RuneError {
+		return ' ', size
+	}
+	return r, size
+}
+
+// latin holds the letters without accent of U+00E0 to U+017F (Latin-1 and Latin Extended-A); a
+// space keeps the letter as it is.
+const latin = "aaaaaa ceeeeiiii nooooo ouuuuy y" +
+	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii   jjkk llllll  llnnnnnn   oooooo  " +
+	"rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzz "
+
+func appendFolded(b []byte, r rune) []byte {
+	if r < utf8.RuneSelf {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return append(b, byte(r))
+	}
+	r = unicode.ToLower(r)
+	if i := int(r) - 0xE0; i >= 0 && i < len(latin) && latin[i] != ' ' {
+		return append(b, latin[i])
+	}
+	return utf8.AppendRune(b, r)
+}
+
+// stem is the normal form of a word: the English Snowball stem of a word of the letters a to z, any
+// other word unchanged.
+func stem(word string) string {
+	if len(word) <= 2 {
+		return word
+	}
+	for i := range len(word) {
+		if word[i] < 'a' || word[i] > 'z' {
+			return word
+		}
+	}
+	return english.Stem(word, true)
+}
+
+// Tokens returns the stems of the words of text in order, identifiers taken apart and stop words
+// left out. A text of nothing but stop words keeps them: a tool may well be called "who_am_i".
+func Tokens(text string) []string {
+	var all, kept []string
+	var s scanner
+	s.reset(text)
+	for s.next() {
+		for i := range s.ends {
+			word := string(s.part(i))
+			all = append(all, stem(word))
+			if !isStop(word) {
+				kept = append(kept, all[len(all)-1])
+			}
+		}
+	}
+	if len(kept) == 0 {
+		return all
+	}
+	return kept
+}
+
+func isStop(word string) bool { return stopWords[word] }
+
+// stopWords are the closed word classes of English, the tails an apostrophe leaves, and the three
+// courtesies that open most requests.
+var stopWords = set(
+	"a", "an", "the", "this", "that", "these", "those", "and", "or", "but", "nor", "if", "then", "than", "so", "as",
+	"of", "in", "on", "at", "by", "for", "with", "from", "to", "into", "onto", "about", "via", "per", "through", "upon", "within",
+	"i", "me", "my", "mine", "we", "us", "our", "you", "your", "he", "him", "his", "she", "her", "it", "its", "they", "them", "their",
+	"is", "am", "are", "was", "were", "be", "been", "being", "do", "does", "did", "has", "have", "had", "having",
+	"can", "could", "will", "would", "shall", "should", "may", "might", "must",
+	"what", "which", "who", "whom", "whose", "when", "where", "why", "how", "there", "here",
+	"not", "no", "any", "some", "all", "each", "both", "such", "only", "own", "same", "too", "very", "just", "also", "etc",
+	"s", "t", "d", "m", "re", "ve", "ll", "don", "doesn", "didn", "isn", "aren", "wasn", "won",
+	"please", "want", "need",
+)
+
+func set(words ...string) map[string]bool {
+	m := make(map[string]bool, len(words))
+	for _, w := range words {
+		m[w] = true
+	}
+	return m
+}
