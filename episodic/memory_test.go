@@ -1,0 +1,122 @@
+package episodic
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Scoring reference 3.3 and the oracles computed for it: successes/all → adjustment; more failures
+// than successes exclude, exactly half does not.
+func TestAdjustment(t *testing.T) {
+	for _, row := range []struct {
+		name               string
+		successes, failure float64
+		want               float64
+		excluded           bool
+	}{
+		{"nothing known", 0, 0, 0, false},
+		{"3 of 3", 1, 0, .15, false},
+		{"2 of 3", 2. / 3, 1. / 3, .05, false},
+		{"1 of 2", .5, .5, -.025, false},
+		{"1 of 3", 1. / 3, 2. / 3, 0, true},
+		{"exactly half is kept", .5, .5, -.025, false},
+		{"the boost saturates at .75", .75, .25, .15 - .0625, false},
+	} {
+		boost, penalty, excluded := Adjustment(row.successes, row.failure)
+		assert.Equal(t, row.excluded, excluded, row.name)
+		if !excluded {
+			assert.InDelta(t, row.want, boost-penalty, 1e-12, row.name)
+		}
+	}
+}
+
+// Textbook values of the 95 % Wilson interval (Wilson 1927; recomputed by hand: k=3, n=4 → .3006).
+func TestWilsonLower(t *testing.T) {
+	for _, row := range []struct{ k, n, want float64 }{
+		{0, 0, 0}, {0, 10, 0}, {3, 4, .3006}, {5, 5, .5655}, {10, 10, .7225}, {50, 100, .4038},
+	} {
+		assert.InDelta(t, row.want, WilsonLower(row.k, row.n), 1e-4, "%v of %v", row.k, row.n)
+	}
+}
+
+func identity(n int32) []int32 {
+	c := make([]int32, n)
+	for i := range c {
+		c[i] = int32(i)
+	}
+	return c
+}
+
+var day0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// A missing outcome is neither success nor failure, and what is recorded under a key is found under
+// it again (the original lost both, and the two faults hid each other).
+func TestUnknownStaysUnknownAndKeysMatch(t *testing.T) {
+	m := NewMemory()
+	m.Observe(1, []int32{0}, Unknown, day0, 0)
+	m.Observe(1, []int32{0}, "", day0, 0)
+	assert.Zero(t, m.Freeze(identity(2)).Tool(1).N)
+	for range 5 {
+		m.Observe(1, []int32{0}, Success, day0, 0)
+	}
+	r := m.Freeze(identity(2))
+	assert.Equal(t, 5, r.After(1, 0).N)
+	assert.Equal(t, 1.0, r.After(1, 0).SuccessRate())
+	assert.Equal(t, 0, r.After(1, 1).Failures)
+}
+
+// Half-life 30 days, measured from the newest event: a failure 30 days before a success weighs half.
+func TestOutcomesAge(t *testing.T) {
+	m := NewMemory()
+	m.Observe(0, nil, Failure, day0, 0)
+	m.Observe(0, nil, Success, day0.Add(30*24*time.Hour), 0)
+	assert.InDelta(t, 1.0/3, m.Freeze(identity(1)).Tool(0).FailureRate(), 1e-12)
+	m.Observe(0, nil, Failure, time.Time{}, 0) // undated: does not age
+	assert.InDelta(t, 1.5/2.5, m.Freeze(identity(1)).Tool(0).FailureRate(), 1e-12)
+}
+
+// Fewer than 5 outcomes after a tool: the tool's own record speaks.
+func TestBackOff(t *testing.T) {
+	m := NewMemory()
+	for range 4 {
+		m.Observe(1, []int32{0}, Failure, day0, 0)
+	}
+	for range 12 {
+		m.Observe(1, []int32{2}, Success, day0, 0)
+	}
+	r := m.Freeze(identity(3))
+	assert.InDelta(t, .25, r.After(1, 0).FailureRate(), 1e-12)
+	m.Observe(1, []int32{0}, Failure, day0, 0)
+	assert.InDelta(t, 1, m.Freeze(identity(3)).After(1, 0).FailureRate(), 1e-12)
+}
+
+// One bad first run buries nobody; five failures do; where three sources exist, three must agree.
+func TestExclusion(t *testing.T) {
+	m := NewMemory()
+	for i := range 4 {
+		m.Observe(0, nil, Failure, day0, 0)
+		assert.False(t, m.Freeze(identity(2)).Tool(0).Excluded(1), "after %d failures", i+1)
+	}
+	m.Observe(0, nil, Failure, day0, 0)
+	require.True(t, m.Freeze(identity(2)).Tool(0).Excluded(1))
+	for source := range int32(3) {
+		m.Observe(1, nil, Success, day0, source)
+	}
+	r := m.Freeze(identity(2))
+	assert.Equal(t, 3, r.Sources())
+	assert.False(t, r.Tool(0).Excluded(r.Sources()), "one source of three cannot bury a tool")
+}
+
+// Two spellings that turn out to be one tool have one record.
+func TestJoinedTools(t *testing.T) {
+	m := NewMemory()
+	m.Observe(0, nil, Success, day0, 0)
+	m.Observe(1, nil, Failure, day0, 1)
+	r := m.Freeze([]int32{1, 1})
+	assert.Equal(t, 2, r.Tool(1).N)
+	assert.Equal(t, 2, r.Tool(1).Sources)
+	assert.Zero(t, r.Tool(0).N)
+}

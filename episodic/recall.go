@@ -1,0 +1,27 @@
+package episodic
+
+import "waymark/semantic"
+
+// Recall finds past episodes by intent.
+type Recall struct {
+	intents *semantic.Intents
+}
+
+// NewRecall indexes the intents of episodes 0..n-1; an empty intent is never found.
+func NewRecall(intents []string) *Recall { return &Recall{semantic.NewIntents(intents)} }
+
+// Neighbour is a past episode and how alike its intent is, in (0, 1].
+type Neighbour struct {
+	Episode    int32
+	Similarity float64
+}
+
+// Nearest returns the k episodes whose intents are most alike, best first, ties by age (older first).
+func (r *Recall) Nearest(intent string, k int) []Neighbour {
+	hits := r.intents.Nearest(intent, k)
+	ns := make([]Neighbour, len(hits))
+	for i, h := range hits {
+		ns[i] = Neighbour{h.Doc, h.Score}
+	}
+	return ns
+}

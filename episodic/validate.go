@@ -1,0 +1,172 @@
+package episodic
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"waymark/catalog"
+)
+
+// Limits on an episode, in bytes unless another unit is named. The longest of 20,000 public episodes
+// has 421 steps. Longer intents are refused here; importers cut them first. Error texts are cut.
+const (
+	MaxSteps  = 2000 // steps
+	MaxIntent = catalog.MaxIntent
+	MaxError  = 1 << 10
+	MaxShape  = 1 << 10
+	MaxEntry  = catalog.MaxEntry // the whole episode as JSON
+	maxKind   = 64
+)
+
+// MaxAhead is how far the clock of whoever reports an episode may be ahead of ours.
+const MaxAhead = 24 * time.Hour
+
+// earliest is before any agent: an older time is a clock that was never set.
+var earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Normalise puts an episode into the one form in which it is stored, or says which field of which
+// episode is wrong. Steps without an id are numbered from 1, dependencies are sorted and distinct, an
+// empty outcome is [Unknown], times are in UTC. A step that depends on itself, on a step that does not
+// exist, or on itself through others is an error. The slices of e are changed in place.
+func (e *Episode) Normalise() (err error) {
+	if e.ID, err = catalog.Identifier("id", e.ID, catalog.MaxID); err != nil {
+		return fmt.Errorf("episode: %w", err)
+	}
+	if e.ID == "" {
+		return errors.New("episode has no id")
+	}
+	if err := e.normalise(); err != nil {
+		return fmt.Errorf("episode %q: %w", e.ID, err)
+	}
+	return nil
+}
+
+func (e *Episode) normalise() (err error) {
+	if e.Intent, err = catalog.Prose("intent", e.Intent, MaxIntent); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name  string
+		value *string
+	}{{"session", &e.Session}, {"source", &e.Source}, {"label", &e.Label}, {"suggestion_id", &e.SuggestionID}} {
+		if *f.value, err = catalog.Identifier(f.name, *f.value, catalog.MaxID); err != nil {
+			return err
+		}
+	}
+	if e.Outcome, err = e.Outcome.normal(); err != nil {
+		return err
+	}
+	if !e.Time.IsZero() {
+		e.Time = e.Time.Round(0).UTC() // Round(0) drops the monotonic clock
+		if err = plausible(e.Time); err != nil {
+			return err
+		}
+	}
+	if len(e.Steps) == 0 {
+		return errors.New("no steps")
+	}
+	if len(e.Steps) > MaxSteps {
+		return fmt.Errorf("%d steps, the limit is %d", len(e.Steps), MaxSteps)
+	}
+	ids, dependsOn := make([]string, len(e.Steps)), make([][]string, len(e.Steps))
+	for i := range e.Steps {
+		s := &e.Steps[i]
+		if err := s.normalise(i + 1); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+		ids[i], dependsOn[i] = s.ID, s.DependsOn
+	}
+	if err = catalog.CheckDAG("step", ids, dependsOn); err != nil {
+		return err
+	}
+	if n := len(Canonical(*e)); n > MaxEntry {
+		return fmt.Errorf("%d bytes as JSON, the limit is %d", n, MaxEntry)
+	}
+	return nil
+}
+
+func (s *Step) normalise(number int) (err error) {
+	if s.ID, err = catalog.Identifier("id", s.ID, catalog.MaxID); err != nil {
+		return err
+	}
+	if s.ID == "" {
+		s.ID = strconv.Itoa(number)
+	}
+	if s.Tool, err = catalog.Identifier("tool", s.Tool, catalog.MaxID); err != nil {
+		return err
+	}
+	if s.Tool == "" {
+		return errors.New("no tool")
+	}
+	if s.Group, err = catalog.Identifier("group", s.Group, catalog.MaxID); err != nil {
+		return err
+	}
+	if s.ErrorKind, err = catalog.Identifier("error_kind", s.ErrorKind, maxKind); err != nil {
+		return err
+	}
+	if s.Shape, err = catalog.Prose("shape", s.Shape, MaxShape); err != nil {
+		return err
+	}
+	s.Error = catalog.Cut(s.Error, MaxError)
+	if s.Outcome, err = s.Outcome.normal(); err != nil {
+		return err
+	}
+	if s.DurationMS < 0 {
+		return fmt.Errorf("duration_ms %d is negative", s.DurationMS)
+	}
+	for i := range s.DependsOn {
+		if s.DependsOn[i], err = catalog.Identifier("depends_on", s.DependsOn[i], catalog.MaxID); err != nil {
+			return err
+		}
+	}
+	slices.Sort(s.DependsOn)
+	s.DependsOn = slices.Compact(s.DependsOn) // nil stays nil: only the order is known
+	return nil
+}
+
+func (o Outcome) normal() (Outcome, error) {
+	switch o {
+	case "":
+		return Unknown, nil
+	case Unknown, Success, Failure:
+		return o, nil
+	}
+	return "", fmt.Errorf("outcome %.40q is none of success, failure, unknown", string(o))
+}
+
+// Validate reports an episode from the future: more than [MaxAhead] after now. An episode without a
+// time is valid.
+func (e Episode) Validate(now time.Time) error {
+	if e.Time.After(now.Add(MaxAhead)) {
+		return fmt.Errorf("episode %q: time %s is more than %d hours in the future",
+			e.ID, e.Time.UTC().Format(time.RFC3339), int(MaxAhead.Hours()))
+	}
+	return nil
+}
+
+func plausible(t time.Time) error {
+	if t.Before(earliest) {
+		return fmt.Errorf("time %s is before %d", t.Format(time.RFC3339), earliest.Year())
+	}
+	if t.Year() > 9999 { // RFC 3339 has four digits
+		return errors.New("time is after the year 9999")
+	}
+	return nil
+}
+
+// Canonical is the normalised episode as the bytes that are stored: JSON, fields in the order of the
+// type, no space. Episodes with equal content have equal bytes.
+func Canonical(e Episode) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		panic(fmt.Sprintf("episode %q was not normalised: %v", e.ID, err)) // only a year of five digits can fail
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
