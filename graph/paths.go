@@ -1,0 +1,118 @@
+package graph
+
+// A BreadthFirst searches a graph along its directed edges. It is room to be used again, by one
+// goroutine at a time; a search allocates nothing.
+type BreadthFirst struct {
+	g      *Graph
+	stamp  []uint32 // node was reached in search number …
+	search uint32
+	parent []int32
+	depth  []int32
+	queue  []int32
+}
+
+// NewBreadthFirst returns the room for searches of g.
+func NewBreadthFirst(g *Graph) *BreadthFirst {
+	return &BreadthFirst{
+		g:      g,
+		stamp:  make([]uint32, g.n),
+		parent: make([]int32, g.n),
+		depth:  make([]int32, g.n),
+		queue:  make([]int32, 0, g.n),
+	}
+}
+
+// From calls visit for every node within maxHops edges of u, u itself first with 0 hops, nearest
+// first, until visit returns false. Nodes equally far come in the order of their paths, compared
+// node by node.
+func (b *BreadthFirst) From(u int32, maxHops int, visit func(v int32, hops int) bool) {
+	b.begin(u)
+	for i := 0; i < len(b.queue); i++ {
+		v := b.queue[i]
+		if !visit(v, int(b.depth[v])) {
+			return
+		}
+		if int(b.depth[v]) < maxHops {
+			b.expand(v, -1)
+		}
+	}
+}
+
+// Hops is the least number of edges on a way from u to v, or -1 if there is none of at most
+// maxHops.
+func (b *BreadthFirst) Hops(u, v int32, maxHops int) int {
+	if maxHops < 0 {
+		return -1
+	}
+	b.begin(u)
+	if u == v {
+		return 0
+	}
+	for i := 0; i < len(b.queue); i++ {
+		x := b.queue[i]
+		if int(b.depth[x]) >= maxHops {
+			break
+		}
+		if b.expand(x, v) {
+			return int(b.depth[v])
+		}
+	}
+	return -1
+}
+
+// Path appends to path the nodes of a shortest way from u to v, both ends included: Hops + 1
+// nodes. Of equally short ways it is the one with the smallest node at the first difference. It
+// appends nothing if there is no way of at most maxHops edges.
+func (b *BreadthFirst) Path(u, v int32, maxHops int, path []int32) []int32 {
+	hops := b.Hops(u, v, maxHops)
+	if hops < 0 {
+		return path
+	}
+	from := len(path)
+	for range hops + 1 {
+		path = append(path, 0)
+	}
+	for i := from + hops; i >= from; i-- {
+		path[i] = v
+		v = b.parent[v]
+	}
+	return path
+}
+
+// begin starts a search at u. The stamp saves clearing the arrays.
+func (b *BreadthFirst) begin(u int32) {
+	if b.search++; b.search == 0 { // wrapped around
+		clear(b.stamp)
+		b.search = 1
+	}
+	b.stamp[u], b.parent[u], b.depth[u] = b.search, u, 0
+	b.queue = append(b.queue[:0], u)
+}
+
+// expand puts the unreached targets of v into the queue and reports whether goal is among them.
+// Rows are sorted and the queue is in the order of paths, so whoever reaches a node first lies on
+// the path that compares smallest.
+func (b *BreadthFirst) expand(v, goal int32) bool {
+	targets, _ := b.g.Out(v)
+	for _, t := range targets {
+		if b.stamp[t] == b.search {
+			continue
+		}
+		b.stamp[t], b.parent[t], b.depth[t] = b.search, v, b.depth[v]+1
+		if t == goal {
+			return true
+		}
+		b.queue = append(b.queue, t)
+	}
+	return false
+}
+
+// Path is [BreadthFirst.Path] for a single question; nil if there is no path.
+func Path(g *Graph, u, v int32, maxHops int) []int32 {
+	return NewBreadthFirst(g).Path(u, v, maxHops, nil)
+}
+
+// Hops is [BreadthFirst.Hops] for a single question.
+func Hops(g *Graph, u, v int32, maxHops int) int {
+	return NewBreadthFirst(g).Hops(u, v, maxHops)
+}
