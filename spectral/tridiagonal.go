@@ -1,0 +1,100 @@
+package spectral
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// tridiagonal diagonalises the symmetric matrix with diagonal d and off-diagonal e (len(d)-1) by
+// the implicit QL method (Bowdler, Martin, Reinsch, Wilkinson, "The QR and QL algorithms for
+// symmetric matrices", 1968). Only additions, products that are rounded, quotients and square
+// roots take part, so the bits are the same on every machine.
+//
+// rows are rows of the identity, as many as wanted: rows[i][j] becomes component i of the
+// eigenvector of d[j]. The eigenvalues are returned in falling order, and the rows are reordered
+// with them.
+func tridiagonal(d, e []float64, rows [][]float64) []float64 {
+	m := len(d)
+	d = slices.Clone(d)
+	e = append(slices.Clone(e), 0)
+	for l := range m {
+		for range 60 { // two or three are usual
+			// The first off-diagonal element at or after l that is negligible ends the block.
+			end := l
+			for ; end < m-1; end++ {
+				if scale := math.Abs(d[end]) + math.Abs(d[end+1]); math.Abs(e[end]) <= 0x1p-52*scale {
+					break
+				}
+			}
+			if end == l {
+				break
+			}
+			sweep(d, e, l, end, rows)
+		}
+	}
+	order := make([]int, m)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d[b], d[a]) })
+	values, copied := make([]float64, m), make([]float64, m)
+	for j, i := range order {
+		values[j] = d[i]
+	}
+	for _, row := range rows {
+		for j, i := range order {
+			copied[j] = row[i]
+		}
+		copy(row, copied)
+	}
+	return values
+}
+
+// sweep chases one implicit shift through the block l..end.
+func sweep(d, e []float64, l, end int, rows [][]float64) {
+	g := (d[l+1] - d[l]) / (2 * e[l])
+	r := hypotenuse(g, 1)
+	if g < 0 {
+		r = -r
+	}
+	g = d[end] - d[l] + e[l]/(g+r) // Wilkinson's shift
+	s, c, p := 1.0, 1.0, 0.0
+	for i := end - 1; i >= l; i-- {
+		f, b := float64(s*e[i]), float64(c*e[i])
+		r = hypotenuse(f, g)
+		e[i+1] = r
+		if r == 0 { // an eigenvalue fell out on the way
+			d[i+1] -= p
+			e[end] = 0
+			return
+		}
+		s, c = f/r, g/r
+		g = d[i+1] - p
+		r = float64((d[i]-g)*s) + float64(float64(2*c)*b)
+		p = float64(s * r)
+		d[i+1] = g + p
+		g = float64(c*r) - b
+		for _, row := range rows {
+			x, y := row[i], row[i+1]
+			row[i+1] = float64(s*x) + float64(c*y)
+			row[i] = float64(c*x) - float64(s*y)
+		}
+	}
+	d[l] -= p
+	e[l] = g
+	e[end] = 0
+}
+
+// hypotenuse is √(x²+y²) without overflow.
+func hypotenuse(x, y float64) float64 {
+	x, y = math.Abs(x), math.Abs(y)
+	if x < y {
+		x, y = y, x
+	}
+	if x == 0 {
+		return 0
+	}
+	q := y / x
+	return float64(x * math.Sqrt(1+float64(q*q)))
+}
