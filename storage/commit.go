@@ -1,0 +1,313 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// Group commit. Badger syncs its log once per transaction, concurrent ones included, so the cost of
+// durability is the number of transactions. One goroutine, the committer, takes whatever is queued
+// from all workspaces into one transaction; while that is being synced the next group queues up. A
+// single writer never waits for company.
+//
+//	Append ─┐                       ┌─ ack
+//	Append ─┼─▶ queue ─▶ committer ─┼─ ack
+//	Put    ─┘      one Txn, one sync└─ ack
+//
+// Being the only writer, the committer needs no conflict detection, and a transaction sees its own
+// writes, so two records with one key in one group are told apart like any others.
+const (
+	maxRecords = 1000 // in a commit
+	// Badger takes at most 15 % of a memtable in one transaction: 2.4 MiB of 16.
+	maxBytes = 2 << 20
+
+	markEvents = 256 // events after which the high-water file is due
+	markDelay  = time.Second
+)
+
+// A request is one unit of writing, applied whole or not at all. apply runs on the committer; it may
+// refuse with ErrConflict or ErrNotFound before it has set anything, any other error ends all
+// writing. size and records are upper bounds of what it sets.
+type request struct {
+	apply   func(*tx) error
+	size    int
+	records int
+
+	state   atomic.Int32
+	refusal error // why apply refused; told after the commit, since it may rest on the same group
+	err     error
+	done    chan struct{}
+}
+
+const (
+	requestQueued int32 = iota
+	requestTaken
+	requestWithdrawn
+)
+
+func (r *request) move(to int32) bool { return r.state.CompareAndSwap(requestQueued, to) }
+
+func (r *request) finish(err error) {
+	r.err = err
+	if err == nil {
+		r.err = r.refusal
+	}
+	close(r.done)
+}
+
+// submit queues a request and waits for its commit. A request that is still queued when ctx ends is
+// withdrawn; one that is being committed is waited for.
+func (b *Badger) submit(ctx context.Context, r *request) error {
+	r.done = make(chan struct{})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if b.closed() {
+		return ErrClosed
+	}
+	select {
+	case b.queue <- r:
+	case <-b.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		if r.move(requestWithdrawn) {
+			return ctx.Err()
+		}
+	case <-b.stopped:
+		if r.move(requestWithdrawn) {
+			return ErrClosed // it came into the queue after the committer had emptied it
+		}
+	}
+	<-r.done
+	return r.err
+}
+
+// tx is a transaction being filled.
+type tx struct {
+	txn    *badger.Txn
+	heads  map[*space]Head
+	events int
+	writes int
+}
+
+func (t *tx) set(key, value []byte) error {
+	t.writes++
+	return t.txn.Set(key, value)
+}
+
+func (t *tx) delete(key []byte) error {
+	t.writes++
+	return t.txn.Delete(key)
+}
+
+// get reads a value, own writes included; it is valid until the transaction ends.
+func (t *tx) get(key []byte) ([]byte, error) {
+	item, err := t.txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return item.ValueCopy(nil)
+}
+
+func (t *tx) head(w *space) Head {
+	if h, ok := t.heads[w]; ok {
+		return h
+	}
+	return *w.head.Load()
+}
+
+func (b *Badger) commitLoop() {
+	defer close(b.stopped)
+	var next *request
+	for {
+		if next == nil {
+			select {
+			case next = <-b.queue:
+			case <-b.closing:
+				b.refuseQueued()
+				return
+			}
+		}
+		next = b.commitGroup(next)
+	}
+}
+
+func (b *Badger) refuseQueued() {
+	for {
+		select {
+		case r := <-b.queue:
+			if r.move(requestTaken) {
+				r.finish(ErrClosed)
+			}
+		default:
+			return
+		}
+	}
+}
+
+// commitGroup commits first and what is queued behind it, as far as one transaction holds, and
+// returns the request that did not fit.
+func (b *Badger) commitGroup(first *request) (left *request) {
+	if err := b.writable(); err != nil {
+		if first.move(requestTaken) {
+			first.finish(err)
+		}
+		return nil
+	}
+	var group []*request
+	t := &tx{heads: make(map[*space]Head)}
+	defer func() {
+		if t.txn != nil {
+			t.txn.Discard()
+		}
+	}()
+	left, err := b.fill(t, first, &group)
+	if err == nil && t.writes > 0 {
+		err = b.commit(t)
+	}
+	if err != nil {
+		err = fmt.Errorf("commit: %w", err)
+		b.failed.CompareAndSwap(nil, &err)
+		b.log.Error("storage accepts no more writes", "error", err)
+	}
+	for _, r := range group {
+		r.finish(err)
+	}
+	return left
+}
+
+// fill takes requests into the transaction.
+func (b *Badger) fill(t *tx, next *request, group *[]*request) (left *request, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("badger panicked: %.200v", p)
+		}
+	}()
+	size, records := 0, 0
+	defer func() { b.guard.bytes += size }()
+	for ; next != nil; next = b.queued() {
+		if len(*group) > 0 && (size+next.size > maxBytes || records+next.records > maxRecords) {
+			return next, nil
+		}
+		if !next.move(requestTaken) {
+			continue
+		}
+		if t.txn == nil {
+			t.txn = b.db.NewTransaction(true)
+		}
+		*group = append(*group, next)
+		switch err := next.apply(t); {
+		case err == nil:
+			size, records = size+next.size, records+next.records
+		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
+			next.refusal = err
+		default:
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func (b *Badger) queued() *request {
+	select {
+	case r := <-b.queue:
+		return r
+	default:
+		return nil
+	}
+}
+
+func (b *Badger) writable() error {
+	if err := b.failed.Load(); err != nil {
+		return fmt.Errorf("%w: %w", ErrReadOnly, *err)
+	}
+	return b.guard.check()
+}
+
+// commit makes the transaction durable and only then lets others see the new heads.
+func (b *Badger) commit(t *tx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("badger panicked: %.200v", p)
+		}
+	}()
+	n := b.commits.Load() + 1
+	if err := t.set(metaKey(metaCommits), encodeRow(n, nil)); err != nil {
+		return err
+	}
+	if err := b.opts.commit(t.txn); err != nil {
+		return err
+	}
+	b.commits.Store(n)
+	for w, h := range t.heads {
+		w.head.Store(&h)
+	}
+	signal(b.dirty)
+	if b.uncovered.Add(int64(t.events)) >= markEvents {
+		signal(b.due)
+	}
+	return nil
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// markLoop keeps the high-water file at most a second or about markEvents events behind. It runs
+// beside the committer, so that its two syncs do not add to the latency of an append; events that
+// are committed while a mark is being written belong to the next one.
+func (b *Badger) markLoop() {
+	defer close(b.marked)
+	for {
+		select {
+		case <-b.dirty:
+		case <-b.closing:
+			return // Close writes the last mark
+		}
+		timer := time.NewTimer(markDelay)
+		select {
+		case <-b.due:
+		case <-timer.C:
+		case <-b.closing:
+		}
+		timer.Stop()
+		if err := b.writeMark(); err != nil {
+			b.failed.CompareAndSwap(nil, &err)
+			b.log.Error("storage accepts no more writes", "error", err)
+		}
+	}
+}
+
+// writeMark writes the high-water file. Whatever it names is durable already; the count of commits
+// is taken before the heads and may only be too small.
+func (b *Badger) writeMark() error {
+	b.markMu.Lock()
+	defer b.markMu.Unlock()
+	b.uncovered.Store(0)
+	m := mark{commits: b.commits.Load(), heads: make(map[string]Head)}
+	b.mu.Lock()
+	for name, w := range b.spaces {
+		if !w.gone.Load() {
+			m.heads[name] = *w.head.Load()
+		}
+	}
+	b.mu.Unlock()
+	return writeMark(b.dir, m)
+}

@@ -1,0 +1,125 @@
+package storage
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The kill test needs a process to kill. This binary is one when killDir is set.
+const killDir, killSeed = "WAYMARK_KILL_DIR", "WAYMARK_KILL_SEED"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(killDir); dir != "" {
+		writeUntilKilled(dir, os.Getenv(killSeed))
+	}
+	os.Exit(m.Run())
+}
+
+// writeUntilKilled appends from four writers and prints a line for every event that was
+// acknowledged: workspace, seq, key. A line is one write, so it is printed whole or not at all.
+func writeUntilKilled(dir, seed string) {
+	b, err := Open(dir, Options{Logger: quiet})
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			workspace := []string{"a", "b"}[w%2]
+			l, err := b.Log(workspace)
+			for i := 0; err == nil; i++ {
+				records := make([]Record, 1+i%3)
+				for j := range records {
+					key := fmt.Sprintf("%s-%d-%d-%d", seed, w, i, j)
+					records[j] = Record{Key: key, Payload: killPayload(key)}
+				}
+				var receipts []Receipt
+				receipts, err = l.Append(context.Background(), records)
+				for j, r := range receipts {
+					fmt.Fprintf(os.Stdout, "ack %s %d %s\n", workspace, r.Seq, records[j].Key)
+				}
+			}
+			fmt.Println("error", err)
+		})
+	}
+	wg.Wait()
+	os.Exit(1)
+}
+
+func killPayload(key string) []byte {
+	return fmt.Append(make([]byte, 0, 600), key, string(make([]byte, 500)))
+}
+
+// A process is killed while it writes, again and again on one directory. After each kill every event
+// it acknowledged is there, with its payload, at its seq; the log is dense and the chain holds
+// (Open verifies both). This sees what a process loses, not what a power cut loses.
+func TestKill(t *testing.T) {
+	rounds := 10
+	if s := os.Getenv("WAYMARK_KILL_ROUNDS"); s != "" {
+		var err error
+		rounds, err = strconv.Atoi(s)
+		require.NoError(t, err)
+	} else if testing.Short() {
+		rounds = 3
+	}
+	const seed = 20
+	r := rand.New(rand.NewPCG(seed, 0))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	acked := make(map[string]string) // "workspace seq" → key
+	for round := range rounds {
+		if round%100 == 99 { // a new directory, since every start reads the whole log
+			dir, acked = t.TempDir(), make(map[string]string)
+		}
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), killDir+"="+dir, killSeed+"="+strconv.Itoa(round))
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		delay := time.Duration(r.IntN(120)) * time.Millisecond
+		lines := bufio.NewScanner(out)
+		count := 0
+		for lines.Scan() {
+			var workspace, key string
+			var seq uint64
+			if _, err := fmt.Sscanf(lines.Text(), "ack %s %d %s", &workspace, &seq, &key); err != nil {
+				t.Fatalf("seed %d, round %d: writer says %q", seed, round, lines.Text())
+			}
+			acked[fmt.Sprint(workspace, " ", seq)] = key
+			if count++; count == 1 { // from the first acknowledgement on
+				time.AfterFunc(delay, func() { cmd.Process.Kill() })
+			}
+		}
+		require.Error(t, cmd.Wait(), "it was killed")
+		require.Positive(t, count)
+
+		b, err := Open(dir, Options{Logger: quiet})
+		require.NoError(t, err, "seed %d, round %d", seed, round)
+		found := 0
+		for _, workspace := range []string{"a", "b"} {
+			for i, e := range collect(t, mustLog(t, b, workspace).Read(t.Context(), 0)) {
+				require.EqualValues(t, i+1, e.Seq)
+				if key, ok := acked[fmt.Sprint(workspace, " ", e.Seq)]; ok {
+					require.Equal(t, string(killPayload(key)), string(e.Payload))
+					found++
+				}
+			}
+		}
+		require.Equal(t, len(acked), found, "seed %d, round %d: acknowledged events are lost", seed, round)
+		require.NoError(t, b.Health())
+		require.NoError(t, b.Close())
+	}
+	t.Logf("seed %d: %d kills, %d acknowledged events in the last directory, none lost", seed, rounds, len(acked))
+}

@@ -1,0 +1,69 @@
+//go:build linux || darwin || freebsd
+
+package storage
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const spaceKnown = true
+
+// freeSpace is what an ordinary user may still write on the file system of dir.
+func freeSpace(dir string) (uint64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return uint64(s.Bavail) * uint64(s.Bsize), nil
+}
+
+// allocated is the room the files below dir really take. Badger's files are sparse: their lengths
+// add up to gigabytes in an empty database.
+func allocated(dir string) (uint64, error) {
+	var n uint64
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = d.Info(); err == nil {
+				n += uint64(info.Sys().(*syscall.Stat_t).Blocks) * 512 // the unit of st_blocks, whatever the file system
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a compaction removed it meanwhile
+		}
+		return err
+	})
+	return n, err
+}
+
+// lockDir holds a directory for this process until unlock or death.
+func lockDir(path string) (unlock func() error, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, ErrInUse
+		}
+		return nil, &fs.PathError{Op: "flock", Path: path, Err: err}
+	}
+	return f.Close, nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if e := d.Close(); err == nil {
+		err = e
+	}
+	return err
+}

@@ -1,0 +1,163 @@
+package storage
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// repair makes an accepted database consistent again: of each log the readable prefix stays, and
+// what is taken out is first written to a file of its own. That file has frames as in a backup, each
+// with a key and a value of the database.
+func (b *Badger) repair(a *audit) error {
+	var out [][]byte
+	for _, name := range slices.Sorted(maps.Keys(a.logs)) {
+		s := a.logs[name]
+		if s.deleting {
+			continue
+		}
+		if s.cut {
+			out = append(out, b.keysFrom(prefix(kindEvent, name), eventKey(name, s.head.Seq+1))...)
+		}
+		out = append(out, b.keysFrom(prefix(kindSnapshot, name), snapshotKey(name, s.head.Seq+1))...)
+	}
+	out = append(out, a.badRows...)
+	if err := b.setAside(out); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.logs)) {
+		s := a.logs[name]
+		if !s.registered {
+			if err := b.put(pair{registryKey(name), encodeWorkspace(0)}); err != nil {
+				return err
+			}
+		}
+		if s.cut || s.reindex {
+			if err := b.reindex(name); err != nil {
+				return fmt.Errorf("workspace %q: index of keys: %w", name, err)
+			}
+		}
+	}
+	a.commits = max(a.commits, a.marked) + 1
+	return b.put(pair{metaKey(metaCommits), encodeRow(a.commits, nil)})
+}
+
+type pair struct{ key, value []byte }
+
+// put and its like write without the committer, which does not run yet.
+func (b *Badger) put(pairs ...pair) error {
+	wb := b.db.NewWriteBatch()
+	defer wb.Cancel()
+	for _, p := range pairs {
+		if p.value == nil {
+			if err := wb.Delete(p.key); err != nil {
+				return err
+			}
+		} else if err := wb.Set(p.key, p.value); err != nil {
+			return err
+		}
+	}
+	return wb.Flush()
+}
+
+func (b *Badger) keysFrom(prefix, from []byte) (keys [][]byte) {
+	b.db.View(func(txn *badger.Txn) error {
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix})
+		defer it.Close()
+		for it.Seek(from); it.Valid(); it.Next() {
+			keys = append(keys, it.Item().KeyCopy(nil))
+		}
+		return nil
+	})
+	return keys
+}
+
+// setAside copies entries to a new file aside-N, syncs it, and deletes them.
+func (b *Badger) setAside(keys [][]byte) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(freeName(b.dir, "aside"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	err = b.db.View(func(txn *badger.Txn) error {
+		for _, k := range keys {
+			item, err := txn.Get(k)
+			if err != nil {
+				return err
+			}
+			body := binary.BigEndian.AppendUint16(nil, uint16(len(k)))
+			body = append(body, k...)
+			err = item.Value(func(v []byte) error {
+				_, err := w.Write(appendFrame(nil, frameRaw, append(body, v...)))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return w.Flush()
+	})
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = syncDir(b.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("setting %d entries aside: %w", len(keys), err)
+	}
+	gone := make([]pair, len(keys))
+	for i, k := range keys {
+		gone[i].key = k
+	}
+	return b.put(gone...)
+}
+
+// reindex builds the index of keys of one workspace anew from its log.
+func (b *Badger) reindex(name string) error {
+	p := prefix(kindDedup, name)
+	pairs := make(map[string][]byte)
+	for _, k := range b.keysFrom(p, p) {
+		pairs[string(k)] = nil
+	}
+	err := b.db.View(func(txn *badger.Txn) error {
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix(kindEvent, name)})
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			_, seq, err := splitSeq(it.Item().Key())
+			if err != nil {
+				return err
+			}
+			err = it.Item().Value(func(v []byte) error {
+				e, err := decodeEvent(seq, v)
+				if err == nil && e.keyed {
+					pairs[string(dedupKey(name, e.keyHash))] = encodeDedup(seq, e.Digest)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	changes := make([]pair, 0, len(pairs))
+	for _, k := range slices.Sorted(maps.Keys(pairs)) {
+		changes = append(changes, pair{[]byte(k), pairs[k]})
+	}
+	return b.put(changes...)
+}
