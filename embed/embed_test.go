@@ -1,0 +1,437 @@
+package embed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// vectorOf is what the test servers answer: two dimensions that tell texts apart.
+func vectorOf(text string) []float64 { return []float64{float64(len(text)), 1} }
+
+func wantOf(text string) []float32 {
+	v := vectorOf(text)
+	n := math.Hypot(v[0], v[1])
+	return []float32{float32(v[0] / n), float32(v[1] / n)}
+}
+
+// endpoint answers like a real server, and before that lets each request be spoilt: trouble is given
+// the number of the request, from 1, and reports whether it has answered.
+type endpoint struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests [][]string
+	keys     []string
+}
+
+func serve(t *testing.T, trouble func(n int, w http.ResponseWriter, texts []string) bool) *endpoint {
+	e := &endpoint{}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Input []string
+			Model string
+		}
+		raw, _ := io.ReadAll(r.Body)
+		if r.URL.Path != "/v1/embeddings" || json.Unmarshal(raw, &body) != nil || body.Model != "small" {
+			http.Error(w, "no such thing", http.StatusNotFound)
+			return
+		}
+		e.mu.Lock()
+		e.requests = append(e.requests, body.Input)
+		e.keys = append(e.keys, r.Header.Get("Authorization"))
+		n := len(e.requests)
+		e.mu.Unlock()
+		if trouble != nil && trouble(n, w, body.Input) {
+			return
+		}
+		answer(w, body.Input, func(i int) int { return i }, len(body.Input))
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// answer writes n vectors, the i-th of them for text index(i).
+func answer(w http.ResponseWriter, texts []string, index func(int) int, n int) {
+	var data []map[string]any
+	for i := range n {
+		data = append(data, map[string]any{"object": "embedding", "index": index(i), "embedding": vectorOf(texts[index(i)%len(texts)])})
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "model": "small"})
+}
+
+// asked is the batches asked for so far.
+func (e *endpoint) asked() [][]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.requests)
+}
+
+func client(t *testing.T, e *endpoint, change func(*Options)) *Client {
+	o := Options{BaseURL: e.URL + "/v1", Model: "small", AllowPrivate: true, FirstDelay: time.Millisecond, Budget: 5 * time.Second, Timeout: 2 * time.Second}
+	if change != nil {
+		change(&o)
+	}
+	c, err := New(o)
+	require.NoError(t, err)
+	return c
+}
+
+func TestEmbedPlacesByIndexAndNormalises(t *testing.T) {
+	e := serve(t, func(_ int, w http.ResponseWriter, texts []string) bool {
+		answer(w, texts, func(i int) int { return len(texts) - 1 - i }, len(texts)) // last first
+		return true
+	})
+	c := client(t, e, func(o *Options) { o.Batch = 2; o.APIKey = "sesame" })
+	got, err := c.Embed(t.Context(), []string{"a", "bbb", "", "bbb", "ccccc", " \n"})
+	require.NoError(t, err)
+	want := [][]float32{wantOf("a"), wantOf("bbb"), nil, wantOf("bbb"), wantOf("ccccc"), nil}
+	assert.Equal(t, want, got)
+	assert.Equal(t, [][]string{{"a", "bbb"}, {"ccccc"}}, e.asked(), "in batches, no text twice, no blank ones")
+	assert.Equal(t, []string{"Bearer sesame", "Bearer sesame"}, e.keys)
+	assert.Equal(t, 2, c.Dimension())
+
+	got[0][0] = 99 // the caller's own copy
+	again, err := c.Embed(t.Context(), []string{"ccccc", "a"})
+	require.NoError(t, err)
+	assert.Equal(t, [][]float32{wantOf("ccccc"), wantOf("a")}, again)
+	assert.Len(t, e.asked(), 2, "from the cache")
+}
+
+func TestNoKeyNoHeader(t *testing.T) {
+	e := serve(t, nil)
+	_, err := client(t, e, nil).Embed(t.Context(), []string{"a"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{""}, e.keys)
+}
+
+// Each row is a thing that real endpoints do. requests is how many are made in all.
+func TestTroubles(t *testing.T) {
+	write := func(status int, body string) func(int, http.ResponseWriter, []string) bool {
+		return func(_ int, w http.ResponseWriter, _ []string) bool {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+			return true
+		}
+	}
+	first := func(f func(int, http.ResponseWriter, []string) bool) func(int, http.ResponseWriter, []string) bool {
+		return func(n int, w http.ResponseWriter, texts []string) bool { return n == 1 && f(n, w, texts) }
+	}
+	data := func(vectors ...string) string {
+		return `{"object":"list","data":[` + strings.Join(vectors, ",") + `]}`
+	}
+	for _, row := range []struct {
+		name     string
+		trouble  func(int, http.ResponseWriter, []string) bool
+		requests int
+		err      string // empty: succeeds in the end
+	}{
+		{"500 then well", first(write(500, `{"error":{"message":"out of memory"}}`)), 2, ""},
+		{"502 of a proxy, not JSON", first(write(502, "<html>bad gateway</html>")), 2, ""},
+		{"429 with Retry-After", first(func(_ int, w http.ResponseWriter, _ []string) bool {
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(429)
+			return true
+		}), 2, ""},
+		{"cut-off answer", first(write(200, `{"object":"list","data":[{"index":0,"embed`)), 2, ""},
+		{"closed connection", first(func(_ int, w http.ResponseWriter, _ []string) bool { panic(http.ErrAbortHandler) }), 2, ""},
+		{"500 for ever", write(500, ""), 4, "4 attempts: endpoint answers 500 Internal Server Error"},
+		{"401 repeating the key", write(401, `{"error":{"message":"Incorrect API key provided: sesame"}}`), 1, "endpoint answers 401: Incorrect API key provided: [key]"},
+		{"404 in plain text repeating the key", write(404, "no model for sesame\n\n here"), 1, "endpoint answers 404: no model for [key] here"},
+		{"missing vector", write(200, data(`{"index":0,"embedding":[1,2]}`)), 1, "vector 1 of 2 is missing"},
+		{"no index at all", write(200, data(`{"embedding":[1,2]}`, `{"embedding":[2,2]}`)), 1, "vector 0 comes twice"},
+		{"index too large", write(200, data(`{"index":7,"embedding":[1,2]}`)), 1, "vector 7 answers none of 2 texts"},
+		{"negative index", write(200, data(`{"index":-1,"embedding":[1,2]}`)), 1, "vector -1 answers none of 2 texts"},
+		{"nothing", write(200, `{}`), 1, "vector 0 of 2 is missing"},
+		{"empty vector", write(200, data(`{"index":0,"embedding":[]}`)), 1, "vector 0 is empty"},
+		{"two dimensions", write(200, data(`{"index":0,"embedding":[1,2]}`, `{"index":1,"embedding":[1,2,3]}`)), 1, "vector 1 has 3 dimensions, another of the same answer 2"},
+		{"zero vector", write(200, data(`{"index":0,"embedding":[0,0]}`)), 1, "vector 0 has the length 0"},
+		{"NaN", write(200, data(`{"index":0,"embedding":[NaN,0]}`)), 4, "invalid character 'N'"},
+		{"number beyond float32", write(200, data(`{"index":0,"embedding":[1e39,0]}`)), 4, "cannot unmarshal number 1e39"},
+		{"oversize", write(200, data(`{"index":0,"embedding":[1`+strings.Repeat(",1", 5000)+`]}`)), 1, "answer is larger than 4096 bytes"},
+		{"oversize error", write(500, strings.Repeat("x", 5000)), 1, "answer is larger than 4096 bytes"},
+		{"redirect", func(_ int, w http.ResponseWriter, _ []string) bool {
+			w.Header().Set("Location", "http://169.254.169.254/latest")
+			w.WriteHeader(307)
+			return true
+		}, 1, "endpoint redirects, which is not followed"},
+		{"Retry-After beyond the budget", func(_ int, w http.ResponseWriter, _ []string) bool {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(429)
+			return true
+		}, 1, "endpoint answers 429 Too Many Requests"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			e := serve(t, row.trouble)
+			e.Config.ErrorLog = nil
+			c := client(t, e, func(o *Options) { o.MaxAnswer = 4096; o.APIKey = "sesame" })
+			got, err := c.Embed(t.Context(), []string{"a", "bb"})
+			assert.Len(t, e.asked(), row.requests)
+			if row.err == "" {
+				require.NoError(t, err)
+				assert.Equal(t, [][]float32{wantOf("a"), wantOf("bb")}, got)
+				return
+			}
+			require.ErrorContains(t, err, row.err)
+			assert.ErrorContains(t, err, `embed 2 texts with "small": `)
+			assert.NotContains(t, err.Error(), "sesame")
+			assert.Nil(t, got)
+		})
+	}
+}
+
+func TestTimeoutOfOneRequestAndBudgetOfAll(t *testing.T) {
+	release := make(chan struct{})
+	slow := func(n int, w http.ResponseWriter, _ []string) bool {
+		if n == 1 {
+			<-release
+		}
+		return false
+	}
+	e := serve(t, slow)
+	c := client(t, e, func(o *Options) { o.Timeout = 50 * time.Millisecond })
+	_, err := c.Embed(t.Context(), []string{"a"})
+	require.NoError(t, err, "the second attempt is answered")
+	assert.Len(t, e.asked(), 2)
+
+	e2 := serve(t, func(int, http.ResponseWriter, []string) bool { <-release; return false })
+	c2 := client(t, e2, func(o *Options) { o.Timeout = time.Minute; o.Budget = 50 * time.Millisecond })
+	_, err = c2.Embed(t.Context(), []string{"a"})
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Len(t, e2.asked(), 1)
+	close(release)
+}
+
+// The endpoint's wish counts, not the shorter delay of our own.
+func TestRetryAfterIsHonoured(t *testing.T) {
+	e := serve(t, func(n int, w http.ResponseWriter, _ []string) bool {
+		if n == 1 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(429)
+		}
+		return n == 1
+	})
+	start := time.Now()
+	_, err := client(t, e, nil).Embed(t.Context(), []string{"a"})
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, time.Since(start), time.Second)
+}
+
+func TestDimensionMayNotChange(t *testing.T) {
+	e := serve(t, func(n int, w http.ResponseWriter, texts []string) bool {
+		if n == 2 {
+			_, _ = io.WriteString(w, `{"data":[{"index":0,"embedding":[1,2,3]}]}`)
+		}
+		return n == 2
+	})
+	c := client(t, e, nil)
+	_, err := c.Embed(t.Context(), []string{"a"})
+	require.NoError(t, err)
+	_, err = c.Embed(t.Context(), []string{"b"})
+	assert.ErrorContains(t, err, "vector has 3 dimensions, not 2")
+}
+
+func TestCircuit(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	broken := true
+	e := serve(t, func(_ int, w http.ResponseWriter, _ []string) bool {
+		if broken {
+			w.WriteHeader(503)
+		}
+		return broken
+	})
+	c := client(t, e, func(o *Options) {
+		o.Attempts, o.Trip, o.CoolDown = 1, 2, time.Minute
+		o.Now = func() time.Time { return now }
+	})
+	ask := func(text string) error { _, err := c.Embed(t.Context(), []string{text}); return err }
+
+	require.ErrorContains(t, ask("a"), "503")
+	require.ErrorContains(t, ask("a"), "503")
+	require.ErrorIs(t, ask("a"), ErrUnavailable)
+	assert.Len(t, e.asked(), 2, "the third call asked nobody")
+
+	now = now.Add(time.Minute)
+	require.ErrorContains(t, ask("a"), "503", "one trial")
+	require.ErrorIs(t, ask("a"), ErrUnavailable, "another cool-down")
+
+	now, broken = now.Add(time.Minute), false
+	require.NoError(t, ask("a"))
+	require.NoError(t, ask("b"))
+
+	broken = true
+	require.Error(t, ask("c"))
+	require.ErrorContains(t, ask("c"), "503", "counting starts again")
+	require.NoError(t, ask("a"), "the cache works while the circuit is open")
+}
+
+func TestCancelledCallsAndRefusedTextsDoNotOpenTheCircuit(t *testing.T) {
+	e := serve(t, func(_ int, w http.ResponseWriter, texts []string) bool {
+		if texts[0] == "long" {
+			w.WriteHeader(400)
+			return true
+		}
+		return false
+	})
+	c := client(t, e, func(o *Options) { o.Trip = 1 })
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := c.Embed(gone, []string{"a"})
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = c.Embed(t.Context(), []string{"long"})
+	var refusal *Error
+	require.ErrorAs(t, err, &refusal)
+	assert.Equal(t, 400, refusal.Status)
+	_, err = c.Embed(t.Context(), []string{"a"})
+	require.NoError(t, err)
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for url, want := range map[string]string{
+		"":                          "needs http or https",
+		"ftp://x/v1":                "needs http or https",
+		"http://localhost:11434":    "no version path",
+		"http://me:secret@host/v1":  "must not carry a user",
+		"http://host/v1?key=secret": "must not carry a user, a query",
+		"http://host\x7f/secret":    "cannot be parsed",
+	} {
+		_, err := New(Options{BaseURL: url, Model: "m"})
+		require.ErrorContains(t, err, want, url)
+		assert.NotContains(t, err.Error(), "secret")
+	}
+	_, err := New(Options{BaseURL: "http://host/v1"})
+	assert.ErrorContains(t, err, "no model")
+}
+
+func TestTheKeyNeverPrints(t *testing.T) {
+	o := Options{BaseURL: "http://host/v1", Model: "m", APIKey: "sesame"}
+	c, err := New(o)
+	require.NoError(t, err)
+	j, err := json.Marshal(struct{ Key Key }{o.APIKey})
+	require.NoError(t, err)
+	for _, s := range []string{fmt.Sprintf("%v", o), fmt.Sprintf("%+v", o), fmt.Sprintf("%#v", o), fmt.Sprintf("%s", o.APIKey), fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), string(j)} {
+		assert.NotContains(t, s, "sesame")
+	}
+}
+
+// The networks that the standard library takes for ordinary ones are those of the reliability notes.
+func TestAddresses(t *testing.T) {
+	for address, want := range map[string][2]bool{ // without, with AllowPrivate
+		"93.184.216.34":      {true, true},
+		"2606:4700::1":       {true, true},
+		"127.0.0.1":          {false, true},
+		"::1":                {false, true},
+		"192.168.1.5":        {false, true},
+		"::ffff:10.0.0.1":    {false, true},
+		"fd12::1":            {false, true},
+		"169.254.169.254":    {false, false},
+		"fe80::1":            {false, false},
+		"fd00:ec2::254":      {false, false},
+		"100.100.100.200":    {false, false},
+		"192.0.0.192":        {false, false},
+		"198.18.0.1":         {false, false},
+		"240.0.0.1":          {false, false},
+		"0.0.0.0":            {false, false},
+		"64:ff9b::a9fe:a9fe": {false, false},
+		"2002:a9fe:a9fe::":   {false, false},
+		"::ffff:169.254.1.1": {false, false},
+		"224.0.0.1":          {false, false},
+	} {
+		a := netip.MustParseAddr(address)
+		assert.Equal(t, want, [2]bool{allowed(a, false), allowed(a, true)}, address)
+	}
+	e := serve(t, nil)
+	c := client(t, e, func(o *Options) { o.AllowPrivate = false })
+	_, err := c.Embed(t.Context(), []string{"a"})
+	require.ErrorContains(t, err, "address that is not allowed")
+	assert.Empty(t, e.asked())
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "-3": 0, "soon": 0, "1e9": 0, "99999999": 24 * time.Hour,
+		"Thu, 01 Jan 2026 12:00:30 GMT": 30 * time.Second, "Thu, 01 Jan 2026 11:00:00 GMT": 0,
+	} {
+		assert.Equal(t, want, retryAfter(http.Header{"Retry-After": {value}}, now), value)
+	}
+}
+
+func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
+	e := serve(t, nil)
+	c := client(t, e, func(o *Options) { o.MaxText = 4 })
+	_, err := c.Embed(t.Context(), []string{"aaé搜", "\xff\xfeab"})
+	require.NoError(t, err)
+	assert.Equal(t, [][]string{{"aaé", " ab"}}, e.asked())
+}
+
+func TestMemoryForgetsTheLeastRecent(t *testing.T) {
+	m := NewMemory(2)
+	key := func(b byte) [32]byte { return [32]byte{b} }
+	m.Put(key(1), []float32{1})
+	m.Put(key(2), []float32{2})
+	_, ok := m.Get(key(1))
+	require.True(t, ok)
+	m.Put(key(3), []float32{3})
+	_, ok = m.Get(key(2))
+	assert.False(t, ok)
+	v, ok := m.Get(key(1))
+	assert.True(t, ok)
+	assert.Equal(t, []float32{1}, v)
+	m.Put(key(1), []float32{4})
+	v, _ = m.Get(key(1))
+	assert.Equal(t, []float32{4}, v)
+}
+
+// A cache may be a file: a damaged vector is asked for again.
+func TestDamagedCacheIsNotBelieved(t *testing.T) {
+	e := serve(t, nil)
+	memory := NewMemory(10)
+	c := client(t, e, func(o *Options) { o.Cache = memory })
+	memory.Put(c.key("a"), []float32{5, float32(math.NaN())})
+	got, err := c.Embed(t.Context(), []string{"a"})
+	require.NoError(t, err)
+	assert.Equal(t, [][]float32{wantOf("a")}, got)
+}
+
+func TestConcurrentCalls(t *testing.T) {
+	e := serve(t, nil)
+	c := client(t, e, func(o *Options) { o.CacheSize = 3 })
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			texts := []string{strings.Repeat("x", i+1), "shared"}
+			got, err := c.Embed(t.Context(), texts)
+			if assert.NoError(t, err) {
+				assert.Equal(t, [][]float32{wantOf(texts[0]), wantOf("shared")}, got)
+			}
+		})
+	}
+	wg.Wait()
+	assert.LessOrEqual(t, len(slices.Concat(e.asked()...)), 16)
+}
+
+func ExampleClient_Embed() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"data":[{"index":1,"embedding":[0,2]},{"index":0,"embedding":[3,4]}]}`)
+	}))
+	defer server.Close()
+	c, err := New(Options{BaseURL: server.URL + "/v1", Model: "small", AllowPrivate: true})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(c.Embed(context.Background(), []string{"first", "second"}))
+	// Output: [[0.6 0.8] [0 1]] <nil>
+}

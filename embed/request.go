@@ -1,0 +1,149 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/sashabaranov/go-openai"
+)
+
+// Error is a refusal by the endpoint.
+type Error struct {
+	Status  int
+	Message string // what the endpoint said, shortened and without the key
+}
+
+func (e *Error) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("endpoint answers %d %s", e.Status, http.StatusText(e.Status))
+	}
+	return fmt.Sprintf("endpoint answers %d: %s", e.Status, e.Message)
+}
+
+// aboutInput reports whether the texts were refused rather than the caller.
+func (e *Error) aboutInput() bool {
+	return e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity
+}
+
+// retry asks for one batch until it succeeds, fails for good, or runs out of attempts or time.
+// Timeouts, broken connections, cut-off answers, 408, 429 and 5xx are worth another attempt; an
+// answer that is whole and wrong is not.
+func (c *Client) retry(ctx context.Context, batch []string) ([][]float32, error) {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.Multiplier, wait.MaxInterval = c.options.FirstDelay, 2, 10*time.Second
+	var last error // what happened, rather than that waiting for it ended
+	attempts := 0
+	vectors, err := backoff.Retry(ctx, func() ([][]float32, error) {
+		attempts++
+		v, after, again, err := c.request(ctx, batch)
+		last = err
+		switch {
+		case err == nil:
+			return v, nil
+		case !again:
+			return nil, backoff.Permanent(err)
+		case after > 0:
+			return nil, &backoff.RetryAfterError{Duration: after}
+		}
+		return nil, err
+	}, backoff.WithBackOff(wait), backoff.WithMaxTries(uint(c.options.Attempts)), backoff.WithMaxElapsedTime(remaining(ctx)))
+	if err == nil {
+		return vectors, nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil, context.Canceled
+	}
+	if attempts > 1 {
+		return nil, fmt.Errorf("%d attempts: %w", attempts, last)
+	}
+	return nil, last
+}
+
+// remaining is the time until the deadline of ctx, which Embed always sets.
+func remaining(ctx context.Context) time.Duration {
+	deadline, _ := ctx.Deadline()
+	return max(time.Until(deadline), time.Nanosecond)
+}
+
+// request asks once. again tells whether another attempt may help, and after how long the endpoint
+// wishes it, if it said so.
+func (c *Client) request(ctx context.Context, batch []string) (vectors [][]float32, after time.Duration, again bool, err error) {
+	one, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	answer, err := c.api.CreateEmbeddings(one, openai.EmbeddingRequest{
+		Input: batch, Model: openai.EmbeddingModel(c.options.Model), Dimensions: c.options.Dimensions,
+	})
+	if err != nil {
+		err, again = c.explain(ctx, one, err)
+		return nil, retryAfter(answer.Header(), c.options.Now()), again, err
+	}
+	if vectors, err = place(answer.Data, len(batch)); err != nil {
+		return nil, 0, false, err
+	}
+	if err := c.agree(vectors[0]); err != nil {
+		return nil, 0, false, err
+	}
+	return vectors, 0, false, nil
+}
+
+// explain puts an error of the library into words that hold neither the key nor a whole answer.
+func (c *Client) explain(ctx, one context.Context, err error) (_ error, again bool) {
+	var (
+		api     *openai.APIError
+		request *openai.RequestError
+		large   *http.MaxBytesError
+	)
+	refused := func(status int, message string) (error, bool) {
+		transient := status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500
+		return &Error{Status: status, Message: c.redact(message)}, transient
+	}
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return context.Canceled, false
+	case errors.As(err, &large):
+		return fmt.Errorf("answer is larger than %d bytes", large.Limit), false
+	case errors.Is(err, errRedirect):
+		return errRedirect, false
+	case errors.Is(err, errAddress):
+		return errAddress, false
+	case errors.As(err, &api):
+		return refused(api.HTTPStatusCode, api.Message)
+	case errors.As(err, &request):
+		return refused(request.HTTPStatusCode, string(request.Body))
+	case ctx.Err() != nil:
+		return fmt.Errorf("no time left: %w", context.DeadlineExceeded), false
+	case one.Err() != nil:
+		return fmt.Errorf("no answer within %v: %w", c.options.Timeout, context.DeadlineExceeded), true
+	}
+	return errors.New(c.redact(err.Error())), true // connection refused, reset, cut off, not JSON
+}
+
+// redact shortens a message and takes the key out: endpoints like to repeat it.
+func (c *Client) redact(message string) string {
+	if c.options.APIKey != "" {
+		message = strings.ReplaceAll(message, string(c.options.APIKey), "[key]")
+	}
+	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "?")), " ")
+	if len(message) > 300 {
+		message = cut(message, 300) + "…"
+	}
+	return message
+}
+
+// retryAfter reads the header of that name: seconds, or a date (RFC 9110, section 10.2.3).
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(value); err == nil {
+		return time.Duration(min(max(seconds, 0), 24*3600)) * time.Second
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return max(date.Sub(now), 0)
+	}
+	return 0
+}
