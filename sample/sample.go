@@ -1,0 +1,62 @@
+// Package sample is a history to try the program on: half a year of a company that does not exist.
+//
+//	tools.jsonl          tools of fifteen invented servers, from source hosting to support tickets
+//	capabilities.jsonl   what was stored as reusable: small graphs of those tools
+//	episodes.jsonl       tasks as people put them, and the calls made for each
+//
+// It is written so that what is learned from it can be judged by eye. After listing pull requests
+// someone opens one; an incident goes from alerts to metrics to logs to an issue to the chat. And it
+// is as untidy as a real history: steps without an outcome, calls that fail and are tried again, a
+// deprecated tool (metrics:query_series) that hardly ever answers, a merge that fails right after
+// its branch was updated, two tools that no catalog names, hosts that report only the order.
+//
+// The files are generated from hand-written texts; see the folder generate.
+package sample
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+//go:generate go run ./generate -out .
+
+//go:embed tools.jsonl capabilities.jsonl episodes.jsonl
+var files embed.FS
+
+// Files returns the three files as they are, for an importer of data sets.
+func Files() fs.FS { return files }
+
+// Tools returns the catalog, ordered by server.
+func Tools() ([]catalog.Tool, error) { return read[catalog.Tool]("tools.jsonl") }
+
+// Capabilities returns the stored capabilities.
+func Capabilities() ([]catalog.Capability, error) {
+	return read[catalog.Capability]("capabilities.jsonl")
+}
+
+// Episodes returns the history in order of time.
+func Episodes() ([]episodic.Episode, error) { return read[episodic.Episode]("episodes.jsonl") }
+
+// read decodes a file of one JSON object a line.
+func read[T any](name string) ([]T, error) {
+	data, err := files.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("sample: %w", err)
+	}
+	var list []T
+	for n, line := 1, []byte(nil); len(data) > 0; n++ {
+		line, data, _ = bytes.Cut(data, []byte("\n"))
+		var v T
+		if err := json.Unmarshal(line, &v); err != nil {
+			return nil, fmt.Errorf("sample: %s line %d: %w", name, n, err)
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}

@@ -1,0 +1,308 @@
+package sample
+
+import (
+	"encoding/json"
+	"io/fs"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+// observed are the tools that occur in episodes and in no catalog, on purpose.
+var observed = []string{"forge:get_blame", "notes:quick_add"}
+
+func load(t *testing.T) ([]catalog.Tool, []catalog.Capability, []episodic.Episode) {
+	t.Helper()
+	tools, err := Tools()
+	require.NoError(t, err)
+	capabilities, err := Capabilities()
+	require.NoError(t, err)
+	episodes, err := Episodes()
+	require.NoError(t, err)
+	return tools, capabilities, episodes
+}
+
+func TestFiles(t *testing.T) {
+	size := 0
+	for _, name := range []string{"tools.jsonl", "capabilities.jsonl", "episodes.jsonl"} {
+		data, err := fs.ReadFile(Files(), name)
+		require.NoError(t, err)
+		size += len(data)
+	}
+	assert.Less(t, size, 1_200_000, "the sample travels inside the program")
+}
+
+func TestTools(t *testing.T) {
+	tools, _, _ := load(t)
+	assert.GreaterOrEqual(t, len(tools), 90)
+	canonical := regexp.MustCompile(`^[a-z]+:[a-z]+(_[a-z]+)*$`)
+	seen, servers, domains := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, tool := range tools {
+		assert.Regexp(t, canonical, tool.ID)
+		assert.Equal(t, catalog.ID(tool.Server, tool.Name), tool.ID)
+		assert.False(t, seen[tool.ID], "%s occurs twice", tool.ID)
+		seen[tool.ID], servers[tool.Server], domains[tool.Domain] = true, true, true
+
+		normal := tool
+		require.NoError(t, normal.Normalise())
+		assert.Equal(t, tool, normal, "stored as it is written")
+		assert.Greater(t, len(tool.Description), 30, tool.ID)
+
+		a := tool.Annotations
+		require.NotNil(t, a, tool.ID)
+		require.True(t, a.ReadOnly != nil && a.Destructive != nil && a.Idempotent != nil && a.OpenWorld != nil, tool.ID)
+		assert.False(t, *a.ReadOnly && *a.Destructive, "%s only reads and destroys", tool.ID)
+
+		for what, raw := range map[string]json.RawMessage{"input": tool.InputSchema, "output": tool.OutputSchema} {
+			checkSchema(t, tool.ID+" "+what, raw)
+		}
+	}
+	assert.Len(t, servers, 15, "as the package comment says")
+	assert.Len(t, domains, len(servers))
+}
+
+// checkSchema asks the JSON Schema library, and that every property says what it is.
+func checkSchema(t *testing.T, name string, raw json.RawMessage) {
+	t.Helper()
+	var s jsonschema.Schema
+	require.NoError(t, json.Unmarshal(raw, &s), name)
+	_, err := s.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	require.NoError(t, err, name)
+	assert.Equal(t, "object", s.Type, name)
+	assert.NotEmpty(t, s.Properties, name)
+	for _, p := range s.Required {
+		assert.Contains(t, s.Properties, p, "%s requires it", name)
+	}
+	for p, property := range s.Properties {
+		assert.NotEmpty(t, property.Type, "%s %s", name, p)
+		assert.NotEmpty(t, property.Description, "%s %s", name, p)
+	}
+}
+
+// TestSchemasConnect checks that what one tool answers is what the next one asks for: a field keeps
+// its name on the way, also out of a list.
+func TestSchemasConnect(t *testing.T) {
+	tools, _, _ := load(t)
+	byID := map[string]catalog.Tool{}
+	for _, tool := range tools {
+		byID[tool.ID] = tool
+	}
+	for _, c := range []struct{ from, field, to string }{
+		{"forge:list_pull_requests", "pr_number", "forge:get_pull_request"},
+		{"forge:get_pull_request", "issue_id", "tracker:get_issue"},
+		{"metrics:list_alerts", "alert_id", "metrics:get_alert"},
+		{"metrics:get_alert", "page_id", "wiki:get_page"},
+		{"metrics:search_logs", "trace_id", "metrics:get_trace"},
+		{"cloud:deploy_service", "deployment_id", "cloud:get_deployment"},
+		{"chat:list_channels", "channel_id", "chat:post_message"},
+		{"mail:get_message", "attachment_id", "mail:save_attachment"},
+		{"mail:save_attachment", "path", "files:extract_text"},
+		{"desk:get_ticket", "customer_id", "crm:get_customer"},
+		{"crm:get_customer", "subscription_id", "billing:get_subscription"},
+		{"billing:list_payments", "payment_id", "billing:refund_payment"},
+		{"warehouse:run_query", "query_id", "warehouse:export_result"},
+		{"sheets:find_spreadsheets", "spreadsheet_id", "sheets:read_range"},
+	} {
+		assert.Contains(t, string(byID[c.from].OutputSchema), `"`+c.field+`":{`, c.from)
+		var in jsonschema.Schema
+		require.NoError(t, json.Unmarshal(byID[c.to].InputSchema, &in))
+		assert.Contains(t, in.Required, c.field, c.to)
+	}
+}
+
+func TestCapabilities(t *testing.T) {
+	tools, capabilities, _ := load(t)
+	assert.GreaterOrEqual(t, len(capabilities), 14)
+	known, seen := map[string]bool{}, map[string]bool{}
+	for _, tool := range tools {
+		known[tool.ID] = true
+	}
+	for _, c := range capabilities {
+		assert.Regexp(t, `^cap:[a-z]+(_[a-z]+)*$`, c.ID)
+		assert.False(t, seen[c.ID], "%s occurs twice", c.ID)
+		seen[c.ID] = true
+		normal := c
+		require.NoError(t, normal.Normalise())
+		assert.NotEmpty(t, c.Name, c.ID)
+		assert.NotEmpty(t, c.Intent, c.ID)
+		assert.GreaterOrEqual(t, len(c.Tasks), 3, c.ID)
+		checkSchema(t, c.ID, c.InputSchema)
+
+		var used []string
+		for _, task := range c.Tasks {
+			assert.True(t, known[task.Tool], "%s uses %s", c.ID, task.Tool)
+			if !slices.Contains(used, task.Tool) {
+				used = append(used, task.Tool)
+			}
+		}
+		assert.Equal(t, used, c.Tools, "%s: tools in order of first use", c.ID)
+	}
+}
+
+func TestEpisodes(t *testing.T) {
+	tools, capabilities, episodes := load(t)
+	assert.GreaterOrEqual(t, len(episodes), 800)
+	known := map[string]bool{}
+	for _, tool := range tools {
+		known[tool.ID] = true
+	}
+	for _, c := range capabilities {
+		known[c.ID] = true
+	}
+	seen, unknown := map[string]bool{}, map[string]bool{}
+	for i, e := range episodes {
+		assert.False(t, seen[e.ID], "%s occurs twice", e.ID)
+		seen[e.ID] = true
+		assert.NotEmpty(t, e.Intent, e.ID)
+		assert.NotContains(t, e.Intent, "{", e.ID)
+		assert.NotContains(t, e.Intent, "~", e.ID)
+		assert.Empty(t, e.Source, "who reports is for the importer to say")
+		if i > 0 {
+			assert.False(t, e.Time.Before(episodes[i-1].Time), "%s is out of order", e.ID)
+		}
+		for _, s := range e.Steps {
+			if !known[s.Tool] {
+				unknown[s.Tool] = true
+			}
+			assert.Equal(t, s.Outcome == episodic.Failure, s.Error != "", "%s step %s: an error is a known failure", e.ID, s.ID)
+			assert.Equal(t, s.Error != "", s.ErrorKind != "", "%s step %s", e.ID, s.ID)
+			assert.Positive(t, s.DurationMS, "%s step %s", e.ID, s.ID)
+		}
+		require.NoError(t, e.Normalise()) // a DAG, among other things
+		require.NoError(t, e.Validate(e.Time))
+	}
+	assert.ElementsMatch(t, observed, keys(unknown))
+	first, last := episodes[0].Time, episodes[len(episodes)-1].Time
+	assert.Equal(t, 2026, first.Year())
+	assert.InDelta(t, 180, last.Sub(first).Hours()/24, 8, "days")
+}
+
+// TestShares holds the sample to the mix that it was made for. The bands are what a reader is
+// promised, not what came out.
+func TestShares(t *testing.T) {
+	_, _, episodes := load(t)
+	s := measure(episodes)
+	s.log(t)
+	n := float64(s.episodes)
+	for _, c := range []struct {
+		name     string
+		share    float64
+		min, max float64
+	}{
+		{"steps without outcome", 1 - float64(s.known)/float64(s.steps), .20, .30},
+		{"single-tool episodes", float64(s.single) / n, .11, .19},
+		{"branching episodes", float64(s.branching) / n, .15, .45},
+		{"episodes with a repeat", float64(s.repeating) / n, .15, .50},
+		{"episodes with a capability", float64(s.capability) / n, .06, .10},
+		{"failed episodes", float64(s.failed) / n, .04, .15},
+		{"episodes without outcome", float64(s.unrated) / n, .10, .25},
+		{"episodes with order only", float64(s.ordered) / n, .40, .70},
+		{"episodes with a group", float64(s.grouped) / n, .02, .20},
+		{"calls of the ten tools most used", s.topTen, .25, .55},
+	} {
+		assert.True(t, c.min <= c.share && c.share <= c.max, "%s: %.3f is not in [%.2f, %.2f]", c.name, c.share, c.min, c.max)
+	}
+}
+
+// TestLessons asks for what an engineer would expect to be learned.
+func TestLessons(t *testing.T) {
+	_, _, episodes := load(t)
+	s := measure(episodes)
+	for _, c := range []struct{ from, to string }{
+		{"forge:list_pull_requests", "forge:get_pull_request"},
+		{"forge:get_pull_request_diff", "forge:review_pull_request"},
+		{"forge:create_branch", "forge:commit_files"},
+		{"forge:commit_files", "forge:create_pull_request"},
+		{"forge:update_branch", "forge:get_checks"},
+		{"forge:list_releases", "forge:compare_refs"},
+		{"metrics:list_alerts", "metrics:query_metrics"},
+		{"metrics:get_alert", "metrics:query_metrics"},
+		{"metrics:query_metrics", "metrics:search_logs"},
+		{"metrics:search_logs", "tracker:create_issue"},
+		{"tracker:create_issue", "chat:post_message"},
+		{"cloud:rollback_deployment", "cloud:get_deployment"},
+		{"cloud:deploy_service", "cloud:get_deployment"},
+		{"calendar:find_free_slots", "calendar:create_event"},
+		{"mail:save_attachment", "files:extract_text"},
+		{"chat:list_channels", "chat:post_message"},
+		{"warehouse:list_tables", "warehouse:describe_table"},
+		{"warehouse:describe_table", "warehouse:run_query"},
+		{"web:search", "web:fetch_page"},
+		{"wiki:search_pages", "wiki:get_page"},
+		{"crm:search_customers", "crm:get_customer"},
+		{"billing:create_invoice", "billing:send_invoice"},
+		{"billing:list_payments", "billing:refund_payment"},
+		{"cap:draft_release_notes", "chat:post_message"},
+	} {
+		next := s.next(c.from)
+		require.NotEmpty(t, next, c.from)
+		assert.Equal(t, c.to, next[0].to, "after %s", c.from)
+		share := next[0].share
+		assert.True(t, share > .2 && share < .96, "after %s comes %s in %.2f of cases: clear, not certain", c.from, c.to, share)
+	}
+}
+
+// TestFaultsAreLearned runs the failures through the memory that decides on exclusion.
+func TestFaultsAreLearned(t *testing.T) {
+	_, _, episodes := load(t)
+	ids := map[string]int32{}
+	id := func(tool string) int32 {
+		if _, ok := ids[tool]; !ok {
+			ids[tool] = int32(len(ids))
+		}
+		return ids[tool]
+	}
+	m := episodic.NewMemory()
+	for _, e := range episodes {
+		before := e.Before()
+		for i, s := range e.Steps {
+			var b []int32
+			for _, j := range before[i] {
+				b = append(b, id(e.Steps[j].Tool))
+			}
+			m.Observe(id(s.Tool), b, s.Outcome, e.Time, 0)
+		}
+	}
+	same := make([]int32, len(ids))
+	for i := range same {
+		same[i] = int32(i)
+	}
+	rates := m.Freeze(same)
+
+	legacy := rates.Tool(id("metrics:query_series"))
+	assert.GreaterOrEqual(t, legacy.Failures, 8)
+	assert.True(t, legacy.Excluded(1), "%+v", legacy)
+
+	merge, update := id("forge:merge_pull_request"), id("forge:update_branch")
+	assert.True(t, rates.After(merge, update).Excluded(1), "%+v", rates.After(merge, update))
+	assert.False(t, rates.Tool(merge).Excluded(1), "%+v", rates.Tool(merge))
+	assert.False(t, rates.After(merge, id("forge:get_checks")).Excluded(1))
+
+	for _, flaky := range []string{"web:fetch_page", "warehouse:run_query", "files:edit_file", "metrics:search_logs", "wiki:update_page"} {
+		r := rates.Tool(id(flaky)).FailureRate()
+		assert.True(t, r > .04 && r < .35, "%s fails in %.2f of calls", flaky, r)
+	}
+}
+
+func TestReadNamesTheLine(t *testing.T) {
+	_, err := read[struct{ ID int }]("tools.jsonl")
+	require.ErrorContains(t, err, "tools.jsonl line 1")
+	_, err = read[catalog.Tool]("nothing.jsonl")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func keys(set map[string]bool) []string {
+	var list []string
+	for k := range set {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
+}
