@@ -1,0 +1,353 @@
+package suggest
+
+import (
+	"time"
+
+	"waymark/catalog"
+)
+
+// Term is one named part of a score. For additive formulas the contributions add up, left to right,
+// to the score; for "mixed" the values multiply to it.
+type Term struct {
+	Name         string  `json:"name"`
+	Value        float64 `json:"value"`
+	Weight       float64 `json:"weight"`
+	Contribution float64 `json:"contribution"`
+}
+
+// The formulas a score can come from.
+const (
+	FormulaTool       = "tool_score"
+	FormulaCapability = "capability_score"
+	FormulaMixed      = "mixed"
+	FormulaHybrid     = "hybrid"
+)
+
+// Mode says what drives an answer.
+type Mode string
+
+const (
+	Active      Mode = "active_search"      // a query or intent
+	Passive     Mode = "passive_suggestion" // a context alone
+	Exploration Mode = "exploration"        // neither
+)
+
+// Profiles. Auto uses what is validated for the workspace; today that is the seed profile.
+const (
+	ProfileAuto    = "auto"
+	ProfileSeed    = "seed"
+	ProfileLearned = "learned"
+)
+
+// Warnings that an answer may carry.
+const (
+	WarnLowConfidence  = "low_confidence"  // the best confidence is below .50
+	WarnNoHistory      = "no_history"      // nothing was ever recorded after this context
+	WarnUnknownContext = "unknown_context" // an id of the context is in no catalog and no episode
+	WarnCyclesCut      = "cycles_cut"      // learned links were left out so that a DAG remains
+	WarnNoIntentMatch  = "no_intent_match" // no tool's text has anything in common with the intent
+	WarnTruncated      = "truncated"       // the step limit cut the plan
+)
+
+// ModelInfo names the model that answered.
+type ModelInfo struct {
+	Version string    `json:"version"`
+	BuiltAt time.Time `json:"built_at"`
+	Seq     uint64    `json:"seq"`
+	Nodes   int       `json:"nodes"`
+	Edges   int       `json:"edges"`
+	Density float64   `json:"density"`
+	Alpha   float64   `json:"alpha"`
+	Profile string    `json:"profile"`
+}
+
+// NextRequest asks what comes after the context. Context is in order, the last element is the last
+// thing done. Limit 0 means 5.
+type NextRequest struct {
+	Context []string  `json:"context,omitempty"`
+	Intent  string    `json:"intent,omitempty"`
+	Limit   int       `json:"limit,omitempty"`
+	Profile string    `json:"profile,omitempty"`
+	Allow   []string  `json:"allow,omitempty"` // patterns of ids; * stands for any run of characters
+	Explain *bool     `json:"explain,omitempty"`
+	Vector  []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+}
+
+// Suggestion is one ranked candidate.
+type Suggestion struct {
+	ID         string       `json:"id"`
+	Kind       catalog.Kind `json:"kind"`
+	Confidence float64      `json:"confidence"`
+	Score      float64      `json:"score"`
+	Formula    string       `json:"formula"`
+	Terms      []Term       `json:"terms,omitempty"`
+	Reason     string       `json:"reason"`
+	Evidence   Evidence     `json:"evidence"`
+}
+
+// Evidence is what stands behind a suggestion.
+type Evidence struct {
+	Count     uint64  `json:"count"`               // times it followed the last step
+	Of        uint64  `json:"of,omitempty"`        // times anything followed the last step
+	Successes int     `json:"successes,omitempty"` // known step outcomes
+	Failures  int     `json:"failures,omitempty"`
+	Jaccard   float64 `json:"jaccard,omitempty"`     // capability: context ∩ tools / context ∪ tools
+	Contained float64 `json:"containment,omitempty"` // capability: context ∩ tools / tools
+}
+
+// NextAnswer is the answer of Next.
+type NextAnswer struct {
+	SuggestionID string       `json:"suggestion_id"`
+	Suggestions  []Suggestion `json:"suggestions"`
+	Stop         float64      `json:"stop"` // probability that the task ends here
+	Abstained    bool         `json:"abstained"`
+	Mode         Mode         `json:"mode"`
+	Model        ModelInfo    `json:"model"`
+	Warnings     []string     `json:"warnings"`
+}
+
+// SearchRequest asks for tools and capabilities by words. Limit 0 means 10.
+type SearchRequest struct {
+	Query   string         `json:"query"`
+	Context []string       `json:"context,omitempty"`
+	Limit   int            `json:"limit,omitempty"`
+	Kinds   []catalog.Kind `json:"kinds,omitempty"`
+	Allow   []string       `json:"allow,omitempty"`
+	Explain *bool          `json:"explain,omitempty"`
+	Vector  []float32      `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+}
+
+// SearchResult is one hit.
+type SearchResult struct {
+	ID          string       `json:"id"`
+	Kind        catalog.Kind `json:"kind"`
+	Name        string       `json:"name"`
+	Description string       `json:"description"`
+	Confidence  float64      `json:"confidence"`
+	Score       float64      `json:"score"`
+	Formula     string       `json:"formula"`
+	Semantic    float64      `json:"semantic"`
+	Graph       float64      `json:"graph"`
+	Terms       []Term       `json:"terms,omitempty"`
+}
+
+// SearchAnswer is the answer of Search.
+type SearchAnswer struct {
+	SuggestionID string         `json:"suggestion_id"`
+	Results      []SearchResult `json:"results"`
+	Mode         Mode           `json:"mode"`
+	Model        ModelInfo      `json:"model"`
+	Warnings     []string       `json:"warnings"`
+}
+
+// DAGRequest asks for a plan. MaxSteps 0 means the length learned from the history, at most 25.
+type DAGRequest struct {
+	Intent   string    `json:"intent,omitempty"`
+	Context  []string  `json:"context,omitempty"`
+	MaxSteps int       `json:"max_steps,omitempty"`
+	Profile  string    `json:"profile,omitempty"`
+	Allow    []string  `json:"allow,omitempty"`
+	Explain  *bool     `json:"explain,omitempty"`
+	Vector   []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+}
+
+// The slots of a task: a target was asked for, a prerequisite feeds one.
+const (
+	SlotTarget       = "target"
+	SlotPrerequisite = "prerequisite"
+)
+
+// Task is one node of a suggested DAG.
+type Task struct {
+	ID         string              `json:"id"`
+	Tool       string              `json:"tool"`
+	Kind       catalog.Kind        `json:"kind"`
+	DependsOn  []string            `json:"depends_on"`
+	Arguments  map[string]Argument `json:"arguments"`
+	Slot       string              `json:"slot"`
+	Confidence float64             `json:"confidence"`
+	Reason     string              `json:"reason"`
+	Terms      []Term              `json:"terms,omitempty"`
+}
+
+// Argument says where a value comes from: "intent", or "t1.issue_id" for an output of task t1.
+type Argument struct {
+	From string `json:"$from"`
+}
+
+// DAG is a plan without cycles.
+type DAG struct {
+	Tasks []Task `json:"tasks"`
+}
+
+// Path is how one task reaches another in the learned graph.
+type Path struct {
+	From       string   `json:"from"`
+	To         string   `json:"to"`
+	Hops       int      `json:"hops"`
+	Via        []string `json:"via"`
+	Confidence float64  `json:"confidence"`
+}
+
+// RejectedEdge is a link that was considered and left out.
+type RejectedEdge struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Reason string `json:"reason"`
+}
+
+// Alternative is a tool that could stand in for a task, or be added.
+type Alternative struct {
+	ID    string  `json:"id"`
+	For   string  `json:"for,omitempty"` // task id
+	Score float64 `json:"score"`
+}
+
+// DAGAnswer is the answer of Plan.
+type DAGAnswer struct {
+	SuggestionID  string         `json:"suggestion_id"`
+	DAG           DAG            `json:"dag"`
+	Confidence    float64        `json:"confidence"`
+	Mode          Mode           `json:"mode"`
+	Paths         []Path         `json:"paths"`
+	Alternatives  []Alternative  `json:"alternatives"`
+	RejectedEdges []RejectedEdge `json:"rejected_edges"`
+	Terms         []Term         `json:"terms,omitempty"`
+	Rationale     string         `json:"rationale"`
+	Warnings      []string       `json:"warnings"`
+	Model         ModelInfo      `json:"model"`
+}
+
+// ExplainRequest asks why an id is, or is not, suggested in a situation.
+type ExplainRequest struct {
+	ID      string    `json:"id"`
+	Context []string  `json:"context,omitempty"`
+	Intent  string    `json:"intent,omitempty"`
+	Limit   int       `json:"limit,omitempty"` // the cut it is compared with; 0 means 5
+	Profile string    `json:"profile,omitempty"`
+	Allow   []string  `json:"allow,omitempty"`
+	Vector  []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+}
+
+// Why an id is absent.
+const (
+	AbsentUnknown    = "unknown"
+	AbsentNotAllowed = "not_allowed"
+	AbsentExcluded   = "excluded_by_failures"
+	AbsentBelowCut   = "below_cut"
+	AbsentNoSignal   = "no_signal" // no formula gives it a score here
+	AbsentExhausted  = "exhausted" // a capability whose tools are all done
+)
+
+// Filter is one rule a candidate passed or not.
+type Filter struct {
+	Name   string `json:"name"`
+	Passed bool   `json:"passed"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// ExplainAnswer is the answer of Explain. Rank is 0 when the id is not ranked at all.
+type ExplainAnswer struct {
+	SuggestionID string       `json:"suggestion_id"`
+	ID           string       `json:"id"`
+	Kind         catalog.Kind `json:"kind,omitempty"`
+	Suggested    bool         `json:"suggested"`
+	Absent       string       `json:"absent_reason,omitempty"`
+	Reason       string       `json:"reason"`
+	Rank         int          `json:"rank"`
+	Of           int          `json:"of"`
+	Score        float64      `json:"score"`
+	Confidence   float64      `json:"confidence"`
+	Formula      string       `json:"formula,omitempty"`
+	Terms        []Term       `json:"terms"`
+	Filters      []Filter     `json:"filters"`
+	Considered   []Considered `json:"considered"`           // every formula that was tried
+	Neighbours   []string     `json:"neighbours,omitempty"` // capabilities that share a tool with this one
+	Evidence     Evidence     `json:"evidence"`
+	Mode         Mode         `json:"mode"`
+	Model        ModelInfo    `json:"model"`
+}
+
+// Considered is what one formula gives an id. The best of those that apply is its score;
+// capability_score is shown for comparison only.
+type Considered struct {
+	Formula string  `json:"formula"`
+	Score   float64 `json:"score"`
+	Terms   []Term  `json:"terms"`
+}
+
+// ErrorKind tells the rim which status an error deserves.
+type ErrorKind uint8
+
+const (
+	Invalid  ErrorKind = iota + 1 // the request is wrong
+	NotFound                      // the id is unknown
+)
+
+// RequestError is a request that cannot be answered, and why.
+type RequestError struct {
+	Kind   ErrorKind
+	Field  string
+	Detail string
+}
+
+func (e *RequestError) Error() string {
+	if e.Field == "" {
+		return e.Detail
+	}
+	return e.Field + ": " + e.Detail
+}
+
+// Export is the graph for people and other programs.
+type Export struct {
+	Model ModelInfo    `json:"model"`
+	Nodes []ExportNode `json:"nodes"`
+	Edges []ExportEdge `json:"edges"`
+	Uses  []ExportUse  `json:"uses"` // the incidence: which capability uses which tool
+}
+
+// ExportNode is a tool or capability with its measures.
+type ExportNode struct {
+	ID        string       `json:"id"`
+	Kind      catalog.Kind `json:"kind"`
+	Name      string       `json:"name,omitempty"`
+	Known     bool         `json:"known"` // in the catalog; false: only seen in episodes
+	PageRank  float64      `json:"pagerank"`
+	Community int32        `json:"community"`
+	Cluster   int32        `json:"cluster"`
+	Uses      uint64       `json:"uses"`
+}
+
+// ExportEdge is one learned transition.
+type ExportEdge struct {
+	From   string  `json:"from"`
+	To     string  `json:"to"`
+	Weight float64 `json:"weight"`
+	Count  uint64  `json:"count"`
+}
+
+// ExportUse is one entry of the incidence.
+type ExportUse struct {
+	Tool       string  `json:"tool"`
+	Capability string  `json:"capability"`
+	Weight     float64 `json:"weight"`
+}
+
+// Stats sums up a model.
+type Stats struct {
+	Model           ModelInfo      `json:"model"`
+	Tools           int            `json:"tools"`
+	ObservedTools   int            `json:"observed_tools"` // in episodes but in no catalog
+	Capabilities    int            `json:"capabilities"`
+	Episodes        int            `json:"episodes"`
+	Steps           int            `json:"steps"`
+	Outcomes        map[string]int `json:"outcomes"` // episodes by outcome
+	StepOutcomes    map[string]int `json:"step_outcomes"`
+	Sources         map[string]int `json:"sources"` // episodes by source
+	Communities     int            `json:"communities"`
+	Modularity      float64        `json:"modularity"`
+	Clusters        int            `json:"clusters"`
+	Eigengap        []float64      `json:"eigengap,omitempty"`
+	PageRankSweeps  int            `json:"pagerank_sweeps"`
+	EpisodesPending int            `json:"episodes_since_build"`
+}

@@ -1,0 +1,162 @@
+package suggest
+
+import (
+	"fmt"
+	"math"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+// Explain says why an id is, or is not, suggested in a situation: every term, every filter, and its
+// rank among all candidates.
+func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
+	limit, err := limitOf("limit", r.Limit, 5, MaxLimit)
+	if err != nil {
+		return ExplainAnswer{}, err
+	}
+	if r.ID == "" {
+		return ExplainAnswer{}, &RequestError{Invalid, "id", "is empty"}
+	}
+	if err := profileOf(r.Profile); err != nil {
+		return ExplainAnswer{}, err
+	}
+	q, err := m.open(r.Context, r.Intent, r.Vector, r.Allow)
+	if err != nil {
+		return ExplainAnswer{}, err
+	}
+	defer q.close()
+	r.Context, r.Limit, r.Profile = q.spelled(), limit, m.info.Profile
+	a := ExplainAnswer{
+		SuggestionID: m.suggestionID("explain", r), ID: r.ID, Mode: q.mode, Model: m.info,
+		Terms: []Term{}, Filters: []Filter{}, Considered: []Considered{},
+	}
+	n, ok, err := m.node(r.ID)
+	if err != nil {
+		return ExplainAnswer{}, &RequestError{Invalid, "id", err.Error()}
+	}
+	if !ok || !m.live(n) {
+		a.Absent, a.Reason = AbsentUnknown, "no catalog and no episode has this id"
+		if ok {
+			a.ID, a.Reason = m.ids[n], "the catalog no longer has it"
+		}
+		a.Filters = append(a.Filters, Filter{"known", false, a.Reason})
+		return a, nil
+	}
+	a.ID, a.Kind, a.Evidence = m.ids[n], m.kind[n], q.evidence(n)
+	a.Filters = append(a.Filters, Filter{"known", true, ""})
+	allowed := q.allowed(a.ID)
+	a.Filters = append(a.Filters, Filter{"allowed", allowed, allowDetail(r.Allow)})
+	rate := q.rates.After(n, q.last)
+	excluded := rate.Excluded(q.rates.Sources())
+	a.Filters = append(a.Filters, Filter{"failures", !excluded, fmt.Sprintf(
+		"%d of %d known outcomes failed, from %d source(s); excluded from %d on if the Wilson lower bound %.2f is above .50",
+		rate.Failures, rate.N, rate.Sources, episodic.MinKnown, episodic.WilsonLower(rate.Failure, rate.Success+rate.Failure))})
+	if q.mode == Exploration {
+		q.hubs(math.MaxInt32)
+	}
+	q.touch(n)
+	for _, f := range append(q.formulas(n), capabilityOnly(m.kind[n])...) {
+		s := sum{keep: true}
+		score := q.applyAny(f, n, &s)
+		if s.terms != nil {
+			a.Considered = append(a.Considered, Considered{f, score, s.terms})
+		}
+	}
+	c, scored := q.score(n)
+	if scored {
+		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = c.score, confidence(c.score), c.formula, q.explain(c), q.reason(c)
+	}
+	done := false
+	if m.kind[n] == catalog.KindCapability {
+		both, size := q.overlap(n)
+		done = size > 0 && both == size
+		a.Filters = append(a.Filters, Filter{"work_left", !done, fmt.Sprintf("%d of its %d tools are in the context", both, size)})
+		a.Neighbours = m.hyperNeighbours(n)
+	}
+	switch {
+	case !allowed:
+		a.Absent = AbsentNotAllowed
+		return a, nil
+	case excluded:
+		a.Absent = AbsentExcluded
+		return a, nil
+	case !scored && done:
+		a.Absent, a.Reason = AbsentExhausted, "everything it would do is already in the context"
+		return a, nil
+	case !scored:
+		a.Absent, a.Reason = AbsentNoSignal, "neither history nor text connects it with this situation"
+		return a, nil
+	}
+	ahead, of := 0, 0
+	for _, other := range q.touched {
+		if !q.passes(other) {
+			continue
+		}
+		if o, ok := q.score(other); ok {
+			of++
+			if q.better(o, c) {
+				ahead++
+			}
+		}
+	}
+	a.Rank, a.Of, a.Suggested = ahead+1, of, ahead < limit
+	a.Filters = append(a.Filters, Filter{"cut", a.Suggested, fmt.Sprintf("rank %d of %d, the %d best are shown", a.Rank, of, limit)})
+	if !a.Suggested {
+		a.Absent = AbsentBelowCut
+	}
+	return a, nil
+}
+
+func allowDetail(allow []string) string {
+	if len(allow) == 0 {
+		return "everything is allowed"
+	}
+	return fmt.Sprintf("patterns %q", allow)
+}
+
+func capabilityOnly(k catalog.Kind) []string {
+	if k == catalog.KindCapability {
+		return []string{FormulaCapability}
+	}
+	return nil
+}
+
+// applyAny is apply, and CapabilityScore besides, which ranks nothing but is shown for comparison.
+func (q *query) applyAny(formula string, n int32, s *sum) float64 {
+	if formula != FormulaCapability {
+		if formula == FormulaTool && q.last == episodic.NoTool {
+			return 0
+		}
+		return q.apply(formula, n, s)
+	}
+	both, size := q.overlap(n)
+	s.add("overlap", Containment(both, size), wOverlap)
+	s.add("success_rate", q.rates.Tool(n).SuccessRate(), wSuccess)
+	s.add("hypergraph_pagerank", q.hyper(n), wHypergraph)
+	s.add("semantic", q.semantic[n], wSemantic)
+	return s.close()
+}
+
+// hyper is the PageRank of a node in the incidence of tools and capabilities.
+func (m *Model) hyper(n int32) float64 {
+	if int(n) < len(m.measures.hyperRank) {
+		return m.measures.hyperRank[n]
+	}
+	return 0
+}
+
+// hyperNeighbours lists the capabilities that share a tool with this one.
+func (m *Model) hyperNeighbours(n int32) []string {
+	seen := map[int32]bool{n: true}
+	ids := []string{}
+	for _, t := range m.capTools[n] {
+		for _, c := range m.toolCaps[t] {
+			if !seen[c] && m.live(c) {
+				seen[c] = true
+				ids = append(ids, m.ids[c])
+			}
+		}
+	}
+	return sorted(ids)
+}

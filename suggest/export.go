@@ -1,0 +1,253 @@
+package suggest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"waymark/catalog"
+)
+
+// Export returns the graph: all of it, or what lies within depth transitions of one id.
+func (m *Model) Export(around string, depth int) (Export, error) {
+	in := make([]bool, len(m.ids))
+	if around == "" {
+		for i := range in {
+			in[i] = m.live(int32(i))
+		}
+	} else {
+		if depth < 0 || depth > 16 {
+			return Export{}, &RequestError{Invalid, "depth", fmt.Sprintf("is %d, must be 0 to 16", depth)}
+		}
+		n, ok, err := m.node(around)
+		if err != nil {
+			return Export{}, &RequestError{Invalid, "around", err.Error()}
+		}
+		if !ok || !m.live(n) {
+			return Export{}, &RequestError{NotFound, "around", fmt.Sprintf("%q is in no catalog and no episode", around)}
+		}
+		m.spread(n, depth, in)
+	}
+	e := Export{Model: m.info, Nodes: []ExportNode{}, Edges: []ExportEdge{}, Uses: []ExportUse{}}
+	for _, n := range m.sortedNodes(in) {
+		id := m.ids[n]
+		_, tool := m.view.tool[id]
+		_, capability := m.view.cap[id]
+		name, _ := m.describe(n)
+		e.Nodes = append(e.Nodes, ExportNode{
+			ID: id, Kind: m.kind[n], Name: name, Known: tool || capability, PageRank: m.rank[n],
+			Community: m.comm[n], Cluster: m.cluster[n], Uses: m.uses[n].steps,
+		})
+		to, weight := m.g.Out(n)
+		for i, v := range to {
+			if in[v] {
+				_, count := m.transition(n, v)
+				e.Edges = append(e.Edges, ExportEdge{id, m.ids[v], weight[i], count})
+			}
+		}
+		if loop, ok := m.g.Loop(n); ok {
+			e.Edges = append(e.Edges, ExportEdge{id, id, loop.Weight, loop.Count})
+		}
+		for _, t := range m.capTools[n] {
+			if in[t] {
+				e.Uses = append(e.Uses, ExportUse{m.ids[t], id, 1})
+			}
+		}
+	}
+	slices.SortFunc(e.Edges, func(a, b ExportEdge) int {
+		return cmpStrings(a.From, b.From, a.To, b.To)
+	})
+	slices.SortFunc(e.Uses, func(a, b ExportUse) int {
+		return cmpStrings(a.Capability, b.Capability, a.Tool, b.Tool)
+	})
+	return e, nil
+}
+
+func cmpStrings(a, b, c, d string) int {
+	return cmpFloatID(0, 0, a+"\x00"+c, b+"\x00"+d)
+}
+
+// spread marks what is within depth steps of n, along transitions in either direction and along the
+// incidence.
+func (m *Model) spread(n int32, depth int, in []bool) {
+	in[n] = true
+	layer := []int32{n}
+	for ; depth > 0 && len(layer) > 0; depth-- {
+		var next []int32
+		for _, u := range layer {
+			for _, near := range [][]int32{m.g.Neighbours(u), m.capTools[u], m.toolCaps[u]} {
+				for _, v := range near {
+					if !in[v] && m.live(v) {
+						in[v] = true
+						next = append(next, v)
+					}
+				}
+			}
+		}
+		layer = next
+	}
+}
+
+func (m *Model) sortedNodes(in []bool) []int32 {
+	var nodes []int32
+	for i, ok := range in {
+		if ok {
+			nodes = append(nodes, int32(i))
+		}
+	}
+	slices.SortFunc(nodes, func(a, b int32) int { return cmpFloatID(0, 0, m.ids[a], m.ids[b]) })
+	return nodes
+}
+
+func sorted(ids []string) []string {
+	slices.Sort(ids)
+	return ids
+}
+
+// DiffReport says what changed between two models.
+type DiffReport struct {
+	From         string          `json:"from"`
+	To           string          `json:"to"`
+	Added        []string        `json:"added"`
+	Removed      []string        `json:"removed"`
+	EdgesAdded   []ExportEdge    `json:"edges_added"`
+	EdgesRemoved []ExportEdge    `json:"edges_removed"`
+	EdgesChanged int             `json:"edges_changed"`
+	Communities  int             `json:"community_changes"` // ids whose community has other members now
+	Clusters     int             `json:"cluster_changes"`
+	Answers      []AnswerChanged `json:"answers_changed"`
+}
+
+// AnswerChanged is a sample question with other answers.
+type AnswerChanged struct {
+	After  string   `json:"after"`
+	Before []string `json:"before"`
+	Now    []string `json:"now"`
+}
+
+// sampleQuestions is how many of the most used tools are asked "what next?" in a diff.
+const sampleQuestions = 20
+
+// Diff compares two models: nodes, edges, groups, and what the most used tools suggest.
+func Diff(a, b *Model) DiffReport {
+	from, _ := a.Export("", 0) // the whole graph: no argument that could be wrong
+	to, _ := b.Export("", 0)
+	d := DiffExports(from, to)
+	for _, id := range b.mostUsed(sampleQuestions) {
+		before, now := a.suggested(id), b.suggested(id)
+		if !slices.Equal(before, now) {
+			d.Answers = append(d.Answers, AnswerChanged{id, before, now})
+		}
+	}
+	return d
+}
+
+// DiffExports compares two exported graphs.
+func DiffExports(a, b Export) DiffReport {
+	d := DiffReport{
+		From: a.Model.Version, To: b.Model.Version, Added: []string{}, Removed: []string{},
+		EdgesAdded: []ExportEdge{}, EdgesRemoved: []ExportEdge{}, Answers: []AnswerChanged{},
+	}
+	old, now := nodesByID(a), nodesByID(b)
+	for _, n := range b.Nodes {
+		if _, ok := old[n.ID]; !ok {
+			d.Added = append(d.Added, n.ID)
+		}
+	}
+	for _, n := range a.Nodes {
+		if _, ok := now[n.ID]; !ok {
+			d.Removed = append(d.Removed, n.ID)
+		}
+	}
+	type pair struct{ from, to string }
+	edges := map[pair]ExportEdge{}
+	for _, e := range a.Edges {
+		edges[pair{e.From, e.To}] = e
+	}
+	for _, e := range b.Edges {
+		was, ok := edges[pair{e.From, e.To}]
+		switch {
+		case !ok:
+			d.EdgesAdded = append(d.EdgesAdded, e)
+		case was.Weight != e.Weight || was.Count != e.Count:
+			d.EdgesChanged++
+		}
+		delete(edges, pair{e.From, e.To})
+	}
+	for _, e := range a.Edges {
+		if _, ok := edges[pair{e.From, e.To}]; ok {
+			d.EdgesRemoved = append(d.EdgesRemoved, e)
+		}
+	}
+	d.Communities = regrouped(old, now, func(n ExportNode) int32 { return n.Community })
+	d.Clusters = regrouped(old, now, func(n ExportNode) int32 { return n.Cluster })
+	return d
+}
+
+func nodesByID(e Export) map[string]ExportNode {
+	by := make(map[string]ExportNode, len(e.Nodes))
+	for _, n := range e.Nodes {
+		by[n.ID] = n
+	}
+	return by
+}
+
+// regrouped counts the ids present in both whose group holds other ids than before: labels are only
+// names, so groups are compared by their smallest common member and size.
+func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) int {
+	sign := func(nodes map[string]ExportNode) map[string]string {
+		members := map[int32][]string{}
+		for _, id := range slices.Sorted(maps.Keys(nodes)) {
+			l := label(nodes[id])
+			members[l] = append(members[l], id)
+		}
+		of := map[string]string{}
+		for l, ids := range members {
+			s := fmt.Sprintf("%d of %s", len(ids), ids[0])
+			if l < 0 {
+				s = "none"
+			}
+			for _, id := range ids {
+				of[id] = s
+			}
+		}
+		return of
+	}
+	before, after := sign(old), sign(now)
+	n := 0
+	for id, s := range after {
+		if was, ok := before[id]; ok && was != s {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *Model) mostUsed(k int) []string {
+	var nodes []int32
+	for i := range m.ids {
+		if m.live(int32(i)) && m.uses[i].steps > 0 && m.kind[i] == catalog.KindTool {
+			nodes = append(nodes, int32(i))
+		}
+	}
+	slices.SortFunc(nodes, func(a, b int32) int {
+		return cmpFloatID(float64(m.uses[b].steps), float64(m.uses[a].steps), m.ids[a], m.ids[b])
+	})
+	ids := make([]string, 0, k)
+	for _, n := range nodes[:min(k, len(nodes))] {
+		ids = append(ids, m.ids[n])
+	}
+	return ids
+}
+
+func (m *Model) suggested(after string) []string {
+	ids := []string{}
+	a, err := m.Next(NextRequest{Context: []string{after}})
+	if err != nil {
+		return ids
+	}
+	for _, s := range a.Suggestions {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}

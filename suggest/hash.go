@@ -1,0 +1,166 @@
+package suggest
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"math"
+	"slices"
+
+	"waymark/episodic"
+)
+
+// Part is one part of a model and the hash of its content.
+type Part struct {
+	Name string `json:"name"`
+	Hash string `json:"hash"`
+}
+
+// Parts hashes every part of the model bit by bit: two models with equal parts give equal answers.
+// When a model was built, and under which version, is not content.
+func (m *Model) Parts() []Part {
+	parts := []struct {
+		name  string
+		write func(w *digest)
+	}{
+		{"nodes", func(w *digest) {
+			for i, id := range m.ids {
+				w.text(id)
+				w.int(int64(m.canon[i]))
+				w.bool(m.gone[i])
+				w.uses(m.uses[i])
+			}
+		}},
+		{"catalog", func(w *digest) {
+			for _, t := range m.view.tools {
+				w.json(t)
+			}
+			for _, c := range m.view.caps {
+				w.json(c)
+			}
+		}},
+		{"edges", func(w *digest) {
+			for _, e := range m.edges {
+				w.int(int64(e.From))
+				w.int(int64(e.To))
+				w.float(e.Weight)
+				w.int(int64(e.Count))
+			}
+		}},
+		{"memory", func(w *digest) {
+			m.rates.All(func(tool, before int32, r episodic.Rate) bool {
+				w.int(int64(tool))
+				w.int(int64(before))
+				w.floats([]float64{r.Success, r.Failure})
+				w.int(int64(r.N))
+				w.int(int64(r.Failures))
+				w.int(int64(r.Sources))
+				return true
+			})
+		}},
+		{"episodes", func(w *digest) {
+			for _, p := range m.past {
+				w.text(p.intent)
+				w.ints(p.nodes)
+				w.text(string(p.outcome))
+				w.text(m.sources[p.source])
+			}
+			w.json([]any{
+				m.totals.episodes, m.totals.steps, m.totals.branching, m.totals.outcomes,
+				m.totals.stepOutcomes, m.totals.feedback,
+			})
+		}},
+		{"pagerank", func(w *digest) { w.floats(m.measures.rank) }},
+		{"communities", func(w *digest) {
+			w.ints(m.measures.community)
+			w.float(m.measures.modularity)
+		}},
+		{"clusters", func(w *digest) {
+			w.ints(m.measures.cluster)
+			w.floats(m.measures.gaps)
+		}},
+		{"hypergraph", func(w *digest) { w.floats(m.measures.hyperRank) }},
+		{"text", func(w *digest) {
+			w.ints(m.measures.doc)
+			m.measures.text.Hash(w.h)
+		}},
+		{"recall", func(w *digest) { w.ints(m.measures.recalled) }},
+	}
+	out := make([]Part, len(parts))
+	for i, p := range parts {
+		w := &digest{h: sha256.New()}
+		p.write(w)
+		out[i] = Part{p.name, hex.EncodeToString(w.h.Sum(nil))}
+	}
+	return out
+}
+
+// Hash names the content of the model.
+func (m *Model) Hash() string {
+	h := sha256.New()
+	for _, p := range m.Parts() {
+		h.Write([]byte(p.Name + "\x00" + p.Hash + "\x00"))
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// digest writes values into a hash, each in one unambiguous form.
+type digest struct {
+	h   hash.Hash
+	buf []byte
+}
+
+func (w *digest) int(v int64) {
+	w.buf = binary.BigEndian.AppendUint64(w.buf[:0], uint64(v))
+	w.h.Write(w.buf)
+}
+
+func (w *digest) float(v float64) { w.int(int64(math.Float64bits(v))) }
+
+func (w *digest) bool(v bool) {
+	n := int64(0)
+	if v {
+		n = 1
+	}
+	w.int(n)
+}
+
+func (w *digest) text(s string) {
+	w.int(int64(len(s)))
+	w.h.Write([]byte(s))
+}
+
+func (w *digest) floats(x []float64) {
+	w.int(int64(len(x)))
+	for _, v := range x {
+		w.float(v)
+	}
+}
+
+func (w *digest) ints(x []int32) {
+	w.int(int64(len(x)))
+	for chunk := range slices.Chunk(x, 1024) {
+		w.buf = w.buf[:0]
+		for _, v := range chunk {
+			w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(v))
+		}
+		w.h.Write(w.buf)
+	}
+}
+
+func (w *digest) uses(u use) {
+	w.int(int64(u.steps))
+	w.int(int64(u.ends))
+	w.int(int64(u.roots))
+	w.float(u.position)
+}
+
+func (w *digest) json(v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("suggest: a part of the model cannot be encoded: " + err.Error()) // plain structs of checked values
+	}
+	w.text(string(b))
+}

@@ -1,0 +1,61 @@
+package suggest
+
+import (
+	"fmt"
+	"slices"
+
+	"waymark/graph"
+	"waymark/spectral"
+)
+
+// measureIncidence ranks and clusters the incidence of tools and capabilities.
+func (m *Measures) measureIncidence(c *Counts, opts MeasureOptions) error {
+	n := len(c.ids)
+	m.cluster, m.hyperRank = make([]int32, n), make([]float64, n)
+	for i := range m.cluster {
+		m.cluster[i] = -1
+	}
+	index := c.index()
+	var entries []graph.Entry
+	capNode := make([]int32, len(c.view.caps))
+	for j, cp := range c.view.caps {
+		capNode[j] = index[cp.ID]
+		for _, t := range cp.Tools {
+			entries = append(entries, graph.Entry{Row: c.canon[index[t]], Col: int32(j), Weight: 1})
+		}
+	}
+	inc, err := graph.NewIncidence(n, len(c.view.caps), entries)
+	if err != nil {
+		return fmt.Errorf("build the incidence of tools and capabilities: %w", err)
+	}
+	rows, cols, err := graph.IncidencePageRank(inc, graph.PageRankOptions{})
+	if err != nil {
+		return fmt.Errorf("rank the incidence: %w", err)
+	}
+	both := graph.Normalised(append(slices.Clone(rows), cols...))
+	copy(m.hyperRank, both[:n])
+	for j, node := range capNode {
+		m.hyperRank[node] = both[n+j]
+	}
+	if len(c.view.caps) == 0 || opts.WithoutSpectral {
+		return nil
+	}
+	rowsOf := make([]spectral.Entry, len(entries))
+	for i, e := range entries {
+		rowsOf[i] = spectral.Entry{Row: e.Row, Col: e.Col, Weight: e.Weight}
+	}
+	H, err := spectral.NewMatrix(n, len(c.view.caps), rowsOf)
+	if err != nil {
+		return fmt.Errorf("cluster the incidence: %w", err)
+	}
+	r, err := spectral.Cluster(H, spectral.Options{})
+	if err != nil {
+		return fmt.Errorf("cluster the incidence: %w", err)
+	}
+	copy(m.cluster, r.Rows)
+	for j, node := range capNode {
+		m.cluster[node] = r.Cols[j]
+	}
+	m.clusters, m.gaps = r.K, r.Gaps
+	return nil
+}

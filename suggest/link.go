@@ -1,0 +1,395 @@
+package suggest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+	"waymark/graph"
+)
+
+// chainLike is the share of branching episodes below which unlinked tasks are put in a row: in such
+// a history steps nearly always follow one another.
+const chainLike = 0.25
+
+// link orders the tasks and draws their dependencies: learned transitions, outputs that are inputs,
+// and, in a history of chains, the usual order. A link against the order would close a cycle; it is
+// left out and reported.
+func (p *plan) link() {
+	if len(p.tasks) < 2 || p.tasks[1].after != nil {
+		return // a walk is linked as it goes
+	}
+	p.arrange()
+	for j := 1; j < len(p.tasks); j++ {
+		p.linkLearned(j)
+		p.linkSchema(j)
+		if len(p.tasks[j].after) == 0 && p.chains() && !p.usuallyFirst(p.tasks[j].node) {
+			p.tasks[j].after = []int{j - 1}
+		}
+	}
+	p.reject()
+	for i := range p.tasks {
+		t := &p.tasks[i]
+		if t.slot == SlotTarget && p.semantic[t.node] < targetShare*p.bestMatch() && p.feeds(i) {
+			t.slot = SlotPrerequisite
+		}
+	}
+}
+
+// arrange sorts the tasks so that as much of the learned flow as possible points forward: of what is
+// left, the task with the greatest flow out minus flow in comes first (the rule of Eades, Lin and
+// Smyth, "A fast and effective heuristic for the feedback arc set problem", 1993); equals by their
+// usual place in an episode, then by score and id.
+func (p *plan) arrange() {
+	left := p.tasks
+	ordered := make([]task, 0, len(left))
+	for len(left) > 0 {
+		best, bestFlow := 0, 0.0
+		for i, t := range left {
+			flow := 0.0
+			for _, o := range left {
+				flow += p.flow(t.node, o.node) - p.flow(o.node, t.node)
+			}
+			if i == 0 || flow > bestFlow || flow == bestFlow && p.sooner(t, left[best]) {
+				best, bestFlow = i, flow
+			}
+		}
+		ordered = append(ordered, left[best])
+		left = slices.Delete(slices.Clone(left), best, best+1)
+	}
+	p.tasks = ordered
+}
+
+// flow is the share of b's uses that came right after a, plus one where a's output feeds b.
+func (p *plan) flow(a, b int32) float64 {
+	f := 0.0
+	if _, n := p.transition(a, b); n > 0 {
+		f = float64(n) / float64(max(n, p.uses[b].steps))
+	}
+	if p.wire(a, b) != "" && p.wire(b, a) == "" {
+		f++
+	}
+	return f
+}
+
+func (p *plan) sooner(a, b task) bool {
+	x, y := p.place(a.node), p.place(b.node)
+	if x != y {
+		return x < y
+	}
+	return p.order(candidate{node: a.node, score: a.score}, candidate{node: b.node, score: b.score}) < 0
+}
+
+// place is where in an episode a tool usually stands, 0 first, 1 last; ½ for one never used.
+func (p *plan) place(n int32) float64 {
+	u := p.uses[n]
+	if u.steps == 0 {
+		return 0.5
+	}
+	return u.position / float64(u.steps)
+}
+
+// linkLearned links task j to the earlier task it most often followed, and to every other that came
+// right before it in half of its uses.
+func (p *plan) linkLearned(j int) {
+	best, most := -1, uint64(0)
+	for i := range p.tasks[:j] {
+		_, n := p.transition(p.tasks[i].node, p.tasks[j].node)
+		if n > most {
+			best, most = i, n
+		}
+	}
+	for i := range p.tasks[:j] {
+		_, n := p.transition(p.tasks[i].node, p.tasks[j].node)
+		if i == best || n > 0 && 2*n >= p.uses[p.tasks[j].node].steps {
+			p.tasks[j].after = append(p.tasks[j].after, i)
+		}
+	}
+}
+
+// linkSchema links task j to an earlier task whose output it needs, unless it already comes after it.
+func (p *plan) linkSchema(j int) {
+	for i := range p.tasks[:j] {
+		if p.wire(p.tasks[i].node, p.tasks[j].node) != "" && !p.reaches(i, j) {
+			p.tasks[j].after = append(p.tasks[j].after, i)
+			slices.Sort(p.tasks[j].after)
+		}
+	}
+}
+
+// reaches reports whether task j comes after task i already.
+func (p *plan) reaches(i, j int) bool {
+	for _, a := range p.tasks[j].after {
+		if a == i || a > i && p.reaches(i, a) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *plan) chains() bool {
+	return p.totals.episodes > 0 && float64(p.totals.branching) < chainLike*float64(p.totals.episodes)
+}
+
+func (p *plan) usuallyFirst(n int32) bool { return 2*p.uses[n].roots >= p.uses[n].steps }
+
+// feeds reports whether another task depends on task i.
+func (p *plan) feeds(i int) bool {
+	return slices.ContainsFunc(p.tasks, func(t task) bool { return slices.Contains(t.after, i) })
+}
+
+func (p *plan) bestMatch() float64 {
+	best := 0.0
+	for _, t := range p.tasks {
+		best = max(best, p.semantic[t.node])
+	}
+	return best
+}
+
+// reject reports the learned links that point backwards.
+func (p *plan) reject() {
+	for j := range p.tasks {
+		for i := range p.tasks[:j] {
+			a, b := p.tasks[i].node, p.tasks[j].node
+			_, back := p.transition(b, a)
+			if back == 0 {
+				continue
+			}
+			_, forth := p.transition(a, b)
+			reason := fmt.Sprintf("seen %d times, the other way %d times; both together would be a cycle", back, forth)
+			if !p.reaches(i, j) {
+				reason = fmt.Sprintf("seen %d times, but %s comes first in this plan", back, p.ids[a])
+			}
+			p.rejected = append(p.rejected, RejectedEdge{p.ids[b], p.ids[a], reason})
+			if p.reaches(i, j) {
+				p.warn(WarnCyclesCut)
+			}
+		}
+	}
+}
+
+// wire is the name of an output of a that is a required input of b, or "".
+func (m *Model) wire(a, b int32) string {
+	for _, in := range m.inputs(b) {
+		if in.Required && specific(in.Name) && m.gives(a, in) {
+			return in.Name
+		}
+	}
+	return ""
+}
+
+func (m *Model) gives(n int32, in catalog.Property) bool {
+	return slices.ContainsFunc(m.outputs(n), func(out catalog.Property) bool {
+		return strings.EqualFold(out.Name, in.Name) && compatible(out.Type, in.Type)
+	})
+}
+
+func compatible(out, in string) bool {
+	return out == in || out == "" || in == "" || out == "integer" && in == "number"
+}
+
+// specific tells names that say what a value is from names that any tool may have.
+func specific(name string) bool {
+	switch strings.ToLower(name) {
+	case "id", "name", "type", "query", "text", "title", "status", "content", "body", "message", "limit", "count",
+		"total", "offset", "page", "cursor", "results", "items", "data", "value", "success", "ok", "error", "url", "path",
+		"date", "time", "format", "description", "created_at", "updated_at":
+		return false
+	}
+	return len(name) > 2
+}
+
+// provided reports whether the plan or the context already gives tool t an input.
+func (p *plan) provided(t int32, name string) bool {
+	in := catalog.Property{Name: name}
+	for _, n := range p.distinct {
+		if p.gives(n, in) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.tasks, func(o task) bool { return o.node != t && p.gives(o.node, in) })
+}
+
+// provider is the tool whose output best gives t an input: most often seen right before t, then of
+// t's own server, then by importance and id. Without any sign that they belong together it is -1.
+func (p *plan) provider(t int32, name string) int32 {
+	best, bestCount := int32(-1), uint64(0)
+	for i := range p.view.entries {
+		e := p.view.entries[i]
+		n := p.at[e.ID]
+		if n == t || !slices.ContainsFunc(e.outputs, func(o catalog.Property) bool { return strings.EqualFold(o.Name, name) }) {
+			continue
+		}
+		_, count := p.transition(n, t)
+		same := server(e.ID) != "" && server(e.ID) == server(p.ids[t])
+		if count == 0 && !same {
+			continue
+		}
+		if best < 0 || count > bestCount || count == bestCount && cmpFloatID(p.rank[n], p.rank[best], p.ids[best], p.ids[n]) > 0 {
+			best, bestCount = n, count
+		}
+	}
+	return best
+}
+
+func server(id string) string {
+	s, _, _ := catalog.Split(id)
+	return s
+}
+
+func (m *Model) inputs(n int32) []catalog.Property {
+	if i, ok := m.view.tool[m.ids[n]]; ok {
+		return m.view.entries[i].inputs
+	}
+	return nil
+}
+
+func (m *Model) outputs(n int32) []catalog.Property {
+	if i, ok := m.view.tool[m.ids[n]]; ok {
+		return m.view.entries[i].outputs
+	}
+	return nil
+}
+
+// arguments says where a task's inputs come from, where a schema supports it: an output of a task it
+// comes after (the nearest one), or the intent for a required text.
+func (p *plan) arguments(j int) map[string]Argument {
+	args := map[string]Argument{}
+	for _, in := range p.inputs(p.tasks[j].node) {
+		for i := j - 1; i >= 0; i-- {
+			if p.reaches(i, j) && (specific(in.Name) || slices.Contains(p.tasks[j].after, i)) && p.gives(p.tasks[i].node, in) {
+				args[in.Name] = Argument{fmt.Sprintf("t%d.%s", i+1, in.Name)}
+				break
+			}
+		}
+		if _, ok := args[in.Name]; !ok && in.Required && p.mode == Active && spoken(in) {
+			args[in.Name] = Argument{"intent"}
+		}
+	}
+	return args
+}
+
+// spoken reports whether an input is usually said in the request itself.
+func spoken(in catalog.Property) bool {
+	switch strings.ToLower(in.Name) {
+	case "query", "q", "search", "question", "prompt", "text", "message", "title", "subject", "topic", "keywords", "sql":
+		return in.Type == "" || in.Type == "string"
+	}
+	return false
+}
+
+// answer puts the plan into words and numbers.
+func (p *plan) answer() DAGAnswer {
+	a := DAGAnswer{
+		DAG: DAG{Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{},
+		RejectedEdges: p.rejected, Model: p.info,
+	}
+	if a.RejectedEdges == nil {
+		a.RejectedEdges = []RejectedEdge{}
+	}
+	var top, pathSum float64
+	ranks := make([]float64, 0, len(p.tasks))
+	for j, t := range p.tasks {
+		task := Task{
+			ID: fmt.Sprintf("t%d", j+1), Tool: p.ids[t.node], Kind: p.kind[t.node], DependsOn: []string{}, Slot: t.slot,
+			Arguments: p.arguments(j), Confidence: confidence(t.score), Reason: t.reason,
+		}
+		if want(p.request.Explain) {
+			task.Terms = t.terms
+		}
+		for _, i := range t.after {
+			task.DependsOn = append(task.DependsOn, fmt.Sprintf("t%d", i+1))
+			path := p.path(p.tasks[i].node, t.node)
+			pathSum += path.Confidence
+			a.Paths = append(a.Paths, path)
+		}
+		a.DAG.Tasks[j] = task
+		top = max(top, t.score)
+		ranks = append(ranks, p.rank[t.node])
+	}
+	if len(p.tasks) > 0 {
+		path := graph.PathConfidence(0)
+		if len(a.Paths) > 0 {
+			path = pathSum / float64(len(a.Paths))
+		}
+		h, r, w := ConfidenceWeights(p.info.Density)
+		s := sum{keep: true}
+		s.add("hybrid", top, h)
+		s.add("pagerank", meanTop(ranks, 3), r)
+		s.add("path", path, w)
+		a.Confidence = s.close()
+		if want(p.request.Explain) {
+			a.Terms = s.terms
+		}
+	}
+	if a.Confidence < LowConfidence {
+		p.warn(WarnLowConfidence)
+	}
+	for _, c := range p.others[:min(len(p.others), alternatives)] {
+		a.Alternatives = append(a.Alternatives, Alternative{ID: p.ids[c.node], For: p.standsFor(c.node), Score: c.score})
+	}
+	a.Rationale, a.Warnings = p.rationale(), p.warnings
+	return a
+}
+
+// path is the learned way from a to b.
+func (p *plan) path(a, b int32) Path {
+	way := graph.Path(p.g, a, b, maxHops)
+	out := Path{From: p.ids[a], To: p.ids[b], Via: []string{}, Hops: max(0, len(way)-1)}
+	for i := 1; i+1 < len(way); i++ {
+		out.Via = append(out.Via, p.ids[way[i]])
+	}
+	out.Confidence = graph.PathConfidence(out.Hops)
+	return out
+}
+
+// maxHops bounds the search for a path; beyond four hops the confidence is the same.
+const maxHops = 6
+
+// standsFor is the task an alternative is most like by shared neighbours.
+func (p *plan) standsFor(n int32) string {
+	best, bestAA := "", 0.0
+	for j, t := range p.tasks {
+		if aa := p.g.AdamicAdar(n, t.node); aa > bestAA {
+			best, bestAA = fmt.Sprintf("t%d", j+1), aa
+		}
+	}
+	return best
+}
+
+func (p *plan) rationale() string {
+	if len(p.tasks) == 0 {
+		return "Nothing is known yet: no catalog and no history."
+	}
+	targets := 0
+	for _, t := range p.tasks {
+		if t.slot == SlotTarget {
+			targets++
+		}
+	}
+	switch p.mode {
+	case Active:
+		s := fmt.Sprintf("%d target(s) chosen by meaning", targets)
+		if len(p.support) > 0 {
+			s += fmt.Sprintf(" and by the %d past tasks most like this one (trusted to %.2f)", recallNeighbours, p.trust)
+		}
+		if n := len(p.tasks) - targets; n > 0 {
+			s += fmt.Sprintf(", with %d prerequisite(s)", n)
+		}
+		return s + "; links follow learned transitions and schemas."
+	case Passive:
+		return fmt.Sprintf("The likeliest way on after %s.", p.ids[p.last])
+	}
+	return "The likeliest way from the usual beginning."
+}
+
+func meanTop(x []float64, k int) float64 {
+	slices.SortFunc(x, func(a, b float64) int { return cmpFloat(b, a) })
+	x = x[:min(k, len(x))]
+	t := 0.0
+	for _, v := range x {
+		t += v
+	}
+	return t / float64(max(1, len(x)))
+}

@@ -1,0 +1,266 @@
+package suggest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/graph"
+	"waymark/semantic"
+)
+
+// Measures are the parts of a model that are costly to compute and need not follow every episode at
+// once: importance, communities, clusters, the text index and the index of past intents. They are a
+// pure function of the counts they were measured on and of the options.
+type Measures struct {
+	nodes      int       // ids known when measured; later ones have no measures yet
+	episodes   int       // episodes seen when measured
+	rank       []float64 // PageRank of the transition graph, divided by the largest
+	sweeps     int
+	community  []int32 // by node, -1 = none
+	members    [][]int32
+	modularity float64
+	cluster    []int32 // spectral cluster of tools and capabilities together, -1 = none
+	clusters   int
+	gaps       []float64
+	hyperRank  []float64 // PageRank of the tool × capability incidence, divided by the largest
+	text       *semantic.Index
+	doc        []int32 // by node, its document in text, -1 = none
+	docNode    []int32
+	recall     *episodic.Recall
+	recalled   []int32 // episode of each recall document
+}
+
+// MeasureOptions say how to measure. Two measures of the same counts with the same options are equal.
+type MeasureOptions struct {
+	// WithoutSpectral leaves the clusters out, to see what they change.
+	WithoutSpectral bool `json:"without_spectral,omitempty"`
+	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
+	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
+	// Saved is an earlier Measures.Save; what was computed on the same input is taken from it.
+	Saved []byte `json:"-"`
+	// Progress is called with the phase and the share done; nil: nobody looks.
+	Progress func(phase string, done float64) `json:"-"`
+}
+
+// contextIntents bounds how many past intents describe one tool, and intentBytes how much of each.
+const contextIntents, intentBytes = 256, 240
+
+// neighbourNames is how many co-used tools' names describe one tool.
+const neighbourNames = 8
+
+// Measure computes the heavy parts. It stops between phases when ctx ends. An unreachable embeddings
+// endpoint is no error: text search does not depend on it.
+func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, error) {
+	phase := func(name string, done float64) error {
+		if opts.Progress != nil {
+			opts.Progress(name, done)
+		}
+		return ctx.Err()
+	}
+	saved := decodeSaved(opts.Saved, c)
+	m := &Measures{nodes: len(c.ids), episodes: len(c.past)}
+	if err := phase("pagerank", 0); err != nil {
+		return nil, err
+	}
+	g, err := graph.New(len(c.ids), c.edges)
+	if err != nil {
+		return nil, fmt.Errorf("build the transition graph: %w", err)
+	}
+	ranks, err := graph.PageRank(g, graph.PageRankOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("rank the transition graph: %w", err)
+	}
+	m.rank, m.sweeps = graph.Normalised(ranks.Ranks), ranks.Sweeps
+	if g.Size() == 0 {
+		clear(m.rank) // without a transition nothing is more important than anything else
+	}
+	if err := phase("communities", 0.15); err != nil {
+		return nil, err
+	}
+	m.community = graph.Communities(g, communityResolution)
+	m.modularity = graph.Modularity(g, m.community, communityResolution)
+	m.members = groups(m.community)
+	if err := phase("spectral", 0.3); err != nil {
+		return nil, err
+	}
+	if err := m.measureIncidence(c, opts); err != nil {
+		return nil, err
+	}
+	if err := phase("text", 0.45); err != nil {
+		return nil, err
+	}
+	if err := m.measureText(ctx, c, g, opts, saved.Latent); err != nil {
+		return nil, err
+	}
+	if err := phase("recall", 0.9); err != nil {
+		return nil, err
+	}
+	intents := make([]string, 0, len(c.past))
+	for i, p := range c.past {
+		if p.intent != "" && len(p.nodes) > 0 {
+			intents = append(intents, p.intent)
+			m.recalled = append(m.recalled, int32(i))
+		}
+	}
+	m.recall = episodic.NewRecall(intents)
+	return m, phase("publish", 1)
+}
+
+// communityResolution is the resolution of modularity; 1 is the standard measure.
+const communityResolution = 1
+
+func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, opts MeasureOptions, latent []byte) error {
+	m.doc = make([]int32, len(c.ids))
+	var docs []semantic.Document
+	intents := c.intentsByNode()
+	for i, id := range c.ids {
+		m.doc[i] = -1
+		if c.canon[i] != int32(i) || c.gone[i] {
+			continue
+		}
+		m.doc[i] = int32(len(docs))
+		m.docNode = append(m.docNode, int32(i))
+		d := c.document(id)
+		d.Context = contextOf(c, g, int32(i), intents[i])
+		docs = append(docs, d)
+	}
+	o := semantic.Options{Latent: latent}
+	if opts.Vectors != nil && len(docs) > 0 {
+		texts := make([]string, len(docs))
+		for i, d := range docs {
+			texts[i] = embedded(d)
+		}
+		if v, err := opts.Vectors(ctx, texts); err == nil {
+			o.Vectors = v
+		} else if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	m.text = semantic.Build(docs, o)
+	return nil
+}
+
+// Texts lists what an embeddings endpoint is asked about: one text for each document of the index.
+func Texts(c *Counts) []string {
+	var texts []string
+	for i, id := range c.ids {
+		if c.canon[i] == int32(i) && !c.gone[i] {
+			texts = append(texts, embedded(c.document(id)))
+		}
+	}
+	return texts
+}
+
+func embedded(d semantic.Document) string { return strings.TrimSpace(d.Name + ". " + d.Text) }
+
+// document is what the catalog says of an id; an id that no catalog names is described by itself.
+func (c *Counts) document(id string) semantic.Document {
+	if i, ok := c.view.tool[id]; ok {
+		t := &c.view.tools[i]
+		d := semantic.Document{Name: id, Text: strings.Join([]string{t.Description, t.Domain}, " ")}
+		if t.Name != "" && !strings.HasSuffix(id, t.Name) {
+			d.Name = t.Name + " " + id
+		}
+		var props []string
+		for _, p := range append(catalog.Properties(t.InputSchema), catalog.Properties(t.OutputSchema)...) {
+			props = append(props, p.Name)
+		}
+		d.Properties = strings.Join(props, " ")
+		return d
+	}
+	if i, ok := c.view.cap[id]; ok {
+		cp := &c.view.caps[i]
+		return semantic.Document{
+			Name: cp.Name + " " + id, Text: cp.Description + " " + cp.Intent,
+			Properties: strings.Join(cp.Tools, " "),
+		}
+	}
+	return semantic.Document{Name: id}
+}
+
+// intentsByNode lists, for each node, the newest past episodes with an intent that used it and did
+// not fail as a whole.
+func (c *Counts) intentsByNode() [][]int32 {
+	by := make([][]int32, len(c.ids))
+	for e := len(c.past) - 1; e >= 0; e-- {
+		p := &c.past[e]
+		if p.intent == "" || p.outcome == episodic.Failure {
+			continue
+		}
+		for _, raw := range p.nodes {
+			n := c.canon[raw]
+			if l := by[n]; len(l) < contextIntents && (len(l) == 0 || l[len(l)-1] != int32(e)) {
+				by[n] = append(l, int32(e))
+			}
+		}
+	}
+	return by
+}
+
+func contextOf(c *Counts, g *graph.Graph, node int32, episodes []int32) string {
+	var b strings.Builder
+	for _, e := range episodes {
+		b.WriteString(cut(c.past[e].intent, intentBytes))
+		b.WriteByte('\n')
+	}
+	to, weight := g.Out(node)
+	best := make([]int, len(to))
+	for i := range best {
+		best[i] = i
+	}
+	slices.SortStableFunc(best, func(a, b int) int { return -cmpFloat(weight[a], weight[b]) })
+	for _, i := range best[:min(neighbourNames, len(best))] {
+		b.WriteString(c.ids[to[i]])
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// cut shortens s to at most n bytes without splitting a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+func cmpFloat(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// groups lists the members of each label 0..k-1, in order.
+func groups(label []int32) [][]int32 {
+	var g [][]int32
+	for i, l := range label {
+		if l < 0 {
+			continue
+		}
+		for int(l) >= len(g) {
+			g = append(g, nil)
+		}
+		g[l] = append(g[l], int32(i))
+	}
+	return g
+}
+
+func (c *Counts) index() map[string]int32 {
+	index := make(map[string]int32, len(c.ids))
+	for i, id := range c.ids {
+		index[id] = int32(i)
+	}
+	return index
+}

@@ -1,0 +1,314 @@
+package suggest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+// world builds a state from a few lines: one episode a line, steps in order.
+type world struct {
+	*State
+	t testing.TB
+	n int
+}
+
+func newWorld(t testing.TB) *world { return &world{State: NewState(), t: t} }
+
+func (w *world) episode(intent string, tools ...string) *world {
+	e := episodic.Episode{ID: fmt.Sprint(w.n), Intent: intent, Source: "test"}
+	for _, tool := range tools {
+		e.Steps = append(e.Steps, episodic.Step{Tool: tool})
+	}
+	return w.record(e)
+}
+
+func (w *world) record(e episodic.Episode) *world {
+	w.n++
+	if e.ID == "" {
+		e.ID = fmt.Sprint(w.n)
+	}
+	require.NoError(w.t, e.Normalise())
+	w.Record(&e)
+	return w
+}
+
+func (w *world) tool(id, description, input, output string) *world {
+	t := catalog.Tool{ID: id, Description: description}
+	if input != "" {
+		t.InputSchema = []byte(input)
+	}
+	if output != "" {
+		t.OutputSchema = []byte(output)
+	}
+	w.PutTool(t)
+	return w
+}
+
+func (w *world) capability(id, description string, tools ...string) *world {
+	w.PutCapability(catalog.Capability{ID: id, Name: id, Description: description, Tools: tools})
+	return w
+}
+
+func (w *world) model() *Model { return w.modelWith(MeasureOptions{}) }
+
+func (w *world) modelWith(o MeasureOptions) *Model {
+	w.t.Helper()
+	c := w.Freeze()
+	measures, err := Measure(context.Background(), c, o)
+	require.NoError(w.t, err)
+	m, err := NewModel(c, measures, Stamp{Version: "sha256:test", Seq: 1, BuiltAt: time.Unix(0, 0)})
+	require.NoError(w.t, err)
+	return m
+}
+
+func ids(s []Suggestion) []string {
+	out := []string{}
+	for _, x := range s {
+		out = append(out, x.ID)
+	}
+	return out
+}
+
+func next(t testing.TB, m *Model, r NextRequest) NextAnswer {
+	t.Helper()
+	a, err := m.Next(r)
+	require.NoError(t, err)
+	checkTerms(t, a.Suggestions)
+	return a
+}
+
+// checkTerms adds the terms up again: contributions of additive formulas, factors of the mixed one.
+func checkTerms(t testing.TB, suggestions []Suggestion) {
+	t.Helper()
+	for i, s := range suggestions {
+		require.NotEmpty(t, s.Terms)
+		sum, product := 0.0, 1.0
+		for _, term := range s.Terms {
+			sum += term.Contribution
+			product *= term.Value
+			if s.Formula != FormulaMixed && term.Name != "cap" && term.Name != "floor" {
+				require.Equal(t, term.Contribution, term.Value*term.Weight)
+			}
+		}
+		if s.Formula == FormulaMixed {
+			require.Equal(t, s.Score, product, s.ID)
+		} else {
+			require.Equal(t, s.Score, sum, s.ID)
+		}
+		require.LessOrEqual(t, s.Confidence, Cap)
+		if i > 0 {
+			require.GreaterOrEqual(t, suggestions[i-1].Score, s.Score)
+			if suggestions[i-1].Score == s.Score {
+				require.Less(t, suggestions[i-1].ID, s.ID)
+			}
+		}
+	}
+}
+
+func TestNextFollowsHistory(t *testing.T) {
+	w := newWorld(t)
+	for range 8 {
+		w.episode("read config", "fs:read", "json:parse", "db:insert")
+	}
+	w.episode("look", "fs:read", "fs:list")
+	a := next(t, w.model(), NextRequest{Context: []string{"fs:read"}})
+	assert.Equal(t, "json:parse", a.Suggestions[0].ID)
+	assert.Equal(t, Passive, a.Mode)
+	assert.Equal(t, Evidence{Count: 8, Of: 9}, a.Suggestions[0].Evidence)
+	assert.Equal(t, "followed fs:read 8 of 9 times", a.Suggestions[0].Reason)
+	assert.Equal(t, FormulaTool, a.Suggestions[0].Formula)
+}
+
+// Other spellings of a tool are the same tool, also when its catalog comes after its history.
+func TestSpellingsShareOneHistory(t *testing.T) {
+	w := newWorld(t)
+	w.episode("", "fs.read", "json:parse")
+	w.episode("", "fs:read", "json:parse")
+	before := w.model()
+	assert.Equal(t, uint64(1), next(t, before, NextRequest{Context: []string{"fs:read"}}).Suggestions[0].Evidence.Count)
+	w.tool("fs:read", "Reads a file.", "", "")
+	m := w.model()
+	for _, spelling := range []string{"fs:read", "mcp__fs__read", "fs__read", "fs.read", "fs/read"} {
+		a := next(t, m, NextRequest{Context: []string{spelling}})
+		require.NotEmpty(t, a.Suggestions, spelling)
+		assert.Equal(t, uint64(2), a.Suggestions[0].Evidence.Count, spelling)
+	}
+	assert.Equal(t, 2, m.Info().Nodes, "one tool has one node")
+}
+
+// One ranking holds tools and capabilities. A capability with nothing left to do is not in it (the
+// original suggested those first), and its overlap is Jaccard.
+func TestCapabilitiesBesideTools(t *testing.T) {
+	w := newWorld(t)
+	w.episode("", "a", "b", "c").capability("cap:abc", "all three", "a", "b", "c").capability("cap:a", "only the first", "a")
+	m := w.model()
+	a := next(t, m, NextRequest{Context: []string{"a"}, Limit: 10})
+	assert.Contains(t, ids(a.Suggestions), "cap:abc")
+	assert.NotContains(t, ids(a.Suggestions), "cap:a")
+	for _, s := range a.Suggestions {
+		if s.ID == "cap:abc" {
+			assert.Equal(t, FormulaMixed, s.Formula)
+			assert.InDelta(t, 1.0/3, s.Evidence.Jaccard, 1e-12)
+		}
+	}
+	e, err := m.Explain(ExplainRequest{ID: "cap:a", Context: []string{"a"}})
+	require.NoError(t, err)
+	assert.Equal(t, AbsentExhausted, e.Absent)
+}
+
+// Tool → capability → tool makes edges, so capabilities are predicted like tools.
+func TestCapabilitiesAreNodesOfTheGraph(t *testing.T) {
+	w := newWorld(t).capability("cap:ship", "build and deploy", "build", "deploy")
+	for range 3 {
+		w.episode("", "test", "cap:ship", "notify")
+	}
+	m := w.model()
+	assert.Equal(t, "cap:ship", next(t, m, NextRequest{Context: []string{"test"}}).Suggestions[0].ID)
+	assert.Equal(t, "notify", next(t, m, NextRequest{Context: []string{"cap:ship"}}).Suggestions[0].ID)
+}
+
+// The original computed cluster boosts from an empty list of capabilities, so clusters never changed
+// an answer. Here they do: without them the two capabilities tie and the smaller id wins.
+func TestClustersChangeSuggestions(t *testing.T) {
+	w := newWorld(t)
+	w.capability("cap:1", "bridge", "x", "p1", "p2").capability("cap:2", "home", "x", "y", "z")
+	w.capability("cap:3", "home too", "x", "y", "w").capability("cap:4", "home again", "y", "z", "w")
+	w.capability("cap:5", "far", "p1", "p2", "p3").capability("cap:6", "far too", "p1", "p3", "p4").capability("cap:7", "far again", "p2", "p3", "p4")
+	order := func(m *Model) []string { return ids(next(t, m, NextRequest{Context: []string{"x"}}).Suggestions) }
+	with, without := order(w.model()), order(w.modelWith(MeasureOptions{WithoutSpectral: true}))
+	assert.Equal(t, "cap:1", without[0])
+	assert.Equal(t, "cap:2", with[0])
+}
+
+// A failed step gives no edge, and enough failures exclude.
+func TestFailuresExclude(t *testing.T) {
+	w := newWorld(t)
+	for range 6 {
+		w.episode("", "a", "b")
+		w.record(episodic.Episode{Steps: []episodic.Step{{Tool: "a"}, {Tool: "bad", Outcome: episodic.Failure}}})
+	}
+	w.episode("", "a", "bad") // one unknown outcome makes an edge
+	m := w.model()
+	assert.NotContains(t, ids(next(t, m, NextRequest{Context: []string{"a"}}).Suggestions), "bad")
+	e, err := m.Explain(ExplainRequest{ID: "bad", Context: []string{"a"}})
+	require.NoError(t, err)
+	assert.Equal(t, AbsentExcluded, e.Absent)
+	assert.Equal(t, uint64(1), e.Evidence.Count, "failed steps give no edges")
+}
+
+// A step of lower weight never takes away what a dependency gave (the original overwrote the type of
+// an edge, and with it its weight).
+func TestOrderNeverWeakensDependency(t *testing.T) {
+	w := newWorld(t)
+	w.record(episodic.Episode{Steps: []episodic.Step{{ID: "1", Tool: "a", DependsOn: []string{}}, {ID: "2", Tool: "b", DependsOn: []string{"1"}}}})
+	weight := func() float64 { v, _ := w.model().transition(0, 1); return v }
+	before := weight()
+	w.episode("", "a", "b")
+	assert.Greater(t, weight(), before)
+	assert.InDelta(t, 1.5/2.5, weight(), 1e-12) // (1 + ½) / (1½ + κ)
+}
+
+// Capabilities are no edges of the tool graph: density counts transitions alone.
+func TestIncidenceIsNotInTheGraph(t *testing.T) {
+	w := newWorld(t).episode("", "a", "b")
+	before := w.model().Info()
+	after := w.capability("cap:big", "five tools", "a", "b", "c", "d", "e").model().Info()
+	assert.Equal(t, before.Edges, after.Edges)
+	assert.Equal(t, before.Density, after.Density)
+	assert.Equal(t, 0.5, after.Density, "two nodes and one edge")
+	assert.Equal(t, 0.5, after.Alpha)
+}
+
+func TestModes(t *testing.T) {
+	w := newWorld(t).tool("mail:send", "Sends an e-mail.", "", "").tool("fs:read", "Reads a file.", "", "")
+	w.episode("mail the report", "fs:read", "mail:send")
+	m := w.model()
+	assert.Equal(t, Exploration, next(t, m, NextRequest{}).Mode)
+	assert.NotEmpty(t, next(t, m, NextRequest{}).Suggestions)
+	assert.Equal(t, Passive, next(t, m, NextRequest{Context: []string{"fs:read"}}).Mode)
+	a := next(t, m, NextRequest{Intent: "send an email"})
+	assert.Equal(t, Active, a.Mode)
+	assert.Equal(t, "mail:send", a.Suggestions[0].ID)
+	for _, term := range a.Suggestions[0].Terms {
+		assert.NotEqual(t, "graph", term.Name, "without a context the graph term is absent, not zero")
+	}
+	both := next(t, m, NextRequest{Intent: "send an email", Context: []string{"fs:read"}})
+	assert.Equal(t, Active, both.Mode)
+}
+
+func TestSearchNamesComeFirst(t *testing.T) {
+	w := newWorld(t)
+	w.tool("web:search", "Searches the web.", "", "").tool("mail:search", "Searches mail with many words: search search search.", "", "")
+	w.tool("github:search_issues", "Finds issues.", "", "")
+	m := w.model()
+	for query, want := range map[string]string{
+		"github:search_issues": "github:search_issues", "mcp__github__search_issues": "github:search_issues",
+		"search_issues": "github:search_issues", "mail:search": "mail:search", "web.search": "web:search",
+	} {
+		a, err := m.Search(SearchRequest{Query: query})
+		require.NoError(t, err)
+		require.NotEmpty(t, a.Results, query)
+		assert.Equal(t, want, a.Results[0].ID, query)
+		assert.Equal(t, Cap, a.Results[0].Score)
+		total := 0.0
+		for _, term := range a.Results[0].Terms {
+			total += term.Contribution
+		}
+		assert.Equal(t, Cap, total)
+	}
+	a, err := m.Search(SearchRequest{Query: "search"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"mail:search", "web:search"}, []string{a.Results[0].ID, a.Results[1].ID}, "both have the name; by id")
+}
+
+func TestAllow(t *testing.T) {
+	w := newWorld(t).episode("", "a", "fs:x").episode("", "a", "net:y")
+	m := w.model()
+	assert.Equal(t, []string{"net:y"}, ids(next(t, m, NextRequest{Context: []string{"a"}, Allow: []string{"net:*"}}).Suggestions))
+	e, err := m.Explain(ExplainRequest{ID: "fs:x", Context: []string{"a"}, Allow: []string{"net:*"}})
+	require.NoError(t, err)
+	assert.Equal(t, AbsentNotAllowed, e.Absent)
+}
+
+func TestRemovedToolsAreNotSuggested(t *testing.T) {
+	w := newWorld(t).tool("b", "Does b.", "", "").episode("", "a", "b")
+	assert.Contains(t, ids(next(t, w.model(), NextRequest{Context: []string{"a"}}).Suggestions), "b")
+	w.Remove("b")
+	assert.NotContains(t, ids(next(t, w.model(), NextRequest{Context: []string{"a"}}).Suggestions), "b")
+	w.tool("b", "Does b again.", "", "")
+	assert.Contains(t, ids(next(t, w.model(), NextRequest{Context: []string{"a"}}).Suggestions), "b")
+}
+
+func TestBadRequestsNameTheField(t *testing.T) {
+	m := newWorld(t).tool("a:b__c", "", "", "").tool("a__b:c", "", "", "").model()
+	for _, row := range []struct {
+		name string
+		r    NextRequest
+	}{
+		{"limit", NextRequest{Limit: -1}}, {"limit", NextRequest{Limit: MaxLimit + 1}}, {"profile", NextRequest{Profile: "best"}},
+		{"profile", NextRequest{Profile: ProfileLearned}}, {"context[1]", NextRequest{Context: []string{"x", "a__b__c"}}},
+	} {
+		_, err := m.Next(row.r)
+		var wrong *RequestError
+		require.ErrorAs(t, err, &wrong, row.name)
+		assert.Equal(t, row.name, wrong.Field)
+	}
+	_, err := m.Search(SearchRequest{Query: " "})
+	assert.ErrorContains(t, err, "query")
+}
+
+// The same question to the same model has the same id; another spelling of it, too.
+func TestSuggestionIDs(t *testing.T) {
+	m := newWorld(t).tool("fs:read", "", "", "").episode("", "fs:read", "b").model()
+	a := next(t, m, NextRequest{Context: []string{"fs:read"}})
+	assert.Equal(t, a.SuggestionID, next(t, m, NextRequest{Context: []string{"mcp__fs__read"}, Limit: 5}).SuggestionID)
+	assert.NotEqual(t, a.SuggestionID, next(t, m, NextRequest{Context: []string{"b"}}).SuggestionID)
+}

@@ -1,0 +1,210 @@
+package suggest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+// Next ranks what may come after the context: tools and capabilities in one list, each by the best
+// formula that applies to it.
+func (m *Model) Next(r NextRequest) (NextAnswer, error) {
+	limit, err := limitOf("limit", r.Limit, 5, MaxLimit)
+	if err != nil {
+		return NextAnswer{}, err
+	}
+	if err := profileOf(r.Profile); err != nil {
+		return NextAnswer{}, err
+	}
+	q, err := m.open(r.Context, r.Intent, r.Vector, r.Allow)
+	if err != nil {
+		return NextAnswer{}, err
+	}
+	defer q.close()
+	if q.mode == Exploration {
+		q.hubs(limit)
+	}
+	top, _ := q.best(limit, q.passes)
+	r.Context, r.Limit, r.Profile = q.spelled(), limit, m.info.Profile
+	show := want(r.Explain)
+	r.Explain = nil // how much is shown is no part of the question
+	a := NextAnswer{
+		SuggestionID: m.suggestionID("next", r), Suggestions: make([]Suggestion, 0, len(top)),
+		Stop: q.stop(), Mode: q.mode, Model: m.info,
+	}
+	for _, c := range top {
+		s := Suggestion{
+			ID: m.ids[c.node], Kind: m.kind[c.node], Confidence: confidence(c.score), Score: c.score,
+			Formula: c.formula, Reason: q.reason(c), Evidence: q.evidence(c.node),
+		}
+		if show {
+			s.Terms = q.explain(c)
+		}
+		a.Suggestions = append(a.Suggestions, s)
+	}
+	a.Abstained = len(top) == 0
+	if len(top) > 0 && top[0].score < LowConfidence {
+		q.warn(WarnLowConfidence)
+	}
+	if q.last != episodic.NoTool && q.followedBy(q.last) == 0 {
+		q.warn(WarnNoHistory)
+	}
+	a.Warnings = q.warnings
+	return a, nil
+}
+
+// stop is the probability that the task is over after the last step.
+func (q *query) stop() float64 {
+	if q.last == episodic.NoTool {
+		return 0
+	}
+	u := q.uses[q.last]
+	return min(Cap, StopProbability(u.ends, u.steps, q.totals.episodes, q.totals.steps))
+}
+
+// hubs makes the most important tools of each major cluster candidates: one of each in turn, until
+// there are limit of them. Without clusters the communities of the transition graph stand in.
+func (q *query) hubs(limit int) {
+	label := q.Model.cluster
+	if q.measures.clusters < 2 {
+		label = q.comm
+	}
+	byRank := func(a, b int32) int {
+		return cmpFloatID(q.rank[b], q.rank[a], q.ids[a], q.ids[b])
+	}
+	var major [][]int32
+	var rest []int32
+	for _, g := range groups(label) {
+		g = slices.DeleteFunc(slices.Clone(g), func(n int32) bool { return !q.passes(n) || q.rank[n] == 0 })
+		slices.SortFunc(g, byRank)
+		if len(g) > 1 {
+			major = append(major, g)
+		} else {
+			rest = append(rest, g...)
+		}
+	}
+	for i, l := range label {
+		if l < 0 && q.passes(int32(i)) && q.rank[i] > 0 {
+			rest = append(rest, int32(i))
+		}
+	}
+	slices.SortFunc(major, func(a, b []int32) int { return byRank(a[0], b[0]) })
+	for depth, found := 0, true; found && len(q.touched) < limit; depth++ {
+		found = false
+		for _, g := range major {
+			if depth < len(g) && len(q.touched) < limit {
+				q.touch(g[depth])
+				found = true
+			}
+		}
+	}
+	slices.SortFunc(rest, byRank)
+	for _, n := range rest[:min(len(rest), max(0, limit-len(q.touched)))] {
+		q.touch(n)
+	}
+}
+
+func cmpFloatID(a, b float64, idA, idB string) int {
+	if c := cmpFloat(a, b); c != 0 {
+		return c
+	}
+	return strings.Compare(idA, idB)
+}
+
+// followedBy counts what came after a node.
+func (q *query) followedBy(n int32) uint64 {
+	var total uint64
+	for _, count := range q.g.Counts(n) {
+		total += count
+	}
+	if loop, ok := q.g.Loop(n); ok {
+		total += loop.Count
+	}
+	return total
+}
+
+func (q *query) evidence(n int32) Evidence {
+	r := q.rates.After(n, q.last)
+	e := Evidence{Successes: r.N - r.Failures, Failures: r.Failures}
+	if q.last != episodic.NoTool {
+		_, e.Count = q.follows(n)
+		e.Of = q.followedBy(q.last)
+	}
+	if q.kind[n] == catalog.KindCapability && len(q.distinct) > 0 {
+		both, size := q.overlap(n)
+		e.Jaccard = Jaccard(both, len(q.distinct), size)
+		e.Contained = Containment(both, size)
+	}
+	return e
+}
+
+// reason says in one sentence what speaks most for a candidate.
+func (q *query) reason(c candidate) string {
+	n := c.node
+	switch {
+	case q.mode == Exploration:
+		return "a hub of its group of tools"
+	case c.formula == FormulaMixed && q.mode == Active:
+		return "a stored capability whose description matches the intent" + q.words(n)
+	case c.formula == FormulaMixed:
+		both, size := q.overlap(n)
+		return fmt.Sprintf("a stored capability: %d of its %d tools are already in use", both, size)
+	case c.formula == FormulaHybrid && q.semantic[n] > 0:
+		return "matches the intent" + q.words(n)
+	case c.formula == FormulaHybrid:
+		return "close to the context in the graph"
+	}
+	last := q.ids[q.last]
+	if _, count := q.follows(n); count > 0 {
+		return fmt.Sprintf("followed %s %d of %d times", last, count, q.followedBy(q.last))
+	}
+	if q.comm[n] >= 0 && q.comm[n] == q.comm[q.last] {
+		return "used in the same kind of task as " + last
+	}
+	return "shares neighbours with " + last
+}
+
+// words names the words of the intent that a node's text has.
+func (q *query) words(n int32) string {
+	d := q.doc[n]
+	if d < 0 {
+		return ""
+	}
+	var words []string
+	for _, w := range q.measures.text.Explain(q.intent, int(d)) {
+		if words = append(words, w.Word); len(words) == 4 {
+			break
+		}
+	}
+	if len(words) == 0 {
+		return " by topic"
+	}
+	return " in: " + strings.Join(words, ", ")
+}
+
+// spelled is the context as the model understood it.
+func (q *query) spelled() []string {
+	ids := make([]string, len(q.context))
+	for i, n := range q.context {
+		ids[i] = q.ids[n]
+	}
+	return ids
+}
+
+// suggestionID names an answer: the same question to the same model has the same id.
+func (m *Model) suggestionID(operation string, request any) string {
+	b, err := json.Marshal(request)
+	if err != nil {
+		panic(fmt.Sprintf("suggest: a request cannot be encoded: %v", err)) // requests are plain structs
+	}
+	h := sha256.New()
+	h.Write([]byte(operation + "\x00" + m.info.Version + "\x00"))
+	h.Write(b)
+	return "sg_" + hex.EncodeToString(h.Sum(nil)[:12])
+}

@@ -1,0 +1,343 @@
+package suggest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+// How a plan is drawn up. Chosen on every sixth train episode of five public histories, not fitted.
+const (
+	recallNeighbours = 10   // past episodes asked
+	recallTrust      = 3    // a mean likeness of ⅓ is full trust: requests for the same thing share few words
+	targetShare      = 0.50 // a target scores at least this share of the best
+	textShare        = 0.90 // or this one where only its text speaks for it: look-alikes are many
+	prerequisite     = 0.50 // of the times a tool was used, this share came right after its prerequisite
+	stopAt           = 0.50 // a walk ends where the task more likely ends than not
+	alternatives     = 5
+)
+
+// Plan draws up a DAG. With an intent it chooses targets by meaning and by the past episodes nearest
+// to it, adds what they need, and links them as the history and the schemas do; with a context alone
+// it walks the likeliest way on; with neither it walks from the usual beginning. There is always a
+// DAG; where little speaks for it, the confidence and the warnings say so.
+func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
+	if err := profileOf(r.Profile); err != nil {
+		return DAGAnswer{}, err
+	}
+	if _, err := limitOf("max_steps", r.MaxSteps, MaxSteps, MaxSteps); err != nil {
+		return DAGAnswer{}, err
+	}
+	q, err := m.open(r.Context, r.Intent, r.Vector, r.Allow)
+	if err != nil {
+		return DAGAnswer{}, err
+	}
+	defer q.close()
+	p := &plan{query: q, request: r}
+	if q.mode == Active {
+		p.choose()
+	}
+	if len(p.tasks) == 0 {
+		p.walk()
+	}
+	p.link()
+	a := p.answer()
+	r.Context, r.Profile = q.spelled(), m.info.Profile
+	r.Explain = nil // how much is shown is no part of the question
+	a.SuggestionID = m.suggestionID("dag", r)
+	return a, nil
+}
+
+// plan is a DAG being drawn up.
+type plan struct {
+	*query
+	request  DAGRequest
+	support  map[int32]float64 // by node: share of the nearest past episodes that used it
+	trust    float64           // mean likeness of those episodes
+	length   int               // steps to expect
+	tasks    []task
+	others   []candidate // what was not chosen, best first
+	rejected []RejectedEdge
+}
+
+// task is a node of the plan; after holds the positions of the tasks it depends on.
+type task struct {
+	node   int32
+	slot   string
+	score  float64
+	terms  []Term
+	reason string
+	after  []int
+}
+
+// choose picks targets and their prerequisites for an intent.
+func (p *plan) choose() {
+	p.remember()
+	most := p.request.MaxSteps
+	if most == 0 {
+		most = p.length
+	}
+	var cs []candidate
+	for _, n := range p.touched {
+		if p.inFlight[n] || p.kind[n] != catalog.KindTool || !p.passes(n) {
+			continue
+		}
+		s := sum{}
+		if v := p.relevance(n, &s); v > 0 {
+			cs = append(cs, candidate{n, v, FormulaHybrid})
+		}
+	}
+	slices.SortFunc(cs, p.order)
+	covered := p.capability(cs)
+	for _, c := range cs {
+		switch {
+		case slices.Contains(covered, c.node):
+		case len(p.tasks) < most && c.score >= p.bar(c.node)*cs[0].score && p.relevant(c.node):
+			p.tasks = append(p.tasks, p.task(c, SlotTarget))
+		default:
+			p.others = append(p.others, c)
+		}
+	}
+	if len(p.tasks) == most && len(p.others) > 0 && p.others[0].score >= targetShare*cs[0].score && p.request.MaxSteps > 0 {
+		p.warn(WarnTruncated)
+	}
+	for i := 0; i < len(p.tasks) && len(p.tasks) < most; i++ {
+		p.require(i)
+	}
+}
+
+// bar is the share of the best score that a target needs.
+func (p *plan) bar(n int32) float64 {
+	if p.support[n] == 0 {
+		return textShare
+	}
+	return targetShare
+}
+
+// relevant asks for more than a place in the ranking: PageRank alone is no reason to be in a plan.
+func (p *plan) relevant(n int32) bool { return p.semantic[n] > 0 || p.support[n] > 0 }
+
+// remember asks the past episodes nearest to the intent what they used and how long they were.
+func (p *plan) remember() {
+	p.support = map[int32]float64{}
+	var likeness, length float64
+	near := p.measures.recall.Nearest(p.intent, recallNeighbours)
+	for _, h := range near {
+		e := &p.past[p.measures.recalled[h.Episode]]
+		if e.outcome == episodic.Failure {
+			continue
+		}
+		seen := map[int32]bool{}
+		for _, raw := range e.nodes {
+			if n := p.canon[raw]; !seen[n] {
+				seen[n] = true
+				p.touch(n)
+				p.support[n] += h.Similarity
+			}
+		}
+		likeness += h.Similarity
+		length += float64(h.Similarity * float64(len(seen)))
+	}
+	p.length = p.usualLength()
+	if likeness > 0 {
+		for n := range p.support { // each entry is changed by itself; order does not matter
+			p.support[n] /= likeness
+		}
+		p.trust = min(1, float64(recallTrust*likeness)/float64(len(near)))
+		p.length = max(1, min(MaxSteps, int(math.Round(length/likeness))))
+	}
+}
+
+// usualLength is the mean number of steps of an episode.
+func (p *plan) usualLength() int {
+	if p.totals.episodes == 0 {
+		return 3
+	}
+	return max(1, min(MaxSteps, int(math.Round(float64(p.totals.steps)/float64(p.totals.episodes)))))
+}
+
+// relevance is RankScore with one more piece of evidence: where the text does not match, past
+// episodes with a similar intent still may, semantic' = 1 - (1-semantic)·(1-trust·support).
+func (p *plan) relevance(n int32, s *sum) float64 {
+	recalled := float64(float64(p.trust*p.support[n]) * (1 - p.semantic[n]))
+	s.add("semantic", p.semantic[n], wHybrid*p.alpha)
+	s.add("nearest_episodes", recalled, wHybrid*p.alpha)
+	if len(p.context) > 0 {
+		s.add("graph", p.graph[n], wHybrid*(1-p.alpha))
+	}
+	s.add("pagerank", p.rank[n], wRank)
+	p.episodic(n, s)
+	return s.close()
+}
+
+func (p *plan) task(c candidate, slot string) task {
+	s := sum{keep: true}
+	score := p.relevance(c.node, &s)
+	reason := "matches the intent" + p.words(c.node)
+	if sup := p.support[c.node]; sup > 0 && float64(p.trust*sup) > p.semantic[c.node] {
+		reason = fmt.Sprintf("used in %.0f %% of the past tasks most like this one", 100*sup)
+	}
+	return task{node: c.node, slot: slot, score: score, terms: s.terms, reason: reason}
+}
+
+// capability takes a stored capability as one task where its text matches the intent better than any
+// single tool's, and returns the tools it covers.
+func (p *plan) capability(tools []candidate) (covered []int32) {
+	best, bestMatch := candidate{node: -1}, 0.0
+	for _, n := range p.touched {
+		if p.kind[n] != catalog.KindCapability || !p.passes(n) || p.semantic[n] == 0 {
+			continue
+		}
+		s := sum{}
+		if c := (candidate{n, p.mixed(n, &s), FormulaMixed}); c.score > 0 && (best.node < 0 || p.better(c, best)) {
+			best, bestMatch = c, p.semantic[n]
+		}
+	}
+	for _, t := range tools {
+		if p.semantic[t.node] >= bestMatch {
+			best.node = -1
+		}
+	}
+	if best.node < 0 {
+		return nil
+	}
+	p.tasks = append(p.tasks, task{
+		node: best.node, slot: SlotTarget, score: best.score, terms: p.explain(best), reason: p.reason(best),
+	})
+	return p.capTools[best.node]
+}
+
+// require adds what a task needs and nothing in the plan or the context gives: the tool that most
+// often came right before it, and a tool whose output is one of its required inputs.
+func (p *plan) require(i int) {
+	t := p.tasks[i].node
+	if before, share := p.usualBefore(t); before >= 0 && share >= prerequisite && p.missing(before) {
+		p.add(before, fmt.Sprintf("came right before %s in %.0f %% of its uses", p.ids[t], 100*share))
+		return
+	}
+	for _, in := range p.inputs(t) {
+		if !in.Required || !specific(in.Name) || p.provided(t, in.Name) {
+			continue
+		}
+		if from := p.provider(t, in.Name); from >= 0 && p.missing(from) {
+			p.add(from, fmt.Sprintf("gives the %s that %s needs", in.Name, p.ids[t]))
+			return
+		}
+	}
+}
+
+func (p *plan) add(n int32, reason string) {
+	t := p.task(candidate{node: n}, SlotPrerequisite)
+	t.reason = reason
+	p.tasks = append(p.tasks, t)
+	p.others = slices.DeleteFunc(p.others, func(c candidate) bool { return c.node == n })
+}
+
+func (p *plan) missing(n int32) bool {
+	p.touch(n)
+	return !p.inFlight[n] && p.passes(n) && !slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n })
+}
+
+// usualBefore is the tool that most often came right before t, and in what share of t's uses.
+func (p *plan) usualBefore(t int32) (best int32, share float64) {
+	best = -1
+	var most uint64
+	from, _ := p.g.In(t)
+	for _, u := range from {
+		if _, n := p.transition(u, t); n > most || n == most && best >= 0 && p.ids[u] < p.ids[best] {
+			best, most = u, n
+		}
+	}
+	if uses := p.uses[t].steps; uses > 0 {
+		share = min(1, float64(most)/float64(uses))
+	}
+	return best, share
+}
+
+// walk goes the likeliest way on from the context, or from the usual beginning.
+func (p *plan) walk() {
+	most := p.request.MaxSteps
+	if most == 0 {
+		most = max(1, p.usualLength()-len(p.context))
+	}
+	at := slices.Clone(p.context)
+	if len(at) == 0 {
+		start, why := p.beginning()
+		if start < 0 {
+			p.warn(WarnNoHistory)
+			return
+		}
+		p.touch(start)
+		s := sum{keep: true}
+		s.add("pagerank", p.rank[start], wRank)
+		p.episodic(start, &s)
+		p.tasks = append(p.tasks, task{node: start, slot: SlotTarget, score: s.close(), terms: s.terms, reason: why})
+		at = append(at, start)
+	}
+	for len(p.tasks) < most {
+		next, ok := p.step(at)
+		if !ok {
+			break
+		}
+		if n := len(p.tasks); n > 0 {
+			next.after = []int{n - 1}
+		}
+		p.tasks = append(p.tasks, next)
+		at = append(at, next.node)
+	}
+	if len(p.tasks) == 0 {
+		p.warn(WarnNoHistory)
+	}
+}
+
+// beginning is where a walk without a context starts: the usual first tool, else a hub, else, in a
+// catalog without any history, the first tool by id.
+func (p *plan) beginning() (start int32, why string) {
+	if p.starts >= 0 && p.passes(p.starts) {
+		return p.starts, "most tasks begin with it"
+	}
+	if q, err := p.open(nil, "", nil, p.request.Allow); err == nil {
+		defer q.close()
+		q.hubs(1)
+		if top, _ := q.best(1, q.passes); len(top) > 0 {
+			return top[0].node, "a hub of its group of tools"
+		}
+	}
+	for i := range p.view.tools {
+		if n := p.at[p.view.tools[i].ID]; p.passes(n) {
+			p.warn(WarnNoHistory)
+			return n, "nothing is known yet; the first tool of the catalog"
+		}
+	}
+	return -1, ""
+}
+
+// step is the best tool after a way that is not on it yet.
+func (p *plan) step(way []int32) (task, bool) {
+	ids := make([]string, len(way))
+	for i, n := range way {
+		ids[i] = p.ids[n]
+	}
+	q, err := p.open(ids, "", nil, p.request.Allow)
+	if err != nil {
+		return task{}, false // the ids are the model's own; only a context too long ends here
+	}
+	defer q.close()
+	if len(p.tasks) > 0 && q.stop() >= stopAt {
+		return task{}, false
+	}
+	top, _ := q.best(1, func(n int32) bool { return q.passes(n) && !slices.Contains(way, n) })
+	if len(top) == 0 {
+		return task{}, false
+	}
+	return task{node: top[0].node, slot: SlotTarget, score: top[0].score, terms: q.explain(top[0]), reason: q.reason(top[0])}, true
+}
+
+func (p *plan) order(a, b candidate) int {
+	return cmp.Or(cmpFloat(b.score, a.score), strings.Compare(p.ids[a.node], p.ids[b.node]))
+}

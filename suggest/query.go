@@ -1,0 +1,473 @@
+package suggest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/graph"
+	"waymark/semantic"
+)
+
+// Limits on a request.
+const (
+	MaxLimit   = 100
+	MaxContext = 512
+	MaxQuery   = 8 << 10
+	MaxAllow   = 64
+	MaxSteps   = 25
+)
+
+// scratch is the working memory of one query, reused: arrays by node, valid where stamped.
+type scratch struct {
+	epoch    uint32
+	stamp    []uint32 // node has been touched in this epoch
+	touched  []int32
+	aa       []float64 // Adamic-Adar with the last step
+	graph    []float64 // GraphScore, the maximum over the context
+	semantic []float64
+	inFlight []bool // node is in the context
+	adamic   graph.Scratch
+	top      []candidate
+	hits     []semantic.Hit
+}
+
+func newScratch(n int) *scratch {
+	return &scratch{
+		stamp: make([]uint32, n), aa: make([]float64, n), graph: make([]float64, n),
+		semantic: make([]float64, n), inFlight: make([]bool, n),
+	}
+}
+
+func (s *scratch) begin() {
+	if s.epoch++; s.epoch == 0 {
+		clear(s.stamp)
+		s.epoch = 1
+	}
+	s.touched, s.top = s.touched[:0], s.top[:0]
+}
+
+// touch makes a node a candidate; its signals start at zero.
+func (s *scratch) touch(i int32) {
+	if s.stamp[i] != s.epoch {
+		s.stamp[i] = s.epoch
+		s.aa[i], s.graph[i], s.semantic[i], s.inFlight[i] = 0, 0, 0, false
+		s.touched = append(s.touched, i)
+	}
+}
+
+// query is one question to a model.
+type query struct {
+	*Model
+	*scratch
+	mode     Mode
+	intent   string
+	alpha    float64
+	context  []int32 // known elements, in order
+	distinct []int32 // known elements, sorted
+	last     int32   // the last known one, or episodic.NoTool
+	cluster  int32   // the cluster that stands for the situation, -1 = none
+	allow    []string
+	warnings []string
+}
+
+// open starts a query; close must follow.
+func (m *Model) open(context []string, intent string, vector []float32, allow []string) (*query, error) {
+	if len(context) > MaxContext {
+		return nil, &RequestError{Invalid, "context", fmt.Sprintf("has %d elements, at most %d", len(context), MaxContext)}
+	}
+	if len(intent) > MaxQuery {
+		return nil, &RequestError{Invalid, "intent", fmt.Sprintf("has %d bytes, at most %d", len(intent), MaxQuery)}
+	}
+	if len(allow) > MaxAllow {
+		return nil, &RequestError{Invalid, "allow", fmt.Sprintf("has %d patterns, at most %d", len(allow), MaxAllow)}
+	}
+	q := &query{Model: m, intent: strings.TrimSpace(intent), last: episodic.NoTool, cluster: -1, allow: allow, warnings: []string{}}
+	for i, spelling := range context {
+		n, ok, err := m.node(spelling)
+		if err != nil {
+			return nil, &RequestError{Invalid, fmt.Sprintf("context[%d]", i), err.Error()}
+		}
+		if !ok {
+			q.warn(WarnUnknownContext)
+			continue
+		}
+		q.context = append(q.context, n)
+	}
+	q.distinct = slices.Clone(q.context)
+	slices.Sort(q.distinct)
+	q.distinct = slices.Compact(q.distinct)
+	if len(q.context) > 0 {
+		q.last = q.context[len(q.context)-1]
+		q.cluster = m.cluster[q.last]
+	}
+	q.scratch = m.scratch.Get().(*scratch)
+	q.begin()
+	switch {
+	case q.intent != "":
+		q.mode, q.alpha = Active, 1
+	case len(context) > 0:
+		q.mode = Passive
+	default:
+		q.mode = Exploration
+	}
+	for _, u := range q.distinct {
+		q.touch(u)
+		q.inFlight[u] = true
+	}
+	if len(q.context) > 0 {
+		q.alpha = m.info.Alpha
+		q.structure()
+	}
+	if q.mode == Active {
+		q.meaning(vector)
+	}
+	return q, nil
+}
+
+func (q *query) close() { q.Model.scratch.Put(q.scratch) }
+
+func (q *query) warn(w string) {
+	if !slices.Contains(q.warnings, w) {
+		q.warnings = append(q.warnings, w)
+	}
+}
+
+// structure fills in the graph signals of the context.
+func (q *query) structure() {
+	for _, u := range q.distinct {
+		q.g.AdamicAdarFrom(u, &q.adamic, func(v int32, aa float64) {
+			q.touch(v)
+			q.graph[v] = max(q.graph[v], graph.GraphScore(false, aa))
+			if u == q.last {
+				q.aa[v] = aa
+			}
+		})
+	}
+	for _, u := range q.distinct {
+		for _, v := range q.g.Neighbours(u) {
+			q.touch(v)
+			q.graph[v] = 1
+		}
+		if _, ok := q.g.Loop(u); ok {
+			q.graph[u] = 1
+		}
+	}
+	if c := q.comm[q.last]; c >= 0 {
+		for _, v := range q.measures.members[c] {
+			q.touch(v)
+		}
+	}
+	for _, u := range q.distinct {
+		for _, c := range q.toolCaps[u] {
+			q.touch(c)
+		}
+	}
+}
+
+// meaning fills in how well each text matches the intent.
+func (q *query) meaning(vector []float32) {
+	best, bestScore := int32(-1), 0.0
+	q.hits = q.measures.text.ScoresVector(q.intent, vector, q.hits)
+	for _, h := range q.hits {
+		n := q.measures.docNode[h.Doc]
+		if !q.live(n) || !(h.Score > 0) {
+			continue
+		}
+		q.touch(n)
+		q.semantic[n] = h.Score
+		if q.kind[n] == catalog.KindTool && (h.Score > bestScore || h.Score == bestScore && best >= 0 && q.ids[n] < q.ids[best]) {
+			best, bestScore = n, h.Score
+		}
+	}
+	if best >= 0 && len(q.context) == 0 {
+		q.cluster = q.Model.cluster[best]
+	}
+	if best < 0 {
+		q.warn(WarnNoIntentMatch)
+	}
+}
+
+// candidate is a scored node.
+type candidate struct {
+	node    int32
+	score   float64
+	formula string
+}
+
+// better orders candidates: score, then id.
+func (q *query) better(a, b candidate) bool {
+	if a.score != b.score {
+		return a.score > b.score
+	}
+	return q.ids[a.node] < q.ids[b.node]
+}
+
+// best keeps the limit best of all touched candidates, in order, and returns how many there were.
+func (q *query) best(limit int, want func(node int32) bool) (top []candidate, of int) {
+	top = q.top[:0]
+	for _, n := range q.touched {
+		if !want(n) {
+			continue
+		}
+		c, ok := q.score(n)
+		if !ok {
+			continue
+		}
+		of++
+		if len(top) == limit && !q.better(c, top[limit-1]) {
+			continue
+		}
+		if len(top) < limit {
+			top = append(top, c)
+		}
+		i := len(top) - 1
+		for ; i > 0 && q.better(c, top[i-1]); i-- {
+			top[i] = top[i-1]
+		}
+		top[i] = c
+	}
+	q.top = top
+	return top, of
+}
+
+// passes are the filters every answer applies.
+func (q *query) passes(n int32) bool {
+	return q.live(n) && q.allowed(q.ids[n]) && !q.rates.After(n, q.last).Excluded(q.rates.Sources())
+}
+
+// score takes the better of the formulas that apply to a node. ok is false where none does.
+func (q *query) score(n int32) (best candidate, ok bool) {
+	for _, f := range q.formulas(n) {
+		s := sum{}
+		v := q.apply(f, n, &s)
+		if v > 0 && (!ok || v > best.score) {
+			best, ok = candidate{n, v, f}, true
+		}
+	}
+	return best, ok
+}
+
+// formulas lists what applies to a node in this situation.
+func (q *query) formulas(n int32) []string {
+	capability := q.kind[n] == catalog.KindCapability
+	switch {
+	case q.mode == Exploration:
+		return hybridOnly
+	case capability && q.last != episodic.NoTool:
+		return mixedOrTool
+	case capability:
+		return mixedOnly
+	case q.mode == Active && q.last != episodic.NoTool:
+		return toolOrHybrid
+	case q.mode == Active:
+		return hybridOnly
+	}
+	return toolOnly
+}
+
+var (
+	toolOnly     = []string{FormulaTool}
+	hybridOnly   = []string{FormulaHybrid}
+	mixedOnly    = []string{FormulaMixed}
+	mixedOrTool  = []string{FormulaTool, FormulaMixed}
+	toolOrHybrid = []string{FormulaTool, FormulaHybrid}
+)
+
+// apply evaluates one formula, collecting terms in s if s.keep.
+func (q *query) apply(formula string, n int32, s *sum) float64 {
+	switch formula {
+	case FormulaTool:
+		return q.toolScore(n, s)
+	case FormulaMixed:
+		return q.mixed(n, s)
+	}
+	return q.hybrid(n, s)
+}
+
+// toolScore is ToolScore with the signals of the last step.
+func (q *query) toolScore(n int32, s *sum) float64 {
+	weight, count := q.follows(n)
+	cooccurrence, community := 0.0, 0.0
+	if count > 0 {
+		cooccurrence = graph.CooccurrenceConfidence(weight, count)
+	}
+	aa := q.aa[n]
+	if c := q.comm[n]; c >= 0 && c == q.comm[q.last] && (n != q.last || count > 0) {
+		community = graph.CommunityConfidence(q.rank[n], weight, aa)
+	}
+	if cooccurrence == 0 && community == 0 && aa == 0 {
+		return 0 // importance alone makes no candidate
+	}
+	s.add("cooccurrence", cooccurrence, wCooccurrence)
+	s.add("community", community, wCommunity)
+	s.add("adamic_adar", min(aa/2, 1), wAdamicAdar)
+	s.add("pagerank", q.rank[n], wPageRank)
+	q.episodic(n, s)
+	return s.close()
+}
+
+// hybrid is RankScore: meaning, structure where there is a context, importance.
+func (q *query) hybrid(n int32, s *sum) float64 {
+	switch {
+	case q.mode == Exploration:
+		s.add("pagerank", q.rank[n], wRank)
+	case q.semantic[n] == 0 && q.graph[n] == 0:
+		return 0
+	default:
+		s.add("semantic", q.semantic[n], wHybrid*q.alpha)
+		if len(q.context) > 0 {
+			s.add("graph", q.graph[n], wHybrid*(1-q.alpha))
+		}
+		s.add("pagerank", q.rank[n], wRank)
+	}
+	q.episodic(n, s)
+	return s.close()
+}
+
+// mixed is MixedScore for a capability, mapped to the range of the other scores.
+func (q *query) mixed(n int32, s *sum) float64 {
+	relevance := q.semantic[n]
+	both, size := q.overlap(n)
+	if both == size && size > 0 {
+		return 0 // everything it would do is done
+	}
+	if q.mode != Active {
+		relevance = Jaccard(both, len(q.distinct), size)
+	}
+	if relevance == 0 {
+		return 0
+	}
+	boost := q.boost(n)
+	rate := q.rates.Tool(n)
+	reliability := Reliability(rate.SuccessRate(), rate.N)
+	x := MixedScore(relevance, boost, reliability)
+	s.term("relevance", relevance, 1, relevance)
+	s.term("structural_boost", 1+boost, 1, 1+boost)
+	s.term("reliability", reliability, 1, reliability)
+	s.term("comparable", 1/(1+x), 1, 1/(1+x))
+	return Comparable(x)
+}
+
+// boost is StructuralBoost of a capability in this situation.
+func (q *query) boost(n int32) float64 {
+	c := q.Model.cluster[n]
+	if c < 0 {
+		return 0
+	}
+	if len(q.distinct) == 0 {
+		// No context: the cluster of the best match stands in for it.
+		if q.cluster == c {
+			return StructuralBoost(true, 1)
+		}
+		return 0
+	}
+	in := 0
+	for _, u := range q.distinct {
+		if q.Model.cluster[u] == c {
+			in++
+		}
+	}
+	return StructuralBoost(q.Model.cluster[q.last] == c, float64(in)/float64(len(q.distinct)))
+}
+
+// overlap counts the capability's tools, and those already in the context.
+func (q *query) overlap(n int32) (both, size int) {
+	for _, t := range q.capTools[n] {
+		if q.stamp[t] == q.epoch && q.inFlight[t] {
+			both++
+		}
+	}
+	return both, len(q.capTools[n])
+}
+
+// follows is the learned transition from the last step to n.
+func (q *query) follows(n int32) (weight float64, count uint64) {
+	if n == q.last {
+		loop, _ := q.g.Loop(n)
+		return loop.Weight, loop.Count
+	}
+	return q.transition(q.last, n)
+}
+
+// episodic adds what past outcomes say.
+func (q *query) episodic(n int32, s *sum) {
+	r := q.rates.After(n, q.last)
+	if r.N == 0 {
+		return
+	}
+	boost, penalty, _ := episodic.Adjustment(r.SuccessRate(), r.FailureRate())
+	s.add("episodic", boost-penalty, 1)
+}
+
+// explain returns the terms of a candidate.
+func (q *query) explain(c candidate) []Term {
+	s := sum{keep: true}
+	q.apply(c.formula, c.node, &s)
+	return s.terms
+}
+
+// allowed matches an id against the patterns; without any, everything is.
+func (q *query) allowed(id string) bool {
+	if len(q.allow) == 0 {
+		return true
+	}
+	for _, p := range q.allow {
+		if matches(p, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether the pattern, in which * stands for any run of characters, matches id.
+func matches(pattern, id string) bool {
+	head, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == id
+	}
+	if !strings.HasPrefix(id, head) {
+		return false
+	}
+	id = id[len(head):]
+	for {
+		part, tail, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(id, part)
+		}
+		i := strings.Index(id, part)
+		if i < 0 {
+			return false
+		}
+		id, rest = id[i+len(part):], tail
+	}
+}
+
+// limitOf checks a limit.
+func limitOf(field string, n, preset, most int) (int, error) {
+	if n == 0 {
+		return preset, nil
+	}
+	if n < 0 || n > most {
+		return 0, &RequestError{Invalid, field, fmt.Sprintf("is %d, must be 1 to %d", n, most)}
+	}
+	return n, nil
+}
+
+// profileOf checks a profile. Auto is what the workspace's evaluation chose.
+func profileOf(name string) error {
+	switch name {
+	case "", ProfileAuto, ProfileSeed:
+		return nil
+	case ProfileLearned:
+		return &RequestError{Invalid, "profile", "learned weights have not been fitted for this workspace; use auto or seed"}
+	}
+	return &RequestError{Invalid, "profile", fmt.Sprintf("%q is none of auto, seed, learned", name)}
+}
+
+func want(explain *bool) bool { return explain == nil || *explain }
+
+func confidence(score float64) float64 { return math.Min(Cap, score) }

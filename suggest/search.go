@@ -1,0 +1,131 @@
+package suggest
+
+import (
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+)
+
+// Search ranks tools and capabilities for a query. What the query names exactly, by id in any
+// spelling or by name, comes first.
+func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
+	limit, err := limitOf("limit", r.Limit, 10, MaxLimit)
+	if err != nil {
+		return SearchAnswer{}, err
+	}
+	if strings.TrimSpace(r.Query) == "" {
+		return SearchAnswer{}, &RequestError{Invalid, "query", "is empty"}
+	}
+	for _, k := range r.Kinds {
+		if k != catalog.KindTool && k != catalog.KindCapability {
+			return SearchAnswer{}, &RequestError{Invalid, "kinds", `"` + string(k) + `" is neither tool nor capability`}
+		}
+	}
+	q, err := m.open(r.Context, r.Query, r.Vector, r.Allow)
+	if err != nil {
+		return SearchAnswer{}, err
+	}
+	defer q.close()
+	wanted := func(n int32) bool {
+		return q.live(n) && q.allowed(q.ids[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.kind[n]))
+	}
+	exact := q.named()
+	for _, n := range exact {
+		q.touch(n)
+	}
+	top, _ := q.best(limit, func(n int32) bool {
+		return wanted(n) && !slices.Contains(exact, n) && (q.semantic[n] > 0 || q.graph[n] > 0) &&
+			!q.rates.After(n, q.last).Excluded(q.rates.Sources())
+	})
+	r.Context, r.Limit = q.spelled(), limit
+	show := want(r.Explain)
+	r.Explain = nil // how much is shown is no part of the question
+	a := SearchAnswer{
+		SuggestionID: m.suggestionID("search", r), Results: make([]SearchResult, 0, limit), Mode: q.mode, Model: m.info,
+	}
+	add := func(c candidate, terms []Term) {
+		if len(a.Results) == limit {
+			return
+		}
+		name, description := m.describe(c.node)
+		res := SearchResult{
+			ID: m.ids[c.node], Kind: m.kind[c.node], Name: name, Description: description, Confidence: confidence(c.score),
+			Score: c.score, Formula: c.formula, Semantic: q.semantic[c.node], Graph: q.graph[c.node],
+		}
+		if show {
+			res.Terms = terms
+		}
+		a.Results = append(a.Results, res)
+	}
+	for _, n := range exact {
+		if wanted(n) {
+			s := sum{keep: true}
+			q.hybrid(n, &s)
+			if s.total < Cap {
+				s.add("exact_match", Cap-s.total, 1)
+			}
+			add(candidate{n, s.close(), FormulaHybrid}, s.terms)
+		}
+	}
+	for _, c := range top {
+		add(c, q.explain(c))
+	}
+	if len(a.Results) > 0 && a.Results[0].Score < LowConfidence {
+		q.warn(WarnLowConfidence)
+	}
+	a.Warnings = q.warnings
+	return a, nil
+}
+
+// named lists what the query names exactly, by id: first the node of the id it spells, then those
+// whose name it is.
+func (q *query) named() []int32 {
+	var exact []int32
+	if n, ok, err := q.node(q.intent); err == nil && ok && q.live(n) {
+		exact = append(exact, n)
+	}
+	var byName []int32
+	for i := range q.view.tools {
+		if t := &q.view.tools[i]; strings.EqualFold(nameOf(t.ID, t.Name), q.intent) {
+			byName = append(byName, q.at[t.ID])
+		}
+	}
+	for i := range q.view.caps {
+		if c := &q.view.caps[i]; strings.EqualFold(nameOf(c.ID, c.Name), q.intent) {
+			byName = append(byName, q.at[c.ID])
+		}
+	}
+	slices.SortFunc(byName, func(a, b int32) int { return strings.Compare(q.ids[a], q.ids[b]) })
+	for _, n := range byName {
+		if !slices.Contains(exact, n) {
+			exact = append(exact, n)
+		}
+	}
+	return exact
+}
+
+// nameOf is the name, or what an id says of it.
+func nameOf(id, name string) string {
+	if name != "" {
+		return name
+	}
+	if _, after, ok := catalog.Split(id); ok {
+		return after
+	}
+	return id
+}
+
+// describe returns a node's name and description from the catalog.
+func (m *Model) describe(n int32) (name, description string) {
+	id := m.ids[n]
+	if i, ok := m.view.tool[id]; ok {
+		t := &m.view.tools[i]
+		return nameOf(id, t.Name), t.Description
+	}
+	if i, ok := m.view.cap[id]; ok {
+		c := &m.view.caps[i]
+		return nameOf(id, c.Name), c.Description
+	}
+	return nameOf(id, ""), ""
+}
