@@ -1,0 +1,89 @@
+package live
+
+import (
+	"time"
+
+	"waymark/episodic"
+)
+
+// Rejection is one item that was not taken, and why.
+type Rejection struct {
+	Line  int    `json:"line,omitempty"` // position in the request, from 1
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
+// RecordResult answers Record. Seq is the last event written (or the head, if nothing was).
+type RecordResult struct {
+	Accepted   int         `json:"accepted"`
+	Duplicates int         `json:"duplicates"`
+	Rejected   []Rejection `json:"rejected"`
+	Seq        uint64      `json:"seq"`
+}
+
+// PutResult answers a change of the catalog.
+type PutResult struct {
+	Added     int         `json:"added"`
+	Updated   int         `json:"updated"`
+	Unchanged int         `json:"unchanged"`
+	Rejected  []Rejection `json:"rejected"`
+	Seq       uint64      `json:"seq"`
+}
+
+// Feedback is what became of a suggestion: either its id (and the id of the suggestion meant, else
+// the first), or a context and an id.
+type Feedback struct {
+	SuggestionID string           `json:"suggestion_id,omitempty"`
+	Context      []string         `json:"context,omitempty"`
+	ID           string           `json:"id,omitempty"`
+	Used         bool             `json:"used"`
+	Outcome      episodic.Outcome `json:"outcome,omitempty"`
+}
+
+// Selection says what to forget. Exactly one of Source, Episode and Before is set.
+type Selection struct {
+	Source  string    `json:"source,omitempty"`
+	Episode string    `json:"episode,omitempty"`
+	Before  time.Time `json:"before,omitzero"`
+}
+
+// ForgetResult says what was erased.
+type ForgetResult struct {
+	Erased int    `json:"erased"`
+	Seq    uint64 `json:"seq"`
+}
+
+// JobState of a rebuild.
+type JobState string
+
+const (
+	JobRunning  JobState = "running"
+	JobDone     JobState = "done"
+	JobFailed   JobState = "failed"
+	JobCanceled JobState = "canceled"
+)
+
+// Job is a rebuild, running or past.
+type Job struct {
+	ID         string        `json:"id"`
+	Kind       string        `json:"kind"` // "rebuild" or "verify"
+	State      JobState      `json:"state"`
+	Phase      string        `json:"phase"`    // replay, pagerank, communities, spectral, text, publish, compare
+	Progress   float64       `json:"progress"` // 0..1 over all phases
+	ETAMillis  int64         `json:"eta_ms"`
+	StartedAt  time.Time     `json:"started_at"`
+	FinishedAt time.Time     `json:"finished_at,omitzero"`
+	Error      string        `json:"error,omitempty"`
+	Verify     *VerifyReport `json:"verify,omitempty"`
+	Version    string        `json:"model_version,omitempty"`
+}
+
+// VerifyReport compares the running model with a fresh replay of the log.
+type VerifyReport struct {
+	Equal       bool     `json:"equal"`
+	Events      uint64   `json:"events"`
+	Version     string   `json:"model_version"`
+	RunningHash string   `json:"running_hash"`
+	ReplayHash  string   `json:"replay_hash"`
+	Differences []string `json:"differences"` // parts of the model that differ
+}

@@ -1,0 +1,232 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// The errors of an engine.
+var (
+	ErrNotYet = errors.New("the model does not count that event yet")
+	ErrClosed = errors.New("workspace is closed")
+)
+
+// Embedder turns texts into vectors of equal length, at some endpoint that may be absent or slow.
+type Embedder interface {
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+	Model() string // name of the embeddings model
+}
+
+// Options of a workspace.
+type Options struct {
+	Logger      *slog.Logger
+	Now         func() time.Time // time.Now unless set
+	Embedder    Embedder         // nil: search by text alone
+	DropIntents bool             // intents are never stored
+}
+
+func (o Options) filled() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Engine is one workspace, alive. All methods may be called concurrently.
+type Engine struct {
+	name  string
+	log   storage.Log
+	table storage.Table
+	opts  Options
+
+	current  atomic.Pointer[edition]
+	previous atomic.Pointer[suggest.Model] // the model before the last build
+
+	ops     chan *op
+	stop    context.CancelFunc // ends background builds
+	ctx     context.Context
+	closing chan struct{}
+	closed  chan struct{}
+	once    sync.Once
+	held    atomic.Int32 // imports under way: no build starts by itself
+	jobs    jobs
+	served  servedAnswers
+}
+
+// edition is a published model and the channel that closes when the next one is.
+type edition struct {
+	model *suggest.Model
+	next  chan struct{}
+}
+
+// open replays a log and starts its writer.
+func open(ctx context.Context, name string, log storage.Log, table storage.Table, opts Options) (*Engine, error) {
+	background, stop := context.WithCancel(context.Background())
+	e := &Engine{
+		name: name, log: log, table: table, opts: opts.filled(), ops: make(chan *op, 256), ctx: background, stop: stop,
+		closing: make(chan struct{}), closed: make(chan struct{}),
+	}
+	began := e.opts.Now()
+	h, o, err := replay(ctx, log, 0, 0, e.measureSaved, nil)
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("open workspace %q: %w", name, err)
+	}
+	if len(o.pending) > 0 { // a request to forget that may have been cut short
+		if err := log.Erase(ctx, o.pending); err != nil {
+			stop()
+			return nil, fmt.Errorf("open workspace %q: finish forgetting: %w", name, err)
+		}
+	}
+	w := &writer{Engine: e, history: h, builtAt: began, results: make(chan func())}
+	if err := w.publish(); err != nil {
+		stop()
+		return nil, fmt.Errorf("open workspace %q: %w", name, err)
+	}
+	e.opts.Logger.Info("workspace opened", "workspace", name, "events", o.head, "model", e.Model().Info().Version,
+		"took", e.opts.Now().Sub(began))
+	go w.run()
+	return e, nil
+}
+
+// Model is the current model.
+func (e *Engine) Model() *suggest.Model { return e.current.Load().model }
+
+// Previous is the model before the last build, or nil.
+func (e *Engine) Previous() *suggest.Model { return e.previous.Load() }
+
+// Head is the last durable event.
+func (e *Engine) Head() storage.Head { return e.log.Head() }
+
+// Name of the workspace.
+func (e *Engine) Name() string { return e.name }
+
+// Table holds what belongs to the workspace but is not history.
+func (e *Engine) Table() storage.Table { return e.table }
+
+// Resolve returns the canonical id of a spelling.
+func (e *Engine) Resolve(spelling string) (string, error) { return e.Model().Resolve(spelling) }
+
+// Vector embeds a query for the current model, or returns nil: without an embedder, or when it does
+// not answer in time. Search goes on without it.
+func (e *Engine) Vector(ctx context.Context, text string) []float32 {
+	if e.opts.Embedder == nil || text == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, vectorWait)
+	defer cancel()
+	v, err := e.opts.Embedder.Embed(ctx, []string{text})
+	if err != nil || len(v) != 1 {
+		return nil
+	}
+	return v[0]
+}
+
+// vectorWait is how long a query waits for its vector.
+const vectorWait = 300 * time.Millisecond
+
+// Wait returns when the published model counts event seq.
+func (e *Engine) Wait(ctx context.Context, seq uint64) error {
+	for {
+		c := e.current.Load()
+		if c.model.Info().Seq >= seq {
+			return nil
+		}
+		select {
+		case <-c.next:
+		case <-ctx.Done():
+			return fmt.Errorf("event %d of workspace %q: %w", seq, e.name, ErrNotYet)
+		case <-e.closed:
+			return ErrClosed
+		}
+	}
+}
+
+// Hold keeps builds from starting by themselves until release is called, as an import does that
+// builds once at its end.
+func (e *Engine) Hold() (release func()) {
+	e.held.Add(1)
+	return sync.OnceFunc(func() { e.held.Add(-1) })
+}
+
+// Build returns when a build of everything acknowledged so far is published.
+func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
+	for {
+		var wait chan struct{}
+		var failed error
+		err := e.do(ctx, func(w *writer) {
+			seq, failed = w.built.seq, w.buildErr
+			if w.since == 0 && w.building == nil {
+				failed = nil
+				return
+			}
+			if w.building == nil {
+				if failed = w.startBuild(); failed != nil {
+					return
+				}
+			}
+			wait = w.building
+		})
+		if err != nil {
+			return 0, err
+		}
+		if wait == nil {
+			return seq, failed
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// Close ends the writer. What was acknowledged is durable; a build under way is left to the next
+// start.
+func (e *Engine) Close(ctx context.Context) error {
+	e.once.Do(func() {
+		e.stop()
+		close(e.closing)
+	})
+	select {
+	case <-e.closed:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("close workspace %q: %w", e.name, ctx.Err())
+	}
+}
+
+// measureSaved measures, starting from a snapshot taken at the same build if there is one.
+func (e *Engine) measureSaved(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
+	for s, err := range e.log.Snapshots(ctx) {
+		if err != nil {
+			e.opts.Logger.Warn("snapshot is damaged; an older one or a replay takes its place", "workspace", e.name, "seq", s.Seq, "error", err)
+			continue
+		}
+		if s.Seq == at {
+			b.Options.Saved = s.Data
+			break
+		}
+	}
+	return e.measure(ctx, c, b, at)
+}
+
+func (e *Engine) measure(ctx context.Context, c *suggest.Counts, b build, _ uint64) (*suggest.Measures, error) {
+	if b.Vectors != "" {
+		b.Options.Vectors = func(ctx context.Context, texts []string) ([][]float32, error) {
+			return storedVectors(ctx, e.table, b.Vectors, texts)
+		}
+	}
+	return suggest.Measure(ctx, c, b.Options)
+}

@@ -1,0 +1,333 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var ctx = context.Background()
+
+func workspace(t testing.TB, store storage.Store, opts Options) *Engine {
+	t.Helper()
+	w := NewWorkspaces(store, opts)
+	t.Cleanup(func() { require.NoError(t, w.Close(ctx)) })
+	e, err := w.Get(ctx, "default")
+	require.NoError(t, err)
+	return e
+}
+
+func episode(id string, tools ...string) episodic.Episode {
+	e := episodic.Episode{ID: id, Intent: "do " + id}
+	for _, t := range tools {
+		e.Steps = append(e.Steps, episodic.Step{Tool: t})
+	}
+	return e
+}
+
+func record(t testing.TB, e *Engine, episodes ...episodic.Episode) RecordResult {
+	t.Helper()
+	r, err := e.Record(ctx, "test", episodes)
+	require.NoError(t, err)
+	return r
+}
+
+func after(t testing.TB, e *Engine, seq uint64, tool string) []string {
+	t.Helper()
+	wait, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	require.NoError(t, e.Wait(wait, seq))
+	a, err := e.Model().Next(suggest.NextRequest{Context: []string{tool}})
+	require.NoError(t, err)
+	ids := []string{}
+	for _, s := range a.Suggestions {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+// verify fails the test if a replay of the log gives another model than the running one.
+func verify(t testing.TB, e *Engine) VerifyReport {
+	t.Helper()
+	j := finish(t, e, true)
+	require.Equal(t, JobDone, j.State, j.Error)
+	require.NotNil(t, j.Verify)
+	require.True(t, j.Verify.Equal, "differs in %v", j.Verify.Differences)
+	return *j.Verify
+}
+
+func finish(t testing.TB, e *Engine, compare bool) Job {
+	t.Helper()
+	j, err := e.Rebuild(ctx, compare)
+	require.NoError(t, err)
+	states, ok := e.WatchJob(ctx, j.ID)
+	require.True(t, ok)
+	for j = range states {
+	}
+	return j
+}
+
+// fill records a few hundred random episodes and a small catalog.
+func fill(t testing.TB, e *Engine, seed uint64, episodes int) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	for i := range 30 {
+		_, err := e.PutTools(ctx, []catalog.Tool{{ID: fmt.Sprintf("s%d:tool_%d", i%5, i), Description: fmt.Sprintf("does thing %d of kind %d", i, i%5)}})
+		require.NoError(t, err)
+	}
+	_, err := e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:one", Tools: []string{"s0:tool_0", "s1:tool_1"}}, {ID: "cap:two", Tools: []string{"s2:tool_2", "s1:tool_1"}}})
+	require.NoError(t, err)
+	for i := range episodes {
+		ep := episodic.Episode{ID: fmt.Sprint("ep", seed, "-", i), Intent: fmt.Sprint("handle kind ", r.IntN(5))}
+		ep.Time = time.Date(2026, 1, 1+r.IntN(90), 0, 0, 0, 0, time.UTC)
+		for range 1 + r.IntN(6) {
+			k := r.IntN(30)
+			s := episodic.Step{Tool: fmt.Sprintf("s%d:tool_%d", k%5, k), Outcome: []episodic.Outcome{"", episodic.Success, episodic.Failure}[r.IntN(3)]}
+			ep.Steps = append(ep.Steps, s)
+		}
+		record(t, e, ep)
+	}
+}
+
+func TestAcknowledgedEpisodesCountWithinASecond(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	r := record(t, e, episode("1", "a", "b"))
+	assert.Equal(t, 1, r.Accepted)
+	assert.Equal(t, []string{"b"}, after(t, e, r.Seq, "a"))
+}
+
+func TestRedeliveryChangesNothing(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	first := record(t, e, episode("1", "a", "b"))
+	hash := e.Model().Hash()
+	again := record(t, e, episode("1", "a", "b"), episode("1", "a", "b"))
+	assert.Equal(t, RecordResult{Duplicates: 2, Rejected: []Rejection{}, Seq: first.Seq}, again)
+	other := record(t, e, episode("1", "a", "c"), episode("", "a"), episode("2", "x", "y"))
+	assert.Equal(t, 1, other.Accepted)
+	require.Len(t, other.Rejected, 2)
+	assert.Equal(t, 1, other.Rejected[0].Line)
+	assert.Contains(t, other.Rejected[0].Error, "other content")
+	assert.Equal(t, 2, other.Rejected[1].Line)
+	assert.NotEqual(t, hash, e.Model().Hash())
+	// Another reporter of the same episode, and another spelling that a catalog explains.
+	r, err := e.Record(ctx, "someone else", []episodic.Episode{episode("1", "a", "b")})
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.Duplicates)
+	record(t, e, episode("3", "fs.read", "b"))
+	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "fs:read"}})
+	require.NoError(t, err)
+	assert.Equal(t, 1, record(t, e, episode("3", "fs.read", "b")).Duplicates)
+}
+
+// The running model, a replay of its log, the same after a restart, twice in a row, on any number of
+// cores: equal bytes.
+func TestReplayEqualsTheRunningModel(t *testing.T) {
+	store := storage.NewMemory()
+	hashes := map[string]bool{}
+	ws := NewWorkspaces(store, Options{})
+	e, err := ws.Get(ctx, "default")
+	require.NoError(t, err)
+	fill(t, e, 1, 300)
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	record(t, e, episode("late", "s0:tool_0", "s3:tool_3")) // counted, not measured
+	for _, cores := range []int{1, 2, 4} {
+		before := runtime.GOMAXPROCS(cores)
+		hashes[verify(t, e).ReplayHash] = true
+		hashes[verify(t, e).RunningHash] = true
+		runtime.GOMAXPROCS(before)
+	}
+	version := e.Model().Info().Version
+	require.NoError(t, ws.Close(ctx))
+	e = workspace(t, store, Options{})
+	hashes[verify(t, e).ReplayHash] = true
+	assert.Len(t, hashes, 1)
+	assert.Equal(t, version, e.Model().Info().Version)
+	assert.Equal(t, JobDone, finish(t, e, false).State)
+	assert.NotEqual(t, version, e.Model().Info().Version, "a rebuild measures at another place of the log")
+	verify(t, e)
+}
+
+// Builds start by themselves while others write; the result is still that of a replay.
+func TestConcurrentWritersAndBuilds(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	var wg sync.WaitGroup
+	for seed := range uint64(4) {
+		wg.Go(func() { fill(t, e, seed, 100) })
+	}
+	for range 50 {
+		_, err := e.Model().Next(suggest.NextRequest{Context: []string{"s0:tool_0"}, Intent: "thing"})
+		assert.NoError(t, err)
+	}
+	wg.Wait()
+	_, err := e.Build(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, 400, int(e.Model().Stats().Episodes))
+	verify(t, e)
+}
+
+func TestForget(t *testing.T) {
+	store := storage.NewMemory()
+	with, without := workspace(t, store, Options{}), workspace(t, storage.NewMemory(), Options{})
+	for i := range 20 {
+		record(t, with, episode(fmt.Sprint("keep", i), "a", "b", "c"))
+		record(t, without, episode(fmt.Sprint("keep", i), "a", "b", "c"))
+		_, err := with.Record(ctx, "spy", []episodic.Episode{episode(fmt.Sprint("drop", i), "a", "evil")})
+		require.NoError(t, err)
+	}
+	r, err := with.Forget(ctx, Selection{Source: "spy"})
+	require.NoError(t, err)
+	assert.Equal(t, 20, r.Erased)
+	answer := func(e *Engine) []suggest.Suggestion {
+		_, err := e.Build(ctx)
+		require.NoError(t, err)
+		a, err := e.Model().Next(suggest.NextRequest{Context: []string{"a"}})
+		require.NoError(t, err)
+		return a.Suggestions
+	}
+	assert.Equal(t, answer(without), answer(with), "as if it had never been recorded")
+	for item, err := range with.Items(ctx) {
+		require.NoError(t, err)
+		assert.NotContains(t, item.Episode.ID, "drop")
+	}
+	verify(t, with)
+	assert.Equal(t, 1, record(t, with, episode("keep0", "a", "b", "c")).Duplicates)
+	_, err = with.Forget(ctx, Selection{Source: "x", Episode: "y"})
+	assert.ErrorContains(t, err, "exactly one")
+	_, err = with.Forget(ctx, Selection{Episode: "nobody"})
+	assert.ErrorContains(t, err, "nobody")
+}
+
+func TestForgetBefore(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	old, recent, undated := episode("old", "a", "b"), episode("recent", "a", "c"), episode("undated", "a", "d")
+	old.Time, recent.Time = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	record(t, e, old, recent, undated)
+	r, err := e.Forget(ctx, Selection{Before: time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)})
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.Erased)
+	assert.Equal(t, 2, e.Model().Stats().Episodes)
+}
+
+func TestFeedback(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	record(t, e, episode("1", "a", "b"))
+	a, err := e.Model().Next(suggest.NextRequest{Context: []string{"a"}})
+	require.NoError(t, err)
+	e.Served(a.SuggestionID, []string{"a"}, a.Suggestions[0].ID)
+	for range 5 {
+		_, err = e.Feedback(ctx, "test", Feedback{SuggestionID: a.SuggestionID, Used: true, Outcome: episodic.Failure})
+		require.NoError(t, err)
+	}
+	seq, err := e.Feedback(ctx, "test", Feedback{Context: []string{"a"}, ID: "b", Outcome: episodic.Failure})
+	require.NoError(t, err)
+	assert.NotContains(t, after(t, e, seq, "a"), "b")
+	_, err = e.Feedback(ctx, "test", Feedback{SuggestionID: "sg_unknown"})
+	assert.ErrorContains(t, err, "sg_unknown")
+	_, err = e.Feedback(ctx, "test", Feedback{ID: "b", Outcome: "great"})
+	assert.ErrorContains(t, err, "great")
+	verify(t, e)
+}
+
+func TestCatalogChanges(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	put := func(tools ...catalog.Tool) PutResult {
+		r, err := e.PutTools(ctx, tools)
+		require.NoError(t, err)
+		return r
+	}
+	r := put(catalog.Tool{ID: "a:x", Description: "one"}, catalog.Tool{ID: ""})
+	assert.Equal(t, 1, r.Added)
+	require.Len(t, r.Rejected, 1)
+	assert.Equal(t, 2, r.Rejected[0].Line)
+	assert.Equal(t, 1, put(catalog.Tool{ID: "a:x", Description: "one"}).Unchanged)
+	assert.Equal(t, 1, put(catalog.Tool{ID: "a:x", Description: "two"}).Updated)
+	c, err := e.PutCapabilities(ctx, []catalog.Capability{{ID: "a:x", Tools: []string{"b"}}, {ID: "cap:c", Tools: []string{"a.x"}}})
+	require.NoError(t, err)
+	assert.Len(t, c.Rejected, 1)
+	assert.Equal(t, 1, c.Added)
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	got, ok := e.Model().Capability("cap:c")
+	require.True(t, ok)
+	assert.Equal(t, []string{"a:x"}, got.Tools)
+	ok, err = e.RemoveTool(ctx, "a:x")
+	require.NoError(t, err)
+	assert.True(t, ok)
+	ok, err = e.RemoveTool(ctx, "a:x")
+	require.NoError(t, err)
+	assert.False(t, ok)
+	verify(t, e)
+}
+
+func TestWorkspacesAreIsolated(t *testing.T) {
+	store := storage.NewMemory()
+	w := NewWorkspaces(store, Options{})
+	defer func() { require.NoError(t, w.Close(ctx)) }()
+	one, err := w.Get(ctx, "one")
+	require.NoError(t, err)
+	two, err := w.Get(ctx, "two")
+	require.NoError(t, err)
+	empty := two.Model().Hash()
+	record(t, one, episode("1", "secret:a", "secret:b"))
+	assert.Equal(t, empty, two.Model().Hash())
+	names, err := w.List(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"one", "two"}, names)
+	require.NoError(t, w.Delete(ctx, "one"))
+	one, err = w.Get(ctx, "one")
+	require.NoError(t, err)
+	assert.Zero(t, one.Model().Stats().Episodes)
+	_, err = w.Get(ctx, "../etc")
+	assert.ErrorContains(t, err, "workspace")
+}
+
+func TestIntentsCanBeKeptOut(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{DropIntents: true})
+	record(t, e, episode("1", "a"))
+	for item, err := range e.Items(ctx) {
+		require.NoError(t, err)
+		assert.Empty(t, item.Episode.Intent)
+	}
+}
+
+func TestTheFutureIsRefused(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	e := workspace(t, storage.NewMemory(), Options{Now: func() time.Time { return now }})
+	ep := episode("1", "a")
+	ep.Time = now.AddDate(10, 0, 0)
+	assert.Contains(t, record(t, e, ep).Rejected[0].Error, "future")
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{`E{"id":"1","steps":[{"tool":"a"}]}`, `T{"id":"a"}`, `R"a"`, `B{}`, `X{"seqs":[1]}`, `F{"id":"a"}`, ``, `?`, `E[`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		kind, v, err := decode(payload)
+		if err != nil {
+			return
+		}
+		again, err := encode(kind, v)
+		if err != nil {
+			return // a value that was never stored, such as a year of five digits
+		}
+		k, _, err := decode(again)
+		require.NoError(t, err)
+		require.Equal(t, kind, k)
+	})
+}

@@ -1,0 +1,105 @@
+package live
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/suggest"
+)
+
+// The kinds of event. The byte stands first in the payload; the rest is JSON.
+const (
+	kindTool       = 'T' // a tool put
+	kindCapability = 'C' // a capability put
+	kindRemoved    = 'R' // a tool or capability removed
+	kindEpisode    = 'E'
+	kindFeedback   = 'F'
+	kindForgotten  = 'X' // payloads erased on request
+	kindBuild      = 'B' // measures are built from everything before
+)
+
+// feedback is what is kept of a Feedback: resolved, with its source.
+type feedback struct {
+	Context []string         `json:"context,omitempty"`
+	ID      string           `json:"id"`
+	Used    bool             `json:"used"`
+	Outcome episodic.Outcome `json:"outcome"`
+	Source  string           `json:"source"`
+}
+
+// forgotten lists the events whose payloads are to be erased.
+type forgotten struct {
+	Seqs []uint64 `json:"seqs"`
+}
+
+// build says how measures are built at this place of the log.
+type build struct {
+	Options suggest.MeasureOptions `json:"options"`
+	Vectors string                 `json:"vectors,omitempty"` // the embeddings model, if one takes part
+}
+
+// encode writes an event. HTML characters stay as they are and equal values have equal bytes.
+func encode(kind byte, v any) ([]byte, error) {
+	if e, ok := v.(*episodic.Episode); ok {
+		return append([]byte{kind}, episodic.Canonical(*e)...), nil
+	}
+	var b bytes.Buffer
+	b.WriteByte(kind)
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode an event of kind %q: %w", kind, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// decode reads an event back into the type of its kind.
+func decode(payload []byte) (kind byte, v any, err error) {
+	if len(payload) == 0 {
+		return 0, nil, errors.New("event is empty")
+	}
+	kind = payload[0]
+	switch kind {
+	case kindTool:
+		v = &catalog.Tool{}
+	case kindCapability:
+		v = &catalog.Capability{}
+	case kindRemoved:
+		v = new(string)
+	case kindEpisode:
+		v = &episodic.Episode{}
+	case kindFeedback:
+		v = &feedback{}
+	case kindForgotten:
+		v = &forgotten{}
+	case kindBuild:
+		v = &build{}
+	default:
+		return kind, nil, fmt.Errorf("event has the unknown kind %q", kind)
+	}
+	if err := json.Unmarshal(payload[1:], v); err != nil {
+		return kind, nil, fmt.Errorf("decode an event of kind %q: %w", kind, err)
+	}
+	return kind, v, nil
+}
+
+// fold counts one event in a state.
+func fold(s *suggest.State, v any) {
+	switch v := v.(type) {
+	case *catalog.Tool:
+		s.PutTool(*v)
+	case *catalog.Capability:
+		s.PutCapability(*v)
+	case *string:
+		s.Remove(*v)
+	case *episodic.Episode:
+		s.Record(v)
+	case *feedback:
+		s.Feedback(v.Context, v.ID, v.Outcome, time.Time{}, v.Source)
+	}
+}

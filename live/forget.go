@@ -1,0 +1,103 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"waymark/episodic"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// forgetBatch is how many events one request to forget names.
+const forgetBatch = 10_000
+
+// Forget erases the payloads of episodes and feedback for good and measures anew without them. The
+// request stands in the log before anything is erased, so it is finished after a crash; digests and
+// ids stay, so the chain holds and what was forgotten is not taken again.
+func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error) {
+	set := 0
+	for _, given := range []bool{sel.Source != "", sel.Episode != "", !sel.Before.IsZero()} {
+		if given {
+			set++
+		}
+	}
+	if set != 1 {
+		return ForgetResult{}, &suggest.RequestError{Kind: suggest.Invalid, Detail: "name exactly one of source, episode and before"}
+	}
+	var seqs []uint64
+	for ev, err := range e.log.Read(ctx, 0) {
+		if err != nil {
+			return ForgetResult{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err)
+		}
+		if !ev.Erased && sel.selects(ev) {
+			seqs = append(seqs, ev.Seq)
+		}
+	}
+	r := ForgetResult{Seq: e.Head().Seq}
+	if len(seqs) == 0 {
+		if sel.Episode != "" {
+			return r, &suggest.RequestError{Kind: suggest.NotFound, Field: "episode", Detail: fmt.Sprintf("%q is not recorded", sel.Episode)}
+		}
+		return r, nil
+	}
+	defer e.Hold()() // the rebuild below is the one that counts
+	for part := range slices.Chunk(seqs, forgetBatch) {
+		if _, err := e.appendOne(ctx, func(*writer) (entry, bool, error) {
+			v := forgotten{Seqs: part}
+			payload, err := encode(kindForgotten, v)
+			return entry{kindForgotten, "", payload, &v}, true, err
+		}); err != nil {
+			return r, err
+		}
+	}
+	// From here on the request is durable: a crash only delays it.
+	ctx = context.WithoutCancel(ctx)
+	if err := e.log.Erase(ctx, seqs); err != nil {
+		return r, fmt.Errorf("erase from workspace %q: %w", e.name, err)
+	}
+	if err := e.log.DropSnapshots(ctx); err != nil {
+		return r, fmt.Errorf("drop the snapshots of workspace %q: %w", e.name, err)
+	}
+	r.Erased = len(seqs)
+	job, err := e.Rebuild(ctx, false)
+	if err != nil {
+		return r, err
+	}
+	done, _ := e.WatchJob(ctx, job.ID)
+	for job = range done {
+	}
+	if job.State != JobDone {
+		return r, fmt.Errorf("erased %d events, but the rebuild without them ended %s: %s", len(seqs), job.State, job.Error)
+	}
+	// The model before still holds what is forgotten.
+	e.previous.Store(nil)
+	r.Seq = e.Head().Seq
+	return r, nil
+}
+
+// selects reports whether an event is to be forgotten. Events before a time are those that carry an
+// earlier one; an episode without a time has no age.
+func (s Selection) selects(ev storage.Event) bool {
+	if len(ev.Payload) == 0 || ev.Payload[0] != kindEpisode && ev.Payload[0] != kindFeedback {
+		return false
+	}
+	_, v, err := decode(ev.Payload)
+	if err != nil {
+		return false
+	}
+	switch v := v.(type) {
+	case *episodic.Episode:
+		switch {
+		case s.Source != "":
+			return v.Source == s.Source
+		case s.Episode != "":
+			return v.ID == s.Episode
+		}
+		return !v.Time.IsZero() && v.Time.Before(s.Before)
+	case *feedback:
+		return s.Source != "" && v.Source == s.Source
+	}
+	return false
+}

@@ -1,0 +1,290 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"waymark/suggest"
+)
+
+// jobs are the rebuilds of a workspace, the last few of them.
+type jobs struct {
+	mu   sync.Mutex
+	all  []*job
+	last int
+}
+
+type job struct {
+	Job
+	cancel  context.CancelFunc
+	changed chan struct{} // closed and renewed at every change
+}
+
+// keptJobs is how many finished jobs can still be asked about.
+const keptJobs = 32
+
+// Rebuild starts a job: a replay of the log into a fresh model that takes the place of the running
+// one or, to verify, is compared with it bit by bit. A job of the same kind under way is returned.
+func (e *Engine) Rebuild(ctx context.Context, verify bool) (Job, error) {
+	kind := "rebuild"
+	if verify {
+		kind = "verify"
+	}
+	if e.ctx.Err() != nil {
+		return Job{}, ErrClosed
+	}
+	e.jobs.mu.Lock()
+	for _, j := range e.jobs.all {
+		if j.Kind == kind && j.State == JobRunning {
+			defer e.jobs.mu.Unlock()
+			return j.Job, nil
+		}
+	}
+	run, cancel := context.WithCancel(e.ctx)
+	e.jobs.last++
+	j := &job{
+		Job:    Job{ID: fmt.Sprintf("%s-%d", kind, e.jobs.last), Kind: kind, State: JobRunning, Phase: "replay", StartedAt: e.opts.Now()},
+		cancel: cancel, changed: make(chan struct{}),
+	}
+	e.jobs.all = append(e.jobs.all, j)
+	if len(e.jobs.all) > keptJobs && e.jobs.all[0].State != JobRunning {
+		e.jobs.all = e.jobs.all[1:]
+	}
+	started := j.Job
+	e.jobs.mu.Unlock()
+	go func() {
+		defer cancel()
+		_, err := guarded(func() (struct{}, error) {
+			if verify {
+				return struct{}{}, e.verify(run, j)
+			}
+			return struct{}{}, e.rebuild(run, j)
+		})
+		e.update(j, func(j *Job) {
+			j.FinishedAt, j.Progress, j.ETAMillis, j.Version = e.opts.Now(), 1, 0, e.Model().Info().Version
+			switch {
+			case err == nil:
+				j.State, j.Phase = JobDone, "done"
+			case errors.Is(err, context.Canceled):
+				j.State, j.Error = JobCanceled, "canceled"
+			default:
+				j.State, j.Error = JobFailed, err.Error()
+			}
+		})
+	}()
+	return started, nil
+}
+
+// replayShare is the part of a rebuild that the replay is taken to be, for progress.
+const replayShare = 0.4
+
+// rebuild replays the log up to a new build event and puts state and measures in force.
+func (e *Engine) rebuild(ctx context.Context, j *job) error {
+	var wait chan struct{}
+	var failed error
+	start := func(w *writer) {
+		b := w.how
+		at, err := w.appendBuild(b)
+		if failed = err; err != nil {
+			return
+		}
+		w.measureBehind(at, b, w.since, func(background context.Context) (*history, error) {
+			return e.replayFor(background, j, at.seq, at.seq)
+		})
+		wait = w.building
+	}
+	err := e.alone(ctx, start)
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case <-wait:
+	case <-ctx.Done():
+		if err := e.do(context.WithoutCancel(ctx), func(w *writer) {
+			if w.building == wait {
+				w.cancel()
+			}
+		}); err == nil {
+			<-wait
+		}
+		return ctx.Err()
+	}
+	err = e.do(ctx, func(w *writer) { failed = w.buildErr })
+	if err == nil {
+		err = failed
+	}
+	return err
+}
+
+// alone runs f in the writer's goroutine when no build is under way.
+func (e *Engine) alone(ctx context.Context, f func(w *writer)) error {
+	for {
+		var busy chan struct{}
+		if err := e.do(ctx, func(w *writer) {
+			if busy = w.building; busy == nil {
+				f(w)
+			}
+		}); err != nil || busy == nil {
+			return err
+		}
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64) (*history, error) {
+	h, _, err := replay(ctx, e.log, upTo, built,
+		func(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
+			b.Options.Progress = func(phase string, done float64) {
+				e.progress(j, phase, replayShare+float64((1-replayShare)*done))
+			}
+			return e.measure(ctx, c, b, at)
+		},
+		func(done float64) { e.progress(j, "replay", float64(replayShare*done)) })
+	return h, err
+}
+
+// verify replays the log as far as the running model counts and compares the two.
+func (e *Engine) verify(ctx context.Context, j *job) error {
+	var running *suggest.Model
+	var upTo, built uint64
+	err := e.do(ctx, func(w *writer) {
+		if w.dirty {
+			if err := w.publish(); err != nil {
+				w.opts.Logger.Error("model could not be published", "workspace", w.name, "error", err)
+			}
+		}
+		running, upTo, built = w.Model(), w.log.Head().Seq, w.built.seq
+	})
+	if err != nil {
+		return err
+	}
+	h, err := e.replayUpTo(ctx, j, upTo, built)
+	if err != nil {
+		return err
+	}
+	e.progress(j, "compare", 0.98)
+	fresh, err := suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{Version: h.version(), Seq: max(h.matter.seq, h.built.seq)})
+	if err != nil {
+		return err
+	}
+	report := VerifyReport{
+		Events: upTo, Version: running.Info().Version, RunningHash: running.Hash(), ReplayHash: fresh.Hash(), Differences: []string{},
+	}
+	again := fresh.Parts()
+	for i, p := range running.Parts() {
+		if p != again[i] {
+			report.Differences = append(report.Differences, p.Name)
+		}
+	}
+	if v := fresh.Info().Version; v != report.Version {
+		report.Differences = append(report.Differences, "version "+v)
+	}
+	report.Equal = len(report.Differences) == 0
+	e.update(j, func(j *Job) { j.Verify = &report })
+	return nil
+}
+
+// replayUpTo is replayFor, also where nothing was ever recorded or built.
+func (e *Engine) replayUpTo(ctx context.Context, j *job, upTo, built uint64) (*history, error) {
+	if upTo == 0 {
+		h := &history{state: suggest.NewState()}
+		var err error
+		h.measures, err = e.measure(ctx, h.state.Freeze(), build{}, 0)
+		return h, err
+	}
+	return e.replayFor(ctx, j, upTo, built)
+}
+
+// progress reports a phase, and an estimate of the time left from what is done.
+func (e *Engine) progress(j *job, phase string, done float64) {
+	now := e.opts.Now()
+	e.update(j, func(j *Job) {
+		j.Phase, j.Progress = phase, done
+		if spent := now.Sub(j.StartedAt); done > 0.02 {
+			j.ETAMillis = time.Duration(float64(spent) * (1 - done) / done).Milliseconds()
+		}
+	})
+}
+
+func (e *Engine) update(j *job, change func(*Job)) {
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	change(&j.Job)
+	close(j.changed)
+	j.changed = make(chan struct{})
+}
+
+func (e *Engine) find(id string) *job {
+	for _, j := range e.jobs.all {
+		if j.ID == id {
+			return j
+		}
+	}
+	return nil
+}
+
+// Job returns a job by id.
+func (e *Engine) Job(id string) (Job, bool) {
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	if j := e.find(id); j != nil {
+		return j.Job, true
+	}
+	return Job{}, false
+}
+
+// WatchJob yields the job as it is and after every change, and closes after the last. A slow reader
+// misses steps in between, never the last one.
+func (e *Engine) WatchJob(ctx context.Context, id string) (<-chan Job, bool) {
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	j := e.find(id)
+	if j == nil {
+		return nil, false
+	}
+	states := make(chan Job)
+	go func() {
+		defer close(states)
+		for {
+			e.jobs.mu.Lock()
+			now, changed := j.Job, j.changed
+			e.jobs.mu.Unlock()
+			select {
+			case states <- now:
+			case <-ctx.Done():
+				return
+			}
+			if now.State != JobRunning {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return states, true
+}
+
+// CancelJob stops a job under way. The model stays as it is.
+func (e *Engine) CancelJob(id string) bool {
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	j := e.find(id)
+	if j == nil || j.State != JobRunning {
+		return false
+	}
+	j.cancel()
+	return true
+}

@@ -1,0 +1,392 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// Record stores episodes and returns when they are durable. Each is taken, known already, or
+// rejected by itself. The source is who reports them; what an episode itself claims is kept as its
+// label. Without a valid episode nothing is written.
+func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.Episode) (RecordResult, error) {
+	r := RecordResult{Rejected: []Rejection{}}
+	now := e.opts.Now()
+	valid := make([]*episodic.Episode, 0, len(episodes))
+	lines := make([]int, 0, len(episodes))
+	for i := range episodes {
+		ep := episodes[i]
+		ep.Steps = slices.Clone(ep.Steps)
+		if ep.Label == "" {
+			ep.Label = ep.Source
+		}
+		ep.Source = source
+		if e.opts.DropIntents {
+			ep.Intent = ""
+		}
+		err := ep.Normalise()
+		if err == nil {
+			err = ep.Validate(now)
+		}
+		if err != nil {
+			r.Rejected = append(r.Rejected, Rejection{i + 1, ep.ID, err.Error()})
+			continue
+		}
+		valid, lines = append(valid, &ep), append(lines, i+1)
+	}
+	var taken []int // positions in valid that were appended
+	var failed error
+	err := e.submit(ctx, &op{
+		prepare: func(w *writer) []entry {
+			entries := make([]entry, 0, len(valid))
+			for i, ep := range valid {
+				entry, err := w.episodeEntry(ep)
+				if err != nil {
+					r.Rejected = append(r.Rejected, Rejection{lines[i], ep.ID, err.Error()})
+					continue
+				}
+				entries, taken = append(entries, entry), append(taken, i)
+			}
+			return entries
+		},
+		finish: func(w *writer, receipts []storage.Receipt, err error) {
+			failed = err
+			for j, receipt := range receipts {
+				switch receipt.Status {
+				case storage.Stored:
+					r.Accepted++
+				case storage.Duplicate:
+					r.Duplicates++
+				case storage.Conflict:
+					i := taken[j]
+					if w.sameEpisode(receipt.Seq, valid[i]) {
+						r.Duplicates++
+						continue
+					}
+					r.Rejected = append(r.Rejected, Rejection{lines[i], valid[i].ID, "an episode with this id and other content is already recorded"})
+				}
+			}
+			r.Seq = w.log.Head().Seq
+		},
+	})
+	slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
+	if err == nil {
+		err = failed
+	}
+	return r, err
+}
+
+// episodeEntry resolves the ids of an episode and encodes it.
+func (w *writer) episodeEntry(ep *episodic.Episode) (entry, error) {
+	if err := resolveSteps(w.state, ep); err != nil {
+		return entry{}, err
+	}
+	payload, err := encode(kindEpisode, ep)
+	if err == nil && len(payload) > storage.MaxPayload {
+		err = fmt.Errorf("episode has %d bytes, at most %d", len(payload), storage.MaxPayload)
+	}
+	return entry{kindEpisode, "episode/" + ep.ID, payload, ep}, err
+}
+
+func resolveSteps(s *suggest.State, ep *episodic.Episode) error {
+	for i := range ep.Steps {
+		id, err := s.Resolve(ep.Steps[i].Tool)
+		if err != nil {
+			return fmt.Errorf("step %q: %w", ep.Steps[i].ID, err)
+		}
+		ep.Steps[i].Tool = id
+	}
+	return nil
+}
+
+// sameEpisode reports whether the episode stored at seq says the same as ep: another reporter, or a
+// spelling that a catalog has explained since, makes no other episode.
+func (w *writer) sameEpisode(seq uint64, ep *episodic.Episode) bool {
+	for ev, err := range w.log.Read(context.WithoutCancel(w.ctx), seq-1) {
+		if err != nil || ev.Erased {
+			return false
+		}
+		kind, v, err := decode(ev.Payload)
+		if err != nil || kind != kindEpisode {
+			return false
+		}
+		stored, again := *v.(*episodic.Episode), *ep
+		if resolveSteps(w.state, &stored) != nil {
+			return false
+		}
+		stored.Source, stored.Label, again.Source, again.Label = "", "", "", ""
+		return bytes.Equal(episodic.Canonical(stored), episodic.Canonical(again))
+	}
+	return false
+}
+
+// PutTools adds tools to the catalog or replaces them; what is already there is left alone.
+func (e *Engine) PutTools(ctx context.Context, tools []catalog.Tool) (PutResult, error) {
+	return put(ctx, e, tools, func(s *suggest.State, t *catalog.Tool) (string, byte, error) {
+		if err := t.Normalise(); err != nil {
+			return t.ID, kindTool, err
+		}
+		if _, taken := s.Capability(t.ID); taken {
+			return t.ID, kindTool, fmt.Errorf("tool %q: a capability has this id", t.ID)
+		}
+		return t.ID, kindTool, nil
+	}, (*suggest.State).Tool)
+}
+
+// PutCapabilities adds capabilities to the catalog or replaces them.
+func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability) (PutResult, error) {
+	return put(ctx, e, caps, func(s *suggest.State, c *catalog.Capability) (string, byte, error) {
+		if err := c.Normalise(); err != nil {
+			return c.ID, kindCapability, err
+		}
+		if _, taken := s.Tool(c.ID); taken {
+			return c.ID, kindCapability, fmt.Errorf("capability %q: a tool has this id", c.ID)
+		}
+		for i := range c.Tools {
+			id, err := s.Resolve(c.Tools[i])
+			if err != nil {
+				return c.ID, kindCapability, fmt.Errorf("capability %q: %w", c.ID, err)
+			}
+			c.Tools[i] = id
+		}
+		for i := range c.Tasks {
+			id, err := s.Resolve(c.Tasks[i].Tool)
+			if err != nil {
+				return c.ID, kindCapability, fmt.Errorf("capability %q, task %q: %w", c.ID, c.Tasks[i].ID, err)
+			}
+			c.Tasks[i].Tool = id
+		}
+		return c.ID, kindCapability, nil
+	}, (*suggest.State).Capability)
+}
+
+// put appends the entries of a catalog that are new or changed.
+func put[T any](ctx context.Context, e *Engine, things []T, check func(*suggest.State, *T) (id string, kind byte, err error),
+	current func(*suggest.State, string) (T, bool)) (PutResult, error) {
+	r := PutResult{Rejected: []Rejection{}}
+	var failed error
+	added := []bool{}
+	err := e.submit(ctx, &op{
+		prepare: func(w *writer) []entry {
+			var entries []entry
+			for i := range things {
+				t := things[i]
+				id, kind, err := check(w.state, &t)
+				var payload []byte
+				if err == nil {
+					payload, err = encode(kind, t)
+				}
+				if err == nil && len(payload) > storage.MaxPayload {
+					err = fmt.Errorf("%q has %d bytes, at most %d", id, len(payload), storage.MaxPayload)
+				}
+				if err != nil {
+					r.Rejected = append(r.Rejected, Rejection{i + 1, id, err.Error()})
+					continue
+				}
+				old, known := current(w.state, id)
+				if was, err := encode(kind, old); known && err == nil && bytes.Equal(was, payload) {
+					r.Unchanged++
+					continue
+				}
+				entries, added = append(entries, entry{kind, "", payload, &t}), append(added, !known)
+			}
+			return entries
+		},
+		finish: func(w *writer, receipts []storage.Receipt, err error) {
+			failed = err
+			for i := range receipts {
+				if added[i] {
+					r.Added++
+				} else {
+					r.Updated++
+				}
+			}
+			r.Seq = w.log.Head().Seq
+		},
+	})
+	if err == nil {
+		err = failed
+	}
+	return r, err
+}
+
+// RemoveTool takes a tool out of the catalog; false if it is not in it.
+func (e *Engine) RemoveTool(ctx context.Context, id string) (bool, error) {
+	return e.remove(ctx, id, func(s *suggest.State) bool { _, ok := s.Tool(id); return ok })
+}
+
+// RemoveCapability takes a capability out of the catalog; false if it is not in it.
+func (e *Engine) RemoveCapability(ctx context.Context, id string) (bool, error) {
+	return e.remove(ctx, id, func(s *suggest.State) bool { _, ok := s.Capability(id); return ok })
+}
+
+func (e *Engine) remove(ctx context.Context, id string, has func(*suggest.State) bool) (bool, error) {
+	found := false
+	return e.appendOne(ctx, func(w *writer) (entry, bool, error) {
+		if found = has(w.state); !found {
+			return entry{}, false, nil
+		}
+		payload, err := encode(kindRemoved, id)
+		return entry{kindRemoved, "", payload, &id}, true, err
+	})
+}
+
+// appendOne appends what make returns, if anything.
+func (e *Engine) appendOne(ctx context.Context, make func(w *writer) (entry, bool, error)) (appended bool, err error) {
+	var refused error
+	failed := e.submit(ctx, &op{
+		prepare: func(w *writer) []entry {
+			one, ok, err := make(w)
+			if refused = err; err != nil || !ok {
+				return nil
+			}
+			appended = true
+			return []entry{one}
+		},
+		finish: func(_ *writer, _ []storage.Receipt, err error) {
+			if refused == nil {
+				refused = err
+			}
+		},
+	})
+	if failed == nil {
+		failed = refused
+	}
+	return appended && failed == nil, failed
+}
+
+// Feedback stores what became of a suggestion.
+func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq uint64, err error) {
+	if f.Outcome != "" && f.Outcome != episodic.Unknown && !f.Outcome.Known() {
+		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "outcome", Detail: fmt.Sprintf("%q is none of success, failure, unknown", f.Outcome)}
+	}
+	if f.SuggestionID != "" {
+		answer, ok := e.served.get(f.SuggestionID)
+		if !ok && f.ID == "" {
+			return 0, &suggest.RequestError{Kind: suggest.NotFound, Field: "suggestion_id",
+				Detail: fmt.Sprintf("%q is not among the last %d answers; send context and id instead", f.SuggestionID, servedLimit)}
+		}
+		if ok {
+			f.Context = answer.context
+			if f.ID == "" {
+				f.ID = answer.first
+			}
+		}
+	}
+	if f.ID == "" {
+		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "id", Detail: "is empty; say which suggestion is meant"}
+	}
+	if f.Outcome == "" {
+		f.Outcome = episodic.Unknown
+	}
+	_, err = e.appendOne(ctx, func(w *writer) (entry, bool, error) {
+		v := feedback{ID: f.ID, Used: f.Used, Outcome: f.Outcome, Source: source}
+		for i, spelling := range append(slices.Clone(f.Context), f.ID) {
+			id, err := w.state.Resolve(spelling)
+			if err == nil {
+				id, err = catalog.Identifier("id", id, catalog.MaxID)
+			}
+			if err != nil {
+				return entry{}, false, &suggest.RequestError{Kind: suggest.Invalid, Field: fmt.Sprintf("context[%d]", i), Detail: err.Error()}
+			}
+			if i == len(f.Context) {
+				v.ID = id
+			} else {
+				v.Context = append(v.Context, id)
+			}
+		}
+		payload, err := encode(kindFeedback, v)
+		return entry{kindFeedback, "", payload, &v}, true, err
+	})
+	return e.Head().Seq, err
+}
+
+// servedLimit is how many answers are remembered for feedback by their id.
+const servedLimit = 4096
+
+// servedAnswers remembers the last answers given, in memory.
+type servedAnswers struct {
+	mu   sync.Mutex
+	by   map[string]servedAnswer
+	ring []string
+	next int
+}
+
+type servedAnswer struct {
+	context []string
+	first   string
+}
+
+// Served remembers what was suggested, so that feedback may name the answer alone.
+func (e *Engine) Served(suggestionID string, context []string, first string) {
+	s := &e.served
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by == nil {
+		s.by, s.ring = make(map[string]servedAnswer, servedLimit), make([]string, servedLimit)
+	}
+	if _, known := s.by[suggestionID]; known {
+		return
+	}
+	delete(s.by, s.ring[s.next])
+	s.ring[s.next] = suggestionID
+	s.next = (s.next + 1) % servedLimit
+	s.by[suggestionID] = servedAnswer{slices.Clone(context), first}
+}
+
+func (s *servedAnswers) get(id string) (servedAnswer, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.by[id]
+	return a, ok
+}
+
+// Item is one entry of the catalog or one episode. One field is set.
+type Item struct {
+	Tool       *catalog.Tool
+	Capability *catalog.Capability
+	Episode    *episodic.Episode
+}
+
+// Items yields the catalog as it is now, then the episodes in the order they were recorded.
+func (e *Engine) Items(ctx context.Context) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		m := e.Model()
+		for _, t := range m.Tools() {
+			if !yield(Item{Tool: &t}, nil) {
+				return
+			}
+		}
+		for _, c := range m.Capabilities() {
+			if !yield(Item{Capability: &c}, nil) {
+				return
+			}
+		}
+		for ev, err := range e.log.Read(ctx, 0) {
+			if err != nil {
+				yield(Item{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err))
+				return
+			}
+			if ev.Erased || len(ev.Payload) == 0 || ev.Payload[0] != kindEpisode {
+				continue
+			}
+			var ep episodic.Episode
+			if err := json.Unmarshal(ev.Payload[1:], &ep); err != nil {
+				yield(Item{}, fmt.Errorf("event %d of workspace %q: %w", ev.Seq, e.name, err))
+				return
+			}
+			if !yield(Item{Episode: &ep}, nil) {
+				return
+			}
+		}
+	}
+}

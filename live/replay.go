@@ -1,0 +1,147 @@
+package live
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// place is a position in the log: an event and the chain hash up to it.
+type place struct {
+	seq   uint64
+	chain [32]byte
+}
+
+// history is a log folded up to some event.
+type history struct {
+	state    *suggest.State
+	last     uint64 // the last event seen
+	matter   place  // the last event that is not a build
+	built    place  // the build event the measures come from
+	how      build  // and how they were built
+	measures *suggest.Measures
+	since    int  // events that matter since built
+	changed  bool // the catalog changed since built
+}
+
+// version names the model of a history: what was counted, and what was measured where and how.
+func (h *history) version() string {
+	w := sha256.New()
+	w.Write(h.matter.chain[:])
+	w.Write(binary.BigEndian.AppendUint64(nil, h.built.seq))
+	w.Write(h.built.chain[:])
+	options, err := encode(kindBuild, h.how)
+	if err != nil {
+		panic("live: build options cannot be encoded: " + err.Error()) // a plain struct
+	}
+	w.Write(options)
+	return "sha256:" + hex.EncodeToString(w.Sum(nil))
+}
+
+// count folds one event that is durable at p.
+func (h *history) count(p place, v any, kind byte) {
+	h.last = p.seq
+	if kind == kindBuild {
+		return
+	}
+	h.matter = p
+	h.since++
+	h.changed = h.changed || kind == kindTool || kind == kindCapability || kind == kindRemoved || kind == kindForgotten
+	fold(h.state, v)
+}
+
+// outline is what a first look at a log finds.
+type outline struct {
+	head      uint64
+	built     uint64 // the last build event
+	forgotten map[uint64]bool
+	pending   []uint64 // forgotten but not erased yet
+}
+
+// look reads the log once without folding: builds and requests to forget must be known before the
+// events they concern are counted. upTo 0 means the head.
+func look(ctx context.Context, log storage.Log, upTo uint64) (outline, error) {
+	o := outline{forgotten: map[uint64]bool{}}
+	for e, err := range log.Read(ctx, 0) {
+		if err != nil {
+			return o, fmt.Errorf("read the log: %w", err)
+		}
+		if upTo > 0 && e.Seq > upTo {
+			break
+		}
+		o.head = e.Seq
+		if e.Erased || len(e.Payload) == 0 {
+			continue
+		}
+		switch e.Payload[0] {
+		case kindBuild:
+			o.built = e.Seq
+		case kindForgotten:
+			_, v, err := decode(e.Payload)
+			if err != nil {
+				return o, fmt.Errorf("event %d: %w", e.Seq, err)
+			}
+			for _, seq := range v.(*forgotten).Seqs {
+				if !o.forgotten[seq] {
+					o.forgotten[seq] = true
+					o.pending = append(o.pending, seq)
+				}
+			}
+		}
+	}
+	return o, nil
+}
+
+// measurer computes the measures of a build.
+type measurer func(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error)
+
+// replay folds a log up to an event (0: its head) and measures at the given build event (0: the last
+// one). The result depends on nothing else.
+func replay(ctx context.Context, log storage.Log, upTo, built uint64, measure measurer, progress func(done float64)) (*history, outline, error) {
+	o, err := look(ctx, log, upTo)
+	if err != nil {
+		return nil, o, err
+	}
+	if built > 0 {
+		o.built = built
+	}
+	h := &history{state: suggest.NewState()}
+	var at *suggest.Counts
+	if o.built == 0 {
+		at = h.state.Freeze() // no build yet: the measures of nothing
+	}
+	for e, err := range log.Read(ctx, 0) {
+		if err != nil {
+			return nil, o, fmt.Errorf("read the log: %w", err)
+		}
+		if e.Seq > o.head {
+			break
+		}
+		if progress != nil && e.Seq%1024 == 0 {
+			progress(float64(e.Seq) / float64(o.head))
+		}
+		p := place{e.Seq, e.Chain}
+		if e.Erased || o.forgotten[e.Seq] {
+			h.count(p, nil, kindEpisode)
+			continue
+		}
+		kind, v, err := decode(e.Payload)
+		if err != nil {
+			return nil, o, fmt.Errorf("event %d: %w: %w", e.Seq, storage.ErrDamaged, err)
+		}
+		h.count(p, v, kind)
+		if e.Seq == o.built {
+			h.built, h.how, h.since, h.changed = p, *v.(*build), 0, false
+			at = h.state.Freeze()
+		}
+	}
+	if h.measures, err = measure(ctx, at, h.how, h.built.seq); err != nil {
+		return nil, o, fmt.Errorf("measure at event %d: %w", h.built.seq, err)
+	}
+	return h, o, nil
+}

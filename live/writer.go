@@ -1,0 +1,339 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// op is something for the writer to do: entries to append, then a function with the result.
+type op struct {
+	// prepare runs first and lists what to append, seeing the state before this batch.
+	prepare func(w *writer) []entry
+	// finish runs after the entries are durable and folded; err says which were not.
+	finish func(w *writer, receipts []storage.Receipt, err error)
+	done   chan struct{}
+}
+
+// entry is an event to append.
+type entry struct {
+	kind    byte
+	key     string
+	payload []byte
+	value   any
+}
+
+// writer owns the history of a workspace. Its methods run in its goroutine alone.
+type writer struct {
+	*Engine
+	*history
+	builtAt  time.Time
+	building chan struct{} // closed when the build under way ends; nil: none
+	cancel   context.CancelFunc
+	buildErr error       // of the last build, if it failed
+	results  chan func() // what a build under way has to say, one at a time
+
+	dirty     bool
+	published time.Time
+	took      time.Duration // to publish, last time
+}
+
+// The most ops and the longest delay before a model is published. An acknowledged event counts
+// within a second; a small model is published at once.
+const (
+	maxBatch     = 128
+	publishQuick = 3 * time.Millisecond
+	publishDelay = 300 * time.Millisecond
+)
+
+// do runs f in the writer's goroutine and waits for it.
+func (e *Engine) do(ctx context.Context, f func(w *writer)) error {
+	return e.submit(ctx, &op{
+		prepare: func(*writer) []entry { return nil },
+		finish:  func(w *writer, _ []storage.Receipt, _ error) { f(w) },
+	})
+}
+
+// submit hands an op to the writer and waits. An op that was handed over is carried out even if ctx
+// ends first.
+func (e *Engine) submit(ctx context.Context, o *op) error {
+	o.done = make(chan struct{})
+	select {
+	case e.ops <- o:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.closing:
+		return ErrClosed
+	}
+	select {
+	case <-o.done:
+		return nil
+	case <-e.closed:
+		select {
+		case <-o.done:
+			return nil
+		default:
+			return ErrClosed
+		}
+	}
+}
+
+// run carries out ops, several in one commit where they have queued up.
+func (w *writer) run() {
+	defer close(w.closed)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case o := <-w.ops:
+			batch := append(make([]*op, 0, 8), o)
+			for len(batch) < maxBatch {
+				select {
+				case o := <-w.ops:
+					batch = append(batch, o)
+					continue
+				default:
+				}
+				break
+			}
+			w.carryOut(batch)
+		case result := <-w.results:
+			result()
+			w.buildIfDue()
+		case <-timer.C:
+		case <-w.closing:
+			w.end()
+			return
+		}
+		if w.dirty {
+			if wait := w.delay(); wait > 0 {
+				timer.Reset(wait)
+			} else if err := w.publish(); err != nil {
+				w.opts.Logger.Error("model could not be published; the one before stays", "workspace", w.name, "error", err)
+			}
+		}
+	}
+}
+
+// end waits for a build under way, which has been told to stop.
+func (w *writer) end() {
+	if w.cancel != nil {
+		w.cancel()
+	}
+	for w.building != nil {
+		(<-w.results)()
+	}
+}
+
+func (w *writer) carryOut(batch []*op) {
+	var entries []entry
+	bounds := make([]int, len(batch)+1)
+	for i, o := range batch {
+		entries = append(entries, o.prepare(w)...)
+		bounds[i+1] = len(entries)
+	}
+	receipts, err := w.append(entries)
+	for i, o := range batch {
+		mine := receipts[min(bounds[i], len(receipts)):min(bounds[i+1], len(receipts))]
+		var failed error
+		if len(mine) < bounds[i+1]-bounds[i] {
+			failed = err
+		}
+		o.finish(w, mine, failed)
+		close(o.done)
+	}
+	w.buildIfDue()
+}
+
+// append makes entries durable and folds them. Fewer receipts than entries come with an error.
+func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	records := make([]storage.Record, len(entries))
+	for i, e := range entries {
+		records[i] = storage.Record{Key: e.key, Payload: e.payload}
+	}
+	receipts, err := w.log.Append(context.WithoutCancel(w.ctx), records)
+	for i, r := range receipts {
+		if r.Status == storage.Stored {
+			w.count(place{seq: r.Seq}, entries[i].value, entries[i].kind)
+			w.dirty = w.dirty || entries[i].kind != kindBuild
+		}
+	}
+	if head := w.log.Head(); head.Seq == w.matter.seq {
+		w.matter.chain = head.Chain
+	}
+	if err == nil {
+		return receipts, nil
+	}
+	// What has no receipt is unknown. The log says what there is of it.
+	if missed := w.catchUp(w.history, w.last); missed != nil {
+		err = errors.Join(err, missed)
+	}
+	w.dirty = true
+	return receipts, fmt.Errorf("append to workspace %q: %w", w.name, err)
+}
+
+func (w *writer) delay() time.Duration {
+	if w.took < publishQuick {
+		return 0
+	}
+	return min(publishDelay, 4*w.took) - time.Since(w.published)
+}
+
+// publish makes a model of what is counted and shows it to readers.
+func (w *writer) publish() error {
+	began := time.Now()
+	m, err := suggest.NewModel(w.state.Freeze(), w.measures, suggest.Stamp{
+		Version: w.version(), Seq: max(w.matter.seq, w.built.seq), BuiltAt: w.builtAt,
+	})
+	if err != nil {
+		return err
+	}
+	w.dirty, w.published, w.took = false, began, time.Since(began)
+	old := w.current.Swap(&edition{m, make(chan struct{})})
+	if old != nil {
+		close(old.next)
+	}
+	return nil
+}
+
+// A build starts by itself after a change of the catalog, and after so many events that the measures
+// are a tenth out of date.
+const (
+	buildAfter = 64
+	buildShare = 10
+)
+
+func (w *writer) buildIfDue() {
+	if w.building != nil || w.buildErr != nil || w.held.Load() > 0 || w.ctx.Err() != nil {
+		return
+	}
+	if w.changed || w.since >= buildAfter && w.since*buildShare >= int(w.built.seq) {
+		if err := w.startBuild(); err != nil {
+			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
+			w.buildErr = err
+		}
+	}
+}
+
+// startBuild appends a build event and measures in the background what is counted up to it.
+func (w *writer) startBuild() error {
+	b := build{}
+	counts := w.state.Freeze()
+	if w.opts.Embedder != nil {
+		b.Vectors = w.opts.Embedder.Model()
+	}
+	at, err := w.appendBuild(b)
+	if err != nil {
+		return err
+	}
+	w.measureBehind(at, b, w.since, func(ctx context.Context) (*history, error) {
+		if b.Vectors != "" {
+			if err := fetchVectors(ctx, w.table, w.opts.Embedder, suggest.Texts(counts)); err != nil {
+				w.opts.Logger.Warn("embeddings are not available; search goes on without the missing ones", "workspace", w.name, "error", err)
+			}
+		}
+		m, err := w.measure(ctx, counts, b, at.seq)
+		return &history{measures: m}, err
+	})
+	return nil
+}
+
+// appendBuild makes a build event durable and says where it stands.
+func (w *writer) appendBuild(b build) (place, error) {
+	payload, err := encode(kindBuild, b)
+	if err != nil {
+		return place{}, err
+	}
+	receipts, err := w.append([]entry{{kindBuild, "", payload, &b}})
+	if err != nil {
+		return place{}, err
+	}
+	head := w.log.Head()
+	return place{receipts[0].Seq, head.Chain}, nil
+}
+
+// measureBehind runs f in the background and, when it is done, puts its measures in force (and its
+// state, if it has one). What was counted before the build event no longer counts as new.
+func (w *writer) measureBehind(at place, b build, counted int, f func(ctx context.Context) (*history, error)) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan struct{})
+	w.building, w.cancel, w.buildErr = done, cancel, nil
+	changed := w.changed
+	w.changed = false
+	go func() {
+		h, err := guarded(func() (*history, error) { return f(ctx) })
+		w.results <- func() {
+			cancel()
+			w.building, w.cancel = nil, nil
+			defer close(done)
+			if err == nil {
+				err = w.putInForce(at, b, counted, h)
+			}
+			if err != nil {
+				w.buildErr = err
+				w.changed = w.changed || changed
+				w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", at.seq, "error", err)
+			}
+		}
+	}()
+}
+
+func (w *writer) putInForce(at place, b build, counted int, h *history) error {
+	if h.state != nil { // a replay: what came since is counted in it too
+		if err := w.catchUp(h, at.seq); err != nil {
+			return err
+		}
+		w.state = h.state
+	}
+	old := w.Model()
+	w.measures, w.built, w.how, w.builtAt = h.measures, at, b, w.opts.Now()
+	w.since = max(0, w.since-counted)
+	if err := w.publish(); err != nil {
+		return err
+	}
+	w.previous.Store(old)
+	saved, err := w.measures.Save()
+	if err == nil {
+		err = w.log.PutSnapshot(context.WithoutCancel(w.ctx), at.seq, saved)
+	}
+	if err != nil {
+		w.opts.Logger.Warn("snapshot was not written; the next start measures again", "workspace", w.name, "error", err)
+	}
+	return nil
+}
+
+// guarded turns a panic of a background computation into its error.
+func guarded[T any](f func() (T, error)) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return f()
+}
+
+// catchUp folds into h what the log holds after h.matter.
+func (w *writer) catchUp(h *history, after uint64) error {
+	for e, err := range w.log.Read(context.WithoutCancel(w.ctx), after) {
+		if err != nil {
+			return fmt.Errorf("read the log: %w", err)
+		}
+		if e.Erased {
+			h.count(place{e.Seq, e.Chain}, nil, kindEpisode)
+			continue
+		}
+		kind, v, err := decode(e.Payload)
+		if err != nil {
+			return fmt.Errorf("event %d: %w", e.Seq, err)
+		}
+		h.count(place{e.Seq, e.Chain}, v, kind)
+	}
+	return nil
+}
