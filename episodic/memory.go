@@ -157,13 +157,15 @@ func share(a, b float64) float64 {
 // outcomes, the lower end of the failure rate's Wilson interval above one half, and at least
 // 3 sources that say so where the workspace has 3. One bad first run buries nobody.
 func (r Rate) Excluded(sources int) bool {
-	return r.N >= MinKnown && r.Sources >= min(minSources, sources) &&
+	return r.N >= MinKnown && r.Failure > r.Success && r.Sources >= min(minSources, sources) &&
 		WilsonLower(r.Failure, r.Success+r.Failure) > exclusion
 }
 
-// Rates is a memory frozen at one moment, safe for concurrent use.
+// Rates is a memory frozen at one moment, safe for concurrent use: for each tool its own rate, then
+// the rates after other tools, sorted by them.
 type Rates struct {
-	keys    []pairKey // sorted
+	start   []int32 // by tool, into before and rates
+	before  []int32
 	rates   []Rate
 	sources int
 }
@@ -172,33 +174,35 @@ type Rates struct {
 // are joined: canonical[tool] is the id under which tool is counted.
 func (m *Memory) Freeze(canonical []int32) *Rates {
 	scale := numeric.Exp2(-halfLives(m.newest.Sub(m.epoch)))
-	keys := make([]pairKey, 0, len(m.tallies))
+	type joined struct{ as, key pairKey }
+	keys := make([]joined, 0, len(m.tallies))
 	for k := range m.tallies {
-		keys = append(keys, k)
-	}
-	join := func(k pairKey) pairKey {
-		k.tool = canonical[k.tool]
+		as := pairKey{canonical[k.tool], k.before}
 		if k.before != NoTool {
-			k.before = canonical[k.before]
+			as.before = canonical[k.before]
 		}
-		return k
+		keys = append(keys, joined{as, k})
 	}
-	slices.SortFunc(keys, func(a, b pairKey) int { // joined keys side by side, then as observed
-		return cmp.Or(compareKeys(join(a), join(b)), compareKeys(a, b))
+	slices.SortFunc(keys, func(a, b joined) int { // joined keys side by side, then as observed
+		return cmp.Or(compareKeys(a.as, b.as), compareKeys(a.key, b.key))
 	})
-	r := &Rates{sources: len(m.sources)}
+	r := &Rates{sources: len(m.sources), start: make([]int32, len(canonical)+1)}
 	var sum tally
 	for i, k := range keys {
-		sum.join(m.tallies[k])
-		if i+1 < len(keys) && join(keys[i+1]) == join(k) {
+		sum.join(m.tallies[k.key])
+		if i+1 < len(keys) && keys[i+1].as == k.as {
 			continue
 		}
-		r.keys = append(r.keys, join(k))
+		r.before = append(r.before, k.as.before)
 		r.rates = append(r.rates, Rate{
 			Success: float64(sum.aged[0]*scale) + sum.flat[0], Failure: float64(sum.aged[1]*scale) + sum.flat[1],
 			N: sum.known[0] + sum.known[1], Failures: sum.known[1], Sources: len(sum.sources),
 		})
+		r.start[k.as.tool+1] = int32(len(r.rates))
 		sum = tally{}
+	}
+	for i := 1; i < len(r.start); i++ {
+		r.start[i] = max(r.start[i], r.start[i-1])
 	}
 	return r
 }
@@ -221,14 +225,23 @@ func compareKeys(a, b pairKey) int {
 }
 
 // Tool is what is known of a tool, whatever came before it.
-func (r *Rates) Tool(tool int32) Rate { return r.get(pairKey{tool, NoTool}) }
+func (r *Rates) Tool(tool int32) Rate {
+	// NoTool is below every tool, so a tool's own rate stands first.
+	if at := r.start[tool]; at < r.start[tool+1] && r.before[at] == NoTool {
+		return r.rates[at]
+	}
+	return Rate{}
+}
 
 // After is what is known of a tool right after another one. With fewer than 5 known outcomes of the
 // pair the tool's own rate speaks.
 func (r *Rates) After(tool, before int32) Rate {
 	if before != NoTool {
-		if p := r.get(pairKey{tool, before}); p.N >= MinKnown {
-			return p
+		at, end := r.start[tool], r.start[tool+1]
+		if i, ok := slices.BinarySearch(r.before[at:end], before); ok {
+			if pair := r.rates[int(at)+i]; pair.N >= MinKnown {
+				return pair
+			}
 		}
 	}
 	return r.Tool(tool)
@@ -239,16 +252,11 @@ func (r *Rates) Sources() int { return r.sources }
 
 // All yields every rate in order of (tool, tool before).
 func (r *Rates) All(yield func(tool, before int32, rate Rate) bool) {
-	for i, k := range r.keys {
-		if !yield(k.tool, k.before, r.rates[i]) {
-			return
+	for tool := range int32(len(r.start) - 1) {
+		for i := r.start[tool]; i < r.start[tool+1]; i++ {
+			if !yield(tool, r.before[i], r.rates[i]) {
+				return
+			}
 		}
 	}
-}
-
-func (r *Rates) get(k pairKey) Rate {
-	if i, ok := slices.BinarySearchFunc(r.keys, k, compareKeys); ok {
-		return r.rates[i]
-	}
-	return Rate{}
 }

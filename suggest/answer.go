@@ -166,6 +166,7 @@ type Task struct {
 	Arguments  map[string]Argument `json:"arguments"`
 	Slot       string              `json:"slot"`
 	Confidence float64             `json:"confidence"`
+	Formula    string              `json:"formula"`
 	Reason     string              `json:"reason"`
 	Terms      []Term              `json:"terms,omitempty"`
 }

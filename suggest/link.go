@@ -293,7 +293,7 @@ func (p *plan) answer() DAGAnswer {
 	for j, t := range p.tasks {
 		task := Task{
 			ID: fmt.Sprintf("t%d", j+1), Tool: p.ids[t.node], Kind: p.kind[t.node], DependsOn: []string{}, Slot: t.slot,
-			Arguments: p.arguments(j), Confidence: confidence(t.score), Reason: t.reason,
+			Arguments: p.arguments(j), Confidence: confidence(t.score), Formula: t.formula, Reason: t.reason,
 		}
 		if want(p.request.Explain) {
 			task.Terms = t.terms
@@ -305,7 +305,9 @@ func (p *plan) answer() DAGAnswer {
 			a.Paths = append(a.Paths, path)
 		}
 		a.DAG.Tasks[j] = task
-		top = max(top, t.score)
+		if p.mode != Active || p.relevant(t.node) { // a way that answers no part of the intent earns no trust
+			top = max(top, t.score)
+		}
 		ranks = append(ranks, p.rank[t.node])
 	}
 	if len(p.tasks) > 0 {

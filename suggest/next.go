@@ -133,7 +133,7 @@ func (q *query) evidence(n int32) Evidence {
 	r := q.rates.After(n, q.last)
 	e := Evidence{Successes: r.N - r.Failures, Failures: r.Failures}
 	if q.last != episodic.NoTool {
-		_, e.Count = q.follows(n)
+		e.Count = q.count[n]
 		e.Of = q.followedBy(q.last)
 	}
 	if q.kind[n] == catalog.KindCapability && len(q.distinct) > 0 {
@@ -161,7 +161,7 @@ func (q *query) reason(c candidate) string {
 		return "close to the context in the graph"
 	}
 	last := q.ids[q.last]
-	if _, count := q.follows(n); count > 0 {
+	if count := q.count[n]; count > 0 {
 		return fmt.Sprintf("followed %s %d of %d times", last, count, q.followedBy(q.last))
 	}
 	if q.comm[n] >= 0 && q.comm[n] == q.comm[q.last] {

@@ -67,12 +67,13 @@ type plan struct {
 
 // task is a node of the plan; after holds the positions of the tasks it depends on.
 type task struct {
-	node   int32
-	slot   string
-	score  float64
-	terms  []Term
-	reason string
-	after  []int
+	node    int32
+	slot    string
+	score   float64
+	formula string
+	terms   []Term
+	reason  string
+	after   []int
 }
 
 // choose picks targets and their prerequisites for an intent.
@@ -182,7 +183,7 @@ func (p *plan) task(c candidate, slot string) task {
 	if sup := p.support[c.node]; sup > 0 && float64(p.trust*sup) > p.semantic[c.node] {
 		reason = fmt.Sprintf("used in %.0f %% of the past tasks most like this one", 100*sup)
 	}
-	return task{node: c.node, slot: slot, score: score, terms: s.terms, reason: reason}
+	return task{node: c.node, slot: slot, score: score, formula: FormulaHybrid, terms: s.terms, reason: reason}
 }
 
 // capability takes a stored capability as one task where its text matches the intent better than any
@@ -207,7 +208,7 @@ func (p *plan) capability(tools []candidate) (covered []int32) {
 		return nil
 	}
 	p.tasks = append(p.tasks, task{
-		node: best.node, slot: SlotTarget, score: best.score, terms: p.explain(best), reason: p.reason(best),
+		node: best.node, slot: SlotTarget, score: best.score, formula: best.formula, terms: p.explain(best), reason: p.reason(best),
 	})
 	return p.capTools[best.node]
 }
@@ -276,7 +277,7 @@ func (p *plan) walk() {
 		s := sum{keep: true}
 		s.add("pagerank", p.rank[start], wRank)
 		p.episodic(start, &s)
-		p.tasks = append(p.tasks, task{node: start, slot: SlotTarget, score: s.close(), terms: s.terms, reason: why})
+		p.tasks = append(p.tasks, task{node: start, slot: SlotTarget, score: s.close(), formula: FormulaHybrid, terms: s.terms, reason: why})
 		at = append(at, start)
 	}
 	for len(p.tasks) < most {
@@ -335,7 +336,8 @@ func (p *plan) step(way []int32) (task, bool) {
 	if len(top) == 0 {
 		return task{}, false
 	}
-	return task{node: top[0].node, slot: SlotTarget, score: top[0].score, terms: q.explain(top[0]), reason: q.reason(top[0])}, true
+	c := top[0]
+	return task{node: c.node, slot: SlotTarget, score: c.score, formula: c.formula, terms: q.explain(c), reason: q.reason(c)}, true
 }
 
 func (p *plan) order(a, b candidate) int {

@@ -27,6 +27,8 @@ type scratch struct {
 	stamp    []uint32 // node has been touched in this epoch
 	touched  []int32
 	aa       []float64 // Adamic-Adar with the last step
+	weight   []float64 // of the transition from the last step
+	count    []uint64
 	graph    []float64 // GraphScore, the maximum over the context
 	semantic []float64
 	inFlight []bool // node is in the context
@@ -37,7 +39,7 @@ type scratch struct {
 
 func newScratch(n int) *scratch {
 	return &scratch{
-		stamp: make([]uint32, n), aa: make([]float64, n), graph: make([]float64, n),
+		stamp: make([]uint32, n), aa: make([]float64, n), weight: make([]float64, n), count: make([]uint64, n), graph: make([]float64, n),
 		semantic: make([]float64, n), inFlight: make([]bool, n),
 	}
 }
@@ -54,7 +56,7 @@ func (s *scratch) begin() {
 func (s *scratch) touch(i int32) {
 	if s.stamp[i] != s.epoch {
 		s.stamp[i] = s.epoch
-		s.aa[i], s.graph[i], s.semantic[i], s.inFlight[i] = 0, 0, 0, false
+		s.aa[i], s.weight[i], s.count[i], s.graph[i], s.semantic[i], s.inFlight[i] = 0, 0, 0, 0, 0, false
 		s.touched = append(s.touched, i)
 	}
 }
@@ -136,9 +138,23 @@ func (q *query) warn(w string) {
 	}
 }
 
-// structure fills in the graph signals of the context.
+// structure fills in the graph signals of the context: of its last step, and for the hybrid score
+// those of every step.
 func (q *query) structure() {
-	for _, u := range q.distinct {
+	to, weights := q.g.Out(q.last)
+	counts := q.g.Counts(q.last)
+	for i, v := range to {
+		q.touch(v)
+		q.weight[v], q.count[v] = weights[i], counts[i]
+	}
+	if loop, ok := q.g.Loop(q.last); ok {
+		q.weight[q.last], q.count[q.last] = loop.Weight, loop.Count
+	}
+	steps := q.distinct
+	if q.mode != Active {
+		steps = q.context[len(q.context)-1:]
+	}
+	for _, u := range steps {
 		q.g.AdamicAdarFrom(u, &q.adamic, func(v int32, aa float64) {
 			q.touch(v)
 			q.graph[v] = max(q.graph[v], graph.GraphScore(false, aa))
@@ -147,7 +163,7 @@ func (q *query) structure() {
 			}
 		})
 	}
-	for _, u := range q.distinct {
+	for _, u := range steps {
 		for _, v := range q.g.Neighbours(u) {
 			q.touch(v)
 			q.graph[v] = 1
@@ -290,7 +306,7 @@ func (q *query) apply(formula string, n int32, s *sum) float64 {
 
 // toolScore is ToolScore with the signals of the last step.
 func (q *query) toolScore(n int32, s *sum) float64 {
-	weight, count := q.follows(n)
+	weight, count := q.weight[n], q.count[n]
 	cooccurrence, community := 0.0, 0.0
 	if count > 0 {
 		cooccurrence = graph.CooccurrenceConfidence(weight, count)
@@ -382,15 +398,6 @@ func (q *query) overlap(n int32) (both, size int) {
 		}
 	}
 	return both, len(q.capTools[n])
-}
-
-// follows is the learned transition from the last step to n.
-func (q *query) follows(n int32) (weight float64, count uint64) {
-	if n == q.last {
-		loop, _ := q.g.Loop(n)
-		return loop.Weight, loop.Count
-	}
-	return q.transition(q.last, n)
 }
 
 // episodic adds what past outcomes say.

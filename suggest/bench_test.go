@@ -1,0 +1,118 @@
+package suggest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+// big is a world of tools in servers of 15, used along a seeded Markov chain: four of ten steps stay
+// with the server, half with its community of servers, popularity falls as 1/(rank+20).
+func big(t testing.TB, tools, episodes int) *Model {
+	r := rand.New(rand.NewPCG(1, 2))
+	verbs := strings.Fields("read write list search create delete update send fetch merge deploy restart scale query export import")
+	nouns := strings.Fields("file issue branch message channel event table row sheet page metric alert invoice customer contact image job queue secret user")
+	w := newWorld(t)
+	for i := range tools {
+		v, n := verbs[r.IntN(len(verbs))], nouns[r.IntN(len(nouns))]
+		w.PutTool(catalog.Tool{
+			ID:          fmt.Sprintf("server%d:%s_%s_%d", i/15, v, n, i),
+			Description: fmt.Sprintf("Lets you %s one %s of project %s by its %s.", v, n, nouns[r.IntN(len(nouns))], nouns[r.IntN(len(nouns))]),
+			InputSchema: fmt.Appendf(nil, `{"type":"object","properties":{"%s_id":{"type":"string"},"query":{"type":"string"}},"required":["%s_id"]}`, n, n),
+		})
+	}
+	for i := range tools / 10 {
+		var uses []string
+		for range 3 + r.IntN(4) {
+			uses = append(uses, w.ids[(i*10+r.IntN(30))%tools])
+		}
+		slices.Sort(uses)
+		w.PutCapability(catalog.Capability{ID: fmt.Sprintf("cap:%d", i), Description: "does " + nouns[r.IntN(len(nouns))], Tools: slices.Compact(uses)})
+	}
+	step := func(at int) int {
+		switch p := r.Float64(); {
+		case p < .4:
+			return min(tools-1, at/15*15+r.IntN(15))
+		case p < .9:
+			return min(tools-1, at/120*120+r.IntN(120))
+		}
+		return int(float64(tools) * r.Float64() * r.Float64())
+	}
+	for i := range episodes {
+		at := int(float64(tools) * r.Float64() * r.Float64())
+		e := episodic.Episode{ID: fmt.Sprint(i), Source: "bench", Time: time.Unix(1_700_000_000+int64(i)*60, 0).UTC()}
+		e.Intent = fmt.Sprintf("please %s the %s and then the %s", verbs[r.IntN(len(verbs))], nouns[r.IntN(len(nouns))], nouns[r.IntN(len(nouns))])
+		for range 2 + r.IntN(6) {
+			o := episodic.Unknown
+			if r.IntN(4) > 0 {
+				o = episodic.Success
+			}
+			e.Steps = append(e.Steps, episodic.Step{Tool: w.ids[at], Outcome: o})
+			at = step(at)
+		}
+		w.record(e)
+	}
+	return w.model()
+}
+
+// measured runs f for every situation and reports the 50th and 99th percentile beside the mean.
+func measured(b *testing.B, m *Model, f func(i int)) {
+	b.ReportAllocs()
+	took := make([]time.Duration, 0, b.N)
+	for i := 0; b.Loop(); i++ {
+		began := time.Now()
+		f(i)
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1e3, "p99-µs")
+}
+
+func BenchmarkSuggest(b *testing.B) {
+	for _, size := range []struct{ tools, episodes int }{{1000, 20_000}, {10_000, 40_000}} {
+		m := big(b, size.tools, size.episodes)
+		contexts := make([][]string, 512)
+		intents := make([]string, len(contexts))
+		for i := range contexts {
+			p := m.past[i*31%len(m.past)]
+			for _, n := range p.nodes[:max(1, len(p.nodes)-1)] {
+				contexts[i] = append(contexts[i], m.ids[n])
+			}
+			intents[i] = p.intent
+		}
+		name := func(op string) string { return fmt.Sprintf("op=%s/tools=%d", op, size.tools) }
+		b.Run(name("next"), func(b *testing.B) {
+			measured(b, m, func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512]}) })
+		})
+		b.Run(name("next-intent"), func(b *testing.B) {
+			measured(b, m, func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512], Intent: intents[i%512]}) })
+		})
+		b.Run(name("search"), func(b *testing.B) {
+			measured(b, m, func(i int) { _, _ = m.Search(SearchRequest{Query: intents[i%512]}) })
+		})
+		b.Run(name("dag"), func(b *testing.B) {
+			measured(b, m, func(i int) { _, _ = m.Plan(DAGRequest{Intent: intents[i%512]}) })
+		})
+		b.Run(name("dag-walk"), func(b *testing.B) {
+			measured(b, m, func(i int) { _, _ = m.Plan(DAGRequest{Context: contexts[i%512][:1]}) })
+		})
+	}
+}
+
+func BenchmarkPublish(b *testing.B) {
+	m := big(b, 1000, 20_000)
+	b.Run("tools=1000", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := NewModel(m.Counts, m.measures, Stamp{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package suggest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waymark/episodic"
+	"waymark/graph"
+)
+
+func planned(t testing.TB, m *Model, r DAGRequest) DAGAnswer {
+	t.Helper()
+	a, err := m.Plan(r)
+	require.NoError(t, err)
+	checkDAG(t, m, a)
+	return a
+}
+
+// checkDAG checks what every plan promises: tasks in an order that can run, links and argument
+// references only to earlier tasks, a confidence that its terms reproduce, capped.
+func checkDAG(t require.TestingT, m *Model, a DAGAnswer) {
+	at := map[string]int{}
+	for i, task := range a.DAG.Tasks {
+		require.Equal(t, fmt.Sprintf("t%d", i+1), task.ID)
+		for _, d := range task.DependsOn {
+			_, earlier := at[d]
+			require.True(t, earlier, "%s depends on %s, which does not come before it", task.ID, d)
+		}
+		at[task.ID] = i
+		require.LessOrEqual(t, task.Confidence, Cap)
+		require.Contains(t, []string{SlotTarget, SlotPrerequisite}, task.Slot)
+		sum, product := 0.0, 1.0
+		for _, term := range task.Terms {
+			sum += term.Contribution
+			product *= term.Value
+		}
+		if task.Formula != FormulaMixed {
+			require.Equal(t, task.Confidence, sum)
+		} else {
+			require.Equal(t, task.Confidence, product)
+		}
+	}
+	total := 0.0
+	for _, term := range a.Terms {
+		total += term.Contribution
+	}
+	require.Equal(t, a.Confidence, total)
+	require.Equal(t, a.Confidence < LowConfidence, slices.Contains(a.Warnings, WarnLowConfidence))
+	for _, p := range a.Paths {
+		require.Equal(t, graph.PathConfidence(p.Hops), p.Confidence)
+		require.Len(t, p.Via, max(0, p.Hops-1))
+	}
+}
+
+func tools(a DAGAnswer) []string {
+	out := []string{}
+	for _, t := range a.DAG.Tasks {
+		out = append(out, t.Tool)
+	}
+	return out
+}
+
+const (
+	wantsIssue = `{"type":"object","properties":{"issue_id":{"type":"string"},"text":{"type":"string"}},"required":["issue_id","text"]}`
+	givesIssue = `{"type":"object","properties":{"issue_id":{"type":"string"},"url":{"type":"string"}}}`
+	wantsQuery = `{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`
+)
+
+// Seed of every plan: the target by its words, its prerequisite by the schema, their link and the
+// reference to the output that is needed.
+func TestPlanAddsWhatASchemaNeeds(t *testing.T) {
+	w := newWorld(t)
+	w.tool("tracker:find", "Looks up tickets.", wantsQuery, givesIssue)
+	w.tool("tracker:comment", "Writes a comment on a ticket.", wantsIssue, "")
+	w.tool("mail:send", "Sends an e-mail.", "", "")
+	a := planned(t, w.model(), DAGRequest{Intent: "write a comment", MaxSteps: 4})
+	require.Equal(t, []string{"tracker:find", "tracker:comment"}, tools(a))
+	assert.Equal(t, SlotPrerequisite, a.DAG.Tasks[0].Slot)
+	assert.Equal(t, SlotTarget, a.DAG.Tasks[1].Slot)
+	assert.Equal(t, []string{"t1"}, a.DAG.Tasks[1].DependsOn)
+	assert.Equal(t, Argument{"t1.issue_id"}, a.DAG.Tasks[1].Arguments["issue_id"])
+	assert.Equal(t, Argument{"intent"}, a.DAG.Tasks[1].Arguments["text"])
+	assert.Equal(t, Argument{"intent"}, a.DAG.Tasks[0].Arguments["query"])
+	assert.Contains(t, a.DAG.Tasks[0].Reason, "issue_id")
+}
+
+// What usually comes right before a target is a prerequisite; it never takes the target's place.
+func TestPlanKeepsTheTargetWhenRoomIsShort(t *testing.T) {
+	w := newWorld(t).tool("a:prepare", "Gets ready.", "", "").tool("a:publish", "Publishes the report.", "", "")
+	for range 5 {
+		w.episode("", "a:prepare", "a:publish")
+	}
+	m := w.model()
+	assert.Equal(t, []string{"a:publish"}, tools(planned(t, m, DAGRequest{Intent: "publish the report", MaxSteps: 1})))
+	assert.Equal(t, []string{"a:prepare", "a:publish"}, tools(planned(t, m, DAGRequest{Intent: "publish the report", MaxSteps: 2})))
+}
+
+// Learned links in a circle: the plan stays a DAG and says what it left out.
+func TestPlanCutsCycles(t *testing.T) {
+	w := newWorld(t)
+	for range 3 {
+		w.episode("alpha beta gamma", "alpha", "beta", "gamma", "alpha")
+	}
+	a := planned(t, w.model(), DAGRequest{Intent: "alpha beta gamma"})
+	assert.ElementsMatch(t, []string{"alpha", "beta", "gamma"}, tools(a))
+	assert.NotEmpty(t, a.RejectedEdges)
+	assert.Contains(t, a.Warnings, WarnCyclesCut)
+	assert.Contains(t, a.RejectedEdges[0].Reason, "cycle")
+}
+
+// The original added what a dependency depends on as a direct dependency. Here a → b → c stays that.
+func TestPlanLinksAreDirect(t *testing.T) {
+	w := newWorld(t)
+	for range 4 {
+		w.episode("one two three", "one", "two", "three")
+	}
+	a := planned(t, w.model(), DAGRequest{Intent: "one two three"})
+	require.Equal(t, []string{"one", "two", "three"}, tools(a))
+	assert.Equal(t, []string{"t2"}, a.DAG.Tasks[2].DependsOn)
+	require.Len(t, a.Paths, 2)
+	assert.Equal(t, .95, a.Paths[0].Confidence, "a direct link is one hop")
+}
+
+// Branches where history branches: two reads that a join needs run side by side.
+func TestPlanBranches(t *testing.T) {
+	w := newWorld(t)
+	for i := range 4 {
+		w.record(episodic.Episode{ID: fmt.Sprint("b", i), Intent: "compare left and right", Steps: []episodic.Step{
+			{ID: "1", Tool: "left", DependsOn: []string{}}, {ID: "2", Tool: "right", DependsOn: []string{}},
+			{ID: "3", Tool: "compare", DependsOn: []string{"1", "2"}},
+		}})
+	}
+	a := planned(t, w.model(), DAGRequest{Intent: "compare left and right"})
+	require.Len(t, a.DAG.Tasks, 3)
+	last := a.DAG.Tasks[2]
+	assert.Equal(t, "compare", last.Tool)
+	assert.Equal(t, []string{"t1", "t2"}, last.DependsOn)
+	assert.Empty(t, a.DAG.Tasks[1].DependsOn)
+}
+
+// There is always a DAG, and it says when little speaks for it.
+func TestPlanIsNeverMissing(t *testing.T) {
+	empty := newWorld(t).model()
+	a := planned(t, empty, DAGRequest{Intent: "anything"})
+	assert.Empty(t, a.DAG.Tasks)
+	assert.Contains(t, a.Warnings, WarnNoHistory)
+	m := newWorld(t).tool("x:y", "Does y.", "", "").episode("", "x:y", "x:z").model()
+	a = planned(t, m, DAGRequest{Intent: "qqqq wwww"})
+	assert.NotEmpty(t, a.DAG.Tasks)
+	assert.Contains(t, a.Warnings, WarnLowConfidence)
+	assert.Contains(t, a.Warnings, WarnNoIntentMatch)
+	a = planned(t, m, DAGRequest{})
+	assert.Equal(t, Exploration, a.Mode)
+	assert.Equal(t, []string{"x:y", "x:z"}, tools(a))
+	a = planned(t, m, DAGRequest{Context: []string{"x:y"}})
+	assert.Equal(t, []string{"x:z"}, tools(a))
+	assert.Equal(t, Passive, a.Mode)
+}
+
+// A stored capability that says what is asked stands for the tools it covers.
+func TestPlanUsesACapability(t *testing.T) {
+	w := newWorld(t).tool("build:run", "Builds.", "", "").tool("ship:go", "Ships.", "", "")
+	w.capability("cap:release", "Release a new version of the product", "build:run", "ship:go")
+	a := planned(t, w.model(), DAGRequest{Intent: "release a new version of the product"})
+	require.NotEmpty(t, a.DAG.Tasks)
+	assert.Equal(t, "cap:release", a.DAG.Tasks[0].Tool)
+	assert.NotContains(t, tools(a), "ship:go")
+}
+
+// Any history, any question: plans are DAGs, scores are finite and reproduced, answers are the same
+// twice and in any order of the catalog.
+func TestAnyHistory(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		id := rapid.SampledFrom([]string{"a", "b", "c", "s:d", "s:e", "cap:f"})
+		w := newWorld(t)
+		w.capability("cap:f", "does b and c", "b", "c")
+		for range rapid.IntRange(0, 12).Draw(r, "episodes") {
+			e := episodic.Episode{Intent: rapid.SampledFrom([]string{"", "do b", "s d then c"}).Draw(r, "intent")}
+			for i := range rapid.IntRange(1, 5).Draw(r, "steps") {
+				s := episodic.Step{ID: fmt.Sprint(i), Tool: id.Draw(r, "tool"), Outcome: rapid.SampledFrom([]episodic.Outcome{"", episodic.Success, episodic.Failure}).Draw(r, "outcome")}
+				if i > 0 && rapid.Bool().Draw(r, "listed") {
+					s.DependsOn = []string{fmt.Sprint(rapid.IntRange(0, i-1).Draw(r, "on"))}
+				}
+				e.Steps = append(e.Steps, s)
+			}
+			w.record(e)
+		}
+		m := w.model()
+		context := rapid.SliceOfN(id, 0, 4).Draw(r, "context")
+		intent := rapid.SampledFrom([]string{"", "b", "do c please", "nothing like it"}).Draw(r, "question")
+		a, err := m.Next(NextRequest{Context: context, Intent: intent, Limit: 20})
+		require.NoError(r, err)
+		checkTerms(t, a.Suggestions)
+		again, err := w.model().Next(NextRequest{Context: context, Intent: intent, Limit: 20})
+		require.NoError(r, err)
+		require.Equal(r, a, again)
+		d, err := m.Plan(DAGRequest{Context: context, Intent: intent})
+		require.NoError(r, err)
+		checkDAG(r, m, d)
+		for _, s := range a.Suggestions {
+			e, err := m.Explain(ExplainRequest{ID: s.ID, Context: context, Intent: intent, Limit: 20})
+			require.NoError(r, err)
+			require.True(r, e.Suggested)
+			require.Equal(r, s.Score, e.Score)
+			require.Equal(r, s.Terms, e.Terms)
+			require.Equal(r, s.ID, a.Suggestions[e.Rank-1].ID)
+		}
+	})
+}
