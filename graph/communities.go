@@ -56,28 +56,28 @@ func Modularity(g *Graph, label []int32, resolution float64) float64 {
 	if base.total == 0 {
 		return 0
 	}
-	within, degree := make(map[int32]float64), make(map[int32]float64)
-	community := func(i int32) int32 {
-		if c := label[nodes[i]]; c >= 0 {
-			return c
+	number, community := make(map[int32]int32), make([]int32, base.n) // in order of first occurrence
+	next := int32(0)
+	for v, u := range nodes {
+		c, known := number[label[u]]
+		if !known || label[u] < 0 {
+			c = next
+			next++
+			number[label[u]] = c
 		}
-		return -1 - nodes[i]
+		community[v] = c
 	}
-	order := []int32{} // of first occurrence, so that the sum has one order
-	for v := range int32(base.n) {
-		c := community(v)
-		if _, ok := degree[c]; !ok {
-			order = append(order, c)
-		}
+	within, degree := make([]float64, next), make([]float64, next)
+	for v, c := range community {
 		degree[c] += base.degree[v]
 		for i := base.start[v]; i < base.start[v+1]; i++ {
-			if community(base.to[i]) == c {
+			if community[base.to[i]] == c {
 				within[c] += base.weight[i] // each edge from both ends
 			}
 		}
 	}
 	q := 0.0
-	for _, c := range order {
+	for c := range degree {
 		k := degree[c] / base.total
 		q += within[c]/base.total - float64(resolution*float64(k*k))
 	}

@@ -78,7 +78,7 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		closing: make(chan struct{}), closed: make(chan struct{}),
 	}
 	began := e.opts.Now()
-	h, o, err := replay(ctx, log, 0, 0, e.measureSaved, nil)
+	h, o, err := replay(ctx, log, 0, lastBuild, e.measureSaved, nil)
 	if err != nil {
 		stop()
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 
 	"waymark/storage"
 	"waymark/suggest"
@@ -52,7 +53,9 @@ func (h *history) count(p place, v any, kind byte) {
 	h.matter = p
 	h.since++
 	h.changed = h.changed || kind == kindTool || kind == kindCapability || kind == kindRemoved || kind == kindForgotten
+	seen := h.state.Seen()
 	fold(h.state, v)
+	h.changed = h.changed || h.state.Seen() > seen // a tool met for the first time is to be found by its name
 }
 
 // outline is what a first look at a log finds.
@@ -100,14 +103,17 @@ func look(ctx context.Context, log storage.Log, upTo uint64) (outline, error) {
 // measurer computes the measures of a build.
 type measurer func(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error)
 
-// replay folds a log up to an event (0: its head) and measures at the given build event (0: the last
-// one). The result depends on nothing else.
+// lastBuild stands for the last build event of a log.
+const lastBuild = math.MaxUint64
+
+// replay folds a log up to an event (0: its head) and measures at the given build event (0: at none,
+// where nothing was counted yet). The result depends on nothing else.
 func replay(ctx context.Context, log storage.Log, upTo, built uint64, measure measurer, progress func(done float64)) (*history, outline, error) {
 	o, err := look(ctx, log, upTo)
 	if err != nil {
 		return nil, o, err
 	}
-	if built > 0 {
+	if built != lastBuild {
 		o.built = built
 	}
 	h := &history{state: suggest.NewState()}

@@ -1,6 +1,7 @@
 package spectral
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -19,6 +20,7 @@ const (
 	sampled    = 2048 // k-means starts on as many points; all points only polish the best start
 	iterations = 30
 	same       = 1e-12 // squared distance below which two unit vectors are one point
+	tie        = 1e-9  // difference in closeness that is rounding
 )
 
 // kmeans divides points into at most k groups, fewer if there are fewer distinct points, and
@@ -63,15 +65,15 @@ func draw(p points, m int, r *rand.Rand) points {
 func (p points) len() int { return len(p.x) / p.dim }
 
 // seeds draws centres, each with a probability proportional to the squared distance from those
-// before.
+// before. They stand in the order of the points, so that a point between two goes with the first.
 func seeds(p points, k int, r *rand.Rand) []float64 {
-	centres := slices.Clone(p.at(r.IntN(p.n)))
+	chosen := []int{r.IntN(p.n)}
 	d := make([]float64, p.n)
 	for i := range d {
 		d[i] = 4 // more than the squared distance of any two unit vectors
 	}
-	for len(centres) < k*p.dim {
-		c := centres[len(centres)-p.dim:]
+	for len(chosen) < k {
+		c := p.at(chosen[len(chosen)-1])
 		total := 0.0
 		for i := range d {
 			if far := 2 - float64(2*numeric.Dot(p.at(i), c)); far < d[i] {
@@ -94,49 +96,79 @@ func seeds(p points, k int, r *rand.Rand) []float64 {
 				}
 			}
 		}
-		centres = append(centres, p.at(next)...)
+		chosen = append(chosen, next)
+	}
+	slices.Sort(chosen)
+	centres := make([]float64, 0, len(chosen)*p.dim)
+	for _, i := range chosen {
+		centres = append(centres, p.at(i)...)
 	}
 	return centres
 }
 
-// lloyd moves the centres to the means of their points until no point changes sides.
+// lloyd moves the centres to the means of their points until no point changes sides. A point that
+// is nearer to its centre than a lower bound of its distance from all others is not compared with
+// them; the bound falls by how far any centre has moved (Hamerly, "Making k-means even faster",
+// 2010).
 func lloyd(p points, centres []float64) (labels []int32, inertia float64) {
+	const rounding = 1e-6 // more than the bounds can be wrong by
 	k := len(centres) / p.dim
+	centre := func(j int) []float64 { return centres[j*p.dim : (j+1)*p.dim : (j+1)*p.dim] }
 	labels = make([]int32, p.n)
 	half := make([]float64, k) // |c|²/2
 	closeness := make([]float64, p.n)
+	others := make([]float64, p.n) // at least so far are the other centres; 0 at first
 	size := make([]int, k)
-	for i := range labels {
-		labels[i] = -1
-	}
-	for range iterations {
+	before := make([]float64, len(centres))
+	for round := range iterations {
 		for j := range k {
-			c := centres[j*p.dim : (j+1)*p.dim]
-			half[j] = numeric.Dot(c, c) / 2
+			half[j] = numeric.Dot(centre(j), centre(j)) / 2
 		}
-		changed := false
+		changed := round == 0
 		inertia = 0
 		for i := range p.n {
 			x := p.at(i)
-			best, most := int32(0), -4.0
-			for j := range k {
-				if near := numeric.Dot(x, centres[j*p.dim:(j+1)*p.dim]) - half[j]; near > most {
-					best, most = int32(j), near
+			own := int(labels[i])
+			most := numeric.Dot(x, centre(own)) - half[own]
+			if distance(most)+rounding >= others[i] {
+				best, second := 0, -4.0
+				most = -4.0
+				for j := range k {
+					near := numeric.Dot(x, centre(j)) - half[j]
+					if near > most+tie {
+						best, most, second = j, near, most
+					} else if near > second {
+						second = near
+					}
+				}
+				others[i] = distance(second)
+				if best != own {
+					labels[i], changed = int32(best), true
 				}
 			}
 			closeness[i] = most
 			inertia += 1 - float64(2*most) // |x-c|² with |x| = 1
-			if labels[i] != best {
-				labels[i], changed = best, true
-			}
 		}
 		if !changed {
 			break
 		}
+		copy(before, centres)
 		means(p, labels, closeness, centres, size)
+		moved := 0.0
+		for j := range k {
+			old := before[j*p.dim : (j+1)*p.dim]
+			numeric.Axpy(-1, centre(j), old)
+			moved = max(moved, numeric.Norm(old))
+		}
+		for i := range others {
+			others[i] -= moved
+		}
 	}
 	return labels, max(inertia, 0)
 }
+
+// distance is |x-c| from the closeness x·c - |c|²/2 of a unit vector x.
+func distance(closeness float64) float64 { return math.Sqrt(max(0, 1-float64(2*closeness))) }
 
 // means puts every centre into the middle of its points, and one that has none onto the point
 // that is farthest from its own centre.

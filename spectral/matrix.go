@@ -69,7 +69,7 @@ func checkWeight(w float64) error {
 
 // check refuses a matrix that would make the algorithm run out of bounds or answer with garbage.
 func (h Matrix) check() error {
-	if h.Rows == 0 && len(h.Start) == 0 {
+	if h.Rows == 0 && len(h.Start) == 0 { // the zero Matrix
 		h.Start = []int32{0}
 	}
 	if h.Rows < 0 || h.Cols < 0 || len(h.Start) != h.Rows+1 || len(h.Col) != len(h.Weight) ||
@@ -77,10 +77,10 @@ func (h Matrix) check() error {
 		return fmt.Errorf("matrix of %d × %d: %d offsets for %d columns and %d weights do not fit together",
 			h.Rows, h.Cols, len(h.Start), len(h.Col), len(h.Weight))
 	}
+	if !slices.IsSorted(h.Start) {
+		return fmt.Errorf("matrix: the offsets of the rows fall")
+	}
 	for i := range h.Rows {
-		if h.Start[i+1] < h.Start[i] {
-			return fmt.Errorf("matrix: the offsets fall at row %d", i)
-		}
 		for k := h.Start[i]; k < h.Start[i+1]; k++ {
 			c := h.Col[k]
 			if c < 0 || int(c) >= h.Cols || k > h.Start[i] && c <= h.Col[k-1] {

@@ -44,8 +44,8 @@ func normalised(H Matrix, tau float64) components {
 		}
 	}
 	var g components
+	local := make([]int32, H.Cols) // number of a column within its component
 	for _, p := range connected(H, weight, rowDegree, colCount, colRow) {
-		local := make(map[int32]int32, len(p.cols))
 		for j, c := range p.cols {
 			local[c] = int32(j)
 		}

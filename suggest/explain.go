@@ -50,7 +50,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	rate := q.rates.After(n, q.last)
 	excluded := rate.Excluded(q.rates.Sources())
 	a.Filters = append(a.Filters, Filter{"failures", !excluded, fmt.Sprintf(
-		"%d of %d known outcomes failed, from %d source(s); excluded from %d on if the Wilson lower bound %.2f is above .50",
+		"%d of %d known outcomes failed, from %d source(s); excluded from %d on if the Wilson lower bound %.3f is above .5",
 		rate.Failures, rate.N, rate.Sources, episodic.MinKnown, episodic.WilsonLower(rate.Failure, rate.Success+rate.Failure))})
 	if q.mode == Exploration {
 		q.hubs(math.MaxInt32)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/episodic"
 	"waymark/graph"
 )
 
@@ -24,7 +25,7 @@ func (p *plan) link() {
 	for j := 1; j < len(p.tasks); j++ {
 		p.linkLearned(j)
 		p.linkSchema(j)
-		if len(p.tasks[j].after) == 0 && p.chains() && !p.usuallyFirst(p.tasks[j].node) {
+		if len(p.tasks[j].after) == 0 && p.chains() && !p.usuallyFirst(p.tasks[j].node) && p.near(j) {
 			p.tasks[j].after = []int{j - 1}
 		}
 	}
@@ -37,10 +38,15 @@ func (p *plan) link() {
 	}
 }
 
+// near reports whether task j is within two learned steps of the one before it.
+func (p *plan) near(j int) bool {
+	return graph.Hops(p.g, p.tasks[j-1].node, p.tasks[j].node, 2) > 0
+}
+
 // arrange sorts the tasks so that as much of the learned flow as possible points forward: of what is
 // left, the task with the greatest flow out minus flow in comes first (the rule of Eades, Lin and
-// Smyth, "A fast and effective heuristic for the feedback arc set problem", 1993); equals by their
-// usual place in an episode, then by score and id.
+// Smyth, "A fast and effective heuristic for the feedback arc set problem", 1993). How much sooner a
+// tool usually stands in an episode counts as flow too; equals go by score and id.
 func (p *plan) arrange() {
 	left := p.tasks
 	ordered := make([]task, 0, len(left))
@@ -50,6 +56,7 @@ func (p *plan) arrange() {
 			flow := 0.0
 			for _, o := range left {
 				flow += p.flow(t.node, o.node) - p.flow(o.node, t.node)
+				flow += p.place(o.node) - p.place(t.node)
 			}
 			if i == 0 || flow > bestFlow || flow == bestFlow && p.sooner(t, left[best]) {
 				best, bestFlow = i, flow
@@ -74,10 +81,6 @@ func (p *plan) flow(a, b int32) float64 {
 }
 
 func (p *plan) sooner(a, b task) bool {
-	x, y := p.place(a.node), p.place(b.node)
-	if x != y {
-		return x < y
-	}
 	return p.order(candidate{node: a.node, score: a.score}, candidate{node: b.node, score: b.score}) < 0
 }
 
@@ -370,8 +373,8 @@ func (p *plan) rationale() string {
 			targets++
 		}
 	}
-	switch p.mode {
-	case Active:
+	switch {
+	case p.mode == Active:
 		s := fmt.Sprintf("%d target(s) chosen by meaning", targets)
 		if len(p.support) > 0 {
 			s += fmt.Sprintf(" and by the %d past tasks most like this one (trusted to %.2f)", recallNeighbours, p.trust)
@@ -380,7 +383,7 @@ func (p *plan) rationale() string {
 			s += fmt.Sprintf(", with %d prerequisite(s)", n)
 		}
 		return s + "; links follow learned transitions and schemas."
-	case Passive:
+	case p.last != episodic.NoTool:
 		return fmt.Sprintf("The likeliest way on after %s.", p.ids[p.last])
 	}
 	return "The likeliest way from the usual beginning."

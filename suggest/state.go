@@ -108,6 +108,9 @@ func (s *State) Remove(id string) {
 	s.view, s.canon = nil, nil
 }
 
+// Seen is how many ids were ever met, in the catalog or in episodes.
+func (s *State) Seen() int { return len(s.ids) }
+
 // Tool is the current entry of the catalog.
 func (s *State) Tool(id string) (catalog.Tool, bool) {
 	if t, ok := s.tools[id]; ok {

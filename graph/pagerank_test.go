@@ -1,0 +1,97 @@
+package graph_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/graph/network"
+
+	"waymark/graph"
+	"waymark/numeric"
+)
+
+// Damping 0.85, dangling mass spread evenly. The rows are solutions of the linear system by
+// elimination, to six digits.
+func TestPageRank(t *testing.T) {
+	unweighted := append([]graph.Edge(nil), fiveNodes...)
+	for i := range unweighted {
+		unweighted[i].Weight = 1
+	}
+	for _, c := range []struct {
+		name  string
+		n     int
+		edges []graph.Edge
+		want  []float64
+	}{
+		{"five nodes, weighted", 5, fiveNodes, []float64{.120882, .184113, .160402, .218693, .315910}},
+		{"five nodes, unweighted", 5, unweighted, []float64{.120882, .172257, .172257, .194092, .340511}},
+		// Were the dangling mass dropped, the sum would be only .26985.
+		{"star", 5, []graph.Edge{edge(0, 2), edge(1, 2), edge(2, 3), edge(2, 4)}, []float64{.111173, .111173, .300167, .238744, .238744}},
+		{"two pairs", 4, []graph.Edge{edge(0, 1), edge(2, 3)}, []float64{.175439, .324561, .175439, .324561}},
+		{"fan", 3, []graph.Edge{edge(0, 1), edge(0, 2)}, []float64{.2597403, .3701299, .3701299}},
+		{"single node", 1, nil, []float64{1}},
+		{"nothing but isolated nodes", 4, nil, []float64{.25, .25, .25, .25}},
+		{"a loop is no edge", 2, []graph.Edge{edge(0, 0)}, []float64{.5, .5}},
+		{"weights without weight are dangling", 2, []graph.Edge{edge(0, 1, 0)}, []float64{.5, .5}},
+		{"huge and tiny weights", 3, []graph.Edge{edge(0, 1, 1e308), edge(0, 2, 1e308), edge(1, 2, 5e-324), edge(2, 1, 5e-324)},
+			[]float64{.05, .475, .475}},
+		{"empty", 0, nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := graph.PageRank(build(t, c.n, c.edges...), graph.PageRankOptions{})
+			require.NoError(t, err)
+			require.Len(t, r.Ranks, len(c.want))
+			for v, want := range c.want {
+				assert.InDelta(t, want, r.Ranks[v], 6e-7, "node %d", v)
+			}
+			if c.n > 0 {
+				assert.InDelta(t, 1, numeric.Sum(r.Ranks), 1e-9)
+				assert.LessOrEqual(t, r.Residual, 1e-10)
+			}
+		})
+	}
+}
+
+func TestPageRankOptions(t *testing.T) {
+	g := sample(t, 34)
+	for _, o := range []graph.PageRankOptions{
+		{Damping: 1}, {Damping: -.1}, {Damping: 2}, {Damping: math.NaN()}, {Tolerance: -1}, {Tolerance: math.NaN()},
+		{Tolerance: math.Inf(1)}, {MaxSweeps: -1}, {Start: []float64{1}}, {Start: make([]float64, 35)},
+	} {
+		_, err := graph.PageRank(g, o)
+		assert.Error(t, err, "%+v", o)
+	}
+	nan := make([]float64, 34)
+	nan[3] = math.NaN()
+	_, err := graph.PageRank(g, graph.PageRankOptions{Start: nan})
+	assert.ErrorContains(t, err, "node 3")
+
+	r, err := graph.PageRank(g, graph.PageRankOptions{MaxSweeps: 3})
+	require.NoError(t, err)
+	assert.Equal(t, 3, r.Sweeps)
+	assert.Greater(t, r.Residual, 1e-10, "not converged, and says so")
+	assert.InDelta(t, 1, numeric.Sum(r.Ranks), 1e-9)
+
+	cold, err := graph.PageRank(g, graph.PageRankOptions{})
+	require.NoError(t, err)
+	warm, err := graph.PageRank(g, graph.PageRankOptions{Start: cold.Ranks})
+	require.NoError(t, err)
+	assert.Less(t, warm.Sweeps, cold.Sweeps)
+	assert.InDeltaSlice(t, cold.Ranks, warm.Ranks, 1e-9)
+}
+
+// gonum's power iteration solves the same equation in another way.
+func TestPageRankAgreesWithGonum(t *testing.T) {
+	for name, g := range map[string]*graph.Graph{"karate": karate(t), "sample": sample(t, 300), "five": build(t, 5, fiveNodes...)} {
+		for _, d := range []float64{.5, .85, .95} {
+			r, err := graph.PageRank(g, graph.PageRankOptions{Damping: d, Tolerance: 1e-13, MaxSweeps: 2000})
+			require.NoError(t, err)
+			want := network.PageRankSparse(g.Directed(), d, 1e-13)
+			for v, x := range r.Ranks {
+				require.InDelta(t, want[int64(v)], x, 1e-9, "%s, damping %v, node %d", name, d, v)
+			}
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package graph_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	gonumpath "gonum.org/v1/gonum/graph/path"
+
+	"waymark/graph"
+)
+
+// A way over one edge has two nodes. Counting nodes gave it 0.80 instead of 0.95.
+func TestPathHopsAreEdgesNotNodes(t *testing.T) {
+	chain := build(t, 6, edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 4))
+	for hops, want := range map[int]float64{1: .95, 2: .80, 3: .65, 4: .50} {
+		assert.Equal(t, hops, graph.Hops(chain, 0, int32(hops), 9))
+		assert.Len(t, graph.Path(chain, 0, int32(hops), 9), hops+1)
+		assert.Equal(t, want, graph.PathConfidence(graph.Hops(chain, 0, int32(hops), 9)))
+	}
+	assert.Equal(t, .50, graph.PathConfidence(graph.Hops(chain, 0, 5, 9)), "no path")
+}
+
+func TestPath(t *testing.T) {
+	//        ┌─▶ 1 ─▶ 4 ─┐
+	//     0 ─┼─▶ 2 ─▶ 3 ─┴▶ 5       6 isolated
+	//        └─▶ 3
+	g := build(t, 7, edge(0, 2), edge(0, 1), edge(0, 3), edge(1, 4), edge(2, 3), edge(3, 5), edge(4, 5), edge(5, 0))
+	for _, c := range []struct {
+		name      string
+		u, v      int32
+		max, hops int
+		path      []int32
+	}{
+		{"direct", 0, 3, 4, 1, []int32{0, 3}},
+		{"shortest", 0, 5, 4, 2, []int32{0, 3, 5}},
+		{"against the direction only round about", 3, 0, 4, 2, []int32{3, 5, 0}},
+		{"too far", 0, 5, 1, -1, nil},
+		{"as far as allowed", 0, 5, 2, 2, []int32{0, 3, 5}},
+		{"to itself", 2, 2, 0, 0, []int32{2}},
+		{"no hops allowed", 0, 1, 0, -1, nil},
+		{"negative bound", 2, 2, -1, -1, nil},
+		{"isolated", 0, 6, 9, -1, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			assert.Equal(t, c.hops, graph.Hops(g, c.u, c.v, c.max))
+			assert.Equal(t, c.path, graph.Path(g, c.u, c.v, c.max))
+		})
+	}
+}
+
+func TestPathOfEqualLengthTakesTheSmallerNode(t *testing.T) {
+	// 0 → {1, 2} → {3, 4} → 5, all ways of three edges; 1 leads only to 4.
+	g := build(t, 6, edge(0, 2), edge(2, 3), edge(3, 5), edge(0, 1), edge(1, 4), edge(4, 5), edge(2, 4))
+	assert.Equal(t, []int32{0, 1, 4, 5}, graph.Path(g, 0, 5, 9))
+}
+
+func TestBreadthFirstIsUsedAgain(t *testing.T) {
+	g := sample(t, 200)
+	b := graph.NewBreadthFirst(g)
+	room := make([]int32, 0, 16)
+	for u := range int32(20) {
+		want := map[int32]int{}
+		b.From(u, 3, func(v int32, hops int) bool { want[v] = hops; return true })
+		for v := range int32(g.Len()) {
+			hops, ok := want[v]
+			if !ok {
+				hops = -1
+			}
+			require.Equal(t, hops, b.Hops(u, v, 3))
+			room = b.Path(u, v, 3, room[:0])
+			require.Equal(t, graph.Path(g, u, v, 3), append([]int32(nil), room...))
+		}
+	}
+	visits := 0
+	b.From(0, 3, func(int32, int) bool { visits++; return visits < 5 })
+	assert.Equal(t, 5, visits, "until the visitor has enough")
+	assert.Zero(t, testing.AllocsPerRun(20, func() { room = b.Path(0, 7, 5, room[:0]) }))
+}
+
+// With weight 1 on every edge Dijkstra's distances are hops.
+func TestHopsAgreeWithGonum(t *testing.T) {
+	edges, _ := sampleEdges(60, 2)
+	var ones []graph.Edge
+	seen := map[[2]int32]bool{}
+	for _, e := range edges[:200] {
+		if !seen[[2]int32{e.From, e.To}] {
+			seen[[2]int32{e.From, e.To}] = true
+			ones = append(ones, e)
+		}
+	}
+	g := build(t, 60, ones...)
+	for u := range int32(60) {
+		shortest := gonumpath.DijkstraFrom(graph.Node(u), g.Directed())
+		for v := range int32(60) {
+			want := -1
+			if d := shortest.WeightTo(int64(v)); d < 100 {
+				want = int(d)
+			}
+			require.Equal(t, want, graph.Hops(g, u, v, 60), "%d to %d", u, v)
+		}
+	}
+}
