@@ -321,7 +321,7 @@ func TestTheKeyNeverPrints(t *testing.T) {
 	require.NoError(t, err)
 	j, err := json.Marshal(struct{ Key Key }{o.APIKey})
 	require.NoError(t, err)
-	for _, s := range []string{fmt.Sprintf("%v", o), fmt.Sprintf("%+v", o), fmt.Sprintf("%#v", o), fmt.Sprintf("%s", o.APIKey), fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), string(j)} {
+	for _, s := range []string{fmt.Sprintf("%v", o), fmt.Sprintf("%+v", o), fmt.Sprintf("%#v", o), o.APIKey.String(), fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), string(j)} {
 		assert.NotContains(t, s, "sesame")
 	}
 }

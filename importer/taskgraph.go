@@ -41,7 +41,6 @@ func decodeTaskgraph(in *input, emit func(Item) bool) error {
 		}
 	}
 	if exists(in.fsys, "data.json") {
-		found++
 		test, err := testIDs(in.fsys)
 		if err != nil {
 			return err

@@ -11,6 +11,8 @@ type Rejection struct {
 	Line  int    `json:"line,omitempty"` // position in the request, from 1
 	ID    string `json:"id"`
 	Error string `json:"error"`
+	// Conflict: the id is recorded already, with other content.
+	Conflict bool `json:"-"`
 }
 
 // RecordResult answers Record. Seq is the last event written (or the head, if nothing was).

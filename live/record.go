@@ -38,7 +38,7 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 			err = ep.Validate(now)
 		}
 		if err != nil {
-			r.Rejected = append(r.Rejected, Rejection{i + 1, ep.ID, err.Error()})
+			r.Rejected = append(r.Rejected, Rejection{Line: i + 1, ID: ep.ID, Error: err.Error()})
 			continue
 		}
 		valid, lines = append(valid, &ep), append(lines, i+1)
@@ -51,7 +51,7 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 			for i, ep := range valid {
 				entry, err := w.episodeEntry(ep)
 				if err != nil {
-					r.Rejected = append(r.Rejected, Rejection{lines[i], ep.ID, err.Error()})
+					r.Rejected = append(r.Rejected, Rejection{Line: lines[i], ID: ep.ID, Error: err.Error()})
 					continue
 				}
 				entries, taken = append(entries, entry), append(taken, i)
@@ -72,7 +72,9 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 						r.Duplicates++
 						continue
 					}
-					r.Rejected = append(r.Rejected, Rejection{lines[i], valid[i].ID, "an episode with this id and other content is already recorded"})
+					r.Rejected = append(r.Rejected, Rejection{
+						Line: lines[i], ID: valid[i].ID, Error: "an episode with this id and other content is already recorded", Conflict: true,
+					})
 				}
 			}
 			r.Seq = w.log.Head().Seq
@@ -189,7 +191,7 @@ func put[T any](ctx context.Context, e *Engine, things []T, check func(*suggest.
 					err = fmt.Errorf("%q has %d bytes, at most %d", id, len(payload), storage.MaxPayload)
 				}
 				if err != nil {
-					r.Rejected = append(r.Rejected, Rejection{i + 1, id, err.Error()})
+					r.Rejected = append(r.Rejected, Rejection{Line: i + 1, ID: id, Error: err.Error()})
 					continue
 				}
 				old, known := current(w.state, id)

@@ -211,7 +211,7 @@ const (
 )
 
 func (w *writer) buildIfDue() {
-	if w.building != nil || w.buildErr != nil || w.held.Load() > 0 || w.ctx.Err() != nil {
+	if w.building != nil || w.buildErr != nil || w.held.Load() > 0 {
 		return
 	}
 	if w.changed || w.since >= buildAfter && w.since*buildShare >= int(w.built.seq) {
@@ -276,9 +276,14 @@ func (w *writer) measureBehind(at place, b build, counted int, f func(ctx contex
 			if err == nil {
 				err = w.putInForce(at, b, counted, h)
 			}
-			if err != nil {
-				w.buildErr = err
-				w.changed = w.changed || changed
+			if err == nil {
+				return
+			}
+			w.buildErr = err
+			w.changed = w.changed || changed
+			if w.ctx.Err() != nil {
+				w.opts.Logger.Info("build is left to the next start", "workspace", w.name, "event", at.seq)
+			} else {
 				w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", at.seq, "error", err)
 			}
 		}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/live"
+)
+
+// apiKey is a key as the API lists it; Key is the secret, in the answer to its creation alone.
+type apiKey struct {
+	ID        string    `json:"id"`
+	Key       string    `json:"key"`
+	Name      string    `json:"name"`
+	Workspace string    `json:"workspace"`
+	Scopes    []string  `json:"scopes"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+func (a *app) keysCommand() *cobra.Command {
+	return group("keys", "Create, list and revoke API keys", a.keysCreate(), a.keysList(), a.keysRevoke())
+}
+
+func (a *app) keysCreate() *cobra.Command {
+	var scopes []string
+	var name string
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Create an API key for the workspace; it is shown once",
+		Long: `Creates an API key for --workspace and prints it. Only its SHA-256 is stored, so it cannot be shown
+again. Works while a server runs and while none does.`,
+		Example: `  waymark keys create --name laptop --scopes read,write
+  waymark keys create --workspace team-a --scopes read`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				return a.askOver(cmd.Context(), c, "/v1/keys", map[string]any{"name": name, "workspace": a.workspace, "scopes": scopes},
+					printer(a, func(a *app, k apiKey) {
+						a.printf("%s\n", k.Key)
+						fmt.Fprintf(a.errs, "key %s: %s on workspace %s; it is not shown again\n", k.ID, strings.Join(scopes, ", "), a.workspace)
+					}))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "key", "what the key is for")
+	cmd.Flags().StringSliceVar(&scopes, "scopes", []string{"read", "write"}, "what it may do: read, write, admin")
+	return cmd
+}
+
+func (a *app) keysList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the API keys of all workspaces",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/keys", nil)
+				if err != nil {
+					return err
+				}
+				return printer(a, func(a *app, l struct {
+					Keys []apiKey `json:"keys"`
+				}) {
+					if len(l.Keys) == 0 {
+						a.printf("no keys\n")
+						return
+					}
+					var rows [][]string
+					for _, k := range l.Keys {
+						rows = append(rows, []string{k.ID, k.Name, k.Workspace, strings.Join(k.Scopes, ","), k.CreatedAt.Format(time.RFC3339)})
+					}
+					columns(a.out, []string{"id", "name", "workspace", "scopes", "created"}, rows)
+				})(body)
+			})
+		},
+	}
+}
+
+func (a *app) keysRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID",
+		Short: "Revoke an API key; it stops working at once",
+		Args:  exactly(1, "the id of a key"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.remove(cmd, "/v1/keys/"+url.PathEscape(args[0]), "key "+args[0], "revoked")
+		},
+	}
+}
+
+func (a *app) workspaceCommand() *cobra.Command {
+	return group("workspace", "List and delete workspaces", a.workspaceList(), a.workspaceDelete())
+}
+
+func (a *app) workspaceList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the workspaces",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/workspaces", nil)
+				if err != nil {
+					return err
+				}
+				return printer(a, func(a *app, l struct {
+					Workspaces []string `json:"workspaces"`
+				}) {
+					for _, name := range l.Workspaces {
+						a.printf("%s\n", name)
+					}
+				})(body)
+			})
+		},
+	}
+}
+
+func (a *app) workspaceDelete() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Delete a workspace and everything in it",
+		Args:  exactly(1, "the name of a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.confirm(yes, fmt.Sprintf("Delete workspace %q with its catalog, history and model?", args[0])); err != nil {
+				return err
+			}
+			return a.remove(cmd, "/v1/workspaces/"+url.PathEscape(args[0]), "workspace "+args[0], "deleted")
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// remove deletes one resource and says so.
+func (a *app) remove(cmd *cobra.Command, path, what, done string) error {
+	return a.with(cmd.Context(), func(c *client.Client) error {
+		body, err := c.Call(cmd.Context(), http.MethodDelete, path, nil)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		if a.json {
+			return a.printBody(body)
+		}
+		a.printf("%s %s\n", what, done)
+		return nil
+	})
+}
+
+func (a *app) forgetCommand() *cobra.Command {
+	var sel live.Selection
+	var before string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "forget --source NAME | --episode ID | --before TIME",
+		Short: "Erase episodes and what was learned from them",
+		Long: `Erases the episodes of one source, one episode, or all episodes before a time, and rebuilds the model
+without them. What is erased can no longer be read or exported and is in no later backup; its digest
+stays, so that the log remains verifiable. The database overwrites the bytes on the disk as it
+compacts its files; to have them gone at once, back up, restore into a new directory and remove the
+old one. Backups made earlier still hold what is erased here.`,
+		Example: `  waymark forget --source import:claude-code
+  waymark forget --before 2026-01-01`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			n := 0
+			for _, flag := range []string{"source", "episode", "before"} {
+				if cmd.Flags().Changed(flag) {
+					n++
+				}
+			}
+			if n != 1 {
+				return usagef("forget needs exactly one of --source, --episode and --before")
+			}
+			what := fmt.Sprintf("the episodes of source %q", sel.Source)
+			switch {
+			case sel.Episode != "":
+				what = fmt.Sprintf("episode %q", sel.Episode)
+			case before != "":
+				t, err := parseTime(before)
+				if err != nil {
+					return err
+				}
+				sel.Before = t
+				what = "the episodes before " + t.Format(time.RFC3339)
+			}
+			if err := a.confirm(yes, fmt.Sprintf("Erase %s from workspace %q for good?", what, a.workspace)); err != nil {
+				return err
+			}
+			return ask(cmd.Context(), a, "/v1/forget", sel, func(a *app, r live.ForgetResult) {
+				a.printf("erased %d, %s; the log is at %d\n", r.Erased, what, r.Seq)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&sel.Source, "source", "", "the `source` whose episodes to erase, as listed by stats")
+	f.StringVar(&sel.Episode, "episode", "", "the `id` of one episode")
+	f.StringVar(&before, "before", "", "a `time`: 2026-01-31 or 2026-01-31T12:00:00Z")
+	f.BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// parseTime reads a time or a day (its beginning in UTC).
+func parseTime(s string) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usagef("--before %q is neither a day (2026-01-31) nor a time (2026-01-31T12:00:00Z)", s)
+}
+
+// confirm asks the person at the terminal. Where nobody sits at one, the command line is the answer.
+func (a *app) confirm(yes bool, question string) error {
+	if yes || !isTerminal(a.in) {
+		return nil
+	}
+	fmt.Fprintf(a.errs, "%s [y/N] ", question)
+	line, _ := bufio.NewReader(a.in).ReadString('\n') // no answer is no
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return nil
+	}
+	return rejected{errors.New("nothing was done")}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/catalog"
+	"waymark/cmd/waymark/internal/client"
+	"waymark/suggest"
+)
+
+// ask posts one question and prints the answer: as it came with --json, else with show.
+func ask[Answer any](ctx context.Context, a *app, path string, question any, show func(*app, Answer)) error {
+	return a.with(ctx, func(c *client.Client) error { return a.askOver(ctx, c, path, question, printer(a, show)) })
+}
+
+func (a *app) askOver(ctx context.Context, c *client.Client, path string, question any, print func(json.RawMessage) error) error {
+	body, err := c.Call(ctx, http.MethodPost, path, question)
+	if err != nil {
+		return err
+	}
+	return print(body)
+}
+
+// printer prints a body as --json wants it, or decodes it for show.
+func printer[Answer any](a *app, show func(*app, Answer)) func(json.RawMessage) error {
+	return func(body json.RawMessage) error {
+		if a.json {
+			return a.printBody(body)
+		}
+		var answer Answer
+		if err := json.Unmarshal(body, &answer); err != nil {
+			return fmt.Errorf("the answer is not what this program expects: %w", err)
+		}
+		show(a, answer)
+		return nil
+	}
+}
+
+func (a *app) searchCommand() *cobra.Command {
+	var r suggest.SearchRequest
+	var kinds []string
+	cmd := &cobra.Command{
+		Use:   "search QUERY...",
+		Short: "Find tools and capabilities by words",
+		Example: `  waymark search "open issues of a repository"
+  waymark search parse json --context fs:read_file --limit 3`,
+		Args: atLeast(1, "a query"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Query = strings.Join(args, " ")
+			for _, k := range kinds {
+				r.Kinds = append(r.Kinds, catalog.Kind(k))
+			}
+			return ask(cmd.Context(), a, "/v1/search", r, (*app).showSearch)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&r.Context, "context", nil, "`ids` already used, in order")
+	f.IntVar(&r.Limit, "limit", 0, "how many results (0: the server's choice, 10)")
+	f.StringSliceVar(&kinds, "kinds", nil, "only these `kinds`: tool, capability")
+	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
+	return cmd
+}
+
+func (a *app) nextCommand() *cobra.Command {
+	var r suggest.NextRequest
+	cmd := &cobra.Command{
+		Use:   "next",
+		Short: "Suggest what comes next",
+		Long: `Suggests what comes next: after --after (what was done, the last thing last), for --intent, for
+both, or, with neither, where to begin exploring.`,
+		Example: `  waymark next --after fs:read_file
+  waymark next --intent "report open issues" --limit 3`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return ask(cmd.Context(), a, "/v1/next", r, (*app).showNext)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&r.Context, "after", nil, "`ids` already used, in order")
+	f.StringVar(&r.Intent, "intent", "", "what is wanted, as `text`")
+	f.IntVar(&r.Limit, "limit", 0, "how many suggestions (0: the server's choice, 5)")
+	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
+	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
+	return cmd
+}
+
+func (a *app) dagCommand() *cobra.Command {
+	var r suggest.DAGRequest
+	cmd := &cobra.Command{
+		Use:     "dag INTENT...",
+		Short:   "Suggest a DAG of tools for an intent",
+		Example: `  waymark dag "collect open issues and mail a summary"`,
+		Args:    atLeast(1, "an intent"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Intent = strings.Join(args, " ")
+			return ask(cmd.Context(), a, "/v1/dag", r, (*app).showDAG)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&r.Context, "context", nil, "`ids` already used, in order")
+	f.IntVar(&r.MaxSteps, "max-steps", 0, "at most this many tasks (0: the length the history teaches)")
+	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
+	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
+	return cmd
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	var r suggest.ExplainRequest
+	cmd := &cobra.Command{
+		Use:     "explain ID",
+		Short:   "Explain why an id is, or is not, suggested",
+		Example: `  waymark explain json:parse --after fs:read_file`,
+		Args:    exactly(1, "an id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.ID = args[0]
+			return ask(cmd.Context(), a, "/v1/explain", r, (*app).showExplain)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&r.Context, "after", nil, "`ids` already used, in order")
+	f.StringVar(&r.Intent, "intent", "", "what is wanted, as `text`")
+	f.IntVar(&r.Limit, "limit", 0, "the cut it is compared with (0: the server's choice, 5)")
+	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
+	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
+	return cmd
+}
+
+// The rules for arguments say what is missing in the words of the command.
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument, got %q", inWords(cmd), args[0])
+	}
+	return nil
+}
+
+func atLeast(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return usagef("%s needs %s; see `%s --help`", inWords(cmd), what, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usagef("%s needs %s, got %d arguments; see `%s --help`", inWords(cmd), what, len(args), cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// inWords is a command without the name of the program, with which every error begins anyway.
+func inWords(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/storage"
+)
+
+// backupTrailer is the length of the last frame of a backup: a frame header, three counts, and the
+// SHA-256 of all bytes before the frame (see package storage).
+const backupTrailer = 9 + 3*8 + sha256.Size
+
+func (a *app) backupCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write all workspaces, keys and settings to a file",
+		Long: `Writes every workspace and key, as they are at one moment, to a file. It may run beside a server, which
+goes on taking writes. The file appears complete and checked, or not at all.`,
+		Args: exactly(1, "a file to write"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: "/v1/backup"})
+				if err != nil {
+					return err
+				}
+				defer resp.Body.Close()
+				var summary storage.BackupSummary
+				err = replaceFile(args[0], func(w io.Writer) error {
+					var sum tailless
+					n, err := io.Copy(io.MultiWriter(w, &sum), resp.Body)
+					if err != nil {
+						return err
+					}
+					if err := json.Unmarshal([]byte(resp.Trailer.Get("Waymark-Backup-Summary")), &summary); err != nil {
+						return errors.New("the backup came without its summary and may be cut short")
+					}
+					if n != summary.Bytes || sum.hex() != summary.SHA256 {
+						return fmt.Errorf("the backup arrived damaged: %d bytes with SHA-256 %s instead of %d with %s", n, sum.hex(), summary.Bytes, summary.SHA256)
+					}
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+				return a.printSummary(summary, "backup", args[0])
+			})
+		},
+	}
+}
+
+func (a *app) restoreCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Make a data directory from a backup",
+		Long:  `Makes the data directory --data, which must be new or empty, from a file written by backup.`,
+		Args:  exactly(1, "a backup file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, name, err := a.openInput(args[0])
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			if entries, err := os.ReadDir(a.data); err == nil && len(entries) > 0 {
+				return fmt.Errorf("restore %s: data directory %s is not empty; name a new one with --data", name, a.data)
+			}
+			summary, err := storage.Restore(cmd.Context(), in, a.data, storage.Options{Logger: a.logger()})
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return a.printSummary(summary, "restored to", a.data)
+		},
+	}
+}
+
+func (a *app) printSummary(s storage.BackupSummary, what, where string) error {
+	if a.json {
+		return a.printValue(s)
+	}
+	a.printf("%s %s: %d workspaces, %d events, %d rows, %d bytes, SHA-256 %s\n", what, where, s.Workspaces, s.Events, s.Rows, s.Bytes, s.SHA256)
+	return nil
+}
+
+// tailless is the SHA-256 of everything written but the trailer.
+type tailless struct {
+	tail []byte
+	h    hash.Hash
+}
+
+func (t *tailless) Write(b []byte) (int, error) {
+	if t.h == nil {
+		t.h = sha256.New()
+	}
+	t.tail = append(t.tail, b...)
+	if n := len(t.tail) - backupTrailer; n > 0 {
+		t.h.Write(t.tail[:n])
+		t.tail = append(t.tail[:0], t.tail[n:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tailless) hex() string {
+	if t.h == nil {
+		return ""
+	}
+	return hex.EncodeToString(t.h.Sum(nil))
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/embed"
+	"waymark/live"
+	"waymark/server"
+	"waymark/storage"
+)
+
+// house is an open data directory with everything that works on it.
+type house struct {
+	dir        string
+	store      *storage.Badger
+	workspaces *live.Workspaces
+	server     *server.Server
+	token      string // full access for the user who can read the owner note
+}
+
+// access says who may talk to a server that listens.
+type access struct {
+	requireKey   bool
+	hosts        []string
+	origins      []string
+	acceptDamage bool
+}
+
+// open takes the data directory for this process, or says that another has it (storage.ErrInUse).
+func (a *app) open(logger *slog.Logger, who access) (*house, error) {
+	dir, err := filepath.Abs(a.data)
+	if err != nil {
+		return nil, err
+	}
+	store, err := storage.Open(dir, storage.Options{Logger: logger, AcceptDamage: who.acceptDamage})
+	if err != nil {
+		return nil, err
+	}
+	h := &house{dir: dir, store: store, token: rand.Text()}
+	if err := h.note(""); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents}
+	if a.embeddingsURL != "" {
+		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
+		e, err := embed.New(embed.Options{BaseURL: a.embeddingsURL, Model: a.embeddingsModel,
+			APIKey: embed.Key(os.Getenv("WAYMARK_EMBEDDINGS_KEY")), AllowPrivate: true})
+		if err != nil {
+			return nil, errors.Join(usageError{err}, h.close())
+		}
+		opts.Embedder = e
+	}
+	h.workspaces = live.NewWorkspaces(store, opts)
+	h.server, err = server.New(server.Config{
+		Store: store, Workspaces: h.workspaces, Logger: logger, Version: version().Version, Now: time.Now,
+		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins,
+	})
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+// note tells other commands who has the directory and where it answers (empty: nowhere).
+func (h *house) note(addr string) error {
+	o := storage.Owner{
+		PID: os.Getpid(), Addr: addr, Command: strings.Join(append([]string{"waymark"}, os.Args[1:]...), " "),
+		Started: time.Now().UTC().Format(time.RFC3339),
+	}
+	if addr != "" {
+		o.Token = h.token
+	}
+	return storage.WriteOwner(h.dir, o)
+}
+
+// client speaks to the handler in this process.
+func (h *house) client(workspace string) *client.Client {
+	return &client.Client{
+		HTTP: &http.Client{Transport: client.InProcess{Handler: h.server.Handler()}, CheckRedirect: noRedirect},
+		Base: "http://localhost", Token: h.token, Workspace: workspace, Source: "local",
+	}
+}
+
+// close ends everything in the order it depends on each other. The note goes while the lock is still
+// held, so that it cannot be the note of the next owner.
+func (h *house) close() error {
+	var err error
+	if h.workspaces != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		err = h.workspaces.Close(ctx)
+	}
+	return errors.Join(err, storage.RemoveOwner(h.dir), h.store.Close())
+}
+
+// with runs f with a client of the data directory.
+func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
+	h, c, err := a.enter(ctx, a.logger(), access{})
+	switch {
+	case err != nil:
+		return err
+	case h != nil:
+		return errors.Join(f(h.client(a.workspace)), h.close())
+	}
+	return f(c)
+}
+
+// enter opens the data directory for this process or, if a server has it, gives a client of that
+// server. Another command may be about to end, or a server about to listen, so it looks again for a
+// moment before it says who is in the way.
+func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*house, *client.Client, error) {
+	for wait := 20 * time.Millisecond; ; wait *= 2 {
+		h, err := a.open(logger, who)
+		if !errors.Is(err, storage.ErrInUse) {
+			return h, nil, err
+		}
+		c, owner := a.remote(ctx)
+		if c != nil {
+			return nil, c, nil
+		}
+		if wait > 2*time.Second {
+			return nil, nil, inUse(a.data, owner, "does not answer")
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// remote finds the server that has the data directory by its owner note. The client is nil if there
+// is no note, no address in it, or no server of this directory at the address.
+func (a *app) remote(ctx context.Context) (*client.Client, storage.Owner) {
+	owner, err := storage.ReadOwner(a.data)
+	if err != nil || owner.Addr == "" {
+		return nil, owner
+	}
+	c := &client.Client{
+		HTTP: &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext}, CheckRedirect: noRedirect},
+		Base: "http://" + owner.Addr, Token: owner.Token, Workspace: a.workspace, Source: "local",
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	// A route that needs the token: another server may have the address by now.
+	if _, err := c.Call(ctx, http.MethodGet, "/v1/workspaces", nil); err != nil {
+		return nil, owner
+	}
+	return c, owner
+}
+
+// inUse says who has the directory, as far as it is known, and whether that process answers.
+func inUse(dir string, o storage.Owner, answers string) error {
+	by := "another process"
+	if o.PID != 0 {
+		by = fmt.Sprintf("process %d (%s)", o.PID, o.Command)
+	}
+	if o.Addr == "" {
+		return fmt.Errorf("data directory %s is in use by %s, which takes no requests; wait for it or stop it", dir, by)
+	}
+	return fmt.Errorf("data directory %s is in use by %s, which %s at %s", dir, by, answers, o.Addr)
+}
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// logger writes to stderr, never to stdout: stdout is for answers, and for MCP nothing but protocol.
+func (a *app) logger() *slog.Logger {
+	var level slog.Level
+	if level.UnmarshalText([]byte(a.logLevel)) != nil {
+		level = slog.LevelWarn
+	}
+	return slog.New(slog.NewTextHandler(a.errs, &slog.HandlerOptions{Level: level}))
+}

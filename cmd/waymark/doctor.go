@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/storage"
+)
+
+// check is one thing the doctor looked at.
+type check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// lowSpace is where a person should look after the disk, well before writes are refused.
+const lowSpace = 512 << 20
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the data directory, the log and the model",
+		Long: `Checks the data directory, its permissions, who has it, and, through the server that has it or by
+opening it, free space, log and model. Exits 1 if a check fails.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			checks := a.examine(cmd.Context())
+			ok := true
+			var rows [][]string
+			for _, c := range checks {
+				mark := "ok"
+				if !c.OK {
+					mark, ok = "FAILED", false
+				}
+				rows = append(rows, []string{c.Name, mark, c.Detail})
+			}
+			if a.json {
+				if err := a.printValue(map[string]any{"ok": ok, "checks": checks}); err != nil {
+					return err
+				}
+			} else {
+				columns(a.out, []string{"check", "result", "detail"}, rows)
+			}
+			if !ok {
+				return errNegative
+			}
+			return nil
+		},
+	}
+}
+
+// examine looks from the outside in: first what needs no open store, then what the store says.
+func (a *app) examine(ctx context.Context) []check {
+	checks := []check{{"version", true, version().String()}}
+	dir, err := filepath.Abs(a.data)
+	if err != nil {
+		return append(checks, check{"directory", false, err.Error()})
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return append(checks, check{"directory", true, dir + " does not exist yet; the first import or serve makes it"})
+	case err != nil:
+		return append(checks, check{"directory", false, err.Error()})
+	case !info.IsDir():
+		return append(checks, check{"directory", false, dir + " is not a directory"})
+	}
+	checks = append(checks, check{"directory", true, dir})
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && os.PathSeparator == '/' {
+		checks = append(checks, check{"permissions", false, fmt.Sprintf("others may read it (%v); run chmod 700 %s", mode, dir)})
+	} else {
+		checks = append(checks, check{"permissions", true, mode.String()})
+	}
+	switch n, known, err := freeSpace(dir); {
+	case err != nil:
+		checks = append(checks, check{"free space", false, err.Error()})
+	case known:
+		checks = append(checks, check{"free space", n >= lowSpace, fmt.Sprintf("%d MiB", n>>20)})
+	}
+	if _, owner := a.remote(ctx); owner.PID != 0 {
+		detail := fmt.Sprintf("process %d (%s)", owner.PID, owner.Command)
+		if owner.Addr != "" {
+			detail += " at " + owner.Addr
+		}
+		checks = append(checks, check{"owner", true, detail})
+	} else {
+		checks = append(checks, check{"owner", true, "nobody"})
+	}
+	err = a.with(ctx, func(c *client.Client) error {
+		body, err := c.Call(ctx, http.MethodGet, "/v1/doctor", nil)
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Checks []check `json:"checks"`
+		}
+		if err := json.Unmarshal(body, &answer); err != nil {
+			return fmt.Errorf("the answer is not what this program expects: %w", err)
+		}
+		checks = append(checks, answer.Checks...)
+		return nil
+	})
+	if err != nil {
+		c := check{"open", false, err.Error()}
+		if errors.Is(err, storage.ErrDamaged) {
+			c.Detail += "; restore a backup, or serve once with --accept-damage"
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}

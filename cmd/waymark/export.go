@@ -1,0 +1,184 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/suggest"
+)
+
+var graphFormats = []string{"json", "dot", "graphml", "mermaid"}
+
+func (a *app) exportCommand() *cobra.Command {
+	var format, around, output string
+	var depth int
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Export the graph, or the catalog and history",
+		Long: `Writes the learned graph as json, dot, graphml or mermaid. The format waymark writes catalog and
+history instead, one object a line; import reads it back.`,
+		Example: `  waymark export --format dot | dot -Tsvg > graph.svg
+  waymark export --format mermaid --around fs:read_file --depth 1
+  waymark export --format waymark -o history.jsonl`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path := "/v1/export"
+			if format != "waymark" {
+				if !slices.Contains(graphFormats, format) {
+					return usagef("--format %q is none of %s, waymark", format, strings.Join(graphFormats, ", "))
+				}
+				query := url.Values{"format": {format}}
+				if around != "" {
+					query.Set("around", around)
+					query.Set("depth", strconv.Itoa(depth))
+				}
+				path = "/v1/graph?" + query.Encode()
+			} else if around != "" {
+				return usagef("--around is for the graph; --format waymark writes everything")
+			}
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: path})
+				if err != nil {
+					return err
+				}
+				defer resp.Body.Close()
+				if output == "" || output == "-" {
+					if _, err := io.Copy(a.out, resp.Body); err != nil {
+						return fmt.Errorf("export: %w", err)
+					}
+					return nil
+				}
+				return replaceFile(output, func(w io.Writer) error {
+					_, err := io.Copy(w, resp.Body)
+					return err
+				})
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&format, "format", "json", "json, dot, graphml, mermaid or waymark")
+	f.StringVar(&around, "around", "", "only what lies near this `id`")
+	f.IntVar(&depth, "depth", 2, "how many transitions near is, with --around")
+	f.StringVarP(&output, "output", "o", "", "the `file` to write (default: standard output)")
+	return cmd
+}
+
+// replaceFile writes a file completely or not at all: a temporary one beside it, on disk, then renamed.
+func replaceFile(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+			err = fmt.Errorf("write %s: %w", path, err)
+		}
+	}()
+	if err = write(f); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func (a *app) diffCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff A B",
+		Short: "Compare two models",
+		Long: `Compares two files written by export --format json, or, where a server runs, two of its models: the
+running one (current) and the one before the last build (previous).`,
+		Example: `  waymark diff before.json after.json
+  waymark diff previous current`,
+		Args: exactly(2, "two export files, or two model versions"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			from, errFrom := readExport(args[0])
+			to, errTo := readExport(args[1])
+			absent := errors.Is(errFrom, fs.ErrNotExist) && errors.Is(errTo, fs.ErrNotExist)
+			if err := errors.Join(errFrom, errTo); err != nil && !absent {
+				return err
+			}
+			if !absent {
+				d := suggest.DiffExports(from, to)
+				if a.json {
+					return a.printValue(d)
+				}
+				a.showDiff(d)
+				a.printf("\nsample answers are compared only between models of a running server\n")
+				return nil
+			}
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/graph/diff?"+url.Values{"from": {args[0]}, "to": {args[1]}}.Encode(), nil)
+				if err != nil {
+					return fmt.Errorf("diff %s %s: there are no such files, and as model versions: %w", args[0], args[1], err)
+				}
+				return printer(a, (*app).showDiff)(body)
+			})
+		},
+	}
+}
+
+func readExport(path string) (suggest.Export, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return suggest.Export{}, err
+	}
+	var e suggest.Export
+	if err := json.Unmarshal(b, &e); err != nil || e.Nodes == nil {
+		return suggest.Export{}, fmt.Errorf("%s is not a graph written by export --format json", path)
+	}
+	return e, nil
+}
+
+func (a *app) showDiff(d suggest.DiffReport) {
+	a.printf("from %s to %s\n", shortVersion(d.From), shortVersion(d.To))
+	a.printf("%d ids added, %d removed · %d edges added, %d removed, %d changed · %d ids in other communities, %d in other clusters · %d sample answers changed\n",
+		len(d.Added), len(d.Removed), len(d.EdgesAdded), len(d.EdgesRemoved), d.EdgesChanged, d.Communities, d.Clusters, len(d.Answers))
+	var rows [][]string
+	for _, id := range d.Added {
+		rows = append(rows, []string{"+", id, "", ""})
+	}
+	for _, id := range d.Removed {
+		rows = append(rows, []string{"-", id, "", ""})
+	}
+	for _, e := range d.EdgesAdded {
+		rows = append(rows, []string{"+", e.From, e.To, number(e.Weight)})
+	}
+	for _, e := range d.EdgesRemoved {
+		rows = append(rows, []string{"-", e.From, e.To, number(e.Weight)})
+	}
+	if len(rows) > 0 {
+		a.printf("\n")
+		columns(a.out, []string{"", "id", "edge to", "weight"}, rows)
+	}
+	if len(d.Answers) > 0 {
+		rows = nil
+		for _, c := range d.Answers {
+			rows = append(rows, []string{c.After, list(c.Before), list(c.Now)})
+		}
+		a.printf("\n")
+		columns(a.out, []string{"after", "suggested before", "suggested now"}, rows)
+	}
+}

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/importer"
+)
+
+// importing is one run of the import command.
+type importing struct {
+	*app
+	opts   importer.Options
+	report importReport
+	bar    progress
+	read   int64
+	failed []error // inputs that could not be read to their end
+}
+
+// importReport is what import prints: what was read here, and what the log made of it.
+type importReport struct {
+	importer.Report
+	Inputs []importInput `json:"inputs"`
+	Seq    uint64        `json:"seq"`
+	Model  string        `json:"model,omitempty"`
+}
+
+type importInput struct {
+	Path   string `json:"path"`
+	Format string `json:"format"`
+	source string // under which its episodes count
+	folder bool
+	open   func(context.Context, importer.Options) iter.Seq2[importer.Item, error]
+}
+
+// imported is the answer of POST /v1/import.
+type imported struct {
+	Taken         importer.Counts `json:"taken"`
+	Duplicates    importer.Counts `json:"duplicates"`
+	Rejected      []rejectedLine  `json:"rejected"` // the first 100
+	RejectedTotal int             `json:"rejected_total"`
+	Seq           uint64          `json:"seq"`
+	Model         json.RawMessage `json:"model"`
+}
+
+type rejectedLine struct {
+	Line  int    `json:"line"`
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
+func (a *app) importCommand() *cobra.Command {
+	var opts importer.Options
+	var style string
+	keep := true
+	var formats strings.Builder
+	for _, f := range importer.Formats() {
+		fmt.Fprintf(&formats, "  %-12s %s\n", f.Name, f.Does)
+	}
+	cmd := &cobra.Command{
+		Use:   "import PATH...",
+		Short: "Import catalogs and histories",
+		Long: `Imports catalogs and histories from files and folders (- is standard input) and prints what was
+taken, what was known already, and what was dropped and why. Importing the same file twice changes
+nothing. Argument values and results of calls are not stored. Exits 1 if any line was dropped.
+
+Formats:
+` + formats.String(),
+		Example: `  waymark import ~/.claude/projects
+  waymark import datasets/toolathlon --split all`,
+		Args: atLeast(1, "a file or folder, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.DropIntents = !keep || a.dropIntents
+			opts.Now = time.Now()
+			if err := checkImport(opts); err != nil {
+				return err
+			}
+			bar, err := a.progress(style, "import", -1)
+			if err != nil {
+				return err
+			}
+			return (&importing{app: a, opts: opts, bar: bar}).run(cmd.Context(), args)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.Format, "format", "auto", "the `format`, where it cannot be told from the content")
+	f.StringVar(&opts.Split, "split", "train", "which part of a data set with splits: train, test or all")
+	f.StringVar(&opts.Server, "server", "", "the server `name` of a saved tools/list")
+	f.BoolVar(&keep, "keep-intents", true, "store what users asked for; =false leaves it out")
+	progressFlag(cmd, &style)
+	return cmd
+}
+
+// checkImport refuses options that no input could satisfy, before anything is read.
+func checkImport(o importer.Options) error {
+	switch o.Split {
+	case "train", "test", "all":
+	default:
+		return usagef("--split %q is none of train, test, all", o.Split)
+	}
+	names := []string{"auto"}
+	for _, f := range importer.Formats() {
+		names = append(names, f.Name)
+	}
+	for _, name := range names {
+		if o.Format == name {
+			return nil
+		}
+	}
+	return usagef("--format %q is none of %s", o.Format, strings.Join(names, ", "))
+}
+
+func (im *importing) run(ctx context.Context, paths []string) error {
+	inputs := make([]importInput, len(paths))
+	for i, path := range paths {
+		in, file := importInput{Path: path, Format: im.opts.Format}, path
+		if path == "-" {
+			spool, err := im.spool()
+			if err != nil {
+				return err
+			}
+			defer os.Remove(spool)
+			file = spool
+		}
+		if in.Format == "auto" {
+			var err error
+			if in.Format, err = importer.Detect(file); err != nil {
+				return fmt.Errorf("import %s: %w (--format)", path, err)
+			}
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			return fmt.Errorf("import: %w", err)
+		}
+		in.folder, in.source = info.IsDir(), "import:"+in.Format
+		in.open = func(ctx context.Context, o importer.Options) iter.Seq2[importer.Item, error] {
+			return importer.Read(ctx, file, o)
+		}
+		inputs[i] = in
+	}
+	im.report.Inputs = inputs
+	return im.with(ctx, func(c *client.Client) error {
+		// One request for each run of inputs of one format: the format is the source of its episodes,
+		// and the model is built once a request.
+		for len(inputs) > 0 {
+			n := 1
+			for n < len(inputs) && inputs[n].source == inputs[0].source {
+				n++
+			}
+			if err := im.send(ctx, c, inputs[:n]); err != nil {
+				return err
+			}
+			inputs = inputs[n:]
+		}
+		im.bar.done()
+		return im.print()
+	})
+}
+
+// spool keeps standard input in a file of this user alone, since its format must be known before the
+// first line is sent.
+func (im *importing) spool() (string, error) {
+	f, err := os.CreateTemp("", "waymark-import-*.jsonl")
+	if err != nil {
+		return "", fmt.Errorf("import: %w", err)
+	}
+	_, err = io.Copy(f, im.in)
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(f.Name())
+		return "", fmt.Errorf("import standard input: %w", err)
+	}
+	return f.Name(), nil
+}
+
+// send streams inputs of one format as lines of our own export and merges the answer into the report.
+func (im *importing) send(ctx context.Context, c *client.Client, inputs []importInput) error {
+	r, w := io.Pipe()
+	var sent []importer.Item // by line of the request; where it came from, not what it was
+	written := make(chan struct{})
+	taken := im.report.Taken // the answer says what became of the rest
+	go func() {
+		defer close(written)
+		defer w.Close()
+		buf := bufio.NewWriterSize(w, 64<<10)
+		for _, in := range inputs {
+			var err error
+			if sent, err = im.stream(ctx, buf, in, sent); err != nil {
+				if !errors.Is(err, io.ErrClosedPipe) { // the server has ended the request, and says why
+					im.failed = append(im.failed, err)
+				}
+			}
+		}
+		buf.Flush()
+	}()
+	resp, err := c.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/import", Body: r,
+		ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source})
+	var answer imported
+	if err == nil {
+		err = json.NewDecoder(resp.Body).Decode(&answer)
+		resp.Body.Close()
+	}
+	r.Close() // unblocks the writer if the server did not read to the end
+	<-written
+	if err != nil {
+		return refusedInput("import "+inputs[0].Path, err)
+	}
+	im.merge(taken, answer, sent)
+	return nil
+}
+
+// stream writes the items of one input as lines and notes where each came from.
+func (im *importing) stream(ctx context.Context, w io.Writer, in importInput, sent []importer.Item) ([]importer.Item, error) {
+	opts := im.opts
+	opts.Format = in.Format
+	for it, err := range in.open(ctx, opts) {
+		if err != nil {
+			return sent, err
+		}
+		file := it.File
+		if it.File = in.Path; in.folder {
+			it.File = filepath.Join(in.Path, file)
+		}
+		im.report.Add(it)
+		im.read++
+		im.bar.at(im.read, "")
+		if it.Tool == nil && it.Capability == nil && it.Episode == nil {
+			continue
+		}
+		if it.Episode != nil {
+			it.Episode.Source = "" // the request says it
+		}
+		if err := importer.WriteLine(w, it); err != nil {
+			return sent, err
+		}
+		it.Tool, it.Capability, it.Episode = nil, nil, nil
+		sent = append(sent, it)
+	}
+	return sent, nil
+}
+
+// merge puts what the log made of the lines into the report.
+func (im *importing) merge(before importer.Counts, answer imported, sent []importer.Item) {
+	r := &im.report
+	for _, no := range answer.Rejected {
+		it := importer.Item{File: "-", ID: no.ID}
+		if no.Line >= 1 && no.Line <= len(sent) {
+			it = sent[no.Line-1]
+		}
+		r.Refuse(it, no.Error)
+	}
+	r.Dropped.Lines += answer.RejectedTotal - len(answer.Rejected)
+	r.Duplicates.Tools += answer.Duplicates.Tools
+	r.Duplicates.Capabilities += answer.Duplicates.Capabilities
+	r.Duplicates.Episodes += answer.Duplicates.Episodes
+	servers := r.Taken.Servers
+	r.Taken = before
+	r.Taken.Tools += answer.Taken.Tools
+	r.Taken.Capabilities += answer.Taken.Capabilities
+	r.Taken.Episodes += answer.Taken.Episodes
+	r.Taken.Servers = servers
+	r.Seq = answer.Seq
+	r.Model = modelVersion(answer.Model)
+}
+
+// modelVersion takes the version as text, or from the object that describes a model.
+func modelVersion(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var m struct {
+		Version string `json:"version"`
+	}
+	_ = json.Unmarshal(raw, &m) // no model: no version
+	return m.Version
+}
+
+func (im *importing) print() error {
+	r := im.report
+	if r.Reasons == nil {
+		r.Reasons = []importer.Reason{}
+	}
+	if im.json {
+		if err := im.printValue(r); err != nil {
+			return err
+		}
+	} else {
+		for _, in := range r.Inputs {
+			im.printf("%-11s %s\n", in.Format, clean(in.Path))
+		}
+		for line := range strings.Lines(r.Report.String()) {
+			im.printf("%s\n", strings.TrimRight(clean(strings.TrimRight(line, "\n")), " "))
+		}
+		if r.Model != "" {
+			im.printf("model       %s at %d\n", shortVersion(r.Model), r.Seq)
+		}
+	}
+	if len(im.failed) > 0 {
+		return errors.Join(im.failed...)
+	}
+	if r.Dropped.Total() > 0 {
+		return errNegative
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+// Package client speaks Waymark's HTTP API for the command line.
+//
+// The command line never computes an answer of its own. It asks the same handler that serves HTTP,
+// over one of two roads:
+//
+//	command ──▶ Client ──▶ socket ──────────▶ handler of the running server
+//	                  └──▶ [InProcess] ─────▶ handler in this process
+//
+// so that `waymark next` and POST /v1/next cannot differ. What the handler refuses comes back as a
+// [Problem], which reads as one sentence.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Client calls one server as one user of one workspace.
+type Client struct {
+	HTTP      *http.Client
+	Base      string // http://host:port, without a path
+	Token     string // bearer token; empty sends none
+	Workspace string // the workspace meant; obeyed only together with the owner's token
+	Source    string // who is speaking, for what gets recorded; the same condition holds
+}
+
+// Request is one call. Body may be nil.
+type Request struct {
+	Method      string
+	Path        string // with the query
+	Body        io.Reader
+	ContentType string
+	Accept      string
+	Source      string // overrides the client's source for this call
+}
+
+// Do sends a request and returns the answer, whose body the caller closes. An answer that is not a
+// success comes back as a *Problem.
+func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, r.Method, c.Base+r.Path, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if r.ContentType != "" {
+		req.Header.Set("Content-Type", r.ContentType)
+	}
+	if r.Accept != "" {
+		req.Header.Set("Accept", r.Accept)
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+		if c.Workspace != "" {
+			req.Header.Set("Waymark-Workspace", c.Workspace)
+		}
+		if source := firstNonEmpty(r.Source, c.Source); source != "" {
+			req.Header.Set("Waymark-Source", source)
+		}
+	}
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer resp.Body.Close()
+		return nil, problemOf(resp)
+	}
+	return resp, nil
+}
+
+// Call sends in as JSON (nil sends no body) and returns the body of the answer as it came.
+func (c *Client) Call(ctx context.Context, method, path string, in any) (json.RawMessage, error) {
+	r := Request{Method: method, Path: path, Accept: "application/json"}
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("encode the request for %s: %w", path, err)
+		}
+		r.Body, r.ContentType = bytes.NewReader(b), "application/json"
+	}
+	resp, err := c.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer of %s: %w", path, err)
+	}
+	return b, nil
+}
+
+// Problem is an answer in application/problem+json (RFC 9457).
+type Problem struct {
+	Title  string        `json:"title"`
+	Status int           `json:"status"`
+	Detail string        `json:"detail"`
+	Errors []ProblemPart `json:"errors"`
+}
+
+// ProblemPart is one thing wrong with a request: where, and what.
+type ProblemPart struct {
+	Message  string `json:"message"`
+	Location string `json:"location"`
+	Value    any    `json:"value"`
+}
+
+// Error says in one line what was refused: the detail, then each part with the field it is about.
+func (p *Problem) Error() string {
+	head := firstNonEmpty(p.Detail, p.Title, http.StatusText(p.Status))
+	var parts []string
+	for _, e := range p.Errors {
+		if strings.Contains(p.Detail, e.Message) {
+			continue // the detail has said it
+		}
+		s := e.Message
+		if where := strings.TrimPrefix(strings.TrimPrefix(e.Location, "body."), "query."); where != "" && where != "body" {
+			s = where + ": " + s
+		}
+		parts = append(parts, s)
+	}
+	if len(parts) == 0 {
+		return oneLine(head)
+	}
+	if head == "validation failed" || head == "" { // says less than its parts
+		return oneLine(strings.Join(parts, "; "))
+	}
+	return oneLine(head + " (" + strings.Join(parts, "; ") + ")")
+}
+
+// problemOf reads a refusal. Whatever is no problem document still gives its first line.
+func problemOf(resp *http.Response) *Problem {
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // a refusal cut short is still a refusal
+	p := &Problem{}
+	if json.Unmarshal(b, p) != nil || (p.Detail == "" && p.Title == "" && len(p.Errors) == 0) {
+		*p = Problem{Detail: strings.TrimSpace(string(b))}
+	}
+	p.Status = resp.StatusCode
+	return p
+}
+
+// oneLine keeps an error on one line: text of others may hold anything.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func firstNonEmpty(ss ...string) string {
+	for _, s := range ss {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,157 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// both runs a test over a socket and in process: the two roads must not be tellable apart.
+func both(t *testing.T, h http.Handler, test func(t *testing.T, c *Client)) {
+	t.Run("socket", func(t *testing.T) {
+		s := httptest.NewServer(h)
+		defer s.Close()
+		transport := &http.Transport{}
+		defer transport.CloseIdleConnections()
+		test(t, &Client{HTTP: &http.Client{Transport: transport}, Base: s.URL, Token: "t", Workspace: "w", Source: "cli"})
+	})
+	t.Run("in process", func(t *testing.T) {
+		test(t, &Client{HTTP: &http.Client{Transport: InProcess{h}}, Base: "http://localhost", Token: "t", Workspace: "w", Source: "cli"})
+	})
+}
+
+func TestCallSendsWhoAndWhere(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s %s %s %s %s %s", r.Method, r.RequestURI, r.Header.Get("Authorization"),
+			r.Header.Get("Waymark-Workspace"), r.Header.Get("Waymark-Source"), r.Header.Get("Content-Type"), body)
+	})
+	both(t, h, func(t *testing.T, c *Client) {
+		got, err := c.Call(t.Context(), "POST", "/v1/next?a=b%2Fc", map[string]int{"limit": 3})
+		require.NoError(t, err)
+		assert.Equal(t, `POST /v1/next?a=b%2Fc Bearer t w cli application/json {"limit":3}`, string(got))
+		got, err = c.Call(t.Context(), "GET", "/v1/stats", nil)
+		require.NoError(t, err)
+		assert.Equal(t, `GET /v1/stats Bearer t w cli  `, string(got))
+	})
+}
+
+// A line is answered before the next one is written, so neither body may be buffered whole.
+func TestBodiesStreamBothWays(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		require.NoError(t, rc.EnableFullDuplex())
+		require.NoError(t, rc.SetWriteDeadline(time.Time{}))
+		w.Header().Set("Trailer", "Lines")
+		in := bufio.NewScanner(r.Body)
+		n := 0
+		for in.Scan() {
+			n++
+			fmt.Fprintf(w, "%d %s\n", n, in.Text())
+			require.NoError(t, rc.Flush())
+		}
+		w.Header().Set("Lines", fmt.Sprint(n))
+		w.Header().Set(http.TrailerPrefix+"Late", "yes")
+	})
+	both(t, h, func(t *testing.T, c *Client) {
+		r, w := io.Pipe()
+		go fmt.Fprintln(w, "first")
+		resp, err := c.Do(t.Context(), Request{Method: "POST", Path: "/", Body: r})
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		out := bufio.NewReader(resp.Body)
+		line, err := out.ReadString('\n')
+		require.NoError(t, err)
+		assert.Equal(t, "1 first\n", line)
+		fmt.Fprintln(w, "second")
+		line, err = out.ReadString('\n')
+		require.NoError(t, err)
+		assert.Equal(t, "2 second\n", line)
+		w.Close()
+		_, err = out.ReadByte()
+		require.ErrorIs(t, err, io.EOF)
+		assert.Equal(t, "2", resp.Trailer.Get("Lines"))
+		assert.Equal(t, "yes", resp.Trailer.Get("Late"))
+	})
+}
+
+func TestAbortedAnswerIsNotAWholeOne(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "half")
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	both(t, h, func(t *testing.T, c *Client) {
+		_, err := c.Call(t.Context(), "GET", "/", nil)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	})
+}
+
+func TestPanicIsAnErrorNotACrash(t *testing.T) {
+	c := &Client{HTTP: &http.Client{Transport: InProcess{http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("bug") })}}, Base: "http://localhost"}
+	_, err := c.Call(t.Context(), "GET", "/v1/stats", nil)
+	require.Error(t, err)
+}
+
+func TestContextEndsACall(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	both(t, h, func(t *testing.T, c *Client) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := c.Call(ctx, "GET", "/", nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+// A problem document (RFC 9457, with the errors extension of the API) reads as one sentence.
+func TestProblemReadsAsASentence(t *testing.T) {
+	for _, tt := range []struct {
+		name, contentType, body, want string
+		status                        int
+	}{
+		{"detail", "application/problem+json", `{"title":"Not Found","status":404,"detail":"tool \"a:b\" is unknown"}`, `tool "a:b" is unknown`, 404},
+		{"title only", "application/problem+json", `{"title":"Conflict","status":409}`, "Conflict", 409},
+		{"parts", "application/problem+json", `{"title":"Unprocessable Entity","detail":"validation failed","errors":[{"message":"expected number <= 100","location":"body.limit","value":5000}]}`, "limit: expected number <= 100", 422},
+		{"detail and parts", "application/problem+json", `{"detail":"unknown fields","errors":[{"message":"foo"},{"message":"bar"}]}`, "unknown fields (foo; bar)", 422},
+		{"detail repeats a part", "application/problem+json", `{"detail":"limit: too large","errors":[{"message":"too large","location":"body.limit"},{"message":"unknown","location":"body.lim"}]}`, "limit: too large (lim: unknown)", 422},
+		{"no document", "text/plain", "no\nsuch  host\n", "no such host", 403},
+		{"empty", "text/plain", "", "Service Unavailable", 503},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", tt.contentType)
+				w.WriteHeader(tt.status)
+				io.WriteString(w, tt.body)
+			})
+			both(t, h, func(t *testing.T, c *Client) {
+				_, err := c.Call(t.Context(), "GET", "/", nil)
+				var p *Problem
+				require.ErrorAs(t, err, &p)
+				assert.Equal(t, tt.status, p.Status)
+				assert.Equal(t, tt.want, p.Error())
+			})
+		})
+	}
+}
+
+func ExampleInProcess() {
+	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"hello":%q}`, strings.TrimPrefix(r.URL.Path, "/"))
+	})
+	c := &Client{HTTP: &http.Client{Transport: InProcess{hello}}, Base: "http://localhost"}
+	body, err := c.Call(context.Background(), "GET", "/world", nil)
+	fmt.Println(string(body), err)
+	// Output: {"hello":"world"} <nil>
+}

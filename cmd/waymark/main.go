@@ -1,0 +1,192 @@
+// Command waymark tells an agent which tool comes next.
+//
+// It is flags and wiring only. A command that asks or changes something speaks the HTTP API, either
+// to the server that has the data directory or to the same handler in this process (see
+// [waymark/cmd/waymark/internal/client]); serve and mcp put that handler on a socket or a pipe.
+//
+//	            ┌── data directory is free ──▶ open store ─▶ live ─▶ server ─▶ handler
+//	command ────┤                                                        ▲
+//	            └── a server has it ─────────▶ its address and token ────┘
+//
+// Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+)
+
+// The exit codes.
+const (
+	exitDone     = 0
+	exitNegative = 1
+	exitUsage    = 2
+	exitFailed   = 3
+)
+
+// errNegative is an answer of "no" that was already printed.
+var errNegative = errors.New("negative answer")
+
+// rejected is an answer of "no" that is still to be printed.
+type rejected struct{ error }
+
+func (e rejected) Unwrap() error { return e.error }
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run executes one command line and returns the exit code. Errors go to stderr, one line each.
+func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	a := &app{in: in, out: out, errs: errs}
+	root := a.command()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errNegative):
+		return exitNegative
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	fmt.Fprintln(errs, "waymark: "+oneLine(err.Error()))
+	return a.exitCode(err)
+}
+
+// exitCode tells a wrong command line from one that could not be carried out. Whatever fails before a
+// command has started is a matter of usage; so is a request that the API calls malformed or invalid.
+func (a *app) exitCode(err error) int {
+	var usage usageError
+	var no rejected
+	switch {
+	case !a.started || errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &no):
+		return exitNegative
+	}
+	var p *client.Problem
+	if errors.As(err, &p) && (p.Status == http.StatusBadRequest || p.Status == http.StatusUnprocessableEntity) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// oneLine keeps an error on one line; joined errors stand side by side.
+func oneLine(s string) string {
+	return clean(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' }), "; "))
+}
+
+// app is one run of the program: its streams and the settings every command shares.
+type app struct {
+	in        io.Reader
+	out, errs io.Writer
+	started   bool // a command's own function has begun
+
+	config    string
+	data      string
+	workspace string
+	json      bool
+	logLevel  string
+
+	embeddingsURL   string
+	embeddingsModel string
+	dropIntents     bool
+}
+
+// command builds the tree of commands.
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "waymark",
+		Short: "Tells an agent which tool comes next",
+		Long: `Waymark learns the paths that agents take through their tools and capabilities and tells
+which tool comes next, which DAG of tools an intent needs, and why.
+
+Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noSuchCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; see `%s --help`", err, cmd.CommandPath())
+	})
+	f := root.PersistentFlags()
+	f.StringVar(&a.data, "data", defaultDataDir(), "data `directory`")
+	f.StringVar(&a.workspace, "workspace", "default", "workspace `name`")
+	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
+	f.StringVar(&a.config, "config", "", "settings `file` (default "+defaultConfigFile()+", if present)")
+	f.StringVar(&a.logLevel, "log-level", "warn", "what is logged to stderr: debug, info, warn or error")
+	root.AddCommand(
+		a.serveCommand(), a.mcpCommand(),
+		a.importCommand(), a.recordCommand(),
+		a.searchCommand(), a.nextCommand(), a.dagCommand(), a.explainCommand(),
+		a.rebuildCommand(), a.exportCommand(), a.diffCommand(),
+		a.keysCommand(), a.workspaceCommand(), a.forgetCommand(),
+		a.backupCommand(), a.restoreCommand(), a.doctorCommand(), a.versionCommand(),
+	)
+	a.wrap(root)
+	return root
+}
+
+// wrap loads the settings before each command's own function and notes that it has started.
+func (a *app) wrap(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		a.wrap(sub)
+	}
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if err := a.loadSettings(cmd); err != nil {
+				return err
+			}
+			a.started = true
+			return run(cmd, args)
+		}
+	}
+}
+
+// group is a command that only holds others.
+func group(use, short string, subs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: noSuchCommand}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return usagef("%s needs a command; see `%s --help`", inWords(cmd), cmd.CommandPath())
+	}
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return usagef("unknown command %q of %s; did you mean %s?", args[0], cmd.CommandPath(), strings.Join(near, " or "))
+	}
+	return usagef("unknown command %q of %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())
+}

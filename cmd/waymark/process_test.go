@@ -1,0 +1,352 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/storage"
+)
+
+// serving is a running server.
+type serving struct {
+	cmd    *exec.Cmd
+	stderr *bytes.Buffer
+	dir    string
+	URLs   struct {
+		API  string `json:"api"`
+		MCP  string `json:"mcp"`
+		Page string `json:"page"`
+	}
+}
+
+// startServer runs waymark serve until the test ends.
+func startServer(t testing.TB, dir string, args ...string) *serving {
+	t.Helper()
+	s := &serving{dir: dir, stderr: new(bytes.Buffer)}
+	s.cmd = exec.Command(program, append([]string{"serve", "--json", "--data", dir, "--addr", "127.0.0.1:0"}, args...)...)
+	s.cmd.Stderr = s.stderr
+	out, err := s.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.cmd.Start())
+	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
+	if err := json.NewDecoder(out).Decode(&s.URLs); err != nil {
+		s.cmd.Wait()
+		require.NoError(t, err, "the server did not start: %s", s.stderr)
+	}
+	go io.Copy(io.Discard, out)
+	return s
+}
+
+// stop ends the server as a supervisor would and returns its exit code.
+func (s *serving) stop(t testing.TB) int {
+	t.Helper()
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	err := s.cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// waymark runs one command and returns what it printed.
+func waymark(t testing.TB, stdin string, args ...string) (out, errs string, code int) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+const threeEpisodes = `{"id":"1","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}],"outcome":"success"}
+{"id":"2","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}],"outcome":"success"}
+{"id":"3","steps":[{"tool":"fs:read_file"},{"tool":"mail:send"}],"outcome":"success"}
+`
+
+// builtAt is when a process made its model: the one part of an answer that is no function of the log.
+var builtAt = regexp.MustCompile(`"built_at":"[^"]*"`)
+
+// One question, three roads: the command line through a server, HTTP, the command line alone. All
+// must give the same bytes.
+func TestCommandLineAndHTTPCannotDiffer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	_, errs, code := waymark(t, threeEpisodes, "record", "-", "--data", dir)
+	require.Zero(t, code, errs)
+
+	questions := []struct {
+		path, body string
+		args       []string
+	}{
+		{"/next", `{"context":["fs:read_file"],"limit":3}`, []string{"next", "--after", "fs:read_file", "--limit", "3"}},
+		{"/search", `{"query":"parse json"}`, []string{"search", "parse", "json"}},
+		{"/dag", `{"intent":"read and parse"}`, []string{"dag", "read and parse"}},
+		{"/explain", `{"id":"json:parse","context":["fs:read_file"]}`, []string{"explain", "json:parse", "--after", "fs:read_file"}},
+	}
+	alone := make([]string, len(questions))
+	for i, q := range questions {
+		alone[i], errs, code = waymark(t, "", append(q.args, "--json", "--data", dir)...)
+		require.Zero(t, code, errs)
+	}
+	s := startServer(t, dir)
+	for i, q := range questions {
+		out, errs, code := waymark(t, "", append(q.args, "--json", "--data", dir)...)
+		require.Zero(t, code, errs)
+		resp, err := http.Post(s.URLs.API+q.path, "application/json", strings.NewReader(q.body))
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, resp.StatusCode, string(body))
+		assert.Equal(t, string(bytes.TrimSpace(body)), strings.TrimSpace(out), "%s through the server", q.path)
+		assert.Equal(t, builtAt.ReplaceAllString(alone[i], ""), builtAt.ReplaceAllString(out, ""), "%s without a server", q.path)
+	}
+}
+
+// A directory has one owner: others go through it, or are told who it is.
+func TestDirectoryInUse(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := startServer(t, dir)
+
+	out, errs, code := waymark(t, threeEpisodes, "record", "-", "--data", dir)
+	require.Zero(t, code, errs)
+	assert.Contains(t, out, "accepted 3")
+	out, errs, code = waymark(t, "", "next", "--after", "fs:read_file", "--data", dir)
+	require.Zero(t, code, errs)
+	assert.Contains(t, out, "json:parse")
+	for _, args := range [][]string{{"rebuild"}, {"rebuild", "--verify"}, {"backup", filepath.Join(t.TempDir(), "b")}, {"diff", "previous", "current"}, {"workspace", "list"}} {
+		_, errs, code = waymark(t, "", append(args, "--data", dir)...)
+		require.Zero(t, code, "%v: %s", args, errs)
+	}
+
+	_, errs, code = waymark(t, "", "serve", "--data", dir, "--addr", "127.0.0.1:0")
+	assert.Equal(t, exitFailed, code)
+	assert.Regexp(t, `^waymark: data directory .* is in use by process \d+ \(waymark serve .*\)`, errs)
+
+	// An owner that does not answer is named too.
+	owner, err := storage.ReadOwner(dir)
+	require.NoError(t, err)
+	owner.Addr = ""
+	require.NoError(t, storage.WriteOwner(dir, owner))
+	_, errs, code = waymark(t, "", "next", "--data", dir)
+	assert.Equal(t, exitFailed, code)
+	assert.Regexp(t, `in use by process \d+ \(waymark serve .*\), which takes no requests`, errs)
+
+	assert.Zero(t, s.stop(t), s.stderr)
+	_, err = storage.ReadOwner(dir)
+	assert.ErrorIs(t, err, storage.ErrNotFound, "the owner note must go with the owner")
+	out, errs, code = waymark(t, "", "next", "--after", "fs:read_file", "--data", dir)
+	require.Zero(t, code, errs)
+	assert.Contains(t, out, "json:parse")
+}
+
+// A note that a crash left behind points nowhere; the lock decides.
+func TestStaleOwnerNote(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := startServer(t, dir)
+	require.NoError(t, s.cmd.Process.Kill())
+	s.cmd.Wait()
+	_, err := storage.ReadOwner(dir)
+	require.NoError(t, err, "the test needs a stale note")
+	_, errs, code := waymark(t, threeEpisodes, "record", "-", "--data", dir)
+	require.Zero(t, code, errs)
+}
+
+// Damage is told, with where, and never served by accident; served on purpose, the rest is there.
+func TestDamagedLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := startServer(t, dir)
+	before, _ := os.ReadFile(filepath.Join(dir, "highwater")) // may not be there yet
+	var errs string
+	var code int
+	for episode := range strings.Lines(threeEpisodes) { // one commit each: damage takes a whole one
+		_, errs, code = waymark(t, episode, "record", "-", "--data", dir)
+		require.Zero(t, code, errs)
+	}
+	require.Eventually(t, func() bool { // what was written since the last mark could be missed
+		now, err := os.ReadFile(filepath.Join(dir, "highwater"))
+		return err == nil && !bytes.Equal(before, now)
+	}, 10*time.Second, 20*time.Millisecond)
+	require.NoError(t, s.cmd.Process.Kill()) // so that the last events are in the write-ahead log alone
+	s.cmd.Wait()
+	damaged := 0
+	require.NoError(t, filepath.WalkDir(filepath.Join(dir, "db"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if i := bytes.LastIndex(b, []byte("mail:send")); err == nil && i >= 0 { // in the last episode
+			b[i] ^= 1
+			damaged++
+			err = os.WriteFile(path, b, 0o600)
+		}
+		return err
+	}))
+	require.Positive(t, damaged, "the test damages nothing")
+	_, errs, code = waymark(t, "", "next", "--data", dir)
+	assert.Equal(t, exitFailed, code)
+	assert.Contains(t, errs, "data is damaged")
+	out, _, code := waymark(t, "", "doctor", "--data", dir)
+	assert.Equal(t, exitNegative, code)
+	assert.Contains(t, out, "--accept-damage")
+	s = startServer(t, dir, "--accept-damage")
+	out, errs, code = waymark(t, "", "next", "--after", "fs:read_file", "--data", dir)
+	require.Zero(t, code, errs)
+	assert.Contains(t, out, "json:parse")
+	assert.Zero(t, s.stop(t), s.stderr)
+}
+
+// SIGTERM lets an open request finish, and the process ends with 0.
+func TestServeEndsGracefully(t *testing.T) {
+	s := startServer(t, filepath.Join(t.TempDir(), "data"))
+	r, w := io.Pipe()
+	answered := make(chan error, 1)
+	go func() {
+		req, _ := http.NewRequest(http.MethodPost, s.URLs.API+"/episodes", r)
+		req.Header.Set("Content-Type", "application/x-ndjson")
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			defer resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
+				err = errors.New(resp.Status)
+			}
+		}
+		answered <- err
+	}()
+	_, err := io.WriteString(w, `{"id":"open","steps":[{"tool":"a:b"}]}`+"\n")
+	require.NoError(t, err)
+	time.Sleep(50 * time.Millisecond) // the request is at the server
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	time.Sleep(50 * time.Millisecond)
+	require.NoError(t, w.Close())
+	require.NoError(t, <-answered)
+	require.NoError(t, s.cmd.Wait(), s.stderr)
+	out, errs, code := waymark(t, "", "export", "--format", "waymark", "--data", s.dir)
+	require.Zero(t, code, errs)
+	assert.Contains(t, out, `"id":"open"`)
+}
+
+// Off loopback every request needs a key, so there has to be one first.
+func TestServeBeyondThisMachine(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	_, errs, code := waymark(t, "", "serve", "--data", dir, "--addr", "0.0.0.0:0")
+	assert.Equal(t, exitFailed, code)
+	assert.Contains(t, errs, "waymark keys create")
+
+	key, errs, code := waymark(t, "", "keys", "create", "--data", dir, "--workspace", "team")
+	require.Zero(t, code, errs)
+	s := startServer(t, dir, "--addr", "0.0.0.0:0")
+	get := func(key string) int {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URLs.API+"/stats", nil)
+		require.NoError(t, err)
+		if key != "" {
+			req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(key))
+		}
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	assert.Equal(t, http.StatusUnauthorized, get(""))
+	assert.Equal(t, http.StatusOK, get(key))
+
+	// The command line of the same user needs none, and a revoked key fails at once.
+	list, errs, code := waymark(t, "", "keys", "list", "--data", dir)
+	require.Zero(t, code, errs)
+	id := strings.Fields(strings.Split(list, "\n")[1])[0]
+	_, errs, code = waymark(t, "", "keys", "revoke", id, "--data", dir)
+	require.Zero(t, code, errs)
+	assert.Equal(t, http.StatusUnauthorized, get(key))
+}
+
+// With an endpoint, the texts of the catalog are embedded there, under the key from the environment;
+// a wrong one is wrong usage.
+func TestServeWithEmbeddings(t *testing.T) {
+	_, errs, code := waymark(t, "", "serve", "--data", filepath.Join(t.TempDir(), "data"), "--addr", "127.0.0.1:0", "--embeddings-url", "127.0.0.1:1", "--embeddings-model", "m")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, errs, "base URL")
+
+	var asked atomic.Int64
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			Input []string `json:"input"`
+			Model string   `json:"model"`
+		}
+		if json.NewDecoder(r.Body).Decode(&q) != nil || q.Model != "little" || r.Header.Get("Authorization") != "Bearer sesame" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		asked.Add(int64(len(q.Input)))
+		type vector struct {
+			Index     int       `json:"index"`
+			Embedding []float32 `json:"embedding"`
+		}
+		var answer struct {
+			Data []vector `json:"data"`
+		}
+		for i, text := range q.Input { // as in: how long, how many words
+			answer.Data = append(answer.Data, vector{i, []float32{float32(len(text)), float32(strings.Count(text, " ")), 1}})
+		}
+		json.NewEncoder(w).Encode(answer)
+	}))
+	defer endpoint.Close()
+	t.Setenv("WAYMARK_EMBEDDINGS_KEY", "sesame")
+	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--embeddings-url", endpoint.URL+"/v1", "--embeddings-model", "little")
+	_, errs, code = waymark(t, `{"kind":"tool","id":"fs:read_file","name":"read_file","description":"Reads a file."}`+"\n", "import", "-", "--format", "waymark", "--data", s.dir)
+	require.Zero(t, code, errs)
+	assert.Positive(t, asked.Load(), "the endpoint was never asked: %s", s.stderr)
+	_, errs, code = waymark(t, "", "rebuild", "--verify", "--data", s.dir)
+	require.Zero(t, code, errs)
+	assert.Zero(t, s.stop(t))
+	assert.NotContains(t, s.stderr.String(), "sesame")
+}
+
+// A first start shows three suggestions that can be added up; a second one reuses the store.
+func TestServeSample(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	for _, want := range []string{"The store is new; the bundled sample is imported.", "The store is reused as it is: "} {
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, program, "serve", "--data", dir, "--addr", "127.0.0.1:0", "--sample")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		pipe, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		var out bytes.Buffer
+		b := make([]byte, 4096)
+		for !strings.Contains(out.String(), "by stdio") {
+			n, err := pipe.Read(b)
+			out.Write(b[:n])
+			require.NoError(t, err, "%s%s", &out, &stderr)
+		}
+		require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		io.Copy(&out, pipe)
+		require.NoError(t, cmd.Wait(), stderr.String())
+		for _, want := range []string{want, "$ waymark search ", "forge:create_pull_request", "$ waymark next --after ", "$ waymark dag ", "terms of", "/mcp"} {
+			assert.Contains(t, out.String(), want)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// progress tells a waiting person how far long work has come. It writes to stderr only.
+type progress interface {
+	at(n int64, doing string) // n of the total; a total of -1 is not known
+	done()
+}
+
+func progressFlag(cmd *cobra.Command, style *string) {
+	cmd.Flags().StringVar(style, "progress", "auto", "how progress is shown on stderr: auto (a bar on a terminal), plain, json or none")
+}
+
+// progress chooses how to show it. Control characters go to terminals alone.
+func (a *app) progress(style, what string, total int64) (progress, error) {
+	switch style {
+	case "auto":
+		if !isTerminal(a.errs) {
+			return silent{}, nil
+		}
+		return &bar{progressbar.NewOptions64(total,
+			progressbar.OptionSetWriter(a.errs),
+			progressbar.OptionSetDescription(what),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetPredictTime(total > 0),
+			progressbar.OptionShowBytes(false),
+		)}, nil
+	case "plain", "json":
+		return &lines{a: a, json: style == "json", what: what, total: total}, nil
+	case "none":
+		return silent{}, nil
+	}
+	return nil, usagef("--progress %q is none of auto, plain, json, none", style)
+}
+
+type silent struct{}
+
+func (silent) at(int64, string) {}
+func (silent) done()            {}
+
+type bar struct{ *progressbar.ProgressBar }
+
+func (b *bar) at(n int64, doing string) {
+	if doing != "" {
+		b.Describe(doing)
+	}
+	b.Set64(n)
+}
+func (b *bar) done() { b.Finish() }
+
+// lines prints one line when the phase changes, and otherwise at most one a second.
+type lines struct {
+	a     *app
+	json  bool
+	what  string
+	total int64
+	last  time.Time
+	phase string
+}
+
+func (l *lines) at(n int64, doing string) {
+	if doing == l.phase && time.Since(l.last) < time.Second {
+		return
+	}
+	l.last, l.phase = time.Now(), doing
+	if l.json {
+		b, _ := json.Marshal(map[string]any{"work": l.what, "phase": doing, "done": n, "total": l.total}) // plain values always encode
+		fmt.Fprintln(l.a.errs, string(b))
+		return
+	}
+	of := ""
+	if l.total > 0 {
+		of = fmt.Sprintf(" %d%%", 100*n/l.total)
+	} else if n > 0 {
+		of = fmt.Sprintf(" %d", n)
+	}
+	fmt.Fprintf(l.a.errs, "%s: %s%s\n", l.what, doing, of)
+}
+func (l *lines) done() {}
+
+// isTerminal reports whether a stream is a terminal with a person at it.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/live"
+)
+
+func (a *app) rebuildCommand() *cobra.Command {
+	var verify bool
+	var style string
+	cmd := &cobra.Command{
+		Use:   "rebuild",
+		Short: "Replay the log into a fresh model",
+		Long: `Replays the whole log into a fresh model and waits until that is done. With --verify the fresh model
+is compared with the running one, byte for byte, and the command exits 1 on any difference.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			bar, err := a.progress(style, "rebuild", 1000)
+			if err != nil {
+				return err
+			}
+			return a.with(cmd.Context(), func(c *client.Client) error { return a.rebuild(cmd.Context(), c, verify, bar) })
+		},
+	}
+	cmd.Flags().BoolVar(&verify, "verify", false, "compare the replay with the running model; exit 1 if they differ")
+	progressFlag(cmd, &style)
+	return cmd
+}
+
+func (a *app) rebuild(ctx context.Context, c *client.Client, verify bool, bar progress) error {
+	body, err := c.Call(ctx, http.MethodPost, "/v1/rebuild", map[string]bool{"verify": verify})
+	if err != nil {
+		return err
+	}
+	var job live.Job
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		if err := json.Unmarshal(body, &job); err != nil {
+			return fmt.Errorf("rebuild: the answer is not what this program expects: %w", err)
+		}
+		bar.at(int64(job.Progress*1000), job.Phase)
+		if job.State != live.JobRunning {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+		if body, err = c.Call(ctx, http.MethodGet, "/v1/jobs/"+url.PathEscape(job.ID), nil); err != nil {
+			return err
+		}
+	}
+	bar.done()
+	if a.json {
+		if err := a.printBody(body); err != nil {
+			return err
+		}
+	} else {
+		a.showJob(job)
+	}
+	switch {
+	case job.State != live.JobDone:
+		return fmt.Errorf("rebuild %s: %s %s", job.ID, job.State, job.Error)
+	case verify && (job.Verify == nil || !job.Verify.Equal):
+		return errNegative
+	}
+	return nil
+}
+
+func (a *app) showJob(j live.Job) {
+	if v := j.Verify; v != nil {
+		equal := "equal"
+		if !v.Equal {
+			equal = "DIFFERENT"
+		}
+		a.printf("replayed %d events: the running model and the replay are %s\n\n", v.Events, equal)
+		columns(a.out, []string{"model", "hash"}, [][]string{{"running", v.RunningHash}, {"replay", v.ReplayHash}})
+		if len(v.Differences) > 0 {
+			a.printf("\ndifferent parts: %s\n", list(v.Differences))
+		}
+		return
+	}
+	if j.State == live.JobDone {
+		a.printf("rebuilt in %s; model %s\n", j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond), shortVersion(j.Version))
+	}
+}

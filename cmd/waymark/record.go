@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/live"
+)
+
+func (a *app) recordCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "record FILE|-",
+		Short: "Record episodes",
+		Long: `Records episodes from a file, or from standard input: one JSON object, a JSON array of objects, or
+one object a line. An episode already recorded counts once. Exits 1 if any was rejected.`,
+		Example: `  echo '{"id":"e1","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}]}' | waymark record -`,
+		Args:    exactly(1, "a file, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, name, err := a.openInput(args[0])
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			lines, err := episodeLines(in)
+			if err != nil {
+				return rejected{fmt.Errorf("%s: %w", name, err)}
+			}
+			return a.with(cmd.Context(), func(c *client.Client) error { return a.record(cmd.Context(), c, name, lines) })
+		},
+	}
+}
+
+func (a *app) record(ctx context.Context, c *client.Client, name string, lines io.Reader) error {
+	resp, err := c.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/episodes", Body: lines, ContentType: "application/x-ndjson", Accept: "application/json"})
+	if err != nil {
+		return refusedInput(name, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("record %s: read the answer: %w", name, err)
+	}
+	var result live.RecordResult
+	if err := json.Unmarshal(body, &result); err != nil {
+		return fmt.Errorf("record %s: the answer is not what this program expects: %w", name, err)
+	}
+	if a.json {
+		if err := a.printBody(body); err != nil {
+			return err
+		}
+	} else {
+		a.printf("accepted %d, duplicates %d, rejected %d; the log is at %d\n", result.Accepted, result.Duplicates, len(result.Rejected), result.Seq)
+	}
+	slices.SortStableFunc(result.Rejected, func(a, b live.Rejection) int { return cmp.Compare(a.Line, b.Line) })
+	for _, r := range result.Rejected {
+		fmt.Fprintf(a.errs, "waymark: %s:%d: %s\n", name, r.Line, clean(about(r)))
+	}
+	if len(result.Rejected) > 0 {
+		return errNegative
+	}
+	return nil
+}
+
+// about is a rejection with the id it concerns, where there is one.
+func about(r live.Rejection) string {
+	if r.ID == "" {
+		return r.Error
+	}
+	return fmt.Sprintf("%q: %s", r.ID, r.Error)
+}
+
+// refusedInput is err, as an answer of "no" where the server refused what was sent.
+func refusedInput(name string, err error) error {
+	err = fmt.Errorf("%s: %w", name, err)
+	var p *client.Problem
+	if errors.As(err, &p) {
+		switch p.Status {
+		case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+			return rejected{err}
+		}
+	}
+	return err
+}
+
+// openInput opens a file, or standard input for "-".
+func (a *app) openInput(path string) (io.ReadCloser, string, error) {
+	if path == "-" {
+		return io.NopCloser(a.in), "standard input", nil
+	}
+	f, err := os.Open(path)
+	return f, path, err
+}
+
+// episodeLines gives the input as one object a line. Input that is so already passes through as it
+// is, however long, and keeps its line numbers; a JSON array or an object over several lines is
+// taken apart here, and a "line" is then the position in the array.
+func episodeLines(in io.Reader) (io.Reader, error) {
+	r := bufio.NewReaderSize(in, 64<<10)
+	var head bytes.Buffer // what was read to look at it
+	for {
+		line, err := r.ReadBytes('\n')
+		head.Write(line)
+		line = bytes.TrimSpace(line)
+		switch {
+		case err != nil && err != io.EOF:
+			return nil, err
+		case len(line) == 0 && err == io.EOF:
+			return nil, errors.New("holds no episode")
+		case len(line) == 0:
+			continue
+		case line[0] != '[' && (json.Valid(line) || err == io.EOF):
+			return io.MultiReader(&head, r), nil
+		}
+		if _, err := head.ReadFrom(r); err != nil {
+			return nil, err
+		}
+		break
+	}
+	whole := bytes.TrimSpace(head.Bytes())
+	if !json.Valid(whole) {
+		if whole[0] == '[' {
+			return nil, errors.New("is neither a whole JSON array nor one object a line")
+		}
+		return &head, nil // the server says which lines are wrong
+	}
+	values := []json.RawMessage{whole}
+	if whole[0] == '[' {
+		if err := json.Unmarshal(whole, &values); err != nil {
+			return nil, err
+		}
+	}
+	var lines bytes.Buffer
+	for _, v := range values {
+		if err := json.Compact(&lines, v); err != nil {
+			return nil, err
+		}
+		lines.WriteByte('\n')
+	}
+	return &lines, nil
+}

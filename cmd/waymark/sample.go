@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/importer"
+	"waymark/sample"
+	"waymark/suggest"
+)
+
+// The three questions with which the sample shows what the program does.
+var (
+	sampleSearch = suggest.SearchRequest{Query: "open a pull request", Limit: 3}
+	sampleNext   = suggest.NextRequest{Context: []string{"forge:create_branch", "forge:commit_files"}, Limit: 3}
+	sampleDAG    = suggest.DAGRequest{Intent: "find out what is wrong with the checkout service and open an issue for it"}
+)
+
+// showSample fills an empty workspace with the sample and prints three worked suggestions.
+func (a *app) showSample(ctx context.Context, c *client.Client) error {
+	body, err := c.Call(ctx, http.MethodGet, "/v1/stats", nil)
+	if err != nil {
+		return err
+	}
+	var stats suggest.Stats
+	if err := json.Unmarshal(body, &stats); err != nil {
+		return fmt.Errorf("stats: the answer is not what this program expects: %w", err)
+	}
+	quiet := *a
+	quiet.json = false
+	if a.json {
+		quiet.out = a.errs // stdout holds one JSON value
+	}
+	if n := stats.Tools + stats.ObservedTools + stats.Capabilities + stats.Episodes; n > 0 {
+		quiet.printf("The store is reused as it is: %d tools, %d capabilities, %d episodes.\n\n",
+			stats.Tools+stats.ObservedTools, stats.Capabilities, stats.Episodes)
+	} else {
+		quiet.printf("The store is new; the bundled sample is imported.\n\n")
+		bundled := importInput{Path: "sample", Format: "dataset", source: "import:sample",
+			open: func(ctx context.Context, o importer.Options) iter.Seq2[importer.Item, error] {
+				return importer.ReadFS(ctx, sample.Files(), ".", o)
+			}}
+		im := &importing{app: &quiet, bar: silent{}}
+		im.report.Inputs = []importInput{bundled}
+		if err := im.send(ctx, c, im.report.Inputs); err != nil {
+			return err
+		}
+		if err := im.print(); err != nil {
+			return fmt.Errorf("import the sample: %w", err)
+		}
+		quiet.printf("\n")
+	}
+	for _, q := range []struct {
+		command, path string
+		question      any
+		print         func(json.RawMessage) error
+	}{
+		{fmt.Sprintf("search %q --limit 3", sampleSearch.Query), "/v1/search", sampleSearch, printer(&quiet, (*app).showSearch)},
+		{fmt.Sprintf("next --after %s --limit 3", strings.Join(sampleNext.Context, ",")), "/v1/next", sampleNext, printer(&quiet, (*app).showNext)},
+		{fmt.Sprintf("dag %q", sampleDAG.Intent), "/v1/dag", sampleDAG, printer(&quiet, (*app).showDAG)},
+	} {
+		quiet.printf("$ waymark %s\n", q.command)
+		if err := quiet.askOver(ctx, c, q.path, q.question, q.print); err != nil {
+			return err
+		}
+		quiet.printf("\n")
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/storage"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var addr string
+	var sampled bool
+	var who access
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve HTTP, MCP and the web page",
+		Long: `Serves the HTTP API under /v1, MCP at /mcp, a page at / and the documentation at /docs, until
+interrupted. On a loopback address no key is needed. On any other address every request needs an API
+key, so one must exist before (waymark keys create).`,
+		Example: `  waymark serve --sample
+  waymark serve --data /var/lib/waymark --addr 0.0.0.0:7070 --allow-host waymark.example.org`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.serve(cmd.Context(), addr, sampled, who)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&addr, "addr", "127.0.0.1:7070", "`host:port` to listen on; port 0 picks a free one")
+	f.BoolVar(&sampled, "sample", false, "import the bundled sample into an empty workspace first, and show what it suggests")
+	f.StringSliceVar(&who.hosts, "allow-host", nil, "Host `names` to answer to beside loopback names and the address itself")
+	f.StringSliceVar(&who.origins, "allow-origin", nil, "browser `origins` that may call, as in https://app.example.org")
+	f.BoolVar(&who.acceptDamage, "accept-damage", false, "serve what is readable of a damaged log; what is not is set aside")
+	a.engineFlags(cmd)
+	return cmd
+}
+
+// engineFlags are the flags of the commands that own the data directory for long.
+func (a *app) engineFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&a.embeddingsURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
+	f.StringVar(&a.embeddingsModel, "embeddings-model", "", "embedding `model` of that endpoint")
+	f.BoolVar(&a.dropIntents, "drop-intents", false, "never store what users asked for")
+}
+
+func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) (err error) {
+	tcp, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return usagef("--addr %s: %w", addr, err)
+	}
+	who.requireKey = !tcp.IP.IsLoopback()
+	quietCollector()
+	h, c, err := a.enter(ctx, a.logger(), who)
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		owner, _ := storage.ReadOwner(a.data) // without a note the owner is just not known
+		return inUse(a.data, owner, "answers")
+	}
+	defer func() { err = errors.Join(err, h.close()) }()
+
+	c = h.client(a.workspace)
+	if who.requireKey {
+		if err := needKey(ctx, c, addr); err != nil {
+			return err
+		}
+	}
+	if sampled {
+		if err := a.showSample(ctx, c); err != nil {
+			return err
+		}
+	}
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	local := localAddr(ln.Addr().(*net.TCPAddr))
+	if err := h.note(local); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	if err := a.welcome(h.dir, local, who.requireKey); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	return h.server.Serve(ctx, ln)
+}
+
+// quietCollector lets the heap grow to five times what is live before it is collected: the live heap
+// is small, and collecting it constantly costs 40 % of the processor time under load.
+func quietCollector() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+}
+
+// needKey refuses to open to the network while nobody could be let in.
+func needKey(ctx context.Context, c *client.Client, addr string) error {
+	body, err := c.Call(ctx, http.MethodGet, "/v1/keys", nil)
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Keys []apiKey `json:"keys"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return fmt.Errorf("list keys: the answer is not what this program expects: %w", err)
+	}
+	if len(list.Keys) == 0 {
+		return fmt.Errorf("%s is reachable from other machines and there is no API key yet: make one with `waymark keys create`, or listen on 127.0.0.1", addr)
+	}
+	return nil
+}
+
+// localAddr is where this machine reaches a listener.
+func localAddr(a *net.TCPAddr) string {
+	ip := a.IP
+	switch {
+	case ip.IsUnspecified() && ip.To4() != nil:
+		ip = net.IPv4(127, 0, 0, 1)
+	case ip.IsUnspecified():
+		ip = net.IPv6loopback
+	}
+	return (&net.TCPAddr{IP: ip, Port: a.Port}).String()
+}
+
+// welcome prints where the server answers and how to tell it to a host.
+func (a *app) welcome(dir, addr string, requireKey bool) error {
+	base := "http://" + addr
+	if a.json {
+		return a.printValue(map[string]any{"data": dir, "api": base + "/v1", "mcp": base + "/mcp", "docs": base + "/docs", "page": base + "/", "requires_key": requireKey})
+	}
+	a.printf("Waymark %s serves %s\n\n", version().Version, dir)
+	a.printf("  page  %s/\n  API   %s/v1\n  MCP   %s/mcp\n  docs  %s/docs\n\n", base, base, base, base)
+	if requireKey {
+		a.printf("Every request needs a key: Authorization: Bearer wmk_…\n\n")
+	}
+	program, err := os.Executable()
+	if err != nil {
+		program = "waymark"
+	}
+	stdio, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"waymark": map[string]any{"command": program, "args": []string{"mcp", "--data", dir}}}}) // strings always encode
+	a.printf("Tell a host about it:\n")
+	a.printf("  Claude Code     claude mcp add --transport http waymark %s/mcp\n", base)
+	a.printf("  Cursor          {\"mcpServers\":{\"waymark\":{\"url\":\"%s/mcp\"}}}\n", base)
+	a.printf("  VS Code         {\"servers\":{\"waymark\":{\"type\":\"http\",\"url\":\"%s/mcp\"}}}\n", base)
+	a.printf("  Codex           [mcp_servers.waymark] url = \"%s/mcp\"\n", base)
+	a.printf("  any, by stdio   %s\n", stdio)
+	return nil
+}
+
+func (a *app) mcpCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve MCP over stdio",
+		Long: `Speaks MCP on standard input and output, for hosts that start their servers themselves. If a server has
+the data directory already, messages are passed on to it; otherwise this process opens the directory
+and also answers other commands on a loopback port.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context()) },
+	}
+	a.engineFlags(cmd)
+	return cmd
+}
+
+func (a *app) mcp(ctx context.Context) (err error) {
+	in, out := stdio(a.in, a.out)
+	quietCollector()
+	h, c, err := a.enter(ctx, a.logger(), access{})
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		return bridge(ctx, in, out, c)
+	}
+	defer func() { err = errors.Join(err, h.close()) }()
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	if err := h.note(ln.Addr().String()); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- h.server.Serve(ctx, ln) }()
+	err = h.server.ServeStdio(ctx, in, out, a.workspace)
+	cancel()
+	select {
+	case e := <-served:
+		err = errors.Join(err, e)
+	case <-time.After(20 * time.Second): // longer than any graceful shutdown
+		err = errors.Join(err, errors.New("the loopback listener did not end"))
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// settings are the flags that may also come from the settings file and from WAYMARK_* variables;
+// defaults < file < environment < flags. Flags that grant something once (--yes, --accept-damage)
+// are left out on purpose: nobody should have them lying around in a file.
+var settings = []string{
+	"data", "workspace", "json", "log-level",
+	"addr", "allow-host", "allow-origin",
+	"embeddings-url", "embeddings-model", "drop-intents",
+	"profile", "limit", "progress",
+}
+
+// loadSettings gives every flag of cmd that was not set on the command line its value from the
+// environment or the settings file.
+func (a *app) loadSettings(cmd *cobra.Command) error {
+	k := koanf.New(".")
+	if err := loadFile(k, cmd.Flags()); err != nil {
+		return usageError{err}
+	}
+	fromEnv := env.Provider(".", env.Opt{Prefix: "WAYMARK_", TransformFunc: func(key, value string) (string, any) {
+		name := settingName(strings.TrimPrefix(key, "WAYMARK_"))
+		if value == "" || !slices.Contains(settings, name) { // empty is unset, as with XDG_* and most others
+			return "", nil
+		}
+		return name, value
+	}})
+	if err := k.Load(fromEnv, nil); err != nil {
+		return usagef("environment: %w", err)
+	}
+	for _, name := range settings {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || f.Changed || !k.Exists(name) {
+			continue
+		}
+		if err := setFlag(f, k.Get(name)); err != nil {
+			return usagef("setting %s: %w", name, err)
+		}
+	}
+	if a.data == "" {
+		return usagef("--data names no directory, and this user has no data directory to fall back on")
+	}
+	return nil
+}
+
+// loadFile reads the settings file: --config, else WAYMARK_CONFIG, else the default one if present.
+func loadFile(k *koanf.Koanf, flags *pflag.FlagSet) error {
+	path, _ := flags.GetString("config")
+	if path == "" {
+		path = os.Getenv("WAYMARK_CONFIG")
+	}
+	asked := path != ""
+	if !asked {
+		path = defaultConfigFile()
+	}
+	in := koanf.New(".")
+	if err := in.Load(file.Provider(path), yaml.Parser()); err != nil {
+		if !asked && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return fmt.Errorf("settings file %s: %w", path, err)
+	}
+	all := in.All()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		name, value := settingName(key), all[key]
+		if !slices.Contains(settings, name) {
+			return fmt.Errorf("settings file %s: unknown setting %q; known are %s", path, key, strings.Join(settings, ", "))
+		}
+		if err := k.Set(name, value); err != nil {
+			return fmt.Errorf("settings file %s: %s: %w", path, key, err)
+		}
+	}
+	return nil
+}
+
+// settingName turns ALLOW_HOST, allow_host and embeddings.url into the flag's name.
+func settingName(key string) string {
+	return strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(key))
+}
+
+func setFlag(f *pflag.Flag, value any) error {
+	if list, ok := value.([]any); ok {
+		s, ok := f.Value.(pflag.SliceValue)
+		if !ok {
+			return errors.New("takes one value, not a list")
+		}
+		values := make([]string, len(list))
+		for i, v := range list {
+			values[i] = fmt.Sprint(v)
+		}
+		return s.Replace(values)
+	}
+	return f.Value.Set(fmt.Sprint(value))
+}
+
+// defaultDataDir is where the platform keeps an application's data.
+func defaultDataDir() string {
+	home, _ := os.UserHomeDir() // empty: handled by each branch
+	switch {
+	case runtime.GOOS == "windows":
+		if d := os.Getenv("LocalAppData"); d != "" {
+			return filepath.Join(d, "waymark")
+		}
+	case filepath.IsAbs(os.Getenv("XDG_DATA_HOME")): // the XDG specification ignores relative ones
+		return filepath.Join(os.Getenv("XDG_DATA_HOME"), "waymark")
+	case home == "":
+	case runtime.GOOS == "darwin":
+		return filepath.Join(home, "Library", "Application Support", "waymark")
+	default:
+		return filepath.Join(home, ".local", "share", "waymark")
+	}
+	return ""
+}
+
+// defaultConfigFile is where the platform keeps an application's settings.
+func defaultConfigFile() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		dir = "."
+	}
+	return filepath.Join(dir, "waymark", "config.yaml")
+}

@@ -1,0 +1,191 @@
+// Package importtest keeps the drawing of the program true: who may know whom.
+package importtest
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "waymark"
+
+// imports is the program as a drawing; data flows down the page.
+//
+//	numeric   catalog              storage   embed
+//	  │          │                    │
+//	  ├─▶ graph ─┤                    │
+//	  ├─▶ spectral                    │
+//	  ├─▶ semantic                    │
+//	  └────┬─ episodic ─▶ importer ─▶ sample
+//	       ▼     ▼                    │
+//	      suggest ─────────────▶ live ┤
+//	                               ▼  ▼
+//	                              server ─▶ cmd/waymark
+var imports = map[string][]string{
+	"numeric":  nil,
+	"catalog":  nil,
+	"storage":  nil,
+	"embed":    nil,
+	"graph":    {"numeric"},
+	"spectral": {"numeric"},
+	"semantic": {"numeric"},
+	"episodic": {"catalog", "numeric", "semantic"},
+	"importer": {"catalog", "episodic"},
+	"sample":   {"catalog", "episodic", "importer"},
+	"suggest":  {"catalog", "episodic", "graph", "spectral", "semantic", "numeric"},
+	"live":     {"catalog", "episodic", "storage", "suggest", "numeric"},
+	"server":   {"catalog", "episodic", "importer", "live", "storage", "suggest"},
+
+	"sample/generate":             {"catalog", "episodic"},
+	"cmd/waymark/internal/client": nil,
+	"cmd/waymark": {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "importer", "live",
+		"sample", "server", "storage", "suggest"},
+	"internal/importtest": nil,
+}
+
+// rims are the packages of others that stay at one place: whoever wants to replace them has one folder
+// to look into.
+var rims = map[string]string{
+	"github.com/gin-gonic/gin":               "server",
+	"github.com/danielgtaylor/huma":          "server",
+	"github.com/modelcontextprotocol/go-sdk": "server",
+	"github.com/prometheus/client_golang":    "server",
+	"github.com/dgraph-io/badger":            "storage",
+	"github.com/sashabaranov/go-openai":      "embed",
+	"github.com/kljensen/snowball":           "semantic",
+	"github.com/spf13/cobra":                 "cmd",
+	"github.com/knadh/koanf":                 "cmd",
+}
+
+func TestWhoMayKnowWhom(t *testing.T) {
+	found, err := read(os.DirFS(filepath.Join("..", "..")))
+	require.NoError(t, err)
+	require.Contains(t, found, "cmd/waymark", "the test reads the wrong folder")
+	for _, complaint := range check(found, imports, rims) {
+		t.Error(complaint)
+	}
+}
+
+// The table itself must be a DAG, else it draws nothing.
+func TestTheTableIsADAG(t *testing.T) {
+	assert.Empty(t, cycle(imports))
+}
+
+// The checks have to notice what they are for.
+func TestCheckComplains(t *testing.T) {
+	table := map[string][]string{"graph": nil, "server": {"graph"}}
+	rims := map[string]string{"github.com/gin-gonic/gin": "server", "github.com/spf13/cobra": "cmd"}
+	for _, tt := range []struct {
+		name  string
+		found map[string][]string
+		want  []string
+	}{
+		{"as drawn", map[string][]string{"server": {"waymark/graph", "github.com/gin-gonic/gin/binding", "fmt"}}, nil},
+		{"against the flow", map[string][]string{"graph": {"waymark/server"}}, []string{"graph imports server, which the table does not allow"}},
+		{"unknown package", map[string][]string{"extra": nil}, []string{"package extra is missing from the table"}},
+		{"rim", map[string][]string{"graph": {"github.com/gin-gonic/gin"}}, []string{"graph imports github.com/gin-gonic/gin, which belongs to server alone"}},
+		{"rim of a folder", map[string][]string{"server": {"github.com/spf13/cobra"}}, []string{"server imports github.com/spf13/cobra, which belongs to cmd alone"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, check(tt.found, table, rims)) })
+	}
+	assert.Equal(t, []string{"a", "b", "a"}, cycle(map[string][]string{"a": {"b"}, "b": {"a"}, "c": {"a"}}))
+}
+
+// read lists what each package's non-test files import.
+func read(fsys fs.FS) (map[string][]string, error) {
+	found := map[string][]string{}
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case d.IsDir(), path.Ext(name) != ".go", strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		src, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(name)
+		found[dir] = append(found[dir], nil...) // known even if it imports nothing
+		for _, spec := range file.Imports {
+			found[dir] = append(found[dir], strings.Trim(spec.Path.Value, `"`))
+		}
+		return nil
+	})
+	return found, err
+}
+
+// check says, in order, what of the imports found is not as drawn.
+func check(found, table map[string][]string, rims map[string]string) []string {
+	var complaints []string
+	for _, pkg := range slices.Sorted(maps.Keys(found)) {
+		allowed, known := table[pkg]
+		if !known {
+			complaints = append(complaints, fmt.Sprintf("package %s is missing from the table", pkg))
+			continue
+		}
+		list := slices.Clone(found[pkg])
+		slices.Sort(list)
+		for _, imported := range slices.Compact(list) {
+			if own, ok := strings.CutPrefix(imported, module+"/"); ok && !slices.Contains(allowed, own) {
+				complaints = append(complaints, fmt.Sprintf("%s imports %s, which the table does not allow", pkg, own))
+			}
+			for _, rim := range slices.Sorted(maps.Keys(rims)) {
+				if within(imported, rim) && !within(pkg, rims[rim]) {
+					complaints = append(complaints, fmt.Sprintf("%s imports %s, which belongs to %s alone", pkg, rim, rims[rim]))
+				}
+			}
+		}
+	}
+	return complaints
+}
+
+func within(name, folder string) bool {
+	return name == folder || strings.HasPrefix(name, folder+"/")
+}
+
+// cycle is a way in the table that comes back to where it began, or empty.
+func cycle(table map[string][]string) []string {
+	done := map[string]bool{}
+	var way []string
+	var visit func(pkg string) []string
+	visit = func(pkg string) []string {
+		if i := slices.Index(way, pkg); i >= 0 {
+			return append(slices.Clone(way[i:]), pkg)
+		}
+		if done[pkg] {
+			return nil
+		}
+		way = append(way, pkg)
+		for _, next := range table[pkg] {
+			if c := visit(next); c != nil {
+				return c
+			}
+		}
+		way, done[pkg] = way[:len(way)-1], true
+		return nil
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(table)) {
+		if c := visit(pkg); c != nil {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/live"
+	"waymark/storage"
+)
+
+type forgetAnswer struct{ Body live.ForgetResult }
+
+type keyBody struct {
+	Name      string   `json:"name" minLength:"1" maxLength:"128" doc:"For people: whose key it is."`
+	Workspace string   `json:"workspace,omitempty" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"The one workspace the key opens; the caller's own if absent."`
+	Scopes    []string `json:"scopes" minItems:"1" maxItems:"3" enum:"read,write,admin"`
+}
+
+type keyCreated struct {
+	CacheControl string `header:"Cache-Control"`
+	Body         struct {
+		keyInfo
+		Key string `json:"key" doc:"The key itself. It is shown this once."`
+	}
+}
+
+type keyList struct {
+	Body struct {
+		Keys []keyInfo `json:"keys"`
+	}
+}
+
+type workspaceList struct {
+	Body struct {
+		Workspaces []string `json:"workspaces"`
+	}
+}
+
+type nameQuery struct {
+	Name string `path:"name"`
+}
+
+type doctorAnswer struct {
+	Body struct {
+		Checks []check `json:"checks"`
+	}
+}
+
+type check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+func (s *Server) adminRoutes(api huma.API) {
+	ru := rule{scope: scopeAdmin}
+	once := rule{scope: scopeAdmin, once: true}
+	op := func(id, method, path, summary, text string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
+	}
+	s.transferRoutes(api)
+	add(s, api, once, op("forget", http.MethodPost, "/v1/forget", "Erase history",
+		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
+	add(s, api, ru, op("list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
+	add(s, api, ru, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
+	add(s, api, ru, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
+	add(s, api, ru, op("list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
+	add(s, api, ru, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
+	add(s, api, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
+}
+
+func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forgetAnswer, error) {
+	set := 0
+	for _, given := range []bool{q.Body.Source != "", q.Body.Episode != "", !q.Body.Before.IsZero()} {
+		if given {
+			set++
+		}
+	}
+	if set != 1 {
+		return nil, refuse(http.StatusUnprocessableEntity, "exactly one of source, episode and before says what to forget")
+	}
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	res, err := e.Forget(ctx, q.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &forgetAnswer{res}, nil
+}
+
+func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (*keyCreated, error) {
+	a := accessFrom(ctx)
+	workspace := q.Body.Workspace
+	if workspace == "" {
+		workspace = a.Workspace
+	}
+	if workspace != a.Workspace && !a.Operator {
+		return nil, refuse(http.StatusForbidden, "a key gives out keys to its own workspace only")
+	}
+	set, err := parseScopes(q.Body.Scopes)
+	if err != nil {
+		return nil, refuse(http.StatusUnprocessableEntity, err.Error())
+	}
+	info, text, err := s.createKey(ctx, q.Body.Name, workspace, set)
+	if err != nil {
+		return nil, err
+	}
+	out := &keyCreated{CacheControl: "no-store"}
+	out.Body.keyInfo, out.Body.Key = info, text
+	return out, nil
+}
+
+func (s *Server) listKeys(ctx context.Context, _ *struct{}) (*keyList, error) {
+	a := accessFrom(ctx)
+	workspace := a.Workspace
+	if a.Operator {
+		workspace = ""
+	}
+	keys, err := s.keys(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	out := new(keyList)
+	out.Body.Keys = keys
+	return out, nil
+}
+
+func (s *Server) deleteKey(ctx context.Context, q *deleteQuery) (*struct{}, error) {
+	a := accessFrom(ctx)
+	unknown := refuse(http.StatusNotFound, fmt.Sprintf("there is no key %q", q.ID))
+	row, err := s.key(ctx, q.ID)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return nil, unknown
+	case err != nil:
+		return nil, err
+	case row.Workspace != a.Workspace && !a.Operator: // as if it were not there: whose keys exist is nobody else's business
+		return nil, unknown
+	}
+	if err := s.revokeKey(ctx, q.ID); err != nil {
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil, unknown
+		}
+		return nil, err
+	}
+	return nil, nil
+}
+
+func (s *Server) listWorkspaces(ctx context.Context, _ *struct{}) (*workspaceList, error) {
+	out := new(workspaceList)
+	if a := accessFrom(ctx); !a.Operator {
+		out.Body.Workspaces = []string{a.Workspace}
+		return out, nil
+	}
+	names, err := s.cfg.Workspaces.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	out.Body.Workspaces = names
+	return out, nil
+}
+
+// deleteWorkspace removes the keys first: a key that outlived its workspace would open the next one
+// of that name.
+func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, error) {
+	if a := accessFrom(ctx); !a.Operator {
+		return nil, refuse(http.StatusForbidden, "only the operator of the server deletes workspaces")
+	}
+	names, err := s.cfg.Workspaces.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(names, q.Name) {
+		return nil, refuse(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
+	}
+	keys, err := s.keys(ctx, q.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range keys {
+		if err := s.revokeKey(ctx, k.ID); err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return nil, err
+		}
+	}
+	return nil, s.cfg.Workspaces.Delete(ctx, q.Name)
+}
+
+// doctor looks at everything a person would ask about first.
+func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := new(doctorAnswer)
+	note := func(name string, ok bool, format string, args ...any) {
+		out.Body.Checks = append(out.Body.Checks, check{name, ok, fmt.Sprintf(format, args...)})
+	}
+	if err := s.cfg.Store.Health(); err != nil {
+		note("storage", false, "%v", err)
+	} else {
+		note("storage", true, "writes are accepted")
+	}
+	stats, head := e.Model().Stats(), e.Head()
+	note("model", true, "version %s of %s, %d nodes, %d edges", stats.Model.Version, stats.Model.BuiltAt.UTC().Format("2006-01-02 15:04:05"), stats.Model.Nodes, stats.Model.Edges)
+	note("lag", head.Seq-stats.Model.Seq <= 1, "the model counts event %d of %d", stats.Model.Seq, head.Seq) // one: a build under way
+	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
+	note("history", true, "%d episodes of %d sources", stats.Episodes, len(stats.Sources))
+	note("access", true, "%s", map[bool]string{true: "every request needs a key", false: "requests on loopback need no key"}[s.cfg.RequireKey])
+	note("draining", !s.isDraining(), "%s", map[bool]string{true: "the server is shutting down", false: "the server takes requests"}[s.isDraining()])
+	return out, nil
+}

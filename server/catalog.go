@@ -1,0 +1,321 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/catalog"
+	"waymark/live"
+	"waymark/suggest"
+)
+
+// listQuery asks for one page of a list sorted by id. The cursor is opaque to callers; inside it is
+// the last id of the page before, so that pages neither repeat nor skip what stays, whatever is
+// added or removed meanwhile.
+type listQuery struct {
+	Cursor      string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+	Limit       int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
+	IfNoneMatch string `header:"If-None-Match"`
+}
+
+type idQuery struct {
+	ID          string `path:"id" doc:"The id, percent-encoded; other spellings are resolved."`
+	IfNoneMatch string `header:"If-None-Match"`
+}
+
+type cached[A any] struct {
+	Status int
+	ETag   string `header:"ETag" doc:"The version of the model that answered."`
+	Link   string `header:"Link" doc:"rel=next: the next page."`
+	Body   A
+}
+
+type toolPage struct {
+	Tools      []catalog.Tool `json:"tools"`
+	NextCursor string         `json:"next_cursor,omitempty"`
+}
+
+type capabilityPage struct {
+	Capabilities []catalog.Capability `json:"capabilities"`
+	NextCursor   string               `json:"next_cursor,omitempty"`
+}
+
+type toolList struct {
+	Tools []catalog.Tool `json:"tools"`
+}
+
+type capabilityList struct {
+	Capabilities []catalog.Capability `json:"capabilities"`
+}
+
+type putAnswer struct{ Body live.PutResult }
+
+func (s *Server) catalogRoutes(api huma.API) {
+	read, write := rule{scope: scopeRead}, rule{scope: scopeWrite, once: true}
+	schemas := api.OpenAPI().Components.Schemas
+	bulk := func(path string, list, elements reflect.Type) {
+		documentBody(api, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
+			schemas.Schema(list, true, ""), schemas.Schema(elements, true, "")}}})
+	}
+
+	op := func(id, method, path, summary, text string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Catalog"}}
+	}
+	add(s, api, write, op("put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}."), s.putTools)
+	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
+	add(s, api, read, op("list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
+	add(s, api, read, op("get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), s.getTool)
+	add(s, api, write, op("delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
+
+	add(s, api, write, op("put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}."), s.putCapabilities)
+	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
+	add(s, api, read, op("list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
+	add(s, api, read, op("get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), s.getCapability)
+	add(s, api, write, op("delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
+}
+
+func (s *Server) putTools(ctx context.Context, in *rawInput) (*putAnswer, error) {
+	data, err := bodyOf(in)
+	if err != nil {
+		return nil, err
+	}
+	var tools []catalog.Tool
+	if data[0] == '[' {
+		tools, err = decodeStrict[[]catalog.Tool](data)
+	} else {
+		var list toolList
+		list, err = decodeStrict[toolList](data)
+		tools = list.Tools
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return putResult(e.PutTools(ctx, tools))
+}
+
+func (s *Server) putCapabilities(ctx context.Context, in *rawInput) (*putAnswer, error) {
+	data, err := bodyOf(in)
+	if err != nil {
+		return nil, err
+	}
+	var caps []catalog.Capability
+	if data[0] == '[' {
+		caps, err = decodeStrict[[]catalog.Capability](data)
+	} else {
+		var list capabilityList
+		list, err = decodeStrict[capabilityList](data)
+		caps = list.Capabilities
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return putResult(e.PutCapabilities(ctx, caps))
+}
+
+// bodyOf reads a body that may have one of two shapes. It is never empty.
+func bodyOf(in *rawInput) ([]byte, error) {
+	data, err := io.ReadAll(in.gin.Request.Body)
+	if err != nil {
+		return nil, badRead(err)
+	}
+	if data = bytes.TrimLeft(data, " \t\r\n"); len(data) == 0 {
+		return nil, refuse(http.StatusBadRequest, "request body is required")
+	}
+	return data, nil
+}
+
+// putResult answers with what was taken; if nothing was, the request as a whole is refused.
+func putResult(res live.PutResult, err error) (*putAnswer, error) {
+	if err != nil {
+		return nil, err
+	}
+	if len(res.Rejected) > 0 && res.Added+res.Updated+res.Unchanged == 0 {
+		p := refuse(http.StatusUnprocessableEntity, fmt.Sprintf("none of %d entries can be taken: %s", len(res.Rejected), res.Rejected[0].Error))
+		for _, rej := range res.Rejected[:min(len(res.Rejected), 100)] {
+			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: fmt.Sprintf("body[%d]", rej.Line-1), Message: rej.Error})
+		}
+		return nil, p
+	}
+	return &putAnswer{res}, nil
+}
+
+func (s *Server) listTools(ctx context.Context, q *listQuery) (*cached[toolPage], error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := e.Model()
+	if notModified(q.IfNoneMatch, m) {
+		return &cached[toolPage]{Status: http.StatusNotModified, ETag: etag(m)}, nil
+	}
+	tools, cursor, err := page(m.Tools(), func(t catalog.Tool) string { return t.ID }, q)
+	if err != nil {
+		return nil, err
+	}
+	return &cached[toolPage]{Status: http.StatusOK, ETag: etag(m), Link: nextLink("/v1/tools", cursor, q.Limit), Body: toolPage{tools, cursor}}, nil
+}
+
+func (s *Server) listCapabilities(ctx context.Context, q *listQuery) (*cached[capabilityPage], error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := e.Model()
+	if notModified(q.IfNoneMatch, m) {
+		return &cached[capabilityPage]{Status: http.StatusNotModified, ETag: etag(m)}, nil
+	}
+	caps, cursor, err := page(m.Capabilities(), func(c catalog.Capability) string { return c.ID }, q)
+	if err != nil {
+		return nil, err
+	}
+	return &cached[capabilityPage]{Status: http.StatusOK, ETag: etag(m), Link: nextLink("/v1/capabilities", cursor, q.Limit), Body: capabilityPage{caps, cursor}}, nil
+}
+
+// page cuts the entries after the cursor out of a list sorted by id.
+func page[T any](all []T, id func(T) string, q *listQuery) ([]T, string, error) {
+	from := 0
+	if q.Cursor != "" {
+		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
+		if err != nil {
+			return nil, "", refuse(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+		}
+		at, found := slices.BinarySearchFunc(all, string(last), func(t T, want string) int { return strings.Compare(id(t), want) })
+		if from = at; found {
+			from++
+		}
+	}
+	to := min(from+q.Limit, len(all))
+	if to == len(all) {
+		return slices.Clone(all[from:to]), "", nil
+	}
+	return slices.Clone(all[from:to]), base64.RawURLEncoding.EncodeToString([]byte(id(all[to-1]))), nil
+}
+
+func nextLink(path, cursor string, limit int) string {
+	if cursor == "" {
+		return ""
+	}
+	return "<" + path + "?" + url.Values{"cursor": {cursor}, "limit": {strconv.Itoa(limit)}}.Encode() + `>; rel="next"`
+}
+
+// notModified compares an If-None-Match field with the model, weakly (RFC 9110 13.1.2).
+func notModified(field string, m *suggest.Model) bool {
+	for tag := range strings.SplitSeq(field, ",") {
+		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// lookup finds an entry under its id or, if there is none, under the id its spelling means.
+func lookup[T any](q *idQuery, m *suggest.Model, get func(string) (T, bool)) (T, error) {
+	var none T
+	id, err := pathID(q.ID)
+	if err != nil {
+		return none, err
+	}
+	if v, ok := get(id); ok {
+		return v, nil
+	}
+	resolved, err := m.Resolve(id)
+	var ambiguous *catalog.AmbiguousError
+	if errors.As(err, &ambiguous) {
+		return none, err
+	}
+	if err == nil {
+		if v, ok := get(resolved); ok {
+			return v, nil
+		}
+	}
+	return none, refuse(http.StatusNotFound, fmt.Sprintf("%q is unknown here", id))
+}
+
+// pathID undoes the percent-encoding of an id in a path.
+func pathID(escaped string) (string, error) {
+	id, err := url.PathUnescape(escaped)
+	if err != nil {
+		return "", refuse(http.StatusBadRequest, "the id in the path is not percent-encoded")
+	}
+	return id, nil
+}
+
+func getEntry[T any](ctx context.Context, s *Server, q *idQuery, get func(*suggest.Model) func(string) (T, bool)) (*cached[T], error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := e.Model()
+	v, err := lookup(q, m, get(m))
+	if err != nil {
+		return nil, err
+	}
+	if notModified(q.IfNoneMatch, m) {
+		return &cached[T]{Status: http.StatusNotModified, ETag: etag(m)}, nil
+	}
+	return &cached[T]{Status: http.StatusOK, ETag: etag(m), Body: v}, nil
+}
+
+func (s *Server) getTool(ctx context.Context, q *idQuery) (*cached[catalog.Tool], error) {
+	return getEntry(ctx, s, q, func(m *suggest.Model) func(string) (catalog.Tool, bool) { return m.Tool })
+}
+
+func (s *Server) getCapability(ctx context.Context, q *idQuery) (*cached[catalog.Capability], error) {
+	return getEntry(ctx, s, q, func(m *suggest.Model) func(string) (catalog.Capability, bool) { return m.Capability })
+}
+
+type deleteQuery struct {
+	ID string `path:"id" doc:"The id, percent-encoded and spelled exactly."`
+}
+
+// Removal takes ids exactly: a spelling that is resolved could name another tool tomorrow.
+func (s *Server) deleteTool(ctx context.Context, q *deleteQuery) (*struct{}, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return deleteEntry(ctx, q, e.RemoveTool)
+}
+
+func (s *Server) deleteCapability(ctx context.Context, q *deleteQuery) (*struct{}, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return deleteEntry(ctx, q, e.RemoveCapability)
+}
+
+func deleteEntry(ctx context.Context, q *deleteQuery, remove func(context.Context, string) (bool, error)) (*struct{}, error) {
+	id, err := pathID(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	known, err := remove(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		return nil, refuse(http.StatusNotFound, fmt.Sprintf("%q is unknown here", id))
+	}
+	return nil, nil
+}

@@ -1,0 +1,254 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+
+	"waymark/episodic"
+	"waymark/live"
+)
+
+const (
+	ndjson = "application/x-ndjson"
+
+	batchSize    = 500  // episodes appended in one commit
+	maxRejection = 1000 // rejections listed; the rest are counted
+)
+
+// rawInput gives a handler the request itself, for bodies that are read as a stream.
+type rawInput struct{ gin *gin.Context }
+
+// Resolve is called by huma before the handler.
+func (in *rawInput) Resolve(ctx huma.Context) []error {
+	in.gin = humagin.Unwrap(ctx)
+	return nil
+}
+
+type recorded struct{ Body recordResult }
+
+type recordResult struct {
+	Accepted      int              `json:"accepted" doc:"New episodes, durable now."`
+	Duplicates    int              `json:"duplicates" doc:"Known already, with the same content."`
+	Rejected      []live.Rejection `json:"rejected" doc:"At most the first 1000."`
+	RejectedTotal int              `json:"rejected_total"`
+	Seq           uint64           `json:"seq" doc:"The last event written. A question with this min_seq takes it into account."`
+}
+
+type feedbackAnswer struct {
+	Body struct {
+		Seq uint64 `json:"seq" doc:"The event written."`
+	}
+}
+
+func (s *Server) episodeRoutes(api huma.API) {
+	add(s, api, rule{scope: scopeWrite, stream: true, ndjson: true, once: true}, huma.Operation{
+		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
+		Description: "One episode as application/json, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
+			"same id and other content is refused. A single episode that is refused is an error; of many, each says why."}, s.record)
+	episode := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
+	documentBody(api, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": episode, ndjson: {Type: "string"}})
+
+	add(s, api, rule{scope: scopeWrite, once: true}, huma.Operation{
+		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "What became of a suggestion",
+		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
+}
+
+// documentBody describes a body that the handler reads itself. It comes after the registration,
+// because huma reads whatever body it knows of before.
+func documentBody(api huma.API, path, method string, content map[string]*huma.Schema) {
+	item := api.OpenAPI().Paths[path]
+	op := item.Post
+	if method == http.MethodPut {
+		op = item.Put
+	}
+	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
+	for kind, schema := range content {
+		op.RequestBody.Content[kind] = &huma.MediaType{Schema: schema}
+	}
+}
+
+func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
+	r := in.gin.Request
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	source := accessFrom(ctx).Source
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != ndjson {
+		return recordOne(ctx, e, source, r)
+	}
+
+	out := recordResult{Rejected: []live.Rejection{}, Seq: e.Head().Seq}
+	var (
+		batch []episodic.Episode
+		lines []int // of batch
+	)
+	reject := func(rej live.Rejection) {
+		out.RejectedTotal++
+		if len(out.Rejected) < maxRejection {
+			out.Rejected = append(out.Rejected, rej)
+		}
+	}
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		res, err := e.Record(ctx, source, batch)
+		if err != nil {
+			return err
+		}
+		out.Accepted, out.Duplicates, out.Seq = out.Accepted+res.Accepted, out.Duplicates+res.Duplicates, res.Seq
+		for _, rej := range res.Rejected {
+			rej.Line = lines[rej.Line-1]
+			reject(rej)
+		}
+		batch, lines = batch[:0], lines[:0]
+		return nil
+	}
+	err = eachLine(r.Body, int(s.cfg.MaxBody), func(number int, data []byte, err error) error {
+		var episode episodic.Episode
+		if err == nil {
+			episode, err = decodeEpisode(data)
+		}
+		if err != nil {
+			reject(live.Rejection{Line: number, ID: claimedID(data), Error: err.Error()})
+			return nil
+		}
+		batch, lines = append(batch, episode), append(lines, number)
+		if len(batch) < batchSize {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &recorded{out}, nil
+}
+
+// recordOne records the single episode of a JSON body.
+func recordOne(ctx context.Context, e *live.Engine, source string, r *http.Request) (*recorded, error) {
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, badRead(err)
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, refuse(http.StatusBadRequest, "request body is required")
+	}
+	episode, err := decodeEpisode(data)
+	if err != nil {
+		return nil, err
+	}
+	res, err := e.Record(ctx, source, []episodic.Episode{episode})
+	if err != nil {
+		return nil, err
+	}
+	if len(res.Rejected) > 0 {
+		rej := res.Rejected[0]
+		status := http.StatusUnprocessableEntity
+		if rej.Conflict {
+			status = http.StatusConflict
+		}
+		return nil, refuse(status, rej.Error, &huma.ErrorDetail{Location: "body", Message: rej.Error})
+	}
+	return &recorded{recordResult{Accepted: res.Accepted, Duplicates: res.Duplicates, Rejected: []live.Rejection{}, Seq: res.Seq}}, nil
+}
+
+// decodeEpisode reads one episode. What it says of its source is kept as a label; the source that
+// counts is the credential.
+func decodeEpisode(data []byte) (episodic.Episode, error) {
+	episode, err := decodeStrict[episodic.Episode](data)
+	if err != nil {
+		return episodic.Episode{}, err
+	}
+	episode.Label, episode.Source = cmp.Or(episode.Label, episode.Source), ""
+	return episode, nil
+}
+
+// claimedID is the id of a line that is refused, as far as it can be told.
+func claimedID(data []byte) string {
+	var named struct{ ID string }
+	if json.Unmarshal(data, &named) != nil || len(named.ID) > 256 {
+		return ""
+	}
+	return named.ID
+}
+
+var errLineTooLong = errors.New("the line is too long")
+
+// eachLine calls visit for each line that is not blank, numbered from 1. A line longer than limit is
+// skipped and visited with an error.
+func eachLine(r io.Reader, limit int, visit func(number int, data []byte, err error) error) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	var line []byte
+	for number := 1; ; number++ {
+		line = line[:0]
+		tooLong := false
+		var err error
+		for {
+			var part []byte
+			part, err = in.ReadSlice('\n')
+			if tooLong = tooLong || len(line)+len(part) > limit+2; !tooLong {
+				line = append(line, part...)
+			}
+			if !errors.Is(err, bufio.ErrBufferFull) {
+				break
+			}
+		}
+		if err != nil && err != io.EOF {
+			return badRead(fmt.Errorf("line %d: %w", number, err))
+		}
+		switch data := bytes.TrimSpace(line); {
+		case tooLong, len(data) > limit:
+			if err := visit(number, nil, fmt.Errorf("%w: more than %d bytes", errLineTooLong, limit)); err != nil {
+				return err
+			}
+		case len(data) > 0:
+			if err := visit(number, data, nil); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}
+
+// badRead is a body that could not be read to its end.
+func badRead(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return err
+	}
+	return errors.Join(refuse(http.StatusBadRequest, "the body ended early or is wrongly framed"), err)
+}
+
+func (s *Server) feedback(ctx context.Context, q *question[live.Feedback]) (*feedbackAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := e.Feedback(ctx, accessFrom(ctx).Source, q.Body)
+	if err != nil {
+		return nil, err
+	}
+	out := new(feedbackAnswer)
+	out.Body.Seq = seq
+	return out, nil
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/live"
+	"waymark/suggest"
+)
+
+type graphQuery struct {
+	Format      string `query:"format" enum:"json,dot,graphml,mermaid" default:"json"`
+	Around      string `query:"around" maxLength:"1024" doc:"Only what lies within depth transitions of this id."`
+	Depth       int    `query:"depth" minimum:"0" maximum:"16" default:"2"`
+	IfNoneMatch string `header:"If-None-Match"`
+}
+
+type graphAnswer struct {
+	Status      int
+	ETag        string `header:"ETag"`
+	ContentType string `header:"Content-Type"`
+	Body        []byte
+}
+
+type diffQuery struct {
+	From string `query:"from" default:"previous" maxLength:"128" doc:"A model version still in memory, or previous, or current."`
+	To   string `query:"to" default:"current" maxLength:"128" doc:"A model version still in memory, or previous, or current."`
+}
+
+type diffAnswer struct{ Body suggest.DiffReport }
+
+type statsAnswer struct{ Body suggest.Stats }
+
+func (s *Server) graphRoutes(api huma.API) {
+	ru := rule{scope: scopeRead}
+	content := map[string]*huma.MediaType{"application/json": {Schema: huma.SchemaFromType(api.OpenAPI().Components.Schemas, typeOf[suggest.Export]())}}
+	for _, f := range graphFormats {
+		content[f.mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
+	}
+	add(s, api, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
+		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, s.graph)
+	add(s, api, ru, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
+		Summary: "What changed between two models"}, s.graphDiff)
+	add(s, api, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
+		Summary: "The model in numbers"}, s.stats)
+}
+
+func (s *Server) graph(ctx context.Context, q *graphQuery) (*graphAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := e.Model()
+	if notModified(q.IfNoneMatch, m) {
+		return &graphAnswer{Status: http.StatusNotModified, ETag: etag(m)}, nil
+	}
+	export, err := m.Export(q.Around, q.Depth)
+	if err != nil {
+		return nil, inQuery(err)
+	}
+	out := &graphAnswer{Status: http.StatusOK, ETag: etag(m), ContentType: "application/json"}
+	if f, ok := graphFormats[q.Format]; ok {
+		var b bytes.Buffer
+		f.write(&b, export)
+		out.ContentType, out.Body = f.mediaType+"; charset=utf-8", b.Bytes()
+		return out, nil
+	}
+	out.Body, err = encodeJSON(export)
+	return out, err
+}
+
+// inQuery moves the place of an error from the body to the query.
+func inQuery(err error) error {
+	p := problemOf(err)
+	for _, d := range p.Errors {
+		d.Location = "query" + d.Location[len("body"):]
+	}
+	if p.Status >= http.StatusInternalServerError {
+		return err
+	}
+	return p
+}
+
+func (s *Server) graphDiff(ctx context.Context, q *diffQuery) (*diffAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from, err := modelNamed(e, "from", q.From)
+	if err != nil {
+		return nil, err
+	}
+	to, err := modelNamed(e, "to", q.To)
+	if err != nil {
+		return nil, err
+	}
+	return &diffAnswer{suggest.Diff(from, to)}, nil
+}
+
+// modelNamed finds a model that is still in memory: the running one, and the one before its build.
+func modelNamed(e *live.Engine, field, name string) (*suggest.Model, error) {
+	current, previous := e.Model(), e.Previous()
+	switch {
+	case name == "current" || name == current.Info().Version:
+		return current, nil
+	case previous != nil && (name == "previous" || name == previous.Info().Version):
+		return previous, nil
+	case name == "previous":
+		return nil, refuse(http.StatusNotFound, field+": nothing was built before the running model since the server started")
+	}
+	return nil, refuse(http.StatusNotFound, fmt.Sprintf("%s: model %q is not in memory", field, name))
+}
+
+func (s *Server) stats(ctx context.Context, _ *struct{}) (*statsAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &statsAnswer{e.Model().Stats()}, nil
+}

@@ -1,0 +1,286 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"waymark/storage"
+)
+
+// A write with an Idempotency-Key happens once: its answer is kept for a day and given again to
+// whoever repeats the request. The body is compared by its hash, which is taken while the body
+// streams by, so that an import of any length can be repeated too.
+const (
+	onceRow  = "once/"
+	onceKept = 24 * time.Hour
+	onceMax  = storage.MaxPayload / 2 // longest answer kept; base64 and the frame need the rest
+)
+
+// onceHeaders are kept beside status and body.
+var onceHeaders = []string{"Content-Type", "Location", "ETag"}
+
+type onceAnswer struct {
+	BodySHA256 string            `json:"body_sha256"`
+	Status     int               `json:"status"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Body       []byte            `json:"body,omitempty"`
+	TooLong    bool              `json:"too_long,omitempty"`
+	At         time.Time         `json:"at"`
+}
+
+// onceOnly holds the keys being worked on: the second request with a key waits for the first.
+type onceOnly struct {
+	mu    sync.Mutex
+	busy  map[string]chan struct{}
+	swept map[string]time.Time // by workspace
+}
+
+// enter waits until nobody else works on the key.
+func (o *onceOnly) enter(ctx context.Context, key string) error {
+	for {
+		o.mu.Lock()
+		wait, taken := o.busy[key]
+		if !taken {
+			if o.busy == nil {
+				o.busy = map[string]chan struct{}{}
+			}
+			o.busy[key] = make(chan struct{})
+			o.mu.Unlock()
+			return nil
+		}
+		o.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return refuse(http.StatusConflict, "another request with this Idempotency-Key is still running")
+		}
+	}
+}
+
+func (o *onceOnly) leave(key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.busy[key])
+	delete(o.busy, key)
+}
+
+// due reports, at most once an hour and workspace, that old answers should be swept.
+func (o *onceOnly) due(workspace string, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if last, ok := o.swept[workspace]; ok && now.Sub(last) < time.Hour {
+		return false
+	}
+	if o.swept == nil {
+		o.swept = map[string]time.Time{}
+	}
+	o.swept[workspace] = now
+	return true
+}
+
+// idempotent is the middleware.
+func (s *Server) idempotent(c *gin.Context) {
+	ru, routed := s.ruleOf(c)
+	keys := c.Request.Header.Values("Idempotency-Key")
+	if len(keys) == 0 || !routed || c.Request.Method == http.MethodGet || strings.HasPrefix(c.FullPath(), "/mcp") {
+		c.Next()
+		return
+	}
+	if !ru.once {
+		fail(c, refuse(http.StatusBadRequest, "this route takes no Idempotency-Key"))
+		return
+	}
+	if len(keys) != 1 || keys[0] == "" || len(keys[0]) > 255 {
+		fail(c, refuse(http.StatusBadRequest, "an Idempotency-Key has 1 to 255 characters"))
+		return
+	}
+	ctx, a := c.Request.Context(), accessFrom(c.Request.Context())
+	named := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", a.Source, c.Request.Method, c.Request.URL.RequestURI(), keys[0]))
+	row := onceRow + hex.EncodeToString(named[:])
+	busyKey := a.Workspace + "/" + row
+	if err := s.once.enter(ctx, busyKey); err != nil {
+		fail(c, err)
+		return
+	}
+	defer s.once.leave(busyKey)
+	table, err := s.cfg.Store.Table(a.Workspace)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+
+	sum := sha256.New()
+	kept, err := s.keptAnswer(ctx, table, row)
+	switch {
+	case err != nil:
+		fail(c, err)
+	case kept != nil:
+		if _, err := io.Copy(sum, c.Request.Body); err != nil {
+			fail(c, errors.Join(err, refuse(http.StatusBadRequest, "the body could not be read")))
+			return
+		}
+		replay(c, kept, hex.EncodeToString(sum.Sum(nil)))
+	default:
+		s.answerAndKeep(c, table, row, sum)
+	}
+}
+
+func (s *Server) keptAnswer(ctx context.Context, table storage.Table, row string) (*onceAnswer, error) {
+	value, _, err := table.Get(ctx, row)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept := new(onceAnswer)
+	if err := json.Unmarshal(value, kept); err != nil {
+		return nil, fmt.Errorf("idempotent answer: %w", errors.Join(storage.ErrDamaged, err))
+	}
+	if s.cfg.Now().Sub(kept.At) >= onceKept {
+		return nil, nil
+	}
+	return kept, nil
+}
+
+func replay(c *gin.Context, kept *onceAnswer, bodySHA256 string) {
+	switch {
+	case kept.BodySHA256 != bodySHA256:
+		fail(c, refuse(http.StatusConflict, "this Idempotency-Key was used with another body"))
+	case kept.TooLong:
+		fail(c, refuse(http.StatusConflict, "the request was carried out before; its answer was too long to keep"))
+	default:
+		for _, name := range onceHeaders {
+			if v := kept.Headers[name]; v != "" {
+				c.Header(name, v)
+			}
+		}
+		c.Header("Idempotency-Replayed", "true")
+		c.Status(kept.Status)
+		c.Writer.WriteHeaderNow()
+		if len(kept.Body) > 0 {
+			_, _ = c.Writer.Write(kept.Body)
+		}
+		c.Abort()
+	}
+}
+
+// answerAndKeep runs the request and keeps a final answer. An answer that says "try again" (401,
+// 403, 408, 429, 5xx) is not final.
+func (s *Server) answerAndKeep(c *gin.Context, table storage.Table, row string, sum hash.Hash) {
+	body, w := c.Request.Body, &copyWriter{ResponseWriter: c.Writer}
+	if body != nil {
+		c.Request.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(body, sum), keepOpen{}}
+	}
+	c.Writer = w
+	c.Next()
+	c.Writer = w.ResponseWriter
+
+	status := w.Status()
+	switch {
+	case status >= 500, status == http.StatusUnauthorized, status == http.StatusForbidden,
+		status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status == http.StatusRequestEntityTooLarge:
+		return
+	}
+	if body != nil { // what the handler had no need of still belongs to the hash
+		if _, err := io.Copy(sum, body); err != nil {
+			return
+		}
+	}
+	now := s.cfg.Now()
+	answer := onceAnswer{BodySHA256: hex.EncodeToString(sum.Sum(nil)), Status: status, Headers: map[string]string{}, At: now.UTC()}
+	for _, name := range onceHeaders {
+		if v := w.Header().Get(name); v != "" {
+			answer.Headers[name] = v
+		}
+	}
+	if answer.Body, answer.TooLong = w.copy.Bytes(), w.tooLong; answer.TooLong {
+		answer.Body = nil
+	}
+	value, err := json.Marshal(answer)
+	if err != nil {
+		s.cfg.Logger.Error("an idempotent answer could not be kept", "error", err)
+		return
+	}
+	// The work is done and the client has its answer; a caller who hung up must not lose it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), 5*time.Second)
+	defer cancel()
+	if _, err := table.Put(ctx, row, value); err != nil {
+		s.cfg.Logger.Error("an idempotent answer could not be kept", "error", err)
+		return
+	}
+	if s.once.due(accessFrom(c.Request.Context()).Workspace, now) {
+		s.sweepOnce(ctx, table, now)
+	}
+}
+
+// sweepOnce drops answers older than a day.
+func (s *Server) sweepOnce(ctx context.Context, table storage.Table, now time.Time) {
+	var old []string
+	for entry, err := range table.List(ctx, onceRow) {
+		if err != nil {
+			s.cfg.Logger.Error("old idempotent answers could not be listed", "error", err)
+			return
+		}
+		var kept onceAnswer
+		if json.Unmarshal(entry.Value, &kept) != nil || now.Sub(kept.At) >= onceKept {
+			old = append(old, entry.Key)
+		}
+	}
+	for _, key := range old {
+		if err := table.Delete(ctx, key); err != nil {
+			s.cfg.Logger.Error("an old idempotent answer could not be dropped", "error", err)
+			return
+		}
+	}
+}
+
+// keepOpen leaves the body open for its rest to be hashed; net/http closes it.
+type keepOpen struct{}
+
+func (keepOpen) Close() error { return nil }
+
+// copyWriter remembers the body it writes, up to onceMax.
+type copyWriter struct {
+	gin.ResponseWriter
+	copy    bytes.Buffer
+	tooLong bool
+}
+
+func (w *copyWriter) remember(n int) bool {
+	w.tooLong = w.tooLong || w.copy.Len()+n > onceMax
+	return !w.tooLong
+}
+
+func (w *copyWriter) Write(p []byte) (int, error) {
+	if w.remember(len(p)) {
+		w.copy.Write(p)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *copyWriter) WriteString(p string) (int, error) {
+	if w.remember(len(p)) {
+		w.copy.WriteString(p)
+	}
+	return w.ResponseWriter.WriteString(p)
+}
+
+// Unwrap lets a ResponseController through.
+func (w *copyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/danielgtaylor/huma/v2/sse"
+
+	"waymark/live"
+)
+
+type rebuildInput struct {
+	Body *struct {
+		Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, instead of replacing it."`
+	}
+}
+
+type jobStarted struct {
+	Location string `header:"Location"`
+	Body     live.Job
+}
+
+type jobQuery struct {
+	ID string `path:"id"`
+}
+
+type jobState struct{ Body live.Job }
+
+// jobEvent is a step of a job, as the events of a stream carry it.
+type jobEvent live.Job
+
+func (s *Server) jobRoutes(api huma.API) {
+	add(s, api, rule{scope: scopeWrite, once: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
+		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
+		Description: "Starts a job; one that runs already is answered instead of a second."}, s.rebuild)
+	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
+		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
+
+	events := huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events", Tags: []string{"Model"},
+		Summary: "Progress of a job", Description: "Server-sent events: progress until the job ends, then one end.",
+		Middlewares: huma.Middlewares{s.jobExists}}
+	s.declare(rule{scope: scopeRead, stream: true}, &events)
+	sse.Register(api, events, map[string]any{"progress": jobEvent{}, "end": live.Job{}}, s.watchJob)
+}
+
+func (s *Server) rebuild(ctx context.Context, in *rebuildInput) (*jobStarted, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	job, err := e.Rebuild(ctx, in.Body != nil && in.Body.Verify)
+	if err != nil {
+		return nil, err
+	}
+	return &jobStarted{"/v1/jobs/" + url.PathEscape(job.ID), job}, nil
+}
+
+// job finds a job of the caller's workspace.
+func (s *Server) job(ctx context.Context, escaped string) (*live.Engine, live.Job, error) {
+	id, err := pathID(escaped)
+	if err != nil {
+		return nil, live.Job{}, err
+	}
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, live.Job{}, err
+	}
+	job, ok := e.Job(id)
+	if !ok {
+		return nil, live.Job{}, refuse(http.StatusNotFound, fmt.Sprintf("there is no job %q", id))
+	}
+	return e, job, nil
+}
+
+func (s *Server) getJob(ctx context.Context, q *jobQuery) (*jobState, error) {
+	_, job, err := s.job(ctx, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &jobState{job}, nil
+}
+
+// jobExists answers 404 before the stream begins, after which there is no status left to choose.
+func (s *Server) jobExists(ctx huma.Context, next func(huma.Context)) {
+	if _, _, err := s.job(ctx.Context(), ctx.Param("id")); err != nil {
+		fail(humagin.Unwrap(ctx), err)
+		return
+	}
+	ctx.SetHeader("Cache-Control", "no-store")
+	ctx.SetHeader("X-Accel-Buffering", "no") // proxies that collect answers would hold back events
+	next(ctx)
+}
+
+func (s *Server) watchJob(ctx context.Context, q *jobQuery, send sse.Sender) {
+	e, job, err := s.job(ctx, q.ID)
+	if err != nil {
+		return // it went between the check and now; an empty stream says as much
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	updates, ok := e.WatchJob(ctx, job.ID)
+	if !ok {
+		return
+	}
+	for id := 1; ; id++ {
+		select {
+		case job, ok := <-updates:
+			if !ok {
+				return
+			}
+			var data any = jobEvent(job)
+			if job.State != live.JobRunning {
+				data = job
+			}
+			if send(sse.Message{ID: id, Data: data}) != nil || job.State != live.JobRunning {
+				return
+			}
+		case <-ctx.Done():
+			return
+		case <-s.draining:
+			return
+		}
+	}
+}

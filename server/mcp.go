@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The Model Context Protocol has two lives. Up to revision 2025-11-25 a client shakes hands and then
+// has a session; from 2026-07-28 on every request stands alone and names its revision in a header.
+// One address serves both:
+//
+//	                      Mcp-Protocol-Version ≥ 2026-07-28
+//	             ┌─ yes ─▶ stateless ─┐
+//	POST /mcp ───┤                    ├─▶ the workspace's mcp.Server ─▶ six tools, three resources
+//	             └─ no ──▶ stateful ──┘
+//
+// stdio speaks either life through the same server (mcp_stdio.go).
+const (
+	headerProtocol  = "Mcp-Protocol-Version"
+	headerMethod    = "Mcp-Method"
+	headerName      = "Mcp-Name"
+	firstStateless  = "2026-07-28"
+	sessionIdle     = 30 * time.Minute
+	callTimeout     = 30 * time.Second // one question or record, the first replay of a workspace included
+	rebuildTimeout  = time.Hour        // replaying a long history takes minutes
+	mcpInstructions = "Waymark knows which tools exist here, and from recorded work which one usually comes next. " +
+		"After a tool has run, call suggest_next with the ids of the tools used so far, in order; it answers with ranked ids and a confidence. " +
+		"When unsure which tool does a thing, call find_tool with a few words; its results carry the input schema. " +
+		"For a task of several steps, call suggest_dag with the intent first. " +
+		"When a task is finished, call record_episode once, so that later suggestions are better. " +
+		"Suggestions are evidence, not orders: a low confidence means that little is known."
+)
+
+// mcpEndpoint is /mcp. The access of each request (see access) must already be in its context.
+type mcpEndpoint struct {
+	cfg       Config
+	stateful  http.Handler
+	stateless http.Handler
+	streaming http.Handler // stateless too, but an event stream: for calls that report progress
+
+	draining <-chan struct{}
+
+	mu      sync.Mutex
+	servers map[string]*mcp.Server // by workspace
+}
+
+func (s *Server) mcpHandler() http.Handler {
+	e := &mcpEndpoint{cfg: s.cfg, draining: s.draining, servers: map[string]*mcp.Server{}}
+	// A session belongs to whoever opened it: the SDK compares UserID on every later request. What
+	// the call may do comes from the credential of the call itself, not from that of the handshake.
+	bind := auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		a := accessFrom(ctx)
+		return &auth.TokenInfo{UserID: a.Workspace + "\n" + a.Source, Extra: map[string]any{accessInfo: a}}, nil
+	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})
+	handler := func(o mcp.StreamableHTTPOptions) http.Handler {
+		o.Logger = s.cfg.Logger
+		o.MaxRequestBodyBytes = s.cfg.MaxBody
+		o.DisableLocalhostProtection = true // the server checks Host itself, and knows the names allowed beside localhost
+		return bind(mcp.NewStreamableHTTPHandler(e.serverOf, &o))
+	}
+	e.stateful = handler(mcp.StreamableHTTPOptions{JSONResponse: true, SessionTimeout: sessionIdle})
+	e.stateless = handler(mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})
+	e.streaming = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
+	return e
+}
+
+// accessInfo is where the access of a request travels inside the SDK.
+const accessInfo = "waymark.access"
+
+func (e *mcpEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if accessFrom(r.Context()).Workspace == "" {
+		http.Error(w, errNoCredential.Error(), http.StatusUnauthorized)
+		return
+	}
+	// The credential was checked before; the SDK only needs to see that there is one, and handlers
+	// must not see which.
+	r = r.WithContext(r.Context())
+	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == "subscriptions/listen" {
+		var cancel context.CancelFunc
+		r, cancel = e.untilDrained(r)
+		defer cancel()
+	}
+	r.Header = r.Header.Clone()
+	r.Header.Set("Authorization", "Bearer checked")
+	switch {
+	case r.Header.Get(headerProtocol) < firstStateless: // dates compare as text
+		e.stateful.ServeHTTP(w, r)
+	case r.Header.Get(headerName) == toolRebuild:
+		e.streaming.ServeHTTP(w, r)
+	default:
+		e.stateless.ServeHTTP(w, r)
+	}
+}
+
+// serverOf is the one server of the request's workspace.
+func (e *mcpEndpoint) serverOf(r *http.Request) *mcp.Server {
+	workspace := accessFrom(r.Context()).Workspace
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	srv := e.servers[workspace]
+	if srv == nil {
+		srv = newMCPServer(e.cfg)
+		e.servers[workspace] = srv
+	}
+	return srv
+}
+
+// untilDrained ends a stream that has no end of its own when the server wants to stop, so that a
+// graceful shutdown does not wait for clients that only listen.
+func (e *mcpEndpoint) untilDrained(r *http.Request) (*http.Request, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(r.Context())
+	go func() {
+		select {
+		case <-e.draining:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return r.WithContext(ctx), cancel
+}
+
+// newMCPServer has all tools and resources. It belongs to one workspace only by who is routed to it:
+// each call takes its workspace from its own access.
+func newMCPServer(cfg Config) *mcp.Server {
+	srv := mcp.NewServer(
+		&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cfg.Version},
+		&mcp.ServerOptions{
+			Instructions: mcpInstructions,
+			// The lists never change while the program runs: suggestions travel in results.
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+		})
+	m := &mcpTools{cfg: cfg}
+	for _, t := range mcpToolset() {
+		srv.AddTool(t.tool, m.handler(t))
+	}
+	addResources(srv, m)
+	srv.AddReceivingMiddleware(isolate(cfg.Logger), escapeIDs)
+	return srv
+}
+
+// isolate turns a panic of a handler into an answer. Without it the SDK lets the process die.
+func isolate(log *slog.Logger) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+			defer func() {
+				p := recover()
+				if p == nil {
+					return
+				}
+				log.ErrorContext(ctx, "panic while answering an MCP request", "method", method, "panic", p, "stack", string(debug.Stack()))
+				if method == "tools/call" {
+					result, err = refusal(errInternal), nil
+					return
+				}
+				result, err = nil, fmt.Errorf("%s: %w", method, errInternal)
+			}()
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// errInternal is what a caller sees of a fault that is ours; the log has the rest.
+var errInternal = errors.New("internal error; the server's log has the details")

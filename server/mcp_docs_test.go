@@ -1,0 +1,72 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/live"
+)
+
+// volatile is what may change without changing what an answer means: scores, hashes and the rationale
+// that words them, with each change of the scoring; the length of the log, with the moments at which
+// background builds were due, which are events themselves.
+var volatile = regexp.MustCompile(`\b\d+\.\d+\b|sha256:[0-9a-f]+|sg_[0-9a-f]+|"rationale": ".*"|"(seq|events)": \d+|\d+ events replayed`)
+
+// Each request in docs/mcp.md is followed by the answer the program gives: the same fields, ids,
+// counts and order. WAYMARK_UPDATE_DOCS=1 writes the answers anew, scores and all.
+func TestDocumentedAnswers(t *testing.T) {
+	const path = "../docs/mcp.md"
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	noon := func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+	s := newOffice(t, func(c *Config) {
+		c.Now = noon
+		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Now: noon})
+	})
+	web := httptest.NewServer(s.Handler())
+	t.Cleanup(web.Close)
+
+	pair := regexp.MustCompile("(?s)(```json\n(\\{\"name\".*?\\})\n```\n\n```json\n)(.*?)(```)")
+	update := os.Getenv("WAYMARK_UPDATE_DOCS") != ""
+	examples := 0
+	told := pair.ReplaceAllFunc(page, func(block []byte) []byte {
+		examples++
+		m := pair.FindSubmatch(block)
+		var request struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		}
+		require.NoError(t, json.Unmarshal(m[2], &request))
+		ask, header := modern("tools/call", request.Name, fmt.Sprintf(`"name":%q,"arguments":%s`, request.Name, request.Arguments))
+		_, body := post(t, web.Client(), web.URL+"/mcp", ask, header)
+		body = body[strings.Index(body, "{"):] // rebuild answers as an event stream
+		var r struct {
+			Result struct {
+				StructuredContent json.RawMessage `json:"structuredContent"`
+			} `json:"result"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(body), &r), body)
+		var answer bytes.Buffer
+		require.NoError(t, json.Indent(&answer, r.Result.StructuredContent, "", "  "), body)
+		answer.WriteByte('\n')
+		if !update {
+			mask := func(b []byte) string { return volatile.ReplaceAllString(string(b), "~") }
+			assert.Equal(t, mask(answer.Bytes()), mask(m[3]), "the answer of %s; WAYMARK_UPDATE_DOCS=1 go test ./server -run %s writes it anew", request.Name, t.Name())
+		}
+		return bytes.Join([][]byte{m[1], answer.Bytes(), m[4]}, nil)
+	})
+	require.Equal(t, len(mcpToolset()), examples, "one example a tool")
+	if update {
+		require.NoError(t, os.WriteFile(path, told, 0o644))
+	}
+}

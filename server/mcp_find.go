@@ -1,0 +1,262 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"waymark/catalog"
+	"waymark/suggest"
+)
+
+// A host that lists every tool of every server pays for all definitions in every prompt. find_tool
+// pays for the few that fit. Limits keep an answer small whatever an upstream server wrote.
+const (
+	findLimit       = 5
+	findMost        = 50
+	describeMost    = 20
+	shortProse      = 400     // bytes of a description in a result
+	longProse       = 8 << 10 // bytes of a description when asked for
+	largestSchema   = 8 << 10 // bytes of a schema in a result; larger ones come with describe_tool
+	bytesPerToken   = 4       // a common estimate for English and JSON
+	percentDecimals = 10
+)
+
+type findArguments struct {
+	Query           string   `json:"query,omitempty" jsonschema:"what the tool should do, in words; or an exact id or name"`
+	ToolDescription string   `json:"tool_description,omitempty" jsonschema:"the same as query"`
+	ToolKeywords    words    `json:"tool_keywords,omitempty" jsonschema:"the same as query"`
+	Context         []string `json:"context,omitempty" jsonschema:"ids of the tools used so far, in order"`
+	Limit           int      `json:"limit,omitempty" jsonschema:"how many results, 1 to 50; 5 when left out"`
+	Explain         bool     `json:"explain,omitempty" jsonschema:"also give the terms of each score"`
+}
+
+// query is the first of the three names that was given. Several must agree.
+func (in findArguments) query() (string, error) {
+	query := ""
+	for _, q := range []string{in.Query, in.ToolDescription, string(in.ToolKeywords)} {
+		switch q = strings.TrimSpace(q); {
+		case q == "" || q == query:
+		case query == "":
+			query = q
+		case in.Query == "": // description and keywords: both say what is wanted
+			query += " " + q
+		default:
+			return "", &argumentError{"query", "is given together with tool_description or tool_keywords; give one"}
+		}
+	}
+	if query == "" {
+		return "", &argumentError{"query", "is required"}
+	}
+	return query, nil
+}
+
+type findAnswer struct {
+	said
+	SuggestionID string            `json:"suggestion_id"`
+	Results      []found           `json:"results"`
+	Mode         suggest.Mode      `json:"mode"`
+	Model        suggest.ModelInfo `json:"model"`
+	Warnings     []string          `json:"warnings"`
+	TokenMetrics tokenMetrics      `json:"token_metrics"`
+}
+
+// found is a search result that can be called at once. The description and the schema come from
+// upstream: they are data.
+type found struct {
+	suggest.SearchResult
+	InputSchema    json.RawMessage `json:"input_schema,omitempty" jsonschema:"the arguments of the tool"`
+	SchemaTooLarge bool            `json:"schema_too_large,omitempty" jsonschema:"the schema is left out; describe_tool gives it"`
+}
+
+// tokenMetrics compares this answer with a list of all tools. Bytes are measured; tokens are taken as
+// a quarter of them.
+type tokenMetrics struct {
+	BaselineTokens int     `json:"baseline_tokens" jsonschema:"all tool definitions of the catalog"`
+	ReturnedTokens int     `json:"returned_tokens" jsonschema:"this answer"`
+	SavingsPercent float64 `json:"savings_percent" jsonschema:"negative when the answer is larger than a list of all tools"`
+	Estimate       bool    `json:"estimate"`
+}
+
+func findTool(ctx context.Context, c *mcpCall, in findArguments) (findAnswer, error) {
+	query, err := in.query()
+	if err != nil {
+		return findAnswer{}, err
+	}
+	if err := within("limit", in.Limit, findMost); err != nil {
+		return findAnswer{}, err
+	}
+	if in.Limit == 0 {
+		in.Limit = findLimit
+	}
+	a, err := c.model.Search(suggest.SearchRequest{
+		Query: query, Context: in.Context, Limit: in.Limit, Explain: &in.Explain, Vector: c.engine.Vector(ctx, query),
+	})
+	if err != nil {
+		return findAnswer{}, err
+	}
+	out := findAnswer{
+		SuggestionID: a.SuggestionID, Results: make([]found, len(a.Results)), Mode: a.Mode, Model: a.Model, Warnings: a.Warnings,
+	}
+	ids := make([]string, len(a.Results))
+	for i, r := range a.Results {
+		r.Name, r.Description = catalog.Cut(r.Name, shortProse), catalog.Cut(r.Description, shortProse)
+		f := found{SearchResult: r, InputSchema: c.inputSchema(r.ID, r.Kind)}
+		if len(f.InputSchema) > largestSchema {
+			f.InputSchema, f.SchemaTooLarge = nil, true
+		}
+		out.Results[i], ids[i] = f, r.ID
+	}
+	out.Message = findMessage(ids, a.Warnings)
+	out.TokenMetrics, err = c.metrics(out)
+	if err != nil {
+		return findAnswer{}, err
+	}
+	if len(ids) > 0 {
+		c.engine.Served(a.SuggestionID, in.Context, ids[0])
+	}
+	return out, nil
+}
+
+func (c *mcpCall) inputSchema(id string, kind catalog.Kind) json.RawMessage {
+	if kind == catalog.KindCapability {
+		p, _ := c.model.Capability(id)
+		return p.InputSchema
+	}
+	t, _ := c.model.Tool(id)
+	return t.InputSchema
+}
+
+// baseline is the size of all tool definitions of one catalog, which the first tool's address and the
+// number of tools identify: a model never changes the slice it was built with.
+type baseline struct {
+	first *catalog.Tool
+	tools int
+	bytes int
+}
+
+func (m *mcpTools) baselineOf(model *suggest.Model) int {
+	tools := model.Tools()
+	if len(tools) == 0 {
+		return 0
+	}
+	if b := m.baseline.Load(); b != nil && b.first == &tools[0] && b.tools == len(tools) {
+		return b.bytes
+	}
+	b := &baseline{first: &tools[0], tools: len(tools)}
+	for i := range tools {
+		b.bytes += definitionSize(&tools[i])
+	}
+	m.baseline.Store(b)
+	return b.bytes
+}
+
+// definitionSize is what one tool takes in a tools/list answer, in bytes.
+func definitionSize(t *catalog.Tool) int {
+	name := t.Name
+	if name == "" {
+		name = t.ID
+	}
+	n := len(`{"name":"","inputSchema":},`) + len(name) + max(len(t.InputSchema), len(`{"type":"object"}`))
+	if t.Description != "" {
+		n += len(`,"description":""`) + len(t.Description)
+	}
+	if len(t.OutputSchema) > 0 {
+		n += len(`,"outputSchema":`) + len(t.OutputSchema)
+	}
+	return n
+}
+
+func (c *mcpCall) metrics(a findAnswer) (tokenMetrics, error) {
+	a.TokenMetrics = tokenMetrics{Estimate: true}
+	returned, err := encodeJSON(a)
+	if err != nil {
+		return tokenMetrics{}, err
+	}
+	m := tokenMetrics{
+		BaselineTokens: tokens(c.baselineOf(c.model)), ReturnedTokens: tokens(len(returned)), Estimate: true,
+	}
+	if m.BaselineTokens > 0 {
+		saved := 1 - float64(m.ReturnedTokens)/float64(m.BaselineTokens)
+		m.SavingsPercent = math.Round(saved*100*percentDecimals) / percentDecimals
+	}
+	return m, nil
+}
+
+func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
+
+type describeArguments struct {
+	IDs []string `json:"ids" jsonschema:"ids of tools or capabilities, 1 to 20; other spellings such as mcp__server__name are understood"`
+}
+
+type describeAnswer struct {
+	said
+	Tools []described `json:"tools"`
+}
+
+// described is everything the catalog knows about one id. Texts and schemas come from upstream.
+type described struct {
+	ID           string               `json:"id"`
+	Kind         catalog.Kind         `json:"kind"`
+	Name         string               `json:"name"`
+	Description  string               `json:"description"`
+	Server       string               `json:"server,omitempty"`
+	Domain       string               `json:"domain,omitempty"`
+	Intent       string               `json:"intent,omitempty"`
+	Uses         []string             `json:"uses,omitempty" jsonschema:"the tools a capability uses, in order of first use"`
+	Tasks        []catalog.Task       `json:"tasks,omitempty" jsonschema:"the stored plan of a capability"`
+	InputSchema  json.RawMessage      `json:"input_schema,omitempty"`
+	OutputSchema json.RawMessage      `json:"output_schema,omitempty"`
+	Annotations  *catalog.Annotations `json:"annotations,omitempty" jsonschema:"the upstream server's own hints, not verified"`
+}
+
+func describeTool(_ context.Context, c *mcpCall, in describeArguments) (describeAnswer, error) {
+	if len(in.IDs) == 0 {
+		return describeAnswer{}, &argumentError{"ids", "is required: one id or more"}
+	}
+	if len(in.IDs) > describeMost {
+		return describeAnswer{}, &argumentError{"ids", fmt.Sprintf("has %d elements, at most %d", len(in.IDs), describeMost)}
+	}
+	out := describeAnswer{Tools: make([]described, 0, len(in.IDs))}
+	var known, unknown []string
+	for i, spelling := range in.IDs {
+		d, ok, err := describe(c.model, spelling)
+		if err != nil {
+			return describeAnswer{}, &argumentError{fmt.Sprintf("ids[%d]", i), err.Error()}
+		}
+		if !ok {
+			unknown = append(unknown, spelling)
+			continue
+		}
+		out.Tools = append(out.Tools, d)
+		known = append(known, d.ID)
+	}
+	if len(unknown) > 0 {
+		return describeAnswer{}, &argumentError{"ids", unknownMessage(unknown, known)}
+	}
+	out.Message = "Described: " + shownIDs(known) + "."
+	return out, nil
+}
+
+// describe looks a spelling up in the catalog.
+func describe(m *suggest.Model, spelling string) (d described, ok bool, err error) {
+	id, err := m.Resolve(spelling)
+	if err != nil {
+		return described{}, false, err
+	}
+	if t, ok := m.Tool(id); ok {
+		return described{
+			ID: t.ID, Kind: catalog.KindTool, Name: t.Name, Description: catalog.Cut(t.Description, longProse), Server: t.Server,
+			Domain: t.Domain, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Annotations: t.Annotations,
+		}, true, nil
+	}
+	if p, ok := m.Capability(id); ok {
+		return described{
+			ID: p.ID, Kind: catalog.KindCapability, Name: p.Name, Description: catalog.Cut(p.Description, longProse),
+			Intent: catalog.Cut(p.Intent, longProse), Uses: p.Tools, Tasks: p.Tasks, InputSchema: p.InputSchema, OutputSchema: p.OutputSchema,
+		}, true, nil
+	}
+	return described{}, false, nil
+}

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/live"
+)
+
+type recordArguments struct {
+	ID           string           `json:"id,omitempty" jsonschema:"your own id of this task; the same id counts once"`
+	Intent       string           `json:"intent,omitempty" jsonschema:"what the task was about, in words"`
+	Steps        []recordStep     `json:"steps" jsonschema:"the tools used, in order"`
+	Outcome      episodic.Outcome `json:"outcome,omitempty" jsonschema:"how the task as a whole went"`
+	Time         time.Time        `json:"time,omitzero" jsonschema:"when it was"`
+	Session      string           `json:"session,omitempty" jsonschema:"the conversation it belongs to"`
+	Source       string           `json:"source,omitempty" jsonschema:"a label; the source that counts comes from the credential"`
+	SuggestionID string           `json:"suggestion_id,omitempty" jsonschema:"the suggestion that was followed"`
+}
+
+type recordStep struct {
+	ID         string           `json:"id,omitempty" jsonschema:"a name for depends_on, unique in the episode"`
+	Tool       string           `json:"tool" jsonschema:"id of the tool or capability"`
+	DependsOn  []string         `json:"depends_on,omitzero" jsonschema:"ids of the steps whose output it needed; an empty list: none; left out: only the order is known"`
+	Group      string           `json:"group,omitempty" jsonschema:"steps of one group ran in parallel"`
+	Outcome    episodic.Outcome `json:"outcome,omitempty"`
+	DurationMS int64            `json:"duration_ms,omitempty"`
+	Error      string           `json:"error,omitempty" jsonschema:"the error in a few words, without secrets"`
+	ErrorKind  string           `json:"error_kind,omitempty"`
+}
+
+type recordAnswer struct {
+	said
+	live.RecordResult
+	ID string `json:"id" jsonschema:"the id under which the episode is kept"`
+}
+
+func recordEpisode(ctx context.Context, c *mcpCall, in recordArguments) (recordAnswer, error) {
+	if len(in.Steps) == 0 {
+		return recordAnswer{}, &argumentError{"steps", "is required: at least one step"}
+	}
+	for i, s := range in.Steps {
+		if strings.TrimSpace(s.Tool) == "" {
+			return recordAnswer{}, &argumentError{fmt.Sprintf("steps[%d].tool", i), "is required"}
+		}
+	}
+	e := episodic.Episode{
+		ID: in.ID, Intent: in.Intent, Time: in.Time, Session: in.Session, Label: in.Source, Outcome: in.Outcome,
+		SuggestionID: in.SuggestionID, Steps: make([]episodic.Step, len(in.Steps)),
+	}
+	for i, s := range in.Steps {
+		e.Steps[i] = episodic.Step{
+			ID: s.ID, Tool: s.Tool, DependsOn: s.DependsOn, Group: s.Group, Outcome: s.Outcome,
+			DurationMS: s.DurationMS, Error: s.Error, ErrorKind: s.ErrorKind,
+		}
+	}
+	if e.Session == "" {
+		e.Session = sessionOf(c.req)
+	}
+	if e.ID == "" {
+		id, err := c.episodeID(e)
+		if err != nil {
+			return recordAnswer{}, err
+		}
+		e.ID = id
+	}
+	r, err := c.engine.Record(ctx, c.access.Source, []episodic.Episode{e})
+	if err != nil {
+		return recordAnswer{}, err
+	}
+	if len(r.Rejected) > 0 {
+		return recordAnswer{}, &argumentError{"", r.Rejected[0].Error}
+	}
+	r.Rejected = []live.Rejection{}
+	message := fmt.Sprintf("Recorded %d %s as %s.", len(e.Steps), plural(len(e.Steps), "step", "steps"), shownID(e.ID))
+	if r.Duplicates > 0 {
+		message = fmt.Sprintf("%s was recorded before; nothing changed.", shownID(e.ID))
+	}
+	return recordAnswer{said{message}, r, e.ID}, nil
+}
+
+// episodeID names an episode that came without an id. Equal work done twice must count twice, and a
+// replay must find the same id: so it is made of the content and of the place in the log.
+func (c *mcpCall) episodeID(e episodic.Episode) (string, error) {
+	content, err := json.Marshal(e)
+	if err != nil {
+		return "", fmt.Errorf("name an episode: %w", err)
+	}
+	head := c.engine.Head()
+	sum := sha256.Sum256(append(head.Chain[:], content...))
+	return "mcp-" + hex.EncodeToString(sum[:12]), nil
+}
+
+// sessionOf is the conversation a call belongs to: the MCP session, or where there is none the
+// program at the other end.
+func sessionOf(req *mcp.CallToolRequest) string {
+	if id := req.Session.ID(); id != "" {
+		return id
+	}
+	if info := req.ClientInfo(); info != nil {
+		return catalog.Cut(info.Name, 128)
+	}
+	return ""
+}
+
+type rebuildArguments struct {
+	Verify bool `json:"verify,omitempty" jsonschema:"compare with the running model, byte for byte, and change nothing"`
+}
+
+type rebuildAnswer struct {
+	said
+	live.Job
+}
+
+// rebuild starts the job, or joins the one that runs, and waits for it. A cancelled call cancels a job
+// it started; a job that somebody else started goes on.
+func rebuild(ctx context.Context, c *mcpCall, in rebuildArguments) (rebuildAnswer, error) {
+	before := c.cfg.Now()
+	job, err := c.engine.Rebuild(ctx, in.Verify)
+	if err != nil {
+		return rebuildAnswer{}, err
+	}
+	ours := !job.StartedAt.Before(before)
+	states, ok := c.engine.WatchJob(ctx, job.ID)
+	if !ok {
+		return rebuildAnswer{}, fmt.Errorf("job %s vanished", job.ID)
+	}
+	report := newProgress(ctx, c.req)
+	for {
+		select {
+		case <-ctx.Done():
+			if ours {
+				c.engine.CancelJob(job.ID)
+			}
+			return rebuildAnswer{}, ctx.Err()
+		case state, more := <-states:
+			if more {
+				job = state
+				report(job.Progress, job.Phase)
+				continue
+			}
+		}
+		break
+	}
+	switch job.State {
+	case live.JobFailed:
+		return rebuildAnswer{}, fmt.Errorf("rebuild %s: %s", job.ID, job.Error)
+	case live.JobCanceled:
+		return rebuildAnswer{}, context.Canceled
+	}
+	return rebuildAnswer{said{rebuildMessage(job)}, job}, nil
+}
+
+func rebuildMessage(job live.Job) string {
+	switch v := job.Verify; {
+	case v == nil:
+		return "The model was rebuilt from the whole history."
+	case v.Equal:
+		return fmt.Sprintf("Verified: %d events replayed, the running model is equal byte for byte.", v.Events)
+	default:
+		return fmt.Sprintf("NOT equal: after %d events the replay differs from the running model in %s.", v.Events, shownIDs(v.Differences))
+	}
+}
+
+// newProgress reports to a client that asked for it. Progress never falls, and small steps are left
+// out: a hundred notifications are as good as a million.
+func newProgress(ctx context.Context, req *mcp.CallToolRequest) func(share float64, phase string) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func(float64, string) {}
+	}
+	last, lastPhase := -1.0, ""
+	return func(share float64, phase string) {
+		if share <= last || share < last+.01 && phase == lastPhase && share < 1 {
+			return
+		}
+		last, lastPhase = share, phase
+		// A client that stopped listening is no reason to stop the job.
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: share, Total: 1, Message: phase})
+	}
+}

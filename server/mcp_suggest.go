@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"waymark/suggest"
+)
+
+type nextArguments struct {
+	Context []string `json:"context,omitempty" jsonschema:"ids of the tools used so far, in order, the last one last; leave out to see where one could start"`
+	Intent  string   `json:"intent,omitempty" jsonschema:"what the task is about, in words"`
+	Limit   int      `json:"limit,omitempty" jsonschema:"how many suggestions, 1 to 50; 5 when left out"`
+	Allow   []string `json:"allow,omitempty" jsonschema:"suggest only ids that match one of these; * stands for any characters"`
+	Explain *bool    `json:"explain,omitempty" jsonschema:"false leaves out the terms of each score"`
+}
+
+type nextAnswer struct {
+	said
+	suggest.NextAnswer
+}
+
+// suggestNext gives the answer of POST /v1/next and a sentence.
+func suggestNext(ctx context.Context, c *mcpCall, in nextArguments) (nextAnswer, error) {
+	if err := within("limit", in.Limit, findMost); err != nil {
+		return nextAnswer{}, err
+	}
+	a, err := c.model.Next(suggest.NextRequest{
+		Context: in.Context, Intent: in.Intent, Limit: in.Limit, Allow: in.Allow, Explain: in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
+	})
+	if err != nil {
+		return nextAnswer{}, err
+	}
+	last, first := "", ""
+	if len(in.Context) > 0 {
+		last = in.Context[len(in.Context)-1]
+	}
+	if len(a.Suggestions) > 0 {
+		first = a.Suggestions[0].ID
+	}
+	c.engine.Served(a.SuggestionID, in.Context, first)
+	return nextAnswer{said{nextMessage(a, last)}, a}, nil
+}
+
+type dagArguments struct {
+	Intent   string   `json:"intent" jsonschema:"what the task is about, in words"`
+	Context  []string `json:"context,omitempty" jsonschema:"ids of the tools used so far, in order"`
+	MaxSteps int      `json:"max_steps,omitempty" jsonschema:"the longest plan, 1 to 25; the usual length when left out"`
+	Allow    []string `json:"allow,omitempty" jsonschema:"plan only with ids that match one of these; * stands for any characters"`
+	Explain  *bool    `json:"explain,omitempty" jsonschema:"false leaves out the terms of each score"`
+}
+
+type dagAnswer struct {
+	said
+	suggest.DAGAnswer
+}
+
+// suggestDAG gives the answer of POST /v1/dag and a sentence.
+func suggestDAG(ctx context.Context, c *mcpCall, in dagArguments) (dagAnswer, error) {
+	if strings.TrimSpace(in.Intent) == "" {
+		return dagAnswer{}, &argumentError{"intent", "is required"}
+	}
+	if err := within("max_steps", in.MaxSteps, suggest.MaxSteps); err != nil {
+		return dagAnswer{}, err
+	}
+	a, err := c.model.Plan(suggest.DAGRequest{
+		Intent: in.Intent, Context: in.Context, MaxSteps: in.MaxSteps, Allow: in.Allow, Explain: in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
+	})
+	if err != nil {
+		return dagAnswer{}, err
+	}
+	first := ""
+	if len(a.DAG.Tasks) > 0 {
+		first = a.DAG.Tasks[0].Tool
+	}
+	c.engine.Served(a.SuggestionID, in.Context, first)
+	return dagAnswer{said{dagMessage(a)}, a}, nil
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+
+	"waymark/catalog"
+	"waymark/live"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// refuse is an answer that is not the one asked for, as RFC 9457 has it. The detail is shown to the
+// caller; it never quotes an internal error.
+func refuse(status int, detail string, errs ...*huma.ErrorDetail) *huma.ErrorModel {
+	return &huma.ErrorModel{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Errors: errs}
+}
+
+// problemOf gives every error its status. What is not listed is a fault of ours: the caller learns
+// that it happened, the log learns what it was.
+func problemOf(err error) *huma.ErrorModel {
+	var (
+		problem   *huma.ErrorModel
+		request   *suggest.RequestError
+		ambiguous *catalog.AmbiguousError
+		malformed *malformedError
+		tooLarge  *http.MaxBytesError
+	)
+	switch {
+	case errors.As(err, &problem):
+		return problem
+	case errors.As(err, &request):
+		status := http.StatusUnprocessableEntity
+		if request.Kind == suggest.NotFound {
+			status = http.StatusNotFound
+		}
+		if request.Field == "" {
+			return refuse(status, request.Error())
+		}
+		return refuse(status, request.Error(), &huma.ErrorDetail{Location: "body." + request.Field, Message: request.Detail})
+	case errors.As(err, &ambiguous):
+		return refuse(http.StatusUnprocessableEntity, ambiguous.Error())
+	case errors.As(err, &malformed):
+		return malformed.problem()
+	case errors.As(err, &tooLarge):
+		return refuse(http.StatusRequestEntityTooLarge, "the body is larger than this route takes")
+	case errors.Is(err, errNoCredential), errors.Is(err, errBadCredential):
+		return refuse(http.StatusUnauthorized, err.Error())
+	case errors.Is(err, live.ErrNotYet):
+		return refuse(http.StatusServiceUnavailable, "the model does not count that event yet; ask again")
+	case errors.Is(err, storage.ErrNoSpace):
+		return refuse(http.StatusInsufficientStorage, "too little disk space: writes are refused, reads go on")
+	case errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrClosed), errors.Is(err, live.ErrClosed):
+		return refuse(http.StatusServiceUnavailable, "the storage does not accept writes")
+	case errors.Is(err, storage.ErrNotFound):
+		return refuse(http.StatusNotFound, "there is no such thing")
+	case errors.Is(err, storage.ErrConflict):
+		return refuse(http.StatusConflict, "somebody else changed it at the same time")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return refuse(http.StatusServiceUnavailable, "the request ended before its answer was ready")
+	}
+	return refuse(http.StatusInternalServerError, "internal error")
+}
+
+// huma builds its own errors through these hooks; they are global to the process, so they are set
+// once and hold no server. A plain error of a handler arrives here as the single errs of a 500.
+func init() {
+	huma.DefaultArrayNullable = false
+	huma.ValidateStrictCasing = true
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
+		return humaProblem(status, msg, errs)
+	}
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		if status >= http.StatusInternalServerError && ctx != nil {
+			exchangeFrom(ctx.Context()).failure = errors.Join(errs...)
+		}
+		return humaProblem(status, msg, errs)
+	}
+}
+
+func humaProblem(status int, msg string, errs []error) *huma.ErrorModel {
+	if status >= http.StatusInternalServerError {
+		joined := errors.Join(errs...)
+		p := problemOf(joined)
+		if msg == "cannot read request body" && p.Status == http.StatusInternalServerError {
+			return refuse(http.StatusBadRequest, "the body ended early or is wrongly framed")
+		}
+		return p
+	}
+	p := refuse(status, msg)
+	for _, err := range errs {
+		var detailer huma.ErrorDetailer
+		if errors.As(err, &detailer) {
+			d := *detailer.ErrorDetail()
+			d.Value = nil // never send back what was sent: it may be a secret in the wrong field
+			p.Errors = append(p.Errors, &d)
+		} else if err != nil {
+			p.Errors = append(p.Errors, &huma.ErrorDetail{Message: err.Error()})
+		}
+	}
+	if msg == "validation failed" && len(p.Errors) > 0 { // say in the detail what comes first
+		first := p.Errors[0]
+		p.Detail = strings.TrimSpace(first.Location + " " + first.Message)
+		if status == http.StatusBadRequest || status == http.StatusUnsupportedMediaType {
+			p.Detail = first.Message
+		}
+	}
+	return p
+}
+
+// sign names the exchange in a problem, so that a report can be matched with the log.
+func sign(ctx context.Context, p *huma.ErrorModel) *huma.ErrorModel {
+	if id := exchangeFrom(ctx).id; id != "" && p.Instance == "" {
+		signed := *p
+		signed.Instance = "urn:waymark:request:" + id
+		return &signed
+	}
+	return p
+}
+
+// fail writes a problem from a gin handler and ends the chain.
+func fail(c *gin.Context, err error) {
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError {
+		exchangeFrom(c.Request.Context()).failure = err
+	}
+	switch p.Status {
+	case http.StatusUnauthorized:
+		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
+	case http.StatusServiceUnavailable:
+		c.Header("Retry-After", "1")
+	}
+	writeProblem(c.Writer, sign(c.Request.Context(), p))
+	c.Abort()
+}
+
+func writeProblem(w http.ResponseWriter, p *huma.ErrorModel) {
+	data, err := encodeJSON(p)
+	if err != nil { // strings and integers only: cannot happen
+		data = []byte(`{"status":500,"title":"Internal Server Error"}`)
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Del("ETag")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(data) // the client may be gone; there is nobody left to tell
+}

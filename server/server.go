@@ -1,0 +1,326 @@
+// Package server is the rim of the program: it takes requests from the network, decodes them, calls
+// one function of package live or suggest, and encodes what that returns.
+//
+//	           ┌ observe ─ recover ─ guard ─ authorize ─ limit ─ once ┐
+//	request ──▶│ id, log   panics    Host,   key →       rate,  Idem- │──▶ huma: validate ──▶ one call
+//	           │ metrics             Origin  workspace   bytes  potency│      (gin routes)
+//	           └───────────────────────────────────────────────────────┘
+//
+// Whatever is not the answer asked for is a problem document (RFC 9457); [problemOf] is the one
+// place where an error becomes a status. Who may do what is decided by the credential alone: it
+// names the workspace, the scopes and the source under which episodes count.
+//
+//	s, err := server.New(server.Config{Store: store, Workspaces: live.NewWorkspaces(store, live.Options{})})
+//	…
+//	err = s.Serve(ctx, listener) // until ctx ends, then drains
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+	"golang.org/x/net/netutil"
+
+	"waymark/catalog"
+	"waymark/live"
+	"waymark/storage"
+)
+
+// Config is what a server needs. The zero value of each limit means its default.
+type Config struct {
+	Store      storage.Store
+	Workspaces *live.Workspaces
+	Logger     *slog.Logger // default: nothing is logged
+	Version    string
+	Now        func() time.Time // default time.Now
+
+	LocalToken string   // bearer of full access, for the command line of the same user
+	RequireKey bool     // every request needs an API key: for each bind that is not loopback
+	Hosts      []string // Host names answered beside loopback names and the address of the bind
+	Origins    []string // browser origins answered beside the server's own
+
+	Rate           float64       // requests a second and key, the operator ten times as many; default 1000, negative: no limit
+	Burst          int           // default 2000, the operator ten times as many
+	MaxBody        int64         // bytes of one body or NDJSON line; default 1 MiB
+	MaxBodies      int64         // bytes of all bodies being read; default 64 MiB
+	MaxConnections int           // default 1024
+	Drain          time.Duration // grace of open requests at shutdown; default 10 s
+}
+
+func (c *Config) setDefaults() {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	if c.Rate == 0 {
+		c.Rate = 1000
+	}
+	if c.Burst == 0 {
+		c.Burst = 2000
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = 1 << 20
+	}
+	if c.MaxBodies == 0 {
+		c.MaxBodies = 64 << 20
+	}
+	if c.MaxConnections == 0 {
+		c.MaxConnections = 1024
+	}
+	if c.Drain == 0 {
+		c.Drain = 10 * time.Second
+	}
+}
+
+// Server answers HTTP and MCP for the workspaces of one store.
+type Server struct {
+	cfg     Config
+	handler http.Handler
+	mcp     http.Handler
+	rules   map[string]rule // by method and gin path
+	metrics *metrics
+	csrf    *http.CrossOriginProtection
+	rates   buckets
+	bodies  atomic.Int64 // bytes reserved for bodies being read
+	once    onceOnly
+	openapi []byte
+	docs    []byte
+
+	draining  chan struct{} // closed when shutdown begins
+	drainOnce sync.Once
+}
+
+// New wires the routes. It starts nothing.
+func New(cfg Config) (*Server, error) {
+	if cfg.Store == nil || cfg.Workspaces == nil {
+		return nil, errors.New("a server needs a store and its workspaces")
+	}
+	cfg.setDefaults()
+	s := &Server{
+		cfg: cfg, rules: map[string]rule{}, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(),
+		draining: make(chan struct{}),
+	}
+	for _, origin := range cfg.Origins {
+		if err := s.csrf.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("allowed origin %q: %w", origin, err)
+		}
+		if u, err := url.Parse(origin); err != nil || u.Host == "" {
+			return nil, fmt.Errorf("allowed origin %q is not scheme://host", origin)
+		}
+	}
+
+	gin.SetMode(gin.ReleaseMode)
+	r := gin.New()
+	// Ids hold slashes and colons, so paths are matched as they were escaped, and each id is
+	// unescaped once, as a path segment (gin would read + as a space).
+	r.UseEscapedPath, r.UnescapePathValues = true, false
+	r.HandleMethodNotAllowed = true
+	r.RedirectTrailingSlash = false
+	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
+		return nil, err
+	}
+	r.Use(s.observe, s.recoverPanic, s.guard, s.authorize, s.limitRate, s.limitBody, s.idempotent)
+	r.NoRoute(func(c *gin.Context) { fail(c, refuse(http.StatusNotFound, "there is no such route")) })
+	r.NoMethod(func(c *gin.Context) {
+		fail(c, refuse(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
+	})
+
+	api := humagin.New(r, s.humaConfig())
+	s.suggestionRoutes(api)
+	s.episodeRoutes(api)
+	s.catalogRoutes(api)
+	s.jobRoutes(api)
+	s.graphRoutes(api)
+	s.adminRoutes(api)
+	if err := s.describe(api); err != nil {
+		return nil, err
+	}
+	s.pageRoutes(r)
+	s.rules["ANY /mcp"] = rule{stream: true} // any credential: each tool asks for its own scope
+	s.mcp = s.mcpHandler()
+	r.Any("/mcp", gin.WrapH(s.mcp))
+	s.handler = r
+	return s, nil
+}
+
+func (s *Server) humaConfig() huma.Config {
+	cfg := huma.DefaultConfig("Waymark", s.cfg.Version)
+	cfg.Info.Description = "Which tool comes next: search, suggestions, DAGs of tools, and the history they are learned from."
+	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
+	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath, cfg.CreateHooks = "", "", "", nil
+	cfg.Formats = map[string]huma.Format{"application/json": strictFormat, "json": strictFormat}
+	cfg.RejectUnknownQueryParameters = true
+	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"key": {Type: "http", Scheme: "bearer", Description: "An API key wmk_<id>_<secret>. A server on a loopback address asks for none."},
+	}
+	cfg.Transformers = []huma.Transformer{func(ctx huma.Context, _ string, v any) (any, error) {
+		if p, ok := v.(*huma.ErrorModel); ok {
+			if p.Status == http.StatusServiceUnavailable {
+				ctx.SetHeader("Retry-After", "1")
+			}
+			return sign(ctx.Context(), p), nil
+		}
+		return v, nil
+	}}
+	return cfg
+}
+
+// schemaName tells apart the types that have one name in two packages.
+func schemaName(t reflect.Type, hint string) string {
+	if t == reflect.TypeFor[catalog.Task]() {
+		return "CapabilityTask"
+	}
+	return huma.DefaultSchemaNamer(t, hint)
+}
+
+// rule is what the middleware must know of a route before it runs.
+type rule struct {
+	public bool   // answered without a credential
+	scope  scopes // needed
+	stream bool   // no deadlines, no limit of the whole body
+	ndjson bool   // takes application/x-ndjson
+	once   bool   // takes Idempotency-Key
+}
+
+// ruleOf is the rule of the matched route; ok is false for paths that lead nowhere.
+func (s *Server) ruleOf(c *gin.Context) (rule, bool) {
+	if ru, ok := s.rules[c.Request.Method+" "+c.FullPath()]; ok {
+		return ru, true
+	}
+	ru, ok := s.rules["ANY "+c.FullPath()]
+	return ru, ok
+}
+
+// add registers an operation together with its rule.
+func add[I, O any](s *Server, api huma.API, ru rule, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
+	s.declare(ru, &op)
+	huma.Register(api, op, handler)
+}
+
+// declare notes the rule of an operation and completes its description.
+func (s *Server) declare(ru rule, op *huma.Operation) {
+	ginPath := strings.NewReplacer("{", ":", "}", "").Replace(op.Path)
+	s.rules[op.Method+" "+ginPath] = ru
+	op.MaxBodyBytes = s.cfg.MaxBody + 1 // huma refuses the limit itself; the real limit is in limitBody
+	op.BodyReadTimeout = readTimeout
+	op.Security = []map[string][]string{{"key": {}}, {}}
+	op.Errors = []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable}
+	if strings.Contains(op.Path, "{") {
+		op.Errors = append(op.Errors, http.StatusNotFound)
+	}
+	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
+		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	if ru.once {
+		op.Errors = append(op.Errors, http.StatusConflict, http.StatusInsufficientStorage)
+		op.Parameters = append(op.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header",
+			Description: "Repeating the request with the same key within 24 hours gives the first answer again.",
+			Schema:      &huma.Schema{Type: "string", MinLength: ptr(1), MaxLength: ptr(255)}})
+	}
+	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds scope " + strings.Join(ru.scope.names(), ", ") + ".")
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// engine is the workspace of the request.
+func (s *Server) engine(ctx context.Context) (*live.Engine, error) {
+	return s.cfg.Workspaces.Get(ctx, accessFrom(ctx).Workspace)
+}
+
+// Handler answers every route. It can be mounted without Serve; the limits on headers and
+// connections and the graceful shutdown come from Serve.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Time limits of one connection. Routes set their own deadlines (see observe), because one limit
+// for all would cut streams.
+const (
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = 60 * time.Second
+	readTimeout       = 15 * time.Second
+	writeTimeout      = 30 * time.Second
+	maxHeaderBytes    = 32 << 10
+)
+
+// Serve answers on ln until ctx ends. Then it stops accepting, lets open requests finish for
+// Config.Drain (10 s), cancels what is left and, after half that time again, closes its connections:
+// 15 s at most.
+// It refuses an address that others can reach unless every request needs a key.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	if tcp, ok := ln.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && !s.cfg.RequireKey {
+		return fmt.Errorf("serve %s: an address beyond loopback needs API keys", ln.Addr())
+	}
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	srv := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext:       rememberConn,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(recordHeads(netutil.LimitListener(ln, s.cfg.MaxConnections))) }()
+
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	s.drainOnce.Do(func() { close(s.draining) })
+	if c, ok := s.mcp.(io.Closer); ok { // its event streams would otherwise stay open to the last second
+		if err := c.Close(); err != nil {
+			s.cfg.Logger.Warn("MCP sessions did not close", "error", err)
+		}
+	}
+	err := shutdown(srv, s.cfg.Drain)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.cfg.Logger.Warn("requests did not finish in time and are cancelled", "after", s.cfg.Drain)
+		cancel()
+		if err = shutdown(srv, s.cfg.Drain/2); errors.Is(err, context.DeadlineExceeded) {
+			s.cfg.Logger.Error("requests ignored their cancellation and are cut off", "after", s.cfg.Drain/2)
+			err = srv.Close()
+		}
+	}
+	<-done // http.ErrServerClosed
+	if err != nil {
+		return fmt.Errorf("shut down %s: %w", ln.Addr(), err)
+	}
+	return nil
+}
+
+func shutdown(srv *http.Server, grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	return srv.Shutdown(ctx)
+}
+
+// isDraining reports whether shutdown has begun.
+func (s *Server) isDraining() bool {
+	select {
+	case <-s.draining:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,390 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"waymark/live"
+	"waymark/suggest"
+)
+
+// web is a server on a loopback port.
+type web struct {
+	*Server
+	t   testing.TB
+	url string
+}
+
+func newWeb(t testing.TB, adjust ...func(*Config)) web {
+	t.Helper()
+	s := newOffice(t, adjust...)
+	ts := httptest.NewServer(s.Handler())
+	t.Cleanup(ts.Close)
+	return web{s, t, ts.URL}
+}
+
+// reply is an answer, read to its end.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// ask sends a request; header is a list of "Name: value". A body without a Content-Type is JSON.
+func (w web) ask(method, path, body string, header ...string) reply {
+	w.t.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(context.Background(), method, w.url+path, reader)
+	require.NoError(w.t, err)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		switch name {
+		case "Host":
+			req.Host = value
+		default:
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(w.t, err)
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	require.NoError(w.t, err)
+	return reply{resp.StatusCode, resp.Header, string(data)}
+}
+
+// parse reads the body of a reply that must have the given status.
+func parse[T any](t testing.TB, status int, r reply) T {
+	t.Helper()
+	var v T
+	require.Equal(t, status, r.status, r.body)
+	require.NoError(t, json.Unmarshal([]byte(r.body), &v), r.body)
+	return v
+}
+
+// putAmbiguous adds two tools that a__b__c can mean.
+func (w web) putAmbiguous() {
+	r := parse[live.PutResult](w.t, 200, w.ask("PUT", "/v1/tools", `[{"id":"a:b__c"},{"id":"a__b:c"}]`))
+	require.NoError(w.t, defaultEngine(w.t, w.Server).Wait(w.t.Context(), r.Seq))
+}
+
+// problem is an error as a client sees it.
+type problem struct {
+	Type, Title, Detail, Instance string
+	Status                        int
+	Errors                        []struct{ Message, Location string }
+}
+
+// requireProblem checks that a reply is a problem document of this status that mentions words.
+func requireProblem(t testing.TB, status int, mention string, r reply) problem {
+	t.Helper()
+	require.Equal(t, status, r.status, r.body)
+	require.Equal(t, "application/problem+json", r.header.Get("Content-Type"), r.body)
+	p := parse[problem](t, status, r)
+	require.Equal(t, "about:blank", p.Type)
+	require.Equal(t, status, p.Status)
+	require.Equal(t, http.StatusText(status), p.Title)
+	require.Equal(t, "urn:waymark:request:"+r.header.Get("X-Request-Id"), p.Instance)
+	require.Contains(t, r.body, mention)
+	return p
+}
+
+// The routes of docs/api in their plainest use, on the office of mcp_test.go.
+func TestRoutes(t *testing.T) {
+	w := newWeb(t)
+
+	t.Run("next", func(t *testing.T) {
+		r := w.ask("POST", "/v1/next", `{"context":["fs:read_file"],"limit":3}`)
+		a := parse[suggest.NextAnswer](t, 200, r)
+		require.NotEmpty(t, a.Suggestions)
+		assert.Equal(t, "json:parse", a.Suggestions[0].ID) // after fs:read_file in 9 of 9 episodes
+		assert.Equal(t, suggest.Passive, a.Mode)
+		assert.EqualValues(t, 9, a.Suggestions[0].Evidence.Count)
+		assert.NotEmpty(t, a.Suggestions[0].Terms)
+		assert.Equal(t, `"`+a.Model.Version+`"`, r.header.Get("ETag"))
+		assert.Equal(t, "application/json", r.header.Get("Content-Type"))
+		assert.NotContains(t, r.body, "$schema")
+		for _, list := range []string{`"suggestions":null`, `"warnings":null`, `"terms":null`} {
+			assert.NotContains(t, r.body, list)
+		}
+		model, err := defaultEngine(t, w.Server).Model().Next(suggest.NextRequest{Context: []string{"fs:read_file"}, Limit: 3})
+		require.NoError(t, err)
+		assert.Equal(t, canonical(t, model), canonical(t, json.RawMessage(r.body)), "HTTP answers what the model answers")
+	})
+	t.Run("next without terms", func(t *testing.T) {
+		r := w.ask("POST", "/v1/next", `{"context":["fs:read_file"],"explain":false}`)
+		require.Equal(t, 200, r.status)
+		assert.NotContains(t, r.body, `"terms"`)
+	})
+	t.Run("dag", func(t *testing.T) {
+		a := parse[suggest.DAGAnswer](t, 200, w.ask("POST", "/v1/dag", `{"intent":"reformat a json file"}`))
+		assert.NotEmpty(t, a.DAG.Tasks)
+		assert.NotEmpty(t, a.SuggestionID)
+	})
+	t.Run("search", func(t *testing.T) {
+		a := parse[suggest.SearchAnswer](t, 200, w.ask("POST", "/v1/search", `{"query":"json:parse","kinds":["tool"]}`))
+		require.NotEmpty(t, a.Results)
+		assert.Equal(t, "json:parse", a.Results[0].ID) // an exact id ranks first
+	})
+	t.Run("explain", func(t *testing.T) {
+		a := parse[suggest.ExplainAnswer](t, 200, w.ask("POST", "/v1/explain", `{"id":"json:parse","context":["fs:read_file"]}`))
+		assert.True(t, a.Suggested)
+		assert.Equal(t, 1, a.Rank)
+		a = parse[suggest.ExplainAnswer](t, 200, w.ask("POST", "/v1/explain", `{"id":"no:such"}`))
+		assert.Equal(t, suggest.AbsentUnknown, a.Absent)
+	})
+	t.Run("stats", func(t *testing.T) {
+		a := parse[suggest.Stats](t, 200, w.ask("GET", "/v1/stats", ""))
+		assert.Equal(t, 6, a.Tools)
+		assert.Equal(t, 14, a.Episodes)
+		assert.Equal(t, map[string]int{"test": 14}, a.Sources)
+	})
+	t.Run("probes and pages", func(t *testing.T) {
+		for _, c := range []struct{ path, kind, has string }{
+			{"/healthz", "application/json", `"ok"`},
+			{"/readyz", "application/json", `"ready"`},
+			{"/metrics", "text/plain", "waymark_model_nodes 7"}, // 6 tools and 1 capability
+			{"/openapi.json", "application/openapi+json", `"openapi": "3.1.0"`},
+			{"/docs", "text/html", "/v1/next"},
+			{"/", "text/html", "Episodes"},
+		} {
+			r := w.ask("GET", c.path, "")
+			assert.Equal(t, 200, r.status, c.path)
+			assert.True(t, strings.HasPrefix(r.header.Get("Content-Type"), c.kind), "%s is %s", c.path, r.header.Get("Content-Type"))
+			assert.Contains(t, r.body, c.has, c.path)
+			assert.Equal(t, "nosniff", r.header.Get("X-Content-Type-Options"))
+			if c.kind == "text/html" { // offline and inert: nothing is loaded, nothing could run
+				assert.Contains(t, r.header.Get("Content-Security-Policy"), "default-src 'none'")
+				assert.NotRegexp(t, `(?i)<script|<link|<img|src=|@import|url\(`, r.body)
+			}
+			assert.Equal(t, 200, w.ask("HEAD", c.path, "").status, c.path)
+		}
+	})
+	t.Run("unknown paths and methods", func(t *testing.T) {
+		requireProblem(t, 404, "no such route", w.ask("GET", "/v2/next", ""))
+		requireProblem(t, 404, "no such route", w.ask("GET", "/v1/tools/", ""))
+		r := w.ask("GET", "/v1/next", "")
+		requireProblem(t, 405, "GET is not a method", r)
+		assert.Equal(t, "POST", r.header.Get("Allow"))
+	})
+	t.Run("ids of a request", func(t *testing.T) {
+		trace := "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+		r := w.ask("GET", "/healthz", "", "X-Request-Id: abc-1", "Traceparent: "+trace)
+		assert.Equal(t, "abc-1", r.header.Get("X-Request-Id"))
+		assert.Equal(t, trace, r.header.Get("Traceparent"))
+		r = w.ask("GET", "/healthz", "", "X-Request-Id: <b>x", "Traceparent: nonsense")
+		assert.Regexp(t, `^[0-9a-f]{24}$`, r.header.Get("X-Request-Id"))
+		assert.Empty(t, r.header.Get("Traceparent"))
+	})
+}
+
+// What questions are refused, and in which words.
+func TestRefusedQuestions(t *testing.T) {
+	w := newWeb(t)
+	w.putAmbiguous()
+	for _, c := range []struct {
+		path, body string
+		status     int
+		mention    string
+		location   string
+	}{
+		{"/v1/next", `{"contxt":["a"]}`, 422, "contxt", "body.contxt"},
+		{"/v1/next", `{"limit":0}`, 422, "body.limit", "body.limit"},
+		{"/v1/next", `{"limit":101}`, 422, "body.limit", "body.limit"},
+		{"/v1/next", `{"limit":"3"}`, 422, "body.limit", "body.limit"},
+		{"/v1/next", `{"limit":1.5}`, 422, "body.limit", "body.limit"},
+		{"/v1/next", `{"profile":"best"}`, 422, "body.profile", "body.profile"},
+		{"/v1/next", `{"profile":"learned"}`, 422, "profile", "body.profile"},
+		{"/v1/next", `{"context":"fs:read_file"}`, 422, "body.context", "body.context"},
+		{"/v1/next", `[]`, 422, "object", "body"},
+		{"/v1/next", `null`, 422, "object", "body"},
+		{"/v1/next", `{"context":["a__b__c"]}`, 422, "a__b:c", "body.context[0]"}, // one of two tools
+		{"/v1/search", `{}`, 422, "query", "body"},
+		{"/v1/search", `{"query":""}`, 422, "query", "body.query"},
+		{"/v1/search", `{"query":"x","kinds":["robot"]}`, 422, "kinds", "body.kinds[0]"},
+		{"/v1/dag", `{"max_steps":26}`, 422, "max_steps", "body.max_steps"},
+		{"/v1/explain", `{}`, 422, "id", "body"},
+		{"/v1/next", ``, 400, "body", ""},
+		{"/v1/feedback", `{"used":true}`, 422, "id", "body.id"},
+		{"/v1/feedback", `{"used":true,"suggestion_id":"nope"}`, 404, "suggestion_id", "body.suggestion_id"},
+		{"/v1/feedback", `{"used":true,"id":"json:parse","outcome":"perhaps"}`, 422, "outcome", "body.outcome"},
+	} {
+		t.Run(c.path+" "+c.body, func(t *testing.T) {
+			p := requireProblem(t, c.status, c.mention, w.ask("POST", c.path, c.body))
+			if c.location != "" {
+				require.NotEmpty(t, p.Errors)
+				assert.Equal(t, c.location, p.Errors[0].Location)
+			}
+		})
+	}
+	requireProblem(t, 422, "query.limt", w.ask("GET", "/v1/tools?limt=5", ""))
+	requireProblem(t, 422, "format", w.ask("GET", "/v1/graph?format=png", ""))
+}
+
+// What is acknowledged counts for a question with its seq, and for one that never comes the wait ends.
+func TestMinSeq(t *testing.T) {
+	w := newWeb(t)
+	for i := range 3 {
+		body := fmt.Sprintf(`{"id":"new %d","steps":[{"tool":"slack:get_issue"},{"tool":"json:parse"}]}`, i)
+		r := parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", body))
+		a := parse[suggest.NextAnswer](t, 200, w.ask("POST", "/v1/next", fmt.Sprintf(`{"context":["slack:get_issue"],"min_seq":%d}`, r.Seq)))
+		require.NotEmpty(t, a.Suggestions)
+		assert.Equal(t, "json:parse", a.Suggestions[0].ID)
+		assert.EqualValues(t, i+1, a.Suggestions[0].Evidence.Count)
+		assert.GreaterOrEqual(t, a.Model.Seq, r.Seq)
+	}
+	began := time.Now()
+	for _, path := range []string{"/v1/next", "/v1/search"} {
+		r := w.ask("POST", path, `{"query":"x","min_seq":999999}`)
+		if path == "/v1/next" {
+			r = w.ask("POST", path, `{"min_seq":999999}`)
+		}
+		requireProblem(t, 503, "does not count", r)
+		assert.Equal(t, "1", r.header.Get("Retry-After"))
+	}
+	assert.Less(t, time.Since(began), 6*time.Second)
+}
+
+func TestFeedback(t *testing.T) {
+	w := newWeb(t)
+	a := parse[suggest.NextAnswer](t, 200, w.ask("POST", "/v1/next", `{"context":["fs:read_file"]}`))
+	before := defaultEngine(t, w.Server).Head().Seq
+	body := fmt.Sprintf(`{"suggestion_id":%q,"used":true,"outcome":"success"}`, a.SuggestionID)
+	got := parse[struct{ Seq uint64 }](t, 200, w.ask("POST", "/v1/feedback", body))
+	assert.Equal(t, before+1, got.Seq)
+	got = parse[struct{ Seq uint64 }](t, 200, w.ask("POST", "/v1/feedback", `{"context":["fs:read_file"],"id":"json:parse","used":false}`))
+	assert.Equal(t, before+2, got.Seq)
+}
+
+func TestEpisodes(t *testing.T) {
+	w := newWeb(t)
+	const one = `{"id":"e1","intent":"x","source":"ide","steps":[{"id":"a","tool":"fs:read_file"},{"id":"b","tool":"json:parse","depends_on":["a"]}]}`
+	r := parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", one))
+	assert.Equal(t, 1, r.Accepted)
+	r = parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", one))
+	assert.Equal(t, [2]int{0, 1}, [2]int{r.Accepted, r.Duplicates})
+	assert.Equal(t, []live.Rejection{}, r.Rejected)
+
+	// The body's source is a label; the credential is the source.
+	for item, err := range defaultEngine(t, w.Server).Items(t.Context()) {
+		require.NoError(t, err)
+		if item.Episode != nil && item.Episode.ID == "e1" {
+			assert.Equal(t, "ide", item.Episode.Label)
+			assert.Equal(t, "local", item.Episode.Source)
+		}
+	}
+
+	w.putAmbiguous()
+	requireProblem(t, 409, "other content", w.ask("POST", "/v1/episodes", strings.Replace(one, `"x"`, `"y"`, 1)))
+	for _, c := range []struct {
+		body    string
+		status  int
+		mention string
+	}{
+		{`{"id":"e2","steps":[{"id":"a","tool":"x","depends_on":["a"]}]}`, 422, "itself"},
+		{`{"id":"e2","steps":[{"id":"a","tool":"x","depends_on":["z"]}]}`, 422, "z"},
+		{`{"id":"e2","steps":[{"id":"a","tool":"x","depends_on":["b"]},{"id":"b","tool":"y","depends_on":["a"]}]}`, 422, "cycle"},
+		{`{"id":"e2","steps":[{"tool":"a__b__c"}]}`, 422, "a__b:c"},
+		{`{"id":"e2","steps":[{"tool":"x","colour":"red"}]}`, 422, `unknown field \"colour\"`},
+		{`{"id":"e2","time":"yesterday","steps":[{"tool":"x"}]}`, 422, "RFC 3339"},
+		{`{"id":"e2","steps":"x"}`, 422, "string"},
+		{`{"id":"e2","steps":[{"tool":"x"}]`, 400, "ends early"},
+		{` `, 400, "body is required"},
+	} {
+		requireProblem(t, c.status, c.mention, w.ask("POST", "/v1/episodes", c.body))
+	}
+
+	// The bad lines lose only themselves, and lines count from 1, blank ones too.
+	lines := strings.Join([]string{
+		`{"id":"n1","steps":[{"tool":"a"},{"tool":"b"}]}`,
+		``,
+		`{"id":"n2","steps":[{"tool":"a"}`,
+		`{"id":"e1","intent":"another","steps":[{"tool":"a"}]}`,
+		one,
+		`{"id":"n3","Steps":[{"tool":"a"}]}`,
+		`{"id":"n4","intent":"` + strings.Repeat("x", 1<<20) + `"}`,
+		`{"id":"n5","steps":[{"tool":"b"},{"tool":"c"}]}`,
+	}, "\n")
+	r = parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", lines, "Content-Type: application/x-ndjson"))
+	assert.Equal(t, [2]int{2, 1}, [2]int{r.Accepted, r.Duplicates})
+	require.Len(t, r.Rejected, 4)
+	assert.Equal(t, 4, r.RejectedTotal)
+	for _, want := range []struct {
+		line    int
+		id, say string
+	}{{3, "", "ends early"}, {4, "e1", "other content"}, {6, "n3", `unknown field "Steps"`}, {7, "", "too long"}} {
+		found := false
+		for _, rej := range r.Rejected {
+			found = found || rej.Line == want.line && rej.ID == want.id && strings.Contains(rej.Error, want.say)
+		}
+		assert.True(t, found, "line %d is refused for %q: %+v", want.line, want.say, r.Rejected)
+	}
+
+	// Longer than any one body may be.
+	var many strings.Builder
+	for i := range 1200 {
+		fmt.Fprintf(&many, `{"id":"m%d","intent":"%s","steps":[{"tool":"a"},{"tool":"b"}]}`+"\n", i, strings.Repeat("long ", 200))
+	}
+	require.Greater(t, many.Len(), 1<<20)
+	r = parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", many.String(), "Content-Type: application/x-ndjson"))
+	assert.Equal(t, 1200, r.Accepted)
+}
+
+func TestStatusPageEscapes(t *testing.T) {
+	w := newWeb(t, func(c *Config) { c.Version = `<script>alert(1)</script>` })
+	r := w.ask("GET", "/", "")
+	assert.NotContains(t, r.body, "<script>alert")
+	assert.Contains(t, r.body, "&lt;script&gt;")
+	assert.NotContains(t, w.ask("GET", "/docs", "").body, "<script>alert")
+}
+
+// A server starts no goroutine of its own: what New and a request start ends with them.
+func TestNothingIsLeftRunning(t *testing.T) {
+	running := goleak.IgnoreCurrent()
+	t.Run("server", func(t *testing.T) {
+		w := newWeb(t)
+		w.ask("POST", "/v1/next", `{"context":["fs:read_file"]}`)
+		w.ask("POST", "/v1/rebuild", `{}`)
+		w.ask("POST", "/v1/episodes", `{"id":"x","steps":[{"tool":"a"}]}`)
+		for range 20 { // requests given up half-way
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			req, _ := http.NewRequestWithContext(ctx, "POST", w.url+"/v1/next", strings.NewReader(`{"min_seq":99999}`))
+			req.Header.Set("Content-Type", "application/json")
+			if resp, err := http.DefaultClient.Do(req); err == nil {
+				resp.Body.Close()
+			}
+			cancel()
+		}
+	})
+	http.DefaultClient.CloseIdleConnections()
+	goleak.VerifyNone(t, running)
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	_, err := New(Config{})
+	assert.ErrorContains(t, err, "store")
+	s := newOffice(t)
+	for _, origin := range []string{"example.org", "http://a/b", "*"} {
+		cfg := s.cfg
+		cfg.Origins = []string{origin}
+		_, err := New(cfg)
+		assert.ErrorContains(t, err, origin)
+	}
+}

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"waymark/suggest"
+)
+
+// The pages are plain HTML: no script, no font, nothing from anywhere else, and a policy that would
+// not let it run. What they show of ids and descriptions is escaped by html/template.
+//
+//go:embed pages
+var pageFiles embed.FS
+
+const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+var statusPage = template.Must(template.ParseFS(pageFiles, "pages/status.html", "pages/style.html"))
+
+// pageRoutes are the routes that are no API: for people, probes and scrapers.
+func (s *Server) pageRoutes(r *gin.Engine) {
+	get := func(path string, ru rule, handler gin.HandlerFunc) {
+		s.rules["GET "+path], s.rules["HEAD "+path] = ru, ru
+		r.GET(path, handler)
+		r.HEAD(path, handler)
+	}
+	public := rule{public: true}
+	get("/", public, s.serveStatus)
+	get("/docs", public, func(c *gin.Context) { servePage(c, s.docs) })
+	get("/openapi.json", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/openapi+json", s.openapi) })
+	get("/healthz", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
+	get("/readyz", public, s.serveReady)
+	get("/metrics", rule{scope: scopeRead}, s.serveMetrics)
+}
+
+func servePage(c *gin.Context, page []byte) {
+	c.Header("Content-Security-Policy", pagePolicy)
+	c.Header("X-Frame-Options", "DENY")
+	c.Header("Referrer-Policy", "no-referrer")
+	c.Data(http.StatusOK, "text/html; charset=utf-8", page)
+}
+
+// serveReady says whether requests should be sent here: the store is healthy, the default workspace
+// is loaded, and no shutdown has begun.
+func (s *Server) serveReady(c *gin.Context) {
+	reason := ""
+	switch {
+	case s.isDraining():
+		reason = "the server is shutting down"
+	case s.cfg.Store.Health() != nil:
+		reason = "the storage does not accept writes"
+	default:
+		if _, err := s.cfg.Workspaces.Get(c.Request.Context(), defaultWorkspace); err != nil {
+			reason = "the model is not loaded"
+			exchangeFrom(c.Request.Context()).failure = err
+		}
+	}
+	if reason != "" {
+		fail(c, refuse(http.StatusServiceUnavailable, reason))
+		return
+	}
+	c.Data(http.StatusOK, "application/json", []byte(`{"status":"ready"}`))
+}
+
+// serveStatus shows what runs here. The numbers of the model are for those who may read.
+func (s *Server) serveStatus(c *gin.Context) {
+	var page struct {
+		Version, Workspace, URL string
+		NeedsKey                bool
+		Stats                   *suggest.Stats
+		BuiltAt, Problem        string
+	}
+	page.Version, page.NeedsKey = s.cfg.Version, s.cfg.RequireKey
+	scheme := "http"
+	if c.Request.TLS != nil {
+		scheme = "https"
+	}
+	page.URL = scheme + "://" + c.Request.Host
+	if a := accessFrom(c.Request.Context()); a.may(scopeRead) {
+		page.Workspace = a.Workspace
+		e, err := s.engine(c.Request.Context())
+		if err != nil {
+			fail(c, err)
+			return
+		}
+		stats := e.Model().Stats()
+		page.Stats, page.BuiltAt = &stats, stats.Model.BuiltAt.UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	if s.cfg.Store.Health() != nil {
+		page.Problem = "The storage does not accept writes; reads go on."
+	}
+	var b bytes.Buffer
+	if err := statusPage.Execute(&b, page); err != nil {
+		fail(c, err)
+		return
+	}
+	servePage(c, b.Bytes())
+}

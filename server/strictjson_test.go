@@ -1,0 +1,174 @@
+package server
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/episodic"
+	"waymark/suggest"
+)
+
+// What parsers disagree about (RFC 8259 calls it interoperability) is refused, and the place is named.
+var badJSON = []struct{ name, body, mention string }{
+	{"trailing data", `{"limit":3} x`, "after the end"},
+	{"second document", `{"limit":3}{"limit":4}`, "after the end"},
+	{"second null", `{} null`, "after the end"},
+	{"duplicate name", `{"limit":3,"limit":4}`, "/limit"},
+	{"duplicate name, escaped", `{"limit":3,"li\u006dit":4}`, "/limit"},
+	{"duplicate name, deep", `{"context":[{"a":1,"a":2}]}`, "/context/0/a"},
+	{"invalid UTF-8", "{\"intent\":\"\xff\"}", "UTF-8"},
+	{"overlong UTF-8", "{\"intent\":\"\xc0\x80\"}", "UTF-8"},
+	{"lone surrogate", `{"intent":"\ud800"}`, "surrogate"},
+	{"raw control character", "{\"intent\":\"a\nb\"}", "invalid"},
+	{"NaN", `{"limit":NaN}`, "invalid"},
+	{"Infinity", `{"limit":Infinity}`, "invalid"},
+	{"single quotes", `{'limit':3}`, "invalid"},
+	{"trailing comma", `{"limit":3,}`, "invalid"},
+	{"comment", `{"limit":3/*x*/}`, "invalid"},
+	{"leading zero", `{"limit":03}`, "invalid"},
+	{"plus sign", `{"limit":+3}`, "invalid"},
+	{"hexadecimal", `{"limit":0x3}`, "invalid"},
+	{"byte order mark", "\ufeff{}", "invalid"},
+	{"cut off", `{"limit":`, "ends early"},
+	{"nothing but space", "  \n", "ends early"},
+	{"65 levels", `{"context":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "64 levels"},
+	{"10,001 elements", `{"context":[` + strings.Repeat("1,", 10_000) + `1]}`, "10000 elements"},
+}
+
+func TestBadJSON(t *testing.T) {
+	w := newWeb(t)
+	for _, c := range badJSON {
+		t.Run(c.name, func(t *testing.T) {
+			var malformed *malformedError
+			err := checkJSON([]byte(c.body))
+			require.True(t, errors.As(err, &malformed), "%v", err)
+			assert.Contains(t, err.Error(), c.mention)
+			assert.Equal(t, http.StatusBadRequest, malformed.Status)
+			for _, path := range []string{"/v1/next", "/v1/episodes", "/v1/tools"} {
+				method := "POST"
+				if path == "/v1/tools" {
+					method = "PUT"
+				}
+				if c.name == "nothing but space" && path != "/v1/next" {
+					requireProblem(t, 400, "body is required", w.ask(method, path, c.body))
+					continue
+				}
+				requireProblem(t, 400, "", w.ask(method, path, c.body))
+			}
+		})
+	}
+	assert.NoError(t, checkJSON([]byte(strings.Repeat("[", 64)+strings.Repeat("]", 64))))
+	assert.NoError(t, checkJSON([]byte(`[`+strings.Repeat("1,", 9_999)+`1]`)))
+	assert.NoError(t, checkJSON([]byte(` {"a":{"a":1},"A":2} `)))
+}
+
+// encoding/json would take each of these for "context": it folds case, ſ (U+017F) and K (U+212A).
+func TestNamesAreSpelledExactly(t *testing.T) {
+	w := newWeb(t)
+	for _, c := range []struct{ path, body, name string }{
+		{"/v1/next", `{"CONTEXT":[]}`, "CONTEXT"},
+		{"/v1/next", `{"Context":[]}`, "Context"},
+		{"/v1/explain", `{"ID":"x"}`, "ID"},
+		{"/v1/dag", `{"max_\u017fteps":3}`, "max_ſteps"},
+		{"/v1/episodes", `{"id":"x","\u017fteps":[]}`, "ſteps"},
+		{"/v1/search", `{"query":"x","\u212Ainds":[]}`, "\u212Ainds"},
+	} {
+		requireProblem(t, 422, c.name, w.ask("POST", c.path, c.body))
+	}
+}
+
+func TestContentTypes(t *testing.T) {
+	w := newWeb(t)
+	for kind, status := range map[string]int{
+		"application/json":                  200,
+		"application/json; charset=utf-8":   200,
+		"application/json; charset=UTF-8":   200,
+		"APPLICATION/JSON":                  200,
+		"application/json; charset=utf-16":  415,
+		"text/plain":                        415,
+		"text/json":                         415,
+		"application/x-www-form-urlencoded": 415,
+		"multipart/form-data; boundary=x":   415,
+		"application/problem+json":          415,
+		"application/x-ndjson":              415, // on a route that takes one object
+		"application/xml":                   415,
+		"nonsense/":                         415,
+		"":                                  415,
+	} {
+		r := w.ask("POST", "/v1/next", `{}`, "Content-Type: "+kind)
+		assert.Equal(t, status, r.status, "%q: %s", kind, r.body)
+	}
+	requireProblem(t, 415, "compressed", w.ask("POST", "/v1/next", `{}`, "Content-Encoding: gzip"))
+	requireProblem(t, 415, "x-ndjson", w.ask("POST", "/v1/episodes", `{}`, "Content-Type: text/plain"))
+}
+
+// The oracle is encoding/json for what both take; jsontext is stricter, never laxer.
+func FuzzDecodeStrict(f *testing.F) {
+	for _, c := range badJSON {
+		if len(c.body) < 1000 {
+			f.Add([]byte(c.body))
+		}
+	}
+	f.Add([]byte(`{"id":"e","time":"2026-01-02T03:04:05Z","steps":[{"id":"a","tool":"x","depends_on":[]},{"tool":"y","depends_on":null,"outcome":"success"}]}`))
+	f.Add([]byte(`{"id":"e","steps":[{"tool":"x","duration_ms":-1e3}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := decodeStrict[episodic.Episode](data)
+		if err != nil {
+			var malformed *malformedError
+			require.True(t, errors.As(err, &malformed), "%v", err)
+			require.Contains(t, []int{400, 422}, malformed.Status)
+			require.True(t, utf8.ValidString(malformed.Error()))
+			require.Less(t, len(malformed.Reason), 200+len(data)) // and it never quotes more than came in
+			return
+		}
+		require.True(t, utf8.Valid(data))
+		dec := stdjson.NewDecoder(bytes.NewReader(data))
+		dec.DisallowUnknownFields()
+		var want episodic.Episode
+		require.NoError(t, dec.Decode(&want))
+		require.Equal(t, want.ID, got.ID)
+		require.Equal(t, len(want.Steps), len(got.Steps))
+		for i := range want.Steps { // absent and empty depends_on mean different things
+			require.Equal(t, want.Steps[i].DependsOn == nil, got.Steps[i].DependsOn == nil)
+		}
+	})
+}
+
+// A number that is none never leaves as a 200 (gin's c.JSON sends status 200 and no body).
+func TestNotANumberIsAnError(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		_, err := encodeJSON(suggest.NextAnswer{Stop: bad})
+		assert.Error(t, err)
+	}
+	w := newWeb(t)
+	add(w.Server, w.testAPI(), rule{scope: scopeRead}, testOperation("nan", "/v1/test/nan"), testHandler(func() (suggest.NextAnswer, error) {
+		return suggest.NextAnswer{Stop: math.NaN()}, nil
+	}))
+	r := w.ask("GET", "/v1/test/nan", "")
+	assert.Equal(t, 500, r.status)
+	assert.Equal(t, "application/problem+json", r.header.Get("Content-Type"))
+	assert.Contains(t, r.body, "cannot be written")
+}
+
+// Lists are never null and strings are not mangled for HTML.
+func TestEncodeJSON(t *testing.T) {
+	got, err := encodeJSON(struct {
+		A []string          `json:"a"`
+		M map[string]int    `json:"m"`
+		N map[string]string `json:"n"`
+		S string            `json:"s"`
+		Z int               `json:"z,omitempty"`
+		R stdjson.RawMessage
+	}{M: map[string]int{"b": 1, "a": 2}, S: "<&>\u2028", R: stdjson.RawMessage(`{"k":[1]}`)})
+	require.NoError(t, err)
+	assert.Equal(t, `{"a":[],"m":{"a":2,"b":1},"n":{},"s":"<&>`+"\u2028"+`","R":{"k":[1]}}`, string(got))
+}

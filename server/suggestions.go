@@ -1,0 +1,164 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/catalog"
+	"waymark/live"
+	"waymark/suggest"
+)
+
+// waitForSeq is how long a question with min_seq waits for the model to count that event.
+const waitForSeq = time.Second
+
+// The bodies repeat the requests of package suggest with what the documentation should say.
+type (
+	nextBody struct {
+		Context []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order; the last element is the last thing done."`
+		Intent  string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
+		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most suggestions wanted; 5 if absent."`
+		Profile string   `json:"profile,omitempty" enum:"auto,seed,learned" doc:"Which weights rank; auto if absent."`
+		Allow   []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be suggested; * stands for any characters."`
+		Explain *bool    `json:"explain,omitempty" doc:"Whether the terms of each score are wanted; true if absent."`
+		MinSeq  uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
+	}
+	dagBody struct {
+		Intent   string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
+		Context  []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
+		MaxSteps int      `json:"max_steps,omitempty" minimum:"1" maximum:"25" doc:"Most tasks wanted; the learned length if absent."`
+		Profile  string   `json:"profile,omitempty" enum:"auto,seed,learned"`
+		Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
+		Explain  *bool    `json:"explain,omitempty" doc:"Whether terms are wanted; true if absent."`
+		MinSeq   uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
+	}
+	searchBody struct {
+		Query   string         `json:"query" maxLength:"8192" doc:"Words, a name or an id. An exact id or name ranks first."`
+		Context []string       `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
+		Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most results wanted; 10 if absent."`
+		Kinds   []catalog.Kind `json:"kinds,omitempty" enum:"tool,capability" doc:"Both if absent."`
+		Allow   []string       `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be found."`
+		Explain *bool          `json:"explain,omitempty" doc:"Whether terms are wanted; true if absent."`
+		MinSeq  uint64         `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
+	}
+	explainBody struct {
+		ID      string   `json:"id" doc:"The tool or capability in question."`
+		Context []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
+		Intent  string   `json:"intent,omitempty" maxLength:"8192"`
+		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"The cut to compare with; 5 if absent."`
+		Profile string   `json:"profile,omitempty" enum:"auto,seed,learned"`
+		Allow   []string `json:"allow,omitempty" maxItems:"64"`
+		MinSeq  uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
+	}
+)
+
+type question[B any] struct{ Body B }
+
+type answer[A any] struct {
+	ETag string `header:"ETag" doc:"The version of the model that answered."`
+	Body A
+}
+
+func (s *Server) suggestionRoutes(api huma.API) {
+	ru := rule{scope: scopeRead}
+	add(s, api, ru, huma.Operation{OperationID: "next", Method: http.MethodPost, Path: "/v1/next", Tags: []string{"Suggestions"},
+		Summary: "What comes next", Description: "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."}, s.next)
+	add(s, api, ru, huma.Operation{OperationID: "dag", Method: http.MethodPost, Path: "/v1/dag", Tags: []string{"Suggestions"},
+		Summary: "A DAG of tools for an intent"}, s.dag)
+	add(s, api, ru, huma.Operation{OperationID: "search", Method: http.MethodPost, Path: "/v1/search", Tags: []string{"Suggestions"},
+		Summary: "Tools and capabilities by words"}, s.search)
+	add(s, api, ru, huma.Operation{OperationID: "explain", Method: http.MethodPost, Path: "/v1/explain", Tags: []string{"Suggestions"},
+		Summary: "Why an id is, or is not, suggested", Description: "Every term and every filter; for an absent id, the reason."}, s.explain)
+}
+
+func (s *Server) next(ctx context.Context, q *question[nextBody]) (*answer[suggest.NextAnswer], error) {
+	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
+	if err != nil {
+		return nil, err
+	}
+	a, err := m.Next(suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Limit: q.Body.Limit,
+		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent)})
+	if err != nil {
+		return nil, err
+	}
+	first := ""
+	if len(a.Suggestions) > 0 {
+		first = a.Suggestions[0].ID
+	}
+	e.Served(a.SuggestionID, q.Body.Context, first)
+	return &answer[suggest.NextAnswer]{etag(m), a}, nil
+}
+
+func (s *Server) dag(ctx context.Context, q *question[dagBody]) (*answer[suggest.DAGAnswer], error) {
+	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
+	if err != nil {
+		return nil, err
+	}
+	a, err := m.Plan(suggest.DAGRequest{Intent: q.Body.Intent, Context: q.Body.Context, MaxSteps: q.Body.MaxSteps,
+		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent)})
+	if err != nil {
+		return nil, err
+	}
+	first := ""
+	if len(a.DAG.Tasks) > 0 {
+		first = a.DAG.Tasks[0].Tool
+	}
+	e.Served(a.SuggestionID, q.Body.Context, first)
+	return &answer[suggest.DAGAnswer]{etag(m), a}, nil
+}
+
+func (s *Server) search(ctx context.Context, q *question[searchBody]) (*answer[suggest.SearchAnswer], error) {
+	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
+	if err != nil {
+		return nil, err
+	}
+	a, err := m.Search(suggest.SearchRequest{Query: q.Body.Query, Context: q.Body.Context, Limit: q.Body.Limit,
+		Kinds: q.Body.Kinds, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Query)})
+	if err != nil {
+		return nil, err
+	}
+	first := ""
+	if len(a.Results) > 0 {
+		first = a.Results[0].ID
+	}
+	e.Served(a.SuggestionID, q.Body.Context, first)
+	return &answer[suggest.SearchAnswer]{etag(m), a}, nil
+}
+
+func (s *Server) explain(ctx context.Context, q *question[explainBody]) (*answer[suggest.ExplainAnswer], error) {
+	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
+	if err != nil {
+		return nil, err
+	}
+	a, err := m.Explain(suggest.ExplainRequest{ID: q.Body.ID, Context: q.Body.Context, Intent: q.Body.Intent,
+		Limit: q.Body.Limit, Profile: q.Body.Profile, Allow: q.Body.Allow, Vector: e.Vector(ctx, q.Body.Intent)})
+	if err != nil {
+		return nil, err
+	}
+	return &answer[suggest.ExplainAnswer]{etag(m), a}, nil
+}
+
+// modelAt is the current model, once it counts event seq.
+func (s *Server) modelAt(ctx context.Context, seq uint64) (*live.Engine, *suggest.Model, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if seq > 0 {
+		wait, cancel := context.WithTimeout(ctx, waitForSeq)
+		defer cancel()
+		if err := e.Wait(wait, seq); err != nil {
+			if errors.Is(err, context.DeadlineExceeded) {
+				err = live.ErrNotYet
+			}
+			return nil, nil, err
+		}
+	}
+	return e, e.Model(), nil
+}
+
+func etag(m *suggest.Model) string { return `"` + m.Info().Version + `"` }

@@ -1,0 +1,241 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/importer"
+	"waymark/live"
+)
+
+// maxImportRejections is how many refusals of an import are listed; all are counted.
+const maxImportRejections = 100
+
+type kindCounts struct {
+	Tools        int `json:"tools"`
+	Capabilities int `json:"capabilities"`
+	Episodes     int `json:"episodes"`
+}
+
+type importAnswer struct {
+	Body struct {
+		Taken         kindCounts       `json:"taken"`
+		Duplicates    kindCounts       `json:"duplicates" doc:"Known already, with the same content."`
+		Rejected      []live.Rejection `json:"rejected" doc:"At most the first 100."`
+		RejectedTotal int              `json:"rejected_total"`
+		Seq           uint64           `json:"seq"`
+		Model         string           `json:"model" doc:"The version of the model that counts it all."`
+	}
+}
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+func (s *Server) transferRoutes(api huma.API) {
+	op := func(id, method, path, summary, text string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
+	}
+	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
+	add(s, api, rule{scope: scopeAdmin, stream: true, ndjson: true, once: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
+		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
+	documentBody(api, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
+
+	export := op("export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
+	export.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: lines}}
+	add(s, api, rule{scope: scopeAdmin, stream: true}, export, s.export)
+
+	backup := op("backup", http.MethodGet, "/v1/backup", "Back up the whole data directory",
+		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary says what it holds.")
+	backup.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
+		"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}}
+	add(s, api, rule{scope: scopeAdmin, stream: true}, backup, s.backup)
+}
+
+// importBatch collects items of one kind, so that they are appended together and in order.
+type importBatch struct {
+	kind  importer.Kind
+	tools []catalog.Tool
+	caps  []catalog.Capability
+	eps   []episodic.Episode
+	lines []int
+}
+
+func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	source := accessFrom(ctx).Source
+	out := new(importAnswer)
+	out.Body.Rejected = []live.Rejection{}
+	reject := func(rej live.Rejection) {
+		out.Body.RejectedTotal++
+		if len(out.Body.Rejected) < maxImportRejections {
+			out.Body.Rejected = append(out.Body.Rejected, rej)
+		}
+	}
+	release := e.Hold() // one build, at the end
+	defer release()
+
+	var batch importBatch
+	flush := func() error {
+		rejected, err := batch.store(ctx, e, source, &out.Body.Taken, &out.Body.Duplicates)
+		for _, rej := range rejected {
+			reject(rej)
+		}
+		batch = importBatch{}
+		return err
+	}
+	options := importer.Options{Format: "waymark", Split: "all", Source: source, Now: s.cfg.Now()}
+	for item, err := range importer.ReadFrom(ctx, in.gin.Request.Body, options) {
+		if err != nil {
+			return nil, badRead(err)
+		}
+		if item.Kind != batch.kind || len(batch.lines) >= batchSize {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+		batch.kind = item.Kind
+		switch {
+		case item.Duplicate:
+			*countOf(&out.Body.Duplicates, item.Kind)++
+		case item.Tool != nil:
+			batch.tools, batch.lines = append(batch.tools, *item.Tool), append(batch.lines, item.Line)
+		case item.Capability != nil:
+			batch.caps, batch.lines = append(batch.caps, *item.Capability), append(batch.lines, item.Line)
+		case item.Episode != nil:
+			batch.eps, batch.lines = append(batch.eps, *item.Episode), append(batch.lines, item.Line)
+		default:
+			reject(live.Rejection{Line: item.Line, ID: item.ID, Error: item.Dropped + item.LeftOut})
+		}
+	}
+	if err := flush(); err != nil {
+		return nil, err
+	}
+	release()
+	if out.Body.Seq, err = e.Build(ctx); err != nil {
+		return nil, err
+	}
+	out.Body.Model = e.Model().Info().Version
+	return out, nil
+}
+
+// store appends the batch and returns what was refused, by its line in the import.
+func (b *importBatch) store(ctx context.Context, e *live.Engine, source string, taken, duplicates *kindCounts) ([]live.Rejection, error) {
+	var rejected []live.Rejection
+	switch b.kind {
+	case importer.KindTool, importer.KindCapability:
+		if len(b.lines) == 0 {
+			return nil, nil
+		}
+		put := func() (live.PutResult, error) { return e.PutTools(ctx, b.tools) }
+		if b.kind == importer.KindCapability {
+			put = func() (live.PutResult, error) { return e.PutCapabilities(ctx, b.caps) }
+		}
+		res, err := put()
+		if err != nil {
+			return nil, err
+		}
+		*countOf(taken, b.kind) += res.Added + res.Updated
+		*countOf(duplicates, b.kind) += res.Unchanged
+		rejected = res.Rejected
+	case importer.KindEpisode:
+		if len(b.lines) == 0 {
+			return nil, nil
+		}
+		res, err := e.Record(ctx, source, b.eps)
+		if err != nil {
+			return nil, err
+		}
+		taken.Episodes += res.Accepted
+		duplicates.Episodes += res.Duplicates
+		rejected = res.Rejected
+	}
+	for i := range rejected {
+		rejected[i].Line = b.lines[rejected[i].Line-1]
+	}
+	return rejected, nil
+}
+
+func countOf(c *kindCounts, kind importer.Kind) *int {
+	switch kind {
+	case importer.KindTool:
+		return &c.Tools
+	case importer.KindCapability:
+		return &c.Capabilities
+	}
+	return &c.Episodes
+}
+
+// export writes the catalog, then the episodes. An error in the middle cuts the connection, so that
+// half an export cannot be taken for a whole one.
+func (s *Server) export(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		hc.SetHeader("Content-Type", ndjson)
+		hc.SetHeader("Cache-Control", "no-store")
+		w := bufio.NewWriterSize(hc.BodyWriter(), 64<<10)
+		for item, err := range e.Items(hc.Context()) {
+			if err == nil {
+				err = importer.WriteLine(w, importer.Item{Tool: item.Tool, Capability: item.Capability, Episode: item.Episode})
+			}
+			if err != nil {
+				s.breakOff(hc, err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			s.breakOff(hc, err)
+		}
+	}}, nil
+}
+
+const backupSummary = "Waymark-Backup-Summary"
+
+func (s *Server) backup(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
+	if !accessFrom(ctx).Operator {
+		return nil, refuse(http.StatusForbidden, "a backup holds every workspace: only the operator of the server takes it")
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		hc.SetHeader("Content-Type", "application/octet-stream")
+		hc.SetHeader("Cache-Control", "no-store")
+		hc.SetHeader("Trailer", backupSummary)
+		summary, err := s.cfg.Store.Backup(hc.Context(), hc.BodyWriter())
+		var text []byte
+		if err == nil {
+			text, err = json.Marshal(summary)
+		}
+		if err != nil {
+			s.breakOff(hc, err)
+		}
+		humagin.Unwrap(hc).Writer.Flush() // the head goes out before the trailer is set
+		hc.SetHeader(backupSummary, string(text))
+	}}, nil
+}
+
+// breakOff ends a stream so that the client sees that it is not whole; if nothing was sent yet, with
+// an ordinary error.
+func (s *Server) breakOff(hc huma.Context, err error) {
+	c := humagin.Unwrap(hc)
+	if !errors.Is(err, context.Canceled) {
+		s.cfg.Logger.Error("a stream was broken off", "route", c.FullPath(), "error", err)
+	}
+	if !c.Writer.Written() {
+		panic(problemPanic{err})
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// problemPanic carries an error out of a stream to recoverPanic.
+type problemPanic struct{ err error }
