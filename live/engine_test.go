@@ -231,7 +231,7 @@ func TestForgetBefore(t *testing.T) {
 
 func TestFeedback(t *testing.T) {
 	e := workspace(t, storage.NewMemory(), Options{})
-	record(t, e, episode("1", "a", "b"))
+	after(t, e, record(t, e, episode("1", "a", "b")).Seq, "a")
 	a, err := e.Model().Next(suggest.NextRequest{Context: []string{"a"}})
 	require.NoError(t, err)
 	e.Served(a.SuggestionID, []string{"a"}, a.Suggestions[0].ID)
