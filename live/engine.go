@@ -31,6 +31,9 @@ type Options struct {
 	Now         func() time.Time // time.Now unless set
 	Embedder    Embedder         // nil: search by text alone
 	DropIntents bool             // intents are never stored
+
+	// Measure says how models are measured. It is part of every build event.
+	Measure suggest.MeasureOptions
 }
 
 func (o Options) filled() Options {
@@ -217,6 +220,26 @@ func (e *Engine) measureSaved(ctx context.Context, c *suggest.Counts, b build, a
 		if s.Seq == at {
 			b.Options.Saved = s.Data
 			break
+		}
+	}
+	return e.measure(ctx, c, b, at)
+}
+
+// newBuild is how a model would be measured now.
+func (e *Engine) newBuild() build {
+	b := build{Options: e.opts.Measure}
+	if e.opts.Embedder != nil {
+		b.Vectors = e.opts.Embedder.Model()
+	}
+	return b
+}
+
+// measureNew measures for a build event that was just appended: the vectors it needs are fetched
+// first. Later measures at the same event find them in the table.
+func (e *Engine) measureNew(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
+	if b.Vectors != "" {
+		if err := fetchVectors(ctx, e.table, e.opts.Embedder, suggest.Texts(c)); err != nil {
+			e.opts.Logger.Warn("embeddings are not available; search goes on without the missing ones", "workspace", e.name, "error", err)
 		}
 	}
 	return e.measure(ctx, c, b, at)

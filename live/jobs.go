@@ -86,13 +86,13 @@ func (e *Engine) rebuild(ctx context.Context, j *job) error {
 	var wait chan struct{}
 	var failed error
 	start := func(w *writer) {
-		b := w.how
+		b := w.newBuild()
 		at, err := w.appendBuild(b)
 		if failed = err; err != nil {
 			return
 		}
 		w.measureBehind(at, b, w.since, func(background context.Context) (*history, error) {
-			return e.replayFor(background, j, at.seq, at.seq)
+			return e.replayFor(background, j, at.seq, at.seq, e.measureNew)
 		})
 		wait = w.building
 	}
@@ -141,13 +141,13 @@ func (e *Engine) alone(ctx context.Context, f func(w *writer)) error {
 	}
 }
 
-func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64) (*history, error) {
+func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64, measure measurer) (*history, error) {
 	h, _, err := replay(ctx, e.log, upTo, built,
 		func(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
 			b.Options.Progress = func(phase string, done float64) {
 				e.progress(j, phase, replayShare+float64((1-replayShare)*done))
 			}
-			return e.measure(ctx, c, b, at)
+			return measure(ctx, c, b, at)
 		},
 		func(done float64) { e.progress(j, "replay", float64(replayShare*done)) })
 	return h, err
@@ -202,7 +202,7 @@ func (e *Engine) replayUpTo(ctx context.Context, j *job, upTo, built uint64) (*h
 		h.measures, err = e.measure(ctx, h.state.Freeze(), build{}, 0)
 		return h, err
 	}
-	return e.replayFor(ctx, j, upTo, built)
+	return e.replayFor(ctx, j, upTo, built, e.measure)
 }
 
 // progress reports a phase, and an estimate of the time left from what is done.

@@ -224,22 +224,14 @@ func (w *writer) buildIfDue() {
 
 // startBuild appends a build event and measures in the background what is counted up to it.
 func (w *writer) startBuild() error {
-	b := build{}
+	b := w.newBuild()
 	counts := w.state.Freeze()
-	if w.opts.Embedder != nil {
-		b.Vectors = w.opts.Embedder.Model()
-	}
 	at, err := w.appendBuild(b)
 	if err != nil {
 		return err
 	}
 	w.measureBehind(at, b, w.since, func(ctx context.Context) (*history, error) {
-		if b.Vectors != "" {
-			if err := fetchVectors(ctx, w.table, w.opts.Embedder, suggest.Texts(counts)); err != nil {
-				w.opts.Logger.Warn("embeddings are not available; search goes on without the missing ones", "workspace", w.name, "error", err)
-			}
-		}
-		m, err := w.measure(ctx, counts, b, at.seq)
+		m, err := w.measureNew(ctx, counts, b, at.seq)
 		return &history{measures: m}, err
 	})
 	return nil
