@@ -74,13 +74,6 @@ func ExamplePath() {
 	// Output: [0 1 2] 0.8
 }
 
-func ExampleTopologicalOrder() {
-	order, _ := graph.TopologicalOrder(3, []graph.Edge{{From: 2, To: 0}, {From: 0, To: 1}})
-	_, cycle := graph.TopologicalOrder(3, []graph.Edge{{From: 2, To: 0}, {From: 0, To: 1}, {From: 1, To: 2}})
-	fmt.Println(order, cycle)
-	// Output: [2 0 1] [0 1 2]
-}
-
 func ExampleIncidencePageRank() {
 	// Capabilities {a, b, x} and {x, c, d}; x = 4 is in both.
 	h, err := graph.NewIncidence(5, 2, []graph.Entry{

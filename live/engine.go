@@ -112,15 +112,6 @@ func (e *Engine) Previous() *suggest.Model { return e.previous.Load() }
 // Head is the last durable event.
 func (e *Engine) Head() storage.Head { return e.log.Head() }
 
-// Name of the workspace.
-func (e *Engine) Name() string { return e.name }
-
-// Table holds what belongs to the workspace but is not history.
-func (e *Engine) Table() storage.Table { return e.table }
-
-// Resolve returns the canonical id of a spelling.
-func (e *Engine) Resolve(spelling string) (string, error) { return e.Model().Resolve(spelling) }
-
 // Vector embeds a query for the current model, or returns nil: without an embedder, or when it does
 // not answer in time. Search goes on without it.
 func (e *Engine) Vector(ctx context.Context, text string) []float32 {

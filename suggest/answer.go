@@ -263,7 +263,7 @@ type ExplainAnswer struct {
 	Terms        []Term       `json:"terms"`
 	Filters      []Filter     `json:"filters"`
 	Considered   []Considered `json:"considered"`           // every formula that was tried
-	Neighbours   []string     `json:"neighbours,omitempty"` // capabilities that share a tool with this one
+	Neighbours   []string     `json:"neighbours,omitempty"` // one step away in the hypergraph of tools and capabilities
 	Evidence     Evidence     `json:"evidence"`
 	Mode         Mode         `json:"mode"`
 	Model        ModelInfo    `json:"model"`

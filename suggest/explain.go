@@ -72,8 +72,8 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		both, size := q.overlap(n)
 		done = size > 0 && both == size
 		a.Filters = append(a.Filters, Filter{"work_left", !done, fmt.Sprintf("%d of its %d tools are in the context", both, size)})
-		a.Neighbours = m.hyperNeighbours(n)
 	}
+	a.Neighbours = m.hyperNeighbours(n)
 	switch {
 	case !allowed:
 		a.Absent = AbsentNotAllowed
@@ -131,10 +131,7 @@ func (q *query) applyAny(formula string, n int32, s *sum) float64 {
 		return q.apply(formula, n, s)
 	}
 	both, size := q.overlap(n)
-	s.add("overlap", Containment(both, size), wOverlap)
-	s.add("success_rate", q.rates.Tool(n).SuccessRate(), wSuccess)
-	s.add("hypergraph_pagerank", q.hyper(n), wHypergraph)
-	s.add("semantic", q.semantic[n], wSemantic)
+	s.capability(Containment(both, size), q.rates.Tool(n).SuccessRate(), q.hyper(n), q.semantic[n])
 	return s.close()
 }
 
@@ -146,15 +143,27 @@ func (m *Model) hyper(n int32) float64 {
 	return 0
 }
 
-// hyperNeighbours lists the capabilities that share a tool with this one.
+// hyperNeighbours lists what is one step away in the hypergraph: the capabilities that share a tool
+// with a capability, the tools that share a capability with a tool.
 func (m *Model) hyperNeighbours(n int32) []string {
-	seen := map[int32]bool{n: true}
 	ids := []string{}
+	add := func(v int32, _ int) {
+		if m.live(v) {
+			ids = append(ids, m.ids[v])
+		}
+	}
+	if m.kind[n] == catalog.KindTool {
+		if int(n) < m.measures.incidence.Rows() {
+			m.measures.incidence.HypergraphNeighbours(n, add)
+		}
+		return sorted(ids)
+	}
+	seen := map[int32]bool{n: true}
 	for _, t := range m.capTools[n] {
 		for _, c := range m.toolCaps[t] {
-			if !seen[c] && m.live(c) {
+			if !seen[c] {
 				seen[c] = true
-				ids = append(ids, m.ids[c])
+				add(c, 1)
 			}
 		}
 	}

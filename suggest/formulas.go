@@ -25,7 +25,8 @@ const wCooccurrence, wCommunity, wAdamicAdar, wPageRank = 0.50, 0.25, 0.15, 0.10
 // Weights of CapabilityScore (reference 3.0, its placeholder).
 const wOverlap, wSuccess, wHypergraph, wSemantic = 0.40, 0.35, 0.15, 0.10
 
-// HybridScore weighs meaning against structure: alpha·semantic + (1-alpha)·graph.
+// HybridScore weighs meaning against structure: alpha·semantic + (1-alpha)·graph. Without a context
+// alpha is 1: the graph term is absent.
 func HybridScore(alpha, semantic, graph float64) float64 {
 	return float64(alpha*semantic) + float64((1-alpha)*graph)
 }
@@ -33,6 +34,15 @@ func HybridScore(alpha, semantic, graph float64) float64 {
 // RankScore adds importance: .8·hybrid + .2·pageRank, with pageRank divided by the largest.
 func RankScore(hybrid, pageRank float64) float64 {
 	return float64(wHybrid*hybrid) + float64(wRank*pageRank)
+}
+
+// rank adds the terms of RankScore(HybridScore(…), pageRank) but those of meaning, of which there may be
+// several, each of weight .8·alpha.
+func (s *sum) rank(alpha, graph, pageRank float64) {
+	if alpha < 1 {
+		s.add("graph", graph, wHybrid*(1-alpha))
+	}
+	s.add("pagerank", pageRank, wRank)
 }
 
 // ConfidenceWeights returns how much the hybrid score, PageRank and path strength count in the
@@ -50,21 +60,45 @@ func ConfidenceWeights(density float64) (hybrid, pageRank, path float64) {
 
 // Confidence of a DAG, capped.
 func Confidence(density, hybrid, pageRank, path float64) float64 {
+	s := sum{}
+	return s.confidence(density, hybrid, pageRank, path)
+}
+
+func (s *sum) confidence(density, hybrid, pageRank, path float64) float64 {
 	h, r, p := ConfidenceWeights(density)
-	return min(Cap, float64(hybrid*h)+float64(pageRank*r)+float64(path*p))
+	s.add("hybrid", hybrid, h)
+	s.add("pagerank", pageRank, r)
+	s.add("path", path, p)
+	return s.close()
 }
 
 // ToolScore is how likely a tool is next.
 func ToolScore(cooccurrence, community, adamicAdar, pageRank float64) float64 {
-	return float64(wCooccurrence*cooccurrence) + float64(wCommunity*community) +
-		float64(wAdamicAdar*adamicAdar) + float64(wPageRank*pageRank)
+	s := sum{}
+	s.tool(cooccurrence, community, adamicAdar, pageRank)
+	return s.total
+}
+
+func (s *sum) tool(cooccurrence, community, adamicAdar, pageRank float64) {
+	s.add("cooccurrence", cooccurrence, wCooccurrence)
+	s.add("community", community, wCommunity)
+	s.add("adamic_adar", adamicAdar, wAdamicAdar)
+	s.add("pagerank", pageRank, wPageRank)
 }
 
 // CapabilityScore is the reference's additive placeholder for capabilities. Capabilities are ranked
 // by MixedScore; this one is kept beside it for comparison.
 func CapabilityScore(overlap, successRate, hypergraphPageRank, semantic float64) float64 {
-	return float64(wOverlap*overlap) + float64(wSuccess*successRate) +
-		float64(wHypergraph*hypergraphPageRank) + float64(wSemantic*semantic)
+	s := sum{}
+	s.capability(overlap, successRate, hypergraphPageRank, semantic)
+	return s.total
+}
+
+func (s *sum) capability(overlap, successRate, hypergraphPageRank, semantic float64) {
+	s.add("overlap", overlap, wOverlap)
+	s.add("success_rate", successRate, wSuccess)
+	s.add("hypergraph_pagerank", hypergraphPageRank, wHypergraph)
+	s.add("semantic", semantic, wSemantic)
 }
 
 // MixedScore is relevance · (1 + structuralBoost) · reliability (reference 4.1). It can exceed 1;

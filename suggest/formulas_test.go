@@ -42,6 +42,20 @@ func TestHybridScore(t *testing.T) {
 	assert.InDelta(t, .75, HybridScore(.5, .6, .9), 1e-12) // dense: half and half
 }
 
+// The terms of an answer are the formula, multiplied out.
+func TestTermsAreTheFormula(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.SliceOfN(rapid.Float64Range(0, 1), 4, 4).Draw(t, "alpha, semantic, graph, pagerank")
+		alpha := .5 + x[0]/2
+		s := sum{}
+		s.add("semantic", x[1], wHybrid*alpha)
+		s.rank(alpha, x[2], x[3])
+		if want := RankScore(HybridScore(alpha, x[1], x[2]), x[3]); s.total-want > 1e-15 || want-s.total > 1e-15 {
+			t.Fatalf("terms add up to %v, the formula gives %v", s.total, want)
+		}
+	})
+}
+
 // The weights of scoring reference 3.0 add up to 1.
 func TestToolScore(t *testing.T) {
 	assert.InDelta(t, 1, ToolScore(1, 1, 1, 1), 1e-12)

@@ -28,6 +28,7 @@ func (m *Measures) measureIncidence(c *Counts, opts MeasureOptions) error {
 	if err != nil {
 		return fmt.Errorf("build the incidence of tools and capabilities: %w", err)
 	}
+	m.incidence = inc
 	rows, cols, err := graph.IncidencePageRank(inc, graph.PageRankOptions{})
 	if err != nil {
 		return fmt.Errorf("rank the incidence: %w", err)
@@ -40,14 +41,8 @@ func (m *Measures) measureIncidence(c *Counts, opts MeasureOptions) error {
 	if len(c.view.caps) == 0 || opts.WithoutSpectral {
 		return nil
 	}
-	rowsOf := make([]spectral.Entry, len(entries))
-	for i, e := range entries {
-		rowsOf[i] = spectral.Entry{Row: e.Row, Col: e.Col, Weight: e.Weight}
-	}
-	H, err := spectral.NewMatrix(n, len(c.view.caps), rowsOf)
-	if err != nil {
-		return fmt.Errorf("cluster the incidence: %w", err)
-	}
+	start, cols32, weights := inc.Compressed()
+	H := spectral.Matrix{Rows: n, Cols: len(c.view.caps), Start: start, Col: cols32, Weight: weights}
 	r, err := spectral.Cluster(H, spectral.Options{})
 	if err != nil {
 		return fmt.Errorf("cluster the incidence: %w", err)

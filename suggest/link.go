@@ -318,12 +318,8 @@ func (p *plan) answer() DAGAnswer {
 		if len(a.Paths) > 0 {
 			path = pathSum / float64(len(a.Paths))
 		}
-		h, r, w := ConfidenceWeights(p.info.Density)
 		s := sum{keep: true}
-		s.add("hybrid", top, h)
-		s.add("pagerank", meanTop(ranks, 3), r)
-		s.add("path", path, w)
-		a.Confidence = s.close()
+		a.Confidence = s.confidence(p.info.Density, top, meanTop(ranks, 3), path)
 		if want(p.request.Explain) {
 			a.Terms = s.terms
 		}

@@ -27,6 +27,7 @@ type Measures struct {
 	cluster    []int32 // spectral cluster of tools and capabilities together, -1 = none
 	clusters   int
 	gaps       []float64
+	incidence  *graph.Incidence
 	hyperRank  []float64 // PageRank of the tool × capability incidence, divided by the largest
 	text       *semantic.Index
 	doc        []int32 // by node, its document in text, -1 = none

@@ -168,10 +168,7 @@ func (p *plan) relevance(n int32, s *sum) float64 {
 	recalled := float64(float64(p.trust*p.support[n]) * (1 - p.semantic[n]))
 	s.add("semantic", p.semantic[n], wHybrid*p.alpha)
 	s.add("nearest_episodes", recalled, wHybrid*p.alpha)
-	if len(p.context) > 0 {
-		s.add("graph", p.graph[n], wHybrid*(1-p.alpha))
-	}
-	s.add("pagerank", p.rank[n], wRank)
+	s.rank(p.alpha, p.graph[n], p.rank[n])
 	p.episodic(n, s)
 	return s.close()
 }

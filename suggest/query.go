@@ -318,10 +318,7 @@ func (q *query) toolScore(n int32, s *sum) float64 {
 	if cooccurrence == 0 && community == 0 && aa == 0 {
 		return 0 // importance alone makes no candidate
 	}
-	s.add("cooccurrence", cooccurrence, wCooccurrence)
-	s.add("community", community, wCommunity)
-	s.add("adamic_adar", min(aa/2, 1), wAdamicAdar)
-	s.add("pagerank", q.rank[n], wPageRank)
+	s.tool(cooccurrence, community, min(aa/2, 1), q.rank[n])
 	q.episodic(n, s)
 	return s.close()
 }
@@ -335,10 +332,7 @@ func (q *query) hybrid(n int32, s *sum) float64 {
 		return 0
 	default:
 		s.add("semantic", q.semantic[n], wHybrid*q.alpha)
-		if len(q.context) > 0 {
-			s.add("graph", q.graph[n], wHybrid*(1-q.alpha))
-		}
-		s.add("pagerank", q.rank[n], wRank)
+		s.rank(q.alpha, q.graph[n], q.rank[n])
 	}
 	q.episodic(n, s)
 	return s.close()
