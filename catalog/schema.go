@@ -27,20 +27,24 @@ func Properties(schema json.RawMessage) []Property {
 	if root == nil {
 		return nil
 	}
-	r := reader{root: root}
+	r := reader{root: root, budget: maxSchemas}
 	r.object(root, "", 0)
 	slices.SortStableFunc(r.found, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(r.found, func(a, b Property) bool { return a.Name == b.Name })
 }
 
+// maxSchemas bounds the schemas looked at: references that fan out in a circle would multiply.
+const maxSchemas = 2000
+
 type reader struct {
-	root  map[string]json.RawMessage
-	found []Property
+	root   map[string]json.RawMessage
+	found  []Property
+	budget int // schemas that may still be looked at
 }
 
 // object reads the properties of s, and of the schemas it is joined from.
 func (r *reader) object(s map[string]json.RawMessage, prefix string, depth int) {
-	if depth > 8 { // references may run in circles
+	if r.budget--; depth > 8 || r.budget < 0 { // references may run in circles
 		return
 	}
 	s = r.follow(s)
@@ -83,7 +87,7 @@ func (r *reader) object(s map[string]json.RawMessage, prefix string, depth int) 
 
 // types lists the types that s admits, null apart, in the order they are named.
 func (r *reader) types(s map[string]json.RawMessage, depth int) (types []string) {
-	if depth > 8 {
+	if r.budget--; depth > 8 || r.budget < 0 {
 		return nil
 	}
 	add := func(t string) {

@@ -2,9 +2,11 @@ package catalog
 
 import (
 	"encoding/json"
+	"github.com/stretchr/testify/require"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -53,4 +55,21 @@ func FuzzProperties(f *testing.F) {
 			t.Fatalf("%s: %v is not sorted", s, all)
 		}
 	})
+}
+
+// References that fan out in a circle end soon: k references to itself cost k^8 without a bound.
+func TestPropertiesOfAFanOfReferencesEnd(t *testing.T) {
+	var refs []string
+	for range 12 {
+		refs = append(refs, `{"$ref":"#/$defs/a"}`)
+	}
+	schema := `{"properties":{"x":{"$ref":"#/$defs/a"}},"$defs":{"a":{"anyOf":[` + strings.Join(refs, ",") + `]}}}`
+	done := make(chan []Property, 1)
+	go func() { done <- Properties([]byte(schema)) }()
+	select {
+	case p := <-done:
+		require.Len(t, p, 1)
+	case <-time.After(10 * time.Second):
+		t.Fatal("still reading after 10 s")
+	}
 }

@@ -43,7 +43,7 @@ func WilsonLower(k, n float64) float64 {
 	const z2 = wilsonZ * wilsonZ
 	p := k / n
 	centre := p + z2/(2*n)
-	spread := wilsonZ * math.Sqrt(float64(p*(1-p))/n+z2/(4*n*n))
+	spread := float64(wilsonZ * math.Sqrt(float64(p*(1-p))/n+z2/float64(4*n*n)))
 	return max(0, (centre-spread)/(1+z2/n))
 }
 

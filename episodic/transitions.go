@@ -72,6 +72,22 @@ func (e *Episode) Before() [][]int {
 	return before
 }
 
+// pairs counts what Before would list, without listing it.
+func (e *Episode) pairs() (n int) {
+	for i, layer := 0, 0; i < len(e.Steps); {
+		end := e.layerEnd(i)
+		for to := i; to < end; to++ {
+			if e.Steps[to].DependsOn != nil {
+				n += len(e.Steps[to].DependsOn)
+			} else {
+				n += i - layer
+			}
+		}
+		layer, i = i, end
+	}
+	return n
+}
+
 // Order returns the steps so that each comes after what it depends on, otherwise as recorded.
 // Normalise refuses cycles; the steps of one would be left out here.
 func (e *Episode) Order() []int {

@@ -77,3 +77,16 @@ func ExampleEpisode_Transitions() {
 	// search → list 0.5
 	// read → write 1
 }
+
+// Two groups of 1,000 parallel steps would be a million transitions from one small episode.
+func TestGroupsThatMultiplyAreRefused(t *testing.T) {
+	e := Episode{ID: "wide"}
+	for i := range 2000 {
+		e.Steps = append(e.Steps, Step{Tool: "t", Group: []string{"first", "second"}[i/1000]})
+	}
+	assert.ErrorContains(t, e.Normalise(), "groups are too large")
+	e.Steps = e.Steps[900:1020] // 100 and 20
+	assert.NoError(t, e.Normalise())
+	assert.Len(t, e.Transitions(), 100*20)
+	assert.Equal(t, 100*20, e.pairs())
+}

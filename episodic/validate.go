@@ -15,7 +15,8 @@ import (
 // Limits on an episode, in bytes unless another unit is named. The longest of 20,000 public episodes
 // has 421 steps. Longer intents are refused here; importers cut them first. Error texts are cut.
 const (
-	MaxSteps  = 2000 // steps
+	MaxSteps  = 2000   // steps
+	MaxPairs  = 20_000 // pairs of steps that follow one another: parallel groups multiply
 	MaxIntent = catalog.MaxIntent
 	MaxError  = 1 << 10
 	MaxShape  = 1 << 10
@@ -83,6 +84,9 @@ func (e *Episode) normalise() (err error) {
 	}
 	if err = catalog.CheckDAG("step", ids, dependsOn); err != nil {
 		return err
+	}
+	if n := e.pairs(); n > MaxPairs {
+		return fmt.Errorf("%d pairs of steps follow one another, the limit is %d: groups are too large", n, MaxPairs)
 	}
 	if n := len(Canonical(*e)); n > MaxEntry {
 		return fmt.Errorf("%d bytes as JSON, the limit is %d", n, MaxEntry)

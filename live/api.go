@@ -28,6 +28,7 @@ type PutResult struct {
 	Added     int         `json:"added"`
 	Updated   int         `json:"updated"`
 	Unchanged int         `json:"unchanged"`
+	Changed   []string    `json:"changed"` // tools whose contract (fingerprint) is another one now
 	Rejected  []Rejection `json:"rejected"`
 	Seq       uint64      `json:"seq"`
 }
@@ -78,6 +79,7 @@ type Job struct {
 	Error      string        `json:"error,omitempty"`
 	Verify     *VerifyReport `json:"verify,omitempty"`
 	Version    string        `json:"model_version,omitempty"`
+	At         uint64        `json:"at,omitempty"` // the build event of a rebuild
 }
 
 // VerifyReport compares the running model with a fresh replay of the log.

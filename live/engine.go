@@ -62,6 +62,8 @@ type Engine struct {
 	closing chan struct{}
 	closed  chan struct{}
 	once    sync.Once
+	fetch   sync.Mutex // one fetch of vectors at a time
+	fetches sync.WaitGroup
 	held    atomic.Int32 // imports under way: no build starts by itself
 	jobs    jobs
 	served  servedAnswers
@@ -86,13 +88,13 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		stop()
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
-	if len(o.pending) > 0 { // a request to forget that may have been cut short
-		if err := log.Erase(ctx, o.pending); err != nil {
+	if len(o.pending) > 0 { // a request to forget was cut short
+		if err := erase(ctx, log, o.pending); err != nil {
 			stop()
 			return nil, fmt.Errorf("open workspace %q: finish forgetting: %w", name, err)
 		}
 	}
-	w := &writer{Engine: e, history: h, builtAt: began, results: make(chan func())}
+	w := &writer{Engine: e, history: h, builtAt: began, results: make(chan func()), vectors: h.how.Vectors}
 	if err := w.publish(); err != nil {
 		stop()
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
@@ -100,6 +102,7 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	e.opts.Logger.Info("workspace opened", "workspace", name, "events", o.head, "model", e.Model().Info().Version,
 		"took", e.opts.Now().Sub(began))
 	go w.run()
+	e.fetchVectors()
 	return e, nil
 }
 
@@ -154,34 +157,31 @@ func (e *Engine) Hold() (release func()) {
 	return sync.OnceFunc(func() { e.held.Add(-1) })
 }
 
-// Build returns when a build of everything acknowledged so far is published.
+// Build returns when a build of everything acknowledged so far is published, or why it failed.
 func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
-	for {
-		var wait chan struct{}
+	for started := false; ; {
+		var wait *building
 		var failed error
 		err := e.do(ctx, func(w *writer) {
-			seq, failed = w.built.seq, w.buildErr
-			if w.since == 0 && w.building == nil {
-				failed = nil
-				return
+			seq, wait = w.built.seq, w.building
+			if wait == nil && w.since > 0 {
+				failed = w.startBuild()
+				started, wait = true, w.building
 			}
-			if w.building == nil {
-				if failed = w.startBuild(); failed != nil {
-					return
-				}
-			}
-			wait = w.building
 		})
-		if err != nil {
-			return 0, err
+		if err == nil {
+			err = failed
 		}
-		if wait == nil {
-			return seq, failed
+		if err != nil || wait == nil {
+			return seq, err
 		}
 		select {
-		case <-wait:
+		case <-wait.done:
 		case <-ctx.Done():
 			return 0, ctx.Err()
+		}
+		if started && wait.err != nil {
+			return 0, fmt.Errorf("build the model of workspace %q: %w", e.name, wait.err)
 		}
 	}
 }
@@ -193,6 +193,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		e.stop()
 		close(e.closing)
 	})
+	e.fetches.Wait()
 	select {
 	case <-e.closed:
 		return nil
@@ -216,30 +217,12 @@ func (e *Engine) measureSaved(ctx context.Context, c *suggest.Counts, b build, a
 	return e.measure(ctx, c, b, at)
 }
 
-// newBuild is how a model would be measured now.
-func (e *Engine) newBuild() build {
-	b := build{Options: e.opts.Measure}
-	if e.opts.Embedder != nil {
-		b.Vectors = e.opts.Embedder.Model()
-	}
-	return b
-}
-
-// measureNew measures for a build event that was just appended: the vectors it needs are fetched
-// first. Later measures at the same event find them in the table.
-func (e *Engine) measureNew(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
-	if b.Vectors != "" {
-		if err := fetchVectors(ctx, e.table, e.opts.Embedder, suggest.Texts(c)); err != nil {
-			e.opts.Logger.Warn("embeddings are not available; search goes on without the missing ones", "workspace", e.name, "error", err)
-		}
-	}
-	return e.measure(ctx, c, b, at)
-}
-
-func (e *Engine) measure(ctx context.Context, c *suggest.Counts, b build, _ uint64) (*suggest.Measures, error) {
+// measure computes the measures of a build event. Vectors come from the table, and only those that
+// were there before the event, so that a later replay sees the same.
+func (e *Engine) measure(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
 	if b.Vectors != "" {
 		b.Options.Vectors = func(ctx context.Context, texts []string) ([][]float32, error) {
-			return storedVectors(ctx, e.table, b.Vectors, texts)
+			return storedVectors(ctx, e.table, b.Model, texts, at)
 		}
 	}
 	return suggest.Measure(ctx, c, b.Options)

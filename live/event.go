@@ -40,7 +40,9 @@ type forgotten struct {
 // build says how measures are built at this place of the log.
 type build struct {
 	Options suggest.MeasureOptions `json:"options"`
-	Vectors string                 `json:"vectors,omitempty"` // the embeddings model, if one takes part
+	Parent  string                 `json:"parent"`            // version of the model before
+	Model   string                 `json:"model,omitempty"`   // the embeddings model, if one takes part
+	Vectors string                 `json:"vectors,omitempty"` // digest of the vectors it gave
 }
 
 // encode writes an event. HTML characters stay as they are and equal values have equal bytes.

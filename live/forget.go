@@ -54,27 +54,41 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	}
 	// From here on the request is durable: a crash only delays it.
 	ctx = context.WithoutCancel(ctx)
-	if err := e.log.Erase(ctx, seqs); err != nil {
-		return r, fmt.Errorf("erase from workspace %q: %w", e.name, err)
-	}
-	if err := e.log.DropSnapshots(ctx); err != nil {
-		return r, fmt.Errorf("drop the snapshots of workspace %q: %w", e.name, err)
+	if err := erase(ctx, e.log, seqs); err != nil {
+		return r, fmt.Errorf("workspace %q: %w", e.name, err)
 	}
 	r.Erased = len(seqs)
-	job, err := e.Rebuild(ctx, false)
-	if err != nil {
-		return r, err
-	}
-	done, _ := e.WatchJob(ctx, job.ID)
-	for job = range done {
-	}
-	if job.State != JobDone {
-		return r, fmt.Errorf("erased %d events, but the rebuild without them ended %s: %s", len(seqs), job.State, job.Error)
+	for asked := e.Head().Seq; ; { // a rebuild under way may have read what is erased now
+		job, err := e.Rebuild(ctx, false)
+		if err != nil {
+			return r, err
+		}
+		done, _ := e.WatchJob(ctx, job.ID)
+		for job = range done {
+		}
+		if job.At <= asked && job.State == JobDone {
+			continue
+		}
+		if job.State != JobDone {
+			return r, fmt.Errorf("erased %d events, but the rebuild without them ended %s: %s", len(seqs), job.State, job.Error)
+		}
+		break
 	}
 	// The model before still holds what is forgotten.
 	e.previous.Store(nil)
 	r.Seq = e.Head().Seq
 	return r, nil
+}
+
+// erase removes payloads and what was derived from them.
+func erase(ctx context.Context, log storage.Log, seqs []uint64) error {
+	if err := log.Erase(ctx, seqs); err != nil {
+		return fmt.Errorf("erase: %w", err)
+	}
+	if err := log.DropSnapshots(ctx); err != nil {
+		return fmt.Errorf("drop snapshots: %w", err)
+	}
+	return nil
 }
 
 // selects reports whether an event is to be forgotten. Events before a time are those that carry an

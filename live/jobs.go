@@ -83,7 +83,7 @@ const replayShare = 0.4
 
 // rebuild replays the log up to a new build event and puts state and measures in force.
 func (e *Engine) rebuild(ctx context.Context, j *job) error {
-	var wait chan struct{}
+	var wait *building
 	var failed error
 	start := func(w *writer) {
 		b := w.newBuild()
@@ -91,8 +91,9 @@ func (e *Engine) rebuild(ctx context.Context, j *job) error {
 		if failed = err; err != nil {
 			return
 		}
+		e.update(j, func(j *Job) { j.At = at.seq })
 		w.measureBehind(at, b, w.since, func(background context.Context) (*history, error) {
-			return e.replayFor(background, j, at.seq, at.seq, e.measureNew)
+			return e.replayFor(background, j, at.seq, at.seq)
 		})
 		wait = w.building
 	}
@@ -104,28 +105,19 @@ func (e *Engine) rebuild(ctx context.Context, j *job) error {
 		return err
 	}
 	select {
-	case <-wait:
+	case <-wait.done:
 	case <-ctx.Done():
-		if err := e.do(context.WithoutCancel(ctx), func(w *writer) {
-			if w.building == wait {
-				w.cancel()
-			}
-		}); err == nil {
-			<-wait
-		}
+		wait.cancel()
+		<-wait.done
 		return ctx.Err()
 	}
-	err = e.do(ctx, func(w *writer) { failed = w.buildErr })
-	if err == nil {
-		err = failed
-	}
-	return err
+	return wait.err
 }
 
 // alone runs f in the writer's goroutine when no build is under way.
 func (e *Engine) alone(ctx context.Context, f func(w *writer)) error {
 	for {
-		var busy chan struct{}
+		var busy *building
 		if err := e.do(ctx, func(w *writer) {
 			if busy = w.building; busy == nil {
 				f(w)
@@ -134,20 +126,20 @@ func (e *Engine) alone(ctx context.Context, f func(w *writer)) error {
 			return err
 		}
 		select {
-		case <-busy:
+		case <-busy.done:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64, measure measurer) (*history, error) {
+func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64) (*history, error) {
 	h, _, err := replay(ctx, e.log, upTo, built,
 		func(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
 			b.Options.Progress = func(phase string, done float64) {
 				e.progress(j, phase, replayShare+float64((1-replayShare)*done))
 			}
-			return measure(ctx, c, b, at)
+			return e.measure(ctx, c, b, at)
 		},
 		func(done float64) { e.progress(j, "replay", float64(replayShare*done)) })
 	return h, err
@@ -202,7 +194,7 @@ func (e *Engine) replayUpTo(ctx context.Context, j *job, upTo, built uint64) (*h
 		h.measures, err = e.measure(ctx, h.state.Freeze(), build{}, 0)
 		return h, err
 	}
-	return e.replayFor(ctx, j, upTo, built, e.measure)
+	return e.replayFor(ctx, j, upTo, built)
 }
 
 // progress reports a phase, and an estimate of the time left from what is done.

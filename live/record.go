@@ -26,7 +26,7 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 	for i := range episodes {
 		ep := episodes[i]
 		ep.Steps = slices.Clone(ep.Steps)
-		if ep.Label == "" {
+		if ep.Label == "" && ep.Source != source {
 			ep.Label = ep.Source
 		}
 		ep.Source = source
@@ -126,6 +126,9 @@ func (w *writer) sameEpisode(seq uint64, ep *episodic.Episode) bool {
 			return false
 		}
 		stored.Source, stored.Label, again.Source, again.Label = "", "", "", ""
+		if w.opts.DropIntents { // it may have been stored before intents were kept out
+			stored.Intent, again.Intent = "", ""
+		}
 		return bytes.Equal(episodic.Canonical(stored), episodic.Canonical(again))
 	}
 	return false
@@ -174,7 +177,7 @@ func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability)
 // put appends the entries of a catalog that are new or changed.
 func put[T any](ctx context.Context, e *Engine, things []T, check func(*suggest.State, *T) (id string, kind byte, err error),
 	current func(*suggest.State, string) (T, bool)) (PutResult, error) {
-	r := PutResult{Rejected: []Rejection{}}
+	r := PutResult{Rejected: []Rejection{}, Changed: []string{}}
 	var failed error
 	added := []bool{}
 	err := e.submit(ctx, &op{
@@ -194,12 +197,21 @@ func put[T any](ctx context.Context, e *Engine, things []T, check func(*suggest.
 					r.Rejected = append(r.Rejected, Rejection{Line: i + 1, ID: id, Error: err.Error()})
 					continue
 				}
-				old, known := current(w.state, id)
-				if was, err := encode(kind, old); known && err == nil && bytes.Equal(was, payload) {
+				was, known, err := w.currently(kind, id, func() (any, bool) { return current(w.state, id) })
+				if err != nil {
+					r.Rejected = append(r.Rejected, Rejection{Line: i + 1, ID: id, Error: err.Error()})
+					continue
+				}
+				if known && bytes.Equal(was, payload) {
 					r.Unchanged++
 					continue
 				}
-				entries, added = append(entries, entry{kind, "", payload, &t}), append(added, !known)
+				if changed(was, &t) {
+					r.Changed = append(r.Changed, id)
+				}
+				put := entry{kind, "", payload, &t}
+				w.puts[id] = put
+				entries, added = append(entries, put), append(added, !known)
 			}
 			return entries
 		},
@@ -219,6 +231,33 @@ func put[T any](ctx context.Context, e *Engine, things []T, check func(*suggest.
 		err = failed
 	}
 	return r, err
+}
+
+// currently is the entry of the catalog with this id as it will be after what the batch has put so far.
+func (w *writer) currently(kind byte, id string, current func() (any, bool)) (payload []byte, known bool, err error) {
+	if put, ok := w.puts[id]; ok {
+		if put.kind != kind {
+			return nil, false, fmt.Errorf("%q is being put as a tool and as a capability at once", id)
+		}
+		return put.payload, true, nil
+	}
+	v, known := current()
+	if !known {
+		return nil, false, nil
+	}
+	payload, err = encode(kind, v)
+	return payload, true, err
+}
+
+// changed reports whether a tool that is put again has another contract than before.
+func changed(was []byte, now any) bool {
+	t, ok := now.(*catalog.Tool)
+	if !ok || len(was) == 0 {
+		return false
+	}
+	_, v, err := decode(was)
+	old, ok := v.(*catalog.Tool)
+	return err == nil && ok && old.Fingerprint() != t.Fingerprint()
 }
 
 // RemoveTool takes a tool out of the catalog; false if it is not in it.
@@ -297,12 +336,19 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 			if err == nil {
 				id, err = catalog.Identifier("id", id, catalog.MaxID)
 			}
-			if err != nil {
-				return entry{}, false, &suggest.RequestError{Kind: suggest.Invalid, Field: fmt.Sprintf("context[%d]", i), Detail: err.Error()}
-			}
+			field := fmt.Sprintf("context[%d]", i)
 			if i == len(f.Context) {
+				field = "id"
+			}
+			switch {
+			case err != nil:
+				return entry{}, false, &suggest.RequestError{Kind: suggest.Invalid, Field: field, Detail: err.Error()}
+			case !w.state.Knows(id):
+				return entry{}, false, &suggest.RequestError{Kind: suggest.NotFound, Field: field,
+					Detail: fmt.Sprintf("%q is in no catalog and no episode", id)}
+			case field == "id":
 				v.ID = id
-			} else {
+			default:
 				v.Context = append(v.Context, id)
 			}
 		}

@@ -63,13 +63,14 @@ type outline struct {
 	head      uint64
 	built     uint64 // the last build event
 	forgotten map[uint64]bool
-	pending   []uint64 // forgotten but not erased yet
+	pending   []uint64 // forgotten but not erased yet: the request was cut short
 }
 
 // look reads the log once without folding: builds and requests to forget must be known before the
 // events they concern are counted. upTo 0 means the head.
 func look(ctx context.Context, log storage.Log, upTo uint64) (outline, error) {
 	o := outline{forgotten: map[uint64]bool{}}
+	erased := map[uint64]bool{}
 	for e, err := range log.Read(ctx, 0) {
 		if err != nil {
 			return o, fmt.Errorf("read the log: %w", err)
@@ -79,6 +80,7 @@ func look(ctx context.Context, log storage.Log, upTo uint64) (outline, error) {
 		}
 		o.head = e.Seq
 		if e.Erased || len(e.Payload) == 0 {
+			erased[e.Seq] = true
 			continue
 		}
 		switch e.Payload[0] {
@@ -90,8 +92,8 @@ func look(ctx context.Context, log storage.Log, upTo uint64) (outline, error) {
 				return o, fmt.Errorf("event %d: %w", e.Seq, err)
 			}
 			for _, seq := range v.(*forgotten).Seqs {
-				if !o.forgotten[seq] {
-					o.forgotten[seq] = true
+				o.forgotten[seq] = true
+				if !erased[seq] {
 					o.pending = append(o.pending, seq)
 				}
 			}

@@ -9,7 +9,11 @@ import (
 	"math"
 
 	"waymark/storage"
+	"waymark/suggest"
 )
+
+// Vectors of an embeddings endpoint never hold up a build: they are fetched beside it, kept in the
+// workspace's table with the event they came after, and taken in by the build that follows.
 
 // vectorBatch is how many texts go to the embeddings endpoint at once.
 const vectorBatch = 64
@@ -20,9 +24,44 @@ func vectorKey(model, text string) string {
 	return "vector/" + hex.EncodeToString(h[:])
 }
 
-// fetchVectors asks the endpoint for the texts whose vectors are not in the table and keeps them
-// there. Measures read only the table, so that they can be computed again without the endpoint.
-func fetchVectors(ctx context.Context, table storage.Table, e Embedder, texts []string) error {
+// fetchVectors asks, in the background, for the vectors that are missing; if there are new ones, a
+// build takes them in.
+func (e *Engine) fetchVectors() {
+	if e.opts.Embedder == nil || !e.fetch.TryLock() {
+		return
+	}
+	e.fetches.Go(func() {
+		defer e.fetch.Unlock()
+		_, err := guarded(func() (struct{}, error) { return struct{}{}, e.fetchMissing(e.ctx) })
+		if err != nil && e.ctx.Err() == nil {
+			e.opts.Logger.Warn("embeddings are not available; search goes on without the missing ones", "workspace", e.name, "error", err)
+		}
+	})
+}
+
+func (e *Engine) fetchMissing(ctx context.Context) error {
+	var counts *suggest.Counts
+	if err := e.do(ctx, func(w *writer) { counts = w.state.Freeze() }); err != nil {
+		return err
+	}
+	texts := suggest.Texts(counts)
+	failed := storeMissing(ctx, e.table, e.opts.Embedder, texts, func() uint64 { return e.Head().Seq })
+	digest, err := vectorDigest(ctx, e.table, e.opts.Embedder.Model(), texts)
+	if err != nil {
+		return err
+	}
+	err = e.do(ctx, func(w *writer) {
+		if w.vectors == digest {
+			return
+		}
+		w.vectors, w.changed = digest, true // the next op starts a build
+	})
+	return errors.Join(failed, err)
+}
+
+// storeMissing fetches the vectors that the table does not have. What was fetched before an error
+// stays.
+func storeMissing(ctx context.Context, table storage.Table, e Embedder, texts []string, head func() uint64) error {
 	var missing []string
 	for _, t := range texts {
 		if _, _, err := table.Get(ctx, vectorKey(e.Model(), t)); errors.Is(err, storage.ErrNotFound) {
@@ -37,12 +76,12 @@ func fetchVectors(ctx context.Context, table storage.Table, e Embedder, texts []
 		if err != nil {
 			return err
 		}
-		for i, v := range vectors {
-			b := make([]byte, 0, 4*len(v))
+		for i, v := range vectors[:min(n, len(vectors))] {
+			row := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+4*len(v)), head())
 			for _, x := range v {
-				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+				row = binary.LittleEndian.AppendUint32(row, math.Float32bits(x))
 			}
-			if _, err := table.Put(ctx, vectorKey(e.Model(), missing[i]), b); err != nil {
+			if _, err := table.Put(ctx, vectorKey(e.Model(), missing[i]), row); err != nil {
 				return err
 			}
 		}
@@ -51,20 +90,40 @@ func fetchVectors(ctx context.Context, table storage.Table, e Embedder, texts []
 	return nil
 }
 
-// storedVectors reads vectors back; a text without one has an empty vector.
-func storedVectors(ctx context.Context, table storage.Table, model string, texts []string) ([][]float32, error) {
+// storedVectors reads the vectors that were stored before event at; a text without one has an empty
+// vector.
+func storedVectors(ctx context.Context, table storage.Table, model string, texts []string, at uint64) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	for i, t := range texts {
-		b, _, err := table.Get(ctx, vectorKey(model, t))
-		if errors.Is(err, storage.ErrNotFound) {
-			continue
-		} else if err != nil {
+		row, _, err := table.Get(ctx, vectorKey(model, t))
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return nil, err
 		}
-		vectors[i] = make([]float32, len(b)/4)
+		if len(row) < 8 || binary.LittleEndian.Uint64(row) >= at {
+			continue
+		}
+		vectors[i] = make([]float32, (len(row)-8)/4)
 		for j := range vectors[i] {
-			vectors[i][j] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*j:]))
+			vectors[i][j] = math.Float32frombits(binary.LittleEndian.Uint32(row[8+4*j:]))
 		}
 	}
 	return vectors, nil
+}
+
+// vectorDigest names the vectors that the table has of these texts; empty: none.
+func vectorDigest(ctx context.Context, table storage.Table, model string, texts []string) (string, error) {
+	h, any := sha256.New(), false
+	for _, t := range texts {
+		row, _, err := table.Get(ctx, vectorKey(model, t))
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return "", err
+		}
+		any = any || len(row) >= 8
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(row))))
+		h.Write(row[min(8, len(row)):])
+	}
+	if !any {
+		return "", nil
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -84,12 +84,23 @@ func (w *Workspaces) load(ctx context.Context, name string) (*Engine, error) {
 // List names the workspaces, in order.
 func (w *Workspaces) List(ctx context.Context) ([]string, error) { return w.store.Workspaces(ctx) }
 
-// Delete removes a workspace and everything in it.
+// Delete removes a workspace and everything in it. Whoever asks for it meanwhile is told so.
 func (w *Workspaces) Delete(ctx context.Context, name string) error {
+	gone := &opening{ready: make(chan struct{}), err: fmt.Errorf("workspace %q is being deleted: %w", name, ErrClosed)}
 	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return ErrClosed
+	}
 	o := w.open[name]
-	delete(w.open, name)
+	w.open[name] = gone
 	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		delete(w.open, name)
+		w.mu.Unlock()
+		close(gone.ready)
+	}()
 	if o != nil {
 		<-o.ready
 		if o.engine != nil {

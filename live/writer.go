@@ -32,10 +32,11 @@ type writer struct {
 	*Engine
 	*history
 	builtAt  time.Time
-	building chan struct{} // closed when the build under way ends; nil: none
-	cancel   context.CancelFunc
-	buildErr error       // of the last build, if it failed
-	results  chan func() // what a build under way has to say, one at a time
+	building *building        // under way; nil: none
+	failed   bool             // the last build failed: the next waits for a change or a request
+	results  chan func()      // what a build under way has to say, one at a time
+	puts     map[string]entry // what this batch puts into the catalog, by id
+	vectors  string           // digest of the vectors that new builds take in; empty: none
 
 	dirty     bool
 	published time.Time
@@ -121,8 +122,8 @@ func (w *writer) run() {
 
 // end waits for a build under way, which has been told to stop.
 func (w *writer) end() {
-	if w.cancel != nil {
-		w.cancel()
+	if w.building != nil {
+		w.building.cancel()
 	}
 	for w.building != nil {
 		(<-w.results)()
@@ -132,6 +133,7 @@ func (w *writer) end() {
 func (w *writer) carryOut(batch []*op) {
 	var entries []entry
 	bounds := make([]int, len(batch)+1)
+	w.puts = map[string]entry{}
 	for i, o := range batch {
 		entries = append(entries, o.prepare(w)...)
 		bounds[i+1] = len(entries)
@@ -211,13 +213,13 @@ const (
 )
 
 func (w *writer) buildIfDue() {
-	if w.building != nil || w.buildErr != nil || w.held.Load() > 0 {
+	if w.building != nil || w.held.Load() > 0 || w.failed && !w.changed {
 		return
 	}
 	if w.changed || w.since >= buildAfter && w.since*buildShare >= int(w.built.seq) {
 		if err := w.startBuild(); err != nil {
 			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
-			w.buildErr = err
+			w.failed, w.changed = true, false
 		}
 	}
 }
@@ -231,10 +233,20 @@ func (w *writer) startBuild() error {
 		return err
 	}
 	w.measureBehind(at, b, w.since, func(ctx context.Context) (*history, error) {
-		m, err := w.measureNew(ctx, counts, b, at.seq)
+		m, err := w.measure(ctx, counts, b, at.seq)
 		return &history{measures: m}, err
 	})
+	w.fetchVectors()
 	return nil
+}
+
+// newBuild is how a model would be measured now.
+func (w *writer) newBuild() build {
+	b := build{Options: w.opts.Measure, Parent: w.version()}
+	if w.opts.Embedder != nil && w.vectors != "" {
+		b.Model, b.Vectors = w.opts.Embedder.Model(), w.vectors
+	}
+	return b
 }
 
 // appendBuild makes a build event durable and says where it stands.
@@ -251,31 +263,34 @@ func (w *writer) appendBuild(b build) (place, error) {
 	return place{receipts[0].Seq, head.Chain}, nil
 }
 
+// building is a build under way.
+type building struct {
+	done   chan struct{} // closed when it is in force or has failed
+	err    error         // why it failed; to be read after done
+	cancel context.CancelFunc
+}
+
 // measureBehind runs f in the background and, when it is done, puts its measures in force (and its
 // state, if it has one). What was counted before the build event no longer counts as new.
 func (w *writer) measureBehind(at place, b build, counted int, f func(ctx context.Context) (*history, error)) {
 	ctx, cancel := context.WithCancel(w.ctx)
-	done := make(chan struct{})
-	w.building, w.cancel, w.buildErr = done, cancel, nil
-	changed := w.changed
-	w.changed = false
+	w.building, w.failed, w.changed = &building{done: make(chan struct{}), cancel: cancel}, false, false
 	go func() {
 		h, err := guarded(func() (*history, error) { return f(ctx) })
 		w.results <- func() {
 			cancel()
-			w.building, w.cancel = nil, nil
-			defer close(done)
+			ended := w.building
+			w.building = nil
+			defer close(ended.done)
 			if err == nil {
 				err = w.putInForce(at, b, counted, h)
 			}
-			if err == nil {
-				return
-			}
-			w.buildErr = err
-			w.changed = w.changed || changed
-			if w.ctx.Err() != nil {
+			switch ended.err = err; {
+			case err == nil:
+			case w.ctx.Err() != nil:
 				w.opts.Logger.Info("build is left to the next start", "workspace", w.name, "event", at.seq)
-			} else {
+			default:
+				w.failed = true
 				w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", at.seq, "error", err)
 			}
 		}

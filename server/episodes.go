@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
@@ -139,6 +140,7 @@ func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(out.Rejected, func(a, b live.Rejection) int { return a.Line - b.Line })
 	return &recorded{out}, nil
 }
 

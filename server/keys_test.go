@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -154,7 +155,9 @@ func TestLocalToken(t *testing.T) {
 	local := bearerOf("local-token")
 	r := w.ask("POST", "/v1/episodes", `{"id":"e1","source":"x","steps":[{"tool":"a"}]}`, local, "Waymark-Workspace: other", "Waymark-Source: import:dataset")
 	assert.Equal(t, 200, r.status, r.body)
-	assert.Contains(t, w.ask("GET", "/v1/stats", "", local, "Waymark-Workspace: other").body, `"sources":{"import:dataset":1}`)
+	assert.Eventually(t, func() bool {
+		return strings.Contains(w.ask("GET", "/v1/stats", "", local, "Waymark-Workspace: other").body, `"sources":{"import:dataset":1}`)
+	}, time.Second, 5*time.Millisecond)
 	assert.Contains(t, w.ask("GET", "/v1/stats", "").body, `"sources":{"test":14}`, "the default workspace is untouched")
 	requireProblem(t, 403, "local token", w.ask("GET", "/v1/stats", "", "Waymark-Workspace: other"))
 	requireProblem(t, 400, "workspace", w.ask("GET", "/v1/stats", "", local, "Waymark-Workspace: ../x"))

@@ -3,10 +3,12 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -88,6 +90,9 @@ func recordEpisode(ctx context.Context, c *mcpCall, in recordArguments) (recordA
 	return recordAnswer{said{message}, r, e.ID}, nil
 }
 
+// unnamed counts the episodes of this process that came without an id.
+var unnamed atomic.Uint64
+
 // episodeID names an episode that came without an id. Equal work done twice must count twice, and a
 // replay must find the same id: so it is made of the content and of the place in the log.
 func (c *mcpCall) episodeID(e episodic.Episode) (string, error) {
@@ -96,6 +101,7 @@ func (c *mcpCall) episodeID(e episodic.Episode) (string, error) {
 		return "", fmt.Errorf("name an episode: %w", err)
 	}
 	head := c.engine.Head()
+	content = binary.BigEndian.AppendUint64(content, unnamed.Add(1)) // two at once see one head
 	sum := sha256.Sum256(append(head.Chain[:], content...))
 	return "mcp-" + hex.EncodeToString(sum[:12]), nil
 }

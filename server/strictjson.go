@@ -201,6 +201,16 @@ var strictFormat = huma.Format{
 // encodeJSON writes v as encoding/json would (so that HTTP, MCP and the command line agree), but
 // with [] and {} for nil slices and maps, and with map keys in order. Not-a-number is an error.
 func encodeJSON(v any) ([]byte, error) {
+	if p, ok := v.(*huma.ErrorModel); ok { // errors[] is part of every problem, also where it is empty
+		v = struct {
+			Type     string              `json:"type"`
+			Title    string              `json:"title"`
+			Status   int                 `json:"status"`
+			Detail   string              `json:"detail"`
+			Instance string              `json:"instance,omitempty"`
+			Errors   []*huma.ErrorDetail `json:"errors"`
+		}{p.Type, p.Title, p.Status, p.Detail, p.Instance, p.Errors}
+	}
 	data, err := json.Marshal(v, jsonv1.DefaultOptionsV1(), json.FormatNilSliceAsNull(false),
 		json.FormatNilMapAsNull(false), json.Deterministic(true), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))
 	if err != nil {

@@ -140,7 +140,8 @@ type SearchAnswer struct {
 	Warnings     []string       `json:"warnings"`
 }
 
-// DAGRequest asks for a plan. MaxSteps 0 means the length learned from the history, at most 25.
+// DAGRequest asks for a plan. It is as long as the history shows such tasks to be, at most 25 steps;
+// MaxSteps bounds it further.
 type DAGRequest struct {
 	Intent   string    `json:"intent,omitempty"`
 	Context  []string  `json:"context,omitempty"`

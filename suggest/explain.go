@@ -2,7 +2,7 @@ package suggest
 
 import (
 	"fmt"
-	"math"
+	"slices"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -26,7 +26,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		return ExplainAnswer{}, err
 	}
 	defer q.close()
-	r.Context, r.Limit, r.Profile = q.spelled(), limit, m.info.Profile
+	r.Context, r.Limit, r.Profile = q.spelled, limit, m.info.Profile
 	a := ExplainAnswer{
 		SuggestionID: m.suggestionID("explain", r), ID: r.ID, Mode: q.mode, Model: m.info,
 		Terms: []Term{}, Filters: []Filter{}, Considered: []Considered{},
@@ -43,6 +43,12 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		a.Filters = append(a.Filters, Filter{"known", false, a.Reason})
 		return a, nil
 	}
+	dealt := true // in an exploration only the hubs that were dealt out take part
+	if q.mode == Exploration {
+		q.hubs(limit)
+		dealt = slices.Contains(q.touched, n)
+	}
+	q.touch(n)
 	a.ID, a.Kind, a.Evidence = m.ids[n], m.kind[n], q.evidence(n)
 	a.Filters = append(a.Filters, Filter{"known", true, ""})
 	allowed := q.allowed(a.ID)
@@ -52,10 +58,6 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	a.Filters = append(a.Filters, Filter{"failures", !excluded, fmt.Sprintf(
 		"%d of %d known outcomes failed, from %d source(s); excluded from %d on if the Wilson lower bound %.3f is above .5",
 		rate.Failures, rate.N, rate.Sources, episodic.MinKnown, episodic.WilsonLower(rate.Failure, rate.Success+rate.Failure))})
-	if q.mode == Exploration {
-		q.hubs(math.MaxInt32)
-	}
-	q.touch(n)
 	for _, f := range append(q.formulas(n), capabilityOnly(m.kind[n])...) {
 		s := sum{keep: true}
 		score := q.applyAny(f, n, &s)
@@ -67,19 +69,18 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	if scored {
 		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = c.score, confidence(c.score), c.formula, q.explain(c), q.reason(c)
 	}
-	done := false
+	done := q.exhausted(n)
 	if m.kind[n] == catalog.KindCapability {
 		both, size := q.overlap(n)
-		done = size > 0 && both == size
 		a.Filters = append(a.Filters, Filter{"work_left", !done, fmt.Sprintf("%d of its %d tools are in the context", both, size)})
 	}
 	a.Neighbours = m.hyperNeighbours(n)
 	switch {
 	case !allowed:
-		a.Absent = AbsentNotAllowed
+		a.Absent, a.Reason = AbsentNotAllowed, "no pattern of the request allows it"
 		return a, nil
 	case excluded:
-		a.Absent = AbsentExcluded
+		a.Absent, a.Reason = AbsentExcluded, fmt.Sprintf("it fails too often: %d of %d known outcomes", rate.Failures, rate.N)
 		return a, nil
 	case !scored && done:
 		a.Absent, a.Reason = AbsentExhausted, "everything it would do is already in the context"
@@ -100,7 +101,10 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 			}
 		}
 	}
-	a.Rank, a.Of, a.Suggested = ahead+1, of, ahead < limit
+	a.Rank, a.Of, a.Suggested = ahead+1, of, dealt && ahead < limit
+	if !dealt {
+		a.Rank = of // behind the hubs that were dealt out
+	}
 	a.Filters = append(a.Filters, Filter{"cut", a.Suggested, fmt.Sprintf("rank %d of %d, the %d best are shown", a.Rank, of, limit)})
 	if !a.Suggested {
 		a.Absent = AbsentBelowCut
@@ -156,7 +160,8 @@ func (m *Model) hyperNeighbours(n int32) []string {
 		if int(n) < m.measures.incidence.Rows() {
 			m.measures.incidence.HypergraphNeighbours(n, add)
 		}
-		return sorted(ids)
+		slices.Sort(ids)
+		return ids
 	}
 	seen := map[int32]bool{n: true}
 	for _, t := range m.capTools[n] {
@@ -167,5 +172,6 @@ func (m *Model) hyperNeighbours(n int32) []string {
 			}
 		}
 	}
-	return sorted(ids)
+	slices.Sort(ids)
+	return ids
 }

@@ -1,9 +1,11 @@
 package suggest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"waymark/catalog"
 )
@@ -50,21 +52,17 @@ func (m *Model) Export(around string, depth int) (Export, error) {
 		}
 		for _, t := range m.capTools[n] {
 			if in[t] {
-				e.Uses = append(e.Uses, ExportUse{m.ids[t], id, 1})
+				e.Uses = append(e.Uses, ExportUse{m.ids[t], id, m.weightIn(t, n)})
 			}
 		}
 	}
 	slices.SortFunc(e.Edges, func(a, b ExportEdge) int {
-		return cmpStrings(a.From, b.From, a.To, b.To)
+		return cmp.Or(strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
 	})
 	slices.SortFunc(e.Uses, func(a, b ExportUse) int {
-		return cmpStrings(a.Capability, b.Capability, a.Tool, b.Tool)
+		return cmp.Or(strings.Compare(a.Capability, b.Capability), strings.Compare(a.Tool, b.Tool))
 	})
 	return e, nil
-}
-
-func cmpStrings(a, b, c, d string) int {
-	return cmpFloatID(0, 0, a+"\x00"+c, b+"\x00"+d)
 }
 
 // spread marks what is within depth steps of n, along transitions in either direction and along the
@@ -95,13 +93,8 @@ func (m *Model) sortedNodes(in []bool) []int32 {
 			nodes = append(nodes, int32(i))
 		}
 	}
-	slices.SortFunc(nodes, func(a, b int32) int { return cmpFloatID(0, 0, m.ids[a], m.ids[b]) })
+	slices.SortFunc(nodes, func(a, b int32) int { return strings.Compare(m.ids[a], m.ids[b]) })
 	return nodes
-}
-
-func sorted(ids []string) []string {
-	slices.Sort(ids)
-	return ids
 }
 
 // DiffReport says what changed between two models.
@@ -113,8 +106,8 @@ type DiffReport struct {
 	EdgesAdded   []ExportEdge    `json:"edges_added"`
 	EdgesRemoved []ExportEdge    `json:"edges_removed"`
 	EdgesChanged int             `json:"edges_changed"`
-	Communities  int             `json:"community_changes"` // ids whose community has other members now
-	Clusters     int             `json:"cluster_changes"`
+	Communities  []string        `json:"community_changed"` // ids whose community has other members now
+	Clusters     []string        `json:"cluster_changed"`
 	Answers      []AnswerChanged `json:"answers_changed"`
 }
 
@@ -192,9 +185,9 @@ func nodesByID(e Export) map[string]ExportNode {
 	return by
 }
 
-// regrouped counts the ids present in both whose group holds other ids than before: labels are only
-// names, so groups are compared by their smallest common member and size.
-func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) int {
+// regrouped lists the ids present in both whose group holds other ids than before: labels are only
+// names, so groups are compared by their smallest member and size.
+func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) []string {
 	sign := func(nodes map[string]ExportNode) map[string]string {
 		members := map[int32][]string{}
 		for _, id := range slices.Sorted(maps.Keys(nodes)) {
@@ -214,13 +207,14 @@ func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) int
 		return of
 	}
 	before, after := sign(old), sign(now)
-	n := 0
+	changed := []string{}
 	for id, s := range after {
 		if was, ok := before[id]; ok && was != s {
-			n++
+			changed = append(changed, id)
 		}
 	}
-	return n
+	slices.Sort(changed)
+	return changed
 }
 
 func (m *Model) mostUsed(k int) []string {

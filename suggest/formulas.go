@@ -134,7 +134,7 @@ func Reliability(successRate float64, known int) float64 {
 	return 1
 }
 
-// Jaccard is |A ∩ B| / |A ∪ B|, and Containment |A ∩ B| / |B|; empty sets give 0.
+// Jaccard is |A ∩ B| / |A ∪ B| from the three sizes; empty sets give 0.
 func Jaccard(both, a, b int) float64 {
 	if a+b-both <= 0 {
 		return 0

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/catalog"
 	"waymark/graph"
 	"waymark/spectral"
 )
@@ -21,7 +22,7 @@ func (m *Measures) measureIncidence(c *Counts, opts MeasureOptions) error {
 	for j, cp := range c.view.caps {
 		capNode[j] = index[cp.ID]
 		for _, t := range cp.Tools {
-			entries = append(entries, graph.Entry{Row: c.canon[index[t]], Col: int32(j), Weight: 1})
+			entries = append(entries, graph.Entry{Row: c.canon[index[t]], Col: int32(j), Weight: usesOf(&cp, t)})
 		}
 	}
 	inc, err := graph.NewIncidence(n, len(c.view.caps), entries)
@@ -53,4 +54,23 @@ func (m *Measures) measureIncidence(c *Counts, opts MeasureOptions) error {
 	}
 	m.clusters, m.gaps = r.K, r.Gaps
 	return nil
+}
+
+// weightIn is the weight of a tool in a capability of the catalog.
+func (m *Model) weightIn(tool, capability int32) float64 {
+	if i, ok := m.view.cap[m.ids[capability]]; ok {
+		return usesOf(&m.view.caps[i], m.ids[tool])
+	}
+	return 1
+}
+
+// usesOf is the weight of a tool in a capability: in how many of its tasks it stands, at least 1.
+func usesOf(cp *catalog.Capability, tool string) float64 {
+	n := 0.0
+	for _, task := range cp.Tasks {
+		if task.Tool == tool {
+			n++
+		}
+	}
+	return max(n, 1)
 }

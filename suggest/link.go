@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,12 +124,16 @@ func (p *plan) linkSchema(j int) {
 
 // reaches reports whether task j comes after task i already.
 func (p *plan) reaches(i, j int) bool {
-	for _, a := range p.tasks[j].after {
-		if a == i || a > i && p.reaches(i, a) {
-			return true
+	behind := make([]bool, j+1) // what task j comes after, nearest first
+	behind[j] = true
+	for k := j; k > i; k-- {
+		if behind[k] {
+			for _, a := range p.tasks[k].after {
+				behind[a] = true
+			}
 		}
 	}
-	return false
+	return behind[i]
 }
 
 func (p *plan) chains() bool {
@@ -150,24 +155,29 @@ func (p *plan) bestMatch() float64 {
 	return best
 }
 
-// reject reports the learned links that point backwards.
+// reject reports the links that would have been drawn if they did not point backwards: from the task
+// that another most often followed, or followed in half of its uses, but that comes later here.
 func (p *plan) reject() {
-	for j := range p.tasks {
-		for i := range p.tasks[:j] {
-			a, b := p.tasks[i].node, p.tasks[j].node
+	for i := range p.tasks {
+		a := p.tasks[i].node
+		var most uint64
+		for _, t := range p.tasks {
+			_, n := p.transition(t.node, a)
+			most = max(most, n)
+		}
+		for j := i + 1; j < len(p.tasks); j++ {
+			b := p.tasks[j].node
 			_, back := p.transition(b, a)
-			if back == 0 {
+			if back == 0 || back < most && 2*back < p.uses[a].steps {
 				continue
 			}
 			_, forth := p.transition(a, b)
-			reason := fmt.Sprintf("seen %d times, the other way %d times; both together would be a cycle", back, forth)
-			if !p.reaches(i, j) {
-				reason = fmt.Sprintf("seen %d times, but %s comes first in this plan", back, p.ids[a])
-			}
-			p.rejected = append(p.rejected, RejectedEdge{p.ids[b], p.ids[a], reason})
+			reason := fmt.Sprintf("seen %d times, but %s comes first in this plan", back, p.ids[a])
 			if p.reaches(i, j) {
+				reason = fmt.Sprintf("seen %d times, the other way %d times; both together would be a cycle", back, forth)
 				p.warn(WarnCyclesCut)
 			}
+			p.rejected = append(p.rejected, RejectedEdge{p.ids[b], p.ids[a], reason})
 		}
 	}
 }
@@ -225,7 +235,7 @@ func (p *plan) provider(t int32, name string) int32 {
 			continue
 		}
 		_, count := p.transition(n, t)
-		same := server(e.ID) != "" && server(e.ID) == server(p.ids[t])
+		same := e.Server != "" && e.Server == p.server(p.ids[t])
 		if count == 0 && !same {
 			continue
 		}
@@ -236,9 +246,12 @@ func (p *plan) provider(t int32, name string) int32 {
 	return best
 }
 
-func server(id string) string {
-	s, _, _ := catalog.Split(id)
-	return s
+// server of a tool, as its catalog says; ids are opaque.
+func (m *Model) server(id string) string {
+	if i, ok := m.view.tool[id]; ok {
+		return m.view.tools[i].Server
+	}
+	return ""
 }
 
 func (m *Model) inputs(n int32) []catalog.Property {
@@ -373,7 +386,7 @@ func (p *plan) rationale() string {
 	case p.mode == Active:
 		s := fmt.Sprintf("%d target(s) chosen by meaning", targets)
 		if len(p.support) > 0 {
-			s += fmt.Sprintf(" and by the %d past tasks most like this one (trusted to %.2f)", recallNeighbours, p.trust)
+			s += fmt.Sprintf(" and by the %d past tasks most like this one (trusted to %.2f)", p.recalledFrom, p.trust)
 		}
 		if n := len(p.tasks) - targets; n > 0 {
 			s += fmt.Sprintf(", with %d prerequisite(s)", n)
@@ -386,7 +399,7 @@ func (p *plan) rationale() string {
 }
 
 func meanTop(x []float64, k int) float64 {
-	slices.SortFunc(x, func(a, b float64) int { return cmpFloat(b, a) })
+	slices.SortFunc(x, func(a, b float64) int { return cmp.Compare(b, a) })
 	x = x[:min(k, len(x))]
 	t := 0.0
 	for _, v := range x {

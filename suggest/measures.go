@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -214,7 +215,7 @@ func contextOf(c *Counts, g *graph.Graph, node int32, episodes []int32) string {
 	for i := range best {
 		best[i] = i
 	}
-	slices.SortStableFunc(best, func(a, b int) int { return -cmpFloat(weight[a], weight[b]) })
+	slices.SortStableFunc(best, func(a, b int) int { return -cmp.Compare(weight[a], weight[b]) })
 	for _, i := range best[:min(neighbourNames, len(best))] {
 		b.WriteString(c.ids[to[i]])
 		b.WriteByte('\n')
@@ -231,16 +232,6 @@ func cut(s string, n int) string {
 		n--
 	}
 	return s[:n]
-}
-
-func cmpFloat(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // groups lists the members of each label 0..k-1, in order.

@@ -28,8 +28,8 @@ type Model struct {
 	scratch  sync.Pool
 }
 
-// Stamp says which model this is: a version that names it, the last event it counts, when it was
-// built, and with which options.
+// Stamp says which model this is: a version that names it, the last event it counts, and when it was
+// built.
 type Stamp struct {
 	Version string
 	Seq     uint64
@@ -150,7 +150,11 @@ func (m *Model) transition(u, v int32) (weight float64, count uint64) {
 
 // node finds the node that counts for a spelling.
 func (m *Model) node(spelling string) (int32, bool, error) {
-	id, err := m.Resolve(spelling)
+	id, err := catalog.Identifier("id", spelling, catalog.MaxID) // in the form in which ids are stored
+	if err != nil {
+		return 0, false, err
+	}
+	id, err = m.Resolve(id)
 	if err != nil {
 		return 0, false, err
 	}

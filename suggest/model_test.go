@@ -3,6 +3,7 @@ package suggest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,6 +43,7 @@ func (w *world) record(e episodic.Episode) *world {
 
 func (w *world) tool(id, description, input, output string) *world {
 	t := catalog.Tool{ID: id, Description: description}
+	t.Server, t.Name, _ = catalog.Split(id)
 	if input != "" {
 		t.InputSchema = []byte(input)
 	}
@@ -103,6 +105,7 @@ func checkTerms(t testing.TB, suggestions []Suggestion) {
 		} else {
 			require.Equal(t, s.Score, sum, s.ID)
 		}
+		checkFormula(t, s)
 		require.LessOrEqual(t, s.Confidence, Cap)
 		if i > 0 {
 			require.GreaterOrEqual(t, suggestions[i-1].Score, s.Score)
@@ -110,6 +113,25 @@ func checkTerms(t testing.TB, suggestions []Suggestion) {
 				require.Less(t, suggestions[i-1].ID, s.ID)
 			}
 		}
+	}
+}
+
+// checkFormula puts the values of the terms into the formula as the reference has it.
+func checkFormula(t testing.TB, s Suggestion) {
+	t.Helper()
+	v := map[string]float64{}
+	for _, term := range s.Terms {
+		v[term.Name] = term.Value
+	}
+	rest := v["episodic"] + v["cap"] + v["floor"]
+	switch {
+	case s.Formula == FormulaTool:
+		require.InDelta(t, ToolScore(v["cooccurrence"], v["community"], v["adamic_adar"], v["pagerank"])+rest, s.Score, 1e-12, s.ID)
+	case s.Formula == FormulaMixed:
+		require.InDelta(t, Comparable(MixedScore(v["relevance"], v["structural_boost"]-1, v["reliability"])), s.Score, 1e-12, s.ID)
+	case len(s.Terms) > 1 && s.Terms[0].Name == "semantic":
+		alpha := s.Terms[0].Weight / .8
+		require.InDelta(t, RankScore(HybridScore(alpha, v["semantic"], v["graph"]), v["pagerank"])+rest, s.Score, 1e-12, s.ID)
 	}
 }
 
@@ -311,4 +333,84 @@ func TestSuggestionIDs(t *testing.T) {
 	a := next(t, m, NextRequest{Context: []string{"fs:read"}})
 	assert.Equal(t, a.SuggestionID, next(t, m, NextRequest{Context: []string{"mcp__fs__read"}, Limit: 5}).SuggestionID)
 	assert.NotEqual(t, a.SuggestionID, next(t, m, NextRequest{Context: []string{"b"}}).SuggestionID)
+}
+
+// A capability whose tools are all done is not suggested, also where history says it came next.
+func TestExhaustedCapabilityIsNotSuggestedByHistoryEither(t *testing.T) {
+	w := newWorld(t).capability("cap:a", "only the first", "a")
+	for range 4 {
+		w.episode("", "a", "cap:a", "b")
+	}
+	m := w.model()
+	assert.NotContains(t, ids(next(t, m, NextRequest{Context: []string{"a"}}).Suggestions), "cap:a")
+	e, err := m.Explain(ExplainRequest{ID: "cap:a", Context: []string{"a"}})
+	require.NoError(t, err)
+	assert.Equal(t, AbsentExhausted, e.Absent)
+}
+
+// One caller's question never shows in another's answer: working memory is reused, its values are not.
+func TestAnswersDoNotDependOnEarlierQuestions(t *testing.T) {
+	w := newWorld(t).tool("x:y", "Does y.", "", "")
+	w.episode("", "x:y", "x:z").episode("", "a", "b").episode("", "c", "d")
+	ask := func(m *Model) []any {
+		p, err := m.Plan(DAGRequest{Intent: "zzqq xxyy"})
+		require.NoError(t, err)
+		e, err := m.Explain(ExplainRequest{ID: "b", Context: []string{"c"}})
+		require.NoError(t, err)
+		return []any{p, e}
+	}
+	want := ask(w.model())
+	m := w.model()
+	for range 8 {
+		_, err := m.Search(SearchRequest{Query: "x:y x:z does y"})
+		require.NoError(t, err)
+		_, err = m.Next(NextRequest{Context: []string{"a"}})
+		require.NoError(t, err)
+		assert.Equal(t, want, ask(m))
+	}
+}
+
+// A context of ids that nobody knows is answered, not a crash.
+func TestUnknownContext(t *testing.T) {
+	m := newWorld(t).episode("", "a", "b").model()
+	a, err := m.Next(NextRequest{Context: []string{"nobody:knows"}})
+	require.NoError(t, err)
+	assert.True(t, a.Abstained)
+	assert.Contains(t, a.Warnings, WarnUnknownContext)
+	_, err = m.Explain(ExplainRequest{ID: "b", Context: []string{"nobody:knows"}})
+	require.NoError(t, err)
+	b, err := m.Next(NextRequest{Context: []string{"somebody:else"}})
+	require.NoError(t, err)
+	assert.NotEqual(t, a.SuggestionID, b.SuggestionID)
+}
+
+// In an exploration, explain says of each id what next did with it.
+func TestExplainAgreesWithExploration(t *testing.T) {
+	m := sampleModel(t)
+	a := next(t, m, NextRequest{Limit: 4})
+	for _, tool := range m.Tools() {
+		e, err := m.Explain(ExplainRequest{ID: tool.ID, Limit: 4})
+		require.NoError(t, err)
+		assert.Equal(t, slices.Contains(ids(a.Suggestions), tool.ID), e.Suggested, tool.ID)
+	}
+}
+
+// A search is about what is asked: a tool without any of it does not come before one that has it.
+func TestSearchWithContextStaysASearch(t *testing.T) {
+	a, err := sampleModel(t).Search(SearchRequest{Query: "extract text from a document", Context: []string{"metrics:list_alerts"}})
+	require.NoError(t, err)
+	for _, r := range a.Results {
+		assert.Contains(t, []string{FormulaHybrid, FormulaMixed}, r.Formula)
+	}
+}
+
+// Clusters follow the catalog: the same capabilities with other tools give other clusters.
+func TestClustersFollowTheCatalog(t *testing.T) {
+	w := newWorld(t).capability("cap:1", "one", "a", "b").capability("cap:2", "two", "c", "d")
+	cluster := func() [2]int32 { m := w.model(); return [2]int32{m.cluster[m.at["cap:1"]], m.cluster[m.at["cap:2"]]} }
+	apart := cluster()
+	assert.NotEqual(t, apart[0], apart[1])
+	w.capability("cap:2", "two", "a", "b")
+	together := cluster()
+	assert.Equal(t, together[0], together[1])
 }

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -31,7 +32,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 		q.hubs(limit)
 	}
 	top, _ := q.best(limit, q.passes)
-	r.Context, r.Limit, r.Profile = q.spelled(), limit, m.info.Profile
+	r.Context, r.Limit, r.Profile = q.spelled, limit, m.info.Profile
 	show := want(r.Explain)
 	r.Explain = nil // how much is shown is no part of the question
 	a := NextAnswer{
@@ -111,7 +112,7 @@ func (q *query) hubs(limit int) {
 }
 
 func cmpFloatID(a, b float64, idA, idB string) int {
-	if c := cmpFloat(a, b); c != 0 {
+	if c := cmp.Compare(a, b); c != 0 {
 		return c
 	}
 	return strings.Compare(idA, idB)
@@ -186,15 +187,6 @@ func (q *query) words(n int32) string {
 		return " by topic"
 	}
 	return " in: " + strings.Join(words, ", ")
-}
-
-// spelled is the context as the model understood it.
-func (q *query) spelled() []string {
-	ids := make([]string, len(q.context))
-	for i, n := range q.context {
-		ids[i] = q.ids[n]
-	}
-	return ids
 }
 
 // suggestionID names an answer: the same question to the same model has the same id.

@@ -20,6 +20,7 @@ const (
 	prerequisite     = 0.50 // of the times a tool was used, this share came right after its prerequisite
 	stopAt           = 0.50 // a walk ends where the task more likely ends than not
 	alternatives     = 5
+	noHistorySteps   = 5 // a plan's bound while no task was ever seen
 )
 
 // Plan draws up a DAG. With an intent it chooses targets by meaning and by the past episodes nearest
@@ -47,7 +48,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	}
 	p.link()
 	a := p.answer()
-	r.Context, r.Profile = q.spelled(), m.info.Profile
+	r.Context, r.Profile = q.spelled, m.info.Profile
 	r.Explain = nil // how much is shown is no part of the question
 	a.SuggestionID = m.suggestionID("dag", r)
 	return a, nil
@@ -56,13 +57,15 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 // plan is a DAG being drawn up.
 type plan struct {
 	*query
-	request  DAGRequest
-	support  map[int32]float64 // by node: share of the nearest past episodes that used it
-	trust    float64           // mean likeness of those episodes
-	length   int               // steps to expect
-	tasks    []task
-	others   []candidate // what was not chosen, best first
-	rejected []RejectedEdge
+	request DAGRequest
+	support map[int32]float64 // by node: share of the nearest past episodes that used it, weighed by likeness
+	trust   float64           // how far those episodes are trusted, by their mean likeness
+	length  int               // steps to expect
+
+	recalledFrom int // episodes that support comes from
+	tasks        []task
+	others       []candidate // what was not chosen, best first
+	rejected     []RejectedEdge
 }
 
 // task is a node of the plan; after holds the positions of the tasks it depends on.
@@ -79,9 +82,9 @@ type task struct {
 // choose picks targets and their prerequisites for an intent.
 func (p *plan) choose() {
 	p.remember()
-	most := p.request.MaxSteps
-	if most == 0 {
-		most = p.length
+	most := p.length // as long as such tasks usually are, and no longer than asked for
+	if p.request.MaxSteps > 0 {
+		most = min(most, p.request.MaxSteps)
 	}
 	var cs []candidate
 	for _, n := range p.touched {
@@ -104,7 +107,7 @@ func (p *plan) choose() {
 			p.others = append(p.others, c)
 		}
 	}
-	if len(p.tasks) == most && len(p.others) > 0 && p.others[0].score >= targetShare*cs[0].score && p.request.MaxSteps > 0 {
+	if most < p.length && len(p.tasks) == most && len(p.others) > 0 && p.others[0].score >= p.bar(p.others[0].node)*cs[0].score {
 		p.warn(WarnTruncated)
 	}
 	for i := 0; i < len(p.tasks) && len(p.tasks) < most; i++ {
@@ -141,6 +144,7 @@ func (p *plan) remember() {
 				p.support[n] += h.Similarity
 			}
 		}
+		p.recalledFrom++
 		likeness += h.Similarity
 		length += float64(h.Similarity * float64(len(seen)))
 	}
@@ -149,7 +153,7 @@ func (p *plan) remember() {
 		for n := range p.support { // each entry is changed by itself; order does not matter
 			p.support[n] /= likeness
 		}
-		p.trust = min(1, float64(recallTrust*likeness)/float64(len(near)))
+		p.trust = min(1, float64(recallTrust*likeness)/float64(p.recalledFrom))
 		p.length = max(1, min(MaxSteps, int(math.Round(length/likeness))))
 	}
 }
@@ -157,7 +161,7 @@ func (p *plan) remember() {
 // usualLength is the mean number of steps of an episode.
 func (p *plan) usualLength() int {
 	if p.totals.episodes == 0 {
-		return 3
+		return noHistorySteps
 	}
 	return max(1, min(MaxSteps, int(math.Round(float64(p.totals.steps)/float64(p.totals.episodes)))))
 }
@@ -178,7 +182,7 @@ func (p *plan) task(c candidate, slot string) task {
 	score := p.relevance(c.node, &s)
 	reason := "matches the intent" + p.words(c.node)
 	if sup := p.support[c.node]; sup > 0 && float64(p.trust*sup) > p.semantic[c.node] {
-		reason = fmt.Sprintf("used in %.0f %% of the past tasks most like this one", 100*sup)
+		reason = fmt.Sprintf("used in %.0f %% of the past tasks most like this one, by likeness", 100*sup)
 	}
 	return task{node: c.node, slot: slot, score: score, formula: FormulaHybrid, terms: s.terms, reason: reason}
 }
@@ -282,6 +286,7 @@ func (p *plan) walk() {
 		if !ok {
 			break
 		}
+		p.touch(next.node)
 		if n := len(p.tasks); n > 0 {
 			next.after = []int{n - 1}
 		}
@@ -338,5 +343,5 @@ func (p *plan) step(way []int32) (task, bool) {
 }
 
 func (p *plan) order(a, b candidate) int {
-	return cmp.Or(cmpFloat(b.score, a.score), strings.Compare(p.ids[a.node], p.ids[b.node]))
+	return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(p.ids[a.node], p.ids[b.node]))
 }

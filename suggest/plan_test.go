@@ -162,6 +162,43 @@ func TestPlanIsNeverMissing(t *testing.T) {
 	assert.Equal(t, Passive, a.Mode)
 }
 
+// The learned length says how much a task needs; max_steps only bounds it.
+func TestMaxStepsIsABound(t *testing.T) {
+	m := sampleModel(t)
+	for _, intent := range []string{"query series of metrics", "reply to the customer's ticket", "merge the pull request"} {
+		usual := planned(t, m, DAGRequest{Intent: intent})
+		wide := planned(t, m, DAGRequest{Intent: intent, MaxSteps: 25})
+		assert.Equal(t, tools(usual), tools(wide), intent)
+		one := planned(t, m, DAGRequest{Intent: intent, MaxSteps: 1})
+		assert.Len(t, one.DAG.Tasks, 1)
+	}
+}
+
+// A capability_score is shown for comparison with the reference's weights.
+func TestExplainShowsCapabilityScore(t *testing.T) {
+	w := newWorld(t).episode("", "a", "b").capability("cap:ab", "both", "a", "b")
+	for range 5 {
+		w.record(episodic.Episode{Steps: []episodic.Step{{Tool: "cap:ab", Outcome: episodic.Success}}})
+	}
+	e, err := w.model().Explain(ExplainRequest{ID: "cap:ab", Context: []string{"a"}})
+	require.NoError(t, err)
+	found := false
+	for _, c := range e.Considered {
+		if c.Formula == FormulaCapability {
+			found = true
+			v := map[string]float64{}
+			for _, term := range c.Terms {
+				v[term.Name] = term.Value
+			}
+			assert.Equal(t, .5, v["overlap"])
+			assert.Equal(t, 1.0, v["success_rate"])
+			assert.InDelta(t, CapabilityScore(v["overlap"], v["success_rate"], v["hypergraph_pagerank"], v["semantic"]), c.Score, 1e-12)
+			assert.InDelta(t, .4*.5+.35+.15*v["hypergraph_pagerank"], c.Score, 1e-12)
+		}
+	}
+	assert.True(t, found)
+}
+
 // A stored capability that says what is asked stands for the tools it covers.
 func TestPlanUsesACapability(t *testing.T) {
 	w := newWorld(t).tool("build:run", "Builds.", "", "").tool("ship:go", "Ships.", "", "")

@@ -21,7 +21,8 @@ const (
 	MaxSteps   = 25
 )
 
-// scratch is the working memory of one query, reused: arrays by node, valid where stamped.
+// scratch is the working memory of one query, reused: arrays by node. A value is valid only where the
+// node was touched in this query; whoever reads one of a node from elsewhere touches it first.
 type scratch struct {
 	epoch    uint32
 	stamp    []uint32 // node has been touched in this epoch
@@ -68,11 +69,13 @@ type query struct {
 	mode     Mode
 	intent   string
 	alpha    float64
-	context  []int32 // known elements, in order
-	distinct []int32 // known elements, sorted
-	last     int32   // the last known one, or episodic.NoTool
-	cluster  int32   // the cluster that stands for the situation, -1 = none
+	spelled  []string // the context by canonical ids, unknown elements as they came
+	context  []int32  // known elements, in order
+	distinct []int32  // known elements, sorted
+	last     int32    // the last known one, or episodic.NoTool
+	cluster  int32    // the cluster that stands for the situation, -1 = none
 	allow    []string
+	looking  bool // a search: what is asked for decides, not what usually comes next
 	warnings []string
 }
 
@@ -95,9 +98,10 @@ func (m *Model) open(context []string, intent string, vector []float32, allow []
 		}
 		if !ok {
 			q.warn(WarnUnknownContext)
+			q.spelled = append(q.spelled, spelling)
 			continue
 		}
-		q.context = append(q.context, n)
+		q.context, q.spelled = append(q.context, n), append(q.spelled, m.ids[n])
 	}
 	q.distinct = slices.Clone(q.context)
 	slices.Sort(q.distinct)
@@ -257,6 +261,9 @@ func (q *query) passes(n int32) bool {
 
 // score takes the better of the formulas that apply to a node. ok is false where none does.
 func (q *query) score(n int32) (best candidate, ok bool) {
+	if q.exhausted(n) {
+		return candidate{}, false
+	}
 	for _, f := range q.formulas(n) {
 		s := sum{}
 		v := q.apply(f, n, &s)
@@ -267,12 +274,22 @@ func (q *query) score(n int32) (best candidate, ok bool) {
 	return best, ok
 }
 
+// exhausted reports whether a capability has nothing left to do: all its tools are in the context.
+func (q *query) exhausted(n int32) bool {
+	both, size := q.overlap(n)
+	return size > 0 && both == size
+}
+
 // formulas lists what applies to a node in this situation.
 func (q *query) formulas(n int32) []string {
 	capability := q.kind[n] == catalog.KindCapability
 	switch {
 	case q.mode == Exploration:
 		return hybridOnly
+	case q.looking && !capability:
+		return hybridOnly
+	case q.looking:
+		return mixedOnly
 	case capability && q.last != episodic.NoTool:
 		return mixedOrTool
 	case capability:
@@ -281,6 +298,8 @@ func (q *query) formulas(n int32) []string {
 		return toolOrHybrid
 	case q.mode == Active:
 		return hybridOnly
+	case q.last == episodic.NoTool:
+		return nil // a context of unknown ids alone says nothing
 	}
 	return toolOnly
 }
@@ -341,11 +360,8 @@ func (q *query) hybrid(n int32, s *sum) float64 {
 // mixed is MixedScore for a capability, mapped to the range of the other scores.
 func (q *query) mixed(n int32, s *sum) float64 {
 	relevance := q.semantic[n]
-	both, size := q.overlap(n)
-	if both == size && size > 0 {
-		return 0 // everything it would do is done
-	}
 	if q.mode != Active {
+		both, size := q.overlap(n)
 		relevance = Jaccard(both, len(q.distinct), size)
 	}
 	if relevance == 0 {

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -30,6 +31,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	wanted := func(n int32) bool {
 		return q.live(n) && q.allowed(q.ids[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.kind[n]))
 	}
+	q.looking = true
 	exact := q.named()
 	for _, n := range exact {
 		q.touch(n)
@@ -38,7 +40,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		return wanted(n) && !slices.Contains(exact, n) && (q.semantic[n] > 0 || q.graph[n] > 0) &&
 			!q.rates.After(n, q.last).Excluded(q.rates.Sources())
 	})
-	r.Context, r.Limit = q.spelled(), limit
+	r.Context, r.Limit = q.spelled, limit
 	show := want(r.Explain)
 	r.Explain = nil // how much is shown is no part of the question
 	a := SearchAnswer{
@@ -87,12 +89,12 @@ func (q *query) named() []int32 {
 	}
 	var byName []int32
 	for i := range q.view.tools {
-		if t := &q.view.tools[i]; strings.EqualFold(nameOf(t.ID, t.Name), q.intent) {
+		if t := &q.view.tools[i]; strings.EqualFold(nameOf(t), q.intent) {
 			byName = append(byName, q.at[t.ID])
 		}
 	}
 	for i := range q.view.caps {
-		if c := &q.view.caps[i]; strings.EqualFold(nameOf(c.ID, c.Name), q.intent) {
+		if c := &q.view.caps[i]; strings.EqualFold(c.Name, q.intent) {
 			byName = append(byName, q.at[c.ID])
 		}
 	}
@@ -105,15 +107,15 @@ func (q *query) named() []int32 {
 	return exact
 }
 
-// nameOf is the name, or what an id says of it.
-func nameOf(id, name string) string {
-	if name != "" {
+// nameOf is the name of a tool, or what is left of an id that its server's name begins.
+func nameOf(t *catalog.Tool) string {
+	if t.Name != "" {
+		return t.Name
+	}
+	if name, ok := strings.CutPrefix(t.ID, t.Server+":"); ok && t.Server != "" {
 		return name
 	}
-	if _, after, ok := catalog.Split(id); ok {
-		return after
-	}
-	return id
+	return t.ID
 }
 
 // describe returns a node's name and description from the catalog.
@@ -121,11 +123,11 @@ func (m *Model) describe(n int32) (name, description string) {
 	id := m.ids[n]
 	if i, ok := m.view.tool[id]; ok {
 		t := &m.view.tools[i]
-		return nameOf(id, t.Name), t.Description
+		return nameOf(t), t.Description
 	}
 	if i, ok := m.view.cap[id]; ok {
 		c := &m.view.caps[i]
-		return nameOf(id, c.Name), c.Description
+		return cmp.Or(c.Name, id), c.Description
 	}
-	return nameOf(id, ""), ""
+	return id, ""
 }

@@ -172,6 +172,9 @@ func (s *State) Record(e *episodic.Episode) {
 	s.totals.outcomes[outcomeIndex(e.Outcome)]++
 }
 
+// Knows reports whether an id was ever met.
+func (s *State) Knows(id string) bool { _, ok := s.index[id]; return ok }
+
 // Feedback folds what became of a suggestion: a known outcome is an observation of the id right
 // after the last element of the context.
 func (s *State) Feedback(context []string, id string, o episodic.Outcome, at time.Time, source string) {

@@ -200,7 +200,7 @@ old one. Backups made earlier still hold what is erased here.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&sel.Source, "source", "", "the `source` whose episodes to erase, as listed by stats")
+	f.StringVar(&sel.Source, "source", "", "the `source` whose episodes to erase, as doctor and GET /v1/stats list them")
 	f.StringVar(&sel.Episode, "episode", "", "the `id` of one episode")
 	f.StringVar(&before, "before", "", "a `time`: 2026-01-31 or 2026-01-31T12:00:00Z")
 	f.BoolVar(&yes, "yes", false, "do not ask")

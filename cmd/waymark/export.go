@@ -155,7 +155,7 @@ func readExport(path string) (suggest.Export, error) {
 func (a *app) showDiff(d suggest.DiffReport) {
 	a.printf("from %s to %s\n", shortVersion(d.From), shortVersion(d.To))
 	a.printf("%d ids added, %d removed · %d edges added, %d removed, %d changed · %d ids in other communities, %d in other clusters · %d sample answers changed\n",
-		len(d.Added), len(d.Removed), len(d.EdgesAdded), len(d.EdgesRemoved), d.EdgesChanged, d.Communities, d.Clusters, len(d.Answers))
+		len(d.Added), len(d.Removed), len(d.EdgesAdded), len(d.EdgesRemoved), d.EdgesChanged, len(d.Communities), len(d.Clusters), len(d.Answers))
 	var rows [][]string
 	for _, id := range d.Added {
 		rows = append(rows, []string{"+", id, "", ""})

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/knadh/koanf/parsers/yaml"
@@ -54,6 +55,13 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 		if err := setFlag(f, k.Get(name)); err != nil {
 			return usagef("setting %s: %w", name, err)
 		}
+	}
+	if cmd.Flags().Lookup("drop-intents") == nil && k.Exists("drop-intents") { // it holds for whoever writes
+		drop, err := strconv.ParseBool(fmt.Sprint(k.Get("drop-intents")))
+		if err != nil {
+			return usagef("setting drop-intents: %w", err)
+		}
+		a.dropIntents = drop
 	}
 	if a.data == "" {
 		return usagef("--data names no directory, and this user has no data directory to fall back on")

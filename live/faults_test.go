@@ -1,0 +1,205 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// endpoint is an embeddings endpoint whose behaviour a test decides.
+type endpoint func(ctx context.Context, texts []string) ([][]float32, error)
+
+func (f endpoint) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return f(ctx, texts)
+}
+func (endpoint) Model() string { return "test" }
+
+func found(t testing.TB, e *Engine, query string) []string {
+	t.Helper()
+	a, err := e.Model().Search(suggest.SearchRequest{Query: query, Vector: e.Vector(ctx, query)})
+	require.NoError(t, err)
+	ids := []string{}
+	for _, r := range a.Results {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// Search never waits for the endpoint: not in the first build, not while it hangs, and closing does
+// not wait for it either.
+func TestAHangingEndpointHoldsNothingUp(t *testing.T) {
+	hang := endpoint(func(ctx context.Context, _ []string) ([][]float32, error) { <-ctx.Done(); return nil, ctx.Err() })
+	e := workspace(t, storage.NewMemory(), Options{Embedder: hang})
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "mail:send", Description: "Sends an e-mail."}})
+	require.NoError(t, err)
+	began := time.Now()
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	assert.Less(t, time.Since(began), 5*time.Second)
+	assert.Equal(t, []string{"mail:send"}, found(t, e, "send mail"))
+}
+
+// Vectors come in by a build of their own; the model then has another version, and a replay without the
+// endpoint gives it again.
+func TestVectorsMakeAnotherVersion(t *testing.T) {
+	ready := make(chan struct{})
+	fake := endpoint(func(ctx context.Context, texts []string) ([][]float32, error) {
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		v := make([][]float32, len(texts))
+		for i, text := range texts {
+			v[i] = []float32{1, 0}
+			if len(text) > 40 { // only the second tool has a long text
+				v[i] = []float32{0, 1}
+			}
+		}
+		return v, nil
+	})
+	store := storage.NewMemory()
+	ws := NewWorkspaces(store, Options{Embedder: fake})
+	e, err := ws.Get(ctx, "default")
+	require.NoError(t, err)
+	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "short"}, {ID: "c:d", Description: "something that is described at some length here"}})
+	require.NoError(t, err)
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	before := e.Model().Info().Version
+	close(ready)
+	require.Eventually(t, func() bool { return e.Model().Info().Version != before }, 10*time.Second, time.Millisecond)
+	verify(t, e)
+	version, hash := e.Model().Info().Version, e.Model().Hash()
+	require.NoError(t, ws.Close(ctx))
+	e = workspace(t, store, Options{}) // no endpoint any more
+	assert.Equal(t, version, e.Model().Info().Version)
+	assert.Equal(t, hash, e.Model().Hash())
+	verify(t, e)
+}
+
+// A build that fails is reported once, leaves the log alone, and does not keep later ones from
+// starting by themselves.
+func TestAFailedBuildEndsAndALaterOneStarts(t *testing.T) {
+	fail := true
+	e := workspace(t, storage.NewMemory(), Options{Measure: suggest.MeasureOptions{Progress: func(string, float64) {
+		if fail {
+			panic("measured to fail")
+		}
+	}}})
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "alpha"}})
+	require.NoError(t, err)
+	_, err = e.Build(ctx)
+	require.ErrorContains(t, err, "measured to fail")
+	assert.Less(t, e.Head().Seq, uint64(8))
+	require.NoError(t, e.do(ctx, func(*writer) { fail = false }))
+	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "c:d", Description: "gamma"}})
+	require.NoError(t, err)
+	assert.Eventually(t, func() bool { return len(found(t, e, "gamma")) == 1 }, 10*time.Second, 5*time.Millisecond)
+}
+
+// A rebuild that began before the request to forget has read what is erased; its model must not stay.
+func TestForgetWhileARebuildIsUnderWay(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	fill(t, e, 7, 50)
+	_, err := e.Record(ctx, "spy", []episodic.Episode{episode("secret", "secret:a", "secret:b")})
+	require.NoError(t, err)
+	for range 5 {
+		_, err := e.Rebuild(ctx, false)
+		require.NoError(t, err)
+		r, err := e.Forget(ctx, Selection{Source: "spy"})
+		require.NoError(t, err)
+		assert.NotContains(t, after(t, e, r.Seq, "secret:a"), "secret:b")
+		verify(t, e)
+		_, err = e.Record(ctx, "spy", []episodic.Episode{episode("secret2", "secret:a", "secret:b")})
+		require.NoError(t, err)
+	}
+}
+
+// A request to forget that was cut short by a crash is finished at the next start, snapshots included.
+func TestForgetIsFinishedAtTheNextStart(t *testing.T) {
+	store := storage.NewMemory()
+	ws := NewWorkspaces(store, Options{})
+	e, err := ws.Get(ctx, "default")
+	require.NoError(t, err)
+	r := record(t, e, episode("1", "a", "b"))
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	_, err = e.appendOne(ctx, func(*writer) (entry, bool, error) {
+		v := forgotten{Seqs: []uint64{r.Seq}}
+		payload, err := encode(kindForgotten, v)
+		return entry{kindForgotten, "", payload, &v}, true, err
+	})
+	require.NoError(t, err)
+	require.NoError(t, ws.Close(ctx)) // before anything was erased
+	e = workspace(t, store, Options{})
+	assert.Zero(t, e.Model().Stats().Episodes)
+	for ev, err := range e.log.Read(ctx, 0) {
+		require.NoError(t, err)
+		assert.Equal(t, ev.Seq == r.Seq, ev.Erased)
+	}
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	verify(t, e)
+}
+
+func TestOneBatchSeesWhatItPuts(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	r, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "x"}, {ID: "a:b", Description: "x"}, {ID: "a:b", Description: "y"}})
+	require.NoError(t, err)
+	assert.Equal(t, []int{1, 1, 1}, []int{r.Added, r.Updated, r.Unchanged})
+	assert.Equal(t, []string{"a:b"}, r.Changed, "its contract is another one")
+}
+
+// Kept out since, or stored before that: the same episode is the same episode.
+func TestRedeliveryAfterIntentsAreDropped(t *testing.T) {
+	store := storage.NewMemory()
+	ws := NewWorkspaces(store, Options{})
+	e, err := ws.Get(ctx, "default")
+	require.NoError(t, err)
+	record(t, e, episode("1", "a", "b"))
+	require.NoError(t, ws.Close(ctx))
+	e = workspace(t, store, Options{DropIntents: true})
+	assert.Equal(t, 1, record(t, e, episode("1", "a", "b")).Duplicates)
+}
+
+func TestFeedbackOnUnknownIDsIsRefused(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	record(t, e, episode("1", "a", "b"))
+	var wrong *suggest.RequestError
+	_, err := e.Feedback(ctx, "test", Feedback{Context: []string{"a"}, ID: "typo"})
+	require.ErrorAs(t, err, &wrong)
+	assert.Equal(t, "id", wrong.Field)
+	assert.Equal(t, suggest.NotFound, wrong.Kind)
+	_, err = e.Feedback(ctx, "test", Feedback{Context: []string{"nobody"}, ID: "b"})
+	require.ErrorAs(t, err, &wrong)
+	assert.Equal(t, "context[0]", wrong.Field)
+}
+
+// Whoever asks for a workspace that is being deleted gets an error or a new one, never a dead one.
+func TestDeleteBesideGet(t *testing.T) {
+	w := NewWorkspaces(storage.NewMemory(), Options{})
+	defer func() { require.NoError(t, w.Close(ctx)) }()
+	for range 50 {
+		_, err := w.Get(ctx, "x")
+		require.NoError(t, err)
+		done := make(chan error)
+		go func() { done <- w.Delete(ctx, "x") }()
+		if e, err := w.Get(ctx, "x"); err == nil {
+			_, err = e.Record(ctx, "test", []episodic.Episode{episode("1", "a")})
+			require.True(t, err == nil || errors.Is(err, ErrClosed), "%v", err)
+		} else {
+			require.ErrorIs(t, err, ErrClosed)
+		}
+		require.NoError(t, <-done)
+	}
+}
