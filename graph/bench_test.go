@@ -3,6 +3,7 @@ package graph_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/graph/community"
@@ -11,43 +12,23 @@ import (
 	"waymark/graph"
 )
 
-var sizes = []int{1000, 10000}
-
-func bySize(b *testing.B, f func(b *testing.B, g *graph.Graph)) {
-	for _, n := range sizes {
-		b.Run(fmt.Sprintf("size=%d", n), func(b *testing.B) {
-			g := sample(b, n)
-			b.ReportAllocs()
-			b.ResetTimer()
-			f(b, g)
-		})
-	}
-}
-
 func BenchmarkNew(b *testing.B) {
-	for _, n := range sizes {
-		b.Run(fmt.Sprintf("size=%d", n), func(b *testing.B) {
-			g := sample(b, n)
-			var edges []graph.Edge
-			for u := range int32(n) {
-				targets, weights := g.Out(u)
-				for i, v := range targets {
-					edges = append(edges, graph.Edge{From: u, To: v, Weight: weights[i]})
-				}
-			}
-			rand.New(rand.NewPCG(1, 1)).Shuffle(len(edges), func(i, j int) { edges[i], edges[j] = edges[j], edges[i] })
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = graph.New(n, edges)
-			}
-		})
-	}
+	bySize(b, func(b *testing.B, c perfCase) {
+		edges := slices.Clone(c.edges)
+		rand.New(rand.NewPCG(1, 1)).Shuffle(len(edges), func(i, j int) { edges[i], edges[j] = edges[j], edges[i] })
+		b.ResetTimer()
+		for b.Loop() {
+			_, _ = graph.New(c.g.Len(), edges)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(edges)), "ns/edge")
+	})
 }
 
 func BenchmarkPageRank(b *testing.B) {
 	for _, tolerance := range []float64{1e-6, 1e-10} {
 		b.Run(fmt.Sprintf("tolerance=%g", tolerance), func(b *testing.B) {
-			bySize(b, func(b *testing.B, g *graph.Graph) {
+			bySize(b, func(b *testing.B, c perfCase) {
+				g := c.g
 				for b.Loop() {
 					r, _ := graph.PageRank(g, graph.PageRankOptions{Tolerance: tolerance})
 					b.ReportMetric(float64(r.Sweeps), "sweeps")
@@ -58,7 +39,8 @@ func BenchmarkPageRank(b *testing.B) {
 }
 
 func BenchmarkPageRankGonum(b *testing.B) {
-	bySize(b, func(b *testing.B, g *graph.Graph) {
+	bySize(b, func(b *testing.B, c perfCase) {
+		g := c.g
 		for b.Loop() {
 			network.PageRankSparse(g.Directed(), 0.85, 1e-6)
 		}
@@ -66,7 +48,8 @@ func BenchmarkPageRankGonum(b *testing.B) {
 }
 
 func BenchmarkAdamicAdarFrom(b *testing.B) {
-	bySize(b, func(b *testing.B, g *graph.Graph) {
+	bySize(b, func(b *testing.B, c perfCase) {
+		g := c.g
 		var s graph.Scratch
 		u := int32(0)
 		for b.Loop() {
@@ -77,7 +60,8 @@ func BenchmarkAdamicAdarFrom(b *testing.B) {
 }
 
 func BenchmarkAdamicAdar(b *testing.B) {
-	bySize(b, func(b *testing.B, g *graph.Graph) {
+	bySize(b, func(b *testing.B, c perfCase) {
+		g := c.g
 		u := int32(0)
 		for b.Loop() {
 			g.AdamicAdar(u, (u*31+5)%int32(g.Len()))
@@ -87,21 +71,21 @@ func BenchmarkAdamicAdar(b *testing.B) {
 }
 
 func BenchmarkCommunities(b *testing.B) {
-	bySize(b, func(b *testing.B, g *graph.Graph) {
+	bySize(b, func(b *testing.B, c perfCase) {
+		g := c.g
 		var label []int32
 		for b.Loop() {
 			label = graph.Communities(g, 1)
 		}
 		b.ReportMetric(graph.Modularity(g, label, 1), "Q")
-		_, planted := sampleEdges(g.Len(), 1)
-		b.ReportMetric(nmi(label, planted), "NMI")
+		b.ReportMetric(nmi(label, c.planted), "NMI")
 	})
 }
 
 func BenchmarkCommunitiesGonum(b *testing.B) {
-	for _, n := range sizes[:1] { // at 10,000 nodes gonum takes seconds
-		b.Run(fmt.Sprintf("size=%d", n), func(b *testing.B) {
-			g := sample(b, n)
+	for _, n := range benchSizes()[:1] { // at 10,000 nodes gonum takes seconds
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			g := perfOf(b, n).g
 			for b.Loop() {
 				r := community.Modularize(g.Undirected(), 1, rand.NewPCG(1, 1))
 				b.ReportMetric(community.Q(g.Undirected(), r.Communities(), 1), "Q")
@@ -111,7 +95,8 @@ func BenchmarkCommunitiesGonum(b *testing.B) {
 }
 
 func BenchmarkHops(b *testing.B) {
-	bySize(b, func(b *testing.B, g *graph.Graph) {
+	bySize(b, func(b *testing.B, c perfCase) {
+		g := c.g
 		s := graph.NewBreadthFirst(g)
 		u := int32(0)
 		for b.Loop() {

@@ -172,7 +172,7 @@ func IncidencePageRank(h *Incidence, o PageRankOptions) (rows, cols []float64, e
 	for k, r := range h.colRow {
 		p = append(p, ofRow[r].of(h.colWeight[k]))
 	}
-	ranking, err := pageRank(n, start, from, p, o)
+	ranking, err := pageRank(n, start, from, p, nil, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("rank the incidence: %w", err)
 	}

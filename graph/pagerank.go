@@ -55,9 +55,22 @@ type Ranking struct {
 // (Page, Brin, Motwani, Winograd, "The PageRank citation ranking", 1998). Both jumps spread
 // evenly, so r is proportional to the solution of x = 1/n + d·Pᵀx over the edges alone: that is
 // solved by Gauss-Seidel sweeps over the nodes in order, and made to add up to 1 (Del Corso,
-// Gullí, Romani, "Fast PageRank computation via a sparse linear system", 2005).
+// Gullí, Romani, "Fast PageRank computation via a sparse linear system", 2005). Between the sweeps
+// the ranks are carried on in the direction in which they move ([acceleration]), which saves a
+// third of the sweeps; the last step is always a sweep, so what [Ranking] says of the error holds.
+//
+// A sweep reads 12 bytes per edge, and the ranks take 32 bytes per node of room.
 func PageRank(g *Graph, o PageRankOptions) (Ranking, error) {
-	return pageRank(g.n, g.inStart, g.in, transitions(g), o)
+	scale := make([]float64, g.n)
+	for u := range int32(g.n) {
+		_, w := g.Out(u)
+		s := sharesOf(w)
+		if s.unit != 1 {
+			return pageRank(g.n, g.inStart, g.in, transitions(g), nil, o)
+		}
+		scale[u] = s.inverse
+	}
+	return pageRank(g.n, g.inStart, g.in, g.inWeight, scale, o)
 }
 
 // transitions returns w(u, v)/w(u, ·) for every edge, in the order of the in lists.
@@ -79,8 +92,11 @@ func transitions(g *Graph) []float64 {
 type shares struct{ unit, inverse float64 }
 
 func sharesOf(w []float64) shares {
+	if len(w) == 0 {
+		return shares{1, 0}
+	}
 	inverse := 1 / numeric.Sum(w)
-	if inverse > 0 && inverse <= math.MaxFloat64 || len(w) == 0 {
+	if inverse > 0 && inverse <= math.MaxFloat64 {
 		return shares{1, inverse}
 	}
 	largest := slices.Max(w)
@@ -102,8 +118,9 @@ func (s shares) of(w float64) float64 {
 }
 
 // pageRank solves for the ranks of n nodes where in row v, from start[v] to start[v+1], stand the
-// nodes u with an edge to v and the probability p of that edge.
-func pageRank(n int, start, from []int32, p []float64, o PageRankOptions) (Ranking, error) {
+// nodes u with an edge to v and the weight of that edge, which times scale[u] is its probability.
+// Without a scale the weights are probabilities.
+func pageRank(n int, start, from []int32, weight, scale []float64, o PageRankOptions) (Ranking, error) {
 	o, err := o.withDefaults()
 	if err != nil || n == 0 {
 		return Ranking{}, err
@@ -113,38 +130,120 @@ func pageRank(n int, start, from []int32, p []float64, o PageRankOptions) (Ranki
 	if err != nil {
 		return Ranking{}, err
 	}
+	y := x // rank per unit of weight
+	if scale != nil {
+		y = make([]float64, n)
+		for u, r := range x {
+			y[u] = float64(r * scale[u])
+		}
+	}
 	r := Ranking{Ranks: x}
+	faster := newAcceleration(n, d)
 	for r.Sweeps < o.MaxSweeps {
+		if r.Sweeps > 0 {
+			faster.carryOn(x, y, scale, jump)
+		}
 		r.Sweeps++
-		change, sum := 0.0, 0.0
-		for v := range n {
-			a, b := start[v], start[v+1]
+		change, sum, num, den := 0.0, 0.0, 0.0, 0.0
+		x, before := x[:n], faster.step[:n]
+		a := start[0]
+		for v, b := range start[1 : n+1] {
 			us := from[a:b]
-			ps := p[a:b:b][:len(us)]
+			ws := weight[a:b:b][:len(us)]
+			a = b
 			s0, s1 := 0.0, 0.0
 			i := 0
-			for ; i+2 <= len(us); i += 2 {
-				s0 += float64(x[us[i]] * ps[i])
-				s1 += float64(x[us[i+1]] * ps[i+1])
+			for ; i < len(us)-1; i += 2 {
+				s0 += float64(y[us[i]] * ws[i])
+				s1 += float64(y[us[i+1]] * ws[i+1])
 			}
 			if i < len(us) {
-				s0 += float64(x[us[i]] * ps[i])
+				s0 += float64(y[us[i]] * ws[i])
 			}
 			next := jump + float64(d*(s0+s1))
-			change += math.Abs(next - x[v])
+			step := next - x[v]
+			change += math.Abs(step)
 			sum += next
 			x[v] = next
+			if scale != nil {
+				y[v] = float64(next * scale[v])
+			}
+			difference := step - float64(before[v])
+			num += float64(step * difference)
+			den += float64(difference * difference)
+			before[v] = float32(step)
 		}
 		r.Residual = change / sum // sum ≥ n·jump > 0
 		if r.Residual <= o.Tolerance {
 			break
 		}
+		faster.judge(r.Residual, num, den)
 	}
 	sum := numeric.Sum(x)
 	for v := range x {
 		x[v] /= sum
 	}
 	return r, nil
+}
+
+// An acceleration extrapolates an iteration that converges like a geometric series (Anderson,
+// "Iterative procedures for nonlinear integral equations", 1965, of depth 1). With f the step a
+// sweep has made and f' the one before, the ranks g that it has reached move on by
+//
+//	α·(g - g'),  α = -Σ f·(f - f') / Σ (f - f')²
+//
+// g' being what the sweep before had reached: for f = λ·f' that is the limit, α = λ/(1-λ). As λ
+// is within -1..d, so is α within -1/2..d/(1-d). An extrapolation after which the sweep changes
+// more than the one before has missed; after some misses there are no more of them, and plain
+// sweeps converge always.
+type acceleration struct {
+	step      []float32 // f; single precision is enough, as sweeps heal what an extrapolation does wrong
+	shift     []float32 // the extrapolation before the present sweep
+	least     float64
+	most      float64
+	alpha     float64
+	change    float64
+	misses    int
+	remembers bool // step is of a sweep
+}
+
+func newAcceleration(n int, d float64) *acceleration {
+	return &acceleration{step: make([]float32, n), shift: make([]float32, n), least: -.5, most: d / (1 - d), change: math.Inf(1)}
+}
+
+// judge ends a sweep, which has changed the ranks by so much, and decides how far to go; num and
+// den are the sums of α.
+func (a *acceleration) judge(change, num, den float64) {
+	const mostMisses = 8
+	if a.alpha != 0 && change > a.change {
+		a.misses++
+		a.remembers = false
+	}
+	a.alpha = 0
+	if a.remembers && a.misses < mostMisses && den > 0 {
+		a.alpha = max(a.least, min(-num/den, a.most))
+	}
+	a.change, a.remembers = change, true
+}
+
+// carryOn extrapolates. No rank is below that of a node that nothing leads to.
+func (a *acceleration) carryOn(x, y, scale []float64, jump float64) {
+	alpha := a.alpha
+	if alpha == 0 {
+		clear(a.shift)
+		return
+	}
+	step, shift := a.step[:len(x)], a.shift[:len(x)]
+	for v, r := range x {
+		s := float64(alpha * (float64(step[v]) + float64(shift[v])))
+		shift[v] = float32(s)
+		x[v] = max(r+s, jump)
+	}
+	if scale != nil {
+		for v, r := range x {
+			y[v] = float64(r * scale[v])
+		}
+	}
 }
 
 func startRanks(n int, given []float64) ([]float64, error) {
