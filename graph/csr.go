@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"waymark/numeric"
 )
 
 // maxEdges keeps offsets within int32, also for the neighbour lists, which hold an edge twice.
@@ -166,7 +164,7 @@ func (g *Graph) undirected() {
 			g.active++
 		}
 		if degree > 1 {
-			g.inverse[u] = 1 / numeric.Ln(float64(degree))
+			g.inverse[u] = inverseLog(degree)
 		}
 	}
 }

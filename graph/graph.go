@@ -52,7 +52,7 @@ type Graph struct {
 
 	nbrStart []int32 // n+1 offsets into nbr: out and in merged, distinct
 	nbr      []int32
-	inverse  []float64 // 1/ln |N(w)|, 0 where |N(w)| < 2
+	inverse  []float64 // inverseLog(|N(w)|), 0 where |N(w)| < 2
 
 	loops []Edge // sorted by node
 }

@@ -1,0 +1,244 @@
+package graph
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// A Scored is a node and its score.
+type Scored struct {
+	Node  int32
+	Score float64
+}
+
+// better orders by falling score, then by node.
+func better(a, b Scored) int {
+	if a.Score != b.Score { // never NaN
+		if a.Score > b.Score {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(a.Node, b.Node)
+}
+
+// worse is the order of the heap, better(a, b) > 0.
+func worse(a, b Scored) bool {
+	return a.Score < b.Score || a.Score == b.Score && a.Node > b.Node
+}
+
+// AdamicAdarTop appends to dst[:0] the k nodes most alike u, with AA(u, v) > 0: those of
+// [Graph.AdamicAdarFrom] in the order of falling score, then of rising node, cut after k. Nothing
+// is left out or approximated. With room in dst it allocates nothing once s has met the graph.
+//
+// The cost is that of the edges of the neighbours, and the most of it is the hubs among them,
+// which say the least: they come last, and are skipped where what they could still add would
+// bring no one new among the k.
+func (g *Graph) AdamicAdarTop(u int32, k int, s *Scratch, dst []Scored) []Scored {
+	dst = dst[:0]
+	if k <= 0 {
+		return dst
+	}
+	if s == nil {
+		s = new(Scratch)
+	}
+	s.reset(g.n)
+	work := 0
+	for _, w := range g.Neighbours(u) {
+		work += g.Degree(w)
+	}
+	if work < g.n/8 {
+		dst = s.topOfFew(g, u, k, dst)
+	} else {
+		dst = s.topOfMany(g, u, k, work, dst)
+	}
+	s.busy = false
+	slices.SortFunc(dst, better)
+	return dst
+}
+
+// AdamicAdarTopOf is [Graph.AdamicAdarTop] for a context of several nodes: the score of v is the
+// largest AA(u, v) of the nodes u ≠ v of the context, as in a [GraphScore] against a context.
+func (g *Graph) AdamicAdarTopOf(context []int32, k int, s *Scratch, dst []Scored) []Scored {
+	if s == nil {
+		s = new(Scratch)
+	}
+	// Whoever is among the k best of all is so for the node of the context it is most alike.
+	all := s.all[:0]
+	for _, u := range context {
+		dst = g.AdamicAdarTop(u, k, s, dst)
+		all = append(all, dst...)
+	}
+	s.all = all
+	slices.SortFunc(all, func(a, b Scored) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(b.Score, a.Score))
+	})
+	all = slices.CompactFunc(all, func(a, b Scored) bool { return a.Node == b.Node })
+	slices.SortFunc(all, better)
+	return append(dst[:0], all[:min(max(k, 0), len(all))]...)
+}
+
+// topOfFew walks over the nodes touched.
+func (s *Scratch) topOfFew(g *Graph, u int32, k int, dst []Scored) []Scored {
+	lo, hi := s.spread(g, u)
+	for i := lo; i < hi; i++ {
+		word := s.seen[i]
+		s.seen[i] = 0
+		for word != 0 {
+			v := int32(i*64 + bits.TrailingZeros64(word))
+			word &= word - 1
+			score := s.sum[v]
+			s.sum[v] = 0
+			if v != u {
+				dst = offer(dst, k, Scored{v, score})
+			}
+		}
+	}
+	return dst
+}
+
+// topOfMany is for a walk that touches a good part of the graph: it takes no note of who is
+// touched and goes through all sums at the end.
+func (s *Scratch) topOfMany(g *Graph, u int32, k, work int, dst []Scored) []Scored {
+	sum := s.sum[:g.n]
+	s.byDegree = fallingIntoClasses(g, g.Neighbours(u), s.byDegree[:0])
+	rest := 0.0 // what the neighbours to come can add at most to any node; exact, see inverseLog
+	for _, w := range s.byDegree {
+		rest += g.inverse[w]
+	}
+	class := 0
+	for i, w := range s.byDegree {
+		if now := bits.Len(uint(g.Degree(w))); now != class {
+			class = now
+			if i > 0 && work > 2*g.n { // else finding the k best now costs more than it can save
+				dst = best(sum, u, k, dst)
+				if len(dst) == k && rest < dst[0].Score {
+					dst = s.finish(g, u, k, s.byDegree[i:], rest, dst)
+					clear(sum)
+					return dst
+				}
+			}
+		}
+		x, row := g.inverse[w], g.Neighbours(w)
+		for _, v := range row {
+			sum[v] += x
+		}
+		rest -= x
+		work -= len(row)
+	}
+	dst = best(sum, u, k, dst)
+	clear(sum)
+	return dst
+}
+
+// finish completes the scores of those who can still be among the best k when the neighbours left
+// can add no more than rest to anyone, less than the least score in dst.
+func (s *Scratch) finish(g *Graph, u int32, k int, left []int32, rest float64, dst []Scored) []Scored {
+	sum, few := s.sum[:g.n], s.all[:0]
+	for v, x := range sum {
+		if x > 0 && x+rest >= dst[0].Score && int32(v) != u {
+			few = append(few, Scored{int32(v), x})
+		}
+	}
+	for _, w := range left {
+		x, row := g.inverse[w], g.Neighbours(w)
+		if len(row) > 32*len(few) {
+			for i := range few {
+				at, ok := slices.BinarySearch(row, few[i].Node)
+				if ok {
+					few[i].Score += x
+				}
+				row = row[at:]
+			}
+			continue
+		}
+		i := 0
+		for _, v := range row {
+			for i < len(few) && few[i].Node < v {
+				i++
+			}
+			if i < len(few) && few[i].Node == v {
+				few[i].Score += x
+			}
+		}
+	}
+	s.all = few[:0]
+	dst = dst[:0]
+	for _, c := range few {
+		dst = offer(dst, k, c)
+	}
+	return dst
+}
+
+// fallingIntoClasses appends nodes to dst by rising order of magnitude of their degree, and within
+// one in the order given.
+func fallingIntoClasses(g *Graph, nodes, dst []int32) []int32 {
+	var count [33]int
+	for _, w := range nodes {
+		count[bits.Len(uint(g.Degree(w)))]++
+	}
+	at := 0
+	for c, n := range count {
+		count[c] = at
+		at += n
+	}
+	dst = slices.Grow(dst, len(nodes))[:len(nodes)]
+	for _, w := range nodes {
+		c := bits.Len(uint(g.Degree(w)))
+		dst[count[c]] = w
+		count[c]++
+	}
+	return dst
+}
+
+// best puts the k largest sums, except that of u and zeros, into dst as a heap for [offer].
+func best(sum []float64, u int32, k int, dst []Scored) []Scored {
+	dst = dst[:0]
+	least := 0.0
+	for v, x := range sum {
+		if x > least && int32(v) != u {
+			dst = offer(dst, k, Scored{int32(v), x})
+			if len(dst) == k {
+				least = dst[0].Score // later nodes with an equal score come after
+			}
+		}
+	}
+	return dst
+}
+
+// offer adds c to the heap of the k best so far, whose worst is h[0].
+func offer(h []Scored, k int, c Scored) []Scored {
+	if len(h) < k {
+		h = append(h, c)
+		for i := len(h) - 1; i > 0; { // up
+			parent := (i - 1) / 2
+			if worse(h[parent], h[i]) {
+				break
+			}
+			h[i], h[parent] = h[parent], h[i]
+			i = parent
+		}
+		return h
+	}
+	if worse(c, h[0]) {
+		return h
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= k {
+			break
+		}
+		if child+1 < k && worse(h[child+1], h[child]) {
+			child++
+		}
+		if worse(c, h[child]) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = c
+	return h
+}

@@ -1,0 +1,157 @@
+package graph_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waymark/graph"
+)
+
+// exhaustiveTop scores every node against every node of the context.
+func exhaustiveTop(g *graph.Graph, context []int32, k int) []graph.Scored {
+	var all []graph.Scored
+	for v := range int32(g.Len()) {
+		c := graph.Scored{Node: v}
+		for _, u := range context {
+			c.Score = max(c.Score, g.AdamicAdar(u, v))
+		}
+		if c.Score > 0 {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b graph.Scored) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Node, b.Node))
+	})
+	return nonNil(all[:min(k, len(all))])
+}
+
+func TestAdamicAdarTopIsTheExhaustiveOne(t *testing.T) {
+	var s graph.Scratch // the same for graphs of all sizes
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "n")
+		g, err := graph.New(n, drawEdges(t, n))
+		require.NoError(t, err)
+		k := rapid.IntRange(0, 12).Draw(t, "k")
+		context := rapid.SliceOfN(rapid.Int32Range(0, int32(n)-1), 0, 5).Draw(t, "context")
+		for _, u := range context {
+			require.Equal(t, exhaustiveTop(g, []int32{u}, k), nonNil(g.AdamicAdarTop(u, k, &s, nil)))
+		}
+		require.Equal(t, exhaustiveTop(g, context, k), nonNil(g.AdamicAdarTopOf(context, k, &s, nil)))
+	})
+}
+
+func nonNil(x []graph.Scored) []graph.Scored {
+	if len(x) == 0 {
+		return nil
+	}
+	return x
+}
+
+// Stars around a few hubs that everyone knows, so that the hubs come last and their turn never
+// comes: 0 and the next 30 nodes share 20 friends of their own, and all nodes know all hubs.
+func TestAdamicAdarTopSkipsHubs(t *testing.T) {
+	const n, hubs, k = 3000, 8, 10
+	r := rand.New(rand.NewPCG(1, 1))
+	var edges []graph.Edge
+	for v := int32(0); v < n-hubs; v++ {
+		for h := int32(n - hubs); h < n; h++ {
+			edges = append(edges, edge(v, h))
+		}
+	}
+	for v := int32(0); v < 31; v++ {
+		for range 15 {
+			edges = append(edges, edge(v, 100+r.Int32N(20)))
+		}
+	}
+	g := build(t, n, edges...)
+	var s graph.Scratch
+	for _, u := range []int32{0, 5, 100, 119, 2000, n - 1} {
+		require.Equal(t, exhaustiveTop(g, []int32{u}, k), g.AdamicAdarTop(u, k, &s, nil), "node %d", u)
+	}
+}
+
+func TestAdamicAdarTopOfManyNodes(t *testing.T) {
+	g := sample(t, 1500)
+	var s graph.Scratch
+	for u := int32(0); u < 1500; u += 7 {
+		require.Equal(t, exhaustiveTop(g, []int32{u}, 50), nonNil(g.AdamicAdarTop(u, 50, &s, nil)), "node %d", u)
+	}
+	context := []int32{3, 700, 3, 1200}
+	require.Equal(t, exhaustiveTop(g, context, 50), g.AdamicAdarTopOf(context, 50, &s, nil))
+}
+
+func TestAdamicAdarTopAllocatesNothing(t *testing.T) {
+	g := sample(t, 1000)
+	var s graph.Scratch
+	dst := make([]graph.Scored, 0, 50)
+	u := int32(0)
+	query := func() {
+		context := [...]int32{u, u + 1, u + 2}
+		dst = g.AdamicAdarTop(u, 50, &s, dst)
+		dst = g.AdamicAdarTopOf(context[:], 50, &s, dst)
+		u = (u + 3) % 990
+	}
+	for range 1000 {
+		query()
+	}
+	require.Zero(t, testing.AllocsPerRun(500, query))
+}
+
+// queries are nodes with at least two neighbours, half of them drawn by degree, half evenly.
+func queries(g *graph.Graph, count int) []int32 {
+	r := rand.New(rand.NewPCG(11, 11))
+	var all []int32
+	for u := range int32(g.Len()) {
+		for range g.Degree(u) {
+			all = append(all, u)
+		}
+	}
+	var qs []int32
+	for len(qs) < count {
+		u := r.Int32N(int32(g.Len()))
+		if len(qs)%2 == 0 {
+			u = all[r.IntN(len(all))]
+		}
+		if g.Degree(u) >= 2 {
+			qs = append(qs, u)
+		}
+	}
+	return qs
+}
+
+func BenchmarkAdamicAdarTop(b *testing.B) {
+	for _, nodes := range []int{1, 5} {
+		b.Run(fmt.Sprintf("context=%d", nodes), func(b *testing.B) {
+			bySize(b, func(b *testing.B, c perfCase) {
+				var s graph.Scratch
+				dst := make([]graph.Scored, 0, 50)
+				qs := queries(c.g, 400)
+				b.ResetTimer()
+				fastest := slices.Repeat([]time.Duration{math.MaxInt64}, len(qs)-nodes)
+				for i := 0; b.Loop(); i++ {
+					at := i % len(fastest)
+					start := time.Now()
+					dst = c.g.AdamicAdarTopOf(qs[at:at+nodes], 50, &s, dst)
+					fastest[at] = min(fastest[at], time.Since(start))
+				}
+				reportLatency(b, fastest[:min(b.N, len(fastest))])
+			})
+		})
+	}
+}
+
+// reportLatency reports the distribution over the queries of the fastest run of each: what the
+// query costs, not what else the machine does.
+func reportLatency(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1e3, "p99-µs")
+}
