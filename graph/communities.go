@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -27,6 +29,45 @@ func Communities(g *Graph, resolution float64) (label []int32) {
 	for v := range l.member {
 		l.member[v] = int32(v)
 	}
+	return l.run(g, base, nodes)
+}
+
+// CommunitiesFrom is [Communities] from the communities that were found in an older graph with the
+// same numbers for its nodes, in which previous[v] is the community of v and below 0, or beyond
+// the end, is none. What has not changed stays together, and a community keeps the number of the
+// one of before that most of its members come from: pairs are matched by falling number of common
+// members, then by number. A community that has no such predecessor left takes a number that was
+// not in use, so numbers may have gaps; the number of one that is gone is free from the next call
+// on.
+func CommunitiesFrom(g *Graph, previous []int32, resolution float64) (label []int32) {
+	if !(resolution > 0) || math.IsInf(resolution, 1) {
+		resolution = 1
+	}
+	base, nodes := weighted(g)
+	l := newLeiden(base, resolution)
+	ids := make(map[int32]int32) // of previous communities, in order of first occurrence
+	for v, u := range nodes {
+		if int(u) < len(previous) && previous[u] >= 0 {
+			if _, known := ids[previous[u]]; !known {
+				ids[previous[u]] = int32(len(ids))
+			}
+			l.member[v] = ids[previous[u]]
+		} else {
+			l.member[v] = -1
+		}
+	}
+	next := int32(len(ids)) // at most as many as there are nodes in all
+	for v, c := range l.member {
+		if c < 0 {
+			l.member[v] = next
+			next++
+		}
+	}
+	return matched(l.run(g, base, nodes), previous)
+}
+
+// run improves l.member and returns the communities of all nodes of g.
+func (l *leiden) run(g *Graph, base *level, nodes []int32) (label []int32) {
 	const passes = 2
 	for range passes {
 		if base.total > 0 {
@@ -43,6 +84,50 @@ func Communities(g *Graph, resolution float64) (label []int32) {
 	return label
 }
 
+// matched renumbers labels, in place, after those of before that they share most members with.
+func matched(label, previous []int32) []int32 {
+	type pair struct{ now, before int32 }
+	common := make(map[pair]int)
+	taken := make(map[int32]bool) // numbers of before, and those given to new communities
+	communities := int32(0)
+	for v, c := range label {
+		communities = max(communities, c+1)
+		if v < len(previous) && previous[v] >= 0 {
+			taken[previous[v]] = true
+			if c >= 0 {
+				common[pair{c, previous[v]}]++
+			}
+		}
+	}
+	pairs := slices.SortedFunc(maps.Keys(common), func(a, b pair) int {
+		return cmp.Or(cmp.Compare(common[b], common[a]), cmp.Compare(a.before, b.before), cmp.Compare(a.now, b.now))
+	})
+	number := slices.Repeat([]int32{-1}, int(communities))
+	inherited := make(map[int32]bool)
+	for _, p := range pairs {
+		if number[p.now] < 0 && !inherited[p.before] {
+			number[p.now] = p.before
+			inherited[p.before] = true
+		}
+	}
+	free := int32(0)
+	for c, n := range number {
+		if n < 0 {
+			for taken[free] {
+				free++
+			}
+			number[c] = free
+			taken[free] = true
+		}
+	}
+	for v, c := range label {
+		if c >= 0 {
+			label[v] = number[c]
+		}
+	}
+	return label
+}
+
 // Modularity is the share of the weight that falls within communities, less what would be
 // expected if the same degrees were joined at random,
 //
@@ -52,34 +137,44 @@ func Communities(g *Graph, resolution float64) (label []int32) {
 // (Newman and Girvan, 2004; Reichardt and Bornholdt, 2006). Directions are added up, self loops
 // left out. Nodes labelled below 0 are communities of their own. Q of no weight is 0.
 func Modularity(g *Graph, label []int32, resolution float64) float64 {
-	base, nodes := weighted(g)
-	if base.total == 0 {
+	largest := 0.0
+	for _, w := range g.outWeight {
+		largest = max(largest, w)
+	}
+	if largest == 0 {
 		return 0
 	}
-	number, community := make(map[int32]int32), make([]int32, base.n) // in order of first occurrence
+	number, community := make(map[int32]int32), make([]int32, g.n) // in order of first occurrence
 	next := int32(0)
-	for v, u := range nodes {
+	for u := range int32(g.n) {
+		if g.Degree(u) == 0 {
+			continue
+		}
 		c, known := number[label[u]]
 		if !known || label[u] < 0 {
 			c = next
 			next++
 			number[label[u]] = c
 		}
-		community[v] = c
+		community[u] = c
 	}
-	within, degree := make([]float64, next), make([]float64, next)
-	for v, c := range community {
-		degree[c] += base.degree[v]
-		for i := base.start[v]; i < base.start[v+1]; i++ {
-			if community[base.to[i]] == c {
-				within[c] += base.weight[i] // each edge from both ends
+	within, degree, total := make([]float64, next), make([]float64, next), 0.0
+	for u := range int32(g.n) {
+		out, weights := g.Out(u)
+		for i, v := range out {
+			w := weights[i] / largest // so that no sum overflows
+			degree[community[u]] += w
+			degree[community[v]] += w
+			if community[u] == community[v] {
+				within[community[u]] += 2 * w
 			}
+			total += 2 * w
 		}
 	}
 	q := 0.0
 	for c := range degree {
-		k := degree[c] / base.total
-		q += within[c]/base.total - float64(resolution*float64(k*k))
+		k := degree[c] / total
+		q += within[c]/total - float64(resolution*float64(k*k))
 	}
 	return q
 }
@@ -89,11 +184,20 @@ func Modularity(g *Graph, label []int32, resolution float64) float64 {
 type level struct {
 	n      int
 	start  []int32
-	to     []int32
-	weight []float64
+	ties   []tie
 	degree []float64
 	total  float64 // sum of degrees, 2m
 }
+
+// A tie is an edge as seen from one end. Eight bytes go through the caches in half the time of
+// twelve with their gaps; a weight is rounded to 24 bits, the largest being 1, and degrees are sums
+// of weights so rounded.
+type tie struct {
+	to     int32
+	weight float32
+}
+
+func (l *level) row(v int32) []tie { return l.ties[l.start[v]:l.start[v+1]] }
 
 // weighted is the first level: the nodes of g that have an edge, and which nodes of g they are.
 // Isolated nodes stay out from the beginning, so that they can change nothing. The largest weight
@@ -111,11 +215,11 @@ func weighted(g *Graph) (*level, []int32) {
 		}
 	}
 	l := &level{n: len(nodes), start: make([]int32, len(nodes)+1), degree: make([]float64, len(nodes))}
-	l.to = make([]int32, 0, len(g.nbr))
-	l.weight = make([]float64, 0, len(g.nbr))
+	l.ties = make([]tie, 0, len(g.nbr))
 	for i, u := range nodes {
 		out, outWeight := g.Out(u)
 		in, inWeight := g.In(u)
+		degree := 0.0
 		for _, v := range g.Neighbours(u) {
 			w := 0.0
 			if len(out) > 0 && out[0] == v {
@@ -124,14 +228,14 @@ func weighted(g *Graph) (*level, []int32) {
 			if len(in) > 0 && in[0] == v {
 				w, in, inWeight = w+inWeight[0]/largest, in[1:], inWeight[1:]
 			}
-			if w > 0 { // false for NaN, which 0/0 gives when no edge has weight
-				l.to = append(l.to, index[v])
-				l.weight = append(l.weight, w)
-				l.degree[i] += w
+			if t := (tie{index[v], float32(w)}); t.weight > 0 { // false for NaN, which 0/0 gives when no edge has weight
+				l.ties = append(l.ties, t)
+				degree += float64(t.weight)
 			}
 		}
-		l.start[i+1] = int32(len(l.to))
-		l.total += l.degree[i]
+		l.degree[i] = degree
+		l.start[i+1] = int32(len(l.ties))
+		l.total += degree
 	}
 	return l, nodes
 }
@@ -152,10 +256,10 @@ func connectedParts(l *level, member []int32) []int32 {
 		for stack = append(stack[:0], v); len(stack) > 0; {
 			u := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
-			for _, t := range l.to[l.start[u]:l.start[u+1]] {
-				if part[t] < 0 && member[t] == member[u] {
-					part[t] = next
-					stack = append(stack, t)
+			for _, t := range l.row(u) {
+				if part[t.to] < 0 && member[t.to] == member[u] {
+					part[t.to] = next
+					stack = append(stack, t.to)
 				}
 			}
 		}
@@ -178,47 +282,4 @@ func compact(label []int32, room []int32) int32 {
 		label[i] = room[c]
 	}
 	return next
-}
-
-// aggregate makes one node of each part. Weights inside a part vanish from the rows and stay in
-// the degrees.
-func aggregate(l *level, part []int32, parts int32, acc []float64, touched []int32) *level {
-	count := make([]int32, parts+1)
-	for _, c := range part {
-		count[c+1]++
-	}
-	accumulate(count)
-	next := slices.Clone(count)
-	members := make([]int32, l.n)
-	for v, c := range part {
-		members[next[c]] = int32(v)
-		next[c]++
-	}
-	a := &level{n: int(parts), start: make([]int32, parts+1), degree: make([]float64, parts), total: l.total}
-	a.to = make([]int32, 0, len(l.to)/2)
-	a.weight = make([]float64, 0, len(l.to)/2)
-	for c := range parts {
-		touched = touched[:0]
-		for _, v := range members[count[c]:count[c+1]] {
-			a.degree[c] += l.degree[v]
-			row := l.to[l.start[v]:l.start[v+1]]
-			ws := l.weight[l.start[v]:l.start[v+1]][:len(row)]
-			for i, t := range row {
-				d := part[t]
-				if acc[d] == 0 {
-					touched = append(touched, d)
-				}
-				acc[d] += ws[i]
-			}
-		}
-		for _, d := range touched {
-			if d != c {
-				a.to = append(a.to, d)
-				a.weight = append(a.weight, acc[d])
-			}
-			acc[d] = 0
-		}
-		a.start[c+1] = int32(len(a.to))
-	}
-	return a
 }

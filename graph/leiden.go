@@ -5,38 +5,51 @@ type leiden struct {
 	gamma  float64
 	member []int32 // community of each node of the first level
 
-	// Room, of the size of the first level. acc is zero between uses.
-	acc     []float64 // weight to each community
-	touched []int32   // communities where acc is not zero
-	sum     []float64 // degrees by community
-	part    []int32   // parts of the refinement
-	partSum []float64 // degrees by part
-	ties    []float64 // weight between a part and the rest of its community
-	single  []bool    // the part is one node still
-	queue   []int32   // a ring
-	waiting []bool    // the node is in the queue
+	// Room, of the size of the first level. All weights in cells are zero between uses.
+	cells   []cell
+	touched []int32 // communities whose weight is not zero, and one place more
+	part    []int32 // parts of the refinement
+	inner   []inner
+	queue   []int32 // a ring
+	waiting []bool  // the node is in the queue
 	room    []int32
+	at      []int32    // node of the present level that holds a node of the first
+	above   [2][]int32 // communities of the nodes of a level and of the next
+	levels  []*level   // above the first, of the pass before
+}
+
+// A cell is what is asked of a community while a node is placed: the weight between the two, and
+// the sum of degrees of its members.
+type cell struct{ weight, degree float64 }
+
+// inner is a part of the refinement: the sum of its degrees, and the weight between it and the
+// rest of its community.
+type inner struct {
+	degree, ties float64
+	single       bool // it is one node still
 }
 
 func newLeiden(base *level, gamma float64) *leiden {
 	n := base.n
-	return &leiden{
-		gamma: gamma, member: make([]int32, n),
-		acc: make([]float64, n), touched: make([]int32, 0, n), sum: make([]float64, n),
-		part: make([]int32, n), partSum: make([]float64, n), ties: make([]float64, n), single: make([]bool, n),
-		queue: make([]int32, n), waiting: make([]bool, n), room: make([]int32, n),
+	l := &leiden{
+		gamma: gamma, member: make([]int32, n), cells: make([]cell, n), touched: make([]int32, n+1), part: make([]int32, n),
+		inner: make([]inner, n), queue: make([]int32, n), waiting: make([]bool, n), room: make([]int32, n), at: make([]int32, n),
 	}
+	l.above[0], l.above[1] = make([]int32, n), make([]int32, n)
+	return l
 }
 
 // pass runs move, refine, aggregate from the communities in member until every community is one
 // node, and leaves the result in member.
 func (l *leiden) pass(base *level) {
-	at := make([]int32, base.n) // node of the present level that holds a node of the first
+	at := l.at
 	for v := range at {
 		at[v] = int32(v)
 	}
-	community := append([]int32(nil), l.member...)
-	for g := base; ; {
+	community := l.above[0]
+	copy(community, l.member)
+	g := base
+	for depth := 0; ; depth++ {
 		compact(community, l.room)
 		l.move(g, community)
 		communities := compact(community, l.room[:g.n])
@@ -48,11 +61,15 @@ func (l *leiden) pass(base *level) {
 			break
 		}
 		part := l.part[:g.n]
-		above := make([]int32, parts) // the parts begin in the communities found
+		above := l.above[(depth+1)%2][:parts] // the parts begin in the communities found
 		for v, p := range part {
 			above[p] = community[v]
 		}
-		g = aggregate(g, part, parts, l.acc, l.touched)
+		if depth == len(l.levels) {
+			l.levels = append(l.levels, new(level))
+		}
+		l.aggregate(g, part, parts, l.levels[depth])
+		g = l.levels[depth]
 		for v, p := range at {
 			at[v] = part[p]
 		}
@@ -63,6 +80,23 @@ func (l *leiden) pass(base *level) {
 	}
 }
 
+// gather adds up the weights of a row by the label of its ends, in the weights of cells, and
+// returns the labels met.
+func (l *leiden) gather(row []tie, label []int32) []int32 {
+	cells, touched := l.cells, l.touched
+	k := 0
+	for _, t := range row {
+		c := label[t.to]
+		to := &cells[c]
+		touched[k] = c
+		if to.weight == 0 {
+			k++
+		}
+		to.weight += float64(t.weight)
+	}
+	return touched[:k]
+}
+
 // move takes nodes from a queue and puts each into the community that gains most,
 //
 //	gain(v → c) = w(v, c) - γ·k(v)·k(c)/2m
@@ -70,12 +104,12 @@ func (l *leiden) pass(base *level) {
 // an empty one gaining nothing. Whoever moves sends its neighbours elsewhere to the queue.
 func (l *leiden) move(g *level, community []int32) {
 	n := int32(g.n)
-	sum := l.sum[:n]
-	clear(sum)
+	cells := l.cells[:n]
+	clear(cells)
 	size := l.room[:n]
 	clear(size)
 	for v, c := range community {
-		sum[c] += g.degree[v]
+		cells[c].degree += g.degree[v]
 		size[c]++
 	}
 	var empty []int32
@@ -90,7 +124,6 @@ func (l *leiden) move(g *level, community []int32) {
 	}
 	head, length := int32(0), n
 	scale := l.gamma / g.total
-	acc, touched := l.acc, l.touched
 	for budget := 200 * int(n); length > 0 && budget > 0; budget-- { // the budget is for rounding that goes in circles
 		v := queue[head]
 		if head++; head == n {
@@ -99,32 +132,25 @@ func (l *leiden) move(g *level, community []int32) {
 		length--
 		waiting[v] = false
 
-		row := g.to[g.start[v]:g.start[v+1]]
-		ws := g.weight[g.start[v]:g.start[v+1]][:len(row)]
-		touched = touched[:0]
-		for i, u := range row {
-			c := community[u]
-			if acc[c] == 0 {
-				touched = append(touched, c)
-			}
-			acc[c] += ws[i]
-		}
+		row := g.row(v)
+		touched := l.gather(row, community)
 		own, k := community[v], g.degree[v]
 		ks := float64(k * scale)
-		sum[own] -= k
+		cells[own].degree -= k
 		best := own
-		stay := acc[own] - float64(ks*sum[own])
+		stay := cells[own].weight - float64(ks*cells[own].degree)
 		most := stay + float64(1e-12*k) // what gains less may be rounding
 		for _, c := range touched {
-			if gain := acc[c] - float64(ks*sum[c]); gain > most {
+			at := &cells[c]
+			if gain := at.weight - float64(ks*at.degree); gain > most {
 				best, most = c, gain
 			}
-			acc[c] = 0
+			at.weight = 0
 		}
 		if most < 0 && size[own] > 1 {
 			best = empty[len(empty)-1] // there is one: fewer communities than nodes
 		}
-		sum[best] += k
+		cells[best].degree += k
 		if best == own {
 			continue
 		}
@@ -133,12 +159,12 @@ func (l *leiden) move(g *level, community []int32) {
 		}
 		size[best]++
 		if size[own]--; size[own] == 0 {
-			sum[own] = 0 // not what rounding left
+			cells[own].degree = 0 // not what rounding left
 			empty = append(empty, own)
 		}
 		community[v] = best
-		for _, u := range row {
-			if community[u] != best && !waiting[u] {
+		for _, t := range row {
+			if u := t.to; community[u] != best && !waiting[u] {
 				waiting[u] = true
 				tail := head + length
 				if tail >= n {
@@ -149,7 +175,6 @@ func (l *leiden) move(g *level, community []int32) {
 			}
 		}
 	}
-	l.touched = touched
 }
 
 // refine splits each community into parts: from single nodes, each node that is still alone joins
@@ -161,58 +186,106 @@ func (l *leiden) move(g *level, community []int32) {
 // It leaves the parts in l.part, numbered by first member, and returns how many there are.
 func (l *leiden) refine(g *level, community []int32) int32 {
 	n := int32(g.n)
-	part, partSum, ties, single := l.part[:n], l.partSum[:n], l.ties[:n], l.single[:n]
-	sum := l.sum[:n]
-	clear(sum)
+	part, inside, cells := l.part[:n], l.inner[:n], l.cells[:n]
+	clear(cells)
 	scale := l.gamma / g.total
 	for v := range n {
-		part[v], partSum[v], single[v] = v, g.degree[v], true
-		sum[community[v]] += g.degree[v]
+		c := community[v]
+		part[v] = v
+		cells[c].degree += g.degree[v]
 		within := 0.0
-		for i := g.start[v]; i < g.start[v+1]; i++ {
-			if community[g.to[i]] == community[v] {
-				within += g.weight[i]
+		for _, t := range g.row(v) {
+			if community[t.to] == c {
+				within += float64(t.weight)
 			}
 		}
-		ties[v] = within
+		inside[v] = inner{g.degree[v], within, true}
 	}
-	wellConnected := func(p int32, of float64) bool {
-		return ties[p] >= float64(float64(scale*partSum[p])*(of-partSum[p]))
+	wellConnected := func(p inner, of float64) bool {
+		return p.ties >= float64(float64(scale*p.degree)*(of-p.degree))
 	}
-	acc, touched := l.acc, l.touched
+	touched := l.touched
 	for v := range n {
-		of := sum[community[v]]
-		if !single[v] || ties[v] == 0 || !wellConnected(v, of) {
+		of := cells[community[v]].degree
+		if p := inside[v]; !p.single || p.ties == 0 || !wellConnected(p, of) {
 			continue
 		}
-		touched = touched[:0]
-		for i := g.start[v]; i < g.start[v+1]; i++ {
-			u := g.to[i]
-			if community[u] != community[v] {
+		c, k := community[v], 0
+		for _, t := range g.row(v) {
+			if community[t.to] != c {
 				continue
 			}
-			p := part[u]
-			if acc[p] == 0 {
-				touched = append(touched, p)
+			p := part[t.to]
+			to := &cells[p]
+			touched[k] = p
+			if to.weight == 0 {
+				k++
 			}
-			acc[p] += g.weight[i]
+			to.weight += float64(t.weight)
 		}
-		k := g.degree[v]
-		ks := float64(k * scale)
+		ks := float64(g.degree[v] * scale)
 		best, most, to := v, 0.0, 0.0
-		for _, p := range touched {
-			if gain := acc[p] - float64(ks*partSum[p]); gain > most && wellConnected(p, of) {
-				best, most, to = p, gain, acc[p]
+		for _, p := range touched[:k] {
+			weight := cells[p].weight
+			if gain := weight - float64(ks*inside[p].degree); gain > most && wellConnected(inside[p], of) {
+				best, most, to = p, gain, weight
 			}
-			acc[p] = 0
+			cells[p].weight = 0
 		}
 		if best == v {
 			continue
 		}
-		part[v], single[v], single[best] = best, false, false
-		partSum[best] += k
-		ties[best] += ties[v] - 2*to
+		part[v], inside[v].single, inside[best].single = best, false, false
+		inside[best].degree += g.degree[v]
+		inside[best].ties += inside[v].ties - 2*to
 	}
-	l.touched = touched
 	return compact(part, l.room[:n])
+}
+
+// aggregate makes one node of each part, in a, which may have been used before. Weights inside a
+// part vanish from the rows and stay in the degrees.
+func (l *leiden) aggregate(g *level, part []int32, parts int32, a *level) {
+	members, next := l.queue[:g.n], l.room[:parts]
+	clear(next)
+	for _, c := range part {
+		next[c]++
+	}
+	sum := int32(0)
+	for c, size := range next {
+		next[c] = sum
+		sum += size
+	}
+	for v, c := range part {
+		members[next[c]] = int32(v)
+		next[c]++ // ends as the end of c
+	}
+	a.n, a.total = int(parts), g.total
+	a.start = append(a.start[:0], 0)
+	a.ties, a.degree = a.ties[:0], a.degree[:0]
+	cells, touched := l.cells, l.touched
+	first := int32(0)
+	for c := range parts {
+		degree, k := 0.0, 0
+		for _, v := range members[first:next[c]] {
+			degree += g.degree[v]
+			for _, t := range g.row(v) {
+				d := part[t.to]
+				to := &cells[d]
+				touched[k] = d
+				if to.weight == 0 {
+					k++
+				}
+				to.weight += float64(t.weight)
+			}
+		}
+		first = next[c]
+		for _, d := range touched[:k] {
+			if d != c {
+				a.ties = append(a.ties, tie{d, float32(cells[d].weight)})
+			}
+			cells[d].weight = 0
+		}
+		a.degree = append(a.degree, degree)
+		a.start = append(a.start, int32(len(a.ties)))
+	}
 }
