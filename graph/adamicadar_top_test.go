@@ -142,14 +142,13 @@ func BenchmarkAdamicAdarTop(b *testing.B) {
 					dst = c.g.AdamicAdarTopOf(qs[at:at+nodes], 50, &s, dst)
 					fastest[at] = min(fastest[at], time.Since(start))
 				}
+				// Of each query the fastest run: what it costs, not what else the machine does.
 				reportLatency(b, fastest[:min(b.N, len(fastest))])
 			})
 		})
 	}
 }
 
-// reportLatency reports the distribution over the queries of the fastest run of each: what the
-// query costs, not what else the machine does.
 func reportLatency(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "p50-µs")
