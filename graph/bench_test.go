@@ -13,15 +13,21 @@ import (
 )
 
 func BenchmarkNew(b *testing.B) {
-	bySize(b, func(b *testing.B, c perfCase) {
-		edges := slices.Clone(c.edges)
-		rand.New(rand.NewPCG(1, 1)).Shuffle(len(edges), func(i, j int) { edges[i], edges[j] = edges[j], edges[i] })
-		b.ResetTimer()
-		for b.Loop() {
-			_, _ = graph.New(c.g.Len(), edges)
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(edges)), "ns/edge")
-	})
+	for _, order := range []string{"sorted", "shuffled"} {
+		b.Run("order="+order, func(b *testing.B) {
+			bySize(b, func(b *testing.B, c perfCase) {
+				edges := slices.Clone(c.edges)
+				if order == "shuffled" {
+					rand.New(rand.NewPCG(1, 1)).Shuffle(len(edges), func(i, j int) { edges[i], edges[j] = edges[j], edges[i] })
+				}
+				b.ResetTimer()
+				for b.Loop() {
+					_, _ = graph.New(c.g.Len(), edges)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(edges)), "ns/edge")
+			})
+		})
+	}
 }
 
 func BenchmarkPageRank(b *testing.B) {
