@@ -14,7 +14,9 @@ import (
 // over undirected neighbours (Adamic and Adar, "Friends and neighbors on the Web", Social
 // Networks 25, 2003). A common neighbour has u and v among its own, so the logarithm is at least
 // ln 2. AA(u, u) is 0: a node is no candidate for itself.
-func (g *Graph) AdamicAdar(u, v int32) float64 {
+func (g *Graph) AdamicAdar(u, v int32) float64 { return adamicAdar(g, u, v) }
+
+func adamicAdar(g adjacency, u, v int32) float64 {
 	if u == v {
 		return 0
 	}
@@ -27,7 +29,7 @@ func (g *Graph) AdamicAdar(u, v int32) float64 {
 		case a[i] > b[j]:
 			j++
 		default:
-			aa += g.inverse[a[i]]
+			aa += g.inverseOf(a[i])
 			i++
 			j++
 		}
@@ -68,10 +70,14 @@ type Scratch struct {
 // the two-hop neighbourhood. Direct neighbours of u are among them if they share one too.
 // A nil scratch is allowed and costs an allocation.
 func (g *Graph) AdamicAdarFrom(u int32, s *Scratch, visit func(v int32, aa float64)) {
+	adamicAdarFrom(g, u, s, visit)
+}
+
+func adamicAdarFrom(g adjacency, u int32, s *Scratch, visit func(v int32, aa float64)) {
 	if s == nil {
 		s = new(Scratch)
 	}
-	s.reset(g.n)
+	s.reset(g.Len())
 	lo, hi := s.spread(g, u)
 	for i := lo; i < hi; i++ {
 		word := s.seen[i]
@@ -102,7 +108,7 @@ func (s *Scratch) reset(n int) {
 
 // spread adds 1/ln |N(w)| to every neighbour of every neighbour w of u, w increasing, and returns
 // the range of words of seen that were touched.
-func (s *Scratch) spread(g *Graph, u int32) (lo, hi int) {
+func (s *Scratch) spread(g adjacency, u int32) (lo, hi int) {
 	sum, seen := s.sum, s.seen
 	lo, hi = len(seen), 0
 	for _, w := range g.Neighbours(u) {
@@ -110,7 +116,7 @@ func (s *Scratch) spread(g *Graph, u int32) (lo, hi int) {
 		if len(row) < 2 {
 			continue // only u itself
 		}
-		x := g.inverse[w]
+		x := g.inverseOf(w)
 		for _, v := range row {
 			sum[v] += x
 			seen[v>>6] |= 1 << (v & 63)

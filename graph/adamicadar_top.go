@@ -36,6 +36,10 @@ func worse(a, b Scored) bool {
 // which say the least: they come last, and are skipped where what they could still add would
 // bring no one new among the k.
 func (g *Graph) AdamicAdarTop(u int32, k int, s *Scratch, dst []Scored) []Scored {
+	return adamicAdarTop(g, u, k, s, dst)
+}
+
+func adamicAdarTop(g adjacency, u int32, k int, s *Scratch, dst []Scored) []Scored {
 	dst = dst[:0]
 	if k <= 0 {
 		return dst
@@ -43,12 +47,12 @@ func (g *Graph) AdamicAdarTop(u int32, k int, s *Scratch, dst []Scored) []Scored
 	if s == nil {
 		s = new(Scratch)
 	}
-	s.reset(g.n)
+	s.reset(g.Len())
 	work := 0
 	for _, w := range g.Neighbours(u) {
-		work += g.Degree(w)
+		work += len(g.Neighbours(w))
 	}
-	if work < g.n/8 {
+	if work < g.Len()/8 {
 		dst = s.topOfFew(g, u, k, dst)
 	} else {
 		dst = s.topOfMany(g, u, k, work, dst)
@@ -61,13 +65,17 @@ func (g *Graph) AdamicAdarTop(u int32, k int, s *Scratch, dst []Scored) []Scored
 // AdamicAdarTopOf is [Graph.AdamicAdarTop] for a context of several nodes: the score of v is the
 // largest AA(u, v) of the nodes u ≠ v of the context, as in a [GraphScore] against a context.
 func (g *Graph) AdamicAdarTopOf(context []int32, k int, s *Scratch, dst []Scored) []Scored {
+	return adamicAdarTopOf(g, context, k, s, dst)
+}
+
+func adamicAdarTopOf(g adjacency, context []int32, k int, s *Scratch, dst []Scored) []Scored {
 	if s == nil {
 		s = new(Scratch)
 	}
 	// Whoever is among the k best of all is so for the node of the context it is most alike.
 	all := s.all[:0]
 	for _, u := range context {
-		dst = g.AdamicAdarTop(u, k, s, dst)
+		dst = adamicAdarTop(g, u, k, s, dst)
 		all = append(all, dst...)
 	}
 	s.all = all
@@ -80,7 +88,7 @@ func (g *Graph) AdamicAdarTopOf(context []int32, k int, s *Scratch, dst []Scored
 }
 
 // topOfFew walks over the nodes touched.
-func (s *Scratch) topOfFew(g *Graph, u int32, k int, dst []Scored) []Scored {
+func (s *Scratch) topOfFew(g adjacency, u int32, k int, dst []Scored) []Scored {
 	lo, hi := s.spread(g, u)
 	for i := lo; i < hi; i++ {
 		word := s.seen[i]
@@ -100,12 +108,12 @@ func (s *Scratch) topOfFew(g *Graph, u int32, k int, dst []Scored) []Scored {
 
 // topOfMany is for a walk that touches a good part of the graph: it takes no note of who is
 // touched and goes through all sums at the end.
-func (s *Scratch) topOfMany(g *Graph, u int32, k, work int, dst []Scored) []Scored {
-	sum := s.sum[:g.n]
+func (s *Scratch) topOfMany(g adjacency, u int32, k, work int, dst []Scored) []Scored {
+	sum := s.sum[:g.Len()]
 	s.byDegree = fallingIntoClasses(g, g.Neighbours(u), s.byDegree[:0])
 	rest := 0.0 // what the neighbours to come can add at most to any node; exact, see inverseLog
 	for _, w := range s.byDegree {
-		rest += g.inverse[w]
+		rest += g.inverseOf(w)
 	}
 	// Looking whether the rest can be skipped costs a walk over the sums, so it is done once, when
 	// there is little left that could lift anyone in but much to walk through. The k best have
@@ -113,7 +121,7 @@ func (s *Scratch) topOfMany(g *Graph, u int32, k, work int, dst []Scored) []Scor
 	const little, much = 1.0 / 24, 2
 	look := rest * little
 	for i, w := range s.byDegree {
-		if rest <= look && work > much*g.n {
+		if rest <= look && work > much*g.Len() {
 			look = 0
 			dst = best(sum, u, k, dst)
 			if len(dst) == k && rest < dst[0].Score {
@@ -122,7 +130,7 @@ func (s *Scratch) topOfMany(g *Graph, u int32, k, work int, dst []Scored) []Scor
 				return dst
 			}
 		}
-		x, row := g.inverse[w], g.Neighbours(w)
+		x, row := g.inverseOf(w), g.Neighbours(w)
 		for _, v := range row {
 			sum[v] += x
 		}
@@ -136,15 +144,15 @@ func (s *Scratch) topOfMany(g *Graph, u int32, k, work int, dst []Scored) []Scor
 
 // finish completes the scores of those who can still be among the best k when the neighbours left
 // can add no more than rest to anyone, less than the least score in dst.
-func (s *Scratch) finish(g *Graph, u int32, k int, left []int32, rest float64, dst []Scored) []Scored {
-	sum, few := s.sum[:g.n], s.all[:0]
+func (s *Scratch) finish(g adjacency, u int32, k int, left []int32, rest float64, dst []Scored) []Scored {
+	sum, few := s.sum[:g.Len()], s.all[:0]
 	for v, x := range sum {
 		if x > 0 && x+rest >= dst[0].Score && int32(v) != u {
 			few = append(few, Scored{int32(v), x})
 		}
 	}
 	for _, w := range left {
-		x, row := g.inverse[w], g.Neighbours(w)
+		x, row := g.inverseOf(w), g.Neighbours(w)
 		if len(row) > 16*len(few) {
 			for i := range few {
 				at, ok := slices.BinarySearch(row, few[i].Node)
@@ -175,10 +183,10 @@ func (s *Scratch) finish(g *Graph, u int32, k int, left []int32, rest float64, d
 
 // fallingIntoClasses appends nodes to dst by rising order of magnitude of their degree, and within
 // one in the order given.
-func fallingIntoClasses(g *Graph, nodes, dst []int32) []int32 {
+func fallingIntoClasses(g adjacency, nodes, dst []int32) []int32 {
 	var count [33]int
 	for _, w := range nodes {
-		count[bits.Len(uint(g.Degree(w)))]++
+		count[bits.Len(uint(len(g.Neighbours(w))))]++
 	}
 	at := 0
 	for c, n := range count {
@@ -187,7 +195,7 @@ func fallingIntoClasses(g *Graph, nodes, dst []int32) []int32 {
 	}
 	dst = slices.Grow(dst, len(nodes))[:len(nodes)]
 	for _, w := range nodes {
-		c := bits.Len(uint(g.Degree(w)))
+		c := bits.Len(uint(len(g.Neighbours(w))))
 		dst[count[c]] = w
 		count[c]++
 	}

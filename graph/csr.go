@@ -224,9 +224,7 @@ func (g *Graph) undirected() {
 			if degree > 0 {
 				active[part]++
 			}
-			if degree > 1 {
-				g.inverse[u] = inverseLog(degree)
-			}
+			g.inverse[u] = inverseOfDegree(degree)
 		}
 		parts[part] = nbr
 	})

@@ -3,7 +3,7 @@ package graph
 // A BreadthFirst searches a graph along its directed edges. It is room to be used again, by one
 // goroutine at a time; a search allocates nothing.
 type BreadthFirst struct {
-	g      *Graph
+	g      Reader
 	stamp  []uint32 // node was reached in search number …
 	search uint32
 	parent []int32
@@ -12,13 +12,13 @@ type BreadthFirst struct {
 }
 
 // NewBreadthFirst returns the room for searches of g.
-func NewBreadthFirst(g *Graph) *BreadthFirst {
+func NewBreadthFirst(g Reader) *BreadthFirst {
 	return &BreadthFirst{
 		g:      g,
-		stamp:  make([]uint32, g.n),
-		parent: make([]int32, g.n),
-		depth:  make([]int32, g.n),
-		queue:  make([]int32, 0, g.n),
+		stamp:  make([]uint32, g.Len()),
+		parent: make([]int32, g.Len()),
+		depth:  make([]int32, g.Len()),
+		queue:  make([]int32, 0, g.Len()),
 	}
 }
 
@@ -108,11 +108,11 @@ func (b *BreadthFirst) expand(v, goal int32) bool {
 }
 
 // Path is [BreadthFirst.Path] for a single question; nil if there is no path.
-func Path(g *Graph, u, v int32, maxHops int) []int32 {
+func Path(g Reader, u, v int32, maxHops int) []int32 {
 	return NewBreadthFirst(g).Path(u, v, maxHops, nil)
 }
 
 // Hops is [BreadthFirst.Hops] for a single question.
-func Hops(g *Graph, u, v int32, maxHops int) int {
+func Hops(g Reader, u, v int32, maxHops int) int {
 	return NewBreadthFirst(g).Hops(u, v, maxHops)
 }

@@ -1,0 +1,165 @@
+package graph
+
+import "slices"
+
+// A Reader is a graph to ask about single nodes: a [Graph], whose lists lie one behind the other
+// and which the heavy measures walk over, or a [View], which shares what did not change with the
+// views before it. Equal edges give equal answers, bit for bit.
+type Reader interface {
+	Len() int
+	Size() int
+	Active() int
+	Density() float64
+
+	Out(u int32) (targets []int32, weights []float64)
+	Counts(u int32) []uint64
+	Sources(u int32) []int32
+	Neighbours(u int32) []int32
+	Degree(u int32) int
+
+	Weight(u, v int32) (float64, bool)
+	Transition(u, v int32) (weight float64, count uint64)
+	Count(u, v int32) uint64
+	Loop(u int32) (Edge, bool)
+	Adjacent(u, v int32) bool
+
+	AdamicAdar(u, v int32) float64
+	AdamicAdarFrom(u int32, s *Scratch, visit func(v int32, aa float64))
+	AdamicAdarTop(u int32, k int, s *Scratch, dst []Scored) []Scored
+	AdamicAdarTopOf(context []int32, k int, s *Scratch, dst []Scored) []Scored
+	GraphScore(u, v int32) float64
+}
+
+var (
+	_ Reader = (*Graph)(nil)
+	_ Reader = (*View)(nil)
+)
+
+// adjacency is all that Adamic-Adar asks of a graph.
+type adjacency interface {
+	Len() int
+	Neighbours(u int32) []int32
+	inverseOf(u int32) float64
+}
+
+func (g *Graph) inverseOf(u int32) float64 { return g.inverse[u] }
+
+// Sources returns the sources of the edges to u in increasing order. The slice belongs to the
+// graph and is not to be changed.
+func (g *Graph) Sources(u int32) []int32 {
+	sources, _ := g.In(u)
+	return sources
+}
+
+// A View is a graph at one moment of [Rows]. It does not change and may be read from any number of
+// goroutines.
+type View struct {
+	n, size, active int
+	pages           []*page
+}
+
+func (v *View) at(u int32) *row {
+	if r := v.pages[u/pageSize].rows[u%pageSize]; r != nil {
+		return r
+	}
+	return &noRow
+}
+
+// Len is the number of nodes, isolated ones included.
+func (v *View) Len() int { return v.n }
+
+// Size is [Graph.Size].
+func (v *View) Size() int { return v.size }
+
+// Active is [Graph.Active].
+func (v *View) Active() int { return v.active }
+
+// Density is [Graph.Density].
+func (v *View) Density() float64 { return Density(v.active, v.size) }
+
+// Out is [Graph.Out].
+func (v *View) Out(u int32) (targets []int32, weights []float64) {
+	r := v.at(u)
+	return slices.Clip(r.out), slices.Clip(r.weight)
+}
+
+// Counts is [Graph.Counts].
+func (v *View) Counts(u int32) []uint64 { return slices.Clip(v.at(u).count) }
+
+// Sources is [Graph.Sources].
+func (v *View) Sources(u int32) []int32 { return slices.Clip(v.at(u).in) }
+
+// Neighbours is [Graph.Neighbours].
+func (v *View) Neighbours(u int32) []int32 { return slices.Clip(v.at(u).nbr) }
+
+// Degree is [Graph.Degree].
+func (v *View) Degree(u int32) int { return len(v.at(u).nbr) }
+
+func (v *View) inverseOf(u int32) float64 { return v.at(u).inverse }
+
+// Weight is [Graph.Weight].
+func (v *View) Weight(from, to int32) (float64, bool) {
+	r := v.at(from)
+	i, ok := slices.BinarySearch(r.out, to)
+	if !ok {
+		return 0, false
+	}
+	return r.weight[i], true
+}
+
+// Transition is [Graph.Transition].
+func (v *View) Transition(from, to int32) (weight float64, count uint64) {
+	r := v.at(from)
+	i, ok := slices.BinarySearch(r.out, to)
+	if !ok {
+		return 0, 0
+	}
+	return r.weight[i], r.count[i]
+}
+
+// Count is [Graph.Count].
+func (v *View) Count(from, to int32) uint64 {
+	_, count := v.Transition(from, to)
+	return count
+}
+
+// Loop is [Graph.Loop].
+func (v *View) Loop(u int32) (Edge, bool) {
+	r := v.at(u)
+	return r.loop, r.hasLoop
+}
+
+// Adjacent is [Graph.Adjacent].
+func (v *View) Adjacent(a, b int32) bool {
+	if v.Degree(b) < v.Degree(a) {
+		a, b = b, a
+	}
+	_, ok := slices.BinarySearch(v.at(a).nbr, b)
+	return ok
+}
+
+// AdamicAdar is [Graph.AdamicAdar].
+func (v *View) AdamicAdar(a, b int32) float64 { return adamicAdar(v, a, b) }
+
+// AdamicAdarFrom is [Graph.AdamicAdarFrom].
+func (v *View) AdamicAdarFrom(u int32, s *Scratch, visit func(v int32, aa float64)) {
+	adamicAdarFrom(v, u, s, visit)
+}
+
+// AdamicAdarTop is [Graph.AdamicAdarTop].
+func (v *View) AdamicAdarTop(u int32, k int, s *Scratch, dst []Scored) []Scored {
+	return adamicAdarTop(v, u, k, s, dst)
+}
+
+// AdamicAdarTopOf is [Graph.AdamicAdarTopOf].
+func (v *View) AdamicAdarTopOf(context []int32, k int, s *Scratch, dst []Scored) []Scored {
+	return adamicAdarTopOf(v, context, k, s, dst)
+}
+
+// GraphScore is [Graph.GraphScore].
+func (v *View) GraphScore(a, b int32) float64 {
+	if v.Adjacent(a, b) {
+		return 1
+	}
+	return GraphScore(false, v.AdamicAdar(a, b))
+}

@@ -1,0 +1,237 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// pageSize is the number of nodes in a page: with 256 a page is 2 KiB, and a graph of 100,000
+// nodes has 391 of them.
+const pageSize = 256
+
+// Rows are a graph that grows, one row of edges at a time. A [View] of the moment shares everything
+// with the rows; a change copies the rows that it changes and the pages those are in, once per view,
+// so that views stay as they are:
+//
+//	Rows  pages ─┬─▶ page 0 ◀─┬─ pages  View       after an edge of node 300: page 1 and the
+//	             ├─▶ page 1'  ├─▶ page 1            rows of its ends are new, the other pages
+//	             └─▶ page 2 ◀─┘                     and rows belong to both
+//
+// A change costs the length of the rows at its ends, [Rows.Freeze] eight bytes per page. Rows are
+// for one goroutine at a time.
+type Rows struct {
+	n, size, active int
+	pages           []*page
+	epoch           uint64 // the number of views; what carries another number is shared
+}
+
+type page struct {
+	epoch uint64
+	rows  [pageSize]*row // nil where there is nothing
+}
+
+// A row is all that is known of a node. Its slices are never written to.
+type row struct {
+	epoch   uint64
+	out     []int32
+	weight  []float64
+	count   []uint64
+	in      []int32
+	nbr     []int32
+	inverse float64
+	loop    Edge
+	hasLoop bool
+}
+
+var noRow row
+
+// NewRows are rows with the edges of g, whose lists they share.
+func NewRows(g *Graph) *Rows {
+	r := &Rows{epoch: 1}
+	r.Grow(g.n)
+	r.size, r.active = len(g.out), g.active
+	rows := make([]row, g.n)
+	for u := range rows {
+		node := int32(u)
+		loop, hasLoop := g.Loop(node)
+		out, weight := g.Out(node)
+		rows[u] = row{0, out, weight, g.Counts(node), g.Sources(node), g.Neighbours(node), g.inverse[u], loop, hasLoop}
+		r.pages[u/pageSize].rows[u%pageSize] = &rows[u]
+	}
+	return r
+}
+
+// Len is the number of nodes.
+func (r *Rows) Len() int { return r.n }
+
+// Grow makes room for nodes up to n.
+func (r *Rows) Grow(n int) {
+	r.n = max(r.n, min(n, math.MaxInt32))
+	for len(r.pages)*pageSize < r.n {
+		r.pages = append(r.pages, &page{epoch: r.epoch})
+	}
+}
+
+// Freeze returns the graph as it is now.
+func (r *Rows) Freeze() *View {
+	r.epoch++
+	return &View{n: r.n, size: r.size, active: r.active, pages: slices.Clone(r.pages)}
+}
+
+// own returns the row of u to be written to.
+func (r *Rows) own(u int32) *row {
+	at := &r.pages[u/pageSize]
+	if (*at).epoch != r.epoch {
+		copied := **at
+		copied.epoch = r.epoch
+		*at = &copied
+	}
+	to := &(*at).rows[u%pageSize]
+	switch {
+	case *to == nil:
+		*to = &row{epoch: r.epoch}
+	case (*to).epoch != r.epoch:
+		copied := **to
+		copied.epoch = r.epoch
+		*to = &copied
+	}
+	return *to
+}
+
+func (r *Rows) check(e Edge) error {
+	if err := check(e, r.n); err != nil {
+		return fmt.Errorf("graph: edge %d → %d, weight %v: %w", e.From, e.To, e.Weight, err)
+	}
+	return nil
+}
+
+// Add adds the weight and the count of e to the edge of the same ends, as [New] would. Weights are
+// added in the order they come: where that may matter for the last bit, use [Rows.SetRow].
+func (r *Rows) Add(e Edge) error {
+	if err := r.check(e); err != nil {
+		return err
+	}
+	u := r.own(e.From)
+	if e.From == e.To {
+		if u.hasLoop {
+			e = merged([]Edge{u.loop, e})[0]
+		}
+		u.loop, u.hasLoop = e, true
+		return nil
+	}
+	i, exists := slices.BinarySearch(u.out, e.To)
+	if exists {
+		e = merged([]Edge{{e.From, e.To, u.weight[i], u.count[i]}, e})[0]
+		u.weight, u.count = slices.Clone(u.weight), slices.Clone(u.count)
+		u.weight[i], u.count[i] = e.Weight, e.Count
+		return nil
+	}
+	u.out, u.weight, u.count = with(u.out, i, e.To), with(u.weight, i, e.Weight), with(u.count, i, e.Count)
+	r.size++
+	v := r.own(e.To)
+	at, _ := slices.BinarySearch(v.in, e.From)
+	v.in = with(v.in, at, e.From)
+	r.meet(u, e.To)
+	r.meet(v, e.From)
+	return nil
+}
+
+// SetRow makes edges, all from u and in any order, the edges of u in place of those it had. Equal
+// pairs are added up as by [New]. It costs the edges of u, and the row of every node that becomes or
+// no longer is a target.
+func (r *Rows) SetRow(u int32, edges []Edge) error {
+	if u < 0 || int(u) >= r.n {
+		return fmt.Errorf("graph: row of node %d, which is not one of the %d nodes", u, r.n)
+	}
+	for _, e := range edges {
+		if err := r.check(e); err != nil {
+			return err
+		}
+		if e.From != u {
+			return fmt.Errorf("graph: edge %d → %d in the row of node %d", e.From, e.To, u)
+		}
+	}
+	row := r.own(u)
+	old := row.out
+	row.out, row.weight, row.count = make([]int32, 0, len(edges)), make([]float64, 0, len(edges)), make([]uint64, 0, len(edges))
+	row.loop, row.hasLoop = Edge{}, false
+	for _, e := range merged(slices.Clone(edges)) {
+		if e.From == e.To {
+			row.loop, row.hasLoop = e, true
+			continue
+		}
+		row.out, row.weight, row.count = append(row.out, e.To), append(row.weight, e.Weight), append(row.count, e.Count)
+	}
+	r.size += len(row.out) - len(old)
+	i, j := 0, 0
+	for i < len(old) || j < len(row.out) {
+		switch {
+		case j == len(row.out) || i < len(old) && old[i] < row.out[j]: // no longer
+			gone := old[i]
+			i++
+			v := r.own(gone)
+			at, _ := slices.BinarySearch(v.in, u)
+			v.in = without(v.in, at)
+			if _, back := slices.BinarySearch(v.out, u); !back {
+				r.part(row, gone)
+				r.part(v, u)
+			}
+		case i == len(old) || row.out[j] < old[i]: // new
+			target := row.out[j]
+			j++
+			v := r.own(target)
+			at, _ := slices.BinarySearch(v.in, u)
+			v.in = with(v.in, at, u)
+			r.meet(row, target)
+			r.meet(v, u)
+		default:
+			i, j = i+1, j+1
+		}
+	}
+	return nil
+}
+
+// meet makes v a neighbour of u.
+func (r *Rows) meet(u *row, v int32) {
+	at, known := slices.BinarySearch(u.nbr, v)
+	if known {
+		return
+	}
+	if len(u.nbr) == 0 {
+		r.active++
+	}
+	u.nbr = with(u.nbr, at, v)
+	u.inverse = inverseOfDegree(len(u.nbr))
+}
+
+// part makes v no neighbour of u.
+func (r *Rows) part(u *row, v int32) {
+	at, _ := slices.BinarySearch(u.nbr, v)
+	u.nbr = without(u.nbr, at)
+	if len(u.nbr) == 0 {
+		r.active--
+	}
+	u.inverse = inverseOfDegree(len(u.nbr))
+}
+
+func inverseOfDegree(degree int) float64 {
+	if degree < 2 {
+		return 0
+	}
+	return inverseLog(degree)
+}
+
+// with is a copy of list with x put in before position i.
+func with[T any](list []T, i int, x T) []T {
+	grown := make([]T, len(list)+1)
+	copy(grown, list[:i])
+	grown[i] = x
+	copy(grown[i+1:], list[i:])
+	return grown
+}
+
+// without is a copy of list less what is at position i.
+func without[T any](list []T, i int) []T {
+	return slices.Concat(list[:i], list[i+1:])
+}

@@ -1,0 +1,164 @@
+package graph_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waymark/graph"
+)
+
+// requireSame asks both for everything a [graph.Reader] knows.
+func requireSame(t require.TestingT, want, got graph.Reader) {
+	require.Equal(t, want.Len(), got.Len())
+	require.Equal(t, want.Size(), got.Size())
+	require.Equal(t, want.Active(), got.Active())
+	require.Equal(t, want.Density(), got.Density())
+	var s graph.Scratch
+	collect := func(g graph.Reader, u int32) (all []graph.Scored) {
+		g.AdamicAdarFrom(u, &s, func(v int32, aa float64) { all = append(all, graph.Scored{Node: v, Score: aa}) })
+		return append(append(all, g.AdamicAdarTop(u, 5, &s, nil)...), g.AdamicAdarTopOf([]int32{u, 0}, 5, &s, nil)...)
+	}
+	list := func(x []int32) []int32 { return append([]int32{}, x...) }
+	for u := range int32(want.Len()) {
+		targets, weights := want.Out(u)
+		gotTargets, gotWeights := got.Out(u)
+		require.Equal(t, list(targets), list(gotTargets), "targets of %d", u)
+		require.Equal(t, append([]float64{}, weights...), append([]float64{}, gotWeights...))
+		require.Equal(t, append([]uint64{}, want.Counts(u)...), append([]uint64{}, got.Counts(u)...))
+		require.Equal(t, list(want.Sources(u)), list(got.Sources(u)), "sources of %d", u)
+		require.Equal(t, list(want.Neighbours(u)), list(got.Neighbours(u)), "neighbours of %d", u)
+		require.Equal(t, want.Degree(u), got.Degree(u))
+		wantLoop, has := want.Loop(u)
+		gotLoop, gotHas := got.Loop(u)
+		require.Equal(t, has, gotHas)
+		require.Equal(t, wantLoop, gotLoop)
+		require.Equal(t, collect(want, u), collect(got, u))
+		for v := range int32(want.Len()) {
+			w, ok := want.Weight(u, v)
+			gotW, gotOK := got.Weight(u, v)
+			require.Equal(t, ok, gotOK)
+			require.Equal(t, w, gotW)
+			require.Equal(t, want.Count(u, v), got.Count(u, v))
+			require.Equal(t, want.Adjacent(u, v), got.Adjacent(u, v))
+			require.Equal(t, want.GraphScore(u, v), got.GraphScore(u, v))
+		}
+	}
+}
+
+// Whatever edges come, in whatever order, and whichever rows are replaced: every view on the way is
+// the graph built from scratch of the edges so far, and stays so.
+func TestRowsAreTheGraphBuiltAnew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "n")
+		draw := rapid.Custom(func(t *rapid.T) graph.Edge {
+			node := rapid.Int32Range(0, int32(n)-1)
+			return graph.Edge{
+				From: node.Draw(t, "from"), To: node.Draw(t, "to"),
+				Weight: rapid.SampledFrom([]float64{0, .5, 1, 3}).Draw(t, "weight"), Count: rapid.Uint64().Draw(t, "count"),
+			}
+		})
+		edges := rapid.SliceOfN(draw, 0, 30).Draw(t, "edges")
+		first, err := graph.New(n, edges)
+		require.NoError(t, err)
+		rows := graph.NewRows(first)
+		type moment struct {
+			want *graph.Graph
+			got  *graph.View
+		}
+		moments := []moment{{first, rows.Freeze()}}
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0:
+				u := rapid.Int32Range(0, int32(n)-1).Draw(t, "row")
+				row := rapid.SliceOfN(draw, 0, 6).Draw(t, "edges of the row")
+				var kept []graph.Edge
+				for _, e := range edges {
+					if e.From != u {
+						kept = append(kept, e)
+					}
+				}
+				for i := range row {
+					row[i].From = u
+				}
+				edges = append(kept, row...)
+				require.NoError(t, rows.SetRow(u, row))
+			case 1:
+				n++
+				rows.Grow(n)
+			default:
+				e := draw.Draw(t, "edge")
+				edges = append(edges, e)
+				require.NoError(t, rows.Add(e))
+			}
+			if rapid.Bool().Draw(t, "freeze") {
+				g, err := graph.New(n, edges)
+				require.NoError(t, err)
+				moments = append(moments, moment{g, rows.Freeze()})
+			}
+		}
+		for _, m := range moments {
+			requireSame(t, m.want, m.got)
+		}
+	})
+}
+
+func TestRowsRefuse(t *testing.T) {
+	rows := graph.NewRows(build(t, 2, edge(0, 1)))
+	require.ErrorContains(t, rows.Add(edge(0, 2)), "node 2 is not one of the 2 nodes")
+	require.ErrorContains(t, rows.SetRow(2, nil), "node 2")
+	require.ErrorContains(t, rows.SetRow(0, []graph.Edge{edge(1, 0)}), "in the row of node 0")
+	require.ErrorContains(t, rows.SetRow(0, []graph.Edge{edge(0, 1, -1)}), "negative")
+	requireSame(t, build(t, 2, edge(0, 1)), rows.Freeze())
+}
+
+// Many pages: a change leaves the view of before, and all pages but its own, as they were.
+func TestRowsOfManyPages(t *testing.T) {
+	edges, _ := sampleEdges(1200, 2)
+	rows := graph.NewRows(build(t, 1200))
+	require.Equal(t, 1200, rows.Len())
+	for _, e := range edges[:4000] {
+		require.NoError(t, rows.Add(e))
+	}
+	before := rows.Freeze()
+	for _, e := range edges[4000:5000] {
+		require.NoError(t, rows.Add(e))
+	}
+	same := func(want *graph.Graph, got *graph.View) {
+		require.Equal(t, want.Size(), got.Size())
+		require.Equal(t, want.Active(), got.Active())
+		for u := range int32(1200) {
+			a, _ := want.Out(u)
+			b, _ := got.Out(u)
+			require.ElementsMatch(t, a, b)
+			require.ElementsMatch(t, want.Neighbours(u), got.Neighbours(u))
+		}
+	}
+	same(build(t, 1200, edges[:5000]...), rows.Freeze())
+	same(build(t, 1200, edges[:4000]...), before)
+}
+
+// An episode of five steps and a view, as a server publishes after each.
+func BenchmarkRowsFold(b *testing.B) {
+	bySize(b, func(b *testing.B, c perfCase) {
+		rows := graph.NewRows(c.g)
+		next := traffic(c.edges, 1)
+		r := rand.New(rand.NewPCG(1, 1))
+		b.ResetTimer()
+		for b.Loop() {
+			for range 5 {
+				e := next()
+				if r.IntN(10) == 0 {
+					e.To = r.Int32N(int32(c.g.Len()))
+				}
+				e.Weight, e.Count = 1, 1
+				if err := rows.Add(e); err != nil {
+					b.Fatal(err)
+				}
+			}
+			rows.Freeze()
+		}
+	})
+}
