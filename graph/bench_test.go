@@ -44,6 +44,25 @@ func BenchmarkPageRank(b *testing.B) {
 	}
 }
 
+// From the ranks of before, after a thousand more transitions.
+func BenchmarkPageRankWarm(b *testing.B) {
+	bySize(b, func(b *testing.B, c perfCase) {
+		before, _ := graph.PageRank(c.g, graph.PageRankOptions{})
+		edges, next := slices.Clone(c.edges), traffic(c.edges, 1)
+		for range 1000 {
+			e := next()
+			e.Weight, e.Count = 1, 1
+			edges = append(edges, e)
+		}
+		after := must(graph.New(c.g.Len(), edges))(b)
+		b.ResetTimer()
+		for b.Loop() {
+			r, _ := graph.PageRank(after, graph.PageRankOptions{Tolerance: 1e-6, Start: before.Ranks})
+			b.ReportMetric(float64(r.Sweeps), "sweeps")
+		}
+	})
+}
+
 func BenchmarkPageRankGonum(b *testing.B) {
 	bySize(b, func(b *testing.B, c perfCase) {
 		g := c.g

@@ -90,3 +90,42 @@ func ExampleIncidencePageRank() {
 	fmt.Printf("%.4f %.4f\n", tools, capabilities)
 	// Output: [0.0898 0.0898 0.0898 0.0898 0.1582] [0.2413 0.2413]
 }
+
+// Who is most like node 0, by the neighbours they share with it or with node 3?
+func ExampleGraph_AdamicAdarTopOf() {
+	g, _ := graph.New(6, []graph.Edge{
+		{From: 0, To: 1, Weight: 1}, {From: 0, To: 2, Weight: 1}, {From: 4, To: 1, Weight: 1},
+		{From: 4, To: 2, Weight: 1}, {From: 5, To: 2, Weight: 1}, {From: 3, To: 5, Weight: 1},
+	})
+	var room graph.Scratch
+	for _, c := range g.AdamicAdarTopOf([]int32{0, 3}, 3, &room, nil) {
+		fmt.Printf("%d %.3f\n", c.Node, c.Score)
+	}
+	// Output:
+	// 4 2.353
+	// 2 1.443
+	// 5 0.910
+}
+
+// Ranks follow a graph edge by edge.
+func ExampleRanks() {
+	g, _ := graph.New(3, []graph.Edge{{From: 0, To: 1, Weight: 1}, {From: 1, To: 0, Weight: 1}})
+	ranks, _ := graph.NewRanks(g, graph.RanksOptions{Epsilon: 1e-6})
+	fmt.Printf("%.3f %.3f %.3f\n", ranks.Rank(0), ranks.Rank(1), ranks.Rank(2))
+	update, _ := ranks.Add(1, 2, 3)
+	fmt.Printf("%.3f %.3f %.3f, off by less than 0.001: %v\n", ranks.Rank(0), ranks.Rank(1), ranks.Rank(2), update.Drift < .001)
+	// Output:
+	// 0.465 0.465 0.070
+	// 0.240 0.366 0.395, off by less than 0.001: true
+}
+
+// A view stays as it is while the rows go on.
+func ExampleRows() {
+	g, _ := graph.New(3, []graph.Edge{{From: 0, To: 1, Weight: 1, Count: 1}})
+	rows := graph.NewRows(g)
+	before := rows.Freeze()
+	_ = rows.Add(graph.Edge{From: 0, To: 2, Weight: 1, Count: 1})
+	after := rows.Freeze()
+	fmt.Println(before.Neighbours(0), after.Neighbours(0))
+	// Output: [1] [1 2]
+}

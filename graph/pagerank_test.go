@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/graph/network"
+	"pgregory.net/rapid"
 
 	"waymark/graph"
 	"waymark/numeric"
@@ -94,4 +95,66 @@ func TestPageRankAgreesWithGonum(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Stopped early or late, the ranks are as near to the exact ones as [graph.Ranking] says, and the
+// ones of the tightest tolerance solve the equation. Extrapolation must not spoil either, also where
+// damping is weak and the graph goes round in circles.
+func TestPageRankErrorIsBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 30).Draw(t, "n")
+		edges := drawEdges(t, n)
+		if rapid.Bool().Draw(t, "circle") {
+			for v := range int32(n) {
+				edges = append(edges, graph.Edge{From: v, To: (v + int32(n) - 1) % int32(n), Weight: 7})
+			}
+		}
+		g, err := graph.New(n, edges)
+		require.NoError(t, err)
+		d := rapid.SampledFrom([]float64{.1, .5, .85, .99}).Draw(t, "damping")
+		exact, err := graph.PageRank(g, graph.PageRankOptions{Damping: d, Tolerance: 1e-14, MaxSweeps: 20000})
+		require.NoError(t, err)
+		require.Less(t, exact.Sweeps, 20000, "it converges")
+
+		want, dangling := make([]float64, n), 0.0
+		for u := range int32(n) {
+			targets, weights := g.Out(u)
+			largest, sum := 0.0, 0.0
+			for _, w := range weights {
+				largest = max(largest, w)
+			}
+			for _, w := range weights {
+				sum += w / largest
+			}
+			if largest == 0 {
+				dangling += exact.Ranks[u]
+				continue
+			}
+			for i, v := range targets {
+				want[v] += d * exact.Ranks[u] * (weights[i] / largest / sum)
+			}
+		}
+		for v := range want {
+			want[v] += (1-d)/float64(n) + d*dangling/float64(n)
+			require.InDelta(t, want[v], exact.Ranks[v], 1e-9, "node %d", v)
+		}
+
+		for _, tolerance := range []float64{1e-1, 1e-3, 1e-6} {
+			r, err := graph.PageRank(g, graph.PageRankOptions{Damping: d, Tolerance: tolerance, MaxSweeps: 20000})
+			require.NoError(t, err)
+			require.LessOrEqual(t, r.Residual, tolerance)
+			require.LessOrEqual(t, l1(r.Ranks, exact.Ranks), 2*d/(1-d)*r.Residual+1e-11)
+		}
+	})
+}
+
+// What extrapolation is for: 26 and 56 sweeps without it.
+func TestPageRankTakesFewSweeps(t *testing.T) {
+	g := sample(t, 1000)
+	r, err := graph.PageRank(g, graph.PageRankOptions{Tolerance: 1e-6})
+	require.NoError(t, err)
+	assert.LessOrEqual(t, r.Sweeps, 20)
+	r, err = graph.PageRank(g, graph.PageRankOptions{})
+	require.NoError(t, err)
+	assert.LessOrEqual(t, r.Sweeps, 36)
 }
