@@ -28,7 +28,7 @@ func benchSizes() []int {
 }
 
 // A perfCase is the graph of one size that all benchmarks of a run share: the file of the perf
-// generator if WAYMARK_PERF_DATA names the folder that has it, else [sampleEdges].
+// generator if WAYMARK_PERF_DATA names the folder that has it, else [drawnEdges].
 type perfCase struct {
 	g       *graph.Graph
 	edges   []graph.Edge
@@ -41,7 +41,7 @@ func perfOf(b testing.TB, n int) perfCase {
 	load, _ := perf.LoadOrStore(n, sync.OnceValue(func() perfCase {
 		edges, planted, err := generated(n)
 		if errors.Is(err, fs.ErrNotExist) || os.Getenv("WAYMARK_PERF_DATA") == "" {
-			edges, planted = sampleEdges(n, 1)
+			edges, planted = drawnEdges(n, 1, .9)
 			err = nil
 		}
 		require.NoError(b, err)
