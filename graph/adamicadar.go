@@ -62,7 +62,8 @@ type Scratch struct {
 	busy bool
 
 	byDegree []int32  // neighbours, hubs last
-	all      []Scored // candidates
+	few      []Scored // who can still be among the best
+	all      []Scored // the best for each node of a context
 }
 
 // AdamicAdarFrom calls visit for every node v ≠ u that shares a neighbour with u, in increasing

@@ -125,9 +125,12 @@ func (s *Scratch) topOfMany(g adjacency, u int32, k, work int, dst []Scored) []S
 			look = 0
 			dst = best(sum, u, k, dst)
 			if len(dst) == k && rest < dst[0].Score {
-				dst = s.finish(g, u, k, s.byDegree[i:], rest, dst)
-				clear(sum)
-				return dst
+				left := s.byDegree[i:]
+				if few, ok := s.remaining(g, u, dst[0].Score-rest, work/len(left)); ok {
+					dst = s.finish(g, k, few, left, dst)
+					clear(sum)
+					return dst
+				}
 			}
 		}
 		x, row := g.inverseOf(w), g.Neighbours(w)
@@ -142,38 +145,36 @@ func (s *Scratch) topOfMany(g adjacency, u int32, k, work int, dst []Scored) []S
 	return dst
 }
 
-// finish completes the scores of those who can still be among the best k when the neighbours left
-// can add no more than rest to anyone, less than the least score in dst.
-func (s *Scratch) finish(g adjacency, u int32, k int, left []int32, rest float64, dst []Scored) []Scored {
-	sum, few := s.sum[:g.Len()], s.all[:0]
-	for v, x := range sum {
-		if x > 0 && x+rest >= dst[0].Score && int32(v) != u {
+// remaining are the nodes whose sum is at least so much, if looking them up in a row is cheaper than
+// walking along the row, which on average has so many nodes. A look-up costs about as much as 30
+// nodes of the walk.
+func (s *Scratch) remaining(g adjacency, u int32, least float64, row int) (few []Scored, ok bool) {
+	few, ok = s.few[:0], true
+	for v, x := range s.sum[:g.Len()] {
+		if x >= least && x > 0 && int32(v) != u {
 			few = append(few, Scored{int32(v), x})
+			if len(few)*30 > row {
+				ok = false
+				break
+			}
 		}
 	}
+	s.few = few
+	return few, ok
+}
+
+// finish completes the scores of those few with the neighbours left and picks the best k.
+func (s *Scratch) finish(g adjacency, k int, few []Scored, left []int32, dst []Scored) []Scored {
 	for _, w := range left {
 		x, row := g.inverseOf(w), g.Neighbours(w)
-		if len(row) > 16*len(few) {
-			for i := range few {
-				at, ok := slices.BinarySearch(row, few[i].Node)
-				if ok {
-					few[i].Score += x
-				}
-				row = row[at:]
-			}
-			continue
-		}
-		i := 0
-		for _, v := range row {
-			for i < len(few) && few[i].Node < v {
-				i++
-			}
-			if i < len(few) && few[i].Node == v {
+		for i := range few {
+			at, ok := slices.BinarySearch(row, few[i].Node)
+			if ok {
 				few[i].Score += x
 			}
+			row = row[at:]
 		}
 	}
-	s.all = few[:0]
 	dst = dst[:0]
 	for _, c := range few {
 		dst = offer(dst, k, c)
