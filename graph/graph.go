@@ -16,13 +16,18 @@
 // capability is one hyperedge. The two never mix: an incidence is no edge and enters no density,
 // degree or Adamic-Adar score.
 //
+// A [Graph] is built in one go for the measures that walk over all of it. Where edges come one at a
+// time, [Rows] fold them in and share what did not change with the views published before, and
+// [Ranks] follow with the PageRanks; a [Reader] is what can be asked of either kind of graph.
+//
 // Every result is the same, bit for bit, for any order of the edges given, on any machine and on
 // any number of threads. Typical use:
 //
 //	g, err := graph.New(n, edges)
 //	alpha := graph.Alpha(g.Density())
 //	ranks, err := graph.PageRank(g, graph.PageRankOptions{})
-//	g.AdamicAdarFrom(u, &scratch, func(v int32, aa float64) { … })
+//	near := g.AdamicAdarTopOf(context, 50, &scratch, near)
+//	label := graph.CommunitiesFrom(g, before, 1)
 package graph
 
 import "slices"

@@ -237,10 +237,9 @@ func (a *acceleration) carryOn(x, y, scale []float64, jump float64) {
 	for v, r := range x {
 		s := float64(alpha * (float64(step[v]) + float64(shift[v])))
 		shift[v] = float32(s)
-		x[v] = max(r+s, jump)
-	}
-	if scale != nil {
-		for v, r := range x {
+		r = max(r+s, jump)
+		x[v] = r
+		if scale != nil {
 			y[v] = float64(r * scale[v])
 		}
 	}
