@@ -77,12 +77,13 @@ type space struct {
 	name string
 	head atomic.Pointer[Head] // last durable event
 	gone atomic.Bool          // deletion has begun
+	keys *keyIndex            // of the events, used by the committer
 	snap sync.Mutex           // one snapshot is written at a time
 	gen  uint64               // last generation of chunks used, under snap
 }
 
 func newSpace(name string, head Head) *space {
-	w := &space{name: name}
+	w := &space{name: name, keys: newKeyIndex()}
 	w.head.Store(&head)
 	return w
 }

@@ -97,6 +97,10 @@ func (b *Badger) submit(ctx context.Context, r *request) error {
 type tx struct {
 	txn    *badger.Txn
 	heads  map[*space]Head
+	runs   map[*space]*run
+	blocks map[*space][]uint64       // last events of the entries set
+	added  map[*space][]*storedEvent // from the durable head on
+	finder finder
 	events int
 	writes int
 }
@@ -169,8 +173,12 @@ func (b *Badger) commitGroup(first *request) (left *request) {
 		return nil
 	}
 	var group []*request
-	t := &tx{heads: make(map[*space]Head)}
+	t := &tx{
+		heads: make(map[*space]Head), runs: make(map[*space]*run),
+		blocks: make(map[*space][]uint64), added: make(map[*space][]*storedEvent),
+	}
 	defer func() {
+		t.finder.close()
 		if t.txn != nil {
 			t.txn.Discard()
 		}
@@ -201,7 +209,7 @@ func (b *Badger) fill(t *tx, next *request, group *[]*request) (left *request, e
 	defer func() { b.guard.bytes += size }()
 	for ; next != nil; next = b.queued() {
 		if len(*group) > 0 && (size+next.size > maxBytes || records+next.records > maxRecords) {
-			return next, nil
+			return next, t.flushAll()
 		}
 		if !next.move(requestTaken) {
 			continue
@@ -219,7 +227,7 @@ func (b *Badger) fill(t *tx, next *request, group *[]*request) (left *request, e
 			return nil, err
 		}
 	}
-	return nil, nil
+	return nil, t.flushAll()
 }
 
 func (b *Badger) queued() *request {

@@ -37,7 +37,6 @@ func decodeOne(t *testing.T, b []byte) {
 		t.Fatalf("%x decodes, but encodes to %x", b, encodeEvent(&e))
 	}
 	e.check(Head{})
-	decodeDedup(b)
 	decodeRow(b)
 	decodeSnapshotHead(b)
 }

@@ -12,14 +12,14 @@ import (
 // that no name is a prefix of another:
 //
 //	w len name               workspace: alive or being deleted
-//	e len name seq           event, seq big-endian: key order is log order
-//	k len name SHA-256(Key)  which event a Record.Key names
+//	e len name seq           events up to seq, big-endian: key order is log order
+//	k len name hash          a Record.Key; databases of format 1 only
 //	s len name seq           snapshot header
 //	c len name gen index     snapshot chunk
 //	t len name row           table row; the system table has the empty name
 //	m name                   facts about the whole database
 //
-// Record keys come from clients and enter only as hashes. Row names are chosen by the program and
+// Record keys come from clients and enter only as hashes, inside the events. Row names are chosen by the program and
 // must stay readable for List, so they stand at the end, limited to MaxRowKey bytes.
 const (
 	kindWorkspace = 'w'
@@ -45,10 +45,6 @@ func prefix(kind byte, workspace string) []byte {
 
 func eventKey(workspace string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(prefix(kindEvent, workspace), seq)
-}
-
-func dedupKey(workspace string, hash [32]byte) []byte {
-	return append(prefix(kindDedup, workspace), hash[:]...)
 }
 
 func snapshotKey(workspace string, seq uint64) []byte {

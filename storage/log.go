@@ -19,7 +19,7 @@ type badgerLog struct {
 
 func (l *badgerLog) Head() Head { return *l.w.head.Load() }
 
-// recordSize is at least what badger counts for a record: event and index entry with their keys.
+// recordSize is at least what badger counts for a record alone in an entry.
 func recordSize(workspace string, r Record) int { return len(r.Payload) + 2*len(workspace) + 400 }
 
 // parts cuts records where a commit would become too large.
@@ -82,31 +82,26 @@ func (l *badgerLog) append(ctx context.Context, records []Record) ([]Receipt, er
 		h := t.head(l.w)
 		for i := range events {
 			e := &events[i]
-			var k []byte
 			if e.keyed {
-				k = dedupKey(l.w.name, e.keyHash)
-				switch v, err := t.get(k); {
-				case err == nil:
-					if receipts[i], err = again(v, e.Digest); err != nil {
-						return fmt.Errorf("%w: workspace %q: index of keys: %w", ErrDamaged, l.w.name, err)
-					}
+				known, err := l.known(t, e, &receipts[i])
+				if err != nil {
+					return fmt.Errorf("key of a record: %w", err)
+				}
+				if known {
 					continue
-				case !errors.Is(err, ErrNotFound):
-					return err
 				}
 			}
 			e.Seq = h.Seq + 1
 			e.Chain = chainNext(h.Chain, e.Seq, e.Digest)
-			if err := t.set(eventKey(l.w.name, e.Seq), encodeEvent(e)); err != nil {
+			if err := t.put(l.w, e); err != nil {
 				return err
 			}
 			if e.keyed {
-				if err := t.set(k, encodeDedup(e.Seq, e.Digest)); err != nil {
-					return err
-				}
+				l.w.keys.add(&e.keyHash, e.Seq)
 			}
 			h = Head{Seq: e.Seq, Chain: e.Chain}
 			receipts[i] = Receipt{Seq: e.Seq, Status: Stored}
+			t.added[l.w] = append(t.added[l.w], e)
 			t.events++
 		}
 		t.heads[l.w] = h
@@ -118,16 +113,34 @@ func (l *badgerLog) append(ctx context.Context, records []Record) ([]Receipt, er
 	return receipts, nil
 }
 
-// again answers a record whose key is known.
-func again(entry []byte, digest [32]byte) (Receipt, error) {
-	seq, known, err := decodeDedup(entry)
-	if err != nil {
-		return Receipt{}, err
+// known reports whether an event has the key of e, and answers e by it. Events of the same group are
+// not in the database yet.
+func (l *badgerLog) known(t *tx, e *storedEvent, receipt *Receipt) (bool, error) {
+	seq, sure, ok := l.w.keys.find(&e.keyHash)
+	if !ok {
+		return false, nil
 	}
-	if known != digest {
-		return Receipt{Seq: seq, Status: Conflict}, nil
+	var earlier *storedEvent
+	if durable := l.Head().Seq; seq > durable {
+		earlier = t.added[l.w][seq-durable-1]
+	} else {
+		found, err := t.finder.event(l.b.db, l.w, seq)
+		if err != nil {
+			return false, fmt.Errorf("%w: workspace %q: event %d: %v", ErrDamaged, l.w.name, seq, err)
+		}
+		earlier = &found
 	}
-	return Receipt{Seq: seq, Status: Duplicate}, nil
+	if !earlier.keyed || earlier.keyHash != e.keyHash {
+		if sure {
+			return false, fmt.Errorf("%w: workspace %q: event %d has lost its key", ErrDamaged, l.w.name, seq)
+		}
+		return false, nil
+	}
+	*receipt = Receipt{Seq: seq, Status: Duplicate}
+	if earlier.Digest != e.Digest {
+		receipt.Status = Conflict
+	}
+	return true, nil
 }
 
 // A page is read in one transaction and handed out after it, so that a reader may take its time, or
@@ -161,6 +174,7 @@ func (l *badgerLog) page(ctx context.Context, after, end uint64) (page []Event, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	var stored [][]byte
 	err = l.b.view(func(txn *badger.Txn) error {
 		if l.w.gone.Load() {
 			return ErrNotFound
@@ -171,36 +185,41 @@ func (l *badgerLog) page(ctx context.Context, after, end uint64) (page []Event, 
 		it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix(kindEvent, l.w.name)})
 		defer it.Close()
 		it.Seek(eventKey(l.w.name, after+1))
-		for size, next := 0, after+1; next <= end && len(page) < pageEvents && size < pageBytes; next++ {
+		for size, next := 0, after+1; next <= end && len(page) < pageEvents && size < pageBytes; it.Next() {
 			if !it.Valid() {
 				return fmt.Errorf("%w: event %d is missing", ErrDamaged, next)
 			}
-			_, seq, err := splitSeq(it.Item().Key())
-			if err == nil && seq != next {
+			entry, err := it.Item().ValueCopy(nil)
+			if err != nil {
+				return err
+			}
+			_, last, err := splitSeq(it.Item().Key())
+			first := last
+			if err == nil {
+				first, stored, err = records(stored[:0], last, entry)
+			}
+			if err == nil && first > next {
 				err = errors.New("it is missing")
 			}
-			if err == nil {
-				err = it.Item().Value(func(v []byte) error {
-					e, err := decodeEvent(seq, v)
-					e.Payload = slices.Clone(e.Payload)
-					page = append(page, e.Event)
-					size += len(v)
-					return err
-				})
+			for ; err == nil && next <= min(last, end) && len(page) < pageEvents && size < pageBytes; next++ {
+				var e storedEvent
+				if e, err = decodeEvent(next, stored[next-first]); err != nil {
+					break
+				}
+				page = append(page, e.Event)
+				size += len(stored[next-first])
 			}
 			if err != nil {
-				page = page[:next-after-1]
 				return fmt.Errorf("%w: event %d: %w", ErrDamaged, next, err)
 			}
-			it.Next()
 		}
 		return nil
 	})
 	return page, err
 }
 
-// eraseChunk bounds the events rewritten in one commit.
-const eraseChunk = 256
+// eraseChunk bounds the events erased in one commit: each may rewrite a block.
+const eraseChunk = maxBytes / 2 / blockBytes
 
 // Erase overwrites events with their digest and no payload. From then on no method of this package
 // returns the payload, backups included. Badger does not overwrite in place: the old bytes stay in
@@ -211,7 +230,7 @@ func (l *badgerLog) Erase(ctx context.Context, seqs []uint64) error {
 	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
 	for chunk := range slices.Chunk(seqs, eraseChunk) {
 		err := l.b.submit(ctx, &request{
-			records: len(chunk), size: len(chunk) * recordSize(l.w.name, Record{}),
+			records: len(chunk), size: len(chunk) * (blockBytes + recordSize(l.w.name, Record{})),
 			apply: func(t *tx) error { return l.erase(t, chunk) },
 		})
 		if err != nil {
@@ -225,26 +244,60 @@ func (l *badgerLog) erase(t *tx, seqs []uint64) error {
 	if l.w.gone.Load() {
 		return ErrNotFound
 	}
-	for _, seq := range seqs {
-		k := eventKey(l.w.name, seq)
-		v, err := t.get(k)
+	if err := t.flush(l.w); err != nil { // events of the same group
+		return err
+	}
+	for len(seqs) > 0 {
+		last, err := l.entryOf(t, seqs[0])
 		if errors.Is(err, ErrNotFound) {
+			seqs = seqs[1:]
 			continue
 		}
 		if err != nil {
+			return fmt.Errorf("%w: event %d: %w", ErrDamaged, seqs[0], err)
+		}
+		n, _ := slices.BinarySearch(seqs, last+1)
+		if err := l.rewrite(t, last, seqs[:n]); err != nil {
 			return err
 		}
-		e, err := decodeEvent(seq, v)
+		seqs = seqs[n:]
+	}
+	return nil
+}
+
+// entryOf returns the last event of the entry that holds seq.
+func (l *badgerLog) entryOf(t *tx, seq uint64) (last uint64, err error) {
+	if seq <= l.Head().Seq {
+		return t.finder.entry(l.b.db, l.w, seq)
+	}
+	if i, _ := slices.BinarySearch(t.blocks[l.w], seq); i < len(t.blocks[l.w]) {
+		return t.blocks[l.w][i], nil
+	}
+	return 0, ErrNotFound
+}
+
+// rewrite stores an entry again with the payloads of seqs erased.
+func (l *badgerLog) rewrite(t *tx, last uint64, seqs []uint64) error {
+	k := eventKey(l.w.name, last)
+	v, err := t.get(k) // the finder does not see what this group has erased
+	if err != nil {
+		return err
+	}
+	first, stored, err := records(nil, last, v)
+	if err != nil {
+		return fmt.Errorf("%w: event %d: %w", ErrDamaged, last, err)
+	}
+	var r run
+	for i, b := range stored {
+		seq := first + uint64(i)
+		e, err := decodeEvent(seq, b)
 		if err != nil {
 			return fmt.Errorf("%w: event %d: %w", ErrDamaged, seq, err)
 		}
-		if e.Erased {
-			continue
+		if _, erase := slices.BinarySearch(seqs, seq); erase {
+			e.Erased, e.Payload = true, nil
 		}
-		e.Erased, e.Payload = true, nil
-		if err := t.set(k, encodeEvent(&e)); err != nil {
-			return err
-		}
+		r.add(&e)
 	}
-	return nil
+	return t.set(k, r.value())
 }

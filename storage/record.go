@@ -12,8 +12,8 @@ import (
 //	format flags crc32c chain[32] digest[32] keyhash[32]? payload
 //
 // The checksum covers all the rest, so a changed byte is seen on any read; digest and chain tie the
-// event to its place in the history. keyhash is there if the record had a key: the index of keys
-// can always be rebuilt from the log. Rows, index entries and snapshot headers share the first six
+// event to its place in the history. keyhash is there if the record had a key, so a key and its
+// event cannot be stored apart. Rows and snapshot headers share the first six
 // bytes (format, flags, crc32c).
 const (
 	recordFormat = 1
@@ -74,12 +74,20 @@ type storedEvent struct {
 	keyHash [32]byte
 }
 
-func encodeEvent(e *storedEvent) []byte {
+// eventSize is the length of an encoded event.
+func eventSize(e *storedEvent) int {
 	n := eventHead + len(e.Payload)
 	if e.keyed {
 		n += 32
 	}
-	b := make([]byte, recordHead, n)
+	return n
+}
+
+func encodeEvent(e *storedEvent) []byte { return appendEvent(make([]byte, 0, eventSize(e)), e) }
+
+func appendEvent(b []byte, e *storedEvent) []byte {
+	at := len(b)
+	b = append(b, make([]byte, recordHead)...)
 	b = append(b, e.Chain[:]...)
 	b = append(b, e.Digest[:]...)
 	var flags byte
@@ -90,7 +98,9 @@ func encodeEvent(e *storedEvent) []byte {
 	if e.Erased {
 		flags |= flagErased
 	}
-	return seal(append(b, e.Payload...), flags)
+	b = append(b, e.Payload...)
+	seal(b[at:], flags)
+	return b
 }
 
 // decodeEvent leaves the payload in b; the caller copies it where b does not last.
@@ -134,23 +144,6 @@ func (e *storedEvent) check(before Head) error {
 		return errors.New("hash chain is broken")
 	}
 	return nil
-}
-
-func encodeDedup(seq uint64, digest [32]byte) []byte {
-	b := binary.BigEndian.AppendUint64(make([]byte, recordHead, recordHead+40), seq)
-	return seal(append(b, digest[:]...), 0)
-}
-
-func decodeDedup(b []byte) (seq uint64, digest [32]byte, err error) {
-	_, body, err := unseal(b)
-	if err == nil && len(body) != 40 {
-		err = errShort
-	}
-	if err != nil {
-		return 0, digest, err
-	}
-	copy(digest[:], body[8:])
-	return binary.BigEndian.Uint64(body), digest, nil
 }
 
 func encodeRow(version uint64, value []byte) []byte {

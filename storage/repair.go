@@ -22,6 +22,9 @@ func (b *Badger) repair(a *audit) error {
 			continue
 		}
 		if s.cut {
+			if err := b.keepPrefix(name, s.head.Seq); err != nil {
+				return fmt.Errorf("workspace %q: %w", name, err)
+			}
 			out = append(out, b.keysFrom(prefix(kindEvent, name), eventKey(name, s.head.Seq+1))...)
 		}
 		out = append(out, b.keysFrom(prefix(kindSnapshot, name), snapshotKey(name, s.head.Seq+1))...)
@@ -35,11 +38,6 @@ func (b *Badger) repair(a *audit) error {
 		if !s.registered {
 			if err := b.put(pair{registryKey(name), encodeWorkspace(0)}); err != nil {
 				return err
-			}
-		}
-		if s.cut || s.reindex {
-			if err := b.reindex(name); err != nil {
-				return fmt.Errorf("workspace %q: index of keys: %w", name, err)
 			}
 		}
 	}
@@ -124,40 +122,62 @@ func (b *Badger) setAside(keys [][]byte) error {
 	return b.put(gone...)
 }
 
-// reindex builds the index of keys of one workspace anew from its log.
-func (b *Badger) reindex(name string) error {
-	p := prefix(kindDedup, name)
-	pairs := make(map[string][]byte)
-	for _, k := range b.keysFrom(p, p) {
-		pairs[string(k)] = nil
-	}
+// keepPrefix stores the events up to head that share an entry with the one after it in an entry of
+// their own, before that entry is taken out.
+func (b *Badger) keepPrefix(name string, head uint64) error {
+	var r run
 	err := b.db.View(func(txn *badger.Txn) error {
 		it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix(kindEvent, name)})
 		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
-			_, seq, err := splitSeq(it.Item().Key())
-			if err != nil {
-				return err
-			}
-			err = it.Item().Value(func(v []byte) error {
-				e, err := decodeEvent(seq, v)
-				if err == nil && e.keyed {
-					pairs[string(dedupKey(name, e.keyHash))] = encodeDedup(seq, e.Digest)
-				}
-				return err
-			})
-			if err != nil {
-				return err
-			}
+		if it.Seek(eventKey(name, head+1)); !it.Valid() {
+			return nil
 		}
-		return nil
+		_, last, err := splitSeq(it.Item().Key())
+		if err != nil {
+			return err
+		}
+		return it.Item().Value(func(v []byte) error {
+			first, stored, err := records(nil, last, v)
+			if err != nil {
+				return nil // not one of them was read
+			}
+			for seq := first; seq <= head; seq++ {
+				e, err := decodeEvent(seq, stored[seq-first])
+				if err != nil {
+					return err
+				}
+				r.add(&e)
+			}
+			return nil
+		})
 	})
-	if err != nil {
+	if err != nil || r.n == 0 {
 		return err
 	}
-	changes := make([]pair, 0, len(pairs))
-	for _, k := range slices.Sorted(maps.Keys(pairs)) {
-		changes = append(changes, pair{[]byte(k), pairs[k]})
+	return b.put(pair{eventKey(name, head), r.value()})
+}
+
+// upgrade makes a database of format 1 one of this format: the index of keys goes. Its events are
+// entries of one event each, which stay as they are.
+func (b *Badger) upgrade() error {
+	for {
+		var gone []pair
+		err := b.db.View(func(txn *badger.Txn) error {
+			it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{kindDedup}})
+			defer it.Close()
+			for it.Rewind(); it.Valid() && len(gone) < 100*maxRecords; it.Next() {
+				gone = append(gone, pair{key: it.Item().KeyCopy(nil)})
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if len(gone) == 0 {
+			return b.put(pair{metaKey(metaFormat), encodeRow(databaseFormat, nil)})
+		}
+		if err := b.put(gone...); err != nil {
+			return err
+		}
 	}
-	return b.put(changes...)
 }

@@ -82,23 +82,34 @@ func (b *Badger) backupSection(ctx context.Context, txn *badger.Txn, bw *backupW
 		return bw.row(row, version, value)
 	})
 	if err == nil && name != "" {
+		var stored [][]byte
 		err = walk(kindEvent, func(_ string, k, v []byte) error {
-			_, seq, err := splitSeq(k)
+			_, last, err := splitSeq(k)
 			if err != nil {
 				return err
 			}
-			e, err := decodeEvent(seq, v)
-			if err == nil && seq != head.Seq+1 {
-				err = fmt.Errorf("it follows event %d", head.Seq)
+			seq := last
+			if seq, stored, err = records(stored[:0], last, v); err != nil {
+				return damaged("workspace %q: event %d: %v", name, last, err)
 			}
-			if err == nil {
-				err = e.check(head)
+			for _, one := range stored {
+				e, err := decodeEvent(seq, one)
+				if err == nil && seq != head.Seq+1 {
+					err = fmt.Errorf("it follows event %d", head.Seq)
+				}
+				if err == nil {
+					err = e.check(head)
+				}
+				if err != nil {
+					return damaged("workspace %q: event %d: %v", name, seq, err)
+				}
+				head = Head{Seq: seq, Chain: e.Chain}
+				if err := bw.event(seq, one); err != nil {
+					return err
+				}
+				seq++
 			}
-			if err != nil {
-				return damaged("workspace %q: event %d: %v", name, seq, err)
-			}
-			head = Head{Seq: seq, Chain: e.Chain}
-			return bw.event(seq, v)
+			return nil
 		})
 	}
 	if err != nil {
@@ -168,11 +179,12 @@ func restore(ctx context.Context, r io.Reader, dir string, opts Options) (s Back
 
 // restorer writes what a backup holds through the committer.
 type restorer struct {
-	ctx   context.Context
-	b     *Badger
-	w     *space
-	pairs []pair
-	size  int
+	ctx  context.Context
+	b    *Badger
+	w    *space
+	rows []pair
+	log  []storedEvent
+	size int
 }
 
 func (r *restorer) section(name string) (err error) {
@@ -184,16 +196,20 @@ func (r *restorer) section(name string) (err error) {
 }
 
 func (r *restorer) row(key string, version uint64, value []byte) error {
-	return r.add(pair{rowKey(r.w.name, key), encodeRow(version, value)})
+	k := rowKey(r.w.name, key)
+	if err := r.room(len(k) + len(value) + 100); err != nil {
+		return err
+	}
+	r.rows = append(r.rows, pair{k, encodeRow(version, value)})
+	return nil
 }
 
 func (r *restorer) event(e storedEvent) error {
-	if e.keyed {
-		if err := r.add(pair{dedupKey(r.w.name, e.keyHash), encodeDedup(e.Seq, e.Digest)}); err != nil {
-			return err
-		}
+	if err := r.room(recordSize(r.w.name, Record{Payload: e.Payload})); err != nil {
+		return err
 	}
-	return r.add(pair{eventKey(r.w.name, e.Seq), encodeEvent(&e)})
+	r.log = append(r.log, e)
+	return nil
 }
 
 // end makes the head of the section current: the mark written at Close needs it.
@@ -207,27 +223,35 @@ func (r *restorer) end(h Head) error {
 	return nil
 }
 
-func (r *restorer) add(p pair) error {
-	size := len(p.key) + len(p.value) + 100
-	if r.size+size > maxBytes || len(r.pairs) == 2*maxRecords {
+// room commits what there is if a further entry of this size does not fit with it.
+func (r *restorer) room(size int) error {
+	if r.size+size > maxBytes || len(r.rows)+len(r.log) == maxRecords {
 		if err := r.flush(); err != nil {
 			return err
 		}
 	}
-	r.pairs, r.size = append(r.pairs, p), r.size+size
+	r.size += size
 	return nil
 }
 
 func (r *restorer) flush() error {
-	pairs := r.pairs
-	err := r.b.submit(r.ctx, &request{records: len(pairs), size: r.size, apply: func(t *tx) error {
-		for _, p := range pairs {
+	rows, log, w := r.rows, r.log, r.w
+	err := r.b.submit(r.ctx, &request{records: len(rows) + len(log), size: r.size, apply: func(t *tx) error {
+		for _, p := range rows {
 			if err := t.set(p.key, p.value); err != nil {
 				return err
 			}
 		}
+		for i := range log {
+			if err := t.put(w, &log[i]); err != nil {
+				return err
+			}
+			if log[i].keyed {
+				w.keys.add(&log[i].keyHash, log[i].Seq)
+			}
+		}
 		return nil
 	}})
-	r.pairs, r.size = nil, 0
+	r.rows, r.log, r.size = nil, nil, 0
 	return err
 }

@@ -16,7 +16,7 @@ const (
 	metaFormat  = "format"
 	metaCommits = "commits"
 
-	databaseFormat = 1
+	databaseFormat = 2 // 1 kept an index of keys beside the log, and each event in an entry of its own
 )
 
 // load opens the database, verifies it and fills in what is served from memory.
@@ -58,8 +58,13 @@ func (b *Badger) load() error {
 	for name, s := range a.logs {
 		w := newSpace(name, s.head)
 		w.gone.Store(s.deleting)
-		w.gen = s.gen
+		w.gen, w.keys = s.gen, s.keys
 		b.spaces[name] = w
+	}
+	if a.format < databaseFormat {
+		if err := b.upgrade(); err != nil {
+			return err
+		}
 	}
 	b.commits.Store(a.commits)
 	return b.writeMark()
@@ -87,25 +92,27 @@ func (b *Badger) judge(a *audit, kept string) error {
 type audit struct {
 	logs     map[string]*logAudit
 	badRows  [][]byte
+	format   uint64
 	commits  uint64 // of the database
 	marked   uint64 // of the high-water file
 	findings []error
+
+	stored [][]byte // scratch
 }
 
 // logAudit is the state of one workspace.
 type logAudit struct {
 	registered, deleting bool
-	head                 Head   // end of the readable prefix
-	cut                  bool   // the prefix ends before the log does
-	keyed, dedups        uint64 // events with a key; sound entries in the index of keys
-	reindex              bool
+	head                 Head // end of the readable prefix
+	cut                  bool // the prefix ends before the log does
+	keys                 *keyIndex
 	gen                  uint64
 }
 
 func (a *audit) log(name string) *logAudit {
 	s := a.logs[name]
 	if s == nil {
-		s = new(logAudit)
+		s = &logAudit{keys: newKeyIndex()}
 		a.logs[name] = s
 	}
 	return s
@@ -125,8 +132,7 @@ func (b *Badger) verify(m mark) (*audit, error) {
 		}
 		return errors.Join(
 			each(txn, kindWorkspace, a.workspace),
-			each(txn, kindEvent, func(k, v []byte) { a.event(k, v, m) }),
-			each(txn, kindDedup, a.dedup),
+			each(txn, kindEvent, func(k, v []byte) { a.entry(k, v, m) }),
 			each(txn, kindRow, a.row),
 			each(txn, kindSnapshot, a.snapshot),
 			each(txn, kindChunk, a.chunk))
@@ -141,6 +147,7 @@ func (b *Badger) verify(m mark) (*audit, error) {
 		if err != nil {
 			return nil, err
 		}
+		a.format = databaseFormat
 	}
 	a.compare(m)
 	return a, nil
@@ -188,6 +195,7 @@ func (a *audit) meta(txn *badger.Txn) (fresh bool, err error) {
 	if format > databaseFormat {
 		return false, fmt.Errorf("the database has format %d; this program knows %d", format, databaseFormat)
 	}
+	a.format = format
 	a.commits, err = read(metaCommits)
 	return format == 0 && a.commits == 0, err
 }
@@ -201,8 +209,9 @@ func (a *audit) workspace(k, v []byte) {
 	s.registered, s.deleting = true, flags&flagDeleting != 0
 }
 
-func (a *audit) event(k, v []byte, m mark) {
-	name, seq, err := splitSeq(k)
+// entry checks the events of one entry.
+func (a *audit) entry(k, v []byte, m mark) {
+	name, last, err := splitSeq(k)
 	if err != nil {
 		a.fault("event key %x: %v", k, err)
 		return
@@ -211,44 +220,44 @@ func (a *audit) event(k, v []byte, m mark) {
 	if s.cut || s.deleting {
 		return
 	}
-	if next := s.head.Seq + 1; seq != next {
+	first, stored, err := records(a.stored[:0], last, v)
+	a.stored = stored
+	next := s.head.Seq + 1
+	if err == nil && first > next {
 		s.cut = true
-		a.fault("workspace %q: %d events missing after seq %d", name, seq-next, s.head.Seq)
+		a.fault("workspace %q: %d events missing after seq %d", name, first-next, s.head.Seq)
 		return
 	}
-	e, err := decodeEvent(seq, v)
+	if err == nil && first < next {
+		err = errors.New("it is stored twice")
+	}
+	for i := range stored {
+		if err == nil {
+			err = a.event(name, s, next+uint64(i), stored[i], m)
+		}
+	}
+	if err != nil {
+		s.cut = true
+		a.fault("workspace %q: event %d: %v", name, s.head.Seq+1, err)
+	}
+}
+
+func (a *audit) event(name string, s *logAudit, seq uint64, stored []byte, m mark) error {
+	e, err := decodeEvent(seq, stored)
 	if err == nil {
 		err = e.check(s.head)
 	}
 	if err != nil {
-		s.cut = true
-		a.fault("workspace %q: event %d: %v", name, seq, err)
-		return
+		return err
 	}
 	if h := m.heads[name]; h.Seq == seq && h.Chain != e.Chain {
 		a.fault("workspace %q: event %d is not the one the high-water file knows", name, seq)
 	}
 	s.head = Head{Seq: seq, Chain: e.Chain}
 	if e.keyed {
-		s.keyed++
+		s.keys.add(&e.keyHash, seq)
 	}
-}
-
-func (a *audit) dedup(k, v []byte) {
-	name, rest, err := splitKey(k)
-	if err == nil && len(rest) != 32 {
-		err = errKey
-	}
-	if err != nil {
-		a.fault("index key %x: %v", k, err)
-		return
-	}
-	s := a.log(name)
-	if seq, _, err := decodeDedup(v); err == nil && seq <= s.head.Seq {
-		s.dedups++
-	} else {
-		s.reindex = true
-	}
+	return nil
 }
 
 func (a *audit) row(k, v []byte) {
@@ -291,10 +300,6 @@ func (a *audit) compare(m mark) {
 		s := a.logs[name]
 		if !s.registered {
 			a.fault("workspace %q is missing from the list of workspaces", name)
-		}
-		if !s.deleting && !s.cut && (s.reindex || s.keyed != s.dedups) {
-			s.reindex = true
-			a.fault("workspace %q: the index of keys has %d sound entries for %d events with keys", name, s.dedups, s.keyed)
 		}
 	}
 	if a.commits < m.commits {
