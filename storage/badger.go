@@ -61,6 +61,7 @@ type Badger struct {
 
 	queue   chan *request
 	guard   spaceGuard
+	buffers buffers       // of the committer
 	commits atomic.Uint64 // durable commits of this database since it was made
 
 	markMu    sync.Mutex

@@ -29,7 +29,7 @@ type run struct {
 // add encodes an event into the run.
 func (r *run) add(e *storedEvent) {
 	if r.n == 0 {
-		r.buf = append(make([]byte, 0, 5+eventSize(e)), blockFormat)
+		r.buf = append(r.buf[:0], blockFormat)
 	}
 	r.buf = binary.BigEndian.AppendUint32(r.buf, uint32(eventSize(e)))
 	r.buf = appendEvent(r.buf, e)
@@ -106,11 +106,26 @@ func (x *keyIndex) add(hash *[32]byte, seq uint64) {
 	x.more[*hash] = seq
 }
 
+// buffers are the memory of runs. Badger keeps what it was given until the commit, and copies it then,
+// so the next group has them again.
+type buffers struct {
+	all  [][]byte
+	used int
+}
+
+func (b *buffers) next() []byte {
+	if b.used == len(b.all) {
+		b.all = append(b.all, make([]byte, 0, blockBytes+blockBytes/8))
+	}
+	b.used++
+	return b.all[b.used-1]
+}
+
 // put adds an event to the run of its log. Badger sees it when the run is full or the group is.
 func (t *tx) put(w *space, e *storedEvent) error {
 	r := t.runs[w]
 	if r == nil {
-		r = new(run)
+		r = &run{buf: t.buffers.next()}
 		t.runs[w] = r
 	}
 	if r.n > 0 && len(r.buf)+eventSize(e) > blockBytes {
@@ -132,7 +147,7 @@ func (t *tx) flush(w *space) error {
 		return err
 	}
 	t.blocks[w] = append(t.blocks[w], r.last)
-	*r = run{}
+	*r = run{buf: t.buffers.next()}
 	return nil
 }
 

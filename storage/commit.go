@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -101,6 +102,7 @@ type tx struct {
 	blocks map[*space][]uint64       // last events of the entries set
 	added  map[*space][]*storedEvent // from the durable head on
 	finder finder
+	*buffers
 	events int
 	writes int
 }
@@ -137,6 +139,7 @@ func (t *tx) head(w *space) Head {
 func (b *Badger) commitLoop() {
 	defer close(b.stopped)
 	var next *request
+	company := 0
 	for {
 		if next == nil {
 			select {
@@ -145,8 +148,22 @@ func (b *Badger) commitLoop() {
 				b.refuseQueued()
 				return
 			}
+			b.gather(company - 1)
 		}
-		next = b.commitGroup(next)
+		next, company = b.commitGroup(next)
+	}
+}
+
+// gather lets the writers of the group before, who have just been told, queue up again: without it
+// the first of them would be committed alone and the others wait for that. It gives up as soon as
+// nobody has come while others could run, so a writer who was alone is alone again at once.
+func (b *Badger) gather(writers int) {
+	for idle := 0; idle < 2 && len(b.queue) < writers; idle++ {
+		n := len(b.queue)
+		runtime.Gosched()
+		if len(b.queue) > n {
+			idle = -1
+		}
 	}
 }
 
@@ -163,20 +180,22 @@ func (b *Badger) refuseQueued() {
 	}
 }
 
-// commitGroup commits first and what is queued behind it, as far as one transaction holds, and
-// returns the request that did not fit.
-func (b *Badger) commitGroup(first *request) (left *request) {
+// commitGroup commits first and what is queued behind it, as far as one transaction holds. It returns
+// the request that did not fit and the size of the group.
+func (b *Badger) commitGroup(first *request) (left *request, size int) {
 	if err := b.writable(); err != nil {
 		if first.move(requestTaken) {
 			first.finish(err)
 		}
-		return nil
+		return nil, 0
 	}
 	var group []*request
 	t := &tx{
 		heads: make(map[*space]Head), runs: make(map[*space]*run),
 		blocks: make(map[*space][]uint64), added: make(map[*space][]*storedEvent),
+		buffers: &b.buffers,
 	}
+	b.buffers.used = 0
 	defer func() {
 		t.finder.close()
 		if t.txn != nil {
@@ -195,7 +214,7 @@ func (b *Badger) commitGroup(first *request) (left *request) {
 	for _, r := range group {
 		r.finish(err)
 	}
-	return left
+	return left, len(group)
 }
 
 // fill takes requests into the transaction.
