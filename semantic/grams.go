@@ -77,35 +77,48 @@ func gramsOf(dst []uint64, word []byte) []uint64 {
 
 // build indexes g.words.
 func (g *grams) build() {
-	type occurrence struct {
-		gram uint64
-		word int32
-	}
-	var all []occurrence
-	var own []uint64
+	var (
+		own  []uint64
+		all  []int32 // numbers of grams, word by word
+		n    []int32 // words with each
+		ends = make([]int32, len(g.words))
+		at   = make(map[uint64]int32)
+	)
 	g.sizes = make([]int32, len(g.words))
 	for w, word := range g.words {
-		if !grammed([]byte(word)) {
-			continue
+		if grammed([]byte(word)) {
+			own = gramsOf(own[:0], []byte(word))
+			g.sizes[w] = int32(len(own))
+			for _, x := range own {
+				k, known := at[x]
+				if !known {
+					k = int32(len(n))
+					at[x] = k
+					n = append(n, 0)
+				}
+				n[k]++
+				all = append(all, k)
+			}
 		}
-		own = gramsOf(own[:0], []byte(word))
-		g.sizes[w] = int32(len(own))
-		for _, x := range own {
-			all = append(all, occurrence{x, int32(w)})
+		ends[w] = int32(len(all))
+	}
+	lists := make([]span, len(n))
+	next := int32(0)
+	for k := range n {
+		lists[k].at, next = next, next+n[k]
+	}
+	g.post = make([]int32, len(all))
+	i := int32(0)
+	for w := range g.words {
+		for ; i < ends[w]; i++ {
+			l := &lists[all[i]]
+			g.post[l.at+l.n] = int32(w)
+			l.n++
 		}
 	}
-	slices.SortFunc(all, func(a, b occurrence) int {
-		return cmp.Or(cmp.Compare(a.gram, b.gram), cmp.Compare(a.word, b.word))
-	})
-	g.lists = make(map[uint64]span)
-	g.post = make([]int32, len(all))
-	for i := 0; i < len(all); {
-		j := i
-		for ; j < len(all) && all[j].gram == all[i].gram; j++ {
-			g.post[j] = all[j].word
-		}
-		g.lists[all[i].gram] = span{int32(i), int32(j - i)}
-		i = j
+	g.lists = make(map[uint64]span, len(n))
+	for x, k := range at {
+		g.lists[x] = lists[k]
 	}
 }
 

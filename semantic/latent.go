@@ -106,14 +106,6 @@ func (m *latent) place(a *sparse, c *corpus) {
 	}
 }
 
-// axpy32 adds a·x to y.
-func axpy32(a float64, x []float32, y []float64) {
-	y = y[:len(x)]
-	for i, v := range x {
-		y[i] += float64(a * float64(v))
-	}
-}
-
 // fold puts the query into the space, as a unit vector in dst or zero.
 func (m *latent) fold(q *query, x *lexical, dst []float32, row []float64) []float32 {
 	clear(row)
@@ -196,22 +188,4 @@ func noise(flat []float32, dimension int, order []int32) float64 {
 // above is a cosine measured from the floor, in [0, 1].
 func above(floor float64, cosine float32) float64 {
 	return min(max((float64(cosine)-floor)/(1-floor), 0), 1)
-}
-
-// dot32 is x·y in single precision over four lanes, each product rounded before it is added.
-func dot32(x, y []float32) float32 {
-	y = y[:len(x)]
-	var a, b, c, d float32
-	i := 0
-	for ; i+4 <= len(x); i += 4 {
-		a += float32(x[i] * y[i])
-		b += float32(x[i+1] * y[i+1])
-		c += float32(x[i+2] * y[i+2])
-		d += float32(x[i+3] * y[i+3])
-	}
-	s := (a + b) + (c + d)
-	for ; i < len(x); i++ {
-		s += float32(x[i] * y[i])
-	}
-	return s
 }

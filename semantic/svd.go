@@ -43,9 +43,13 @@ func (a *sparse) times(x []float64, l int) []float64 {
 	parallel(a.rows, func(from, to int) {
 		for r := from; r < to; r++ {
 			row := y[r*l : (r+1)*l]
-			for e := a.start[r]; e < a.start[r+1]; e++ {
-				c := int(a.col[e])
-				numeric.Axpy(a.val[e], x[c*l:(c+1)*l], row)
+			e, end := a.start[r], a.start[r+1]
+			at := func(e int) []float64 { c := int(a.col[e]); return x[c*l : (c+1)*l] }
+			for ; e+4 <= end; e += 4 {
+				axpy4((*[4]float64)(a.val[e:]), at(e), at(e+1), at(e+2), at(e+3), row)
+			}
+			for ; e < end; e++ {
+				axpy(a.val[e], at(e), row)
 			}
 		}
 	})
@@ -65,6 +69,16 @@ func parallel(n int, f func(from, to int)) {
 		wg.Go(func() { f(n*w/workers, n*(w+1)/workers) })
 	}
 	wg.Wait()
+}
+
+// spread is parallel where each of the n items is work numbers long and all of them are worth a
+// second processor.
+func spread(n, work int, f func(from, to int)) {
+	if n*work < 1<<16 {
+		f(0, n)
+		return
+	}
+	parallel(n, f)
 }
 
 const (
@@ -113,11 +127,14 @@ func svd(a *sparse, rank int, seed uint64) (sigma, v []float64) {
 	v = make([]float64, a.cols*r)
 	parallel(a.cols, func(from, to int) {
 		for t := from; t < to; t++ {
-			row := v[t*r : (t+1)*r]
-			for i, x := range w[t*l : (t+1)*l] {
-				if x != 0 {
-					numeric.Axpy(x, s[i*l:i*l+r], row)
-				}
+			row, from := v[t*r:(t+1)*r], w[t*l:(t+1)*l]
+			at := func(i int) []float64 { return s[i*l : i*l+r] }
+			i := 0
+			for ; i+4 <= l; i += 4 {
+				axpy4((*[4]float64)(from[i:]), at(i), at(i+1), at(i+2), at(i+3), row)
+			}
+			for ; i < l; i++ {
+				axpy(from[i], at(i), row)
 			}
 			for i := range row {
 				row[i] /= sigma[i]
@@ -150,15 +167,27 @@ func orthonormal(y []float64, n, l int) ([]float64, int) {
 		if length == 0 {
 			continue
 		}
+		k := len(columns)
 		for range 2 {
-			parallel(len(columns), func(from, to int) {
-				for i := from; i < to; i++ {
-					dots[i] = numeric.Dot(columns[i], x)
+			spread(k, n, func(from, to int) {
+				i := from
+				for ; i+4 <= to; i += 4 {
+					d := dot4(x, columns[i], columns[i+1], columns[i+2], columns[i+3])
+					for j := range d {
+						dots[i+j] = -d[j]
+					}
+				}
+				for ; i < to; i++ {
+					dots[i] = -numeric.Dot(columns[i], x)
 				}
 			})
-			parallel(n, func(from, to int) {
-				for i, c := range columns {
-					numeric.Axpy(-dots[i], c[from:to], x[from:to])
+			spread(n, k, func(from, to int) {
+				x, i := x[from:to], 0
+				for ; i+4 <= k; i += 4 {
+					axpy4((*[4]float64)(dots[i:]), columns[i][from:to], columns[i+1][from:to], columns[i+2][from:to], columns[i+3][from:to], x)
+				}
+				for ; i < k; i++ {
+					axpy(dots[i], columns[i][from:to], x)
 				}
 			})
 		}
@@ -192,14 +221,28 @@ func gram(w []float64, n, l int) []float64 {
 		}
 	})
 	g := make([]float64, l*l)
+	column := func(j int) []float64 { return columns[j*n : (j+1)*n] }
 	parallel(l, func(from, to int) {
-		for i := from; i < to; i++ {
-			for j := range l { // both halves, so that each element has one owner
-				lo, hi := min(i, j), max(i, j)
-				g[i*l+j] = numeric.Dot(columns[lo*n:(lo+1)*n], columns[hi*n:(hi+1)*n])
+		for k := from; k < to; k++ {
+			i := k / 2 // a short row and a long one in turn, so that parts cost the same
+			if k%2 == 1 {
+				i = l - 1 - i
+			}
+			x, j := column(i), 0
+			for ; j+4 <= i+1; j += 4 {
+				d := dot4(x, column(j), column(j+1), column(j+2), column(j+3))
+				copy(g[i*l+j:], d[:])
+			}
+			for ; j <= i; j++ {
+				g[i*l+j] = numeric.Dot(x, column(j))
 			}
 		}
 	})
+	for i := range l {
+		for j := range i {
+			g[j*l+i] = g[i*l+j]
+		}
+	}
 	return g
 }
 
@@ -246,15 +289,6 @@ func eigen(a []float64, l int) (values, vectors []float64) {
 		}
 	}
 	return sortedEigen(a, v, l)
-}
-
-func rotate(x, y []float64, c, s float64) {
-	y = y[:len(x)]
-	for i, xi := range x {
-		yi := y[i]
-		x[i] = float64(c*xi) - float64(s*yi)
-		y[i] = float64(s*xi) + float64(c*yi)
-	}
 }
 
 // sortedEigen reads the eigenvalues off the diagonal of a. The largest entry of each vector (the

@@ -89,10 +89,16 @@ func (r *reader) read(dst []token, text string) []token {
 func (r *reader) vocabulary() (v *vocabulary, terms []int32) {
 	stems := make([]string, len(r.words))
 	v = &vocabulary{forms: make(map[string]form, len(r.words))}
-	for w, word := range r.words {
-		if r.single[w] || r.part[w] {
-			stems[w] = stem(word)
-			v.terms = append(v.terms, stems[w])
+	spread(len(r.words), 512, func(from, to int) {
+		for w := from; w < to; w++ {
+			if r.single[w] || r.part[w] {
+				stems[w] = stem(r.words[w])
+			}
+		}
+	})
+	for _, s := range stems {
+		if s != "" {
+			v.terms = append(v.terms, s)
 		}
 	}
 	slices.Sort(v.terms)
