@@ -2,8 +2,10 @@ package semantic
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // synthetic draws n tools of about 30 words from a vocabulary of 20,000 with frequencies falling as
@@ -53,14 +55,14 @@ func queries(docs []Document) []string {
 func BenchmarkBuild(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		docs := synthetic(n)
-		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("docs=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				Build(docs, Options{})
 			}
 		})
 		saved := Build(docs, Options{}).MarshalLatent()
-		b.Run(fmt.Sprintf("restored/tools=%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("restored/docs=%d", n), func(b *testing.B) {
 			for b.Loop() {
 				Build(docs, Options{Latent: saved})
 			}
@@ -77,7 +79,7 @@ func BenchmarkSearch(b *testing.B) {
 			rank int
 		}{{"lexical", -1}, {"fused", 128}} {
 			ix := Build(docs, Options{Rank: kind.rank})
-			b.Run(fmt.Sprintf("%s/tools=%d", kind.name, n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/docs=%d", kind.name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				hits := make([]Hit, 0, 10)
 				for i := 0; b.Loop(); i++ {
@@ -88,12 +90,43 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
+// What a ranker asks: the 256 best and 512 others.
+func BenchmarkTopAndScore(b *testing.B) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		docs := synthetic(n)
+		q := queries(docs)
+		ix := Build(docs, Options{})
+		var others []int32
+		for i := range 512 {
+			others = append(others, int32(mix(uint64(i))%uint64(n)))
+		}
+		b.Run(fmt.Sprintf("docs=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			hits := make([]Hit, 0, 1024)
+			var took []time.Duration
+			for i := 0; b.Loop(); i++ {
+				begin := time.Now()
+				asked := ix.Query(q[i%len(q)], nil)
+				hits = asked.Top(hits[:0], 256)
+				hits = asked.Score(hits, others)
+				asked.Close()
+				if len(took) < 1<<16 {
+					took = append(took, time.Since(begin))
+				}
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
+			b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
+		})
+	}
+}
+
 func BenchmarkScores(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		docs := synthetic(n)
 		q := queries(docs)
 		ix := Build(docs, Options{})
-		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("docs=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			var hits []Hit
 			for i := 0; b.Loop(); i++ {

@@ -118,6 +118,9 @@ type lexical struct {
 	lists  []span
 	doc    []int32 // increasing within a list
 	weight []float32
+
+	zeros   bool      // some weight is zero
+	members []members // by term; empty where words are not all that counts
 }
 
 // weigh fills the inverted index. With tf_f the count of a term in field f and |f| the field's length,
@@ -181,6 +184,7 @@ func weigh(c *corpus, o *Options, docs int) *lexical {
 			l := &x.lists[t.term]
 			x.doc[l.at+l.n], x.weight[l.at+l.n] = c.order[i], float32(weight)
 			l.n++
+			x.zeros = x.zeros || float32(weight) == 0
 			x.most[t.term] = max(x.most[t.term], float64(float32(weight)))
 		}
 	}
@@ -204,7 +208,7 @@ type Index struct {
 	lexical *lexical
 	latent  *latent
 	vectors *vectors
-	scratch sync.Pool // *scratch
+	queries sync.Pool // *Query
 
 	latentWeight float64 // wL
 }
@@ -220,8 +224,11 @@ func Build(docs []Document, opts Options) *Index {
 	ix.vectors = newVectors(o.Vectors, len(docs))
 	o.Latent, o.Vectors = nil, nil
 	ix.options = o
-	ix.scratch.New = func() any {
-		return &scratch{lexical: make([]float64, ix.docs), row: make([]float64, ix.latent.rank)}
+	if ix.latent.rank == 0 && ix.vectors.dimension == 0 {
+		ix.lexical.index(len(docs))
+	}
+	ix.queries.New = func() any {
+		return &Query{lexical: make([]float64, ix.docs), row: make([]float64, ix.latent.rank)}
 	}
 	return ix
 }

@@ -13,8 +13,7 @@ type latent struct {
 	rank  int
 	sigma []float64
 	basis []float32 // terms × rank
-	docs  []float32 // documents × rank, by document number, unit length or zero
-	floor float64   // cosine that unrelated documents reach by chance
+	docs  space     // by document number
 	held  float64   // share of the matrix that the space holds, Σσ²/‖A‖²
 	print [32]byte  // fingerprint of what the basis was computed from
 }
@@ -85,7 +84,7 @@ func newLatent(c *corpus, x *lexical, o *Options) *latent {
 // place puts the documents into the space: the rows of A·V, made unit.
 func (m *latent) place(a *sparse, c *corpus) {
 	r := m.rank
-	m.docs = make([]float32, a.rows*r)
+	m.docs = space{dimension: r, flat: make([]float32, a.rows*r)}
 	parallel(a.rows, func(from, to int) {
 		row := make([]float64, r)
 		for i := from; i < to; i++ {
@@ -94,13 +93,14 @@ func (m *latent) place(a *sparse, c *corpus) {
 				axpy32(a.val[e], m.basis[int(a.col[e])*r:int(a.col[e]+1)*r], row)
 			}
 			unit(row)
-			out := m.docs[int(c.order[i])*r:]
+			out := m.docs.vector(c.order[i])
 			for j, y := range row {
 				out[j] = float32(y)
 			}
 		}
 	})
-	m.floor = noise(m.docs, r, c.order)
+	m.docs.floor = noise(m.docs.flat, r, c.order)
+	m.docs.encode(0)
 	if whole := numeric.Dot(a.val, a.val); whole > 0 {
 		m.held = min(numeric.Dot(m.sigma, m.sigma)/whole, 1)
 	}
@@ -121,11 +121,7 @@ func (m *latent) fold(q *query, x *lexical, dst []float32, row []float64) []floa
 }
 
 // vectors are unit vectors from outside, one a document, zero where there is none.
-type vectors struct {
-	dimension int
-	flat      []float32
-	floor     float64
-}
+type vectors struct{ space }
 
 func newVectors(given [][]float32, docs int) *vectors {
 	v := &vectors{}
@@ -146,6 +142,7 @@ func newVectors(given [][]float32, docs int) *vectors {
 		}
 	}
 	v.floor = noise(v.flat, v.dimension, present)
+	v.encode(0)
 	return v
 }
 
@@ -186,6 +183,6 @@ func noise(flat []float32, dimension int, order []int32) float64 {
 }
 
 // above is a cosine measured from the floor, in [0, 1].
-func above(floor float64, cosine float32) float64 {
-	return min(max((float64(cosine)-floor)/(1-floor), 0), 1)
+func above(floor, cosine float64) float64 {
+	return min(max((cosine-floor)/(1-floor), 0), 1)
 }

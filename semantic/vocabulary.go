@@ -152,6 +152,7 @@ type weighted struct {
 	word   span // where the word stands in the query, in the bytes of query.text
 	said   float64
 	weight float64
+	most   float64 // weight times the largest weight of the term in any document
 }
 
 // A query is a text turned into terms, with the scratch space for doing so.
