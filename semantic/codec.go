@@ -38,10 +38,10 @@ func fingerprint(a *sparse, v *vocabulary, o *Options) [sha256.Size]byte {
 }
 
 // MarshalLatent returns the basis of the latent space, the part of an index that is slow to compute,
-// for [Options.Latent]. It is nil if there is none.
+// for [Options.Latent]. It is nil if there is none, or if it is that of other documents ([Index.Update]).
 func (ix *Index) MarshalLatent() []byte {
 	m := ix.latent
-	if m.rank == 0 {
+	if m.rank == 0 || m.updated {
 		return nil
 	}
 	b := make([]byte, 0, header+8*m.rank+4*len(m.basis)+sha256.Size)

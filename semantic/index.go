@@ -34,7 +34,7 @@ type corpus struct {
 	average [fields]float64 // over documents that have the field
 }
 
-func countDocuments(docs []Document) *corpus {
+func countDocuments(docs []Document) (*corpus, *reader, []bag) {
 	c := &corpus{order: make([]int32, len(docs))}
 	for d := range docs {
 		c.order[d] = int32(d)
@@ -45,48 +45,103 @@ func countDocuments(docs []Document) *corpus {
 			cmp.Compare(x.Properties, y.Properties), cmp.Compare(x.Context, y.Context))
 	})
 	r := newReader()
-	var tokens []token
-	ends := make([][fields]int, len(docs))
+	bags := make([]bag, len(docs))
 	for i, d := range c.order {
-		for f, text := range [fields]string{docs[d].Name, docs[d].Text, docs[d].Properties, docs[d].Context} {
-			tokens = r.read(tokens, text)
-			ends[i][f] = len(tokens)
+		bags[i] = r.bag(&docs[d])
+	}
+	c.count(r, bags)
+	return c, r, bags
+}
+
+// a bag is how often a document has each word, alone, as a part or as a joined form.
+type bag []bagged
+
+type bagged struct {
+	token
+	n [fields]int32
+}
+
+func (r *reader) bag(d *Document) bag {
+	var own bag
+	for f, text := range [fields]string{d.Name, d.Text, d.Properties, d.Context} {
+		r.tokens = r.read(r.tokens[:0], text)
+		for _, t := range r.tokens {
+			at := r.place(t)
+			if *at == 0 {
+				own = append(own, bagged{token: t})
+				*at = int32(len(own))
+			}
+			own[*at-1].n[f]++
 		}
 	}
+	for _, t := range own {
+		*r.place(t.token) = 0
+	}
+	return slices.Clip(own)
+}
+
+// place is where the place of a token in the bag being filled is kept, from 1.
+func (r *reader) place(t token) *int32 {
+	at, i := &r.at[0], int(t.word)
+	switch {
+	case t.joined:
+		at, i = &r.at[2], int(t.parts)
+	case t.single:
+		at = &r.at[1]
+	}
+	if i >= len(*at) {
+		*at = append(*at, make([]int32, i+1-len(*at))...)
+	}
+	return &(*at)[i]
+}
+
+// count turns bags, in the order of the corpus, into counts of terms.
+func (c *corpus) count(r *reader, bags []bag) {
 	words, terms := r.vocabulary()
 	c.words = words
-
-	c.counts, c.lengths = make([][]count, len(docs)), make([][fields]int32, len(docs))
+	c.counts, c.lengths = make([][]count, len(bags)), make([][fields]int32, len(bags))
 	var (
 		table   = make([][fields]int32, len(words.terms))
 		touched []int32
 		total   [fields]int64
 		having  [fields]int64
-		at      int
 	)
-	for i := range c.order {
+	for i, own := range bags {
 		touched = touched[:0]
-		for f := range fields {
-			of := tokens[at:ends[i][f]]
-			at = ends[i][f]
-			if len(of) == 0 {
+		// A name of nothing but stop words keeps them.
+		keep := !slices.ContainsFunc(own, func(t bagged) bool { return t.n[nameField] > 0 && !t.joined && !r.stop[t.word] })
+		var has [fields]bool
+		for _, t := range own {
+			for f, n := range t.n {
+				has[f] = has[f] || n > 0
+			}
+			// A joined form counts where somebody wrote it as a word; see vocabulary.
+			if t.joined && !r.single[t.word] {
 				continue
 			}
-			keep := f == nameField && !slices.ContainsFunc(of, func(t token) bool { return !t.joined && !r.stop[t.word] })
-			for _, t := range of {
-				// A joined form counts where somebody wrote it as a word; see vocabulary.
-				if t.joined && !r.single[t.word] || r.stop[t.word] && !keep {
-					continue
+			n := t.n
+			if r.stop[t.word] {
+				if n = ([fields]int32{}); keep {
+					n[nameField] = t.n[nameField]
 				}
-				id := terms[t.word]
-				if table[id] == [fields]int32{} {
-					touched = append(touched, id)
-				}
-				table[id][f]++
-				c.lengths[i][f]++
 			}
-			total[f] += int64(c.lengths[i][f])
-			having[f]++
+			if n == [fields]int32{} {
+				continue
+			}
+			id := terms[t.word]
+			if table[id] == [fields]int32{} {
+				touched = append(touched, id)
+			}
+			for f := range n {
+				table[id][f] += n[f]
+				c.lengths[i][f] += n[f]
+			}
+		}
+		for f := range fields {
+			if has[f] {
+				total[f] += int64(c.lengths[i][f])
+				having[f]++
+			}
 		}
 		slices.Sort(touched)
 		c.counts[i] = make([]count, len(touched))
@@ -101,7 +156,6 @@ func countDocuments(docs []Document) *corpus {
 			c.average[f] = float64(total[f]) / float64(having[f])
 		}
 	}
-	return c
 }
 
 // idf is ln(1 + (N - n + ½)/(n + ½)), never negative (Robertson and Zaragoza, "The Probabilistic
@@ -211,21 +265,35 @@ type Index struct {
 	queries sync.Pool // *Query
 
 	latentWeight float64 // wL
+
+	reader *reader // what Update needs, if Options.Updatable: the words
+	bags   []bag   // and each document's
 }
 
 // Build indexes docs. It never fails: a document may be empty, have any bytes for text, and equal
 // another. The result depends on docs and opts only.
 func Build(docs []Document, opts Options) *Index {
 	o := opts.filled()
-	c := countDocuments(docs)
+	c, r, bags := countDocuments(docs)
 	ix := &Index{docs: len(docs), words: c.words, lexical: weigh(c, &o, len(docs))}
 	ix.latent = newLatent(c, ix.lexical, &o)
 	ix.latentWeight = float64(o.LatentWeight * ix.latent.held)
 	ix.vectors = newVectors(o.Vectors, len(docs))
 	o.Latent, o.Vectors = nil, nil
 	ix.options = o
+	if o.Updatable {
+		ix.reader, ix.bags = r, make([]bag, len(docs))
+		for i, d := range c.order {
+			ix.bags[d] = bags[i]
+		}
+	}
+	return ix.ready()
+}
+
+// ready finishes an index.
+func (ix *Index) ready() *Index {
 	if ix.latent.rank == 0 && ix.vectors.dimension == 0 {
-		ix.lexical.index(len(docs))
+		ix.lexical.index(ix.docs)
 	}
 	ix.queries.New = func() any {
 		return &Query{lexical: make([]float64, ix.docs), row: make([]float64, ix.latent.rank)}

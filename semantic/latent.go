@@ -16,6 +16,8 @@ type latent struct {
 	docs  space     // by document number
 	held  float64   // share of the matrix that the space holds, Σσ²/‖A‖²
 	print [32]byte  // fingerprint of what the basis was computed from
+
+	updated bool // the documents are not those that it was computed from
 }
 
 // matrix is the documents × terms matrix that is factored, rows in the order of the corpus,
@@ -83,8 +85,18 @@ func newLatent(c *corpus, x *lexical, o *Options) *latent {
 
 // place puts the documents into the space: the rows of A·V, made unit.
 func (m *latent) place(a *sparse, c *corpus) {
+	m.docs = space{dimension: m.rank, flat: make([]float32, a.rows*m.rank)}
+	m.settle(a, c)
+	m.docs.floor = noise(m.docs.flat, m.rank, c.order)
+	m.docs.encode(0)
+	if whole := numeric.Dot(a.val, a.val); whole > 0 {
+		m.held = min(numeric.Dot(m.sigma, m.sigma)/whole, 1)
+	}
+}
+
+// settle gives each document of the corpus its place.
+func (m *latent) settle(a *sparse, c *corpus) {
 	r := m.rank
-	m.docs = space{dimension: r, flat: make([]float32, a.rows*r)}
 	parallel(a.rows, func(from, to int) {
 		row := make([]float64, r)
 		for i := from; i < to; i++ {
@@ -99,11 +111,6 @@ func (m *latent) place(a *sparse, c *corpus) {
 			}
 		}
 	})
-	m.docs.floor = noise(m.docs.flat, r, c.order)
-	m.docs.encode(0)
-	if whole := numeric.Dot(a.val, a.val); whole > 0 {
-		m.held = min(numeric.Dot(m.sigma, m.sigma)/whole, 1)
-	}
 }
 
 // fold puts the query into the space, as a unit vector in dst or zero.

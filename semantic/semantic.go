@@ -64,6 +64,9 @@ type Options struct {
 	// that, nothing is factored; if it is anything else, it is ignored.
 	Latent []byte
 
+	// Updatable keeps what [Index.Update] needs: about 24 bytes for each word of each document.
+	Updatable bool
+
 	// Vectors are embeddings of the documents, by document number. One that is empty, not finite or
 	// of another dimension than the first counts as absent; more vectors than documents count as none.
 	Vectors [][]float32

@@ -2,6 +2,7 @@ package semantic
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 )
 
@@ -28,6 +29,8 @@ type form struct {
 type token struct {
 	word   int32
 	joined bool
+	single bool  // an undivided word
+	parts  int32 // of a joined form, in reader.compounds
 }
 
 // A reader interns the words of many texts before there is a vocabulary.
@@ -36,12 +39,51 @@ type reader struct {
 	words  []string
 	single []bool    // written undivided somewhere
 	part   []bool    // part of something joined
-	parts  [][]int32 // of a joined form, as first seen; nil for words never joined
+	parts  [][]int32 // of a joined form; nil for words never joined
 	stop   []bool
+	stems  []string // of words that have been stemmed, else empty
 	scan   scanner
+
+	compounds [][]int32        // the parts of each spelling of a joined form
+	compound  map[string]int32 // and its number
+	key       []byte
+
+	tokens []token    // scratch of bag
+	at     [3][]int32 // by word, by word written alone, by spelling of a joined form
 }
 
-func newReader() *reader { return &reader{number: make(map[string]int32)} }
+func newReader() *reader {
+	return &reader{number: make(map[string]int32), compound: make(map[string]int32)}
+}
+
+// spelling numbers the parts of a joined form.
+func (r *reader) spelling(parts []token) int32 {
+	r.key = r.key[:0]
+	for _, t := range parts {
+		r.key = binary.LittleEndian.AppendUint32(r.key, uint32(t.word))
+	}
+	n, ok := r.compound[string(r.key)]
+	if !ok {
+		n = int32(len(r.compounds))
+		words := make([]int32, len(parts))
+		for i, t := range parts {
+			words[i] = t.word
+		}
+		r.compounds = append(r.compounds, words)
+		r.compound[string(r.key)] = n
+	}
+	return n
+}
+
+// join notes that a word was written with these parts. Of several spellings the one that comes first
+// in the alphabet counts, whichever was read first.
+func (r *reader) join(word, spelling int32) {
+	parts := r.compounds[spelling]
+	less := func(a, b int32) int { return cmp.Compare(r.words[a], r.words[b]) }
+	if had := r.parts[word]; had == nil || slices.CompareFunc(parts, had, less) < 0 {
+		r.parts[word] = parts
+	}
+}
 
 func (r *reader) intern(word []byte) int32 {
 	if n, ok := r.number[string(word)]; ok {
@@ -65,6 +107,7 @@ func (r *reader) read(dst []token, text string) []token {
 			dst = append(dst, token{word: r.intern(r.scan.part(i))})
 		}
 		if len(r.scan.ends) == 1 {
+			dst[first].single = true
 			r.single[dst[first].word] = true
 			continue
 		}
@@ -73,12 +116,9 @@ func (r *reader) read(dst []token, text string) []token {
 		}
 		for _, run := range r.scan.runs {
 			joined := r.intern(r.scan.joined(run))
-			if r.parts[joined] == nil {
-				for _, t := range dst[first+int(run.at) : first+int(run.at+run.n)] {
-					r.parts[joined] = append(r.parts[joined], t.word)
-				}
-			}
-			dst = append(dst, token{word: joined, joined: true})
+			spelling := r.spelling(dst[first+int(run.at) : first+int(run.at+run.n)])
+			r.join(joined, spelling)
+			dst = append(dst, token{word: joined, joined: true, parts: spelling})
 		}
 	}
 	return dst
@@ -87,12 +127,16 @@ func (r *reader) read(dst []token, text string) []token {
 // vocabulary numbers the stems of everything read. terms[w] is the term of word w, or -1 if w is
 // only ever a joined form.
 func (r *reader) vocabulary() (v *vocabulary, terms []int32) {
+	r.stems = append(r.stems, make([]string, len(r.words)-len(r.stems))...)
 	stems := make([]string, len(r.words))
 	v = &vocabulary{forms: make(map[string]form, len(r.words))}
 	spread(len(r.words), 512, func(from, to int) {
 		for w := from; w < to; w++ {
 			if r.single[w] || r.part[w] {
-				stems[w] = stem(r.words[w])
+				if r.stems[w] == "" {
+					r.stems[w] = stem(r.words[w])
+				}
+				stems[w] = r.stems[w]
 			}
 		}
 	})
@@ -112,9 +156,11 @@ func (r *reader) vocabulary() (v *vocabulary, terms []int32) {
 			terms[w] = int32(i)
 		}
 	}
-	order := make([]int32, len(r.words)) // alphabetical: ids must not depend on what was read first
-	for w := range order {
-		order[w] = int32(w)
+	order := make([]int32, 0, len(r.words)) // alphabetical: ids must not depend on what was read first
+	for w := range r.words {
+		if stems[w] != "" || r.parts[w] != nil { // and a word of documents that are gone is not one
+			order = append(order, int32(w))
+		}
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(r.words[a], r.words[b]) })
 	for _, w := range order {
