@@ -72,9 +72,9 @@ func parallel(n int, f func(from, to int)) {
 }
 
 // spread is parallel where each of the n items is work numbers long and all of them are worth a
-// second processor.
+// second processor, also where others keep it busy.
 func spread(n, work int, f func(from, to int)) {
-	if n*work < 1<<16 {
+	if n*work < 1<<18 {
 		f(0, n)
 		return
 	}
