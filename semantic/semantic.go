@@ -64,7 +64,7 @@ type Options struct {
 	// that, nothing is factored; if it is anything else, it is ignored.
 	Latent []byte
 
-	// Updatable keeps what [Index.Update] needs: about 24 bytes for each word of each document.
+	// Updatable keeps what [Index.Update] needs: about 28 bytes for each different word of each document.
 	Updatable bool
 
 	// Vectors are embeddings of the documents, by document number. One that is empty, not finite or
