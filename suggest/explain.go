@@ -48,7 +48,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		q.hubs(limit)
 		dealt = slices.Contains(q.touched, n)
 	}
-	q.touch(n)
+	q.consider(n)
 	a.ID, a.Kind, a.Evidence = m.ids[n], m.kind[n], q.evidence(n)
 	a.Filters = append(a.Filters, Filter{"known", true, ""})
 	allowed := q.allowed(a.ID)

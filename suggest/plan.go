@@ -140,7 +140,7 @@ func (p *plan) remember() {
 		for _, raw := range e.nodes {
 			if n := p.canon[raw]; !seen[n] {
 				seen[n] = true
-				p.touch(n)
+				p.consider(n)
 				p.support[n] += h.Similarity
 			}
 		}
@@ -241,7 +241,7 @@ func (p *plan) add(n int32, reason string) {
 }
 
 func (p *plan) missing(n int32) bool {
-	p.touch(n)
+	p.consider(n)
 	return !p.inFlight[n] && p.passes(n) && !slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n })
 }
 
@@ -274,7 +274,7 @@ func (p *plan) walk() {
 			p.warn(WarnNoHistory)
 			return
 		}
-		p.touch(start)
+		p.consider(start)
 		s := sum{keep: true}
 		s.add("pagerank", p.rank[start], wRank)
 		p.episodic(start, &s)
@@ -286,7 +286,7 @@ func (p *plan) walk() {
 		if !ok {
 			break
 		}
-		p.touch(next.node)
+		p.consider(next.node)
 		if n := len(p.tasks); n > 0 {
 			next.after = []int{n - 1}
 		}

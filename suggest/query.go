@@ -69,11 +69,12 @@ type query struct {
 	mode     Mode
 	intent   string
 	alpha    float64
-	spelled  []string // the context by canonical ids, unknown elements as they came
-	context  []int32  // known elements, in order
-	distinct []int32  // known elements, sorted
-	last     int32    // the last known one, or episodic.NoTool
-	cluster  int32    // the cluster that stands for the situation, -1 = none
+	spelled  []string        // the context by canonical ids, unknown elements as they came
+	context  []int32         // known elements, in order
+	distinct []int32         // known elements, sorted
+	text     *semantic.Query // the intent, prepared; nil without one
+	last     int32           // the last known one, or episodic.NoTool
+	cluster  int32           // the cluster that stands for the situation, -1 = none
 	allow    []string
 	looking  bool // a search: what is asked for decides, not what usually comes next
 	warnings []string
@@ -134,7 +135,12 @@ func (m *Model) open(context []string, intent string, vector []float32, allow []
 	return q, nil
 }
 
-func (q *query) close() { q.Model.scratch.Put(q.scratch) }
+func (q *query) close() {
+	if q.text != nil {
+		q.text.Close()
+	}
+	q.Model.scratch.Put(q.scratch)
+}
 
 func (q *query) warn(w string) {
 	if !slices.Contains(q.warnings, w) {
@@ -191,7 +197,11 @@ func (q *query) structure() {
 // meaning fills in how well each text matches the intent.
 func (q *query) meaning(vector []float32) {
 	best, bestScore := int32(-1), 0.0
-	q.hits = q.measures.text.ScoresVector(q.intent, vector, q.hits)
+	q.text = q.measures.text.Query(q.intent, vector)
+	for _, n := range q.touched { // what the graph brought in
+		q.semantic[n] = q.match(n)
+	}
+	q.hits = q.text.Top(q.hits[:0], textCandidates)
 	for _, h := range q.hits {
 		n := q.measures.docNode[h.Doc]
 		if !q.live(n) || !(h.Score > 0) {
@@ -208,6 +218,29 @@ func (q *query) meaning(vector []float32) {
 	}
 	if best < 0 {
 		q.warn(WarnNoIntentMatch)
+	}
+}
+
+// textCandidates is how many of the best matches by text compete with what the graph brings in. Below
+// the 512th place a match is too weak to be shown, whatever else speaks for it.
+const textCandidates = 512
+
+// match is how well a node's text fits the intent.
+func (q *query) match(n int32) float64 {
+	if d := q.doc[n]; d >= 0 && q.live(n) {
+		return max(0, q.text.Of(d).Score)
+	}
+	return 0
+}
+
+// consider makes a node a candidate that neither text nor graph may have brought in.
+func (q *query) consider(n int32) {
+	if q.stamp[n] == q.epoch {
+		return
+	}
+	q.touch(n)
+	if q.text != nil {
+		q.semantic[n] = q.match(n)
 	}
 }
 

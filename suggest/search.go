@@ -34,7 +34,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	q.looking = true
 	exact := q.named()
 	for _, n := range exact {
-		q.touch(n)
+		q.consider(n)
 	}
 	top, _ := q.best(limit, func(n int32) bool {
 		return wanted(n) && !slices.Contains(exact, n) && (q.semantic[n] > 0 || q.graph[n] > 0) &&
