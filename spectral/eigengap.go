@@ -1,6 +1,10 @@
 package spectral
 
-import "slices"
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+)
 
 // gaps returns σ[i] - σ[i+1] for falling singular values. They are the gaps between the smallest
 // eigenvalues 1-σ of the normalised Laplacian.
@@ -26,6 +30,130 @@ func eigengap(gaps []float64) int {
 		}
 	}
 	return k + 1
+}
+
+const (
+	alternatives = 4    // other gaps that are looked at
+	clearly      = 0.1  // larger modularity
+	standing     = 1.02 // times the noise, which varies by a hundredth between random matrices
+)
+
+// choose finds k and its clusters, and notes the evidence.
+//
+// k is the first largest eigengap. If all vectors before the gap are the first of a component
+// each, it says no more than how many components there are: that gap is large in any connected
+// noisy graph, where it gives one cluster, which helps nobody. Then the next largest gaps are
+// tried too, as far as the values before them stand out from those of a random matrix with the
+// same degrees (Horn, "A rationale and test for the number of factors in factor analysis", 1965),
+// and the clusters with the largest modularity are taken if it is clearly larger.
+func (s *spectrum) choose(H Matrix, r *Result) clustering {
+	if s.o.K > 0 {
+		r.Vectors = s.converge(func() int { return s.o.K })
+		e := s.embed(s.keep(r.Vectors))
+		if s.o.Keep {
+			r.Leading = e.keep(H)
+		}
+		if len(H.Weight) > s.o.Search {
+			e.last = true
+			s.end()
+		}
+		return e.label(r.Vectors, unit, s.o, H)
+	}
+	// A Ritz value behind a gap that is not good yet may still rise to those before it.
+	s.converge(func() int { return eigengap(s.gaps()) + 1 })
+	r.Candidates = candidates(s.gaps())
+	trivial := true
+	for _, t := range s.all[:min(r.Candidates[0].K, len(s.all))] {
+		trivial = trivial && t.at == 0
+	}
+	tried := r.Candidates[:1]
+	if trivial {
+		r.Noise = s.o.noise(H)
+		tried = s.above(r.Noise, &r.Candidates)
+	}
+	most := 0
+	for _, c := range tried {
+		most = max(most, c.K)
+	}
+	most = s.converge(func() int { return most })
+	e := s.embed(s.keep(most))
+	if s.o.Keep {
+		r.Leading = e.keep(H)
+	}
+	var first, best clustering
+	gaps := s.gaps()
+	for i := range tried {
+		c := &tried[i]
+		c.Gap = gaps[c.K-1]
+		found := e.label(min(c.K, most), unit, s.o, H)
+		c.Tried, c.Quality = true, found.quality
+		if i == 0 {
+			first, best, r.Vectors = found, found, min(c.K, most)
+		} else if found.quality > max(first.quality+clearly, best.quality+tie) {
+			best, r.Vectors = found, min(c.K, most)
+		}
+	}
+	return best
+}
+
+// keep is how many vectors are embedded where k are used: one more if they will start another run.
+func (s *spectrum) keep(k int) int {
+	if s.o.Keep {
+		return min(k+1, len(s.all))
+	}
+	return k
+}
+
+// candidates are the first largest gap and the next largest ones.
+func candidates(gaps []float64) []Candidate {
+	first := eigengap(gaps)
+	var others []Candidate
+	for i, gap := range gaps {
+		if i+1 != first {
+			others = append(others, Candidate{K: i + 1, Gap: gap})
+		}
+	}
+	slices.SortStableFunc(others, func(a, b Candidate) int { return cmp.Compare(b.Gap, a.Gap) })
+	return append([]Candidate{{K: first, Gap: gaps[first-1]}}, others[:min(alternatives, len(others))]...)
+}
+
+// above replaces the candidates by those of the gaps up to the last value above the noise.
+func (s *spectrum) above(noise float64, all *[]Candidate) []Candidate {
+	n := 0
+	for n < len(s.all) && s.all[n].sigma > standing*noise {
+		n++
+	}
+	first := (*all)[0]
+	within := s.gaps()
+	within = within[:min(max(n, first.K), len(within))]
+	*all = candidates(within)
+	return *all
+}
+
+// noise is the largest singular value, besides the first of each component, of a matrix with the
+// rows and the columns of H joined at random.
+func (o Options) noise(H Matrix) float64 {
+	r := rand.New(rand.NewPCG(o.Seed, 0x6e6f697365))
+	col := slices.Clone(H.Col)
+	r.Shuffle(len(col), func(i, j int) { col[i], col[j] = col[j], col[i] })
+	entries := make([]Entry, 0, len(col))
+	for i := range H.Rows {
+		for e := H.Start[i]; e < H.Start[i+1]; e++ {
+			entries = append(entries, Entry{Row: int32(i), Col: col[e], Weight: H.Weight[e]})
+		}
+	}
+	random, err := NewMatrix(H.Rows, H.Cols, entries)
+	if err != nil {
+		return 0 // H was checked
+	}
+	o.K, o.Start = 2, nil
+	most := 0.0
+	for _, t := range normalised(random, o.Tau).spectrum(o).all {
+		if t.at > 0 {
+			most = max(most, t.sigma)
+		}
+	}
+	return most
 }
 
 // LaplacianSpectrum returns the eigenvalues of I - D^-½·A·D^-½ of the bipartite graph with so many

@@ -7,48 +7,62 @@ import (
 	"waymark/numeric"
 )
 
-// A triplet is a singular value with its vectors, A·right = σ·left. residual bounds how far
-// Aᵀ·left is from σ·right, and so how far σ is from a true singular value.
-type triplet struct {
-	sigma, residual float64
-	left, right     []float64
-}
+// A triplet is a singular value of a matrix A. residual is how far Aᵀ·left is from σ·right for the
+// vectors at hand, and so a bound for how far σ is from a true singular value.
+type triplet struct{ sigma, residual float64 }
 
-// A lanczos is a Golub-Kahan bidiagonalisation of A with full reorthogonalisation (Golub and
-// Kahan, "Calculating the singular values and pseudo-inverse of a matrix", 1965),
+// A lanczos is the half of the Golub-Kahan bidiagonalisation of A on its smaller side: A·V = U·B
+// with U never kept (Golub and Kahan, "Calculating the singular values and pseudo-inverse of a
+// matrix", 1965; Simon and Zha, "Low-rank matrix approximation using the Lanczos
+// bidiagonalization process", 2000),
 //
-//	A·V = U·B      Aᵀ·U = V·Bᵀ + β·v·eᵀ      B upper bidiagonal with α on the diagonal, β above
+//	AᵀA·V = V·T + β·next·eᵀ      T = BᵀB tridiagonal, α on the diagonal, β beside it
 //
-// that can be continued. It begins with a random vector on the smaller side. Where the space
-// closes (β = 0), a new random vector orthogonal to all before opens the next one, so that
-// singular values that repeat are found as often as they occur.
+// It can be continued, and begins with a random vector. Where the space closes (β = 0), a new
+// random vector orthogonal to all before opens the next one, so that singular values that repeat
+// are found as often as they occur. When V is full, its best vectors are kept and the rest given
+// up (see restart), so that memory is bounded.
 type lanczos struct {
 	a       *sparse
 	flipped bool // a is transposed
 	random  *rand.Rand
+	room    int // vectors that V may have
+	want    int // singular values that a restart must keep
 
-	alpha, beta []float64 // beta[j] couples step j to step j+1
-	U, V        [][]float64
-	next        []float64 // the v of the next step
-	closed      bool      // some β was 0
-	full        bool      // V fills its space: all singular values are there
+	alpha, beta []float64 // beta[j] couples V[j] to V[j+1], the last one V to next
+	V           [][]float64
+	next        []float64
+	steps       int
+	closed      bool // some β was 0
+	full        bool // V fills its space: all singular values are there
+
+	seen  []triplet // at the last check
+	moved int       // step at which one was last found elsewhere
+
+	u      []float64 // of the longer side, for products
+	spare  [][]float64
+	angles angles
 }
 
-func newLanczos(a *sparse, random *rand.Rand) *lanczos {
-	l := &lanczos{a: a, random: random}
-	if a.cols > a.rows { // so that V fills its space first and β then vanishes
+func newLanczos(a *sparse, want, room int, random *rand.Rand) *lanczos {
+	l := &lanczos{a: a, random: random, want: want, room: max(room, want+2)}
+	if a.cols > a.rows {
 		l.a, l.flipped = a.transposed(), true
 	}
+	l.u = make([]float64, l.a.rows)
 	l.next = fresh(l.a.cols, nil, random)
 	return l
 }
 
-// run goes on until the first want triplets have a residual of at most tol or there are maxSteps
-// steps. In a space that closed before, copies of a value may still be missing: then the steps are
-// used to the end.
-func (l *lanczos) run(want, maxSteps int, tol float64) {
-	for !l.full && len(l.alpha) < maxSteps {
-		if steps := len(l.alpha); !l.closed && steps >= want+8 && (steps-want)%8 == 0 && l.converged(want, tol) {
+// run goes on until the first want triplets have a residual of at most tol and have settled, there
+// are maxSteps steps or stop says so. In a space that closed before, copies of a value may still
+// be missing: then the steps are used to the end.
+func (l *lanczos) run(want, maxSteps int, tol float64, stop func() bool) {
+	for since := 0; !l.full && l.steps < maxSteps; since++ {
+		if m := len(l.V); !l.closed && m > want+4 && since%8 == 0 && l.converged(want, tol) {
+			return
+		}
+		if stop != nil && stop() && len(l.V) > 0 {
 			return
 		}
 		l.step()
@@ -56,209 +70,205 @@ func (l *lanczos) run(want, maxSteps int, tol float64) {
 }
 
 func (l *lanczos) step() {
-	const nothing = 1e-10 // σ ≤ 1, so this is absolute
+	const nothing = 1e-12 // σ² ≤ 1, so this is absolute
+	if len(l.V) == l.room {
+		l.restart()
+	}
 	v := l.next
 	l.V = append(l.V, v)
-	u := make([]float64, l.a.rows)
-	l.a.times(v, u)
-	orthogonalise(u, l.U)
-	alpha := numeric.Norm(u)
-	if alpha > nothing {
-		scale(1/alpha, u)
-	} else {
-		alpha, u = 0, fresh(l.a.rows, l.U, l.random)
+	l.steps++
+	j := len(l.V) - 1
+	w := l.vector()
+	l.a.times(v, l.u)
+	l.a.transposeTimes(l.u, w)
+	if j > 0 {
+		numeric.Axpy(-l.beta[j-1], l.V[j-1], w)
 	}
-	l.alpha, l.U = append(l.alpha, alpha), append(l.U, u)
-	if len(l.V) == l.a.cols {
+	alpha := numeric.Dot(w, v)
+	numeric.Axpy(-alpha, v, w)
+	l.alpha = append(l.alpha, alpha)
+	if j+1 == l.a.cols {
 		l.beta, l.next, l.full = append(l.beta, 0), nil, true
 		return
 	}
-	v = make([]float64, l.a.cols)
-	l.a.transposeTimes(u, v)
-	orthogonalise(v, l.V)
-	beta := numeric.Norm(v)
-	if beta > nothing {
-		scale(1/beta, v)
-	} else {
-		beta, v, l.closed = 0, fresh(l.a.cols, l.V, l.random), true
+	beta := numeric.Norm(w)
+	if l.angles.grow(l.alpha, l.beta, beta, len(w)*len(l.V)) {
+		orthogonalise(w, l.V)
+		beta = numeric.Norm(w)
 	}
-	l.beta, l.next = append(l.beta, beta), v
+	if beta > nothing {
+		scale(1/beta, w)
+	} else {
+		beta, w, l.closed = 0, fresh(l.a.cols, l.V, l.random), true
+		l.angles.clean()
+	}
+	l.beta, l.next = append(l.beta, beta), w
 }
 
-func (l *lanczos) converged(want int, tol float64) bool {
-	for _, t := range l.values(want) {
-		if t.residual > tol {
-			return false
+// vector is an array that a restart left, or a new one.
+func (l *lanczos) vector() []float64 {
+	if n := len(l.spare); n > 0 {
+		v := l.spare[n-1]
+		l.spare = l.spare[:n-1]
+		return v
+	}
+	return make([]float64, l.a.cols)
+}
+
+// restart replaces V by the space of its leading Ritz vectors (thick restart: Wu and Simon,
+// "Thick-restart Lanczos method for large symmetric eigenvalue problems", 2000). In the basis of
+// these vectors T is diagonal but for a last row, the coupling of each to next. Householder
+// reflections that leave next alone make it tridiagonal again, so that what follows is a
+// Lanczos step like any other.
+func (l *lanczos) restart() {
+	m := len(l.V)
+	keep := max(l.want+(m-l.want)/4, 1)
+	keep = min(keep, m-1)
+	lambda, z := tridiagonal(l.alpha, l.beta[:m-1])
+	T := make([][]float64, keep+1)
+	for i := range T {
+		T[i] = make([]float64, keep+1)
+	}
+	for i := range keep {
+		T[i][i] = lambda[i]
+		T[i][keep] = float64(l.beta[m-1] * z[i][m-1])
+		T[keep][i] = T[i][keep]
+	}
+	d, e := householder(T)
+	S := make([]float64, m*keep) // row t: the parts of V[t] in the new basis
+	for t := range m {
+		for r := range keep {
+			numeric.Axpy(z[r][t], T[r][:keep], S[t*keep:(t+1)*keep])
 		}
 	}
-	return true
+	recombine(l.V, S, keep)
+	l.spare = append(l.spare, l.V[keep:]...)
+	l.V = l.V[:keep]
+	l.alpha, l.beta = d[:keep], e
+	orthogonalise(l.next, l.V)
+	scale(1/numeric.Norm(l.next), l.next)
+	l.angles.restarted(keep)
 }
 
-// values returns the first want triplets without vectors: for the residuals, only the last
-// components of the eigenvectors of B·Bᵀ are needed.
+// recombine replaces basis[c], c < keep, by Σ_t S[t·keep+c]·basis[t], a few components at a time.
+func recombine(basis [][]float64, S []float64, keep int) {
+	spread(len(basis[0]), 256, func(lo, hi int) {
+		y := make([]float64, (hi-lo)*keep)
+		combine(y, basis, S, keep, lo, hi)
+		for c := range keep {
+			v := basis[c][lo:hi]
+			for i := range v {
+				v[i] = y[i*keep+c]
+			}
+		}
+	})
+}
+
+// combine adds Σ_t basis[t][i]·S[t] to the row y[i-lo], for lo ≤ i < hi; rows are k long.
+func combine(y []float64, basis [][]float64, S []float64, k, lo, hi int) {
+	t := 0
+	for ; t+4 <= len(basis); t += 4 {
+		a, b, c, d := basis[t][lo:hi], basis[t+1][lo:hi], basis[t+2][lo:hi], basis[t+3][lo:hi]
+		sa, sb, sc, sd := S[t*k:(t+1)*k], S[(t+1)*k:(t+2)*k], S[(t+2)*k:(t+3)*k], S[(t+3)*k:(t+4)*k]
+		for i := range a {
+			ai, bi, ci, di := a[i], b[i], c[i], d[i]
+			row := y[i*k : (i+1)*k]
+			sa, sb, sc, sd := sa[:len(row)], sb[:len(row)], sc[:len(row)], sd[:len(row)]
+			for j := range row {
+				row[j] += (float64(ai*sa[j]) + float64(bi*sb[j])) + (float64(ci*sc[j]) + float64(di*sd[j]))
+			}
+		}
+	}
+	for ; t < len(basis); t++ {
+		for i, x := range basis[t][lo:hi] {
+			numeric.Axpy(x, S[t*k:(t+1)*k], y[i*k:(i+1)*k])
+		}
+	}
+}
+
+// converged also asks that no value has moved for a while. Of many values close together, as k
+// clusters of one kind have, a Lanczos finds one after another: those found and those behind the
+// gap have small residuals while others in between have not shown up yet.
+func (l *lanczos) converged(want int, tol float64) bool {
+	now := l.values(want)
+	moved := len(now) != len(l.seen)
+	good := true
+	for j, t := range now {
+		moved = moved || math.Abs(t.sigma-l.seen[j].sigma) > tol/2
+		good = good && t.residual <= tol
+	}
+	if moved {
+		l.moved = l.steps
+	}
+	l.seen = now
+	return good && l.steps-l.moved >= 8+l.steps/16
+}
+
+// zero is the root of the rounding in σ²: a smaller σ has no vector on the other side to speak of.
+const zero = 1e-7
+
+// values returns the first want triplets: for the residuals, only the last components of the
+// eigenvectors of T are needed.
 func (l *lanczos) values(want int) []triplet {
 	m := len(l.alpha)
-	d, e := l.product()
-	last := make([]float64, m)
-	last[m-1] = 1
-	lambda := tridiagonal(d, e, [][]float64{last})
+	if m == 0 {
+		return nil
+	}
+	lambda, last := tridiagonalLast(l.alpha, l.beta[:m-1])
 	found := make([]triplet, 0, want)
 	for j := range min(want, m) {
 		sigma := math.Sqrt(max(lambda[j], 0))
 		if sigma < zero {
 			break
 		}
-		found = append(found, triplet{sigma: sigma, residual: float64(l.beta[m-1] * math.Abs(last[j]))})
+		found = append(found, triplet{sigma: sigma, residual: float64(l.beta[m-1]*last[j]) / sigma})
 	}
 	return found
 }
 
-// zero is the root of the rounding in σ²: a smaller σ has no right vector to speak of.
-const zero = 1e-7
-
-// product is the tridiagonal B·Bᵀ.
-func (l *lanczos) product() (d, e []float64) {
-	m := len(l.alpha)
-	d, e = make([]float64, m), make([]float64, m-1)
-	for j, alpha := range l.alpha {
-		d[j] = float64(alpha * alpha)
-		if j+1 < m {
-			d[j] += float64(l.beta[j] * l.beta[j])
-			e[j] = float64(l.beta[j] * l.alpha[j+1])
-		}
-	}
-	return d, e
+// vectors returns the vectors of the first k triplets, left ones above right ones.
+func (l *lanczos) vectors(k int) block {
+	_, z := tridiagonal(l.alpha, l.beta[:len(l.alpha)-1])
+	return vectors(l.a, l.flipped, l.values(k), l.V, z)
 }
 
-// vectors returns the first want triplets.
-func (l *lanczos) vectors(want int) []triplet {
-	found := l.values(want)
-	m := len(l.alpha)
-	d, e := l.product()
-	rows := make([][]float64, m)
-	for i := range rows {
-		rows[i] = make([]float64, m)
-		rows[i][i] = 1
+func (l *lanczos) products() int { return l.steps }
+
+// vectors are the singular vectors V·z of A, z by rows, and their partners on the other side, as
+// one block: the left ones above the right ones.
+func vectors(a *sparse, flipped bool, found []triplet, V, z [][]float64) block {
+	k := len(found)
+	S := make([]float64, len(V)*k)
+	for t := range V {
+		for j := range k {
+			S[t*k+j] = z[j][t]
+		}
 	}
-	tridiagonal(d, e, rows)
-	p, q := make([]float64, m), make([]float64, m)
-	for j := range found {
-		t := &found[j]
-		for i := range m {
-			p[i] = rows[i][j]
-			q[i] = float64(l.alpha[i] * p[i]) // (Bᵀp)[i]
-			if i > 0 {
-				q[i] += float64(l.beta[i-1] * p[i-1])
+	both := newBlock(a.rows+a.cols, k)
+	left, right := both.rows(0, a.rows), both.rows(a.rows, both.n)
+	if flipped {
+		right, left = both.rows(0, a.cols), both.rows(a.cols, both.n)
+	}
+	spread(a.cols, 256, func(lo, hi int) { combine(right.x[lo*k:hi*k], V, S, k, lo, hi) })
+	a.timesBlock(right, left)
+	spread(left.n, 4096, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := left.at(i)
+			for j, t := range found {
+				row[j] /= t.sigma
 			}
-			q[i] /= t.sigma
 		}
-		t.left, t.right = make([]float64, l.a.rows), make([]float64, l.a.cols)
-		combine(t.left, p, l.U)
-		combine(t.right, q, l.V)
-		if l.flipped {
-			t.left, t.right = t.right, t.left
-		}
-		canonicalSign(*t)
+	})
+	if flipped {
+		left = right
 	}
-	return found
+	canonicalSign(both, left.n)
+	return both
 }
 
 func (a *sparse) transposed() *sparse {
 	return &sparse{
 		rows: a.cols, cols: a.rows,
 		rowStart: a.colStart, colStart: a.rowStart, rowCol: a.colRow, colRow: a.rowCol, rowVal: a.colVal, colVal: a.rowVal,
-	}
-}
-
-// canonicalSign makes the largest component of the left vector positive, the first of equals.
-func canonicalSign(t triplet) {
-	largest := 0.0
-	for _, x := range t.left {
-		if math.Abs(x) > math.Abs(largest)+1e-9 {
-			largest = x
-		}
-	}
-	if largest < 0 {
-		scale(-1, t.left)
-		scale(-1, t.right)
-	}
-}
-
-// fresh returns a random unit vector orthogonal to the basis, which does not fill the space.
-func fresh(n int, basis [][]float64, r *rand.Rand) []float64 {
-	x := make([]float64, n)
-	for {
-		for i := range x {
-			x[i] = r.Float64() - 0.5
-		}
-		scale(1/numeric.Norm(x), x)
-		orthogonalise(x, basis)
-		if length := numeric.Norm(x); length > 1e-6 {
-			scale(1/length, x)
-			orthogonalise(x, basis)
-			scale(1/numeric.Norm(x), x)
-			return x
-		}
-	}
-}
-
-// orthogonalise takes from x its components along the basis, a second time where the first took
-// most of it and rounding would show ("twice is enough", Parlett, The Symmetric Eigenvalue
-// Problem, 6.9). Four basis vectors are taken together: x is then read a quarter as often.
-func orthogonalise(x []float64, basis [][]float64) {
-	if len(basis) == 0 {
-		return
-	}
-	before := numeric.Norm(x)
-	for range 2 {
-		i := 0
-		for ; i+4 <= len(basis); i += 4 {
-			takeFour(x, basis[i], basis[i+1], basis[i+2], basis[i+3])
-		}
-		for ; i < len(basis); i++ {
-			numeric.Axpy(-numeric.Dot(basis[i], x), basis[i], x)
-		}
-		after := numeric.Norm(x)
-		if after > 0.7*before {
-			return
-		}
-		before = after
-	}
-}
-
-// takeFour is x -= (a·x)a + (b·x)b + (c·x)c + (d·x)d.
-func takeFour(x, a, b, c, d []float64) {
-	n := len(x)
-	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
-	var p, q, r, s float64
-	for i, v := range x {
-		p += float64(a[i] * v)
-		q += float64(b[i] * v)
-		r += float64(c[i] * v)
-		s += float64(d[i] * v)
-	}
-	for i := range x {
-		x[i] -= (float64(p*a[i]) + float64(q*b[i])) + (float64(r*c[i]) + float64(s*d[i]))
-	}
-}
-
-// combine adds Σ p[i]·basis[i] to y.
-func combine(y, p []float64, basis [][]float64) {
-	i := 0
-	for ; i+4 <= len(basis); i += 4 {
-		a, b, c, d := basis[i][:len(y)], basis[i+1][:len(y)], basis[i+2][:len(y)], basis[i+3][:len(y)]
-		pa, pb, pc, pd := p[i], p[i+1], p[i+2], p[i+3]
-		for t := range y {
-			y[t] += (float64(pa*a[t]) + float64(pb*b[t])) + (float64(pc*c[t]) + float64(pd*d[t]))
-		}
-	}
-	for ; i < len(basis); i++ {
-		numeric.Axpy(p[i], basis[i], y)
-	}
-}
-
-func scale(a float64, x []float64) {
-	for i := range x {
-		x[i] *= a
 	}
 }

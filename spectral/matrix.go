@@ -136,18 +136,18 @@ func (a *sparse) times(x, y []float64) { gather(a.rowStart, a.rowCol, a.rowVal, 
 func (a *sparse) transposeTimes(x, y []float64) { gather(a.colStart, a.colRow, a.colVal, x, y) }
 
 func gather(start, index []int32, val, x, y []float64) {
-	for i := range y {
-		ids := index[start[i]:start[i+1]]
-		vs := val[start[i]:start[i+1]][:len(ids)]
-		s0, s1 := 0.0, 0.0
-		k := 0
-		for ; k+2 <= len(ids); k += 2 {
-			s0 += float64(vs[k] * x[ids[k]])
-			s1 += float64(vs[k+1] * x[ids[k+1]])
+	spread(len(y), 4096, func(lo, hi int) {
+		from := start[lo]
+		for i := lo; i < hi; i++ {
+			to := start[i+1]
+			ids := index[from:to]
+			vs := val[from:to][:len(ids)]
+			from = to
+			s := 0.0
+			for k, id := range ids {
+				s += float64(vs[k] * x[id])
+			}
+			y[i] = s
 		}
-		if k < len(ids) {
-			s0 += float64(vs[k] * x[ids[k]])
-		}
-		y[i] = s0 + s1
-	}
+	})
 }

@@ -162,7 +162,8 @@ func TestPlantedClustersAmongHubsAndTails(t *testing.T) {
 		r := cluster(t, H, spectral.Options{K: 8})
 		assert.GreaterOrEqual(t, nmi(r.Rows, rows), .7, "seed %d", seed)
 		assert.GreaterOrEqual(t, nmi(r.Cols, cols), .7, "seed %d", seed)
-		assert.LessOrEqual(t, r.Residual, 1e-3)
+		assert.LessOrEqual(t, r.Residual, 1e-2)
+		assert.False(t, r.Partial)
 		plain := cluster(t, H, spectral.Options{K: 8, Tau: spectral.Plain})
 		assert.Less(t, nmi(plain.Rows, rows), nmi(r.Rows, rows)-.15, "seed %d", seed)
 		assert.Less(t, plain.Quality, r.Quality, "bipartite modularity sees it too")
@@ -321,39 +322,4 @@ func ExampleCluster() {
 	}
 	fmt.Println(r.K, r.Rows, r.Cols)
 	// Output: 2 [0 0 1 1 1] [0 0 1]
-}
-
-func BenchmarkCluster(b *testing.B) {
-	for _, k := range []int{8, 32, 0} {
-		for _, n := range []int{1000, 10000} {
-			b.Run(fmt.Sprintf("k=%d/size=%d", k, n), func(b *testing.B) {
-				H, rows, cols := planted(b, n, n/2, max(k, 8), 1)
-				b.ReportAllocs()
-				var r spectral.Result
-				for b.Loop() {
-					r, _ = spectral.Cluster(H, spectral.Options{K: k})
-				}
-				b.ReportMetric(nmi(r.Rows, rows), "NMI-rows")
-				b.ReportMetric(nmi(r.Cols, cols), "NMI-cols")
-				b.ReportMetric(float64(r.Steps), "steps")
-			})
-		}
-	}
-}
-
-// The dense factorisation is what a library offers.
-func BenchmarkGonumSVD(b *testing.B) {
-	b.Run("size=400", func(b *testing.B) {
-		H, _, _ := planted(b, 400, 200, 8, 1)
-		dense := mat.NewDense(H.Rows, H.Cols, nil)
-		for i := range H.Rows {
-			for e := H.Start[i]; e < H.Start[i+1]; e++ {
-				dense.Set(i, int(H.Col[e]), H.Weight[e])
-			}
-		}
-		for b.Loop() {
-			var svd mat.SVD
-			svd.Factorize(dense, mat.SVDThin)
-		}
-	})
 }

@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// tridiagonal diagonalises the symmetric matrix with diagonal d and off-diagonal e (len(d)-1) by
+// implicitQL diagonalises the symmetric matrix with diagonal d and off-diagonal e (len(d)-1) by
 // the implicit QL method (Bowdler, Martin, Reinsch, Wilkinson, "The QR and QL algorithms for
 // symmetric matrices", 1968). Only additions, products that are rounded, quotients and square
 // roots take part, so the bits are the same on every machine.
 //
-// rows are rows of the identity, as many as wanted: rows[i][j] becomes component i of the
-// eigenvector of d[j]. The eigenvalues are returned in falling order, and the rows are reordered
-// with them.
-func tridiagonal(d, e []float64, rows [][]float64) []float64 {
+// vectors[j] is column j of the identity, as many of its components as wanted, and becomes those
+// of the eigenvector of d[j]. Eigenvalues and vectors are returned in falling order.
+func implicitQL(d, e []float64, vectors [][]float64) ([]float64, [][]float64) {
 	m := len(d)
 	d = slices.Clone(d)
 	e = append(slices.Clone(e), 0)
@@ -30,7 +29,7 @@ func tridiagonal(d, e []float64, rows [][]float64) []float64 {
 			if end == l {
 				break
 			}
-			sweep(d, e, l, end, rows)
+			sweep(d, e, l, end, vectors)
 		}
 	}
 	order := make([]int, m)
@@ -38,21 +37,15 @@ func tridiagonal(d, e []float64, rows [][]float64) []float64 {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d[b], d[a]) })
-	values, copied := make([]float64, m), make([]float64, m)
+	values, sorted := make([]float64, m), make([][]float64, m)
 	for j, i := range order {
-		values[j] = d[i]
+		values[j], sorted[j] = d[i], vectors[i]
 	}
-	for _, row := range rows {
-		for j, i := range order {
-			copied[j] = row[i]
-		}
-		copy(row, copied)
-	}
-	return values
+	return values, sorted
 }
 
 // sweep chases one implicit shift through the block l..end.
-func sweep(d, e []float64, l, end int, rows [][]float64) {
+func sweep(d, e []float64, l, end int, vectors [][]float64) {
 	g := (d[l+1] - d[l]) / (2 * e[l])
 	r := hypotenuse(g, 1)
 	if g < 0 {
@@ -75,10 +68,11 @@ func sweep(d, e []float64, l, end int, rows [][]float64) {
 		p = float64(s * r)
 		d[i+1] = g + p
 		g = float64(c*r) - b
-		for _, row := range rows {
-			x, y := row[i], row[i+1]
-			row[i+1] = float64(s*x) + float64(c*y)
-			row[i] = float64(c*x) - float64(s*y)
+		x, y := vectors[i], vectors[i+1][:len(vectors[i])]
+		for t, xt := range x {
+			yt := y[t]
+			y[t] = float64(s*xt) + float64(c*yt)
+			x[t] = float64(c*xt) - float64(s*yt)
 		}
 	}
 	d[l] -= p

@@ -1,0 +1,191 @@
+package spectral
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// A part is a connected component: which rows and columns of H, its normalised matrix, and what
+// its rows and columns were multiplied by, the inverse roots of the raised degrees.
+type part struct {
+	rows, cols       []int32
+	rowRoot, colRoot []float64
+	a                *sparse
+}
+
+// components are those of D₁^-½·H·D₂^-½ with raised degrees. As τ is added to degrees only, the
+// components stay apart, and the singular vectors of the whole are those of the components: taken
+// one by one, equal singular values of different components cannot mix.
+type components struct{ parts []part }
+
+// A solver finds the leading triplets of one component, better the longer it runs.
+type solver interface {
+	run(want, maxSteps int, tol float64, stop func() bool)
+	values(want int) []triplet
+	vectors(k int) block // left ones above right ones
+	products() int       // steps so far
+}
+
+// leadingOf is a triplet of one component, the at-th of it.
+type leadingOf struct {
+	triplet
+	part, at int
+}
+
+// A spectrum is the leading triplets of all components.
+type spectrum struct {
+	components
+	o       Options
+	solvers []solver    // nil for a component without a leading value
+	found   [][]triplet // of each solver
+	ended   int         // steps of solvers that are gone
+	all     []leadingOf // at most one more than the largest k asked for
+}
+
+// spectrum finds, roughly, the values that the choice of k needs.
+func (g components) spectrum(o Options) *spectrum {
+	const rough = 0.05 // an error in σ of at most that, in practice of its square
+	s := &spectrum{components: g, o: o, solvers: make([]solver, len(g.parts)), found: make([][]triplet, len(g.parts))}
+	most := s.most()
+	for _, i := range g.byEntries() {
+		p := g.parts[i]
+		if s.sort(); len(s.all) == most && p.a.bound() < s.all[most-1].sigma {
+			continue // no value of this component is among the leading ones
+		}
+		random := rand.New(rand.NewPCG(o.Seed, uint64(i)))
+		if known := newSubspace(p, most, o.Start, random); known != nil && o.K > 0 {
+			s.solvers[i] = known
+		} else {
+			s.solvers[i] = newLanczos(p.a, most, room(most, p.a), random)
+		}
+		s.run(i, most, max(rough, o.Tolerance))
+	}
+	s.sort()
+	return s
+}
+
+// run improves the first triplets of component i.
+func (s *spectrum) run(i, want int, tol float64) {
+	s.solvers[i].run(want, s.o.MaxSteps, tol, s.o.Stop)
+	s.found[i] = s.solvers[i].values(s.most())
+}
+
+// byEntries are the components, those with most entries first.
+func (g components) byEntries() []int {
+	order := make([]int, len(g.parts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		return cmp.Compare(len(g.parts[j].a.rowVal), len(g.parts[i].a.rowVal))
+	})
+	return order
+}
+
+// bound is not less than any singular value: the root of the largest sums of a row and a column.
+func (a *sparse) bound() float64 {
+	largest := func(start []int32, val []float64) float64 {
+		most := 0.0
+		for i := range len(start) - 1 {
+			sum := 0.0
+			for _, x := range val[start[i]:start[i+1]] {
+				sum += x
+			}
+			most = max(most, sum)
+		}
+		return most
+	}
+	return math.Sqrt(largest(a.rowStart, a.rowVal) * largest(a.colStart, a.colVal))
+}
+
+func (s *spectrum) most() int { return cmp.Or(s.o.K, s.o.KMax) + 1 }
+
+// room is how many vectors a Lanczos may keep: 2k+24 are enough to converge well, more are kept
+// where they take little memory and spare restarts.
+func room(k int, a *sparse) int {
+	const little = 96 << 20 / 8 // numbers in 96 MiB
+	return max(2*k+24, min(little/min(a.rows, a.cols), 1024))
+}
+
+// sort puts the values of all components into falling order. Values that differ by rounding only
+// stand in the order of components.
+func (s *spectrum) sort() {
+	s.all = s.all[:0]
+	for i, found := range s.found {
+		for at, t := range found {
+			s.all = append(s.all, leadingOf{t, i, at})
+		}
+	}
+	slices.SortStableFunc(s.all, func(a, b leadingOf) int {
+		return cmp.Or(cmp.Compare(math.Round(b.sigma*1e9), math.Round(a.sigma*1e9)), cmp.Compare(a.part, b.part))
+	})
+	s.all = s.all[:min(s.most(), len(s.all))]
+}
+
+// converge makes the first k triplets good, where k can depend on values that get better, or ends
+// with the steps.
+func (s *spectrum) converge(k func() int) int {
+	for before := -1; before < s.steps(); {
+		before = s.steps()
+		need, good := make([]int, len(s.solvers)), true
+		for _, t := range s.all[:min(k(), len(s.all))] {
+			need[t.part]++
+			good = good && t.residual <= s.o.Tolerance
+		}
+		if good {
+			break
+		}
+		for i, n := range need {
+			if n > 0 {
+				s.run(i, n, s.o.Tolerance)
+			}
+		}
+		s.sort()
+	}
+	return min(k(), len(s.all))
+}
+
+// residual is the largest of the first k triplets.
+func (s *spectrum) residual(k int) float64 {
+	most := 0.0
+	for _, t := range s.all[:k] {
+		most = max(most, t.residual)
+	}
+	return most
+}
+
+func (s *spectrum) steps() int {
+	n := s.ended
+	for _, l := range s.solvers {
+		if l != nil {
+			n += l.products()
+		}
+	}
+	return n
+}
+
+// end gives up what the solvers hold: no more vectors are needed.
+func (s *spectrum) end() {
+	s.ended = s.steps()
+	clear(s.solvers)
+}
+
+// sigma returns the values.
+func (s *spectrum) sigma() []float64 {
+	sigma := make([]float64, len(s.all))
+	for i, t := range s.all {
+		sigma[i] = t.sigma
+	}
+	return sigma
+}
+
+// gaps are those between the values; behind the last of all stands 0.
+func (s *spectrum) gaps() []float64 {
+	sigma := s.sigma()
+	if len(sigma) < s.most() {
+		sigma = append(sigma, 0)
+	}
+	return gaps(sigma)
+}

@@ -1,0 +1,239 @@
+package spectral_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/spectral"
+)
+
+// grown is H with some more entries of weight 1 at random places.
+func grown(t testing.TB, H spectral.Matrix, more int, seed uint64) spectral.Matrix {
+	r := rand.New(rand.NewPCG(seed, 2))
+	var entries []spectral.Entry
+	for i := range H.Rows {
+		for e := H.Start[i]; e < H.Start[i+1]; e++ {
+			entries = append(entries, spectral.Entry{Row: int32(i), Col: H.Col[e], Weight: H.Weight[e]})
+		}
+	}
+	for range more {
+		entries = append(entries, spectral.Entry{Row: int32(r.IntN(H.Rows)), Col: int32(r.IntN(H.Cols)), Weight: 1})
+	}
+	out, err := spectral.NewMatrix(H.Rows, H.Cols, entries)
+	require.NoError(t, err)
+	return out
+}
+
+func TestStartFromEarlierVectorsTakesFewerSteps(t *testing.T) {
+	for _, k := range []int{8, 24} {
+		H, rows := noisy(t, 3000, 3000, k)
+		first := cluster(t, H, spectral.Options{K: k, Keep: true, Search: -1})
+		require.Equal(t, k+1, first.Leading.K)
+
+		same := cluster(t, H, spectral.Options{K: k, Start: first.Leading, Search: -1})
+		assert.Greater(t, nmi(first.Rows, same.Rows), .99)
+
+		more := grown(t, H, 100, 1) // about half a percent
+		cold := cluster(t, more, spectral.Options{K: k, Search: -1})
+		warm := cluster(t, more, spectral.Options{K: k, Start: first.Leading, Search: -1})
+		assert.Less(t, warm.Steps, cold.Steps*7/10)
+		assert.False(t, warm.Partial)
+		assert.InDelta(t, nmi(cold.Rows, rows), nmi(warm.Rows, rows), .02)
+		assert.Greater(t, nmi(cold.Rows, warm.Rows), .95)
+		t.Logf("k=%d: cold %d steps, same matrix %d, grown %d; NMI %.3f, warm %.3f, to each other %.3f",
+			k, cold.Steps, same.Steps, warm.Steps, nmi(cold.Rows, rows), nmi(warm.Rows, rows), nmi(cold.Rows, warm.Rows))
+	}
+}
+
+// Rows and columns that came since have no component in the earlier vectors.
+func TestStartWithFewerRows(t *testing.T) {
+	H, _ := noisy(t, 3000, 3000, 8)
+	first := cluster(t, H, spectral.Options{K: 8, Keep: true, Search: -1})
+	short := &spectral.Vectors{K: first.Leading.K, Rows: first.Leading.Rows[:2500*9], Cols: first.Leading.Cols[:2900*9]}
+	cold, warm := cluster(t, H, spectral.Options{K: 8, Search: -1}), cluster(t, H, spectral.Options{K: 8, Search: -1, Start: short})
+	assert.Greater(t, nmi(cold.Rows, warm.Rows), .95)
+	for _, v := range []*spectral.Vectors{{}, {K: 2, Rows: []float64{1}}, {K: 1, Cols: []float64{math.NaN()}}} {
+		_, err := spectral.Cluster(H, spectral.Options{K: 8, Start: v})
+		assert.ErrorContains(t, err, "start vector")
+	}
+}
+
+func TestAStoppedRunSaysSo(t *testing.T) {
+	H, rows, _ := planted(t, 3000, 1500, 8, 1)
+	whole := cluster(t, H, spectral.Options{K: 8})
+	assert.False(t, whole.Partial)
+	for name, o := range map[string]spectral.Options{
+		"steps": {K: 8, MaxSteps: 20, Search: -1},
+		"stop":  {K: 8, Stop: after(16), Search: -1},
+		"none":  {K: 8, Stop: after(0), Search: -1},
+	} {
+		r := cluster(t, H, o)
+		assert.True(t, r.Partial, name)
+		assert.Greater(t, r.Residual, .01, name)
+		for i, c := range r.Rows {
+			require.Equal(t, H.Start[i] == H.Start[i+1], c < 0, "every row with an entry has its label")
+		}
+		assert.LessOrEqual(t, nmi(r.Rows, rows), nmi(whole.Rows, rows)+.05, name)
+	}
+}
+
+func after(n int) func() bool {
+	return func() bool { n--; return n < 0 }
+}
+
+// Two cliques of tools joined by one entry, by hand: {0,1}×{0,1} and {2,3}×{2}, and (1,2). Volume
+// 2·4+1 = 9 and 2·2+1 = 5, one entry across.
+func TestConductance(t *testing.T) {
+	H := matrix(t, 4, []int32{0, 1}, []int32{0, 1}, []int32{1, 2, 3})
+	r := cluster(t, H, spectral.Options{K: 2})
+	require.Equal(t, []int32{0, 0, 1, 1}, r.Rows)
+	require.Equal(t, []int32{0, 0, 1}, r.Cols)
+	assert.InDeltaSlice(t, []float64{1. / 5, 1. / 5}, r.Conductance, 1e-15)
+	apart := cluster(t, matrix(t, 4, []int32{0, 1}, []int32{2, 3}), spectral.Options{})
+	assert.Equal(t, []float64{0, 0}, apart.Conductance)
+	one := cluster(t, matrix(t, 3, []int32{0, 1, 2}), spectral.Options{})
+	assert.Equal(t, []float64{0}, one.Conductance)
+}
+
+// A connected noisy graph has its largest gap after the first value. Ties that every cluster has
+// with all others make it so: then the modularity of the next gaps decides, and the evidence says
+// how.
+func TestTheGapOfAConnectedGraphIsNotTheLastWord(t *testing.T) {
+	for _, k := range []int{3, 5, 8} {
+		H, rows := noisy(t, 400, 400, k)
+		r := cluster(t, H, spectral.Options{})
+		require.Equal(t, 1, r.Candidates[0].K, "the first largest gap: %+v", r.Candidates)
+		assert.Equal(t, k, r.Vectors, "%+v", r.Candidates)
+		assert.Greater(t, nmi(r.Rows, rows), .8)
+		assert.Less(t, r.Candidates[0].Quality, .1)
+		for i, c := range r.Candidates {
+			assert.True(t, c.Tried)
+			assert.InDelta(t, r.Gaps[c.K-1], c.Gap, 1e-15)
+			assert.True(t, i < 2 || c.Gap <= r.Candidates[i-1].Gap)
+		}
+	}
+	// One complete block has nothing to divide: a gap after the first value, and no modularity.
+	r := cluster(t, matrix(t, 4, []int32{0, 1, 2, 3}, []int32{0, 1, 2}, []int32{1, 2, 3}, []int32{0, 1, 3}), spectral.Options{})
+	assert.Equal(t, 1, r.K, "%+v", r.Candidates)
+}
+
+// Random ties have a modularity by chance, .3 to .5 in so sparse a graph, but no values above those
+// of other random ties.
+func TestRandomTiesAreOneCluster(t *testing.T) {
+	for seed := range uint64(6) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		var entries []spectral.Entry
+		for c := range 200 {
+			for range 6 {
+				entries = append(entries, spectral.Entry{Row: int32(r.IntN(400)), Col: int32(c), Weight: 1})
+			}
+		}
+		H, err := spectral.NewMatrix(400, 200, entries)
+		require.NoError(t, err)
+		found := cluster(t, H, spectral.Options{})
+		assert.Equal(t, 1, found.Vectors, "%+v", found.Candidates)
+		assert.InDelta(t, found.SingularValues[1], found.Noise, .02)
+	}
+}
+
+// noisy draws capabilities of six tools, four and a half of them from one of k clusters.
+func noisy(t testing.TB, tools, caps, k int) (spectral.Matrix, []int32) {
+	r := rand.New(rand.NewPCG(uint64(k), 4))
+	rows := make([]int32, tools)
+	for i := range rows {
+		rows[i] = int32(i * k / tools)
+	}
+	var entries []spectral.Entry
+	for c := range caps {
+		for range 6 {
+			tool := r.IntN(tools)
+			for inside := r.IntN(4) > 0; inside && int(rows[tool]) != c%k; {
+				tool = r.IntN(tools)
+			}
+			entries = append(entries, spectral.Entry{Row: int32(tool), Col: int32(c), Weight: 1})
+		}
+	}
+	H, err := spectral.NewMatrix(tools, caps, entries)
+	require.NoError(t, err)
+	for i := range rows {
+		if H.Start[i] == H.Start[i+1] {
+			rows[i] = -1
+		}
+	}
+	return H, rows
+}
+
+// Large enough that both processors share products, orthogonalisation and k-means, and that
+// restarts and sorted rows take part.
+func TestLargeResultsAreTheSameBytesOnAnyNumberOfThreads(t *testing.T) {
+	H, rows, _ := planted(t, 8000, 4000, 8, 1)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	o := spectral.Options{K: 8, Keep: true}
+	want := cluster(t, H, o)
+	o.Start = want.Leading
+	warm := cluster(t, H, o)
+	assert.Greater(t, nmi(want.Rows, rows), .7)
+	for _, threads := range []int{2, 4} {
+		runtime.GOMAXPROCS(threads)
+		o.Start = nil
+		require.Equal(t, want, cluster(t, H, o))
+		o.Start = want.Leading
+		require.Equal(t, warm, cluster(t, H, o))
+	}
+}
+
+// The search of small matrices never ends with a smaller modularity than the usual way.
+func TestSearchDoesNotLoseModularity(t *testing.T) {
+	better := 0
+	for seed := range uint64(2) {
+		H, rows, cols := planted(t, 500, 250, 6, seed)
+		usual := cluster(t, H, spectral.Options{K: 6, Search: -1})
+		found := cluster(t, H, spectral.Options{K: 6})
+		assert.GreaterOrEqual(t, found.Quality, usual.Quality)
+		assert.Greater(t, nmi(found.Rows, rows), nmi(usual.Rows, rows)-.03)
+		assert.Greater(t, nmi(found.Cols, cols), nmi(usual.Cols, cols)-.03)
+		assert.Equal(t, .25, usual.Tau)
+		if found.Quality > usual.Quality {
+			better++
+		}
+	}
+	assert.Positive(t, better, "at least one was found elsewhere")
+}
+
+// Tools in no capability stand anywhere among 6,000 and change nothing.
+func TestIsolatedRowsChangeNothingInALargeMatrix(t *testing.T) {
+	H, _, _ := planted(t, 6000, 3000, 8, 2)
+	r := rand.New(rand.NewPCG(1, 1))
+	wider := H
+	wider.Start = []int32{0}
+	var place []int
+	for i := range H.Rows {
+		for r.IntN(3) == 0 {
+			wider.Start = append(wider.Start, H.Start[i])
+		}
+		place = append(place, len(wider.Start)-1)
+		wider.Start = append(wider.Start, H.Start[i+1])
+	}
+	wider.Rows = len(wider.Start) - 1
+	want, got := cluster(t, H, spectral.Options{K: 8}), cluster(t, wider, spectral.Options{K: 8})
+	labels := make([]int32, H.Rows)
+	for i, at := range place {
+		labels[i] = got.Rows[at]
+	}
+	assert.Equal(t, want.Rows, labels)
+	assert.Equal(t, want.Cols, got.Cols)
+	assert.Equal(t, want.SingularValues, got.SingularValues)
+	isolated := 0
+	for _, c := range got.Rows {
+		if c < 0 {
+			isolated++
+		}
+	}
+	assert.Equal(t, wider.Rows-H.Rows+len(slices.DeleteFunc(slices.Clone(want.Rows), func(c int32) bool { return c >= 0 })), isolated)
+}

@@ -1,0 +1,179 @@
+package spectral
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
+	"waymark/numeric"
+)
+
+// gonum's dense solver is the oracle of the eigenvalues; the vectors are tested by what they are.
+func TestSymmetricAgreesWithGonum(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for n := 1; n <= 40; n += 3 {
+		S, dense := make([][]float64, n), mat.NewSymDense(n, nil)
+		for i := range S {
+			S[i] = make([]float64, n)
+		}
+		for i := range n {
+			for j := range i + 1 {
+				if r.IntN(3) > 0 {
+					S[i][j] = r.Float64() - 0.5
+					S[j][i] = S[i][j]
+					dense.SetSym(i, j, S[i][j])
+				}
+			}
+		}
+		values, vectors := symmetric(S)
+		var eigen mat.EigenSym
+		require.True(t, eigen.Factorize(dense, false))
+		want := eigen.Values(nil)
+		for j, lambda := range values {
+			require.InDelta(t, want[n-1-j], lambda, 1e-13*float64(n))
+			for k, other := range vectors[:j+1] {
+				dot := 0.0
+				if k == j {
+					dot = 1
+				}
+				require.InDelta(t, dot, numeric.Dot(vectors[j], other), 1e-12)
+			}
+			for i := range n {
+				row := mat.Row(nil, i, dense)
+				require.InDelta(t, lambda*vectors[j][i], numeric.Dot(row, vectors[j]), 1e-12)
+			}
+		}
+	}
+}
+
+// Restarts rest on it: the last row of Q is that of the identity, and Qᵀ·S·Q is tridiagonal.
+func TestHouseholderLeavesTheLastVector(t *testing.T) {
+	const n = 7
+	arrow := func() [][]float64 {
+		S := make([][]float64, n)
+		for i := range S {
+			S[i] = make([]float64, n)
+			S[i][i] = float64(n - i)
+		}
+		for i := range n - 1 {
+			S[i][n-1] = 1 / float64(i+1)
+			S[n-1][i] = S[i][n-1]
+		}
+		return S
+	}
+	S, Q := arrow(), arrow()
+	d, e := householder(Q)
+	assert.Equal(t, []float64{0, 0, 0, 0, 0, 0, 1}, Q[n-1])
+	for a := range n {
+		for b := range n {
+			want := 0.0
+			switch {
+			case a == b:
+				want = d[a]
+			case a == b+1 || b == a+1:
+				want = e[min(a, b)]
+			}
+			got := 0.0
+			for i := range n {
+				for j := range n {
+					got += Q[i][a] * S[i][j] * Q[j][b]
+				}
+			}
+			assert.InDelta(t, want, got, 1e-13)
+		}
+	}
+}
+
+// sparseRandom is a matrix with a few numbers in each row, none without one, and gonum's singular
+// values of it.
+func sparseRandom(t *testing.T, rows, cols int, seed uint64) (*sparse, []float64) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	start, col, val := []int32{0}, []int32{}, []float64{}
+	dense := mat.NewDense(rows, cols, nil)
+	for i := range rows {
+		for j := range cols {
+			if r.IntN(12) == 0 || j == i%cols {
+				x := 0.1 * r.Float64()
+				col, val = append(col, int32(j)), append(val, x)
+				dense.Set(i, j, x)
+			}
+		}
+		start = append(start, int32(len(col)))
+	}
+	var svd mat.SVD
+	require.True(t, svd.Factorize(dense, mat.SVDNone))
+	return newSparse(rows, cols, start, col, val), svd.Values(nil)
+}
+
+// With room for a few vectors only, restarts happen again and again and the same values come out.
+func TestRestartedLanczosAgreesWithGonum(t *testing.T) {
+	for seed := range uint64(4) {
+		rows, cols := 150, 90
+		if seed%2 == 1 {
+			rows, cols = cols, rows
+		}
+		a, want := sparseRandom(t, rows, cols, seed)
+		l := newLanczos(a, 6, 18, rand.New(rand.NewPCG(seed, 1)))
+		l.run(6, 2000, 1e-9, nil)
+		assert.Greater(t, l.steps, 18)
+		assert.LessOrEqual(t, len(l.V), 18)
+		for j, found := range l.values(6) {
+			require.InDelta(t, want[j], found.sigma, 1e-9, "seed %d, value %d", seed, j)
+			require.LessOrEqual(t, found.residual, 1e-9)
+		}
+		both := l.vectors(6)
+		left, right := both.rows(0, a.rows), both.rows(a.rows, both.n)
+		y := make([]float64, a.rows)
+		for j := range 6 {
+			u, v := column(left, j), column(right, j)
+			require.InDelta(t, 1, numeric.Norm(u), 1e-9)
+			require.InDelta(t, 1, numeric.Norm(v), 1e-9)
+			a.times(v, y)
+			numeric.Axpy(-want[j], u, y)
+			require.Less(t, numeric.Norm(y), 1e-8, "A·v = σ·u")
+		}
+	}
+}
+
+func column(b block, j int) []float64 {
+	out := make([]float64, b.n)
+	for i := range out {
+		out[i] = b.at(i)[j]
+	}
+	return out
+}
+
+// Most vectors are not orthogonalised, but the estimate of the angles keeps the basis orthogonal
+// as far as it promises.
+func TestPartialReorthogonalisationKeepsTheBasis(t *testing.T) {
+	const n = 3000
+	start, col, val := []int32{0}, []int32{}, []float64{}
+	r := rand.New(rand.NewPCG(9, 9))
+	for i := range n { // a band with some values that stand out, which converge and turn the basis
+		for j := max(0, i-2); j < min(n, i+3); j++ {
+			x := 0.1 * r.Float64()
+			if i == j && i%300 == 0 {
+				x = 0.9 - float64(i)/1e4
+			}
+			col, val = append(col, int32(j)), append(val, x)
+		}
+		start = append(start, int32(len(col)))
+	}
+	l := newLanczos(newSparse(n, n, start, col, val), 10, 200, rand.New(rand.NewPCG(1, 1)))
+	for l.steps < 150 {
+		l.step()
+	}
+	require.Greater(t, n*len(l.V), little)
+	most := 0.0
+	for i, v := range l.V {
+		for _, w := range l.V[:i] {
+			most = max(most, math.Abs(numeric.Dot(v, w)))
+		}
+	}
+	assert.Less(t, most, 10*turned)
+	assert.Less(t, l.values(1)[0].residual, 1e-8, "there was something that turns the basis")
+}
