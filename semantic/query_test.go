@@ -162,3 +162,13 @@ func ExampleIndex_Query() {
 	// 1 0.41
 	// 2 0.00
 }
+
+// Nonsense around one word that documents have is no full match: the words nobody has count too.
+func TestUnknownWordsCount(t *testing.T) {
+	ix := Build([]Document{{Name: "deploy_service", Text: "Deploys a service."}, {Name: "send_mail", Text: "Sends mail."}}, Options{})
+	known := ix.Search("deploy", 1)
+	nonsense := ix.Search("deploy xqzvv wqrtp", 1)
+	require.Len(t, nonsense, 1)
+	require.Equal(t, known[0].Doc, nonsense[0].Doc)
+	require.InDelta(t, known[0].Lexical/3, nonsense[0].Lexical, 1e-9)
+}
