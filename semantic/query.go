@@ -55,7 +55,7 @@ func (ix *Index) Query(text string, vector []float32) *Query {
 	// Words that no document has are asked for all the same: each counts as a word of the query's mean
 	// weight that nobody attains. Nonsense around one common word is no full match.
 	if n := len(q.words.terms); n > 0 {
-		q.attainable += float64(q.words.novel) * (q.attainable / float64(n))
+		q.attainable += float64(float64(q.words.novel) * (q.attainable / float64(n)))
 	}
 	// Sums are taken from the term that can add most to the one that can add least.
 	slices.SortFunc(q.words.terms, func(a, b weighted) int {

@@ -1,0 +1,36 @@
+package importtest
+
+import (
+	"os/exec"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// exact are the places where a fused multiply-add gives the same bits as two roundings, because the
+// product is exact: single-precision factors, and a random number's scaling by a power of two.
+var exact = regexp.MustCompile(`numeric/numeric\.go:5\d|numeric/numeric\.go:6[0-3]|spectral/orthogonal\.go:90|spectral/symmetric\.go:38`)
+
+var fused = regexp.MustCompile(`(\w+/\w+\.go:\d+)\)\s+FN?M(?:ADD|SUB)[DS]\s`)
+
+// What is stored, hashed or compared must not depend on whether the processor fuses x·y + z. The
+// compiler of one that does says where it would.
+func TestNoFusedMultiplyAdd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles six packages for another processor")
+	}
+	for _, pkg := range []string{"numeric", "graph", "spectral", "semantic", "episodic", "suggest"} {
+		cmd := exec.Command("go", "build", "-gcflags=-S", "./"+pkg)
+		cmd.Dir = "../.."
+		cmd.Env = append(cmd.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		for _, m := range fused.FindAllSubmatch(out, -1) {
+			if place := string(m[1]); !exact.MatchString(place) {
+				assert.Fail(t, "fused multiply-add", "%s: wrap the product, float64(x*y)", place)
+			}
+		}
+	}
+}
