@@ -55,6 +55,7 @@ func Bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, endpoint,
 	if err != nil {
 		return fmt.Errorf("bridge to %s: %w", endpoint, err)
 	}
+	in, out = newFrames(in, out)
 	local, err := (&mcp.IOTransport{Reader: in, Writer: out}).Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("bridge to %s: %w", endpoint, err)
