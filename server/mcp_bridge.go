@@ -145,12 +145,14 @@ func (b *bridge) up(ctx context.Context, pumps *sync.WaitGroup) error {
 		}
 		// The answer's head arrives with the answer, so each call waits on its own; only the
 		// handshake is waited for, because what follows needs the session it opens.
-		callCtx := b.begin(ctx, req)
-		if req.Method == "initialize" {
+		callCtx, answered := b.begin(ctx, req), make(chan struct{})
+		b.calls.Go(func() {
+			defer close(answered)
 			b.call(callCtx, req)
-			continue
+		})
+		if req.Method == "initialize" {
+			<-answered
 		}
-		b.calls.Go(func() { b.call(callCtx, req) })
 	}
 }
 
