@@ -193,9 +193,9 @@ func (e *Engine) Close(ctx context.Context) error {
 		e.stop()
 		close(e.closing)
 	})
-	e.fetches.Wait()
 	select {
 	case <-e.closed:
+		e.fetches.Wait() // the writer, which starts them, has ended
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("close workspace %q: %w", e.name, ctx.Err())
