@@ -34,6 +34,7 @@ const module = "waymark"
 //	                              server ─▶ cmd/waymark
 var imports = map[string][]string{
 	"numeric":  nil,
+	"wire":     nil,
 	"catalog":  nil,
 	"storage":  nil,
 	"embed":    nil,
