@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"waymark/internal/pages"
 	"waymark/numeric"
 )
 
@@ -48,10 +49,16 @@ func WilsonLower(k, n float64) float64 {
 }
 
 // Memory holds the known outcomes of calls, by tool and by (tool, tool before it). Tools are dense
-// ids. It is mutable; [Memory.Freeze] gives the readable form.
+// ids. It is mutable; [Memory.Freeze] gives the readable form, which shares what did not change with
+// the forms before it.
 type Memory struct {
-	tallies map[pairKey]*tally
-	epoch   time.Time // of the first dated observation: decay is counted from here
+	rows    [][]tally           // by tool, sorted by the tool before: NoTool, the tool's own, comes first
+	changed []int32             // tools observed since the last Freeze
+	marked  []bool              // by tool: is among changed
+	canon   []int32             // by tool, the tool it is counted as; itself beyond
+	spelled [][]int32           // by tool, all that are counted as it, rising; none where that is itself alone
+	frozen  pages.List[[]tally] // by tool it is counted as; these rows are never written to
+	epoch   time.Time           // of the first dated observation: decay is counted from here
 	newest  time.Time
 	sources map[int32]bool
 }
@@ -59,20 +66,18 @@ type Memory struct {
 // NoTool stands for "nothing before it".
 const NoTool int32 = -1
 
-type pairKey struct{ tool, before int32 }
-
-// tally sums outcomes. Dated ones weigh 2^((t-epoch)/30 d), so that one factor brings all of them
-// to the newest event; undated ones do not age.
+// tally sums outcomes after one tool. Dated ones weigh 2^((t-epoch)/30 d), so that one factor brings
+// all of them to the newest event; undated ones do not age.
 type tally struct {
-	aged, flat [2]float64 // [0] successes, [1] failures
-	known      [2]int
-	sources    []int32 // distinct, at most minSources
+	before     int32
+	distinct   int32             // sources, at most minSources
+	sources    [minSources]int32 // the first of them
+	known      [2]int32          // [0] successes, [1] failures
+	aged, flat [2]float64
 }
 
 // NewMemory returns an empty memory.
-func NewMemory() *Memory {
-	return &Memory{tallies: map[pairKey]*tally{}, sources: map[int32]bool{}}
-}
+func NewMemory() *Memory { return &Memory{sources: map[int32]bool{}} }
 
 // Observe counts one known outcome of tool, right after before (NoTool if first). A zero time never
 // ages. Source is a dense id of who reported it.
@@ -81,21 +86,38 @@ func (m *Memory) Observe(tool int32, before []int32, o Outcome, at time.Time, so
 		return
 	}
 	m.sources[source] = true
-	m.add(pairKey{tool, NoTool}, o, at, source)
+	m.mark(tool)
+	weight := m.weight(at)
+	m.tally(tool, NoTool).add(o, weight, at.IsZero(), source)
 	for i, b := range before {
 		if !slices.Contains(before[:i], b) {
-			m.add(pairKey{tool, b}, o, at, source)
+			m.tally(tool, b).add(o, weight, at.IsZero(), source)
 		}
 	}
 }
 
-func (m *Memory) add(k pairKey, o Outcome, at time.Time, source int32) {
-	t := m.tallies[k]
-	if t == nil {
-		t = &tally{}
-		m.tallies[k] = t
+func (m *Memory) mark(tool int32) {
+	for len(m.rows) <= int(tool) {
+		m.rows, m.marked = append(m.rows, nil), append(m.marked, false)
 	}
-	t.add(o, m.weight(at), at.IsZero(), source)
+	if !m.marked[tool] {
+		m.marked[tool] = true
+		m.changed = append(m.changed, tool)
+	}
+}
+
+func (m *Memory) tally(tool, before int32) *tally {
+	row := m.rows[tool]
+	i, ok := find(row, before)
+	if !ok {
+		row = slices.Insert(row, i, tally{before: before})
+		m.rows[tool] = row
+	}
+	return &row[i]
+}
+
+func find(row []tally, before int32) (int, bool) {
+	return slices.BinarySearchFunc(row, before, func(t tally, before int32) int { return cmp.Compare(t.before, before) })
 }
 
 func (t *tally) add(o Outcome, weight float64, ageless bool, source int32) {
@@ -109,8 +131,13 @@ func (t *tally) add(o Outcome, weight float64, ageless bool, source int32) {
 	} else {
 		t.aged[i] += weight
 	}
-	if len(t.sources) < minSources && !slices.Contains(t.sources, source) {
-		t.sources = append(t.sources, source)
+	t.from(source)
+}
+
+func (t *tally) from(source int32) {
+	if t.distinct < minSources && !slices.Contains(t.sources[:t.distinct], source) {
+		t.sources[t.distinct] = source
+		t.distinct++
 	}
 }
 
@@ -161,50 +188,80 @@ func (r Rate) Excluded(sources int) bool {
 		WilsonLower(r.Failure, r.Success+r.Failure) > exclusion
 }
 
-// Rates is a memory frozen at one moment, safe for concurrent use: for each tool its own rate, then
-// the rates after other tools, sorted by them.
-type Rates struct {
-	start   []int32 // by tool, into before and rates
-	before  []int32
-	rates   []Rate
-	sources int
-}
-
-// Freeze returns the rates as of the newest observation. Tools with another name for the same thing
-// are joined: canonical[tool] is the id under which tool is counted.
-func (m *Memory) Freeze(canonical []int32) *Rates {
-	scale := numeric.Exp2(-halfLives(m.newest.Sub(m.epoch)))
-	type joined struct{ as, key pairKey }
-	keys := make([]joined, 0, len(m.tallies))
-	for k := range m.tallies {
-		as := pairKey{canonical[k.tool], k.before}
-		if k.before != NoTool {
-			as.before = canonical[k.before]
-		}
-		keys = append(keys, joined{as, k})
-	}
-	slices.SortFunc(keys, func(a, b joined) int { // joined keys side by side, then as observed
-		return cmp.Or(compareKeys(a.as, b.as), compareKeys(a.key, b.key))
-	})
-	r := &Rates{sources: len(m.sources), start: make([]int32, len(canonical)+1)}
-	var sum tally
-	for i, k := range keys {
-		sum.join(m.tallies[k.key])
-		if i+1 < len(keys) && keys[i+1].as == k.as {
+// Join counts tools with another name for the same thing together from now on: canonical[tool] is the
+// id under which tool is counted. A tool beyond the list is counted as itself. The next Freeze costs
+// the whole memory.
+func (m *Memory) Join(canonical []int32) {
+	m.canon, m.frozen, m.spelled = canonical, pages.List[[]tally]{}, nil
+	for tool, as := range canonical {
+		if as == int32(tool) {
 			continue
 		}
-		r.before = append(r.before, k.as.before)
-		r.rates = append(r.rates, Rate{
-			Success: float64(sum.aged[0]*scale) + sum.flat[0], Failure: float64(sum.aged[1]*scale) + sum.flat[1],
-			N: sum.known[0] + sum.known[1], Failures: sum.known[1], Sources: len(sum.sources),
-		})
-		r.start[k.as.tool+1] = int32(len(r.rates))
-		sum = tally{}
+		for len(m.spelled) <= int(as) {
+			m.spelled = append(m.spelled, nil)
+		}
+		if m.spelled[as] == nil {
+			m.spelled[as] = []int32{as}
+		}
+		m.spelled[as] = append(m.spelled[as], int32(tool))
 	}
-	for i := 1; i < len(r.start); i++ {
-		r.start[i] = max(r.start[i], r.start[i-1])
+	for _, tools := range m.spelled {
+		slices.Sort(tools)
 	}
-	return r
+	for tool := range m.rows {
+		m.mark(int32(tool))
+	}
+}
+
+func (m *Memory) as(tool int32) int32 {
+	if tool >= 0 && int(tool) < len(m.canon) {
+		return m.canon[tool]
+	}
+	return tool
+}
+
+// Freeze returns the rates as of the newest observation. It costs the rows of the tools observed
+// since the last one.
+func (m *Memory) Freeze() *Rates {
+	for _, tool := range m.changed {
+		m.marked[tool] = false
+		as := m.as(tool)
+		m.frozen.Set(as, m.joined(as))
+	}
+	m.changed = m.changed[:0]
+	return &Rates{
+		rows: m.frozen.Freeze(), tools: int32(max(len(m.rows), len(m.canon))), sources: len(m.sources),
+		scale: numeric.Exp2(-halfLives(m.newest.Sub(m.epoch))),
+	}
+}
+
+// joined is a copy of the row of a tool with all that is counted as it, in the order of the ids as
+// they were observed.
+func (m *Memory) joined(tool int32) []tally {
+	if m.spelled == nil {
+		return slices.Clone(m.rows[tool])
+	}
+	tools := []int32{tool}
+	if int(tool) < len(m.spelled) && m.spelled[tool] != nil {
+		tools = m.spelled[tool]
+	}
+	var all []tally
+	for _, t := range tools {
+		if int(t) < len(m.rows) {
+			all = append(all, m.rows[t]...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b tally) int { return cmp.Compare(m.as(a.before), m.as(b.before)) })
+	row := all[:0]
+	for _, t := range all {
+		t.before = m.as(t.before)
+		if last := len(row) - 1; last >= 0 && row[last].before == t.before {
+			row[last].join(&t)
+		} else {
+			row = append(row, t)
+		}
+	}
+	return slices.Clip(row)
 }
 
 func (t *tally) join(u *tally) {
@@ -213,38 +270,47 @@ func (t *tally) join(u *tally) {
 		t.aged[i] += u.aged[i]
 		t.flat[i] += u.flat[i]
 	}
-	for _, s := range u.sources {
-		if len(t.sources) < minSources && !slices.Contains(t.sources, s) {
-			t.sources = append(t.sources, s)
-		}
+	for _, s := range u.sources[:u.distinct] {
+		t.from(s)
 	}
 }
 
-func compareKeys(a, b pairKey) int {
-	return cmp.Or(cmp.Compare(a.tool, b.tool), cmp.Compare(a.before, b.before))
+// Rates is a memory frozen at one moment, safe for concurrent use: for each tool its own rate, and
+// the rates after other tools.
+type Rates struct {
+	rows    pages.View[[]tally]
+	tools   int32
+	sources int
+	scale   float64 // brings what ages to the newest event
+}
+
+func (r *Rates) rate(t *tally) Rate {
+	return Rate{
+		Success: float64(t.aged[0]*r.scale) + t.flat[0], Failure: float64(t.aged[1]*r.scale) + t.flat[1],
+		N: int(t.known[0] + t.known[1]), Failures: int(t.known[1]), Sources: int(t.distinct),
+	}
 }
 
 // Tool is what is known of a tool, whatever came before it.
-func (r *Rates) Tool(tool int32) Rate {
-	// NoTool is below every tool, so a tool's own rate stands first.
-	if at := r.start[tool]; at < r.start[tool+1] && r.before[at] == NoTool {
-		return r.rates[at]
+func (r *Rates) Tool(tool int32) Rate { return r.own(r.rows.At(tool)) }
+
+func (r *Rates) own(row []tally) Rate {
+	if len(row) == 0 {
+		return Rate{}
 	}
-	return Rate{}
+	return r.rate(&row[0]) // every observation counts for the tool alone, too
 }
 
 // After is what is known of a tool right after another one. With fewer than 5 known outcomes of the
 // pair the tool's own rate speaks.
 func (r *Rates) After(tool, before int32) Rate {
+	row := r.rows.At(tool)
 	if before != NoTool {
-		at, end := r.start[tool], r.start[tool+1]
-		if i, ok := slices.BinarySearch(r.before[at:end], before); ok {
-			if pair := r.rates[int(at)+i]; pair.N >= MinKnown {
-				return pair
-			}
+		if i, ok := find(row, before); ok && row[i].known[0]+row[i].known[1] >= MinKnown {
+			return r.rate(&row[i])
 		}
 	}
-	return r.Tool(tool)
+	return r.own(row)
 }
 
 // Sources is the number of distinct sources that reported outcomes.
@@ -252,9 +318,10 @@ func (r *Rates) Sources() int { return r.sources }
 
 // All yields every rate in order of (tool, tool before).
 func (r *Rates) All(yield func(tool, before int32, rate Rate) bool) {
-	for tool := range int32(len(r.start) - 1) {
-		for i := r.start[tool]; i < r.start[tool+1]; i++ {
-			if !yield(tool, r.before[i], r.rates[i]) {
+	for tool := range r.tools {
+		row := r.rows.At(tool)
+		for i := range row {
+			if !yield(tool, row[i].before, r.rate(&row[i])) {
 				return
 			}
 		}

@@ -42,14 +42,6 @@ func TestWilsonLower(t *testing.T) {
 	}
 }
 
-func identity(n int32) []int32 {
-	c := make([]int32, n)
-	for i := range c {
-		c[i] = int32(i)
-	}
-	return c
-}
-
 var day0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A missing outcome is neither success nor failure, and what is recorded under a key is found under
@@ -58,11 +50,11 @@ func TestUnknownStaysUnknownAndKeysMatch(t *testing.T) {
 	m := NewMemory()
 	m.Observe(1, []int32{0}, Unknown, day0, 0)
 	m.Observe(1, []int32{0}, "", day0, 0)
-	assert.Zero(t, m.Freeze(identity(2)).Tool(1).N)
+	assert.Zero(t, m.Freeze().Tool(1).N)
 	for range 5 {
 		m.Observe(1, []int32{0}, Success, day0, 0)
 	}
-	r := m.Freeze(identity(2))
+	r := m.Freeze()
 	assert.Equal(t, 5, r.After(1, 0).N)
 	assert.Equal(t, 1.0, r.After(1, 0).SuccessRate())
 	assert.Equal(t, 0, r.After(1, 1).Failures)
@@ -73,9 +65,9 @@ func TestOutcomesAge(t *testing.T) {
 	m := NewMemory()
 	m.Observe(0, nil, Failure, day0, 0)
 	m.Observe(0, nil, Success, day0.Add(30*24*time.Hour), 0)
-	assert.InDelta(t, 1.0/3, m.Freeze(identity(1)).Tool(0).FailureRate(), 1e-12)
+	assert.InDelta(t, 1.0/3, m.Freeze().Tool(0).FailureRate(), 1e-12)
 	m.Observe(0, nil, Failure, time.Time{}, 0) // undated: does not age
-	assert.InDelta(t, 1.5/2.5, m.Freeze(identity(1)).Tool(0).FailureRate(), 1e-12)
+	assert.InDelta(t, 1.5/2.5, m.Freeze().Tool(0).FailureRate(), 1e-12)
 }
 
 // Fewer than 5 outcomes after a tool: the tool's own record speaks.
@@ -87,10 +79,10 @@ func TestBackOff(t *testing.T) {
 	for range 12 {
 		m.Observe(1, []int32{2}, Success, day0, 0)
 	}
-	r := m.Freeze(identity(3))
+	r := m.Freeze()
 	assert.InDelta(t, .25, r.After(1, 0).FailureRate(), 1e-12)
 	m.Observe(1, []int32{0}, Failure, day0, 0)
-	assert.InDelta(t, 1, m.Freeze(identity(3)).After(1, 0).FailureRate(), 1e-12)
+	assert.InDelta(t, 1, m.Freeze().After(1, 0).FailureRate(), 1e-12)
 }
 
 // One bad first run buries nobody; five failures do; where three sources exist, three must agree.
@@ -98,14 +90,14 @@ func TestExclusion(t *testing.T) {
 	m := NewMemory()
 	for i := range 4 {
 		m.Observe(0, nil, Failure, day0, 0)
-		assert.False(t, m.Freeze(identity(2)).Tool(0).Excluded(1), "after %d failures", i+1)
+		assert.False(t, m.Freeze().Tool(0).Excluded(1), "after %d failures", i+1)
 	}
 	m.Observe(0, nil, Failure, day0, 0)
-	require.True(t, m.Freeze(identity(2)).Tool(0).Excluded(1))
+	require.True(t, m.Freeze().Tool(0).Excluded(1))
 	for source := range int32(3) {
 		m.Observe(1, nil, Success, day0, source)
 	}
-	r := m.Freeze(identity(2))
+	r := m.Freeze()
 	assert.Equal(t, 3, r.Sources())
 	assert.False(t, r.Tool(0).Excluded(r.Sources()), "one source of three cannot bury a tool")
 }
@@ -115,7 +107,8 @@ func TestJoinedTools(t *testing.T) {
 	m := NewMemory()
 	m.Observe(0, nil, Success, day0, 0)
 	m.Observe(1, nil, Failure, day0, 1)
-	r := m.Freeze([]int32{1, 1})
+	m.Join([]int32{1, 1})
+	r := m.Freeze()
 	assert.Equal(t, 2, r.Tool(1).N)
 	assert.Equal(t, 2, r.Tool(1).Sources)
 	assert.Zero(t, r.Tool(0).N)

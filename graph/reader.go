@@ -163,3 +163,46 @@ func (v *View) GraphScore(a, b int32) float64 {
 	}
 	return GraphScore(false, v.AdamicAdar(a, b))
 }
+
+// Edges yields the edges and self loops in increasing order of (From, To).
+func (v *View) Edges(yield func(e Edge) bool) {
+	for u := range int32(v.n) {
+		r := v.at(u)
+		loop := r.hasLoop
+		for i, to := range r.out {
+			if loop && to > u {
+				loop = false
+				if !yield(r.loop) {
+					return
+				}
+			}
+			if !yield(Edge{u, to, r.weight[i], r.count[i]}) {
+				return
+			}
+		}
+		if loop && !yield(r.loop) {
+			return
+		}
+	}
+}
+
+// Graph is the view as one graph, as [New] builds it of the same edges, in a time proportional to
+// nodes and edges.
+func (v *View) Graph() *Graph {
+	g := &Graph{n: v.n, outStart: make([]int32, v.n+1)}
+	g.makeOut(v.size)
+	at := 0
+	for u := range int32(v.n) {
+		r := v.at(u)
+		copy(g.out[at:], r.out)
+		copy(g.outWeight[at:], r.weight)
+		at += copy(g.outCount[at:], r.count)
+		g.outStart[u+1] = int32(at)
+		if r.hasLoop {
+			g.loops = append(g.loops, r.loop)
+		}
+	}
+	g.incoming()
+	g.undirected()
+	return g
+}

@@ -1,7 +1,9 @@
 package graph_test
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -101,6 +103,19 @@ func TestRowsAreTheGraphBuiltAnew(t *testing.T) {
 		}
 		for _, m := range moments {
 			requireSame(t, m.want, m.got)
+			compiled := m.got.Graph()
+			requireSame(t, m.want, compiled)
+			for u := range int32(m.want.Len()) {
+				_, weights := m.want.In(u)
+				_, got := compiled.In(u)
+				require.Equal(t, append([]float64{}, weights...), append([]float64{}, got...))
+			}
+			again, err := graph.New(m.want.Len(), slices.Collect(m.got.Edges))
+			require.NoError(t, err)
+			requireSame(t, m.want, again)
+			require.True(t, slices.IsSortedFunc(slices.Collect(m.got.Edges), func(a, b graph.Edge) int {
+				return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+			}))
 		}
 	})
 }

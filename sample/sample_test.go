@@ -270,11 +270,7 @@ func TestFaultsAreLearned(t *testing.T) {
 			m.Observe(id(s.Tool), b, s.Outcome, e.Time, 0)
 		}
 	}
-	same := make([]int32, len(ids))
-	for i := range same {
-		same[i] = int32(i)
-	}
-	rates := m.Freeze(same)
+	rates := m.Freeze()
 
 	legacy := rates.Tool(id("metrics:query_series"))
 	assert.GreaterOrEqual(t, legacy.Failures, 8)

@@ -3,7 +3,9 @@ package suggest
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +16,7 @@ import (
 
 // big is a world of tools in servers of 15, used along a seeded Markov chain: four of ten steps stay
 // with the server, half with its community of servers, popularity falls as 1/(rank+20).
-func big(t testing.TB, tools, episodes int) *Model {
+func big(t testing.TB, tools, episodes int) *world {
 	r := rand.New(rand.NewPCG(1, 2))
 	verbs := strings.Fields("read write list search create delete update send fetch merge deploy restart scale query export import")
 	nouns := strings.Fields("file issue branch message channel event table row sheet page metric alert invoice customer contact image job queue secret user")
@@ -58,11 +60,26 @@ func big(t testing.TB, tools, episodes int) *Model {
 		}
 		w.record(e)
 	}
-	return w.model()
+	return w
+}
+
+// size of a benchmark's world. The largest takes minutes to build.
+type size struct{ tools, episodes int }
+
+func sizes(b *testing.B) []size {
+	all := []size{{1000, 20_000}, {10_000, 40_000}}
+	if os.Getenv("WAYMARK_PERF_LARGE") != "" {
+		n, err := strconv.Atoi(os.Getenv("WAYMARK_PERF_LARGE"))
+		if err != nil {
+			b.Fatal("WAYMARK_PERF_LARGE is the number of episodes at 100,000 tools: ", err)
+		}
+		all = append(all, size{100_000, n})
+	}
+	return all
 }
 
 // measured runs f for every situation and reports the 50th and 99th percentile beside the mean.
-func measured(b *testing.B, m *Model, f func(i int)) {
+func measured(b *testing.B, f func(i int)) {
 	b.ReportAllocs()
 	took := make([]time.Duration, 0, b.N)
 	for i := 0; b.Loop(); i++ {
@@ -76,8 +93,8 @@ func measured(b *testing.B, m *Model, f func(i int)) {
 }
 
 func BenchmarkSuggest(b *testing.B) {
-	for _, size := range []struct{ tools, episodes int }{{1000, 20_000}, {10_000, 40_000}} {
-		m := big(b, size.tools, size.episodes)
+	for _, size := range sizes(b) {
+		m := big(b, size.tools, size.episodes).model()
 		contexts := make([][]string, 512)
 		intents := make([]string, len(contexts))
 		for i := range contexts {
@@ -89,30 +106,59 @@ func BenchmarkSuggest(b *testing.B) {
 		}
 		name := func(op string) string { return fmt.Sprintf("op=%s/tools=%d", op, size.tools) }
 		b.Run(name("next"), func(b *testing.B) {
-			measured(b, m, func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512]}) })
+			measured(b, func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512]}) })
 		})
 		b.Run(name("next-intent"), func(b *testing.B) {
-			measured(b, m, func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512], Intent: intents[i%512]}) })
+			measured(b, func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512], Intent: intents[i%512]}) })
 		})
 		b.Run(name("search"), func(b *testing.B) {
-			measured(b, m, func(i int) { _, _ = m.Search(SearchRequest{Query: intents[i%512]}) })
+			measured(b, func(i int) { _, _ = m.Search(SearchRequest{Query: intents[i%512]}) })
 		})
 		b.Run(name("dag"), func(b *testing.B) {
-			measured(b, m, func(i int) { _, _ = m.Plan(DAGRequest{Intent: intents[i%512]}) })
+			measured(b, func(i int) { _, _ = m.Plan(DAGRequest{Intent: intents[i%512]}) })
 		})
 		b.Run(name("dag-walk"), func(b *testing.B) {
-			measured(b, m, func(i int) { _, _ = m.Plan(DAGRequest{Context: contexts[i%512][:1]}) })
+			measured(b, func(i int) { _, _ = m.Plan(DAGRequest{Context: contexts[i%512][:1]}) })
 		})
 	}
 }
 
+// BenchmarkPublish folds one episode and publishes: op=episode shares what did not change, op=all makes
+// everything anew, as after a change of spellings.
 func BenchmarkPublish(b *testing.B) {
-	m := big(b, 1000, 20_000)
-	b.Run("tools=1000", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := NewModel(m.Counts, m.measures, Stamp{}); err != nil {
+	for _, size := range sizes(b) {
+		w := big(b, size.tools, size.episodes)
+		measures := &Measures{}
+		var news []*episodic.Episode
+		for i := range 1000 {
+			e := episodic.Episode{ID: fmt.Sprint("new", i), Source: "bench", Time: time.Unix(1_800_000_000+int64(i), 0).UTC()}
+			for _, n := range w.past[i*7919%len(w.past)].nodes {
+				e.Steps = append(e.Steps, episodic.Step{Tool: w.ids[n], Outcome: episodic.Success})
+			}
+			if err := e.Normalise(); err != nil {
+				b.Fatal(err)
+			}
+			news = append(news, &e)
+		}
+		publish := func(b *testing.B) {
+			if _, err := NewModel(w.Freeze(), measures, Stamp{}); err != nil {
 				b.Fatal(err)
 			}
 		}
-	})
+		publish(b)
+		b.Run(fmt.Sprintf("op=episode/tools=%d", size.tools), func(b *testing.B) {
+			measured(b, func(i int) {
+				w.Record(news[i%len(news)])
+				publish(b)
+			})
+		})
+		b.Run(fmt.Sprintf("op=all/tools=%d", size.tools), func(b *testing.B) {
+			measured(b, func(i int) {
+				w.Record(news[i%len(news)])
+				w.shown = shown{scratch: w.shown.scratch}
+				w.memory.Join(nil)
+				publish(b)
+			})
+		})
+	}
 }

@@ -49,7 +49,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		dealt = slices.Contains(q.touched, n)
 	}
 	q.consider(n)
-	a.ID, a.Kind, a.Evidence = m.ids[n], m.kind[n], q.evidence(n)
+	a.ID, a.Kind, a.Evidence = m.ids[n], m.kind(n), q.evidence(n)
 	a.Filters = append(a.Filters, Filter{"known", true, ""})
 	allowed := q.allowed(a.ID)
 	a.Filters = append(a.Filters, Filter{"allowed", allowed, allowDetail(r.Allow)})
@@ -58,7 +58,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	a.Filters = append(a.Filters, Filter{"failures", !excluded, fmt.Sprintf(
 		"%d of %d known outcomes failed, from %d source(s); excluded from %d on if the Wilson lower bound %.3f is above .5",
 		rate.Failures, rate.N, rate.Sources, episodic.MinKnown, episodic.WilsonLower(rate.Failure, rate.Success+rate.Failure))})
-	for _, f := range append(q.formulas(n), capabilityOnly(m.kind[n])...) {
+	for _, f := range append(q.formulas(n), capabilityOnly(m.kind(n))...) {
 		s := sum{keep: true}
 		score := q.applyAny(f, n, &s)
 		if s.terms != nil {
@@ -70,7 +70,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = c.score, confidence(c.score), c.formula, q.explain(c), q.reason(c)
 	}
 	done := q.exhausted(n)
-	if m.kind[n] == catalog.KindCapability {
+	if m.kind(n) == catalog.KindCapability {
 		both, size := q.overlap(n)
 		a.Filters = append(a.Filters, Filter{"work_left", !done, fmt.Sprintf("%d of its %d tools are in the context", both, size)})
 	}
@@ -156,7 +156,7 @@ func (m *Model) hyperNeighbours(n int32) []string {
 			ids = append(ids, m.ids[v])
 		}
 	}
-	if m.kind[n] == catalog.KindTool {
+	if m.kind(n) == catalog.KindTool {
 		if int(n) < m.measures.incidence.Rows() {
 			m.measures.incidence.HypergraphNeighbours(n, add)
 		}
@@ -164,8 +164,8 @@ func (m *Model) hyperNeighbours(n int32) []string {
 		return ids
 	}
 	seen := map[int32]bool{n: true}
-	for _, t := range m.capTools[n] {
-		for _, c := range m.toolCaps[t] {
+	for _, t := range m.capTools(n) {
+		for _, c := range m.toolCaps(t) {
 			if !seen[c] {
 				seen[c] = true
 				add(c, 1)

@@ -37,8 +37,8 @@ func (m *Model) Export(around string, depth int) (Export, error) {
 		_, capability := m.view.cap[id]
 		name, _ := m.describe(n)
 		e.Nodes = append(e.Nodes, ExportNode{
-			ID: id, Kind: m.kind[n], Name: name, Known: tool || capability, PageRank: m.rank[n],
-			Community: m.comm[n], Cluster: m.cluster[n], Uses: m.uses[n].steps,
+			ID: id, Kind: m.kind(n), Name: name, Known: tool || capability, PageRank: m.rank(n),
+			Community: m.comm(n), Cluster: m.cluster(n), Uses: m.uses.At(n).steps,
 		})
 		to, weight := m.g.Out(n)
 		for i, v := range to {
@@ -50,7 +50,7 @@ func (m *Model) Export(around string, depth int) (Export, error) {
 		if loop, ok := m.g.Loop(n); ok {
 			e.Edges = append(e.Edges, ExportEdge{id, id, loop.Weight, loop.Count})
 		}
-		for _, t := range m.capTools[n] {
+		for _, t := range m.capTools(n) {
 			if in[t] {
 				e.Uses = append(e.Uses, ExportUse{m.ids[t], id, m.weightIn(t, n)})
 			}
@@ -73,7 +73,7 @@ func (m *Model) spread(n int32, depth int, in []bool) {
 	for ; depth > 0 && len(layer) > 0; depth-- {
 		var next []int32
 		for _, u := range layer {
-			for _, near := range [][]int32{m.g.Neighbours(u), m.capTools[u], m.toolCaps[u]} {
+			for _, near := range [][]int32{m.g.Neighbours(u), m.capTools(u), m.toolCaps(u)} {
 				for _, v := range near {
 					if !in[v] && m.live(v) {
 						in[v] = true
@@ -220,12 +220,12 @@ func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) []s
 func (m *Model) mostUsed(k int) []string {
 	var nodes []int32
 	for i := range m.ids {
-		if m.live(int32(i)) && m.uses[i].steps > 0 && m.kind[i] == catalog.KindTool {
+		if m.live(int32(i)) && m.uses.At(int32(i)).steps > 0 && m.kind(int32(i)) == catalog.KindTool {
 			nodes = append(nodes, int32(i))
 		}
 	}
 	slices.SortFunc(nodes, func(a, b int32) int {
-		return cmpFloatID(float64(m.uses[b].steps), float64(m.uses[a].steps), m.ids[a], m.ids[b])
+		return cmpFloatID(float64(m.uses.At(b).steps), float64(m.uses.At(a).steps), m.ids[a], m.ids[b])
 	})
 	ids := make([]string, 0, k)
 	for _, n := range nodes[:min(k, len(nodes))] {

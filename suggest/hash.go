@@ -29,8 +29,8 @@ func (m *Model) Parts() []Part {
 			for i, id := range m.ids {
 				w.text(id)
 				w.int(int64(m.canon[i]))
-				w.bool(m.gone[i])
-				w.uses(m.uses[i])
+				w.bool(m.gone(int32(i)))
+				w.uses(m.uses.At(int32(i)))
 			}
 		}},
 		{"catalog", func(w *digest) {
@@ -42,7 +42,7 @@ func (m *Model) Parts() []Part {
 			}
 		}},
 		{"edges", func(w *digest) {
-			for _, e := range m.edges {
+			for e := range m.g.Edges {
 				w.int(int64(e.From))
 				w.int(int64(e.To))
 				w.float(e.Weight)

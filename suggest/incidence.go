@@ -16,13 +16,12 @@ func (m *Measures) measureIncidence(c *Counts, opts MeasureOptions) error {
 	for i := range m.cluster {
 		m.cluster[i] = -1
 	}
-	index := c.index()
 	var entries []graph.Entry
-	capNode := make([]int32, len(c.view.caps))
+	capNode := c.roles.capNode
 	for j, cp := range c.view.caps {
-		capNode[j] = index[cp.ID]
 		for _, t := range cp.Tools {
-			entries = append(entries, graph.Entry{Row: c.canon[index[t]], Col: int32(j), Weight: usesOf(&cp, t)})
+			node, _ := c.find(t) // every tool of a capability is a node
+			entries = append(entries, graph.Entry{Row: c.canon[node], Col: int32(j), Weight: usesOf(&cp, t)})
 		}
 	}
 	inc, err := graph.NewIncidence(n, len(c.view.caps), entries)

@@ -73,7 +73,7 @@ func (p *plan) arrange() {
 func (p *plan) flow(a, b int32) float64 {
 	f := 0.0
 	if _, n := p.transition(a, b); n > 0 {
-		f = float64(n) / float64(max(n, p.uses[b].steps))
+		f = float64(n) / float64(max(n, p.uses.At(b).steps))
 	}
 	if p.wire(a, b) != "" && p.wire(b, a) == "" {
 		f++
@@ -87,7 +87,7 @@ func (p *plan) sooner(a, b task) bool {
 
 // place is where in an episode a tool usually stands, 0 first, 1 last; ½ for one never used.
 func (p *plan) place(n int32) float64 {
-	u := p.uses[n]
+	u := p.uses.At(n)
 	if u.steps == 0 {
 		return 0.5
 	}
@@ -106,7 +106,7 @@ func (p *plan) linkLearned(j int) {
 	}
 	for i := range p.tasks[:j] {
 		_, n := p.transition(p.tasks[i].node, p.tasks[j].node)
-		if i == best || n > 0 && 2*n >= p.uses[p.tasks[j].node].steps {
+		if i == best || n > 0 && 2*n >= p.uses.At(p.tasks[j].node).steps {
 			p.tasks[j].after = append(p.tasks[j].after, i)
 		}
 	}
@@ -140,7 +140,7 @@ func (p *plan) chains() bool {
 	return p.totals.episodes > 0 && float64(p.totals.branching) < chainLike*float64(p.totals.episodes)
 }
 
-func (p *plan) usuallyFirst(n int32) bool { return 2*p.uses[n].roots >= p.uses[n].steps }
+func (p *plan) usuallyFirst(n int32) bool { return 2*p.uses.At(n).roots >= p.uses.At(n).steps }
 
 // feeds reports whether another task depends on task i.
 func (p *plan) feeds(i int) bool {
@@ -168,7 +168,7 @@ func (p *plan) reject() {
 		for j := i + 1; j < len(p.tasks); j++ {
 			b := p.tasks[j].node
 			_, back := p.transition(b, a)
-			if back == 0 || back < most && 2*back < p.uses[a].steps {
+			if back == 0 || back < most && 2*back < p.uses.At(a).steps {
 				continue
 			}
 			_, forth := p.transition(a, b)
@@ -228,9 +228,8 @@ func (p *plan) provided(t int32, name string) bool {
 // t's own server, then by importance and id. Without any sign that they belong together it is -1.
 func (p *plan) provider(t int32, name string) int32 {
 	best, bestCount := int32(-1), uint64(0)
-	for i := range p.view.entries {
-		e := p.view.entries[i]
-		n := p.at[e.ID]
+	for i, e := range p.view.entries {
+		n := p.roles.toolNode[i]
 		if n == t || !slices.ContainsFunc(e.outputs, func(o catalog.Property) bool { return strings.EqualFold(o.Name, name) }) {
 			continue
 		}
@@ -239,7 +238,7 @@ func (p *plan) provider(t int32, name string) int32 {
 		if count == 0 && !same {
 			continue
 		}
-		if best < 0 || count > bestCount || count == bestCount && cmpFloatID(p.rank[n], p.rank[best], p.ids[best], p.ids[n]) > 0 {
+		if best < 0 || count > bestCount || count == bestCount && cmpFloatID(p.rank(n), p.rank(best), p.ids[best], p.ids[n]) > 0 {
 			best, bestCount = n, count
 		}
 	}
@@ -308,7 +307,7 @@ func (p *plan) answer() DAGAnswer {
 	ranks := make([]float64, 0, len(p.tasks))
 	for j, t := range p.tasks {
 		task := Task{
-			ID: fmt.Sprintf("t%d", j+1), Tool: p.ids[t.node], Kind: p.kind[t.node], DependsOn: []string{}, Slot: t.slot,
+			ID: fmt.Sprintf("t%d", j+1), Tool: p.ids[t.node], Kind: p.kind(t.node), DependsOn: []string{}, Slot: t.slot,
 			Arguments: p.arguments(j), Confidence: confidence(t.score), Formula: t.formula, Reason: t.reason,
 		}
 		if want(p.request.Explain) {
@@ -324,7 +323,7 @@ func (p *plan) answer() DAGAnswer {
 		if p.mode != Active || p.relevant(t.node) { // a way that answers no part of the intent earns no trust
 			top = max(top, t.score)
 		}
-		ranks = append(ranks, p.rank[t.node])
+		ranks = append(ranks, p.rank(t.node))
 	}
 	if len(p.tasks) > 0 {
 		path := graph.PathConfidence(0)

@@ -27,6 +27,8 @@ type Measures struct {
 	modularity float64
 	cluster    []int32 // spectral cluster of tools and capabilities together, -1 = none
 	clusters   int
+	hubs       [][]int32 // of each cluster or community the nodes with any importance, the most important first
+	apart      []int32   // and those in none
 	gaps       []float64
 	incidence  *graph.Incidence
 	hyperRank  []float64 // PageRank of the tool × capability incidence, divided by the largest
@@ -69,10 +71,7 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 	if err := phase("pagerank", 0); err != nil {
 		return nil, err
 	}
-	g, err := graph.New(len(c.ids), c.edges)
-	if err != nil {
-		return nil, fmt.Errorf("build the transition graph: %w", err)
-	}
+	g := c.g.Graph()
 	ranks, err := graph.PageRank(g, graph.PageRankOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("rank the transition graph: %w", err)
@@ -110,6 +109,7 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 		}
 	}
 	m.recall = episodic.NewRecall(intents)
+	m.findHubs(c)
 	return m, phase("publish", 1)
 }
 
@@ -122,7 +122,7 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 	intents := c.intentsByNode()
 	for i, id := range c.ids {
 		m.doc[i] = -1
-		if c.canon[i] != int32(i) || c.gone[i] {
+		if !c.live(int32(i)) {
 			continue
 		}
 		m.doc[i] = int32(len(docs))
@@ -151,7 +151,7 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 func Texts(c *Counts) []string {
 	var texts []string
 	for i, id := range c.ids {
-		if c.canon[i] == int32(i) && !c.gone[i] {
+		if c.live(int32(i)) {
 			texts = append(texts, embedded(c.document(id)))
 		}
 	}
@@ -247,12 +247,4 @@ func groups(label []int32) [][]int32 {
 		g[l] = append(g[l], int32(i))
 	}
 	return g
-}
-
-func (c *Counts) index() map[string]int32 {
-	index := make(map[string]int32, len(c.ids))
-	for i, id := range c.ids {
-		index[id] = int32(i)
-	}
-	return index
 }

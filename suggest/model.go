@@ -2,8 +2,6 @@ package suggest
 
 import (
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"waymark/catalog"
@@ -14,18 +12,7 @@ import (
 type Model struct {
 	*Counts
 	measures *Measures
-	g        *graph.Graph
-	at       map[string]int32 // id → node
-	kind     []catalog.Kind
-	capTools [][]int32 // by node: the tools of a capability
-	toolCaps [][]int32 // by node: the capabilities that use a tool
-	rank     []float64 // measures, extended over nodes that came later
-	comm     []int32
-	cluster  []int32
-	doc      []int32
-	starts   int32 // the node that begins most episodes, -1 without any
 	info     ModelInfo
-	scratch  sync.Pool
 }
 
 // Stamp says which model this is: a version that names it, the last event it counts, and when it was
@@ -36,77 +23,30 @@ type Stamp struct {
 	BuiltAt time.Time
 }
 
-// NewModel joins counts and measures. The measures may be older than the counts.
+// NewModel joins counts and measures. The measures may be older than the counts, not newer.
 func NewModel(c *Counts, measures *Measures, stamp Stamp) (*Model, error) {
-	n := len(c.ids)
-	g, err := graph.New(n, c.edges)
-	if err != nil {
-		return nil, fmt.Errorf("build the transition graph: %w", err)
+	if measures.nodes > len(c.ids) || measures.episodes > len(c.past) {
+		return nil, fmt.Errorf("measures of %d nodes and %d episodes do not belong to counts of %d and %d",
+			measures.nodes, measures.episodes, len(c.ids), len(c.past))
 	}
-	m := &Model{
-		Counts: c, measures: measures, g: g, at: c.index(), starts: -1,
-		kind: make([]catalog.Kind, n), capTools: make([][]int32, n), toolCaps: make([][]int32, n),
-		rank: extend(measures.rank, n, 0), comm: extend(measures.community, n, -1),
-		cluster: extend(measures.cluster, n, -1), doc: extend(measures.doc, n, -1),
-	}
-	for i, id := range c.ids {
-		m.kind[i] = catalog.KindTool
-		if _, ok := c.view.cap[id]; ok {
-			m.kind[i] = catalog.KindCapability
-		}
-		if u := c.uses[i]; u.roots > 0 && (m.starts < 0 || u.roots > c.uses[m.starts].roots) && !c.gone[i] {
-			m.starts = int32(i)
-		}
-	}
-	for i := range c.view.caps {
-		cp := &c.view.caps[i]
-		node := m.at[cp.ID]
-		for _, t := range cp.Tools {
-			tool := c.canon[m.at[t]]
-			if !slices.Contains(m.capTools[node], tool) {
-				m.capTools[node] = append(m.capTools[node], tool)
-				m.toolCaps[tool] = append(m.toolCaps[tool], node)
-			}
-		}
-		slices.Sort(m.capTools[node])
-	}
-	for i := range m.toolCaps {
-		slices.Sort(m.toolCaps[i])
-	}
-	density := graph.Density(g.Active(), g.Size())
-	m.info = ModelInfo{
-		Version: stamp.Version, BuiltAt: stamp.BuiltAt, Seq: stamp.Seq, Nodes: m.countNodes(), Edges: g.Size(),
+	density := c.g.Density()
+	return &Model{c, measures, ModelInfo{
+		Version: stamp.Version, BuiltAt: stamp.BuiltAt, Seq: stamp.Seq, Nodes: c.nodes, Edges: c.g.Size(),
 		Density: density, Alpha: graph.Alpha(density), Profile: ProfileSeed,
-	}
-	m.scratch.New = func() any { return newScratch(n) }
-	return m, nil
+	}}, nil
 }
 
-// extend returns x with length n; x itself where it has it already.
-func extend[T any](x []T, n int, fill T) []T {
-	if len(x) == n {
-		return x
-	}
-	y := make([]T, n)
-	for i := copy(y, x); i < n; i++ {
-		y[i] = fill
-	}
-	return y
-}
+// rank is the importance of a node, between 0 and 1.
+func (m *Model) rank(i int32) float64 { return of(m.measures.rank, i, 0) }
 
-func (m *Model) countNodes() int {
-	n := 0
-	for i := range m.ids {
-		if m.live(int32(i)) {
-			n++
-		}
-	}
-	return n
-}
+// comm is the community of a node, -1 without one.
+func (m *Model) comm(i int32) int32 { return of(m.measures.community, i, -1) }
 
-// live reports whether a node stands for something that can be suggested: not another spelling, not
-// removed.
-func (m *Model) live(i int32) bool { return m.canon[i] == i && !m.gone[i] }
+// cluster is the spectral cluster of a node, -1 without one.
+func (m *Model) cluster(i int32) int32 { return of(m.measures.cluster, i, -1) }
+
+// doc is the document of a node in the text index, -1 without one.
+func (m *Model) doc(i int32) int32 { return of(m.measures.doc, i, -1) }
 
 // Info names the model.
 func (m *Model) Info() ModelInfo { return m.info }
@@ -140,13 +80,7 @@ func (m *Model) Capabilities() []catalog.Capability { return m.view.caps }
 func (m *Model) Resolve(spelling string) (string, error) { return m.view.resolver.Resolve(spelling) }
 
 // transition is the learned edge u → v: its weight, and how often it was seen.
-func (m *Model) transition(u, v int32) (weight float64, count uint64) {
-	weight, ok := m.g.Weight(u, v)
-	if ok {
-		count = m.g.Count(u, v)
-	}
-	return weight, count
-}
+func (m *Model) transition(u, v int32) (weight float64, count uint64) { return m.g.Transition(u, v) }
 
 // node finds the node that counts for a spelling.
 func (m *Model) node(spelling string) (int32, bool, error) {
@@ -158,7 +92,7 @@ func (m *Model) node(spelling string) (int32, bool, error) {
 	if err != nil {
 		return 0, false, err
 	}
-	i, ok := m.at[id]
+	i, ok := m.find(id)
 	if !ok {
 		return 0, false, nil
 	}
@@ -173,15 +107,12 @@ func (m *Model) Stats() Stats {
 		Outcomes: outcomeCounts(m.totals.outcomes), StepOutcomes: outcomeCounts(m.totals.stepOutcomes),
 		Sources: map[string]int{}, Communities: len(m.measures.members), Modularity: m.measures.modularity,
 		Clusters: m.measures.clusters, Eigengap: m.measures.gaps, PageRankSweeps: m.measures.sweeps,
-		EpisodesPending: len(m.past) - m.measures.episodes,
+		EpisodesPending: len(m.past) - m.measures.episodes, ObservedTools: m.nodes - m.roles.named,
 	}
-	for i := range m.ids {
-		if _, tool := m.view.tool[m.ids[i]]; !tool && m.live(int32(i)) && m.kind[i] == catalog.KindTool {
-			s.ObservedTools++
+	for i, name := range m.sources {
+		if n := m.bySource.At(int32(i)); n > 0 {
+			s.Sources[name] = int(n)
 		}
-	}
-	for _, p := range m.past {
-		s.Sources[m.sources[p.source]]++
 	}
 	return s
 }

@@ -407,7 +407,15 @@ func TestSearchWithContextStaysASearch(t *testing.T) {
 // Clusters follow the catalog: the same capabilities with other tools give other clusters.
 func TestClustersFollowTheCatalog(t *testing.T) {
 	w := newWorld(t).capability("cap:1", "one", "a", "b").capability("cap:2", "two", "c", "d")
-	cluster := func() [2]int32 { m := w.model(); return [2]int32{m.cluster[m.at["cap:1"]], m.cluster[m.at["cap:2"]]} }
+	cluster := func() (of [2]int32) {
+		m := w.model()
+		for i, id := range []string{"cap:1", "cap:2"} {
+			n, ok := m.find(id)
+			require.True(t, ok)
+			of[i] = m.cluster(n)
+		}
+		return of
+	}
 	apart := cluster()
 	assert.NotEqual(t, apart[0], apart[1])
 	w.capability("cap:2", "two", "a", "b")

@@ -1,12 +1,10 @@
 package suggest
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"waymark/catalog"
@@ -41,7 +39,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	}
 	for _, c := range top {
 		s := Suggestion{
-			ID: m.ids[c.node], Kind: m.kind[c.node], Confidence: confidence(c.score), Score: c.score,
+			ID: m.ids[c.node], Kind: m.kind(c.node), Confidence: confidence(c.score), Score: c.score,
 			Formula: c.formula, Reason: q.reason(c), Evidence: q.evidence(c.node),
 		}
 		if show {
@@ -65,57 +63,8 @@ func (q *query) stop() float64 {
 	if q.last == episodic.NoTool {
 		return 0
 	}
-	u := q.uses[q.last]
+	u := q.uses.At(q.last)
 	return min(Cap, StopProbability(u.ends, u.steps, q.totals.episodes, q.totals.steps))
-}
-
-// hubs makes the most important tools of each major cluster candidates: one of each in turn, until
-// there are limit of them. Without clusters the communities of the transition graph stand in.
-func (q *query) hubs(limit int) {
-	label := q.Model.cluster
-	if q.measures.clusters < 2 {
-		label = q.comm
-	}
-	byRank := func(a, b int32) int {
-		return cmpFloatID(q.rank[b], q.rank[a], q.ids[a], q.ids[b])
-	}
-	var major [][]int32
-	var rest []int32
-	for _, g := range groups(label) {
-		g = slices.DeleteFunc(slices.Clone(g), func(n int32) bool { return !q.passes(n) || q.rank[n] == 0 })
-		slices.SortFunc(g, byRank)
-		if len(g) > 1 {
-			major = append(major, g)
-		} else {
-			rest = append(rest, g...)
-		}
-	}
-	for i, l := range label {
-		if l < 0 && q.passes(int32(i)) && q.rank[i] > 0 {
-			rest = append(rest, int32(i))
-		}
-	}
-	slices.SortFunc(major, func(a, b []int32) int { return byRank(a[0], b[0]) })
-	for depth, found := 0, true; found && len(q.touched) < limit; depth++ {
-		found = false
-		for _, g := range major {
-			if depth < len(g) && len(q.touched) < limit {
-				q.touch(g[depth])
-				found = true
-			}
-		}
-	}
-	slices.SortFunc(rest, byRank)
-	for _, n := range rest[:min(len(rest), max(0, limit-len(q.touched)))] {
-		q.touch(n)
-	}
-}
-
-func cmpFloatID(a, b float64, idA, idB string) int {
-	if c := cmp.Compare(a, b); c != 0 {
-		return c
-	}
-	return strings.Compare(idA, idB)
 }
 
 // followedBy counts what came after a node.
@@ -137,7 +86,7 @@ func (q *query) evidence(n int32) Evidence {
 		e.Count = q.count[n]
 		e.Of = q.followedBy(q.last)
 	}
-	if q.kind[n] == catalog.KindCapability && len(q.distinct) > 0 {
+	if q.kind(n) == catalog.KindCapability && len(q.distinct) > 0 {
 		both, size := q.overlap(n)
 		e.Jaccard = Jaccard(both, len(q.distinct), size)
 		e.Contained = Containment(both, size)
@@ -165,7 +114,7 @@ func (q *query) reason(c candidate) string {
 	if count := q.count[n]; count > 0 {
 		return fmt.Sprintf("followed %s %d of %d times", last, count, q.followedBy(q.last))
 	}
-	if q.comm[n] >= 0 && q.comm[n] == q.comm[q.last] {
+	if q.comm(n) >= 0 && q.comm(n) == q.comm(q.last) {
 		return "used in the same kind of task as " + last
 	}
 	return "shares neighbours with " + last
@@ -173,7 +122,7 @@ func (q *query) reason(c candidate) string {
 
 // words names the words of the intent that a node's text has.
 func (q *query) words(n int32) string {
-	d := q.doc[n]
+	d := q.doc(n)
 	if d < 0 {
 		return ""
 	}

@@ -88,7 +88,7 @@ func (p *plan) choose() {
 	}
 	var cs []candidate
 	for _, n := range p.touched {
-		if p.inFlight[n] || p.kind[n] != catalog.KindTool || !p.passes(n) {
+		if p.inFlight[n] || p.kind(n) != catalog.KindTool || !p.passes(n) {
 			continue
 		}
 		s := sum{}
@@ -172,7 +172,7 @@ func (p *plan) relevance(n int32, s *sum) float64 {
 	recalled := float64(float64(p.trust*p.support[n]) * (1 - p.semantic[n]))
 	s.add("semantic", p.semantic[n], wHybrid*p.alpha)
 	s.add("nearest_episodes", recalled, wHybrid*p.alpha)
-	s.rank(p.alpha, p.graph[n], p.rank[n])
+	s.rank(p.alpha, p.graph[n], p.rank(n))
 	p.episodic(n, s)
 	return s.close()
 }
@@ -192,7 +192,7 @@ func (p *plan) task(c candidate, slot string) task {
 func (p *plan) capability(tools []candidate) (covered []int32) {
 	best, bestMatch := candidate{node: -1}, 0.0
 	for _, n := range p.touched {
-		if p.kind[n] != catalog.KindCapability || !p.passes(n) || p.semantic[n] == 0 {
+		if p.kind(n) != catalog.KindCapability || !p.passes(n) || p.semantic[n] == 0 {
 			continue
 		}
 		s := sum{}
@@ -211,7 +211,7 @@ func (p *plan) capability(tools []candidate) (covered []int32) {
 	p.tasks = append(p.tasks, task{
 		node: best.node, slot: SlotTarget, score: best.score, formula: best.formula, terms: p.explain(best), reason: p.reason(best),
 	})
-	return p.capTools[best.node]
+	return p.capTools(best.node)
 }
 
 // require adds what a task needs and nothing in the plan or the context gives: the tool that most
@@ -249,13 +249,12 @@ func (p *plan) missing(n int32) bool {
 func (p *plan) usualBefore(t int32) (best int32, share float64) {
 	best = -1
 	var most uint64
-	from, _ := p.g.In(t)
-	for _, u := range from {
+	for _, u := range p.g.Sources(t) {
 		if _, n := p.transition(u, t); n > most || n == most && best >= 0 && p.ids[u] < p.ids[best] {
 			best, most = u, n
 		}
 	}
-	if uses := p.uses[t].steps; uses > 0 {
+	if uses := p.uses.At(t).steps; uses > 0 {
 		share = min(1, float64(most)/float64(uses))
 	}
 	return best, share
@@ -276,7 +275,7 @@ func (p *plan) walk() {
 		}
 		p.consider(start)
 		s := sum{keep: true}
-		s.add("pagerank", p.rank[start], wRank)
+		s.add("pagerank", p.rank(start), wRank)
 		p.episodic(start, &s)
 		p.tasks = append(p.tasks, task{node: start, slot: SlotTarget, score: s.close(), formula: FormulaHybrid, terms: s.terms, reason: why})
 		at = append(at, start)
@@ -311,8 +310,8 @@ func (p *plan) beginning() (start int32, why string) {
 			return top[0].node, "a hub of its group of tools"
 		}
 	}
-	for i := range p.view.tools {
-		if n := p.at[p.view.tools[i].ID]; p.passes(n) {
+	for _, n := range p.roles.toolNode {
+		if p.passes(n) {
 			p.warn(WarnNoHistory)
 			return n, "nothing is known yet; the first tool of the catalog"
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -38,11 +39,18 @@ type scratch struct {
 	hits     []semantic.Hit
 }
 
-func newScratch(n int) *scratch {
-	return &scratch{
-		stamp: make([]uint32, n), aa: make([]float64, n), weight: make([]float64, n), count: make([]uint64, n), graph: make([]float64, n),
-		semantic: make([]float64, n), inFlight: make([]bool, n),
+// scratchFor is working memory for n nodes. Models hand it on to later ones, which have more.
+func scratchFor(pool *sync.Pool, n int) *scratch {
+	s, _ := pool.Get().(*scratch)
+	if s == nil {
+		s = &scratch{}
 	}
+	if len(s.stamp) < n {
+		n += n/8 + 64
+		s.stamp, s.aa, s.weight, s.count = make([]uint32, n), make([]float64, n), make([]float64, n), make([]uint64, n)
+		s.graph, s.semantic, s.inFlight = make([]float64, n), make([]float64, n), make([]bool, n)
+	}
+	return s
 }
 
 func (s *scratch) begin() {
@@ -109,9 +117,9 @@ func (m *Model) open(context []string, intent string, vector []float32, allow []
 	q.distinct = slices.Compact(q.distinct)
 	if len(q.context) > 0 {
 		q.last = q.context[len(q.context)-1]
-		q.cluster = m.cluster[q.last]
+		q.cluster = m.cluster(q.last)
 	}
-	q.scratch = m.scratch.Get().(*scratch)
+	q.scratch = scratchFor(m.Counts.scratch, len(m.ids))
 	q.begin()
 	switch {
 	case q.intent != "":
@@ -139,7 +147,7 @@ func (q *query) close() {
 	if q.text != nil {
 		q.text.Close()
 	}
-	q.Model.scratch.Put(q.scratch)
+	q.Counts.scratch.Put(q.scratch)
 }
 
 func (q *query) warn(w string) {
@@ -182,13 +190,13 @@ func (q *query) structure() {
 			q.graph[u] = 1
 		}
 	}
-	if c := q.comm[q.last]; c >= 0 {
+	if c := q.comm(q.last); c >= 0 {
 		for _, v := range q.measures.members[c] {
 			q.touch(v)
 		}
 	}
 	for _, u := range q.distinct {
-		for _, c := range q.toolCaps[u] {
+		for _, c := range q.toolCaps(u) {
 			q.touch(c)
 		}
 	}
@@ -209,12 +217,12 @@ func (q *query) meaning(vector []float32) {
 		}
 		q.touch(n)
 		q.semantic[n] = h.Score
-		if q.kind[n] == catalog.KindTool && (h.Score > bestScore || h.Score == bestScore && best >= 0 && q.ids[n] < q.ids[best]) {
+		if q.kind(n) == catalog.KindTool && (h.Score > bestScore || h.Score == bestScore && best >= 0 && q.ids[n] < q.ids[best]) {
 			best, bestScore = n, h.Score
 		}
 	}
 	if best >= 0 && len(q.context) == 0 {
-		q.cluster = q.Model.cluster[best]
+		q.cluster = q.Model.cluster(best)
 	}
 	if best < 0 {
 		q.warn(WarnNoIntentMatch)
@@ -227,7 +235,7 @@ const textCandidates = 512
 
 // match is how well a node's text fits the intent.
 func (q *query) match(n int32) float64 {
-	if d := q.doc[n]; d >= 0 && q.live(n) {
+	if d := q.doc(n); d >= 0 && q.live(n) {
 		return max(0, q.text.Of(d).Score)
 	}
 	return 0
@@ -315,7 +323,7 @@ func (q *query) exhausted(n int32) bool {
 
 // formulas lists what applies to a node in this situation.
 func (q *query) formulas(n int32) []string {
-	capability := q.kind[n] == catalog.KindCapability
+	capability := q.kind(n) == catalog.KindCapability
 	switch {
 	case q.mode == Exploration:
 		return hybridOnly
@@ -364,13 +372,13 @@ func (q *query) toolScore(n int32, s *sum) float64 {
 		cooccurrence = graph.CooccurrenceConfidence(weight, count)
 	}
 	aa := q.aa[n]
-	if c := q.comm[n]; c >= 0 && c == q.comm[q.last] && (n != q.last || count > 0) {
-		community = graph.CommunityConfidence(q.rank[n], weight, aa)
+	if c := q.comm(n); c >= 0 && c == q.comm(q.last) && (n != q.last || count > 0) {
+		community = graph.CommunityConfidence(q.rank(n), weight, aa)
 	}
 	if cooccurrence == 0 && community == 0 && aa == 0 {
 		return 0 // importance alone makes no candidate
 	}
-	s.tool(cooccurrence, community, min(aa/2, 1), q.rank[n])
+	s.tool(cooccurrence, community, min(aa/2, 1), q.rank(n))
 	q.episodic(n, s)
 	return s.close()
 }
@@ -379,12 +387,12 @@ func (q *query) toolScore(n int32, s *sum) float64 {
 func (q *query) hybrid(n int32, s *sum) float64 {
 	switch {
 	case q.mode == Exploration:
-		s.add("pagerank", q.rank[n], wRank)
+		s.add("pagerank", q.rank(n), wRank)
 	case q.semantic[n] == 0 && q.graph[n] == 0:
 		return 0
 	default:
 		s.add("semantic", q.semantic[n], wHybrid*q.alpha)
-		s.rank(q.alpha, q.graph[n], q.rank[n])
+		s.rank(q.alpha, q.graph[n], q.rank(n))
 	}
 	q.episodic(n, s)
 	return s.close()
@@ -413,7 +421,7 @@ func (q *query) mixed(n int32, s *sum) float64 {
 
 // boost is StructuralBoost of a capability in this situation.
 func (q *query) boost(n int32) float64 {
-	c := q.Model.cluster[n]
+	c := q.Model.cluster(n)
 	if c < 0 {
 		return 0
 	}
@@ -426,21 +434,21 @@ func (q *query) boost(n int32) float64 {
 	}
 	in := 0
 	for _, u := range q.distinct {
-		if q.Model.cluster[u] == c {
+		if q.Model.cluster(u) == c {
 			in++
 		}
 	}
-	return StructuralBoost(q.Model.cluster[q.last] == c, float64(in)/float64(len(q.distinct)))
+	return StructuralBoost(q.Model.cluster(q.last) == c, float64(in)/float64(len(q.distinct)))
 }
 
 // overlap counts the capability's tools, and those already in the context.
 func (q *query) overlap(n int32) (both, size int) {
-	for _, t := range q.capTools[n] {
+	for _, t := range q.capTools(n) {
 		if q.stamp[t] == q.epoch && q.inFlight[t] {
 			both++
 		}
 	}
-	return both, len(q.capTools[n])
+	return both, len(q.capTools(n))
 }
 
 // episodic adds what past outcomes say.

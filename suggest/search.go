@@ -29,7 +29,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	}
 	defer q.close()
 	wanted := func(n int32) bool {
-		return q.live(n) && q.allowed(q.ids[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.kind[n]))
+		return q.live(n) && q.allowed(q.ids[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.kind(n)))
 	}
 	q.looking = true
 	exact := q.named()
@@ -52,7 +52,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		}
 		name, description := m.describe(c.node)
 		res := SearchResult{
-			ID: m.ids[c.node], Kind: m.kind[c.node], Name: name, Description: description, Confidence: confidence(c.score),
+			ID: m.ids[c.node], Kind: m.kind(c.node), Name: name, Description: description, Confidence: confidence(c.score),
 			Score: c.score, Formula: c.formula, Semantic: q.semantic[c.node], Graph: q.graph[c.node],
 		}
 		if show {
@@ -90,12 +90,12 @@ func (q *query) named() []int32 {
 	var byName []int32
 	for i := range q.view.tools {
 		if t := &q.view.tools[i]; strings.EqualFold(nameOf(t), q.intent) {
-			byName = append(byName, q.at[t.ID])
+			byName = append(byName, q.roles.toolNode[i])
 		}
 	}
 	for i := range q.view.caps {
 		if c := &q.view.caps[i]; strings.EqualFold(c.Name, q.intent) {
-			byName = append(byName, q.at[c.ID])
+			byName = append(byName, q.roles.capNode[i])
 		}
 	}
 	slices.SortFunc(byName, func(a, b int32) int { return strings.Compare(q.ids[a], q.ids[b]) })

@@ -2,34 +2,37 @@ package suggest
 
 import (
 	"cmp"
-	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/graph"
+	"waymark/internal/pages"
 )
 
 // State is everything counted so far. It has one owner and no lock. The methods fold events in the
-// order of the log; the same events in the same order give the same state.
+// order of the log; the same events in the same order give the same state. [State.Freeze] shows it to
+// readers, at the cost of what changed.
 type State struct {
-	ids   []string         // every id ever seen, in order of first appearance
-	index map[string]int32 // id → position
-	out   [][]transition   // by from, sorted by to; loops included
-	uses  []use            // by id
-	gone  map[int32]bool   // removed from the catalog and not put back
+	ids   []string       // every id ever seen, in order of first appearance
+	index *index         // id → position
+	out   [][]transition // by from, sorted by to; loops included
+	uses  []use          // by id
+	gone  map[int32]bool // removed from the catalog and not put back
 
 	tools map[string]*toolEntry
 	caps  map[string]catalog.Capability
 	view  *catalogView // of tools and caps; nil after a change
-	canon []int32      // by id, the node that counts for it; nil after a change
 
-	memory *episodic.Memory
-	past   []pastEpisode
-	source map[string]int32
-	names  []string // sources, in order of first appearance
-	totals totals
+	memory   *episodic.Memory
+	past     []pastEpisode
+	source   map[string]int32
+	names    []string           // sources, in order of first appearance
+	bySource pages.List[uint64] // episodes
+	totals   totals
+
+	shown shown
 }
 
 // transition is the count of one ordered pair.
@@ -64,22 +67,21 @@ type totals struct {
 // NewState returns an empty state.
 func NewState() *State {
 	return &State{
-		index: map[string]int32{}, gone: map[int32]bool{},
+		index: newIndex(), gone: map[int32]bool{},
 		tools: map[string]*toolEntry{}, caps: map[string]catalog.Capability{},
-		memory: episodic.NewMemory(), source: map[string]int32{},
+		memory: episodic.NewMemory(), source: map[string]int32{}, shown: shown{scratch: new(sync.Pool)},
 	}
 }
 
 func (s *State) node(id string) int32 {
-	if i, ok := s.index[id]; ok {
+	if i, ok := s.index.find(s.ids, id); ok {
 		return i
 	}
 	i := int32(len(s.ids))
-	s.index[id] = i
 	s.ids = append(s.ids, id)
+	s.index = s.index.with(s.ids)
 	s.out = append(s.out, nil)
 	s.uses = append(s.uses, use{})
-	s.canon = nil
 	return i
 }
 
@@ -87,7 +89,7 @@ func (s *State) node(id string) int32 {
 func (s *State) PutTool(t catalog.Tool) {
 	delete(s.gone, s.node(t.ID))
 	s.tools[t.ID] = &toolEntry{t, catalog.Properties(t.InputSchema), catalog.Properties(t.OutputSchema)}
-	s.view, s.canon = nil, nil
+	s.view = nil
 }
 
 // PutCapability adds a capability or replaces it.
@@ -97,7 +99,7 @@ func (s *State) PutCapability(c catalog.Capability) {
 		s.node(t)
 	}
 	s.caps[c.ID] = c
-	s.view, s.canon = nil, nil
+	s.view = nil
 }
 
 // Remove takes a tool or capability out of the catalog. Its history stays, but it is not suggested.
@@ -105,7 +107,7 @@ func (s *State) Remove(id string) {
 	delete(s.tools, id)
 	delete(s.caps, id)
 	s.gone[s.node(id)] = true
-	s.view, s.canon = nil, nil
+	s.view = nil
 }
 
 // Seen is how many ids were ever met, in the catalog or in episodes.
@@ -134,6 +136,7 @@ func (s *State) Record(e *episodic.Episode) {
 	for i := range e.Steps {
 		nodes[i] = s.node(e.Steps[i].Tool)
 		s.uses[nodes[i]].steps++
+		s.shown.used.add(nodes[i])
 		s.totals.stepOutcomes[outcomeIndex(e.Steps[i].Outcome)]++
 	}
 	for _, t := range e.Transitions() {
@@ -167,13 +170,14 @@ func (s *State) Record(e *episodic.Episode) {
 		s.totals.branching++
 	}
 	s.past = append(s.past, pastEpisode{e.Intent, ordered, e.Outcome, source})
+	s.bySource.Set(source, s.bySource.At(source)+1)
 	s.totals.episodes++
 	s.totals.steps += uint64(len(e.Steps))
 	s.totals.outcomes[outcomeIndex(e.Outcome)]++
 }
 
 // Knows reports whether an id was ever met.
-func (s *State) Knows(id string) bool { _, ok := s.index[id]; return ok }
+func (s *State) Knows(id string) bool { _, ok := s.index.find(s.ids, id); return ok }
 
 // Feedback folds what became of a suggestion: a known outcome is an observation of the id right
 // after the last element of the context.
@@ -187,6 +191,7 @@ func (s *State) Feedback(context []string, id string, o episodic.Outcome, at tim
 }
 
 func (s *State) count(from, to int32, halves uint64) {
+	s.shown.led.add(from)
 	row := s.out[from]
 	i, ok := slices.BinarySearchFunc(row, to, func(t transition, to int32) int { return cmp.Compare(t.to, to) })
 	if !ok {
@@ -215,145 +220,4 @@ func outcomeIndex(o episodic.Outcome) int {
 		return 2
 	}
 	return 0
-}
-
-// toolEntry is a tool with its schemas read.
-type toolEntry struct {
-	catalog.Tool
-	inputs, outputs []catalog.Property
-}
-
-// catalogView is the catalog at one moment, immutable.
-type catalogView struct {
-	tools    []catalog.Tool // by id
-	entries  []*toolEntry   // beside tools
-	caps     []catalog.Capability
-	tool     map[string]int
-	cap      map[string]int
-	resolver *catalog.Resolver
-}
-
-func (s *State) catalog() *catalogView {
-	if s.view != nil {
-		return s.view
-	}
-	v := &catalogView{tool: map[string]int{}, cap: map[string]int{}}
-	ids := make([]string, 0, len(s.tools)+len(s.caps))
-	for i, id := range slices.Sorted(maps.Keys(s.tools)) {
-		v.tool[id] = i
-		v.tools = append(v.tools, s.tools[id].Tool)
-		v.entries = append(v.entries, s.tools[id])
-		ids = append(ids, id)
-	}
-	for i, id := range slices.Sorted(maps.Keys(s.caps)) {
-		v.cap[id] = i
-		v.caps = append(v.caps, s.caps[id])
-		ids = append(ids, id)
-	}
-	v.resolver = catalog.NewResolver(ids)
-	s.view = v
-	return v
-}
-
-// canonical maps each id to the node that counts for it: an id that no catalog names and that can
-// only mean one tool of the catalog joins that tool's history.
-func (s *State) canonical() []int32 {
-	if s.canon != nil {
-		return s.canon
-	}
-	v := s.catalog()
-	canon := make([]int32, len(s.ids))
-	for i, id := range s.ids {
-		canon[i] = int32(i)
-		if _, ok := v.tool[id]; ok {
-			continue
-		}
-		if _, ok := v.cap[id]; ok {
-			continue
-		}
-		if to, err := v.resolver.Resolve(id); err == nil && to != id {
-			if n, ok := s.index[to]; ok {
-				canon[i] = n
-			}
-		}
-	}
-	s.canon = canon
-	return canon
-}
-
-// Counts is a state frozen at one moment: immutable, with the spellings of one tool joined.
-type Counts struct {
-	ids     []string
-	canon   []int32
-	gone    []bool
-	view    *catalogView
-	edges   []graph.Edge // sorted by (from, to), loops included; weight n(a→b) / (n(a) + κ)
-	uses    []use
-	rates   *episodic.Rates
-	past    []pastEpisode
-	sources []string
-	totals  totals
-}
-
-// kappa smooths edge weights, w(a→b) = n(a,b) / (n(a) + κ): one observation gives ½, not certainty.
-const kappa = 1
-
-// Freeze returns the counts as they are now. It shares what only grows.
-func (s *State) Freeze() *Counts {
-	canon := s.canonical()
-	c := &Counts{
-		ids: s.ids[:len(s.ids):len(s.ids)], canon: canon, view: s.catalog(), gone: make([]bool, len(s.ids)),
-		rates: s.memory.Freeze(canon), past: s.past[:len(s.past):len(s.past)],
-		sources: s.names[:len(s.names):len(s.names)], totals: s.totals, uses: slices.Clone(s.uses),
-	}
-	for i := range s.gone {
-		c.gone[i] = true
-	}
-	joined := false
-	edges := 0
-	for i, row := range s.out {
-		edges += len(row)
-		joined = joined || canon[i] != int32(i)
-	}
-	out := s.out
-	if joined {
-		out = s.join(canon, c.uses)
-	}
-	c.edges = make([]graph.Edge, 0, edges)
-	for from, row := range out {
-		var n uint64
-		for _, t := range row {
-			n += t.halves
-		}
-		for _, t := range row {
-			w := float64(t.halves) / float64(n+2*kappa) // halves over halves
-			c.edges = append(c.edges, graph.Edge{From: int32(from), To: t.to, Weight: w, Count: t.count})
-		}
-	}
-	return c
-}
-
-// join sums the rows and uses of joined nodes. Sums of counts do not depend on order; positions are
-// added in order of first appearance.
-func (s *State) join(canon []int32, uses []use) [][]transition {
-	t := State{out: make([][]transition, len(s.out))}
-	for from, row := range s.out {
-		for _, tr := range row {
-			a, b := canon[from], canon[tr.to]
-			t.count(a, b, tr.halves)
-			i, _ := slices.BinarySearchFunc(t.out[a], b, func(t transition, to int32) int { return cmp.Compare(t.to, to) })
-			t.out[a][i].count += tr.count - 1
-		}
-	}
-	for i, c := range canon {
-		if c != int32(i) {
-			u := &uses[i]
-			uses[c].steps += u.steps
-			uses[c].ends += u.ends
-			uses[c].roots += u.roots
-			uses[c].position += u.position
-			*u = use{}
-		}
-	}
-	return t.out
 }

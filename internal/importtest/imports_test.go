@@ -41,10 +41,10 @@ var imports = map[string][]string{
 	"graph":    {"numeric"},
 	"spectral": {"numeric"},
 	"semantic": {"numeric"},
-	"episodic": {"catalog", "numeric", "semantic"},
+	"episodic": {"catalog", "internal/pages", "numeric", "semantic"},
 	"importer": {"catalog", "episodic"},
 	"sample":   {"catalog", "episodic", "importer"},
-	"suggest":  {"catalog", "episodic", "graph", "spectral", "semantic", "numeric"},
+	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "semantic", "spectral"},
 	"live":     {"catalog", "episodic", "storage", "suggest", "numeric"},
 	"server":   {"catalog", "episodic", "importer", "live", "storage", "suggest"},
 
@@ -53,6 +53,7 @@ var imports = map[string][]string{
 	"cmd/waymark": {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "importer", "live",
 		"sample", "server", "storage", "suggest"},
 	"internal/importtest": nil,
+	"internal/pages":      nil,
 }
 
 // rims are the packages of others that stay at one place: whoever wants to replace them has one folder

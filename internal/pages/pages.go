@@ -1,0 +1,66 @@
+// Package pages is a list that changes, and of which views are kept that do not:
+//
+//	List  ─┬─▶ page 0 ◀─┬─ View        after element 300 was set: page 1 is a copy,
+//	       ├─▶ page 1'  ├─▶ page 1     the other pages belong to both
+//	       └─▶ page 2 ◀─┘
+//
+// A change costs one page, once per view; a view costs eight bytes per page.
+package pages
+
+import "slices"
+
+// size is the number of elements of a page.
+const size = 256
+
+// A List is for one goroutine at a time. The zero List is empty; elements that were never set are
+// zero.
+type List[T any] struct {
+	pages []*page[T] // nil where nothing was ever set
+	epoch uint64     // the number of views; a page with another number is shared
+}
+
+type page[T any] struct {
+	epoch uint64
+	items [size]T
+}
+
+// At is element i.
+func (l *List[T]) At(i int32) T { return at(l.pages, i) }
+
+// Set makes x element i.
+func (l *List[T]) Set(i int32, x T) {
+	p := int(i) / size
+	for len(l.pages) <= p {
+		l.pages = append(l.pages, nil)
+	}
+	own := l.pages[p]
+	switch {
+	case own == nil:
+		own = &page[T]{epoch: l.epoch}
+	case own.epoch != l.epoch:
+		own = &page[T]{l.epoch, own.items}
+	}
+	l.pages[p] = own
+	own.items[int(i)%size] = x
+}
+
+// Freeze returns the list as it is now.
+func (l *List[T]) Freeze() View[T] {
+	l.epoch++
+	return View[T]{slices.Clone(l.pages)}
+}
+
+// A View is a list at one moment. It may be read from any number of goroutines.
+type View[T any] struct {
+	pages []*page[T]
+}
+
+// At is element i.
+func (v View[T]) At(i int32) T { return at(v.pages, i) }
+
+func at[T any](pages []*page[T], i int32) (x T) {
+	if p := int(i) / size; p < len(pages) && pages[p] != nil {
+		return pages[p].items[int(i)%size]
+	}
+	return x
+}

@@ -1,0 +1,126 @@
+package suggest
+
+import (
+	"maps"
+	"slices"
+
+	"waymark/catalog"
+)
+
+// toolEntry is a tool with its schemas read.
+type toolEntry struct {
+	catalog.Tool
+	inputs, outputs []catalog.Property
+}
+
+// catalogView is the catalog at one moment, immutable.
+type catalogView struct {
+	tools    []catalog.Tool // by id
+	entries  []*toolEntry   // beside tools
+	caps     []catalog.Capability
+	tool     map[string]int
+	cap      map[string]int
+	resolver *catalog.Resolver
+}
+
+func (s *State) catalog() *catalogView {
+	if s.view != nil {
+		return s.view
+	}
+	v := &catalogView{tool: map[string]int{}, cap: map[string]int{}}
+	ids := make([]string, 0, len(s.tools)+len(s.caps))
+	for i, id := range slices.Sorted(maps.Keys(s.tools)) {
+		v.tool[id] = i
+		v.tools = append(v.tools, s.tools[id].Tool)
+		v.entries = append(v.entries, s.tools[id])
+		ids = append(ids, id)
+	}
+	for i, id := range slices.Sorted(maps.Keys(s.caps)) {
+		v.cap[id] = i
+		v.caps = append(v.caps, s.caps[id])
+		ids = append(ids, id)
+	}
+	v.resolver = catalog.NewResolver(ids)
+	s.view = v
+	return v
+}
+
+// names reports whether the catalog has the id.
+func (v *catalogView) names(id string) bool {
+	_, tool := v.tool[id]
+	_, capability := v.cap[id]
+	return tool || capability
+}
+
+// canonical is the id that counts for an id: one that the catalog does not name and that can only
+// mean one tool shares that tool's history, as soon as both have been seen.
+func (v *catalogView) canonical(id string) string {
+	for range 2 { // what mcp__server__name stands for may itself be a spelling
+		if v.names(id) {
+			break
+		}
+		to, err := v.resolver.Resolve(id)
+		if err != nil {
+			break
+		}
+		id = to
+	}
+	return id
+}
+
+// roles are what the catalog makes of the nodes, immutable. A node that came later is a tool that no
+// capability uses.
+type roles struct {
+	gone     []bool
+	kind     []catalog.Kind
+	capTools [][]int32 // by node: the tools of a capability
+	toolCaps [][]int32 // by node: the capabilities that use a tool
+	toolNode []int32   // by position in the catalog
+	capNode  []int32
+	named    int // nodes that the catalog names
+}
+
+func (s *State) roles() *roles {
+	n := len(s.ids)
+	r := &roles{gone: make([]bool, n), kind: make([]catalog.Kind, n), capTools: make([][]int32, n), toolCaps: make([][]int32, n)}
+	for i := range s.gone {
+		r.gone[i] = true
+	}
+	for i, id := range s.ids {
+		r.kind[i] = catalog.KindTool
+		if _, ok := s.view.cap[id]; ok {
+			r.kind[i] = catalog.KindCapability
+		}
+		if s.view.names(id) {
+			r.named++
+		}
+	}
+	for i := range s.view.tools {
+		r.toolNode = append(r.toolNode, s.node(s.view.tools[i].ID))
+	}
+	for i := range s.view.caps {
+		c := &s.view.caps[i]
+		node := s.node(c.ID)
+		r.capNode = append(r.capNode, node)
+		for _, t := range c.Tools {
+			tool := s.shown.canon[s.node(t)]
+			if !slices.Contains(r.capTools[node], tool) {
+				r.capTools[node] = append(r.capTools[node], tool)
+				r.toolCaps[tool] = append(r.toolCaps[tool], node)
+			}
+		}
+		slices.Sort(r.capTools[node])
+	}
+	for _, caps := range r.toolCaps {
+		slices.Sort(caps)
+	}
+	return r
+}
+
+// of is x[i], or beyond its end what stands for a node that x does not know.
+func of[T any](x []T, i int32, none T) T {
+	if int(i) < len(x) {
+		return x[i]
+	}
+	return none
+}

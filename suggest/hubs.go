@@ -1,0 +1,82 @@
+package suggest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// findHubs puts the nodes of each cluster in order of importance. Without clusters the communities of
+// the transition graph stand in.
+func (m *Measures) findHubs(c *Counts) {
+	label := m.cluster
+	if m.clusters < 2 {
+		label = m.community
+	}
+	byRank := func(a, b int32) int { return cmpFloatID(m.rank[b], m.rank[a], c.ids[a], c.ids[b]) }
+	unimportant := func(n int32) bool { return m.rank[n] == 0 }
+	for _, g := range groups(label) {
+		g = slices.DeleteFunc(g, unimportant)
+		slices.SortFunc(g, byRank)
+		m.hubs = append(m.hubs, g)
+	}
+	for i, l := range label {
+		if l < 0 && !unimportant(int32(i)) {
+			m.apart = append(m.apart, int32(i))
+		}
+	}
+	slices.SortFunc(m.apart, byRank)
+}
+
+// hubs makes the most important tools of each major cluster candidates: one of each in turn, until
+// there are limit of them, then the others.
+func (q *query) hubs(limit int) {
+	byRank := func(a, b int32) int { return cmpFloatID(q.rank(b), q.rank(a), q.ids[a], q.ids[b]) }
+	var major [][]int32 // what is left of each, the first that passes in front
+	var rest []int32
+	for _, g := range q.measures.hubs {
+		g = q.passing(g)
+		switch {
+		case len(g) == 0:
+		case len(q.passing(g[1:])) == 0:
+			rest = append(rest, g[0])
+		default:
+			major = append(major, g)
+		}
+	}
+	slices.SortFunc(major, func(a, b []int32) int { return byRank(a[0], b[0]) })
+	for found := true; found && len(q.touched) < limit; {
+		found = false
+		for i, g := range major {
+			if len(g) > 0 && len(q.touched) < limit {
+				q.touch(g[0])
+				major[i] = q.passing(g[1:])
+				found = true
+			}
+		}
+	}
+	apart := q.passing(q.measures.apart)
+	for i := 0; i < limit && len(apart) > 0; i++ {
+		rest = append(rest, apart[0])
+		apart = q.passing(apart[1:])
+	}
+	slices.SortFunc(rest, byRank)
+	for _, n := range rest[:min(len(rest), max(0, limit-len(q.touched)))] {
+		q.touch(n)
+	}
+}
+
+// passing is what is left of nodes from the first that passes on.
+func (q *query) passing(nodes []int32) []int32 {
+	for len(nodes) > 0 && !q.passes(nodes[0]) {
+		nodes = nodes[1:]
+	}
+	return nodes
+}
+
+func cmpFloatID(a, b float64, idA, idB string) int {
+	if c := cmp.Compare(a, b); c != 0 {
+		return c
+	}
+	return strings.Compare(idA, idB)
+}
