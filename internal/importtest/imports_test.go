@@ -54,6 +54,11 @@ var imports = map[string][]string{
 		"sample", "server", "storage", "suggest"},
 	"internal/importtest": nil,
 	"internal/pages":      nil,
+
+	"internal/bench":         nil,
+	"internal/bench/ours":    {"graph", "internal/bench", "semantic", "spectral", "storage"},
+	"internal/bench/peers":   {"internal/bench"},
+	"internal/bench/summary": nil,
 }
 
 // rims are the packages of others that stay at one place: whoever wants to replace them has one folder
