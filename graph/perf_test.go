@@ -1,11 +1,9 @@
 package graph_test
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/graph"
+	"waymark/internal/bench"
 )
 
 // benchSizes are the sizes that benchmarks run at: 1,000, 10,000 and 100,000 nodes, and a million
@@ -58,37 +57,22 @@ func perfOf(b testing.TB, n int) perfCase {
 	return load.(func() perfCase)()
 }
 
-// generated reads src.i32, dst.i32, w.f32 and comm.i32 of the folder of size n, little-endian
-// numbers of four bytes.
 func generated(n int) ([]graph.Edge, []int32, error) {
-	folder := filepath.Join(os.Getenv("WAYMARK_PERF_DATA"), strconv.Itoa(n))
-	var columns [4][]uint32
-	for i, name := range []string{"src.i32", "dst.i32", "w.f32", "comm.i32"} {
-		data, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			return nil, nil, err
-		}
-		for ; len(data) >= 4; data = data[4:] {
-			columns[i] = append(columns[i], binary.LittleEndian.Uint32(data))
-		}
+	t, err := bench.ReadTransitions(filepath.Join(os.Getenv("WAYMARK_PERF_DATA"), strconv.Itoa(n)))
+	if err != nil {
+		return nil, nil, err
 	}
-	edges := make([]graph.Edge, len(columns[0]))
+	edges := make([]graph.Edge, len(t.From))
 	for i := range edges {
-		w := math.Float32frombits(columns[2][i])
-		edges[i] = graph.Edge{From: int32(columns[0][i]), To: int32(columns[1][i]), Weight: float64(w), Count: uint64(w)}
+		edges[i] = graph.Edge{From: t.From[i], To: t.To[i], Weight: float64(t.Weight[i]), Count: uint64(t.Weight[i])}
 	}
-	planted := make([]int32, len(columns[3]))
-	for v := range planted {
-		planted[v] = int32(columns[3][v])
-	}
-	return edges, planted, nil
+	return edges, t.Community, nil
 }
 
 func bySize(b *testing.B, f func(b *testing.B, c perfCase)) {
 	for _, n := range benchSizes() {
-		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
 			c := perfOf(b, n)
-			b.ReportAllocs()
 			b.ResetTimer()
 			f(b, c)
 		})

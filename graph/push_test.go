@@ -194,7 +194,7 @@ func BenchmarkRanksAdd(b *testing.B) {
 			edges += u.Edges
 		}
 		reportLatency(b, took)
-		b.ReportMetric(float64(edges)/float64(b.N), "edges/op")
+		reportEdges(b, float64(edges)/float64(b.N))
 		b.ReportMetric(ranks.Drift(), "drift")
 	})
 }

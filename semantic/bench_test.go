@@ -55,14 +55,13 @@ func queries(docs []Document) []string {
 func BenchmarkBuild(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		docs := synthetic(n)
-		b.Run(fmt.Sprintf("docs=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
+		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
 			for b.Loop() {
 				Build(docs, Options{})
 			}
 		})
 		saved := Build(docs, Options{}).MarshalLatent()
-		b.Run(fmt.Sprintf("restored/docs=%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("restored/tools=%d", n), func(b *testing.B) {
 			for b.Loop() {
 				Build(docs, Options{Latent: saved})
 			}
@@ -79,8 +78,7 @@ func BenchmarkSearch(b *testing.B) {
 			rank int
 		}{{"lexical", -1}, {"fused", 128}} {
 			ix := Build(docs, Options{Rank: kind.rank})
-			b.Run(fmt.Sprintf("%s/docs=%d", kind.name, n), func(b *testing.B) {
-				b.ReportAllocs()
+			b.Run(fmt.Sprintf("%s/tools=%d", kind.name, n), func(b *testing.B) {
 				hits := make([]Hit, 0, 10)
 				for i := 0; b.Loop(); i++ {
 					hits = ix.AppendSearch(hits[:0], q[i%len(q)], nil, 10)
@@ -100,8 +98,7 @@ func BenchmarkTopAndScore(b *testing.B) {
 		for i := range 512 {
 			others = append(others, int32(mix(uint64(i))%uint64(n)))
 		}
-		b.Run(fmt.Sprintf("docs=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
+		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
 			hits := make([]Hit, 0, 1024)
 			var took []time.Duration
 			for i := 0; b.Loop(); i++ {
@@ -126,8 +123,7 @@ func BenchmarkScores(b *testing.B) {
 		docs := synthetic(n)
 		q := queries(docs)
 		ix := Build(docs, Options{})
-		b.Run(fmt.Sprintf("docs=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
+		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
 			var hits []Hit
 			for i := 0; b.Loop(); i++ {
 				hits = ix.Scores(q[i%len(q)], hits)
@@ -145,7 +141,6 @@ func BenchmarkNearest(b *testing.B) {
 	in := NewIntents(texts)
 	q := queries(docs)
 	b.Run("intents=20000", func(b *testing.B) {
-		b.ReportAllocs()
 		hits := make([]Hit, 0, 10)
 		for i := 0; b.Loop(); i++ {
 			hits = in.AppendNearest(hits[:0], q[i%len(q)], 10)

@@ -99,7 +99,7 @@ func BenchmarkUpdate(b *testing.B) {
 		docs := synthetic(n)
 		ix := Build(docs, Options{Updatable: true})
 		for _, k := range []int{1, 100} {
-			b.Run(fmt.Sprintf("docs=%d/added=%d", n, k), func(b *testing.B) {
+			b.Run(fmt.Sprintf("tools=%d/added=%d", n, k), func(b *testing.B) {
 				for b.Loop() {
 					ix.Update([]int32{1}, docs[:k], nil)
 				}
