@@ -4,7 +4,20 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TESTTIME   ?= 20m
 FUZZTIME   ?= 60s
 
-.PHONY: build run install test lint fmt bench soak
+# make bench BENCH=PageRank PKG=./graph COUNT=10; compare two runs with `make benchstat OLD=old.out`
+BENCH      ?= .
+PKG        ?= ./...
+COUNT      ?= 1
+BENCHTIME  ?= 1s
+BENCHSTAT   = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+
+# make bench-peers DIR=path: the folder of the generator and the peers
+SCRATCH    ?=
+SIZES      ?= 10000 100000
+TASKS      ?=
+PEERFLAGS  ?=
+
+.PHONY: build run install test lint fmt bench benchstat bench-peers soak
 
 build: ## bin/waymark, static and reproducible
 	CGO_ENABLED=0 go build -trimpath -o bin/waymark ./cmd/waymark
@@ -34,8 +47,15 @@ lint: ## formatting, vet, staticcheck
 fmt: ## format all Go files
 	gofmt -w .
 
-bench: ## all benchmarks, once; add -count for benchstat through GOFLAGS
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## benchmarks by size, with gonum in the same run, then ratios and growth; the output stays in bench.out
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 4h $(PKG) | go run ./internal/bench/summary -keep bench.out
+
+benchstat: ## what changed between OLD and bench.out
+	go run $(BENCHSTAT) $(OLD) bench.out
+
+bench-peers: ## ours beside other programs, on the same generated data; says which are missing
+	@test -n "$(DIR)" || { echo "make bench-peers DIR=path: the folder of the generator and the peers (go run ./internal/bench/peers -h)"; exit 2; }
+	go run ./internal/bench/peers -source "$(DIR)" -scratch "$(SCRATCH)" -sizes "$(SIZES)" -tasks "$(TASKS)" $(PEERFLAGS)
 
 # Kills a recording server hundreds of times, then lets every fuzz target look for new inputs.
 soak: ## long tests; ends by itself
