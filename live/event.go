@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/suggest"
@@ -60,6 +63,10 @@ func encode(kind byte, v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// lenient reads what encode has written: schemas of tools are kept as they came, also with names that
+// repeat.
+var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
 // decode reads an event back into the type of its kind.
 func decode(payload []byte) (kind byte, v any, err error) {
 	if len(payload) == 0 {
@@ -84,7 +91,7 @@ func decode(payload []byte) (kind byte, v any, err error) {
 	default:
 		return kind, nil, fmt.Errorf("event has the unknown kind %q", kind)
 	}
-	if err := json.Unmarshal(payload[1:], v); err != nil {
+	if err := jsonv2.Unmarshal(payload[1:], v, lenient); err != nil {
 		return kind, nil, fmt.Errorf("decode an event of kind %q: %w", kind, err)
 	}
 	return kind, v, nil

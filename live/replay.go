@@ -44,17 +44,17 @@ func (h *history) version() string {
 	return "sha256:" + hex.EncodeToString(w.Sum(nil))
 }
 
-// count folds one event that is durable at p.
-func (h *history) count(p place, v any, kind byte) {
-	h.last = p.seq
-	if kind == kindBuild {
+// count folds one durable event.
+func (h *history) count(e decodedEvent) {
+	h.last = e.seq
+	if e.kind == kindBuild {
 		return
 	}
-	h.matter = p
+	h.matter = e.place
 	h.since++
-	h.changed = h.changed || kind == kindTool || kind == kindCapability || kind == kindRemoved || kind == kindForgotten
+	h.changed = h.changed || e.kind == kindTool || e.kind == kindCapability || e.kind == kindRemoved || e.kind == kindForgotten
 	seen := h.state.Seen()
-	fold(h.state, v)
+	fold(h.state, e.value)
 	h.changed = h.changed || h.state.Seen() > seen // a tool met for the first time is to be found by its name
 }
 
@@ -123,28 +123,16 @@ func replay(ctx context.Context, log storage.Log, upTo, built uint64, measure me
 	if o.built == 0 {
 		at = h.state.Freeze() // no build yet: the measures of nothing
 	}
-	for e, err := range log.Read(ctx, 0) {
+	for e, err := range decoded(ctx, log, 0, o.head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
-			return nil, o, fmt.Errorf("read the log: %w", err)
+			return nil, o, err
 		}
-		if e.Seq > o.head {
-			break
+		if progress != nil && e.seq%1024 == 0 {
+			progress(float64(e.seq) / float64(o.head))
 		}
-		if progress != nil && e.Seq%1024 == 0 {
-			progress(float64(e.Seq) / float64(o.head))
-		}
-		p := place{e.Seq, e.Chain}
-		if e.Erased || o.forgotten[e.Seq] {
-			h.count(p, nil, kindEpisode)
-			continue
-		}
-		kind, v, err := decode(e.Payload)
-		if err != nil {
-			return nil, o, fmt.Errorf("event %d: %w: %w", e.Seq, storage.ErrDamaged, err)
-		}
-		h.count(p, v, kind)
-		if e.Seq == o.built {
-			h.built, h.how, h.since, h.changed = p, *v.(*build), 0, false
+		h.count(e)
+		if e.seq == o.built {
+			h.built, h.how, h.since, h.changed = e.place, *e.value.(*build), 0, false
 			at = h.state.Freeze()
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"waymark/storage"
@@ -163,7 +164,7 @@ func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 	receipts, err := w.log.Append(context.WithoutCancel(w.ctx), records)
 	for i, r := range receipts {
 		if r.Status == storage.Stored {
-			w.count(place{seq: r.Seq}, entries[i].value, entries[i].kind)
+			w.count(decodedEvent{place{seq: r.Seq}, entries[i].kind, entries[i].value})
 			w.dirty = w.dirty || entries[i].kind != kindBuild
 		}
 	}
@@ -333,19 +334,11 @@ func guarded[T any](f func() (T, error)) (v T, err error) {
 
 // catchUp folds into h what the log holds after h.matter.
 func (w *writer) catchUp(h *history, after uint64) error {
-	for e, err := range w.log.Read(context.WithoutCancel(w.ctx), after) {
+	for e, err := range decoded(context.WithoutCancel(w.ctx), w.log, after, math.MaxUint64, nil) {
 		if err != nil {
-			return fmt.Errorf("read the log: %w", err)
+			return err
 		}
-		if e.Erased {
-			h.count(place{e.Seq, e.Chain}, nil, kindEpisode)
-			continue
-		}
-		kind, v, err := decode(e.Payload)
-		if err != nil {
-			return fmt.Errorf("event %d: %w", e.Seq, err)
-		}
-		h.count(place{e.Seq, e.Chain}, v, kind)
+		h.count(e)
 	}
 	return nil
 }
