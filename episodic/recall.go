@@ -7,8 +7,11 @@ type Recall struct {
 	intents *semantic.Intents
 }
 
-// NewRecall indexes the intents of episodes 0..n-1; an empty intent is never found.
-func NewRecall(intents []string) *Recall { return &Recall{semantic.NewIntents(intents)} }
+// NewRecall indexes the intents of episodes 0..n-1; an empty intent is never found. Once stop,
+// which may be nil, says so, it gives up: the result is then of no use.
+func NewRecall(intents []string, stop func() bool) *Recall {
+	return &Recall{semantic.NewIntents(intents, stop)}
+}
 
 // Neighbour is a past episode and how alike its intent is, in (0, 1].
 type Neighbour struct {

@@ -138,7 +138,7 @@ func BenchmarkNearest(b *testing.B) {
 	for i, d := range docs {
 		texts[i] = strings.Join(strings.Fields(d.Text)[:10], " ")
 	}
-	in := NewIntents(texts)
+	in := NewIntents(texts, nil)
 	q := queries(docs)
 	b.Run("intents=20000", func(b *testing.B) {
 		hits := make([]Hit, 0, 10)

@@ -34,7 +34,8 @@ type corpus struct {
 	average [fields]float64 // over documents that have the field
 }
 
-func countDocuments(docs []Document) (*corpus, *reader, []bag) {
+// countDocuments returns nil if stop says so.
+func countDocuments(docs []Document, stop func() bool) (*corpus, *reader, func(b *bagger, i int) bag) {
 	c := &corpus{order: make([]int32, len(docs))}
 	for d := range docs {
 		c.order[d] = int32(d)
@@ -42,15 +43,47 @@ func countDocuments(docs []Document) (*corpus, *reader, []bag) {
 	slices.SortStableFunc(c.order, func(a, b int32) int {
 		x, y := &docs[a], &docs[b]
 		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Text, y.Text),
-			cmp.Compare(x.Properties, y.Properties), cmp.Compare(x.Context, y.Context))
+			cmp.Compare(x.Properties, y.Properties), slices.Compare(x.Context, y.Context))
 	})
-	r := newReader()
-	bags := make([]bag, len(docs))
+	// Texts of contexts have numbers behind those of the documents' own fields, each once.
+	const own = int(contextField)
+	number := map[string]int32{}
+	var shared []string
+	contexts := make([][]int32, len(docs))
 	for i, d := range c.order {
-		bags[i] = r.bag(&docs[d])
+		contexts[i] = make([]int32, len(docs[d].Context))
+		for k, text := range docs[d].Context {
+			n, known := number[text]
+			if !known {
+				n = int32(len(shared))
+				number[text] = n
+				shared = append(shared, text)
+			}
+			contexts[i][k] = n
+		}
 	}
-	c.count(r, bags)
-	return c, r, bags
+	r := newReader()
+	texts := r.readAll(own*len(docs)+len(shared), func(i int) string {
+		if i >= own*len(docs) {
+			return shared[i-own*len(docs)]
+		}
+		d := &docs[c.order[i/own]]
+		return [own]string{d.Name, d.Text, d.Properties}[i%own]
+	}, stop)
+	if texts == nil {
+		return nil, nil, nil
+	}
+	bagOf := func(b *bagger, i int) bag {
+		for f := range contextField {
+			b.add(f, texts[own*i+int(f)])
+		}
+		for _, n := range contexts[i] {
+			b.add(contextField, texts[own*len(docs)+int(n)])
+		}
+		return b.take()
+	}
+	c.count(r, len(docs), bagOf)
+	return c, r, bagOf
 }
 
 // a bag is how often a document has each word, alone, as a part or as a joined form.
@@ -61,33 +94,40 @@ type bagged struct {
 	n [fields]int32
 }
 
-func (r *reader) bag(d *Document) bag {
-	var own bag
-	for f, text := range [fields]string{d.Name, d.Text, d.Properties, d.Context} {
-		r.tokens = r.read(r.tokens[:0], text)
-		for _, t := range r.tokens {
-			at := r.place(t)
-			if *at == 0 {
-				own = append(own, bagged{token: t})
-				*at = int32(len(own))
-			}
-			own[*at-1].n[f]++
-		}
-	}
-	for _, t := range own {
-		*r.place(t.token) = 0
-	}
-	return slices.Clip(own)
+// A bagger fills one bag after another.
+type bagger struct {
+	own bag
+	at  [3][]int32 // place in own, from 1: by word, by word written alone, by spelling of a joined form
 }
 
-// place is where the place of a token in the bag being filled is kept, from 1.
-func (r *reader) place(t token) *int32 {
-	at, i := &r.at[0], int(t.word)
+func (b *bagger) add(f field, tokens []token) {
+	for _, t := range tokens {
+		at := b.place(t)
+		if *at == 0 {
+			b.own = append(b.own, bagged{token: t})
+			*at = int32(len(b.own))
+		}
+		b.own[*at-1].n[f]++
+	}
+}
+
+// take returns the bag, which is valid until the next is begun.
+func (b *bagger) take() bag {
+	own := b.own
+	for _, t := range own {
+		*b.place(t.token) = 0
+	}
+	b.own = own[:0]
+	return own
+}
+
+func (b *bagger) place(t token) *int32 {
+	at, i := &b.at[0], int(t.word)
 	switch {
 	case t.joined:
-		at, i = &r.at[2], int(t.parts)
+		at, i = &b.at[2], int(t.parts)
 	case t.single:
-		at = &r.at[1]
+		at = &b.at[1]
 	}
 	if i >= len(*at) {
 		*at = append(*at, make([]int32, i+1-len(*at))...)
@@ -96,60 +136,75 @@ func (r *reader) place(t token) *int32 {
 }
 
 // count turns bags, in the order of the corpus, into counts of terms.
-func (c *corpus) count(r *reader, bags []bag) {
+func (c *corpus) count(r *reader, documents int, bagOf func(b *bagger, i int) bag) {
 	words, terms := r.vocabulary()
 	c.words = words
-	c.counts, c.lengths = make([][]count, len(bags)), make([][fields]int32, len(bags))
+	c.counts, c.lengths = make([][]count, documents), make([][fields]int32, documents)
 	var (
-		table   = make([][fields]int32, len(words.terms))
-		touched []int32
-		total   [fields]int64
-		having  [fields]int64
+		adding sync.Mutex
+		total  [fields]int64 // of whole numbers, whichever part is added first
+		having [fields]int64
 	)
-	for i, own := range bags {
-		touched = touched[:0]
-		// A name of nothing but stop words keeps them.
-		keep := !slices.ContainsFunc(own, func(t bagged) bool { return t.n[nameField] > 0 && !t.joined && !r.stop[t.word] })
-		var has [fields]bool
-		for _, t := range own {
-			for f, n := range t.n {
-				has[f] = has[f] || n > 0
-			}
-			// A joined form counts where somebody wrote it as a word; see vocabulary.
-			if t.joined && !r.single[t.word] {
-				continue
-			}
-			n := t.n
-			if r.stop[t.word] {
-				if n = ([fields]int32{}); keep {
-					n[nameField] = t.n[nameField]
+	parallel(documents, func(from, to int) {
+		var (
+			b       bagger
+			table   = make([][fields]int32, len(words.terms))
+			touched []int32
+			all     [fields]int64
+			with    [fields]int64
+		)
+		for i := from; i < to; i++ {
+			touched = touched[:0]
+			own := bagOf(&b, i)
+			// A name of nothing but stop words keeps them.
+			keep := !slices.ContainsFunc(own, func(t bagged) bool { return t.n[nameField] > 0 && !t.joined && !r.stop[t.word] })
+			var has [fields]bool
+			for _, t := range own {
+				for f, n := range t.n {
+					has[f] = has[f] || n > 0
+				}
+				// A joined form counts where somebody wrote it as a word; see vocabulary.
+				if t.joined && !r.single[t.word] {
+					continue
+				}
+				n := t.n
+				if r.stop[t.word] {
+					if n = ([fields]int32{}); keep {
+						n[nameField] = t.n[nameField]
+					}
+				}
+				if n == [fields]int32{} {
+					continue
+				}
+				id := terms[t.word]
+				if table[id] == [fields]int32{} {
+					touched = append(touched, id)
+				}
+				for f := range n {
+					table[id][f] += n[f]
+					c.lengths[i][f] += n[f]
 				}
 			}
-			if n == [fields]int32{} {
-				continue
+			for f := range fields {
+				if has[f] {
+					all[f] += int64(c.lengths[i][f])
+					with[f]++
+				}
 			}
-			id := terms[t.word]
-			if table[id] == [fields]int32{} {
-				touched = append(touched, id)
-			}
-			for f := range n {
-				table[id][f] += n[f]
-				c.lengths[i][f] += n[f]
+			slices.Sort(touched)
+			c.counts[i] = make([]count, len(touched))
+			for k, id := range touched {
+				c.counts[i][k] = count{id, table[id]}
+				table[id] = [fields]int32{}
 			}
 		}
+		adding.Lock()
+		defer adding.Unlock()
 		for f := range fields {
-			if has[f] {
-				total[f] += int64(c.lengths[i][f])
-				having[f]++
-			}
+			total[f] += all[f]
+			having[f] += with[f]
 		}
-		slices.Sort(touched)
-		c.counts[i] = make([]count, len(touched))
-		for k, id := range touched {
-			c.counts[i][k] = count{id, table[id]}
-			table[id] = [fields]int32{}
-		}
-	}
+	})
 	for f := range fields {
 		c.average[f] = 1
 		if having[f] > 0 && total[f] > 0 {
@@ -271,22 +326,28 @@ type Index struct {
 }
 
 // Build indexes docs. It never fails: a document may be empty, have any bytes for text, and equal
-// another. The result depends on docs and opts only.
+// another. The result depends on docs and opts only, and is nil if opts.Stop ended it.
 func Build(docs []Document, opts Options) *Index {
 	o := opts.filled()
-	c, r, bags := countDocuments(docs)
+	c, r, bagOf := countDocuments(docs, o.Stop)
+	if c == nil {
+		return nil
+	}
 	ix := &Index{docs: len(docs), words: c.words, lexical: weigh(c, &o, len(docs))}
-	ix.latent = newLatent(c, ix.lexical, &o)
-	ix.latentWeight = float64(o.LatentWeight * ix.latent.held)
-	ix.vectors = newVectors(o.Vectors, len(docs))
-	o.Latent, o.Vectors = nil, nil
-	ix.options = o
 	if o.Updatable {
 		ix.reader, ix.bags = r, make([]bag, len(docs))
+		var b bagger
 		for i, d := range c.order {
-			ix.bags[d] = bags[i]
+			ix.bags[d] = slices.Clone(bagOf(&b, i))
 		}
 	}
+	if ix.latent = newLatent(c, ix.lexical, &o); ix.latent == nil {
+		return nil
+	}
+	ix.latentWeight = float64(o.LatentWeight * ix.latent.held)
+	ix.vectors = newVectors(o.Vectors, len(docs))
+	o.Latent, o.Vectors, o.Stop = nil, nil, nil
+	ix.options = o
 	return ix.ready()
 }
 

@@ -48,18 +48,47 @@ func TestBM25ByHand(t *testing.T) {
 func TestFieldsByHand(t *testing.T) {
 	ix := Build([]Document{
 		{Name: "alpha", Text: "alpha", Properties: "alpha"},
-		{Name: "beta", Text: "beta", Properties: "beta", Context: "alpha alpha"},
+		{Name: "beta", Text: "beta", Properties: "beta", Context: []string{"alpha", "alpha"}},
 	}, lexicalOnly())
 	got := ix.Scores("alpha", nil)
 	assert.InDelta(t, 1, got[0].Lexical, 1e-6)
 	assert.InDelta(t, (.6*2/3.2)/(2.9/3.8), got[1].Lexical, 1e-6)
 }
 
+// Texts of contexts are read once, on several processors, whoever has them: the index is that of
+// documents that each have all of theirs as one text.
+func TestSharedContexts(t *testing.T) {
+	docs := synthetic(3000)
+	whole := slices.Clone(docs)
+	for i := range docs {
+		for k := range i % 7 {
+			docs[i].Context = append(docs[i].Context, docs[(i*k*31+k)%500].Text+" webSearch web_search", docs[i*k%len(docs)].Name)
+		}
+		whole[i].Context = []string{strings.Join(docs[i].Context, "\n")}
+	}
+	hash := func(docs []Document, processors int) []byte {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		h := sha256.New()
+		require.NoError(t, Build(docs, Options{Rank: 8}).Hash(h))
+		return h.Sum(nil)
+	}
+	want := hash(whole, 1)
+	assert.Equal(t, want, hash(docs, 1))
+	assert.Equal(t, want, hash(docs, 4))
+}
+
+func TestBuildStops(t *testing.T) {
+	asked := 0
+	ix := Build(synthetic(300), Options{Rank: 8, Stop: func() bool { asked++; return asked > 3 }})
+	assert.Nil(t, ix)
+	assert.Less(t, asked, 10)
+}
+
 // However much a popular tool was used, its context adds at most its weight.
 func TestContextSaturates(t *testing.T) {
 	ix := Build([]Document{
 		{Name: "invoice_send", Text: "Send an invoice"},
-		{Name: "http_get", Text: "Fetch a page", Context: strings.Repeat("send an invoice\n", 5000)},
+		{Name: "http_get", Text: "Fetch a page", Context: slices.Repeat([]string{"send an invoice"}, 5000)},
 		{Name: "clock", Text: "Tell the time"},
 	}, Options{})
 	hits := ix.Search("send an invoice", 3)
@@ -133,7 +162,7 @@ func TestDegenerate(t *testing.T) {
 	huge := strings.Repeat("read searchIssues \xff搜索 qwertyuiop0 ", 3000) // 100 KB
 	for name, docs := range map[string][]Document{
 		"none": nil, "empty": {{}}, "one": {tools[0]}, "twins": {tools[0], tools[0]}, "all empty": make([]Document, 30),
-		"broken": {{Name: "\xff\xfe", Text: "\xc3("}, {Text: huge, Context: huge}},
+		"broken": {{Name: "\xff\xfe", Text: "\xc3("}, {Text: huge, Context: []string{huge}}},
 	} {
 		ix := Build(docs, Options{})
 		require.Equal(t, len(docs), ix.Len())
@@ -160,7 +189,7 @@ func someDocs(t *rapid.T) []Document {
 	word := rapid.SampledFrom([]string{"read", "write", "file", "issue", "search", "web", "mail", "send", "calendar", "event", "rare", "the", "get_url", "webSearch"})
 	text := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(word, 0, 6).Draw(t, "words"), " ") })
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Document {
-		return Document{text.Draw(t, "name"), text.Draw(t, "text"), text.Draw(t, "properties"), text.Draw(t, "context")}
+		return Document{text.Draw(t, "name"), text.Draw(t, "text"), text.Draw(t, "properties"), rapid.SliceOfN(text, 0, 3).Draw(t, "context")}
 	}), 0, 25).Draw(t, "docs")
 }
 
@@ -269,7 +298,7 @@ func TestOutsideVectors(t *testing.T) {
 func ExampleIndex_Search() {
 	ix := Build([]Document{
 		{Name: "search_issues", Text: "Search the issues of a repository"},
-		{Name: "read_file", Text: "Read a file from disk", Context: "show me the configuration"},
+		{Name: "read_file", Text: "Read a file from disk", Context: []string{"show me the configuration"}},
 		{Name: "send_mail", Text: "Send a message to somebody"},
 	}, Options{Rank: -1})
 	for _, h := range ix.Search("configuration of the repositry", 2) {

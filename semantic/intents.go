@@ -27,14 +27,13 @@ type recall struct {
 	touched []int32
 }
 
-// NewIntents indexes texts. Their numbers are their places in the list.
-func NewIntents(texts []string) *Intents {
+// NewIntents indexes texts. Their numbers are their places in the list. If stop, which may be nil,
+// says so, it gives up and returns nil.
+func NewIntents(texts []string, stop func() bool) *Intents {
 	r := newReader()
-	var tokens []token
-	ends := make([]int, len(texts))
-	for i, text := range texts {
-		tokens = r.read(tokens, text)
-		ends[i] = len(tokens)
+	tokens := r.readAll(len(texts), func(i int) string { return texts[i] }, stop)
+	if tokens == nil {
+		return nil
 	}
 	words, terms := r.vocabulary()
 	in := &Intents{texts: len(texts), words: words, lists: make([]span, len(words.terms))}
@@ -49,7 +48,7 @@ func NewIntents(texts []string) *Intents {
 	)
 	for i := range texts {
 		touched = touched[:0]
-		for _, t := range tokens[at:ends[i]] {
+		for _, t := range tokens[i] {
 			if t.joined && !r.single[t.word] || r.stop[t.word] {
 				continue
 			}
@@ -59,7 +58,6 @@ func NewIntents(texts []string) *Intents {
 			}
 			table[id]++
 		}
-		at = ends[i]
 		slices.Sort(touched)
 		for _, id := range touched {
 			ids, n = append(ids, id), append(n, table[id])
@@ -78,7 +76,6 @@ func NewIntents(texts []string) *Intents {
 	in.novel = idf(0, len(texts))
 	in.doc, in.weight = make([]int32, len(ids)), make([]float32, len(ids))
 	var row []float64
-	at = 0
 	for i := range texts {
 		row = row[:0]
 		for k := at; k < counted[i]; k++ {

@@ -18,7 +18,7 @@ import (
 //	"book flight" · "book hotel" = .182322² / (.182322² + .693147²) = .064706
 //	"book zeppelin" · "book flight" = .182322² / (1.801012 · .716723) = .025752
 func TestNearestByHand(t *testing.T) {
-	in := NewIntents([]string{"Book a flight", "book the hotel"})
+	in := NewIntents([]string{"Book a flight", "book the hotel"}, nil)
 	hits := in.Nearest("booking flights", 5)
 	require.Len(t, hits, 2)
 	assert.InDelta(t, 1, hits[0].Score, 1e-6)
@@ -31,7 +31,7 @@ func TestNearestByHand(t *testing.T) {
 
 func TestNearestDegenerate(t *testing.T) {
 	for _, texts := range [][]string{nil, {""}, {"the"}, {"\xff", "a b"}} {
-		in := NewIntents(texts)
+		in := NewIntents(texts, nil)
 		for _, q := range []string{"", "the", "\xff", "word", strings.Repeat("word ", 20_000)} {
 			for _, h := range in.Nearest(q, 10) {
 				assert.True(t, h.Score > 0 && h.Score <= 1)
@@ -89,7 +89,7 @@ func TestNearestAgainstDenseCosine(t *testing.T) {
 			return v, math.Sqrt(length)
 		}
 		qv, ql := weigh(q)
-		got := NewIntents(texts).Nearest(text(query), len(texts))
+		got := NewIntents(texts, nil).Nearest(text(query), len(texts))
 		for d := range texts {
 			dv, dl := weigh(counts[d])
 			dot := 0.0
@@ -114,7 +114,7 @@ func TestNearestAgainstDenseCosine(t *testing.T) {
 }
 
 func ExampleIntents_Nearest() {
-	in := NewIntents([]string{"Book a flight to Shanghai", "Cancel the alarm at eight", "Change my flight"})
+	in := NewIntents([]string{"Book a flight to Shanghai", "Cancel the alarm at eight", "Change my flight"}, nil)
 	for _, h := range in.Nearest("please change the flight to Beijing", 2) {
 		fmt.Printf("%d %.2f\n", h.Doc, h.Score)
 	}

@@ -62,6 +62,7 @@ func unit(x []float64) {
 	}
 }
 
+// newLatent returns nil if o.Stop says so.
 func newLatent(c *corpus, x *lexical, o *Options) *latent {
 	if o.Rank <= 0 || len(c.counts) == 0 {
 		return &latent{}
@@ -73,7 +74,9 @@ func newLatent(c *corpus, x *lexical, o *Options) *latent {
 		return m
 	}
 	var v []float64
-	m.sigma, v = svd(a, o.Rank, o.Seed)
+	if m.sigma, v = svd(a, o.Rank, o.Seed, o.Stop); o.Stop != nil && o.Stop() {
+		return nil
+	}
 	m.rank = len(m.sigma)
 	m.basis = make([]float32, len(v))
 	for i, y := range v {

@@ -1,7 +1,9 @@
 package semantic
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,7 +35,7 @@ func TestSingularValuesAgreeWithGonum(t *testing.T) {
 		var exact mat.SVD
 		require.True(t, exact.Factorize(d, mat.SVDThin))
 		want := exact.Values(nil)
-		sigma, v := svd(a, 64, 3)
+		sigma, v := svd(a, 64, 3, nil)
 		require.LessOrEqual(t, len(sigma), len(want))
 		for i, s := range want {
 			if i < len(sigma) {
@@ -64,7 +66,7 @@ func TestTruncatedSingularValues(t *testing.T) {
 	a, d := random(80, 60, 5)
 	var exact mat.SVD
 	require.True(t, exact.Factorize(d, mat.SVDNone))
-	sigma, _ := svd(a, 10, 3)
+	sigma, _ := svd(a, 10, 3, nil)
 	require.Len(t, sigma, 10)
 	for i, s := range exact.Values(nil)[:10] {
 		assert.InEpsilon(t, s, sigma[i], .05)
@@ -96,7 +98,7 @@ func TestSVDOfNothing(t *testing.T) {
 	for _, a := range []*sparse{
 		{start: []int{0}}, {rows: 3, start: []int{0, 0, 0, 0}}, {rows: 2, cols: 2, start: []int{0, 0, 0}},
 	} {
-		sigma, v := svd(a, 8, 0)
+		sigma, v := svd(a, 8, 0, nil)
 		assert.Empty(t, sigma)
 		assert.Empty(t, v)
 	}
@@ -168,4 +170,53 @@ func FuzzRestore(f *testing.F) {
 			t.Fatal("a refused basis left traces")
 		}
 	})
+}
+
+// Columns in general position go through Cholesky, columns that depend on others through Gram-Schmidt;
+// either way the basis is orthonormal and spans the same.
+func TestOrthonormal(t *testing.T) {
+	const n, l = 700, 9
+	for name, depend := range map[string]bool{"independent": false, "dependent": true} {
+		y := make([]float64, n*l)
+		for i := range y {
+			y[i] = float64(mix(uint64(i))>>40) / (1 << 24) * math.Pow(10, float64(i%l)) // of very different lengths
+		}
+		if depend {
+			for i := range n {
+				y[i*l+4] = y[i*l+1] + y[i*l+2]
+			}
+		}
+		given := slices.Clone(y)
+		q, k := orthonormal(y, n, l)
+		want := l
+		if depend {
+			want--
+		}
+		require.Equal(t, want, k, name)
+		for i, x := range gram(q, n, k) {
+			same := 0.0
+			if i/k == i%k {
+				same = 1
+			}
+			assert.InDelta(t, same, x, 1e-13, "%s: %d, %d", name, i/k, i%k)
+		}
+		for j := range l { // what is left of a column outside the span
+			rest, length := 0.0, 0.0
+			along := make([]float64, k)
+			for i := range n {
+				for c := range k {
+					along[c] += q[i*k+c] * given[i*l+j]
+				}
+			}
+			for i := range n {
+				x := given[i*l+j]
+				length += x * x
+				for c := range k {
+					x -= q[i*k+c] * along[c]
+				}
+				rest += x * x
+			}
+			assert.Less(t, rest/length, 1e-20, "%s: column %d", name, j)
+		}
+	}
 }

@@ -134,7 +134,7 @@ func history(t *testing.T, set string, contexts bool) trial {
 	if contexts {
 		out.name += ", with contexts"
 		for i := range out.docs {
-			out.docs[i].Context = texts[i].String()
+			out.docs[i].Context = strings.Split(texts[i].String(), "\n")
 		}
 	}
 	return out
@@ -259,7 +259,7 @@ func TestQualityOfRecall(t *testing.T) {
 	for i, e := range past {
 		texts[i] = e.Intent
 	}
-	in := NewIntents(texts)
+	in := NewIntents(texts, nil)
 	recall := 0.0
 	for _, e := range now {
 		votes := make(map[string]float64)

@@ -30,7 +30,9 @@ type Document struct {
 	Name       string // identifier or title
 	Text       string // description
 	Properties string // names and descriptions of parameters
-	Context    string // requests it served and names of what was used beside it; may be long
+	// Context are requests it served and names of what was used beside it. Text that several
+	// documents have in common is read once.
+	Context []string
 }
 
 // Field says what a term in a field is worth, and how much the length of the field matters: with
@@ -66,6 +68,10 @@ type Options struct {
 
 	// Updatable keeps what [Index.Update] needs: about 28 bytes for each different word of each document.
 	Updatable bool
+
+	// Stop, if not nil, is asked now and then, possibly by several goroutines at once. When it says
+	// yes, Build gives up and returns nil.
+	Stop func() bool
 
 	// Vectors are embeddings of the documents, by document number. One that is empty, not finite or
 	// of another dimension than the first counts as absent; more vectors than documents count as none.

@@ -37,12 +37,13 @@ func (a *sparse) transpose() *sparse {
 	return t
 }
 
-// times is A·X for a dense X of l columns, rows one after another.
-func (a *sparse) times(x []float64, l int) []float64 {
-	y := make([]float64, a.rows*l)
+// times puts A·X into y for a dense X of l columns, rows one after another.
+func (a *sparse) times(x []float64, l int, y []float64) []float64 {
+	y = y[:a.rows*l]
 	parallel(a.rows, func(from, to int) {
 		for r := from; r < to; r++ {
 			row := y[r*l : (r+1)*l]
+			clear(row)
 			e, end := a.start[r], a.start[r+1]
 			at := func(e int) []float64 { c := int(a.col[e]); return x[c*l : (c+1)*l] }
 			for ; e+4 <= end; e += 4 {
@@ -94,26 +95,30 @@ const (
 //
 //	Q = orth((A·Aᵀ)²·A·Ω)    W = Aᵀ·Q    WᵀW = S·diag(σ²)·Sᵀ    V = W·S·diag(1/σ)
 //
-// and nothing larger than rows × (rank + 8) is ever held. Values below 1e-5 of the largest are
-// dropped: their squares are lost in the rounding of WᵀW.
-func svd(a *sparse, rank int, seed uint64) (sigma, v []float64) {
+// and besides A and its transpose nothing is held but one dense matrix of rows × (rank + 8), one of
+// columns × (rank + 8) and V. Values below 1e-5 of the largest are dropped: their squares are lost in
+// the rounding of WᵀW. If stop says so, there are none.
+func svd(a *sparse, rank int, seed uint64, stop func() bool) (sigma, v []float64) {
 	l := min(rank+oversampling, a.rows, a.cols)
 	if l == 0 || rank <= 0 {
 		return nil, nil
 	}
 	at := a.transpose()
-	omega := make([]float64, a.cols*l)
-	for i := range omega {
-		omega[i] = 1
+	left, right := make([]float64, a.rows*l), make([]float64, a.cols*l)
+	for i := range right {
+		right[i] = 1
 		if mix(seed+uint64(i))>>63 == 1 {
-			omega[i] = -1
+			right[i] = -1
 		}
 	}
-	q, l := orthonormal(a.times(omega, l), a.rows, l)
+	q, l := orthonormal(a.times(right, l, left), a.rows, l)
 	for range iterations {
-		q, l = orthonormal(a.times(at.times(q, l), l), a.rows, l)
+		if stop != nil && stop() {
+			return nil, nil
+		}
+		q, l = orthonormal(a.times(at.times(q, l, right), l, left), a.rows, l)
 	}
-	w := at.times(q, l)
+	w := at.times(q, l, right)
 	g := gram(w, a.cols, l)
 	lambda, s := eigen(g, l)
 	r := 0
@@ -152,10 +157,112 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// orthonormal returns an orthonormal basis of the columns of y (n × l, rows one after another) and
-// its size: classical Gram-Schmidt done twice, which is enough (Giraud and Langou, IMA Journal of
-// Numerical Analysis 25, 2005). Columns that depend on earlier ones are left out.
+// orthonormal turns the columns of y (n × l, rows one after another) into an orthonormal basis of what
+// they span and returns it, in y, with its size: Cholesky QR done twice (Fukaya et al., "CholeskyQR2: a
+// simple and communication-avoiding algorithm for computing a tall-skinny QR factorization", ScalA 2014),
+//
+//	YᵀY = RᵀR    Q = Y·R⁻¹
+//
+// or, where columns are so alike that YᵀY does not tell them apart, Gram-Schmidt.
 func orthonormal(y []float64, n, l int) ([]float64, int) {
+	for range 2 {
+		inverse, ok := invertedRoot(gram(y, n, l), l)
+		if !ok {
+			return gramSchmidt(y, n, l)
+		}
+		parallel(n, func(from, to int) {
+			x := make([]float64, l)
+			for t := from; t < to; t++ {
+				row := y[t*l : (t+1)*l]
+				copy(x, row)
+				clear(row)
+				i := 0
+				for ; i+4 <= l; i += 4 { // the inverse is zero below its diagonal
+					r := func(k int) []float64 { return inverse[(i+k)*l+i : (i+k+1)*l] }
+					axpy4((*[4]float64)(x[i:]), r(0), r(1), r(2), r(3), row[i:])
+				}
+				for ; i < l; i++ {
+					axpy(x[i], inverse[i*l+i:(i+1)*l], row[i:])
+				}
+			}
+		})
+	}
+	return y, l
+}
+
+// invertedRoot returns R⁻¹ for the upper triangular R with RᵀR = g, a symmetric l × l matrix, and
+// whether the columns that g belongs to are far enough from depending on one another.
+func invertedRoot(g []float64, l int) (inverse []float64, ok bool) {
+	const near = 1e-9 // sine, squared, of the angle between a column and those before it
+	root := make([]float64, l*l)
+	for i := range l {
+		row := root[i*l : (i+1)*l]
+		copy(row[i:], g[i*l+i:(i+1)*l])
+		for k := range i {
+			axpy(-root[k*l+i], root[k*l+i:(k+1)*l], row[i:])
+		}
+		if !(row[i] > float64(near*g[i*l+i])) {
+			return nil, false
+		}
+		d := math.Sqrt(row[i])
+		for j := i; j < l; j++ {
+			row[j] /= d
+		}
+	}
+	inverse = make([]float64, l*l)
+	for i := l - 1; i >= 0; i-- { // R·X = I from the last row up
+		row := inverse[i*l : (i+1)*l]
+		row[i] = 1
+		for k := i + 1; k < l; k++ {
+			axpy(-root[i*l+k], inverse[k*l+k:(k+1)*l], row[k:])
+		}
+		for j := i; j < l; j++ {
+			row[j] /= root[i*l+i]
+		}
+	}
+	return inverse, true
+}
+
+// gram is WᵀW of w (n × l, rows one after another): sums over stripes of rows, which do not depend on
+// the number of processors, added in their order.
+func gram(w []float64, n, l int) []float64 {
+	stripes := min(16, n/256+1)
+	sums := make([][]float64, stripes)
+	parallel(stripes, func(from, to int) {
+		for s := from; s < to; s++ {
+			g := make([]float64, l*l)
+			t, end := n*s/stripes, n*(s+1)/stripes
+			for ; t+4 <= end; t += 4 {
+				a, b, c, d := w[t*l:(t+1)*l], w[(t+1)*l:(t+2)*l], w[(t+2)*l:(t+3)*l], w[(t+3)*l:(t+4)*l]
+				for i := range l {
+					axpy4(&[4]float64{a[i], b[i], c[i], d[i]}, a[i:], b[i:], c[i:], d[i:], g[i*l+i:(i+1)*l])
+				}
+			}
+			for ; t < end; t++ {
+				x := w[t*l : (t+1)*l]
+				for i := range l {
+					axpy(x[i], x[i:], g[i*l+i:(i+1)*l])
+				}
+			}
+			sums[s] = g
+		}
+	})
+	g := sums[0]
+	for _, s := range sums[1:] {
+		axpy(1, s, g)
+	}
+	for i := range l {
+		for j := range i {
+			g[i*l+j] = g[j*l+i]
+		}
+	}
+	return g
+}
+
+// gramSchmidt is orthonormal of columns that may depend on one another: classical Gram-Schmidt done
+// twice, which is enough (Giraud and Langou, IMA Journal of
+// Numerical Analysis 25, 2005). Columns that depend on earlier ones are left out. It destroys y.
+func gramSchmidt(y []float64, n, l int) ([]float64, int) {
 	columns := make([][]float64, 0, l)
 	dots := make([]float64, l)
 	for j := range l {
@@ -201,49 +308,13 @@ func orthonormal(y []float64, n, l int) ([]float64, int) {
 		columns = append(columns, x)
 	}
 	k := len(columns)
-	q := make([]float64, n*k)
+	q := y[:n*k]
 	for j, c := range columns {
 		for i, x := range c {
 			q[i*k+j] = x
 		}
 	}
 	return q, k
-}
-
-// gram is WᵀW of w (n × l, rows one after another).
-func gram(w []float64, n, l int) []float64 {
-	columns := make([]float64, n*l)
-	parallel(l, func(from, to int) {
-		for j := from; j < to; j++ {
-			for i := range n {
-				columns[j*n+i] = w[i*l+j]
-			}
-		}
-	})
-	g := make([]float64, l*l)
-	column := func(j int) []float64 { return columns[j*n : (j+1)*n] }
-	parallel(l, func(from, to int) {
-		for k := from; k < to; k++ {
-			i := k / 2 // a short row and a long one in turn, so that parts cost the same
-			if k%2 == 1 {
-				i = l - 1 - i
-			}
-			x, j := column(i), 0
-			for ; j+4 <= i+1; j += 4 {
-				d := dot4(x, column(j), column(j+1), column(j+2), column(j+3))
-				copy(g[i*l+j:], d[:])
-			}
-			for ; j <= i; j++ {
-				g[i*l+j] = numeric.Dot(x, column(j))
-			}
-		}
-	})
-	for i := range l {
-		for j := range i {
-			g[j*l+i] = g[i*l+j]
-		}
-	}
-	return g
 }
 
 // eigen returns the eigenvalues of the symmetric l × l matrix a in falling order and, as columns of

@@ -104,7 +104,7 @@ func FuzzTokens(f *testing.F) {
 		if !slices.Equal(tokens, Tokens(text)) {
 			t.Fatal("two readings differ")
 		}
-		ix := Build([]Document{{Name: text}, {Text: text, Context: text}}, Options{Rank: 2})
+		ix := Build([]Document{{Name: text}, {Text: text, Context: []string{text}}}, Options{Rank: 2})
 		for _, h := range ix.Scores(text, nil) {
 			if !(h.Score >= 0 && h.Score <= 1) {
 				t.Fatalf("score %v for %q", h, text)

@@ -33,8 +33,20 @@ func (ix *Index) Update(removed []int32, added []Document, vectors [][]float32) 
 	for _, d := range stay {
 		bags = append(bags, ix.bags[d])
 	}
+	var b bagger
+	var tokens []token
 	for i := range added {
-		bags = append(bags, r.bag(&added[i]))
+		read := func(f field, text string) {
+			tokens = r.read(tokens[:0], text)
+			b.add(f, tokens)
+		}
+		read(nameField, added[i].Name)
+		read(textField, added[i].Text)
+		read(propertiesField, added[i].Properties)
+		for _, text := range added[i].Context {
+			read(contextField, text)
+		}
+		bags = append(bags, slices.Clone(b.take()))
 	}
 	r.recount(bags)
 
@@ -42,7 +54,7 @@ func (ix *Index) Update(removed []int32, added []Document, vectors [][]float32) 
 	for d := range c.order {
 		c.order[d] = int32(d)
 	}
-	c.count(r, bags)
+	c.count(r, n, func(_ *bagger, i int) bag { return bags[i] })
 	next := &Index{docs: n, options: ix.options, words: c.words, latentWeight: ix.latentWeight, reader: r, bags: bags}
 	next.lexical = weigh(c, &next.options, n)
 	next.latent = ix.latent.update(ix.words, c, next.lexical, &next.options, stay)

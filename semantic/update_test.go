@@ -17,7 +17,7 @@ import (
 func TestUpdateIsBuild(t *testing.T) {
 	pool := synthetic(40)
 	for _, name := range []string{"web_search", "websearch", "we_bsearch", "who_am_i", "the", "GitHub_star", "github", "git_hub", ""} {
-		pool = append(pool, Document{Name: name}, Document{Text: name + " of pages", Context: name})
+		pool = append(pool, Document{Name: name}, Document{Text: name + " of pages", Context: []string{name}})
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		some := rapid.SliceOfN(rapid.SampledFrom(pool), 0, 12)

@@ -3,7 +3,10 @@ package semantic
 import (
 	"cmp"
 	"encoding/binary"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // A vocabulary maps the words of a query to terms. A term is a stem; its number is its place in
@@ -47,9 +50,6 @@ type reader struct {
 	compounds [][]int32        // the parts of each spelling of a joined form
 	compound  map[string]int32 // and its number
 	key       []byte
-
-	tokens []token    // scratch of bag
-	at     [3][]int32 // by word, by word written alone, by spelling of a joined form
 }
 
 func newReader() *reader {
@@ -122,6 +122,80 @@ func (r *reader) read(dst []token, text string) []token {
 		}
 	}
 	return dst
+}
+
+// readAll reads n texts on all processors and returns the tokens of each, or nil if stop says so. The
+// numbers of words depend on the number of processors; terms, which are alphabetical, do not.
+func (r *reader) readAll(n int, text func(i int) string, stop func() bool) [][]token {
+	workers := max(1, min(runtime.GOMAXPROCS(0), n/1024))
+	all, readers := make([][]token, n), make([]*reader, workers)
+	var stopped atomic.Bool
+	var group sync.WaitGroup
+	for w := range workers {
+		readers[w] = newReader()
+		group.Go(func() {
+			own := readers[w]
+			var tokens []token
+			for i := n * w / workers; i < n*(w+1)/workers; i++ {
+				if i%256 == 0 && stop != nil && (stopped.Load() || stop()) {
+					stopped.Store(true)
+					return
+				}
+				// Tokens of many texts stand in one array; what grows out of it stays where it is.
+				if cap(tokens)-len(tokens) < len(text(i))/4 {
+					tokens = make([]token, 0, 1<<14)
+				}
+				first := len(tokens)
+				tokens = own.read(tokens, text(i))
+				all[i] = tokens[first:len(tokens):len(tokens)]
+			}
+		})
+	}
+	group.Wait()
+	if stopped.Load() {
+		return nil
+	}
+	for w, own := range readers {
+		r.merge(own, all[n*w/workers:n*(w+1)/workers])
+	}
+	return all
+}
+
+// merge takes in what another reader has read and gives its tokens the numbers they have here.
+func (r *reader) merge(other *reader, texts [][]token) {
+	word := make([]int32, len(other.words))
+	for i, w := range other.words {
+		word[i] = r.intern([]byte(w))
+		r.single[word[i]] = r.single[word[i]] || other.single[i]
+		r.part[word[i]] = r.part[word[i]] || other.part[i]
+	}
+	spelling := make([]int32, len(other.compounds))
+	var parts []token
+	for i, compound := range other.compounds {
+		parts = parts[:0]
+		for _, p := range compound {
+			parts = append(parts, token{word: word[p]})
+		}
+		spelling[i] = r.spelling(parts)
+	}
+	for i, compound := range other.parts {
+		if compound != nil {
+			parts = parts[:0]
+			for _, p := range compound {
+				parts = append(parts, token{word: word[p]})
+			}
+			r.join(word[i], r.spelling(parts))
+		}
+	}
+	for _, tokens := range texts {
+		for i := range tokens {
+			t := &tokens[i]
+			t.word = word[t.word]
+			if t.joined {
+				t.parts = spelling[t.parts]
+			}
+		}
+	}
 }
 
 // vocabulary numbers the stems of everything read. terms[w] is the term of word w, or -1 if w is

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // measureIncidence ranks and clusters the incidence of tools and capabilities.
-func (m *Measures) measureIncidence(c *Counts, opts MeasureOptions) error {
+func (m *Measures) measureIncidence(ctx context.Context, c *Counts, opts MeasureOptions) error {
 	n := len(c.ids)
 	m.cluster, m.hyperRank = make([]int32, n), make([]float64, n)
 	for i := range m.cluster {
@@ -43,9 +44,12 @@ func (m *Measures) measureIncidence(c *Counts, opts MeasureOptions) error {
 	}
 	start, cols32, weights := inc.Compressed()
 	H := spectral.Matrix{Rows: n, Cols: len(c.view.caps), Start: start, Col: cols32, Weight: weights}
-	r, err := spectral.Cluster(H, spectral.Options{})
+	r, err := spectral.Cluster(H, spectral.Options{Stop: ended(ctx)})
 	if err != nil {
 		return fmt.Errorf("cluster the incidence: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err // told to stop, it gives the clusters of what it had
 	}
 	copy(m.cluster, r.Rows)
 	for j, node := range capNode {

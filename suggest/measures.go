@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"waymark/catalog"
@@ -51,67 +52,125 @@ type MeasureOptions struct {
 	Progress func(phase string, done float64) `json:"-"`
 }
 
-// contextIntents bounds how many past intents describe one tool, and intentBytes how much of each.
-const contextIntents, intentBytes = 256, 240
+// contextIntents bounds how many past intents describe one tool, allIntents how many describe all
+// tools together (where there are more, the bound for one tool is halved until there are not), and
+// intentBytes how much of each is read.
+const contextIntents, allIntents, intentBytes = 256, 8 << 20, 240
 
 // neighbourNames is how many co-used tools' names describe one tool.
 const neighbourNames = 8
 
-// Measure computes the heavy parts. It stops between phases when ctx ends. An unreachable embeddings
-// endpoint is no error: text search does not depend on it.
+// Measure computes the heavy parts, the text index beside the others. It stops soon after ctx ends. An
+// unreachable embeddings endpoint is no error: text search does not depend on it.
 func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, error) {
-	phase := func(name string, done float64) error {
-		if opts.Progress != nil {
-			opts.Progress(name, done)
-		}
-		return ctx.Err()
-	}
+	p := &phases{ctx: ctx, report: opts.Progress}
 	saved := decodeSaved(opts.Saved, c)
 	m := &Measures{nodes: len(c.ids), episodes: len(c.past)}
-	if err := phase("pagerank", 0); err != nil {
+	g := c.g.Graph()
+	err := beside(
+		func() error {
+			return p.run("text", .55, func() error { return m.measureText(ctx, c, g, opts, saved.Latent) })
+		},
+		func() error {
+			if err := p.run("pagerank", .05, func() error { return m.measureRank(g) }); err != nil {
+				return err
+			}
+			if err := p.run("communities", .1, func() error { m.measureCommunities(g); return nil }); err != nil {
+				return err
+			}
+			if err := p.run("spectral", .15, func() error { return m.measureIncidence(ctx, c, opts) }); err != nil {
+				return err
+			}
+			return p.run("recall", .15, func() error { return m.measureRecall(ctx, c) })
+		},
+	)
+	if err != nil {
 		return nil, err
 	}
-	g := c.g.Graph()
+	return m, p.run("publish", 0, func() error { m.findHubs(c); return nil })
+}
+
+// phases are the steps of a measure. Several run at once; the share done only grows.
+type phases struct {
+	ctx    context.Context
+	report func(phase string, done float64)
+	mu     sync.Mutex
+	done   float64
+}
+
+// run carries out a phase, which is a share of the whole, unless the context has ended.
+func (p *phases) run(name string, share float64, f func() error) error {
+	p.tell(name, 0)
+	if err := p.ctx.Err(); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	p.tell(name, share)
+	return p.ctx.Err()
+}
+
+func (p *phases) tell(name string, more float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += more
+	if p.report != nil {
+		p.report(name, p.done)
+	}
+}
+
+// beside runs a and b at once and returns the first error of the two. What panics, panics here.
+func beside(a, b func() error) error {
+	var failed error
+	var panicked any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		failed = a()
+	}()
+	err := b()
+	<-done
+	if panicked != nil {
+		panic(panicked)
+	}
+	return cmp.Or(failed, err)
+}
+
+func (m *Measures) measureRank(g *graph.Graph) error {
 	ranks, err := graph.PageRank(g, graph.PageRankOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("rank the transition graph: %w", err)
+		return fmt.Errorf("rank the transition graph: %w", err)
 	}
 	m.rank, m.sweeps = graph.Normalised(ranks.Ranks), ranks.Sweeps
 	if g.Size() == 0 {
 		clear(m.rank) // without a transition nothing is more important than anything else
 	}
-	if err := phase("communities", 0.15); err != nil {
-		return nil, err
-	}
+	return nil
+}
+
+func (m *Measures) measureCommunities(g *graph.Graph) {
 	m.community = graph.Communities(g, communityResolution)
 	m.modularity = graph.Modularity(g, m.community, communityResolution)
 	m.members = groups(m.community)
-	if err := phase("spectral", 0.3); err != nil {
-		return nil, err
-	}
-	if err := m.measureIncidence(c, opts); err != nil {
-		return nil, err
-	}
-	if err := phase("text", 0.45); err != nil {
-		return nil, err
-	}
-	if err := m.measureText(ctx, c, g, opts, saved.Latent); err != nil {
-		return nil, err
-	}
-	if err := phase("recall", 0.9); err != nil {
-		return nil, err
-	}
+}
+
+func (m *Measures) measureRecall(ctx context.Context, c *Counts) error {
 	intents := make([]string, 0, len(c.past))
+	m.recalled = make([]int32, 0, len(c.past))
 	for i, p := range c.past {
 		if p.intent != "" && len(p.nodes) > 0 {
 			intents = append(intents, p.intent)
 			m.recalled = append(m.recalled, int32(i))
 		}
 	}
-	m.recall = episodic.NewRecall(intents)
-	m.findHubs(c)
-	return m, phase("publish", 1)
+	m.recall = episodic.NewRecall(intents, ended(ctx))
+	return ctx.Err()
 }
+
+// ended is what a kernel without a context is given to ask.
+func ended(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
 
 // communityResolution is the resolution of modularity; 1 is the standard measure.
 const communityResolution = 1
@@ -131,7 +190,7 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 		d.Context = contextOf(c, g, int32(i), intents[i])
 		docs = append(docs, d)
 	}
-	o := semantic.Options{Latent: latent}
+	o := semantic.Options{Latent: latent, Stop: ended(ctx)}
 	if opts.Vectors != nil && len(docs) > 0 {
 		texts := make([]string, len(docs))
 		for i, d := range docs {
@@ -144,7 +203,7 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 		}
 	}
 	m.text = semantic.Build(docs, o)
-	return nil
+	return ctx.Err()
 }
 
 // Texts lists what an embeddings endpoint is asked about: one text for each document of the index.
@@ -169,8 +228,10 @@ func (c *Counts) document(id string) semantic.Document {
 			d.Name = t.Name + " " + id
 		}
 		var props []string
-		for _, p := range append(catalog.Properties(t.InputSchema), catalog.Properties(t.OutputSchema)...) {
-			props = append(props, p.Name)
+		for _, list := range [2][]catalog.Property{c.view.entries[i].inputs, c.view.entries[i].outputs} {
+			for _, p := range list {
+				props = append(props, p.Name)
+			}
 		}
 		d.Properties = strings.Join(props, " ")
 		return d
@@ -201,14 +262,31 @@ func (c *Counts) intentsByNode() [][]int32 {
 			}
 		}
 	}
+	newest(by, contextIntents, allIntents)
 	return by
 }
 
-func contextOf(c *Counts, g *graph.Graph, node int32, episodes []int32) string {
-	var b strings.Builder
+// newest halves the number that a list may have until all lists together have at most so many, and
+// cuts them.
+func newest(lists [][]int32, each, all int) {
+	for ; each > 1; each /= 2 {
+		total := 0
+		for _, l := range lists {
+			total += min(len(l), each)
+		}
+		if total <= all {
+			break
+		}
+	}
+	for i, l := range lists {
+		lists[i] = l[:min(len(l), each)]
+	}
+}
+
+func contextOf(c *Counts, g *graph.Graph, node int32, episodes []int32) []string {
+	texts := make([]string, 0, len(episodes)+neighbourNames)
 	for _, e := range episodes {
-		b.WriteString(cut(c.past[e].intent, intentBytes))
-		b.WriteByte('\n')
+		texts = append(texts, cut(c.past[e].intent, intentBytes))
 	}
 	to, weight := g.Out(node)
 	best := make([]int, len(to))
@@ -217,10 +295,9 @@ func contextOf(c *Counts, g *graph.Graph, node int32, episodes []int32) string {
 	}
 	slices.SortStableFunc(best, func(a, b int) int { return -cmp.Compare(weight[a], weight[b]) })
 	for _, i := range best[:min(neighbourNames, len(best))] {
-		b.WriteString(c.ids[to[i]])
-		b.WriteByte('\n')
+		texts = append(texts, c.ids[to[i]])
 	}
-	return b.String()
+	return texts
 }
 
 // cut shortens s to at most n bytes without splitting a character.

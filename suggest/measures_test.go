@@ -1,0 +1,65 @@
+package suggest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestNewest(t *testing.T) {
+	of := func(lengths ...int) (lists [][]int32) {
+		for _, n := range lengths {
+			l := make([]int32, n)
+			for i := range l {
+				l[i] = int32(i)
+			}
+			lists = append(lists, l)
+		}
+		return lists
+	}
+	for _, c := range []struct {
+		name      string
+		lists     [][]int32
+		each, all int
+		want      []int
+	}{
+		{"all fit", of(3, 0, 5), 8, 8, []int{3, 0, 5}},
+		{"one is too long", of(3, 9), 8, 100, []int{3, 8}},
+		{"halved until they fit: 8 gives 19, 4 gives 11, 2 gives 6", of(3, 9, 8), 8, 10, []int{2, 2, 2}},
+		{"one each, however many there are", of(3, 9, 8), 8, 1, []int{1, 1, 1}},
+	} {
+		newest(c.lists, c.each, c.all)
+		for i, l := range c.lists {
+			assert.Equal(t, of(c.want[i])[0], l, "%s: list %d", c.name, i)
+		}
+	}
+}
+
+// Phases run side by side; what is told of them never goes back, and a measure that is told to stop
+// ends with the reason.
+func TestMeasureProgressAndCancel(t *testing.T) {
+	counts := big(t, 300, 500).Counts
+	last, phases := -1.0, map[string]bool{}
+	m, err := Measure(context.Background(), counts, MeasureOptions{Progress: func(phase string, done float64) {
+		assert.GreaterOrEqual(t, done, last, phase)
+		last, phases[phase] = done, true
+	}})
+	require.NoError(t, err)
+	assert.InDelta(t, 1, last, 1e-12)
+	for _, phase := range []string{"pagerank", "communities", "spectral", "text", "recall", "publish"} {
+		assert.True(t, phases[phase], phase)
+	}
+	assert.NotZero(t, m.text.Len())
+	for phase := range phases {
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := Measure(ctx, counts, MeasureOptions{Progress: func(now string, _ float64) {
+			if now == phase {
+				cancel()
+			}
+		}})
+		cancel()
+		assert.ErrorIs(t, err, context.Canceled, phase)
+	}
+}
