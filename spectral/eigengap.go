@@ -71,6 +71,9 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 		r.Noise = s.o.noise(H)
 		tried = s.above(r.Noise, &r.Candidates)
 	}
+	if n := s.o.affordable(tried, H.Rows+H.Cols); n < len(tried) {
+		tried, r.Capped = tried[:n], true
+	}
 	most := 0
 	for _, c := range tried {
 		most = max(most, c.K)
@@ -94,6 +97,40 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 		}
 	}
 	return best
+}
+
+// within lowers KMax until the steps for so many values cost no more than o.Work, and sets MaxSteps.
+func (o Options) within(H Matrix) (Options, bool) {
+	capped := false
+	if o.MaxSteps > 0 {
+		return o, capped
+	}
+	o.MaxSteps = 64 + 8*cmp.Or(o.K, o.KMax)
+	if o.K > 0 {
+		return o, capped
+	}
+	const least = 8
+	// A step is two products, and at most about as many vectors as fit are orthogonalised twice.
+	side := float64(min(H.Rows, H.Cols))
+	for o.KMax > least && float64(o.MaxSteps)*(2*float64(len(H.Weight))+4*side*float64(o.KMax)) > o.Work {
+		o.KMax = max(o.KMax/2, least)
+		o.MaxSteps = 64 + 8*o.KMax
+		capped = true
+	}
+	return o, capped
+}
+
+// affordable is how many candidates, at least one, are tried before half of o.Work is spent: k-means
+// of n points by starts on a sample and a few rounds of all.
+func (o Options) affordable(candidates []Candidate, n int) int {
+	left := o.Work / 2
+	for i, c := range candidates {
+		rounds := float64(o.Restarts*iterations)*float64(min(n, sampled)) + polish*float64(n)
+		if left -= float64(rounds * float64(c.K*c.K)); i > 0 && left < 0 {
+			return i
+		}
+	}
+	return len(candidates)
 }
 
 // keep is how many vectors are embedded where k are used: one more if they will start another run.

@@ -123,6 +123,24 @@ func TestTheGapOfAConnectedGraphIsNotTheLastWord(t *testing.T) {
 	assert.Equal(t, 1, r.K, "%+v", r.Candidates)
 }
 
+// Little work leaves the first gap as it is: fewer values are sought, no other k is tried, and the
+// result says so. Enough work changes nothing.
+func TestWorkEndsTheSearchForK(t *testing.T) {
+	H, _ := noisy(t, 400, 400, 5)
+	whole := cluster(t, H, spectral.Options{})
+	assert.False(t, whole.Capped)
+	assert.Equal(t, whole, cluster(t, H, spectral.Options{Work: 1e15}))
+	little := cluster(t, H, spectral.Options{Work: 1e6})
+	assert.True(t, little.Capped)
+	assert.Equal(t, 1, little.Vectors)
+	assert.Len(t, little.SingularValues, 9, "8 that k may be and the one behind")
+	for i, c := range little.Candidates {
+		assert.Equal(t, i == 0, c.Tried, "%+v", c)
+	}
+	given := cluster(t, H, spectral.Options{Work: 1e6, K: 5})
+	assert.False(t, given.Capped, "a k that is given is no search")
+}
+
 // Random ties have a modularity by chance, .3 to .5 in so sparse a graph, but no values above those
 // of other random ties.
 func TestRandomTiesAreOneCluster(t *testing.T) {

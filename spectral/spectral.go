@@ -47,6 +47,11 @@ type Options struct {
 	// Start are vectors of an earlier, similar matrix with the same numbers for rows and columns
 	// (new ones stand behind): where K is given, the search begins with them. See Result.Vectors.
 	Start *Vectors
+	// Work bounds the search for k on large matrices, in multiplications as they are estimated before:
+	// where KMax values cost more than Work, KMax is halved (not below 8, and not where MaxSteps is
+	// given), and other k than the first are tried as long as half of Work is left. 0 stands for
+	// 20,000 million. Unlike a clock it gives the same answer everywhere; see Result.Capped.
+	Work float64
 	// Keep asks for Result.Leading, to start the next time with.
 	Keep bool
 	// Stop, if not nil, is asked before every step. When it says yes, the vectors are taken as they
@@ -60,6 +65,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("spectral clustering: tau %v is not a multiple of the mean degree", o.Tau)
 	case o.K < 0 || o.KMax < 0 || o.Restarts < 0 || o.MaxSteps < 0:
 		return o, fmt.Errorf("spectral clustering: k %d, kmax %d, restarts %d, steps %d: none may be negative", o.K, o.KMax, o.Restarts, o.MaxSteps)
+	case !(o.Work >= 0):
+		return o, fmt.Errorf("spectral clustering: work %v is negative", o.Work)
 	case !(o.Tolerance >= 0 && o.Tolerance < 1):
 		return o, fmt.Errorf("spectral clustering: tolerance %v is not between 0 and 1", o.Tolerance)
 	}
@@ -80,7 +87,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.KMax = cmp.Or(o.KMax, 64)
 	o.Restarts = cmp.Or(o.Restarts, 8)
-	o.MaxSteps = cmp.Or(o.MaxSteps, 64+8*cmp.Or(o.K, o.KMax))
+	o.Work = cmp.Or(o.Work, 2e10)
 	o.Tolerance = cmp.Or(o.Tolerance, 1e-2)
 	return o, nil
 }
@@ -117,6 +124,9 @@ type Result struct {
 	// are then those of vectors that are still turning: every row has its label, but a longer run
 	// may answer otherwise.
 	Partial bool
+	// Capped says that Options.Work ended the search for k: KMax was lowered, or a candidate was not
+	// tried.
+	Capped bool
 	// Quality is the bipartite modularity of the clusters (Barber 2007): the share of the weight
 	// inside clusters less what degrees alone would give. 0 is no better than chance.
 	Quality float64
@@ -149,6 +159,7 @@ func Cluster(H Matrix, o Options) (Result, error) {
 	}
 	g := normalised(H, o.Tau)
 	r := Result{Rows: unlabelled(H.Rows), Cols: unlabelled(H.Cols)}
+	o, r.Capped = o.within(H)
 	if len(g.parts) == 0 {
 		return r, nil
 	}
