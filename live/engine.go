@@ -66,6 +66,7 @@ type Engine struct {
 	fetches sync.WaitGroup
 	held    atomic.Int32 // imports under way: no build starts by itself
 	jobs    jobs
+	kept    atomic.Pointer[history] // what a rebuild had folded that was canceled
 	served  servedAnswers
 }
 
@@ -83,7 +84,7 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		closing: make(chan struct{}), closed: make(chan struct{}),
 	}
 	began := e.opts.Now()
-	h, o, err := replay(ctx, log, 0, lastBuild, e.measureSaved, nil)
+	h, o, err := replay(ctx, log, nil, 0, lastBuild, e.measureSaved, nil)
 	if err != nil {
 		stop()
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)

@@ -93,7 +93,11 @@ func (e *Engine) rebuild(ctx context.Context, j *job) error {
 		}
 		e.update(j, func(j *Job) { j.At = at.seq })
 		w.measureBehind(at, b, w.since, func(background context.Context) (*history, error) {
-			return e.replayFor(background, j, at.seq, at.seq)
+			h, err := e.replayFor(background, j, e.kept.Swap(nil), at.seq, at.seq)
+			if errors.Is(err, context.Canceled) {
+				e.kept.Store(h) // for the next rebuild, unless another build is put in force before
+			}
+			return h, err
 		})
 		wait = w.building
 	}
@@ -133,8 +137,8 @@ func (e *Engine) alone(ctx context.Context, f func(w *writer)) error {
 	}
 }
 
-func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64) (*history, error) {
-	h, _, err := replay(ctx, e.log, upTo, built,
+func (e *Engine) replayFor(ctx context.Context, j *job, from *history, upTo, built uint64) (*history, error) {
+	h, _, err := replay(ctx, e.log, from, upTo, built,
 		func(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
 			b.Options.Progress = func(phase string, done float64) {
 				e.progress(j, phase, replayShare+float64((1-replayShare)*done))
@@ -194,7 +198,7 @@ func (e *Engine) replayUpTo(ctx context.Context, j *job, upTo, built uint64) (*h
 		h.measures, err = e.measure(ctx, h.state.Freeze(), build{}, 0)
 		return h, err
 	}
-	return e.replayFor(ctx, j, upTo, built)
+	return e.replayFor(ctx, j, nil, upTo, built)
 }
 
 // progress reports a phase, and an estimate of the time left from what is done.

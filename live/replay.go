@@ -26,8 +26,9 @@ type history struct {
 	built    place  // the build event the measures come from
 	how      build  // and how they were built
 	measures *suggest.Measures
-	since    int  // events that matter since built
-	changed  bool // the catalog changed since built
+	since    int             // events that matter since built
+	changed  bool            // the catalog changed since built
+	skipped  map[uint64]bool // forgotten events that were not counted
 }
 
 // version names the model of a history: what was counted, and what was measured where and how.
@@ -56,6 +57,20 @@ func (h *history) count(e decodedEvent) {
 	seen := h.state.Seen()
 	fold(h.state, e.value)
 	h.changed = h.changed || h.state.Seen() > seen // a tool met for the first time is to be found by its name
+}
+
+// leadsTo reports whether a history, which may be nil, is the beginning of the log before its build and
+// counts nothing that was to be forgotten since.
+func (h *history) leadsTo(o outline) bool {
+	if h == nil || h.last >= o.built {
+		return false
+	}
+	for seq := range o.forgotten {
+		if seq <= h.last && !h.skipped[seq] {
+			return false
+		}
+	}
+	return true
 }
 
 // outline is what a first look at a log finds.
@@ -109,8 +124,9 @@ type measurer func(ctx context.Context, c *suggest.Counts, b build, at uint64) (
 const lastBuild = math.MaxUint64
 
 // replay folds a log up to an event (0: its head) and measures at the given build event (0: at none,
-// where nothing was counted yet). The result depends on nothing else.
-func replay(ctx context.Context, log storage.Log, upTo, built uint64, measure measurer, progress func(done float64)) (*history, outline, error) {
+// where nothing was counted yet). The result depends on nothing else. With an error comes what was
+// folded: the next replay may go on from it.
+func replay(ctx context.Context, log storage.Log, from *history, upTo, built uint64, measure measurer, progress func(done float64)) (*history, outline, error) {
 	o, err := look(ctx, log, upTo)
 	if err != nil {
 		return nil, o, err
@@ -118,14 +134,18 @@ func replay(ctx context.Context, log storage.Log, upTo, built uint64, measure me
 	if built != lastBuild {
 		o.built = built
 	}
-	h := &history{state: suggest.NewState()}
+	h := from
+	if !h.leadsTo(o) {
+		h = &history{state: suggest.NewState()}
+	}
+	h.skipped = o.forgotten
 	var at *suggest.Counts
 	if o.built == 0 {
 		at = h.state.Freeze() // no build yet: the measures of nothing
 	}
-	for e, err := range decoded(ctx, log, 0, o.head, func(seq uint64) bool { return o.forgotten[seq] }) {
+	for e, err := range decoded(ctx, log, h.last, o.head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
-			return nil, o, err
+			return h, o, err
 		}
 		if progress != nil && e.seq%1024 == 0 {
 			progress(float64(e.seq) / float64(o.head))
@@ -137,7 +157,7 @@ func replay(ctx context.Context, log storage.Log, upTo, built uint64, measure me
 		}
 	}
 	if h.measures, err = measure(ctx, at, h.how, h.built.seq); err != nil {
-		return nil, o, fmt.Errorf("measure at event %d: %w", h.built.seq, err)
+		return h, o, fmt.Errorf("measure at event %d: %w", h.built.seq, err)
 	}
 	return h, o, nil
 }

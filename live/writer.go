@@ -308,6 +308,7 @@ func (w *writer) putInForce(at place, b build, counted int, h *history) error {
 	old := w.Model()
 	w.measures, w.built, w.how, w.builtAt = h.measures, at, b, w.opts.Now()
 	w.since = max(0, w.since-counted)
+	w.kept.Store(nil)
 	if err := w.publish(); err != nil {
 		return err
 	}

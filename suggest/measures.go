@@ -120,22 +120,23 @@ func (p *phases) tell(name string, more float64) {
 	}
 }
 
-// beside runs a and b at once and returns the first error of the two. What panics, panics here.
+// beside runs a and b at once, waits for both and returns the first error of the two. What panics in
+// either panics here.
 func beside(a, b func() error) error {
-	var failed error
-	var panicked any
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() { panicked = recover() }()
-		failed = a()
-	}()
-	err := b()
-	<-done
-	if panicked != nil {
-		panic(panicked)
+	var failed [2]error
+	var panicked [2]any
+	run := func(i int, f func() error) {
+		defer func() { panicked[i] = recover() }()
+		failed[i] = f()
 	}
-	return cmp.Or(failed, err)
+	var group sync.WaitGroup
+	group.Go(func() { run(0, a) })
+	run(1, b)
+	group.Wait()
+	if p := cmp.Or(panicked[0], panicked[1]); p != nil {
+		panic(p)
+	}
+	return cmp.Or(failed[0], failed[1])
 }
 
 func (m *Measures) measureRank(g *graph.Graph) error {

@@ -1,0 +1,132 @@
+package live
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// A replay that goes on from where one was canceled gives the same model as one in a go, wherever that
+// was; not if something it had counted was forgotten meanwhile.
+func TestReplayGoesOn(t *testing.T) {
+	store := storage.NewMemory()
+	log, err := store.Log("default")
+	require.NoError(t, err)
+	newWorld(200).write(t, log, 3000, 3)
+	built := log.Head().Seq
+	measure := func(ctx context.Context, c *suggest.Counts, b build, _ uint64) (*suggest.Measures, error) {
+		return suggest.Measure(ctx, c, b.Options)
+	}
+	hash := func(h *history) string {
+		m, err := suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{Version: h.version()})
+		require.NoError(t, err)
+		return m.Info().Version + m.Hash()
+	}
+	folding := func(at float64) *history {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		h, _, err := replay(ctx, log, nil, 0, built, measure, func(done float64) {
+			if done > at {
+				cancel()
+			}
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		return h
+	}
+	measuring := func() *history {
+		h, _, err := replay(ctx, log, nil, 0, built, func(context.Context, *suggest.Counts, build, uint64) (*suggest.Measures, error) {
+			return nil, context.Canceled
+		}, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		return h
+	}
+	halves := []*history{folding(0), folding(.5), measuring()}
+	forgets := folding(.9)
+	for _, h := range append(halves, forgets) {
+		assert.NotZero(t, h.last)
+		assert.LessOrEqual(t, h.last, built)
+	}
+
+	more := newWorld(300).episode(9999, 4) // a rebuild that is asked for later has a build event of its own
+	require.NoError(t, more.Normalise())
+	var records []storage.Record
+	for kind, v := range map[byte]any{kindEpisode: &more} {
+		payload, err := encode(kind, v)
+		require.NoError(t, err)
+		records = append(records, storage.Record{Payload: payload})
+	}
+	payload, err := encode(kindBuild, build{Parent: "other"})
+	require.NoError(t, err)
+	_, err = log.Append(ctx, append(records, storage.Record{Payload: payload}))
+	require.NoError(t, err)
+	fresh, _, err := replay(ctx, log, nil, 0, lastBuild, measure, nil)
+	require.NoError(t, err)
+	for i, from := range halves {
+		h, _, err := replay(ctx, log, from, 0, lastBuild, measure, nil)
+		require.NoError(t, err)
+		assert.Same(t, from, h, "%d goes on", i)
+		assert.Equal(t, hash(fresh), hash(h), "%d", i)
+	}
+
+	gone := forgets.last - 10
+	payload, err = encode(kindForgotten, forgotten{Seqs: []uint64{gone}})
+	require.NoError(t, err)
+	b, err := encode(kindBuild, build{Parent: "third"})
+	require.NoError(t, err)
+	_, err = log.Append(ctx, []storage.Record{{Payload: payload}, {Payload: b}})
+	require.NoError(t, err)
+	require.NoError(t, log.Erase(ctx, []uint64{gone}))
+	fresh, _, err = replay(ctx, log, nil, 0, lastBuild, measure, nil)
+	require.NoError(t, err)
+	h, _, err := replay(ctx, log, forgets, 0, math.MaxUint64, measure, nil)
+	require.NoError(t, err)
+	assert.NotSame(t, forgets, h)
+	assert.Equal(t, hash(fresh), hash(h))
+}
+
+func TestCanceledRebuildGoesOn(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	log := e.log
+	release := e.Hold()
+	world := newWorld(100)
+	for i := range 40 {
+		ep := world.episode(i, 3)
+		record(t, e, ep)
+	}
+	release()
+	var kept bool
+	for range 20 { // a job may be done before it is canceled
+		j, err := e.Rebuild(ctx, false)
+		require.NoError(t, err)
+		e.CancelJob(j.ID)
+		if ended := finished(t, e, j.ID); ended.State == JobCanceled {
+			kept = true
+		}
+	}
+	assert.True(t, kept)
+	j, err := e.Rebuild(ctx, false)
+	require.NoError(t, err)
+	require.Equal(t, JobDone, finished(t, e, j.ID).State)
+	assert.Nil(t, e.kept.Load(), "nothing is kept once a build is in force")
+	j, err = e.Rebuild(ctx, true)
+	require.NoError(t, err)
+	ended := finished(t, e, j.ID)
+	require.NotNil(t, ended.Verify, ended.Error)
+	assert.True(t, ended.Verify.Equal, "%v", ended.Verify.Differences)
+	assert.Equal(t, log.Head().Seq, ended.Verify.Events)
+}
+
+func finished(t *testing.T, e *Engine, id string) (last Job) {
+	t.Helper()
+	states, ok := e.WatchJob(ctx, id)
+	require.True(t, ok)
+	for last = range states {
+	}
+	return last
+}
