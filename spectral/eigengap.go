@@ -112,7 +112,7 @@ func (o Options) within(H Matrix) (Options, bool) {
 	const least = 8
 	// A step is two products, and at most about as many vectors as fit are orthogonalised twice.
 	side := float64(min(H.Rows, H.Cols))
-	for o.KMax > least && float64(o.MaxSteps)*(2*float64(len(H.Weight))+4*side*float64(o.KMax)) > o.Work {
+	for o.KMax > least && float64(o.MaxSteps)*(float64(2*len(H.Weight))+float64(4*side*float64(o.KMax))) > o.Work {
 		o.KMax = max(o.KMax/2, least)
 		o.MaxSteps = 64 + 8*o.KMax
 		capped = true
@@ -125,7 +125,7 @@ func (o Options) within(H Matrix) (Options, bool) {
 func (o Options) affordable(candidates []Candidate, n int) int {
 	left := o.Work / 2
 	for i, c := range candidates {
-		rounds := float64(o.Restarts*iterations)*float64(min(n, sampled)) + polish*float64(n)
+		rounds := float64(o.Restarts*iterations*min(n, sampled)) + float64(polish*float64(n))
 		if left -= float64(rounds * float64(c.K*c.K)); i > 0 && left < 0 {
 			return i
 		}
