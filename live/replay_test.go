@@ -18,7 +18,7 @@ func TestReplayGoesOn(t *testing.T) {
 	store := storage.NewMemory()
 	log, err := store.Log("default")
 	require.NoError(t, err)
-	newWorld(200).write(t, log, 3000, 3)
+	newWorld(100).write(t, log, 1500, 3)
 	built := log.Head().Seq
 	measure := func(ctx context.Context, c *suggest.Counts, b build, _ uint64) (*suggest.Measures, error) {
 		return suggest.Measure(ctx, c, b.Options)

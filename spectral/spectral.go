@@ -14,8 +14,7 @@
 //
 // The Lanczos multiplies by HᵀH only, orthogonalises where an estimate says that rounding has
 // turned its vectors, and restarts when its room is full, so that time is that of the products and
-// memory is bounded. A later build can start from the vectors of an earlier one ([Options.Start])
-// and give its clusters the old names ([StableLabels]).
+// memory is bounded. A later run can start from the vectors of an earlier one ([Options.Start]).
 //
 // The answer is the same, bit for bit, on any machine and any number of threads, and no dense
 // square matrix is ever made.

@@ -315,8 +315,8 @@ type ExportNode struct {
 	Name      string       `json:"name,omitempty"`
 	Known     bool         `json:"known"` // in the catalog; false: only seen in episodes
 	PageRank  float64      `json:"pagerank"`
-	Community int32        `json:"community"`
-	Cluster   int32        `json:"cluster"`
+	Community int32        `json:"community"` // the number of its first member, which no other node ever gets; -1: in none
+	Cluster   int32        `json:"cluster"`   // likewise
 	Uses      uint64       `json:"uses"`
 }
 
@@ -349,6 +349,7 @@ type Stats struct {
 	Communities     int            `json:"communities"`
 	Modularity      float64        `json:"modularity"`
 	Clusters        int            `json:"clusters"`
+	ClustersCapped  bool           `json:"clusters_capped,omitempty"` // the search for their number ended at its limit of work
 	Eigengap        []float64      `json:"eigengap,omitempty"`
 	PageRankSweeps  int            `json:"pagerank_sweeps"`
 	EpisodesPending int            `json:"episodes_since_build"`

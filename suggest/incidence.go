@@ -55,7 +55,8 @@ func (m *Measures) measureIncidence(ctx context.Context, c *Counts, opts Measure
 	for j, node := range capNode {
 		m.cluster[node] = r.Cols[j]
 	}
-	m.clusters, m.gaps = r.K, r.Gaps
+	m.clusters, m.capped, m.gaps = r.K, r.Capped, r.Gaps
+	m.grouped = groups(m.cluster)
 	return nil
 }
 

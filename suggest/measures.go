@@ -26,10 +26,12 @@ type Measures struct {
 	community  []int32 // by node, -1 = none
 	members    [][]int32
 	modularity float64
-	cluster    []int32 // spectral cluster of tools and capabilities together, -1 = none
+	cluster    []int32   // spectral cluster of tools and capabilities together, -1 = none
+	grouped    [][]int32 // the members of each cluster
 	clusters   int
 	hubs       [][]int32 // of each cluster or community the nodes with any importance, the most important first
 	apart      []int32   // and those in none
+	capped     bool      // the search for the number of clusters ended at its limit of work
 	gaps       []float64
 	incidence  *graph.Incidence
 	hyperRank  []float64 // PageRank of the tool × capability incidence, divided by the largest

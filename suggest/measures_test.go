@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -61,5 +62,32 @@ func TestMeasureProgressAndCancel(t *testing.T) {
 		}})
 		cancel()
 		assert.ErrorIs(t, err, context.Canceled, phase)
+	}
+}
+
+// A group is named by its first member, so its name depends neither on how many groups there are nor
+// on builds before.
+func TestGroupsAreNamedByTheirFirstMember(t *testing.T) {
+	m := big(t, 300, 2000).model()
+	e, err := m.Export("", 0)
+	require.NoError(t, err)
+	for _, name := range []func(ExportNode) int32{
+		func(n ExportNode) int32 { return n.Community }, func(n ExportNode) int32 { return n.Cluster },
+	} {
+		first := map[int32]int32{}
+		groups := 0
+		for _, n := range e.Nodes {
+			node := int32(slices.Index(m.ids, n.ID))
+			if c := name(n); c >= 0 {
+				if f, ok := first[c]; !ok || node < f {
+					first[c] = node
+				}
+			}
+		}
+		for c, f := range first {
+			assert.Equal(t, c, f)
+			groups++
+		}
+		assert.Greater(t, groups, 1)
 	}
 }

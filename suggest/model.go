@@ -106,7 +106,7 @@ func (m *Model) Stats() Stats {
 		Episodes: int(m.totals.episodes), Steps: int(m.totals.steps),
 		Outcomes: outcomeCounts(m.totals.outcomes), StepOutcomes: outcomeCounts(m.totals.stepOutcomes),
 		Sources: map[string]int{}, Communities: len(m.measures.members), Modularity: m.measures.modularity,
-		Clusters: m.measures.clusters, Eigengap: m.measures.gaps, PageRankSweeps: m.measures.sweeps,
+		Clusters: m.measures.clusters, ClustersCapped: m.measures.capped, Eigengap: m.measures.gaps, PageRankSweeps: m.measures.sweeps,
 		EpisodesPending: len(m.past) - m.measures.episodes, ObservedTools: m.nodes - m.roles.named,
 	}
 	for i, name := range m.sources {
