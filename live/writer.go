@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -315,7 +316,7 @@ func (w *writer) putInForce(at place, b build, counted int, h *history) error {
 	w.previous.Store(old)
 	saved, err := w.measures.Save()
 	if err == nil {
-		err = w.log.PutSnapshot(context.WithoutCancel(w.ctx), at.seq, saved)
+		err = w.log.PutSnapshot(context.WithoutCancel(w.ctx), at.seq, func(to io.Writer) error { _, err := to.Write(saved); return err })
 	}
 	if err != nil {
 		w.opts.Logger.Warn("snapshot was not written; the next start measures again", "workspace", w.name, "error", err)

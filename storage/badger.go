@@ -38,6 +38,7 @@ type Options struct {
 //	highwater    how far every log had come
 //	owner.json   the owner's note, see [WriteOwner]
 //	db/          badger's files
+//	snapshots/   a folder for each workspace, a file for each snapshot
 //	damaged-…/   what db/ held before badger repaired it away, kept only if something is missing
 //	aside-N      entries taken out under Options.AcceptDamage
 type Badger struct {
@@ -80,7 +81,8 @@ type space struct {
 	gone atomic.Bool          // deletion has begun
 	keys *keyIndex            // of the events, used by the committer
 	snap sync.Mutex           // one snapshot is written at a time
-	gen  uint64               // last generation of chunks used, under snap
+
+	files sync.RWMutex // held for writing while files of snapshots are renamed or removed
 }
 
 func newSpace(name string, head Head) *space {
@@ -130,6 +132,9 @@ func Open(dir string, opts Options) (_ *Badger, err error) {
 	}
 	if err := b.load(); err != nil {
 		return nil, err
+	}
+	if err := b.sweepSnapshots(); err != nil {
+		return nil, fmt.Errorf("sweeping snapshots: %w", err)
 	}
 	go b.commitLoop()
 	go b.markLoop()
@@ -208,14 +213,19 @@ func (b *Badger) Health() error {
 	return nil
 }
 
-// view runs fn in a read transaction and keeps Close waiting meanwhile. fn must not call view.
-func (b *Badger) view(fn func(*badger.Txn) error) error {
+// alive runs fn unless the store is closed, and keeps Close waiting meanwhile. fn must not call alive.
+func (b *Badger) alive(fn func() error) error {
 	b.life.RLock()
 	defer b.life.RUnlock()
 	if b.closed() {
 		return ErrClosed
 	}
-	return b.db.View(fn)
+	return fn()
+}
+
+// view runs fn in a read transaction; see alive.
+func (b *Badger) view(fn func(*badger.Txn) error) error {
+	return b.alive(func() error { return b.db.View(fn) })
 }
 
 func (b *Badger) closed() bool {

@@ -142,13 +142,17 @@ func TestEraseInsideEntry(t *testing.T) {
 	assert.Equal(t, []Receipt{{7, Duplicate}}, mustAppend(t, mustLog(t, b, "default"), records[6]), "the key stays known")
 }
 
-// A database of format 1 has one event an entry and an index of keys, which goes.
+// A database of format 1 has one event an entry; its index of keys and its snapshots go.
 func TestFormatOne(t *testing.T) {
 	dir := fillForFindings(t)
-	index := func(name string) []byte { return append(prefix(kindDedup, name), make([]byte, 32)...) }
 	direct(t, dir, func(txn *badger.Txn) error {
-		return errors.Join(txn.Set(index("default"), []byte("x")), txn.Set(index("other"), []byte("x")),
-			txn.Set(metaKey(metaFormat), encodeRow(1, nil)))
+		err := txn.Set(metaKey(metaFormat), encodeRow(1, nil))
+		for _, kind := range []byte(formerKinds) {
+			for _, name := range []string{"default", "other"} {
+				err = errors.Join(err, txn.Set(append(prefix(kind, name), make([]byte, 32)...), []byte("x")))
+			}
+		}
+		return err
 	})
 	b := openTest(t, dir, Options{})
 	require.NoError(t, b.Health())
@@ -162,8 +166,11 @@ func TestFormatOne(t *testing.T) {
 		require.NoError(t, err)
 		format, _, err := decodeRow(v)
 		require.NoError(t, err)
-		assert.EqualValues(t, 2, format)
-		return each(txn, kindDedup, func(k, _ []byte) { t.Errorf("key %q is left", k) })
+		assert.EqualValues(t, 3, format)
+		for _, kind := range []byte(formerKinds) {
+			err = errors.Join(err, each(txn, kind, func(k, _ []byte) { t.Errorf("key %q is left", k) }))
+		}
+		return err
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,7 +42,8 @@ func TestStore(t *testing.T) {
 		test func(t *testing.T, s Store)
 	}{
 		{"append", testAppend}, {"chain", testChain}, {"read", testRead}, {"erase", testErase},
-		{"snapshots", testSnapshots}, {"table", testTable}, {"workspaces", testWorkspaces},
+		{"snapshots", testSnapshots}, {"snapshot errors", testSnapshotErrors},
+		{"snapshots together", testSnapshotsTogether}, {"table", testTable}, {"workspaces", testWorkspaces},
 		{"limits", testLimits}, {"closed", testClosed}, {"backup", testBackup}, {"cancelled", testCancelled},
 	}
 	for _, kind := range []string{"memory", "badger"} {
@@ -163,30 +165,154 @@ func testErase(t *testing.T, s Store) {
 	assert.Contains(t, out.String(), "kept")
 }
 
+func putBytes(ctx context.Context, l Log, seq uint64, data []byte) error {
+	return l.PutSnapshot(ctx, seq, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
 func testSnapshots(t *testing.T, s Store) {
 	l := mustLog(t, s, "default")
 	ctx := t.Context()
 	assert.Empty(t, collect(t, l.Snapshots(ctx)))
-	assert.ErrorContains(t, l.PutSnapshot(ctx, 1, nil), "newer than the log")
+	require.NoError(t, l.DropSnapshots(ctx))
+	assert.ErrorContains(t, putBytes(ctx, l, 1, nil), "newer than the log")
 	for range 4 {
 		mustAppend(t, l, Record{Payload: []byte("x")})
 	}
 	big := bytes.Repeat([]byte("0123456789abcdef"), 80_000) // 1.28 MB, several chunks
-	require.NoError(t, l.PutSnapshot(ctx, 1, []byte("first")))
-	require.NoError(t, l.PutSnapshot(ctx, 3, big))
-	require.NoError(t, l.PutSnapshot(ctx, 2, []byte{})) // late, but newer than the oldest
+	require.NoError(t, putBytes(ctx, l, 1, []byte("first")))
+	require.NoError(t, putBytes(ctx, l, 3, big))
+	require.NoError(t, putBytes(ctx, l, 2, []byte{})) // late, but newer than the oldest
 	got := collect(t, l.Snapshots(ctx))
 	require.Len(t, got, 2)
 	assert.EqualValues(t, 3, got[0].Seq)
 	assert.True(t, bytes.Equal(big, got[0].Data))
 	assert.EqualValues(t, 2, got[1].Seq)
 	assert.Empty(t, got[1].Data)
-	require.NoError(t, l.PutSnapshot(ctx, 3, []byte("again")))
+	require.NoError(t, putBytes(ctx, l, 3, []byte("again")))
 	got = collect(t, l.Snapshots(ctx))
 	require.Len(t, got, 2)
 	assert.Equal(t, Snapshot{3, []byte("again")}, got[0])
 	require.NoError(t, l.DropSnapshots(ctx))
 	assert.Empty(t, collect(t, l.Snapshots(ctx)))
+}
+
+// What fails or is cut short leaves the snapshots as they were, and the next one goes through.
+func testSnapshotErrors(t *testing.T, s Store) {
+	l := mustLog(t, s, "default")
+	mustAppend(t, l, Record{Payload: []byte("x")}, Record{Payload: []byte("y")})
+	require.NoError(t, putBytes(t.Context(), l, 1, []byte("kept")))
+	kept := []Snapshot{{1, []byte("kept")}}
+	large := make([]byte, 3*snapshotChunk)
+
+	broken := errors.New("cannot be encoded")
+	for _, n := range []int{0, 10, len(large)} {
+		err := l.PutSnapshot(t.Context(), 2, func(w io.Writer) error {
+			_, err := w.Write(large[:n])
+			return errors.Join(err, broken)
+		})
+		require.ErrorIs(t, err, broken)
+	}
+	assert.Panics(t, func() {
+		l.PutSnapshot(t.Context(), 2, func(w io.Writer) error { panic("a bug of the caller") })
+	})
+	for _, n := range []int{1, len(large)} { // also where the writer swallows the error
+		ctx, cancel := context.WithCancel(t.Context())
+		err := l.PutSnapshot(ctx, 2, func(w io.Writer) error {
+			cancel()
+			w.Write(large[:n])
+			return nil
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, putBytes(ctx, l, 2, nil), context.Canceled)
+		require.ErrorIs(t, l.DropSnapshots(ctx), context.Canceled)
+	}
+	assert.Equal(t, kept, collect(t, l.Snapshots(t.Context())))
+
+	require.NoError(t, l.PutSnapshot(t.Context(), 2, func(w io.Writer) error { // the log goes on meanwhile
+		mustAppend(t, l, Record{Payload: []byte("z")})
+		for _, s := range collect(t, l.Snapshots(t.Context())) {
+			io.WriteString(w, strings.ToUpper(string(s.Data)))
+		}
+		return nil
+	}))
+	assert.Equal(t, append([]Snapshot{{2, []byte("KEPT")}}, kept...), collect(t, l.Snapshots(t.Context())))
+
+	deleted := make(chan error)
+	err := l.PutSnapshot(t.Context(), 3, func(w io.Writer) error {
+		go func() { deleted <- s.Delete(context.Background(), "default") }()
+		for {
+			if _, err := w.Write(large); err != nil {
+				return err
+			}
+		}
+	})
+	require.ErrorIs(t, err, ErrNotFound)
+	require.NoError(t, <-deleted)
+	assert.ErrorIs(t, l.DropSnapshots(t.Context()), ErrNotFound)
+	assert.ErrorIs(t, firstError(l.Snapshots(t.Context())), ErrNotFound)
+	l = mustLog(t, s, "default")
+	mustAppend(t, l, Record{Payload: []byte("x")})
+	assert.Empty(t, collect(t, l.Snapshots(t.Context())), "a workspace of the same name is another one")
+}
+
+// A snapshot that was begun before DropSnapshots does not outlive it.
+func testSnapshotsTogether(t *testing.T, s Store) {
+	ctx := t.Context()
+	l := mustLog(t, s, "default")
+	mustAppend(t, l, make([]Record, 50)...)
+	content := func(seq uint64) []byte {
+		return bytes.Repeat(binary.BigEndian.AppendUint64(nil, seq), 1<<14+int(seq))
+	}
+	var puts, others sync.WaitGroup
+	done := make(chan struct{})
+	for w := range uint64(3) {
+		puts.Go(func() {
+			for i := range uint64(8) {
+				seq := 1 + (w*17+i*5)%50
+				assert.NoError(t, putBytes(ctx, l, seq, content(seq)))
+			}
+		})
+	}
+	for range 2 {
+		others.Go(func() {
+			for going := true; going; {
+				select {
+				case <-done:
+					going = false // one last look
+				default:
+				}
+				for s, err := range l.Snapshots(ctx) {
+					assert.NoError(t, err)
+					assert.True(t, bytes.Equal(content(s.Seq), s.Data))
+				}
+			}
+		})
+	}
+	others.Go(func() {
+		for range 5 {
+			assert.NoError(t, l.DropSnapshots(ctx))
+			mustAppend(t, l, Record{Payload: []byte("beside")})
+		}
+	})
+	puts.Wait()
+	close(done)
+	others.Wait()
+
+	begun := make(chan struct{})
+	puts.Go(func() {
+		assert.NoError(t, l.PutSnapshot(ctx, 50, func(w io.Writer) error {
+			close(begun)
+			_, err := w.Write(make([]byte, 4*snapshotChunk))
+			return err
+		}))
+	})
+	<-begun
+	require.NoError(t, l.DropSnapshots(ctx))
+	assert.Empty(t, collect(t, l.Snapshots(ctx)))
+	puts.Wait()
 }
 
 func testTable(t *testing.T, s Store) {
@@ -321,6 +447,8 @@ func testClosed(t *testing.T, s Store) {
 	assert.ErrorIs(t, err, ErrClosed)
 	assert.ErrorIs(t, firstError(l.Read(ctx, 0)), ErrClosed)
 	assert.ErrorIs(t, firstError(l.Snapshots(ctx)), ErrClosed)
+	assert.ErrorIs(t, putBytes(ctx, l, 1, nil), ErrClosed)
+	assert.ErrorIs(t, l.DropSnapshots(ctx), ErrClosed)
 	assert.ErrorIs(t, l.Erase(ctx, []uint64{1}), ErrClosed)
 	_, err = s.Log("default")
 	assert.ErrorIs(t, err, ErrClosed)
@@ -450,7 +578,7 @@ func testModel(t *testing.T, seed uint64) {
 			case 8:
 				require.NoError(t, tab.Delete(ctx, row))
 			case 9:
-				return l.PutSnapshot(ctx, r.Uint64N(30), fmt.Append(nil, step)) == nil
+				return putBytes(ctx, l, r.Uint64N(30), fmt.Append(nil, step)) == nil
 			case 10:
 				var all []string
 				for s, err := range l.Snapshots(ctx) {

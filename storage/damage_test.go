@@ -179,8 +179,8 @@ func fillForFindings(t *testing.T) string {
 		mustAppend(t, mustLog(t, b, "default"), r)
 	}
 	mustAppend(t, mustLog(t, b, "other"), records...) // all in one
-	require.NoError(t, mustLog(t, b, "default").PutSnapshot(t.Context(), 10, []byte("early")))
-	require.NoError(t, mustLog(t, b, "default").PutSnapshot(t.Context(), 25, []byte("late")))
+	require.NoError(t, putBytes(t.Context(), mustLog(t, b, "default"), 10, []byte("early")))
+	require.NoError(t, putBytes(t.Context(), mustLog(t, b, "default"), 25, []byte("late")))
 	_, err := b.System().Put(t.Context(), "row", []byte("value"))
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
@@ -303,17 +303,4 @@ func TestFindings(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestSnapshotFallback(t *testing.T) {
-	dir := fillForFindings(t)
-	direct(t, dir, func(txn *badger.Txn) error { // the newest snapshot has generation 2
-		return txn.Set(chunkKey("default", 2, 0), encodeRow(0, []byte("lote")))
-	})
-	b := openTest(t, dir, Options{})
-	var got []string
-	for s, err := range mustLog(t, b, "default").Snapshots(t.Context()) {
-		got = append(got, fmt.Sprintf("%d %q %v", s.Seq, s.Data, errors.Is(err, ErrDamaged)))
-	}
-	assert.Equal(t, []string{`25 "" true`, `10 "early" false`}, got)
 }

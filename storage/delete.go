@@ -10,7 +10,7 @@ import (
 )
 
 // Delete removes a workspace. Its registry entry is first marked, then the high-water file is
-// written without it, then its keys are deleted in chunks and the entry last. A crash or an error
+// written without it, then its keys and snapshots are deleted and the entry last. A crash or an error
 // in between leaves the mark: Open, or another call, finishes the work.
 func (b *Badger) Delete(ctx context.Context, workspace string) error {
 	if err := b.delete(ctx, workspace); err != nil {
@@ -42,10 +42,13 @@ func (b *Badger) delete(ctx context.Context, name string) error {
 	if err := b.writeMark(); err != nil {
 		return err
 	}
-	for _, kind := range []byte{kindEvent, kindDedup, kindSnapshot, kindChunk, kindRow} {
+	for _, kind := range []byte{kindEvent, kindRow} {
 		if err := b.deletePrefix(ctx, prefix(kind, name)); err != nil {
 			return err
 		}
+	}
+	if err := b.dropSnapshots(w); err != nil {
+		return err
 	}
 	if err := b.deleteKeys(ctx, [][]byte{entry}); err != nil {
 		return err

@@ -14,8 +14,7 @@ import (
 //	w len name               workspace: alive or being deleted
 //	e len name seq           events up to seq, big-endian: key order is log order
 //	k len name hash          a Record.Key; databases of format 1 only
-//	s len name seq           snapshot header
-//	c len name gen index     snapshot chunk
+//	s, c                     snapshots; databases of formats 1 and 2 only
 //	t len name row           table row; the system table has the empty name
 //	m name                   facts about the whole database
 //
@@ -24,12 +23,12 @@ import (
 const (
 	kindWorkspace = 'w'
 	kindEvent     = 'e'
-	kindDedup     = 'k'
-	kindSnapshot  = 's'
-	kindChunk     = 'c'
 	kindRow       = 't'
 	kindMeta      = 'm'
 )
+
+// formerKinds are those of earlier formats; what they held has another place now or can be made again.
+const formerKinds = "ksc"
 
 // MaxRowKey is the longest key of a table, MaxWorkspace the longest name of a workspace, in bytes.
 const (
@@ -45,15 +44,6 @@ func prefix(kind byte, workspace string) []byte {
 
 func eventKey(workspace string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(prefix(kindEvent, workspace), seq)
-}
-
-func snapshotKey(workspace string, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64(prefix(kindSnapshot, workspace), seq)
-}
-
-func chunkKey(workspace string, gen uint64, index uint32) []byte {
-	k := binary.BigEndian.AppendUint64(prefix(kindChunk, workspace), gen)
-	return binary.BigEndian.AppendUint32(k, index)
 }
 
 func rowKey(workspace, row string) []byte { return append(prefix(kindRow, workspace), row...) }

@@ -2,11 +2,14 @@ package storage
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -26,7 +29,8 @@ func TestMain(m *testing.M) {
 }
 
 // writeUntilKilled appends from four writers and prints a line for every event that was
-// acknowledged: workspace, seq, key. A line is one write, so it is printed whole or not at all.
+// acknowledged: workspace, seq, key. A fifth writes snapshots. A line is one write, so it is printed
+// whole or not at all.
 func writeUntilKilled(dir, seed string) {
 	b, err := Open(dir, Options{Logger: quiet})
 	if err != nil {
@@ -53,6 +57,16 @@ func writeUntilKilled(dir, seed string) {
 			fmt.Println("error", err)
 		})
 	}
+	wg.Go(func() {
+		l, err := b.Log("a")
+		for err == nil {
+			seq := l.Head().Seq
+			if err = putBytes(context.Background(), l, seq, killSnapshot(seq)); err == nil {
+				fmt.Fprintf(os.Stdout, "ack snapshot %d -\n", seq)
+			}
+		}
+		fmt.Println("error", err)
+	})
 	wg.Wait()
 	os.Exit(1)
 }
@@ -61,9 +75,14 @@ func killPayload(key string) []byte {
 	return fmt.Append(make([]byte, 0, 600), key, string(make([]byte, 500)))
 }
 
+func killSnapshot(seq uint64) []byte {
+	return bytes.Repeat(binary.BigEndian.AppendUint64(nil, seq), 3*snapshotChunk/16)
+}
+
 // A process is killed while it writes, again and again on one directory. After each kill every event
 // it acknowledged is there, with its payload, at its seq; the log is dense and the chain holds
-// (Open verifies both). This sees what a process loses, not what a power cut loses.
+// (Open verifies both). The last snapshot it acknowledged, or a later one, is there whole, and no file
+// that is none. This sees what a process loses, not what a power cut loses.
 func TestKill(t *testing.T) {
 	rounds := 10
 	if s := os.Getenv("WAYMARK_KILL_ROUNDS"); s != "" {
@@ -79,9 +98,10 @@ func TestKill(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	acked := make(map[string]string) // "workspace seq" → key
+	newest := uint64(0)              // snapshot acknowledged
 	for round := range rounds {
 		if round%100 == 99 { // a new directory, since every start reads the whole log
-			dir, acked = t.TempDir(), make(map[string]string)
+			dir, acked, newest = t.TempDir(), make(map[string]string), 0
 		}
 		cmd := exec.Command(self)
 		cmd.Env = append(os.Environ(), killDir+"="+dir, killSeed+"="+strconv.Itoa(round))
@@ -97,7 +117,11 @@ func TestKill(t *testing.T) {
 			if _, err := fmt.Sscanf(lines.Text(), "ack %s %d %s", &workspace, &seq, &key); err != nil {
 				t.Fatalf("seed %d, round %d: writer says %q", seed, round, lines.Text())
 			}
-			acked[fmt.Sprint(workspace, " ", seq)] = key
+			if workspace == "snapshot" {
+				newest = seq
+			} else {
+				acked[fmt.Sprint(workspace, " ", seq)] = key
+			}
 			if count++; count == 1 { // from the first acknowledgement on
 				time.AfterFunc(delay, func() { cmd.Process.Kill() })
 			}
@@ -118,6 +142,15 @@ func TestKill(t *testing.T) {
 			}
 		}
 		require.Equal(t, len(acked), found, "seed %d, round %d: acknowledged events are lost", seed, round)
+		snapshots := collect(t, mustLog(t, b, "a").Snapshots(t.Context()))
+		for _, s := range snapshots {
+			require.True(t, bytes.Equal(killSnapshot(s.Seq), s.Data))
+		}
+		require.Len(t, names(t, filepath.Join(dir, "snapshots", "w-a")), len(snapshots))
+		if newest > 0 {
+			require.NotEmpty(t, snapshots)
+			require.GreaterOrEqual(t, snapshots[0].Seq, newest)
+		}
 		require.NoError(t, b.Health())
 		require.NoError(t, b.Close())
 	}

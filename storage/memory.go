@@ -30,6 +30,7 @@ type memorySpace struct {
 	byKey  map[[32]byte]uint64
 	rows   map[string]Entry
 	snaps  []Snapshot // newest first
+	snap   sync.Mutex // one snapshot is written at a time; taken before mu
 }
 
 // NewMemory returns an empty store.
@@ -273,18 +274,42 @@ func (l memoryLog) Erase(ctx context.Context, seqs []uint64) error {
 	return nil
 }
 
-func (l memoryLog) PutSnapshot(ctx context.Context, seq uint64, data []byte) error {
-	l.m.mu.Lock()
-	defer l.m.mu.Unlock()
-	err := l.usable(ctx)
-	if err == nil {
-		err = checkSnapshot(seq, l.head())
-	}
-	if err != nil {
+func (l memoryLog) PutSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
+	if err := l.putSnapshot(ctx, seq, write); err != nil {
 		return fmt.Errorf("snapshot of %q: %w", l.name, err)
 	}
+	return nil
+}
+
+func (l memoryLog) putSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
+	l.snap.Lock()
+	defer l.snap.Unlock()
+	alive := func() error {
+		l.m.mu.RLock()
+		defer l.m.mu.RUnlock()
+		return l.usable(ctx)
+	}
+	if err := checkSnapshot(seq, l.Head()); err != nil {
+		return err
+	}
+	if err := alive(); err != nil {
+		return err
+	}
+	data := []byte{}
+	err := stream(write, func(chunk []byte) error {
+		data = append(data, chunk...)
+		return alive()
+	})
+	if err != nil {
+		return err
+	}
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	if err := l.usable(ctx); err != nil {
+		return err
+	}
 	l.snaps = slices.DeleteFunc(l.snaps, func(s Snapshot) bool { return s.Seq == seq })
-	l.snaps = append(l.snaps, Snapshot{Seq: seq, Data: slices.Clone(data)})
+	l.snaps = append(l.snaps, Snapshot{Seq: seq, Data: data})
 	slices.SortFunc(l.snaps, func(a, b Snapshot) int { return cmp.Compare(b.Seq, a.Seq) })
 	l.snaps = l.snaps[:min(len(l.snaps), snapshotsKept)]
 	return nil
@@ -310,6 +335,8 @@ func (l memoryLog) Snapshots(ctx context.Context) iter.Seq2[Snapshot, error] {
 }
 
 func (l memoryLog) DropSnapshots(ctx context.Context) error {
+	l.snap.Lock()
+	defer l.snap.Unlock()
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
 	if err := l.usable(ctx); err != nil {

@@ -13,8 +13,8 @@ import (
 //
 // The checksum covers all the rest, so a changed byte is seen on any read; digest and chain tie the
 // event to its place in the history. keyhash is there if the record had a key, so a key and its
-// event cannot be stored apart. Rows and snapshot headers share the first six
-// bytes (format, flags, crc32c).
+// event cannot be stored apart. Rows share the first six bytes (format, flags,
+// crc32c).
 const (
 	recordFormat = 1
 	flagErased   = 1 << 0
@@ -167,30 +167,3 @@ func decodeRow(b []byte) (version uint64, value []byte, err error) {
 const flagDeleting = 1 << 0
 
 func encodeWorkspace(flags byte) []byte { return seal(make([]byte, recordHead), flags) }
-
-// snapshotHead describes one snapshot; its data lies in chunks numbered from 0 under gen.
-type snapshotHead struct {
-	gen    uint64
-	length uint64
-	sum    [32]byte
-}
-
-func encodeSnapshotHead(h snapshotHead) []byte {
-	b := binary.BigEndian.AppendUint64(make([]byte, recordHead, recordHead+48), h.gen)
-	b = binary.BigEndian.AppendUint64(b, h.length)
-	return seal(append(b, h.sum[:]...), 0)
-}
-
-func decodeSnapshotHead(b []byte) (h snapshotHead, err error) {
-	_, body, err := unseal(b)
-	if err == nil && len(body) != 48 {
-		err = errShort
-	}
-	if err != nil {
-		return h, err
-	}
-	h.gen = binary.BigEndian.Uint64(body)
-	h.length = binary.BigEndian.Uint64(body[8:])
-	copy(h.sum[:], body[16:])
-	return h, nil
-}

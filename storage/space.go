@@ -17,9 +17,11 @@ const (
 	spaceBytes    = 16 << 20 // or bytes, since 64 large commits are more than the reserve
 )
 
-// spaceGuard is used by one goroutine.
+// spaceGuard is used by one goroutine. spare is what must stay free above the formula: a snapshot
+// leaves room for the events that are written beside it.
 type spaceGuard struct {
 	dir     string
+	spare   uint64
 	free    func(dir string) (uint64, error)
 	commits int
 	bytes   int // committed since the last look
@@ -45,7 +47,7 @@ func (g *spaceGuard) look() error {
 	if err != nil {
 		return fmt.Errorf("asking for the size of the database: %w", err)
 	}
-	need := spaceReserve + size/2
+	need := spaceReserve + size/2 + g.spare
 	g.low = free < need
 	if g.low {
 		return fmt.Errorf("%w: %d MiB are free, %d MiB must stay free for a database of %d MiB",

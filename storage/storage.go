@@ -91,13 +91,15 @@ type Log interface {
 	// Erase removes payloads for good; erased or unknown seqs are no error. Keys stay known, and so
 	// do digests: who can guess a payload can still confirm the guess.
 	Erase(ctx context.Context, seqs []uint64) error
-	// PutSnapshot keeps data derived from the log up to seq; the two newest are kept. A seq beyond
-	// the head is refused.
-	PutSnapshot(ctx context.Context, seq uint64, data []byte) error
+	// PutSnapshot keeps what write writes, data derived from the log up to seq; the two newest are
+	// kept. A seq beyond the head is refused. An error of write, or the end of ctx, leaves things as
+	// they were. Appends go on meanwhile; one snapshot of a workspace is written at a time, and
+	// DropSnapshots and Delete wait for it, so write may read the store but not change it.
+	PutSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error
 	// Snapshots yields the snapshots kept, newest first. A damaged one yields its seq with an error
 	// that wraps ErrDamaged; the caller goes on to the next.
 	Snapshots(ctx context.Context) iter.Seq2[Snapshot, error]
-	// DropSnapshots forgets all snapshots.
+	// DropSnapshots removes all snapshots, durably, also one that is being written.
 	DropSnapshots(ctx context.Context) error
 }
 

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,7 +15,8 @@ const (
 	metaFormat  = "format"
 	metaCommits = "commits"
 
-	databaseFormat = 2 // 1 kept an index of keys beside the log, and each event in an entry of its own
+	// 1 kept an index of keys beside the log, and each event in an entry of its own; 2 kept snapshots.
+	databaseFormat = 3
 )
 
 // load opens the database, verifies it and fills in what is served from memory.
@@ -58,7 +58,7 @@ func (b *Badger) load() error {
 	for name, s := range a.logs {
 		w := newSpace(name, s.head)
 		w.gone.Store(s.deleting)
-		w.gen, w.keys = s.gen, s.keys
+		w.keys = s.keys
 		b.spaces[name] = w
 	}
 	if a.format < databaseFormat {
@@ -106,7 +106,6 @@ type logAudit struct {
 	head                 Head // end of the readable prefix
 	cut                  bool // the prefix ends before the log does
 	keys                 *keyIndex
-	gen                  uint64
 }
 
 func (a *audit) log(name string) *logAudit {
@@ -133,9 +132,7 @@ func (b *Badger) verify(m mark) (*audit, error) {
 		return errors.Join(
 			each(txn, kindWorkspace, a.workspace),
 			each(txn, kindEvent, func(k, v []byte) { a.entry(k, v, m) }),
-			each(txn, kindRow, a.row),
-			each(txn, kindSnapshot, a.snapshot),
-			each(txn, kindChunk, a.chunk))
+			each(txn, kindRow, a.row))
 	})
 	if err != nil {
 		return nil, err
@@ -268,22 +265,6 @@ func (a *audit) row(k, v []byte) {
 	if err != nil {
 		a.badRows = append(a.badRows, slices.Clone(k))
 		a.fault("workspace %q: table row %q: %v", name, row, err)
-	}
-}
-
-// snapshot and chunk only learn which generations are used; snapshots are derived and verified
-// when they are read.
-func (a *audit) snapshot(k, v []byte) {
-	if name, _, err := splitKey(k); err == nil {
-		if h, err := decodeSnapshotHead(v); err == nil {
-			a.log(name).gen = max(a.log(name).gen, h.gen)
-		}
-	}
-}
-
-func (a *audit) chunk(k, _ []byte) {
-	if name, rest, err := splitKey(k); err == nil && len(rest) == 12 {
-		a.log(name).gen = max(a.log(name).gen, binary.BigEndian.Uint64(rest))
 	}
 }
 

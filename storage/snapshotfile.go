@@ -1,0 +1,232 @@
+package storage
+
+import (
+	"bufio"
+	"context"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// A snapshot is a file of its own, since the log tree and the queue of commits are no place for
+// hundreds of megabytes:
+//
+//	"WMSN" format seq chain[32] length content xxhash64
+//
+// chain is that of event seq, so a snapshot of another history is told apart from one of this log.
+// The checksum covers content, then header: the header is written last, when the length is known.
+// It finds damage, not forgery; SHA-256 would find no more and takes twenty times as long where the
+// processor has no instructions for it.
+const (
+	snapshotMagic  = "WMSN"
+	snapshotFormat = 1
+
+	snapshotHeader  = len(snapshotMagic) + 1 + 8 + 32 + 8
+	snapshotTrailer = 8
+
+	snapshotChunk = 1 << 20 // between two looks at the context
+	snapshotStep  = 4 << 20 // written or removed between two syncs
+	snapshotExt   = ".snapshot"
+	snapshotTemp  = ".tmp"
+)
+
+// appendSnapshotHeader says which event the content ends with, and its length.
+func appendSnapshotHeader(b []byte, h Head, length uint64) []byte {
+	b = append(b, snapshotMagic...)
+	b = append(b, snapshotFormat)
+	b = binary.BigEndian.AppendUint64(b, h.Seq)
+	b = append(b, h.Chain[:]...)
+	return binary.BigEndian.AppendUint64(b, length)
+}
+
+// A snapshotWriter fills a file.
+type snapshotWriter struct {
+	f      *os.File
+	sum    *xxhash.Digest
+	length uint64
+}
+
+func newSnapshotWriter(f *os.File) (*snapshotWriter, error) {
+	_, err := f.Seek(int64(snapshotHeader), io.SeekStart)
+	return &snapshotWriter{f: f, sum: xxhash.New()}, err
+}
+
+func (w *snapshotWriter) add(chunk []byte) error {
+	w.sum.Write(chunk)
+	n, err := w.f.Write(chunk)
+	w.length += uint64(n)
+	return err
+}
+
+// finish writes what stands around the content and makes the file durable.
+func (w *snapshotWriter) finish(h Head) error {
+	header := appendSnapshotHeader(nil, h, w.length)
+	w.sum.Write(header)
+	_, err := w.f.Write(binary.BigEndian.AppendUint64(nil, w.sum.Sum64()))
+	if err == nil {
+		_, err = w.f.WriteAt(header, 0)
+	}
+	if err == nil {
+		err = w.f.Sync()
+	}
+	return err
+}
+
+// readSnapshot reads and verifies a file of the given size. The content is allocated once, after the
+// length in the header has been found to be that of the file.
+func readSnapshot(ctx context.Context, r io.Reader, size int64) (h Head, content []byte, err error) {
+	header := make([]byte, snapshotHeader)
+	if _, err := io.ReadFull(r, header); err != nil {
+		return h, nil, err
+	}
+	b := header[len(snapshotMagic):]
+	if string(header[:len(snapshotMagic)]) != snapshotMagic || b[0] != snapshotFormat {
+		return h, nil, errFormat
+	}
+	h.Seq = binary.BigEndian.Uint64(b[1:])
+	copy(h.Chain[:], b[9:])
+	length := binary.BigEndian.Uint64(b[41:])
+	if room := size - int64(snapshotHeader) - snapshotTrailer; room < 0 || length != uint64(room) || uint64(int(length)) != length {
+		return h, nil, fmt.Errorf("a content of %d bytes in a file of %d", length, size)
+	}
+	content = make([]byte, length)
+	sum := xxhash.New()
+	for rest := content; len(rest) > 0; {
+		if err := ctx.Err(); err != nil {
+			return h, nil, err
+		}
+		chunk := rest[:min(len(rest), snapshotChunk)]
+		if _, err := io.ReadFull(r, chunk); err != nil {
+			return h, nil, err
+		}
+		sum.Write(chunk)
+		rest = rest[len(chunk):]
+	}
+	sum.Write(header)
+	var trailer [snapshotTrailer]byte
+	if _, err := io.ReadFull(r, trailer[:]); err != nil {
+		return h, nil, err
+	}
+	if binary.BigEndian.Uint64(trailer[:]) != sum.Sum64() {
+		return h, nil, errChecksum
+	}
+	return h, content, nil
+}
+
+// chunks is a writer that hands on at most snapshotChunk bytes at a time.
+type chunks func(chunk []byte) error
+
+func (c chunks) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		chunk := p[n:min(n+snapshotChunk, len(p))]
+		if err := c(chunk); err != nil {
+			return n, err
+		}
+		n += len(chunk)
+	}
+	return n, nil
+}
+
+// stream runs write and fails if a chunk did, whatever write says.
+func stream(write func(io.Writer) error, c chunks) error {
+	w := bufio.NewWriterSize(c, snapshotChunk)
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// Files of snapshots lie in a folder for each workspace. Names of folders differ in more than the
+// case of their letters, are no device of any system, and lead nowhere: a plain name stays readable,
+// any other is spelt in base32, where 128 bytes take 205 of the 255 a file name may have.
+const (
+	plainFolder  = "w-"
+	spelltFolder = "x-"
+)
+
+var folderEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+func snapshotFolder(workspace string) string {
+	for _, c := range []byte(workspace) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return spelltFolder + folderEncoding.EncodeToString([]byte(workspace))
+		}
+	}
+	return plainFolder + workspace
+}
+
+func isSnapshotFolder(e os.DirEntry) bool {
+	return e.IsDir() && (strings.HasPrefix(e.Name(), plainFolder) || strings.HasPrefix(e.Name(), spelltFolder))
+}
+
+func snapshotName(seq uint64) string { return fmt.Sprintf("%020d%s", seq, snapshotExt) }
+
+// snapshotSeq takes a file name apart; ok is false for a file that is no snapshot.
+func snapshotSeq(name string) (seq uint64, ok bool) {
+	seq, err := strconv.ParseUint(strings.TrimSuffix(name, snapshotExt), 10, 64)
+	return seq, err == nil && name == snapshotName(seq)
+}
+
+// snapshotSeqs lists a folder, newest first.
+func snapshotSeqs(folder string) (seqs []uint64, err error) {
+	entries, err := readDir(folder)
+	for i := len(entries) - 1; i >= 0; i-- {
+		if seq, ok := snapshotSeq(entries[i].Name()); ok {
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs, err
+}
+
+// readDir lists a directory in order of names; one that does not exist is empty.
+func readDir(dir string) ([]os.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return entries, err
+}
+
+// makeDir makes a directory in one that exists, durably.
+func makeDir(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+// removeDir removes a directory with all it holds, durably: its files are gone for good before its
+// name goes.
+func removeDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if err == nil {
+			err = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err == nil {
+		err = os.Remove(dir)
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
