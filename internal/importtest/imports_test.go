@@ -30,7 +30,7 @@ const module = "waymark"
 //	  └────┬─ episodic ─▶ importer ─▶ sample
 //	       ▼     ▼                    │
 //	      suggest ─────────────▶ live ┤
-//	                               ▼  ▼
+//	         └─▶ learn             ▼  ▼
 //	                              server ─▶ cmd/waymark
 var imports = map[string][]string{
 	"numeric":  nil,
@@ -45,6 +45,7 @@ var imports = map[string][]string{
 	"importer": {"catalog", "episodic"},
 	"sample":   {"catalog", "episodic", "importer"},
 	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "semantic", "spectral"},
+	"learn":    {"catalog", "episodic", "numeric", "suggest"},
 	"live":     {"catalog", "episodic", "storage", "suggest", "numeric"},
 	"server":   {"catalog", "episodic", "importer", "live", "storage", "suggest"},
 

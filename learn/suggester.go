@@ -1,0 +1,108 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"waymark/catalog"
+	"waymark/suggest"
+)
+
+// Suggester trains the engine itself: the catalog and the history are folded and measured as they are
+// in a workspace, and the profile ("" is what the workspace would take) answers. A history without
+// episodes is a cold start.
+func Suggester(profile string, o suggest.MeasureOptions) Trainer {
+	return func(ctx context.Context, d *Data, history []*Example) (Predictor, error) {
+		s := suggest.NewState()
+		for _, t := range d.Tools {
+			s.PutTool(t)
+		}
+		for _, c := range d.Capabilities {
+			s.PutCapability(c)
+		}
+		for _, x := range history {
+			s.Record(&x.Episode)
+		}
+		counts := s.Freeze()
+		measures, err := suggest.Measure(ctx, counts, o)
+		if err != nil {
+			return Predictor{}, err
+		}
+		m, err := suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(history))})
+		if err != nil {
+			return Predictor{}, err
+		}
+		a := suggester{m, profile}
+		return Predictor{a, a, a}, nil
+	}
+}
+
+// suggester asks a model the way its clients do, without explanations.
+type suggester struct {
+	model   *suggest.Model
+	profile string
+}
+
+var unexplained = new(bool)
+
+// Rank is [Ranker]; the model gives at most [suggest.MaxLimit].
+func (a suggester) Rank(q Question, limit int) ([]Candidate, error) {
+	answer, err := a.model.Next(suggest.NextRequest{
+		Context: recent(q.Context), Intent: q.Intent, Limit: atMost(limit), Profile: a.profile, Explain: unexplained,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("next: %w", err)
+	}
+	cs := make([]Candidate, len(answer.Suggestions))
+	for i, s := range answer.Suggestions {
+		cs[i] = Candidate{s.ID, s.Confidence}
+	}
+	return cs, nil
+}
+
+// Find is [Finder]; the model gives at most [suggest.MaxLimit].
+func (a suggester) Find(intent string, limit int) ([]string, error) {
+	answer, err := a.model.Search(suggest.SearchRequest{
+		Query: intent, Limit: atMost(limit), Kinds: []catalog.Kind{catalog.KindTool}, Explain: unexplained,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("search: %w", err)
+	}
+	ids := make([]string, len(answer.Results))
+	for i, r := range answer.Results {
+		ids[i] = r.ID
+	}
+	return ids, nil
+}
+
+// Plan is [Planner]. A capability in a plan stands for itself.
+func (a suggester) Plan(intent string) (Plan, error) {
+	answer, err := a.model.Plan(suggest.DAGRequest{Intent: intent, Profile: a.profile, Explain: unexplained})
+	if err != nil {
+		return Plan{}, fmt.Errorf("dag: %w", err)
+	}
+	var p Plan
+	tasks := answer.DAG.Tasks
+	for _, t := range tasks {
+		p.Tools = append(p.Tools, t.Tool)
+		for _, id := range t.DependsOn {
+			if i := slices.IndexFunc(tasks, func(t suggest.Task) bool { return t.ID == id }); i >= 0 {
+				p.Links = append(p.Links, Link{tasks[i].Tool, t.Tool})
+			}
+		}
+	}
+	return p, nil
+}
+
+// recent is as much of a context as the model takes.
+func recent(context []string) []string {
+	return context[max(0, len(context)-suggest.MaxContext):]
+}
+
+func atMost(limit int) int {
+	if limit == 0 {
+		return suggest.MaxLimit
+	}
+	return min(limit, suggest.MaxLimit)
+}
