@@ -188,6 +188,9 @@ func TestLeaveOneOut(t *testing.T) {
 		d.Examples[i].Split = Test
 		d.Examples[i].Task = []string{"a", "b", "a", "", ""}[i]
 	}
+	for i := range d.Examples[:2] {
+		d.Examples[i].Split = "" // a set without a split
+	}
 	d.Examples[4].Intent = false
 	s := &spy{histories: map[string][]string{}, of: d}
 	r, err := Evaluate(t.Context(), d, s.train, Options{})

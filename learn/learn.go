@@ -40,7 +40,7 @@ type Data struct {
 // Example is a past task with the part it plays.
 type Example struct {
 	Episode episodic.Episode
-	Split   string // [Train] or [Test]
+	Split   string // [Train] is history, anything else is tested
 	Task    string // attempts at one task share it; "" means that the episode is the only one
 	Next    bool   // asked for the next tool
 	Intent  bool   // asked for tools and a plan, if it has an intent
@@ -192,7 +192,7 @@ func split(all []*task, takes func(*task) bool, successfulOnly bool) part {
 		case !takes(t):
 		case t.Split == Train:
 			p.history = append(p.history, t)
-		case t.Split == Test && (!successfulOnly || t.Episode.Outcome == episodic.Success):
+		case !successfulOnly || t.Episode.Outcome == episodic.Success:
 			p.tests = append(p.tests, t)
 		}
 	}
