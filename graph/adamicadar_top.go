@@ -62,6 +62,19 @@ func adamicAdarTop(g adjacency, u int32, k int, s *Scratch, dst []Scored) []Scor
 	return dst
 }
 
+// Top appends to dst[:0] the k best of scored by falling score, then by rising node.
+func Top(scored []Scored, k int, dst []Scored) []Scored {
+	dst = dst[:0]
+	if k <= 0 {
+		return dst
+	}
+	for _, c := range scored {
+		dst = offer(dst, k, c)
+	}
+	slices.SortFunc(dst, better)
+	return dst
+}
+
 // AdamicAdarTopOf is [Graph.AdamicAdarTop] for a context of several nodes: the score of v is the
 // largest AA(u, v) of the nodes u ≠ v of the context, as in a [GraphScore] against a context.
 func (g *Graph) AdamicAdarTopOf(context []int32, k int, s *Scratch, dst []Scored) []Scored {

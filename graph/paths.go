@@ -12,14 +12,16 @@ type BreadthFirst struct {
 }
 
 // NewBreadthFirst returns the room for searches of g.
-func NewBreadthFirst(g Reader) *BreadthFirst {
-	return &BreadthFirst{
-		g:      g,
-		stamp:  make([]uint32, g.Len()),
-		parent: make([]int32, g.Len()),
-		depth:  make([]int32, g.Len()),
-		queue:  make([]int32, 0, g.Len()),
+func NewBreadthFirst(g Reader) *BreadthFirst { return new(BreadthFirst).Of(g) }
+
+// Of makes the room that for searches of g. The zero BreadthFirst is ready for it.
+func (b *BreadthFirst) Of(g Reader) *BreadthFirst {
+	b.g = g
+	if n := g.Len(); len(b.stamp) < n {
+		n += n / 8
+		b.stamp, b.parent, b.depth, b.queue = make([]uint32, n), make([]int32, n), make([]int32, n), make([]int32, 0, n)
 	}
+	return b
 }
 
 // From calls visit for every node within maxHops edges of u, u itself first with 0 hops, nearest

@@ -168,6 +168,9 @@ func finite(x float64) float64 {
 	return x
 }
 
+// mostTerms is the number of terms of the longest score, with episodic, cap or floor, and exact match.
+const mostTerms = 8
+
 // sum builds an additive score term by term; it keeps the terms only if asked to.
 type sum struct {
 	keep  bool
@@ -177,6 +180,9 @@ type sum struct {
 
 func (s *sum) term(name string, value, weight, contribution float64) {
 	if s.keep {
+		if s.terms == nil {
+			s.terms = make([]Term, 0, mostTerms)
+		}
 		s.terms = append(s.terms, Term{name, value, weight, contribution})
 	}
 }

@@ -28,6 +28,17 @@ func (m *Measures) findHubs(c *Counts) {
 	slices.SortFunc(m.apart, byRank)
 }
 
+// leading keeps of each group the most important nodes, no more than a query looks at.
+func leading(groups [][]int32, rank []float64) [][]int32 {
+	for i, g := range groups {
+		if len(g) > related {
+			slices.SortFunc(g, func(a, b int32) int { return cmp.Or(cmp.Compare(rank[b], rank[a]), cmp.Compare(a, b)) })
+			groups[i] = slices.Clone(g[:related])
+		}
+	}
+	return groups
+}
+
 // hubs makes the most important tools of each major cluster candidates: one of each in turn, until
 // there are limit of them, then the others.
 func (q *query) hubs(limit int) {

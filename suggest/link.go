@@ -41,7 +41,7 @@ func (p *plan) link() {
 
 // near reports whether task j is within two learned steps of the one before it.
 func (p *plan) near(j int) bool {
-	return graph.Hops(p.g, p.tasks[j-1].node, p.tasks[j].node, 2) > 0
+	return p.ways.Of(p.g).Hops(p.tasks[j-1].node, p.tasks[j].node, 2) > 0
 }
 
 // arrange sorts the tasks so that as much of the learned flow as possible points forward: of what is
@@ -348,7 +348,7 @@ func (p *plan) answer() DAGAnswer {
 
 // path is the learned way from a to b.
 func (p *plan) path(a, b int32) Path {
-	way := graph.Path(p.g, a, b, maxHops)
+	way := p.ways.Of(p.g).Path(a, b, maxHops, nil)
 	out := Path{From: p.ids[a], To: p.ids[b], Via: []string{}, Hops: max(0, len(way)-1)}
 	for i := 1; i+1 < len(way); i++ {
 		out.Via = append(out.Via, p.ids[way[i]])

@@ -23,8 +23,8 @@ type Measures struct {
 	episodes   int       // episodes seen when measured
 	rank       []float64 // PageRank of the transition graph, divided by the largest
 	sweeps     int
-	community  []int32 // by node, -1 = none
-	members    [][]int32
+	community  []int32   // by node, -1 = none
+	members    [][]int32 // by community, the most important of it
 	modularity float64
 	cluster    []int32   // spectral cluster of tools and capabilities together, -1 = none
 	grouped    [][]int32 // the members of each cluster
@@ -156,7 +156,7 @@ func (m *Measures) measureRank(g *graph.Graph) error {
 func (m *Measures) measureCommunities(g *graph.Graph) {
 	m.community = graph.Communities(g, communityResolution)
 	m.modularity = graph.Modularity(g, m.community, communityResolution)
-	m.members = groups(m.community)
+	m.members = leading(groups(m.community), m.rank)
 }
 
 func (m *Measures) measureRecall(ctx context.Context, c *Counts) error {

@@ -82,8 +82,12 @@ func (m *Model) Resolve(spelling string) (string, error) { return m.view.resolve
 // transition is the learned edge u → v: its weight, and how often it was seen.
 func (m *Model) transition(u, v int32) (weight float64, count uint64) { return m.g.Transition(u, v) }
 
-// node finds the node that counts for a spelling.
+// node finds the node that counts for a spelling: of an id that was seen, before it is anything else,
+// that of the id.
 func (m *Model) node(spelling string) (int32, bool, error) {
+	if i, ok := m.find(spelling); ok {
+		return m.canon[i], true, nil
+	}
 	id, err := catalog.Identifier("id", spelling, catalog.MaxID) // in the form in which ids are stored
 	if err != nil {
 		return 0, false, err

@@ -29,7 +29,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	if q.mode == Exploration {
 		q.hubs(limit)
 	}
-	top, _ := q.best(limit, q.passes)
+	top := q.best(limit, q.passes)
 	r.Context, r.Limit, r.Profile = q.spelled, limit, m.info.Profile
 	show := want(r.Explain)
 	r.Explain = nil // how much is shown is no part of the question

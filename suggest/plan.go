@@ -306,7 +306,7 @@ func (p *plan) beginning() (start int32, why string) {
 	if q, err := p.open(nil, "", nil, p.request.Allow); err == nil {
 		defer q.close()
 		q.hubs(1)
-		if top, _ := q.best(1, q.passes); len(top) > 0 {
+		if top := q.best(1, q.passes); len(top) > 0 {
 			return top[0].node, "a hub of its group of tools"
 		}
 	}
@@ -333,7 +333,7 @@ func (p *plan) step(way []int32) (task, bool) {
 	if len(p.tasks) > 0 && q.stop() >= stopAt {
 		return task{}, false
 	}
-	top, _ := q.best(1, func(n int32) bool { return q.passes(n) && !slices.Contains(way, n) })
+	top := q.best(1, func(n int32) bool { return q.passes(n) && !slices.Contains(way, n) })
 	if len(top) == 0 {
 		return task{}, false
 	}

@@ -25,8 +25,14 @@ const (
 // scratch is the working memory of one query, reused: arrays by node. A value is valid only where the
 // node was touched in this query; whoever reads one of a node from elsewhere touches it first.
 type scratch struct {
+	asked    query    // the query itself
+	spelled  []string // the context by canonical ids, unknown elements as they came
+	context  []int32  // known elements, in order
+	distinct []int32  // known elements, sorted
+
 	epoch    uint32
 	stamp    []uint32 // node has been touched in this epoch
+	near     []uint32 // aa and graph of the node are of this epoch
 	touched  []int32
 	aa       []float64 // Adamic-Adar with the last step
 	weight   []float64 // of the transition from the last step
@@ -35,7 +41,9 @@ type scratch struct {
 	semantic []float64
 	inFlight []bool // node is in the context
 	adamic   graph.Scratch
-	top      []candidate
+	all, top []graph.Scored
+	ways     graph.BreadthFirst
+	ranked   []candidate
 	hits     []semantic.Hit
 }
 
@@ -47,6 +55,7 @@ func scratchFor(pool *sync.Pool, n int) *scratch {
 	}
 	if len(s.stamp) < n {
 		n += n/8 + 64
+		s.near = make([]uint32, n)
 		s.stamp, s.aa, s.weight, s.count = make([]uint32, n), make([]float64, n), make([]float64, n), make([]uint64, n)
 		s.graph, s.semantic, s.inFlight = make([]float64, n), make([]float64, n), make([]bool, n)
 	}
@@ -56,17 +65,27 @@ func scratchFor(pool *sync.Pool, n int) *scratch {
 func (s *scratch) begin() {
 	if s.epoch++; s.epoch == 0 {
 		clear(s.stamp)
+		clear(s.near)
 		s.epoch = 1
 	}
-	s.touched, s.top = s.touched[:0], s.top[:0]
+	s.spelled, s.context, s.distinct, s.touched = s.spelled[:0], s.context[:0], s.distinct[:0], s.touched[:0]
 }
 
 // touch makes a node a candidate; its signals start at zero.
 func (s *scratch) touch(i int32) {
 	if s.stamp[i] != s.epoch {
 		s.stamp[i] = s.epoch
-		s.aa[i], s.weight[i], s.count[i], s.graph[i], s.semantic[i], s.inFlight[i] = 0, 0, 0, 0, 0, false
+		s.weight[i], s.count[i], s.semantic[i], s.inFlight[i] = 0, 0, 0, false
+		s.meet(i)
 		s.touched = append(s.touched, i)
+	}
+}
+
+// meet makes a node's nearness valid, whether it becomes a candidate or not; it starts at zero.
+func (s *scratch) meet(i int32) {
+	if s.near[i] != s.epoch {
+		s.near[i] = s.epoch
+		s.aa[i], s.graph[i] = 0, 0
 	}
 }
 
@@ -77,9 +96,6 @@ type query struct {
 	mode     Mode
 	intent   string
 	alpha    float64
-	spelled  []string        // the context by canonical ids, unknown elements as they came
-	context  []int32         // known elements, in order
-	distinct []int32         // known elements, sorted
 	text     *semantic.Query // the intent, prepared; nil without one
 	last     int32           // the last known one, or episodic.NoTool
 	cluster  int32           // the cluster that stands for the situation, -1 = none
@@ -99,10 +115,14 @@ func (m *Model) open(context []string, intent string, vector []float32, allow []
 	if len(allow) > MaxAllow {
 		return nil, &RequestError{Invalid, "allow", fmt.Sprintf("has %d patterns, at most %d", len(allow), MaxAllow)}
 	}
-	q := &query{Model: m, intent: strings.TrimSpace(intent), last: episodic.NoTool, cluster: -1, allow: allow, warnings: []string{}}
+	s := scratchFor(m.Counts.scratch, len(m.ids))
+	s.begin()
+	q := &s.asked
+	*q = query{Model: m, scratch: s, intent: strings.TrimSpace(intent), last: episodic.NoTool, cluster: -1, allow: allow, warnings: []string{}}
 	for i, spelling := range context {
 		n, ok, err := m.node(spelling)
 		if err != nil {
+			q.close()
 			return nil, &RequestError{Invalid, fmt.Sprintf("context[%d]", i), err.Error()}
 		}
 		if !ok {
@@ -112,15 +132,13 @@ func (m *Model) open(context []string, intent string, vector []float32, allow []
 		}
 		q.context, q.spelled = append(q.context, n), append(q.spelled, m.ids[n])
 	}
-	q.distinct = slices.Clone(q.context)
+	q.distinct = append(q.distinct, q.context...)
 	slices.Sort(q.distinct)
 	q.distinct = slices.Compact(q.distinct)
 	if len(q.context) > 0 {
 		q.last = q.context[len(q.context)-1]
 		q.cluster = m.cluster(q.last)
 	}
-	q.scratch = scratchFor(m.Counts.scratch, len(m.ids))
-	q.begin()
 	switch {
 	case q.intent != "":
 		q.mode, q.alpha = Active, 1
@@ -147,7 +165,9 @@ func (q *query) close() {
 	if q.text != nil {
 		q.text.Close()
 	}
-	q.Counts.scratch.Put(q.scratch)
+	s, pool := q.scratch, q.Counts.scratch
+	*q = query{} // keeps no model alive
+	pool.Put(s)
 }
 
 func (q *query) warn(w string) {
@@ -155,6 +175,16 @@ func (q *query) warn(w string) {
 		q.warnings = append(q.warnings, w)
 	}
 }
+
+// related bounds the candidates that one signal of the graph brings in: the nodes most alike a step by
+// shared neighbours, the most important of a community, the neighbours of a step. What else brings a
+// node in still finds how near it is.
+const related = 256
+
+// walk bounds the edges walked along to find how alike all nodes are to the steps of a context, about
+// a quarter of a millisecond. Beyond it, where hubs are among the neighbours, only the most alike are
+// found ([graph.View.AdamicAdarTop]); the others count as not alike.
+const walk = 1 << 18
 
 // structure fills in the graph signals of the context: of its last step, and for the hybrid score
 // those of every step.
@@ -168,26 +198,13 @@ func (q *query) structure() {
 	if loop, ok := q.g.Loop(q.last); ok {
 		q.weight[q.last], q.count[q.last] = loop.Weight, loop.Count
 	}
-	steps := q.distinct
-	if q.mode != Active {
-		steps = q.context[len(q.context)-1:]
-	}
-	for _, u := range steps {
-		q.g.AdamicAdarFrom(u, &q.adamic, func(v int32, aa float64) {
-			q.touch(v)
-			q.graph[v] = max(q.graph[v], graph.GraphScore(false, aa))
-			if u == q.last {
-				q.aa[v] = aa
+	left := q.alike(q.last, walk)
+	if q.mode == Active {
+		for _, u := range q.distinct {
+			if u != q.last {
+				left = q.alike(u, left)
 			}
-		})
-	}
-	for _, u := range steps {
-		for _, v := range q.g.Neighbours(u) {
-			q.touch(v)
-			q.graph[v] = 1
-		}
-		if _, ok := q.g.Loop(u); ok {
-			q.graph[u] = 1
+			q.neighbours(u)
 		}
 	}
 	if c := q.comm(q.last); c >= 0 {
@@ -199,6 +216,55 @@ func (q *query) structure() {
 		for _, c := range q.toolCaps(u) {
 			q.touch(c)
 		}
+	}
+}
+
+// alike fills in which nodes share neighbours with step u, makes the most alike candidates, and returns
+// how many edges may still be walked along.
+func (q *query) alike(u int32, left int) int {
+	for _, w := range q.g.Neighbours(u) {
+		left -= q.g.Degree(w)
+	}
+	if left < 0 {
+		q.top = q.g.AdamicAdarTop(u, related, &q.adamic, q.top)
+	} else {
+		q.all = q.all[:0]
+		q.g.AdamicAdarFrom(u, &q.adamic, func(v int32, aa float64) { q.all = append(q.all, graph.Scored{Node: v, Score: aa}) })
+		for _, v := range q.all {
+			q.likeness(u, v)
+		}
+		q.top = graph.Top(q.all, related, q.top)
+	}
+	for _, v := range q.top {
+		q.likeness(u, v)
+		q.touch(v.Node)
+	}
+	return max(left, 0)
+}
+
+func (q *query) likeness(u int32, v graph.Scored) {
+	q.meet(v.Node)
+	q.graph[v.Node] = max(q.graph[v.Node], graph.GraphScore(false, v.Score))
+	if u == q.last {
+		q.aa[v.Node] = v.Score
+	}
+}
+
+// neighbours fills in what is next to step u. That something is next to a hub makes it no candidate:
+// nearly everything is.
+func (q *query) neighbours(u int32) {
+	neighbours := q.g.Neighbours(u)
+	for _, v := range neighbours {
+		q.meet(v)
+		q.graph[v] = 1
+	}
+	if len(neighbours) <= related {
+		for _, v := range neighbours {
+			q.touch(v)
+		}
+	}
+	if _, ok := q.g.Loop(u); ok {
+		q.graph[u] = 1
 	}
 }
 
@@ -267,19 +333,12 @@ func (q *query) better(a, b candidate) bool {
 	return q.ids[a.node] < q.ids[b.node]
 }
 
-// best keeps the limit best of all touched candidates, in order, and returns how many there were.
-func (q *query) best(limit int, want func(node int32) bool) (top []candidate, of int) {
-	top = q.top[:0]
+// best keeps the limit best of all touched candidates that are wanted, in order.
+func (q *query) best(limit int, want func(node int32) bool) []candidate {
+	top := q.ranked[:0]
 	for _, n := range q.touched {
-		if !want(n) {
-			continue
-		}
 		c, ok := q.score(n)
-		if !ok {
-			continue
-		}
-		of++
-		if len(top) == limit && !q.better(c, top[limit-1]) {
+		if !ok || len(top) == limit && !q.better(c, top[limit-1]) || !want(n) {
 			continue
 		}
 		if len(top) < limit {
@@ -291,8 +350,8 @@ func (q *query) best(limit int, want func(node int32) bool) (top []candidate, of
 		}
 		top[i] = c
 	}
-	q.top = top
-	return top, of
+	q.ranked = top
+	return top
 }
 
 // passes are the filters every answer applies.

@@ -36,7 +36,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	for _, n := range exact {
 		q.consider(n)
 	}
-	top, _ := q.best(limit, func(n int32) bool {
+	top := q.best(limit, func(n int32) bool {
 		return wanted(n) && !slices.Contains(exact, n) && (q.semantic[n] > 0 || q.graph[n] > 0) &&
 			!q.rates.After(n, q.last).Excluded(q.rates.Sources())
 	})
