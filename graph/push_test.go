@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"waymark/graph"
+	"waymark/internal/bench"
 	"waymark/numeric"
 )
 
@@ -185,6 +186,7 @@ func BenchmarkRanksAdd(b *testing.B) {
 		edges := 0
 		var took []time.Duration
 		b.ResetTimer()
+		cpu := bench.Processor(b)
 		for b.Loop() {
 			e := next()
 			start := time.Now()
@@ -194,7 +196,7 @@ func BenchmarkRanksAdd(b *testing.B) {
 			edges += u.Edges
 		}
 		reportLatency(b, took)
-		reportEdges(b, float64(edges)/float64(b.N))
+		reportEdges(b, cpu(), float64(edges)/float64(b.N))
 		b.ReportMetric(ranks.Drift(), "drift")
 	})
 }

@@ -13,10 +13,10 @@ func (r *Result) Time(reps int, f func()) {
 	var wall, cpu []float64
 	for range reps {
 		runtime.GC()
-		busy, begin := processorTime(), time.Now()
+		busy, begin := ProcessorTime(), time.Now()
 		f()
 		wall = append(wall, time.Since(begin).Seconds())
-		cpu = append(cpu, (processorTime() - busy).Seconds())
+		cpu = append(cpu, (ProcessorTime() - busy).Seconds())
 	}
 	slices.Sort(wall)
 	slices.Sort(cpu)
@@ -32,7 +32,7 @@ func (r *Result) Latencies(rounds, n int, f func(i int)) {
 	}
 	runtime.GC()
 	fastest, sum := make([]float64, n), 0.0
-	busy := processorTime()
+	busy := ProcessorTime()
 	for round := range rounds {
 		for i := range n {
 			begin := time.Now()
@@ -44,7 +44,7 @@ func (r *Result) Latencies(rounds, n int, f func(i int)) {
 		}
 	}
 	calls := float64(rounds * n)
-	r.QueryCPU = float64((processorTime() - busy).Nanoseconds()) / 1e3 / calls
+	r.QueryCPU = float64((ProcessorTime() - busy).Nanoseconds()) / 1e3 / calls
 	slices.Sort(fastest)
 	r.Mean, r.Queries = sum/calls, n
 	r.P50, r.P99 = Percentile(fastest, .5), Percentile(fastest, .99)

@@ -13,8 +13,8 @@ func usage() (r syscall.Rusage) {
 	return r
 }
 
-// processorTime is what the process has used, user and system.
-func processorTime() time.Duration {
+// ProcessorTime is what the process has used, user and system.
+func ProcessorTime() time.Duration {
 	r := usage()
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

@@ -76,6 +76,7 @@ func compare(ctx context.Context, source, scratch string, sizes, tasks []string,
 				if err != nil {
 					return err
 				}
+				fmt.Fprint(os.Stderr, ratios([]outcome{o}, cpu))
 				done = append(done, o)
 			}
 		}

@@ -154,6 +154,9 @@ func (w *workshop) command(c contest, p peer, n int) (name string, args []string
 	switch p.kind {
 	case python:
 		name, args = w.python, []string{"-W", "ignore", w.at("src", "py", "peers.py"), "--dir", w.data(n), "--task", task, "--peer", p.name, "--reps", "3"}
+		if n >= million { // once takes long enough
+			args = append(args, "--reps", "1", "--warm", "0")
+		}
 		if c.k > 0 {
 			args = append(args, "--k", strconv.Itoa(c.k))
 		}
@@ -189,7 +192,11 @@ func (w *workshop) run(ctx context.Context, c contest, n, rounds int, before []o
 		defer os.RemoveAll(dir)
 	}
 	for round := range rounds {
-		r, err := w.result(ctx, w.at("bin", "ours"), append([]string{"-task", c.task, "-dir", dir}, c.args...)...)
+		args := append([]string{"-task", c.task, "-dir", dir}, c.args...)
+		if n >= million {
+			args = append(args, "-reps", "2")
+		}
+		r, err := w.result(ctx, w.at("bin", "ours"), args...)
 		if err != nil {
 			return o, fmt.Errorf("ours, %s: %w", c.task, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// compared sets those of every other program against of=waymark.
+// compared sets those of every other program against of=waymark, by processor time where it was reported.
 func (b *benchmarks) compared() string {
 	var rows [][]string
 	for _, g := range b.groups("of") {
@@ -15,9 +15,15 @@ func (b *benchmarks) compared() string {
 		if own < 0 {
 			continue
 		}
-		ours, _ := g.members[own].of("ns/op")
+		unit := "ns/op"
+		ours, processor := g.members[own].of("cpu-ns/op")
+		if processor {
+			unit = "cpu-ns/op"
+		} else {
+			ours, _ = g.members[own].of(unit)
+		}
 		for i, peer := range g.values {
-			if theirs, known := g.members[i].of("ns/op"); i != own && known && ours > 0 {
+			if theirs, known := g.members[i].of(unit); i != own && known && ours > 0 {
 				rows = append(rows, []string{g.name, peer, nanoseconds(ours), nanoseconds(theirs), short(theirs / ours)})
 			}
 		}
@@ -32,7 +38,11 @@ func (b *benchmarks) grown() string {
 	var rows [][]string
 	for _, g := range b.groups("tools") {
 		row, known := []string{g.name, "", "–", "–"}, false
-		for column, unit := range map[int]string{2: "ns/op", 3: "edges/op"} {
+		time := "ns/op"
+		if _, processor := g.members[0].of("cpu-ns/op"); processor {
+			time = "cpu-ns/op"
+		}
+		for column, unit := range map[int]string{2: time, 3: "edges/op"} {
 			var x, y []float64
 			for i, size := range g.values {
 				n, err := strconv.ParseFloat(size, 64)
