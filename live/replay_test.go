@@ -18,7 +18,7 @@ func TestReplayGoesOn(t *testing.T) {
 	store := storage.NewMemory()
 	log, err := store.Log("default")
 	require.NoError(t, err)
-	newWorld(100).write(t, log, 1500, 3)
+	newWorld(100).write(t, log, 2500, 3)
 	built := log.Head().Seq
 	measure := func(ctx context.Context, c *suggest.Counts, b build, _ uint64) (*suggest.Measures, error) {
 		return suggest.Measure(ctx, c, b.Options)
@@ -47,7 +47,7 @@ func TestReplayGoesOn(t *testing.T) {
 		return h
 	}
 	halves := []*history{folding(0), folding(.5), measuring()}
-	forgets := folding(.9)
+	forgets := folding(.7)
 	for _, h := range append(halves, forgets) {
 		assert.NotZero(t, h.last)
 		assert.LessOrEqual(t, h.last, built)
