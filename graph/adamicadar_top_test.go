@@ -93,6 +93,23 @@ func TestAdamicAdarTopOfManyNodes(t *testing.T) {
 	require.Equal(t, exhaustiveTop(g, context, 50), g.AdamicAdarTopOf(context, 50, &s, nil))
 }
 
+// Top is sorting and cutting.
+func TestTop(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		scores := rapid.SliceOfN(rapid.SampledFrom([]float64{0, .5, 1, 2}), 0, 40).Draw(t, "scores")
+		k := rapid.IntRange(-1, 50).Draw(t, "k")
+		all := make([]graph.Scored, len(scores))
+		for i, x := range scores {
+			all[i] = graph.Scored{Node: int32(i), Score: x}
+		}
+		want := slices.Clone(all)
+		slices.SortFunc(want, func(a, b graph.Scored) int {
+			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Node, b.Node))
+		})
+		require.Equal(t, nonNil(want[:min(max(k, 0), len(want))]), nonNil(graph.Top(all, k, nil)))
+	})
+}
+
 func TestAdamicAdarTopAllocatesNothing(t *testing.T) {
 	g := sample(t, 1000)
 	var s graph.Scratch

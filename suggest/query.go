@@ -181,9 +181,9 @@ func (q *query) warn(w string) {
 // node in still finds how near it is.
 const related = 256
 
-// walk bounds the edges walked along to find how alike all nodes are to the steps of a context, about
-// a quarter of a millisecond. Beyond it, where hubs are among the neighbours, only the most alike are
-// found ([graph.View.AdamicAdarTop]); the others count as not alike.
+// walk bounds the edges walked along to find how alike all nodes are to the steps of a context. Beyond
+// it, where hubs are among the neighbours, only the most alike are found ([graph.View.AdamicAdarTop]);
+// the others count as not alike.
 const walk = 1 << 18
 
 // structure fills in the graph signals of the context: of its last step, and for the hybrid score
