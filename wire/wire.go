@@ -6,17 +6,46 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 )
 
 // ErrShort says that the bytes end before the value does.
 var ErrShort = errors.New("bytes end within a value")
 
-// A Writer appends values to Bytes.
-type Writer struct{ Bytes []byte }
+// A Writer appends values to Bytes, and from time to time moves what is there on to To, if that is not
+// nil.
+type Writer struct {
+	Bytes []byte
+	To    io.Writer
+	err   error
+}
+
+// piece is how much is moved on at once.
+const piece = 1 << 20
+
+func (w *Writer) spill() {
+	if w.To != nil && len(w.Bytes) >= piece {
+		w.Flush()
+	}
+}
+
+// Flush moves on what is left and returns the first error of To.
+func (w *Writer) Flush() error {
+	if w.To != nil && w.err == nil {
+		_, w.err = w.To.Write(w.Bytes)
+	}
+	if w.To != nil {
+		w.Bytes = w.Bytes[:0]
+	}
+	return w.err
+}
 
 // Uint writes an unsigned number, small ones in few bytes.
-func (w *Writer) Uint(x uint64) { w.Bytes = binary.AppendUvarint(w.Bytes, x) }
+func (w *Writer) Uint(x uint64) {
+	w.Bytes = binary.AppendUvarint(w.Bytes, x)
+	w.spill()
+}
 
 // Int writes a signed number, small ones in few bytes.
 func (w *Writer) Int(x int64) { w.Bytes = binary.AppendVarint(w.Bytes, x) }
@@ -39,12 +68,14 @@ func (w *Writer) Float(x float64) {
 func (w *Writer) Text(s string) {
 	w.Uint(uint64(len(s)))
 	w.Bytes = append(w.Bytes, s...)
+	w.spill()
 }
 
 // Blob writes bytes.
 func (w *Writer) Blob(b []byte) {
 	w.Uint(uint64(len(b)))
 	w.Bytes = append(w.Bytes, b...)
+	w.spill()
 }
 
 // Texts writes strings: their lengths, then all of them as one.
@@ -55,6 +86,7 @@ func (w *Writer) Texts(list []string) {
 	}
 	for _, s := range list {
 		w.Bytes = append(w.Bytes, s...)
+		w.spill()
 	}
 }
 
@@ -63,6 +95,7 @@ func (w *Writer) Floats(list []float64) {
 	w.Uint(uint64(len(list)))
 	for _, x := range list {
 		w.Bytes = binary.LittleEndian.AppendUint64(w.Bytes, math.Float64bits(x))
+		w.spill()
 	}
 }
 
@@ -71,6 +104,7 @@ func (w *Writer) Singles(list []float32) {
 	w.Uint(uint64(len(list)))
 	for _, x := range list {
 		w.Bytes = binary.LittleEndian.AppendUint32(w.Bytes, math.Float32bits(x))
+		w.spill()
 	}
 }
 
@@ -79,6 +113,16 @@ func (w *Writer) Ints(list []int32) {
 	w.Uint(uint64(len(list)))
 	for _, x := range list {
 		w.Bytes = binary.LittleEndian.AppendUint32(w.Bytes, uint32(x))
+		w.spill()
+	}
+}
+
+// Longs writes numbers of eight bytes each.
+func (w *Writer) Longs(list []uint64) {
+	w.Uint(uint64(len(list)))
+	for _, x := range list {
+		w.Bytes = binary.LittleEndian.AppendUint64(w.Bytes, x)
+		w.spill()
 	}
 }
 
@@ -218,6 +262,9 @@ func (r *Reader) Singles() []float32 {
 func (r *Reader) Ints() []int32 {
 	return list(r, 4, func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) })
 }
+
+// Longs reads what [Writer.Longs] wrote.
+func (r *Reader) Longs() []uint64 { return list(r, 8, binary.LittleEndian.Uint64) }
 
 func list[T any](r *Reader, size int, value func([]byte) T) []T {
 	n := r.Len(size)

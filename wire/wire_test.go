@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"io"
 	"math"
 	"testing"
 
@@ -21,6 +23,7 @@ func write() []byte {
 	w.Singles([]float32{1.5})
 	w.Ints([]int32{-1, 1 << 30})
 	w.Texts(nil)
+	w.Longs([]uint64{1 << 63})
 	return w.Bytes
 }
 
@@ -39,8 +42,37 @@ func TestValuesComeBack(t *testing.T) {
 	assert.Equal(t, []float32{1.5}, r.Singles())
 	assert.Equal(t, []int32{-1, 1 << 30}, r.Ints())
 	assert.Empty(t, r.Texts())
+	assert.Equal(t, []uint64{1 << 63}, r.Longs())
 	require.NoError(t, r.End())
 }
+
+// What is moved on piece by piece is what would have been kept.
+func TestWriterMovesOn(t *testing.T) {
+	fill := func(w *Writer) {
+		for i := range 300_000 {
+			w.Uint(uint64(i))
+			w.Text("some text")
+		}
+		w.Floats(make([]float64, 300_000))
+		w.Blob(make([]byte, 3<<20))
+	}
+	kept := &Writer{}
+	fill(kept)
+	var moved bytes.Buffer
+	w := &Writer{To: &moved}
+	fill(w)
+	assert.Less(t, cap(w.Bytes), 8<<20)
+	require.NoError(t, w.Flush())
+	assert.True(t, bytes.Equal(kept.Bytes, moved.Bytes()))
+
+	failing := &Writer{To: failingWriter{}}
+	fill(failing)
+	assert.ErrorIs(t, failing.Flush(), io.ErrClosedPipe)
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func read(r *Reader) error {
 	r.Uint()
@@ -54,6 +86,7 @@ func read(r *Reader) error {
 	r.Singles()
 	r.Ints()
 	r.Texts()
+	r.Longs()
 	return r.End()
 }
 
