@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"waymark/wire"
 )
 
 // synthetic draws n tools of about 30 words from a vocabulary of 20,000 with frequencies falling as
@@ -60,10 +62,12 @@ func BenchmarkBuild(b *testing.B) {
 				Build(docs, Options{})
 			}
 		})
-		saved := Build(docs, Options{}).MarshalLatent()
-		b.Run(fmt.Sprintf("restored/tools=%d", n), func(b *testing.B) {
+		w := &wire.Writer{}
+		Build(docs, Options{}).Write(w)
+		b.Run(fmt.Sprintf("read/tools=%d", n), func(b *testing.B) {
+			b.SetBytes(int64(len(w.Bytes)))
 			for b.Loop() {
-				Build(docs, Options{Latent: saved})
+				ReadIndex(wire.NewReader(w.Bytes))
 			}
 		})
 	}

@@ -346,7 +346,7 @@ func Build(docs []Document, opts Options) *Index {
 	}
 	ix.latentWeight = float64(o.LatentWeight * ix.latent.held)
 	ix.vectors = newVectors(o.Vectors, len(docs))
-	o.Latent, o.Vectors, o.Stop = nil, nil, nil
+	o.Vectors, o.Stop = nil, nil
 	ix.options = o
 	return ix.ready()
 }

@@ -89,6 +89,11 @@ func NewIntents(texts []string, stop func() bool) *Intents {
 		}
 		at = counted[i]
 	}
+	return in.ready()
+}
+
+// ready finishes an index.
+func (in *Intents) ready() *Intents {
 	in.scratch.New = func() any { return &recall{sum: make([]float64, in.texts)} }
 	return in
 }

@@ -15,9 +15,6 @@ type latent struct {
 	basis []float32 // terms × rank
 	docs  space     // by document number
 	held  float64   // share of the matrix that the space holds, Σσ²/‖A‖²
-	print [32]byte  // fingerprint of what the basis was computed from
-
-	updated bool // the documents are not those that it was computed from
 }
 
 // matrix is the documents × terms matrix that is factored, rows in the order of the corpus,
@@ -68,11 +65,7 @@ func newLatent(c *corpus, x *lexical, o *Options) *latent {
 		return &latent{}
 	}
 	a := matrix(c, x, o)
-	m := &latent{print: fingerprint(a, c.words, o)}
-	if m.restore(o.Latent, a.cols) {
-		m.place(a, c)
-		return m
-	}
+	m := &latent{}
 	var v []float64
 	if m.sigma, v = svd(a, o.Rank, o.Seed, o.Stop); o.Stop != nil && o.Stop() {
 		return nil

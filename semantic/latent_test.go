@@ -125,53 +125,6 @@ func TestLatentFindsWhatSharesNoWord(t *testing.T) {
 	assert.InDelta(t, .4, full, 1e-6, "all dimensions do")
 }
 
-func TestRestoredBasis(t *testing.T) {
-	docs := synthetic(200)
-	first := Build(docs, Options{Rank: 20})
-	saved := first.MarshalLatent()
-	require.NotEmpty(t, saved)
-
-	second := Build(docs, Options{Rank: 20, Latent: saved})
-	assert.Equal(t, sum(t, first), sum(t, second))
-	assert.Equal(t, saved, second.MarshalLatent())
-	m := &latent{print: first.latent.print}
-	assert.True(t, m.restore(saved, len(first.words.terms)), "it was used, not computed again")
-
-	// Anything else is ignored, and the answer is the right one all the same.
-	docs[3].Text += " changed"
-	want := sum(t, Build(docs, Options{Rank: 20}))
-	assert.Equal(t, want, sum(t, Build(docs, Options{Rank: 20, Latent: saved})), "other documents")
-	docs[3].Text = docs[3].Text[:len(docs[3].Text)-len(" changed")]
-	assert.Equal(t, sum(t, Build(docs, Options{Rank: 10})), sum(t, Build(docs, Options{Rank: 10, Latent: saved})), "another rank")
-	for i := 0; i < len(saved); i += 997 {
-		broken := append([]byte(nil), saved...)
-		broken[i] ^= 4
-		assert.False(t, (&latent{print: first.latent.print}).restore(broken, len(first.words.terms)), "byte %d", i)
-	}
-	assert.Nil(t, Build(docs, Options{Rank: -1}).MarshalLatent())
-}
-
-func FuzzRestore(f *testing.F) {
-	docs := synthetic(12)
-	ix := Build(docs, Options{Rank: 2})
-	saved := ix.MarshalLatent()
-	f.Add(saved)
-	f.Add(saved[:len(saved)-1])
-	f.Add(saved[:header])
-	f.Add([]byte(magic))
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		m := &latent{print: ix.latent.print}
-		if m.restore(b, len(ix.words.terms)) {
-			if string(b) != string(saved) {
-				t.Fatal("something else was taken for the basis")
-			}
-		} else if m.rank != 0 || m.basis != nil {
-			t.Fatal("a refused basis left traces")
-		}
-	})
-}
-
 // Columns in general position go through Cholesky, columns that depend on others through Gram-Schmidt;
 // either way the basis is orthonormal and spans the same.
 func TestOrthonormal(t *testing.T) {

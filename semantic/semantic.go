@@ -62,10 +62,6 @@ type Options struct {
 	VectorWeight float64 // wV, default .5; chosen, not measured
 	MixContext   float64 // length of the context beside the own text (1) in the latent space, default .5
 
-	// Latent is what [Index.MarshalLatent] returned for the same documents and options. If it is
-	// that, nothing is factored; if it is anything else, it is ignored.
-	Latent []byte
-
 	// Updatable keeps what [Index.Update] needs: about 28 bytes for each different word of each document.
 	Updatable bool
 

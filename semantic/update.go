@@ -103,7 +103,7 @@ func (m *latent) update(had *vocabulary, c *corpus, x *lexical, o *Options, stay
 		return &latent{}
 	}
 	r := m.rank
-	next := &latent{rank: r, sigma: m.sigma, held: m.held, updated: true}
+	next := &latent{rank: r, sigma: m.sigma, held: m.held}
 	next.basis = make([]float32, len(c.words.terms)*r)
 	old := 0
 	for t, term := range c.words.terms { // both are in alphabetical order

@@ -70,7 +70,6 @@ func TestUpdateFoldsIn(t *testing.T) {
 		want[d].Doc = int32(d)
 		require.Equal(t, want[d], got[d])
 	}
-	assert.Nil(t, next.MarshalLatent(), "that of other documents")
 
 	// A document of new words alone is found by them, and by nothing else.
 	grown := next.Update(nil, []Document{{Name: "quux_frobnicator", Text: docs[7].Text}, {Name: "blorp"}}, nil)

@@ -1,0 +1,72 @@
+package semantic
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/wire"
+)
+
+func written(ix *Index) []byte {
+	w := &wire.Writer{}
+	ix.Write(w)
+	return w.Bytes
+}
+
+// An index that was written and read answers as before: words, misspelled words, places and vectors.
+func TestIndexIsReadAsWritten(t *testing.T) {
+	docs := synthetic(700)
+	given := make([][]float32, len(docs))
+	for d := range given {
+		given[d] = randomVector(uint64(d), 24)
+	}
+	for name, o := range map[string]Options{
+		"words and places": {Rank: 20}, "words alone": {Rank: -1}, "with vectors": {Rank: 8, Vectors: given}, "other weights": {Rank: 8, K1: 2, Seed: 7},
+	} {
+		ix := Build(docs, o)
+		r := wire.NewReader(written(ix))
+		again := ReadIndex(r)
+		require.NoError(t, r.End(), name)
+		assert.Equal(t, sum(t, ix), sum(t, again), name)
+		assert.Equal(t, written(ix), written(again), name)
+		for _, text := range append(queries(docs)[:20], "serach misspeled "+docs[3].Name, "") {
+			assert.Equal(t, ix.ScoresVector(text, given[3], nil), again.ScoresVector(text, given[3], nil), name)
+			assert.Equal(t, ix.Search(text, 10), again.Search(text, 10), name)
+		}
+	}
+	empty := wire.NewReader(written(Build(nil, Options{})))
+	assert.Empty(t, ReadIndex(empty).Search("anything", 3))
+	require.NoError(t, empty.End())
+}
+
+func TestIntentsAreReadAsWritten(t *testing.T) {
+	texts := queries(synthetic(300))
+	in := NewIntents(texts, nil)
+	w := &wire.Writer{}
+	in.Write(w)
+	r := wire.NewReader(w.Bytes)
+	again := ReadIntents(r)
+	require.NoError(t, r.End())
+	for _, text := range append(slices.Clone(texts[:50]), "never said", "") {
+		assert.Equal(t, in.Nearest(text, 5), again.Nearest(text, 5))
+	}
+}
+
+// Whatever the bytes: an error, or an index that answers.
+func FuzzReadIndex(f *testing.F) {
+	docs := synthetic(12)
+	f.Add(written(Build(docs, Options{Rank: 2})))
+	f.Add(written(Build(docs, Options{Rank: -1})))
+	w := &wire.Writer{}
+	NewIntents([]string{"read a file", "write a file"}, nil).Write(w)
+	f.Add(w.Bytes)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if ix := ReadIndex(wire.NewReader(b)); ix.Len() < 1000 {
+			ix.Search("read the fiel "+docs[1].Text, 5)
+		}
+		ReadIntents(wire.NewReader(b)).Nearest("read a fiel", 2)
+	})
+}
