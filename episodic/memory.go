@@ -53,6 +53,7 @@ func WilsonLower(k, n float64) float64 {
 // the forms before it.
 type Memory struct {
 	rows    [][]tally           // by tool, sorted by the tool before: NoTool, the tool's own, comes first
+	own     []bool              // by tool: no image has the row
 	changed []int32             // tools observed since the last Freeze
 	marked  []bool              // by tool: is among changed
 	canon   []int32             // by tool, the tool it is counted as; itself beyond
@@ -98,7 +99,7 @@ func (m *Memory) Observe(tool int32, before []int32, o Outcome, at time.Time, so
 
 func (m *Memory) mark(tool int32) {
 	for len(m.rows) <= int(tool) {
-		m.rows, m.marked = append(m.rows, nil), append(m.marked, false)
+		m.rows, m.marked, m.own = append(m.rows, nil), append(m.marked, false), append(m.own, true)
 	}
 	if !m.marked[tool] {
 		m.marked[tool] = true
@@ -107,6 +108,9 @@ func (m *Memory) mark(tool int32) {
 }
 
 func (m *Memory) tally(tool, before int32) *tally {
+	if !m.own[tool] {
+		m.rows[tool], m.own[tool] = slices.Clone(m.rows[tool]), true
+	}
 	row := m.rows[tool]
 	i, ok := find(row, before)
 	if !ok {

@@ -1,6 +1,9 @@
 package episodic
 
-import "waymark/semantic"
+import (
+	"waymark/semantic"
+	"waymark/wire"
+)
 
 // Recall finds past episodes by intent.
 type Recall struct {
@@ -12,6 +15,15 @@ type Recall struct {
 func NewRecall(intents []string, stop func() bool) *Recall {
 	return &Recall{semantic.NewIntents(intents, stop)}
 }
+
+// Write writes the index for [ReadRecall].
+func (r *Recall) Write(w *wire.Writer) { r.intents.Write(w) }
+
+// ReadRecall reads what [Recall.Write] wrote. What is damaged fails r.
+func ReadRecall(r *wire.Reader) *Recall { return &Recall{semantic.ReadIntents(r)} }
+
+// Len is the number of episodes indexed.
+func (r *Recall) Len() int { return r.intents.Len() }
 
 // Neighbour is a past episode and how alike its intent is, in (0, 1].
 type Neighbour struct {

@@ -17,17 +17,10 @@ func (m *Measures) measureIncidence(ctx context.Context, c *Counts, opts Measure
 	for i := range m.cluster {
 		m.cluster[i] = -1
 	}
-	var entries []graph.Entry
 	capNode := c.roles.capNode
-	for j, cp := range c.view.caps {
-		for _, t := range cp.Tools {
-			node, _ := c.find(t) // every tool of a capability is a node
-			entries = append(entries, graph.Entry{Row: c.canon[node], Col: int32(j), Weight: usesOf(&cp, t)})
-		}
-	}
-	inc, err := graph.NewIncidence(n, len(c.view.caps), entries)
+	inc, err := c.incidence()
 	if err != nil {
-		return fmt.Errorf("build the incidence of tools and capabilities: %w", err)
+		return err
 	}
 	m.incidence = inc
 	rows, cols, err := graph.IncidencePageRank(inc, graph.PageRankOptions{})
@@ -58,6 +51,23 @@ func (m *Measures) measureIncidence(ctx context.Context, c *Counts, opts Measure
 	m.clusters, m.capped, m.gaps = r.K, r.Capped, r.Gaps
 	m.grouped = groups(m.cluster)
 	return nil
+}
+
+// incidence is the matrix of tools, by node, and capabilities, by position in the catalog.
+func (c *Counts) incidence() (*graph.Incidence, error) {
+	var entries []graph.Entry
+	for j := range c.view.caps {
+		cp := &c.view.caps[j]
+		for _, t := range cp.Tools {
+			node, _ := c.find(t) // every tool of a capability is a node
+			entries = append(entries, graph.Entry{Row: c.canon[node], Col: int32(j), Weight: usesOf(cp, t)})
+		}
+	}
+	inc, err := graph.NewIncidence(len(c.ids), len(c.view.caps), entries)
+	if err != nil {
+		return nil, fmt.Errorf("build the incidence of tools and capabilities: %w", err)
+	}
+	return inc, nil
 }
 
 // weightIn is the weight of a tool in a capability of the catalog.

@@ -48,8 +48,6 @@ type MeasureOptions struct {
 	WithoutSpectral bool `json:"without_spectral,omitempty"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
-	// Saved is an earlier Measures.Save; what was computed on the same input is taken from it.
-	Saved []byte `json:"-"`
 	// Progress is called with the phase and the share done; nil: nobody looks.
 	Progress func(phase string, done float64) `json:"-"`
 }
@@ -66,12 +64,11 @@ const neighbourNames = 8
 // unreachable embeddings endpoint is no error: text search does not depend on it.
 func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, error) {
 	p := &phases{ctx: ctx, report: opts.Progress}
-	saved := decodeSaved(opts.Saved, c)
 	m := &Measures{nodes: len(c.ids), episodes: len(c.past)}
 	g := c.g.Graph()
 	err := beside(
 		func() error {
-			return p.run("text", .55, func() error { return m.measureText(ctx, c, g, opts, saved.Latent) })
+			return p.run("text", .55, func() error { return m.measureText(ctx, c, g, opts) })
 		},
 		func() error {
 			if err := p.run("pagerank", .05, func() error { return m.measureRank(g) }); err != nil {
@@ -178,7 +175,7 @@ func ended(ctx context.Context) func() bool { return func() bool { return ctx.Er
 // communityResolution is the resolution of modularity; 1 is the standard measure.
 const communityResolution = 1
 
-func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, opts MeasureOptions, latent []byte) error {
+func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, opts MeasureOptions) error {
 	m.doc = make([]int32, len(c.ids))
 	var docs []semantic.Document
 	intents := c.intentsByNode()
@@ -193,7 +190,7 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 		d.Context = contextOf(c, g, int32(i), intents[i])
 		docs = append(docs, d)
 	}
-	o := semantic.Options{Latent: latent, Stop: ended(ctx)}
+	o := semantic.Options{Stop: ended(ctx)}
 	if opts.Vectors != nil && len(docs) > 0 {
 		texts := make([]string, len(docs))
 		for i, d := range docs {

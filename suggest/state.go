@@ -18,6 +18,7 @@ type State struct {
 	ids   []string       // every id ever seen, in order of first appearance
 	index *index         // id → position
 	out   [][]transition // by from, sorted by to; loops included
+	own   []bool         // by from: no image has the row of out
 	uses  []use          // by id
 	gone  map[int32]bool // removed from the catalog and not put back
 
@@ -80,7 +81,7 @@ func (s *State) node(id string) int32 {
 	i := int32(len(s.ids))
 	s.ids = append(s.ids, id)
 	s.index = s.index.with(s.ids)
-	s.out = append(s.out, nil)
+	s.out, s.own = append(s.out, nil), append(s.own, true)
 	s.uses = append(s.uses, use{})
 	return i
 }
@@ -169,7 +170,7 @@ func (s *State) Record(e *episodic.Episode) {
 	if branches > 1 {
 		s.totals.branching++
 	}
-	s.past = append(s.past, pastEpisode{e.Intent, ordered, e.Outcome, source})
+	s.past = append(s.past, pastEpisode{e.Intent, ordered, outcomes[outcomeIndex(e.Outcome)], source})
 	s.bySource.Set(source, s.bySource.At(source)+1)
 	s.totals.episodes++
 	s.totals.steps += uint64(len(e.Steps))
@@ -192,6 +193,9 @@ func (s *State) Feedback(context []string, id string, o episodic.Outcome, at tim
 
 func (s *State) count(from, to int32, halves uint64) {
 	s.shown.led.add(from)
+	if !s.own[from] {
+		s.out[from], s.own[from] = slices.Clone(s.out[from]), true
+	}
 	row := s.out[from]
 	i, ok := slices.BinarySearchFunc(row, to, func(t transition, to int32) int { return cmp.Compare(t.to, to) })
 	if !ok {

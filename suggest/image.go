@@ -1,0 +1,268 @@
+package suggest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/wire"
+)
+
+// An Image is a state at one moment, to be written. It shares with the state what the state copies
+// before it changes it.
+type Image struct {
+	ids    []string
+	out    [][]transition
+	uses   []use
+	gone   []int32
+	view   *catalogView
+	memory *episodic.Image
+	past   []pastEpisode
+	names  []string
+	totals totals
+}
+
+// Image returns the state as it is now, at the cost of one pass over the nodes.
+func (s *State) Image() *Image {
+	clear(s.own)
+	i := &Image{
+		ids: slices.Clip(s.ids), out: slices.Clone(s.out), uses: slices.Clone(s.uses), view: s.catalog(),
+		memory: s.memory.Image(), past: slices.Clip(s.past), names: slices.Clip(s.names), totals: s.totals,
+	}
+	for n := range s.gone {
+		i.gone = append(i.gone, n)
+	}
+	slices.Sort(i.gone)
+	return i
+}
+
+// Write writes the image for [ReadState].
+func (i *Image) Write(w *wire.Writer) error {
+	w.Texts(i.ids)
+	for _, row := range i.out {
+		w.Uint(uint64(len(row)))
+		last := int64(0)
+		for _, t := range row {
+			w.Int(int64(t.to) - last)
+			last = int64(t.to)
+			w.Uint(t.halves)
+			w.Uint(t.count)
+		}
+	}
+	for _, u := range i.uses {
+		w.Uint(u.steps)
+		w.Uint(u.ends)
+		w.Uint(u.roots)
+		w.Float(u.position)
+	}
+	w.Ints(i.gone)
+	w.Uint(uint64(len(i.view.tools)))
+	for k := range i.view.tools {
+		if err := writeJSON(w, &i.view.tools[k]); err != nil {
+			return fmt.Errorf("tool %q: %w", i.view.tools[k].ID, err)
+		}
+	}
+	w.Uint(uint64(len(i.view.caps)))
+	for k := range i.view.caps {
+		if err := writeJSON(w, &i.view.caps[k]); err != nil {
+			return fmt.Errorf("capability %q: %w", i.view.caps[k].ID, err)
+		}
+	}
+	w.Texts(i.names)
+	i.memory.Write(w)
+	i.writePast(w)
+	for _, n := range i.totals.all() {
+		w.Uint(*n)
+	}
+	return nil
+}
+
+// writeJSON writes a value as an event does: HTML characters stay as they are.
+func writeJSON(w *wire.Writer, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	w.Blob(b.Bytes())
+	return nil
+}
+
+func (i *Image) writePast(w *wire.Writer) {
+	intents := make([]string, len(i.past))
+	var lengths, nodes []int32
+	for e := range i.past {
+		p := &i.past[e]
+		intents[e] = p.intent
+		lengths, nodes = append(lengths, int32(len(p.nodes))), append(nodes, p.nodes...)
+	}
+	w.Texts(intents)
+	w.Ints(lengths)
+	w.Ints(nodes)
+	for e := range i.past {
+		w.Uint(uint64(outcomeIndex(i.past[e].outcome)))
+		w.Uint(uint64(i.past[e].source))
+	}
+}
+
+func (t *totals) all() []*uint64 {
+	return []*uint64{
+		&t.episodes, &t.steps, &t.branching, &t.feedback, &t.outcomes[0], &t.outcomes[1], &t.outcomes[2],
+		&t.stepOutcomes[0], &t.stepOutcomes[1], &t.stepOutcomes[2],
+	}
+}
+
+// ReadState reads what [Image.Write] wrote. What is damaged fails r.
+func ReadState(r *wire.Reader) *State {
+	s := NewState()
+	for _, id := range r.Texts() {
+		if s.Knows(id) {
+			r.Fail("id %q stands twice", id)
+			break
+		}
+		s.node(id)
+	}
+	n := len(s.ids)
+	for i := range s.out {
+		s.out[i] = readRow(r, n)
+		if len(s.out[i]) > 0 {
+			s.shown.led.add(int32(i))
+		}
+	}
+	for i := range s.uses {
+		s.uses[i] = use{r.Uint(), r.Uint(), r.Uint(), r.Float()}
+		s.shown.used.add(int32(i))
+	}
+	for _, i := range r.Ints() {
+		s.gone[i] = true
+		if i < 0 || int(i) >= n {
+			r.Fail("node %d of %d is gone", i, n)
+		}
+	}
+	s.readCatalog(r)
+	for _, name := range r.Texts() {
+		if _, twice := s.source[name]; twice {
+			r.Fail("source %q stands twice", name)
+		}
+		s.sourceID(name)
+	}
+	s.memory = episodic.ReadMemory(r, n, len(s.names))
+	s.readPast(r)
+	for _, n := range s.totals.all() {
+		*n = r.Uint()
+	}
+	if r.Err() != nil {
+		return NewState()
+	}
+	return s
+}
+
+func readRow(r *wire.Reader, nodes int) []transition {
+	row := make([]transition, r.Len(3))
+	last := int64(-1)
+	for i := range row {
+		to := r.Int() + max(last, 0)
+		if to <= last || to >= int64(nodes) {
+			r.Fail("a transition to node %d of %d, after one to %d", to, nodes, last)
+			return nil
+		}
+		last = to
+		row[i] = transition{int32(to), r.Uint(), r.Uint()}
+	}
+	return row
+}
+
+func (s *State) readPast(r *wire.Reader) {
+	intents, lengths, nodes := r.Texts(), r.Ints(), r.Ints()
+	if len(intents) != len(lengths) {
+		r.Fail("%d intents of %d episodes", len(intents), len(lengths))
+		return
+	}
+	for _, n := range nodes {
+		if n < 0 || int(n) >= len(s.ids) {
+			r.Fail("an episode with node %d of %d", n, len(s.ids))
+			return
+		}
+	}
+	s.past = make([]pastEpisode, len(intents))
+	for e := range s.past {
+		n, outcome, source := int(lengths[e]), r.Uint(), r.Uint()
+		if n < 0 || n > len(nodes) || outcome > 2 || source >= uint64(len(s.names)) {
+			r.Fail("episode %d has %d steps, outcome %d and source %d", e, n, outcome, source)
+			return
+		}
+		s.past[e] = pastEpisode{intents[e], nodes[:n:n], outcomes[outcome], int32(source)}
+		nodes = nodes[n:]
+		s.bySource.Set(int32(source), s.bySource.At(int32(source))+1)
+	}
+}
+
+// outcomes are in the order of outcomeIndex.
+var outcomes = [3]episodic.Outcome{episodic.Unknown, episodic.Success, episodic.Failure}
+
+// readCatalog reads tools and capabilities, on all processors.
+func (s *State) readCatalog(r *wire.Reader) {
+	tools := make([]*toolEntry, r.Len(1))
+	readJSON(r, len(tools), func(i int, b []byte) error {
+		tools[i] = &toolEntry{}
+		if err := json.Unmarshal(b, &tools[i].Tool); err != nil {
+			return err
+		}
+		tools[i].inputs, tools[i].outputs = catalog.Properties(tools[i].InputSchema), catalog.Properties(tools[i].OutputSchema)
+		return nil
+	})
+	caps := make([]catalog.Capability, r.Len(1))
+	readJSON(r, len(caps), func(i int, b []byte) error { return json.Unmarshal(b, &caps[i]) })
+	if r.Err() != nil {
+		return
+	}
+	known := func(id string) {
+		if !s.Knows(id) {
+			r.Fail("the catalog has %q, which was never seen", id)
+		}
+	}
+	for _, t := range tools {
+		known(t.ID)
+		s.tools[t.ID] = t
+	}
+	for _, c := range caps {
+		known(c.ID)
+		for _, t := range c.Tools {
+			known(t)
+		}
+		s.caps[c.ID] = c
+	}
+}
+
+// readJSON reads n values and decodes them on all processors.
+func readJSON(r *wire.Reader, n int, decode func(i int, b []byte) error) {
+	blobs := make([][]byte, n)
+	for i := range blobs {
+		blobs[i] = r.Blob()
+	}
+	if r.Err() != nil {
+		return
+	}
+	var group errgroup.Group
+	parts := runtime.GOMAXPROCS(0)
+	for p := range parts {
+		group.Go(func() error {
+			for i := p; i < n; i += parts {
+				if err := decode(i, blobs[i]); err != nil {
+					return fmt.Errorf("value %d of %d: %w", i, n, err)
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		r.Fail("%w", err)
+	}
+}

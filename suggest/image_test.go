@@ -1,0 +1,106 @@
+package suggest
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/wire"
+)
+
+func writtenState(t testing.TB, i *Image) []byte {
+	w := &wire.Writer{}
+	require.NoError(t, i.Write(w))
+	return w.Bytes
+}
+
+func modelOf(t testing.TB, s *State, m *Measures) *Model {
+	c := s.Freeze()
+	if m == nil {
+		var err error
+		m, err = Measure(context.Background(), c, MeasureOptions{})
+		require.NoError(t, err)
+	}
+	model, err := NewModel(c, m, Stamp{})
+	require.NoError(t, err)
+	return model
+}
+
+// A state that was written and read is the state it was at that moment, though it went on meanwhile;
+// and both go the same way from there.
+func TestStateIsReadAsItWas(t *testing.T) {
+	for seed := range uint64(12) {
+		events := history(t, rand.New(rand.NewPCG(seed, 11)), 150)
+		then := 20 + int(seed)*10
+		s := NewState()
+		for _, e := range events[:then] {
+			e(s)
+		}
+		was := modelOf(t, s, nil)
+		image := s.Image()
+		for i, e := range events[then:] {
+			e(s)
+			if i%9 == 0 {
+				s.Freeze()
+			}
+		}
+		r := wire.NewReader(writtenState(t, image))
+		again := ReadState(r)
+		require.NoError(t, r.End())
+		now := modelOf(t, again, nil)
+		require.Equal(t, was.Parts(), now.Parts(), "seed %d", seed)
+		require.Equal(t, was.Stats(), now.Stats())
+		require.Equal(t, writtenState(t, image), writtenState(t, again.Image()))
+		for _, e := range events[then:] {
+			e(again)
+		}
+		require.Equal(t, modelOf(t, s, nil).Parts(), modelOf(t, again, nil).Parts(), "seed %d goes on", seed)
+	}
+}
+
+func TestMeasuresAreReadAsWritten(t *testing.T) {
+	s := big(t, 120, 400)
+	c := s.Freeze()
+	m, err := Measure(context.Background(), c, MeasureOptions{})
+	require.NoError(t, err)
+	w := &wire.Writer{}
+	m.Write(w)
+	r := wire.NewReader(w.Bytes)
+	again := ReadMeasures(r, c)
+	require.NoError(t, r.End())
+	was, now := modelOf(t, s.State, m), modelOf(t, s.State, again)
+	assert.Equal(t, was.Parts(), now.Parts())
+	assert.Equal(t, was.Stats(), now.Stats())
+	for _, q := range []NextRequest{{}, {Context: []string{s.ids[3]}}, {Intent: "restart a queue"}, {Context: []string{s.ids[5]}, Intent: "merge the branch"}} {
+		a, err := was.Next(q)
+		require.NoError(t, err)
+		b, err := now.Next(q)
+		require.NoError(t, err)
+		assert.Equal(t, a, b)
+	}
+	again2 := &wire.Writer{}
+	again.Write(again2)
+	assert.Equal(t, w.Bytes, again2.Bytes)
+
+	s.episode("", "other:tool", "one:more")
+	r = wire.NewReader(w.Bytes)
+	ReadMeasures(r, s.Freeze())
+	assert.ErrorContains(t, r.Err(), "measures of", "of other counts")
+}
+
+// Whatever the bytes: an error, or a state that can be shown and asked.
+func FuzzReadState(f *testing.F) {
+	s := NewState()
+	for _, e := range history(f, rand.New(rand.NewPCG(1, 1)), 40) {
+		e(s)
+	}
+	f.Add(writtenState(f, s.Image()))
+	f.Add(writtenState(f, NewState().Image()))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := ReadState(wire.NewReader(b))
+		s.Freeze()
+	})
+}

@@ -1,0 +1,93 @@
+package suggest
+
+import (
+	"waymark/episodic"
+	"waymark/semantic"
+	"waymark/wire"
+)
+
+// Write writes the measures for [ReadMeasures].
+func (m *Measures) Write(w *wire.Writer) {
+	w.Uint(uint64(m.nodes))
+	w.Uint(uint64(m.episodes))
+	w.Floats(m.rank)
+	w.Uint(uint64(m.sweeps))
+	w.Ints(m.community)
+	w.Float(m.modularity)
+	w.Ints(m.cluster)
+	w.Uint(uint64(m.clusters))
+	w.Bool(m.capped)
+	w.Floats(m.gaps)
+	w.Floats(m.hyperRank)
+	w.Ints(m.doc)
+	m.text.Write(w)
+	w.Ints(m.recalled)
+	m.recall.Write(w)
+}
+
+// ReadMeasures reads what [Measures.Write] wrote. c are the counts that were measured. What is damaged
+// fails r.
+func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
+	n := len(c.ids)
+	m := &Measures{nodes: n, episodes: len(c.past)}
+	if nodes, episodes := r.Uint(), r.Uint(); nodes != uint64(n) || episodes != uint64(m.episodes) {
+		r.Fail("measures of %d nodes and %d episodes, where there are %d and %d", nodes, episodes, n, m.episodes)
+	}
+	perNode := func(what string, length int) {
+		if length != n {
+			r.Fail("%d %s of %d nodes", length, what, n)
+		}
+	}
+	labels := func(what string) []int32 {
+		l := r.Ints()
+		perNode(what, len(l))
+		for _, x := range l {
+			if x < -1 || int(x) >= n {
+				r.Fail("%s %d of %d nodes", what, x, n)
+			}
+		}
+		return l
+	}
+	m.rank = r.Floats()
+	perNode("ranks", len(m.rank))
+	m.sweeps = int(r.Uint())
+	m.community = labels("communities")
+	m.modularity = r.Float()
+	m.cluster = labels("clusters")
+	m.clusters, m.capped, m.gaps, m.hyperRank = int(r.Uint()), r.Bool(), r.Floats(), r.Floats()
+	perNode("ranks in the incidence", len(m.hyperRank))
+	m.doc = labels("documents")
+	m.text = semantic.ReadIndex(r)
+	for node, doc := range m.doc {
+		if doc >= 0 {
+			if int(doc) != len(m.docNode) {
+				r.Fail("document %d of node %d, where %d is next", doc, node, len(m.docNode))
+			}
+			m.docNode = append(m.docNode, int32(node))
+		}
+	}
+	if len(m.docNode) != m.text.Len() {
+		r.Fail("%d documents of %d nodes", m.text.Len(), len(m.docNode))
+	}
+	m.recalled = r.Ints()
+	for _, e := range m.recalled {
+		if e < 0 || int(e) >= m.episodes {
+			r.Fail("episode %d of %d", e, m.episodes)
+		}
+	}
+	m.recall = episodic.ReadRecall(r)
+	if m.recall.Len() != len(m.recalled) {
+		r.Fail("%d intents of %d episodes", m.recall.Len(), len(m.recalled))
+	}
+	if r.Err() != nil {
+		return nil
+	}
+	inc, err := c.incidence()
+	if err != nil {
+		r.Fail("%w", err)
+		return nil
+	}
+	m.incidence, m.members, m.grouped = inc, groups(m.community), groups(m.cluster)
+	m.findHubs(c)
+	return m
+}
