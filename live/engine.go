@@ -15,8 +15,9 @@ import (
 
 // The errors of an engine.
 var (
-	ErrNotYet = errors.New("the model does not count that event yet")
-	ErrClosed = errors.New("workspace is closed")
+	ErrNotYet  = errors.New("the model does not count that event yet")
+	ErrClosed  = errors.New("workspace is closed")
+	ErrNoModel = errors.New("no such model")
 )
 
 // Embedder turns texts into vectors of equal length, at some endpoint that may be absent or slow.
@@ -31,6 +32,7 @@ type Options struct {
 	Now         func() time.Time // time.Now unless set
 	Embedder    Embedder         // nil: search by text alone
 	DropIntents bool             // intents are never stored
+	Patience    time.Duration    // how long opening waits for a build that was cut short; it goes on behind
 
 	// Measure says how models are measured. It is part of every build event.
 	Measure suggest.MeasureOptions
@@ -56,23 +58,28 @@ type Engine struct {
 	current  atomic.Pointer[edition]
 	previous atomic.Pointer[suggest.Model] // the model before the last build
 
-	ops     chan *op
-	stop    context.CancelFunc // ends background builds
-	ctx     context.Context
-	closing chan struct{}
-	closed  chan struct{}
-	once    sync.Once
-	fetch   sync.Mutex // one fetch of vectors at a time
-	fetches sync.WaitGroup
-	held    atomic.Int32 // imports under way: no build starts by itself
-	jobs    jobs
-	kept    atomic.Pointer[history] // what a rebuild had folded that was canceled
-	served  servedAnswers
+	ops        chan *op
+	stop       context.CancelFunc // ends background builds
+	ctx        context.Context
+	closing    chan struct{}
+	closed     chan struct{}
+	once       sync.Once
+	fetch      sync.Mutex      // one fetch of vectors at a time
+	background sync.WaitGroup  // fetches of vectors and snapshots being written
+	keeping    context.Context // of snapshots: Close waits for one as long as it may
+	giveUp     context.CancelFunc
+	forgets    atomic.Uint64 // requests to forget so far
+	unerased   atomic.Bool   // a request to forget is not carried out yet
+	held       atomic.Int32  // imports under way: no build starts by itself
+	jobs       jobs
+	kept       atomic.Pointer[history] // what a rebuild had folded that was canceled
+	served     servedAnswers
 }
 
 // edition is a published model and the channel that closes when the next one is.
 type edition struct {
 	model *suggest.Model
+	built uint64 // the event of its last build
 	next  chan struct{}
 }
 
@@ -83,8 +90,15 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		name: name, log: log, table: table, opts: opts.filled(), ops: make(chan *op, 256), ctx: background, stop: stop,
 		closing: make(chan struct{}), closed: make(chan struct{}),
 	}
+	e.keeping, e.giveUp = context.WithCancel(context.Background())
 	began := e.opts.Now()
-	h, o, err := replay(ctx, log, nil, 0, lastBuild, e.measureSaved, nil)
+	var from *history
+	kept := uint64(0)
+	for from = range e.snapshots(ctx) {
+		kept = from.last
+		break
+	}
+	h, o, err := replay(ctx, log, from, 0, lastBuild, e.measure, nil)
 	if err != nil {
 		stop()
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
@@ -101,17 +115,33 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
 	e.opts.Logger.Info("workspace opened", "workspace", name, "events", o.head, "model", e.Model().Info().Version,
-		"took", e.opts.Now().Sub(began))
+		"replayed", o.head-kept, "took", e.opts.Now().Sub(began))
+	switch later := h.later; {
+	case later != nil: // a build that was cut short
+		h.later = nil
+		w.measureBehind(later.snapshot, later.since, func(ctx context.Context) (*history, error) {
+			m, err := e.measure(ctx, later.counts, later.how, later.built.seq)
+			return &history{measures: m}, err
+		})
+	case h.shot.image != nil:
+		e.keepBehind(h.shot, h.measures)
+		h.shot = snapshot{}
+	}
+	unfinished := w.building
 	go w.run()
 	e.fetchVectors()
+	if unfinished != nil && opts.Patience > 0 {
+		select {
+		case <-unfinished.done:
+		case <-time.After(opts.Patience):
+		case <-ctx.Done():
+		}
+	}
 	return e, nil
 }
 
 // Model is the current model.
 func (e *Engine) Model() *suggest.Model { return e.current.Load().model }
-
-// Previous is the model before the last build, or nil.
-func (e *Engine) Previous() *suggest.Model { return e.previous.Load() }
 
 // Head is the last durable event.
 func (e *Engine) Head() storage.Head { return e.log.Head() }
@@ -188,34 +218,20 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 }
 
 // Close ends the writer. What was acknowledged is durable; a build under way is left to the next
-// start.
+// start, a snapshot being written is waited for as long as ctx lets it.
 func (e *Engine) Close(ctx context.Context) error {
 	e.once.Do(func() {
 		e.stop()
 		close(e.closing)
 	})
+	defer context.AfterFunc(ctx, e.giveUp)()
 	select {
 	case <-e.closed:
-		e.fetches.Wait() // the writer, which starts them, has ended
+		e.background.Wait() // the writer, which starts what it waits for, has ended
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("close workspace %q: %w", e.name, ctx.Err())
 	}
-}
-
-// measureSaved measures, starting from a snapshot taken at the same build if there is one.
-func (e *Engine) measureSaved(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
-	for s, err := range e.log.Snapshots(ctx) {
-		if err != nil {
-			e.opts.Logger.Warn("snapshot is damaged; an older one or a replay takes its place", "workspace", e.name, "seq", s.Seq, "error", err)
-			continue
-		}
-		if s.Seq == at {
-			b.Options.Saved = s.Data
-			break
-		}
-	}
-	return e.measure(ctx, c, b, at)
 }
 
 // measure computes the measures of a build event. Vectors come from the table, and only those that

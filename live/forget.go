@@ -42,7 +42,8 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 		}
 		return r, nil
 	}
-	defer e.Hold()() // the rebuild below is the one that counts
+	e.unerased.Store(true) // and no snapshot is written, unless all goes well
+	defer e.Hold()()       // the rebuild below is the one that counts
 	for part := range slices.Chunk(seqs, forgetBatch) {
 		if _, err := e.appendOne(ctx, func(*writer) (entry, bool, error) {
 			v := forgotten{Seqs: part}
@@ -57,6 +58,7 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	if err := erase(ctx, e.log, seqs); err != nil {
 		return r, fmt.Errorf("workspace %q: %w", e.name, err)
 	}
+	e.unerased.Store(false)
 	r.Erased = len(seqs)
 	for asked := e.Head().Seq; ; { // a rebuild under way may have read what is erased now
 		job, err := e.Rebuild(ctx, false)

@@ -92,7 +92,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job) error {
 			return
 		}
 		e.update(j, func(j *Job) { j.At = at.seq })
-		w.measureBehind(at, b, w.since, func(background context.Context) (*history, error) {
+		w.measureBehind(snapshot{matter: w.matter, built: at, how: b, forgets: w.forgets.Load()}, w.since, func(background context.Context) (*history, error) {
 			h, err := e.replayFor(background, j, e.kept.Swap(nil), at.seq, at.seq)
 			if errors.Is(err, context.Canceled) {
 				e.kept.Store(h) // for the next rebuild, unless another build is put in force before
@@ -169,7 +169,7 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 		return err
 	}
 	e.progress(j, "compare", 0.98)
-	fresh, err := suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{Version: h.version(), Seq: max(h.matter.seq, h.built.seq)})
+	fresh, err := h.model(time.Time{})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"waymark/storage"
 	"waymark/suggest"
@@ -29,6 +31,23 @@ type history struct {
 	since    int             // events that matter since built
 	changed  bool            // the catalog changed since built
 	skipped  map[uint64]bool // forgotten events that were not counted
+	tainted  bool            // something is counted that is to be forgotten
+	shot     snapshot        // of the build; without an image if there is no need
+	later    *unfinished     // the last build event after it, which is not in force
+}
+
+// unfinished is a build event and what was counted up to it.
+type unfinished struct {
+	snapshot
+	counts *suggest.Counts
+	since  int
+}
+
+// model is the history as readers see it.
+func (h *history) model(builtAt time.Time) (*suggest.Model, error) {
+	return suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{
+		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: builtAt,
+	})
 }
 
 // version names the model of a history: what was counted, and what was measured where and how.
@@ -56,13 +75,16 @@ func (h *history) count(e decodedEvent) {
 	h.changed = h.changed || e.kind == kindTool || e.kind == kindCapability || e.kind == kindRemoved || e.kind == kindForgotten
 	seen := h.state.Seen()
 	fold(h.state, e.value)
+	if f, ok := e.value.(*forgotten); ok {
+		h.tainted = h.tainted || slices.ContainsFunc(f.Seqs, func(seq uint64) bool { return !h.skipped[seq] })
+	}
 	h.changed = h.changed || h.state.Seen() > seen // a tool met for the first time is to be found by its name
 }
 
-// leadsTo reports whether a history, which may be nil, is the beginning of the log before its build and
-// counts nothing that was to be forgotten since.
-func (h *history) leadsTo(o outline) bool {
-	if h == nil || h.last >= o.built {
+// leadsTo reports whether a history is the beginning of the log before a build, or has measures of its
+// own, and counts nothing that was to be forgotten since.
+func (h *history) leadsTo(built uint64, o outline) bool {
+	if h.measures == nil && h.last >= built {
 		return false
 	}
 	for seq := range o.forgotten {
@@ -81,12 +103,13 @@ type outline struct {
 	pending   []uint64 // forgotten but not erased yet: the request was cut short
 }
 
-// look reads the log once without folding: builds and requests to forget must be known before the
-// events they concern are counted. upTo 0 means the head.
-func look(ctx context.Context, log storage.Log, upTo uint64) (outline, error) {
+// look reads the log after an event without folding: builds and requests to forget must be known
+// before the events they concern are counted. upTo 0 means the head.
+func look(ctx context.Context, log storage.Log, after, upTo uint64) (outline, error) {
 	o := outline{forgotten: map[uint64]bool{}}
 	erased := map[uint64]bool{}
-	for e, err := range log.Read(ctx, 0) {
+	o.head = after
+	for e, err := range log.Read(ctx, after) {
 		if err != nil {
 			return o, fmt.Errorf("read the log: %w", err)
 		}
@@ -126,21 +149,30 @@ const lastBuild = math.MaxUint64
 // replay folds a log up to an event (0: its head) and measures at the given build event (0: at none,
 // where nothing was counted yet). The result depends on nothing else. With an error comes what was
 // folded: the next replay may go on from it.
+//
+// from, if not nil, is the beginning of the log folded already. If it has measures they stay in
+// force, and what a later build event would measure is left in [history.later].
 func replay(ctx context.Context, log storage.Log, from *history, upTo, built uint64, measure measurer, progress func(done float64)) (*history, outline, error) {
-	o, err := look(ctx, log, upTo)
+	h := from
+	if h == nil {
+		h = &history{state: suggest.NewState()}
+	}
+	o, err := look(ctx, log, h.last, upTo)
 	if err != nil {
 		return nil, o, err
 	}
-	if built != lastBuild {
-		o.built = built
+	if built == lastBuild {
+		built = o.built
 	}
-	h := from
-	if !h.leadsTo(o) {
-		h = &history{state: suggest.NewState()}
+	if from != nil && !from.leadsTo(built, o) {
+		return replay(ctx, log, nil, upTo, built, measure, progress)
+	}
+	for seq := range h.skipped {
+		o.forgotten[seq] = true
 	}
 	h.skipped = o.forgotten
 	var at *suggest.Counts
-	if o.built == 0 {
+	if built == 0 && h.measures == nil {
 		at = h.state.Freeze() // no build yet: the measures of nothing
 	}
 	for e, err := range decoded(ctx, log, h.last, o.head, func(seq uint64) bool { return o.forgotten[seq] }) {
@@ -151,10 +183,19 @@ func replay(ctx context.Context, log storage.Log, from *history, upTo, built uin
 			progress(float64(e.seq) / float64(o.head))
 		}
 		h.count(e)
-		if e.seq == o.built {
-			h.built, h.how, h.since, h.changed = e.place, *e.value.(*build), 0, false
-			at = h.state.Freeze()
+		if e.seq != built {
+			continue
 		}
+		shot := snapshot{matter: h.matter, built: e.place, how: *e.value.(*build), image: h.state.Image()}
+		if h.measures != nil {
+			h.later = &unfinished{shot, h.state.Freeze(), h.since}
+			continue
+		}
+		h.built, h.how, h.since, h.changed, h.shot = e.place, shot.how, 0, false, shot
+		at = h.state.Freeze()
+	}
+	if h.measures != nil {
+		return h, o, nil
 	}
 	if h.measures, err = measure(ctx, at, h.how, h.built.seq); err != nil {
 		return h, o, fmt.Errorf("measure at event %d: %w", h.built.seq, err)

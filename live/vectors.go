@@ -30,7 +30,7 @@ func (e *Engine) fetchVectors() {
 	if e.opts.Embedder == nil || !e.fetch.TryLock() {
 		return
 	}
-	e.fetches.Go(func() {
+	e.background.Go(func() {
 		defer e.fetch.Unlock()
 		_, err := guarded(func() (struct{}, error) { return struct{}{}, e.fetchMissing(e.ctx) })
 		if err != nil && e.ctx.Err() == nil {

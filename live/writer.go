@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"time"
 
 	"waymark/storage"
-	"waymark/suggest"
 )
 
 // op is something for the writer to do: entries to append, then a function with the result.
@@ -166,6 +164,9 @@ func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 	for i, r := range receipts {
 		if r.Status == storage.Stored {
 			w.count(decodedEvent{place{seq: r.Seq}, entries[i].kind, entries[i].value})
+			if entries[i].kind == kindForgotten {
+				w.forgets.Add(1)
+			}
 			w.dirty = w.dirty || entries[i].kind != kindBuild
 		}
 	}
@@ -193,14 +194,12 @@ func (w *writer) delay() time.Duration {
 // publish makes a model of what is counted and shows it to readers.
 func (w *writer) publish() error {
 	began := time.Now()
-	m, err := suggest.NewModel(w.state.Freeze(), w.measures, suggest.Stamp{
-		Version: w.version(), Seq: max(w.matter.seq, w.built.seq), BuiltAt: w.builtAt,
-	})
+	m, err := w.model(w.builtAt)
 	if err != nil {
 		return err
 	}
 	w.dirty, w.published, w.took = false, began, time.Since(began)
-	old := w.current.Swap(&edition{m, make(chan struct{})})
+	old := w.current.Swap(&edition{m, w.built.seq, make(chan struct{})})
 	if old != nil {
 		close(old.next)
 	}
@@ -229,12 +228,14 @@ func (w *writer) buildIfDue() {
 // startBuild appends a build event and measures in the background what is counted up to it.
 func (w *writer) startBuild() error {
 	b := w.newBuild()
+	shot := snapshot{matter: w.matter, how: b, image: w.picture(), forgets: w.forgets.Load()}
 	counts := w.state.Freeze()
 	at, err := w.appendBuild(b)
 	if err != nil {
 		return err
 	}
-	w.measureBehind(at, b, w.since, func(ctx context.Context) (*history, error) {
+	shot.built = at
+	w.measureBehind(shot, w.since, func(ctx context.Context) (*history, error) {
 		m, err := w.measure(ctx, counts, b, at.seq)
 		return &history{measures: m}, err
 	})
@@ -274,7 +275,7 @@ type building struct {
 
 // measureBehind runs f in the background and, when it is done, puts its measures in force (and its
 // state, if it has one). What was counted before the build event no longer counts as new.
-func (w *writer) measureBehind(at place, b build, counted int, f func(ctx context.Context) (*history, error)) {
+func (w *writer) measureBehind(shot snapshot, counted int, f func(ctx context.Context) (*history, error)) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	w.building, w.failed, w.changed = &building{done: make(chan struct{}), cancel: cancel}, false, false
 	go func() {
@@ -285,41 +286,38 @@ func (w *writer) measureBehind(at place, b build, counted int, f func(ctx contex
 			w.building = nil
 			defer close(ended.done)
 			if err == nil {
-				err = w.putInForce(at, b, counted, h)
+				err = w.putInForce(shot, counted, h)
 			}
 			switch ended.err = err; {
 			case err == nil:
 			case w.ctx.Err() != nil:
-				w.opts.Logger.Info("build is left to the next start", "workspace", w.name, "event", at.seq)
+				w.opts.Logger.Info("build is left to the next start", "workspace", w.name, "event", shot.built.seq)
 			default:
 				w.failed = true
-				w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", at.seq, "error", err)
+				w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", shot.built.seq, "error", err)
 			}
 		}
 	}()
 }
 
-func (w *writer) putInForce(at place, b build, counted int, h *history) error {
+func (w *writer) putInForce(shot snapshot, counted int, h *history) error {
 	if h.state != nil { // a replay: what came since is counted in it too
-		if err := w.catchUp(h, at.seq); err != nil {
+		shot.image = h.shot.image
+		if err := w.catchUp(h, shot.built.seq); err != nil {
 			return err
 		}
-		w.state = h.state
+		w.state, w.skipped, w.tainted = h.state, h.skipped, h.tainted
 	}
 	old := w.Model()
-	w.measures, w.built, w.how, w.builtAt = h.measures, at, b, w.opts.Now()
+	w.measures, w.built, w.how, w.builtAt = h.measures, shot.built, shot.how, w.opts.Now()
 	w.since = max(0, w.since-counted)
 	w.kept.Store(nil)
 	if err := w.publish(); err != nil {
 		return err
 	}
 	w.previous.Store(old)
-	saved, err := w.measures.Save()
-	if err == nil {
-		err = w.log.PutSnapshot(context.WithoutCancel(w.ctx), at.seq, func(to io.Writer) error { _, err := to.Write(saved); return err })
-	}
-	if err != nil {
-		w.opts.Logger.Warn("snapshot was not written; the next start measures again", "workspace", w.name, "error", err)
+	if shot.image != nil {
+		w.keepBehind(shot, w.measures)
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -27,8 +27,8 @@ type graphAnswer struct {
 }
 
 type diffQuery struct {
-	From string `query:"from" default:"previous" maxLength:"128" doc:"A model version still in memory, or previous, or current."`
-	To   string `query:"to" default:"current" maxLength:"128" doc:"A model version still in memory, or previous, or current."`
+	From string `query:"from" default:"previous" maxLength:"128" doc:"current, previous, or the version of a model in memory or of one of the two builds kept on disk."`
+	To   string `query:"to" default:"current" maxLength:"128" doc:"current, previous, or the version of a model in memory or of one of the two builds kept on disk."`
 }
 
 type diffAnswer struct{ Body suggest.DiffReport }
@@ -90,29 +90,24 @@ func (s *Server) graphDiff(ctx context.Context, q *diffQuery) (*diffAnswer, erro
 	if err != nil {
 		return nil, err
 	}
-	from, err := modelNamed(e, "from", q.From)
+	from, err := modelNamed(ctx, e, "from", q.From)
 	if err != nil {
 		return nil, err
 	}
-	to, err := modelNamed(e, "to", q.To)
+	to, err := modelNamed(ctx, e, "to", q.To)
 	if err != nil {
 		return nil, err
 	}
 	return &diffAnswer{suggest.Diff(from, to)}, nil
 }
 
-// modelNamed finds a model that is still in memory: the running one, and the one before its build.
-func modelNamed(e *live.Engine, field, name string) (*suggest.Model, error) {
-	current, previous := e.Model(), e.Previous()
-	switch {
-	case name == "current" || name == current.Info().Version:
-		return current, nil
-	case previous != nil && (name == "previous" || name == previous.Info().Version):
-		return previous, nil
-	case name == "previous":
-		return nil, refuse(http.StatusNotFound, field+": nothing was built before the running model since the server started")
+// modelNamed finds a model, in memory or on disk.
+func modelNamed(ctx context.Context, e *live.Engine, field, name string) (*suggest.Model, error) {
+	m, err := e.ModelNamed(ctx, name)
+	if errors.Is(err, live.ErrNoModel) {
+		return nil, refuse(http.StatusNotFound, field+": "+err.Error())
 	}
-	return nil, refuse(http.StatusNotFound, fmt.Sprintf("%s: model %q is not in memory", field, name))
+	return m, err
 }
 
 func (s *Server) stats(ctx context.Context, _ *struct{}) (*statsAnswer, error) {

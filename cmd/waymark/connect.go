@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -35,7 +36,12 @@ type access struct {
 	hosts        []string
 	origins      []string
 	acceptDamage bool
+	patience     time.Duration // with a build that was cut short; 0: startPatience
 }
+
+// A server is ready after startPatience at the latest, with the model before; a command of one answer
+// waits for the model of all that is recorded.
+const startPatience, commandPatience = time.Second, time.Hour
 
 // open takes the data directory for this process, or says that another has it (storage.ErrInUse).
 func (a *app) open(logger *slog.Logger, who access) (*house, error) {
@@ -51,7 +57,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, Patience: cmp.Or(who.patience, startPatience)}
 	if a.embeddingsURL != "" {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
 		e, err := embed.New(embed.Options{BaseURL: a.embeddingsURL, Model: a.embeddingsModel,
@@ -106,7 +112,7 @@ func (h *house) close() error {
 
 // with runs f with a client of the data directory.
 func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
-	h, c, err := a.enter(ctx, a.logger(), access{})
+	h, c, err := a.enter(ctx, a.logger(), access{patience: commandPatience})
 	switch {
 	case err != nil:
 		return err

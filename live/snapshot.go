@@ -1,0 +1,152 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/storage"
+	"waymark/suggest"
+	"waymark/wire"
+)
+
+// snapshot is a workspace at one build: a restart begins there and folds only what came after. It
+// says nothing that a replay would not, and is dropped when something it counts is to be forgotten.
+type snapshot struct {
+	matter  place // the last event before the build that is not a build
+	built   place
+	how     build
+	image   *suggest.Image
+	forgets uint64 // requests to forget that the engine had seen
+}
+
+// snapshotFormat changes with every change of what is written here and below; others are not read.
+const snapshotFormat = 1
+
+// picture is what a snapshot holds of the state, at the moment; nil if it counts something forgotten.
+func (w *writer) picture() *suggest.Image {
+	if w.tainted {
+		return nil
+	}
+	return w.state.Image()
+}
+
+// keepBehind writes a snapshot in the background, one at a time. Without one the next start takes
+// longer, nothing else.
+func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
+	e.background.Go(func() {
+		_, err := guarded(func() (struct{}, error) {
+			return struct{}{}, e.log.PutSnapshot(e.keeping, s.built.seq, func(to io.Writer) error {
+				if e.forgets.Load() != s.forgets || e.unerased.Load() {
+					return errors.New("something it counts is to be forgotten")
+				}
+				w := &wire.Writer{To: to}
+				if err := s.write(w, m); err != nil {
+					return err
+				}
+				return w.Flush()
+			})
+		})
+		if err != nil && e.keeping.Err() == nil {
+			e.opts.Logger.Warn("snapshot was not written; the next start replays more", "workspace", e.name, "event", s.built.seq, "error", err)
+		}
+	})
+}
+
+func (s *snapshot) write(w *wire.Writer, m *suggest.Measures) error {
+	how, err := json.Marshal(s.how)
+	if err != nil {
+		return err
+	}
+	w.Uint(snapshotFormat)
+	for _, p := range []place{s.matter, s.built} {
+		w.Uint(p.seq)
+		w.Blob(p.chain[:])
+	}
+	w.Blob(how)
+	if err := s.image.Write(w); err != nil {
+		return err
+	}
+	m.Write(w)
+	return nil
+}
+
+// readSnapshot reads a history as it was when its last build was put in force.
+func readSnapshot(data []byte) (*history, error) {
+	r := wire.NewReader(data)
+	if format := r.Uint(); format != snapshotFormat {
+		return nil, fmt.Errorf("snapshot has the format %d, not %d", format, snapshotFormat)
+	}
+	h := &history{}
+	for _, p := range []*place{&h.matter, &h.built} {
+		p.seq = r.Uint()
+		if copy(p.chain[:], r.Blob()) != len(p.chain) {
+			r.Fail("a chain hash is too short")
+		}
+	}
+	if how := r.Blob(); r.Err() == nil {
+		if err := json.Unmarshal(how, &h.how); err != nil {
+			r.Fail("options of the build: %w", err)
+		}
+	}
+	h.last = h.built.seq
+	h.state = suggest.ReadState(r)
+	if r.Err() == nil {
+		h.measures = suggest.ReadMeasures(r, h.state.Freeze())
+	}
+	if err := r.End(); err != nil {
+		return nil, fmt.Errorf("%w: %w", storage.ErrDamaged, err)
+	}
+	return h, nil
+}
+
+// snapshots yields the histories kept, newest first. One that cannot be read is passed over.
+func (e *Engine) snapshots(ctx context.Context) func(yield func(*history) bool) {
+	return func(yield func(*history) bool) {
+		for s, err := range e.log.Snapshots(ctx) {
+			var h *history
+			if err == nil {
+				h, err = readSnapshot(s.Data)
+			}
+			if err != nil {
+				e.opts.Logger.Warn("snapshot cannot be read; an older one or a replay takes its place", "workspace", e.name, "event", s.Seq, "error", err)
+				continue
+			}
+			if !yield(h) {
+				return
+			}
+		}
+	}
+}
+
+// ModelNamed is the running model ("current"), the one before the last build ("previous"), or the one
+// of that version: in memory, or of a build that is kept on disk. ErrNoModel if there is none.
+func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, error) {
+	now := e.current.Load()
+	versions := []string{now.model.Info().Version}
+	if name == "current" || name == versions[0] {
+		return now.model, nil
+	}
+	if before := e.previous.Load(); before != nil {
+		if versions = append(versions, before.Info().Version); name == "previous" || name == versions[1] {
+			return before, nil
+		}
+	}
+	for h := range e.snapshots(ctx) {
+		version := h.version()
+		if name == version || name == "previous" && h.built.seq < now.built {
+			return h.model(time.Time{})
+		}
+		versions = append(versions, version)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	slices.Sort(versions)
+	return nil, fmt.Errorf("%w: %q; there are %s", ErrNoModel, name, strings.Join(slices.Compact(versions), ", "))
+}

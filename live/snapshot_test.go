@@ -1,0 +1,252 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/storage"
+	"waymark/suggest"
+	"waymark/wire"
+)
+
+// settled waits until no build is under way and snapshots are written.
+func settled(t testing.TB, e *Engine) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		idle := false
+		require.NoError(t, e.do(ctx, func(w *writer) { idle = w.building == nil }))
+		return idle
+	}, 20*time.Second, time.Millisecond)
+	e.background.Wait()
+}
+
+func kept(t testing.TB, e *Engine) (seqs []uint64) {
+	t.Helper()
+	for s, err := range e.log.Snapshots(ctx) {
+		require.NoError(t, err)
+		seqs = append(seqs, s.Seq)
+	}
+	return seqs
+}
+
+func reopened(t testing.TB, store storage.Store) (*Engine, func()) {
+	t.Helper()
+	w := NewWorkspaces(store, Options{})
+	e, err := w.Get(ctx, "default")
+	require.NoError(t, err)
+	return e, func() { require.NoError(t, w.Close(ctx)) }
+}
+
+// replayed opens the log without any snapshot.
+func replayed(t testing.TB, log storage.Log) *history {
+	t.Helper()
+	h, _, err := replay(ctx, log, nil, 0, lastBuild, func(ctx context.Context, c *suggest.Counts, b build, _ uint64) (*suggest.Measures, error) {
+		return suggest.Measure(ctx, c, b.Options)
+	}, nil)
+	require.NoError(t, err)
+	return h
+}
+
+func hashOf(t testing.TB, h *history) string {
+	t.Helper()
+	m, err := h.model(time.Time{})
+	require.NoError(t, err)
+	return m.Hash()
+}
+
+// A restart from a snapshot, with events after it, is the replay of all.
+func TestRestartFromSnapshot(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := reopened(t, store)
+	fill(t, e, 1, 80)
+	_, err := e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	snapshots := kept(t, e)
+	require.NotEmpty(t, snapshots)
+	release := e.Hold()
+	record(t, e, episode("later", "a", "b", "new:tool"))
+	release()
+	end()
+
+	e, end = reopened(t, store)
+	assert.Equal(t, snapshots, kept(t, e), "none was needed but the newest")
+	var from uint64
+	for h := range e.snapshots(ctx) {
+		from = h.last
+		break
+	}
+	assert.Equal(t, snapshots[0], from)
+	settled(t, e)
+	assert.Equal(t, hashOf(t, replayed(t, e.log)), e.Model().Hash())
+	verify(t, e)
+	again := record(t, e, episode("later", "a", "b", "new:tool"))
+	assert.Equal(t, 1, again.Duplicates)
+	end()
+}
+
+// A build that was cut short is finished behind the model of the snapshot.
+func TestRestartFinishesABuild(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := reopened(t, store)
+	fill(t, e, 2, 60)
+	_, err := e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	release := e.Hold()
+	for i := range 30 {
+		record(t, e, episode(fmt.Sprint("more", i), "a", "z", "y"))
+	}
+	release()
+	end()
+	log, err := store.Log("default")
+	require.NoError(t, err)
+	payload, err := encode(kindBuild, build{Parent: "the process ended here"})
+	require.NoError(t, err)
+	_, err = log.Append(ctx, []storage.Record{{Payload: payload}})
+	require.NoError(t, err)
+
+	e, end = reopened(t, store)
+	settled(t, e)
+	assert.Equal(t, hashOf(t, replayed(t, log)), e.Model().Hash())
+	assert.Zero(t, e.Model().Stats().EpisodesPending)
+	verify(t, e)
+	assert.Equal(t, log.Head().Seq, kept(t, e)[0], "and has a snapshot of its own")
+	end()
+}
+
+// Whatever stands in a snapshot: the model is the same, from an older one or from the log alone.
+func TestUnreadableSnapshots(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := reopened(t, store)
+	for part := range uint64(2) {
+		fill(t, e, 3+part, 40)
+		_, err := e.Build(ctx)
+		require.NoError(t, err)
+		settled(t, e)
+	}
+	want := e.Model().Hash()
+	snapshots := kept(t, e)
+	require.Len(t, snapshots, 2)
+	log := e.log
+	end()
+	whole := map[uint64][]byte{}
+	for s, err := range log.Snapshots(ctx) {
+		require.NoError(t, err)
+		whole[s.Seq] = s.Data
+	}
+	broken := func(b []byte) []byte { return b[:len(b)/2] }
+	other := func(b []byte) []byte {
+		w := &wire.Writer{}
+		w.Uint(snapshotFormat + 1)
+		return append(w.Bytes, b[1:]...)
+	}
+	for _, damage := range []func(b []byte) []byte{broken, other} {
+		for _, damaged := range [][]uint64{snapshots[:1], snapshots} {
+			for seq, data := range whole {
+				require.NoError(t, keep(log, seq, data))
+			}
+			for _, seq := range damaged {
+				require.NoError(t, keep(log, seq, damage(whole[seq])))
+			}
+			e, end := reopened(t, store)
+			settled(t, e)
+			assert.Equal(t, want, e.Model().Hash())
+			verify(t, e)
+			end()
+		}
+	}
+}
+
+// What is forgotten is in no snapshot, also if one was being written when it was asked for.
+func TestForgetDropsSnapshots(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := reopened(t, store)
+	fill(t, e, 5, 50)
+	record(t, e, episode("secret", "hidden:tool", "a"))
+	_, err := e.Build(ctx)
+	require.NoError(t, err)
+	var old snapshot
+	require.NoError(t, e.do(ctx, func(w *writer) {
+		old = snapshot{matter: w.matter, built: w.built, how: w.how, image: w.picture(), forgets: w.forgets.Load()}
+	}))
+	measures := e.Model()
+	_, err = e.Forget(ctx, Selection{Episode: "secret"})
+	require.NoError(t, err)
+	settled(t, e)
+	h := replayed(t, e.log)
+	e.keepBehind(old, h.measures) // comes late
+	e.background.Wait()
+	for _, seq := range kept(t, e) {
+		assert.Greater(t, seq, old.built.seq)
+	}
+	assert.NotEqual(t, measures.Hash(), e.Model().Hash())
+	end()
+	e, end = reopened(t, store)
+	assert.Equal(t, hashOf(t, h), e.Model().Hash())
+	end()
+}
+
+func TestModelNamed(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := reopened(t, store)
+	fill(t, e, 7, 40)
+	_, err := e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	first := e.Model()
+	record(t, e, episode("x", "one", "two", "three"))
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	named := func(name string) *suggest.Model {
+		m, err := e.ModelNamed(ctx, name)
+		require.NoError(t, err)
+		return m
+	}
+	assert.Same(t, e.Model(), named("current"))
+	assert.Same(t, e.Model(), named(e.Model().Info().Version))
+	assert.NotEqual(t, e.Model().Info().Version, named("previous").Info().Version)
+	end()
+
+	e, end = reopened(t, store)
+	assert.Equal(t, first.Info().Version, named("previous").Info().Version, "from disk")
+	assert.Equal(t, first.Hash(), named(first.Info().Version).Hash())
+	d := suggest.Diff(named("previous"), named("current"))
+	assert.Subset(t, d.Added, []string{"one", "two", "three"})
+	assert.NotEmpty(t, d.EdgesAdded)
+	_, err = e.ModelNamed(ctx, "sha256:0")
+	require.ErrorIs(t, err, ErrNoModel)
+	assert.ErrorContains(t, err, first.Info().Version, "the error lists what there is")
+	end()
+}
+
+func keep(log storage.Log, seq uint64, data []byte) error {
+	return log.PutSnapshot(ctx, seq, func(to io.Writer) error {
+		_, err := to.Write(data)
+		return err
+	})
+}
+
+func FuzzReadSnapshot(f *testing.F) {
+	f.Add([]byte{snapshotFormat})
+	s := suggest.NewState()
+	m, err := suggest.Measure(ctx, s.Freeze(), suggest.MeasureOptions{})
+	require.NoError(f, err)
+	w := &wire.Writer{}
+	shot := snapshot{image: s.Image()}
+	require.NoError(f, shot.write(w, m))
+	f.Add(w.Bytes)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if h, err := readSnapshot(b); err == nil {
+			_, err := h.model(time.Time{})
+			require.NoError(t, err)
+		}
+	})
+}
