@@ -134,6 +134,39 @@ func BenchmarkOpen(b *testing.B) {
 	})
 }
 
+// BenchmarkRestart opens a workspace that has a snapshot of its last build.
+func BenchmarkRestart(b *testing.B) {
+	eachSize(b, func(b *testing.B, store storage.Store, tools, episodes int) {
+		open := func() func() {
+			w := NewWorkspaces(store, Options{Patience: time.Hour})
+			_, err := w.Get(ctx, "default")
+			require.NoError(b, err)
+			return func() { require.NoError(b, w.Close(ctx)) }
+		}
+		open()() // writes one where there is none
+		log, err := store.Log("default")
+		require.NoError(b, err)
+		size := 0
+		for s := range log.Snapshots(ctx) {
+			size = len(s.Data)
+			break
+		}
+		require.NotZero(b, size)
+		most := 0.0
+		b.ResetTimer()
+		for b.Loop() {
+			top := peak()
+			end := open()
+			b.StopTimer()
+			most = max(most, top())
+			end()
+			b.StartTimer()
+		}
+		b.ReportMetric(most/(1<<20), "peak-MiB")
+		b.ReportMetric(float64(size)/(1<<20), "snapshot-MiB")
+	})
+}
+
 // BenchmarkRebuild runs rebuilds beside a running model, which answers questions one after another
 // before and meanwhile.
 func BenchmarkRebuild(b *testing.B) {
