@@ -3,14 +3,30 @@ package suggest
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	"waymark/catalog"
 )
 
-// toolEntry is a tool with its schemas read.
+// toolEntry is a tool. Its schemas are read when they are first asked for.
 type toolEntry struct {
 	catalog.Tool
-	inputs, outputs []catalog.Property
+	once    sync.Once
+	in, out []catalog.Property
+}
+
+func (e *toolEntry) inputs() []catalog.Property {
+	e.once.Do(e.read)
+	return e.in
+}
+
+func (e *toolEntry) outputs() []catalog.Property {
+	e.once.Do(e.read)
+	return e.out
+}
+
+func (e *toolEntry) read() {
+	e.in, e.out = catalog.Properties(e.InputSchema), catalog.Properties(e.OutputSchema)
 }
 
 // catalogView is the catalog at one moment, immutable.
@@ -20,6 +36,7 @@ type catalogView struct {
 	caps     []catalog.Capability
 	tool     map[string]int
 	cap      map[string]int
+	server   map[string][]int32 // positions of its tools
 	resolver *catalog.Resolver
 }
 
@@ -27,12 +44,15 @@ func (s *State) catalog() *catalogView {
 	if s.view != nil {
 		return s.view
 	}
-	v := &catalogView{tool: map[string]int{}, cap: map[string]int{}}
+	v := &catalogView{tool: make(map[string]int, len(s.tools)), cap: make(map[string]int, len(s.caps)), server: map[string][]int32{}}
 	ids := make([]string, 0, len(s.tools)+len(s.caps))
 	for i, id := range slices.Sorted(maps.Keys(s.tools)) {
 		v.tool[id] = i
 		v.tools = append(v.tools, s.tools[id].Tool)
 		v.entries = append(v.entries, s.tools[id])
+		if server := s.tools[id].Server; server != "" {
+			v.server[server] = append(v.server[server], int32(i))
+		}
 		ids = append(ids, id)
 	}
 	for i, id := range slices.Sorted(maps.Keys(s.caps)) {

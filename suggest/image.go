@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
 	"waymark/catalog"
@@ -212,14 +214,10 @@ func (s *State) readCatalog(r *wire.Reader) {
 	tools := make([]*toolEntry, r.Len(1))
 	readJSON(r, len(tools), func(i int, b []byte) error {
 		tools[i] = &toolEntry{}
-		if err := json.Unmarshal(b, &tools[i].Tool); err != nil {
-			return err
-		}
-		tools[i].inputs, tools[i].outputs = catalog.Properties(tools[i].InputSchema), catalog.Properties(tools[i].OutputSchema)
-		return nil
+		return jsonv2.Unmarshal(b, &tools[i].Tool, lenient)
 	})
 	caps := make([]catalog.Capability, r.Len(1))
-	readJSON(r, len(caps), func(i int, b []byte) error { return json.Unmarshal(b, &caps[i]) })
+	readJSON(r, len(caps), func(i int, b []byte) error { return jsonv2.Unmarshal(b, &caps[i], lenient) })
 	if r.Err() != nil {
 		return
 	}
@@ -240,6 +238,9 @@ func (s *State) readCatalog(r *wire.Reader) {
 		s.caps[c.ID] = c
 	}
 }
+
+// lenient reads schemas as they were written, also with names that repeat.
+var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // readJSON reads n values and decodes them on all processors.
 func readJSON(r *wire.Reader, n int, decode func(i int, b []byte) error) {

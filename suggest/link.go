@@ -228,19 +228,20 @@ func (p *plan) provided(t int32, name string) bool {
 // t's own server, then by importance and id. Without any sign that they belong together it is -1.
 func (p *plan) provider(t int32, name string) int32 {
 	best, bestCount := int32(-1), uint64(0)
-	for i, e := range p.view.entries {
-		n := p.roles.toolNode[i]
-		if n == t || !slices.ContainsFunc(e.outputs, func(o catalog.Property) bool { return strings.EqualFold(o.Name, name) }) {
-			continue
+	consider := func(n int32) {
+		if n == t || !slices.ContainsFunc(p.outputs(n), func(o catalog.Property) bool { return strings.EqualFold(o.Name, name) }) {
+			return
 		}
 		_, count := p.transition(n, t)
-		same := e.Server != "" && e.Server == p.server(p.ids[t])
-		if count == 0 && !same {
-			continue
-		}
 		if best < 0 || count > bestCount || count == bestCount && cmpFloatID(p.rank(n), p.rank(best), p.ids[best], p.ids[n]) > 0 {
 			best, bestCount = n, count
 		}
+	}
+	for _, n := range p.g.Sources(t) {
+		consider(n)
+	}
+	for _, i := range p.view.server[p.server(p.ids[t])] {
+		consider(p.roles.toolNode[i])
 	}
 	return best
 }
@@ -255,14 +256,14 @@ func (m *Model) server(id string) string {
 
 func (m *Model) inputs(n int32) []catalog.Property {
 	if i, ok := m.view.tool[m.ids[n]]; ok {
-		return m.view.entries[i].inputs
+		return m.view.entries[i].inputs()
 	}
 	return nil
 }
 
 func (m *Model) outputs(n int32) []catalog.Property {
 	if i, ok := m.view.tool[m.ids[n]]; ok {
-		return m.view.entries[i].outputs
+		return m.view.entries[i].outputs()
 	}
 	return nil
 }

@@ -228,7 +228,7 @@ func (c *Counts) document(id string) semantic.Document {
 			d.Name = t.Name + " " + id
 		}
 		var props []string
-		for _, list := range [2][]catalog.Property{c.view.entries[i].inputs, c.view.entries[i].outputs} {
+		for _, list := range [2][]catalog.Property{c.view.entries[i].inputs(), c.view.entries[i].outputs()} {
 			for _, p := range list {
 				props = append(props, p.Name)
 			}

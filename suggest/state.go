@@ -89,7 +89,7 @@ func (s *State) node(id string) int32 {
 // PutTool adds a tool or replaces it.
 func (s *State) PutTool(t catalog.Tool) {
 	delete(s.gone, s.node(t.ID))
-	s.tools[t.ID] = &toolEntry{t, catalog.Properties(t.InputSchema), catalog.Properties(t.OutputSchema)}
+	s.tools[t.ID] = &toolEntry{Tool: t}
 	s.view = nil
 }
 
