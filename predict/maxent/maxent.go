@@ -1,0 +1,105 @@
+// Package maxent learns from one pass which features of a situation speak for which tool.
+//
+// The model is multinomial and log-linear (maximum entropy) on top of what another model says, its
+// offset: a feature φ of the situation with value v adds v·θ(φ, t) to the score of tool t,
+//
+//	s(t) = offset(t) + Σ_φ v_φ·θ(φ, t)        P(t) = exp s(t) / Σ_t' exp s(t')
+//
+// so θ learns only what the offset does not know: with the logarithm of a chain's probability as the
+// offset, θ of tools that are far back, of open branches, or of words of the request. Each term is a
+// reason that can be shown. Training is AdaGrad (Duchi, Hazan and Singer, JMLR 12, 2011) in the order
+// given: a score asked for before an example is learned has not seen it, which is what fitting
+// a combination of models needs. Weights live in a table of fixed size, addressed by a hash: collisions
+// cost a little accuracy, and memory does not grow.
+package maxent
+
+import (
+	"math"
+
+	"waymark/numeric"
+)
+
+// Step length of AdaGrad and what its sums start with. Chosen, not tuned.
+const (
+	rate  = .12
+	start = .05
+)
+
+// A Model is the table of weights. It is not safe for concurrent use while it learns.
+type Model struct {
+	theta, squares []float32 // weights and sums of squared gradients
+	shift          uint
+	scores         []float64
+}
+
+// New is a model with 2^bits weights, all 0; it takes 2^(bits+3) bytes. 1 ≤ bits ≤ 30.
+func New(bits int) *Model {
+	if bits < 1 || bits > 30 {
+		panic("maxent: bits out of range")
+	}
+	return &Model{theta: make([]float32, 1<<bits), squares: make([]float32, 1<<bits), shift: uint(64 - bits)}
+}
+
+// A Feature is something true of a situation, named by a hash, and how much.
+type Feature struct {
+	Key   uint64
+	Value float32
+}
+
+// A Candidate is a tool that may come next.
+type Candidate struct {
+	Tool   int32
+	Offset float64   // what other models say, a logarithm of a probability up to a constant
+	Own    []Feature // true of this candidate in this situation, besides those of the situation
+}
+
+func (m *Model) slot(key uint64, tool int32) uint64 {
+	return ((key ^ uint64(tool)*0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd) >> m.shift
+}
+
+// Score is Σ_φ v_φ·θ(φ, t) over the features, without the offset.
+func (m *Model) Score(features []Feature, tool int32) float64 {
+	s := 0.0
+	for _, f := range features {
+		s += float64(f.Value * m.theta[m.slot(f.Key, tool)])
+	}
+	return s
+}
+
+// Learn takes one step towards the candidate taken and returns -ln P of it before the step, in nats.
+func (m *Model) Learn(situation []Feature, candidates []Candidate, taken int) float64 {
+	p := m.scores[:0]
+	top := math.Inf(-1)
+	for _, c := range candidates {
+		s := c.Offset + m.Score(situation, c.Tool) + m.Score(c.Own, c.Tool)
+		p = append(p, s)
+		top = max(top, s)
+	}
+	m.scores = p
+	at, z := p[taken]-top, 0.0
+	for i, s := range p {
+		p[i] = numeric.Exp(s - top)
+		z += p[i]
+	}
+	for i, c := range candidates {
+		d := p[i] / z
+		if i == taken {
+			d--
+		}
+		if math.Abs(d) < 1e-4 { // too little to matter, and there are many
+			continue
+		}
+		m.step(situation, c.Tool, float32(d))
+		m.step(c.Own, c.Tool, float32(d))
+	}
+	return numeric.Ln(z) - at
+}
+
+func (m *Model) step(features []Feature, tool int32, d float32) {
+	for _, f := range features {
+		i := m.slot(f.Key, tool)
+		g := float32(d * f.Value)
+		m.squares[i] += float32(g * g)
+		m.theta[i] -= float32(rate * g / float32(math.Sqrt(float64(m.squares[i])+start)))
+	}
+}

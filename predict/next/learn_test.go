@@ -1,0 +1,251 @@
+package next
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waymark/predict/sequence"
+)
+
+const tools = 12
+
+func catalog() Catalog { return Catalog{Server: make([]int32, tools)} }
+
+func line(row ...int32) *Task {
+	t := &Task{Tools: row, Parents: make([][]int32, len(row))}
+	for i := 1; i < len(row); i++ {
+		t.Parents[i] = []int32{int32(i) - 1}
+	}
+	return t
+}
+
+// forks are tasks 0 1 x, x decided by a word of the request: word 1 means tool 2, word 2 tool 3. The
+// other words say nothing.
+func forks(n int) []*Task {
+	random := rand.New(rand.NewPCG(1, 2))
+	var out []*Task
+	for i := range n {
+		say := int32(1 + i%2)
+		t := line(0, 1, say+1, 4+random.Int32N(4))
+		t.Request = []Word{{say, 1}, {10 + random.Int32N(40), 1}}
+		t.Group = uint64(i)
+		out = append(out, t)
+	}
+	return out
+}
+
+func observe(tasks []*Task) *History {
+	h := NewHistory(catalog())
+	for _, t := range tasks {
+		h.Observe(t)
+	}
+	return h
+}
+
+func TestARequestDecidesWhereTheHistoryCannot(t *testing.T) {
+	tasks := forks(80)
+	h, w := observe(tasks), Fit(catalog(), tasks, false)
+	var s Signs
+	now := line(0, 1)
+	for say, want := range map[int32]int32{1: 2, 2: 3} {
+		h.Signs(now.Tools, now.Parents, 2, h.Ask([]Word{{say, 1}}, nil), &s)
+		asked := h.Rank(&s, w.Asked, nil)
+		assert.Equal(t, want, asked[0].Tool)
+		assert.Greater(t, asked[0].Probability, .8)
+		h.Signs(now.Tools, now.Parents, 2, nil, &s)
+		plain := h.Rank(&s, w.Plain, nil)
+		assert.InDelta(t, plain[0].Probability, plain[1].Probability, .2, "without the request both are as likely")
+		assert.ElementsMatch(t, []int32{2, 3}, []int32{plain[0].Tool, plain[1].Tool})
+	}
+}
+
+// In the order of time, too.
+func TestFitInTime(t *testing.T) {
+	tasks := forks(80)
+	h, w := observe(tasks), Fit(catalog(), tasks, true)
+	var s Signs
+	now := line(0, 1)
+	h.Signs(now.Tools, now.Parents, 2, h.Ask([]Word{{2, 1}}, nil), &s)
+	assert.Equal(t, int32(3), h.Rank(&s, w.Asked, nil)[0].Tool)
+}
+
+// Tasks come in pairs of one request whose third step is drawn by lot: a twin knows the draw. As one
+// group they do not vouch for each other, and past requests are worth less than where they leak.
+func TestAGroupDoesNotVouchForItself(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	var apart, together []*Task
+	for i := range 60 {
+		row := []int32{0, 1, 2 + random.Int32N(8)}
+		for k := range 2 {
+			a, b := line(row...), line(row...)
+			a.Request = []Word{{int32(i), 1}}
+			b.Request = a.Request
+			a.Group, b.Group = uint64(2*i+k), uint64(i)
+			apart, together = append(apart, a), append(together, b)
+		}
+	}
+	leaking, honest := Fit(catalog(), apart, false), Fit(catalog(), together, false)
+	for level := range uint8(4) {
+		assert.GreaterOrEqual(t, Weight(leaking.Asked, Words, level, 0), Weight(honest.Asked, Words, level, 0))
+	}
+	assert.Greater(t, Weight(leaking.Asked, PastNext, 3, 0), Weight(honest.Asked, PastNext, 3, 0)+.05)
+}
+
+func TestWithoutTasksTheWeightsAreThePrior(t *testing.T) {
+	assert.Equal(t, Prior(), Fit(catalog(), nil, false))
+	assert.Equal(t, Prior(), Fit(catalog(), []*Task{line(1), {}}, true))
+}
+
+func TestFitIsDeterministic(t *testing.T) {
+	tasks := forks(60)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	want := Fit(catalog(), tasks, false)
+	runtime.GOMAXPROCS(4)
+	require.Equal(t, want, Fit(catalog(), tasks, false))
+}
+
+func draw(t *rapid.T) []*Task {
+	var out []*Task
+	for range rapid.IntRange(1, 12).Draw(t, "tasks") {
+		row := rapid.SliceOfN(rapid.Int32Range(0, tools-1), 2, 10).Draw(t, "row")
+		task := &Task{Tools: row, Parents: make([][]int32, len(row))}
+		for i := 1; i < len(row); i++ {
+			if rapid.Bool().Draw(t, "linked") {
+				task.Parents[i] = []int32{rapid.Int32Range(0, int32(i)-1).Draw(t, "parent")}
+			}
+		}
+		if w := rapid.Int32Range(0, 5).Draw(t, "word"); w > 0 {
+			task.Request = []Word{{w, 1}, {w + 5, 1.5}}
+			task.Text = []sequence.Vote{{Tool: w, Share: .5}}
+		}
+		out = append(out, task)
+	}
+	return out
+}
+
+// What a prefix is told depends neither on the steps after it nor on what was asked before.
+func TestSignsSeeThePrefixAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tasks := draw(t)
+		h := observe(tasks)
+		var reused Signs
+		for _, task := range tasks {
+			r := h.Ask(task.Request, task.Text)
+			for n := 1; n < len(task.Tools); n++ {
+				h.Signs(task.Tools, task.Parents, n, r, &reused)
+				var fresh Signs
+				h.Signs(task.Tools[:n:n], task.Parents[:n:n], n, r, &fresh)
+				require.Equal(t, fresh.Tools, reused.Tools)
+				require.Equal(t, fresh.Values, reused.Values)
+				require.Equal(t, fresh.Evidence, reused.Evidence)
+			}
+		}
+	})
+}
+
+// Every tool is ranked once, the probabilities are a distribution, and the terms add up to the score.
+func TestRankIsADistributionWithTerms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tasks := draw(t)
+		h, w := observe(tasks), Prior()
+		var s Signs
+		task := tasks[0]
+		h.Signs(task.Tools, task.Parents, 1, h.Ask(task.Request, task.Text), &s)
+		out := h.Rank(&s, w.Asked, nil)
+		require.Len(t, out, tools)
+		seen, sum := map[int32]bool{}, 0.0
+		for i, x := range out {
+			seen[x.Tool] = true
+			sum += x.Probability
+			require.True(t, i == 0 || out[i-1].Score >= x.Score)
+			if x.Row < 0 {
+				continue
+			}
+			terms := 0.0
+			for k, v := range s.Values[x.Row] {
+				require.False(t, v < 0 && Signal(k) != Popularity && Signal(k) != Again && Signal(k) != Residual && Signal(k) != ResidualAsk, "signal %d", k)
+				terms += Weight(w.Asked, Signal(k), s.Evidence[k], s.Used(x.Row)) * float64(v)
+			}
+			require.InDelta(t, x.Score, terms, 1e-9)
+			require.InDelta(t, x.Score, s.Score(w.Asked, x.Row), 0)
+		}
+		require.Len(t, seen, tools)
+		require.InDelta(t, 1, sum, 1e-9)
+	})
+}
+
+// A tool nobody used can still be the answer: its text is like the request.
+func TestAToolNeverUsedIsFoundByItsText(t *testing.T) {
+	h := observe(forks(20))
+	var s Signs
+	now := line(0)
+	r := h.Ask([]Word{{99, 1}}, []sequence.Vote{{Tool: 11, Share: .9}})
+	h.Signs(now.Tools, now.Parents, 1, r, &s)
+	rank := func(w []float64) int {
+		return slices.IndexFunc(h.Rank(&s, w, nil), func(x Ranked) bool { return x.Tool == 11 })
+	}
+	assert.Less(t, rank(Prior().Asked), rank(Prior().Plain))
+}
+
+func BenchmarkSuggest(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
+			random := rand.New(rand.NewPCG(1, 2))
+			h := NewHistory(Catalog{Server: make([]int32, n)})
+			var last *Task
+			for range 3000 {
+				row := make([]int32, 12)
+				for i := range row {
+					x := random.Float64()
+					row[i] = int32(float64(n-1) * x * x * x)
+				}
+				last = line(row...)
+				last.Request = []Word{{random.Int32N(200), 1}, {200 + random.Int32N(2000), 1}}
+				h.Observe(last)
+			}
+			r, w := h.Ask(last.Request, nil), Prior()
+			var s Signs
+			var out []Ranked
+			b.ReportAllocs()
+			for b.Loop() {
+				h.Signs(last.Tools, last.Parents, 11, r, &s)
+				out = h.Rank(&s, w.Asked, out)
+			}
+		})
+	}
+}
+
+// 3 requires 1 and 2, both require 0; 4 and 5 require each other. With 0 and 1 done, 2 is what is
+// missing on the way to 3, though nobody ever did any of this.
+func TestAnAuthoredGraphPlansAhead(t *testing.T) {
+	c := catalog()
+	c.Requires = make([][]int32, tools)
+	c.Requires[1], c.Requires[2], c.Requires[3] = []int32{0}, []int32{0}, []int32{1, 2}
+	c.Requires[4], c.Requires[5] = []int32{5}, []int32{4}
+	h := NewHistory(c)
+	h.Observe(line(7, 8))
+	h.Observe(line(9, 10))
+	var s Signs
+	now := line(0, 1)
+	h.Signs(now.Tools, now.Parents, 2, nil, &s)
+	value := func(k Signal, tool int32) float32 {
+		if i := slices.Index(s.Tools, tool); i >= 0 {
+			return s.Values[i][k]
+		}
+		return 0
+	}
+	assert.Positive(t, value(Planned, 2))
+	assert.Greater(t, value(Planned, 2), value(Planned, 3), "3 must wait for 2")
+	assert.InDelta(t, .5, value(Enabled, 3), 1e-6)
+	assert.InDelta(t, 1, value(Enabled, 2), 1e-6)
+	assert.InDelta(t, 1, value(Linked, 3), 0)
+	assert.Zero(t, value(Linked, 2))
+	assert.Zero(t, value(Planned, 4))
+}
