@@ -1,0 +1,95 @@
+package labels
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Neighbour is a row and how like it is: the cosine, in (0, 1].
+type Neighbour struct {
+	Row        int32
+	Similarity float64
+}
+
+// Nearest finds the rows most like a vector. It is immutable and safe for concurrent use.
+type Nearest struct {
+	rows int
+	post [][]posting // by feature
+}
+
+type posting struct {
+	row   int32
+	value float64
+}
+
+// NewNearest indexes rows of features 0 to n-1.
+func NewNearest(rows []Vector, features int) *Nearest {
+	ix := &Nearest{rows: len(rows), post: make([][]posting, features)}
+	for i, x := range rows {
+		for k, f := range x.I {
+			ix.post[f] = append(ix.post[f], posting{int32(i), x.V[k]})
+		}
+	}
+	return ix
+}
+
+// Of returns the k rows nearest to x, by falling similarity and then by number. Row skip is left out;
+// -1 skips none. Rows without a feature in common are left out.
+func (ix *Nearest) Of(x Vector, k int, skip int32) []Neighbour {
+	score := make([]float64, ix.rows)
+	var met []int32
+	for j, f := range x.I {
+		for _, p := range ix.post[f] {
+			if score[p.row] == 0 {
+				met = append(met, p.row)
+			}
+			score[p.row] += float64(x.V[j] * p.value)
+		}
+	}
+	var top []Neighbour
+	for _, row := range met {
+		if row == skip {
+			continue
+		}
+		n := Neighbour{row, score[row]}
+		if len(top) == k && !nearer(n, top[k-1]) {
+			continue
+		}
+		if len(top) < k {
+			top = append(top, n)
+		}
+		i := len(top) - 1
+		for ; i > 0 && nearer(n, top[i-1]); i-- {
+			top[i] = top[i-1]
+		}
+		top[i] = n
+	}
+	return top
+}
+
+func nearer(a, b Neighbour) bool {
+	if a.Similarity != b.Similarity {
+		return a.Similarity > b.Similarity
+	}
+	return a.Row < b.Row
+}
+
+// Vote is Σ s·y / Σ s over neighbours of similarity s, by increasing label.
+func Vote(near []Neighbour, y [][]Label) []Label {
+	total := 0.0
+	for _, n := range near {
+		total += n.Similarity
+	}
+	sum := map[int32]float64{}
+	for _, n := range near {
+		for _, l := range y[n.Row] {
+			sum[l.Label] += float64(n.Similarity * l.Value)
+		}
+	}
+	votes := make([]Label, 0, len(sum))
+	for l, v := range sum {
+		votes = append(votes, Label{l, v / total})
+	}
+	slices.SortFunc(votes, func(a, b Label) int { return cmp.Compare(a.Label, b.Label) })
+	return votes
+}

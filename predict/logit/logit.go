@@ -1,0 +1,242 @@
+// Package logit is logistic regression: the probability of an event as a sum of terms,
+//
+//	p(x) = 1 / (1 + e^-z),   z = b₀ + Σ bₖ·(xₖ - mₖ)/sₖ,
+//
+// m and s the means and deviations of the features in the data, b by Newton's method on the penalised
+// likelihood. Every probability can be taken apart into its terms. The same data give the same bits at
+// any number of processors.
+package logit
+
+import (
+	"math"
+	"runtime"
+	"sync"
+
+	"waymark/numeric"
+)
+
+// Data is a table of observations: row i has features X[i·P : (i+1)·P], happened with share Y[i] in
+// [0, 1] and counts W[i] times; W may be nil for 1 each.
+type Data struct {
+	P int
+	X []float32
+	Y []float32
+	W []float32
+	Z []float32 // log-odds to start from, that the model only corrects; nil for 0
+}
+
+// Add appends an observation of weight 1, or w where the table has weights.
+func (d *Data) Add(x []float64, y float64) {
+	for _, v := range x {
+		d.X = append(d.X, float32(v))
+	}
+	d.Y = append(d.Y, float32(y))
+}
+
+// Model is a fitted regression. The zero Model of P features gives one half.
+type Model struct {
+	Bias  float64
+	Slope []float64 // per unit of the raw feature
+	Mean  []float64
+}
+
+const (
+	steps = 25
+	chunk = 2048 // rows summed together, whatever the number of processors
+)
+
+// Fit maximises the likelihood of d less penalty/2·Σ bₖ² (not of b₀). A feature that never varies gets
+// no slope. The penalty must be positive.
+func Fit(d Data, penalty float64) *Model {
+	P, n := d.P, len(d.Y)
+	m := &Model{Slope: make([]float64, P), Mean: make([]float64, P)}
+	if n == 0 {
+		return m
+	}
+	scale := make([]float64, P)
+	total := 0.0
+	for i := range n {
+		w := d.weight(i)
+		total += w
+		for k := range P {
+			m.Mean[k] += float64(w * float64(d.X[i*P+k]))
+		}
+	}
+	for k := range P {
+		m.Mean[k] /= total
+	}
+	for i := range n {
+		w := d.weight(i)
+		for k := range P {
+			c := float64(d.X[i*P+k]) - m.Mean[k]
+			scale[k] += float64(w * float64(c*c))
+		}
+	}
+	for k := range P {
+		if s := math.Sqrt(scale[k] / total); s > 1e-5 {
+			scale[k] = 1 / s
+		} else {
+			scale[k] = 0
+		}
+	}
+	b := make([]float64, P+1) // b[P] is the bias
+	mean := 0.0
+	for i := range n {
+		mean += float64(d.weight(i) * float64(d.Y[i]))
+	}
+	mean = (mean + .5) / (total + 1)
+	if d.Z == nil {
+		b[P] = numeric.Ln(mean / (1 - mean))
+	}
+	loss := math.Inf(1)
+	last := append([]float64(nil), b...)
+	for range steps {
+		g, h, now := d.newton(b, m.Mean, scale)
+		for k := range P {
+			g[k] -= float64(penalty * b[k])
+			h[k*(P+1)+k] += penalty
+			now += float64(float64(penalty/2*b[k]) * b[k])
+		}
+		h[P*(P+1)+P] += 1e-9
+		if now > loss+float64(1e-9*math.Abs(loss)) { // too far: half the way back
+			for k := range b {
+				b[k] = (b[k] + last[k]) / 2
+			}
+			continue
+		}
+		if loss-now < float64(1e-7*math.Abs(now)) {
+			break
+		}
+		loss = now
+		copy(last, b)
+		solve(h, g, P+1)
+		for k := range b {
+			b[k] += g[k]
+		}
+	}
+	m.Bias = b[P]
+	for k := range P {
+		m.Slope[k] = float64(b[k] * scale[k])
+	}
+	return m
+}
+
+// Z is the log-odds of an event with features x.
+func (m *Model) Z(x []float64) float64 {
+	z := m.Bias
+	for k, v := range x {
+		z += float64(m.Slope[k] * (v - m.Mean[k]))
+	}
+	return z
+}
+
+// P is its probability.
+func (m *Model) P(x []float64) float64 { return Sigmoid(m.Z(x)) }
+
+// Sigmoid is 1 / (1 + e^-z).
+func Sigmoid(z float64) float64 {
+	if z < 0 {
+		e := numeric.Exp(z)
+		return e / (1 + e)
+	}
+	return 1 / (1 + numeric.Exp(-z))
+}
+
+func (d *Data) weight(i int) float64 {
+	if d.W == nil {
+		return 1
+	}
+	return float64(d.W[i])
+}
+
+// newton returns gradient, Hessian (upper triangle) and loss at b.
+func (d *Data) newton(b, mean, scale []float64) (g, h []float64, loss float64) {
+	P := d.P
+	Q := P + 1
+	chunks := (len(d.Y) + chunk - 1) / chunk
+	type part struct {
+		g, h []float64
+		loss float64
+	}
+	parts := make([]part, chunks)
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(chunks, runtime.GOMAXPROCS(0)) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			x := make([]float64, Q)
+			for c := range next {
+				p := part{g: make([]float64, Q), h: make([]float64, Q*Q)}
+				for i := c * chunk; i < min((c+1)*chunk, len(d.Y)); i++ {
+					z := b[P]
+					if d.Z != nil {
+						z += float64(d.Z[i])
+					}
+					for k := range P {
+						x[k] = float64((float64(d.X[i*P+k]) - mean[k]) * scale[k])
+						z += float64(b[k] * x[k])
+					}
+					x[P] = 1
+					w, y := d.weight(i), float64(d.Y[i])
+					mu := Sigmoid(z)
+					// -ln likelihood = ln(1 + e^z) - y·z, without overflow
+					p.loss += float64(w * (math.Max(z, 0) + numeric.Ln(1+numeric.Exp(-math.Abs(z))) - float64(y*z)))
+					e, v := float64(w*(y-mu)), float64(w*float64(mu*(1-mu)))
+					for k := range Q {
+						p.g[k] += float64(e * x[k])
+						vx := float64(v * x[k])
+						row := p.h[k*Q : (k+1)*Q]
+						for j := k; j < Q; j++ {
+							row[j] += float64(vx * x[j])
+						}
+					}
+				}
+				parts[c] = p
+			}
+		}()
+	}
+	for c := range chunks {
+		next <- c
+	}
+	close(next)
+	wg.Wait()
+	g, h = make([]float64, Q), make([]float64, Q*Q)
+	for _, p := range parts {
+		numeric.Axpy(1, p.g, g)
+		numeric.Axpy(1, p.h, h)
+		loss += p.loss
+	}
+	return g, h, loss
+}
+
+// solve replaces g by h⁻¹·g; h is positive definite, its upper triangle given (Cholesky).
+func solve(h, g []float64, n int) {
+	for i := range n {
+		for j := i; j < n; j++ {
+			s := h[i*n+j]
+			for k := range i {
+				s -= float64(h[k*n+i] * h[k*n+j])
+			}
+			if i == j {
+				h[i*n+i] = math.Sqrt(math.Max(s, 1e-12))
+			} else {
+				h[i*n+j] = s / h[i*n+i]
+			}
+		}
+	}
+	for i := range n {
+		s := g[i]
+		for k := range i {
+			s -= float64(h[k*n+i] * g[k])
+		}
+		g[i] = s / h[i*n+i]
+	}
+	for i := n - 1; i >= 0; i-- {
+		s := g[i]
+		for k := i + 1; k < n; k++ {
+			s -= float64(h[i*n+k] * g[k])
+		}
+		g[i] = s / h[i*n+i]
+	}
+}

@@ -1,0 +1,372 @@
+// Package plan learns from past requests which tools a new one needs, in which order, and with which
+// dependencies, beside what the texts of the tools say.
+//
+//	            ┌─ ridge regression, nearest requests, counts ─┐
+//	request ────┤                                               ├─▶ P(tool) ──▶ P(tool | the other tools)
+//	            └─ words: whole, by clause, names, servers ─────┘                      │
+//	                                            past sets, size, words explained ──▶ set of tools
+//	                                            past links, places in the request ──▶ order and links
+//
+// Every arrow that weighs signals is a logistic regression (package logit) fitted to the workspace's own
+// history. While it is fitted, a past request is seen as a new one would be: by a ridge regression of
+// all other rows, by neighbours other than itself, and by counts of other parts of the history. So text
+// wins where history is thin and history where it is rich, and no weight is set by hand.
+//
+// Tools and tasks are numbers and texts. Equal input gives the same bits at any number of processors.
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"waymark/numeric"
+	"waymark/predict/labels"
+	"waymark/predict/logit"
+	"waymark/semantic"
+)
+
+// Task is a request and what was done: Steps are tools in an order that respects After, After[i] the
+// steps that step i depends on.
+type Task struct {
+	Text  string
+	Steps []int32
+	After [][]int32
+	Match *Match // of Text, if known
+}
+
+// group is what is known of one wording: tasks with the same words are one observation.
+type group struct {
+	tokens []string
+	tasks  []*Task
+	tools  []labels.Label // by number; share of the tasks that used it
+	links  []link         // by from, to
+	size   float64        // mean number of distinct tools
+	match  *Match
+}
+
+type link struct {
+	from, to int32
+	value    float64
+}
+
+type pair struct{ a, b int32 }
+
+// folds is in how many parts the groups are taken for counts. While fitting, a request is counted against
+// the other parts: against all groups but its own, a tool's count would tell that it is wanted, being
+// one less than for everybody else.
+const folds = 10
+
+type counts struct {
+	n       float64
+	uses    []float64 // tool → groups that used it
+	recent  []float64
+	recentN float64
+	served  []float64 // server → groups that used it
+	both    map[pair]float64
+	linked  map[pair]float64
+	before  map[pair]float64
+}
+
+func newCounts(tools, servers int) counts {
+	return counts{uses: make([]float64, tools), recent: make([]float64, tools), served: make([]float64, servers),
+		both: map[pair]float64{}, linked: map[pair]float64{}, before: map[pair]float64{}}
+}
+
+// Model is a fitted planner.
+type Model struct {
+	texts  *Texts
+	needs  [][]int32
+	groups []group
+	vocab  *labels.Vocabulary
+	rows   []labels.Vector
+	y      [][]labels.Label // dense labels of groups
+	label  []int32          // tool → dense label, -1 unused
+	tool   []int32          // dense label → tool
+	ridge  *labels.Ridge
+	near   *labels.Nearest
+
+	counts
+	part    [folds]counts    // what each part of the groups adds to the counts
+	beside  [][]labels.Label // tool → tools used beside, with counts
+	closure [][]int32
+
+	pasts     []past
+	pastOf    [][]int32 // tool → past sets
+	setAt     map[string]int
+	groupSets [][]labels.Label
+	sinkRow   *labels.Ridge
+
+	first, second *logit.Model
+	chooser       *logit.Model
+	target        *logit.Model
+	linker        *logit.Model
+	chains        bool
+	rates         [][2]float64
+}
+
+// Chosen on parts of the training requests of public histories held out; none is critical.
+const (
+	lambda  = .7   // of the ridge regression
+	penalty = 1    // of the logistic ones, per squared slope
+	sampled = 2000 // newest wordings that the weights of signals are fitted to
+)
+
+// words are the tokens of a request.
+func words(text string) []string { return semantic.Tokens(text) }
+
+// Fit learns from tasks, oldest first. needs[t] are tools that tool t is known to need, or nil.
+func Fit(texts *Texts, needs [][]int32, tasks []Task) *Model {
+	m := &Model{texts: texts, needs: needs}
+	m.group(tasks)
+	m.count()
+	m.fitRidge()
+	m.countSets()
+	m.fitScores()
+	m.fitSets()
+	m.fitLinks()
+	m.forget()
+	return m
+}
+
+func (m *Model) group(tasks []Task) {
+	at := map[string]int{}
+	for i := range tasks {
+		t := &tasks[i]
+		tokens := words(t.Text)
+		if len(tokens) == 0 {
+			continue
+		}
+		key := join(tokens)
+		g, ok := at[key]
+		if !ok {
+			g = len(m.groups)
+			at[key] = g
+			m.groups = append(m.groups, group{tokens: tokens, match: t.Match})
+		}
+		m.groups[g].tasks = append(m.groups[g].tasks, t)
+	}
+	for i := range m.groups {
+		g := &m.groups[i]
+		share := 1 / float64(len(g.tasks))
+		tools := map[int32]float64{}
+		links := map[pair]float64{}
+		for _, t := range g.tasks {
+			set := distinctTools(t.Steps)
+			for _, u := range set {
+				tools[u] += share
+			}
+			g.size += float64(share * float64(len(set)))
+			for l := range linksOf(t) {
+				links[l] += share
+			}
+		}
+		for u, v := range tools {
+			g.tools = append(g.tools, labels.Label{Label: u, Value: v})
+		}
+		slices.SortFunc(g.tools, func(a, b labels.Label) int { return cmp.Compare(a.Label, b.Label) })
+		for l, v := range links {
+			g.links = append(g.links, link{l.a, l.b, v})
+		}
+		slices.SortFunc(g.links, func(a, b link) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	}
+}
+
+func linksOf(t *Task) map[pair]bool {
+	links := map[pair]bool{}
+	for i, after := range t.After {
+		for _, j := range after {
+			if a, b := t.Steps[j], t.Steps[i]; a != b {
+				links[pair{a, b}] = true
+			}
+		}
+	}
+	return links
+}
+
+func distinctTools(steps []int32) []int32 {
+	set := slices.Clone(steps)
+	slices.Sort(set)
+	return slices.Compact(set)
+}
+
+func (m *Model) count() {
+	n := len(m.texts.tools)
+	m.counts = newCounts(n, len(m.texts.mates))
+	for k := range m.part {
+		m.part[k] = newCounts(n, len(m.texts.mates))
+	}
+	half := float64(float64(len(m.groups))/4) + 1
+	chains, linked := 0, 0
+	for i := range m.groups {
+		g := &m.groups[i]
+		w := numeric.Exp2(-(float64(len(m.groups) - 1 - i)) / half)
+		m.counts.add(g, w, m.texts)
+		m.part[i%folds].add(g, w, m.texts)
+		for _, t := range g.tasks {
+			if len(distinctTools(t.Steps)) > 1 {
+				linked++
+				if chain(t) {
+					chains++
+				}
+			}
+		}
+	}
+	m.chains = chains*10 >= linked*9
+	m.beside = make([][]labels.Label, n)
+	for p, v := range m.both {
+		m.beside[p.a] = append(m.beside[p.a], labels.Label{Label: p.b, Value: v})
+	}
+	for a := range m.beside {
+		slices.SortFunc(m.beside[a], func(x, y labels.Label) int { return cmp.Compare(x.Label, y.Label) })
+	}
+	m.closure = make([][]int32, n)
+	for t := range m.needs {
+		seen := []int32{int32(t)}
+		for i := 0; i < len(seen) && len(seen) < 64; i++ {
+			for _, u := range m.needs[seen[i]] {
+				if !slices.Contains(seen, u) {
+					seen = append(seen, u)
+				}
+			}
+		}
+		m.closure[t] = seen[1:]
+	}
+}
+
+func (c *counts) add(g *group, w float64, texts *Texts) {
+	c.n++
+	c.recentN += w
+	servers := map[int32]float64{}
+	for _, l := range g.tools {
+		c.uses[l.Label] += l.Value
+		c.recent[l.Label] += float64(w * l.Value)
+		if s := texts.server[l.Label]; s >= 0 {
+			servers[s] = max(servers[s], l.Value)
+		}
+	}
+	for s, v := range servers {
+		c.served[s] += v
+	}
+	share := 1 / float64(len(g.tasks))
+	for _, t := range g.tasks {
+		set := distinctTools(t.Steps)
+		for _, a := range set {
+			for _, b := range set {
+				if a != b {
+					c.both[pair{a, b}] += share
+				}
+			}
+		}
+		for p := range precedes(t) {
+			c.before[p] += share
+		}
+		for p := range linksOf(t) {
+			c.linked[p] += share
+		}
+	}
+}
+
+// precedes are pairs of tools whose first uses stand in that order.
+func precedes(t *Task) map[pair]bool {
+	var order []int32
+	for _, u := range t.Steps {
+		if !slices.Contains(order, u) {
+			order = append(order, u)
+		}
+	}
+	p := map[pair]bool{}
+	for i, a := range order {
+		for _, b := range order[i+1:] {
+			p[pair{a, b}] = true
+		}
+	}
+	return p
+}
+
+func chain(t *Task) bool {
+	for i, after := range t.After {
+		if i == 0 && len(after) > 0 || i > 0 && (len(after) != 1 || int(after[0]) != i-1) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Model) fitRidge() {
+	texts := make([][]string, len(m.groups))
+	for i := range m.groups {
+		texts[i] = m.groups[i].tokens
+	}
+	m.vocab, m.rows = labels.NewVocabulary(texts)
+	m.label = make([]int32, len(m.texts.tools))
+	for t := range m.label {
+		m.label[t] = -1
+		if m.uses[t] > 0 {
+			m.label[t] = int32(len(m.tool))
+			m.tool = append(m.tool, int32(t))
+		}
+	}
+	size := int32(len(m.tool)) // one label more: the size of the plan
+	m.y = make([][]labels.Label, len(m.groups))
+	y := make([][]labels.Label, len(m.groups))
+	for i := range m.groups {
+		for _, l := range m.groups[i].tools {
+			m.y[i] = append(m.y[i], labels.Label{Label: m.label[l.Label], Value: l.Value})
+		}
+		y[i] = append(slices.Clone(m.y[i]), labels.Label{Label: size, Value: numeric.Ln(m.groups[i].size)})
+	}
+	m.ridge = labels.FitRidge(m.rows, m.vocab.Len(), y, len(m.tool)+1, nil, lambda)
+	if m.needs != nil {
+		sinks := make([][]labels.Label, len(m.groups))
+		for i := range m.groups {
+			sinks[i] = m.sinksOf(&m.groups[i])
+		}
+		m.sinkRow = labels.FitRidge(m.rows, m.vocab.Len(), sinks, len(m.tool), nil, lambda)
+	}
+	m.near = labels.NewNearest(m.rows, m.vocab.Len())
+}
+
+// sinksOf are the tools that nothing in the task depends on, as labels: what a task is done for.
+func (m *Model) sinksOf(g *group) []labels.Label {
+	sum := map[int32]float64{}
+	share := 1 / float64(len(g.tasks))
+	for _, t := range g.tasks {
+		used := make([]bool, len(t.Steps))
+		for _, after := range t.After {
+			for _, j := range after {
+				used[j] = true
+			}
+		}
+		var ends []int32
+		for i, u := range t.Steps {
+			if !used[i] {
+				ends = append(ends, u)
+			}
+		}
+		for _, u := range distinctTools(ends) {
+			sum[m.label[u]] += share
+		}
+	}
+	ls := make([]labels.Label, 0, len(sum))
+	for l, v := range sum {
+		ls = append(ls, labels.Label{Label: l, Value: v})
+	}
+	slices.SortFunc(ls, func(a, b labels.Label) int { return cmp.Compare(a.Label, b.Label) })
+	return ls
+}
+
+// forget drops what only fitting needs.
+func (m *Model) forget() {
+	m.ridge.Forget()
+	if m.sinkRow != nil {
+		m.sinkRow.Forget()
+	}
+	m.part = [folds]counts{}
+	for i := range m.groups {
+		m.groups[i].tasks, m.groups[i].match, m.groups[i].tokens = nil, nil, nil
+	}
+	for i := range m.pasts {
+		m.pasts[i].part = [folds]float64{}
+	}
+	m.rows = nil
+}

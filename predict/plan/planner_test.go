@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// office is a small world: requests say two of six errands in words of their own; each errand has a tool
+// whose name is no word of the request, and the tool sign is used before every tool that sends.
+func office(n int) ([]Tool, []Task) {
+	tools := []Tool{
+		{Name: "alpha_book", Text: "Reserve a seat on an aircraft", Server: "travel"},
+		{Name: "beta_sleep", Text: "Reserve a room", Server: "travel"},
+		{Name: "gamma_post", Text: "Send a letter", Server: "mail"},
+		{Name: "delta_note", Text: "Keep a memo", Server: "mail"},
+		{Name: "epsilon_sum", Text: "Add numbers", Server: "desk"},
+		{Name: "zeta_plot", Text: "Draw a chart", Server: "desk"},
+		{Name: "sign", Text: "Log in", Server: "mail"},
+		{Name: "translate_text", Text: "Translate a text into another language", Server: "words"},
+	}
+	errands := []string{"fly me to oslo", "hotel for two nights", "write to my aunt", "remember the milk", "how much is it together", "show it as bars"}
+	random := rand.New(rand.NewPCG(1, 2))
+	tasks := make([]Task, n)
+	for i := range tasks {
+		a, b := random.IntN(len(errands)), random.IntN(len(errands))
+		t := Task{Text: fmt.Sprintf("%s, %s %d", errands[a], errands[b], random.IntN(50))}
+		add := func(tool int) {
+			var after []int32
+			if len(t.Steps) > 0 {
+				after = []int32{int32(len(t.Steps) - 1)}
+			}
+			t.Steps, t.After = append(t.Steps, int32(tool)), append(t.After, after)
+		}
+		for _, e := range []int{a, b} {
+			if e == 2 {
+				add(6)
+			}
+			add(e)
+		}
+		tasks[i] = t
+	}
+	return tools, tasks
+}
+
+func names(a *Answer) (tools []int32) {
+	for _, s := range a.Steps {
+		tools = append(tools, s.Tool)
+	}
+	return tools
+}
+
+func TestPlanFollowsHistory(t *testing.T) {
+	tools, tasks := office(150)
+	m := Fit(NewTexts(tools), nil, tasks)
+	for _, tt := range []struct {
+		text string
+		want []int32
+	}{
+		{"Hotel for two nights and then show it as bars", []int32{1, 5}},
+		{"please show it as bars, how much is it together", []int32{5, 4}},
+		{"fly me to Oslo, write to my aunt", []int32{0, 6, 2}}, // sign comes with the letter
+	} {
+		a := m.Plan(tt.text, nil)
+		assert.Equal(t, tt.want, names(a), tt.text)
+		for i, s := range a.Steps {
+			if i > 0 {
+				assert.Equal(t, []int32{int32(i - 1)}, s.After, "a history of chains gives chains")
+			}
+		}
+	}
+}
+
+// A tool nobody has used is found by its text.
+func TestColdTool(t *testing.T) {
+	tools, tasks := office(150)
+	m := Fit(NewTexts(tools), nil, tasks)
+	a := m.Plan("translate this text into another language", nil)
+	place := func(tool int32) int {
+		for i, r := range a.Tools {
+			if r.Tool == tool {
+				return i
+			}
+		}
+		return -1
+	}
+	require.GreaterOrEqual(t, place(7), 0, "the tool is a candidate")
+	assert.Less(t, place(7), 3)
+}
+
+func TestTermsAddUp(t *testing.T) {
+	tools, tasks := office(80)
+	m := Fit(NewTexts(tools), nil, tasks)
+	a := m.Plan("fly me to oslo, remember the milk", nil)
+	require.NotEmpty(t, a.Tools)
+	for i, r := range a.Tools {
+		if i > 0 {
+			assert.LessOrEqual(t, r.P, a.Tools[i-1].P)
+		}
+		sum := 0.0
+		for _, term := range a.Explain(r.Tool) {
+			sum += term.Adds
+		}
+		assert.InDelta(t, r.P, 1/(1+math.Exp(-sum)), 1e-9)
+	}
+	assert.Nil(t, a.Explain(1000))
+}
+
+// What a target needs is planned with it, also where history never had that target.
+func TestKnownNeeds(t *testing.T) {
+	tools := make([]Tool, 0, 24)
+	needs := make([][]int32, 24)
+	for i := range 12 {
+		tools = append(tools, Tool{Name: fmt.Sprintf("make_%c%c", 'k'+i, 'q'), Text: "makes"}, Tool{Name: fmt.Sprintf("fetch_%c%c", 'k'+i, 'z'), Text: "fetches"})
+		needs[2*i] = []int32{int32(2*i + 1)}
+	}
+	var tasks []Task
+	for round := range 6 {
+		for i := range 11 { // never the last, and every third once
+			if i%3 == 0 && round != i/2 {
+				continue
+			}
+			tasks = append(tasks, Task{Text: fmt.Sprintf("please make %cq number %d", 'k'+i, round), Steps: []int32{int32(2*i + 1), int32(2 * i)}, After: [][]int32{nil, {0}}})
+		}
+	}
+	m := Fit(NewTexts(tools), needs, tasks)
+	a := m.Plan("make vq now", nil)
+	require.Len(t, a.Tools[:2], 2)
+	assert.ElementsMatch(t, []int32{22, 23}, []int32{a.Tools[0].Tool, a.Tools[1].Tool})
+}
+
+func TestNothingToLearnFrom(t *testing.T) {
+	tools, _ := office(0)
+	m := Fit(NewTexts(tools), nil, nil)
+	assert.NotPanics(t, func() { m.Plan("translate a text", nil) })
+	assert.NotPanics(t, func() { m.Plan("", nil) })
+	m = Fit(NewTexts(tools), nil, []Task{{Text: "one", Steps: []int32{1}, After: [][]int32{nil}}, {Text: "", Steps: []int32{2}, After: [][]int32{nil}}})
+	assert.NotPanics(t, func() { m.Plan("one", nil) })
+	assert.NotPanics(t, func() { Fit(NewTexts(nil), nil, nil).Plan("anything", nil) })
+}
+
+func TestStepsRespectAfter(t *testing.T) {
+	tools, tasks := office(100)
+	for i := range tasks { // every second task branches
+		if n := len(tasks[i].Steps); i%2 == 0 && n > 1 {
+			tasks[i].After[n-1] = nil
+		}
+	}
+	m := Fit(NewTexts(tools), nil, tasks)
+	for _, task := range tasks[:30] {
+		for i, s := range m.Plan(task.Text, nil).Steps {
+			for _, j := range s.After {
+				assert.Less(t, int(j), i)
+			}
+		}
+	}
+}
+
+func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
+	tools, tasks := office(120)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	texts := NewTexts(tools)
+	want := Fit(texts, nil, tasks)
+	for _, procs := range []int{2, 5} {
+		runtime.GOMAXPROCS(procs)
+		got := Fit(texts, nil, tasks)
+		assert.Equal(t, want.first, got.first)
+		assert.Equal(t, want.second, got.second)
+		assert.Equal(t, want.chooser, got.chooser)
+		assert.Equal(t, want.linker, got.linker)
+		for _, task := range tasks[:10] {
+			a, b := want.Plan(task.Text, nil), got.Plan(task.Text, nil)
+			assert.Equal(t, a.Tools, b.Tools)
+			assert.Equal(t, a.Steps, b.Steps)
+		}
+	}
+}
+
+func TestClauses(t *testing.T) {
+	assert.Equal(t, [][]string{{"book", "flight"}, {"write", "aunt"}}, clauses("Book flight. and then Write aunt! ok"))
+	assert.Empty(t, clauses(""))
+}
+
+// BM25 by hand: two documents of two words, N = 2, one has the word: idf ln(1 + 1.5/1.5) = ln 2, and at
+// mean length tf 1 counts 2.2/2.2.
+func TestBM25ByHand(t *testing.T) {
+	ix := newBM25([][]string{{"book", "flight"}, {"draw", "chart"}})
+	s := ix.scores([]string{"flight", "flight", "none"})
+	assert.InDelta(t, math.Ln2, s[0], 1e-12)
+	assert.Zero(t, s[1])
+}
+
+func BenchmarkPlan(b *testing.B) {
+	tools, tasks := office(500)
+	for i := range 992 {
+		tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Text: fmt.Sprintf("does thing %d of kind %d", i, i%40), Server: fmt.Sprintf("server%d", i%50)})
+	}
+	texts := NewTexts(tools)
+	m := Fit(texts, nil, tasks)
+	b.Run("tools=1000", func(b *testing.B) {
+		for b.Loop() {
+			m.Plan("hotel for two nights, then write to my aunt about thing 17", nil)
+		}
+	})
+}

@@ -1,0 +1,340 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"waymark/numeric"
+	"waymark/predict/decode"
+	"waymark/predict/labels"
+	"waymark/predict/logit"
+)
+
+// past is a set of tools that some request used, and how often.
+type past struct {
+	tools []int32
+	count float64
+	part  [folds]float64
+}
+
+var setNames = []string{
+	"odds", "odds/size", "known", "times", "vote", "nearest", "size", "size-expected", "beside", "least beside", "prefix", "likelihood gap", "cover", "least odds",
+}
+
+// choice is a set of tools that may be the answer; candidates by their places, increasing.
+type choice struct {
+	places []int32
+	tools  []int32
+	f      []float64
+	p      float64
+	prefix bool
+	known  int // index of the past set, -1
+}
+
+func key(tools []int32) string {
+	b := make([]byte, 0, 4*len(tools))
+	for _, t := range tools {
+		b = binary.BigEndian.AppendUint32(b, uint32(t))
+	}
+	return string(b)
+}
+
+func (m *Model) countSets() {
+	at := map[string]int{}
+	m.pasts, m.pastOf = nil, make([][]int32, len(m.texts.tools))
+	m.groupSets = make([][]labels.Label, len(m.groups))
+	for i := range m.groups {
+		g := &m.groups[i]
+		share := 1 / float64(len(g.tasks))
+		for _, t := range g.tasks {
+			set := distinctTools(t.Steps)
+			k := key(set)
+			p, ok := at[k]
+			if !ok {
+				p = len(m.pasts)
+				at[k] = p
+				m.pasts = append(m.pasts, past{tools: set})
+				for _, u := range set {
+					m.pastOf[u] = append(m.pastOf[u], int32(p))
+				}
+			}
+			m.pasts[p].count += share
+			m.pasts[p].part[i%folds] += share
+			m.groupSets[i] = append(m.groupSets[i], labels.Label{Label: int32(p), Value: share})
+		}
+	}
+	m.setAt = at
+}
+
+const (
+	unlikely   = .02 // a past set with a tool below this is not considered
+	mostChoice = 60
+	mostSteps  = 25
+	exact      = .25 // worth of being exactly right, beside F1
+)
+
+// choices lists sets that may be the answer: the likeliest tools, and past sets of likely tools.
+func (q *request) choices(expected int) []choice {
+	m := q.m
+	place := map[int32]int32{}
+	for i, c := range q.cand {
+		place[c] = int32(i)
+	}
+	z := make([]float64, len(q.cand))
+	for i, p := range q.p2 {
+		z[i] = numeric.Ln((p + 1e-4) / (1 - p + 1e-4))
+	}
+	var all []choice
+	seen := map[string]bool{}
+	add := func(tools []int32, prefix bool) {
+		k := key(tools)
+		if seen[k] {
+			return
+		}
+		seen[k] = true
+		c := choice{tools: tools, prefix: prefix, known: -1}
+		if p, ok := m.setAt[k]; ok {
+			c.known = p
+		}
+		for _, t := range tools {
+			c.places = append(c.places, place[t])
+		}
+		all = append(all, c)
+	}
+	for k := max(1, expected-3); k <= min(expected+3, len(q.order)); k++ {
+		var set []int32
+		for _, i := range q.order[:k] {
+			set = append(set, q.cand[i])
+		}
+		slices.Sort(set)
+		add(set, true)
+	}
+	type scored struct {
+		p int32
+		z float64
+	}
+	var found []scored
+	met := map[int32]bool{}
+	for _, i := range q.order[:min(15, len(q.order))] {
+	next:
+		for _, p := range m.pastOf[q.cand[i]] {
+			if met[p] {
+				continue
+			}
+			met[p] = true
+			past := &m.pasts[p]
+			if q.left != nil && past.count-past.part[q.own%folds] < 1e-9 {
+				continue
+			}
+			sum := 0.0
+			for _, t := range past.tools {
+				j, ok := place[t]
+				if !ok || q.p2[j] < unlikely {
+					continue next
+				}
+				sum += z[j]
+			}
+			found = append(found, scored{p, sum})
+		}
+	}
+	slices.SortFunc(found, func(a, b scored) int { return cmp.Or(cmp.Compare(b.z, a.z), cmp.Compare(a.p, b.p)) })
+	for _, f := range found[:min(mostChoice, len(found))] {
+		add(m.pasts[f.p].tools, false)
+	}
+	// votes of the nearest for whole sets
+	vote, nearest, total := map[int32]float64{}, map[int32]float64{}, 0.0
+	for _, nb := range q.near {
+		total += nb.Similarity
+		for _, l := range m.groupSets[nb.Row] {
+			vote[l.Label] += float64(nb.Similarity * l.Value)
+			nearest[l.Label] = max(nearest[l.Label], nb.Similarity)
+		}
+	}
+	// words that each tool explains
+	contribution, most := q.explained()
+	best := -1e9
+	for i := range all {
+		s := 0.0
+		for _, j := range all[i].places {
+			s += z[j]
+		}
+		best = max(best, s)
+	}
+	n := m.n
+	if q.left != nil {
+		n -= q.left.n
+	}
+	for i := range all {
+		c := &all[i]
+		sum, least := 0.0, 1e9
+		for _, j := range c.places {
+			sum += z[j]
+			least = min(least, z[j])
+		}
+		count, v, ne := 0.0, 0.0, 0.0
+		if c.known >= 0 {
+			p := &m.pasts[c.known]
+			count = p.count
+			if q.left != nil {
+				count -= p.part[q.own%folds]
+			}
+			v, ne = vote[int32(c.known)]/(total+.1), nearest[int32(c.known)]
+		}
+		beside, leastBeside := 0.0, 1.0
+		if len(c.tools) > 1 {
+			for _, a := range c.tools {
+				b := 0.0
+				for _, o := range c.tools {
+					if o != a {
+						b = max(b, q.given(a, o))
+					}
+				}
+				beside += b
+				leastBeside = min(leastBeside, b)
+			}
+			beside /= float64(len(c.tools))
+		}
+		covered, of := 0.0, 1e-9
+		for w := range most {
+			of += most[w]
+			x := 0.0
+			for _, j := range c.places {
+				x = max(x, contribution[j][w])
+			}
+			covered += x
+		}
+		k := float64(len(c.tools))
+		c.f = []float64{
+			sum, sum / k, b2f(count > 1e-9), numeric.Ln(1 + count), v, ne, numeric.Ln(k), max(-3, min(3, k-q.size)), beside, leastBeside, b2f(c.prefix), max(-10, sum-best), covered / of, least,
+		}
+	}
+	return all
+}
+
+// given is the share of uses of b that had a beside.
+func (q *request) given(a, b int32) float64 {
+	m := q.m
+	both, uses := m.both[pair{a, b}], m.uses[b]
+	if q.left != nil {
+		both -= q.left.both[pair{a, b}]
+		uses -= q.left.uses[b]
+	}
+	return max(both, 0) / (max(uses, 0) + 1)
+}
+
+// explained is what each word of the request adds to each likely candidate, by distinct feature, and the most it adds to any.
+func (q *request) explained() (contribution [][]float64, most []float64) {
+	m := q.m
+	most = make([]float64, len(q.x.I))
+	contribution = make([][]float64, len(q.cand))
+	for j, t := range q.cand {
+		if q.p2[j] < unlikely {
+			contribution[j] = make([]float64, len(q.x.I))
+			continue
+		}
+		row := make([]float64, len(q.x.I))
+		if l := m.label[t]; l >= 0 {
+			for k, f := range q.x.I {
+				u := m.ridge.Weight(f, l)
+				if q.own >= 0 {
+					u = m.ridge.HeldWeight(f, l, int(q.own), q.x.V[k])
+				}
+				row[k] = max(0, u*q.x.V[k])
+				most[k] = max(most[k], row[k])
+			}
+		}
+		contribution[j] = row
+	}
+	return contribution, most
+}
+
+func (m *Model) fitSets() {
+	sample := m.sample()
+	parts := make([]logit.Data, len(sample))
+	each(len(sample), func(k int) {
+		q := m.reopen(sample[k])
+		q.run()
+		n, _ := decode.Size(q.falling(), mostSteps)
+		gold := map[string]float64{}
+		for _, l := range m.groupSets[q.own] {
+			gold[key(m.pasts[l.Label].tools)] += l.Value
+		}
+		for _, c := range q.choices(n) {
+			parts[k].Add(c.f, gold[key(c.tools)])
+		}
+	})
+	d := logit.Data{P: len(setNames)}
+	for _, p := range parts {
+		d.X = append(d.X, p.X...)
+		d.Y = append(d.Y, p.Y...)
+	}
+	m.chooser = logit.Fit(d, penalty)
+}
+
+func (q *request) falling() []float64 {
+	p := make([]float64, len(q.order))
+	for i, c := range q.order {
+		p[i] = q.p2[c]
+	}
+	return p
+}
+
+// choose returns the places of the set with the largest expected F1,
+//
+//	¼·p(S) + Σ p(S')·F1(S, S') + (1 - Σ p(S'))·2·Σ_{t∈S} p(t) / (|S| + Σ p(t)),
+//
+// p(S') the probability that S' is exactly what is used; what no known set explains is left to the
+// probabilities of single tools. Being exactly right counts on top: one wrong tool costs two links.
+func (q *request) choose() []int32 {
+	k, _ := decode.Size(q.falling(), mostSteps)
+	all := q.choices(k)
+	if len(all) == 0 {
+		return nil
+	}
+	total, expected := 0.0, 0.0
+	for i := range all {
+		all[i].p = q.m.chooser.P(all[i].f)
+		total += all[i].p
+	}
+	for _, p := range q.p2 {
+		expected += p
+	}
+	scale := 1.0
+	if total > .95 {
+		scale = .95 / total
+	}
+	rest := 1 - float64(total*scale)
+	best, bestV := 0, -1.0
+	for i := range all {
+		v, s := 0.0, 0.0
+		for j := range all {
+			if c := common(all[i].places, all[j].places); c > 0 {
+				f1 := float64(2*c) / float64(len(all[i].places)+len(all[j].places))
+				v += float64(float64(all[j].p*scale) * f1)
+			}
+		}
+		for _, j := range all[i].places {
+			s += q.p2[j]
+		}
+		v += float64(exact * all[i].p * scale)
+		v += float64(rest*2*s) / (float64(len(all[i].places)) + expected)
+		if v > bestV {
+			best, bestV = i, v
+		}
+	}
+	return all[best].places
+}
+
+func common(a, b []int32) int {
+	n, j := 0, 0
+	for _, x := range a {
+		for j < len(b) && b[j] < x {
+			j++
+		}
+		if j < len(b) && b[j] == x {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"waymark/numeric"
+	"waymark/predict/labels"
+	"waymark/semantic"
+)
+
+// Tool is a tool as text. Tools have the numbers of their places in the list.
+type Tool struct {
+	Name       string
+	Text       string // description
+	Properties string // names and descriptions of parameters
+	Server     string // what offers it, with the words of its domain; tools of one server are mates
+}
+
+// Texts are the tools as something to be found by words. They depend on the catalog alone, so that a
+// new fit of the history does not index it again. Immutable and safe for concurrent use.
+type Texts struct {
+	tools   []Tool
+	docs    *semantic.Index
+	servers *semantic.Index
+	server  []int32   // of a tool; -1 where it names none
+	mates   [][]int32 // of a server
+	idf     map[string]float64
+	naming  map[string][]int32 // token of a name → tools
+	length  []float64          // Σ idf over the tokens of a name
+	words   *bm25
+	vector  []labels.Vector // of the document, to compare tools
+}
+
+// NewTexts indexes tools.
+func NewTexts(tools []Tool) *Texts {
+	t := &Texts{tools: tools, server: make([]int32, len(tools)), idf: map[string]float64{}, naming: map[string][]int32{}, length: make([]float64, len(tools))}
+	docs := make([]semantic.Document, len(tools))
+	tokens := make([][]string, len(tools))
+	number := map[string]int32{}
+	var servers []semantic.Document
+	for i, tool := range tools {
+		docs[i] = semantic.Document{Name: tool.Name, Text: tool.Text, Properties: tool.Properties + " " + tool.Server}
+		t.server[i] = -1
+		if tool.Server != "" {
+			s, ok := number[tool.Server]
+			if !ok {
+				s = int32(len(servers))
+				number[tool.Server] = s
+				servers = append(servers, semantic.Document{Name: tool.Server})
+				t.mates = append(t.mates, nil)
+			}
+			t.server[i] = s
+			t.mates[s] = append(t.mates[s], int32(i))
+			servers[s].Text += tool.Name + " " + tool.Text + "\n"
+		}
+		name := semantic.Tokens(tool.Name)
+		tokens[i] = slices.Concat(name, name, semantic.Tokens(tool.Text), semantic.Tokens(tool.Server), semantic.Tokens(tool.Properties))
+		for _, token := range distinct(name) {
+			t.naming[token] = append(t.naming[token], int32(i))
+		}
+	}
+	for token, of := range t.naming {
+		t.idf[token] = numeric.Ln(1 + float64(len(tools))/float64(len(of)))
+	}
+	for i, tool := range tools {
+		for _, token := range distinct(semantic.Tokens(tool.Name)) {
+			t.length[i] += t.idf[token]
+		}
+	}
+	t.words = newBM25(tokens)
+	_, t.vector = labels.NewVocabulary(tokens)
+	t.docs = semantic.Build(docs, semantic.Options{})
+	t.servers = semantic.Build(servers, semantic.Options{Rank: -1})
+	return t
+}
+
+// Match is what a request has in common with every tool, by number; all in [0, 1].
+type Match struct {
+	text   []float32 // semantic score of the whole document
+	name   []float32 // share of the words of the name, by idf, that stand in the request
+	server []float32 // semantic score of the server
+	words  []float32 // BM25, divided by the best
+	clause []float32 // BM25 of the clause of the request that the tool fits best, divided by the best of that clause
+}
+
+// Match compares a request with all tools.
+func (t *Texts) Match(request string) *Match {
+	m := &Match{text: make([]float32, len(t.tools)), name: make([]float32, len(t.tools)), server: make([]float32, len(t.tools))}
+	for i, h := range t.docs.Scores(request, nil) {
+		m.text[i] = float32(h.Score)
+	}
+	for _, token := range distinct(semantic.Tokens(request)) {
+		for _, i := range t.naming[token] {
+			m.name[i] += float32(t.idf[token] / t.length[i])
+		}
+	}
+	m.words, m.clause = make([]float32, len(t.tools)), make([]float32, len(t.tools))
+	relative(m.words, t.words.scores(semantic.Tokens(request)))
+	for _, c := range clauses(request) {
+		relative(m.clause, t.words.scores(c))
+	}
+	servers := t.servers.Scores(request, nil)
+	for i, s := range t.server {
+		if s >= 0 {
+			m.server[i] = float32(servers[s].Score)
+		}
+	}
+	return m
+}
+
+// relative raises dst to scores divided by the largest.
+func relative(dst []float32, scores []float64) {
+	best := 0.0
+	for _, s := range scores {
+		best = max(best, s)
+	}
+	if best > 0 {
+		for i, s := range scores {
+			dst[i] = max(dst[i], float32(s/best))
+		}
+	}
+}
+
+func distinct(tokens []string) []string {
+	tokens = slices.Clone(tokens)
+	slices.Sort(tokens)
+	return slices.Compact(tokens)
+}
+
+func join(tokens []string) string { return strings.Join(tokens, " ") }
