@@ -19,9 +19,10 @@ var fused = regexp.MustCompile(`(\w+/\w+\.go:\d+)\)\s+FN?M(?:ADD|SUB)[DS]\s`)
 // compiler of one that does says where it would.
 func TestNoFusedMultiplyAdd(t *testing.T) {
 	if testing.Short() {
-		t.Skip("compiles seven packages for another processor")
+		t.Skip("compiles these packages for another processor")
 	}
-	for _, pkg := range []string{"numeric", "graph", "spectral", "semantic", "episodic", "suggest", "learn"} {
+	for _, pkg := range []string{"numeric", "graph", "spectral", "semantic", "episodic", "suggest", "learn", "predict/sequence", "predict/maxent",
+		"predict/choice", "predict/next", "predict/labels", "predict/logit", "predict/decode", "predict/plan"} {
 		cmd := exec.Command("go", "build", "-gcflags=-S", "./"+pkg)
 		cmd.Dir = "../.."
 		cmd.Env = append(cmd.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")

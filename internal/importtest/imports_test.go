@@ -26,12 +26,16 @@ const module = "waymark"
 //	  │          │                    │
 //	  ├─▶ graph ─┤                    │
 //	  ├─▶ spectral                    │
-//	  ├─▶ semantic                    │
+//	  ├─▶ semantic ─▶ predict         │
 //	  └────┬─ episodic ─▶ importer ─▶ sample
 //	       ▼     ▼                    │
 //	      suggest ─────────────▶ live ┤
 //	         └─▶ learn             ▼  ▼
 //	                              server ─▶ cmd/waymark
+//
+// predict is what a history teaches, kernels first:
+//
+//	sequence · maxent · choice ─▶ next        labels · logit · decode ─▶ plan
 var imports = map[string][]string{
 	"numeric":  nil,
 	"wire":     nil,
@@ -49,6 +53,14 @@ var imports = map[string][]string{
 	"live":     {"catalog", "episodic", "storage", "suggest", "numeric", "wire"},
 	"server":   {"catalog", "episodic", "importer", "live", "storage", "suggest"},
 
+	"predict/sequence":            {"numeric"},
+	"predict/maxent":              {"numeric"},
+	"predict/choice":              {"numeric"},
+	"predict/next":                {"numeric", "predict/choice", "predict/maxent", "predict/sequence"},
+	"predict/labels":              {"numeric"},
+	"predict/logit":               {"numeric"},
+	"predict/decode":              nil,
+	"predict/plan":                {"numeric", "predict/decode", "predict/labels", "predict/logit", "semantic"},
 	"sample/generate":             {"catalog", "episodic"},
 	"cmd/waymark/internal/client": nil,
 	"cmd/waymark": {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "importer", "live",
