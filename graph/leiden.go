@@ -1,5 +1,7 @@
 package graph
 
+import "runtime"
+
 // leiden is the state of [Communities].
 type leiden struct {
 	gamma  float64
@@ -126,6 +128,9 @@ func (l *leiden) move(g *level, community []int32) {
 	head, length := int32(0), n
 	scale := l.gamma / g.total
 	for budget := 200 * int(n); length > 0 && budget > 0; budget-- { // the budget is for rounding that goes in circles
+		if budget%1024 == 0 {
+			runtime.Gosched()
+		}
 		v := queue[head]
 		if head++; head == n {
 			head = 0

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 
 	"waymark/numeric"
@@ -144,6 +145,7 @@ func pageRank(n int, start, from []int32, weight, scale []float64, o PageRankOpt
 			faster.carryOn(x, y, scale, jump)
 		}
 		r.Sweeps++
+		runtime.Gosched()
 		change, sum, num, den := 0.0, 0.0, 0.0, 0.0
 		x, before := x[:n], faster.step[:n]
 		a := start[0]

@@ -122,7 +122,10 @@ func readBatches(ctx context.Context, log storage.Log, after, upTo uint64, send 
 func (b *batch) decode(skip func(seq uint64) bool) {
 	defer close(b.done)
 	b.decoded = make([]decodedEvent, 0, len(b.raw))
-	for _, e := range b.raw {
+	for i, e := range b.raw {
+		if i%16 == 0 {
+			runtime.Gosched()
+		}
 		d := decodedEvent{place: place{e.Seq, e.Chain}, kind: kindEpisode}
 		if !e.Erased && (skip == nil || !skip(e.Seq)) {
 			var err error

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"time"
 
@@ -183,6 +184,9 @@ func replay(ctx context.Context, log storage.Log, from *history, upTo, built uin
 			progress(float64(e.seq) / float64(o.head))
 		}
 		h.count(e)
+		if e.seq%16 == 0 {
+			runtime.Gosched() // to whoever waits for an answer
+		}
 		if e.seq != built {
 			continue
 		}

@@ -2,6 +2,7 @@ package semantic
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -145,7 +146,7 @@ func (c *corpus) count(r *reader, documents int, bagOf func(b *bagger, i int) ba
 		total  [fields]int64 // of whole numbers, whichever part is added first
 		having [fields]int64
 	)
-	parallel(documents, func(from, to int) {
+	shared(documents, func(from, to int) {
 		var (
 			b       bagger
 			table   = make([][fields]int32, len(words.terms))
@@ -154,6 +155,9 @@ func (c *corpus) count(r *reader, documents int, bagOf func(b *bagger, i int) ba
 			with    [fields]int64
 		)
 		for i := from; i < to; i++ {
+			if i%16 == 0 {
+				runtime.Gosched()
+			}
 			touched = touched[:0]
 			own := bagOf(&b, i)
 			// A name of nothing but stop words keeps them.

@@ -57,9 +57,14 @@ func (a *sparse) times(x []float64, l int, y []float64) []float64 {
 	return y
 }
 
-// parallel calls f on consecutive parts of 0..n-1, one for each processor. Which part an index falls
+// parallel calls f on consecutive parts of 0..n-1, on all processors. Which part an index falls
 // into must not matter: every number is computed whole, by one goroutine, in one order.
 func parallel(n int, f func(from, to int)) {
+	shared(n, func(from, to int) { pieces(from, to, f) })
+}
+
+// shared gives each processor one part of n items, the same one each time.
+func shared(n int, f func(from, to int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if workers < 2 {
 		f(0, n)
@@ -70,6 +75,16 @@ func parallel(n int, f func(from, to int)) {
 		wg.Go(func() { f(n*w/workers, n*(w+1)/workers) })
 	}
 	wg.Wait()
+}
+
+// pieces calls f for one part after another and lets others have the processor in between, such as
+// whoever answers a question meanwhile.
+func pieces(from, to int, f func(from, to int)) {
+	size := max(1, (to-from)/128)
+	for ; from < to; from += size {
+		f(from, min(from+size, to))
+		runtime.Gosched()
+	}
 }
 
 // spread is parallel where each of the n items is work numbers long and all of them are worth a

@@ -141,6 +141,9 @@ func (r *reader) readAll(n int, text func(i int) string, stop func() bool) [][]t
 					stopped.Store(true)
 					return
 				}
+				if i%16 == 0 {
+					runtime.Gosched()
+				}
 				// Tokens of many texts stand in one array; what grows out of it stays where it is.
 				if cap(tokens)-len(tokens) < len(text(i))/4 {
 					tokens = make([]token, 0, 1<<14)

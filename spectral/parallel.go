@@ -15,6 +15,7 @@ func spread(n, size int, work func(lo, hi int)) {
 	if workers <= 1 {
 		for lo := 0; lo < n; lo += size {
 			work(lo, min(lo+size, n))
+			runtime.Gosched()
 		}
 		return
 	}
@@ -26,6 +27,7 @@ func spread(n, size int, work func(lo, hi int)) {
 				return
 			}
 			work(lo, min(lo+size, n))
+			runtime.Gosched()
 		}
 	}
 	var wg sync.WaitGroup
