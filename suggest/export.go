@@ -38,7 +38,7 @@ func (m *Model) Export(around string, depth int) (Export, error) {
 		name, _ := m.describe(n)
 		e.Nodes = append(e.Nodes, ExportNode{
 			ID: id, Kind: m.kind(n), Name: name, Known: tool || capability, PageRank: m.rank(n),
-			Community: named(m.measures.members, m.comm(n)), Cluster: named(m.measures.grouped, m.cluster(n)), Uses: m.uses.At(n).steps,
+			Community: nameOf(m.measures.named.community, m.comm(n)), Cluster: nameOf(m.measures.named.cluster, m.cluster(n)), Uses: m.uses.At(n).steps,
 		})
 		to, weight := m.g.Out(n)
 		for i, v := range to {
@@ -244,13 +244,4 @@ func (m *Model) suggested(after string) []string {
 		ids = append(ids, s.ID)
 	}
 	return ids
-}
-
-// named is the first member of a group: a node keeps its number for ever, so this name of its group
-// stays from build to build while that member does. -1 stands for no group.
-func named(groups [][]int32, label int32) int32 {
-	if label < 0 {
-		return -1
-	}
-	return groups[label][0]
 }

@@ -6,6 +6,22 @@ import (
 	"strings"
 )
 
+// group makes of labels what questions need: the members of each community that matter, the name of
+// each group, the hubs. A group goes by the number of its first member: a node keeps its number for
+// ever, so the name stays from build to build while that member does.
+func (m *Measures) group(c *Counts) {
+	first := func(groups [][]int32) (names []int32) {
+		for _, g := range groups {
+			names = append(names, g[0])
+		}
+		return names
+	}
+	communities := groups(m.community)
+	m.named.community, m.named.cluster = first(communities), first(groups(m.cluster))
+	m.members = leading(communities, m.rank)
+	m.findHubs(c)
+}
+
 // findHubs puts the nodes of each cluster in order of importance. Without clusters the communities of
 // the transition graph stand in.
 func (m *Measures) findHubs(c *Counts) {
@@ -90,4 +106,12 @@ func cmpFloatID(a, b float64, idA, idB string) int {
 		return c
 	}
 	return strings.Compare(idA, idB)
+}
+
+// nameOf is the name of a group, -1 for none.
+func nameOf(names []int32, label int32) int32 {
+	if label < 0 {
+		return -1
+	}
+	return names[label]
 }

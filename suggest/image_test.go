@@ -62,7 +62,12 @@ func TestStateIsReadAsItWas(t *testing.T) {
 }
 
 func TestMeasuresAreReadAsWritten(t *testing.T) {
-	s := big(t, 120, 400)
+	for _, s := range []*world{big(t, 120, 400), star(t)} {
+		testMeasuresRead(t, s)
+	}
+}
+
+func testMeasuresRead(t *testing.T, s *world) {
 	c := s.Freeze()
 	m, err := Measure(context.Background(), c, MeasureOptions{})
 	require.NoError(t, err)
@@ -81,6 +86,11 @@ func TestMeasuresAreReadAsWritten(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, a, b)
 	}
+	before, err := was.Export("", 0)
+	require.NoError(t, err)
+	after, err := now.Export("", 0)
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
 	again2 := &wire.Writer{}
 	again.Write(again2)
 	assert.Equal(t, w.Bytes, again2.Bytes)

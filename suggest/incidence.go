@@ -49,7 +49,6 @@ func (m *Measures) measureIncidence(ctx context.Context, c *Counts, opts Measure
 		m.cluster[node] = r.Cols[j]
 	}
 	m.clusters, m.capped, m.gaps = r.K, r.Capped, r.Gaps
-	m.grouped = groups(m.cluster)
 	return nil
 }
 

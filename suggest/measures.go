@@ -26,8 +26,8 @@ type Measures struct {
 	community  []int32   // by node, -1 = none
 	members    [][]int32 // by community, the most important of it
 	modularity float64
-	cluster    []int32   // spectral cluster of tools and capabilities together, -1 = none
-	grouped    [][]int32 // the members of each cluster
+	cluster    []int32                              // spectral cluster of tools and capabilities together, -1 = none
+	named      struct{ community, cluster []int32 } // the first member of each
 	clusters   int
 	hubs       [][]int32 // of each cluster or community the nodes with any importance, the most important first
 	apart      []int32   // and those in none
@@ -86,7 +86,7 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 	if err != nil {
 		return nil, err
 	}
-	return m, p.run("publish", 0, func() error { m.findHubs(c); return nil })
+	return m, p.run("publish", 0, func() error { m.group(c); return nil })
 }
 
 // phases are the steps of a measure. Several run at once; the share done only grows.
@@ -153,7 +153,6 @@ func (m *Measures) measureRank(g *graph.Graph) error {
 func (m *Measures) measureCommunities(g *graph.Graph) {
 	m.community = graph.Communities(g, communityResolution)
 	m.modularity = graph.Modularity(g, m.community, communityResolution)
-	m.members = leading(groups(m.community), m.rank)
 }
 
 func (m *Measures) measureRecall(ctx context.Context, c *Counts) error {

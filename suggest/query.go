@@ -233,6 +233,12 @@ func (q *query) alike(u int32, left int) int {
 		for _, v := range q.all {
 			q.likeness(u, v)
 		}
+		if len(q.all) <= related {
+			for _, v := range q.all {
+				q.touch(v.Node)
+			}
+			return left
+		}
 		q.top = graph.Top(q.all, related, q.top)
 	}
 	for _, v := range q.top {

@@ -87,7 +87,7 @@ func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
 		r.Fail("%w", err)
 		return nil
 	}
-	m.incidence, m.members, m.grouped = inc, groups(m.community), groups(m.cluster)
-	m.findHubs(c)
+	m.incidence = inc
+	m.group(c)
 	return m
 }
