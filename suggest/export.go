@@ -38,7 +38,7 @@ func (m *Model) Export(around string, depth int) (Export, error) {
 		name, _ := m.describe(n)
 		e.Nodes = append(e.Nodes, ExportNode{
 			ID: id, Kind: m.kind(n), Name: name, Known: tool || capability, PageRank: m.rank(n),
-			Community: nameOf(m.measures.named.community, m.comm(n)), Cluster: nameOf(m.measures.named.cluster, m.cluster(n)), Uses: m.uses.At(n).steps,
+			Community: groupName(m.measures.named.community, m.comm(n)), Cluster: groupName(m.measures.named.cluster, m.cluster(n)), Uses: m.uses.At(n).steps,
 		})
 		to, weight := m.g.Out(n)
 		for i, v := range to {

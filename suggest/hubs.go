@@ -108,8 +108,8 @@ func cmpFloatID(a, b float64, idA, idB string) int {
 	return strings.Compare(idA, idB)
 }
 
-// nameOf is the name of a group, -1 for none.
-func nameOf(names []int32, label int32) int32 {
+// groupName is the name of a group, -1 for none.
+func groupName(names []int32, label int32) int32 {
 	if label < 0 {
 		return -1
 	}
