@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,14 +91,6 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 		return errors.Join(err, ln.Close())
 	}
 	return h.server.Serve(ctx, ln)
-}
-
-// quietCollector lets the heap grow to five times what is live before it is collected: the live heap
-// is small, and collecting it constantly costs 40 % of the processor time under load.
-func quietCollector() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
 }
 
 // needKey refuses to open to the network while nobody could be let in.
