@@ -81,28 +81,63 @@ func levelsOf(claims []Claim) []level {
 	return levels
 }
 
-// expectedError fills ten bins with the n claims of the levels, from below; a level may fill several.
+// Bin is one of ten bins of equal mass: how confident its claims were on average, and which share was
+// right.
+type Bin struct {
+	Confidence float64 `json:"confidence"`
+	Right      float64 `json:"right"`
+	Claims     int     `json:"claims"`
+}
+
+// Reliability is the diagram behind the expected calibration error of [Calibrate], least confident bin
+// first. Fewer claims than bins leave some out.
+func Reliability(claims []Claim) []Bin {
+	var all [bins]Bin
+	fill(levelsOf(claims), len(claims), func(b int, l level, take float64) {
+		all[b].Claims += int(take)
+		all[b].Confidence += float64(take * l.confidence)
+		all[b].Right += float64(take * (l.right / l.n))
+	})
+	var diagram []Bin
+	for _, b := range all {
+		if n := float64(b.Claims); n > 0 {
+			diagram = append(diagram, Bin{b.Confidence / n, b.Right / n, b.Claims})
+		}
+	}
+	return diagram
+}
+
+// expectedError is Σ |Σ confidence - right| over the bins, by claim.
 func expectedError(levels []level, n int) float64 {
+	var gap [bins]float64
+	fill(levels, n, func(b int, l level, take float64) {
+		gap[b] += float64(take * (l.confidence - l.right/l.n))
+	})
 	ece := 0.0
+	for _, g := range gap {
+		ece += math.Abs(g)
+	}
+	return ratio(ece, float64(n))
+}
+
+// fill puts the n claims of the levels into ten bins, from below; a level may fill several.
+func fill(levels []level, n int, put func(bin int, l level, take float64)) {
 	l, left := 0, 0.0 // of level l, so many claims are not in a bin yet
 	if len(levels) > 0 {
 		left = levels[0].n
 	}
 	for b := range bins {
 		need := float64((b+1)*n/bins - b*n/bins)
-		gap := 0.0 // Σ confidence - right
 		for need > 0 {
 			take := min(need, left)
-			gap += float64(take * (levels[l].confidence - levels[l].right/levels[l].n))
+			put(b, levels[l], take)
 			need, left = need-take, left-take
 			if left == 0 && l+1 < len(levels) {
 				l++
 				left = levels[l].n
 			}
 		}
-		ece += math.Abs(gap)
 	}
-	return ratio(ece, float64(n))
 }
 
 // RiskPoint says: whoever trusts only claims of at least Confidence gets answers to a share Coverage

@@ -21,10 +21,11 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
-	steps := []func() error{r.nextBaselines, r.intentBaselines}
-	if train != nil {
+	var steps []func() error
+	if train != nil { // first, for it may refuse
 		steps = append(steps, func() error { return r.subject(train) }, r.ablations)
 	}
+	steps = append(steps, r.nextBaselines, r.intentBaselines)
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("evaluate on %s: %w", d.Name, err)

@@ -159,7 +159,7 @@ func TestEvaluateAsksEveryPosition(t *testing.T) {
 	lead := r.Baselines["markov1"].Lead["mrr"]
 	assert.InDelta(t, r.Next.MRR-r.Baselines["markov1"].MRR, lead.Mean, 1e-12)
 	assert.Less(t, lead.Interval[1], 0.0, "markov1 is better on both episodes")
-	assert.Equal(t, []string{"baselines of the next tool", "baselines of intents", "questions", "without everything"}, phases)
+	assert.Equal(t, []string{"questions", "without everything", "baselines of the next tool", "baselines of intents"}, phases)
 }
 
 // mute never suggests anything.
@@ -256,10 +256,10 @@ func TestReportJSON(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(part), &m))
 		return slices.Sorted(maps.Keys(m))
 	}
-	assert.Equal(t, []string{"ablation", "baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "next", "next_intent", "official",
+	assert.Equal(t, []string{"ablation", "baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next", "next_intent", "official",
 		"profile", "test_episodes", "tools", "train_episodes"}, keys(string(text)))
 	assert.Equal(t, "null", string(got["ablation"]))
-	assert.Equal(t, []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "risk_coverage"},
+	assert.Equal(t, []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage"},
 		keys(string(got["next"])))
 	assert.Equal(t, keys(string(got["next"])), keys(string(got["next_intent"])))
 	assert.Equal(t, []string{"ci", "map@10", "ndcg@10", "queries", "recall@5"}, keys(string(got["tools"])))

@@ -17,6 +17,7 @@ type Report struct {
 	Official      *OfficialReport     `json:"official"`
 	Baselines     map[string]Baseline `json:"baselines"`
 	Ablation      []AblationReport    `json:"ablation"`
+	Lost          []Comparison        `json:"lost"` // decisive metrics in which the best baseline is better by more than chance
 	Latency       *Latency            `json:"latency_us"`
 	BuildMS       *float64            `json:"build_ms"`
 }
@@ -38,6 +39,7 @@ type NextReport struct {
 	Band         *Interval           `json:"ece_band"`
 	Calibrated   *bool               `json:"calibrated"`
 	Claims       int                 `json:"claims"`
+	Reliability  []Bin               `json:"reliability"`
 	RiskCoverage []RiskPoint         `json:"risk_coverage"`
 	AURC         *float64            `json:"aurc"`
 	CI           map[string]Interval `json:"ci"`

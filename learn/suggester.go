@@ -34,6 +34,9 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 			return Predictor{}, err
 		}
 		a := suggester{m, profile}
+		if _, err := a.Rank(Question{}, 1); err != nil {
+			return Predictor{}, err // a profile that the engine refuses
+		}
 		return Predictor{a, a, a}, nil
 	}
 }

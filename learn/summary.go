@@ -47,6 +47,7 @@ func (r *run) summarise() {
 	if r.mine.official != nil {
 		r.report.Official = &OfficialReport{officialScores(mine), s.intervals(officialMetrics, official)}
 	}
+	r.report.Lost = r.report.lost()
 }
 
 // Prefixes of metrics of the predictor that share a name with others.
@@ -168,6 +169,7 @@ func (r *run) nextReport(a *nextAnswers, s summary, prefix string) *NextReport {
 	n.RiskCoverage, n.AURC = curve, &area
 	if len(claims) > 0 {
 		c := Calibrate(claims, r.o.Seed)
+		n.Reliability = Reliability(claims)
 		n.ECE, n.Band, n.Calibrated = &c.ECE, &c.Band, &c.Passed
 	}
 	return n

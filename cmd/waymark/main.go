@@ -147,7 +147,7 @@ Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.`,
 		a.serveCommand(), a.mcpCommand(),
 		a.importCommand(), a.recordCommand(),
 		a.searchCommand(), a.nextCommand(), a.dagCommand(), a.explainCommand(),
-		a.rebuildCommand(), a.exportCommand(), a.diffCommand(),
+		a.rebuildCommand(), a.evaluateCommand(), a.exportCommand(), a.diffCommand(),
 		a.keysCommand(), a.workspaceCommand(), a.forgetCommand(),
 		a.backupCommand(), a.restoreCommand(), a.doctorCommand(), a.versionCommand(),
 	)

@@ -31,27 +31,28 @@ const module = "waymark"
 //	       ▼     ▼                    │
 //	      suggest ─────────────▶ live ┤
 //	         └─▶ learn             ▼  ▼
-//	                              server ─▶ cmd/waymark
+//	               └▶ report     server ─▶ cmd/waymark
 //
 // predict is what a history teaches, kernels first:
 //
 //	sequence · maxent · choice ─▶ next        labels · logit · decode ─▶ plan
 var imports = map[string][]string{
-	"numeric":  nil,
-	"wire":     nil,
-	"catalog":  nil,
-	"storage":  nil,
-	"embed":    nil,
-	"graph":    {"numeric"},
-	"spectral": {"numeric"},
-	"semantic": {"numeric", "wire"},
-	"episodic": {"catalog", "internal/pages", "numeric", "semantic", "wire"},
-	"importer": {"catalog", "episodic"},
-	"sample":   {"catalog", "episodic", "importer"},
-	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "semantic", "spectral", "wire"},
-	"learn":    {"catalog", "episodic", "numeric", "suggest"},
-	"live":     {"catalog", "episodic", "storage", "suggest", "numeric", "wire"},
-	"server":   {"catalog", "episodic", "importer", "live", "storage", "suggest"},
+	"numeric":      nil,
+	"wire":         nil,
+	"catalog":      nil,
+	"storage":      nil,
+	"embed":        nil,
+	"graph":        {"numeric"},
+	"spectral":     {"numeric"},
+	"semantic":     {"numeric", "wire"},
+	"episodic":     {"catalog", "internal/pages", "numeric", "semantic", "wire"},
+	"importer":     {"catalog", "episodic"},
+	"sample":       {"catalog", "episodic", "importer"},
+	"suggest":      {"catalog", "episodic", "graph", "internal/pages", "numeric", "semantic", "spectral", "wire"},
+	"learn":        {"catalog", "episodic", "numeric", "suggest"},
+	"learn/report": {"learn"},
+	"live":         {"catalog", "episodic", "storage", "suggest", "numeric", "wire"},
+	"server":       {"catalog", "episodic", "importer", "live", "storage", "suggest"},
 
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},
@@ -63,8 +64,8 @@ var imports = map[string][]string{
 	"predict/plan":                {"numeric", "predict/decode", "predict/labels", "predict/logit", "semantic"},
 	"sample/generate":             {"catalog", "episodic"},
 	"cmd/waymark/internal/client": nil,
-	"cmd/waymark": {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "importer", "live",
-		"sample", "server", "storage", "suggest"},
+	"cmd/waymark": {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "importer", "learn",
+		"learn/report", "live", "sample", "server", "storage", "suggest"},
 	"internal/importtest": nil,
 	"internal/pages":      nil,
 

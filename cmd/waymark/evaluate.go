@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/episodic"
+	"waymark/importer"
+	"waymark/learn"
+	"waymark/learn/report"
+	"waymark/suggest"
+)
+
+// evaluation is what a call of evaluate asks for.
+type evaluation struct {
+	dataset     string
+	distractors []string
+	profile     string
+	html        string
+	share       float64
+	successful  bool
+}
+
+func (a *app) evaluateCommand() *cobra.Command {
+	var e evaluation
+	var style string
+	cmd := &cobra.Command{
+		Use:   "evaluate",
+		Short: "Measure how good the suggestions are",
+		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not
+hold, beside simple baselines, with 95 % intervals. A data set is a folder of tools.jsonl and
+episodes.jsonl or a published task graph; without one the latest fifth of the workspace's own history is
+held out. Nothing is stored. Exits 1 if the best baseline is better by more than chance at the next
+tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
+		Example: `  waymark evaluate
+  waymark evaluate --dataset datasets/ultratool --html report.html
+  waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := e.check(); err != nil {
+				return err
+			}
+			bar, err := a.progress(style, "evaluate", 1000)
+			if err != nil {
+				return err
+			}
+			return a.evaluate(cmd.Context(), e, bar)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&e.dataset, "dataset", "", "`folder` of a data set (default: the workspace's own history)")
+	f.StringArrayVar(&e.distractors, "distractors", nil, "`folder` whose tools stand among those of the data set; may be repeated")
+	f.StringVar(&e.profile, "profile", suggest.ProfileAuto, "seed, learned or auto")
+	f.StringVar(&e.html, "html", "", "also write the report as one self-contained page to this `file`")
+	f.Float64Var(&e.share, "share", 0.2, "`share` of the own history that is held out, without --dataset")
+	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
+	progressFlag(cmd, &style)
+	return cmd
+}
+
+func (e evaluation) check() error {
+	profiles := []string{suggest.ProfileSeed, suggest.ProfileLearned, suggest.ProfileAuto}
+	switch {
+	case !slices.Contains(profiles, e.profile):
+		return usagef("--profile %q is none of seed, learned, auto", e.profile)
+	case !(e.share > 0 && e.share < 1):
+		return usagef("--share %v must lie between 0 and 1", e.share)
+	case e.dataset == "" && len(e.distractors) > 0:
+		return usagef("--distractors needs --dataset")
+	}
+	return nil
+}
+
+func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
+	d, err := a.examples(ctx, e)
+	if err != nil {
+		return err
+	}
+	bar.at(0, "build the model")
+	r, err := learn.Evaluate(ctx, d, learn.Suggester(e.profile, suggest.MeasureOptions{}), learn.Options{
+		Profile: e.profile, SuccessfulTests: e.successful, Now: time.Now,
+		Progress: func(phase string, done, total int) { bar.at(int64(done)*1000/int64(total), phase) },
+	})
+	bar.done()
+	var refused *suggest.RequestError
+	switch {
+	case errors.As(err, &refused):
+		return usagef("evaluate with profile %s: %w", e.profile, refused)
+	case err != nil:
+		return err
+	}
+	if e.html != "" {
+		if err := replaceFile(e.html, func(w io.Writer) error { return report.WriteHTML(w, r) }); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		if err := a.printValue(r); err != nil {
+			return err
+		}
+	} else {
+		a.showEvaluation(r)
+	}
+	if len(r.Lost) > 0 {
+		return errNegative
+	}
+	return nil
+}
+
+// examples reads what is evaluated on.
+func (a *app) examples(ctx context.Context, e evaluation) (*learn.Data, error) {
+	if e.dataset == "" {
+		return a.ownExamples(ctx, e.share)
+	}
+	set, err := a.labelled(ctx, e.dataset)
+	if err != nil {
+		return nil, err
+	}
+	d := &learn.Data{Name: set.Name, Tools: set.Tools, Capabilities: set.Capabilities, Official: set.TaskGraph}
+	for _, x := range set.Episodes {
+		d.Examples = append(d.Examples, learn.Example(x))
+	}
+	for _, l := range set.Links {
+		d.Needs = append(d.Needs, learn.Link{From: l.Source, To: l.Target})
+	}
+	have := map[string]bool{}
+	for _, t := range d.Tools {
+		have[t.ID] = true
+	}
+	for _, folder := range e.distractors {
+		more, err := a.labelled(ctx, folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range more.Tools {
+			if !have[t.ID] {
+				have[t.ID] = true
+				d.Tools = append(d.Tools, t)
+			}
+		}
+	}
+	return d, nil
+}
+
+// labelled reads a data set and says on stderr what could not be read.
+func (a *app) labelled(ctx context.Context, folder string) (*importer.LabelledSet, error) {
+	set, err := importer.ReadLabelled(ctx, folder)
+	if err != nil {
+		return nil, fmt.Errorf("evaluate: %w", err)
+	}
+	a.warnDropped(set.Report)
+	return set, nil
+}
+
+func (a *app) warnDropped(r importer.Report) {
+	if n := r.Dropped.Total(); n > 0 {
+		fmt.Fprintf(a.errs, "waymark: left out %s", clean(r.Dropped.String()))
+		if len(r.Reasons) > 0 {
+			why := r.Reasons[0]
+			fmt.Fprintf(a.errs, "; the first: %s line %d: %s", clean(why.File), why.Line, clean(why.Reason))
+		}
+		fmt.Fprintln(a.errs)
+	}
+}
+
+// ownExamples takes the workspace's catalog and history out of the log, as an export has them, and
+// holds out the latest share.
+func (a *app) ownExamples(ctx context.Context, share float64) (*learn.Data, error) {
+	d := &learn.Data{Name: a.workspace}
+	var episodes []episodic.Episode
+	err := a.with(ctx, func(c *client.Client) error {
+		resp, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/v1/export"})
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		var read importer.Report
+		for it, err := range importer.ReadFrom(ctx, resp.Body, importer.Options{Format: "waymark", Split: "all"}) {
+			if err != nil {
+				return fmt.Errorf("read the history of %s: %w", a.workspace, err)
+			}
+			read.Add(it)
+			switch {
+			case it.Tool != nil:
+				d.Tools = append(d.Tools, *it.Tool)
+			case it.Capability != nil:
+				d.Capabilities = append(d.Capabilities, *it.Capability)
+			case it.Episode != nil:
+				episodes = append(episodes, *it.Episode)
+			}
+		}
+		a.warnDropped(read)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if d.Examples, err = learn.HoldOut(episodes, share); err != nil {
+		return nil, fmt.Errorf("evaluate the history of workspace %s: %w", a.workspace, err)
+	}
+	return d, nil
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/sample"
+)
+
+var updateEvaluation = flag.Bool("update-evaluation", false, "write the report on the bundled sample anew")
+
+// times are the one part of a report that is no function of its input.
+var times = regexp.MustCompile(`(?m)^times: .*\n`)
+
+// folder writes files into a new folder called set.
+func folder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "set")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	return dir
+}
+
+// chains writes episodes of tools one after the other.
+func chains(split string, intent string, repeat int, tools ...string) string {
+	var b strings.Builder
+	for n := range repeat {
+		var steps []map[string]any
+		for i, tool := range tools {
+			step := map[string]any{"id": fmt.Sprint(i + 1), "tool": tool, "depends_on": []string{}}
+			if i > 0 {
+				step["depends_on"] = []string{fmt.Sprint(i)}
+			}
+			steps = append(steps, step)
+		}
+		line, _ := json.Marshal(map[string]any{"id": fmt.Sprint(split, "-", strings.Join(tools, "-"), "-", n), "intent": intent, "steps": steps,
+			"outcome": "success", "split": split}) // plain values always encode
+		b.Write(append(line, '\n'))
+	}
+	return b.String()
+}
+
+func catalogOf(ids ...string) string {
+	var b strings.Builder
+	for _, id := range ids {
+		fmt.Fprintf(&b, `{"id":%q,"name":%q,"description":"%s something"}`+"\n", id, id, strings.ReplaceAll(id, ":", " "))
+	}
+	return b.String()
+}
+
+// Where the same tools always follow each other, nobody is better than the engine.
+func easySet(t testing.TB) string {
+	tools := []string{"web:fetch", "json:parse", "db:store", "mail:send"}
+	return folder(t, map[string]string{
+		"tools.jsonl": catalogOf(tools...),
+		"episodes.jsonl": chains("train", "fetch, parse and store a page", 6, tools[0], tools[1], tools[2]) +
+			chains("train", "mail a page", 3, tools[0], tools[3]) +
+			chains("test", "fetch, parse, store this page", 3, tools[0], tools[1], tools[2]),
+	})
+}
+
+// evaluated runs an evaluation and decodes what --json prints.
+func evaluated(t testing.TB, wantCode int, args ...string) (map[string]json.RawMessage, string) {
+	t.Helper()
+	out, errs, code := waymark(t, "", append([]string{"evaluate", "--json", "--data", filepath.Join(t.TempDir(), "data")}, args...)...)
+	require.Equal(t, wantCode, code, "%s%s", out, errs)
+	assert.Empty(t, errs, "no progress but on a terminal")
+	var r map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	delete(r, "latency_us")
+	delete(r, "build_ms")
+	b, err := json.Marshal(r)
+	require.NoError(t, err)
+	return r, string(b)
+}
+
+func keys(t testing.TB, raw json.RawMessage) []string {
+	t.Helper()
+	var m map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(raw, &m), string(raw))
+	return slices.Sorted(maps.Keys(m))
+}
+
+// The names of the report are an interface: programs read them.
+func TestEvaluationNames(t *testing.T) {
+	out, errs, code := waymark(t, "", "evaluate", "--json", "--dataset", easySet(t), "--data", filepath.Join(t.TempDir(), "data"))
+	require.Zero(t, code, "%s%s", out, errs)
+	var r map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	assert.Equal(t, []string{"ablation", "baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next",
+		"next_intent", "official", "profile", "test_episodes", "tools", "train_episodes"}, slices.Sorted(maps.Keys(r)))
+	next := []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage"}
+	assert.Equal(t, next, keys(t, r["next"]))
+	assert.Equal(t, next, keys(t, r["next_intent"]))
+	assert.Equal(t, []string{"ci", "map@10", "ndcg@10", "queries", "recall@5"}, keys(t, r["tools"]))
+	assert.Equal(t, []string{"accuracy", "ci", "link_f1", "linked", "node_f1", "requests"}, keys(t, r["dag"]))
+	assert.JSONEq(t, "null", string(r["official"]), "absent parts are null")
+	assert.JSONEq(t, "[]", string(r["lost"]))
+	assert.Equal(t, []string{"bm25", "cooc", "copy", "edges", "fusion", "knn", "markov1", "markov2", "popularity", "session"}, keys(t, r["baselines"]))
+	assert.Equal(t, []string{"dag_p50", "dag_p99", "next_p50", "next_p99"}, keys(t, r["latency_us"]))
+	var n struct {
+		Positions int                   `json:"positions"`
+		MRR       float64               `json:"mrr"`
+		CI        map[string][2]float64 `json:"ci"`
+	}
+	require.NoError(t, json.Unmarshal(r["next"], &n))
+	assert.Equal(t, 6, n.Positions)
+	assert.InDelta(t, 1, n.MRR, 1e-12)
+	assert.Contains(t, n.CI, "mrr")
+}
+
+func TestEvaluationIsRepeatable(t *testing.T) {
+	set := easySet(t)
+	_, first := evaluated(t, 0, "--dataset", set)
+	_, again := evaluated(t, 0, "--dataset", set)
+	assert.Equal(t, first, again)
+	more := folder(t, map[string]string{"tools.jsonl": catalogOf("web:fetch", "page:store", "page:fetch")})
+	_, among := evaluated(t, 0, "--dataset", set, "--distractors", more)
+	assert.NotEqual(t, first, among, "tools that stand in the way are seen")
+}
+
+// What comes after b depends on what came before it, and only the longer chain knows: the engine loses.
+func TestEvaluationLost(t *testing.T) {
+	var episodes strings.Builder
+	ids := []string{"b"}
+	for i := range 8 {
+		before, after := fmt.Sprint("x:a", i), fmt.Sprint("x:c", (i*3)%8)
+		ids = append(ids, before, after)
+		episodes.WriteString(chains("train", "", 4, before, "b", after))
+		episodes.WriteString(chains("test", "", 2, before, "b", after))
+	}
+	slices.Sort(ids)
+	set := folder(t, map[string]string{"tools.jsonl": catalogOf(slices.Compact(ids)...), "episodes.jsonl": episodes.String()})
+	r, _ := evaluated(t, 1, "--dataset", set, "--profile", "seed")
+	var lost []struct{ Question, Metric, Baseline string }
+	require.NoError(t, json.Unmarshal(r["lost"], &lost))
+	require.Len(t, lost, 1)
+	assert.Equal(t, "next mrr", lost[0].Question+" "+lost[0].Metric)
+	for _, part := range []string{"next_intent", "tools", "dag"} {
+		assert.JSONEq(t, "null", string(r[part]), "no intent, no %s", part)
+	}
+	out, _, code := waymark(t, "", "evaluate", "--dataset", set, "--profile", "seed", "--data", filepath.Join(t.TempDir(), "data"))
+	assert.Equal(t, 1, code)
+	assert.Contains(t, out, "\nlost: "+lost[0].Baseline+" is better at next tool mrr by ")
+}
+
+func TestEvaluationRefuses(t *testing.T) {
+	set := easySet(t)
+	empty := folder(t, map[string]string{"tools.jsonl": catalogOf("a:b"), "episodes.jsonl": chains("test", "", 1, "a:b")})
+	for _, tt := range []struct {
+		name string
+		code int
+		says string
+		args []string
+	}{
+		{"profile", 2, `--profile "best" is none of seed, learned, auto`, []string{"--dataset", set, "--profile", "best"}},
+		{"share", 2, "--share 1 must lie between 0 and 1", []string{"--share", "1"}},
+		{"distractors of an own history", 2, "--distractors needs --dataset", []string{"--distractors", set}},
+		{"no such folder", 3, "nowhere", []string{"--dataset", filepath.Join(set, "nowhere")}},
+		{"nothing to test", 3, "nothing to test", []string{"--dataset", empty}},
+		{"empty workspace", 3, "evaluate the history of workspace default", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, errs, code := waymark(t, "", append([]string{"evaluate", "--data", filepath.Join(t.TempDir(), "data")}, tt.args...)...)
+			assert.Equal(t, tt.code, code, errs)
+			assert.Contains(t, errs, tt.says)
+			assert.Empty(t, out)
+		})
+	}
+}
+
+// The own history: the bundled sample, imported. With and without a server the report is the same.
+func TestEvaluateOwnHistory(t *testing.T) {
+	dir := t.TempDir()
+	files := filepath.Join(dir, "sample")
+	require.NoError(t, os.CopyFS(files, sample.Files()))
+	data := filepath.Join(dir, "data")
+	_, errs, code := waymark(t, "", "import", files, "--data", data)
+	require.Zero(t, code, errs)
+	page := filepath.Join(dir, "report.html")
+	text, errs, code := waymark(t, "", "evaluate", "--data", data, "--profile", "seed", "--html", page)
+	require.Contains(t, []int{0, 1}, code, errs)
+	require.Regexp(t, times, text)
+	text = times.ReplaceAllString(text, "")
+	golden := filepath.Join("testdata", "evaluate.golden")
+	if *updateEvaluation {
+		require.NoError(t, os.WriteFile(golden, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), text, "go test ./cmd/waymark -run EvaluateOwn -update-evaluation writes it anew")
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(html), "<h1>default</h1>")
+
+	startServer(t, data)
+	served, errs, _ := waymark(t, "", "evaluate", "--data", data, "--profile", "seed")
+	assert.Equal(t, text, times.ReplaceAllString(served, ""), errs)
+}

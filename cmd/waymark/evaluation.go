@@ -1,0 +1,177 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/learn"
+)
+
+// questions are what a report calls them to people.
+var questions = map[string]string{
+	learn.QuestionNext: "next tool", learn.QuestionNextIntent: "next tool, intent known", learn.QuestionTools: "tools for an intent",
+	learn.QuestionDAG: "plan for an intent", learn.QuestionOfficial: "plan, official metric",
+}
+
+// rate prints a fraction the way the tables of an evaluation show it.
+func rate(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+
+func signed(x float64) string { return fmt.Sprintf("%+.3f", x) }
+
+func between(i *learn.Interval) string {
+	if i == nil {
+		return "-"
+	}
+	return rate(i[0]) + "–" + rate(i[1])
+}
+
+// showEvaluation prints a report: what depends on the data first, times last.
+func (a *app) showEvaluation(r *learn.Report) {
+	history := fmt.Sprintf("%d train episodes, %d test episodes", r.TrainEpisodes, r.TestEpisodes)
+	if r.LeaveOneOut {
+		history = fmt.Sprintf("%d episodes, each held out in turn", r.TestEpisodes)
+	}
+	a.printf("%s, profile %s: %s\n", clean(r.Dataset), r.Profile, history)
+
+	var rows [][]string
+	for _, c := range r.Comparisons() {
+		row := []string{questions[c.Question], c.Metric, rate(c.Value), between(c.CI), "-", "-", "-", "-", "-"}
+		if c.Baseline != "" {
+			row[4], row[5] = c.Baseline, rate(c.BaselineValue)
+		}
+		if c.Lead != nil {
+			row[6], row[7], row[8] = signed(c.Lead.Mean), signed(c.Lead.Interval[0])+" to "+signed(c.Lead.Interval[1]), string(c.Verdict())
+		}
+		rows = append(rows, row)
+	}
+	a.printf("\n")
+	columns(a.out, []string{"question", "metric", r.Profile, "95 %", "best baseline", "value", "lead", "95 % of lead", ""}, rows)
+
+	a.showMethods(r, learn.QuestionNext, "hit@1", "hit@3", "hit@5", "mrr")
+	a.showMethods(r, learn.QuestionTools, "recall@5", "ndcg@10", "map@10")
+	a.showMethods(r, learn.QuestionDAG, "node_f1", "link_f1", "accuracy")
+	a.showMethods(r, learn.QuestionOfficial, "n_f1", "l_f1", "accuracy")
+	a.showTrust("next tool", r.Next)
+	a.showTrust("next tool, intent known", r.NextIntent)
+
+	if len(r.Ablation) > 0 {
+		rows = nil
+		for _, x := range r.Ablation {
+			rows = append(rows, []string{x.Without, rate(x.MRR), signed(x.Loss.Mean), signed(x.Loss.Interval[0]) + " to " + signed(x.Loss.Interval[1])})
+		}
+		a.printf("\nnext tool without one part\n")
+		columns(a.out, []string{"without", "mrr", "loss", "95 % of loss"}, rows)
+	}
+	a.printf("\n")
+	if len(r.Lost) == 0 {
+		a.printf("not lost: no baseline is better by more than chance at next mrr, tools ndcg@10, plan node_f1 or link_f1\n")
+	}
+	for _, c := range r.Lost {
+		a.printf("lost: %s is better at %s %s by %s (%s to %s)\n", c.Baseline, questions[c.Question], c.Metric,
+			rate(-c.Lead.Mean), rate(-c.Lead.Interval[1]), rate(-c.Lead.Interval[0]))
+	}
+	a.showTimes(r)
+}
+
+// showMethods prints the baselines that were asked a question, the profile first.
+func (a *app) showMethods(r *learn.Report, question string, metrics ...string) {
+	mine := []string{r.Profile}
+	var lead string
+	for _, m := range metrics {
+		cell := "-"
+		for _, c := range r.Comparisons() {
+			if c.Question == question && c.Metric == m {
+				cell = rate(c.Value)
+			}
+		}
+		mine = append(mine, cell)
+	}
+	if lead = metrics[len(metrics)-1]; question != learn.QuestionNext {
+		lead = metrics[1] // NDCG@10, Link-F1
+		if question == learn.QuestionDAG || question == learn.QuestionOfficial {
+			lead = metrics[0]
+		}
+	}
+	rows := [][]string{append(mine, "", "", "")}
+	key := lead
+	if question == learn.QuestionOfficial {
+		key = "official " + lead
+	}
+	names := r.BaselineNames()
+	slices.SortStableFunc(names, func(x, y string) int {
+		vx, _ := r.Baselines[x].Value(question, lead)
+		vy, _ := r.Baselines[y].Value(question, lead)
+		return cmp.Compare(vy, vx)
+	})
+	for _, name := range names {
+		row, asked := []string{name}, false
+		for _, m := range metrics {
+			cell := "-"
+			if v, ok := r.Baselines[name].Value(question, m); ok {
+				cell, asked = rate(v), true
+			}
+			row = append(row, cell)
+		}
+		if !asked {
+			continue
+		}
+		if d, ok := r.Baselines[name].Lead[key]; ok {
+			row = append(row, signed(d.Mean), signed(d.Interval[0])+" to "+signed(d.Interval[1]), string(learn.Comparison{Lead: &d}.Verdict()))
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 1 {
+		return
+	}
+	a.printf("\n%s\n", questions[question])
+	columns(a.out, slices.Concat([]string{"method"}, metrics, []string{"lead in " + lead, "95 %", ""}), rows)
+}
+
+// showTrust prints how far the confidence of first suggestions can be trusted.
+func (a *app) showTrust(what string, n *learn.NextReport) {
+	if n == nil || n.ECE == nil {
+		return
+	}
+	passed := "calibrated"
+	if !*n.Calibrated {
+		passed = "not calibrated"
+	}
+	a.printf("\nconfidence, %s: error %s over %d claims, %s (a perfect model of this size: %s); area under risk-coverage %s\n",
+		what, rate(*n.ECE), n.Claims, passed, between(n.Band), rate(*n.AURC))
+	width := max(len(n.Reliability), len(n.RiskCoverage)/2)
+	var rows [][]string
+	for i := range width {
+		row := []string{"", "", "", "", "", ""}
+		if i < len(n.Reliability) {
+			b := n.Reliability[i]
+			row[0], row[1], row[2] = rate(b.Confidence), rate(b.Right), strconv.Itoa(b.Claims)
+		}
+		if j := 2*i + 1; j < len(n.RiskCoverage) {
+			p := n.RiskCoverage[j]
+			row[3], row[4], row[5] = rate(p.Coverage), rate(p.Risk), rate(p.Confidence)
+		}
+		rows = append(rows, row)
+	}
+	columns(a.out, []string{"confidence", "right", "claims", "coverage", "risk", "from confidence"}, rows)
+}
+
+// showTimes prints the only numbers that differ from run to run.
+func (a *app) showTimes(r *learn.Report) {
+	var parts []string
+	add := func(name string, x *float64, unit string) {
+		if x != nil {
+			parts = append(parts, fmt.Sprintf("%s %.0f %s", name, *x, unit))
+		}
+	}
+	add("build", r.BuildMS, "ms")
+	if l := r.Latency; l != nil {
+		add("next p50", l.NextP50, "µs")
+		add("p99", l.NextP99, "µs")
+		add("dag p50", l.DAGP50, "µs")
+		add("p99", l.DAGP99, "µs")
+	}
+	a.printf("\ntimes: %s\n", strings.Join(parts, ", "))
+}

@@ -1,0 +1,83 @@
+// Package report draws an evaluation as a page.
+//
+//	learn.Report ─▶ tables · bars with intervals · reliability diagram · risk-coverage curve ─▶ one HTML file
+//
+// The page needs nothing but itself: no script, no font, no address. The same report gives the same
+// bytes.
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strconv"
+
+	"waymark/learn"
+)
+
+//go:embed page.html
+var page string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"rate": rate, "signed": signed, "between": between, "question": question,
+	"percent": func(x float64) string { return strconv.FormatFloat(100*x, 'f', 0, 64) + " %" },
+	"round":   func(x *float64) string { return strconv.FormatFloat(*x, 'f', 0, 64) },
+}).Parse(page))
+
+// WriteHTML writes a report as one self-contained page that is HTML and well-formed XML.
+func WriteHTML(w io.Writer, r *learn.Report) error {
+	v := view{Report: r, Rows: r.Comparisons()}
+	v.bars(learn.QuestionNext, "mrr")
+	v.bars(learn.QuestionTools, "ndcg@10")
+	v.bars(learn.QuestionDAG, "node_f1")
+	v.bars(learn.QuestionDAG, "link_f1")
+	v.bars(learn.QuestionOfficial, "n_f1")
+	for _, t := range []struct {
+		question string
+		next     *learn.NextReport
+	}{{learn.QuestionNext, r.Next}, {learn.QuestionNextIntent, r.NextIntent}} {
+		if t.next != nil && t.next.ECE != nil {
+			v.Trust = append(v.Trust, newTrust(t.question, t.next))
+		}
+	}
+	if err := pageTemplate.Execute(w, v); err != nil {
+		return fmt.Errorf("write report on %s: %w", r.Dataset, err)
+	}
+	return nil
+}
+
+// view is what the page shows.
+type view struct {
+	*learn.Report
+	Rows  []learn.Comparison
+	Bars  []bars
+	Trust []trust
+}
+
+func rate(x float64) string   { return strconv.FormatFloat(x, 'f', 3, 64) }
+func signed(x float64) string { return fmt.Sprintf("%+.3f", x) }
+
+func between(i *learn.Interval) string {
+	if i == nil {
+		return "–"
+	}
+	return rate(i[0]) + " – " + rate(i[1])
+}
+
+// question is what people call it.
+func question(name string) string {
+	switch name {
+	case learn.QuestionNext:
+		return "Next tool"
+	case learn.QuestionNextIntent:
+		return "Next tool, intent known"
+	case learn.QuestionTools:
+		return "Tools for an intent"
+	case learn.QuestionDAG:
+		return "Plan for an intent"
+	case learn.QuestionOfficial:
+		return "Plan, official metric"
+	}
+	return name
+}
