@@ -17,7 +17,7 @@ SIZES      ?= 10000 100000
 TASKS      ?=
 PEERFLAGS  ?=
 
-.PHONY: build run install test lint fmt bench benchstat bench-peers soak
+.PHONY: build run install test lint fmt bench benchstat bench-peers quality soak
 
 build: ## bin/waymark, static and reproducible
 	CGO_ENABLED=0 go build -trimpath -o bin/waymark ./cmd/waymark
@@ -56,6 +56,10 @@ benchstat: ## what changed between OLD and bench.out
 bench-peers: ## ours beside other programs, on the same generated data; says which are missing
 	@test -n "$(DIR)" || { echo "make bench-peers DIR=path: the folder of the generator and the peers (go run ./internal/bench/peers -h)"; exit 2; }
 	go run ./internal/bench/peers -source "$(DIR)" -scratch "$(SCRATCH)" -sizes "$(SIZES)" -tasks "$(TASKS)" $(PEERFLAGS)
+
+quality: build ## evaluate on every data set in DIR and write docs/quality.md
+	@test -n "$(DIR)" || { echo "make quality DIR=path: a folder of data sets, one folder each"; exit 2; }
+	go run ./internal/quality -dir "$(DIR)" -program bin/waymark
 
 # Kills a recording server hundreds of times, then lets every fuzz target look for new inputs.
 soak: ## long tests; ends by itself

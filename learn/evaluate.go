@@ -48,7 +48,7 @@ type run struct {
 	nextMethods   []method
 	intentMethods []method
 	mine          answers // of the predictor
-	without       []Sample
+	without       []ablated
 
 	progress sync.Mutex
 }
@@ -59,6 +59,12 @@ type method struct {
 	samples samples
 }
 
+// ablated is the reciprocal rank without a part.
+type ablated struct {
+	part string
+	mrr  Sample
+}
+
 // answers of the predictor.
 type answers struct {
 	next, nextIntent     *nextAnswers
@@ -66,14 +72,16 @@ type answers struct {
 }
 
 // nextAnswers are, by test, the rank of the target at every position (0: not ranked) and what the
-// first suggestion claimed.
+// first suggestion claimed; and the ranks without each part, where the ranker is a [Dissector] that was
+// asked for them.
 type nextAnswers struct {
 	ranks  [][]int
 	claims [][]Claim
+	parts  []parted
 }
 
 func newNextAnswers(tests int) *nextAnswers {
-	return &nextAnswers{make([][]int, tests), make([][]Claim, tests)}
+	return &nextAnswers{make([][]int, tests), make([][]Claim, tests), make([]parted, tests)}
 }
 
 func (r *run) prepare() error {
@@ -172,22 +180,32 @@ func (a *nextAnswers) ask(k Ranker, t *task, test int, withIntent bool) error {
 	ranks := make([]int, 0, len(t.seq)-1)
 	claims := make([]Claim, 0, len(t.seq)-1)
 	var q Question
+	dissector, dissects := k.(Dissector)
 	if withIntent {
-		q.Intent = t.Episode.Intent
+		q.Intent, dissects = t.Episode.Intent, false
 	}
+	parts := parted{}
 	for i := 1; i < len(t.seq); i++ {
 		q.Context = t.seq[:i:i]
-		candidates, err := k.Rank(q, 0)
+		var candidates []Candidate
+		var without map[string][]string
+		var err error
+		if dissects {
+			candidates, without, err = dissector.Dissect(q)
+		} else {
+			candidates, err = k.Rank(q, 0)
+		}
 		if err != nil {
 			return fmt.Errorf("episode %q, position %d: %w", t.Episode.ID, i, err)
 		}
 		rank := 1 + slices.IndexFunc(candidates, func(c Candidate) bool { return c.ID == t.seq[i] })
+		parts.at(ranks, rank, t.seq[i], without)
 		ranks = append(ranks, rank)
 		if len(candidates) > 0 {
 			claims = append(claims, Claim{candidates[0].Confidence, rank == 1})
 		}
 	}
-	a.ranks[test], a.claims[test] = ranks, claims
+	a.ranks[test], a.claims[test], a.parts[test] = ranks, claims, parts
 	return nil
 }
 
@@ -438,6 +456,10 @@ func (r *run) subject(train Trainer) error {
 	}
 	if p.Ranker != nil && len(r.next.tests) > 0 {
 		r.mine.next = next
+		parts, samples := next.dissected()
+		for i, part := range parts {
+			r.without = append(r.without, ablated{part, samples[i]})
+		}
 		if hasIntents {
 			r.mine.nextIntent = nextIntent
 		}
@@ -479,7 +501,7 @@ func (r *run) ablations() error {
 		if err != nil {
 			return fmt.Errorf("without %s: %w", a.Without, err)
 		}
-		r.without = append(r.without, answered.samples()["mrr"])
+		r.without = append(r.without, ablated{a.Without, answered.samples()["mrr"]})
 	}
 	return nil
 }

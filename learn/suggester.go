@@ -51,17 +51,26 @@ var unexplained = new(bool)
 
 // Rank is [Ranker]; the model gives at most [suggest.MaxLimit].
 func (a suggester) Rank(q Question, limit int) ([]Candidate, error) {
+	found, err := a.next(q, atMost(limit), unexplained)
+	return candidates(found), err
+}
+
+func (a suggester) next(q Question, limit int, explain *bool) ([]suggest.Suggestion, error) {
 	answer, err := a.model.Next(suggest.NextRequest{
-		Context: recent(q.Context), Intent: q.Intent, Limit: atMost(limit), Profile: a.profile, Explain: unexplained,
+		Context: recent(q.Context), Intent: q.Intent, Limit: limit, Profile: a.profile, Explain: explain,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("next: %w", err)
 	}
-	cs := make([]Candidate, len(answer.Suggestions))
-	for i, s := range answer.Suggestions {
+	return answer.Suggestions, nil
+}
+
+func candidates(found []suggest.Suggestion) []Candidate {
+	cs := make([]Candidate, len(found))
+	for i, s := range found {
 		cs[i] = Candidate{s.ID, s.Confidence}
 	}
-	return cs, nil
+	return cs
 }
 
 // Find is [Finder]; the model gives at most [suggest.MaxLimit].

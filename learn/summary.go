@@ -15,8 +15,8 @@ func (r *run) summarise() {
 	if a := r.mine.nextIntent; a != nil {
 		collect(mine, withIntent, a.samples())
 	}
-	for i, s := range r.without {
-		mine[without+r.o.Without[i].Without] = s
+	for _, a := range r.without {
+		mine[without+a.part] = a.mrr
 	}
 	s := r.summary(mine, r.nextMethods)
 	if a := r.mine.next; a != nil {
@@ -25,10 +25,10 @@ func (r *run) summarise() {
 	if a := r.mine.nextIntent; a != nil {
 		r.report.NextIntent = r.nextReport(a, s, withIntent)
 	}
-	for _, a := range r.o.Without[:len(r.without)] {
+	for _, a := range r.without {
 		r.report.Ablation = append(r.report.Ablation, AblationReport{
-			Without: a.Without, MRR: mine[without+a.Without].Mean(),
-			Loss: paired(mine["mrr"].Mean()-mine[without+a.Without].Mean(), s.draws["mrr"], s.draws[without+a.Without]),
+			Without: a.part, MRR: a.mrr.Mean(),
+			Loss: paired(mine["mrr"].Mean()-a.mrr.Mean(), s.draws["mrr"], s.draws[without+a.part]),
 		})
 	}
 

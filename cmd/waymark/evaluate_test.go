@@ -111,6 +111,9 @@ func TestEvaluationNames(t *testing.T) {
 	assert.JSONEq(t, "[]", string(r["lost"]))
 	assert.Equal(t, []string{"bm25", "cooc", "copy", "edges", "fusion", "knn", "markov1", "markov2", "popularity", "session"}, keys(t, r["baselines"]))
 	assert.Equal(t, []string{"dag_p50", "dag_p99", "next_p50", "next_p99"}, keys(t, r["latency_us"]))
+	var parts []struct{ Without string }
+	require.NoError(t, json.Unmarshal(r["ablation"], &parts))
+	assert.Contains(t, parts, struct{ Without string }{"adamic_adar"})
 	var n struct {
 		Positions int                   `json:"positions"`
 		MRR       float64               `json:"mrr"`

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/learn"
+)
+
+// floor is what a number should at least be, and who reached it.
+type floor struct {
+	set, among, question, metric string
+	value                        float64
+	why                          string
+}
+
+const floorHeader = "set\tamong\tquestion\tmetric\tfloor\twhy"
+
+// readFloors reads the table: a header, then one floor a line.
+func readFloors(text string) ([]floor, error) {
+	header, rest, _ := strings.Cut(text, "\n")
+	if header != floorHeader {
+		return nil, fmt.Errorf("line 1: want the columns %q", floorHeader)
+	}
+	var floors []floor
+	for i, line := range strings.Split(strings.TrimSuffix(rest, "\n"), "\n") {
+		cells := strings.Split(line, "\t")
+		if len(cells) != 6 {
+			return nil, fmt.Errorf("line %d: %d columns, want 6", i+2, len(cells))
+		}
+		value, err := strconv.ParseFloat(cells[4], 64)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+		floors = append(floors, floor{cells[0], cells[1], cells[2], cells[3], value, cells[5]})
+	}
+	return floors, nil
+}
+
+// standing of a value against its floor.
+func (f floor) standing(c learn.Comparison) string {
+	switch {
+	case below(c.Value, f.value) && c.CI != nil && below(c.CI[1], f.value):
+		return "missed"
+	case below(c.Value, f.value):
+		return "within chance"
+	}
+	return "reached"
+}
+
+// below compares as the page shows: in thousandths, as floors are given.
+func below(x, y float64) bool { return rate(x) < rate(y) }
+
+func rate(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+
+var questions = map[string]string{
+	learn.QuestionNext: "next tool", learn.QuestionNextIntent: "next tool, intent known", learn.QuestionTools: "tools for an intent",
+	learn.QuestionDAG: "plan for an intent", learn.QuestionOfficial: "plan, official metric",
+}
+
+// writePage writes the whole page: the words are fixed, the numbers are those of the reports.
+func writePage(w io.Writer, profile string, cases []sample, floors []floor) {
+	fmt.Fprintf(w, `# Quality
+
+Profile `+"`%s`"+` on public data sets that the engine was not made for. None of them is part of this repository; they are read from a
+folder (`+"`make quality DIR=folder`"+` writes this page anew and changes numbers only). Every number is a fraction. Intervals are 95 %%, drawn
+over episodes. The best baseline is the best of ten simple methods in that one metric; a lead or a loss is named where its interval
+lies on one side of 0. A floor ([floors.tsv](floors.tsv)) is what a better method is known to reach: missed where the whole
+interval lies below it, within chance where only the value does.
+
+`, profile)
+	writeMisses(w, cases, floors)
+	for _, c := range cases {
+		writeSet(w, profile, c, floors)
+	}
+}
+
+// writeMisses says in words where a floor is missed, the widest gap first.
+func writeMisses(w io.Writer, cases []sample, floors []floor) {
+	type miss struct {
+		gap  float64
+		line string
+	}
+	var misses []miss
+	reached, chance, all := 0, 0, 0
+	for _, c := range cases {
+		for _, x := range c.report.Comparisons() {
+			f, ok := find(floors, c, x)
+			if !ok {
+				continue
+			}
+			all++
+			switch f.standing(x) {
+			case "reached":
+				reached++
+			case "within chance":
+				chance++
+			default:
+				misses = append(misses, miss{f.value - x.Value, fmt.Sprintf("- %s, %s, %s: %s where %s are reached by %s.", c, questions[x.Question], x.Metric,
+					rate(x.Value), rate(f.value), f.why)})
+			}
+		}
+	}
+	slices.SortStableFunc(misses, func(a, b miss) int { return cmp.Compare(b.gap, a.gap) })
+	fmt.Fprintf(w, "## Where a floor is missed\n\nOf %d floors %d are reached, %d are missed by no more than chance, %d are missed.\n\n", all, reached, chance, len(misses))
+	for _, m := range misses {
+		fmt.Fprintln(w, m.line)
+	}
+	if len(misses) > 0 {
+		fmt.Fprintln(w)
+	}
+}
+
+func find(floors []floor, c sample, x learn.Comparison) (floor, bool) {
+	i := slices.IndexFunc(floors, func(f floor) bool {
+		return f.set == c.set && f.among == c.among && f.question == x.Question && f.metric == x.Metric
+	})
+	if i < 0 {
+		return floor{}, false
+	}
+	return floors[i], true
+}
+
+func writeSet(w io.Writer, profile string, c sample, floors []floor) {
+	r := c.report
+	command := "waymark evaluate --profile " + profile + " --dataset $DIR/" + c.set
+	if c.among != "-" {
+		command += " --distractors $DIR/" + c.among
+	}
+	episodes := fmt.Sprintf("%d train and %d test episodes", r.TrainEpisodes, r.TestEpisodes)
+	if r.LeaveOneOut {
+		episodes = fmt.Sprintf("%d episodes, each held out in turn", r.TestEpisodes)
+	}
+	fmt.Fprintf(w, "## %s\n\n`%s`: %s.\n\n", c, command, episodes)
+	fmt.Fprintln(w, "| question | metric | value | 95 % | best baseline | its value | | floor | |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|")
+	for _, x := range r.Comparisons() {
+		ci, baseline, its, bound, standing := "", "", "", "", ""
+		if x.CI != nil {
+			ci = rate(x.CI[0]) + "–" + rate(x.CI[1])
+		}
+		if x.Baseline != "" {
+			baseline, its = x.Baseline, rate(x.BaselineValue)
+		}
+		if f, ok := find(floors, c, x); ok {
+			bound, standing = rate(f.value), f.standing(x)
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", questions[x.Question], x.Metric, rate(x.Value), ci, baseline, its,
+			x.Verdict(), bound, standing)
+	}
+	fmt.Fprintln(w)
+	for _, t := range []struct {
+		question string
+		next     *learn.NextReport
+	}{{learn.QuestionNext, r.Next}, {learn.QuestionNextIntent, r.NextIntent}} {
+		if n := t.next; n != nil && n.ECE != nil {
+			says := "calibrated"
+			if !*n.Calibrated {
+				says = "not calibrated"
+			}
+			fmt.Fprintf(w, "Confidence, %s: calibration error %s over %d claims (a perfect model: %s–%s), %s; area under risk-coverage %s.\n\n",
+				questions[t.question], rate(*n.ECE), n.Claims, rate(n.Band[0]), rate(n.Band[1]), says, rate(*n.AURC))
+		}
+	}
+}

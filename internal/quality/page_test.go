@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/learn"
+)
+
+func TestReadFloors(t *testing.T) {
+	floors, err := readFloors(floorHeader + "\na\t-\tnext\tmrr\t0.5\ta chain\nb\tc\tdag\tnode_f1\t0.25\ta copy\n")
+	require.NoError(t, err)
+	assert.Equal(t, []floor{{"a", "-", "next", "mrr", 0.5, "a chain"}, {"b", "c", "dag", "node_f1", 0.25, "a copy"}}, floors)
+	for text, says := range map[string]string{
+		"set\tfloor\n":                                 "line 1: want the columns",
+		floorHeader + "\na\t0.5\n":                     "line 2: 2 columns, want 6",
+		floorHeader + "\na\t-\tnext\tmrr\thalf\twhy\n": "line 2: strconv.ParseFloat",
+	} {
+		_, err := readFloors(text)
+		assert.ErrorContains(t, err, says)
+	}
+}
+
+// The table in docs can be read, and names only questions there are.
+func TestTheFloorsOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "floors.tsv"))
+	require.NoError(t, err)
+	floors, err := readFloors(string(text))
+	require.NoError(t, err)
+	seen := map[[4]string]bool{}
+	for _, f := range floors {
+		assert.Contains(t, questions, f.question)
+		assert.True(t, f.value > 0 && f.value < 1, f)
+		key := [4]string{f.set, f.among, f.question, f.metric}
+		assert.False(t, seen[key], key)
+		seen[key] = true
+	}
+}
+
+func TestStanding(t *testing.T) {
+	for _, tt := range []struct {
+		value float64
+		ci    learn.Interval
+		want  string
+	}{
+		{0.6, learn.Interval{0.5, 0.7}, "reached"},
+		{0.4999, learn.Interval{0.4, 0.49}, "reached"}, // .500 as shown
+		{0.45, learn.Interval{0.4, 0.5}, "within chance"},
+		{0.4, learn.Interval{0.3, 0.49}, "missed"},
+	} {
+		got := floor{value: 0.5}.standing(learn.Comparison{Value: tt.value, CI: &tt.ci})
+		assert.Equal(t, tt.want, got, "%v", tt)
+	}
+}
+
+func TestPage(t *testing.T) {
+	ece, area, no := 0.1, 0.2, false
+	r := &learn.Report{TrainEpisodes: 3, TestEpisodes: 2, Profile: "auto",
+		Next: &learn.NextReport{NextScores: learn.NextScores{MRR: 0.4}, CI: map[string]learn.Interval{"mrr": {0.3, 0.45}},
+			ECE: &ece, AURC: &area, Calibrated: &no, Band: &learn.Interval{0.01, 0.02}, Claims: 7},
+		Baselines: map[string]learn.Baseline{"markov1": {NextScores: &learn.NextScores{MRR: 0.5},
+			Lead: map[string]learn.Difference{"mrr": {Mean: -0.1, Interval: learn.Interval{-0.2, -0.05}}}}},
+	}
+	floors := []floor{{"a", "-", "next", "mrr", 0.5, "a chain"}, {"absent", "-", "next", "mrr", 0.5, "nobody"}}
+	var page bytes.Buffer
+	writePage(&page, "auto", []sample{{"a", "-", r}, {"a", "many", &learn.Report{LeaveOneOut: true, TestEpisodes: 2}}}, floors)
+	for _, line := range []string{
+		"Of 1 floors 0 are reached, 0 are missed by no more than chance, 1 are missed.",
+		"- a, next tool, mrr: 0.400 where 0.500 are reached by a chain.",
+		"`waymark evaluate --profile auto --dataset $DIR/a`: 3 train and 2 test episodes.",
+		"| next tool | mrr | 0.400 | 0.300–0.450 | markov1 | 0.500 | behind | 0.500 | missed |",
+		"Confidence, next tool: calibration error 0.100 over 7 claims (a perfect model: 0.010–0.020), not calibrated; area under risk-coverage 0.200.",
+		"## a among the tools of many",
+		"`waymark evaluate --profile auto --dataset $DIR/a --distractors $DIR/many`: 2 episodes, each held out in turn.",
+	} {
+		assert.Contains(t, strings.Split(page.String(), "\n"), line)
+	}
+}
+
+func TestFindCases(t *testing.T) {
+	dir := t.TempDir()
+	for _, f := range []string{"many/tools.jsonl", "b/episodes.jsonl", "a/data.json", "empty/README.md"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(f)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, f), nil, 0o600))
+	}
+	cases, err := findCases(dir, []floor{{set: "b", among: "many"}, {set: "b", among: "many"}, {set: "b", among: "absent"}, {set: "c", among: "many"}})
+	require.NoError(t, err)
+	assert.Equal(t, []sample{{set: "a", among: "-"}, {set: "b", among: "-"}, {set: "b", among: "many"}}, cases)
+	_, err = findCases(t.TempDir(), nil)
+	assert.ErrorContains(t, err, "no data set in")
+}
