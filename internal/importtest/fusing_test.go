@@ -22,7 +22,7 @@ func TestNoFusedMultiplyAdd(t *testing.T) {
 		t.Skip("compiles these packages for another processor")
 	}
 	for _, pkg := range []string{"numeric", "graph", "spectral", "semantic", "episodic", "suggest", "learn", "predict/sequence", "predict/maxent",
-		"predict/choice", "predict/next", "predict/labels", "predict/logit", "predict/decode", "predict/plan"} {
+		"predict/choice", "predict/calibrate", "predict/next", "predict/labels", "predict/logit", "predict/decode", "predict/plan"} {
 		cmd := exec.Command("go", "build", "-gcflags=-S", "./"+pkg)
 		cmd.Dir = "../.."
 		cmd.Env = append(cmd.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")

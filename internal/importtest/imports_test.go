@@ -35,7 +35,7 @@ const module = "waymark"
 //
 // predict is what a history teaches, kernels first:
 //
-//	sequence · maxent · choice ─▶ next        labels · logit · decode ─▶ plan
+//	sequence · maxent · choice · calibrate ─▶ next        labels · logit · decode ─▶ plan
 var imports = map[string][]string{
 	"numeric":  nil,
 	"wire":     nil,
@@ -56,7 +56,8 @@ var imports = map[string][]string{
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},
 	"predict/choice":              {"numeric"},
-	"predict/next":                {"numeric", "predict/choice", "predict/maxent", "predict/sequence"},
+	"predict/calibrate":           {"wire"},
+	"predict/next":                {"numeric", "predict/calibrate", "predict/choice", "predict/maxent", "predict/sequence"},
 	"predict/labels":              {"numeric"},
 	"predict/logit":               {"numeric"},
 	"predict/decode":              nil,

@@ -1,0 +1,136 @@
+// Package calibrate turns probabilities that are claimed into probabilities that are kept.
+//
+// A model that says .8 should be right in 8 of 10 cases. [Fit] looks at held-out claims and learns the
+// rising curve through what became of them:
+//
+//	claims ─▶ bins of equal mass ─▶ pooled until they rise ─▶ lines through the bins' centres
+//
+//	share right         ╱
+//	        │      ·───·        x  mean probability claimed in a bin
+//	        │   ·─╱             y  share right, with a few imagined claims that were kept
+//	        │  ╱
+//	        └──────────── claimed
+//
+// This is isotonic regression by pooling adjacent violators (Ayer et al., Annals of Mathematical
+// Statistics 26, 1955; Zadrozny and Elkan, KDD 2002), joined by lines, so that two claims that differ
+// stay apart unless they were pooled, and no order is turned round.
+package calibrate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"waymark/wire"
+)
+
+const (
+	bins    = 40 // at most
+	least   = 25 // claims of a bin, at least
+	kept    = 5  // imagined claims of each bin that were kept as claimed: no bin says never or always
+	steepen = 1  // slope beyond the outermost bins, at most
+)
+
+// A Claim is the probability given to an answer, 0 … 1, and whether the answer was right.
+type Claim struct {
+	P     float64
+	Right bool
+}
+
+// A Map is a rising curve from claimed to kept probability. The zero Map changes nothing.
+type Map struct {
+	x, y []float64 // centres of the bins: x rises, y never falls; all in 0 … 1
+}
+
+type bin struct{ claimed, right, n float64 }
+
+func (b bin) x() float64 { return b.claimed / b.n }
+
+func (b bin) y() float64 { return (b.right + float64(kept*b.x())) / (b.n + kept) }
+
+// Fit learns from held-out claims, in whatever order. Fewer than 25 say too little and change nothing.
+// It panics if a probability is not in 0 … 1.
+func Fit(claims []Claim) *Map {
+	claims = slices.Clone(claims)
+	slices.SortFunc(claims, func(a, b Claim) int { return cmp.Compare(a.P, b.P) })
+	size := max(least, (len(claims)+bins-1)/bins)
+	var pooled []bin
+	for i := 0; len(claims)-i >= least; {
+		end := min(i+size, len(claims))
+		if len(claims)-end < least {
+			end = len(claims)
+		}
+		for end < len(claims) && claims[end].P == claims[end-1].P { // equal claims share their bin
+			end++
+		}
+		var b bin
+		for _, c := range claims[i:end] {
+			if !(c.P >= 0 && c.P <= 1) {
+				panic("calibrate: a probability outside 0 … 1")
+			}
+			b.claimed += c.P
+			b.n++
+			if c.Right {
+				b.right++
+			}
+		}
+		for len(pooled) > 0 {
+			last := pooled[len(pooled)-1]
+			if last.y() < b.y() && last.x() < b.x() { // centres can only meet by rounding
+				break
+			}
+			pooled = pooled[:len(pooled)-1]
+			b = bin{last.claimed + b.claimed, last.right + b.right, last.n + b.n}
+		}
+		pooled = append(pooled, b)
+		i = end
+	}
+	m := &Map{}
+	for _, b := range pooled {
+		m.x, m.y = append(m.x, b.x()), append(m.y, b.y())
+	}
+	return m
+}
+
+// At is the probability kept when p is claimed. Between the centres of two bins it follows the line
+// through them; beyond the outermost the line to (0, 0) or (1, 1), but no steeper than 1.
+func (m *Map) At(p float64) float64 {
+	if m == nil || len(m.x) == 0 {
+		return p
+	}
+	i, _ := slices.BinarySearch(m.x, p)
+	last := len(m.x) - 1
+	switch {
+	case i > last:
+		x, y := m.x[last], m.y[last]
+		return min(1, y+float64(min(steepen, (1-y)/max(1-x, math.SmallestNonzeroFloat64))*(p-x)))
+	case i == 0:
+		x, y := m.x[0], m.y[0]
+		return max(0, y-float64(min(steepen, y/max(x, math.SmallestNonzeroFloat64))*(x-p)))
+	}
+	share := (p - m.x[i-1]) / (m.x[i] - m.x[i-1])
+	return m.y[i-1] + float64(share*(m.y[i]-m.y[i-1]))
+}
+
+// Write writes the map for [Read].
+func (m *Map) Write(w *wire.Writer) {
+	w.Floats(m.x)
+	w.Floats(m.y)
+}
+
+// Read reads what [Map.Write] wrote; what cannot be a map becomes the error of r.
+func Read(r *wire.Reader) *Map {
+	m := &Map{r.Floats(), r.Floats()}
+	if len(m.x) != len(m.y) {
+		r.Fail("calibrate: %d claimed and %d kept probabilities", len(m.x), len(m.y))
+		return &Map{}
+	}
+	for i := range m.x {
+		inside := m.x[i] >= 0 && m.x[i] <= 1 && m.y[i] >= 0 && m.y[i] <= 1
+		if !inside || i > 0 && (m.x[i] <= m.x[i-1] || m.y[i] < m.y[i-1]) {
+			r.Fail("calibrate: the map does not rise from 0 to 1 at %d", i)
+			return &Map{}
+		}
+	}
+	return m
+}
