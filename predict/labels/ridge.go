@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
 // Label is how much of a label a row has, in [0, 1]: 1 for a request that used the tool, a half where
@@ -41,11 +42,17 @@ const (
 // FitRidge fits labels 0 to n-1 to rows of features 0 to f-1. weight holds a positive weight a row, nil
 // for 1 each; lambda must be positive.
 func FitRidge(rows []Vector, features int, y [][]Label, n int, weight []float64, lambda float64) *Ridge {
+	return FitRidgeUntil(rows, features, y, n, weight, lambda, func() bool { return false })
+}
+
+// FitRidgeUntil is [FitRidge] that asks stop from time to time, from several goroutines, and returns nil
+// once it is true.
+func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []float64, lambda float64, stop func() bool) *Ridge {
 	r := &Ridge{labels: n, mean: make([]float64, n), w: make([]float32, features*n), y: y, alpha: make([]float32, len(rows)*n)}
 	if len(rows) == 0 {
 		return r
 	}
-	s := &solver{rows: rows, features: features, ridge: make([]float64, len(rows))}
+	s := &solver{rows: rows, features: features, ridge: make([]float64, len(rows)), stop: stop}
 	total := 0.0
 	for i := range rows {
 		w := 1.0
@@ -83,6 +90,9 @@ func FitRidge(rows []Vector, features int, y [][]Label, n int, weight []float64,
 			}
 		}
 		alpha := s.solve(b)
+		if s.stopped.Load() {
+			return
+		}
 		w := make([]float64, features*lanes)
 		for i := range rows {
 			for k, f := range rows[i].I {
@@ -103,6 +113,9 @@ func FitRidge(rows []Vector, features int, y [][]Label, n int, weight []float64,
 			}
 		}
 	})
+	if s.stopped.Load() {
+		return nil
+	}
 	return r
 }
 
@@ -172,6 +185,8 @@ type solver struct {
 	rows     []Vector
 	features int
 	ridge    []float64 // λ/wᵢ
+	stop     func() bool
+	stopped  atomic.Bool
 }
 
 // multiply computes q = G·p for all lanes; u is working memory of features × lanes.
@@ -225,7 +240,11 @@ func (s *solver) solve(b []float64) []float64 {
 		for l := range lanes {
 			done = done && rr[l] <= goal[l]
 		}
-		if done {
+		if done || s.stopped.Load() {
+			break
+		}
+		if s.stop() {
+			s.stopped.Store(true)
 			break
 		}
 		s.multiply(q, p, u)

@@ -33,6 +33,16 @@ func (d *Data) Add(x []float64, y float64) {
 	d.Y = append(d.Y, float32(y))
 }
 
+// Join is one table of p features from parts without weights or log-odds to start from.
+func Join(p int, parts []Data) Data {
+	d := Data{P: p}
+	for _, t := range parts {
+		d.X = append(d.X, t.X...)
+		d.Y = append(d.Y, t.Y...)
+	}
+	return d
+}
+
 // Model is a fitted regression. The zero Model of P features gives one half.
 type Model struct {
 	Bias  float64
@@ -47,7 +57,10 @@ const (
 
 // Fit maximises the likelihood of d less penalty/2·Σ bₖ² (not of b₀). A feature that never varies gets
 // no slope. The penalty must be positive.
-func Fit(d Data, penalty float64) *Model {
+func Fit(d Data, penalty float64) *Model { return FitUntil(d, penalty, func() bool { return false }) }
+
+// FitUntil is [Fit] that asks stop before every step, and returns nil once it is true.
+func FitUntil(d Data, penalty float64, stop func() bool) *Model {
 	P, n := d.P, len(d.Y)
 	m := &Model{Slope: make([]float64, P), Mean: make([]float64, P)}
 	if n == 0 {
@@ -80,18 +93,35 @@ func Fit(d Data, penalty float64) *Model {
 		}
 	}
 	b := make([]float64, P+1) // b[P] is the bias
-	mean := 0.0
-	for i := range n {
-		mean += float64(d.weight(i) * float64(d.Y[i]))
-	}
-	mean = (mean + .5) / (total + 1)
 	if d.Z == nil {
+		mean := 0.0
+		for i := range n {
+			mean += float64(d.weight(i) * float64(d.Y[i]))
+		}
+		mean = (mean + .5) / (total + 1)
 		b[P] = numeric.Ln(mean / (1 - mean))
 	}
+	if !d.climb(b, m.Mean, scale, penalty, stop) {
+		return nil
+	}
+	m.Bias = b[P]
+	for k := range P {
+		m.Slope[k] = float64(b[k] * scale[k])
+	}
+	return m
+}
+
+// climb moves b to where the penalised likelihood is largest, by Newton's method. It returns false if
+// it was stopped.
+func (d *Data) climb(b, mean, scale []float64, penalty float64, stop func() bool) bool {
+	P := d.P
 	loss := math.Inf(1)
 	last := append([]float64(nil), b...)
 	for range steps {
-		g, h, now := d.newton(b, m.Mean, scale)
+		if stop() {
+			return false
+		}
+		g, h, now := d.newton(b, mean, scale)
 		for k := range P {
 			g[k] -= float64(penalty * b[k])
 			h[k*(P+1)+k] += penalty
@@ -114,11 +144,7 @@ func Fit(d Data, penalty float64) *Model {
 			b[k] += g[k]
 		}
 	}
-	m.Bias = b[P]
-	for k := range P {
-		m.Slope[k] = float64(b[k] * scale[k])
-	}
-	return m
+	return true
 }
 
 // Z is the log-odds of an event with features x.

@@ -6,7 +6,6 @@ import (
 
 	"waymark/numeric"
 	"waymark/predict/labels"
-	"waymark/predict/logit"
 )
 
 var linkNames = []string{
@@ -60,6 +59,13 @@ func (q *request) pairs(tools []int32) [][]float64 {
 	m := q.m
 	n := len(tools)
 	place := q.places(tools)
+	clause := make([]int32, n)
+	for i, t := range tools {
+		clause[i] = -1
+		if at, ok := q.place(t); ok {
+			clause[i] = q.clause[at]
+		}
+	}
 	rate, both, lk := make([]float64, n*n), make([]float64, n*n), make([]float64, n*n)
 	ordered := make([]float64, n*n)
 	bestIn, bestOut := make([]float64, n), make([]float64, n)
@@ -69,15 +75,11 @@ func (q *request) pairs(tools []int32) [][]float64 {
 				continue
 			}
 			k := i*n + j
-			p := pair{a, b}
-			x, l, ab, ba := m.both[p], m.linked[p], m.before[p], m.before[pair{b, a}]
-			if c := q.left; c != nil {
-				x, l, ab, ba = x-c.both[p], l-c.linked[p], ab-c.before[p], ba-c.before[pair{b, a}]
-			}
-			both[k], lk[k] = max(x, 0), max(l, 0)
+			r, back := q.relation(a, b), q.relation(b, a)
+			both[k], lk[k] = r.both, r.linked
 			out := m.outRate(a)
 			rate[k] = (lk[k] + out) / (both[k] + 1)
-			ordered[k] = (max(ab, 0) + .5) / (max(ab, 0) + max(ba, 0) + 1)
+			ordered[k] = (r.before + .5) / (r.before + back.before + 1)
 			bestIn[j] = max(bestIn[j], rate[k])
 			bestOut[i] = max(bestOut[i], rate[k])
 		}
@@ -126,7 +128,7 @@ func (q *request) pairs(tools []int32) [][]float64 {
 					between = max(between, min(ordered[i*n+c], ordered[c*n+j]))
 				}
 			}
-			ca, cb := q.clauseOf(a), q.clauseOf(b)
+			ca, cb := clause[i], clause[j]
 			same := b2f(ca == cb)
 			cd := 0.0
 			if ca < cb {
@@ -166,13 +168,11 @@ func (m *Model) countRates() {
 	n := len(m.texts.tools)
 	m.rates = make([][2]float64, n)
 	companions := make([]float64, n)
-	for _, l := range m.sortedLinks() {
-		m.rates[l.from][0] += l.value
-		m.rates[l.to][1] += l.value
-	}
-	for t, ls := range m.beside {
-		for _, l := range ls {
-			companions[t] += l.Value
+	for a := range n {
+		for i := m.related.start[a]; i < m.related.start[a+1]; i++ {
+			m.rates[a][0] += m.related.is[i].linked
+			m.rates[m.related.b[i]][1] += m.related.is[i].linked
+			companions[a] += m.related.is[i].both
 		}
 	}
 	for t := range m.rates {
@@ -180,53 +180,4 @@ func (m *Model) countRates() {
 			m.rates[t][s] = (m.rates[t][s] + .4) / (companions[t] + 2)
 		}
 	}
-}
-
-func (m *Model) sortedLinks() []link {
-	ls := make([]link, 0, len(m.linked))
-	for p, v := range m.linked {
-		ls = append(ls, link{p.a, p.b, v})
-	}
-	slices.SortFunc(ls, func(a, b link) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
-	return ls
-}
-
-func (m *Model) fitLinks() {
-	m.countRates()
-	sample := m.sample()
-	parts := make([]logit.Data, len(sample))
-	each(len(sample), func(k int) {
-		q := m.reopen(sample[k])
-		g := &m.groups[q.own]
-		var set []int32
-		for _, l := range g.tools {
-			if l.Value >= .5 {
-				set = append(set, l.Label)
-			}
-		}
-		if len(set) < 2 || len(set) > 25 || len(g.links) == 0 {
-			return
-		}
-		ps := q.pairs(set)
-		for i := range set {
-			for j := range set {
-				if i == j {
-					continue
-				}
-				y := 0.0
-				for _, l := range g.links {
-					if l.from == set[i] && l.to == set[j] {
-						y = l.value
-					}
-				}
-				parts[k].Add(ps[i*len(set)+j], y)
-			}
-		}
-	})
-	d := logit.Data{P: len(linkNames)}
-	for _, p := range parts {
-		d.X = append(d.X, p.X...)
-		d.Y = append(d.Y, p.Y...)
-	}
-	m.linker = logit.Fit(d, penalty)
 }

@@ -107,9 +107,8 @@ func (a *Answer) Explain(tool int32) []Term {
 		return nil
 	}
 	first, second := q.m.first, q.m.second
-	f := append(slices.Clone(q.f[i]), q.g[i]...)
 	terms := []Term{{"bias", 1, first.Bias + second.Bias}}
-	for k, v := range f {
+	for k, v := range q.f[i] {
 		t := Term{Value: v, Adds: float64(second.Slope[k] * (v - second.Mean[k]))}
 		if k < len(baseNames) {
 			t.Name = baseNames[k]

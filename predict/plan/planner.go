@@ -49,29 +49,6 @@ type link struct {
 	value    float64
 }
 
-type pair struct{ a, b int32 }
-
-// folds is in how many parts the groups are taken for counts. While fitting, a request is counted against
-// the other parts: against all groups but its own, a tool's count would tell that it is wanted, being
-// one less than for everybody else.
-const folds = 10
-
-type counts struct {
-	n       float64
-	uses    []float64 // tool → groups that used it
-	recent  []float64
-	recentN float64
-	served  []float64 // server → groups that used it
-	both    map[pair]float64
-	linked  map[pair]float64
-	before  map[pair]float64
-}
-
-func newCounts(tools, servers int) counts {
-	return counts{uses: make([]float64, tools), recent: make([]float64, tools), served: make([]float64, servers),
-		both: map[pair]float64{}, linked: map[pair]float64{}, before: map[pair]float64{}}
-}
-
 // Model is a fitted planner.
 type Model struct {
 	texts  *Texts
@@ -86,13 +63,13 @@ type Model struct {
 	near   *labels.Nearest
 
 	counts
-	part    [folds]counts    // what each part of the groups adds to the counts
-	beside  [][]labels.Label // tool → tools used beside, with counts
+	part    [folds]counts // what each part of the groups adds to the counts
+	related relations
 	closure [][]int32
 
 	pasts     []past
-	pastOf    [][]int32 // tool → past sets
-	setAt     map[string]int
+	pastOf    [][]int32 // tool → past sets of which it is the rarest tool
+	setAt     map[string]int32
 	groupSets [][]labels.Label
 	sinkRow   *labels.Ridge
 
@@ -113,20 +90,6 @@ const (
 
 // words are the tokens of a request.
 func words(text string) []string { return semantic.Tokens(text) }
-
-// Fit learns from tasks, oldest first. needs[t] are tools that tool t is known to need, or nil.
-func Fit(texts *Texts, needs [][]int32, tasks []Task) *Model {
-	m := &Model{texts: texts, needs: needs}
-	m.group(tasks)
-	m.count()
-	m.fitRidge()
-	m.countSets()
-	m.fitScores()
-	m.fitSets()
-	m.fitLinks()
-	m.forget()
-	return m
-}
 
 func (m *Model) group(tasks []Task) {
 	at := map[string]int{}
@@ -171,116 +134,10 @@ func (m *Model) group(tasks []Task) {
 	}
 }
 
-func linksOf(t *Task) map[pair]bool {
-	links := map[pair]bool{}
-	for i, after := range t.After {
-		for _, j := range after {
-			if a, b := t.Steps[j], t.Steps[i]; a != b {
-				links[pair{a, b}] = true
-			}
-		}
-	}
-	return links
-}
-
 func distinctTools(steps []int32) []int32 {
 	set := slices.Clone(steps)
 	slices.Sort(set)
 	return slices.Compact(set)
-}
-
-func (m *Model) count() {
-	n := len(m.texts.tools)
-	m.counts = newCounts(n, len(m.texts.mates))
-	for k := range m.part {
-		m.part[k] = newCounts(n, len(m.texts.mates))
-	}
-	half := float64(float64(len(m.groups))/4) + 1
-	chains, linked := 0, 0
-	for i := range m.groups {
-		g := &m.groups[i]
-		w := numeric.Exp2(-(float64(len(m.groups) - 1 - i)) / half)
-		m.counts.add(g, w, m.texts)
-		m.part[i%folds].add(g, w, m.texts)
-		for _, t := range g.tasks {
-			if len(distinctTools(t.Steps)) > 1 {
-				linked++
-				if chain(t) {
-					chains++
-				}
-			}
-		}
-	}
-	m.chains = chains*10 >= linked*9
-	m.beside = make([][]labels.Label, n)
-	for p, v := range m.both {
-		m.beside[p.a] = append(m.beside[p.a], labels.Label{Label: p.b, Value: v})
-	}
-	for a := range m.beside {
-		slices.SortFunc(m.beside[a], func(x, y labels.Label) int { return cmp.Compare(x.Label, y.Label) })
-	}
-	m.closure = make([][]int32, n)
-	for t := range m.needs {
-		seen := []int32{int32(t)}
-		for i := 0; i < len(seen) && len(seen) < 64; i++ {
-			for _, u := range m.needs[seen[i]] {
-				if !slices.Contains(seen, u) {
-					seen = append(seen, u)
-				}
-			}
-		}
-		m.closure[t] = seen[1:]
-	}
-}
-
-func (c *counts) add(g *group, w float64, texts *Texts) {
-	c.n++
-	c.recentN += w
-	servers := map[int32]float64{}
-	for _, l := range g.tools {
-		c.uses[l.Label] += l.Value
-		c.recent[l.Label] += float64(w * l.Value)
-		if s := texts.server[l.Label]; s >= 0 {
-			servers[s] = max(servers[s], l.Value)
-		}
-	}
-	for s, v := range servers {
-		c.served[s] += v
-	}
-	share := 1 / float64(len(g.tasks))
-	for _, t := range g.tasks {
-		set := distinctTools(t.Steps)
-		for _, a := range set {
-			for _, b := range set {
-				if a != b {
-					c.both[pair{a, b}] += share
-				}
-			}
-		}
-		for p := range precedes(t) {
-			c.before[p] += share
-		}
-		for p := range linksOf(t) {
-			c.linked[p] += share
-		}
-	}
-}
-
-// precedes are pairs of tools whose first uses stand in that order.
-func precedes(t *Task) map[pair]bool {
-	var order []int32
-	for _, u := range t.Steps {
-		if !slices.Contains(order, u) {
-			order = append(order, u)
-		}
-	}
-	p := map[pair]bool{}
-	for i, a := range order {
-		for _, b := range order[i+1:] {
-			p[pair{a, b}] = true
-		}
-	}
-	return p
 }
 
 func chain(t *Task) bool {
@@ -292,7 +149,7 @@ func chain(t *Task) bool {
 	return true
 }
 
-func (m *Model) fitRidge() {
+func (m *fit) fitRidge() {
 	texts := make([][]string, len(m.groups))
 	for i := range m.groups {
 		texts[i] = m.groups[i].tokens
@@ -315,13 +172,17 @@ func (m *Model) fitRidge() {
 		}
 		y[i] = append(slices.Clone(m.y[i]), labels.Label{Label: size, Value: numeric.Ln(m.groups[i].size)})
 	}
-	m.ridge = labels.FitRidge(m.rows, m.vocab.Len(), y, len(m.tool)+1, nil, lambda)
+	m.ridge = labels.FitRidgeUntil(m.rows, m.vocab.Len(), y, len(m.tool)+1, nil, lambda, m.stop)
 	if m.needs != nil {
 		sinks := make([][]labels.Label, len(m.groups))
 		for i := range m.groups {
 			sinks[i] = m.sinksOf(&m.groups[i])
 		}
-		m.sinkRow = labels.FitRidge(m.rows, m.vocab.Len(), sinks, len(m.tool), nil, lambda)
+		m.sinkRow = labels.FitRidgeUntil(m.rows, m.vocab.Len(), sinks, len(m.tool), nil, lambda, m.stop)
+	}
+	if m.ridge == nil || m.needs != nil && m.sinkRow == nil {
+		m.stopped.Store(true)
+		return
 	}
 	m.near = labels.NewNearest(m.rows, m.vocab.Len())
 }

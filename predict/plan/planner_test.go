@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -207,4 +209,21 @@ func BenchmarkPlan(b *testing.B) {
 			m.Plan("hotel for two nights, then write to my aunt about thing 17", nil)
 		}
 	})
+}
+
+func TestFitStops(t *testing.T) {
+	tools, tasks := office(120)
+	texts := NewTexts(tools)
+	asked := atomic.Int64{}
+	done := []float64{}
+	o := Options{Stop: func() bool { asked.Add(1); return false }, Progress: func(d float64) { done = append(done, d) }}
+	require.NotNil(t, FitWith(texts, nil, tasks, o))
+	assert.True(t, slices.IsSorted(done))
+	assert.Equal(t, 1.0, done[len(done)-1])
+	for _, after := range []int64{0, 1, 50, asked.Load() / 2, asked.Load() - 1} {
+		n := atomic.Int64{}
+		stop := func() bool { return n.Add(1) > after }
+		assert.Nil(t, FitWith(texts, nil, tasks, Options{Stop: stop}), "stopped at question %d", after)
+		assert.Less(t, n.Load(), after+int64(200), "goes on asking after it was told to stop")
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"waymark/numeric"
 	"waymark/predict/decode"
 	"waymark/predict/labels"
-	"waymark/predict/logit"
 )
 
 // past is a set of tools that some request used, and how often.
@@ -42,7 +41,7 @@ func key(tools []int32) string {
 
 func (m *Model) countSets() {
 	at := map[string]int{}
-	m.pasts, m.pastOf = nil, make([][]int32, len(m.texts.tools))
+	m.pasts = nil
 	m.groupSets = make([][]labels.Label, len(m.groups))
 	for i := range m.groups {
 		g := &m.groups[i]
@@ -55,16 +54,33 @@ func (m *Model) countSets() {
 				p = len(m.pasts)
 				at[k] = p
 				m.pasts = append(m.pasts, past{tools: set})
-				for _, u := range set {
-					m.pastOf[u] = append(m.pastOf[u], int32(p))
-				}
 			}
 			m.pasts[p].count += share
 			m.pasts[p].part[i%folds] += share
 			m.groupSets[i] = append(m.groupSets[i], labels.Label{Label: int32(p), Value: share})
 		}
 	}
-	m.setAt = at
+	m.indexSets()
+}
+
+// indexSets lists every past set under the one of its tools that has the fewest sets: a search for sets
+// of likely tools then sees few others.
+func (m *Model) indexSets() {
+	sets := make([]int32, len(m.texts.tools))
+	m.setAt = make(map[string]int32, len(m.pasts))
+	for p := range m.pasts {
+		m.setAt[key(m.pasts[p].tools)] = int32(p)
+		for _, t := range m.pasts[p].tools {
+			sets[t]++
+		}
+	}
+	m.pastOf = make([][]int32, len(m.texts.tools))
+	for p := range m.pasts {
+		if tools := m.pasts[p].tools; len(tools) > 0 {
+			rarest := slices.MinFunc(tools, func(a, b int32) int { return cmp.Or(cmp.Compare(sets[a], sets[b]), cmp.Compare(a, b)) })
+			m.pastOf[rarest] = append(m.pastOf[rarest], int32(p))
+		}
+	}
 }
 
 const (
@@ -77,10 +93,6 @@ const (
 // choices lists sets that may be the answer: the likeliest tools, and past sets of likely tools.
 func (q *request) choices(expected int) []choice {
 	m := q.m
-	place := map[int32]int32{}
-	for i, c := range q.cand {
-		place[c] = int32(i)
-	}
 	z := make([]float64, len(q.cand))
 	for i, p := range q.p2 {
 		z[i] = numeric.Ln((p + 1e-4) / (1 - p + 1e-4))
@@ -95,10 +107,11 @@ func (q *request) choices(expected int) []choice {
 		seen[k] = true
 		c := choice{tools: tools, prefix: prefix, known: -1}
 		if p, ok := m.setAt[k]; ok {
-			c.known = p
+			c.known = int(p)
 		}
 		for _, t := range tools {
-			c.places = append(c.places, place[t])
+			i, _ := q.place(t)
+			c.places = append(c.places, int32(i))
 		}
 		all = append(all, c)
 	}
@@ -115,27 +128,32 @@ func (q *request) choices(expected int) []choice {
 		z float64
 	}
 	var found []scored
-	met := map[int32]bool{}
+	likely := map[int32]bool{} // the candidates that a past set must have one of
 	for _, i := range q.order[:min(15, len(q.order))] {
+		likely[q.cand[i]] = true
+	}
+	for i, t := range q.cand {
+		if q.p2[i] < unlikely {
+			continue
+		}
 	next:
-		for _, p := range m.pastOf[q.cand[i]] {
-			if met[p] {
-				continue
-			}
-			met[p] = true
+		for _, p := range m.pastOf[t] {
 			past := &m.pasts[p]
 			if q.left != nil && past.count-past.part[q.own%folds] < 1e-9 {
 				continue
 			}
-			sum := 0.0
+			sum, any := 0.0, false
 			for _, t := range past.tools {
-				j, ok := place[t]
+				j, ok := q.place(t)
 				if !ok || q.p2[j] < unlikely {
 					continue next
 				}
 				sum += z[j]
+				any = any || likely[t]
 			}
-			found = append(found, scored{p, sum})
+			if any {
+				found = append(found, scored{p, sum})
+			}
 		}
 	}
 	slices.SortFunc(found, func(a, b scored) int { return cmp.Or(cmp.Compare(b.z, a.z), cmp.Compare(a.p, b.p)) })
@@ -165,6 +183,15 @@ func (q *request) choices(expected int) []choice {
 	if q.left != nil {
 		n -= q.left.n
 	}
+	shares := map[pair]float64{}
+	given := func(i, j, a, o int32) float64 {
+		s, ok := shares[pair{i, j}]
+		if !ok {
+			s = q.given(a, o)
+			shares[pair{i, j}] = s
+		}
+		return s
+	}
 	for i := range all {
 		c := &all[i]
 		sum, least := 0.0, 1e9
@@ -183,11 +210,11 @@ func (q *request) choices(expected int) []choice {
 		}
 		beside, leastBeside := 0.0, 1.0
 		if len(c.tools) > 1 {
-			for _, a := range c.tools {
+			for i, a := range c.tools {
 				b := 0.0
-				for _, o := range c.tools {
-					if o != a {
-						b = max(b, q.given(a, o))
+				for j, o := range c.tools {
+					if i != j {
+						b = max(b, given(c.places[i], c.places[j], a, o))
 					}
 				}
 				beside += b
@@ -215,12 +242,11 @@ func (q *request) choices(expected int) []choice {
 // given is the share of uses of b that had a beside.
 func (q *request) given(a, b int32) float64 {
 	m := q.m
-	both, uses := m.both[pair{a, b}], m.uses[b]
+	both, uses := q.relation(a, b).both, m.uses[b]
 	if q.left != nil {
-		both -= q.left.both[pair{a, b}]
 		uses -= q.left.uses[b]
 	}
-	return max(both, 0) / (max(uses, 0) + 1)
+	return both / (max(uses, 0) + 1)
 }
 
 // explained is what each word of the request adds to each likely candidate, by distinct feature, and the most it adds to any.
@@ -228,12 +254,13 @@ func (q *request) explained() (contribution [][]float64, most []float64) {
 	m := q.m
 	most = make([]float64, len(q.x.I))
 	contribution = make([][]float64, len(q.cand))
+	all := make([]float64, len(q.cand)*len(q.x.I))
 	for j, t := range q.cand {
+		row := all[j*len(q.x.I) : (j+1)*len(q.x.I)]
+		contribution[j] = row
 		if q.p2[j] < unlikely {
-			contribution[j] = make([]float64, len(q.x.I))
 			continue
 		}
-		row := make([]float64, len(q.x.I))
 		if l := m.label[t]; l >= 0 {
 			for k, f := range q.x.I {
 				u := m.ridge.Weight(f, l)
@@ -244,32 +271,8 @@ func (q *request) explained() (contribution [][]float64, most []float64) {
 				most[k] = max(most[k], row[k])
 			}
 		}
-		contribution[j] = row
 	}
 	return contribution, most
-}
-
-func (m *Model) fitSets() {
-	sample := m.sample()
-	parts := make([]logit.Data, len(sample))
-	each(len(sample), func(k int) {
-		q := m.reopen(sample[k])
-		q.run()
-		n, _ := decode.Size(q.falling(), mostSteps)
-		gold := map[string]float64{}
-		for _, l := range m.groupSets[q.own] {
-			gold[key(m.pasts[l.Label].tools)] += l.Value
-		}
-		for _, c := range q.choices(n) {
-			parts[k].Add(c.f, gold[key(c.tools)])
-		}
-	})
-	d := logit.Data{P: len(setNames)}
-	for _, p := range parts {
-		d.X = append(d.X, p.X...)
-		d.Y = append(d.Y, p.Y...)
-	}
-	m.chooser = logit.Fit(d, penalty)
 }
 
 func (q *request) falling() []float64 {

@@ -1,0 +1,181 @@
+package plan
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"waymark/predict/decode"
+	"waymark/predict/logit"
+)
+
+// Options of a fit. The zero value is a fit that runs to its end and tells nothing.
+type Options struct {
+	// Stop is asked often, from several goroutines; once it is true, the fit ends soon.
+	Stop func() bool
+	// Progress is told the share of the work that is done, in (0, 1], never falling, from one goroutine.
+	Progress func(done float64)
+}
+
+// Fit learns from tasks, oldest first. needs[t] are tools that tool t is known to need, or nil.
+func Fit(texts *Texts, needs [][]int32, tasks []Task) *Model {
+	return FitWith(texts, needs, tasks, Options{})
+}
+
+// FitWith is [Fit] with options. It returns nil if it was stopped.
+func FitWith(texts *Texts, needs [][]int32, tasks []Task, o Options) *Model {
+	m := &Model{texts: texts, needs: needs}
+	f := &fit{Model: m, stop: o.Stop}
+	if f.stop == nil {
+		f.stop = func() bool { return false }
+	}
+	for _, phase := range []struct {
+		run  func()
+		done float64 // share of the work after it, as measured
+	}{
+		{func() { m.group(tasks); m.count(); m.countSets() }, .05},
+		{f.fitRidge, .5},
+		{f.open, .6},
+		{f.fitScores, .8},
+		{f.fitSets, .95},
+		{f.fitLinks, 1},
+	} {
+		phase.run()
+		if f.stop() || f.stopped.Load() {
+			return nil
+		}
+		if o.Progress != nil {
+			o.Progress(phase.done)
+		}
+	}
+	m.forget()
+	return m
+}
+
+// fit is a model being fitted.
+type fit struct {
+	*Model
+	stop    func() bool
+	stopped atomic.Bool
+	sample  []*request // past requests that the weights of signals are fitted to
+}
+
+// each calls g with 0 to n-1, on all processors, unless the fit is stopped.
+func (f *fit) each(n int, g func(i int)) {
+	each(n, func(i int) {
+		if f.stopped.Load() {
+			return
+		}
+		if f.stop() {
+			f.stopped.Store(true)
+			return
+		}
+		g(i)
+	})
+}
+
+// regress fits a regression, or stops the fit.
+func (f *fit) regress(d logit.Data, penalty float64) *logit.Model {
+	m := logit.FitUntil(d, penalty, f.stop)
+	if m == nil {
+		f.stopped.Store(true)
+	}
+	return m
+}
+
+func (f *fit) open() {
+	n := len(f.groups)
+	f.sample = make([]*request, min(n, sampled)) // the newest
+	f.each(len(f.sample), func(i int) { f.sample[i] = f.reopen(int32(n - len(f.sample) + i)) })
+}
+
+func (f *fit) fitScores() {
+	base := len(baseNames)
+	d := logit.Data{P: base}
+	for _, q := range f.sample {
+		for i, t := range q.cand {
+			d.Add(q.f[i][:base], q.mine[t])
+		}
+	}
+	if f.first = f.regress(d, penalty); f.first == nil {
+		return
+	}
+	if f.needs != nil {
+		e := logit.Data{P: base, X: d.X}
+		for _, q := range f.sample {
+			goal := map[int32]float64{}
+			for _, l := range f.sinksOf(&f.groups[q.own]) {
+				goal[f.tool[l.Label]] = l.Value
+			}
+			for _, t := range q.cand {
+				e.Y = append(e.Y, float32(goal[t]))
+			}
+		}
+		if f.target = f.regress(e, penalty); f.target == nil {
+			return
+		}
+	}
+	f.each(len(f.sample), func(i int) {
+		f.sample[i].firstStage()
+		f.sample[i].next()
+	})
+	d = logit.Data{P: base + len(nextNames)}
+	for _, q := range f.sample {
+		for i, t := range q.cand {
+			d.Add(q.f[i], q.mine[t])
+			d.Z = append(d.Z, float32(f.first.Z(q.f[i][:base])))
+		}
+	}
+	if f.second = f.regress(d, 5*penalty); f.second == nil {
+		return
+	}
+	f.each(len(f.sample), func(i int) { f.sample[i].secondStage() })
+}
+
+func (f *fit) fitSets() {
+	parts := make([]logit.Data, len(f.sample))
+	f.each(len(f.sample), func(k int) {
+		q := f.sample[k]
+		n, _ := decode.Size(q.falling(), mostSteps)
+		gold := map[string]float64{}
+		for _, l := range f.groupSets[q.own] {
+			gold[key(f.pasts[l.Label].tools)] += l.Value
+		}
+		for _, c := range q.choices(n) {
+			parts[k].P = len(setNames)
+			parts[k].Add(c.f, gold[key(c.tools)])
+		}
+	})
+	f.chooser = f.regress(logit.Join(len(setNames), parts), penalty)
+}
+
+func (f *fit) fitLinks() {
+	f.countRates()
+	parts := make([]logit.Data, len(f.sample))
+	f.each(len(f.sample), func(k int) {
+		q := f.sample[k]
+		g := &f.groups[q.own]
+		var set []int32
+		for _, l := range g.tools {
+			if l.Value >= .5 {
+				set = append(set, l.Label)
+			}
+		}
+		if len(set) < 2 || len(set) > 25 || len(g.links) == 0 {
+			return
+		}
+		ps := q.pairs(set)
+		for i, a := range set {
+			for j, b := range set {
+				if i == j {
+					continue
+				}
+				y := 0.0
+				if at, ok := slices.BinarySearchFunc(g.links, pair{a, b}, func(l link, p pair) int { return byPair(pair{l.from, l.to}, p) }); ok {
+					y = g.links[at].value
+				}
+				parts[k].Add(ps[i*len(set)+j], y)
+			}
+		}
+	})
+	f.linker = f.regress(logit.Join(len(linkNames), parts), penalty)
+}
