@@ -26,7 +26,10 @@ func (q *request) base(f []float64, t int32, rank float64) {
 		uses, recent = uses-c.uses[t], recent-c.recent[t]
 	}
 	// What is left is scaled to the whole, so that a count means the same here and in an answer.
-	scale, scaleRecent := m.n/n, m.recentN/recentN
+	scale, scaleRecent := 1.0, 1.0
+	if n > 0 {
+		scale, scaleRecent = m.n/n, m.recentN/recentN
+	}
 	r := 0.0
 	if l := m.label[t]; l >= 0 && uses > 1e-9 {
 		r = q.ridge[l]

@@ -23,7 +23,7 @@ type Step struct {
 
 // Answer is what a request is likely to need.
 type Answer struct {
-	Tools []Ranked // all candidates, the likeliest first
+	Tools []Ranked // the likeliest first; at least 100 where there are as many
 	Steps []Step   // the plan, in an order that respects After
 	q     *request
 }
@@ -32,12 +32,49 @@ type Answer struct {
 func (m *Model) Plan(text string, match *Match) *Answer {
 	q := m.open(text, match)
 	q.run()
-	a := &Answer{q: q, Tools: make([]Ranked, len(q.order))}
+	return &Answer{q: q, Tools: q.ranked(deep), Steps: q.steps()}
+}
+
+// deep is how far the tools of an answer are ranked.
+const deep = 100
+
+// Find returns the limit tools that a request most likely uses, the likeliest first. match is
+// [Texts.Match] of it, or nil. They are those of [Model.Plan], without its choice of steps.
+func (m *Model) Find(text string, match *Match, limit int) []Ranked {
+	q := m.open(text, match)
+	q.run()
+	tools := q.ranked(limit)
+	return tools[:min(max(limit, 0), len(tools))]
+}
+
+// ranked lists the candidates and, where they are fewer than limit, further tools by what the request
+// has in common with their texts: nothing speaks for these, so none is likelier than any candidate.
+func (q *request) ranked(limit int) []Ranked {
+	list := make([]Ranked, len(q.order), max(limit, len(q.order)))
 	for i, c := range q.order {
-		a.Tools[i] = Ranked{q.cand[c], q.p2[c]}
+		list[i] = Ranked{q.cand[c], q.p2[c]}
 	}
-	a.Steps = q.steps()
-	return a
+	if limit <= len(list) || len(list) == len(q.m.texts.tools) {
+		return list
+	}
+	least := 1.0
+	if len(list) > 0 {
+		least = list[len(list)-1].P
+	}
+	all := len(q.m.texts.tools)
+	others := top(all, limit, func(i int) int32 { return int32(i) }, func(i int) float64 {
+		if _, ok := q.place(int32(i)); ok {
+			return 0
+		}
+		return 1 + float64(q.match.text[i]) + float64(q.match.words[i])
+	})
+	f := make([]float64, len(baseNames))
+	for i, t := range others[:min(len(others), limit-len(list))] {
+		q.base(f, t.Label, float64(len(q.cand)+i))
+		least = min(least, q.m.first.P(f))
+		list = append(list, Ranked{t.Label, least})
+	}
+	return list
 }
 
 // steps chooses the tools of the plan, their order and their links.
@@ -99,7 +136,8 @@ type Term struct {
 }
 
 // Explain takes the log-odds of a tool apart: the sum of what the terms add is ln p/(1-p) of its
-// probability. It is nil for a tool that was no candidate.
+// probability. It is nil for a tool that nothing
+// spoke for.
 func (a *Answer) Explain(tool int32) []Term {
 	q := a.q
 	i, ok := slices.BinarySearch(q.cand, tool)

@@ -104,8 +104,13 @@ func TestTermsAddUp(t *testing.T) {
 		if i > 0 {
 			assert.LessOrEqual(t, r.P, a.Tools[i-1].P)
 		}
+		terms := a.Explain(r.Tool)
+		if i >= len(a.q.cand) {
+			assert.Nil(t, terms, "nothing speaks for this tool")
+			continue
+		}
 		sum := 0.0
-		for _, term := range a.Explain(r.Tool) {
+		for _, term := range terms {
 			sum += term.Adds
 		}
 		assert.InDelta(t, r.P, 1/(1+math.Exp(-sum)), 1e-9)
@@ -139,10 +144,15 @@ func TestKnownNeeds(t *testing.T) {
 func TestNothingToLearnFrom(t *testing.T) {
 	tools, _ := office(0)
 	m := Fit(NewTexts(tools), nil, nil)
-	assert.NotPanics(t, func() { m.Plan("translate a text", nil) })
+	for _, r := range m.Plan("translate a text", nil).Tools {
+		assert.False(t, math.IsNaN(r.P))
+	}
 	assert.NotPanics(t, func() { m.Plan("", nil) })
 	m = Fit(NewTexts(tools), nil, []Task{{Text: "one", Steps: []int32{1}, After: [][]int32{nil}}, {Text: "", Steps: []int32{2}, After: [][]int32{nil}}})
-	assert.NotPanics(t, func() { m.Plan("one", nil) })
+	require.NotEmpty(t, m.Plan("one", nil).Tools)
+	for _, r := range m.Plan("one", nil).Tools {
+		assert.False(t, math.IsNaN(r.P))
+	}
 	assert.NotPanics(t, func() { Fit(NewTexts(nil), nil, nil).Plan("anything", nil) })
 }
 
@@ -226,4 +236,44 @@ func TestFitStops(t *testing.T) {
 		assert.Nil(t, FitWith(texts, nil, tasks, Options{Stop: stop}), "stopped at question %d", after)
 		assert.Less(t, n.Load(), after+int64(200), "goes on asking after it was told to stop")
 	}
+}
+
+func TestFind(t *testing.T) {
+	tools, tasks := office(100)
+	for i := range 292 {
+		tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Text: "does nothing that anybody wants"})
+	}
+	m := Fit(NewTexts(tools), nil, tasks)
+	const text = "hotel for two nights, write to my aunt"
+	a := m.Plan(text, nil)
+	assert.GreaterOrEqual(t, len(a.Tools), 100)
+	for _, limit := range []int{0, 1, 5, 100, 250, 300, 1000} {
+		found := m.Find(text, nil, limit)
+		require.Len(t, found, min(limit, 300))
+		seen := map[int32]bool{}
+		for i, r := range found {
+			assert.False(t, seen[r.Tool])
+			seen[r.Tool] = true
+			if i < len(a.Tools) {
+				assert.Equal(t, a.Tools[i], r)
+			}
+			if i > 0 {
+				assert.LessOrEqual(t, r.P, found[i-1].P)
+			}
+		}
+	}
+	assert.Empty(t, m.Find(text, nil, -1))
+}
+
+func BenchmarkFind(b *testing.B) {
+	tools, tasks := office(500)
+	for i := range 992 {
+		tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Text: fmt.Sprintf("does thing %d of kind %d", i, i%40), Server: fmt.Sprintf("server%d", i%50)})
+	}
+	m := Fit(NewTexts(tools), nil, tasks)
+	b.Run("tools=1000", func(b *testing.B) {
+		for b.Loop() {
+			m.Find("hotel for two nights, then write to my aunt about thing 17", nil, 100)
+		}
+	})
 }

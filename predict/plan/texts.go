@@ -34,45 +34,57 @@ type Texts struct {
 
 // NewTexts indexes tools.
 func NewTexts(tools []Tool) *Texts {
-	t := &Texts{tools: tools, server: make([]int32, len(tools)), idf: map[string]float64{}, naming: map[string][]int32{}, length: make([]float64, len(tools))}
+	t := &Texts{tools: tools}
+	t.index()
 	docs := make([]semantic.Document, len(tools))
-	tokens := make([][]string, len(tools))
-	number := map[string]int32{}
-	var servers []semantic.Document
+	servers := make([]semantic.Document, len(t.mates))
 	for i, tool := range tools {
 		docs[i] = semantic.Document{Name: tool.Name, Text: tool.Text, Properties: tool.Properties + " " + tool.Server}
+		if s := t.server[i]; s >= 0 {
+			servers[s].Name = tool.Server
+			servers[s].Text += tool.Name + " " + tool.Text + "\n"
+		}
+	}
+	t.docs = semantic.Build(docs, semantic.Options{})
+	t.servers = semantic.Build(servers, semantic.Options{Rank: -1})
+	return t
+}
+
+// index fills in all but the semantic indexes.
+func (t *Texts) index() {
+	n := len(t.tools)
+	t.server, t.idf, t.naming, t.length = make([]int32, n), map[string]float64{}, map[string][]int32{}, make([]float64, n)
+	tokens, names := make([][]string, n), make([][]string, n)
+	number := map[string]int32{}
+	for i, tool := range t.tools {
 		t.server[i] = -1
 		if tool.Server != "" {
 			s, ok := number[tool.Server]
 			if !ok {
-				s = int32(len(servers))
+				s = int32(len(t.mates))
 				number[tool.Server] = s
-				servers = append(servers, semantic.Document{Name: tool.Server})
 				t.mates = append(t.mates, nil)
 			}
 			t.server[i] = s
 			t.mates[s] = append(t.mates[s], int32(i))
-			servers[s].Text += tool.Name + " " + tool.Text + "\n"
 		}
 		name := semantic.Tokens(tool.Name)
 		tokens[i] = slices.Concat(name, name, semantic.Tokens(tool.Text), semantic.Tokens(tool.Server), semantic.Tokens(tool.Properties))
-		for _, token := range distinct(name) {
+		names[i] = distinct(name)
+		for _, token := range names[i] {
 			t.naming[token] = append(t.naming[token], int32(i))
 		}
 	}
 	for token, of := range t.naming {
-		t.idf[token] = numeric.Ln(1 + float64(len(tools))/float64(len(of)))
+		t.idf[token] = numeric.Ln(1 + float64(n)/float64(len(of)))
 	}
-	for i, tool := range tools {
-		for _, token := range distinct(semantic.Tokens(tool.Name)) {
+	for i := range names {
+		for _, token := range names[i] {
 			t.length[i] += t.idf[token]
 		}
 	}
 	t.words = newBM25(tokens)
 	_, t.vector = labels.NewVocabulary(tokens)
-	t.docs = semantic.Build(docs, semantic.Options{})
-	t.servers = semantic.Build(servers, semantic.Options{Rank: -1})
-	return t
 }
 
 // Match is what a request has in common with every tool, by number; all in [0, 1].
