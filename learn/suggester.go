@@ -76,7 +76,7 @@ func candidates(found []suggest.Suggestion) []Candidate {
 // Find is [Finder]; the model gives at most [suggest.MaxLimit].
 func (a suggester) Find(intent string, limit int) ([]string, error) {
 	answer, err := a.model.Search(suggest.SearchRequest{
-		Query: intent, Limit: atMost(limit), Kinds: []catalog.Kind{catalog.KindTool}, Explain: unexplained,
+		Query: intent, Limit: atMost(limit), Kinds: []catalog.Kind{catalog.KindTool}, Profile: a.profile, Explain: unexplained,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)

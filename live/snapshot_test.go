@@ -250,3 +250,27 @@ func FuzzReadSnapshot(f *testing.F) {
 		}
 	})
 }
+
+// What was learned before a restart is known after it, and answers the same.
+func TestRestartKeepsWhatWasLearned(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := reopened(t, store)
+	fill(t, e, 5, 120)
+	ask := func() suggest.NextAnswer {
+		a, err := e.Model().Next(suggest.NextRequest{Context: []string{"s0:tool_0", "s1:tool_1"}, Intent: "handle kind 2", Profile: suggest.ProfileLearned})
+		require.NoError(t, err)
+		assert.Equal(t, suggest.ProfileLearned, a.Model.Profile)
+		return a
+	}
+	_, err := e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	want := ask()
+	end()
+	e, end = reopened(t, store)
+	settled(t, e)
+	got := ask()
+	got.Model.BuiltAt = want.Model.BuiltAt
+	assert.Equal(t, want, got)
+	end()
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"waymark/storage"
+	"waymark/suggest"
 )
 
 // op is something for the writer to do: entries to append, then a function with the result.
@@ -309,6 +310,9 @@ func (w *writer) putInForce(shot snapshot, counted int, h *history) error {
 		w.state, w.skipped, w.tainted = h.state, h.skipped, h.tainted
 	}
 	old := w.Model()
+	if w.measures != nil && w.measures.Learned() {
+		w.learnBehind(h.measures)
+	}
 	w.measures, w.built, w.how, w.builtAt = h.measures, shot.built, shot.how, w.opts.Now()
 	w.since = max(0, w.since-counted)
 	w.kept.Store(nil)
@@ -320,6 +324,16 @@ func (w *writer) putInForce(shot snapshot, counted int, h *history) error {
 		w.keepBehind(shot, w.measures)
 	}
 	return nil
+}
+
+// learnBehind works out in the background what questions for the learned profile would wait for; some
+// were asked of the measures before. Nobody waits for it to end: it has nothing to leave behind.
+func (w *writer) learnBehind(m *suggest.Measures) {
+	go func() {
+		if _, err := guarded(func() (struct{}, error) { m.Learn(); return struct{}{}, nil }); err != nil {
+			w.opts.Logger.Error("nothing could be learned", "workspace", w.name, "error", err)
+		}
+	}()
 }
 
 // guarded turns a panic of a background computation into its error.

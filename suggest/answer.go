@@ -21,6 +21,7 @@ const (
 	FormulaCapability = "capability_score"
 	FormulaMixed      = "mixed"
 	FormulaHybrid     = "hybrid"
+	FormulaLearned    = "learned" // the score is a sum of log-odds; the confidence its probability
 )
 
 // Mode says what drives an answer.
@@ -32,7 +33,7 @@ const (
 	Exploration Mode = "exploration"        // neither
 )
 
-// Profiles. Auto uses what is validated for the workspace; today that is the seed profile.
+// Profiles. Auto takes for each kind of question what held-out tasks of the workspace speak for.
 const (
 	ProfileAuto    = "auto"
 	ProfileSeed    = "seed"
@@ -112,6 +113,7 @@ type SearchRequest struct {
 	Context []string       `json:"context,omitempty"`
 	Limit   int            `json:"limit,omitempty"`
 	Kinds   []catalog.Kind `json:"kinds,omitempty"`
+	Profile string         `json:"profile,omitempty"`
 	Allow   []string       `json:"allow,omitempty"`
 	Explain *bool          `json:"explain,omitempty"`
 	Vector  []float32      `json:"-"` // of the intent or query, from the embeddings endpoint; optional

@@ -18,17 +18,17 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	if r.ID == "" {
 		return ExplainAnswer{}, &RequestError{Invalid, "id", "is empty"}
 	}
-	if err := profileOf(r.Profile); err != nil {
-		return ExplainAnswer{}, err
-	}
 	q, err := m.open(r.Context, r.Intent, r.Vector, r.Allow)
 	if err != nil {
 		return ExplainAnswer{}, err
 	}
 	defer q.close()
-	r.Context, r.Limit, r.Profile = q.spelled, limit, m.info.Profile
+	if err := q.decide(r.Profile, q.aboutNext()); err != nil {
+		return ExplainAnswer{}, err
+	}
+	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	a := ExplainAnswer{
-		SuggestionID: m.suggestionID("explain", r), ID: r.ID, Mode: q.mode, Model: m.info,
+		SuggestionID: m.suggestionID("explain", r), ID: r.ID, Mode: q.mode, Model: q.who(),
 		Terms: []Term{}, Filters: []Filter{}, Considered: []Considered{},
 	}
 	n, ok, err := m.node(r.ID)
@@ -66,8 +66,13 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		}
 	}
 	c, scored := q.score(n)
+	if q.learned != nil {
+		if c, scored = q.learnedScore(n); scored {
+			a.Considered = append([]Considered{{FormulaLearned, c.score, q.explain(c)}}, a.Considered...)
+		}
+	}
 	if scored {
-		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = c.score, confidence(c.score), c.formula, q.explain(c), q.reason(c)
+		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = c.score, c.confidence(), c.formula, q.explain(c), q.reason(c)
 	}
 	done := q.exhausted(n)
 	if m.kind(n) == catalog.KindCapability {
@@ -90,17 +95,14 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		return a, nil
 	}
 	ahead, of := 0, 0
-	for _, other := range q.touched {
-		if !q.passes(other) {
-			continue
-		}
-		if o, ok := q.score(other); ok {
+	q.candidates(func(o candidate) {
+		if q.passes(o.node) {
 			of++
 			if q.better(o, c) {
 				ahead++
 			}
 		}
-	}
+	})
 	a.Rank, a.Of, a.Suggested = ahead+1, of, dealt && ahead < limit
 	if !dealt {
 		a.Rank = of // behind the hubs that were dealt out

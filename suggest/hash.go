@@ -64,7 +64,9 @@ func (m *Model) Parts() []Part {
 			for _, p := range m.past {
 				w.text(p.intent)
 				w.ints(p.nodes)
-				w.text(string(p.outcome))
+				w.ints(p.after)
+				w.int(p.time)
+				w.int(int64(p.outcome))
 				w.text(m.sources[p.source])
 			}
 			w.json([]any{
@@ -87,6 +89,7 @@ func (m *Model) Parts() []Part {
 			m.measures.text.Hash(w.h)
 		}},
 		{"recall", func(w *digest) { w.ints(m.measures.recalled) }},
+		{"learned", m.hashLearned},
 	}
 	out := make([]Part, len(parts))
 	for i, p := range parts {

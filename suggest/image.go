@@ -99,18 +99,22 @@ func writeJSON(w *wire.Writer, v any) error {
 
 func (i *Image) writePast(w *wire.Writer) {
 	intents := make([]string, len(i.past))
-	var lengths, nodes []int32
+	var lengths, nodes, links, after []int32
 	for e := range i.past {
 		p := &i.past[e]
 		intents[e] = p.intent
 		lengths, nodes = append(lengths, int32(len(p.nodes))), append(nodes, p.nodes...)
+		links, after = append(links, int32(len(p.after))), append(after, p.after...)
 	}
 	w.Texts(intents)
 	w.Ints(lengths)
 	w.Ints(nodes)
+	w.Ints(links)
+	w.Ints(after)
 	for e := range i.past {
-		w.Uint(uint64(outcomeIndex(i.past[e].outcome)))
+		w.Uint(uint64(i.past[e].outcome))
 		w.Uint(uint64(i.past[e].source))
+		w.Int(i.past[e].time)
 	}
 }
 
@@ -182,9 +186,9 @@ func readRow(r *wire.Reader, nodes int) []transition {
 }
 
 func (s *State) readPast(r *wire.Reader) {
-	intents, lengths, nodes := r.Texts(), r.Ints(), r.Ints()
-	if len(intents) != len(lengths) {
-		r.Fail("%d intents of %d episodes", len(intents), len(lengths))
+	intents, lengths, nodes, links, after := r.Texts(), r.Ints(), r.Ints(), r.Ints(), r.Ints()
+	if len(intents) != len(lengths) || len(links) != len(lengths) {
+		r.Fail("%d intents of %d episodes, with links of %d", len(intents), len(lengths), len(links))
 		return
 	}
 	for _, n := range nodes {
@@ -195,15 +199,42 @@ func (s *State) readPast(r *wire.Reader) {
 	}
 	s.past = make([]pastEpisode, len(intents))
 	for e := range s.past {
-		n, outcome, source := int(lengths[e]), r.Uint(), r.Uint()
-		if n < 0 || n > len(nodes) || outcome > 2 || source >= uint64(len(s.names)) {
-			r.Fail("episode %d has %d steps, outcome %d and source %d", e, n, outcome, source)
+		n, l, outcome, source := int(lengths[e]), int(links[e]), r.Uint(), r.Uint()
+		if n < 0 || n > len(nodes) || l < 0 || l > len(after) || outcome > 2 || source >= uint64(len(s.names)) {
+			r.Fail("episode %d has %d steps, %d links, outcome %d and source %d", e, n, l, outcome, source)
 			return
 		}
-		s.past[e] = pastEpisode{intents[e], nodes[:n:n], outcomes[outcome], int32(source)}
-		nodes = nodes[n:]
+		p := pastEpisode{intent: intents[e], nodes: nodes[:n:n], time: r.Int(), source: int32(source), outcome: uint8(outcome)}
+		if l > 0 {
+			p.after = after[:l:l]
+			if !linked(p.after, n) {
+				r.Fail("episode %d has links that no %d steps have", e, n)
+				return
+			}
+		}
+		s.past[e] = p
+		nodes, after = nodes[n:], after[l:]
 		s.bySource.Set(int32(source), s.bySource.At(int32(source))+1)
 	}
+}
+
+// linked reports whether after says of each of n steps which earlier ones it came after.
+func linked(after []int32, n int) bool {
+	for i := range n {
+		if len(after) == 0 || after[0] < 0 || int(after[0]) >= len(after) {
+			return false
+		}
+		k := after[0]
+		last := int32(-1)
+		for _, j := range after[1 : 1+k] {
+			if j <= last || int(j) >= i {
+				return false
+			}
+			last = j
+		}
+		after = after[1+k:]
+	}
+	return len(after) == 0
 }
 
 // outcomes are in the order of outcomeIndex.

@@ -19,8 +19,8 @@ const chainLike = 0.25
 // and, in a history of chains, the usual order. A link against the order would close a cycle; it is
 // left out and reported.
 func (p *plan) link() {
-	if len(p.tasks) < 2 || p.tasks[1].after != nil {
-		return // a walk is linked as it goes
+	if len(p.tasks) < 2 || p.linked {
+		return
 	}
 	p.arrange()
 	for j := 1; j < len(p.tasks); j++ {
@@ -31,6 +31,11 @@ func (p *plan) link() {
 		}
 	}
 	p.reject()
+	p.slot()
+}
+
+// slot tells what a task is done for from what feeds it: what matches the intent far less than another.
+func (p *plan) slot() {
 	for i := range p.tasks {
 		t := &p.tasks[i]
 		if t.slot == SlotTarget && p.semantic[t.node] < targetShare*p.bestMatch() && p.feeds(i) {
@@ -136,8 +141,9 @@ func (p *plan) reaches(i, j int) bool {
 	return behind[i]
 }
 
-func (p *plan) chains() bool {
-	return p.totals.episodes > 0 && float64(p.totals.branching) < chainLike*float64(p.totals.episodes)
+// chains reports whether tasks nearly always are chains.
+func (c *Counts) chains() bool {
+	return c.totals.episodes > 0 && float64(c.totals.branching) < chainLike*float64(c.totals.episodes)
 }
 
 func (p *plan) usuallyFirst(n int32) bool { return 2*p.uses.At(n).roots >= p.uses.At(n).steps }
@@ -299,7 +305,7 @@ func spoken(in catalog.Property) bool {
 func (p *plan) answer() DAGAnswer {
 	a := DAGAnswer{
 		DAG: DAG{Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{},
-		RejectedEdges: p.rejected, Model: p.info,
+		RejectedEdges: p.rejected, Model: p.who(),
 	}
 	if a.RejectedEdges == nil {
 		a.RejectedEdges = []RejectedEdge{}
@@ -309,7 +315,7 @@ func (p *plan) answer() DAGAnswer {
 	for j, t := range p.tasks {
 		task := Task{
 			ID: fmt.Sprintf("t%d", j+1), Tool: p.ids[t.node], Kind: p.kind(t.node), DependsOn: []string{}, Slot: t.slot,
-			Arguments: p.arguments(j), Confidence: confidence(t.score), Formula: t.formula, Reason: t.reason,
+			Arguments: p.arguments(j), Confidence: min(Cap, t.score), Formula: t.formula, Reason: t.reason,
 		}
 		if want(p.request.Explain) {
 			task.Terms = t.terms
@@ -321,7 +327,7 @@ func (p *plan) answer() DAGAnswer {
 			a.Paths = append(a.Paths, path)
 		}
 		a.DAG.Tasks[j] = task
-		if p.mode != Active || p.relevant(t.node) { // a way that answers no part of the intent earns no trust
+		if p.mode != Active || p.planned != nil || p.relevant(t.node) { // a way that answers no part of the intent earns no trust
 			top = max(top, t.score)
 		}
 		ranks = append(ranks, p.rank(t.node))
@@ -341,7 +347,7 @@ func (p *plan) answer() DAGAnswer {
 		p.warn(WarnLowConfidence)
 	}
 	for _, c := range p.others[:min(len(p.others), alternatives)] {
-		a.Alternatives = append(a.Alternatives, Alternative{ID: p.ids[c.node], For: p.standsFor(c.node), Score: c.score})
+		a.Alternatives = append(a.Alternatives, Alternative{ID: p.ids[c.node], For: p.standsFor(c.node), Score: c.confidence()})
 	}
 	a.Rationale, a.Warnings = p.rationale(), p.warnings
 	return a
@@ -383,6 +389,8 @@ func (p *plan) rationale() string {
 		}
 	}
 	switch {
+	case p.planned != nil:
+		return p.learnedRationale(targets)
 	case p.mode == Active:
 		s := fmt.Sprintf("%d target(s) chosen by meaning", targets)
 		if len(p.support) > 0 {

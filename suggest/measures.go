@@ -39,13 +39,17 @@ type Measures struct {
 	doc        []int32 // by node, its document in text, -1 = none
 	docNode    []int32
 	recall     *episodic.Recall
-	recalled   []int32 // episode of each recall document
+	recalled   []int32   // episode of each recall document
+	learning   *learning // nil if profile learned is off
+	choice     Choice
 }
 
 // MeasureOptions say how to measure. Two measures of the same counts with the same options are equal.
 type MeasureOptions struct {
 	// WithoutSpectral leaves the clusters out, to see what they change.
 	WithoutSpectral bool `json:"without_spectral,omitempty"`
+	// WithoutLearned turns the learned profile off.
+	WithoutLearned bool `json:"without_learned,omitempty"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
 	// Progress is called with the phase and the share done; nil: nobody looks.
@@ -65,6 +69,9 @@ const neighbourNames = 8
 func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, error) {
 	p := &phases{ctx: ctx, report: opts.Progress}
 	m := &Measures{nodes: len(c.ids), episodes: len(c.past)}
+	if !opts.WithoutLearned {
+		m.learning = newLearning(c)
+	}
 	g := c.g.Graph()
 	err := beside(
 		func() error {
@@ -251,7 +258,7 @@ func (c *Counts) intentsByNode() [][]int32 {
 	by := make([][]int32, len(c.ids))
 	for e := len(c.past) - 1; e >= 0; e-- {
 		p := &c.past[e]
-		if p.intent == "" || p.outcome == episodic.Failure {
+		if p.intent == "" || p.failed() {
 			continue
 		}
 		for _, raw := range p.nodes {

@@ -18,28 +18,28 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	if err != nil {
 		return NextAnswer{}, err
 	}
-	if err := profileOf(r.Profile); err != nil {
-		return NextAnswer{}, err
-	}
 	q, err := m.open(r.Context, r.Intent, r.Vector, r.Allow)
 	if err != nil {
 		return NextAnswer{}, err
 	}
 	defer q.close()
+	if err := q.decide(r.Profile, q.aboutNext()); err != nil {
+		return NextAnswer{}, err
+	}
 	if q.mode == Exploration {
 		q.hubs(limit)
 	}
 	top := q.best(limit, q.passes)
-	r.Context, r.Limit, r.Profile = q.spelled, limit, m.info.Profile
+	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)
 	r.Explain = nil // how much is shown is no part of the question
 	a := NextAnswer{
 		SuggestionID: m.suggestionID("next", r), Suggestions: make([]Suggestion, 0, len(top)),
-		Stop: q.stop(), Mode: q.mode, Model: m.info,
+		Stop: q.stop(), Mode: q.mode, Model: q.who(),
 	}
 	for _, c := range top {
 		s := Suggestion{
-			ID: m.ids[c.node], Kind: m.kind(c.node), Confidence: confidence(c.score), Score: c.score,
+			ID: m.ids[c.node], Kind: m.kind(c.node), Confidence: c.confidence(), Score: c.score,
 			Formula: c.formula, Reason: q.reason(c), Evidence: q.evidence(c.node),
 		}
 		if show {
@@ -48,7 +48,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 		a.Suggestions = append(a.Suggestions, s)
 	}
 	a.Abstained = len(top) == 0
-	if len(top) > 0 && top[0].score < LowConfidence {
+	if len(top) > 0 && top[0].confidence() < LowConfidence {
 		q.warn(WarnLowConfidence)
 	}
 	if q.last != episodic.NoTool && q.followedBy(q.last) == 0 {
@@ -98,6 +98,8 @@ func (q *query) evidence(n int32) Evidence {
 func (q *query) reason(c candidate) string {
 	n := c.node
 	switch {
+	case c.formula == FormulaLearned:
+		return q.learnedReason(c)
 	case q.mode == Exploration:
 		return "a hub of its group of tools"
 	case c.formula == FormulaMixed && q.mode == Active:

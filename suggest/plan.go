@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/episodic"
 )
 
 // How a plan is drawn up. Chosen on every sixth train episode of five public histories, not fitted.
@@ -28,9 +27,6 @@ const (
 // it walks the likeliest way on; with neither it walks from the usual beginning. There is always a
 // DAG; where little speaks for it, the confidence and the warnings say so.
 func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
-	if err := profileOf(r.Profile); err != nil {
-		return DAGAnswer{}, err
-	}
 	if _, err := limitOf("max_steps", r.MaxSteps, MaxSteps, MaxSteps); err != nil {
 		return DAGAnswer{}, err
 	}
@@ -39,8 +35,18 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 		return DAGAnswer{}, err
 	}
 	defer q.close()
-	p := &plan{query: q, request: r}
+	about := aboutNext
 	if q.mode == Active {
+		about = aboutIntent
+	}
+	if err := q.decide(r.Profile, about); err != nil {
+		return DAGAnswer{}, err
+	}
+	p := &plan{query: q, request: r}
+	if q.planned != nil {
+		p.take()
+	}
+	if len(p.tasks) == 0 && q.mode == Active {
 		p.choose()
 	}
 	if len(p.tasks) == 0 {
@@ -48,7 +54,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	}
 	p.link()
 	a := p.answer()
-	r.Context, r.Profile = q.spelled, m.info.Profile
+	r.Context, r.Profile = q.spelled, q.profile
 	r.Explain = nil // how much is shown is no part of the question
 	a.SuggestionID = m.suggestionID("dag", r)
 	return a, nil
@@ -64,6 +70,7 @@ type plan struct {
 
 	recalledFrom int // episodes that support comes from
 	tasks        []task
+	linked       bool        // links are drawn already
 	others       []candidate // what was not chosen, best first
 	rejected     []RejectedEdge
 }
@@ -93,7 +100,7 @@ func (p *plan) choose() {
 		}
 		s := sum{}
 		if v := p.relevance(n, &s); v > 0 {
-			cs = append(cs, candidate{n, v, FormulaHybrid})
+			cs = append(cs, candidate{node: n, score: v, formula: FormulaHybrid})
 		}
 	}
 	slices.SortFunc(cs, p.order)
@@ -133,7 +140,7 @@ func (p *plan) remember() {
 	near := p.measures.recall.Nearest(p.intent, recallNeighbours)
 	for _, h := range near {
 		e := &p.past[p.measures.recalled[h.Episode]]
-		if e.outcome == episodic.Failure {
+		if e.failed() {
 			continue
 		}
 		seen := map[int32]bool{}
@@ -196,7 +203,7 @@ func (p *plan) capability(tools []candidate) (covered []int32) {
 			continue
 		}
 		s := sum{}
-		if c := (candidate{n, p.mixed(n, &s), FormulaMixed}); c.score > 0 && (best.node < 0 || p.better(c, best)) {
+		if c := (candidate{node: n, score: p.mixed(n, &s), formula: FormulaMixed}); c.score > 0 && (best.node < 0 || p.better(c, best)) {
 			best, bestMatch = c, p.semantic[n]
 		}
 	}
@@ -222,15 +229,23 @@ func (p *plan) require(i int) {
 		p.add(before, fmt.Sprintf("came right before %s in %.0f %% of its uses", p.ids[t], 100*share))
 		return
 	}
+	p.requireInputs(i)
+}
+
+// requireInputs adds a tool whose output is a required input of a task that nothing in the plan or the
+// context gives, and reports whether there is one.
+func (p *plan) requireInputs(i int) bool {
+	t := p.tasks[i].node
 	for _, in := range p.inputs(t) {
 		if !in.Required || !specific(in.Name) || p.provided(t, in.Name) {
 			continue
 		}
 		if from := p.provider(t, in.Name); from >= 0 && p.missing(from) {
 			p.add(from, fmt.Sprintf("gives the %s that %s needs", in.Name, p.ids[t]))
-			return
+			return true
 		}
 	}
+	return false
 }
 
 func (p *plan) add(n int32, reason string) {
@@ -262,6 +277,7 @@ func (p *plan) usualBefore(t int32) (best int32, share float64) {
 
 // walk goes the likeliest way on from the context, or from the usual beginning.
 func (p *plan) walk() {
+	p.linked = true
 	most := p.request.MaxSteps
 	if most == 0 {
 		most = max(1, p.usualLength()-len(p.context))
@@ -333,12 +349,15 @@ func (p *plan) step(way []int32) (task, bool) {
 	if len(p.tasks) > 0 && q.stop() >= stopAt {
 		return task{}, false
 	}
+	if p.measures.learning.of(aboutNext) && q.decide(p.request.Profile, aboutNext) == nil {
+		p.profile = q.profile
+	}
 	top := q.best(1, func(n int32) bool { return q.passes(n) && !slices.Contains(way, n) })
 	if len(top) == 0 {
 		return task{}, false
 	}
 	c := top[0]
-	return task{node: c.node, slot: SlotTarget, score: c.score, formula: c.formula, terms: q.explain(c), reason: q.reason(c)}, true
+	return task{node: c.node, slot: SlotTarget, score: c.confidence(), formula: c.formula, terms: q.explain(c), reason: q.reason(c)}, true
 }
 
 func (p *plan) order(a, b candidate) int {

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -39,7 +40,9 @@ func checkDAG(t require.TestingT, m *Model, a DAGAnswer) {
 			sum += term.Contribution
 			product *= term.Value
 		}
-		if task.Formula != FormulaMixed {
+		if task.Formula == FormulaLearned { // log-odds
+			require.InDelta(t, task.Confidence, min(Cap, 1/(1+math.Exp(-sum))), 1e-9)
+		} else if task.Formula != FormulaMixed {
 			require.Equal(t, task.Confidence, sum)
 		} else {
 			require.Equal(t, task.Confidence, product)

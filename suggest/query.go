@@ -2,7 +2,6 @@ package suggest
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +9,8 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
+	nexttool "waymark/predict/next"
+	planning "waymark/predict/plan"
 	"waymark/semantic"
 )
 
@@ -45,6 +46,11 @@ type scratch struct {
 	ways     graph.BreadthFirst
 	ranked   []candidate
 	hits     []semantic.Hit
+
+	signs     nexttool.Signs
+	predicted []nexttool.Ranked
+	done      []int32 // tools of the context that can be learned of
+	parents   [][]int32
 }
 
 // scratchFor is working memory for n nodes. Models hand it on to later ones, which have more.
@@ -100,7 +106,11 @@ type query struct {
 	last     int32           // the last known one, or episodic.NoTool
 	cluster  int32           // the cluster that stands for the situation, -1 = none
 	allow    []string
-	looking  bool // a search: what is asked for decides, not what usually comes next
+	profile  string           // that answers
+	learned  *learned         // what was learned, if that answers
+	weights  []float64        // of its signals
+	planned  *planning.Answer // of the planner, if it was asked
+	looking  bool             // a search: what is asked for decides, not what usually comes next
 	warnings []string
 }
 
@@ -329,6 +339,8 @@ type candidate struct {
 	node    int32
 	score   float64
 	formula string
+	p       float64 // probability, if the formula is learned
+	row     int     // of the signs, if it comes from them
 }
 
 // better orders candidates: score, then id.
@@ -339,24 +351,43 @@ func (q *query) better(a, b candidate) bool {
 	return q.ids[a.node] < q.ids[b.node]
 }
 
-// best keeps the limit best of all touched candidates that are wanted, in order.
+// best keeps the limit best of all candidates that are wanted, in order.
 func (q *query) best(limit int, want func(node int32) bool) []candidate {
 	top := q.ranked[:0]
-	for _, n := range q.touched {
-		c, ok := q.score(n)
-		if !ok || len(top) == limit && !q.better(c, top[limit-1]) || !want(n) {
-			continue
-		}
-		if len(top) < limit {
-			top = append(top, c)
-		}
-		i := len(top) - 1
-		for ; i > 0 && q.better(c, top[i-1]); i-- {
-			top[i] = top[i-1]
-		}
-		top[i] = c
-	}
+	q.candidates(func(c candidate) { top = q.keep(top, c, limit, want) })
 	q.ranked = top
+	for _, c := range top {
+		q.consider(c.node)
+	}
+	return top
+}
+
+// candidates visits everything that has a score.
+func (q *query) candidates(visit func(c candidate)) {
+	if q.learned != nil {
+		q.learnedCandidates(visit)
+		return
+	}
+	for _, n := range q.touched {
+		if c, ok := q.score(n); ok {
+			visit(c)
+		}
+	}
+}
+
+// keep puts a candidate to its place among the limit best, if it is one of them and wanted.
+func (q *query) keep(top []candidate, c candidate, limit int, want func(node int32) bool) []candidate {
+	if len(top) == limit && !q.better(c, top[limit-1]) || !want(c.node) {
+		return top
+	}
+	if len(top) < limit {
+		top = append(top, c)
+	}
+	i := len(top) - 1
+	for ; i > 0 && q.better(c, top[i-1]); i-- {
+		top[i] = top[i-1]
+	}
+	top[i] = c
 	return top
 }
 
@@ -374,7 +405,7 @@ func (q *query) score(n int32) (best candidate, ok bool) {
 		s := sum{}
 		v := q.apply(f, n, &s)
 		if v > 0 && (!ok || v > best.score) {
-			best, ok = candidate{n, v, f}, true
+			best, ok = candidate{node: n, score: v, formula: f}, true
 		}
 	}
 	return best, ok
@@ -528,6 +559,9 @@ func (q *query) episodic(n int32, s *sum) {
 
 // explain returns the terms of a candidate.
 func (q *query) explain(c candidate) []Term {
+	if c.formula == FormulaLearned {
+		return q.learnedTerms(c)
+	}
 	s := sum{keep: true}
 	q.apply(c.formula, c.node, &s)
 	return s.terms
@@ -580,17 +614,12 @@ func limitOf(field string, n, preset, most int) (int, error) {
 	return n, nil
 }
 
-// profileOf checks a profile. Auto is what the workspace's evaluation chose.
-func profileOf(name string) error {
-	switch name {
-	case "", ProfileAuto, ProfileSeed:
-		return nil
-	case ProfileLearned:
-		return &RequestError{Invalid, "profile", "learned weights have not been fitted for this workspace; use auto or seed"}
-	}
-	return &RequestError{Invalid, "profile", fmt.Sprintf("%q is none of auto, seed, learned", name)}
-}
-
 func want(explain *bool) bool { return explain == nil || *explain }
 
-func confidence(score float64) float64 { return math.Min(Cap, score) }
+// confidence is the probability where there is one, else the score.
+func (c candidate) confidence() float64 {
+	if c.formula == FormulaLearned {
+		return min(Cap, c.p)
+	}
+	return min(Cap, c.score)
+}

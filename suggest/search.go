@@ -31,20 +31,23 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	wanted := func(n int32) bool {
 		return q.live(n) && q.allowed(q.ids[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.kind(n)))
 	}
+	if err := q.decide(r.Profile, aboutIntent); err != nil {
+		return SearchAnswer{}, err
+	}
 	q.looking = true
 	exact := q.named()
 	for _, n := range exact {
 		q.consider(n)
 	}
 	top := q.best(limit, func(n int32) bool {
-		return wanted(n) && !slices.Contains(exact, n) && (q.semantic[n] > 0 || q.graph[n] > 0) &&
+		return wanted(n) && !slices.Contains(exact, n) && (q.learned != nil || q.semantic[n] > 0 || q.graph[n] > 0) &&
 			!q.rates.After(n, q.last).Excluded(q.rates.Sources())
 	})
-	r.Context, r.Limit = q.spelled, limit
+	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)
 	r.Explain = nil // how much is shown is no part of the question
 	a := SearchAnswer{
-		SuggestionID: m.suggestionID("search", r), Results: make([]SearchResult, 0, limit), Mode: q.mode, Model: m.info,
+		SuggestionID: m.suggestionID("search", r), Results: make([]SearchResult, 0, limit), Mode: q.mode, Model: q.who(),
 	}
 	add := func(c candidate, terms []Term) {
 		if len(a.Results) == limit {
@@ -52,7 +55,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		}
 		name, description := m.describe(c.node)
 		res := SearchResult{
-			ID: m.ids[c.node], Kind: m.kind(c.node), Name: name, Description: description, Confidence: confidence(c.score),
+			ID: m.ids[c.node], Kind: m.kind(c.node), Name: name, Description: description, Confidence: c.confidence(),
 			Score: c.score, Formula: c.formula, Semantic: q.semantic[c.node], Graph: q.graph[c.node],
 		}
 		if show {
@@ -67,13 +70,13 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 			if s.total < Cap {
 				s.add("exact_match", Cap-s.total, 1)
 			}
-			add(candidate{n, s.close(), FormulaHybrid}, s.terms)
+			add(candidate{node: n, score: s.close(), formula: FormulaHybrid}, s.terms)
 		}
 	}
 	for _, c := range top {
 		add(c, q.explain(c))
 	}
-	if len(a.Results) > 0 && a.Results[0].Score < LowConfidence {
+	if len(a.Results) > 0 && a.Results[0].Confidence < LowConfidence {
 		q.warn(WarnLowConfidence)
 	}
 	a.Warnings = q.warnings

@@ -51,12 +51,61 @@ type use struct {
 	position float64 // Σ relative position in the episode, 0 first … 1 last
 }
 
-// pastEpisode is what recall needs of an episode.
+// pastEpisode is what recall and learning need of an episode.
 type pastEpisode struct {
 	intent  string
 	nodes   []int32 // in order
-	outcome episodic.Outcome
+	after   []int32 // of each step how many steps it came after, and which, rising; nil: each came after the one before
+	time    int64   // Unix milliseconds, 0 if unknown
 	source  int32
+	outcome uint8 // of outcomes
+}
+
+// failed reports whether the episode failed as a whole.
+func (p *pastEpisode) failed() bool { return outcomes[p.outcome] == episodic.Failure }
+
+// parents lists for each step the steps it came after.
+func (p *pastEpisode) parents() [][]int32 {
+	parents := make([][]int32, len(p.nodes))
+	if p.after == nil {
+		chain := make([]int32, len(p.nodes))
+		for i := 1; i < len(p.nodes); i++ {
+			chain[i-1] = int32(i - 1)
+			parents[i] = chain[i-1 : i : i]
+		}
+		return parents
+	}
+	left := p.after
+	for i := range parents {
+		n := left[0]
+		parents[i], left = left[1:1+n:1+n], left[1+n:]
+	}
+	return parents
+}
+
+// comesAfter is pastEpisode.after for steps in the given order, before as [episodic.Episode.Before].
+func comesAfter(order []int, before [][]int) []int32 {
+	chain := true
+	place := make([]int32, len(order))
+	for at, i := range order {
+		place[i] = int32(at)
+		chain = chain && (at == 0 && len(before[i]) == 0 || at > 0 && len(before[i]) == 1 && before[i][0] == order[at-1])
+	}
+	if chain {
+		return nil
+	}
+	var after []int32
+	var from []int32
+	for _, i := range order {
+		from = from[:0]
+		for _, b := range before[i] {
+			from = append(from, place[b])
+		}
+		slices.Sort(from)
+		from = slices.Compact(from)
+		after = append(append(after, int32(len(from))), from...)
+	}
+	return slices.Clip(after)
 }
 
 type totals struct {
@@ -170,7 +219,11 @@ func (s *State) Record(e *episodic.Episode) {
 	if branches > 1 {
 		s.totals.branching++
 	}
-	s.past = append(s.past, pastEpisode{e.Intent, ordered, outcomes[outcomeIndex(e.Outcome)], source})
+	past := pastEpisode{intent: e.Intent, nodes: ordered, after: comesAfter(order, before), source: source, outcome: uint8(outcomeIndex(e.Outcome))}
+	if !e.Time.IsZero() {
+		past.time = e.Time.UnixMilli()
+	}
+	s.past = append(s.past, past)
 	s.bySource.Set(source, s.bySource.At(source)+1)
 	s.totals.episodes++
 	s.totals.steps += uint64(len(e.Steps))

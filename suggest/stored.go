@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"waymark/episodic"
+	nexttool "waymark/predict/next"
 	"waymark/semantic"
 	"waymark/wire"
 )
@@ -23,6 +24,12 @@ func (m *Measures) Write(w *wire.Writer) {
 	m.text.Write(w)
 	w.Ints(m.recalled)
 	m.recall.Write(w)
+	w.Bool(m.learning != nil)
+	if m.learning != nil {
+		weights := m.learning.weights()
+		w.Floats(weights.Plain)
+		w.Floats(weights.Asked)
+	}
 }
 
 // ReadMeasures reads what [Measures.Write] wrote. c are the counts that were measured. What is damaged
@@ -79,6 +86,10 @@ func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
 	if m.recall.Len() != len(m.recalled) {
 		r.Fail("%d intents of %d episodes", m.recall.Len(), len(m.recalled))
 	}
+	if r.Bool() {
+		m.learning = newLearning(c)
+		m.learning.known = readWeights(r)
+	}
 	if r.Err() != nil {
 		return nil
 	}
@@ -90,4 +101,17 @@ func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
 	m.incidence = inc
 	m.group(c)
 	return m
+}
+
+// readWeights reads weights of signals; none if they were not fitted yet.
+func readWeights(r *wire.Reader) nexttool.Weights {
+	w := nexttool.Weights{Plain: r.Floats(), Asked: r.Floats()}
+	n := len(nexttool.Prior().Plain)
+	if p, a := len(w.Plain), len(w.Asked); p != a || p != 0 && p != n {
+		r.Fail("%d and %d weights of signals, where there are %d", p, a, n)
+	}
+	if len(w.Plain) == 0 {
+		return nexttool.Weights{}
+	}
+	return w
 }

@@ -33,7 +33,7 @@ const module = "waymark"
 //	         └─▶ learn             ▼  ▼
 //	               └▶ report     server ─▶ cmd/waymark
 //
-// predict is what a history teaches, kernels first:
+// predict is what a history teaches, for suggest to ask, kernels first:
 //
 //	sequence · maxent · choice · calibrate ─▶ next        labels · logit · decode ─▶ plan
 var imports = map[string][]string{
@@ -48,7 +48,8 @@ var imports = map[string][]string{
 	"episodic": {"catalog", "internal/pages", "numeric", "semantic", "wire"},
 	"importer": {"catalog", "episodic"},
 	"sample":   {"catalog", "episodic", "importer"},
-	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "semantic", "spectral", "wire"},
+	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/next", "predict/plan", "predict/sequence",
+		"semantic", "spectral", "wire"},
 	"learn":    {"catalog", "episodic", "numeric", "suggest"},
 	"live":     {"catalog", "episodic", "storage", "suggest", "numeric", "wire"},
 	"server":   {"catalog", "episodic", "importer", "live", "storage", "suggest"},

@@ -1,0 +1,113 @@
+package suggest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// take takes over the plan that was learned for the intent: without what is done or may not be done, of
+// the rest the likeliest as far as it may be long. What a schema asks for and nothing gives comes
+// before the task that needs it.
+func (p *plan) take() {
+	steps := p.planned.Steps
+	most := cmp.Or(p.request.MaxSteps, MaxSteps)
+	var chosen []int
+	for i, s := range steps {
+		if n := p.learned.node[s.Tool]; p.passes(n) && !p.inFlight[p.considered(n)] && !p.exhausted(n) {
+			chosen = append(chosen, i)
+		}
+	}
+	if len(chosen) > most {
+		slices.SortStableFunc(chosen, func(a, b int) int { return cmp.Compare(steps[b].P, steps[a].P) })
+		chosen = chosen[:most]
+		slices.Sort(chosen)
+		p.warn(WarnTruncated)
+	}
+	if len(chosen) == 0 { // nothing of it may be done: what else fits is no matter of learning
+		p.planned, p.learned, p.profile = nil, nil, ProfileSeed
+		return
+	}
+	at := make([]int, len(steps))
+	for i := range at {
+		at[i] = -1
+	}
+	for k, i := range chosen {
+		at[i] = k
+		t := p.foreseen(steps[i].Tool, steps[i].P)
+		t.after = p.before(i, at)
+		p.tasks = append(p.tasks, t)
+	}
+	for _, r := range p.planned.Tools {
+		n := p.learned.node[r.Tool]
+		if p.passes(n) && !p.inFlight[p.considered(n)] && !p.exhausted(n) && !slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n }) {
+			p.others = append(p.others, p.asked(r.Tool, r.P))
+		}
+	}
+	for i := 0; i < len(p.tasks) && len(p.tasks) < most; i++ {
+		if p.requireInputs(i) {
+			p.moveTo(i)
+			i-- // it may need something itself
+		}
+	}
+	for j := range p.tasks {
+		p.linkSchema(j)
+	}
+	p.slot()
+	p.linked = true
+}
+
+// considered makes n a candidate, so that its signals are valid, and returns it.
+func (p *plan) considered(n int32) int32 {
+	p.consider(n)
+	return n
+}
+
+// foreseen is the task of a tool that the learned plan has.
+func (p *plan) foreseen(tool int32, probability float64) task {
+	c := p.asked(tool, probability)
+	return task{node: c.node, slot: SlotTarget, score: probability, formula: FormulaLearned, terms: p.learnedTerms(c), reason: p.learnedReason(c)}
+}
+
+// before lists the tasks that step i of the learned plan comes after. Steps left out hand on what they
+// came after, unless they are done.
+func (p *plan) before(i int, at []int) []int {
+	var after []int
+	for _, j := range p.planned.Steps[i].After {
+		switch k := at[j]; {
+		case k >= 0:
+			after = append(after, k)
+		case !p.inFlight[p.considered(p.learned.node[p.planned.Steps[j].Tool])]:
+			after = append(after, p.before(int(j), at)...)
+		}
+	}
+	slices.Sort(after)
+	return slices.Compact(after)
+}
+
+// moveTo moves the last task before task i, which needs it.
+func (p *plan) moveTo(i int) {
+	last := len(p.tasks) - 1
+	added := p.tasks[last]
+	p.tasks = slices.Insert(p.tasks[:last], i, added)
+	for j := i + 1; j < len(p.tasks); j++ {
+		after := p.tasks[j].after
+		for k := range after {
+			if after[k] >= i {
+				after[k]++
+			}
+		}
+	}
+	t := &p.tasks[i+1]
+	t.after = append(t.after, i)
+	slices.Sort(t.after)
+}
+
+// learnedRationale says where the plan comes from.
+func (p *plan) learnedRationale(targets int) string {
+	s := fmt.Sprintf("%d target(s) as learned from past requests", targets)
+	if n := len(p.tasks) - targets; n > 0 {
+		s += fmt.Sprintf(", with %d prerequisite(s)", n)
+	}
+	return s + "; order and links as learned and as schemas ask for."
+}

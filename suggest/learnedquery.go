@@ -1,0 +1,178 @@
+package suggest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	nexttool "waymark/predict/next"
+	"waymark/semantic"
+)
+
+// learn makes the query one for what was learned, if the situation has anything to do with it.
+func (q *query) learn(k about) {
+	l := q.measures.learning.get()
+	if k == aboutIntent {
+		q.planned = l.planner.Plan(q.intent, nil)
+		if len(q.planned.Tools) == 0 {
+			return
+		}
+	} else if !q.predict(l) {
+		return
+	}
+	q.learned, q.profile = l, ProfileLearned
+}
+
+// predict asks what comes after the context. It reports whether any step of it can be learned of.
+func (q *query) predict(l *learned) bool {
+	if q.prefix(l); len(q.done) == 0 {
+		return false
+	}
+	q.weights = l.weights.Plain
+	var request *nexttool.Request
+	if q.mode == Active {
+		if words := semantic.Tokens(q.intent); len(words) > 0 {
+			request, q.weights = l.history.Ask(l.request(words, false), l.wording.like(q.intent)), l.weights.Asked
+		}
+	}
+	l.history.Signs(q.done, q.parents, len(q.done), request, &q.signs)
+	q.predicted = l.history.Rank(&q.signs, q.weights, q.predicted)
+	return true
+}
+
+// back is how far back a step is looked for that another came after.
+const back = 32
+
+// prefix fills in the steps of the context that can be learned of. A context does not say what each
+// step came after: in a history of chains the step before, else the latest of the steps that most often
+// led there.
+func (q *query) prefix(l *learned) {
+	q.done, q.parents = q.done[:0], q.parents[:0]
+	chains := q.chains()
+	var nodes, after []int32
+	for _, n := range q.context {
+		t := of(l.tool, n, -1)
+		if t < 0 {
+			continue
+		}
+		i := len(nodes)
+		from, most := i-1, uint64(0)
+		for j := i - 1; !chains && j >= max(0, i-back); j-- {
+			if _, count := q.transition(nodes[j], n); count > most {
+				from, most = j, count
+			}
+		}
+		nodes, after = append(nodes, n), append(after, int32(from))
+		q.done = append(q.done, t)
+	}
+	for i := range after {
+		if after[i] < 0 {
+			q.parents = append(q.parents, nil)
+		} else {
+			q.parents = append(q.parents, after[i:i+1:i+1])
+		}
+	}
+}
+
+// learnedCandidates visits what was learned to be possible.
+func (q *query) learnedCandidates(visit func(c candidate)) {
+	if q.planned != nil {
+		for _, t := range q.planned.Tools {
+			visit(q.asked(t.Tool, t.P))
+		}
+		return
+	}
+	for _, r := range q.predicted {
+		if n := q.learned.node[r.Tool]; !q.exhausted(n) {
+			visit(candidate{node: n, score: r.Score, formula: FormulaLearned, p: r.Probability, row: r.Row})
+		}
+	}
+}
+
+// asked is a tool that the intent may need. Its score adds up the terms of its log-odds.
+func (q *query) asked(tool int32, p float64) candidate {
+	c := candidate{node: q.learned.node[tool], formula: FormulaLearned, p: p, row: -1}
+	for _, t := range q.planned.Explain(tool) {
+		c.score += t.Adds
+	}
+	return c
+}
+
+// learnedScore is what was learned about one node.
+func (q *query) learnedScore(n int32) (found candidate, ok bool) {
+	q.candidates(func(c candidate) {
+		if c.node == n {
+			found, ok = c, true
+		}
+	})
+	return found, ok
+}
+
+// learnedTerms takes a learned score apart.
+func (q *query) learnedTerms(c candidate) []Term {
+	var terms []Term
+	tool := of(q.learned.tool, c.node, -1)
+	switch {
+	case q.planned != nil:
+		for _, t := range q.planned.Explain(tool) {
+			if t.Adds != 0 {
+				terms = append(terms, Term{t.Name, t.Adds, 1, t.Adds})
+			}
+		}
+	case c.row < 0: // nothing speaks for it: only its popularity is known
+		terms = []Term{{signalNames[nexttool.Popularity], c.score, 1, c.score}}
+	default:
+		used := q.signs.Used(c.row)
+		for k, x := range q.signs.Values[c.row] {
+			if x == 0 {
+				continue
+			}
+			w := nexttool.Weight(q.weights, nexttool.Signal(k), q.signs.Evidence[k], used)
+			if v := float64(w * float64(x)); v != 0 {
+				terms = append(terms, Term{signalNames[k], float64(x), w, v})
+			}
+		}
+	}
+	return terms
+}
+
+// learnedReason says what speaks most for a candidate.
+func (q *query) learnedReason(c candidate) string {
+	if q.planned == nil && q.count[c.node] > 0 {
+		return fmt.Sprintf("followed %s %d of %d times", q.ids[q.last], q.count[c.node], q.followedBy(q.last))
+	}
+	if q.planned != nil {
+		if of(q.learned.tool, c.node, -1) >= 0 && q.uses.At(c.node).steps > 0 {
+			return "used for requests like this one" + q.words(c.node)
+		}
+		return "matches the intent" + q.words(c.node)
+	}
+	terms := q.learnedTerms(c)
+	best := slices.MaxFunc(terms, func(a, b Term) int { return cmp.Compare(a.Contribution, b.Contribution) })
+	if best.Contribution <= 0 {
+		return "used in other situations"
+	}
+	return "most for it: " + best.Name
+}
+
+// signalNames are the names of the signals of package predict/next in terms.
+var signalNames = [nexttool.Signals]string{
+	"popularity", "after_last", "chain", "after_last_2", "after_last_3", "after_last_4", "after_last_6", "after_last_8",
+	"same_source", "same_ancestry", "same_branches", "other_branch", "skip_one", "skip_two", "after_run", "place", "same_set",
+	"first_tool", "last_3_tools", "last_4_tools", "width", "last_2_tools", "roots", "layer",
+	"open_branches", "inner_branches", "recent_tools", "tools_done", "tools_done_product", "nearest_tail", "nearest_rest",
+	"nearest_overlap", "nearest_frontier", "repeat", "repeat_soon", "repeat_late", "again", "server_after_server", "same_server",
+	"requires_last", "requirements_done", "on_planned_way", "next_on_planned_way", "alike", "residual", "matches_intent",
+	"past_requests_next", "past_requests_rest", "words", "words_used", "residual_words",
+}
+
+// hashLearned writes what is learned from, which decides what is learned; the texts are part "text", the
+// tasks are the first of part "episodes".
+func (m *Model) hashLearned(w *digest) {
+	w.bool(m.measures.learning != nil)
+	w.int(int64(m.measures.episodes))
+	w.int(int64(m.measures.nodes))
+	w.bool(m.measures.choice.Next)
+	w.bool(m.measures.choice.NextIntent)
+	w.bool(m.measures.choice.Intent)
+}
