@@ -76,14 +76,15 @@ func (m *marks) clear() {
 }
 
 // Freeze returns the counts as they are now. It costs the edges of the nodes that led on to others
-// since the last time, and one pass over everything only when the catalog changed.
+// since the last time, and one pass over everything only when the catalog changed or two spellings
+// turned out to be one tool.
 func (s *State) Freeze() *Counts {
 	h := &s.shown
 	view := s.catalog()
 	all := s.join(view)
 	s.showUses(all)
 	s.showRows(all)
-	if h.view != view {
+	if all || h.view != view { // a capability may name a tool by a spelling of another
 		h.view, h.roles = view, s.roles()
 		s.survey()
 	}
