@@ -109,6 +109,12 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 			return nil, fmt.Errorf("open workspace %q: finish forgetting: %w", name, err)
 		}
 	}
+	if h != from { // no snapshot was of use, or one counts what is forgotten, and a crash kept it from being dropped
+		if err := log.DropSnapshots(ctx); err != nil {
+			stop()
+			return nil, fmt.Errorf("open workspace %q: %w", name, err)
+		}
+	}
 	w := &writer{Engine: e, history: h, builtAt: began, results: make(chan func()), vectors: h.how.Vectors}
 	if err := w.publish(); err != nil {
 		stop()

@@ -1,8 +1,11 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -202,4 +205,109 @@ func TestDeleteBesideGet(t *testing.T) {
 		}
 		require.NoError(t, <-done)
 	}
+}
+
+// The payloads were erased, but a crash came before the snapshots that hold them were dropped.
+func TestForgetLeavesNoSnapshotBehind(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := reopened(t, store)
+	r := record(t, e, episode("secret", "hidden:tool", "a"))
+	for range 2 {
+		_, err := e.Build(ctx)
+		require.NoError(t, err)
+		settled(t, e)
+		record(t, e, episode(fmt.Sprint("other", e.Head().Seq), "a", "b"))
+	}
+	require.Len(t, kept(t, e), 2)
+	_, err := e.appendOne(ctx, func(*writer) (entry, bool, error) {
+		v := forgotten{Seqs: []uint64{r.Seq}}
+		payload, err := encode(kindForgotten, v)
+		return entry{kindForgotten, "", payload, &v}, true, err
+	})
+	require.NoError(t, err)
+	require.NoError(t, e.log.Erase(ctx, []uint64{r.Seq}))
+	end()
+	e, end = reopened(t, store)
+	settled(t, e)
+	for s, err := range e.log.Snapshots(ctx) {
+		require.NoError(t, err)
+		assert.False(t, bytes.Contains(s.Data, []byte("do secret")), "snapshot at %d", s.Seq)
+	}
+	verify(t, e)
+	end()
+}
+
+// stubborn is a store whose snapshots cannot be dropped for a while.
+type stubborn struct {
+	storage.Store
+	*stubbornLog
+}
+
+type stubbornLog struct {
+	storage.Log
+	fails atomic.Bool
+}
+
+func (s *stubborn) Log(name string) (_ storage.Log, err error) {
+	s.stubbornLog.Log, err = s.Store.Log(name)
+	return s.stubbornLog, err
+}
+
+func (l *stubbornLog) DropSnapshots(ctx context.Context) error {
+	if l.fails.Load() {
+		return errors.New("input/output error")
+	}
+	return l.Log.DropSnapshots(ctx)
+}
+
+// A request to forget that failed on its way is carried out when it is made again.
+func TestForgetAgain(t *testing.T) {
+	store := &stubborn{Store: storage.NewMemory(), stubbornLog: &stubbornLog{}}
+	e := workspace(t, store, Options{})
+	_, err := e.Record(ctx, "spy", []episodic.Episode{episode("secret", "hidden:a", "hidden:b")})
+	require.NoError(t, err)
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	store.fails.Store(true)
+	_, err = e.Forget(ctx, Selection{Source: "spy"})
+	require.ErrorContains(t, err, "input/output error")
+	store.fails.Store(false)
+	_, err = e.Forget(ctx, Selection{Source: "spy"})
+	require.NoError(t, err)
+	assert.Zero(t, e.Model().Stats().Episodes)
+	settled(t, e)
+	for s, err := range e.log.Snapshots(ctx) {
+		require.NoError(t, err)
+		assert.False(t, bytes.Contains(s.Data, []byte("do secret")), "snapshot at %d", s.Seq)
+	}
+	verify(t, e)
+}
+
+// A capability names a tool by a spelling that begins to stand for another id without any change of
+// the catalog.
+func TestSpellingMetLater(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	fill(t, e, 3, 20)
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "mcp__x__y"}})
+	require.NoError(t, err)
+	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:three", Tools: []string{"mcp__x__y", "s3:tool_3", "s4:tool_4"}}})
+	require.NoError(t, err)
+	_, err = e.RemoveTool(ctx, "mcp__x__y")
+	require.NoError(t, err)
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	record(t, e, episode("later", "x:y", "s3:tool_3"))
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	verify(t, e)
+	running := e.Model()
+	finish(t, e, false)
+	was, err := running.Export("", 0)
+	require.NoError(t, err)
+	is, err := e.Model().Export("", 0)
+	require.NoError(t, err)
+	assert.Equal(t, is.Uses, was.Uses)
 }

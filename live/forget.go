@@ -36,7 +36,11 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 		}
 	}
 	r := ForgetResult{Seq: e.Head().Seq}
-	if len(seqs) == 0 {
+	owed := e.unerased.Load() // by a request that failed on its way
+	if err := e.do(ctx, func(w *writer) { owed = owed || w.tainted }); err != nil {
+		return r, err
+	}
+	if len(seqs) == 0 && !owed {
 		if sel.Episode != "" {
 			return r, &suggest.RequestError{Kind: suggest.NotFound, Field: "episode", Detail: fmt.Sprintf("%q is not recorded", sel.Episode)}
 		}
