@@ -201,4 +201,19 @@ func TestJobs(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return parse[live.Job](t, 200, w.ask("GET", "/v1/jobs/"+plain.ID, "")).State == live.JobDone
 	}, 10*time.Second, 5*time.Millisecond)
+
+	// A job may be done before it is canceled; what has ended stays so.
+	require.Eventually(t, func() bool {
+		job := parse[live.Job](t, 202, w.ask("POST", "/v1/rebuild", ""))
+		parse[live.Job](t, 202, w.ask("DELETE", "/v1/jobs/"+job.ID, ""))
+		var ended live.Job
+		require.Eventually(t, func() bool {
+			ended = parse[live.Job](t, 200, w.ask("GET", "/v1/jobs/"+job.ID, ""))
+			return ended.State != live.JobRunning
+		}, 10*time.Second, time.Millisecond)
+		again := parse[live.Job](t, 202, w.ask("DELETE", "/v1/jobs/"+job.ID, ""))
+		assert.Equal(t, ended, again)
+		return ended.State == live.JobCanceled
+	}, 10*time.Second, time.Millisecond)
+	requireProblem(t, 404, `none`, w.ask("DELETE", "/v1/jobs/none", ""))
 }

@@ -39,6 +39,9 @@ func (s *Server) jobRoutes(api huma.API) {
 		Description: "Starts a job; one that runs already is answered instead of a second."}, s.rebuild)
 	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
+	add(s, api, rule{scope: scopeWrite}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
+		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
+		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, s.cancelJob)
 
 	events := huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events", Tags: []string{"Model"},
 		Summary: "Progress of a job", Description: "Server-sent events: progress until the job ends, then one end.",
@@ -81,6 +84,15 @@ func (s *Server) getJob(ctx context.Context, q *jobQuery) (*jobState, error) {
 	if err != nil {
 		return nil, err
 	}
+	return &jobState{job}, nil
+}
+
+func (s *Server) cancelJob(ctx context.Context, q *jobQuery) (*jobState, error) {
+	e, job, err := s.job(ctx, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	e.CancelJob(job.ID)
 	return &jobState{job}, nil
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -22,6 +25,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/live"
 	"waymark/storage"
 )
 
@@ -347,6 +351,41 @@ func TestServeSample(t *testing.T) {
 		require.NoError(t, cmd.Wait(), stderr.String())
 		for _, want := range []string{want, "$ waymark search ", "forge:create_pull_request", "$ waymark next --after ", "$ waymark dag ", "terms of", "/mcp"} {
 			assert.Contains(t, out.String(), want)
+		}
+	}
+}
+
+// An interrupted rebuild is canceled where it runs.
+func TestInterruptedRebuild(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no interrupts are sent to other processes")
+	}
+	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--sample")
+	canceled := func(id string) bool {
+		var job live.Job
+		require.Eventually(t, func() bool {
+			resp, err := http.Get(s.URLs.API + "/jobs/" + id)
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			require.Equal(t, http.StatusOK, resp.StatusCode, resp.Request.URL)
+			require.NoError(t, json.NewDecoder(resp.Body).Decode(&job))
+			return job.State != live.JobRunning
+		}, 20*time.Second, 10*time.Millisecond)
+		return job.State == live.JobCanceled
+	}
+	for i := 1; ; i++ { // a rebuild may be done before it is interrupted
+		require.Less(t, i, 30, "no rebuild was canceled")
+		cmd := exec.Command(program, "rebuild", "--data", s.dir, "--progress", "plain")
+		errs, err := cmd.StderrPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		bufio.NewReader(errs).ReadString('\n') // it has begun
+		require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		io.Copy(io.Discard, errs)
+		failed := cmd.Wait() != nil
+		if canceled(fmt.Sprintf("rebuild-%d", i)) {
+			assert.True(t, failed)
+			return
 		}
 	}
 }

@@ -21,7 +21,8 @@ func (a *app) rebuildCommand() *cobra.Command {
 		Use:   "rebuild",
 		Short: "Replay the log into a fresh model",
 		Long: `Replays the whole log into a fresh model and waits until that is done. With --verify the fresh model
-is compared with the running one, byte for byte, and the command exits 1 on any difference.`,
+is compared with the running one, byte for byte, and the command exits 1 on any difference. An
+interrupt cancels the rebuild; the model stays as it is.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bar, err := a.progress(style, "rebuild", 1000)
@@ -37,11 +38,13 @@ is compared with the running one, byte for byte, and the command exits 1 on any 
 }
 
 func (a *app) rebuild(ctx context.Context, c *client.Client, verify bool, bar progress) error {
+	began := time.Now()
 	body, err := c.Call(ctx, http.MethodPost, "/v1/rebuild", map[string]bool{"verify": verify})
 	if err != nil {
 		return err
 	}
 	var job live.Job
+	defer func() { a.abandon(ctx, c, job, began) }()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		if err := json.Unmarshal(body, &job); err != nil {
 			return fmt.Errorf("rebuild: the answer is not what this program expects: %w", err)
@@ -74,6 +77,18 @@ func (a *app) rebuild(ctx context.Context, c *client.Client, verify bool, bar pr
 		return errNegative
 	}
 	return nil
+}
+
+// abandon cancels a job when the command is interrupted, unless somebody else started it.
+func (a *app) abandon(ctx context.Context, c *client.Client, job live.Job, began time.Time) {
+	if ctx.Err() == nil || job.ID == "" || job.State != live.JobRunning || job.StartedAt.Before(began) {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer stop()
+	if _, err := c.Call(ctx, http.MethodDelete, "/v1/jobs/"+url.PathEscape(job.ID), nil); err != nil {
+		fmt.Fprintf(a.errs, "rebuild %s goes on: %v\n", job.ID, err)
+	}
 }
 
 func (a *app) showJob(j live.Job) {
