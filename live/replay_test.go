@@ -2,8 +2,10 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -120,6 +122,26 @@ func TestCanceledRebuildGoesOn(t *testing.T) {
 	require.NotNil(t, ended.Verify, ended.Error)
 	assert.True(t, ended.Verify.Equal, "%v", ended.Verify.Differences)
 	assert.Equal(t, log.Head().Seq, ended.Verify.Events)
+}
+
+// After a rebuild that was canceled builds start by themselves as before.
+func TestBuildsAfterACanceledRebuild(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	fill(t, e, 9, 50)
+	_, err := e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	require.Eventually(t, func() bool { // a job may be done before it is canceled
+		j, err := e.Rebuild(ctx, false)
+		require.NoError(t, err)
+		e.CancelJob(j.ID)
+		return finished(t, e, j.ID).State == JobCanceled && e.current.Load().built < e.Head().Seq
+	}, 10*time.Second, time.Millisecond)
+	asked := e.Head().Seq
+	for i := range 200 {
+		record(t, e, episode(fmt.Sprint("later", i), "s0:tool_0", "s1:tool_1"))
+	}
+	assert.Eventually(t, func() bool { return e.current.Load().built > asked }, 10*time.Second, time.Millisecond)
 }
 
 func finished(t *testing.T, e *Engine, id string) (last Job) {

@@ -278,6 +278,7 @@ type building struct {
 // state, if it has one). What was counted before the build event no longer counts as new.
 func (w *writer) measureBehind(shot snapshot, counted int, f func(ctx context.Context) (*history, error)) {
 	ctx, cancel := context.WithCancel(w.ctx)
+	changed := w.changed
 	w.building, w.failed, w.changed = &building{done: make(chan struct{}), cancel: cancel}, false, false
 	go func() {
 		h, err := guarded(func() (*history, error) { return f(ctx) })
@@ -293,6 +294,9 @@ func (w *writer) measureBehind(shot snapshot, counted int, f func(ctx context.Co
 			case err == nil:
 			case w.ctx.Err() != nil:
 				w.opts.Logger.Info("build is left to the next start", "workspace", w.name, "event", shot.built.seq)
+			case errors.Is(err, context.Canceled):
+				w.changed = w.changed || changed
+				w.opts.Logger.Info("build was canceled; the measures before stay", "workspace", w.name, "event", shot.built.seq)
 			default:
 				w.failed = true
 				w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", shot.built.seq, "error", err)

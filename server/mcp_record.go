@@ -151,7 +151,7 @@ func rebuild(ctx context.Context, c *mcpCall, in rebuildArguments) (rebuildAnswe
 		case state, more := <-states:
 			if more {
 				job = state
-				report(job.Progress, job.Phase)
+				report(job)
 				continue
 			}
 		}
@@ -179,18 +179,22 @@ func rebuildMessage(job live.Job) string {
 
 // newProgress reports to a client that asked for it. Progress never falls, and small steps are left
 // out: a hundred notifications are as good as a million.
-func newProgress(ctx context.Context, req *mcp.CallToolRequest) func(share float64, phase string) {
+func newProgress(ctx context.Context, req *mcp.CallToolRequest) func(live.Job) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
-		return func(float64, string) {}
+		return func(live.Job) {}
 	}
 	last, lastPhase := -1.0, ""
-	return func(share float64, phase string) {
-		if share <= last || share < last+.01 && phase == lastPhase && share < 1 {
+	return func(j live.Job) {
+		if j.Progress <= last || j.Progress < last+.01 && j.Phase == lastPhase && j.Progress < 1 {
 			return
 		}
-		last, lastPhase = share, phase
+		last, lastPhase = j.Progress, j.Phase
+		message := j.Phase
+		if left := (time.Duration(j.ETAMillis) * time.Millisecond).Round(time.Second); left > 0 {
+			message += fmt.Sprintf(", about %s left", left)
+		}
 		// A client that stopped listening is no reason to stop the job.
-		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: share, Total: 1, Message: phase})
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: j.Progress, Total: 1, Message: message})
 	}
 }

@@ -52,10 +52,10 @@ func (silent) done()            {}
 type bar struct{ *progressbar.ProgressBar }
 
 func (b *bar) at(n int64, doing string) {
-	if doing != "" {
-		b.Describe(doing)
-	}
 	b.Set64(n)
+	if doing != "" {
+		b.Describe(doing) // draws, so the number comes first
+	}
 }
 func (b *bar) done() { b.Finish() }
 
