@@ -176,7 +176,7 @@ func TestGraph(t *testing.T) {
 
 	diff := parse[suggest.DiffReport](t, 200, w.ask("GET", "/v1/graph/diff?from=current", ""))
 	assert.Empty(t, diff.Added)
-	requireProblem(t, 404, "from: model", w.ask("GET", "/v1/graph/diff?from=sha256:0", ""))
+	requireProblem(t, 404, "from: no such model", w.ask("GET", "/v1/graph/diff?from=sha256:0", ""))
 	w.settle(parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"brand:new"}]`)))
 	_, err := defaultEngine(t, w.Server).Build(t.Context())
 	require.NoError(t, err)
