@@ -41,7 +41,9 @@ func (p *plan) take() {
 	for _, r := range p.planned.Tools {
 		n := p.learned.node[r.Tool]
 		if p.passes(n) && !p.inFlight[p.considered(n)] && !p.exhausted(n) && !slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n }) {
-			p.others = append(p.others, p.asked(r.Tool, r.P))
+			if c, ok := p.asked(r.Tool, r.P); ok {
+				p.others = append(p.others, c)
+			}
 		}
 	}
 	for i := 0; i < len(p.tasks) && len(p.tasks) < most; i++ {
@@ -65,7 +67,7 @@ func (p *plan) considered(n int32) int32 {
 
 // foreseen is the task of a tool that the learned plan has.
 func (p *plan) foreseen(tool int32, probability float64) task {
-	c := p.asked(tool, probability)
+	c, _ := p.asked(tool, probability) // something spoke for what is planned
 	return task{node: c.node, slot: SlotTarget, score: probability, formula: FormulaLearned, terms: p.learnedTerms(c), reason: p.learnedReason(c)}
 }
 

@@ -78,7 +78,9 @@ func (q *query) prefix(l *learned) {
 func (q *query) learnedCandidates(visit func(c candidate)) {
 	if q.planned != nil {
 		for _, t := range q.planned.Tools {
-			visit(q.asked(t.Tool, t.P))
+			if c, ok := q.asked(t.Tool, t.P); ok {
+				visit(c)
+			}
 		}
 		return
 	}
@@ -89,13 +91,15 @@ func (q *query) learnedCandidates(visit func(c candidate)) {
 	}
 }
 
-// asked is a tool that the intent may need. Its score adds up the terms of its log-odds.
-func (q *query) asked(tool int32, p float64) candidate {
-	c := candidate{node: q.learned.node[tool], formula: FormulaLearned, p: p, row: -1}
-	for _, t := range q.planned.Explain(tool) {
+// asked is a tool that the intent may need, unless nothing speaks for it. Its score adds up the terms of
+// its log-odds.
+func (q *query) asked(tool int32, p float64) (c candidate, ok bool) {
+	terms := q.planned.Explain(tool)
+	c = candidate{node: q.learned.node[tool], formula: FormulaLearned, p: p, row: -1}
+	for _, t := range terms {
 		c.score += t.Adds
 	}
-	return c
+	return c, terms != nil
 }
 
 // learnedScore is what was learned about one node.
