@@ -227,3 +227,16 @@ func BenchmarkScores(b *testing.B) {
 		}
 	})
 }
+
+func TestSimilaritiesAgreeWithNearest(t *testing.T) {
+	v, rows := NewVocabulary([][]string{{"a", "b"}, {"b", "c"}, {"a", "b", "c"}, {"d"}})
+	ix := NewNearest(rows, v.Len())
+	x, _ := v.Vector([]string{"a", "b"})
+	s := ix.Similarities(x)
+	require.Len(t, s, 4)
+	for _, n := range ix.Of(x, 4, -1) {
+		assert.Equal(t, n.Similarity, s[n.Row])
+		assert.Positive(t, s[n.Row])
+	}
+	assert.Zero(t, s[3])
+}

@@ -33,6 +33,17 @@ func NewNearest(rows []Vector, features int) *Nearest {
 	return ix
 }
 
+// Similarities are the cosines of x and all rows.
+func (ix *Nearest) Similarities(x Vector) []float64 {
+	score := make([]float64, ix.rows)
+	for j, f := range x.I {
+		for _, p := range ix.post[f] {
+			score[p.row] += float64(x.V[j] * p.value)
+		}
+	}
+	return score
+}
+
 // Of returns the k rows nearest to x, by falling similarity and then by number. Row skip is left out;
 // -1 skips none. Rows without a feature in common are left out.
 func (ix *Nearest) Of(x Vector, k int, skip int32) []Neighbour {

@@ -13,7 +13,7 @@ func odds(p float64) float64 {
 var baseNames = []string{
 	"ridge", "ridge odds", "ridge/best", "vote", "vote odds", "nearest", "prior", "recent", "seen", "evidence", "ridge x evidence",
 	"text", "text/best", "text rank", "name", "server", "server/best", "cold text", "cold text/best", "cold rank", "cold name", "cold server",
-	"server prior", "near x vote", "size", "fullname", "server vote", "words", "clause", "cold words", "cold clause", "kin", "cold kin", "sink", "sink/best",
+	"server prior", "near x vote", "size", "fullname", "server vote", "words", "clause", "cold words", "cold clause", "kin", "cold kin", "sink", "sink/best", "cosine", "cosine/best", "cold cosine/best", "host", "cold host", "host x words",
 }
 
 // base fills in the features of the first stage.
@@ -49,6 +49,8 @@ func (q *request) base(f []float64, t int32, rank float64) {
 		seen = 1
 	}
 	text, name, server := float64(q.match.text[t]), float64(q.match.name[t]), float64(q.match.server[t])
+	words, clause := float64(q.match.words[t]), float64(q.match.clause[t])
+	cosine, host := float64(q.match.cosine[t]), float64(q.match.host[t])
 	served, sv, serverPrior := 0.0, 0.0, 0.0
 	if s := m.texts.server[t]; s >= 0 {
 		served = m.served[s]
@@ -87,6 +89,7 @@ func (q *request) base(f []float64, t int32, rank float64) {
 	copy(f, []float64{
 		r, odds(r), r / q.most.ridge, v, odds(v), nearest, numeric.Ln((float64(uses*scale) + .1) / (m.n + 1)), numeric.Ln((float64(recent*scaleRecent) + .1) / (m.recentN + 1)), seen, evidence, r * evidence,
 		text, text / q.most.text, lr, name, server, server / q.most.server, cold * text, cold * text / q.most.text, cold * lr, cold * name, cold * server,
-		serverPrior, float64(sim * v), numeric.Ln(q.size), full, sv, float64(q.match.words[t]), float64(q.match.clause[t]), cold * float64(q.match.words[t]), cold * float64(q.match.clause[t]), kin, cold * kin, sink, sink / q.most.sink,
+		serverPrior, float64(sim * v), numeric.Ln(q.size), full, sv, words, clause, cold * words, cold * clause, kin, cold * kin, sink, sink / q.most.sink,
+		cosine, cosine / q.most.cosine, cold * cosine / q.most.cosine, host, cold * host, float64(host * words),
 	})
 }

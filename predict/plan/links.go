@@ -39,9 +39,9 @@ func (q *request) places(tools []int32) []float64 {
 		}
 		if total < 2e-4 {
 			for at, token := range q.tokens {
-				for _, u := range q.m.texts.naming[token] {
+				for _, u := range q.m.texts.names.of[token] {
 					if u == t {
-						w := q.m.texts.idf[token]
+						w := q.m.texts.names.idf[token]
 						total += w
 						sum += float64(w * (float64(at) + .5) / n)
 					}

@@ -277,3 +277,13 @@ func BenchmarkFind(b *testing.B) {
 		}
 	})
 }
+
+// Three names, two with a word of their own each and one in common: ln(1 + 3/1) and ln(1 + 3/2).
+func TestSharesOfNamesByHand(t *testing.T) {
+	x := newNaming([][]string{{"book", "flight"}, {"book", "room", "room"}, nil})
+	own, both := math.Log(1+3), math.Log(1+1.5)
+	s := x.shares([]string{"room", "book", "room", "other"})
+	assert.InDelta(t, both/(own+both), s[0], 1e-6)
+	assert.InDelta(t, 1, s[1], 1e-6)
+	assert.Zero(t, s[2])
+}

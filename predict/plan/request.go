@@ -36,7 +36,7 @@ type request struct {
 }
 
 // best are the largest values of any tool, by which those of one are divided.
-type best struct{ ridge, text, server, sink float64 }
+type best struct{ ridge, text, server, sink, cosine float64 }
 
 const (
 	neighbours = 10
@@ -97,7 +97,7 @@ func (q *request) prepare() {
 	for _, l := range labels.Vote(q.near, m.y) {
 		q.vote[m.tool[l.Label]] = l.Value
 	}
-	q.most = best{.05, .05, .05, .05}
+	q.most = best{.05, .05, .05, .05, .05}
 	for _, r := range q.ridge {
 		q.most.ridge = max(q.most.ridge, r)
 	}
@@ -106,6 +106,7 @@ func (q *request) prepare() {
 	}
 	for i := range q.match.text {
 		q.most.text = max(q.most.text, float64(q.match.text[i]))
+		q.most.cosine = max(q.most.cosine, float64(q.match.cosine[i]))
 		q.most.server = max(q.most.server, float64(q.match.server[i]))
 	}
 	for t, v := range q.vote {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/numeric"
 	"waymark/predict/labels"
 	"waymark/semantic"
 )
@@ -25,11 +24,12 @@ type Texts struct {
 	servers *semantic.Index
 	server  []int32   // of a tool; -1 where it names none
 	mates   [][]int32 // of a server
-	idf     map[string]float64
-	naming  map[string][]int32 // token of a name → tools
-	length  []float64          // Σ idf over the tokens of a name
+	names   naming
+	hosts   naming // of servers
 	words   *bm25
-	vector  []labels.Vector // of the document, to compare tools
+	vector  []labels.Vector // of the document, words and pairs of them, to compare tools
+	near    *labels.Nearest // over vector
+	vocab   *labels.Vocabulary
 }
 
 // NewTexts indexes tools.
@@ -53,7 +53,7 @@ func NewTexts(tools []Tool) *Texts {
 // index fills in all but the semantic indexes.
 func (t *Texts) index() {
 	n := len(t.tools)
-	t.server, t.idf, t.naming, t.length = make([]int32, n), map[string]float64{}, map[string][]int32{}, make([]float64, n)
+	t.server = make([]int32, n)
 	tokens, names := make([][]string, n), make([][]string, n)
 	number := map[string]int32{}
 	for i, tool := range t.tools {
@@ -70,21 +70,16 @@ func (t *Texts) index() {
 		}
 		name := semantic.Tokens(tool.Name)
 		tokens[i] = slices.Concat(name, name, semantic.Tokens(tool.Text), semantic.Tokens(tool.Server), semantic.Tokens(tool.Properties))
-		names[i] = distinct(name)
-		for _, token := range names[i] {
-			t.naming[token] = append(t.naming[token], int32(i))
-		}
-	}
-	for token, of := range t.naming {
-		t.idf[token] = numeric.Ln(1 + float64(n)/float64(len(of)))
-	}
-	for i := range names {
-		for _, token := range names[i] {
-			t.length[i] += t.idf[token]
-		}
+		names[i] = name
 	}
 	t.words = newBM25(tokens)
-	_, t.vector = labels.NewVocabulary(tokens)
+	t.vocab, t.vector = labels.NewVocabulary(tokens)
+	t.near = labels.NewNearest(t.vector, t.vocab.Len())
+	hosts := make([][]string, len(t.mates))
+	for s, of := range t.mates {
+		hosts[s] = semantic.Tokens(t.tools[of[0]].Server)
+	}
+	t.names, t.hosts = newNaming(names), newNaming(hosts)
 }
 
 // Match is what a request has in common with every tool, by number; all in [0, 1].
@@ -93,29 +88,35 @@ type Match struct {
 	name   []float32 // share of the words of the name, by idf, that stand in the request
 	server []float32 // semantic score of the server
 	words  []float32 // BM25, divided by the best
+	cosine []float32 // of tf·idf vectors over words and pairs of neighbouring words
+	host   []float32 // share of the words of the server's name, by idf, that stand in the request
 	clause []float32 // BM25 of the clause of the request that the tool fits best, divided by the best of that clause
 }
 
 // Match compares a request with all tools.
 func (t *Texts) Match(request string) *Match {
-	m := &Match{text: make([]float32, len(t.tools)), name: make([]float32, len(t.tools)), server: make([]float32, len(t.tools))}
+	m := &Match{text: make([]float32, len(t.tools)), server: make([]float32, len(t.tools))}
 	for i, h := range t.docs.Scores(request, nil) {
 		m.text[i] = float32(h.Score)
 	}
-	for _, token := range distinct(semantic.Tokens(request)) {
-		for _, i := range t.naming[token] {
-			m.name[i] += float32(t.idf[token] / t.length[i])
-		}
-	}
+	tokens := semantic.Tokens(request)
+	m.name = t.names.shares(tokens)
 	m.words, m.clause = make([]float32, len(t.tools)), make([]float32, len(t.tools))
-	relative(m.words, t.words.scores(semantic.Tokens(request)))
+	relative(m.words, t.words.scores(tokens))
 	for _, c := range clauses(request) {
 		relative(m.clause, t.words.scores(c))
 	}
+	m.cosine, m.host = make([]float32, len(t.tools)), make([]float32, len(t.tools))
+	x, _ := t.vocab.Vector(tokens)
+	for i, s := range t.near.Similarities(x) {
+		m.cosine[i] = float32(s)
+	}
+	host := t.hosts.shares(tokens)
 	servers := t.servers.Scores(request, nil)
 	for i, s := range t.server {
 		if s >= 0 {
 			m.server[i] = float32(servers[s].Score)
+			m.host[i] = host[s]
 		}
 	}
 	return m
