@@ -128,6 +128,23 @@ func TestForgetWhileARebuildIsUnderWay(t *testing.T) {
 	}
 }
 
+// A rebuild that was asked for by somebody else, and canceled, does not keep the model from forgetting.
+func TestForgetWhileARebuildIsCanceled(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	fill(t, e, 8, 50)
+	for i := range 10 {
+		_, err := e.Record(ctx, "spy", []episodic.Episode{episode(fmt.Sprint("secret", i), "secret:a", "secret:b")})
+		require.NoError(t, err)
+		j, err := e.Rebuild(ctx, false)
+		require.NoError(t, err)
+		time.AfterFunc(time.Duration(i)*time.Millisecond, func() { e.CancelJob(j.ID) })
+		r, err := e.Forget(ctx, Selection{Source: "spy"})
+		require.NoError(t, err)
+		assert.NotContains(t, after(t, e, r.Seq, "secret:a"), "secret:b")
+	}
+	verify(t, e)
+}
+
 // A request to forget that was cut short by a crash is finished at the next start, snapshots included.
 func TestForgetIsFinishedAtTheNextStart(t *testing.T) {
 	store := storage.NewMemory()

@@ -72,7 +72,7 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 		done, _ := e.WatchJob(ctx, job.ID)
 		for job = range done {
 		}
-		if job.At <= asked && job.State == JobDone {
+		if job.State == JobCanceled || job.State == JobDone && job.At <= asked { // by somebody else
 			continue
 		}
 		if job.State != JobDone {
