@@ -23,21 +23,27 @@ import (
 const (
 	rate  = .12
 	start = .05
+
+	negligible = 1e-3 // probability of a candidate that is not pushed further down: most are such
 )
 
 // A Model is the table of weights. It is not safe for concurrent use while it learns.
 type Model struct {
-	theta, squares []float32 // weights and sums of squared gradients
-	shift          uint
-	scores         []float64
+	weights []weight
+	shift   uint
+	scores  []float64
+	slots   []uint32 // of each candidate's features, in a row
 }
+
+// A weight stands beside the sum of its squared gradients, because learning needs both.
+type weight struct{ theta, squares float32 }
 
 // New is a model with 2^bits weights, all 0; it takes 2^(bits+3) bytes. 1 ≤ bits ≤ 30.
 func New(bits int) *Model {
 	if bits < 1 || bits > 30 {
 		panic("maxent: bits out of range")
 	}
-	return &Model{theta: make([]float32, 1<<bits), squares: make([]float32, 1<<bits), shift: uint(64 - bits)}
+	return &Model{weights: make([]weight, 1<<bits), shift: uint(64 - bits)}
 }
 
 // A Feature is something true of a situation, named by a hash, and how much.
@@ -61,21 +67,28 @@ func (m *Model) slot(key uint64, tool int32) uint64 {
 func (m *Model) Score(features []Feature, tool int32) float64 {
 	s := 0.0
 	for _, f := range features {
-		s += float64(f.Value * m.theta[m.slot(f.Key, tool)])
+		s += float64(f.Value * m.weights[m.slot(f.Key, tool)].theta)
 	}
 	return s
 }
 
 // Learn takes one step towards the candidate taken and returns -ln P of it before the step, in nats.
 func (m *Model) Learn(situation []Feature, candidates []Candidate, taken int) float64 {
-	p := m.scores[:0]
+	p, slots := m.scores[:0], m.slots[:0]
 	top := math.Inf(-1)
 	for _, c := range candidates {
-		s := c.Offset + m.Score(situation, c.Tool) + m.Score(c.Own, c.Tool)
-		p = append(p, s)
-		top = max(top, s)
+		sum := c.Offset
+		for _, features := range [2][]Feature{situation, c.Own} {
+			for _, f := range features {
+				slot := m.slot(f.Key, c.Tool)
+				slots = append(slots, uint32(slot))
+				sum += float64(f.Value * m.weights[slot].theta)
+			}
+		}
+		p = append(p, sum)
+		top = max(top, sum)
 	}
-	m.scores = p
+	m.scores, m.slots = p, slots
 	at, z := p[taken]-top, 0.0
 	for i, s := range p {
 		p[i] = numeric.Exp(s - top)
@@ -86,20 +99,21 @@ func (m *Model) Learn(situation []Feature, candidates []Candidate, taken int) fl
 		if i == taken {
 			d--
 		}
-		if math.Abs(d) < 1e-4 { // too little to matter, and there are many
-			continue
+		n := len(situation)
+		if math.Abs(d) >= negligible {
+			m.step(situation, slots[:n], float32(d))
+			m.step(c.Own, slots[n:n+len(c.Own)], float32(d))
 		}
-		m.step(situation, c.Tool, float32(d))
-		m.step(c.Own, c.Tool, float32(d))
+		slots = slots[n+len(c.Own):]
 	}
 	return numeric.Ln(z) - at
 }
 
-func (m *Model) step(features []Feature, tool int32, d float32) {
-	for _, f := range features {
-		i := m.slot(f.Key, tool)
+func (m *Model) step(features []Feature, slots []uint32, d float32) {
+	for k, f := range features {
+		w := &m.weights[slots[k]]
 		g := float32(d * f.Value)
-		m.squares[i] += float32(g * g)
-		m.theta[i] -= float32(rate * g / float32(math.Sqrt(float64(m.squares[i])+start)))
+		w.squares += float32(g * g)
+		w.theta -= float32(rate * g / float32(math.Sqrt(float64(w.squares)+start)))
 	}
 }

@@ -44,18 +44,19 @@ type Word struct {
 }
 
 const (
-	order  = 8  // of the chain
-	kappa  = .1 // mass of the popularity under votes
-	skips  = 6  // steps back with a table of their own
-	bits   = 20 // weights of the residual model
-	pastN  = 30 // nearest requests that vote
-	common = 4  // words in more than a quarter of the requests do not choose neighbours
-	reach  = 60 // steps back that count as done before
-	bagMax = 12 // different tools of the prefix that speak
-	wide   = 40 // candidates of the residual model
-	decayS = .7 // of skips, per step
-	decayB = .8 // of branches, per branch
-	branch = 8  // open branches that speak
+	order  = 8    // of the chain
+	kappa  = .1   // mass of the popularity under votes
+	skips  = 6    // steps back with a table of their own
+	bits   = 20   // weights of the residual model
+	pastN  = 30   // nearest requests that vote
+	found  = 2000 // requests that a word finds, at most
+	common = 4    // words in more than a quarter of the requests do not choose neighbours
+	reach  = 60   // steps back that count as done before
+	bagMax = 12   // different tools of the prefix that speak
+	wide   = 40   // candidates of the residual model
+	decayS = .7   // of skips, per step
+	decayB = .8   // of branches, per branch
+	branch = 8    // open branches that speak
 )
 
 // A Catalog is what is known of the tools besides their history.
@@ -77,6 +78,7 @@ type History struct {
 	more       []sequence.Followers // further dependent steps
 	again      []int32              // positions where the tool was done and came again
 	done       []int32              // positions where the tool was done
+	ofServer   [][]int32            // tools of each server
 	toServer   []sequence.Followers // servers after a server
 	atServer   []int32
 	steps      int32 // positions counted, first steps left out
@@ -85,6 +87,8 @@ type History struct {
 	tasks      []*Task
 	asked      int // tasks with a request
 	words      map[int32]*wordRow
+	norms      []float64 // of the tasks' requests
+	remeasure  int       // when as many tasks are known
 	residual   *maxent.Model
 	study      *Signs
 	plans      *sequence.Neighbours
@@ -92,8 +96,14 @@ type History struct {
 }
 
 type wordRow struct {
-	tasks []int32
+	tasks []mention
 	tools sequence.Followers
+}
+
+// A mention of a word in the request of a task.
+type mention struct {
+	task int32
+	mass float32
 }
 
 // NewHistory is an empty history of the tools of a catalog.
@@ -116,6 +126,10 @@ func NewHistory(c Catalog) *History {
 	}
 	for _, s := range c.Server {
 		h.servers = max(h.servers, int(s)+1)
+	}
+	h.ofServer = make([][]int32, h.servers)
+	for t, s := range c.Server {
+		h.ofServer[s] = append(h.ofServer[s], int32(t))
 	}
 	h.toServer, h.atServer = make([]sequence.Followers, h.servers), make([]int32, h.servers)
 	return h
@@ -176,7 +190,7 @@ func (h *History) Observe(task *Task) {
 			row = &wordRow{}
 			h.words[w.ID] = row
 		}
-		row.tasks = append(row.tasks, int32(len(h.tasks)))
+		row.tasks = append(row.tasks, mention{int32(len(h.tasks)), w.Mass})
 		for _, t := range different {
 			row.tools.Add(t, 1)
 		}
@@ -185,6 +199,7 @@ func (h *History) Observe(task *Task) {
 		h.asked++
 	}
 	h.tasks = append(h.tasks, task)
+	h.measure()
 }
 
 // idf is ln((N+1)/(n+1)) + 1 of a word that n of the N tasks' requests have.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"waymark/numeric"
 	"waymark/predict/sequence"
 )
 
@@ -194,6 +195,79 @@ func TestAToolNeverUsedIsFoundByItsText(t *testing.T) {
 	assert.Less(t, rank(Prior().Asked), rank(Prior().Plain))
 }
 
+// The first of all are all of the first, with the same probabilities.
+func TestRankTopIsTheBeginningOfRank(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tasks := draw(t)
+		h, w := observe(tasks), Prior()
+		var s Signs
+		h.Signs(tasks[0].Tools, tasks[0].Parents, 1, nil, &s)
+		k := rapid.IntRange(1, tools+1).Draw(t, "k")
+		require.Equal(t, h.Rank(&s, w.Plain, nil)[:min(k, tools)], h.RankTop(&s, w.Plain, k, nil))
+	})
+}
+
+func TestQueriesDoNotAllocateOnceWarm(t *testing.T) {
+	tasks := forks(60)
+	h, w := observe(tasks), Prior()
+	var s Signs
+	var r Request
+	var out []Ranked
+	run := func() {
+		h.AskInto(tasks[3].Request, nil, &r)
+		h.Signs(tasks[3].Tools, tasks[3].Parents, 3, &r, &s)
+		out = h.RankTop(&s, w.Asked, 5, out)
+	}
+	run()
+	assert.Zero(t, testing.AllocsPerRun(50, run))
+}
+
+// A Request used before says the same as a new one.
+func TestARequestCanBeUsedAgain(t *testing.T) {
+	tasks := forks(60)
+	h := observe(tasks)
+	var reused Request
+	var a, b Signs
+	for _, task := range tasks {
+		h.AskInto(task.Request, nil, &reused)
+		h.Signs(task.Tools, task.Parents, 2, &reused, &a)
+		h.Signs(task.Tools, task.Parents, 2, h.Ask(task.Request, nil), &b)
+		require.Equal(t, b.Tools, a.Tools)
+		require.Equal(t, b.Values, a.Values)
+	}
+}
+
+// In forks the third step is known by its request and the fourth drawn from four: claims say so.
+func TestClaimsAreHeldOutAndHonest(t *testing.T) {
+	w, claims := FitClaims(catalog(), forks(200), false)
+	require.Len(t, claims.Plain, 600)
+	require.Len(t, claims.Asked, 600)
+	said, right := 0.0, 0.0
+	for _, c := range claims.Asked {
+		if said += c.P; c.Right {
+			right++
+		}
+	}
+	assert.InDelta(t, right/600, said/600, .08)
+	assert.Greater(t, right/600, .6)
+	assert.Equal(t, w, Fit(catalog(), forks(200), false))
+	none := forks(40)
+	for _, task := range none {
+		task.Request = nil
+	}
+	_, claims = FitClaims(catalog(), none, false)
+	assert.Empty(t, claims.Asked)
+	assert.Len(t, claims.Plain, 120)
+}
+
+func TestLn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.Float64Range(1e-12, 1e12).Draw(t, "x")
+		assert.InDelta(t, numeric.Ln(x), ln(x), 2e-12)
+	})
+	assert.InDelta(t, 0, ln(1), 1e-12)
+}
+
 func BenchmarkSuggest(b *testing.B) {
 	for _, n := range []int{100, 1000} {
 		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
@@ -216,7 +290,7 @@ func BenchmarkSuggest(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				h.Signs(last.Tools, last.Parents, 11, r, &s)
-				out = h.Rank(&s, w.Asked, out)
+				out = h.RankTop(&s, w.Asked, 10, out)
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package next
 import (
 	"math"
 
-	"waymark/numeric"
 	"waymark/predict/maxent"
 	"waymark/predict/sequence"
 )
@@ -19,8 +18,10 @@ type Signs struct {
 	prefix     sequence.Prefix
 	keys       []uint64
 	search     sequence.Search
-	p, first   []float64
+	blend      sequence.Blend
 	row        []int32 // of a tool, counted from 1
+	use        []uint8 // of each tool in Tools, see [Signs.Used]
+	scores     []float64
 	sum        []float64
 	met        []int32
 	need       []int32
@@ -37,9 +38,6 @@ func (s *Signs) reset(tools int) {
 	s.Tools, s.Values, s.Evidence = s.Tools[:0], s.Values[:0], [Signals]uint8{}
 	if len(s.row) < tools {
 		s.row, s.sum, s.need = make([]int32, tools), make([]float64, tools), make([]int32, tools)
-	}
-	if len(s.first) != tools {
-		s.p, s.first = make([]float64, tools), make([]float64, tools)
 	}
 }
 
@@ -112,21 +110,28 @@ func (h *History) Signs(tools []int32, parents [][]int32, n int, r *Request, s *
 	h.request(p, r, s)
 	h.residue(p, r, s)
 	for i, t := range s.Tools {
-		s.Values[i][Popularity] = float32(numeric.Ln(h.chain.Popularity(t)))
+		s.Values[i][Popularity] = float32(ln(h.chain.Popularity(t)))
+	}
+	s.use = append(s.use[:0], make([]uint8, len(s.Tools))...)
+	for i, t := range p.Distinct { // repeats gave each of them a row
+		if s.use[s.row[t]-1] = 1; i == 0 {
+			s.use[s.row[t]-1] = 2
+		}
 	}
 	s.Evidence[Popularity] = s.Evidence[Order1]
 }
 
 // over is ln(1 + v/(κ·P₀)).
 func (h *History) over(tool int32, v float64) float64 {
-	return numeric.Ln(1 + v/float64(kappa*h.chain.Popularity(tool)))
+	return ln(1 + v/float64(kappa*h.chain.Popularity(tool)))
 }
 
 var orders = [order + 1]Signal{1: Order1, 2: Order2, 3: Order3, 4: Order4, 6: Order6, 8: Order8}
 
 func (h *History) suffixes(p *sequence.Prefix, s *Signs) {
-	longest := h.chain.Distribution(p.Tools, s.p, s.first)
-	for k := 1; k <= longest; k++ {
+	b := &s.blend
+	h.chain.Blend(p.Tools, b)
+	for k := 1; k <= b.Order; k++ {
 		if orders[k] == 0 {
 			continue
 		}
@@ -134,22 +139,16 @@ func (h *History) suffixes(p *sequence.Prefix, s *Signs) {
 		s.Evidence[orders[k]] = level(int(row.Total))
 		escape := sequence.Escape(row)
 		for _, c := range row.Counts {
-			q := s.first[c.Tool]
-			if k == 1 {
-				q = h.chain.Popularity(c.Tool)
+			q := h.chain.Popularity(c.Tool)
+			if k > 1 {
+				q = b.First(c.Tool)
 			}
-			s.set(orders[k], c.Tool, numeric.Ln(1+(float64(c.N)-sequence.Discount)/float64(escape*q)))
+			s.set(orders[k], c.Tool, ln(1+(float64(c.N)-sequence.Discount)/float64(escape*q)))
 		}
 	}
-	s.Evidence[Chain] = uint8(max(0, min(longest-1, 5)) / 2)
-	least := math.Inf(1) // tools no row knows share one ratio to P₀
-	for t, x := range s.p {
-		least = min(least, x/h.chain.Popularity(int32(t)))
-	}
-	for t, x := range s.p {
-		if ratio := x / h.chain.Popularity(int32(t)) / least; ratio > 1.0000001 {
-			s.set(Chain, int32(t), numeric.Ln(ratio))
-		}
+	s.Evidence[Chain] = uint8(max(0, min(b.Order-1, 5)) / 2)
+	for _, t := range b.Tools {
+		s.set(Chain, t, ln(b.P(t)/float64(b.Ratio*h.chain.Popularity(t))))
 	}
 }
 
@@ -164,11 +163,11 @@ func (h *History) contexts(p *sequence.Prefix, s *Signs) {
 		s.Evidence[k] = level(int(row.Total))
 		escape := sequence.Escape(row)
 		for _, c := range row.Counts {
-			q := s.first[c.Tool]
+			q := s.blend.First(c.Tool)
 			if kind == sequence.SkipOne || kind == sequence.SkipTwo {
 				q = h.chain.Popularity(c.Tool)
 			}
-			s.set(k, c.Tool, numeric.Ln(1+(float64(c.N)-sequence.Discount)/float64(escape*q)))
+			s.set(k, c.Tool, ln(1+(float64(c.N)-sequence.Discount)/float64(escape*q)))
 		}
 	}
 }
@@ -218,7 +217,7 @@ func (h *History) bags(p *sequence.Prefix, s *Signs) {
 		row := &h.bag[t]
 		mass := 2 * float64(len(row.Counts))
 		for _, c := range row.Counts {
-			s.add(c.Tool, numeric.Ln(1+float64(c.N)/(float64(mass*h.chain.Popularity(c.Tool))+2))/root)
+			s.add(c.Tool, ln(1+float64(c.N)/(float64(mass*h.chain.Popularity(c.Tool))+2))/root)
 		}
 	}
 	s.Evidence[BagProduct] = uint8(min(len(speak)-1, 3))
@@ -242,7 +241,7 @@ func (h *History) copies(p *sequence.Prefix, s *Signs) {
 
 func (h *History) repeats(p *sequence.Prefix, s *Signs) {
 	for i, t := range p.Distinct {
-		s.set(Again, t, numeric.Ln((float64(h.again[t])+.5)/(float64(h.done[t])+2)))
+		s.set(Again, t, ln((float64(h.again[t])+.5)/(float64(h.done[t])+2)))
 		switch age := p.Age[i]; {
 		case age == 0:
 			s.set(Repeat, t, 1)
@@ -264,14 +263,15 @@ func (h *History) catalogue(p *sequence.Prefix, s *Signs) {
 	row := &h.toServer[server]
 	s.Evidence[Server], s.Evidence[SameServer] = level(int(row.Total)), level(int(row.Total))
 	if h.servers > 1 {
-		for t, to := range h.catalog.Server {
-			if n := row.N(to); n > 0 {
-				base := (float64(h.atServer[to]) + .5) / (float64(h.steps) + float64(.5*float64(h.servers)))
-				s.set(Server, int32(t), numeric.Ln(1+float64(n)/(2*base)))
+		for _, c := range row.Counts {
+			base := (float64(h.atServer[c.Tool]) + .5) / (float64(h.steps) + float64(.5*float64(h.servers)))
+			x := ln(1 + float64(c.N)/(2*base))
+			for _, t := range h.ofServer[c.Tool] {
+				s.set(Server, t, x)
 			}
-			if to == server {
-				s.set(SameServer, int32(t), 1)
-			}
+		}
+		for _, t := range h.ofServer[server] {
+			s.set(SameServer, t, 1)
 		}
 	}
 	s.Evidence[Alike] = level(int(h.skip[0][last].Total))
@@ -335,7 +335,7 @@ func (h *History) request(p *sequence.Prefix, r *Request, s *Signs) {
 // that the request's words speak for.
 func (h *History) residue(p *sequence.Prefix, r *Request, s *Signs) {
 	s.features = situation(p, s.features[:0])
-	s.likely = likely(s.p, s.likely)
+	s.likely = h.likely(&s.blend, s.likely)
 	if r != nil {
 		for i, added := 0, 0; i < len(r.words) && added < wide/2; i++ {
 			if t := r.words[i].Tool; !has(s.likely[:min(len(s.likely), wide)], t) {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"waymark/numeric"
 	"waymark/predict/maxent"
 	"waymark/predict/sequence"
 )
@@ -74,35 +73,34 @@ func own(p *sequence.Prefix, tool int32, f []maxent.Feature) []maxent.Feature {
 }
 
 // likely are the tools the chain holds most likely, the likeliest first.
-func likely(p []float64, out []sequence.Vote) []sequence.Vote {
+func (h *History) likely(b *sequence.Blend, out []sequence.Vote) []sequence.Vote {
 	out = out[:0]
-	order := func(a, b sequence.Vote) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Tool, b.Tool))
+	for _, t := range b.Tools {
+		out = sequence.Keep(out, sequence.Vote{Tool: t, Share: b.P(t)}, wide, likelier)
 	}
-	least := 0.0
-	for t, x := range p {
-		if x <= least {
-			continue
-		}
-		if out = append(out, sequence.Vote{Tool: int32(t), Share: x}); len(out) >= 3*wide {
-			slices.SortFunc(out, order)
-			out = out[:wide]
-			least = out[wide-1].Share
+	ratio := b.Ratio
+	for t := range int32(h.chain.Tools()) { // those with a row come again
+		if p := float64(ratio * h.chain.Popularity(t)); len(out) < wide || p >= out[wide-1].Share {
+			if _, own := slices.BinarySearch(b.Tools, t); !own {
+				out = sequence.Keep(out, sequence.Vote{Tool: t, Share: p}, wide, likelier)
+			}
 		}
 	}
-	slices.SortFunc(out, order)
-	return out[:min(len(out), wide)]
+	return out
+}
+
+func likelier(a, b sequence.Vote) int {
+	return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Tool, b.Tool))
 }
 
 // practise lets the residual model learn from a task before it is counted.
 func (h *History) practise(task *Task) {
 	s := h.study
-	words := h.wordFeatures(task.Request)
-	s.p = slices.Grow(s.p[:0], h.chain.Tools())[:h.chain.Tools()]
+	words := h.wordFeatures(task.Request, nil)
 	for i := 1; i < len(task.Tools); i++ {
 		s.prefix.Set(task.Tools, task.Parents, i)
-		h.chain.Distribution(task.Tools[:i], s.p, nil)
-		s.likely = likely(s.p, s.likely)
+		h.chain.Blend(task.Tools[:i], &s.blend)
+		s.likely = h.likely(&s.blend, s.likely)
 		taken := slices.IndexFunc(s.likely, func(v sequence.Vote) bool { return v.Tool == task.Tools[i] })
 		if taken < 0 {
 			continue
@@ -111,7 +109,7 @@ func (h *History) practise(task *Task) {
 		s.candidates, s.own = s.candidates[:0], s.own[:0]
 		for _, v := range s.likely {
 			s.own = own(&s.prefix, v.Tool, s.own)
-			s.candidates = append(s.candidates, maxent.Candidate{Tool: v.Tool, Offset: float64(.9 * numeric.Ln(v.Share))})
+			s.candidates = append(s.candidates, maxent.Candidate{Tool: v.Tool, Offset: float64(.9 * ln(v.Share))})
 		}
 		for k := range s.candidates {
 			s.candidates[k].Own = s.own[2*k : 2*k+2]

@@ -22,12 +22,15 @@ type Chain struct {
 	order int
 	uses  []int32 // n(t), first steps included
 	total int32
+	scale float64 // 1 / (N + T/2)
 	rows  Table
 }
 
 // NewChain is an empty chain over tools 0 … tools-1 that looks back order steps.
 func NewChain(tools, order int) *Chain {
-	return &Chain{order: order, uses: make([]int32, tools), rows: Table{map[uint64]*Followers{}}}
+	c := &Chain{order: order, uses: make([]int32, tools), rows: Table{map[uint64]*Followers{}}}
+	c.rescale()
+	return c
 }
 
 // Tools is the number of tools.
@@ -37,8 +40,11 @@ func (c *Chain) Tools() int { return len(c.uses) }
 func (c *Chain) Grow(tools int) {
 	if tools > len(c.uses) {
 		c.uses = append(c.uses, make([]int32, tools-len(c.uses))...)
+		c.rescale()
 	}
 }
+
+func (c *Chain) rescale() { c.scale = 1 / (float64(c.total) + float64(.5*float64(len(c.uses)))) }
 
 // Observe counts a task.
 func (c *Chain) Observe(task []int32) { c.count(task, 1) }
@@ -54,6 +60,7 @@ func (c *Chain) count(task []int32, n int32) {
 			c.rows.Add(Key(k, task[i-k:i]...), t, n)
 		}
 	}
+	c.rescale()
 }
 
 // Uses is n(t).
@@ -61,7 +68,7 @@ func (c *Chain) Uses(t int32) int32 { return c.uses[t] }
 
 // Popularity is P₀(t), never 0.
 func (c *Chain) Popularity(t int32) float64 {
-	return (float64(c.uses[t]) + .5) / (float64(c.total) + float64(.5*float64(len(c.uses))))
+	return (float64(c.uses[t]) + .5) * c.scale
 }
 
 // Row is what followed the last k tools of the prefix, or nil.
@@ -72,36 +79,54 @@ func (c *Chain) Row(prefix []int32, k int) *Followers {
 	return c.rows.Row(Key(k, prefix[len(prefix)-k:]...))
 }
 
-// Distribution fills p, one value per tool, with the probability of being next after the prefix, and
-// returns the length of the longest suffix that was seen. Where first is not nil it receives P₁.
-func (c *Chain) Distribution(prefix []int32, p, first []float64) (order int) {
-	for t := range p {
-		p[t] = c.Popularity(int32(t))
-	}
-	copy(first, p)
-	for k := 1; k <= min(c.order, len(prefix)); k++ {
-		row := c.Row(prefix, k)
-		if row == nil {
-			break
-		}
-		Interpolate(row, p)
-		order = k
-		if k == 1 {
-			copy(first, p)
-		}
-	}
-	return order
+// A Blend is what a chain says after one prefix. Only tools that followed the last one have a row of
+// their own; the others share what is left, in proportion to P₀. Its zero value is ready, and it is
+// filled anew by each [Chain.Blend].
+type Blend struct {
+	Order int     // length of the longest suffix that was seen
+	Tools []int32 // tools that followed the last one, ascending
+	Ratio float64 // P(t)/P₀(t) of all others
+	rest  float64 // the same of P₁
+	all   []float64
+	first []float64
+	chain *Chain
 }
 
-// Interpolate lets a row of counts speak on top of the distribution p, in place.
-func Interpolate(row *Followers, p []float64) {
-	scale := 1 / (float64(row.Total) + Mass)
-	rest := Escape(row) * scale
-	for t := range p {
-		p[t] *= rest
+// P is the probability of t by all orders.
+func (b *Blend) P(t int32) float64 {
+	return b.all[t] + float64(b.Ratio*b.chain.Popularity(t))
+}
+
+// First is P₁(t).
+func (b *Blend) First(t int32) float64 {
+	return b.first[t] + float64(b.rest*b.chain.Popularity(t))
+}
+
+// Blend fills b with what may come after the prefix.
+func (c *Chain) Blend(prefix []int32, b *Blend) {
+	if len(b.all) != len(c.uses) {
+		b.all, b.first, b.Tools = make([]float64, len(c.uses)), make([]float64, len(c.uses)), nil
 	}
-	for _, x := range row.Counts {
-		p[x.Tool] += float64((float64(x.N) - Discount) * scale)
+	for _, t := range b.Tools {
+		b.all[t], b.first[t] = 0, 0
+	}
+	b.chain, b.Tools, b.Order, b.Ratio, b.rest = c, b.Tools[:0], 0, 1, 1
+	for b.Order < min(c.order, len(prefix)) && c.Row(prefix, b.Order+1) != nil {
+		b.Order++
+	}
+	for k := b.Order; k >= 1; k-- {
+		row := c.Row(prefix, k)
+		scale := 1 / (float64(row.Total) + Mass)
+		for _, x := range row.Counts {
+			own := float64((float64(x.N) - Discount) * scale)
+			b.all[x.Tool] += float64(b.Ratio * own)
+			if k == 1 {
+				b.first[x.Tool] = own
+				b.Tools = append(b.Tools, x.Tool)
+			}
+		}
+		b.Ratio *= float64(Escape(row) * scale)
+		b.rest = float64(Escape(row) * scale)
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 //
 //	sim(e) = Σ_{t in prefix and e} w(t) / (Σ_{t in prefix} w(t) · (|e|+3)^0.3)
 //
-// and the nearest tasks vote in four ways, see [Votes].
+// and the nearest tasks vote in four ways, see [Votes]. In a long history a tool finds only the newest
+// 2,000 tasks that use it.
 type Neighbours struct {
 	tasks []task
 	uses  [][]int32 // tasks using a tool, ascending
@@ -29,11 +30,12 @@ type task struct {
 }
 
 const (
-	nearest    = 40 // tasks that vote
-	asked      = 20 // different tools of the prefix that choose them
-	tail       = 6  // steps compared at the end of the prefix
-	fade       = .8 // of a step further back in the tail
-	later      = .6 // of a step further on in the frontier
+	nearest    = 40   // tasks that vote
+	newest     = 2000 // tasks that a tool finds
+	asked      = 20   // different tools of the prefix that choose them
+	tail       = 6    // steps compared at the end of the prefix
+	fade       = .8   // of a step further back in the tail
+	later      = .6   // of a step further on in the frontier
 	minWeight  = .05
 	lengthPart = .3
 )
@@ -129,7 +131,7 @@ func (n *Neighbours) find(p *Prefix, s *Search) {
 			continue
 		}
 		whole += w
-		for _, e := range n.uses[t] {
+		for _, e := range n.uses[t][max(0, len(n.uses[t])-newest):] {
 			if s.similarity[e] == 0 {
 				s.touched = append(s.touched, e)
 			}
@@ -139,14 +141,7 @@ func (n *Neighbours) find(p *Prefix, s *Search) {
 	for _, e := range s.touched {
 		x := neighbour{e, s.similarity[e] / float64(whole*n.tasks[e].length)}
 		s.similarity[e] = 0
-		if len(s.near) == nearest && closer(x, s.near[nearest-1]) >= 0 {
-			continue
-		}
-		i, _ := slices.BinarySearchFunc(s.near, x, func(a, b neighbour) int { return closer(a, b) })
-		if len(s.near) == nearest {
-			s.near = s.near[:nearest-1]
-		}
-		s.near = slices.Insert(s.near, i, x)
+		s.near = Keep(s.near, x, nearest, closer)
 	}
 	s.touched = s.touched[:0]
 }

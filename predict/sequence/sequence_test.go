@@ -1,7 +1,9 @@
 package sequence
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,16 +26,21 @@ func TestFollowers(t *testing.T) {
 
 // Tasks 0 1 and 0 2, tools 0, 1, 2. P₀ = (2.5, 1.5, 1.5)/5.5. After 0: n = 2, u = 2, e = 1.1, so
 // P₁(1) = (1 - .4 + 1.1·1.5/5.5)/2.3 = .9/2.3 and P₁(0) = 1.1·(2.5/5.5)/2.3 = .5/2.3, by hand.
-func TestDistributionByHand(t *testing.T) {
+func TestBlendByHand(t *testing.T) {
 	c := NewChain(3, 4)
 	c.Observe([]int32{0, 1})
 	c.Observe([]int32{0, 2})
-	p, first := make([]float64, 3), make([]float64, 3)
-	assert.Equal(t, 1, c.Distribution([]int32{0}, p, first))
-	assert.InDeltaSlice(t, []float64{.5 / 2.3, .9 / 2.3, .9 / 2.3}, p, 1e-12)
-	assert.Equal(t, p, first)
-	assert.Zero(t, c.Distribution([]int32{2}, p, nil), "2 was never followed")
-	assert.InDeltaSlice(t, []float64{2.5 / 5.5, 1.5 / 5.5, 1.5 / 5.5}, p, 1e-12)
+	var b Blend
+	c.Blend([]int32{0}, &b)
+	assert.Equal(t, 1, b.Order)
+	assert.Equal(t, []int32{1, 2}, b.Tools)
+	assert.InDelta(t, 1.1/2.3, b.Ratio, 1e-12)
+	assert.InDeltaSlice(t, []float64{.5 / 2.3, .9 / 2.3, .9 / 2.3}, all(c, b.P), 1e-12)
+	assert.InDeltaSlice(t, all(c, b.P), all(c, b.First), 1e-12)
+	c.Blend([]int32{2}, &b)
+	assert.Zero(t, b.Order, "2 was never followed")
+	assert.InDeltaSlice(t, []float64{2.5 / 5.5, 1.5 / 5.5, 1.5 / 5.5}, all(c, b.P), 1e-12)
+	assert.Equal(t, all(c, c.Popularity), all(c, b.First))
 }
 
 // A longer suffix outweighs the last tool: after 3 always 1, after 0 3 always 2.
@@ -45,28 +52,41 @@ func TestTheLongestSuffixSpeaksLast(t *testing.T) {
 	for range 2 {
 		c.Observe([]int32{0, 3, 2})
 	}
-	p := make([]float64, 4)
-	assert.Equal(t, 2, c.Distribution([]int32{0, 3}, p, nil))
-	assert.Greater(t, p[2], p[1])
-	assert.Equal(t, 1, c.Distribution([]int32{2, 3}, p, nil))
-	assert.Greater(t, p[1], p[2])
+	var b Blend
+	c.Blend([]int32{0, 3}, &b)
+	assert.Equal(t, 2, b.Order)
+	assert.Greater(t, b.P(2), b.P(1))
+	assert.Less(t, b.First(2), b.First(1))
+	c.Blend([]int32{2, 3}, &b)
+	assert.Equal(t, 1, b.Order)
+	assert.Greater(t, b.P(1), b.P(2))
+}
+
+func all(c *Chain, p func(int32) float64) []float64 {
+	out := make([]float64, c.Tools())
+	for t := range out {
+		out[t] = p(int32(t))
+	}
+	return out
 }
 
 func tasks(t *rapid.T, name string) [][]int32 {
 	return rapid.SliceOfN(rapid.SliceOfN(rapid.Int32Range(0, 7), 1, 12), 1, 20).Draw(t, name)
 }
 
-func TestDistributionsAddUpToOne(t *testing.T) {
+func TestBlendsAddUpToOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewChain(8, 5)
 		for _, task := range tasks(t, "tasks") {
 			c.Observe(task)
 		}
-		p := make([]float64, 8)
-		c.Distribution(rapid.SliceOfN(rapid.Int32Range(0, 7), 0, 8).Draw(t, "prefix"), p, nil)
-		assert.InDelta(t, 1, numeric.Sum(p), 1e-12)
-		for _, x := range p {
-			assert.Positive(t, x)
+		var b Blend
+		for _, prefix := range tasks(t, "prefixes") {
+			c.Blend(prefix, &b)
+			for _, p := range [][]float64{all(c, b.P), all(c, b.First)} {
+				assert.InDelta(t, 1, numeric.Sum(p), 1e-12)
+				assert.Positive(t, slices.Min(p))
+			}
 		}
 	})
 }
@@ -163,7 +183,7 @@ func TestPrefixDoesNotAllocateOnceWarm(t *testing.T) {
 	assert.LessOrEqual(t, testing.AllocsPerRun(50, run), 1.0)
 }
 
-func BenchmarkDistribution(b *testing.B) {
+func BenchmarkBlend(b *testing.B) {
 	for _, tools := range []int{100, 1000} {
 		b.Run(fmt.Sprintf("tools=%d", tools), func(b *testing.B) {
 			c := NewChain(tools, 8)
@@ -176,11 +196,25 @@ func BenchmarkDistribution(b *testing.B) {
 				}
 				c.Observe(task)
 			}
-			p, first := make([]float64, tools), make([]float64, tools)
+			var blend Blend
 			b.ReportAllocs()
 			for b.Loop() {
-				c.Distribution(task, p, first)
+				c.Blend(task, &blend)
 			}
 		})
 	}
+}
+
+// What is kept is what sorting would leave, whatever the order of the calls.
+func TestKeepIsTheBeginningOfASortedList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfNDistinct(rapid.IntRange(0, 99), 1, 30, rapid.ID[int]).Draw(t, "list")
+		n := rapid.IntRange(1, 35).Draw(t, "n")
+		var best []int
+		for _, x := range list {
+			best = Keep(best, x, n, cmp.Compare[int])
+		}
+		slices.Sort(list)
+		assert.Equal(t, list[:min(n, len(list))], best)
+	})
 }

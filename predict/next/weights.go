@@ -1,0 +1,66 @@
+package next
+
+import "slices"
+
+// Weights are what each signal is worth. Plain is for situations without a request.
+type Weights struct{ Plain, Asked []float64 }
+
+const (
+	levels   = 4                    // of evidence
+	classes  = 3                    // of use
+	parts    = 1 + levels + classes // of a signal: its own weight, those of evidence, those of use
+	evidence = 1
+	use      = 1 + levels
+)
+
+// prior is what signals are worth before anything was learned: chosen by hand, near what the fits to
+// training tasks of several sets have in common.
+var prior = map[Signal]float64{Popularity: .7, Chain: .55, Bag: .1, Skips: .1, Branches: .1, Tail: .05, Server: .05,
+	Alike: .1, Asked: .4, PastNext: .1, PastRest: .1, Words: .1}
+
+// OfRequest tells whether a signal needs a request.
+func (k Signal) OfRequest() bool { return k >= Asked && k != Residual && k < Signals }
+
+// Prior are the weights of a history that is too short to fit any.
+func Prior() Weights {
+	asked := make([]float64, int(Signals)*parts)
+	for k, w := range prior {
+		asked[int(k)*parts] = w
+	}
+	plain := slices.Clone(asked)
+	for k := range Signals {
+		if k.OfRequest() {
+			plain[int(k)*parts] = 0
+		}
+	}
+	return Weights{plain, asked}
+}
+
+// Weight is what signal k is worth for a tool that the prefix used as said: 0 never, 1 before, 2 last.
+func Weight(w []float64, k Signal, level, used uint8) float64 {
+	w = w[int(k)*parts : int(k+1)*parts]
+	return w[0] + w[evidence+int(level)] + w[use+int(used)]
+}
+
+// Used is how the prefix used the i-th tool of the signs: 0 never, 1 before, 2 last.
+func (s *Signs) Used(i int) uint8 { return s.use[i] }
+
+// worth is the weight of each signal for tools of each use, in this situation.
+func (s *Signs) worth(w []float64, out *[3][Signals]float64) {
+	for used := range out {
+		for k := range Signals {
+			out[used][k] = Weight(w, k, s.Evidence[k], uint8(used))
+		}
+	}
+}
+
+// Score is Σ_k weight·signal of the i-th tool of the signs, each product a term that can be shown.
+func (s *Signs) Score(w []float64, i int) float64 {
+	used, sum := s.Used(i), 0.0
+	for k, x := range s.Values[i] {
+		if x != 0 {
+			sum += float64(Weight(w, Signal(k), s.Evidence[k], used) * float64(x))
+		}
+	}
+	return sum
+}
