@@ -47,7 +47,20 @@ func FitWith(texts *Texts, needs [][]int32, tasks []Task, o Options) *Model {
 			o.Progress(phase.done)
 		}
 	}
+	if len(m.groups) == 0 {
+		m.first = untaught()
+	}
 	m.forget()
+	return m
+}
+
+// untaught weighs what tools say of themselves alike, for a workspace without any history.
+func untaught() *logit.Model {
+	n := len(baseNames)
+	m := &logit.Model{Bias: -8, Slope: make([]float64, n), Mean: make([]float64, n)}
+	for _, name := range []string{"text/best", "words", "clause", "cosine/best"} {
+		m.Slope[slices.Index(baseNames, name)] = 2
+	}
 	return m
 }
 

@@ -144,7 +144,10 @@ func TestKnownNeeds(t *testing.T) {
 func TestNothingToLearnFrom(t *testing.T) {
 	tools, _ := office(0)
 	m := Fit(NewTexts(tools), nil, nil)
-	for _, r := range m.Plan("translate a text", nil).Tools {
+	found := m.Plan("translate a text", nil).Tools
+	require.NotEmpty(t, found)
+	assert.Equal(t, int32(7), found[0].Tool, "texts speak where nothing else does")
+	for _, r := range found {
 		assert.False(t, math.IsNaN(r.P))
 	}
 	assert.NotPanics(t, func() { m.Plan("", nil) })
