@@ -17,6 +17,9 @@ SIZES      ?= 10000 100000
 TASKS      ?=
 PEERFLAGS  ?=
 
+# make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
+KEEP       ?=
+
 .PHONY: build run install test lint fmt bench benchstat bench-peers quality soak
 
 build: ## bin/waymark, static and reproducible
@@ -59,7 +62,7 @@ bench-peers: ## ours beside other programs, on the same generated data; says whi
 
 quality: build ## evaluate on every data set in DIR and write docs/quality.md
 	@test -n "$(DIR)" || { echo "make quality DIR=path: a folder of data sets, one folder each"; exit 2; }
-	go run ./internal/quality -dir "$(DIR)" -program bin/waymark
+	go run ./internal/quality -dir "$(DIR)" -program bin/waymark -keep "$(KEEP)"
 
 # Kills a recording server hundreds of times, then lets every fuzz target look for new inputs.
 soak: ## long tests; ends by itself

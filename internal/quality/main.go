@@ -30,6 +30,7 @@ func main() {
 	flag.StringVar(&o.program, "program", "bin/waymark", "the `program` to evaluate")
 	flag.StringVar(&o.profile, "profile", "auto", "the profile")
 	flag.StringVar(&o.floors, "floors", "docs/floors.tsv", "the `file` of floors")
+	flag.StringVar(&o.keep, "keep", "", "`folder` that keeps the reports; those it has are not made again")
 	flag.StringVar(&o.page, "page", "docs/quality.md", "the `file` to write")
 	flag.Parse()
 	if o.dir == "" || flag.NArg() > 0 {
@@ -44,7 +45,7 @@ func main() {
 	}
 }
 
-type options struct{ dir, program, profile, floors, page string }
+type options struct{ dir, program, profile, floors, page, keep string }
 
 func run(ctx context.Context, o options) error {
 	text, err := os.ReadFile(o.floors)
@@ -59,16 +60,34 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp("", "waymark-quality-")
+	keep, err := os.MkdirTemp("", "waymark-quality-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	defer os.RemoveAll(keep) // of the temporary folder
+	data := filepath.Join(keep, "data")
+	if o.keep != "" {
+		keep = o.keep
+		if err := os.MkdirAll(keep, 0o755); err != nil {
+			return err
+		}
+	}
 	for i := range cases {
 		c := &cases[i]
 		fmt.Fprintf(os.Stderr, "quality: %s (%d of %d)\n", c, i+1, len(cases))
-		if c.report, err = evaluate(ctx, o, *c, filepath.Join(scratch, "data")); err != nil {
+		kept := filepath.Join(keep, c.set+"+"+c.among+"+"+o.profile+".json")
+		text, err := os.ReadFile(kept)
+		if errors.Is(err, fs.ErrNotExist) {
+			if text, err = evaluate(ctx, o, *c, data); err == nil {
+				err = os.WriteFile(kept, text, 0o644)
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", c, err)
+		}
+		c.report = new(learn.Report)
+		if err := json.Unmarshal(text, c.report); err != nil {
+			return fmt.Errorf("%s: read the report: %w", c, err)
 		}
 	}
 	var page bytes.Buffer
@@ -121,8 +140,8 @@ func holds(folder string, files ...string) bool {
 	})
 }
 
-// evaluate runs the program. That an evaluation is lost is a result like another.
-func evaluate(ctx context.Context, o options, c sample, data string) (*learn.Report, error) {
+// evaluate runs the program and returns the report. That an evaluation is lost is a result like another.
+func evaluate(ctx context.Context, o options, c sample, data string) ([]byte, error) {
 	args := []string{"evaluate", "--json", "--data", data, "--profile", o.profile, "--dataset", filepath.Join(o.dir, c.set)}
 	if c.among != "-" {
 		args = append(args, "--distractors", filepath.Join(o.dir, c.among))
@@ -134,9 +153,5 @@ func evaluate(ctx context.Context, o options, c sample, data string) (*learn.Rep
 	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(errs.Bytes()))
 	}
-	r := new(learn.Report)
-	if err := json.Unmarshal(out.Bytes(), r); err != nil {
-		return nil, fmt.Errorf("read the report: %w", err)
-	}
-	return r, nil
+	return out.Bytes(), nil
 }
