@@ -41,20 +41,24 @@ func (a suggester) Dissect(q Question) ([]Candidate, map[string][]string, error)
 	for _, bound := range []string{"cap", "floor", "relevance", "comparable"} {
 		delete(without, bound)
 	}
-	left := make([]suggest.Suggestion, 0, len(found))
+	type rest struct {
+		id    string
+		score float64
+	}
+	left := make([]rest, 0, len(found))
 	for part := range without { // each by itself; order does not matter
 		left = left[:0]
-		for _, s := range found {
-			if s.Score = scoreWithout(s, part); s.Score > 0 {
-				left = append(left, s)
+		for i := range found {
+			if score := scoreWithout(&found[i], part); score > 0 {
+				left = append(left, rest{found[i].ID, score})
 			}
 		}
-		slices.SortFunc(left, func(x, y suggest.Suggestion) int {
-			return cmp.Or(cmp.Compare(y.Score, x.Score), strings.Compare(x.ID, y.ID))
+		slices.SortFunc(left, func(x, y rest) int {
+			return cmp.Or(cmp.Compare(y.score, x.score), strings.Compare(x.id, y.id))
 		})
 		ids := make([]string, len(left))
 		for i, s := range left {
-			ids[i] = s.ID
+			ids[i] = s.id
 		}
 		without[part] = ids
 	}
@@ -62,7 +66,7 @@ func (a suggester) Dissect(q Question) ([]Candidate, map[string][]string, error)
 }
 
 // scoreWithout is the score of a suggestion without one of its terms.
-func scoreWithout(s suggest.Suggestion, part string) float64 {
+func scoreWithout(s *suggest.Suggestion, part string) float64 {
 	if !slices.ContainsFunc(s.Terms, func(t suggest.Term) bool { return t.Name == part }) {
 		return s.Score
 	}
@@ -70,8 +74,7 @@ func scoreWithout(s suggest.Suggestion, part string) float64 {
 	for _, t := range s.Terms {
 		all += t.Contribution
 		switch {
-		case t.Name == part || t.Name == "cap" || t.Name == "floor":
-		case t.Name == "comparable":
+		case t.Name == part, t.Name == "cap", t.Name == "floor", t.Name == "comparable":
 		default:
 			sum += t.Contribution
 			product *= t.Contribution

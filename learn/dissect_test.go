@@ -37,7 +37,7 @@ func TestScoreWithout(t *testing.T) {
 		{mixed, "reliability", 0.75 / 1.75},
 		{other, "odds", 0.7},
 	} {
-		assert.InDelta(t, tt.want, scoreWithout(tt.of, tt.part), 1e-12, "%s without %s", tt.of.Formula, tt.part)
+		assert.InDelta(t, tt.want, scoreWithout(&tt.of, tt.part), 1e-12, "%s without %s", tt.of.Formula, tt.part)
 	}
 }
 
