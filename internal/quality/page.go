@@ -100,7 +100,7 @@ func writeMisses(w io.Writer, cases []sample, floors []floor) {
 			case "within chance":
 				chance++
 			default:
-				misses = append(misses, miss{f.value - x.Value, fmt.Sprintf("- %s, %s, %s: %s where %s are reached by %s.", c, questions[x.Question], x.Metric,
+				misses = append(misses, miss{f.value - x.Value, fmt.Sprintf("- %s, %s, %s: %s, where %s is reached by %s.", c, questions[x.Question], x.Metric,
 					rate(x.Value), rate(f.value), f.why)})
 			}
 		}
