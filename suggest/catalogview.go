@@ -3,6 +3,7 @@ package suggest
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"waymark/catalog"
@@ -97,8 +98,39 @@ type roles struct {
 	toolCaps [][]int32 // by node: the capabilities that use a tool
 	toolNode []int32   // by position in the catalog
 	capNode  []int32
-	named    int // nodes that the catalog names
+	known    int // nodes that the catalog names
+
+	once   sync.Once
+	byName map[string][]int32 // by folded name, in order of id; made when first asked for
 }
+
+// named lists the nodes that may have a name, however it is capitalised, in order of id.
+func (r *roles) named(view *catalogView, name string) []int32 {
+	r.once.Do(func() {
+		r.byName = make(map[string][]int32, len(view.tools)+len(view.caps))
+		ids := map[int32]string{}
+		add := func(node int32, id, name string) {
+			if name != "" {
+				key := folded(name)
+				r.byName[key] = append(r.byName[key], node)
+				ids[node] = id
+			}
+		}
+		for i := range view.tools {
+			add(r.toolNode[i], view.tools[i].ID, nameOf(&view.tools[i]))
+		}
+		for i := range view.caps {
+			add(r.capNode[i], view.caps[i].ID, view.caps[i].Name)
+		}
+		for _, nodes := range r.byName {
+			slices.SortFunc(nodes, func(a, b int32) int { return strings.Compare(ids[a], ids[b]) })
+		}
+	})
+	return r.byName[folded(name)]
+}
+
+// folded is equal for what [strings.EqualFold] calls equal, and for little else.
+func folded(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 
 func (s *State) roles() *roles {
 	n := len(s.ids)
@@ -112,7 +144,7 @@ func (s *State) roles() *roles {
 			r.kind[i] = catalog.KindCapability
 		}
 		if s.view.names(id) {
-			r.named++
+			r.known++
 		}
 	}
 	for i := range s.view.tools {

@@ -210,4 +210,3 @@ func TestSignalsHaveNames(t *testing.T) {
 		seen[name] = true
 	}
 }
-

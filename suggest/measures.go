@@ -163,17 +163,22 @@ func (m *Measures) measureCommunities(g *graph.Graph) {
 }
 
 func (m *Measures) measureRecall(ctx context.Context, c *Counts) error {
-	intents := make([]string, 0, len(c.past))
-	m.recalled = make([]int32, 0, len(c.past))
-	for i, p := range c.past {
-		if p.intent != "" && len(p.nodes) > 0 {
-			intents = append(intents, p.intent)
+	for i := len(c.past) - 1; i >= 0 && len(m.recalled) < recallIntents; i-- {
+		if p := &c.past[i]; p.intent != "" && len(p.nodes) > 0 {
 			m.recalled = append(m.recalled, int32(i))
 		}
+	}
+	slices.Reverse(m.recalled)
+	intents := make([]string, len(m.recalled))
+	for i, e := range m.recalled {
+		intents[i] = c.past[e].intent
 	}
 	m.recall = episodic.NewRecall(intents, ended(ctx))
 	return ctx.Err()
 }
+
+// recallIntents is how many past intents, the newest, can be found again: looking takes longer with each.
+const recallIntents = 100_000
 
 // ended is what a kernel without a context is given to ask.
 func ended(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }

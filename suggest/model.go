@@ -111,7 +111,7 @@ func (m *Model) Stats() Stats {
 		Outcomes: outcomeCounts(m.totals.outcomes), StepOutcomes: outcomeCounts(m.totals.stepOutcomes),
 		Sources: map[string]int{}, Communities: len(m.measures.members), Modularity: m.measures.modularity,
 		Clusters: m.measures.clusters, ClustersCapped: m.measures.capped, Eigengap: m.measures.gaps, PageRankSweeps: m.measures.sweeps,
-		EpisodesPending: len(m.past) - m.measures.episodes, ObservedTools: m.nodes - m.roles.named,
+		EpisodesPending: len(m.past) - m.measures.episodes, ObservedTools: m.nodes - m.roles.known,
 	}
 	for i, name := range m.sources {
 		if n := m.bySource.At(int32(i)); n > 0 {

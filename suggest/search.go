@@ -90,20 +90,8 @@ func (q *query) named() []int32 {
 	if n, ok, err := q.node(q.intent); err == nil && ok && q.live(n) {
 		exact = append(exact, n)
 	}
-	var byName []int32
-	for i := range q.view.tools {
-		if t := &q.view.tools[i]; strings.EqualFold(nameOf(t), q.intent) {
-			byName = append(byName, q.roles.toolNode[i])
-		}
-	}
-	for i := range q.view.caps {
-		if c := &q.view.caps[i]; strings.EqualFold(c.Name, q.intent) {
-			byName = append(byName, q.roles.capNode[i])
-		}
-	}
-	slices.SortFunc(byName, func(a, b int32) int { return strings.Compare(q.ids[a], q.ids[b]) })
-	for _, n := range byName {
-		if !slices.Contains(exact, n) {
+	for _, n := range q.roles.named(q.view, q.intent) {
+		if name, _ := q.describe(n); strings.EqualFold(name, q.intent) && !slices.Contains(exact, n) {
 			exact = append(exact, n)
 		}
 	}
