@@ -14,22 +14,7 @@ import (
 // episodes is a cold start.
 func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 	return func(ctx context.Context, d *Data, history []*Example) (Predictor, error) {
-		s := suggest.NewState()
-		for _, t := range d.Tools {
-			s.PutTool(t)
-		}
-		for _, c := range d.Capabilities {
-			s.PutCapability(c)
-		}
-		for _, x := range history {
-			s.Record(&x.Episode)
-		}
-		counts := s.Freeze()
-		measures, err := suggest.Measure(ctx, counts, o)
-		if err != nil {
-			return Predictor{}, err
-		}
-		m, err := suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(history))})
+		m, err := trained(ctx, d, history, o)
 		if err != nil {
 			return Predictor{}, err
 		}
@@ -39,6 +24,26 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 		}
 		return Predictor{a, a, a}, nil
 	}
+}
+
+// trained is the model of a history.
+func trained(ctx context.Context, d *Data, history []*Example, o suggest.MeasureOptions) (*suggest.Model, error) {
+	s := suggest.NewState()
+	for _, t := range d.Tools {
+		s.PutTool(t)
+	}
+	for _, c := range d.Capabilities {
+		s.PutCapability(c)
+	}
+	for _, x := range history {
+		s.Record(&x.Episode)
+	}
+	counts := s.Freeze()
+	measures, err := suggest.Measure(ctx, counts, o)
+	if err != nil {
+		return nil, err
+	}
+	return suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(history))})
 }
 
 // suggester asks a model the way its clients do, without explanations.

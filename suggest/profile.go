@@ -27,6 +27,12 @@ func (c Choice) learned(k about) bool {
 	return k == aboutNext && c.Next || k == aboutNextIntent && c.NextIntent || k == aboutIntent && c.Intent
 }
 
+// Teaches says for which kinds of questions the history of the model is long enough to learn from.
+func (m *Model) Teaches() Choice {
+	l := m.measures.learning
+	return Choice{Next: l.of(aboutNext), NextIntent: l.of(aboutNextIntent), Intent: l.of(aboutIntent)}
+}
+
 // Choose says what profile auto answers with what was learned. The measures must not be in use yet.
 func (m *Measures) Choose(c Choice) { m.choice = c }
 

@@ -1,0 +1,73 @@
+package learn
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/episodic"
+	"waymark/suggest"
+)
+
+// twoWays are tasks in which what follows b depends on what came before it, if told, and is a coin's
+// fall if not.
+func twoWays(tasks int, told bool) (all []episodic.Episode) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range tasks {
+		steps := []string{"a", "b", "c"}
+		if r.IntN(2) == 0 {
+			steps = []string{"d", "b", "e"}
+		}
+		if !told {
+			steps = []string{"b", []string{"c", "e"}[r.IntN(2)]}
+		}
+		e := episodic.Episode{ID: fmt.Sprint(i)}
+		for _, s := range steps {
+			e.Steps = append(e.Steps, episodic.Step{Tool: s})
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func TestJudge(t *testing.T) {
+	judge := func(episodes []episodic.Episode) Verdict {
+		v, err := Judge(t.Context(), &Data{}, episodes, suggest.MeasureOptions{})
+		require.NoError(t, err)
+		return v
+	}
+	v := judge(twoWays(200, true))
+	assert.Equal(t, suggest.Choice{Next: true}, v.Choice(), "%+v", v)
+	assert.Equal(t, 40, v.Next.Episodes)
+	assert.Equal(t, 80, v.Next.Questions)
+	assert.Greater(t, v.Next.Lead.Interval[0], .1, "only the step before tells them apart")
+	assert.Equal(t, v.Next.Fitted-v.Next.Seed, v.Next.Lead.Mean)
+	assert.Zero(t, v.NextIntent.Questions)
+
+	before := runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(before)
+	assert.Equal(t, v, judge(twoWays(200, true)))
+
+	v = judge(twoWays(200, false))
+	assert.Equal(t, suggest.Choice{}, v.Choice(), "nothing to know is no lead: %+v", v)
+	assert.Equal(t, 40, v.Next.Questions)
+	assert.Equal(t, Verdict{}, judge(twoWays(60, true)), "too few tasks to judge by")
+}
+
+func TestBoundedSpreadsEvenly(t *testing.T) {
+	var tests []*task
+	for i := range 100 {
+		tests = append(tests, &task{seq: make([]string, 1+i%3)})
+	}
+	some := bounded(tests, 20, func(t *task) int { return len(t.seq) - 1 })
+	questions := 0
+	for _, t := range some {
+		questions += len(t.seq) - 1
+	}
+	assert.InDelta(t, 20, questions, 3)
+	assert.Len(t, bounded(tests, 1000, func(t *task) int { return len(t.seq) - 1 }), 66, "those without a question are left out")
+}
