@@ -13,48 +13,23 @@ import (
 // How profiles are judged. The bounds keep it about as long as one build.
 const (
 	judgedShare     = 0.2   // of the newest episodes are held out
-	judgedEpisodes  = 5_000 // newest that take part
+	MostJudged      = 5_000 // newest episodes that take part
 	judgedPositions = 2_000 // steps asked for
 	judgedIntents   = 500   // intents asked for
 	leastJudged     = 20    // tasks held out: fewer say nothing
 )
 
-// Judged is what held-out tasks say about one kind of question: how well both profiles did at the same
-// positions, and whether the learned one leads by more than chance.
-type Judged struct {
-	Learned   bool       `json:"learned"` // the learned profile leads, the interval excludes 0
-	Metric    string     `json:"metric"`  // mrr or ndcg@10
-	Episodes  int        `json:"episodes"`
-	Questions int        `json:"questions"`
-	Seed      float64    `json:"seed"`
-	Fitted    float64    `json:"fitted"`
-	Lead      Difference `json:"lead"`
-}
-
-// Verdict is what held-out tasks say about each kind of question. A kind that could not be judged has no
-// questions.
-type Verdict struct {
-	Next       Judged `json:"next"`
-	NextIntent Judged `json:"next_intent"`
-	Intent     Judged `json:"intent"`
-}
-
-// Choice is what profile auto takes after this.
-func (v Verdict) Choice() suggest.Choice {
-	return suggest.Choice{Next: v.Next.Learned, NextIntent: v.NextIntent.Learned, Intent: v.Intent.Learned}
-}
-
 // Judge holds out the newest episodes of a history, oldest first, learns from those before them, and
 // asks both profiles what came next and what the intents needed. It depends on nothing but its
-// arguments. A history too short to learn from or to judge by has an empty verdict, which is no error.
-func Judge(ctx context.Context, d *Data, episodes []episodic.Episode, o suggest.MeasureOptions) (Verdict, error) {
-	episodes = episodes[max(0, len(episodes)-judgedEpisodes):]
+// arguments. A history too short to learn from or to judge by gives an empty choice, which is no error.
+func Judge(ctx context.Context, d *Data, episodes []episodic.Episode, o suggest.MeasureOptions) (suggest.Choice, error) {
+	episodes = episodes[max(0, len(episodes)-MostJudged):]
 	if float64(len(episodes))*judgedShare < leastJudged {
-		return Verdict{}, nil
+		return suggest.Choice{}, nil
 	}
 	examples, err := HoldOut(episodes, judgedShare)
 	if err != nil {
-		return Verdict{}, err
+		return suggest.Choice{}, err
 	}
 	all := make([]*task, len(examples))
 	for i := range examples {
@@ -67,14 +42,15 @@ func Judge(ctx context.Context, d *Data, episodes []episodic.Episode, o suggest.
 	}
 	m, err := trained(ctx, d, history, o)
 	if err != nil {
-		return Verdict{}, fmt.Errorf("judge profiles: %w", err)
+		return suggest.Choice{}, fmt.Errorf("judge profiles: %w", err)
 	}
 	seed, fitted := suggester{m, suggest.ProfileSeed}, suggester{m, suggest.ProfileLearned}
-	var v Verdict
+	var v suggest.Choice
 	steps := bounded(p.tests, judgedPositions, func(t *task) int { return len(t.seq) - 1 })
 	intents := bounded(p.tests, judgedIntents, func(t *task) int { return min(1, len(strings.TrimSpace(t.Episode.Intent))) })
 	asked := slices.DeleteFunc(slices.Clone(steps), func(t *task) bool { return strings.TrimSpace(t.Episode.Intent) == "" })
-	if m.Teaches().Next {
+	next, needs := m.Teaches()
+	if next {
 		if v.Next, err = judgeNext(ctx, seed, fitted, steps, false); err != nil {
 			return v, err
 		}
@@ -82,7 +58,7 @@ func Judge(ctx context.Context, d *Data, episodes []episodic.Episode, o suggest.
 			return v, err
 		}
 	}
-	if m.Teaches().Intent {
+	if needs && len(intents) > 0 {
 		v.Intent, err = judgeIntents(ctx, seed, fitted, intents)
 	}
 	return v, err
@@ -109,20 +85,23 @@ func bounded(tests []*task, questions int, of func(t *task) int) []*task {
 }
 
 // judgeNext asks both for every step of the tests.
-func judgeNext(ctx context.Context, seed, fitted Ranker, tests []*task, withIntent bool) (Judged, error) {
+func judgeNext(ctx context.Context, seed, fitted Ranker, tests []*task, withIntent bool) (suggest.Judged, error) {
 	var answered [2]*nextAnswers
 	for i, k := range []Ranker{seed, fitted} {
 		answered[i] = newNextAnswers(len(tests))
 		err := parallel(ctx, len(tests), func(j int) error { return answered[i].ask(k, tests[j], j, withIntent) })
 		if err != nil {
-			return Judged{}, fmt.Errorf("judge profiles: %w", err)
+			return suggest.Judged{}, fmt.Errorf("judge profiles: %w", err)
 		}
+	}
+	if len(tests) == 0 {
+		return suggest.Judged{}, nil
 	}
 	return judged("mrr", answered[0].samples(), answered[1].samples()), nil
 }
 
 // judgeIntents asks both for the tools that the intents of the tests need.
-func judgeIntents(ctx context.Context, seed, fitted Finder, tests []*task) (Judged, error) {
+func judgeIntents(ctx context.Context, seed, fitted Finder, tests []*task) (suggest.Judged, error) {
 	r := &run{intents: part{tests: tests}}
 	var found [2]samples
 	for i, k := range []Finder{seed, fitted} {
@@ -132,19 +111,21 @@ func judgeIntents(ctx context.Context, seed, fitted Finder, tests []*task) (Judg
 			return err
 		})
 		if err != nil {
-			return Judged{}, fmt.Errorf("judge profiles: %w", err)
+			return suggest.Judged{}, fmt.Errorf("judge profiles: %w", err)
 		}
 		found[i] = r.found(ranked)
 	}
 	return judged("ndcg@10", found[0], found[1]), nil
 }
 
-func judged(metric string, seed, fitted samples) Judged {
+func judged(metric string, seed, fitted samples) suggest.Judged {
 	a, b := seed[metric], fitted[metric]
-	j := Judged{Metric: metric, Episodes: len(a.Sum), Questions: a.values(), Seed: a.Mean(), Fitted: b.Mean()}
-	if j.Episodes >= leastJudged {
-		j.Lead = PairedBootstrap(b, a, 1)
-		j.Learned = j.Lead.Interval[0] > 0
+	j := suggest.Judged{
+		Profile: suggest.ProfileSeed, Metric: metric, Episodes: len(a.Sum), Questions: a.values(), Seed: a.Mean(), Learned: b.Mean(),
+	}
+	lead := PairedBootstrap(b, a, 1)
+	if j.Lead, j.Interval = lead.Mean, lead.Interval; j.Episodes >= leastJudged && j.Interval[0] > 0 {
+		j.Profile = suggest.ProfileLearned
 	}
 	return j
 }

@@ -35,17 +35,17 @@ func twoWays(tasks int, told bool) (all []episodic.Episode) {
 }
 
 func TestJudge(t *testing.T) {
-	judge := func(episodes []episodic.Episode) Verdict {
+	judge := func(episodes []episodic.Episode) suggest.Choice {
 		v, err := Judge(t.Context(), &Data{}, episodes, suggest.MeasureOptions{})
 		require.NoError(t, err)
 		return v
 	}
 	v := judge(twoWays(200, true))
-	assert.Equal(t, suggest.Choice{Next: true}, v.Choice(), "%+v", v)
+	assert.Equal(t, suggest.ProfileLearned, v.Next.Profile, "%+v", v)
 	assert.Equal(t, 40, v.Next.Episodes)
 	assert.Equal(t, 80, v.Next.Questions)
-	assert.Greater(t, v.Next.Lead.Interval[0], .1, "only the step before tells them apart")
-	assert.Equal(t, v.Next.Fitted-v.Next.Seed, v.Next.Lead.Mean)
+	assert.Greater(t, v.Next.Interval[0], .1, "only the step before tells them apart")
+	assert.Equal(t, v.Next.Learned-v.Next.Seed, v.Next.Lead)
 	assert.Zero(t, v.NextIntent.Questions)
 
 	before := runtime.GOMAXPROCS(1)
@@ -53,9 +53,9 @@ func TestJudge(t *testing.T) {
 	assert.Equal(t, v, judge(twoWays(200, true)))
 
 	v = judge(twoWays(200, false))
-	assert.Equal(t, suggest.Choice{}, v.Choice(), "nothing to know is no lead: %+v", v)
+	assert.Equal(t, suggest.ProfileSeed, v.Next.Profile, "nothing to know is no lead: %+v", v)
 	assert.Equal(t, 40, v.Next.Questions)
-	assert.Equal(t, Verdict{}, judge(twoWays(60, true)), "too few tasks to judge by")
+	assert.Equal(t, suggest.Choice{}, judge(twoWays(60, true)), "too few tasks to judge by")
 }
 
 func TestBoundedSpreadsEvenly(t *testing.T) {

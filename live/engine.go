@@ -248,5 +248,9 @@ func (e *Engine) measure(ctx context.Context, c *suggest.Counts, b build, at uin
 			return storedVectors(ctx, e.table, b.Model, texts, at)
 		}
 	}
-	return suggest.Measure(ctx, c, b.Options)
+	m, err := suggest.Measure(ctx, c, b.Options)
+	if err == nil {
+		b.choose(m)
+	}
+	return m, err
 }

@@ -46,6 +46,7 @@ type build struct {
 	Parent  string                 `json:"parent"`            // version of the model before
 	Model   string                 `json:"model,omitempty"`   // the embeddings model, if one takes part
 	Vectors string                 `json:"vectors,omitempty"` // digest of the vectors it gave
+	Auto    *suggest.Choice        `json:"auto,omitempty"`    // what profile auto takes, as last judged
 }
 
 // encode writes an event. HTML characters stay as they are and equal values have equal bytes.

@@ -81,12 +81,18 @@ func (e *Engine) Rebuild(ctx context.Context, verify bool) (Job, error) {
 // replayShare is the part of a rebuild that the replay is taken to be, for progress.
 const replayShare = 0.4
 
-// rebuild replays the log up to a new build event and puts state and measures in force.
+// rebuild judges the profiles, replays the log up to a new build event and puts state and measures in
+// force.
 func (e *Engine) rebuild(ctx context.Context, j *job) error {
+	auto, err := e.judge(ctx)
+	if err != nil {
+		return err
+	}
 	var wait *building
 	var failed error
 	start := func(w *writer) {
 		b := w.newBuild()
+		b.Auto = auto
 		at, err := w.appendBuild(b)
 		if failed = err; err != nil {
 			return
@@ -101,7 +107,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job) error {
 		})
 		wait = w.building
 	}
-	err := e.alone(ctx, start)
+	err = e.alone(ctx, start)
 	if err == nil {
 		err = failed
 	}

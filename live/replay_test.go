@@ -106,6 +106,9 @@ func TestCanceledRebuildGoesOn(t *testing.T) {
 	for range 20 { // a job may be done before it is canceled
 		j, err := e.Rebuild(ctx, false)
 		require.NoError(t, err)
+		for j.State == JobRunning && j.At == 0 { // until its event is in the log
+			j, _ = e.Job(j.ID)
+		}
 		e.CancelJob(j.ID)
 		if ended := finished(t, e, j.ID); ended.State == JobCanceled {
 			kept = true
@@ -134,6 +137,9 @@ func TestBuildsAfterACanceledRebuild(t *testing.T) {
 	require.Eventually(t, func() bool { // a job may be done before it is canceled
 		j, err := e.Rebuild(ctx, false)
 		require.NoError(t, err)
+		for j.State == JobRunning && j.At == 0 { // until its event is in the log
+			j, _ = e.Job(j.ID)
+		}
 		e.CancelJob(j.ID)
 		return finished(t, e, j.ID).State == JobCanceled && e.current.Load().built < e.Head().Seq
 	}, 10*time.Second, time.Millisecond)

@@ -99,7 +99,9 @@ func readSnapshot(data []byte) (*history, error) {
 	if r.Err() == nil {
 		h.measures = suggest.ReadMeasures(r, h.state.Freeze())
 	}
-	if err := r.End(); err != nil {
+	if err := r.End(); err == nil {
+		h.how.choose(h.measures)
+	} else {
 		return nil, fmt.Errorf("%w: %w", storage.ErrDamaged, err)
 	}
 	return h, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -15,13 +16,20 @@ import (
 	"waymark/wire"
 )
 
-// settled waits until no build is under way and snapshots are written.
+// settled waits until no build is under way and snapshots are written. A build that is due begins after
+// the writer was asked, so it is asked twice.
 func settled(t testing.TB, e *Engine) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		idle := false
-		require.NoError(t, e.do(ctx, func(w *writer) { idle = w.building == nil }))
-		return idle
+		idle := 0
+		for range 2 {
+			require.NoError(t, e.do(ctx, func(w *writer) {
+				if w.building == nil {
+					idle++
+				}
+			}))
+		}
+		return idle == 2
 	}, 20*time.Second, time.Millisecond)
 	e.background.Wait()
 }
@@ -272,5 +280,47 @@ func TestRestartKeepsWhatWasLearned(t *testing.T) {
 	got := ask()
 	got.Model.BuiltAt = want.Model.BuiltAt
 	assert.Equal(t, want, got)
+	end()
+}
+
+// A rebuild judges the profiles; the builds after it, a restart and a replay go by what it found.
+func TestRebuildJudgesProfiles(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := reopened(t, store)
+	r := rand.New(rand.NewPCG(9, 9))
+	for i := range 160 { // what follows b depends on what came before it
+		way := []string{"a", "b", "c"}
+		if r.IntN(2) == 0 {
+			way = []string{"d", "b", "e"}
+		}
+		record(t, e, episode(fmt.Sprint("way", i), way...))
+	}
+	settled(t, e)
+	profile := func() string {
+		a, err := e.Model().Next(suggest.NextRequest{Context: []string{"a", "b"}})
+		require.NoError(t, err)
+		return a.Model.Profile
+	}
+	assert.Equal(t, suggest.ProfileSeed, profile(), "nothing was judged yet")
+	job, err := e.Rebuild(ctx, false)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { j, _ := e.Job(job.ID); return j.State == JobDone }, time.Minute, time.Millisecond)
+	auto := e.Model().Stats().Auto
+	assert.Equal(t, suggest.ProfileLearned, auto.Next.Profile, "%+v", auto)
+	assert.Positive(t, auto.Seq)
+	assert.Equal(t, suggest.ProfileLearned, profile())
+	verify(t, e)
+
+	record(t, e, episode("later", "a", "z"))
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	assert.Equal(t, auto, e.Model().Stats().Auto, "a build that nobody asked for goes by it")
+	end()
+	e, end = reopened(t, store)
+	settled(t, e)
+	assert.Equal(t, auto, e.Model().Stats().Auto)
+	assert.Equal(t, suggest.ProfileLearned, profile())
+	verify(t, e)
 	end()
 }

@@ -246,7 +246,7 @@ func (w *writer) startBuild() error {
 
 // newBuild is how a model would be measured now.
 func (w *writer) newBuild() build {
-	b := build{Options: w.opts.Measure, Parent: w.version()}
+	b := build{Options: w.opts.Measure, Parent: w.version(), Auto: w.how.Auto}
 	if w.opts.Embedder != nil && w.vectors != "" {
 		b.Model, b.Vectors = w.opts.Embedder.Model(), w.vectors
 	}

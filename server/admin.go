@@ -213,6 +213,7 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	note("lag", head.Seq-stats.Model.Seq <= 1, "the model counts event %d of %d", stats.Model.Seq, head.Seq) // one: a build under way
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
 	note("history", true, "%d episodes of %d sources", stats.Episodes, len(stats.Sources))
+	note("profile auto", true, "%v", stats.Auto)
 	note("access", true, "%s", map[bool]string{true: "every request needs a key", false: "requests on loopback need no key"}[s.cfg.RequireKey])
 	note("draining", !s.isDraining(), "%s", map[bool]string{true: "the server is shutting down", false: "the server takes requests"}[s.isDraining()])
 	return out, nil

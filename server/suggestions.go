@@ -41,6 +41,7 @@ type (
 		Context []string       `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
 		Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most results wanted; 10 if absent."`
 		Kinds   []catalog.Kind `json:"kinds,omitempty" enum:"tool,capability" doc:"Both if absent."`
+		Profile string         `json:"profile,omitempty" enum:"auto,seed,learned"`
 		Allow   []string       `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be found."`
 		Explain *bool          `json:"explain,omitempty" doc:"Whether terms are wanted; true if absent."`
 		MinSeq  uint64         `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
@@ -117,7 +118,7 @@ func (s *Server) search(ctx context.Context, q *question[searchBody]) (*answer[s
 		return nil, err
 	}
 	a, err := m.Search(suggest.SearchRequest{Query: q.Body.Query, Context: q.Body.Context, Limit: q.Body.Limit,
-		Kinds: q.Body.Kinds, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Query)})
+		Kinds: q.Body.Kinds, Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Query)})
 	if err != nil {
 		return nil, err
 	}

@@ -355,4 +355,5 @@ type Stats struct {
 	Eigengap        []float64      `json:"eigengap,omitempty"`
 	PageRankSweeps  int            `json:"pagerank_sweeps"`
 	EpisodesPending int            `json:"episodes_since_build"`
+	Auto            Choice         `json:"auto"` // what profile auto takes
 }

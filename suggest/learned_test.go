@@ -143,7 +143,7 @@ func TestLearnedIsRefused(t *testing.T) {
 
 func TestAutoTakesTheChoice(t *testing.T) {
 	m := planted(t, 80).model()
-	m.measures.Choose(Choice{Next: true})
+	m.measures.Choose(Choice{Next: Judged{Profile: ProfileLearned}})
 	assert.Equal(t, ProfileLearned, next(t, m, NextRequest{Context: []string{"x:a"}}).Model.Profile)
 	assert.Equal(t, ProfileSeed, next(t, m, NextRequest{Context: []string{"x:a"}, Intent: "sort"}).Model.Profile)
 	assert.Equal(t, ProfileSeed, next(t, m, NextRequest{Context: []string{"x:a"}, Profile: ProfileSeed}).Model.Profile)

@@ -176,7 +176,5 @@ func (m *Model) hashLearned(w *digest) {
 	w.bool(m.measures.learning != nil)
 	w.int(int64(m.measures.episodes))
 	w.int(int64(m.measures.nodes))
-	w.bool(m.measures.choice.Next)
-	w.bool(m.measures.choice.NextIntent)
-	w.bool(m.measures.choice.Intent)
+	w.json(m.measures.choice)
 }

@@ -112,6 +112,7 @@ func (m *Model) Stats() Stats {
 		Sources: map[string]int{}, Communities: len(m.measures.members), Modularity: m.measures.modularity,
 		Clusters: m.measures.clusters, ClustersCapped: m.measures.capped, Eigengap: m.measures.gaps, PageRankSweeps: m.measures.sweeps,
 		EpisodesPending: len(m.past) - m.measures.episodes, ObservedTools: m.nodes - m.roles.known,
+		Auto: m.measures.choice,
 	}
 	for i, name := range m.sources {
 		if n := m.bySource.At(int32(i)); n > 0 {

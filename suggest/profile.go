@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"fmt"
+	"strings"
 
 	"waymark/episodic"
 )
@@ -16,21 +17,62 @@ const (
 	aboutIntent                  // what an intent needs
 )
 
-// Choice says which kinds of questions profile auto answers with what was learned; the zero value: none.
+// Choice says which kinds of questions profile auto answers with what was learned, and why; the zero
+// value: none, for nothing was judged.
 type Choice struct {
-	Next       bool `json:"next"`        // after a context
-	NextIntent bool `json:"next_intent"` // after a context, the intent known
-	Intent     bool `json:"intent"`      // what an intent needs: search, plans
+	Next       Judged `json:"next"`          // after a context
+	NextIntent Judged `json:"next_intent"`   // after a context, the intent known
+	Intent     Judged `json:"intent"`        // what an intent needs: search, plans
+	Seq        uint64 `json:"seq,omitempty"` // the last event that was known
+}
+
+// Judged is what held-out tasks say about one kind of question: how well both profiles did at the same
+// questions, and whether the learned one leads by more than chance.
+type Judged struct {
+	Profile   string     `json:"profile"`          // learned if it leads and the interval excludes 0, else seed; empty: not judged
+	Metric    string     `json:"metric,omitempty"` // mrr or ndcg@10
+	Episodes  int        `json:"episodes,omitempty"`
+	Questions int        `json:"questions,omitempty"`
+	Seed      float64    `json:"seed"`
+	Learned   float64    `json:"learned"`
+	Lead      float64    `json:"lead"`     // of the learned profile
+	Interval  [2]float64 `json:"interval"` // of the lead, 95 %
+}
+
+// String says the choice in one line.
+func (c Choice) String() string {
+	var parts []string
+	for _, k := range []struct {
+		name string
+		Judged
+	}{{"after a context", c.Next}, {"with the intent", c.NextIntent}, {"for an intent", c.Intent}} {
+		if k.Profile != "" {
+			parts = append(parts, fmt.Sprintf("%s %s (%s %.3f, seed %.3f; lead %+.3f … %+.3f)",
+				k.Profile, k.name, k.Metric, k.Learned, k.Seed, k.Interval[0], k.Interval[1]))
+		}
+	}
+	if len(parts) == 0 {
+		return "seed; a rebuild judges whether learned leads"
+	}
+	return fmt.Sprintf("%s; judged at event %d", strings.Join(parts, ", "), c.Seq)
 }
 
 func (c Choice) learned(k about) bool {
-	return k == aboutNext && c.Next || k == aboutNextIntent && c.NextIntent || k == aboutIntent && c.Intent
+	switch k {
+	case aboutNext:
+		return c.Next.Profile == ProfileLearned
+	case aboutNextIntent:
+		return c.NextIntent.Profile == ProfileLearned
+	case aboutIntent:
+		return c.Intent.Profile == ProfileLearned
+	}
+	return false
 }
 
-// Teaches says for which kinds of questions the history of the model is long enough to learn from.
-func (m *Model) Teaches() Choice {
-	l := m.measures.learning
-	return Choice{Next: l.of(aboutNext), NextIntent: l.of(aboutNextIntent), Intent: l.of(aboutIntent)}
+// Teaches says whether the history of the model is long enough to learn what comes next, and what
+// intents need.
+func (m *Model) Teaches() (next, intents bool) {
+	return m.measures.learning.of(aboutNext), m.measures.learning.of(aboutIntent)
 }
 
 // Choose says what profile auto answers with what was learned. The measures must not be in use yet.

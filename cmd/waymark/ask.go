@@ -63,6 +63,7 @@ func (a *app) searchCommand() *cobra.Command {
 	f.StringSliceVar(&r.Context, "context", nil, "`ids` already used, in order")
 	f.IntVar(&r.Limit, "limit", 0, "how many results (0: the server's choice, 10)")
 	f.StringSliceVar(&kinds, "kinds", nil, "only these `kinds`: tool, capability")
+	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
 	return cmd
 }

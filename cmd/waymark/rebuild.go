@@ -20,9 +20,10 @@ func (a *app) rebuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Replay the log into a fresh model",
-		Long: `Replays the whole log into a fresh model and waits until that is done. With --verify the fresh model
-is compared with the running one, byte for byte, and the command exits 1 on any difference. An
-interrupt cancels the rebuild; the model stays as it is.`,
+		Long: `Judges by held-out tasks which profile answers what from now on, replays the whole log into a fresh
+model and waits until that is done. With --verify the fresh model is compared with the running one, byte
+for byte, nothing is judged, and the command exits 1 on any difference. An interrupt cancels the rebuild;
+the model stays as it is.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bar, err := a.progress(style, "rebuild", 1000)

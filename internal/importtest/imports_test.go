@@ -29,9 +29,9 @@ const module = "waymark"
 //	  ├─▶ semantic ─▶ predict         │
 //	  └────┬─ episodic ─▶ importer ─▶ sample
 //	       ▼     ▼                    │
-//	      suggest ─────────────▶ live ┤
-//	         └─▶ learn             ▼  ▼
-//	               └▶ report     server ─▶ cmd/waymark
+//	      suggest ──▶ learn ───▶ live ┤
+//	                    │          ▼  ▼
+//	                    └▶ report server ─▶ cmd/waymark
 //
 // predict is what a history teaches, for suggest to ask, kernels first:
 //
@@ -51,7 +51,7 @@ var imports = map[string][]string{
 	"suggest": {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/next", "predict/plan", "predict/sequence",
 		"semantic", "spectral", "wire"},
 	"learn":  {"catalog", "episodic", "numeric", "suggest"},
-	"live":   {"catalog", "episodic", "storage", "suggest", "numeric", "wire"},
+	"live":   {"catalog", "episodic", "learn", "storage", "suggest", "numeric", "wire"},
 	"server": {"catalog", "episodic", "importer", "live", "storage", "suggest"},
 
 	"predict/sequence":            {"numeric"},
