@@ -194,9 +194,9 @@ func (p *predicting) choose(tool int32, popularity func(int32) float64) {
 		}
 		p.row(1, int(o.row))
 	}
-	at, end := first.taken, first.listed
+	at := first.taken
 	if at < 0 {
-		at, end = end, end+1
+		at = first.listed
 		if row := s.row[tool]; row > 0 {
 			p.row(1, int(row)-1)
 		} else {
