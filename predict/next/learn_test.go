@@ -208,6 +208,9 @@ func TestRankTopIsTheBeginningOfRank(t *testing.T) {
 }
 
 func TestQueriesDoNotAllocateOnceWarm(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
 	tasks := forks(60)
 	h, w := observe(tasks), Prior()
 	var s Signs
