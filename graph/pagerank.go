@@ -88,17 +88,17 @@ func transitions(g *Graph) []float64 {
 	return p
 }
 
-// shares turn the weights of a row into shares of their sum. The unit is 1; only where the sum or
-// its inverse would leave the range of floating point it is the largest weight.
+// shares turn the weights of a row into shares of their sum. The unit is 1; only where the sum or its
+// inverse comes near the ends of the range of floating point, where digits are lost, it is the
+// largest weight.
 type shares struct{ unit, inverse float64 }
 
 func sharesOf(w []float64) shares {
 	if len(w) == 0 {
 		return shares{1, 0}
 	}
-	inverse := 1 / numeric.Sum(w)
-	if inverse > 0 && inverse <= math.MaxFloat64 {
-		return shares{1, inverse}
+	if sum := numeric.Sum(w); sum >= leastOut && sum <= mostOut {
+		return shares{1, 1 / sum}
 	}
 	largest := slices.Max(w)
 	if largest == 0 {

@@ -97,6 +97,29 @@ func TestPageRankAgreesWithGonum(t *testing.T) {
 	}
 }
 
+// Weights near the ends of what a float64 holds are shares like others: what is divided by their sum
+// must not lose its digits.
+func TestPageRankOfExtremeWeights(t *testing.T) {
+	cycle := func(weight, back float64) *graph.Graph {
+		edges := []graph.Edge{{From: 2, To: 0, Weight: weight}}
+		for v := range int32(7) {
+			edges = append(edges, graph.Edge{From: v, To: (v + 6) % 7, Weight: back})
+		}
+		return build(t, 7, edges...)
+	}
+	options := graph.PageRankOptions{Damping: .99, Tolerance: 1e-14, MaxSweeps: 20000}
+	for _, c := range []struct{ weight, back, sameWeight, sameBack float64 }{
+		{1e308, 7, 1e100, 7}, {1e-310, 1e-310, 1, 1}, {math.MaxFloat64, math.MaxFloat64, 1, 1},
+	} {
+		got, err := graph.PageRank(cycle(c.weight, c.back), options)
+		require.NoError(t, err)
+		assert.Less(t, got.Sweeps, options.MaxSweeps, "%v: it converges", c)
+		want, err := graph.PageRank(cycle(c.sameWeight, c.sameBack), options)
+		require.NoError(t, err)
+		assert.InDeltaSlice(t, want.Ranks, got.Ranks, 1e-12, "%v", c)
+	}
+}
+
 // Stopped early or late, the ranks are as near to the exact ones as [graph.Ranking] says, and the
 // ones of the tightest tolerance solve the equation. Extrapolation must not spoil either, also where
 // damping is weak and the graph goes round in circles.
