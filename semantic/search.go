@@ -116,12 +116,18 @@ func (x *lexical) index(docs int) {
 func (ix *Index) Explain(text string, doc int) []Match {
 	q := ix.Query(text, nil)
 	defer q.Close()
+	return q.Explain(int32(doc))
+}
+
+// Explain returns the words of the query that a document has, those that add most first. It panics if
+// there is no such document.
+func (q *Query) Explain(doc int32) []Match {
 	var matches []Match
 	for _, t := range q.words.terms {
-		if w := float64(ix.lexical.find(t.term, int32(doc))); w > 0 {
+		if w := float64(q.ix.lexical.find(t.term, doc)); w > 0 {
 			matches = append(matches, Match{
 				Word:  string(q.words.text[t.word.at : t.word.at+t.word.n]),
-				Term:  ix.words.terms[t.term],
+				Term:  q.ix.words.terms[t.term],
 				Share: float64(t.weight*w) / q.attainable,
 			})
 		}

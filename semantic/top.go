@@ -30,7 +30,14 @@ func (q *Query) Top(dst []Hit, k int) []Hit {
 	first := len(dst)
 	certain := q.share(q.largest(q.touched, k))
 	others := 1-rest >= certain-rounding // documents without a word in common may be among the hits
-	if others || len(q.touched) > ix.docs/8 {
+	inQuestion := q.kept[:0]
+	for _, d := range q.touched {
+		if 1-float64((1-q.share(q.lexical[d]))*rest) >= certain-rounding {
+			inQuestion = append(inQuestion, d)
+		}
+	}
+	q.kept = inQuestion
+	if others || len(inQuestion) > ix.docs/8 {
 		q.bound()
 	}
 	try := func(d int32, lexical float64) {
@@ -57,9 +64,8 @@ func (q *Query) Top(dst []Hit, k int) []Hit {
 			}
 		}
 	}
-	for _, d := range q.touched {
-		lexical := q.share(q.lexical[d])
-		if 1-float64((1-lexical)*rest) >= certain-rounding {
+	for _, d := range inQuestion {
+		if lexical := q.share(q.lexical[d]); 1-float64((1-lexical)*rest) >= certain-rounding {
 			try(d, lexical)
 		}
 	}

@@ -80,7 +80,7 @@ func (q *query) followedBy(n int32) uint64 {
 }
 
 func (q *query) evidence(n int32) Evidence {
-	r := q.rates.After(n, q.last)
+	r := q.after(n)
 	e := Evidence{Successes: r.N - r.Failures, Failures: r.Failures}
 	if q.last != episodic.NoTool {
 		e.Count = q.count[n]
@@ -129,7 +129,7 @@ func (q *query) words(n int32) string {
 		return ""
 	}
 	var words []string
-	for _, w := range q.measures.text.Explain(q.intent, int(d)) {
+	for _, w := range q.text.Explain(d) {
 		if words = append(words, w.Word); len(words) == 4 {
 			break
 		}

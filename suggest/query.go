@@ -107,6 +107,8 @@ type query struct {
 	cluster  int32           // the cluster that stands for the situation, -1 = none
 	allow    []string
 	profile  string           // that answers
+	rated    int32            // the node of rate, -1 = none
+	rate     episodic.Rate    // of that node after the last step
 	learned  *learned         // what was learned, if that answers
 	weights  []float64        // of its signals
 	planned  *planning.Answer // of the planner, if it was asked
@@ -128,7 +130,7 @@ func (m *Model) open(context []string, intent string, vector []float32, allow []
 	s := scratchFor(m.Counts.scratch, len(m.ids))
 	s.begin()
 	q := &s.asked
-	*q = query{Model: m, scratch: s, intent: strings.TrimSpace(intent), last: episodic.NoTool, cluster: -1, allow: allow, warnings: []string{}}
+	*q = query{Model: m, scratch: s, intent: strings.TrimSpace(intent), last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, warnings: []string{}}
 	for i, spelling := range context {
 		n, ok, err := m.node(spelling)
 		if err != nil {
@@ -393,7 +395,15 @@ func (q *query) keep(top []candidate, c candidate, limit int, want func(node int
 
 // passes are the filters every answer applies.
 func (q *query) passes(n int32) bool {
-	return q.live(n) && q.allowed(q.ids[n]) && !q.rates.After(n, q.last).Excluded(q.rates.Sources())
+	return q.live(n) && q.allowed(q.ids[n]) && !q.after(n).Excluded(q.rates.Sources())
+}
+
+// after is how a node did after the last step. Formulas ask for one node one after the other.
+func (q *query) after(n int32) episodic.Rate {
+	if q.rated != n {
+		q.rated, q.rate = n, q.rates.After(n, q.last)
+	}
+	return q.rate
 }
 
 // score takes the better of the formulas that apply to a node. ok is false where none does.
@@ -549,7 +559,7 @@ func (q *query) overlap(n int32) (both, size int) {
 
 // episodic adds what past outcomes say.
 func (q *query) episodic(n int32, s *sum) {
-	r := q.rates.After(n, q.last)
+	r := q.after(n)
 	if r.N == 0 {
 		return
 	}
