@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,17 +14,17 @@ import (
 )
 
 // big is a world of tools in servers of 15, used along a seeded Markov chain: four of ten steps stay
-// with the server, half with its community of servers, popularity falls as 1/(rank+20).
+// with the server, half with its community of servers, popularity falls as 1/(rank+20). Its words are
+// those of a [tongue].
 func big(t testing.TB, tools, episodes int) *world {
 	r := rand.New(rand.NewPCG(1, 2))
-	verbs := strings.Fields("read write list search create delete update send fetch merge deploy restart scale query export import")
-	nouns := strings.Fields("file issue branch message channel event table row sheet page metric alert invoice customer contact image job queue secret user")
+	says := newTongue(tools)
 	w := newWorld(t)
 	for i := range tools {
-		v, n := verbs[r.IntN(len(verbs))], nouns[r.IntN(len(nouns))]
+		v, n := says.verb(), says.noun(i)
 		w.PutTool(catalog.Tool{
 			ID:          fmt.Sprintf("server%d:%s_%s_%d", i/15, v, n, i),
-			Description: fmt.Sprintf("Lets you %s one %s of project %s by its %s.", v, n, nouns[r.IntN(len(nouns))], nouns[r.IntN(len(nouns))]),
+			Description: says.describe(i),
 			InputSchema: fmt.Appendf(nil, `{"type":"object","properties":{"%s_id":{"type":"string"},"query":{"type":"string"}},"required":["%s_id"]}`, n, n),
 		})
 	}
@@ -35,7 +34,7 @@ func big(t testing.TB, tools, episodes int) *world {
 			uses = append(uses, w.ids[(i*10+r.IntN(30))%tools])
 		}
 		slices.Sort(uses)
-		w.PutCapability(catalog.Capability{ID: fmt.Sprintf("cap:%d", i), Description: "does " + nouns[r.IntN(len(nouns))], Tools: slices.Compact(uses)})
+		w.PutCapability(catalog.Capability{ID: fmt.Sprintf("cap:%d", i), Description: "does " + says.noun(i*10), Tools: slices.Compact(uses)})
 	}
 	step := func(at int) int {
 		switch p := r.Float64(); {
@@ -49,7 +48,6 @@ func big(t testing.TB, tools, episodes int) *world {
 	for i := range episodes {
 		at := int(float64(tools) * r.Float64() * r.Float64())
 		e := episodic.Episode{ID: fmt.Sprint(i), Source: "bench", Time: time.Unix(1_700_000_000+int64(i)*60, 0).UTC()}
-		e.Intent = fmt.Sprintf("please %s the %s and then the %s", verbs[r.IntN(len(verbs))], nouns[r.IntN(len(nouns))], nouns[r.IntN(len(nouns))])
 		for range 2 + r.IntN(6) {
 			o := episodic.Unknown
 			if r.IntN(4) > 0 {
@@ -58,6 +56,7 @@ func big(t testing.TB, tools, episodes int) *world {
 			e.Steps = append(e.Steps, episodic.Step{Tool: w.ids[at], Outcome: o})
 			at = step(at)
 		}
+		e.Intent = says.ask(at)
 		w.record(e)
 	}
 	return w
