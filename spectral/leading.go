@@ -118,8 +118,11 @@ func (s *spectrum) sort() {
 			s.all = append(s.all, leadingOf{t, i, at})
 		}
 	}
-	slices.SortStableFunc(s.all, func(a, b leadingOf) int {
-		return cmp.Or(cmp.Compare(math.Round(b.sigma*1e9), math.Round(a.sigma*1e9)), cmp.Compare(a.part, b.part))
+	slices.SortFunc(s.all, func(a, b leadingOf) int {
+		if x, y := math.Round(a.sigma*1e9), math.Round(b.sigma*1e9); x != y {
+			return cmp.Compare(y, x)
+		}
+		return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.at, b.at))
 	})
 	s.all = s.all[:min(s.most(), len(s.all))]
 }
