@@ -27,7 +27,7 @@ const (
 	// Badger takes at most 15 % of a memtable in one transaction: 2.4 MiB of 16.
 	maxBytes = 2 << 20
 
-	markEvents = 256 // events after which the high-water file is due
+	markEvents = 4096 // events after which the high-water file is due
 	markDelay  = time.Second
 )
 

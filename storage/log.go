@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/dgraph-io/badger/v4"
 )
@@ -66,15 +68,35 @@ func newEvent(r Record) storedEvent {
 	return e
 }
 
-// append writes one part. Hashing happens here, on the caller's processor, not on the committer's.
+// digest makes events of records. It happens before the committer has them, many at once on all
+// processors: a quarter of what an append costs.
+func digest(events []storedEvent, records []Record) {
+	const worthwhile = 128
+	each := max(worthwhile, (len(records)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	var group sync.WaitGroup
+	for from := each; from < len(records); from += each {
+		to := min(from+each, len(records))
+		group.Go(func() {
+			for i := from; i < to; i++ {
+				events[i] = newEvent(records[i])
+			}
+		})
+	}
+	for i := range min(each, len(records)) {
+		events[i] = newEvent(records[i])
+	}
+	group.Wait()
+}
+
+// append writes one part.
 func (l *badgerLog) append(ctx context.Context, records []Record) ([]Receipt, error) {
 	events := make([]storedEvent, len(records))
 	receipts := make([]Receipt, len(records))
 	r := &request{records: len(records)}
 	for i := range records {
-		events[i] = newEvent(records[i])
 		r.size += recordSize(l.w.name, records[i])
 	}
+	digest(events, records)
 	r.apply = func(t *tx) error {
 		if l.w.gone.Load() {
 			return ErrNotFound
