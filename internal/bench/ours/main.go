@@ -1,4 +1,4 @@
-// Ours runs one task of the comparison with other programs at one size, and prints one line of
+// Command ours runs one task of the comparison with other programs at one size, and prints one line of
 // JSON ([bench.Result]) as their runners do:
 //
 //	go run ./internal/bench/ours -dir data/10000 -task pagerank

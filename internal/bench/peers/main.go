@@ -1,4 +1,4 @@
-// Peers compares this program with others that do the same, on the same generated data and in the
+// Command peers compares this program with others that do the same, on the same generated data and in the
 // same minutes:
 //
 //	make bench-peers DIR=path

@@ -1,4 +1,4 @@
-// Summary reads what `go test -bench` prints and writes tables from it: how programs compare that
+// Command summary reads what `go test -bench` prints and writes tables from it: how programs compare that
 // did the same in one run, what a unit of work costs, and how cost grows with size.
 //
 //	go test -run '^$' -bench . ./graph | go run ./internal/bench/summary -keep bench.out
