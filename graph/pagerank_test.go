@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -117,6 +118,54 @@ func TestPageRankOfExtremeWeights(t *testing.T) {
 		want, err := graph.PageRank(cycle(c.sameWeight, c.sameBack), options)
 		require.NoError(t, err)
 		assert.InDeltaSlice(t, want.Ranks, got.Ranks, 1e-12, "%v", c)
+	}
+}
+
+// Many nodes are first swept in single precision; the ranks are those of plain iteration all the same.
+func TestPageRankOfManyNodes(t *testing.T) {
+	const n, d = 40_000, .85
+	r := rand.New(rand.NewPCG(5, 5))
+	var edges []graph.Edge
+	out := make([]float64, n)
+	for u := range int32(n) {
+		for range r.IntN(4) { // every fourth leads nowhere
+			e := graph.Edge{From: u, To: int32(float64(n) * r.Float64() * r.Float64()), Weight: math.Exp(8 * r.NormFloat64())}
+			if e.To == u {
+				continue
+			}
+			edges = append(edges, e)
+			out[u] += e.Weight
+		}
+	}
+	want, next := make([]float64, n), make([]float64, n)
+	for v := range want {
+		want[v] = 1. / n
+	}
+	for range 150 {
+		lost := 0.
+		for v := range next {
+			next[v] = 0
+			if out[v] == 0 {
+				lost += want[v]
+			}
+		}
+		for _, e := range edges {
+			next[e.To] += want[e.From] * e.Weight / out[e.From]
+		}
+		for v := range next {
+			next[v] = (1-d)/n + d*(next[v]+lost/n)
+		}
+		want, next = next, want
+	}
+	for _, tolerance := range []float64{1e-4, 1e-6, 1e-12} {
+		got, err := graph.PageRank(build(t, n, edges...), graph.PageRankOptions{Tolerance: tolerance})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, got.Residual, tolerance)
+		apart := 0.
+		for v := range want {
+			apart += math.Abs(want[v] - got.Ranks[v])
+		}
+		assert.LessOrEqual(t, apart, 2*d/(1-d)*got.Residual+1e-10, "tolerance %g", tolerance)
 	}
 }
 
