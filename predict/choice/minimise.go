@@ -14,8 +14,8 @@ const (
 )
 
 // minimise is L-BFGS (Liu and Nocedal, Mathematical Programming 45, 1989) with a backtracking search.
-// f returns the value at w and fills the gradient g.
-func minimise(start []float64, steps int, f func(w, g []float64) float64) Fitted {
+// f returns the value at w and fills the gradient g; stop is asked before every step.
+func minimise(start []float64, steps int, stop func() bool, f func(w, g []float64) float64) Fitted {
 	n := len(start)
 	w, g := append([]float64(nil), start...), make([]float64, n)
 	wNew, gNew := make([]float64, n), make([]float64, n)
@@ -23,6 +23,9 @@ func minimise(start []float64, steps int, f func(w, g []float64) float64) Fitted
 	var pairs []pair
 	loss := f(w, g)
 	for it := range steps {
+		if stop() {
+			return Fitted{Weights: w, Loss: loss, Iterations: it}
+		}
 		direction(d, g, pairs)
 		slope := numeric.Dot(g, d)
 		if slope <= 0 || numeric.Norm(g) <= tolerance {

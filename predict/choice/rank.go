@@ -22,9 +22,8 @@ package choice
 
 import (
 	"math"
-	"runtime"
-	"sync"
 
+	"waymark/internal/parallel"
 	"waymark/numeric"
 )
 
@@ -217,30 +216,15 @@ const shards = 16
 // loss is the negative log-likelihood at w; its gradient is added to g.
 func (c *Choices) loss(w, g []float64, parts [][]float64, part Part) float64 {
 	var losses [shards]float64
-	var next sync.Mutex
-	shard := 0
-	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), shards) {
-		wait.Go(func() {
-			p, weights, by := make([]float64, c.width), c.room(), c.room()
-			for {
-				next.Lock()
-				s := shard
-				shard++
-				next.Unlock()
-				if s >= shards {
-					return
-				}
-				clear(parts[s])
-				for i := s * c.Len() / shards; i < (s+1)*c.Len()/shards; i++ {
-					if part.Include == nil || part.Include[i] {
-						losses[s] += c.one(i, part, w, parts[s], p, weights, by)
-					}
-				}
+	parallel.Each(shards, func(s int) {
+		p, weights, by := make([]float64, c.width), c.room(), c.room()
+		clear(parts[s])
+		for i := s * c.Len() / shards; i < (s+1)*c.Len()/shards; i++ {
+			if part.Include == nil || part.Include[i] {
+				losses[s] += c.one(i, part, w, parts[s], p, weights, by)
 			}
-		})
-	}
-	wait.Wait()
+		}
+	})
 	for _, x := range parts {
 		numeric.Axpy(1, x, g)
 	}
@@ -301,6 +285,11 @@ type Fitted struct {
 // prior. penalty holds λ_k; a weight with an infinite penalty keeps its prior. The bits of the
 // result depend on the choices alone, not on how many processors there are.
 func Fit(c *Choices, part Part, prior, penalty []float64, steps int) Fitted {
+	return FitUntil(c, part, prior, penalty, steps, func() bool { return false })
+}
+
+// FitUntil is [Fit] that asks stop before every step, and gives the weights reached once it is true.
+func FitUntil(c *Choices, part Part, prior, penalty []float64, steps int, stop func() bool) Fitted {
 	if len(prior) != len(penalty) || len(prior) != c.features*c.Parts() {
 		panic("choice: as many priors and penalties as weights are wanted")
 	}
@@ -308,7 +297,7 @@ func Fit(c *Choices, part Part, prior, penalty []float64, steps int) Fitted {
 	for s := range parts {
 		parts[s] = make([]float64, len(prior))
 	}
-	return minimise(prior, steps, func(w, g []float64) float64 {
+	return minimise(prior, steps, stop, func(w, g []float64) float64 {
 		clear(g)
 		loss := c.loss(w, g, parts, part)
 		for k, v := range penalty {

@@ -3,9 +3,9 @@ package labels
 import (
 	"math"
 	"math/rand/v2"
-	"runtime"
-	"sync"
 	"sync/atomic"
+
+	"waymark/internal/parallel"
 )
 
 // Label is how much of a label a row has, in [0, 1]: 1 for a request that used the tool, a half where
@@ -75,7 +75,7 @@ func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []flo
 			column[l.Label] = append(column[l.Label], Label{int32(i), l.Value})
 		}
 	}
-	parallel((n+lanes-1)/lanes, func(block int) {
+	parallel.Each((n+lanes-1)/lanes, func(block int) {
 		from := block * lanes
 		to := min(from+lanes, n)
 		b := make([]float64, len(rows)*lanes)
@@ -291,7 +291,7 @@ func (s *solver) solve(b []float64) []float64 {
 func (s *solver) diagonal() []float64 {
 	n := len(s.rows)
 	part := make([][]float64, probes/lanes)
-	parallel(len(part), func(block int) {
+	parallel.Each(len(part), func(block int) {
 		random := rand.New(rand.NewPCG(uint64(block), 0x9e3779b97f4a7c15))
 		z := make([]float64, n*lanes)
 		for k := range z {
@@ -316,24 +316,4 @@ func (s *solver) diagonal() []float64 {
 		d[i] = math.Min(math.Max(d[i], 1/(own+s.ridge[i])), 1/s.ridge[i])
 	}
 	return d
-}
-
-// parallel calls f with 0 to n-1, on all processors.
-func parallel(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for i := range next {
-				f(i)
-			}
-		}()
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
 }

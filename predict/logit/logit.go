@@ -9,9 +9,8 @@ package logit
 
 import (
 	"math"
-	"runtime"
-	"sync"
 
+	"waymark/internal/parallel"
 	"waymark/numeric"
 )
 
@@ -185,48 +184,35 @@ func (d *Data) newton(b, mean, scale []float64) (g, h []float64, loss float64) {
 		loss float64
 	}
 	parts := make([]part, chunks)
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range min(chunks, runtime.GOMAXPROCS(0)) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			x := make([]float64, Q)
-			for c := range next {
-				p := part{g: make([]float64, Q), h: make([]float64, Q*Q)}
-				for i := c * chunk; i < min((c+1)*chunk, len(d.Y)); i++ {
-					z := b[P]
-					if d.Z != nil {
-						z += float64(d.Z[i])
-					}
-					for k := range P {
-						x[k] = float64((float64(d.X[i*P+k]) - mean[k]) * scale[k])
-						z += float64(b[k] * x[k])
-					}
-					x[P] = 1
-					w, y := d.weight(i), float64(d.Y[i])
-					mu := Sigmoid(z)
-					// -ln likelihood = ln(1 + e^z) - y·z, without overflow
-					p.loss += float64(w * (math.Max(z, 0) + numeric.Ln(1+numeric.Exp(-math.Abs(z))) - float64(y*z)))
-					e, v := float64(w*(y-mu)), float64(w*float64(mu*(1-mu)))
-					for k := range Q {
-						p.g[k] += float64(e * x[k])
-						vx := float64(v * x[k])
-						row := p.h[k*Q : (k+1)*Q]
-						for j := k; j < Q; j++ {
-							row[j] += float64(vx * x[j])
-						}
-					}
-				}
-				parts[c] = p
+	parallel.Each(chunks, func(c int) {
+		x := make([]float64, Q)
+		p := part{g: make([]float64, Q), h: make([]float64, Q*Q)}
+		for i := c * chunk; i < min((c+1)*chunk, len(d.Y)); i++ {
+			z := b[P]
+			if d.Z != nil {
+				z += float64(d.Z[i])
 			}
-		}()
-	}
-	for c := range chunks {
-		next <- c
-	}
-	close(next)
-	wg.Wait()
+			for k := range P {
+				x[k] = float64((float64(d.X[i*P+k]) - mean[k]) * scale[k])
+				z += float64(b[k] * x[k])
+			}
+			x[P] = 1
+			w, y := d.weight(i), float64(d.Y[i])
+			mu := Sigmoid(z)
+			// -ln likelihood = ln(1 + e^z) - y·z, without overflow
+			p.loss += float64(w * (math.Max(z, 0) + numeric.Ln(1+numeric.Exp(-math.Abs(z))) - float64(y*z)))
+			e, v := float64(w*(y-mu)), float64(w*float64(mu*(1-mu)))
+			for k := range Q {
+				p.g[k] += float64(e * x[k])
+				vx := float64(v * x[k])
+				row := p.h[k*Q : (k+1)*Q]
+				for j := k; j < Q; j++ {
+					row[j] += float64(vx * x[j])
+				}
+			}
+		}
+		parts[c] = p
+	})
 	g, h = make([]float64, Q), make([]float64, Q*Q)
 	for _, p := range parts {
 		numeric.Axpy(1, p.g, g)

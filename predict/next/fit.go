@@ -38,8 +38,22 @@ func Fit(c Catalog, tasks []*Task, timed bool) Weights {
 // FitClaims is [Fit], and what such weights claim: the predicted steps are halved by group or block,
 // and each half is claimed by weights fitted on the other.
 func FitClaims(c Catalog, tasks []*Task, timed bool) (Weights, Claims) {
+	return FitUntil(c, tasks, timed, func() bool { return false })
+}
+
+// FitUntil is [FitClaims] that asks stop often, from several goroutines, and returns no weights soon
+// after it is true.
+func FitUntil(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Claims) {
+	w, claims := gather(c, newest(tasks), timed, stop).learn()
+	if stop() {
+		return Weights{}, Claims{}
+	}
+	return w, claims
+}
+
+// learn fits the weights without and with a request.
+func (g *gathered) learn() (Weights, Claims) {
 	w, claims := Prior(), Claims{}
-	g := gather(c, newest(tasks), timed)
 	if g.choices.Len() == 0 {
 		return w, claims
 	}
@@ -113,7 +127,7 @@ func (g *gathered) fit(prior []float64, asked bool) fitted {
 			}
 		}
 	}
-	best.weights = choice.Fit(g.choices, g.part(-1, best.near), prior, penalty, steps).Weights
+	best.weights = choice.FitUntil(g.choices, g.part(-1, best.near), prior, penalty, steps, g.stop).Weights
 	return best
 }
 
@@ -121,7 +135,7 @@ func (g *gathered) fit(prior []float64, asked bool) fitted {
 func (g *gathered) try(prior, penalty []float64, near bool) fitted {
 	f := fitted{near: near}
 	for q := range f.halves {
-		f.halves[q] = choice.Fit(g.choices, g.part(q, near), prior, penalty, steps).Weights
+		f.halves[q] = choice.FitUntil(g.choices, g.part(q, near), prior, penalty, steps, g.stop).Weights
 	}
 	f.loss = g.loss(f.halves, near)
 	f.rank = g.reciprocal(f.halves)

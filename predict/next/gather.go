@@ -2,10 +2,9 @@ package next
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
-	"sync"
 
+	"waymark/internal/parallel"
 	"waymark/predict/choice"
 )
 
@@ -28,6 +27,7 @@ type gathered struct {
 	halves  []uint8 // 0 or 1, for each choice
 	asked   []bool  // the task of the choice has a request
 	first   []listing
+	stop    func() bool
 }
 
 // A listing says how many candidates of a choice are no samples, and which one was taken.
@@ -46,15 +46,16 @@ type sampling struct {
 	fold  []int
 	share float64 // of the steps
 	timed bool
+	stop  func() bool // asked before every task
 }
 
 // gather predicts steps of the tasks from one another.
-func gather(c Catalog, tasks []*Task, timed bool) *gathered {
+func gather(c Catalog, tasks []*Task, timed bool, stop func() bool) *gathered {
 	total := 0
 	for _, t := range tasks {
 		total += max(len(t.Tools)-1, 0)
 	}
-	d := sampling{tasks, make([]int, len(tasks)), float64(positions) / float64(max(total, 1)), timed}
+	d := sampling{tasks, make([]int, len(tasks)), float64(positions) / float64(max(total, 1)), timed, stop}
 	parts := folds
 	if total > long {
 		parts = fewer
@@ -68,12 +69,13 @@ func gather(c Catalog, tasks []*Task, timed bool) *gathered {
 		done += max(len(t.Tools)-1, 0)
 	}
 	all := fresh()
+	all.stop = stop
 	if timed {
 		d.share *= 2
 		h := NewHistory(c)
 		next := 0
 		for b := blocks / 2; b < blocks; b++ {
-			for ; next < len(tasks) && d.fold[next] < b; next++ {
+			for ; next < len(tasks) && d.fold[next] < b && !stop(); next++ {
 				h.Observe(tasks[next])
 			}
 			all.append(d.predict(h, b))
@@ -81,10 +83,10 @@ func gather(c Catalog, tasks []*Task, timed bool) *gathered {
 		return all
 	}
 	found := make([]*gathered, parts)
-	parallel(parts, func(b int) {
+	parallel.Each(parts, func(b int) {
 		h := NewHistory(c)
 		for i, t := range tasks {
-			if d.fold[i] != b {
+			if d.fold[i] != b && !stop() {
 				h.Observe(t)
 			}
 		}
@@ -96,24 +98,6 @@ func gather(c Catalog, tasks []*Task, timed bool) *gathered {
 	return all
 }
 
-// parallel calls f(0) … f(n-1), as many at once as there are processors.
-func parallel(n int, f func(i int)) {
-	next := make(chan int, n)
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	var wait sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wait.Go(func() {
-			for i := range next {
-				f(i)
-			}
-		})
-	}
-	wait.Wait()
-}
-
 // predict lets the history foresee the steps drawn of the tasks of fold b.
 func (d *sampling) predict(h *History, b int) *gathered {
 	var mine []int
@@ -123,9 +107,12 @@ func (d *sampling) predict(h *History, b int) *gathered {
 		}
 	}
 	found := make([]*gathered, chunks)
-	parallel(chunks, func(c int) {
+	parallel.Each(chunks, func(c int) {
 		p := &predicting{gathered: fresh()}
 		for _, i := range mine[c*len(mine)/chunks : (c+1)*len(mine)/chunks] {
+			if d.stop() {
+				break
+			}
 			half := uint8(b & 1)
 			if !d.timed {
 				half = uint8(mix(d.tasks[i].Group+1) >> 32 & 1)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"waymark/internal/parallel"
 	"waymark/predict/decode"
 	"waymark/predict/logit"
 )
@@ -74,7 +75,7 @@ type fit struct {
 
 // each calls g with 0 to n-1, on all processors, unless the fit is stopped.
 func (f *fit) each(n int, g func(i int)) {
-	each(n, func(i int) {
+	parallel.Each(n, func(i int) {
 		if f.stopped.Load() {
 			return
 		}
