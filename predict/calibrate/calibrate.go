@@ -27,6 +27,7 @@ import (
 const (
 	bins    = 40 // at most
 	least   = 25 // claims of a bin, at least
+	roots   = 3  // and so many square roots of the number of claims: small bins say what chance says
 	kept    = 5  // imagined claims of each bin that were kept as claimed: no bin says never or always
 	steepen = 1  // slope beyond the outermost bins, at most
 )
@@ -53,7 +54,7 @@ func (b bin) y() float64 { return (b.right + float64(kept*b.x())) / (b.n + kept)
 func Fit(claims []Claim) *Map {
 	claims = slices.Clone(claims)
 	slices.SortFunc(claims, func(a, b Claim) int { return cmp.Compare(a.P, b.P) })
-	size := max(least, (len(claims)+bins-1)/bins)
+	size := max(least, (len(claims)+bins-1)/bins, int(roots*math.Sqrt(float64(len(claims)))))
 	var pooled []bin
 	for i := 0; len(claims)-i >= least; {
 		end := min(i+size, len(claims))
