@@ -35,7 +35,7 @@ const module = "waymark"
 //
 // predict is what a history teaches, for suggest to ask, kernels first:
 //
-//	sequence · maxent · choice · calibrate ─▶ next        labels · logit · decode ─▶ plan
+//	sequence · maxent · choice · calibrate ─▶ next        labels · logit · decode ─▶ plan        calibrate · logit ─▶ stop
 var imports = map[string][]string{
 	"numeric":  nil,
 	"wire":     nil,
@@ -48,8 +48,8 @@ var imports = map[string][]string{
 	"episodic": {"catalog", "internal/pages", "numeric", "semantic", "wire"},
 	"importer": {"catalog", "episodic"},
 	"sample":   {"catalog", "episodic", "importer"},
-	"suggest": {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/next", "predict/plan", "predict/sequence",
-		"semantic", "spectral", "wire"},
+	"suggest": {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/calibrate", "predict/next", "predict/plan",
+		"predict/sequence", "predict/stop", "semantic", "spectral", "wire"},
 	"learn":  {"catalog", "episodic", "numeric", "suggest"},
 	"live":   {"catalog", "episodic", "learn", "storage", "suggest", "numeric", "wire"},
 	"server": {"catalog", "episodic", "importer", "live", "storage", "suggest"},
@@ -64,6 +64,7 @@ var imports = map[string][]string{
 	"predict/logit":               {"internal/parallel", "numeric", "wire"},
 	"predict/decode":              nil,
 	"predict/plan":                {"internal/parallel", "numeric", "predict/decode", "predict/labels", "predict/logit", "semantic", "wire"},
+	"predict/stop":                {"internal/parallel", "numeric", "predict/calibrate", "predict/logit", "wire"},
 	"sample/generate":             {"catalog", "episodic"},
 	"cmd/waymark/internal/client": nil,
 	"cmd/waymark": {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "importer", "learn",
