@@ -30,6 +30,7 @@ type Tool struct {
 	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Annotations  *Annotations    `json:"annotations,omitempty"`
+	Requires     []string        `json:"requires,omitempty"` // ids of tools whose results it needs, as an author wrote down
 }
 
 // Annotations are a server's own, untrusted hints about a tool. A nil field is "not said".

@@ -22,12 +22,14 @@ const (
 	MaxArguments   = 64 << 10
 	MaxTools       = 256 // tools of a capability
 	MaxTasks       = 256 // tasks of a capability
+	MaxRequires    = 256 // tools that a tool requires
 	MaxEntry       = 240 << 10
 )
 
 // Normalise puts a tool into the one form in which it is stored (normal form C, trimmed, invisible
 // characters out of the texts, schemas without space), or says which field of which tool is wrong.
 // A tool without an id takes it from server and name, a tool without a name keeps its id as one.
+// What it requires is sorted, each once.
 func (t *Tool) Normalise() error {
 	if t.ID == "" && t.Name != "" {
 		t.ID = ID(t.Server, t.Name)
@@ -62,8 +64,33 @@ func (t *Tool) Normalise() error {
 				return err
 			}
 		}
+		if t.Requires, err = normalRequires(t.Requires, t.ID); err != nil {
+			return err
+		}
 		return checkSize(t)
 	})
+}
+
+// normalRequires are the distinct ids, sorted, without the tool itself.
+func normalRequires(ids []string, self string) ([]string, error) {
+	var all []string
+	for _, id := range ids {
+		id, err := Identifier("requires", id, MaxID)
+		if err != nil {
+			return nil, err
+		}
+		if id == "" {
+			return nil, errors.New("it requires a tool without an id")
+		}
+		if id != self {
+			all = append(all, id)
+		}
+	}
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) > MaxRequires {
+		return nil, fmt.Errorf("it requires %d tools, the limit is %d", len(all), MaxRequires)
+	}
+	return all, nil
 }
 
 // Normalise puts a capability into the one form in which it is stored: as for a tool, and its tools

@@ -25,6 +25,7 @@ func TestToolNormalise(t *testing.T) {
 		{"nothing hidden in a description", Tool{ID: "a", Description: "x\u200by\u202ez\x1b[31m\U000E0041\ttab\nline\ufeff"}, Tool{ID: "a", Name: "a", Description: "xyz[31m\ttab\nline"}},
 		{"schema without space", Tool{ID: "a", InputSchema: json.RawMessage("{ \"type\": \"object\" }"), OutputSchema: json.RawMessage("null")},
 			Tool{ID: "a", Name: "a", InputSchema: json.RawMessage(`{"type":"object"}`)}},
+		{"requires each once, in order, not itself", Tool{ID: "a", Requires: []string{"c", "a", " b", "c"}}, Tool{ID: "a", Name: "a", Requires: []string{"b", "c"}}},
 	} {
 		require.NoError(t, tt.in.Normalise(), tt.why)
 		assert.Equal(t, tt.want, tt.in, tt.why)
@@ -55,10 +56,22 @@ func TestToolNormalise(t *testing.T) {
 		{"schema size", Tool{ID: "a", InputSchema: json.RawMessage(`{"a":"` + strings.Repeat("x", MaxSchema) + `"}`)}, "input schema"},
 		{"schema depth", Tool{ID: "a", OutputSchema: deep(MaxSchemaDepth + 1)}, "output schema is nested 33 deep"},
 		{"schema is a list", Tool{ID: "a", InputSchema: json.RawMessage(`[]`)}, "input schema is no JSON object"},
+		{"requires nothing in words", Tool{ID: "a", Requires: []string{" "}}, `tool "a": it requires a tool without an id`},
+		{"requires what is no id", Tool{ID: "a", Requires: []string{"b\nc"}}, "requires"},
+		{"requires too many", Tool{ID: "a", Requires: many(MaxRequires + 1)}, "requires 257 tools, the limit is 256"},
 		{"schema is cut off", Tool{ID: "a", InputSchema: json.RawMessage(`{"a"`)}, "input schema"},
 	} {
 		assert.ErrorContains(t, tt.in.Normalise(), tt.says, tt.why)
 	}
+}
+
+// many different ids.
+func many(n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprint("tool ", i)
+	}
+	return ids
 }
 
 func TestCapabilityNormalise(t *testing.T) {

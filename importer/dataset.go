@@ -17,7 +17,9 @@ import (
 //	tools.jsonl         {"id","name","description","server","domain","input_schema"}
 //	capabilities.jsonl  {"id","name","description","intent","tools":[…],"tasks":[…]}
 //	episodes.jsonl      {"id","intent","steps":[{"id","tool","depends_on"}],"outcome","time","split"}
+//	tool_graph.jsonl    {"source","target","type"}: the target requires the source
 //
+// A link without a type says what may follow what, which some derived from test plans; it is not read.
 // A single file or stream may mix them: what has steps is an episode, what has tools or tasks a
 // capability, all else a tool.
 var datasetFiles = []struct {
@@ -30,6 +32,15 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 		return datasetLines(in, "", "", emit)
 	}
 	found, more := 0, true
+	requires, bad, err := in.requires()
+	if err != nil {
+		return err
+	}
+	for _, it := range bad {
+		if !emit(it) {
+			return nil
+		}
+	}
 	for _, f := range datasetFiles {
 		if _, err := fs.Stat(in.fsys, f.name); errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -37,6 +48,9 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 		found++
 		err := datasetLines(in, f.name, f.kind, func(it Item) bool {
 			it.File = f.name
+			if it.Tool != nil {
+				it.Tool.Requires = append(it.Tool.Requires, requires[it.Tool.ID]...)
+			}
 			more = emit(it)
 			return more
 		})
@@ -48,6 +62,32 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 		return errors.New("folder has neither tools.jsonl nor capabilities.jsonl nor episodes.jsonl")
 	}
 	return nil
+}
+
+// requires reads the links of tool_graph.jsonl by target, and the lines of it that cannot be read.
+func (in *input) requires() (by map[string][]string, bad []Item, err error) {
+	const name = "tool_graph.jsonl"
+	by = map[string][]string{}
+	f, err := in.open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return by, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	err = eachLine(f, func(l line) bool {
+		var link Link
+		if err := l.decode(&link); err != nil {
+			it := Item{File: name, Line: l.number, Kind: KindTool}
+			it.drop(err.Error())
+			bad = append(bad, it)
+		} else if link.Type != "" {
+			by[link.Target] = append(by[link.Target], link.Source)
+		}
+		return true
+	})
+	return by, bad, err
 }
 
 func datasetLines(in *input, name string, kind Kind, emit func(Item) bool) error {

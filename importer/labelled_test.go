@@ -38,6 +38,8 @@ func TestReadLabelled(t *testing.T) {
 	}
 	assert.Equal(t, "1", set.Episodes[0].Episode.ID)
 	assert.Equal(t, []Link{{"a", "b", "needs"}}, set.Links)
+	assert.Empty(t, set.Tools[0].Requires)
+	assert.Equal(t, []string{"a"}, set.Tools[1].Requires, "the tools know of it")
 	assert.Equal(t, Counts{Episodes: 1}, set.Report.Dropped, "an episode without steps")
 
 	assert.False(t, set.TaskGraph)
@@ -56,6 +58,7 @@ func TestReadLabelled(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, set.TaskGraph, "links without a type")
 	assert.Empty(t, set.Links)
+	assert.Empty(t, set.Tools[1].Requires, "a link without a type may come from test plans")
 
 	files["tool_graph.jsonl"] = "{"
 	_, err = ReadLabelled(t.Context(), folder(t, files))
@@ -70,6 +73,24 @@ func TestReadLabelled(t *testing.T) {
 	assert.Error(t, err)
 	_, err = ReadLabelled(t.Context(), filepath.Join("testdata", "claude"))
 	assert.ErrorContains(t, err, "is claude-code, want dataset or taskgraph")
+}
+
+// A line of the graph that cannot be read loses only itself in an import.
+func TestImportReadsRequires(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"tools.jsonl":      `{"id":"a"}` + "\n" + `{"id":"b","requires":["z"]}`,
+		"tool_graph.jsonl": "{\n" + `{"source":"a","target":"b","type":"needs"}`,
+	})
+	var dropped []string
+	for it, err := range Read(t.Context(), dir, Options{}) {
+		require.NoError(t, err)
+		if it.Tool == nil {
+			dropped = append(dropped, it.File)
+		} else if it.ID == "b" {
+			assert.Equal(t, []string{"a", "z"}, it.Tool.Requires)
+		}
+	}
+	assert.Equal(t, []string{"tool_graph.jsonl"}, dropped)
 }
 
 func TestReadLabelledTaskgraph(t *testing.T) {
