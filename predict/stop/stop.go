@@ -9,12 +9,14 @@
 //
 //	P(c) = (e(c) + P(b(c))) / (n(c) + 1),    P of no context: tasks / steps
 //
-// The regression weighs the log-odds of these shares. While it is fitted, a past task is looked at with
+// The regression begins at the mean of the log-odds of these shares, and corrects it by each. While it is fitted, a past task is looked at with
 // counts of other parts of the history, and the calibration rests on claims of regressions that have not
 // seen the task either. Tools are numbers. Equal tasks in equal order give the same bits.
 package stop
 
 import (
+	"slices"
+
 	"waymark/internal/parallel"
 	"waymark/numeric"
 	"waymark/predict/calibrate"
@@ -152,6 +154,13 @@ func (c *counts) look(n int, keys *[contexts]uint64, without *counts, f *[featur
 	f[contexts] = numeric.Ln(float64(n))
 }
 
+// mean is the mean log-odds of the shares.
+func mean(f *[features]float64) float64 { return numeric.Sum(f[:contexts]) / contexts }
+
+func probability(m *logit.Model, f *[features]float64) float64 {
+	return logit.Sigmoid(mean(f) + m.Z(f[:]))
+}
+
 // Fit learns how much each share says. It asks stop from several goroutines and returns nil once it is
 // true; nil asks nothing.
 func Fit(tasks []Task, stop func() bool) *Weights {
@@ -189,13 +198,14 @@ func Fit(tasks []Task, stop func() bool) *Weights {
 				over = 1
 			}
 			d.Add(f[:], over)
+			d.Z = append(d.Z, float32(mean(&f)))
 		})
 	}
 	fitted := [3]*logit.Model{}
 	parallel.Each(3, func(i int) {
-		d := logit.Join(features, half[:])
-		if i < 2 {
-			d = half[i]
+		d := half[i%2]
+		if i == 2 {
+			d.X, d.Y, d.Z = slices.Concat(d.X, half[1].X), slices.Concat(d.Y, half[1].Y), slices.Concat(d.Z, half[1].Z)
 		}
 		fitted[i] = logit.FitUntil(d, penalty, stop)
 	})
@@ -210,7 +220,7 @@ func Fit(tasks []Task, stop func() bool) *Weights {
 			for k := range f {
 				f[k] = float64(d.X[i*features+k])
 			}
-			claims = append(claims, calibrate.Claim{P: m.P(f[:]), Right: y == 1})
+			claims = append(claims, calibrate.Claim{P: probability(m, &f), Right: y == 1})
 		}
 	}
 	return &Weights{fitted[2], calibrate.Fit(claims)}
@@ -245,7 +255,7 @@ func (m *Model) Over(tools []int32) float64 {
 		if n == len(tools) {
 			var f [features]float64
 			m.look(n, keys, nil, &f)
-			p = m.kept.At(m.shares.P(f[:]))
+			p = m.kept.At(probability(m.shares, &f))
 		}
 	})
 	return p
