@@ -40,7 +40,8 @@ func Judge(ctx context.Context, d *Data, episodes []episodic.Episode, o suggest.
 	for i, t := range p.history {
 		history[i] = t.Example
 	}
-	m, err := trained(ctx, d, history, o)
+	o.Learn = true
+	m, err := trained(ctx, d, history, o, suggest.Choice{})
 	if err != nil {
 		return suggest.Choice{}, fmt.Errorf("judge profiles: %w", err)
 	}

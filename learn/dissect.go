@@ -20,10 +20,11 @@ type Dissector interface {
 // Dissect is [Dissector]. A part is a term of the scores, and without it the candidates that were found
 // are ranked by what is left:
 //
-//	additive scores   min(cap, Σ contributions of the other terms)
+//	learned           Σ contributions of the other terms
+//	other sums        min(cap, Σ contributions of the other terms)
 //	mixed             x/(1+x), x = the product of the other factors
 //
-// A candidate with nothing left is no candidate. A score that is made in another way stays as it is,
+// A candidate with nothing left is no candidate, but among learned scores, which may be below 0. A score that is made in another way stays as it is,
 // and so does the relevance of a capability, without which it has no score.
 func (a suggester) Dissect(q Question) ([]Candidate, map[string][]string, error) {
 	explained := true
@@ -49,7 +50,7 @@ func (a suggester) Dissect(q Question) ([]Candidate, map[string][]string, error)
 	for part := range without { // each by itself; order does not matter
 		left = left[:0]
 		for i := range found {
-			if score := scoreWithout(&found[i], part); score > 0 {
+			if score := scoreWithout(&found[i], part); score > 0 || found[i].Formula == suggest.FormulaLearned {
 				left = append(left, rest{found[i].ID, score})
 			}
 		}
@@ -83,6 +84,8 @@ func scoreWithout(s *suggest.Suggestion, part string) float64 {
 	switch {
 	case s.Formula == suggest.FormulaMixed:
 		return suggest.Comparable(product)
+	case s.Formula == suggest.FormulaLearned:
+		return sum
 	case math.Abs(all-s.Score) < 1e-9:
 		return min(suggest.Cap, sum)
 	}

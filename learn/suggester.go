@@ -6,15 +6,31 @@ import (
 	"slices"
 
 	"waymark/catalog"
+	"waymark/episodic"
 	"waymark/suggest"
 )
 
 // Suggester trains the engine itself: the catalog and the history are folded and measured as they are
-// in a workspace, and the profile ("" is what the workspace would take) answers. A history without
-// episodes is a cold start.
+// in a workspace, and the profile answers; "" and auto are what held-out tasks of the history speak for,
+// as in a workspace that was rebuilt. A history without episodes is a cold start.
 func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 	return func(ctx context.Context, d *Data, history []*Example) (Predictor, error) {
-		m, err := trained(ctx, d, history, o)
+		o, choice := o, suggest.Choice{}
+		switch {
+		case profile == suggest.ProfileLearned:
+			o.Learn = true
+		case profile != suggest.ProfileSeed && !o.WithoutLearned:
+			episodes := make([]episodic.Episode, len(history))
+			for i, x := range history {
+				episodes[i] = x.Episode
+			}
+			var err error
+			if choice, err = Judge(ctx, d, episodes, o); err != nil {
+				return Predictor{}, err
+			}
+			o.Learn = choice.Learned()
+		}
+		m, err := trained(ctx, d, history, o, choice)
 		if err != nil {
 			return Predictor{}, err
 		}
@@ -26,8 +42,8 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 	}
 }
 
-// trained is the model of a history.
-func trained(ctx context.Context, d *Data, history []*Example, o suggest.MeasureOptions) (*suggest.Model, error) {
+// trained is the model of a history, in which profile auto goes by a choice.
+func trained(ctx context.Context, d *Data, history []*Example, o suggest.MeasureOptions, auto suggest.Choice) (*suggest.Model, error) {
 	s := suggest.NewState()
 	for _, t := range d.Tools {
 		s.PutTool(t)
@@ -43,6 +59,7 @@ func trained(ctx context.Context, d *Data, history []*Example, o suggest.Measure
 	if err != nil {
 		return nil, err
 	}
+	measures.Choose(auto)
 	return suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(history))})
 }
 

@@ -65,7 +65,7 @@ type Engine struct {
 	closed     chan struct{}
 	once       sync.Once
 	fetch      sync.Mutex      // one fetch of vectors at a time
-	background sync.WaitGroup  // fetches of vectors and snapshots being written
+	background sync.WaitGroup  // fetches of vectors, snapshots being written, what was learned being read in
 	keeping    context.Context // of snapshots: Close waits for one as long as it may
 	giveUp     context.CancelFunc
 	forgets    atomic.Uint64 // requests to forget so far
@@ -132,6 +132,8 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	case h.shot.image != nil:
 		e.keepBehind(h.shot, h.measures)
 		h.shot = snapshot{}
+	default:
+		e.warmBehind(h.measures)
 	}
 	unfinished := w.building
 	go w.run()
@@ -240,14 +242,28 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 }
 
+// learns reports whether the model in force has worked out what profile learned answers with: somebody
+// asks for it.
+func (e *Engine) learns() bool {
+	now := e.current.Load()
+	return now != nil && now.model.Learned()
+}
+
 // measure computes the measures of a build event. Vectors come from the table, and only those that
-// were there before the event, so that a later replay sees the same.
+// were there before the event, so that a later replay sees the same. What profile learned answers with is
+// worked out where profile auto asks for it, or somebody did.
 func (e *Engine) measure(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
+	return e.measured(ctx, c, b, at, b.Auto != nil && b.Auto.Learned() || e.learns())
+}
+
+// measured is measure, with or without working out what profile learned answers with.
+func (e *Engine) measured(ctx context.Context, c *suggest.Counts, b build, at uint64, learn bool) (*suggest.Measures, error) {
 	if b.Vectors != "" {
 		b.Options.Vectors = func(ctx context.Context, texts []string) ([][]float32, error) {
 			return storedVectors(ctx, e.table, b.Model, texts, at)
 		}
 	}
+	b.Options.Learn = learn
 	m, err := suggest.Measure(ctx, c, b.Options)
 	if err == nil {
 		b.choose(m)

@@ -78,13 +78,13 @@ func (e *Engine) Rebuild(ctx context.Context, verify bool) (Job, error) {
 	return started, nil
 }
 
-// replayShare is the part of a rebuild that the replay is taken to be, for progress.
-const replayShare = 0.4
+// The parts of a rebuild that judging and the replay are taken to be, for progress.
+const judgeShare, replayShare = 0.3, 0.2
 
 // rebuild judges the profiles, replays the log up to a new build event and puts state and measures in
 // force.
 func (e *Engine) rebuild(ctx context.Context, j *job) error {
-	auto, err := e.judge(ctx)
+	auto, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
 	if err != nil {
 		return err
 	}
@@ -144,14 +144,18 @@ func (e *Engine) alone(ctx context.Context, f func(w *writer)) error {
 }
 
 func (e *Engine) replayFor(ctx context.Context, j *job, from *history, upTo, built uint64) (*history, error) {
+	before := replayShare // of the measures
+	if j.Kind == "rebuild" {
+		before += judgeShare
+	}
 	h, _, err := replay(ctx, e.log, from, upTo, built,
 		func(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
 			b.Options.Progress = func(phase string, done float64) {
-				e.progress(j, phase, replayShare+float64((1-replayShare)*done))
+				e.progress(j, phase, before+float64((1-before)*done))
 			}
-			return e.measure(ctx, c, b, at)
+			return e.measured(ctx, c, b, at, j.Kind == "rebuild")
 		},
-		func(done float64) { e.progress(j, "replay", float64(replayShare*done)) })
+		func(done float64) { e.progress(j, "replay", before+float64(replayShare*(done-1))) })
 	return h, err
 }
 

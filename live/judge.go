@@ -10,8 +10,8 @@ import (
 
 // judge asks held-out tasks which profile should answer what. A rebuild that was asked for does so, and
 // its event says what came of it; the builds after it go by that. So a replay has nothing to judge. It is
-// nil where profile learned is off or the history too short.
-func (e *Engine) judge(ctx context.Context) (*suggest.Choice, error) {
+// nil where profile learned is off or the history too short. tell is told the share that is done.
+func (e *Engine) judge(ctx context.Context, tell func(done float64)) (*suggest.Choice, error) {
 	if e.opts.Measure.WithoutLearned {
 		return nil, nil
 	}
@@ -21,28 +21,13 @@ func (e *Engine) judge(ctx context.Context) (*suggest.Choice, error) {
 		return nil, err
 	}
 	m, options := e.Model(), e.opts.Measure
-	options.Progress = nil
-	type verdict struct {
-		choice suggest.Choice
-		err    error
+	options.Progress = func(_ string, done float64) { tell(done) }
+	choice, err := learn.Judge(ctx, &learn.Data{Tools: m.Tools(), Capabilities: m.Capabilities()}, episodes, options)
+	if err != nil || choice == (suggest.Choice{}) {
+		return nil, err
 	}
-	judged := make(chan verdict, 1)
-	go func() { // to fit weights is one step that cannot be cut short; who cancels does not wait for its end
-		choice, err := guarded(func() (suggest.Choice, error) {
-			return learn.Judge(ctx, &learn.Data{Tools: m.Tools(), Capabilities: m.Capabilities()}, episodes, options)
-		})
-		judged <- verdict{choice, err}
-	}()
-	select {
-	case v := <-judged:
-		if v.err != nil || v.choice == (suggest.Choice{}) {
-			return nil, v.err
-		}
-		v.choice.Seq = head
-		return &v.choice, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	choice.Seq = head
+	return &choice, nil
 }
 
 // newest lists the last episodes of the log up to an event, without those forgotten.

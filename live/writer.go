@@ -314,9 +314,6 @@ func (w *writer) putInForce(shot snapshot, counted int, h *history) error {
 		w.state, w.skipped, w.tainted = h.state, h.skipped, h.tainted
 	}
 	old := w.Model()
-	if w.measures != nil && w.measures.Learned() {
-		w.learnBehind(h.measures)
-	}
 	w.measures, w.built, w.how, w.builtAt = h.measures, shot.built, shot.how, w.opts.Now()
 	w.since = max(0, w.since-counted)
 	w.kept.Store(nil)
@@ -330,14 +327,18 @@ func (w *writer) putInForce(shot snapshot, counted int, h *history) error {
 	return nil
 }
 
-// learnBehind works out in the background what questions for the learned profile would wait for; some
-// were asked of the measures before. Nobody waits for it to end: it has nothing to leave behind.
-func (w *writer) learnBehind(m *suggest.Measures) {
-	go func() {
-		if _, err := guarded(func() (struct{}, error) { m.Learn(); return struct{}{}, nil }); err != nil {
-			w.opts.Logger.Error("nothing could be learned", "workspace", w.name, "error", err)
+// warmBehind prepares in the background what a snapshot keeps of what was learned, which the first
+// question that asks for it would wait for.
+func (e *Engine) warmBehind(m *suggest.Measures) {
+	e.background.Go(func() {
+		_, err := guarded(func() (struct{}, error) {
+			m.Warm(func() bool { return e.ctx.Err() != nil })
+			return struct{}{}, nil
+		})
+		if err != nil {
+			e.opts.Logger.Error("nothing could be learned", "workspace", e.name, "error", err)
 		}
-	}()
+	})
 }
 
 // guarded turns a panic of a background computation into its error.

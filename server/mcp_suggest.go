@@ -12,7 +12,9 @@ type nextArguments struct {
 	Intent  string   `json:"intent,omitempty" jsonschema:"what the task is about, in words"`
 	Limit   int      `json:"limit,omitempty" jsonschema:"how many suggestions, 1 to 50; 5 when left out"`
 	Allow   []string `json:"allow,omitempty" jsonschema:"suggest only ids that match one of these; * stands for any characters"`
-	Explain *bool    `json:"explain,omitempty" jsonschema:"false leaves out the terms of each score"`
+	Explain *bool    `json:"explain,omitempty" jsonschema:"false leaves out terms and reasons"`
+
+	MinConfidence float64 `json:"min_confidence,omitempty" jsonschema:"leave out suggestions with less confidence, from 0 to 1"`
 }
 
 type nextAnswer struct {
@@ -27,6 +29,7 @@ func suggestNext(ctx context.Context, c *mcpCall, in nextArguments) (nextAnswer,
 	}
 	a, err := c.model.Next(suggest.NextRequest{
 		Context: in.Context, Intent: in.Intent, Limit: in.Limit, Allow: in.Allow, Explain: in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
+		MinConfidence: in.MinConfidence,
 	})
 	if err != nil {
 		return nextAnswer{}, err
@@ -47,7 +50,7 @@ type dagArguments struct {
 	Context  []string `json:"context,omitempty" jsonschema:"ids of the tools used so far, in order"`
 	MaxSteps int      `json:"max_steps,omitempty" jsonschema:"the longest plan, 1 to 25; the usual length when left out"`
 	Allow    []string `json:"allow,omitempty" jsonschema:"plan only with ids that match one of these; * stands for any characters"`
-	Explain  *bool    `json:"explain,omitempty" jsonschema:"false leaves out the terms of each score"`
+	Explain  *bool    `json:"explain,omitempty" jsonschema:"false leaves out terms and reasons"`
 }
 
 type dagAnswer struct {

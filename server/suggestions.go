@@ -24,8 +24,10 @@ type (
 		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most suggestions wanted; 5 if absent."`
 		Profile string   `json:"profile,omitempty" enum:"auto,seed,learned" doc:"Which weights rank; auto if absent."`
 		Allow   []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be suggested; * stands for any characters."`
-		Explain *bool    `json:"explain,omitempty" doc:"Whether the terms of each score are wanted; true if absent."`
+		Explain *bool    `json:"explain,omitempty" doc:"Whether terms and reasons are wanted; true if absent."`
 		MinSeq  uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
+
+		MinConfidence float64 `json:"min_confidence,omitempty" minimum:"0" maximum:"1" doc:"Leave out suggestions with less confidence; abstain where none is left."`
 	}
 	dagBody struct {
 		Intent   string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
@@ -33,7 +35,7 @@ type (
 		MaxSteps int      `json:"max_steps,omitempty" minimum:"1" maximum:"25" doc:"Most tasks wanted; the learned length if absent."`
 		Profile  string   `json:"profile,omitempty" enum:"auto,seed,learned"`
 		Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
-		Explain  *bool    `json:"explain,omitempty" doc:"Whether terms are wanted; true if absent."`
+		Explain  *bool    `json:"explain,omitempty" doc:"Whether terms and reasons are wanted; true if absent."`
 		MinSeq   uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
 	}
 	searchBody struct {
@@ -82,7 +84,8 @@ func (s *Server) next(ctx context.Context, q *question[nextBody]) (*answer[sugge
 		return nil, err
 	}
 	a, err := m.Next(suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Limit: q.Body.Limit,
-		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent)})
+		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent),
+		MinConfidence: q.Body.MinConfidence})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ const (
 	FormulaCapability = "capability_score"
 	FormulaMixed      = "mixed"
 	FormulaHybrid     = "hybrid"
-	FormulaLearned    = "learned" // the score is a sum of log-odds; the confidence its probability
+	FormulaLearned    = "learned" // the score is a sum of log-odds; the confidence a probability, calibrated
 )
 
 // Mode says what drives an answer.
@@ -72,9 +72,13 @@ type NextRequest struct {
 	Allow   []string  `json:"allow,omitempty"` // patterns of ids; * stands for any run of characters
 	Explain *bool     `json:"explain,omitempty"`
 	Vector  []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+
+	// MinConfidence leaves out what is suggested with less, from 0 to 1: an answer abstains rather than
+	// guess.
+	MinConfidence float64 `json:"min_confidence,omitempty"`
 }
 
-// Suggestion is one ranked candidate.
+// Suggestion is one ranked candidate. Its confidence is how likely it is the next step if there is one.
 type Suggestion struct {
 	ID         string       `json:"id"`
 	Kind       catalog.Kind `json:"kind"`
@@ -82,7 +86,7 @@ type Suggestion struct {
 	Score      float64      `json:"score"`
 	Formula    string       `json:"formula"`
 	Terms      []Term       `json:"terms,omitempty"`
-	Reason     string       `json:"reason"`
+	Reason     string       `json:"reason,omitempty"` // with the terms
 	Evidence   Evidence     `json:"evidence"`
 }
 
@@ -100,8 +104,8 @@ type Evidence struct {
 type NextAnswer struct {
 	SuggestionID string       `json:"suggestion_id"`
 	Suggestions  []Suggestion `json:"suggestions"`
-	Stop         float64      `json:"stop"` // probability that the task ends here
-	Abstained    bool         `json:"abstained"`
+	Stop         float64      `json:"stop"`      // probability that the task ends here
+	Abstained    bool         `json:"abstained"` // nothing is suggested: nothing is known, or not confidently enough
 	Mode         Mode         `json:"mode"`
 	Model        ModelInfo    `json:"model"`
 	Warnings     []string     `json:"warnings"`
@@ -170,7 +174,7 @@ type Task struct {
 	Slot       string              `json:"slot"`
 	Confidence float64             `json:"confidence"`
 	Formula    string              `json:"formula"`
-	Reason     string              `json:"reason"`
+	Reason     string              `json:"reason,omitempty"` // with the terms
 	Terms      []Term              `json:"terms,omitempty"`
 }
 

@@ -32,13 +32,15 @@ func (e *toolEntry) read() {
 
 // catalogView is the catalog at one moment, immutable.
 type catalogView struct {
-	tools    []catalog.Tool // by id
-	entries  []*toolEntry   // beside tools
-	caps     []catalog.Capability
-	tool     map[string]int
-	cap      map[string]int
-	server   map[string][]int32 // positions of its tools
-	resolver *catalog.Resolver
+	tools   []catalog.Tool // by id
+	entries []*toolEntry   // beside tools
+	caps    []catalog.Capability
+	tool    map[string]int
+	cap     map[string]int
+	server  map[string][]int32 // positions of its tools
+	// requiring: some tool says what it requires.
+	requiring bool
+	resolver  *catalog.Resolver
 }
 
 func (s *State) catalog() *catalogView {
@@ -54,6 +56,7 @@ func (s *State) catalog() *catalogView {
 		if server := s.tools[id].Server; server != "" {
 			v.server[server] = append(v.server[server], int32(i))
 		}
+		v.requiring = v.requiring || len(s.tools[id].Requires) > 0
 		ids = append(ids, id)
 	}
 	for i, id := range slices.Sorted(maps.Keys(s.caps)) {
@@ -102,6 +105,24 @@ type roles struct {
 
 	once   sync.Once
 	byName map[string][]int32 // by folded name, in order of id; made when first asked for
+}
+
+// requires are the nodes of the tools that a tool requires, as far as they can be suggested, rising.
+func (c *Counts) requires(n int32) []int32 {
+	i, ok := c.view.tool[c.ids[n]]
+	if !ok {
+		return nil
+	}
+	var needs []int32
+	for _, id := range c.view.tools[i].Requires {
+		if to, ok := c.find(c.view.canonical(id)); ok {
+			if to = c.canon[to]; to != n && c.live(to) {
+				needs = append(needs, to)
+			}
+		}
+	}
+	slices.Sort(needs)
+	return slices.Compact(needs)
 }
 
 // named lists the nodes that may have a name, however it is capitalised, in order of id.

@@ -2,9 +2,11 @@ package suggest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +15,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/predict/calibrate"
+	nexttool "waymark/predict/next"
 	"waymark/wire"
 )
 
@@ -159,7 +163,7 @@ func TestLearnedIsTheSameAgain(t *testing.T) {
 			require.NoError(t, err)
 			all = append(all, a, p)
 		}
-		return append(all, m.measures.learning.weights())
+		return append(all, written(m.measures.learning.fitted()))
 	}
 	w := planted(t, 90)
 	m := w.model()
@@ -170,6 +174,7 @@ func TestLearnedIsTheSameAgain(t *testing.T) {
 	runtime.GOMAXPROCS(8)
 	assert.Equal(t, want, answers(planted(t, 90).model()))
 
+	require.True(t, m.measures.Learned())
 	var b bytes.Buffer
 	to := &wire.Writer{To: &b}
 	m.measures.Write(to)
@@ -178,10 +183,19 @@ func TestLearnedIsTheSameAgain(t *testing.T) {
 	c := w.Freeze()
 	read := ReadMeasures(r, c)
 	require.NoError(t, r.End())
-	assert.Equal(t, m.measures.learning.weights(), read.learning.known, "weights are kept")
+	assert.True(t, read.Learned(), "what was fitted is kept")
+	assert.Nil(t, read.learning.result.Load(), "and read in when it is asked for, or warmed")
+	read.Warm(never)
+	assert.Equal(t, written(m.measures.learning.fitted()), written(&read.learning.result.Load().fits))
 	again, err := NewModel(c, read, Stamp{Version: "sha256:test", Seq: 1, BuiltAt: time.Unix(0, 0)})
 	require.NoError(t, err)
 	assert.Equal(t, want, answers(again))
+}
+
+func written(f *fits) []byte {
+	w := &wire.Writer{}
+	f.write(w)
+	return w.Bytes
 }
 
 // A task that is a graph keeps it, and a chain takes no room for it.
@@ -208,5 +222,234 @@ func TestSignalsHaveNames(t *testing.T) {
 		assert.NotEmpty(t, name, k)
 		assert.False(t, seen[name], name)
 		seen[name] = true
+	}
+}
+
+// The confidence of the likeliest tool is calibrated, the others share the rest; scores stay as they are.
+func TestLearnedConfidence(t *testing.T) {
+	m := planted(t, 150).model()
+	ask := func() []Suggestion {
+		return next(t, m, NextRequest{Context: []string{"x:b"}, Profile: ProfileLearned, Limit: MaxLimit}).Suggestions
+	}
+	found := ask()
+	total := 0.0
+	for i, s := range found {
+		total += s.Confidence
+		sum := 0.0
+		for _, term := range s.Terms {
+			sum += term.Contribution
+		}
+		assert.Equal(t, s.Score, sum)
+		if i > 0 {
+			assert.LessOrEqual(t, s.Confidence, found[i-1].Confidence)
+		}
+	}
+	assert.LessOrEqual(t, total, 1+1e-9)
+	l := m.measures.learning.get()
+	l.sure.plain = &calibrate.Map{}
+	raw := ask()
+	for i := range raw {
+		assert.Equal(t, found[i].Score, raw[i].Score)
+	}
+	assert.NotEqual(t, found[0].Confidence, raw[0].Confidence)
+	assert.InDelta(t, .5, found[0].Confidence, .15, "a coin decides what follows x:b")
+}
+
+// After x:c a task goes on one time of three; after x:b always, after x:f never.
+func TestLearnedStop(t *testing.T) {
+	m := planted(t, 300).model()
+	stop := func(context ...string) float64 {
+		return next(t, m, NextRequest{Context: context, Profile: ProfileLearned}).Stop
+	}
+	assert.Less(t, stop("x:a"), .1)
+	assert.Less(t, stop("x:a", "x:b"), .1)
+	assert.InDelta(t, .67, stop("x:a", "x:b", "x:c"), .12)
+	assert.Greater(t, stop("x:d", "x:b", "x:e", "x:f"), .8)
+}
+
+func TestMinConfidenceAbstains(t *testing.T) {
+	m := planted(t, 120).model()
+	for _, profile := range []string{ProfileSeed, ProfileLearned} {
+		ask := func(least float64) NextAnswer {
+			return next(t, m, NextRequest{Context: []string{"x:b"}, Profile: profile, Limit: MaxLimit, MinConfidence: least})
+		}
+		all := ask(0)
+		require.NotEmpty(t, all.Suggestions)
+		best := all.Suggestions[0].Confidence
+		some := ask(best)
+		assert.Equal(t, all.Suggestions[0].ID, some.Suggestions[0].ID)
+		for _, s := range some.Suggestions {
+			assert.GreaterOrEqual(t, s.Confidence, best)
+		}
+		none := ask(best + 1e-9)
+		assert.True(t, none.Abstained)
+		assert.Empty(t, none.Suggestions)
+	}
+	_, err := m.Next(NextRequest{MinConfidence: 1.1})
+	assert.ErrorContains(t, err, "min_confidence")
+}
+
+// Terms and reasons are worked out for whoever wants them only.
+func TestUnexplained(t *testing.T) {
+	m := planted(t, 120).model()
+	for _, profile := range []string{ProfileSeed, ProfileLearned} {
+		a, err := m.Next(NextRequest{Intent: "sort the red apples", Profile: profile, Explain: new(bool)})
+		require.NoError(t, err)
+		for _, s := range a.Suggestions {
+			assert.Empty(t, s.Terms)
+			assert.Empty(t, s.Reason)
+		}
+		p, err := m.Plan(DAGRequest{Intent: "sort the red apples", Profile: profile, Explain: new(bool)})
+		require.NoError(t, err)
+		for _, task := range p.DAG.Tasks {
+			assert.Empty(t, task.Terms)
+			assert.Empty(t, task.Reason)
+		}
+		found, err := m.Search(SearchRequest{Query: "sort the red apples", Profile: profile, Explain: new(bool)})
+		require.NoError(t, err)
+		for _, r := range found.Results {
+			assert.Empty(t, r.Terms)
+		}
+	}
+}
+
+// A stored capability can be reached by its tools, by its text, and as a step that the history holds.
+func TestLearnedCapabilities(t *testing.T) {
+	w := planted(t, 150)
+	w.PutCapability(catalog.Capability{ID: "cap:apples", Name: "apples", Description: "sorts red apples", Tools: []string{"x:a", "x:b", "x:c"}})
+	w.PutCapability(catalog.Capability{ID: "cap:boats", Name: "boats", Description: "counts blue boats", Tools: []string{"x:d", "x:b", "x:e"}})
+	w.PutCapability(catalog.Capability{ID: "cap:done", Name: "done", Description: "closes the ledger", Tools: []string{"x:new"}})
+	for i := range 60 {
+		w.episode("", "x:a", "x:b", "cap:done", fmt.Sprintf("x:%c", 'd'+i%2))
+	}
+	m := w.model()
+	place := func(r NextRequest, id string) int {
+		r.Profile, r.Limit = ProfileLearned, MaxLimit
+		a := next(t, m, r)
+		for _, s := range a.Suggestions {
+			sum := 0.0
+			for _, term := range s.Terms {
+				sum += term.Contribution
+			}
+			assert.Equal(t, s.Score, sum, s.ID)
+			assert.LessOrEqual(t, s.Confidence, Cap)
+			assert.NotEmpty(t, s.Reason)
+		}
+		return slices.Index(ids(a.Suggestions), id)
+	}
+	assert.GreaterOrEqual(t, place(NextRequest{Context: []string{"x:a"}}, "cap:apples"), 0, "by its tools")
+	assert.Less(t, place(NextRequest{Context: []string{"x:a"}}, "cap:apples"), place(NextRequest{Context: []string{"x:a"}}, "cap:boats"))
+	assert.Less(t, place(NextRequest{Context: []string{"x:a"}, Intent: "sort the red apples"}, "cap:apples"), 4, "by its text")
+	assert.Less(t, place(NextRequest{Context: []string{"x:a", "x:b"}}, "cap:done"), 3, "as a step")
+	assert.Equal(t, -1, place(NextRequest{Context: []string{"x:a", "x:b", "x:c"}}, "cap:apples"), "all is done")
+	assert.Less(t, place(NextRequest{Intent: "count blue boats"}, "cap:boats"), 4)
+
+	e, err := m.Explain(ExplainRequest{ID: "cap:apples", Context: []string{"x:a"}, Profile: ProfileLearned})
+	require.NoError(t, err)
+	assert.Equal(t, "its_tools", e.Terms[0].Name)
+	found, err := m.Search(SearchRequest{Query: "count blue boats", Kinds: []catalog.Kind{catalog.KindCapability}, Profile: ProfileLearned})
+	require.NoError(t, err)
+	assert.Equal(t, "cap:boats", found.Results[0].ID)
+	p, err := m.Plan(DAGRequest{Intent: "sort the red apples 4", Profile: ProfileLearned})
+	require.NoError(t, err)
+	assert.True(t, slices.ContainsFunc(p.Alternatives, func(a Alternative) bool { return a.ID == "cap:apples" }) ||
+		slices.Contains(tools(p), "cap:apples"), "%+v", p.Alternatives)
+}
+
+// A tool that the history never saw is reached by its text after a context, and by its schema in a plan.
+func TestLearnedReachesColdTools(t *testing.T) {
+	w := planted(t, 150)
+	w.tool("x:ticket", "opens a ticket of the ferry office", "", `{"type":"object","properties":{"ticket_id":{"type":"string"}}}`)
+	w.PutTool(catalog.Tool{ID: "x:c", Name: "c", Server: "x", Description: "tool c",
+		InputSchema: []byte(`{"type":"object","properties":{"ticket_id":{"type":"string"}},"required":["ticket_id"]}`)})
+	m := w.model()
+	ahead := func(intent string) float64 { // of another tool that was never used
+		a := next(t, m, NextRequest{Context: []string{"x:b"}, Intent: intent, Profile: ProfileLearned, Limit: MaxLimit})
+		score := func(id string) float64 { return a.Suggestions[slices.Index(ids(a.Suggestions), id)].Score }
+		return score("x:new") - score("x:ticket")
+	}
+	assert.Greater(t, ahead("translate the ancient parchments"), ahead("count blue boats 3")+.5, "its text counts")
+	p, err := m.Plan(DAGRequest{Intent: "sort the red apples 4", Profile: ProfileLearned})
+	require.NoError(t, err)
+	assert.Contains(t, tools(p), "x:ticket", "nothing else gives what x:c requires")
+}
+
+// What the catalog says that tools require is heard: by what is learned, and by the seed.
+func TestRequires(t *testing.T) {
+	w := planted(t, 120)
+	for _, tool := range []catalog.Tool{
+		{ID: "x:c", Server: "x", Description: "tool c", Requires: []string{"x:new", "x:nowhere", "x.b"}},
+		{ID: "x:new", Server: "x", Description: "translates ancient parchments"},
+	} {
+		require.NoError(t, tool.Normalise())
+		w.PutTool(tool)
+	}
+	m := w.model()
+	node := func(id string) int32 { n, _ := m.find(id); return n }
+	assert.ElementsMatch(t, []int32{node("x:b"), node("x:new")}, m.requires(node("x:c")), "another spelling is the same tool")
+	assert.Empty(t, m.requires(node("x:a")))
+	l := m.lessons(never)
+	assert.ElementsMatch(t, []int32{l.tool[node("x:b")], l.tool[node("x:new")]}, l.needs[l.tool[node("x:c")]])
+
+	e, err := m.Explain(ExplainRequest{ID: "x:c", Context: []string{"x:b"}, Profile: ProfileLearned})
+	require.NoError(t, err)
+	assert.Equal(t, float32(1), m.linked("x:b", "x:c"), "%+v", e.Terms)
+	p, err := m.Plan(DAGRequest{Intent: "tool c", Profile: ProfileSeed})
+	require.NoError(t, err)
+	checkDAG(t, m, p)
+	require.Contains(t, tools(p), "x:c")
+	at := slices.Index(tools(p), "x:c")
+	needs := []string{}
+	for _, id := range p.DAG.Tasks[at].DependsOn {
+		for _, task := range p.DAG.Tasks {
+			if task.ID == id {
+				needs = append(needs, task.Tool)
+			}
+		}
+	}
+	assert.Subset(t, needs, []string{"x:b", "x:new"})
+}
+
+// linked is the signal that one tool requires another, once the latter was used.
+func (m *Model) linked(after, tool string) float32 {
+	l := m.measures.learning.get()
+	a, _ := m.find(after)
+	b, _ := m.find(tool)
+	var s nexttool.Signs
+	l.history.Signs([]int32{l.tool[a]}, [][]int32{nil}, 1, nil, &s)
+	return s.Values[slices.Index(s.Tools, l.tool[b])][nexttool.Linked]
+}
+
+// Learning in the build is a phase of it that can be cut short, and changes no answer.
+func TestLearnInTheBuild(t *testing.T) {
+	w := planted(t, 120)
+	c := w.Freeze()
+	lazy, err := Measure(t.Context(), c, MeasureOptions{})
+	require.NoError(t, err)
+	assert.False(t, lazy.Learned())
+	last, phases := -1.0, map[string]bool{}
+	m, err := Measure(t.Context(), c, MeasureOptions{Learn: true, Progress: func(phase string, done float64) {
+		assert.GreaterOrEqual(t, done, last, phase)
+		last, phases[phase] = done, true
+	}})
+	require.NoError(t, err)
+	assert.InDelta(t, 1, last, 1e-9)
+	assert.True(t, phases["learn"])
+	assert.True(t, m.Learned())
+	ask := NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned}
+	assert.Equal(t, next(t, modelOf(t, w.State, lazy), ask), next(t, modelOf(t, w.State, m), ask))
+
+	for step := range 8 { // at whatever point of the phase
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		_, err := Measure(ctx, c, MeasureOptions{Learn: true, Progress: func(phase string, _ float64) {
+			if phase == "learn" {
+				if calls++; calls > step {
+					cancel()
+				}
+			}
+		}})
+		cancel()
+		assert.ErrorIs(t, err, context.Canceled)
 	}
 }

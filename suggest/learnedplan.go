@@ -38,14 +38,12 @@ func (p *plan) take() {
 		t.after = p.before(i, at)
 		p.tasks = append(p.tasks, t)
 	}
-	for _, r := range p.planned.Tools {
-		n := p.learned.node[r.Tool]
-		if p.passes(n) && !p.inFlight[p.considered(n)] && !p.exhausted(n) && !slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n }) {
-			if c, ok := p.asked(r.Tool, r.P); ok {
-				p.others = append(p.others, c)
-			}
+	p.learnedCandidates(func(c candidate) {
+		n := c.node
+		if p.passes(n) && !p.inFlight[p.considered(n)] && !slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n }) {
+			p.others = p.keep(p.others, c, alternatives+most, func(int32) bool { return true })
 		}
-	}
+	})
 	for i := 0; i < len(p.tasks) && len(p.tasks) < most; i++ {
 		if p.requireInputs(i) {
 			p.moveTo(i)
@@ -68,7 +66,7 @@ func (p *plan) considered(n int32) int32 {
 // foreseen is the task of a tool that the learned plan has.
 func (p *plan) foreseen(tool int32, probability float64) task {
 	c, _ := p.asked(tool, probability) // something spoke for what is planned
-	return task{node: c.node, slot: SlotTarget, score: probability, formula: FormulaLearned, terms: p.learnedTerms(c), reason: p.learnedReason(c)}
+	return p.shown(p.query, c, probability)
 }
 
 // before lists the tasks that step i of the learned plan comes after. Steps left out hand on what they

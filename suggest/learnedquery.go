@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/catalog"
+	"waymark/predict/calibrate"
 	nexttool "waymark/predict/next"
 	"waymark/semantic"
 )
@@ -12,6 +14,7 @@ import (
 // learn makes the query one for what was learned, if the situation has anything to do with it.
 func (q *query) learn(k about) {
 	l := q.measures.learning.get()
+	q.together.measured = false
 	if k == aboutIntent {
 		q.planned = l.planner.Plan(q.intent, nil)
 		if len(q.planned.Tools) == 0 {
@@ -28,16 +31,51 @@ func (q *query) predict(l *learned) bool {
 	if q.prefix(l); len(q.done) == 0 {
 		return false
 	}
+	kept := l.sure.plain
 	q.weights = l.weights.Plain
 	var request *nexttool.Request
 	if q.mode == Active {
 		if words := semantic.Tokens(q.intent); len(words) > 0 {
 			request, q.weights = l.history.Ask(l.request(words, false), l.wording.like(q.intent)), l.weights.Asked
+			kept = l.sure.asked
 		}
 	}
 	l.history.Signs(q.done, q.parents, len(q.done), request, &q.signs)
 	q.predicted = l.history.Rank(&q.signs, q.weights, q.predicted)
+	q.calibrate(kept)
 	return true
+}
+
+// calibrate makes of the claimed probability of the likeliest tool the share of such claims that were
+// kept. The others divide what is left as they did before, none above the likeliest.
+func (q *query) calibrate(kept *calibrate.Map) {
+	if len(q.predicted) == 0 {
+		return
+	}
+	s := &q.sure
+	s.kept, s.claimed = kept, q.predicted[0].Probability
+	s.first, s.rest = kept.At(s.claimed), 0
+	if s.claimed < 1 {
+		s.rest = (1 - s.first) / (1 - s.claimed)
+	}
+	for i := range q.predicted {
+		p := &q.predicted[i].Probability
+		*p = s.of(*p)
+	}
+}
+
+// sureness turns the probabilities claimed in one situation into those that are kept.
+type sureness struct {
+	kept           *calibrate.Map
+	claimed, first float64 // of the likeliest
+	rest           float64 // by which the others change
+}
+
+func (s *sureness) of(claimed float64) float64 {
+	if claimed >= s.claimed {
+		return s.kept.At(claimed)
+	}
+	return min(s.first, float64(claimed*s.rest))
 }
 
 // back is how far back a step is looked for that another came after.
@@ -78,28 +116,42 @@ func (q *query) prefix(l *learned) {
 func (q *query) learnedCandidates(visit func(c candidate)) {
 	if q.planned != nil {
 		for _, t := range q.planned.Tools {
-			if c, ok := q.asked(t.Tool, t.P); ok {
+			if c, ok := q.asked(t.Tool, t.P); ok && !q.exhausted(c.node) {
+				visit(q.orStored(c))
+			}
+		}
+	} else {
+		for _, r := range q.predicted {
+			if n := q.learned.node[r.Tool]; !q.exhausted(n) {
+				visit(q.orStored(candidate{node: n, score: r.Score, formula: FormulaLearned, p: r.Probability, row: r.Row}))
+			}
+		}
+	}
+	for _, n := range q.touched {
+		if q.kind(n) == catalog.KindCapability && q.live(n) && !q.exhausted(n) && !q.judged(n) {
+			if c, ok := q.stored(n); ok {
 				visit(c)
 			}
 		}
-		return
 	}
-	for _, r := range q.predicted {
-		if n := q.learned.node[r.Tool]; !q.exhausted(n) {
-			visit(candidate{node: n, score: r.Score, formula: FormulaLearned, p: r.Probability, row: r.Row})
-		}
+}
+
+// judged reports whether something was learned of a node itself.
+func (q *query) judged(n int32) bool {
+	t := of(q.learned.tool, n, -1)
+	if t < 0 || q.planned == nil {
+		return t >= 0
 	}
+	_, ok := q.planned.Score(t)
+	return ok
 }
 
 // asked is a tool that the intent may need, unless nothing speaks for it. Its score adds up the terms of
 // its log-odds.
 func (q *query) asked(tool int32, p float64) (c candidate, ok bool) {
-	terms := q.planned.Explain(tool)
 	c = candidate{node: q.learned.node[tool], formula: FormulaLearned, p: p, row: -1}
-	for _, t := range terms {
-		c.score += t.Adds
-	}
-	return c, terms != nil
+	c.score, ok = q.planned.Score(tool)
+	return c, ok
 }
 
 // learnedScore is what was learned about one node.
@@ -117,6 +169,8 @@ func (q *query) learnedTerms(c candidate) []Term {
 	var terms []Term
 	tool := of(q.learned.tool, c.node, -1)
 	switch {
+	case c.stored:
+		terms = q.storedTerms(c.node)
 	case q.planned != nil:
 		for _, t := range q.planned.Explain(tool) {
 			if t.Adds != 0 {
@@ -142,6 +196,9 @@ func (q *query) learnedTerms(c candidate) []Term {
 
 // learnedReason says what speaks most for a candidate.
 func (q *query) learnedReason(c candidate) string {
+	if c.stored {
+		return q.storedReason(c.node)
+	}
 	if q.planned == nil && q.count[c.node] > 0 {
 		return fmt.Sprintf("followed %s %d of %d times", q.ids[q.last], q.count[c.node], q.followedBy(q.last))
 	}

@@ -25,6 +25,7 @@ func (p *plan) link() {
 	p.arrange()
 	for j := 1; j < len(p.tasks); j++ {
 		p.linkLearned(j)
+		p.linkRequired(j)
 		p.linkSchema(j)
 		if len(p.tasks[j].after) == 0 && p.chains() && !p.usuallyFirst(p.tasks[j].node) && p.near(j) {
 			p.tasks[j].after = []int{j - 1}
@@ -74,13 +75,17 @@ func (p *plan) arrange() {
 	p.tasks = ordered
 }
 
-// flow is the share of b's uses that came right after a, plus one where a's output feeds b.
+// flow is the share of b's uses that came right after a, plus one each where a's output feeds b and where
+// b requires a.
 func (p *plan) flow(a, b int32) float64 {
 	f := 0.0
 	if _, n := p.transition(a, b); n > 0 {
 		f = float64(n) / float64(max(n, p.uses.At(b).steps))
 	}
 	if p.wire(a, b) != "" && p.wire(b, a) == "" {
+		f++
+	}
+	if slices.Contains(p.needs(b), a) && !slices.Contains(p.needs(a), b) {
 		f++
 	}
 	return f
@@ -113,6 +118,17 @@ func (p *plan) linkLearned(j int) {
 		_, n := p.transition(p.tasks[i].node, p.tasks[j].node)
 		if i == best || n > 0 && 2*n >= p.uses.At(p.tasks[j].node).steps {
 			p.tasks[j].after = append(p.tasks[j].after, i)
+		}
+	}
+}
+
+// linkRequired links task j to the earlier tasks that it requires, as its catalog says, unless it already
+// comes after them.
+func (p *plan) linkRequired(j int) {
+	for i := range p.tasks[:j] {
+		if slices.Contains(p.needs(p.tasks[j].node), p.tasks[i].node) && !p.reaches(i, j) {
+			p.tasks[j].after = append(p.tasks[j].after, i)
+			slices.Sort(p.tasks[j].after)
 		}
 	}
 }
@@ -315,10 +331,10 @@ func (p *plan) answer() DAGAnswer {
 	for j, t := range p.tasks {
 		task := Task{
 			ID: fmt.Sprintf("t%d", j+1), Tool: p.ids[t.node], Kind: p.kind(t.node), DependsOn: []string{}, Slot: t.slot,
-			Arguments: p.arguments(j), Confidence: min(Cap, t.score), Formula: t.formula, Reason: t.reason,
+			Arguments: p.arguments(j), Confidence: min(Cap, t.score), Formula: t.formula,
 		}
-		if want(p.request.Explain) {
-			task.Terms = t.terms
+		if p.shows() {
+			task.Terms, task.Reason = t.terms, t.reason
 		}
 		for _, i := range t.after {
 			task.DependsOn = append(task.DependsOn, fmt.Sprintf("t%d", i+1))
@@ -339,7 +355,7 @@ func (p *plan) answer() DAGAnswer {
 		}
 		s := sum{keep: true}
 		a.Confidence = s.confidence(p.info.Density, top, meanTop(ranks, 3), path)
-		if want(p.request.Explain) {
+		if p.shows() {
 			a.Terms = s.terms
 		}
 	}

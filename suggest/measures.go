@@ -50,6 +50,9 @@ type MeasureOptions struct {
 	WithoutSpectral bool `json:"without_spectral,omitempty"`
 	// WithoutLearned turns the learned profile off.
 	WithoutLearned bool `json:"without_learned,omitempty"`
+	// Learn works out what profile learned answers with, which otherwise the first question does that
+	// asks for it. It changes no answer.
+	Learn bool `json:"-"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
 	// Progress is called with the phase and the share done; nil: nobody looks.
@@ -67,10 +70,14 @@ const neighbourNames = 8
 // Measure computes the heavy parts, the text index beside the others. It stops soon after ctx ends. An
 // unreachable embeddings endpoint is no error: text search does not depend on it.
 func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, error) {
-	p := &phases{ctx: ctx, report: opts.Progress}
+	p := &phases{ctx: ctx, report: opts.Progress, part: 1}
 	m := &Measures{nodes: len(c.ids), episodes: len(c.past)}
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
+	}
+	learn := opts.Learn && m.learning.of(aboutNothing)
+	if learn {
+		p.part = 1 - learnShare
 	}
 	g := c.g.Graph()
 	err := beside(
@@ -93,13 +100,22 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 	if err != nil {
 		return nil, err
 	}
+	if learn {
+		if err := p.learn(m.learning); err != nil {
+			return nil, err
+		}
+	}
 	return m, p.run("publish", 0, func() error { m.group(c); return nil })
 }
+
+// learnShare is the part of the time that learning takes, if it takes place.
+const learnShare = .8
 
 // phases are the steps of a measure. Several run at once; the share done only grows.
 type phases struct {
 	ctx    context.Context
 	report func(phase string, done float64)
+	part   float64 // of the whole that the shares of run are shares of
 	mu     sync.Mutex
 	done   float64
 }
@@ -113,7 +129,19 @@ func (p *phases) run(name string, share float64, f func() error) error {
 	if err := f(); err != nil {
 		return err
 	}
-	p.tell(name, share)
+	p.tell(name, float64(p.part*share))
+	return p.ctx.Err()
+}
+
+// learn is a phase that tells how far it is.
+func (p *phases) learn(l *learning) error {
+	const name = "learn"
+	p.tell(name, 0)
+	told := 0.0
+	l.workOut(ended(p.ctx), func(done float64) {
+		p.tell(name, float64(learnShare*(done-told)))
+		told = done
+	})
 	return p.ctx.Err()
 }
 

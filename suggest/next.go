@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"waymark/catalog"
@@ -18,6 +19,9 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	if err != nil {
 		return NextAnswer{}, err
 	}
+	if !(r.MinConfidence >= 0 && r.MinConfidence <= 1) {
+		return NextAnswer{}, &RequestError{Invalid, "min_confidence", fmt.Sprintf("is %v, must be 0 to 1", r.MinConfidence)}
+	}
 	q, err := m.open(r.Context, r.Intent, r.Vector, r.Allow)
 	if err != nil {
 		return NextAnswer{}, err
@@ -30,6 +34,10 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 		q.hubs(limit)
 	}
 	top := q.best(limit, q.passes)
+	if len(top) > 0 && top[0].confidence() < LowConfidence {
+		q.warn(WarnLowConfidence)
+	}
+	top = slices.DeleteFunc(top, func(c candidate) bool { return c.confidence() < r.MinConfidence })
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)
 	r.Explain = nil // how much is shown is no part of the question
@@ -40,17 +48,14 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	for _, c := range top {
 		s := Suggestion{
 			ID: m.ids[c.node], Kind: m.kind(c.node), Confidence: c.confidence(), Score: c.score,
-			Formula: c.formula, Reason: q.reason(c), Evidence: q.evidence(c.node),
+			Formula: c.formula, Evidence: q.evidence(c.node),
 		}
 		if show {
-			s.Terms = q.explain(c)
+			s.Terms, s.Reason = q.explain(c), q.reason(c)
 		}
 		a.Suggestions = append(a.Suggestions, s)
 	}
 	a.Abstained = len(top) == 0
-	if len(top) > 0 && top[0].confidence() < LowConfidence {
-		q.warn(WarnLowConfidence)
-	}
 	if q.last != episodic.NoTool && q.followedBy(q.last) == 0 {
 		q.warn(WarnNoHistory)
 	}
@@ -62,6 +67,9 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 func (q *query) stop() float64 {
 	if q.last == episodic.NoTool {
 		return 0
+	}
+	if q.learned != nil && q.planned == nil {
+		return min(Cap, q.learned.endings.Over(q.done))
 	}
 	u := q.uses.At(q.last)
 	return min(Cap, StopProbability(u.ends, u.steps, q.totals.episodes, q.totals.steps))
@@ -106,7 +114,7 @@ func (q *query) reason(c candidate) string {
 		return "a stored capability whose description matches the intent" + q.words(n)
 	case c.formula == FormulaMixed:
 		both, size := q.overlap(n)
-		return fmt.Sprintf("a stored capability: %d of its %d tools are already in use", both, size)
+		return "a stored capability: " + inUse(both, size)
 	case c.formula == FormulaHybrid && q.semantic[n] > 0:
 		return "matches the intent" + q.words(n)
 	case c.formula == FormulaHybrid:
@@ -120,6 +128,10 @@ func (q *query) reason(c candidate) string {
 		return "used in the same kind of task as " + last
 	}
 	return "shares neighbours with " + last
+}
+
+func inUse(both, size int) string {
+	return fmt.Sprintf("%d of its %d tools are already in use", both, size)
 }
 
 // words names the words of the intent that a node's text has.

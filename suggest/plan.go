@@ -68,7 +68,8 @@ type plan struct {
 	trust   float64           // how far those episodes are trusted, by their mean likeness
 	length  int               // steps to expect
 
-	recalledFrom int // episodes that support comes from
+	required     map[int32][]int32 // by node: what it requires, as its catalog says
+	recalledFrom int               // episodes that support comes from
 	tasks        []task
 	linked       bool        // links are drawn already
 	others       []candidate // what was not chosen, best first
@@ -117,9 +118,23 @@ func (p *plan) choose() {
 	if most < p.length && len(p.tasks) == most && len(p.others) > 0 && p.others[0].score >= p.bar(p.others[0].node)*cs[0].score {
 		p.warn(WarnTruncated)
 	}
-	for i := 0; i < len(p.tasks) && len(p.tasks) < most; i++ {
-		p.require(i)
+	for i := 0; i < len(p.tasks); i++ {
+		p.require(i, most)
 	}
+}
+
+// needs are the nodes that a tool requires, as its catalog says.
+func (p *plan) needs(n int32) []int32 {
+	if !p.view.requiring {
+		return nil
+	}
+	if _, ok := p.required[n]; !ok {
+		if p.required == nil {
+			p.required = map[int32][]int32{}
+		}
+		p.required[n] = p.requires(n)
+	}
+	return p.required[n]
 }
 
 // bar is the share of the best score that a target needs.
@@ -184,14 +199,29 @@ func (p *plan) relevance(n int32, s *sum) float64 {
 	return s.close()
 }
 
-func (p *plan) task(c candidate, slot string) task {
-	s := sum{keep: true}
-	score := p.relevance(c.node, &s)
-	reason := "matches the intent" + p.words(c.node)
-	if sup := p.support[c.node]; sup > 0 && float64(p.trust*sup) > p.semantic[c.node] {
-		reason = fmt.Sprintf("used in %.0f %% of the past tasks most like this one, by likeness", 100*sup)
+// shows reports whether terms and reasons are wanted.
+func (p *plan) shows() bool { return want(p.request.Explain) }
+
+// shown is the task of a candidate of a query, with what is wanted of terms and reason.
+func (p *plan) shown(q *query, c candidate, score float64) task {
+	t := task{node: c.node, slot: SlotTarget, score: score, formula: c.formula}
+	if p.shows() {
+		t.terms, t.reason = q.explain(c), q.reason(c)
 	}
-	return task{node: c.node, slot: slot, score: score, formula: FormulaHybrid, terms: s.terms, reason: reason}
+	return t
+}
+
+func (p *plan) task(c candidate, slot string) task {
+	s := sum{keep: p.shows()}
+	t := task{node: c.node, slot: slot, score: p.relevance(c.node, &s), formula: FormulaHybrid}
+	if !p.shows() {
+		return t
+	}
+	t.terms, t.reason = s.terms, "matches the intent"+p.words(c.node)
+	if sup := p.support[c.node]; sup > 0 && float64(p.trust*sup) > p.semantic[c.node] {
+		t.reason = fmt.Sprintf("used in %.0f %% of the past tasks most like this one, by likeness", 100*sup)
+	}
+	return t
 }
 
 // capability takes a stored capability as one task where its text matches the intent better than any
@@ -215,16 +245,23 @@ func (p *plan) capability(tools []candidate) (covered []int32) {
 	if best.node < 0 {
 		return nil
 	}
-	p.tasks = append(p.tasks, task{
-		node: best.node, slot: SlotTarget, score: best.score, formula: best.formula, terms: p.explain(best), reason: p.reason(best),
-	})
+	p.tasks = append(p.tasks, p.shown(p.query, best, best.score))
 	return p.capTools(best.node)
 }
 
-// require adds what a task needs and nothing in the plan or the context gives: the tool that most
-// often came right before it, and a tool whose output is one of its required inputs.
-func (p *plan) require(i int) {
+// require adds what a task needs and nothing in the plan or the context gives: what its catalog says it
+// requires and, up to most tasks, the tool that most often came right before it or a tool whose output is
+// one of its required inputs.
+func (p *plan) require(i, most int) {
 	t := p.tasks[i].node
+	for _, need := range p.needs(t) {
+		if len(p.tasks) < cmp.Or(p.request.MaxSteps, MaxSteps) && p.missing(need) {
+			p.add(need, fmt.Sprintf("%s requires it", p.ids[t]))
+		}
+	}
+	if len(p.tasks) >= most {
+		return
+	}
 	if before, share := p.usualBefore(t); before >= 0 && share >= prerequisite && p.missing(before) {
 		p.add(before, fmt.Sprintf("came right before %s in %.0f %% of its uses", p.ids[t], 100*share))
 		return
@@ -346,18 +383,17 @@ func (p *plan) step(way []int32) (task, bool) {
 		return task{}, false // the ids are the model's own; only a context too long ends here
 	}
 	defer q.close()
-	if len(p.tasks) > 0 && q.stop() >= stopAt {
-		return task{}, false
-	}
 	if p.measures.learning.of(aboutNext) && q.decide(p.request.Profile, aboutNext) == nil {
 		p.profile = q.profile
+	}
+	if len(p.tasks) > 0 && q.stop() >= stopAt {
+		return task{}, false
 	}
 	top := q.best(1, func(n int32) bool { return q.passes(n) && !slices.Contains(way, n) })
 	if len(top) == 0 {
 		return task{}, false
 	}
-	c := top[0]
-	return task{node: c.node, slot: SlotTarget, score: c.confidence(), formula: c.formula, terms: q.explain(c), reason: q.reason(c)}, true
+	return p.shown(q, top[0], top[0].confidence()), true
 }
 
 func (p *plan) order(a, b candidate) int {

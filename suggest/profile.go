@@ -69,6 +69,14 @@ func (c Choice) learned(k about) bool {
 	return false
 }
 
+// Learned reports whether any kind of question is answered with what was learned.
+func (c Choice) Learned() bool {
+	return c.learned(aboutNext) || c.learned(aboutNextIntent) || c.learned(aboutIntent)
+}
+
+// Learned reports whether what profile learned answers with is worked out, so that nobody waits for it.
+func (m *Model) Learned() bool { return m.measures.Learned() }
+
 // Teaches says whether the history of the model is long enough to learn what comes next, and what
 // intents need.
 func (m *Model) Teaches() (next, intents bool) {

@@ -49,6 +49,8 @@ type scratch struct {
 
 	signs     nexttool.Signs
 	predicted []nexttool.Ranked
+	sure      sureness
+	together  together
 	done      []int32 // tools of the context that can be learned of
 	parents   [][]int32
 }
@@ -343,6 +345,7 @@ type candidate struct {
 	formula string
 	p       float64 // probability, if the formula is learned
 	row     int     // of the signs, if it comes from them
+	stored  bool    // a capability by its tools
 }
 
 // better orders candidates: score, then id.
@@ -506,23 +509,30 @@ func (q *query) hybrid(n int32, s *sum) float64 {
 
 // mixed is MixedScore for a capability, mapped to the range of the other scores.
 func (q *query) mixed(n int32, s *sum) float64 {
-	relevance := q.semantic[n]
-	if q.mode != Active {
-		both, size := q.overlap(n)
-		relevance = Jaccard(both, len(q.distinct), size)
-	}
+	relevance, boost, reliability := q.mixing(n)
 	if relevance == 0 {
 		return 0
 	}
-	boost := q.boost(n)
-	rate := q.rates.Tool(n)
-	reliability := Reliability(rate.SuccessRate(), rate.N)
 	x := MixedScore(relevance, boost, reliability)
 	s.term("relevance", relevance, 1, relevance)
 	s.term("structural_boost", 1+boost, 1, 1+boost)
 	s.term("reliability", reliability, 1, reliability)
 	s.term("comparable", 1/(1+x), 1, 1/(1+x))
 	return Comparable(x)
+}
+
+// mixing are the factors of MixedScore for a capability.
+func (q *query) mixing(n int32) (relevance, boost, reliability float64) {
+	relevance = q.semantic[n]
+	if q.mode != Active {
+		both, size := q.overlap(n)
+		relevance = Jaccard(both, len(q.distinct), size)
+	}
+	if relevance == 0 {
+		return 0, 0, 0
+	}
+	rate := q.rates.Tool(n)
+	return relevance, q.boost(n), Reliability(rate.SuccessRate(), rate.N)
 }
 
 // boost is StructuralBoost of a capability in this situation.

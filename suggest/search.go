@@ -49,7 +49,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	a := SearchAnswer{
 		SuggestionID: m.suggestionID("search", r), Results: make([]SearchResult, 0, limit), Mode: q.mode, Model: q.who(),
 	}
-	add := func(c candidate, terms []Term) {
+	add := func(c candidate, terms func() []Term) {
 		if len(a.Results) == limit {
 			return
 		}
@@ -59,7 +59,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 			Score: c.score, Formula: c.formula, Semantic: q.semantic[c.node], Graph: q.graph[c.node],
 		}
 		if show {
-			res.Terms = terms
+			res.Terms = terms()
 		}
 		a.Results = append(a.Results, res)
 	}
@@ -70,11 +70,11 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 			if s.total < Cap {
 				s.add("exact_match", Cap-s.total, 1)
 			}
-			add(candidate{node: n, score: s.close(), formula: FormulaHybrid}, s.terms)
+			add(candidate{node: n, score: s.close(), formula: FormulaHybrid}, func() []Term { return s.terms })
 		}
 	}
 	for _, c := range top {
-		add(c, q.explain(c))
+		add(c, func() []Term { return q.explain(c) })
 	}
 	if len(a.Results) > 0 && a.Results[0].Confidence < LowConfidence {
 		q.warn(WarnLowConfidence)

@@ -2,7 +2,6 @@ package suggest
 
 import (
 	"waymark/episodic"
-	nexttool "waymark/predict/next"
 	"waymark/semantic"
 	"waymark/wire"
 )
@@ -26,9 +25,11 @@ func (m *Measures) Write(w *wire.Writer) {
 	m.recall.Write(w)
 	w.Bool(m.learning != nil)
 	if m.learning != nil {
-		weights := m.learning.weights()
-		w.Floats(weights.Plain)
-		w.Floats(weights.Asked)
+		f := m.learning.fitted()
+		w.Bool(f != nil)
+		if f != nil {
+			f.write(w)
+		}
 	}
 }
 
@@ -88,7 +89,9 @@ func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
 	}
 	if r.Bool() {
 		m.learning = newLearning(c)
-		m.learning.known = readWeights(r)
+		if r.Bool() {
+			m.learning.known = readFits(r)
+		}
 	}
 	if r.Err() != nil {
 		return nil
@@ -101,17 +104,4 @@ func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
 	m.incidence = inc
 	m.group(c)
 	return m
-}
-
-// readWeights reads weights of signals; none if they were not fitted yet.
-func readWeights(r *wire.Reader) nexttool.Weights {
-	w := nexttool.Weights{Plain: r.Floats(), Asked: r.Floats()}
-	n := len(nexttool.Prior().Plain)
-	if p, a := len(w.Plain), len(w.Asked); p != a || p != 0 && p != n {
-		r.Fail("%d and %d weights of signals, where there are %d", p, a, n)
-	}
-	if len(w.Plain) == 0 {
-		return nexttool.Weights{}
-	}
-	return w
 }

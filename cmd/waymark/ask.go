@@ -86,6 +86,7 @@ both, or, with neither, where to begin exploring.`,
 	f.StringSliceVar(&r.Context, "after", nil, "`ids` already used, in order")
 	f.StringVar(&r.Intent, "intent", "", "what is wanted, as `text`")
 	f.IntVar(&r.Limit, "limit", 0, "how many suggestions (0: the server's choice, 5)")
+	f.Float64Var(&r.MinConfidence, "min-confidence", 0, "leave out suggestions with less `confidence`, from 0 to 1")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
 	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
 	return cmd

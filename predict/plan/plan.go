@@ -139,13 +139,27 @@ type Term struct {
 // probability. It is nil for a tool that nothing
 // spoke for.
 func (a *Answer) Explain(tool int32) []Term {
+	var terms []Term
+	a.terms(tool, func(t Term) { terms = append(terms, t) })
+	return terms
+}
+
+// Score is the sum of what the terms of [Answer.Explain] add, from the first to the last. It is false
+// for a tool that nothing spoke for.
+func (a *Answer) Score(tool int32) (score float64, ok bool) {
+	ok = a.terms(tool, func(t Term) { score += t.Adds })
+	return score, ok
+}
+
+// terms visits the terms of a tool, if anything spoke for it.
+func (a *Answer) terms(tool int32, visit func(Term)) bool {
 	q := a.q
 	i, ok := slices.BinarySearch(q.cand, tool)
 	if !ok {
-		return nil
+		return false
 	}
 	first, second := q.m.first, q.m.second
-	terms := []Term{{"bias", 1, first.Bias + second.Bias}}
+	visit(Term{"bias", 1, first.Bias + second.Bias})
 	for k, v := range q.f[i] {
 		t := Term{Value: v, Adds: float64(second.Slope[k] * (v - second.Mean[k]))}
 		if k < len(baseNames) {
@@ -154,7 +168,7 @@ func (a *Answer) Explain(tool int32) []Term {
 		} else {
 			t.Name = nextNames[k-len(baseNames)]
 		}
-		terms = append(terms, t)
+		visit(t)
 	}
-	return terms
+	return true
 }

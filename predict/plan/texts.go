@@ -32,6 +32,9 @@ type Texts struct {
 	vocab   *labels.Vocabulary
 }
 
+// Len is the number of tools.
+func (t *Texts) Len() int { return len(t.tools) }
+
 // NewTexts indexes tools.
 func NewTexts(tools []Tool) *Texts {
 	t := &Texts{tools: tools}

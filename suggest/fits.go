@@ -1,0 +1,114 @@
+package suggest
+
+import (
+	"waymark/predict/calibrate"
+	nexttool "waymark/predict/next"
+	planning "waymark/predict/plan"
+	"waymark/predict/stop"
+	"waymark/wire"
+)
+
+// fits are what is costly to find out of a history, and kept in snapshots. All else that is learned
+// follows from them and the counts.
+type fits struct {
+	weights nexttool.Weights                      // of the signals of the next tool; without any there is too little history
+	sure    struct{ plain, asked *calibrate.Map } // from the probability of the likeliest tool to how often it is the next
+	stops   *stop.Weights
+	texts   *planning.Texts
+	planner *planning.Model // nil if there are too few intents
+}
+
+// Shares of the work of learning, as measured on histories of 50,000 steps.
+const (
+	nextDone  = .45
+	stopsDone = .5
+	plansDone = .95
+)
+
+// fit learns what comes next, and what intents need. It returns nil soon after halt says true.
+func (l *lessons) fit(next, plans bool, halt func() bool, tell func(done float64)) *fits {
+	f := &fits{}
+	if next {
+		var claims nexttool.Claims
+		if f.weights, claims = nexttool.FitUntil(l.catalog, l.tasks, l.timed, halt); f.weights.Plain == nil {
+			return nil
+		}
+		f.sure.plain = calibrate.Fit(claims.Plain)
+		if f.sure.asked = f.sure.plain; len(claims.Asked) > 0 {
+			f.sure.asked = calibrate.Fit(claims.Asked)
+		}
+		tell(nextDone)
+		if f.stops = stop.Fit(l.ends, halt); f.stops == nil {
+			return nil
+		}
+	}
+	tell(stopsDone)
+	if plans {
+		f.texts = planning.NewTexts(l.texts)
+		f.planner = planning.FitWith(f.texts, l.needs, l.plans, planning.Options{
+			Stop: halt, Progress: func(done float64) { tell(stopsDone + float64((plansDone-stopsDone)*done)) },
+		})
+		if f.planner == nil {
+			return nil
+		}
+	}
+	if halt() {
+		return nil
+	}
+	return f
+}
+
+// remember counts the past tasks for what was fitted. It reports whether halt left it to its end.
+func (l *lessons) remember(halt func() bool) bool {
+	if l.weights.Plain == nil {
+		return true
+	}
+	l.history = nexttool.NewHistory(l.catalog)
+	for _, task := range l.tasks {
+		if halt() {
+			return false
+		}
+		l.history.Observe(task)
+	}
+	l.endings = stop.New(l.ends, l.stops)
+	return true
+}
+
+// belong reports whether what was kept is about the same tools: another version of the program might
+// have read the history in another way.
+func (f *fits) belong(l *lessons) bool { return f.texts == nil || f.texts.Len() == len(l.node) }
+
+func (f *fits) write(w *wire.Writer) {
+	w.Bool(f.weights.Plain != nil)
+	if f.weights.Plain != nil {
+		w.Floats(f.weights.Plain)
+		w.Floats(f.weights.Asked)
+		f.sure.plain.Write(w)
+		f.sure.asked.Write(w)
+		f.stops.Write(w)
+	}
+	w.Bool(f.planner != nil)
+	if f.planner != nil {
+		f.texts.Write(w)
+		f.planner.Write(w)
+	}
+}
+
+// readFits reads what write wrote. What is damaged fails r.
+func readFits(r *wire.Reader) *fits {
+	f := &fits{}
+	if r.Bool() {
+		f.weights = nexttool.Weights{Plain: r.Floats(), Asked: r.Floats()}
+		want := len(nexttool.Prior().Plain)
+		if p, a := len(f.weights.Plain), len(f.weights.Asked); p != want || a != want {
+			r.Fail("%d and %d weights of signals, where there are %d", p, a, want)
+		}
+		f.sure.plain, f.sure.asked = calibrate.Read(r), calibrate.Read(r)
+		f.stops = stop.Read(r)
+	}
+	if r.Bool() {
+		f.texts = planning.ReadTexts(r)
+		f.planner = planning.Read(r, f.texts)
+	}
+	return f
+}

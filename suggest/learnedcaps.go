@@ -1,0 +1,142 @@
+package suggest
+
+import (
+	"math"
+
+	"waymark/catalog"
+	"waymark/numeric"
+)
+
+// A stored capability competes in two ways: as a step of its own, which a history may hold and texts may
+// speak for, and by its tools. With s(t) the learned scores of those that are not done yet, the factors
+// of MixedScore on a scale of logarithms,
+//
+//	score = S + ln relevance + ln(1 + boost) + ln reliability
+//
+// S is ln Σ e^s(t) after a context, the score of "one of its tools", and the mean of s(t) for an intent,
+// which it serves as far as the intent needs them all. The better of the two ways counts.
+
+// together are the learned scores of all tools, by tool; filled in when the first capability asks.
+type together struct {
+	measured bool
+	score    []float64
+	least    float64 // of a tool that nothing spoke for
+}
+
+// orStored is c, or, if it is a capability that text or context brought in, what its tools make of it
+// where that is better.
+func (q *query) orStored(c candidate) candidate {
+	if q.kind(c.node) == catalog.KindCapability && q.stamp[c.node] == q.epoch {
+		if s, ok := q.stored(c.node); ok && s.score > c.score {
+			return s
+		}
+	}
+	return c
+}
+
+// stored is a capability by its tools, if it is relevant at all.
+func (q *query) stored(n int32) (c candidate, ok bool) {
+	terms := q.storedTerms(n)
+	if terms == nil {
+		return candidate{}, false
+	}
+	c = candidate{node: n, formula: FormulaLearned, row: -1, stored: true}
+	for _, t := range terms {
+		c.score += t.Contribution
+	}
+	if q.planned != nil {
+		c.p = 1 / (1 + numeric.Exp(-c.score))
+	} else {
+		best := q.predicted[0]
+		c.p = q.sure.of(min(1, float64(q.sure.claimed*numeric.Exp(c.score-best.Score))))
+	}
+	return c, true
+}
+
+// storedTerms are the terms of a capability by its tools; nil where it is not relevant.
+func (q *query) storedTerms(n int32) []Term {
+	relevance, boost, reliability := q.mixing(n)
+	tools, ok := q.scoreTogether(n)
+	if !ok || relevance == 0 {
+		return nil
+	}
+	terms := []Term{{"its_tools", tools, 1, tools}}
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"relevance", relevance}, {"structural_boost", 1 + boost}, {"reliability", reliability}} {
+		if x := numeric.Ln(f.value); x != 0 {
+			terms = append(terms, Term{f.name, x, 1, x})
+		}
+	}
+	return terms
+}
+
+// scoreTogether is S; false if it has no tools, or all are done.
+func (q *query) scoreTogether(n int32) (s float64, ok bool) {
+	q.scoreTools()
+	var scores [catalog.MaxTools]float64
+	left := scores[:0]
+	top := math.Inf(-1)
+	for _, t := range q.capTools(n) {
+		if q.stamp[t] == q.epoch && q.inFlight[t] {
+			continue
+		}
+		x := q.together.least
+		if i := of(q.learned.tool, t, -1); i >= 0 {
+			x = q.together.score[i]
+		}
+		left = append(left, x)
+		top = max(top, x)
+	}
+	if len(left) == 0 {
+		return 0, false
+	}
+	if q.planned != nil {
+		return numeric.Sum(left) / float64(len(left)), true
+	}
+	sum := 0.0
+	for _, x := range left {
+		sum += numeric.Exp(x - top)
+	}
+	return top + numeric.Ln(sum), true
+}
+
+// scoreTools fills in the scores by tool.
+func (q *query) scoreTools() {
+	t := &q.together
+	if t.measured {
+		return
+	}
+	t.measured = true
+	t.score = append(t.score[:0], make([]float64, len(q.learned.node))...)
+	if q.planned == nil {
+		t.least = q.predicted[len(q.predicted)-1].Score
+		for _, r := range q.predicted {
+			t.score[r.Tool] = r.Score
+		}
+		return
+	}
+	t.least = math.Inf(1)
+	for _, r := range q.planned.Tools {
+		if z, ok := q.planned.Score(r.Tool); ok {
+			t.least = min(t.least, z)
+		}
+	}
+	for i := range t.score {
+		t.score[i] = t.least
+	}
+	for _, r := range q.planned.Tools {
+		if z, ok := q.planned.Score(r.Tool); ok {
+			t.score[r.Tool] = z
+		}
+	}
+}
+
+func (q *query) storedReason(n int32) string {
+	if q.mode == Active {
+		return "a stored capability whose tools are likely and whose description matches the intent" + q.words(n)
+	}
+	both, size := q.overlap(n)
+	return "a stored capability: " + inUse(both, size)
+}

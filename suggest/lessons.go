@@ -1,0 +1,193 @@
+package suggest
+
+import (
+	"cmp"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"waymark/numeric"
+	nexttool "waymark/predict/next"
+	planning "waymark/predict/plan"
+	"waymark/predict/stop"
+	"waymark/semantic"
+)
+
+// lessons are the past tasks, prepared to be learned from.
+type lessons struct {
+	*learned
+	catalog nexttool.Catalog
+	texts   []planning.Tool
+	needs   [][]int32 // tools each tool requires, as its catalog says; nil where none says so
+	tasks   []*nexttool.Task
+	ends    []stop.Task
+	plans   []planning.Task
+	timed   bool
+}
+
+// lessons prepares the past tasks and the tools; nil soon after halt says true.
+func (c *Counts) lessons(halt func() bool) *lessons {
+	first, steps := len(c.past), 0
+	for ; first > 0 && steps+len(c.past[first-1].nodes) <= newestSteps; first-- {
+		steps += len(c.past[first-1].nodes)
+	}
+	past := make([]*pastEpisode, 0, len(c.past)-first)
+	l := &lessons{learned: &learned{words: map[string]int32{}}, timed: true}
+	for i := range c.past[first:] {
+		p := &c.past[first+i]
+		past = append(past, p)
+		l.timed = l.timed && p.time != 0
+	}
+	if l.timed {
+		slices.SortStableFunc(past, func(a, b *pastEpisode) int { return cmp.Compare(a.time, b.time) })
+	}
+	l.number(c, past)
+	l.describe(c)
+	for i, p := range past {
+		if halt() {
+			return nil
+		}
+		l.add(c, p, i)
+	}
+	if n := len(l.plans); n > newestPlans {
+		l.plans = l.plans[n-newestPlans:]
+	}
+	return l
+}
+
+// number chooses the tools and numbers them: those used, then the others of the catalog.
+func (l *lessons) number(c *Counts, past []*pastEpisode) {
+	chosen := make([]bool, len(c.ids))
+	n := 0
+	choose := func(node int32) {
+		if !chosen[node] {
+			chosen[node] = true
+			l.node = append(l.node, node)
+			n++
+		}
+	}
+	for _, p := range past {
+		for _, raw := range p.nodes {
+			choose(c.canon[raw])
+		}
+	}
+	for i := range c.ids {
+		if n < learnTools && c.live(int32(i)) {
+			choose(int32(i))
+		}
+	}
+	slices.SortFunc(l.node, func(a, b int32) int { return strings.Compare(c.ids[a], c.ids[b]) })
+	l.tool = make([]int32, len(c.ids))
+	for i := range l.tool {
+		l.tool[i] = -1
+	}
+	for t, node := range l.node {
+		l.tool[node] = int32(t)
+	}
+}
+
+// describe reads what the catalog says of the tools.
+func (l *lessons) describe(c *Counts) {
+	texts := make([][]string, len(l.node))
+	l.texts = make([]planning.Tool, len(l.node))
+	l.catalog.Server = make([]int32, len(l.node))
+	servers := map[string]int32{}
+	for t, node := range l.node {
+		d := c.document(c.ids[node])
+		tool := planning.Tool{Name: d.Name, Text: d.Text, Properties: d.Properties}
+		server := ""
+		if i, ok := c.view.tool[c.ids[node]]; ok {
+			entry := &c.view.tools[i]
+			tool.Name, tool.Text, tool.Server = nameOf(entry), entry.Description, cmp.Or(entry.Server, entry.Domain)
+			tool.Properties += " " + entry.Domain
+			server = tool.Server
+		}
+		number, ok := servers[server]
+		if !ok {
+			number = int32(len(servers))
+			servers[server] = number
+		}
+		l.catalog.Server[t] = number
+		l.texts[t] = tool
+		name := semantic.Tokens(tool.Name)
+		texts[t] = slices.Concat(name, name, semantic.Tokens(tool.Server), semantic.Tokens(tool.Text))
+	}
+	l.wording = newWording(texts)
+	l.catalog.Alike = l.wording.alike()
+	l.depend(c)
+	l.catalog.Requires = l.needs
+}
+
+// depend reads what the catalog says that tools require.
+func (l *lessons) depend(c *Counts) {
+	needs, any := make([][]int32, len(l.node)), false
+	for t, node := range l.node {
+		for _, need := range c.requires(node) {
+			if n := l.tool[need]; n >= 0 {
+				needs[t] = append(needs[t], n)
+				any = true
+			}
+		}
+	}
+	if any {
+		l.needs = needs
+	}
+}
+
+// add prepares one task.
+func (l *lessons) add(c *Counts, p *pastEpisode, at int) {
+	tools := make([]int32, len(p.nodes))
+	for i, raw := range p.nodes {
+		tools[i] = l.tool[c.canon[raw]]
+	}
+	parents := p.parents()
+	if len(tools) > 1 {
+		t := &nexttool.Task{Tools: tools, Parents: parents, Group: uint64(at)}
+		if words := semantic.Tokens(p.intent); len(words) > 0 {
+			t.Request, t.Text = l.request(words, true), l.wording.like(p.intent)
+			h := fnv.New64a()
+			h.Write([]byte(strings.Join(words, " ")))
+			t.Group = h.Sum64()
+		}
+		l.tasks = append(l.tasks, t)
+		l.ends = append(l.ends, stop.Task{Tools: tools, Group: t.Group})
+	}
+	if p.teaches() {
+		l.plans = append(l.plans, planning.Task{Text: p.intent, Steps: tools, After: parents})
+	}
+}
+
+// request numbers the words of a request and the pairs of words that stand together. Words met for the
+// first time get numbers that are kept only while learning.
+func (l *learned) request(words []string, keep bool) []nexttool.Word {
+	count := map[int32]int{}
+	var fresh map[string]int32
+	number := func(word string) {
+		id, ok := l.words[word]
+		if !ok && keep {
+			id = int32(len(l.words))
+			l.words[word] = id
+		} else if !ok {
+			if id, ok = fresh[word]; !ok {
+				if fresh == nil {
+					fresh = map[string]int32{}
+				}
+				id = int32(len(l.words) + len(fresh))
+				fresh[word] = id
+			}
+		}
+		count[id]++
+	}
+	for i, word := range words {
+		number(word)
+		if i > 0 {
+			number(words[i-1] + " " + word)
+		}
+	}
+	request := make([]nexttool.Word, 0, len(count))
+	for id, n := range count {
+		request = append(request, nexttool.Word{ID: id, Mass: float32(1 + numeric.Ln(float64(n)))})
+	}
+	slices.SortFunc(request, func(a, b nexttool.Word) int { return cmp.Compare(a.ID, b.ID) })
+	return request
+}
