@@ -20,25 +20,24 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/sashabaranov/go-openai"
+
+	"waymark/internal/endpoint"
 )
 
 // ErrUnavailable is what calls fail with while the circuit is open.
-var ErrUnavailable = errors.New("endpoint is failing and left alone for now")
+var ErrUnavailable = endpoint.ErrUnavailable
 
 // Key is an API key. It never prints.
-type Key string
+type Key = endpoint.Key
 
-func (Key) String() string               { return "[key]" }
-func (Key) GoString() string             { return "[key]" }
-func (Key) MarshalText() ([]byte, error) { return []byte("[key]"), nil }
+// Error is a refusal by the endpoint.
+type Error = endpoint.Error
 
 // Options of a [Client]. BaseURL and Model are required; a zero value elsewhere means the default.
 type Options struct {
@@ -69,16 +68,10 @@ type Options struct {
 }
 
 func (o *Options) fill() error {
-	u, err := url.Parse(o.BaseURL)
+	if err := endpoint.CheckBaseURL(o.BaseURL); err != nil {
+		return fmt.Errorf("embed: %w", err)
+	}
 	switch {
-	case err != nil:
-		return errors.New("embed: base URL cannot be parsed") // the error would repeat the URL
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return fmt.Errorf("embed: base URL needs http or https and a host, as in http://127.0.0.1:11434/v1")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("embed: base URL must not carry a user, a query or a fragment")
-	case strings.Trim(u.Path, "/") == "":
-		return fmt.Errorf("embed: base URL %s has no version path such as /v1", o.BaseURL)
 	case o.Model == "":
 		return errors.New("embed: no model named")
 	case o.Dimensions < 0:
@@ -113,7 +106,7 @@ func standard[T int | int64 | time.Duration](x *T, value T) {
 type Client struct {
 	options Options
 	api     *openai.Client
-	circuit circuit
+	circuit endpoint.Circuit
 
 	mu        sync.Mutex
 	dimension int // 0: not known yet
@@ -126,11 +119,11 @@ func New(o Options) (*Client, error) {
 	}
 	config := openai.DefaultConfig(string(o.APIKey))
 	config.BaseURL = strings.TrimRight(o.BaseURL, "/")
-	config.HTTPClient = httpClient(&o)
+	config.HTTPClient = endpoint.HTTPClient(o.Timeout, o.MaxAnswer, o.AllowPrivate)
 	return &Client{
 		options:   o,
 		api:       openai.NewClientWithConfig(config),
-		circuit:   circuit{trip: o.Trip, coolDown: o.CoolDown, now: o.Now},
+		circuit:   endpoint.Circuit{Trip: o.Trip, CoolDown: o.CoolDown, Now: o.Now},
 		dimension: o.Dimensions,
 	}, nil
 }
@@ -159,7 +152,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	var missing []string
 	asked := make(map[string][]int) // places of a text not in the cache
 	for i, text := range texts {
-		text = cut(strings.ToValidUTF8(text, " "), c.options.MaxText)
+		text = endpoint.Cut(strings.ToValidUTF8(text, " "), c.options.MaxText)
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
@@ -189,18 +182,18 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 
 // embed asks for one batch, through the circuit.
 func (c *Client) embed(ctx context.Context, batch []string) ([][]float32, error) {
-	if err := c.circuit.enter(); err != nil {
+	if err := c.circuit.Enter(); err != nil {
 		return nil, err
 	}
 	v, err := c.retry(ctx, batch)
 	var refusal *Error
 	switch {
 	case err == nil:
-		c.circuit.succeeded()
-	case errors.Is(err, context.Canceled), errors.As(err, &refusal) && refusal.aboutInput():
-		c.circuit.left() // that says nothing of the endpoint's health
+		c.circuit.Succeeded()
+	case errors.Is(err, context.Canceled), errors.As(err, &refusal) && refusal.AboutInput():
+		c.circuit.Left() // that says nothing of the endpoint's health
 	default:
-		c.circuit.failed()
+		c.circuit.Failed()
 	}
 	return v, err
 }
@@ -267,15 +260,4 @@ func sound(v []float32) bool {
 		sum += float64(x) * float64(x)
 	}
 	return math.Abs(sum-1) < 1e-3
-}
-
-// cut shortens text to at most n bytes without splitting a character.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }

@@ -5,31 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/sashabaranov/go-openai"
+
+	"waymark/internal/endpoint"
 )
-
-// Error is a refusal by the endpoint.
-type Error struct {
-	Status  int
-	Message string // what the endpoint said, shortened and without the key
-}
-
-func (e *Error) Error() string {
-	if e.Message == "" {
-		return fmt.Sprintf("endpoint answers %d %s", e.Status, http.StatusText(e.Status))
-	}
-	return fmt.Sprintf("endpoint answers %d: %s", e.Status, e.Message)
-}
-
-// aboutInput reports whether the texts were refused rather than the caller.
-func (e *Error) aboutInput() bool {
-	return e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity
-}
 
 // retry asks for one batch until it succeeds, fails for good, or runs out of attempts or time.
 // Timeouts, broken connections, cut-off answers, 408, 429 and 5xx are worth another attempt; an
@@ -81,7 +63,7 @@ func (c *Client) request(ctx context.Context, batch []string) (vectors [][]float
 	})
 	if err != nil {
 		err, again = c.explain(ctx, one, err)
-		return nil, retryAfter(answer.Header(), c.options.Now()), again, err
+		return nil, endpoint.RetryAfter(answer.Header(), c.options.Now()), again, err
 	}
 	if vectors, err = place(answer.Data, len(batch)); err != nil {
 		return nil, 0, false, err
@@ -100,18 +82,18 @@ func (c *Client) explain(ctx, one context.Context, err error) (_ error, again bo
 		large   *http.MaxBytesError
 	)
 	refused := func(status int, message string) (error, bool) {
-		transient := status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500
-		return &Error{Status: status, Message: c.redact(message)}, transient
+		e := &Error{Status: status, Message: c.options.APIKey.Redact(message)}
+		return e, e.Transient()
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled, false
 	case errors.As(err, &large):
 		return fmt.Errorf("answer is larger than %d bytes", large.Limit), false
-	case errors.Is(err, errRedirect):
-		return errRedirect, false
-	case errors.Is(err, errAddress):
-		return errAddress, false
+	case errors.Is(err, endpoint.ErrRedirect):
+		return endpoint.ErrRedirect, false
+	case errors.Is(err, endpoint.ErrAddress):
+		return endpoint.ErrAddress, false
 	case errors.As(err, &api):
 		return refused(api.HTTPStatusCode, api.Message)
 	case errors.As(err, &request):
@@ -121,29 +103,5 @@ func (c *Client) explain(ctx, one context.Context, err error) (_ error, again bo
 	case one.Err() != nil:
 		return fmt.Errorf("no answer within %v: %w", c.options.Timeout, context.DeadlineExceeded), true
 	}
-	return errors.New(c.redact(err.Error())), true // connection refused, reset, cut off, not JSON
-}
-
-// redact shortens a message and takes the key out: endpoints like to repeat it.
-func (c *Client) redact(message string) string {
-	if c.options.APIKey != "" {
-		message = strings.ReplaceAll(message, string(c.options.APIKey), "[key]")
-	}
-	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "?")), " ")
-	if len(message) > 300 {
-		message = cut(message, 300) + "…"
-	}
-	return message
-}
-
-// retryAfter reads the header of that name: seconds, or a date (RFC 9110, section 10.2.3).
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := h.Get("Retry-After")
-	if seconds, err := strconv.Atoi(value); err == nil {
-		return time.Duration(min(max(seconds, 0), 24*3600)) * time.Second
-	}
-	if date, err := http.ParseTime(value); err == nil {
-		return max(date.Sub(now), 0)
-	}
-	return 0
+	return errors.New(c.options.APIKey.Redact(err.Error())), true // connection refused, reset, cut off, not JSON
 }

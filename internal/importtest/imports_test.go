@@ -36,12 +36,17 @@ const module = "waymark"
 // predict is what a history teaches, for suggest to ask, kernels first:
 //
 //	sequence · maxent · choice · calibrate ─▶ next        labels · logit · decode ─▶ plan        calibrate · logit ─▶ stop
+//
+// Scorers stand beside all that, each a kernel of its own; judge is their way to a model:
+//
+//	rubric ┬─▶ rubric/hypothesis
+//	       └─▶ judge ◀─ judge/reply, internal/endpoint ─▶ embed
 var imports = map[string][]string{
 	"numeric":  nil,
 	"wire":     nil,
 	"catalog":  nil,
 	"storage":  nil,
-	"embed":    nil,
+	"embed":    {"internal/endpoint"},
 	"graph":    {"numeric"},
 	"spectral": {"numeric"},
 	"semantic": {"numeric", "wire"},
@@ -53,6 +58,11 @@ var imports = map[string][]string{
 	"learn":  {"catalog", "episodic", "numeric", "suggest"},
 	"live":   {"catalog", "episodic", "learn", "storage", "suggest", "numeric", "wire"},
 	"server": {"catalog", "episodic", "importer", "live", "storage", "suggest"},
+
+	"rubric":            nil,
+	"rubric/hypothesis": {"rubric"},
+	"judge":             {"internal/endpoint", "judge/reply", "rubric"},
+	"judge/reply":       nil,
 
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},
@@ -69,6 +79,7 @@ var imports = map[string][]string{
 	"cmd/waymark/internal/client": nil,
 	"cmd/waymark": {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "importer", "learn",
 		"learn/report", "live", "sample", "server", "storage", "suggest"},
+	"internal/endpoint":   nil,
 	"internal/importtest": nil,
 	"internal/pages":      nil,
 	"internal/parallel":   nil,
@@ -80,18 +91,19 @@ var imports = map[string][]string{
 	"internal/bench/summary": nil,
 }
 
-// rims are the packages of others that stay at one place: whoever wants to replace them has one folder
-// to look into.
+// rims are the packages of others that stay at one place: whoever wants to replace them has one folder,
+// or two, to look into.
 var rims = map[string]string{
 	"github.com/gin-gonic/gin":               "server",
 	"github.com/danielgtaylor/huma":          "server",
 	"github.com/modelcontextprotocol/go-sdk": "server",
 	"github.com/prometheus/client_golang":    "server",
 	"github.com/dgraph-io/badger":            "storage",
-	"github.com/sashabaranov/go-openai":      "embed",
+	"github.com/sashabaranov/go-openai":      "embed, judge",
 	"github.com/kljensen/snowball":           "semantic",
 	"github.com/spf13/cobra":                 "cmd",
 	"github.com/knadh/koanf":                 "cmd",
+	"go.yaml.in/yaml":                        "rubric",
 }
 
 func TestWhoMayKnowWhom(t *testing.T) {
@@ -110,8 +122,8 @@ func TestTheTableIsADAG(t *testing.T) {
 
 // The checks have to notice what they are for.
 func TestCheckComplains(t *testing.T) {
-	table := map[string][]string{"graph": nil, "server": {"graph"}}
-	rims := map[string]string{"github.com/gin-gonic/gin": "server", "github.com/spf13/cobra": "cmd"}
+	table := map[string][]string{"graph": nil, "judge": nil, "server": {"graph"}}
+	rims := map[string]string{"github.com/gin-gonic/gin": "server", "github.com/spf13/cobra": "cmd", "example.org/api": "embed, judge"}
 	for _, tt := range []struct {
 		name  string
 		found map[string][]string
@@ -121,6 +133,8 @@ func TestCheckComplains(t *testing.T) {
 		{"against the flow", map[string][]string{"graph": {"waymark/server"}}, []string{"graph imports server, which the table does not allow"}},
 		{"unknown package", map[string][]string{"extra": nil}, []string{"package extra is missing from the table"}},
 		{"rim", map[string][]string{"graph": {"github.com/gin-gonic/gin"}}, []string{"graph imports github.com/gin-gonic/gin, which belongs to server alone"}},
+		{"rim of two folders", map[string][]string{"judge": {"example.org/api"}, "server": {"example.org/api"}},
+			[]string{"server imports example.org/api, which belongs to embed, judge alone"}},
 		{"rim of a folder", map[string][]string{"server": {"github.com/spf13/cobra"}}, []string{"server imports github.com/spf13/cobra, which belongs to cmd alone"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, check(tt.found, table, rims)) })
@@ -174,7 +188,8 @@ func check(found, table map[string][]string, rims map[string]string) []string {
 				complaints = append(complaints, fmt.Sprintf("%s imports %s, which the table does not allow", pkg, own))
 			}
 			for _, rim := range slices.Sorted(maps.Keys(rims)) {
-				if within(imported, rim) && !within(pkg, rims[rim]) {
+				home := func(folder string) bool { return within(pkg, folder) }
+				if within(imported, rim) && !slices.ContainsFunc(strings.Split(rims[rim], ", "), home) {
 					complaints = append(complaints, fmt.Sprintf("%s imports %s, which belongs to %s alone", pkg, rim, rims[rim]))
 				}
 			}

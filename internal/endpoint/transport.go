@@ -1,4 +1,6 @@
-package embed
+// Package endpoint is what the clients of model endpoints have in common: how they connect, wait, give up
+// for a while, and keep their key to themselves.
+package endpoint
 
 import (
 	"errors"
@@ -10,26 +12,29 @@ import (
 	"time"
 )
 
+// What a connection to an endpoint ends with before any answer.
 var (
-	errRedirect = errors.New("endpoint redirects, which is not followed")
-	errAddress  = errors.New("endpoint has an address that is not allowed")
+	ErrRedirect = errors.New("endpoint redirects, which is not followed")
+	ErrAddress  = errors.New("endpoint has an address that is not allowed")
 )
 
-// httpClient follows no redirect, uses no proxy (a proxy would resolve names behind our back), reads
-// answers up to a limit, and looks at addresses after they are resolved and before they are dialled.
-func httpClient(o *Options) *http.Client {
-	dialer := &net.Dialer{Timeout: o.Timeout, Control: func(_, address string, _ syscall.RawConn) error {
+// HTTPClient follows no redirect, uses no proxy (a proxy would resolve names behind our back), reads
+// answers up to a number of bytes, and looks at addresses after they are resolved and before they are
+// dialled: link-local, shared, reserved and translated ones, where clouds keep their credentials, never
+// pass, loopback and private ones only if allowed. timeout is for connecting.
+func HTTPClient(timeout time.Duration, maxAnswer int64, allowPrivate bool) *http.Client {
+	dialer := &net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
 		a, err := netip.ParseAddrPort(address)
-		if err != nil || !allowed(a.Addr(), o.AllowPrivate) {
-			return errAddress
+		if err != nil || !allowed(a.Addr(), allowPrivate) {
+			return ErrAddress
 		}
 		return nil
 	}}
 	return &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
-		Transport: limited{o.MaxAnswer, &http.Transport{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return ErrRedirect },
+		Transport: limited{maxAnswer, &http.Transport{
 			DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4,
-			IdleConnTimeout: time.Minute, TLSHandshakeTimeout: o.Timeout, MaxResponseHeaderBytes: 64 << 10,
+			IdleConnTimeout: time.Minute, TLSHandshakeTimeout: timeout, MaxResponseHeaderBytes: 64 << 10,
 		}},
 	}
 }

@@ -1,0 +1,48 @@
+package endpoint
+
+import (
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// The networks that the standard library takes for ordinary ones are those of the reliability notes.
+func TestAddresses(t *testing.T) {
+	for address, want := range map[string][2]bool{ // without, with AllowPrivate
+		"93.184.216.34":      {true, true},
+		"2606:4700::1":       {true, true},
+		"127.0.0.1":          {false, true},
+		"::1":                {false, true},
+		"192.168.1.5":        {false, true},
+		"::ffff:10.0.0.1":    {false, true},
+		"fd12::1":            {false, true},
+		"169.254.169.254":    {false, false},
+		"fe80::1":            {false, false},
+		"fd00:ec2::254":      {false, false},
+		"100.100.100.200":    {false, false},
+		"192.0.0.192":        {false, false},
+		"198.18.0.1":         {false, false},
+		"240.0.0.1":          {false, false},
+		"0.0.0.0":            {false, false},
+		"64:ff9b::a9fe:a9fe": {false, false},
+		"2002:a9fe:a9fe::":   {false, false},
+		"::ffff:169.254.1.1": {false, false},
+		"224.0.0.1":          {false, false},
+	} {
+		a := netip.MustParseAddr(address)
+		assert.Equal(t, want, [2]bool{allowed(a, false), allowed(a, true)}, address)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "-3": 0, "soon": 0, "1e9": 0, "99999999": 24 * time.Hour,
+		"Thu, 01 Jan 2026 12:00:30 GMT": 30 * time.Second, "Thu, 01 Jan 2026 11:00:00 GMT": 0,
+	} {
+		assert.Equal(t, want, RetryAfter(http.Header{"Retry-After": {value}}, now), value)
+	}
+}

@@ -1,0 +1,43 @@
+package endpoint
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Error is a refusal by the endpoint.
+type Error struct {
+	Status  int
+	Message string // what the endpoint said, shortened and without the key
+}
+
+func (e *Error) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("endpoint answers %d %s", e.Status, http.StatusText(e.Status))
+	}
+	return fmt.Sprintf("endpoint answers %d: %s", e.Status, e.Message)
+}
+
+// AboutInput reports whether the input was refused rather than the caller.
+func (e *Error) AboutInput() bool {
+	return e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity
+}
+
+// Transient reports whether another attempt may help.
+func (e *Error) Transient() bool {
+	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout || e.Status >= 500
+}
+
+// RetryAfter reads the header of that name: seconds, or a date (RFC 9110, section 10.2.3), at most a day.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(value); err == nil {
+		return time.Duration(min(max(seconds, 0), 24*3600)) * time.Second
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return max(date.Sub(now), 0)
+	}
+	return 0
+}

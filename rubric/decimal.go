@@ -1,0 +1,167 @@
+package rubric
+
+import (
+	"fmt"
+	"math/big"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// A Decimal is an exact number with at most four decimal places, counted in ten-thousandths. In JSON it
+// is a plain number such as 3.35.
+type Decimal int64
+
+// unit is 1 as a Decimal, places the number of its decimal places.
+const (
+	unit   = 10_000
+	places = 4
+)
+
+// Whole is n as a Decimal.
+func Whole(n int) Decimal { return Decimal(n) * unit }
+
+// Hundredths is n/100 as a Decimal.
+func Hundredths(n int) Decimal { return Decimal(n) * (unit / 100) }
+
+// ParseDecimal reads digits with an optional sign and fraction, without an exponent: "3", "-0.5", "4.25".
+func ParseDecimal(text string) (Decimal, error) {
+	digits := strings.TrimPrefix(text, "-")
+	whole, fraction, point := strings.Cut(digits, ".")
+	if whole == "" || point && fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
+		return 0, fmt.Errorf("%s is not a decimal number", shown(text))
+	}
+	fraction = strings.TrimRight(fraction, "0")
+	if len(fraction) > places {
+		return 0, fmt.Errorf("%s has more than %d decimal places", shown(text), places)
+	}
+	n, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", places-len(fraction)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is too large", shown(text))
+	}
+	if len(digits) < len(text) {
+		n = -n
+	}
+	return Decimal(n), nil
+}
+
+// shown quotes what came from outside, shortened.
+func shown(text string) string {
+	if len(text) > 40 {
+		text = strings.ToValidUTF8(text[:40], "") + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// String has no more digits than the number needs: 3, 3.5, 3.35.
+func (d Decimal) String() string {
+	s := d.Fixed(places)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+// Fixed has exactly n decimal places, 0 to 4; what is beyond is rounded half up.
+func (d Decimal) Fixed(n int) string {
+	d = DecimalRatio(d).Round(n)
+	sign, u := "", uint64(d)
+	if d < 0 {
+		sign, u = "-", -u
+	}
+	s := sign + strconv.FormatUint(u/unit, 10)
+	if n > 0 {
+		s += "." + fmt.Sprintf("%04d", u%unit)[:n]
+	}
+	return s
+}
+
+// Float is the nearest floating-point number.
+func (d Decimal) Float() float64 { return float64(d) / unit } // both are exact, the division rounds once
+
+// Rat is the number as a fraction.
+func (d Decimal) Rat() *big.Rat { return big.NewRat(int64(d), unit) }
+
+// MarshalJSON writes a number.
+func (d Decimal) MarshalJSON() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalJSON reads a number; a string is refused.
+func (d *Decimal) UnmarshalJSON(data []byte) error {
+	v, err := ParseDecimal(string(data))
+	if err == nil {
+		*d = v
+	}
+	return err
+}
+
+// A Ratio is an exact fraction of two integers. The zero value is 0.
+type Ratio struct{ num, den int64 } // den > 0, or 0 for the zero value
+
+// DecimalRatio is d as a Ratio.
+func DecimalRatio(d Decimal) Ratio { return Ratio{int64(d), unit} }
+
+func (r Ratio) parts() (num, den int64) {
+	if r.den == 0 {
+		return 0, 1
+	}
+	return r.num, r.den
+}
+
+// Cmp is -1, 0 or +1 where r is less than, equal to or greater than s.
+func (r Ratio) Cmp(s Ratio) int {
+	a, b := r.parts()
+	c, d := s.parts()
+	x, y := product(a, d), product(c, b) // a/b < c/d if a·d < c·b, since b and d are positive
+	switch {
+	case x == y:
+		return 0
+	case x.less(y):
+		return -1
+	}
+	return 1
+}
+
+// wide is a signed 128-bit integer in two's complement.
+type wide struct{ hi, lo uint64 }
+
+func product(a, b int64) wide {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if a < 0 {
+		hi -= uint64(b)
+	}
+	if b < 0 {
+		hi -= uint64(a)
+	}
+	return wide{hi, lo}
+}
+
+func (x wide) less(y wide) bool {
+	if x.hi != y.hi {
+		return int64(x.hi) < int64(y.hi)
+	}
+	return x.lo < y.lo
+}
+
+// Rat is the fraction for further arithmetic.
+func (r Ratio) Rat() *big.Rat {
+	num, den := r.parts()
+	return big.NewRat(num, den)
+}
+
+// Round rounds half up to n decimal places, 0 to 4.
+func (r Ratio) Round(n int) Decimal { return RoundHalfUp(r.Rat(), n) }
+
+// RoundHalfUp rounds x to n decimal places, 0 to 4, halves upwards. It panics if x is beyond a Decimal.
+func RoundHalfUp(x *big.Rat, n int) Decimal {
+	scale := int64(1)
+	for range min(max(n, 0), places) {
+		scale *= 10
+	}
+	// ⌊x·scale + 1/2⌋ = ⌊(2·num·scale + den) / (2·den)⌋
+	num := new(big.Int).Mul(x.Num(), big.NewInt(2*scale))
+	num.Add(num, x.Denom())
+	q := new(big.Int)
+	q.Div(num, new(big.Int).Lsh(x.Denom(), 1)) // Euclidean, and the divisor is positive: rounds down
+	q.Mul(q, big.NewInt(unit/scale))
+	if !q.IsInt64() {
+		panic("rubric: number beyond a Decimal")
+	}
+	return Decimal(q.Int64())
+}

@@ -1,0 +1,164 @@
+package hypothesis
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+
+	"waymark/rubric"
+)
+
+// Scored is one hypothesis scored and ranked, before anything is rounded.
+type Scored struct {
+	ID     string
+	Result rubric.Result
+	Rank   int // from 1, 0 for what failed
+
+	rationale map[string]string
+	shown     rubric.Decimal
+}
+
+// Evaluate scores a batch side by side and ranks it. The second result says how the weights were changed.
+// Which error is reported, if there are several, does not depend on how the work was shared: the first.
+func Evaluate(req Request) ([]Scored, []string, error) {
+	if err := req.check(); err != nil {
+		return nil, nil, err
+	}
+	weights, err := canonical("weights", req.Weights)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, audit, err := Rubric.Reweight(weights)
+	if err != nil {
+		return nil, nil, inRequest("weights", err)
+	}
+	if audit == nil {
+		audit = []string{}
+	}
+	scored := make([]Scored, len(req.Hypotheses))
+	faults := make([]error, len(req.Hypotheses))
+	share(len(scored), func(i int) { scored[i], faults[i] = one(r, i, &req.Hypotheses[i]) })
+	for _, err := range faults {
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	rank(r, scored)
+	return scored, audit, nil
+}
+
+func rank(r *rubric.Rubric, scored []Scored) {
+	ids, results := make([]string, len(scored)), make([]rubric.Result, len(scored))
+	for i, s := range scored {
+		ids[i], results[i] = s.ID, s.Result
+	}
+	for i, n := range r.Rank(ids, results) {
+		scored[i].Rank = n
+	}
+}
+
+// one scores the hypothesis at place i.
+func one(r *rubric.Rubric, i int, h *Hypothesis) (Scored, error) {
+	place := func(field string) string { return fmt.Sprintf("hypotheses[%d].%s", i, field) }
+	scores, err := canonical("scores", h.Scores)
+	if err != nil {
+		return Scored{}, inRequest(fmt.Sprintf("hypotheses[%d]", i), err)
+	}
+	rationale, err := canonical("rationale", h.Rationale)
+	if err != nil {
+		return Scored{}, inRequest(fmt.Sprintf("hypotheses[%d]", i), err)
+	}
+	for name := range rationale {
+		if _, ok := r.Dimension(name); !ok {
+			return Scored{}, &RequestError{place("rationale"), "names a dimension that there is not; there are " + strings.Join(names(r), ", ")}
+		}
+	}
+	res, err := r.Score(rubric.Card{Scores: scores})
+	if err != nil {
+		return Scored{}, inRequest(place("scores"), err)
+	}
+	return Scored{ID: h.ID, Result: res, rationale: rationale, shown: r.Shown(res.Composite)}, nil
+}
+
+func names(r *rubric.Rubric) []string {
+	var names []string
+	for _, d := range r.Definition().Dimensions {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// inRequest puts the place in the request before an error that knows only the dimension.
+func inRequest(place string, err error) error {
+	var score *rubric.ScoreError
+	var request *RequestError
+	switch {
+	case errors.As(err, &score):
+		return &RequestError{place + "." + score.Dimension, score.Detail}
+	case errors.As(err, &request):
+		return &RequestError{place + "." + request.Field, request.Detail}
+	}
+	return &RequestError{place, err.Error()}
+}
+
+// share runs f for 0 to n-1 on all processors, in runs of neighbours.
+func share(n int, f func(i int)) {
+	workers := min(runtime.GOMAXPROCS(0), (n+255)/256)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := n * w / workers; i < n*(w+1)/workers; i++ {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (s *Scored) result(h *Hypothesis) Result {
+	out := Result{ID: s.ID, Dimensions: make(map[string]Dimension, len(s.Result.Dimensions)), Composite: s.shown,
+		Verdict: s.Result.Verdict, Caution: s.Result.Caution, FailReasons: []string{}}
+	out.FailReasons = append(out.FailReasons, s.Result.Reasons...)
+	for _, d := range s.Result.Dimensions {
+		out.Dimensions[d.Name] = Dimension{Score: d.Score, Weight: d.Weight, Label: d.Anchor.Label,
+			Explanation: d.Anchor.Text, Rationale: s.rationale[d.Name]}
+	}
+	if s.Rank > 0 {
+		out.Rank = new(s.Rank)
+	}
+	return out
+}
+
+// roundingOff is how far a reported composite may be off: half a hundredth, and what a float takes away.
+const roundingOff = .005 + 1e-9
+
+// mismatches compares what a judge reported with what its scores give.
+func mismatches(h *Hypothesis, s *Scored) []Mismatch {
+	if h.Reported == nil {
+		return nil
+	}
+	var out []Mismatch
+	composite, _ := s.Result.Composite.Rat().Float64()
+	if c := h.Reported.Composite; c != nil && !(math.Abs(*c-composite) <= roundingOff) {
+		out = append(out, Mismatch{s.ID, "composite", *c, s.shown})
+	}
+	if v := h.Reported.Verdict; v != "" && v != s.Result.Verdict {
+		out = append(out, Mismatch{s.ID, "verdict", v, s.Result.Verdict})
+	}
+	return out
+}
+
+// line is the trace of one hypothesis.
+func (s *Scored) line() string {
+	var b strings.Builder
+	b.WriteString(s.ID)
+	b.WriteString(":")
+	for _, d := range s.Result.Dimensions {
+		fmt.Fprintf(&b, " %s %v", d.Name, d.Score)
+	}
+	fmt.Fprintf(&b, ", composite %s, %s", s.shown.Fixed(2), s.Result.Verdict)
+	return b.String()
+}

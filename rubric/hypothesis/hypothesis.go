@@ -1,0 +1,156 @@
+// Package hypothesis scores research hypotheses that carry an idea from one domain to another.
+//
+// The rubric is the file hypothesis.yaml beside this one: five dimensions, 1 to 5, a floor of 2 under
+// each, and three verdicts.
+//
+//	composite = (25·specificity + 20·novelty + 25·connection_validity + 15·feasibility + 15·grounding) / 100
+//
+//	any score < 2 ─▶ fail      composite < 3.0 ─▶ fail      < 3.5 ─▶ borderline      else ─▶ pass
+//
+// Whatever totals come with the scores are compared with ours and never used. Hypotheses that do not
+// fail are ranked by composite, connection validity, specificity, and id.
+//
+//	answer, err := hypothesis.Score(hypothesis.Request{Hypotheses: …})
+package hypothesis
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+
+	"waymark/rubric"
+)
+
+//go:embed hypothesis.yaml
+var source []byte
+
+// Rubric is the rubric with its own weights.
+var Rubric = rubric.MustLoad(source)
+
+// A Hypothesis is one candidate with its scores. Only ID and Scores are needed.
+type Hypothesis struct {
+	ID           string                    `json:"id"`
+	Statement    string                    `json:"statement,omitempty"`
+	SourceDomain string                    `json:"source_domain,omitempty"`
+	TargetDomain string                    `json:"target_domain,omitempty"`
+	Explanation  string                    `json:"explanation,omitempty"`
+	Scores       map[string]rubric.Decimal `json:"scores,omitempty"`
+	Rationale    map[string]string         `json:"rationale,omitempty"`
+	Reported     *Reported                 `json:"reported,omitempty"`
+}
+
+// Reported is what a judge says that its scores add up to.
+type Reported struct {
+	Composite *float64 `json:"composite,omitempty"`
+	Verdict   string   `json:"verdict,omitempty"`
+}
+
+// A Request is a batch of hypotheses to be scored by the same weights.
+type Request struct {
+	Hypotheses []Hypothesis              `json:"hypotheses"`
+	Weights    map[string]rubric.Decimal `json:"weights,omitempty"`
+}
+
+// An Answer has the results in the order of the request. Nothing in it is null but the rank of what failed.
+type Answer struct {
+	Results    []Result   `json:"results"`
+	Mismatches []Mismatch `json:"mismatches"`
+	Audit      []string   `json:"audit"` // how the weights differ from the rubric's own
+	Trace      []string   `json:"trace"` // one line a hypothesis, by id: its scores, composite and verdict
+}
+
+// Result is one hypothesis scored.
+type Result struct {
+	ID          string               `json:"id"`
+	Dimensions  map[string]Dimension `json:"dimensions"`
+	Composite   rubric.Decimal       `json:"composite"` // rounded half up; the verdict is not
+	Verdict     string               `json:"verdict"`
+	Caution     bool                 `json:"caution"`
+	FailReasons []string             `json:"fail_reasons"`
+	Rank        *int                 `json:"rank"` // null for what failed
+}
+
+// Dimension is one score and what it means.
+type Dimension struct {
+	Score       rubric.Decimal `json:"score"`
+	Weight      rubric.Decimal `json:"weight"`
+	Label       string         `json:"label"`
+	Explanation string         `json:"explanation"` // of the level, from the rubric
+	Rationale   string         `json:"rationale,omitempty"`
+}
+
+// A Mismatch is a total that a judge reported and its scores do not give.
+type Mismatch struct {
+	ID       string `json:"id"`
+	Field    string `json:"field"` // composite or verdict
+	Reported any    `json:"reported"`
+	Computed any    `json:"computed"`
+}
+
+// A RequestError is a request that cannot be scored; Field is its place, as in hypotheses[2].scores.novelty.
+type RequestError struct{ Field, Detail string }
+
+func (e *RequestError) Error() string { return e.Field + ": " + e.Detail }
+
+// Score scores and ranks a batch.
+func Score(req Request) (Answer, error) {
+	scored, audit, err := Evaluate(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Results: make([]Result, len(scored)), Mismatches: []Mismatch{}, Audit: audit, Trace: make([]string, len(scored))}
+	for i := range scored {
+		s := &scored[i]
+		a.Results[i] = s.result(&req.Hypotheses[i])
+		a.Mismatches = append(a.Mismatches, mismatches(&req.Hypotheses[i], s)...)
+		a.Trace[i] = s.line()
+	}
+	return a, nil
+}
+
+// check looks at what every hypothesis needs before any is scored.
+func (req Request) check() error {
+	if len(req.Hypotheses) == 0 {
+		return &RequestError{"hypotheses", "there is none"}
+	}
+	seen := make(map[string]int, len(req.Hypotheses))
+	for i, h := range req.Hypotheses {
+		place := fmt.Sprintf("hypotheses[%d]", i)
+		if h.ID == "" {
+			return &RequestError{place + ".id", "is required"}
+		}
+		if first, twice := seen[h.ID]; twice {
+			return &RequestError{place + ".id", fmt.Sprintf("is also the id of hypotheses[%d]", first)}
+		}
+		seen[h.ID] = i
+	}
+	return nil
+}
+
+// camel are the names of the dimensions in requests written for the original rubric.
+var camel = map[string]string{"connectionValidity": "connection_validity"}
+
+// canonical translates camelCase names. A name given in both forms is refused.
+func canonical[V any](place string, in map[string]V) (map[string]V, error) {
+	translated := false
+	for name := range in {
+		_, old := camel[name]
+		translated = translated || old
+	}
+	if !translated {
+		return in, nil
+	}
+	out := make(map[string]V, len(in))
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		to := name
+		if now, old := camel[name]; old {
+			to = now
+		}
+		if _, twice := out[to]; twice {
+			return nil, &RequestError{place + "." + to, "is given twice, in two spellings"}
+		}
+		out[to] = in[name]
+	}
+	return out, nil
+}

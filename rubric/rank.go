@@ -1,0 +1,48 @@
+package rubric
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Compare orders two results, the better one first: by composite, then by the tie-breaking dimensions.
+// 0 means that only the id can decide.
+func (r *Rubric) Compare(a, b Result) int {
+	if c := b.Composite.Cmp(a.Composite); c != 0 {
+		return c
+	}
+	for _, name := range r.def.TieBreaks {
+		x, y := a.Dimensions[r.at[name]], b.Dimensions[r.at[name]]
+		if c := cmp.Compare(score(y), score(x)); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// score puts a dimension that does not apply below every score.
+func score(s Scored) Decimal {
+	if !s.Applies {
+		return -maxScore - 1
+	}
+	return s.Score
+}
+
+// Rank gives every result its rank from 1 on, and 0 to those that fail. Results that Compare takes for
+// equal are told apart by id, the smaller one first, so ids should differ.
+func (r *Rubric) Rank(ids []string, results []Result) []int {
+	var order []int
+	for i := range results {
+		if !results[i].Fails {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(r.Compare(results[i], results[j]), cmp.Compare(ids[i], ids[j]))
+	})
+	ranks := make([]int, len(results))
+	for n, i := range order {
+		ranks[i] = n + 1
+	}
+	return ranks
+}
