@@ -54,23 +54,38 @@ func shown(text string) string {
 }
 
 // String has no more digits than the number needs: 3, 3.5, 3.35.
-func (d Decimal) String() string {
-	s := d.Fixed(places)
-	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+func (d Decimal) String() string { return string(d.Append(nil)) }
+
+// Append appends what String says.
+func (d Decimal) Append(b []byte) []byte {
+	n := 0 // decimal places that are needed
+	for rest := d % unit; rest != 0; rest = rest * 10 % unit {
+		n++
+	}
+	return d.fixed(b, n)
 }
 
 // Fixed has exactly n decimal places, 0 to 4; what is beyond is rounded half up.
-func (d Decimal) Fixed(n int) string {
-	d = DecimalRatio(d).Round(n)
-	sign, u := "", uint64(d)
+func (d Decimal) Fixed(n int) string { return string(DecimalRatio(d).Round(n).fixed(nil, n)) }
+
+// fixed appends n decimal places and drops what is beyond.
+func (d Decimal) fixed(b []byte, n int) []byte {
+	u := uint64(d)
 	if d < 0 {
-		sign, u = "-", -u
+		b, u = append(b, '-'), -u
 	}
-	s := sign + strconv.FormatUint(u/unit, 10)
-	if n > 0 {
-		s += "." + fmt.Sprintf("%04d", u%unit)[:n]
+	b = strconv.AppendUint(b, u/unit, 10)
+	if n == 0 {
+		return b
 	}
-	return s
+	b = append(b, '.')
+	fraction := u % unit
+	for range n {
+		fraction *= 10
+		b = append(b, byte('0'+fraction/unit))
+		fraction %= unit
+	}
+	return b
 }
 
 // Float is the nearest floating-point number.
@@ -80,7 +95,7 @@ func (d Decimal) Float() float64 { return float64(d) / unit } // both are exact,
 func (d Decimal) Rat() *big.Rat { return big.NewRat(int64(d), unit) }
 
 // MarshalJSON writes a number.
-func (d Decimal) MarshalJSON() ([]byte, error) { return []byte(d.String()), nil }
+func (d Decimal) MarshalJSON() ([]byte, error) { return d.Append(nil), nil }
 
 // UnmarshalJSON reads a number; a string is refused.
 func (d *Decimal) UnmarshalJSON(data []byte) error {
@@ -96,6 +111,18 @@ type Ratio struct{ num, den int64 } // den > 0, or 0 for the zero value
 
 // DecimalRatio is d as a Ratio.
 func DecimalRatio(d Decimal) Ratio { return Ratio{int64(d), unit} }
+
+// lowest is the fraction in lowest terms, which keeps later products small.
+func lowest(num, den int64) Ratio {
+	a, b := num, den
+	for b != 0 {
+		a, b = b, a%b
+	}
+	if a < 0 {
+		a = -a
+	}
+	return Ratio{num / a, den / a}
+}
 
 func (r Ratio) parts() (num, den int64) {
 	if r.den == 0 {
@@ -139,6 +166,12 @@ func (x wide) less(y wide) bool {
 	return x.lo < y.lo
 }
 
+// Float is the nearest floating-point number, or one beside it.
+func (r Ratio) Float() float64 {
+	num, den := r.parts()
+	return float64(num) / float64(den)
+}
+
 // Rat is the fraction for further arithmetic.
 func (r Ratio) Rat() *big.Rat {
 	num, den := r.parts()
@@ -146,14 +179,32 @@ func (r Ratio) Rat() *big.Rat {
 }
 
 // Round rounds half up to n decimal places, 0 to 4.
-func (r Ratio) Round(n int) Decimal { return RoundHalfUp(r.Rat(), n) }
+func (r Ratio) Round(n int) Decimal {
+	num, den := r.parts()
+	scale := tens(n)
+	if room := int64(1) << 48; num > -room && num < room && den < room { // then 2·num·scale fits
+		x, y := 2*num*scale+den, 2*den // ⌊num·scale/den + 1/2⌋ = ⌊x/y⌋
+		q := x / y
+		if x%y < 0 {
+			q--
+		}
+		return Decimal(q * (unit / scale))
+	}
+	return RoundHalfUp(r.Rat(), n)
+}
 
-// RoundHalfUp rounds x to n decimal places, 0 to 4, halves upwards. It panics if x is beyond a Decimal.
-func RoundHalfUp(x *big.Rat, n int) Decimal {
+// tens is 10ⁿ for 0 to 4 places.
+func tens(n int) int64 {
 	scale := int64(1)
 	for range min(max(n, 0), places) {
 		scale *= 10
 	}
+	return scale
+}
+
+// RoundHalfUp rounds x to n decimal places, 0 to 4, halves upwards. It panics if x is beyond a Decimal.
+func RoundHalfUp(x *big.Rat, n int) Decimal {
+	scale := tens(n)
 	// ⌊x·scale + 1/2⌋ = ⌊(2·num·scale + den) / (2·den)⌋
 	num := new(big.Int).Mul(x.Num(), big.NewInt(2*scale))
 	num.Add(num, x.Denom())

@@ -75,6 +75,9 @@ func TestRatioAgainstBigRat(t *testing.T) {
 		require.LessOrEqual(t, off.Cmp(half), 0)
 		require.Positive(t, off.Cmp(new(big.Rat).Neg(half)))
 		require.True(t, new(big.Rat).Quo(got, step).IsInt())
+		small := Ratio{x.Num().Int64(), x.Denom().Int64()} // without big numbers
+		require.Equal(t, RoundHalfUp(x, n), small.Round(n))
+		require.Zero(t, small.Cmp(lowest(7*small.num, 7*small.den)))
 	})
 }
 

@@ -129,6 +129,7 @@ type Rubric struct {
 	def     Definition
 	at      map[string]int // dimension by name
 	gates   map[string]int
+	ties    []int // the tie-breaking dimensions
 	places  int
 	percent bool // something looks at the percent
 }
@@ -153,6 +154,9 @@ func New(def Definition) (*Rubric, error) {
 	c.bands()
 	if len(c.faults) > 0 {
 		return nil, fmt.Errorf("rubric %s: %w", shown(d.ID), errors.Join(c.faults...))
+	}
+	for _, name := range d.TieBreaks {
+		r.ties = append(r.ties, r.at[name])
 	}
 	r.percent = d.BandsOn == OnPercent && len(d.Bands) > 0
 	for _, w := range d.Warnings {

@@ -7,13 +7,14 @@ import (
 
 // Compare orders two results, the better one first: by composite, then by the tie-breaking dimensions.
 // 0 means that only the id can decide.
-func (r *Rubric) Compare(a, b Result) int {
+func (r *Rubric) Compare(a, b Result) int { return r.compare(&a, &b) }
+
+func (r *Rubric) compare(a, b *Result) int {
 	if c := b.Composite.Cmp(a.Composite); c != 0 {
 		return c
 	}
-	for _, name := range r.def.TieBreaks {
-		x, y := a.Dimensions[r.at[name]], b.Dimensions[r.at[name]]
-		if c := cmp.Compare(score(y), score(x)); c != 0 {
+	for _, i := range r.ties {
+		if c := cmp.Compare(score(&b.Dimensions[i]), score(&a.Dimensions[i])); c != 0 {
 			return c
 		}
 	}
@@ -21,7 +22,7 @@ func (r *Rubric) Compare(a, b Result) int {
 }
 
 // score puts a dimension that does not apply below every score.
-func score(s Scored) Decimal {
+func score(s *Scored) Decimal {
 	if !s.Applies {
 		return -maxScore - 1
 	}
@@ -38,7 +39,10 @@ func (r *Rubric) Rank(ids []string, results []Result) []int {
 		}
 	}
 	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(r.Compare(results[i], results[j]), cmp.Compare(ids[i], ids[j]))
+		if c := r.compare(&results[i], &results[j]); c != 0 {
+			return c
+		}
+		return cmp.Compare(ids[i], ids[j])
 	})
 	ranks := make([]int, len(results))
 	for n, i := range order {

@@ -87,7 +87,7 @@ func (r *Rubric) Score(card Card) (Result, error) {
 	if r.def.Aggregate == Mean {
 		per = weights
 	}
-	res.Uncapped, res.Max = Ratio{scores, per * unit}, Ratio{best, per * unit}
+	res.Uncapped, res.Max = lowest(scores, per*unit), lowest(best, per*unit)
 	res.Composite = res.Uncapped
 	r.lower(&res, card)
 	r.judge(&res)

@@ -118,7 +118,7 @@ func share(n int, f func(i int)) {
 	wg.Wait()
 }
 
-func (s *Scored) result(h *Hypothesis) Result {
+func (s *Scored) result() Result {
 	out := Result{ID: s.ID, Dimensions: make(map[string]Dimension, len(s.Result.Dimensions)), Composite: s.shown,
 		Verdict: s.Result.Verdict, Caution: s.Result.Caution, FailReasons: []string{}}
 	out.FailReasons = append(out.FailReasons, s.Result.Reasons...)
@@ -141,8 +141,7 @@ func mismatches(h *Hypothesis, s *Scored) []Mismatch {
 		return nil
 	}
 	var out []Mismatch
-	composite, _ := s.Result.Composite.Rat().Float64()
-	if c := h.Reported.Composite; c != nil && !(math.Abs(*c-composite) <= roundingOff) {
+	if c := h.Reported.Composite; c != nil && !(math.Abs(*c-s.Result.Composite.Float()) <= roundingOff) {
 		out = append(out, Mismatch{s.ID, "composite", *c, s.shown})
 	}
 	if v := h.Reported.Verdict; v != "" && v != s.Result.Verdict {
@@ -153,12 +152,12 @@ func mismatches(h *Hypothesis, s *Scored) []Mismatch {
 
 // line is the trace of one hypothesis.
 func (s *Scored) line() string {
-	var b strings.Builder
-	b.WriteString(s.ID)
-	b.WriteString(":")
+	b := append(make([]byte, 0, 128), s.ID...)
+	b = append(b, ':')
 	for _, d := range s.Result.Dimensions {
-		fmt.Fprintf(&b, " %s %v", d.Name, d.Score)
+		b = append(append(append(b, ' '), d.Name...), ' ')
+		b = d.Score.Append(b)
 	}
-	fmt.Fprintf(&b, ", composite %s, %s", s.shown.Fixed(2), s.Result.Verdict)
-	return b.String()
+	b = append(append(b, ", composite "...), s.shown.Fixed(2)...)
+	return string(append(append(b, ", "...), s.Result.Verdict...))
 }

@@ -100,11 +100,9 @@ func Score(req Request) (Answer, error) {
 		return Answer{}, err
 	}
 	a := Answer{Results: make([]Result, len(scored)), Mismatches: []Mismatch{}, Audit: audit, Trace: make([]string, len(scored))}
+	share(len(scored), func(i int) { a.Results[i], a.Trace[i] = scored[i].result(), scored[i].line() })
 	for i := range scored {
-		s := &scored[i]
-		a.Results[i] = s.result(&req.Hypotheses[i])
-		a.Mismatches = append(a.Mismatches, mismatches(&req.Hypotheses[i], s)...)
-		a.Trace[i] = s.line()
+		a.Mismatches = append(a.Mismatches, mismatches(&req.Hypotheses[i], &scored[i])...)
 	}
 	return a, nil
 }
