@@ -21,33 +21,22 @@ type Scored struct {
 	shown     rubric.Decimal
 }
 
-// Evaluate scores a batch side by side and ranks it. The second result says how the weights were changed.
-// Which error is reported, if there are several, does not depend on how the work was shared: the first.
-func Evaluate(req Request) ([]Scored, []string, error) {
-	if err := req.check(); err != nil {
-		return nil, nil, err
+// Evaluate scores a batch side by side and ranks it. Which error is reported, if there are several, does
+// not depend on how the work was shared: the first.
+func Evaluate(r *rubric.Rubric, hypotheses []Hypothesis) ([]Scored, error) {
+	if err := check(hypotheses); err != nil {
+		return nil, err
 	}
-	weights, err := canonical("weights", req.Weights)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, audit, err := Rubric.Reweight(weights)
-	if err != nil {
-		return nil, nil, inRequest("weights", err)
-	}
-	if audit == nil {
-		audit = []string{}
-	}
-	scored := make([]Scored, len(req.Hypotheses))
-	faults := make([]error, len(req.Hypotheses))
-	share(len(scored), func(i int) { scored[i], faults[i] = one(r, i, &req.Hypotheses[i]) })
+	scored := make([]Scored, len(hypotheses))
+	faults := make([]error, len(hypotheses))
+	share(len(scored), func(i int) { scored[i], faults[i] = one(r, i, &hypotheses[i]) })
 	for _, err := range faults {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	rank(r, scored)
-	return scored, audit, nil
+	return scored, nil
 }
 
 func rank(r *rubric.Rubric, scored []Scored) {

@@ -50,6 +50,15 @@ type Reported struct {
 type Request struct {
 	Hypotheses []Hypothesis              `json:"hypotheses"`
 	Weights    map[string]rubric.Decimal `json:"weights,omitempty"`
+	Feedback   []Feedback                `json:"feedback,omitempty"`
+}
+
+// Feedback is what a user thought of a hypothesis. Scores may be left out where the request scores one of
+// the same id.
+type Feedback struct {
+	ID       string                    `json:"id"`
+	Scores   map[string]rubric.Decimal `json:"scores,omitempty"`
+	Accepted bool                      `json:"accepted"`
 }
 
 // An Answer has the results in the order of the request. Nothing in it is null but the rank of what failed.
@@ -58,6 +67,9 @@ type Answer struct {
 	Mismatches []Mismatch `json:"mismatches"`
 	Audit      []string   `json:"audit"` // how the weights differ from the rubric's own
 	Trace      []string   `json:"trace"` // one line a hypothesis, by id: its scores, composite and verdict
+
+	// Calibration says how the weights agree with the feedback, if there is any, and changes nothing.
+	Calibration *rubric.Calibration `json:"calibration,omitempty"`
 }
 
 // Result is one hypothesis scored.
@@ -95,7 +107,11 @@ func (e *RequestError) Error() string { return e.Field + ": " + e.Detail }
 
 // Score scores and ranks a batch.
 func Score(req Request) (Answer, error) {
-	scored, audit, err := Evaluate(req)
+	r, audit, err := req.rubric()
+	if err != nil {
+		return Answer{}, err
+	}
+	scored, err := Evaluate(r, req.Hypotheses)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -104,16 +120,62 @@ func Score(req Request) (Answer, error) {
 	for i := range scored {
 		a.Mismatches = append(a.Mismatches, mismatches(&req.Hypotheses[i], &scored[i])...)
 	}
-	return a, nil
+	if len(req.Feedback) > 0 {
+		a.Calibration, err = calibrate(r, req)
+	}
+	return a, err
+}
+
+// rubric is the rubric with the weights asked for, and how they differ.
+func (req Request) rubric() (*rubric.Rubric, []string, error) {
+	weights, err := canonical("weights", req.Weights)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, audit, err := Rubric.Reweight(weights)
+	if err != nil {
+		return nil, nil, inRequest("weights", err)
+	}
+	return r, append([]string{}, audit...), nil
+}
+
+func calibrate(r *rubric.Rubric, req Request) (*rubric.Calibration, error) {
+	scored := make(map[string]map[string]rubric.Decimal, len(req.Hypotheses))
+	for _, h := range req.Hypotheses {
+		scored[h.ID] = h.Scores
+	}
+	verdicts := make([]rubric.Verdict, len(req.Feedback))
+	for i, f := range req.Feedback {
+		place := fmt.Sprintf("feedback[%d]", i)
+		if f.ID == "" {
+			return nil, &RequestError{place + ".id", "is required"}
+		}
+		if f.Scores == nil {
+			f.Scores = scored[f.ID]
+		}
+		scores, err := canonical("scores", f.Scores)
+		if err != nil {
+			return nil, inRequest(place, err)
+		}
+		if _, err := r.Score(rubric.Card{Scores: scores}); err != nil {
+			return nil, inRequest(place+".scores", err)
+		}
+		verdicts[i] = rubric.Verdict{ID: f.ID, Card: rubric.Card{Scores: scores}, Accepted: f.Accepted}
+	}
+	c, err := r.Calibrate(verdicts)
+	if err != nil {
+		return nil, inRequest("feedback", err)
+	}
+	return &c, nil
 }
 
 // check looks at what every hypothesis needs before any is scored.
-func (req Request) check() error {
-	if len(req.Hypotheses) == 0 {
+func check(hypotheses []Hypothesis) error {
+	if len(hypotheses) == 0 {
 		return &RequestError{"hypotheses", "there is none"}
 	}
-	seen := make(map[string]int, len(req.Hypotheses))
-	for i, h := range req.Hypotheses {
+	seen := make(map[string]int, len(hypotheses))
+	for i, h := range hypotheses {
 		place := fmt.Sprintf("hypotheses[%d]", i)
 		if h.ID == "" {
 			return &RequestError{place + ".id", "is required"}
