@@ -39,7 +39,7 @@ const module = "waymark"
 //
 // Scorers stand beside all that, each a kernel of its own; judge is their way to a model:
 //
-//	rubric ┬─▶ rubric/hypothesis
+//	rubric ┬─▶ rubric/hypothesis ─────────────────▶ scorer ─▶ server
 //	       └─▶ judge ◀─ judge/reply, internal/endpoint ─▶ embed
 var imports = map[string][]string{
 	"numeric":  nil,
@@ -63,6 +63,7 @@ var imports = map[string][]string{
 	"rubric/hypothesis": {"rubric"},
 	"judge":             {"internal/endpoint", "judge/reply", "rubric"},
 	"judge/reply":       nil,
+	"scorer":            {"judge", "rubric", "rubric/hypothesis"},
 
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},

@@ -24,7 +24,7 @@ type Scored struct {
 // Evaluate scores a batch side by side and ranks it. Which error is reported, if there are several, does
 // not depend on how the work was shared: the first.
 func Evaluate(r *rubric.Rubric, hypotheses []Hypothesis) ([]Scored, error) {
-	if err := check(hypotheses); err != nil {
+	if err := Check(hypotheses); err != nil {
 		return nil, err
 	}
 	scored := make([]Scored, len(hypotheses))

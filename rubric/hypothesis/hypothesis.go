@@ -169,10 +169,10 @@ func calibrate(r *rubric.Rubric, req Request) (*rubric.Calibration, error) {
 	return &c, nil
 }
 
-// check looks at what every hypothesis needs before any is scored.
-func check(hypotheses []Hypothesis) error {
-	if len(hypotheses) == 0 {
-		return &RequestError{"hypotheses", "there is none"}
+// Check looks at what every hypothesis needs before any is scored: an id of its own.
+func Check(hypotheses []Hypothesis) error {
+	if hypotheses == nil {
+		return &RequestError{"hypotheses", "is required"}
 	}
 	seen := make(map[string]int, len(hypotheses))
 	for i, h := range hypotheses {

@@ -230,7 +230,7 @@ func TestRefusedRequests(t *testing.T) {
 		req  Request
 		want string
 	}{
-		{"none", Request{}, "hypotheses: there is none"},
+		{"none", Request{}, "hypotheses: is required"},
 		{"no id", Request{Hypotheses: []Hypothesis{{Scores: good}}}, "hypotheses[0].id: is required"},
 		{"id twice", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good}, {ID: "a", Scores: good}}}, "hypotheses[1].id: is also the id of hypotheses[0]"},
 		{"missing", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good}, {ID: "b", Scores: without}}}, "hypotheses[1].scores.novelty: the score is missing"},

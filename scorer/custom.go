@@ -1,0 +1,257 @@
+package scorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"waymark/judge"
+	"waymark/rubric"
+)
+
+// A CustomRequest scores things by a rubric that comes with it: as a value, or as the text of a file.
+type CustomRequest struct {
+	Definition *rubric.Definition        `json:"definition,omitempty"`
+	Source     string                    `json:"source,omitempty" doc:"The rubric as YAML or JSON text, instead of definition."`
+	Items      []Item                    `json:"items"`
+	Weights    map[string]rubric.Decimal `json:"weights,omitempty" doc:"Other weights for the dimensions named."`
+	Feedback   []ItemFeedback            `json:"feedback,omitempty" doc:"What users thought; reported, never applied."`
+	Judge      *JudgeOptions             `json:"judge,omitempty"`
+}
+
+// An Item is one thing. A null score says that the dimension does not apply.
+type Item struct {
+	ID          string                     `json:"id"`
+	Text        string                     `json:"text,omitempty" doc:"What a judge is shown."`
+	Scores      map[string]*rubric.Decimal `json:"scores,omitempty"`
+	FailedGates []string                   `json:"failed_gates,omitempty"`
+	Rationale   map[string]string          `json:"rationale,omitempty"`
+}
+
+// ItemFeedback is what a user thought of an item of the request.
+type ItemFeedback struct {
+	ID       string `json:"id"`
+	Accepted bool   `json:"accepted"`
+}
+
+// A CustomAnswer has the results of what was scored, in the order of the request.
+type CustomAnswer struct {
+	Rubric      string              `json:"rubric"`
+	Results     []ItemResult        `json:"results"`
+	Unscored    []Unscored          `json:"unscored"`
+	Judgements  []Judgement         `json:"judgements"`
+	Audit       []string            `json:"audit"`
+	Calibration *rubric.Calibration `json:"calibration,omitempty"`
+}
+
+// ItemResult is one item scored.
+type ItemResult struct {
+	ID          string                   `json:"id"`
+	Dimensions  map[string]ItemDimension `json:"dimensions"` // those that apply
+	Composite   rubric.Decimal           `json:"composite"`
+	Uncapped    rubric.Decimal           `json:"uncapped"`
+	Ceiling     *rubric.Decimal          `json:"ceiling"`
+	Max         rubric.Decimal           `json:"max"`
+	Percent     rubric.Decimal           `json:"percent"`
+	Verdict     string                   `json:"verdict"`
+	Caution     bool                     `json:"caution"`
+	FailReasons []string                 `json:"fail_reasons"`
+	Warnings    []string                 `json:"warnings"`
+	Gates       []FailedGate             `json:"gates"`
+	Rank        *int                     `json:"rank"` // null for what fails
+}
+
+// ItemDimension is one score and what it means.
+type ItemDimension struct {
+	Score       rubric.Decimal `json:"score"`
+	Weight      rubric.Decimal `json:"weight"`
+	Label       string         `json:"label"`
+	Explanation string         `json:"explanation"`
+	Rationale   string         `json:"rationale,omitempty"`
+}
+
+// FailedGate is a gate that an item failed.
+type FailedGate struct {
+	Gate        string `json:"gate"`
+	Consequence string `json:"consequence"`
+}
+
+// Custom scores and ranks items by the rubric of the request.
+func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (CustomAnswer, error) {
+	r, audit, err := req.rubric()
+	if err != nil {
+		return CustomAnswer{}, err
+	}
+	a := CustomAnswer{Rubric: r.Definition().ID, Results: []ItemResult{}, Unscored: []Unscored{}, Judgements: []Judgement{}, Audit: append([]string{}, audit...)}
+	if err := req.check(); err != nil {
+		return CustomAnswer{}, err
+	}
+	items := slices.Clone(req.Items)
+	if err := s.judgeItems(ctx, r, req.Judge, &items, &a); err != nil {
+		return CustomAnswer{}, err
+	}
+	ids, results := make([]string, len(items)), make([]rubric.Result, len(items))
+	cards := make(map[string]rubric.Card, len(items))
+	for i, it := range items {
+		ids[i], cards[it.ID] = it.ID, it.card()
+		if results[i], err = r.Score(cards[it.ID]); err != nil {
+			place := slices.IndexFunc(req.Items, func(x Item) bool { return x.ID == it.ID })
+			return CustomAnswer{}, inRequest(fmt.Sprintf("items[%d].scores", place), err)
+		}
+	}
+	for i, rank := range r.Rank(ids, results) {
+		a.Results = append(a.Results, itemResult(r, items[i], results[i], rank))
+	}
+	if len(req.Feedback) > 0 {
+		a.Calibration, err = calibrate(r, req.Feedback, cards)
+	}
+	return a, err
+}
+
+// rubric is the rubric of the request with its weights, and how they differ from the definition's.
+func (req CustomRequest) rubric() (*rubric.Rubric, []string, error) {
+	var r *rubric.Rubric
+	var err error
+	switch {
+	case req.Definition != nil && req.Source != "":
+		return nil, nil, &RequestError{"definition", "and source are given: only one can be meant"}
+	case req.Definition != nil:
+		r, err = rubric.New(*req.Definition)
+	case req.Source != "":
+		r, err = rubric.Load([]byte(req.Source))
+	default:
+		return nil, nil, &RequestError{"definition", "is required"}
+	}
+	if err != nil {
+		return nil, nil, &RequestError{"definition", err.Error()}
+	}
+	r, audit, err := r.Reweight(req.Weights)
+	if err != nil {
+		return nil, nil, inRequest("weights", err)
+	}
+	return r, audit, nil
+}
+
+func (req CustomRequest) check() error {
+	if req.Items == nil {
+		return &RequestError{"items", "is required"}
+	}
+	seen := map[string]int{}
+	for i, it := range req.Items {
+		if it.ID == "" {
+			return &RequestError{fmt.Sprintf("items[%d].id", i), "is required"}
+		}
+		if first, twice := seen[it.ID]; twice {
+			return &RequestError{fmt.Sprintf("items[%d].id", i), fmt.Sprintf("is also the id of items[%d]", first)}
+		}
+		seen[it.ID] = i
+	}
+	return nil
+}
+
+// judgeItems fills in the scores of items without any, and takes out those that the judge did not score.
+func (s *Scorer) judgeItems(ctx context.Context, r *rubric.Rubric, o *JudgeOptions, items *[]Item, a *CustomAnswer) error {
+	if o == nil {
+		return nil
+	}
+	var places []int
+	var questions []judge.Question
+	for i, it := range *items {
+		if it.Scores != nil {
+			continue
+		}
+		if it.Text == "" {
+			return &RequestError{fmt.Sprintf("items[%d].text", i), "is required where a judge has to score"}
+		}
+		places, questions = append(places, i), append(questions, judge.Rate(r, it.ID, judge.Part{Label: "text", Text: it.Text}))
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	asker, err := s.asker(*o)
+	if err != nil {
+		return err
+	}
+	answers, account := judged(ctx, asker, questions)
+	a.Judgements = account
+	for n, i := range places {
+		it := &(*items)[i]
+		card, reasons, err := judge.Rating(r, answers[n])
+		if err != nil {
+			a.Unscored = append(a.Unscored, unscored(it.ID, answers[n], err))
+			continue
+		}
+		it.Rationale, it.Scores = reasons, map[string]*rubric.Decimal{}
+		for name, score := range card.Scores {
+			it.Scores[name] = new(score)
+		}
+		for _, name := range card.NotApplicable {
+			it.Scores[name] = nil
+		}
+	}
+	*items = slices.DeleteFunc(*items, func(it Item) bool { return it.Scores == nil })
+	return nil
+}
+
+func (it Item) card() rubric.Card {
+	c := rubric.Card{Scores: map[string]rubric.Decimal{}, FailedGates: it.FailedGates}
+	for name, score := range it.Scores {
+		if score == nil {
+			c.NotApplicable = append(c.NotApplicable, name)
+			continue
+		}
+		c.Scores[name] = *score
+	}
+	return c
+}
+
+func itemResult(r *rubric.Rubric, it Item, res rubric.Result, rank int) ItemResult {
+	out := ItemResult{ID: it.ID, Dimensions: map[string]ItemDimension{}, Composite: r.Shown(res.Composite), Uncapped: r.Shown(res.Uncapped),
+		Ceiling: res.Ceiling, Max: r.Shown(res.Max), Percent: rubric.RoundHalfUp(res.Percent(), 2), Verdict: res.Verdict, Caution: res.Caution,
+		FailReasons: append([]string{}, res.Reasons...), Warnings: []string{}, Gates: []FailedGate{}}
+	for _, d := range res.Dimensions {
+		if d.Applies {
+			out.Dimensions[d.Name] = ItemDimension{d.Score, d.Weight, d.Anchor.Label, d.Anchor.Text, it.Rationale[d.Name]}
+		}
+	}
+	for _, w := range res.Warnings {
+		text := w.Name
+		if w.Text != "" {
+			text += ": " + w.Text
+		}
+		out.Warnings = append(out.Warnings, text)
+	}
+	for _, g := range res.Gates {
+		out.Gates = append(out.Gates, FailedGate{g.Name, g.Consequence})
+	}
+	if rank > 0 {
+		out.Rank = new(rank)
+	}
+	return out
+}
+
+func calibrate(r *rubric.Rubric, feedback []ItemFeedback, cards map[string]rubric.Card) (*rubric.Calibration, error) {
+	verdicts := make([]rubric.Verdict, len(feedback))
+	for i, f := range feedback {
+		card, ok := cards[f.ID]
+		if !ok {
+			return nil, &RequestError{fmt.Sprintf("feedback[%d].id", i), "names no item that was scored"}
+		}
+		verdicts[i] = rubric.Verdict{ID: f.ID, Card: card, Accepted: f.Accepted}
+	}
+	c, err := r.Calibrate(verdicts)
+	if err != nil {
+		return nil, inRequest("feedback", err)
+	}
+	return &c, nil
+}
+
+// inRequest puts the place in the request before an error that knows only the dimension.
+func inRequest(place string, err error) error {
+	var score *rubric.ScoreError
+	if errors.As(err, &score) {
+		return &RequestError{place + "." + score.Dimension, score.Detail}
+	}
+	return &RequestError{place, err.Error()}
+}

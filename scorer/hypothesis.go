@@ -1,0 +1,129 @@
+package scorer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"waymark/judge"
+	"waymark/rubric/hypothesis"
+)
+
+// A HypothesisRequest scores the hypotheses that have scores, and with a judge also those that have none.
+type HypothesisRequest struct {
+	hypothesis.Request
+	Judge *JudgeOptions `json:"judge,omitempty" doc:"Scores what has no scores by asking a model."`
+}
+
+// A HypothesisAnswer has the results of what was scored, in the order of the request.
+type HypothesisAnswer struct {
+	hypothesis.Answer
+	Unscored   []Unscored  `json:"unscored"`
+	Judgements []Judgement `json:"judgements"`
+}
+
+// Hypothesis scores and ranks hypotheses.
+func (s *Scorer) Hypothesis(ctx context.Context, req HypothesisRequest) (HypothesisAnswer, error) {
+	a := HypothesisAnswer{Unscored: []Unscored{}, Judgements: []Judgement{}}
+	if req.Judge != nil {
+		if err := s.judgeHypotheses(ctx, &req, &a); err != nil {
+			return HypothesisAnswer{}, err
+		}
+	}
+	scored, err := hypothesis.Score(req.Request)
+	if err != nil {
+		return HypothesisAnswer{}, err
+	}
+	a.Answer = scored
+	for _, u := range a.Unscored {
+		a.Trace = append(a.Trace, u.line())
+	}
+	return a, nil
+}
+
+// judgeHypotheses fills in the scores of hypotheses without any, and takes out of the request those that
+// the judge did not score.
+func (s *Scorer) judgeHypotheses(ctx context.Context, req *HypothesisRequest, a *HypothesisAnswer) error {
+	if err := hypothesis.Check(req.Hypotheses); err != nil {
+		return err
+	}
+	var places []int
+	var questions []judge.Question
+	for i, h := range req.Hypotheses {
+		if h.Scores != nil {
+			continue
+		}
+		if h.Statement == "" {
+			return &RequestError{fmt.Sprintf("hypotheses[%d].statement", i), "is required where a judge has to score"}
+		}
+		places, questions = append(places, i), append(questions, hypothesisQuestion(h))
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	asker, err := s.asker(*req.Judge)
+	if err != nil {
+		return err
+	}
+	answers, account := judged(ctx, asker, questions)
+	a.Judgements = account
+	req.Hypotheses = slices.Clone(req.Hypotheses)
+	for n, i := range places {
+		h := &req.Hypotheses[i]
+		card, reasons, err := judge.Rating(hypothesis.Rubric, answers[n])
+		if err != nil {
+			a.Unscored = append(a.Unscored, unscored(h.ID, answers[n], err))
+			continue
+		}
+		h.Scores, h.Rationale = card.Scores, reasons
+	}
+	req.Hypotheses = slices.DeleteFunc(req.Hypotheses, func(h hypothesis.Hypothesis) bool { return h.Scores == nil })
+	return nil
+}
+
+func hypothesisQuestion(h hypothesis.Hypothesis) judge.Question {
+	return judge.Rate(hypothesis.Rubric, h.ID,
+		judge.Part{Label: "hypothesis", Text: h.Statement},
+		judge.Part{Label: "source domain", Text: h.SourceDomain},
+		judge.Part{Label: "target domain", Text: h.TargetDomain},
+		judge.Part{Label: "explanation of the connection", Text: h.Explanation})
+}
+
+// A HypothesisRanking is who comes before whom, and who has no rank.
+type HypothesisRanking struct {
+	Ranking []RankedHypothesis `json:"ranking"` // the best first
+	Failed  []string           `json:"failed"`  // by id, as the next
+	Missing []string           `json:"unscored"`
+}
+
+// RankedHypothesis is one hypothesis in a ranking.
+type RankedHypothesis struct {
+	ID        string  `json:"id"`
+	Rank      int     `json:"rank"`
+	Composite float64 `json:"composite"`
+	Verdict   string  `json:"verdict"`
+}
+
+// RankHypotheses is [Scorer.Hypothesis] without everything but the ranking.
+func (s *Scorer) RankHypotheses(ctx context.Context, req HypothesisRequest) (HypothesisRanking, error) {
+	a, err := s.Hypothesis(ctx, req)
+	if err != nil {
+		return HypothesisRanking{}, err
+	}
+	r := HypothesisRanking{Ranking: []RankedHypothesis{}, Failed: []string{}, Missing: []string{}}
+	for _, x := range a.Results {
+		if x.Rank == nil {
+			r.Failed = append(r.Failed, x.ID)
+			continue
+		}
+		r.Ranking = append(r.Ranking, RankedHypothesis{x.ID, *x.Rank, x.Composite.Float(), x.Verdict})
+	}
+	for _, u := range a.Unscored {
+		r.Missing = append(r.Missing, u.ID)
+	}
+	slices.SortFunc(r.Ranking, func(a, b RankedHypothesis) int { return cmp.Compare(a.Rank, b.Rank) })
+	slices.Sort(r.Failed)
+	slices.Sort(r.Missing)
+	return r, nil
+}

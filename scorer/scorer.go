@@ -1,0 +1,123 @@
+// Package scorer is one function per scoring operation, for every surface alike.
+//
+//	HTTP ┐                     ┌─ scores given ───────────────┐
+//	MCP  ├─▶ decoded request ──┤                              ├─▶ kernel ─▶ answer ─▶ encoded
+//	CLI  ┘                     └─ none ─▶ judge ─▶ scores ────┘      (rubric/…, evidence)
+//
+// The kernels are pure; what this package adds is the judge, and an account of what it was asked and said.
+// A thing that a judge would not or could not score is listed as unscored, with the reason, and has no
+// place in the results.
+package scorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"waymark/judge"
+)
+
+// Judges are the models that may be asked, by name. The first one is asked where a request names none.
+type Judges struct {
+	Names  []string
+	Askers map[string]judge.Asker
+}
+
+// OneJudge is a single model.
+func OneJudge(name string, a judge.Asker) Judges {
+	return Judges{[]string{name}, map[string]judge.Asker{name: a}}
+}
+
+// A Scorer carries out the operations. The zero value has no judge.
+type Scorer struct{ Judges Judges }
+
+// JudgeOptions ask for a judge.
+type JudgeOptions struct {
+	Model       string `json:"model,omitempty" doc:"One of the models configured; the first if absent."`
+	MaxRequests int    `json:"max_requests,omitempty" minimum:"0" doc:"Requests to the endpoint that this may cost; 0: no bound."`
+	MaxTokens   int    `json:"max_tokens,omitempty" minimum:"0" doc:"Tokens, as the endpoint counts them; 0: no bound."`
+}
+
+// A Judgement is what came of asking about one thing. The reply is kept whole.
+type Judgement struct {
+	ID       string        `json:"id"`
+	Outcome  judge.Outcome `json:"outcome"`
+	Detail   string        `json:"detail"`
+	Model    string        `json:"model"`
+	Attempts int           `json:"attempts"`
+	Cached   bool          `json:"cached"`
+	Tokens   int           `json:"tokens"`
+	Reply    string        `json:"reply"`
+}
+
+// Unscored is a thing without scores, and why.
+type Unscored struct {
+	ID      string        `json:"id"`
+	Outcome judge.Outcome `json:"outcome"`
+	Detail  string        `json:"detail"`
+}
+
+// ErrNoJudge is what a request for a judge ends with where none is configured.
+var ErrNoJudge = errors.New("no judge is configured: start with --judge-url and --judge-model, or give the scores")
+
+// A RequestError is a request that cannot be carried out; Field is its place, as in items[2].scores.clarity.
+type RequestError struct{ Field, Detail string }
+
+func (e *RequestError) Error() string {
+	if e.Field == "" {
+		return e.Detail
+	}
+	return e.Field + ": " + e.Detail
+}
+
+// asker is the judge that the options ask for, within their budget.
+func (s *Scorer) asker(o JudgeOptions) (judge.Asker, error) {
+	if len(s.Judges.Names) == 0 {
+		return nil, ErrNoJudge
+	}
+	name := o.Model
+	if name == "" {
+		name = s.Judges.Names[0]
+	}
+	a, ok := s.Judges.Askers[name]
+	if !ok {
+		return nil, &RequestError{"judge.model", fmt.Sprintf("%q is not configured; there are %s", name, strings.Join(s.Judges.Names, ", "))}
+	}
+	if p, ok := a.(interface {
+		Within(judge.Budget) judge.Asker
+	}); ok {
+		a = p.Within(judge.Budget{Requests: o.MaxRequests, Tokens: o.MaxTokens})
+	}
+	return a, nil
+}
+
+// judged asks all questions side by side and gives account of each, in their order.
+func judged(ctx context.Context, a judge.Asker, questions []judge.Question) ([]judge.Answer, []Judgement) {
+	answers := judge.All(ctx, a, questions)
+	account := make([]Judgement, len(answers))
+	for i, a := range answers {
+		account[i] = Judgement{questions[i].ID, a.Outcome, a.Detail, a.Model, a.Attempts, a.Cached, a.Tokens, a.Reply}
+	}
+	return answers, account
+}
+
+// unscored notes what became of a question that gave no scores; err is what was wrong with an answer that
+// fitted its schema.
+func unscored(id string, a judge.Answer, err error) Unscored {
+	if a.Outcome == judge.Answered {
+		return Unscored{id, judge.Unparsable, err.Error()}
+	}
+	return Unscored{id, a.Outcome, a.Detail}
+}
+
+// line is the trace of something unscored.
+func (u Unscored) line() string {
+	return fmt.Sprintf("%s: not scored, %s: %s", u.ID, u.Outcome, u.Detail)
+}
+
+// Pending reports whether a host has yet to bring replies before a judgement is complete.
+func Pending(account []Judgement) bool {
+	return slices.ContainsFunc(account, func(j Judgement) bool { return j.Outcome == judge.Pending })
+}
