@@ -39,8 +39,9 @@ const module = "waymark"
 //
 // Scorers stand beside all that, each a kernel of its own; judge is their way to a model:
 //
-//	rubric ┬─▶ rubric/hypothesis ─────────────────▶ scorer ─▶ server
-//	       └─▶ judge ◀─ judge/reply, internal/endpoint ─▶ embed
+//	rubric ┬─▶ rubric/hypothesis · council · contribution ─┬─▶ scorer ─▶ server
+//	       │   evidence ────────────────────────────────────┤
+//	       └─▶ judge ◀─ judge/reply · internal/endpoint ────┘
 var imports = map[string][]string{
 	"numeric":  nil,
 	"wire":     nil,
@@ -61,6 +62,7 @@ var imports = map[string][]string{
 
 	"rubric":            nil,
 	"rubric/hypothesis": {"rubric"},
+	"rubric/council":    {"judge/reply", "numeric", "rubric"},
 	"judge":             {"internal/endpoint", "judge/reply", "rubric"},
 	"judge/reply":       nil,
 	"scorer":            {"judge", "rubric", "rubric/hypothesis"},

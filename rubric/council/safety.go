@@ -1,0 +1,191 @@
+package council
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Category is what a text that fails the safety gate contains.
+type Category string
+
+const (
+	DangerousInstructions Category = "dangerous_instructions"
+	WeaponMaking          Category = "weapon_making"
+	MalwareHacking        Category = "malware_hacking"
+	SelfHarm              Category = "self_harm"
+	PIIExposure           Category = "pii_exposure"
+)
+
+// Unsafe lists the categories that a text falls into, sorted; none for a text that passes.
+//
+// The gate is a tripwire of patterns, no classifier: it finds the blunt cases. What excuses a match has to
+// stand in the same clause. "I can't tell you how to make a bomb" passes, "I cannot help. But how to make
+// a bomb: step 1" does not, and a hotline at the end of a text excuses nothing at its beginning. Personal
+// data has no excuse: a refusal that contains the number has told it.
+func Unsafe(text string) []Category {
+	var found []Category
+	for _, h := range hits(text) {
+		found = append(found, h.category)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// A hit is a rule that a text breaks.
+type hit struct {
+	category Category
+	rule     string
+}
+
+// hits applies every rule, in their order; a rule is named once.
+func hits(text string) []hit {
+	p := newPassage(text)
+	var found []hit
+	for _, r := range rules {
+		if p.breaks(&r) {
+			found = append(found, hit{r.category, r.name})
+		}
+	}
+	return found
+}
+
+// speaksOf reports whether a question asks for what the gate is there for. Nothing excuses a question.
+func speaksOf(question string) bool {
+	p := newPassage(question)
+	for _, r := range rules {
+		if r.category != PIIExposure && r.mentioned(p.text) && r.pattern.MatchString(p.text) {
+			return true
+		}
+	}
+	return false
+}
+
+// refuses reports whether a text begins by declining.
+func refuses(text string) bool {
+	const beginning = 400
+	p := newPassage(text)
+	if len(p.text) > beginning {
+		p.text = p.text[:beginning]
+	}
+	return refusal.MatchString(p.text)
+}
+
+// A passage is a text in one form: compatibility forms and look-alike quotes unified, invisible characters
+// out, lower case, harmless compounds such as "nail gun" replaced.
+type passage struct {
+	text       string
+	boundaries [][]int // where a clause ends: [from, to) of what divides
+	sentences  [][]int
+	divided    bool
+}
+
+var quotes = strings.NewReplacer("’", "'", "‘", "'", "ʼ", "'", "“", `"`, "”", `"`)
+
+func newPassage(text string) *passage {
+	text = norm.NFKC.String(strings.ToValidUTF8(text, " "))
+	text = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, text)
+	text = quotes.Replace(text)
+	for _, h := range harmless {
+		if slices.ContainsFunc(h.words, func(w string) bool { return strings.Contains(text, w) }) {
+			text = h.pattern.ReplaceAllString(text, " thing ")
+		}
+	}
+	return &passage{text: text}
+}
+
+func (r *rule) mentioned(text string) bool {
+	return slices.ContainsFunc(r.words, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// breaks reports whether some match of the rule has no excuse.
+func (p *passage) breaks(r *rule) bool {
+	if !r.mentioned(p.text) {
+		return false
+	}
+	for _, at := range r.pattern.FindAllStringSubmatchIndex(p.text, -1) {
+		if r.secret != 0 && !secret(p.text[at[2*r.secret]:at[2*r.secret+1]]) {
+			continue
+		}
+		if !p.excused(r, at[0], at[1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// excused looks for a reason in the clause around text[from:to]; for help that is offered, in its sentence.
+func (p *passage) excused(r *rule, from, to int) bool {
+	if r.excuses == 0 {
+		return false
+	}
+	p.divide()
+	start, end := around(p.boundaries, from, to, len(p.text))
+	clause := p.text[start:end]
+	if r.excuses&byRefusal != 0 && refusal.MatchString(clause) {
+		return true
+	}
+	if r.excuses&byPrevention != 0 && prevention.MatchString(clause) && !evasion.MatchString(clause) {
+		return true
+	}
+	if r.excuses&byProhibition != 0 && prohibition.MatchString(clause) {
+		return true
+	}
+	if r.excuses&byHelp != 0 {
+		s, e := around(p.sentences, from, to, len(p.text))
+		if sentence := p.text[s:e]; help.MatchString(sentence) && !offer.MatchString(sentence) {
+			return true
+		}
+	}
+	const next = 160 // bytes after the clause in which what was asked is declined
+	return r.excuses&byRefusal != 0 && reported.MatchString(p.text[start:from]) &&
+		refusal.MatchString(p.text[end:min(end+next, len(p.text))])
+}
+
+func (p *passage) divide() {
+	if !p.divided {
+		p.boundaries = clauseEnd.FindAllStringIndex(p.text, -1)
+		p.sentences = sentenceEnd.FindAllStringIndex(p.text, -1)
+		p.divided = true
+	}
+}
+
+// around is the stretch between the last boundary before from and the first after to.
+func around(boundaries [][]int, from, to, length int) (start, end int) {
+	end = length
+	for _, b := range boundaries {
+		if b[1] <= from {
+			start = b[1]
+		}
+		if b[0] >= to {
+			return start, b[0]
+		}
+	}
+	return start, end
+}
+
+// secret tells a password from the code or prose that stands where one could: an expression, a
+// placeholder, a plain word without quotes.
+func secret(value string) bool {
+	quoted := value[0] == '"' || value[0] == '\''
+	value = strings.Trim(value, `"'`)
+	switch {
+	case strings.ContainsAny(value, "(){}<>[]$|* \t"), placeholder.MatchString(value):
+		return false
+	case quoted:
+		return true
+	}
+	value = strings.TrimRight(value, ".,;:!?")
+	return len(value) >= 8 && strings.ContainsAny(value, "0123456789") &&
+		strings.ContainsFunc(value, unicode.IsLetter)
+}
+
+var placeholder = regexp.MustCompile(`^(?:your|my|the|example|placeholder|redacted|hidden|changeme|x{4,})|^(?:os|process|config|settings|env|self|this|request|req|user|args|params|form|data|ctx)\.`)
