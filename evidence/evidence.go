@@ -1,0 +1,170 @@
+// Package evidence weighs competing explanations of a question by snippets of text, and says what to
+// look for next.
+//
+// A triangulation begins with hypotheses and goes in rounds. A host, or package inquiry, retrieves
+// snippets for the queries that this package writes:
+//
+//	hypotheses ─▶ queries ─▶ snippets ─▶ assignments ─▶ weights ─▶ gate ─▶ queries of the next round
+//	               support      │                                   │
+//	               discriminate │                                   └▶ stop: packs, confidence, abstain
+//	               falsify      └ overlap · novelty · contradiction markers
+//	               diversify
+//
+// With O the overlap of a snippet with the hypothesis it is assigned to and N its novelty,
+//
+//	support_i       = Σ O·N  over the snippets assigned to i without a contradiction marker
+//	falsification_i = Σ O·N  over those with one
+//	w_i             = prior_i·exp(support_i − falsification_i) / Σ_j prior_j·exp(support_j − falsification_j)
+//
+// and the entropy of w says how undecided the evidence is. [Triangulate] does all rounds at once,
+// [Session] one after the other; both are pure functions of the [Request], which is also all that has to
+// be stored. The order of hypotheses and of the snippets of a round never matters, and the bits are the
+// same on every machine.
+//
+// Overlap is of words: a paraphrase counts only if it shares its words with another snippet that was
+// assigned. Weights compare the given hypotheses with one another. They are not the probability that the
+// best of them is true, which is why "none of these" may be one of them.
+package evidence
+
+// A Request is everything a triangulation depends on.
+type Request struct {
+	Question    string       `json:"question" doc:"What the hypotheses are competing answers to."`
+	Hypotheses  []Hypothesis `json:"hypotheses" doc:"The competing answers, in any order."`
+	NoneOfThese bool         `json:"none_of_these,omitempty" doc:"Also weigh that none of the hypotheses is right."`
+	Agreement   *float64     `json:"agreement,omitempty" doc:"How far independent answers agree, 0 to 1, for the confidence. Counts 0 if absent."`
+	Rounds      []Round      `json:"rounds,omitempty" doc:"The rounds of retrieval so far."`
+	Options     *Options     `json:"options,omitempty" doc:"Thresholds that differ from the defaults."`
+}
+
+// A Hypothesis is one answer to the question.
+type Hypothesis struct {
+	ID        string   `json:"id"`
+	Text      string   `json:"text"`
+	Rationale string   `json:"rationale,omitempty" doc:"Why it might be right. Its words count as words of the hypothesis."`
+	KeyFact   string   `json:"key_fact,omitempty" doc:"The fact that would confirm or deny it. It is asked for, but not matched."`
+	Prior     *float64 `json:"prior,omitempty" doc:"Its weight before any evidence, 0 to 1; 1/k if absent. Priors are divided by their sum."`
+}
+
+// A Round is what one round of retrieval brought.
+type Round struct {
+	Snippets     []Snippet `json:"snippets"`
+	NewDocuments *int      `json:"new_documents,omitempty" doc:"Documents not seen before. If absent, the snippets of the round not seen before."`
+	QualityGain  *float64  `json:"quality_gain,omitempty" doc:"How much better the pool became. If absent, the mean of overlap times novelty over the snippets of the round."`
+}
+
+// A Snippet is a passage of a document. The same id and text again is the same snippet, and adds nothing.
+type Snippet struct {
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	Source string `json:"source,omitempty" doc:"Where it is from: an address, a domain, or any name."`
+}
+
+// A Result is what the evidence says after the last round.
+type Result struct {
+	Priors           map[string]float64 `json:"priors"` // of the distinct hypotheses, before any evidence; they add up to 1
+	Rounds           []RoundResult      `json:"rounds"`
+	NextQueries      []Query            `json:"next_queries,omitempty"` // of the first round, only while there are no rounds
+	Merged           [][]string         `json:"merged"`                 // ids that say the same; the first stands for all
+	Ranking          []Standing         `json:"ranking"`
+	Dominance        float64            `json:"dominance"`  // the weight of the leader
+	Confidence       float64            `json:"confidence"` // in the leader, .05 to .95
+	ConfidenceTerms  []Term             `json:"confidence_terms"`
+	Abstain          bool               `json:"abstain"` // no hypothesis should be given as the answer
+	AbstainReason    string             `json:"abstain_reason"`
+	Packs            []Pack             `json:"packs"`
+	SynthesisContext string             `json:"synthesis_context"` // for a model that writes the answer
+	Warnings         []string           `json:"warnings"`
+}
+
+// Reasons to abstain.
+const (
+	EntropyTooHigh  = "hypothesis_entropy_too_high" // the leader weighs less than Options.AbstainLead
+	NoneOfTheseLead = "none_of_these_leads"
+)
+
+// Warnings.
+const (
+	AgreementNotGiven = "agreement_not_given" // it counts 0
+	NoEvidence        = "no_evidence"         // no snippet was assigned: the weights are the priors
+	OneHypothesis     = "one_hypothesis"      // after merging there is nothing to compare with
+)
+
+// A RoundResult is the trace of one round. Maps are by the ids of the distinct hypotheses.
+type RoundResult struct {
+	Weights       map[string]float64 `json:"weights"` // after the round; they add up to 1
+	EntropyNats   float64            `json:"entropy_nats"`
+	EntropyShare  float64            `json:"entropy_share"` // of ln k, 0 to 1
+	Lead          string             `json:"lead"`
+	LeadWeight    float64            `json:"lead_weight"`
+	Support       map[string]float64 `json:"support"`       // since the first round
+	Falsification map[string]float64 `json:"falsification"` // since the first round
+	Assignments   []Assignment       `json:"assignments"`   // in order of snippet id
+	NewDocuments  int                `json:"new_documents"` // as given, or counted
+	QualityGain   float64            `json:"quality_gain"`  // as given, or computed
+	Gate          Gate               `json:"gate"`
+	ForcedRounds  int                `json:"forced_rounds"` // rounds forced so far, with this one
+	NextQueries   []Query            `json:"next_queries"`  // none where the gate says stop or exhausted
+}
+
+// Undifferentiated stands in place of a hypothesis where a snippet is assigned to none.
+const Undifferentiated = "undifferentiated"
+
+// NoneOfThese is the id of the hypothesis that no other is right.
+const NoneOfThese = "none_of_these"
+
+// An Assignment says what became of a snippet.
+type Assignment struct {
+	Snippet    string  `json:"snippet"`
+	Hypothesis string  `json:"hypothesis"` // or Undifferentiated
+	Overlap    float64 `json:"overlap"`    // with that hypothesis, else the best; 0 to 1
+	Novelty    float64 `json:"novelty"`    // 1 - the largest Jaccard index with an earlier snippet
+	Falsifies  bool    `json:"falsifies"`
+	Marker     string  `json:"marker,omitempty"`  // the words that make it falsify
+	Cluster    string  `json:"cluster,omitempty"` // the snippet whose hypothesis it follows, since its own words say nothing
+	Repeated   bool    `json:"repeated,omitempty"`
+}
+
+// A Standing is where a hypothesis stands at the end.
+type Standing struct {
+	Hypothesis    string  `json:"hypothesis"`
+	Text          string  `json:"text"`
+	Weight        float64 `json:"weight"`
+	Support       float64 `json:"support"`
+	Falsification float64 `json:"falsification"`
+	Supporting    int     `json:"supporting"` // snippets
+	Falsifying    int     `json:"falsifying"`
+}
+
+// A Pack is the strongest evidence on one hypothesis, strongest first.
+type Pack struct {
+	Hypothesis string    `json:"hypothesis"`
+	Weight     float64   `json:"weight"`
+	Supporting []Exhibit `json:"supporting"`
+	Falsifying []Exhibit `json:"falsifying"`
+}
+
+// An Exhibit is a snippet in a pack.
+type Exhibit struct {
+	ID       string  `json:"id"`
+	Text     string  `json:"text"`
+	Source   string  `json:"source,omitempty"`
+	Round    int     `json:"round"`    // it was first seen in, from 1
+	Strength float64 `json:"strength"` // overlap times novelty
+}
+
+// A Term is a named part of a number; contributions add up to it, from the first to the last.
+type Term struct {
+	Name         string  `json:"name"`
+	Value        float64 `json:"value"`
+	Weight       float64 `json:"weight"`
+	Contribution float64 `json:"contribution"`
+}
+
+// Triangulate does all rounds of a request. An error is a [*RequestError].
+func Triangulate(r Request) (Result, error) {
+	s, err := New(r)
+	if err != nil {
+		return Result{}, err
+	}
+	return s.Result(), nil
+}

@@ -1,0 +1,194 @@
+package evidence
+
+import (
+	"slices"
+	"strings"
+)
+
+// A marker is a way to say that evidence speaks against something. In a pattern a * stands for any
+// ending, ~ for up to two words, and a word in <> for one of its forms.
+type marker struct {
+	name    string
+	pattern []string
+	takes   bool // what follows is what there is no evidence of, or what fails
+}
+
+// The first eight are those of the verifier that the proposal names.
+var markers = []marker{
+	{"contradict", []string{"contradict*"}, false},
+	{"inconsistent", []string{"inconsisten*"}, false},
+	{"negative result", []string{"negative", "result*"}, false},
+	{"fails to", []string{"<fail>", "to"}, true},
+	{"no evidence", []string{"no", "~", "evidence"}, true},
+	{"null result", []string{"null", "result*"}, false},
+	{"mixed evidence", []string{"mixed", "evidence"}, false},
+	{"retraction", []string{"<retraction>"}, false},
+
+	{"no evidence", []string{"<not>", "~", "evidence"}, true},
+	{"no evidence", []string{"without", "~", "evidence"}, true},
+	{"no evidence", []string{"<lack>", "of", "~", "evidence"}, true},
+	{"refute", []string{"refut*"}, false},
+	{"disprove", []string{"disprov*"}, false},
+	{"rebut", []string{"rebut*"}, false},
+	{"debunk", []string{"debunk*"}, false},
+	{"disconfirm", []string{"disconfirm*"}, false},
+	{"rule out", []string{"<rule>", "out"}, false},
+	{"at odds with", []string{"at", "odds", "with"}, false},
+	{"does not support", []string{"<not>", "~", "support", "~", "<claim>"}, false},
+	{"not supported", []string{"<not>", "~", "supported", "by"}, false},
+	{"no support for", []string{"no", "~", "support", "for", "~", "<claim>"}, false},
+	{"not replicated", []string{"<not>", "~", "replicat*"}, false},
+	{"not reproduced", []string{"<not>", "~", "reproduc*"}, false},
+}
+
+var forms = map[string]map[string]bool{
+	"fail":       set("fail", "fails", "failed", "failing", "failure", "failures"),
+	"retraction": set("retraction", "retractions", "retract", "retracts", "retracted", "retracting"),
+	"lack":       set("lack", "lacks", "lacked", "absence"),
+	"rule":       set("rule", "rules", "ruled", "ruling"),
+	"claim": set("claim", "idea", "hypothesis", "theory", "view", "explanation", "conclusion", "notion", "assumption",
+		"suspicion", "that"),
+}
+
+// Words that turn "no evidence of" and "fails to" around.
+var against = []string{"against", "contrary", "contradict*", "inconsisten*", "refut*", "<fail>", "disprov*", "rebut*",
+	"debunk*", "disconfirm*", "otherwise"}
+
+func fits(pattern, word string) bool {
+	if stem, open := strings.CutSuffix(pattern, "*"); open {
+		return strings.HasPrefix(word, stem)
+	}
+	if pattern[0] != '<' {
+		return pattern == word
+	}
+	if pattern == "<not>" {
+		return word == "not" || word == "never" || word == "cannot" || strings.HasSuffix(word, "n't")
+	}
+	return forms[pattern[1:len(pattern)-1]][word]
+}
+
+// end returns where the marker that begins at word i ends, or 0.
+func (m marker) end(words []string, i int) int {
+	if !fits(m.pattern[0], words[i]) || negators[words[i]] && !negates(words, i) {
+		return 0
+	}
+	i++
+	for p, pattern := range m.pattern[1:] {
+		if pattern == "~" {
+			for skip := 0; skip <= 2 && i+skip < len(words) && !clauseEnds[words[i+skip]]; skip++ {
+				if fits(m.pattern[p+2], words[i+skip]) {
+					i += skip
+					break
+				}
+			}
+			continue
+		}
+		if i >= len(words) || !fits(pattern, words[i]) {
+			return 0
+		}
+		i++
+	}
+	return i
+}
+
+// A reading is a hypothesis as markers see it.
+type reading struct {
+	words  []string // distinct
+	denies bool
+}
+
+func read(text, rationale string) reading {
+	r := reading{denies: denies(spoken(text))}
+	r.words = append(spoken(text), spoken(rationale)...)
+	slices.Sort(r.words)
+	r.words = slices.Compact(r.words)
+	return r
+}
+
+func (r reading) has(pattern string) bool {
+	return slices.ContainsFunc(r.words, func(w string) bool { return fits(pattern, w) })
+}
+
+// repeats reports whether the hypothesis contains all words of the marker.
+func (r reading) repeats(m marker) bool {
+	return !slices.ContainsFunc(m.pattern, func(p string) bool { return p != "~" && !r.has(p) })
+}
+
+// Contradiction returns the name of the first contradiction marker in a snippet that speaks against the
+// hypothesis, or "". A marker does not count
+//
+//	if it is negated                      "does not contradict", "no evidence that it fails", "fails to refute"
+//	if the hypothesis itself contains it  "the job fails to start", of the hypothesis that it does
+//	if what it is about, after "that",    "contradicts the claim that caffeine does not raise it",
+//	is the opposite of the hypothesis     of the hypothesis that caffeine does
+func Contradiction(snippet string, h Hypothesis) string {
+	return contradiction(spoken(snippet), read(h.Text, h.Rationale))
+}
+
+func contradiction(words []string, r reading) string {
+	for i := range words {
+		for _, m := range markers {
+			if end := m.end(words, i); end > 0 && !r.repeats(m) && m.holds(words, i, end, r) {
+				return m.name
+			}
+		}
+	}
+	return ""
+}
+
+// holds reports whether the marker words[i:end] says what it seems to say.
+func (m marker) holds(words []string, i, end int, r reading) bool {
+	if negatedBefore(words, i) {
+		return false
+	}
+	if m.takes {
+		for j := end; j < min(end+3, len(words)) && !sentenceEnds[words[j]] && words[j] != "that"; j++ {
+			for _, a := range against {
+				if fits(a, words[j]) && !r.has(a) {
+					return false
+				}
+			}
+		}
+	}
+	claim := m.complement(words, end)
+	return claim == nil || denies(claim) == r.denies
+}
+
+// negatedBefore reports whether an odd number of negators stands in the clause before word i.
+func negatedBefore(words []string, i int) bool {
+	odd := false
+	for j := i - 1; j >= max(0, i-8) && !clauseEnds[words[j]]; j-- {
+		switch {
+		case words[j] == "nor": // neither confirms nor contradicts
+			return !odd
+		case words[j] == "without" || words[j] == "non":
+			if i-j <= 3 {
+				odd = !odd
+			}
+		case negates(words, j):
+			odd = !odd
+		case forms["fail"][words[j]] && words[j+1] == "to": // fails to contradict
+			odd = !odd
+		}
+	}
+	return odd
+}
+
+// complement returns the statement that a marker is about, the rest of the sentence after "that", or
+// nil. In "contradicts that claim" and "inconsistent with that" the word points and begins no statement.
+func (m marker) complement(words []string, end int) []string {
+	for j := end; j < min(end+7, len(words)) && !sentenceEnds[words[j]]; j++ {
+		if words[j] != "that" {
+			continue
+		}
+		if j == end && !m.takes || j > end && prepositions[words[j-1]] {
+			return nil
+		}
+		rest := words[j+1:]
+		if k := slices.IndexFunc(rest, func(w string) bool { return sentenceEnds[w] || w == "but" || w == "however" }); k >= 0 {
+			rest = rest[:k]
+		}
+		return rest
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package evidence
+
+import (
+	"math"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Options are the thresholds of a triangulation. All but those marked are the ones of the proposal this
+// package follows (docs/scorers.md); they are chosen there, not measured.
+type Options struct {
+	MergeCosine float64 `json:"merge_cosine" required:"false" doc:"Hypotheses more alike than this are one. Default .85."`
+
+	AssignOverlap  float64 `json:"assign_overlap" required:"false" doc:"A snippet is assigned above this overlap. Default .15."`
+	ClusterOverlap float64 `json:"cluster_overlap" required:"false" doc:"Below this overlap with every hypothesis a snippet goes with one that reads alike. Default .05."`
+	ClusterCosine  float64 `json:"cluster_cosine" required:"false" doc:"How alike that snippet has to be at least. Default .5."` // ours
+
+	MinNewDocuments int     `json:"min_new_documents" required:"false" doc:"Fewer new documents are few. Default 2."`
+	MinQualityGain  float64 `json:"min_quality_gain" required:"false" doc:"A smaller gain is little. Default .03."`
+	StopShare       float64 `json:"stop_share" required:"false" doc:"A quiet round stops only below this share of the largest entropy. Default .497, which is .8 nats of 5 hypotheses."`
+	StopLead        float64 `json:"stop_lead" required:"false" doc:"… and only from this weight of the leader on. Default .55."`
+	MaxForced       int     `json:"max_forced" required:"false" doc:"So many quiet rounds are followed by another one in spite of it. Default 2."`
+
+	AbstainLead float64 `json:"abstain_lead" required:"false" doc:"A lighter leader is no answer. Default .35."`
+
+	DiversityShare    float64 `json:"diversity_share" required:"false" doc:"Above this share of supporting snippets one source dominates. Default .70."`
+	DiversitySnippets int     `json:"diversity_snippets" required:"false" doc:"… if there are at least so many. Default 3."`
+
+	PackHypotheses int `json:"pack_hypotheses" required:"false" doc:"Hypotheses that get a pack. Default 3."`
+	PackSupporting int `json:"pack_supporting" required:"false" doc:"Supporting snippets of a pack. Default 3."`
+	PackFalsifying int `json:"pack_falsifying" required:"false" doc:"Falsifying snippets of a pack. Default 2."`
+}
+
+// Defaults are the options that count where none are given.
+func Defaults() Options {
+	return Options{
+		MergeCosine:   .85,
+		AssignOverlap: .15, ClusterOverlap: .05, ClusterCosine: .5,
+		MinNewDocuments: 2, MinQualityGain: .03, StopShare: .497, StopLead: .55, MaxForced: 2,
+		AbstainLead:    .35,
+		DiversityShare: .70, DiversitySnippets: 3,
+		PackHypotheses: 3, PackSupporting: 3, PackFalsifying: 2,
+	}
+}
+
+// UnmarshalJSON reads options over the defaults: what is absent keeps its default. Unknown names are
+// refused.
+func (o *Options) UnmarshalJSON(data []byte) error {
+	type plain Options
+	p := plain(Defaults())
+	if err := json.Unmarshal(data, &p, json.RejectUnknownMembers(true)); err != nil {
+		return err
+	}
+	*o = Options(p)
+	return nil
+}
+
+func (o Options) check() *RequestError {
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{
+		{"merge_cosine", o.MergeCosine}, {"assign_overlap", o.AssignOverlap}, {"cluster_overlap", o.ClusterOverlap},
+		{"cluster_cosine", o.ClusterCosine}, {"stop_share", o.StopShare}, {"stop_lead", o.StopLead},
+		{"abstain_lead", o.AbstainLead}, {"diversity_share", o.DiversityShare},
+	} {
+		if !(0 <= f.value && f.value <= 1) {
+			return refuse("options."+f.name, "%v is not between 0 and 1", f.value)
+		}
+	}
+	if math.IsNaN(o.MinQualityGain) || math.IsInf(o.MinQualityGain, 0) {
+		return refuse("options.min_quality_gain", "%v is not a number", o.MinQualityGain)
+	}
+	for _, n := range []struct {
+		name       string
+		value, max int
+	}{
+		{"min_new_documents", o.MinNewDocuments, MaxPool}, {"max_forced", o.MaxForced, MaxRounds},
+		{"diversity_snippets", o.DiversitySnippets, MaxPool}, {"pack_hypotheses", o.PackHypotheses, MaxHypotheses},
+		{"pack_supporting", o.PackSupporting, 20}, {"pack_falsifying", o.PackFalsifying, 20},
+	} {
+		if n.value < 0 || n.value > n.max {
+			return refuse("options."+n.name, "%d is not between 0 and %d", n.value, n.max)
+		}
+	}
+	return nil
+}

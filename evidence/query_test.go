@@ -1,0 +1,99 @@
+package evidence
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func intents(queries []Query) []Intent {
+	list := []Intent{}
+	for _, q := range queries {
+		list = append(list, q.Intent)
+	}
+	return list
+}
+
+// Seed 001 counts "total new queries per round: 5". Two for support, one each to discriminate and to
+// falsify make 4; the fifth, for other sources, is only asked when one source dominates.
+func TestQueriesOfARound(t *testing.T) {
+	r := Request{Hypotheses: hypotheses("granite copper", "cedar maple", "slate marl")}
+	res := triangulate(t, r)
+	assert.Equal(t, []Intent{Support1, Support2, DiscriminateTop2, FalsifyLead}, intents(res.NextQueries))
+
+	r.Rounds = []Round{{Snippets: snippets("cedar")}}
+	res = triangulate(t, r)
+	assert.Empty(t, res.NextQueries, "they are in the round")
+	next := res.Rounds[0].NextQueries
+	assert.Equal(t, []Intent{FalsifyLead, Support1, Support2, DiscriminateTop2}, intents(next), "round 2 puts falsification first")
+	assert.Equal(t, []string{"h2", "h2", "h1", "h2"}, []string{next[0].Hypothesis, next[1].Hypothesis, next[2].Hypothesis, next[3].Hypothesis})
+	assert.Equal(t, "h1", next[3].Against)
+
+	r.Rounds = append(r.Rounds, Round{Snippets: snippets("maple", "cedar, maple and larch"), NewDocuments: ptr(5)})
+	res = triangulate(t, r)
+	assert.Equal(t, []Intent{Support1, Support2, DiscriminateTop2, FalsifyLead}, intents(res.Rounds[1].NextQueries))
+}
+
+func TestQueryTexts(t *testing.T) {
+	s, err := New(Request{Question: "How does TRX act on p53?", Hypotheses: []Hypothesis{
+		{ID: "h1", Text: "TRX inhibits the p53 protein by phosphorylation.", Rationale: "It has a kinase domain", KeyFact: "A phosphate group on serine 15"},
+		{ID: "h2", Text: "TRX inhibits the p53 protein by ubiquitination."},
+	}})
+	require.NoError(t, err)
+	q := s.Queries()
+	assert.Equal(t, "TRX inhibits the p53 protein by phosphorylation. A phosphate group on serine 15 It has a kinase domain", q[0].Text)
+	assert.Equal(t, "phosphorylation vs ubiquitination TRX inhibits p53 protein", q[2].Text) // the form of seed 001
+	assert.Equal(t, "TRX does not inhibit the p53 protein by phosphorylation OR TRX activates the p53 protein by phosphorylation OR evidence against It has a kinase domain", q[3].Text)
+}
+
+func TestNegation(t *testing.T) {
+	for claim, want := range map[string]string{
+		"X inhibits Y pathway":          "X does not inhibit Y pathway OR X activates Y pathway", // seed 001
+		"The flood was caused by rain.": "The flood was not caused by rain",
+		"Rain does not cause floods":    "Rain does cause floods",
+		"The pump can't keep up":        "The pump can keep up",
+		"The pump won’t start":          "The pump will start",
+		"It cannot be the valve":        "It can be the valve",
+		"Heavy rain raised the river":   "Heavy rain did not raise the river OR Heavy rain lowered the river",
+		"Old seals leak under pressure": "Old seals do not leak under pressure",
+		"The index stopped growing":     "The index did not stop growing OR The index started growing",
+		"A full disk":                   "no evidence that A full disk",
+	} {
+		assert.Equal(t, want, Negation(claim))
+	}
+}
+
+func TestSourceDiversity(t *testing.T) {
+	support := func(sources ...string) Request {
+		r := Request{Hypotheses: hypotheses("granite copper", "cedar maple"), Rounds: []Round{{}}}
+		for i, s := range sources {
+			r.Rounds[0].Snippets = append(r.Rounds[0].Snippets, Snippet{ID: string(rune('a' + i)), Text: "granite", Source: s})
+		}
+		return r
+	}
+	for _, tt := range []struct {
+		name    string
+		sources []string
+		exclude string
+	}{
+		{"one source", []string{"https://www.stones.org/a", "https://stones.org/b", "http://STONES.org:80/c?d"}, "stones.org"},
+		{"three of four", []string{"stones.org", "stones.org", "stones.org", "rocks.net"}, "stones.org"},
+		{"seven of ten are not above .70", []string{"s.org", "s.org", "s.org", "s.org", "s.org", "s.org", "s.org", "a", "b", "c"}, ""},
+		{"two of three", []string{"stones.org", "stones.org", "rocks.net"}, ""},
+		{"two snippets are too few", []string{"stones.org", "stones.org"}, ""},
+		{"unknown sources do not dominate", []string{"", "", ""}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			queries := triangulate(t, support(tt.sources...)).Rounds[0].NextQueries
+			last := queries[len(queries)-1]
+			if tt.exclude == "" {
+				assert.NotContains(t, intents(queries), DiversifySources)
+				return
+			}
+			assert.Equal(t, Query{Intent: DiversifySources, Text: "granite copper -site:" + tt.exclude, Hypothesis: "h1", Exclude: tt.exclude}, last)
+		})
+	}
+	queries := triangulate(t, support("Field Notes", "field notes", "field notes")).Rounds[0].NextQueries
+	assert.Equal(t, `granite copper -"field notes"`, queries[len(queries)-1].Text)
+}
