@@ -1,0 +1,455 @@
+// Package contribution scores what an agent contributes to a research session.
+//
+// A contribution is a message with deltas: JSON objects in fenced blocks, each of which adds, edits or
+// kills an item of a research artifact. A message goes one way:
+//
+//	text ─▶ Parse ─▶ deltas ─▶ gates ─▶ criteria of the role ─▶ composite ─▶ grade
+//	          │                  │            ▲
+//	          ▼                  ▼            └ given scores, else rules
+//	       dropped            rejected
+//
+// Nothing gets lost on it: what should have been a delta and is none is dropped with a reason, a delta that
+// breaks the format stays with its errors. Each role is judged by the three criteria that all share and
+// three or four of its own; a criterion that does not apply leaves the maximum.
+//
+// Rules score what can be seen in the words. They give the score that they can stand behind, and where a
+// person could find more, the highest score that is still open (upper) and what has to be looked at
+// (needs_human). A score that is given beats the rules.
+//
+// [Score] judges one message, [ScoreSession] many, [Merged] carries out their deltas, [Lint] checks an
+// artifact, [NewForm] prepares what human evaluators fill in, and [Compare] finds where they disagree.
+// All are pure functions.
+package contribution
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"waymark/rubric"
+)
+
+// Scores are given by name of criterion: whole numbers on the criterion's scale.
+type Scores map[string]int
+
+// UnmarshalJSON refuses null, which would read as 0, and what is no whole number.
+func (s *Scores) UnmarshalJSON(data []byte) error {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return refuse("scores", "an object of whole numbers is wanted")
+	}
+	if raw == nil {
+		*s = nil
+		return nil
+	}
+	out := make(Scores, len(raw))
+	for _, name := range sortedKeys(raw) {
+		var n int
+		if text := string(raw[name]); text == "null" || json.Unmarshal(raw[name], &n) != nil {
+			return refuse("scores."+excerpt(name, 40), "%s is no whole number; leave the criterion out to have it scored by rule", excerpt(text, 40))
+		}
+		out[name] = n
+	}
+	*s = out
+	return nil
+}
+
+// A Request is one message to score.
+type Request struct {
+	ID    string `json:"id,omitempty"` // a name of the caller's choice
+	Role  Role   `json:"role"`
+	Text  string `json:"text"`
+	Round int    `json:"round,omitempty"` // of a session, from 1
+
+	// Scores count for every valid delta of the text, and beat what rules find.
+	Scores Scores `json:"scores,omitempty"`
+	// Context says which conditional criteria apply: paradox, object_transposition.
+	Context map[string]bool `json:"context,omitempty"`
+	Anchors *Anchors        `json:"anchors,omitempty"`
+	// Artifact is what the deltas change. With it, targets are looked up.
+	Artifact *Artifact `json:"artifact,omitempty"`
+}
+
+// A Report is a message scored.
+type Report struct {
+	ID       string    `json:"id,omitempty"`
+	Role     Role      `json:"role"`
+	Round    int       `json:"round,omitempty"`
+	Deltas   []Scored  `json:"deltas"`
+	Gates    []Gate    `json:"gates"`
+	Warnings []string  `json:"warnings"` // each a name, a colon and a sentence
+	Dropped  []Dropped `json:"dropped"`
+}
+
+// A Scored is a delta with its scores. What is null was rejected.
+type Scored struct {
+	Line          int                  `json:"line"`
+	Operation     Operation            `json:"operation"`
+	Section       Section              `json:"section"`
+	TargetID      *string              `json:"target_id"` // null for ADD
+	Valid         bool                 `json:"valid"`
+	Errors        []string             `json:"errors"`
+	Notes         []string             `json:"notes"` // faults and minor issues
+	Criteria      map[string]Criterion `json:"criteria"`
+	NotApplicable map[string]string    `json:"not_applicable"` // criterion and why
+	Operators     []string             `json:"operators"`      // named in the rationale
+	Composite     *rubric.Decimal      `json:"composite"`
+	Upper         *rubric.Decimal      `json:"composite_upper"` // if a person finds all that is open
+	Max           *rubric.Decimal      `json:"max"`
+	Percent       *rubric.Decimal      `json:"percent"`
+	Grade         *string              `json:"grade"`
+}
+
+// A Criterion is one score.
+type Criterion struct {
+	Score      int            `json:"score"`
+	Max        int            `json:"max"`
+	Weight     rubric.Decimal `json:"weight"`
+	Source     string         `json:"source"` // given or automatic
+	Level      string         `json:"level"`  // what the score means
+	Saw        string         `json:"saw"`    // what the rules saw; empty for a given score
+	Upper      int            `json:"upper"`  // the highest score still open
+	NeedsHuman string         `json:"needs_human"`
+}
+
+// Where a score comes from.
+const (
+	Given     = "given"
+	Automatic = "automatic"
+)
+
+// A Gate is a failure that no score makes up for.
+type Gate struct {
+	Gate        string `json:"gate"`
+	Consequence string `json:"consequence"`
+	Line        int    `json:"line,omitempty"` // of the delta; absent for the whole set
+	Detail      string `json:"detail"`
+}
+
+type gate int
+
+const (
+	gateJSON gate = iota
+	gatePotency
+	gateAnchor
+	gateKill
+	gateThird
+)
+
+// fails is the gate as it is reported.
+func (g gate) fails(line int, format string, args ...any) Gate {
+	names := [...][2]string{
+		gateJSON:    {"invalid_json", "delta_rejected"},
+		gatePotency: {"missing_potency_check", "test_rejected"},
+		gateAnchor:  {"fake_anchor", "contribution_flagged"},
+		gateKill:    {"kill_without_rationale", "kill_rejected"},
+		gateThird:   {"third_alternative_missing", "set_incomplete"},
+	}
+	return Gate{names[g][0], names[g][1], line, fmt.Sprintf(format, args...)}
+}
+
+// Score scores one message.
+func Score(r Request) (Report, error) {
+	m, err := open(r, nil)
+	if err != nil {
+		return Report{}, err
+	}
+	return m.alone(nil)
+}
+
+// alone scores a message that is no part of a session: its hypotheses are the whole set.
+func (m *message) alone(each []Scores) (Report, error) {
+	report, err := m.report(each)
+	if err != nil {
+		return Report{}, err
+	}
+	if g, incomplete := thirdGate(m.after, m.deltas); incomplete {
+		report.Gates = append(report.Gates, g)
+	}
+	report.Warnings = append(report.Warnings, sprawl(count(m.deltas))...)
+	return report, nil
+}
+
+// A message is a request read, with its deltas tried on the artifact.
+type message struct {
+	Request
+	deltas  []Delta
+	dropped []Dropped
+	after   *Artifact // nil if none was sent
+	notes   []string  // warnings of reading and trying
+}
+
+// check looks at everything but the text.
+func (r *Request) check() error {
+	if err := r.Role.check("role"); err != nil {
+		return err
+	}
+	if len(r.ID) > 256 {
+		return refuse("id", "%d bytes are more than 256", len(r.ID))
+	}
+	if r.Round < 0 || r.Round > 1_000_000 {
+		return refuse("round", "%d is not 1 to 1000000", r.Round)
+	}
+	for _, name := range sortedKeys(r.Context) {
+		if name != "paradox" && name != "object_transposition" {
+			return refuse("context."+excerpt(name, 40), "there is no such switch; there are paradox, object_transposition")
+		}
+	}
+	if err := r.Scores.check("scores"); err != nil {
+		return err
+	}
+	if err := r.Anchors.check(); err != nil {
+		return err
+	}
+	return r.Artifact.check()
+}
+
+// check looks at names and scales, whichever role they belong to.
+func (s Scores) check(place string) error {
+	for _, name := range sortedKeys(s) {
+		if !slices.Contains(criterionNames, name) {
+			return refuse(place+"."+excerpt(name, 40), "there is no such criterion; there are %s", strings.Join(criterionNames, ", "))
+		}
+		for _, role := range Roles {
+			if d, ok := rubrics[role].Dimension(name); ok && !d.Scale.OnScale(whole(s[name])) {
+				return refuse(place+"."+name, "%d is off the scale of %v", s[name], d.Scale)
+			}
+		}
+	}
+	return nil
+}
+
+// whole is n as a score; numbers far off any scale stay far off it.
+func whole(n int) rubric.Decimal { return rubric.Whole(max(-1_000_000, min(n, 1_000_000))) }
+
+// open checks and reads a request. A session brings the merger that its messages share.
+func open(r Request, shared *merger) (*message, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	m := &message{Request: r}
+	var err error
+	if m.deltas, m.dropped, err = Parse(r.Text); err != nil {
+		return nil, err
+	}
+	if shared == nil && r.Artifact != nil {
+		shared = &merger{artifact: r.Artifact.clone(), set: map[string]setting{}}
+	}
+	if shared != nil {
+		m.try(shared)
+		m.after = &shared.artifact
+	}
+	return m, nil
+}
+
+// try carries the deltas out, one after the other. What the artifact refuses is rejected.
+func (m *message) try(to *merger) {
+	to.warnings = nil
+	for i := range m.deltas {
+		d := &m.deltas[i]
+		if !d.Valid() {
+			continue
+		}
+		switch o := to.apply(Update{Delta: *d}); o.Status {
+		case Rejected:
+			d.reject("%s", o.Reason)
+		case Skipped:
+			m.notes = append(m.notes, fmt.Sprintf("skipped: line %d: %s", d.Line, o.Reason))
+		}
+	}
+	m.notes = append(m.notes, to.warnings...)
+}
+
+// report scores the deltas. Scores in each beat those of the request, delta by delta.
+func (m *message) report(each []Scores) (Report, error) {
+	rep := Report{ID: m.ID, Role: m.Role, Round: m.Round, Deltas: make([]Scored, len(m.deltas)), Gates: []Gate{}, Warnings: []string{}, Dropped: m.dropped}
+	for _, d := range m.dropped {
+		if d.rejected {
+			rep.Gates = append(rep.Gates, gateJSON.fails(d.Line, "%s", d.Reason))
+		}
+	}
+	s := &scene{anchors: m.Anchors, artifact: m.after, whole: map[string]finding{}}
+	for i := range m.deltas {
+		if m.deltas[i].Valid() {
+			s.deltas = append(s.deltas, &m.deltas[i])
+		}
+	}
+	if len(m.deltas) == 0 {
+		rep.Warnings = append(rep.Warnings, warnNoDelta+": the text has no delta that could be read")
+	}
+	rep.Warnings = append(rep.Warnings, m.foreign()...)
+	rep.Warnings = append(rep.Warnings, m.notes...)
+	var fake []string
+	for i := range m.deltas {
+		d := &m.deltas[i]
+		given := m.Scores
+		if each != nil {
+			given = each[i]
+		}
+		scored, warnings, err := s.score(m, d, given)
+		if err != nil {
+			return Report{}, err
+		}
+		rep.Deltas[i] = scored
+		rep.Warnings = append(rep.Warnings, warnings...)
+		for _, g := range d.gates {
+			rep.Gates = append(rep.Gates, g.fails(d.Line, "%s", strings.Join(d.Errors, "; ")))
+		}
+		if c := cite(d, m.Anchors); len(c.fake) > 0 {
+			rep.Gates = append(rep.Gates, gateAnchor.fails(d.Line, "%s does not exist", listed(c.fake)))
+			fake = append(fake, c.fake...)
+		}
+	}
+	// What surrounds the deltas is read by people, and flagged as well.
+	around := cite(&Delta{Rationale: m.Text}, m.Anchors).fake
+	around = slices.DeleteFunc(around, func(a string) bool { return slices.Contains(fake, a) })
+	if len(around) > 0 {
+		rep.Gates = append(rep.Gates, gateAnchor.fails(0, "%s, outside of the deltas, does not exist", listed(around)))
+	}
+	return rep, nil
+}
+
+// foreign warns of given scores that belong to other roles.
+func (m *message) foreign() []string {
+	var names []string
+	for _, name := range sortedKeys(m.Scores) {
+		if _, ok := rubrics[m.Role].Dimension(name); !ok {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: scores.%s: not used, since it is no criterion of a %s", warnNotOfRole, strings.Join(names, ", "), m.Role)}
+}
+
+// score scores one delta.
+func (s *scene) score(m *message, d *Delta, given Scores) (Scored, []string, error) {
+	out := Scored{
+		Line: d.Line, Operation: d.Operation, Section: d.Section, Valid: d.Valid(), Errors: d.Errors, Notes: slices.Concat([]string{}, d.Faults, d.Notes),
+		Criteria: map[string]Criterion{}, NotApplicable: map[string]string{}, Operators: operatorsIn(d.Rationale),
+	}
+	if d.TargetID != "" {
+		out.TargetID = new(d.TargetID)
+	}
+	if !d.Valid() {
+		return out, nil, nil
+	}
+	card, upper := rubric.Card{Scores: map[string]rubric.Decimal{}}, rubric.Card{Scores: map[string]rubric.Decimal{}}
+	for _, c := range criteriaOf(m.Role) {
+		score, isGiven := given[c.name]
+		if why := notApplicable(c.name, d, m.Context, isGiven); why != "" {
+			out.NotApplicable[c.name] = why
+			card.NotApplicable = append(card.NotApplicable, c.name)
+			upper.NotApplicable = append(upper.NotApplicable, c.name)
+			continue
+		}
+		f, source := finding{score: score, upper: score}, Given
+		if !isGiven {
+			f, source = s.automatic(c.name, d), Automatic
+		}
+		out.Criteria[c.name] = Criterion{f.score, len(c.levels) - 1, c.weight, source, c.levels[f.score], f.saw, f.upper, f.ask}
+		card.Scores[c.name], upper.Scores[c.name] = rubric.Whole(f.score), rubric.Whole(f.upper)
+	}
+	r := rubrics[m.Role]
+	res, err := r.Score(card)
+	if err != nil {
+		return Scored{}, nil, fmt.Errorf("line %d: %w", d.Line, err)
+	}
+	highest, err := r.Score(upper)
+	if err != nil {
+		return Scored{}, nil, fmt.Errorf("line %d: %w", d.Line, err)
+	}
+	out.Composite, out.Upper, out.Max = new(r.Shown(res.Composite)), new(r.Shown(highest.Composite)), new(r.Shown(res.Max))
+	out.Percent, out.Grade = new(rubric.RoundHalfUp(res.Percent(), 2)), new(res.Verdict)
+	return out, s.warnings(m, d, out, res), nil
+}
+
+// notApplicable is why a criterion does not apply, empty where it does.
+func notApplicable(name string, d *Delta, context map[string]bool, given bool) string {
+	switch name {
+	case "paradox", "object_transposition":
+		if !context[name] && !given {
+			return "the context does not ask for it and no score was given"
+		}
+	case "calibration":
+		if d.Payload["score"] == nil {
+			return "the payload has no score"
+		}
+	case "kill_justification":
+		if d.Operation != Kill {
+			return "only a KILL is justified"
+		}
+	}
+	return ""
+}
+
+// warnings are those of one delta.
+func (s *scene) warnings(m *message, d *Delta, out Scored, res rubric.Result) []string {
+	var list []string
+	warn := func(name, format string, args ...any) {
+		list = append(list, fmt.Sprintf("%s: line %d: %s", name, d.Line, fmt.Sprintf(format, args...)))
+	}
+	for _, w := range res.Warnings {
+		warn(w.Name, "%v of %v: %s", *out.Composite, *out.Max, w.Text)
+	}
+	if c, ok := out.Criteria["scale_check"]; ok && c.Score == 0 && d.claimsMechanism() && !s.artifact.hasScaleCheck() {
+		warn(warnUnverified, "a mechanism is claimed without a scale check")
+	}
+	if c, ok := out.Criteria["potency"]; ok && c.Score < 2 && d.Section == DiscriminativeTests && d.Operation != Kill {
+		warn(warnWeakAssay, "the potency check of a test scores %d of %d", c.Score, c.Max)
+	}
+	return list
+}
+
+// claimsMechanism reports whether a delta proposes how something works.
+func (d *Delta) claimsMechanism() bool {
+	return d.Operation != Kill && (d.Payload.text("mechanism") != "" || mechanismWord.say(d.Payload.text("attack")+"\n"+d.Payload.text("statement")))
+}
+
+// A tally counts hypotheses added and killed.
+type tally struct{ adds, kills int }
+
+// count looks at the valid deltas of the hypothesis slate.
+func count(deltas []Delta) (t tally) {
+	for i := range deltas {
+		switch d := &deltas[i]; {
+		case !d.Valid() || d.Section != HypothesisSlate:
+		case d.Operation == Add:
+			t.adds++
+		case d.Operation == Kill:
+			t.kills++
+		}
+	}
+	return t
+}
+
+// sprawl warns of hypotheses that are only added.
+func sprawl(t tally) []string {
+	if t.adds > 3 && t.kills == 0 {
+		return []string{fmt.Sprintf("%s: %d hypotheses were added and none was killed", warnSprawl, t.adds)}
+	}
+	return nil
+}
+
+// thirdGate reports whether a set of hypotheses that was changed is without a third alternative. The set is
+// that of the artifact, or else what the deltas add.
+func thirdGate(after *Artifact, deltas []Delta) (Gate, bool) {
+	changed, found := false, false
+	for i := range deltas {
+		d := &deltas[i]
+		if !d.Valid() || d.Section != HypothesisSlate {
+			continue
+		}
+		changed = changed || d.Operation == Add || after != nil
+		found = found || d.Operation != Kill && d.Payload.thirdAlternative()
+	}
+	if after != nil {
+		found = after.hasThirdAlternative()
+	}
+	if !changed || found {
+		return Gate{}, false
+	}
+	return gateThird.fails(0, "none of the hypotheses is marked or named as the third alternative"), true
+}

@@ -1,0 +1,327 @@
+package contribution
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of one message.
+const (
+	MaxText   = 256 << 10 // bytes; more than a model says at once
+	MaxDeltas = 1000
+)
+
+// A Delta is one change that a message proposes, as it was read.
+type Delta struct {
+	Line      int       `json:"line"` // of the message, where its JSON begins
+	Operation Operation `json:"operation"`
+	Section   Section   `json:"section"`
+	TargetID  string    `json:"target_id"` // empty for ADD
+	Payload   Item      `json:"payload"`
+	Rationale string    `json:"rationale"`
+
+	// Errors say why the delta is rejected. A delta without any is valid.
+	Errors []string `json:"errors"`
+	// Faults make the payload of a valid delta malformed; Notes are minor issues.
+	Faults []string `json:"faults"`
+	Notes  []string `json:"notes"`
+
+	gates []gate // that it fails by itself
+}
+
+// Valid reports whether the delta can be scored and merged.
+func (d *Delta) Valid() bool { return len(d.Errors) == 0 }
+
+// A Dropped is a part of the message that should have been a delta but could not be read as one.
+type Dropped struct {
+	Line    int    `json:"line"`
+	Reason  string `json:"reason"`
+	Excerpt string `json:"excerpt"`
+
+	rejected bool // it stood in a delta block, so the gate for invalid JSON has failed
+}
+
+// Parse reads the deltas of a message. What looks like a delta and is none is in dropped, with the reason;
+// a delta that was read but breaks the format is in deltas, with its errors. It fails only for a message
+// beyond the limits.
+func Parse(message string) (deltas []Delta, dropped []Dropped, err error) {
+	if len(message) > MaxText {
+		return nil, nil, refuse("text", "%d bytes are more than %d", len(message), MaxText)
+	}
+	if !utf8.ValidString(message) {
+		return nil, nil, refuse("text", "it is not valid UTF-8")
+	}
+	deltas, dropped = []Delta{}, []Dropped{}
+	for _, b := range blocks(message) {
+		ds, drops := b.read()
+		deltas, dropped = append(deltas, ds...), append(dropped, drops...)
+		if len(deltas)+len(dropped) > MaxDeltas {
+			return nil, nil, refuse("text", "it has more than %d deltas", MaxDeltas)
+		}
+	}
+	return deltas, dropped, nil
+}
+
+// read finds the deltas of one block.
+func (b block) read() (deltas []Delta, dropped []Dropped) {
+	if !b.delta() && !b.mayHold() {
+		return nil, b.lookalikes("it stands outside of a delta block; put it between ```delta and ```")
+	}
+	if b.delta() && strings.TrimSpace(b.body) == "" {
+		return nil, []Dropped{{b.line, "the delta block is empty", "", true}}
+	}
+	p := tolerantParser{s: b.body, line: b.line}
+	line, counted := b.line, 0
+	for first := true; p.toNext(first); first = false {
+		start := p.i
+		line += strings.Count(b.body[counted:start], "\n")
+		counted = start
+		v, err := p.value(0)
+		if err != nil {
+			if !b.delta() {
+				rest := block{line: line, body: b.body[start:]}
+				return deltas, append(dropped, rest.lookalikes("it stands in a block that is not tagged delta and is no JSON: "+err.Error())...)
+			}
+			return deltas, append(dropped, Dropped{line, b.why(err), excerpt(b.body[start:], 160), true})
+		}
+		for _, e := range elements(v) {
+			m, ok := e.(map[string]any)
+			switch {
+			case !b.delta() && !(ok && m["operation"] != nil && m["section"] != nil):
+				continue // some other JSON
+			case !ok:
+				dropped = append(dropped, Dropped{line, "a delta is a JSON object, and this is none", excerpt(b.body[start:p.i], 160), true})
+				continue
+			}
+			d := read(m)
+			d.Line = line
+			d.Notes = slices.Concat(b.notes(), p.notes(), d.Notes)
+			deltas = append(deltas, d)
+		}
+		p.repairs = nil
+	}
+	rest := strings.TrimSpace(strings.Trim(b.body[p.i:], ",;"))
+	switch {
+	case !b.delta() || rest == "":
+	case len(deltas)+len(dropped) == 0:
+		dropped = append(dropped, Dropped{b.line, "the delta block has no JSON object", excerpt(rest, 160), true})
+	case len(deltas) > 0 && b.closed:
+		last := &deltas[len(deltas)-1]
+		last.Notes = append(last.Notes, "text after the JSON was not read: "+quoted(rest))
+	}
+	return deltas, dropped
+}
+
+// toNext passes what stands before an object or list. Prose is only passed before the first.
+func (p *tolerantParser) toNext(first bool) bool {
+	q := *p
+	for q.skip() == nil && q.i < len(q.s) && (q.s[q.i] == ',' || q.s[q.i] == ';') {
+		q.i++
+	}
+	if q.i < len(q.s) && (q.s[q.i] == '{' || q.s[q.i] == '[') {
+		*p = q
+		return true
+	}
+	at := strings.IndexByte(p.s[p.i:], '{')
+	if !first || at < 0 {
+		return false
+	}
+	p.repaired("text before the JSON")
+	p.i += at
+	return true
+}
+
+func (p *tolerantParser) notes() []string {
+	notes := make([]string, len(p.repairs))
+	for i, r := range p.repairs {
+		notes[i] = "repaired: " + r
+	}
+	return notes
+}
+
+func (b block) notes() []string {
+	var notes []string
+	if !b.delta() {
+		notes = append(notes, "the block is not tagged delta")
+	}
+	if !b.closed {
+		notes = append(notes, "the block is not closed")
+	}
+	return notes
+}
+
+func (b block) why(err error) string {
+	if !b.closed {
+		return "invalid JSON: " + err.Error() + ", in a block that is not closed"
+	}
+	return "invalid JSON: " + err.Error()
+}
+
+// elements are the deltas of a value: of a list its elements.
+func elements(v any) []any {
+	if list, ok := v.([]any); ok {
+		return list
+	}
+	return []any{v}
+}
+
+var lookalike = regexp.MustCompile(`(?im)["'“]?\boperation["'”]?\s*:\s*["'“]?(add|edit|kill)\b|^#+\s*delta\s*:\s*(add|edit|kill)\b`)
+
+// lookalikes are the places where someone seems to have meant a delta.
+func (b block) lookalikes(reason string) []Dropped {
+	var dropped []Dropped
+	from, counted, line := 0, 0, b.line
+	for _, m := range lookalike.FindAllStringIndex(b.body, MaxDeltas+1) {
+		start := m[0]
+		if i := strings.LastIndexByte(b.body[from:start], '{'); i >= 0 {
+			start = from + i
+		}
+		line += strings.Count(b.body[counted:start], "\n")
+		counted = start
+		dropped = append(dropped, Dropped{line, reason, excerpt(b.body[start:], 160), false})
+		from = m[1]
+	}
+	return dropped
+}
+
+// read checks one object against the format.
+func read(m map[string]any) Delta {
+	d := Delta{Errors: []string{}, Faults: []string{}, Notes: []string{}}
+	d.operation(m)
+	d.section(m)
+	d.target(m)
+	d.payload(m)
+	if r, ok := m["rationale"].(string); ok {
+		d.Rationale = strings.TrimSpace(r)
+	} else if m["rationale"] != nil {
+		d.Faults = append(d.Faults, "rationale is not a text")
+	}
+	for _, name := range sortedKeys(m) {
+		if !slices.Contains([]string{"operation", "section", "target_id", "payload", "rationale", "delta_id", "timestamp", "agent"}, name) {
+			d.Notes = append(d.Notes, quoted(name)+" is no field of a delta")
+		}
+	}
+	if d.Rationale == "" && d.Operation != Kill {
+		d.Notes = append(d.Notes, "rationale is missing")
+	}
+	d.rules()
+	return d
+}
+
+func (d *Delta) reject(format string, args ...any) {
+	d.Errors = append(d.Errors, fmt.Sprintf(format, args...))
+}
+
+// named reads a field that is one of a few names, forgiving case and spacing.
+func named[N ~string](d *Delta, m map[string]any, field string, names []N) N {
+	v, ok := m[field].(string)
+	if !ok {
+		if m[field] == nil {
+			d.reject("%s is missing", field)
+		} else {
+			d.reject("%s is not a text", field)
+		}
+		return ""
+	}
+	plain := strings.ToLower(strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' {
+			return '_'
+		}
+		return r
+	}, strings.TrimSpace(v)))
+	for _, n := range names {
+		if plain == strings.ToLower(string(n)) {
+			if v != string(n) {
+				d.Notes = append(d.Notes, fmt.Sprintf("%s %s was read as %s", field, quoted(v), n))
+			}
+			return n
+		}
+	}
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = string(n)
+	}
+	d.reject("%s %s is none of %s", field, quoted(v), strings.Join(list, ", "))
+	return N(excerpt(v, 60))
+}
+
+func (d *Delta) operation(m map[string]any) {
+	d.Operation = named(d, m, "operation", []Operation{Add, Edit, Kill})
+}
+
+func (d *Delta) section(m map[string]any) {
+	d.Section = named(d, m, "section", Sections)
+	if d.Section == ResearchThread && (d.Operation == Add || d.Operation == Kill) {
+		d.reject("%s does not go with research_thread, which is only edited", d.Operation)
+	}
+}
+
+func (d *Delta) target(m map[string]any) {
+	v, isText := m["target_id"].(string)
+	id := strings.TrimSpace(v)
+	if m["target_id"] != nil && !isText {
+		d.reject("target_id is not a text")
+		return
+	}
+	if upper := strings.ToUpper(id); upper == "NULL" || upper == "NONE" {
+		d.Notes = append(d.Notes, "target_id "+quoted(v)+" was read as null")
+		id = ""
+	}
+	l, known := layouts[d.Section]
+	switch {
+	case d.Operation == Add && id != "":
+		d.reject("ADD takes no target_id, and %s was given: leave it out, or EDIT that item", quoted(id))
+	case id == "" && (d.Operation == Kill || d.Operation == Edit && d.Section != ResearchThread):
+		d.reject("%s needs a target_id", d.Operation)
+	case id == "" || !known || d.Operation == Add:
+	case l.id.MatchString(id):
+		d.TargetID = id
+	case l.id.MatchString(strings.ToUpper(id)):
+		d.TargetID = strings.ToUpper(id)
+		d.Notes = append(d.Notes, fmt.Sprintf("target_id %s was read as %s", quoted(v), d.TargetID))
+	default:
+		d.reject("target_id %s is no id of %s, whose ids begin with %s", quoted(id), d.Section, l.prefix)
+	}
+}
+
+func (d *Delta) payload(m map[string]any) {
+	p, ok := m["payload"].(map[string]any)
+	d.Payload = Item(p)
+	switch {
+	case m["payload"] == nil:
+		d.reject("payload is missing")
+	case !ok:
+		d.reject("payload is not an object")
+	case d.Operation == Kill:
+		if d.Payload.text("reason") == "" {
+			d.reject("KILL needs payload.reason")
+		}
+	case d.Operation == Edit && len(p) == 0:
+		d.reject("EDIT with an empty payload changes nothing")
+	case layouts[d.Section].fields != nil:
+		faults, notes := payloadFaults(d.Operation, d.Section, d.Payload)
+		d.Faults, d.Notes = append(d.Faults, faults...), append(d.Notes, notes...)
+	}
+}
+
+// rules are the gates that a delta fails by itself.
+func (d *Delta) rules() {
+	_, given := d.Payload["potency_check"]
+	switch {
+	case d.Operation == Kill && d.Rationale == "":
+		d.reject("KILL needs a rationale")
+		d.gates = append(d.gates, gateKill)
+	case d.Section == DiscriminativeTests && (d.Operation == Add || d.Operation == Edit && given) && noPotency(d.Payload.text("potency_check")):
+		d.reject("a test needs a potency_check that tells a failed assay from no effect")
+		d.gates = append(d.gates, gatePotency)
+	}
+}
+
+// noPotency reports whether a potency check says nothing.
+func noPotency(s string) bool {
+	s = strings.Trim(strings.ToLower(s), " .-–—[]()")
+	return slices.Contains([]string{"", "none", "n/a", "na", "tbd", "todo", "missing", "not needed", "not applicable"}, s)
+}

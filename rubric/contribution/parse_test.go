@@ -1,0 +1,296 @@
+package contribution
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// fenced puts JSON into a delta block.
+func fenced(json string) string { return "```delta\n" + json + "\n```\n" }
+
+const (
+	hypothesis = `{"operation": "ADD", "section": "hypothesis_slate", "target_id": null, "payload": {"name": "Lineage", "claim": "Cells count divisions", "mechanism": "A counter is inherited through division", "anchors": ["§161"]}, "rationale": "⊘ Level-Split: separates it from H2 because position plays no part"}`
+	third      = `{"operation": "ADD", "section": "hypothesis_slate", "target_id": null, "payload": {"name": "Memory", "claim": "Chromatin carries fate", "mechanism": "Histone marks gate genes", "anchors": ["[inference]"], "third_alternative": true}, "rationale": "⊕ Cross-Domain: an alternative to H1 and H2, because it needs neither"}`
+	test       = `{"operation": "ADD", "section": "discriminative_tests", "target_id": null, "payload": {"name": "Transplant", "procedure": "Move a cell early", "discriminates": "H1 vs H2", "expected_outcomes": {"H1": "fate unchanged", "H2": "fate changes"}, "potency_check": "Positive control with a known inducer; sensitivity checked by dose response; time course of 24 h", "feasibility": "moderate", "score": {"likelihood_ratio": 3, "cost": 2, "speed": 2, "ambiguity": 2}}, "rationale": "✂ Exclusion-Test: kills H1 or H2, because outcomes exclude each other"}`
+	kill       = `{"operation": "KILL", "section": "hypothesis_slate", "target_id": "H2", "payload": {"reason": "T1 showed that fate does not follow position (§205)"}, "rationale": "† Theory-Kill: the result of T1 contradicts the mechanism of H2"}`
+	anomaly    = `{"operation": "ADD", "section": "anomaly_register", "target_id": null, "payload": {"name": "AB lineage", "observation": "fates follow position there", "conflicts_with": ["H1"], "status": "active", "resolution_plan": "after T1"}, "rationale": "ΔE Exception-Quarantine, because it would kill H1 too early"}`
+	scale      = `{"operation": "ADD", "section": "assumption_ledger", "target_id": null, "payload": {"name": "Scale check: diffusion", "statement": "a gradient can form in time", "calculation": "D = 10 µm²/s, L = 100 µm, τ = L²/D = 1000 s", "load": "H2 falls if violated", "status": "verified", "scale_check": true}, "rationale": "⊞ Scale-Check: 1000 s is below a cell cycle of 60 min, which rules out no hypothesis, because H2 stays possible"}`
+	critique   = `{"operation": "ADD", "section": "adversarial_critique", "target_id": null, "payload": {"name": "The real third alternative", "attack": "Chromatin states inherited through division carry fate by a mechanism of their own", "evidence": "would show marks that persist after a transplant", "current_status": "serious", "real_third_alternative": true}, "rationale": "⊕ Cross-Domain: an alternative to both, because neither is needed"}`
+)
+
+func parse(t *testing.T, text string) ([]Delta, []Dropped) {
+	t.Helper()
+	deltas, dropped, err := Parse(text)
+	require.NoError(t, err)
+	return deltas, dropped
+}
+
+func TestWellFormedDeltas(t *testing.T) {
+	for _, json := range []string{hypothesis, third, test, kill, anomaly, scale, critique} {
+		deltas, dropped := parse(t, "prose\n\n"+fenced(json)+"\nmore prose")
+		require.Len(t, deltas, 1)
+		assert.Empty(t, dropped)
+		d := deltas[0]
+		assert.Empty(t, d.Errors)
+		assert.Empty(t, d.Faults, json)
+		assert.Empty(t, d.Notes, json)
+		assert.Equal(t, 4, d.Line)
+	}
+}
+
+// What language models do to JSON and fences. Sources: the parser of brenner_bot (delta-parser.ts) strips
+// comments and trailing commas and takes ::: fences; the rest is from its pilot's complaints and our own.
+func TestTolerance(t *testing.T) {
+	const short = `{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "H2", "payload": {"claim": "x"}, "rationale": "y"}`
+	for name, tt := range map[string]struct {
+		text string
+		note string // part of the only note; "" for none
+	}{
+		"plain":                         {fenced(short), ""},
+		"colons":                        {":::delta\n" + short + "\n:::", ""},
+		"tildes":                        {"~~~delta\n" + short + "\n~~~", ""},
+		"four backticks":                {"````delta\n" + short + "\n````", ""},
+		"windows lines":                 {strings.ReplaceAll(fenced(short), "\n", "\r\n"), ""},
+		"upper-case tag":                {"```DELTA\n" + short + "\n```", ""},
+		"indented":                      {"  ```delta\n  " + short + "\n  ```", ""},
+		"JSON beside the tag":           {"```delta " + short + "\n```", ""},
+		"line comment":                  {fenced("// mine\n" + short), "comments"},
+		"block comment":                 {fenced(strings.Replace(short, `{"op`, `{ /* why */ "op`, 1)), "comments"},
+		"trailing comma":                {fenced(strings.Replace(short, `"y"}`, `"y",}`, 1)), "a comma too many"},
+		"trailing comma in a payload":   {fenced(strings.Replace(short, `"x"}`, `"x", }`, 1)), "a comma too many"},
+		"missing comma":                 {fenced(strings.Replace(short, `"EDIT",`, `"EDIT"`, 1)), "a missing comma"},
+		"bare names":                    {fenced(strings.Replace(short, `"operation"`, `operation`, 1)), "names without quotes"},
+		"curly quotes":                  {fenced(strings.Replace(short, `"y"`, `“y”`, 1)), "other quotes"},
+		"single quotes":                 {fenced(strings.Replace(short, `"y"`, `'it's y'`, 1)), "other quotes"},
+		"None":                          {fenced(strings.Replace(short, `"x"}`, `"x", "anchors": None}`, 1)), "True, False or None"},
+		"line break in a text":          {fenced(strings.Replace(short, `"y"`, "\"y\nz\"", 1)), "line breaks"},
+		"LaTeX":                         {fenced(strings.Replace(short, `"y"`, `"\alpha"`, 1)), "a backslash"},
+		"prose before":                  {fenced("Here it is:\n" + short), "text before the JSON"},
+		"prose after":                   {fenced(short + "\nThat is all."), "text after the JSON was not read"},
+		"no-break space":                {fenced("\u00a0" + short), "invisible"},
+		"tagged json":                   {"```json\n" + short + "\n```", "not tagged delta"},
+		"not tagged":                    {"```\n" + short + "\n```", "not tagged delta"},
+		"not closed":                    {"```delta\n" + short + "\n", "not closed"},
+		"lower-case operation":          {fenced(strings.Replace(short, "EDIT", "edit", 1)), "was read as EDIT"},
+		"section with a space":          {fenced(strings.Replace(short, "hypothesis_slate", "Hypothesis Slate", 1)), "was read as hypothesis_slate"},
+		"lower-case target":             {fenced(strings.Replace(short, `"H2"`, `"h2"`, 1)), "was read as H2"},
+		"another field":                 {fenced(strings.Replace(short, `{"op`, `{"confidence": 1, "op`, 1)), "no field of a delta"},
+		"who and when are no surprises": {fenced(strings.Replace(short, `{"op`, `{"agent": "a", "timestamp": "t", "delta_id": "d", "op`, 1)), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deltas, dropped := parse(t, tt.text)
+			require.Len(t, deltas, 1)
+			assert.Empty(t, dropped)
+			d := deltas[0]
+			assert.Empty(t, d.Errors)
+			assert.Equal(t, Edit, d.Operation)
+			assert.Equal(t, HypothesisSlate, d.Section)
+			assert.Equal(t, "H2", d.TargetID)
+			assert.Equal(t, "x", d.Payload["claim"])
+			assert.NotEmpty(t, d.Rationale)
+			if tt.note == "" {
+				assert.Empty(t, d.Notes)
+				return
+			}
+			require.Len(t, d.Notes, 1)
+			assert.Contains(t, d.Notes[0], tt.note)
+		})
+	}
+}
+
+func TestTextsAreReadAsMeant(t *testing.T) {
+	deltas, _ := parse(t, fenced(`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "H2", 'rationale': 'it's "so"', "payload": {
+		"claim": "a\u00e9\ud83c\udfad\"\/\t", "mechanism": "\alpha \\beta", "n": -1.5e2, "list": [1, [true], null]}}`))
+	require.Len(t, deltas, 1)
+	d := deltas[0]
+	assert.Equal(t, `it's "so"`, d.Rationale)
+	assert.Equal(t, Item{"claim": "aé🎭\"/\t", "mechanism": `\alpha \beta`, "n": -150.0, "list": []any{1.0, []any{true}, nil}}, d.Payload)
+}
+
+// Every line of the format's table of errors, and what its implementations disagree on.
+func TestRejected(t *testing.T) {
+	for name, tt := range map[string]struct {
+		json string
+		want []string
+		gate gate
+	}{
+		"nothing":                {`{}`, []string{"operation is missing", "section is missing", "payload is missing"}, -1},
+		"operation":              {`{"operation": "DROP", "section": "hypothesis_slate", "payload": {}}`, []string{`operation "DROP" is none of ADD, EDIT, KILL`}, -1},
+		"operation is a number":  {`{"operation": 1, "section": "hypothesis_slate", "payload": {}}`, []string{"operation is not a text"}, -1},
+		"section":                {`{"operation": "EDIT", "target_id": "H1", "section": "ideas", "payload": {"claim": "x"}}`, []string{`section "ideas" is none of`}, -1},
+		"no payload":             {`{"operation": "EDIT", "target_id": "H1", "section": "hypothesis_slate"}`, []string{"payload is missing"}, -1},
+		"payload is a text":      {`{"operation": "EDIT", "target_id": "H1", "section": "hypothesis_slate", "payload": "x"}`, []string{"payload is not an object"}, -1},
+		"ADD with a target":      {strings.Replace(hypothesis, `"target_id": null`, `"target_id": "H9"`, 1), []string{"ADD takes no target_id"}, -1},
+		"EDIT without a target":  {`{"operation": "EDIT", "section": "hypothesis_slate", "payload": {"claim": "x"}}`, []string{"EDIT needs a target_id"}, -1},
+		"EDIT of nothing":        {`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "H1", "payload": {}}`, []string{"changes nothing"}, -1},
+		"target of another kind": {strings.Replace(kill, `"H2"`, `"T2"`, 1), []string{"is no id of hypothesis_slate"}, -1},
+		"target is a number":     {strings.Replace(kill, `"H2"`, `2`, 1), []string{"target_id is not a text"}, -1},
+		"KILL without a target":  {strings.Replace(kill, `"H2"`, `null`, 1), []string{"KILL needs a target_id"}, -1},
+		"KILL without a reason":  {strings.Replace(kill, `"reason"`, `"because"`, 1), []string{"KILL needs payload.reason"}, -1},
+		"KILL without rationale": {strings.Replace(kill, `"rationale"`, `"note"`, 1), []string{"KILL needs a rationale"}, gateKill},
+		"blank rationale":        {`{"operation": "KILL", "section": "hypothesis_slate", "target_id": "H1", "payload": {"reason": "x"}, "rationale": " "}`, []string{"KILL needs a rationale"}, gateKill},
+		"ADD a thread":           {`{"operation": "ADD", "section": "research_thread", "payload": {"context": "x"}}`, []string{"only edited"}, -1},
+		"KILL the thread":        {`{"operation": "KILL", "section": "research_thread", "target_id": "RT", "payload": {"reason": "x"}, "rationale": "y"}`, []string{"only edited"}, -1},
+		"another thread":         {`{"operation": "EDIT", "section": "research_thread", "target_id": "RT2", "payload": {"context": "x"}}`, []string{"is no id of research_thread"}, -1},
+		"no potency check":       {strings.Replace(test, `"potency_check"`, `"check"`, 1), []string{"a test needs a potency_check"}, gatePotency},
+		"potency check TBD":      {`{"operation": "EDIT", "section": "discriminative_tests", "target_id": "T1", "payload": {"potency_check": "TBD."}}`, []string{"a test needs a potency_check"}, gatePotency},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deltas, dropped := parse(t, fenced(tt.json))
+			assert.Empty(t, dropped)
+			require.Len(t, deltas, 1)
+			d := deltas[0]
+			assert.False(t, d.Valid())
+			require.Len(t, d.Errors, len(tt.want), "%v", d.Errors)
+			for i, want := range tt.want {
+				assert.Contains(t, d.Errors[i], want)
+			}
+			if tt.gate < 0 {
+				assert.Empty(t, d.gates)
+			} else {
+				assert.Equal(t, []gate{tt.gate}, d.gates)
+			}
+		})
+	}
+}
+
+func TestValidThoughOdd(t *testing.T) {
+	for name, tt := range map[string]struct {
+		json          string
+		faults, notes []string
+	}{
+		"thread without a target":      {`{"operation": "EDIT", "section": "research_thread", "payload": {"context": "x"}, "rationale": "y"}`, nil, nil},
+		"thread with its target":       {`{"operation": "EDIT", "section": "research_thread", "target_id": "RT", "payload": {"context": "x"}, "rationale": "y"}`, nil, nil},
+		"an edit of a test's cost":     {`{"operation": "EDIT", "section": "discriminative_tests", "target_id": "T1", "payload": {"feasibility": "x"}, "rationale": "y"}`, nil, nil},
+		"a prediction of a hypothesis": {`{"operation": "EDIT", "section": "predictions_table", "target_id": "P1.H2", "payload": {"condition": "x"}, "rationale": "y"}`, nil, nil},
+		"no claim":                     {strings.Replace(hypothesis, `"claim"`, `"Claim"`, 1), []string{"payload.claim is missing"}, nil},
+		"claim is a number":            {strings.Replace(hypothesis, `"Cells count divisions"`, `7`, 1), []string{"payload.claim is not a text"}, nil},
+		"anchors is a text":            {strings.Replace(hypothesis, `["§161"]`, `"§161"`, 1), []string{"payload.anchors is not a list of texts"}, nil},
+		"score beyond 3":               {strings.Replace(test, `"cost": 2`, `"cost": 4`, 1), []string{"payload.score is not an object with likelihood_ratio"}, nil},
+		"score left out":               {strings.Replace(test, `"score"`, `"rating"`, 1), nil, []string{"payload.score is missing"}},
+		"no rationale":                 {strings.Replace(hypothesis, `"rationale"`, `"delta_id"`, 1), nil, []string{"rationale is missing"}},
+		"a status of its own":          {strings.Replace(anomaly, `"active"`, `"open"`, 1), nil, []string{`payload.status "open" is none of active, resolved, deferred`}},
+		"an id of its own":             {strings.Replace(hypothesis, `{"name"`, `{"id": "H7", "name"`, 1), nil, []string{"payload.id is set by the merge"}},
+		"target_id null as a word":     {strings.Replace(hypothesis, `"target_id": null`, `"target_id": "null"`, 1), nil, []string{"was read as null"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deltas, dropped := parse(t, fenced(tt.json))
+			assert.Empty(t, dropped)
+			require.Len(t, deltas, 1)
+			d := deltas[0]
+			assert.Empty(t, d.Errors)
+			require.Len(t, d.Faults, len(tt.faults), "%v", d.Faults)
+			for i, want := range tt.faults {
+				assert.Contains(t, d.Faults[i], want)
+			}
+			require.Len(t, d.Notes, len(tt.notes), "%v", d.Notes)
+			for i, want := range tt.notes {
+				assert.Contains(t, d.Notes[i], want)
+			}
+		})
+	}
+}
+
+// The original parser drops all of these without a word, which was the first complaint of its pilot.
+func TestNothingIsDroppedSilently(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text, reason string
+		rejected     bool
+	}{
+		"no fence":               {"I propose " + hypothesis, "outside of a delta block", false},
+		"no fence, broken":       {`{"operation": "ADD", "section": `, "outside of a delta block", false},
+		"a heading":              {"### DELTA: ADD hypothesis_slate\n**Claim**: x", "outside of a delta block", false},
+		"another language":       {"```python\nd = " + hypothesis + "\n```", "outside of a delta block", false},
+		"tagged json, broken":    {"```json\n" + hypothesis[:100] + "\n```", "not tagged delta and is no JSON", false},
+		"empty":                  {"```delta\n\n```", "empty", true},
+		"prose in a block":       {"```delta\nADD a hypothesis\n```", "no JSON object", true},
+		"a number":               {"```delta\n[42]\n```", "a delta is a JSON object", true},
+		"cut off":                {"```delta\n" + hypothesis[:150], "not closed", true},
+		"no closing brace":       {fenced(hypothesis[:len(hypothesis)-1]), "line 3: the JSON ends inside an object", true},
+		"a name twice":           {fenced(strings.Replace(hypothesis, `"section"`, `"operation"`, 1)), `"operation" comes twice`, true},
+		"no value":               {fenced(`{"operation": }`), `'}' where a value should be`, true},
+		"no colon":               {fenced(`{"operation" "ADD"}`), `no colon after "operation"`, true},
+		"a number with a zero":   {fenced(`{"operation": 01}`), `"01" is no number`, true},
+		"a text that goes on":    {fenced(`{"operation": "ADD}`), "a text does not end", true},
+		"a comment that goes on": {fenced(`{ /* "operation": "ADD"}`), "a comment does not end", true},
+		"too deep":               {fenced(strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70)), "nested deeper than 64", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deltas, dropped := parse(t, tt.text)
+			assert.Empty(t, deltas)
+			require.Len(t, dropped, 1)
+			assert.Contains(t, dropped[0].Reason, tt.reason)
+			assert.Equal(t, tt.rejected, dropped[0].rejected)
+			assert.Positive(t, dropped[0].Line)
+			assert.LessOrEqual(t, len([]rune(dropped[0].Excerpt)), 161)
+			if tt.reason != "empty" {
+				assert.NotEmpty(t, dropped[0].Excerpt)
+			}
+		})
+	}
+}
+
+// One broken delta does not take the others along, and other code is nobody's business.
+func TestBlocksAreReadOneByOne(t *testing.T) {
+	text := "# Delta Contribution\n\n" + fenced(hypothesis) + "\nand\n\n" + fenced(`{"operation": `) + fenced(third) +
+		"```json\n{\"some\": \"other JSON\"}\n```\n```go\nfunc main() {}\n```\n" + fenced("["+kill+",\n"+anomaly+"]") + fenced(scale+"\n"+critique)
+	deltas, dropped := parse(t, text)
+	require.Len(t, deltas, 6)
+	require.Len(t, dropped, 1)
+	assert.Equal(t, 10, dropped[0].Line)
+	var lines []int
+	for _, d := range deltas {
+		assert.Empty(t, d.Errors)
+		assert.Empty(t, d.Notes)
+		lines = append(lines, d.Line)
+	}
+	assert.Equal(t, []int{4, 13, 22, 22, 26, 27}, lines)
+}
+
+// A longer fence quotes a shorter one; what is quoted is no delta of this message, but it is reported.
+func TestFences(t *testing.T) {
+	deltas, dropped := parse(t, "````markdown\n"+fenced(hypothesis)+"````\n"+fenced(kill))
+	require.Len(t, deltas, 1)
+	assert.Equal(t, Kill, deltas[0].Operation)
+	assert.Len(t, dropped, 1)
+
+	// A closing fence was forgotten: the next block is one of its own.
+	deltas, dropped = parse(t, "```delta\n"+hypothesis+"\n"+fenced(kill))
+	require.Len(t, deltas, 2)
+	assert.Empty(t, dropped)
+	assert.Equal(t, []string{"the block is not closed"}, deltas[0].Notes)
+	assert.Empty(t, deltas[1].Notes)
+}
+
+func TestLimitsOfAMessage(t *testing.T) {
+	_, _, err := Parse(strings.Repeat("x", MaxText+1))
+	assert.EqualError(t, err, "text: 262145 bytes are more than 262144")
+	_, _, err = Parse("a\xffb")
+	assert.EqualError(t, err, "text: it is not valid UTF-8")
+	_, _, err = Parse(strings.Repeat(fenced(`{}`), MaxDeltas+1))
+	assert.EqualError(t, err, "text: it has more than 1000 deltas")
+	_, _, err = Parse(strings.Repeat(`"operation": "ADD" `, MaxDeltas+1))
+	assert.EqualError(t, err, "text: it has more than 1000 deltas")
+}
+
+// Messages made to cost much are read in time linear in their length.
+func TestMessagesMadeToCostMuch(t *testing.T) {
+	for i, text := range []string{
+		strings.Repeat("```delta\n", MaxText/9),
+		strings.Repeat("{", MaxText),
+		"```delta\n" + strings.Repeat("[", MaxText-20),
+		"```delta\n" + strings.Repeat(`{"a":`, (MaxText-20)/5),
+		"```delta\n" + strings.Repeat("'", MaxText-20),
+		"```delta\n{\"a\": \"" + strings.Repeat(`\u`, (MaxText-40)/2),
+		strings.Repeat(`operation: "ADD {`, MaxText/17),
+		"```delta\n{\"operation\": \"EDIT\", \"section\": \"hypothesis_slate\", \"target_id\": \"H1\", \"payload\": {\"anchors\": [\"" + strings.Repeat("§1-999999999 ", 15_000) + "\"]}}\n```",
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			_, _ = Score(Request{Role: HypothesisGenerator, Text: text})
+		})
+	}
+}
