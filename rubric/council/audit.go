@@ -219,7 +219,7 @@ func within(x, y [][]float64, r *random) (rho, p float64, ok bool) {
 		sxx, syy = append(sxx, numeric.Dot(x[g], x[g])), append(syy, numeric.Dot(y[g], y[g]))
 		sxy = append(sxy, numeric.Dot(x[g], y[g]))
 	}
-	norm := math.Sqrt(sorted(sxx)) * math.Sqrt(sorted(syy))
+	norm := math.Sqrt(sorted(sxx) * sorted(syy))
 	if norm < slack {
 		return 0, 0, false
 	}

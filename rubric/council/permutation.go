@@ -26,7 +26,7 @@ func correlation(x, y []float64, r *random) (rho, p float64, ok bool) {
 		return 0, 0, false
 	}
 	x, y = centred(x), centred(y)
-	norm := numeric.Norm(x) * numeric.Norm(y)
+	norm := math.Sqrt(numeric.Dot(x, x) * numeric.Dot(y, y))
 	if norm < slack {
 		return 0, 0, false
 	}
