@@ -80,6 +80,7 @@ var imports = map[string][]string{
 	"predict/labels":              {"internal/parallel", "numeric", "wire"},
 	"predict/logit":               {"internal/parallel", "numeric", "wire"},
 	"evidence/inquiry":            {"evidence"},
+	"rubric/council/convene":      {"judge", "rubric", "rubric/council"},
 	"predict/labels":              {"numeric", "wire"},
 	"predict/logit":               {"numeric", "wire"},
 	"predict/decode":              nil,

@@ -1,8 +1,11 @@
 package council
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+
+	"waymark/rubric"
 )
 
 // A Ballot is what one reviewer gets to see: the answers of others, without names, in an order of its own.
@@ -40,6 +43,24 @@ func label(i int) string {
 		return string(rune('A' + i))
 	}
 	return label(i/26-1) + label(i%26)
+}
+
+// HolisticScores reads one number for each answer out of a reply to this ballot, by response id.
+func (b Ballot) HolisticScores(raw string) map[string]rubric.Decimal {
+	n := names{labels: b.Labels, ids: slices.Sorted(slices.Values(b.Order))}
+	r := ParseReply(raw)
+	var scores map[string]rubric.Decimal
+	for _, word := range slices.Sorted(maps.Keys(r.Scores)) {
+		id, ok := n.id(word)
+		if _, twice := scores[id]; !ok || r.Abstains || twice {
+			continue
+		}
+		if scores == nil {
+			scores = map[string]rubric.Decimal{}
+		}
+		scores[id] = r.Scores[word]
+	}
+	return scores
 }
 
 // Review is the review that this ballot and a reply make.

@@ -46,8 +46,8 @@ type Response struct {
 	CorrectRefusal *bool `json:"correct_refusal,omitempty"`
 }
 
-// A Review is what one reviewer says of the answers. Evaluations and the rest are what the caller has read
-// of a reply, or Raw is the reply itself.
+// A Review is what one reviewer says of the answers. Evaluations and Ranking are what the caller has read of
+// a reply; where both are absent Raw, the reply itself, is read. Holistic Scores may stand beside either.
 type Review struct {
 	Reviewer string `json:"reviewer"`
 	// Round is 1 if absent. Of several rounds of a reviewer the last that can be read counts.

@@ -179,7 +179,7 @@ func TestWeights(t *testing.T) {
 func TestRubricsAreWhole(t *testing.T) {
 	for _, name := range Rubrics() {
 		for _, adherence := range []bool{false, true} {
-			r, err := Options{Rubric: name, InstructionAdherence: adherence}.rubric()
+			r, err := Options{Rubric: name, InstructionAdherence: adherence}.Weighed()
 			require.NoError(t, err)
 			sum := rubric.Decimal(0)
 			for _, d := range r.Definition().Dimensions {

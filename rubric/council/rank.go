@@ -33,7 +33,7 @@ func newPanel(in Input) (*panel, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	r, err := in.Options.rubric()
+	r, err := in.Options.Weighed()
 	if err != nil {
 		return nil, err
 	}

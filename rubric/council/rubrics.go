@@ -71,9 +71,9 @@ func Dimensions() []string {
 	return names
 }
 
-// rubric is the rubric that the options ask for, "updated" if they say nothing. Weights, if given, name
+// Weighed is the rubric that the options ask for, "updated" if they say nothing. Weights, if given, name
 // every dimension that counts; instruction adherence takes a tenth from the others.
-func (o Options) rubric() (*rubric.Rubric, error) {
+func (o Options) Weighed() (*rubric.Rubric, error) {
 	name := o.Rubric
 	if name == "" {
 		name = kinds[0].name

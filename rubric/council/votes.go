@@ -77,11 +77,13 @@ func (p *panel) read(i int) (*vote, error) {
 	v := &vote{at: i, reviewer: rv.Reviewer, round: rv.round()}
 	n := names{rv.Labels, p.ids}
 	r := Reply{Evaluations: rv.Evaluations, Scores: rv.Scores, Ranking: rv.Ranking}
-	silent := rv.Evaluations == nil && rv.Scores == nil && rv.Ranking == nil
-	tolerant := silent && rv.Raw != ""
+	tolerant := rv.Evaluations == nil && rv.Ranking == nil && rv.Raw != ""
 	if tolerant {
 		r = ParseReply(rv.Raw)
 		v.problems = slices.Clone(r.Problems)
+		if rv.Scores != nil {
+			r.Scores = rv.Scores
+		}
 	}
 
 	order, err := p.resolve(v, n, "order", rv.Order, false)
@@ -109,7 +111,7 @@ func (p *panel) read(i int) (*vote, error) {
 			evaluations[w.id] = e
 		}
 	}
-	scored, err := p.resolve(v, n, "scores", slices.Sorted(maps.Keys(r.Scores)), tolerant)
+	scored, err := p.resolve(v, n, "scores", slices.Sorted(maps.Keys(r.Scores)), tolerant && rv.Scores == nil)
 	if err != nil {
 		return nil, err
 	}
