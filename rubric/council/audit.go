@@ -73,7 +73,8 @@ const (
 func (p *panel) random(what string) *random { return newRandom(p.in.Options.Seed, what) }
 
 func (p *panel) audit() BiasAudit {
-	a := BiasAudit{Flags: []string{}, Length: p.lengthBias(), Position: p.positionBias(), Reviewers: p.reviewerBias()}
+	given := p.given()
+	a := BiasAudit{Flags: []string{}, Length: p.lengthBias(given), Position: p.positionBias(given), Reviewers: p.reviewerBias(given)}
 	tested := a.Length.P != nil || a.Position.P != nil
 	if a.Length.Flagged {
 		a.Flags = append(a.Flags, "length")
@@ -100,16 +101,20 @@ func (p *panel) audit() BiasAudit {
 	return a
 }
 
-// given are the uncapped scores of an answer by reviewer, NaN for none, in the order of p.counted.
-func (p *panel) given(id string) []float64 {
-	x := make([]float64, len(p.counted))
-	for i, v := range p.counted {
-		x[i] = math.NaN()
-		if m, ok := v.marks[id]; ok {
-			x[i] = float(m.uncapped)
+// given are the uncapped scores of each answer by reviewer, NaN for none, in the order of p.counted.
+func (p *panel) given() map[string][]float64 {
+	given := map[string][]float64{}
+	for _, id := range p.ids {
+		x := make([]float64, len(p.counted))
+		for i, v := range p.counted {
+			x[i] = math.NaN()
+			if m, ok := v.marks[id]; ok {
+				x[i] = float(m.uncapped)
+			}
 		}
+		given[id] = x
 	}
-	return x
+	return given
 }
 
 // meanOf is the mean of the numbers in x, except that at skip; n says how many they are. Sorted, because
@@ -135,10 +140,10 @@ func (a *Association) test(rho, p float64, ok bool, why string) {
 	a.Flagged = math.Abs(rho) > minR && p < maxP
 }
 
-func (p *panel) lengthBias() Association {
+func (p *panel) lengthBias(given map[string][]float64) Association {
 	var lengths, scores []float64
 	for _, id := range p.ids {
-		if m, n := meanOf(p.given(id), -1); n > 0 && p.words[id] > 0 {
+		if m, n := meanOf(given[id], -1); n > 0 && p.words[id] > 0 {
 			lengths, scores = append(lengths, float64(p.words[id])), append(scores, m)
 		}
 	}
@@ -153,7 +158,7 @@ func (p *panel) lengthBias() Association {
 }
 
 // positionBias correlates places and differences within each review, since that is what was shuffled.
-func (p *panel) positionBias() PositionAudit {
+func (p *panel) positionBias(given map[string][]float64) PositionAudit {
 	a := PositionAudit{ByPosition: []PlaceMean{}}
 	var places, differences [][]float64 // by review
 	at := map[int][]float64{}
@@ -165,7 +170,7 @@ func (p *panel) positionBias() PositionAudit {
 			if _, scored := v.marks[id]; !ok || !scored {
 				continue
 			}
-			x := p.given(id)
+			x := given[id]
 			others, n := meanOf(x, i)
 			if n == 0 {
 				continue
@@ -242,12 +247,8 @@ func sorted(x []float64) float64 {
 	return numeric.Sum(x)
 }
 
-func (p *panel) reviewerBias() []ReviewerAudit {
+func (p *panel) reviewerBias(given map[string][]float64) []ReviewerAudit {
 	audits := []ReviewerAudit{}
-	scores := map[string][]float64{}
-	for _, id := range p.ids {
-		scores[id] = p.given(id)
-	}
 	var means []float64
 	var tests []int // index in audits
 	for i, v := range p.counted {
@@ -257,7 +258,7 @@ func (p *panel) reviewerBias() []ReviewerAudit {
 		a := ReviewerAudit{Reviewer: v.reviewer}
 		var all, differences []float64
 		for _, id := range p.ids {
-			x := scores[id]
+			x := given[id]
 			if math.IsNaN(x[i]) {
 				continue
 			}

@@ -459,7 +459,7 @@ func TestInputsThatCannotBeTaken(t *testing.T) {
 		"responses: there is none":                                      func(in *Input) { in.Responses = nil },
 		"reviews: there is none":                                        func(in *Input) { in.Reviews = nil },
 		"responses: there are 65, the limit is 64":                      func(in *Input) { in.Responses = make([]Response, 65) },
-		"reviews: there are 257, the limit is 256":                      func(in *Input) { in.Reviews = make([]Review, 257) },
+		"reviews: there are 129, the limit is 128":                      func(in *Input) { in.Reviews = make([]Review, 129) },
 		"question: 65537 bytes, the limit is 65536":                     func(in *Input) { in.Question = strings.Repeat("q", 65537) },
 		"responses[1].id: is required":                                  func(in *Input) { in.Responses[1].ID = "" },
 		`responses[1].id: "a" is also the id of responses[0]`:           func(in *Input) { in.Responses[1].ID = "a" },

@@ -15,7 +15,7 @@ import (
 // Limits on an [Input].
 const (
 	MaxResponses = 64
-	MaxReviews   = 256 // all rounds together
+	MaxReviews   = 128 // all rounds together
 	MaxRounds    = 8
 	MaxQuestion  = 64 << 10  // bytes
 	MaxText      = 256 << 10 // bytes of an answer

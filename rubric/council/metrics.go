@@ -133,9 +133,28 @@ func (p *panel) stabilityMetric() StabilityMetric {
 // stability is the mean tau-b of the ranking by means and those that leave one vote out.
 func (p *panel) stability(votes []*vote, score func(*vote, string) *big.Rat) *float64 {
 	all := p.means(votes, score)
+	number := make([]int64, len(p.ids)) // of scores behind each mean
+	for i, id := range p.ids {
+		for _, v := range votes {
+			if score(v, id) != nil {
+				number[i]++
+			}
+		}
+	}
 	var taus []float64
-	for i := range votes {
-		rest := p.means(slices.Delete(slices.Clone(votes), i, i+1), score)
+	for _, v := range votes {
+		rest := slices.Clone(all)
+		for i, id := range p.ids {
+			s := score(v, id)
+			switch {
+			case s == nil:
+			case number[i] == 1:
+				rest[i] = nil
+			default: // (n·mean − s) / (n − 1)
+				sum := new(big.Rat).Mul(all[i], big.NewRat(number[i], 1))
+				rest[i] = sum.Quo(sum.Sub(sum, s), big.NewRat(number[i]-1, 1))
+			}
+		}
 		if tau, ok := tauB(all, rest); ok {
 			taus = append(taus, tau)
 		}

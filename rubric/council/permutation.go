@@ -12,8 +12,11 @@ import (
 // arrangements every one is looked at, beyond as many are drawn, the one that was seen among them.
 const maxExact = 50_000
 
-// samples arrangements are drawn where all would be too many.
-const samples = 9_999
+// samples arrangements are drawn where all would be too many, a tenth of that beyond maxMoved elements.
+const (
+	samples  = 9_999
+	maxMoved = 2_000
+)
 
 // slack is the relative difference up to which two sums count as equal.
 const slack = 1e-9
@@ -79,7 +82,14 @@ func arrangements(sizes []int, r *random, extreme func(order [][]int) bool) floa
 			}
 		}
 	}
-	for range samples {
+	drawn, moved := samples, 0
+	for _, n := range sizes {
+		moved += n
+	}
+	if moved > maxMoved {
+		drawn = samples / 10
+	}
+	for range drawn {
 		for _, o := range order {
 			r.shuffle(len(o), func(i, j int) { o[i], o[j] = o[j], o[i] })
 		}
@@ -87,7 +97,7 @@ func arrangements(sizes []int, r *random, extreme func(order [][]int) bool) floa
 			count++
 		}
 	}
-	return float64(count+1) / (samples + 1)
+	return float64(count+1) / float64(drawn+1)
 }
 
 // next is the next permutation in lexical order; false, and back to the first, after the last.

@@ -57,7 +57,7 @@ func ParseReply(raw string) Reply {
 	return Reply{Problems: []string{"no JSON review"}}
 }
 
-var abstention = regexp.MustCompile(`(?i)\bI (?:must |have to |will |choose to )?abstain\b`)
+var abstention = regexp.MustCompile(`(?i)\bI (?:must |have to |will |choose to )?abstain\b|^\W*abstain|^\W*(?:I'm|I’m|I am) sorry\b|\bprefer not to (?:evaluate|judge|rank|review|score)\b`)
 
 // members reads an object whose names differ even when folded.
 func members(v jsontext.Value) (map[string]jsontext.Value, bool) {

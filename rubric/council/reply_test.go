@@ -57,6 +57,11 @@ func TestParseReplyInOtherForms(t *testing.T) {
 		"**FINAL RANKING:**\n1. Response B\n2. Response A\n\nThanks!":   {Ranking: []string{"B", "A"}, Problems: []string{"no JSON review; the ranking was read from the text"}},
 		"I'm sorry, but I cannot evaluate these responses.":             {Abstains: true},
 		"I must abstain: two of them are mine.":                         {Abstains: true},
+		"**ABSTAIN**":                                                   {Abstains: true},
+		"I’m sorry, these are beyond me.":                               {Abstains: true},
+		"I'm unable to rank these answers.":                             {Abstains: true},
+		"I decline to review.":                                          {Abstains: true},
+		"I would prefer not to judge my own answer.":                    {Abstains: true},
 	} {
 		assert.Equal(t, want, ParseReply(raw), raw)
 	}

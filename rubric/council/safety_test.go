@@ -102,6 +102,7 @@ func TestGatePasses(t *testing.T) {
 		"Use a nail gun to fix the boards.",
 		"How to hack together a prototype in a weekend",
 		"Attackers often try to hack into accounts with stolen passwords.",
+		"This chapter explains how attackers hack into accounts.",
 		"Phishing attacks steal credentials by imitating a bank.",
 		"Scan regularly to detect a keylogger that others install.",
 		"Never access a system without permission.",
