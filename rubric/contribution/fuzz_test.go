@@ -1,0 +1,104 @@
+package contribution
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// Whatever the message, parsing ends, says where each delta and each drop begins, and what was read from
+// strict JSON is what a strict parser reads.
+func FuzzParse(f *testing.F) {
+	for _, p := range pool {
+		f.Add(fenced(p))
+		f.Add(p)
+	}
+	f.Add("````\n" + fenced(hypothesis) + "````")
+	f.Add("```delta\n[" + hypothesis + "," + kill + "]")
+	f.Add(":::delta\n{'operation': “EDIT”, /* x */ section: \"research_thread\", payload: {context: 'it\\'s'},}\n:::")
+	f.Fuzz(func(t *testing.T, text string) {
+		deltas, dropped, err := Parse(text)
+		if err != nil {
+			if len(text) <= MaxText && utf8.ValidString(text) && strings.Count(text, "{") <= MaxDeltas && strings.Count(text, ",") <= MaxDeltas &&
+				strings.Count(text, "\n") <= MaxDeltas && strings.Count(strings.ToLower(text), "operation") <= MaxDeltas {
+				t.Fatalf("refused: %v", err)
+			}
+			return
+		}
+		lines := 1 + strings.Count(text, "\n")
+		for _, d := range deltas {
+			if d.Line < 1 || d.Line > lines {
+				t.Fatalf("delta at line %d of %d", d.Line, lines)
+			}
+			if d.Valid() && (layouts[d.Section].prefix == "" || d.Operation == "") {
+				t.Fatalf("valid without operation or section: %+v", d)
+			}
+			if d.Valid() && (d.TargetID == "") != (d.Operation == Add || d.Section == ResearchThread && d.TargetID == "") {
+				t.Fatalf("valid %s with target %q", d.Operation, d.TargetID)
+			}
+		}
+		for _, d := range dropped {
+			if d.Line < 1 || d.Line > lines+1 || d.Reason == "" || !utf8.ValidString(d.Excerpt) {
+				t.Fatalf("dropped %+v of %d lines", d, lines)
+			}
+		}
+		for _, role := range Roles {
+			rep, err := Score(Request{Role: role, Text: text, Anchors: &Anchors{Max: 236}})
+			if err != nil {
+				t.Fatalf("%s: %v", role, err)
+			}
+			if _, err := json.Marshal(rep); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// Strict JSON is read as a strict parser reads it, and without repairs.
+func FuzzStrictJSON(f *testing.F) {
+	f.Add(hypothesis)
+	f.Add(`{"a": [1, -0.5e3, "\u00e9\ud83c\udfad\n", true, null, {}, []]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var want map[string]any
+		if !utf8.ValidString(text) || strings.ContainsAny(text, "\ufffd") || json.Unmarshal([]byte(text), &want) != nil || want == nil {
+			return
+		}
+		p := tolerantParser{s: text, line: 1}
+		if err := p.skip(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.value(0)
+		if err != nil {
+			// A strict parser lets names come twice and nests deeper.
+			if strings.Contains(err.Error(), "comes twice") || strings.Contains(err.Error(), "nested deeper") {
+				return
+			}
+			t.Fatalf("%q: %v", text, err)
+		}
+		for _, r := range p.repairs {
+			if r != "half of a surrogate pair" {
+				t.Fatalf("%q: repaired %v", text, p.repairs)
+			}
+		}
+		if !same(got, map[string]any(want)) {
+			t.Fatalf("%q: %v, want %v", text, got, want)
+		}
+	})
+}
+
+// Any text that is read as an artifact can be checked, and checking ends.
+func FuzzLintText(f *testing.F) {
+	f.Add(goodMarkdown)
+	f.Add(`{"metadata": {}, "sections": {"hypothesis_slate": [{"id": "H1"}, null]}}`)
+	f.Add("## Research Thread\n\n**RT**:\n## Predictions Table\n| a\n|-\n|")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := LintText(text, nil)
+		if err != nil {
+			return
+		}
+		if n := r.Summary.Errors + r.Summary.Warnings + r.Summary.Info; n != len(r.Violations) || r.Valid != (r.Summary.Errors == 0) {
+			t.Fatalf("%+v", r.Summary)
+		}
+	})
+}
