@@ -66,6 +66,9 @@ func cite(d *Delta, known *Anchors) citations {
 		c.entry(entry)
 	}
 	for _, words := range append(d.Payload.words(), d.Rationale) {
+		if !strings.ContainsAny(words, "§[") && !strings.Contains(words, "EV-") {
+			continue
+		}
 		for _, m := range sectionCite.FindAllStringSubmatch(words, -1) {
 			c.section(m, known)
 		}

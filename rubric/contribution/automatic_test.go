@@ -28,7 +28,7 @@ func objection(attack, evidence string, marked bool) string {
 	return fenced(fmt.Sprintf(`{"operation": "ADD", "section": "adversarial_critique", "payload": {"name": "N", "attack": %q, "evidence": %q, "current_status": "s", "real_third_alternative": %v}, "rationale": "r"}`, attack, evidence, marked))
 }
 
-const two = `{"H1": "fate stays", "H2": "fate changes"}`
+const differing = `{"H1": "fate stays", "H2": "fate changes"}`
 
 // The levels of the seed, criterion by criterion: the lowest and the highest score that the rules leave
 // open. Phrases in quotes are those of the seed's tables.
@@ -103,28 +103,28 @@ func TestRules(t *testing.T) {
 		// 7. Discriminative power.
 		{"discriminative", "the same for all", TestDesigner, study("x", `{"H1": "No effect.", "H2": "no  effect"}`, ""), 0, 0},
 		{"discriminative", "one hypothesis", TestDesigner, study("x", `{"H1": "no effect"}`, ""), 0, 0},
-		{"discriminative", "different", TestDesigner, study("x", two, ""), 2, 3},
+		{"discriminative", "different", TestDesigner, study("x", differing, ""), 2, 3},
 		{"discriminative", "indeterminate is no outcome", TestDesigner, study("x", `{"H1": "fate stays", "H2": "indeterminate"}`, ""), 0, 0},
-		{"discriminative", "2:1 by its own account", TestDesigner, study("x", two, `, "score": {"likelihood_ratio": 0, "cost": 1, "speed": 1, "ambiguity": 1}`), 1, 1},
-		{"discriminative", "a row of predictions", TestDesigner, fenced(`{"operation": "ADD", "section": "predictions_table", "payload": {"condition": "c", "predictions": ` + two + `}, "rationale": "r"}`), 2, 3},
+		{"discriminative", "2:1 by its own account", TestDesigner, study("x", differing, `, "score": {"likelihood_ratio": 0, "cost": 1, "speed": 1, "ambiguity": 1}`), 1, 1},
+		{"discriminative", "a row of predictions", TestDesigner, fenced(`{"operation": "ADD", "section": "predictions_table", "payload": {"condition": "c", "predictions": ` + differing + `}, "rationale": "r"}`), 2, 3},
 		{"discriminative", "no test", TestDesigner, hypo("c", "m", "r"), 0, 3},
 
 		// 8. Potency check.
 		{"potency", "complete", TestDesigner, fenced(test), 3, 3},
-		{"potency", "control and sensitivity", TestDesigner, study("positive control and detection limit", two, ""), 2, 3},
-		{"potency", "control", TestDesigner, study("a positive control", two, ""), 1, 3},
-		{"potency", "something else", TestDesigner, study("we look twice", two, ""), 1, 3},
-		{"potency", "a control that there is not", TestDesigner, study("no positive control is possible", two, ""), 1, 3},
+		{"potency", "control and sensitivity", TestDesigner, study("positive control and detection limit", differing, ""), 2, 3},
+		{"potency", "control", TestDesigner, study("a positive control", differing, ""), 1, 3},
+		{"potency", "something else", TestDesigner, study("we look twice", differing, ""), 1, 3},
+		{"potency", "a control that there is not", TestDesigner, study("no positive control is possible", differing, ""), 1, 3},
 
 		// 9. Object transposition.
-		{"object_transposition", "none", TestDesigner, study("x", two, ""), 0, 1},
-		{"object_transposition", "mentioned", TestDesigner, study("in vitro too", two, ""), 1, 2},
+		{"object_transposition", "none", TestDesigner, study("x", differing, ""), 0, 1},
+		{"object_transposition", "mentioned", TestDesigner, study("in vitro too", differing, ""), 1, 2},
 
 		// 10. Score calibration.
-		{"calibration", "“all 3s”", TestDesigner, study("x", two, `, "score": {"likelihood_ratio": 3, "cost": 3, "speed": 3, "ambiguity": 3}`), 0, 0},
-		{"calibration", "a part left out", TestDesigner, study("x", two, `, "score": {"likelihood_ratio": 1}`), 0, 0},
-		{"calibration", "optimistic", TestDesigner, study("x", two, `, "score": {"likelihood_ratio": 3, "cost": 3, "speed": 2, "ambiguity": 2}`), 1, 2},
-		{"calibration", "moderate", TestDesigner, study("x", two, `, "score": {"likelihood_ratio": 2, "cost": 1, "speed": 1, "ambiguity": 2}`), 1, 2},
+		{"calibration", "“all 3s”", TestDesigner, study("x", differing, `, "score": {"likelihood_ratio": 3, "cost": 3, "speed": 3, "ambiguity": 3}`), 0, 0},
+		{"calibration", "a part left out", TestDesigner, study("x", differing, `, "score": {"likelihood_ratio": 1}`), 0, 0},
+		{"calibration", "optimistic", TestDesigner, study("x", differing, `, "score": {"likelihood_ratio": 3, "cost": 3, "speed": 2, "ambiguity": 2}`), 1, 2},
+		{"calibration", "moderate", TestDesigner, study("x", differing, `, "score": {"likelihood_ratio": 2, "cost": 1, "speed": 1, "ambiguity": 2}`), 1, 2},
 		{"calibration", "outcomes do not differ", TestDesigner, study("x", `{"H1": "a", "H2": "a"}`, `, "score": {"likelihood_ratio": 2, "cost": 1, "speed": 1, "ambiguity": 2}`), 0, 0},
 
 		// 11. Scale check.

@@ -16,7 +16,7 @@
 // person could find more, the highest score that is still open (upper) and what has to be looked at
 // (needs_human). A score that is given beats the rules.
 //
-// [Score] judges one message, [ScoreSession] many, [Merged] carries out their deltas, [Lint] checks an
+// [Score] judges one message, [ScoreSession] many, [Merge] carries out their deltas, [Lint] checks an
 // artifact, [NewForm] prepares what human evaluators fill in, and [Compare] finds where they disagree.
 // All are pure functions.
 package contribution
@@ -184,6 +184,9 @@ type message struct {
 func (r *Request) check() error {
 	if err := r.Role.check("role"); err != nil {
 		return err
+	}
+	if strings.TrimSpace(r.Text) == "" {
+		return refuse("text", "there is none")
 	}
 	if len(r.ID) > 256 {
 		return refuse("id", "%d bytes are more than 256", len(r.ID))

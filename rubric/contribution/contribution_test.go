@@ -271,6 +271,7 @@ func TestWarnings(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	for want, r := range map[string]Request{
+		`text: there is none`: {Role: TestDesigner, Text: " \n"},
 		`role: "judge" is none of hypothesis_generator, test_designer, adversarial_critic`:                {Role: "judge"},
 		`role: "" is none of hypothesis_generator, test_designer, adversarial_critic`:                     {},
 		`scores.potency: 4 is off the scale of 0 to 3 in whole numbers`:                                   {Role: TestDesigner, Scores: Scores{"potency": 4}},
@@ -287,6 +288,9 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		`artifact.sections.hypothesis_slate[1].id: H1 comes twice`:                                        {Role: TestDesigner, Artifact: &Artifact{Sections: Parts{HypothesisSlate: []Item{{"id": "H1"}, {"id": "H1"}}}}},
 		fmt.Sprintf("text: %d bytes are more than %d", MaxText+1, MaxText):                                {Role: TestDesigner, Text: strings.Repeat("x", MaxText+1)},
 	} {
+		if r.Text == "" && !strings.HasPrefix(want, "text") {
+			r.Text = "x"
+		}
 		_, err := Score(r)
 		assert.EqualError(t, err, want)
 		var request *RequestError

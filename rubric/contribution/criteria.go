@@ -34,8 +34,8 @@ type criterion struct {
 }
 
 var (
-	one, half        = rubric.Whole(1), rubric.Hundredths(50)
-	oneAndHalf, twin = rubric.Hundredths(150), rubric.Whole(2)
+	one, half       = rubric.Whole(1), rubric.Hundredths(50)
+	oneAndHalf, two = rubric.Hundredths(150), rubric.Whole(2)
 )
 
 var universal = []criterion{
@@ -63,7 +63,7 @@ var own = map[Role][]criterion{
 			"some awareness, separation incomplete",
 			"clear separation, minor blending",
 			"crisp; mechanism and specification cleanly typed"}},
-		{"third_alternative", "Third alternative", "Is there a genuine third alternative?", twin, false, []string{
+		{"third_alternative", "Third alternative", "Is there a genuine third alternative?", two, false, []string{
 			"none",
 			"a placeholder: both could be wrong",
 			"specific, but derived from the others",
@@ -74,12 +74,12 @@ var own = map[Role][]criterion{
 			"motivates the hypothesis; the missing rule is named"}},
 	},
 	TestDesigner: {
-		{"discriminative", "Discriminative power", "Does the test tell hypotheses apart?", twin, false, []string{
+		{"discriminative", "Discriminative power", "Does the test tell hypotheses apart?", two, false, []string{
 			"the same outcome for all",
 			"weak: a likelihood ratio of 2:1 at best",
 			"clearly different predictions with some overlap",
 			"digital: one outcome for each, all plausible"}},
-		{"potency", "Potency check", "Can no effect be told from a failed assay?", twin, false, []string{
+		{"potency", "Potency check", "Can no effect be told from a failed assay?", two, false, []string{
 			"no check",
 			"a check that would not notice a failed assay",
 			"adequate, minor gaps",

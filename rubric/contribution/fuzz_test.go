@@ -43,6 +43,9 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("dropped %+v of %d lines", d, lines)
 			}
 		}
+		if strings.TrimSpace(text) == "" {
+			return
+		}
 		for _, role := range Roles {
 			rep, err := Score(Request{Role: role, Text: text, Anchors: &Anchors{Max: 236}})
 			if err != nil {

@@ -273,7 +273,7 @@ func set(s Section, it Item, name string, lines []string) {
 		it[name] = list
 	case flag:
 		it[name] = slices.Contains([]string{"true", "yes"}, strings.ToLower(value))
-	case perHypo:
+	case perHypothesis:
 		m := map[string]any{}
 		for _, line := range lines {
 			if o := outcomeLine.FindStringSubmatch(strings.TrimSpace(line)); o != nil {

@@ -30,22 +30,22 @@ const (
 	Rejected = "rejected" // it cannot be carried out
 )
 
-// A Merge is an artifact with updates carried out.
-type Merge struct {
+// Merged is an artifact with updates carried out.
+type Merged struct {
 	Artifact Artifact  `json:"artifact"`
 	Outcomes []Outcome `json:"outcomes"` // in the order of the updates
 	Warnings []string  `json:"warnings"`
 }
 
-// Merged carries out updates in the order of their times; those of one time in the order of their agents,
+// Merge carries out updates in the order of their times; those of one time in the order of their agents,
 // and those of one agent as they come. A delta that cannot be carried out is rejected alone. The base is
 // not changed.
-func Merged(base Artifact, updates []Update) (Merge, error) {
+func Merge(base Artifact, updates []Update) (Merged, error) {
 	if len(updates) > MaxSessionDeltas {
-		return Merge{}, refuse("updates", "%d are more than %d", len(updates), MaxSessionDeltas)
+		return Merged{}, refuse("updates", "%d are more than %d", len(updates), MaxSessionDeltas)
 	}
 	if err := base.check(); err != nil {
-		return Merge{}, err
+		return Merged{}, err
 	}
 	order := make([]int, len(updates))
 	for i := range order {
@@ -60,7 +60,7 @@ func Merged(base Artifact, updates []Update) (Merge, error) {
 		outcomes[i] = m.apply(updates[i])
 	}
 	m.finish()
-	return Merge{m.artifact, outcomes, m.warnings}, nil
+	return Merged{m.artifact, outcomes, m.warnings}, nil
 }
 
 // A merger is an artifact in the making.

@@ -11,6 +11,7 @@ type Operator struct {
 	Sign string `json:"sign"`
 	Name string `json:"name"`
 
+	hints []string // lower case; without one of them there is no need to look for the words
 	words *regexp.Regexp
 	mute  bool // the sign means other things too, so that only the name counts
 }
@@ -18,15 +19,18 @@ type Operator struct {
 // op names an operator. A name of two words is known in any case and with a space; a single word is a
 // common verb unless it is written like a name.
 func op(sign, name string, also ...string) Operator {
-	pattern := `\b` + name + `\b`
+	pattern, hints := `\b`+name+`\b`, []string{strings.ToLower(name)}
 	if strings.Contains(name, "-") {
 		forms := append([]string{name}, also...)
+		hints = nil
 		for i, f := range forms {
+			first, _, _ := strings.Cut(strings.ToLower(f), "-")
+			hints = append(hints, first)
 			forms[i] = strings.ReplaceAll(f, "-", `[-\s]+`)
 		}
 		pattern = `(?i)\b(?:` + strings.Join(forms, "|") + `)\b`
 	}
-	return Operator{Sign: sign, Name: name, words: regexp.MustCompile(pattern)}
+	return Operator{Sign: sign, Name: name, hints: hints, words: regexp.MustCompile(pattern)}
 }
 
 // Operators are all of them.
@@ -37,7 +41,7 @@ var Operators = []Operator{
 	op("≡", "Invariant-Extract", "Invariant-Extraction"),
 	op("✂", "Exclusion-Test"),
 	op("⟂", "Object-Transpose", "Object-Transposition"),
-	{Sign: "↑", Name: "Amplify", words: regexp.MustCompile(`\bAmplify\b`), mute: true}, // the arrow also says “more”
+	{Sign: "↑", Name: "Amplify", hints: []string{"amplify"}, words: regexp.MustCompile(`\bAmplify\b`), mute: true}, // the arrow also says “more”
 	op("🔧", "DIY"),
 	op("⊕", "Cross-Domain"),
 	op("◊", "Paradox-Hunt"),
@@ -59,9 +63,10 @@ var toolkits = map[Role][]string{
 
 // operatorsIn names the operators that a rationale invokes, in the order of [Operators].
 func operatorsIn(rationale string) []string {
-	names := []string{}
+	names, lower := []string{}, strings.ToLower(rationale)
 	for _, o := range Operators {
-		if !o.mute && strings.Contains(rationale, o.Sign) || o.words.MatchString(rationale) {
+		hinted := slices.ContainsFunc(o.hints, func(h string) bool { return strings.Contains(lower, h) })
+		if !o.mute && strings.Contains(rationale, o.Sign) || hinted && o.words.MatchString(rationale) {
 			names = append(names, o.Name)
 		}
 	}

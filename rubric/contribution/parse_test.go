@@ -290,7 +290,12 @@ func TestMessagesMadeToCostMuch(t *testing.T) {
 		"```delta\n{\"operation\": \"EDIT\", \"section\": \"hypothesis_slate\", \"target_id\": \"H1\", \"payload\": {\"anchors\": [\"" + strings.Repeat("§1-999999999 ", 15_000) + "\"]}}\n```",
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			_, _ = Score(Request{Role: HypothesisGenerator, Text: text})
+			r, err := Score(Request{Role: HypothesisGenerator, Text: text})
+			if err != nil {
+				assert.EqualError(t, err, "text: it has more than 1000 deltas")
+				return
+			}
+			assert.LessOrEqual(t, len(fmt.Sprint(r)), 4*MaxText, "an answer does not blow up what was sent")
 		})
 	}
 }

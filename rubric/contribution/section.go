@@ -39,11 +39,11 @@ var Sections = []Section{
 type kind int
 
 const (
-	text    kind = iota // words
-	texts               // a list of words
-	flag                // true or false
-	perHypo             // an object: words for each hypothesis
-	rating              // an object: likelihood_ratio, cost, speed, ambiguity, each 0 to 3
+	text          kind = iota // words
+	texts                     // a list of words
+	flag                      // true or false
+	perHypothesis             // an object: words for each hypothesis
+	rating                    // an object: likelihood_ratio, cost, speed, ambiguity, each 0 to 3
 )
 
 func (k kind) String() string {
@@ -82,11 +82,11 @@ var layouts = map[Section]layout{
 		{"third_alternative", flag, optional},
 	}},
 	PredictionsTable: {"P", regexp.MustCompile(`^P[1-9][0-9]{0,8}(\.H[1-9][0-9]{0,8})?$`), []field{
-		{"condition", text, required}, {"predictions", perHypo, required},
+		{"condition", text, required}, {"predictions", perHypothesis, required},
 	}},
 	DiscriminativeTests: {"T", regexp.MustCompile(`^T[1-9][0-9]{0,8}$`), []field{
 		{"name", text, required}, {"procedure", text, required}, {"discriminates", text, required},
-		{"expected_outcomes", perHypo, required}, {"potency_check", text, required},
+		{"expected_outcomes", perHypothesis, required}, {"potency_check", text, required},
 		{"feasibility", text, expected}, {"score", rating, expected},
 	}},
 	AssumptionLedger: {"A", regexp.MustCompile(`^A[1-9][0-9]{0,8}$`), []field{
@@ -155,7 +155,7 @@ func (k kind) fits(v any) bool {
 	case texts:
 		list, ok := v.([]any)
 		return ok && !slices.ContainsFunc(list, func(e any) bool { _, isText := e.(string); return !isText })
-	case perHypo:
+	case perHypothesis:
 		m, ok := v.(map[string]any)
 		for _, e := range m {
 			if _, isText := e.(string); !isText {

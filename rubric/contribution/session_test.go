@@ -119,7 +119,7 @@ func TestProgression(t *testing.T) {
 func TestSessionOnAnArtifact(t *testing.T) {
 	base := someArtifact()
 	r := session(t, Session{Artifact: base, Contributions: []Request{
-		{Role: AdversarialCritic, Round: 2, Text: fenced(strings.Replace(kill, "H2", "H5", 1)) + fenced(killing2(HypothesisSlate, "H1")) + fenced(killing2(HypothesisSlate, "H9"))},
+		{Role: AdversarialCritic, Round: 2, Text: fenced(strings.Replace(kill, "H2", "H5", 1)) + fenced(killOf(HypothesisSlate, "H1")) + fenced(killOf(HypothesisSlate, "H9"))},
 		{Role: HypothesisGenerator, Round: 1, Text: fenced(hypothesis)},
 	}})
 	assert.True(t, r.Contributions[0].Deltas[0].Valid, "H5 came in round 1")
@@ -144,6 +144,7 @@ func TestSessionsThatAreRefused(t *testing.T) {
 	for want, s := range map[string]Session{
 		"contributions: 0 are not 1 to 1000":                                             {},
 		"contributions: 1001 are not 1 to 1000":                                          {Contributions: make([]Request, 1001)},
+		"contributions[1].text: there is none":                                           {Contributions: []Request{ok, {Role: TestDesigner}}},
 		"contributions[1].round: it is missing, though others have one":                  {Contributions: []Request{round, ok}},
 		"contributions[0].artifact: a session has one artifact for all its messages":     {Contributions: []Request{own}},
 		"contributions[1].scores.potency: 9 is off the scale of 0 to 3 in whole numbers": {Contributions: []Request{ok, bad}},
