@@ -1,0 +1,56 @@
+package contribution
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The tables of docs/scorers.md say what the program does.
+func TestTheDocumentation(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "scorers.md"))
+	require.NoError(t, err)
+	_, doc, ok := strings.Cut(string(data), "\n## Contribution\n")
+	require.True(t, ok)
+	doc, _, _ = strings.Cut(doc, "\n## ")
+	for _, role := range Roles {
+		for _, c := range own[role] {
+			assert.Contains(t, doc, fmt.Sprintf("| `%s` | %s | %v | %d |", c.name, role, c.weight, len(c.levels)-1))
+		}
+	}
+	for _, c := range universal {
+		assert.Contains(t, doc, fmt.Sprintf("| `%s` | all | %v | %d |", c.name, c.weight, len(c.levels)-1))
+	}
+	for g := gateJSON; g <= gateThird; g++ {
+		row := regexp.MustCompile("(?m)^\\| `" + g.fails(0, "").Gate + "` \\|.*\\| `" + g.fails(0, "").Consequence + "` \\|$")
+		assert.Regexp(t, row, doc)
+	}
+	for _, w := range []string{warnLowQuality, warnSprawl, warnUnverified, warnWeakAssay, warnNotOfRole, warnNoDelta, warnNotConverged, warnCoverage, warnDeclining} {
+		assert.Contains(t, doc, "`"+w+"`")
+	}
+	for s, l := range layouts {
+		assert.Regexp(t, regexp.MustCompile("(?m)^\\| `"+string(s)+"` \\| "+l.prefix), doc)
+	}
+
+	// Every rule of the linter is in its source and in the document, and none else.
+	rules := map[string]bool{}
+	for _, file := range []string{"lint.go", "markdown.go"} {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`"([EWI][A-Z](?:-P|-REF-|-)\d+[a-z]?)"`).FindAllStringSubmatch(string(source), -1) {
+			rules[m[1]] = true
+		}
+	}
+	assert.Greater(t, len(rules), 40)
+	documented := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\b([EWI][A-Z](?:-P|-REF-|-)\d+[a-z]?)\b`).FindAllString(doc, -1) {
+		documented[m] = true
+	}
+	assert.Equal(t, rules, documented)
+}
