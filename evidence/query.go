@@ -19,7 +19,8 @@ type Query struct {
 // An Intent is the class of a query.
 type Intent string
 
-// hypothesis_support_1 and _2 are for the two heaviest hypotheses.
+// hypothesis_support_1 and _2 are for the two heaviest hypotheses; before a forced round there are more,
+// numbered by place, for those that no round has asked for yet.
 const (
 	Support1         Intent = "hypothesis_support_1"
 	Support2         Intent = "hypothesis_support_2"
@@ -32,17 +33,18 @@ const (
 const maxQueryWords = 48
 
 // queries are those of the round after done rounds. Round 2 begins with falsification, a forced round
-// with discrimination; "none of these" is nothing to search for.
+// with discrimination; "none of these" is nothing to search for. What was asked before would bring the
+// same again, so a forced round also asks for the hypotheses that were never among the first two.
 func (s *Session) queries(done int, gate Gate) []Query {
 	queries := []Query{}
 	if gate == Stop || gate == Exhausted {
 		return queries
 	}
 	ranked := s.ranked(true)
-	for i, intent := range []Intent{Support1, Support2} {
-		if i < len(ranked) {
-			c := ranked[i]
-			queries = append(queries, Query{Intent: intent, Text: supportQuery(c.Hypothesis), Hypothesis: c.ID})
+	for i, c := range ranked {
+		if i < 2 || gate == Forced && !c.asked {
+			c.asked = true
+			queries = append(queries, support(i, c))
 		}
 	}
 	if len(ranked) > 1 {
@@ -67,6 +69,26 @@ func (s *Session) queries(done int, gate Gate) []Query {
 		return cmp.Compare(place(a.Intent, first), place(b.Intent, first))
 	})
 	return queries
+}
+
+// Rest returns queries for the hypotheses that the queries of the next round leave out, for hosts that
+// can afford a broad first round: before any evidence the first two are only first by id.
+func (s *Session) Rest() []Query {
+	asked := map[string]bool{}
+	for _, q := range s.Queries() {
+		asked[q.Hypothesis], asked[q.Against] = true, true
+	}
+	queries := []Query{}
+	for i, c := range s.ranked(true) {
+		if !asked[c.ID] {
+			queries = append(queries, support(i, c))
+		}
+	}
+	return queries
+}
+
+func support(i int, c *claim) Query {
+	return Query{Intent: Intent(fmt.Sprintf("hypothesis_support_%d", i+1)), Text: supportQuery(c.Hypothesis), Hypothesis: c.ID}
 }
 
 func place(intent, first Intent) int {

@@ -35,6 +35,15 @@ func TestQueriesOfARound(t *testing.T) {
 	assert.Equal(t, []Intent{Support1, Support2, DiscriminateTop2, FalsifyLead}, intents(res.Rounds[1].NextQueries))
 }
 
+// A round that is forced by evidence that decides nothing asks for what nobody has looked for yet, once.
+func TestForcedRoundsAskForTheRest(t *testing.T) {
+	r := Request{Hypotheses: hypotheses("granite copper", "cedar maple", "slate marl", "loam clay"), Rounds: []Round{{Snippets: snippets("cedar")}, {}, {}}}
+	res := triangulate(t, r)
+	assert.Equal(t, []Intent{DiscriminateTop2, Support1, Support2, "hypothesis_support_3", "hypothesis_support_4", FalsifyLead}, intents(res.Rounds[1].NextQueries))
+	assert.Equal(t, "h4", res.Rounds[1].NextQueries[4].Hypothesis)
+	assert.Equal(t, []Intent{DiscriminateTop2, Support1, Support2, FalsifyLead}, intents(res.Rounds[2].NextQueries))
+}
+
 func TestQueryTexts(t *testing.T) {
 	s, err := New(Request{Question: "How does TRX act on p53?", Hypotheses: []Hypothesis{
 		{ID: "h1", Text: "TRX inhibits the p53 protein by phosphorylation.", Rationale: "It has a kinase domain", KeyFact: "A phosphate group on serine 15"},

@@ -22,6 +22,7 @@ type Session struct {
 	passages []passage       // of the pool, each once
 	seen     map[Snippet]int // id and text: the passage
 	question []int32
+	opening  []Query // of the first round
 	rounds   []RoundResult
 	forced   int
 }
@@ -34,6 +35,7 @@ type claim struct {
 	reading                reading
 	support, falsification float64
 	supporting, falsifying []int // passages
+	asked                  bool  // a query was for it
 }
 
 // A passage is a snippet that was read.
@@ -63,6 +65,7 @@ func New(r Request) (*Session, error) {
 	s.question = s.lexicon.set(r.Question)
 	s.claim()
 	s.weigh()
+	s.opening = s.queries(0, Continue)
 	for _, round := range r.Rounds {
 		s.add(round)
 	}
@@ -157,7 +160,7 @@ func (s *Session) Queries() []Query {
 	if n := len(s.rounds); n > 0 {
 		return slices.Clone(s.rounds[n-1].NextQueries)
 	}
-	return s.queries(0, Continue)
+	return slices.Clone(s.opening)
 }
 
 // Add reads the snippets of the next round. An error is a [*RequestError] and changes nothing.

@@ -29,22 +29,30 @@ func (s *Session) synthesis(res Result) string {
 		place[r.Hypothesis] = i + 1
 		fmt.Fprintf(&b, "%d. %s [weight: %.2f]\n", i+1, quote(r.Text), r.Weight)
 	}
+	quoted := map[Snippet]bool{}
 	for _, p := range res.Packs {
 		i := place[p.Hypothesis]
 		fmt.Fprintf(&b, "\nHYPOTHESIS %d: %s [weight: %.2f]\n", i, quote(res.Ranking[i-1].Text), p.Weight)
-		list(&b, "Supporting", p.Supporting)
-		list(&b, "Falsifying", p.Falsifying)
+		list(&b, "Supporting", p.Supporting, quoted)
+		list(&b, "Falsifying", p.Falsifying, quoted)
 	}
 	return b.String()
 }
 
-func list(b *strings.Builder, heading string, exhibits []Exhibit) {
+// list writes each snippet once: what stands in an earlier pack is only named.
+func list(b *strings.Builder, heading string, exhibits []Exhibit, quoted map[Snippet]bool) {
 	if len(exhibits) == 0 {
 		fmt.Fprintf(b, "%s: none\n", heading)
 		return
 	}
 	fmt.Fprintf(b, "%s:\n", heading)
 	for _, e := range exhibits {
+		key := Snippet{ID: e.ID, Text: e.Text}
+		if quoted[key] {
+			fmt.Fprintf(b, "- %s (above)\n", quote(e.ID))
+			continue
+		}
+		quoted[key] = true
 		fmt.Fprintf(b, "- %s %s", quote(e.ID), quote(e.Text))
 		if e.Source != "" {
 			fmt.Fprintf(b, " (source %s)", quote(e.Source))

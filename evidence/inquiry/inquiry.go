@@ -6,7 +6,9 @@
 //	                                                     ▲                                     │
 //	                                                     └─────────── continue, forced ────────┘
 //
-// The judge is called once, and again only if its reply cannot be used. Everything that was asked and
+// The judge is called once, and again only if its reply cannot be used. The first round is broad: it also
+// searches for the question itself and for every hypothesis, since before any evidence the first two are
+// only the judge's. A query that comes again is not searched for again but goes on in its list. Everything that was asked and
 // found is in the [Report]; with the same replies and results it is the same report.
 package inquiry
 
@@ -16,6 +18,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -37,12 +40,12 @@ type Searcher interface {
 
 // Options of an inquiry. A zero field means its default.
 type Options struct {
-	EvenIfEasy    bool              `json:"even_if_easy,omitempty"` // ask for hypotheses whatever the question
-	WithoutNone   bool              `json:"without_none,omitempty"` // do not weigh "none of these"
-	MaxAsks       int               `json:"max_asks,omitempty"`     // of the judge; default 3
-	MaxRounds     int               `json:"max_rounds,omitempty"`   // default 6
-	PerQuery      int               `json:"per_query,omitempty"`    // results taken; default 5
-	Parallel      int               `json:"parallel,omitempty"`     // searches at once; default 4
+	EvenIfEasy    bool              `json:"even_if_easy,omitempty"`  // ask for hypotheses whatever the question
+	NoneOfThese   bool              `json:"none_of_these,omitempty"` // also weigh that all five are wrong
+	MaxAsks       int               `json:"max_asks,omitempty"`      // of the judge; default 3
+	MaxRounds     int               `json:"max_rounds,omitempty"`    // default 6
+	PerQuery      int               `json:"per_query,omitempty"`     // results taken; default 5
+	Parallel      int               `json:"parallel,omitempty"`      // searches at once; default 4
 	Agreement     *float64          `json:"agreement,omitempty"`
 	Triangulation *evidence.Options `json:"triangulation,omitempty"`
 }
@@ -91,10 +94,11 @@ type Report struct {
 
 // A Search is one query and what came of it.
 type Search struct {
-	Round   int            `json:"round"`
-	Query   evidence.Query `json:"query"`
-	Results []string       `json:"results"` // ids of the snippets taken
-	Error   string         `json:"error,omitempty"`
+	Round     int            `json:"round"`
+	Query     evidence.Query `json:"query"`
+	Results   []string       `json:"results"`             // ids of the snippets taken
+	Continued bool           `json:"continued,omitempty"` // not searched for anew: the next results of an earlier round
+	Error     string         `json:"error,omitempty"`
 }
 
 // Run answers a question. If a search fails the others of its round count; if all of a round fail, or the
@@ -106,7 +110,7 @@ func Run(ctx context.Context, question string, judge Judge, search Searcher, opt
 	if report.Generation, err = Generate(ctx, judge, question, opts); err != nil {
 		return report, err
 	}
-	r := retrieval{search: search, opts: opts, report: &report, known: map[evidence.Snippet]bool{}}
+	r := retrieval{search: search, opts: opts, report: &report, known: map[evidence.Snippet]bool{}, rest: map[evidence.Query][]evidence.Snippet{}}
 	plain := evidence.Query{Intent: Plain, Text: question}
 	if report.Generation.Skipped {
 		report.Ended = Easy
@@ -114,7 +118,7 @@ func Run(ctx context.Context, question string, judge Judge, search Searcher, opt
 		return report, err
 	}
 	session, err := evidence.New(evidence.Request{
-		Question: question, Hypotheses: report.Generation.Hypotheses, NoneOfThese: !opts.WithoutNone,
+		Question: question, Hypotheses: report.Generation.Hypotheses, NoneOfThese: opts.NoneOfThese,
 		Agreement: opts.Agreement, Options: opts.Triangulation,
 	})
 	if err != nil {
@@ -124,7 +128,7 @@ func Run(ctx context.Context, question string, judge Judge, search Searcher, opt
 		request, result := session.Request(), session.Result()
 		report.Request, report.Triangulation = &request, &result
 	}
-	queries := append([]evidence.Query{plain}, session.Queries()...)
+	queries := slices.Concat([]evidence.Query{plain}, session.Queries(), session.Rest())
 	for round := 1; ; round++ {
 		snippets, err := r.round(ctx, round, queries)
 		if err != nil {
@@ -157,11 +161,12 @@ type retrieval struct {
 	search Searcher
 	opts   Options
 	report *Report
-	known  map[evidence.Snippet]bool // id and text
+	known  map[evidence.Snippet]bool             // id and text
+	rest   map[evidence.Query][]evidence.Snippet // by text and excluded source: results not taken yet
 }
 
-// round does all queries of a round side by side and returns their snippets in the order of the queries,
-// each once.
+// round does the queries of a round side by side and returns their snippets in the order of the queries,
+// each once. A query that was searched for in an earlier round goes on in its list of results.
 func (r *retrieval) round(ctx context.Context, number int, queries []evidence.Query) ([]evidence.Snippet, error) {
 	type answer struct {
 		snippets []evidence.Snippet
@@ -171,6 +176,9 @@ func (r *retrieval) round(ctx context.Context, number int, queries []evidence.Qu
 	free := make(chan struct{}, r.opts.Parallel)
 	var wg sync.WaitGroup
 	for i, q := range queries {
+		if _, asked := r.rest[key(q)]; asked {
+			continue
+		}
 		free <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-free }()
@@ -187,17 +195,24 @@ func (r *retrieval) round(ctx context.Context, number int, queries []evidence.Qu
 		texts  = map[string]string{} // of this round, by id
 		failed []error
 	)
-	for i, a := range answers {
-		s := Search{Round: number, Query: queries[i], Results: []string{}}
-		if a.err != nil {
-			s.Error = a.err.Error()
-			failed = append(failed, fmt.Errorf("%s: %w", queries[i].Intent, a.err))
+	for i, q := range queries {
+		s := Search{Round: number, Query: q, Results: []string{}}
+		list := answers[i].snippets
+		if rest, asked := r.rest[key(q)]; asked {
+			s.Continued, list = true, rest
 		}
-		for _, sn := range a.snippets {
-			if len(s.Results) == r.opts.PerQuery {
+		if err := answers[i].err; err != nil {
+			s.Error = err.Error()
+			failed = append(failed, fmt.Errorf("%s: %w", q.Intent, err))
+		} else {
+			r.rest[key(q)] = nil
+		}
+		for n, sn := range list {
+			if len(s.Results) == r.opts.PerQuery || len(taken) == evidence.MaxSnippets {
+				r.rest[key(q)] = list[n:]
 				break
 			}
-			if e := queries[i].Exclude; e != "" && evidence.Domain(sn.Source) == e {
+			if q.Exclude != "" && evidence.Domain(sn.Source) == q.Exclude {
 				continue // the tool did not leave it out
 			}
 			sn = clean(sn)
@@ -205,7 +220,7 @@ func (r *retrieval) round(ctx context.Context, number int, queries []evidence.Qu
 				sn.ID = cut(sn.ID, evidence.MaxID-20) + "#" + digest(sn.Text)
 			}
 			s.Results = append(s.Results, sn.ID)
-			if _, used := texts[sn.ID]; used || len(taken) == evidence.MaxSnippets {
+			if _, used := texts[sn.ID]; used {
 				continue
 			}
 			texts[sn.ID] = sn.Text
@@ -222,6 +237,9 @@ func (r *retrieval) round(ctx context.Context, number int, queries []evidence.Qu
 	}
 	return taken, nil
 }
+
+// key is what a query looks for.
+func key(q evidence.Query) evidence.Query { return evidence.Query{Text: q.Text, Exclude: q.Exclude} }
 
 // clean makes a snippet of a tool fit for a session: valid, bounded, with an id.
 func clean(s evidence.Snippet) evidence.Snippet {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -99,9 +100,13 @@ func TestRun(t *testing.T) {
 	assert.Contains(t, []string{Decided, Exhausted}, report.Ended)
 	assert.Len(t, report.Request.Rounds, len(report.Triangulation.Rounds))
 	assert.Equal(t, Plain, report.Searches[0].Query.Intent)
-	second := report.Searches[5]
-	assert.Equal(t, 2, second.Round)
-	assert.Equal(t, evidence.FalsifyLead, second.Query.Intent)
+	second := slices.IndexFunc(report.Searches, func(s Search) bool { return s.Round == 2 })
+	assert.Equal(t, 8, second, "round 1: the question, 5 hypotheses, what tells two apart, what speaks against the first")
+	assert.Equal(t, evidence.FalsifyLead, report.Searches[second].Query.Intent)
+	for i, s := range report.Searches {
+		again := slices.ContainsFunc(report.Searches[:i], func(b Search) bool { return b.Query.Text == s.Query.Text })
+		assert.Equal(t, again, s.Continued, "%d", i)
+	}
 	assert.LessOrEqual(t, report.Triangulation.Rounds[len(report.Triangulation.Rounds)-1].ForcedRounds, 2)
 	for _, sn := range report.Snippets {
 		assert.NotEmpty(t, sn.ID)
@@ -130,9 +135,9 @@ func TestEasyQuestionsAreSkipped(t *testing.T) {
 	assert.Nil(t, report.Triangulation)
 
 	judge.list = []string{reply(five...)}
-	report, err = Run(t.Context(), "Was the valve closed?", judge, search, Options{EvenIfEasy: true, WithoutNone: true})
+	report, err = Run(t.Context(), "Was the valve closed?", judge, search, Options{EvenIfEasy: true, NoneOfThese: true})
 	require.NoError(t, err)
-	assert.Len(t, report.Triangulation.Ranking, 5)
+	assert.Len(t, report.Triangulation.Ranking, 6)
 }
 
 func TestGenerateAsksAgain(t *testing.T) {
@@ -186,8 +191,10 @@ func TestFailures(t *testing.T) {
 	report, err := Run(t.Context(), question, judge(), &shelf{all: pool, fail: map[evidence.Intent]bool{evidence.FalsifyLead: true}}, Options{})
 	require.NoError(t, err, "the other searches count")
 	assert.Equal(t, errDown.Error(), report.Searches[4].Error)
+	assert.False(t, report.Searches[slices.IndexFunc(report.Searches, func(s Search) bool { return s.Round == 2 })].Continued, "what failed is tried again")
 
-	all := map[evidence.Intent]bool{Plain: true, evidence.Support1: true, evidence.Support2: true, evidence.DiscriminateTop2: true, evidence.FalsifyLead: true}
+	all := map[evidence.Intent]bool{Plain: true, evidence.Support1: true, evidence.Support2: true, "hypothesis_support_3": true,
+		"hypothesis_support_4": true, "hypothesis_support_5": true, evidence.DiscriminateTop2: true, evidence.FalsifyLead: true}
 	report, err = Run(t.Context(), question, judge(), &shelf{fail: all}, Options{})
 	assert.ErrorIs(t, err, errDown)
 	assert.ErrorContains(t, err, "round 1: question: the index is down")
@@ -228,7 +235,7 @@ func TestRoundsAreBounded(t *testing.T) {
 		ids[sn.ID] = true
 		assert.NotContains(t, sn.Text, "\xff")
 	}
-	assert.Len(t, report.Request.Rounds[0].Snippets, 10, "5 queries, 2 results each")
+	assert.Len(t, report.Request.Rounds[0].Snippets, 16, "8 queries, 2 results each")
 	for _, s := range report.Searches {
 		if s.Query.Exclude != "" {
 			assert.Equal(t, "one.org", s.Query.Exclude)
