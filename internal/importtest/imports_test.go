@@ -57,9 +57,9 @@ var imports = map[string][]string{
 	"suggest": {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/calibrate", "predict/next", "predict/plan",
 		"predict/sequence", "predict/stop", "semantic", "spectral", "wire"},
 	"evidence": {"numeric", "semantic"},
-	"learn":  {"catalog", "episodic", "numeric", "suggest"},
-	"live":   {"catalog", "episodic", "learn", "storage", "suggest", "numeric", "wire"},
-	"server": {"catalog", "episodic", "importer", "live", "storage", "suggest"},
+	"learn":    {"catalog", "episodic", "numeric", "suggest"},
+	"live":     {"catalog", "episodic", "learn", "storage", "suggest", "numeric", "wire"},
+	"server":   {"catalog", "episodic", "importer", "live", "storage", "suggest"},
 
 	"rubric":              nil,
 	"rubric/hypothesis":   {"rubric"},
