@@ -2,44 +2,52 @@ package evidence
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// round makes hypotheses of a dozen words and snippets of 60, of the vocabulary of one subject.
-func benchRequest(hypotheses, snippets int) Request {
-	rng := rand.New(rand.NewPCG(1, 2))
-	words := make([]string, 1500)
-	for i := range words {
-		b := make([]byte, 4+rng.IntN(7))
-		for j := range b {
-			b[j] = "aeiouprstlnmdk"[rng.IntN(14)]
-		}
-		words[i] = string(b)
+// benchRequest makes snippets of 52 words, four of the invented ones each, of many subjects: more
+// different words than a search brings.
+func benchRequest(b *testing.B, hypotheses, snippets int) Request {
+	data, err := os.ReadFile(filepath.Join("testdata", "questions.txt"))
+	if err != nil {
+		b.Fatal(err)
 	}
-	text := func(n int) string {
-		list := make([]string, n)
-		for i := range list {
-			list[i] = words[int(float64(len(words))*rng.Float64()*rng.Float64())]
+	var texts []string
+	for line := range strings.Lines(string(data)) {
+		if kind, rest, _ := strings.Cut(strings.TrimSpace(line), " "); kind == "S" || kind == "T" {
+			_, text, _ := strings.Cut(rest, " | ")
+			texts = append(texts, text)
 		}
-		return strings.Join(list, " ")
 	}
-	r := Request{Question: text(12), NoneOfThese: true, Rounds: []Round{{}}}
+	r := Request{Question: texts[0], NoneOfThese: true, Rounds: []Round{{}}}
 	for i := range hypotheses {
-		r.Hypotheses = append(r.Hypotheses, Hypothesis{ID: fmt.Sprintf("h%d", i), Text: text(8), Rationale: text(12), KeyFact: text(8)})
+		r.Hypotheses = append(r.Hypotheses, Hypothesis{ID: fmt.Sprintf("h%d", i), Text: texts[17*i], Rationale: texts[17*i+2], KeyFact: texts[17*i+1]})
 	}
 	for i := range snippets {
-		r.Rounds[0].Snippets = append(r.Rounds[0].Snippets, Snippet{ID: fmt.Sprintf("s%d", i), Text: text(30) + ". This does not contradict it, " + text(30), Source: fmt.Sprintf("https://s%d.org/x", i%7)})
+		var four []string
+		for j := range 4 {
+			four = append(four, texts[(4*i+j*(1+i/50))%len(texts)])
+		}
+		r.Rounds[0].Snippets = append(r.Rounds[0].Snippets, Snippet{ID: fmt.Sprintf("s%d", i), Text: strings.Join(four, " "), Source: fmt.Sprintf("https://s%d.org/x", i%7)})
 	}
 	return r
 }
 
-// A round of 50 snippets of 66 words for 5 hypotheses, with the session made anew: the host's whole cost.
+// A round of 50 snippets of 52 words for 5 hypotheses, with the session made anew: the host's whole cost.
+// Words are met for the first time, or have been met before.
 func BenchmarkRound(b *testing.B) {
-	r := benchRequest(5, 50)
+	b.Run("words=new", func(b *testing.B) { round(b, func() { clear(stemmed.stems) }) })
+	b.Run("words=known", func(b *testing.B) { round(b, func() {}) })
+}
+
+func round(b *testing.B, before func()) {
+	r := benchRequest(b, 5, 50)
 	b.ReportAllocs()
 	for b.Loop() {
+		before()
 		s, err := New(Request{Question: r.Question, Hypotheses: r.Hypotheses, NoneOfThese: true})
 		if err != nil {
 			b.Fatal(err)
@@ -52,7 +60,7 @@ func BenchmarkRound(b *testing.B) {
 
 // The largest pool that is accepted.
 func BenchmarkLargestPool(b *testing.B) {
-	r := benchRequest(MaxHypotheses, MaxPool)
+	r := benchRequest(b, MaxHypotheses, MaxPool)
 	all := r.Rounds[0].Snippets
 	r.Rounds = nil
 	for i := 0; i < len(all); i += MaxSnippets {

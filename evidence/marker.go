@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -39,6 +40,35 @@ var markers = []marker{
 	{"no support for", []string{"no", "~", "support", "for", "~", "<claim>"}, false},
 	{"not replicated", []string{"<not>", "~", "replicat*"}, false},
 	{"not reproduced", []string{"<not>", "~", "reproduc*"}, false},
+}
+
+// heads are the markers by the first two letters of their first word, in the order of the table: most
+// words begin none. Those that begin with the negation of a verb are also under "n't".
+var heads = func() map[string][]marker {
+	heads := map[string][]marker{}
+	for _, m := range markers {
+		words := []string{strings.TrimSuffix(m.pattern[0], "*")}
+		if name, isForm := strings.CutPrefix(words[0], "<"); name == "not>" {
+			words = []string{"not", "never", "cannot", "n't"}
+		} else if isForm {
+			words = slices.Sorted(maps.Keys(forms[strings.TrimSuffix(name, ">")]))
+		}
+		keys := map[string]bool{}
+		for _, w := range words {
+			keys[head(w)] = true
+		}
+		for k := range keys {
+			heads[k] = append(heads[k], m)
+		}
+	}
+	return heads
+}()
+
+func head(word string) string {
+	if strings.HasSuffix(word, "n't") {
+		return "n't"
+	}
+	return word[:min(2, len(word))]
 }
 
 var forms = map[string]map[string]bool{
@@ -127,7 +157,7 @@ func Contradiction(snippet string, h Hypothesis) string {
 
 func contradiction(words []string, r reading) string {
 	for i := range words {
-		for _, m := range markers {
+		for _, m := range heads[head(words[i])] {
 			if end := m.end(words, i); end > 0 && !r.repeats(m) && m.holds(words, i, end, r) {
 				return m.name
 			}

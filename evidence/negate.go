@@ -9,11 +9,12 @@ import (
 var opposites = [][2]string{
 	{"activate", "inhibit"}, {"increase", "decrease"}, {"raise", "lower"}, {"cause", "prevent"}, {"promote", "suppress"},
 	{"enable", "block"}, {"improve", "worsen"}, {"accelerate", "slow"}, {"strengthen", "weaken"}, {"expand", "contract"},
-	{"gain", "lose"}, {"start", "stop"}, {"create", "destroy"}, {"attract", "repel"}, {"accept", "reject"}, {"open", "close"},
-	{"exceed", "undershoot"}, {"precede", "follow"}, {"include", "exclude"}, {"warm", "cool"}, {"confirm", "refute"},
+	{"gain", "lose"}, {"start", "stop"}, {"create", "destroy"}, {"attract", "repel"}, {"accept", "reject"},
+	{"exceed", "undershoot"}, {"precede", "follow"}, {"include", "exclude"}, {"confirm", "refute"},
 	{"bind"}, {"trigger"}, {"explain"}, {"drive"}, {"require"}, {"affect"}, {"depend"}, {"regulate"}, {"contain"}, {"produce"},
 	{"lead"}, {"come"}, {"use"}, {"need"}, {"support"}, {"mediate"}, {"control"}, {"determine"}, {"originate"}, {"result"},
 	{"leak"}, {"delay"}, {"corrupt"}, {"overload"}, {"exhaust"}, {"damage"}, {"move"}, {"grow"}, {"migrate"}, {"reduce"},
+	{"stay"}, {"remain"}, {"hold"}, {"keep"},
 }
 
 // A verb is a word of a claim in one of its forms.
@@ -49,15 +50,18 @@ func third(v string) string {
 	return v + "s"
 }
 
+var pasts = map[string]string{"lose": "lost", "bind": "bound", "lead": "led", "come": "came", "grow": "grew", "drive": "drove",
+	"undershoot": "undershot", "hold": "held", "keep": "kept"}
+
 func past(v string) string {
 	switch v {
 	case "":
 		return ""
 	case "stop", "repel", "control":
 		return v + v[len(v)-1:] + "ed"
-	case "lose", "bind", "lead", "come", "grow", "drive", "undershoot":
-		return map[string]string{"lose": "lost", "bind": "bound", "lead": "led", "come": "came", "grow": "grew", "drive": "drove",
-			"undershoot": "undershot"}[v]
+	}
+	if p, irregular := pasts[v]; irregular {
+		return p
 	}
 	return strings.TrimSuffix(v, "e") + "ed"
 }
@@ -91,8 +95,10 @@ func Negation(claim string) string {
 	if i < 0 {
 		i = slices.IndexFunc(plain, func(w string) bool { return verbs[w].do == "did not" })
 	}
-	if i < 0 {
-		i = slices.IndexFunc(plain, func(w string) bool { return verbs[w].do == "do not" })
+	for j := 1; i < 0 && j < len(plain); j++ {
+		if verbs[plain[j]].do == "do not" && strings.HasSuffix(plain[j-1], "s") { // after a plural; elsewhere it may be a noun
+			i = j
+		}
 	}
 	if i < 0 {
 		return "no evidence that " + strings.Join(words, " ")

@@ -55,6 +55,14 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// Check says which option cannot be accepted: a [*RequestError], or nil.
+func (o Options) Check() error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	return nil
+}
+
 func (o Options) check() *RequestError {
 	for _, f := range []struct {
 		name  string

@@ -41,8 +41,7 @@ const (
 )
 
 // EntropySVG draws how undecided each triangulation was after each round, as an SVG image. The dashed line
-// is the share below which a quiet round may stop; a hollow point is a round whose gate was forced or
-// exhausted, a square one where it was stop. Equal input gives equal bytes.
+// is the share below which a quiet round may stop. Equal input gives equal bytes.
 func EntropySVG(title string, stopShare float64, lines []Trajectory) []byte {
 	rounds := 1
 	for _, l := range lines {
@@ -90,6 +89,7 @@ func EntropySVG(title string, stopShare float64, lines []Trajectory) []byte {
 			fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" fill="%s">%s</text>`+"\n", plotLeft+plotWidth+12, labels[i]+4, colour, html.EscapeString(oneLine(l.Name)))
 		}
 	}
+	fmt.Fprintf(&b, `<text x="%g" y="%.1f" text-anchor="end" font-size="11" fill="#555555">● continue  ○ forced, exhausted  ■ stop</text>`+"\n", imageWidth-8, plotTop+plotHeight+36)
 	b.WriteString("</svg>\n")
 	return []byte(b.String())
 }

@@ -3,38 +3,41 @@ package evidence
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // spoken splits a text into lower-case words and the punctuation that separates clauses: one of
 // . , ; : ! ? each as a word of its own. An apostrophe stays inside a word, everything else separates.
 func spoken(text string) []string {
-	var (
-		words []string
-		word  []byte
-	)
-	cut := func() {
-		if w := strings.Trim(string(word), "'"); w != "" {
-			words = append(words, w)
+	words := make([]string, 0, len(text)/5)
+	from := -1 // where the word being read begins
+	cut := func(to int) {
+		if from < 0 {
+			return
 		}
-		word = word[:0]
+		word := text[from:to]
+		from = -1
+		if strings.ContainsFunc(word, func(c rune) bool { return unicode.IsUpper(c) || c == '’' }) {
+			word = strings.ReplaceAll(strings.ToLower(word), "’", "'")
+		}
+		if word = strings.Trim(word, "'"); word != "" {
+			words = append(words, word)
+		}
 	}
 	for i, c := range text {
 		switch {
-		case unicode.IsLetter(c), unicode.IsDigit(c), unicode.IsMark(c):
-			word = utf8.AppendRune(word, unicode.ToLower(c))
-		case c == '\'' || c == '’':
-			word = append(word, '\'')
-		case c == '.' && i+1 < len(text) && '0' <= text[i+1] && text[i+1] <= '9':
-			word = append(word, '.') // of a number
-		case strings.ContainsRune(".,;:!?", c):
-			cut()
+		case 'a' <= c && c <= 'z', c == '\'', c == '’', unicode.IsLetter(c), unicode.IsDigit(c), unicode.IsMark(c),
+			c == '.' && i+1 < len(text) && '0' <= text[i+1] && text[i+1] <= '9': // of a number
+			if from < 0 {
+				from = i
+			}
+			continue
+		}
+		cut(i)
+		if strings.ContainsRune(".,;:!?", c) {
 			words = append(words, string(c))
-		default:
-			cut()
 		}
 	}
-	cut()
+	cut(len(text))
 	return words
 }
 

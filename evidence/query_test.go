@@ -68,6 +68,8 @@ func TestNegation(t *testing.T) {
 		"Old seals leak under pressure": "Old seals do not leak under pressure",
 		"The index stopped growing":     "The index did not stop growing OR The index started growing",
 		"A full disk":                   "no evidence that A full disk",
+		"The cause of the leak":         "no evidence that The cause of the leak",
+		"The rotor held":                "The rotor did not hold",
 	} {
 		assert.Equal(t, want, Negation(claim))
 	}

@@ -94,6 +94,15 @@ func (r Request) Check() error {
 	return nil
 }
 
+// CheckQuestion says what of a question cannot be accepted, before anything is spent on it: a
+// [*RequestError], or nil.
+func CheckQuestion(question string) error {
+	if err := checkText("question", question, MaxClaim); err != nil {
+		return err
+	}
+	return nil
+}
+
 func (r Request) check() *RequestError {
 	if err := checkText("question", r.Question, MaxClaim); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"waymark/semantic"
 )
@@ -38,11 +39,42 @@ func (l *lexicon) set(text string) []int32 {
 func (l *lexicon) word(word string) []int32 {
 	ids, known := l.words[word]
 	if !known {
-		// Beside a word that is no stop word, stop words are left out.
-		ids = l.number(semantic.Tokens("x " + word)[1:])
+		ids = l.number(stemmed.of(word))
 		l.words[strings.Clone(word)] = ids
 	}
 	return ids
+}
+
+// stemmed remembers the stems of common words, since finding them is most of the work of a round. It is
+// shared by all sessions, changes no result, and forgets everything when it is full.
+var stemmed = memo{max: 1 << 15, stems: map[string][]string{}}
+
+type memo struct {
+	max   int // words
+	mu    sync.RWMutex
+	stems map[string][]string // by the word as it stands in a text
+}
+
+// maxStemmedWord is the length in bytes above which a word is not remembered.
+const maxStemmedWord = 40
+
+func (m *memo) of(word string) []string {
+	m.mu.RLock()
+	stems, known := m.stems[word]
+	m.mu.RUnlock()
+	if known {
+		return stems
+	}
+	stems = semantic.Tokens("x " + word)[1:] // beside a word that is no stop word, stop words are left out
+	if len(word) <= maxStemmedWord {
+		m.mu.Lock()
+		if len(m.stems) >= m.max {
+			clear(m.stems)
+		}
+		m.stems[strings.Clone(word)] = stems
+		m.mu.Unlock()
+	}
+	return stems
 }
 
 func (l *lexicon) number(stems []string) []int32 {

@@ -201,6 +201,17 @@ func TestFailures(t *testing.T) {
 	assert.Len(t, report.Generation.Hypotheses, 5, "what was done is in the report")
 	assert.NotNil(t, report.Triangulation)
 
+	for _, tt := range []struct {
+		question string
+		opts     Options
+	}{{" ", Options{}}, {question, Options{Triangulation: &evidence.Options{StopShare: 2}}}} {
+		j := judge()
+		_, err = Run(t.Context(), tt.question, j, &shelf{}, tt.opts)
+		var refused *evidence.RequestError
+		assert.ErrorAs(t, err, &refused)
+		assert.Empty(t, j.prompts, "nothing is spent")
+	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = Run(ctx, question, judge(), &shelf{}, Options{})
