@@ -45,7 +45,7 @@ var (
 	markerCite   = regexp.MustCompile(`(?i)\[(inference|synthesis|axiomatic)\]|\[external:\s*[^\]\s][^\]]*\]`)
 
 	// An entry of a list of anchors is built of these.
-	anchorPart = regexp.MustCompile(`(?i)^(§\s?[0-9]+(\s?[-–]\s?§?[0-9]+)?(\s*\((quote|"[^"]*"|“[^”]*”)\))?|EV-[0-9]+(#E[0-9]+)?|\[?(inference|synthesis|axiomatic)\]?|\[external:\s*[^\]\s][^\]]*\])$`)
+	anchorPart = regexp.MustCompile(`(?i)^(§+\s?[0-9]+(\s?[-–]\s?§?[0-9]+)?(\s*\((quote|"[^"]*"|“[^”]*”)\))?(\s*\[inference\])?|EV-[0-9]+(#E[0-9]+)?|\[?(inference|synthesis|axiomatic)\]?|\[external:\s*[^\]\s][^\]]*\])$`)
 	anchorJoin = regexp.MustCompile(`(?i)\s*(,|;|\band\b|\bfrom\b)\s*`)
 )
 

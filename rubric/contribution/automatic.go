@@ -217,6 +217,9 @@ func levels(d *Delta) finding {
 		if negator.MatchString(before) || strings.ContainsAny(before, `"“`) {
 			return sure(1, "%s, quoted or denied", quoted(phrase)).orUpTo(3, "is "+quoted(phrase)+" meant, or what the contribution argues against?")
 		}
+		if creature.MatchString(phrase) {
+			return sure(0, "gives wishes: %s", quoted(phrase)).orUpTo(3, "does "+quoted(phrase)+" mean behaviour, or a mechanism inside?")
+		}
 		return sure(0, "gives wishes to a mechanism: %s", quoted(phrase)).orUpTo(1, "is "+quoted(phrase)+" more than a figure of speech?")
 	}
 	for _, sentence := range sentenceEnd.Split(words, -1) {

@@ -52,6 +52,8 @@ func TestRules(t *testing.T) {
 		{"citation", "inference without brackets", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "inference", 1)), 3, 3},
 		{"citation", "inference from a section", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "[inference] from §42-45", 1)), 3, 3},
 		{"citation", "sections with a quote", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "§42 (quote), §57", 1)), 3, 3},
+		{"citation", "inferred from a section", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "§42 [inference]", 1)), 3, 3},
+		{"citation", "two signs", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "§§42–45", 1)), 3, 3},
 		{"citation", "external source", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "[external: Smith 2024]", 1)), 3, 3},
 		{"citation", "external without a source", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "[external: ]", 1)), 1, 2},
 		{"citation", "“Brenner said X” with no anchor", AdversarialCritic, kills("wrong", "Brenner said so"), 0, 0},
@@ -77,6 +79,7 @@ func TestRules(t *testing.T) {
 		// 4. Level separation.
 		{"level_separation", "“The gene tells the cell to”", HypothesisGenerator, hypo("The gene tells the cell to divide", "m", "r"), 0, 1},
 		{"level_separation", "“The organism decides to”", HypothesisGenerator, hypo("c", "The organism decides to grow", "r"), 0, 1},
+		{"level_separation", "an animal chooses", HypothesisGenerator, hypo("the animal prefers light", "m", "r"), 0, 3},
 		{"level_separation", "said to be wrong", HypothesisGenerator, hypo("it is wrong that the gene tells the cell what to do", "m", "r"), 1, 3},
 		{"level_separation", "quoted", HypothesisGenerator, hypo("against the phrase “the gene tells the cell”", "m", "r"), 1, 3},
 		{"level_separation", "won't and can't", HypothesisGenerator, hypo("the cell won't or can't divide", "m", "r"), 1, 3},

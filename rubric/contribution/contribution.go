@@ -123,7 +123,8 @@ const (
 type Gate struct {
 	Gate        string `json:"gate"`
 	Consequence string `json:"consequence"`
-	Line        int    `json:"line,omitempty"` // of the delta; absent for the whole set
+	Delta       int    `json:"delta,omitempty"` // its number in deltas, from 1; absent for others
+	Line        int    `json:"line,omitempty"`  // of the text
 	Detail      string `json:"detail"`
 }
 
@@ -138,7 +139,7 @@ const (
 )
 
 // fails is the gate as it is reported.
-func (g gate) fails(line int, format string, args ...any) Gate {
+func (g gate) fails(delta, line int, format string, args ...any) Gate {
 	names := [...][2]string{
 		gateJSON:    {"invalid_json", "delta_rejected"},
 		gatePotency: {"missing_potency_check", "test_rejected"},
@@ -146,7 +147,7 @@ func (g gate) fails(line int, format string, args ...any) Gate {
 		gateKill:    {"kill_without_rationale", "kill_rejected"},
 		gateThird:   {"third_alternative_missing", "set_incomplete"},
 	}
-	return Gate{names[g][0], names[g][1], line, fmt.Sprintf(format, args...)}
+	return Gate{names[g][0], names[g][1], delta, line, fmt.Sprintf(format, args...)}
 }
 
 // Score scores one message.
@@ -180,6 +181,12 @@ type message struct {
 	notes   []string  // warnings of reading and trying
 }
 
+// The conditional criteria that a context switches on, and those that the delta itself settles.
+var (
+	switches = []string{"paradox", "object_transposition"}
+	settled  = []string{"calibration", "kill_justification"}
+)
+
 // check looks at everything but the text.
 func (r *Request) check() error {
 	if err := r.Role.check("role"); err != nil {
@@ -195,8 +202,8 @@ func (r *Request) check() error {
 		return refuse("round", "%d is not 1 to 1000000", r.Round)
 	}
 	for _, name := range sortedKeys(r.Context) {
-		if name != "paradox" && name != "object_transposition" {
-			return refuse("context."+excerpt(name, 40), "there is no such switch; there are paradox, object_transposition")
+		if !slices.Contains(switches, name) && !slices.Contains(settled, name) {
+			return refuse("context."+excerpt(name, 40), "there is no such switch; there are %s", strings.Join(switches, ", "))
 		}
 	}
 	if err := r.Scores.check("scores"); err != nil {
@@ -269,7 +276,7 @@ func (m *message) report(each []Scores) (Report, error) {
 	rep := Report{ID: m.ID, Role: m.Role, Round: m.Round, Deltas: make([]Scored, len(m.deltas)), Gates: []Gate{}, Warnings: []string{}, Dropped: m.dropped}
 	for _, d := range m.dropped {
 		if d.rejected {
-			rep.Gates = append(rep.Gates, gateJSON.fails(d.Line, "%s", d.Reason))
+			rep.Gates = append(rep.Gates, gateJSON.fails(0, d.Line, "%s", d.Reason))
 		}
 	}
 	s := &scene{anchors: m.Anchors, artifact: m.after, whole: map[string]finding{}}
@@ -282,6 +289,11 @@ func (m *message) report(each []Scores) (Report, error) {
 		rep.Warnings = append(rep.Warnings, warnNoDelta+": the text has no delta that could be read")
 	}
 	rep.Warnings = append(rep.Warnings, m.foreign()...)
+	for _, name := range settled {
+		if _, ok := m.Context[name]; ok {
+			rep.Warnings = append(rep.Warnings, fmt.Sprintf("%s: context.%s: not used, since the delta itself says whether it applies", warnContext, name))
+		}
+	}
 	rep.Warnings = append(rep.Warnings, m.notes...)
 	var fake []string
 	for i := range m.deltas {
@@ -297,10 +309,10 @@ func (m *message) report(each []Scores) (Report, error) {
 		rep.Deltas[i] = scored
 		rep.Warnings = append(rep.Warnings, warnings...)
 		for _, g := range d.gates {
-			rep.Gates = append(rep.Gates, g.fails(d.Line, "%s", strings.Join(d.Errors, "; ")))
+			rep.Gates = append(rep.Gates, g.fails(i+1, d.Line, "%s", strings.Join(d.Errors, "; ")))
 		}
 		if c := cite(d, m.Anchors); len(c.fake) > 0 {
-			rep.Gates = append(rep.Gates, gateAnchor.fails(d.Line, "%s does not exist", listed(c.fake)))
+			rep.Gates = append(rep.Gates, gateAnchor.fails(i+1, d.Line, "%s does not exist", listed(c.fake)))
 			fake = append(fake, c.fake...)
 		}
 	}
@@ -308,7 +320,7 @@ func (m *message) report(each []Scores) (Report, error) {
 	around := cite(&Delta{Rationale: m.Text}, m.Anchors).fake
 	around = slices.DeleteFunc(around, func(a string) bool { return slices.Contains(fake, a) })
 	if len(around) > 0 {
-		rep.Gates = append(rep.Gates, gateAnchor.fails(0, "%s, outside of the deltas, does not exist", listed(around)))
+		rep.Gates = append(rep.Gates, gateAnchor.fails(0, 0, "%s, outside of the deltas, does not exist", listed(around)))
 	}
 	return rep, nil
 }
@@ -454,5 +466,5 @@ func thirdGate(after *Artifact, deltas []Delta) (Gate, bool) {
 	if !changed || found {
 		return Gate{}, false
 	}
-	return gateThird.fails(0, "none of the hypotheses is marked or named as the third alternative"), true
+	return gateThird.fails(0, 0, "none of the hypotheses is marked or named as the third alternative"), true
 }

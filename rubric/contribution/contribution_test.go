@@ -259,12 +259,17 @@ func TestWarnings(t *testing.T) {
 		"mechanism, no scale check":  {AdversarialCritic, fenced(critique), Scores{"quarantine": 3}, []string{"unverified_claim"}},
 		"mechanism and scale check":  {AdversarialCritic, fenced(critique) + fenced(scale), Scores{"quarantine": 3}, []string{}},
 		"no mechanism":               {AdversarialCritic, fenced(anomaly), Scores{"real_third_alternative": 3}, []string{}},
+		"a switch that is none":      {AdversarialCritic, fenced(anomaly), Scores{"real_third_alternative": 3}, []string{"context_not_used"}},
 		"no delta":                   {TestDesigner, "I have nothing to add.", nil, []string{"no_delta"}},
 		"a score of another role":    {TestDesigner, fenced(test), Scores{"paradox": 1}, []string{"score_not_of_role"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := score(t, Request{Role: tt.role, Text: tt.text, Scores: tt.scores})
-			assert.Equal(t, tt.want, names(r.Warnings), "%v", r.Warnings)
+			r := Request{Role: tt.role, Text: tt.text, Scores: tt.scores}
+			if name == "a switch that is none" {
+				r.Context = map[string]bool{"kill_justification": true}
+			}
+			rep := score(t, r)
+			assert.Equal(t, tt.want, names(rep.Warnings), "%v", rep.Warnings)
 		})
 	}
 }

@@ -140,6 +140,7 @@ const (
 	warnUnverified   = "unverified_claim"
 	warnWeakAssay    = "weak_assay_design"
 	warnNotOfRole    = "score_not_of_role"
+	warnContext      = "context_not_used"
 	warnNoDelta      = "no_delta"
 	warnNotConverged = "not_converging"
 	warnCoverage     = "low_operator_coverage"

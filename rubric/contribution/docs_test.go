@@ -28,10 +28,10 @@ func TestTheDocumentation(t *testing.T) {
 		assert.Contains(t, doc, fmt.Sprintf("| `%s` | all | %v | %d |", c.name, c.weight, len(c.levels)-1))
 	}
 	for g := gateJSON; g <= gateThird; g++ {
-		row := regexp.MustCompile("(?m)^\\| `" + g.fails(0, "").Gate + "` \\|.*\\| `" + g.fails(0, "").Consequence + "` \\|$")
+		row := regexp.MustCompile("(?m)^\\| `" + g.fails(0, 0, "").Gate + "` \\|.*\\| `" + g.fails(0, 0, "").Consequence + "` \\|$")
 		assert.Regexp(t, row, doc)
 	}
-	for _, w := range []string{warnLowQuality, warnSprawl, warnUnverified, warnWeakAssay, warnNotOfRole, warnNoDelta, warnNotConverged, warnCoverage, warnDeclining} {
+	for _, w := range []string{warnLowQuality, warnSprawl, warnUnverified, warnWeakAssay, warnNotOfRole, warnContext, warnNoDelta, warnNotConverged, warnCoverage, warnDeclining} {
 		assert.Contains(t, doc, "`"+w+"`")
 	}
 	for s, l := range layouts {

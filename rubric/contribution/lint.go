@@ -3,6 +3,7 @@ package contribution
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,7 +146,7 @@ func (l *linter) metadata() {
 	if okCreated && okUpdated && updated.Before(created) {
 		l.add("WM-002", "", "an artifact is not updated before it is created", "metadata.updated_at is before created_at")
 	}
-	if v, ok := m["version"].(float64); !ok || v != float64(int64(v)) {
+	if v, ok := m["version"].(float64); !ok || v != math.Trunc(v) {
 		l.add("IM-002", "", "count versions from 1", "metadata.version is no whole number")
 	}
 }

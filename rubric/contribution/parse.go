@@ -14,6 +14,9 @@ const (
 	MaxDeltas = 1000
 )
 
+// maxResumed is how often a block is read on behind an object that is broken.
+const maxResumed = 16
+
 // A Delta is one change that a message proposes, as it was read.
 type Delta struct {
 	Line      int       `json:"line"` // of the message, where its JSON begins
@@ -74,7 +77,7 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 		return nil, []Dropped{{b.line, "the delta block is empty", "", true}}
 	}
 	p := tolerantParser{s: b.body, line: b.line}
-	line, counted := b.line, 0
+	line, counted, resumed := b.line, 0, 0
 	for first := true; p.toNext(first); first = false {
 		start := p.i
 		line += strings.Count(b.body[counted:start], "\n")
@@ -85,7 +88,15 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 				rest := block{line: line, body: b.body[start:]}
 				return deltas, append(dropped, rest.lookalikes("it stands in a block that is not tagged delta and is no JSON: "+err.Error())...)
 			}
-			return deltas, append(dropped, Dropped{line, b.why(err), excerpt(b.body[start:], 160), true})
+			dropped = append(dropped, Dropped{line, b.why(err), excerpt(b.body[start:], 160), true})
+			// Another object may begin with a line of its own.
+			from := max(p.i-1, start+1)
+			next := strings.Index(b.body[min(from, len(b.body)):], "\n{")
+			if resumed++; next < 0 || resumed > maxResumed {
+				return deltas, dropped
+			}
+			p.i, p.repairs = from+next+1, nil
+			continue
 		}
 		for _, e := range elements(v) {
 			m, ok := e.(map[string]any)
@@ -299,8 +310,8 @@ func (d *Delta) payload(m map[string]any) {
 		if d.Payload.text("reason") == "" {
 			d.reject("KILL needs payload.reason")
 		}
-	case d.Operation == Edit && len(p) == 0:
-		d.reject("EDIT with an empty payload changes nothing")
+	case len(p) == 0 && (d.Operation == Add || d.Operation == Edit):
+		d.reject("payload is empty")
 	case layouts[d.Section].fields != nil:
 		faults, notes := payloadFaults(d.Operation, d.Section, d.Payload)
 		d.Faults, d.Notes = append(d.Faults, faults...), append(d.Notes, notes...)

@@ -126,7 +126,8 @@ func TestRejected(t *testing.T) {
 		"payload is a text":      {`{"operation": "EDIT", "target_id": "H1", "section": "hypothesis_slate", "payload": "x"}`, []string{"payload is not an object"}, -1},
 		"ADD with a target":      {strings.Replace(hypothesis, `"target_id": null`, `"target_id": "H9"`, 1), []string{"ADD takes no target_id"}, -1},
 		"EDIT without a target":  {`{"operation": "EDIT", "section": "hypothesis_slate", "payload": {"claim": "x"}}`, []string{"EDIT needs a target_id"}, -1},
-		"EDIT of nothing":        {`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "H1", "payload": {}}`, []string{"changes nothing"}, -1},
+		"ADD of nothing":         {`{"operation": "ADD", "section": "hypothesis_slate", "payload": {}}`, []string{"payload is empty"}, -1},
+		"EDIT of nothing":        {`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "H1", "payload": {}}`, []string{"payload is empty"}, -1},
 		"target of another kind": {strings.Replace(kill, `"H2"`, `"T2"`, 1), []string{"is no id of hypothesis_slate"}, -1},
 		"target is a number":     {strings.Replace(kill, `"H2"`, `2`, 1), []string{"target_id is not a text"}, -1},
 		"KILL without a target":  {strings.Replace(kill, `"H2"`, `null`, 1), []string{"KILL needs a target_id"}, -1},
@@ -249,6 +250,20 @@ func TestBlocksAreReadOneByOne(t *testing.T) {
 		lines = append(lines, d.Line)
 	}
 	assert.Equal(t, []int{4, 13, 22, 22, 26, 27}, lines)
+}
+
+// Behind an object that is broken the next one is read, if it begins a line.
+func TestBrokenObjectsAmongGoodOnes(t *testing.T) {
+	deltas, dropped := parse(t, fenced(hypothesis+"\n{\"operation\": \n"+kill+"\n{\"operation\": }\n"+anomaly))
+	require.Len(t, deltas, 2)
+	assert.Equal(t, Add, deltas[0].Operation)
+	assert.Equal(t, AnomalyRegister, deltas[1].Section)
+	require.Len(t, dropped, 2, "the KILL was read as the value of the broken object before it")
+	assert.Equal(t, []int{3, 5}, []int{dropped[0].Line, dropped[1].Line})
+
+	deltas, dropped = parse(t, fenced(strings.Repeat("{\"a\" 1}\n", 40)+hypothesis))
+	assert.Empty(t, deltas)
+	assert.Len(t, dropped, maxResumed+1)
 }
 
 // A longer fence quotes a shorter one; what is quoted is no delta of this message, but it is reported.

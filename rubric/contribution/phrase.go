@@ -57,6 +57,7 @@ var (
 
 	// Levels.
 	wishing     = regexp.MustCompile(`(?i)\b(?:genes?|genomes?|dna|rna|cells?|organisms?|proteins?|enzymes?|neurons?|embryos?|tissues?|molecules?|viruse?s?|bacteri(?:um|a)|evolution|nature|brains?|plants?|animals?|species|programs?)\s+(?:(?:simply|actively|then|itself|themselves|just)\s+)?(tells?|told|decides?|decided|wants?|wanted|knows?|knew|chooses?|chose|tr(?:y|ies|ied) to|intends?|instructs?|believes?|likes?|prefers?|thinks?|orders?|commands?|asks?|refuses?)\b`)
+	creature    = regexp.MustCompile(`(?i)^(?:animals?|species|brains?|plants?)\b`) // these may well choose and prefer
 	cannot      = regexp.MustCompile(`(?i)\b(?:can't|cannot|can not|unable to)\b`)
 	willNot     = regexp.MustCompile(`(?i)\b(?:won't|will not|refuses? to)\b`)
 	levelWords  = anyOf(`levels?`, `layers?`, `specif(?:y|ies|ication)`, `program`, `interpreter`, `instructions?`, `encod\w+`, `decod\w+`, `execut\w+`, `machine`, `message`, `hardware`, `software`, `description`, `proximate`, `ultimate`, `chastity`, `impotence`)
