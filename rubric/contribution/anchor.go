@@ -44,8 +44,9 @@ var (
 	evidenceCite = regexp.MustCompile(`\bEV-[0-9]+(?:#E[0-9]+)?`)
 	markerCite   = regexp.MustCompile(`(?i)\[(inference|synthesis|axiomatic)\]|\[external:\s*[^\]\s][^\]]*\]`)
 
-	// An entry of a list of anchors is built of these.
-	anchorPart = regexp.MustCompile(`(?i)^(§+\s?[0-9]+(\s?[-–]\s?§?[0-9]+)?(\s*\((quote|"[^"]*"|“[^”]*”)\))?(\s*\[inference\])?|EV-[0-9]+(#E[0-9]+)?|\[?(inference|synthesis|axiomatic)\]?|\[external:\s*[^\]\s][^\]]*\])$`)
+	// An entry of a list of anchors is built of these, with remarks in parentheses and marks of how it is quoted.
+	anchorPart = regexp.MustCompile(`(?i)^((§+\s?[0-9]+(\s?[-–]\s?§?[0-9]+)?|EV-[0-9]+(#E[0-9]+)?)(\s*\[(inference|verbatim|paraphrase|quote)\])?|\[?(inference|synthesis|axiomatic)\]?|\[external:\s*[^\]\s][^\]]*\])$`)
+	remark     = regexp.MustCompile(`\s*\([^()]*\)`)
 	anchorJoin = regexp.MustCompile(`(?i)\s*(,|;|\band\b|\bfrom\b)\s*`)
 )
 
@@ -84,7 +85,7 @@ func cite(d *Delta, known *Anchors) citations {
 
 // entry looks at the form of one entry of a list of anchors; a marker may stand there without brackets.
 func (c *citations) entry(entry string) {
-	for _, part := range anchorJoin.Split(entry, -1) {
+	for _, part := range anchorJoin.Split(remark.ReplaceAllString(entry, ""), -1) {
 		switch {
 		case part == "":
 		case !anchorPart.MatchString(part):

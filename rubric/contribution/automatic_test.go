@@ -53,6 +53,7 @@ func TestRules(t *testing.T) {
 		{"citation", "inference from a section", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "[inference] from §42-45", 1)), 3, 3},
 		{"citation", "sections with a quote", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "§42 (quote), §57", 1)), 3, 3},
 		{"citation", "inferred from a section", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "§42 [inference]", 1)), 3, 3},
+		{"citation", "verbatim, with a remark", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "§161 [verbatim] (on lineage, and logic)", 1)), 3, 3},
 		{"citation", "two signs", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "§§42–45", 1)), 3, 3},
 		{"citation", "external source", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "[external: Smith 2024]", 1)), 3, 3},
 		{"citation", "external without a source", HypothesisGenerator, fenced(strings.Replace(hypothesis, "§161", "[external: ]", 1)), 1, 2},

@@ -342,8 +342,11 @@ func (m *message) foreign() []string {
 // score scores one delta.
 func (s *scene) score(m *message, d *Delta, given Scores) (Scored, []string, error) {
 	out := Scored{
-		Line: d.Line, Operation: d.Operation, Section: d.Section, Valid: d.Valid(), Errors: d.Errors, Notes: slices.Concat([]string{}, d.Faults, d.Notes),
+		Line: d.Line, Operation: d.Operation, Section: d.Section, Valid: d.Valid(), Errors: d.Errors, Notes: slices.Concat(d.Faults, d.Notes),
 		Criteria: map[string]Criterion{}, NotApplicable: map[string]string{}, Operators: operatorsIn(d.Rationale),
+	}
+	if out.Notes == nil {
+		out.Notes = []string{}
 	}
 	if d.TargetID != "" {
 		out.TargetID = new(d.TargetID)
@@ -407,7 +410,11 @@ func (s *scene) warnings(m *message, d *Delta, out Scored, res rubric.Result) []
 		list = append(list, fmt.Sprintf("%s: line %d: %s", name, d.Line, fmt.Sprintf(format, args...)))
 	}
 	for _, w := range res.Warnings {
-		warn(w.Name, "%v of %v: %s", *out.Composite, *out.Max, w.Text)
+		more := ""
+		if *out.Upper > *out.Composite {
+			more = fmt.Sprintf("; up to %v if a person finds more", *out.Upper)
+		}
+		warn(w.Name, "%v of %v: %s%s", *out.Composite, *out.Max, w.Text, more)
 	}
 	if c, ok := out.Criteria["scale_check"]; ok && c.Score == 0 && d.claimsMechanism() && !s.artifact.hasScaleCheck() {
 		warn(warnUnverified, "a mechanism is claimed without a scale check")

@@ -231,6 +231,9 @@ func TestJSONOfAReport(t *testing.T) {
 	for _, field := range []string{"operation", "section", "target_id", "valid", "errors", "criteria", "composite", "max", "percent", "grade"} {
 		assert.Contains(t, d, field)
 	}
+	for _, field := range []string{"errors", "notes", "operators"} {
+		assert.IsType(t, []any{}, d[field], field)
+	}
 	assert.Nil(t, d["target_id"])
 	assert.Equal(t, map[string]any{"score": 2.0, "max": 3.0, "weight": 1.0, "source": "given", "needs_human": "",
 		"upper": 2.0, "saw": "", "level": "correct anchors, small omissions"}, d["criteria"].(map[string]any)["citation"])

@@ -109,7 +109,7 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 			}
 			d := read(m)
 			d.Line = line
-			d.Notes = slices.Concat(b.notes(), p.notes(), d.Notes)
+			d.Notes = append(append(b.notes(), p.notes()...), d.Notes...)
 			deltas = append(deltas, d)
 		}
 		p.repairs = nil
@@ -154,7 +154,7 @@ func (p *tolerantParser) notes() []string {
 }
 
 func (b block) notes() []string {
-	var notes []string
+	notes := []string{}
 	if !b.delta() {
 		notes = append(notes, "the block is not tagged delta")
 	}
