@@ -119,37 +119,6 @@ const (
 	Automatic = "automatic"
 )
 
-// A Gate is a failure that no score makes up for.
-type Gate struct {
-	Gate        string `json:"gate"`
-	Consequence string `json:"consequence"`
-	Delta       int    `json:"delta,omitempty"` // its number in deltas, from 1; absent for others
-	Line        int    `json:"line,omitempty"`  // of the text
-	Detail      string `json:"detail"`
-}
-
-type gate int
-
-const (
-	gateJSON gate = iota
-	gatePotency
-	gateAnchor
-	gateKill
-	gateThird
-)
-
-// fails is the gate as it is reported.
-func (g gate) fails(delta, line int, format string, args ...any) Gate {
-	names := [...][2]string{
-		gateJSON:    {"invalid_json", "delta_rejected"},
-		gatePotency: {"missing_potency_check", "test_rejected"},
-		gateAnchor:  {"fake_anchor", "contribution_flagged"},
-		gateKill:    {"kill_without_rationale", "kill_rejected"},
-		gateThird:   {"third_alternative_missing", "set_incomplete"},
-	}
-	return Gate{names[g][0], names[g][1], delta, line, fmt.Sprintf(format, args...)}
-}
-
 // Score scores one message.
 func Score(r Request) (Report, error) {
 	m, err := open(r, nil)
@@ -325,20 +294,6 @@ func (m *message) report(each []Scores) (Report, error) {
 	return rep, nil
 }
 
-// foreign warns of given scores that belong to other roles.
-func (m *message) foreign() []string {
-	var names []string
-	for _, name := range sortedKeys(m.Scores) {
-		if _, ok := rubrics[m.Role].Dimension(name); !ok {
-			names = append(names, name)
-		}
-	}
-	if names == nil {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s: scores.%s: not used, since it is no criterion of a %s", warnNotOfRole, strings.Join(names, ", "), m.Role)}
-}
-
 // score scores one delta.
 func (s *scene) score(m *message, d *Delta, given Scores) (Scored, []string, error) {
 	out := Scored{
@@ -401,77 +356,4 @@ func notApplicable(name string, d *Delta, context map[string]bool, given bool) s
 		}
 	}
 	return ""
-}
-
-// warnings are those of one delta.
-func (s *scene) warnings(m *message, d *Delta, out Scored, res rubric.Result) []string {
-	var list []string
-	warn := func(name, format string, args ...any) {
-		list = append(list, fmt.Sprintf("%s: line %d: %s", name, d.Line, fmt.Sprintf(format, args...)))
-	}
-	for _, w := range res.Warnings {
-		more := ""
-		if *out.Upper > *out.Composite {
-			more = fmt.Sprintf("; up to %v if a person finds more", *out.Upper)
-		}
-		warn(w.Name, "%v of %v: %s%s", *out.Composite, *out.Max, w.Text, more)
-	}
-	if c, ok := out.Criteria["scale_check"]; ok && c.Score == 0 && d.claimsMechanism() && !s.artifact.hasScaleCheck() {
-		warn(warnUnverified, "a mechanism is claimed without a scale check")
-	}
-	if c, ok := out.Criteria["potency"]; ok && c.Score < 2 && d.Section == DiscriminativeTests && d.Operation != Kill {
-		warn(warnWeakAssay, "the potency check of a test scores %d of %d", c.Score, c.Max)
-	}
-	return list
-}
-
-// claimsMechanism reports whether a delta proposes how something works.
-func (d *Delta) claimsMechanism() bool {
-	return d.Operation != Kill && (d.Payload.text("mechanism") != "" || mechanismWord.say(d.Payload.text("attack")+"\n"+d.Payload.text("statement")))
-}
-
-// A tally counts hypotheses added and killed.
-type tally struct{ adds, kills int }
-
-// count looks at the valid deltas of the hypothesis slate.
-func count(deltas []Delta) (t tally) {
-	for i := range deltas {
-		switch d := &deltas[i]; {
-		case !d.Valid() || d.Section != HypothesisSlate:
-		case d.Operation == Add:
-			t.adds++
-		case d.Operation == Kill:
-			t.kills++
-		}
-	}
-	return t
-}
-
-// sprawl warns of hypotheses that are only added.
-func sprawl(t tally) []string {
-	if t.adds > 3 && t.kills == 0 {
-		return []string{fmt.Sprintf("%s: %d hypotheses were added and none was killed", warnSprawl, t.adds)}
-	}
-	return nil
-}
-
-// thirdGate reports whether a set of hypotheses that was changed is without a third alternative. The set is
-// that of the artifact, or else what the deltas add.
-func thirdGate(after *Artifact, deltas []Delta) (Gate, bool) {
-	changed, found := false, false
-	for i := range deltas {
-		d := &deltas[i]
-		if !d.Valid() || d.Section != HypothesisSlate {
-			continue
-		}
-		changed = changed || d.Operation == Add || after != nil
-		found = found || d.Operation != Kill && d.Payload.thirdAlternative()
-	}
-	if after != nil {
-		found = after.hasThirdAlternative()
-	}
-	if !changed || found {
-		return Gate{}, false
-	}
-	return gateThird.fails(0, 0, "none of the hypotheses is marked or named as the third alternative"), true
 }

@@ -133,20 +133,6 @@ var criterionNames = func() []string {
 
 func criteriaOf(r Role) []criterion { return slices.Concat(universal, own[r]) }
 
-// Warnings.
-const (
-	warnLowQuality   = "low_quality_contribution"
-	warnSprawl       = "hypothesis_sprawl"
-	warnUnverified   = "unverified_claim"
-	warnWeakAssay    = "weak_assay_design"
-	warnNotOfRole    = "score_not_of_role"
-	warnContext      = "context_not_used"
-	warnNoDelta      = "no_delta"
-	warnNotConverged = "not_converging"
-	warnCoverage     = "low_operator_coverage"
-	warnDeclining    = "declining_quality"
-)
-
 // rubrics are the criteria of each role as data of the kernel.
 var rubrics = func() map[Role]*rubric.Rubric {
 	byRole := map[Role]*rubric.Rubric{}
