@@ -35,6 +35,28 @@ func (a *Anchors) check() error {
 	return nil
 }
 
+// A corpus is anchors made ready to be looked up.
+type corpus struct {
+	max     int             // 0: unknown
+	records map[string]bool // with the packs they are in; nil: unknown
+}
+
+// corpus of no anchors knows nothing.
+func (a *Anchors) corpus() *corpus {
+	if a == nil {
+		return &corpus{}
+	}
+	c := &corpus{max: a.Max}
+	if a.Evidence != nil {
+		c.records = make(map[string]bool, 2*len(a.Evidence))
+	}
+	for _, e := range a.Evidence {
+		pack, _, _ := strings.Cut(e, "#")
+		c.records[e], c.records[pack] = true, true
+	}
+	return c
+}
+
 var (
 	evidenceForm = regexp.MustCompile(`^EV-[0-9]{1,9}(#E[0-9]{1,9})?$`)
 
@@ -61,7 +83,7 @@ type citations struct {
 }
 
 // cite reads the citations of a delta.
-func cite(d *Delta, known *Anchors) citations {
+func cite(d *Delta, known *corpus) citations {
 	var c citations
 	for _, entry := range d.Payload.texts("anchors") {
 		c.entry(entry)
@@ -96,7 +118,7 @@ func (c *citations) entry(entry string) {
 	}
 }
 
-func (c *citations) section(m []string, known *Anchors) {
+func (c *citations) section(m []string, known *corpus) {
 	cited := "§" + m[1]
 	if m[2] != "" {
 		cited += "-" + m[2]
@@ -114,19 +136,19 @@ func (c *citations) section(m []string, known *Anchors) {
 	switch {
 	case err != nil || first < 1 || last < first:
 		c.fake = append(c.fake, cited)
-	case known == nil || known.Max == 0:
+	case known.max == 0:
 		c.unchecked = true
-	case last > known.Max:
+	case last > known.max:
 		c.fake = append(c.fake, cited)
 	}
 }
 
-func (c *citations) record(e string, known *Anchors) {
+func (c *citations) record(e string, known *corpus) {
 	c.evidence = append(c.evidence, e)
 	switch {
-	case known == nil || known.Evidence == nil:
+	case known.records == nil:
 		c.unchecked = true
-	case !slices.ContainsFunc(known.Evidence, func(k string) bool { return k == e || strings.HasPrefix(k, e+"#") }):
+	case !known.records[e]:
 		c.fake = append(c.fake, e)
 	}
 }

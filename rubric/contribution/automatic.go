@@ -45,7 +45,7 @@ func best(list []finding) finding {
 
 type scene struct {
 	deltas   []*Delta
-	anchors  *Anchors
+	anchors  *corpus
 	artifact *Artifact
 	whole    map[string]finding // of the message, where that is what a criterion looks at
 }

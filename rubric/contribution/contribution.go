@@ -144,6 +144,7 @@ func (m *message) alone(each []Scores) (Report, error) {
 // A message is a request read, with its deltas tried on the artifact.
 type message struct {
 	Request
+	known   *corpus
 	deltas  []Delta
 	dropped []Dropped
 	after   *Artifact // nil if none was sent
@@ -207,7 +208,7 @@ func open(r Request, shared *merger) (*message, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	m := &message{Request: r}
+	m := &message{Request: r, known: r.Anchors.corpus()}
 	var err error
 	if m.deltas, m.dropped, err = Parse(r.Text); err != nil {
 		return nil, err
@@ -248,7 +249,7 @@ func (m *message) report(each []Scores) (Report, error) {
 			rep.Gates = append(rep.Gates, gateJSON.fails(0, d.Line, "%s", d.Reason))
 		}
 	}
-	s := &scene{anchors: m.Anchors, artifact: m.after, whole: map[string]finding{}}
+	s := &scene{anchors: m.known, artifact: m.after, whole: map[string]finding{}}
 	for i := range m.deltas {
 		if m.deltas[i].Valid() {
 			s.deltas = append(s.deltas, &m.deltas[i])
@@ -280,13 +281,13 @@ func (m *message) report(each []Scores) (Report, error) {
 		for _, g := range d.gates {
 			rep.Gates = append(rep.Gates, g.fails(i+1, d.Line, "%s", strings.Join(d.Errors, "; ")))
 		}
-		if c := cite(d, m.Anchors); len(c.fake) > 0 {
+		if c := cite(d, m.known); len(c.fake) > 0 {
 			rep.Gates = append(rep.Gates, gateAnchor.fails(i+1, d.Line, "%s does not exist", listed(c.fake)))
 			fake = append(fake, c.fake...)
 		}
 	}
 	// What surrounds the deltas is read by people, and flagged as well.
-	around := cite(&Delta{Rationale: m.Text}, m.Anchors).fake
+	around := cite(&Delta{Rationale: m.Text}, m.known).fake
 	around = slices.DeleteFunc(around, func(a string) bool { return slices.Contains(fake, a) })
 	if len(around) > 0 {
 		rep.Gates = append(rep.Gates, gateAnchor.fails(0, 0, "%s, outside of the deltas, does not exist", listed(around)))

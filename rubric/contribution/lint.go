@@ -60,12 +60,9 @@ func lint(a Artifact, anchors *Anchors, doc *document) (LintReport, error) {
 	if n > MaxItems {
 		return LintReport{}, refuse("artifact", "%d items are more than %d", n, MaxItems)
 	}
-	if anchors == nil {
-		anchors = &Anchors{}
-	}
-	l := linter{a: a, anchors: *anchors}
-	if l.anchors.Max == 0 {
-		l.anchors.Max = TranscriptSections
+	l := linter{a: a, known: anchors.corpus()}
+	if l.known.max == 0 {
+		l.known.max = TranscriptSections
 	}
 	if doc != nil {
 		l.lines, l.found = doc.lines, doc.violations
@@ -84,10 +81,10 @@ func lint(a Artifact, anchors *Anchors, doc *document) (LintReport, error) {
 }
 
 type linter struct {
-	a       Artifact
-	anchors Anchors
-	lines   map[string]int
-	found   []Violation
+	a     Artifact
+	known *corpus
+	lines map[string]int
+	found []Violation
 }
 
 func violation(id, item string, line int, fix, format string, args ...any) Violation {
@@ -250,7 +247,7 @@ func (l *linter) tests() {
 		switch check := t.text("potency_check"); {
 		case noPotency(check):
 			l.add("WT-001", t.id(), "say how a failed assay is told from no effect", "%s has no potency check", t.id())
-		case !slices.Contains(cite(&Delta{Rationale: check}, nil).sections, "§50"):
+		case !slices.Contains(cite(&Delta{Rationale: check}, l.known).sections, "§50"):
 			l.add("IP-P02", t.id(), "§50 is where that principle stands", "the potency check of %s does not cite §50", t.id())
 		}
 		sum, _, _ := t.rating()
@@ -290,8 +287,8 @@ func (l *linter) critiques() {
 // citations looks up every citation of every active item.
 func (l *linter) citations() {
 	look := func(it Item, id string) {
-		if c := cite(&Delta{Payload: it}, &l.anchors); len(c.fake) > 0 {
-			l.add("EP-P01", id, "cite what exists: §1 to §"+strconv.Itoa(l.anchors.Max), "%s cites %s, which does not exist", id, listed(c.fake))
+		if c := cite(&Delta{Payload: it}, l.known); len(c.fake) > 0 {
+			l.add("EP-P01", id, "cite what exists: §1 to §"+strconv.Itoa(l.known.max), "%s cites %s, which does not exist", id, listed(c.fake))
 		}
 	}
 	look(l.a.Sections.ResearchThread, "RT")

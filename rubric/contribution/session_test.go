@@ -160,7 +160,7 @@ func TestSessionsThatAreRefused(t *testing.T) {
 // The order in which messages of known rounds come changes nothing but the order of their reports.
 func TestOrderOfMessages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(1, 6).Draw(rt, "n")
+		n := rapid.IntRange(1, 4).Draw(rt, "n")
 		var list []Request
 		for i := range n {
 			r, parts := drawRequest(rt)

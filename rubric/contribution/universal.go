@@ -14,7 +14,7 @@ func structure(d *Delta) finding {
 }
 
 // citation is criterion 2: anchors and markers.
-func citation(d *Delta, known *Anchors) finding {
+func citation(d *Delta, known *corpus) finding {
 	c := cite(d, known)
 	cited := c.String()
 	bare, sourced := attributions(d)
