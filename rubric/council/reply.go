@@ -39,7 +39,11 @@ func (r *Reply) problem(format string, args ...any) {
 // evaluations may be a list, names of dimensions may be in any case. A score that is no number from 1 to
 // 10 stays absent. A refusal in the prose around JSON is no abstention: "I cannot find a fault" is praise.
 func ParseReply(raw string) Reply {
-	objects := reply.Objects(strings.ToValidUTF8(raw, "\uFFFD"))
+	raw = strings.ToValidUTF8(raw, "\uFFFD")
+	objects := reply.Objects(raw)
+	if fence := strings.LastIndex(raw, "```json"); fence > 0 {
+		objects = append(objects, reply.Objects(raw[fence:])...) // formulas before it may have worn out the search
+	}
 	for _, object := range slices.Backward(objects) {
 		if r, ok := review(jsontext.Value(object), 0); ok {
 			return r

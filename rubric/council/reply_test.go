@@ -25,6 +25,7 @@ func TestParseReply(t *testing.T) {
 	assert.Equal(t, want, ParseReply(asked), "fenced, prose around")
 	assert.Equal(t, want, ParseReply(strings.NewReplacer("```json", "", "```", "").Replace(asked)), "bare")
 	assert.Equal(t, want, ParseReply(`{"ranking":["Response Z"]}`+asked), "the last object is the verdict")
+	assert.Equal(t, want, ParseReply(strings.Repeat(`\frac{1}{2} `, 1000)+asked), "formulas before it")
 	assert.Equal(t, want, ParseReply(strings.ReplaceAll(asked, "8,", "\"8/10\",")), "strings for numbers")
 	assert.Equal(t, want, ParseReply(strings.ReplaceAll(asked, "8,", "{\"score\": 8, \"reason\": \"x\"},")), "reasons beside scores")
 	assert.Equal(t, want, ParseReply(strings.ReplaceAll(asked, `"accuracy"`, `"Accuracy"`)), "names in any case")

@@ -185,8 +185,11 @@ func (p *panel) mark(v *vote, evaluations map[string]*Evaluation, scores map[str
 	}
 }
 
-// refusal reports whether completeness is left out of an evaluation.
+// refusal reports whether completeness is left out of an evaluation. It stays where nothing else is weighed.
 func (p *panel) refusal(id string, e *Evaluation) bool {
+	if !slices.ContainsFunc(p.dimensions, func(d rubric.Dimension) bool { return !d.Conditional && d.Weight > 0 }) {
+		return false
+	}
 	if told := p.told[id]; told != nil {
 		return *told
 	}
