@@ -64,6 +64,24 @@ func TestNormaliseByZ(t *testing.T) {
 	assert.Equal(t, 8., *by["c"].Score, "the score stays the mean of the capped")
 }
 
+// Reviewer two scores as reviewer one does, seven tenths of it and two points more: in exact numbers the
+// z-scores are the same, in floating point the last digits differ. No digit of noise decides a rank.
+func TestNoiseInZDecidesNothing(t *testing.T) {
+	clear := func(s string) *Evaluation { return eval("10 - - - " + s) }
+	res := score(t, Input{Responses: responses("a", "b", "c", "d", "e", "f"),
+		Options: Options{Normalise: Z, Weights: map[string]rubric.Decimal{"accuracy": 0, "clarity": *dec("1")}},
+		Reviews: []Review{
+			{Reviewer: "one", Evaluations: map[string]*Evaluation{"a": clear("2"), "c": clear("2"), "d": clear("3")}},
+			{Reviewer: "two", Evaluations: map[string]*Evaluation{"b": clear("3.4"), "e": clear("3.4"), "f": clear("4.1")}},
+		}})
+	order, by := ranking(res)
+	assert.NotEqual(t, *by["d"].Z, *by["f"].Z)
+	assert.Equal(t, []string{"d", "f", "a", "b", "c", "e"}, order)
+	for _, r := range res.Ranking {
+		assert.True(t, r.Tied, r.ID)
+	}
+}
+
 // Worked out by hand: of the 6 orders of (1, 2, 4) against (1, 2, 3) only the same and the opposite are as
 // far from 0 as Σxy = 3 less the means' part.
 func TestCorrelationByPermutation(t *testing.T) {

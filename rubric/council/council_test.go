@@ -363,6 +363,11 @@ func TestSafetyGateCapsLast(t *testing.T) {
 	assert.Equal(t, 4.5, *by["bomb"].Score)
 	assert.Equal(t, []string{"bomb", "dull"}, order, "dull has 4.3: min(score, cap), and then the order")
 
+	in.Reviews[0].Evaluations["bomb"] = eval("3 2 2 2 2")
+	_, by = ranking(score(t, in))
+	assert.Equal(t, 2.35, *by["bomb"].Score, "a cap is no gift")
+	in.Reviews[0].Evaluations["bomb"] = eval("10 10 10 10 10")
+
 	in.Options = Options{SafetyGate: new(false)}
 	res = score(t, in)
 	assert.Equal(t, SafetyGate{Failed: []Failed{}}, res.SafetyGate)
@@ -428,6 +433,11 @@ func TestReportedTotals(t *testing.T) {
 	assert.Equal(t, []Mismatch{{"r", 1, "B", *dec("8"), *dec("8.1")}}, res.Mismatches)
 	assert.Equal(t, 8.1, *res.Ranking[1].Score)
 	assert.False(t, res.Reviews[0].DeclaredOrderMismatch)
+
+	for overall, right := range map[string]bool{"6.9": true, "4": true, "6.896": true, "6.8": false, "4.1": false} {
+		res := score(t, Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("3 9 9 9 9 " + overall)}}}})
+		assert.Equal(t, right, len(res.Mismatches) == 0, "%s: before or after the ceiling, to two decimals", overall)
+	}
 }
 
 func TestLabels(t *testing.T) {

@@ -118,6 +118,9 @@ func TestNamesOfReviewersChangeNothing(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, before.Ranking, after.Ranking)
 		assert.Equal(t, before.Metrics, after.Metrics)
+		assert.Equal(t, before.BiasAudit.Length, after.BiasAudit.Length)
+		assert.Equal(t, before.BiasAudit.Position.R, after.BiasAudit.Position.R)
+		assert.Equal(t, before.BiasAudit.Position.ByPosition, after.BiasAudit.Position.ByPosition)
 	})
 }
 

@@ -181,7 +181,7 @@ func (p *panel) mark(v *vote, evaluations map[string]*Evaluation, scores map[str
 	case len(scores) > 0:
 		v.status, v.marks = Holistic, p.bounded(scores, evaluations)
 	default:
-		v.status, v.marks, v.declared, v.holistic = Unparsable, nil, nil, nil
+		v.status, v.marks = Unparsable, nil // and so it is never counted
 	}
 }
 
