@@ -2,7 +2,6 @@ package judge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -258,24 +257,10 @@ func (p *purse) ask(ctx context.Context, q Question) Answer {
 	return a
 }
 
-// conversation is what the model is shown first. The schema stands in the text too, since many local
-// servers do not look at the one beside it.
+// conversation is what the model is shown first.
 func conversation(q Question) []openai.ChatCompletionMessage {
-	system := q.System + "\n\nAnswer with one JSON object and nothing else. It has to satisfy this JSON Schema:\n" + string(compact(q.Schema))
 	return []openai.ChatCompletionMessage{
-		{Role: openai.ChatMessageRoleSystem, Content: system},
+		{Role: openai.ChatMessageRoleSystem, Content: q.SystemPrompt()},
 		{Role: openai.ChatMessageRoleUser, Content: q.User},
 	}
-}
-
-func compact(schema json.RawMessage) json.RawMessage {
-	var v any
-	if json.Unmarshal(schema, &v) != nil {
-		return schema
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return schema
-	}
-	return text
 }

@@ -44,6 +44,23 @@ func (q Question) Key() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// SystemPrompt is the instructions with the schema in words, since many models are not shown the one beside.
+func (q Question) SystemPrompt() string {
+	return q.System + "\n\nAnswer with one JSON object and nothing else. It has to satisfy this JSON Schema:\n" + string(compact(q.Schema))
+}
+
+func compact(schema json.RawMessage) json.RawMessage {
+	var v any
+	if json.Unmarshal(schema, &v) != nil {
+		return schema
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return schema
+	}
+	return text
+}
+
 // Outcome says how asking ended.
 type Outcome string
 

@@ -29,21 +29,26 @@ func ParseDecimal(text string) (Decimal, error) {
 	digits := strings.TrimPrefix(text, "-")
 	whole, fraction, point := strings.Cut(digits, ".")
 	if whole == "" || point && fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
-		return 0, fmt.Errorf("%s is not a decimal number", shown(text))
+		return 0, &DecimalError{shown(text) + " is not a decimal number"}
 	}
 	fraction = strings.TrimRight(fraction, "0")
 	if len(fraction) > places {
-		return 0, fmt.Errorf("%s has more than %d decimal places", shown(text), places)
+		return 0, &DecimalError{fmt.Sprintf("%s has more than %d decimal places", shown(text), places)}
 	}
 	n, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", places-len(fraction)), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s is too large", shown(text))
+		return 0, &DecimalError{shown(text) + " is too large"}
 	}
 	if len(digits) < len(text) {
 		n = -n
 	}
 	return Decimal(n), nil
 }
+
+// A DecimalError is a text that is no Decimal.
+type DecimalError struct{ Detail string }
+
+func (e *DecimalError) Error() string { return e.Detail }
 
 // shown quotes what came from outside, shortened.
 func shown(text string) string {

@@ -37,6 +37,7 @@ type ItemFeedback struct {
 
 // A CustomAnswer has the results of what was scored, in the order of the request.
 type CustomAnswer struct {
+	Message     string              `json:"message" doc:"The answer in a sentence."`
 	Rubric      string              `json:"rubric"`
 	Results     []ItemResult        `json:"results"`
 	Unscored    []Unscored          `json:"unscored"`
@@ -102,7 +103,11 @@ func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (CustomAnswer, e
 	}
 	for i, rank := range r.Rank(ids, results) {
 		a.Results = append(a.Results, itemResult(r, items[i], results[i], rank))
+		if rank == 1 {
+			a.Message = fmt.Sprintf(" %s comes first with %s.", items[i].ID, r.Shown(results[i].Composite))
+		}
 	}
+	a.Message = fmt.Sprintf("%s scored by %s.%s", counted(len(a.Results), "item"), a.Rubric, a.Message)
 	if len(req.Feedback) > 0 {
 		a.Calibration, err = calibrate(r, req.Feedback, cards)
 	}

@@ -18,6 +18,7 @@ type HypothesisRequest struct {
 
 // A HypothesisAnswer has the results of what was scored, in the order of the request.
 type HypothesisAnswer struct {
+	Message string `json:"message" doc:"The answer in a sentence."`
 	hypothesis.Answer
 	Unscored   []Unscored  `json:"unscored"`
 	Judgements []Judgement `json:"judgements"`
@@ -33,20 +34,40 @@ func (s *Scorer) Hypothesis(ctx context.Context, req HypothesisRequest) (Hypothe
 	}
 	scored, err := hypothesis.Score(req.Request)
 	if err != nil {
-		return HypothesisAnswer{}, err
+		return HypothesisAnswer{}, inKernel(err)
 	}
 	a.Answer = scored
 	for _, u := range a.Unscored {
 		a.Trace = append(a.Trace, u.line())
 	}
+	a.Message = hypothesisMessage(a)
 	return a, nil
+}
+
+func hypothesisMessage(a HypothesisAnswer) string {
+	verdicts := map[string]int{}
+	best := -1
+	for i, r := range a.Results {
+		verdicts[r.Verdict]++
+		if r.Rank != nil && *r.Rank == 1 {
+			best = i
+		}
+	}
+	text := fmt.Sprintf("Of %s %d pass, %d are borderline, %d fail.", counted(len(a.Results), "hypothesis"), verdicts["pass"], verdicts["borderline"], verdicts["fail"])
+	if best >= 0 {
+		text += fmt.Sprintf(" %s comes first with %s.", a.Results[best].ID, a.Results[best].Composite.Fixed(2))
+	}
+	if n := len(a.Unscored); n > 0 {
+		text += fmt.Sprintf(" %d could not be scored.", n)
+	}
+	return text
 }
 
 // judgeHypotheses fills in the scores of hypotheses without any, and takes out of the request those that
 // the judge did not score.
 func (s *Scorer) judgeHypotheses(ctx context.Context, req *HypothesisRequest, a *HypothesisAnswer) error {
 	if err := hypothesis.Check(req.Hypotheses); err != nil {
-		return err
+		return inKernel(err)
 	}
 	var places []int
 	var questions []judge.Question
@@ -92,6 +113,7 @@ func hypothesisQuestion(h hypothesis.Hypothesis) judge.Question {
 
 // A HypothesisRanking is who comes before whom, and who has no rank.
 type HypothesisRanking struct {
+	Message string             `json:"message" doc:"The answer in a sentence."`
 	Ranking []RankedHypothesis `json:"ranking"` // the best first
 	Failed  []string           `json:"failed"`  // by id, as the next
 	Missing []string           `json:"unscored"`
@@ -111,7 +133,7 @@ func (s *Scorer) RankHypotheses(ctx context.Context, req HypothesisRequest) (Hyp
 	if err != nil {
 		return HypothesisRanking{}, err
 	}
-	r := HypothesisRanking{Ranking: []RankedHypothesis{}, Failed: []string{}, Missing: []string{}}
+	r := HypothesisRanking{Message: a.Message, Ranking: []RankedHypothesis{}, Failed: []string{}, Missing: []string{}}
 	for _, x := range a.Results {
 		if x.Rank == nil {
 			r.Failed = append(r.Failed, x.ID)

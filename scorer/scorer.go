@@ -16,7 +16,11 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/evidence"
 	"waymark/judge"
+	"waymark/rubric/contribution"
+	"waymark/rubric/council"
+	"waymark/rubric/hypothesis"
 )
 
 // Judges are the models that may be asked, by name. The first one is asked where a request names none.
@@ -70,6 +74,38 @@ func (e *RequestError) Error() string {
 		return e.Detail
 	}
 	return e.Field + ": " + e.Detail
+}
+
+// inKernel gives the request errors of every kernel one type.
+func inKernel(err error) error {
+	var (
+		h *hypothesis.RequestError
+		k *council.RequestError
+		c *contribution.RequestError
+		e *evidence.RequestError
+	)
+	switch {
+	case errors.As(err, &h):
+		return &RequestError{h.Field, h.Detail}
+	case errors.As(err, &k):
+		return &RequestError{k.Field, k.Detail}
+	case errors.As(err, &c):
+		return &RequestError{c.Field, c.Detail}
+	case errors.As(err, &e):
+		return &RequestError{e.Field, e.Detail}
+	}
+	return err
+}
+
+// counted is a number of things in words.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if stem, ok := strings.CutSuffix(what, "is"); ok { // hypothesis
+		return fmt.Sprintf("%d %ses", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // asker is the judge that the options ask for, within their budget.

@@ -53,6 +53,7 @@ type docsGroup struct {
 // describe writes down the routes once they are all registered.
 func (s *Server) describe(api huma.API) error {
 	spec := api.OpenAPI()
+	nullDecimals(spec.Components.Schemas)
 	text, err := json.MarshalIndent(spec, "", "  ")
 	if err != nil {
 		return fmt.Errorf("describe the API: %w", err)
@@ -69,7 +70,7 @@ func (s *Server) describe(api huma.API) error {
 }
 
 // docsTags is the order of the groups: as a newcomer meets them.
-var docsTags = []string{"Suggestions", "History", "Catalog", "Model", "Administration"}
+var docsTags = []string{"Suggestions", "Scorers", "History", "Catalog", "Model", "Administration"}
 
 func docsGroups(spec *huma.OpenAPI) []docsGroup {
 	groups := make([]docsGroup, len(docsTags))

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +21,7 @@ import (
 //
 //	                      Mcp-Protocol-Version ≥ 2026-07-28
 //	             ┌─ yes ─▶ stateless ─┐
-//	POST /mcp ───┤                    ├─▶ the workspace's mcp.Server ─▶ six tools, three resources
+//	POST /mcp ───┤                    ├─▶ the workspace's mcp.Server ─▶ eight tools, three resources
 //	             └─ no ──▶ stateful ──┘
 //
 // stdio speaks either life through the same server (mcp_stdio.go).
@@ -37,6 +38,7 @@ const (
 		"When unsure which tool does a thing, call find_tool with a few words; its results carry the input schema. " +
 		"For a task of several steps, call suggest_dag with the intent first. " +
 		"When a task is finished, call record_episode once, so that later suggestions are better. " +
+		"To judge hypotheses, answers or contributions, call score; to weigh competing answers by evidence, call triangulate. " +
 		"Suggestions are evidence, not orders: a low confidence means that little is known."
 )
 
@@ -138,7 +140,7 @@ func newMCPServer(cfg Config) *mcp.Server {
 			// The lists never change while the program runs: suggestions travel in results.
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
 		})
-	m := &mcpTools{cfg: cfg}
+	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
 	for _, t := range mcpToolset() {
 		srv.AddTool(t.tool, m.handler(t))
 	}

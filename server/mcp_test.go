@@ -40,7 +40,16 @@ var questions = []struct {
 	{toolRecord, map[string]any{"id": "e1", "intent": "read", "steps": []any{map[string]any{"tool": "fs:read_file", "outcome": "success"}, map[string]any{"tool": "json:parse", "depends_on": []string{}}}}},
 	{toolRebuild, map[string]any{"verify": true}},
 	{toolRebuild, map[string]any{}},
+	{toolScore, map[string]any{"rubric": "hypothesis", "input": oneHypothesis}},
+	{toolScore, map[string]any{"rubric": tastes, "input": map[string]any{"items": []any{map[string]any{"id": "a", "scores": map[string]any{"taste": 4}}}}}},
+	{toolTriangulate, map[string]any{"question": "Why?", "hypotheses": []any{map[string]any{"id": "h1", "text": "metal fatigue"}, map[string]any{"id": "h2", "text": "an earthquake"}}}},
 }
+
+var (
+	oneHypothesis = map[string]any{"hypotheses": []any{map[string]any{"id": "h1",
+		"scores": map[string]any{"specificity": 4, "novelty": 3, "connection_validity": 4, "feasibility": 3, "grounding": 2}}}}
+	tastes = map[string]any{"id": "tastes", "dimensions": []any{map[string]any{"name": "taste", "weight": 1, "scale": map[string]any{"min": 0, "max": 5}}}}
+)
 
 // Every structured answer fits the schema that tools/list publishes, carries its sentence inside,
 // and repeats it as text.
@@ -62,7 +71,7 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 			require.NotNil(t, tool.Annotations)
 			assert.Equal(t, tool.Name != toolRecord && tool.Name != toolRebuild, tool.Annotations.ReadOnlyHint, "%s", tool.Name)
 		}
-		assert.ElementsMatch(t, []string{toolDAG, toolDescribe, toolFind, toolNext, toolRebuild, toolRecord}, names)
+		assert.ElementsMatch(t, []string{toolDAG, toolDescribe, toolFind, toolNext, toolRebuild, toolRecord, toolScore, toolTriangulate}, names)
 		for _, q := range questions {
 			r := call(t, client, q.tool, q.arguments)
 			require.False(t, r.IsError, "%s %v: %v", q.tool, q.arguments, r.Content)

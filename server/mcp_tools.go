@@ -16,6 +16,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
+	"waymark/scorer"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -31,11 +32,15 @@ const (
 	toolDAG      = "suggest_dag"
 	toolRecord   = "record_episode"
 	toolRebuild  = "rebuild"
+
+	toolScore       = "score"
+	toolTriangulate = "triangulate"
 )
 
 // mcpToolset is what tools/list shows, built once: the same bytes for every workspace and session.
 var mcpToolset = sync.OnceValue(func() []mcpTool {
 	reads := mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)}
+	asks := mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(true)} // a model may judge
 	adds := mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)}
 	return []mcpTool{
 		define(toolFind, "Find a tool", scopeRead, reads, findTool,
@@ -51,6 +56,12 @@ var mcpToolset = sync.OnceValue(func() []mcpTool {
 		define(toolRecord, "Record an episode", scopeWrite, adds, recordEpisode,
 			"Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. "+
 				"Do not put argument values or results into it."),
+		define(toolScore, "Score by a rubric", scopeRead, asks, score,
+			"Score and rank things by a rubric: research hypotheses, competing answers with the reviews of their peers (council), contributions to a research session, or anything by a rubric of your own. "+
+				"Totals, verdicts and ranks are computed from the scores of the dimensions. Without scores, input.judge asks a model for them."),
+		define(toolTriangulate, "Weigh hypotheses by evidence", scopeRead, reads, triangulate,
+			"Weigh competing answers to a question by snippets of text, round by round. Each answer says which answer leads, how sure that is, whether to stop, and what to search next. "+
+				"Call it again with all rounds so far and one more."),
 		define(toolRebuild, "Rebuild the model", scopeWrite, adds, rebuild,
 			"Replay the whole history into a fresh model and wait for it. With verify, compare it with the running one instead of replacing it."),
 	}
@@ -101,6 +112,9 @@ func schemaOf[T any]() json.RawMessage {
 		reflect.TypeFor[episodic.Outcome](): outcome,
 		reflect.TypeFor[catalog.Kind]():     {Type: "string", Enum: []any{string(catalog.KindTool), string(catalog.KindCapability)}},
 		reflect.TypeFor[time.Time]():        {Type: "string", Format: "date-time"},
+		reflect.TypeFor[rubricArgument]():   rubricSchema,
+		reflect.TypeFor[objectArgument]():   objectSchema,
+		reflect.TypeFor[scoreAnswer]():      scoreSchema,
 		reflect.TypeFor[words]():            {Types: []string{"string", "array"}, Items: &jsonschema.Schema{Type: "string"}},
 	}})
 	if err != nil {
@@ -131,6 +145,7 @@ func stripNull(s *jsonschema.Schema) {
 // mcpTools answers the calls of one server.
 type mcpTools struct {
 	cfg      Config
+	stateKey []byte // signs what a host brings back
 	baseline atomic.Pointer[baseline]
 }
 
@@ -146,8 +161,11 @@ type mcpCall struct {
 // handler runs one tool: who asks, may they, in which workspace, for how long.
 func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 	timeout := callTimeout
-	if t.tool.Name == toolRebuild {
+	switch t.tool.Name {
+	case toolRebuild:
 		timeout = rebuildTimeout
+	case toolScore:
+		timeout = scoringTimeout
 	}
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -162,6 +180,9 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 		}
 		c := &mcpCall{mcpTools: m, access: a, engine: engine, model: engine.Model(), req: req}
 		answer, err := t.call(ctx, c, req.Params.Arguments)
+		if ask, ok := asInputRequired(err); ok {
+			return ask, nil
+		}
 		if err != nil {
 			return m.failed(ctx, t.tool.Name, err), nil
 		}
@@ -201,9 +222,11 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 		argument  *argumentError
 		request   *suggest.RequestError
 		ambiguous *catalog.AmbiguousError
+		scoring   *scorer.RequestError
 	)
 	switch {
-	case errors.As(err, &argument), errors.As(err, &request), errors.As(err, &ambiguous):
+	case errors.As(err, &argument), errors.As(err, &request), errors.As(err, &ambiguous), errors.As(err, &scoring),
+		errors.Is(err, scorer.ErrNoJudge), errors.Is(err, scorer.ErrJudge):
 		return refusal(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return refusal(fmt.Errorf("%s took too long and was given up", tool))

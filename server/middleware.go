@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -70,10 +71,11 @@ func (s *Server) observe(c *gin.Context) {
 			c.Request.Body = &readToEnd{ReadCloser: c.Request.Body, rc: rc, idle: idleTimeout}
 		}
 	} else {
+		timeout := cmp.Or(ru.timeout, writeTimeout)
 		_ = rc.SetReadDeadline(start.Add(readTimeout))
-		_ = rc.SetWriteDeadline(start.Add(writeTimeout))
+		_ = rc.SetWriteDeadline(start.Add(timeout))
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, writeTimeout)
+		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 		if c.Request.Body != nil {
 			c.Request.Body = &readToEnd{ReadCloser: c.Request.Body, rc: rc}
@@ -265,16 +267,17 @@ func (s *Server) limitBody(c *gin.Context) {
 		return
 	}
 	r.Header.Set("Content-Type", kind) // huma compares the type as it is written
-	reserve := s.cfg.MaxBody
+	limit := max(s.cfg.MaxBody, ru.body)
+	reserve := limit
 	if !lines {
-		if r.ContentLength > s.cfg.MaxBody {
-			fail(c, refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.cfg.MaxBody)))
+		if r.ContentLength > limit {
+			fail(c, refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
 			return
 		}
 		if r.ContentLength > 0 {
 			reserve = r.ContentLength
 		}
-		r.Body = http.MaxBytesReader(c.Writer, r.Body, s.cfg.MaxBody)
+		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
 	}
 	if s.bodies.Add(reserve) > s.cfg.MaxBodies {
 		s.bodies.Add(-reserve)

@@ -11,6 +11,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/live"
+	"waymark/scorer"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -30,6 +31,7 @@ func problemOf(err error) *huma.ErrorModel {
 		ambiguous *catalog.AmbiguousError
 		malformed *malformedError
 		tooLarge  *http.MaxBytesError
+		scoring   *scorer.RequestError
 	)
 	switch {
 	case errors.As(err, &problem):
@@ -43,6 +45,15 @@ func problemOf(err error) *huma.ErrorModel {
 			return refuse(status, request.Error())
 		}
 		return refuse(status, request.Error(), &huma.ErrorDetail{Location: "body." + request.Field, Message: request.Detail})
+	case errors.As(err, &scoring):
+		if scoring.Field == "" {
+			return refuse(http.StatusUnprocessableEntity, scoring.Error())
+		}
+		return refuse(http.StatusUnprocessableEntity, scoring.Error(), &huma.ErrorDetail{Location: "body." + scoring.Field, Message: scoring.Detail})
+	case errors.Is(err, scorer.ErrNoJudge):
+		return refuse(http.StatusUnprocessableEntity, err.Error())
+	case errors.Is(err, scorer.ErrJudge):
+		return refuse(http.StatusBadGateway, err.Error())
 	case errors.As(err, &ambiguous):
 		return refuse(http.StatusUnprocessableEntity, ambiguous.Error())
 	case errors.As(err, &malformed):

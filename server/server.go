@@ -37,6 +37,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/live"
+	"waymark/rubric"
+	"waymark/scorer"
 	"waymark/storage"
 )
 
@@ -44,7 +46,9 @@ import (
 type Config struct {
 	Store      storage.Store
 	Workspaces *live.Workspaces
-	Logger     *slog.Logger // default: nothing is logged
+	Judges     scorer.Judges // models that scorers may ask; none by default
+	Sampling   bool          // where there is no judge, an MCP host that samples may be asked
+	Logger     *slog.Logger  // default: nothing is logged
 	Version    string
 	Now        func() time.Time // default time.Now
 
@@ -150,6 +154,8 @@ func New(cfg Config) (*Server, error) {
 	s.catalogRoutes(api)
 	s.jobRoutes(api)
 	s.graphRoutes(api)
+	s.scoringRoutes(api)
+	s.triangulationRoutes(api)
 	s.adminRoutes(api)
 	if err := s.describe(api); err != nil {
 		return nil, err
@@ -166,6 +172,7 @@ func (s *Server) humaConfig() huma.Config {
 	cfg := huma.DefaultConfig("Waymark", s.cfg.Version)
 	cfg.Info.Description = "Which tool comes next: search, suggestions, DAGs of tools, and the history they are learned from."
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
+	cfg.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[rubric.Decimal](), reflect.TypeFor[float64]())
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath, cfg.CreateHooks = "", "", "", nil
 	cfg.Formats = map[string]huma.Format{"application/json": strictFormat, "json": strictFormat}
 	cfg.RejectUnknownQueryParameters = true
@@ -189,7 +196,7 @@ func schemaName(t reflect.Type, hint string) string {
 	if t == reflect.TypeFor[catalog.Task]() {
 		return "CapabilityTask"
 	}
-	return huma.DefaultSchemaNamer(t, hint)
+	return scorerTypeName(t, huma.DefaultSchemaNamer(t, hint))
 }
 
 // rule is what the middleware must know of a route before it runs.
@@ -199,6 +206,9 @@ type rule struct {
 	stream bool   // no deadlines, no limit of the whole body
 	ndjson bool   // takes application/x-ndjson
 	once   bool   // takes Idempotency-Key
+
+	timeout time.Duration // of the answer, default writeTimeout
+	body    int64         // bytes taken where that is more than Config.MaxBody
 }
 
 // ruleOf is the rule of the matched route; ok is false for paths that lead nowhere.
@@ -220,7 +230,7 @@ func add[I, O any](s *Server, api huma.API, ru rule, op huma.Operation, handler 
 func (s *Server) declare(ru rule, op *huma.Operation) {
 	ginPath := strings.NewReplacer("{", ":", "}", "").Replace(op.Path)
 	s.rules[op.Method+" "+ginPath] = ru
-	op.MaxBodyBytes = s.cfg.MaxBody + 1 // huma refuses the limit itself; the real limit is in limitBody
+	op.MaxBodyBytes = max(s.cfg.MaxBody, ru.body) + 1 // huma refuses the limit itself; the real limit is in limitBody
 	op.BodyReadTimeout = readTimeout
 	op.Security = []map[string][]string{{"key": {}}, {}}
 	op.Errors = []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable}

@@ -13,6 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"waymark/rubric"
 )
 
 // What JSON may come in. encoding/json takes duplicate names (the last wins), folds the case of
@@ -132,6 +134,7 @@ func semanticProblem(err error) error {
 	var (
 		semantic *json.SemanticError
 		inner    *malformedError
+		decimal  *rubric.DecimalError
 	)
 	switch {
 	case errors.As(err, &inner):
@@ -141,6 +144,8 @@ func semanticProblem(err error) error {
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
 			e.Reason = fmt.Sprintf("unknown field %q", jsontext.Pointer(e.Place).LastToken())
+		case errors.As(err, &decimal):
+			e.Reason = decimal.Detail
 		case semantic.GoType != nil && semantic.GoType.String() == "time.Time":
 			e.Reason = "not a time of RFC 3339, as in 2026-01-02T15:04:05Z"
 		default:

@@ -16,7 +16,9 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/embed"
+	"waymark/judge"
 	"waymark/live"
+	"waymark/scorer"
 	"waymark/server"
 	"waymark/storage"
 )
@@ -67,15 +69,40 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		}
 		opts.Embedder = e
 	}
+	judges, err := a.judges()
+	if err != nil {
+		return nil, errors.Join(usageError{err}, h.close())
+	}
 	h.workspaces = live.NewWorkspaces(store, opts)
 	h.server, err = server.New(server.Config{
-		Store: store, Workspaces: h.workspaces, Logger: logger, Version: version().Version, Now: time.Now,
+		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.sampling, Logger: logger, Version: version().Version, Now: time.Now,
 		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins,
 	})
 	if err != nil {
 		return nil, errors.Join(err, h.close())
 	}
 	return h, nil
+}
+
+// judges are the models that scorers may ask.
+func (a *app) judges() (scorer.Judges, error) {
+	judges := scorer.Judges{Askers: map[string]judge.Asker{}}
+	if a.judgeURL != "" && len(a.judgeModels) == 0 {
+		return judges, errors.New("--judge-url needs --judge-model")
+	}
+	if a.judgeURL == "" && len(a.judgeModels) > 0 {
+		return judges, errors.New("--judge-model needs --judge-url")
+	}
+	for _, model := range a.judgeModels {
+		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
+		c, err := judge.New(judge.Options{BaseURL: a.judgeURL, Model: model, APIKey: judge.Key(os.Getenv("WAYMARK_JUDGE_KEY")), AllowPrivate: true})
+		if err != nil {
+			return judges, err
+		}
+		judges.Names = append(judges.Names, model)
+		judges.Askers[model] = c
+	}
+	return judges, nil
 }
 
 // note tells other commands who has the directory and where it answers (empty: nowhere).

@@ -116,6 +116,9 @@ type app struct {
 
 	embeddingsURL   string
 	embeddingsModel string
+	judgeURL        string
+	judgeModels     []string
+	sampling        bool
 	dropIntents     bool
 }
 
@@ -147,6 +150,7 @@ Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.`,
 		a.serveCommand(), a.mcpCommand(),
 		a.importCommand(), a.recordCommand(),
 		a.searchCommand(), a.nextCommand(), a.dagCommand(), a.explainCommand(),
+		a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(),
 		a.rebuildCommand(), a.evaluateCommand(), a.exportCommand(), a.diffCommand(),
 		a.keysCommand(), a.workspaceCommand(), a.forgetCommand(),
 		a.backupCommand(), a.restoreCommand(), a.doctorCommand(), a.versionCommand(),

@@ -48,7 +48,16 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.embeddingsURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
 	f.StringVar(&a.embeddingsModel, "embeddings-model", "", "embedding `model` of that endpoint")
+	f.BoolVar(&a.sampling, "judge-by-host", false, "without a judge, let MCP hosts that offer sampling judge")
 	f.BoolVar(&a.dropIntents, "drop-intents", false, "never store what users asked for")
+	a.judgeFlags(cmd)
+}
+
+// judgeFlags are the flags of the commands that may ask a judge.
+func (a *app) judgeFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&a.judgeURL, "judge-url", "", "OpenAI-compatible `endpoint` of models that judge for scorers; its key comes from WAYMARK_JUDGE_KEY")
+	f.StringSliceVar(&a.judgeModels, "judge-model", nil, "`models` of that endpoint, the first one by default")
 }
 
 func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) (err error) {

@@ -9,19 +9,19 @@ import (
 
 // An Artifact is the document that a session works on. Items keep whatever fields they bring.
 type Artifact struct {
-	Metadata Item  `json:"metadata"`
-	Sections Parts `json:"sections"`
+	Metadata Item  `json:"metadata" required:"false"`
+	Sections Parts `json:"sections" required:"false"`
 }
 
 // Parts are the sections of an artifact.
 type Parts struct {
-	ResearchThread      Item   `json:"research_thread"`
-	HypothesisSlate     []Item `json:"hypothesis_slate"`
-	PredictionsTable    []Item `json:"predictions_table"`
-	DiscriminativeTests []Item `json:"discriminative_tests"`
-	AssumptionLedger    []Item `json:"assumption_ledger"`
-	AnomalyRegister     []Item `json:"anomaly_register"`
-	AdversarialCritique []Item `json:"adversarial_critique"`
+	ResearchThread      Item   `json:"research_thread" required:"false"`
+	HypothesisSlate     []Item `json:"hypothesis_slate" required:"false"`
+	PredictionsTable    []Item `json:"predictions_table" required:"false"`
+	DiscriminativeTests []Item `json:"discriminative_tests" required:"false"`
+	AssumptionLedger    []Item `json:"assumption_ledger" required:"false"`
+	AnomalyRegister     []Item `json:"anomaly_register" required:"false"`
+	AdversarialCritique []Item `json:"adversarial_critique" required:"false"`
 }
 
 // Limits of an artifact.

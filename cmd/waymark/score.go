@@ -1,0 +1,413 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/rubric/contribution"
+	"waymark/rubric/council"
+	"waymark/rubric/hypothesis"
+	"waymark/scorer"
+)
+
+// maxInput is the longest input of a scorer; the server takes no more.
+const maxInput = 16 << 20
+
+// scoreKinds are the rubrics that come with the program, by the route that scores them.
+var scoreKinds = map[string]string{
+	"hypothesis": "/v1/score/hypothesis", "council": "/v1/score/council", "contribution": "/v1/score/contribution", "session": "/v1/score/session",
+	"form": "/v1/score/contribution/form", "agreement": "/v1/score/contribution/agreement",
+}
+
+func (a *app) scoreCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "score hypothesis|council|contribution|session|form|agreement|FILE.yaml INPUT|-",
+		Short: "Score by a rubric",
+		Long: `Scores what INPUT holds (a file, or - for standard input, as JSON) by a rubric: one that comes with the
+program, or one in a file of your own (YAML or JSON). Totals, verdicts and ranks follow from the scores
+of the dimensions; totals that come with them are compared and never used.`,
+		Example: `  waymark score hypothesis hypotheses.json
+  waymark score review.yaml items.json --json`,
+		Args: exactly(2, "a rubric and an input"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.score(cmd, args[0], args[1]) },
+	}
+	a.judgeFlags(cmd)
+	return cmd
+}
+
+func (a *app) score(cmd *cobra.Command, kind, name string) error {
+	input, err := a.jsonInput(name)
+	if err != nil {
+		return err
+	}
+	path, known := scoreKinds[kind]
+	if !known {
+		path = "/v1/score/custom"
+		if input, err = withRubric(kind, input); err != nil {
+			return err
+		}
+	}
+	switch kind {
+	case "council":
+		return ask(cmd.Context(), a, path, input, (*app).showCouncil)
+	case "contribution":
+		return ask(cmd.Context(), a, path, input, (*app).showContribution)
+	case "session":
+		return ask(cmd.Context(), a, path, input, (*app).showSession)
+	case "hypothesis":
+		return ask(cmd.Context(), a, path, input, (*app).showHypotheses)
+	case "form", "agreement":
+		return ask(cmd.Context(), a, path, input, (*app).showIndented)
+	}
+	return ask(cmd.Context(), a, path, input, (*app).showItems)
+}
+
+// withRubric puts the text of a rubric file into the input.
+func withRubric(file string, input json.RawMessage) (json.RawMessage, error) {
+	source, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, usagef("%s is neither a rubric (%s) nor a file", file, strings.Join(slices.Sorted(maps.Keys(scoreKinds)), ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(input, &fields); err != nil {
+		return nil, usagef("the input is no JSON object: %w", err)
+	}
+	if fields["source"], err = json.Marshal(string(source)); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
+
+// jsonInput reads a file, or standard input, that the server will check.
+func (a *app) jsonInput(name string) (json.RawMessage, error) {
+	in, name, err := a.openInput(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	text, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	case len(text) > maxInput:
+		return nil, usagef("%s is larger than %d bytes", name, maxInput)
+	case !json.Valid(text):
+		return nil, usagef("%s is no JSON", name)
+	}
+	return text, nil
+}
+
+func (a *app) rankCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "rank hypothesis|council INPUT|-",
+		Short:   "Only the ranking of a rubric",
+		Example: `  waymark rank hypothesis hypotheses.json`,
+		Args:    exactly(2, "a rubric and an input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			input, err := a.jsonInput(args[1])
+			if err != nil {
+				return err
+			}
+			switch args[0] {
+			case "hypothesis":
+				return ask(cmd.Context(), a, "/v1/rank/hypothesis", input, (*app).showHypothesisRanking)
+			case "council":
+				return ask(cmd.Context(), a, "/v1/rank/council", input, (*app).showCouncilRanking)
+			}
+			return usagef("rank takes hypothesis or council, not %q", args[0])
+		},
+	}
+	a.judgeFlags(cmd)
+	return cmd
+}
+
+func (a *app) lintCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "lint ARTIFACT|-",
+		Short:   "Check a research artifact",
+		Long:    "Checks an artifact of a research session, written as JSON or Markdown. Exits 1 if it has an error.",
+		Example: `  waymark lint artifact.md`,
+		Args:    exactly(1, "an artifact"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, name, err := a.openInput(args[0])
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			text, err := io.ReadAll(io.LimitReader(in, maxInput))
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				body, err := c.Call(cmd.Context(), http.MethodPost, "/v1/lint", scorer.LintRequest{Text: string(text)})
+				if err != nil {
+					return err
+				}
+				var answer scorer.LintAnswer
+				if err := printer(a, (*app).showLint)(body); err != nil {
+					return err
+				}
+				if err := json.Unmarshal(body, &answer); err != nil {
+					return fmt.Errorf("the answer is not what this program expects: %w", err)
+				}
+				if !answer.Valid {
+					return errNegative
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func (a *app) triangulateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "triangulate INPUT|-",
+		Short:   "Weigh competing hypotheses by evidence",
+		Example: `  waymark triangulate question.json`,
+		Args:    exactly(1, "an input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			input, err := a.jsonInput(args[0])
+			if err != nil {
+				return err
+			}
+			return ask(cmd.Context(), a, "/v1/triangulations", input, (*app).showTriangulation)
+		},
+	}
+}
+
+// showIndented prints an answer that has no table.
+func (a *app) showIndented(v any) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		a.printf("%s\n", text)
+	}
+}
+
+func rankText(rank *int) string {
+	if rank == nil {
+		return "-"
+	}
+	return fmt.Sprint(*rank)
+}
+
+func (a *app) showHypotheses(h scorer.HypothesisAnswer) {
+	a.printf("%s\n", clean(h.Message))
+	results := slices.Clone(h.Results)
+	slices.SortStableFunc(results, func(x, y hypothesis.Result) int { return cmp.Compare(rankOr(x.Rank), rankOr(y.Rank)) })
+	var rows, dimensions [][]string
+	for _, r := range results {
+		rows = append(rows, []string{rankText(r.Rank), r.ID, r.Composite.Fixed(2), r.Verdict, strings.Join(r.FailReasons, "; ")})
+		for _, name := range slices.Sorted(maps.Keys(r.Dimensions)) {
+			d := r.Dimensions[name]
+			dimensions = append(dimensions, []string{r.ID, name, d.Score.String(), d.Weight.String(), d.Label, short(d.Explanation)})
+		}
+	}
+	if len(rows) > 0 {
+		a.printf("\n")
+		columns(a.out, []string{"rank", "id", "composite", "verdict", "because"}, rows)
+		a.printf("\n")
+		columns(a.out, []string{"of", "dimension", "score", "weight", "level", "meaning"}, dimensions)
+	}
+	for _, m := range h.Mismatches {
+		a.printf("\n%s reports %s %v, the scores give %v\n", clean(m.ID), m.Field, m.Reported, m.Computed)
+	}
+	a.showUnscored(h.Unscored)
+	a.showLines("weights", h.Audit)
+}
+
+func rankOr(rank *int) int {
+	if rank == nil {
+		return int(^uint(0) >> 1)
+	}
+	return *rank
+}
+
+func (a *app) showUnscored(unscored []scorer.Unscored) {
+	var rows [][]string
+	for _, u := range unscored {
+		rows = append(rows, []string{u.ID, string(u.Outcome), short(u.Detail)})
+	}
+	if len(rows) > 0 {
+		a.printf("\n")
+		columns(a.out, []string{"not scored", "outcome", "because"}, rows)
+	}
+}
+
+func (a *app) showLines(what string, lines []string) {
+	for _, l := range lines {
+		a.printf("%s: %s\n", what, clean(l))
+	}
+}
+
+func (a *app) showHypothesisRanking(r scorer.HypothesisRanking) {
+	a.printf("%s\n\n", clean(r.Message))
+	var rows [][]string
+	for _, h := range r.Ranking {
+		rows = append(rows, []string{fmt.Sprint(h.Rank), h.ID, fmt.Sprintf("%.2f", h.Composite), h.Verdict})
+	}
+	columns(a.out, []string{"rank", "id", "composite", "verdict"}, rows)
+}
+
+func (a *app) showItems(c scorer.CustomAnswer) {
+	a.printf("%s\n\n", clean(c.Message))
+	var rows [][]string
+	for _, r := range c.Results {
+		rows = append(rows, []string{rankText(r.Rank), r.ID, r.Composite.String(), r.Percent.Fixed(2), r.Verdict, strings.Join(slices.Concat(r.FailReasons, r.Warnings), "; ")})
+	}
+	columns(a.out, []string{"rank", "id", "composite", "percent", "verdict", "remarks"}, rows)
+	a.showUnscored(c.Unscored)
+	a.showLines("weights", c.Audit)
+}
+
+func (a *app) showCouncil(c scorer.CouncilAnswer) {
+	a.printf("%s\n", clean(c.Message))
+	a.showRanked(c.Ranking)
+	var rows [][]string
+	for _, r := range c.Reviews {
+		declared := ""
+		if r.DeclaredOrderMismatch {
+			declared = "declared order contradicts its scores"
+		}
+		rows = append(rows, []string{r.Reviewer, string(r.Status), declared, strings.Join(r.Problems, "; ")})
+	}
+	a.printf("\n")
+	columns(a.out, []string{"reviewer", "status", "order", "problems"}, rows)
+	for _, f := range c.SafetyGate.Failed {
+		a.printf("\n%s failed the safety gate: %v\n", clean(f.ID), f.Categories)
+	}
+}
+
+func (a *app) showRanked(ranking []council.Ranked) {
+	var rows [][]string
+	for _, r := range ranking {
+		ceiling := ""
+		if r.Ceiling != nil {
+			ceiling = r.Ceiling.String()
+		}
+		rows = append(rows, []string{rankText(r.Rank), r.ID, optional(r.Score), optional(r.Uncapped), ceiling, optional(r.Borda)})
+	}
+	a.printf("\n")
+	columns(a.out, []string{"rank", "id", "score", "uncapped", "ceiling", "borda"}, rows)
+}
+
+// optional prints a number that may not be known.
+func optional(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return number(*x)
+}
+
+func (a *app) showCouncilRanking(c scorer.CouncilRanking) {
+	a.printf("%s\n", clean(c.Message))
+	a.showRanked(c.Ranking)
+}
+
+func (a *app) showContribution(c scorer.ContributionAnswer) {
+	a.printf("%s\n", clean(c.Message))
+	a.showReport(c.Report)
+}
+
+func (a *app) showReport(r contribution.Report) {
+	var rows, criteria [][]string
+	for i, d := range r.Deltas {
+		id := fmt.Sprint(i + 1)
+		of := "rejected"
+		if d.Valid && d.Composite != nil && d.Max != nil && d.Percent != nil && d.Grade != nil {
+			of = fmt.Sprintf("%v/%v  %s %%  %s", *d.Composite, *d.Max, d.Percent.Fixed(2), *d.Grade)
+		}
+		rows = append(rows, []string{id, string(d.Operation), string(d.Section), of, strings.Join(d.Errors, "; ")})
+		for _, name := range slices.Sorted(maps.Keys(d.Criteria)) {
+			c := d.Criteria[name]
+			criteria = append(criteria, []string{id, name, fmt.Sprintf("%d/%d", c.Score, c.Max), c.Weight.String(), c.Source, short(c.NeedsHuman)})
+		}
+	}
+	a.printf("\n")
+	columns(a.out, []string{"delta", "operation", "section", "score", "errors"}, rows)
+	if len(criteria) > 0 {
+		a.printf("\n")
+		columns(a.out, []string{"of delta", "criterion", "score", "weight", "source", "needs a person"}, criteria)
+	}
+	for _, g := range r.Gates {
+		a.printf("\ngate %s: %s: %s\n", g.Gate, g.Consequence, clean(g.Detail))
+	}
+	for _, d := range r.Dropped {
+		a.printf("\ndropped: %s\n", clean(d.Reason))
+	}
+	a.showLines("warning", r.Warnings)
+}
+
+func (a *app) showSession(s scorer.SessionAnswer) {
+	a.printf("%s\n", clean(s.Message))
+	var rows [][]string
+	for _, role := range slices.Sorted(maps.Keys(s.Volume)) {
+		quality := "-"
+		if q := s.QualityPercent[role]; q != nil {
+			quality = q.Fixed(2)
+		}
+		rows = append(rows, []string{string(role), fmt.Sprint(s.Volume[role]), quality, s.Coverage[role].Percent.Fixed(2), strings.Join(s.Coverage[role].Missing, " ")})
+	}
+	a.printf("\n")
+	columns(a.out, []string{"role", "valid deltas", "mean percent", "operators %", "operators missing"}, rows)
+	for _, g := range s.Gates {
+		a.printf("\ngate %s: %s: %s\n", g.Gate, g.Consequence, clean(g.Detail))
+	}
+	a.showLines("warning", s.Warnings)
+}
+
+func (a *app) showLint(l scorer.LintAnswer) {
+	a.printf("%s\n", clean(l.Message))
+	var rows [][]string
+	for _, v := range l.Violations {
+		rows = append(rows, []string{v.ID, v.Severity, v.Item, clean(v.Message), clean(v.Fix)})
+	}
+	if len(rows) > 0 {
+		a.printf("\n")
+		columns(a.out, []string{"rule", "severity", "item", "message", "what to do"}, rows)
+	}
+}
+
+func (a *app) showTriangulation(t scorer.TriangulateAnswer) {
+	a.printf("%s\n", clean(t.Message))
+	var rows [][]string
+	for _, h := range t.Ranking {
+		rows = append(rows, []string{h.Hypothesis, number(h.Weight), number(h.Support), number(h.Falsification), short(h.Text)})
+	}
+	a.printf("\n")
+	columns(a.out, []string{"hypothesis", "weight", "support", "falsification", "text"}, rows)
+	rows = nil
+	for i, r := range t.Rounds {
+		rows = append(rows, []string{fmt.Sprint(i + 1), number(r.EntropyNats), number(r.EntropyShare), r.Lead, number(r.LeadWeight), string(r.Gate)})
+	}
+	if len(rows) > 0 {
+		a.printf("\n")
+		columns(a.out, []string{"round", "entropy (nats)", "share", "lead", "weight", "gate"}, rows)
+	}
+	next := t.NextQueries
+	if n := len(t.Rounds); n > 0 {
+		next = t.Rounds[n-1].NextQueries
+	}
+	rows = nil
+	for _, q := range next {
+		rows = append(rows, []string{string(q.Intent), q.Text})
+	}
+	if len(rows) > 0 {
+		a.printf("\n")
+		columns(a.out, []string{"search next", "query"}, rows)
+	}
+	a.showLines("warning", t.Warnings)
+}

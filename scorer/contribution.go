@@ -1,0 +1,149 @@
+package scorer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"waymark/rubric/contribution"
+)
+
+// A ContributionAnswer is one message of a research session scored.
+type ContributionAnswer struct {
+	Message string `json:"message" doc:"The answer in a sentence."`
+	contribution.Report
+}
+
+// Contribution scores one message.
+func (s *Scorer) Contribution(_ context.Context, in contribution.Request) (ContributionAnswer, error) {
+	rep, err := contribution.Score(in)
+	if err != nil {
+		return ContributionAnswer{}, inKernel(err)
+	}
+	return ContributionAnswer{contributionMessage(rep), rep}, nil
+}
+
+func contributionMessage(rep contribution.Report) string {
+	valid, text := 0, ""
+	for _, d := range rep.Deltas {
+		if !d.Valid {
+			continue
+		}
+		if valid++; valid == 1 {
+			text = fmt.Sprintf(" The first scores %v of %v (%s).", *d.Composite, *d.Max, *d.Grade)
+		}
+	}
+	rejected := len(rep.Deltas) - valid + len(rep.Dropped)
+	return fmt.Sprintf("%s valid, %d rejected or dropped.%s", counted(valid, "delta"), rejected, text)
+}
+
+// A SessionAnswer is a whole research session scored.
+type SessionAnswer struct {
+	Message string `json:"message" doc:"The answer in a sentence."`
+	contribution.SessionReport
+}
+
+// Session scores the messages of a session and what they amount to.
+func (s *Scorer) Session(_ context.Context, in contribution.Session) (SessionAnswer, error) {
+	rep, err := contribution.ScoreSession(in)
+	if err != nil {
+		return SessionAnswer{}, inKernel(err)
+	}
+	valid := 0
+	for _, n := range rep.Volume {
+		valid += n
+	}
+	return SessionAnswer{fmt.Sprintf("%s with %s; quality is %s, %s added and %d killed.", counted(len(rep.Contributions), "contribution"),
+		counted(valid, "valid delta"), rep.Progression.Trend, counted(rep.Convergence.Adds, "item"), rep.Convergence.Kills), rep}, nil
+}
+
+// A LintRequest is an artifact, as a value or as the text of a file (JSON or Markdown).
+type LintRequest struct {
+	Artifact any                   `json:"artifact,omitempty" doc:"The artifact as an object of metadata and sections."`
+	Text     string                `json:"text,omitempty" doc:"The artifact as JSON or Markdown text, instead of artifact."`
+	Anchors  *contribution.Anchors `json:"anchors,omitempty" doc:"What citations may point to."`
+}
+
+// A LintAnswer is an artifact checked.
+type LintAnswer struct {
+	Message string `json:"message" doc:"The answer in a sentence."`
+	contribution.LintReport
+}
+
+// Lint checks a research artifact.
+func (s *Scorer) Lint(_ context.Context, in LintRequest) (LintAnswer, error) {
+	text := in.Text
+	switch {
+	case in.Artifact != nil && text != "":
+		return LintAnswer{}, &RequestError{"artifact", "and text are given: only one can be meant"}
+	case in.Artifact == nil && text == "":
+		return LintAnswer{}, &RequestError{"artifact", "is required"}
+	case in.Artifact != nil:
+		data, err := json.Marshal(in.Artifact)
+		if err != nil {
+			return LintAnswer{}, &RequestError{"artifact", err.Error()}
+		}
+		text = string(data)
+	}
+	rep, err := contribution.LintText(text, in.Anchors)
+	if err != nil {
+		return LintAnswer{}, inKernel(err)
+	}
+	verdict := "valid"
+	if !rep.Valid {
+		verdict = "not valid"
+	}
+	return LintAnswer{fmt.Sprintf("The artifact is %s: %s, %s.", verdict, counted(rep.Summary.Errors, "error"), counted(rep.Summary.Warnings, "warning")), rep}, nil
+}
+
+// A FormAnswer is what a human evaluator of a message fills in.
+type FormAnswer struct {
+	Message string `json:"message" doc:"The answer in a sentence."`
+	contribution.Form
+}
+
+// Form prepares the evaluation of a message by people.
+func (s *Scorer) Form(_ context.Context, in contribution.Request) (FormAnswer, error) {
+	f, err := contribution.NewForm(in)
+	if err != nil {
+		return FormAnswer{}, inKernel(err)
+	}
+	return FormAnswer{fmt.Sprintf("%s to evaluate.", counted(len(f.Deltas), "delta")), f}, nil
+}
+
+// An AgreementRequest is a message and what people said of it.
+type AgreementRequest struct {
+	Contribution contribution.Request      `json:"contribution"`
+	Evaluations  []contribution.Evaluation `json:"evaluations"`
+}
+
+// An AgreementAnswer says where they disagree, and what the message scores by each of them.
+type AgreementAnswer struct {
+	Message string `json:"message" doc:"The answer in a sentence."`
+	contribution.Agreement
+	Reports []EvaluatorReport `json:"reports"` // in the order of the evaluations
+}
+
+// EvaluatorReport is the message scored by one evaluation.
+type EvaluatorReport struct {
+	Evaluator string              `json:"evaluator"`
+	Report    contribution.Report `json:"report"`
+}
+
+// Agreement compares the evaluations of a message.
+func (s *Scorer) Agreement(_ context.Context, in AgreementRequest) (AgreementAnswer, error) {
+	a := AgreementAnswer{Reports: []EvaluatorReport{}}
+	var err error
+	if a.Agreement, err = contribution.Compare(in.Contribution, in.Evaluations); err != nil {
+		return AgreementAnswer{}, inKernel(err)
+	}
+	for _, e := range in.Evaluations {
+		rep, err := contribution.Apply(in.Contribution, e)
+		if err != nil {
+			return AgreementAnswer{}, inKernel(err)
+		}
+		a.Reports = append(a.Reports, EvaluatorReport{e.Evaluator, rep})
+	}
+	a.Message = fmt.Sprintf("%s between %s.", counted(len(a.Disagreements), "disagreement"), counted(len(in.Evaluations), "evaluator"))
+	return a, nil
+}

@@ -1,0 +1,66 @@
+package scorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/evidence"
+	"waymark/evidence/inquiry"
+	"waymark/judge"
+)
+
+// A HypothesesRequest asks a judge for candidate answers to a question.
+type HypothesesRequest struct {
+	Question   string       `json:"question"`
+	EvenIfEasy bool         `json:"even_if_easy,omitempty" doc:"Ask whatever the question; easy ones are otherwise skipped."`
+	MaxAsks    int          `json:"max_asks,omitempty" minimum:"0" maximum:"10" doc:"Times the judge is asked until its candidates differ; 3 if absent."`
+	Judge      JudgeOptions `json:"judge,omitzero"`
+}
+
+// A HypothesesAnswer has the candidates.
+type HypothesesAnswer struct {
+	Message string `json:"message" doc:"The answer in a sentence."`
+	inquiry.Generation
+}
+
+// ErrJudge is what a generation ends with if the judge gives nothing that can be used.
+var ErrJudge = errors.New("the judge gave no hypotheses")
+
+// Hypotheses asks a judge for competing answers, five of them, each with a rationale and a key fact.
+func (s *Scorer) Hypotheses(ctx context.Context, in HypothesesRequest) (HypothesesAnswer, error) {
+	if in.Question == "" {
+		return HypothesesAnswer{}, &RequestError{"question", "is required"}
+	}
+	var a judge.Asker
+	if !evidence.Assess(in.Question).Easy || in.EvenIfEasy {
+		var err error
+		if a, err = s.asker(in.Judge); err != nil {
+			return HypothesesAnswer{}, err
+		}
+	}
+	g, err := inquiry.Generate(ctx, prompter{a}, in.Question, inquiry.Options{EvenIfEasy: in.EvenIfEasy, MaxAsks: in.MaxAsks})
+	if err != nil {
+		return HypothesesAnswer{}, fmt.Errorf("%w: %w", ErrJudge, err)
+	}
+	text := fmt.Sprintf("%s, %.2f apart in the mean.", counted(len(g.Hypotheses), "hypothesis"), g.MeanDistance)
+	if g.Skipped {
+		text = "The question is easy; no hypotheses are needed."
+	}
+	return HypothesesAnswer{text, g}, nil
+}
+
+// prompter lets an asker answer the prompts of package inquiry, which reads replies itself: one that does
+// not fit the schema is given as it is.
+type prompter struct{ judge.Asker }
+
+func (p prompter) Ask(ctx context.Context, q evidence.Prompt) (string, error) {
+	a := p.Asker.Ask(ctx, judge.Question{System: q.System, User: q.User, Name: q.Name, Schema: q.Schema})
+	switch a.Outcome {
+	case judge.Answered:
+		return string(a.JSON), nil
+	case judge.Unparsable:
+		return a.Reply, nil
+	}
+	return "", fmt.Errorf("%s: %s", a.Outcome, a.Detail)
+}

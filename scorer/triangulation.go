@@ -1,0 +1,64 @@
+package scorer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"waymark/evidence"
+)
+
+// A TriangulateAnswer is what the evidence says of competing hypotheses. ID names the triangulation by the
+// content it began with, so that every surface gives the same one.
+type TriangulateAnswer struct {
+	Message string `json:"message" doc:"The answer in a sentence."`
+	ID      string `json:"id" doc:"Of the triangulation; more evidence can be added to it."`
+	evidence.Result
+}
+
+// Triangulate weighs hypotheses by the snippets of all rounds.
+func (s *Scorer) Triangulate(_ context.Context, in evidence.Request) (TriangulateAnswer, error) {
+	res, err := evidence.Triangulate(in)
+	if err != nil {
+		return TriangulateAnswer{}, inKernel(err)
+	}
+	id, err := triangulationID(in)
+	return TriangulateAnswer{evidenceMessage(res), id, res}, err
+}
+
+func triangulationID(in evidence.Request) (string, error) {
+	text, err := json.Marshal(in)
+	sum := sha256.Sum256(text)
+	return "tr_" + hex.EncodeToString(sum[:10]), err
+}
+
+// AddEvidence goes on with a triangulation that stands where state says: the request with its rounds so
+// far. It returns the request with the round, to be kept, and the answer.
+func (s *Scorer) AddEvidence(id string, state evidence.Request, round evidence.Round) (evidence.Request, TriangulateAnswer, error) {
+	session, err := evidence.New(state)
+	if err != nil {
+		return evidence.Request{}, TriangulateAnswer{}, inKernel(err)
+	}
+	if _, err := session.Add(round); err != nil {
+		return evidence.Request{}, TriangulateAnswer{}, inKernel(err)
+	}
+	res := session.Result()
+	return session.Request(), TriangulateAnswer{evidenceMessage(res), id, res}, nil
+}
+
+func evidenceMessage(res evidence.Result) string {
+	if len(res.Ranking) == 0 {
+		return "There is nothing to weigh."
+	}
+	lead := res.Ranking[0]
+	text := fmt.Sprintf("%s leads with a weight of %.2f and a confidence of %.2f.", lead.Hypothesis, lead.Weight, res.Confidence)
+	if res.Abstain {
+		text = fmt.Sprintf("No answer should be given (%s): %s", res.AbstainReason, text)
+	}
+	if n := len(res.Rounds); n > 0 {
+		text += fmt.Sprintf(" After %s the gate says %s.", counted(n, "round"), res.Rounds[n-1].Gate)
+	}
+	return text
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"waymark/evidence"
+	"waymark/scorer"
+)
+
+// rubricArgument is the name of a rubric, or a rubric.
+type rubricArgument struct{ json.RawMessage }
+
+// objectArgument is any object.
+type objectArgument struct{ json.RawMessage }
+
+var (
+	rubricSchema = &jsonschema.Schema{Types: []string{"string", "object"}}
+	objectSchema = &jsonschema.Schema{Type: "object"}
+	// An answer of a scorer has the fields of its operation.
+	scoreSchema = &jsonschema.Schema{Type: "object", Required: []string{"message"},
+		Properties: map[string]*jsonschema.Schema{"message": {Type: "string", Description: "the answer in a sentence"}}}
+)
+
+type scoreArguments struct {
+	Rubric rubricArgument `json:"rubric" jsonschema:"hypothesis, council, contribution, session, form, agreement, custom or lint; or the definition of a rubric of your own"`
+	Input  objectArgument `json:"input" jsonschema:"what the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for a rubric of your own {items: [{id, scores}]}"`
+}
+
+// scoreAnswer is the answer of any scorer, encoded as over HTTP.
+type scoreAnswer struct {
+	encoded []byte
+	message string
+}
+
+func (a scoreAnswer) text() string                 { return a.message }
+func (a scoreAnswer) MarshalJSON() ([]byte, error) { return a.encoded, nil }
+
+// score gives the answer of POST /v1/score/….
+func score(ctx context.Context, c *mcpCall, in scoreArguments) (scoreAnswer, error) {
+	x, input, err := scoringFor(in)
+	if err != nil {
+		return scoreAnswer{}, err
+	}
+	sc, host := c.scorer()
+	out, err := x.call(ctx, sc, input)
+	if err != nil {
+		return scoreAnswer{}, err
+	}
+	if err := host.missing(); err != nil {
+		return scoreAnswer{}, err
+	}
+	return encodeScore(out)
+}
+
+// scoringFor finds the scoring and its input; a definition becomes part of the input of custom.
+func scoringFor(in scoreArguments) (scoring, json.RawMessage, error) {
+	rubric, input := bytes.TrimSpace(in.Rubric.RawMessage), in.Input.RawMessage
+	switch {
+	case len(rubric) == 0:
+		return scoring{}, nil, &argumentError{"rubric", "is required"}
+	case len(input) == 0:
+		return scoring{}, nil, &argumentError{"input", "is required"}
+	case rubric[0] == '"':
+		var name string
+		if err := json.Unmarshal(rubric, &name); err != nil {
+			return scoring{}, nil, &argumentError{"rubric", "is no string"}
+		}
+		x, ok := scoringNamed(name)
+		if !ok {
+			return scoring{}, nil, &argumentError{"rubric", fmt.Sprintf("%q is unknown; there are %s", name, strings.Join(rubricNames(), ", "))}
+		}
+		return x, input, nil
+	case rubric[0] != '{':
+		return scoring{}, nil, &argumentError{"rubric", "is a name or a definition"}
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(input, &fields); err != nil {
+		return scoring{}, nil, &argumentError{"input", "is no object"}
+	}
+	if _, given := fields["definition"]; given {
+		return scoring{}, nil, &argumentError{"input.definition", "is given as rubric already"}
+	}
+	fields["definition"] = rubric
+	merged, err := json.Marshal(fields)
+	x, _ := scoringNamed("custom")
+	return x, merged, err
+}
+
+func encodeScore(out any) (scoreAnswer, error) {
+	encoded, err := encodeJSON(out)
+	if err != nil {
+		return scoreAnswer{}, err
+	}
+	var s said
+	if err := json.Unmarshal(encoded, &s); err != nil {
+		return scoreAnswer{}, err
+	}
+	return scoreAnswer{encoded, s.Message}, nil
+}
+
+type triangulateAnswer struct{ scorer.TriangulateAnswer }
+
+func (a triangulateAnswer) text() string { return a.Message }
+
+// triangulate gives the answer of POST /v1/triangulations, and keeps nothing.
+func triangulate(ctx context.Context, c *mcpCall, in evidence.Request) (triangulateAnswer, error) {
+	a, err := new(scorer.Scorer).Triangulate(ctx, in)
+	return triangulateAnswer{a}, err
+}

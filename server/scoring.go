@@ -1,0 +1,146 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/rubric"
+	"waymark/scorer"
+)
+
+// Scoring may wait for a judge, which takes its time, and texts of whole sessions are long.
+const (
+	scoringTimeout = 10 * time.Minute
+	scoringBody    = 16 << 20
+)
+
+// A scoring is one operation of package scorer on HTTP and MCP alike.
+type scoring struct {
+	name  string // of the rubric in the MCP tool score; empty: not among its rubrics
+	route func(s *Server, api huma.API)
+	call  func(ctx context.Context, sc *scorer.Scorer, input json.RawMessage) (any, error)
+}
+
+// scorings are all of them, in the order of the documentation.
+var scorings = []scoring{
+	scoringOf("hypothesis", "score-hypothesis", "/v1/score/hypothesis", "Score and rank hypotheses",
+		"Five dimensions, 1 to 5. Without scores, and with judge, a model is asked; what it does not score is listed, never filled in.", (*scorer.Scorer).Hypothesis),
+	scoringOf("council", "score-council", "/v1/score/council", "Rank answers by the reviews of their peers",
+		"Scores are bounded by accuracy, then by the safety gate; the order that reviewers declare is compared and not used.", (*scorer.Scorer).Council),
+	scoringOf("contribution", "score-contribution", "/v1/score/contribution", "Score a contribution to a research session",
+		"Reads the deltas in a message. Scores that are given beat those found by rule; what a person has to look at says so.", (*scorer.Scorer).Contribution),
+	scoringOf("session", "score-session", "/v1/score/session", "Score a whole research session", "", (*scorer.Scorer).Session),
+	scoringOf("form", "contribution-form", "/v1/score/contribution/form", "The form for people who evaluate a contribution", "", (*scorer.Scorer).Form),
+	scoringOf("agreement", "contribution-agreement", "/v1/score/contribution/agreement", "Where evaluators of a contribution disagree", "", (*scorer.Scorer).Agreement),
+	scoringOf("custom", "score-custom", "/v1/score/custom", "Score items by a rubric of one's own",
+		"The rubric comes with the request, as a value (definition) or as YAML or JSON text (source).", (*scorer.Scorer).Custom),
+	scoringOf("", "rank-hypothesis", "/v1/rank/hypothesis", "Only the ranking of hypotheses", "", (*scorer.Scorer).RankHypotheses),
+	scoringOf("", "rank-council", "/v1/rank/council", "Only the ranking of answers", "", (*scorer.Scorer).RankCouncil),
+	scoringOf("lint", "lint", "/v1/lint", "Check a research artifact", "", (*scorer.Scorer).Lint),
+	scoringOf("", "hypotheses", "/v1/hypotheses", "Ask a judge for competing hypotheses",
+		"Exactly five, each with a rationale and a key fact, unless the question is easy.", (*scorer.Scorer).Hypotheses),
+}
+
+type scored[A any] struct{ Body A }
+
+// scoringOf makes a scoring of a function.
+func scoringOf[In, Out any](name, id, path, summary, description string, f func(*scorer.Scorer, context.Context, In) (Out, error)) scoring {
+	return scoring{
+		name: name,
+		route: func(s *Server, api huma.API) {
+			add(s, api, rule{scope: scopeRead, timeout: scoringTimeout, body: scoringBody},
+				huma.Operation{OperationID: id, Method: http.MethodPost, Path: path, Tags: []string{"Scorers"}, Summary: summary, Description: description},
+				func(ctx context.Context, q *question[In]) (*scored[Out], error) {
+					out, err := f(s.scorer(), ctx, q.Body)
+					if err != nil {
+						return nil, err
+					}
+					return &scored[Out]{out}, nil
+				})
+		},
+		call: func(ctx context.Context, sc *scorer.Scorer, input json.RawMessage) (any, error) {
+			in, err := decodeArguments[In](input)
+			if err != nil {
+				return nil, err
+			}
+			return f(sc, ctx, in)
+		},
+	}
+}
+
+func (s *Server) scoringRoutes(api huma.API) {
+	for _, x := range scorings {
+		x.route(s, api)
+	}
+}
+
+func (s *Server) scorer() *scorer.Scorer { return &scorer.Scorer{Judges: s.cfg.Judges} }
+
+// scoringNamed is the scoring of a rubric by its name.
+func scoringNamed(name string) (scoring, bool) {
+	i := slices.IndexFunc(scorings, func(x scoring) bool { return x.name == name && name != "" })
+	if i < 0 {
+		return scoring{}, false
+	}
+	return scorings[i], true
+}
+
+// rubricNames lists what scoringNamed knows.
+func rubricNames() []string {
+	var names []string
+	for _, x := range scorings {
+		if x.name != "" {
+			names = append(names, x.name)
+		}
+	}
+	return names
+}
+
+// nullDecimals lets decimals behind a pointer be null in the description, and in requests: huma takes the
+// alias of a type for what a pointer to it is.
+func nullDecimals(r huma.Registry) {
+	decimal := reflect.TypeFor[*rubric.Decimal]()
+	for name, schema := range r.Map() {
+		t := r.TypeFromRef("#/components/schemas/" + name)
+		if t == nil || t.Kind() != reflect.Struct {
+			continue
+		}
+		for _, f := range reflect.VisibleFields(t) {
+			property := schema.Properties[jsonName(f)]
+			switch {
+			case property == nil:
+			case f.Type == decimal:
+				property.Nullable = true
+			case f.Type.Kind() == reflect.Map && f.Type.Elem() == decimal:
+				if values, ok := property.AdditionalProperties.(*huma.Schema); ok {
+					values.Nullable = true
+				}
+			}
+		}
+	}
+}
+
+// scorerTypeName tells apart the types that the scorers have under one name: the package comes first,
+// unless the name begins with it.
+func scorerTypeName(t reflect.Type, name string) string {
+	path, ok := strings.CutPrefix(t.PkgPath(), reflect.TypeFor[rubric.Definition]().PkgPath()+"/")
+	switch {
+	case ok:
+	case strings.Contains(t.PkgPath(), "/evidence"), strings.HasSuffix(t.PkgPath(), "/rubric"):
+		path = t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:]
+	default:
+		return name
+	}
+	prefix := strings.ToUpper(path[:1]) + path[1:]
+	if strings.HasPrefix(name, prefix) {
+		return name
+	}
+	return prefix + name
+}

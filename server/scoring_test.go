@@ -1,0 +1,218 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/judge"
+	"waymark/scorer"
+)
+
+// inputs are one input a rubric.
+var inputs = map[string]string{
+	"hypothesis":   `{"hypotheses":[{"id":"h1","scores":{"specificity":4,"novelty":3,"connectionValidity":4,"feasibility":3,"grounding":2},"reported":{"composite":3.45}},{"id":"h2","scores":{"specificity":1,"novelty":3,"connection_validity":4,"feasibility":3,"grounding":2}}]}`,
+	"council":      `{"responses":[{"id":"A","text":"x"},{"id":"B","text":"y"}],"reviews":[{"reviewer":"r","evaluations":{"A":{"accuracy":3,"relevance":9,"completeness":9,"conciseness":9,"clarity":9},"B":{"accuracy":8,"relevance":7,"completeness":8,"conciseness":8,"clarity":8}},"ranking":["A","B"]}]}`,
+	"contribution": `{"role":"test_designer","text":"no delta"}`,
+	"session":      `{"contributions":[{"role":"adversarial_critic","text":"no delta"}]}`,
+	"form":         `{"role":"test_designer","text":"no delta"}`,
+	"agreement":    `{"contribution":{"role":"test_designer","text":"no delta"},"evaluations":[{"evaluator":"x","deltas":[]}]}`,
+	"custom":       `{"source":"id: tastes\ndimensions: [{name: taste, weight: 1, scale: {min: 0, max: 5}}]","items":[{"id":"a","scores":{"taste":4}}]}`,
+	"lint":         `{"artifact":{"metadata":{},"sections":{}}}`,
+}
+
+var scorePaths = map[string]string{"form": "/v1/score/contribution/form", "agreement": "/v1/score/contribution/agreement", "lint": "/v1/lint"}
+
+// Every rubric answers alike over HTTP and MCP, after canonical JSON; the command line prints the body of
+// the HTTP answer.
+func TestSameScoresOverHTTPAndMCP(t *testing.T) {
+	w := newWeb(t)
+	client := overMemory(t, w.Server, nil)
+	require.Len(t, inputs, len(rubricNames()))
+	for name, input := range inputs {
+		path, ok := scorePaths[name]
+		if !ok {
+			path = "/v1/score/" + name
+		}
+		over := parse[map[string]any](t, 200, w.ask("POST", path, input))
+		mcp := answerOf[map[string]any](t, call(t, client, toolScore, map[string]any{"rubric": name, "input": json.RawMessage(input)}))
+		assert.Equal(t, canonical(t, over), canonical(t, mcp), name)
+		assert.NotEmpty(t, over["message"], name)
+	}
+	const question = `{"question":"Why?","hypotheses":[{"id":"h1","text":"metal fatigue"},{"id":"h2","text":"an earthquake"}],"rounds":[{"snippets":[{"id":"s","text":"cracks of metal fatigue"}]}]}`
+	over := parse[map[string]any](t, 200, w.ask("POST", "/v1/triangulations", question))
+	mcp := answerOf[map[string]any](t, call(t, client, toolTriangulate, json.RawMessage(question)))
+	assert.Equal(t, canonical(t, over), canonical(t, mcp))
+}
+
+func TestScoringRefuses(t *testing.T) {
+	w := newWeb(t)
+	for _, tt := range []struct{ path, body, location, detail string }{
+		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":4}}]}`, "body.hypotheses[0].scores.novelty", "the score is missing"},
+		{"/v1/score/hypothesis", `{}`, "body", "hypotheses"},
+		{"/v1/score/hypothesis", `{"hypotheses":[],"colour":1}`, "body.colour", "unexpected property"},
+		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":"4"}}]}`, "body.hypotheses[0].scores.specificity", "number"},
+		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":4.00001}}]}`, "", "more than 4 decimal places"},
+		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","statement":"x"}],"judge":{}}`, "", "no judge is configured"},
+		{"/v1/score/council", `{"responses":[{"id":"A"}],"reviews":[]}`, "body.reviews", "there is none"},
+		{"/v1/score/contribution", `{"role":"poet","text":""}`, "body.role", ""},
+		{"/v1/score/custom", `{"items":[]}`, "body.definition", "is required"},
+		{"/v1/lint", `{"text":"prose"}`, "body.artifact", "neither JSON nor"},
+		{"/v1/triangulations", `{"question":"Why?","hypotheses":[]}`, "body.hypotheses", "none is given"},
+		{"/v1/hypotheses", `{"question":"Compare the long-run causes of two wars and explain which mechanism mattered more and why?","even_if_easy":true}`, "", "no judge is configured"},
+	} {
+		p := parse[problem](t, 422, w.ask("POST", tt.path, tt.body))
+		assert.Contains(t, p.Detail+fmt.Sprint(p.Errors), tt.detail, tt.body)
+		if tt.location != "" {
+			require.NotEmpty(t, p.Errors, tt.body)
+			assert.Equal(t, tt.location, p.Errors[0].Location, tt.body)
+		}
+	}
+	client := overMemory(t, w.Server, nil)
+	for _, tt := range []struct{ arguments, want string }{
+		{`{"rubric":"haiku","input":{}}`, "rubric: \"haiku\" is unknown; there are hypothesis, council"},
+		{`{"rubric":5,"input":{}}`, "rubric"},
+		{`{"rubric":"hypothesis"}`, "input"},
+		{`{"rubric":{"id":"x"},"input":{"definition":{},"items":[]}}`, "input.definition: is given as rubric already"},
+		{`{"rubric":"hypothesis","input":{"hypotheses":[{"id":"h","scores":{}}]}}`, "hypotheses[0].scores.specificity: the score is missing"},
+		{`{"rubric":"hypothesis","input":{"hypotheses":[{"id":"h"}],"colour":1}}`, "colour"},
+		{`{"rubric":"hypothesis","input":{"hypotheses":[{"id":"h","statement":"x"}],"judge":{}}}`, "no judge is configured"},
+	} {
+		r := call(t, client, toolScore, json.RawMessage(tt.arguments))
+		assert.True(t, r.IsError, tt.arguments)
+		assert.Contains(t, textOf(t, r), tt.want)
+	}
+}
+
+// Ten thousand hypotheses fit into one request, though they are more than ten thousand's worth of a body.
+func TestManyHypotheses(t *testing.T) {
+	w := newWeb(t)
+	var b strings.Builder
+	for i := range 10_000 {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, `{"id":"h%d","scores":{"specificity":%d,"novelty":3,"connection_validity":%d,"feasibility":3,"grounding":2}}`, i, 2+i%4, 2+i%3)
+	}
+	r := parse[scorer.HypothesisRanking](t, 200, w.ask("POST", "/v1/rank/hypothesis", `{"hypotheses":[`+b.String()+`]}`))
+	assert.Equal(t, 10_000, len(r.Ranking)+len(r.Failed))
+}
+
+// Evidence is added round by round, and comes to what all rounds at once come to.
+func TestTriangulationRounds(t *testing.T) {
+	w := newWeb(t)
+	const hypotheses = `"question":"Why did it fall?","hypotheses":[{"id":"h1","text":"metal fatigue in the cable"},{"id":"h2","text":"an earthquake shook it"}]`
+	const first, second = `{"snippets":[{"id":"s1","text":"fatigue of the metal in a cable"}]}`, `{"snippets":[{"id":"s2","text":"no earthquake shook anything"}]}`
+	begun := w.ask("POST", "/v1/triangulations", `{`+hypotheses+`}`)
+	a := parse[scorer.TriangulateAnswer](t, 200, begun)
+	at := begun.header.Get("Location")
+	assert.Equal(t, "/v1/triangulations/"+a.ID, at)
+	assert.NotEmpty(t, a.NextQueries)
+	parse[scorer.TriangulateAnswer](t, 200, w.ask("POST", at+"/evidence", first))
+	byRound := parse[map[string]any](t, 200, w.ask("POST", at+"/evidence", second))
+	read := parse[map[string]any](t, 200, w.ask("GET", at, ""))
+	assert.Equal(t, canonical(t, byRound), canonical(t, read))
+	atOnce := parse[map[string]any](t, 200, w.ask("POST", "/v1/triangulations", `{`+hypotheses+`,"rounds":[`+first+`,`+second+`]}`))
+	delete(atOnce, "id")
+	delete(byRound, "id")
+	assert.Equal(t, canonical(t, atOnce), canonical(t, byRound))
+
+	again := parse[scorer.TriangulateAnswer](t, 200, w.ask("POST", "/v1/triangulations", `{`+hypotheses+`}`))
+	assert.Equal(t, a.ID, again.ID)
+	assert.Empty(t, parse[scorer.TriangulateAnswer](t, 200, w.ask("GET", at, "")).Rounds, "it began anew")
+	assert.Equal(t, 422, w.ask("POST", at+"/evidence", `{"snippets":[{"id":"","text":"x"}]}`).status)
+	assert.Equal(t, 204, w.ask("DELETE", at, "").status)
+	assert.Equal(t, 404, w.ask("GET", at, "").status)
+	assert.Equal(t, 404, w.ask("POST", at+"/evidence", first).status)
+}
+
+// replying is a judge without an endpoint: it answers from what a model would say.
+type replying func(q judge.Question) string
+
+func (f replying) Ask(ctx context.Context, q judge.Question) judge.Answer {
+	return judge.NewRelay("small", map[string]string{q.Key(): f(q)}).Ask(ctx, q)
+}
+
+const fours = `{"specificity":{"explanation":"a","score":4},"novelty":{"explanation":"b","score":"4"},"connection_validity":{"explanation":"c","score":4},"feasibility":{"explanation":"d","score":4},"grounding":{"explanation":"e","score":4}}`
+
+func TestJudgedOverHTTP(t *testing.T) {
+	w := newWeb(t, func(c *Config) {
+		c.Judges = scorer.OneJudge("small", replying(func(q judge.Question) string {
+			if strings.Contains(q.User, "Forbidden") {
+				return "I'm sorry, I can't."
+			}
+			return "```json\n" + fours + "\n```"
+		}))
+	})
+	a := parse[scorer.HypothesisAnswer](t, 200, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h1","statement":"Ants route."},{"id":"h2","statement":"Forbidden."}],"judge":{"model":"small"}}`))
+	require.Len(t, a.Results, 1)
+	assert.Equal(t, "4", a.Results[0].Composite.String())
+	assert.Equal(t, "b", a.Results[0].Dimensions["novelty"].Rationale)
+	require.Len(t, a.Unscored, 1)
+	assert.Equal(t, judge.Refused, a.Unscored[0].Outcome)
+	assert.Equal(t, 502, w.ask("POST", "/v1/hypotheses", `{"question":"Why do empires fall?","even_if_easy":true}`).status)
+}
+
+// Where it is allowed and there is no judge, a host that samples judges, in both lives of the protocol.
+func TestHostAsJudge(t *testing.T) {
+	asked := 0
+	sampling := func() *mcp.ClientOptions {
+		return &mcp.ClientOptions{CreateMessageHandler: func(_ context.Context, r *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			asked++
+			assert.Contains(t, r.Params.SystemPrompt, judge.DataRule)
+			assert.Contains(t, r.Params.SystemPrompt, "JSON Schema")
+			return &mcp.CreateMessageResult{Model: "host", Role: "assistant", Content: &mcp.TextContent{Text: fours}}, nil
+		}}
+	}
+	input := map[string]any{"rubric": "hypothesis", "input": json.RawMessage(`{"hypotheses":[{"id":"h1","statement":"Ants route."},{"id":"h2","statement":"Bees vote."}],"judge":{}}`)}
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			asked = 0
+			s := newOffice(t, func(c *Config) { c.Sampling = true })
+			client, r := way.open(t, s, sampling()), (*mcp.CallToolResult)(nil)
+			require.Eventually(t, func() bool { // a session's event stream, which carries the questions, opens beside the first calls
+				var err error
+				asked = 0
+				r, err = client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolScore, Arguments: input})
+				return err == nil
+			}, 10*time.Second, 20*time.Millisecond)
+			a := answerOf[scorer.HypothesisAnswer](t, r)
+			require.Len(t, a.Results, 2)
+			assert.Equal(t, "host", a.Judgements[0].Model)
+			assert.Equal(t, 2, asked)
+
+			asked = 0
+			r = call(t, way.open(t, newOffice(t), sampling()), toolScore, input)
+			assert.True(t, r.IsError, "it is off by default")
+			assert.Contains(t, textOf(t, r), "no judge is configured")
+			assert.Zero(t, asked)
+			r = call(t, way.open(t, s, nil), toolScore, input)
+			assert.True(t, r.IsError, "a host that does not sample")
+		})
+	}
+}
+
+// A state that was changed, or belongs to another call, holds nothing.
+func TestSamplingStateIsBound(t *testing.T) {
+	s := &sampling{key: []byte("k"), bound: []byte("this call"), replies: map[string]string{"q": "r"}}
+	s.relay = judge.NewRelay("host", nil)
+	s.relay.Ask(t.Context(), judge.Question{User: "open"})
+	var need *inputRequired
+	require.ErrorAs(t, s.missing(), &need)
+	assert.Equal(t, map[string]string{"q": "r"}, s.earlier(need.state))
+	assert.Empty(t, (&sampling{key: []byte("k"), bound: []byte("that call")}).earlier(need.state))
+	assert.Empty(t, (&sampling{key: []byte("x"), bound: []byte("this call")}).earlier(need.state))
+	assert.Empty(t, s.earlier(need.state[:len(need.state)-4]+"AAAA"))
+	assert.Empty(t, s.earlier("?"))
+	for i := range maxSamples {
+		s.relay.Ask(t.Context(), judge.Question{User: fmt.Sprint(i)})
+	}
+	assert.ErrorContains(t, s.missing(), "too much for a host")
+}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/evidence"
+	"waymark/scorer"
+	"waymark/storage"
+)
+
+// A triangulation is kept as its request with the rounds so far, from which everything else follows. Its
+// id is the hash of what it began with, so beginning the same one again begins it anew.
+const triangulationRow = "triangulations/"
+
+// addTries is how often evidence is added where others add at the same time.
+const addTries = 5
+
+type (
+	triangulationBegun struct {
+		Location string `header:"Location"`
+		Body     scorer.TriangulateAnswer
+	}
+	triangulationQuery struct {
+		ID string `path:"id"`
+	}
+	triangulationEvidence struct {
+		ID   string `path:"id"`
+		Body evidence.Round
+	}
+)
+
+func (s *Server) triangulationRoutes(api huma.API) {
+	ru := rule{scope: scopeWrite, once: true, body: scoringBody}
+	add(s, api, ru, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
+		Summary:     "Weigh hypotheses by evidence",
+		Description: "Answers for all rounds in the request, and keeps them, so that evidence can be added round by round. The id is the hash of the request: the same request begins the same triangulation anew."}, s.triangulate)
+	add(s, api, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
+		Summary: "Add a round of evidence"}, s.addEvidence)
+	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
+		Summary: "Where a triangulation stands"}, s.getTriangulation)
+	add(s, api, rule{scope: scopeWrite}, huma.Operation{OperationID: "delete-triangulation", Method: http.MethodDelete, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
+		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, s.deleteTriangulation)
+}
+
+func (s *Server) triangulate(ctx context.Context, q *question[evidence.Request]) (*triangulationBegun, error) {
+	a, err := s.scorer().Triangulate(ctx, q.Body)
+	if err != nil {
+		return nil, err
+	}
+	state, err := json.Marshal(q.Body)
+	if err != nil {
+		return nil, err
+	}
+	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := table.Put(ctx, triangulationRow+a.ID, state); err != nil {
+		return nil, err
+	}
+	return &triangulationBegun{"/v1/triangulations/" + url.PathEscape(a.ID), a}, nil
+}
+
+// triangulation reads where one stands.
+func (s *Server) triangulation(ctx context.Context, escaped string) (id string, table storage.Table, state evidence.Request, version uint64, err error) {
+	if id, err = pathID(escaped); err != nil {
+		return
+	}
+	if table, err = s.cfg.Store.Table(accessFrom(ctx).Workspace); err != nil {
+		return
+	}
+	value, version, err := table.Get(ctx, triangulationRow+id)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = refuse(http.StatusNotFound, fmt.Sprintf("there is no triangulation %q", id))
+	}
+	if err != nil {
+		return id, table, state, version, err
+	}
+	if err = json.Unmarshal(value, &state); err != nil {
+		err = fmt.Errorf("triangulation %q: %w", id, errors.Join(storage.ErrDamaged, err))
+	}
+	return id, table, state, version, err
+}
+
+func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*scored[scorer.TriangulateAnswer], error) {
+	for try := 1; ; try++ {
+		id, table, state, version, err := s.triangulation(ctx, q.ID)
+		if err != nil {
+			return nil, err
+		}
+		state, a, err := s.scorer().AddEvidence(id, state, q.Body)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(state)
+		if err != nil {
+			return nil, err
+		}
+		_, err = table.CAS(ctx, triangulationRow+id, version, value)
+		if errors.Is(err, storage.ErrConflict) && try < addTries {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &scored[scorer.TriangulateAnswer]{a}, nil
+	}
+}
+
+func (s *Server) getTriangulation(ctx context.Context, q *triangulationQuery) (*scored[scorer.TriangulateAnswer], error) {
+	id, _, state, _, err := s.triangulation(ctx, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.scorer().Triangulate(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	a.ID = id // it began with less
+	return &scored[scorer.TriangulateAnswer]{a}, nil
+}
+
+func (s *Server) deleteTriangulation(ctx context.Context, q *triangulationQuery) (*struct{}, error) {
+	id, table, _, _, err := s.triangulation(ctx, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, table.Delete(ctx, triangulationRow+id)
+}
