@@ -104,6 +104,24 @@ func BenchmarkSuggest(b *testing.B) {
 			intents[i] = p.intent
 		}
 		name := func(op string) string { return fmt.Sprintf("op=%s/tools=%d", op, size.tools) }
+		b.Run(name("learn"), func(b *testing.B) {
+			for b.Loop() {
+				m.measures.learning = newLearning(m.Counts)
+				m.measures.learning.get()
+			}
+		})
+		for op, ask := range map[string]func(i int){
+			"next": func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512], Profile: ProfileLearned}) },
+			"next-intent": func(i int) {
+				_, _ = m.Next(NextRequest{Context: contexts[i%512], Intent: intents[i%512], Profile: ProfileLearned})
+			},
+			"search":   func(i int) { _, _ = m.Search(SearchRequest{Query: intents[i%512], Profile: ProfileLearned}) },
+			"dag":      func(i int) { _, _ = m.Plan(DAGRequest{Intent: intents[i%512], Profile: ProfileLearned}) },
+			"dag-walk": func(i int) { _, _ = m.Plan(DAGRequest{Context: contexts[i%512][:1], Profile: ProfileLearned}) },
+		} {
+			m.measures.learning.get() // in a workspace it is worked out in the build
+			b.Run(name(op)+"/profile=learned", func(b *testing.B) { measured(b, ask) })
+		}
 		b.Run(name("next"), func(b *testing.B) {
 			measured(b, func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512]}) })
 		})

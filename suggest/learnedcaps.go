@@ -47,8 +47,7 @@ func (q *query) stored(n int32) (c candidate, ok bool) {
 	if q.planned != nil {
 		c.p = 1 / (1 + numeric.Exp(-c.score))
 	} else {
-		best := q.predicted[0]
-		c.p = q.sure.of(min(1, float64(q.sure.claimed*numeric.Exp(c.score-best.Score))))
+		c.p = q.sure.of(min(1, float64(q.sure.claimed*numeric.Exp(c.score-q.sure.score))))
 	}
 	return c, true
 }
@@ -111,9 +110,10 @@ func (q *query) scoreTools() {
 	t.measured = true
 	t.score = append(t.score[:0], make([]float64, len(q.learned.node))...)
 	if q.planned == nil {
-		t.least = q.predicted[len(q.predicted)-1].Score
+		t.least = q.sure.score
 		for _, r := range q.predicted {
 			t.score[r.Tool] = r.Score
+			t.least = min(t.least, r.Score)
 		}
 		return
 	}

@@ -36,12 +36,16 @@ func (q *query) predict(l *learned) bool {
 	var request *nexttool.Request
 	if q.mode == Active {
 		if words := semantic.Tokens(q.intent); len(words) > 0 {
-			request, q.weights = l.history.Ask(l.request(words, false), l.wording.like(q.intent)), l.weights.Asked
-			kept = l.sure.asked
+			alike := l.wording.like(q.intent)
+			if len(alike) == 0 {
+				q.warn(WarnNoIntentMatch)
+			}
+			l.history.AskInto(l.request(words, false), alike, &q.request)
+			request, q.weights, kept = &q.request, l.weights.Asked, l.sure.asked
 		}
 	}
 	l.history.Signs(q.done, q.parents, len(q.done), request, &q.signs)
-	q.predicted = l.history.Rank(&q.signs, q.weights, q.predicted)
+	q.predicted = l.history.Score(&q.signs, q.weights, q.predicted)
 	q.calibrate(kept)
 	return true
 }
@@ -53,7 +57,13 @@ func (q *query) calibrate(kept *calibrate.Map) {
 		return
 	}
 	s := &q.sure
-	s.kept, s.claimed = kept, q.predicted[0].Probability
+	best := q.predicted[0]
+	for _, r := range q.predicted[1:] {
+		if r.Score > best.Score {
+			best = r
+		}
+	}
+	s.kept, s.claimed, s.score = kept, best.Probability, best.Score
 	s.first, s.rest = kept.At(s.claimed), 0
 	if s.claimed < 1 {
 		s.rest = (1 - s.first) / (1 - s.claimed)
@@ -68,6 +78,7 @@ func (q *query) calibrate(kept *calibrate.Map) {
 type sureness struct {
 	kept           *calibrate.Map
 	claimed, first float64 // of the likeliest
+	score          float64 // of it
 	rest           float64 // by which the others change
 }
 

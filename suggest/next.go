@@ -22,12 +22,12 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	if !(r.MinConfidence >= 0 && r.MinConfidence <= 1) {
 		return NextAnswer{}, &RequestError{Invalid, "min_confidence", fmt.Sprintf("is %v, must be 0 to 1", r.MinConfidence)}
 	}
-	q, err := m.open(r.Context, r.Intent, r.Vector, r.Allow)
+	q, err := m.ask(r.Context, r.Intent, r.Allow)
 	if err != nil {
 		return NextAnswer{}, err
 	}
 	defer q.close()
-	if err := q.decide(r.Profile, q.aboutNext()); err != nil {
+	if err := q.decideNext(r.Profile, r.Vector); err != nil {
 		return NextAnswer{}, err
 	}
 	if q.mode == Exploration {

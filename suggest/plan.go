@@ -378,12 +378,19 @@ func (p *plan) step(way []int32) (task, bool) {
 	for i, n := range way {
 		ids[i] = p.ids[n]
 	}
-	q, err := p.open(ids, "", nil, p.request.Allow)
+	q, err := p.ask(ids, "", p.request.Allow)
 	if err != nil {
 		return task{}, false // the ids are the model's own; only a context too long ends here
 	}
 	defer q.close()
-	if p.measures.learning.of(aboutNext) && q.decide(p.request.Profile, aboutNext) == nil {
+	profile := p.request.Profile
+	if !p.measures.learning.of(aboutNext) {
+		profile = ProfileSeed
+	}
+	if q.decideNext(profile, nil) != nil {
+		return task{}, false
+	}
+	if q.learned != nil {
 		p.profile = q.profile
 	}
 	if len(p.tasks) > 0 && q.stop() >= stopAt {

@@ -128,6 +128,19 @@ func (q *query) decide(profile string, k about) error {
 	return nil
 }
 
+// decideNext settles which profile answers what comes next, and fills in the signals it needs.
+func (q *query) decideNext(profile string, vector []float32) error {
+	if err := q.decide(profile, q.aboutNext()); err != nil {
+		return err
+	}
+	if q.learned != nil && q.planned == nil {
+		q.glance(vector)
+	} else {
+		q.sense(vector)
+	}
+	return nil
+}
+
 // who names the model and the profile that answered.
 func (q *query) who() ModelInfo {
 	info := q.info

@@ -49,6 +49,7 @@ type scratch struct {
 
 	signs     nexttool.Signs
 	predicted []nexttool.Ranked
+	request   nexttool.Request
 	sure      sureness
 	together  together
 	done      []int32 // tools of the context that can be learned of
@@ -118,8 +119,17 @@ type query struct {
 	warnings []string
 }
 
-// open starts a query; close must follow.
+// open starts a query and fills in all signals; close must follow.
 func (m *Model) open(context []string, intent string, vector []float32, allow []string) (*query, error) {
+	q, err := m.ask(context, intent, allow)
+	if err == nil {
+		q.sense(vector)
+	}
+	return q, err
+}
+
+// ask starts a query; close must follow.
+func (m *Model) ask(context []string, intent string, allow []string) (*query, error) {
 	if len(context) > MaxContext {
 		return nil, &RequestError{Invalid, "context", fmt.Sprintf("has %d elements, at most %d", len(context), MaxContext)}
 	}
@@ -167,12 +177,38 @@ func (m *Model) open(context []string, intent string, vector []float32, allow []
 	}
 	if len(q.context) > 0 {
 		q.alpha = m.info.Alpha
+	}
+	return q, nil
+}
+
+// sense fills in the signals of graph and text.
+func (q *query) sense(vector []float32) {
+	if len(q.context) > 0 {
 		q.structure()
 	}
 	if q.mode == Active {
 		q.meaning(vector)
 	}
-	return q, nil
+}
+
+// glance fills in what an answer shows of a context if it was learned what comes next: how often it came,
+// and the stored capabilities that have to do with the situation.
+func (q *query) glance(vector []float32) {
+	q.followers()
+	q.capabilities()
+	if q.mode == Active && len(q.roles.capNode) > 0 {
+		if len(q.roles.capNode) > related {
+			q.meaning(vector)
+			return
+		}
+		q.text = q.measures.text.Query(q.intent, vector)
+		for _, n := range q.roles.capNode {
+			if n = q.canon[n]; q.live(n) {
+				q.touch(n)
+				q.semantic[n] = q.match(n)
+			}
+		}
+	}
 }
 
 func (q *query) close() {
@@ -203,15 +239,7 @@ const walk = 1 << 18
 // structure fills in the graph signals of the context: of its last step, and for the hybrid score
 // those of every step.
 func (q *query) structure() {
-	to, weights := q.g.Out(q.last)
-	counts := q.g.Counts(q.last)
-	for i, v := range to {
-		q.touch(v)
-		q.weight[v], q.count[v] = weights[i], counts[i]
-	}
-	if loop, ok := q.g.Loop(q.last); ok {
-		q.weight[q.last], q.count[q.last] = loop.Weight, loop.Count
-	}
+	q.followers()
 	left := q.alike(q.last, walk)
 	if q.mode == Active {
 		for _, u := range q.distinct {
@@ -226,6 +254,24 @@ func (q *query) structure() {
 			q.touch(v)
 		}
 	}
+	q.capabilities()
+}
+
+// followers fills in what came after the last step.
+func (q *query) followers() {
+	to, weights := q.g.Out(q.last)
+	counts := q.g.Counts(q.last)
+	for i, v := range to {
+		q.touch(v)
+		q.weight[v], q.count[v] = weights[i], counts[i]
+	}
+	if loop, ok := q.g.Loop(q.last); ok {
+		q.weight[q.last], q.count[q.last] = loop.Weight, loop.Count
+	}
+}
+
+// capabilities makes those that use a tool of the context candidates.
+func (q *query) capabilities() {
 	for _, u := range q.distinct {
 		for _, c := range q.toolCaps(u) {
 			q.touch(c)

@@ -30,26 +30,7 @@ func (h *History) RankTop(s *Signs, w []float64, k int, out []Ranked) []Ranked {
 	if T == 0 || k <= 0 {
 		return out
 	}
-	fresh := Weight(w, Popularity, s.Evidence[Popularity], 0)
-	s.scores = append(s.scores[:0], make([]float64, T)...)
-	for t := range s.scores {
-		if s.row[t] == 0 {
-			s.scores[t] = float64(fresh * ln(h.chain.Popularity(int32(t))))
-		}
-	}
-	var worth [3][Signals]float64
-	s.worth(w, &worth)
-	for i, t := range s.Tools {
-		weights, score := &worth[s.use[i]], 0.0
-		for k, x := range &s.Values[i] {
-			score += float64(weights[k] * float64(x))
-		}
-		s.scores[t] = score
-	}
-	top, z := slices.Max(s.scores), 0.0
-	for _, x := range s.scores {
-		z += numeric.Exp(x - top)
-	}
+	top, z := h.score(s, w)
 	before := func(a, b Ranked) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(h.chain.Uses(b.Tool), h.chain.Uses(a.Tool)), cmp.Compare(a.Tool, b.Tool))
 	}
@@ -68,4 +49,42 @@ func (h *History) RankTop(s *Signs, w []float64, k int, out []Ranked) []Ranked {
 		out[i].Probability = numeric.Exp(out[i].Score-top) / z
 	}
 	return out
+}
+
+// Score is [History.Rank] in order of the tools: for whoever wants a few of those that pass a filter.
+func (h *History) Score(s *Signs, w []float64, out []Ranked) []Ranked {
+	out = out[:0]
+	if h.chain.Tools() == 0 {
+		return out
+	}
+	top, z := h.score(s, w)
+	for t, x := range s.scores {
+		out = append(out, Ranked{int32(t), x, numeric.Exp(x-top) / z, int(s.row[t]) - 1})
+	}
+	return out
+}
+
+// score fills s.scores by tool, and returns the highest and Σ e^(score - highest).
+func (h *History) score(s *Signs, w []float64) (top, z float64) {
+	fresh := Weight(w, Popularity, s.Evidence[Popularity], 0)
+	s.scores = append(s.scores[:0], make([]float64, h.chain.Tools())...)
+	for t := range s.scores {
+		if s.row[t] == 0 {
+			s.scores[t] = float64(fresh * ln(h.chain.Popularity(int32(t))))
+		}
+	}
+	var worth [3][Signals]float64
+	s.worth(w, &worth)
+	for i, t := range s.Tools {
+		weights, score := &worth[s.use[i]], 0.0
+		for k, x := range &s.Values[i] {
+			score += float64(weights[k] * float64(x))
+		}
+		s.scores[t] = score
+	}
+	top = slices.Max(s.scores)
+	for _, x := range s.scores {
+		z += numeric.Exp(x - top)
+	}
+	return top, z
 }
