@@ -255,6 +255,19 @@ func stem(word string) string {
 	return english.Stem(word, true)
 }
 
+// Stems returns the stems of the words of text in order, identifiers taken apart, stop words included.
+func Stems(text string) []string {
+	var all []string
+	var s scanner
+	s.reset(text)
+	for s.next() {
+		for i := range s.ends {
+			all = append(all, stem(string(s.part(i))))
+		}
+	}
+	return all
+}
+
 // Tokens returns the stems of the words of text in order, identifiers taken apart and stop words
 // left out. A text of nothing but stop words keeps them: a tool may well be called "who_am_i".
 func Tokens(text string) []string {

@@ -58,14 +58,15 @@ func (ix *bm25) scores(words []string) []float64 {
 	return s
 }
 
-// clauses are the parts of a request between marks of punctuation and the word "and".
-func clauses(request string) [][]string {
-	var out [][]string
+// clauses are the parts of a request between marks of punctuation and the words "and" and "then", if
+// they have more than one word that says something.
+func clauses(request string) []string {
+	var out []string
 	for _, part := range strings.FieldsFunc(request, func(r rune) bool { return strings.ContainsRune(".?!;,:\n。，；？！", r) }) {
 		for _, and := range strings.Split(part, " and ") {
 			for _, clause := range strings.Split(and, " then ") {
-				if w := semantic.Tokens(clause); len(w) > 1 {
-					out = append(out, w)
+				if len(semantic.Tokens(clause)) > 1 {
+					out = append(out, clause)
 				}
 			}
 		}

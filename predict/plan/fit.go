@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"waymark/internal/parallel"
-	"waymark/predict/decode"
 	"waymark/predict/logit"
 )
 
@@ -143,23 +142,6 @@ func (f *fit) fitScores() {
 		return
 	}
 	f.each(len(f.sample), func(i int) { f.sample[i].secondStage() })
-}
-
-func (f *fit) fitSets() {
-	parts := make([]logit.Data, len(f.sample))
-	f.each(len(f.sample), func(k int) {
-		q := f.sample[k]
-		n, _ := decode.Size(q.falling(), mostSteps)
-		gold := map[string]float64{}
-		for _, l := range f.groupSets[q.own] {
-			gold[key(f.pasts[l.Label].tools)] += l.Value
-		}
-		for _, c := range q.choices(n) {
-			parts[k].P = len(setNames)
-			parts[k].Add(c.f, gold[key(c.tools)])
-		}
-	})
-	f.chooser = f.regress(logit.Join(len(setNames), parts), penalty)
 }
 
 func (f *fit) fitLinks() {

@@ -88,8 +88,9 @@ const (
 	sampled = 2000 // newest wordings that the weights of signals are fitted to
 )
 
-// words are the tokens of a request.
-func words(text string) []string { return semantic.Tokens(text) }
+// words are the tokens of a request as past requests are compared with it: with the small words, which say
+// who, when and how often, and what comes before what.
+func words(text string) []string { return semantic.Stems(text) }
 
 func (m *Model) group(tasks []Task) {
 	at := map[string]int{}

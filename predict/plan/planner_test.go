@@ -95,6 +95,39 @@ func TestColdTool(t *testing.T) {
 	assert.Less(t, place(7), 3)
 }
 
+// Requests that differ in words like "who" and "when" alone are told apart.
+func TestSmallWordsDecide(t *testing.T) {
+	tools := []Tool{{Name: "alpha"}, {Name: "beta"}, {Name: "gamma"}}
+	var tasks []Task
+	for i := range 60 {
+		film := fmt.Sprintf("film %d", i)
+		for tool, ask := range []string{"who made the " + film, "when was the " + film + " made", "how many made the " + film} {
+			tasks = append(tasks, Task{Text: ask, Steps: []int32{int32(tool)}, After: [][]int32{nil}})
+		}
+	}
+	m := Fit(NewTexts(tools), nil, tasks)
+	assert.Equal(t, []int32{0}, names(m.Plan("who made the film Metropolis", nil)))
+	assert.Equal(t, []int32{1}, names(m.Plan("when was the film Metropolis made", nil)))
+}
+
+// The sets that may be the answer and none of them are all there is.
+func TestSetsAreADistribution(t *testing.T) {
+	tools, tasks := office(80)
+	m := Fit(NewTexts(tools), nil, tasks)
+	for _, text := range []string{"fly me to oslo, remember the milk", "nothing like it", "hotel"} {
+		q := m.open(text, nil)
+		q.run()
+		all := q.choices(2)
+		sum := q.judge(all)
+		require.Positive(t, sum)
+		for _, c := range all {
+			require.Positive(t, c.p)
+			sum += c.p
+		}
+		assert.InDelta(t, 1, sum, 1e-9)
+	}
+}
+
 func TestTermsAddUp(t *testing.T) {
 	tools, tasks := office(80)
 	m := Fit(NewTexts(tools), nil, tasks)
@@ -197,7 +230,7 @@ func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
 }
 
 func TestClauses(t *testing.T) {
-	assert.Equal(t, [][]string{{"book", "flight"}, {"write", "aunt"}}, clauses("Book flight. and then Write aunt! ok"))
+	assert.Equal(t, []string{"Book flight", "then Write aunt"}, clauses("Book flight. and then Write aunt! ok"))
 	assert.Empty(t, clauses(""))
 }
 

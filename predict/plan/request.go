@@ -55,7 +55,7 @@ func (m *Model) open(text string, match *Match) *request {
 		q.sink = m.sinkRow.Scores(nil, x)
 	}
 	for _, c := range clauses(text) {
-		z, _ := m.vocab.Vector(c)
+		z, _ := m.vocab.Vector(words(c))
 		q.parts = append(q.parts, m.ridge.Scores(nil, z))
 	}
 	q.prepare()
@@ -77,7 +77,7 @@ func (m *Model) reopen(g int32) *request {
 		q.sink = m.sinkRow.Held(nil, int(g))
 	}
 	for _, c := range clauses(gr.tasks[0].Text) {
-		z, _ := m.vocab.Vector(c)
+		z, _ := m.vocab.Vector(words(c))
 		q.parts = append(q.parts, m.ridge.HeldScores(nil, int(g), x, z))
 	}
 	for _, l := range gr.tools {

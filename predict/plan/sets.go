@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"waymark/numeric"
-	"waymark/predict/decode"
 	"waymark/predict/labels"
 )
 
@@ -21,8 +20,8 @@ var setNames = []string{
 	"odds", "odds/size", "known", "times", "vote", "nearest", "size", "size-expected", "beside", "least beside", "prefix", "likelihood gap", "cover", "least odds",
 }
 
-// choice is a set of tools that may be the answer; candidates by their places, increasing.
-type choice struct {
+// candidate is a set of tools that may be the answer; candidates by their places, increasing.
+type candidate struct {
 	places []int32
 	tools  []int32
 	f      []float64
@@ -87,17 +86,17 @@ const (
 	unlikely   = .02 // a past set with a tool below this is not considered
 	mostChoice = 60
 	mostSteps  = 25
-	exact      = .25 // worth of being exactly right, beside F1
+	exact      = .5 // worth of being exactly right, beside F1
 )
 
 // choices lists sets that may be the answer: the likeliest tools, and past sets of likely tools.
-func (q *request) choices(expected int) []choice {
+func (q *request) choices(expected int) []candidate {
 	m := q.m
 	z := make([]float64, len(q.cand))
 	for i, p := range q.p2 {
 		z[i] = numeric.Ln((p + 1e-4) / (1 - p + 1e-4))
 	}
-	var all []choice
+	var all []candidate
 	seen := map[string]bool{}
 	add := func(tools []int32, prefix bool) {
 		k := key(tools)
@@ -105,7 +104,7 @@ func (q *request) choices(expected int) []choice {
 			return
 		}
 		seen[k] = true
-		c := choice{tools: tools, prefix: prefix, known: -1}
+		c := candidate{tools: tools, prefix: prefix, known: -1}
 		if p, ok := m.setAt[k]; ok {
 			c.known = int(p)
 		}
@@ -281,63 +280,4 @@ func (q *request) falling() []float64 {
 		p[i] = q.p2[c]
 	}
 	return p
-}
-
-// choose returns the places of the set with the largest expected F1,
-//
-//	¼·p(S) + Σ p(S')·F1(S, S') + (1 - Σ p(S'))·2·Σ_{t∈S} p(t) / (|S| + Σ p(t)),
-//
-// p(S') the probability that S' is exactly what is used; what no known set explains is left to the
-// probabilities of single tools. Being exactly right counts on top: one wrong tool costs two links.
-func (q *request) choose() []int32 {
-	k, _ := decode.Size(q.falling(), mostSteps)
-	all := q.choices(k)
-	if len(all) == 0 {
-		return nil
-	}
-	total, expected := 0.0, 0.0
-	for i := range all {
-		all[i].p = q.m.chooser.P(all[i].f)
-		total += all[i].p
-	}
-	for _, p := range q.p2 {
-		expected += p
-	}
-	scale := 1.0
-	if total > .95 {
-		scale = .95 / total
-	}
-	rest := 1 - float64(total*scale)
-	best, bestV := 0, -1.0
-	for i := range all {
-		v, s := 0.0, 0.0
-		for j := range all {
-			if c := common(all[i].places, all[j].places); c > 0 {
-				f1 := float64(2*c) / float64(len(all[i].places)+len(all[j].places))
-				v += float64(float64(all[j].p*scale) * f1)
-			}
-		}
-		for _, j := range all[i].places {
-			s += q.p2[j]
-		}
-		v += float64(exact * all[i].p * scale)
-		v += float64(rest*2*s) / (float64(len(all[i].places)) + expected)
-		if v > bestV {
-			best, bestV = i, v
-		}
-	}
-	return all[best].places
-}
-
-func common(a, b []int32) int {
-	n, j := 0, 0
-	for _, x := range a {
-		for j < len(b) && b[j] < x {
-			j++
-		}
-		if j < len(b) && b[j] == x {
-			n++
-		}
-	}
-	return n
 }

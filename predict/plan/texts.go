@@ -107,7 +107,7 @@ func (t *Texts) Match(request string) *Match {
 	m.words, m.clause = make([]float32, len(t.tools)), make([]float32, len(t.tools))
 	relative(m.words, t.words.scores(tokens))
 	for _, c := range clauses(request) {
-		relative(m.clause, t.words.scores(c))
+		relative(m.clause, t.words.scores(semantic.Tokens(c)))
 	}
 	m.cosine, m.host = make([]float32, len(t.tools)), make([]float32, len(t.tools))
 	x, _ := t.vocab.Vector(tokens)

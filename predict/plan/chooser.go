@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"math"
+
+	"waymark/numeric"
+	"waymark/predict/choice"
+	"waymark/predict/decode"
+	"waymark/predict/logit"
+)
+
+// fitSets learns which of the sets that may be the answer is the one that was used: a conditional logit
+// over the sets of each request and one more, for none of them, whose score is 0.
+func (f *fit) fitSets() {
+	lists, taken := make([][]candidate, len(f.sample)), make([]int, len(f.sample))
+	f.each(len(f.sample), func(k int) {
+		q := f.sample[k]
+		n, _ := decode.Size(q.falling(), mostSteps)
+		used := map[string]float64{}
+		for _, l := range f.groupSets[q.own] {
+			used[key(f.pasts[l.Label].tools)] += l.Value
+		}
+		lists[k] = q.choices(n)
+		taken[k] = len(lists[k])
+		most := 0.0
+		for i := range lists[k] {
+			c := &lists[k][i]
+			if share := used[key(c.tools)]; share > most {
+				most, taken[k] = share, i
+			}
+			c.tools, c.places = nil, nil
+		}
+	})
+	if f.stopped.Load() {
+		return
+	}
+	P := len(setNames)
+	m := &logit.Model{Mean: make([]float64, P), Slope: make([]float64, P)}
+	deviation := spread(lists, m.Mean)
+	all := choice.New(P+1, 0, 0)
+	index, value := make([]int32, P+1), make([]float32, P+1)
+	for k := range index {
+		index[k] = int32(k)
+	}
+	value[P] = 1 // to be any set
+	for i, list := range lists {
+		for _, c := range list {
+			for k, x := range c.f {
+				value[k] = float32((x - m.Mean[k]) / deviation[k])
+			}
+			all.Candidate(0, index, value)
+		}
+		all.Candidate(0, nil, nil)
+		all.Taken(taken[i], 1, nil)
+	}
+	penalties := make([]float64, P+1)
+	for k := range P {
+		penalties[k] = penalty
+	}
+	penalties[P] = loose
+	w := choice.Fit(all, choice.Part{}, make([]float64, P+1), penalties, steps).Weights
+	m.Bias = w[P]
+	for k := range m.Slope {
+		m.Slope[k] = w[k] / deviation[k]
+	}
+	f.chooser = m
+}
+
+const (
+	steps = 100  // of the search for the weights of sets
+	loose = 1e-3 // penalty of being any set
+)
+
+// spread fills mean with that of each feature and returns the deviations, 1 where a feature never varies.
+func spread(lists [][]candidate, mean []float64) []float64 {
+	n := 0.0
+	for _, list := range lists {
+		for _, c := range list {
+			n++
+			for k, x := range c.f {
+				mean[k] += x
+			}
+		}
+	}
+	n = max(n, 1)
+	for k := range mean {
+		mean[k] /= n
+	}
+	deviation := make([]float64, len(mean))
+	for _, list := range lists {
+		for _, c := range list {
+			for k, x := range c.f {
+				deviation[k] += float64((x - mean[k]) * (x - mean[k]))
+			}
+		}
+	}
+	for k, square := range deviation {
+		if deviation[k] = math.Sqrt(square / n); deviation[k] < 1e-5 {
+			deviation[k] = 1
+		}
+	}
+	return deviation
+}
+
+// choose returns the places of the set with the largest expected F1,
+//
+//	½·p(S) + Σ p(S')·F1(S, S') + (1 - Σ p(S'))·2·Σ_{t∈S} p(t) / (|S| + Σ p(t)),
+//
+// p(S') the probability that S' is exactly what is used; what no known set explains is left to the
+// probabilities of single tools. Being exactly right counts on top: one wrong tool costs two links.
+func (q *request) choose() []int32 {
+	k, _ := decode.Size(q.falling(), mostSteps)
+	all := q.choices(k)
+	if len(all) == 0 {
+		return nil
+	}
+	rest, expected := q.judge(all), 0.0
+	for _, p := range q.p2 {
+		expected += p
+	}
+	best, bestV := 0, -1.0
+	for i := range all {
+		v, s := 0.0, 0.0
+		for j := range all {
+			if c := common(all[i].places, all[j].places); c > 0 {
+				f1 := float64(2*c) / float64(len(all[i].places)+len(all[j].places))
+				v += float64(all[j].p * f1)
+			}
+		}
+		for _, j := range all[i].places {
+			s += q.p2[j]
+		}
+		v += float64(exact * all[i].p)
+		v += float64(rest*2*s) / (float64(len(all[i].places)) + expected)
+		if v > bestV {
+			best, bestV = i, v
+		}
+	}
+	return all[best].places
+}
+
+// judge fills in the probability of each set and returns that of none of them.
+func (q *request) judge(all []candidate) (none float64) {
+	top, sum := 0.0, 0.0 // 0 is the score of none
+	for i := range all {
+		all[i].p = q.m.chooser.Z(all[i].f)
+		top = max(top, all[i].p)
+	}
+	for i := range all {
+		all[i].p = numeric.Exp(all[i].p - top)
+		sum += all[i].p
+	}
+	none = numeric.Exp(-top)
+	sum += none
+	for i := range all {
+		all[i].p /= sum
+	}
+	return none / sum
+}
+
+func common(a, b []int32) int {
+	n, j := 0, 0
+	for _, x := range a {
+		for j < len(b) && b[j] < x {
+			j++
+		}
+		if j < len(b) && b[j] == x {
+			n++
+		}
+	}
+	return n
+}
