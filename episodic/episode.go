@@ -50,4 +50,5 @@ type Step struct {
 	Error      string   `json:"error,omitempty"`
 	ErrorKind  string   `json:"error_kind,omitempty"`
 	Shape      string   `json:"shape,omitempty"` // types of the arguments, never their values
+	Shown      int      `json:"shown,omitempty"` // the place at which it stood among the suggestions it was chosen from; 0: not known, or none
 }

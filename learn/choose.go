@@ -1,16 +1,19 @@
 package learn
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/suggest"
 )
 
-// How profiles are judged. The bounds keep it about as long as one build.
+// How profiles and rebuilds are judged. The bounds keep it about as long as one build.
 const (
 	judgedShare     = 0.2   // of the newest episodes are held out
 	MostJudged      = 5_000 // newest episodes that take part
@@ -19,50 +22,199 @@ const (
 	leastJudged     = 20    // tasks held out: fewer say nothing
 )
 
-// Judge holds out the newest episodes of a history, oldest first, learns from those before them, and
-// asks both profiles what came next and what the intents needed. It depends on nothing but its
-// arguments. A history too short to learn from or to judge by gives an empty choice, which is no error.
-func Judge(ctx context.Context, d *Data, episodes []episodic.Episode, o suggest.MeasureOptions) (suggest.Choice, error) {
-	episodes = episodes[max(0, len(episodes)-MostJudged):]
-	if float64(len(episodes))*judgedShare < leastJudged {
-		return suggest.Choice{}, nil
+// Recipe is what a model is made of besides episodes.
+type Recipe struct {
+	Tools        []catalog.Tool
+	Capabilities []catalog.Capability
+	Options      suggest.MeasureOptions
+	Choice       suggest.Choice // what profile auto takes
+}
+
+// Trial is a rebuild to be judged: what it would be made of, and what the published model is made of.
+type Trial struct {
+	New      Recipe // the choice is what the trial finds
+	Old      *Recipe
+	Episodes []episodic.Episode // oldest first
+	Known    int                // as many of them the measures of the published model come from
+}
+
+// Judge holds out episodes of a history, learns from the others, and asks both profiles what came next
+// and what the intents needed: the choice says which of them should answer what. Beside it, the same
+// questions are put to the published model as it would be without the tasks held out: the gate says
+// whether the new one loses. It is nil where nothing is published or little is known.
+//
+// Held out are the newest episodes; where much is new to the published model, the newest of what it
+// knew and as many of what came since: neither what the past was good at nor what is new counts alone.
+// Judge depends on nothing but its arguments. A history too short to learn from or to judge by gives an
+// empty choice, which is no error.
+func Judge(ctx context.Context, t Trial) (suggest.Choice, *Gate, error) {
+	if cut := len(t.Episodes) - MostJudged; cut > 0 {
+		t.Episodes, t.Known = t.Episodes[cut:], max(0, t.Known-cut)
 	}
-	examples, err := HoldOut(episodes, judgedShare)
+	if enough := float64(len(t.Episodes)) * judgedShare; enough < leastJudged {
+		return suggest.Choice{}, nil, nil
+	}
+	examples, err := t.split()
 	if err != nil {
-		return suggest.Choice{}, err
+		return suggest.Choice{}, nil, err
 	}
+	j := newJury(examples)
+	options := t.New.Options
+	options.Learn = true
+	m, err := trained(ctx, &Data{Tools: t.New.Tools, Capabilities: t.New.Capabilities}, j.history(examples), options, suggest.Choice{})
+	if err != nil {
+		return suggest.Choice{}, nil, fmt.Errorf("judge profiles: %w", err)
+	}
+	now := &juror{jury: j, model: m}
+	choice, err := now.choose(ctx)
+	if err != nil || t.Old == nil {
+		return choice, nil, err
+	}
+	was := now // the same model, if nothing that is measured is new to it
+	if !t.same(examples) {
+		if was, err = t.published(ctx, j, examples); err != nil {
+			return choice, nil, err
+		}
+	}
+	gate, err := compare(ctx, was, t.Old.Choice, now, choice)
+	return choice, gate, err
+}
+
+// example is one episode of a trial.
+type example struct {
+	Example
+	fresh bool // new to the published model
+}
+
+// split holds episodes out.
+func (t *Trial) split() ([]example, error) {
+	parts := [][]episodic.Episode{t.Episodes}
+	if known, since := t.Episodes[:t.Known], t.Episodes[t.Known:]; t.Old != nil &&
+		float64(min(len(known), len(since)))*judgedShare >= leastJudged {
+		parts = [][]episodic.Episode{known, since}
+	}
+	var all []example
+	least := len(parts[len(parts)-1])
+	for _, part := range parts {
+		least = min(least, len(part))
+	}
+	for i, part := range parts {
+		examples, err := HoldOut(part, judgedShare*float64(least)/float64(len(part)))
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range examples {
+			all = append(all, example{Example: x, fresh: i > 0})
+		}
+	}
+	if len(parts) == 1 && t.Old != nil {
+		since := map[string]bool{}
+		for _, e := range t.Episodes[t.Known:] {
+			since[e.ID] = true
+		}
+		for i := range all {
+			all[i].fresh = since[all[i].Episode.ID]
+		}
+	}
+	return all, nil
+}
+
+// same reports whether the published model is measured on the same as the new one.
+func (t *Trial) same(examples []example) bool {
+	if slices.ContainsFunc(examples, func(x example) bool { return x.fresh && x.Split == Train }) {
+		return false
+	}
+	content := func(r Recipe) []byte {
+		b, err := json.Marshal([]any{r.Tools, r.Capabilities, r.Options})
+		if err != nil {
+			panic("learn: a catalog cannot be encoded: " + err.Error()) // plain structs of checked values
+		}
+		return b
+	}
+	return bytes.Equal(content(*t.Old), content(t.New))
+}
+
+// published is the model in force as it would be without the tasks held out: it counts everything, and
+// was measured on what was known then.
+func (t *Trial) published(ctx context.Context, j *jury, examples []example) (*juror, error) {
+	s := suggest.NewState()
+	put := func(r Recipe) {
+		for _, x := range r.Tools {
+			s.PutTool(x)
+		}
+		for _, x := range r.Capabilities {
+			s.PutCapability(x)
+		}
+	}
+	record := func(fresh bool) {
+		for i := range examples {
+			if x := &examples[i]; x.fresh == fresh && x.Split == Train {
+				s.Record(&x.Episode)
+			}
+		}
+	}
+	put(*t.Old)
+	record(false)
+	options := t.Old.Options
+	options.Learn = t.Old.Choice.Learned()
+	measures, err := suggest.Measure(ctx, s.Freeze(), options)
+	if err != nil {
+		return nil, fmt.Errorf("judge the published model: %w", err)
+	}
+	kept := map[string]bool{}
+	for _, x := range t.New.Tools {
+		kept[x.ID] = true
+	}
+	for _, x := range t.New.Capabilities {
+		kept[x.ID] = true
+	}
+	for _, x := range t.Old.Tools {
+		if !kept[x.ID] {
+			s.Remove(x.ID)
+		}
+	}
+	for _, x := range t.Old.Capabilities {
+		if !kept[x.ID] {
+			s.Remove(x.ID)
+		}
+	}
+	put(t.New)
+	record(true)
+	m, err := suggest.NewModel(s.Freeze(), measures, suggest.Stamp{Version: "published"})
+	if err != nil {
+		return nil, fmt.Errorf("judge the published model: %w", err)
+	}
+	return &juror{jury: j, model: m}, nil
+}
+
+// jury are the questions that the tasks held out make.
+type jury struct {
+	next, nextIntent, intents []*task
+}
+
+func newJury(examples []example) *jury {
 	all := make([]*task, len(examples))
 	for i := range examples {
-		all[i] = newTask(&examples[i])
+		all[i] = newTask(&examples[i].Example)
 	}
-	p := split(all, func(*task) bool { return true }, false)
-	history := make([]*Example, len(p.history))
-	for i, t := range p.history {
-		history[i] = t.Example
+	tests := split(all, func(*task) bool { return true }, false).tests
+	j := &jury{
+		next:    bounded(tests, judgedPositions, func(t *task) int { return len(t.seq) - 1 }),
+		intents: bounded(tests, judgedIntents, func(t *task) int { return min(1, len(strings.TrimSpace(t.Episode.Intent))) }),
 	}
-	o.Learn = true
-	m, err := trained(ctx, d, history, o, suggest.Choice{})
-	if err != nil {
-		return suggest.Choice{}, fmt.Errorf("judge profiles: %w", err)
-	}
-	seed, fitted := suggester{m, suggest.ProfileSeed}, suggester{m, suggest.ProfileLearned}
-	var v suggest.Choice
-	steps := bounded(p.tests, judgedPositions, func(t *task) int { return len(t.seq) - 1 })
-	intents := bounded(p.tests, judgedIntents, func(t *task) int { return min(1, len(strings.TrimSpace(t.Episode.Intent))) })
-	asked := slices.DeleteFunc(slices.Clone(steps), func(t *task) bool { return strings.TrimSpace(t.Episode.Intent) == "" })
-	next, needs := m.Teaches()
-	if next {
-		if v.Next, err = judgeNext(ctx, seed, fitted, steps, false); err != nil {
-			return v, err
-		}
-		if v.NextIntent, err = judgeNext(ctx, seed, fitted, asked, true); err != nil {
-			return v, err
+	j.nextIntent = slices.DeleteFunc(slices.Clone(j.next), func(t *task) bool { return strings.TrimSpace(t.Episode.Intent) == "" })
+	return j
+}
+
+// history are the episodes that are not held out.
+func (j *jury) history(examples []example) []*Example {
+	var history []*Example
+	for i := range examples {
+		if examples[i].Split == Train {
+			history = append(history, &examples[i].Example)
 		}
 	}
-	if needs && len(intents) > 0 {
-		v.Intent, err = judgeIntents(ctx, seed, fitted, intents)
-	}
-	return v, err
+	return history
 }
 
 // bounded takes tests spread evenly over all that have any question, about as many as have so many
@@ -85,46 +237,96 @@ func bounded(tests []*task, questions int, of func(t *task) int) []*task {
 	return taken
 }
 
-// judgeNext asks both for every step of the tests.
-func judgeNext(ctx context.Context, seed, fitted Ranker, tests []*task, withIntent bool) (suggest.Judged, error) {
-	var answered [2]*nextAnswers
-	for i, k := range []Ranker{seed, fitted} {
-		answered[i] = newNextAnswers(len(tests))
-		err := parallel(ctx, len(tests), func(j int) error { return answered[i].ask(k, tests[j], j, withIntent) })
-		if err != nil {
-			return suggest.Judged{}, fmt.Errorf("judge profiles: %w", err)
-		}
-	}
-	if len(tests) == 0 {
-		return suggest.Judged{}, nil
-	}
-	return judged("mrr", answered[0].samples(), answered[1].samples()), nil
+// The kinds of questions that are judged, each by itself, and the metric of each.
+const (
+	kindNext = iota
+	kindNextIntent
+	kindIntent
+	kinds
+)
+
+var judgedBy = [kinds]string{"mrr", "mrr", "ndcg@10"}
+
+// juror asks one model. What was asked once is remembered.
+type juror struct {
+	*jury
+	model    *suggest.Model
+	answered [kinds]map[string]Sample // by profile
 }
 
-// judgeIntents asks both for the tools that the intents of the tests need.
-func judgeIntents(ctx context.Context, seed, fitted Finder, tests []*task) (suggest.Judged, error) {
+// ask gives how well a profile did at a kind of question, by task.
+func (j *juror) ask(ctx context.Context, kind int, profile string) (Sample, error) {
+	if s, ok := j.answered[kind][profile]; ok {
+		return s, nil
+	}
+	var s Sample
+	var err error
+	a := suggester{j.model, profile, true}
+	switch kind {
+	case kindNext:
+		s, err = askNext(ctx, a, j.next, false)
+	case kindNextIntent:
+		s, err = askNext(ctx, a, j.nextIntent, true)
+	default:
+		s, err = askIntents(ctx, a, j.intents)
+	}
+	if err != nil {
+		return s, fmt.Errorf("judge profiles: %w", err)
+	}
+	if j.answered[kind] == nil {
+		j.answered[kind] = map[string]Sample{}
+	}
+	j.answered[kind][profile] = s
+	return s, nil
+}
+
+// tests of a kind of question.
+func (j *jury) tests(kind int) []*task { return [kinds][]*task{j.next, j.nextIntent, j.intents}[kind] }
+
+// askNext asks for every step of the tests.
+func askNext(ctx context.Context, k Ranker, tests []*task, intent bool) (Sample, error) {
+	answered := newNextAnswers(len(tests))
+	err := parallel(ctx, len(tests), func(i int) error { return answered.ask(k, tests[i], i, intent) })
+	return answered.samples()["mrr"], err
+}
+
+// askIntents asks for the tools that the intents of the tests need.
+func askIntents(ctx context.Context, k Finder, tests []*task) (Sample, error) {
 	r := &run{intents: part{tests: tests}}
-	var found [2]samples
-	for i, k := range []Finder{seed, fitted} {
-		ranked := make([][]string, len(tests))
-		err := parallel(ctx, len(tests), func(j int) (err error) {
-			ranked[j], err = k.Find(tests[j].Episode.Intent, 10)
-			return err
-		})
-		if err != nil {
-			return suggest.Judged{}, fmt.Errorf("judge profiles: %w", err)
-		}
-		found[i] = r.found(ranked)
-	}
-	return judged("ndcg@10", found[0], found[1]), nil
+	ranked := make([][]string, len(tests))
+	err := parallel(ctx, len(tests), func(i int) (err error) {
+		ranked[i], err = k.Find(tests[i].Episode.Intent, 10)
+		return err
+	})
+	return r.found(ranked)["ndcg@10"], err
 }
 
-func judged(metric string, seed, fitted samples) suggest.Judged {
-	a, b := seed[metric], fitted[metric]
-	j := suggest.Judged{
-		Profile: suggest.ProfileSeed, Metric: metric, Episodes: len(a.Sum), Questions: a.values(), Seed: a.Mean(), Learned: b.Mean(),
+// choose asks both profiles and takes the better one for each kind of question.
+func (j *juror) choose(ctx context.Context) (suggest.Choice, error) {
+	var c suggest.Choice
+	next, needs := j.model.Teaches()
+	for kind, to := range [kinds]*suggest.Judged{&c.Next, &c.NextIntent, &c.Intent} {
+		if kind == kindIntent && !needs || kind != kindIntent && !next || len(j.tests(kind)) == 0 {
+			continue
+		}
+		seed, err := j.ask(ctx, kind, suggest.ProfileSeed)
+		if err != nil {
+			return c, err
+		}
+		fitted, err := j.ask(ctx, kind, suggest.ProfileLearned)
+		if err != nil {
+			return c, err
+		}
+		*to = judged(judgedBy[kind], seed, fitted)
 	}
-	lead := PairedBootstrap(b, a, 1)
+	return c, nil
+}
+
+func judged(metric string, seed, fitted Sample) suggest.Judged {
+	j := suggest.Judged{
+		Profile: suggest.ProfileSeed, Metric: metric, Episodes: len(seed.Sum), Questions: seed.values(), Seed: seed.Mean(), Learned: fitted.Mean(),
+	}
+	lead := PairedBootstrap(fitted, seed, 1)
 	if j.Lead, j.Interval = lead.Mean, lead.Interval; j.Episodes >= leastJudged && j.Interval[0] > 0 {
 		j.Profile = suggest.ProfileLearned
 	}

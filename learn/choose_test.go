@@ -36,8 +36,9 @@ func twoWays(tasks int, told bool) (all []episodic.Episode) {
 
 func TestJudge(t *testing.T) {
 	judge := func(episodes []episodic.Episode) suggest.Choice {
-		v, err := Judge(t.Context(), &Data{}, episodes, suggest.MeasureOptions{})
+		v, gate, err := Judge(t.Context(), Trial{Episodes: episodes})
 		require.NoError(t, err)
+		require.Nil(t, gate, "nothing is published")
 		return v
 	}
 	v := judge(twoWays(200, true))
@@ -56,6 +57,17 @@ func TestJudge(t *testing.T) {
 	assert.Equal(t, suggest.ProfileSeed, v.Next.Profile, "nothing to know is no lead: %+v", v)
 	assert.Equal(t, 40, v.Next.Questions)
 	assert.Equal(t, suggest.Choice{}, judge(twoWays(60, true)), "too few tasks to judge by")
+}
+
+// A held-out task of tools that nobody has met is a question about its intent, which may be too few to
+// learn from.
+func TestJudgeOfUnknownTools(t *testing.T) {
+	episodes := twoWays(200, true)
+	episodes[190] = episodic.Episode{ID: "odd", Intent: "something else", Steps: []episodic.Step{{Tool: "f"}, {Tool: "g"}}}
+	v, _, err := Judge(t.Context(), Trial{Episodes: episodes})
+	require.NoError(t, err)
+	assert.Equal(t, suggest.ProfileLearned, v.Next.Profile)
+	assert.Equal(t, 1, v.NextIntent.Questions)
 }
 
 func TestBoundedSpreadsEvenly(t *testing.T) {

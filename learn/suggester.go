@@ -2,6 +2,7 @@ package learn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,8 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 				episodes[i] = x.Episode
 			}
 			var err error
-			if choice, err = Judge(ctx, d, episodes, o); err != nil {
+			t := Trial{New: Recipe{Tools: d.Tools, Capabilities: d.Capabilities, Options: o}, Episodes: episodes}
+			if choice, _, err = Judge(ctx, t); err != nil {
 				return Predictor{}, err
 			}
 			o.Learn = choice.Learned()
@@ -34,10 +36,11 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 		if err != nil {
 			return Predictor{}, err
 		}
-		a := suggester{m, profile}
+		a := suggester{model: m, profile: profile}
 		if _, err := a.Rank(Question{}, 1); err != nil {
 			return Predictor{}, err // a profile that the engine refuses
 		}
+		a.orSeed = true
 		return Predictor{a, a, a}, nil
 	}
 }
@@ -67,6 +70,14 @@ func trained(ctx context.Context, d *Data, history []*Example, o suggest.Measure
 type suggester struct {
 	model   *suggest.Model
 	profile string
+	orSeed  bool // answers what the profile has learned nothing about
+}
+
+// seed reports whether the seed profile has to answer: there may be enough to learn what comes next, say,
+// and nothing to learn what intents need, which is what a question becomes whose context nobody knows.
+func (a suggester) seed(err error) bool {
+	var refused *suggest.RequestError
+	return a.orSeed && errors.As(err, &refused) && refused.Field == "profile"
 }
 
 var unexplained = new(bool)
@@ -81,6 +92,9 @@ func (a suggester) next(q Question, limit int, explain *bool) ([]suggest.Suggest
 	answer, err := a.model.Next(suggest.NextRequest{
 		Context: recent(q.Context), Intent: q.Intent, Limit: limit, Profile: a.profile, Explain: explain,
 	})
+	if a.seed(err) {
+		return suggester{model: a.model, profile: suggest.ProfileSeed}.next(q, limit, explain)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("next: %w", err)
 	}
@@ -100,6 +114,9 @@ func (a suggester) Find(intent string, limit int) ([]string, error) {
 	answer, err := a.model.Search(suggest.SearchRequest{
 		Query: intent, Limit: atMost(limit), Kinds: []catalog.Kind{catalog.KindTool}, Profile: a.profile, Explain: unexplained,
 	})
+	if a.seed(err) {
+		return suggester{model: a.model, profile: suggest.ProfileSeed}.Find(intent, limit)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
@@ -113,6 +130,9 @@ func (a suggester) Find(intent string, limit int) ([]string, error) {
 // Plan is [Planner]. A capability in a plan stands for itself.
 func (a suggester) Plan(intent string) (Plan, error) {
 	answer, err := a.model.Plan(suggest.DAGRequest{Intent: intent, Profile: a.profile, Explain: unexplained})
+	if a.seed(err) {
+		return suggester{model: a.model, profile: suggest.ProfileSeed}.Plan(intent)
+	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("dag: %w", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"waymark/episodic"
+	"waymark/learn"
+	"waymark/suggest"
 )
 
 // Rejection is one item that was not taken, and why.
@@ -64,6 +66,7 @@ const (
 	JobDone     JobState = "done"
 	JobFailed   JobState = "failed"
 	JobCanceled JobState = "canceled"
+	JobRefused  JobState = "refused" // the new model would lose; the one before stays
 )
 
 // Job is a rebuild, running or past.
@@ -71,7 +74,7 @@ type Job struct {
 	ID         string        `json:"id"`
 	Kind       string        `json:"kind"` // "rebuild" or "verify"
 	State      JobState      `json:"state"`
-	Phase      string        `json:"phase"`    // replay, pagerank, communities, spectral, text, publish, compare
+	Phase      string        `json:"phase"`    // judge, replay, pagerank, communities, spectral, text, publish, compare
 	Progress   float64       `json:"progress"` // 0..1 over all phases
 	ETAMillis  int64         `json:"eta_ms"`
 	StartedAt  time.Time     `json:"started_at"`
@@ -80,6 +83,10 @@ type Job struct {
 	Verify     *VerifyReport `json:"verify,omitempty"`
 	Version    string        `json:"model_version,omitempty"`
 	At         uint64        `json:"at,omitempty"` // the build event of a rebuild
+
+	Forced bool            `json:"forced,omitempty"` // published whatever the gate says
+	Auto   *suggest.Choice `json:"auto,omitempty"`   // which profile should answer what, by held-out tasks
+	Gate   *learn.Gate     `json:"gate,omitempty"`   // how the new model does beside the one in force
 }
 
 // VerifyReport compares the running model with a fresh replay of the log.

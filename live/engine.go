@@ -32,6 +32,7 @@ type Options struct {
 	Now         func() time.Time // time.Now unless set
 	Embedder    Embedder         // nil: search by text alone
 	DropIntents bool             // intents are never stored
+	Experiment  Experiment       // what is logged of the answers, and tried with them
 	Patience    time.Duration    // how long opening waits for a build that was cut short; it goes on behind
 
 	// Measure says how models are measured. It is part of every build event.
@@ -45,6 +46,7 @@ func (o Options) filled() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Experiment = o.Experiment.filled()
 	return o
 }
 
@@ -74,6 +76,12 @@ type Engine struct {
 	jobs       jobs
 	kept       atomic.Pointer[history] // what a rebuild had folded that was canceled
 	served     servedAnswers
+	logging    sync.RWMutex     // of toLog
+	toLog      chan answerToLog // nil: nothing is logged
+	logged     chan struct{}    // closed when all that was handed on is logged
+	unlogged   atomic.Uint64    // answers that should have been
+	lastJudged atomic.Pointer[Judgement]
+	counted    atomic.Uint64 // the last event that matters to a model
 }
 
 // edition is a published model and the channel that closes when the next one is.
@@ -85,6 +93,9 @@ type edition struct {
 
 // open replays a log and starts its writer.
 func open(ctx context.Context, name string, log storage.Log, table storage.Table, opts Options) (*Engine, error) {
+	if err := opts.Experiment.Check(); err != nil {
+		return nil, fmt.Errorf("open workspace %q: %w", name, err)
+	}
 	background, stop := context.WithCancel(context.Background())
 	e := &Engine{
 		name: name, log: log, table: table, opts: opts.filled(), ops: make(chan *op, 256), ctx: background, stop: stop,
@@ -115,7 +126,9 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 			return nil, fmt.Errorf("open workspace %q: %w", name, err)
 		}
 	}
-	w := &writer{Engine: e, history: h, builtAt: began, results: make(chan func()), vectors: h.how.Vectors}
+	w := &writer{Engine: e, history: h, builtAt: began, autoAt: e.judgedAt(ctx, h.how), results: make(chan func()), vectors: h.how.Vectors}
+	w.showJudged()
+	e.counted.Store(h.matter.seq)
 	if err := w.publish(); err != nil {
 		stop()
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
@@ -137,6 +150,10 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	}
 	unfinished := w.building
 	go w.run()
+	if e.opts.Experiment.Log > 0 {
+		e.toLog, e.logged = make(chan answerToLog, logQueue), make(chan struct{})
+		go e.logServed(e.toLog)
+	}
 	e.fetchVectors()
 	if unfinished != nil && opts.Patience > 0 {
 		select {
@@ -150,6 +167,9 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 
 // Model is the current model.
 func (e *Engine) Model() *suggest.Model { return e.current.Load().model }
+
+// Counted is the last durable event that a model counts; what is served and built may stand after it.
+func (e *Engine) Counted() uint64 { return e.counted.Load() }
 
 // Head is the last durable event.
 func (e *Engine) Head() storage.Head { return e.log.Head() }
@@ -196,20 +216,31 @@ func (e *Engine) Hold() (release func()) {
 	return sync.OnceFunc(func() { e.held.Add(-1) })
 }
 
-// Build returns when a build of everything acknowledged so far is published, or why it failed.
+// Build returns when a build of everything acknowledged so far is published, or why it failed. One that
+// has to be judged first and would lose is not published, which is no error; see [Engine.Judgement].
 func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 	for started := false; ; {
 		var wait *building
 		var failed error
+		judged := false
 		err := e.do(ctx, func(w *writer) {
 			seq, wait = w.built.seq, w.building
 			if wait == nil && w.since > 0 {
+				if judged = w.judgedFirst(); judged {
+					return
+				}
 				failed = w.startBuild()
 				started, wait = true, w.building
 			}
 		})
 		if err == nil {
 			err = failed
+		}
+		if err == nil && judged {
+			if _, err := e.rebuilt(ctx, false); err != nil {
+				return 0, fmt.Errorf("build the model of workspace %q: %w", e.name, err)
+			}
+			return e.current.Load().built, nil
 		}
 		if err != nil || wait == nil {
 			return seq, err
@@ -229,6 +260,7 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 // start, a snapshot being written is waited for as long as ctx lets it.
 func (e *Engine) Close(ctx context.Context) error {
 	e.once.Do(func() {
+		e.stopLogging()
 		e.stop()
 		close(e.closing)
 	})

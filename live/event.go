@@ -12,6 +12,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/learn"
 	"waymark/suggest"
 )
 
@@ -24,6 +25,7 @@ const (
 	kindFeedback   = 'F'
 	kindForgotten  = 'X' // payloads erased on request
 	kindBuild      = 'B' // measures are built from everything before
+	kindServed     = 'S' // an answer that was given; no model knows of it
 )
 
 // feedback is what is kept of a Feedback: resolved, with its source.
@@ -33,6 +35,8 @@ type feedback struct {
 	Used    bool             `json:"used"`
 	Outcome episodic.Outcome `json:"outcome"`
 	Source  string           `json:"source"`
+
+	Suggestion string `json:"suggestion,omitempty"` // the answer that was meant, if it is known
 }
 
 // forgotten lists the events whose payloads are to be erased.
@@ -47,6 +51,9 @@ type build struct {
 	Model   string                 `json:"model,omitempty"`   // the embeddings model, if one takes part
 	Vectors string                 `json:"vectors,omitempty"` // digest of the vectors it gave
 	Auto    *suggest.Choice        `json:"auto,omitempty"`    // what profile auto takes, as last judged
+	Gate    *learn.Gate            `json:"gate,omitempty"`    // how the last one that was judged did beside the one before
+	Refused bool                   `json:"refused,omitempty"` // it loses: nothing is measured here, the measures before stay
+	Forced  bool                   `json:"forced,omitempty"`  // published whatever the gate says
 }
 
 // encode writes an event. HTML characters stay as they are and equal values have equal bytes.
@@ -89,6 +96,8 @@ func decode(payload []byte) (kind byte, v any, err error) {
 		v = &forgotten{}
 	case kindBuild:
 		v = &build{}
+	case kindServed:
+		v = &served{}
 	default:
 		return kind, nil, fmt.Errorf("event has the unknown kind %q", kind)
 	}

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,7 +14,7 @@ import (
 // forgetBatch is how many events one request to forget names.
 const forgetBatch = 10_000
 
-// Forget erases the payloads of episodes and feedback for good and measures anew without them. The
+// Forget erases the payloads of episodes, feedback and answers served for good and measures anew without them. The
 // request stands in the log before anything is erased, so it is finished after a crash; digests and
 // ids stay, so the chain holds and what was forgotten is not taken again.
 func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error) {
@@ -35,7 +36,7 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 			seqs = append(seqs, ev.Seq)
 		}
 	}
-	r := ForgetResult{Seq: e.Head().Seq}
+	r := ForgetResult{Seq: e.Counted()}
 	owed := e.unerased.Load() // by a request that failed on its way
 	if err := e.do(ctx, func(w *writer) { owed = owed || w.tainted }); err != nil {
 		return r, err
@@ -64,25 +65,18 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	}
 	e.unerased.Store(false)
 	r.Erased = len(seqs)
-	for asked := e.Head().Seq; ; { // a rebuild under way may have read what is erased now
-		job, err := e.Rebuild(ctx, false)
-		if err != nil {
-			return r, err
+	// What was learned from it must go, whatever that costs in quality; and a rebuild that somebody else
+	// has canceled is begun again.
+	for {
+		if _, err := e.rebuilt(ctx, true); err == nil {
+			break
+		} else if !errors.Is(err, context.Canceled) {
+			return r, fmt.Errorf("erased %d events, but not what was learned from them: %w", len(seqs), err)
 		}
-		done, _ := e.WatchJob(ctx, job.ID)
-		for job = range done {
-		}
-		if job.State == JobCanceled || job.State == JobDone && job.At <= asked { // by somebody else
-			continue
-		}
-		if job.State != JobDone {
-			return r, fmt.Errorf("erased %d events, but the rebuild without them ended %s: %s", len(seqs), job.State, job.Error)
-		}
-		break
 	}
 	// The model before still holds what is forgotten.
 	e.previous.Store(nil)
-	r.Seq = e.Head().Seq
+	r.Seq = e.Counted()
 	return r, nil
 }
 
@@ -100,7 +94,7 @@ func erase(ctx context.Context, log storage.Log, seqs []uint64) error {
 // selects reports whether an event is to be forgotten. Events before a time are those that carry an
 // earlier one; an episode without a time has no age.
 func (s Selection) selects(ev storage.Event) bool {
-	if len(ev.Payload) == 0 || ev.Payload[0] != kindEpisode && ev.Payload[0] != kindFeedback {
+	if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindFeedback, kindServed}, ev.Payload[0]) {
 		return false
 	}
 	_, v, err := decode(ev.Payload)
@@ -117,6 +111,8 @@ func (s Selection) selects(ev storage.Event) bool {
 		}
 		return !v.Time.IsZero() && v.Time.Before(s.Before)
 	case *feedback:
+		return s.Source != "" && v.Source == s.Source
+	case *served:
 		return s.Source != "" && v.Source == s.Source
 	}
 	return false

@@ -26,13 +26,48 @@ type job struct {
 // keptJobs is how many finished jobs can still be asked about.
 const keptJobs = 32
 
+// errRefused ends a rebuild that would lose.
+var errRefused = errors.New("held-out tasks say that the new model is worse than the one in force by more than noise; nothing was published")
+
 // Rebuild starts a job: a replay of the log into a fresh model that takes the place of the running
 // one or, to verify, is compared with it bit by bit. A job of the same kind under way is returned.
+//
+// A rebuild is judged before: where held-out tasks say that it loses more than noise against the running
+// model, it ends [JobRefused], and the running model stays.
 func (e *Engine) Rebuild(ctx context.Context, verify bool) (Job, error) {
 	kind := "rebuild"
 	if verify {
 		kind = "verify"
 	}
+	return e.start(kind, false)
+}
+
+// ForceRebuild is a rebuild that is published whatever it loses. The numbers are taken all the same.
+func (e *Engine) ForceRebuild(ctx context.Context) (Job, error) { return e.start("rebuild", true) }
+
+// rebuilt waits for a rebuild of everything acknowledged so far. One that is refused is no error, unless
+// force asks for it to be published.
+func (e *Engine) rebuilt(ctx context.Context, force bool) (Job, error) {
+	for asked := e.Head().Seq; ; {
+		j, err := e.start("rebuild", force)
+		if err == nil {
+			j, err = e.ended(ctx, j)
+		}
+		switch {
+		case err != nil:
+			return j, err
+		case j.State == JobCanceled:
+			return j, context.Canceled
+		case j.State == JobFailed:
+			return j, fmt.Errorf("%s: %s", j.ID, j.Error)
+		case j.At > asked && (j.State == JobDone || !force): // else it was somebody else's, begun before
+			return j, nil
+		}
+	}
+}
+
+// start begins a job, or finds one of its kind that is under way.
+func (e *Engine) start(kind string, force bool) (Job, error) {
 	if e.ctx.Err() != nil {
 		return Job{}, ErrClosed
 	}
@@ -46,7 +81,7 @@ func (e *Engine) Rebuild(ctx context.Context, verify bool) (Job, error) {
 	run, cancel := context.WithCancel(e.ctx)
 	e.jobs.last++
 	j := &job{
-		Job:    Job{ID: fmt.Sprintf("%s-%d", kind, e.jobs.last), Kind: kind, State: JobRunning, Phase: "replay", StartedAt: e.opts.Now()},
+		Job:    Job{ID: fmt.Sprintf("%s-%d", kind, e.jobs.last), Kind: kind, State: JobRunning, Phase: "replay", Forced: force, StartedAt: e.opts.Now()},
 		cancel: cancel, changed: make(chan struct{}),
 	}
 	e.jobs.all = append(e.jobs.all, j)
@@ -58,10 +93,10 @@ func (e *Engine) Rebuild(ctx context.Context, verify bool) (Job, error) {
 	go func() {
 		defer cancel()
 		_, err := guarded(func() (struct{}, error) {
-			if verify {
+			if kind == "verify" {
 				return struct{}{}, e.verify(run, j)
 			}
-			return struct{}{}, e.rebuild(run, j)
+			return struct{}{}, e.rebuild(run, j, force)
 		})
 		e.update(j, func(j *Job) {
 			j.FinishedAt, j.Progress, j.ETAMillis, j.Version = e.opts.Now(), 1, 0, e.Model().Info().Version
@@ -70,6 +105,8 @@ func (e *Engine) Rebuild(ctx context.Context, verify bool) (Job, error) {
 				j.State, j.Phase = JobDone, "done"
 			case errors.Is(err, context.Canceled):
 				j.State, j.Error = JobCanceled, "canceled"
+			case errors.Is(err, errRefused):
+				j.State, j.Error = JobRefused, err.Error()
 			default:
 				j.State, j.Error = JobFailed, err.Error()
 			}
@@ -78,26 +115,40 @@ func (e *Engine) Rebuild(ctx context.Context, verify bool) (Job, error) {
 	return started, nil
 }
 
+// errOvertaken says that the model in force is another one than was judged.
+var errOvertaken = errors.New("another build was published meanwhile")
+
 // The parts of a rebuild that judging and the replay are taken to be, for progress.
 const judgeShare, replayShare = 0.3, 0.2
 
-// rebuild judges the profiles, replays the log up to a new build event and puts state and measures in
-// force.
-func (e *Engine) rebuild(ctx context.Context, j *job) error {
-	auto, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
+// rebuild judges the profiles and itself, replays the log up to a new build event and puts state and
+// measures in force, unless it loses.
+func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
+	v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
 	if err != nil {
 		return err
 	}
+	refused := v.gate.Loses() && !force
+	e.update(j, func(j *Job) { j.Auto, j.Gate = v.auto, v.gate })
 	var wait *building
 	var failed error
 	start := func(w *writer) {
+		if w.built.seq != v.built { // another build came in between: that is what it would replace
+			failed = errOvertaken
+			return
+		}
 		b := w.newBuild()
-		b.Auto = auto
+		b.Auto, b.Gate, b.Forced, b.Refused = v.auto, v.gate, force && v.gate.Loses(), refused
 		at, err := w.appendBuild(b)
 		if failed = err; err != nil {
 			return
 		}
 		e.update(j, func(j *Job) { j.At = at.seq })
+		if refused {
+			w.showJudged()
+			failed = errRefused
+			return
+		}
 		w.measureBehind(snapshot{matter: w.matter, built: at, how: b, forgets: w.forgets.Load()}, w.since, func(background context.Context) (*history, error) {
 			h, err := e.replayFor(background, j, e.kept.Swap(nil), at.seq, at.seq)
 			if errors.Is(err, context.Canceled) {
@@ -110,6 +161,9 @@ func (e *Engine) rebuild(ctx context.Context, j *job) error {
 	err = e.alone(ctx, start)
 	if err == nil {
 		err = failed
+	}
+	if errors.Is(err, errOvertaken) {
+		return e.rebuild(ctx, j, force)
 	}
 	if err != nil {
 		return err
@@ -179,7 +233,7 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 		return err
 	}
 	e.progress(j, "compare", 0.98)
-	fresh, err := h.model(time.Time{})
+	fresh, err := h.model(time.Time{}, time.Time{})
 	if err != nil {
 		return err
 	}

@@ -1,53 +1,235 @@
 package live
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
 
+	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/learn"
+	"waymark/storage"
 	"waymark/suggest"
 )
 
-// judge asks held-out tasks which profile should answer what. A rebuild that was asked for does so, and
-// its event says what came of it; the builds after it go by that. So a replay has nothing to judge. It is
-// nil where profile learned is off or the history too short. tell is told the share that is done.
-func (e *Engine) judge(ctx context.Context, tell func(done float64)) (*suggest.Choice, error) {
-	if e.opts.Measure.WithoutLearned {
-		return nil, nil
-	}
-	head := e.log.Head().Seq
-	episodes, err := e.newest(ctx, head, learn.MostJudged)
-	if err != nil {
-		return nil, err
-	}
-	m, options := e.Model(), e.opts.Measure
-	options.Progress = func(_ string, done float64) { tell(done) }
-	choice, err := learn.Judge(ctx, &learn.Data{Tools: m.Tools(), Capabilities: m.Capabilities()}, episodes, options)
-	if err != nil || choice == (suggest.Choice{}) {
-		return nil, err
-	}
-	choice.Seq = head
-	return &choice, nil
+// verdict is what held-out tasks say before a rebuild.
+type verdict struct {
+	built uint64          // the build in force when they were asked
+	auto  *suggest.Choice // which profile should answer what; nil: too little is known
+	gate  *learn.Gate     // how the rebuild would do beside the model in force; nil: nothing to say
 }
 
-// newest lists the last episodes of the log up to an event, without those forgotten.
-func (e *Engine) newest(ctx context.Context, upTo uint64, most int) ([]episodic.Episode, error) {
-	o, err := look(ctx, e.log, 0, upTo)
-	if err != nil {
-		return nil, err
+// judge asks held-out tasks which profile should answer what, and whether a rebuild would lose. The
+// event of the rebuild says what came of it, so a replay has nothing to judge. It says nothing where the
+// history is too short. tell is told the share that is done.
+func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, error) {
+	var v verdict
+	var how build
+	var head uint64
+	if err := e.do(ctx, func(w *writer) { v.built, how, head = w.built.seq, w.how, w.log.Head().Seq }); err != nil {
+		return v, err
 	}
-	var episodes []episodic.Episode
-	for v, err := range decoded(ctx, e.log, 0, upTo, func(seq uint64) bool { return o.forgotten[seq] }) {
-		if err != nil {
-			return nil, err
+	t, err := e.trial(ctx, v.built, head)
+	if err != nil {
+		return v, err
+	}
+	t.New.Options = e.opts.Measure
+	t.New.Options.Progress = func(_ string, done float64) { tell(done) }
+	if t.Old != nil {
+		t.Old.Options = how.Options
+		t.Old.Options.Progress, t.Old.Options.Vectors = nil, nil
+		if how.Auto != nil {
+			t.Old.Choice = *how.Auto
 		}
-		if x, ok := v.value.(*episodic.Episode); ok {
-			if episodes = append(episodes, *x); len(episodes) >= 2*most {
-				episodes = append([]episodic.Episode{}, episodes[len(episodes)-most:]...)
+	}
+	choice, gate, err := learn.Judge(ctx, t)
+	if err != nil {
+		return v, err
+	}
+	if choice != (suggest.Choice{}) {
+		choice.Seq = head
+		v.auto = &choice
+	}
+	if v.gate = gate; gate != nil {
+		gate.Seq = head
+	}
+	if v.auto != nil || v.gate != nil {
+		e.noteJudged(ctx, head)
+	}
+	return v, nil
+}
+
+// trial reads what a rebuild at event head would be made of, and what the build in force was made of,
+// without what is forgotten.
+func (e *Engine) trial(ctx context.Context, built, head uint64) (learn.Trial, error) {
+	var t learn.Trial
+	o, err := look(ctx, e.log, 0, head)
+	if err != nil {
+		return t, err
+	}
+	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{}
+	recipe := func() learn.Recipe {
+		return learn.Recipe{
+			Tools:        slices.SortedFunc(maps.Values(tools), func(a, b catalog.Tool) int { return cmp.Compare(a.ID, b.ID) }),
+			Capabilities: slices.SortedFunc(maps.Values(capabilities), func(a, b catalog.Capability) int { return cmp.Compare(a.ID, b.ID) }),
+		}
+	}
+	for v, err := range decoded(ctx, e.log, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
+		if err != nil {
+			return t, err
+		}
+		switch x := v.value.(type) {
+		case *catalog.Tool:
+			tools[x.ID] = *x
+		case *catalog.Capability:
+			capabilities[x.ID] = *x
+		case *string:
+			delete(tools, *x)
+			delete(capabilities, *x)
+		case *episodic.Episode:
+			t.Episodes = append(t.Episodes, *x)
+			if n := len(t.Episodes) - learn.MostJudged; n >= learn.MostJudged { // older ones take no part
+				t.Episodes, t.Known = append([]episodic.Episode{}, t.Episodes[n:]...), max(0, t.Known-n)
 			}
 		}
+		if v.seq == built {
+			old := recipe()
+			t.Old, t.Known = &old, len(t.Episodes)
+		}
 	}
-	return episodes[max(0, len(episodes)-most):], nil
+	t.New = recipe()
+	return t, nil
+}
+
+// When something was judged is kept in the table, by the last event that was known: a log that says when
+// would give no two workspaces the same model.
+func judgedKey(seq uint64) string { return "judged/" + strconv.FormatUint(seq, 10) }
+
+// noteJudged keeps the time. Without it everything works; only the date is missing.
+func (e *Engine) noteJudged(ctx context.Context, seq uint64) {
+	if _, err := e.table.Put(ctx, judgedKey(seq), []byte(e.opts.Now().UTC().Format(time.RFC3339))); err != nil {
+		e.opts.Logger.Warn("when the profiles were judged could not be kept", "workspace", e.name, "error", err)
+	}
+}
+
+// judgedAt is when the choice of a build was judged; zero if that is not known.
+func (e *Engine) judgedAt(ctx context.Context, how build) time.Time {
+	if how.Auto == nil {
+		return time.Time{}
+	}
+	return e.timeJudged(ctx, how.Auto.Seq)
+}
+
+func (e *Engine) timeJudged(ctx context.Context, seq uint64) time.Time {
+	value, _, err := e.table.Get(ctx, judgedKey(seq))
+	if err != nil {
+		if !errors.Is(err, storage.ErrNotFound) {
+			e.opts.Logger.Warn("when the profiles were judged is not known", "workspace", e.name, "error", err)
+		}
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, string(value))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// A build that starts by itself is judged as a rebuild is, while a rebuild stands refused, and where the
+// log has grown by half since profiles were last judged: what was refused must not come in by itself.
+const judgedGrowth = 2
+
+func (w *writer) judgedFirst() bool {
+	if w.refused != nil {
+		return true
+	}
+	return w.how.Auto != nil && w.matter.seq >= w.how.Auto.Seq+w.how.Auto.Seq/judgedGrowth
+}
+
+// judgeBehind starts a rebuild, which is judged, in place of a build.
+func (w *writer) judgeBehind() {
+	w.judging = true
+	since := w.since
+	go func() {
+		j, err := w.Rebuild(w.ctx, false)
+		if err == nil {
+			j, err = w.ended(w.ctx, j)
+		}
+		if err == nil && j.State == JobFailed {
+			err = errors.New(j.Error)
+		}
+		if ended := w.do(w.ctx, func(w *writer) {
+			if w.judging = false; err != nil && w.since >= since {
+				w.failed, w.changed = true, false
+			}
+		}); ended == nil && err != nil {
+			w.opts.Logger.Error("build could not be judged; the measures before stay", "workspace", w.name, "error", err)
+		}
+	}()
+}
+
+// ended waits for a job.
+func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
+	states, ok := e.WatchJob(ctx, j.ID)
+	if !ok {
+		return j, fmt.Errorf("job %s vanished", j.ID)
+	}
+	for j = range states {
+	}
+	if err := ctx.Err(); err != nil && j.State == JobRunning {
+		return j, err
+	}
+	return j, nil
+}
+
+// Judgement is what came of the last rebuild that was judged.
+type Judgement struct {
+	Published bool        `json:"published"` // false: refused, the measures before stay
+	Forced    bool        `json:"forced,omitempty"`
+	Event     uint64      `json:"event"`              // of the build in force, or of the refusal
+	At        time.Time   `json:"judged_at,omitzero"` // where that is known
+	Gate      *learn.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
+}
+
+// String says the judgement in one line.
+func (j *Judgement) String() string {
+	if j == nil {
+		return "no rebuild was judged yet"
+	}
+	what := "published"
+	switch {
+	case !j.Published:
+		what = "REFUSED, the measures before stay; rebuild --force publishes it nevertheless"
+	case j.Forced:
+		what = "published by force"
+	}
+	when := ""
+	if !j.At.IsZero() {
+		when = " on " + j.At.UTC().Format(time.DateOnly)
+	}
+	return fmt.Sprintf("%s: %v; event %d%s", what, j.Gate, j.Event, when)
+}
+
+// Judgement says what came of the last rebuild that was judged: nil, if none was.
+func (e *Engine) Judgement() *Judgement { return e.lastJudged.Load() }
+
+// showJudged keeps what readers see of it up to date.
+func (w *writer) showJudged() {
+	j := &Judgement{Published: true, Forced: w.how.Forced, Event: w.built.seq, Gate: w.how.Gate}
+	if r := w.refused; r != nil {
+		j = &Judgement{Event: r.seq, Gate: r.how.Gate}
+	}
+	if j.Gate == nil {
+		w.lastJudged.Store(nil)
+		return
+	}
+	j.At = w.timeJudged(w.ctx, j.Gate.Seq)
+	w.lastJudged.Store(j)
 }
 
 // choose tells the measures what profile auto takes.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -33,6 +32,9 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 		if e.opts.DropIntents {
 			ep.Intent = ""
 		}
+		for j := range ep.Steps {
+			ep.Steps[j].Shown = 0 // known here, or not at all
+		}
 		err := ep.Normalise()
 		if err == nil {
 			err = ep.Validate(now)
@@ -40,6 +42,9 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 		if err != nil {
 			r.Rejected = append(r.Rejected, Rejection{Line: i + 1, ID: ep.ID, Error: err.Error()})
 			continue
+		}
+		if err := e.noteShown(ctx, &ep); err != nil {
+			return r, err
 		}
 		valid, lines = append(valid, &ep), append(lines, i+1)
 	}
@@ -77,7 +82,7 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 					})
 				}
 			}
-			r.Seq = w.log.Head().Seq
+			r.Seq = w.counted.Load()
 		},
 	})
 	slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
@@ -126,6 +131,11 @@ func (w *writer) sameEpisode(seq uint64, ep *episodic.Episode) bool {
 			return false
 		}
 		stored.Source, stored.Label, again.Source, again.Label = "", "", "", ""
+		for _, steps := range [][]episodic.Step{stored.Steps, again.Steps} { // the answer may be forgotten since
+			for i := range steps {
+				steps[i].Shown = 0
+			}
+		}
 		if w.opts.DropIntents { // it may have been stored before intents were kept out
 			stored.Intent, again.Intent = "", ""
 		}
@@ -224,7 +234,7 @@ func put[T any](ctx context.Context, e *Engine, things []T, check func(*suggest.
 					r.Updated++
 				}
 			}
-			r.Seq = w.log.Head().Seq
+			r.Seq = w.counted.Load()
 		},
 	})
 	if err == nil {
@@ -303,99 +313,6 @@ func (e *Engine) appendOne(ctx context.Context, make func(w *writer) (entry, boo
 		failed = refused
 	}
 	return appended && failed == nil, failed
-}
-
-// Feedback stores what became of a suggestion.
-func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq uint64, err error) {
-	if f.Outcome != "" && f.Outcome != episodic.Unknown && !f.Outcome.Known() {
-		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "outcome", Detail: fmt.Sprintf("%q is none of success, failure, unknown", f.Outcome)}
-	}
-	if f.SuggestionID != "" {
-		answer, ok := e.served.get(f.SuggestionID)
-		if !ok && f.ID == "" {
-			return 0, &suggest.RequestError{Kind: suggest.NotFound, Field: "suggestion_id",
-				Detail: fmt.Sprintf("%q is not among the last %d answers; send context and id instead", f.SuggestionID, servedLimit)}
-		}
-		if ok {
-			f.Context = answer.context
-			if f.ID == "" {
-				f.ID = answer.first
-			}
-		}
-	}
-	if f.ID == "" {
-		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "id", Detail: "is empty; say which suggestion is meant"}
-	}
-	if f.Outcome == "" {
-		f.Outcome = episodic.Unknown
-	}
-	_, err = e.appendOne(ctx, func(w *writer) (entry, bool, error) {
-		v := feedback{ID: f.ID, Used: f.Used, Outcome: f.Outcome, Source: source}
-		for i, spelling := range append(slices.Clone(f.Context), f.ID) {
-			id, err := w.state.Resolve(spelling)
-			if err == nil {
-				id, err = catalog.Identifier("id", id, catalog.MaxID)
-			}
-			field := fmt.Sprintf("context[%d]", i)
-			if i == len(f.Context) {
-				field = "id"
-			}
-			switch {
-			case err != nil:
-				return entry{}, false, &suggest.RequestError{Kind: suggest.Invalid, Field: field, Detail: err.Error()}
-			case !w.state.Knows(id):
-				return entry{}, false, &suggest.RequestError{Kind: suggest.NotFound, Field: field,
-					Detail: fmt.Sprintf("%q is in no catalog and no episode", id)}
-			case field == "id":
-				v.ID = id
-			default:
-				v.Context = append(v.Context, id)
-			}
-		}
-		payload, err := encode(kindFeedback, v)
-		return entry{kindFeedback, "", payload, &v}, true, err
-	})
-	return e.Head().Seq, err
-}
-
-// servedLimit is how many answers are remembered for feedback by their id.
-const servedLimit = 4096
-
-// servedAnswers remembers the last answers given, in memory.
-type servedAnswers struct {
-	mu   sync.Mutex
-	by   map[string]servedAnswer
-	ring []string
-	next int
-}
-
-type servedAnswer struct {
-	context []string
-	first   string
-}
-
-// Served remembers what was suggested, so that feedback may name the answer alone.
-func (e *Engine) Served(suggestionID string, context []string, first string) {
-	s := &e.served
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.by == nil {
-		s.by, s.ring = make(map[string]servedAnswer, servedLimit), make([]string, servedLimit)
-	}
-	if _, known := s.by[suggestionID]; known {
-		return
-	}
-	delete(s.by, s.ring[s.next])
-	s.ring[s.next] = suggestionID
-	s.next = (s.next + 1) % servedLimit
-	s.by[suggestionID] = servedAnswer{slices.Clone(context), first}
-}
-
-func (s *servedAnswers) get(id string) (servedAnswer, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a, ok := s.by[id]
-	return a, ok
 }
 
 // Item is one entry of the catalog or one episode. One field is set.

@@ -25,16 +25,23 @@ type place struct {
 type history struct {
 	state    *suggest.State
 	last     uint64 // the last event seen
-	matter   place  // the last event that is not a build
+	matter   place  // the last event that is neither a build nor an answer served
 	built    place  // the build event the measures come from
 	how      build  // and how they were built
 	measures *suggest.Measures
-	since    int             // events that matter since built
+	refused  *refusal        // of a rebuild since built; nil: none
+	since    int             // events that matter since built, or since a refusal
 	changed  bool            // the catalog changed since built
 	skipped  map[uint64]bool // forgotten events that were not counted
 	tainted  bool            // something is counted that is to be forgotten
 	shot     snapshot        // of the build; without an image if there is no need
 	later    *unfinished     // the last build event after it, which is not in force
+}
+
+// refusal is a rebuild that was not published.
+type refusal struct {
+	seq uint64 // its event
+	how build
 }
 
 // unfinished is a build event and what was counted up to it.
@@ -45,9 +52,9 @@ type unfinished struct {
 }
 
 // model is the history as readers see it.
-func (h *history) model(builtAt time.Time) (*suggest.Model, error) {
+func (h *history) model(builtAt, judgedAt time.Time) (*suggest.Model, error) {
 	return suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{
-		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: builtAt,
+		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: builtAt, JudgedAt: judgedAt,
 	})
 }
 
@@ -68,7 +75,10 @@ func (h *history) version() string {
 // count folds one durable event.
 func (h *history) count(e decodedEvent) {
 	h.last = e.seq
-	if e.kind == kindBuild {
+	if b, ok := e.value.(*build); ok && b.Refused { // it is tried again when as much has changed as for any build
+		h.refused, h.since, h.changed = &refusal{e.seq, *b}, 0, false
+	}
+	if e.kind == kindBuild || e.kind == kindServed {
 		return
 	}
 	h.matter = e.place
@@ -124,7 +134,13 @@ func look(ctx context.Context, log storage.Log, after, upTo uint64) (outline, er
 		}
 		switch e.Payload[0] {
 		case kindBuild:
-			o.built = e.Seq
+			_, v, err := decode(e.Payload)
+			if err != nil {
+				return o, fmt.Errorf("event %d: %w", e.Seq, err)
+			}
+			if !v.(*build).Refused {
+				o.built = e.Seq
+			}
 		case kindForgotten:
 			_, v, err := decode(e.Payload)
 			if err != nil {
@@ -195,7 +211,7 @@ func replay(ctx context.Context, log storage.Log, from *history, upTo, built uin
 			h.later = &unfinished{shot, h.state.Freeze(), h.since}
 			continue
 		}
-		h.built, h.how, h.since, h.changed, h.shot = e.place, shot.how, 0, false, shot
+		h.built, h.how, h.refused, h.since, h.changed, h.shot = e.place, shot.how, nil, 0, false, shot
 		at = h.state.Freeze()
 	}
 	if h.measures != nil {

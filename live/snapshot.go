@@ -18,7 +18,7 @@ import (
 // snapshot is a workspace at one build: a restart begins there and folds only what came after. It
 // says nothing that a replay would not, and is dropped when something it counts is to be forgotten.
 type snapshot struct {
-	matter  place // the last event before the build that is not a build
+	matter  place // the last event before the build that matters to a model
 	built   place
 	how     build
 	image   *suggest.Image
@@ -142,7 +142,7 @@ func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, e
 	for h := range e.snapshots(ctx) {
 		version := h.version()
 		if name == version || name == "previous" && h.built.seq < now.built {
-			return h.model(time.Time{})
+			return h.model(time.Time{}, e.judgedAt(ctx, h.how))
 		}
 		versions = append(versions, version)
 	}

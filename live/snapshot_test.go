@@ -63,7 +63,7 @@ func replayed(t testing.TB, log storage.Log) *history {
 
 func hashOf(t testing.TB, h *history) string {
 	t.Helper()
-	m, err := h.model(time.Time{})
+	m, err := h.model(time.Time{}, time.Time{})
 	require.NoError(t, err)
 	return m.Hash()
 }
@@ -253,7 +253,7 @@ func FuzzReadSnapshot(f *testing.F) {
 	f.Add(w.Bytes)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if h, err := readSnapshot(b); err == nil {
-			_, err := h.model(time.Time{})
+			_, err := h.model(time.Time{}, time.Time{})
 			require.NoError(t, err)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"waymark/storage"
@@ -17,7 +18,10 @@ type op struct {
 	prepare func(w *writer) []entry
 	// finish runs after the entries are durable and folded; err says which were not.
 	finish func(w *writer, receipts []storage.Receipt, err error)
-	done   chan struct{}
+	// apart: the entries matter to no model and are committed after the others, so that the chain of the
+	// last event that does is known.
+	apart bool
+	done  chan struct{}
 }
 
 // entry is an event to append.
@@ -33,6 +37,8 @@ type writer struct {
 	*Engine
 	*history
 	builtAt  time.Time
+	autoAt   time.Time        // when the choice in force was judged
+	judging  bool             // a build that has to be judged is under way
 	building *building        // under way; nil: none
 	failed   bool             // the last build failed: the next waits for a change or a request
 	results  chan func()      // what a build under way has to say, one at a time
@@ -102,7 +108,13 @@ func (w *writer) run() {
 				}
 				break
 			}
-			w.carryOut(batch)
+			apart := slices.DeleteFunc(slices.Clone(batch), func(o *op) bool { return !o.apart })
+			batch = slices.DeleteFunc(batch, func(o *op) bool { return o.apart })
+			for _, part := range [][]*op{batch, apart} {
+				if len(part) > 0 {
+					w.carryOut(part)
+				}
+			}
 		case result := <-w.results:
 			result()
 			w.buildIfDue()
@@ -168,9 +180,10 @@ func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 			if entries[i].kind == kindForgotten {
 				w.forgets.Add(1)
 			}
-			w.dirty = w.dirty || entries[i].kind != kindBuild
+			w.dirty = w.dirty || entries[i].kind != kindBuild && entries[i].kind != kindServed
 		}
 	}
+	w.counted.Store(w.matter.seq)
 	if head := w.log.Head(); head.Seq == w.matter.seq {
 		w.matter.chain = head.Chain
 	}
@@ -181,6 +194,7 @@ func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 	if missed := w.catchUp(w.history, w.last); missed != nil {
 		err = errors.Join(err, missed)
 	}
+	w.counted.Store(w.matter.seq)
 	w.dirty = true
 	return receipts, fmt.Errorf("append to workspace %q: %w", w.name, err)
 }
@@ -195,7 +209,7 @@ func (w *writer) delay() time.Duration {
 // publish makes a model of what is counted and shows it to readers.
 func (w *writer) publish() error {
 	began := time.Now()
-	m, err := w.model(w.builtAt)
+	m, err := w.model(w.builtAt, w.autoAt)
 	if err != nil {
 		return err
 	}
@@ -215,10 +229,14 @@ const (
 )
 
 func (w *writer) buildIfDue() {
-	if w.building != nil || w.held.Load() > 0 || w.failed && !w.changed {
+	if w.building != nil || w.judging || w.held.Load() > 0 || w.failed && !w.changed {
 		return
 	}
 	if w.changed || w.since >= buildAfter && w.since*buildShare >= int(w.built.seq) {
+		if w.judgedFirst() {
+			w.judgeBehind()
+			return
+		}
 		if err := w.startBuild(); err != nil {
 			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
 			w.failed, w.changed = true, false
@@ -246,7 +264,7 @@ func (w *writer) startBuild() error {
 
 // newBuild is how a model would be measured now.
 func (w *writer) newBuild() build {
-	b := build{Options: w.opts.Measure, Parent: w.version(), Auto: w.how.Auto}
+	b := build{Options: w.opts.Measure, Parent: w.version(), Auto: w.how.Auto, Gate: w.how.Gate, Forced: w.how.Forced}
 	if w.opts.Embedder != nil && w.vectors != "" {
 		b.Model, b.Vectors = w.opts.Embedder.Model(), w.vectors
 	}
@@ -314,9 +332,11 @@ func (w *writer) putInForce(shot snapshot, counted int, h *history) error {
 		w.state, w.skipped, w.tainted = h.state, h.skipped, h.tainted
 	}
 	old := w.Model()
-	w.measures, w.built, w.how, w.builtAt = h.measures, shot.built, shot.how, w.opts.Now()
+	w.measures, w.built, w.how, w.builtAt, w.refused = h.measures, shot.built, shot.how, w.opts.Now(), nil
+	w.autoAt = w.judgedAt(w.ctx, w.how)
 	w.since = max(0, w.since-counted)
 	w.kept.Store(nil)
+	w.showJudged()
 	if err := w.publish(); err != nil {
 		return err
 	}

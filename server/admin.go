@@ -208,12 +208,15 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	} else {
 		note("storage", true, "writes are accepted")
 	}
-	stats, head := e.Model().Stats(), e.Head()
+	stats, counted := e.Model().Stats(), e.Counted()
 	note("model", true, "version %s of %s, %d nodes, %d edges", stats.Model.Version, stats.Model.BuiltAt.UTC().Format("2006-01-02 15:04:05"), stats.Model.Nodes, stats.Model.Edges)
-	note("lag", head.Seq-stats.Model.Seq <= 1, "the model counts event %d of %d", stats.Model.Seq, head.Seq) // one: a build under way
+	note("lag", counted <= stats.Model.Seq, "the model counts event %d of %d", min(stats.Model.Seq, counted), counted)
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
 	note("history", true, "%d episodes of %d sources", stats.Episodes, len(stats.Sources))
 	note("profile auto", true, "%v", stats.Auto)
+	judged := e.Judgement()
+	note("rebuild", judged == nil || judged.Published, "%v", judged)
+	note("answers", true, "%v", e.Experiment())
 	note("access", true, "%s", map[bool]string{true: "every request needs a key", false: "requests on loopback need no key"}[s.cfg.RequireKey])
 	note("draining", !s.isDraining(), "%s", map[bool]string{true: "the server is shutting down", false: "the server takes requests"}[s.isDraining()])
 	return out, nil

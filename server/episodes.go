@@ -92,7 +92,7 @@ func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
 		return recordOne(ctx, e, source, r)
 	}
 
-	out := recordResult{Rejected: []live.Rejection{}, Seq: e.Head().Seq}
+	out := recordResult{Rejected: []live.Rejection{}, Seq: e.Counted()}
 	var (
 		batch []episodic.Episode
 		lines []int // of batch

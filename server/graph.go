@@ -33,7 +33,13 @@ type diffQuery struct {
 
 type diffAnswer struct{ Body suggest.DiffReport }
 
-type statsAnswer struct{ Body suggest.Stats }
+type statsAnswer struct{ Body stats }
+
+// stats are the numbers of the model, and what was judged of it.
+type stats struct {
+	suggest.Stats
+	Rebuild *live.Judgement `json:"rebuild,omitempty" doc:"What came of the last rebuild that was judged; absent if none was."`
+}
 
 func (s *Server) graphRoutes(api huma.API) {
 	ru := rule{scope: scopeRead}
@@ -45,6 +51,10 @@ func (s *Server) graphRoutes(api huma.API) {
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, s.graph)
 	add(s, api, ru, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
 		Summary: "What changed between two models"}, s.graphDiff)
+	add(s, api, ru, huma.Operation{OperationID: "compare", Method: http.MethodGet, Path: "/v1/ab", Tags: []string{"Model"},
+		Summary: "How two profiles do by what became of their answers",
+		Description: "Of the answers that were logged, those that episodes and feedback name by their suggestion_id. Says so where there is too little " +
+			"to tell, or where it cannot be told."}, s.compare)
 	add(s, api, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
 		Summary: "The model in numbers"}, s.stats)
 }
@@ -110,10 +120,24 @@ func modelNamed(ctx context.Context, e *live.Engine, field, name string) (*sugge
 	return m, err
 }
 
+type comparison struct{ Body live.Comparison }
+
+func (s *Server) compare(ctx context.Context, _ *struct{}) (*comparison, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.Compare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &comparison{c}, nil
+}
+
 func (s *Server) stats(ctx context.Context, _ *struct{}) (*statsAnswer, error) {
 	e, err := s.engine(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &statsAnswer{e.Model().Stats()}, nil
+	return &statsAnswer{stats{e.Model().Stats(), e.Judgement()}}, nil
 }

@@ -11,11 +11,13 @@ import (
 	"github.com/danielgtaylor/huma/v2/sse"
 
 	"waymark/live"
+	"waymark/suggest"
 )
 
 type rebuildInput struct {
 	Body *struct {
 		Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, instead of replacing it."`
+		Force  bool `json:"force,omitempty" doc:"Publish the model also where held-out tasks say that it loses against the one in force."`
 	}
 }
 
@@ -36,7 +38,8 @@ type jobEvent live.Job
 func (s *Server) jobRoutes(api huma.API) {
 	add(s, api, rule{scope: scopeWrite, once: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
-		Description: "Starts a job; one that runs already is answered instead of a second."}, s.rebuild)
+		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
+			"would lose more than noise against the one in force is not published, and the job ends as refused."}, s.rebuild)
 	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
 	add(s, api, rule{scope: scopeWrite}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
@@ -55,11 +58,22 @@ func (s *Server) rebuild(ctx context.Context, in *rebuildInput) (*jobStarted, er
 	if err != nil {
 		return nil, err
 	}
-	job, err := e.Rebuild(ctx, in.Body != nil && in.Body.Verify)
+	verify, force := in.Body != nil && in.Body.Verify, in.Body != nil && in.Body.Force
+	job, err := startRebuild(ctx, e, verify, force)
 	if err != nil {
 		return nil, err
 	}
 	return &jobStarted{"/v1/jobs/" + url.PathEscape(job.ID), job}, nil
+}
+
+func startRebuild(ctx context.Context, e *live.Engine, verify, force bool) (live.Job, error) {
+	switch {
+	case verify && force:
+		return live.Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "force", Detail: "goes with a rebuild; verify publishes nothing"}
+	case force:
+		return e.ForceRebuild(ctx)
+	}
+	return e.Rebuild(ctx, verify)
 }
 
 // job finds a job of the caller's workspace.

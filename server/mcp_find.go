@@ -91,7 +91,7 @@ func findTool(ctx context.Context, c *mcpCall, in findArguments) (findAnswer, er
 	if in.Limit == 0 {
 		in.Limit = findLimit
 	}
-	a, err := c.model.Search(suggest.SearchRequest{
+	a, err := c.engine.Search(c.model, c.asker(), suggest.SearchRequest{
 		Query: query, Context: in.Context, Limit: in.Limit, Explain: &in.Explain, Vector: c.engine.Vector(ctx, query),
 	})
 	if err != nil {
@@ -113,9 +113,6 @@ func findTool(ctx context.Context, c *mcpCall, in findArguments) (findAnswer, er
 	out.TokenMetrics, err = c.metrics(out)
 	if err != nil {
 		return findAnswer{}, err
-	}
-	if len(ids) > 0 {
-		c.engine.Served(a.SuggestionID, in.Context, ids[0])
 	}
 	return out, nil
 }

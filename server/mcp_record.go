@@ -120,6 +120,7 @@ func sessionOf(req *mcp.CallToolRequest) string {
 
 type rebuildArguments struct {
 	Verify bool `json:"verify,omitempty" jsonschema:"compare with the running model, byte for byte, and change nothing"`
+	Force  bool `json:"force,omitempty" jsonschema:"publish the model even where held-out tasks say that it is worse than the one in force"`
 }
 
 type rebuildAnswer struct {
@@ -131,7 +132,7 @@ type rebuildAnswer struct {
 // it started; a job that somebody else started goes on.
 func rebuild(ctx context.Context, c *mcpCall, in rebuildArguments) (rebuildAnswer, error) {
 	before := c.cfg.Now()
-	job, err := c.engine.Rebuild(ctx, in.Verify)
+	job, err := startRebuild(ctx, c.engine, in.Verify, in.Force)
 	if err != nil {
 		return rebuildAnswer{}, err
 	}
@@ -168,6 +169,10 @@ func rebuild(ctx context.Context, c *mcpCall, in rebuildArguments) (rebuildAnswe
 
 func rebuildMessage(job live.Job) string {
 	switch v := job.Verify; {
+	case job.State == live.JobRefused:
+		return fmt.Sprintf("NOT published: held-out tasks say that the new model is worse than the one in force: %v. The one in force stays; force publishes it nevertheless.", job.Gate)
+	case v == nil && job.Gate != nil:
+		return fmt.Sprintf("The model was rebuilt from the whole history. Beside the one before, by held-out tasks: %v.", job.Gate)
 	case v == nil:
 		return "The model was rebuilt from the whole history."
 	case v.Equal:

@@ -27,21 +27,17 @@ func suggestNext(ctx context.Context, c *mcpCall, in nextArguments) (nextAnswer,
 	if err := within("limit", in.Limit, findMost); err != nil {
 		return nextAnswer{}, err
 	}
-	a, err := c.model.Next(suggest.NextRequest{
+	a, err := c.engine.Next(c.model, c.asker(), suggest.NextRequest{
 		Context: in.Context, Intent: in.Intent, Limit: in.Limit, Allow: in.Allow, Explain: in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
 		MinConfidence: in.MinConfidence,
 	})
 	if err != nil {
 		return nextAnswer{}, err
 	}
-	last, first := "", ""
+	last := ""
 	if len(in.Context) > 0 {
 		last = in.Context[len(in.Context)-1]
 	}
-	if len(a.Suggestions) > 0 {
-		first = a.Suggestions[0].ID
-	}
-	c.engine.Served(a.SuggestionID, in.Context, first)
 	return nextAnswer{said{nextMessage(a, last)}, a}, nil
 }
 
@@ -66,16 +62,11 @@ func suggestDAG(ctx context.Context, c *mcpCall, in dagArguments) (dagAnswer, er
 	if err := within("max_steps", in.MaxSteps, suggest.MaxSteps); err != nil {
 		return dagAnswer{}, err
 	}
-	a, err := c.model.Plan(suggest.DAGRequest{
+	a, err := c.engine.Plan(c.model, c.asker(), suggest.DAGRequest{
 		Intent: in.Intent, Context: in.Context, MaxSteps: in.MaxSteps, Allow: in.Allow, Explain: in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
 	})
 	if err != nil {
 		return dagAnswer{}, err
 	}
-	first := ""
-	if len(a.DAG.Tasks) > 0 {
-		first = a.DAG.Tasks[0].Tool
-	}
-	c.engine.Served(a.SuggestionID, in.Context, first)
 	return dagAnswer{said{dagMessage(a)}, a}, nil
 }

@@ -158,6 +158,11 @@ type mcpCall struct {
 	req    *mcp.CallToolRequest
 }
 
+// asker is who asks, and in which conversation.
+func (c *mcpCall) asker() live.Asker {
+	return live.Asker{Source: c.access.Source, Session: sessionOf(c.req)}
+}
+
 // handler runs one tool: who asks, may they, in which workspace, for how long.
 func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 	timeout := callTimeout

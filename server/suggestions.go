@@ -25,6 +25,7 @@ type (
 		Profile string   `json:"profile,omitempty" enum:"auto,seed,learned" doc:"Which weights rank; auto if absent."`
 		Allow   []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be suggested; * stands for any characters."`
 		Explain *bool    `json:"explain,omitempty" doc:"Whether terms and reasons are wanted; true if absent."`
+		Session string   `json:"session,omitempty" maxLength:"1024" doc:"The conversation, if any; where two profiles are compared, one of them answers all of it."`
 		MinSeq  uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
 
 		MinConfidence float64 `json:"min_confidence,omitempty" minimum:"0" maximum:"1" doc:"Leave out suggestions with less confidence; abstain where none is left."`
@@ -36,6 +37,7 @@ type (
 		Profile  string   `json:"profile,omitempty" enum:"auto,seed,learned"`
 		Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
 		Explain  *bool    `json:"explain,omitempty" doc:"Whether terms and reasons are wanted; true if absent."`
+		Session  string   `json:"session,omitempty" maxLength:"1024" doc:"The conversation, if any; where two profiles are compared, one of them answers all of it."`
 		MinSeq   uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
 	}
 	searchBody struct {
@@ -46,6 +48,7 @@ type (
 		Profile string         `json:"profile,omitempty" enum:"auto,seed,learned"`
 		Allow   []string       `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be found."`
 		Explain *bool          `json:"explain,omitempty" doc:"Whether terms are wanted; true if absent."`
+		Session string         `json:"session,omitempty" maxLength:"1024" doc:"The conversation, if any; where two profiles are compared, one of them answers all of it."`
 		MinSeq  uint64         `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
 	}
 	explainBody struct {
@@ -83,17 +86,12 @@ func (s *Server) next(ctx context.Context, q *question[nextBody]) (*answer[sugge
 	if err != nil {
 		return nil, err
 	}
-	a, err := m.Next(suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Limit: q.Body.Limit,
+	a, err := e.Next(m, asker(ctx, q.Body.Session), suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Limit: q.Body.Limit,
 		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent),
 		MinConfidence: q.Body.MinConfidence})
 	if err != nil {
 		return nil, err
 	}
-	first := ""
-	if len(a.Suggestions) > 0 {
-		first = a.Suggestions[0].ID
-	}
-	e.Served(a.SuggestionID, q.Body.Context, first)
 	return &answer[suggest.NextAnswer]{etag(m), a}, nil
 }
 
@@ -102,16 +100,11 @@ func (s *Server) dag(ctx context.Context, q *question[dagBody]) (*answer[suggest
 	if err != nil {
 		return nil, err
 	}
-	a, err := m.Plan(suggest.DAGRequest{Intent: q.Body.Intent, Context: q.Body.Context, MaxSteps: q.Body.MaxSteps,
+	a, err := e.Plan(m, asker(ctx, q.Body.Session), suggest.DAGRequest{Intent: q.Body.Intent, Context: q.Body.Context, MaxSteps: q.Body.MaxSteps,
 		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent)})
 	if err != nil {
 		return nil, err
 	}
-	first := ""
-	if len(a.DAG.Tasks) > 0 {
-		first = a.DAG.Tasks[0].Tool
-	}
-	e.Served(a.SuggestionID, q.Body.Context, first)
 	return &answer[suggest.DAGAnswer]{etag(m), a}, nil
 }
 
@@ -120,16 +113,11 @@ func (s *Server) search(ctx context.Context, q *question[searchBody]) (*answer[s
 	if err != nil {
 		return nil, err
 	}
-	a, err := m.Search(suggest.SearchRequest{Query: q.Body.Query, Context: q.Body.Context, Limit: q.Body.Limit,
+	a, err := e.Search(m, asker(ctx, q.Body.Session), suggest.SearchRequest{Query: q.Body.Query, Context: q.Body.Context, Limit: q.Body.Limit,
 		Kinds: q.Body.Kinds, Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Query)})
 	if err != nil {
 		return nil, err
 	}
-	first := ""
-	if len(a.Results) > 0 {
-		first = a.Results[0].ID
-	}
-	e.Served(a.SuggestionID, q.Body.Context, first)
 	return &answer[suggest.SearchAnswer]{etag(m), a}, nil
 }
 
@@ -144,6 +132,10 @@ func (s *Server) explain(ctx context.Context, q *question[explainBody]) (*answer
 		return nil, err
 	}
 	return &answer[suggest.ExplainAnswer]{etag(m), a}, nil
+}
+
+func asker(ctx context.Context, session string) live.Asker {
+	return live.Asker{Source: accessFrom(ctx).Source, Session: session}
 }
 
 // modelAt is the current model, once it counts event seq.

@@ -34,6 +34,7 @@ type importAnswer struct {
 		RejectedTotal int              `json:"rejected_total"`
 		Seq           uint64           `json:"seq"`
 		Model         string           `json:"model" doc:"The version of the model that counts it all."`
+		Held          string           `json:"held,omitempty" doc:"Why nothing is measured on it yet, where held-out tasks say that the model would lose."`
 	}
 }
 
@@ -126,6 +127,9 @@ func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, 
 		return nil, err
 	}
 	out.Body.Model = e.Model().Info().Version
+	if j := e.Judgement(); j != nil && !j.Published {
+		out.Body.Held = j.String()
+	}
 	return out, nil
 }
 

@@ -60,6 +60,7 @@ type ModelInfo struct {
 	Density float64   `json:"density"`
 	Alpha   float64   `json:"alpha"`
 	Profile string    `json:"profile"`
+	Auto    *Decided  `json:"auto,omitempty"` // why profile auto took that profile; absent if another was asked for, or nothing was judged
 }
 
 // NextRequest asks what comes after the context. Context is in order, the last element is the last
@@ -109,6 +110,14 @@ type NextAnswer struct {
 	Mode         Mode         `json:"mode"`
 	Model        ModelInfo    `json:"model"`
 	Warnings     []string     `json:"warnings"`
+	Experiment   *Drawn       `json:"experiment,omitempty"`
+}
+
+// Drawn says how an answer was drawn where a workspace compares two profiles or explores.
+type Drawn struct {
+	Arm        string  `json:"arm,omitempty"`    // first or second: the profile in force or the one it is compared with
+	Traded     int     `json:"traded,omitempty"` // the place that changed places with the first one, to learn what a place is worth
+	Propensity float64 `json:"propensity"`       // how likely this order was
 }
 
 // SearchRequest asks for tools and capabilities by words. Limit 0 means 10.
@@ -144,6 +153,7 @@ type SearchAnswer struct {
 	Mode         Mode           `json:"mode"`
 	Model        ModelInfo      `json:"model"`
 	Warnings     []string       `json:"warnings"`
+	Experiment   *Drawn         `json:"experiment,omitempty"`
 }
 
 // DAGRequest asks for a plan. It is as long as the history shows such tasks to be, at most 25 steps;
@@ -224,6 +234,7 @@ type DAGAnswer struct {
 	Rationale     string         `json:"rationale"`
 	Warnings      []string       `json:"warnings"`
 	Model         ModelInfo      `json:"model"`
+	Experiment    *Drawn         `json:"experiment,omitempty"`
 }
 
 // ExplainRequest asks why an id is, or is not, suggested in a situation.

@@ -11,16 +11,19 @@ import (
 // Model answers. It is immutable and safe for concurrent use.
 type Model struct {
 	*Counts
-	measures *Measures
-	info     ModelInfo
+	measures  *Measures
+	info      ModelInfo
+	judgedAt  time.Time
+	decisions [aboutIntent + 1]*Decided // of profile auto, by kind of question
 }
 
-// Stamp says which model this is: a version that names it, the last event it counts, and when it was
-// built.
+// Stamp says which model this is: a version that names it, the last event it counts, when it was built,
+// and when the profiles were judged.
 type Stamp struct {
-	Version string
-	Seq     uint64
-	BuiltAt time.Time
+	Version  string
+	Seq      uint64
+	BuiltAt  time.Time
+	JudgedAt time.Time
 }
 
 // NewModel joins counts and measures. The measures may be older than the counts, not newer.
@@ -30,10 +33,10 @@ func NewModel(c *Counts, measures *Measures, stamp Stamp) (*Model, error) {
 			measures.nodes, measures.episodes, len(c.ids), len(c.past))
 	}
 	density := c.g.Density()
-	return &Model{c, measures, ModelInfo{
+	return &Model{Counts: c, measures: measures, info: ModelInfo{
 		Version: stamp.Version, BuiltAt: stamp.BuiltAt, Seq: stamp.Seq, Nodes: c.nodes, Edges: c.g.Size(),
 		Density: density, Alpha: graph.Alpha(density), Profile: ProfileSeed,
-	}}, nil
+	}, judgedAt: stamp.JudgedAt, decisions: measures.choice.decisions(stamp.JudgedAt)}, nil
 }
 
 // rank is the importance of a node, between 0 and 1.
@@ -114,6 +117,7 @@ func (m *Model) Stats() Stats {
 		EpisodesPending: len(m.past) - m.measures.episodes, ObservedTools: m.nodes - m.roles.known,
 		Auto: m.measures.choice,
 	}
+	s.Auto.At = m.judgedAt
 	for i, name := range m.sources {
 		if n := m.bySource.At(int32(i)); n > 0 {
 			s.Sources[name] = int(n)

@@ -3,6 +3,7 @@ package suggest
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"waymark/episodic"
 )
@@ -24,6 +25,27 @@ type Choice struct {
 	NextIntent Judged `json:"next_intent"`   // after a context, the intent known
 	Intent     Judged `json:"intent"`        // what an intent needs: search, plans
 	Seq        uint64 `json:"seq,omitempty"` // the last event that was known
+
+	// At is when it was judged, where that is known. It is no part of a build event or of the content of
+	// a model, which depend on the history alone.
+	At time.Time `json:"judged_at,omitzero"`
+}
+
+// Decided is why profile auto answers a kind of question as it does.
+type Decided struct {
+	Judged
+	Seq uint64    `json:"seq"` // the last event that was known
+	At  time.Time `json:"judged_at,omitzero"`
+}
+
+// decisions are those for each kind of question; nil where nothing was judged.
+func (c Choice) decisions(at time.Time) (d [aboutIntent + 1]*Decided) {
+	for kind, j := range map[about]Judged{aboutNext: c.Next, aboutNextIntent: c.NextIntent, aboutIntent: c.Intent} {
+		if j.Profile != "" {
+			d[kind] = &Decided{j, c.Seq, at}
+		}
+	}
+	return d
 }
 
 // Judged is what held-out tasks say about one kind of question: how well both profiles did at the same
@@ -54,7 +76,11 @@ func (c Choice) String() string {
 	if len(parts) == 0 {
 		return "seed; a rebuild judges whether learned leads"
 	}
-	return fmt.Sprintf("%s; judged at event %d", strings.Join(parts, ", "), c.Seq)
+	when := ""
+	if !c.At.IsZero() {
+		when = " on " + c.At.UTC().Format(time.DateOnly)
+	}
+	return fmt.Sprintf("%s; judged%s at event %d", strings.Join(parts, ", "), when, c.Seq)
 }
 
 func (c Choice) learned(k about) bool {
@@ -105,6 +131,7 @@ func (q *query) decide(profile string, k about) error {
 	q.profile = ProfileSeed
 	switch profile {
 	case "", ProfileAuto:
+		q.decided = q.decisions[k]
 		if !m.choice.learned(k) || !m.learning.of(k) {
 			return nil
 		}
@@ -144,6 +171,6 @@ func (q *query) decideNext(profile string, vector []float32) error {
 // who names the model and the profile that answered.
 func (q *query) who() ModelInfo {
 	info := q.info
-	info.Profile = q.profile
+	info.Profile, info.Auto = q.profile, q.decided
 	return info
 }

@@ -112,6 +112,7 @@ type query struct {
 	profile  string           // that answers
 	rated    int32            // the node of rate, -1 = none
 	rate     episodic.Rate    // of that node after the last step
+	decided  *Decided         // why, if profile auto was asked
 	learned  *learned         // what was learned, if that answers
 	weights  []float64        // of its signals
 	planned  *planning.Answer // of the planner, if it was asked

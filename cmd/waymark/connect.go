@@ -51,6 +51,10 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
+	experiment, err := a.experimenting()
+	if err != nil {
+		return nil, err
+	}
 	store, err := storage.Open(dir, storage.Options{Logger: logger, AcceptDamage: who.acceptDamage})
 	if err != nil {
 		return nil, err
@@ -59,7 +63,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, Patience: cmp.Or(who.patience, startPatience)}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, Experiment: experiment, Patience: cmp.Or(who.patience, startPatience)}
 	if a.embeddingsURL != "" {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
 		e, err := embed.New(embed.Options{BaseURL: a.embeddingsURL, Model: a.embeddingsModel,

@@ -36,6 +36,7 @@ type importReport struct {
 	Inputs []importInput `json:"inputs"`
 	Seq    uint64        `json:"seq"`
 	Model  string        `json:"model,omitempty"`
+	Held   string        `json:"held,omitempty"`
 }
 
 type importInput struct {
@@ -54,6 +55,7 @@ type imported struct {
 	RejectedTotal int             `json:"rejected_total"`
 	Seq           uint64          `json:"seq"`
 	Model         json.RawMessage `json:"model"`
+	Held          string          `json:"held"`
 }
 
 type rejectedLine struct {
@@ -272,7 +274,7 @@ func (im *importing) merge(before importer.Counts, answer imported, sent []impor
 	r.Taken.Episodes += answer.Taken.Episodes
 	r.Taken.Servers = servers
 	r.Seq = answer.Seq
-	r.Model = modelVersion(answer.Model)
+	r.Model, r.Held = modelVersion(answer.Model), answer.Held
 }
 
 // modelVersion takes the version as text, or from the object that describes a model.
@@ -306,6 +308,9 @@ func (im *importing) print() error {
 		}
 		if r.Model != "" {
 			im.printf("model       %s at %d\n", shortVersion(r.Model), r.Seq)
+		}
+		if r.Held != "" {
+			im.printf("held back   %s\n", clean(r.Held))
 		}
 	}
 	if len(im.failed) > 0 {

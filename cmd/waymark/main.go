@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
+	"waymark/live"
 )
 
 // The exit codes.
@@ -120,6 +121,9 @@ type app struct {
 	judgeModels     []string
 	sampling        bool
 	dropIntents     bool
+	experiment      live.Experiment
+	shadow, split   string  // the second profile, one of them at most
+	splitShare      float64 // of the conversations for the second profile
 }
 
 // command builds the tree of commands.
@@ -151,7 +155,7 @@ Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.`,
 		a.importCommand(), a.recordCommand(),
 		a.searchCommand(), a.nextCommand(), a.dagCommand(), a.explainCommand(),
 		a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(),
-		a.rebuildCommand(), a.evaluateCommand(), a.exportCommand(), a.diffCommand(),
+		a.rebuildCommand(), a.evaluateCommand(), a.abCommand(), a.exportCommand(), a.diffCommand(),
 		a.keysCommand(), a.workspaceCommand(), a.forgetCommand(),
 		a.backupCommand(), a.restoreCommand(), a.doctorCommand(), a.versionCommand(),
 	)

@@ -11,36 +11,41 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
+	"waymark/learn"
 	"waymark/live"
 )
 
 func (a *app) rebuildCommand() *cobra.Command {
-	var verify bool
+	var verify, force bool
 	var style string
 	cmd := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Replay the log into a fresh model",
 		Long: `Judges by held-out tasks which profile answers what from now on, replays the whole log into a fresh
-model and waits until that is done. With --verify the fresh model is compared with the running one, byte
-for byte, nothing is judged, and the command exits 1 on any difference. An interrupt cancels the rebuild;
-the model stays as it is.`,
+model and waits until that is done. Where the same tasks say that the fresh model would lose more than
+noise against the one in force, it is not published, and the command exits 1; --force publishes it
+nevertheless. With --verify the fresh model is compared with the running one, byte for byte, nothing is
+judged, and the command exits 1 on any difference. An interrupt cancels the rebuild; the model stays as
+it is.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bar, err := a.progress(style, "rebuild", 1000)
 			if err != nil {
 				return err
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error { return a.rebuild(cmd.Context(), c, verify, bar) })
+			return a.with(cmd.Context(), func(c *client.Client) error { return a.rebuild(cmd.Context(), c, verify, force, bar) })
 		},
 	}
 	cmd.Flags().BoolVar(&verify, "verify", false, "compare the replay with the running model; exit 1 if they differ")
+	cmd.Flags().BoolVar(&force, "force", false, "publish the model also where it loses against the one in force")
+	cmd.MarkFlagsMutuallyExclusive("verify", "force")
 	progressFlag(cmd, &style)
 	return cmd
 }
 
-func (a *app) rebuild(ctx context.Context, c *client.Client, verify bool, bar progress) error {
+func (a *app) rebuild(ctx context.Context, c *client.Client, verify, force bool, bar progress) error {
 	began := time.Now()
-	body, err := c.Call(ctx, http.MethodPost, "/v1/rebuild", map[string]bool{"verify": verify})
+	body, err := c.Call(ctx, http.MethodPost, "/v1/rebuild", map[string]bool{"verify": verify, "force": force})
 	if err != nil {
 		return err
 	}
@@ -72,6 +77,8 @@ func (a *app) rebuild(ctx context.Context, c *client.Client, verify bool, bar pr
 		a.showJob(job)
 	}
 	switch {
+	case job.State == live.JobRefused:
+		return errNegative
 	case job.State != live.JobDone:
 		return fmt.Errorf("rebuild %s: %s %s", job.ID, job.State, job.Error)
 	case verify && (job.Verify == nil || !job.Verify.Equal):
@@ -105,7 +112,41 @@ func (a *app) showJob(j live.Job) {
 		}
 		return
 	}
-	if j.State == live.JobDone {
-		a.printf("rebuilt in %s; model %s\n", j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond), shortVersion(j.Version))
+	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
+	switch j.State {
+	case live.JobDone:
+		a.printf("rebuilt in %s; model %s\n", took, shortVersion(j.Version))
+		if j.Auto != nil {
+			a.printf("profile auto: %v\n", j.Auto)
+		}
+	case live.JobRefused:
+		a.printf("NOT published: the new model would lose against the one in force, which stays (model %s); judged in %s\n"+
+			"--force publishes it nevertheless\n", shortVersion(j.Version), took)
+	}
+	if j.Gate != nil {
+		a.showGate(j.Gate)
+	}
+}
+
+// showGate prints how a rebuild does beside the model in force.
+func (a *app) showGate(g *learn.Gate) {
+	var rows [][]string
+	for _, k := range []struct {
+		name string
+		learn.Change
+	}{{"after a context", g.Next}, {"with the intent", g.NextIntent}, {"for an intent", g.Intent}} {
+		if k.Metric == "" {
+			continue
+		}
+		verdict := "no worse"
+		if k.Loses() {
+			verdict = "WORSE"
+		}
+		rows = append(rows, []string{k.name, k.Metric, number(k.Published), number(k.New),
+			fmt.Sprintf("%+.4f … %+.4f", k.Interval[0], k.Interval[1]), fmt.Sprint(k.Episodes), verdict})
+	}
+	if len(rows) > 0 {
+		a.printf("\n")
+		columns(a.out, []string{"held-out tasks", "metric", "in force", "rebuilt", "gain, 95 %", "tasks", "verdict"}, rows)
 	}
 }

@@ -50,6 +50,12 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f.StringVar(&a.embeddingsModel, "embeddings-model", "", "embedding `model` of that endpoint")
 	f.BoolVar(&a.sampling, "judge-by-host", false, "without a judge, let MCP hosts that offer sampling judge")
 	f.BoolVar(&a.dropIntents, "drop-intents", false, "never store what users asked for")
+	f.Float64Var(&a.experiment.Log, "log-served", 0, "`share` of the answers to log, 0 to 1: what was shown in which order, never what was asked in words")
+	f.Float64Var(&a.experiment.Explore, "explore", 0, "`share` of the answers to next, 0 to 0.05, that trade the first place with another, to learn what a place is worth")
+	f.StringVar(&a.shadow, "shadow", "", "`profile` to compare with (auto, seed, learned): it is asked behind, and nobody sees it")
+	f.StringVar(&a.split, "split", "", "`profile` to compare with: it answers a share of the conversations")
+	f.Float64Var(&a.splitShare, "split-share", 0.5, "`share` of the conversations for --split")
+	cmd.MarkFlagsMutuallyExclusive("shadow", "split")
 	a.judgeFlags(cmd)
 }
 

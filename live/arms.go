@@ -1,0 +1,141 @@
+package live
+
+import (
+	"context"
+	"fmt"
+
+	"waymark/episodic"
+	"waymark/learn"
+)
+
+// Comparison is what became of the answers that were logged, as far as episodes and feedback name them.
+type Comparison struct {
+	Experiment Experiment   `json:"experiment"` // as it runs now
+	Logged     int          `json:"logged"`     // answers in the log; one id counts once
+	NotLogged  uint64       `json:"not_logged"` // of this process, since its start, that should have been: too many at once, or a write that failed
+	Echoed     int          `json:"echoed"`     // episodes and feedback that name an answer
+	Unknown    int          `json:"unknown"`    // of them, those whose answer is not logged
+	Ended      int          `json:"ended"`      // of them, those after whose answer nothing was done
+	Older      int          `json:"older"`      // of them, those that are left out for there are many newer ones
+	Questions  []learn.Arms `json:"questions"`  // those that have outcomes
+	Notes      []string     `json:"notes"`      // what the numbers cannot say
+}
+
+// mostCompared is how many outcomes of one kind of question are compared, the newest: more say no more, and
+// take longer than anybody waits.
+const mostCompared = 10_000
+
+// outcomes reads from the log what became of answers.
+func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]learn.Followed, error) {
+	answers := map[string]*served{}
+	type echo struct {
+		id, conversation string
+		episode          *episodic.Episode
+		feedback         *feedback
+	}
+	var echoes []echo
+	told := map[string]bool{} // by answer and source: an episode tells what was done
+	o, err := look(ctx, e.log, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	for ev, err := range decoded(ctx, e.log, 0, o.head, func(seq uint64) bool { return o.forgotten[seq] }) {
+		if err != nil {
+			return nil, err
+		}
+		switch v := ev.value.(type) {
+		case *served:
+			answers[v.ID] = v
+		case *episodic.Episode:
+			if v.SuggestionID != "" {
+				echoes = append(echoes, echo{id: v.SuggestionID, conversation: conversation(v.Session, v.ID), episode: v})
+				told[v.SuggestionID+"\x00"+v.Source] = true
+			}
+		case *feedback:
+			if v.Suggestion != "" {
+				echoes = append(echoes, echo{id: v.Suggestion, conversation: fmt.Sprint("feedback ", ev.seq), feedback: v})
+			}
+		}
+	}
+	c.Logged = len(answers)
+	m := e.Model()
+	by := map[string][]learn.Followed{}
+	for _, x := range echoes {
+		a := answers[x.id]
+		if x.feedback != nil && told[x.id+"\x00"+x.feedback.Source] {
+			continue
+		}
+		c.Echoed++
+		if a == nil {
+			c.Unknown++
+			continue
+		}
+		f := learn.Followed{Arm: a.Arm, Conversation: x.conversation, Shown: a.Ranked, Traded: a.Traded, Propensity: a.Propensity}
+		if a.Shadow != nil {
+			f.Shadow = a.Shadow.Ranked
+		}
+		switch {
+		case x.feedback != nil && x.feedback.Used:
+			f.Target = x.feedback.ID
+		case x.feedback != nil: // what was done instead is not known: nothing of the answer
+		default:
+			step, ok := a.followedBy(x.episode, m)
+			if !ok {
+				c.Ended++
+				continue
+			}
+			f.Target = resolved(m, x.episode.Steps[step].Tool)
+		}
+		by[a.Question] = append(by[a.Question], f)
+	}
+	for question, all := range by {
+		if cut := len(all) - mostCompared; cut > 0 {
+			by[question] = all[cut:]
+			c.Older += cut
+		}
+	}
+	return by, nil
+}
+
+func conversation(session, episode string) string {
+	if session != "" {
+		return "conversation " + session
+	}
+	return "episode " + episode
+}
+
+// Compare says how the profiles did by what became of their answers.
+func (e *Engine) Compare(ctx context.Context) (Comparison, error) {
+	c := Comparison{Experiment: e.opts.Experiment, NotLogged: e.unlogged.Load(), Questions: []learn.Arms{}, Notes: []string{}}
+	by, err := e.outcomes(ctx, &c)
+	if err != nil {
+		return c, fmt.Errorf("compare the profiles of workspace %q: %w", e.name, err)
+	}
+	traded := false
+	for _, question := range []string{askedNext, askedSearch, askedDAG} {
+		if len(by[question]) == 0 {
+			continue
+		}
+		arms := learn.CompareArms(question, by[question])
+		traded = traded || len(arms.Examination) > 0
+		c.Questions = append(c.Questions, arms)
+	}
+	note := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
+	switch {
+	case c.Experiment.Log == 0:
+		note("no answers are logged now; serve with --log-served")
+	case c.Experiment.Log < 1:
+		note("%.3g of the answers are logged, drawn by their id: all numbers are of these", c.Experiment.Log)
+	}
+	if c.Logged > 0 && c.Echoed == 0 {
+		note("no episode and no feedback names an answer yet: hosts echo suggestion_id")
+	}
+	if len(c.Questions) > 0 && !traded {
+		note("what is shown first is used more, and how much more cannot be told: too few answers were explored (--explore), so nothing is corrected for the place")
+	}
+	if c.Experiment.Profile != "" && c.Experiment.Split == 0 {
+		note("the second profile answers in the shadow: it is judged by what was used of answers it did not give, which speaks for the first")
+	}
+	note("answers whose outcome nobody reported are not counted")
+	return c, nil
+}

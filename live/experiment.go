@@ -1,0 +1,256 @@
+package live
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"waymark/learn"
+	"waymark/suggest"
+)
+
+// Experiment says what is logged of the answers and what is tried with them. The zero value: nothing.
+//
+// With a second profile, questions that name none are answered by either: split by conversation, or all
+// by the first, with the second in the shadow. Explored answers trade the first place with another one, so
+// that it can be told how much a place is worth. Everything that is drawn is a hash of the question, so a
+// question asked again gets the same answer.
+type Experiment struct {
+	Log     float64 `json:"log"`               // share of the answers that are logged
+	Explore float64 `json:"explore"`           // share of the answers to "what comes next" that are explored
+	Profile string  `json:"profile,omitempty"` // the second one
+	Split   float64 `json:"split"`             // share of the conversations that it answers; 0: in the shadow
+}
+
+// MaxExplore is the largest share of answers that may be explored: nineteen of twenty first places are
+// what the model means.
+const MaxExplore = 0.05
+
+// tradedPlaces is how far down a place is traded with the first.
+const tradedPlaces = 5
+
+// Check says what is wrong with an experiment.
+func (x Experiment) Check() error {
+	switch {
+	case !(x.Log >= 0 && x.Log <= 1):
+		return fmt.Errorf("the share of answers to log is %v, not between 0 and 1", x.Log)
+	case !(x.Explore >= 0 && x.Explore <= MaxExplore):
+		return fmt.Errorf("the share of answers to explore is %v, not between 0 and %v", x.Explore, MaxExplore)
+	case !(x.Split >= 0 && x.Split < 1):
+		return fmt.Errorf("the share of conversations for the second profile is %v, not between 0 and 1", x.Split)
+	case x.Profile == "" && x.Split > 0:
+		return fmt.Errorf("a split needs a second profile")
+	case x.Profile != "" && !slices.Contains([]string{suggest.ProfileAuto, suggest.ProfileSeed, suggest.ProfileLearned}, x.Profile):
+		return fmt.Errorf("the second profile %q is none of auto, seed, learned", x.Profile)
+	}
+	return nil
+}
+
+// filled logs all answers where something is tried and nothing is said about logging.
+func (x Experiment) filled() Experiment {
+	if x.Log == 0 && (x.Explore > 0 || x.Profile != "") {
+		x.Log = 1
+	}
+	return x
+}
+
+// Asker is who asks: the credential, and the conversation if it is known.
+type Asker struct{ Source, Session string }
+
+// uniform draws a number in [0, 1) that depends on what is said alone.
+func uniform(what ...string) float64 {
+	text, err := json.Marshal(what)
+	if err != nil {
+		panic("live: strings cannot be encoded: " + err.Error())
+	}
+	h := sha256.Sum256(text)
+	return float64(binary.BigEndian.Uint64(h[:])>>11) / (1 << 53)
+}
+
+// arm decides who answers: of a conversation always the same, without one by the question and the model,
+// as the id of the suggestion is. "": nobody is compared.
+func (x Experiment) arm(m *suggest.Model, who Asker, asked, question string) (arm, profile string) {
+	if x.Profile == "" || asked != "" && asked != suggest.ProfileAuto {
+		return "", asked
+	}
+	key := []string{"arm", "session", who.Session}
+	if who.Session == "" {
+		key = []string{"arm", m.Info().Version, question}
+	}
+	if uniform(key...) < x.Split {
+		return learn.SecondArm, x.Profile
+	}
+	return learn.FirstArm, asked
+}
+
+// question is what was asked, in one string.
+func question(request any) string {
+	b, err := json.Marshal(request)
+	if err != nil {
+		panic("live: a request cannot be encoded: " + err.Error()) // requests are plain structs
+	}
+	return string(b)
+}
+
+// trade decides whether the first place is traded, with which, and how likely the order is that comes of
+// it. n things are listed.
+func (x Experiment) trade(id string, who Asker, n int) (place int, propensity float64) {
+	places := min(n, tradedPlaces) - 1
+	if places < 1 || x.Explore == 0 {
+		return 0, 1
+	}
+	u := uniform("trade", id, who.Session)
+	if u >= x.Explore {
+		return 0, 1 - x.Explore
+	}
+	return 2 + min(places-1, int(u/x.Explore*float64(places))), x.Explore / float64(places)
+}
+
+// mark notes how an answer was chosen, and tells its id from that of the same question answered otherwise.
+func (x Experiment) mark(id *string, arm string, traded int, propensity float64) *suggest.Drawn {
+	if arm == "" && x.Explore == 0 {
+		return nil
+	}
+	if arm == learn.SecondArm || traded > 0 {
+		h := sha256.Sum256([]byte(fmt.Sprintf("%s\x00%s\x00%d", *id, arm, traded)))
+		*id = "sg_" + hex.EncodeToString(h[:12])
+	}
+	return &suggest.Drawn{Arm: arm, Traded: traded, Propensity: propensity}
+}
+
+// Next answers what comes next, by the rules of the experiment.
+func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (suggest.NextAnswer, error) {
+	x := e.opts.Experiment
+	a, arm, err := try(x, m, who, &r.Profile, func() any { return asNext(r) }, func() (suggest.NextAnswer, error) { return m.Next(r) })
+	if err != nil {
+		return a, err
+	}
+	traded, propensity := 0, 1.0
+	if r.Profile == "" || r.Profile == suggest.ProfileAuto || arm != "" {
+		traded, propensity = x.trade(a.SuggestionID, who, len(a.Suggestions))
+		if traded > 0 {
+			s := a.Suggestions
+			s[0], s[traded-1] = s[traded-1], s[0]
+		}
+		a.Experiment = x.mark(&a.SuggestionID, arm, traded, propensity)
+	}
+	ranked := make([]string, len(a.Suggestions))
+	for i, s := range a.Suggestions {
+		ranked[i] = s.ID
+	}
+	e.serve(m, served{
+		ID: a.SuggestionID, Question: askedNext, Context: r.Context, Ranked: ranked, Arm: arm, Profile: a.Model.Profile,
+		Traded: traded, Propensity: propensity, Source: who.Source,
+	}, func() ([]string, error) {
+		r.Profile, r.Explain = x.Profile, new(bool)
+		other, err := m.Next(r)
+		ids := make([]string, len(other.Suggestions))
+		for i, s := range other.Suggestions {
+			ids[i] = s.ID
+		}
+		return ids, err
+	})
+	return a, nil
+}
+
+// Search finds tools and capabilities, by the rules of the experiment. Nothing is explored: what is named
+// exactly comes first.
+func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (suggest.SearchAnswer, error) {
+	x := e.opts.Experiment
+	a, arm, err := try(x, m, who, &r.Profile, func() any { r := r; r.Explain = nil; return r },
+		func() (suggest.SearchAnswer, error) { return m.Search(r) })
+	if err != nil {
+		return a, err
+	}
+	if arm != "" {
+		a.Experiment = x.mark(&a.SuggestionID, arm, 0, 1)
+	}
+	results := func(a suggest.SearchAnswer) []string {
+		ids := make([]string, len(a.Results))
+		for i, r := range a.Results {
+			ids[i] = r.ID
+		}
+		return ids
+	}
+	e.serve(m, served{
+		ID: a.SuggestionID, Question: askedSearch, Context: r.Context, Ranked: results(a), Arm: arm, Profile: a.Model.Profile,
+		Propensity: 1, Source: who.Source,
+	}, func() ([]string, error) {
+		r.Profile, r.Explain = x.Profile, new(bool)
+		other, err := m.Search(r)
+		return results(other), err
+	})
+	return a, nil
+}
+
+// Plan draws up a DAG, by the rules of the experiment.
+func (e *Engine) Plan(m *suggest.Model, who Asker, r suggest.DAGRequest) (suggest.DAGAnswer, error) {
+	x := e.opts.Experiment
+	a, arm, err := try(x, m, who, &r.Profile, func() any { r := r; r.Explain = nil; return r },
+		func() (suggest.DAGAnswer, error) { return m.Plan(r) })
+	if err != nil {
+		return a, err
+	}
+	if arm != "" {
+		a.Experiment = x.mark(&a.SuggestionID, arm, 0, 1)
+	}
+	tools := func(a suggest.DAGAnswer) []string {
+		ids := make([]string, len(a.DAG.Tasks))
+		for i, t := range a.DAG.Tasks {
+			ids[i] = t.Tool
+		}
+		return ids
+	}
+	e.serve(m, served{
+		ID: a.SuggestionID, Question: askedDAG, Context: r.Context, Ranked: tools(a), Arm: arm, Profile: a.Model.Profile,
+		Propensity: 1, Source: who.Source,
+	}, func() ([]string, error) {
+		r.Profile, r.Explain = x.Profile, new(bool)
+		other, err := m.Plan(r)
+		return tools(other), err
+	})
+	return a, nil
+}
+
+func asNext(r suggest.NextRequest) suggest.NextRequest {
+	r.Explain = nil
+	return r
+}
+
+// try asks the arm that is to answer. A second profile that cannot answer (there may be too little to
+// learn from) leaves the question to the first.
+func try[A any](x Experiment, m *suggest.Model, who Asker, profile *string, request func() any, ask func() (A, error)) (a A, arm string, err error) {
+	first := *profile
+	if x.Profile != "" {
+		arm, *profile = x.arm(m, who, first, question(request()))
+	}
+	if a, err = ask(); err != nil && arm == learn.SecondArm {
+		*profile, arm = first, ""
+		a, err = ask()
+	}
+	return a, arm, err
+}
+
+// Experiment is the one that runs.
+func (e *Engine) Experiment() Experiment { return e.opts.Experiment }
+
+// String says the experiment in one line.
+func (x Experiment) String() string {
+	if x.Log == 0 {
+		return "none are logged"
+	}
+	says := fmt.Sprintf("%.3g of them are logged", x.Log)
+	if x.Explore > 0 {
+		says += fmt.Sprintf(", %.3g explored", x.Explore)
+	}
+	switch {
+	case x.Profile != "" && x.Split > 0:
+		says += fmt.Sprintf("; profile %s answers %.3g of the conversations", x.Profile, x.Split)
+	case x.Profile != "":
+		says += fmt.Sprintf("; profile %s answers in the shadow", x.Profile)
+	}
+	return says
+}

@@ -1,0 +1,184 @@
+package live
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/episodic"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// twoWays records tasks in which what follows b depends on what came before it: what only the learned
+// profile sees. Reversed, the other thing follows.
+func twoWays(t testing.TB, e *Engine, from, tasks int, reversed bool) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(3, uint64(from)))
+	var all []episodic.Episode
+	for i := range tasks {
+		first := r.IntN(2)
+		last := first
+		if reversed {
+			last = 1 - first
+		}
+		ep := episode(fmt.Sprint("way", from+i), []string{"a", "d"}[first], "b", []string{"c", "e"}[last])
+		ep.Intent = ""
+		all = append(all, ep)
+	}
+	record(t, e, all...)
+}
+
+func afterAB(t testing.TB, e *Engine) suggest.NextAnswer {
+	t.Helper()
+	a, err := e.Model().Next(suggest.NextRequest{Context: []string{"a", "b"}})
+	require.NoError(t, err)
+	return a
+}
+
+// forced waits for a rebuild that is published whatever it loses.
+func forced(t *testing.T, e *Engine) Job {
+	t.Helper()
+	j, err := e.ForceRebuild(ctx)
+	require.NoError(t, err)
+	return finished(t, e, j.ID)
+}
+
+// A rebuild that loses is refused: the event says so, with numbers, and a replay and a restart keep the
+// model that was in force. Force publishes it.
+func TestRebuildThatLosesIsRefused(t *testing.T) {
+	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	clock := func() time.Time { return now }
+	store := storage.NewMemory()
+	ws := NewWorkspaces(store, Options{Now: clock})
+	e, err := ws.Get(ctx, "default")
+	require.NoError(t, err)
+	assert.Nil(t, e.Judgement())
+	assert.Nil(t, afterAB(t, e).Model.Auto, "nothing is judged")
+	twoWays(t, e, 0, 200, false)
+	j := finish(t, e, false)
+	require.Equal(t, JobDone, j.State, j.Error)
+	require.NotNil(t, j.Auto)
+	require.NotNil(t, j.Gate)
+	assert.False(t, j.Gate.Loses())
+	assert.Equal(t, &Judgement{Published: true, Event: j.At, At: now, Gate: j.Gate}, e.Judgement())
+
+	// Each answer says why that profile gave it, and when that was judged.
+	info := afterAB(t, e).Model
+	assert.Equal(t, suggest.ProfileLearned, info.Profile)
+	require.NotNil(t, info.Auto)
+	assert.Equal(t, suggest.Decided{Judged: j.Auto.Next, Seq: j.Auto.Seq, At: now}, *info.Auto)
+	assert.Equal(t, now, e.Model().Stats().Auto.At)
+	assert.Contains(t, e.Model().Stats().Auto.String(), "2026-02-03")
+	named, err := e.Model().Next(suggest.NextRequest{Context: []string{"a", "b"}, Profile: suggest.ProfileSeed})
+	require.NoError(t, err)
+	assert.Nil(t, named.Model.Auto, "the profile was asked for")
+	version, hash := e.Model().Info().Version, e.Model().Hash()
+	require.NoError(t, ws.Close(ctx))
+
+	now = now.AddDate(0, 1, 0)
+	without := Options{Now: clock, Measure: suggest.MeasureOptions{WithoutLearned: true}}
+	ws = NewWorkspaces(store, without)
+	e, err = ws.Get(ctx, "default")
+	require.NoError(t, err)
+	assert.Equal(t, j.Gate, e.Judgement().Gate, "a restart knows what was judged, and when")
+	assert.Equal(t, now.AddDate(0, -1, 0), e.Judgement().At)
+	assert.Equal(t, now.AddDate(0, -1, 0), afterAB(t, e).Model.Auto.At)
+	j = finish(t, e, false)
+	require.Equal(t, JobRefused, j.State, j.Error)
+	assert.Contains(t, j.Error, "worse")
+	assert.True(t, j.Gate.Next.Loses())
+	assert.InDelta(t, 1, j.Gate.Next.Published, 1e-9)
+	assert.Less(t, j.Gate.Next.New, .95)
+	assert.Equal(t, &Judgement{Event: j.At, At: now, Gate: j.Gate}, e.Judgement())
+	assert.Contains(t, e.Judgement().String(), "REFUSED")
+	assert.Equal(t, e.Head().Seq, j.At, "the refusal is in the log")
+	assert.Equal(t, version, e.Model().Info().Version)
+	assert.Equal(t, hash, e.Model().Hash())
+	assert.Equal(t, suggest.ProfileLearned, afterAB(t, e).Model.Profile)
+	verify(t, e)
+	refusal := e.Judgement()
+	require.NoError(t, e.log.DropSnapshots(ctx))
+	require.NoError(t, ws.Close(ctx))
+
+	ws = NewWorkspaces(store, without)
+	e, err = ws.Get(ctx, "default")
+	require.NoError(t, err)
+	assert.Equal(t, version, e.Model().Info().Version, "a replay repeats the refusal")
+	assert.Equal(t, hash, e.Model().Hash())
+	assert.Equal(t, refusal, e.Judgement())
+	settled(t, e)
+	assert.Equal(t, version, e.Model().Info().Version, "nor is it built by itself")
+
+	j = forced(t, e)
+	require.Equal(t, JobDone, j.State, j.Error)
+	assert.True(t, j.Forced)
+	assert.True(t, j.Gate.Loses(), "the numbers are taken all the same")
+	assert.NotEqual(t, version, e.Model().Info().Version)
+	assert.Equal(t, suggest.ProfileSeed, afterAB(t, e).Model.Profile)
+	assert.Contains(t, e.Judgement().String(), "by force")
+	verify(t, e)
+	forcedAt := e.Judgement()
+	require.NoError(t, ws.Close(ctx))
+	e = workspace(t, store, without)
+	assert.Equal(t, forcedAt, e.Judgement())
+	assert.Equal(t, JobDone, finish(t, e, false).State, "it loses nothing against itself")
+}
+
+// What was refused does not come in by itself: while a refusal stands, builds are judged; and a build of a
+// history grown by half is.
+func TestBuildsByThemselvesAreJudgedWhereMuchIsNew(t *testing.T) {
+	store := storage.NewMemory()
+	e := workspace(t, store, Options{})
+	twoWays(t, e, 0, 200, false)
+	first := finish(t, e, false)
+	require.Equal(t, JobDone, first.State, first.Error)
+	release := e.Hold() // as an import does
+	twoWays(t, e, 200, 300, true)
+	twoWays(t, e, 500, 100, false)
+	release()
+	_, err := e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	require.False(t, e.Judgement().Published, "%v", e.Judgement())
+	assert.Equal(t, first.At, e.current.Load().built)
+	assert.Equal(t, 600, e.Model().Stats().Episodes, "what is counted is counted")
+	built := e.current.Load().built
+	refused := e.Judgement().Event
+
+	record(t, e, episode("one", "f", "g")) // a new tool: a build is due
+	require.Eventually(t, func() bool { return e.Judgement().Event > refused }, 30*time.Second, 5*time.Millisecond)
+	settled(t, e)
+	assert.Equal(t, built, e.current.Load().built, "refused again: %v", e.Judgement())
+	verify(t, e)
+
+	// To forget comes first: what was learned from it must go.
+	r, err := e.Forget(ctx, Selection{Episode: "way0"})
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.Erased)
+	assert.Greater(t, e.current.Load().built, built)
+	assert.True(t, e.Judgement().Published)
+	verify(t, e)
+}
+
+// A forced rebuild that finds another one under way is not taken for done when that one is refused.
+func TestRebuiltByForceWaitsForItsOwn(t *testing.T) {
+	store := storage.NewMemory()
+	ws := NewWorkspaces(store, Options{})
+	e, err := ws.Get(ctx, "default")
+	require.NoError(t, err)
+	twoWays(t, e, 0, 200, false)
+	require.Equal(t, JobDone, finish(t, e, false).State)
+	require.NoError(t, ws.Close(ctx))
+	e = workspace(t, store, Options{Measure: suggest.MeasureOptions{WithoutLearned: true}})
+	_, err = e.Rebuild(ctx, false)
+	require.NoError(t, err)
+	j, err := e.rebuilt(ctx, true)
+	require.NoError(t, err)
+	assert.Equal(t, JobDone, j.State)
+	assert.True(t, j.Forced)
+}

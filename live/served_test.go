@@ -1,0 +1,401 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/episodic"
+	"waymark/learn"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// inLog lists the answers in the log, as they stand there.
+func inLog(t testing.TB, e *Engine) (all []served) {
+	t.Helper()
+	for ev, err := range e.log.Read(ctx, 0) {
+		require.NoError(t, err)
+		if !ev.Erased && ev.Payload[0] == kindServed {
+			_, v, err := decode(ev.Payload)
+			require.NoError(t, err)
+			all = append(all, *v.(*served))
+		}
+	}
+	return all
+}
+
+// next asks through the engine, as the surfaces do.
+func next(t testing.TB, e *Engine, session string, context ...string) suggest.NextAnswer {
+	t.Helper()
+	a, err := e.Next(e.Model(), Asker{"host", session}, suggest.NextRequest{Context: context, Intent: ""})
+	require.NoError(t, err)
+	return a
+}
+
+func listed(a suggest.NextAnswer) []string {
+	ids := []string{}
+	for _, s := range a.Suggestions {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+// branching is a workspace in which many things follow one.
+func branching(t testing.TB, store storage.Store, x Experiment) (*Engine, func()) {
+	t.Helper()
+	ws := NewWorkspaces(store, Options{Experiment: x})
+	e, err := ws.Get(ctx, "default")
+	require.NoError(t, err)
+	if e.Head().Seq == 0 {
+		var all []episodic.Episode
+		for i := range 60 {
+			ep := episode(fmt.Sprint("b", i), fmt.Sprint("start", i%10), []string{"u", "u", "u", "v", "v", "w", "x"}[i%7], "end")
+			ep.Intent = ""
+			all = append(all, ep)
+		}
+		require.NoError(t, e.Wait(ctx, record(t, e, all...).Seq))
+		settled(t, e)
+		_, err = e.Build(ctx)
+		require.NoError(t, err)
+		settled(t, e)
+	}
+	return e, sync.OnceFunc(func() { require.NoError(t, ws.Close(ctx)) })
+}
+
+func TestNothingIsLoggedUnlessAsked(t *testing.T) {
+	e, end := branching(t, storage.NewMemory(), Experiment{})
+	defer end()
+	a := next(t, e, "s", "start1")
+	assert.Nil(t, a.Experiment)
+	plain, err := e.Model().Next(suggest.NextRequest{Context: []string{"start1"}})
+	require.NoError(t, err)
+	assert.Equal(t, plain, a)
+	head := e.Head()
+	end()
+	assert.Equal(t, head, e.Head())
+}
+
+// Answers that are logged matter to no model, whoever writes beside them; and their ids live on.
+func TestAnswersAreLogged(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := branching(t, store, Experiment{Log: 1})
+	defer end()
+	version := e.Model().Info().Version
+	var wg sync.WaitGroup
+	for k := range 4 {
+		wg.Go(func() {
+			for i := range 40 {
+				next(t, e, "", fmt.Sprint("start", (i+k)%10))
+				if i%4 == 0 {
+					record(t, e, episode(fmt.Sprint("beside", k, "-", i), "start1", "u"))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	settled(t, e)
+	assert.NotEqual(t, version, e.Model().Info().Version)
+	verify(t, e)
+	last := next(t, e, "", "start3")
+	seq := record(t, e, episode("later", "start3", "v")).Seq
+	wait, cancel := contextWithin(time.Second)
+	defer cancel()
+	require.NoError(t, e.Wait(wait, seq), "what is served does not keep an event from counting")
+	settled(t, e)
+	verify(t, e)
+	version, hash := e.Model().Info().Version, e.Model().Hash()
+	end()
+	all := inLog(t, e)
+	require.NotEmpty(t, all)
+	ids := map[string]bool{}
+	for _, a := range all {
+		assert.False(t, ids[a.ID], "%s is logged twice", a.ID)
+		ids[a.ID] = true
+		assert.Equal(t, 1., a.Propensity)
+	}
+	assert.Contains(t, ids, last.SuggestionID)
+	at := slices.IndexFunc(all, func(a served) bool { return a.ID == last.SuggestionID })
+	want := served{ID: last.SuggestionID, Question: "next", Context: []string{"start3"}, Ranked: listed(last), Profile: "seed", Propensity: 1,
+		Logged: 1, Source: "host", Model: all[at].Model}
+	assert.Equal(t, want, all[at])
+
+	e, end = branching(t, store, Experiment{}) // the log is read also when nothing more is logged
+	defer end()
+	assert.Equal(t, version, e.Model().Info().Version)
+	assert.Equal(t, hash, e.Model().Hash())
+	verify(t, e)
+	for range 5 {
+		_, err := e.Feedback(ctx, "host", Feedback{SuggestionID: last.SuggestionID, Used: true, Outcome: episodic.Failure})
+		require.NoError(t, err, "an id survives a restart")
+	}
+	assert.NotContains(t, after(t, e, e.Counted(), "start3"), listed(last)[0], "the first was meant")
+	_, err := e.Feedback(ctx, "host", Feedback{SuggestionID: "sg_never"})
+	assert.ErrorContains(t, err, "sg_never")
+
+	r, err := e.Forget(ctx, Selection{Source: "host"})
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, r.Erased, len(all)+5)
+	assert.Empty(t, inLog(t, e))
+	_, err = e.Feedback(ctx, "host", Feedback{SuggestionID: last.SuggestionID})
+	assert.ErrorContains(t, err, last.SuggestionID, "what is forgotten is not known any more")
+	verify(t, e)
+}
+
+func TestAShareIsLogged(t *testing.T) {
+	e, end := branching(t, storage.NewMemory(), Experiment{Log: .5})
+	defer end()
+	want := map[string]bool{}
+	for i := range 200 {
+		a, err := e.Next(e.Model(), Asker{}, suggest.NextRequest{Context: []string{fmt.Sprint("start", i%10)}, Intent: fmt.Sprint("secret ", i), Limit: 1 + i%20})
+		require.NoError(t, err)
+		if uniform("log", a.SuggestionID) < .5 {
+			want[a.SuggestionID] = true
+		}
+	}
+	end()
+	got := inLog(t, e)
+	assert.Len(t, got, len(want))
+	assert.InDelta(t, 100, len(got), 35)
+	for _, a := range got {
+		assert.Equal(t, .5, a.Logged)
+	}
+	for ev, err := range e.log.Read(ctx, 0) {
+		require.NoError(t, err)
+		assert.False(t, ev.Payload[0] == kindServed && bytes.Contains(ev.Payload, []byte("secret")), "what was asked in words is not logged")
+	}
+}
+
+// One conversation has one arm; a question that names a profile takes part in nothing.
+func TestSplit(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := branching(t, store, Experiment{Profile: suggest.ProfileLearned, Split: .3})
+	defer end()
+	assert.Equal(t, 1., e.Experiment().Log, "what is tried is logged")
+	second := 0
+	for i := range 300 {
+		session := fmt.Sprint("session", i)
+		a, again := next(t, e, session, "start1"), next(t, e, session, "start2")
+		require.Equal(t, a.Experiment.Arm, again.Experiment.Arm)
+		require.Equal(t, a.SuggestionID, next(t, e, session, "start1").SuggestionID)
+		want := suggest.ProfileSeed
+		if a.Experiment.Arm == learn.SecondArm {
+			second++
+			want = suggest.ProfileLearned
+		}
+		require.Equal(t, want, a.Model.Profile)
+	}
+	assert.InDelta(t, 90, second, 30)
+	alone := next(t, e, "", "start1")
+	assert.Equal(t, alone, next(t, e, "", "start1"), "without a conversation the question decides")
+	named, err := e.Next(e.Model(), Asker{Session: "session1"}, suggest.NextRequest{Context: []string{"start1"}, Profile: suggest.ProfileSeed})
+	require.NoError(t, err)
+	assert.Nil(t, named.Experiment)
+	for i := range 20 { // search and plans are split alike; a profile that has nothing to say leaves it to the other
+		who := Asker{Session: fmt.Sprint("session", i)}
+		s, err := e.Search(e.Model(), who, suggest.SearchRequest{Query: "start"})
+		require.NoError(t, err)
+		d, err := e.Plan(e.Model(), who, suggest.DAGRequest{Intent: "start and end"})
+		require.NoError(t, err)
+		assert.Equal(t, suggest.ProfileSeed, s.Model.Profile)
+		if s.Experiment != nil {
+			assert.Equal(t, learn.FirstArm, s.Experiment.Arm)
+		}
+		if d.Experiment != nil {
+			assert.Equal(t, learn.FirstArm, d.Experiment.Arm)
+		}
+	}
+	end()
+	arms := map[string]string{}
+	for _, a := range inLog(t, e) {
+		arms[a.Arm] = a.Profile
+		assert.Nil(t, a.Shadow)
+	}
+	assert.Equal(t, suggest.ProfileLearned, arms[learn.SecondArm])
+	assert.Equal(t, suggest.ProfileSeed, arms[learn.FirstArm])
+}
+
+func TestShadow(t *testing.T) {
+	e, end := branching(t, storage.NewMemory(), Experiment{Profile: suggest.ProfileLearned})
+	defer end()
+	a := next(t, e, "s", "start1")
+	assert.Equal(t, &suggest.Drawn{Arm: learn.FirstArm, Propensity: 1}, a.Experiment)
+	assert.Equal(t, suggest.ProfileSeed, a.Model.Profile, "the shadow is not seen")
+	other, err := e.Model().Next(suggest.NextRequest{Context: []string{"start1"}, Profile: suggest.ProfileLearned})
+	require.NoError(t, err)
+	_, err = e.Search(e.Model(), Asker{}, suggest.SearchRequest{Query: "end"})
+	require.NoError(t, err)
+	end()
+	all := inLog(t, e)
+	require.Len(t, all, 2)
+	assert.Equal(t, &shadow{suggest.ProfileLearned, listed(other)}, all[0].Shadow)
+	assert.NotEqual(t, all[0].Ranked, all[0].Shadow.Ranked, "the test needs profiles that differ")
+	assert.Nil(t, all[1].Shadow, "there are no intents to learn from")
+}
+
+// A small share of the answers trades the first place; what is excluded or not allowed never comes in.
+func TestExploration(t *testing.T) {
+	e, end := branching(t, storage.NewMemory(), Experiment{Explore: MaxExplore})
+	defer end()
+	for range 6 { // u fails after start1: it is excluded
+		_, err := e.Feedback(ctx, "host", Feedback{Context: []string{"start1"}, ID: "u", Outcome: episodic.Failure})
+		require.NoError(t, err)
+	}
+	require.NoError(t, e.Wait(ctx, e.Counted()))
+	plain, err := e.Model().Next(suggest.NextRequest{Context: []string{"start1"}})
+	require.NoError(t, err)
+	require.NotContains(t, listed(plain), "u")
+	require.Greater(t, len(plain.Suggestions), 2)
+	places := map[int]int{}
+	const asked = 4000
+	for i := range asked {
+		a := next(t, e, fmt.Sprint("session", i), "start1")
+		k := a.Experiment.Traded
+		places[k]++
+		if k == 0 {
+			require.Equal(t, 1-MaxExplore, a.Experiment.Propensity)
+			require.Equal(t, plain.SuggestionID, a.SuggestionID)
+			require.Equal(t, plain.Suggestions, a.Suggestions)
+			continue
+		}
+		n := min(len(plain.Suggestions), tradedPlaces)
+		require.InDelta(t, MaxExplore/float64(n-1), a.Experiment.Propensity, 1e-12)
+		require.NotEqual(t, plain.SuggestionID, a.SuggestionID, "another list has another id")
+		want := slices.Clone(plain.Suggestions)
+		want[0], want[k-1] = want[k-1], want[0]
+		require.Equal(t, want, a.Suggestions)
+		require.Equal(t, a.SuggestionID, next(t, e, fmt.Sprint("session", i), "start1").SuggestionID, "asked again it is the same")
+	}
+	assert.InDelta(t, asked*MaxExplore, asked-places[0], 60)
+	for k := 2; k <= min(len(plain.Suggestions), tradedPlaces); k++ {
+		assert.Positive(t, places[k], "place %d", k)
+	}
+	one, err := e.Next(e.Model(), Asker{}, suggest.NextRequest{Context: []string{"start1"}, Limit: 1})
+	require.NoError(t, err)
+	assert.Equal(t, &suggest.Drawn{Propensity: 1}, one.Experiment, "one place cannot be traded")
+}
+
+func TestExperimentIsChecked(t *testing.T) {
+	for _, x := range []Experiment{{Log: -.1}, {Log: 1.1}, {Explore: .06}, {Explore: -1}, {Split: .5}, {Profile: "best"}, {Profile: "seed", Split: 1}} {
+		assert.Error(t, x.Check(), "%+v", x)
+		_, err := NewWorkspaces(storage.NewMemory(), Options{Experiment: x}).Get(ctx, "default")
+		assert.Error(t, err)
+	}
+	for _, x := range []Experiment{{}, {Log: 1, Explore: MaxExplore, Profile: "seed", Split: .99}, {Profile: "auto"}} {
+		assert.NoError(t, x.Check(), "%+v", x)
+	}
+}
+
+// The step that was chosen from an answer is known by its place there, if the answer is.
+func TestShownPlaces(t *testing.T) {
+	ep := func(tools ...string) *episodic.Episode { e := episode("x", tools...); return &e }
+	e, end := branching(t, storage.NewMemory(), Experiment{})
+	defer end()
+	for _, c := range []struct {
+		context []string
+		steps   []string
+		want    int // -1: none
+	}{
+		{nil, []string{"u", "v"}, 0},
+		{[]string{"a"}, []string{"a", "b", "c"}, 1},
+		{[]string{"a", "b"}, []string{"a", "b", "c"}, 2},
+		{[]string{"a", "b"}, []string{"x", "b", "c"}, 2},
+		{[]string{"a", "b"}, []string{"a", "b"}, -1},
+		{[]string{"b"}, []string{"a", "b"}, -1},
+		{[]string{"z"}, []string{"a", "b"}, 0},
+	} {
+		i, ok := (&served{Context: c.context}).followedBy(ep(c.steps...), e.Model())
+		if assert.Equal(t, c.want >= 0, ok, "%+v", c) && ok {
+			assert.Equal(t, c.want, i, "%+v", c)
+		}
+	}
+
+	a := next(t, e, "", "start1")
+	second := listed(a)[1]
+	told := episode("told", "start1", second, "end")
+	told.SuggestionID = a.SuggestionID
+	told.Steps[0].Shown = 9 // nobody else says so
+	record(t, e, told)
+	told.Steps[0].Shown = 0
+	unknown := episode("unknown", "start1", "u")
+	unknown.SuggestionID, unknown.Steps[1].Shown = "sg_unknown", 3
+	record(t, e, unknown)
+	places := map[string][]int{}
+	for item, err := range e.Items(ctx) {
+		require.NoError(t, err)
+		for _, s := range item.Episode.Steps {
+			places[item.Episode.ID] = append(places[item.Episode.ID], s.Shown)
+		}
+	}
+	assert.Equal(t, []int{0, 2, 0}, places["told"])
+	assert.Equal(t, []int{0, 0}, places["unknown"])
+	e.served = servedAnswers{} // as after a restart
+	assert.Equal(t, 1, record(t, e, told).Duplicates, "an answer that is forgotten makes no other episode")
+}
+
+// What became of answers, from the log, as the surfaces show it.
+func TestCompare(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := branching(t, store, Experiment{Profile: suggest.ProfileLearned, Split: .5})
+	c, err := e.Compare(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, c.Questions)
+	release := e.Hold() // one model answers all
+	m := e.Model()
+	arms := map[string]int{}
+	for i := range 400 {
+		session := fmt.Sprint("conversation", i)
+		a, err := e.Next(m, Asker{"host", session}, suggest.NextRequest{Context: []string{fmt.Sprint("start", i%10)}})
+		require.NoError(t, err)
+		arms[a.Experiment.Arm]++
+		did := listed(a)[2] // the first is right: the first place
+		if a.Experiment.Arm == learn.FirstArm {
+			did = listed(a)[0]
+		}
+		ep := episode(fmt.Sprint("did", i), fmt.Sprint("start", i%10), did)
+		ep.Session, ep.SuggestionID = session, a.SuggestionID
+		record(t, e, ep)
+		if i%50 == 0 { // the same told twice counts once; told without an episode it counts
+			_, err = e.Feedback(ctx, "test", Feedback{SuggestionID: a.SuggestionID, Used: true})
+			require.NoError(t, err)
+			_, err = e.Feedback(ctx, "host", Feedback{SuggestionID: a.SuggestionID, Used: false, ID: did})
+			require.NoError(t, err)
+		}
+	}
+	lost := episode("lost", "start1", "u")
+	lost.SuggestionID = "sg_lost"
+	ended := episode("ended", "start1")
+	ended.SuggestionID = next(t, e, "", "start1").SuggestionID
+	record(t, e, lost, ended)
+	release()
+	end()
+	e, end = branching(t, store, Experiment{})
+	defer end()
+	c, err = e.Compare(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, 410, c.Echoed, "%+v", c)
+	assert.Equal(t, 1, c.Unknown)
+	assert.Equal(t, 1, c.Ended)
+	require.Len(t, c.Questions, 1)
+	q := c.Questions[0]
+	assert.Equal(t, "next", q.Question)
+	assert.Equal(t, learn.SecondBack, q.Verdict, "%+v", q)
+	assert.Equal(t, 408, q.Arms[0].Outcomes+q.Arms[1].Outcomes)
+	assert.InDelta(t, 1, q.Arms[0].Hit1, .05)
+	assert.Zero(t, q.Arms[1].Hit1)
+	assert.InDelta(t, 1./3, q.Arms[1].MRR, .02)
+	assert.InDelta(t, 1, q.Arms[1].Hit5, .05)
+	assert.Nil(t, q.Arms[0].Corrected)
+	assert.Contains(t, fmt.Sprint(c.Notes), "cannot be told")
+}
+
+func contextWithin(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}
