@@ -41,7 +41,7 @@ type CustomAnswer struct {
 	Rubric      string              `json:"rubric"`
 	Results     []ItemResult        `json:"results"`
 	Unscored    []Unscored          `json:"unscored"`
-	Judgements  []Judgement         `json:"judgements"`
+	Judgements  []JudgeAnswer       `json:"judgements"`
 	Audit       []string            `json:"audit"`
 	Calibration *rubric.Calibration `json:"calibration,omitempty"`
 }
@@ -84,7 +84,7 @@ func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (CustomAnswer, e
 	if err != nil {
 		return CustomAnswer{}, err
 	}
-	a := CustomAnswer{Rubric: r.Definition().ID, Results: []ItemResult{}, Unscored: []Unscored{}, Judgements: []Judgement{}, Audit: append([]string{}, audit...)}
+	a := CustomAnswer{Rubric: r.Definition().ID, Results: []ItemResult{}, Unscored: []Unscored{}, Judgements: []JudgeAnswer{}, Audit: append([]string{}, audit...)}
 	if err := req.check(); err != nil {
 		return CustomAnswer{}, err
 	}

@@ -20,13 +20,13 @@ type HypothesisRequest struct {
 type HypothesisAnswer struct {
 	Message string `json:"message" doc:"The answer in a sentence."`
 	hypothesis.Answer
-	Unscored   []Unscored  `json:"unscored"`
-	Judgements []Judgement `json:"judgements"`
+	Unscored   []Unscored    `json:"unscored"`
+	Judgements []JudgeAnswer `json:"judgements"`
 }
 
 // Hypothesis scores and ranks hypotheses.
 func (s *Scorer) Hypothesis(ctx context.Context, req HypothesisRequest) (HypothesisAnswer, error) {
-	a := HypothesisAnswer{Unscored: []Unscored{}, Judgements: []Judgement{}}
+	a := HypothesisAnswer{Unscored: []Unscored{}, Judgements: []JudgeAnswer{}}
 	if req.Judge != nil {
 		if err := s.judgeHypotheses(ctx, &req, &a); err != nil {
 			return HypothesisAnswer{}, err

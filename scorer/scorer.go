@@ -44,8 +44,8 @@ type JudgeOptions struct {
 	MaxTokens   int    `json:"max_tokens,omitempty" minimum:"0" doc:"Tokens, as the endpoint counts them; 0: no bound."`
 }
 
-// A Judgement is what came of asking about one thing. The reply is kept whole.
-type Judgement struct {
+// A JudgeAnswer is what came of asking about one thing. The reply is kept whole.
+type JudgeAnswer struct {
 	ID       string        `json:"id"`
 	Outcome  judge.Outcome `json:"outcome"`
 	Detail   string        `json:"detail"`
@@ -130,11 +130,11 @@ func (s *Scorer) asker(o JudgeOptions) (judge.Asker, error) {
 }
 
 // judged asks all questions side by side and gives account of each, in their order.
-func judged(ctx context.Context, a judge.Asker, questions []judge.Question) ([]judge.Answer, []Judgement) {
+func judged(ctx context.Context, a judge.Asker, questions []judge.Question) ([]judge.Answer, []JudgeAnswer) {
 	answers := judge.All(ctx, a, questions)
-	account := make([]Judgement, len(answers))
+	account := make([]JudgeAnswer, len(answers))
 	for i, a := range answers {
-		account[i] = Judgement{questions[i].ID, a.Outcome, a.Detail, a.Model, a.Attempts, a.Cached, a.Tokens, a.Reply}
+		account[i] = JudgeAnswer{questions[i].ID, a.Outcome, a.Detail, a.Model, a.Attempts, a.Cached, a.Tokens, a.Reply}
 	}
 	return answers, account
 }
@@ -154,6 +154,6 @@ func (u Unscored) line() string {
 }
 
 // Pending reports whether a host has yet to bring replies before a judgement is complete.
-func Pending(account []Judgement) bool {
-	return slices.ContainsFunc(account, func(j Judgement) bool { return j.Outcome == judge.Pending })
+func Pending(account []JudgeAnswer) bool {
+	return slices.ContainsFunc(account, func(j JudgeAnswer) bool { return j.Outcome == judge.Pending })
 }
