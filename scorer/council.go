@@ -2,25 +2,119 @@ package scorer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	"waymark/judge"
 	"waymark/rubric/council"
+	"waymark/rubric/council/convene"
 )
+
+// A CouncilRequest ranks answers by the reviews given. With a judge, models write the reviews that are
+// missing, and the answers too if there is none.
+type CouncilRequest struct {
+	Question  string             `json:"question,omitempty"`
+	Responses []council.Response `json:"responses,omitempty"`
+	Reviews   []council.Review   `json:"reviews,omitempty"`
+	Options   council.Options    `json:"options,omitzero"`
+	Judge     *CouncilJudge      `json:"judge,omitempty"`
+}
+
+// CouncilJudge says who answers and reviews.
+type CouncilJudge struct {
+	Models      []string `json:"models,omitempty" doc:"Who answers, and reviews unless reviewers are named; all models configured if absent."`
+	Reviewers   []string `json:"reviewers,omitempty" doc:"Who reviews."`
+	Holistic    bool     `json:"holistic,omitempty" doc:"Ask also for one number for each answer, to compare both."`
+	SecondRound bool     `json:"second_round,omitempty" doc:"Show each reviewer the scores of the others and let it think again."`
+	MaxRequests int      `json:"max_requests,omitempty" minimum:"0" doc:"Requests that this may cost, each model; 0: no bound."`
+	MaxTokens   int      `json:"max_tokens,omitempty" minimum:"0" doc:"Tokens that this may cost, each model; 0: no bound."`
+}
 
 // A CouncilAnswer is the ranking with everything that led to it.
 type CouncilAnswer struct {
 	Message string `json:"message" doc:"The answer in a sentence."`
 	council.Result
+	Judgements []convene.Entry `json:"judgements" doc:"What models were asked and said."`
+	// Convened is the input that models completed: with it anybody can compute the ranking again.
+	Convened *council.Input `json:"convened,omitempty" doc:"The answers and reviews that models wrote, as an input."`
 }
 
 // Council ranks answers by the reviews of their peers.
-func (s *Scorer) Council(_ context.Context, in council.Input) (CouncilAnswer, error) {
-	res, err := council.Score(in)
+func (s *Scorer) Council(ctx context.Context, in CouncilRequest) (CouncilAnswer, error) {
+	if in.Judge != nil {
+		return s.convene(ctx, in)
+	}
+	res, err := council.Score(council.Input{Question: in.Question, Responses: in.Responses, Reviews: in.Reviews, Options: in.Options})
 	if err != nil {
 		return CouncilAnswer{}, inKernel(err)
 	}
-	return CouncilAnswer{councilMessage(res), res}, nil
+	return CouncilAnswer{Message: councilMessage(res), Result: res, Judgements: []convene.Entry{}}, nil
+}
+
+// convene has models answer and review.
+func (s *Scorer) convene(ctx context.Context, in CouncilRequest) (CouncilAnswer, error) {
+	if len(in.Reviews) > 0 {
+		return CouncilAnswer{}, &RequestError{"reviews", "are given: leave them out, or the judge"}
+	}
+	c := convene.Council{Options: in.Options, Holistic: in.Judge.Holistic, SecondRound: in.Judge.SecondRound}
+	var err error
+	if c.Members, err = s.members("judge.models", in.Judge.Models, in.Judge); err != nil {
+		return CouncilAnswer{}, err
+	}
+	if len(in.Judge.Reviewers) > 0 {
+		if c.Reviewers, err = s.members("judge.reviewers", in.Judge.Reviewers, in.Judge); err != nil {
+			return CouncilAnswer{}, err
+		}
+	}
+	var m convene.Minutes
+	if len(in.Responses) == 0 {
+		m, err = c.Convene(ctx, in.Question)
+	} else {
+		m, err = c.Review(ctx, in.Question, in.Responses)
+	}
+	if errors.Is(err, convene.ErrNoAnswer) || errors.Is(err, convene.ErrNoReview) {
+		err = fmt.Errorf("%w: %w", ErrJudge, errors.Join(append([]error{err}, troubles(m.Entries)...)...))
+	}
+	if err != nil {
+		return CouncilAnswer{}, inKernel(err)
+	}
+	return CouncilAnswer{councilMessage(m.Result), m.Result, m.Entries, &m.Input}, nil
+}
+
+// troubles are what went wrong with the questions of a council.
+func troubles(entries []convene.Entry) []error {
+	var out []error
+	for _, e := range entries {
+		if e.Outcome != judge.Answered {
+			out = append(out, fmt.Errorf("%s: %s: %s", e.Member, e.Outcome, e.Detail))
+		}
+	}
+	return out
+}
+
+// members are models by name, all of them if none is named. A model that sits on both sides has one budget
+// on each.
+func (s *Scorer) members(place string, names []string, j *CouncilJudge) ([]convene.Member, error) {
+	if len(names) == 0 {
+		names = s.Judges.Names
+	}
+	if len(s.Judges.Names) == 0 {
+		return nil, ErrNoJudge
+	}
+	var members []convene.Member
+	for i, name := range names {
+		a, err := s.asker(JudgeOptions{Model: name, MaxRequests: j.MaxRequests, MaxTokens: j.MaxTokens})
+		var unknown *RequestError
+		if errors.As(err, &unknown) {
+			return nil, &RequestError{fmt.Sprintf("%s[%d]", place, i), unknown.Detail}
+		}
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, convene.Member{Name: name, Asker: a})
+	}
+	return members, nil
 }
 
 func councilMessage(res council.Result) string {
@@ -46,7 +140,7 @@ type CouncilRanking struct {
 }
 
 // RankCouncil ranks answers and says no more.
-func (s *Scorer) RankCouncil(ctx context.Context, in council.Input) (CouncilRanking, error) {
+func (s *Scorer) RankCouncil(ctx context.Context, in CouncilRequest) (CouncilRanking, error) {
 	a, err := s.Council(ctx, in)
 	return CouncilRanking{a.Message, a.Ranking}, err
 }

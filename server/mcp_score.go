@@ -49,10 +49,10 @@ func score(ctx context.Context, c *mcpCall, in scoreArguments) (scoreAnswer, err
 	}
 	sc, host := c.scorer()
 	out, err := x.call(ctx, sc, input)
-	if err != nil {
+	if err := host.missing(); err != nil { // whatever came of it without the replies
 		return scoreAnswer{}, err
 	}
-	if err := host.missing(); err != nil {
+	if err != nil {
 		return scoreAnswer{}, err
 	}
 	return encodeScore(out)

@@ -130,14 +130,11 @@ func nullDecimals(r huma.Registry) {
 // scorerTypeName tells apart the types that the scorers have under one name: the package comes first,
 // unless the name begins with it.
 func scorerTypeName(t reflect.Type, name string) string {
-	path, ok := strings.CutPrefix(t.PkgPath(), reflect.TypeFor[rubric.Definition]().PkgPath()+"/")
-	switch {
-	case ok:
-	case strings.Contains(t.PkgPath(), "/evidence"), strings.HasSuffix(t.PkgPath(), "/rubric"):
-		path = t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:]
-	default:
+	path := t.PkgPath()
+	if ours := reflect.TypeFor[rubric.Definition]().PkgPath(); !strings.HasPrefix(path, ours) && !strings.Contains(path, "/evidence") {
 		return name
 	}
+	path = path[strings.LastIndex(path, "/")+1:]
 	prefix := strings.ToUpper(path[:1]) + path[1:]
 	if strings.HasPrefix(name, prefix) {
 		return name
