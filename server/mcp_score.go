@@ -28,8 +28,9 @@ var (
 )
 
 type scoreArguments struct {
-	Rubric rubricArgument `json:"rubric" jsonschema:"hypothesis, council, contribution, session, form, agreement, custom or lint; or the definition of a rubric of your own"`
-	Input  objectArgument `json:"input" jsonschema:"what the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for a rubric of your own {items: [{id, scores}]}"`
+	Rubric  rubricArgument `json:"rubric" jsonschema:"hypothesis, council, contribution, session, form, agreement, custom or lint; or the definition of a rubric of your own"`
+	Context []string       `json:"context,omitempty" jsonschema:"ids of the tools used so far whose output is scored, in order; what a scorer follows is learned from it"`
+	Input   objectArgument `json:"input" jsonschema:"what the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for a rubric of your own {items: [{id, scores}]}"`
 }
 
 // scoreAnswer is the answer of any scorer, encoded as over HTTP.
@@ -48,10 +49,13 @@ func score(ctx context.Context, c *mcpCall, in scoreArguments) (scoreAnswer, err
 		return scoreAnswer{}, err
 	}
 	sc, host := c.scorer()
-	out, err := x.call(ctx, sc, input)
-	if err := host.missing(); err != nil { // whatever came of it without the replies
-		return scoreAnswer{}, err
-	}
+	out, err := c.cfg.run(ctx, c.access, x.id, in.Context, func() (any, error) {
+		out, err := x.call(ctx, sc, input)
+		if missing := host.missing(); missing != nil { // whatever came of it without the replies
+			return nil, missing
+		}
+		return out, err
+	})
 	if err != nil {
 		return scoreAnswer{}, err
 	}
@@ -110,6 +114,9 @@ func (a triangulateAnswer) text() string { return a.Message }
 
 // triangulate gives the answer of POST /v1/triangulations, and keeps nothing.
 func triangulate(ctx context.Context, c *mcpCall, in evidence.Request) (triangulateAnswer, error) {
-	a, err := new(scorer.Scorer).Triangulate(ctx, in)
-	return triangulateAnswer{a}, err
+	out, err := c.cfg.run(ctx, c.access, scorer.TriangulateID, nil, func() (any, error) { return new(scorer.Scorer).Triangulate(ctx, in) })
+	if err != nil {
+		return triangulateAnswer{}, err
+	}
+	return triangulateAnswer{out.(scorer.TriangulateAnswer)}, nil
 }

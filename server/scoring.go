@@ -24,45 +24,53 @@ const (
 // A scoring is one operation of package scorer on HTTP and MCP alike.
 type scoring struct {
 	name  string // of the rubric in the MCP tool score; empty: not among its rubrics
+	id    string // of the capability; empty: its runs are not recorded
 	route func(s *Server, api huma.API)
 	call  func(ctx context.Context, sc *scorer.Scorer, input json.RawMessage) (any, error)
 }
 
 // scorings are all of them, in the order of the documentation.
 var scorings = []scoring{
-	scoringOf("hypothesis", "score-hypothesis", "/v1/score/hypothesis", "Score and rank hypotheses",
+	scoringOf("hypothesis", scorer.HypothesisID, "score-hypothesis", "/v1/score/hypothesis", "Score and rank hypotheses",
 		"Five dimensions, 1 to 5. Without scores, and with judge, a model is asked; what it does not score is listed, never filled in.", (*scorer.Scorer).Hypothesis),
-	scoringOf("council", "score-council", "/v1/score/council", "Rank answers by the reviews of their peers",
+	scoringOf("council", scorer.CouncilID, "score-council", "/v1/score/council", "Rank answers by the reviews of their peers",
 		"Scores are bounded by accuracy, then by the safety gate; the order that reviewers declare is compared and not used.", (*scorer.Scorer).Council),
-	scoringOf("contribution", "score-contribution", "/v1/score/contribution", "Score a contribution to a research session",
+	scoringOf("contribution", scorer.ContributionID, "score-contribution", "/v1/score/contribution", "Score a contribution to a research session",
 		"Reads the deltas in a message. Scores that are given beat those found by rule; what a person has to look at says so.", (*scorer.Scorer).Contribution),
-	scoringOf("session", "score-session", "/v1/score/session", "Score a whole research session", "", (*scorer.Scorer).Session),
-	scoringOf("form", "contribution-form", "/v1/score/contribution/form", "The form for people who evaluate a contribution", "", (*scorer.Scorer).Form),
-	scoringOf("agreement", "contribution-agreement", "/v1/score/contribution/agreement", "Where evaluators of a contribution disagree", "", (*scorer.Scorer).Agreement),
-	scoringOf("custom", "score-custom", "/v1/score/custom", "Score items by a rubric of one's own",
+	scoringOf("session", scorer.SessionID, "score-session", "/v1/score/session", "Score a whole research session", "", (*scorer.Scorer).Session),
+	scoringOf("form", "", "contribution-form", "/v1/score/contribution/form", "The form for people who evaluate a contribution", "", (*scorer.Scorer).Form),
+	scoringOf("agreement", "", "contribution-agreement", "/v1/score/contribution/agreement", "Where evaluators of a contribution disagree", "", (*scorer.Scorer).Agreement),
+	scoringOf("custom", scorer.CustomID, "score-custom", "/v1/score/custom", "Score items by a rubric of one's own",
 		"The rubric comes with the request, as a value (definition) or as YAML or JSON text (source).", (*scorer.Scorer).Custom),
-	scoringOf("", "rank-hypothesis", "/v1/rank/hypothesis", "Only the ranking of hypotheses", "", (*scorer.Scorer).RankHypotheses),
-	scoringOf("", "rank-council", "/v1/rank/council", "Only the ranking of answers", "", (*scorer.Scorer).RankCouncil),
-	scoringOf("lint", "lint", "/v1/lint", "Check a research artifact", "", (*scorer.Scorer).Lint),
-	scoringOf("", "hypotheses", "/v1/hypotheses", "Ask a judge for competing hypotheses",
+	scoringOf("", "", "rank-hypothesis", "/v1/rank/hypothesis", "Only the ranking of hypotheses", "", (*scorer.Scorer).RankHypotheses),
+	scoringOf("", "", "rank-council", "/v1/rank/council", "Only the ranking of answers", "", (*scorer.Scorer).RankCouncil),
+	scoringOf("lint", scorer.LintID, "lint", "/v1/lint", "Check a research artifact", "", (*scorer.Scorer).Lint),
+	scoringOf("", scorer.HypothesesID, "hypotheses", "/v1/hypotheses", "Ask a judge for competing hypotheses",
 		"Exactly five, each with a rationale and a key fact, unless the question is easy.", (*scorer.Scorer).Hypotheses),
 }
 
 type scored[A any] struct{ Body A }
 
+// scoreQuestion is a body with the tools that were used before.
+type scoreQuestion[B any] struct {
+	After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it."`
+	Body  B
+}
+
 // scoringOf makes a scoring of a function.
-func scoringOf[In, Out any](name, id, path, summary, description string, f func(*scorer.Scorer, context.Context, In) (Out, error)) scoring {
+func scoringOf[In, Out any](name, id, operation, path, summary, description string, f func(*scorer.Scorer, context.Context, In) (Out, error)) scoring {
 	return scoring{
 		name: name,
+		id:   id,
 		route: func(s *Server, api huma.API) {
 			add(s, api, rule{scope: scopeRead, timeout: scoringTimeout, body: scoringBody},
-				huma.Operation{OperationID: id, Method: http.MethodPost, Path: path, Tags: []string{"Scorers"}, Summary: summary, Description: description},
-				func(ctx context.Context, q *question[In]) (*scored[Out], error) {
-					out, err := f(s.scorer(), ctx, q.Body)
+				huma.Operation{OperationID: operation, Method: http.MethodPost, Path: path, Tags: []string{"Scorers"}, Summary: summary, Description: description},
+				func(ctx context.Context, q *scoreQuestion[In]) (*scored[Out], error) {
+					out, err := s.cfg.run(ctx, accessFrom(ctx), id, q.After, func() (any, error) { return f(s.scorer(), ctx, q.Body) })
 					if err != nil {
 						return nil, err
 					}
-					return &scored[Out]{out}, nil
+					return &scored[Out]{out.(Out)}, nil
 				})
 		},
 		call: func(ctx context.Context, sc *scorer.Scorer, input json.RawMessage) (any, error) {

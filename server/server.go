@@ -48,9 +48,11 @@ type Config struct {
 	Workspaces *live.Workspaces
 	Judges     scorer.Judges // models that scorers may ask; none by default
 	Sampling   bool          // where there is no judge, an MCP host that samples may be asked
-	Logger     *slog.Logger  // default: nothing is logged
-	Version    string
-	Now        func() time.Time // default time.Now
+	// RecordScores records runs of scorers as episodes, which makes them part of the graph.
+	RecordScores bool
+	Logger       *slog.Logger // default: nothing is logged
+	Version      string
+	Now          func() time.Time // default time.Now
 
 	LocalToken string   // bearer of full access, for the command line of the same user
 	RequireKey bool     // every request needs an API key: for each bind that is not loopback
@@ -156,6 +158,7 @@ func New(cfg Config) (*Server, error) {
 	s.graphRoutes(api)
 	s.scoringRoutes(api)
 	s.triangulationRoutes(api)
+	s.scorerRoutes(api)
 	s.adminRoutes(api)
 	if err := s.describe(api); err != nil {
 		return nil, err

@@ -49,11 +49,12 @@ func (s *Server) triangulationRoutes(api huma.API) {
 		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, s.deleteTriangulation)
 }
 
-func (s *Server) triangulate(ctx context.Context, q *question[evidence.Request]) (*triangulationBegun, error) {
-	a, err := s.scorer().Triangulate(ctx, q.Body)
+func (s *Server) triangulate(ctx context.Context, q *scoreQuestion[evidence.Request]) (*triangulationBegun, error) {
+	out, err := s.cfg.run(ctx, accessFrom(ctx), scorer.TriangulateID, q.After, func() (any, error) { return s.scorer().Triangulate(ctx, q.Body) })
 	if err != nil {
 		return nil, err
 	}
+	a := out.(scorer.TriangulateAnswer)
 	state, err := json.Marshal(q.Body)
 	if err != nil {
 		return nil, err

@@ -79,7 +79,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	}
 	h.workspaces = live.NewWorkspaces(store, opts)
 	h.server, err = server.New(server.Config{
-		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.sampling, Logger: logger, Version: version().Version, Now: time.Now,
+		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.sampling, RecordScores: a.recordScores,
+		Logger: logger, Version: version().Version, Now: time.Now,
 		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins,
 	})
 	if err != nil {

@@ -120,6 +120,7 @@ type app struct {
 	judgeURL        string
 	judgeModels     []string
 	sampling        bool
+	recordScores    bool
 	dropIntents     bool
 	experiment      live.Experiment
 	shadow, split   string  // the second profile, one of them at most

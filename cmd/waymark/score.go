@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ var scoreKinds = map[string]string{
 }
 
 func (a *app) scoreCommand() *cobra.Command {
+	var after []string
 	cmd := &cobra.Command{
 		Use:   "score hypothesis|council|contribution|session|form|agreement|FILE.yaml INPUT|-",
 		Short: "Score by a rubric",
@@ -40,13 +42,28 @@ of the dimensions; totals that come with them are compared and never used.`,
 		Example: `  waymark score hypothesis hypotheses.json
   waymark score review.yaml items.json --json`,
 		Args: exactly(2, "a rubric and an input"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.score(cmd, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.score(cmd, args[0], args[1], after) },
 	}
 	a.judgeFlags(cmd)
+	a.recordFlag(cmd)
+	afterFlag(cmd, &after)
 	return cmd
 }
 
-func (a *app) score(cmd *cobra.Command, kind, name string) error {
+// afterFlag is what the scorer follows.
+func afterFlag(cmd *cobra.Command, after *[]string) {
+	cmd.Flags().StringSliceVar(after, "after", nil, "`ids` of the tools used so far whose output is scored, in order")
+}
+
+// following adds the tools that a scorer follows to its path.
+func following(path string, after []string) string {
+	if len(after) == 0 {
+		return path
+	}
+	return path + "?" + url.Values{"after": after}.Encode()
+}
+
+func (a *app) score(cmd *cobra.Command, kind, name string, after []string) error {
 	input, err := a.jsonInput(name)
 	if err != nil {
 		return err
@@ -58,6 +75,7 @@ func (a *app) score(cmd *cobra.Command, kind, name string) error {
 			return err
 		}
 	}
+	path = following(path, after)
 	switch kind {
 	case "council":
 		return ask(cmd.Context(), a, path, input, (*app).showCouncil)
@@ -136,7 +154,8 @@ func (a *app) rankCommand() *cobra.Command {
 }
 
 func (a *app) lintCommand() *cobra.Command {
-	return &cobra.Command{
+	var after []string
+	cmd := &cobra.Command{
 		Use:     "lint ARTIFACT|-",
 		Short:   "Check a research artifact",
 		Long:    "Checks an artifact of a research session, written as JSON or Markdown. Exits 1 if it has an error.",
@@ -153,7 +172,7 @@ func (a *app) lintCommand() *cobra.Command {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
-				body, err := c.Call(cmd.Context(), http.MethodPost, "/v1/lint", scorer.LintRequest{Text: string(text)})
+				body, err := c.Call(cmd.Context(), http.MethodPost, following("/v1/lint", after), scorer.LintRequest{Text: string(text)})
 				if err != nil {
 					return err
 				}
@@ -171,10 +190,14 @@ func (a *app) lintCommand() *cobra.Command {
 			})
 		},
 	}
+	a.recordFlag(cmd)
+	afterFlag(cmd, &after)
+	return cmd
 }
 
 func (a *app) triangulateCommand() *cobra.Command {
-	return &cobra.Command{
+	var after []string
+	cmd := &cobra.Command{
 		Use:     "triangulate INPUT|-",
 		Short:   "Weigh competing hypotheses by evidence",
 		Example: `  waymark triangulate question.json`,
@@ -184,9 +207,12 @@ func (a *app) triangulateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return ask(cmd.Context(), a, "/v1/triangulations", input, (*app).showTriangulation)
+			return ask(cmd.Context(), a, following("/v1/triangulations", after), input, (*app).showTriangulation)
 		},
 	}
+	a.recordFlag(cmd)
+	afterFlag(cmd, &after)
+	return cmd
 }
 
 // showIndented prints an answer that has no table.

@@ -57,6 +57,7 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f.Float64Var(&a.splitShare, "split-share", 0.5, "`share` of the conversations for --split")
 	cmd.MarkFlagsMutuallyExclusive("shadow", "split")
 	a.judgeFlags(cmd)
+	a.recordFlag(cmd)
 }
 
 // judgeFlags are the flags of the commands that may ask a judge.
@@ -207,4 +208,9 @@ func (a *app) mcp(ctx context.Context) (err error) {
 		err = errors.Join(err, errors.New("the loopback listener did not end"))
 	}
 	return err
+}
+
+// recordFlag is the flag of the commands in whose process scorers may run.
+func (a *app) recordFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.recordScores, "record-scores", true, "record runs of scorers as episodes, so that they are suggested like tools")
 }

@@ -66,7 +66,7 @@ var imports = map[string][]string{
 	"rubric/contribution": {"rubric"},
 	"judge":               {"internal/endpoint", "judge/reply", "rubric"},
 	"judge/reply":         nil,
-	"scorer":              {"evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/hypothesis"},
+	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis"},
 
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},

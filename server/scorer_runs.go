@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/judge"
+	"waymark/live"
+	"waymark/scorer"
+)
+
+// A scorer is a capability in the graph like any other: runs are recorded as episodes, from which its
+// reliability and the tools it follows are learned.
+//
+//	tools used so far (after) ─▶ scorer:hypothesis, success or failure
+//
+// The first run in a workspace puts the scorer into the catalog. A run that failed because of the request
+// says nothing of the scorer and is not recorded; nor is one by a credential that may not write.
+
+// run carries out a scoring and records it.
+func (c Config) run(ctx context.Context, a access, id string, after []string, f func() (any, error)) (any, error) {
+	start := c.Now()
+	out, err := f()
+	outcome, kind, known := outcomeOf(out, err)
+	if id == "" || !known || !c.RecordScores || !a.may(scopeWrite) {
+		return out, err
+	}
+	if failure := c.recordRun(context.WithoutCancel(ctx), a, id, after, outcome, kind, c.Now().Sub(start)); failure != nil {
+		c.Logger.WarnContext(ctx, "a run of a scorer could not be recorded", "scorer", id, "error", failure)
+	}
+	return out, err
+}
+
+// outcomeOf is how a run went; known is false if that was up to the caller.
+func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known bool) {
+	judged, ok := out.(scorer.Judged)
+	switch {
+	case errors.Is(err, scorer.ErrJudge):
+		return episodic.Failure, "judge", true
+	case err != nil:
+		return "", "", false
+	case !ok:
+		return episodic.Success, "", true
+	}
+	switch o := judged.JudgeOutcome(); o {
+	case judge.Answered:
+		return episodic.Success, "", true
+	case judge.OverBudget, judge.Cancelled, judge.Pending:
+		return "", "", false
+	default:
+		return episodic.Failure, string(o), true
+	}
+}
+
+func (c Config) recordRun(ctx context.Context, a access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration) error {
+	engine, err := c.Workspaces.Get(ctx, a.Workspace)
+	if err != nil {
+		return err
+	}
+	if _, ok := engine.Model().Capability(id); !ok {
+		if err := putScorers(ctx, engine, id); err != nil {
+			return err
+		}
+	}
+	e := episodic.Episode{Time: c.Now().UTC(), Outcome: outcome}
+	for _, tool := range after {
+		e.Steps = append(e.Steps, episodic.Step{Tool: tool})
+	}
+	e.Steps = append(e.Steps, episodic.Step{Tool: id, Outcome: outcome, ErrorKind: kind, DurationMS: took.Milliseconds()})
+	head := engine.Head()
+	content := binary.BigEndian.AppendUint64(fmt.Appendf(nil, "%s %q", id, after), unnamed.Add(1)) // two at once see one head
+	sum := sha256.Sum256(append(head.Chain[:], content...))
+	e.ID = "run-" + hex.EncodeToString(sum[:12])
+	r, err := engine.Record(ctx, a.Source, []episodic.Episode{e})
+	if err == nil && len(r.Rejected) > 0 {
+		err = errors.New(r.Rejected[0].Error)
+	}
+	return err
+}
+
+// putScorers puts scorers into the catalog, all of them if none is named.
+func putScorers(ctx context.Context, engine *live.Engine, ids ...string) error {
+	all := scorer.Capabilities()
+	if len(ids) > 0 {
+		all = slices.DeleteFunc(all, func(c catalog.Capability) bool { return !slices.Contains(ids, c.ID) })
+	}
+	r, err := engine.PutCapabilities(ctx, all)
+	if err == nil && len(r.Rejected) > 0 {
+		err = errors.New(r.Rejected[0].Error)
+	}
+	return err
+}
+
+type scorerList struct {
+	Body struct {
+		Scorers []catalog.Capability `json:"scorers"`
+	}
+}
+
+func (s *Server) scorerRoutes(api huma.API) {
+	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "list-scorers", Method: http.MethodGet, Path: "/v1/scorers", Tags: []string{"Scorers"},
+		Summary: "The scorers, as capabilities"},
+		func(context.Context, *struct{}) (*scorerList, error) {
+			var l scorerList
+			l.Body.Scorers = scorer.Capabilities()
+			return &l, nil
+		})
+	add(s, api, rule{scope: scopeWrite}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
+		Summary:     "Put all scorers into the catalog",
+		Description: "So that search and suggestions know them before they are first used; the first run of each does the same for it."},
+		func(ctx context.Context, _ *struct{}) (*scorerList, error) {
+			engine, err := s.engine(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if err := putScorers(ctx, engine); err != nil {
+				return nil, err
+			}
+			var l scorerList
+			l.Body.Scorers = scorer.Capabilities()
+			return &l, nil
+		})
+}

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/judge"
+	"waymark/scorer"
+	"waymark/suggest"
+)
+
+const scored1 = `{"hypotheses":[{"id":"h1","scores":{"specificity":4,"novelty":3,"connection_validity":4,"feasibility":3,"grounding":2}}]}`
+
+// current waits until everything recorded counts.
+func (w web) current() *suggest.Model {
+	w.t.Helper()
+	e := defaultEngine(w.t, w.Server)
+	require.NoError(w.t, e.Wait(w.t.Context(), e.Head().Seq))
+	return e.Model()
+}
+
+func (w web) rebuilt() *suggest.Model {
+	w.t.Helper()
+	_, err := defaultEngine(w.t, w.Server).Build(w.t.Context())
+	require.NoError(w.t, err)
+	return w.current()
+}
+
+// A scorer that ran is found by search, suggested after the tool whose output it scored, and stands behind
+// that tool in a plan.
+func TestScorersAreInTheGraph(t *testing.T) {
+	w := newWeb(t, func(c *Config) { c.RecordScores = true })
+	parse[any](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"llm:propose","description":"Writes down new ideas of a language model."}]`))
+	for range 6 {
+		parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis?after=fs:read_file&after=llm:propose", scored1))
+	}
+	m := w.rebuilt()
+	found, err := m.Search(suggest.SearchRequest{Query: "score and rank research hypotheses"})
+	require.NoError(t, err)
+	require.NotEmpty(t, found.Results)
+	assert.Equal(t, scorer.HypothesisID, found.Results[0].ID)
+	assert.Equal(t, catalog.KindCapability, found.Results[0].Kind)
+
+	next, err := m.Next(suggest.NextRequest{Context: []string{"llm:propose"}})
+	require.NoError(t, err)
+	require.NotEmpty(t, next.Suggestions)
+	assert.Equal(t, scorer.HypothesisID, next.Suggestions[0].ID)
+	assert.EqualValues(t, 6, next.Suggestions[0].Evidence.Count)
+	assert.EqualValues(t, 6, next.Suggestions[0].Evidence.Successes)
+
+	plan, err := m.Plan(suggest.DAGRequest{Intent: "score and rank research hypotheses"})
+	require.NoError(t, err)
+	at := map[string]int{}
+	for i, task := range plan.DAG.Tasks {
+		at[task.Tool] = i + 1
+	}
+	require.NotZero(t, at[scorer.HypothesisID], "%+v", plan.DAG.Tasks)
+	require.NotZero(t, at["llm:propose"], "%+v", plan.DAG.Tasks)
+	assert.Less(t, at["llm:propose"], at[scorer.HypothesisID])
+}
+
+// A judge that fails to parse costs its scorer reliability; a request that cannot be scored does not.
+func TestFailingJudgesLoseReliability(t *testing.T) {
+	said := fours
+	w := newWeb(t, func(c *Config) {
+		c.RecordScores = true
+		c.Judges = scorer.OneJudge("small", replying(func(judge.Question) string { return said }))
+	})
+	ask := func(i int) {
+		parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis", fmt.Sprintf(`{"hypotheses":[{"id":"h%d","statement":"claim %d"}],"judge":{}}`, i, i)))
+	}
+	reliability := func() float64 {
+		found, err := w.current().Search(suggest.SearchRequest{Query: "score and rank research hypotheses"})
+		require.NoError(t, err)
+		for _, r := range found.Results {
+			for _, term := range r.Terms {
+				if r.ID == scorer.HypothesisID && term.Name == "reliability" {
+					return term.Value
+				}
+			}
+		}
+		t.Fatalf("%s is not found: %+v", scorer.HypothesisID, found.Results)
+		return 0
+	}
+	ask(0)
+	w.rebuilt()
+	assert.InDelta(t, 1, reliability(), 1e-12, "one run says little")
+	for i := range 7 {
+		ask(i + 1)
+	}
+	assert.InDelta(t, 1.2, reliability(), 1e-12)
+	head := defaultEngine(t, w.Server).Head().Seq
+	for range 20 {
+		parse[problem](t, 422, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{}}]}`))
+	}
+	assert.Equal(t, head, defaultEngine(t, w.Server).Head().Seq)
+	said = "I would say four."
+	for i := range 10 {
+		ask(100 + i)
+	}
+	assert.InDelta(t, .1, reliability(), 1e-12)
+}
+
+// Nothing is recorded unless that is wanted and the credential may write; all scorers can be put at once.
+func TestScorersAsCapabilities(t *testing.T) {
+	w := newWeb(t)
+	head := defaultEngine(t, w.Server).Head().Seq
+	parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis", scored1))
+	assert.Equal(t, head, defaultEngine(t, w.Server).Head().Seq)
+	listed := parse[struct{ Scorers []catalog.Capability }](t, 200, w.ask("GET", "/v1/scorers", ""))
+	require.Len(t, listed.Scorers, len(scorer.Capabilities()))
+	parse[any](t, 200, w.ask("PUT", "/v1/scorers", ""))
+	parse[any](t, 200, w.ask("PUT", "/v1/scorers", ""))
+	m := w.current()
+	for _, c := range scorer.Capabilities() {
+		stored, ok := m.Capability(c.ID)
+		require.True(t, ok, c.ID)
+		assert.NotEmpty(t, stored.InputSchema)
+		assert.NotEmpty(t, stored.Description)
+	}
+}
