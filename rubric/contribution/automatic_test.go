@@ -83,6 +83,8 @@ func TestRules(t *testing.T) {
 		{"level_separation", "an animal chooses", HypothesisGenerator, hypo("the animal prefers light", "m", "r"), 0, 3},
 		{"level_separation", "said to be wrong", HypothesisGenerator, hypo("it is wrong that the gene tells the cell what to do", "m", "r"), 1, 3},
 		{"level_separation", "quoted", HypothesisGenerator, hypo("against the phrase “the gene tells the cell”", "m", "r"), 1, 3},
+		{"level_separation", "denied here, said there", HypothesisGenerator, hypo("not that the gene tells the cell; the protein wants it", "m", "r"), 0, 1},
+		{"level_separation", "denied in another clause", HypothesisGenerator, hypo("no lineage; the gene tells the cell", "m", "r"), 0, 1},
 		{"level_separation", "won't and can't", HypothesisGenerator, hypo("the cell won't or can't divide", "m", "r"), 1, 3},
 		{"level_separation", "levels named", HypothesisGenerator, hypo("c", "the program is kept apart from its interpreter", "r"), 2, 3},
 		{"level_separation", "operator", HypothesisGenerator, hypo("c", "m", "⊘ applied"), 2, 3},

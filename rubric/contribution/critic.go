@@ -65,9 +65,7 @@ func killing(d *Delta) finding {
 			points = append(points, id)
 		}
 	}
-	for _, m := range sectionCite.FindAllString(words, -1) {
-		points = append(points, m)
-	}
+	points = append(points, sectionCite.FindAllString(words, -1)...)
 	points = distinct(append(points, evidenceCite.FindAllString(words, -1)...))
 	switch {
 	case said != "" && evidence == "" && len(points) == 0:

@@ -9,16 +9,21 @@ import (
 func levels(d *Delta) finding {
 	words := strings.ReplaceAll(d.words(), "’", "'")
 	mechanism := d.Payload.text("mechanism")
+	argued := "" // a phrase that the contribution quotes or denies
 	for _, m := range wishing.FindAllStringIndex(words, -1) {
 		phrase := words[m[0]:m[1]]
-		before := words[max(0, m[0]-reaching):m[0]]
-		if negator.MatchString(before) || strings.ContainsAny(before, `"“`) {
-			return sure(1, "%s, quoted or denied", quoted(phrase)).orUpTo(3, "is "+quoted(phrase)+" meant, or what the contribution argues against?")
-		}
-		if creature.MatchString(phrase) {
+		before := sameClause(words, m[0])
+		switch {
+		case negator.MatchString(before) || quotedHere.MatchString(words[max(0, m[0]-8):m[0]]):
+			argued = phrase
+		case creature.MatchString(phrase):
 			return sure(0, "gives wishes: %s", quoted(phrase)).orUpTo(3, "does "+quoted(phrase)+" mean behaviour, or a mechanism inside?")
+		default:
+			return sure(0, "gives wishes to a mechanism: %s", quoted(phrase)).orUpTo(1, "is "+quoted(phrase)+" more than a figure of speech?")
 		}
-		return sure(0, "gives wishes to a mechanism: %s", quoted(phrase)).orUpTo(1, "is "+quoted(phrase)+" more than a figure of speech?")
+	}
+	if argued != "" {
+		return sure(1, "%s, quoted or denied", quoted(argued)).orUpTo(3, "is "+quoted(argued)+" meant, or what the contribution argues against?")
 	}
 	for _, sentence := range sentenceEnd.Split(words, -1) {
 		if cannot.MatchString(sentence) && willNot.MatchString(sentence) && !levelWords.say(sentence) {

@@ -24,17 +24,22 @@ var (
 func (p phrases) in(words string) (said string, denied bool) {
 	words = strings.ReplaceAll(words, "’", "'")
 	for _, m := range p.re.FindAllStringIndex(words, -1) {
-		before := words[max(0, m[0]-reaching):m[0]]
-		if ends := clauses.FindAllStringIndex(before, -1); len(ends) > 0 {
-			before = before[ends[len(ends)-1][1]:]
-		}
-		if negator.MatchString(before) {
+		if negator.MatchString(sameClause(words, m[0])) {
 			denied = true
 			continue
 		}
 		return words[m[0]:m[1]], denied
 	}
 	return "", denied
+}
+
+// sameClause is what stands before a place, near and in the same clause.
+func sameClause(words string, at int) string {
+	before := words[max(0, at-reaching):at]
+	if ends := clauses.FindAllStringIndex(before, -1); len(ends) > 0 {
+		before = before[ends[len(ends)-1][1]:]
+	}
+	return before
 }
 
 // say reports whether the words say it.
@@ -50,13 +55,13 @@ var (
 	whyWords = anyOf(`because`, `since`, `so that`, `therefore`, `thus`, `hence`, `in order to`, `due to`, `by \w+ing`,
 		`creates?`, `allows?`, `lets`, `shows?`, `means that`, `reveals?`, `predicts?`, `requires?`, `implies`, `would`,
 		`contradicts?`, `explains?`, `targets?`, `maximi[sz]es?`, `separates?`, `exposes?`)
-	vagueWords = anyOf(`this is (?:very |quite )?(?:important|interesting|relevant|useful|needed)`, `worth considering`, `good idea`, `for completeness`)
 	apartWords = anyOf(`alternatives?`, `distinguish\w*`, `discriminat\w*`, `rules? out`, `ruling out`, `exclud\w+`, `exclusion`, `versus`, `vs`,
 		`separates?`, `kills?`, `killing`, `falsif\w+`, `refut\w+`, `dichotomy`, `competing`, `either`)
 	itemID = regexp.MustCompile(`\b[HTPAXC][1-9][0-9]*\b`)
 
 	// Levels.
 	wishing     = regexp.MustCompile(`(?i)\b(?:genes?|genomes?|dna|rna|cells?|organisms?|proteins?|enzymes?|neurons?|embryos?|tissues?|molecules?|viruse?s?|bacteri(?:um|a)|evolution|nature|brains?|plants?|animals?|species|programs?)\s+(?:(?:simply|actively|then|itself|themselves|just)\s+)?(tells?|told|decides?|decided|wants?|wanted|knows?|knew|chooses?|chose|tr(?:y|ies|ied) to|intends?|instructs?|believes?|likes?|prefers?|thinks?|orders?|commands?|asks?|refuses?)\b`)
+	quotedHere  = regexp.MustCompile(`["“](?:the |an? )?$`)
 	creature    = regexp.MustCompile(`(?i)^(?:animals?|species|brains?|plants?)\b`) // these may well choose and prefer
 	cannot      = regexp.MustCompile(`(?i)\b(?:can't|cannot|can not|unable to)\b`)
 	willNot     = regexp.MustCompile(`(?i)\b(?:won't|will not|refuses? to)\b`)
