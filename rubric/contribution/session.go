@@ -253,7 +253,7 @@ func (s *summary) fill(out *SessionReport, after *Artifact) {
 		warn("%s: %d hypotheses were added and %d killed", warnNotConverged, total.adds, total.kills)
 	}
 	for _, role := range Roles {
-		if c, ok := out.Coverage[role]; ok && c.Percent < rubric.Whole(50) {
+		if c, ok := out.Coverage[role]; ok && out.Volume[role] > 0 && c.Percent < rubric.Whole(50) {
 			warn("%s: %s named %v%% of its operators; missing %s", warnCoverage, role, c.Percent, listed(c.Missing))
 		}
 	}

@@ -84,6 +84,7 @@ func TestSessionWarnings(t *testing.T) {
 		"declining":                       {[]Request{add(1, best, fenced(ops)), add(2, worst, fenced(ops))}, []string{"declining_quality", "unverified_claim"}},
 		"stable":                          {[]Request{add(1, best, fenced(ops)), add(2, best, fenced(ops))}, []string{"unverified_claim"}},
 		"no operator":                     {[]Request{add(1, best, fenced(strings.Replace(ops, "⊘ ⊕ ◊", "", 1)))}, []string{"low_operator_coverage", "unverified_claim"}},
+		"nothing valid":                   {[]Request{{Role: TestDesigner, Text: fenced("{}")}}, []string{}},
 		"nothing to warn of":              {[]Request{{Role: AdversarialCritic, Round: 1, Text: fenced(scale)}, {Role: AdversarialCritic, Round: 1, Text: fenced(kill)}}, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
