@@ -116,6 +116,9 @@ func TestCorrelationByPermutation(t *testing.T) {
 	nine, p9, _ := correlation(append(x, 9), append(y, 8), r)
 	assert.Greater(t, nine, .8)
 	assert.Less(t, p9, .02)
+	_, p9, _ = correlation(append(x, 9), append(x, 9), r)
+	assert.GreaterOrEqual(t, p9, 1e-4, "what was seen is one of the arrangements, so none is impossible")
+	assert.Less(t, p9, 1e-3)
 
 	for _, constant := range [][2][]float64{{{1, 1, 1}, {1, 2, 3}}, {{1, 2, 3}, {5, 5, 5}}, {{1, 2}, {1, 2}}} {
 		_, _, ok := correlation(constant[0], constant[1], r)

@@ -327,6 +327,13 @@ func TestInjectedCandidatesGainNothing(t *testing.T) {
 			return Council{Reviewers: h.members("mx-ann", "mx-bob")}.Review(t.Context(), "Which is best?", given)
 		})
 		require.NoError(t, err)
+		for _, q := range append(h.asked["mx-ann"], h.asked["mx-bob"]...) {
+			data, _ := fenced(q.User)
+			require.Len(t, data, 21)
+			for _, text := range data {
+				assert.False(t, strings.ContainsAny(text, "<>"), "nothing in a fence can look like one")
+			}
+		}
 		scores := map[string]float64{}
 		for _, r := range m.Result.Ranking {
 			scores[r.ID] = *r.Score
