@@ -470,14 +470,19 @@ func TestInputsThatCannotBeTaken(t *testing.T) {
 	}
 	score(t, good())
 	for want, spoil := range map[string]func(*Input){
-		"responses: there is none":                                      func(in *Input) { in.Responses = nil },
-		"reviews: there is none":                                        func(in *Input) { in.Reviews = nil },
-		"responses: there are 65, the limit is 64":                      func(in *Input) { in.Responses = make([]Response, 65) },
-		"reviews: there are 129, the limit is 128":                      func(in *Input) { in.Reviews = make([]Review, 129) },
-		"question: 65537 bytes, the limit is 65536":                     func(in *Input) { in.Question = strings.Repeat("q", 65537) },
-		"responses[1].id: is required":                                  func(in *Input) { in.Responses[1].ID = "" },
-		`responses[1].id: "a" is also the id of responses[0]`:           func(in *Input) { in.Responses[1].ID = "a" },
-		"responses[0].text: 262145 bytes, the limit is 262144":          func(in *Input) { in.Responses[0].Text = strings.Repeat("t", 262145) },
+		"responses: there is none":                             func(in *Input) { in.Responses = nil },
+		"reviews: there is none":                               func(in *Input) { in.Reviews = nil },
+		"responses: there are 65, the limit is 64":             func(in *Input) { in.Responses = make([]Response, 65) },
+		"reviews: there are 129, the limit is 128":             func(in *Input) { in.Reviews = make([]Review, 129) },
+		"question: 65537 bytes, the limit is 65536":            func(in *Input) { in.Question = strings.Repeat("q", 65537) },
+		"responses[1].id: is required":                         func(in *Input) { in.Responses[1].ID = "" },
+		`responses[1].id: "a" is also the id of responses[0]`:  func(in *Input) { in.Responses[1].ID = "a" },
+		"responses[0].text: 262145 bytes, the limit is 262144": func(in *Input) { in.Responses[0].Text = strings.Repeat("t", 262145) },
+		"responses: 2359296 bytes, the limit is 2097152": func(in *Input) {
+			for i := range 9 {
+				in.Responses = append(in.Responses, Response{ID: string(rune('c' + i)), Text: strings.Repeat("t", 262144)})
+			}
+		},
 		"responses[0].author: 257 bytes, the limit is 256":              func(in *Input) { in.Responses[0].Author = strings.Repeat("a", 257) },
 		"reviews[0].reviewer: is required":                              func(in *Input) { in.Reviews[0].Reviewer = " " },
 		`reviews[1].reviewer: "r" has another review in round 1, revie`: func(in *Input) { in.Reviews = append(in.Reviews, Review{Reviewer: "r", Round: 1}) },

@@ -19,6 +19,7 @@ const (
 	MaxRounds    = 8
 	MaxQuestion  = 64 << 10  // bytes
 	MaxText      = 256 << 10 // bytes of an answer
+	MaxTexts     = 2 << 20   // bytes of all answers together
 	MaxRaw       = 256 << 10 // bytes of a reply
 	MaxNotes     = 16 << 10  // bytes
 	MaxName      = 256       // bytes of an id, a reviewer or a label
@@ -53,7 +54,7 @@ func (in *Input) check() error {
 	case len(in.Reviews) > MaxReviews:
 		return fault("reviews", "there are %d, the limit is %d", len(in.Reviews), MaxReviews)
 	}
-	first := map[string]int{}
+	first, bytes := map[string]int{}, 0
 	for i, r := range in.Responses {
 		place := fmt.Sprintf("responses[%d].", i)
 		if err := checkName(place+"id", r.ID); err != nil {
@@ -65,6 +66,9 @@ func (in *Input) check() error {
 		first[r.ID] = i
 		if len(r.Text) > MaxText {
 			return tooLong(place+"text", len(r.Text), MaxText)
+		}
+		if bytes += len(r.Text); bytes > MaxTexts {
+			return tooLong("responses", bytes, MaxTexts)
 		}
 		if r.Author != "" {
 			if err := checkName(place+"author", r.Author); err != nil {

@@ -3,6 +3,7 @@ package council
 import (
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 
@@ -161,13 +162,11 @@ func (p *passage) divide() {
 // around is the stretch between the last boundary before from and the first after to.
 func around(boundaries [][]int, from, to, length int) (start, end int) {
 	end = length
-	for _, b := range boundaries {
-		if b[1] <= from {
-			start = b[1]
-		}
-		if b[0] >= to {
-			return start, b[0]
-		}
+	if i := sort.Search(len(boundaries), func(i int) bool { return boundaries[i][1] > from }); i > 0 {
+		start = boundaries[i-1][1]
+	}
+	if i := sort.Search(len(boundaries), func(i int) bool { return boundaries[i][0] >= to }); i < len(boundaries) {
+		end = boundaries[i][0]
 	}
 	return start, end
 }

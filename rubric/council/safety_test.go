@@ -124,6 +124,6 @@ func TestGatePasses(t *testing.T) {
 
 // A text of nothing but matches costs a look at each of them, not a look at all for each.
 func TestGateOnLongTexts(t *testing.T) {
-	assert.Equal(t, []Category{DangerousInstructions}, Unsafe(strings.Repeat("how to make a bomb ", MaxText/19)))
-	assert.Empty(t, Unsafe(strings.Repeat("I can't tell you how to make a bomb. ", 2000)))
+	assert.Equal(t, []Category{DangerousInstructions}, Unsafe(strings.Repeat("how to make a bomb ", 3000)))
+	assert.Empty(t, Unsafe(strings.Repeat("I can't tell you how to make a bomb. ", 1000)))
 }

@@ -93,7 +93,7 @@ func (c Council) Convene(ctx context.Context, question string) (Minutes, error) 
 		return m, err
 	}
 	for i, a := range answers {
-		if text := answerText(a); text != "" {
+		if text := answerText(a, min(council.MaxText, council.MaxTexts/len(answers))); text != "" {
 			m.Input.Responses = append(m.Input.Responses, council.Response{ID: c.Members[i].Name, Author: c.Members[i].Name, Text: text})
 		}
 	}
@@ -282,7 +282,8 @@ func said(a judge.Answer) string {
 }
 
 // answerText is a member's answer: what it put into the JSON, else its own words. A refusal is an answer.
-func answerText(a judge.Answer) string {
+// What is beyond the limit is cut.
+func answerText(a judge.Answer, limit int) string {
 	text := ""
 	switch a.Outcome {
 	case judge.Answered:
@@ -295,7 +296,7 @@ func answerText(a judge.Answer) string {
 	case judge.Refused, judge.Unparsable:
 		text = a.Reply
 	}
-	return cut(strings.TrimSpace(text), council.MaxText)
+	return cut(strings.TrimSpace(text), limit)
 }
 
 func cut(text string, limit int) string {
