@@ -124,6 +124,20 @@ func TestParseReplyThatBrokeOthers(t *testing.T) {
 	assert.Equal(t, []string{"Response A", "Response B"}, r.Ranking)
 }
 
+// Two evaluations of one answer in a reply are none: which one is meant? In an order the first place counts.
+func TestRepliesThatNameAnAnswerTwice(t *testing.T) {
+	full := func(n string) string {
+		return `{"accuracy":` + n + `,"relevance":8,"completeness":8,"conciseness":8,"clarity":8}`
+	}
+	res := score(t, Input{Responses: responses("A", "B"), Reviews: []Review{{Reviewer: "r",
+		Raw: `{"ranking":["B","Response A","A"],"evaluations":{"A":` + full("9") + `,"Response A":` + full("1") + `,"B":` + full("8") + `}}`}}})
+	order, by := ranking(res)
+	assert.Equal(t, []string{"B", "A"}, order)
+	assert.Nil(t, by["A"].Score)
+	assert.Equal(t, 8., *by["B"].Score)
+	assert.Equal(t, []string{`ranking: "Response A" and "A" are the same response`, `evaluations: "A" and "Response A" are the same response`}, res.Reviews[0].Problems)
+}
+
 // A word means one response or none.
 func TestNames(t *testing.T) {
 	n := names{labels: map[string]string{"A": "x", "B": "y"}, ids: []string{"A", "x", "y"}}

@@ -57,6 +57,9 @@ func (p *panel) resolve(v *vote, n names, what string, written []string, toleran
 				return nil, fault(fmt.Sprintf("reviews[%d].%s", v.at, what), "%s and %s are the same response", shown(other), shown(w))
 			}
 			v.problems = append(v.problems, fmt.Sprintf("%s: %s and %s are the same response", what, shown(other), shown(w)))
+			if what != "ranking" { // which of the two scores is meant? In an order the first place is
+				words = slices.DeleteFunc(words, func(w word) bool { return w.id == id })
+			}
 			continue
 		}
 		used[id] = w
