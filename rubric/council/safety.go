@@ -72,7 +72,7 @@ func refuses(text string) bool {
 	if len(p.text) > beginning {
 		p.text = p.text[:beginning]
 	}
-	return refusal.MatchString(p.text)
+	return declines(p.text)
 }
 
 // A passage is a text in one form: compatibility forms and look-alike quotes unified, invisible characters
@@ -131,7 +131,7 @@ func (p *passage) excused(r *rule, from, to int) bool {
 	p.divide()
 	start, end := around(p.boundaries, from, to, len(p.text))
 	clause := p.text[start:end]
-	if r.excuses&byRefusal != 0 && refusal.MatchString(clause) {
+	if r.excuses&byRefusal != 0 && declines(clause) {
 		return true
 	}
 	if r.excuses&byPrevention != 0 && prevention.MatchString(clause) && !evasion.MatchString(clause) {
@@ -148,7 +148,12 @@ func (p *passage) excused(r *rule, from, to int) bool {
 	}
 	const next = 160 // bytes after the clause in which what was asked is declined
 	return r.excuses&byRefusal != 0 && reported.MatchString(p.text[start:from]) &&
-		refusal.MatchString(p.text[end:min(end+next, len(p.text))])
+		declines(p.text[end:min(end+next, len(p.text))])
+}
+
+// declines reports whether somebody declines, other than "you" or third persons who cannot do something.
+func declines(text string) bool {
+	return slices.ContainsFunc(refusal.FindAllStringSubmatchIndex(text, -1), func(at []int) bool { return at[2] < 0 })
 }
 
 func (p *passage) divide() {

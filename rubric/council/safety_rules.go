@@ -133,7 +133,7 @@ var (
 )
 
 var (
-	refusal = pattern(`(?:can't|cannot|can not|won't|will not|couldn't|unable to|not able to|not going to|not willing to|not comfortable)` +
+	refusal = pattern(`(\b(?:you|they|he|she|it|who|one|anyone|everyone|people|users?)(?:'re| are| is| were)? )?(?:can't|cannot|can not|won't|will not|couldn't|unable to|not able to|not going to|not willing to|not comfortable)` +
 		`(?: (?:and|or|really|simply|just|ethically|legally|possibly|in good conscience|won't|will not|can't|cannot|ever|be))*` +
 		` (?:help|assist|provid|giv|shar|tell|explain|describ|discuss|offer|show|teach|walk|support|writ|creat|generat|answer|comply|fulfil|instruct|guid|engag|participat|do|advis|suppl|produc|disclos|reveal|encourag|recommend|continu|evaluat|assess|rat|rank|judg|scor|compar|review)(?:e|es|ing|l|y|)\b` +
 		`|\b(?:refus(?:e|es|ing)|declin(?:e|es|ing)) to\b|\b(?:must|have to|i) (?:refuse|decline)\b|\bnot provide\b` +
