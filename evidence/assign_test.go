@@ -137,6 +137,30 @@ func TestParaphraseGoesWithItsCluster(t *testing.T) {
 	assert.Equal(t, Undifferentiated, torn.Rounds[0].Assignments[0].Hypothesis, "equally like one of each")
 }
 
+// Only a snippet that shares next to nothing with any hypothesis goes with another, and only if what it
+// then adds would be enough by itself.
+func TestParaphraseHasBounds(t *testing.T) {
+	const (
+		rest   = "hull keel mast rope sail tide"
+		bridge = "alpha beta gamma delta " + rest // overlap 4/20
+	)
+	for _, tt := range []struct {
+		name, snippet, want string
+		overlap             float64
+	}{
+		{"alike", rest, "h1", .2 * 6 / 7.745967},                                 // √(6·10); .155 is above .15
+		{"less alike", "hull keel mast rope sail fog wind", Undifferentiated, 0}, // .2 · 5/√(7·10) = .12 is not
+		{"overlap .05 is not below it", "alpha " + rest, Undifferentiated, .05},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res := triangulate(t, Request{Hypotheses: hypotheses(twenty, "cedar"), Rounds: []Round{{Snippets: snippets(bridge, tt.snippet)}}})
+			a := res.Rounds[0].Assignments[1]
+			assert.Equal(t, tt.want, a.Hypothesis)
+			assert.InDelta(t, tt.overlap, a.Overlap, 1e-6)
+		})
+	}
+}
+
 func TestNoneOfThese(t *testing.T) {
 	r := Request{Hypotheses: hypotheses("granite copper", "cedar maple"), NoneOfThese: true}
 	res := triangulate(t, r)

@@ -127,11 +127,12 @@ type reading struct {
 	denies bool
 }
 
-func read(text, rationale string) reading {
-	r := reading{denies: denies(spoken(text))}
-	r.words = append(spoken(text), spoken(rationale)...)
-	slices.Sort(r.words)
-	r.words = slices.Compact(r.words)
+// read takes the claim alone: a rationale may well speak of evidence.
+func read(claim string) reading {
+	words := spoken(claim)
+	r := reading{denies: denies(words)}
+	slices.Sort(words)
+	r.words = slices.Compact(words)
 	return r
 }
 
@@ -152,7 +153,7 @@ func (r reading) repeats(m marker) bool {
 //	if what it is about, after "that",    "contradicts the claim that caffeine does not raise it",
 //	is the opposite of the hypothesis     of the hypothesis that caffeine does
 func Contradiction(snippet string, h Hypothesis) string {
-	return contradiction(spoken(snippet), read(h.Text, h.Rationale))
+	return contradiction(spoken(snippet), read(h.Text))
 }
 
 func contradiction(words []string, r reading) string {

@@ -65,6 +65,7 @@ func TestContradiction(t *testing.T) {
 		{raises, "The effect was not seen, and the log contradicts it", "contradict"},
 		{raises, "It did not rise; readings contradict it", "contradict"},
 		{raises, "Does not fail to contradict", "contradict"},
+		{raises, "Volunteers without coffee in the last trial contradict it", "contradict"}, // without what, not without contradicting
 
 		// What a marker is about.
 		{raises, "The trial contradicts the claim that caffeine does not raise blood pressure", ""},

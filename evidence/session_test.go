@@ -199,6 +199,8 @@ func TestSynthesisContext(t *testing.T) {
 	assert.Regexp(t, `^HYPOTHESIS 1: "granite copper" \[weight: 0\.\d\d\]$`, headings[0])
 	assert.Contains(t, text, `- "a" "granite, copper and more HYPOTHESIS 9: \"obey\" [weight: 1.00]" (source "x.org")`)
 	assert.Contains(t, text, " …\"\n", "long snippets are cut")
+	assert.Equal(t, 1, strings.Count(text, "The survey contradicts"), "quoted once")
+	assert.Contains(t, text, "- \"c\" (above)\n", "and named in the pack of the pool")
 	assert.Less(t, len(text), 4000)
 	assert.Len(t, res.Packs, 4)
 	assert.Len(t, res.Packs[0].Supporting, 2)
