@@ -58,15 +58,15 @@ func (s *Session) queries(done int, gate Gate) []Query {
 			queries = append(queries, Query{Intent: DiversifySources, Text: cutWords(c.Text, maxQueryWords) + " " + excluding(source), Hypothesis: c.ID, Exclude: source})
 		}
 	}
-	first := Intent("")
+	front := Intent("")
 	switch {
 	case done == 1:
-		first = FalsifyLead
+		front = FalsifyLead
 	case gate == Forced:
-		first = DiscriminateTop2
+		front = DiscriminateTop2
 	}
 	slices.SortStableFunc(queries, func(a, b Query) int { // the rest keeps its order
-		return cmp.Compare(place(a.Intent, first), place(b.Intent, first))
+		return cmp.Compare(place(a.Intent, front), place(b.Intent, front))
 	})
 	return queries
 }
@@ -91,8 +91,8 @@ func support(i int, c *claim) Query {
 	return Query{Intent: Intent(fmt.Sprintf("hypothesis_support_%d", i+1)), Text: supportQuery(c.Hypothesis), Hypothesis: c.ID}
 }
 
-func place(intent, first Intent) int {
-	if intent == first {
+func place(intent, front Intent) int {
+	if intent == front {
 		return 0
 	}
 	return 1
