@@ -68,6 +68,7 @@ type ablated struct {
 // answers of the predictor.
 type answers struct {
 	next, nextIntent     *nextAnswers
+	stops                [][]Claim
 	tools, dag, official samples
 }
 
@@ -408,6 +409,7 @@ func (r *run) subject(train Trainer) error {
 	r.built(began)
 	folds := r.folds()
 	next, nextIntent := newNextAnswers(len(r.next.tests)), newNextAnswers(len(r.next.tests))
+	stops := make([][]Claim, len(r.next.tests))
 	ranked, plans := make([][]string, len(r.intents.tests)), make([]Plan, len(r.intents.tests))
 	hasIntents := slices.ContainsFunc(r.next.tests, func(t *task) bool { return t.Episode.Intent != "" })
 	tick := r.counter("questions", len(r.next.tests)+len(r.intents.tests))
@@ -427,6 +429,9 @@ func (r *run) subject(train Trainer) error {
 				err := next.ask(p.Ranker, t, at, false)
 				if err == nil && hasIntents {
 					err = nextIntent.ask(p.Ranker, t, at, true)
+				}
+				if s, ok := p.Ranker.(Stopper); ok && err == nil {
+					stops[at], err = askStop(s, t)
 				}
 				return err
 			})
@@ -455,7 +460,7 @@ func (r *run) subject(train Trainer) error {
 		return err
 	}
 	if p.Ranker != nil && len(r.next.tests) > 0 {
-		r.mine.next = next
+		r.mine.next, r.mine.stops = next, stops
 		parts, samples := next.dissected()
 		for i, part := range parts {
 			r.without = append(r.without, ablated{part, samples[i]})

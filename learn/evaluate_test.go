@@ -257,7 +257,8 @@ func TestReportJSON(t *testing.T) {
 		return slices.Sorted(maps.Keys(m))
 	}
 	assert.Equal(t, []string{"ablation", "baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next", "next_intent", "official",
-		"profile", "test_episodes", "tools", "train_episodes"}, keys(string(text)))
+		"profile", "stop", "test_episodes", "tools", "train_episodes"}, keys(string(text)))
+	assert.Equal(t, []string{"calibrated", "ece", "ece_band", "positions", "reliability"}, keys(string(got["stop"])))
 	var parts []map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(got["ablation"], &parts))
 	require.NotEmpty(t, parts, "each term of the scores")

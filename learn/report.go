@@ -12,6 +12,7 @@ type Report struct {
 	LeaveOneOut   bool                `json:"leave_one_out"`
 	Next          *NextReport         `json:"next"`        // given the context
 	NextIntent    *NextReport         `json:"next_intent"` // given context and intent
+	Stop          *StopReport         `json:"stop"`        // given the context
 	Tools         *ToolsReport        `json:"tools"`
 	DAG           *DAGReport          `json:"dag"`
 	Official      *OfficialReport     `json:"official"`

@@ -89,16 +89,21 @@ func (a suggester) Rank(q Question, limit int) ([]Candidate, error) {
 }
 
 func (a suggester) next(q Question, limit int, explain *bool) ([]suggest.Suggestion, error) {
+	answer, err := a.ask(q, limit, explain)
+	return answer.Suggestions, err
+}
+
+func (a suggester) ask(q Question, limit int, explain *bool) (suggest.NextAnswer, error) {
 	answer, err := a.model.Next(suggest.NextRequest{
 		Context: recent(q.Context), Intent: q.Intent, Limit: limit, Profile: a.profile, Explain: explain,
 	})
 	if a.seed(err) {
-		return suggester{model: a.model, profile: suggest.ProfileSeed}.next(q, limit, explain)
+		return suggester{model: a.model, profile: suggest.ProfileSeed}.ask(q, limit, explain)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("next: %w", err)
+		return answer, fmt.Errorf("next: %w", err)
 	}
-	return answer.Suggestions, nil
+	return answer, nil
 }
 
 func candidates(found []suggest.Suggestion) []Candidate {

@@ -25,6 +25,7 @@ func (r *run) summarise() {
 	if a := r.mine.nextIntent; a != nil {
 		r.report.NextIntent = r.nextReport(a, s, withIntent)
 	}
+	r.report.Stop = r.stopReport()
 	for _, a := range r.without {
 		r.report.Ablation = append(r.report.Ablation, AblationReport{
 			Without: a.part, MRR: a.mrr.Mean(),

@@ -259,7 +259,7 @@ func FuzzReadSnapshot(f *testing.F) {
 	})
 }
 
-// What was learned before a restart is known after it, and answers the same.
+// Who asks for what was learned waits once: the builds after it work it out, and a restart knows it.
 func TestRestartKeepsWhatWasLearned(t *testing.T) {
 	store := storage.NewMemory()
 	e, end := reopened(t, store)
@@ -273,9 +273,18 @@ func TestRestartKeepsWhatWasLearned(t *testing.T) {
 	_, err := e.Build(ctx)
 	require.NoError(t, err)
 	settled(t, e)
+	assert.False(t, e.Model().Learned(), "nobody asked for it")
+	ask()
+	assert.True(t, e.Model().Learned())
+	record(t, e, episode("later", "s0:tool_0", "s1:tool_1"))
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	assert.True(t, e.Model().Learned(), "with the build")
 	want := ask()
 	end()
 	e, end = reopened(t, store)
+	assert.True(t, e.Model().Learned(), "from the snapshot")
 	settled(t, e)
 	got := ask()
 	got.Model.BuiltAt = want.Model.BuiltAt
@@ -308,6 +317,7 @@ func TestRebuildJudgesProfiles(t *testing.T) {
 	auto := e.Model().Stats().Auto
 	assert.Equal(t, suggest.ProfileLearned, auto.Next.Profile, "%+v", auto)
 	assert.Positive(t, auto.Seq)
+	assert.True(t, e.Model().Learned(), "with the rebuild: nobody waits for it")
 	assert.Equal(t, suggest.ProfileLearned, profile())
 	verify(t, e)
 
@@ -316,8 +326,10 @@ func TestRebuildJudgesProfiles(t *testing.T) {
 	require.NoError(t, err)
 	settled(t, e)
 	assert.Equal(t, auto, e.Model().Stats().Auto, "a build that nobody asked for goes by it")
+	assert.True(t, e.Model().Learned())
 	end()
 	e, end = reopened(t, store)
+	assert.True(t, e.Model().Learned())
 	settled(t, e)
 	assert.Equal(t, auto, e.Model().Stats().Auto)
 	assert.Equal(t, suggest.ProfileLearned, profile())

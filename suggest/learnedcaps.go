@@ -36,13 +36,13 @@ func (q *query) orStored(c candidate) candidate {
 
 // stored is a capability by its tools, if it is relevant at all.
 func (q *query) stored(n int32) (c candidate, ok bool) {
-	terms := q.storedTerms(n)
-	if terms == nil {
+	parts, ok := q.storedParts(n)
+	if !ok {
 		return candidate{}, false
 	}
 	c = candidate{node: n, formula: FormulaLearned, row: -1, stored: true}
-	for _, t := range terms {
-		c.score += t.Contribution
+	for _, x := range parts {
+		c.score += x
 	}
 	if q.planned != nil {
 		c.p = 1 / (1 + numeric.Exp(-c.score))
@@ -52,20 +52,25 @@ func (q *query) stored(n int32) (c candidate, ok bool) {
 	return c, true
 }
 
-// storedTerms are the terms of a capability by its tools; nil where it is not relevant.
-func (q *query) storedTerms(n int32) []Term {
+// The parts of the score of a capability by its tools.
+var storedNames = [4]string{"its_tools", "relevance", "structural_boost", "reliability"}
+
+// storedParts are those parts; false where it is not relevant.
+func (q *query) storedParts(n int32) (parts [4]float64, ok bool) {
 	relevance, boost, reliability := q.mixing(n)
-	tools, ok := q.scoreTogether(n)
-	if !ok || relevance == 0 {
-		return nil
+	if relevance == 0 {
+		return parts, false
 	}
-	terms := []Term{{"its_tools", tools, 1, tools}}
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"relevance", relevance}, {"structural_boost", 1 + boost}, {"reliability", reliability}} {
-		if x := numeric.Ln(f.value); x != 0 {
-			terms = append(terms, Term{f.name, x, 1, x})
+	tools, ok := q.scoreTogether(n)
+	return [4]float64{tools, numeric.Ln(relevance), numeric.Ln(1 + boost), numeric.Ln(reliability)}, ok
+}
+
+func (q *query) storedTerms(n int32) []Term {
+	parts, _ := q.storedParts(n)
+	terms := make([]Term, 0, len(parts))
+	for i, x := range parts {
+		if i == 0 || x != 0 {
+			terms = append(terms, Term{storedNames[i], x, 1, x})
 		}
 	}
 	return terms

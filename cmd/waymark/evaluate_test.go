@@ -101,12 +101,13 @@ func TestEvaluationNames(t *testing.T) {
 	var r map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	assert.Equal(t, []string{"ablation", "baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next",
-		"next_intent", "official", "profile", "test_episodes", "tools", "train_episodes"}, slices.Sorted(maps.Keys(r)))
+		"next_intent", "official", "profile", "stop", "test_episodes", "tools", "train_episodes"}, slices.Sorted(maps.Keys(r)))
 	next := []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage"}
 	assert.Equal(t, next, keys(t, r["next"]))
 	assert.Equal(t, next, keys(t, r["next_intent"]))
 	assert.Equal(t, []string{"ci", "map@10", "ndcg@10", "queries", "recall@5"}, keys(t, r["tools"]))
 	assert.Equal(t, []string{"accuracy", "ci", "link_f1", "linked", "node_f1", "requests"}, keys(t, r["dag"]))
+	assert.Equal(t, []string{"calibrated", "ece", "ece_band", "positions", "reliability"}, keys(t, r["stop"]))
 	assert.JSONEq(t, "null", string(r["official"]), "absent parts are null")
 	assert.JSONEq(t, "[]", string(r["lost"]))
 	assert.Equal(t, []string{"bm25", "cooc", "copy", "edges", "fusion", "knn", "markov1", "markov2", "popularity", "session"}, keys(t, r["baselines"]))

@@ -56,6 +56,10 @@ func (a *app) showEvaluation(r *learn.Report) {
 	a.showMethods(r, learn.QuestionOfficial, "n_f1", "l_f1", "accuracy")
 	a.showTrust("next tool", r.Next)
 	a.showTrust("next tool, intent known", r.NextIntent)
+	if s := r.Stop; s != nil {
+		a.printf("\nend of the task: error %s over %d steps, %s (a perfect model of this size: %s)\n",
+			rate(s.ECE), s.Positions, calibrated(s.Calibrated), between(&s.Band))
+	}
 
 	if len(r.Ablation) > 0 {
 		rows = nil
@@ -130,17 +134,20 @@ func (a *app) showMethods(r *learn.Report, question string, metrics ...string) {
 	columns(a.out, slices.Concat([]string{"method"}, metrics, []string{"lead in " + lead, "95 %", ""}), rows)
 }
 
+func calibrated(passed bool) string {
+	if passed {
+		return "calibrated"
+	}
+	return "not calibrated"
+}
+
 // showTrust prints how far the confidence of first suggestions can be trusted.
 func (a *app) showTrust(what string, n *learn.NextReport) {
 	if n == nil || n.ECE == nil {
 		return
 	}
-	passed := "calibrated"
-	if !*n.Calibrated {
-		passed = "not calibrated"
-	}
 	a.printf("\nconfidence, %s: error %s over %d claims, %s (a perfect model of this size: %s); area under risk-coverage %s\n",
-		what, rate(*n.ECE), n.Claims, passed, between(n.Band), rate(*n.AURC))
+		what, rate(*n.ECE), n.Claims, calibrated(*n.Calibrated), between(n.Band), rate(*n.AURC))
 	width := max(len(n.Reliability), len(n.RiskCoverage)/2)
 	var rows [][]string
 	for i := range width {
