@@ -156,7 +156,7 @@ func (h *History) contexts(p *sequence.Prefix, s *Signs) {
 	s.keys = p.Contexts(s.keys)
 	for kind, key := range s.keys {
 		row := h.rows.Row(key)
-		if row == nil {
+		if row.Total == 0 {
 			continue
 		}
 		k := context0 + Signal(kind)

@@ -28,7 +28,7 @@ type Chain struct {
 
 // NewChain is an empty chain over tools 0 … tools-1 that looks back order steps.
 func NewChain(tools, order int) *Chain {
-	c := &Chain{order: order, uses: make([]int32, tools), rows: Table{map[uint64]*Followers{}}}
+	c := &Chain{order: order, uses: make([]int32, tools)}
 	c.rescale()
 	return c
 }
@@ -71,10 +71,10 @@ func (c *Chain) Popularity(t int32) float64 {
 	return (float64(c.uses[t]) + .5) * c.scale
 }
 
-// Row is what followed the last k tools of the prefix, or nil.
-func (c *Chain) Row(prefix []int32, k int) *Followers {
+// Row is what followed the last k tools of the prefix, of Total 0 if nothing did; see [Table.Row].
+func (c *Chain) Row(prefix []int32, k int) Followers {
 	if k > len(prefix) {
-		return nil
+		return Followers{}
 	}
 	return c.rows.Row(Key(k, prefix[len(prefix)-k:]...))
 }
@@ -111,7 +111,7 @@ func (c *Chain) Blend(prefix []int32, b *Blend) {
 		b.all[t], b.first[t] = 0, 0
 	}
 	b.chain, b.Tools, b.Order, b.Ratio, b.rest = c, b.Tools[:0], 0, 1, 1
-	for b.Order < min(c.order, len(prefix)) && c.Row(prefix, b.Order+1) != nil {
+	for b.Order < min(c.order, len(prefix)) && c.Row(prefix, b.Order+1).Total > 0 {
 		b.Order++
 	}
 	for k := b.Order; k >= 1; k-- {
@@ -131,4 +131,4 @@ func (c *Chain) Blend(prefix []int32, b *Blend) {
 }
 
 // Escape is e(s), the weight a row leaves to the distribution below it.
-func Escape(row *Followers) float64 { return float64(Discount*float64(len(row.Counts))) + Mass }
+func Escape(row Followers) float64 { return float64(Discount*float64(len(row.Counts))) + Mass }

@@ -108,8 +108,19 @@ func TestOrderAndForgettingLeaveNoTrace(t *testing.T) {
 		for _, task := range gone {
 			b.Forget(task)
 		}
-		require.Equal(t, a, b)
+		require.Equal(t, a.uses, b.uses)
+		require.Equal(t, a.total, b.total)
+		require.Equal(t, rows(&a.rows), rows(&b.rows))
 	})
+}
+
+// rows are what a table holds, wherever it keeps it.
+func rows(t *Table) map[uint64]Followers {
+	all := map[uint64]Followers{}
+	for context := range t.at {
+		all[context] = t.Row(context)
+	}
+	return all
 }
 
 // 0 ─▶ 1 ─▶ 3      steps 0 … 4, tools as numbered but step 4, which uses tool 1 again
