@@ -32,12 +32,13 @@ func (d *Data) Add(x []float64, y float64) {
 	d.Y = append(d.Y, float32(y))
 }
 
-// Join is one table of p features from parts without weights or log-odds to start from.
+// Join is one table of p features from parts without log-odds to start from, all of them with weights or none.
 func Join(p int, parts []Data) Data {
 	d := Data{P: p}
 	for _, t := range parts {
 		d.X = append(d.X, t.X...)
 		d.Y = append(d.Y, t.Y...)
+		d.W = append(d.W, t.W...)
 	}
 	return d
 }
@@ -50,7 +51,7 @@ type Model struct {
 }
 
 const (
-	steps = 25
+	steps = 40
 	chunk = 2048 // rows summed together, whatever the number of processors
 )
 
@@ -110,8 +111,9 @@ func FitUntil(d Data, penalty float64, stop func() bool) *Model {
 	return m
 }
 
-// climb moves b to where the penalised likelihood is largest, by Newton's method. It returns false if
-// it was stopped.
+// climb moves b to where the penalised likelihood is largest, by Newton's method, and never to where it is
+// less than before: a step that was not looked at, or was too far, is taken back at the end. It returns
+// false if it was stopped.
 func (d *Data) climb(b, mean, scale []float64, penalty float64, stop func() bool) bool {
 	P := d.P
 	loss := math.Inf(1)
@@ -133,16 +135,18 @@ func (d *Data) climb(b, mean, scale []float64, penalty float64, stop func() bool
 			}
 			continue
 		}
-		if loss-now < float64(1e-7*math.Abs(now)) {
-			break
-		}
+		small := loss-now < float64(1e-7*math.Abs(now))
 		loss = now
 		copy(last, b)
+		if small {
+			break
+		}
 		solve(h, g, P+1)
 		for k := range b {
 			b[k] += g[k]
 		}
 	}
+	copy(b, last)
 	return true
 }
 

@@ -131,3 +131,17 @@ func BenchmarkFit(b *testing.B) {
 		}
 	})
 }
+
+// Where the first step goes much too far, the way back is not broken off in the middle: the fit is never
+// worse than its start.
+func TestAFitIsNoWorseThanItsStart(t *testing.T) {
+	d := Data{P: 1}
+	for i := range 10 {
+		d.Add([]float64{float64(i % 2)}, .5)
+		d.Z = append(d.Z, 40) // sure, and wrong half of the time
+	}
+	m := Fit(d, 1)
+	for i := range 2 {
+		assert.LessOrEqual(t, math.Abs(40+m.Z([]float64{float64(i)})), 40.)
+	}
+}
