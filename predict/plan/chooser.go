@@ -51,7 +51,7 @@ func (f *fit) fitSets() {
 			all.Candidate(0, index, value)
 		}
 		all.Candidate(0, nil, nil)
-		all.Taken(taken[i], 1, nil)
+		all.Taken(taken[i], f.mass(i), nil)
 	}
 	penalties := make([]float64, P+1)
 	for k := range P {

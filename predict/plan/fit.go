@@ -69,7 +69,8 @@ type fit struct {
 	*Model
 	stop    func() bool
 	stopped atomic.Bool
-	sample  []*request // past requests that the weights of signals are fitted to
+	sample  []*request // past requests that the weights of signals are fitted to, oldest first
+	half    float64    // half-life of what they count, in requests; 0: all count alike
 }
 
 // each calls g with 0 to n-1, on all processors, unless the fit is stopped.
@@ -103,17 +104,16 @@ func (f *fit) open() {
 
 func (f *fit) fitScores() {
 	base := len(baseNames)
-	d := logit.Data{P: base}
-	for _, q := range f.sample {
-		for i, t := range q.cand {
-			d.Add(q.f[i][:base], q.mine[t])
-		}
+	if f.fade(); f.stopped.Load() {
+		return
 	}
+	d := f.scores(f.sample)
+	d.W = f.worth(f.sample, f.half)
 	if f.first = f.regress(d, penalty); f.first == nil {
 		return
 	}
 	if f.needs != nil {
-		e := logit.Data{P: base, X: d.X}
+		e := logit.Data{P: base, X: d.X, W: d.W}
 		for _, q := range f.sample {
 			goal := map[int32]float64{}
 			for _, l := range f.sinksOf(&f.groups[q.own]) {
@@ -131,7 +131,7 @@ func (f *fit) fitScores() {
 		f.sample[i].firstStage()
 		f.sample[i].next()
 	})
-	d = logit.Data{P: base + len(nextNames)}
+	d = logit.Data{P: base + len(nextNames), W: d.W}
 	for _, q := range f.sample {
 		for i, t := range q.cand {
 			d.Add(q.f[i], q.mine[t])
@@ -170,6 +170,7 @@ func (f *fit) fitLinks() {
 					y = g.links[at].value
 				}
 				parts[k].Add(ps[i*len(set)+j], y)
+				parts[k].W = append(parts[k].W, float32(f.mass(k)))
 			}
 		}
 	})
