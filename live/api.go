@@ -17,7 +17,7 @@ type Rejection struct {
 	Conflict bool `json:"-"`
 }
 
-// RecordResult answers Record. Seq is the last event written (or the head, if nothing was).
+// RecordResult answers Record. Seq is the last event that counts: the last one written, if any was.
 type RecordResult struct {
 	Accepted   int         `json:"accepted"`
 	Duplicates int         `json:"duplicates"`

@@ -22,6 +22,8 @@ type verdict struct {
 	built uint64          // the build in force when they were asked
 	auto  *suggest.Choice // which profile should answer what; nil: too little is known
 	gate  *learn.Gate     // how the rebuild would do beside the model in force; nil: nothing to say
+
+	examined []float64 // how far places of a list are looked at; nil: it cannot be told
 }
 
 // judge asks held-out tasks which profile should answer what, and whether a rebuild would lose. The
@@ -34,11 +36,19 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 	if err := e.do(ctx, func(w *writer) { v.built, how, head = w.built.seq, w.how, w.log.Head().Seq }); err != nil {
 		return v, err
 	}
-	t, err := e.trial(ctx, v.built, head)
+	t, served, err := e.trial(ctx, v.built, head)
 	if err != nil {
 		return v, err
 	}
+	if served {
+		by, err := e.outcomes(ctx, &Comparison{})
+		if err != nil {
+			return v, err
+		}
+		v.examined = learn.Examine(by[askedNext])
+	}
 	t.New.Options = e.opts.Measure
+	t.New.Options.Examined = v.examined
 	t.New.Options.Progress = func(_ string, done float64) { tell(done) }
 	if t.Old != nil {
 		t.Old.Options = how.Options
@@ -65,12 +75,11 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 }
 
 // trial reads what a rebuild at event head would be made of, and what the build in force was made of,
-// without what is forgotten.
-func (e *Engine) trial(ctx context.Context, built, head uint64) (learn.Trial, error) {
-	var t learn.Trial
+// without what is forgotten, and whether answers are logged.
+func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, logged bool, err error) {
 	o, err := look(ctx, e.log, 0, head)
 	if err != nil {
-		return t, err
+		return t, false, err
 	}
 	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{}
 	recipe := func() learn.Recipe {
@@ -81,9 +90,11 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (learn.Trial, er
 	}
 	for v, err := range decoded(ctx, e.log, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
-			return t, err
+			return t, false, err
 		}
 		switch x := v.value.(type) {
+		case *served:
+			logged = true
 		case *catalog.Tool:
 			tools[x.ID] = *x
 		case *catalog.Capability:
@@ -103,7 +114,7 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (learn.Trial, er
 		}
 	}
 	t.New = recipe()
-	return t, nil
+	return t, logged, nil
 }
 
 // When something was judged is kept in the table, by the last event that was known: a log that says when
@@ -232,8 +243,9 @@ func (w *writer) showJudged() {
 	w.lastJudged.Store(j)
 }
 
-// choose tells the measures what profile auto takes.
+// choose tells the measures what profile auto takes, and what places of lists are worth.
 func (b *build) choose(m *suggest.Measures) {
+	m.Examine(b.Options.Examined)
 	if b.Auto != nil {
 		m.Choose(*b.Auto)
 	}

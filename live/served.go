@@ -135,7 +135,7 @@ func (e *Engine) serve(m *suggest.Model, a served, other func() ([]string, error
 	a.Logged, a.Model = x.Log, m.Info().Version
 	known := e.served.get(a.ID) != nil
 	e.served.remember(&a)
-	if known || uniform("log", a.ID) >= x.Log {
+	if known || x.Log == 0 || uniform("log", a.ID) >= x.Log {
 		return
 	}
 	if a.Arm != learn.FirstArm || x.Split > 0 {

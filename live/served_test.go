@@ -399,3 +399,51 @@ func TestCompare(t *testing.T) {
 func contextWithin(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d)
 }
+
+// What places are worth is found in explored answers at a rebuild, stands in its event, and comes back by
+// a replay and after a restart.
+func TestPlacesAreWorthWhatARebuildFinds(t *testing.T) {
+	store := storage.NewMemory()
+	e, end := branching(t, store, Experiment{Explore: MaxExplore})
+	m := e.Model()
+	var told []episodic.Episode
+	for i := range 1800 {
+		session := fmt.Sprint("conversation", i)
+		a, err := e.Next(m, Asker{"host", session}, suggest.NextRequest{Context: []string{fmt.Sprint("start", i%10)}, Limit: 2})
+		require.NoError(t, err)
+		did := listed(a)[0] // whoever is asked takes the first, but one in four looks further
+		if i%4 == 0 {
+			did = listed(a)[1]
+		}
+		ep := episode(fmt.Sprint("did", i), fmt.Sprint("start", i%10), did)
+		ep.Intent, ep.SuggestionID = "", a.SuggestionID
+		told = append(told, ep)
+	}
+	release := e.Hold()
+	record(t, e, told...)
+	e.stopLogging() // all of it is in the log
+	release()
+	require.Equal(t, JobDone, finish(t, e, false).State)
+	var how build
+	require.NoError(t, e.do(ctx, func(w *writer) { how = w.how }))
+	require.Len(t, how.Options.Examined, 2)
+	assert.Equal(t, 1., how.Options.Examined[0])
+	assert.InDelta(t, 1./3, how.Options.Examined[1], .25)
+	c, err := e.Compare(ctx)
+	require.NoError(t, err)
+	require.Len(t, c.Questions, 1)
+	assert.NotNil(t, c.Questions[0].Arms[0].Corrected)
+	assert.NotContains(t, fmt.Sprint(c.Notes), "cannot be told")
+	verify(t, e)
+	version, hash := e.Model().Info().Version, e.Model().Hash()
+	settled(t, e)
+	end()
+	for range 2 { // from the snapshot, then from the log alone
+		e, end = branching(t, store, Experiment{})
+		assert.Equal(t, version, e.Model().Info().Version)
+		assert.Equal(t, hash, e.Model().Hash())
+		verify(t, e)
+		require.NoError(t, e.log.DropSnapshots(ctx))
+		end()
+	}
+}

@@ -65,6 +65,7 @@ func (m *Model) Parts() []Part {
 				w.text(p.intent)
 				w.ints(p.nodes)
 				w.ints(p.after)
+				w.text(string(p.shown))
 				w.int(p.time)
 				w.int(int64(p.outcome))
 				w.text(m.sources[p.source])

@@ -115,6 +115,7 @@ func (i *Image) writePast(w *wire.Writer) {
 		w.Uint(uint64(i.past[e].outcome))
 		w.Uint(uint64(i.past[e].source))
 		w.Int(i.past[e].time)
+		w.Blob(i.past[e].shown)
 	}
 }
 
@@ -205,6 +206,12 @@ func (s *State) readPast(r *wire.Reader) {
 			return
 		}
 		p := pastEpisode{intent: intents[e], nodes: nodes[:n:n], time: r.Int(), source: int32(source), outcome: uint8(outcome)}
+		if shown := r.Blob(); len(shown) == n && n > 0 {
+			p.shown = slices.Clone(shown)
+		} else if len(shown) > 0 {
+			r.Fail("episode %d has places of %d of %d steps", e, len(shown), n)
+			return
+		}
 		if l > 0 {
 			p.after = after[:l:l]
 			if !linked(p.after, n) {

@@ -37,6 +37,8 @@ type learning struct {
 	tasks   int // with two steps or more
 	intents int // of tasks that did not fail
 
+	examined []float64 // see MeasureOptions
+
 	mu     sync.Mutex
 	counts *Counts // nil when it is worked out
 	known  *fits   // fitted before, and kept; nil: not yet
@@ -96,7 +98,7 @@ func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	lessons := l.counts.lessons(halt)
+	lessons := l.counts.lessons(l.examined, halt)
 	if lessons == nil {
 		return nil
 	}

@@ -242,6 +242,9 @@ var signalNames = [nexttool.Signals]string{
 // tasks are the first of part "episodes".
 func (m *Model) hashLearned(w *digest) {
 	w.bool(m.measures.learning != nil)
+	if m.measures.learning != nil {
+		w.floats(m.measures.learning.examined)
+	}
 	w.int(int64(m.measures.episodes))
 	w.int(int64(m.measures.nodes))
 	w.json(m.measures.choice)

@@ -50,6 +50,10 @@ type MeasureOptions struct {
 	WithoutSpectral bool `json:"without_spectral,omitempty"`
 	// WithoutLearned turns the learned profile off.
 	WithoutLearned bool `json:"without_learned,omitempty"`
+	// Examined says how far each place of a list of suggestions is looked at beside the first, the first
+	// place first: a step that was chosen from a place further down counts as much more when the learned
+	// weights are fitted. nil: nothing is known, and all steps count alike.
+	Examined []float64 `json:"examined,omitempty"`
 	// Learn works out what profile learned answers with, which otherwise the first question does that
 	// asks for it. It changes no answer.
 	Learn bool `json:"-"`
@@ -74,6 +78,7 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 	m := &Measures{nodes: len(c.ids), episodes: len(c.past)}
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
+		m.learning.examined = opts.Examined
 	}
 	learn := opts.Learn && m.learning.of(aboutNothing)
 	if learn {

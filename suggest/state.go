@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -57,6 +58,7 @@ type pastEpisode struct {
 	nodes   []int32 // in order
 	after   []int32 // of each step how many steps it came after, and which, rising; nil: each came after the one before
 	time    int64   // Unix milliseconds, 0 if unknown
+	shown   []uint8 // of each step the place at which it stood among suggestions, 0 = not known; nil: of none
 	source  int32
 	outcome uint8 // of outcomes
 }
@@ -222,6 +224,14 @@ func (s *State) Record(e *episodic.Episode) {
 	past := pastEpisode{intent: e.Intent, nodes: ordered, after: comesAfter(order, before), source: source, outcome: uint8(outcomeIndex(e.Outcome))}
 	if !e.Time.IsZero() {
 		past.time = e.Time.UnixMilli()
+	}
+	for at, i := range order {
+		if place := e.Steps[i].Shown; place > 0 {
+			if past.shown == nil {
+				past.shown = make([]uint8, len(order))
+			}
+			past.shown[at] = uint8(min(place, math.MaxUint8))
+		}
 	}
 	s.past = append(s.past, past)
 	s.bySource.Set(source, s.bySource.At(source)+1)

@@ -154,14 +154,18 @@ func (p *predicting) task(h *History, t *Task, i int, half uint8, share float64)
 			h.AskInto(t.Request, t.Text, r)
 		}
 		h.Signs(t.Tools, t.Parents, n, r, &p.signs)
-		p.choose(t.Tools[n], h.chain.Popularity)
+		mass := float32(1)
+		if t.Mass != nil {
+			mass = t.Mass[n]
+		}
+		p.choose(t.Tools[n], mass, h.chain.Popularity)
 		p.halves, p.asked = append(p.halves, half), append(p.asked, r != nil)
 	}
 }
 
-// choose adds the situation of p.signs, where tool was taken. Besides the candidates listed come some
+// choose adds the situation of p.signs, where tool was taken, as often as the mass says. Besides the candidates listed come some
 // drawn evenly from the others, so that the probabilities are those among all tools, and the tool taken.
-func (p *predicting) choose(tool int32, popularity func(int32) float64) {
+func (p *predicting) choose(tool int32, mass float32, popularity func(int32) float64) {
 	s := &p.signs
 	p.order = p.order[:0]
 	for i := range s.Tools {
@@ -197,7 +201,7 @@ func (p *predicting) choose(tool int32, popularity func(int32) float64) {
 		p.row(float64(len(tail))/float64(n), int(tail[(2*j+1)*len(tail)/(2*n)].row))
 	}
 	p.quiet(tool, popularity)
-	p.choices.Taken(at, 1, s.Evidence[:])
+	p.choices.Taken(at, float64(mass), s.Evidence[:])
 	p.first = append(p.first, first)
 }
 

@@ -34,6 +34,7 @@ type Task struct {
 	Parents [][]int32       // earlier steps each step depends on
 	Request []Word          // ascending, without repetition; nil if nothing was said
 	Text    []sequence.Vote // tools whose texts are like the request
+	Mass    []float32       // of each step how often it counts when weights are fitted; nil: once
 	Group   uint64          // tasks of one group never vouch for each other when weights are fitted: the same request twice
 }
 

@@ -326,3 +326,28 @@ func TestAnAuthoredGraphPlansAhead(t *testing.T) {
 	assert.Zero(t, value(Linked, 2))
 	assert.Zero(t, value(Planned, 4))
 }
+
+// A step may count more than once. A mass of one is no mass at all.
+func TestMassesOfSteps(t *testing.T) {
+	fit := func(mass float32) Weights {
+		tasks := forks(60)
+		for i, task := range tasks {
+			if mass == 0 {
+				continue
+			}
+			task.Mass = make([]float32, len(task.Tools))
+			for n := range task.Mass {
+				task.Mass[n] = 1
+				if i%3 == 0 {
+					task.Mass[n] = mass
+				}
+			}
+		}
+		return Fit(catalog(), tasks, false)
+	}
+	plain := fit(0)
+	require.Equal(t, plain, fit(1))
+	heavy := fit(4)
+	require.NotEqual(t, plain, heavy)
+	require.Equal(t, heavy, fit(4))
+}
