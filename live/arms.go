@@ -25,6 +25,10 @@ type Comparison struct {
 // take longer than anybody waits.
 const mostCompared = 10_000
 
+// mostTold is how many episodes of one session can be one conversation: a host that names nothing else
+// gives its own name, and its tasks are told apart.
+const mostTold = 50
+
 // outcomes reads from the log what became of answers.
 func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]learn.Followed, error) {
 	answers := map[string]*served{}
@@ -34,7 +38,8 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 		feedback         *feedback
 	}
 	var echoes []echo
-	told := map[string]bool{} // by answer and source: an episode tells what was done
+	sessions := map[string]int{} // how many episodes of it name an answer
+	told := map[string]bool{}    // by answer and source: an episode tells what was done
 	o, err := look(ctx, e.log, 0, 0)
 	if err != nil {
 		return nil, err
@@ -48,7 +53,8 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 			answers[v.ID] = v
 		case *episodic.Episode:
 			if v.SuggestionID != "" {
-				echoes = append(echoes, echo{id: v.SuggestionID, conversation: conversation(v.Session, v.ID), episode: v})
+				echoes = append(echoes, echo{id: v.SuggestionID, conversation: "episode " + v.ID, episode: v})
+				sessions[v.Session]++
 				told[v.SuggestionID+"\x00"+v.Source] = true
 			}
 		case *feedback:
@@ -71,6 +77,9 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 			continue
 		}
 		f := learn.Followed{Arm: a.Arm, Conversation: x.conversation, Shown: a.Ranked, Traded: a.Traded, Propensity: a.Propensity}
+		if x.episode != nil && x.episode.Session != "" && sessions[x.episode.Session] <= mostTold {
+			f.Conversation = "session " + x.episode.Session
+		}
 		if a.Shadow != nil {
 			f.Shadow = a.Shadow.Ranked
 		}
@@ -95,13 +104,6 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 		}
 	}
 	return by, nil
-}
-
-func conversation(session, episode string) string {
-	if session != "" {
-		return "conversation " + session
-	}
-	return "episode " + episode
 }
 
 // Compare says how the profiles did by what became of their answers.

@@ -396,6 +396,28 @@ func TestCompare(t *testing.T) {
 	assert.Contains(t, fmt.Sprint(c.Notes), "cannot be told")
 }
 
+// The episodes of a conversation are alike and drawn together; those of a host that gives nothing but its
+// name are not one conversation.
+func TestConversations(t *testing.T) {
+	e, end := branching(t, storage.NewMemory(), Experiment{Log: 1})
+	defer end()
+	a := next(t, e, "", "start1")
+	e.stopLogging()
+	for i := range 60 {
+		ep := episode(fmt.Sprint("did", i), "start1", "u")
+		ep.Session, ep.SuggestionID = "some-host", a.SuggestionID
+		if i >= 54 {
+			ep.Session = []string{"one", "two", ""}[i%3]
+		}
+		record(t, e, ep)
+	}
+	c, err := e.Compare(ctx)
+	require.NoError(t, err)
+	require.Len(t, c.Questions, 1)
+	assert.Equal(t, 60, c.Questions[0].Arms[0].Outcomes)
+	assert.Equal(t, 54+2+2, c.Questions[0].Arms[0].Conversations, "54 of the host, one, two, and two of nobody")
+}
+
 func contextWithin(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d)
 }

@@ -158,9 +158,9 @@ type mcpCall struct {
 	req    *mcp.CallToolRequest
 }
 
-// asker is who asks, and in which conversation.
+// asker is who asks, and in which conversation. A client without a session may hold many.
 func (c *mcpCall) asker() live.Asker {
-	return live.Asker{Source: c.access.Source, Session: sessionOf(c.req)}
+	return live.Asker{Source: c.access.Source, Session: c.req.Session.ID()}
 }
 
 // handler runs one tool: who asks, may they, in which workspace, for how long.
