@@ -124,14 +124,32 @@ func (t *Trial) same(examples []example) bool {
 	if slices.ContainsFunc(examples, func(x example) bool { return x.fresh && x.Split == Train }) {
 		return false
 	}
-	content := func(r Recipe) []byte {
-		b, err := json.Marshal([]any{r.Tools, r.Capabilities, r.Options})
-		if err != nil {
-			panic("learn: a catalog cannot be encoded: " + err.Error()) // plain structs of checked values
-		}
-		return b
+	return equal(t.Old.Options, t.New.Options) && alike(t.Old.Tools, t.New.Tools) && alike(t.Old.Capabilities, t.New.Capabilities)
+}
+
+// alike reports whether two lists hold the same; one list is alike itself at no cost.
+func alike[T any](a, b []T) bool {
+	if len(a) != len(b) || len(a) == 0 || &a[0] == &b[0] {
+		return len(a) == len(b)
 	}
-	return bytes.Equal(content(*t.Old), content(t.New))
+	for i := range a {
+		if !equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// equal compares values as they are stored.
+func equal[T any](a, b T) bool {
+	x, err := json.Marshal(a)
+	if err == nil {
+		var y []byte
+		if y, err = json.Marshal(b); err == nil {
+			return bytes.Equal(x, y)
+		}
+	}
+	panic("learn: a part of a catalog cannot be encoded: " + err.Error()) // plain structs of checked values
 }
 
 // published is the model in force as it would be without the tasks held out: it counts everything, and

@@ -81,13 +81,7 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, 
 	if err != nil {
 		return t, false, err
 	}
-	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{}
-	recipe := func() learn.Recipe {
-		return learn.Recipe{
-			Tools:        slices.SortedFunc(maps.Values(tools), func(a, b catalog.Tool) int { return cmp.Compare(a.ID, b.ID) }),
-			Capabilities: slices.SortedFunc(maps.Values(capabilities), func(a, b catalog.Capability) int { return cmp.Compare(a.ID, b.ID) }),
-		}
-	}
+	changed := false // the catalog, since the build
 	for v, err := range decoded(ctx, e.log, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
 			return t, false, err
@@ -95,6 +89,40 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, 
 		switch x := v.value.(type) {
 		case *served:
 			logged = true
+		case *catalog.Tool, *catalog.Capability, *string:
+			changed = changed || v.seq > built
+		case *episodic.Episode:
+			t.Episodes = append(t.Episodes, *x)
+			if v.seq <= built {
+				t.Known++
+			}
+			if n := len(t.Episodes) - learn.MostJudged; n >= learn.MostJudged { // older ones take no part
+				t.Episodes, t.Known = append([]episodic.Episode{}, t.Episodes[n:]...), max(0, t.Known-n)
+			}
+		}
+	}
+	m := e.Model()
+	t.New = learn.Recipe{Tools: m.Tools(), Capabilities: m.Capabilities()}
+	if built > 0 {
+		old := t.New
+		if changed {
+			if old, err = e.catalogAt(ctx, built); err != nil {
+				return t, false, err
+			}
+		}
+		t.Old = &old
+	}
+	return t, logged, nil
+}
+
+// catalogAt is the catalog as it was at an event.
+func (e *Engine) catalogAt(ctx context.Context, seq uint64) (learn.Recipe, error) {
+	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{}
+	for v, err := range decoded(ctx, e.log, 0, seq, nil) {
+		if err != nil {
+			return learn.Recipe{}, err
+		}
+		switch x := v.value.(type) {
 		case *catalog.Tool:
 			tools[x.ID] = *x
 		case *catalog.Capability:
@@ -102,19 +130,12 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, 
 		case *string:
 			delete(tools, *x)
 			delete(capabilities, *x)
-		case *episodic.Episode:
-			t.Episodes = append(t.Episodes, *x)
-			if n := len(t.Episodes) - learn.MostJudged; n >= learn.MostJudged { // older ones take no part
-				t.Episodes, t.Known = append([]episodic.Episode{}, t.Episodes[n:]...), max(0, t.Known-n)
-			}
-		}
-		if v.seq == built {
-			old := recipe()
-			t.Old, t.Known = &old, len(t.Episodes)
 		}
 	}
-	t.New = recipe()
-	return t, logged, nil
+	return learn.Recipe{
+		Tools:        slices.SortedFunc(maps.Values(tools), func(a, b catalog.Tool) int { return cmp.Compare(a.ID, b.ID) }),
+		Capabilities: slices.SortedFunc(maps.Values(capabilities), func(a, b catalog.Capability) int { return cmp.Compare(a.ID, b.ID) }),
+	}, nil
 }
 
 // When something was judged is kept in the table, by the last event that was known: a log that says when
