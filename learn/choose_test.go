@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -32,6 +34,15 @@ func twoWays(tasks int, told bool) (all []episodic.Episode) {
 		all = append(all, e)
 	}
 	return all
+}
+
+// dated gives episodes times in their order.
+func dated(episodes []episodic.Episode) []episodic.Episode {
+	episodes = slices.Clone(episodes)
+	for i := range episodes {
+		episodes[i].Time = time.Unix(1_700_000_000+60*int64(i), 0).UTC()
+	}
+	return episodes
 }
 
 func TestJudge(t *testing.T) {
@@ -64,7 +75,7 @@ func TestJudge(t *testing.T) {
 func TestJudgeOfUnknownTools(t *testing.T) {
 	episodes := twoWays(200, true)
 	episodes[190] = episodic.Episode{ID: "odd", Intent: "something else", Steps: []episodic.Step{{Tool: "f"}, {Tool: "g"}}}
-	v, _, err := Judge(t.Context(), Trial{Episodes: episodes})
+	v, _, err := Judge(t.Context(), Trial{Episodes: dated(episodes)})
 	require.NoError(t, err)
 	assert.Equal(t, suggest.ProfileLearned, v.Next.Profile)
 	assert.Equal(t, 1, v.NextIntent.Questions)

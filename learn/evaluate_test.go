@@ -312,7 +312,7 @@ func TestHoldOut(t *testing.T) {
 	}
 	assert.Equal(t, []string{"train a", "train b", "train b2", "test c", "test d"}, order(0.4), "by time, then as recorded")
 	episodes[4].Time = time.Time{}
-	assert.Equal(t, []string{"train c", "train a", "train d", "train b", "test b2"}, order(0.2), "as recorded where a time is missing")
+	assert.Equal(t, []string{"train c", "train a", "test d", "train b", "test b2"}, order(0.4), "spread evenly where a time is missing")
 	for _, share := range []float64{0, 1, -1, 0.01, 0.99} {
 		_, err := HoldOut(episodes, share)
 		assert.Error(t, err, "%v", share)

@@ -52,6 +52,7 @@ func TestGate(t *testing.T) {
 			Old: &Recipe{Choice: learnedNext}, Known: 200}, tests: 80},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			c.trial.Episodes = dated(c.trial.Episodes)
 			_, gate, err := Judge(t.Context(), c.trial)
 			require.NoError(t, err)
 			if c.none {
@@ -98,6 +99,7 @@ func TestGateSeesTheCatalog(t *testing.T) {
 			episodes[i].Intent = "the " + subjects[k]
 		}
 	}
+	episodes = dated(episodes)
 	_, gate, err := Judge(t.Context(), Trial{Episodes: episodes, Known: 200, Old: &Recipe{Tools: tools}, New: Recipe{Tools: mute}})
 	require.NoError(t, err)
 	t.Log(gate)

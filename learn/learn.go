@@ -104,7 +104,8 @@ type Predictor struct {
 type Trainer func(ctx context.Context, d *Data, history []*Example) (Predictor, error)
 
 // HoldOut splits a workspace's own history by time: the latest share of the episodes is the test, what
-// came before it the history. Where an episode has no time, the order of recording decides.
+// came before it the history. Where an episode has no time, order says little (an import takes files as
+// they come, one kind of task after the other), and the test is spread evenly over all of them.
 func HoldOut(episodes []episodic.Episode, share float64) ([]Example, error) {
 	if !(share > 0 && share < 1) {
 		return nil, fmt.Errorf("hold out a share of %v: must lie between 0 and 1", share)
@@ -122,8 +123,10 @@ func HoldOut(episodes []episodic.Episode, share float64) ([]Example, error) {
 	if timed {
 		slices.SortStableFunc(examples, func(a, b Example) int { return a.Episode.Time.Compare(b.Episode.Time) })
 	}
-	for i := len(examples) - n; i < len(examples); i++ {
-		examples[i].Split = Test
+	for i := range examples {
+		if timed && i >= len(examples)-n || !timed && i*n/len(examples) != (i+1)*n/len(examples) {
+			examples[i].Split = Test
+		}
 	}
 	return examples, nil
 }
