@@ -36,7 +36,7 @@ func (c Config) run(ctx context.Context, a access, id string, after []string, f 
 	if id == "" || !known || !c.RecordScores || !a.may(scopeWrite) {
 		return out, err
 	}
-	if failure := c.recordRun(context.WithoutCancel(ctx), a, id, after, outcome, kind, c.Now().Sub(start)); failure != nil {
+	if failure := c.recordRun(context.WithoutCancel(ctx), a, id, after, outcome, kind, c.Now().Sub(start), out); failure != nil {
 		c.Logger.WarnContext(ctx, "a run of a scorer could not be recorded", "scorer", id, "error", failure)
 	}
 	return out, err
@@ -63,7 +63,7 @@ func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known
 	}
 }
 
-func (c Config) recordRun(ctx context.Context, a access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration) error {
+func (c Config) recordRun(ctx context.Context, a access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration, out any) error {
 	engine, err := c.Workspaces.Get(ctx, a.Workspace)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c Config) recordRun(ctx context.Context, a access, id string, after []stri
 	if err == nil && len(r.Rejected) > 0 {
 		err = errors.New(r.Rejected[0].Error)
 	}
-	return err
+	return errors.Join(err, c.logScores(ctx, a, e.ID, id, e.Time, out))
 }
 
 // putScorers puts scorers into the catalog, all of them if none is named.

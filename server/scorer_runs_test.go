@@ -105,6 +105,49 @@ func TestFailingJudgesLoseReliability(t *testing.T) {
 	assert.InDelta(t, .1, reliability(), 1e-12)
 }
 
+// Every score is logged, also what was not scored, and what the log holds is no text.
+func TestScoresAreLogged(t *testing.T) {
+	w := newWeb(t, func(c *Config) {
+		c.RecordScores = true
+		c.Judges = scorer.OneJudge("small", replying(func(judge.Question) string { return "I'm sorry, I can't." }))
+	})
+	const secret = "a claim that is nobody's business"
+	for range 3 {
+		parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h1","statement":"`+secret+`","scores":{"specificity":4,"novelty":3,"connection_validity":4,"feasibility":3,"grounding":2}},{"id":"h2","statement":"x"}],"judge":{}}`))
+	}
+	parse[any](t, 200, w.ask("POST", "/v1/score/council", inputs["council"]))
+	parse[any](t, 200, w.ask("POST", "/v1/score/custom", inputs["custom"]))
+	type log struct {
+		Scores []struct {
+			Scorer  string
+			Entries []struct {
+				ID        string
+				Scores    map[string]float64
+				Composite *float64
+				Outcome   string
+			}
+		}
+		NextCursor string `json:"next_cursor"`
+	}
+	r := w.ask("GET", "/v1/scores", "")
+	assert.NotContains(t, r.body, secret)
+	all := parse[log](t, 200, r)
+	require.Len(t, all.Scores, 5)
+	first := all.Scores[0].Entries
+	require.Len(t, first, 2)
+	assert.Equal(t, 3.35, *first[0].Composite)
+	assert.Equal(t, 2.0, first[0].Scores["grounding"])
+	assert.Equal(t, "refused", first[1].Outcome)
+	assert.Nil(t, first[1].Composite)
+	page := parse[log](t, 200, w.ask("GET", "/v1/scores?scorer=scorer:hypothesis&limit=2", ""))
+	assert.Len(t, page.Scores, 2)
+	page = parse[log](t, 200, w.ask("GET", "/v1/scores?scorer=scorer:hypothesis&limit=2&cursor="+page.NextCursor, ""))
+	assert.Len(t, page.Scores, 1)
+	assert.Empty(t, page.NextCursor)
+	assert.Equal(t, 422, w.ask("GET", "/v1/scores?cursor=x", "").status)
+	assert.Contains(t, w.ask("GET", "/v1/scores?scorer=scorer:lint", "").body, `"scores":[]`)
+}
+
 // Nothing is recorded unless that is wanted and the credential may write; all scorers can be put at once.
 func TestScorersAsCapabilities(t *testing.T) {
 	w := newWeb(t)

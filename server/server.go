@@ -159,6 +159,7 @@ func New(cfg Config) (*Server, error) {
 	s.scoringRoutes(api)
 	s.triangulationRoutes(api)
 	s.scorerRoutes(api)
+	s.scoreLogRoutes(api)
 	s.adminRoutes(api)
 	if err := s.describe(api); err != nil {
 		return nil, err
