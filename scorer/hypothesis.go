@@ -53,7 +53,7 @@ func hypothesisMessage(a HypothesisAnswer) string {
 			best = i
 		}
 	}
-	text := fmt.Sprintf("Of %s %d pass, %d are borderline, %d fail.", counted(len(a.Results), "hypothesis"), verdicts["pass"], verdicts["borderline"], verdicts["fail"])
+	text := fmt.Sprintf("%s: %d pass, %d borderline, %d fail.", counted(len(a.Results), "hypothesis"), verdicts["pass"], verdicts["borderline"], verdicts["fail"])
 	if best >= 0 {
 		text += fmt.Sprintf(" %s comes first with %s.", a.Results[best].ID, a.Results[best].Composite.Fixed(2))
 	}
