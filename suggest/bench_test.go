@@ -104,39 +104,42 @@ func BenchmarkSuggest(b *testing.B) {
 			intents[i] = p.intent
 		}
 		name := func(op string) string { return fmt.Sprintf("op=%s/tools=%d", op, size.tools) }
-		b.Run(name("learn"), func(b *testing.B) {
-			for b.Loop() {
-				m.measures.learning = newLearning(m.Counts)
-				m.measures.learning.get()
+		for _, profile := range []string{ProfileSeed, ProfileLearned} {
+			if profile == ProfileLearned && size.tools > 1000 {
+				continue // to learn takes minutes
 			}
-		})
-		for op, ask := range map[string]func(i int){
-			"next": func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512], Profile: ProfileLearned}) },
-			"next-intent": func(i int) {
-				_, _ = m.Next(NextRequest{Context: contexts[i%512], Intent: intents[i%512], Profile: ProfileLearned})
-			},
-			"search":   func(i int) { _, _ = m.Search(SearchRequest{Query: intents[i%512], Profile: ProfileLearned}) },
-			"dag":      func(i int) { _, _ = m.Plan(DAGRequest{Intent: intents[i%512], Profile: ProfileLearned}) },
-			"dag-walk": func(i int) { _, _ = m.Plan(DAGRequest{Context: contexts[i%512][:1], Profile: ProfileLearned}) },
-		} {
-			m.measures.learning.get() // in a workspace it is worked out in the build
-			b.Run(name(op)+"/profile=learned", func(b *testing.B) { measured(b, ask) })
+			for _, q := range []struct {
+				op  string
+				ask func(i int)
+			}{
+				{"next", func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512], Profile: profile}) }},
+				{"next-intent", func(i int) {
+					_, _ = m.Next(NextRequest{Context: contexts[i%512], Intent: intents[i%512], Profile: profile})
+				}},
+				{"search", func(i int) { _, _ = m.Search(SearchRequest{Query: intents[i%512], Profile: profile}) }},
+				{"dag", func(i int) { _, _ = m.Plan(DAGRequest{Intent: intents[i%512], Profile: profile}) }},
+				{"dag-walk", func(i int) { _, _ = m.Plan(DAGRequest{Context: contexts[i%512][:1], Profile: profile}) }},
+			} {
+				at := name(q.op)
+				if profile == ProfileLearned {
+					at += "/profile=learned"
+				}
+				b.Run(at, func(b *testing.B) {
+					if profile == ProfileLearned {
+						m.measures.learning.get() // in a workspace it is worked out in the build
+					}
+					measured(b, q.ask)
+				})
+			}
 		}
-		b.Run(name("next"), func(b *testing.B) {
-			measured(b, func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512]}) })
-		})
-		b.Run(name("next-intent"), func(b *testing.B) {
-			measured(b, func(i int) { _, _ = m.Next(NextRequest{Context: contexts[i%512], Intent: intents[i%512]}) })
-		})
-		b.Run(name("search"), func(b *testing.B) {
-			measured(b, func(i int) { _, _ = m.Search(SearchRequest{Query: intents[i%512]}) })
-		})
-		b.Run(name("dag"), func(b *testing.B) {
-			measured(b, func(i int) { _, _ = m.Plan(DAGRequest{Intent: intents[i%512]}) })
-		})
-		b.Run(name("dag-walk"), func(b *testing.B) {
-			measured(b, func(i int) { _, _ = m.Plan(DAGRequest{Context: contexts[i%512][:1]}) })
-		})
+	}
+}
+
+// BenchmarkLearn works out what profile learned answers with, from 50,000 steps and 5,000 intents.
+func BenchmarkLearn(b *testing.B) {
+	m := big(b, 1000, 20_000).model()
+	for b.Loop() {
+		newLearning(m.Counts).get()
 	}
 }
 
