@@ -35,7 +35,7 @@ type learned struct {
 // alone, so it does not matter when it is worked out.
 type learning struct {
 	tasks   int // with two steps or more
-	intents int // of tasks that did not fail
+	intents int // of tasks with steps
 
 	examined []float64 // see MeasureOptions
 
@@ -60,9 +60,10 @@ func newLearning(c *Counts) *learning {
 	return l
 }
 
-// teaches reports whether a task says what its intent needs.
+// teaches reports whether a task says what its intent needs. One that failed does, too: it failed with
+// these tools more often than for want of others.
 func (p *pastEpisode) teaches() bool {
-	return strings.TrimSpace(p.intent) != "" && len(p.nodes) > 0 && !p.failed()
+	return strings.TrimSpace(p.intent) != "" && len(p.nodes) > 0
 }
 
 // of reports whether there is enough to learn about a kind of question.
