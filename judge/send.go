@@ -104,7 +104,7 @@ func (p *purse) request(ctx context.Context, q Question, talk []openai.ChatCompl
 func (c *Client) body(q Question, talk []openai.ChatCompletionMessage, form int) openai.ChatCompletionRequest {
 	r := openai.ChatCompletionRequest{Model: c.options.Model, Messages: talk}
 	if forms[form].sampling {
-		r.MaxTokens = c.options.MaxTokens
+		r.MaxTokens = c.options.MaxTokens           //lint:ignore SA1019 the name that local servers know; the other forms have the new one
 		r.Temperature = math.SmallestNonzeroFloat32 // the library leaves a 0 out
 	} else {
 		r.MaxCompletionTokens = c.options.MaxTokens

@@ -1,5 +1,7 @@
 package server
 
+//lint:file-ignore SA1019 sampling is deprecated and still what hosts have
+
 import (
 	"crypto/hmac"
 	"crypto/sha256"

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -158,61 +156,4 @@ func TestJudgedOverHTTP(t *testing.T) {
 	require.Len(t, a.Unscored, 1)
 	assert.Equal(t, judge.Refused, a.Unscored[0].Outcome)
 	assert.Equal(t, 502, w.ask("POST", "/v1/hypotheses", `{"question":"Why do empires fall?","even_if_easy":true}`).status)
-}
-
-// Where it is allowed and there is no judge, a host that samples judges, in both lives of the protocol.
-func TestHostAsJudge(t *testing.T) {
-	asked := 0
-	sampling := func() *mcp.ClientOptions {
-		return &mcp.ClientOptions{CreateMessageHandler: func(_ context.Context, r *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-			asked++
-			assert.Contains(t, r.Params.SystemPrompt, judge.DataRule)
-			assert.Contains(t, r.Params.SystemPrompt, "JSON Schema")
-			return &mcp.CreateMessageResult{Model: "host", Role: "assistant", Content: &mcp.TextContent{Text: fours}}, nil
-		}}
-	}
-	input := map[string]any{"rubric": "hypothesis", "input": json.RawMessage(`{"hypotheses":[{"id":"h1","statement":"Ants route."},{"id":"h2","statement":"Bees vote."}],"judge":{}}`)}
-	for _, way := range ways {
-		t.Run(way.name, func(t *testing.T) {
-			asked = 0
-			s := newOffice(t, func(c *Config) { c.Sampling = true })
-			client, r := way.open(t, s, sampling()), (*mcp.CallToolResult)(nil)
-			require.Eventually(t, func() bool { // a session's event stream, which carries the questions, opens beside the first calls
-				var err error
-				asked = 0
-				r, err = client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolScore, Arguments: input})
-				return err == nil
-			}, 10*time.Second, 20*time.Millisecond)
-			a := answerOf[scorer.HypothesisAnswer](t, r)
-			require.Len(t, a.Results, 2)
-			assert.Equal(t, "host", a.Judgements[0].Model)
-			assert.Equal(t, 2, asked)
-
-			asked = 0
-			r = call(t, way.open(t, newOffice(t), sampling()), toolScore, input)
-			assert.True(t, r.IsError, "it is off by default")
-			assert.Contains(t, textOf(t, r), "no judge is configured")
-			assert.Zero(t, asked)
-			r = call(t, way.open(t, s, nil), toolScore, input)
-			assert.True(t, r.IsError, "a host that does not sample")
-		})
-	}
-}
-
-// A state that was changed, or belongs to another call, holds nothing.
-func TestSamplingStateIsBound(t *testing.T) {
-	s := &sampling{key: []byte("k"), bound: []byte("this call"), replies: map[string]string{"q": "r"}}
-	s.relay = judge.NewRelay("host", nil)
-	s.relay.Ask(t.Context(), judge.Question{User: "open"})
-	var need *inputRequired
-	require.ErrorAs(t, s.missing(), &need)
-	assert.Equal(t, map[string]string{"q": "r"}, s.earlier(need.state))
-	assert.Empty(t, (&sampling{key: []byte("k"), bound: []byte("that call")}).earlier(need.state))
-	assert.Empty(t, (&sampling{key: []byte("x"), bound: []byte("this call")}).earlier(need.state))
-	assert.Empty(t, s.earlier(need.state[:len(need.state)-4]+"AAAA"))
-	assert.Empty(t, s.earlier("?"))
-	for i := range maxSamples {
-		s.relay.Ask(t.Context(), judge.Question{User: fmt.Sprint(i)})
-	}
-	assert.ErrorContains(t, s.missing(), "too much for a host")
 }
