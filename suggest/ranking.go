@@ -1,0 +1,264 @@
+package suggest
+
+import (
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/graph"
+)
+
+// candidate is a scored node.
+type candidate struct {
+	node    int32
+	score   float64
+	formula string
+	p       float64 // probability, if the formula is learned
+	row     int     // of the signs, if it comes from them
+	stored  bool    // a capability by its tools
+}
+
+// better orders candidates: score, then id.
+func (q *query) better(a, b candidate) bool {
+	if a.score != b.score {
+		return a.score > b.score
+	}
+	return q.ids[a.node] < q.ids[b.node]
+}
+
+// best keeps the limit best of all candidates that are wanted, in order.
+func (q *query) best(limit int, want func(node int32) bool) []candidate {
+	top := q.ranked[:0]
+	q.candidates(func(c candidate) { top = q.keep(top, c, limit, want) })
+	q.ranked = top
+	for _, c := range top {
+		q.consider(c.node)
+	}
+	return top
+}
+
+// candidates visits everything that has a score.
+func (q *query) candidates(visit func(c candidate)) {
+	if q.learned != nil {
+		q.learnedCandidates(visit)
+		return
+	}
+	for _, n := range q.touched {
+		if c, ok := q.score(n); ok {
+			visit(c)
+		}
+	}
+}
+
+// keep puts a candidate to its place among the limit best, if it is one of them and wanted.
+func (q *query) keep(top []candidate, c candidate, limit int, want func(node int32) bool) []candidate {
+	if len(top) == limit && !q.better(c, top[limit-1]) || !want(c.node) {
+		return top
+	}
+	if len(top) < limit {
+		top = append(top, c)
+	}
+	i := len(top) - 1
+	for ; i > 0 && q.better(c, top[i-1]); i-- {
+		top[i] = top[i-1]
+	}
+	top[i] = c
+	return top
+}
+
+// passes are the filters every answer applies.
+func (q *query) passes(n int32) bool {
+	return q.live(n) && q.allowed(q.ids[n]) && !q.after(n).Excluded(q.rates.Sources())
+}
+
+// after is how a node did after the last step. Formulas ask for one node one after the other.
+func (q *query) after(n int32) episodic.Rate {
+	if q.rated != n {
+		q.rated, q.rate = n, q.rates.After(n, q.last)
+	}
+	return q.rate
+}
+
+// score takes the better of the formulas that apply to a node. ok is false where none does.
+func (q *query) score(n int32) (best candidate, ok bool) {
+	if q.exhausted(n) {
+		return candidate{}, false
+	}
+	for _, f := range q.formulas(n) {
+		s := sum{}
+		v := q.apply(f, n, &s)
+		if v > 0 && (!ok || v > best.score) {
+			best, ok = candidate{node: n, score: v, formula: f}, true
+		}
+	}
+	return best, ok
+}
+
+// exhausted reports whether a capability has nothing left to do: all its tools are in the context.
+func (q *query) exhausted(n int32) bool {
+	both, size := q.overlap(n)
+	return size > 0 && both == size
+}
+
+// formulas lists what applies to a node in this situation.
+func (q *query) formulas(n int32) []string {
+	capability := q.kind(n) == catalog.KindCapability
+	switch {
+	case q.mode == Exploration:
+		return hybridOnly
+	case q.looking && !capability:
+		return hybridOnly
+	case q.looking:
+		return mixedOnly
+	case capability && q.last != episodic.NoTool:
+		return mixedOrTool
+	case capability:
+		return mixedOnly
+	case q.mode == Active && q.last != episodic.NoTool:
+		return toolOrHybrid
+	case q.mode == Active:
+		return hybridOnly
+	case q.last == episodic.NoTool:
+		return nil // a context of unknown ids alone says nothing
+	}
+	return toolOnly
+}
+
+var (
+	toolOnly     = []string{FormulaTool}
+	hybridOnly   = []string{FormulaHybrid}
+	mixedOnly    = []string{FormulaMixed}
+	mixedOrTool  = []string{FormulaTool, FormulaMixed}
+	toolOrHybrid = []string{FormulaTool, FormulaHybrid}
+)
+
+// apply evaluates one formula, collecting terms in s if s.keep.
+func (q *query) apply(formula string, n int32, s *sum) float64 {
+	switch formula {
+	case FormulaTool:
+		return q.toolScore(n, s)
+	case FormulaMixed:
+		return q.mixed(n, s)
+	}
+	return q.hybrid(n, s)
+}
+
+// toolScore is ToolScore with the signals of the last step.
+func (q *query) toolScore(n int32, s *sum) float64 {
+	weight, count := q.weight[n], q.count[n]
+	cooccurrence, community := 0.0, 0.0
+	if count > 0 {
+		cooccurrence = graph.CooccurrenceConfidence(weight, count)
+	}
+	aa := q.aa[n]
+	if c := q.comm(n); c >= 0 && c == q.comm(q.last) && (n != q.last || count > 0) {
+		community = graph.CommunityConfidence(q.rank(n), weight, aa)
+	}
+	if cooccurrence == 0 && community == 0 && aa == 0 {
+		return 0 // importance alone makes no candidate
+	}
+	s.tool(cooccurrence, community, min(aa/2, 1), q.rank(n))
+	q.episodic(n, s)
+	return s.close()
+}
+
+// hybrid is RankScore: meaning, structure where there is a context, importance.
+func (q *query) hybrid(n int32, s *sum) float64 {
+	switch {
+	case q.mode == Exploration:
+		s.add("pagerank", q.rank(n), wRank)
+	case q.semantic[n] == 0 && q.graph[n] == 0:
+		return 0
+	default:
+		s.add("semantic", q.semantic[n], wHybrid*q.alpha)
+		s.rank(q.alpha, q.graph[n], q.rank(n))
+	}
+	q.episodic(n, s)
+	return s.close()
+}
+
+// mixed is MixedScore for a capability, mapped to the range of the other scores.
+func (q *query) mixed(n int32, s *sum) float64 {
+	relevance, boost, reliability := q.mixing(n)
+	if relevance == 0 {
+		return 0
+	}
+	x := MixedScore(relevance, boost, reliability)
+	s.term("relevance", relevance, 1, relevance)
+	s.term("structural_boost", 1+boost, 1, 1+boost)
+	s.term("reliability", reliability, 1, reliability)
+	s.term("comparable", 1/(1+x), 1, 1/(1+x))
+	return Comparable(x)
+}
+
+// mixing are the factors of MixedScore for a capability.
+func (q *query) mixing(n int32) (relevance, boost, reliability float64) {
+	relevance = q.semantic[n]
+	if q.mode != Active {
+		both, size := q.overlap(n)
+		relevance = Jaccard(both, len(q.distinct), size)
+	}
+	if relevance == 0 {
+		return 0, 0, 0
+	}
+	rate := q.rates.Tool(n)
+	return relevance, q.boost(n), Reliability(rate.SuccessRate(), rate.N)
+}
+
+// boost is StructuralBoost of a capability in this situation.
+func (q *query) boost(n int32) float64 {
+	c := q.Model.cluster(n)
+	if c < 0 {
+		return 0
+	}
+	if len(q.distinct) == 0 {
+		// No context: the cluster of the best match stands in for it.
+		if q.cluster == c {
+			return StructuralBoost(true, 1)
+		}
+		return 0
+	}
+	in := 0
+	for _, u := range q.distinct {
+		if q.Model.cluster(u) == c {
+			in++
+		}
+	}
+	return StructuralBoost(q.Model.cluster(q.last) == c, float64(in)/float64(len(q.distinct)))
+}
+
+// overlap counts the capability's tools, and those already in the context.
+func (q *query) overlap(n int32) (both, size int) {
+	for _, t := range q.capTools(n) {
+		if q.stamp[t] == q.epoch && q.inFlight[t] {
+			both++
+		}
+	}
+	return both, len(q.capTools(n))
+}
+
+// episodic adds what past outcomes say.
+func (q *query) episodic(n int32, s *sum) {
+	r := q.after(n)
+	if r.N == 0 {
+		return
+	}
+	boost, penalty, _ := episodic.Adjustment(r.SuccessRate(), r.FailureRate())
+	s.add("episodic", boost-penalty, 1)
+}
+
+// explain returns the terms of a candidate.
+func (q *query) explain(c candidate) []Term {
+	if c.formula == FormulaLearned {
+		return q.learnedTerms(c)
+	}
+	s := sum{keep: true}
+	q.apply(c.formula, c.node, &s)
+	return s.terms
+}
+
+// confidence is the probability where there is one, else the score.
+func (c candidate) confidence() float64 {
+	if c.formula == FormulaLearned {
+		return min(Cap, c.p)
+	}
+	return min(Cap, c.score)
+}

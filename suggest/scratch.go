@@ -1,0 +1,84 @@
+package suggest
+
+import (
+	"sync"
+
+	"waymark/graph"
+	nexttool "waymark/predict/next"
+	"waymark/semantic"
+)
+
+// scratch is the working memory of one query, reused: arrays by node. A value is valid only where the
+// node was touched in this query; whoever reads one of a node from elsewhere touches it first.
+type scratch struct {
+	asked    query    // the query itself
+	spelled  []string // the context by canonical ids, unknown elements as they came
+	context  []int32  // known elements, in order
+	distinct []int32  // known elements, sorted
+
+	epoch    uint32
+	stamp    []uint32 // node has been touched in this epoch
+	near     []uint32 // aa and graph of the node are of this epoch
+	touched  []int32
+	aa       []float64 // Adamic-Adar with the last step
+	weight   []float64 // of the transition from the last step
+	count    []uint64
+	graph    []float64 // GraphScore, the maximum over the context
+	semantic []float64
+	inFlight []bool // node is in the context
+	adamic   graph.Scratch
+	all, top []graph.Scored
+	ways     graph.BreadthFirst
+	ranked   []candidate
+	hits     []semantic.Hit
+
+	signs     nexttool.Signs
+	predicted []nexttool.Ranked
+	request   nexttool.Request
+	sure      sureness
+	together  together
+	done      []int32 // tools of the context that can be learned of
+	parents   [][]int32
+}
+
+// scratchFor is working memory for n nodes. Models hand it on to later ones, which have more.
+func scratchFor(pool *sync.Pool, n int) *scratch {
+	s, _ := pool.Get().(*scratch)
+	if s == nil {
+		s = &scratch{}
+	}
+	if len(s.stamp) < n {
+		n += n/8 + 64
+		s.near = make([]uint32, n)
+		s.stamp, s.aa, s.weight, s.count = make([]uint32, n), make([]float64, n), make([]float64, n), make([]uint64, n)
+		s.graph, s.semantic, s.inFlight = make([]float64, n), make([]float64, n), make([]bool, n)
+	}
+	return s
+}
+
+func (s *scratch) begin() {
+	if s.epoch++; s.epoch == 0 {
+		clear(s.stamp)
+		clear(s.near)
+		s.epoch = 1
+	}
+	s.spelled, s.context, s.distinct, s.touched = s.spelled[:0], s.context[:0], s.distinct[:0], s.touched[:0]
+}
+
+// touch makes a node a candidate; its signals start at zero.
+func (s *scratch) touch(i int32) {
+	if s.stamp[i] != s.epoch {
+		s.stamp[i] = s.epoch
+		s.weight[i], s.count[i], s.semantic[i], s.inFlight[i] = 0, 0, 0, false
+		s.meet(i)
+		s.touched = append(s.touched, i)
+	}
+}
+
+// meet makes a node's nearness valid, whether it becomes a candidate or not; it starts at zero.
+func (s *scratch) meet(i int32) {
+	if s.near[i] != s.epoch {
+		s.near[i] = s.epoch
+		s.aa[i], s.graph[i] = 0, 0
+	}
+}

@@ -1,0 +1,164 @@
+package suggest
+
+import (
+	"waymark/catalog"
+	"waymark/graph"
+)
+
+// related bounds the candidates that one signal of the graph brings in: the nodes most alike a step by
+// shared neighbours, the most important of a community, the neighbours of a step. What else brings a
+// node in still finds how near it is.
+const related = 256
+
+// walk bounds the edges walked along to find how alike all nodes are to the steps of a context. Beyond
+// it, where hubs are among the neighbours, only the most alike are found ([graph.View.AdamicAdarTop]);
+// the others count as not alike.
+const walk = 1 << 18
+
+// structure fills in the graph signals of the context: of its last step, and for the hybrid score
+// those of every step.
+func (q *query) structure() {
+	q.followers()
+	left := q.alike(q.last, walk)
+	if q.mode == Active {
+		for _, u := range q.distinct {
+			if u != q.last {
+				left = q.alike(u, left)
+			}
+			q.neighbours(u)
+		}
+	}
+	if c := q.comm(q.last); c >= 0 {
+		for _, v := range q.measures.members[c] {
+			q.touch(v)
+		}
+	}
+	q.capabilities()
+}
+
+// followers fills in what came after the last step.
+func (q *query) followers() {
+	to, weights := q.g.Out(q.last)
+	counts := q.g.Counts(q.last)
+	for i, v := range to {
+		q.touch(v)
+		q.weight[v], q.count[v] = weights[i], counts[i]
+	}
+	if loop, ok := q.g.Loop(q.last); ok {
+		q.weight[q.last], q.count[q.last] = loop.Weight, loop.Count
+	}
+}
+
+// capabilities makes those that use a tool of the context candidates.
+func (q *query) capabilities() {
+	for _, u := range q.distinct {
+		for _, c := range q.toolCaps(u) {
+			q.touch(c)
+		}
+	}
+}
+
+// alike fills in which nodes share neighbours with step u, makes the most alike candidates, and returns
+// how many edges may still be walked along.
+func (q *query) alike(u int32, left int) int {
+	for _, w := range q.g.Neighbours(u) {
+		left -= q.g.Degree(w)
+	}
+	if left < 0 {
+		q.top = q.g.AdamicAdarTop(u, related, &q.adamic, q.top)
+	} else {
+		q.all = q.all[:0]
+		q.g.AdamicAdarFrom(u, &q.adamic, func(v int32, aa float64) { q.all = append(q.all, graph.Scored{Node: v, Score: aa}) })
+		for _, v := range q.all {
+			q.likeness(u, v)
+		}
+		if len(q.all) <= related {
+			for _, v := range q.all {
+				q.touch(v.Node)
+			}
+			return left
+		}
+		q.top = graph.Top(q.all, related, q.top)
+	}
+	for _, v := range q.top {
+		q.likeness(u, v)
+		q.touch(v.Node)
+	}
+	return max(left, 0)
+}
+
+func (q *query) likeness(u int32, v graph.Scored) {
+	q.meet(v.Node)
+	q.graph[v.Node] = max(q.graph[v.Node], graph.GraphScore(false, v.Score))
+	if u == q.last {
+		q.aa[v.Node] = v.Score
+	}
+}
+
+// neighbours fills in what is next to step u. That something is next to a hub makes it no candidate:
+// nearly everything is.
+func (q *query) neighbours(u int32) {
+	neighbours := q.g.Neighbours(u)
+	for _, v := range neighbours {
+		q.meet(v)
+		q.graph[v] = 1
+	}
+	if len(neighbours) <= related {
+		for _, v := range neighbours {
+			q.touch(v)
+		}
+	}
+	if _, ok := q.g.Loop(u); ok {
+		q.graph[u] = 1
+	}
+}
+
+// meaning fills in how well each text matches the intent.
+func (q *query) meaning(vector []float32) {
+	best, bestScore := int32(-1), 0.0
+	q.text = q.measures.text.Query(q.intent, vector)
+	for _, n := range q.touched { // what the graph brought in
+		q.semantic[n] = q.match(n)
+	}
+	q.hits = q.text.Top(q.hits[:0], textCandidates)
+	for _, h := range q.hits {
+		n := q.measures.docNode[h.Doc]
+		if !q.live(n) || !(h.Score > 0) {
+			continue
+		}
+		q.touch(n)
+		q.semantic[n] = h.Score
+		if q.kind(n) == catalog.KindTool && (h.Score > bestScore || h.Score == bestScore && best >= 0 && q.ids[n] < q.ids[best]) {
+			best, bestScore = n, h.Score
+		}
+	}
+	if best >= 0 && len(q.context) == 0 {
+		q.cluster = q.Model.cluster(best)
+	}
+	if best < 0 {
+		q.warn(WarnNoIntentMatch)
+	}
+}
+
+// textCandidates is how many of the best matches by text compete with what the graph brings in. Below
+// the 512th place a match is too weak to be shown, whatever else speaks for it.
+const textCandidates = 512
+
+// match is how well a node's text fits the intent.
+func (q *query) match(n int32) float64 {
+	if d := q.doc(n); d >= 0 && q.live(n) {
+		return max(0, q.text.Of(d).Score)
+	}
+	return 0
+}
+
+// consider makes a node a candidate that neither text nor graph may have brought in.
+func (q *query) consider(n int32) {
+	if q.stamp[n] == q.epoch {
+		return
+	}
+	q.touch(n)
+	if q.text != nil {
+		q.semantic[n] = q.match(n)
+	}
+}
