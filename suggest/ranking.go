@@ -204,17 +204,21 @@ func (q *query) mixing(n int32) (relevance, boost, reliability float64) {
 }
 
 // boost is StructuralBoost of a capability in this situation.
-func (q *query) boost(n int32) float64 {
+func (q *query) boost(n int32) float64 { return StructuralBoost(q.clustered(n)) }
+
+// clustered says whether a capability is in the cluster of the last step, and which share of the context
+// is in the capability's.
+func (q *query) clustered(n int32) (same bool, share float64) {
 	c := q.Model.cluster(n)
 	if c < 0 {
-		return 0
+		return false, 0
 	}
 	if len(q.distinct) == 0 {
 		// No context: the cluster of the best match stands in for it.
 		if q.cluster == c {
-			return StructuralBoost(true, 1)
+			return true, 1
 		}
-		return 0
+		return false, 0
 	}
 	in := 0
 	for _, u := range q.distinct {
@@ -222,7 +226,7 @@ func (q *query) boost(n int32) float64 {
 			in++
 		}
 	}
-	return StructuralBoost(q.Model.cluster(q.last) == c, float64(in)/float64(len(q.distinct)))
+	return q.Model.cluster(q.last) == c, float64(in) / float64(len(q.distinct))
 }
 
 // overlap counts the capability's tools, and those already in the context.

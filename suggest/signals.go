@@ -1,0 +1,94 @@
+package suggest
+
+import (
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+// Signals are what the formulas of profile seed combine for one candidate, before any constant of theirs:
+// whoever wants to know what another constant would have done can work it out from these.
+type Signals struct {
+	ID         string
+	Kind       catalog.Kind
+	Weight     float64       // of the transition from the last step
+	Count      uint64        // how often it was seen
+	AdamicAdar float64       // with the last step
+	Community  bool          // the last step's; for the last step itself only where it was repeated
+	Adjacent   bool          // to any step of the context, which counts with an intent only
+	Alike      float64       // the largest Adamic-Adar with any step of the context, with an intent and not Adjacent only
+	PageRank   float64       // divided by the largest
+	Semantic   float64       // of the intent
+	Recalled   float64       // trust · support: what past tasks with an intent like this one say of it; without a context only
+	After      episodic.Rate // outcomes after the last step
+	Excluded   bool          // by those outcomes
+
+	// Of a capability.
+	Tools, Done int           // its tools, and those of them in the context
+	Cluster     bool          // its spectral cluster is the last step's, or without a context the best match's
+	Share       float64       // of the context in that cluster
+	HyperRank   float64       // PageRank in the incidence of tools and capabilities, divided by the largest
+	Own         episodic.Rate // outcomes, whatever came before
+}
+
+// Situation is everything that the seed's formulas know of a question.
+type Situation struct {
+	Context    int       // distinct known elements
+	Length     int       // steps that a plan for the intent may have; without a context only
+	Candidates []Signals // in order of id
+}
+
+// Situation lists the candidates that a context and an intent bring in, with their signals. It is for
+// trying out constants: no answer is made of it.
+func (m *Model) Situation(context []string, intent string) (Situation, error) {
+	q, err := m.open(context, intent, nil, nil)
+	if err != nil {
+		return Situation{}, err
+	}
+	defer q.close()
+	s := Situation{Context: len(q.distinct)}
+	p := &plan{query: q}
+	if q.mode == Active && len(q.context) == 0 {
+		p.remember()
+		s.Length = p.length
+	}
+	for _, n := range q.touched {
+		if q.live(n) {
+			c := q.signals(n)
+			c.Recalled = float64(p.trust * p.support[n])
+			s.Candidates = append(s.Candidates, c)
+		}
+	}
+	slices.SortFunc(s.Candidates, func(a, b Signals) int { return strings.Compare(a.ID, b.ID) })
+	return s, nil
+}
+
+func (q *query) signals(n int32) Signals {
+	s := Signals{
+		ID: q.ids[n], Kind: q.kind(n), Weight: q.weight[n], Count: q.count[n], AdamicAdar: q.aa[n], PageRank: q.rank(n),
+		Semantic: q.semantic[n], After: q.after(n), HyperRank: q.hyper(n), Own: q.rates.Tool(n),
+	}
+	s.Excluded = s.After.Excluded(q.rates.Sources())
+	if c := q.comm(n); c >= 0 && q.last != episodic.NoTool {
+		s.Community = c == q.comm(q.last) && (n != q.last || s.Count > 0)
+	}
+	switch graph := q.graph[n]; {
+	case q.mode != Active:
+	case graph < 1:
+		s.Alike = 2 * graph
+	default:
+		for _, u := range q.distinct {
+			_, loop := q.g.Loop(u)
+			if s.Adjacent = s.Adjacent || q.g.Adjacent(u, n) || u == n && loop; !s.Adjacent {
+				s.Alike = max(s.Alike, q.g.AdamicAdar(u, n))
+			}
+		}
+	}
+	if s.Kind == catalog.KindCapability {
+		s.Done, s.Tools = q.overlap(n)
+		s.Cluster, s.Share = q.clustered(n)
+	}
+	return s
+}
