@@ -20,7 +20,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run install test lint fmt bench benchstat bench-peers quality soak
+.PHONY: build run install test lint fmt bench benchstat bench-peers quality validation soak
 
 build: ## bin/waymark, static and reproducible
 	CGO_ENABLED=0 go build -trimpath -o bin/waymark ./cmd/waymark
@@ -63,6 +63,10 @@ bench-peers: ## ours beside other programs, on the same generated data; says whi
 quality: build ## evaluate on every data set in DIR and write docs/quality.md
 	@test -n "$(DIR)" || { echo "make quality DIR=path: a folder of data sets, one folder each"; exit 2; }
 	go run ./internal/quality -dir "$(DIR)" -program bin/waymark -keep "$(KEEP)"
+
+validation: ## vary the constants of the seed's formulas on the train part of every data set in DIR and write docs/validation.md
+	@test -n "$(DIR)" || { echo "make validation DIR=path: a folder of data sets, one folder each"; exit 2; }
+	go run ./internal/validation -dir "$(DIR)"
 
 # Kills a recording server hundreds of times, then lets every fuzz target look for new inputs.
 soak: ## long tests; ends by itself

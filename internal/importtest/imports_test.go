@@ -89,6 +89,7 @@ var imports = map[string][]string{
 	"internal/pages":              nil,
 	"internal/parallel":           nil,
 	"internal/quality":            {"learn"},
+	"internal/validation":         {"catalog", "episodic", "importer", "learn", "numeric", "suggest"},
 
 	"internal/bench":         nil,
 	"internal/bench/ours":    {"graph", "internal/bench", "semantic", "spectral", "storage"},
