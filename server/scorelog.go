@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/live"
 	"waymark/scorer"
 	"waymark/storage"
 )
@@ -112,4 +113,31 @@ func (s *Server) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPag
 	}
 	page.Link = nextLink("/v1/scores", page.Body.NextCursor, q.Limit)
 	return page, nil
+}
+
+// forgetScores deletes the logged runs that a selection means, whose episodes are about to be erased.
+func (s *Server) forgetScores(ctx context.Context, sel live.Selection) error {
+	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
+	if err != nil {
+		return err
+	}
+	var keys []string
+	for row, err := range table.List(ctx, scoreRow) {
+		if err != nil {
+			return err
+		}
+		var one scoreLog
+		if err := json.Unmarshal(row.Value, &one); err != nil {
+			return fmt.Errorf("log of scores, %s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
+		}
+		if sel.Source != "" && one.Source == sel.Source || sel.Episode != "" && one.Run == sel.Episode || one.Time.Before(sel.Before) {
+			keys = append(keys, row.Key)
+		}
+	}
+	for _, key := range keys {
+		if err := table.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }

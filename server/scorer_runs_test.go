@@ -146,6 +146,15 @@ func TestScoresAreLogged(t *testing.T) {
 	assert.Empty(t, page.NextCursor)
 	assert.Equal(t, 422, w.ask("GET", "/v1/scores?cursor=x", "").status)
 	assert.Contains(t, w.ask("GET", "/v1/scores?scorer=scorer:lint", "").body, `"scores":[]`)
+
+	// What is forgotten is forgotten here too.
+	run := parse[struct {
+		Scores []struct{ Run, Source string }
+	}](t, 200, r).Scores[0]
+	parse[any](t, 200, w.ask("POST", "/v1/forget", `{"episode":"`+run.Run+`"}`))
+	assert.Len(t, parse[log](t, 200, w.ask("GET", "/v1/scores", "")).Scores, 4)
+	parse[any](t, 200, w.ask("POST", "/v1/forget", `{"source":"`+run.Source+`"}`))
+	assert.Empty(t, parse[log](t, 200, w.ask("GET", "/v1/scores", "")).Scores)
 }
 
 // Nothing is recorded unless that is wanted and the credential may write; all scorers can be put at once.

@@ -18,6 +18,7 @@ import (
 // Scoring may wait for a judge, which takes its time, and texts of whole sessions are long.
 const (
 	scoringTimeout = 10 * time.Minute
+	judgingTimeout = scoringTimeout - 15*time.Second // then what was judged is still answered
 	scoringBody    = 16 << 20
 )
 
@@ -66,7 +67,11 @@ func scoringOf[In, Out any](name, id, operation, path, summary, description stri
 			add(s, api, rule{scope: scopeRead, timeout: scoringTimeout, body: scoringBody},
 				huma.Operation{OperationID: operation, Method: http.MethodPost, Path: path, Tags: []string{"Scorers"}, Summary: summary, Description: description},
 				func(ctx context.Context, q *scoreQuestion[In]) (*scored[Out], error) {
-					out, err := s.cfg.run(ctx, accessFrom(ctx), id, q.After, func() (any, error) { return f(s.scorer(), ctx, q.Body) })
+					out, err := s.cfg.run(ctx, accessFrom(ctx), id, q.After, func() (any, error) {
+						ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
+						defer cancel()
+						return f(s.scorer(), ctx, q.Body)
+					})
 					if err != nil {
 						return nil, err
 					}
@@ -78,6 +83,8 @@ func scoringOf[In, Out any](name, id, operation, path, summary, description stri
 			if err != nil {
 				return nil, err
 			}
+			ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
+			defer cancel()
 			return f(sc, ctx, in)
 		},
 	}
