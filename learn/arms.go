@@ -24,9 +24,10 @@ type Followed struct {
 
 // How much data says something.
 const (
-	leastOutcomes = 100 // of an arm
-	leastTrades   = 50  // of a place
-	leastExamined = 0.1 // an outcome weighs at most ten times
+	leastOutcomes      = 100 // of an arm
+	leastConversations = 20
+	leastTrades        = 50  // of a place
+	leastExamined      = 0.1 // an outcome weighs at most ten times
 )
 
 // Arms compares two profiles by what became of their answers.
@@ -128,7 +129,7 @@ func (r *Arms) judge(a, b Arm, d Difference) {
 	case !a.Enough || !b.Enough:
 		r.Verdict = NotEnough
 		r.Why = fmt.Sprintf("%d and %d outcomes of %d and %d conversations; at least %d of %d are needed in each arm",
-			a.Outcomes, b.Outcomes, a.Conversations, b.Conversations, leastOutcomes, leastJudged)
+			a.Outcomes, b.Outcomes, a.Conversations, b.Conversations, leastOutcomes, leastConversations)
 	case d.Interval[0] > 0:
 		r.Verdict, r.Why = SecondLeads, "the interval of the difference lies above 0"
 	case b.Shadow && b.Corrected == nil:
@@ -152,7 +153,7 @@ func (r *Arms) arm(c conversations, name string, outcomes []Followed, shadow boo
 		explored = explored || f.Propensity < 1
 	}
 	a.Conversations = len(seen)
-	a.Enough = a.Outcomes >= leastOutcomes && a.Conversations >= leastJudged
+	a.Enough = a.Outcomes >= leastOutcomes && a.Conversations >= leastConversations
 	list := func(f Followed) []string {
 		if shadow {
 			return f.Shadow

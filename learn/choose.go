@@ -19,7 +19,7 @@ const (
 	MostJudged      = 5_000 // newest episodes that take part
 	judgedPositions = 2_000 // steps asked for
 	judgedIntents   = 500   // intents asked for
-	leastJudged     = 20    // tasks held out: fewer say nothing
+	leastJudged     = 15    // tasks held out: fewer say nothing
 )
 
 // Recipe is what a model is made of besides episodes.
