@@ -69,7 +69,7 @@ func writePage(w io.Writer, profile string, cases []sample, floors []floor) {
 Profile `+"`%s`"+` on public data sets that the engine was not made for. None of them is part of this repository; they are read from a
 folder (`+"`make quality DIR=folder`"+` writes this page anew and changes numbers only). Every number is a fraction. Intervals are 95 %%, drawn
 over episodes. The best baseline is the best of ten simple methods in that one metric; a lead or a loss is named where its interval
-lies on one side of 0. A floor ([floors.tsv](floors.tsv)) is what a better method is known to reach: missed where the whole
+lies on one side of 0. A floor ([floors.tsv](floors.tsv)) is what is asked for, or what a better method is known to reach: missed where the whole
 interval lies below it, within chance where only the value does.
 
 `, profile)
@@ -100,7 +100,7 @@ func writeMisses(w io.Writer, cases []sample, floors []floor) {
 			case "within chance":
 				chance++
 			default:
-				misses = append(misses, miss{f.value - x.Value, fmt.Sprintf("- %s, %s, %s: %s, where %s is reached by %s.", c, questions[x.Question], x.Metric,
+				misses = append(misses, miss{f.value - x.Value, fmt.Sprintf("- %s, %s, %s: %s, floor %s: %s.", c, questions[x.Question], x.Metric,
 					rate(x.Value), rate(f.value), f.why)})
 			}
 		}

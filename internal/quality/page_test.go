@@ -72,7 +72,7 @@ func TestPage(t *testing.T) {
 	writePage(&page, "auto", []sample{{"a", "-", r}, {"a", "many", &learn.Report{LeaveOneOut: true, TestEpisodes: 2}}}, floors)
 	for _, line := range []string{
 		"Of 1 floors 0 are reached, 0 are missed by no more than chance, 1 are missed.",
-		"- a, next tool, mrr: 0.400, where 0.500 is reached by a chain.",
+		"- a, next tool, mrr: 0.400, floor 0.500: a chain.",
 		"`waymark evaluate --profile auto --dataset $DIR/a`: 3 train and 2 test episodes.",
 		"| next tool | mrr | 0.400 | 0.300–0.450 | markov1 | 0.500 | behind | 0.500 | missed |",
 		"Confidence, next tool: calibration error 0.100 over 7 claims (a perfect model: 0.010–0.020), not calibrated; area under risk-coverage 0.200.",
