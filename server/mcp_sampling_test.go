@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,10 +20,10 @@ import (
 
 // Where it is allowed and there is no judge, a host that samples judges, in both lives of the protocol.
 func TestHostAsJudge(t *testing.T) {
-	asked := 0
+	var asked atomic.Int64 // hosts answer side by side
 	sampling := func() *mcp.ClientOptions {
 		return &mcp.ClientOptions{CreateMessageHandler: func(_ context.Context, r *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-			asked++
+			asked.Add(1)
 			assert.Contains(t, r.Params.SystemPrompt, judge.DataRule)
 			assert.Contains(t, r.Params.SystemPrompt, "JSON Schema")
 			return &mcp.CreateMessageResult{Model: "host", Role: "assistant", Content: &mcp.TextContent{Text: fours}}, nil
@@ -31,25 +32,25 @@ func TestHostAsJudge(t *testing.T) {
 	input := map[string]any{"rubric": "hypothesis", "input": json.RawMessage(`{"hypotheses":[{"id":"h1","statement":"Ants route."},{"id":"h2","statement":"Bees vote."}],"judge":{}}`)}
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			asked = 0
+			asked.Store(0)
 			s := newOffice(t, func(c *Config) { c.Sampling = true })
 			client, r := way.open(t, s, sampling()), (*mcp.CallToolResult)(nil)
 			require.Eventually(t, func() bool { // a session's event stream, which carries the questions, opens beside the first calls
 				var err error
-				asked = 0
+				asked.Store(0)
 				r, err = client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolScore, Arguments: input})
 				return err == nil
 			}, 10*time.Second, 20*time.Millisecond)
 			a := answerOf[scorer.HypothesisAnswer](t, r)
 			require.Len(t, a.Results, 2)
 			assert.Equal(t, "host", a.Judgements[0].Model)
-			assert.Equal(t, 2, asked)
+			assert.EqualValues(t, 2, asked.Load())
 
-			asked = 0
+			asked.Store(0)
 			r = call(t, way.open(t, newOffice(t), sampling()), toolScore, input)
 			assert.True(t, r.IsError, "it is off by default")
 			assert.Contains(t, textOf(t, r), "no judge is configured")
-			assert.Zero(t, asked)
+			assert.Zero(t, asked.Load())
 			r = call(t, way.open(t, s, nil), toolScore, input)
 			assert.True(t, r.IsError, "a host that does not sample")
 		})
