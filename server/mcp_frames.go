@@ -82,12 +82,15 @@ func (f *frames) line() (line []byte, tooLong bool, err error) {
 }
 
 // checkFrame reports what is wrong with a line: not JSON (-32700), or JSON but no JSON-RPC 2.0 message
-// (-32600). The id is that of the message where it has a usable one. A batch is passed on.
+// (-32600). The id is that of the message where it has a usable one. A batch with anything in it is passed on.
 func checkFrame(line []byte) (id json.RawMessage, code int, reason string) {
 	if !json.Valid(line) {
 		return nil, -32700, "the line is not one JSON value"
 	}
 	if line[0] == '[' {
+		if len(bytes.TrimSpace(line[1:len(line)-1])) == 0 {
+			return nil, -32600, "the batch is empty"
+		}
 		return nil, 0, ""
 	}
 	var m struct {

@@ -31,7 +31,7 @@ func TestABadFrameDoesNotEndTheSession(t *testing.T) {
 	code := func(m map[string]any) any { return m["error"].(map[string]any)["code"] }
 	for line, want := range map[string]float64{
 		"hello": -32700, "{\"jsonrpc\":\"2.0\"": -32700, "{} {}": -32700, "\xff\xfe": -32700,
-		"5": -32600, `{"jsonrpc":"1.0","id":7,"method":"ping"}`: -32600, `{"jsonrpc":"2.0","id":{},"method":"ping"}`: -32600,
+		"5": -32600, "[ ]": -32600, `{"jsonrpc":"1.0","id":7,"method":"ping"}`: -32600, `{"jsonrpc":"2.0","id":{},"method":"ping"}`: -32600,
 		`{"jsonrpc":"2.0","id":1}`: -32600, `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", maxFrame) + `"}`: -32600,
 	} {
 		assert.Equal(t, want, code(ask(line)), "%.60q", line)
