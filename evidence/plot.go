@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"html"
-
 	"slices"
 	"strings"
 )

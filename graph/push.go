@@ -146,9 +146,6 @@ func (s *Ranks) recompute() {
 	}
 }
 
-// Len is the number of nodes.
-func (s *Ranks) Len() int { return len(s.x) }
-
 // Grow makes room for nodes up to n, isolated ones at first. It changes no rank but by the share
 // that the new nodes have.
 func (s *Ranks) Grow(n int) {

@@ -159,11 +159,3 @@ var rubrics = func() map[Role]*rubric.Rubric {
 	}
 	return byRole
 }()
-
-// Rubric is the criteria of a role.
-func Rubric(r Role) (*rubric.Rubric, error) {
-	if err := r.check("role"); err != nil {
-		return nil, err
-	}
-	return rubrics[r], nil
-}
