@@ -53,12 +53,24 @@ type Capability struct {
 	Tasks        []Task          `json:"tasks,omitempty"`
 	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	Version      int             `json:"version,omitempty"` // 1, 2, … of what can be run; 0: not said
+	Tags         []string        `json:"tags,omitempty"`
+	Script       *Script         `json:"script,omitempty"` // instead of tasks
+	Output       json.RawMessage `json:"output,omitempty"` // what a run gives back, an argument like those of tasks; without: the results of the last tasks
 }
 
-// Task is one node of a stored DAG.
+// Script is a capability that is computed rather than carried out with tools.
+type Script struct {
+	Language string `json:"language"` // expr
+	Source   string `json:"source"`
+}
+
+// Task is one node of a stored DAG. An argument is a value, or an object with the one key $from (the
+// path of a parameter or of an earlier task's result) or $expr (an expression over them).
 type Task struct {
 	ID        string                     `json:"id"`
 	Tool      string                     `json:"tool"`
 	DependsOn []string                   `json:"depends_on,omitempty"`
 	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
+	When      string                     `json:"when,omitempty"` // an expression; the task is skipped unless it is true
 }

@@ -38,6 +38,10 @@ type Episode struct {
 	SuggestionID string    `json:"suggestion_id,omitempty"`
 }
 
+// Digests are keyed hashes of scalar values by their path in a JSON document ("items[].id"): enough to
+// see that a value went from one step to another, not enough to know it.
+type Digests map[string][]string
+
 // Step is one call. DependsOn nil means "only the order is known"; empty but not nil means "a root".
 // Steps that share a Group ran in parallel.
 type Step struct {
@@ -49,6 +53,8 @@ type Step struct {
 	DurationMS int64    `json:"duration_ms,omitempty"`
 	Error      string   `json:"error,omitempty"`
 	ErrorKind  string   `json:"error_kind,omitempty"`
-	Shape      string   `json:"shape,omitempty"` // types of the arguments, never their values
-	Shown      int      `json:"shown,omitempty"` // the place at which it stood among the suggestions it was chosen from; 0: not known, or none
+	Shape      string   `json:"shape,omitempty"`   // types of the arguments, never their values
+	Inputs     Digests  `json:"inputs,omitempty"`  // of the values of the arguments
+	Outputs    Digests  `json:"outputs,omitempty"` // of the values of the result
+	Shown      int      `json:"shown,omitempty"`   // the place at which it stood among the suggestions it was chosen from; 0: not known, or none
 }

@@ -66,6 +66,7 @@ var imports = map[string][]string{
 	"rubric/contribution": {"rubric"},
 	"judge":               {"internal/endpoint", "judge/reply", "rubric"},
 	"judge/reply":         nil,
+	"run":                 nil,
 	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis"},
 
 	"predict/sequence":            {"numeric"},

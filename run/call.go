@@ -1,0 +1,52 @@
+// Package run executes DAGs of tools and capabilities over anything that can call one of them.
+package run
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Call is one call of a tool or capability.
+type Call struct {
+	Tool      string          // canonical id
+	Arguments json.RawMessage // a JSON object; nil means none
+	Session   string          // of the host or run that calls; calls of one session follow each other
+	Group     string          // calls of one group ran in parallel
+	Intent    string          // what the session is about, as far as known
+	Meta      json.RawMessage // the host's _meta, passed on: trace context, input responses
+}
+
+// Result is what became of a call that was carried out or refused.
+type Result struct {
+	Structured  json.RawMessage // structured content, nil if there is none
+	Content     json.RawMessage // MCP content blocks as they came
+	Failure     Failure         // empty if it worked
+	Message     string          // what went wrong
+	Unvalidated string          // why Structured was not checked against the tool's output schema; empty if it was, or there is none
+	NeedsInput  json.RawMessage // the host is asked for something first; the call has not happened yet
+}
+
+// Failure says whose fault it is that a call did not work.
+type Failure string
+
+// The kinds of failure, as they stand in a step's error_kind.
+const (
+	FailedTool        Failure = "tool"        // the tool says so
+	FailedArgument    Failure = "argument"    // it was called wrongly
+	FailedTimeout     Failure = "timeout"     // it did not answer in time
+	FailedAuth        Failure = "auth"        // the caller may not
+	FailedPolicy      Failure = "policy"      // we did not let it happen
+	FailedUnavailable Failure = "unavailable" // its server was not there
+)
+
+// Held reports whether a failure is held against the tool. Who may not call it, or finds its server
+// down, has learned nothing about the tool.
+func (f Failure) Held() bool {
+	return f == FailedTool || f == FailedArgument || f == FailedTimeout
+}
+
+// Caller carries out calls. An error means that nothing is known of what happened, or ctx is done;
+// what is known to have failed is a Result with a Failure.
+type Caller interface {
+	Call(ctx context.Context, c Call) (Result, error)
+}
