@@ -40,8 +40,8 @@ type learning struct {
 	examined []float64 // see MeasureOptions
 
 	mu     sync.Mutex
-	counts *Counts // nil when it is worked out
-	known  *fits   // fitted before, and kept; nil: not yet
+	counts *Counts              // nil when it is worked out
+	known  atomic.Pointer[fits] // fitted before, and kept; nil: not yet
 	result atomic.Pointer[learned]
 }
 
@@ -103,7 +103,7 @@ func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 	if lessons == nil {
 		return nil
 	}
-	f := l.known
+	f := l.known.Load()
 	if f == nil || !f.belong(lessons) {
 		f = lessons.fit(l.of(aboutNext), l.of(aboutIntent), halt, tell)
 	}
@@ -115,19 +115,19 @@ func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 		return nil
 	}
 	tell(1)
-	l.counts, l.known = nil, nil // they may be dropped now
 	l.result.Store(lessons.learned)
+	l.known.Store(nil) // only now, so that fitted sees one of the two at any time
+	l.counts = nil
 	return lessons.learned
 }
 
-// fitted is what was fitted so far, nil if nothing was.
+// fitted is what was fitted so far, nil if nothing was. It never waits for what is being worked out.
 func (l *learning) fitted() *fits {
+	known := l.known.Load()
 	if done := l.result.Load(); done != nil {
 		return &done.fits
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.known
+	return known
 }
 
 // Learned reports whether what profile learned answers with is worked out already, or was fitted before

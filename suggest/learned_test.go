@@ -185,7 +185,16 @@ func TestLearnedIsTheSameAgain(t *testing.T) {
 	require.NoError(t, r.End())
 	assert.True(t, read.Learned(), "what was fitted is kept")
 	assert.Nil(t, read.learning.result.Load(), "and read in when it is asked for, or warmed")
-	read.Warm(never)
+	warm := make(chan struct{})
+	go func() { defer close(warm); read.Warm(never) }()
+	for done := false; !done; { // whoever asks meanwhile neither waits nor hears of nothing
+		select {
+		case <-warm:
+			done = true
+		default:
+		}
+		require.True(t, read.Learned())
+	}
 	assert.Equal(t, written(m.measures.learning.fitted()), written(&read.learning.result.Load().fits))
 	again, err := NewModel(c, read, Stamp{Version: "sha256:test", Seq: 1, BuiltAt: time.Unix(0, 0)})
 	require.NoError(t, err)

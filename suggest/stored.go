@@ -90,7 +90,7 @@ func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
 	if r.Bool() {
 		m.learning = newLearning(c)
 		if r.Bool() {
-			m.learning.known = readFits(r)
+			m.learning.known.Store(readFits(r))
 		}
 	}
 	if r.Err() != nil {
