@@ -142,12 +142,15 @@ func TestRedeliveryChangesNothing(t *testing.T) {
 // The running model, a replay of its log, the same after a restart, twice in a row, on any number of
 // cores: equal bytes.
 func TestReplayEqualsTheRunningModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	store := storage.NewMemory()
 	hashes := map[string]bool{}
 	ws := NewWorkspaces(store, Options{})
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
-	fill(t, e, 1, 300)
+	fill(t, e, 1, 120)
 	_, err = e.Build(ctx)
 	require.NoError(t, err)
 	record(t, e, episode("late", "s0:tool_0", "s3:tool_3")) // counted, not measured

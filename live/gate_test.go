@@ -135,21 +135,24 @@ func TestRebuildThatLosesIsRefused(t *testing.T) {
 // What was refused does not come in by itself: while a refusal stands, builds are judged; and a build of a
 // history grown by half is.
 func TestBuildsByThemselvesAreJudgedWhereMuchIsNew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	store := storage.NewMemory()
 	e := workspace(t, store, Options{})
-	twoWays(t, e, 0, 200, false)
+	twoWays(t, e, 0, 100, false)
 	first := finish(t, e, false)
 	require.Equal(t, JobDone, first.State, first.Error)
 	release := e.Hold() // as an import does
-	twoWays(t, e, 200, 300, true)
-	twoWays(t, e, 500, 40, false)
+	twoWays(t, e, 100, 150, true)
+	twoWays(t, e, 250, 20, false)
 	release()
 	_, err := e.Build(ctx)
 	require.NoError(t, err)
 	settled(t, e)
 	require.False(t, e.Judgement().Published, "%v", e.Judgement())
 	assert.Equal(t, first.At, e.current.Load().built)
-	assert.Equal(t, 540, e.Model().Stats().Episodes, "what is counted is counted")
+	assert.Equal(t, 270, e.Model().Stats().Episodes, "what is counted is counted")
 	built := e.current.Load().built
 	refused := e.Judgement().Event
 

@@ -425,6 +425,9 @@ func contextWithin(d time.Duration) (context.Context, context.CancelFunc) {
 // What places are worth is found in explored answers at a rebuild, stands in its event, and comes back by
 // a replay and after a restart.
 func TestPlacesAreWorthWhatARebuildFinds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	store := storage.NewMemory()
 	e, end := branching(t, store, Experiment{Explore: MaxExplore})
 	m := e.Model()
