@@ -117,6 +117,12 @@ func (s *Step) normalise(number int) (err error) {
 		return err
 	}
 	s.Error = catalog.Cut(s.Error, MaxError)
+	if err = s.Inputs.normalise("inputs"); err != nil {
+		return err
+	}
+	if err = s.Outputs.normalise("outputs"); err != nil {
+		return err
+	}
 	if s.Outcome, err = s.Outcome.normal(); err != nil {
 		return err
 	}

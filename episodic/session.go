@@ -1,0 +1,291 @@
+package episodic
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// IdleGap is how long a session may rest before what follows is another task.
+const IdleGap = 30 * time.Minute
+
+// Sessions cuts the calls of one source into episodes. The rule is one for all that report calls, live
+// or from a file:
+//
+//	a new episode begins   with the first call of a session, after a user's message, with another intent,
+//	                       after IdleGap without a call, and where an episode is full
+//	calls are parallel     if they name the same group, one after the other, or, where they name none, if
+//	                       each began before any of them ended
+//
+// A layer of parallel calls is over as soon as one of its calls has ended: what begins then may know the
+// result. So one call that runs for long does not make everything beside it parallel.
+//
+//	a ├────┤                     layer 1: a, b     (b began before a ended)
+//	b   ├──────────────┤
+//	c         ├───┤              layer 2: c        (a had ended)
+//	d               ├──┤         layer 3: d
+//
+// Begin and End are to be told in the order in which they happened; times matter for the gap alone. A
+// Sessions is for one goroutine at a time.
+type Sessions struct {
+	source string
+	open   map[string]*session
+}
+
+// Call is the beginning of a call, as far as a session is concerned.
+type Call struct {
+	Session string
+	ID      string    // of the call, unique in its session
+	Intent  string    // what it is about; empty: what the session was about before
+	Group   string    // what was issued together shares it: a message, a layer of a run; empty: not known
+	Start   time.Time // zero: not known
+}
+
+// Place is where a call belongs: the fields of its episode, which are the same for all its calls, and
+// which of its calls it is.
+type Place struct {
+	Episode string // id: a hash of source, session and first call
+	Session string
+	Intent  string
+	Time    time.Time // the user's message, or the first call
+
+	Number int    // the how manieth call of the episode to begin, from 1
+	Group  string // the layer of parallel calls: "1", "2", ...
+}
+
+type session struct {
+	episode Place // Number and Group of the newest call
+	begun   bool
+	last    time.Time         // the last sign of life
+	running map[string]*layer // calls that have not ended
+	turn    *turn             // a user's message since the last call
+	layer   *layer            // the newest of the episode; nil: none
+	layers  int               // begun in the episode
+}
+
+// layer is calls that are parallel.
+type layer struct {
+	name   string // the group that they name
+	inside int    // that have not ended
+	closed bool   // one has ended
+}
+
+type turn struct {
+	intent string
+	at     time.Time
+}
+
+// NewSessions returns a sessioniser for what source reports.
+func NewSessions(source string) *Sessions {
+	return &Sessions{source: source, open: map[string]*session{}}
+}
+
+// EpisodeID names the episode of a session that begins with a call.
+func EpisodeID(source, session, firstCall string) string {
+	sum := sha256.Sum256([]byte(source + "\x00" + session + "\x00" + firstCall))
+	return hex.EncodeToString(sum[:16])
+}
+
+func (s *Sessions) session(id string) *session {
+	ss := s.open[id]
+	if ss == nil {
+		ss = &session{running: map[string]*layer{}}
+		s.open[id] = ss
+	}
+	return ss
+}
+
+// Turn tells of a user's message: the next call of the session begins an episode with this intent.
+func (s *Sessions) Turn(session, intent string, at time.Time) {
+	s.session(session).turn = &turn{intent, at}
+}
+
+// Begin tells that a call begins and says where it belongs.
+func (s *Sessions) Begin(c Call) Place {
+	ss := s.session(c.Session)
+	if ss.begins(c) {
+		p := Place{Episode: EpisodeID(s.source, c.Session, c.ID), Session: c.Session, Intent: c.Intent, Time: c.Start}
+		if ss.turn != nil {
+			if p.Intent == "" {
+				p.Intent = ss.turn.intent
+			}
+			if !ss.turn.at.IsZero() {
+				p.Time = ss.turn.at
+			}
+		}
+		ss.episode, ss.begun, ss.turn, ss.layer, ss.layers = p, true, nil, nil, 0
+	}
+	if !ss.joins(c) {
+		ss.layer, ss.layers = &layer{name: c.Group}, ss.layers+1
+	}
+	ss.layer.inside++
+	ss.running[c.ID] = ss.layer
+	ss.sign(c.Start)
+	ss.episode.Number++
+	ss.episode.Group = strconv.Itoa(ss.layers)
+	return ss.episode
+}
+
+// begins reports whether a call begins an episode.
+func (ss *session) begins(c Call) bool {
+	switch {
+	case !ss.begun || ss.turn != nil || ss.episode.Number >= MaxSteps:
+		return true
+	case c.Intent != "" && c.Intent != ss.episode.Intent:
+		return true
+	}
+	return len(ss.running) == 0 && !ss.last.IsZero() && c.Start.Sub(ss.last) > IdleGap
+}
+
+// joins reports whether a call is one of the newest layer.
+func (ss *session) joins(c Call) bool {
+	if ss.layer == nil || c.Group != ss.layer.name {
+		return false
+	}
+	return c.Group != "" || ss.layer.inside > 0 && !ss.layer.closed
+}
+
+func (ss *session) sign(at time.Time) {
+	if at.After(ss.last) {
+		ss.last = at
+	}
+}
+
+// End tells that a call has ended. One that was never begun is passed over.
+func (s *Sessions) End(session, id string, at time.Time) { s.leave(session, id, at, true) }
+
+// Drop tells that a call was none: it was refused before it was made, or asked for input first. It has
+// no place; what is parallel to it stays so.
+func (s *Sessions) Drop(session, id string) { s.leave(session, id, time.Time{}, false) }
+
+func (s *Sessions) leave(session, id string, at time.Time, ended bool) {
+	ss := s.open[session]
+	if ss == nil {
+		return
+	}
+	l, ok := ss.running[id]
+	if !ok {
+		return
+	}
+	delete(ss.running, id)
+	ss.sign(at)
+	l.inside--
+	l.closed = l.closed || ended
+}
+
+// Resume goes on with an episode that another Sessions has begun: of a process that has ended, say. at is
+// its last sign of life, zero if nobody knows. The next call is in a layer of its own.
+func (s *Sessions) Resume(p Place, at time.Time) {
+	ss := s.session(p.Session)
+	ss.episode, ss.begun, ss.last, ss.layer = p, true, at, nil
+	ss.layers, _ = strconv.Atoi(p.Group) // what is no number was not made here
+}
+
+// Knows reports whether a session has begun an episode here.
+func (s *Sessions) Knows(session string) bool { ss := s.open[session]; return ss != nil && ss.begun }
+
+// Forget drops the sessions that have rested for longer than [IdleGap] at a time: their next call begins
+// an episode anyway.
+func (s *Sessions) Forget(now time.Time) {
+	for id, ss := range s.open {
+		if len(ss.running) == 0 && now.Sub(ss.last) > IdleGap {
+			delete(s.open, id)
+		}
+	}
+}
+
+// Len is how many sessions are remembered.
+func (s *Sessions) Len() int { return len(s.open) }
+
+// Done is a call that is over, as a file tells of it.
+type Done struct {
+	Call
+	End  time.Time // zero: not known, it is taken to have ended as soon as it began
+	Step Step      // what it was; its group is set by the rule
+}
+
+// Episodes cuts calls that are over into episodes, by the rule of [Sessions], in the order of their
+// first calls. Of a session the calls count in the order in which they began; where that is not known,
+// or the same, in the order given. A call that begins when another ends comes after it.
+func (s *Sessions) Episodes(calls []Done) []Episode {
+	type moment struct {
+		call, kind int // kind 0 ends, 1 begins
+		at         time.Time
+	}
+	bySession := map[string][]int{}
+	var sessions []string
+	for i := range calls {
+		id := calls[i].Session
+		if bySession[id] == nil {
+			sessions = append(sessions, id)
+		}
+		bySession[id] = append(bySession[id], i)
+	}
+	var episodes []Episode
+	first := map[string]int{} // episode → call
+	for _, id := range sessions {
+		var moments []moment
+		clock := time.Time{} // a call without a time begins with the one before it
+		for _, i := range bySession[id] {
+			c := &calls[i]
+			if !c.Start.IsZero() {
+				clock = c.Start
+			}
+			moments = append(moments, moment{i, 1, clock})
+			if c.End.After(clock) {
+				moments = append(moments, moment{i, 0, c.End})
+			}
+		}
+		slices.SortStableFunc(moments, func(a, b moment) int {
+			return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.kind, b.kind))
+		})
+		at := map[string]int{}
+		for _, m := range moments {
+			c := &calls[m.call]
+			if m.kind == 0 {
+				s.End(id, c.ID, m.at)
+				continue
+			}
+			p := s.Begin(c.Call)
+			e, ok := at[p.Episode]
+			if !ok {
+				e = len(episodes)
+				at[p.Episode], first[p.Episode] = e, m.call
+				episodes = append(episodes, Episode{ID: p.Episode, Session: p.Session, Intent: p.Intent, Time: p.Time})
+			}
+			step := c.Step
+			step.Group = p.Group
+			episodes[e].Steps = append(episodes[e].Steps, step)
+			if !c.End.After(m.at) {
+				s.End(id, c.ID, m.at)
+			}
+		}
+	}
+	slices.SortStableFunc(episodes, func(a, b Episode) int { return cmp.Compare(first[a.ID], first[b.ID]) })
+	for i := range episodes {
+		NumberGroups(episodes[i].Steps)
+	}
+	return episodes
+}
+
+// NumberGroups leaves only groups of several calls, and numbers them.
+func NumberGroups(steps []Step) {
+	size, number := map[string]int{}, map[string]string{}
+	for _, s := range steps {
+		size[s.Group]++
+	}
+	for i := range steps {
+		g := steps[i].Group
+		if g == "" || size[g] < 2 {
+			steps[i].Group = ""
+			continue
+		}
+		if number[g] == "" {
+			number[g] = strconv.Itoa(len(number) + 1)
+		}
+		steps[i].Group = number[g]
+	}
+}

@@ -1,0 +1,168 @@
+package episodic
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var noon = time.Date(2026, 8, 10, 12, 0, 0, 0, time.UTC)
+
+func after(seconds float64) time.Time {
+	return noon.Add(time.Duration(seconds * float64(time.Second)))
+}
+
+// done is a call from one second to another.
+func done(id string, from, to float64) Done {
+	return Done{Call: Call{Session: "s", ID: id, Start: after(from)}, End: after(to), Step: Step{Tool: id}}
+}
+
+func grouped(d Done, group string) Done { d.Group = group; return d }
+
+func about(d Done, intent string) Done { d.Intent = intent; return d }
+
+// layers writes episodes as tools, those of a group in brackets.
+func layers(episodes []Episode) (s string) {
+	for i, e := range episodes {
+		if i > 0 {
+			s += " | "
+		}
+		for j := 0; j < len(e.Steps); {
+			end := e.layerEnd(j)
+			if end-j > 1 {
+				s += "["
+			}
+			for ; j < end; j++ {
+				s += e.Steps[j].Tool
+			}
+			if e.Steps[j-1].Group != "" {
+				s += "]"
+			}
+		}
+	}
+	return s
+}
+
+func TestEpisodesOfASession(t *testing.T) {
+	minute := 60.0
+	for _, tt := range []struct {
+		name  string
+		calls []Done
+		want  string
+	}{
+		{"none", nil, ""},
+		{"one after the other", []Done{done("a", 0, 1), done("b", 1, 2), done("c", 3, 3)}, "abc"},
+		{"overlapping", []Done{done("a", 0, 5), done("b", 1, 3), done("c", 6, 7)}, "[ab]c"},
+		{"given out of order", []Done{done("c", 6, 7), done("b", 1, 3), done("a", 0, 5)}, "[ab]c"},
+		{"a long one beside a chain", []Done{done("l", 0, 9), done("a", 1, 2), done("b", 3, 4), done("c", 5, 6)}, "[la]bc"},
+		{"at the same moment without length", []Done{done("a", 1, 1), done("b", 1, 1)}, "ab"},
+		{"begins when another ends", []Done{done("a", 0, 1), done("b", 1, 2)}, "ab"},
+		{"of one message", []Done{grouped(done("a", 0, 1), "m1"), grouped(done("b", 2, 3), "m1"), grouped(done("c", 4, 5), "m2")}, "[ab]c"},
+		{"of two messages that overlap", []Done{grouped(done("a", 0, 5), "m1"), grouped(done("b", 1, 3), "m2")}, "ab"},
+		{"a gap", []Done{done("a", 0, 1), done("b", 31*minute, 31*minute+1)}, "ab"[:1] + " | b"},
+		{"no gap: one was running", []Done{done("a", 0, 40*minute), done("b", 41*minute, 42*minute)}, "ab"},
+		{"no gap: while one was running", []Done{done("a", 0, 80*minute), done("b", 1, 2), done("c", 40*minute, 41*minute)}, "[ab]c"},
+		{"another intent", []Done{about(done("a", 0, 1), "x"), done("b", 2, 3), about(done("c", 4, 5), "y"), about(done("d", 6, 7), "y")}, "ab | cd"},
+		{"without times", []Done{{Call: Call{ID: "a"}, Step: Step{Tool: "a"}}, {Call: Call{ID: "b"}, Step: Step{Tool: "b"}}}, "ab"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := NewSessions("test").Episodes(tt.calls)
+			assert.Equal(t, tt.want, layers(got))
+			for i := range got {
+				require.NoError(t, got[i].Normalise())
+			}
+		})
+	}
+}
+
+func TestAUsersMessageBeginsAnEpisode(t *testing.T) {
+	s := NewSessions("test")
+	s.Turn("s", "fix the build", after(0))
+	a := s.Begin(Call{Session: "s", ID: "a", Start: after(1)})
+	s.Turn("s", "fix the build", after(2)) // the same words again are another task
+	b := s.Begin(Call{Session: "s", ID: "b", Start: after(3)})
+	assert.Equal(t, Place{Episode: EpisodeID("test", "s", "a"), Session: "s", Intent: "fix the build", Time: after(0), Number: 1, Group: "1"}, a)
+	assert.Equal(t, Place{Episode: EpisodeID("test", "s", "b"), Session: "s", Intent: "fix the build", Time: after(2), Number: 1, Group: "1"}, b)
+	s.End("s", "a", after(4)) // of the episode before: it says nothing of this one's layer
+	c := s.Begin(Call{Session: "s", ID: "c", Start: after(5)})
+	assert.Equal(t, "1", c.Group, "b has not ended")
+}
+
+// A call that was none leaves the others as they are.
+func TestDroppedCallsHaveNoPlace(t *testing.T) {
+	s := NewSessions("test")
+	begin := func(id string) Place { return s.Begin(Call{Session: "s", ID: id}) }
+	begin("a")
+	begin("b")
+	s.Drop("s", "a")
+	require.Equal(t, "1", begin("c").Group, "b still runs and none has ended")
+	s.End("s", "c", time.Time{})
+	require.Equal(t, "2", begin("d").Group)
+	s.Drop("s", "d")
+	require.Equal(t, "3", begin("e").Group, "nothing runs beside it")
+}
+
+func TestFullEpisodesEnd(t *testing.T) {
+	s := NewSessions("test")
+	first := ""
+	for i := range MaxSteps + 1 {
+		id := strconv.Itoa(i)
+		p := s.Begin(Call{Session: "s", ID: id})
+		s.End("s", id, time.Time{})
+		if i == 0 {
+			first = p.Episode
+		}
+		require.Equal(t, i < MaxSteps, p.Episode == first)
+	}
+}
+
+func TestSessionsAreResumedAndForgotten(t *testing.T) {
+	s := NewSessions("test")
+	p := s.Begin(Call{Session: "s", ID: "a", Start: after(0)})
+	again := NewSessions("test")
+	assert.False(t, again.Knows("s"))
+	again.Resume(p, after(1))
+	assert.True(t, again.Knows("s"))
+	q := again.Begin(Call{Session: "s", ID: "b", Start: after(2)})
+	assert.Equal(t, Place{Episode: p.Episode, Session: "s", Time: after(0), Number: 2, Group: "2"}, q)
+	again.Forget(after(3600))
+	assert.Equal(t, 1, again.Len(), "a call is running")
+	again.End("s", "b", after(3))
+	again.Forget(after(3600))
+	assert.Zero(t, again.Len())
+}
+
+// However calls overlap: an episode has every call once, ordered by start, and two in a layer overlap.
+func TestRandomSessions(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	for range 300 {
+		var calls []Done
+		at := map[string]Done{}
+		for i := range 1 + r.IntN(12) {
+			from := float64(r.IntN(20)) / 2
+			d := done(strconv.Itoa(i), from, from+float64(r.IntN(8))/2)
+			d.Session = strconv.Itoa(r.IntN(2))
+			calls, at[d.ID] = append(calls, d), d
+		}
+		n := 0
+		for _, e := range NewSessions("test").Episodes(calls) {
+			n += len(e.Steps)
+			for i := 0; i < len(e.Steps); {
+				end := e.layerEnd(i)
+				for j := i; j < end; j++ {
+					a := at[e.Steps[j].Tool]
+					require.False(t, j > 0 && a.Start.Before(at[e.Steps[j-1].Tool].Start))
+					for k := i; k < j; k++ {
+						require.True(t, at[e.Steps[k].Tool].End.After(a.Start), "in a layer, but one ended before the other began")
+					}
+				}
+				i = end
+			}
+		}
+		require.Equal(t, len(calls), n)
+	}
+}
