@@ -248,6 +248,13 @@ func TestFeedback(t *testing.T) {
 	assert.NotContains(t, after(t, e, seq, "a"), "b")
 	_, err = e.Feedback(ctx, "test", Feedback{SuggestionID: "sg_unknown"})
 	assert.ErrorContains(t, err, "sg_unknown")
+	head := e.Head().Seq
+	_, err = e.Feedback(ctx, "test", Feedback{SuggestionID: "sg_unknown", ID: "b"})
+	assert.ErrorContains(t, err, "sg_unknown", "after what it was suggested is not known")
+	assert.Equal(t, head, e.Head().Seq)
+	seq, err = e.Feedback(ctx, "test", Feedback{SuggestionID: "sg_unknown", Context: []string{}, ID: "b"})
+	require.NoError(t, err)
+	assert.Equal(t, head+1, seq)
 	_, err = e.Feedback(ctx, "test", Feedback{ID: "b", Outcome: "great"})
 	assert.ErrorContains(t, err, "great")
 	verify(t, e)

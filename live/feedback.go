@@ -20,7 +20,7 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 		if answer, err = e.answered(ctx, f.SuggestionID); err != nil {
 			return 0, err
 		}
-		if answer == nil && f.ID == "" {
+		if answer == nil && (f.ID == "" || f.Context == nil) {
 			return 0, &suggest.RequestError{Kind: suggest.NotFound, Field: "suggestion_id",
 				Detail: fmt.Sprintf("%q is not among the last %d answers, nor among those logged; send context and id instead", f.SuggestionID, servedLimit)}
 		}

@@ -224,6 +224,7 @@ func TestRefusedQuestions(t *testing.T) {
 		{"/v1/next", ``, 400, "body", ""},
 		{"/v1/feedback", `{"used":true}`, 422, "id", "body.id"},
 		{"/v1/feedback", `{"used":true,"suggestion_id":"nope"}`, 404, "suggestion_id", "body.suggestion_id"},
+		{"/v1/feedback", `{"used":true,"suggestion_id":"nope","id":"json:parse"}`, 404, "nope", "body.suggestion_id"},
 		{"/v1/feedback", `{"used":true,"id":"json:parse","outcome":"perhaps"}`, 422, "outcome", "body.outcome"},
 	} {
 		t.Run(c.path+" "+c.body, func(t *testing.T) {
