@@ -18,6 +18,7 @@ var (
 	ErrNotYet  = errors.New("the model does not count that event yet")
 	ErrClosed  = errors.New("workspace is closed")
 	ErrNoModel = errors.New("no such model")
+	ErrNoBuild = errors.New("the first build is still under way")
 )
 
 // Embedder turns texts into vectors of equal length, at some endpoint that may be absent or slow.
@@ -33,10 +34,12 @@ type Options struct {
 	Embedder    Embedder         // nil: search by text alone
 	DropIntents bool             // intents are never stored
 	Experiment  Experiment       // what is logged of the answers, and tried with them
-	Patience    time.Duration    // how long opening waits for a build that was cut short; it goes on behind
+	Patience    time.Duration    // how long the first questions wait for a build that was cut short; it goes on behind
 
 	// Measure says how models are measured. It is part of every build event.
 	Measure suggest.MeasureOptions
+
+	measure func(context.Context, *suggest.Counts, suggest.MeasureOptions) (*suggest.Measures, error) // suggest.Measure; slower in tests
 }
 
 func (o Options) filled() Options {
@@ -45,6 +48,9 @@ func (o Options) filled() Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.measure == nil {
+		o.measure = suggest.Measure
 	}
 	o.Experiment = o.Experiment.filled()
 	return o
@@ -82,6 +88,10 @@ type Engine struct {
 	unlogged   atomic.Uint64    // answers that should have been
 	lastJudged atomic.Pointer[Judgement]
 	counted    atomic.Uint64 // the last event that matters to a model
+
+	starting *building       // a build that was cut short, under way since the start; nil: none
+	blank    bool            // nothing is measured before it
+	patience <-chan struct{} // closed when questions stop waiting for it
 }
 
 // edition is a published model and the channel that closes when the next one is.
@@ -104,11 +114,20 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	e.keeping, e.giveUp = context.WithCancel(context.Background())
 	began := e.opts.Now()
 	var from *history
-	kept := uint64(0)
 	for from = range e.snapshots(ctx) {
-		kept = from.last
 		break
 	}
+	e.blank = from == nil
+	if e.blank { // fold everything, with the measures of nothing; those of the last build come behind
+		nothing := suggest.NewState()
+		m, err := e.measure(ctx, nothing.Freeze(), build{}, 0)
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("open workspace %q: %w", name, err)
+		}
+		from = &history{state: nothing, measures: m}
+	}
+	kept := from.last
 	h, o, err := replay(ctx, log, from, 0, lastBuild, e.measure, nil)
 	if err != nil {
 		stop()
@@ -120,13 +139,13 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 			return nil, fmt.Errorf("open workspace %q: finish forgetting: %w", name, err)
 		}
 	}
-	if h != from { // no snapshot was of use, or one counts what is forgotten, and a crash kept it from being dropped
+	if h != from || e.blank { // no snapshot was of use, or one counts what is forgotten, and a crash kept it from being dropped
 		if err := log.DropSnapshots(ctx); err != nil {
 			stop()
 			return nil, fmt.Errorf("open workspace %q: %w", name, err)
 		}
 	}
-	w := &writer{Engine: e, history: h, builtAt: began, autoAt: e.judgedAt(ctx, h.how), results: make(chan func()), vectors: h.how.Vectors}
+	w := &writer{Engine: e, history: h, builtAt: e.timeBuilt(ctx, h.built.seq), autoAt: e.judgedAt(ctx, h.how), results: make(chan func()), vectors: h.how.Vectors}
 	w.showJudged()
 	e.counted.Store(h.matter.seq)
 	if err := w.publish(); err != nil {
@@ -148,21 +167,40 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	default:
 		e.warmBehind(h.measures)
 	}
-	unfinished := w.building
+	if e.starting = w.building; e.starting != nil {
+		late, cancel := context.WithTimeout(background, e.opts.Patience)
+		context.AfterFunc(late, cancel)
+		e.patience = late.Done()
+	}
 	go w.run()
 	if e.opts.Experiment.Log > 0 {
 		e.toLog, e.logged = make(chan answerToLog, logQueue), make(chan struct{})
 		go e.logServed(e.toLog)
 	}
 	e.fetchVectors()
-	if unfinished != nil && opts.Patience > 0 {
-		select {
-		case <-unfinished.done:
-		case <-time.After(opts.Patience):
-		case <-ctx.Done():
-		}
-	}
 	return e, nil
+}
+
+// settled waits for a build that was cut short: as long as the options say, for what is measured of the
+// build before answers meanwhile; as long as ctx lets it, where no build is kept.
+func (e *Engine) settled(ctx context.Context) error {
+	if e.starting == nil {
+		return nil
+	}
+	patience := e.patience
+	if e.blank {
+		patience = nil
+	}
+	select {
+	case <-e.starting.done:
+		if e.blank && e.starting.err != nil {
+			return fmt.Errorf("build the model of workspace %q: %w", e.name, e.starting.err)
+		}
+	case <-patience:
+	case <-ctx.Done():
+		return fmt.Errorf("workspace %q: %w: %w", e.name, ErrNoBuild, ctx.Err())
+	}
+	return nil
 }
 
 // Model is the current model.
@@ -296,7 +334,7 @@ func (e *Engine) measured(ctx context.Context, c *suggest.Counts, b build, at ui
 		}
 	}
 	b.Options.Learn = learn
-	m, err := suggest.Measure(ctx, c, b.Options)
+	m, err := e.opts.measure(ctx, c, b.Options)
 	if err == nil {
 		b.choose(m)
 	}

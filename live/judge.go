@@ -13,7 +13,6 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/learn"
-	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -158,18 +157,7 @@ func (e *Engine) judgedAt(ctx context.Context, how build) time.Time {
 }
 
 func (e *Engine) timeJudged(ctx context.Context, seq uint64) time.Time {
-	value, _, err := e.table.Get(ctx, judgedKey(seq))
-	if err != nil {
-		if !errors.Is(err, storage.ErrNotFound) {
-			e.opts.Logger.Warn("when the profiles were judged is not known", "workspace", e.name, "error", err)
-		}
-		return time.Time{}
-	}
-	at, err := time.Parse(time.RFC3339, string(value))
-	if err != nil {
-		return time.Time{}
-	}
-	return at
+	return e.timeAt(ctx, judgedKey(seq), "when the profiles were judged is not known")
 }
 
 // A build that starts by itself is judged as a rebuild is, while a rebuild stands refused, and where the

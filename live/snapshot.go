@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"waymark/storage"
 	"waymark/suggest"
@@ -142,7 +141,7 @@ func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, e
 	for h := range e.snapshots(ctx) {
 		version := h.version()
 		if name == version || name == "previous" && h.built.seq < now.built {
-			return h.model(time.Time{}, e.judgedAt(ctx, h.how))
+			return h.model(e.timeBuilt(ctx, h.built.seq), e.judgedAt(ctx, h.how))
 		}
 		versions = append(versions, version)
 	}

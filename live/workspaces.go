@@ -35,8 +35,19 @@ func NewWorkspaces(store storage.Store, opts Options) *Workspaces {
 
 var workspaceName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
-// Get returns the engine of a workspace, which is created if it does not exist.
+// Get returns the engine of a workspace for questions; the workspace is created if it does not exist. A
+// build that a stop or crash cut short is waited for as [Options.Patience] says.
 func (w *Workspaces) Get(ctx context.Context, name string) (*Engine, error) {
+	e, err := w.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return e, e.settled(ctx)
+}
+
+// Open returns the engine of a workspace as soon as it can record: it waits for no build. The workspace is
+// created if it does not exist.
+func (w *Workspaces) Open(ctx context.Context, name string) (*Engine, error) {
 	if !workspaceName.MatchString(name) {
 		return nil, &suggest.RequestError{Kind: suggest.Invalid, Field: "workspace",
 			Detail: fmt.Sprintf("%q must be 1 to 64 of a-z 0-9 . _ -, and begin with a letter or digit", name)}
@@ -52,14 +63,18 @@ func (w *Workspaces) Get(ctx context.Context, name string) (*Engine, error) {
 		w.open[name] = o
 	}
 	w.mu.Unlock()
-	if !ok {
-		o.engine, o.err = w.load(context.WithoutCancel(ctx), name)
-		if o.err != nil { // the next caller tries again
-			w.mu.Lock()
-			delete(w.open, name)
-			w.mu.Unlock()
-		}
-		close(o.ready)
+	if !ok { // whoever gives up waiting leaves the opening to the others
+		go func() {
+			o.engine, o.err = w.load(context.WithoutCancel(ctx), name)
+			if o.err != nil { // the next caller tries again
+				w.mu.Lock()
+				if w.open[name] == o {
+					delete(w.open, name)
+				}
+				w.mu.Unlock()
+			}
+			close(o.ready)
+		}()
 	}
 	select {
 	case <-o.ready:

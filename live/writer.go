@@ -333,9 +333,13 @@ func (w *writer) putInForce(shot snapshot, counted int, h *history) error {
 		w.state, w.skipped, w.tainted = h.state, h.skipped, h.tainted
 	}
 	old := w.Model()
-	w.measures, w.built, w.how, w.builtAt, w.refused = h.measures, shot.built, shot.how, w.opts.Now(), nil
+	w.measures, w.built, w.how = h.measures, shot.built, shot.how
+	w.builtAt = w.opts.Now().UTC().Round(0)
+	w.noteBuilt(context.WithoutCancel(w.ctx), w.built.seq, w.builtAt)
 	w.autoAt = w.judgedAt(w.ctx, w.how)
-	w.since = max(0, w.since-counted)
+	if w.refused == nil || w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
+		w.refused, w.since = nil, max(0, w.since-counted)
+	}
 	w.kept.Store(nil)
 	w.showJudged()
 	if err := w.publish(); err != nil {

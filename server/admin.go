@@ -212,7 +212,7 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 		note("storage", true, "writes are accepted")
 	}
 	stats, counted := e.Model().Stats(), e.Counted()
-	note("model", true, "version %s of %s, %d nodes, %d edges", stats.Model.Version, stats.Model.BuiltAt.UTC().Format("2006-01-02 15:04:05"), stats.Model.Nodes, stats.Model.Edges)
+	note("model", true, "version %s, %s, %d nodes, %d edges", stats.Model.Version, builtWhen(stats.Model.BuiltAt), stats.Model.Nodes, stats.Model.Edges)
 	note("lag", counted <= stats.Model.Seq, "the model counts event %d of %d", min(stats.Model.Seq, counted), counted)
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
 	note("history", true, "%d episodes of %d sources", stats.Episodes, len(stats.Sources))

@@ -102,7 +102,7 @@ func (s *Server) putTools(ctx context.Context, in *rawInput) (*putAnswer, error)
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.engine(ctx)
+	e, err := s.recorder(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (s *Server) putCapabilities(ctx context.Context, in *rawInput) (*putAnswer,
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.engine(ctx)
+	e, err := s.recorder(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +290,7 @@ type deleteQuery struct {
 
 // Removal takes ids exactly: a spelling that is resolved could name another tool tomorrow.
 func (s *Server) deleteTool(ctx context.Context, q *deleteQuery) (*struct{}, error) {
-	e, err := s.engine(ctx)
+	e, err := s.recorder(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +298,7 @@ func (s *Server) deleteTool(ctx context.Context, q *deleteQuery) (*struct{}, err
 }
 
 func (s *Server) deleteCapability(ctx context.Context, q *deleteQuery) (*struct{}, error) {
-	e, err := s.engine(ctx)
+	e, err := s.recorder(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func documentBody(api huma.API, path, method string, content map[string]*huma.Sc
 
 func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
 	r := in.gin.Request
-	e, err := s.engine(ctx)
+	e, err := s.recorder(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ func badRead(err error) error {
 }
 
 func (s *Server) feedback(ctx context.Context, q *question[live.Feedback]) (*feedbackAnswer, error) {
-	e, err := s.engine(ctx)
+	e, err := s.recorder(ctx)
 	if err != nil {
 		return nil, err
 	}

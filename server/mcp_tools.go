@@ -74,6 +74,11 @@ type mcpTool struct {
 	call  func(ctx context.Context, c *mcpCall, arguments json.RawMessage) (sentence, error)
 }
 
+// records reports whether a tool needs no model, and so waits for no build.
+func (t mcpTool) records() bool {
+	return t.tool.Name == toolRecord || t.tool.Name == toolScore || t.tool.Name == toolTriangulate
+}
+
 // sentence is an answer with a line for the model. Hosts show the model the structured answer only,
 // so the line is part of it.
 type sentence interface{ text() string }
@@ -179,7 +184,11 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 		if !a.may(t.scope) {
 			return refusal(fmt.Errorf("%s needs the scope %v, this credential has %v", t.tool.Name, t.scope.names(), a.Scopes.names())), nil
 		}
-		engine, err := m.cfg.Workspaces.Get(ctx, a.Workspace)
+		open := m.cfg.Workspaces.Get
+		if t.records() {
+			open = m.cfg.Workspaces.Open
+		}
+		engine, err := open(ctx, a.Workspace)
 		if err != nil {
 			return m.failed(ctx, t.tool.Name, err), nil
 		}
@@ -233,6 +242,8 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 	case errors.As(err, &argument), errors.As(err, &request), errors.As(err, &ambiguous), errors.As(err, &scoring),
 		errors.Is(err, scorer.ErrNoJudge), errors.Is(err, scorer.ErrJudge):
 		return refusal(err)
+	case errors.Is(err, live.ErrNoBuild):
+		return refusal(fmt.Errorf("%s: %w; ask again", tool, live.ErrNoBuild))
 	case errors.Is(err, context.DeadlineExceeded):
 		return refusal(fmt.Errorf("%s took too long and was given up", tool))
 	case errors.Is(err, context.Canceled):

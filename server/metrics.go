@@ -72,7 +72,9 @@ func (s *Server) serveMetrics(c *gin.Context) {
 	gauge("waymark_model_edges", "Edges of the tool graph.", float64(info.Edges))
 	gauge("waymark_model_density", "Density of the tool graph.", info.Density)
 	gauge("waymark_model_seq", "Last event the model counts.", float64(info.Seq))
-	gauge("waymark_model_built_timestamp_seconds", "When the model was built.", float64(info.BuiltAt.UnixMilli())/1000)
+	if !info.BuiltAt.IsZero() {
+		gauge("waymark_model_built_timestamp_seconds", "When the model was built; absent if it is not known.", float64(info.BuiltAt.UnixMilli())/1000)
+	}
 	gauge("waymark_log_seq", "Last event of the log.", float64(head.Seq))
 	healthy := 1.0
 	if s.cfg.Store.Health() != nil {

@@ -71,7 +71,7 @@ func (s *Server) observe(c *gin.Context) {
 			c.Request.Body = &readToEnd{ReadCloser: c.Request.Body, rc: rc, idle: idleTimeout}
 		}
 	} else {
-		timeout := cmp.Or(ru.timeout, writeTimeout)
+		timeout := cmp.Or(ru.timeout, s.cfg.Timeout)
 		_ = rc.SetReadDeadline(start.Add(readTimeout))
 		_ = rc.SetWriteDeadline(start.Add(timeout))
 		var cancel context.CancelFunc

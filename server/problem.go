@@ -62,6 +62,8 @@ func problemOf(err error) *huma.ErrorModel {
 		return refuse(http.StatusRequestEntityTooLarge, "the body is larger than this route takes")
 	case errors.Is(err, errNoCredential), errors.Is(err, errBadCredential):
 		return refuse(http.StatusUnauthorized, err.Error())
+	case errors.Is(err, live.ErrNoBuild):
+		return refuse(http.StatusServiceUnavailable, "the first model is still being built; ask again")
 	case errors.Is(err, live.ErrNotYet):
 		return refuse(http.StatusServiceUnavailable, "the model does not count that event yet; ask again")
 	case errors.Is(err, storage.ErrNoSpace):

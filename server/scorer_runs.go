@@ -64,7 +64,7 @@ func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known
 }
 
 func (c Config) recordRun(ctx context.Context, a access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration, out any) error {
-	engine, err := c.Workspaces.Get(ctx, a.Workspace)
+	engine, err := c.Workspaces.Open(ctx, a.Workspace)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (s *Server) scorerRoutes(api huma.API) {
 		Summary:     "Put all scorers into the catalog",
 		Description: "So that search and suggestions know them before they are first used; the first run of each does the same for it."},
 		func(ctx context.Context, _ *struct{}) (*scorerList, error) {
-			engine, err := s.engine(ctx)
+			engine, err := s.recorder(ctx)
 			if err != nil {
 				return nil, err
 			}

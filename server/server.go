@@ -64,6 +64,7 @@ type Config struct {
 	MaxBody        int64         // bytes of one body or NDJSON line; default 1 MiB
 	MaxBodies      int64         // bytes of all bodies being read; default 64 MiB
 	MaxConnections int           // default 1024
+	Timeout        time.Duration // of an answer, where its route has none of its own; default 30 s
 	Drain          time.Duration // grace of open requests at shutdown; default 10 s
 }
 
@@ -91,6 +92,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.MaxConnections == 0 {
 		c.MaxConnections = 1024
+	}
+	if c.Timeout == 0 {
+		c.Timeout = writeTimeout
 	}
 	if c.Drain == 0 {
 		c.Drain = 10 * time.Second
@@ -211,7 +215,7 @@ type rule struct {
 	ndjson bool   // takes application/x-ndjson
 	once   bool   // takes Idempotency-Key
 
-	timeout time.Duration // of the answer, default writeTimeout
+	timeout time.Duration // of the answer, default Config.Timeout
 	body    int64         // bytes taken where that is more than Config.MaxBody
 }
 
@@ -255,9 +259,14 @@ func (s *Server) declare(ru rule, op *huma.Operation) {
 
 func ptr[T any](v T) *T { return &v }
 
-// engine is the workspace of the request.
+// engine is the workspace of the request, for questions.
 func (s *Server) engine(ctx context.Context) (*live.Engine, error) {
 	return s.cfg.Workspaces.Get(ctx, accessFrom(ctx).Workspace)
+}
+
+// recorder is the workspace of the request for what only records: it waits for no build.
+func (s *Server) recorder(ctx context.Context) (*live.Engine, error) {
+	return s.cfg.Workspaces.Open(ctx, accessFrom(ctx).Workspace)
 }
 
 // Handler answers every route. It can be mounted without Serve; the limits on headers and

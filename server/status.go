@@ -5,6 +5,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -88,7 +89,7 @@ func (s *Server) serveStatus(c *gin.Context) {
 			return
 		}
 		stats := e.Model().Stats()
-		page.Stats, page.BuiltAt = &stats, stats.Model.BuiltAt.UTC().Format("2006-01-02 15:04:05 UTC")
+		page.Stats, page.BuiltAt = &stats, builtWhen(stats.Model.BuiltAt)
 	}
 	if s.cfg.Store.Health() != nil {
 		page.Problem = "The storage does not accept writes; reads go on."
@@ -99,4 +100,12 @@ func (s *Server) serveStatus(c *gin.Context) {
 		return
 	}
 	servePage(c, b.Bytes())
+}
+
+// builtWhen says when a model was built.
+func builtWhen(at time.Time) string {
+	if at.IsZero() {
+		return "time of the build not known"
+	}
+	return "built " + at.UTC().Format("2006-01-02 15:04:05 UTC")
 }

@@ -50,23 +50,30 @@ func (s *Server) triangulationRoutes(api huma.API) {
 }
 
 func (s *Server) triangulate(ctx context.Context, q *scoreQuestion[evidence.Request]) (*triangulationBegun, error) {
-	out, err := s.cfg.run(ctx, accessFrom(ctx), scorer.TriangulateID, q.After, func() (any, error) { return s.scorer().Triangulate(ctx, q.Body) })
+	out, err := s.cfg.run(ctx, accessFrom(ctx), scorer.TriangulateID, q.After, func() (any, error) { return s.begin(ctx, q.Body) })
 	if err != nil {
 		return nil, err
 	}
 	a := out.(scorer.TriangulateAnswer)
-	state, err := json.Marshal(q.Body)
+	return &triangulationBegun{"/v1/triangulations/" + url.PathEscape(a.ID), a}, nil
+}
+
+// begin answers a triangulation and keeps it, before its run is recorded.
+func (s *Server) begin(ctx context.Context, r evidence.Request) (scorer.TriangulateAnswer, error) {
+	a, err := s.scorer().Triangulate(ctx, r)
 	if err != nil {
-		return nil, err
+		return a, err
+	}
+	state, err := json.Marshal(r)
+	if err != nil {
+		return a, err
 	}
 	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	if _, err := table.Put(ctx, triangulationRow+a.ID, state); err != nil {
-		return nil, err
-	}
-	return &triangulationBegun{"/v1/triangulations/" + url.PathEscape(a.ID), a}, nil
+	_, err = table.Put(ctx, triangulationRow+a.ID, state)
+	return a, err
 }
 
 // triangulation reads where one stands.

@@ -53,7 +53,7 @@ const (
 // ModelInfo names the model that answered.
 type ModelInfo struct {
 	Version string    `json:"version"`
-	BuiltAt time.Time `json:"built_at"`
+	BuiltAt time.Time `json:"built_at,omitzero"` // when the last build was put in force; absent if none was, or nobody noted it
 	Seq     uint64    `json:"seq"`
 	Nodes   int       `json:"nodes"`
 	Edges   int       `json:"edges"`

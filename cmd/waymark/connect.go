@@ -39,11 +39,13 @@ type access struct {
 	origins      []string
 	acceptDamage bool
 	patience     time.Duration // with a build that was cut short; 0: startPatience
+	timeout      time.Duration // of an answer; 0: the server's
 }
 
-// A server is ready after startPatience at the latest, with the model before; a command of one answer
-// waits for the model of all that is recorded.
-const startPatience, commandPatience = time.Second, time.Hour
+// Questions wait this long for a build that was cut short, then the model before answers: a server soon,
+// a command of one answer a little longer, for what it begins itself ends with it. The first build of all
+// has no model before it, so a command may take its time.
+const startPatience, commandPatience, commandTimeout = time.Second, 5 * time.Second, time.Hour
 
 // open takes the data directory for this process, or says that another has it (storage.ErrInUse).
 func (a *app) open(logger *slog.Logger, who access) (*house, error) {
@@ -81,7 +83,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	h.server, err = server.New(server.Config{
 		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.sampling, RecordScores: a.recordScores,
 		Logger: logger, Version: version().Version, Now: time.Now,
-		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins,
+		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Timeout: who.timeout,
 	})
 	if err != nil {
 		return nil, errors.Join(err, h.close())
@@ -144,7 +146,7 @@ func (h *house) close() error {
 
 // with runs f with a client of the data directory.
 func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
-	h, c, err := a.enter(ctx, a.logger(), access{patience: commandPatience})
+	h, c, err := a.enter(ctx, a.logger(), access{patience: commandPatience, timeout: commandTimeout})
 	switch {
 	case err != nil:
 		return err

@@ -1,0 +1,119 @@
+package live
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/episodic"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// blocked opens workspaces where measuring anything waits until it is released or canceled.
+func blocked(store storage.Store, patience time.Duration) (ws *Workspaces, release func()) {
+	released := make(chan struct{})
+	measure := func(ctx context.Context, c *suggest.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+		m, err := suggest.Measure(ctx, c, o)
+		if err != nil {
+			return nil, err
+		}
+		if model, err := suggest.NewModel(c, m, suggest.Stamp{}); err != nil || model.Info().Nodes == 0 {
+			return m, err
+		}
+		select {
+		case <-released:
+			return m, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return NewWorkspaces(store, Options{Patience: patience, measure: measure}), func() { close(released) }
+}
+
+// A question waits for a build that was cut short no longer than it was told to, where there is a model of
+// the build before; recording never waits, and a question that nothing can answer yet says why.
+func TestNobodyWaitsForABuildThatWasCutShort(t *testing.T) {
+	for name, built := range map[string]bool{"behind the build before": true, "the first of all": false} {
+		t.Run(name, func(t *testing.T) {
+			store := storage.NewMemory()
+			if built {
+				e, end := reopened(t, store)
+				record(t, e, episode("0", "a", "b"))
+				settled(t, e)
+				end()
+			}
+			ws, _ := blocked(store, time.Hour)
+			e, err := ws.Get(ctx, "default")
+			require.NoError(t, err)
+			record(t, e, episode("1", "a", "c")) // a tool not met before: a build is due
+			require.Eventually(t, func() bool { return e.Head().Seq > e.Counted() }, 10*time.Second, time.Millisecond)
+			require.NoError(t, ws.Close(ctx))
+
+			ws, release := blocked(store, time.Millisecond)
+			defer func() { require.NoError(t, ws.Close(ctx)) }()
+			recorder, err := ws.Open(ctx, "default")
+			require.NoError(t, err)
+			r, err := recorder.Record(ctx, "test", []episodic.Episode{episode("2", "a", "b")})
+			require.NoError(t, err)
+			assert.Equal(t, 1, r.Accepted)
+
+			soon, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+			defer cancel()
+			asked, err := ws.Get(soon, "default")
+			if built {
+				require.NoError(t, err)
+				assert.Contains(t, after(t, asked, r.Seq, "a"), "c", "counted, if not measured")
+			} else {
+				assert.ErrorIs(t, err, ErrNoBuild)
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+			release()
+			_, err = ws.Get(ctx, "default")
+			require.NoError(t, err)
+			settled(t, recorder)
+			assert.Contains(t, after(t, recorder, r.Seq, "a"), "c")
+		})
+	}
+}
+
+// The time of a build is that of the build, not of the start that loads it.
+func TestBuiltAtIsTheTimeOfTheBuild(t *testing.T) {
+	store, now := storage.NewMemory(), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	ws := NewWorkspaces(store, Options{Now: clock})
+	e, err := ws.Get(ctx, "default")
+	require.NoError(t, err)
+	assert.Zero(t, e.Model().Info().BuiltAt, "nothing is built yet")
+	record(t, e, episode("1", "a", "b"))
+	settled(t, e)
+	built := now
+	assert.Equal(t, built, e.Model().Info().BuiltAt)
+	require.NoError(t, ws.Close(ctx))
+
+	now = now.Add(48 * time.Hour)
+	e = workspace(t, store, Options{Now: clock})
+	assert.Equal(t, built, e.Model().Info().BuiltAt)
+	_, err = e.rebuilt(ctx, false)
+	require.NoError(t, err)
+	assert.Equal(t, now, e.Model().Info().BuiltAt)
+	before, err := e.ModelNamed(ctx, "previous")
+	require.NoError(t, err)
+	assert.Equal(t, built, before.Info().BuiltAt)
+	for i := range 2 * keptBuilt {
+		now = now.Add(time.Hour)
+		_, err = e.rebuilt(ctx, i%2 == 0)
+		require.NoError(t, err)
+	}
+	rows := 0
+	for row, err := range e.table.List(ctx, builtRow) {
+		require.NoError(t, err)
+		assert.Len(t, row.Key, len(builtKey(1)))
+		rows++
+	}
+	assert.Equal(t, keptBuilt, rows)
+	assert.Equal(t, now, e.Model().Info().BuiltAt)
+}
