@@ -290,14 +290,20 @@ func Fit(c *Choices, part Part, prior, penalty []float64, steps int) Fitted {
 
 // FitUntil is [Fit] that asks stop before every step, and gives the weights reached once it is true.
 func FitUntil(c *Choices, part Part, prior, penalty []float64, steps int, stop func() bool) Fitted {
-	if len(prior) != len(penalty) || len(prior) != c.features*c.Parts() {
+	return FitFrom(c, part, prior, prior, penalty, steps, stop)
+}
+
+// FitFrom is [FitUntil] that begins at other weights than the prior: near the answer, few steps are
+// enough. A weight with an infinite penalty keeps what it begins with.
+func FitFrom(c *Choices, part Part, start, prior, penalty []float64, steps int, stop func() bool) Fitted {
+	if len(prior) != len(penalty) || len(start) != len(prior) || len(prior) != c.features*c.Parts() {
 		panic("choice: as many priors and penalties as weights are wanted")
 	}
 	parts := make([][]float64, shards)
 	for s := range parts {
 		parts[s] = make([]float64, len(prior))
 	}
-	return minimise(prior, steps, stop, func(w, g []float64) float64 {
+	return minimise(start, steps, stop, func(w, g []float64) float64 {
 		clear(g)
 		loss := c.loss(w, g, parts, part)
 		for k, v := range penalty {

@@ -61,6 +61,11 @@ func Fit(d Data, penalty float64) *Model { return FitUntil(d, penalty, func() bo
 
 // FitUntil is [Fit] that asks stop before every step, and returns nil once it is true.
 func FitUntil(d Data, penalty float64, stop func() bool) *Model {
+	return FitFrom(d, penalty, nil, stop)
+}
+
+// FitFrom is [FitUntil] that begins at another model, nil for none: near the answer, few steps are enough.
+func FitFrom(d Data, penalty float64, start *Model, stop func() bool) *Model {
 	P, n := d.P, len(d.Y)
 	m := &Model{Slope: make([]float64, P), Mean: make([]float64, P)}
 	if n == 0 {
@@ -93,7 +98,16 @@ func FitUntil(d Data, penalty float64, stop func() bool) *Model {
 		}
 	}
 	b := make([]float64, P+1) // b[P] is the bias
-	if d.Z == nil {
+	switch {
+	case start != nil:
+		b[P] = start.Bias
+		for k := range P {
+			b[P] += float64(start.Slope[k] * (m.Mean[k] - start.Mean[k]))
+			if scale[k] > 0 {
+				b[k] = start.Slope[k] / scale[k]
+			}
+		}
+	case d.Z == nil:
 		mean := 0.0
 		for i := range n {
 			mean += float64(d.weight(i) * float64(d.Y[i]))

@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"waymark/numeric"
-	"waymark/predict/labels"
-)
+import "waymark/numeric"
 
 func odds(p float64) float64 {
 	p = min(max(p, 0), 1)
@@ -16,8 +13,9 @@ var baseNames = []string{
 	"server prior", "near x vote", "size", "fullname", "server vote", "words", "clause", "cold words", "cold clause", "kin", "cold kin", "sink", "sink/best", "cosine", "cosine/best", "cold cosine/best", "host", "cold host", "host x words",
 }
 
-// base fills in the features of the first stage.
-func (q *request) base(f []float64, t int32, rank float64) {
+// base fills in the features of the first stage. kin is how like the tool is to those that history speaks
+// for; see [Texts.kinship].
+func (q *request) base(f []float64, t int32, rank, kin float64) {
 	m := q.m
 	uses, recent := m.uses[t], m.recent[t]
 	n, recentN := m.n, m.recentN
@@ -79,12 +77,6 @@ func (q *request) base(f []float64, t int32, rank float64) {
 	sink := 0.0
 	if l := m.label[t]; l >= 0 && uses > 1e-9 && q.sink != nil {
 		sink = q.sink[l]
-	}
-	kin := 0.0 // like what history speaks for
-	for _, l := range q.kin {
-		if l.Label != t {
-			kin = max(kin, l.Value*labels.Dot(m.texts.vector[l.Label], m.texts.vector[t]))
-		}
 	}
 	copy(f, []float64{
 		r, odds(r), r / q.most.ridge, v, odds(v), nearest, numeric.Ln((float64(uses*scale) + .1) / (m.n + 1)), numeric.Ln((float64(recent*scaleRecent) + .1) / (m.recentN + 1)), seen, evidence, r * evidence,

@@ -68,9 +68,15 @@ func (q *request) ranked(limit int) []Ranked {
 		}
 		return 1 + float64(q.match.text[i]) + float64(q.match.words[i])
 	})
+	others = others[:min(len(others), limit-len(list))]
+	numbers := make([]int32, len(others))
+	for i, t := range others {
+		numbers[i] = t.Label
+	}
+	kin := q.m.texts.kinship(q.kin, numbers)
 	f := make([]float64, len(baseNames))
-	for i, t := range others[:min(len(others), limit-len(list))] {
-		q.base(f, t.Label, float64(len(q.cand)+i))
+	for i, t := range others {
+		q.base(f, t.Label, float64(len(q.cand)+i), kin[i])
 		least = min(least, q.m.first.P(f))
 		list = append(list, Ranked{t.Label, least})
 	}
@@ -139,36 +145,47 @@ type Term struct {
 // probability. It is nil for a tool that nothing
 // spoke for.
 func (a *Answer) Explain(tool int32) []Term {
-	var terms []Term
-	a.terms(tool, func(t Term) { terms = append(terms, t) })
+	q := a.q
+	i, ok := q.place(tool)
+	if !ok {
+		return nil
+	}
+	terms := make([]Term, 0, 1+len(q.f[i]))
+	terms = append(terms, Term{"bias", 1, q.m.bias()})
+	for k, v := range q.f[i] {
+		name := ""
+		if k < len(baseNames) {
+			name = baseNames[k]
+		} else {
+			name = nextNames[k-len(baseNames)]
+		}
+		terms = append(terms, Term{name, v, q.m.adds(k, v)})
+	}
 	return terms
 }
 
 // Score is the sum of what the terms of [Answer.Explain] add, from the first to the last. It is false
 // for a tool that nothing spoke for.
 func (a *Answer) Score(tool int32) (score float64, ok bool) {
-	ok = a.terms(tool, func(t Term) { score += t.Adds })
-	return score, ok
+	q := a.q
+	i, ok := q.place(tool)
+	if !ok {
+		return 0, false
+	}
+	score = q.m.bias()
+	for k, v := range q.f[i] {
+		score += q.m.adds(k, v)
+	}
+	return score, true
 }
 
-// terms visits the terms of a tool, if anything spoke for it.
-func (a *Answer) terms(tool int32, visit func(Term)) bool {
-	q := a.q
-	i, ok := slices.BinarySearch(q.cand, tool)
-	if !ok {
-		return false
+func (m *Model) bias() float64 { return m.first.Bias + m.second.Bias }
+
+// adds is what the k-th feature adds to the log-odds of a tool that has v of it.
+func (m *Model) adds(k int, v float64) float64 {
+	x := float64(m.second.Slope[k] * (v - m.second.Mean[k]))
+	if k < len(m.first.Slope) {
+		x += float64(m.first.Slope[k] * (v - m.first.Mean[k]))
 	}
-	first, second := q.m.first, q.m.second
-	visit(Term{"bias", 1, first.Bias + second.Bias})
-	for k, v := range q.f[i] {
-		t := Term{Value: v, Adds: float64(second.Slope[k] * (v - second.Mean[k]))}
-		if k < len(baseNames) {
-			t.Name = baseNames[k]
-			t.Adds += float64(first.Slope[k] * (v - first.Mean[k]))
-		} else {
-			t.Name = nextNames[k-len(baseNames)]
-		}
-		visit(t)
-	}
-	return true
+	return x
 }

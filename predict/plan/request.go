@@ -119,9 +119,10 @@ func (q *request) prepare() {
 	wide := len(baseNames) + len(nextNames)
 	all := make([]float64, wide*len(q.cand))
 	q.f, q.clause = make([][]float64, len(q.cand)), make([]int32, len(q.cand))
+	kin := m.texts.kinship(q.kin, q.cand)
 	for i, t := range q.cand {
 		q.f[i] = all[i*wide : (i+1)*wide]
-		q.base(q.f[i], t, rank[i])
+		q.base(q.f[i], t, rank[i], kin[i])
 		q.clause[i] = q.clauseOf(t)
 	}
 }

@@ -182,15 +182,7 @@ func (q *request) choices(expected int) []candidate {
 	if q.left != nil {
 		n -= q.left.n
 	}
-	shares := map[pair]float64{}
-	given := func(i, j, a, o int32) float64 {
-		s, ok := shares[pair{i, j}]
-		if !ok {
-			s = q.given(a, o)
-			shares[pair{i, j}] = s
-		}
-		return s
-	}
+	beside := q.besides(all)
 	for i := range all {
 		c := &all[i]
 		sum, least := 0.0, 1e9
@@ -207,19 +199,19 @@ func (q *request) choices(expected int) []candidate {
 			}
 			v, ne = vote[int32(c.known)]/(total+.1), nearest[int32(c.known)]
 		}
-		beside, leastBeside := 0.0, 1.0
+		mean, leastBeside := 0.0, 1.0
 		if len(c.tools) > 1 {
-			for i, a := range c.tools {
+			for _, i := range c.places {
 				b := 0.0
-				for j, o := range c.tools {
+				for _, j := range c.places {
 					if i != j {
-						b = max(b, given(c.places[i], c.places[j], a, o))
+						b = max(b, beside.of(i, j))
 					}
 				}
-				beside += b
+				mean += b
 				leastBeside = min(leastBeside, b)
 			}
-			beside /= float64(len(c.tools))
+			mean /= float64(len(c.tools))
 		}
 		covered, of := 0.0, 1e-9
 		for w := range most {
@@ -232,10 +224,48 @@ func (q *request) choices(expected int) []candidate {
 		}
 		k := float64(len(c.tools))
 		c.f = []float64{
-			sum, sum / k, b2f(count > 1e-9), numeric.Ln(1 + count), v, ne, numeric.Ln(k), max(-3, min(3, k-q.size)), beside, leastBeside, b2f(c.prefix), max(-10, sum-best), covered / of, least,
+			sum, sum / k, b2f(count > 1e-9), numeric.Ln(1 + count), v, ne, numeric.Ln(k), max(-3, min(3, k-q.size)), mean, leastBeside, b2f(c.prefix), max(-10, sum-best), covered / of, least,
 		}
 	}
 	return all
+}
+
+// besides are the shares of uses of one candidate that had another beside, worked out once for all sets
+// that have both.
+type besides struct {
+	q     *request
+	at    []int32 // of a candidate, its row; -1 in no set
+	n     int
+	share []float64 // -1: not worked out yet
+}
+
+func (q *request) besides(all []candidate) *besides {
+	b := &besides{q: q, at: make([]int32, len(q.cand))}
+	for i := range b.at {
+		b.at[i] = -1
+	}
+	for i := range all {
+		for _, j := range all[i].places {
+			if b.at[j] < 0 {
+				b.at[j] = int32(b.n)
+				b.n++
+			}
+		}
+	}
+	b.share = make([]float64, b.n*b.n)
+	for k := range b.share {
+		b.share[k] = -1
+	}
+	return b
+}
+
+// of is the share of uses of candidate j that had candidate i beside.
+func (b *besides) of(i, j int32) float64 {
+	s := &b.share[int(b.at[i])*b.n+int(b.at[j])]
+	if *s < 0 {
+		*s = b.q.given(b.q.cand[i], b.q.cand[j])
+	}
+	return *s
 }
 
 // given is the share of uses of b that had a beside.

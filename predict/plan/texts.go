@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"waymark/predict/labels"
 	"waymark/semantic"
@@ -30,6 +31,7 @@ type Texts struct {
 	vector  []labels.Vector // of the document, words and pairs of them, to compare tools
 	near    *labels.Nearest // over vector
 	vocab   *labels.Vocabulary
+	rooms   sync.Pool // of *[]float64 by feature, all zero
 }
 
 // Len is the number of tools.
@@ -78,6 +80,7 @@ func (t *Texts) index() {
 	t.words = newBM25(tokens)
 	t.vocab, t.vector = labels.NewVocabulary(tokens)
 	t.near = labels.NewNearest(t.vector, t.vocab.Len())
+	t.rooms.New = func() any { return new(make([]float64, t.vocab.Len())) }
 	hosts := make([][]string, len(t.mates))
 	for s, of := range t.mates {
 		hosts[s] = semantic.Tokens(t.tools[of[0]].Server)
@@ -123,6 +126,34 @@ func (t *Texts) Match(request string) *Match {
 		}
 	}
 	return m
+}
+
+// kinship is, of each tool, max v·cos over the other tools of kin, v the value there and cos the cosine
+// of the two documents.
+func (t *Texts) kinship(kin []labels.Label, tools []int32) []float64 {
+	most := make([]float64, len(tools))
+	at := t.rooms.Get().(*[]float64)
+	defer t.rooms.Put(at)
+	for _, l := range kin {
+		x := t.vector[l.Label]
+		for k, f := range x.I {
+			(*at)[f] = x.V[k]
+		}
+		for i, tool := range tools {
+			if tool == l.Label {
+				continue
+			}
+			y, dot := t.vector[tool], 0.0
+			for k, f := range y.I {
+				dot += float64((*at)[f] * y.V[k])
+			}
+			most[i] = max(most[i], l.Value*dot)
+		}
+		for _, f := range x.I {
+			(*at)[f] = 0
+		}
+	}
+	return most
 }
 
 // relative raises dst to scores divided by the largest.
