@@ -54,6 +54,7 @@ var imports = map[string][]string{
 	"episodic": {"catalog", "internal/pages", "numeric", "semantic", "wire"},
 	"importer": {"catalog", "episodic"},
 	"sample":   {"catalog", "episodic", "importer"},
+	"mine":     {"episodic", "internal/parallel", "numeric"},
 	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "spectral", "wire"},
 	"evidence": {"numeric", "semantic"},
 	"learn":    {"catalog", "episodic", "numeric", "suggest"},

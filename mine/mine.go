@@ -1,0 +1,400 @@
+package mine
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"sync/atomic"
+
+	"waymark/internal/parallel"
+)
+
+// Options say what counts as a pattern. The zero value asks for the defaults.
+type Options struct {
+	Support   int     // fewest tasks, default 3
+	Sessions  int     // fewest sessions, default 2
+	Least     int     // calls, default and at least 2
+	Most      int     // calls, default and at most [MostCalls]
+	Gap       int     // other calls that may stand between two that are close, default 1; -1: none
+	Tolerance float64 // closed means: no larger pattern has more than 1 - Tolerance of its tasks; default .2, -1: 0
+	Patterns  int     // most patterns, default 256
+	Work      int     // occurrences looked at for each rarest tool, default 2²¹; 100 bytes of memory each
+	Stop      func() bool
+	Progress  func(done float64) // from 0 to 1, from any goroutine
+}
+
+func (o Options) filled() Options {
+	o.Support = cmp.Or(max(o.Support, 0), 3)
+	o.Sessions = min(cmp.Or(max(o.Sessions, 0), 2), o.Support)
+	o.Least = max(o.Least, 2)
+	o.Most = min(cmp.Or(max(o.Most, 0), MostCalls), MostCalls)
+	o.Gap = max(cmp.Or(o.Gap, 1), 0)
+	o.Tolerance = max(cmp.Or(o.Tolerance, .2), 0)
+	o.Patterns = cmp.Or(max(o.Patterns, 0), 256)
+	o.Work = cmp.Or(max(o.Work, 0), 1<<21)
+	return o
+}
+
+// Pattern is a DAG of calls that tasks have in common.
+type Pattern struct {
+	Tools    []int32 // in topological order, ties by number
+	After    [][]int // of each call, the calls right before it
+	Support  int     // tasks that have it, in its order
+	Sessions int     // of them
+	Together int     // tasks in which its calls stand close together, in whatever order
+	All      int     // tasks that call all its tools
+	Found    []Occurrence
+}
+
+// Occurrence is a pattern in one task.
+type Occurrence struct {
+	Task  int     // its place in the list of tasks
+	Calls []uint8 // of the pattern, their places in the task
+}
+
+// Result is what was found.
+type Result struct {
+	Patterns []Pattern // by calls that it would save, (n - 1)·support, then by tools
+	Tasks    int
+	Calls    int
+	Sets     int // frequent sets of tools, before the tests
+	CutTasks int // tasks with more calls than are looked at
+
+	// Partial: the limit of work was met for the tools in Cut (as rarest of a set), or more patterns
+	// than wanted were found. What is there is right; something may be missing.
+	Partial bool
+	Cut     []int32
+	More    int // patterns left out
+}
+
+// Patterns finds what tasks have in common. tools is how many there are. It ends early, with what it
+// then has no use for, once Stop says so.
+func Patterns(tasks []Task, tools int, o Options) Result {
+	m := &miner{Options: o.filled(), tasks: make([]prepared, len(tasks)), rank: make([]int32, tools), has: make([][]int32, tools)}
+	m.prepare(tasks)
+	r := Result{Tasks: len(tasks)}
+	calls := make([]int, tools)
+	for i := range tasks {
+		r.Calls += len(tasks[i].Tools)
+		if tasks[i].Cut {
+			r.CutTasks++
+		}
+		for _, t := range tasks[i].Tools {
+			calls[t]++
+		}
+	}
+	roots := m.rankTools()
+	grown := make([][]set, len(roots))
+	cut := make([]bool, len(roots))
+	var done atomic.Int64
+	parallel.Each(len(roots), func(i int) {
+		i = len(roots) - 1 - i // the most frequent take longest
+		grown[i], _, cut[i] = m.grow(roots[i])
+		m.tell(.7 * float64(done.Add(1)) / float64(len(roots)))
+	})
+	for i, c := range cut {
+		if c {
+			r.Cut, r.Partial = append(r.Cut, roots[i]), true
+		}
+	}
+	sets := slices.Concat(grown...)
+	r.Sets = len(sets)
+	candidates := m.closed(m.belonging(sets, calls, r.Calls, len(roots)))
+	slices.SortFunc(candidates, m.bySaved)
+	r.Patterns, r.More = m.choose(candidates)
+	r.Partial = r.Partial || r.More > 0
+	return r
+}
+
+// explains reports whether (nearly) all tasks of a pattern are tasks of another one that has all its
+// tools and more: where both have an order of their own, the larger one says what the tasks have in
+// common. Of two as large it is enough to share half of the tools: they are pieces of one routine that is
+// longer than a pattern may be.
+func (m *miner) explains(p, small *Pattern) bool {
+	if len(p.Tools) < len(small.Tools) {
+		return false
+	}
+	rest := slices.Clone(p.Tools)
+	for _, t := range small.Tools {
+		if i := slices.Index(rest, t); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		}
+	}
+	common := len(p.Tools) - len(rest)
+	if common < len(small.Tools) && (len(p.Tools) > len(small.Tools) || 2*common < len(small.Tools)) {
+		return false
+	}
+	both, i := 0, 0
+	for _, o := range small.Found {
+		for i < len(p.Found) && p.Found[i].Task < o.Task {
+			i++
+		}
+		if i < len(p.Found) && p.Found[i].Task == o.Task {
+			both++
+		}
+	}
+	return m.nearly(both, small.Support)
+}
+
+// choose looks candidates up, the one that saves most first, and keeps those that no other explains,
+// until there are as many as wanted or too many were looked up. more is how many were left.
+func (m *miner) choose(candidates []candidate) (chosen []Pattern, more int) {
+	const chunk, tries = 64, 8
+	patterns := make([]Pattern, chunk)
+	for from := 0; from < len(candidates) && !m.stopped(); from += chunk {
+		if len(chosen) >= m.Patterns || from >= tries*m.Patterns {
+			more = len(candidates) - from
+			break
+		}
+		now := candidates[from:min(from+chunk, len(candidates))]
+		parallel.Each(len(now), func(i int) { patterns[i] = m.pattern(now[i]) })
+		for _, p := range patterns[:len(now)] {
+			if p.Support < m.Support || p.Sessions < m.Sessions || slices.ContainsFunc(chosen, func(c Pattern) bool { return m.explains(&c, &p) }) {
+				continue
+			}
+			chosen = slices.DeleteFunc(chosen, func(c Pattern) bool { return len(p.Tools) > len(c.Tools) && m.explains(&p, &c) })
+			chosen = append(chosen, p)
+		}
+		m.tell(.7 + .3*float64(from+len(now))/float64(len(candidates)))
+	}
+	if cut := len(chosen) - m.Patterns; cut > 0 {
+		chosen, more = chosen[:m.Patterns], more+cut
+	}
+	slices.SortFunc(chosen, func(a, b Pattern) int {
+		return cmp.Or(cmp.Compare((len(b.Tools)-1)*b.Support, (len(a.Tools)-1)*a.Support), slices.Compare(a.Tools, b.Tools),
+			slices.CompareFunc(a.After, b.After, slices.Compare))
+	})
+	return chosen, more
+}
+
+func (m *miner) prepare(tasks []Task) {
+	const chunk = 256
+	parallel.Each((len(tasks)+chunk-1)/chunk, func(c int) {
+		for i := c * chunk; i < min(len(tasks), (c+1)*chunk); i++ {
+			m.tasks[i] = prepare(&tasks[i], m.Gap)
+		}
+	})
+}
+
+// rankTools lists the tools that enough tasks call, the rarest first.
+func (m *miner) rankTools() []int32 {
+	for t := range m.tasks {
+		for _, tool := range m.tasks[t].Tools {
+			if has := m.has[tool]; len(has) == 0 || has[len(has)-1] != int32(t) {
+				m.has[tool] = append(has, int32(t))
+			}
+		}
+	}
+	var roots []int32
+	for tool, has := range m.has {
+		m.rank[tool] = -1
+		if len(has) >= m.Support {
+			roots = append(roots, int32(tool))
+		}
+	}
+	slices.SortFunc(roots, func(a, b int32) int { return cmp.Or(cmp.Compare(len(m.has[a]), len(m.has[b])), cmp.Compare(a, b)) })
+	for i, tool := range roots {
+		m.rank[tool] = int32(i)
+	}
+	return roots
+}
+
+func (m *miner) tell(done float64) {
+	if m.Progress != nil {
+		m.Progress(done)
+	}
+}
+
+// candidate is a set in one of its orders.
+type candidate struct {
+	tools []int32
+	tasks int // that have the set, in whatever order
+	wide  int // the closer its calls stand together, the less
+	seen
+}
+
+// belonging are the sets in which every part belongs: beside the rest of the set it stands more often
+// than chance makes any tool stand beside any set of that size (expected number at most 1). Sets of the
+// very same tasks are one case, not many.
+func (m *miner) belonging(sets []set, calls []int, all, tools int) []candidate {
+	at := make(map[string]int, len(sets))
+	var cases [MostCalls + 1]map[uint64]bool
+	for i := range cases {
+		cases[i] = map[uint64]bool{}
+	}
+	for i := range sets {
+		at[key(sets[i].tools)] = i
+		cases[len(sets[i].tools)][sets[i].witness] = true
+	}
+	var belong []candidate
+	for i := range sets {
+		s := &sets[i]
+		size := len(s.tools)
+		if size < m.Least || len(s.ways) == 0 || same(s.tools) {
+			continue
+		}
+		possible := float64(len(cases[size-1])) * float64(tools)
+		chance := false
+		for out := range s.tools {
+			rest := slices.Delete(slices.Clone(s.tools), out, out+1)
+			r, ok := at[key(rest)]
+			if !ok {
+				continue // the rest does not hold together by itself
+			}
+			slots := float64(sets[r].slots) / float64(sets[r].tasks)
+			if expected(possible, sets[r].tasks, s.tasks, slots, float64(calls[s.tools[out]])/float64(all)) > 0 {
+				chance = true
+				break
+			}
+		}
+		if chance {
+			continue
+		}
+		for _, w := range s.ways {
+			belong = append(belong, candidate{s.tools, s.tasks, s.wide, w})
+		}
+	}
+	return belong
+}
+
+func key(tools []int32) string {
+	b := make([]byte, 0, 4*len(tools))
+	for _, t := range tools {
+		b = binary.BigEndian.AppendUint32(b, uint32(t))
+	}
+	return string(b)
+}
+
+// same reports whether it is one tool again and again.
+func same(tools []int32) bool {
+	return !slices.ContainsFunc(tools, func(t int32) bool { return t != tools[0] })
+}
+
+// bySaved puts first what saves the most calls.
+func (m *miner) bySaved(a, b candidate) int {
+	return cmp.Or(cmp.Compare((len(b.tools)-1)*b.count, (len(a.tools)-1)*a.count), cmp.Compare(a.wide, b.wide), slices.Compare(a.tools, b.tools), cmp.Compare(a.order, b.order))
+}
+
+// closed leaves out what (nearly) always is part of something larger, in the same order.
+func (m *miner) closed(all []candidate) []candidate {
+	having := map[int32][]int{} // by tool, the candidates with it
+	for i := range all {
+		for j, t := range all[i].tools {
+			if j == 0 || t != all[i].tools[j-1] {
+				having[t] = append(having[t], i)
+			}
+		}
+	}
+	var closed []candidate
+	for i := range all {
+		c := &all[i]
+		few := having[c.tools[0]]
+		for _, t := range c.tools[1:] {
+			if len(having[t]) < len(few) {
+				few = having[t]
+			}
+		}
+		if !slices.ContainsFunc(few, func(j int) bool {
+			larger := &all[j]
+			return len(larger.tools) > len(c.tools) && (m.nearly(larger.count, c.tasks) && larger.has(c.tools) ||
+				m.nearly(larger.count, c.count) && larger.contains(c))
+		}) {
+			closed = append(closed, *c)
+		}
+	}
+	return closed
+}
+
+// nearly reports whether part of the tasks are as good as all.
+func (m *miner) nearly(part, all int) bool { return float64(part) >= (1-m.Tolerance)*float64(all) }
+
+// has reports whether c has all the tools, in whatever order.
+func (c *candidate) has(tools []int32) bool {
+	small := candidate{tools: tools}
+	return c.contains(&small)
+}
+
+// contains reports whether c has all calls of a smaller one, in its order or one that is stricter.
+func (c *candidate) contains(small *candidate) bool {
+	var roles [MostCalls]int
+	var place func(i, from int) bool
+	place = func(i, from int) bool { // both are sorted by rank
+		if i == len(small.tools) {
+			return true
+		}
+		for j := from; j < len(c.tools); j++ {
+			if c.tools[j] != small.tools[i] {
+				continue
+			}
+			roles[i] = j
+			fits := true
+			for k := range i {
+				fits = fits && (!small.order.has(k, i) || c.order.has(roles[k], j)) && (!small.order.has(i, k) || c.order.has(j, roles[k]))
+			}
+			if fits && place(i+1, j+1) {
+				return true
+			}
+		}
+		return false
+	}
+	return place(0, 0)
+}
+
+// pattern looks a candidate up in all tasks that may have it.
+func (m *miner) pattern(c candidate) Pattern {
+	look := &matcher{miner: m, tools: c.tools, want: c.order}
+	k := len(c.tools)
+	reduced := c.order.reduced(k)
+	roles := topological(c.order, c.tools)
+	p := Pattern{Tools: make([]int32, k), After: make([][]int, k)}
+	for i, r := range roles {
+		p.Tools[i] = c.tools[r]
+		for j, before := range roles[:i] {
+			if reduced.has(before, r) {
+				p.After[i] = append(p.After[i], j)
+			}
+		}
+	}
+	holding := m.holding(c.tools)
+	p.All = len(holding)
+	sessions := map[int32]bool{}
+	for _, t := range holding {
+		calls, fits := look.match(t)
+		if calls == nil {
+			continue
+		}
+		p.Together++
+		if !fits {
+			continue
+		}
+		o := Occurrence{Task: int(t), Calls: make([]uint8, k)}
+		for i, r := range roles {
+			o.Calls[i] = calls[r]
+		}
+		p.Support++
+		sessions[m.tasks[t].Session] = true
+		p.Found = append(p.Found, o)
+	}
+	p.Sessions = len(sessions)
+	return p
+}
+
+// topological lists the calls of an order so that each comes after those before it, the smallest tool
+// first.
+func topological(o order, tools []int32) []int {
+	var roles []int
+	for len(roles) < len(tools) {
+		best := -1
+		for i := range tools {
+			ready := !slices.Contains(roles, i)
+			for j := range tools {
+				ready = ready && (!o.has(j, i) || slices.Contains(roles, j))
+			}
+			if ready && (best < 0 || tools[i] < tools[best]) {
+				best = i
+			}
+		}
+		roles = append(roles, best)
+	}
+	return roles
+}
