@@ -44,18 +44,24 @@ func FitClaims(c Catalog, tasks []*Task, timed bool) (Weights, Claims) {
 // FitUntil is [FitClaims] that asks stop often, from several goroutines, and returns no weights soon
 // after it is true.
 func FitUntil(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Claims) {
-	w, claims := gather(c, newest(tasks), timed, stop).learn()
-	if stop() {
-		return Weights{}, Claims{}
-	}
+	w, claims, _ := FitStudy(c, tasks, timed, stop)
 	return w, claims
 }
 
+// FitStudy is [FitUntil], and what the weights were fitted on.
+func FitStudy(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Claims, *Study) {
+	w, claims, study := gather(c, newest(tasks), timed, stop).learn()
+	if stop() {
+		return Weights{}, Claims{}, nil
+	}
+	return w, claims, study
+}
+
 // learn fits the weights without and with a request.
-func (g *gathered) learn() (Weights, Claims) {
-	w, claims := Prior(), Claims{}
+func (g *gathered) learn() (Weights, Claims, *Study) {
+	w, claims, study := Prior(), Claims{}, &Study{}
 	if g.choices.Len() == 0 {
-		return w, claims
+		return w, claims, study
 	}
 	plain := g.fit(w.Plain, false)
 	claims.Plain = g.claims(plain.halves, false)
@@ -66,12 +72,13 @@ func (g *gathered) learn() (Weights, Claims) {
 			}
 		}
 		w.Plain = plain.weights
-		return w, claims
+		return w, claims, &Study{g: g, plain: plain}
 	}
 	asked := g.fit(w.Asked, true)
-	g.shrink(&asked, plain)
+	study = &Study{g: g, plain: plain, asked: asked, requests: true}
+	study.share = g.shrink(&asked, plain)
 	claims.Asked = g.claims(asked.halves, true)
-	return Weights{plain.weights, asked.weights}, claims
+	return Weights{plain.weights, asked.weights}, claims, study
 }
 
 // newest are the last tasks that have newSteps steps together.
@@ -88,6 +95,7 @@ func newest(tasks []*Task) []*Task {
 // A fitted holds weights, and those fitted on either half alone.
 type fitted struct {
 	weights []float64
+	penalty []float64
 	halves  [2][]float64
 	near    bool    // fitted on what is listed alone
 	rank    float64 // sum of the reciprocal ranks of each half by the weights fitted on the other
@@ -110,9 +118,9 @@ func (g *gathered) fit(prior []float64, asked bool) fitted {
 			base[i] = tight
 		}
 	}
-	far := g.try(prior, base, false)
-	near := g.try(prior, base, true)
-	best, penalty := far, base
+	far := g.try([2][]float64{prior, prior}, prior, base, false)
+	near := g.try(far.halves, prior, base, true)
+	best := far
 	if near.rank > far.rank {
 		best = near
 	}
@@ -122,20 +130,21 @@ func (g *gathered) fit(prior []float64, asked bool) fitted {
 			for i, x := range base {
 				p[i] = factor * x
 			}
-			if f := g.try(prior, p, best.near); f.loss < best.loss {
-				best, penalty = f, p
+			if f := g.try(best.halves, prior, p, best.near); f.loss < best.loss {
+				best = f
 			}
 		}
 	}
-	best.weights = choice.FitUntil(g.choices, g.part(-1, best.near), prior, penalty, steps, g.stop).Weights
+	start := between(best.halves[0], best.halves[1], .5)
+	best.weights = choice.FitFrom(g.choices, g.part(-1, best.near), start, prior, best.penalty, steps, g.stop).Weights
 	return best
 }
 
-// try fits on either half and looks at the other.
-func (g *gathered) try(prior, penalty []float64, near bool) fitted {
-	f := fitted{near: near}
+// try fits on either half, from where each starts, and looks at the other.
+func (g *gathered) try(start [2][]float64, prior, penalty []float64, near bool) fitted {
+	f := fitted{near: near, penalty: penalty}
 	for q := range f.halves {
-		f.halves[q] = choice.FitUntil(g.choices, g.part(q, near), prior, penalty, steps, g.stop).Weights
+		f.halves[q] = choice.FitFrom(g.choices, g.part(q, near), start[q], prior, penalty, steps, g.stop).Weights
 	}
 	f.loss = g.loss(f.halves, near)
 	f.rank = g.reciprocal(f.halves)
@@ -177,8 +186,8 @@ func (g *gathered) part(q int, near bool) choice.Part {
 }
 
 // shrink moves weights towards those without the request, as far as that serves the halves: a request
-// is not heard where it only misleads.
-func (g *gathered) shrink(asked *fitted, plain fitted) {
+// is not heard where it only misleads. It returns how far they stay.
+func (g *gathered) shrink(asked *fitted, plain fitted) (share float64) {
 	best, least := 1.0, math.Inf(1)
 	for share := 4; share >= 0; share-- {
 		x := float64(float64(share) / 4)
@@ -191,6 +200,7 @@ func (g *gathered) shrink(asked *fitted, plain fitted) {
 	for q := range asked.halves {
 		asked.halves[q] = between(plain.halves[q], asked.halves[q], best)
 	}
+	return best
 }
 
 // between is (1-x)·a + x·b.
