@@ -12,7 +12,15 @@ import (
 // fitSets learns which of the sets that may be the answer is the one that was used: a conditional logit
 // over the sets of each request and one more, for none of them, whose score is 0.
 func (f *fit) fitSets() {
-	lists, taken := make([][]candidate, len(f.sample)), make([]int, len(f.sample))
+	if lists, taken := f.sets(); !f.stopped.Load() {
+		f.chooser = f.fitChooser(lists, taken, nil)
+	}
+}
+
+// sets are the sets that may answer each request of the sample, without their tools, and which was used:
+// one beyond the last for none of them.
+func (f *fit) sets() (lists [][]candidate, taken []int) {
+	lists, taken = make([][]candidate, len(f.sample)), make([]int, len(f.sample))
 	f.each(len(f.sample), func(k int) {
 		q := f.sample[k]
 		n, _ := decode.Size(q.falling(), mostSteps)
@@ -31,9 +39,11 @@ func (f *fit) fitSets() {
 			c.tools, c.places = nil, nil
 		}
 	})
-	if f.stopped.Load() {
-		return
-	}
+	return lists, taken
+}
+
+// fitChooser fits the weights of sets, without some features.
+func (f *fit) fitChooser(lists [][]candidate, taken []int, without []int) *logit.Model {
 	P := len(setNames)
 	m := &logit.Model{Mean: make([]float64, P), Slope: make([]float64, P)}
 	deviation := spread(lists, m.Mean)
@@ -48,6 +58,9 @@ func (f *fit) fitSets() {
 			for k, x := range c.f {
 				value[k] = float32((x - m.Mean[k]) / deviation[k])
 			}
+			for _, k := range without {
+				value[k] = 0
+			}
 			all.Candidate(0, index, value)
 		}
 		all.Candidate(0, nil, nil)
@@ -58,12 +71,12 @@ func (f *fit) fitSets() {
 		penalties[k] = penalty
 	}
 	penalties[P] = loose
-	w := choice.Fit(all, choice.Part{}, make([]float64, P+1), penalties, steps).Weights
+	w := choice.FitUntil(all, choice.Part{}, make([]float64, P+1), penalties, steps, f.stop).Weights
 	m.Bias = w[P]
 	for k := range m.Slope {
 		m.Slope[k] = w[k] / deviation[k]
 	}
-	f.chooser = m
+	return m
 }
 
 const (

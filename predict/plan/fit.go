@@ -23,6 +23,16 @@ func Fit(texts *Texts, needs [][]int32, tasks []Task) *Model {
 
 // FitWith is [Fit] with options. It returns nil if it was stopped.
 func FitWith(texts *Texts, needs [][]int32, tasks []Task, o Options) *Model {
+	s := FitStudy(texts, needs, tasks, o)
+	if s == nil {
+		return nil
+	}
+	s.Model.forget()
+	return s.Model
+}
+
+// FitStudy is [FitWith], and what the model was fitted on.
+func FitStudy(texts *Texts, needs [][]int32, tasks []Task, o Options) *Study {
 	m := &Model{texts: texts, needs: needs}
 	f := &fit{Model: m, stop: o.Stop}
 	if f.stop == nil {
@@ -50,8 +60,7 @@ func FitWith(texts *Texts, needs [][]int32, tasks []Task, o Options) *Model {
 	if len(m.groups) == 0 {
 		m.first = untaught()
 	}
-	m.forget()
-	return m
+	return &Study{m, f}
 }
 
 // untaught weighs what tools say of themselves alike, for a workspace without any history.
@@ -89,7 +98,12 @@ func (f *fit) each(n int, g func(i int)) {
 
 // regress fits a regression, or stops the fit.
 func (f *fit) regress(d logit.Data, penalty float64) *logit.Model {
-	m := logit.FitUntil(d, penalty, f.stop)
+	return f.regressFrom(d, penalty, nil)
+}
+
+// regressFrom is regress from another model on.
+func (f *fit) regressFrom(d logit.Data, penalty float64, start *logit.Model) *logit.Model {
+	m := logit.FitFrom(d, penalty, start, f.stop)
 	if m == nil {
 		f.stopped.Store(true)
 	}
@@ -103,7 +117,6 @@ func (f *fit) open() {
 }
 
 func (f *fit) fitScores() {
-	base := len(baseNames)
 	if f.fade(); f.stopped.Load() {
 		return
 	}
@@ -113,17 +126,7 @@ func (f *fit) fitScores() {
 		return
 	}
 	if f.needs != nil {
-		e := logit.Data{P: base, X: d.X, W: d.W}
-		for _, q := range f.sample {
-			goal := map[int32]float64{}
-			for _, l := range f.sinksOf(&f.groups[q.own]) {
-				goal[f.tool[l.Label]] = l.Value
-			}
-			for _, t := range q.cand {
-				e.Y = append(e.Y, float32(goal[t]))
-			}
-		}
-		if f.target = f.regress(e, penalty); f.target == nil {
+		if f.target = f.regress(f.goals(d), penalty); f.target == nil {
 			return
 		}
 	}
@@ -131,21 +134,48 @@ func (f *fit) fitScores() {
 		f.sample[i].firstStage()
 		f.sample[i].next()
 	})
-	d = logit.Data{P: base + len(nextNames), W: d.W}
+	if f.second = f.regress(f.corrections(d.W), corrected); f.second == nil {
+		return
+	}
+	f.each(len(f.sample), func(i int) { f.sample[i].secondStage() })
+}
+
+// goals are the candidates of the sample as observations of what a task is done for, in the order of d,
+// which are those of what it uses.
+func (f *fit) goals(d logit.Data) logit.Data {
+	e := logit.Data{P: d.P, X: d.X, W: d.W}
+	for _, q := range f.sample {
+		goal := map[int32]float64{}
+		for _, l := range f.sinksOf(&f.groups[q.own]) {
+			goal[f.tool[l.Label]] = l.Value
+		}
+		for _, t := range q.cand {
+			e.Y = append(e.Y, float32(goal[t]))
+		}
+	}
+	return e
+}
+
+// corrections are the candidates of the sample as observations of the second stage.
+func (f *fit) corrections(worth []float32) logit.Data {
+	base := len(baseNames)
+	d := logit.Data{P: base + len(nextNames), W: worth}
 	for _, q := range f.sample {
 		for i, t := range q.cand {
 			d.Add(q.f[i], q.mine[t])
 			d.Z = append(d.Z, float32(f.first.Z(q.f[i][:base])))
 		}
 	}
-	if f.second = f.regress(d, 5*penalty); f.second == nil {
-		return
-	}
-	f.each(len(f.sample), func(i int) { f.sample[i].secondStage() })
+	return d
 }
 
 func (f *fit) fitLinks() {
 	f.countRates()
+	f.linker = f.regress(f.linkings(), penalty)
+}
+
+// linkings are the ordered pairs of tools of the sample's tasks as observations of links.
+func (f *fit) linkings() logit.Data {
 	parts := make([]logit.Data, len(f.sample))
 	f.each(len(f.sample), func(k int) {
 		q := f.sample[k]
@@ -174,5 +204,5 @@ func (f *fit) fitLinks() {
 			}
 		}
 	})
-	f.linker = f.regress(logit.Join(len(linkNames), parts), penalty)
+	return logit.Join(len(linkNames), parts)
 }

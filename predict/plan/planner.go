@@ -83,9 +83,10 @@ type Model struct {
 
 // Chosen on parts of the training requests of public histories held out; none is critical.
 const (
-	lambda  = .7   // of the ridge regression
-	penalty = 1    // of the logistic ones, per squared slope
-	sampled = 2000 // newest wordings that the weights of signals are fitted to
+	lambda    = .7   // of the ridge regression
+	penalty   = 1    // of the logistic ones, per squared slope
+	corrected = 5    // of the second stage, which corrects the first
+	sampled   = 2000 // newest wordings that the weights of signals are fitted to
 )
 
 // words are the tokens of a request as past requests are compared with it: with the small words, which say
