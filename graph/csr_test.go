@@ -14,6 +14,9 @@ import (
 // Enough edges for several goroutines, with duplicates and loops, in order and out of order, on one
 // to five processors: every list is the same.
 func TestNewIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	edges, _ := sampleEdges(3000, 9) // 240,000 edges, of 48,000 pairs
 	r := rand.New(rand.NewPCG(4, 4))
 	for i := range edges {

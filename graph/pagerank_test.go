@@ -123,6 +123,9 @@ func TestPageRankOfExtremeWeights(t *testing.T) {
 
 // Many nodes are first swept in single precision; the ranks are those of plain iteration all the same.
 func TestPageRankOfManyNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	const n, d = 40_000, .85
 	r := rand.New(rand.NewPCG(5, 5))
 	var edges []graph.Edge

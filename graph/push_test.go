@@ -48,6 +48,9 @@ func traffic(edges []graph.Edge, seed uint64) func() graph.Edge {
 }
 
 func TestRanksAfterManyUpdates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	edges, _ := sampleEdges(500, 1)
 	g := must(graph.New(500, edges))(t)
 	for _, epsilon := range []float64{1e-2, 1e-3, 1e-5} {

@@ -103,6 +103,9 @@ func TestScoresWithoutExploration(t *testing.T) {
 }
 
 func TestCompareArms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	lists := map[string][]string{FirstArm: {"b", "a"}, SecondArm: {"a", "b"}}
 	answers := func(n int, share float64, likelyA float64, shadow bool) (all []Followed) {
 		r := rand.New(rand.NewPCG(5, uint64(n)))

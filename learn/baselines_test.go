@@ -126,6 +126,9 @@ func bundled(t testing.TB, share float64) *Data {
 // On the bundled history, whose tasks follow fixed ways, knowing the step before is worth far more
 // than popularity, and the engine finds most of what comes next.
 func TestOwnHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	r, err := Evaluate(t.Context(), bundled(t, 0.03), Suggester(suggest.ProfileSeed, suggest.MeasureOptions{}), Options{Profile: "seed"})
 	require.NoError(t, err)
 	markov := r.Baselines["markov1"]

@@ -29,6 +29,9 @@ var learnedNext = suggest.Choice{Next: suggest.Judged{Profile: suggest.ProfileLe
 
 // Whether a rebuild loses: against a published model that knew the first so many episodes.
 func TestGate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	told := twoWays(400, true)
 	for _, c := range []struct {
 		name     string

@@ -147,6 +147,9 @@ func values(b Baseline) map[string]float64 {
 // Oracle: the pages of the public data sets, whose numbers another program computed. Every row of
 // every table is reproduced to three decimals.
 func TestBaselinesReproduceThePublishedRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	sets := publicSets(t)
 	rows := 0
 	for name, folder := range sets {

@@ -58,6 +58,9 @@ func TestFieldsByHand(t *testing.T) {
 // Texts of contexts are read once, on several processors, whoever has them: the index is that of
 // documents that each have all of theirs as one text.
 func TestSharedContexts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	docs := synthetic(3000)
 	whole := slices.Clone(docs)
 	for i := range docs {

@@ -75,6 +75,9 @@ func copyOf(x []float64) []float64 { return append([]float64(nil), x...) }
 // The same documents give the same index on any number of processors, with vector instructions and
 // without.
 func TestBuildIsTheSameEverywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	docs := synthetic(300)
 	hash := func() []byte {
 		var b bytes.Buffer

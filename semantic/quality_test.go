@@ -213,6 +213,9 @@ func measure(ix *Index, x trial, step int) (recall, mrr map[string]float64) {
 // chosen, less about .02: they guard against loss, they are no measure of new data. Only training parts and catalogs are used.
 func TestQuality(t *testing.T) {
 	if testing.Short() {
+		t.Skip("too long for -short")
+	}
+	if testing.Short() {
 		t.Skip("ranks thousands of documents thousands of times")
 	}
 	for _, row := range []struct {

@@ -41,6 +41,9 @@ func randomVector(seed uint64, n int) []float32 {
 // The oracle is All: every document measured, sorted, cut. Top, Score and Of, in any order on one
 // query, give the same documents the same bits, with vector instructions and without.
 func TestQueryIsExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	all := indexes()
 	asked := queries(synthetic(700))
 	rapid.Check(t, func(t *rapid.T) {

@@ -18,6 +18,9 @@ func written(ix *Index) []byte {
 
 // An index that was written and read answers as before: words, misspelled words, places and vectors.
 func TestIndexIsReadAsWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	docs := synthetic(700)
 	given := make([][]float32, len(docs))
 	for d := range given {

@@ -31,6 +31,9 @@ func grown(t testing.TB, H spectral.Matrix, more int, seed uint64) spectral.Matr
 }
 
 func TestStartFromEarlierVectorsTakesFewerSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	for _, k := range []int{8, 24} {
 		H, rows := noisy(t, 3000, 3000, k)
 		first := cluster(t, H, spectral.Options{K: k, Keep: true, Search: -1})
@@ -65,6 +68,9 @@ func TestStartWithFewerRows(t *testing.T) {
 }
 
 func TestAStoppedRunSaysSo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	H, rows, _ := planted(t, 3000, 1500, 8, 1)
 	whole := cluster(t, H, spectral.Options{K: 8})
 	assert.False(t, whole.Partial)

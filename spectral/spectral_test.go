@@ -157,6 +157,9 @@ func TestRefused(t *testing.T) {
 
 // Without raised degrees the leading vectors point at the tails.
 func TestPlantedClustersAmongHubsAndTails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	for seed := range uint64(3) {
 		H, rows, cols := planted(t, 1000, 500, 8, seed)
 		r := cluster(t, H, spectral.Options{K: 8})
@@ -172,6 +175,9 @@ func TestPlantedClustersAmongHubsAndTails(t *testing.T) {
 }
 
 func TestStepsAreBoundedAndTheResidualSaysSo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	H, _, _ := planted(t, 1000, 500, 8, 1)
 	short := cluster(t, H, spectral.Options{K: 8, MaxSteps: 12})
 	assert.Greater(t, short.Residual, 1e-3)

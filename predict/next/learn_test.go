@@ -80,6 +80,9 @@ func TestFitInTime(t *testing.T) {
 // Tasks come in pairs of one request whose third step is drawn by lot: a twin knows the draw. As one
 // group they do not vouch for each other, and past requests are worth less than where they leak.
 func TestAGroupDoesNotVouchForItself(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	random := rand.New(rand.NewPCG(3, 4))
 	var apart, together []*Task
 	for i := range 60 {
@@ -242,6 +245,9 @@ func TestARequestCanBeUsedAgain(t *testing.T) {
 
 // In forks the third step is known by its request and the fourth drawn from four: claims say so.
 func TestClaimsAreHeldOutAndHonest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	w, claims := FitClaims(catalog(), forks(200), false)
 	require.Len(t, claims.Plain, 600)
 	require.Len(t, claims.Asked, 600)
@@ -329,6 +335,9 @@ func TestAnAuthoredGraphPlansAhead(t *testing.T) {
 
 // A step may count more than once. A mass of one is no mass at all.
 func TestMassesOfSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	fit := func(mass float32) Weights {
 		tasks := forks(60)
 		for i, task := range tasks {
