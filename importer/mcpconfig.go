@@ -37,13 +37,9 @@ func decodeMCPConfig(in *input, emit func(Item) bool) error {
 		if err != nil {
 			return false, err
 		}
-		var root map[string]any
-		if path.Ext(name) == ".toml" || path.Ext(name) != ".json" && !looksLikeJSON(text) {
-			if err := toml.Unmarshal(text, &root); err != nil {
-				return false, fmt.Errorf("%s: not TOML: %w", name, err)
-			}
-		} else if err := json.Unmarshal(stripComments(text), &root); err != nil {
-			return false, fmt.Errorf("%s: %w", name, readable(err))
+		root, err := hostConfig(name, text)
+		if err != nil {
+			return false, err
 		}
 		more = true
 		for _, it := range servers(root) {
@@ -56,6 +52,18 @@ func decodeMCPConfig(in *input, emit func(Item) bool) error {
 	})
 }
 
+// hostConfig reads a host's settings, TOML by its name or JSON as editors write it.
+func hostConfig(name string, text []byte) (root map[string]any, err error) {
+	if path.Ext(name) == ".toml" || path.Ext(name) != ".json" && !looksLikeJSON(text) {
+		if err := toml.Unmarshal(text, &root); err != nil {
+			return nil, fmt.Errorf("%s: not TOML: %w", name, err)
+		}
+	} else if err := json.Unmarshal(stripComments(text), &root); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, readable(err))
+	}
+	return root, nil
+}
+
 func looksLikeJSON(text []byte) bool {
 	text = bytes.TrimSpace(stripComments(text))
 	return len(text) > 0 && text[0] == '{'
@@ -63,21 +71,8 @@ func looksLikeJSON(text []byte) bool {
 
 // servers lists the servers of a configuration, those of the user before those of single projects.
 func servers(root map[string]any) (items []Item) {
-	for _, key := range []string{"mcpServers", "servers", "mcp_servers", "context_servers"} {
-		items = append(items, serverItems(root[key])...)
-	}
-	if mcp, ok := root["mcp"].(map[string]any); ok {
-		if inner, ok := mcp["servers"]; ok {
-			items = append(items, serverItems(inner)...)
-		} else {
-			items = append(items, serverItems(mcp)...)
-		}
-	}
-	projects, _ := root["projects"].(map[string]any)
-	for _, p := range sorted(projects) {
-		if project, ok := projects[p].(map[string]any); ok {
-			items = append(items, serverItems(project["mcpServers"])...)
-		}
+	for _, table := range serverTables(root) {
+		items = append(items, serverItems(table)...)
 	}
 	seen := map[Server]bool{}
 	return slices.DeleteFunc(items, func(it Item) bool { // many projects name the same server
@@ -88,6 +83,27 @@ func servers(root map[string]any) (items []Item) {
 		seen[*it.Server] = true
 		return again
 	})
+}
+
+// serverTables are the places of a configuration that hold servers by name.
+func serverTables(root map[string]any) (tables []any) {
+	for _, key := range []string{"mcpServers", "servers", "mcp_servers", "context_servers"} {
+		tables = append(tables, root[key])
+	}
+	if mcp, ok := root["mcp"].(map[string]any); ok {
+		if inner, ok := mcp["servers"]; ok {
+			tables = append(tables, inner)
+		} else {
+			tables = append(tables, mcp)
+		}
+	}
+	projects, _ := root["projects"].(map[string]any)
+	for _, p := range sorted(projects) {
+		if project, ok := projects[p].(map[string]any); ok {
+			tables = append(tables, project["mcpServers"])
+		}
+	}
+	return tables
 }
 
 func serverItems(v any) (items []Item) {

@@ -14,6 +14,7 @@ type Call struct {
 	Group     string          // calls of one group ran in parallel
 	Intent    string          // what the session is about, as far as known
 	Meta      json.RawMessage // the host's _meta, passed on: trace context, input responses
+	Approved  bool            // a run asked for a person's word where this call needs one
 }
 
 // Result is what became of a call that was carried out or refused.

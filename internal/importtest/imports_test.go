@@ -59,7 +59,7 @@ var imports = map[string][]string{
 	"evidence": {"numeric", "semantic"},
 	"learn":    {"catalog", "episodic", "numeric", "suggest"},
 	"live":     {"catalog", "episodic", "learn", "numeric", "storage", "suggest", "wire"},
-	"server":   {"catalog", "episodic", "evidence", "importer", "judge", "live", "rubric", "scorer", "storage", "suggest"},
+	"server":   {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "live", "rubric", "run", "scorer", "storage", "suggest"},
 
 	"rubric":              nil,
 	"rubric/hypothesis":   {"rubric"},
@@ -68,6 +68,7 @@ var imports = map[string][]string{
 	"judge":               {"internal/endpoint", "judge/reply", "rubric"},
 	"judge/reply":         nil,
 	"run":                 nil,
+	"gateway":             {"catalog", "run", "storage"},
 	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis"},
 
 	"predict/sequence":            {"numeric"},
@@ -85,7 +86,7 @@ var imports = map[string][]string{
 	"predict/stop":                {"internal/parallel", "numeric", "predict/calibrate", "predict/logit", "wire"},
 	"sample/generate":             {"catalog", "episodic"},
 	"cmd/waymark/internal/client": nil,
-	"cmd/waymark":                 {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "importer", "judge", "learn", "learn/report", "live", "rubric/contribution", "rubric/council", "rubric/hypothesis", "sample", "scorer", "server", "storage", "suggest"},
+	"cmd/waymark":                 {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "gateway", "importer", "judge", "learn", "learn/report", "live", "rubric/contribution", "rubric/council", "rubric/hypothesis", "sample", "scorer", "server", "storage", "suggest"},
 	"internal/endpoint":           nil,
 	"internal/importtest":         nil,
 	"internal/pages":              nil,
@@ -104,7 +105,8 @@ var imports = map[string][]string{
 var rims = map[string]string{
 	"github.com/gin-gonic/gin":               "server",
 	"github.com/danielgtaylor/huma":          "server",
-	"github.com/modelcontextprotocol/go-sdk": "server",
+	"github.com/modelcontextprotocol/go-sdk": "server, gateway",
+	"github.com/sony/gobreaker":              "gateway",
 	"github.com/prometheus/client_golang":    "server",
 	"github.com/dgraph-io/badger":            "storage",
 	"github.com/sashabaranov/go-openai":      "embed, judge",

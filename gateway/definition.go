@@ -1,0 +1,272 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Definition says how a server is started or reached. Values are as somebody wrote them; variables in
+// them (see [expand]) are replaced when the server starts, so that secrets need not be written down.
+type Definition struct {
+	ID      string            `json:"id"`                // chosen by the operator; its tools are id:name
+	Command string            `json:"command,omitempty"` // an absolute path; empty: URL
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	Inherit []string          `json:"inherit,omitempty"` // names of variables passed on beside those that always are
+	Dir     string            `json:"dir,omitempty"`     // where it runs; empty: the user's home
+
+	URL     string            `json:"url,omitempty"`
+	SSE     bool              `json:"sse,omitempty"` // the URL speaks the transport of 2024
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// serverID is what an operator may call a server: it stands before each of its tools, in the names that
+// hosts show as well.
+var serverID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
+
+// reserved ids would let a server's tools look like ours, or like those of a host.
+var reserved = []string{"waymark", "mcp", "local"}
+
+// Check reports what is wrong with a definition.
+func (d *Definition) Check() error {
+	if !serverID.MatchString(d.ID) {
+		return fmt.Errorf("server id %q is not 1 to 32 of A-Z a-z 0-9 . _ -, letters or digits first", d.ID)
+	}
+	for _, r := range reserved {
+		if skeleton(d.ID) == skeleton(r) {
+			return fmt.Errorf("server id %q is reserved", d.ID)
+		}
+	}
+	switch {
+	case d.Command == "" && d.URL == "":
+		return fmt.Errorf("server %q has neither a command nor a URL", d.ID)
+	case d.Command != "" && d.URL != "":
+		return fmt.Errorf("server %q has both a command and a URL", d.ID)
+	case d.URL != "":
+		return d.checkURL()
+	}
+	if !filepath.IsAbs(d.Command) {
+		return fmt.Errorf("server %q: the command %q is not an absolute path", d.ID, d.Command)
+	}
+	for _, name := range d.variables() {
+		if !variableName.MatchString(name) {
+			return fmt.Errorf("server %q: %q is no name of a variable", d.ID, name)
+		}
+		if loads(name) {
+			return fmt.Errorf("server %q: the variable %s makes programs load other code, so it is not passed on", d.ID, name)
+		}
+	}
+	for _, text := range append([]string{d.Command, d.Dir}, d.Args...) {
+		if strings.ContainsRune(text, 0) {
+			return fmt.Errorf("server %q: the command line holds a zero byte", d.ID)
+		}
+	}
+	return nil
+}
+
+// checkURL refuses what would send a credential in clear text over a network.
+func (d *Definition) checkURL() error {
+	u, err := url.Parse(d.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("server %q: its URL is not http(s)://host/…", d.ID)
+	}
+	if u.User != nil {
+		return fmt.Errorf("server %q: its URL holds a password; use a header with ${VARIABLE}", d.ID)
+	}
+	if u.Scheme == "http" && len(d.Headers) > 0 && !isLoopback(u.Hostname()) {
+		return fmt.Errorf("server %q: headers are not sent over unencrypted http to %s", d.ID, u.Hostname())
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// variables are the names of all variables that the definition sets or passes on, sorted.
+func (d *Definition) variables() []string {
+	names := append(slices.Collect(maps.Keys(d.Env)), d.Inherit...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Digest identifies what somebody agreed to: the command, its arguments, where it runs and which
+// variables it gets, or the URL and which headers it gets. Values of variables and headers are left out:
+// they change with every new password.
+func (d *Definition) Digest() string {
+	agreed, _ := json.Marshal(struct { // strings only: cannot fail
+		ID, Command string
+		Args        []string
+		Dir         string
+		Variables   []string
+		URL         string
+		SSE         bool
+		Headers     []string
+	}{d.ID, d.Command, d.Args, d.Dir, d.variables(), d.URL, d.SSE, slices.Sorted(maps.Keys(d.Headers))})
+	sum := sha256.Sum256(agreed)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Shown is what the digest stands for, for a person to read before agreeing: the exact command line, one
+// argument a line where an argument could be misread, or the URL.
+func (d *Definition) Shown() string {
+	var b strings.Builder
+	if d.URL != "" {
+		fmt.Fprintf(&b, "connect to %s", visible(d.URL))
+		if names := slices.Sorted(maps.Keys(d.Headers)); len(names) > 0 {
+			fmt.Fprintf(&b, "\n  with headers %s", visible(strings.Join(names, ", ")))
+		}
+		if strings.HasPrefix(d.URL, "http:") {
+			if u, err := url.Parse(d.URL); err == nil && !isLoopback(u.Hostname()) {
+				b.WriteString("\n  NOT ENCRYPTED: others on the network can read and change what is sent")
+			}
+		}
+		return b.String()
+	}
+	b.WriteString("run " + quoted(d.Command))
+	for _, a := range d.Args {
+		b.WriteString(" " + quoted(a))
+	}
+	if d.Dir != "" {
+		fmt.Fprintf(&b, "\n  in %s", visible(d.Dir))
+	}
+	if names := d.variables(); len(names) > 0 {
+		fmt.Fprintf(&b, "\n  with the variables %s", visible(strings.Join(names, ", ")))
+	}
+	if isShell(d.Command) {
+		b.WriteString("\n  THIS IS A SHELL: it runs whatever its arguments say")
+	}
+	return b.String()
+}
+
+func isShell(command string) bool {
+	name := strings.TrimSuffix(strings.ToLower(filepath.Base(command)), ".exe")
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "fish", "ksh", "cmd", "powershell", "pwsh"}, name)
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_${}-]+$`)
+
+// quoted writes a word so that its ends show.
+func quoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return fmt.Sprintf("%q", word)
+}
+
+// visible writes a text so that nothing in it moves the cursor or hides.
+func visible(s string) string {
+	q := fmt.Sprintf("%q", s)
+	return q[1 : len(q)-1]
+}
+
+// reference is ${NAME}, ${NAME:-default} and ${env:NAME}, as hosts write variables.
+var reference = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}`)
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// expand replaces the variables of a text by their values, or by the default written with them. One that
+// has neither is an error: an empty password hides for long.
+func expand(text string, lookup func(string) (string, bool)) (string, error) {
+	var missing []string
+	out := reference.ReplaceAllStringFunc(text, func(ref string) string {
+		m := reference.FindStringSubmatch(ref)
+		if value, ok := lookup(m[1]); ok {
+			return value
+		}
+		if !strings.Contains(ref, ":-") {
+			missing = append(missing, m[1])
+		}
+		return m[2]
+	})
+	if len(missing) > 0 {
+		return "", fmt.Errorf("the variable %s is not set", strings.Join(missing, ", "))
+	}
+	return out, nil
+}
+
+// expanded is the definition with its variables replaced.
+func (d Definition) expanded(lookup func(string) (string, bool)) (Definition, error) {
+	var errs []error
+	fill := func(what, text string) string {
+		out, err := expand(text, lookup)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+		}
+		return out
+	}
+	table := func(what string, in map[string]string) map[string]string {
+		out := make(map[string]string, len(in))
+		for _, name := range slices.Sorted(maps.Keys(in)) {
+			out[name] = fill(what+" "+name, in[name])
+		}
+		return out
+	}
+	args := make([]string, len(d.Args))
+	for i, a := range d.Args {
+		args[i] = fill(fmt.Sprintf("argument %d", i+1), a)
+	}
+	d.Args, d.Env, d.Headers = args, table("variable", d.Env), table("header", d.Headers)
+	d.Dir, d.URL = fill("dir", d.Dir), fill("url", d.URL)
+	if err := errors.Join(errs...); err != nil {
+		return Definition{}, err
+	}
+	if d.Command != "" {
+		return d, nil
+	}
+	return d, d.checkURL() // the host may have come from a variable
+}
+
+// environment is all that a child gets to know of ours: what programs need to run at all, and what its
+// definition names. No key of ours and no setting of another program comes along.
+func (d *Definition) environment(lookup func(string) (string, bool)) []string {
+	set := map[string]string{}
+	for _, name := range append(slices.Clone(alwaysPassed), d.Inherit...) {
+		if value, ok := lookup(name); ok && !loads(name) {
+			set[name] = value
+		}
+	}
+	maps.Copy(set, d.Env)
+	env := make([]string, 0, len(set))
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		env = append(env, name+"="+set[name])
+	}
+	return env
+}
+
+var alwaysPassed = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TERM", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
+	"SystemRoot", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMFILES", "PROGRAMDATA",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+}
+
+// loads reports variables that make a program load code other than its own.
+func loads(name string) bool {
+	n := strings.ToUpper(name)
+	for _, prefix := range []string{"LD_", "DYLD_", "BASH_FUNC_", "GLIBC_", "MALLOC_"} {
+		if strings.HasPrefix(n, prefix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{
+		"NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONINSPECT",
+		"PERL5LIB", "PERL5OPT", "PERL5DB", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH",
+		"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "IFS", "PROMPT_COMMAND", "GCONV_PATH", "GIT_EXEC_PATH", "GIT_SSH", "GIT_SSH_COMMAND",
+		"DOTNET_STARTUP_HOOKS", "COMPLUS_VERSION", "LUA_INIT", "PHPRC", "PHP_INI_SCAN_DIR", "GOFLAGS", "GOROOT", "R_PROFILE", "R_HOME",
+	}, n)
+}
+
+// lookupEnv is os.LookupEnv, as a variable that is set to nothing counts.
+func lookupEnv(name string) (string, bool) { return os.LookupEnv(name) }

@@ -1,0 +1,171 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"waymark/catalog"
+	"waymark/run"
+)
+
+// messageBytes bounds what is passed on of an upstream's own words about a failure.
+const messageBytes = 600
+
+func failed(f run.Failure, format string, args ...any) run.Result {
+	return run.Result{Failure: f, Message: catalog.Cut(fmt.Sprintf(format, args...), messageBytes)}
+}
+
+// answer is a tools/call result, as far as the gateway reads it.
+type answer struct {
+	Content           json.RawMessage `json:"content"`
+	StructuredContent json.RawMessage `json:"structuredContent"`
+	IsError           bool            `json:"isError"`
+	ResultType        string          `json:"resultType"`
+	InputRequests     json.RawMessage `json:"inputRequests"`
+	RequestState      string          `json:"requestState"`
+}
+
+// Input is what Result.NeedsInput holds: what the server asks the host for, and what it wants to see again.
+type Input struct {
+	Requests json.RawMessage `json:"inputRequests"`
+	State    string          `json:"requestState,omitempty"`
+}
+
+// resultOf reads an answer. output is the schema of the structured part.
+func resultOf(raw json.RawMessage, output *schema, outputErr error) run.Result {
+	var a answer
+	if len(raw) == 0 || raw[0] != '{' {
+		return failed(run.FailedTool, "the server answered %s, which is no result of a tool", catalog.Cut(string(raw), 40))
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return failed(run.FailedTool, "the server's answer cannot be read: %v", err)
+	}
+	if isNull(a.StructuredContent) {
+		a.StructuredContent = nil
+	}
+	if a.ResultType == "input_required" || a.ResultType == "" && !isNull(a.InputRequests) {
+		if isNull(a.InputRequests) {
+			a.InputRequests = json.RawMessage("{}")
+		}
+		need, err := json.Marshal(Input{a.InputRequests, a.RequestState})
+		if err != nil {
+			return failed(run.FailedTool, "the server's request for input cannot be read: %v", err)
+		}
+		return run.Result{NeedsInput: need}
+	}
+	if isNull(a.Content) {
+		if a.StructuredContent == nil && !a.IsError {
+			return failed(run.FailedTool, "the server answered without content")
+		}
+		a.Content = json.RawMessage("[]")
+	}
+	if a.Content[0] != '[' {
+		return failed(run.FailedTool, "the server's content is no list")
+	}
+	r := run.Result{Content: a.Content, Structured: a.StructuredContent}
+	if a.IsError {
+		said := textOf(a.Content)
+		r.Failure, r.Message = kindOfText(said), catalog.Cut(said, messageBytes)
+		if r.Message == "" {
+			r.Message = "the tool reports an error and says nothing about it"
+		}
+		return r
+	}
+	r.Unvalidated = unvalidated(a.StructuredContent, output, outputErr)
+	return r
+}
+
+// unvalidated says why a structured answer was not found to be as its schema says. That is no failure: the
+// work is done.
+func unvalidated(value json.RawMessage, output *schema, outputErr error) string {
+	var wrong mismatch
+	switch {
+	case outputErr != nil:
+		return "the tool's output schema is not usable: " + catalog.Cut(outputErr.Error(), 200)
+	case output == nil:
+		return ""
+	case value == nil:
+		return "the tool declares an output schema and gave no structured content"
+	}
+	err := output.check(value)
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &wrong):
+		return "it does not fit the tool's output schema: " + catalog.Cut(string(wrong), 300)
+	}
+	return catalog.Cut(err.Error(), 200)
+}
+
+func isNull(v json.RawMessage) bool { return len(v) == 0 || string(v) == "null" }
+
+// textOf joins the text blocks of an answer.
+func textOf(content json.RawMessage) string {
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, c := range blocks {
+		if c.Type == "text" && b.Len() < 4*messageBytes {
+			b.WriteString(c.Text + " ")
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// Servers report most failures as text. These are the words of the SDKs and of common APIs for whose fault
+// it is; anything else is the tool's.
+var (
+	argumentWords = regexp.MustCompile(`(?i)^(mcp error )?-32602|input validation error|invalid (arguments?|params|parameters)|validating "?arguments|validation errors? for|missing required (argument|parameter|propert)|unexpected keyword argument|required property`)
+	authWords     = regexp.MustCompile(`(?i)\b(unauthori[sz]ed|unauthenticated|authentication (failed|required)|bad credentials|invalid (api[ _-]?key|token|credentials)|(http|status|error)[ :]*(code )?(401|403)|permission denied|access denied|forbidden|insufficient (scope|permissions?))\b`)
+)
+
+func kindOfText(said string) run.Failure {
+	head := said[:min(len(said), 600)]
+	switch {
+	case argumentWords.MatchString(head):
+		return run.FailedArgument
+	case authWords.MatchString(head):
+		return run.FailedAuth
+	}
+	return run.FailedTool
+}
+
+// failureOf says what an error of a call means. status is that of the HTTP answer, if there was one. lost
+// tells the story of the connection; it is asked only if that is what broke.
+func failureOf(err error, status int, timeout string, lost func() string) run.Result {
+	var said *jsonrpc.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return failed(run.FailedTimeout, "no answer within %s; whether it took effect is not known", timeout)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return failed(run.FailedAuth, "the server refused the credential (HTTP %d)", status)
+	case status == http.StatusTooManyRequests, status >= 500:
+		return failed(run.FailedUnavailable, "the server answered HTTP %d", status)
+	case errors.Is(err, errTooLong):
+		return failed(run.FailedTool, "the answer is longer than the limit")
+	case errors.As(err, &said) && said.Code != codeRejected:
+		switch said.Code {
+		case jsonrpc.CodeInvalidParams:
+			return failed(run.FailedArgument, "%s", said.Message)
+		case jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidRequest, jsonrpc.CodeParseError:
+			return failed(run.FailedTool, "the server does not understand the call: %s", said.Message)
+		}
+		return failed(kindOfText(said.Message), "%s", said.Message)
+	}
+	return failed(run.FailedUnavailable, "the connection broke during the call (%s); whether it took effect is not known", lost())
+}
+
+// codeRejected is the SDK's own mark of a message that was not sent.
+const codeRejected = -32005

@@ -1,0 +1,198 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// frames stands between what a child writes and the session. A session ends at the first line that is no
+// message; real servers print banners and warnings.
+//
+//	child ── line ──▶ frames ── message ──▶ session
+//	                     │ no message: counted, dropped
+//	                     │ too long: dropped, its call gets an error instead
+//	                     └ a flood of notifications: what is too much is dropped, and the child has to wait
+type frames struct {
+	in    io.ReadCloser
+	read  *bufio.Reader
+	limit int
+	rest  []byte // of the line being passed on
+	pace  pace
+	lost  func() // told when a notification was dropped
+
+	noise    atomic.Int64 // lines that were no message
+	tooLong  atomic.Int64
+	received atomic.Int64 // when something last came, Unix nanoseconds
+}
+
+// errTooLong ends a session whose overlong message cannot be told to belong to any call.
+var errTooLong = errors.New("a message longer than the limit")
+
+func newFrames(in io.ReadCloser, limit int, lost func()) *frames {
+	return &frames{in: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, lost: lost}
+}
+
+func (f *frames) Close() error { return f.in.Close() }
+
+func (f *frames) Read(p []byte) (int, error) {
+	for len(f.rest) == 0 {
+		line, tooLong, err := f.line()
+		if len(line) > 0 {
+			f.received.Store(time.Now().UnixNano())
+		}
+		line = bytes.TrimSpace(line)
+		switch {
+		case tooLong:
+			f.tooLong.Add(1)
+			if f.rest = instead(line, f.limit); f.rest == nil {
+				return 0, errTooLong
+			}
+		case len(line) == 0:
+		case !isMessage(line):
+			f.noise.Add(1)
+			f.pace.tooMuch(len(line))
+		case isNotification(line) && f.pace.tooMuch(len(line)):
+			f.lost()
+		default:
+			f.rest = append(line, '\n')
+		}
+		if err != nil && len(f.rest) == 0 {
+			return 0, err
+		}
+	}
+	n := copy(p, f.rest)
+	f.rest = f.rest[n:]
+	return n, nil
+}
+
+// keptOfLong is how much is kept of the head of a line that is too long, and of its end.
+const keptOfLong = 4 << 10
+
+// line reads to the end of a line. Of one that is too long it gives head and end, which is where the id of
+// a message stands.
+func (f *frames) line() (line []byte, tooLong bool, err error) {
+	var end []byte
+	for {
+		part, err := f.read.ReadSlice('\n')
+		switch {
+		case !tooLong && len(line)+len(part) <= f.limit:
+			line = append(line, part...)
+		case !tooLong:
+			tooLong = true
+			line = bytes.Clone(line[:min(len(line), keptOfLong)]) // lets the rest go
+			fallthrough
+		default:
+			end = append(end, part...)
+			if over := len(end) - keptOfLong; over > 0 {
+				end = append(end[:0], end[over:]...)
+			}
+			f.received.Store(time.Now().UnixNano())
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			if tooLong {
+				line = append(append(line, 0), end...) // no JSON holds a zero byte: nothing is read across the gap
+			}
+			return line, tooLong, err
+		}
+	}
+}
+
+// instead is the answer that takes the place of one that is too long, for the call with the id that
+// stands at the head or the end of it.
+func instead(line []byte, limit int) []byte {
+	head, end, _ := bytes.Cut(line, []byte{0})
+	id, ok := idAt(head, true)
+	if !ok {
+		id, ok = idAt(end, false)
+	}
+	if !ok {
+		return nil
+	}
+	answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id,
+		"error": map[string]any{"code": codeTooLong, "message": fmt.Sprintf("the answer is longer than %d bytes", limit)}})
+	if err != nil {
+		return nil
+	}
+	return append(answer, '\n')
+}
+
+// codeTooLong marks an error of ours; servers use codes from -32768 on.
+const codeTooLong = -33001
+
+// idAt finds the id of a message of which only the beginning or the end is known. Inside of results
+// anything may stand, so only the first members and the last one are looked at.
+func idAt(part []byte, head bool) (json.RawMessage, bool) {
+	if head {
+		if i := bytes.Index(part, []byte(`"result"`)); i >= 0 {
+			part = part[:i]
+		}
+		if i := bytes.Index(part, []byte(`"error"`)); i >= 0 {
+			part = part[:i]
+		}
+	} else if i := bytes.LastIndexAny(part, "}]"); i >= 0 && i == len(part)-1 {
+		part = part[:i]
+		if i := bytes.LastIndexAny(part, "}]"); i >= 0 {
+			part = part[i+1:]
+		}
+	}
+	i := bytes.Index(part, []byte(`"id"`))
+	if i < 0 {
+		return nil, false
+	}
+	rest := bytes.TrimLeft(part[i+len(`"id"`):], " \t")
+	rest, ok := bytes.CutPrefix(rest, []byte(":"))
+	if !ok {
+		return nil, false
+	}
+	var id json.RawMessage
+	if json.NewDecoder(bytes.NewReader(append(bytes.Clone(rest), ' '))).Decode(&id) != nil || id[0] == '{' || id[0] == '[' || id[0] == 'n' {
+		return nil, false
+	}
+	return id, true
+}
+
+// isMessage reports whether a line can be a message or a batch of them; what is wrong inside of one is for
+// the session to say.
+func isMessage(line []byte) bool {
+	if line[0] != '{' && line[0] != '[' || !json.Valid(line) {
+		return false
+	}
+	return line[0] == '[' || bytes.Contains(line, []byte(`"jsonrpc"`))
+}
+
+// isNotification reports a message that nobody asked for.
+func isNotification(line []byte) bool {
+	head := line[:min(len(line), 200)]
+	return bytes.Contains(head, []byte(`"notifications/`))
+}
+
+// pace lets a burst a second through. What comes on top makes its sender wait, who then waits at its own
+// pipe, and the other servers keep the processor. An answer behind a pipe full of it is late by some 10 ms.
+type pace struct {
+	from  time.Time
+	count int // in this second
+	bytes int // too much of them since the last wait
+}
+
+const paceBurst, paceBytes, paceWait = 200, 32 << 10, 5 * time.Millisecond
+
+func (p *pace) tooMuch(size int) bool {
+	if p.count++; p.count <= paceBurst {
+		return false
+	}
+	if now := time.Now(); now.Sub(p.from) > time.Second {
+		p.from, p.count = now, 0
+		return false
+	}
+	if p.bytes += size; p.bytes > paceBytes {
+		p.bytes = 0
+		time.Sleep(paceWait)
+	}
+	return true
+}

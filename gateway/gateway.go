@@ -1,0 +1,606 @@
+// Package gateway stands in front of the MCP servers that a user has: it starts them once somebody agreed
+// to that, keeps them going, and calls their tools as one [run.Caller].
+//
+//	Definition ── agreed to? ──▶ upstream: start, list, watch, restart      one a server
+//	                                │ tools
+//	                                ▼
+//	                 pinned? ─ new, changed, suspicious ─▶ withheld, until approved
+//	                                │ approved
+//	                                ▼
+//	     Call ──▶ known ─ granted ─ arguments fit ─▶ upstream ──▶ result, checked
+//
+// What a server says is data. Its name for a tool is used behind the id that the operator gave the server;
+// a contract counts only as it was approved; what it answers is bounded in size and time, and a server that
+// hangs, floods or dies does so alone.
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"waymark/catalog"
+	"waymark/run"
+	"waymark/storage"
+)
+
+// The errors of an operator's request.
+var (
+	ErrUnknown      = errors.New("there is nothing of this name")
+	ErrChangedAgain = errors.New("it is not what was shown: it changed again")
+)
+
+// Catalog is where tools go that may be used.
+type Catalog interface {
+	PutTools(ctx context.Context, tools []catalog.Tool) error
+	RemoveTools(ctx context.Context, ids []string) error
+}
+
+// Options of a gateway. The zero value of each limit means its default.
+type Options struct {
+	Table   storage.Table // of the workspace, where agreements are kept
+	Catalog Catalog       // nil: tools are used, but not noted
+	Logger  *slog.Logger
+	Version string
+	Now     func() time.Time
+	HTTP    http.RoundTripper // for servers over HTTP
+
+	CallTimeout  time.Duration // of one call; 60 s
+	StartTimeout time.Duration // from the start of a server to its handshake; 30 s
+	ListTimeout  time.Duration // for all tools of a server; 30 s
+	ProbeTimeout time.Duration // for a sign of life after a call without answer; 5 s
+	Poll         time.Duration // between looks at the tools; 5 min
+	Settle       time.Duration // between a notice that tools changed and the look at them; 1 s
+	FirstWait    time.Duration // before the first restart; 0.5 s, doubled each time
+	LongestWait  time.Duration // between restarts; 1 min
+	BreakAfter   int           // calls in a row without an answer; 5
+	BreakFor     time.Duration // that a server is left alone then; 15 s
+	Concurrency  int           // calls of one server at once; 8
+	Queue        int           // calls of one server that wait; 64
+	MaxAnswer    int           // bytes of one message of a server; 4 MiB
+	MaxArguments int           // bytes of the arguments of a call; 1 MiB
+}
+
+func (o Options) filled() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.HTTP == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxIdleConnsPerHost = 8
+		o.HTTP = t
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	for _, d := range []struct {
+		of     *time.Duration
+		preset time.Duration
+	}{
+		{&o.CallTimeout, time.Minute}, {&o.StartTimeout, 30 * time.Second}, {&o.ListTimeout, 30 * time.Second}, {&o.ProbeTimeout, 5 * time.Second},
+		{&o.Poll, 5 * time.Minute}, {&o.Settle, time.Second}, {&o.FirstWait, 500 * time.Millisecond}, {&o.LongestWait, time.Minute},
+		{&o.BreakFor, 15 * time.Second},
+	} {
+		if *d.of == 0 {
+			*d.of = d.preset
+		}
+	}
+	for _, n := range []struct {
+		of     *int
+		preset int
+	}{{&o.BreakAfter, 5}, {&o.Concurrency, 8}, {&o.Queue, 64}, {&o.MaxAnswer, 4 << 20}, {&o.MaxArguments, 1 << 20}} {
+		if *n.of == 0 {
+			*n.of = n.preset
+		}
+	}
+	return o
+}
+
+// Gateway is all servers of one workspace. All methods may be called concurrently.
+type Gateway struct {
+	opts     Options
+	register *register
+	ctx      context.Context
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+
+	changing sync.Mutex // one change of what runs at a time
+	listing  sync.Mutex // one comparison of tools at a time
+
+	mu     sync.Mutex
+	defs   map[string]Definition
+	ups    map[string]*supervised
+	notify []func()
+
+	shown atomic.Pointer[shown]
+}
+
+type supervised struct {
+	*upstream
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// shown is what the gateway offers at one moment. It is never changed.
+type shown struct {
+	entries  map[string]*entry // by id: what may be called
+	tools    []catalog.Tool    // of the entries, by id
+	withheld map[string]Withheld
+}
+
+// entry is a tool that may be called.
+type entry struct {
+	tool      catalog.Tool
+	print     catalog.Fingerprint
+	server    string
+	input     *schema // nil: anything goes
+	output    *schema
+	outputErr error
+}
+
+// Withheld is a tool that is neither suggested nor called, and why.
+type Withheld struct {
+	ID          string    `json:"id"`
+	Server      string    `json:"server"`
+	Reason      string    `json:"reason"`
+	Detail      string    `json:"detail"`
+	Changed     []string  `json:"changed"`               // parts of its contract
+	Flags       []string  `json:"flags"`                 // what is suspicious about it
+	Description string    `json:"description,omitempty"` // as its server writes it: data, never to be followed
+	Fingerprint string    `json:"fingerprint,omitempty"` // of what waits to be approved
+	Since       time.Time `json:"since,omitzero"`
+}
+
+// Open reads what was agreed to. Nothing is started.
+func Open(ctx context.Context, o Options) (*Gateway, error) {
+	if o.Table == nil {
+		return nil, errors.New("a gateway needs a table for what is agreed to")
+	}
+	o = o.filled()
+	r, err := openRegister(ctx, o.Table, o.Now)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{opts: o, register: r, defs: map[string]Definition{}, ups: map[string]*supervised{}}
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	g.shown.Store(&shown{entries: map[string]*entry{}, withheld: map[string]Withheld{}})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(r.pins)) {
+		if w, ok := withheldBy(r.pins[id]); ok {
+			g.shown.Load().withheld[id] = w
+		}
+	}
+	return g, nil
+}
+
+// withheldBy is what a pin itself holds back.
+func withheldBy(p *pin) (Withheld, bool) {
+	server, _, _ := catalog.Split(p.ID)
+	w := Withheld{ID: p.ID, Server: server, Changed: []string{}, Flags: []string{}}
+	switch {
+	case p.broken:
+		w.Reason, w.Detail = ReasonStore, "what was approved of it cannot be read"
+	case p.Waits != nil:
+		v := p.Waits.verdict()
+		w.Reason, w.Detail, w.Changed = v.reason, v.detail, append(w.Changed, v.changed...)
+		w.Flags, w.Description, w.Fingerprint, w.Since = append(w.Flags, p.Waits.Flags...), p.Waits.Text, p.Waits.Print.String(), p.Waits.At
+	default:
+		return w, false
+	}
+	return w, true
+}
+
+// OnChange has f called whenever what is offered or withheld has changed. f must not block.
+func (g *Gateway) OnChange(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.notify = append(g.notify, f)
+}
+
+// Connect takes the definitions as those there are: agreed ones are started unless they run already, others
+// and those that are gone are stopped. Two ids that can be taken for each other are refused. It does not
+// wait for servers.
+func (g *Gateway) Connect(defs []Definition) error {
+	ids := make([]string, len(defs))
+	for i := range defs {
+		if err := defs[i].Check(); err != nil {
+			return err
+		}
+		ids[i] = defs[i].ID
+	}
+	for _, id := range ids {
+		if other, ok := alike(id, ids); ok {
+			return fmt.Errorf("the server ids %q and %q can be taken for each other", id, other)
+		}
+	}
+	wanted := map[string]Definition{}
+	for _, d := range defs {
+		if _, twice := wanted[d.ID]; twice {
+			return fmt.Errorf("two servers have the id %q", d.ID)
+		}
+		wanted[d.ID] = d
+	}
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ctx.Err() != nil {
+		return errors.New("the gateway is closed")
+	}
+	g.defs = wanted
+	for _, id := range slices.Sorted(maps.Keys(g.ups)) {
+		if d, still := g.defs[id]; !still || !g.register.agreed(&d) || !reflect.DeepEqual(d, g.ups[id].def) {
+			g.end(id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(g.defs)) {
+		d := g.defs[id]
+		if _, runs := g.ups[id]; runs || !g.register.agreed(&d) {
+			continue
+		}
+		g.begin(d)
+	}
+	return nil
+}
+
+// begin starts the care for a server. g.changing and g.mu are held.
+func (g *Gateway) begin(d Definition) {
+	ctx, cancel := context.WithCancel(g.ctx)
+	s := &supervised{upstream: newUpstream(d, g.opts, g.took), cancel: cancel, done: make(chan struct{})}
+	g.ups[d.ID] = s
+	g.running.Go(func() {
+		defer close(s.done)
+		s.run(ctx)
+	})
+}
+
+// end stops a server and forgets what it offers. g.changing and g.mu are held; g.mu is given up while it ends.
+func (g *Gateway) end(id string) {
+	s := g.ups[id]
+	delete(g.ups, id)
+	s.cancel()
+	g.mu.Unlock()
+	<-s.done
+	g.mu.Lock()
+	g.publish(func(now *shown) {
+		for tool, e := range now.entries {
+			if e.server == id {
+				delete(now.entries, tool)
+			}
+		}
+	})
+}
+
+// publish replaces what is shown by a changed copy. g.mu is held.
+func (g *Gateway) publish(change func(*shown)) {
+	old := g.shown.Load()
+	now := &shown{entries: maps.Clone(old.entries), withheld: maps.Clone(old.withheld)}
+	change(now)
+	for _, id := range slices.Sorted(maps.Keys(now.entries)) {
+		now.tools = append(now.tools, now.entries[id].tool)
+	}
+	g.shown.Store(now)
+	for _, f := range g.notify {
+		f()
+	}
+}
+
+// took holds a server's list against what is pinned, and publishes what may be used of it.
+func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error {
+	server := u.def.ID
+	g.listing.Lock()
+	defer g.listing.Unlock()
+	own := make([]string, len(tools))
+	for i := range tools {
+		own[i] = tools[i].tool.Name
+	}
+	others := otherNames(server, own, g.register.names())
+	for i := range tools {
+		tools[i].look(own, others)
+	}
+	verdicts, taken, err := g.register.compare(ctx, server, tools)
+	if err != nil {
+		return err
+	}
+	if len(taken) > 0 && g.opts.Catalog != nil {
+		if err := g.opts.Catalog.PutTools(ctx, taken); err != nil {
+			return fmt.Errorf("note its tools: %w", err)
+		}
+	}
+	entries := map[string]*entry{}
+	offers := map[string]bool{}
+	for i := range tools {
+		t := tools[i].tool
+		offers[t.ID] = true
+		if _, held := verdicts[t.ID]; held {
+			continue
+		}
+		e := &entry{tool: t, print: tools[i].print, server: server}
+		if e.input, err = compile(t.InputSchema); err != nil {
+			u.log.Debug("arguments of a tool are not checked", "tool", t.ID, "reason", err)
+		}
+		e.output, e.outputErr = compile(t.OutputSchema)
+		entries[t.ID] = e
+	}
+	withheld := map[string]Withheld{}
+	for id, v := range verdicts {
+		withheld[id] = Withheld{ID: id, Server: server, Reason: v.reason, Detail: v.detail, Changed: []string{}, Flags: []string{}}
+	}
+	for id, p := range g.register.of(server) {
+		switch w, held := withheldBy(&p); {
+		case held && offers[id]:
+			withheld[id] = w
+		case !offers[id]:
+			w.Reason, w.Detail = ReasonGone, "its server does not offer it at the moment"
+			withheld[id] = w
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s, still := g.ups[server]; !still || s.upstream != u {
+		return errors.New("it is being stopped")
+	}
+	if g.shown.Load().same(server, entries, withheld) {
+		return nil
+	}
+	g.publish(func(now *shown) {
+		maps.DeleteFunc(now.entries, func(_ string, e *entry) bool { return e.server == server })
+		maps.DeleteFunc(now.withheld, func(_ string, w Withheld) bool { return w.Server == server })
+		maps.Copy(now.entries, entries)
+		maps.Copy(now.withheld, withheld)
+	})
+	return nil
+}
+
+// same reports whether this is what is shown of a server already.
+func (s *shown) same(server string, entries map[string]*entry, withheld map[string]Withheld) bool {
+	n := 0
+	for id, e := range s.entries {
+		if e.server == server {
+			if other := entries[id]; other == nil || other.print != e.print {
+				return false
+			}
+			n++
+		}
+	}
+	held := map[string]Withheld{}
+	for id, w := range s.withheld {
+		if w.Server == server {
+			held[id] = w
+		}
+	}
+	return n == len(entries) && reflect.DeepEqual(held, withheld)
+}
+
+// Call implements [run.Caller].
+func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
+	server, _, _ := catalog.Split(c.Tool)
+	up := g.up(server)
+	if up != nil {
+		if l, res := up.ready(ctx); l == nil {
+			return res, ctx.Err()
+		}
+	}
+	e, why := g.find(c.Tool, up)
+	if e == nil {
+		return why, nil
+	}
+	if needsGrant(&e.tool) && !c.Approved && !g.register.granted(e.tool.ID) {
+		why := "its server does not say that it only reads"
+		if a := e.tool.Annotations; a != nil && a.Destructive != nil {
+			why = "its server says so"
+		}
+		return failed(run.FailedPolicy, "%s may change or delete things (%s), and nobody has granted it; whoever runs waymark can, with: waymark gateway grant %s", c.Tool, why, c.Tool), nil
+	}
+	if len(c.Arguments) > g.opts.MaxArguments {
+		return failed(run.FailedArgument, "the arguments have %d bytes, at most %d", len(c.Arguments), g.opts.MaxArguments), nil
+	}
+	if a := strings.TrimSpace(string(c.Arguments)); a == "" || a == "null" {
+		c.Arguments = json.RawMessage("{}")
+	} else if a[0] != '{' || !json.Valid(c.Arguments) {
+		return failed(run.FailedArgument, "the arguments are no JSON object"), nil
+	}
+	var wrong mismatch
+	if err := e.input.check(c.Arguments); errors.As(err, &wrong) {
+		return failed(run.FailedArgument, "the arguments do not fit the tool's schema: %s", wrong), nil
+	}
+	res, err := up.call(ctx, e, c)
+	level := slog.LevelDebug
+	if res.Failure != "" {
+		level = slog.LevelInfo
+	}
+	g.opts.Logger.Log(ctx, level, "called", "tool", c.Tool, "session", c.Session, "failure", string(res.Failure), "contract", e.print.String())
+	return res, err
+}
+
+func (g *Gateway) up(server string) *upstream {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s := g.ups[server]; s != nil {
+		return s.upstream
+	}
+	return nil
+}
+
+// find is the entry of a tool, or why there is none.
+func (g *Gateway) find(id string, up *upstream) (*entry, run.Result) {
+	now := g.shown.Load()
+	if w, held := now.withheld[id]; held {
+		switch w.Reason {
+		case ReasonGone:
+			return nil, failed(run.FailedUnavailable, "%s: %s", id, w.Detail)
+		case ReasonInvalid:
+			return nil, failed(run.FailedPolicy, "%s cannot be used: %s", id, w.Detail)
+		}
+		return nil, failed(run.FailedPolicy, "%s is quarantined (%s); whoever runs waymark can look at it with `waymark approve --list` and release it with: waymark approve %s", id, w.Detail, id)
+	}
+	if e := now.entries[id]; e != nil && up != nil {
+		return e, run.Result{}
+	}
+	server, name, _ := catalog.Split(id)
+	g.mu.Lock()
+	_, defined := g.defs[server]
+	g.mu.Unlock()
+	switch {
+	case up != nil:
+		return nil, failed(run.FailedUnavailable, "server %s has no tool %q", server, name)
+	case defined:
+		return nil, failed(run.FailedUnavailable, "nobody agreed to start server %s as it is defined now; whoever runs waymark can, with: waymark gateway add", server)
+	}
+	return nil, failed(run.FailedUnavailable, "no connected server offers %s", id)
+}
+
+// Tools are those that may be called now, by id; the caller does not change them. Two calls give the same
+// slice unless something changed between them.
+func (g *Gateway) Tools() []catalog.Tool { return g.shown.Load().tools }
+
+// NeedsGrant reports whether a tool is called only with a grant, or a person's word, that it does not have.
+func (g *Gateway) NeedsGrant(id string) bool {
+	e := g.shown.Load().entries[id]
+	return e != nil && needsGrant(&e.tool) && !g.register.granted(id)
+}
+
+// Withheld are the tools that are neither suggested nor called, by id.
+func (g *Gateway) Withheld() []Withheld {
+	now := g.shown.Load()
+	all := make([]Withheld, 0, len(now.withheld))
+	for _, id := range slices.Sorted(maps.Keys(now.withheld)) {
+		all = append(all, now.withheld[id])
+	}
+	return all
+}
+
+// Agree notes that somebody saw a definition of this digest and wants it started, and starts it if it is
+// among those that were given to Connect.
+func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
+	if !serverID.MatchString(id) || !strings.HasPrefix(digest, "sha256:") || len(digest) != len("sha256:")+64 {
+		return errors.New("an agreement names a server and the digest of its definition")
+	}
+	if err := g.register.agree(ctx, id, digest); err != nil {
+		return err
+	}
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d, defined := g.defs[id]
+	if _, runs := g.ups[id]; defined && !runs && g.register.agreed(&d) && g.ctx.Err() == nil {
+		g.begin(d)
+	}
+	return nil
+}
+
+// Forget stops a server and drops what was agreed to about it, its pins, and its tools from the catalog.
+func (g *Gateway) Forget(ctx context.Context, id string) error {
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	g.mu.Lock()
+	if _, runs := g.ups[id]; runs {
+		g.end(id)
+	}
+	delete(g.defs, id)
+	g.mu.Unlock()
+	g.listing.Lock()
+	defer g.listing.Unlock()
+	ids, err := g.register.forget(ctx, id)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	g.publish(func(now *shown) {
+		maps.DeleteFunc(now.withheld, func(_ string, w Withheld) bool { return w.Server == id })
+	})
+	g.mu.Unlock()
+	if len(ids) > 0 && g.opts.Catalog != nil {
+		return g.opts.Catalog.RemoveTools(ctx, ids)
+	}
+	return nil
+}
+
+// Approve releases a tool, as it was shown if a fingerprint is given.
+func (g *Gateway) Approve(ctx context.Context, id, shownPrint string) error {
+	var print *catalog.Fingerprint
+	if shownPrint != "" {
+		print = new(catalog.Fingerprint)
+		if err := print.UnmarshalText([]byte(shownPrint)); err != nil {
+			return err
+		}
+	}
+	g.listing.Lock()
+	err := g.release(ctx, id, print)
+	g.listing.Unlock()
+	if err != nil {
+		return err
+	}
+	server, _, _ := catalog.Split(id)
+	if up := g.up(server); up != nil {
+		up.relook(ctx)
+	}
+	return nil
+}
+
+func (g *Gateway) release(ctx context.Context, id string, print *catalog.Fingerprint) error {
+	if w := g.shown.Load().withheld[id]; w.Reason == ReasonInvalid {
+		return fmt.Errorf("%s cannot be used: %s", id, w.Detail)
+	}
+	if err := g.register.approve(ctx, id, print); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.publish(func(now *shown) { delete(now.withheld, id) })
+	return nil
+}
+
+// Grant lets the tools that match a pattern be called though they may do harm.
+func (g *Gateway) Grant(ctx context.Context, pattern string) error {
+	if pattern == "" || len(pattern) > catalog.MaxID {
+		return errors.New("a grant names a tool, or a pattern of tools such as github:*")
+	}
+	return g.register.grant(ctx, pattern)
+}
+
+// Revoke takes a grant back; false if there is none.
+func (g *Gateway) Revoke(ctx context.Context, pattern string) (bool, error) {
+	return g.register.revoke(ctx, pattern)
+}
+
+// Grants are the patterns granted, sorted.
+func (g *Gateway) Grants() []string {
+	g.register.mu.Lock()
+	defer g.register.mu.Unlock()
+	return append([]string{}, g.register.grants...)
+}
+
+// Close stops all servers and returns when they and what they started are gone, or ctx is done.
+func (g *Gateway) Close(ctx context.Context) error {
+	g.stop()
+	done := make(chan struct{})
+	go func() {
+		g.running.Wait()
+		if t, ok := g.opts.HTTP.(*http.Transport); ok {
+			t.CloseIdleConnections()
+		}
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("servers did not end: %w", ctx.Err())
+	}
+}

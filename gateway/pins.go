@@ -1,0 +1,315 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"waymark/catalog"
+	"waymark/storage"
+)
+
+// What somebody agreed to is kept in the table of the workspace:
+//
+//	gateway/consent/SERVER   the digest of how it is started or reached
+//	gateway/pin/SERVER:NAME  the fingerprint of a tool, and of another that waits to be approved
+//	gateway/grant/PATTERN    tools that may be called though they may do harm
+//
+// Without a consent nothing is started; without a pin nothing is called. Rows that cannot be read close
+// what they are about.
+const consentRow, pinRow, grantRow = "gateway/consent/", "gateway/pin/", "gateway/grant/"
+
+// consent is what was agreed to, and whether the tools that came with it are pinned.
+type consent struct {
+	Digest string    `json:"digest"`
+	At     time.Time `json:"at"`
+	Pinned bool      `json:"pinned,omitempty"`
+}
+
+// pin is one tool as it was approved. A tool that waits has no fingerprint of its own yet.
+type pin struct {
+	ID     string               `json:"id"`
+	Print  *catalog.Fingerprint `json:"fingerprint,omitempty"` // approved
+	Parts  map[string]string    `json:"parts,omitempty"`       // digests of the approved parts
+	Tool   *catalog.Tool        `json:"tool,omitempty"`        // approved, as the catalog has it
+	At     time.Time            `json:"at"`
+	Waits  *waiting             `json:"waiting,omitempty"`
+	broken bool                 // the row cannot be read
+}
+
+// waiting is a contract that nobody has approved.
+type waiting struct {
+	Print   catalog.Fingerprint `json:"fingerprint"`
+	Parts   map[string]string   `json:"parts"`
+	Reason  string              `json:"reason"` // new, changed or flagged
+	Changed []string            `json:"changed,omitempty"`
+	Flags   []string            `json:"flags,omitempty"`
+	Text    string              `json:"text,omitempty"` // its description, for whoever decides
+	At      time.Time           `json:"at"`
+}
+
+// Why a tool is withheld.
+const (
+	ReasonNew     = "new"     // its server was agreed to without it
+	ReasonChanged = "changed" // its contract is another than the approved one
+	ReasonFlagged = "flagged" // its texts are suspicious
+	ReasonStore   = "store"   // what was approved cannot be read
+	ReasonInvalid = "invalid" // its definition is not usable; approving does not help
+	ReasonGone    = "gone"    // its server does not offer it at the moment
+)
+
+// register is all that was agreed to, in memory and in the table.
+type register struct {
+	table storage.Table
+	now   func() time.Time
+
+	mu       sync.Mutex
+	consents map[string]consent
+	pins     map[string]*pin
+	grants   []string // sorted
+}
+
+func openRegister(ctx context.Context, table storage.Table, now func() time.Time) (*register, error) {
+	r := &register{table: table, now: now, consents: map[string]consent{}, pins: map[string]*pin{}}
+	for e, err := range table.List(ctx, "gateway/") {
+		if err != nil {
+			return nil, fmt.Errorf("gateway: read what was agreed to: %w", err)
+		}
+		switch {
+		case strings.HasPrefix(e.Key, consentRow):
+			var c consent
+			if json.Unmarshal(e.Value, &c) == nil && c.Digest != "" {
+				r.consents[e.Key[len(consentRow):]] = c
+			} // a consent that cannot be read is none
+		case strings.HasPrefix(e.Key, pinRow):
+			id, p := e.Key[len(pinRow):], new(pin)
+			if json.Unmarshal(e.Value, p) != nil || p.ID != id || p.Print == nil && p.Waits == nil || p.Tool != nil && p.Tool.ID != id {
+				p = &pin{ID: id, broken: true}
+			}
+			r.pins[id] = p
+		case strings.HasPrefix(e.Key, grantRow):
+			r.grants = append(r.grants, e.Key[len(grantRow):])
+		}
+	}
+	slices.Sort(r.grants)
+	return r, nil
+}
+
+func (r *register) put(ctx context.Context, key string, v any) error {
+	value, err := json.Marshal(v)
+	if err == nil {
+		_, err = r.table.Put(ctx, key, value)
+	}
+	if err != nil {
+		return fmt.Errorf("gateway: keep %s: %w", key, err)
+	}
+	return nil
+}
+
+// agree notes that a definition may be started. A changed one is a new agreement: what it offers first is
+// pinned anew.
+func (r *register) agree(ctx context.Context, id, digest string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.consents[id]
+	if c.Digest == digest {
+		return nil
+	}
+	c = consent{Digest: digest, At: r.now().UTC()}
+	if err := r.put(ctx, consentRow+id, c); err != nil {
+		return err
+	}
+	r.consents[id] = c
+	return nil
+}
+
+func (r *register) agreed(d *Definition) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.consents[d.ID].Digest == d.Digest()
+}
+
+// forget drops everything that was agreed to about a server. It returns the ids that were pinned.
+func (r *register) forget(ctx context.Context, server string) (ids []string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(r.pins)) {
+		if s, _, ok := catalog.Split(id); ok && s == server {
+			if err := r.table.Delete(ctx, pinRow+id); err != nil {
+				return ids, err
+			}
+			delete(r.pins, id)
+			ids = append(ids, id)
+		}
+	}
+	if err := r.table.Delete(ctx, consentRow+server); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return ids, err
+	}
+	delete(r.consents, server)
+	return ids, nil
+}
+
+// verdict is what a comparison of a server's tools with their pins says of one of them.
+type verdict struct {
+	reason  string // empty: it may be used
+	detail  string
+	changed []string
+}
+
+// compare holds the tools that a server lists against their pins, pins those of a first list, and keeps
+// what waits. It returns a verdict for each and the tools that entered the register as approved.
+func (r *register) compare(ctx context.Context, server string, tools []offered) (map[string]verdict, []catalog.Tool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	agreement := r.consents[server]
+	first := !agreement.Pinned
+	verdicts := make(map[string]verdict, len(tools))
+	var taken []catalog.Tool
+	for i := range tools {
+		o := &tools[i]
+		id := o.tool.ID
+		p := r.pins[id]
+		switch {
+		case o.wrong != "":
+			verdicts[id] = verdict{reason: ReasonInvalid, detail: o.wrong}
+			continue
+		case p != nil && p.broken:
+			verdicts[id] = verdict{reason: ReasonStore, detail: "what was approved of it cannot be read"}
+			continue
+		case p != nil && p.Print != nil && *p.Print == o.print:
+			tool := o.tool
+			if p.Waits == nil && p.Tool != nil {
+				continue
+			}
+			again := pin{ID: id, Print: p.Print, Parts: o.digests(), Tool: &tool, At: p.At}
+			if err := r.keepPin(ctx, again); err != nil {
+				return nil, nil, err
+			}
+			taken = append(taken, tool)
+			continue
+		case p == nil && first && len(o.flags) == 0:
+			tool := o.tool
+			if err := r.keepPin(ctx, pin{ID: id, Print: &o.print, Parts: o.digests(), Tool: &tool, At: r.now().UTC()}); err != nil {
+				return nil, nil, err
+			}
+			taken = append(taken, tool)
+			continue
+		}
+		w := &waiting{Print: o.print, Parts: o.digests(), Reason: ReasonNew, Flags: o.flags, Text: catalog.Cut(string(o.parts["description"]), 2<<10), At: r.now().UTC()}
+		was := pin{ID: id}
+		if p != nil {
+			was = *p
+		}
+		if was.Print != nil {
+			w.Reason = ReasonChanged
+			for _, name := range partNames {
+				if was.Parts[name] != w.Parts[name] {
+					w.Changed = append(w.Changed, name)
+				}
+			}
+		} else if len(o.flags) > 0 {
+			w.Reason = ReasonFlagged
+		}
+		if was.Waits == nil || was.Waits.Print != w.Print {
+			was.Waits = w
+			if err := r.keepPin(ctx, was); err != nil {
+				return nil, nil, err
+			}
+		}
+		verdicts[id] = w.verdict()
+	}
+	if first {
+		agreement.Pinned = true
+		if err := r.put(ctx, consentRow+server, agreement); err != nil {
+			return nil, nil, err
+		}
+		r.consents[server] = agreement
+	}
+	return verdicts, taken, nil
+}
+
+func (w *waiting) verdict() verdict {
+	v := verdict{reason: w.Reason, changed: w.Changed}
+	switch w.Reason {
+	case ReasonChanged:
+		v.detail = "its contract changed: " + strings.Join(w.Changed, ", ")
+	case ReasonNew:
+		v.detail = "its server offers it only since it was agreed to"
+	case ReasonFlagged:
+		v.detail = strings.Join(w.Flags, "; ")
+	}
+	if w.Reason != ReasonFlagged && len(w.Flags) > 0 {
+		v.detail += "; " + strings.Join(w.Flags, "; ")
+	}
+	return v
+}
+
+func (r *register) keepPin(ctx context.Context, p pin) error {
+	if err := r.put(ctx, pinRow+p.ID, p); err != nil {
+		return err
+	}
+	r.pins[p.ID] = &p
+	return nil
+}
+
+// approve takes what waits under an id. With a fingerprint it has to be that one: what a person looked at.
+func (r *register) approve(ctx context.Context, id string, print *catalog.Fingerprint) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.pins[id]
+	switch {
+	case p == nil:
+		return fmt.Errorf("approve %q: %w", id, ErrUnknown)
+	case p.broken: // the next list pins it as new, to be approved then
+		if err := r.table.Delete(ctx, pinRow+id); err != nil {
+			return err
+		}
+		delete(r.pins, id)
+		return nil
+	case p.Waits == nil:
+		return nil
+	case print != nil && *print != p.Waits.Print:
+		return fmt.Errorf("approve %q: %w", id, ErrChangedAgain)
+	}
+	return r.keepPin(ctx, pin{ID: id, Print: &p.Waits.Print, Parts: p.Waits.Parts, At: r.now().UTC()})
+}
+
+// grant lets tools be called that may do harm; a pattern is an id in which * stands for any characters.
+func (r *register) grant(ctx context.Context, pattern string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.put(ctx, grantRow+pattern, map[string]time.Time{"at": r.now().UTC()}); err != nil {
+		return err
+	}
+	if i, found := slices.BinarySearch(r.grants, pattern); !found {
+		r.grants = slices.Insert(slices.Clone(r.grants), i, pattern)
+	}
+	return nil
+}
+
+// revoke takes a grant back; false if there is none of this pattern.
+func (r *register) revoke(ctx context.Context, pattern string) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i, found := slices.BinarySearch(r.grants, pattern)
+	if !found {
+		return false, nil
+	}
+	if err := r.table.Delete(ctx, grantRow+pattern); err != nil {
+		return false, err
+	}
+	r.grants = slices.Delete(slices.Clone(r.grants), i, i+1)
+	return true, nil
+}
+
+func (r *register) granted(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.grants, func(p string) bool { return matches(p, id) })
+}

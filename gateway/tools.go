@@ -1,0 +1,161 @@
+package gateway
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/catalog"
+)
+
+// offered is a tool as its server lists it now.
+type offered struct {
+	tool  catalog.Tool // as it enters a catalog: texts cleaned and cut
+	print catalog.Fingerprint
+	parts map[string][]byte // of the fingerprint, for "what changed"
+	flags []string          // what a person should look at before it is used
+	wrong string            // why it cannot be used at all
+}
+
+// listed is the wire form. Names are read with their case, and none twice, so that no two readers of one
+// definition can see two tools in it.
+type listed struct {
+	Name         string         `json:"name"`
+	Title        string         `json:"title"`
+	Description  string         `json:"description"`
+	InputSchema  jsontext.Value `json:"inputSchema"`
+	OutputSchema jsontext.Value `json:"outputSchema"`
+	Annotations  jsontext.Value `json:"annotations"`
+}
+
+type hints struct {
+	Title       string `json:"title"`
+	ReadOnly    *bool  `json:"readOnlyHint"`
+	Destructive *bool  `json:"destructiveHint"`
+	Idempotent  *bool  `json:"idempotentHint"`
+	OpenWorld   *bool  `json:"openWorldHint"`
+}
+
+// read takes one entry of a tools/list. Text checks that need the other servers come later.
+func read(server string, entry json.RawMessage) offered {
+	var l listed
+	var h hints
+	o := offered{}
+	if err := jsonv2.Unmarshal(entry, &l); err != nil {
+		o.wrong = "its definition cannot be read: " + catalog.Cut(err.Error(), 200)
+		_ = json.Unmarshal(entry, &struct{ Name *string }{&l.Name}) // to call it something
+	} else if len(l.Annotations) > 0 {
+		if err := jsonv2.Unmarshal(l.Annotations, &h); err != nil {
+			o.wrong = "its annotations cannot be read: " + catalog.Cut(err.Error(), 200)
+		}
+	}
+	if !toolName.MatchString(l.Name) {
+		o.wrong = fmt.Sprintf("its name %q is not 1 to 128 of A-Z a-z 0-9 . _ -", catalog.Cut(l.Name, 80))
+		l.Name = fmt.Sprintf("unnamed-%x", sha256.Sum256([]byte(l.Name)))[:20]
+	}
+	o.parts = map[string][]byte{
+		"name": []byte(l.Name), "title": []byte(l.Title), "description": []byte(l.Description),
+		"inputSchema": catalog.Canonical(json.RawMessage(l.InputSchema)), "outputSchema": catalog.Canonical(json.RawMessage(l.OutputSchema)),
+		"annotations": catalog.Canonical(json.RawMessage(l.Annotations)),
+	}
+	o.print = fingerprint(o.parts)
+	o.tool = catalog.Tool{
+		ID: catalog.ID(server, l.Name), Name: l.Name, Server: server, Description: catalog.Cut(l.Description, catalog.MaxDescription),
+		InputSchema: json.RawMessage(l.InputSchema), OutputSchema: json.RawMessage(l.OutputSchema),
+		Annotations: &catalog.Annotations{Title: catalog.Cut(l.Title, catalog.MaxName), ReadOnly: h.ReadOnly, Destructive: h.Destructive, Idempotent: h.Idempotent, OpenWorld: h.OpenWorld},
+	}
+	if l.Title == "" {
+		o.tool.Annotations.Title = catalog.Cut(h.Title, catalog.MaxName)
+	}
+	if *o.tool.Annotations == (catalog.Annotations{}) {
+		o.tool.Annotations = nil
+	}
+	if o.wrong == "" {
+		if err := o.tool.Normalise(); err != nil {
+			o.wrong = catalog.Cut(err.Error(), 300)
+		}
+	}
+	return o
+}
+
+// fingerprint digests the parts of a contract. Lengths keep neighbouring parts from running together.
+func fingerprint(parts map[string][]byte) catalog.Fingerprint {
+	var b bytes.Buffer
+	for _, name := range partNames {
+		fmt.Fprintf(&b, "%s %d\n%s\n", name, len(parts[name]), parts[name])
+	}
+	return sha256.Sum256(b.Bytes())
+}
+
+var partNames = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
+
+// digests of the parts are kept with a pin, to say later which part changed.
+func (o *offered) digests() map[string]string {
+	d := make(map[string]string, len(partNames))
+	for _, name := range partNames {
+		d[name] = fmt.Sprintf("%x", sha256.Sum256(o.parts[name]))[:16]
+	}
+	return d
+}
+
+// look adds what is suspicious about a tool beside the tools it came with and those of other servers.
+func (o *offered) look(own []string, others []string) {
+	texts := []string{string(o.parts["description"]), string(o.parts["title"])}
+	for _, p := range catalog.Properties(o.tool.InputSchema) {
+		texts = append(texts, p.Name, p.Description)
+	}
+	for _, text := range texts {
+		for _, s := range suspicions(text, others) {
+			if !slices.Contains(o.flags, s) {
+				o.flags = append(o.flags, s)
+			}
+		}
+	}
+	if len(o.parts["description"]) > catalog.MaxDescription {
+		o.flags = append(o.flags, fmt.Sprintf("its description has %d bytes and is cut at %d", len(o.parts["description"]), catalog.MaxDescription))
+	}
+	if other, ok := alike(o.tool.Name, own); ok {
+		o.flags = append(o.flags, fmt.Sprintf("its name can be taken for %q of the same server", other))
+	}
+}
+
+// needsGrant reports whether a tool may do harm, as far as its server says: one that says nothing may.
+func needsGrant(t *catalog.Tool) bool {
+	a := t.Annotations
+	if a == nil {
+		return true
+	}
+	if a.ReadOnly != nil && *a.ReadOnly {
+		return false
+	}
+	return a.Destructive == nil || *a.Destructive
+}
+
+// matches reports whether a pattern, in which * stands for any run of characters, matches an id.
+func matches(pattern, id string) bool {
+	head, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == id
+	}
+	if !strings.HasPrefix(id, head) {
+		return false
+	}
+	id = id[len(head):]
+	for {
+		part, tail, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(id, part)
+		}
+		i := strings.Index(id, part)
+		if i < 0 {
+			return false
+		}
+		id, rest = id[i+len(part):], tail
+	}
+}
