@@ -87,6 +87,7 @@ type Engine struct {
 	logged     chan struct{}    // closed when all that was handed on is logged
 	unlogged   atomic.Uint64    // answers that should have been
 	lastJudged atomic.Pointer[Judgement]
+	withheld   atomic.Pointer[suggest.Withheld] // what no answer suggests, from now on
 	counted    atomic.Uint64 // the last event that matters to a model
 
 	starting *building       // a build that was cut short, under way since the start; nil: none

@@ -124,6 +124,7 @@ func (x Experiment) mark(id *string, arm string, traded int, propensity float64)
 // Next answers what comes next, by the rules of the experiment.
 func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (suggest.NextAnswer, error) {
 	x := e.opts.Experiment
+	r.Withheld = e.withheld.Load()
 	a, arm, err := try(x, m, who, &r.Profile, func() any { return asNext(r) }, func() (suggest.NextAnswer, error) { return m.Next(r) })
 	if err != nil {
 		return a, err
@@ -160,6 +161,7 @@ func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (sugge
 // exactly comes first.
 func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (suggest.SearchAnswer, error) {
 	x := e.opts.Experiment
+	r.Withheld = e.withheld.Load()
 	a, arm, err := try(x, m, who, &r.Profile, func() any { r := r; r.Explain = nil; return r },
 		func() (suggest.SearchAnswer, error) { return m.Search(r) })
 	if err != nil {
@@ -189,6 +191,7 @@ func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (s
 // Plan draws up a DAG, by the rules of the experiment.
 func (e *Engine) Plan(m *suggest.Model, who Asker, r suggest.DAGRequest) (suggest.DAGAnswer, error) {
 	x := e.opts.Experiment
+	r.Withheld = e.withheld.Load()
 	a, arm, err := try(x, m, who, &r.Profile, func() any { r := r; r.Explain = nil; return r },
 		func() (suggest.DAGAnswer, error) { return m.Plan(r) })
 	if err != nil {

@@ -77,6 +77,8 @@ type NextRequest struct {
 	// MinConfidence leaves out what is suggested with less, from 0 to 1: an answer abstains rather than
 	// guess.
 	MinConfidence float64 `json:"min_confidence,omitempty"`
+
+	Withheld *Withheld `json:"withheld,omitempty"`
 }
 
 // Suggestion is one ranked candidate. Its confidence is how likely it is the next step if there is one.
@@ -130,6 +132,8 @@ type SearchRequest struct {
 	Allow   []string       `json:"allow,omitempty"`
 	Explain *bool          `json:"explain,omitempty"`
 	Vector  []float32      `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+
+	Withheld *Withheld `json:"withheld,omitempty"`
 }
 
 // SearchResult is one hit.
@@ -166,6 +170,8 @@ type DAGRequest struct {
 	Allow    []string  `json:"allow,omitempty"`
 	Explain  *bool     `json:"explain,omitempty"`
 	Vector   []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+
+	Withheld *Withheld `json:"withheld,omitempty"`
 }
 
 // The slots of a task: a target was asked for, a prerequisite feeds one.
@@ -246,6 +252,8 @@ type ExplainRequest struct {
 	Profile string    `json:"profile,omitempty"`
 	Allow   []string  `json:"allow,omitempty"`
 	Vector  []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+
+	Withheld *Withheld `json:"withheld,omitempty"`
 }
 
 // Why an id is absent.
@@ -256,6 +264,9 @@ const (
 	AbsentBelowCut   = "below_cut"
 	AbsentNoSignal   = "no_signal" // no formula gives it a score here
 	AbsentExhausted  = "exhausted" // a capability whose tools are all done
+
+	AbsentQuarantined = "quarantined" // nobody approved its contract as it is now
+	AbsentUnavailable = "unavailable" // its server does not offer it now
 )
 
 // Filter is one rule a candidate passed or not.

@@ -23,6 +23,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		return ExplainAnswer{}, err
 	}
 	defer q.close()
+	q.withheld = r.Withheld
 	if err := q.decide(r.Profile, q.aboutNext()); err != nil {
 		return ExplainAnswer{}, err
 	}
@@ -34,6 +35,18 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	n, ok, err := m.node(r.ID)
 	if err != nil {
 		return ExplainAnswer{}, &RequestError{Invalid, "id", err.Error()}
+	}
+	id := r.ID
+	if ok {
+		id = m.ids[n]
+	}
+	held, isHeld := r.Withheld.of(id)
+	if isHeld {
+		a.Filters = append(a.Filters, Filter{"withheld", false, held.Detail})
+	}
+	if isHeld && (!ok || !m.live(n)) {
+		a.ID, a.Kind, a.Absent, a.Reason = id, catalog.KindTool, held.Absent, held.Detail
+		return a, nil
 	}
 	if !ok || !m.live(n) {
 		a.Absent, a.Reason = AbsentUnknown, "no catalog and no episode has this id"
@@ -51,7 +64,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	q.consider(n)
 	a.ID, a.Kind, a.Evidence = m.ids[n], m.kind(n), q.evidence(n)
 	a.Filters = append(a.Filters, Filter{"known", true, ""})
-	allowed := q.allowed(a.ID)
+	allowed := q.permitted(a.ID)
 	a.Filters = append(a.Filters, Filter{"allowed", allowed, allowDetail(r.Allow)})
 	rate := q.rates.After(n, q.last)
 	excluded := rate.Excluded(q.rates.Sources())
@@ -81,6 +94,9 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	}
 	a.Neighbours = m.hyperNeighbours(n)
 	switch {
+	case isHeld:
+		a.Absent, a.Reason = held.Absent, held.Detail
+		return a, nil
 	case !allowed:
 		a.Absent, a.Reason = AbsentNotAllowed, "no pattern of the request allows it"
 		return a, nil

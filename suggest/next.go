@@ -27,6 +27,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 		return NextAnswer{}, err
 	}
 	defer q.close()
+	q.withheld = r.Withheld
 	if err := q.decideNext(r.Profile, r.Vector); err != nil {
 		return NextAnswer{}, err
 	}

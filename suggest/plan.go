@@ -35,6 +35,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 		return DAGAnswer{}, err
 	}
 	defer q.close()
+	q.withheld = r.Withheld
 	about := aboutNext
 	if q.mode == Active {
 		about = aboutIntent
@@ -358,6 +359,7 @@ func (p *plan) beginning() (start int32, why string) {
 	}
 	if q, err := p.open(nil, "", nil, p.request.Allow); err == nil {
 		defer q.close()
+		q.withheld = p.withheld
 		q.hubs(1)
 		if top := q.best(1, q.passes); len(top) > 0 {
 			return top[0].node, "a hub of its group of tools"
@@ -383,6 +385,7 @@ func (p *plan) step(way []int32) (task, bool) {
 		return task{}, false // the ids are the model's own; only a context too long ends here
 	}
 	defer q.close()
+	q.withheld = p.withheld
 	profile := p.request.Profile
 	if !p.measures.learning.of(aboutNext) {
 		profile = ProfileSeed

@@ -30,6 +30,8 @@ type query struct {
 	planned  *planning.Answer // of the planner, if it was asked
 	looking  bool             // a search: what is asked for decides, not what usually comes next
 	warnings []string
+
+	withheld *Withheld
 }
 
 // open starts a query and fills in all signals; close must follow.

@@ -14,8 +14,16 @@ const (
 	MaxSteps   = 25
 )
 
-// allowed matches an id against the patterns; without any, everything is.
+// allowed matches an id against the patterns; without any, everything is that is not withheld.
 func (q *query) allowed(id string) bool {
+	if _, held := q.withheld.of(id); held {
+		return false
+	}
+	return q.permitted(id)
+}
+
+// permitted reports whether the patterns of the request allow an id.
+func (q *query) permitted(id string) bool {
 	if len(q.allow) == 0 {
 		return true
 	}

@@ -28,6 +28,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		return SearchAnswer{}, err
 	}
 	defer q.close()
+	q.withheld = r.Withheld
 	wanted := func(n int32) bool {
 		return q.live(n) && q.allowed(q.ids[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.kind(n)))
 	}

@@ -1,0 +1,40 @@
+package suggest
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// Withheld are ids that are not suggested at the moment, whatever the history says: nobody approved their
+// contract, or they cannot be called. It is no part of a model, which is a function of the log alone; it
+// comes with each request, is part of the question, and is never changed. A nil Withheld holds nothing.
+type Withheld struct {
+	by  map[string]Held
+	ids []string // sorted
+}
+
+// Held says why an id is withheld: AbsentQuarantined or AbsentUnavailable, and in words.
+type Held struct {
+	Absent string
+	Detail string
+}
+
+// Withhold makes a Withheld; nil for nothing.
+func Withhold(by map[string]Held) *Withheld {
+	if len(by) == 0 {
+		return nil
+	}
+	return &Withheld{maps.Clone(by), slices.Sorted(maps.Keys(by))}
+}
+
+// MarshalJSON writes the ids: they are what makes it another question.
+func (w *Withheld) MarshalJSON() ([]byte, error) { return json.Marshal(w.ids) }
+
+func (w *Withheld) of(id string) (Held, bool) {
+	if w == nil {
+		return Held{}, false
+	}
+	h, ok := w.by[id]
+	return h, ok
+}

@@ -1,0 +1,45 @@
+package suggest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What is withheld is in no answer, by no way in, until it is released; the model stays the same.
+func TestWithheld(t *testing.T) {
+	m := sampleModel(t)
+	next, err := m.Next(NextRequest{Context: []string{"calendar:find_free_slots"}})
+	require.NoError(t, err)
+	require.NotEmpty(t, next.Suggestions)
+	id := next.Suggestions[0].ID
+	held := Withhold(map[string]Held{id: {AbsentQuarantined, "its contract changed"}, "new:tool": {AbsentQuarantined, "nobody looked"}})
+
+	again, err := m.Next(NextRequest{Context: []string{"calendar:find_free_slots"}, Withheld: held})
+	require.NoError(t, err)
+	assert.NotEqual(t, next.SuggestionID, again.SuggestionID)
+	for _, s := range again.Suggestions {
+		assert.NotEqual(t, id, s.ID)
+	}
+	found, err := m.Search(SearchRequest{Query: id, Withheld: held})
+	require.NoError(t, err)
+	for _, r := range found.Results {
+		assert.NotEqual(t, id, r.ID)
+	}
+	for _, r := range []DAGRequest{{Context: []string{"calendar:find_free_slots"}, Withheld: held}, {Intent: "do " + id, Withheld: held}, {Withheld: held}} {
+		dag, err := m.Plan(r)
+		require.NoError(t, err)
+		for _, task := range dag.DAG.Tasks {
+			assert.NotEqual(t, id, task.Tool)
+		}
+	}
+	for _, asked := range []string{id, "new:tool"} {
+		why, err := m.Explain(ExplainRequest{ID: asked, Context: []string{"calendar:find_free_slots"}, Withheld: held})
+		require.NoError(t, err)
+		assert.Equal(t, AbsentQuarantined, why.Absent)
+		assert.False(t, why.Suggested)
+		assert.Zero(t, why.Rank)
+	}
+	assert.Nil(t, Withhold(nil))
+}
