@@ -16,13 +16,14 @@ var wrappers = map[string]bool{
 	"execute_mcp_tool": true, "run_mcp_tool": true, "calltool": true,
 }
 
-// unwrapCall names the tool that a call really was, by its canonical id, and the shape of its
-// arguments. A wrapper is opened as long as its arguments name a tool:
+// unwrapCall names the tool that a call really was, by its canonical id, and its arguments. A wrapper
+// is opened as long as its arguments name a tool:
 //
-//	mcp__hub__call_tool {"tool":"mcp__fs__read","arguments":{"path":"a.go"}}  →  fs:read, {path:string}
-func unwrapCall(r *catalog.Resolver, name string, arguments json.RawMessage) (id, args string, err error) {
+//	mcp__hub__call_tool {"tool":"mcp__fs__read","arguments":{"path":"a.go"}}  →  fs:read {"path":"a.go"}
+func unwrapCall(r *catalog.Resolver, name string, arguments json.RawMessage) (id string, args json.RawMessage, err error) {
+	arguments = unquoted(arguments)
 	for range 4 {
-		if !wrappers[strings.ToLower(lastPart(name))] {
+		if !isWrapper(name) {
 			break
 		}
 		inner := members(arguments)
@@ -36,17 +37,25 @@ func unwrapCall(r *catalog.Resolver, name string, arguments json.RawMessage) (id
 		name, arguments = tool, nil
 		for _, key := range []string{"arguments", "args", "input", "params", "parameters", "tool_input"} {
 			if v, ok := inner[key]; ok {
-				var text string
-				if json.Unmarshal(v, &text) == nil { // JSON in a string
-					v = json.RawMessage(text)
-				}
-				arguments = v
+				arguments = unquoted(v)
 				break
 			}
 		}
 	}
 	id, err = r.Resolve(name)
-	return id, shape(arguments), err
+	return id, arguments, err
+}
+
+// unquoted takes an object or a list out of a string.
+func unquoted(v json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(v, &text) != nil {
+		return v
+	}
+	if inner := bytes.TrimSpace([]byte(text)); len(inner) > 0 && (inner[0] == '{' || inner[0] == '[') && json.Valid(inner) {
+		return inner
+	}
+	return v
 }
 
 // lastPart of a name is what follows the last separator between server and tool.
@@ -177,3 +186,6 @@ func errorKind(text string) string {
 	}
 	return "tool"
 }
+
+// isWrapper reports whether a tool calls another one.
+func isWrapper(tool string) bool { return wrappers[strings.ToLower(lastPart(tool))] }

@@ -1,17 +1,10 @@
 package importer
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"path"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"waymark/catalog"
 	"waymark/episodic"
 )
 
@@ -29,54 +22,18 @@ import (
 //
 // The format is not documented by its maker and changes: what is not understood is passed over.
 func decodeClaudeCode(in *input, emit func(Item) bool) error {
-	begun := map[string]bool{}
-	return in.eachFile("claude-code", []string{".jsonl"}, func(name string) (more bool, err error) {
-		f, err := in.open(name)
-		if err != nil {
-			return false, err
-		}
-		defer f.Close()
-		more = true
-		s := sessions{
-			resolver: in.opts.Resolver, begun: begun,
-			name:   strings.TrimSuffix(path.Base(name), path.Ext(name)),
-			chains: map[string]*chain{}, sides: map[string]string{},
-			emit: func(it Item) {
-				it.File = name
-				more = more && emit(it)
-			},
-		}
-		if s.resolver == nil {
-			s.resolver = catalog.NewResolver(nil)
-		}
-		err = eachLine(f, func(l line) bool { s.line(l); return more })
-		for _, key := range s.order {
-			s.end(s.chains[key])
-		}
-		return more, err
+	t := in.traces("claude-code")
+	return in.eachTrace(t, []string{".jsonl"}, emit, func(name string) func(line) {
+		s := sessions{traces: t, name: strings.TrimSuffix(path.Base(name), path.Ext(name)), sides: map[string]string{}}
+		return s.line
 	})
 }
 
 // sessions is the state of reading one file.
 type sessions struct {
-	resolver *catalog.Resolver
-	begun    map[string]bool // first calls of episodes, over all files: a resumed session repeats them
-	name     string
-	emit     func(Item)
-	chains   map[string]*chain
-	order    []string          // of chains, by first line
-	sides    map[string]string // line of a sidechain → its chain
-}
-
-// chain is one thread of turns: the session itself, or a subagent in it.
-type chain struct {
-	session string
-	episode *episodic.Episode // the one being read
-	line    int
-	calls   map[string]int // call id → step
-	started []time.Time    // of each step
-	first   string         // call id
-	problem string
+	*traces
+	name  string
+	sides map[string]string // line of a sidechain → its subagent
 }
 
 type entry struct {
@@ -90,7 +47,6 @@ type entry struct {
 	IsMeta      bool   `json:"isMeta"`
 	IsSummary   bool   `json:"isCompactSummary"`
 
-	time    time.Time // of Timestamp, zero if there is none
 	Message struct {
 		ID      string          `json:"id"`
 		Content json.RawMessage `json:"content"`
@@ -109,41 +65,39 @@ type block struct {
 }
 
 func (s *sessions) line(l line) {
-	drop := func(err error) {
-		it := Item{Line: l.number}
-		it.drop(err.Error())
-		s.emit(it)
-	}
 	var head struct {
 		Type string `json:"type"`
 	}
 	if err := l.decode(&head); err != nil {
-		drop(err)
+		s.drop(l.number, err)
 		return
 	}
 	if head.Type != "user" && head.Type != "assistant" {
+		if !claudeCodeNoise[head.Type] {
+			s.skip()
+		}
 		return
 	}
 	var e entry
 	if err := l.decode(&e); err != nil {
-		drop(err)
+		s.drop(l.number, err)
 		return
 	}
 	blocks, err := e.blocks()
 	if err != nil {
-		drop(err)
+		s.drop(l.number, err)
 		return
 	}
-	e.time, _ = readTime(e.Timestamp) // what cannot be read is unknown
-	c := s.chain(&e)
+	at, _ := readTime(e.Timestamp) // what cannot be read is unknown
+	th := s.of(&e)
 	if e.Type == "assistant" {
-		group := e.Message.ID
-		if group == "" {
-			group = e.UUID
+		turn := e.Message.ID
+		if turn == "" {
+			turn = e.UUID
 		}
 		for _, b := range blocks {
 			if b.Type == "tool_use" && b.ID != "" && b.Name != "" {
-				s.call(c, l.number, &e, b, group)
+				th.call(call{line: l.number, id: b.ID, name: b.Name, arguments: b.Input, turn: turn, at: at})
 			}
 		}
 		return
@@ -152,16 +106,24 @@ func (s *sessions) line(l line) {
 	for _, b := range blocks {
 		if b.Type == "tool_result" {
 			results++
-			c.result(b, e.time)
+			r := result{outcome: episodic.Success, value: b.Content, at: at}
+			if b.IsError {
+				r.outcome, r.text = episodic.Failure, plainText(b.Content)
+			}
+			th.settle(b.ToolUseID, r)
 		}
 	}
 	if results > 0 || e.IsMeta || e.IsSummary {
 		return
 	}
 	if intent, ok := prompt(blocks); ok {
-		s.end(c)
-		c.begin(l.number, intent, e.time)
+		th.ask(l.number, intent, at)
 	}
+}
+
+// claudeCodeNoise are the types of lines that are known to say nothing of calls.
+var claudeCodeNoise = map[string]bool{
+	"summary": true, "system": true, "progress": true, "attachment": true, "file-history-snapshot": true, "queue-operation": true,
 }
 
 // blocks of a message; a text alone is one block.
@@ -205,8 +167,8 @@ func between(s, from, to string) string {
 	return s
 }
 
-// chain finds the thread that a line belongs to.
-func (s *sessions) chain(e *entry) *chain {
+// of finds the thread that a line belongs to.
+func (s *sessions) of(e *entry) *thread {
 	session, side := e.SessionID, ""
 	if session == "" {
 		session = s.name
@@ -224,60 +186,9 @@ func (s *sessions) chain(e *entry) *chain {
 		if e.UUID != "" {
 			s.sides[e.UUID] = side
 		}
+		return s.thread(session+"\x00"+side, session+"/"+side)
 	}
-	key := session + "\x00" + side
-	c := s.chains[key]
-	if c == nil {
-		c = &chain{session: session}
-		if side != "" {
-			c.session = session + "/" + side
-		}
-		s.chains[key] = c
-		s.order = append(s.order, key)
-	}
-	return c
-}
-
-func (c *chain) begin(line int, intent string, at time.Time) {
-	*c = chain{session: c.session, line: line, calls: map[string]int{}}
-	c.episode = &episodic.Episode{Intent: intent, Time: at, Session: c.session}
-}
-
-func (s *sessions) call(c *chain, line int, e *entry, b block, group string) {
-	if c.episode == nil { // the file begins in the middle
-		c.begin(line, "", e.time)
-	}
-	if _, again := c.calls[b.ID]; again {
-		return
-	}
-	tool, shape, err := unwrapCall(s.resolver, b.Name, b.Input)
-	if err != nil && c.problem == "" {
-		c.problem = err.Error()
-	}
-	if c.first == "" {
-		c.first = b.ID
-	}
-	if c.episode.Time.IsZero() {
-		c.episode.Time = e.time
-	}
-	c.calls[b.ID] = len(c.episode.Steps)
-	c.started = append(c.started, e.time)
-	c.episode.Steps = append(c.episode.Steps, episodic.Step{Tool: tool, Shape: shape, Group: group, Outcome: episodic.Unknown})
-}
-
-func (c *chain) result(b block, at time.Time) {
-	i, ok := c.calls[b.ToolUseID]
-	if !ok {
-		return
-	}
-	step := &c.episode.Steps[i]
-	step.Outcome = episodic.Success
-	if b.IsError {
-		step.Outcome, step.ErrorKind = episodic.Failure, errorKind(plainText(b.Content))
-	}
-	if started := c.started[i]; !started.IsZero() && at.After(started) {
-		step.DurationMS = at.Sub(started).Milliseconds()
-	}
+	return s.thread(session, session)
 }
 
 // plainText of a result: a text, or the texts among its blocks.
@@ -293,46 +204,4 @@ func plainText(content json.RawMessage) string {
 		texts = append(texts, b.Text)
 	}
 	return strings.Join(texts, "\n")
-}
-
-// end hands on the episode of a chain, if it has a call.
-func (s *sessions) end(c *chain) {
-	e := c.episode
-	c.episode = nil
-	if e == nil || len(e.Steps) == 0 {
-		return
-	}
-	sum := sha256.Sum256([]byte("claude-code\x00" + c.session + "\x00" + c.first))
-	e.ID = "cc-" + hex.EncodeToString(sum[:16])
-	numberGroups(e.Steps)
-	it := Item{Line: c.line, Kind: KindEpisode, ID: e.ID, Episode: e}
-	switch {
-	case s.begun[c.first]:
-		it.Episode, it.Duplicate = nil, true
-	case c.problem != "":
-		it.drop(fmt.Sprintf("episode %q: %s", e.ID, c.problem))
-	}
-	s.begun[c.first] = true
-	s.emit(it)
-}
-
-// numberGroups leaves only groups of several calls, and numbers them.
-func numberGroups(steps []episodic.Step) {
-	size := map[string]int{}
-	for _, s := range steps {
-		size[s.Group]++
-	}
-	var groups []string
-	for i, s := range steps {
-		if s.Group == "" || size[s.Group] < 2 {
-			steps[i].Group = ""
-			continue
-		}
-		n := slices.Index(groups, s.Group)
-		if n < 0 {
-			n = len(groups)
-			groups = append(groups, s.Group)
-		}
-		steps[i].Group = strconv.Itoa(n + 1)
-	}
 }

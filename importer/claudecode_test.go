@@ -14,7 +14,7 @@ import (
 // The fixture follows the layout of ecosystem section 9 A; what could be private has SECRET in it.
 func TestClaudeCode(t *testing.T) {
 	items, seen, report := read(t, "testdata/claude", Options{})
-	require.Len(t, items, 7, "%q", seen)
+	require.Len(t, items, 8, "%q", seen)
 	assert.Equal(t, "import:claude-code", items[1].Episode.Source)
 	got, err := json.MarshalIndent(items[1].Episode, "", " ")
 	require.NoError(t, err)
@@ -31,6 +31,7 @@ func TestClaudeCode(t *testing.T) {
 	assert.Equal(t, []string{"Grep", "failure", "policy"}, []string{side.Steps[0].Tool, string(side.Steps[0].Outcome), side.Steps[0].ErrorKind})
 	assert.Equal(t, []string{"s2/a7", "Glob", "{}"}, []string{items[5].Episode.Session, items[5].Episode.Steps[0].Tool, items[5].Episode.Steps[0].Shape})
 	assert.True(t, items[6].Duplicate, "a resumed session repeats an earlier one")
+	assert.Equal(t, &Tally{Lines: 25}, items[7].Tally)
 	assert.Contains(t, items[0].Dropped, "want a list")
 	assert.Contains(t, items[3].Dropped, "cut off")
 	assert.Equal(t, Counts{Episodes: 4}, report.Taken)
@@ -59,9 +60,9 @@ func TestUnwrapCall(t *testing.T) {
 		{"call_tool", `[1]`, "call_tool", "[integer]"},
 		{"recall_tool", `{"tool":"fs:read"}`, "recall_tool", "{tool:string}"},
 	} {
-		tool, shape, err := unwrapCall(known, tt.name, json.RawMessage(tt.arguments))
+		tool, arguments, err := unwrapCall(known, tt.name, json.RawMessage(tt.arguments))
 		require.NoError(t, err, tt.name)
-		assert.Equal(t, []string{tt.tool, tt.shape}, []string{tool, shape}, "%s %s", tt.name, tt.arguments)
+		assert.Equal(t, []string{tt.tool, tt.shape}, []string{tool, shape(arguments)}, "%s %s", tt.name, tt.arguments)
 	}
 	_, _, err := unwrapCall(known, "mcp__a__b__c", nil)
 	var ambiguous *catalog.AmbiguousError

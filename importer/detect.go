@@ -42,7 +42,7 @@ func (in *input) detect() (string, error) {
 	found := errUnknownFormat
 	format := ""
 	err := fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml"}, path.Ext(name)) {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log"}, path.Ext(name)) {
 			return err
 		}
 		if f, err := in.detectFile(name); err == nil {
@@ -89,6 +89,9 @@ func sniff(name string, head []byte) (string, error) {
 		if lines++; lines > 50 {
 			break
 		}
+		if e, ok, err := openEnvelope(line{data: bytes.TrimSpace(l)}); ok && err == nil && isTranscript(e.message) {
+			return "mcp-jsonrpc", nil
+		}
 		var keys map[string]json.RawMessage
 		if json.Unmarshal(l, &keys) == nil {
 			if format := classify(keys); format != "" {
@@ -116,6 +119,9 @@ func classify(keys map[string]json.RawMessage) string {
 		return true
 	}
 	kind := strings.Trim(string(keys["kind"]), `"`)
+	if format := classifyTrace(keys, has); format != "" {
+		return format
+	}
 	switch {
 	case has("id") && (kind == "tool" || kind == "capability" || kind == "episode"):
 		// a data set may have a field kind with other words
@@ -135,6 +141,37 @@ func classify(keys map[string]json.RawMessage) string {
 		return "dataset"
 	}
 	return ""
+}
+
+// classifyTrace is classify for the traces of agents.
+func classifyTrace(keys map[string]json.RawMessage, has func(...string) bool) string {
+	holds := func(key, words string) bool { return bytes.Contains(keys[key], []byte(words)) }
+	kind := strings.Trim(string(keys["type"]), `"`)
+	switch {
+	case has("timestamp", "type", "payload") && (kind == "session_meta" || kind == "response_item" || kind == "event_msg" || kind == "turn_context"):
+		return "codex"
+	case has("resourceSpans") || has("resource_spans"):
+		return "otel"
+	case has("run_type") || has("runs") && holds("runs", `"run_type"`):
+		return "langsmith"
+	case has("traceId", "startTime") || has("observations") || has("data") && (holds("data", `"traceId"`) || holds("data", `"parentObservationId"`)):
+		return "langfuse"
+	case has("data") && holds("data", `"trace`) || has("object") && holds("object", `"trace`):
+		return "openai-chat"
+	case has("messages") || has("role", "content") || has("role", "tool_calls") || has("call_id") && strings.HasPrefix(kind, "function_call") ||
+		has("request", "response") && holds("request", `"messages"`) || has("input", "output") && has("model"):
+		return "openai-chat"
+	}
+	return ""
+}
+
+// isTranscript tells a message that was recorded under way from the answer to tools/list that was saved.
+func isTranscript(v json.RawMessage) bool {
+	if v[0] == '[' {
+		return true
+	}
+	_, asks := members(v)["method"]
+	return asks
 }
 
 // firstKeys reads the fields of the first object of a document, or of a list, as far as there is any.
@@ -157,11 +194,12 @@ func firstKeys(head []byte) map[string]json.RawMessage {
 			return keys
 		}
 		var value json.RawMessage
-		err = d.Decode(&value)
-		keys[key] = value
-		if err != nil { // the beginning ends here
+		from := d.InputOffset()
+		if err = d.Decode(&value); err != nil { // the beginning ends here
+			keys[key] = head[from:]
 			return keys
 		}
+		keys[key] = value
 	}
 	return keys
 }

@@ -62,6 +62,13 @@ func FuzzClaudeCode(f *testing.F) {
 	fuzzStream(f, "claude-code", "claude/s1.jsonl", "claude/s2/subagents/agent-a7.jsonl")
 }
 
+func FuzzCodex(f *testing.F)      { fuzzStream(f, "codex", "traces/codex.jsonl") }
+func FuzzOpenAIChat(f *testing.F) { fuzzStream(f, "openai-chat", "traces/openai-chat.jsonl") }
+func FuzzOTel(f *testing.F)       { fuzzStream(f, "otel", "traces/otel.jsonl") }
+func FuzzJSONRPC(f *testing.F)    { fuzzStream(f, "mcp-jsonrpc", "traces/mcp.log") }
+func FuzzLangfuse(f *testing.F)   { fuzzStream(f, "langfuse", "traces/langfuse.json") }
+func FuzzLangSmith(f *testing.F)  { fuzzStream(f, "langsmith", "traces/langsmith.jsonl") }
+
 func FuzzWaymark(f *testing.F) { fuzzStream(f, "waymark", "export/history.jsonl") }
 
 func FuzzTaskgraph(f *testing.F) {

@@ -27,8 +27,8 @@ import (
 	"waymark/episodic"
 )
 
-// Item is one thing read: exactly one of Tool, Capability, Episode and Server is set, or none and one
-// of Dropped, LeftOut and Duplicate says what became of it.
+// Item is one thing read: exactly one of Tool, Capability, Episode, Server and Tally is set, or none and
+// one of Dropped, LeftOut and Duplicate says what became of it.
 type Item struct {
 	File string // inside the folder that was read, or the name of the file; "-" for a stream
 	Line int    // from 1
@@ -44,7 +44,16 @@ type Item struct {
 	LeftOut   string // taken out on purpose: it belongs to another split
 	Duplicate bool   // an earlier item of this import had its id and content
 
+	// Tally closes the import of a trace; nothing else is set then but File.
+	Tally *Tally
+
 	split string
+}
+
+// Tally says how much of a trace was understood.
+type Tally struct {
+	Lines   int // or records, where the format has no lines
+	Skipped int // of a kind that the decoder does not know
 }
 
 // Kind of an item; "" for a line that could not be read far enough to tell.
@@ -67,6 +76,10 @@ type Options struct {
 	DropIntents bool              // keep what users asked out of the history
 	Now         time.Time         // if set, episodes more than a day after it are dropped
 	Resolver    *catalog.Resolver // of the tools already known, for histories written with host names
+
+	// Digests is the key of the hashes of the values in arguments and results of traces; without it
+	// nothing of a value comes out.
+	Digests *episodic.DigestKey
 }
 
 // Format is one kind of file that can be read.
@@ -87,6 +100,12 @@ var formats = []struct {
 	{Format{"tools-list", "saved result of MCP tools/list, bare or in JSON-RPC, one or several"}, decodeToolsList},
 	{Format{"mcp-config", "MCP server configuration of a host: mcpServers, VS Code servers, Codex TOML; starts nothing"}, decodeMCPConfig},
 	{Format{"claude-code", "Claude Code session JSONL, one file or a folder of projects"}, decodeClaudeCode},
+	{Format{"codex", "Codex session JSONL (rollout), one file or a folder of sessions"}, decodeCodex},
+	{Format{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list"}, decodeOpenAIChat},
+	{Format{"otel", "OpenTelemetry traces in OTLP JSON, with execute_tool or MCP spans"}, decodeOTel},
+	{Format{"mcp-jsonrpc", "recorded MCP messages: a transport log, Claude Desktop mcp*.log, JSON-RPC lines"}, decodeJSONRPC},
+	{Format{"langfuse", "Langfuse export of traces or observations"}, decodeLangfuse},
+	{Format{"langsmith", "LangSmith export of runs"}, decodeLangSmith},
 	{Format{"waymark", "own export: one tool, capability or episode a line"}, decodeWaymark},
 }
 

@@ -27,16 +27,20 @@ type line struct {
 
 // eachLine calls visit for every line that is not blank, until visit reports false.
 func eachLine(r io.Reader, visit func(line) bool) error {
-	b := bufio.NewReaderSize(r, 64<<10)
+	return eachLineUpTo(MaxLine, 1, bufio.NewReaderSize(r, 64<<10), visit)
+}
+
+// eachLineUpTo is [eachLine] for lines of at most so many bytes, numbered from a number.
+func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) error {
 	var data []byte
-	for number := 1; ; number++ {
+	for ; ; number++ {
 		data = data[:0]
 		tooLong := false
 		var err error
 		for {
 			var part []byte
 			part, err = b.ReadSlice('\n')
-			if len(data)+len(part) > MaxLine+2 { // with its end, \r\n
+			if len(data)+len(part) > most+2 { // with its end, \r\n
 				tooLong = true
 			} else {
 				data = append(data, part...)
@@ -54,8 +58,8 @@ func eachLine(r io.Reader, visit func(line) bool) error {
 		}
 		l.data = bytes.TrimRight(l.data, "\r\n")
 		switch {
-		case tooLong || len(l.data) > MaxLine:
-			l.problem = fmt.Sprintf("line is longer than %d bytes", MaxLine)
+		case tooLong || len(l.data) > most:
+			l.problem = fmt.Sprintf("line is longer than %d bytes", most)
 		case !utf8.Valid(l.data):
 			l.problem = "line is not valid UTF-8"
 		}

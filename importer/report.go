@@ -70,7 +70,9 @@ type Report struct {
 	Taken      Counts   `json:"taken"`
 	Duplicates Counts   `json:"duplicates"`
 	Dropped    Counts   `json:"dropped"`
-	LeftOut    Counts   `json:"left_out"` // other splits
+	LeftOut    Counts   `json:"left_out"`          // other splits
+	Lines      int      `json:"lines,omitempty"`   // of traces
+	Skipped    int      `json:"skipped,omitempty"` // of these, of a kind that is not known
 	Servers    []Server `json:"servers,omitempty"`
 	Reasons    []Reason `json:"reasons"`
 }
@@ -78,6 +80,9 @@ type Report struct {
 // Add counts an item as it came from [Read].
 func (r *Report) Add(it Item) {
 	switch {
+	case it.Tally != nil:
+		r.Lines += it.Tally.Lines
+		r.Skipped += it.Tally.Skipped
 	case it.Dropped != "":
 		r.Dropped.add(it.Kind)
 		r.reason(it, it.Dropped)
@@ -133,6 +138,9 @@ func (r Report) String() string {
 		if part.c.Total() > 0 {
 			fmt.Fprintf(&b, "%-11s %s\n", part.name, part.c)
 		}
+	}
+	if r.Skipped > 0 {
+		fmt.Fprintf(&b, "%-11s %d of %d lines (%.1f %%) of a kind that is not known\n", "skipped", r.Skipped, r.Lines, 100*float64(r.Skipped)/float64(r.Lines))
 	}
 	for _, s := range r.Servers {
 		fmt.Fprintf(&b, "  server    %s (%s) %s%s\n", s.Name, s.Transport, s.Command, s.URL)

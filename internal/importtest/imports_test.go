@@ -109,6 +109,7 @@ var rims = map[string]string{
 	"github.com/sony/gobreaker":              "gateway",
 	"github.com/prometheus/client_golang":    "server",
 	"github.com/dgraph-io/badger":            "storage",
+	"go.opentelemetry.io/collector":          "importer, server",
 	"github.com/sashabaranov/go-openai":      "embed, judge",
 	"github.com/kljensen/snowball":           "semantic",
 	"github.com/spf13/cobra":                 "cmd",
