@@ -97,6 +97,16 @@ func (m *Memory) Observe(tool int32, before []int32, o Outcome, at time.Time, so
 	}
 }
 
+// ObserveAfter counts that a known outcome of tool, observed before, also came right after another tool:
+// one that nobody had told of yet.
+func (m *Memory) ObserveAfter(tool, before int32, o Outcome, at time.Time, source int32) {
+	if !o.Known() {
+		return
+	}
+	m.mark(tool)
+	m.tally(tool, before).add(o, m.weight(at), at.IsZero(), source)
+}
+
 func (m *Memory) mark(tool int32) {
 	for len(m.rows) <= int(tool) {
 		m.rows, m.marked, m.own = append(m.rows, nil), append(m.marked, false), append(m.own, true)

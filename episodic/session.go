@@ -52,12 +52,13 @@ type Place struct {
 	Intent  string
 	Time    time.Time // the user's message, or the first call
 
-	Number int    // the how manieth call of the episode to begin, from 1
-	Group  string // the layer of parallel calls: "1", "2", ...
+	Number int       // the how manieth call of the episode to begin, from 1
+	Group  string    // the layer of parallel calls: "1", "2", ...
+	Start  time.Time // of the call
 }
 
 type session struct {
-	episode Place // Number and Group of the newest call
+	episode Place // Number, Group and Start of the newest call
 	begun   bool
 	last    time.Time         // the last sign of life
 	running map[string]*layer // calls that have not ended
@@ -125,7 +126,7 @@ func (s *Sessions) Begin(c Call) Place {
 	ss.running[c.ID] = ss.layer
 	ss.sign(c.Start)
 	ss.episode.Number++
-	ss.episode.Group = strconv.Itoa(ss.layers)
+	ss.episode.Group, ss.episode.Start = strconv.Itoa(ss.layers), c.Start
 	return ss.episode
 }
 

@@ -85,8 +85,8 @@ func TestAUsersMessageBeginsAnEpisode(t *testing.T) {
 	a := s.Begin(Call{Session: "s", ID: "a", Start: after(1)})
 	s.Turn("s", "fix the build", after(2)) // the same words again are another task
 	b := s.Begin(Call{Session: "s", ID: "b", Start: after(3)})
-	assert.Equal(t, Place{Episode: EpisodeID("test", "s", "a"), Session: "s", Intent: "fix the build", Time: after(0), Number: 1, Group: "1"}, a)
-	assert.Equal(t, Place{Episode: EpisodeID("test", "s", "b"), Session: "s", Intent: "fix the build", Time: after(2), Number: 1, Group: "1"}, b)
+	assert.Equal(t, Place{Episode: EpisodeID("test", "s", "a"), Session: "s", Intent: "fix the build", Time: after(0), Number: 1, Group: "1", Start: after(1)}, a)
+	assert.Equal(t, Place{Episode: EpisodeID("test", "s", "b"), Session: "s", Intent: "fix the build", Time: after(2), Number: 1, Group: "1", Start: after(3)}, b)
 	s.End("s", "a", after(4)) // of the episode before: it says nothing of this one's layer
 	c := s.Begin(Call{Session: "s", ID: "c", Start: after(5)})
 	assert.Equal(t, "1", c.Group, "b has not ended")
@@ -128,7 +128,7 @@ func TestSessionsAreResumedAndForgotten(t *testing.T) {
 	again.Resume(p, after(1))
 	assert.True(t, again.Knows("s"))
 	q := again.Begin(Call{Session: "s", ID: "b", Start: after(2)})
-	assert.Equal(t, Place{Episode: p.Episode, Session: "s", Time: after(0), Number: 2, Group: "2"}, q)
+	assert.Equal(t, Place{Episode: p.Episode, Session: "s", Time: after(0), Number: 2, Group: "2", Start: after(2)}, q)
 	again.Forget(after(3600))
 	assert.Equal(t, 1, again.Len(), "a call is running")
 	again.End("s", "b", after(3))

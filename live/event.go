@@ -22,6 +22,8 @@ const (
 	kindCapability = 'C' // a capability put
 	kindRemoved    = 'R' // a tool or capability removed
 	kindEpisode    = 'E'
+	kindBegun      = 'O' // an episode that grows, without its steps
+	kindPerformed  = 'P' // a step of it, or its outcome
 	kindFeedback   = 'F'
 	kindForgotten  = 'X' // payloads erased on request
 	kindBuild      = 'B' // measures are built from everything before
@@ -38,6 +40,9 @@ type feedback struct {
 
 	Suggestion string `json:"suggestion,omitempty"` // the answer that was meant, if it is known
 }
+
+// begun is an episode that grows, as it is before its first step.
+type begun struct{ episodic.Episode }
 
 // forgotten lists the events whose payloads are to be erased.
 type forgotten struct {
@@ -90,6 +95,10 @@ func decode(payload []byte) (kind byte, v any, err error) {
 		v = new(string)
 	case kindEpisode:
 		v = &episodic.Episode{}
+	case kindBegun:
+		v = &begun{}
+	case kindPerformed:
+		v = &episodic.Performed{}
 	case kindFeedback:
 		v = &feedback{}
 	case kindForgotten:
@@ -118,6 +127,10 @@ func fold(s *suggest.State, v any) {
 		s.Remove(*v)
 	case *episodic.Episode:
 		s.Record(v)
+	case *begun:
+		s.Begin(&v.Episode)
+	case *episodic.Performed:
+		s.Perform(v)
 	case *feedback:
 		s.Feedback(v.Context, v.ID, v.Outcome, time.Time{}, v.Source)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"waymark/episodic"
 	"waymark/storage"
@@ -94,7 +95,7 @@ func erase(ctx context.Context, log storage.Log, seqs []uint64) error {
 // selects reports whether an event is to be forgotten. Events before a time are those that carry an
 // earlier one; an episode without a time has no age.
 func (s Selection) selects(ev storage.Event) bool {
-	if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindFeedback, kindServed}, ev.Payload[0]) {
+	if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindBegun, kindPerformed, kindFeedback, kindServed}, ev.Payload[0]) {
 		return false
 	}
 	_, v, err := decode(ev.Payload)
@@ -103,17 +104,25 @@ func (s Selection) selects(ev storage.Event) bool {
 	}
 	switch v := v.(type) {
 	case *episodic.Episode:
-		switch {
-		case s.Source != "":
-			return v.Source == s.Source
-		case s.Episode != "":
-			return v.ID == s.Episode
-		}
-		return !v.Time.IsZero() && v.Time.Before(s.Before)
+		return s.episode(v.ID, v.Source, v.Time)
+	case *begun:
+		return s.episode(v.ID, v.Source, v.Time)
+	case *episodic.Performed:
+		return s.episode(v.Episode, v.Source, v.Time)
 	case *feedback:
 		return s.Source != "" && v.Source == s.Source
 	case *served:
 		return s.Source != "" && v.Source == s.Source
 	}
 	return false
+}
+
+func (s Selection) episode(id, source string, at time.Time) bool {
+	switch {
+	case s.Source != "":
+		return source == s.Source
+	case s.Episode != "":
+		return id == s.Episode
+	}
+	return !at.IsZero() && at.Before(s.Before)
 }

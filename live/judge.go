@@ -81,24 +81,33 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, 
 		return t, false, err
 	}
 	changed := false // the catalog, since the build
+	grows := grownEpisodes{}
+	var past []*episodic.Episode
 	for v, err := range decoded(ctx, e.log, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
 			return t, false, err
 		}
-		switch x := v.value.(type) {
+		switch v.value.(type) {
 		case *served:
 			logged = true
 		case *catalog.Tool, *catalog.Capability, *string:
 			changed = changed || v.seq > built
-		case *episodic.Episode:
-			t.Episodes = append(t.Episodes, *x)
+		default:
+			ep := grows.take(v.value)
+			if ep == nil {
+				continue
+			}
+			past = append(past, ep)
 			if v.seq <= built {
 				t.Known++
 			}
-			if n := len(t.Episodes) - learn.MostJudged; n >= learn.MostJudged { // older ones take no part
-				t.Episodes, t.Known = append([]episodic.Episode{}, t.Episodes[n:]...), max(0, t.Known-n)
+			if n := len(past) - learn.MostJudged; n >= learn.MostJudged { // older ones take no part
+				past, t.Known = append([]*episodic.Episode{}, past[n:]...), max(0, t.Known-n)
 			}
 		}
+	}
+	for _, ep := range past {
+		t.Episodes = append(t.Episodes, *ep)
 	}
 	m := e.Model()
 	t.New = learn.Recipe{Tools: m.Tools(), Capabilities: m.Capabilities()}

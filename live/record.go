@@ -3,9 +3,9 @@ package live
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"waymark/catalog"
@@ -49,6 +49,7 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 		valid, lines = append(valid, &ep), append(lines, i+1)
 	}
 	var taken []int // positions in valid that were appended
+	var grew []int  // positions in valid of episodes whose id one has that grew here
 	var failed error
 	err := e.submit(ctx, &op{
 		prepare: func(w *writer) []entry {
@@ -72,24 +73,64 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 				case storage.Duplicate:
 					r.Duplicates++
 				case storage.Conflict:
-					i := taken[j]
-					if w.sameEpisode(receipt.Seq, valid[i]) {
+					switch i, same := taken[j], w.sameEpisode(receipt.Seq, valid[taken[j]]); {
+					case same == isSame:
 						r.Duplicates++
-						continue
+					case same == hasGrown:
+						grew = append(grew, i)
+					default:
+						r.Rejected = append(r.Rejected, conflict(lines[i], valid[i]))
 					}
-					r.Rejected = append(r.Rejected, Rejection{
-						Line: lines[i], ID: valid[i].ID, Error: "an episode with this id and other content is already recorded", Conflict: true,
-					})
 				}
 			}
 			r.Seq = w.counted.Load()
 		},
 	})
-	slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
 	if err == nil {
 		err = failed
 	}
+	if err == nil && len(grew) > 0 {
+		var whole map[string]*episodic.Episode
+		if whole, err = e.grown(ctx, grew, valid); err == nil {
+			m := e.Model()
+			for _, i := range grew {
+				if w := whole[valid[i].ID]; w != nil && e.alike(m, w, valid[i]) {
+					r.Duplicates++
+				} else {
+					r.Rejected = append(r.Rejected, conflict(lines[i], valid[i]))
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
 	return r, err
+}
+
+func conflict(line int, ep *episodic.Episode) Rejection {
+	return Rejection{Line: line, ID: ep.ID, Error: "an episode with this id and other content is already recorded", Conflict: true}
+}
+
+// grown reads the episodes with the ids of those named that grew here, as far as they are done.
+func (e *Engine) grown(ctx context.Context, named []int, of []*episodic.Episode) (map[string]*episodic.Episode, error) {
+	found := map[string]*episodic.Episode{}
+	for _, i := range named {
+		found[of[i].ID] = nil
+	}
+	grows := grownEpisodes{}
+	for v, err := range decoded(ctx, e.log, 0, math.MaxUint64, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if v.kind != kindBegun && v.kind != kindPerformed {
+			continue
+		}
+		if ep := grows.take(v.value); ep != nil {
+			if _, ok := found[ep.ID]; ok {
+				found[ep.ID] = ep
+			}
+		}
+	}
+	return found, nil
 }
 
 // episodeEntry resolves the ids of an episode and encodes it.
@@ -104,7 +145,7 @@ func (w *writer) episodeEntry(ep *episodic.Episode) (entry, error) {
 	return entry{kindEpisode, "episode/" + ep.ID, payload, ep}, err
 }
 
-func resolveSteps(s *suggest.State, ep *episodic.Episode) error {
+func resolveSteps(s interface{ Resolve(string) (string, error) }, ep *episodic.Episode) error {
 	for i := range ep.Steps {
 		id, err := s.Resolve(ep.Steps[i].Tool)
 		if err != nil {
@@ -115,33 +156,59 @@ func resolveSteps(s *suggest.State, ep *episodic.Episode) error {
 	return nil
 }
 
-// sameEpisode reports whether the episode stored at seq says the same as ep: another reporter, or a
-// spelling that a catalog has explained since, makes no other episode.
-func (w *writer) sameEpisode(seq uint64, ep *episodic.Episode) bool {
+// What is stored under the id of an episode.
+type recorded int
+
+const (
+	isOther recorded = iota
+	isSame
+	hasGrown // an episode that grew: what it is now is known from all of the log
+)
+
+// sameEpisode reports whether the episode stored at seq says the same as ep.
+func (w *writer) sameEpisode(seq uint64, ep *episodic.Episode) recorded {
 	for ev, err := range w.log.Read(context.WithoutCancel(w.ctx), seq-1) {
 		if err != nil || ev.Erased {
-			return false
+			return isOther
 		}
-		kind, v, err := decode(ev.Payload)
-		if err != nil || kind != kindEpisode {
-			return false
+		_, v, err := decode(ev.Payload)
+		if err != nil {
+			return isOther
 		}
-		stored, again := *v.(*episodic.Episode), *ep
-		if resolveSteps(w.state, &stored) != nil {
-			return false
-		}
-		stored.Source, stored.Label, again.Source, again.Label = "", "", "", ""
-		for _, steps := range [][]episodic.Step{stored.Steps, again.Steps} { // the answer may be forgotten since
-			for i := range steps {
-				steps[i].Shown = 0
+		switch v := v.(type) {
+		case *begun:
+			return hasGrown
+		case *episodic.Episode:
+			if w.alike(w.state, v, ep) {
+				return isSame
 			}
 		}
-		if w.opts.DropIntents { // it may have been stored before intents were kept out
-			stored.Intent, again.Intent = "", ""
-		}
-		return bytes.Equal(episodic.Canonical(stored), episodic.Canonical(again))
+		return isOther
 	}
-	return false
+	return isOther
+}
+
+// alike reports whether two episodes say the same: another reporter, or a spelling that a catalog has
+// explained since, makes no other episode.
+func (e *Engine) alike(resolver interface{ Resolve(string) (string, error) }, a, b *episodic.Episode) bool {
+	one, other := *a, *b
+	one.Steps, other.Steps = slices.Clone(a.Steps), slices.Clone(b.Steps)
+	if resolveSteps(resolver, &one) != nil {
+		return false
+	}
+	for _, ep := range []*episodic.Episode{&one, &other} {
+		ep.Source, ep.Label = "", ""
+		for i := range ep.Steps { // the answer may be forgotten since
+			ep.Steps[i].Shown = 0
+		}
+		if e.opts.DropIntents { // it may have been stored before intents were kept out
+			ep.Intent = ""
+		}
+		if ep.Outcome == "" { // of one that grew
+			ep.Outcome = episodic.Unknown
+		}
+	}
+	return bytes.Equal(episodic.Canonical(one), episodic.Canonical(other))
 }
 
 // PutTools adds tools to the catalog or replaces them; what is already there is left alone.
@@ -336,22 +403,12 @@ func (e *Engine) Items(ctx context.Context) iter.Seq2[Item, error] {
 				return
 			}
 		}
-		for ev, err := range e.log.Read(ctx, 0) {
+		episodes(ctx, e.log, func(ep *episodic.Episode, err error) bool {
 			if err != nil {
 				yield(Item{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err))
-				return
+				return false
 			}
-			if ev.Erased || len(ev.Payload) == 0 || ev.Payload[0] != kindEpisode {
-				continue
-			}
-			var ep episodic.Episode
-			if err := json.Unmarshal(ev.Payload[1:], &ep); err != nil {
-				yield(Item{}, fmt.Errorf("event %d of workspace %q: %w", ev.Seq, e.name, err))
-				return
-			}
-			if !yield(Item{Episode: &ep}, nil) {
-				return
-			}
-		}
+			return yield(Item{Episode: ep}, nil)
+		})
 	}
 }

@@ -43,6 +43,7 @@ type writer struct {
 	failed   bool             // the last build failed: the next waits for a change or a request
 	results  chan func()      // what a build under way has to say, one at a time
 	puts     map[string]entry // what this batch puts into the catalog, by id
+	grows    grownEpisodes    // episodes as they will be after what the batch performs
 	vectors  string           // digest of the vectors that new builds take in; empty: none
 
 	dirty     bool
@@ -146,7 +147,7 @@ func (w *writer) end() {
 func (w *writer) carryOut(batch []*op) {
 	var entries []entry
 	bounds := make([]int, len(batch)+1)
-	w.puts = map[string]entry{}
+	w.puts, w.grows = map[string]entry{}, grownEpisodes{}
 	for i, o := range batch {
 		entries = append(entries, o.prepare(w)...)
 		bounds[i+1] = len(entries)

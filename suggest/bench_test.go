@@ -97,7 +97,7 @@ func BenchmarkSuggest(b *testing.B) {
 		contexts := make([][]string, 512)
 		intents := make([]string, len(contexts))
 		for i := range contexts {
-			p := m.past[i*31%len(m.past)]
+			p := m.past.at(i * 31 % m.past.n)
 			for _, n := range p.nodes[:max(1, len(p.nodes)-1)] {
 				contexts[i] = append(contexts[i], m.ids[n])
 			}
@@ -152,7 +152,7 @@ func BenchmarkPublish(b *testing.B) {
 		var news []*episodic.Episode
 		for i := range 1000 {
 			e := episodic.Episode{ID: fmt.Sprint("new", i), Source: "bench", Time: time.Unix(1_800_000_000+int64(i), 0).UTC()}
-			for _, n := range w.past[i*7919%len(w.past)].nodes {
+			for _, n := range w.episodes().at(i * 7919 % int(w.totals.episodes)).nodes {
 				e.Steps = append(e.Steps, episodic.Step{Tool: w.ids[n], Outcome: episodic.Success})
 			}
 			if err := e.Normalise(); err != nil {

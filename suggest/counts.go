@@ -24,7 +24,7 @@ type Counts struct {
 	starts   int32 // the node that begins most episodes, -1 without any
 	nodes    int   // that can be suggested
 	rates    *episodic.Rates
-	past     []pastEpisode
+	past     pastEpisodes
 	sources  []string
 	bySource pages.View[uint64] // episodes
 	totals   totals
@@ -91,7 +91,7 @@ func (s *State) Freeze() *Counts {
 	return &Counts{
 		ids: slices.Clip(s.ids), index: s.index, canon: slices.Clip(h.canon), view: view, roles: h.roles,
 		g: h.rows.Freeze(), uses: h.uses.Freeze(), starts: h.starts, nodes: h.live, rates: s.memory.Freeze(),
-		past: slices.Clip(s.past), sources: slices.Clip(s.names), bySource: s.bySource.Freeze(), totals: s.totals, scratch: h.scratch,
+		past: s.episodes(), sources: slices.Clip(s.names), bySource: s.bySource.Freeze(), totals: s.totals, scratch: h.scratch,
 	}
 }
 

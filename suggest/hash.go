@@ -61,7 +61,8 @@ func (m *Model) Parts() []Part {
 			})
 		}},
 		{"episodes", func(w *digest) {
-			for _, p := range m.past {
+			for i := range m.past.n {
+				p := m.past.at(i)
 				w.text(p.intent)
 				w.ints(p.nodes)
 				w.ints(p.after)
@@ -158,7 +159,7 @@ func (w *digest) uses(u use) {
 	w.int(int64(u.steps))
 	w.int(int64(u.ends))
 	w.int(int64(u.roots))
-	w.float(u.position)
+	w.int(int64(u.position))
 }
 
 func (w *digest) json(v any) {

@@ -25,9 +25,11 @@ type Image struct {
 	gone   []int32
 	view   *catalogView
 	memory *episodic.Image
-	past   []pastEpisode
+	past   pastEpisodes
 	names  []string
 	totals totals
+
+	growing []*grown
 }
 
 // Image returns the state as it is now, at the cost of one pass over the nodes.
@@ -35,7 +37,7 @@ func (s *State) Image() *Image {
 	clear(s.own)
 	i := &Image{
 		ids: slices.Clip(s.ids), out: slices.Clone(s.out), uses: slices.Clone(s.uses), view: s.catalog(),
-		memory: s.memory.Image(), past: slices.Clip(s.past), names: slices.Clip(s.names), totals: s.totals,
+		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.names), totals: s.totals, growing: s.growing.image(),
 	}
 	for n := range s.gone {
 		i.gone = append(i.gone, n)
@@ -61,7 +63,7 @@ func (i *Image) Write(w *wire.Writer) error {
 		w.Uint(u.steps)
 		w.Uint(u.ends)
 		w.Uint(u.roots)
-		w.Float(u.position)
+		w.Uint(u.position)
 	}
 	w.Ints(i.gone)
 	w.Uint(uint64(len(i.view.tools)))
@@ -82,7 +84,7 @@ func (i *Image) Write(w *wire.Writer) error {
 	for _, n := range i.totals.all() {
 		w.Uint(*n)
 	}
-	return nil
+	return i.writeGrowing(w)
 }
 
 // writeJSON writes a value as an event does: HTML characters stay as they are.
@@ -98,10 +100,10 @@ func writeJSON(w *wire.Writer, v any) error {
 }
 
 func (i *Image) writePast(w *wire.Writer) {
-	intents := make([]string, len(i.past))
+	intents := make([]string, i.past.n)
 	var lengths, nodes, links, after []int32
-	for e := range i.past {
-		p := &i.past[e]
+	for e := range i.past.n {
+		p := i.past.at(e)
 		intents[e] = p.intent
 		lengths, nodes = append(lengths, int32(len(p.nodes))), append(nodes, p.nodes...)
 		links, after = append(links, int32(len(p.after))), append(after, p.after...)
@@ -111,11 +113,12 @@ func (i *Image) writePast(w *wire.Writer) {
 	w.Ints(nodes)
 	w.Ints(links)
 	w.Ints(after)
-	for e := range i.past {
-		w.Uint(uint64(i.past[e].outcome))
-		w.Uint(uint64(i.past[e].source))
-		w.Int(i.past[e].time)
-		w.Blob(i.past[e].shown)
+	for e := range i.past.n {
+		p := i.past.at(e)
+		w.Uint(uint64(p.outcome))
+		w.Uint(uint64(p.source))
+		w.Int(p.time)
+		w.Blob(p.shown)
 	}
 }
 
@@ -144,7 +147,7 @@ func ReadState(r *wire.Reader) *State {
 		}
 	}
 	for i := range s.uses {
-		s.uses[i] = use{r.Uint(), r.Uint(), r.Uint(), r.Float()}
+		s.uses[i] = use{r.Uint(), r.Uint(), r.Uint(), r.Uint()}
 		s.shown.used.add(int32(i))
 	}
 	for _, i := range r.Ints() {
@@ -161,10 +164,14 @@ func ReadState(r *wire.Reader) *State {
 		s.sourceID(name)
 	}
 	s.memory = episodic.ReadMemory(r, n, len(s.names))
-	s.readPast(r)
+	past := s.readPast(r)
 	for _, n := range s.totals.all() {
 		*n = r.Uint()
 	}
+	if s.totals.episodes != uint64(past) {
+		r.Fail("%d episodes, where %d are counted", past, s.totals.episodes)
+	}
+	s.readGrowing(r)
 	if r.Err() != nil {
 		return NewState()
 	}
@@ -186,43 +193,43 @@ func readRow(r *wire.Reader, nodes int) []transition {
 	return row
 }
 
-func (s *State) readPast(r *wire.Reader) {
+func (s *State) readPast(r *wire.Reader) (episodes int) {
 	intents, lengths, nodes, links, after := r.Texts(), r.Ints(), r.Ints(), r.Ints(), r.Ints()
 	if len(intents) != len(lengths) || len(links) != len(lengths) {
 		r.Fail("%d intents of %d episodes, with links of %d", len(intents), len(lengths), len(links))
-		return
+		return 0
 	}
 	for _, n := range nodes {
 		if n < 0 || int(n) >= len(s.ids) {
 			r.Fail("an episode with node %d of %d", n, len(s.ids))
-			return
+			return 0
 		}
 	}
-	s.past = make([]pastEpisode, len(intents))
-	for e := range s.past {
+	for e := range intents {
 		n, l, outcome, source := int(lengths[e]), int(links[e]), r.Uint(), r.Uint()
 		if n < 0 || n > len(nodes) || l < 0 || l > len(after) || outcome > 2 || source >= uint64(len(s.names)) {
 			r.Fail("episode %d has %d steps, %d links, outcome %d and source %d", e, n, l, outcome, source)
-			return
+			return 0
 		}
 		p := pastEpisode{intent: intents[e], nodes: nodes[:n:n], time: r.Int(), source: int32(source), outcome: uint8(outcome)}
 		if shown := r.Blob(); len(shown) == n && n > 0 {
 			p.shown = slices.Clone(shown)
 		} else if len(shown) > 0 {
 			r.Fail("episode %d has places of %d of %d steps", e, len(shown), n)
-			return
+			return 0
 		}
 		if l > 0 {
 			p.after = after[:l:l]
 			if !linked(p.after, n) {
 				r.Fail("episode %d has links that no %d steps have", e, n)
-				return
+				return 0
 			}
 		}
-		s.past[e] = p
+		s.past.Set(int32(e), p)
 		nodes, after = nodes[n:], after[l:]
 		s.bySource.Set(int32(source), s.bySource.At(int32(source))+1)
 	}
+	return len(intents)
 }
 
 // linked reports whether after says of each of n steps which earlier ones it came after.

@@ -48,8 +48,8 @@ type learning struct {
 // newLearning looks what there is to learn from.
 func newLearning(c *Counts) *learning {
 	l := &learning{counts: c}
-	for i := range c.past {
-		p := &c.past[i]
+	for i := range c.past.n {
+		p := c.past.at(i)
 		if len(p.nodes) > 1 {
 			l.tasks++
 		}

@@ -214,15 +214,15 @@ func TestPastKeepsLinks(t *testing.T) {
 	s.Record(&episodic.Episode{ID: "1", Time: at, Steps: []episodic.Step{{ID: "1", Tool: "a"}, {ID: "2", Tool: "b"}}})
 	s.Record(&episodic.Episode{ID: "2", Outcome: episodic.Failure, Steps: []episodic.Step{
 		{ID: "1", Tool: "a", DependsOn: []string{}}, {ID: "2", Tool: "b", DependsOn: []string{}}, {ID: "3", Tool: "c", DependsOn: []string{"2", "1"}}}})
-	assert.Nil(t, s.past[0].after)
-	assert.Equal(t, [][]int32{nil, {0}}, s.past[0].parents())
-	assert.Equal(t, at.UnixMilli(), s.past[0].time)
-	assert.Equal(t, [][]int32{{}, {}, {0, 1}}, s.past[1].parents())
-	assert.True(t, s.past[1].failed())
+	assert.Nil(t, s.episodes().at(0).after)
+	assert.Equal(t, [][]int32{nil, {0}}, s.episodes().at(0).parents())
+	assert.Equal(t, at.UnixMilli(), s.episodes().at(0).time)
+	assert.Equal(t, [][]int32{{}, {}, {0, 1}}, s.episodes().at(1).parents())
+	assert.True(t, s.episodes().at(1).failed())
 	for _, damaged := range [][]int32{{0, 0, 2, 0, 2}, {0, 0, 2, 1, 0}, {0, 0, 9, 0, 1}, {0, 0}, {0, 0, 1, 0, 5}} {
 		assert.False(t, linked(damaged, 3), "%v", damaged)
 	}
-	assert.True(t, linked(s.past[1].after, 3))
+	assert.True(t, linked(s.episodes().at(1).after, 3))
 }
 
 func TestSignalsHaveNames(t *testing.T) {

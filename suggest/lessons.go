@@ -29,14 +29,14 @@ type lessons struct {
 
 // lessons prepares the past tasks and the tools; nil soon after halt says true.
 func (c *Counts) lessons(examined []float64, halt func() bool) *lessons {
-	first, steps := len(c.past), 0
-	for ; first > 0 && steps+len(c.past[first-1].nodes) <= newestSteps; first-- {
-		steps += len(c.past[first-1].nodes)
+	first, steps := c.past.n, 0
+	for ; first > 0 && steps+len(c.past.at(first-1).nodes) <= newestSteps; first-- {
+		steps += len(c.past.at(first - 1).nodes)
 	}
-	past := make([]*pastEpisode, 0, len(c.past)-first)
+	past := make([]*pastEpisode, 0, c.past.n-first)
 	l := &lessons{learned: &learned{words: map[string]int32{}}, timed: true, examined: examined}
-	for i := range c.past[first:] {
-		p := &c.past[first+i]
+	for i := range c.past.n - first {
+		p := c.past.at(first + i)
 		past = append(past, p)
 		l.timed = l.timed && p.time != 0
 	}

@@ -95,13 +95,9 @@ func (p *plan) sooner(a, b task) bool {
 	return p.order(candidate{node: a.node, score: a.score}, candidate{node: b.node, score: b.score}) < 0
 }
 
-// place is where in an episode a tool usually stands, 0 first, 1 last; ½ for one never used.
 func (p *plan) place(n int32) float64 {
 	u := p.uses.At(n)
-	if u.steps == 0 {
-		return 0.5
-	}
-	return u.position / float64(u.steps)
+	return u.place()
 }
 
 // linkLearned links task j to the earlier task it most often followed, and to every other that came

@@ -75,7 +75,7 @@ const neighbourNames = 8
 // unreachable embeddings endpoint is no error: text search does not depend on it.
 func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, error) {
 	p := &phases{ctx: ctx, report: opts.Progress, part: 1}
-	m := &Measures{nodes: len(c.ids), episodes: len(c.past)}
+	m := &Measures{nodes: len(c.ids), episodes: c.past.n}
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
 		m.learning.examined = opts.Examined
@@ -196,15 +196,15 @@ func (m *Measures) measureCommunities(g *graph.Graph) {
 }
 
 func (m *Measures) measureRecall(ctx context.Context, c *Counts) error {
-	for i := len(c.past) - 1; i >= 0 && len(m.recalled) < recallIntents; i-- {
-		if p := &c.past[i]; p.intent != "" && len(p.nodes) > 0 {
+	for i := c.past.n - 1; i >= 0 && len(m.recalled) < recallIntents; i-- {
+		if p := c.past.at(i); p.intent != "" && len(p.nodes) > 0 {
 			m.recalled = append(m.recalled, int32(i))
 		}
 	}
 	slices.Reverse(m.recalled)
 	intents := make([]string, len(m.recalled))
 	for i, e := range m.recalled {
-		intents[i] = c.past[e].intent
+		intents[i] = c.past.at(int(e)).intent
 	}
 	m.recall = episodic.NewRecall(intents, ended(ctx))
 	return ctx.Err()
@@ -294,8 +294,8 @@ func (c *Counts) document(id string) semantic.Document {
 // not fail as a whole.
 func (c *Counts) intentsByNode() [][]int32 {
 	by := make([][]int32, len(c.ids))
-	for e := len(c.past) - 1; e >= 0; e-- {
-		p := &c.past[e]
+	for e := c.past.n - 1; e >= 0; e-- {
+		p := c.past.at(e)
 		if p.intent == "" || p.failed() {
 			continue
 		}
@@ -330,7 +330,7 @@ func newest(lists [][]int32, each, all int) {
 func contextOf(c *Counts, g *graph.Graph, node int32, episodes []int32) []string {
 	texts := make([]string, 0, len(episodes)+neighbourNames)
 	for _, e := range episodes {
-		texts = append(texts, cut(c.past[e].intent, intentBytes))
+		texts = append(texts, cut(c.past.at(int(e)).intent, intentBytes))
 	}
 	to, weight := g.Out(node)
 	best := make([]int, len(to))

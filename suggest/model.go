@@ -28,9 +28,9 @@ type Stamp struct {
 
 // NewModel joins counts and measures. The measures may be older than the counts, not newer.
 func NewModel(c *Counts, measures *Measures, stamp Stamp) (*Model, error) {
-	if measures.nodes > len(c.ids) || measures.episodes > len(c.past) {
+	if measures.nodes > len(c.ids) || measures.episodes > c.past.n {
 		return nil, fmt.Errorf("measures of %d nodes and %d episodes do not belong to counts of %d and %d",
-			measures.nodes, measures.episodes, len(c.ids), len(c.past))
+			measures.nodes, measures.episodes, len(c.ids), c.past.n)
 	}
 	density := c.g.Density()
 	return &Model{Counts: c, measures: measures, info: ModelInfo{
@@ -114,7 +114,7 @@ func (m *Model) Stats() Stats {
 		Outcomes: outcomeCounts(m.totals.outcomes), StepOutcomes: outcomeCounts(m.totals.stepOutcomes),
 		Sources: map[string]int{}, Communities: len(m.measures.members), Modularity: m.measures.modularity,
 		Clusters: m.measures.clusters, ClustersCapped: m.measures.capped, Eigengap: m.measures.gaps, PageRankSweeps: m.measures.sweeps,
-		EpisodesPending: len(m.past) - m.measures.episodes, ObservedTools: m.nodes - m.roles.known,
+		EpisodesPending: m.past.n - m.measures.episodes, ObservedTools: m.nodes - m.roles.known,
 		Auto: m.measures.choice,
 	}
 	s.Auto.At = m.judgedAt

@@ -26,7 +26,7 @@ func TestPlacesWeighInTheFit(t *testing.T) {
 		e := episodic.Episode{ID: "shown", Steps: []episodic.Step{{Tool: "x:a"}, {Tool: "x:b", Shown: 1}, {Tool: []string{"x:c", "x:d"}[i%2], Shown: 1 + 2*(i%2)}}}
 		w.Record(&e)
 	}
-	last := w.past[len(w.past)-1]
+	last := w.episodes().at(int(w.totals.episodes) - 1)
 	assert.Equal(t, []uint8{0, 1, 3}, last.shown)
 	examined := []float64{1, .6, .25}
 	measured := func(s *State, o MeasureOptions) (*Counts, *Measures) {
@@ -55,7 +55,9 @@ func TestPlacesWeighInTheFit(t *testing.T) {
 	require.NoError(t, to.Flush())
 	r := wire.NewReader(b.Bytes())
 	s := ReadState(r)
-	assert.Equal(t, w.past, s.past)
+	for i := range w.totals.episodes {
+		assert.Equal(t, w.past.At(int32(i)), s.past.At(int32(i)))
+	}
 	again := s.Freeze()
 	m := ReadMeasures(r, again)
 	require.NoError(t, r.End())

@@ -155,7 +155,7 @@ func (p *plan) remember() {
 	var likeness, length float64
 	near := p.measures.recall.Nearest(p.intent, recallNeighbours)
 	for _, h := range near {
-		e := &p.past[p.measures.recalled[h.Episode]]
+		e := p.past.at(int(p.measures.recalled[h.Episode]))
 		if e.failed() {
 			continue
 		}

@@ -28,11 +28,12 @@ type State struct {
 	view  *catalogView // of tools and caps; nil after a change
 
 	memory   *episodic.Memory
-	past     []pastEpisode
+	past     pages.List[pastEpisode] // totals.episodes of them
 	source   map[string]int32
 	names    []string           // sources, in order of first appearance
 	bySource pages.List[uint64] // episodes
 	totals   totals
+	growing  growing
 
 	shown shown
 }
@@ -46,11 +47,31 @@ type transition struct {
 
 // use is how a node was used.
 type use struct {
-	steps    uint64  // times called
-	ends     uint64  // times it ended an episode
-	roots    uint64  // times nothing came before it
-	position float64 // Σ relative position in the episode, 0 first … 1 last
+	steps    uint64 // times called
+	ends     uint64 // times it ended an episode
+	roots    uint64 // times nothing came before it
+	position uint64 // Σ relative position in the episode, 0 first … 1 last, in units of 2⁻³²
 }
+
+// relative is the position of step at of n, 0 first … 1 last, in units of 2⁻³²: whole numbers, so that what
+// is counted can be taken back.
+func relative(at, n int) uint64 { return (uint64(at)<<32 + uint64(n-1)/2) / uint64(n-1) }
+
+// place is where in an episode a tool usually stands, 0 first, 1 last; ½ for one never used.
+func (u *use) place() float64 {
+	if u.steps == 0 {
+		return 0.5
+	}
+	return float64(u.position) / (1 << 32) / float64(u.steps)
+}
+
+// pastEpisodes are the past episodes at one moment, in order.
+type pastEpisodes struct {
+	pages.View[pastEpisode]
+	n int
+}
+
+func (p pastEpisodes) at(i int) *pastEpisode { return p.Ref(int32(i)) }
 
 // pastEpisode is what recall and learning need of an episode.
 type pastEpisode struct {
@@ -85,8 +106,12 @@ func (p *pastEpisode) parents() [][]int32 {
 	return parents
 }
 
-// comesAfter is pastEpisode.after for steps in the given order, before as [episodic.Episode.Before].
+// comesAfter is pastEpisode.after for steps in the given order, before as [episodic.Episode.Before]; nil
+// for a chain.
 func comesAfter(order []int, before [][]int) []int32 {
+	if before == nil {
+		return nil
+	}
 	chain := true
 	place := make([]int32, len(order))
 	for at, i := range order {
@@ -121,7 +146,7 @@ func NewState() *State {
 	return &State{
 		index: newIndex(), gone: map[int32]bool{},
 		tools: map[string]*toolEntry{}, caps: map[string]catalog.Capability{},
-		memory: episodic.NewMemory(), source: map[string]int32{}, shown: shown{scratch: new(sync.Pool)},
+		memory: episodic.NewMemory(), source: map[string]int32{}, growing: newGrowing(), shown: shown{scratch: new(sync.Pool)},
 	}
 }
 
@@ -195,19 +220,12 @@ func (s *State) Record(e *episodic.Episode) {
 		s.count(nodes[t.From], nodes[t.To], t.Halves)
 	}
 	order, before := e.Order(), e.Before()
-	ordered := make([]int32, len(order))
-	branches := 0
 	for at, i := range order {
-		ordered[at] = nodes[i]
 		if len(before[i]) == 0 {
 			s.uses[nodes[i]].roots++
-			branches++
-		}
-		if len(before[i]) > 1 {
-			branches += 2
 		}
 		if len(order) > 1 {
-			s.uses[nodes[i]].position += float64(at) / float64(len(order)-1)
+			s.uses[nodes[i]].position += relative(at, len(order))
 		}
 		prior := make([]int32, len(before[i]))
 		for j, b := range before[i] {
@@ -215,17 +233,30 @@ func (s *State) Record(e *episodic.Episode) {
 		}
 		s.memory.Observe(nodes[i], prior, e.Steps[i].Outcome, e.Time, source)
 	}
-	if len(ordered) > 0 {
-		s.uses[ordered[len(ordered)-1]].ends++
+	if len(order) > 0 {
+		s.uses[nodes[order[len(order)-1]]].ends++
 	}
-	if branches > 1 {
+	if branching(before) > 1 {
 		s.totals.branching++
 	}
-	past := pastEpisode{intent: e.Intent, nodes: ordered, after: comesAfter(order, before), source: source, outcome: uint8(outcomeIndex(e.Outcome))}
+	s.past.Set(int32(s.totals.episodes), pastOf(e, nodes, source, order, before))
+	s.bySource.Set(source, s.bySource.At(source)+1)
+	s.totals.episodes++
+	s.totals.steps += uint64(len(e.Steps))
+	s.totals.outcomes[outcomeIndex(e.Outcome)]++
+}
+
+// pastOf is what recall and learning need of an episode, of whose steps these are the nodes.
+func pastOf(e *episodic.Episode, nodes []int32, source int32, order []int, before [][]int) pastEpisode {
+	past := pastEpisode{
+		intent: e.Intent, nodes: make([]int32, len(order)), after: comesAfter(order, before),
+		source: source, outcome: uint8(outcomeIndex(e.Outcome)),
+	}
 	if !e.Time.IsZero() {
 		past.time = e.Time.UnixMilli()
 	}
 	for at, i := range order {
+		past.nodes[at] = nodes[i]
 		if place := e.Steps[i].Shown; place > 0 {
 			if past.shown == nil {
 				past.shown = make([]uint8, len(order))
@@ -233,12 +264,11 @@ func (s *State) Record(e *episodic.Episode) {
 			past.shown[at] = uint8(min(place, math.MaxUint8))
 		}
 	}
-	s.past = append(s.past, past)
-	s.bySource.Set(source, s.bySource.At(source)+1)
-	s.totals.episodes++
-	s.totals.steps += uint64(len(e.Steps))
-	s.totals.outcomes[outcomeIndex(e.Outcome)]++
+	return past
 }
+
+// episodes are the past episodes as they are now.
+func (s *State) episodes() pastEpisodes { return pastEpisodes{s.past.Freeze(), int(s.totals.episodes)} }
 
 // Knows reports whether an id was ever met.
 func (s *State) Knows(id string) bool { _, ok := s.index.find(s.ids, id); return ok }

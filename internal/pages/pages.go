@@ -58,6 +58,9 @@ type View[T any] struct {
 // At is element i.
 func (v View[T]) At(i int32) T { return at(v.pages, i) }
 
+// Ref points to element i, which was set. It is not to be written to.
+func (v View[T]) Ref(i int32) *T { return &v.pages[int(i)/size].items[int(i)%size] }
+
 func at[T any](pages []*page[T], i int32) (x T) {
 	if p := int(i) / size; p < len(pages) && pages[p] != nil {
 		return pages[p].items[int(i)%size]

@@ -1,0 +1,254 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"waymark/episodic"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// Performed is a step that was just done, or what became of an episode.
+type Performed struct {
+	episodic.Place                  // of the call in its episode
+	Step           episodic.Step    // its group is the place's; without a tool: none
+	Outcome        episodic.Outcome // of the episode, if known by now
+	Suggestion     string           // the id of the answer that the step was chosen from, if it was
+}
+
+// Perform stores one step of an episode that grows while it is done, and returns when it is durable, with
+// the event from which on a model counts it ([Engine.Wait]). After the last step the model is the one that
+// the whole episode would give. The same step again is no error and changes nothing; another one with its
+// id is refused with [ErrOtherStep].
+//
+// Two events are stored where the episode is not known yet: its beginning, under the key of an episode, and
+// the step, under a key of its own.
+func (e *Engine) Perform(ctx context.Context, source string, p Performed) (seq uint64, err error) {
+	head := episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session, Source: source}
+	if e.opts.DropIntents {
+		head.Intent = ""
+	}
+	done := episodic.Performed{Episode: p.Episode, Source: source, Time: p.Time, Number: p.Number, Outcome: p.Outcome}
+	if !p.Start.IsZero() && !p.Time.IsZero() {
+		done.AtMS = max(0, p.Start.Sub(p.Time).Milliseconds())
+	}
+	if p.Step.Tool != "" {
+		step := p.Step
+		step.Group, step.Shown = p.Group, 0
+		if step.Shown, err = e.shownAt(ctx, p.Suggestion, step.Tool); err != nil {
+			return 0, err
+		}
+		done.Step = &step
+	}
+	if err := e.checkPerformed(&head, &done); err != nil {
+		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "step", Detail: err.Error()}
+	}
+	var failed error
+	err = e.submit(ctx, &op{
+		prepare: func(w *writer) (entries []entry) {
+			entries, failed = w.performedEntries(&head, &done)
+			return entries
+		},
+		finish: func(w *writer, receipts []storage.Receipt, err error) {
+			if failed == nil {
+				failed = err
+			}
+			if len(receipts) > 0 && failed == nil && receipts[len(receipts)-1].Status == storage.Conflict {
+				failed = fmt.Errorf("step %q of episode %q: %w", p.Step.ID, p.Episode, ErrOtherStep)
+			}
+			seq = w.counted.Load()
+		},
+	})
+	if err == nil {
+		err = failed
+	}
+	return seq, err
+}
+
+// ErrOtherStep is of a step whose id another step of its episode has.
+var ErrOtherStep = errors.New("another step with this id is already recorded")
+
+// checkPerformed puts what is performed into the form in which it is stored.
+func (e *Engine) checkPerformed(head *episodic.Episode, done *episodic.Performed) error {
+	if err := done.Normalise(); err != nil {
+		return err
+	}
+	whole := *head // with some step, it is checked as any episode is
+	whole.Steps = []episodic.Step{{Tool: "none"}}
+	if err := whole.Normalise(); err != nil {
+		return err
+	}
+	whole.Steps, whole.Outcome = nil, ""
+	*head = whole
+	return head.Validate(e.opts.Now())
+}
+
+// shownAt is the place at which a tool stood among the suggestions of an answer, if the answer is known.
+func (e *Engine) shownAt(ctx context.Context, suggestion, tool string) (int, error) {
+	if suggestion == "" {
+		return 0, nil
+	}
+	a, err := e.answered(ctx, suggestion)
+	if err != nil || a == nil || a.Question != askedNext {
+		return 0, err
+	}
+	return slices.Index(a.Ranked, resolved(e.Model(), tool)) + 1, nil
+}
+
+// performedEntries are the events of what was performed, seeing what the batch performs before it.
+func (w *writer) performedEntries(head *episodic.Episode, done *episodic.Performed) (entries []entry, err error) {
+	g := w.grows[head.ID]
+	if g == nil {
+		if g = w.state.Grown(head.ID); g != nil {
+			g = g.Clone()
+		} else {
+			g = &episodic.Grown{Episode: *head}
+			payload, err := encode(kindBegun, begun{*head})
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, entry{kindBegun, "episode/" + head.ID, payload, &begun{*head}})
+		}
+	}
+	key := fmt.Sprintf("outcome/%s", head.ID)
+	if s := done.Step; s != nil {
+		if s.Tool, err = w.state.Resolve(s.Tool); err != nil {
+			return nil, refused(fmt.Errorf("step %q: %w", s.ID, err))
+		}
+		if !g.Has(s.ID) {
+			if err = g.Room(s); err == nil {
+				g.Add(done)
+				err = g.Crowded()
+			}
+			if err != nil {
+				return nil, refused(err)
+			}
+		}
+		key = fmt.Sprintf("step/%d/%s/%s", len(head.ID), head.ID, s.ID)
+	}
+	payload, err := encode(kindPerformed, done)
+	if err == nil && len(payload) > storage.MaxPayload {
+		err = refused(fmt.Errorf("step has %d bytes, at most %d", len(payload), storage.MaxPayload))
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.grows[head.ID] = g
+	return append(entries, entry{kindPerformed, key, payload, done}), nil
+}
+
+func refused(err error) error {
+	return &suggest.RequestError{Kind: suggest.Invalid, Field: "step", Detail: err.Error()}
+}
+
+// Growing is the episode of a session that grew last and may still grow, and when its last call ended as
+// far as that is known; not ok if there is none. A step of it that nobody has told of yet is not in it.
+func (e *Engine) Growing(ctx context.Context, source, session string) (p episodic.Place, steps []string, last time.Time, ok bool) {
+	_ = e.do(ctx, func(w *writer) { // an engine that is closed knows of none
+		g := w.state.GrownIn(source, session)
+		if g == nil || len(g.Steps) == 0 {
+			return
+		}
+		ok = true
+		p = episodic.Place{Episode: g.ID, Session: g.Session, Intent: g.Intent, Time: g.Time, Number: slices.Max(g.Numbers)}
+		for i, s := range g.Steps {
+			steps = append(steps, s.ID)
+			p.Group = g.Steps[i].Group
+		}
+		if !g.Time.IsZero() {
+			last = g.Time.Add(time.Duration(g.LastMS) * time.Millisecond)
+		}
+	})
+	return p, steps, last, ok
+}
+
+// grownEpisodes puts episodes that grew together, as a log tells of them.
+type grownEpisodes map[string]*episodic.Grown
+
+// take looks at what an event holds and returns an episode where there is a new one: whole, or with its
+// first step, to grow with the events that follow.
+func (g grownEpisodes) take(value any) *episodic.Episode {
+	switch v := value.(type) {
+	case *episodic.Episode:
+		return v
+	case *begun:
+		if g[v.ID] == nil {
+			g[v.ID] = &episodic.Grown{Episode: v.Episode}
+		}
+	case *episodic.Performed:
+		e := g[v.Episode]
+		if e == nil {
+			e = &episodic.Grown{Episode: episodic.Episode{ID: v.Episode, Source: v.Source, Time: v.Time}}
+			g[v.Episode] = e
+		}
+		if v.Outcome.Known() {
+			e.Outcome = v.Outcome
+		}
+		if v.Step != nil && !e.Has(v.Step.ID) {
+			e.Add(v)
+			if len(e.Steps) == 1 {
+				return &e.Episode
+			}
+		}
+	}
+	return nil
+}
+
+// episodes yields the episodes of a log in the order in which they were recorded; one that grew comes where
+// its last step stands.
+func episodes(ctx context.Context, log storage.Log, yield func(*episodic.Episode, error) bool) {
+	last := map[string]uint64{} // event of each episode that grew
+	for ev, err := range log.Read(ctx, 0) {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if id := performedIn(ev); id != "" {
+			last[id] = ev.Seq
+		}
+	}
+	grows := grownEpisodes{}
+	for ev, err := range log.Read(ctx, 0) {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if ev.Erased || len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindBegun, kindPerformed}, ev.Payload[0]) {
+			continue
+		}
+		_, v, err := decode(ev.Payload)
+		if err != nil {
+			yield(nil, fmt.Errorf("event %d: %w", ev.Seq, err))
+			return
+		}
+		ep := grows.take(v)
+		if p, ok := v.(*episodic.Performed); ok {
+			if ep = nil; last[p.Episode] <= ev.Seq { // more may have come since the first look
+				ep = &grows[p.Episode].Episode
+				delete(grows, p.Episode)
+			}
+		}
+		if ep != nil && len(ep.Steps) > 0 && !yield(ep, nil) {
+			return
+		}
+	}
+}
+
+// performedIn is the episode of an event of one that grows, empty for others.
+func performedIn(ev storage.Event) string {
+	if ev.Erased || len(ev.Payload) == 0 || ev.Payload[0] != kindPerformed {
+		return ""
+	}
+	var p struct {
+		Episode string `json:"episode"`
+	}
+	if json.Unmarshal(ev.Payload[1:], &p) != nil {
+		return ""
+	}
+	return p.Episode
+}

@@ -1,0 +1,273 @@
+package suggest
+
+import (
+	"container/list"
+	"encoding/json"
+	"slices"
+
+	"waymark/episodic"
+	"waymark/wire"
+)
+
+// Episodes that may still grow are kept whole, the most recently grown ones. Of one that is no longer
+// kept, a late step counts as an episode of its own.
+const (
+	maxGrowing      = 4096    // episodes
+	maxGrowingSteps = 1 << 16 // of all of them together
+)
+
+// growing are the episodes that may still grow.
+type growing struct {
+	byID  map[string]*list.Element // of order
+	order *list.List               // of *grown, the most recently grown last
+	steps int
+}
+
+func newGrowing() growing { return growing{map[string]*list.Element{}, list.New(), 0} }
+
+// all yields the episodes, the most recently grown last.
+func (g *growing) all(yield func(*grown) bool) {
+	for e := g.order.Front(); e != nil; e = e.Next() {
+		if !yield(e.Value.(*grown)) {
+			return
+		}
+	}
+}
+
+// put adds an episode, or says that it has just grown.
+func (g *growing) put(o *grown) {
+	if e, ok := g.byID[o.ID]; ok {
+		g.order.MoveToBack(e)
+	} else {
+		g.byID[o.ID] = g.order.PushBack(o)
+	}
+	for g.order.Len() > maxGrowing || g.steps > maxGrowingSteps {
+		oldest := g.order.Remove(g.order.Front()).(*grown)
+		delete(g.byID, oldest.ID)
+		g.steps -= len(oldest.Steps)
+	}
+}
+
+func (g *growing) get(id string) *grown {
+	if e, ok := g.byID[id]; ok {
+		return e.Value.(*grown)
+	}
+	return nil
+}
+
+// grown is an episode that may still grow, and what is counted of it.
+type grown struct {
+	episodic.Grown
+	past     int32   // its place among the past episodes, -1 while it has no step
+	nodes    []int32 // of the steps
+	branches int     // as of branching
+	branched bool    // some step came after others than the one before it
+}
+
+// Begin folds the beginning of an episode that grows: its steps come one by one ([State.Perform]), and
+// count once there are any.
+func (s *State) Begin(e *episodic.Episode) {
+	if s.growing.get(e.ID) == nil {
+		s.growing.put(&grown{Grown: episodic.Grown{Episode: *e}, past: -1})
+	}
+}
+
+// Grown is an episode that may still grow, as far as it is done; nil if there is none of that id. It is
+// not to be changed.
+func (s *State) Grown(id string) *episodic.Grown {
+	if g := s.growing.get(id); g != nil {
+		return &g.Grown
+	}
+	return nil
+}
+
+// GrownIn is the episode of a session that grew last, nil if there is none.
+func (s *State) GrownIn(source, session string) (last *episodic.Grown) {
+	for g := range s.growing.all {
+		if g.Source == source && g.Session == session {
+			last = &g.Grown
+		}
+	}
+	return last
+}
+
+// Perform folds what was performed in an episode that grows. When its last step is folded, what is counted
+// is what [State.Record] counts of the whole episode: a step adds the pairs it is in, and moves only the
+// relative positions of the others and the end. A step that is there already adds nothing.
+func (s *State) Perform(p *episodic.Performed) {
+	s.Begin(&episodic.Episode{ID: p.Episode, Source: p.Source, Time: p.Time}) // if nothing is known of it
+	g := s.growing.get(p.Episode)
+	if p.Outcome.Known() {
+		if g.past >= 0 {
+			s.totals.outcomes[outcomeIndex(g.Outcome)]--
+			s.totals.outcomes[outcomeIndex(p.Outcome)]++
+		}
+		g.Outcome = p.Outcome
+	}
+	more := p.Step != nil && !g.Has(p.Step.ID)
+	if more || g.past >= 0 {
+		s.revise(g, p, more)
+	}
+	s.growing.put(g)
+}
+
+// revise brings what is counted of an episode up to date, with one step more if there is one.
+func (s *State) revise(g *grown, p *episodic.Performed, more bool) {
+	source := s.sourceID(g.Source)
+	if g.past < 0 {
+		g.past = int32(s.totals.episodes)
+		s.bySource.Set(source, s.bySource.At(source)+1)
+		s.totals.episodes++
+		s.totals.outcomes[outcomeIndex(g.Outcome)]++
+	}
+	if more {
+		s.place(g, -1)
+		x := g.Add(p)
+		g.Steps[x].Error, g.Steps[x].Shape = "", "" // the log has them
+		g.nodes = slices.Insert(g.nodes, x, s.node(p.Step.Tool))
+		s.place(g, 1)
+		s.growing.steps++
+		s.perform(g, x, source)
+	}
+	s.past.Set(g.past, g.asPast(source))
+}
+
+// asPast is the episode for recall and learning: its steps stand in the order in which they came.
+func (g *grown) asPast(source int32) pastEpisode {
+	order := make([]int, len(g.Steps))
+	for i := range order {
+		order[i] = i
+	}
+	var before [][]int
+	if g.branched {
+		before = g.Before()
+	}
+	return pastOf(&g.Episode, g.nodes, source, order, before)
+}
+
+// perform counts step x, which is new.
+func (s *State) perform(g *grown, x int, source int32) {
+	step, node := &g.Steps[x], g.nodes[x]
+	s.totals.steps++
+	s.totals.stepOutcomes[outcomeIndex(step.Outcome)]++
+	s.uses[node].steps++
+	before, after := g.Around(x)
+	prior := make([]int32, len(before))
+	for i, b := range before {
+		prior[i] = g.nodes[b]
+		if step.Outcome != episodic.Failure && g.Steps[b].Outcome != episodic.Failure {
+			s.count(prior[i], node, halves(step))
+		}
+	}
+	s.memory.Observe(node, prior, step.Outcome, g.Time, source)
+	if len(before) == 0 {
+		s.uses[node].roots++
+	}
+	g.branched = g.branched || x > 0 && (len(before) != 1 || before[0] != x-1) || x+1 < len(g.Steps)
+	branches := g.branches + branch(len(before))
+	for _, y := range after {
+		if step.Outcome != episodic.Failure && g.Steps[y].Outcome != episodic.Failure {
+			s.count(node, g.nodes[y], halves(&g.Steps[y]))
+		}
+		others, _ := g.Around(y)
+		branches += branch(len(others)) - branch(len(others)-1)
+		known := func(b int) bool { return b != x && g.nodes[b] == node } // the pair is counted already
+		if !slices.ContainsFunc(others, known) {
+			s.memory.ObserveAfter(g.nodes[y], node, g.Steps[y].Outcome, g.Time, source)
+		}
+	}
+	if branches > 1 && g.branches <= 1 {
+		s.totals.branching++
+	}
+	g.branches = branches
+}
+
+// halves is the weight of what comes right before a step, as [episodic.Transition] counts it.
+func halves(s *episodic.Step) uint64 {
+	if s.DependsOn != nil {
+		return 2
+	}
+	return 1
+}
+
+// place adds the positions and the end of an episode, or with sign -1 takes them back.
+func (s *State) place(g *grown, sign int64) {
+	for at, i := range g.nodes {
+		s.shown.used.add(i)
+		if len(g.nodes) > 1 {
+			s.uses[i].position += uint64(sign * int64(relative(at, len(g.nodes))))
+		}
+		if at == len(g.nodes)-1 {
+			s.uses[i].ends += uint64(sign)
+		}
+	}
+}
+
+// branching is how much an episode is not a chain: above 1 it branches.
+func branching(before [][]int) (n int) {
+	for _, froms := range before {
+		n += branch(len(froms))
+	}
+	return n
+}
+
+// branch is the part of a step that came right after so many others.
+func branch(others int) int {
+	switch others {
+	case 0:
+		return 1
+	case 1:
+		return 0
+	}
+	return 2
+}
+
+// image is what is written of the episodes that may still grow.
+func (g *growing) image() []*grown {
+	var image []*grown
+	for o := range g.all {
+		image = append(image, &grown{Grown: *o.Clone(), past: o.past})
+	}
+	return image
+}
+
+func (i *Image) writeGrowing(w *wire.Writer) error {
+	w.Uint(uint64(len(i.growing)))
+	for _, o := range i.growing {
+		if err := writeJSON(w, &o.Grown); err != nil {
+			return err
+		}
+		w.Int(int64(o.past))
+	}
+	return nil
+}
+
+// readGrowing reads what writeGrowing wrote. What is damaged fails r.
+func (s *State) readGrowing(r *wire.Reader) {
+	for range r.Len(1) {
+		o := &grown{}
+		blob := r.Blob()
+		o.past = int32(r.Int())
+		if r.Err() != nil {
+			return
+		}
+		if err := json.Unmarshal(blob, &o.Grown); err != nil {
+			r.Fail("an episode that grows: %w", err)
+			return
+		}
+		if o.past < -1 || int(o.past) >= int(s.totals.episodes) || len(o.Steps) != len(o.Numbers) || (o.past < 0) != (len(o.Steps) == 0) {
+			r.Fail("episode %q that grows stands at %d of %d, with %d steps and %d numbers", o.ID, o.past, s.totals.episodes, len(o.Steps), len(o.Numbers))
+			return
+		}
+		for i := range o.Steps {
+			if !s.Knows(o.Steps[i].Tool) {
+				r.Fail("episode %q that grows has the tool %q, which was never seen", o.ID, o.Steps[i].Tool)
+				return
+			}
+			o.nodes = append(o.nodes, s.node(o.Steps[i].Tool))
+		}
+		o.branches, o.branched = branching(o.Before()), true
+		s.growing.steps += len(o.Steps)
+		s.growing.put(o)
+	}
+}
