@@ -61,6 +61,8 @@ var imports = map[string][]string{
 	"live":     {"catalog", "episodic", "learn", "numeric", "storage", "suggest", "wire"},
 	"server":   {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "live", "rubric", "run", "scorer", "storage", "suggest"},
 
+	"mine/proposal": {"catalog", "episodic", "mine", "numeric", "rubric", "semantic"},
+
 	"rubric":              nil,
 	"rubric/hypothesis":   {"rubric"},
 	"rubric/council":      {"judge/reply", "numeric", "rubric"},
