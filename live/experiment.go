@@ -243,11 +243,14 @@ func (e *Engine) Experiment() Experiment { return e.opts.Experiment }
 // String says the experiment in one line.
 func (x Experiment) String() string {
 	if x.Log == 0 {
-		return "none are logged"
+		return "no answers are logged"
 	}
-	says := fmt.Sprintf("%.3g of them are logged", x.Log)
+	says := "all answers are logged"
+	if x.Log < 1 {
+		says = fmt.Sprintf("%.3g %% of the answers are logged", 100*x.Log)
+	}
 	if x.Explore > 0 {
-		says += fmt.Sprintf(", %.3g explored", x.Explore)
+		says += fmt.Sprintf(", %.3g %% explored", 100*x.Explore)
 	}
 	switch {
 	case x.Profile != "" && x.Split > 0:

@@ -335,8 +335,10 @@ func (w *writer) putInForce(shot snapshot, counted int, h *history) error {
 	}
 	old := w.Model()
 	w.measures, w.built, w.how = h.measures, shot.built, shot.how
-	w.builtAt = w.opts.Now().UTC().Round(0)
-	w.noteBuilt(context.WithoutCancel(w.ctx), w.built.seq, w.builtAt)
+	if w.builtAt = w.timeBuilt(w.ctx, w.built.seq); w.builtAt.IsZero() { // else a start made it again
+		w.builtAt = w.opts.Now().UTC().Round(0)
+		w.noteBuilt(context.WithoutCancel(w.ctx), w.built.seq, w.builtAt)
+	}
 	w.autoAt = w.judgedAt(w.ctx, w.how)
 	if w.refused == nil || w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
 		w.refused, w.since = nil, max(0, w.since-counted)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -93,6 +94,7 @@ func (e *mcpEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Header = r.Header.Clone()
 	r.Header.Set("Authorization", "Bearer checked")
+	w = mendedWriter{w}
 	switch {
 	case r.Header.Get(headerProtocol) < firstStateless: // dates compare as text
 		e.stateful.ServeHTTP(w, r)
@@ -172,3 +174,22 @@ func isolate(log *slog.Logger) mcp.Middleware {
 
 // errInternal is what a caller sees of a fault that is ours; the log has the rest.
 var errInternal = errors.New("internal error; the server's log has the details")
+
+// mendedWriter gives errors of the SDK their code; a message is written in one piece.
+type mendedWriter struct{ http.ResponseWriter }
+
+func (w mendedWriter) Write(p []byte) (int, error) {
+	if bytes.HasPrefix(p, []byte("{")) {
+		if _, err := w.ResponseWriter.Write(mended(p)); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w mendedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush implements [http.Flusher].
+func (w mendedWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }

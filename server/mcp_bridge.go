@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -42,8 +44,15 @@ const codeRejected = -32005
 // drainBridge is how long answers may still arrive after the host closed its end.
 const drainBridge = 5 * time.Second
 
+// errServerGone ends a bridge whose server has ended.
+var errServerGone = errors.New("the waymark process that had the data directory has ended, and this one leaned on it; start it again")
+
+// watchServer is how often a bridge looks whether the server is still there: a host that asks nothing
+// would not learn it otherwise.
+const watchServer = 2 * time.Second
+
 // Bridge carries MCP between a host on in and out and a running server, until in ends (nil), ctx ends
-// (nil) or the server is gone. token is the bearer; workspace may be empty, and is obeyed only with
+// (nil) or the server is gone, which is an error. token is the bearer; workspace may be empty, and is obeyed only with
 // the server's local token.
 func Bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, endpoint, token, workspace string) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -70,9 +79,10 @@ func Bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, endpoint,
 func (b *bridge) run(outer context.Context) error {
 	ctx, cancel := context.WithCancel(outer)
 	var pumps sync.WaitGroup
-	up, down := make(chan error, 1), make(chan error, 1)
+	up, down, gone := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	pumps.Go(func() { up <- b.up(ctx, &pumps) })
 	pumps.Go(func() { down <- b.down(ctx) })
+	pumps.Go(func() { b.watch(ctx, gone) })
 
 	var err error
 	select {
@@ -82,6 +92,8 @@ func (b *bridge) run(outer context.Context) error {
 		}
 	case err = <-down:
 		b.calls.Wait() // they fail now, and the host gets to know why
+	case err = <-gone:
+		b.calls.Wait()
 	}
 	if outer.Err() != nil {
 		err = nil
@@ -95,6 +107,31 @@ func (b *bridge) run(outer context.Context) error {
 		return fmt.Errorf("bridge to %s: %w", b.endpoint, err)
 	}
 	return nil
+}
+
+// watch looks whether somebody still listens where the server was.
+func (b *bridge) watch(ctx context.Context, gone chan<- error) {
+	at, err := url.Parse(b.endpoint)
+	if err != nil {
+		return
+	}
+	dialer := net.Dialer{Timeout: watchServer}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(watchServer):
+		}
+		conn, err := dialer.DialContext(ctx, "tcp", at.Host)
+		if err == nil {
+			_ = conn.Close()
+			continue
+		}
+		if ctx.Err() == nil {
+			gone <- fmt.Errorf("%w (%w)", errServerGone, err)
+		}
+		return
+	}
 }
 
 // drain waits for the answers that are still to come.

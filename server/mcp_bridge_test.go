@@ -56,19 +56,43 @@ func TestBridgeTellsWhatIsWrong(t *testing.T) {
 			require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") }, 5*time.Second, 5*time.Millisecond)
 			assert.Contains(t, out.String(), `"error"`)
 			assert.Contains(t, out.String(), c.want)
-			_ = host.Close()
-			select {
+			if c.name == "wrong token" {
+				_ = host.Close()
+			}
+			select { // without a server it ends by itself
 			case err := <-done:
-				if c.name == "wrong token" {
-					assert.ErrorContains(t, err, c.want)
-				} else {
-					assert.NoError(t, err) // a server that is not there yet may come; the host decided to leave
-				}
+				assert.ErrorContains(t, err, c.want)
 			case <-time.After(10 * time.Second):
 				t.Fatal("the bridge did not end")
 			}
+			_ = host.Close()
 			goleak.VerifyNone(t, running)
 		})
+	}
+}
+
+// One that leaned on a server ends with it, though its host asks nothing.
+func TestBridgeEndsWithItsServer(t *testing.T) {
+	s := newOffice(t)
+	web := httptest.NewServer(s.Handler())
+	in, host := io.Pipe()
+	defer host.Close()
+	var out writer
+	done := make(chan error, 1)
+	go func() {
+		done <- Bridge(context.WithoutCancel(t.Context()), in, &out, web.URL+"/mcp", "local-token", defaultWorkspace)
+	}()
+	_, err := io.WriteString(host, hello+"\n")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") }, 5*time.Second, 5*time.Millisecond)
+	assert.Contains(t, out.String(), `"result"`)
+	web.CloseClientConnections()
+	web.Close()
+	select {
+	case err := <-done:
+		assert.ErrorIs(t, err, errServerGone)
+	case <-time.After(20 * time.Second):
+		t.Fatal("the bridge did not end")
 	}
 }
 

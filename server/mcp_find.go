@@ -48,7 +48,7 @@ func (in findArguments) query() (string, error) {
 		}
 	}
 	if query == "" {
-		return "", &argumentError{"query", "is required"}
+		return "", &argumentError{"query", "is empty"}
 	}
 	return query, nil
 }

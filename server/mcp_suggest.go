@@ -57,7 +57,7 @@ type dagAnswer struct {
 // suggestDAG gives the answer of POST /v1/dag and a sentence.
 func suggestDAG(ctx context.Context, c *mcpCall, in dagArguments) (dagAnswer, error) {
 	if strings.TrimSpace(in.Intent) == "" {
-		return dagAnswer{}, &argumentError{"intent", "is required"}
+		return dagAnswer{}, &argumentError{"intent", "is empty"}
 	}
 	if err := within("max_steps", in.MaxSteps, suggest.MaxSteps); err != nil {
 		return dagAnswer{}, err

@@ -188,7 +188,7 @@ func TestBadArguments(t *testing.T) {
 		for _, c := range []struct {
 			tool, arguments, want string
 		}{
-			{toolFind, `{}`, "query: is required"},
+			{toolFind, `{}`, "query: is empty"},
 			{toolFind, `{"query":7}`, "query: "},
 			{toolFind, `{"Query":"x"}`, "Query: there is no such argument; there are query, "},
 			{toolFind, `{"query":"x","limit":-1}`, "limit: is -1, must be 1 to 50"},
@@ -199,7 +199,7 @@ func TestBadArguments(t *testing.T) {
 			{toolNext, `{"context":[1]}`, "context[0]: "},
 			{toolNext, `{"context":["get_issue","slack.get_issue"],"limit":1000}`, "limit: is 1000"},
 			{toolNext, `[]`, "arguments: "},
-			{toolDAG, `{}`, "intent: is required"},
+			{toolDAG, `{}`, "intent: is empty"},
 			{toolDAG, `{"intent":"x","max_steps":99}`, "max_steps: is 99, must be 1 to 25"},
 			{toolDescribe, `{}`, "ids: is required"},
 			{toolDescribe, `{"ids":["fs:read_file","fs:nope","a b"]}`, `ids: fs:nope, "a b" are in no catalog; known: fs:read_file`},

@@ -51,7 +51,7 @@ func problemOf(err error) *huma.ErrorModel {
 		}
 		return refuse(http.StatusUnprocessableEntity, scoring.Error(), &huma.ErrorDetail{Location: "body." + scoring.Field, Message: scoring.Detail})
 	case errors.Is(err, scorer.ErrNoJudge):
-		return refuse(http.StatusUnprocessableEntity, err.Error())
+		return refuse(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.judge", Message: err.Error()})
 	case errors.Is(err, scorer.ErrJudge):
 		return refuse(http.StatusBadGateway, err.Error())
 	case errors.As(err, &ambiguous):

@@ -220,6 +220,7 @@ func TestRefusedQuestions(t *testing.T) {
 		{"/v1/search", `{"query":""}`, 422, "query", "body.query"},
 		{"/v1/search", `{"query":"x","kinds":["robot"]}`, 422, "kinds", "body.kinds[0]"},
 		{"/v1/dag", `{"max_steps":26}`, 422, "max_steps", "body.max_steps"},
+		{"/v1/dag", `{"intent":" "}`, 422, "intent", "body.intent"},
 		{"/v1/explain", `{}`, 422, "id", "body"},
 		{"/v1/next", ``, 400, "body", ""},
 		{"/v1/feedback", `{"used":true}`, 422, "id", "body.id"},

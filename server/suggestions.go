@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -96,6 +97,9 @@ func (s *Server) next(ctx context.Context, q *question[nextBody]) (*answer[sugge
 }
 
 func (s *Server) dag(ctx context.Context, q *question[dagBody]) (*answer[suggest.DAGAnswer], error) {
+	if strings.TrimSpace(q.Body.Intent) == "" && len(q.Body.Context) == 0 {
+		return nil, &suggest.RequestError{Kind: suggest.Invalid, Field: "intent", Detail: "is empty, and so is the context"}
+	}
 	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
 	if err != nil {
 		return nil, err

@@ -119,7 +119,7 @@ func TestABTest(t *testing.T) {
 	require.Len(t, arms, 2, "the test needs both arms")
 	out, errs, code = waymark(t, "", "doctor", "--data", dir)
 	require.Zero(t, code, errs)
-	assert.Regexp(t, `answers +ok +1 of them are logged, 0\.05 explored; profile learned answers 0\.5 of the conversations`, out)
+	assert.Regexp(t, `answers +ok +all answers are logged, 5 % explored; profile learned answers 0\.5 of the conversations`, out)
 	require.Zero(t, s.stop(t), s.stderr)
 
 	out, errs, code = waymark(t, "", "ab", "--data", dir)

@@ -79,6 +79,9 @@ both, or, with neither, where to begin exploring.`,
   waymark next --intent "report open issues" --limit 3`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !(r.MinConfidence >= 0 && r.MinConfidence <= 1) { // not a number is neither, and no JSON
+				return usagef("--min-confidence is %v, must be 0 to 1", r.MinConfidence)
+			}
 			return ask(cmd.Context(), a, "/v1/next", r, (*app).showNext)
 		},
 	}
@@ -100,7 +103,9 @@ func (a *app) dagCommand() *cobra.Command {
 		Example: `  waymark dag "collect open issues and mail a summary"`,
 		Args:    atLeast(1, "an intent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Intent = strings.Join(args, " ")
+			if r.Intent = strings.Join(args, " "); strings.TrimSpace(r.Intent) == "" {
+				return usagef("dag needs an intent, and this one is empty")
+			}
 			return ask(cmd.Context(), a, "/v1/dag", r, (*app).showDAG)
 		},
 	}

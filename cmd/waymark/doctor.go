@@ -87,29 +87,20 @@ func (a *app) examine(ctx context.Context) []check {
 	case known:
 		checks = append(checks, check{"free space", n >= lowSpace, fmt.Sprintf("%d MiB", n>>20)})
 	}
-	if _, owner := a.remote(ctx); owner.PID != 0 {
-		detail := fmt.Sprintf("process %d (%s)", owner.PID, owner.Command)
-		if owner.Addr != "" {
-			detail += " at " + owner.Addr
-		}
-		checks = append(checks, check{"owner", true, detail})
-	} else {
-		checks = append(checks, check{"owner", true, "nobody"})
+	owner, _ := storage.ReadOwner(a.data) // none, or unreadable: it is not known
+	h, c, err := a.enter(ctx, a.logger(), access{patience: commandPatience, timeout: commandTimeout})
+	checks = append(checks, check{"owner", true, ownedBy(owner, h != nil || errors.Is(err, storage.ErrDamaged))})
+	if h != nil {
+		c = h.client(a.workspace)
 	}
-	err = a.with(ctx, func(c *client.Client) error {
-		body, err := c.Call(ctx, http.MethodGet, "/v1/doctor", nil)
-		if err != nil {
-			return err
-		}
-		var answer struct {
-			Checks []check `json:"checks"`
-		}
-		if err := json.Unmarshal(body, &answer); err != nil {
-			return fmt.Errorf("the answer is not what this program expects: %w", err)
-		}
-		checks = append(checks, answer.Checks...)
-		return nil
-	})
+	if err == nil {
+		var more []check
+		more, err = remoteChecks(ctx, c)
+		checks = append(checks, more...)
+	}
+	if h != nil {
+		err = errors.Join(err, h.close())
+	}
 	if err != nil {
 		c := check{"open", false, err.Error()}
 		if errors.Is(err, storage.ErrDamaged) {
@@ -118,4 +109,34 @@ func (a *app) examine(ctx context.Context) []check {
 		checks = append(checks, c)
 	}
 	return checks
+}
+
+// ownedBy says who has the directory: if it could be opened, whoever the note names is gone.
+func ownedBy(o storage.Owner, opened bool) string {
+	switch {
+	case opened && o.PID != 0:
+		return fmt.Sprintf("nobody; process %d (%s), which had it, ended without closing it", o.PID, o.Command)
+	case opened:
+		return "nobody"
+	case o.PID == 0:
+		return "another process"
+	case o.Addr == "":
+		return fmt.Sprintf("process %d (%s)", o.PID, o.Command)
+	}
+	return fmt.Sprintf("process %d (%s) at %s", o.PID, o.Command, o.Addr)
+}
+
+// remoteChecks is what the server finds about itself.
+func remoteChecks(ctx context.Context, c *client.Client) ([]check, error) {
+	body, err := c.Call(ctx, http.MethodGet, "/v1/doctor", nil)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Checks []check `json:"checks"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf("the answer is not what this program expects: %w", err)
+	}
+	return answer.Checks, nil
 }

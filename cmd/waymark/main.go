@@ -175,9 +175,32 @@ func (a *app) wrap(cmd *cobra.Command) {
 				return err
 			}
 			a.started = true
-			return run(cmd, args)
+			err := run(cmd, args)
+			var p *client.Problem
+			if errors.As(err, &p) {
+				p.Named = func(field string) string { return flagOf(cmd, field) }
+			}
+			return err
 		}
 	}
+}
+
+// flagOf is what the command line calls a field of a request: its flag, where there is one.
+func flagOf(cmd *cobra.Command, field string) string {
+	root, rest := field, ""
+	if i := strings.IndexAny(field, ".["); i >= 0 {
+		root, rest = field[:i], field[i:]
+	}
+	names := []string{strings.ReplaceAll(root, "_", "-")}
+	if root == "context" {
+		names = append(names, "after")
+	}
+	for _, name := range names {
+		if cmd.Flags().Lookup(name) != nil {
+			return "--" + name + rest
+		}
+	}
+	return field
 }
 
 // group is a command that only holds others.

@@ -131,7 +131,7 @@ func episodeLines(in io.Reader) (io.Reader, error) {
 	whole := bytes.TrimSpace(head.Bytes())
 	if !json.Valid(whole) {
 		if whole[0] == '[' {
-			return nil, errors.New("is neither a whole JSON array nor one object a line")
+			return nil, fmt.Errorf("is neither a whole JSON array nor one object a line: %w", jsonAt(head.Bytes()))
 		}
 		return &head, nil // the server says which lines are wrong
 	}

@@ -63,6 +63,31 @@ func following(path string, after []string) string {
 	return path + "?" + url.Values{"after": after}.Encode()
 }
 
+// judged posts what a scorer judges. Input that it refuses is an answer of "no"; a judge that is asked for and not
+// configured is a matter of usage.
+func judged[Answer any](cmd *cobra.Command, a *app, name, path string, input any, show func(*app, Answer)) error {
+	return refusedBy(name, ask(cmd.Context(), a, path, input, show))
+}
+
+func refusedBy(name string, err error) error {
+	var p *client.Problem
+	if errors.As(err, &p) && slices.ContainsFunc(p.Errors, func(e client.ProblemPart) bool { return e.Location == "body.judge" }) {
+		return usageError{err}
+	}
+	if err == nil {
+		return nil
+	}
+	return refusedInput(named(name), err)
+}
+
+// named is what an input is called in an error.
+func named(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return name
+}
+
 func (a *app) score(cmd *cobra.Command, kind, name string, after []string) error {
 	input, err := a.jsonInput(name)
 	if err != nil {
@@ -78,17 +103,17 @@ func (a *app) score(cmd *cobra.Command, kind, name string, after []string) error
 	path = following(path, after)
 	switch kind {
 	case "council":
-		return ask(cmd.Context(), a, path, input, (*app).showCouncil)
+		return judged(cmd, a, name, path, input, (*app).showCouncil)
 	case "contribution":
-		return ask(cmd.Context(), a, path, input, (*app).showContribution)
+		return judged(cmd, a, name, path, input, (*app).showContribution)
 	case "session":
-		return ask(cmd.Context(), a, path, input, (*app).showSession)
+		return judged(cmd, a, name, path, input, (*app).showSession)
 	case "hypothesis":
-		return ask(cmd.Context(), a, path, input, (*app).showHypotheses)
+		return judged(cmd, a, name, path, input, (*app).showHypotheses)
 	case "form", "agreement":
-		return ask(cmd.Context(), a, path, input, (*app).showIndented)
+		return judged(cmd, a, name, path, input, (*app).showIndented)
 	}
-	return ask(cmd.Context(), a, path, input, (*app).showItems)
+	return judged(cmd, a, name, path, input, (*app).showItems)
 }
 
 // withRubric puts the text of a rubric file into the input.
@@ -101,8 +126,8 @@ func withRubric(file string, input json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(input, &fields); err != nil {
-		return nil, usagef("the input is no JSON object: %w", err)
+	if json.Unmarshal(input, &fields) != nil {
+		return nil, rejected{errors.New("the input is no JSON object")}
 	}
 	if fields["source"], err = json.Marshal(string(source)); err != nil {
 		return nil, err
@@ -122,14 +147,16 @@ func (a *app) jsonInput(name string) (json.RawMessage, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	case len(text) > maxInput:
-		return nil, usagef("%s is larger than %d bytes", name, maxInput)
-	case !json.Valid(text):
-		return nil, usagef("%s is no JSON", name)
+		return nil, rejected{fmt.Errorf("%s is larger than %d bytes", name, maxInput)}
+	}
+	if err := jsonAt(text); err != nil {
+		return nil, rejected{fmt.Errorf("%s is no JSON: %w", name, err)}
 	}
 	return text, nil
 }
 
 func (a *app) rankCommand() *cobra.Command {
+	var after []string
 	cmd := &cobra.Command{
 		Use:     "rank hypothesis|council INPUT|-",
 		Short:   "Only the ranking of a rubric",
@@ -142,14 +169,16 @@ func (a *app) rankCommand() *cobra.Command {
 			}
 			switch args[0] {
 			case "hypothesis":
-				return ask(cmd.Context(), a, "/v1/rank/hypothesis", input, (*app).showHypothesisRanking)
+				return judged(cmd, a, args[1], following("/v1/rank/hypothesis", after), input, (*app).showHypothesisRanking)
 			case "council":
-				return ask(cmd.Context(), a, "/v1/rank/council", input, (*app).showCouncilRanking)
+				return judged(cmd, a, args[1], following("/v1/rank/council", after), input, (*app).showCouncilRanking)
 			}
 			return usagef("rank takes hypothesis or council, not %q", args[0])
 		},
 	}
 	a.judgeFlags(cmd)
+	a.recordFlag(cmd)
+	afterFlag(cmd, &after)
 	return cmd
 }
 
@@ -174,7 +203,7 @@ func (a *app) lintCommand() *cobra.Command {
 			return a.with(cmd.Context(), func(c *client.Client) error {
 				body, err := c.Call(cmd.Context(), http.MethodPost, following("/v1/lint", after), scorer.LintRequest{Text: string(text)})
 				if err != nil {
-					return err
+					return refusedBy(name, err)
 				}
 				var answer scorer.LintAnswer
 				if err := printer(a, (*app).showLint)(body); err != nil {
@@ -207,7 +236,7 @@ func (a *app) triangulateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return ask(cmd.Context(), a, following("/v1/triangulations", after), input, (*app).showTriangulation)
+			return judged(cmd, a, args[0], following("/v1/triangulations", after), input, (*app).showTriangulation)
 		},
 	}
 	a.recordFlag(cmd)
@@ -434,6 +463,9 @@ func (a *app) showTriangulation(t scorer.TriangulateAnswer) {
 	if len(rows) > 0 {
 		a.printf("\n")
 		columns(a.out, []string{"search next", "query"}, rows)
+	}
+	for _, m := range t.Merged {
+		a.printf("\nmerged into %s, which says the same: %s\n", clean(m[0]), list(m[1:]))
 	}
 	a.showLines("warning", t.Warnings)
 }

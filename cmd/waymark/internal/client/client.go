@@ -100,6 +100,9 @@ type Problem struct {
 	Status int           `json:"status"`
 	Detail string        `json:"detail"`
 	Errors []ProblemPart `json:"errors"`
+
+	// Named says what the caller calls a field of the request; nil: as the request does.
+	Named func(field string) string `json:"-"`
 }
 
 // ProblemPart is one thing wrong with a request: where, and what.
@@ -111,15 +114,15 @@ type ProblemPart struct {
 
 // Error says in one line what was refused: the detail, then each part with the field it is about.
 func (p *Problem) Error() string {
-	head := firstNonEmpty(p.Detail, p.Title, http.StatusText(p.Status))
+	head := p.worded(firstNonEmpty(p.Detail, p.Title, http.StatusText(p.Status)))
 	var parts []string
 	for _, e := range p.Errors {
 		if strings.Contains(p.Detail, e.Message) {
 			continue // the detail has said it
 		}
 		s := e.Message
-		if where := strings.TrimPrefix(strings.TrimPrefix(e.Location, "body."), "query."); where != "" && where != "body" {
-			s = where + ": " + s
+		if where := fieldAt(e.Location); where != "" {
+			s = p.name(where) + ": " + s
 		}
 		parts = append(parts, s)
 	}
@@ -130,6 +133,42 @@ func (p *Problem) Error() string {
 		return oneLine(strings.Join(parts, "; "))
 	}
 	return oneLine(head + " (" + strings.Join(parts, "; ") + ")")
+}
+
+// worded is a detail that begins with a field, as the caller calls that field.
+func (p *Problem) worded(detail string) string {
+	for _, e := range p.Errors {
+		if e.Location == "" {
+			continue
+		}
+		where := fieldAt(e.Location)
+		for _, spelt := range []string{e.Location, where} {
+			rest, ok := strings.CutPrefix(detail, spelt)
+			if !ok || spelt == "" || rest != "" && rest[0] != ' ' && rest[0] != ':' {
+				continue
+			}
+			if where == "" { // the request as a whole
+				return strings.TrimLeft(rest, ": ")
+			}
+			return p.name(where) + rest
+		}
+	}
+	return detail
+}
+
+func (p *Problem) name(field string) string {
+	if p.Named == nil {
+		return field
+	}
+	return p.Named(field)
+}
+
+// fieldAt is the field at a location as in body.hypotheses[0]; empty: the whole request.
+func fieldAt(location string) string {
+	if location == "body" || location == "query" {
+		return ""
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(location, "body."), "query.")
 }
 
 // problemOf reads a refusal. Whatever is no problem document still gives its first line.
