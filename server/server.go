@@ -38,6 +38,7 @@ import (
 	"waymark/catalog"
 	"waymark/live"
 	"waymark/rubric"
+	"waymark/run"
 	"waymark/scorer"
 	"waymark/storage"
 )
@@ -50,6 +51,7 @@ type Config struct {
 	Sampling   bool          // where there is no judge, an MCP host that samples may be asked
 	// RecordScores records runs of scorers as episodes, which makes them part of the graph.
 	RecordScores bool
+	Caller       run.Caller   // of the tools of other servers; nil: there are none
 	Logger       *slog.Logger // default: nothing is logged
 	Version      string
 	Now          func() time.Time // default time.Now

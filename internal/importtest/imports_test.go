@@ -71,7 +71,7 @@ var imports = map[string][]string{
 	"judge/reply":         nil,
 	"run":                 nil,
 	"gateway":             {"catalog", "run", "storage"},
-	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis"},
+	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "run", "semantic"},
 
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},
