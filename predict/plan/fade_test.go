@@ -29,18 +29,29 @@ func drifting(tasks, n int) ([]Tool, []Task) {
 	return tools, list
 }
 
+// opened is a fit before its weights.
+func opened(tools []Tool, tasks []Task) *fit {
+	f := &fit{Model: &Model{texts: NewTexts(tools)}, stop: func() bool { return false }}
+	f.group(tasks)
+	f.count()
+	f.countSets()
+	f.fitRidge()
+	f.open()
+	return f
+}
+
+// Where most requests still mean what they did, or will again, newer ones must not count more.
+func TestNewerRequestsMustNotSpoilTheOthers(t *testing.T) {
+	assert.Positive(t, opened(drifting(300, 120)).returns(60))
+	assert.Less(t, opened(drifting(300, 230)).returns(60), float64(worse))
+}
+
 func TestNewerRequestsCountMoreWhereRequestsDrift(t *testing.T) {
 	for _, tt := range []struct {
 		from int
 		want bool
-	}{{300, false}, {180, true}} {
-		tools, tasks := drifting(300, tt.from)
-		f := &fit{Model: &Model{texts: NewTexts(tools)}, stop: func() bool { return false }}
-		f.group(tasks)
-		f.count()
-		f.countSets()
-		f.fitRidge()
-		f.open()
+	}{{300, false}, {180, true}, {220, false}} {
+		f := opened(drifting(300, tt.from))
 		f.fade()
 		assert.Equal(t, tt.want, f.half > 0, "drift from %d on", tt.from)
 		if tt.want {
