@@ -279,7 +279,7 @@ func (j *juror) ask(ctx context.Context, kind int, profile string) (Sample, erro
 	}
 	var s Sample
 	var err error
-	a := suggester{j.model, profile, true}
+	a := suggester{model: j.model, profile: profile, orSeed: true}
 	switch kind {
 	case kindNext:
 		s, err = askNext(ctx, a, j.next, false)

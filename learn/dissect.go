@@ -7,34 +7,51 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/catalog"
 	"waymark/suggest"
 )
 
-// Dissector is a [Ranker] that knows what its scores are made of. Dissect ranks as Rank does with limit
-// 0, and once more without each part that any of these candidates has.
-type Dissector interface {
-	Ranker
-	Dissect(q Question) (ranked []Candidate, without map[string][]string, err error)
-}
-
-// Dissect is [Dissector]. A part is a term of the scores, and without it the candidates that were found
-// are ranked by what is left:
+// dissect ranks what comes next, and once more without each part that any of these candidates has. A part
+// is a term of the scores, and without it the candidates that were found are ranked by what is left:
 //
 //	learned           Σ contributions of the other terms
 //	other sums        min(cap, Σ contributions of the other terms)
 //	mixed             x/(1+x), x = the product of the other factors
 //
-// A candidate with nothing left is no candidate, but among learned scores, which may be below 0. A score that is made in another way stays as it is,
-// and so does the relevance of a capability, without which it has no score.
-func (a suggester) Dissect(q Question) ([]Candidate, map[string][]string, error) {
+// A candidate with nothing left is no candidate, but among learned scores, which may be below 0. A score
+// that is made in another way stays as it is, and so does the relevance of a capability, without which it
+// has no score. No weights are fitted anew: those of profile seed are not fitted at all.
+func (a suggester) dissect(q Question) (ranked []string, without map[string][]string, err error) {
 	explained := true
 	found, err := a.next(q, suggest.MaxLimit, &explained)
 	if err != nil {
 		return nil, nil, err
 	}
-	ranked := candidates(found)
-	without := map[string][]string{}
+	ranked, without = takeApart(found)
+	return ranked, without, nil
+}
+
+// dissectSearch does the same with the tools that an intent needs.
+func (a suggester) dissectSearch(intent string) (ranked []string, without map[string][]string, err error) {
+	explained := true
+	answer, err := a.model.Search(suggest.SearchRequest{
+		Query: intent, Limit: suggest.MaxLimit, Kinds: []catalog.Kind{catalog.KindTool}, Profile: suggest.ProfileSeed, Explain: &explained,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	found := make([]suggest.Suggestion, len(answer.Results))
+	for i, r := range answer.Results {
+		found[i] = suggest.Suggestion{ID: r.ID, Score: r.Score, Formula: r.Formula, Terms: r.Terms}
+	}
+	ranked, without = takeApart(found)
+	return ranked, without, nil
+}
+
+func takeApart(found []suggest.Suggestion) (ranked []string, without map[string][]string) {
+	without = map[string][]string{}
 	for _, s := range found {
+		ranked = append(ranked, s.ID)
 		for _, t := range s.Terms {
 			without[t.Name] = nil
 		}
@@ -63,7 +80,7 @@ func (a suggester) Dissect(q Question) ([]Candidate, map[string][]string, error)
 		}
 		without[part] = ids
 	}
-	return ranked, without, nil
+	return ranked, without
 }
 
 // scoreWithout is the score of a suggestion without one of its terms.
@@ -92,46 +109,75 @@ func scoreWithout(s *suggest.Suggestion, part string) float64 {
 	return s.Score
 }
 
-// parted are the ranks at every position of a test without each part.
-type parted map[string][]int
-
-// at takes down the ranks of a target at the position after those in before, where ranked is its rank
-// with all parts: it is the same without a part that has no say.
-func (p parted) at(before []int, ranked int, target string, without map[string][]string) {
-	for part, ids := range without {
-		if _, ok := p[part]; !ok {
-			p[part] = slices.Clone(before)
-		}
-		p[part] = append(p[part], 1+slices.Index(ids, target))
-	}
-	for part, ranks := range p {
-		if _, ok := without[part]; !ok {
-			p[part] = append(ranks, ranked)
-		}
-	}
+// dissection answers without parts by leaving terms out of scores, or by what was fitted anew.
+type dissection struct {
+	suggester
+	anew *suggest.Ablation // nil: nothing was learned that could be
 }
 
-// dissected lists the reciprocal ranks without each part, by its name.
-func (a *nextAnswers) dissected() (names []string, samples []Sample) {
-	all := map[string]bool{}
-	for _, p := range a.parts {
-		for part := range p {
-			all[part] = true
+// Ablate is [Ablater].
+func (a suggester) Ablate(halt func() bool, tell func(done float64)) (Ablation, error) {
+	d := dissection{suggester: a}
+	if a.learned != [kinds]bool{} {
+		d.anew = a.model.Ablate(halt, tell)
+	}
+	return d, nil
+}
+
+// Next is [Ablation].
+func (d dissection) Next(q Question, target string) (rank int, without map[string]int, refitted bool, err error) {
+	kind := kindNext
+	if strings.TrimSpace(q.Intent) != "" {
+		kind = kindNextIntent
+	}
+	if d.learned[kind] && d.anew != nil {
+		if rank, without, ok := d.anew.Next(recent(q.Context), q.Intent, target); ok {
+			for part, place := range without {
+				without[part] = listedAt(place)
+			}
+			return listedAt(rank), without, true, nil
 		}
 	}
-	names = slices.Sorted(maps.Keys(all))
-	for _, part := range names {
-		s := newSample(len(a.ranks))
-		for e, ranks := range a.ranks {
-			if p, ok := a.parts[e][part]; ok {
-				ranks = p
-			}
-			for _, rank := range ranks {
-				s.Sum[e] += reciprocal(rank)
-				s.Count[e]++
+	ranked, lists, err := d.dissect(q)
+	if err != nil {
+		return 0, nil, false, err
+	}
+	without = make(map[string]int, len(lists))
+	for part, ids := range lists {
+		without[part] = 1 + slices.Index(ids, target)
+	}
+	return 1 + slices.Index(ranked, target), without, false, nil
+}
+
+// listedAt is a place, 0 below the longest list that the engine gives.
+func listedAt(place int) int {
+	if place > suggest.MaxLimit {
+		return 0
+	}
+	return place
+}
+
+// Needs is [Ablation].
+func (d dissection) Needs(intent string, visit func(without string, tools []string, p *Plan)) (refitted bool, err error) {
+	if d.learned[kindIntent] && d.anew != nil && d.anew.Plans(intent, func(without string, n suggest.Needed) {
+		var p Plan
+		for _, s := range n.Plan {
+			p.Tools = append(p.Tools, s.Tool)
+			for _, j := range s.After {
+				p.Links = append(p.Links, Link{n.Plan[j].Tool, s.Tool})
 			}
 		}
-		samples = append(samples, s)
+		visit(without, n.Tools, &p)
+	}) {
+		return true, nil
 	}
-	return names, samples
+	ranked, lists, err := d.dissectSearch(intent)
+	if err != nil {
+		return false, err
+	}
+	visit("", ranked, nil)
+	for _, part := range slices.Sorted(maps.Keys(lists)) {
+		visit(part, lists[part], nil)
+	}
+	return false, nil
 }

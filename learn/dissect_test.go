@@ -51,13 +51,18 @@ func TestDissectRanksAsRank(t *testing.T) {
 	}
 	p, err := Suggester("seed", suggest.MeasureOptions{})(t.Context(), d, history)
 	require.NoError(t, err)
+	a := p.Ranker.(suggester)
 	q := Question{Context: []string{"fetch"}}
 	ranked, err := p.Rank(q, 0)
 	require.NoError(t, err)
-	dissected, without, err := p.Ranker.(Dissector).Dissect(q)
+	dissected, without, err := a.dissect(q)
 	require.NoError(t, err)
-	assert.Equal(t, ranked, dissected)
-	found, err := p.Ranker.(suggester).next(q, suggest.MaxLimit, nil)
+	var ids []string
+	for _, c := range ranked {
+		ids = append(ids, c.ID)
+	}
+	assert.Equal(t, ids, dissected)
+	found, err := a.next(q, suggest.MaxLimit, nil)
 	require.NoError(t, err)
 	assert.True(t, slices.IsSortedFunc(found, func(x, y suggest.Suggestion) int {
 		return cmp.Or(cmp.Compare(y.Score, x.Score), strings.Compare(x.ID, y.ID))
@@ -65,19 +70,11 @@ func TestDissectRanksAsRank(t *testing.T) {
 	require.Contains(t, without, "cooccurrence")
 	assert.NotContains(t, without, "cap")
 	assert.NotEqual(t, without["cooccurrence"], without["pagerank"])
-}
 
-// Two positions: at the first the part is named, at the second only the other one is.
-func TestPartsBelongToTheirPositions(t *testing.T) {
-	a := newNextAnswers(2)
-	a.ranks[0], a.ranks[1] = []int{1, 2}, []int{4}
-	p := parted{}
-	p.at(nil, 1, "x", map[string][]string{"early": {"y", "x"}})
-	p.at([]int{1}, 2, "x", map[string][]string{"late": {"y"}})
-	a.parts[0] = p
-	assert.Equal(t, parted{"early": {2, 2}, "late": {1, 0}}, p)
-	names, samples := a.dissected()
-	assert.Equal(t, []string{"early", "late"}, names)
-	assert.Equal(t, Sample{[]float64{0.5 + 0.5, 0.25}, []float64{2, 1}}, samples[0])
-	assert.Equal(t, Sample{[]float64{1 + 0, 0.25}, []float64{2, 1}}, samples[1])
+	found0, err := p.Find("mail the page", 0)
+	require.NoError(t, err)
+	searched, without, err := a.dissectSearch("mail the page")
+	require.NoError(t, err)
+	assert.Equal(t, found0, searched)
+	assert.Contains(t, without, "semantic")
 }

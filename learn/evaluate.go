@@ -23,7 +23,7 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 	}
 	var steps []func() error
 	if train != nil { // first, for it may refuse
-		steps = append(steps, func() error { return r.subject(train) }, r.ablations)
+		steps = append(steps, func() error { return r.subject(train) }, func() error { return r.ablations(train) })
 	}
 	steps = append(steps, r.nextBaselines, r.intentBaselines)
 	for _, step := range steps {
@@ -47,7 +47,9 @@ type run struct {
 	// What was measured, beside next.tests or intents.tests.
 	nextMethods   []method
 	intentMethods []method
-	mine          answers // of the predictor
+	mine          answers   // of the predictor
+	whole         []*task   // the history that was timed
+	subjectOf     Predictor // what it was turned into
 	without       []ablated
 
 	progress sync.Mutex
@@ -59,12 +61,6 @@ type method struct {
 	samples samples
 }
 
-// ablated is the reciprocal rank without a part.
-type ablated struct {
-	part string
-	mrr  Sample
-}
-
 // answers of the predictor.
 type answers struct {
 	next, nextIntent     *nextAnswers
@@ -73,16 +69,14 @@ type answers struct {
 }
 
 // nextAnswers are, by test, the rank of the target at every position (0: not ranked) and what the
-// first suggestion claimed; and the ranks without each part, where the ranker is a [Dissector] that was
-// asked for them.
+// first suggestion claimed.
 type nextAnswers struct {
 	ranks  [][]int
 	claims [][]Claim
-	parts  []parted
 }
 
 func newNextAnswers(tests int) *nextAnswers {
-	return &nextAnswers{make([][]int, tests), make([][]Claim, tests), make([]parted, tests)}
+	return &nextAnswers{make([][]int, tests), make([][]Claim, tests)}
 }
 
 func (r *run) prepare() error {
@@ -181,32 +175,22 @@ func (a *nextAnswers) ask(k Ranker, t *task, test int, withIntent bool) error {
 	ranks := make([]int, 0, len(t.seq)-1)
 	claims := make([]Claim, 0, len(t.seq)-1)
 	var q Question
-	dissector, dissects := k.(Dissector)
 	if withIntent {
-		q.Intent, dissects = t.Episode.Intent, false
+		q.Intent = t.Episode.Intent
 	}
-	parts := parted{}
 	for i := 1; i < len(t.seq); i++ {
 		q.Context = t.seq[:i:i]
-		var candidates []Candidate
-		var without map[string][]string
-		var err error
-		if dissects {
-			candidates, without, err = dissector.Dissect(q)
-		} else {
-			candidates, err = k.Rank(q, 0)
-		}
+		candidates, err := k.Rank(q, 0)
 		if err != nil {
 			return fmt.Errorf("episode %q, position %d: %w", t.Episode.ID, i, err)
 		}
 		rank := 1 + slices.IndexFunc(candidates, func(c Candidate) bool { return c.ID == t.seq[i] })
-		parts.at(ranks, rank, t.seq[i], without)
 		ranks = append(ranks, rank)
 		if len(candidates) > 0 {
 			claims = append(claims, Claim{candidates[0].Confidence, rank == 1})
 		}
 	}
-	a.ranks[test], a.claims[test], a.parts[test] = ranks, claims, parts
+	a.ranks[test], a.claims[test] = ranks, claims
 	return nil
 }
 
@@ -407,6 +391,7 @@ func (r *run) subject(train Trainer) error {
 		return err
 	}
 	r.built(began)
+	r.whole, r.subjectOf = whole, p
 	folds := r.folds()
 	next, nextIntent := newNextAnswers(len(r.next.tests)), newNextAnswers(len(r.next.tests))
 	stops := make([][]Claim, len(r.next.tests))
@@ -461,10 +446,6 @@ func (r *run) subject(train Trainer) error {
 	}
 	if p.Ranker != nil && len(r.next.tests) > 0 {
 		r.mine.next, r.mine.stops = next, stops
-		parts, samples := next.dissected()
-		for i, part := range parts {
-			r.without = append(r.without, ablated{part, samples[i]})
-		}
 		if hasIntents {
 			r.mine.nextIntent = nextIntent
 		}
@@ -483,34 +464,6 @@ func (r *run) subject(train Trainer) error {
 	return r.latency(p)
 }
 
-// ablations asks the predictors that lack a part for the next tool.
-func (r *run) ablations() error {
-	if r.mine.next == nil {
-		return nil
-	}
-	for _, a := range r.o.Without {
-		answered := newNextAnswers(len(r.next.tests))
-		groups := r.next.groups()
-		tick := r.counter("without "+a.Without, len(r.next.tests))
-		err := parallel(r.ctx, len(groups), func(g int) error {
-			p, err := r.train(a.Train, r.next.without(r.next.tests[groups[g][0]].group))
-			if err != nil {
-				return err
-			}
-			return parallel(r.ctx, len(groups[g]), func(i int) error {
-				defer tick()
-				at := groups[g][i]
-				return answered.ask(p.Ranker, r.next.tests[at], at, false)
-			})
-		})
-		if err != nil {
-			return fmt.Errorf("without %s: %w", a.Without, err)
-		}
-		r.without = append(r.without, ablated{a.Without, answered.samples()["mrr"]})
-	}
-	return nil
-}
-
 // counter reports how many of total are done each time it is called.
 func (r *run) counter(phase string, total int) func() {
 	var done atomic.Int64
@@ -520,6 +473,17 @@ func (r *run) counter(phase string, total int) func() {
 			r.progress.Lock()
 			defer r.progress.Unlock()
 			r.o.Progress(phase, n, total)
+		}
+	}
+}
+
+// share reports the share that is done of the i-th of n parts of a phase.
+func (r *run) share(phase string, i, n int) func(done float64) {
+	return func(done float64) {
+		if r.o.Progress != nil {
+			r.progress.Lock()
+			defer r.progress.Unlock()
+			r.o.Progress(phase, int(1000*(float64(i)+done)/float64(n)), 1000)
 		}
 	}
 }

@@ -130,7 +130,6 @@ func TestEvaluateAsksEveryPosition(t *testing.T) {
 				phases = append(phases, phase)
 			}
 		},
-		Without: []Ablation{{"everything", func(context.Context, *Data, []*Example) (Predictor, error) { return Predictor{Ranker: mute{}}, nil }}},
 	})
 	require.NoError(t, err)
 	history := []string{"1", "2", "3"}
@@ -154,12 +153,11 @@ func TestEvaluateAsksEveryPosition(t *testing.T) {
 	assert.Equal(t, 1.0, *r.BuildMS)
 	ms := 1000.0
 	assert.Equal(t, Latency{&ms, &ms, &ms, &ms}, *r.Latency)
-	require.Len(t, r.Ablation, 1)
-	assert.Equal(t, r.Next.MRR, r.Ablation[0].Loss.Mean, "the mute one has nothing")
+	assert.Empty(t, r.Ablation, "the spy has no parts")
 	lead := r.Baselines["markov1"].Lead["mrr"]
 	assert.InDelta(t, r.Next.MRR-r.Baselines["markov1"].MRR, lead.Mean, 1e-12)
 	assert.Less(t, lead.Interval[1], 0.0, "markov1 is better on both episodes")
-	assert.Equal(t, []string{"questions", "without everything", "baselines of the next tool", "baselines of intents"}, phases)
+	assert.Equal(t, []string{"questions", "baselines of the next tool", "baselines of intents"}, phases)
 }
 
 // mute never suggests anything.
@@ -262,7 +260,7 @@ func TestReportJSON(t *testing.T) {
 	var parts []map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(got["ablation"], &parts))
 	require.NotEmpty(t, parts, "each term of the scores")
-	assert.Equal(t, []string{"loss", "mrr", "without"}, slices.Sorted(maps.Keys(parts[0])))
+	assert.Equal(t, []string{"loss", "mrr", "question", "questions", "refitted", "without"}, slices.Sorted(maps.Keys(parts[0])))
 	assert.Equal(t, []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage"},
 		keys(string(got["next"])))
 	assert.Equal(t, keys(string(got["next"])), keys(string(got["next_intent"])))

@@ -63,9 +63,6 @@ func (g *Gate) String() string {
 // compare puts the questions to the published model and the new one, each by what its profile auto takes.
 func compare(ctx context.Context, was *juror, by suggest.Choice, now *juror, choice suggest.Choice) (*Gate, error) {
 	var g Gate
-	taken := func(c suggest.Choice) [kinds]string {
-		return [kinds]string{c.Next.Profile, c.NextIntent.Profile, c.Intent.Profile}
-	}
 	before, after := taken(by), taken(choice)
 	for kind, to := range [kinds]*Change{&g.Next, &g.NextIntent, &g.Intent} {
 		if len(now.tests(kind)) == 0 {
@@ -86,6 +83,11 @@ func compare(ctx context.Context, was *juror, by suggest.Choice, now *juror, cho
 		}
 	}
 	return &g, nil
+}
+
+// taken are the profiles that a choice takes.
+func taken(c suggest.Choice) [kinds]string {
+	return [kinds]string{c.Next.Profile, c.NextIntent.Profile, c.Intent.Profile}
 }
 
 // answers is the profile that answers a kind of question where profile auto takes another.

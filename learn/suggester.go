@@ -26,7 +26,9 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 				episodes[i] = x.Episode
 			}
 			var err error
-			t := Trial{New: Recipe{Tools: d.Tools, Capabilities: d.Capabilities, Options: o}, Episodes: episodes}
+			judged := o
+			judged.Study = false
+			t := Trial{New: Recipe{Tools: d.Tools, Capabilities: d.Capabilities, Options: judged}, Episodes: episodes}
 			if choice, _, err = Judge(ctx, t); err != nil {
 				return Predictor{}, err
 			}
@@ -41,6 +43,9 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 			return Predictor{}, err // a profile that the engine refuses
 		}
 		a.orSeed = true
+		for kind, taken := range taken(choice) {
+			a.learned[kind] = (profile == suggest.ProfileLearned || taken == suggest.ProfileLearned) && a.teaches(kind)
+		}
 		return Predictor{a, a, a}, nil
 	}
 }
@@ -70,7 +75,14 @@ func trained(ctx context.Context, d *Data, history []*Example, o suggest.Measure
 type suggester struct {
 	model   *suggest.Model
 	profile string
-	orSeed  bool // answers what the profile has learned nothing about
+	orSeed  bool        // answers what the profile has learned nothing about
+	learned [kinds]bool // what is answered by what was learned
+}
+
+// teaches reports whether the history is long enough to learn about a kind of question.
+func (a suggester) teaches(kind int) bool {
+	next, needs := a.model.Teaches()
+	return kind == kindIntent && needs || kind != kindIntent && next
 }
 
 // seed reports whether the seed profile has to answer: there may be enough to learn what comes next, say,

@@ -15,9 +15,6 @@ func (r *run) summarise() {
 	if a := r.mine.nextIntent; a != nil {
 		collect(mine, withIntent, a.samples())
 	}
-	for _, a := range r.without {
-		mine[without+a.part] = a.mrr
-	}
 	s := r.summary(mine, r.nextMethods)
 	if a := r.mine.next; a != nil {
 		r.report.Next = r.nextReport(a, s, "")
@@ -27,10 +24,7 @@ func (r *run) summarise() {
 	}
 	r.report.Stop = r.stopReport()
 	for _, a := range r.without {
-		r.report.Ablation = append(r.report.Ablation, AblationReport{
-			Without: a.part, MRR: a.mrr.Mean(),
-			Loss: paired(mine["mrr"].Mean()-a.mrr.Mean(), s.draws["mrr"], s.draws[without+a.part]),
-		})
+		r.report.Ablation = append(r.report.Ablation, a.report(r.o.Seed)...)
 	}
 
 	mine = samples{}
@@ -51,8 +45,8 @@ func (r *run) summarise() {
 	r.report.Lost = r.report.lost()
 }
 
-// Prefixes of metrics of the predictor that share a name with others.
-const withIntent, without = "with intent ", "without "
+// withIntent sets the metrics of the next tool apart from those without the intent.
+const withIntent = "with intent "
 
 // summary holds the replicates of the predictor's samples.
 type summary struct{ draws map[string][]float64 }

@@ -16,6 +16,14 @@ type fits struct {
 	stops   *stop.Weights
 	texts   *planning.Texts
 	planner *planning.Model // nil if there are too few intents
+
+	study *study // what they were fitted on, where that is kept
+}
+
+// study is what the signals were weighed on, to weigh them anew without one.
+type study struct {
+	next  *nexttool.Study
+	plans *planning.Study
 }
 
 // Shares of the work of learning, as measured on histories of 50,000 steps.
@@ -27,10 +35,10 @@ const (
 
 // fit learns what comes next, and what intents need. It returns nil soon after halt says true.
 func (l *lessons) fit(next, plans bool, halt func() bool, tell func(done float64)) *fits {
-	f := &fits{}
+	f, kept := &fits{}, study{}
 	if next {
 		var claims nexttool.Claims
-		if f.weights, claims = nexttool.FitUntil(l.catalog, l.tasks, l.timed, halt); f.weights.Plain == nil {
+		if f.weights, claims, kept.next = nexttool.FitStudy(l.catalog, l.tasks, l.timed, halt); f.weights.Plain == nil {
 			return nil
 		}
 		f.sure.plain = calibrate.Fit(claims.Plain)
@@ -45,12 +53,19 @@ func (l *lessons) fit(next, plans bool, halt func() bool, tell func(done float64
 	tell(stopsDone)
 	if plans {
 		f.texts = planning.NewTexts(l.texts)
-		f.planner = planning.FitWith(f.texts, l.needs, l.plans, planning.Options{
+		kept.plans = planning.FitStudy(f.texts, l.needs, l.plans, planning.Options{
 			Stop: halt, Progress: func(done float64) { tell(stopsDone + float64((plansDone-stopsDone)*done)) },
 		})
-		if f.planner == nil {
+		if kept.plans == nil {
 			return nil
 		}
+		f.planner = kept.plans.Model
+	}
+	switch {
+	case l.studied:
+		f.study = &kept
+	case plans:
+		f.planner.Forget()
 	}
 	if halt() {
 		return nil

@@ -38,6 +38,7 @@ type learning struct {
 	intents int // of tasks with steps
 
 	examined []float64 // see MeasureOptions
+	studied  bool
 
 	mu     sync.Mutex
 	counts *Counts              // nil when it is worked out
@@ -103,6 +104,7 @@ func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 	if lessons == nil {
 		return nil
 	}
+	lessons.studied = l.studied
 	f := l.known.Load()
 	if f == nil || !f.belong(lessons) {
 		f = lessons.fit(l.of(aboutNext), l.of(aboutIntent), halt, tell)

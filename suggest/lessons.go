@@ -25,6 +25,7 @@ type lessons struct {
 	timed   bool
 
 	examined []float64 // how far places are looked at
+	studied  bool      // what the fits were made on is kept
 }
 
 // lessons prepares the past tasks and the tools; nil soon after halt says true.

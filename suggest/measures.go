@@ -57,6 +57,9 @@ type MeasureOptions struct {
 	// Learn works out what profile learned answers with, which otherwise the first question does that
 	// asks for it. It changes no answer.
 	Learn bool `json:"-"`
+	// Study keeps what the learned profile was fitted on, for [Model.Ablate]. It takes several times the
+	// memory and changes no answer.
+	Study bool `json:"-"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
 	// Progress is called with the phase and the share done; nil: nobody looks.
@@ -78,7 +81,7 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 	m := &Measures{nodes: len(c.ids), episodes: c.past.n}
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
-		m.learning.examined = opts.Examined
+		m.learning.examined, m.learning.studied = opts.Examined, opts.Study
 	}
 	learn := opts.Learn && m.learning.of(aboutNothing)
 	if learn {

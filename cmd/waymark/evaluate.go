@@ -27,6 +27,7 @@ type evaluation struct {
 	html        string
 	share       float64
 	successful  bool
+	ablation    bool
 }
 
 func (a *app) evaluateCommand() *cobra.Command {
@@ -62,6 +63,7 @@ tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 	f.StringVar(&e.html, "html", "", "also write the report as one self-contained page to this `file`")
 	f.Float64Var(&e.share, "share", 0.2, "`share` of the own history that is held out, without --dataset")
 	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
+	f.BoolVar(&e.ablation, "ablation", true, "say what each signal is worth, the others fitted anew without it")
 	progressFlag(cmd, &style)
 	return cmd
 }
@@ -85,8 +87,8 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 		return err
 	}
 	bar.at(0, "build the model")
-	r, err := learn.Evaluate(ctx, d, learn.Suggester(e.profile, suggest.MeasureOptions{}), learn.Options{
-		Profile: e.profile, SuccessfulTests: e.successful, Now: time.Now,
+	r, err := learn.Evaluate(ctx, d, learn.Suggester(e.profile, suggest.MeasureOptions{Study: e.ablation}), learn.Options{
+		Profile: e.profile, SuccessfulTests: e.successful, WithoutAblation: !e.ablation, Now: time.Now,
 		Progress: func(phase string, done, total int) { bar.at(int64(done)*1000/int64(total), phase) },
 	})
 	bar.done()

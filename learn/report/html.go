@@ -41,6 +41,11 @@ func WriteHTML(w io.Writer, r *learn.Report) error {
 			v.Trust = append(v.Trust, newTrust(t.question, t.next))
 		}
 	}
+	for _, question := range []string{learn.QuestionNext, learn.QuestionNextIntent, learn.QuestionDAG} {
+		if parts := r.AblationOf(question); len(parts) > 0 {
+			v.Ablations = append(v.Ablations, ablation{question, parts[0].Refitted, parts[0].Questions, parts[0].NodeF1 != nil, parts})
+		}
+	}
 	if err := pageTemplate.Execute(w, v); err != nil {
 		return fmt.Errorf("write report on %s: %w", r.Dataset, err)
 	}
@@ -53,6 +58,17 @@ type view struct {
 	Rows  []learn.Comparison
 	Bars  []bars
 	Trust []trust
+
+	Ablations []ablation
+}
+
+// ablation is what each part is worth at one kind of question, the most worth first.
+type ablation struct {
+	Question  string
+	Refitted  bool
+	Questions int
+	Plans     bool // plans were asked for, too
+	Parts     []learn.AblationReport
 }
 
 func rate(x float64) string   { return strconv.FormatFloat(x, 'f', 3, 64) }

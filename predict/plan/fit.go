@@ -27,11 +27,11 @@ func FitWith(texts *Texts, needs [][]int32, tasks []Task, o Options) *Model {
 	if s == nil {
 		return nil
 	}
-	s.Model.forget()
+	s.Model.Forget()
 	return s.Model
 }
 
-// FitStudy is [FitWith], and what the model was fitted on.
+// FitStudy is [FitWith], and what the model was fitted on, which the model keeps until [Model.Forget].
 func FitStudy(texts *Texts, needs [][]int32, tasks []Task, o Options) *Study {
 	m := &Model{texts: texts, needs: needs}
 	f := &fit{Model: m, stop: o.Stop}

@@ -218,8 +218,8 @@ func (m *Model) sinksOf(g *group) []labels.Label {
 	return ls
 }
 
-// forget drops what only fitting needs.
-func (m *Model) forget() {
+// Forget drops what only fitting, and a [Study], need.
+func (m *Model) Forget() {
 	m.ridge.Forget()
 	if m.sinkRow != nil {
 		m.sinkRow.Forget()
