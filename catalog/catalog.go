@@ -72,5 +72,10 @@ type Task struct {
 	Tool      string                     `json:"tool"`
 	DependsOn []string                   `json:"depends_on,omitempty"`
 	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
-	When      string                     `json:"when,omitempty"` // an expression; the task is skipped unless it is true
+	When      string                     `json:"when,omitempty"`       // an expression; the task is skipped unless it is true
+	OnError   string                     `json:"on_error,omitempty"`   // empty: what depends on it is skipped; continue: it goes on without the result
+	TimeoutMS int64                      `json:"timeout_ms,omitempty"` // 0: that of the run
 }
+
+// OnErrorContinue lets what depends on a task go on where the task fails.
+const OnErrorContinue = "continue"

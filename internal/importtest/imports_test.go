@@ -69,7 +69,7 @@ var imports = map[string][]string{
 	"rubric/contribution": {"rubric"},
 	"judge":               {"internal/endpoint", "judge/reply", "rubric"},
 	"judge/reply":         nil,
-	"run":                 nil,
+	"run":                 {"catalog"},
 	"gateway":             {"catalog", "run", "storage"},
 	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "run", "semantic"},
 
@@ -117,6 +117,8 @@ var rims = map[string]string{
 	"github.com/spf13/cobra":                 "cmd",
 	"github.com/knadh/koanf":                 "cmd",
 	"go.yaml.in/yaml":                        "rubric",
+	"github.com/expr-lang/expr":              "run",
+	"github.com/santhosh-tekuri/jsonschema":  "run, gateway",
 }
 
 func TestWhoMayKnowWhom(t *testing.T) {

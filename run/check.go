@@ -1,0 +1,707 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"waymark/catalog"
+)
+
+// The kinds of node.
+const (
+	KindTool       = "tool"
+	KindCapability = "capability" // a stored DAG
+	KindScript     = "script"
+)
+
+// Plan is a checked DAG: what would be done, in which order, and what of it needs a person's word. The
+// nodes of a stored capability stand within its node: outer/inner.
+type Plan struct {
+	Order      []string      `json:"order"`  // ids of the tasks, each after what it depends on
+	Layers     [][]string    `json:"layers"` // ids of tasks that may run side by side
+	Nodes      []PlannedNode `json:"nodes"`
+	Capability string        `json:"capability,omitempty"` // with its version
+	Warnings   []string      `json:"warnings"`
+
+	request Request
+	nodes   []node
+	scopes  []scope
+	defs    map[string]catalog.Capability // as they were when the run was checked, by the id they were asked for with
+}
+
+// PlannedNode is one node of a plan.
+type PlannedNode struct {
+	ID        string   `json:"id"`
+	Tool      string   `json:"tool"`
+	Kind      string   `json:"kind"`
+	DependsOn []string `json:"depends_on"`
+	Layer     int      `json:"layer"`
+	When      string   `json:"when,omitempty"`
+	Approval  string   `json:"approval,omitempty"` // why a person is asked before
+	Again     bool     `json:"again"`              // may be called again where it is not known what became of a call
+}
+
+// node is a task as it is carried out.
+type node struct {
+	path, id string
+	kind     string
+	scope    int // it stands in
+	inner    int // the scope it opens; -1: none
+	task     catalog.Task
+	tool     catalog.Tool
+	deps     []int
+	reads    []int // of deps, those whose results it refers to
+	args     []argument
+	when     *expression
+	script   *expression
+	input    *jsonschema.Schema
+	ask      string
+	again    bool
+	layer    int // among the tasks of its scope
+	group    string
+}
+
+// argument is one of a node, at its place in the arguments.
+type argument struct {
+	name     string
+	path     []string
+	value    *value
+	required bool
+}
+
+// scope is a DAG within the run: the one asked for, or that of a capability.
+type scope struct {
+	owner    int // node that opens it; -1: the run
+	prefix   string
+	nodes    []int
+	byID     map[string]int // place in the scope
+	order    []int
+	output   *value
+	outputs  schema
+	last     []int // nodes that nothing depends on
+	defaults map[string]json.RawMessage
+	params   schema
+	given    json.RawMessage // parameters, where they are known beforehand
+	input    *jsonschema.Schema
+}
+
+// Rules say which calls are asked about and how they are checked.
+type Rules struct {
+	Catalog Catalog
+	Grants  []string // patterns of tools that the operator lets run without asking
+}
+
+// Check checks a request as a whole: every problem is reported, each with its task and argument.
+func Check(q Request, rules Rules) (*Plan, error) {
+	c := &checker{
+		Rules: rules, approve: q.Approve, intent: q.DAG.Intent, validators: map[string]checked{},
+		plan: &Plan{request: q, defs: map[string]catalog.Capability{}, Warnings: []string{}, Order: []string{}, Layers: [][]string{}, Nodes: []PlannedNode{}},
+	}
+	c.root(q)
+	if len(c.problems) > 0 {
+		return nil, &CheckError{c.problems}
+	}
+	c.describe()
+	return c.plan, nil
+}
+
+type checker struct {
+	Rules
+	approve    []string
+	intent     string
+	plan       *Plan
+	problems   []Problem
+	stack      []string // capabilities around, outermost first
+	validators map[string]checked
+}
+
+type checked struct {
+	schema *jsonschema.Schema
+	why    string
+}
+
+func (c *checker) wrong(task, argument, format string, args ...any) {
+	const most = 100
+	if len(c.problems) < most {
+		c.problems = append(c.problems, Problem{task, argument, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (c *checker) warn(format string, args ...any) {
+	if w := fmt.Sprintf(format, args...); !slices.Contains(c.plan.Warnings, w) {
+		c.plan.Warnings = append(c.plan.Warnings, w)
+	}
+}
+
+func (c *checker) root(q Request) {
+	params := q.DAG.Params
+	if len(params) == 0 {
+		params = json.RawMessage("{}")
+	}
+	var object map[string]json.RawMessage
+	switch {
+	case len(params) > MaxParams:
+		c.wrong("", "params", "has %d bytes, at most %d", len(params), MaxParams)
+		return
+	case json.Unmarshal(params, &object) != nil || object == nil:
+		c.wrong("", "params", "is no object")
+		return
+	}
+	if q.Capability == "" {
+		if len(q.DAG.Tasks) == 0 {
+			c.wrong("", "", "there are no tasks")
+			return
+		}
+		c.scope(scope{owner: -1, given: params}, q.DAG.Tasks, q.DAG.Output)
+		return
+	}
+	if len(q.DAG.Tasks) > 0 || len(q.DAG.Output) > 0 {
+		c.wrong("", "dag", "a capability brings its own tasks and output")
+		return
+	}
+	def, ok := c.capability(q.Capability)
+	if !ok {
+		c.wrong("", "capability", "%q is unknown", q.Capability)
+		return
+	}
+	c.plan.Capability = versioned(def)
+	sc := scope{owner: -1, defaults: defaultsOf(def.InputSchema)}
+	sc.params = readSchema(def.InputSchema)
+	sc.given = withDefaults(params, sc.defaults)
+	sc.input, _ = c.validator(def.ID, def.InputSchema)
+	for _, w := range validate(sc.input, sc.given) {
+		c.wrong("", strings.TrimSuffix("params."+w.at, "."), "%s", w.detail)
+	}
+	if len(c.problems) > 0 {
+		return
+	}
+	tasks := def.Tasks
+	if len(tasks) == 0 { // one call, of the script or of what carries it out
+		task := catalog.Task{ID: "run", Tool: q.Capability, Arguments: map[string]json.RawMessage{}}
+		for name, v := range object {
+			task.Arguments[name], _ = json.Marshal(map[string]json.RawMessage{"$value": v}) // valid JSON: cannot fail
+		}
+		c.scope(scope{owner: -1, given: params}, []catalog.Task{task}, nil)
+		return
+	}
+	c.stack = append(c.stack, def.ID)
+	c.scope(sc, tasks, def.Output)
+}
+
+// capability finds one and remembers what it was.
+func (c *checker) capability(id string) (catalog.Capability, bool) {
+	def, ok := c.Catalog.Capability(id)
+	if ok {
+		c.plan.defs[id] = def
+	}
+	return def, ok
+}
+
+// versioned is the id of a capability with its version.
+func versioned(def catalog.Capability) string {
+	if def.Version == 0 {
+		return def.ID
+	}
+	return def.ID + "@" + strconv.Itoa(def.Version)
+}
+
+// validator compiles a schema once.
+func (c *checker) validator(id string, raw json.RawMessage) (*jsonschema.Schema, string) {
+	v, ok := c.validators[id]
+	if !ok {
+		v.schema, v.why = newValidator(raw)
+		c.validators[id] = v
+	}
+	return v.schema, v.why
+}
+
+// scope adds the tasks of a DAG and everything in them. It returns the place of the scope.
+func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) int {
+	at := len(c.plan.scopes)
+	if len(tasks) > catalog.MaxTasks {
+		c.wrong(strings.TrimSuffix(sc.prefix, "/"), "", "%d tasks, at most %d", len(tasks), catalog.MaxTasks)
+		return at
+	}
+	if len(c.plan.nodes)+len(tasks) > MaxNodes {
+		c.wrong(strings.TrimSuffix(sc.prefix, "/"), "", "the run would have more than %d nodes", MaxNodes)
+		return at
+	}
+	sc.byID = map[string]int{}
+	before := len(c.problems)
+	for i, t := range tasks {
+		path := sc.prefix + t.ID
+		switch _, twice := sc.byID[t.ID]; {
+		case t.ID == "":
+			c.wrong(fmt.Sprintf("%s#%d", sc.prefix, i+1), "", "has no id")
+		case twice:
+			c.wrong(path, "", "occurs twice")
+		case t.ID == "intent" || t.ID == "params" || strings.Contains(t.ID, "/"):
+			c.wrong(path, "", "is no id for a task: intent and params mean something else in references, and / stands between capabilities and their tasks")
+		}
+		sc.byID[t.ID] = i
+		sc.nodes = append(sc.nodes, len(c.plan.nodes))
+		c.plan.nodes = append(c.plan.nodes, node{path: path, id: t.ID, scope: at, inner: -1, task: t})
+	}
+	c.plan.scopes = append(c.plan.scopes, sc)
+	unsound := len(c.problems) > before
+
+	s := &c.plan.scopes[at]
+	compile := compiler{func(id string) (int, bool) { i, ok := s.byID[id]; return i, ok }}
+	for _, i := range s.nodes {
+		c.find(&c.plan.nodes[i])
+	}
+	for _, i := range s.nodes {
+		unsound = !c.link(s, &c.plan.nodes[i], compile) || unsound
+	}
+	if len(output) > 0 {
+		v, err := compile.value(output, 0)
+		if err != nil {
+			c.wrong(strings.TrimSuffix(s.prefix, "/"), "output", "%s", err)
+		} else {
+			s.output = v
+		}
+	}
+	if unsound || !c.arrange(s) {
+		return at
+	}
+	for _, i := range s.nodes {
+		c.types(s, &c.plan.nodes[i])
+	}
+	if s.output != nil {
+		c.outputTypes(s)
+	}
+	for _, i := range slices.Clone(s.nodes) {
+		c.open(i) // may move c.plan.scopes and c.plan.nodes
+	}
+	return at
+}
+
+// find looks up what a node calls.
+func (c *checker) find(n *node) {
+	id := n.task.Tool
+	if id == "" {
+		c.wrong(n.path, "", "has no tool")
+		return
+	}
+	resolved, err := c.Catalog.Resolve(id)
+	if err != nil {
+		c.wrong(n.path, "", "%s", err)
+		return
+	}
+	n.task.Tool = resolved
+	if t, ok := c.Catalog.Tool(resolved); ok {
+		n.kind, n.tool, n.again = KindTool, t, Repeatable(t)
+		if !Matches(c.Grants, t.ID) && !Matches(c.approve, t.ID) && !slices.Contains(c.approve, n.path) {
+			n.ask = Asks(t)
+		}
+		return
+	}
+	def, ok := c.capability(resolved)
+	if !ok {
+		c.wrong(n.path, "", "tool %q is unknown", id)
+		return
+	}
+	n.tool = catalog.Tool{ID: def.ID, InputSchema: def.InputSchema, OutputSchema: def.OutputSchema}
+	n.again = true // what is in it decides for itself
+	switch {
+	case def.Script != nil && len(def.Tasks) == 0:
+		n.kind = KindScript
+		if def.Script.Language != "expr" {
+			c.wrong(n.path, "", "capability %q: a script in %q cannot be run here, only one in expr", id, def.Script.Language)
+			return
+		}
+		x, err := compileExpression(def.Script.Source, false)
+		if err == nil && len(x.tasks) > 0 {
+			err = errors.New("a script sees intent and params, not tasks")
+		}
+		if err != nil {
+			c.wrong(n.path, "", "capability %q: %s", id, err)
+			return
+		}
+		n.script = x
+	case len(def.Tasks) > 0:
+		n.kind = KindCapability
+	default:
+		c.wrong(n.path, "", "capability %q has neither tasks nor a script: it can be suggested, not run", id)
+	}
+}
+
+// link compiles what a node says and draws its dependencies. It reports whether they can be drawn.
+func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
+	sound = true
+	self := s.byID[n.id]
+	depend := func(i int, reads bool) {
+		if i == self {
+			c.wrong(n.path, "", "depends on itself")
+			sound = false
+			return
+		}
+		n.deps = append(n.deps, s.nodes[i])
+		if reads {
+			n.reads = append(n.reads, s.nodes[i])
+		}
+	}
+	for _, id := range n.task.DependsOn {
+		i, ok := s.byID[id]
+		if !ok {
+			c.wrong(n.path, "depends_on", "there is no task %q", id)
+			sound = false
+			continue
+		}
+		depend(i, false)
+	}
+	reads := func(argument string, x *expression) {
+		for _, id := range x.tasks {
+			i, ok := s.byID[id]
+			if !ok {
+				c.wrong(n.path, argument, "there is no task %q", id)
+				sound = false
+				continue
+			}
+			depend(i, false) // an expression can do without a result
+		}
+	}
+	if n.task.When != "" {
+		x, err := compileExpression(n.task.When, true)
+		if err != nil {
+			c.wrong(n.path, "when", "%s", err)
+			sound = false
+		} else {
+			n.when = x
+			reads("when", x)
+		}
+	}
+	switch n.task.OnError {
+	case "", catalog.OnErrorContinue:
+	default:
+		c.wrong(n.path, "on_error", "is %q; it is empty or %q", n.task.OnError, catalog.OnErrorContinue)
+	}
+	if n.task.TimeoutMS < 0 || n.task.TimeoutMS > int64(MaxTimeout/time.Millisecond) {
+		c.wrong(n.path, "timeout_ms", "is %d, must be 0 to %d", n.task.TimeoutMS, MaxTimeout/time.Millisecond)
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.task.Arguments)) {
+		v, err := compile.value(n.task.Arguments[name], 0)
+		if err != nil {
+			c.wrong(n.path, name, "%s", err)
+			sound = false
+			continue
+		}
+		v.each(func(v *value) {
+			switch {
+			case v.expr != nil:
+				reads(name, v.expr)
+			case v.from.from == fromTask:
+				depend(v.from.task, true)
+			}
+		})
+		n.args = append(n.args, argument{name: name, path: []string{name}, value: v})
+	}
+	slices.Sort(n.deps)
+	n.deps = slices.Compact(n.deps)
+	slices.Sort(n.reads)
+	n.reads = slices.Compact(n.reads)
+	return sound
+}
+
+// arrange puts the tasks of a scope in order, or says which form a cycle.
+func (c *checker) arrange(s *scope) bool {
+	ids, deps := make([]string, len(s.nodes)), make([][]string, len(s.nodes))
+	waits, next, has := make([]int, len(s.nodes)), make([][]int, len(s.nodes)), map[int]bool{}
+	for p, i := range s.nodes {
+		n := &c.plan.nodes[i]
+		ids[p] = n.id
+		for _, d := range n.deps {
+			q := d - s.nodes[0]
+			deps[p] = append(deps[p], c.plan.nodes[d].id)
+			next[q] = append(next[q], p)
+			waits[p]++
+			has[d] = true
+		}
+	}
+	if err := catalog.CheckDAG("task", ids, deps); err != nil {
+		c.wrong(strings.TrimSuffix(s.prefix, "/"), "", "%s (a reference to the result of a task makes it a dependency)", err)
+		return false
+	}
+	for p, i := range s.nodes { // layers: the longest way from a task without dependencies
+		if !has[i] {
+			s.last = append(s.last, i)
+		}
+		if waits[p] == 0 {
+			s.order = append(s.order, i)
+		}
+	}
+	for k := 0; k < len(s.order); k++ {
+		p := s.order[k] - s.nodes[0]
+		for _, q := range next[p] {
+			to := &c.plan.nodes[s.nodes[q]]
+			to.layer = max(to.layer, c.plan.nodes[s.nodes[p]].layer+1)
+			if waits[q]--; waits[q] == 0 {
+				s.order = append(s.order, s.nodes[q])
+			}
+		}
+	}
+	slices.SortStableFunc(s.order, func(a, b int) int { return c.plan.nodes[a].layer - c.plan.nodes[b].layer })
+	size := map[int]int{}
+	for _, i := range s.nodes {
+		size[c.plan.nodes[i].layer]++
+	}
+	for _, i := range s.nodes {
+		if n := &c.plan.nodes[i]; size[n.layer] > 1 {
+			n.group = fmt.Sprintf("%slayer-%d", s.prefix, n.layer+1)
+		}
+	}
+	return true
+}
+
+// types checks the arguments of a node against the schema of what it calls.
+func (c *checker) types(s *scope, n *node) {
+	if n.kind == "" {
+		return
+	}
+	in := readSchema(n.tool.InputSchema)
+	var why string
+	if n.input, why = c.validator(n.tool.ID, n.tool.InputSchema); why != "" {
+		c.warn("%s: arguments are not checked: %s", n.tool.ID, why)
+	}
+	given := map[string]bool{}
+	for i := range n.args {
+		a := &n.args[i]
+		a.path = place(in, a.name)
+		given[a.path[0]] = true
+	}
+	required := in.required()
+	for _, name := range required {
+		if !given[name] {
+			if _, preset := defaultsOf(n.tool.InputSchema)[name]; n.kind != KindTool && preset {
+				continue
+			}
+			c.wrong(n.path, name, "is required and not given")
+		}
+	}
+	for i := range n.args {
+		a := &n.args[i]
+		a.required = len(a.path) == 1 && slices.Contains(required, a.name)
+		want, f := in, yes
+		for _, part := range a.path {
+			if want, f = want.member(part); f != yes {
+				break
+			}
+		}
+		if f == no {
+			c.wrong(n.path, a.name, "%s takes no such argument; it takes %s", n.tool.ID, list(in.names()))
+			continue
+		}
+		switch {
+		case a.value.from != nil:
+			c.reference(s, n.path, a.name, a.value.from, want)
+		case a.value.isLiteral():
+			c.literal(n, a)
+		default:
+			c.inner(s, n.path, a.name, a.value)
+		}
+	}
+}
+
+// place is where an argument stands: a name with dots may mean a member of an object, as plans write it.
+func place(in schema, name string) []string {
+	if _, f := in.member(name); f == yes || !strings.Contains(name, ".") {
+		return []string{name}
+	}
+	path := strings.Split(name, ".")
+	at := in
+	for _, part := range path {
+		next, f := at.member(part)
+		if f != yes {
+			return []string{name}
+		}
+		at = next
+	}
+	return path
+}
+
+// literal checks an argument whose value is known.
+func (c *checker) literal(n *node, a *argument) {
+	if n.input == nil {
+		return
+	}
+	pointer := ""
+	for _, part := range a.path {
+		pointer += "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(part)
+	}
+	key := n.tool.ID + "\n" + pointer
+	v, ok := c.validators[key]
+	if !ok {
+		v.schema, _ = compileSchema(n.tool.InputSchema, pointer) // nil where it stands elsewhere: checked with the whole
+		c.validators[key] = v
+	}
+	for _, w := range validate(v.schema, a.value.plain()) {
+		c.wrong(n.path, a.name, "%s", strings.TrimPrefix(w.at+": "+w.detail, ": "))
+	}
+}
+
+// inner checks the references within an argument.
+func (c *checker) inner(s *scope, path, argument string, v *value) {
+	v.each(func(v *value) {
+		if v.from != nil {
+			c.reference(s, path, argument, v.from, schema{})
+		}
+	})
+}
+
+// reference checks where a value comes from, and that it can be what is wanted.
+func (c *checker) reference(s *scope, path, argument string, r *reference, want schema) {
+	from, of := schema{}, ""
+	switch r.from {
+	case fromIntent:
+		if c.intent == "" {
+			c.wrong(path, argument, "takes the intent, and there is none")
+			return
+		}
+		from = readSchema(json.RawMessage(`{"type":"string"}`))
+	case fromParams:
+		if s.given != nil {
+			v, ok := follow(s.given, r.path)
+			if !ok {
+				c.wrong(path, argument, "%s is not given", r.text)
+				return
+			}
+			var decoded any
+			if json.Unmarshal(v, &decoded) == nil {
+				if got, takes := kindsOf(decoded), want.kinds(); got&takes == 0 {
+					c.wrong(path, argument, "takes %s, and %s is %s", takes, r.text, got)
+				}
+			}
+			return
+		}
+		from, of = s.params, "params"
+	case fromTask:
+		d := &c.plan.nodes[s.nodes[r.task]]
+		if d.kind == "" {
+			return // what it calls is unknown, which is said already
+		}
+		from, of = readSchema(d.tool.OutputSchema), "the result of "+d.tool.ID
+	}
+	at, problem, doubt := followSchema(from, r.path)
+	switch {
+	case problem != "":
+		c.wrong(path, argument, "%q: in %s, %s", r.text, of, problem)
+		return
+	case doubt != "":
+		c.warn("task %q, argument %q: %q: in %s, %s", path, argument, r.text, of, doubt)
+	}
+	if got, takes := at.kinds(), want.kinds(); got&takes == 0 {
+		c.wrong(path, argument, "takes %s, and %s is %s", takes, r.text, got)
+	}
+}
+
+func (c *checker) outputTypes(s *scope) {
+	c.inner(s, strings.TrimSuffix(s.prefix, "/"), "output", s.output)
+	s.output.each(func(v *value) {
+		if v.expr == nil {
+			return
+		}
+		for _, id := range v.expr.tasks {
+			if _, ok := s.byID[id]; !ok {
+				c.wrong(strings.TrimSuffix(s.prefix, "/"), "output", "there is no task %q", id)
+			}
+		}
+	})
+}
+
+// open adds the DAG of a capability.
+func (c *checker) open(i int) {
+	n := &c.plan.nodes[i]
+	if n.kind != KindCapability {
+		return
+	}
+	def := c.plan.defs[n.task.Tool]
+	if slices.Contains(c.stack, def.ID) {
+		c.wrong(n.path, "", "capabilities call each other in a circle: %s", strings.Join(append(slices.Clone(c.stack), def.ID), " calls "))
+		return
+	}
+	if len(c.stack) >= MaxDepth {
+		c.wrong(n.path, "", "capabilities within each other more than %d deep", MaxDepth)
+		return
+	}
+	c.stack = append(c.stack, def.ID)
+	at := c.scope(scope{owner: i, prefix: n.path + "/", defaults: defaultsOf(def.InputSchema), params: readSchema(def.InputSchema)}, def.Tasks, def.Output)
+	c.stack = c.stack[:len(c.stack)-1]
+	if at < len(c.plan.scopes) {
+		c.plan.nodes[i].inner = at
+	}
+}
+
+// defaultsOf are the values that a schema gives properties that are left out.
+func defaultsOf(raw json.RawMessage) map[string]json.RawMessage {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(raw, &s) != nil {
+		return nil
+	}
+	out := map[string]json.RawMessage{}
+	for name, p := range s.Properties {
+		var d struct {
+			Default json.RawMessage `json:"default"`
+		}
+		if json.Unmarshal(p, &d) == nil && len(d.Default) > 0 {
+			out[name] = d.Default
+		}
+	}
+	return out
+}
+
+// withDefaults adds what is left out of an object.
+func withDefaults(object json.RawMessage, defaults map[string]json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if len(defaults) == 0 || json.Unmarshal(object, &members) != nil {
+		return object
+	}
+	for name, v := range defaults {
+		if _, given := members[name]; !given {
+			members[name] = v
+		}
+	}
+	out, err := json.Marshal(members)
+	if err != nil {
+		return object
+	}
+	return out
+}
+
+// describe fills in what a plan shows.
+func (c *checker) describe() {
+	p := c.plan
+	root := &p.scopes[0]
+	for _, i := range root.order {
+		n := &p.nodes[i]
+		p.Order = append(p.Order, n.id)
+		if n.layer == len(p.Layers) {
+			p.Layers = append(p.Layers, nil)
+		}
+		p.Layers[n.layer] = append(p.Layers[n.layer], n.id)
+	}
+	var show func(s *scope)
+	show = func(s *scope) {
+		for _, i := range s.order {
+			n := &p.nodes[i]
+			d := PlannedNode{ID: n.path, Tool: n.task.Tool, Kind: n.kind, DependsOn: []string{}, Layer: n.layer, When: n.task.When, Approval: n.ask, Again: n.again && n.kind != KindCapability}
+			for _, dep := range n.deps {
+				d.DependsOn = append(d.DependsOn, p.nodes[dep].path)
+			}
+			p.Nodes = append(p.Nodes, d)
+			if n.inner >= 0 {
+				show(&p.scopes[n.inner])
+			}
+		}
+	}
+	show(root)
+}

@@ -1,0 +1,126 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"waymark/catalog"
+)
+
+// Limits of what is run.
+const (
+	MaxNodes  = 1000    // nodes of a run, those of the capabilities in it included
+	MaxDepth  = 8       // capabilities within each other
+	MaxResult = 4 << 20 // bytes of one result
+	MaxParams = 1 << 20 // bytes of all parameters
+
+	MaxTimeout = 24 * time.Hour // of one call
+)
+
+// DAG is what is carried out: the dag of a suggestion, or one of one's own.
+type DAG struct {
+	Intent string          `json:"intent,omitempty"`
+	Params json.RawMessage `json:"params,omitempty"` // an object that params.… refers to
+	Tasks  []catalog.Task  `json:"tasks,omitempty"`
+	Output json.RawMessage `json:"output,omitempty"` // what the run gives back; without: the results of the last tasks
+}
+
+// Request asks for a run of a DAG, or of a stored capability with the parameters and the intent of the DAG,
+// which then has no tasks.
+type Request struct {
+	DAG        DAG      `json:"dag"`
+	Capability string   `json:"capability,omitempty"` // id or id@version
+	Approve    []string `json:"approve,omitempty"`    // paths of nodes, or patterns of tool ids (github:*), that need not be asked about
+}
+
+// Catalog knows what can be called.
+type Catalog interface {
+	Tool(id string) (catalog.Tool, bool)
+	Capability(id string) (catalog.Capability, bool) // also as id@version
+	Resolve(spelling string) (id string, err error)
+}
+
+// Problem is one thing wrong with a DAG.
+type Problem struct {
+	Task     string `json:"task,omitempty"` // path of the node: outer/inner
+	Argument string `json:"argument,omitempty"`
+	Detail   string `json:"detail"`
+}
+
+func (p Problem) String() string {
+	switch {
+	case p.Task == "" && p.Argument == "":
+		return p.Detail
+	case p.Task == "":
+		return p.Argument + ": " + p.Detail
+	case p.Argument == "":
+		return fmt.Sprintf("task %q: %s", p.Task, p.Detail)
+	}
+	return fmt.Sprintf("task %q, argument %q: %s", p.Task, p.Argument, p.Detail)
+}
+
+// CheckError is a DAG that cannot be run, with all that is wrong with it.
+type CheckError struct{ Problems []Problem }
+
+func (e *CheckError) Error() string {
+	all := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		all[i] = p.String()
+	}
+	return strings.Join(all, "; ")
+}
+
+// matches reports whether the pattern, in which * stands for any run of characters, matches id.
+func matches(pattern, id string) bool {
+	head, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == id
+	}
+	if !strings.HasPrefix(id, head) {
+		return false
+	}
+	for id = id[len(head):]; ; {
+		part, tail, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(id, part)
+		}
+		i := strings.Index(id, part)
+		if i < 0 {
+			return false
+		}
+		id, rest = id[i+len(part):], tail
+	}
+}
+
+// Matches reports whether one of the patterns matches id.
+func Matches(patterns []string, id string) bool {
+	for _, p := range patterns {
+		if matches(p, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// Asks says why a call of a tool needs a person's word, or nothing. What a server says of its own tools is
+// not to be trusted with more than to ask more often: a tool that is not said to be harmless is asked about.
+func Asks(t catalog.Tool) string {
+	a := t.Annotations
+	switch {
+	case a == nil || a.ReadOnly == nil && a.Destructive == nil:
+		return "nothing says that it is harmless"
+	case a.Destructive != nil && *a.Destructive && !(a.ReadOnly != nil && *a.ReadOnly):
+		return "it may destroy something"
+	case a.ReadOnly != nil && *a.ReadOnly, a.Destructive != nil && !*a.Destructive:
+		return ""
+	}
+	return "it changes something, and nothing says that it destroys nothing"
+}
+
+// Repeatable reports whether a call may be made again without harm where it is not known what became of it.
+func Repeatable(t catalog.Tool) bool {
+	a := t.Annotations
+	return a != nil && (a.ReadOnly != nil && *a.ReadOnly || a.Idempotent != nil && *a.Idempotent)
+}

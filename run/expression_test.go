@@ -1,0 +1,142 @@
+package run
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func testEnv() map[string]any {
+	return map[string]any{
+		"intent": "find it",
+		"params": map[string]any{"n": 3, "words": []any{"a", "b"}, "deep": map[string]any{"x": 1.5}},
+		"tasks":  map[string]any{"t1": map[string]any{"result": map[string]any{"items": []any{map[string]any{"id": 7}, map[string]any{"id": 8}}}, "state": "done", "error": ""}},
+	}
+}
+
+func TestExpressions(t *testing.T) {
+	for _, tt := range []struct{ source, want, wrong string }{
+		{source: "1 + 2", want: "3"},
+		{source: "params.n * 2", want: "6"},
+		{source: `intent + "!"`, want: `"find it!"`},
+		{source: "map(tasks.t1.result.items, .id)", want: "[7,8]"},
+		{source: `filter(tasks.t1.result.items, .id > 7)[0].id`, want: "8"},
+		{source: `join(params.words, ", ")`, want: `"a, b"`},
+		{source: `replace("aXa", "X", "b")`, want: `"aba"`},
+		{source: `{"a": params.deep.x, "b": len(params.words)}`, want: `{"a":1.5,"b":2}`},
+		{source: `params.missing ?? "none"`, want: `"none"`},
+		{source: `tasks["t1"].state == "done" ? "yes" : "no"`, want: `"yes"`},
+		{source: "let a = [1, 2]; sum(a)", want: "3"},
+		{source: "groupBy([1, 2, 3], # % 2 == 0 ? 'even' : 'odd')", want: `{"even":[2],"odd":[1,3]}`},
+
+		{source: "", wrong: "is empty"},
+		{source: "1 +", wrong: "unexpected token"},
+		{source: "unknown", wrong: "unknown name unknown"},
+		{source: "$env", wrong: "unknown name $env"},
+		{source: "now()", wrong: "unknown name now"},
+		{source: `repeat("a", 1000000000)`, wrong: "unknown name repeat"},
+		{source: "len(tasks)", wrong: "named one by one"},
+		{source: "tasks[intent].result", wrong: "named one by one"},
+		{source: "tasks.t1.reslt", wrong: "a task has result, state, error"},
+		{source: strings.Repeat("1+", 9000) + "1", wrong: "bytes, at most"},
+		{source: strings.Repeat("1+", 3000) + "1", wrong: "maximum allowed nodes"},
+		{source: "1 / 0", wrong: "no finite number"},
+		{source: "groupBy([1, 2], #)", wrong: "keys that are no strings"},
+	} {
+		x, err := compileExpression(tt.source, false)
+		var got json.RawMessage
+		if err == nil {
+			got, err = x.value(testEnv())
+		}
+		if tt.wrong != "" {
+			require.Error(t, err, "%.40s", tt.source)
+			assert.Contains(t, err.Error(), tt.wrong, "%.40s", tt.source)
+			assert.NotContains(t, err.Error(), "\n")
+			continue
+		}
+		require.NoError(t, err, tt.source)
+		assert.JSONEq(t, tt.want, string(got), tt.source)
+	}
+}
+
+func TestConditions(t *testing.T) {
+	x, err := compileExpression(`params.n > 2 and tasks.t1.state == "done"`, true)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"t1"}, x.tasks)
+	yes, err := x.condition(testEnv())
+	require.NoError(t, err)
+	assert.True(t, yes)
+	_, err = compileExpression("1 + 1", true)
+	assert.Error(t, err)
+	x, err = compileExpression("params.n", true) // known only when it runs
+	require.NoError(t, err)
+	_, err = x.condition(testEnv())
+	assert.Error(t, err)
+}
+
+// Each of these would take all memory or hours without the budget.
+func TestExpressionBombs(t *testing.T) {
+	double := func(step string, times int) string {
+		source := "let a0 = " + step + ";"
+		for i := 1; i <= times; i++ {
+			source += " let a" + string(rune('a'+i%26)) + itoa(i) + " = " + strings.ReplaceAll("[P, P]", "P", prev(i)) + ";"
+		}
+		return source + " " + prev(times+1)
+	}
+	concat := "let a0 = 'aaaaaaaaaaaaaaaa';"
+	for i := 1; i <= 60; i++ {
+		concat += " let a" + string(rune('a'+i%26)) + itoa(i) + " = " + prev(i) + " + " + prev(i) + ";"
+	}
+	concat += " len(" + prev(61) + ")"
+	for name, source := range map[string]string{
+		"strings that double":  concat,
+		"lists that double":    double("[1]", 60),
+		"equal doubles":        double("[1]", 60) + " == " + prev(61),
+		"loops in loops":       "count(1..9999, count(1..9999, count(1..9999, # > 0) > 0) > 0)",
+		"a long range":         "1..1000000000",
+		"replace by much":      "let a = join(map(1..20000, 'aaaaaaaaaaaaaaaaaaaa')); replace(a, '', a)",
+		"join by much":         "let a = join(map(1..20000, 'aaaaaaaaaaaaaaaaaaaa')); join(map(1..20000, ''), a)",
+		"a nest by reduce":     "reduce(1..100000, [#acc], [])",
+		"a text by reduce":     "reduce(1..100000, #acc + #acc, 'a')",
+		"any over equal lists": "any(1..100000, (1..100000) == (1..100000) and false)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, err := compileExpression(source, false)
+			require.NoError(t, err, source)
+			began := time.Now()
+			_, err = x.value(testEnv())
+			require.ErrorIs(t, err, errBudget)
+			assert.Less(t, time.Since(began), 10*time.Second, "far less than without a budget")
+		})
+	}
+}
+
+// prev is the name of the variable before number i.
+func prev(i int) string {
+	if i--; i == 0 {
+		return "a0"
+	}
+	return "a" + string(rune('a'+i%26)) + itoa(i)
+}
+
+func itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
+
+func FuzzExpression(f *testing.F) {
+	f.Add("map(tasks.t1.result.items, .id)")
+	f.Add("let a = [1]; [a, a]")
+	f.Add("1..9 | filter(# > 3) | sum()")
+	f.Fuzz(func(t *testing.T, source string) {
+		x, err := compileExpression(source, false)
+		if err != nil {
+			return
+		}
+		v, err := x.value(testEnv())
+		if err == nil && !json.Valid(v) {
+			t.Fatalf("%q gives %s", source, v)
+		}
+	})
+}

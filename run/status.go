@@ -1,0 +1,120 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"waymark/catalog"
+)
+
+// State of a run.
+type State string
+
+const (
+	Running  State = "running"
+	Paused   State = "paused" // until a person decides about the nodes that wait
+	Done     State = "done"
+	Failed   State = "failed" // a node failed, or what came of the nodes is no answer
+	Canceled State = "canceled"
+)
+
+// Over reports whether a run has ended.
+func (s State) Over() bool { return s == Done || s == Failed || s == Canceled }
+
+// NodeState is where a node of a run stands.
+type NodeState string
+
+const (
+	NodeWaiting     NodeState = "waiting"
+	NodeRunning     NodeState = "running"
+	NodeApproval    NodeState = "awaiting_approval"
+	NodeInterrupted NodeState = "interrupted" // begun before a crash: it may have happened, and a person decides whether it is done again
+	NodeDone        NodeState = "done"
+	NodeFailed      NodeState = "failed"
+	NodeSkipped     NodeState = "skipped"
+	NodeCanceled    NodeState = "canceled"
+	NodeNotRun      NodeState = "not_run"
+)
+
+func (s NodeState) settled() bool {
+	return s != NodeWaiting && s != NodeRunning && s != NodeApproval && s != NodeInterrupted
+}
+
+// Node is one node of a run as it is now. Times are absent where they are not yet known.
+type Node struct {
+	ID          string          `json:"id"`
+	Tool        string          `json:"tool"`
+	Kind        string          `json:"kind"`
+	DependsOn   []string        `json:"depends_on"`
+	State       NodeState       `json:"state"`
+	Attempts    int             `json:"attempts,omitempty"`
+	StartedAt   time.Time       `json:"started_at,omitzero"`
+	DurationMS  int64           `json:"duration_ms,omitempty"`
+	Arguments   json.RawMessage `json:"arguments,omitempty"` // while a person is asked
+	Result      json.RawMessage `json:"result,omitempty"`
+	ErrorKind   Failure         `json:"error_kind,omitempty"`
+	Error       string          `json:"error,omitempty"`
+	Reason      string          `json:"reason,omitempty"`      // why it was skipped, or why a person is asked
+	Unvalidated string          `json:"unvalidated,omitempty"` // why the result was not checked against its schema
+}
+
+// Status is a run as it is now.
+type Status struct {
+	ID         string          `json:"id"`
+	Capability string          `json:"capability,omitempty"`
+	Intent     string          `json:"intent,omitempty"`
+	State      State           `json:"state"`
+	StartedAt  time.Time       `json:"started_at"`
+	EndedAt    time.Time       `json:"ended_at,omitzero"`
+	Nodes      []Node          `json:"nodes"`
+	Waiting    []string        `json:"waiting"` // nodes that a person has to decide about
+	Done       int             `json:"done"`    // nodes, of those of the DAG itself
+	Failed     int             `json:"failed"`
+	Skipped    int             `json:"skipped"`
+	Output     json.RawMessage `json:"output,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	Warnings   []string        `json:"warnings"`
+}
+
+// Brief is a status without arguments, results and output.
+func (s Status) Brief() Status {
+	nodes := make([]Node, len(s.Nodes))
+	for i, n := range s.Nodes {
+		n.Arguments, n.Result = nil, nil
+		nodes[i] = n
+	}
+	s.Nodes, s.Output = nodes, nil
+	return s
+}
+
+// Record is a run before anything of it has happened. What it needs of the catalog is in it, so that a run
+// goes on as it was checked whatever is put into the catalog meanwhile.
+type Record struct {
+	ID           string                        `json:"id"`
+	Request      Request                       `json:"request"`
+	Capabilities map[string]catalog.Capability `json:"capabilities,omitempty"`
+	StartedAt    time.Time                     `json:"started_at"`
+	By           string                        `json:"by,omitempty"`
+	SuggestionID string                        `json:"suggestion_id,omitempty"`
+}
+
+// A Journal keeps what a run needs to go on after a crash. Each method returns when what it was told is
+// durable. Calls of tools alone are told of: all else follows from them.
+//
+//	Start ─▶ Began t1 ─▶ (call) ─▶ Ended t1 ─▶ (its result is used) … ─▶ End
+//
+// So a node that began and did not end may or may not have happened, and no other.
+type Journal interface {
+	Start(ctx context.Context, r Record) error
+	Began(ctx context.Context, run string, n Node) error
+	Ended(ctx context.Context, run string, n Node) error
+	End(ctx context.Context, s Status) error
+}
+
+// Past is what a journal holds of a run that has not ended: the nodes that began, by path, as they were
+// told of last.
+type Past struct {
+	Record
+	Nodes map[string]Node
+}
