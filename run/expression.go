@@ -24,7 +24,7 @@ const (
 	maxSource  = 16 << 10 // bytes of an expression
 	maxNodes   = 2000     // of its syntax tree
 	maxDepth   = 64       // of nested values
-	stepBudget = 4 << 20  // values that one evaluation may make or look through, and letters by eights
+	stepBudget = 1 << 20  // values that one evaluation may make or look through, and letters by eights
 )
 
 var errBudget = fmt.Errorf("the expression takes more than its budget of %d steps", stepBudget)
