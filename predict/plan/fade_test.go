@@ -47,6 +47,9 @@ func TestNewerRequestsMustNotSpoilTheOthers(t *testing.T) {
 }
 
 func TestNewerRequestsCountMoreWhereRequestsDrift(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	for _, tt := range []struct {
 		from int
 		want bool

@@ -210,6 +210,9 @@ func TestStepsRespectAfter(t *testing.T) {
 }
 
 func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	tools, tasks := office(120)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	texts := NewTexts(tools)
@@ -275,6 +278,9 @@ func TestFitStops(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	tools, tasks := office(100)
 	for i := range 292 {
 		tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Text: "does nothing that anybody wants"})

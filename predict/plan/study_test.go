@@ -34,6 +34,9 @@ func TestEveryFeatureHasASignal(t *testing.T) {
 
 // The planner without a signal gives its features no weight and answers nevertheless.
 func TestVariantsOfThePlanner(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	tools, needs, tasks := workshop()
 	s := FitStudy(NewTexts(tools), needs, tasks, Options{})
 	told := 0.0

@@ -294,6 +294,9 @@ func TestLimitsOfAMessage(t *testing.T) {
 
 // Messages made to cost much are read in time linear in their length.
 func TestMessagesMadeToCostMuch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	for i, text := range []string{
 		strings.Repeat("```delta\n", MaxText/9),
 		strings.Repeat("{", MaxText),

@@ -160,6 +160,9 @@ func TestSessionsThatAreRefused(t *testing.T) {
 
 // The order in which messages of known rounds come changes nothing but the order of their reports.
 func TestOrderOfMessages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(rt, "n")
 		var list []Request
