@@ -14,6 +14,9 @@ import (
 
 // Oracle: stats.json of each data set, counted by the program that made the set.
 func TestPublicDataSets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	root := filepath.Join("..", "..", "shared", "datasets")
 	folders, err := filepath.Glob(filepath.Join(root, "*", "tools.jsonl"))
 	require.NoError(t, err)

@@ -35,6 +35,9 @@ func (g *generated) Read(p []byte) (int, error) {
 
 // A stream of 20 MB leaves behind only what tells duplicates apart, some 100 bytes an episode.
 func TestReadHoldsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	const n = 20_000
 	heap := func() int64 {
 		var m runtime.MemStats
