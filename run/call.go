@@ -9,6 +9,9 @@ import (
 // Call is one call of a tool or capability.
 type Call struct {
 	Tool      string          // canonical id
+	ID        string          // of the call in its session, the id of a task in a run; empty: it has none
+	After     []string        // ids of the calls of its session that it came after; nil: only the order is known
+	Source    string          // who calls, as episodes count sources (a credential); empty: not said
 	Arguments json.RawMessage // a JSON object; nil means none
 	Session   string          // of the host or run that calls; calls of one session follow each other
 	Group     string          // calls of one group ran in parallel
@@ -23,6 +26,7 @@ type Result struct {
 	Content     json.RawMessage // MCP content blocks as they came
 	Failure     Failure         // empty if it worked
 	Message     string          // what went wrong
+	Unrecorded  string          // why the call is not in the history although it should be; empty if it is
 	Unvalidated string          // why Structured was not checked against the tool's output schema; empty if it was, or there is none
 	NeedsInput  json.RawMessage // the host is asked for something first; the call has not happened yet
 }

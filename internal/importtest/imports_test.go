@@ -70,6 +70,7 @@ var imports = map[string][]string{
 	"judge":               {"internal/endpoint", "judge/reply", "rubric"},
 	"judge/reply":         nil,
 	"run":                 {"catalog"},
+	"recorder":            {"episodic", "live", "run"},
 	"gateway":             {"catalog", "run", "storage"},
 	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "run", "semantic"},
 

@@ -1,0 +1,73 @@
+package episodic
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Bounds of a shape: what is beyond is written as ….
+const (
+	shapeDepth   = 2
+	shapeMembers = 32
+	shapeBytes   = 512
+)
+
+// Shape writes the names and types of arguments and none of their values, empty for what is not JSON:
+//
+//	{"path":"a.go","lines":[1,2],"where":{"open":true}}  →  {lines:[integer],path:string,where:{open:boolean}}
+//
+// A name that may be a value is written as *, as [FieldName] says.
+func Shape(arguments json.RawMessage) string {
+	if len(bytes.TrimSpace(arguments)) == 0 || !json.Valid(arguments) {
+		return ""
+	}
+	s := shapeOf(arguments, 0)
+	if len(s) > shapeBytes {
+		s = s[:shapeBytes] + "…"
+	}
+	return s
+}
+
+func shapeOf(v json.RawMessage, depth int) string {
+	switch v = bytes.TrimSpace(v); v[0] {
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	case '[':
+		if depth >= 2*shapeDepth {
+			return "[…]"
+		}
+		var list []json.RawMessage
+		if json.Unmarshal(v, &list) != nil || len(list) == 0 {
+			return "[]"
+		}
+		return "[" + shapeOf(list[0], depth+1) + "]"
+	case '{':
+		if depth >= shapeDepth {
+			return "{…}"
+		}
+		var members map[string]json.RawMessage
+		if json.Unmarshal(v, &members) != nil {
+			return "{…}"
+		}
+		parts := make([]string, 0, len(members))
+		for name, value := range members {
+			parts = append(parts, FieldName(name)+":"+shapeOf(value, depth+1))
+		}
+		slices.Sort(parts)
+		parts = slices.Compact(parts)
+		if len(parts) > shapeMembers {
+			parts = append(parts[:shapeMembers], "…")
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	}
+	if bytes.ContainsAny(v, ".eE") {
+		return "number"
+	}
+	return "integer"
+}
