@@ -5,6 +5,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/learn"
+	"waymark/mine/proposal"
 	"waymark/suggest"
 )
 
@@ -69,12 +70,12 @@ const (
 	JobRefused  JobState = "refused" // the new model would lose; the one before stays
 )
 
-// Job is a rebuild, running or past.
+// Job is a rebuild or a search for proposals, running or past.
 type Job struct {
 	ID         string        `json:"id"`
-	Kind       string        `json:"kind"` // "rebuild" or "verify"
+	Kind       string        `json:"kind"` // "rebuild", "verify" or "mine"
 	State      JobState      `json:"state"`
-	Phase      string        `json:"phase"`    // judge, replay, pagerank, communities, spectral, text, publish, compare
+	Phase      string        `json:"phase"`    // judge, replay, pagerank, communities, spectral, text, publish, compare; of mining: mine, keep
 	Progress   float64       `json:"progress"` // 0..1 over all phases
 	ETAMillis  int64         `json:"eta_ms"`
 	StartedAt  time.Time     `json:"started_at"`
@@ -84,9 +85,18 @@ type Job struct {
 	Version    string        `json:"model_version,omitempty"`
 	At         uint64        `json:"at,omitempty"` // the build event of a rebuild
 
+	Mined *MineReport `json:"mined,omitempty"` // what mining found
+
 	Forced bool            `json:"forced,omitempty"` // published whatever the gate says
 	Auto   *suggest.Choice `json:"auto,omitempty"`   // which profile should answer what, by held-out tasks
 	Gate   *learn.Gate     `json:"gate,omitempty"`   // how the new model does beside the one in force
+}
+
+// MineReport is what mining found.
+type MineReport struct {
+	proposal.Report
+	Proposed int `json:"proposed"` // proposals that wait for a decision now
+	Decided  int `json:"decided"`  // found again, but approved or rejected before
 }
 
 // VerifyReport compares the running model with a fresh replay of the log.

@@ -33,6 +33,7 @@ type Options struct {
 	Now         func() time.Time // time.Now unless set
 	Embedder    Embedder         // nil: search by text alone
 	DropIntents bool             // intents are never stored
+	Mine        bool             // capabilities are mined after each rebuild, for people to approve
 	Experiment  Experiment       // what is logged of the answers, and tried with them
 	Patience    time.Duration    // how long the first questions wait for a build that was cut short; it goes on behind
 
@@ -80,6 +81,7 @@ type Engine struct {
 	unerased   atomic.Bool   // a request to forget is not carried out yet
 	held       atomic.Int32  // imports under way: no build starts by itself
 	jobs       jobs
+	proposing  sync.Mutex              // of the rows of proposals
 	kept       atomic.Pointer[history] // what a rebuild had folded that was canceled
 	served     servedAnswers
 	logging    sync.RWMutex     // of toLog

@@ -75,6 +75,9 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 			return r, fmt.Errorf("erased %d events, but not what was learned from them: %w", len(seqs), err)
 		}
 	}
+	if err := e.dropProposals(ctx); err != nil {
+		return r, fmt.Errorf("erased %d events, but not what was proposed because of them: %w", len(seqs), err)
+	}
 	// The model before still holds what is forgotten.
 	e.previous.Store(nil)
 	r.Seq = e.Counted()

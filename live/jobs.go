@@ -35,21 +35,35 @@ var errRefused = errors.New("held-out tasks say that the new model is worse than
 // A rebuild is judged before: where held-out tasks say that it loses more than noise against the running
 // model, it ends [JobRefused], and the running model stays.
 func (e *Engine) Rebuild(ctx context.Context, verify bool) (Job, error) {
-	kind := "rebuild"
 	if verify {
-		kind = "verify"
+		return e.start("verify", false, e.verify)
 	}
-	return e.start(kind, false)
+	return e.start("rebuild", false, e.rebuildJob(false))
 }
 
 // ForceRebuild is a rebuild that is published whatever it loses. The numbers are taken all the same.
-func (e *Engine) ForceRebuild(ctx context.Context) (Job, error) { return e.start("rebuild", true) }
+func (e *Engine) ForceRebuild(ctx context.Context) (Job, error) {
+	return e.start("rebuild", true, e.rebuildJob(true))
+}
+
+// rebuildJob is what a rebuild does. Proposals are mined after it where the options ask for that.
+func (e *Engine) rebuildJob(force bool) func(context.Context, *job) error {
+	return func(ctx context.Context, j *job) error {
+		err := e.rebuild(ctx, j, force)
+		if err == nil && e.opts.Mine {
+			if _, err := e.Mine(ctx, MineOptions{}); err != nil {
+				e.opts.Logger.Warn("proposals were not mined after the rebuild", "workspace", e.name, "error", err)
+			}
+		}
+		return err
+	}
+}
 
 // rebuilt waits for a rebuild of everything acknowledged so far. One that is refused is no error, unless
 // force asks for it to be published.
 func (e *Engine) rebuilt(ctx context.Context, force bool) (Job, error) {
 	for asked := e.Head().Seq; ; {
-		j, err := e.start("rebuild", force)
+		j, err := e.start("rebuild", force, e.rebuildJob(force))
 		if err == nil {
 			j, err = e.ended(ctx, j)
 		}
@@ -67,7 +81,7 @@ func (e *Engine) rebuilt(ctx context.Context, force bool) (Job, error) {
 }
 
 // start begins a job, or finds one of its kind that is under way.
-func (e *Engine) start(kind string, force bool) (Job, error) {
+func (e *Engine) start(kind string, force bool, do func(context.Context, *job) error) (Job, error) {
 	if e.ctx.Err() != nil {
 		return Job{}, ErrClosed
 	}
@@ -92,12 +106,7 @@ func (e *Engine) start(kind string, force bool) (Job, error) {
 	e.jobs.mu.Unlock()
 	go func() {
 		defer cancel()
-		_, err := guarded(func() (struct{}, error) {
-			if kind == "verify" {
-				return struct{}{}, e.verify(run, j)
-			}
-			return struct{}{}, e.rebuild(run, j, force)
-		})
+		_, err := guarded(func() (struct{}, error) { return struct{}{}, do(run, j) })
 		e.update(j, func(j *Job) {
 			j.FinishedAt, j.Progress, j.ETAMillis, j.Version = e.opts.Now(), 1, 0, e.Model().Info().Version
 			switch {

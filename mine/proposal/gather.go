@@ -1,6 +1,7 @@
 package proposal
 
 import (
+	"hash/fnv"
 	"slices"
 
 	"waymark/catalog"
@@ -13,7 +14,8 @@ type gathered struct {
 	tools   []string // by number, sorted
 	tasks   []mine.Task
 	outcome []episodic.Outcome
-	older   int // episodes before the first task
+	ids     []uint64 // hashes of their ids
+	older   int      // episodes before the first task
 	calls   int
 	success []tally // by tool: of tasks that call it
 	words   background
@@ -67,7 +69,7 @@ func gather(h History, newest int) (*gathered, error) {
 			}
 			return n
 		}))
-		g.outcome = append(g.outcome, e.Outcome)
+		g.outcome, g.ids = append(g.outcome, e.Outcome), append(g.ids, hashed(e.ID))
 		g.words.add(e.Intent)
 		if n := len(g.tasks) - newest; n >= newest {
 			g.forget(n)
@@ -86,8 +88,14 @@ func gather(h History, newest int) (*gathered, error) {
 func (g *gathered) forget(n int) {
 	if n > 0 {
 		g.older += n
-		g.tasks, g.outcome = slices.Clone(g.tasks[n:]), slices.Clone(g.outcome[n:])
+		g.tasks, g.outcome, g.ids = slices.Clone(g.tasks[n:]), slices.Clone(g.outcome[n:]), slices.Clone(g.ids[n:])
 	}
+}
+
+func hashed(id string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return h.Sum64()
 }
 
 // sortTools numbers the tools by id, so that it does not matter which was met first, and counts.
@@ -151,7 +159,8 @@ func (g *gathered) draft(p *mine.Pattern, h History) *draft {
 // mostExamples is how many episodes are named with a proposal.
 const mostExamples = 5
 
-// read goes over the history once more, for what the patterns' own episodes say.
+// read goes over the history once more, for what the patterns' own episodes say. One that has become
+// another since says nothing.
 func (g *gathered) read(h History, drafts []*draft) error {
 	at := make([]int, len(drafts)) // the next occurrence of each
 	in := map[int][]int{}          // by task, the drafts that occur in it
@@ -166,13 +175,22 @@ func (g *gathered) read(h History, drafts []*draft) error {
 			return err
 		}
 		task++
+		if len(in[task]) == 0 {
+			continue
+		}
+		same := g.ids[task] == hashed(e.ID)
 		for _, i := range in[task] {
 			d := drafts[i]
 			calls := d.pattern.Found[at[i]].Calls
 			at[i]++
 			steps := make([]*episodic.Step, len(calls))
 			for j, c := range calls {
-				steps[j] = &e.Steps[g.tasks[task].Steps[c]]
+				if x := int(g.tasks[task].Steps[c]); same && x < len(e.Steps) && e.Steps[x].Tool == d.tools[j] {
+					steps[j] = &e.Steps[x]
+				}
+			}
+			if slices.Contains(steps, nil) {
+				continue
 			}
 			d.words.add(e.Intent)
 			d.examples = append(d.examples, e.ID)

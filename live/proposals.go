@@ -1,0 +1,257 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/mine"
+	"waymark/mine/proposal"
+	"waymark/rubric"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// Proposals are rows of the workspace's table: what a history suggests is no history. Only an approved
+// one becomes an event, the capability that is put.
+const proposalRow = "proposals/"
+
+// MineOptions say what to propose. Zero fields ask for the defaults of package mine.
+type MineOptions struct {
+	Support  int            // fewest tasks
+	Sessions int            // fewest sessions
+	Least    int            // calls
+	Most     int            // calls
+	Limit    int            // most proposals that wait, default 100
+	Rubric   *rubric.Rubric // default [proposal.Bundled]
+}
+
+// mostProposals is how many wait at a time: more than anybody reads.
+const mostProposals = 100
+
+// Mine starts a job that looks for capabilities in the history and proposes them. Those that waited before
+// and are found no more are dropped; those that were approved or rejected stay as they were decided. A
+// job of this kind under way is returned.
+func (e *Engine) Mine(ctx context.Context, o MineOptions) (Job, error) {
+	if o.Rubric != nil {
+		if err := proposal.CheckRubric(o.Rubric); err != nil {
+			return Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "rubric", Detail: err.Error()}
+		}
+	}
+	return e.start("mine", false, func(ctx context.Context, j *job) error { return e.mine(ctx, j, o) })
+}
+
+func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
+	e.progress(j, "mine", 0)
+	forgets := e.forgets.Load()
+	m := e.Model()
+	report, err := proposal.Make(proposal.History{
+		Episodes: func() iter.Seq2[*episodic.Episode, error] { return e.episodes(ctx) },
+		Tool:     m.Tool, Capabilities: m.Capabilities(),
+	}, proposal.Options{
+		Mine: mine.Options{
+			Support: o.Support, Sessions: o.Sessions, Least: o.Least, Most: o.Most,
+			Stop:     func() bool { return ctx.Err() != nil },
+			Progress: func(done float64) { e.progress(j, "mine", .1+float64(.8*done)) },
+		},
+		Rubric: o.Rubric,
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("mine workspace %q: %w", e.name, err)
+	}
+	if cut := len(report.Proposals) - cmp.Or(o.Limit, mostProposals); cut > 0 {
+		report.Proposals, report.More = report.Proposals[:len(report.Proposals)-cut], report.More+cut
+	}
+	e.progress(j, "keep", .95)
+	e.proposing.Lock()
+	defer e.proposing.Unlock()
+	if e.forgets.Load() != forgets {
+		return errors.New("episodes were forgotten meanwhile; mine again")
+	}
+	kept, err := e.keepProposals(ctx, report.Proposals)
+	if err != nil {
+		return fmt.Errorf("keep the proposals of workspace %q: %w", e.name, err)
+	}
+	e.update(j, func(j *Job) {
+		j.Mined = &MineReport{Report: report, Proposed: kept, Decided: len(report.Proposals) - kept}
+	})
+	return nil
+}
+
+// episodes yields the history in the order recorded.
+func (e *Engine) episodes(ctx context.Context) iter.Seq2[*episodic.Episode, error] {
+	return func(yield func(*episodic.Episode, error) bool) {
+		for item, err := range e.Items(ctx) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if item.Episode != nil && !yield(item.Episode, nil) {
+				return
+			}
+		}
+	}
+}
+
+// keepProposals puts new proposals in the place of those that wait.
+func (e *Engine) keepProposals(ctx context.Context, found []proposal.Proposal) (kept int, err error) {
+	stored, err := e.Proposals(ctx, "")
+	if err != nil {
+		return 0, err
+	}
+	decided := map[string]bool{}
+	gone := map[string]bool{}
+	for _, p := range stored {
+		decided[p.ID] = p.State != proposal.Proposed
+		gone[p.ID] = p.State == proposal.Proposed
+	}
+	for _, p := range found {
+		if decided[p.ID] {
+			continue
+		}
+		kept++
+		p.Rank = kept
+		if err := e.putProposal(ctx, p); err != nil {
+			return kept, err
+		}
+		delete(gone, p.ID)
+	}
+	for _, p := range stored {
+		if gone[p.ID] {
+			if err := e.table.Delete(ctx, proposalRow+p.ID); err != nil {
+				return kept, err
+			}
+		}
+	}
+	return kept, nil
+}
+
+func (e *Engine) putProposal(ctx context.Context, p proposal.Proposal) error {
+	value, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_, err = e.table.Put(ctx, proposalRow+p.ID, value)
+	return err
+}
+
+// Proposals lists the proposals in a state, or all: those that wait by rank, then the decided ones by id.
+func (e *Engine) Proposals(ctx context.Context, state proposal.State) ([]proposal.Proposal, error) {
+	all := []proposal.Proposal{}
+	for row, err := range e.table.List(ctx, proposalRow) {
+		if err != nil {
+			return nil, fmt.Errorf("list the proposals of workspace %q: %w", e.name, err)
+		}
+		var p proposal.Proposal
+		if err := json.Unmarshal(row.Value, &p); err != nil {
+			return nil, fmt.Errorf("proposal %q: %w", row.Key, errors.Join(storage.ErrDamaged, err))
+		}
+		if state == "" || p.State == state {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b proposal.Proposal) int {
+		return cmp.Or(cmp.Compare(waits(a), waits(b)), cmp.Compare(a.Rank, b.Rank), strings.Compare(a.ID, b.ID))
+	})
+	return all, nil
+}
+
+func waits(p proposal.Proposal) int {
+	if p.State == proposal.Proposed {
+		return 0
+	}
+	return 1
+}
+
+// Proposal is one proposal, whatever was decided about it.
+func (e *Engine) Proposal(ctx context.Context, id string) (p proposal.Proposal, err error) {
+	value, _, err := e.table.Get(ctx, proposalRow+id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return p, &suggest.RequestError{Kind: suggest.NotFound, Detail: fmt.Sprintf("there is no proposal %q", id)}
+	}
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(value, &p); err != nil {
+		return p, fmt.Errorf("proposal %q: %w", id, errors.Join(storage.ErrDamaged, err))
+	}
+	return p, nil
+}
+
+// Approve publishes a proposal: its capability is put into the catalog, under another id or name if they
+// are given. One that is approved already is put again as it was approved; one that was rejected may be
+// approved after all. seq is the event of the capability.
+func (e *Engine) Approve(ctx context.Context, id, as, name string) (p proposal.Proposal, seq uint64, err error) {
+	e.proposing.Lock()
+	defer e.proposing.Unlock()
+	if p, err = e.Proposal(ctx, id); err != nil {
+		return p, 0, err
+	}
+	p.Capability.ID, p.Capability.Name = cmp.Or(as, p.Capability.ID), cmp.Or(name, p.Capability.Name)
+	m := e.Model()
+	if c, taken := m.Capability(p.Capability.ID); taken && p.State != proposal.Approved {
+		return p, 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "id", Detail: fmt.Sprintf("there is a capability %q already; give another id", c.ID)}
+	}
+	r, err := e.PutCapabilities(ctx, []catalog.Capability{p.Capability})
+	if err != nil {
+		return p, 0, err
+	}
+	if len(r.Rejected) > 0 {
+		return p, 0, &suggest.RequestError{Kind: suggest.Invalid, Detail: r.Rejected[0].Error}
+	}
+	p.State, p.Rank, p.Reason = proposal.Approved, 0, ""
+	// A crash before this leaves the proposal waiting with its capability in the catalog: approving it
+	// again says that there is one, and mining finds nothing new in it.
+	return p, r.Seq, e.putProposal(ctx, p)
+}
+
+// Reject turns a proposal down: the same calls in the same order are not proposed again. What is approved
+// stays so; to take it back, remove its capability.
+func (e *Engine) Reject(ctx context.Context, id, reason string) (p proposal.Proposal, err error) {
+	e.proposing.Lock()
+	defer e.proposing.Unlock()
+	if p, err = e.Proposal(ctx, id); err != nil {
+		return p, err
+	}
+	if p.State == proposal.Approved {
+		return p, &suggest.RequestError{Kind: suggest.Invalid, Detail: fmt.Sprintf("proposal %q is approved; remove capability %q instead", id, p.Capability.ID)}
+	}
+	p.State, p.Rank, p.Reason = proposal.Rejected, 0, reason
+	return p, e.putProposal(ctx, p)
+}
+
+// dropProposals removes what waits and, of what was decided, what comes from episodes: some of them are
+// to be forgotten.
+func (e *Engine) dropProposals(ctx context.Context) error {
+	e.proposing.Lock()
+	defer e.proposing.Unlock()
+	all, err := e.Proposals(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if p.State == proposal.Proposed {
+			err = e.table.Delete(ctx, proposalRow+p.ID)
+		} else {
+			p.Evidence, p.Scores, p.Notes = proposal.Evidence{}, nil, nil
+			if c := &p.Capability; p.State == proposal.Rejected { // its words come from intents
+				*c = catalog.Capability{Tools: c.Tools, Tasks: c.Tasks}
+			}
+			err = e.putProposal(ctx, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package live
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/mine/proposal"
+	"waymark/rubric"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// routine records a routine of three tools a few times, under ids that begin with a prefix, and other
+// tasks beside it.
+func routine(t testing.TB, e *Engine, prefix string, times int, tools ...string) {
+	for _, tool := range tools {
+		_, err := e.PutTools(ctx, []catalog.Tool{{ID: tool}})
+		require.NoError(t, err)
+	}
+	for i := range times {
+		ep := episode(fmt.Sprint(prefix, "-", i), tools...)
+		ep.Intent = "publish the weekly report"
+		other := episode(fmt.Sprint(prefix, "-other-", i), fmt.Sprint(prefix, i), fmt.Sprint(prefix, i+1))
+		r := record(t, e, ep, other)
+		require.Equal(t, 2, r.Accepted)
+	}
+}
+
+func mined(t testing.TB, e *Engine, o MineOptions) Job {
+	t.Helper()
+	j, err := e.Mine(ctx, o)
+	require.NoError(t, err)
+	states, ok := e.WatchJob(ctx, j.ID)
+	require.True(t, ok)
+	for j = range states {
+	}
+	require.Equal(t, JobDone, j.State, j.Error)
+	return j
+}
+
+func proposals(t testing.TB, e *Engine, state proposal.State) []proposal.Proposal {
+	t.Helper()
+	all, err := e.Proposals(ctx, state)
+	require.NoError(t, err)
+	return all
+}
+
+// What is approved is a capability of the catalog; what is rejected does not come back; what waits is
+// there after a restart.
+func TestProposalsAreDecidedByPeople(t *testing.T) {
+	store := storage.NewMemory()
+	w := NewWorkspaces(store, Options{})
+	e, err := w.Get(ctx, "default")
+	require.NoError(t, err)
+	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
+	routine(t, e, "b", 4, "x:fetch", "y:check", "z:merge")
+	j := mined(t, e, MineOptions{})
+	require.Equal(t, 2, j.Mined.Proposed)
+	assert.Equal(t, 16, j.Mined.Episodes)
+	waiting := proposals(t, e, proposal.Proposed)
+	require.Len(t, waiting, 2)
+	assert.Empty(t, e.Model().Capabilities(), "nothing is published by itself")
+
+	yes, no := waiting[0], waiting[1]
+	approved, seq, err := e.Approve(ctx, yes.ID, "cap:weekly", "")
+	require.NoError(t, err)
+	assert.Equal(t, proposal.Approved, approved.State)
+	require.NoError(t, e.Wait(ctx, seq))
+	c, ok := e.Model().Capability("cap:weekly")
+	require.True(t, ok)
+	assert.Equal(t, yes.Capability.Tools, c.Tools)
+	assert.Equal(t, []string{"mined"}, c.Tags)
+	assert.Equal(t, 1, c.Version)
+	_, err = e.Reject(ctx, yes.ID, "")
+	assert.ErrorContains(t, err, "remove capability")
+	_, err = e.Reject(ctx, no.ID, "too simple")
+	require.NoError(t, err)
+
+	j = mined(t, e, MineOptions{})
+	assert.Zero(t, j.Mined.Proposed)
+	assert.Equal(t, 1, j.Mined.Decided, "the rejected one is found again; the approved one is no news")
+	require.NoError(t, w.Close(ctx))
+
+	w = NewWorkspaces(store, Options{})
+	t.Cleanup(func() { require.NoError(t, w.Close(ctx)) })
+	e, err = w.Get(ctx, "default")
+	require.NoError(t, err)
+	assert.Empty(t, proposals(t, e, proposal.Proposed))
+	rejected := proposals(t, e, proposal.Rejected)
+	require.Len(t, rejected, 1)
+	assert.Equal(t, "too simple", rejected[0].Reason)
+	require.Equal(t, []proposal.State{proposal.Approved, proposal.Rejected}, states(proposals(t, e, "")))
+	_, _, err = e.Approve(ctx, rejected[0].ID, "", "")
+	require.NoError(t, err, "a person may think again")
+	verify(t, e)
+}
+
+func states(all []proposal.Proposal) []proposal.State {
+	found := map[proposal.State]bool{}
+	for _, p := range all {
+		found[p.State] = true
+	}
+	var s []proposal.State
+	for _, x := range []proposal.State{proposal.Proposed, proposal.Approved, proposal.Rejected} {
+		if found[x] {
+			s = append(s, x)
+		}
+	}
+	return s
+}
+
+// What waits is what was found last.
+func TestProposalsFollowTheHistory(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
+	mined(t, e, MineOptions{})
+	before := proposals(t, e, "")
+	require.Len(t, before, 1)
+	mined(t, e, MineOptions{Support: 5})
+	assert.Empty(t, proposals(t, e, ""))
+	mined(t, e, MineOptions{})
+	assert.Equal(t, before, proposals(t, e, ""), "the same history gives the same proposals")
+	for range 3 {
+		mined(t, e, MineOptions{Least: 4})
+	}
+	assert.Empty(t, proposals(t, e, ""))
+}
+
+// What was proposed because of forgotten episodes is forgotten with them.
+func TestProposalsAreForgotten(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
+	routine(t, e, "b", 4, "x:fetch", "y:check", "z:merge")
+	mined(t, e, MineOptions{})
+	waiting := proposals(t, e, proposal.Proposed)
+	require.Len(t, waiting, 2)
+	_, err := e.Reject(ctx, waiting[1].ID, "no")
+	require.NoError(t, err)
+	_, err = e.Forget(ctx, Selection{Source: "test"})
+	require.NoError(t, err)
+	left := proposals(t, e, "")
+	require.Len(t, left, 1)
+	assert.Equal(t, waiting[1].ID, left[0].ID)
+	assert.Empty(t, left[0].Evidence.Examples)
+	assert.Empty(t, left[0].Capability.Intent)
+	assert.NotEmpty(t, left[0].Capability.Tasks)
+}
+
+func TestRebuildsMineWhereAskedTo(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{Mine: true})
+	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
+	require.Equal(t, JobDone, finish(t, e, false).State)
+	states, ok := e.WatchJob(ctx, "mine-2")
+	require.True(t, ok)
+	for range states {
+	}
+	assert.Len(t, proposals(t, e, proposal.Proposed), 1)
+}
+
+func TestProposalErrors(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	var bad *suggest.RequestError
+	_, err := e.Proposal(ctx, "p000000000000")
+	require.ErrorAs(t, err, &bad)
+	assert.Equal(t, suggest.NotFound, bad.Kind)
+	_, _, err = e.Approve(ctx, "nothing", "", "")
+	require.ErrorAs(t, err, &bad)
+	assert.Equal(t, suggest.NotFound, bad.Kind)
+	own, err := rubric.Load([]byte("id: x\ndimensions: [{name: beauty, weight: 1, scale: {min: 0, max: 10}}]"))
+	require.NoError(t, err)
+	_, err = e.Mine(ctx, MineOptions{Rubric: own})
+	require.ErrorAs(t, err, &bad)
+	assert.Equal(t, "rubric", bad.Field)
+
+	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
+	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:taken", Tools: []string{"x:read"}}})
+	require.NoError(t, err)
+	mined(t, e, MineOptions{})
+	p := proposals(t, e, proposal.Proposed)[0]
+	require.NoError(t, e.Wait(ctx, e.Counted()))
+	_, _, err = e.Approve(ctx, p.ID, "cap:taken", "")
+	assert.ErrorContains(t, err, "give another id")
+	assert.Equal(t, proposal.Proposed, proposals(t, e, "")[0].State)
+	_, _, err = e.Approve(ctx, p.ID, "x:read", "")
+	assert.Error(t, err, "a tool has this id")
+}
