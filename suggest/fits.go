@@ -85,6 +85,9 @@ func (l *lessons) remember(halt func() bool) bool {
 		}
 		l.history.Observe(task)
 	}
+	if l.history.Settle(halt); halt() {
+		return false
+	}
 	l.endings = stop.New(l.ends, l.stops)
 	return true
 }

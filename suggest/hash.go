@@ -67,6 +67,7 @@ func (m *Model) Parts() []Part {
 				w.ints(p.nodes)
 				w.ints(p.after)
 				w.text(string(p.shown))
+				w.text(string(p.worked))
 				w.int(p.time)
 				w.int(int64(p.outcome))
 				w.text(m.sources[p.source])

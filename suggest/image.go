@@ -119,6 +119,7 @@ func (i *Image) writePast(w *wire.Writer) {
 		w.Uint(uint64(p.source))
 		w.Int(p.time)
 		w.Blob(p.shown)
+		w.Blob(p.worked)
 	}
 }
 
@@ -216,6 +217,12 @@ func (s *State) readPast(r *wire.Reader) (episodes int) {
 			p.shown = slices.Clone(shown)
 		} else if len(shown) > 0 {
 			r.Fail("episode %d has places of %d of %d steps", e, len(shown), n)
+			return 0
+		}
+		if worked := r.Blob(); len(worked) == n && n > 0 && slices.Max(worked) <= 2 {
+			p.worked = slices.Clone(worked)
+		} else if len(worked) > 0 {
+			r.Fail("episode %d has outcomes of %d of %d steps, or unknown ones", e, len(worked), n)
 			return 0
 		}
 		if l > 0 {

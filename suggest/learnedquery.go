@@ -188,8 +188,8 @@ func (q *query) learnedTerms(c candidate) []Term {
 				terms = append(terms, Term{t.Name, t.Adds, 1, t.Adds})
 			}
 		}
-	case c.row < 0: // nothing speaks for it: only its popularity is known
-		terms = []Term{{signalNames[nexttool.Popularity], c.score, 1, c.score}}
+	case c.row < 0: // nothing speaks for it but what it has in every situation
+		terms = q.alwaysTerms(tool)
 	default:
 		used := q.signs.Used(c.row)
 		for k, x := range q.signs.Values[c.row] {
@@ -200,6 +200,19 @@ func (q *query) learnedTerms(c candidate) []Term {
 			if v := float64(w * float64(x)); v != 0 {
 				terms = append(terms, Term{signalNames[k], float64(x), w, v})
 			}
+		}
+	}
+	return terms
+}
+
+// alwaysTerms are those of a tool that nothing in the situation speaks for.
+func (q *query) alwaysTerms(tool int32) []Term {
+	var terms []Term
+	for _, k := range nexttool.Always {
+		x := q.learned.history.Always(k, tool)
+		w := nexttool.Weight(q.weights, k, q.signs.Evidence[k], 0)
+		if v := float64(w * x); v != 0 {
+			terms = append(terms, Term{signalNames[k], x, w, v})
 		}
 	}
 	return terms
@@ -234,7 +247,8 @@ var signalNames = [nexttool.Signals]string{
 	"first_tool", "last_3_tools", "last_4_tools", "width", "last_2_tools", "roots", "layer",
 	"open_branches", "inner_branches", "recent_tools", "tools_done", "tools_done_product", "nearest_tail", "nearest_rest",
 	"nearest_overlap", "nearest_frontier", "repeat", "repeat_soon", "repeat_late", "again", "server_after_server", "same_server",
-	"requires_last", "requirements_done", "on_planned_way", "next_on_planned_way", "alike", "residual", "matches_intent",
+	"requires_last", "requirements_done", "on_planned_way", "next_on_planned_way", "alike",
+	"shared_neighbours", "pagerank", "same_community", "spectral", "inputs_given", "inputs_known", "outcomes", "lately", "residual", "matches_intent",
 	"past_requests_next", "past_requests_rest", "words", "words_used", "residual_words",
 }
 

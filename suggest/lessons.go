@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/catalog"
 	"waymark/numeric"
 	nexttool "waymark/predict/next"
 	planning "waymark/predict/plan"
@@ -119,6 +120,36 @@ func (l *lessons) describe(c *Counts) {
 	l.catalog.Alike = l.wording.alike()
 	l.depend(c)
 	l.catalog.Requires = l.needs
+	l.wire(c)
+}
+
+// wire numbers the properties that tools take and give. Names that any tool may have say nothing.
+func (l *lessons) wire(c *Counts) {
+	number := map[string]int32{}
+	numbers := func(list []catalog.Property) []int32 {
+		var of []int32
+		for _, p := range list {
+			if name := strings.ToLower(p.Name); specific(name) {
+				n, ok := number[name]
+				if !ok {
+					n = int32(len(number))
+					number[name] = n
+				}
+				of = append(of, n)
+			}
+		}
+		slices.Sort(of)
+		return slices.Compact(of)
+	}
+	takes, gives := make([][]int32, len(l.node)), make([][]int32, len(l.node))
+	for t, node := range l.node {
+		if i, ok := c.view.tool[c.ids[node]]; ok {
+			takes[t], gives[t] = numbers(c.view.entries[i].inputs()), numbers(c.view.entries[i].outputs())
+		}
+	}
+	if len(number) > 0 {
+		l.catalog.Takes, l.catalog.Gives = takes, gives
+	}
 }
 
 // depend reads what the catalog says that tools require.
@@ -145,7 +176,7 @@ func (l *lessons) add(c *Counts, p *pastEpisode, at int) {
 	}
 	parents := p.parents()
 	if len(tools) > 1 {
-		t := &nexttool.Task{Tools: tools, Parents: parents, Mass: masses(p.shown, l.examined), Group: uint64(at)}
+		t := &nexttool.Task{Tools: tools, Parents: parents, Mass: masses(p.shown, l.examined), Worked: worked(p.worked), Group: uint64(at)}
 		if words := semantic.Tokens(p.intent); len(words) > 0 {
 			t.Request, t.Text = l.request(words, true), l.wording.like(p.intent)
 			h := fnv.New64a()
@@ -175,6 +206,18 @@ func masses(shown []uint8, examined []float64) []float32 {
 		}
 	}
 	return m
+}
+
+// worked are the outcomes of the steps of a task.
+func worked(outcomes []uint8) []nexttool.Outcome {
+	if outcomes == nil {
+		return nil
+	}
+	w := make([]nexttool.Outcome, len(outcomes))
+	for i, o := range outcomes {
+		w[i] = nexttool.Outcome(o)
+	}
+	return w
 }
 
 // request numbers the words of a request and the pairs of words that stand together. Words met for the

@@ -80,6 +80,7 @@ type pastEpisode struct {
 	after   []int32 // of each step how many steps it came after, and which, rising; nil: each came after the one before
 	time    int64   // Unix milliseconds, 0 if unknown
 	shown   []uint8 // of each step the place at which it stood among suggestions, 0 = not known; nil: of none
+	worked  []uint8 // outcome of each step, as outcome; nil: none is known
 	source  int32
 	outcome uint8 // of outcomes
 }
@@ -262,6 +263,12 @@ func pastOf(e *episodic.Episode, nodes []int32, source int32, order []int, befor
 				past.shown = make([]uint8, len(order))
 			}
 			past.shown[at] = uint8(min(place, math.MaxUint8))
+		}
+		if o := outcomeIndex(e.Steps[i].Outcome); o > 0 {
+			if past.worked == nil {
+				past.worked = make([]uint8, len(order))
+			}
+			past.worked[at] = uint8(o)
 		}
 	}
 	return past

@@ -35,7 +35,7 @@ const module = "waymark"
 //
 // predict is what a history teaches, for suggest to ask, kernels first:
 //
-//	sequence · maxent · choice · calibrate ─▶ next        labels · logit · decode ─▶ plan        calibrate · logit ─▶ stop
+//	sequence · maxent · choice · calibrate ─▶ next        labels · logit · decode ─▶ plan        logit ─▶ calibrate ─▶ stop
 //
 // Scorers stand beside all that, each a kernel of its own; judge is their way to a model:
 //
@@ -77,8 +77,8 @@ var imports = map[string][]string{
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},
 	"predict/choice":              {"internal/parallel", "numeric"},
-	"predict/calibrate":           {"wire"},
-	"predict/next":                {"internal/parallel", "numeric", "predict/calibrate", "predict/choice", "predict/maxent", "predict/sequence"},
+	"predict/calibrate":           {"numeric", "predict/logit", "wire"},
+	"predict/next":                {"graph", "internal/parallel", "numeric", "predict/calibrate", "predict/choice", "predict/maxent", "predict/sequence", "spectral"},
 	"learn/report":                {"learn"},
 	"predict/labels":              {"internal/parallel", "numeric", "wire"},
 	"predict/logit":               {"internal/parallel", "numeric", "wire"},

@@ -3,17 +3,19 @@
 // A model that says .8 should be right in 8 of 10 cases. [Fit] looks at held-out claims and learns the
 // rising curve through what became of them:
 //
-//	claims ─▶ bins of equal mass ─▶ pooled until they rise ─▶ lines through the bins' centres
+//	claims ─▶ a line of log-odds ─▶ bins of equal mass ─▶ pooled until they rise ─▶ lines through the bins' centres
 //
 //	share right         ╱
-//	        │      ·───·        x  mean probability claimed in a bin
-//	        │   ·─╱             y  share right, with a few imagined claims that were kept
+//	        │      ·───·        x  mean probability in a bin, by the line of log-odds
+//	        │   ·─╱             y  share right, with imagined claims that were kept
 //	        │  ╱
 //	        └──────────── claimed
 //
-// This is isotonic regression by pooling adjacent violators (Ayer et al., Annals of Mathematical
-// Statistics 26, 1955; Zadrozny and Elkan, KDD 2002), joined by lines, so that two claims that differ
-// stay apart unless they were pooled, and no order is turned round.
+// The line (Platt, 1999) has two numbers, and imagined claims hold it where nobody claimed anything, so a few
+// dozen claims are enough to say where a model is too sure. What it misses is for isotonic regression by pooling adjacent violators
+// (Ayer et al., Annals of Mathematical Statistics 26, 1955; Zadrozny and Elkan, KDD 2002), joined by lines,
+// which the imagined claims hold back until there are hundreds in a bin. Two claims that differ stay
+// apart unless they were pooled, and no order is turned round.
 package calibrate
 
 import (
@@ -21,26 +23,35 @@ import (
 	"math"
 	"slices"
 
+	"waymark/numeric"
+	"waymark/predict/logit"
 	"waymark/wire"
 )
 
 const (
-	bins    = 40 // at most
-	least   = 25 // claims of a bin, at least
-	roots   = 3  // and so many square roots of the number of claims: small bins say what chance says
-	kept    = 5  // imagined claims of each bin that were kept as claimed: no bin says never or always
-	steepen = 1  // slope beyond the outermost bins, at most
+	bins    = 40   // at most
+	least   = 25   // claims of a bin, at least
+	roots   = 3    // and so many square roots of the number of claims: small bins say what chance says
+	kept    = 50   // imagined claims of each bin that were kept as the line says: no bin says never or always
+	imagine = 10   // claims at each of a few probabilities that were kept as claimed, which hold the line
+	surest  = 1e-9 // and 1 less that: log-odds end there
+	steepen = 1    // slope beyond the outermost bins, at most
 )
 
 // A Claim is the probability given to an answer, 0 … 1, and whether the answer was right.
 type Claim struct {
 	P     float64
 	Right bool
+	Age   float64 // half-lives before the newest claims: it counts 2^-Age times
 }
+
+// imagined are the probabilities of claims that hold the line.
+var imagined = [...]float64{.1, .3, .5, .7, .9}
 
 // A Map is a rising curve from claimed to kept probability. The zero Map changes nothing.
 type Map struct {
-	x, y []float64 // centres of the bins: x rises, y never falls; all in 0 … 1
+	shift, tilt float64   // of log-odds z: z + shift + tilt·z, tilt ≥ -1
+	x, y        []float64 // centres of the bins: x rises, y never falls; all in 0 … 1
 }
 
 type bin struct{ claimed, right, n float64 }
@@ -52,8 +63,18 @@ func (b bin) y() float64 { return (b.right + float64(kept*b.x())) / (b.n + kept)
 // Fit learns from held-out claims, in whatever order. Fewer than 25 say too little and change nothing.
 // It panics if a probability is not in 0 … 1.
 func Fit(claims []Claim) *Map {
+	m := &Map{}
+	if len(claims) < least {
+		return m
+	}
 	claims = slices.Clone(claims)
-	slices.SortFunc(claims, func(a, b Claim) int { return cmp.Compare(a.P, b.P) })
+	slices.SortFunc(claims, func(a, b Claim) int { // a total order, for sums depend on it
+		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(truth(a.Right), truth(b.Right)), cmp.Compare(a.Age, b.Age))
+	})
+	m.line(claims)
+	for i := range claims {
+		claims[i].P = m.moved(claims[i].P)
+	}
 	size := max(least, (len(claims)+bins-1)/bins, int(roots*math.Sqrt(float64(len(claims)))))
 	var pooled []bin
 	for i := 0; len(claims)-i >= least; {
@@ -66,14 +87,10 @@ func Fit(claims []Claim) *Map {
 		}
 		var b bin
 		for _, c := range claims[i:end] {
-			if !(c.P >= 0 && c.P <= 1) {
-				panic("calibrate: a probability outside 0 … 1")
-			}
-			b.claimed += c.P
-			b.n++
-			if c.Right {
-				b.right++
-			}
+			w := numeric.Exp2(-c.Age)
+			b.claimed += float64(w * c.P)
+			b.n += w
+			b.right += float64(w * truth(c.Right))
 		}
 		for len(pooled) > 0 {
 			last := pooled[len(pooled)-1]
@@ -86,19 +103,62 @@ func Fit(claims []Claim) *Map {
 		pooled = append(pooled, b)
 		i = end
 	}
-	m := &Map{}
 	for _, b := range pooled {
 		m.x, m.y = append(m.x, b.x()), append(m.y, b.y())
 	}
 	return m
 }
 
-// At is the probability kept when p is claimed. Between the centres of two bins it follows the line
-// through them; beyond the outermost the line to (0, 0) or (1, 1), but no steeper than 1.
+// line fits the line of log-odds.
+func (m *Map) line(claims []Claim) {
+	d := logit.Data{P: 1}
+	add := func(p, right, times float64) {
+		if !(p >= 0 && p <= 1) {
+			panic("calibrate: a probability outside 0 … 1")
+		}
+		z := odds(p)
+		d.Add([]float64{z}, right)
+		d.Z, d.W = append(d.Z, float32(z)), append(d.W, float32(times))
+	}
+	for _, c := range claims {
+		add(c.P, truth(c.Right), numeric.Exp2(-c.Age))
+	}
+	for _, p := range imagined {
+		add(p, p, imagine)
+	}
+	f := logit.Fit(d, surest)
+	m.tilt = max(f.Slope[0], -1)
+	m.shift = f.Bias - float64(m.tilt*f.Mean[0])
+}
+
+func truth(right bool) float64 {
+	if right {
+		return 1
+	}
+	return 0
+}
+
+// odds are the log-odds of a probability, bounded.
+func odds(p float64) float64 {
+	p = min(max(p, surest), 1-surest)
+	return numeric.Ln(p / (1 - p))
+}
+
+// moved is a probability by the line of log-odds.
+func (m *Map) moved(p float64) float64 {
+	if m.shift == 0 && m.tilt == 0 {
+		return p
+	}
+	return 1 / (1 + numeric.Exp(-(m.shift + float64((1+m.tilt)*odds(p)))))
+}
+
+// At is the probability kept when p is claimed. Between the centres of two bins, both moved by the line of
+// log-odds, it follows the line through them; beyond the outermost the line to (0, 0) or (1, 1), but no steeper than 1.
 func (m *Map) At(p float64) float64 {
 	if m == nil || len(m.x) == 0 {
 		return p
 	}
+	p = m.moved(p)
 	i, _ := slices.BinarySearch(m.x, p)
 	last := len(m.x) - 1
 	switch {
@@ -115,13 +175,19 @@ func (m *Map) At(p float64) float64 {
 
 // Write writes the map for [Read].
 func (m *Map) Write(w *wire.Writer) {
+	w.Float(m.shift)
+	w.Float(m.tilt)
 	w.Floats(m.x)
 	w.Floats(m.y)
 }
 
 // Read reads what [Map.Write] wrote; what cannot be a map becomes the error of r.
 func Read(r *wire.Reader) *Map {
-	m := &Map{r.Floats(), r.Floats()}
+	m := &Map{r.Float(), r.Float(), r.Floats(), r.Floats()}
+	if !(m.tilt >= -1) || math.IsInf(m.tilt, 0) || math.IsNaN(m.shift) || math.IsInf(m.shift, 0) {
+		r.Fail("calibrate: a line of log-odds that falls or is none")
+		return &Map{}
+	}
 	if len(m.x) != len(m.y) {
 		r.Fail("calibrate: %d claimed and %d kept probabilities", len(m.x), len(m.y))
 		return &Map{}

@@ -1,7 +1,9 @@
 package calibrate
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,7 +19,7 @@ func claimed(n int, truth func(p float64) float64) []Claim {
 	out := make([]Claim, n)
 	for i := range out {
 		p := random.Float64()
-		out[i] = Claim{p, random.Float64() < truth(p)}
+		out[i] = Claim{P: p, Right: random.Float64() < truth(p)}
 	}
 	return out
 }
@@ -38,44 +40,86 @@ func TestTheCurveIsFound(t *testing.T) {
 	}
 }
 
-// Two bins of 25 with everything wrong below and everything right above, 5 imagined claims each:
-// y = 5·.2/30 and (25 + 5·.6)/30. Between them half way; beyond them slope at most 1.
+// 34 of 50 claims of .5 are right, and 10 imagined ones at .1, .3, .5, .7 and .9 as claimed. The claims
+// pull the line up by b and turn it by c, and both derivatives of the likelihood are 0; the bin of the
+// claims, half of it 50 imagined ones by the line, lies between the line and .68.
 func TestByHand(t *testing.T) {
 	var claims []Claim
-	for range 25 {
-		claims = append(claims, Claim{.6, true}, Claim{.2, false})
+	for i := range 50 {
+		claims = append(claims, Claim{P: .5, Right: i < 34})
 	}
 	m := Fit(claims)
-	for _, tt := range []struct{ p, want float64 }{
-		{.2, 1. / 30}, {.6, 28. / 30}, {.4, 29. / 60}, {0, 0}, {.1, 1. / 60}, {1, 1}, {.8, 29. / 30},
-	} {
-		assert.InDelta(t, tt.want, m.At(tt.p), 1e-12, "at %v", tt.p)
+	level, slope := 34-50*m.moved(.5), 0.0
+	for _, p := range imagined {
+		level += 10 * (p - m.moved(p))
+		slope += 10 * (p - m.moved(p)) * odds(p)
 	}
-	right := Fit(append(claims[:0:0], claims[0], claims[0]))
-	assert.InDelta(t, .37, right.At(.37), 0, "two claims say too little")
+	assert.InDelta(t, 0, level, 1e-3)
+	assert.InDelta(t, 0, slope, 1e-3)
+	assert.InDelta(t, (34+50*m.moved(.5))/100, m.At(.5), 1e-6)
+	few := Fit(claims[:2])
+	assert.InDelta(t, .37, few.At(.37), 0, "two claims say too little")
 }
 
-// All claims near .5 and all right: what nobody claimed is not blown up to certainty.
+// What nobody claimed stays as it is, if all that was claimed is near 1 and right.
+func TestTheLineIsHeld(t *testing.T) {
+	var claims []Claim
+	for range 300 {
+		claims = append(claims, Claim{P: .98, Right: true})
+	}
+	m := Fit(claims)
+	assert.InDelta(t, .5, m.At(.5), .1)
+	assert.Greater(t, m.At(.98), .98)
+}
+
+// Claims of old say less: a half-life counts half.
+func TestOldClaimsCountLess(t *testing.T) {
+	var claims []Claim
+	for i := range 400 {
+		claims = append(claims, Claim{P: .6, Right: i%2 == 0}, Claim{P: .6, Right: i%10 == 0, Age: 3})
+	}
+	alike := slices.Clone(claims)
+	for i := range alike {
+		alike[i].Age = 0
+	}
+	assert.InDelta(t, .5, Fit(claims).At(.6), .07)
+	assert.InDelta(t, .33, Fit(alike).At(.6), .05)
+}
+
+// The line is held: a few dozen claims move all probabilities alike, hundreds turn them.
+func TestFewClaimsTurnTheCurveLittle(t *testing.T) {
+	truth := func(p float64) float64 { return .2 + .5*p }
+	rise := func(n int) float64 { m := Fit(claimed(n, truth)); return m.At(.8) - m.At(.2) }
+	assert.Greater(t, rise(40), rise(400))
+	assert.InDelta(t, .3, rise(400), .1)
+	m := Fit(claimed(40, truth))
+	assert.Less(t, m.At(.8), .8, "but it is seen that they are too sure")
+}
+
+// All claims near .5 and all wrong: what nobody claimed keeps some of what it claims, and no more.
 func TestEndsAreNotSteep(t *testing.T) {
 	var claims []Claim
 	for range 100 {
-		claims = append(claims, Claim{.5, false})
+		claims = append(claims, Claim{P: .5})
 	}
 	m := Fit(claims)
-	assert.Less(t, m.At(.9), m.At(.5)+.4+1e-12)
-	assert.InDelta(t, .5*5/105, m.At(.5), 1e-12)
+	assert.Less(t, m.At(.5), .06)
+	assert.Less(t, m.At(.9), .9)
+	for p := .5; p < .99; p += .01 { // no steeper than 1 beyond what the line does
+		assert.LessOrEqual(t, m.At(p+.01)-m.At(p), m.moved(p+.01)-m.moved(p)+1e-12)
+	}
 }
 
 func TestEveryMapRises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		claims := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Claim {
-			return Claim{float64(rapid.IntRange(0, 20).Draw(t, "p")) / 20, rapid.Bool().Draw(t, "right")}
+			return Claim{P: float64(rapid.IntRange(0, 20).Draw(t, "p")) / 20, Right: rapid.Bool().Draw(t, "right"), Age: float64(rapid.IntRange(0, 2).Draw(t, "age"))}
 		}), 0, 400).Draw(t, "claims")
 		m := Fit(claims)
 		before := 0.0
 		for p := range 101 {
 			x := m.At(float64(p) / 100)
-			require.True(t, x >= before && x <= 1, "at %d%%: %v after %v", p, x, before)
+			require.True(t, x >= before-1e-12 && x <= 1, "at %d%%: %v after %v", p, x, before)
 			before = x
 		}
 		shuffled := append([]Claim(nil), claims...)
@@ -92,11 +136,13 @@ func TestEveryMapRises(t *testing.T) {
 
 func TestReadRefusesWhatDoesNotRise(t *testing.T) {
 	for name, m := range map[string]*Map{
-		"lengths": {[]float64{.1, .2}, []float64{.1}},
-		"x falls": {[]float64{.2, .1}, []float64{.1, .2}},
-		"x twice": {[]float64{.2, .2}, []float64{.1, .2}},
-		"y falls": {[]float64{.1, .2}, []float64{.2, .1}},
-		"beyond":  {[]float64{.1}, []float64{1.5}},
+		"lengths": {x: []float64{.1, .2}, y: []float64{.1}},
+		"x falls": {x: []float64{.2, .1}, y: []float64{.1, .2}},
+		"x twice": {x: []float64{.2, .2}, y: []float64{.1, .2}},
+		"y falls": {x: []float64{.1, .2}, y: []float64{.2, .1}},
+		"turned":  {tilt: -1.5},
+		"nowhere": {shift: math.Inf(1)},
+		"beyond":  {x: []float64{.1}, y: []float64{1.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w wire.Writer

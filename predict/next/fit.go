@@ -211,7 +211,8 @@ func between(a, b []float64, x float64) []float64 {
 	return out
 }
 
-// claims are the claims of each half by the weights fitted on the other.
+// claims are the claims of each half by the weights fitted on the other. Each block of time counts half as
+// much as the next: what a model claims too surely changes with what it is asked.
 func (g *gathered) claims(halves [2][]float64, asked bool) []calibrate.Claim {
 	var out []calibrate.Claim
 	for i, first := range g.first {
@@ -229,7 +230,7 @@ func (g *gathered) claims(halves [2][]float64, asked bool) []calibrate.Claim {
 		for _, s := range scores {
 			z += numeric.Exp(s - all)
 		}
-		out = append(out, calibrate.Claim{P: numeric.Exp(scores[top]-all) / z, Right: top == first.taken})
+		out = append(out, calibrate.Claim{P: numeric.Exp(scores[top]-all) / z, Right: top == first.taken, Age: float64(g.age[i])})
 	}
 	return out
 }

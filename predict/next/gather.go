@@ -26,6 +26,7 @@ type gathered struct {
 	choices *choice.Choices
 	halves  []uint8 // 0 or 1, for each choice
 	asked   []bool  // the task of the choice has a request
+	age     []uint8 // blocks of time before the newest, 0 without times
 	first   []listing
 	stop    func() bool
 }
@@ -35,7 +36,8 @@ type listing struct{ listed, taken int }
 
 func (g *gathered) append(other *gathered) {
 	g.choices.Append(other.choices)
-	g.halves, g.asked, g.first = append(g.halves, other.halves...), append(g.asked, other.asked...), append(g.first, other.first...)
+	g.halves, g.asked = append(g.halves, other.halves...), append(g.asked, other.asked...)
+	g.age, g.first = append(g.age, other.age...), append(g.first, other.first...)
 }
 
 func fresh() *gathered { return &gathered{choices: choice.New(int(Signals), levels, classes)} }
@@ -78,6 +80,7 @@ func gather(c Catalog, tasks []*Task, timed bool, stop func() bool) *gathered {
 			for ; next < len(tasks) && d.fold[next] < b && !stop(); next++ {
 				h.Observe(tasks[next])
 			}
+			h.Settle(stop)
 			all.append(d.predict(h, b))
 		}
 		return all
@@ -90,6 +93,7 @@ func gather(c Catalog, tasks []*Task, timed bool, stop func() bool) *gathered {
 				h.Observe(t)
 			}
 		}
+		h.Settle(stop)
 		found[b] = d.predict(h, b)
 	})
 	for _, g := range found {
@@ -113,11 +117,11 @@ func (d *sampling) predict(h *History, b int) *gathered {
 			if d.stop() {
 				break
 			}
-			half := uint8(b & 1)
+			half, age := uint8(b&1), uint8(blocks-1-b)
 			if !d.timed {
-				half = uint8(mix(d.tasks[i].Group+1) >> 32 & 1)
+				half, age = uint8(mix(d.tasks[i].Group+1)>>32&1), 0
 			}
-			p.task(h, d.tasks[i], i, half, d.share)
+			p.task(h, d.tasks[i], i, half, age, d.share)
 		}
 		found[c] = p.gathered
 	})
@@ -143,7 +147,7 @@ type placed struct {
 }
 
 // task adds the steps drawn of one task.
-func (p *predicting) task(h *History, t *Task, i int, half uint8, share float64) {
+func (p *predicting) task(h *History, t *Task, i int, half, age uint8, share float64) {
 	var r *Request
 	for n := 1; n < len(t.Tools); n++ {
 		if float64(mix(uint64(i)<<20+uint64(n))>>11)/(1<<53) > share {
@@ -158,14 +162,14 @@ func (p *predicting) task(h *History, t *Task, i int, half uint8, share float64)
 		if t.Mass != nil {
 			mass = t.Mass[n]
 		}
-		p.choose(t.Tools[n], mass, h.chain.Popularity)
-		p.halves, p.asked = append(p.halves, half), append(p.asked, r != nil)
+		p.choose(t.Tools[n], mass, h)
+		p.halves, p.asked, p.age = append(p.halves, half), append(p.asked, r != nil), append(p.age, age)
 	}
 }
 
 // choose adds the situation of p.signs, where tool was taken, as often as the mass says. Besides the candidates listed come some
 // drawn evenly from the others, so that the probabilities are those among all tools, and the tool taken.
-func (p *predicting) choose(tool int32, mass float32, popularity func(int32) float64) {
+func (p *predicting) choose(tool int32, mass float32, h *History) {
 	s := &p.signs
 	p.order = p.order[:0]
 	for i := range s.Tools {
@@ -191,7 +195,7 @@ func (p *predicting) choose(tool int32, mass float32, popularity func(int32) flo
 		if row := s.row[tool]; row > 0 {
 			p.row(1, int(row)-1)
 		} else {
-			p.unheard(1, popularity(tool))
+			p.unheard(1, h, tool)
 		}
 	}
 	tail := p.order[first.listed:]
@@ -200,7 +204,7 @@ func (p *predicting) choose(tool int32, mass float32, popularity func(int32) flo
 		n := min(len(tail), tailed)
 		p.row(float64(len(tail))/float64(n), int(tail[(2*j+1)*len(tail)/(2*n)].row))
 	}
-	p.quiet(tool, popularity)
+	p.quiet(tool, h)
 	p.choices.Taken(at, float64(mass), s.Evidence[:])
 	p.first = append(p.first, first)
 }
@@ -216,13 +220,13 @@ func (p *predicting) row(many float64, row int) {
 	p.choices.Sample(many, int(p.signs.Used(row)), p.index, p.value)
 }
 
-// unheard adds tools that have only their popularity.
-func (p *predicting) unheard(many, popularity float64) {
-	p.choices.Sample(many, 0, []int32{int32(Popularity)}, []float32{float32(ln(popularity))})
+// unheard adds a tool that has only its popularity and importance.
+func (p *predicting) unheard(many float64, h *History, tool int32) {
+	p.choices.Sample(many, 0, []int32{int32(Popularity), int32(Importance)}, []float32{float32(ln(h.chain.Popularity(tool))), h.important(tool)})
 }
 
 // quiet draws from the tools that nothing speaks for, other than the one taken.
-func (p *predicting) quiet(taken int32, popularity func(int32) float64) {
+func (p *predicting) quiet(taken int32, h *History) {
 	s := &p.signs
 	var others []int32
 	for t, row := range s.row {
@@ -232,7 +236,7 @@ func (p *predicting) quiet(taken int32, popularity func(int32) float64) {
 	}
 	n := min(len(others), unheard)
 	for j := range n {
-		p.unheard(float64(len(others))/float64(n), popularity(others[(2*j+1)*len(others)/(2*n)]))
+		p.unheard(float64(len(others))/float64(n), h, others[(2*j+1)*len(others)/(2*n)])
 	}
 }
 

@@ -35,8 +35,19 @@ type Task struct {
 	Request []Word          // ascending, without repetition; nil if nothing was said
 	Text    []sequence.Vote // tools whose texts are like the request
 	Mass    []float32       // of each step how often it counts when weights are fitted; nil: once
+	Worked  []Outcome       // how each step went; nil: nobody knows
 	Group   uint64          // tasks of one group never vouch for each other when weights are fitted: the same request twice
 }
+
+// An Outcome of a step.
+type Outcome uint8
+
+// What is known of a step.
+const (
+	Unknown Outcome = iota
+	Success
+	Failure
+)
 
 // A Word of a request: a term or pair of terms, and 1 + ln of how often it occurs.
 type Word struct {
@@ -65,6 +76,9 @@ type Catalog struct {
 	Server   []int32           // server of each tool, numbers 0 … S-1
 	Requires [][]int32         // tools each tool depends on, as somebody wrote down; may be nil
 	Alike    [][]sequence.Vote // tools whose texts are like each tool's, with the similarity; may be nil
+
+	// Properties that each tool takes as inputs and gives as outputs, as numbers 0 … P-1, ascending; may be nil.
+	Takes, Gives [][]int32
 }
 
 // A History is everything counted. Observing and asking must not happen at once.
@@ -94,6 +108,11 @@ type History struct {
 	study      *Signs
 	plans      *sequence.Neighbours
 	requiredBy [][]int32
+	structure  *structure     // nil before [History.Settle]
+	takers     [][]int32      // of each property, the tools that take it
+	rare       []float64      // ln(1 + T/n) of each property, n its takers
+	latest     [][]int32      // beside the followers of each tool: the task in which it last came
+	outcomes   map[pair]tally // how steps went
 }
 
 type wordRow struct {
@@ -113,7 +132,8 @@ func NewHistory(c Catalog) *History {
 	h := &History{catalog: c, chain: sequence.NewChain(T, order), neighbours: sequence.NewNeighbours(T),
 		bag: make([]sequence.Followers, T), first: make([]sequence.Followers, T), more: make([]sequence.Followers, T),
 		again: make([]int32, T), done: make([]int32, T), using: make([]int32, T), words: map[int32]*wordRow{},
-		residual: maxent.New(bits), study: &Signs{}}
+		residual: maxent.New(bits), study: &Signs{}, latest: make([][]int32, T), outcomes: map[pair]tally{}}
+	h.properties()
 	if c.Requires != nil {
 		h.plans, h.requiredBy = plans(c.Requires), make([][]int32, T)
 		for t, needs := range c.Requires {
@@ -155,6 +175,7 @@ func (h *History) Observe(task *Task) {
 		for d := 1; d <= min(skips, i); d++ {
 			h.skip[d-1][tools[i-d]].Add(t, 1)
 		}
+		h.date(tools[i-1], t)
 		for j, u := range p.Distinct {
 			if p.Age[j] >= reach {
 				break
@@ -177,6 +198,7 @@ func (h *History) Observe(task *Task) {
 			}
 		}
 	}
+	h.tell(task)
 	h.chain.Observe(tools)
 	h.neighbours.Observe(tools, task.Parents)
 	different := slices.Clone(tools)

@@ -50,6 +50,13 @@ func observe(tasks []*Task) *History {
 	return h
 }
 
+// settled is a history whose graph is measured.
+func settled(tasks []*Task) *History {
+	h := observe(tasks)
+	h.Settle(func() bool { return false })
+	return h
+}
+
 func TestARequestDecidesWhereTheHistoryCannot(t *testing.T) {
 	tasks := forks(80)
 	h, w := observe(tasks), Fit(catalog(), tasks, false)
@@ -138,7 +145,7 @@ func draw(t *rapid.T) []*Task {
 func TestSignsSeeThePrefixAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks := draw(t)
-		h := observe(tasks)
+		h := settled(tasks)
 		var reused Signs
 		for _, task := range tasks {
 			r := h.Ask(task.Request, task.Text)
@@ -158,7 +165,7 @@ func TestSignsSeeThePrefixAlone(t *testing.T) {
 func TestRankIsADistributionWithTerms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks := draw(t)
-		h, w := observe(tasks), Prior()
+		h, w := settled(tasks), Prior()
 		var s Signs
 		task := tasks[0]
 		h.Signs(task.Tools, task.Parents, 1, h.Ask(task.Request, task.Text), &s)
@@ -170,11 +177,16 @@ func TestRankIsADistributionWithTerms(t *testing.T) {
 			sum += x.Probability
 			require.True(t, i == 0 || out[i-1].Score >= x.Score)
 			if x.Row < 0 {
+				always := 0.0
+				for _, k := range Always {
+					always += Weight(w.Asked, k, s.Evidence[k], 0) * h.Always(k, x.Tool)
+				}
+				require.InDelta(t, x.Score, always, 1e-9)
 				continue
 			}
 			terms := 0.0
 			for k, v := range s.Values[x.Row] {
-				require.False(t, v < 0 && Signal(k) != Popularity && Signal(k) != Again && Signal(k) != Residual && Signal(k) != ResidualAsk, "signal %d", k)
+				require.False(t, v < 0 && Signal(k) != Popularity && Signal(k) != Again && Signal(k) != Residual && Signal(k) != ResidualAsk && Signal(k) != Worked, "signal %d", k)
 				terms += Weight(w.Asked, Signal(k), s.Evidence[k], s.Used(x.Row)) * float64(v)
 			}
 			require.InDelta(t, x.Score, terms, 1e-9)
@@ -202,7 +214,7 @@ func TestAToolNeverUsedIsFoundByItsText(t *testing.T) {
 func TestRankTopIsTheBeginningOfRank(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks := draw(t)
-		h, w := observe(tasks), Prior()
+		h, w := settled(tasks), Prior()
 		var s Signs
 		h.Signs(tasks[0].Tools, tasks[0].Parents, 1, nil, &s)
 		k := rapid.IntRange(1, tools+1).Draw(t, "k")
@@ -215,7 +227,7 @@ func TestQueriesDoNotAllocateOnceWarm(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	tasks := forks(60)
-	h, w := observe(tasks), Prior()
+	h, w := settled(tasks), Prior()
 	var s Signs
 	var r Request
 	var out []Ranked
@@ -293,6 +305,7 @@ func BenchmarkSuggest(b *testing.B) {
 				last.Request = []Word{{random.Int32N(200), 1}, {200 + random.Int32N(2000), 1}}
 				h.Observe(last)
 			}
+			h.Settle(func() bool { return false })
 			r, w := h.Ask(last.Request, nil), Prior()
 			var s Signs
 			var out []Ranked

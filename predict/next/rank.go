@@ -8,6 +8,18 @@ import (
 	"waymark/predict/sequence"
 )
 
+// Always are the signals that a tool has in every situation. A tool that nothing else speaks for is
+// ranked by these alone.
+var Always = [...]Signal{Popularity, Importance}
+
+// Always is the value that a tool has of a signal in every situation.
+func (h *History) Always(k Signal, tool int32) float64 {
+	if k == Importance {
+		return float64(h.important(tool))
+	}
+	return ln(h.chain.Popularity(tool))
+}
+
 // A Ranked tool with its score and probability.
 type Ranked struct {
 	Tool        int32
@@ -17,7 +29,7 @@ type Ranked struct {
 }
 
 // Rank orders all tools for the situation in s: falling score, then more uses, then the smaller
-// number. Tools that nothing speaks for have only their popularity.
+// number. Tools that nothing speaks for have only their popularity and importance.
 func (h *History) Rank(s *Signs, w []float64, out []Ranked) []Ranked {
 	return h.RankTop(s, w, h.chain.Tools(), out)
 }
@@ -66,11 +78,18 @@ func (h *History) Score(s *Signs, w []float64, out []Ranked) []Ranked {
 
 // score fills s.scores by tool, and returns the highest and Σ e^(score - highest).
 func (h *History) score(s *Signs, w []float64) (top, z float64) {
-	fresh := Weight(w, Popularity, s.Evidence[Popularity], 0)
+	var fresh [len(Always)]float64
+	for i, k := range Always {
+		fresh[i] = Weight(w, k, s.Evidence[k], 0)
+	}
 	s.scores = append(s.scores[:0], make([]float64, h.chain.Tools())...)
 	for t := range s.scores {
 		if s.row[t] == 0 {
-			s.scores[t] = float64(fresh * ln(h.chain.Popularity(int32(t))))
+			score := 0.0
+			for i, k := range Always {
+				score += float64(fresh[i] * h.Always(k, int32(t)))
+			}
+			s.scores[t] = score
 		}
 	}
 	var worth [3][Signals]float64

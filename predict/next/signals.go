@@ -31,23 +31,31 @@ const (
 	Rest
 	Overlap
 	Frontier
-	Repeat      // 1 for the last tool
-	RepeatSoon  // 1 for a tool used 1 to 3 steps before it
-	RepeatLate  // 1 for a tool used longer ago
-	Again       // ln of how often a used tool is the next step
-	Server      // tools of servers that followed the last tool's server
-	SameServer  // 1 for tools of the last tool's server
-	Linked      // 1 for tools that require the last one, in the catalog's graph
-	Enabled     // share of what a tool requires that is done
-	Planned     // steps that can be done on the way to what the prefix looks like
-	PlannedNext // the step after the place in such a way
-	Alike       // 4 times the text similarity to the last tool
-	Residual    // learned weights of the situation's features (package maxent)
-	Asked       // 4 times the text similarity of the request
-	PastNext    // what followed the last tool in the tasks with the nearest requests
-	PastRest    // what these tasks did that is not done yet
-	Words       // tools used in tasks whose requests had the same words
-	WordsUsed   // the same for tools that were used already
-	ResidualAsk // learned weights of the request's words
+	Repeat           // 1 for the last tool
+	RepeatSoon       // 1 for a tool used 1 to 3 steps before it
+	RepeatLate       // 1 for a tool used longer ago
+	Again            // ln of how often a used tool is the next step
+	Server           // tools of servers that followed the last tool's server
+	SameServer       // 1 for tools of the last tool's server
+	Linked           // 1 for tools that require the last one, in the catalog's graph
+	Enabled          // share of what a tool requires that is done
+	Planned          // steps that can be done on the way to what the prefix looks like
+	PlannedNext      // the step after the place in such a way
+	Alike            // 4 times the text similarity to the last tool
+	SharedNeighbours // ln(1 + Adamic-Adar with the last tool)
+	Importance       // ln(1 + T·PageRank)
+	SameCommunity    // 1 for tools of the last tool's community
+	Spectral         // ln of how much oftener than by chance it follows, by the leading singular vectors
+	Given            // share of its inputs that tools of the prefix give as outputs
+	Known            // share of its inputs that tools of the prefix take or give
+	Worked           // how it went after the last tool: 1 always well, -1 always badly
+	Lately           // how lately it followed the last tool
+	Residual         // learned weights of the situation's features (package maxent)
+	Asked            // 4 times the text similarity of the request
+	PastNext         // what followed the last tool in the tasks with the nearest requests
+	PastRest         // what these tasks did that is not done yet
+	Words            // tools used in tasks whose requests had the same words
+	WordsUsed        // the same for tools that were used already
+	ResidualAsk      // learned weights of the request's words
 	Signals
 )

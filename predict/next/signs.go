@@ -29,6 +29,9 @@ type Signs struct {
 	features   []maxent.Feature
 	own        []maxent.Feature
 	candidates []maxent.Candidate
+	near       []sequence.Vote
+	known      []bool // of a property
+	knew       []int32
 }
 
 func (s *Signs) reset(tools int) {
@@ -107,18 +110,23 @@ func (h *History) Signs(tools []int32, parents [][]int32, n int, r *Request, s *
 	h.repeats(p, s)
 	h.catalogue(p, s)
 	h.authored(p, s)
+	h.structural(p, s)
+	h.schemas(p, s)
+	h.lately(p, s)
 	h.request(p, r, s)
 	h.residue(p, r, s)
 	for i, t := range s.Tools {
 		s.Values[i][Popularity] = float32(ln(h.chain.Popularity(t)))
+		s.Values[i][Importance] = h.important(t)
 	}
+	h.worked(p, s)
 	s.use = append(s.use[:0], make([]uint8, len(s.Tools))...)
 	for i, t := range p.Distinct { // repeats gave each of them a row
 		if s.use[s.row[t]-1] = 1; i == 0 {
 			s.use[s.row[t]-1] = 2
 		}
 	}
-	s.Evidence[Popularity] = s.Evidence[Order1]
+	s.Evidence[Popularity], s.Evidence[Importance] = s.Evidence[Order1], s.Evidence[Order1]
 }
 
 // over is ln(1 + v/(κ·P₀)).
