@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
+	"waymark/episodic"
 	"waymark/sample"
 	"waymark/suggest"
 )
@@ -154,4 +155,35 @@ func BenchmarkBaselines(b *testing.B) {
 			}
 		})
 	}
+}
+
+// Parse follows fetch twice, mail once, nothing follows mail: then popularity, and of mail and store the
+// one that the nearest past intents vote for.
+func TestAChainMixedWithVotes(t *testing.T) {
+	r, err := Evaluate(t.Context(), small(), nil, Options{})
+	require.NoError(t, err)
+	b := r.Baselines[byMixture]
+	require.NotNil(t, b.NextIntent)
+	assert.Nil(t, b.NextScores, "without the intent it is not asked")
+	assert.Equal(t, 4, b.NextIntent.Positions)
+
+	d := small()
+	var history []*task
+	for i := range d.Examples[:3] {
+		history = append(history, newTask(&d.Examples[i]))
+	}
+	c, past := newCounts(history), newIntentIndex(history)
+	rank := func(intent string, context ...string) (ids []string) {
+		x := Example{Episode: episodic.Episode{ID: "new", Intent: intent}}
+		found, err := newMixture(c, past, newTask(&x)).Rank(Question{Context: context, Intent: intent}, 0)
+		require.NoError(t, err)
+		for _, f := range found {
+			ids = append(ids, f.ID)
+		}
+		return ids
+	}
+	assert.Equal(t, []string{"parse", "mail", "fetch", "store"}, rank("", "fetch"))
+	assert.Equal(t, "store", rank("", "fetch", "parse")[0])
+	assert.Equal(t, []string{"fetch", "parse", "mail", "store"}, rank("", "mail"))
+	assert.Equal(t, []string{"fetch", "parse", "store", "mail"}, rank("store the page", "mail"))
 }

@@ -67,8 +67,8 @@ func (r *Report) lost() []Comparison {
 }
 
 // Comparisons lists every metric the profile was measured in, in the order of the report. The best
-// baseline is the one with the largest value, of equal ones the first by name. No baseline of the next
-// tool is given the intent.
+// baseline is the one with the largest value, of equal ones the first by name. Where the intent is known,
+// baselines of the next tool that do not hear of it are to be beaten, too.
 func (r *Report) Comparisons() []Comparison {
 	var all []Comparison
 	add := func(question string, ci map[string]Interval, metrics []string, values ...float64) {
@@ -116,8 +116,11 @@ func (r *Report) compare(c *Comparison) {
 		}
 		c.Baseline, c.BaselineValue, c.Lead = name, value, nil
 		key := c.Metric
-		if c.Question == QuestionOfficial {
+		switch c.Question {
+		case QuestionOfficial:
 			key = official + key
+		case QuestionNextIntent:
+			key = withIntent + key
 		}
 		if lead, ok := b.Lead[key]; ok {
 			c.Lead = &lead
@@ -137,7 +140,13 @@ func (r *Report) BaselineNames() []string {
 
 // Value of a baseline in a metric of a question, if it was asked that.
 func (b Baseline) Value(question, metric string) (float64, bool) {
-	switch n, t, d, o := b.NextScores, b.ToolsScores, b.DAGBaseline, b.Official; {
+	n, t, d, o := b.NextScores, b.ToolsScores, b.DAGBaseline, b.Official
+	if question == QuestionNextIntent {
+		if question = QuestionNext; b.NextIntent != nil {
+			n = b.NextIntent
+		}
+	}
+	switch {
 	case question == QuestionNext && n != nil:
 		return pick(metric, nextMetrics, n.Hit1, n.Hit3, n.Hit5, n.MRR)
 	case question == QuestionTools && t != nil:

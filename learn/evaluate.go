@@ -143,17 +143,29 @@ func (r *run) nextBaselines() error {
 	for m := range answered {
 		answered[m] = newNextAnswers(len(r.next.tests))
 	}
+	mixed, hasIntents := newNextAnswers(len(r.next.tests)), r.hasIntents()
 	tick := r.counter("baselines of the next tool", len(r.next.tests))
 	groups := r.next.groups()
 	err := parallel(r.ctx, len(groups), func(g int) error {
 		if len(groups[g]) == 0 {
 			return nil
 		}
-		c := newCounts(r.next.without(r.next.tests[groups[g][0]].group))
+		history := r.next.without(r.next.tests[groups[g][0]].group)
+		c := newCounts(history)
+		var past *intentIndex
+		if hasIntents {
+			past = newIntentIndex(history)
+		}
 		return parallel(r.ctx, len(groups[g]), func(i int) error {
 			test := groups[g][i]
+			t := r.next.tests[test]
 			for m, b := range nextBaselines {
-				if err := answered[m].ask(baseline{c, b.rank}, r.next.tests[test], test, false); err != nil {
+				if err := answered[m].ask(baseline{c, b.rank}, t, test, false); err != nil {
+					return err
+				}
+			}
+			if hasIntents {
+				if err := mixed.ask(newMixture(c, past, t), t, test, true); err != nil {
 					return err
 				}
 			}
@@ -167,7 +179,17 @@ func (r *run) nextBaselines() error {
 	for m, b := range nextBaselines {
 		r.nextMethods = append(r.nextMethods, method{b.name, answered[m].samples()})
 	}
+	if hasIntents {
+		s := samples{}
+		collect(s, withIntent, mixed.samples())
+		r.nextMethods = append(r.nextMethods, method{byMixture, s})
+	}
 	return nil
+}
+
+// hasIntents reports whether any test of the next tool has one.
+func (r *run) hasIntents() bool {
+	return slices.ContainsFunc(r.next.tests, func(t *task) bool { return t.Episode.Intent != "" })
 }
 
 // ask puts every position of a test to a ranker.
@@ -396,7 +418,7 @@ func (r *run) subject(train Trainer) error {
 	next, nextIntent := newNextAnswers(len(r.next.tests)), newNextAnswers(len(r.next.tests))
 	stops := make([][]Claim, len(r.next.tests))
 	ranked, plans := make([][]string, len(r.intents.tests)), make([]Plan, len(r.intents.tests))
-	hasIntents := slices.ContainsFunc(r.next.tests, func(t *task) bool { return t.Episode.Intent != "" })
+	hasIntents := r.hasIntents()
 	tick := r.counter("questions", len(r.next.tests)+len(r.intents.tests))
 	err = parallel(r.ctx, len(folds), func(i int) error {
 		f, p := folds[i], p

@@ -267,7 +267,7 @@ func TestReportJSON(t *testing.T) {
 	assert.Equal(t, []string{"ci", "map@10", "ndcg@10", "queries", "recall@5"}, keys(string(got["tools"])))
 	assert.Equal(t, []string{"accuracy", "ci", "link_f1", "linked", "node_f1", "requests"}, keys(string(got["dag"])))
 	assert.Equal(t, []string{"accuracy", "ci", "l_f1", "n_f1", "requests"}, keys(string(got["official"])))
-	assert.Equal(t, []string{"bm25", "cooc", "copy", "edges", "fusion", "knn", "markov1", "markov2", "popularity", "session"}, keys(string(got["baselines"])))
+	assert.Equal(t, []string{"bm25", "cooc", "copy", "edges", "fusion", "knn", "markov1", "markov2", "markov2_knn", "popularity", "session"}, keys(string(got["baselines"])))
 	assert.Equal(t, []string{"dag_p50", "dag_p99", "next_p50", "next_p99"}, keys(string(got["latency_us"])))
 	var baselines map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(got["baselines"], &baselines))

@@ -99,9 +99,10 @@ type Baseline struct {
 	*NextScores
 	*ToolsScores
 	*DAGBaseline
-	Official *OfficialScores       `json:"official,omitempty"`
-	CI       map[string]Interval   `json:"ci"`
-	Lead     map[string]Difference `json:"lead,omitempty"`
+	NextIntent *NextScores           `json:"next_intent,omitempty"` // of the one that is told the intent
+	Official   *OfficialScores       `json:"official,omitempty"`
+	CI         map[string]Interval   `json:"ci"`
+	Lead       map[string]Difference `json:"lead,omitempty"`
 }
 
 // DAGBaseline is [DAGScores] without the counts, which the queries say.

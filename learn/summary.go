@@ -84,11 +84,9 @@ func (r *run) summary(mine samples, methods []method) summary {
 				s.draws[name] = drawn[at]
 			} else {
 				b.CI[name] = middle(drawn[at])
-				if draws, ok := s.draws[name]; ok {
-					if b.Lead == nil {
-						b.Lead = map[string]Difference{}
-					}
-					b.Lead[name] = paired(mine[name].Mean()-m.samples[name].Mean(), draws, drawn[at])
+				b.leads(name, mine, m.samples[name], s.draws, drawn[at])
+				if slices.Contains(nextMetrics, name) { // with the intent known there is the same to beat
+					b.leads(withIntent+name, mine, m.samples[name], s.draws, drawn[at])
 				}
 			}
 			at++
@@ -100,11 +98,27 @@ func (r *run) summary(mine samples, methods []method) summary {
 	return s
 }
 
+// leads notes by how much the predictor is better in a metric, if it was measured in it.
+func (b *Baseline) leads(metric string, mine samples, theirs Sample, draws map[string][]float64, drawn []float64) {
+	of, ok := draws[metric]
+	if !ok {
+		return
+	}
+	if b.Lead == nil {
+		b.Lead = map[string]Difference{}
+	}
+	b.Lead[metric] = paired(mine[metric].Mean()-theirs.Mean(), of, drawn)
+}
+
 func baselineReport(s samples) Baseline {
 	b := Baseline{CI: map[string]Interval{}}
 	if _, ok := s["mrr"]; ok {
 		n := nextScores(s, "")
 		b.NextScores = &n
+	}
+	if _, ok := s[withIntent+"mrr"]; ok {
+		n := nextScores(s, withIntent)
+		b.NextIntent = &n
 	}
 	if _, ok := s["ndcg@10"]; ok {
 		t := toolsScores(s, len(s["ndcg@10"].Sum))

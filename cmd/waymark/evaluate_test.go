@@ -110,7 +110,7 @@ func TestEvaluationNames(t *testing.T) {
 	assert.Equal(t, []string{"calibrated", "ece", "ece_band", "positions", "reliability"}, keys(t, r["stop"]))
 	assert.JSONEq(t, "null", string(r["official"]), "absent parts are null")
 	assert.JSONEq(t, "[]", string(r["lost"]))
-	assert.Equal(t, []string{"bm25", "cooc", "copy", "edges", "fusion", "knn", "markov1", "markov2", "popularity", "session"}, keys(t, r["baselines"]))
+	assert.Equal(t, []string{"bm25", "cooc", "copy", "edges", "fusion", "knn", "markov1", "markov2", "markov2_knn", "popularity", "session"}, keys(t, r["baselines"]))
 	assert.Equal(t, []string{"dag_p50", "dag_p99", "next_p50", "next_p99"}, keys(t, r["latency_us"]))
 	var parts []struct{ Without string }
 	require.NoError(t, json.Unmarshal(r["ablation"], &parts))
