@@ -193,6 +193,7 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 			return nil, err
 		}
 	}
+	s.cfg.books.drop(q.Name)
 	return nil, s.cfg.Workspaces.Delete(ctx, q.Name)
 }
 
@@ -220,6 +221,9 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	judged := e.Judgement()
 	note("rebuild", judged == nil || judged.Published, "%v", judged)
 	note("answers", true, "%v", e.Experiment())
+	if t := s.cfg.books.of(accessFrom(ctx).Workspace).Totals(); t.Conversations > 0 {
+		note("tokens", true, "about %d net in %d conversations since the start: %d of definitions avoided, %d spent in %d calls", t.Net, t.Conversations, t.Gross, t.Spent, t.Turns)
+	}
 	note("access", true, "%s", map[bool]string{true: "every request needs a key", false: "requests on loopback need no key"}[s.cfg.RequireKey])
 	note("draining", !s.isDraining(), "%s", map[bool]string{true: "the server is shutting down", false: "the server takes requests"}[s.isDraining()])
 	return out, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/ledger"
 	"waymark/live"
 	"waymark/suggest"
 )
@@ -39,6 +40,7 @@ type statsAnswer struct{ Body stats }
 type stats struct {
 	suggest.Stats
 	Rebuild *live.Judgement `json:"rebuild,omitempty" doc:"What came of the last rebuild that was judged; absent if none was."`
+	Ledger  ledger.Totals   `json:"token_ledger" doc:"What looking for tools over MCP cost and saved since the program was started."`
 }
 
 func (s *Server) graphRoutes(api huma.API) {
@@ -139,5 +141,5 @@ func (s *Server) stats(ctx context.Context, _ *struct{}) (*statsAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &statsAnswer{stats{e.Model().Stats(), e.Judgement()}}, nil
+	return &statsAnswer{stats{e.Model().Stats(), e.Judgement(), s.cfg.books.of(accessFrom(ctx).Workspace).Totals()}}, nil
 }

@@ -145,6 +145,7 @@ func newMCPServer(cfg Config) *mcp.Server {
 	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
 	for _, t := range mcpToolset() {
 		srv.AddTool(t.tool, m.handler(t))
+		m.listed += listedSize(t.tool)
 	}
 	addResources(srv, m)
 	srv.AddReceivingMiddleware(isolate(cfg.Logger), escapeIDs)

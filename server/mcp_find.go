@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/ledger"
 	"waymark/suggest"
 )
 
@@ -20,7 +21,6 @@ const (
 	shortProse      = 400     // bytes of a description in a result
 	longProse       = 8 << 10 // bytes of a description when asked for
 	largestSchema   = 8 << 10 // bytes of a schema in a result; larger ones come with describe_tool
-	bytesPerToken   = 4       // a common estimate for English and JSON
 	percentDecimals = 10
 )
 
@@ -71,13 +71,14 @@ type found struct {
 	SchemaTooLarge bool            `json:"schema_too_large,omitempty" jsonschema:"the schema is left out; describe_tool gives it"`
 }
 
-// tokenMetrics compares this answer with a list of all tools. Bytes are measured; tokens are taken as
-// a quarter of them.
+// tokenMetrics compares this answer with a list of all tools, and closes the account of the
+// conversation so far (package ledger). Bytes are measured; tokens are taken as a quarter of them.
 type tokenMetrics struct {
 	BaselineTokens int     `json:"baseline_tokens" jsonschema:"all tool definitions of the catalog"`
 	ReturnedTokens int     `json:"returned_tokens" jsonschema:"this answer"`
 	SavingsPercent float64 `json:"savings_percent" jsonschema:"negative when the answer is larger than a list of all tools"`
-	Estimate       bool    `json:"estimate"`
+	ledger.Balance
+	Estimate bool `json:"estimate"`
 }
 
 func findTool(ctx context.Context, c *mcpCall, in findArguments) (findAnswer, error) {
@@ -150,18 +151,26 @@ func (m *mcpTools) baselineOf(model *suggest.Model) int {
 	return b.bytes
 }
 
-// definitionSize is what one tool takes in a tools/list answer, in bytes.
+// definitionSize is what one tool takes in the prompt of a host, in bytes: name, description and input
+// schema. Output schemas stay in the host.
 func definitionSize(t *catalog.Tool) int {
-	name := t.Name
-	if name == "" {
-		name = t.ID
-	}
-	n := len(`{"name":"","inputSchema":},`) + len(name) + max(len(t.InputSchema), len(`{"type":"object"}`))
+	n := len(`{"name":,"inputSchema":},`) + quotedSize(catalog.HostName(t.ID)) + max(len(t.InputSchema), len(`{"type":"object"}`))
 	if t.Description != "" {
-		n += len(`,"description":""`) + len(t.Description)
+		n += len(`,"description":`) + quotedSize(t.Description)
 	}
-	if len(t.OutputSchema) > 0 {
-		n += len(`,"outputSchema":`) + len(t.OutputSchema)
+	return n
+}
+
+// quotedSize is how long a text is as JSON.
+func quotedSize(s string) int {
+	n := len(s) + len(`""`)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
+			n++
+		case c < ' ':
+			n += len(`u0000`)
+		}
 	}
 	return n
 }
@@ -173,7 +182,8 @@ func (c *mcpCall) metrics(a findAnswer) (tokenMetrics, error) {
 		return tokenMetrics{}, err
 	}
 	m := tokenMetrics{
-		BaselineTokens: tokens(c.baselineOf(c.model)), ReturnedTokens: tokens(len(returned)), Estimate: true,
+		BaselineTokens: ledger.Tokens(c.baselineOf(c.model)), ReturnedTokens: ledger.Tokens(len(returned)),
+		Balance: c.looked(len(returned)), Estimate: true,
 	}
 	if m.BaselineTokens > 0 {
 		saved := 1 - float64(m.ReturnedTokens)/float64(m.BaselineTokens)
@@ -182,7 +192,11 @@ func (c *mcpCall) metrics(a findAnswer) (tokenMetrics, error) {
 	return m, nil
 }
 
-func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
+// looked puts a turn of discovery into the account of the conversation.
+func (c *mcpCall) looked(answered int) ledger.Balance {
+	who := c.asker()
+	return c.cfg.books.of(c.access.Workspace).Ask(who.Source+"\x00"+who.Session, c.cfg.Now(), c.baselineOf(c.model), c.listed, len(c.req.Params.Arguments), answered)
+}
 
 type describeArguments struct {
 	IDs []string `json:"ids" jsonschema:"ids of tools or capabilities, 1 to 20; other spellings such as mcp__server__name are understood"`
@@ -234,6 +248,9 @@ func describeTool(_ context.Context, c *mcpCall, in describeArguments) (describe
 		return describeAnswer{}, &argumentError{"ids", unknownMessage(unknown, known)}
 	}
 	out.Message = "Described: " + shownIDs(known) + "."
+	if text, err := encodeJSON(out); err == nil {
+		c.looked(len(text))
+	}
 	return out, nil
 }
 

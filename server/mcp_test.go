@@ -134,10 +134,10 @@ func TestFindTool(t *testing.T) {
 	assert.Equal(t, "fs:read_file", a.Results[0].ID)
 	assert.JSONEq(t, `{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`, string(a.Results[0].InputSchema))
 
-	// Baseline: the definitions as a tools/list answer would hold them, in bytes, a quarter of it.
+	// Baseline: the definitions as hosts show them to a model, in bytes, a quarter of it.
 	bytes := 0
 	for _, tool := range defaultEngine(t, s).Model().Tools() {
-		definition := map[string]any{"name": tool.Name, "description": tool.Description, "inputSchema": json.RawMessage(`{"type":"object"}`)}
+		definition := map[string]any{"name": catalog.HostName(tool.ID), "description": tool.Description, "inputSchema": json.RawMessage(`{"type":"object"}`)}
 		if tool.InputSchema != nil {
 			definition["inputSchema"] = tool.InputSchema
 		}

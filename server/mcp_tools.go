@@ -152,6 +152,7 @@ type mcpTools struct {
 	cfg      Config
 	stateKey []byte // signs what a host brings back
 	baseline atomic.Pointer[baseline]
+	listed   int // size of the definitions of our own tools, in bytes
 }
 
 // mcpCall is one call under way.

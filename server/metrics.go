@@ -81,5 +81,6 @@ func (s *Server) serveMetrics(c *gin.Context) {
 		healthy = 0
 	}
 	gauge("waymark_storage_healthy", "1 if writes are accepted.", healthy)
+	s.ledgerMetrics(own, c.Request)
 	promhttp.HandlerFor(prometheus.Gatherers{s.metrics.registry, own}, promhttp.HandlerOpts{}).ServeHTTP(c.Writer, c.Request)
 }

@@ -36,6 +36,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"waymark/catalog"
+	"waymark/ledger"
 	"waymark/live"
 	"waymark/rubric"
 	"waymark/run"
@@ -68,9 +69,12 @@ type Config struct {
 	MaxConnections int           // default 1024
 	Timeout        time.Duration // of an answer, where its route has none of its own; default 30 s
 	Drain          time.Duration // grace of open requests at shutdown; default 10 s
+
+	books *books
 }
 
 func (c *Config) setDefaults() {
+	c.books = &books{byWorkspace: map[string]*ledger.Book{}}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -59,7 +59,7 @@ var imports = map[string][]string{
 	"evidence": {"numeric", "semantic"},
 	"learn":    {"catalog", "episodic", "numeric", "suggest"},
 	"live":     {"catalog", "episodic", "learn", "numeric", "storage", "suggest", "wire"},
-	"server":   {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "live", "rubric", "run", "scorer", "storage", "suggest"},
+	"server":   {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "ledger", "live", "rubric", "run", "scorer", "storage", "suggest"},
 
 	"mine/proposal": {"catalog", "episodic", "mine", "numeric", "rubric", "semantic"},
 
@@ -71,6 +71,7 @@ var imports = map[string][]string{
 	"judge/reply":         nil,
 	"run":                 {"catalog"},
 	"recorder":            {"episodic", "live", "run"},
+	"ledger":              nil,
 	"gateway":             {"catalog", "run", "storage"},
 	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "run", "semantic"},
 
