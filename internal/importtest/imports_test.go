@@ -70,6 +70,7 @@ var imports = map[string][]string{
 	"judge":               {"internal/endpoint", "judge/reply", "rubric"},
 	"judge/reply":         nil,
 	"run":                 {"catalog"},
+	"wiring":              {"wire"},
 	"recorder":            {"episodic", "live", "run"},
 	"ledger":              nil,
 	"gateway":             {"catalog", "run", "storage"},
