@@ -165,6 +165,7 @@ func New(cfg Config) (*Server, error) {
 	s.episodeRoutes(api)
 	s.catalogRoutes(api)
 	s.jobRoutes(api)
+	s.proposalRoutes(api)
 	s.graphRoutes(api)
 	s.scoringRoutes(api)
 	s.triangulationRoutes(api)
@@ -209,6 +210,9 @@ func (s *Server) humaConfig() huma.Config {
 func schemaName(t reflect.Type, hint string) string {
 	if t == reflect.TypeFor[catalog.Task]() {
 		return "CapabilityTask"
+	}
+	if name := t.Name(); t.PkgPath() == "waymark/mine/proposal" && name != "Proposal" {
+		return "Proposal" + name
 	}
 	return scorerTypeName(t, huma.DefaultSchemaNamer(t, hint))
 }

@@ -122,6 +122,7 @@ type app struct {
 	sampling        bool
 	recordScores    bool
 	dropIntents     bool
+	mine            bool
 	experiment      live.Experiment
 	shadow, split   string  // the second profile, one of them at most
 	splitShare      float64 // of the conversations for the second profile
@@ -156,6 +157,7 @@ Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.`,
 		a.importCommand(), a.recordCommand(),
 		a.searchCommand(), a.nextCommand(), a.dagCommand(), a.explainCommand(),
 		a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(),
+		a.capabilityCommand(),
 		a.rebuildCommand(), a.evaluateCommand(), a.abCommand(), a.exportCommand(), a.diffCommand(),
 		a.keysCommand(), a.workspaceCommand(), a.forgetCommand(),
 		a.backupCommand(), a.restoreCommand(), a.doctorCommand(), a.versionCommand(),

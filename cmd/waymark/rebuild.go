@@ -44,31 +44,10 @@ it is.`,
 }
 
 func (a *app) rebuild(ctx context.Context, c *client.Client, verify, force bool, bar progress) error {
-	began := time.Now()
-	body, err := c.Call(ctx, http.MethodPost, "/v1/rebuild", map[string]bool{"verify": verify, "force": force})
+	job, body, err := a.follow(ctx, c, "/v1/rebuild", map[string]bool{"verify": verify, "force": force}, bar)
 	if err != nil {
 		return err
 	}
-	var job live.Job
-	defer func() { a.abandon(ctx, c, job, began) }()
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
-		if err := json.Unmarshal(body, &job); err != nil {
-			return fmt.Errorf("rebuild: the answer is not what this program expects: %w", err)
-		}
-		bar.at(int64(job.Progress*1000), job.Phase)
-		if job.State != live.JobRunning {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-		}
-		if body, err = c.Call(ctx, http.MethodGet, "/v1/jobs/"+url.PathEscape(job.ID), nil); err != nil {
-			return err
-		}
-	}
-	bar.done()
 	if a.json {
 		if err := a.printBody(body); err != nil {
 			return err
@@ -87,6 +66,33 @@ func (a *app) rebuild(ctx context.Context, c *client.Client, verify, force bool,
 	return nil
 }
 
+// follow starts a job and waits for its end.
+func (a *app) follow(ctx context.Context, c *client.Client, path string, question any, bar progress) (job live.Job, body json.RawMessage, err error) {
+	began := time.Now()
+	if body, err = c.Call(ctx, http.MethodPost, path, question); err != nil {
+		return job, nil, err
+	}
+	defer func() { a.abandon(ctx, c, job, began) }()
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		if err := json.Unmarshal(body, &job); err != nil {
+			return job, nil, fmt.Errorf("%s: the answer is not what this program expects: %w", path, err)
+		}
+		bar.at(int64(job.Progress*1000), job.Phase)
+		if job.State != live.JobRunning {
+			bar.done()
+			return job, body, nil
+		}
+		select {
+		case <-ctx.Done():
+			return job, nil, ctx.Err()
+		case <-time.After(wait):
+		}
+		if body, err = c.Call(ctx, http.MethodGet, "/v1/jobs/"+url.PathEscape(job.ID), nil); err != nil {
+			return job, nil, err
+		}
+	}
+}
+
 // abandon cancels a job when the command is interrupted, unless somebody else started it.
 func (a *app) abandon(ctx context.Context, c *client.Client, job live.Job, began time.Time) {
 	if ctx.Err() == nil || job.ID == "" || job.State != live.JobRunning || job.StartedAt.Before(began) {
@@ -95,7 +101,7 @@ func (a *app) abandon(ctx context.Context, c *client.Client, job live.Job, began
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer stop()
 	if _, err := c.Call(ctx, http.MethodDelete, "/v1/jobs/"+url.PathEscape(job.ID), nil); err != nil {
-		fmt.Fprintf(a.errs, "rebuild %s goes on: %v\n", job.ID, err)
+		fmt.Fprintf(a.errs, "%s goes on: %v\n", job.ID, err)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 var settings = []string{
 	"data", "workspace", "json", "log-level",
 	"addr", "allow-host", "allow-origin",
-	"embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-by-host", "record-scores", "drop-intents",
+	"embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-by-host", "record-scores", "drop-intents", "mine",
 	"log-served", "explore", "shadow", "split", "split-share",
 	"profile", "limit", "progress",
 }

@@ -58,8 +58,8 @@ var imports = map[string][]string{
 	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "spectral", "wire"},
 	"evidence": {"numeric", "semantic"},
 	"learn":    {"catalog", "episodic", "numeric", "suggest"},
-	"live":     {"catalog", "episodic", "learn", "numeric", "storage", "suggest", "wire"},
-	"server":   {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "ledger", "live", "rubric", "run", "scorer", "storage", "suggest"},
+	"live":     {"catalog", "episodic", "learn", "mine", "mine/proposal", "numeric", "rubric", "storage", "suggest", "wire"},
+	"server":   {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "ledger", "live", "mine/proposal", "rubric", "run", "scorer", "storage", "suggest"},
 
 	"mine/proposal": {"catalog", "episodic", "mine", "numeric", "rubric", "semantic"},
 
@@ -91,7 +91,7 @@ var imports = map[string][]string{
 	"predict/stop":                {"internal/parallel", "numeric", "predict/calibrate", "predict/logit", "wire"},
 	"sample/generate":             {"catalog", "episodic"},
 	"cmd/waymark/internal/client": nil,
-	"cmd/waymark":                 {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "gateway", "importer", "judge", "learn", "learn/report", "live", "rubric/contribution", "rubric/council", "rubric/hypothesis", "sample", "scorer", "server", "storage", "suggest"},
+	"cmd/waymark":                 {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "gateway", "importer", "judge", "learn", "learn/report", "live", "mine/proposal", "rubric/contribution", "rubric/council", "rubric/hypothesis", "sample", "scorer", "server", "storage", "suggest"},
 	"internal/endpoint":           nil,
 	"internal/importtest":         nil,
 	"internal/pages":              nil,

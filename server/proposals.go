@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/live"
+	"waymark/mine/proposal"
+	"waymark/rubric"
+)
+
+// Capabilities are mined from the history and wait for somebody to approve or reject them. Nothing is
+// published by itself.
+
+type (
+	mineInput struct {
+		Body *struct {
+			Support  int             `json:"support,omitempty" minimum:"2" maximum:"1000000" doc:"Fewest tasks that did it; 3 if absent."`
+			Sessions int             `json:"sessions,omitempty" minimum:"1" maximum:"1000000" doc:"Fewest sessions among them; 2 if absent."`
+			Least    int             `json:"min_tools,omitempty" minimum:"2" maximum:"8" doc:"Fewest calls; 2 if absent."`
+			Most     int             `json:"max_tools,omitempty" minimum:"2" maximum:"8" doc:"Most calls; 8 if absent."`
+			Limit    int             `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"Most proposals that wait; 100 if absent."`
+			Rubric   json.RawMessage `json:"rubric,omitempty" doc:"A rubric of one's own, over the dimensions support, success, cohesion, savings and novelty, 0 to 10 each: an object, or its text as YAML."`
+		}
+	}
+	proposalsQuery struct {
+		State string `query:"state" enum:"proposed,approved,rejected,all" default:"proposed" doc:"Which are wanted."`
+		Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most proposals of the list."`
+	}
+	proposalList struct {
+		Proposals []proposal.Proposal `json:"proposals"`
+		Total     int                 `json:"total"`
+	}
+	proposalsAnswer struct{ Body proposalList }
+	proposalQuery   struct {
+		ID string `path:"id"`
+	}
+	proposalAnswer struct{ Body proposal.Proposal }
+	approveInput   struct {
+		ID   string `path:"id"`
+		Body *struct {
+			ID   string `json:"id,omitempty" maxLength:"256" doc:"Id of the capability, if it is to have another one."`
+			Name string `json:"name,omitempty" maxLength:"256" doc:"Its name, likewise."`
+		}
+	}
+	approvedAnswer struct {
+		Location string `header:"Location"`
+		Body     approvedProposal
+	}
+	approvedProposal struct {
+		proposal.Proposal
+		Seq uint64 `json:"seq" doc:"The event of the capability: min_seq of a question waits for it."`
+	}
+	rejectInput struct {
+		ID   string `path:"id"`
+		Body *struct {
+			Reason string `json:"reason,omitempty" maxLength:"1024"`
+		}
+	}
+)
+
+func (s *Server) proposalRoutes(api huma.API) {
+	op := func(id, method, path, summary, text string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Catalog"}}
+	}
+	read, write := rule{scope: scopeRead}, rule{scope: scopeWrite, once: true}
+	start := op("mine", http.MethodPost, "/v1/proposals", "Look for capabilities in the history",
+		"Starts a job; one that runs already is answered instead of a second. What it proposes takes the place of what waited before; what was approved or rejected stays so, and does not come back.")
+	start.DefaultStatus = http.StatusAccepted
+	add(s, api, write, start, s.mine)
+	add(s, api, read, op("list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
+	add(s, api, read, op("get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
+	add(s, api, write, op("approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
+		"Its capability is put into the catalog."), s.approveProposal)
+	add(s, api, write, op("reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
+		"The same calls in the same order are not proposed again."), s.rejectProposal)
+}
+
+func (s *Server) mine(ctx context.Context, in *mineInput) (*jobStarted, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var o live.MineOptions
+	if b := in.Body; b != nil {
+		o = live.MineOptions{Support: b.Support, Sessions: b.Sessions, Least: b.Least, Most: b.Most, Limit: b.Limit}
+		if len(b.Rubric) > 0 {
+			if o.Rubric, err = loadRubric(b.Rubric); err != nil {
+				return nil, refuse(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.rubric", Message: err.Error()})
+			}
+		}
+	}
+	job, err := e.Mine(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &jobStarted{"/v1/jobs/" + url.PathEscape(job.ID), job}, nil
+}
+
+// loadRubric reads a rubric given as an object or as a text.
+func loadRubric(raw json.RawMessage) (*rubric.Rubric, error) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = []byte(text)
+	}
+	return rubric.Load(raw)
+}
+
+func (s *Server) listProposals(ctx context.Context, q *proposalsQuery) (*proposalsAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state := proposal.State(q.State)
+	if q.State == "all" {
+		state = ""
+	}
+	all, err := e.Proposals(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	return &proposalsAnswer{proposalList{all[:min(len(all), q.Limit)], len(all)}}, nil
+}
+
+func (s *Server) getProposal(ctx context.Context, q *proposalQuery) (*proposalAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := pathID(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := e.Proposal(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &proposalAnswer{p}, nil
+}
+
+func (s *Server) approveProposal(ctx context.Context, in *approveInput) (*approvedAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := pathID(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	as, name := "", ""
+	if in.Body != nil {
+		as, name = in.Body.ID, in.Body.Name
+	}
+	p, seq, err := e.Approve(ctx, id, as, name)
+	if err != nil {
+		return nil, err
+	}
+	return &approvedAnswer{"/v1/capabilities/" + url.PathEscape(p.Capability.ID), approvedProposal{p, seq}}, nil
+}
+
+func (s *Server) rejectProposal(ctx context.Context, in *rejectInput) (*proposalAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := pathID(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	reason := ""
+	if in.Body != nil {
+		reason = in.Body.Reason
+	}
+	p, err := e.Reject(ctx, id, reason)
+	if err != nil {
+		return nil, err
+	}
+	return &proposalAnswer{p}, nil
+}
