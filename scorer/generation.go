@@ -32,16 +32,13 @@ func (s *Scorer) Hypotheses(ctx context.Context, in HypothesesRequest) (Hypothes
 	if in.Question == "" {
 		return HypothesesAnswer{}, &RequestError{"question", "is required"}
 	}
-	var a judge.Asker
-	if !evidence.Assess(in.Question).Easy || in.EvenIfEasy {
-		var err error
-		if a, err = s.asker(in.Judge); err != nil {
-			return HypothesesAnswer{}, err
-		}
+	a, err := s.proposer(in.Question, in.EvenIfEasy, in.Judge)
+	if err != nil {
+		return HypothesesAnswer{}, err
 	}
 	g, err := inquiry.Generate(ctx, prompter{a}, in.Question, inquiry.Options{EvenIfEasy: in.EvenIfEasy, MaxAsks: in.MaxAsks})
 	if err != nil {
-		return HypothesesAnswer{}, fmt.Errorf("%w: %w", ErrJudge, err)
+		return HypothesesAnswer{}, inInquiry(ctx, err)
 	}
 	text := fmt.Sprintf("%s, %.2f apart in the mean.", counted(len(g.Hypotheses), "hypothesis"), g.MeanDistance)
 	if g.Skipped {
@@ -62,5 +59,5 @@ func (p prompter) Ask(ctx context.Context, q evidence.Prompt) (string, error) {
 	case judge.Unparsable:
 		return a.Reply, nil
 	}
-	return "", fmt.Errorf("%s: %s", a.Outcome, a.Detail)
+	return "", &AskError{a.Outcome, a.Detail}
 }

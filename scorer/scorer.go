@@ -21,6 +21,7 @@ import (
 	"waymark/rubric/contribution"
 	"waymark/rubric/council"
 	"waymark/rubric/hypothesis"
+	"waymark/run"
 )
 
 // Judges are the models that may be asked, by name. The first one is asked where a request names none.
@@ -34,8 +35,11 @@ func OneJudge(name string, a judge.Asker) Judges {
 	return Judges{[]string{name}, map[string]judge.Asker{name: a}}
 }
 
-// A Scorer carries out the operations. The zero value has no judge.
-type Scorer struct{ Judges Judges }
+// A Scorer carries out the operations. The zero value has no judge, and no search tool.
+type Scorer struct {
+	Judges Judges
+	Caller run.Caller // of search tools
+}
 
 // JudgeOptions ask for a judge.
 type JudgeOptions struct {

@@ -43,7 +43,7 @@ type sampling struct {
 // scorer is the scorer of a call, and the host behind it if that judges.
 func (c *mcpCall) scorer() (*scorer.Scorer, *sampling) {
 	if len(c.cfg.Judges.Names) > 0 || !c.cfg.Sampling {
-		return &scorer.Scorer{Judges: c.cfg.Judges}, nil
+		return &scorer.Scorer{Judges: c.cfg.Judges, Caller: c.cfg.Caller}, nil
 	}
 	if caps := c.req.ClientCapabilities(); caps == nil || caps.Sampling == nil {
 		return new(scorer.Scorer), nil
@@ -56,7 +56,7 @@ func (c *mcpCall) scorer() (*scorer.Scorer, *sampling) {
 		}
 	}
 	s.relay = judge.NewRelay(sampledModel, s.replies)
-	return &scorer.Scorer{Judges: scorer.OneJudge(sampledModel, s.relay)}, s
+	return &scorer.Scorer{Judges: scorer.OneJudge(sampledModel, s.relay), Caller: c.cfg.Caller}, s
 }
 
 func sampledText(r mcp.InputResponse) (string, bool) {

@@ -28,9 +28,9 @@ var (
 )
 
 type scoreArguments struct {
-	Rubric  rubricArgument `json:"rubric" jsonschema:"hypothesis, council, contribution, session, form, agreement, custom or lint; or the definition of a rubric of your own"`
+	Rubric  rubricArgument `json:"rubric" jsonschema:"hypothesis, council, contribution, session, form, agreement, custom or lint; hypotheses or inquiry to have a judge propose answers, or also look for evidence; or the definition of a rubric of your own"`
 	Context []string       `json:"context,omitempty" jsonschema:"ids of the tools used so far whose output is scored, in order; what a scorer follows is learned from it"`
-	Input   objectArgument `json:"input" jsonschema:"what the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for a rubric of your own {items: [{id, scores}]}"`
+	Input   objectArgument `json:"input" jsonschema:"what the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for hypotheses {question}, for inquiry {question, documents: [{text}]}, for a rubric of your own {items: [{id, scores}]}"`
 }
 
 // scoreAnswer is the answer of any scorer, encoded as over HTTP.
@@ -47,6 +47,9 @@ func score(ctx context.Context, c *mcpCall, in scoreArguments) (scoreAnswer, err
 	x, input, err := scoringFor(in)
 	if err != nil {
 		return scoreAnswer{}, err
+	}
+	if !c.access.may(x.scope) {
+		return scoreAnswer{}, &argumentError{"rubric", fmt.Sprintf("%s needs the scope %v, this credential has %v", x.name, x.scope.names(), c.access.Scopes.names())}
 	}
 	sc, host := c.scorer()
 	out, err := c.cfg.run(ctx, c.access, x.id, in.Context, func() (any, error) {
@@ -112,9 +115,15 @@ type triangulateAnswer struct{ scorer.TriangulateAnswer }
 
 func (a triangulateAnswer) text() string { return a.Message }
 
+// triangulateArguments are a request with the tools that were used before.
+type triangulateArguments struct {
+	Context []string `json:"context,omitempty" jsonschema:"ids of the tools used so far whose output is weighed, in order"`
+	evidence.Request
+}
+
 // triangulate gives the answer of POST /v1/triangulations, and keeps nothing.
-func triangulate(ctx context.Context, c *mcpCall, in evidence.Request) (triangulateAnswer, error) {
-	out, err := c.cfg.run(ctx, c.access, scorer.TriangulateID, nil, func() (any, error) { return new(scorer.Scorer).Triangulate(ctx, in) })
+func triangulate(ctx context.Context, c *mcpCall, in triangulateArguments) (triangulateAnswer, error) {
+	out, err := c.cfg.run(ctx, c.access, scorer.TriangulateID, in.Context, func() (any, error) { return new(scorer.Scorer).Triangulate(ctx, in.Request) })
 	if err != nil {
 		return triangulateAnswer{}, err
 	}

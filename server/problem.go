@@ -52,7 +52,7 @@ func problemOf(err error) *huma.ErrorModel {
 		return refuse(http.StatusUnprocessableEntity, scoring.Error(), &huma.ErrorDetail{Location: "body." + scoring.Field, Message: scoring.Detail})
 	case errors.Is(err, scorer.ErrNoJudge):
 		return refuse(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.judge", Message: err.Error()})
-	case errors.Is(err, scorer.ErrJudge):
+	case errors.Is(err, scorer.ErrJudge), errors.Is(err, scorer.ErrSearch):
 		return refuse(http.StatusBadGateway, err.Error())
 	case errors.As(err, &ambiguous):
 		return refuse(http.StatusUnprocessableEntity, ambiguous.Error())

@@ -45,7 +45,10 @@ func (c Config) run(ctx context.Context, a access, id string, after []string, f 
 // outcomeOf is how a run went; known is false if that was up to the caller.
 func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known bool) {
 	judged, ok := out.(scorer.Judged)
+	var ask *scorer.AskError
 	switch {
+	case errors.As(err, &ask) && callersFault(ask.Outcome):
+		return "", "", false
 	case errors.Is(err, scorer.ErrJudge):
 		return episodic.Failure, "judge", true
 	case err != nil:
@@ -53,14 +56,19 @@ func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known
 	case !ok:
 		return episodic.Success, "", true
 	}
-	switch o := judged.JudgeOutcome(); o {
-	case judge.Answered:
+	switch o := judged.JudgeOutcome(); {
+	case o == judge.Answered:
 		return episodic.Success, "", true
-	case judge.OverBudget, judge.Cancelled, judge.Pending:
+	case callersFault(o):
 		return "", "", false
 	default:
 		return episodic.Failure, string(o), true
 	}
+}
+
+// callersFault reports whether an outcome says nothing of the judge.
+func callersFault(o judge.Outcome) bool {
+	return o == judge.OverBudget || o == judge.Cancelled || o == judge.Pending
 }
 
 func (c Config) recordRun(ctx context.Context, a access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration, out any) error {

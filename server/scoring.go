@@ -28,6 +28,7 @@ type scoring struct {
 	id    string // of the capability; empty: its runs are not recorded
 	route func(s *Server, api huma.API)
 	call  func(ctx context.Context, sc *scorer.Scorer, input json.RawMessage) (any, error)
+	scope scopes // needed; 0: scopeRead
 }
 
 // scorings are all of them, in the order of the documentation.
@@ -46,8 +47,16 @@ var scorings = []scoring{
 	scoringOf("", scorer.HypothesisID, "rank-hypothesis", "/v1/rank/hypothesis", "Only the ranking of hypotheses", "", (*scorer.Scorer).RankHypotheses),
 	scoringOf("", scorer.CouncilID, "rank-council", "/v1/rank/council", "Only the ranking of answers", "", (*scorer.Scorer).RankCouncil),
 	scoringOf("lint", scorer.LintID, "lint", "/v1/lint", "Check a research artifact", "", (*scorer.Scorer).Lint),
-	scoringOf("", scorer.HypothesesID, "hypotheses", "/v1/hypotheses", "Ask a judge for competing hypotheses",
+	scoringOf("hypotheses", scorer.HypothesesID, "hypotheses", "/v1/hypotheses", "Ask a judge for competing hypotheses",
 		"Exactly five, each with a rationale and a key fact, unless the question is easy.", (*scorer.Scorer).Hypotheses),
+	inquiryScoring(),
+}
+
+// inquiryScoring is an inquiry on MCP; over HTTP what comes of it is kept as a triangulation (see inquire).
+func inquiryScoring() scoring {
+	x := scoringOf("inquiry", scorer.TriangulateID, "", "", "", "", (*scorer.Scorer).Inquire)
+	x.route, x.scope = func(*Server, huma.API) {}, scopeWrite // a tool of another server may be called
+	return x
 }
 
 type scored[A any] struct{ Body A }
@@ -96,7 +105,9 @@ func (s *Server) scoringRoutes(api huma.API) {
 	}
 }
 
-func (s *Server) scorer() *scorer.Scorer { return &scorer.Scorer{Judges: s.cfg.Judges} }
+func (s *Server) scorer() *scorer.Scorer {
+	return &scorer.Scorer{Judges: s.cfg.Judges, Caller: s.cfg.Caller}
+}
 
 // scoringNamed is the scoring of a rubric by its name.
 func scoringNamed(name string) (scoring, bool) {

@@ -27,6 +27,10 @@ type (
 		Location string `header:"Location"`
 		Body     scorer.TriangulateAnswer
 	}
+	inquiryDone struct {
+		Location string `header:"Location"`
+		Body     scorer.InquiryAnswer
+	}
 	triangulationQuery struct {
 		ID string `path:"id"`
 	}
@@ -41,6 +45,11 @@ func (s *Server) triangulationRoutes(api huma.API) {
 	add(s, api, ru, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
 		Summary:     "Weigh hypotheses by evidence",
 		Description: "Answers for all rounds in the request, and keeps them, so that evidence can be added round by round. The id is the hash of the request: the same request begins the same triangulation anew."}, s.triangulate)
+	asks := ru
+	asks.timeout = scoringTimeout
+	add(s, api, asks, huma.Operation{OperationID: "inquire", Method: http.MethodPost, Path: "/v1/inquiries", Tags: []string{"Scorers"},
+		Summary:     "Have a question answered by a judge and a search",
+		Description: "The judge proposes hypotheses, searches in the documents given, or by a tool of a connected server, bring evidence round by round until the gate stops. What came of it is kept as a triangulation."}, s.inquire)
 	add(s, api, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
 		Summary: "Add a round of evidence"}, s.addEvidence)
 	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
@@ -64,16 +73,40 @@ func (s *Server) begin(ctx context.Context, r evidence.Request) (scorer.Triangul
 	if err != nil {
 		return a, err
 	}
+	return a, s.keep(ctx, a.ID, r)
+}
+
+func (s *Server) keep(ctx context.Context, id string, r evidence.Request) error {
 	state, err := json.Marshal(r)
 	if err != nil {
-		return a, err
+		return err
 	}
 	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
 	if err != nil {
-		return a, err
+		return err
 	}
-	_, err = table.Put(ctx, triangulationRow+a.ID, state)
-	return a, err
+	_, err = table.Put(ctx, triangulationRow+id, state)
+	return err
+}
+
+func (s *Server) inquire(ctx context.Context, q *scoreQuestion[scorer.InquiryRequest]) (*inquiryDone, error) {
+	out, err := s.cfg.run(ctx, accessFrom(ctx), scorer.TriangulateID, q.After, func() (any, error) {
+		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
+		defer cancel()
+		a, err := s.scorer().Inquire(ctx, q.Body)
+		if err != nil || a.Request == nil {
+			return a, err
+		}
+		return a, s.keep(ctx, a.ID, *a.Request)
+	})
+	if err != nil {
+		return nil, err
+	}
+	done := &inquiryDone{Body: out.(scorer.InquiryAnswer)}
+	if id := done.Body.ID; id != "" {
+		done.Location = "/v1/triangulations/" + url.PathEscape(id)
+	}
+	return done, nil
 }
 
 // triangulation reads where one stands.

@@ -20,11 +20,19 @@ func ask[Answer any](ctx context.Context, a *app, path string, question any, sho
 }
 
 func (a *app) askOver(ctx context.Context, c *client.Client, path string, question any, print func(json.RawMessage) error) error {
+	namesOf(c, question)
 	body, err := c.Call(ctx, http.MethodPost, path, question)
 	if err != nil {
 		return err
 	}
 	return print(body)
+}
+
+// namesOf leaves the names of fields as they are where a request is the caller's own JSON.
+func namesOf(c *client.Client, request any) {
+	if _, raw := request.(json.RawMessage); raw {
+		c.Named = nil
+	}
 }
 
 // printer prints a body as --json wants it, or decodes it for show.

@@ -151,8 +151,11 @@ func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
 	case err != nil:
 		return err
 	case h != nil:
-		return errors.Join(f(h.client(a.workspace)), h.close())
+		c = h.client(a.workspace)
+		c.Named = a.named
+		return errors.Join(f(c), h.close())
 	}
+	c.Named = a.named
 	return f(c)
 }
 

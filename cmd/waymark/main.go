@@ -107,7 +107,8 @@ func oneLine(s string) string {
 type app struct {
 	in        io.Reader
 	out, errs io.Writer
-	started   bool // a command's own function has begun
+	started   bool                      // a command's own function has begun
+	named     func(field string) string // what the command calls a field of its request
 
 	config    string
 	data      string
@@ -156,7 +157,7 @@ Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.`,
 		a.serveCommand(), a.mcpCommand(),
 		a.importCommand(), a.recordCommand(),
 		a.searchCommand(), a.nextCommand(), a.dagCommand(), a.explainCommand(),
-		a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(),
+		a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(), a.hypothesesCommand(),
 		a.capabilityCommand(),
 		a.rebuildCommand(), a.evaluateCommand(), a.abCommand(), a.exportCommand(), a.diffCommand(),
 		a.keysCommand(), a.workspaceCommand(), a.forgetCommand(),
@@ -177,12 +178,8 @@ func (a *app) wrap(cmd *cobra.Command) {
 				return err
 			}
 			a.started = true
-			err := run(cmd, args)
-			var p *client.Problem
-			if errors.As(err, &p) {
-				p.Named = func(field string) string { return flagOf(cmd, field) }
-			}
-			return err
+			a.named = func(field string) string { return flagOf(cmd, field) }
+			return run(cmd, args)
 		}
 	}
 }

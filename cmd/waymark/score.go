@@ -224,26 +224,6 @@ func (a *app) lintCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) triangulateCommand() *cobra.Command {
-	var after []string
-	cmd := &cobra.Command{
-		Use:     "triangulate INPUT|-",
-		Short:   "Weigh competing hypotheses by evidence",
-		Example: `  waymark triangulate question.json`,
-		Args:    exactly(1, "an input"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			input, err := a.jsonInput(args[0])
-			if err != nil {
-				return err
-			}
-			return judged(cmd, a, args[0], following("/v1/triangulations", after), input, (*app).showTriangulation)
-		},
-	}
-	a.recordFlag(cmd)
-	afterFlag(cmd, &after)
-	return cmd
-}
-
 // showIndented prints an answer that has no table.
 func (a *app) showIndented(v any) {
 	text, err := json.MarshalIndent(v, "", "  ")

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/evidence"
-	"waymark/semantic"
 )
 
 var update = flag.Bool("update", false, "write the figures and the picture of the evaluation anew")
@@ -32,13 +31,12 @@ type trial struct {
 
 // trials reads testdata/questions.txt, and its snippets as one library: twelve of each question, or also
 // the five further ones.
-func trials(t testing.TB, further bool) ([]trial, library) {
+func trials(t testing.TB, further bool) ([]trial, *Library) {
 	data, err := os.ReadFile(filepath.Join("..", "testdata", "questions.txt"))
 	require.NoError(t, err)
 	var (
-		all  []trial
-		lib  library
-		docs []semantic.Document
+		all      []trial
+		snippets []evidence.Snippet
 	)
 	for line := range strings.Lines(string(data)) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -58,33 +56,10 @@ func trials(t testing.TB, further bool) ([]trial, library) {
 				continue
 			}
 			require.Len(t, parts, 2, line)
-			lib.snippets = append(lib.snippets, evidence.Snippet{ID: fmt.Sprintf("s%03d", len(lib.snippets)), Source: parts[0], Text: parts[1]})
-			docs = append(docs, semantic.Document{Text: parts[1]})
+			snippets = append(snippets, evidence.Snippet{ID: fmt.Sprintf("s%03d", len(snippets)), Source: parts[0], Text: parts[1]})
 		}
 	}
-	lib.index = semantic.Build(docs, semantic.Options{})
-	return all, lib
-}
-
-// library is a search tool over the snippets of all questions.
-type library struct {
-	index    *semantic.Index
-	snippets []evidence.Snippet
-}
-
-func (l library) Search(_ context.Context, q evidence.Query) ([]evidence.Snippet, error) {
-	text, _, _ := strings.Cut(q.Text, " -site:")
-	var found []evidence.Snippet
-	hits := l.index.Search(strings.ReplaceAll(text, " OR ", " "), 12)
-	for _, hit := range hits {
-		if hit.Score < hits[0].Score/2 { // a search tool does not fill its page with what has nothing to do with it
-			break
-		}
-		if sn := l.snippets[hit.Doc]; q.Exclude == "" || evidence.Domain(sn.Source) != q.Exclude {
-			found = append(found, sn)
-		}
-	}
-	return found, nil
+	return all, NewLibrary(snippets, 12)
 }
 
 // recorded gives the hypotheses of a trial in the ways in which models reply.
@@ -283,7 +258,7 @@ func fused(r Report) []string {
 	return ids[:min(5, len(ids))]
 }
 
-func plainly(l library, question string, n int) []string {
+func plainly(l *Library, question string, n int) []string {
 	found, _ := l.Search(context.Background(), evidence.Query{Text: question})
 	var ids []string
 	for _, sn := range found[:min(n, len(found))] {
@@ -292,12 +267,12 @@ func plainly(l library, question string, n int) []string {
 	return ids
 }
 
-func (l library) text(id string) evidence.Snippet {
+func (l *Library) text(id string) evidence.Snippet {
 	return l.snippets[slices.IndexFunc(l.snippets, func(s evidence.Snippet) bool { return s.ID == id })]
 }
 
 // likeness is the mean cosine of snippets to the right answer.
-func likeness(l library, ids []string, h evidence.Hypothesis) float64 {
+func likeness(l *Library, ids []string, h evidence.Hypothesis) float64 {
 	total := 0.0
 	for _, id := range ids {
 		total += evidence.Cosine(l.text(id).Text, h.Text+" "+h.Rationale+" "+h.KeyFact)
@@ -306,7 +281,7 @@ func likeness(l library, ids []string, h evidence.Hypothesis) float64 {
 }
 
 // fewSources is why the engine before would not answer: fewer than two sources.
-func fewSources(l library, ids []string) bool {
+func fewSources(l *Library, ids []string) bool {
 	sources := map[string]bool{}
 	for _, id := range ids {
 		sources[evidence.Domain(l.text(id).Source)] = true

@@ -27,6 +27,8 @@ type Client struct {
 	Token     string // bearer token; empty sends none
 	Workspace string // the workspace meant; obeyed only together with the owner's token
 	Source    string // who is speaking, for what gets recorded; the same condition holds
+
+	Named func(field string) string // of problems: see [Problem.Named]
 }
 
 // Request is one call. Body may be nil.
@@ -67,7 +69,9 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		return nil, problemOf(resp)
+		p := problemOf(resp)
+		p.Named = c.Named
+		return nil, p
 	}
 	return resp, nil
 }

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/evidence"
+	"waymark/scorer"
+)
+
+// triangulation is what the flags of triangulate say.
+type triangulation struct {
+	after       []string
+	svg         string
+	auto        bool
+	files       []string
+	tool        string
+	argument    string
+	rounds      int
+	noneOfThese bool
+	evenIfEasy  bool
+}
+
+func (a *app) triangulateCommand() *cobra.Command {
+	var t triangulation
+	cmd := &cobra.Command{
+		Use:   "triangulate INPUT|- | --auto QUESTION...",
+		Short: "Weigh competing hypotheses by evidence",
+		Long: `Weighs the hypotheses of INPUT (a file, or - for standard input, as JSON) by the snippets of its rounds.
+
+With --auto a judge proposes the hypotheses and searches bring the evidence: in text files (--search-file, a
+file or a folder), or by a tool of a connected server (--search-tool).`,
+		Example: `  waymark triangulate question.json --svg entropy.svg
+  waymark triangulate --auto "Why did the bridge fall?" --search-file reports/ --judge-url http://127.0.0.1:11434/v1 --judge-model qwen3`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if t.auto {
+				return atLeast(1, "a question")(cmd, args)
+			}
+			return exactly(1, "an input")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if t.auto {
+				return a.inquire(cmd, strings.Join(args, " "), t)
+			}
+			for _, name := range []string{"search-file", "search-tool", "search-argument", "rounds", "none-of-these", "even-if-easy"} {
+				if cmd.Flags().Changed(name) {
+					return usagef("--%s goes with --auto", name)
+				}
+			}
+			input, err := a.jsonInput(args[0])
+			if err != nil {
+				return err
+			}
+			var answer scorer.TriangulateAnswer
+			if err := judgedInto(cmd, a, args[0], following("/v1/triangulations", t.after), input, (*app).showTriangulation, &answer); err != nil {
+				return err
+			}
+			var request evidence.Request
+			if err := json.Unmarshal(input, &request); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return draw(t.svg, request, answer.Result)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&t.auto, "auto", false, "have a judge propose hypotheses for the question, and search for evidence")
+	f.StringSliceVar(&t.files, "search-file", nil, "with --auto: `files` or folders of text to look in (.txt, .md, .html, .json, .csv and the like)")
+	f.StringVar(&t.tool, "search-tool", "", "with --auto: `id` of a tool of a connected server that finds texts, as in web:search")
+	f.StringVar(&t.argument, "search-argument", "", "with --search-tool: its `argument` that takes the query (default query)")
+	f.IntVar(&t.rounds, "rounds", 0, "with --auto: rounds of search at most (0: 6)")
+	f.BoolVar(&t.noneOfThese, "none-of-these", false, "with --auto: also weigh that none of the hypotheses is right")
+	f.BoolVar(&t.evenIfEasy, "even-if-easy", false, "with --auto: ask for hypotheses also where the question is easy")
+	f.StringVar(&t.svg, "svg", "", "also draw the entropy of each round into this `file`")
+	a.judgeFlags(cmd)
+	a.recordFlag(cmd)
+	afterFlag(cmd, &t.after)
+	cmd.MarkFlagsMutuallyExclusive("search-file", "search-tool")
+	return cmd
+}
+
+func (a *app) inquire(cmd *cobra.Command, question string, t triangulation) error {
+	in := scorer.InquiryRequest{Question: question, SearchTool: t.tool, SearchArgument: t.argument,
+		MaxRounds: t.rounds, NoneOfThese: t.noneOfThese, EvenIfEasy: t.evenIfEasy}
+	if len(t.files) == 0 && t.tool == "" {
+		return usagef("--auto needs --search-file or --search-tool: somewhere to look")
+	}
+	for _, name := range t.files {
+		docs, err := textsIn(cmd.Context(), name)
+		if err != nil {
+			return err
+		}
+		in.Documents = append(in.Documents, docs...)
+	}
+	if len(t.files) > 0 && len(in.Documents) == 0 {
+		return rejected{fmt.Errorf("%s: there is no text in it", strings.Join(t.files, ", "))}
+	}
+	var answer scorer.InquiryAnswer
+	if err := judgedInto(cmd, a, "the question", following("/v1/inquiries", t.after), in, (*app).showInquiry, &answer); err != nil {
+		return err
+	}
+	if answer.Triangulation == nil {
+		return nil
+	}
+	return draw(t.svg, *answer.Request, *answer.Triangulation)
+}
+
+// judgedInto is judged, and keeps the answer.
+func judgedInto[Answer any](cmd *cobra.Command, a *app, name, path string, input any, show func(*app, Answer), into *Answer) error {
+	return refusedBy(name, a.with(cmd.Context(), func(c *client.Client) error {
+		namesOf(c, input)
+		body, err := c.Call(cmd.Context(), http.MethodPost, path, input)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(body, into); err != nil {
+			return fmt.Errorf("the answer is not what this program expects: %w", err)
+		}
+		return printer(a, show)(body)
+	}))
+}
+
+// draw writes the picture of a triangulation, if a file for it is named.
+func draw(file string, r evidence.Request, res evidence.Result) error {
+	if file == "" {
+		return nil
+	}
+	o := evidence.Defaults()
+	if r.Options != nil {
+		o = *r.Options
+	}
+	return os.WriteFile(file, evidence.EntropySVG(r.Question, o.StopShare, []evidence.Trajectory{res.Trajectory("")}), 0o644)
+}
+
+// The most text that is looked in: what one request may carry, with room for its form.
+const maxTexts = 12 << 20
+
+// textsIn reads a file, or the files of a folder, in order of their names. In a folder, what is hidden or no
+// text is passed over.
+func textsIn(ctx context.Context, name string) ([]scorer.Document, error) {
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("--search-file %s does not exist", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var docs []scorer.Document
+	size := 0
+	read := func(path, id string) error {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if size += len(text); size > maxTexts {
+			return rejected{fmt.Errorf("%s holds more than %d MiB of text", name, maxTexts>>20)}
+		}
+		docs = append(docs, scorer.Document{ID: id, Text: string(text), Source: id})
+		return nil
+	}
+	if !info.IsDir() {
+		if err := read(name, filepath.Base(name)); err != nil {
+			return nil, err
+		}
+		if !utf8.ValidString(docs[0].Text) {
+			return nil, rejected{fmt.Errorf("%s is no text", name)}
+		}
+		return docs, nil
+	}
+	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case path != name && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case !d.Type().IsRegular() || !textKinds[strings.ToLower(filepath.Ext(path))]:
+			return nil
+		}
+		id, err := filepath.Rel(name, path)
+		if err != nil {
+			return err
+		}
+		if err := read(path, filepath.ToSlash(id)); err != nil {
+			return err
+		}
+		if n := len(docs) - 1; !utf8.ValidString(docs[n].Text) {
+			docs = docs[:n]
+		}
+		return nil
+	})
+	return docs, err
+}
+
+// textKinds are the endings of the files that are read of a folder.
+var textKinds = map[string]bool{".txt": true, ".md": true, ".markdown": true, ".rst": true, ".html": true, ".htm": true, ".json": true,
+	".jsonl": true, ".ndjson": true, ".csv": true, ".tsv": true, ".log": true, ".xml": true, ".yaml": true, ".yml": true, ".org": true, ".tex": true, "": true}
+
+// hypothesesCommand has a judge propose answers.
+func (a *app) hypothesesCommand() *cobra.Command {
+	var after []string
+	var in scorer.HypothesesRequest
+	cmd := &cobra.Command{
+		Use:     "hypotheses QUESTION...",
+		Short:   "Have a judge propose competing answers",
+		Long:    "Asks a judge for five competing answers to a question, each with a rationale and the fact that would decide it. An easy question needs none.",
+		Example: `  waymark hypotheses "Why did the bridge fall?" --judge-url http://127.0.0.1:11434/v1 --judge-model qwen3`,
+		Args:    atLeast(1, "a question"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Question = strings.Join(args, " ")
+			return judged(cmd, a, "the question", following("/v1/hypotheses", after), in, (*app).showProposed)
+		},
+	}
+	cmd.Flags().BoolVar(&in.EvenIfEasy, "even-if-easy", false, "ask also where the question is easy")
+	a.judgeFlags(cmd)
+	a.recordFlag(cmd)
+	afterFlag(cmd, &after)
+	return cmd
+}
+
+func (a *app) showProposed(h scorer.HypothesesAnswer) {
+	a.printf("%s\n", clean(h.Message))
+	a.showCandidates(h.Hypotheses)
+}
+
+func (a *app) showCandidates(hs []evidence.Hypothesis) {
+	var rows [][]string
+	for _, h := range hs {
+		rows = append(rows, []string{h.ID, short(h.Text), short(h.Rationale), short(h.KeyFact)})
+	}
+	if len(rows) > 0 {
+		a.printf("\n")
+		columns(a.out, []string{"hypothesis", "text", "rationale", "key fact"}, rows)
+	}
+}
+
+func (a *app) showInquiry(r scorer.InquiryAnswer) {
+	a.printf("%s\n", clean(r.Message))
+	a.showCandidates(r.Generation.Hypotheses)
+	var rows [][]string
+	for _, s := range r.Searches {
+		what := fmt.Sprint(len(s.Results))
+		if s.Error != "" {
+			what = s.Error
+		}
+		rows = append(rows, []string{fmt.Sprint(s.Round), string(s.Query.Intent), short(s.Query.Text), what})
+	}
+	a.printf("\n")
+	columns(a.out, []string{"round", "search", "query", "found"}, rows)
+	if r.Triangulation == nil {
+		rows = nil
+		for _, s := range r.Snippets {
+			rows = append(rows, []string{s.ID, short(s.Text)})
+		}
+		a.printf("\n")
+		columns(a.out, []string{"snippet", "text"}, rows)
+		return
+	}
+	a.printf("\n")
+	a.showTriangulation(scorer.TriangulateAnswer{Message: "ended: " + r.Ended, ID: r.ID, Result: *r.Triangulation})
+}

@@ -1,0 +1,134 @@
+package scorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/evidence"
+	"waymark/evidence/inquiry"
+	"waymark/judge"
+)
+
+// An InquiryRequest asks a question that a judge and a search tool answer by themselves.
+type InquiryRequest struct {
+	Question string `json:"question"`
+	// Where to look: in texts that come with the request, or by a tool.
+	Documents      []Document   `json:"documents,omitempty" maxItems:"10000" doc:"Texts to look in; long ones are cut into passages. Or name a search_tool."`
+	SearchTool     string       `json:"search_tool,omitempty" doc:"Id of a tool of a connected server that finds texts for a query."`
+	SearchArgument string       `json:"search_argument,omitempty" doc:"The argument of that tool that takes the query; query if absent."`
+	Judge          JudgeOptions `json:"judge,omitzero"`
+
+	EvenIfEasy  bool              `json:"even_if_easy,omitempty" doc:"Ask for hypotheses whatever the question; an easy one is otherwise only searched for."`
+	NoneOfThese bool              `json:"none_of_these,omitempty" doc:"Also weigh that none of the hypotheses is right."`
+	MaxAsks     int               `json:"max_asks,omitempty" minimum:"0" maximum:"10" doc:"Times the judge is asked until its candidates differ; 3 if absent."`
+	MaxRounds   int               `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Rounds of search at most; 6 if absent."`
+	PerQuery    int               `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results taken of each search; 5 if absent."`
+	Agreement   *float64          `json:"agreement,omitempty" doc:"How far independent answers agree, 0 to 1, for the confidence."`
+	Options     *evidence.Options `json:"options,omitempty" doc:"Thresholds that differ from the defaults."`
+}
+
+// A Document is a text to look in.
+type Document struct {
+	ID     string `json:"id,omitempty" doc:"d1, d2 … if absent."`
+	Text   string `json:"text"`
+	Source string `json:"source,omitempty" doc:"Where it is from: an address, a domain, or any name; the id if absent."`
+}
+
+// An InquiryAnswer is everything that was asked and found, and what it says. ID names the triangulation that
+// came of it; it is empty if the question was easy.
+type InquiryAnswer struct {
+	Message string `json:"message" doc:"The answer in a sentence."`
+	ID      string `json:"id" doc:"Of the triangulation; more evidence can be added to it."`
+	inquiry.Report
+}
+
+// ErrSearch is what an inquiry ends with if all searches of a round fail.
+var ErrSearch = errors.New("the search failed")
+
+// mostFound is how many results of one search are kept, for a query that comes again goes on in its list.
+const mostFound = 50
+
+// Inquire answers a question: a judge proposes hypotheses, searches bring evidence until the gate stops.
+func (s *Scorer) Inquire(ctx context.Context, in InquiryRequest) (InquiryAnswer, error) {
+	if in.Question == "" {
+		return InquiryAnswer{}, &RequestError{"question", "is required"}
+	}
+	search, err := s.searcher(in)
+	if err != nil {
+		return InquiryAnswer{}, err
+	}
+	a, err := s.proposer(in.Question, in.EvenIfEasy, in.Judge)
+	if err != nil {
+		return InquiryAnswer{}, err
+	}
+	report, err := inquiry.Run(ctx, in.Question, prompter{a}, search, inquiry.Options{EvenIfEasy: in.EvenIfEasy, NoneOfThese: in.NoneOfThese,
+		MaxAsks: in.MaxAsks, MaxRounds: in.MaxRounds, PerQuery: in.PerQuery, Agreement: in.Agreement, Triangulation: in.Options})
+	if err != nil {
+		return InquiryAnswer{}, inInquiry(ctx, err)
+	}
+	if report.Triangulation == nil {
+		return InquiryAnswer{Message: fmt.Sprintf("The question is easy: a plain search found %s.", counted(len(report.Snippets), "snippet")), Report: report}, nil
+	}
+	id, err := triangulationID(*report.Request)
+	return InquiryAnswer{evidenceMessage(*report.Triangulation), id, report}, err
+}
+
+// searcher is where an inquiry looks.
+func (s *Scorer) searcher(in InquiryRequest) (inquiry.Searcher, error) {
+	switch {
+	case in.SearchTool != "" && len(in.Documents) > 0:
+		return nil, &RequestError{"search_tool", "is given together with documents; give one"}
+	case in.SearchTool != "" && s.Caller == nil:
+		return nil, &RequestError{"search_tool", "no servers are connected that could have it; give documents"}
+	case in.SearchTool != "":
+		return newToolSearch(s.Caller, in), nil
+	case len(in.Documents) == 0:
+		return nil, &RequestError{"documents", "is empty, and there is no search_tool: nothing to look in"}
+	}
+	var passages []evidence.Snippet
+	for i, d := range in.Documents {
+		if d.ID == "" {
+			d.ID = fmt.Sprintf("d%d", i+1)
+		}
+		passages = append(passages, inquiry.Passages(evidence.Snippet(d))...)
+	}
+	return inquiry.NewLibrary(passages, mostFound), nil
+}
+
+// proposer is the judge that proposes hypotheses; an easy question needs none.
+func (s *Scorer) proposer(question string, evenIfEasy bool, o JudgeOptions) (judge.Asker, error) {
+	if evidence.Assess(question).Easy && !evenIfEasy {
+		return nil, nil
+	}
+	return s.asker(o)
+}
+
+// inInquiry says whose fault the error of an inquiry is: the request's, the judge's, or the search's.
+func inInquiry(ctx context.Context, err error) error {
+	var (
+		request *evidence.RequestError
+		reply   *evidence.ReplyError
+		ask     *AskError
+	)
+	switch {
+	case errors.As(err, &request):
+		return inKernel(err)
+	case errors.As(err, &reply), errors.As(err, &ask):
+		return fmt.Errorf("%w: %w", ErrJudge, err)
+	case ctx.Err() != nil:
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrSearch, err)
+}
+
+// An AskError is a judge that did not answer, and why.
+type AskError struct {
+	Outcome judge.Outcome
+	Detail  string
+}
+
+func (e *AskError) Error() string { return fmt.Sprintf("%s: %s", e.Outcome, e.Detail) }
+
+// JudgeOutcome makes it a [Judged].
+func (e *AskError) JudgeOutcome() judge.Outcome { return e.Outcome }
