@@ -1,10 +1,11 @@
 // Command quality evaluates every data set in a folder and writes the page of the results.
 //
 //	folder of data sets ──▶ waymark evaluate --json, one set at a time ──┐
-//	docs/floors.tsv     ──▶ what each number should at least be ─────────┴──▶ docs/quality.md
+//	docs/floors.tsv     ──▶ what each number should at least be ─────────┼──▶ docs/quality.md
+//	docs/tried.md       ──▶ what was tried ──────────────────────────────┘
 //
-// The page holds no time and no path, so that a second run changes nothing but what changed in the
-// program or in the data.
+// The page holds no path, and times in one table alone, so that a second run changes little but what changed
+// in the program or in the data.
 package main
 
 import (
@@ -30,6 +31,7 @@ func main() {
 	flag.StringVar(&o.program, "program", "bin/waymark", "the `program` to evaluate")
 	flag.StringVar(&o.profile, "profile", "auto", "the profile")
 	flag.StringVar(&o.floors, "floors", "docs/floors.tsv", "the `file` of floors")
+	flag.StringVar(&o.tried, "tried", "docs/tried.md", "the `file` that says what was tried")
 	flag.StringVar(&o.keep, "keep", "", "`folder` that keeps the reports; those it has are not made again")
 	flag.StringVar(&o.page, "page", "docs/quality.md", "the `file` to write")
 	flag.Parse()
@@ -45,7 +47,7 @@ func main() {
 	}
 }
 
-type options struct{ dir, program, profile, floors, page, keep string }
+type options struct{ dir, program, profile, floors, tried, page, keep string }
 
 func run(ctx context.Context, o options) error {
 	text, err := os.ReadFile(o.floors)
@@ -55,6 +57,10 @@ func run(ctx context.Context, o options) error {
 	floors, err := readFloors(string(text))
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.floors, err)
+	}
+	tried, err := os.ReadFile(o.tried)
+	if err != nil {
+		return err
 	}
 	cases, err := findCases(o.dir, floors)
 	if err != nil {
@@ -91,7 +97,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	var page bytes.Buffer
-	writePage(&page, o.profile, cases, floors)
+	writePage(&page, o.profile, cases, floors, string(tried))
 	return os.WriteFile(o.page, append(bytes.TrimSpace(page.Bytes()), '\n'), 0o644)
 }
 

@@ -14,11 +14,11 @@ import (
 // floor is what a number should at least be, and who reached it.
 type floor struct {
 	set, among, question, metric string
-	value                        float64
+	value, aim                   float64 // aim is 0 where none is named
 	why                          string
 }
 
-const floorHeader = "set\tamong\tquestion\tmetric\tfloor\twhy"
+const floorHeader = "set\tamong\tquestion\tmetric\tfloor\taim\twhy"
 
 // readFloors reads the table: a header, then one floor a line.
 func readFloors(text string) ([]floor, error) {
@@ -29,14 +29,20 @@ func readFloors(text string) ([]floor, error) {
 	var floors []floor
 	for i, line := range strings.Split(strings.TrimSuffix(rest, "\n"), "\n") {
 		cells := strings.Split(line, "\t")
-		if len(cells) != 6 {
-			return nil, fmt.Errorf("line %d: %d columns, want 6", i+2, len(cells))
+		if len(cells) != 7 {
+			return nil, fmt.Errorf("line %d: %d columns, want 7", i+2, len(cells))
 		}
-		value, err := strconv.ParseFloat(cells[4], 64)
-		if err != nil {
+		f := floor{set: cells[0], among: cells[1], question: cells[2], metric: cells[3], why: cells[6]}
+		var err error
+		if f.value, err = strconv.ParseFloat(cells[4], 64); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+2, err)
 		}
-		floors = append(floors, floor{cells[0], cells[1], cells[2], cells[3], value, cells[5]})
+		if cells[5] != "-" {
+			if f.aim, err = strconv.ParseFloat(cells[5], 64); err != nil {
+				return nil, fmt.Errorf("line %d: %w", i+2, err)
+			}
+		}
+		floors = append(floors, f)
 	}
 	return floors, nil
 }
@@ -62,24 +68,33 @@ var questions = map[string]string{
 	learn.QuestionDAG: "plan for an intent", learn.QuestionOfficial: "plan, official metric",
 }
 
-// writePage writes the whole page: the words are fixed, the numbers are those of the reports.
-func writePage(w io.Writer, profile string, cases []sample, floors []floor) {
+// writePage writes the whole page: the words are fixed, the numbers are those of the reports, and what
+// was tried is what somebody wrote down.
+func writePage(w io.Writer, profile string, cases []sample, floors []floor, tried string) {
 	fmt.Fprintf(w, `# Quality
 
 Profile `+"`%s`"+` on public data sets that the engine was not made for. None of them is part of this repository; they are read from a
-folder (`+"`make quality DIR=folder`"+` writes this page anew and changes numbers only). Every number is a fraction. Intervals are 95 %%, drawn
-over episodes. The best baseline is the best of ten simple methods in that one metric; a lead or a loss is named where its interval
-lies on one side of 0. A floor ([floors.tsv](floors.tsv)) is what is asked for, or what a better method is known to reach: missed where the whole
-interval lies below it, within chance where only the value does.
+folder (`+"`make quality DIR=folder`"+` writes this page anew and changes numbers only; what was tried is read from [tried.md](tried.md)).
+Every number is a fraction. Intervals are 95 %%, drawn over episodes. The best baseline is the best of eleven simple methods in that one metric; a
+lead or a loss is named where its interval lies on one side of 0. A floor ([floors.tsv](floors.tsv)) is what is asked for, or what a better method is known to
+reach: missed where the whole interval lies below it, within chance where only the value does.
 
 `, profile)
+	writeAsked(w, profile, cases, floors)
 	writeMisses(w, cases, floors)
+	writeBehind(w, cases)
+	if tried != "" {
+		fmt.Fprintf(w, "## What was tried\n\n%s\n\n", strings.TrimSpace(tried))
+	}
+	writeTrust(w, cases)
+	writeAblations(w, cases)
+	writeTimes(w, cases)
 	for _, c := range cases {
 		writeSet(w, profile, c, floors)
 	}
 }
 
-// writeMisses says in words where a floor is missed, the widest gap first.
+// writeMisses says in words where a floor is not reached, the widest gap first.
 func writeMisses(w io.Writer, cases []sample, floors []floor) {
 	type miss struct {
 		gap  float64
@@ -94,19 +109,21 @@ func writeMisses(w io.Writer, cases []sample, floors []floor) {
 				continue
 			}
 			all++
+			by := "by more than chance"
 			switch f.standing(x) {
 			case "reached":
 				reached++
+				continue
 			case "within chance":
 				chance++
-			default:
-				misses = append(misses, miss{f.value - x.Value, fmt.Sprintf("- %s, %s, %s: %s, floor %s: %s.", c, questions[x.Question], x.Metric,
-					rate(x.Value), rate(f.value), f.why)})
+				by = "within chance (" + between(x.CI) + ")"
 			}
+			misses = append(misses, miss{f.value - x.Value, fmt.Sprintf("- %s, %s, %s: %s, floor %s, %s: %s.", c, questions[x.Question], x.Metric,
+				rate(x.Value), rate(f.value), by, f.why)})
 		}
 	}
 	slices.SortStableFunc(misses, func(a, b miss) int { return cmp.Compare(b.gap, a.gap) })
-	fmt.Fprintf(w, "## Where a floor is missed\n\nOf %d floors %d are reached, %d are missed by no more than chance, %d are missed.\n\n", all, reached, chance, len(misses))
+	fmt.Fprintf(w, "## Where a floor is missed\n\nOf %d floors %d are reached, %d are missed by no more than chance, %d are missed.\n\n", all, reached, chance, len(misses)-chance)
 	for _, m := range misses {
 		fmt.Fprintln(w, m.line)
 	}
@@ -125,45 +142,32 @@ func find(floors []floor, c sample, x learn.Comparison) (floor, bool) {
 	return floors[i], true
 }
 
-func writeSet(w io.Writer, profile string, c sample, floors []floor) {
-	r := c.report
+// command is what measures it.
+func (c sample) command(profile string) string {
 	command := "waymark evaluate --profile " + profile + " --dataset $DIR/" + c.set
 	if c.among != "-" {
 		command += " --distractors $DIR/" + c.among
 	}
+	return command
+}
+
+func writeSet(w io.Writer, profile string, c sample, floors []floor) {
+	r := c.report
 	episodes := fmt.Sprintf("%d train and %d test episodes", r.TrainEpisodes, r.TestEpisodes)
 	if r.LeaveOneOut {
 		episodes = fmt.Sprintf("%d episodes, each held out in turn", r.TestEpisodes)
 	}
-	fmt.Fprintf(w, "## %s\n\n`%s`: %s.\n\n", c, command, episodes)
-	fmt.Fprintln(w, "| question | metric | value | 95 % | best baseline | its value | | floor | |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintf(w, "## %s\n\n`%s`: %s.\n\n", c, c.command(profile), episodes)
+	head(w, "question", "metric", "value", "95 %", "best baseline", "its value", "", "floor", "")
 	for _, x := range r.Comparisons() {
-		ci, baseline, its, bound, standing := "", "", "", "", ""
-		if x.CI != nil {
-			ci = rate(x.CI[0]) + "–" + rate(x.CI[1])
-		}
+		baseline, its, bound, standing := "", "", "", ""
 		if x.Baseline != "" {
 			baseline, its = x.Baseline, rate(x.BaselineValue)
 		}
 		if f, ok := find(floors, c, x); ok {
 			bound, standing = rate(f.value), f.standing(x)
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", questions[x.Question], x.Metric, rate(x.Value), ci, baseline, its,
-			x.Verdict(), bound, standing)
+		row(w, questions[x.Question], x.Metric, rate(x.Value), between(x.CI), baseline, its, string(x.Verdict()), bound, standing)
 	}
 	fmt.Fprintln(w)
-	for _, t := range []struct {
-		question string
-		next     *learn.NextReport
-	}{{learn.QuestionNext, r.Next}, {learn.QuestionNextIntent, r.NextIntent}} {
-		if n := t.next; n != nil && n.ECE != nil {
-			says := "calibrated"
-			if !*n.Calibrated {
-				says = "not calibrated"
-			}
-			fmt.Fprintf(w, "Confidence, %s: calibration error %s over %d claims (a perfect model: %s–%s), %s; area under risk-coverage %s.\n\n",
-				questions[t.question], rate(*n.ECE), n.Claims, rate(n.Band[0]), rate(n.Band[1]), says, rate(*n.AURC))
-		}
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,13 +15,14 @@ import (
 )
 
 func TestReadFloors(t *testing.T) {
-	floors, err := readFloors(floorHeader + "\na\t-\tnext\tmrr\t0.5\ta chain\nb\tc\tdag\tnode_f1\t0.25\ta copy\n")
+	floors, err := readFloors(floorHeader + "\na\t-\tnext\tmrr\t0.5\t0.75\ta chain\nb\tc\tdag\tnode_f1\t0.25\t-\ta copy\n")
 	require.NoError(t, err)
-	assert.Equal(t, []floor{{"a", "-", "next", "mrr", 0.5, "a chain"}, {"b", "c", "dag", "node_f1", 0.25, "a copy"}}, floors)
+	assert.Equal(t, []floor{{"a", "-", "next", "mrr", 0.5, 0.75, "a chain"}, {"b", "c", "dag", "node_f1", 0.25, 0, "a copy"}}, floors)
 	for text, says := range map[string]string{
-		"set\tfloor\n":                                 "line 1: want the columns",
-		floorHeader + "\na\t0.5\n":                     "line 2: 2 columns, want 6",
-		floorHeader + "\na\t-\tnext\tmrr\thalf\twhy\n": "line 2: strconv.ParseFloat",
+		"set\tfloor\n":             "line 1: want the columns",
+		floorHeader + "\na\t0.5\n": "line 2: 2 columns, want 7",
+		floorHeader + "\na\t-\tnext\tmrr\thalf\t-\twhy\n":   "line 2: strconv.ParseFloat",
+		floorHeader + "\na\t-\tnext\tmrr\t0.5\thigh\twhy\n": "line 2: strconv.ParseFloat",
 	} {
 		_, err := readFloors(text)
 		assert.ErrorContains(t, err, says)
@@ -40,6 +42,7 @@ func TestTheFloorsOfTheDocs(t *testing.T) {
 		key := [4]string{f.set, f.among, f.question, f.metric}
 		assert.False(t, seen[key], key)
 		seen[key] = true
+		assert.True(t, f.aim == 0 || f.aim > f.value, f)
 	}
 }
 
@@ -60,27 +63,49 @@ func TestStanding(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	ece, area, no := 0.1, 0.2, false
+	ece, area, no, fast, slow := 0.1, 0.2, false, 123.4, 9876.5
+	loss := func(lo, mean, hi float64) learn.Difference {
+		return learn.Difference{Mean: mean, Interval: learn.Interval{lo, hi}}
+	}
 	r := &learn.Report{TrainEpisodes: 3, TestEpisodes: 2, Profile: "auto",
 		Next: &learn.NextReport{NextScores: learn.NextScores{MRR: 0.4}, CI: map[string]learn.Interval{"mrr": {0.3, 0.45}},
 			ECE: &ece, AURC: &area, Calibrated: &no, Band: &learn.Interval{0.01, 0.02}, Claims: 7},
 		Baselines: map[string]learn.Baseline{"markov1": {NextScores: &learn.NextScores{MRR: 0.5},
-			Lead: map[string]learn.Difference{"mrr": {Mean: -0.1, Interval: learn.Interval{-0.2, -0.05}}}}},
+			Lead: map[string]learn.Difference{"mrr": loss(-0.2, -0.1, -0.05)}}},
+		Latency: &learn.Latency{NextP50: &fast, NextP99: &slow}, BuildMS: &slow,
+		Ablation: []learn.AblationReport{
+			{Without: "chain", Question: "next", Refitted: true, Loss: loss(0.01, 0.0304, 0.05)},
+			{Without: "place", Question: "next", Refitted: true, Loss: loss(-0.01, -0.0001, 0.01)},
+			{Without: "words", Question: "dag", Refitted: true, Loss: loss(0, 0, 0), NodeF1: &learn.AblatedMetric{Loss: loss(-0.2, -0.1, -0.05)}},
+		},
 	}
-	floors := []floor{{"a", "-", "next", "mrr", 0.5, "a chain"}, {"absent", "-", "next", "mrr", 0.5, "nobody"}}
+	seed := &learn.Report{LeaveOneOut: true, TestEpisodes: 2,
+		Ablation: []learn.AblationReport{{Without: "pagerank", Question: "next", Loss: loss(-0.01, 0.0021, 0.02)}}}
+	floors := []floor{{"a", "-", "next", "mrr", 0.5, 0.6, "a chain"}, {"absent", "-", "next", "mrr", 0.5, 0, "nobody"}}
 	var page bytes.Buffer
-	writePage(&page, "auto", []sample{{"a", "-", r}, {"a", "many", &learn.Report{LeaveOneOut: true, TestEpisodes: 2}}}, floors)
+	writePage(&page, "auto", []sample{{"a", "-", r}, {"a", "many", seed}}, floors, "Much.\n")
+	lines := strings.Split(page.String(), "\n")
 	for _, line := range []string{
+		"| a | next tool | mrr | 0.400 | 0.300–0.450 | 0.500 | missed | 0.600 | 0.500 markov1 | `waymark evaluate --profile auto --dataset $DIR/a` |",
 		"Of 1 floors 0 are reached, 0 are missed by no more than chance, 1 are missed.",
-		"- a, next tool, mrr: 0.400, floor 0.500: a chain.",
+		"- a, next tool, mrr: 0.400, floor 0.500, by more than chance: a chain.",
+		"- a, next tool, mrr: 0.400, markov1 has 0.500, by more than chance.",
+		"Much.",
+		"| a | next tool | 7 | 0.100 | 0.010–0.020 | **not calibrated** | 0.200 |",
+		"| without | a | a among the tools of many* |",
+		"| chain | **+30** |  |",
+		"| pagerank |  | +2 |",
+		"| place | 0 |  |",
+		"| words | **-100** |",
+		"| a | 0.12 | 9.9 |  |  | 9.9 |",
 		"`waymark evaluate --profile auto --dataset $DIR/a`: 3 train and 2 test episodes.",
 		"| next tool | mrr | 0.400 | 0.300–0.450 | markov1 | 0.500 | behind | 0.500 | missed |",
-		"Confidence, next tool: calibration error 0.100 over 7 claims (a perfect model: 0.010–0.020), not calibrated; area under risk-coverage 0.200.",
 		"## a among the tools of many",
 		"`waymark evaluate --profile auto --dataset $DIR/a --distractors $DIR/many`: 2 episodes, each held out in turn.",
 	} {
-		assert.Contains(t, strings.Split(page.String(), "\n"), line)
+		assert.Contains(t, lines, line)
 	}
+	assert.Less(t, slices.Index(lines, "| chain | **+30** |  |"), slices.Index(lines, "| place | 0 |  |"), "the most worth first")
 }
 
 func TestFindCases(t *testing.T) {

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/learn"
+)
+
+// row writes one row of a table.
+func row(w io.Writer, cells ...string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
+
+// head writes the head of a table.
+func head(w io.Writer, cells ...string) {
+	row(w, cells...)
+	fmt.Fprintf(w, "|%s\n", strings.Repeat("---|", len(cells)))
+}
+
+// writeAsked writes what is asked for: a row for every floor of a set that was measured.
+func writeAsked(w io.Writer, profile string, cases []sample, floors []floor) {
+	fmt.Fprint(w, "## What is asked for\n\n")
+	head(w, "set", "question", "metric", "value", "95 %", "floor", "", "aim", "best simple", "command")
+	for _, c := range cases {
+		for _, x := range c.report.Comparisons() {
+			f, ok := find(floors, c, x)
+			if !ok {
+				continue
+			}
+			aim, best := "", ""
+			if f.aim > 0 {
+				aim = rate(f.aim)
+			}
+			if x.Baseline != "" {
+				best = rate(x.BaselineValue) + " " + x.Baseline
+			}
+			row(w, c.String(), questions[x.Question], x.Metric, rate(x.Value), between(x.CI), rate(f.value), f.standing(x), aim, best, "`"+c.command(profile)+"`")
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+func between(ci *learn.Interval) string {
+	if ci == nil {
+		return ""
+	}
+	return rate(ci[0]) + "–" + rate(ci[1])
+}
+
+// writeBehind lists the metrics in which some simple baseline is better.
+func writeBehind(w io.Writer, cases []sample) {
+	fmt.Fprint(w, "## Where a simple baseline is better\n\n")
+	any := false
+	for _, c := range cases {
+		for _, x := range c.report.Comparisons() {
+			if x.Baseline == "" || !below(x.Value, x.BaselineValue) {
+				continue
+			}
+			any = true
+			chance := "within chance"
+			if x.Verdict() == learn.Behind {
+				chance = "by more than chance"
+			}
+			fmt.Fprintf(w, "- %s, %s, %s: %s, %s has %s, %s.\n", c, questions[x.Question], x.Metric, rate(x.Value), x.Baseline, rate(x.BaselineValue), chance)
+		}
+	}
+	if !any {
+		fmt.Fprintln(w, "Nowhere.")
+	}
+	fmt.Fprintln(w)
+}
+
+// writeTrust says how far confidence can be trusted.
+func writeTrust(w io.Writer, cases []sample) {
+	fmt.Fprint(w, "## Confidence\n\nOf the first suggestion, beside whether it was the next step. It passes with an error of at most .05, or within the 90 % band of a\n"+
+		"perfectly calibrated model that makes as many claims. The area is that under the risk-coverage curve: the mean share of wrong answers over all\nshares of questions answered, the most confident first.\n\n")
+	head(w, "set", "question", "claims", "error", "a perfect model", "", "area")
+	for _, c := range cases {
+		for _, t := range []struct {
+			question string
+			next     *learn.NextReport
+		}{{learn.QuestionNext, c.report.Next}, {learn.QuestionNextIntent, c.report.NextIntent}} {
+			if n := t.next; n != nil && n.ECE != nil {
+				says := "calibrated"
+				if !*n.Calibrated {
+					says = "**not calibrated**"
+				}
+				row(w, c.String(), questions[t.question], strconv.Itoa(n.Claims), rate(*n.ECE), between(n.Band), says, rate(*n.AURC))
+			}
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// writeAblations writes what each signal is worth on each set, a table for each kind of question.
+func writeAblations(w io.Writer, cases []sample) {
+	fmt.Fprint(w, "## What each signal is worth\n\nWhat is lost of a metric, in thousandths, when a signal is left out and all others are fitted anew; bold where the 95 % interval leaves\n"+
+		"out 0, empty where the signal has no say. A set with a * is answered by the seed, which has nothing to fit: there a term is taken out of the\nscores. "+
+		"A loss near 0 says that others tell the same, not that the signal tells nothing.\n\n")
+	for _, t := range []struct {
+		question, name string
+		of             func(learn.AblationReport) *learn.Difference
+	}{
+		{learn.QuestionNext, "next tool, MRR", func(x learn.AblationReport) *learn.Difference { return &x.Loss }},
+		{learn.QuestionNextIntent, "next tool, intent known, MRR", func(x learn.AblationReport) *learn.Difference { return &x.Loss }},
+		{learn.QuestionDAG, "tools for an intent, NDCG@10", func(x learn.AblationReport) *learn.Difference { return lossOf(x.NDCG10) }},
+		{learn.QuestionDAG, "plan for an intent, Node-F1", func(x learn.AblationReport) *learn.Difference { return lossOf(x.NodeF1) }},
+		{learn.QuestionDAG, "plan for an intent, Link-F1", func(x learn.AblationReport) *learn.Difference { return lossOf(x.LinkF1) }},
+	} {
+		writeAblation(w, t.name, t.question, cases, t.of)
+	}
+}
+
+func lossOf(m *learn.AblatedMetric) *learn.Difference {
+	if m == nil {
+		return nil
+	}
+	return &m.Loss
+}
+
+func writeAblation(w io.Writer, name, question string, cases []sample, of func(learn.AblationReport) *learn.Difference) {
+	cells := map[string]map[int]learn.Difference{} // by signal, by column
+	header := []string{"without"}
+	for _, c := range cases {
+		shown := false
+		for _, x := range c.report.AblationOf(question) {
+			d := of(x)
+			if d == nil {
+				continue
+			}
+			if !shown {
+				set := c.String()
+				if !x.Refitted {
+					set += "*"
+				}
+				header, shown = append(header, set), true
+			}
+			if cells[x.Without] == nil {
+				cells[x.Without] = map[int]learn.Difference{}
+			}
+			cells[x.Without][len(header)-1] = *d
+		}
+	}
+	if len(cells) == 0 {
+		return
+	}
+	mean := func(signal string) float64 {
+		sum := 0.0
+		for k := 1; k < len(header); k++ {
+			sum += cells[signal][k].Mean
+		}
+		return sum / float64(len(header)-1)
+	}
+	signals := slices.Sorted(maps.Keys(cells))
+	slices.SortStableFunc(signals, func(a, b string) int { return cmp.Compare(mean(b), mean(a)) })
+	fmt.Fprintf(w, "### %s\n\n", name)
+	head(w, header...)
+	for _, signal := range signals {
+		list := []string{signal}
+		for k := 1; k < len(header); k++ {
+			cell := ""
+			if d, ok := cells[signal][k]; ok {
+				cell = fmt.Sprintf("%+.0f", 1000*d.Mean)
+				if cell == "+0" || cell == "-0" {
+					cell = "0"
+				}
+				if d.Interval[0] > 0 || d.Interval[1] < 0 {
+					cell = "**" + cell + "**"
+				}
+			}
+			list = append(list, cell)
+		}
+		row(w, list...)
+	}
+	fmt.Fprintln(w)
+}
+
+// writeTimes writes what depends on the machine, roughly.
+func writeTimes(w io.Writer, cases []sample) {
+	fmt.Fprint(w, "## Times\n\nOf the machine that wrote this page, two digits: the only part that changes from run to run. Single questions in process, one after the other, five suggestions\n"+
+		"or one plan, in milliseconds. To build is to judge the profiles by held-out tasks, to fit, and to index, in seconds.\n\n")
+	head(w, "set", "next p50", "next p99", "plan p50", "plan p99", "build")
+	for _, c := range cases {
+		if l := c.report.Latency; l != nil {
+			row(w, c.String(), ms(l.NextP50, 1e3), ms(l.NextP99, 1e3), ms(l.DAGP50, 1e3), ms(l.DAGP99, 1e3), ms(c.report.BuildMS, 1e3))
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// ms divides and rounds to two digits.
+func ms(x *float64, by float64) string {
+	if x == nil {
+		return ""
+	}
+	v := *x / by
+	if v == 0 {
+		return "0"
+	}
+	digits := max(0, 1-int(math.Floor(math.Log10(math.Abs(v)))))
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
