@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -182,16 +183,18 @@ func TestStaleOwnerNote(t *testing.T) {
 func TestDamagedLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := startServer(t, dir)
-	before, _ := os.ReadFile(filepath.Join(dir, "highwater")) // may not be there yet
-	var errs string
+	var said struct{ Seq uint64 }
+	var out, errs string
 	var code int
 	for episode := range strings.Lines(threeEpisodes) { // one commit each: damage takes a whole one
-		_, errs, code = waymark(t, episode, "record", "-", "--data", dir)
+		out, errs, code = waymark(t, episode, "record", "-", "--data", dir, "--json")
 		require.Zero(t, code, errs)
+		require.NoError(t, json.Unmarshal([]byte(out), &said))
 	}
 	require.Eventually(t, func() bool { // what was written since the last mark could be missed
-		now, err := os.ReadFile(filepath.Join(dir, "highwater"))
-		return err == nil && !bytes.Equal(before, now)
+		mark, _ := os.ReadFile(filepath.Join(dir, "highwater")) // may not be there yet
+		_, mark, ok := bytes.Cut(mark, []byte("default"))
+		return ok && binary.BigEndian.Uint64(mark) >= said.Seq
 	}, 10*time.Second, 20*time.Millisecond)
 	require.NoError(t, s.cmd.Process.Kill()) // so that the last events are in the write-ahead log alone
 	s.cmd.Wait()
@@ -212,7 +215,7 @@ func TestDamagedLog(t *testing.T) {
 	_, errs, code = waymark(t, "", "next", "--data", dir)
 	assert.Equal(t, exitFailed, code)
 	assert.Contains(t, errs, "data is damaged")
-	out, _, code := waymark(t, "", "doctor", "--data", dir)
+	out, _, code = waymark(t, "", "doctor", "--data", dir)
 	assert.Equal(t, exitNegative, code)
 	assert.Contains(t, out, "--accept-damage")
 	s = startServer(t, dir, "--accept-damage")
