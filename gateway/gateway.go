@@ -122,6 +122,7 @@ type Gateway struct {
 
 	mu     sync.Mutex
 	defs   map[string]Definition
+	idle   bool // nothing is to be started
 	ups    map[string]*supervised
 	notify []func()
 
@@ -211,14 +212,15 @@ func (g *Gateway) OnChange(f func()) {
 	g.notify = append(g.notify, f)
 }
 
-// Connect takes the definitions as those there are: agreed ones are started unless they run already, others
-// and those that are gone are stopped. Two ids that can be taken for each other are refused. It does not
-// wait for servers.
-func (g *Gateway) Connect(defs []Definition) error {
+// CheckAll reports what is wrong with definitions, one by one and beside each other.
+func CheckAll(defs []Definition) error {
 	ids := make([]string, len(defs))
 	for i := range defs {
 		if err := defs[i].Check(); err != nil {
 			return err
+		}
+		if slices.Contains(ids, defs[i].ID) {
+			return fmt.Errorf("two servers have the id %q", defs[i].ID)
 		}
 		ids[i] = defs[i].ID
 	}
@@ -227,11 +229,33 @@ func (g *Gateway) Connect(defs []Definition) error {
 			return fmt.Errorf("the server ids %q and %q can be taken for each other", id, other)
 		}
 	}
+	return nil
+}
+
+// Define takes the definitions as those there are, and starts nothing.
+func (g *Gateway) Define(defs []Definition) error {
+	if err := CheckAll(defs); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.idle = true
+	g.defs = map[string]Definition{}
+	for _, d := range defs {
+		g.defs[d.ID] = d
+	}
+	return nil
+}
+
+// Connect takes the definitions as those there are: agreed ones are started unless they run already, others
+// and those that are gone are stopped. Two ids that can be taken for each other are refused. It does not
+// wait for servers.
+func (g *Gateway) Connect(defs []Definition) error {
+	if err := CheckAll(defs); err != nil {
+		return err
+	}
 	wanted := map[string]Definition{}
 	for _, d := range defs {
-		if _, twice := wanted[d.ID]; twice {
-			return fmt.Errorf("two servers have the id %q", d.ID)
-		}
 		wanted[d.ID] = d
 	}
 	g.changing.Lock()
@@ -241,7 +265,7 @@ func (g *Gateway) Connect(defs []Definition) error {
 	if g.ctx.Err() != nil {
 		return errors.New("the gateway is closed")
 	}
-	g.defs = wanted
+	g.defs, g.idle = wanted, false
 	for _, id := range slices.Sorted(maps.Keys(g.ups)) {
 		if d, still := g.defs[id]; !still || !g.register.agreed(&d) || !reflect.DeepEqual(d, g.ups[id].def) {
 			g.end(id)
@@ -399,12 +423,8 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	if e == nil {
 		return why, nil
 	}
-	if needsGrant(&e.tool) && !c.Approved && !g.register.granted(e.tool.ID) {
-		why := "its server does not say that it only reads"
-		if a := e.tool.Annotations; a != nil && a.Destructive != nil {
-			why = "its server says so"
-		}
-		return failed(run.FailedPolicy, "%s may change or delete things (%s), and nobody has granted it; whoever runs waymark can, with: waymark gateway grant %s", c.Tool, why, c.Tool), nil
+	if why := run.Asks(e.tool); why != "" && !c.Approved && !g.register.granted(e.tool.ID) {
+		return failed(run.FailedPolicy, "%s needs a grant: %s; whoever runs waymark can give one with: waymark gateway grant %s", c.Tool, why, c.Tool), nil
 	}
 	if len(c.Arguments) > g.opts.MaxArguments {
 		return failed(run.FailedArgument, "the arguments have %d bytes, at most %d", len(c.Arguments), g.opts.MaxArguments), nil
@@ -471,7 +491,7 @@ func (g *Gateway) Tools() []catalog.Tool { return g.shown.Load().tools }
 // NeedsGrant reports whether a tool is called only with a grant, or a person's word, that it does not have.
 func (g *Gateway) NeedsGrant(id string) bool {
 	e := g.shown.Load().entries[id]
-	return e != nil && needsGrant(&e.tool) && !g.register.granted(id)
+	return e != nil && run.Asks(e.tool) != "" && !g.register.granted(id)
 }
 
 // Withheld are the tools that are neither suggested nor called, by id.
@@ -498,7 +518,7 @@ func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	d, defined := g.defs[id]
-	if _, runs := g.ups[id]; defined && !runs && g.register.agreed(&d) && g.ctx.Err() == nil {
+	if _, runs := g.ups[id]; defined && !runs && !g.idle && g.register.agreed(&d) && g.ctx.Err() == nil {
 		g.begin(d)
 	}
 	return nil

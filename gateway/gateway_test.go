@@ -139,7 +139,7 @@ func TestCall(t *testing.T) {
 		{"good:none", `{}`, run.FailedUnavailable, `has no tool "none"`},
 		{"other:echo", `{}`, run.FailedUnavailable, "no connected server offers other:echo"},
 		{"good:delete", `{}`, run.FailedPolicy, "waymark gateway grant good:delete"},
-		{"good:spawn", `{}`, run.FailedPolicy, "does not say that it only reads"},
+		{"good:spawn", `{}`, run.FailedPolicy, "nothing says that it is harmless"},
 		{"good:wait", `{"ms":5000}`, run.FailedTimeout, "no answer within 400ms"},
 	} {
 		r := call(t, g, tt.tool, tt.arguments)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"waymark/catalog"
+	"waymark/run"
 	"waymark/storage"
 )
 
@@ -311,5 +312,5 @@ func (r *register) revoke(ctx context.Context, pattern string) (bool, error) {
 func (r *register) granted(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.grants, func(p string) bool { return matches(p, id) })
+	return run.Matches(r.grants, id)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -122,40 +121,5 @@ func (o *offered) look(own []string, others []string) {
 	}
 	if other, ok := alike(o.tool.Name, own); ok {
 		o.flags = append(o.flags, fmt.Sprintf("its name can be taken for %q of the same server", other))
-	}
-}
-
-// needsGrant reports whether a tool may do harm, as far as its server says: one that says nothing may.
-func needsGrant(t *catalog.Tool) bool {
-	a := t.Annotations
-	if a == nil {
-		return true
-	}
-	if a.ReadOnly != nil && *a.ReadOnly {
-		return false
-	}
-	return a.Destructive == nil || *a.Destructive
-}
-
-// matches reports whether a pattern, in which * stands for any run of characters, matches an id.
-func matches(pattern, id string) bool {
-	head, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == id
-	}
-	if !strings.HasPrefix(id, head) {
-		return false
-	}
-	id = id[len(head):]
-	for {
-		part, tail, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(id, part)
-		}
-		i := strings.Index(id, part)
-		if i < 0 {
-			return false
-		}
-		id, rest = id[i+len(part):], tail
 	}
 }

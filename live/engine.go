@@ -35,7 +35,11 @@ type Options struct {
 	DropIntents bool             // intents are never stored
 	Mine        bool             // capabilities are mined after each rebuild, for people to approve
 	Experiment  Experiment       // what is logged of the answers, and tried with them
-	Patience    time.Duration    // how long the first questions wait for a build that was cut short; it goes on behind
+	// Withheld is what no answer of a workspace suggests at the moment; what was learned of it stays. It is in
+	// no log: whoever decides it says so anew after a start. nil: nothing.
+	Withheld func(workspace string) *suggest.Withheld
+
+	Patience time.Duration // how long the first questions wait for a build that was cut short; it goes on behind
 
 	// Measure says how models are measured. It is part of every build event.
 	Measure suggest.MeasureOptions
@@ -89,7 +93,6 @@ type Engine struct {
 	logged     chan struct{}    // closed when all that was handed on is logged
 	unlogged   atomic.Uint64    // answers that should have been
 	lastJudged atomic.Pointer[Judgement]
-	withheld   atomic.Pointer[suggest.Withheld] // what no answer suggests, from now on
 	counted    atomic.Uint64 // the last event that matters to a model
 
 	starting *building       // a build that was cut short, under way since the start; nil: none

@@ -124,7 +124,7 @@ func (x Experiment) mark(id *string, arm string, traded int, propensity float64)
 // Next answers what comes next, by the rules of the experiment.
 func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (suggest.NextAnswer, error) {
 	x := e.opts.Experiment
-	r.Withheld = e.withheld.Load()
+	r.Withheld = e.withheld()
 	a, arm, err := try(x, m, who, &r.Profile, func() any { return asNext(r) }, func() (suggest.NextAnswer, error) { return m.Next(r) })
 	if err != nil {
 		return a, err
@@ -161,7 +161,7 @@ func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (sugge
 // exactly comes first.
 func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (suggest.SearchAnswer, error) {
 	x := e.opts.Experiment
-	r.Withheld = e.withheld.Load()
+	r.Withheld = e.withheld()
 	a, arm, err := try(x, m, who, &r.Profile, func() any { r := r; r.Explain = nil; return r },
 		func() (suggest.SearchAnswer, error) { return m.Search(r) })
 	if err != nil {
@@ -191,7 +191,7 @@ func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (s
 // Plan draws up a DAG, by the rules of the experiment.
 func (e *Engine) Plan(m *suggest.Model, who Asker, r suggest.DAGRequest) (suggest.DAGAnswer, error) {
 	x := e.opts.Experiment
-	r.Withheld = e.withheld.Load()
+	r.Withheld = e.withheld()
 	a, arm, err := try(x, m, who, &r.Profile, func() any { r := r; r.Explain = nil; return r },
 		func() (suggest.DAGAnswer, error) { return m.Plan(r) })
 	if err != nil {
@@ -235,6 +235,19 @@ func try[A any](x Experiment, m *suggest.Model, who Asker, profile *string, requ
 		a, err = ask()
 	}
 	return a, arm, err
+}
+
+// Explain says why an id is, or is not, suggested, with what is withheld.
+func (e *Engine) Explain(m *suggest.Model, r suggest.ExplainRequest) (suggest.ExplainAnswer, error) {
+	r.Withheld = e.withheld()
+	return m.Explain(r)
+}
+
+func (e *Engine) withheld() *suggest.Withheld {
+	if e.opts.Withheld == nil {
+		return nil
+	}
+	return e.opts.Withheld(e.name)
 }
 
 // Experiment is the one that runs.

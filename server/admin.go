@@ -224,6 +224,10 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	if t := s.cfg.books.of(accessFrom(ctx).Workspace).Totals(); t.Conversations > 0 {
 		note("tokens", true, "about %d net in %d conversations since the start: %d of definitions avoided, %d spent in %d calls", t.Net, t.Conversations, t.Gross, t.Spent, t.Turns)
 	}
+	if g, err := s.gateway(ctx); err == nil && s.cfg.Upstream.Reload != nil {
+		ok, line := serversWell(g.Servers())
+		note("servers", ok, "%s", line)
+	}
 	note("access", true, "%s", map[bool]string{true: "every request needs a key", false: "requests on loopback need no key"}[s.cfg.RequireKey])
 	note("draining", !s.isDraining(), "%s", map[bool]string{true: "the server is shutting down", false: "the server takes requests"}[s.isDraining()])
 	return out, nil

@@ -112,7 +112,7 @@ func (e *mcpEndpoint) serverOf(r *http.Request) *mcp.Server {
 	defer e.mu.Unlock()
 	srv := e.servers[workspace]
 	if srv == nil {
-		srv = newMCPServer(e.cfg)
+		srv = newMCPServer(e.cfg, workspace)
 		e.servers[workspace] = srv
 	}
 	return srv
@@ -132,20 +132,26 @@ func (e *mcpEndpoint) untilDrained(r *http.Request) (*http.Request, context.Canc
 	return r.WithContext(ctx), cancel
 }
 
-// newMCPServer has all tools and resources. It belongs to one workspace only by who is routed to it:
-// each call takes its workspace from its own access.
-func newMCPServer(cfg Config) *mcp.Server {
-	srv := mcp.NewServer(
-		&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cfg.Version},
-		&mcp.ServerOptions{
-			Instructions: mcpInstructions,
-			// The lists never change while the program runs: suggestions travel in results.
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
-		})
+// newMCPServer has all tools and resources. What it can do it can in any workspace: each call takes its
+// workspace from its own access. Only the tools of other servers belong to one.
+func newMCPServer(cfg Config, workspace string) *mcp.Server {
+	upstream := cfg.Caller != nil && workspace == cfg.Upstream.Workspace
+	options := &mcp.ServerOptions{
+		Instructions: mcpInstructions,
+		// Our own list never changes while the program runs: suggestions travel in results.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: upstream}, Resources: &mcp.ResourceCapabilities{}},
+	}
+	if upstream {
+		options.Instructions += upstreamInstructions
+	}
+	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cfg.Version}, options)
 	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
 	for _, t := range mcpToolset() {
 		srv.AddTool(t.tool, m.handler(t))
 		m.listed += listedSize(t.tool)
+	}
+	if upstream {
+		offerUpstream(srv, m)
 	}
 	addResources(srv, m)
 	srv.AddReceivingMiddleware(isolate(cfg.Logger), escapeIDs)

@@ -17,7 +17,7 @@ const sourceStdio = "mcp:stdio"
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, workspace string) error {
 	ctx = withAccess(ctx, access{Workspace: workspace, Scopes: allScopes, Source: sourceStdio, Local: true})
 	in, out = newFrames(in, out)
-	session, err := newMCPServer(s.cfg).Connect(ctx, &mcp.IOTransport{Reader: in, Writer: out}, nil)
+	session, err := newMCPServer(s.cfg, workspace).Connect(ctx, &mcp.IOTransport{Reader: in, Writer: out}, nil)
 	if err != nil {
 		return err
 	}

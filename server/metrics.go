@@ -82,5 +82,8 @@ func (s *Server) serveMetrics(c *gin.Context) {
 	}
 	gauge("waymark_storage_healthy", "1 if writes are accepted.", healthy)
 	s.ledgerMetrics(own, c.Request)
+	if g, err := s.gateway(c.Request.Context()); err == nil {
+		upstreamMetrics(own, g.Servers())
+	}
 	promhttp.HandlerFor(prometheus.Gatherers{s.metrics.registry, own}, promhttp.HandlerOpts{}).ServeHTTP(c.Writer, c.Request)
 }

@@ -52,6 +52,7 @@ type Config struct {
 	Sampling   bool          // where there is no judge, an MCP host that samples may be asked
 	// RecordScores records runs of scorers as episodes, which makes them part of the graph.
 	RecordScores bool
+	Upstream     Upstream     // other servers
 	Caller       run.Caller   // of the tools of other servers; nil: there are none
 	Logger       *slog.Logger // default: nothing is logged
 	Version      string
@@ -171,6 +172,7 @@ func New(cfg Config) (*Server, error) {
 	s.triangulationRoutes(api)
 	s.scorerRoutes(api)
 	s.scoreLogRoutes(api)
+	s.upstreamRoutes(api)
 	s.adminRoutes(api)
 	if err := s.describe(api); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"waymark/cmd/waymark/internal/client"
@@ -29,7 +30,8 @@ type house struct {
 	store      *storage.Badger
 	workspaces *live.Workspaces
 	server     *server.Server
-	token      string // full access for the user who can read the owner note
+	upstream   atomic.Pointer[upstream] // nil: no servers are defined
+	token      string                   // full access for the user who can read the owner note
 }
 
 // access says who may talk to a server that listens.
@@ -38,6 +40,7 @@ type access struct {
 	hosts        []string
 	origins      []string
 	acceptDamage bool
+	serves       bool          // for longer than one answer
 	patience     time.Duration // with a build that was cut short; 0: startPatience
 	timeout      time.Duration // of an answer; 0: the server's
 }
@@ -65,7 +68,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, Mine: a.mine, Experiment: experiment, Patience: cmp.Or(who.patience, startPatience)}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, Mine: a.mine, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.patience, startPatience)}
 	if a.embeddingsURL != "" {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
 		e, err := embed.New(embed.Options{BaseURL: a.embeddingsURL, Model: a.embeddingsModel,
@@ -80,13 +83,26 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		return nil, errors.Join(usageError{err}, h.close())
 	}
 	h.workspaces = live.NewWorkspaces(store, opts)
-	h.server, err = server.New(server.Config{
+	if err := a.openUpstream(h, logger, who.serves); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	cfg := server.Config{
 		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.sampling, RecordScores: a.recordScores,
-		Logger: logger, Version: version().Version, Now: time.Now,
+		Upstream: a.upstream(h),
+		Logger:   logger, Version: version().Version, Now: time.Now,
 		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Timeout: who.timeout,
-	})
+	}
+	if cfg.Upstream.Reload != nil {
+		cfg.Caller = cfg.Upstream.Gateway
+	}
+	h.server, err = server.New(cfg)
 	if err != nil {
 		return nil, errors.Join(err, h.close())
+	}
+	if cfg.Upstream.Reload != nil {
+		if err := cfg.Upstream.Reload(); err != nil {
+			return nil, errors.Join(err, h.close())
+		}
 	}
 	return h, nil
 }
@@ -136,10 +152,15 @@ func (h *house) client(workspace string) *client.Client {
 // held, so that it cannot be the note of the next owner.
 func (h *house) close() error {
 	var err error
+	if u := h.upstream.Load(); u != nil { // it may still note tools
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		err = u.gateway.Close(ctx)
+	}
 	if h.workspaces != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		err = h.workspaces.Close(ctx)
+		err = errors.Join(err, h.workspaces.Close(ctx))
 	}
 	return errors.Join(err, storage.RemoveOwner(h.dir), h.store.Close())
 }

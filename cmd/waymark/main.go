@@ -124,6 +124,9 @@ type app struct {
 	recordScores    bool
 	dropIntents     bool
 	mine            bool
+	connect         bool     // start other servers
+	toolMode        string   // how hosts see their tools
+	expose          []string // of them, those that stand in hybrid lists
 	experiment      live.Experiment
 	shadow, split   string  // the second profile, one of them at most
 	splitShare      float64 // of the conversations for the second profile
@@ -161,6 +164,7 @@ Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.`,
 		a.capabilityCommand(),
 		a.rebuildCommand(), a.evaluateCommand(), a.abCommand(), a.exportCommand(), a.diffCommand(),
 		a.keysCommand(), a.workspaceCommand(), a.forgetCommand(),
+		a.gatewayCommand(), a.approveCommand(),
 		a.backupCommand(), a.restoreCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	a.wrap(root)

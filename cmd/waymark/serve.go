@@ -59,6 +59,7 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("shadow", "split")
 	a.judgeFlags(cmd)
 	a.recordFlag(cmd)
+	a.upstreamFlags(cmd)
 }
 
 // judgeFlags are the flags of the commands that may ask a judge.
@@ -73,7 +74,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	if err != nil {
 		return usagef("--addr %s: %w", addr, err)
 	}
-	who.requireKey = !tcp.IP.IsLoopback()
+	who.requireKey, who.serves = !tcp.IP.IsLoopback(), true
 	quietCollector()
 	h, c, err := a.enter(ctx, a.logger(), who)
 	if err != nil {
@@ -182,7 +183,7 @@ and also answers other commands on a loopback port.`,
 func (a *app) mcp(ctx context.Context) (err error) {
 	in, out := stdio(a.in, a.out)
 	quietCollector()
-	h, c, err := a.enter(ctx, a.logger(), access{})
+	h, c, err := a.enter(ctx, a.logger(), access{serves: true})
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ var settings = []string{
 	"data", "workspace", "json", "log-level",
 	"addr", "allow-host", "allow-origin",
 	"embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-by-host", "record-scores", "drop-intents", "mine",
+	"connect", "tool-mode", "expose",
 	"log-served", "explore", "shadow", "split", "split-share",
 	"profile", "limit", "progress",
 }

@@ -74,7 +74,7 @@ var imports = map[string][]string{
 	"recorder":            {"episodic", "live", "run"},
 	"ledger":              nil,
 	"gateway":             {"catalog", "run", "storage"},
-	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "run", "semantic"},
+	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "semantic"},
 
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},
@@ -91,7 +91,7 @@ var imports = map[string][]string{
 	"predict/stop":                {"internal/parallel", "numeric", "predict/calibrate", "predict/logit", "wire"},
 	"sample/generate":             {"catalog", "episodic"},
 	"cmd/waymark/internal/client": nil,
-	"cmd/waymark":                 {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "evidence", "gateway", "importer", "judge", "learn", "learn/report", "live", "mine/proposal", "rubric/contribution", "rubric/council", "rubric/hypothesis", "sample", "scorer", "server", "storage", "suggest"},
+	"cmd/waymark":                 {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "evidence", "gateway", "importer", "judge", "learn", "learn/report", "live", "mine/proposal", "rubric/contribution", "rubric/council", "rubric/hypothesis", "run", "sample", "scorer", "server", "storage", "suggest"},
 	"internal/endpoint":           nil,
 	"internal/importtest":         nil,
 	"internal/pages":              nil,

@@ -1,0 +1,457 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/gateway"
+	"waymark/importer"
+)
+
+func (a *app) gatewayCommand() *cobra.Command {
+	return group("gateway", "Say which MCP servers may be started, and which of their tools may be called",
+		a.gatewayAdd(), a.gatewayList(), a.gatewayRemove(), a.gatewayGrant(), a.gatewayRevoke())
+}
+
+func (a *app) gatewayAdd() *cobra.Command {
+	var only []string
+	var as string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "add FILE",
+		Short: "Take servers from a host's configuration, and agree to start them",
+		Long: `Reads the MCP servers of a host's configuration (mcpServers JSON, VS Code servers, Codex TOML; - is
+standard input), shows for each the exact command or URL, and asks whether it may be started. What is
+agreed to is started by serve and mcp with --connect, now and later, as long as command, arguments,
+directory and names of variables stay as they are; with other ones it has to be agreed to anew.
+
+A command runs as you, without a shell and with few variables: PATH, HOME and the like, and those that
+the configuration names. Definitions are kept in gateway.json of the data directory, readable by you
+alone; write secrets as ${VARIABLE} to keep them out of it.`,
+		Example: `  waymark gateway add ~/.cursor/mcp.json
+  waymark gateway add .mcp.json --only github,postgres --yes`,
+		Args: exactly(1, "a host's configuration, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, err := a.definitions(args[0], only, as)
+			if err != nil {
+				return err
+			}
+			return a.agree(cmd, found, yes)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&only, "only", nil, "only the servers of these `names`")
+	f.StringVar(&as, "as", "", "call the one server this `id`, which stands before each of its tools")
+	f.BoolVar(&yes, "yes", false, "agree to all that is shown without asking")
+	return cmd
+}
+
+// definitions reads a configuration. What cannot be taken is said.
+func (a *app) definitions(path string, only []string, as string) ([]gateway.Definition, error) {
+	var text []byte
+	var err error
+	if path == "-" {
+		text, err = io.ReadAll(io.LimitReader(a.in, 16<<20))
+	} else {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	launches, complaints, err := importer.Launches(filepath.Base(path), text)
+	if err != nil {
+		return nil, rejected{err}
+	}
+	for _, name := range only {
+		if !slices.ContainsFunc(launches, func(l importer.Launch) bool { return l.Name == name }) {
+			return nil, usagef("--only %s: there is no such server in %s", name, path)
+		}
+	}
+	var found []gateway.Definition
+	for _, l := range launches {
+		if len(only) > 0 && !slices.Contains(only, l.Name) {
+			continue
+		}
+		d, err := definitionOf(l)
+		if as != "" {
+			d.ID = as
+		}
+		if err == nil {
+			err = d.Check()
+		}
+		if err != nil {
+			complaints = append(complaints, err.Error())
+			continue
+		}
+		found = append(found, d)
+	}
+	for _, c := range complaints {
+		fmt.Fprintf(a.errs, "left out: %s\n", clean(c))
+	}
+	switch {
+	case as != "" && len(found) > 1:
+		return nil, usagef("--as names one server, and there are %d; use --only", len(found))
+	case len(found) == 0:
+		return nil, rejected{fmt.Errorf("%s has no server that can be taken", path)}
+	}
+	return found, nil
+}
+
+var notInID = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// definitionOf makes a definition of what a host has. The command becomes the program that is found now, so
+// that nothing put before it in PATH later runs in its place.
+func definitionOf(l importer.Launch) (gateway.Definition, error) {
+	d := gateway.Definition{
+		ID: strings.Trim(notInID.ReplaceAllString(l.Name, "-"), "-._"), Args: l.Args, Env: l.Env, Inherit: l.Inherit, Dir: l.Dir,
+		URL: l.Address, SSE: l.Transport == "sse", Headers: maps.Clone(l.Headers),
+	}
+	if l.Disabled {
+		return d, fmt.Errorf("server %q is disabled", l.Name)
+	}
+	if l.Bearer != "" {
+		if d.Headers == nil {
+			d.Headers = map[string]string{}
+		}
+		d.Headers["Authorization"] = "Bearer ${" + l.Bearer + "}"
+	}
+	if l.Address != "" {
+		d.Args, d.Env, d.Inherit, d.Dir = nil, nil, nil, ""
+		return d, nil
+	}
+	program, err := exec.LookPath(l.Program)
+	if err == nil {
+		program, err = filepath.Abs(program)
+	}
+	if err != nil {
+		return d, fmt.Errorf("server %q: its command %q is not found", l.Name, l.Program)
+	}
+	if strings.TrimSuffix(filepath.Base(program), ".exe") == "waymark" {
+		return d, fmt.Errorf("server %q is waymark itself", l.Name)
+	}
+	d.Command = program
+	return d, nil
+}
+
+// agree shows each server, asks, and keeps what was agreed to.
+func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) error {
+	if !yes && !isTerminal(a.in) {
+		for _, d := range found {
+			fmt.Fprintf(a.errs, "%s: %s\n", d.ID, d.Shown())
+		}
+		return usagef("nobody is there to ask: --yes agrees to all of these")
+	}
+	var taken []gateway.Definition
+	for _, d := range found {
+		fmt.Fprintf(a.errs, "%s: %s\n", d.ID, d.Shown())
+		if err := a.confirm(yes, "  May it be started?"); err == nil {
+			taken = append(taken, d)
+		}
+	}
+	if len(taken) == 0 {
+		return rejected{errors.New("nothing was agreed to")}
+	}
+	dir, err := filepath.Abs(a.data)
+	if err != nil {
+		return err
+	}
+	defs, err := gateway.ReadDefinitions(dir, a.workspace)
+	if err != nil {
+		return err
+	}
+	for _, d := range taken {
+		defs = slices.DeleteFunc(defs, func(old gateway.Definition) bool { return old.ID == d.ID })
+		defs = append(defs, d)
+	}
+	if err := gateway.CheckAll(defs); err != nil {
+		return rejected{err}
+	}
+	if err := gateway.WriteDefinitions(dir, a.workspace, defs); err != nil {
+		return err
+	}
+	return a.with(cmd.Context(), func(c *client.Client) error {
+		for _, d := range taken {
+			if _, err := c.Call(cmd.Context(), http.MethodPost, "/v1/servers/"+url.PathEscape(d.ID)+"/agree", map[string]string{"digest": d.Digest()}); err != nil {
+				return fmt.Errorf("agree to %s: %w", d.ID, err)
+			}
+		}
+		body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/servers", nil)
+		if err != nil || a.json {
+			return errors.Join(err, a.printBody(body))
+		}
+		var s serverList
+		if err := json.Unmarshal(body, &s); err != nil {
+			return err
+		}
+		ids := make([]string, len(taken))
+		for i, d := range taken {
+			ids[i] = d.ID
+		}
+		a.printf("agreed to %s\n", list(ids))
+		if !s.Connected {
+			a.printf("started by: waymark serve --connect\n")
+		}
+		return nil
+	})
+}
+
+type serverList struct {
+	Servers   []gateway.Server `json:"servers"`
+	Grants    []string         `json:"grants"`
+	Connected bool             `json:"connected"`
+}
+
+func (a *app) gatewayList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the servers, how they do, and what is granted",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := filepath.Abs(a.data)
+			if err != nil {
+				return err
+			}
+			defs, err := gateway.ReadDefinitions(dir, a.workspace)
+			if err != nil {
+				return err
+			}
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/servers", nil)
+				if err != nil {
+					return err
+				}
+				return printer(a, func(a *app, l serverList) { a.showServers(l, defs) })(body)
+			})
+		},
+	}
+}
+
+func (a *app) showServers(l serverList, defs []gateway.Definition) {
+	if len(defs) == 0 {
+		a.printf("no servers; take some from a host: waymark gateway add FILE\n")
+		return
+	}
+	var rows [][]string
+	for _, s := range l.Servers {
+		state := string(s.State)
+		if !s.Agreed {
+			state = "not agreed to"
+		}
+		rows = append(rows, []string{s.ID, s.Transport, state, fmt.Sprint(s.Tools), fmt.Sprint(s.Withheld), fmt.Sprint(s.Calls), fmt.Sprint(s.Failures), short(s.Problem)})
+	}
+	columns(a.out, []string{"server", "over", "state", "tools", "withheld", "calls", "failed", "last problem"}, rows)
+	a.printf("\n")
+	for _, d := range defs {
+		a.printf("%s: %s\n", d.ID, d.Shown())
+	}
+	if len(l.Grants) > 0 {
+		a.printf("\ngranted: %s\n", list(l.Grants))
+	}
+	if !l.Connected {
+		a.printf("\nnothing is started; that does: waymark serve --connect\n")
+	}
+}
+
+func (a *app) gatewayRemove() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "remove SERVER...",
+		Short: "Stop servers, and drop what was agreed to about them and their tools",
+		Long:  `Stops servers, and drops their definitions, what was agreed to, and their tools from the catalog. What was learned of the tools stays.`,
+		Args:  atLeast(1, "the id of a server"),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			dir, err := filepath.Abs(a.data)
+			if err != nil {
+				return err
+			}
+			defs, err := gateway.ReadDefinitions(dir, a.workspace)
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if !slices.ContainsFunc(defs, func(d gateway.Definition) bool { return d.ID == id }) {
+					return rejected{fmt.Errorf("there is no server %q", id)}
+				}
+			}
+			if err := a.confirm(yes, fmt.Sprintf("Remove %s, with its tools?", list(ids))); err != nil {
+				return err
+			}
+			err = a.with(cmd.Context(), func(c *client.Client) error {
+				for _, id := range ids {
+					if _, err := c.Call(cmd.Context(), http.MethodDelete, "/v1/servers/"+url.PathEscape(id), nil); err != nil {
+						return fmt.Errorf("remove %s: %w", id, err)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			defs = slices.DeleteFunc(defs, func(d gateway.Definition) bool { return slices.Contains(ids, d.ID) })
+			if err := gateway.WriteDefinitions(dir, a.workspace, defs); err != nil {
+				return err
+			}
+			if a.json {
+				return a.printValue(map[string]any{"removed": ids})
+			}
+			a.printf("removed %s\n", list(ids))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+func (a *app) gatewayGrant() *cobra.Command {
+	return &cobra.Command{
+		Use:   "grant PATTERN...",
+		Short: "Let tools be called that may change or delete things",
+		Long: `Lets tools be called that do not say of themselves that they only read or add. A pattern is the id of a
+tool in which * stands for any characters.`,
+		Example: `  waymark gateway grant github:create_issue
+  waymark gateway grant 'scratch:*'`,
+		Args: atLeast(1, "a tool, or a pattern of tools"),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				for _, p := range patterns {
+					if _, err := c.Call(cmd.Context(), http.MethodPost, "/v1/grants", map[string]string{"pattern": p}); err != nil {
+						return fmt.Errorf("grant %s: %w", p, err)
+					}
+				}
+				return a.saidOf("granted", patterns)
+			})
+		},
+	}
+}
+
+func (a *app) gatewayRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke PATTERN...",
+		Short: "Take grants back",
+		Args:  atLeast(1, "a pattern that was granted"),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				for _, p := range patterns {
+					if _, err := c.Call(cmd.Context(), http.MethodDelete, "/v1/grants/"+url.PathEscape(p), nil); err != nil {
+						return fmt.Errorf("revoke %s: %w", p, err)
+					}
+				}
+				return a.saidOf("revoked", patterns)
+			})
+		},
+	}
+}
+
+// saidOf says what became of things that were named.
+func (a *app) saidOf(done string, things []string) error {
+	if a.json {
+		return a.printValue(map[string]any{done: things})
+	}
+	a.printf("%s %s\n", done, list(things))
+	return nil
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	var all, only, yes bool
+	cmd := &cobra.Command{
+		Use:   "approve [TOOL|SERVER...]",
+		Short: "Look at tools that are withheld, and release them",
+		Long: `Tools whose contract changed since it was approved, that came after their server was agreed to, or whose
+texts are suspicious are neither suggested nor called until somebody looked at them. --list shows them;
+naming a tool, a server, or --all releases what was looked at.`,
+		Example: `  waymark approve --list
+  waymark approve github:create_issue`,
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if only && (all || len(ids) > 0) || all && len(ids) > 0 {
+				return usagef("approve takes tools and servers, or --all, or --list")
+			}
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/quarantine", nil)
+				if err != nil {
+					return err
+				}
+				if only || len(ids) == 0 && !all {
+					return printer(a, func(a *app, q quarantine) { a.showWithheld(q.Tools) })(body)
+				}
+				var q quarantine
+				if err := json.Unmarshal(body, &q); err != nil {
+					return err
+				}
+				return a.approve(cmd, c, q.Tools, ids, all, yes)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&only, "list", false, "show what is withheld; also without any argument")
+	f.BoolVar(&all, "all", false, "release everything that waits")
+	f.BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+type quarantine struct {
+	Tools []gateway.Withheld `json:"tools"`
+}
+
+// approve releases what it shows: the fingerprints go along, so that nothing else is released.
+func (a *app) approve(cmd *cobra.Command, c *client.Client, withheld []gateway.Withheld, ids []string, all, yes bool) error {
+	var chosen []gateway.Withheld
+	for _, id := range ids {
+		if !slices.ContainsFunc(withheld, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
+			return rejected{fmt.Errorf("nothing of %q is withheld", id)}
+		}
+	}
+	for _, w := range withheld {
+		waits := w.Reason != gateway.ReasonGone && w.Reason != gateway.ReasonInvalid
+		if slices.Contains(ids, w.ID) || waits && (all || slices.Contains(ids, w.Server)) {
+			chosen = append(chosen, w)
+		}
+	}
+	if len(chosen) > 0 && !a.json {
+		a.showWithheld(chosen)
+	}
+	if err := a.confirm(yes, "Release these?"); err != nil {
+		return err
+	}
+	type approval struct {
+		ID          string `json:"id"`
+		Fingerprint string `json:"fingerprint,omitempty"`
+	}
+	ask := struct {
+		Tools []approval `json:"tools"`
+	}{Tools: []approval{}}
+	for _, w := range chosen {
+		ask.Tools = append(ask.Tools, approval{w.ID, w.Fingerprint})
+	}
+	return a.askOver(cmd.Context(), c, "/v1/quarantine/approve", ask, printer(a, func(a *app, r struct {
+		Approved []string `json:"approved"`
+	}) {
+		a.printf("approved %d: %s\n", len(r.Approved), list(r.Approved))
+	}))
+}
+
+func (a *app) showWithheld(tools []gateway.Withheld) {
+	if len(tools) == 0 {
+		a.printf("nothing is withheld\n")
+		return
+	}
+	for _, w := range tools {
+		a.printf("%s (%s): %s\n", w.ID, w.Reason, clean(w.Detail))
+		if w.Description != "" {
+			a.printf("  its server says: %s\n", short(w.Description))
+		}
+	}
+}

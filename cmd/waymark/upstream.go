@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"waymark/catalog"
+	"waymark/gateway"
+	"waymark/live"
+	"waymark/server"
+	"waymark/suggest"
+)
+
+// upstream is the servers of one workspace, as far as any are defined.
+type upstream struct {
+	dir, workspace string
+	gateway        *gateway.Gateway
+	withheld       atomic.Pointer[suggest.Withheld]
+}
+
+// upstreamFlags say which servers a process starts and how hosts see their tools.
+func (a *app) upstreamFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&a.connect, "connect", false, "start the servers of the workspace that somebody agreed to (waymark gateway add), and offer their tools")
+	f.StringVar(&a.toolMode, "tool-mode", server.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto by their number")
+	f.StringSliceVar(&a.expose, "expose", nil, "`patterns` of tools that stand in tools/list in hybrid mode, as in github:*")
+}
+
+func (a *app) checkUpstream() error {
+	if !slices.Contains([]string{"", server.ModeAuto, server.ModeDirect, server.ModeHybrid, server.ModeDeferred}, a.toolMode) {
+		return usagef("--tool-mode %q is none of auto, direct, hybrid, deferred", a.toolMode)
+	}
+	if a.toolMode == server.ModeHybrid && len(a.expose) == 0 {
+		return usagef("--tool-mode hybrid needs --expose")
+	}
+	return nil
+}
+
+// openUpstream reads which servers are defined and what was agreed to about them. Nothing is started. Where
+// there is nothing, no workspace is made for it.
+func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
+	if err := a.checkUpstream(); err != nil {
+		return err
+	}
+	u := &upstream{dir: h.dir, workspace: a.workspace}
+	ctx := context.Background()
+	_, err := os.Stat(filepath.Join(h.dir, gateway.DefinitionsFile))
+	if err != nil && !serves {
+		return nil
+	}
+	defs, err := gateway.ReadDefinitions(h.dir, a.workspace)
+	if err != nil {
+		return err
+	}
+	table, err := h.store.Table(a.workspace)
+	if err != nil {
+		return err
+	}
+	u.gateway, err = gateway.Open(ctx, gateway.Options{
+		Table: table, Catalog: upstreamCatalog{h, a.workspace, logger}, Logger: logger, Version: version().Version,
+	})
+	if err != nil {
+		return err
+	}
+	if err := u.gateway.Define(defs); err != nil {
+		return err
+	}
+	u.gateway.OnChange(u.withhold)
+	u.withhold()
+	h.upstream.Store(u)
+	return nil
+}
+
+// upstream is what the server is told of other servers.
+func (a *app) upstream(h *house) server.Upstream {
+	u := h.upstream.Load()
+	if u == nil {
+		return server.Upstream{}
+	}
+	other := server.Upstream{Gateway: u.gateway, Workspace: u.workspace, Mode: a.toolMode, Chosen: a.expose}
+	if a.connect {
+		other.Reload = u.start
+	}
+	return other
+}
+
+// start starts what was agreed to, as it is defined now.
+func (u *upstream) start() error {
+	defs, err := gateway.ReadDefinitions(u.dir, u.workspace)
+	if err != nil {
+		return err
+	}
+	return u.gateway.Connect(defs)
+}
+
+// withhold notes what nothing may suggest.
+func (u *upstream) withhold() {
+	held := map[string]suggest.Held{}
+	for _, w := range u.gateway.Withheld() {
+		absent := suggest.AbsentQuarantined
+		if w.Reason == gateway.ReasonGone {
+			absent = suggest.AbsentUnavailable
+		}
+		held[w.ID] = suggest.Held{Absent: absent, Detail: w.Detail}
+	}
+	u.withheld.Store(suggest.Withhold(held))
+}
+
+// withheld is what no answer of a workspace suggests.
+func (h *house) withheld(workspace string) *suggest.Withheld {
+	if u := h.upstream.Load(); u != nil && u.workspace == workspace {
+		return u.withheld.Load()
+	}
+	return nil
+}
+
+// upstreamCatalog puts tools into a workspace the way everybody does.
+type upstreamCatalog struct {
+	h         *house
+	workspace string
+	log       *slog.Logger
+}
+
+func (c upstreamCatalog) engine(ctx context.Context) (*live.Engine, error) {
+	return c.h.workspaces.Open(ctx, c.workspace)
+}
+
+func (c upstreamCatalog) PutTools(ctx context.Context, tools []catalog.Tool) error {
+	e, err := c.engine(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := e.PutTools(ctx, tools)
+	for _, no := range r.Rejected {
+		c.log.Warn("a tool can be called, but not be suggested", "tool", no.ID, "reason", no.Error)
+	}
+	return err
+}
+
+func (c upstreamCatalog) RemoveTools(ctx context.Context, ids []string) error {
+	e, err := c.engine(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := e.RemoveTool(ctx, id); err != nil {
+			return fmt.Errorf("take %s out of the catalog: %w", id, err)
+		}
+	}
+	return nil
+}

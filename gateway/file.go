@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// DefinitionsFile is where definitions are kept, in the data directory and not in its database: it can hold
+// passwords, which belong into no backup, and nothing that comes over a network writes it.
+const DefinitionsFile = "gateway.json"
+
+type definitions struct {
+	Workspaces map[string]workspaceServers `json:"workspaces"`
+}
+
+type workspaceServers struct {
+	Servers []Definition `json:"servers"`
+}
+
+// ReadDefinitions reads the servers of a workspace from a data directory, by id. None are no error.
+func ReadDefinitions(dir, workspace string) ([]Definition, error) {
+	all, err := readDefinitions(dir)
+	if err != nil {
+		return nil, err
+	}
+	return all.Workspaces[workspace].Servers, nil
+}
+
+func readDefinitions(dir string) (definitions, error) {
+	all := definitions{Workspaces: map[string]workspaceServers{}}
+	text, err := os.ReadFile(filepath.Join(dir, DefinitionsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return all, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&all); err != nil {
+		return all, fmt.Errorf("%s: %w", filepath.Join(dir, DefinitionsFile), err)
+	}
+	for workspace, w := range all.Workspaces {
+		for i := range w.Servers {
+			if err := w.Servers[i].Check(); err != nil {
+				return all, fmt.Errorf("%s: workspace %q: %w", filepath.Join(dir, DefinitionsFile), workspace, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// WriteDefinitions replaces the servers of a workspace. Only the owner of the directory can read the file.
+func WriteDefinitions(dir, workspace string, defs []Definition) error {
+	all, err := readDefinitions(dir)
+	if err != nil {
+		return err
+	}
+	defs = slices.Clone(defs)
+	slices.SortFunc(defs, func(a, b Definition) int { return strings.Compare(a.ID, b.ID) })
+	if len(defs) == 0 {
+		delete(all.Workspaces, workspace)
+	} else {
+		all.Workspaces[workspace] = workspaceServers{defs}
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, DefinitionsFile+".*") // readable by its owner alone
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, DefinitionsFile))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

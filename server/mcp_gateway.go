@@ -1,0 +1,295 @@
+package server
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/catalog"
+	"waymark/gateway"
+	"waymark/run"
+)
+
+// The tools of other servers come to a host in one of three ways:
+//
+//	direct     all of them stand in tools/list, as server__tool: good for few
+//	hybrid     those that somebody chose do
+//	deferred   none does: find_tool finds them, call_tool calls them
+//
+// call_tool is there in each. The list changes only when the tools do, and is then sorted: the same tools
+// give the same bytes.
+const (
+	ModeAuto     = "auto" // direct for few and small tools, else hybrid if any is chosen, else deferred
+	ModeDirect   = "direct"
+	ModeHybrid   = "hybrid"
+	ModeDeferred = "deferred"
+)
+
+// Few and small, for ModeAuto: what a host pays in each prompt.
+const directTools, directBytes = 20, 16 << 10
+
+// Upstream is what the server knows of other servers.
+type Upstream struct {
+	Gateway   *gateway.Gateway
+	Workspace string   // the one in which they can be called
+	Mode      string   // default ModeAuto
+	Chosen    []string // patterns of ids, for ModeHybrid
+	// Reload reads the definitions again and starts what was agreed to. nil: nothing is started.
+	Reload func() error
+}
+
+const toolCall = "call_tool"
+
+const upstreamInstructions = " Tools of other servers that are not in the list of tools are found with find_tool and called with call_tool."
+
+type callArguments struct {
+	Tool      string         `json:"tool" jsonschema:"id of the tool, as find_tool and suggest_next give it"`
+	Arguments objectArgument `json:"arguments,omitempty" jsonschema:"its arguments, by its input schema"`
+}
+
+// offerUpstream adds call_tool, and keeps those tools in the list that the mode puts there.
+func offerUpstream(srv *mcp.Server, m *mcpTools) {
+	srv.AddTool(&mcp.Tool{
+		Name: toolCall, Title: "Call a tool", InputSchema: schemaOf[callArguments](),
+		Description: "Call a tool of a connected server by its id, with the arguments of its input schema. Its answer comes back as it is. " +
+			"Tools that may change or delete things need a grant of whoever runs Waymark.",
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)},
+	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		in, err := decodeArguments[callArguments](req.Params.Arguments)
+		if err == nil && in.Tool == "" {
+			err = &argumentError{"tool", "is required"}
+		}
+		if err != nil {
+			return refusal(err), nil
+		}
+		return m.forward(ctx, req, in.Tool, in.Arguments.RawMessage), nil
+	})
+	if m.cfg.Upstream.Gateway == nil {
+		return
+	}
+	l := &listedTools{srv: srv, tools: m, shown: map[string]catalog.Fingerprint{}}
+	l.sync()
+	m.cfg.Upstream.Gateway.OnChange(func() { go l.sync() })
+}
+
+// listedTools are the tools of others that stand in one server's list.
+type listedTools struct {
+	srv   *mcp.Server
+	tools *mcpTools
+	mu    sync.Mutex
+	shown map[string]catalog.Fingerprint // by the name in the list
+}
+
+// sync brings the list to what the gateway offers now. What did not change is not touched, so that no host
+// is told of a change that is none.
+func (l *listedTools) sync() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.tools.cfg.Upstream
+	now := map[string]catalog.Fingerprint{}
+	for _, t := range listedOf(u, u.Gateway.Tools()) {
+		name, print := catalog.HostName(t.ID), t.Fingerprint()
+		now[name] = print
+		if was, there := l.shown[name]; there && was == print {
+			continue
+		}
+		if !l.add(name, t) {
+			delete(now, name) // call_tool calls it all the same
+		}
+	}
+	var gone []string
+	for name := range l.shown {
+		if _, still := now[name]; !still {
+			gone = append(gone, name)
+		}
+	}
+	if len(gone) > 0 {
+		l.srv.RemoveTools(gone...)
+	}
+	l.shown = now
+}
+
+// listedOf are the tools that the mode puts into the list.
+func listedOf(u Upstream, tools []catalog.Tool) []catalog.Tool {
+	mode := u.Mode
+	if mode == "" || mode == ModeAuto {
+		size := 0
+		for i := range tools {
+			size += definitionSize(&tools[i])
+		}
+		switch {
+		case len(tools) <= directTools && size <= directBytes:
+			mode = ModeDirect
+		case len(u.Chosen) > 0:
+			mode = ModeHybrid
+		}
+	}
+	switch mode {
+	case ModeDirect:
+		return tools
+	case ModeHybrid:
+		var chosen []catalog.Tool
+		for _, t := range tools {
+			if run.Matches(u.Chosen, t.ID) {
+				chosen = append(chosen, t)
+			}
+		}
+		return chosen
+	}
+	return nil
+}
+
+// add puts one tool into the list, unless its schema is none that the protocol allows there. Its output
+// schema stays out: a host would refuse an answer that does not fit, and the work is done by then.
+func (l *listedTools) add(name string, t catalog.Tool) (ok bool) {
+	defer func() { ok = ok && recover() == nil }()
+	var schema map[string]json.RawMessage
+	if json.Unmarshal(t.InputSchema, &schema) != nil || schema == nil {
+		schema = map[string]json.RawMessage{}
+	}
+	if _, said := schema["type"]; !said {
+		schema["type"] = json.RawMessage(`"object"`)
+	}
+	tool := &mcp.Tool{Name: name, Description: t.Description, InputSchema: schema}
+	if a := t.Annotations; a != nil {
+		tool.Title = a.Title
+		tool.Annotations = &mcp.ToolAnnotations{Title: a.Title, ReadOnlyHint: a.ReadOnly != nil && *a.ReadOnly, DestructiveHint: a.Destructive,
+			IdempotentHint: a.Idempotent != nil && *a.Idempotent, OpenWorldHint: a.OpenWorld}
+	}
+	id := t.ID
+	l.srv.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return l.tools.forward(ctx, req, id, req.Params.Arguments), nil
+	})
+	return true
+}
+
+// forward carries a call to the server that has the tool.
+func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool string, arguments json.RawMessage) *mcp.CallToolResult {
+	a := requestAccess(ctx, req.Extra)
+	if !a.may(scopeWrite) {
+		return refusal(fmt.Errorf("calling tools needs the scope %v, this credential has %v", scopeWrite.names(), a.Scopes.names()))
+	}
+	if a.Workspace != m.cfg.Upstream.Workspace {
+		return refusal(errors.New("no servers are connected to this workspace"))
+	}
+	engine, err := m.cfg.Workspaces.Get(ctx, a.Workspace)
+	if err != nil {
+		return m.failed(ctx, toolCall, err)
+	}
+	id, err := engine.Model().Resolve(tool)
+	if err != nil {
+		return refusal(err)
+	}
+	meta, err := m.metaOf(req, id)
+	if err != nil {
+		return refusal(err)
+	}
+	result, err := m.cfg.Caller.Call(ctx, run.Call{Tool: id, Arguments: arguments, Session: sessionOf(req), Meta: meta})
+	if err != nil {
+		return m.failed(ctx, id, err)
+	}
+	out, err := m.resultOf(id, result)
+	if err != nil {
+		return m.failed(ctx, id, err)
+	}
+	return out
+}
+
+// metaOf is what a server gets to know of the host's request: trace context, what the host can be asked, and
+// its replies to an earlier question. The state of the question comes back from outside, so it is signed.
+func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (json.RawMessage, error) {
+	meta := map[string]any{}
+	maps.Copy(meta, req.Params.Meta)
+	meta[mcp.MetaKeyClientCapabilities] = map[string]any{}
+	if caps := req.ClientCapabilities(); caps != nil {
+		asked := map[string]any{}
+		if caps.Elicitation != nil {
+			asked["elicitation"] = caps.Elicitation
+		}
+		if caps.Sampling != nil {
+			asked["sampling"] = caps.Sampling
+		}
+		meta[mcp.MetaKeyClientCapabilities] = asked
+	}
+	if len(req.Params.InputResponses) > 0 {
+		meta[gateway.MetaInputResponses] = req.Params.InputResponses
+	}
+	if signed := req.Params.RequestState; signed != "" {
+		data, err := base64.RawURLEncoding.DecodeString(signed)
+		if err != nil || len(data) < sha256.Size || !hmac.Equal(data[:sha256.Size], m.signature(id, data[sha256.Size:])) {
+			return nil, &argumentError{"requestState", "is not one of this tool and server"}
+		}
+		meta[gateway.MetaRequestState] = string(data[sha256.Size:])
+	}
+	return json.Marshal(meta)
+}
+
+func (m *mcpTools) signature(id string, state []byte) []byte {
+	mac := hmac.New(sha256.New, m.stateKey)
+	fmt.Fprintf(mac, "%d\n%s", len(id), id)
+	mac.Write(state)
+	return mac.Sum(nil)
+}
+
+// The keys of _meta that say more about a call than the protocol does.
+const metaFailure, metaUnvalidated = "io.waymark/failure", "io.waymark/unvalidated"
+
+// resultOf passes a result on, as it came as far as the protocol lets it.
+func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error) {
+	out := &mcp.CallToolResult{Content: []mcp.Content{}}
+	if len(r.NeedsInput) > 0 {
+		var need gateway.Input
+		if err := json.Unmarshal(r.NeedsInput, &need); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(need.Requests, &out.InputRequests); err != nil {
+			return refusal(fmt.Errorf("%s asks for something this host cannot be asked: %w", id, err)), nil
+		}
+		out.RequestState = base64.RawURLEncoding.EncodeToString(append(m.signature(id, []byte(need.State)), need.State...))
+		out.Content = nil
+		return out, nil
+	}
+	var blocks []json.RawMessage
+	if len(r.Content) > 0 {
+		if err := json.Unmarshal(r.Content, &blocks); err != nil {
+			return nil, err
+		}
+	}
+	for _, b := range blocks {
+		out.Content = append(out.Content, block{new(mcp.TextContent), b})
+	}
+	if len(r.Structured) > 0 {
+		out.StructuredContent = r.Structured
+	}
+	if r.Unvalidated != "" {
+		out.Meta = mcp.Meta{metaUnvalidated: r.Unvalidated}
+	}
+	if r.Failure != "" {
+		out.IsError, out.Meta = true, mcp.Meta{metaFailure: string(r.Failure)}
+		if len(out.Content) == 0 {
+			message := r.Message
+			if !strings.HasPrefix(message, id) {
+				message = id + ": " + message
+			}
+			out.Content = append(out.Content, &mcp.TextContent{Text: message})
+		}
+	}
+	return out, nil
+}
+
+// block is a content block that goes out as it came in, known to the protocol or not.
+type block struct {
+	*mcp.TextContent // what makes it content
+	raw              json.RawMessage
+}
+
+func (b block) MarshalJSON() ([]byte, error) { return b.raw, nil }

@@ -1,0 +1,246 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"waymark/gateway"
+)
+
+// What is started is written in a file of the data directory that only its owner can write. Over HTTP goes
+// the digest of a definition that somebody agreed to, never a command, an argument or a variable.
+
+type serversAnswer struct {
+	Body struct {
+		Servers   []gateway.Server `json:"servers"`
+		Grants    []string         `json:"grants" doc:"Patterns of tools that may be called though they may change or delete things."`
+		Connected bool             `json:"connected" doc:"Whether servers are started here."`
+	}
+}
+
+type agreeQuery struct {
+	ID   string `path:"id"`
+	Body struct {
+		Digest string `json:"digest" doc:"Of the definition that was shown."`
+	}
+}
+
+type quarantineAnswer struct {
+	Body struct {
+		Tools []gateway.Withheld `json:"tools"`
+	}
+}
+
+type approval struct {
+	ID          string `json:"id" doc:"A tool, or a server for all its tools."`
+	Fingerprint string `json:"fingerprint,omitempty" doc:"Of what was looked at; another one is refused."`
+}
+
+type approveBody struct {
+	Tools []approval `json:"tools,omitempty" maxItems:"1000"`
+	All   bool       `json:"all,omitempty" doc:"Everything that waits."`
+}
+
+type approveAnswer struct {
+	Body struct {
+		Approved []string `json:"approved"`
+	}
+}
+
+type grantBody struct {
+	Pattern string `json:"pattern" minLength:"1" maxLength:"256" doc:"An id in which * stands for any characters, as in github:*."`
+}
+
+func (s *Server) upstreamRoutes(api huma.API) {
+	read, admin := rule{scope: scopeRead}, rule{scope: scopeAdmin}
+	op := func(id, method, path, summary, text string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Servers"}}
+	}
+	add(s, api, read, op("list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
+	add(s, api, admin, op("agree-server", http.MethodPost, "/v1/servers/{id}/agree", "Agree to start a server as it is defined",
+		"Only the operator of the server may."), s.agreeServer)
+	add(s, api, admin, op("forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
+		"Only the operator of the server may."), s.forgetServer)
+	add(s, api, read, op("list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
+	add(s, api, admin, op("approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
+	add(s, api, admin, op("grant-tools", http.MethodPost, "/v1/grants", "Let tools be called that may change or delete things", ""), s.grantTools)
+	add(s, api, admin, op("revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)
+}
+
+// gateway is that of the caller's workspace.
+func (s *Server) gateway(ctx context.Context) (*gateway.Gateway, error) {
+	g := s.cfg.Upstream.Gateway
+	if g == nil || accessFrom(ctx).Workspace != s.cfg.Upstream.Workspace {
+		return nil, refuse(http.StatusServiceUnavailable, "no servers are defined in this workspace; define them with `waymark gateway add`")
+	}
+	return g, nil
+}
+
+func (s *Server) listServers(ctx context.Context, _ *struct{}) (*serversAnswer, error) {
+	out := new(serversAnswer)
+	out.Body.Servers, out.Body.Grants = []gateway.Server{}, []string{}
+	if g, err := s.gateway(ctx); err == nil {
+		out.Body.Servers, out.Body.Grants, out.Body.Connected = g.Servers(), g.Grants(), s.cfg.Upstream.Reload != nil
+	}
+	return out, nil
+}
+
+// operatorsGateway is the gateway, for whoever may decide what runs on this machine.
+func (s *Server) operatorsGateway(ctx context.Context) (*gateway.Gateway, error) {
+	if a := accessFrom(ctx); !a.Operator {
+		return nil, refuse(http.StatusForbidden, "only the operator of the server decides what is started")
+	}
+	return s.gateway(ctx)
+}
+
+func (s *Server) agreeServer(ctx context.Context, q *agreeQuery) (*struct{}, error) {
+	g, err := s.operatorsGateway(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Agree(ctx, q.ID, q.Body.Digest); err != nil {
+		return nil, refuse(http.StatusUnprocessableEntity, err.Error())
+	}
+	if s.cfg.Upstream.Reload != nil {
+		if err := s.cfg.Upstream.Reload(); err != nil {
+			return nil, refuse(http.StatusConflict, err.Error())
+		}
+	}
+	return nil, nil
+}
+
+func (s *Server) forgetServer(ctx context.Context, q *deleteQuery) (*struct{}, error) {
+	g, err := s.operatorsGateway(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return nil, g.Forget(ctx, q.ID)
+}
+
+func (s *Server) listQuarantine(ctx context.Context, _ *struct{}) (*quarantineAnswer, error) {
+	out := new(quarantineAnswer)
+	out.Body.Tools = []gateway.Withheld{}
+	if g, err := s.gateway(ctx); err == nil {
+		out.Body.Tools = g.Withheld()
+	}
+	return out, nil
+}
+
+// approveTools releases what is named, a server's tools all at once. Nothing is released if something that
+// is named is not there.
+func (s *Server) approveTools(ctx context.Context, q *question[approveBody]) (*approveAnswer, error) {
+	g, err := s.gateway(ctx)
+	if err != nil {
+		return nil, err
+	}
+	withheld := g.Withheld()
+	waits := func(w gateway.Withheld) bool {
+		return w.Reason != gateway.ReasonInvalid && w.Reason != gateway.ReasonGone
+	}
+	var chosen []approval
+	for _, w := range withheld {
+		if q.Body.All && waits(w) {
+			chosen = append(chosen, approval{w.ID, w.Fingerprint})
+		}
+	}
+	for _, t := range q.Body.Tools {
+		n := 0
+		for _, w := range withheld {
+			switch {
+			case w.ID == t.ID:
+				chosen, n = append(chosen, t), n+1
+			case w.Server == t.ID && t.Fingerprint == "" && waits(w):
+				chosen, n = append(chosen, approval{w.ID, w.Fingerprint}), n+1
+			}
+		}
+		if n == 0 {
+			return nil, refuse(http.StatusNotFound, fmt.Sprintf("nothing of %q is withheld", t.ID))
+		}
+	}
+	out := new(approveAnswer)
+	out.Body.Approved = []string{}
+	for _, t := range chosen {
+		switch err := g.Approve(ctx, t.ID, t.Fingerprint); {
+		case errors.Is(err, gateway.ErrChangedAgain):
+			return nil, refuse(http.StatusConflict, err.Error())
+		case err != nil:
+			return nil, refuse(http.StatusUnprocessableEntity, err.Error())
+		}
+		out.Body.Approved = append(out.Body.Approved, t.ID)
+	}
+	slices.Sort(out.Body.Approved)
+	return out, nil
+}
+
+func (s *Server) grantTools(ctx context.Context, q *question[grantBody]) (*struct{}, error) {
+	g, err := s.gateway(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return nil, g.Grant(ctx, q.Body.Pattern)
+}
+
+func (s *Server) revokeGrant(ctx context.Context, q *deleteQuery) (*struct{}, error) {
+	g, err := s.gateway(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pattern, err := pathID(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	was, err := g.Revoke(ctx, pattern)
+	if err == nil && !was {
+		err = refuse(http.StatusNotFound, fmt.Sprintf("%q is not granted", pattern))
+	}
+	return nil, err
+}
+
+// upstreamMetrics adds how each server does.
+func upstreamMetrics(own *prometheus.Registry, servers []gateway.Server) {
+	label := []string{"server"}
+	up := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waymark_server_up", Help: "1 if a connected server is ready."}, label)
+	tools := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waymark_server_tools", Help: "Tools of a server that may be called."}, label)
+	withheld := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waymark_server_tools_withheld", Help: "Tools of a server that are withheld."}, label)
+	calls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waymark_server_calls_total", Help: "Calls of a server."}, label)
+	failures := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waymark_server_failures_total", Help: "Calls of a server that failed."}, label)
+	starts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waymark_server_starts_total", Help: "Times a server was started or reached."}, label)
+	seconds := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waymark_server_call_seconds_total", Help: "Time spent in calls of a server."}, label)
+	own.MustRegister(up, tools, withheld, calls, failures, starts, seconds)
+	for _, s := range servers {
+		ready := 0.0
+		if s.State == gateway.Ready {
+			ready = 1
+		}
+		up.WithLabelValues(s.ID).Set(ready)
+		tools.WithLabelValues(s.ID).Set(float64(s.Tools))
+		withheld.WithLabelValues(s.ID).Set(float64(s.Withheld))
+		calls.WithLabelValues(s.ID).Add(float64(s.Calls))
+		failures.WithLabelValues(s.ID).Add(float64(s.Failures))
+		starts.WithLabelValues(s.ID).Add(float64(s.Starts))
+		seconds.WithLabelValues(s.ID).Add(s.MeanMS * float64(s.Calls) / 1000)
+	}
+}
+
+// serversWell says in a line how the servers do.
+func serversWell(servers []gateway.Server) (ok bool, line string) {
+	ok = true
+	ready, withheld := 0, 0
+	for _, s := range servers {
+		withheld += s.Withheld
+		switch {
+		case s.State == gateway.Ready:
+			ready++
+		case s.Agreed:
+			ok = false
+			line += fmt.Sprintf("; %s is %s: %s", s.ID, s.State, s.Problem)
+		}
+	}
+	return ok, fmt.Sprintf("%d of %d ready, %d tools withheld", ready, len(servers), withheld) + line
+}
