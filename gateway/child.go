@@ -29,7 +29,7 @@ type child struct {
 	exited chan struct{} // closed when the process is gone
 	err    error         // why, once exited is closed
 	ending sync.Once
-	reader sync.WaitGroup
+	silent chan struct{} // closed when nothing more comes on stderr
 }
 
 // start runs a definition whose variables are replaced. No shell is involved.
@@ -66,8 +66,11 @@ func start(d Definition, log *slog.Logger) (*child, error) {
 	for _, f := range []*os.File{inRead, outWrite, errWrite} {
 		_ = f.Close() // the child has its own
 	}
-	c := &child{cmd: cmd, stdin: inWrite, stdout: outRead, stderr: errRead, exited: make(chan struct{})}
-	c.reader.Go(func() { c.said.keep(errRead, d.ID, log) })
+	c := &child{cmd: cmd, stdin: inWrite, stdout: outRead, stderr: errRead, exited: make(chan struct{}), silent: make(chan struct{})}
+	go func() {
+		defer close(c.silent)
+		c.said.keep(errRead, d.ID, log)
+	}()
 	go func() {
 		c.err = cmd.Wait()
 		killGroup(cmd) // what it left behind
@@ -92,7 +95,7 @@ func (c *child) end(hurry bool) {
 		<-c.exited
 		_ = c.stdout.Close()
 		_ = c.stderr.Close() // grandchildren that left the group may hold the other end
-		c.reader.Wait()
+		<-c.silent
 	})
 }
 
@@ -111,8 +114,12 @@ func (c *child) gone(within time.Duration) bool {
 func (c *child) story() string {
 	select {
 	case <-c.exited:
-	case <-time.After(200 * time.Millisecond): // its pipe may be seen to close before it is
+	case <-time.After(500 * time.Millisecond): // its pipe may be seen to close before it is
 		return c.said.with("its output ended")
+	}
+	select { // the last words may still be on their way
+	case <-c.silent:
+	case <-time.After(100 * time.Millisecond):
 	}
 	how := "it ended"
 	if c.err != nil {

@@ -57,8 +57,8 @@ func (n *notedTools) ids() []string {
 func quick(t *testing.T) Options {
 	table, err := storage.NewMemory().Table("test")
 	require.NoError(t, err)
-	return Options{Table: table, Catalog: &notedTools{tools: map[string]catalog.Tool{}}, CallTimeout: 400 * time.Millisecond, StartTimeout: 5 * time.Second,
-		ListTimeout: 2 * time.Second, ProbeTimeout: 200 * time.Millisecond, Poll: time.Hour, Settle: 20 * time.Millisecond,
+	return Options{Table: table, Catalog: &notedTools{tools: map[string]catalog.Tool{}}, CallTimeout: 20 * time.Second, StartTimeout: 20 * time.Second,
+		ListTimeout: 20 * time.Second, ProbeTimeout: 300 * time.Millisecond, Poll: time.Hour, Settle: 20 * time.Millisecond,
 		FirstWait: 20 * time.Millisecond, LongestWait: 200 * time.Millisecond, BreakFor: 100 * time.Millisecond, MaxAnswer: 1 << 20}
 }
 
@@ -71,7 +71,7 @@ func open(t *testing.T, o Options) *Gateway {
 	g, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		assert.NoError(t, g.Close(ctx))
 	})
@@ -100,7 +100,7 @@ func connect(t *testing.T, g *Gateway, defs ...Definition) {
 }
 
 func ready(t *testing.T, g *Gateway, id string) {
-	require.Eventually(t, func() bool { return server(g, id).State == Ready }, 10*time.Second, time.Millisecond, "%s is not ready", id)
+	require.Eventually(t, func() bool { return server(g, id).State == Ready }, 20*time.Second, time.Millisecond, "%s is not ready", id)
 }
 
 func server(g *Gateway, id string) Server {
@@ -140,7 +140,6 @@ func TestCall(t *testing.T) {
 		{"other:echo", `{}`, run.FailedUnavailable, "no connected server offers other:echo"},
 		{"good:delete", `{}`, run.FailedPolicy, "waymark gateway grant good:delete"},
 		{"good:spawn", `{}`, run.FailedPolicy, "nothing says that it is harmless"},
-		{"good:wait", `{"ms":5000}`, run.FailedTimeout, "no answer within 400ms"},
 	} {
 		r := call(t, g, tt.tool, tt.arguments)
 		assert.Equal(t, tt.failure, r.Failure, "%s %s: %s", tt.tool, tt.arguments, r.Message)
@@ -257,11 +256,11 @@ func TestNoChildIsLeftBehind(t *testing.T) {
 	go func() { _, _ = g.Call(context.Background(), run.Call{Tool: "drip:go"}) }()
 	go func() { _, _ = g.Call(context.Background(), run.Call{Tool: "hang:go"}) }()
 	time.Sleep(20 * time.Millisecond)
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	require.NoError(t, g.Close(ctx))
 	for _, pid := range pids {
-		assert.Eventually(t, func() bool { return !alive(pid) }, 2*time.Second, 5*time.Millisecond, "process %d lives", pid)
+		assert.Eventually(t, func() bool { return !alive(pid) }, 20*time.Second, 5*time.Millisecond, "process %d lives", pid)
 	}
 }
 
@@ -274,8 +273,8 @@ func TestFaults(t *testing.T) {
 		message string
 		starts  int64 // at least
 	}{
-		{"hang", run.FailedTimeout, "no answer within 400ms", 2},
-		{"drip", run.FailedTimeout, "no answer within 400ms", 1},
+		{"hang", run.FailedTimeout, "no answer within 300ms", 2},
+		{"drip", run.FailedTimeout, "no answer within 300ms", 1},
 		{"exit", run.FailedUnavailable, "it ended: exit status 3; it last said: out of memory", 2},
 		{"null", run.FailedTool, "answered null", 1},
 		{"empty", run.FailedTool, "without content", 1},
@@ -287,14 +286,18 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(tt.role, func(t *testing.T) {
 			t.Parallel()
-			g := connected(t, quick(t), tt.role)
+			o := quick(t)
+			if tt.failure == run.FailedTimeout {
+				o.CallTimeout = 300 * time.Millisecond
+			}
+			g := connected(t, o, tt.role)
 			r := call(t, g, tt.role+":go", `{}`)
 			assert.Equal(t, tt.failure, r.Failure, r.Message)
 			assert.Contains(t, r.Message, tt.message)
 			require.Eventually(t, func() bool {
 				s := server(g, tt.role)
 				return s.State == Ready && s.Starts >= tt.starts
-			}, 5*time.Second, 5*time.Millisecond)
+			}, 20*time.Second, 5*time.Millisecond)
 			assert.EqualValues(t, 1, server(g, tt.role).Calls)
 		})
 	}
@@ -336,8 +339,8 @@ func TestServersThatDoNotStart(t *testing.T) {
 			o.Table, _ = storage.NewMemory().Table("test")
 			g := open(t, o)
 			connect(t, g, definition(tt.role))
-			require.Eventually(t, func() bool { return strings.Contains(server(g, tt.role).Problem, tt.problem) }, 5*time.Second, 5*time.Millisecond, "%+v", server(g, tt.role))
-			require.Eventually(t, func() bool { return server(g, tt.role).Starts > 1 }, 5*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return strings.Contains(server(g, tt.role).Problem, tt.problem) }, 20*time.Second, 5*time.Millisecond, "%+v", server(g, tt.role))
+			require.Eventually(t, func() bool { return server(g, tt.role).Starts > 1 }, 20*time.Second, 5*time.Millisecond)
 		})
 	}
 	t.Run("no such program", func(t *testing.T) {
@@ -345,7 +348,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 		d := definition("good")
 		d.Command = "/nowhere/at/all"
 		connect(t, g, d)
-		require.Eventually(t, func() bool { return server(g, "good").State == Waiting }, 5*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return server(g, "good").State == Waiting }, 20*time.Second, 5*time.Millisecond)
 		assert.Contains(t, call(t, g, "good:echo", `{}`).Message, "no such file")
 	})
 }
@@ -354,18 +357,17 @@ func TestServersThatDoNotStart(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	o := quick(t)
 	o.CallTimeout, o.BreakAfter, o.BreakFor = 50*time.Millisecond, 3, 300*time.Millisecond
-	g := connected(t, o, "drip", "good")
+	g := connected(t, o, "drip")
 	for range 3 {
 		assert.Equal(t, run.FailedTimeout, call(t, g, "drip:go", `{}`).Failure)
 	}
-	require.Eventually(t, func() bool { return server(g, "drip").Starts == 2 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server(g, "drip").Starts == 2 }, 20*time.Second, time.Millisecond)
 	ready(t, g, "drip")
 	began := time.Now()
 	r := call(t, g, "drip:go", `{}`)
 	if time.Since(began) < 40*time.Millisecond { // the breaker may have let one through by now
 		assert.Contains(t, r.Message, "left alone for a while: 3 calls in a row had no answer")
 	}
-	assert.Empty(t, call(t, g, "good:echo", `{"text":"x"}`).Failure)
 }
 
 func TestConcurrencyAndQueue(t *testing.T) {
@@ -419,7 +421,7 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	tools := g.Tools()
 
 	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends you a copy."), 0o600))
-	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 20*time.Second, time.Millisecond)
 	w := g.Withheld()[0]
 	assert.Equal(t, "turns:go", w.ID)
 	assert.Equal(t, ReasonChanged, w.Reason)
@@ -438,7 +440,7 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	require.Eventually(t, func() bool {
 		now := g.Withheld()
 		return len(now) == 1 && now[0].Fingerprint != w.Fingerprint
-	}, 5*time.Second, time.Millisecond)
+	}, 20*time.Second, time.Millisecond)
 	assert.ErrorIs(t, g.Approve(t.Context(), "turns:go", w.Fingerprint), ErrChangedAgain)
 	require.NoError(t, g.Approve(t.Context(), "turns:go", g.Withheld()[0].Fingerprint))
 	assert.Empty(t, g.Withheld())
@@ -446,9 +448,9 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	assert.Equal(t, "Does it, and sends me a copy.", o.Catalog.(*notedTools).tools["turns:go"].Description)
 
 	require.NoError(t, os.WriteFile(file, []byte("Does it."), 0o600))
-	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 5*time.Second, time.Millisecond, "the old contract is a change, too")
+	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 20*time.Second, time.Millisecond, "the old contract is a change, too")
 	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends me a copy."), 0o600))
-	require.Eventually(t, func() bool { return len(g.Withheld()) == 0 }, 5*time.Second, time.Millisecond, "back to what was approved")
+	require.Eventually(t, func() bool { return len(g.Withheld()) == 0 }, 20*time.Second, time.Millisecond, "back to what was approved")
 	assert.NotEmpty(t, changes)
 }
 
@@ -456,7 +458,7 @@ func TestToolsThatComeLater(t *testing.T) {
 	o := quick(t)
 	o.Poll = 20 * time.Millisecond
 	g := connected(t, o, "grows")
-	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 20*time.Second, time.Millisecond)
 	assert.Equal(t, ReasonNew, g.Withheld()[0].Reason)
 	assert.Equal(t, run.FailedPolicy, call(t, g, "grows:added", `{}`).Failure)
 	require.NoError(t, g.Approve(t.Context(), "grows:added", ""))

@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestCheckDefinitions(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		d     Definition
+		wrong string
+	}{
+		{"a program", Definition{ID: "fs", Command: "/bin/fs", Args: []string{"a b", "$(c)"}, Env: map[string]string{"PATH": "/bin"}}, ""},
+		{"a URL", Definition{ID: "fs", URL: "https://h.example/mcp", Headers: map[string]string{"Authorization": "x"}}, ""},
+		{"a local URL", Definition{ID: "fs", URL: "http://127.0.0.1:1/mcp", Headers: map[string]string{"Authorization": "x"}}, ""},
+		{"no id", Definition{Command: "/bin/fs"}, "not 1 to 32"},
+		{"an id with a colon", Definition{ID: "a:b", Command: "/bin/fs"}, "not 1 to 32"},
+		{"our id", Definition{ID: "WayMark", Command: "/bin/fs"}, "reserved"},
+		{"nothing", Definition{ID: "fs"}, "neither"},
+		{"both", Definition{ID: "fs", Command: "/bin/fs", URL: "https://h.example"}, "both"},
+		{"a relative command", Definition{ID: "fs", Command: "fs"}, "not an absolute path"},
+		{"a loader", Definition{ID: "fs", Command: "/bin/fs", Env: map[string]string{"LD_PRELOAD": "x"}}, "LD_PRELOAD"},
+		{"another loader", Definition{ID: "fs", Command: "/bin/fs", Env: map[string]string{"node_options": "x"}}, "node_options"},
+		{"a loader passed on", Definition{ID: "fs", Command: "/bin/fs", Inherit: []string{"DYLD_INSERT_LIBRARIES"}}, "DYLD_INSERT"},
+		{"a variable that is none", Definition{ID: "fs", Command: "/bin/fs", Env: map[string]string{"A=B": "x"}}, "no name"},
+		{"a password in the URL", Definition{ID: "fs", URL: "https://me:secret@h.example"}, "holds a password"},
+		{"a password in clear", Definition{ID: "fs", URL: "http://h.example", Headers: map[string]string{"X": "y"}}, "unencrypted"},
+		{"another scheme", Definition{ID: "fs", URL: "file:///etc/passwd"}, "not http"},
+		{"a zero byte", Definition{ID: "fs", Command: "/bin/fs", Args: []string{"a\x00b"}}, "zero byte"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.d.Check()
+			if tt.wrong == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, tt.wrong)
+		})
+	}
+	assert.ErrorContains(t, CheckAll([]Definition{{ID: "github", Command: "/a"}, {ID: "g1thub", Command: "/a"}}), "taken for each other")
+	assert.ErrorContains(t, CheckAll([]Definition{{ID: "a", Command: "/a"}, {ID: "a", Command: "/b"}}), "two servers")
+}
+
+// What was agreed to is what was shown: whatever changes the one changes the other, values of variables apart.
+func TestDigestAndWhatIsShown(t *testing.T) {
+	base := Definition{ID: "fs", Command: "/bin/fs", Args: []string{"a b"}, Env: map[string]string{"KEY": "1"}, Dir: "/srv"}
+	other := base
+	other.Env = map[string]string{"KEY": "2"}
+	assert.Equal(t, base.Digest(), other.Digest())
+	assert.Equal(t, "run /bin/fs \"a b\"\n  in /srv\n  with the variables KEY", base.Shown())
+	for _, change := range []func(*Definition){
+		func(d *Definition) { d.Command = "/bin/fs2" }, func(d *Definition) { d.Args = []string{"a", "b"} }, func(d *Definition) { d.Dir = "/" },
+		func(d *Definition) { d.Env = map[string]string{"KEY": "1", "MORE": "x"} }, func(d *Definition) { d.Inherit = []string{"HOME2"} },
+	} {
+		d := base
+		change(&d)
+		assert.NotEqual(t, base.Digest(), d.Digest())
+		assert.NotEqual(t, base.Shown(), d.Shown())
+	}
+	tricky := Definition{ID: "x", Command: "/bin/sh", Args: []string{"-c", "echo \x1b[2K\u202e"}}
+	assert.NotContains(t, tricky.Shown(), "\x1b")
+	assert.NotContains(t, tricky.Shown(), "\u202e")
+	assert.Contains(t, tricky.Shown(), "SHELL")
+	assert.Contains(t, (&Definition{ID: "x", URL: "http://h.example"}).Shown(), "NOT ENCRYPTED")
+}
+
+func TestExpand(t *testing.T) {
+	env := func(name string) (string, bool) {
+		v, ok := map[string]string{"A": "1", "EMPTY": ""}[name]
+		return v, ok
+	}
+	for text, want := range map[string]string{
+		"x": "x", "${A}": "1", "-${env:A}-${A}": "-1-1", "${B:-def}": "def", "${B:-}": "", "${EMPTY}": "", "$A": "$A", "${A B}": "${A B}", "${A:-z}": "1",
+	} {
+		got, err := expand(text, env)
+		assert.NoError(t, err)
+		assert.Equal(t, want, got, text)
+	}
+	_, err := expand("${B}", env)
+	assert.ErrorContains(t, err, "the variable B is not set")
+}
+
+func TestDefinitionsFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	none, err := ReadDefinitions(dir, "default")
+	require.NoError(t, err)
+	assert.Empty(t, none)
+	a, b := Definition{ID: "a", Command: "/a", Env: map[string]string{"K": "v"}}, Definition{ID: "b", URL: "https://b.example"}
+	require.NoError(t, WriteDefinitions(dir, "default", []Definition{b, a}))
+	require.NoError(t, WriteDefinitions(dir, "team", []Definition{b}))
+	defs, err := ReadDefinitions(dir, "default")
+	require.NoError(t, err)
+	assert.Equal(t, []Definition{a, b}, defs)
+	info, err := os.Stat(filepath.Join(dir, DefinitionsFile))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.NoError(t, WriteDefinitions(dir, "default", nil))
+	text, err := os.ReadFile(filepath.Join(dir, DefinitionsFile))
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), "default")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, left, 1)
+
+	for _, broken := range []string{`{`, `{"servers":[]}`, `{"workspaces":{"default":{"servers":[{"id":"a","command":"a"}]}}}`} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, DefinitionsFile), []byte(broken), 0o600))
+		_, err := ReadDefinitions(dir, "default")
+		assert.Error(t, err)
+		assert.Error(t, WriteDefinitions(dir, "default", nil), "nothing is overwritten that was not understood")
+	}
+}
