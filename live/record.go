@@ -224,7 +224,8 @@ func (e *Engine) PutTools(ctx context.Context, tools []catalog.Tool) (PutResult,
 	}, (*suggest.State).Tool)
 }
 
-// PutCapabilities adds capabilities to the catalog or replaces them.
+// PutCapabilities adds capabilities to the catalog or replaces them. One that can be run gets a version: the
+// next one if it says anything else than before (see [Engine.CapabilityVersion]).
 func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability) (PutResult, error) {
 	return put(ctx, e, caps, func(s *suggest.State, c *catalog.Capability) (string, byte, error) {
 		if err := c.Normalise(); err != nil {
@@ -247,7 +248,7 @@ func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability)
 			}
 			c.Tasks[i].Tool = id
 		}
-		return c.ID, kindCapability, nil
+		return c.ID, kindCapability, e.numbered(ctx, s, c)
 	}, (*suggest.State).Capability)
 }
 
@@ -344,7 +345,15 @@ func (e *Engine) RemoveTool(ctx context.Context, id string) (bool, error) {
 
 // RemoveCapability takes a capability out of the catalog; false if it is not in it.
 func (e *Engine) RemoveCapability(ctx context.Context, id string) (bool, error) {
-	return e.remove(ctx, id, func(s *suggest.State) bool { _, ok := s.Capability(id); return ok })
+	return e.remove(ctx, id, func(s *suggest.State) bool {
+		c, ok := s.Capability(id)
+		if ok && c.Version > 0 { // so that a later one of this id is not taken for it
+			if err := e.keepVersion(ctx, c); err != nil {
+				e.opts.Logger.Warn("version is not kept", "workspace", e.name, "error", err)
+			}
+		}
+		return ok
+	})
 }
 
 func (e *Engine) remove(ctx context.Context, id string, has func(*suggest.State) bool) (bool, error) {

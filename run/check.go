@@ -93,10 +93,15 @@ type scope struct {
 	input    *jsonschema.Schema
 }
 
+// Calls reports whether the plan calls a tool other than those that own means.
+func (p *Plan) Calls(own func(tool string) bool) bool {
+	return slices.ContainsFunc(p.nodes, func(n node) bool { return n.kind == KindTool && !own(n.task.Tool) })
+}
+
 // Rules say which calls are asked about and how they are checked.
 type Rules struct {
 	Catalog Catalog
-	Grants  []string // patterns of tools that the operator lets run without asking
+	Granted func(tool string) bool // whether the operator lets a tool be called without asking; nil: as [Asks] says
 }
 
 // Check checks a request as a whole: every problem is reported, each with its task and argument.
@@ -299,7 +304,7 @@ func (c *checker) find(n *node) {
 	n.task.Tool = resolved
 	if t, ok := c.Catalog.Tool(resolved); ok {
 		n.kind, n.tool, n.again = KindTool, t, Repeatable(t)
-		if !Matches(c.Grants, t.ID) && !Matches(c.approve, t.ID) && !slices.Contains(c.approve, n.path) {
+		if !Matches(c.approve, t.ID) && !slices.Contains(c.approve, n.path) && (c.Granted == nil || !c.Granted(t.ID)) {
 			n.ask = Asks(t)
 		}
 		return

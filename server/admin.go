@@ -91,6 +91,9 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forg
 	if err := s.forgetScores(ctx, q.Body); err != nil {
 		return nil, err
 	}
+	if err := s.forgetRuns(ctx, q.Body); err != nil {
+		return nil, err
+	}
 	res, err := e.Forget(ctx, q.Body)
 	if err != nil {
 		return nil, err

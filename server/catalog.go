@@ -47,6 +47,13 @@ type toolPage struct {
 	NextCursor string         `json:"next_cursor,omitempty"`
 }
 
+type capabilityListQuery struct {
+	Cursor      string   `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
+	IfNoneMatch string   `header:"If-None-Match"`
+	Tag         []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags."`
+}
+
 type capabilityPage struct {
 	Capabilities []catalog.Capability `json:"capabilities"`
 	NextCursor   string               `json:"next_cursor,omitempty"`
@@ -175,7 +182,7 @@ func (s *Server) listTools(ctx context.Context, q *listQuery) (*cached[toolPage]
 	return &cached[toolPage]{Status: http.StatusOK, ETag: etag(m), Link: nextLink("/v1/tools", cursor, q.Limit), Body: toolPage{tools, cursor}}, nil
 }
 
-func (s *Server) listCapabilities(ctx context.Context, q *listQuery) (*cached[capabilityPage], error) {
+func (s *Server) listCapabilities(ctx context.Context, q *capabilityListQuery) (*cached[capabilityPage], error) {
 	e, err := s.engine(ctx)
 	if err != nil {
 		return nil, err
@@ -184,11 +191,21 @@ func (s *Server) listCapabilities(ctx context.Context, q *listQuery) (*cached[ca
 	if notModified(q.IfNoneMatch, m) {
 		return &cached[capabilityPage]{Status: http.StatusNotModified, ETag: etag(m)}, nil
 	}
-	caps, cursor, err := page(m.Capabilities(), func(c catalog.Capability) string { return c.ID }, q)
+	all := m.Capabilities()
+	if len(q.Tag) > 0 {
+		all = slices.DeleteFunc(slices.Clone(all), func(c catalog.Capability) bool {
+			return slices.ContainsFunc(q.Tag, func(tag string) bool { return !slices.Contains(c.Tags, tag) })
+		})
+	}
+	caps, cursor, err := page(all, func(c catalog.Capability) string { return c.ID }, &listQuery{Cursor: q.Cursor, Limit: q.Limit})
 	if err != nil {
 		return nil, err
 	}
-	return &cached[capabilityPage]{Status: http.StatusOK, ETag: etag(m), Link: nextLink("/v1/capabilities", cursor, q.Limit), Body: capabilityPage{caps, cursor}}, nil
+	link := nextLink("/v1/capabilities", cursor, q.Limit)
+	if link != "" && len(q.Tag) > 0 {
+		link = strings.Replace(link, "?", "?"+url.Values{"tag": q.Tag}.Encode()+"&", 1)
+	}
+	return &cached[capabilityPage]{Status: http.StatusOK, ETag: etag(m), Link: link, Body: capabilityPage{caps, cursor}}, nil
 }
 
 // page cuts the entries after the cursor out of a list sorted by id.
@@ -281,7 +298,7 @@ func (s *Server) getTool(ctx context.Context, q *idQuery) (*cached[catalog.Tool]
 }
 
 func (s *Server) getCapability(ctx context.Context, q *idQuery) (*cached[catalog.Capability], error) {
-	return getEntry(ctx, s, q, func(m *suggest.Model) func(string) (catalog.Capability, bool) { return m.Capability })
+	return getEntry(ctx, s, q, getVersion(ctx, s))
 }
 
 type deleteQuery struct {

@@ -70,7 +70,7 @@ func (s *Server) describe(api huma.API) error {
 }
 
 // docsTags is the order of the groups: as a newcomer meets them.
-var docsTags = []string{"Suggestions", "Scorers", "History", "Catalog", "Servers", "Model", "Administration"}
+var docsTags = []string{"Suggestions", "Scorers", "Runs", "History", "Catalog", "Servers", "Model", "Administration"}
 
 func docsGroups(spec *huma.OpenAPI) []docsGroup {
 	groups := make([]docsGroup, len(docsTags))

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -98,7 +99,7 @@ func (e *mcpEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Header.Get(headerProtocol) < firstStateless: // dates compare as text
 		e.stateful.ServeHTTP(w, r)
-	case r.Header.Get(headerName) == toolRebuild:
+	case r.Header.Get(headerName) == toolRebuild, r.Header.Get(headerName) == toolRun:
 		e.streaming.ServeHTTP(w, r)
 	default:
 		e.stateless.ServeHTTP(w, r)
@@ -146,7 +147,11 @@ func newMCPServer(cfg Config, workspace string) *mcp.Server {
 	}
 	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cfg.Version}, options)
 	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
-	for _, t := range mcpToolset() {
+	tools := mcpToolset()
+	if cfg.Caller != nil {
+		tools = append(slices.Clone(tools), mcpRunTool())
+	}
+	for _, t := range tools {
 		srv.AddTool(t.tool, m.handler(t))
 		m.listed += listedSize(t.tool)
 	}

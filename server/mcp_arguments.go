@@ -66,16 +66,20 @@ func argumentNames(t reflect.Type, p jsontext.Pointer) []string {
 			t = t.Elem()
 			continue
 		}
-		for i := range t.NumField() {
-			if jsonName(t.Field(i)) == token {
-				t = t.Field(i).Type
+		for _, f := range reflect.VisibleFields(t) {
+			if jsonName(f) == token {
+				if t = f.Type; t.Kind() == reflect.Pointer {
+					t = t.Elem()
+				}
 				break
 			}
 		}
 	}
-	names := make([]string, t.NumField())
-	for i := range names {
-		names[i] = jsonName(t.Field(i))
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		if !f.Anonymous {
+			names = append(names, jsonName(f))
+		}
 	}
 	return names
 }

@@ -10,12 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
+	"waymark/run"
 	"waymark/scorer"
 	"waymark/storage"
 	"waymark/suggest"
@@ -177,6 +179,8 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 		timeout = rebuildTimeout
 	case toolScore:
 		timeout = scoringTimeout
+	case toolRun:
+		timeout = rebuildTimeout
 	}
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -238,8 +242,14 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 		request   *suggest.RequestError
 		ambiguous *catalog.AmbiguousError
 		scoring   *scorer.RequestError
+		dag       *run.CheckError
+		problem   *huma.ErrorModel
 	)
 	switch {
+	case errors.As(err, &dag), errors.Is(err, errNoServers):
+		return refusal(err)
+	case errors.As(err, &problem):
+		return refusal(errors.New(problem.Detail))
 	case errors.As(err, &argument), errors.As(err, &request), errors.As(err, &ambiguous), errors.As(err, &scoring),
 		errors.Is(err, scorer.ErrNoJudge), errors.Is(err, scorer.ErrJudge), errors.Is(err, scorer.ErrSearch):
 		return refusal(err)

@@ -36,6 +36,8 @@ func problemOf(err error) *huma.ErrorModel {
 	switch {
 	case errors.As(err, &problem):
 		return problem
+	case problemOfRun(err) != nil:
+		return problemOfRun(err)
 	case errors.As(err, &request):
 		status := http.StatusUnprocessableEntity
 		if request.Kind == suggest.NotFound {

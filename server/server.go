@@ -72,6 +72,7 @@ type Config struct {
 	Drain          time.Duration // grace of open requests at shutdown; default 10 s
 
 	books *books
+	runs *runs // of this server
 }
 
 func (c *Config) setDefaults() {
@@ -132,6 +133,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.New("a server needs a store and its workspaces")
 	}
 	cfg.setDefaults()
+	cfg.runs = newRuns(cfg)
 	s := &Server{
 		cfg: cfg, rules: map[string]rule{}, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(),
 		draining: make(chan struct{}),
@@ -171,6 +173,7 @@ func New(cfg Config) (*Server, error) {
 	s.scoringRoutes(api)
 	s.triangulationRoutes(api)
 	s.scorerRoutes(api)
+	s.runRoutes(api)
 	s.scoreLogRoutes(api)
 	s.upstreamRoutes(api)
 	s.adminRoutes(api)
@@ -215,6 +218,9 @@ func schemaName(t reflect.Type, hint string) string {
 	}
 	if name := t.Name(); t.PkgPath() == "waymark/mine/proposal" && name != "Proposal" {
 		return "Proposal" + name
+	}
+	if t.PkgPath() == reflect.TypeFor[run.Status]().PkgPath() {
+		return "Run" + t.Name()
 	}
 	return scorerTypeName(t, huma.DefaultSchemaNamer(t, hint))
 }
@@ -295,7 +301,11 @@ const (
 	maxHeaderBytes    = 32 << 10
 )
 
-// Serve answers on ln until ctx ends. Then it stops accepting, lets open requests finish for
+// Close ends what goes on without a request: runs get a moment for the calls under way, and what is left of
+// them is resumed by the next start.
+func (s *Server) Close() { s.cfg.runs.close() }
+
+// Serve answers on ln until ctx ends, and resumes the runs that the process before left. Then it stops accepting, lets open requests finish for
 // Config.Drain (10 s), cancels what is left and, after half that time again, closes its connections:
 // 15 s at most.
 // It refuses an address that others can reach unless every request needs a key.
@@ -314,6 +324,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		ConnContext:       rememberConn,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
+	s.cfg.runs.all.Go(func() { s.cfg.runs.resume(ctx) })
+	defer s.Close()
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(recordHeads(netutil.LimitListener(ln, s.cfg.MaxConnections))) }()
 

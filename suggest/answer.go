@@ -199,9 +199,11 @@ type Argument struct {
 	From string `json:"$from"`
 }
 
-// DAG is a plan without cycles.
+// DAG is a plan without cycles. It names the intent, to which its arguments may refer, so that it can be run
+// as it stands.
 type DAG struct {
-	Tasks []Task `json:"tasks"`
+	Intent string `json:"intent,omitempty"`
+	Tasks  []Task `json:"tasks"`
 }
 
 // Path is how one task reaches another in the learned graph.

@@ -293,7 +293,7 @@ func (p *plan) arguments(j int) map[string]Argument {
 	for _, in := range p.inputs(p.tasks[j].node) {
 		for i := j - 1; i >= 0; i-- {
 			if p.reaches(i, j) && (specific(in.Name) || slices.Contains(p.tasks[j].after, i)) && p.gives(p.tasks[i].node, in) {
-				args[in.Name] = Argument{fmt.Sprintf("t%d.%s", i+1, in.Name)}
+				args[in.Name] = Argument{fmt.Sprintf("t%d.%s", i+1, output(in.Name))}
 				break
 			}
 		}
@@ -302,6 +302,14 @@ func (p *plan) arguments(j int) map[string]Argument {
 		}
 	}
 	return args
+}
+
+// output is how a reference names an output: t1.result alone would be the whole result.
+func output(name string) string {
+	if name == "result" {
+		return "result.result"
+	}
+	return name
 }
 
 // spoken reports whether an input is usually said in the request itself.
@@ -316,7 +324,7 @@ func spoken(in catalog.Property) bool {
 // answer puts the plan into words and numbers.
 func (p *plan) answer() DAGAnswer {
 	a := DAGAnswer{
-		DAG: DAG{Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{},
+		DAG: DAG{Intent: p.intent, Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{},
 		RejectedEdges: p.rejected, Model: p.who(),
 	}
 	if a.RejectedEdges == nil {

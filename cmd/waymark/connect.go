@@ -152,6 +152,9 @@ func (h *house) client(workspace string) *client.Client {
 // held, so that it cannot be the note of the next owner.
 func (h *house) close() error {
 	var err error
+	if h.server != nil {
+		h.server.Close()
+	}
 	if u := h.upstream.Load(); u != nil { // it may still note tools
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

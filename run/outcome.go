@@ -1,0 +1,61 @@
+package run
+
+// CapabilityRun is how one capability fared in a run: the one asked for, or one within it.
+type CapabilityRun struct {
+	ID         string
+	Version    int
+	Path       string    // of its node; empty: it is what was run
+	Outcome    NodeState // NodeDone, or NodeFailed because of what its tools did; empty if that says nothing of it
+	ErrorKind  Failure
+	DurationMS int64
+	Tasks      map[string]Node // by id
+}
+
+// CapabilityRuns lists the capabilities of a run that has ended, as far as they were begun.
+func (p *Plan) CapabilityRuns(s Status) []CapabilityRun {
+	var all []CapabilityRun
+	outcome := func(r *CapabilityRun, state NodeState, kind Failure) {
+		switch {
+		case state == NodeDone:
+			r.Outcome = NodeDone
+		case state == NodeFailed && kind.Held():
+			r.Outcome, r.ErrorKind = NodeFailed, kind
+		}
+	}
+	tasks := func(scope int) map[string]Node {
+		out := map[string]Node{}
+		for _, i := range p.scopes[scope].nodes {
+			out[p.nodes[i].id] = s.Nodes[i]
+		}
+		return out
+	}
+	if def, ok := p.defs[p.request.Capability]; ok && len(def.Tasks) > 0 {
+		r := CapabilityRun{ID: def.ID, Version: def.Version, DurationMS: s.EndedAt.Sub(s.StartedAt).Milliseconds(), Tasks: tasks(0)}
+		state, kind := NodeDone, Failure("")
+		if s.State == Failed {
+			state, kind = NodeFailed, FailedTool
+			for _, i := range p.scopes[0].order {
+				if n := s.Nodes[i]; n.State == NodeFailed && p.nodes[i].task.OnError == "" {
+					kind = n.ErrorKind
+					break
+				}
+			}
+		}
+		outcome(&r, state, kind)
+		all = append(all, r)
+	}
+	for i, n := range p.nodes {
+		now := s.Nodes[i]
+		if n.kind == KindTool || now.State != NodeDone && now.State != NodeFailed {
+			continue
+		}
+		def := p.defs[n.task.Tool]
+		r := CapabilityRun{ID: def.ID, Version: def.Version, Path: n.path, DurationMS: now.DurationMS}
+		if n.inner >= 0 {
+			r.Tasks = tasks(n.inner)
+		}
+		outcome(&r, now.State, now.ErrorKind)
+		all = append(all, r)
+	}
+	return all
+}

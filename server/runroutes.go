@@ -1,0 +1,423 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/danielgtaylor/huma/v2/sse"
+
+	"waymark/catalog"
+	"waymark/run"
+	"waymark/suggest"
+)
+
+type (
+	runStarted struct {
+		Status   int
+		Location string `header:"Location"`
+		Body     runAnswer
+	}
+	runQuery struct {
+		ID string `path:"id"`
+	}
+	runState struct{ Body run.Status }
+	runEvent run.Status
+	runEnd   run.Status
+
+	runListQuery struct {
+		State  string `query:"state" enum:"running,paused,done,failed,canceled" doc:"Only runs that stand so."`
+		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+		Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+	}
+	runPage struct {
+		Link string `header:"Link"`
+		Body struct {
+			Runs       []runHead `json:"runs" doc:"The newest first."`
+			NextCursor string    `json:"next_cursor,omitempty"`
+		}
+	}
+	runDecision struct {
+		ID   string `path:"id"`
+		Body *struct {
+			Nodes []string `json:"nodes,omitempty" maxItems:"1000" doc:"Of the nodes that wait; all of them if absent."`
+			Deny  bool     `json:"deny,omitempty" doc:"They fail instead of being called."`
+		}
+	}
+	// capabilityRunBody asks for a run of a stored capability.
+	capabilityRunBody struct {
+		Params       map[string]json.RawMessage `json:"params,omitempty"`
+		Intent       string                     `json:"intent,omitempty"`
+		DryRun       bool                       `json:"dry_run,omitempty"`
+		Approve      []string                   `json:"approve,omitempty"`
+		SuggestionID string                     `json:"suggestion_id,omitempty"`
+	}
+	statsPage struct {
+		Body capabilityStats
+	}
+)
+
+// maxRunBody is the longest request for a run: parameters and literal arguments are in it.
+const maxRunBody = 4 << 20
+
+func (s *Server) runRoutes(api huma.API) {
+	op := func(id, method, path, summary, text string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Runs"}}
+	}
+	schemas := api.OpenAPI().Components.Schemas
+	begin := rule{scope: scopeWrite, once: true, body: maxRunBody}
+	start := op("start-run", http.MethodPost, "/v1/runs", "Run a DAG",
+		"Takes the answer of /v1/dag as it is, or a DAG of one's own. Everything is checked before anything is called: 422 lists all that is wrong. "+
+			"With dry_run the plan is answered, with 200, and nothing is called. Calls that nothing says are harmless wait for approval; approve needs scope admin.")
+	start.DefaultStatus = http.StatusAccepted
+	add(s, api, begin, start, s.startRun)
+	documentBody(api, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runRequest](), true, "")})
+	start = op("run-capability", http.MethodPost, "/v1/capabilities/{id}/run", "Run a stored capability", "As for a DAG; id@version runs an older version.")
+	start.DefaultStatus = http.StatusAccepted
+	add(s, api, begin, start, s.runCapability)
+	documentBody(api, "/v1/capabilities/{id}/run", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[capabilityRunBody](), true, "")})
+	add(s, api, rule{scope: scopeRead}, op("capability-stats", http.MethodGet, "/v1/capabilities/{id}/stats", "How the runs of a capability went",
+		"Of one version (id@version; else the newest), task by task."), s.capabilityStats)
+
+	add(s, api, rule{scope: scopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), s.listRuns)
+	add(s, api, rule{scope: scopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), s.getRun)
+	add(s, api, rule{scope: scopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), s.deleteRun)
+	cancel := op("cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
+	cancel.DefaultStatus = http.StatusAccepted
+	add(s, api, rule{scope: scopeWrite}, cancel, s.cancelRun)
+	approve := op("approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
+		"A node waits because nothing says that its tool is harmless, or because it was under way when a process ended and nothing says that it can be repeated.")
+	approve.DefaultStatus = http.StatusAccepted
+	add(s, api, rule{scope: scopeAdmin}, approve, s.approveRun)
+
+	events := op("watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself.")
+	events.Middlewares = huma.Middlewares{s.runGoesOn}
+	s.declare(rule{scope: scopeRead, stream: true}, &events)
+	sse.Register(api, events, map[string]any{"progress": runEvent{}, "end": runEnd{}}, s.watchRun)
+}
+
+func (s *Server) startRun(ctx context.Context, in *rawInput) (*runStarted, error) {
+	data, err := bodyOf(in)
+	if err != nil {
+		return nil, err
+	}
+	body, err := decodeStrict[runRequest](data)
+	if err != nil {
+		return nil, err
+	}
+	q, err := body.request()
+	if err != nil {
+		return nil, err
+	}
+	return s.beginRun(ctx, q, body.DryRun, body.SuggestionID)
+}
+
+func (s *Server) beginRun(ctx context.Context, q run.Request, dry bool, suggestion string) (*runStarted, error) {
+	a := accessFrom(ctx)
+	if len(q.Approve) > 0 && !a.may(scopeAdmin) {
+		return nil, refuse(http.StatusForbidden, "approve needs the scope admin")
+	}
+	answer, err := s.cfg.runs.begin(ctx, a, q, dry, suggestion)
+	if err != nil {
+		return nil, err
+	}
+	if dry {
+		return &runStarted{Status: http.StatusOK, Body: answer}, nil
+	}
+	return &runStarted{Status: http.StatusAccepted, Location: "/v1/runs/" + url.PathEscape(answer.ID), Body: answer}, nil
+}
+
+// capabilityRunInput is a request for a run of a stored capability; its body is read like that of a run.
+type capabilityRunInput struct {
+	ID string `path:"id" doc:"The id or id@version, percent-encoded."`
+	rawInput
+}
+
+func (s *Server) runCapability(ctx context.Context, in *capabilityRunInput) (*runStarted, error) {
+	id, err := pathID(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	var body capabilityRunBody
+	data, err := io.ReadAll(in.gin.Request.Body)
+	if err != nil {
+		return nil, badRead(err)
+	}
+	if len(strings.TrimSpace(string(data))) > 0 {
+		if body, err = decodeStrict[capabilityRunBody](data); err != nil {
+			return nil, err
+		}
+	}
+	engine, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := runCatalog{ctx, engine}
+	if _, ok := known.Capability(id); !ok {
+		if id, err = engine.Model().Resolve(id); err != nil {
+			return nil, err
+		}
+		if _, ok := known.Capability(id); !ok {
+			return nil, refuse(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
+		}
+	}
+	q := run.Request{Capability: id, Approve: body.Approve, DAG: run.DAG{Intent: body.Intent}}
+	if body.Params != nil {
+		if q.DAG.Params, err = json.Marshal(body.Params); err != nil {
+			return nil, err
+		}
+	}
+	return s.beginRun(ctx, q, body.DryRun, body.SuggestionID)
+}
+
+func (s *Server) capabilityStats(ctx context.Context, q *runQuery) (*statsPage, error) {
+	id, err := pathID(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	def, ok := runCatalog{ctx, engine}.Capability(id)
+	if !ok {
+		return nil, refuse(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
+	}
+	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
+	if err != nil {
+		return nil, err
+	}
+	stats, _, err := readStats(ctx, table, def.ID, def.Version)
+	return &statsPage{stats}, err
+}
+
+func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) {
+	workspace := accessFrom(ctx).Workspace
+	table, err := s.cfg.Store.Table(workspace)
+	if err != nil {
+		return nil, err
+	}
+	before := ""
+	if q.Cursor != "" {
+		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
+		if err != nil || len(last) == 0 {
+			return nil, refuse(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+		}
+		before = string(last)
+	}
+	all, err := runJournal{table: table}.heads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page := &runPage{}
+	page.Body.Runs = []runHead{}
+	for _, h := range slices.Backward(all) {
+		if before != "" && h.ID >= before {
+			continue
+		}
+		if !h.State.Over() {
+			h.State = run.Paused
+			if one, ok := s.cfg.runs.find(workspace, h.ID); ok {
+				h = headOf(one.Status(), h.Source)
+			}
+		}
+		if q.State != "" && string(h.State) != q.State {
+			continue
+		}
+		if len(page.Body.Runs) == q.Limit {
+			page.Body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(page.Body.Runs[q.Limit-1].ID))
+			break
+		}
+		page.Body.Runs = append(page.Body.Runs, h)
+	}
+	page.Link = nextLink("/v1/runs", page.Body.NextCursor, q.Limit)
+	return page, nil
+}
+
+func (s *Server) getRun(ctx context.Context, q *runQuery) (*runState, error) {
+	id, err := pathID(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	status, err := s.cfg.runs.status(ctx, accessFrom(ctx).Workspace, id)
+	if err != nil {
+		return nil, err
+	}
+	return &runState{status}, nil
+}
+
+// going is a run that goes on, or why there is none.
+func (s *Server) going(ctx context.Context, escaped string) (*run.Run, error) {
+	id, err := pathID(escaped)
+	if err != nil {
+		return nil, err
+	}
+	workspace := accessFrom(ctx).Workspace
+	if one, ok := s.cfg.runs.find(workspace, id); ok {
+		return one, nil
+	}
+	status, err := s.cfg.runs.status(ctx, workspace, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case status.State.Over():
+		return nil, refuse(http.StatusConflict, fmt.Sprintf("run %q has ended: %s", id, status.State))
+	}
+	return nil, refuse(http.StatusServiceUnavailable, status.Warnings[0])
+}
+
+func (s *Server) cancelRun(ctx context.Context, q *runQuery) (*runState, error) {
+	one, err := s.going(ctx, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	one.Cancel()
+	return &runState{one.Status()}, nil
+}
+
+func (s *Server) approveRun(ctx context.Context, q *runDecision) (*runState, error) {
+	one, err := s.going(ctx, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	var nodes []string
+	deny := false
+	if q.Body != nil {
+		nodes, deny = q.Body.Nodes, q.Body.Deny
+	}
+	if err := one.Decide(nodes, !deny); err != nil {
+		return nil, refuse(http.StatusConflict, err.Error())
+	}
+	return &runState{one.Status()}, nil
+}
+
+func (s *Server) deleteRun(ctx context.Context, q *runQuery) (*struct{}, error) {
+	id, err := pathID(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	workspace := accessFrom(ctx).Workspace
+	status, err := s.cfg.runs.status(ctx, workspace, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case !status.State.Over() && s.cfg.runs.goesOn(workspace, id):
+		return nil, refuse(http.StatusConflict, "the run goes on; cancel it first")
+	}
+	table, err := s.cfg.Store.Table(workspace)
+	if err != nil {
+		return nil, err
+	}
+	return nil, runJournal{table: table}.forget(ctx, id)
+}
+
+func (r *runs) goesOn(workspace, id string) bool {
+	_, ok := r.find(workspace, id)
+	return ok
+}
+
+// runGoesOn answers 404 before the stream begins, after which there is no status left to choose.
+func (s *Server) runGoesOn(ctx huma.Context, next func(huma.Context)) {
+	id, err := pathID(ctx.Param("id"))
+	if err == nil {
+		_, err = s.cfg.runs.status(ctx.Context(), accessFrom(ctx.Context()).Workspace, id)
+	}
+	if err != nil {
+		fail(humagin.Unwrap(ctx), err)
+		return
+	}
+	ctx.SetHeader("Cache-Control", "no-store")
+	ctx.SetHeader("X-Accel-Buffering", "no")
+	next(ctx)
+}
+
+func (s *Server) watchRun(ctx context.Context, q *runQuery, send sse.Sender) {
+	id, err := pathID(q.ID)
+	if err != nil {
+		return
+	}
+	workspace := accessFrom(ctx).Workspace
+	one, ok := s.cfg.runs.find(workspace, id)
+	if !ok {
+		if status, err := s.cfg.runs.status(ctx, workspace, id); err == nil {
+			_ = send(sse.Message{ID: 1, Data: runEnd(status.Brief())}) // the reader may be gone
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	updates := one.Watch(ctx)
+	for n := 1; ; n++ {
+		select {
+		case status, ok := <-updates:
+			if !ok {
+				return
+			}
+			var data any = runEvent(status)
+			if status.State.Over() {
+				data = runEnd(status)
+			}
+			if send(sse.Message{ID: n, Data: data}) != nil || status.State.Over() {
+				return
+			}
+		case <-ctx.Done():
+			return
+		case <-s.draining:
+			return
+		}
+	}
+}
+
+// problemOfRun gives what a run is refused for its status.
+func problemOfRun(err error) *huma.ErrorModel {
+	var wrong *run.CheckError
+	var argument *argumentError
+	switch {
+	case errors.As(err, &wrong):
+		p := refuse(http.StatusUnprocessableEntity, "the DAG cannot be run: "+wrong.Problems[0].String())
+		for _, one := range wrong.Problems {
+			at := "body"
+			if one.Task != "" {
+				at += ".dag.tasks." + one.Task
+			}
+			if one.Argument != "" {
+				at += "." + one.Argument
+			}
+			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: at, Message: one.Detail})
+		}
+		return p
+	case errors.Is(err, errNoServers):
+		return refuse(http.StatusServiceUnavailable, err.Error())
+	case errors.As(err, &argument):
+		return refuse(http.StatusUnprocessableEntity, argument.Error(), &huma.ErrorDetail{Location: "body." + argument.Field, Message: argument.Detail})
+	}
+	return nil
+}
+
+// getVersion is a capability by id or id@version.
+func getVersion(ctx context.Context, s *Server) func(*suggest.Model) func(string) (catalog.Capability, bool) {
+	return func(m *suggest.Model) func(string) (catalog.Capability, bool) {
+		return func(id string) (catalog.Capability, bool) {
+			if c, ok := m.Capability(id); ok {
+				return c, true
+			}
+			engine, err := s.engine(ctx)
+			if err != nil {
+				return catalog.Capability{}, false
+			}
+			return capabilityVersion(ctx, engine, id)
+		}
+	}
+}
+
+var _ run.Journal = runJournal{}

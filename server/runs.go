@@ -1,0 +1,432 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"waymark/catalog"
+	"waymark/live"
+	"waymark/run"
+	"waymark/scorer"
+	"waymark/storage"
+)
+
+// Runs of DAGs and capabilities:
+//
+//	request ─▶ check against the catalog ─▶ journal ─▶ run.Run ─▶ scorers, in this process
+//	                                                          └─▶ Config.Caller: servers
+//
+// A run belongs to a workspace and goes on when the request that began it has ended.
+type runs struct {
+	cfg  Config
+	ctx  context.Context // of all runs; ends with the server
+	stop context.CancelFunc
+
+	mu     sync.Mutex
+	active map[string]*run.Run // by workspace and id
+	ended  int
+	all    sync.WaitGroup
+}
+
+func newRuns(cfg Config) *runs {
+	ctx, stop := context.WithCancel(context.Background())
+	return &runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}}
+}
+
+// runRequest asks for a run. The answer of a question for a DAG is one as it stands: what is in it beside
+// the tasks is not looked at.
+type runRequest struct {
+	DAG     *runDAG                    `json:"dag,omitempty" jsonschema:"the tasks, as suggest_dag answers them"`
+	Intent  string                     `json:"intent,omitempty" jsonschema:"what it is about; that of the dag when left out"`
+	Params  map[string]json.RawMessage `json:"params,omitempty" jsonschema:"values that params.… refers to"`
+	DryRun  bool                       `json:"dry_run,omitempty" jsonschema:"check it and show the plan, and run nothing"`
+	Approve []string                   `json:"approve,omitempty" jsonschema:"left to a person: refused here"`
+
+	SuggestionID  string          `json:"suggestion_id,omitempty" jsonschema:"of the answer that the dag comes from"`
+	Message       json.RawMessage `json:"message,omitempty" jsonschema:"not looked at; and so for all that follows: an answer of suggest_dag may be sent as it is"`
+	Confidence    json.RawMessage `json:"confidence,omitempty"`
+	Mode          json.RawMessage `json:"mode,omitempty"`
+	Paths         json.RawMessage `json:"paths,omitempty"`
+	Alternatives  json.RawMessage `json:"alternatives,omitempty"`
+	RejectedEdges json.RawMessage `json:"rejected_edges,omitempty"`
+	Terms         json.RawMessage `json:"terms,omitempty"`
+	Rationale     json.RawMessage `json:"rationale,omitempty"`
+	Warnings      json.RawMessage `json:"warnings,omitempty"`
+	Model         json.RawMessage `json:"model,omitempty"`
+	Experiment    json.RawMessage `json:"experiment,omitempty"`
+}
+
+type runDAG struct {
+	Intent string                     `json:"intent,omitempty"`
+	Params map[string]json.RawMessage `json:"params,omitempty"`
+	Tasks  []runTask                  `json:"tasks"`
+	Output json.RawMessage            `json:"output,omitempty" jsonschema:"what the run gives back, an argument like those of tasks; without: the results of the last tasks"`
+}
+
+// runTask is a task of a capability or of a suggested DAG.
+type runTask struct {
+	ID        string                     `json:"id"`
+	Tool      string                     `json:"tool" jsonschema:"id of a tool or of a stored capability"`
+	DependsOn []string                   `json:"depends_on,omitempty"`
+	Arguments map[string]json.RawMessage `json:"arguments,omitempty" jsonschema:"values, or {$from: reference}, or {$expr: expression}"`
+	When      string                     `json:"when,omitempty" jsonschema:"an expression; the task is skipped unless it is true"`
+	OnError   string                     `json:"on_error,omitempty" jsonschema:"continue lets what depends on it go on where it fails"`
+	TimeoutMS int64                      `json:"timeout_ms,omitempty"`
+
+	Kind       json.RawMessage `json:"kind,omitempty"`
+	Slot       json.RawMessage `json:"slot,omitempty"`
+	Confidence json.RawMessage `json:"confidence,omitempty"`
+	Formula    json.RawMessage `json:"formula,omitempty"`
+	Reason     json.RawMessage `json:"reason,omitempty"`
+	Terms      json.RawMessage `json:"terms,omitempty"`
+}
+
+// request is what package run is asked for.
+func (q runRequest) request() (run.Request, error) {
+	if q.DAG == nil {
+		return run.Request{}, &argumentError{"dag", "is required"}
+	}
+	r := run.Request{Approve: q.Approve, DAG: run.DAG{Intent: q.DAG.Intent, Output: q.DAG.Output}}
+	if q.Intent != "" {
+		r.DAG.Intent = q.Intent
+	}
+	params := q.DAG.Params
+	if q.Params != nil {
+		params = q.Params
+	}
+	if params != nil {
+		var err error
+		if r.DAG.Params, err = json.Marshal(params); err != nil {
+			return r, err
+		}
+	}
+	for _, t := range q.DAG.Tasks {
+		r.DAG.Tasks = append(r.DAG.Tasks, catalog.Task{ID: t.ID, Tool: t.Tool, DependsOn: t.DependsOn, Arguments: t.Arguments, When: t.When, OnError: t.OnError, TimeoutMS: t.TimeoutMS})
+	}
+	return r, nil
+}
+
+// planned is the state of a run that was only asked about.
+const planned run.State = "planned"
+
+// runAnswer is a run, or the plan of one.
+type runAnswer struct {
+	run.Status
+	Plan *run.Plan `json:"plan,omitempty"`
+}
+
+// plan checks a request.
+func (r *runs) plan(ctx context.Context, engine *live.Engine, q run.Request) (*run.Plan, error) {
+	return run.Check(q, r.rules(ctx, engine))
+}
+
+func (r *runs) rules(ctx context.Context, engine *live.Engine) run.Rules {
+	rules := run.Rules{Catalog: runCatalog{ctx, engine}}
+	if g, ok := r.cfg.Caller.(interface{ NeedsGrant(tool string) bool }); ok {
+		rules.Granted = func(tool string) bool { return !g.NeedsGrant(tool) }
+	}
+	return rules
+}
+
+// begin checks a request and begins its run, or, to try it, only says what it would do.
+func (r *runs) begin(ctx context.Context, a access, q run.Request, dry bool, suggestion string) (runAnswer, error) {
+	engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
+	if err != nil {
+		return runAnswer{}, err
+	}
+	p, err := r.plan(ctx, engine, q)
+	if err != nil {
+		return runAnswer{}, err
+	}
+	if dry {
+		return runAnswer{plannedStatus(q, p), p}, nil
+	}
+	if r.cfg.Caller == nil && p.Calls(isScorer) {
+		return runAnswer{}, errNoServers
+	}
+	o, err := r.options(ctx, a)
+	if err != nil {
+		return runAnswer{}, err
+	}
+	o.SuggestionID = suggestion
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		return runAnswer{}, live.ErrClosed
+	}
+	started, err := run.Start(withAccess(r.ctx, a), r.newID(), p, o)
+	if err != nil {
+		return runAnswer{}, err
+	}
+	r.follow(a.Workspace, started)
+	return runAnswer{Status: started.Status()}, nil
+}
+
+// errNoServers answers a run that would have to call tools where nobody can.
+var errNoServers = errors.New("no servers are configured: a run can call scorers and scripts alone; connect servers and start with --connect")
+
+// newID sorts by the time it was made.
+func (r *runs) newID() string {
+	return fmt.Sprintf("run-%012x-%s", r.cfg.Now().UnixMilli(), strings.ToLower(rand.Text()[:8]))
+}
+
+func plannedStatus(q run.Request, p *run.Plan) run.Status {
+	s := run.Status{Capability: p.Capability, Intent: q.DAG.Intent, State: planned, Waiting: []string{}, Warnings: p.Warnings}
+	for _, n := range p.Nodes {
+		s.Nodes = append(s.Nodes, run.Node{ID: n.ID, Tool: n.Tool, Kind: n.Kind, DependsOn: n.DependsOn, State: run.NodeWaiting, Reason: n.Approval})
+	}
+	return s
+}
+
+func (r *runs) options(ctx context.Context, a access) (run.Options, error) {
+	table, err := r.cfg.Store.Table(a.Workspace)
+	if err != nil {
+		return run.Options{}, err
+	}
+	journal := runJournal{table: table, source: a.Source}
+	return run.Options{
+		Caller: runCaller{r.cfg, a}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Drain / 2, By: a.Source,
+		Over: func(s run.Status, p *run.Plan) { r.over(a, journal, s, p) },
+	}, nil
+}
+
+// follow keeps a run among the active ones until it has ended. r.mu is held.
+func (r *runs) follow(workspace string, one *run.Run) {
+	key := workspace + "\n" + one.ID()
+	r.active[key] = one
+	r.all.Go(func() {
+		<-one.Over()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.active, key)
+	})
+}
+
+// over learns from a run that has ended, and keeps house now and then.
+func (r *runs) over(a access, j runJournal, s run.Status, p *run.Plan) {
+	ctx := context.WithoutCancel(r.ctx)
+	if err := r.learn(ctx, a, s, p); err != nil {
+		r.cfg.Logger.Warn("a run could not be recorded", "run", s.ID, "error", err)
+	}
+	r.mu.Lock()
+	r.ended++
+	due := r.ended%32 == 0
+	r.mu.Unlock()
+	if due {
+		if err := j.prune(ctx); err != nil {
+			r.cfg.Logger.Warn("old runs could not be erased", "error", err)
+		}
+	}
+}
+
+// close leaves what is open to the next start, and waits for it.
+func (r *runs) close() {
+	r.mu.Lock()
+	r.stop()
+	r.mu.Unlock()
+	r.all.Wait()
+}
+
+// find is a run of a workspace that goes on.
+func (r *runs) find(workspace, id string) (*run.Run, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one, ok := r.active[workspace+"\n"+id]
+	return one, ok
+}
+
+// status is a run of a workspace as it is, or as it was when the process before ended.
+func (r *runs) status(ctx context.Context, workspace, id string) (run.Status, error) {
+	if one, ok := r.find(workspace, id); ok {
+		return one.Status(), nil
+	}
+	table, err := r.cfg.Store.Table(workspace)
+	if err != nil {
+		return run.Status{}, err
+	}
+	j := runJournal{table: table}
+	s, err := j.ending(ctx, id)
+	if !errors.Is(err, storage.ErrNotFound) {
+		return s, err
+	}
+	p, err := j.past(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return s, refuse(http.StatusNotFound, fmt.Sprintf("there is no run %q", id))
+	}
+	if err != nil {
+		return s, err
+	}
+	s = run.Status{ID: id, Capability: p.Request.Capability, Intent: p.Request.DAG.Intent, State: run.Paused, StartedAt: p.StartedAt, Nodes: []run.Node{}, Waiting: []string{},
+		Warnings: []string{"the process that carried it out has ended; it goes on when a server starts that can call its tools"}}
+	for _, n := range p.Nodes {
+		s.Nodes = append(s.Nodes, n)
+	}
+	slices.SortFunc(s.Nodes, func(a, b run.Node) int { return strings.Compare(a.ID, b.ID) })
+	return s, nil
+}
+
+// resume goes on with the runs that the process before left. What cannot be gone on with stays as it is.
+func (r *runs) resume(ctx context.Context) {
+	names, err := r.cfg.Workspaces.List(ctx)
+	if err != nil {
+		r.cfg.Logger.Error("runs could not be resumed", "error", err)
+		return
+	}
+	for _, workspace := range names {
+		if err := r.resumeAll(ctx, workspace); err != nil && ctx.Err() == nil {
+			r.cfg.Logger.Error("runs could not be resumed", "workspace", workspace, "error", err)
+		}
+	}
+}
+
+func (r *runs) resumeAll(ctx context.Context, workspace string) error {
+	table, err := r.cfg.Store.Table(workspace)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for row, err := range table.List(ctx, runOpenRow) {
+		if err != nil {
+			return err
+		}
+		ids = append(ids, strings.TrimPrefix(row.Key, runOpenRow))
+	}
+	var errs []error
+	for _, id := range ids {
+		if err := r.resumeOne(ctx, workspace, table, id); err != nil {
+			errs = append(errs, fmt.Errorf("run %s: %w", id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *runs) resumeOne(ctx context.Context, workspace string, table storage.Table, id string) error {
+	if _, ok := r.find(workspace, id); ok {
+		return nil
+	}
+	j := runJournal{table: table}
+	if _, err := j.ending(ctx, id); err == nil { // it ended, and the process with it
+		return table.Delete(ctx, runOpenRow+id)
+	}
+	past, err := j.past(ctx, id)
+	if err != nil {
+		return err
+	}
+	engine, err := r.cfg.Workspaces.Get(ctx, workspace)
+	if err != nil {
+		return err
+	}
+	p, err := run.Check(past.Request, past.Rules(r.rules(r.ctx, engine)))
+	if err != nil {
+		return err
+	}
+	if r.cfg.Caller == nil && p.Calls(isScorer) {
+		return errNoServers
+	}
+	a := access{Workspace: workspace, Scopes: allScopes, Source: past.By}
+	o, err := r.options(ctx, a)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		return nil
+	}
+	r.cfg.Logger.Info("run is resumed", "workspace", workspace, "run", id)
+	r.follow(workspace, run.Resume(withAccess(r.ctx, a), past, p, o))
+	return nil
+}
+
+// runCatalog is what the runs of a workspace can call: tools, stored capabilities in all their versions, and
+// scorers, which are called like tools that change nothing.
+type runCatalog struct {
+	ctx    context.Context
+	engine *live.Engine
+}
+
+func (c runCatalog) Tool(id string) (catalog.Tool, bool) {
+	if isScorer(id) {
+		yes := true
+		for _, s := range scorer.Capabilities() {
+			if s.ID == id {
+				return catalog.Tool{ID: id, Name: s.Name, InputSchema: s.InputSchema, OutputSchema: s.OutputSchema, Annotations: &catalog.Annotations{ReadOnly: &yes, Idempotent: &yes}}, true
+			}
+		}
+	}
+	return c.engine.Model().Tool(id)
+}
+
+func (c runCatalog) Capability(id string) (catalog.Capability, bool) {
+	def, ok := c.engine.Model().Capability(id)
+	if !ok {
+		for _, s := range scorer.Capabilities() {
+			if s.ID == id {
+				return s, true
+			}
+		}
+		def, ok = capabilityVersion(c.ctx, c.engine, id)
+	}
+	return def, ok
+}
+
+func (c runCatalog) Resolve(spelling string) (string, error) {
+	return c.engine.Model().Resolve(spelling)
+}
+
+// capabilityVersion finds id@version.
+func capabilityVersion(ctx context.Context, engine *live.Engine, id string) (catalog.Capability, bool) {
+	at := strings.LastIndexByte(id, '@')
+	if at < 1 {
+		return catalog.Capability{}, false
+	}
+	version, err := strconv.Atoi(id[at+1:])
+	if err != nil || version < 1 {
+		return catalog.Capability{}, false
+	}
+	def, err := engine.CapabilityVersion(ctx, id[:at], version)
+	return def, err == nil
+}
+
+// isScorer reports whether an id is a scorer that runs in this process.
+func isScorer(id string) bool {
+	return id != "" && slices.ContainsFunc(scorings, func(x scoring) bool { return x.id == id })
+}
+
+// runCaller calls scorers itself, and everything else through the servers.
+type runCaller struct {
+	cfg    Config
+	access access
+}
+
+func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) {
+	i := slices.IndexFunc(scorings, func(x scoring) bool { return x.id == call.Tool && x.id != "" })
+	switch {
+	case i < 0 && c.cfg.Caller == nil:
+		return run.Result{Failure: run.FailedUnavailable, Message: errNoServers.Error()}, nil
+	case i < 0:
+		return c.cfg.Caller.Call(ctx, call)
+	}
+	sc := &scorer.Scorer{Judges: c.cfg.Judges}
+	out, err := c.cfg.run(ctx, c.access, call.Tool, nil, func() (any, error) { return scorings[i].call(ctx, sc, call.Arguments) })
+	var argument *argumentError
+	var request *scorer.RequestError
+	switch {
+	case errors.As(err, &argument), errors.As(err, &request), errors.Is(err, scorer.ErrNoJudge):
+		return run.Result{Failure: run.FailedArgument, Message: err.Error()}, nil
+	case errors.Is(err, scorer.ErrJudge):
+		return run.Result{Failure: run.FailedUnavailable, Message: err.Error()}, nil
+	case err != nil:
+		return run.Result{}, err
+	}
+	structured, err := encodeJSON(out)
+	return run.Result{Structured: structured}, err
+}

@@ -1,0 +1,392 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/run"
+	"waymark/scorer"
+	"waymark/storage"
+)
+
+// desk answers calls with their arguments, or as a test wants it to.
+type desk struct {
+	mu      sync.Mutex
+	calls   []run.Call
+	answers map[string]func(ctx context.Context, c run.Call) (run.Result, error)
+}
+
+func (d *desk) Call(ctx context.Context, c run.Call) (run.Result, error) {
+	d.mu.Lock()
+	d.calls = append(d.calls, c)
+	answer := d.answers[c.Tool]
+	d.mu.Unlock()
+	if answer != nil {
+		return answer(ctx, c)
+	}
+	return run.Result{Structured: c.Arguments}, nil
+}
+
+func (d *desk) tools() (tools []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.calls {
+		tools = append(tools, c.Tool)
+	}
+	return tools
+}
+
+const deskTools = `[
+ {"id":"issue:find","description":"Find issues by a query.","input_schema":{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]},"output_schema":{"type":"object","properties":{"issue_number":{"type":"integer"},"query":{"type":"string"}}},"annotations":{"read_only":true}},
+ {"id":"issue:show","description":"Show one issue.","input_schema":{"type":"object","properties":{"issue_number":{"type":"integer"}},"required":["issue_number"]},"annotations":{"read_only":true}},
+ {"id":"issue:close","description":"Close one issue.","input_schema":{"type":"object","properties":{"issue_number":{"type":"integer"}},"required":["issue_number"]},"annotations":{"destructive":true}}]`
+
+const showFirst = `{"id":"show-first","description":"Find and show an issue.","tags":["issues","daily"],"input_schema":{"type":"object","properties":{"words":{"type":"string"}},"required":["words"]},
+ "tasks":[{"id":"find","tool":"issue:find","arguments":{"query":{"$from":"params.words"}}},{"id":"show","tool":"issue:show","arguments":{"issue_number":{"$from":"find.issue_number"}}}]}`
+
+func newDesk(t testing.TB, adjust ...func(*Config)) (web, *desk) {
+	d := &desk{answers: map[string]func(context.Context, run.Call) (run.Result, error){
+		"issue:find": func(context.Context, run.Call) (run.Result, error) {
+			return run.Result{Structured: json.RawMessage(`{"issue_number":7}`)}, nil
+		},
+	}}
+	w := newWeb(t, append([]func(*Config){func(c *Config) { c.Caller = d; c.RecordScores = true }}, adjust...)...)
+	t.Cleanup(w.Close)
+	parse[any](t, 200, w.ask("PUT", "/v1/tools", deskTools))
+	parse[any](t, 200, w.ask("PUT", "/v1/capabilities", "["+showFirst+"]"))
+	w.current()
+	return w, d
+}
+
+// ended waits for the end of a run, or until it pauses.
+func (w web) ended(id string) run.Status {
+	w.t.Helper()
+	var s run.Status
+	require.Eventually(w.t, func() bool {
+		s = parse[run.Status](w.t, 200, w.ask("GET", "/v1/runs/"+id, ""))
+		return s.State != run.Running
+	}, 20*time.Second, 2*time.Millisecond)
+	return s
+}
+
+func TestRuns(t *testing.T) {
+	w, d := newDesk(t)
+	r := w.ask("POST", "/v1/runs", `{"intent":"bugs","dag":{"tasks":[
+	 {"id":"a","tool":"mcp__issue__find","arguments":{"query":{"$from":"intent"}}},
+	 {"id":"b","tool":"issue:show","arguments":{"issue_number":{"$from":"a.result.issue_number"}}}]}}`)
+	begun := parse[run.Status](t, 202, r)
+	assert.Equal(t, "/v1/runs/"+begun.ID, r.header.Get("Location"))
+	s := w.ended(begun.ID)
+	assert.Equal(t, run.Done, s.State, "%+v", s)
+	assert.JSONEq(t, `{"issue_number":7}`, string(s.Output))
+	assert.Equal(t, begun.ID, d.calls[0].Session)
+	assert.Equal(t, "bugs", d.calls[0].Intent)
+
+	// The same after it has left memory.
+	require.Eventually(t, func() bool { _, ok := w.cfg.runs.find("default", begun.ID); return !ok }, 5*time.Second, time.Millisecond)
+	assert.Equal(t, s, w.ended(begun.ID))
+
+	// Progress is a stream that ends.
+	resp, err := http.Get(w.url + "/v1/runs/" + begun.ID + "/events")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	var events []string
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if e, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			events = append(events, e)
+		}
+	}
+	assert.Equal(t, "end", events[len(events)-1])
+
+	var page struct {
+		Runs       []runHead
+		NextCursor string `json:"next_cursor"`
+	}
+	parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/show-first/run", `{"params":{"words":"x"}}`))
+	page = parse[struct {
+		Runs       []runHead
+		NextCursor string `json:"next_cursor"`
+	}](t, 200, w.ask("GET", "/v1/runs?limit=1", ""))
+	require.Len(t, page.Runs, 1)
+	assert.Equal(t, "show-first", strings.Split(page.Runs[0].Capability, "@")[0], "the newest first")
+	w.ended(page.Runs[0].ID)
+	page = parse[struct {
+		Runs       []runHead
+		NextCursor string `json:"next_cursor"`
+	}](t, 200, w.ask("GET", "/v1/runs?state=done&limit=1&cursor="+page.NextCursor, ""))
+	require.Len(t, page.Runs, 1)
+	assert.Equal(t, begun.ID, page.Runs[0].ID)
+
+	assert.Equal(t, 204, w.ask("DELETE", "/v1/runs/"+begun.ID, "").status)
+	requireProblem(t, 404, "there is no run", w.ask("GET", "/v1/runs/"+begun.ID, ""))
+	requireProblem(t, 404, "there is no run", w.ask("GET", "/v1/runs/"+begun.ID+"/events", ""))
+	requireProblem(t, 404, "there is no run", w.ask("POST", "/v1/runs/none/cancel", ""))
+}
+
+// All that is wrong is said at once, and nothing is called.
+func TestRunsAreCheckedFirst(t *testing.T) {
+	w, d := newDesk(t)
+	p := requireProblem(t, 422, "the DAG cannot be run", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[
+	 {"id":"a","tool":"issue:find","arguments":{"query":5}},{"id":"b","tool":"no:such"},{"id":"c","tool":"issue:show"}]}}`))
+	var at []string
+	for _, e := range p.Errors {
+		at = append(at, e.Location)
+	}
+	assert.Equal(t, []string{"body.dag.tasks.b", "body.dag.tasks.a.query", "body.dag.tasks.c.issue_number"}, at)
+	requireProblem(t, 422, "dag: is required", w.ask("POST", "/v1/runs", `{}`))
+	requireProblem(t, 422, "unknown field", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[]},"limit":3}`))
+	requireProblem(t, 422, "unknown field", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"b","depends":[]}]}}`))
+	requireProblem(t, 404, "there is no capability", w.ask("POST", "/v1/capabilities/none/run", ""))
+	requireProblem(t, 422, "missing property", w.ask("POST", "/v1/capabilities/show-first/run", ""))
+
+	plan := parse[runAnswer](t, 200, w.ask("POST", "/v1/runs", `{"dry_run":true,"dag":{"tasks":[{"id":"a","tool":"show-first","arguments":{"words":"x"}},{"id":"b","tool":"issue:close","arguments":{"issue_number":1},"depends_on":["a"]}]}}`))
+	assert.Equal(t, planned, plan.State)
+	assert.Equal(t, [][]string{{"a"}, {"b"}}, plan.Plan.Layers)
+	require.Len(t, plan.Plan.Nodes, 4)
+	assert.NotEmpty(t, plan.Plan.Nodes[3].Approval)
+	assert.Empty(t, d.tools())
+}
+
+func TestRunsWaitForApproval(t *testing.T) {
+	w, d := newDesk(t)
+	const dag = `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}},{"id":"b","tool":"issue:close","arguments":{"issue_number":2}}]}`
+	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", dag+"}"))
+	s := w.ended(begun.ID)
+	require.Equal(t, run.Paused, s.State)
+	assert.Equal(t, []string{"a", "b"}, s.Waiting)
+	assert.Empty(t, d.tools())
+	requireProblem(t, 409, `node \"c\" does not wait`, w.ask("POST", "/v1/runs/"+s.ID+"/approve", `{"nodes":["c"]}`))
+	parse[any](t, 202, w.ask("POST", "/v1/runs/"+s.ID+"/approve", `{"nodes":["a"],"deny":true}`))
+	parse[any](t, 202, w.ask("POST", "/v1/runs/"+s.ID+"/approve", ""))
+	s = w.ended(s.ID)
+	assert.Equal(t, run.Failed, s.State)
+	assert.Equal(t, []string{"issue:close"}, d.tools())
+	requireProblem(t, 409, "has ended", w.ask("POST", "/v1/runs/"+s.ID+"/approve", ""))
+
+	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", dag+`,"approve":["issue:*"]}`))
+	assert.Equal(t, run.Done, w.ended(begun.ID).State)
+
+	// Who may only write may not say yes to it.
+	key := parse[struct{ Key string }](t, 200, w.ask("POST", "/v1/keys", `{"name":"k","scopes":["read","write"]}`)).Key
+	auth := "Authorization: Bearer " + key
+	requireProblem(t, 403, "approve needs the scope admin", w.ask("POST", "/v1/runs", dag+`,"approve":["issue:*"]}`, auth))
+	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", dag+"}", auth))
+	assert.Equal(t, 403, w.ask("POST", "/v1/runs/"+begun.ID+"/approve", "", auth).status)
+	parse[any](t, 202, w.ask("POST", "/v1/runs/"+begun.ID+"/cancel", "", auth))
+	assert.Equal(t, run.Canceled, w.ended(begun.ID).State)
+}
+
+// granting is a caller that knows what the operator lets pass.
+type granting struct{ *desk }
+
+func (granting) NeedsGrant(tool string) bool { return tool != "issue:close" }
+
+func TestGrantsAreNotAskedAbout(t *testing.T) {
+	w, d := newDesk(t, func(c *Config) { c.Caller = granting{c.Caller.(*desk)} })
+	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}}]}}`))
+	assert.Equal(t, run.Done, w.ended(begun.ID).State)
+	assert.Equal(t, []string{"issue:close"}, d.tools())
+}
+
+// What a question for a DAG answers can be run as it stands, over HTTP and MCP.
+func TestASuggestedDAGRunsAsItIs(t *testing.T) {
+	w, d := newDesk(t)
+	for i := range 5 {
+		parse[any](t, 200, w.ask("POST", "/v1/episodes", `{"id":"`+string(rune('a'+i))+`","intent":"find and show an issue by a query","steps":[{"tool":"issue:find"},{"tool":"issue:show"}],"outcome":"success"}`))
+	}
+	w.rebuilt()
+	parse[any](t, 204, reply{w.ask("DELETE", "/v1/capabilities/show-first", "").status, nil, "{}"})
+	w.rebuilt()
+	r := w.ask("POST", "/v1/dag", `{"intent":"find and show an issue by a query"}`)
+	require.Contains(t, r.body, `{"$from":"t1.issue_number"}`)
+	require.Contains(t, r.body, `{"$from":"intent"}`)
+	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", r.body))
+	s := w.ended(begun.ID)
+	assert.Equal(t, run.Done, s.State, "%+v", s)
+	assert.Equal(t, []string{"issue:find", "issue:show"}, d.tools())
+
+	client := overMemory(t, w.Server, nil)
+	answer := call(t, client, toolDAG, map[string]any{"intent": "find and show an issue by a query"})
+	ran := answerOf[runDAGAnswer](t, call(t, client, toolRun, answer.StructuredContent))
+	assert.Equal(t, run.Done, ran.State, ran.Message)
+	assert.Equal(t, 4, len(d.tools()))
+}
+
+func TestRunOverMCP(t *testing.T) {
+	w, _ := newDesk(t)
+	var mu sync.Mutex
+	var heard []float64
+	client := overMemory(t, w.Server, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard = append(heard, r.Params.Progress)
+	}})
+	params := &mcp.CallToolParams{Name: toolRun, Arguments: map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "show-first", "arguments": map[string]any{"words": "x"}}}}}}
+	params.SetProgressToken("p")
+	r, err := client.CallTool(t.Context(), params)
+	require.NoError(t, err)
+	assert.Equal(t, run.Done, answerOf[runDAGAnswer](t, r).State)
+	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(heard) > 0 }, 5*time.Second, time.Millisecond)
+
+	waits := answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}}}}}))
+	require.Equal(t, run.Paused, waits.State)
+	assert.Contains(t, waits.Message, "waymark runs approve "+waits.ID)
+	refused := call(t, client, toolRun, map[string]any{"dag": map[string]any{"tasks": []any{}}, "approve": []string{"*"}})
+	assert.True(t, refused.IsError, "a model does not say yes for a person")
+	parse[any](t, 202, w.ask("POST", "/v1/runs/"+waits.ID+"/approve", ""))
+	assert.Equal(t, run.Done, answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"run": waits.ID})).State)
+	assert.True(t, call(t, client, toolRun, map[string]any{"run": "none"}).IsError)
+	wrong := call(t, client, toolRun, map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "no:such"}}}})
+	assert.True(t, wrong.IsError)
+	assert.Contains(t, textOf(t, wrong), `tool "no:such" is unknown`)
+	dry := answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"dry_run": true, "dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}}}}}))
+	assert.Contains(t, dry.Message, "Nothing was run")
+}
+
+// Without servers there is no run_dag, and runs can call scorers and scripts alone.
+func TestRunsWithoutServers(t *testing.T) {
+	w, _ := newDesk(t, func(c *Config) { c.Caller = nil })
+	for tool, err := range overMemory(t, w.Server, nil).Tools(t.Context(), nil) {
+		require.NoError(t, err)
+		assert.NotEqual(t, toolRun, tool.Name)
+	}
+	requireProblem(t, 503, "no servers are configured", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"issue:find","arguments":{"query":"x"}}]}}`))
+	parse[any](t, 200, w.ask("PUT", "/v1/capabilities", `[{"id":"sum","tools":[],"script":{"language":"expr","source":"params.a + params.b"}}]`))
+	w.current()
+	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"params":{"h":`+strings.TrimSuffix(strings.TrimPrefix(scored1, `{"hypotheses":`), "}")+`},"tasks":[
+	 {"id":"s","tool":"`+scorer.HypothesisID+`","arguments":{"hypotheses":{"$from":"params.h"}}},
+	 {"id":"n","tool":"sum","arguments":{"a":{"$expr":"len(tasks.s.result.results)"},"b":41}}]}}`))
+	s := w.ended(begun.ID)
+	require.Equal(t, run.Done, s.State, "%+v", s)
+	assert.JSONEq(t, "42", string(s.Output))
+	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/"+scorer.HypothesisID+"/run", `{"params":`+scored1+`}`))
+	assert.Equal(t, run.Done, w.ended(begun.ID).State)
+	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/"+scorer.HypothesisID+"/run", `{"params":{"hypotheses":[{}]}}`))
+	s = w.ended(begun.ID)
+	assert.Equal(t, run.FailedArgument, s.Nodes[0].ErrorKind, "%+v", s)
+}
+
+// Runs of a capability are its track record, version by version and task by task.
+func TestCapabilityVersionsAndStats(t *testing.T) {
+	w, d := newDesk(t)
+	runIt := func(id string) run.Status {
+		return w.ended(parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/"+id+"/run", `{"params":{"words":"x"}}`)).ID)
+	}
+	assert.Equal(t, "show-first@1", runIt("show-first").Capability)
+	parse[any](t, 200, w.ask("PUT", "/v1/capabilities", "["+strings.Replace(showFirst, `"id":"show",`, `"id":"display",`, 1)+"]"))
+	w.current()
+	d.answers["issue:show"] = func(context.Context, run.Call) (run.Result, error) {
+		return run.Result{Failure: run.FailedTool, Message: "gone"}, nil
+	}
+	assert.Equal(t, "show-first@2", runIt("show-first").Capability)
+	assert.Equal(t, run.Failed, runIt("show-first@1").State)
+
+	one := parse[catalog.Capability](t, 200, w.ask("GET", "/v1/capabilities/show-first@1", ""))
+	assert.Equal(t, "show", one.Tasks[1].ID)
+	requireProblem(t, 404, "unknown", w.ask("GET", "/v1/capabilities/show-first@9", ""))
+	first := parse[capabilityStats](t, 200, w.ask("GET", "/v1/capabilities/show-first@1/stats", ""))
+	assert.Equal(t, []int{2, 1, 1}, []int{first.Runs, first.Succeeded, first.Failed})
+	assert.Equal(t, taskStats{Done: 1, Failed: 1, ErrorKinds: map[string]int{"tool": 1}, DurationMS: first.Tasks["show"].DurationMS}, first.Tasks["show"])
+	second := parse[capabilityStats](t, 200, w.ask("GET", "/v1/capabilities/show-first/stats", ""))
+	assert.Equal(t, []int{2, 1, 0, 1}, []int{second.Version, second.Runs, second.Succeeded, second.Failed})
+
+	var counts struct {
+		Evidence struct{ Successes, Failures int }
+	}
+	require.Eventually(t, func() bool {
+		w.current()
+		counts = parse[struct {
+			Evidence struct{ Successes, Failures int }
+		}](t, 200, w.ask("POST", "/v1/explain", `{"id":"show-first","intent":"find and show an issue"}`))
+		return counts.Evidence.Successes+counts.Evidence.Failures == 3
+	}, 5*time.Second, 10*time.Millisecond, "runs are episodes of the capability")
+	assert.Equal(t, 1, counts.Evidence.Successes)
+
+	tagged := func(query string) int {
+		return len(parse[capabilityPage](t, 200, w.ask("GET", "/v1/capabilities"+query, "")).Capabilities)
+	}
+	assert.Equal(t, 1, tagged("?tag=issues&tag=daily"))
+	assert.Zero(t, tagged("?tag=issues&tag=weekly"))
+}
+
+// What a server leaves, the next one goes on with; without servers it stays.
+func TestRunsAreResumed(t *testing.T) {
+	w, d := newDesk(t, func(c *Config) { c.Drain = 20 * time.Millisecond })
+	begun := make(chan struct{})
+	d.answers["issue:show"] = func(ctx context.Context, _ run.Call) (run.Result, error) {
+		close(begun)
+		<-ctx.Done()
+		return run.Result{}, ctx.Err()
+	}
+	s := parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/show-first/run", `{"params":{"words":"x"}}`))
+	<-begun
+	w.Close()
+	requireProblem(t, 503, "writes", w.ask("POST", "/v1/capabilities/show-first/run", `{"params":{"words":"x"}}`))
+	left := parse[run.Status](t, 200, w.ask("GET", "/v1/runs/"+s.ID, ""))
+	assert.Equal(t, run.Paused, left.State)
+	requireProblem(t, 503, "goes on when a server starts", w.ask("POST", "/v1/runs/"+s.ID+"/approve", ""))
+
+	cfg := w.cfg
+	cfg.Caller = nil
+	bare, err := New(cfg)
+	require.NoError(t, err)
+	bare.cfg.runs.resume(t.Context())
+	assert.False(t, bare.cfg.runs.goesOn("default", s.ID))
+	bare.Close()
+
+	next := &desk{}
+	cfg.Caller = next
+	again, err := New(cfg)
+	require.NoError(t, err)
+	defer again.Close()
+	again.cfg.runs.resume(t.Context())
+	resumed, ok := again.cfg.runs.find("default", s.ID)
+	if ok {
+		<-resumed.Over()
+	}
+	status, err := again.cfg.runs.status(t.Context(), "default", s.ID)
+	require.NoError(t, err)
+	assert.Equal(t, run.Done, status.State, "%+v", status)
+	assert.Equal(t, []string{"issue:show"}, next.tools(), "what ended is not done again")
+}
+
+// A value larger than a row is kept in pieces.
+func TestRunJournal(t *testing.T) {
+	store := storage.NewMemory()
+	table, err := store.Table("default")
+	require.NoError(t, err)
+	j := runJournal{table: table, source: "me"}
+	ctx := t.Context()
+	require.NoError(t, j.Start(ctx, run.Record{ID: "r", By: "me", StartedAt: time.Unix(1, 0)}))
+	big := json.RawMessage(`"` + strings.Repeat("é", 400<<10) + `"`)
+	long := strings.Repeat("deep/", 300) + "end"
+	require.NoError(t, j.Began(ctx, "r", run.Node{ID: long, State: run.NodeRunning, Arguments: big}))
+	require.NoError(t, j.Began(ctx, "r", run.Node{ID: "b", State: run.NodeRunning}))
+	require.NoError(t, j.Ended(ctx, "r", run.Node{ID: long, State: run.NodeDone, Result: big}))
+	p, err := j.past(ctx, "r")
+	require.NoError(t, err)
+	require.Len(t, p.Nodes, 2)
+	assert.Equal(t, string(big), string(p.Nodes[long].Result))
+	assert.Equal(t, run.NodeRunning, p.Nodes["b"].State)
+	require.NoError(t, j.End(ctx, run.Status{ID: "r", State: run.Done}))
+	heads, err := j.heads(ctx)
+	require.NoError(t, err)
+	require.Len(t, heads, 1)
+	assert.Equal(t, "me", heads[0].Source)
+	require.NoError(t, j.forget(ctx, "r"))
+	for row, err := range table.List(ctx, "runs") {
+		require.NoError(t, err)
+		t.Errorf("%s is left", row.Key)
+	}
+}
