@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waymark/episodic"
+	"waymark/toolcall"
 )
 
 // A Claude Code session is a file of lines, one event each. Of these only user and assistant matter:
@@ -108,7 +109,7 @@ func (s *sessions) line(l line) {
 			results++
 			r := result{outcome: episodic.Success, value: b.Content, at: at}
 			if b.IsError {
-				r.outcome, r.text = episodic.Failure, plainText(b.Content)
+				r.outcome, r.text = episodic.Failure, toolcall.Text(b.Content)
 			}
 			th.settle(b.ToolUseID, r)
 		}
@@ -189,19 +190,4 @@ func (s *sessions) of(e *entry) *thread {
 		return s.thread(session+"\x00"+side, session+"/"+side)
 	}
 	return s.thread(session, session)
-}
-
-// plainText of a result: a text, or the texts among its blocks.
-func plainText(content json.RawMessage) string {
-	var text string
-	if json.Unmarshal(content, &text) == nil {
-		return text
-	}
-	var blocks []block
-	_ = json.Unmarshal(content, &blocks) // anything else has no text
-	var texts []string
-	for _, b := range blocks {
-		texts = append(texts, b.Text)
-	}
-	return strings.Join(texts, "\n")
 }

@@ -9,6 +9,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/toolcall"
 )
 
 // A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}:
@@ -130,7 +131,7 @@ func (c *codex) payload(number int, p *codexPayload, at time.Time) {
 	case "mcp_tool_call_end":
 		r := codexMCPResult(p.Result)
 		if p.Invocation.Tool != "" {
-			if id, err := c.resolver.Resolve(catalog.ID(p.Invocation.Server, p.Invocation.Tool)); err == nil && !isWrapper(id) {
+			if id, err := c.resolver.Resolve(catalog.ID(p.Invocation.Server, p.Invocation.Tool)); err == nil && !toolcall.IsWrapper(id) {
 				r.tool = id
 			}
 		}
@@ -193,7 +194,7 @@ func texts(content json.RawMessage) (string, error) {
 // in words, or a mark of success.
 func codexOutput(output json.RawMessage) result {
 	r := result{value: output}
-	text := plainText(output)
+	text := toolcall.Text(output)
 	var o struct {
 		Content  json.RawMessage `json:"content"`
 		Success  *bool           `json:"success"`
@@ -202,17 +203,17 @@ func codexOutput(output json.RawMessage) result {
 			ExitCode *int `json:"exit_code"`
 		} `json:"metadata"`
 	}
-	inner := unquoted(output)
+	inner := toolcall.Unquoted(output)
 	if json.Unmarshal(inner, &o) == nil {
 		switch {
 		case o.Success != nil && !*o.Success:
-			r.outcome, r.text = episodic.Failure, plainText(o.Content)
+			r.outcome, r.text = episodic.Failure, toolcall.Text(o.Content)
 			return r
 		case o.Success != nil:
 			r.outcome = episodic.Success
 			return r
 		case o.Metadata.ExitCode != nil:
-			e := exited(*o.Metadata.ExitCode, plainText(o.Output), time.Time{})
+			e := exited(*o.Metadata.ExitCode, toolcall.Text(o.Output), time.Time{})
 			e.value = o.Output
 			return e
 		}
@@ -248,7 +249,7 @@ func codexMCPResult(v json.RawMessage) result {
 		return result{}
 	}
 	if len(m.Err) > 0 {
-		return result{outcome: episodic.Failure, text: plainText(m.Err)}
+		return result{outcome: episodic.Failure, text: toolcall.Text(m.Err)}
 	}
 	if len(m.OK) > 0 {
 		return toolResult(m.OK)

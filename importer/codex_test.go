@@ -33,7 +33,7 @@ func TestCodex(t *testing.T) {
 		item(`{"type":"function_call","name":"silent","arguments":"{}","call_id":"c7"}`) +
 		event(`{"type":"new_thing"}`)
 	got, report := values(t, "codex", text, Options{})
-	assert.Equal(t, []string{"list: shell !timeout apply_patch local_shell !tool exec_command !tool plan !tool fs:read !auth silent"}, got)
+	assert.Equal(t, []string{"list: shell !timeout apply_patch local_shell !tool exec_command !tool plan !tool fs:read ?auth silent"}, got)
 	assert.Equal(t, 1, report.Skipped)
 	assert.Zero(t, report.Dropped.Total(), "%s", report)
 }

@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"waymark/toolcall"
 )
 
 // sniffed is how much of a file is looked at to tell its format.
@@ -170,7 +172,7 @@ func isTranscript(v json.RawMessage) bool {
 	if v[0] == '[' {
 		return true
 	}
-	_, asks := members(v)["method"]
+	_, asks := toolcall.Members(v)["method"]
 	return asks
 }
 

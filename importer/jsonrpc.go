@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waymark/episodic"
+	"waymark/toolcall"
 )
 
 // A recorded MCP transcript is text in which some lines hold a message. Read are
@@ -113,22 +114,22 @@ func openEnvelope(l line) (e envelope, ok bool, err error) {
 	if !json.Valid(text) {
 		return e, false, line{data: text, cut: l.cut}.decode(&struct{}{})
 	}
-	outer := members(text)
+	outer := toolcall.Members(text)
 	if outer == nil || outer["jsonrpc"] != nil {
 		e.message = text
 		return e, true, nil
 	}
 	for _, key := range []string{"message", "payload", "data", "msg", "frame", "raw", "json", "body"} {
-		v := unquoted(outer[key])
+		v := toolcall.Unquoted(outer[key])
 		if len(v) == 0 || v[0] != '{' && v[0] != '[' || !bytes.Contains(v, []byte(`"jsonrpc"`)) {
 			continue
 		}
-		at := firstText(outer, "time", "timestamp", "ts", "at")
+		at := toolcall.FirstText(outer, "time", "timestamp", "ts", "at")
 		e.at, _ = readTime(at)
-		e.connection = firstText(outer, "connection", "connection_id", "connectionId", "conn")
-		e.server = firstText(outer, "server", "server_name", "serverName")
-		e.session = firstText(outer, "session", "session_id", "sessionId")
-		e.sender = sender(firstText(outer, "direction", "dir", "from", "sender", "side", "type"))
+		e.connection = toolcall.FirstText(outer, "connection", "connection_id", "connectionId", "conn")
+		e.server = toolcall.FirstText(outer, "server", "server_name", "serverName")
+		e.session = toolcall.FirstText(outer, "session", "session_id", "sessionId")
+		e.sender = sender(toolcall.FirstText(outer, "direction", "dir", "from", "sender", "side", "type"))
 		e.message = v
 		return e, true, nil
 	}
@@ -260,8 +261,8 @@ func (r *transcript) answer(number int, e *envelope, connection, id string, m *r
 	}
 	i := 0
 	if e.sender == "" && len(waiting) > 1 { // both sides may have asked under this id; the answers differ
-		_, called := members(m.Result)["content"]
-		_, sampled := members(m.Result)["model"]
+		_, called := toolcall.Members(m.Result)["content"]
+		_, sampled := toolcall.Members(m.Result)["model"]
 		for j, q := range waiting {
 			if (q.method == "tools/call") == (called && !sampled) {
 				i = j
@@ -319,7 +320,7 @@ func toolResult(v json.RawMessage) result {
 	}
 	r := result{outcome: episodic.Success, value: v, void: m.ResultType == "input_required"}
 	if m.IsError {
-		r.outcome, r.text = episodic.Failure, plainText(m.Content)
+		r.outcome, r.text = episodic.Failure, toolcall.Text(m.Content)
 	}
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waymark/episodic"
+	"waymark/toolcall"
 )
 
 // LangSmith gives runs, in pages, lists or lines, with their children beside or inside:
@@ -68,7 +69,7 @@ func (s *spans) langsmith(number int, v *langsmithRun, depth int) {
 		_, parent, _ = strings.Cut(parts[len(parts)-2], "Z")
 	}
 	trace := cmp.Or(v.TraceID, v.ID)
-	sp := &span{id: spanID{trace, v.ID}, parent: spanID{trace, parent}, session: firstText(v.Extra.Metadata, "session_id", "thread_id", "conversation_id")}
+	sp := &span{id: spanID{trace, v.ID}, parent: spanID{trace, parent}, session: toolcall.FirstText(v.Extra.Metadata, "session_id", "thread_id", "conversation_id")}
 	started, _ := readTime(v.Start)
 	ended, _ := readTime(v.End)
 	switch v.Type {
@@ -100,9 +101,9 @@ func (s *spans) langsmith(number int, v *langsmithRun, depth int) {
 
 // toolInputs are the arguments of a tool, which may stand as JSON in a string under input.
 func toolInputs(v json.RawMessage) json.RawMessage {
-	if m := members(v); len(m) == 1 {
-		if inner := members(unquoted(m["input"])); inner != nil {
-			return unquoted(m["input"])
+	if m := toolcall.Members(v); len(m) == 1 {
+		if inner := toolcall.Members(toolcall.Unquoted(m["input"])); inner != nil {
+			return toolcall.Unquoted(m["input"])
 		}
 	}
 	return v

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"waymark/episodic"
+	"waymark/toolcall"
 )
 
 // Conversations with a model in the words of OpenAI's interfaces, each of these an object, a line, or
@@ -186,13 +187,13 @@ func (v *conversation) session() string {
 	if strings.HasPrefix(id, "chatcmpl-") || strings.HasPrefix(id, "resp_") {
 		id = ""
 	}
-	metadata := members(v.Metadata)
+	metadata := toolcall.Members(v.Metadata)
 	var conversation string
 	if json.Unmarshal(v.Conversation, &conversation) != nil {
-		conversation = firstText(members(v.Conversation), "id")
+		conversation = toolcall.FirstText(toolcall.Members(v.Conversation), "id")
 	}
 	for _, name := range []string{v.ConversationID, v.ThreadID, v.SessionID, conversation,
-		firstText(metadata, "session_id", "thread_id", "conversation_id"), id} {
+		toolcall.FirstText(metadata, "session_id", "thread_id", "conversation_id"), id} {
 		if name != "" {
 			return name
 		}
@@ -416,7 +417,7 @@ func chatResult(m *chatItem, content json.RawMessage) result {
 	case string(m.IsError) == "false" || m.Status == "success":
 		r.outcome = episodic.Success
 	default:
-		said := members(json.RawMessage(text))
+		said := toolcall.Members(json.RawMessage(text))
 		if mark, ok := said["isError"]; ok {
 			r.outcome = episodic.Success
 			if string(mark) == "true" {

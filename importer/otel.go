@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"waymark/episodic"
+	"waymark/toolcall"
 )
 
 // OpenTelemetry traces, as the file exporter of a collector writes them (one export request a line) or as
@@ -183,7 +184,7 @@ func value(a pcommon.Map, names ...string) json.RawMessage {
 			}
 			continue
 		}
-		return unquoted(encode(v.Str()))
+		return toolcall.Unquoted(encode(v.Str()))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"waymark/episodic"
+	"waymark/toolcall"
 )
 
 // spans are the calls of a trace in which each has a beginning, an end and a parent. They come in any
@@ -55,7 +56,7 @@ func (s *spans) add(sp *span) {
 		s.session[sp.id.trace] = sp.session
 	}
 	if sp.tool != nil {
-		sp.wrapper = isWrapper(sp.tool.Tool)
+		sp.wrapper = toolcall.IsWrapper(sp.tool.Tool)
 	}
 	s.all = append(s.all, sp)
 }
@@ -201,15 +202,15 @@ func compareBool(a, b bool) int {
 // askedFor finds what a user asked for in the input of an agent: a text, an object that names one, or the
 // last of its messages that is the user's.
 func askedFor(v json.RawMessage) string {
-	v = unquoted(v)
+	v = toolcall.Unquoted(v)
 	var text string
 	if json.Unmarshal(v, &text) == nil {
 		return strings.TrimSpace(text)
 	}
 	var list []json.RawMessage
-	if m := members(v); m != nil {
+	if m := toolcall.Members(v); m != nil {
 		if json.Unmarshal(m["messages"], &list) != nil {
-			return strings.TrimSpace(firstText(m, "input", "question", "query", "prompt", "text", "content", "user_input"))
+			return strings.TrimSpace(toolcall.FirstText(m, "input", "question", "query", "prompt", "text", "content", "user_input"))
 		}
 	} else if json.Unmarshal(v, &list) != nil {
 		return ""

@@ -84,7 +84,7 @@ func TestLangfuse(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "langfuse", format)
 	got, report := values(t, "langfuse", text, Options{})
-	assert.Equal(t, []string{"What?: a b !auth"}, got)
+	assert.Equal(t, []string{"What?: a b ?auth"}, got)
 	assert.Equal(t, []int{1, 1}, []int{report.Lines, report.Skipped})
 }
 

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/toolcall"
 )
 
 // A trace is what some recorder saw of an agent. Whatever its format, it says three things, and each
@@ -204,8 +206,8 @@ func (t *traces) step(c call) step {
 	}
 	s := step{line: c.line, id: c.id, turn: c.turn, started: c.at}
 	var arguments json.RawMessage
-	s.Tool, arguments, s.problem = unwrapCall(t.resolver, name, c.arguments)
-	s.Shape, s.Outcome = shape(arguments), episodic.Unknown
+	s.Tool, arguments, s.problem = toolcall.Unwrap(t.resolver, name, c.arguments)
+	s.Shape, s.Outcome = episodic.Shape(arguments), episodic.Unknown
 	if t.digests != nil && len(arguments) > 0 {
 		s.Inputs = t.digests.Digests(arguments)
 	}
@@ -219,25 +221,36 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 	}
 	switch {
 	case r.outcome == episodic.Failure:
-		s.Outcome, s.ErrorKind = r.outcome, r.kind
-		if s.ErrorKind == "" {
-			s.ErrorKind = errorKind(r.text)
-		}
-	case r.outcome == episodic.Success && s.Outcome == episodic.Unknown:
+		s.failed(cmp.Or(r.kind, toolcall.ErrorKind(r.text)))
+	case r.outcome == episodic.Success && s.Outcome == episodic.Unknown && s.ErrorKind == "":
 		s.Outcome = r.outcome
 	}
 	if !s.started.IsZero() && r.at.After(s.started) {
 		s.DurationMS = r.at.Sub(s.started).Milliseconds()
 	}
-	if digests != nil && len(r.value) > 0 && s.Outputs == nil {
+	if digests != nil && len(r.value) > 0 && s.Outputs == nil && r.outcome != episodic.Failure {
 		s.Outputs = digestsOf(r.value, digests)
+	}
+}
+
+// failed says what a failure of a kind makes of a step, as where calls are recorded when they are made
+// (package recorder): who may not call a tool, or finds its server down, has learned nothing about it,
+// and a call that was not let through is none.
+func (s *step) failed(kind string) {
+	switch kind {
+	case "policy":
+		s.void = true
+	case "auth", "unavailable":
+		s.Outcome, s.ErrorKind = episodic.Unknown, kind
+	default:
+		s.Outcome, s.ErrorKind = episodic.Failure, kind
 	}
 }
 
 // digestsOf a result: of its structured content, of its texts, or of the document that it is.
 func digestsOf(v json.RawMessage, key *episodic.DigestKey) episodic.Digests {
-	v = unquoted(v)
-	m := members(v)
+	v = toolcall.Unquoted(v)
+	m := toolcall.Members(v)
 	if m == nil {
 		var blocks []block
 		if json.Unmarshal(v, &blocks) == nil && !slices.ContainsFunc(blocks, func(b block) bool { return b.Type != "" }) {

@@ -95,8 +95,11 @@ func steps(e *episodic.Episode) (list []string) {
 		if s.Group != "" {
 			text += "/" + s.Group
 		}
-		if s.Outcome == episodic.Failure {
+		switch {
+		case s.Outcome == episodic.Failure:
 			text += " !" + s.ErrorKind
+		case s.ErrorKind != "":
+			text += " ?" + s.ErrorKind
 		}
 		list = append(list, text)
 	}

@@ -52,7 +52,7 @@ var imports = map[string][]string{
 	"spectral": {"numeric"},
 	"semantic": {"numeric", "wire"},
 	"episodic": {"catalog", "internal/pages", "numeric", "semantic", "wire"},
-	"importer": {"catalog", "episodic"},
+	"importer": {"catalog", "episodic", "toolcall"},
 	"sample":   {"catalog", "episodic", "importer"},
 	"mine":     {"episodic", "internal/parallel", "numeric"},
 	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "spectral", "wire"},
@@ -73,6 +73,7 @@ var imports = map[string][]string{
 	"wiring":              {"wire"},
 	"recorder":            {"episodic", "live", "run"},
 	"ledger":              nil,
+	"toolcall":            {"catalog"},
 	"gateway":             {"catalog", "run", "storage"},
 	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "semantic"},
 

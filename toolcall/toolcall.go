@@ -1,0 +1,138 @@
+// Package toolcall reads a call as a host wrote it down: which tool it really was, and why it failed.
+package toolcall
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"waymark/catalog"
+)
+
+// wrappers are tools that call another tool, by the last part of their name.
+var wrappers = map[string]bool{
+	"call_tool": true, "run_tool": true, "execute_tool": true, "invoke_tool": true, "use_tool": true,
+	"call_mcp_tool": true, "use_mcp_tool": true, "mcp_call_tool": true, "mcp_call": true,
+	"execute_mcp_tool": true, "run_mcp_tool": true, "calltool": true,
+}
+
+// IsWrapper reports whether a tool is one that calls another.
+func IsWrapper(tool string) bool { return wrappers[strings.ToLower(lastPart(tool))] }
+
+// Unwrap names the tool that a call really was, by its canonical id, and its arguments. A wrapper
+// is opened as long as its arguments name a tool:
+//
+//	mcp__hub__call_tool {"tool":"mcp__fs__read","arguments":{"path":"a.go"}}  →  fs:read {"path":"a.go"}
+func Unwrap(r *catalog.Resolver, name string, arguments json.RawMessage) (id string, args json.RawMessage, err error) {
+	arguments = Unquoted(arguments)
+	for range 4 {
+		if !IsWrapper(name) {
+			break
+		}
+		inner := Members(arguments)
+		tool := FirstText(inner, "tool", "tool_name", "toolName", "name")
+		if tool == "" {
+			break
+		}
+		if server := FirstText(inner, "server", "server_name", "serverName"); server != "" {
+			tool = catalog.ID(server, tool)
+		}
+		name, arguments = tool, nil
+		for _, key := range []string{"arguments", "args", "input", "params", "parameters", "tool_input"} {
+			if v, ok := inner[key]; ok {
+				arguments = Unquoted(v)
+				break
+			}
+		}
+	}
+	id, err = r.Resolve(name)
+	return id, arguments, err
+}
+
+// Unquoted takes an object or a list out of a string.
+func Unquoted(v json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(v, &text) != nil {
+		return v
+	}
+	if inner := bytes.TrimSpace([]byte(text)); len(inner) > 0 && (inner[0] == '{' || inner[0] == '[') && json.Valid(inner) {
+		return inner
+	}
+	return v
+}
+
+// lastPart of a name is what follows the last separator between server and tool.
+func lastPart(name string) string {
+	for _, sep := range []string{"__", ":", "/", "."} {
+		if i := strings.LastIndex(name, sep); i >= 0 {
+			name = name[i+len(sep):]
+		}
+	}
+	return name
+}
+
+// Members of a JSON object, nil for anything else.
+func Members(v json.RawMessage) (m map[string]json.RawMessage) {
+	if json.Unmarshal(v, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+// FirstText is the first of some members that is a text and not empty.
+func FirstText(m map[string]json.RawMessage, keys ...string) string {
+	for _, key := range keys {
+		var s string
+		if json.Unmarshal(m[key], &s) == nil && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// errorKinds are the words by which the text of a failure tells its kind; the first kind that fits
+// is taken. They are a guess, from the messages of hosts, of HTTP and of JSON-RPC (-32602).
+var errorKinds = []struct {
+	kind  string
+	words []string
+}{
+	{"policy", []string{"doesn't want to proceed", "requested permissions", "permission to use", "requires approval", "was rejected", "blocked by", "denied by", "has been denied", "not allowed by", "hook error"}},
+	{"unavailable", []string{"econnrefused", "connection refused", "connection reset", "connection closed", "not connected", "service unavailable", "status 503", "broken pipe"}},
+	{"timeout", []string{"timed out", "timeout", "deadline exceeded", "took too long"}},
+	{"auth", []string{"unauthorized", "unauthorised", "unauthenticated", "authentication", "forbidden", "status 401", "status 403", "401 ", "403 ", "api key", "invalid token", "expired token", "token expired", "credentials"}},
+	{"argument", []string{"inputvalidationerror", "-32602", "invalid argument", "invalid param", "invalid input", "validation error", "missing required", "required parameter", "is required", "unknown parameter", "schema"}},
+}
+
+// ErrorKind guesses why a call failed: policy, unavailable, timeout, auth, argument, else tool.
+func ErrorKind(text string) string {
+	text = strings.ToLower(text[:min(len(text), 4096)])
+	for _, k := range errorKinds {
+		for _, word := range k.words {
+			if strings.Contains(text, word) {
+				return k.kind
+			}
+		}
+	}
+	return "tool"
+}
+
+// Text of a result as hosts write it: a text, or the texts among its content blocks, joined by newlines.
+func Text(content json.RawMessage) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var blocks []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return "" // anything else has no text
+	}
+	var texts []string
+	for _, b := range blocks {
+		if b.Text != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

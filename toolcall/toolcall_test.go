@@ -1,0 +1,54 @@
+package toolcall
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+func TestUnwrapCall(t *testing.T) {
+	known := catalog.NewResolver([]string{"fs:read", "a:b__c", "a__b:c"})
+	for _, tt := range []struct{ name, arguments, tool, shape string }{
+		{"Bash", `{"command":"ls"}`, "Bash", "{command:string}"},
+		{"mcp__fs__read", `{}`, "fs:read", "{}"},
+		{"call_tool", `{"tool":"fs.read","arguments":{"path":"x"}}`, "fs:read", "{path:string}"},
+		{"mcp__waymark__call_tool", `{"name":"fs:read","args":{"path":"x"}}`, "fs:read", "{path:string}"},
+		{"hub.run_tool", `{"tool_name":"mcp__new__tool","input":"{\"a\":null}"}`, "new:tool", "{a:null}"},
+		{"use_mcp_tool", `{"server_name":"s","tool_name":"t","arguments":{}}`, "s:t", "{}"},
+		{"execute_tool", `{"tool":"mcp__hub__call_tool","arguments":{"tool":"fs__read","arguments":{"path":1.5}}}`, "fs:read", "{path:number}"},
+		{"call_tool", `{"tool":"fs:read"}`, "fs:read", ""},
+		{"call_tool", `{"tool":5}`, "call_tool", "{tool:integer}"},
+		{"call_tool", `[1]`, "call_tool", "[integer]"},
+		{"recall_tool", `{"tool":"fs:read"}`, "recall_tool", "{tool:string}"},
+	} {
+		tool, arguments, err := Unwrap(known, tt.name, json.RawMessage(tt.arguments))
+		require.NoError(t, err, tt.name)
+		assert.Equal(t, []string{tt.tool, tt.shape}, []string{tool, episodic.Shape(arguments)}, "%s %s", tt.name, tt.arguments)
+	}
+	_, _, err := Unwrap(known, "mcp__a__b__c", nil)
+	var ambiguous *catalog.AmbiguousError
+	assert.ErrorAs(t, err, &ambiguous)
+}
+
+// The texts are those of hosts and servers: Claude Code, HTTP, JSON-RPC.
+func TestErrorKind(t *testing.T) {
+	for text, want := range map[string]string{
+		"The user doesn't want to proceed with this tool use. The tool use was rejected": "policy",
+		"Claude requested permissions to use Bash, but you haven't granted it yet.":      "policy",
+		"Command timed out after 2m 0.0s":                                                "timeout",
+		"context deadline exceeded":                                                      "timeout",
+		"HTTP 401 Unauthorized":                                                          "auth",
+		"Bad credentials":                                                                "auth",
+		"MCP error -32602: Invalid arguments for tool read":                              "argument",
+		"InputValidationError: Read failed":                                              "argument",
+		"ENOENT: no such file or directory":                                              "tool",
+		"":                                                                               "tool",
+	} {
+		assert.Equal(t, want, ErrorKind(text), text)
+	}
+}
