@@ -187,6 +187,7 @@ type Task struct {
 	Kind       catalog.Kind        `json:"kind"`
 	DependsOn  []string            `json:"depends_on"`
 	Arguments  map[string]Argument `json:"arguments"`
+	Wired      []Wired             `json:"wired,omitempty"` // what speaks for arguments that were seen to come from there
 	Slot       string              `json:"slot"`
 	Confidence float64             `json:"confidence"`
 	Formula    string              `json:"formula"`
@@ -194,7 +195,17 @@ type Task struct {
 	Terms      []Term              `json:"terms,omitempty"`
 }
 
-// Argument says where a value comes from: "intent", or "t1.issue_id" for an output of task t1.
+// Wired is what was seen of an argument: in count of the calls that had it after the other tool's result, its
+// value came from there.
+type Wired struct {
+	Argument string `json:"argument"`
+	From     string `json:"from"`
+	Count    int    `json:"count"`
+	Of       int    `json:"of"`
+}
+
+// Argument says where a value comes from: "intent", "t1.issue_id" for an output of task t1, or
+// "t1.result.items[0].id" for a part of its result.
 type Argument struct {
 	From string `json:"$from"`
 }

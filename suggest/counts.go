@@ -9,6 +9,7 @@ import (
 	"waymark/episodic"
 	"waymark/graph"
 	"waymark/internal/pages"
+	"waymark/wiring"
 )
 
 // Counts is a state frozen at one moment: immutable, with the spellings of one tool joined. It shares
@@ -24,6 +25,7 @@ type Counts struct {
 	starts   int32 // the node that begins most episodes, -1 without any
 	nodes    int   // that can be suggested
 	rates    *episodic.Rates
+	wires    pages.View[[]wiring.Wire] // by node, the wires into it
 	past     pastEpisodes
 	sources  []string
 	bySource pages.View[uint64] // episodes
@@ -43,13 +45,14 @@ type shown struct {
 	roles   *roles
 	rows    *graph.Rows
 	uses    pages.List[use]
+	wires   pages.List[[]wiring.Wire]
 	starts  int32
 	live    int
 
-	led, used marks // nodes with transitions, and with uses, counted since
-	row       []transition
-	edges     []graph.Edge
-	scratch   *sync.Pool // of *scratch, for the queries of all models
+	led, used, wired marks // nodes with transitions, with uses, and with values, counted since
+	row              []transition
+	edges            []graph.Edge
+	scratch          *sync.Pool // of *scratch, for the queries of all models
 }
 
 // marks are nodes, each once.
@@ -84,13 +87,14 @@ func (s *State) Freeze() *Counts {
 	all := s.join(view)
 	s.showUses(all)
 	s.showRows(all)
+	s.showWires(all)
 	if all || h.view != view { // a capability may name a tool by a spelling of another
 		h.view, h.roles = view, s.roles()
 		s.survey()
 	}
 	return &Counts{
 		ids: slices.Clip(s.ids), index: s.index, canon: slices.Clip(h.canon), view: view, roles: h.roles,
-		g: h.rows.Freeze(), uses: h.uses.Freeze(), starts: h.starts, nodes: h.live, rates: s.memory.Freeze(),
+		g: h.rows.Freeze(), uses: h.uses.Freeze(), starts: h.starts, nodes: h.live, rates: s.memory.Freeze(), wires: h.wires.Freeze(),
 		past: s.episodes(), sources: slices.Clip(s.names), bySource: s.bySource.Freeze(), totals: s.totals, scratch: h.scratch,
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/wire"
+	"waymark/wiring"
 )
 
 // Episodes that may still grow are kept whole, the most recently grown ones. Of one that is no longer
@@ -58,10 +59,11 @@ func (g *growing) get(id string) *grown {
 // grown is an episode that may still grow, and what is counted of it.
 type grown struct {
 	episodic.Grown
-	past     int32   // its place among the past episodes, -1 while it has no step
-	nodes    []int32 // of the steps
-	branches int     // as of branching
-	branched bool    // some step came after others than the one before it
+	past     int32           // its place among the past episodes, -1 while it has no step
+	nodes    []int32         // of the steps
+	values   []wiring.Values // of the steps
+	branches int             // as of branching
+	branched bool            // some step came after others than the one before it
 }
 
 // Begin folds the beginning of an episode that grows: its steps come one by one ([State.Perform]), and
@@ -123,11 +125,14 @@ func (s *State) revise(g *grown, p *episodic.Performed, more bool) {
 	if more {
 		s.place(g, -1)
 		x := g.Add(p)
-		g.Steps[x].Error, g.Steps[x].Shape = "", "" // the log has them
+		step := &g.Steps[x]
+		step.Error, step.Shape, step.Inputs, step.Outputs = "", "", nil, nil // the log has them
 		g.nodes = slices.Insert(g.nodes, x, s.node(p.Step.Tool))
+		g.values = slices.Insert(g.values, x, s.wires.Values(p.Step.Inputs, p.Step.Outputs))
 		s.place(g, 1)
 		s.growing.steps++
 		s.perform(g, x, source)
+		s.observeCall(g.past, x, g.nodes, g.values, func(i int) []int { before, _ := g.Around(i); return before })
 	}
 	s.past.Set(g.past, g.asPast(source))
 }
@@ -226,7 +231,7 @@ func branch(others int) int {
 func (g *growing) image() []*grown {
 	var image []*grown
 	for o := range g.all {
-		image = append(image, &grown{Grown: *o.Clone(), past: o.past})
+		image = append(image, &grown{Grown: *o.Clone(), past: o.past, values: slices.Clone(o.values)})
 	}
 	return image
 }
@@ -238,6 +243,9 @@ func (i *Image) writeGrowing(w *wire.Writer) error {
 			return err
 		}
 		w.Int(int64(o.past))
+		for i := range o.values {
+			o.values[i].Write(w)
+		}
 	}
 	return nil
 }
@@ -265,6 +273,7 @@ func (s *State) readGrowing(r *wire.Reader) {
 				return
 			}
 			o.nodes = append(o.nodes, s.node(o.Steps[i].Tool))
+			o.values = append(o.values, s.wires.ReadValues(r))
 		}
 		o.branches, o.branched = branching(o.Before()), true
 		s.growing.steps += len(o.Steps)

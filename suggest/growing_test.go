@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -36,6 +37,10 @@ func randomEpisode(r *rand.Rand, id string) episodic.Episode {
 		} else {
 			group++ // what comes after it is another layer
 		}
+		if r.IntN(2) == 0 {
+			s.Inputs = episodic.Digests{"id": {value(r)}}
+			s.Outputs = episodic.Digests{"items[].id": {value(r), value(r)}, "id": {value(r)}}
+		}
 		if i > 0 && r.IntN(4) == 0 {
 			s.DependsOn = []string{}
 			for range r.IntN(3) {
@@ -48,6 +53,11 @@ func randomEpisode(r *rand.Rand, id string) episodic.Episode {
 		panic(err)
 	}
 	return e
+}
+
+// value is the digest of one of a few values.
+func value(r *rand.Rand) string {
+	return episodic.DigestKey{}.Digests(json.RawMessage(fmt.Sprintf(`"value %d"`, r.IntN(12))))[""][0]
 }
 
 // grow folds an episode step by step, in the given order.

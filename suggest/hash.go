@@ -77,6 +77,13 @@ func (m *Model) Parts() []Part {
 				m.totals.stepOutcomes, m.totals.feedback,
 			})
 		}},
+		{"wiring", func(w *digest) {
+			for i := range m.ids {
+				for _, x := range m.wires.At(int32(i)) {
+					w.json([]any{i, x})
+				}
+			}
+		}},
 		{"pagerank", func(w *digest) { w.floats(m.measures.rank) }},
 		{"communities", func(w *digest) {
 			w.ints(m.measures.community)

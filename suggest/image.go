@@ -14,6 +14,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/wire"
+	"waymark/wiring"
 )
 
 // An Image is a state at one moment, to be written. It shares with the state what the state copies
@@ -30,6 +31,7 @@ type Image struct {
 	totals totals
 
 	growing []*grown
+	wires   *wiring.Image
 }
 
 // Image returns the state as it is now, at the cost of one pass over the nodes.
@@ -37,7 +39,7 @@ func (s *State) Image() *Image {
 	clear(s.own)
 	i := &Image{
 		ids: slices.Clip(s.ids), out: slices.Clone(s.out), uses: slices.Clone(s.uses), view: s.catalog(),
-		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.names), totals: s.totals, growing: s.growing.image(),
+		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.names), totals: s.totals, growing: s.growing.image(), wires: s.wires.Image(),
 	}
 	for n := range s.gone {
 		i.gone = append(i.gone, n)
@@ -84,6 +86,7 @@ func (i *Image) Write(w *wire.Writer) error {
 	for _, n := range i.totals.all() {
 		w.Uint(*n)
 	}
+	i.wires.Write(w)
 	return i.writeGrowing(w)
 }
 
@@ -171,6 +174,10 @@ func ReadState(r *wire.Reader) *State {
 	}
 	if s.totals.episodes != uint64(past) {
 		r.Fail("%d episodes, where %d are counted", past, s.totals.episodes)
+	}
+	s.wires = wiring.Read(r, n)
+	for i := range s.uses {
+		s.shown.wired.add(int32(i))
 	}
 	s.readGrowing(r)
 	if r.Err() != nil {

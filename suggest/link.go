@@ -9,6 +9,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
+	"waymark/wiring"
 )
 
 // chainLike is the share of branching episodes below which unlinked tasks are put in a row: in such
@@ -200,8 +201,14 @@ func (p *plan) reject() {
 	}
 }
 
-// wire is the name of an output of a that is a required input of b, or "".
+// wire is the name of an input of b that results of a were seen to feed, or of an output of a that is a
+// required input of b, or "".
 func (m *Model) wire(a, b int32) string {
+	for _, w := range m.wires.At(b) {
+		if w.From == a {
+			return w.In
+		}
+	}
 	for _, in := range m.inputs(b) {
 		if in.Required && specific(in.Name) && m.gives(a, in) {
 			return in.Name
@@ -234,18 +241,26 @@ func specific(name string) bool {
 // provided reports whether the plan or the context already gives tool t an input.
 func (p *plan) provided(t int32, name string) bool {
 	in := catalog.Property{Name: name}
-	for _, n := range p.distinct {
-		if p.gives(n, in) {
-			return true
-		}
+	gives := func(n int32) bool {
+		return p.gives(n, in) || slices.ContainsFunc(p.wires.At(t), func(w wiring.Wire) bool { return w.From == n && w.In == name })
 	}
-	return slices.ContainsFunc(p.tasks, func(o task) bool { return o.node != t && p.gives(o.node, in) })
+	return slices.ContainsFunc(p.distinct, gives) ||
+		slices.ContainsFunc(p.tasks, func(o task) bool { return o.node != t && gives(o.node) })
 }
 
-// provider is the tool whose output best gives t an input: most often seen right before t, then of
-// t's own server, then by importance and id. Without any sign that they belong together it is -1.
+// provider is the tool whose output best gives t an input: the one whose results were seen to in half of its
+// uses, or else, for a name that says what the value is, the one most often seen right before t, then of t's
+// own server, then by importance and id. Without any sign that they belong together it is -1.
 func (p *plan) provider(t int32, name string) int32 {
+	for _, w := range p.wires.At(t) { // the best of an input comes first
+		if w.In == name && w.From != t && 2*uint64(w.Count) >= p.uses.At(t).steps {
+			return w.From
+		}
+	}
 	best, bestCount := int32(-1), uint64(0)
+	if !specific(name) {
+		return best
+	}
 	consider := func(n int32) {
 		if n == t || !slices.ContainsFunc(p.outputs(n), func(o catalog.Property) bool { return strings.EqualFold(o.Name, name) }) {
 			return
@@ -286,22 +301,21 @@ func (m *Model) outputs(n int32) []catalog.Property {
 	return nil
 }
 
-// arguments says where a task's inputs come from, where a schema supports it: an output of a task it
-// comes after (the nearest one), or the intent for a required text.
-func (p *plan) arguments(j int) map[string]Argument {
-	args := map[string]Argument{}
+// arguments says where a task's inputs come from: a result of a task it comes after that was seen to feed
+// it, or one that a schema supports (the nearest), or the intent for a required text.
+func (p *plan) arguments(j int) (map[string]Argument, []Wired) {
+	args, wired := p.wired(j)
 	for _, in := range p.inputs(p.tasks[j].node) {
-		for i := j - 1; i >= 0; i-- {
+		for i := j - 1; i >= 0 && args[in.Name] == (Argument{}); i-- {
 			if p.reaches(i, j) && (specific(in.Name) || slices.Contains(p.tasks[j].after, i)) && p.gives(p.tasks[i].node, in) {
 				args[in.Name] = Argument{fmt.Sprintf("t%d.%s", i+1, output(in.Name))}
-				break
 			}
 		}
 		if _, ok := args[in.Name]; !ok && in.Required && p.mode == Active && spoken(in) {
 			args[in.Name] = Argument{"intent"}
 		}
 	}
-	return args
+	return args, wired
 }
 
 // output is how a reference names an output: t1.result alone would be the whole result.
@@ -335,8 +349,9 @@ func (p *plan) answer() DAGAnswer {
 	for j, t := range p.tasks {
 		task := Task{
 			ID: fmt.Sprintf("t%d", j+1), Tool: p.ids[t.node], Kind: p.kind(t.node), DependsOn: []string{}, Slot: t.slot,
-			Arguments: p.arguments(j), Confidence: min(Cap, t.score), Formula: t.formula,
+			Confidence: min(Cap, t.score), Formula: t.formula,
 		}
+		task.Arguments, task.Wired = p.arguments(j)
 		if p.shows() {
 			task.Terms, task.Reason = t.terms, t.reason
 		}

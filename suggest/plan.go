@@ -275,7 +275,7 @@ func (p *plan) require(i, most int) {
 func (p *plan) requireInputs(i int) bool {
 	t := p.tasks[i].node
 	for _, in := range p.inputs(t) {
-		if !in.Required || !specific(in.Name) || p.provided(t, in.Name) {
+		if !in.Required || p.provided(t, in.Name) {
 			continue
 		}
 		if from := p.provider(t, in.Name); from >= 0 && p.missing(from) {

@@ -10,6 +10,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/pages"
+	"waymark/wiring"
 )
 
 // State is everything counted so far. It has one owner and no lock. The methods fold events in the
@@ -34,6 +35,7 @@ type State struct {
 	bySource pages.List[uint64] // episodes
 	totals   totals
 	growing  growing
+	wires    *wiring.Table
 
 	shown shown
 }
@@ -147,7 +149,7 @@ func NewState() *State {
 	return &State{
 		index: newIndex(), gone: map[int32]bool{},
 		tools: map[string]*toolEntry{}, caps: map[string]catalog.Capability{},
-		memory: episodic.NewMemory(), source: map[string]int32{}, growing: newGrowing(), shown: shown{scratch: new(sync.Pool)},
+		memory: episodic.NewMemory(), source: map[string]int32{}, growing: newGrowing(), wires: wiring.New(), shown: shown{scratch: new(sync.Pool)},
 	}
 }
 
@@ -240,6 +242,7 @@ func (s *State) Record(e *episodic.Episode) {
 	if branching(before) > 1 {
 		s.totals.branching++
 	}
+	s.observeWires(e, nodes, order, before)
 	s.past.Set(int32(s.totals.episodes), pastOf(e, nodes, source, order, before))
 	s.bySource.Set(source, s.bySource.At(source)+1)
 	s.totals.episodes++

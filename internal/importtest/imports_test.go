@@ -55,7 +55,7 @@ var imports = map[string][]string{
 	"importer": {"catalog", "episodic", "toolcall"},
 	"sample":   {"catalog", "episodic", "importer"},
 	"mine":     {"episodic", "internal/parallel", "numeric"},
-	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "spectral", "wire"},
+	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "spectral", "wire", "wiring"},
 	"evidence": {"numeric", "semantic"},
 	"learn":    {"catalog", "episodic", "numeric", "suggest"},
 	"live":     {"catalog", "episodic", "learn", "mine", "mine/proposal", "numeric", "rubric", "storage", "suggest", "wire"},
