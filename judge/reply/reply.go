@@ -18,9 +18,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// maxTries bounds how many braces of one text are tried as the beginning of an object, so that a text of
-// braces alone costs little.
-const maxTries = 256
+// maxReads bounds how often a text is read over, in the mean: a brace that begins no object costs the way to
+// where that shows, and a text of such braces alone would cost the square of its length. Where it is used up,
+// in what no model says, what comes after is not looked at.
+const maxReads = 128
 
 // maxNested is how deep a reply may nest.
 const maxNested = 64
@@ -29,13 +30,14 @@ const maxNested = 64
 // name is none: two readers would read two things.
 func Objects(text string) []json.RawMessage {
 	var objects []json.RawMessage
-	for tries := 0; tries < maxTries; tries++ {
+	for left := maxReads * len(text); left > 0; {
 		begin := strings.IndexByte(text, '{')
 		if begin < 0 {
 			break
 		}
 		text = text[begin:]
-		object, length := objectAt(text)
+		object, length, read := objectAt(text)
+		left -= read
 		if object != nil {
 			objects = append(objects, object)
 		}
@@ -44,50 +46,52 @@ func Objects(text string) []json.RawMessage {
 	return objects
 }
 
-// objectAt reads the object that text begins with, and how many bytes to go on after: past the object, or
-// past the brace if it begins none.
-func objectAt(text string) (json.RawMessage, int) {
-	end := closing(text)
+// objectAt reads the object that text begins with, and says how many bytes to go on after, past the object, or
+// past the brace if it begins none, and how many were read.
+func objectAt(text string) (object json.RawMessage, length, read int) {
+	end, read := closing(text)
 	if end == 0 {
-		return nil, 1
+		return nil, 1, read
 	}
+	read *= 3 // it is read as it is, and mended
 	for _, form := range []string{text[:end], relax(text[:end])} {
 		object := jsontext.Value(form)
 		err := object.Compact(jsontext.AllowDuplicateNames(false))
 		switch {
 		case err == nil:
-			return json.RawMessage(object), end
+			return json.RawMessage(object), end, read
 		case errors.Is(err, jsontext.ErrDuplicateName):
-			return nil, end // and its inner objects are not it
+			return nil, end, read // and its inner objects are not it
 		}
 	}
-	return nil, 1
+	return nil, 1, read
 }
 
-// closing is the length of text up to the brace that closes the first one, 0 if none does.
-func closing(text string) int {
-	depth := 0
-	for i := 0; i < len(text); i++ {
+// closing is the length of text up to the brace that closes the first one, 0 if none does, and how much was
+// read to know that.
+func closing(text string) (end, read int) {
+	depth, i := 0, 0
+	for ; i < len(text); i++ {
 		switch text[i] {
 		case '{', '[':
 			if depth++; depth > maxNested {
-				return 0
+				return 0, i
 			}
 		case '}', ']':
 			if depth--; depth == 0 {
-				return i + 1
+				return i + 1, i + 1
 			}
 		case '"':
 			n := quoted(text[i:])
 			if n == 0 {
-				return 0
+				return 0, len(text)
 			}
 			i += n - 1
 		case '/':
 			i += max(comment(text[i:])-1, 0)
 		}
 	}
-	return 0
+	return 0, i
 }
 
 // quoted is the length of the string that text begins with, 0 if it does not end.
