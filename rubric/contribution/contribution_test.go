@@ -53,7 +53,7 @@ func names(list []string) []string {
 }
 
 // The composites of the rubric, “Composite Scoring”, and of its example; those without a conditional
-// criterion as brenner_bot's scorecard.ts has them, recomputed by hand.
+// criterion as brenner_bot's scorecard.ts has them (origins of the seed documents, 3.4), recomputed by hand.
 func TestComposites(t *testing.T) {
 	example := Scores{"structural": 3, "citation": 3, "rationale": 3, "level_separation": 2, "third_alternative": 3, "paradox": 1}
 	noScore := strings.Replace(test, `"score": {"likelihood_ratio": 3, "cost": 2, "speed": 2, "ambiguity": 2}`, `"status": "planned"`, 1)
@@ -65,17 +65,17 @@ func TestComposites(t *testing.T) {
 		grade                   string
 	}{
 		"the rubric's example":                          {HypothesisGenerator, third, example, "17", "19", "89.47", "B"},
-		"the example without paradox":                   {HypothesisGenerator, third, without(example, "paradox"), "16.5", "18", "91.67", "A"},
-		"generator, all":                                {HypothesisGenerator, hypothesis, all(true), "19", "19", "100", "A"},
+		"origins 3.4, without paradox":                  {HypothesisGenerator, third, without(example, "paradox"), "16.5", "18", "91.67", "A"},
+		"origins 3.4, generator, all":                   {HypothesisGenerator, hypothesis, all(true), "19", "19", "100", "A"},
 		"generator, all but paradox":                    {HypothesisGenerator, hypothesis, without(all(true), "paradox"), "18", "18", "100", "A"},
-		"generator, nothing":                            {HypothesisGenerator, hypothesis, all(false), "0", "19", "0", "F"},
-		"tester, all":                                   {TestDesigner, test, all(true), "21.5", "21.5", "100", "A"},
+		"origins 3.4, generator, nothing":               {HypothesisGenerator, hypothesis, all(false), "0", "19", "0", "F"},
+		"origins 3.4, tester, all":                      {TestDesigner, test, all(true), "21.5", "21.5", "100", "A"},
 		"tester without transposition":                  {TestDesigner, test, without(all(true), "object_transposition"), "20.5", "20.5", "100", "A"},
 		"tester without a score in the payload":         {TestDesigner, noScore, all(true), "20.5", "20.5", "100", "A"},
 		"tester without both":                           {TestDesigner, noScore, without(all(true), "object_transposition"), "19.5", "19.5", "100", "A"},
 		"tester, nothing":                               {TestDesigner, test, all(false), "0", "21.5", "0", "F"},
-		"critic who kills":                              {AdversarialCritic, kill, all(true), "25.5", "25.5", "100", "A"},
-		"critic who adds":                               {AdversarialCritic, critique, all(true), "21", "21", "100", "A"},
+		"origins 3.4, critic who kills":                 {AdversarialCritic, kill, all(true), "25.5", "25.5", "100", "A"},
+		"origins 3.4, critic who adds":                  {AdversarialCritic, critique, all(true), "21", "21", "100", "A"},
 		"critic who kills, nothing":                     {AdversarialCritic, kill, all(false), "0", "25.5", "0", "F"},
 		"critic who adds, nothing":                      {AdversarialCritic, critique, all(false), "0", "21", "0", "F"},
 		"a kill that is not justified":                  {AdversarialCritic, kill, map[string]int{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 3, "real_third_alternative": 3, "kill_justification": 0}, "21", "25.5", "82.35", "B"},
