@@ -23,7 +23,7 @@ func newLexicon() *lexicon {
 // set returns the numbers of the distinct stems of a text, in increasing order. Stop words count only if
 // there is nothing else.
 func (l *lexicon) set(text string) []int32 {
-	var set []int32
+	set := make([]int32, 0, len(text)/6)
 	for word := range strings.FieldsSeq(text) {
 		set = append(set, l.word(word)...)
 	}

@@ -109,9 +109,11 @@ func (r *Rubric) skipped(card Card) (map[string]bool, error) {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(slices.Values(card.FailedGates)) {
-		if _, ok := r.gates[name]; !ok {
-			return nil, &ScoreError{shownName(name), "there is no such gate"}
+	if len(card.FailedGates) > 0 {
+		for _, name := range slices.Sorted(slices.Values(card.FailedGates)) {
+			if _, ok := r.gates[name]; !ok {
+				return nil, &ScoreError{shownName(name), "there is no such gate"}
+			}
 		}
 	}
 	if len(card.NotApplicable) == 0 {

@@ -271,22 +271,25 @@ func Stems(text string) []string {
 // Tokens returns the stems of the words of text in order, identifiers taken apart and stop words
 // left out. A text of nothing but stop words keeps them: a tool may well be called "who_am_i".
 func Tokens(text string) []string {
-	var all, kept []string
+	var stopped, kept []string
 	var s scanner
 	s.reset(text)
 	for s.next() {
 		for i := range s.ends {
-			word := string(s.part(i))
-			all = append(all, stem(word))
-			if !isStop(word) {
-				kept = append(kept, all[len(all)-1])
+			if word := string(s.part(i)); !isStop(word) {
+				kept = append(kept, stem(word))
+			} else if len(kept) == 0 {
+				stopped = append(stopped, word)
 			}
 		}
 	}
-	if len(kept) == 0 {
-		return all
+	if len(kept) > 0 {
+		return kept
 	}
-	return kept
+	for i, word := range stopped {
+		stopped[i] = stem(word)
+	}
+	return stopped
 }
 
 func isStop(word string) bool { return stopWords[word] }
