@@ -10,6 +10,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/predict/calibrate"
 	"waymark/suggest"
 )
 
@@ -269,15 +270,21 @@ var judgedBy = [kinds]string{"mrr", "mrr", "ndcg@10"}
 type juror struct {
 	*jury
 	model    *suggest.Model
-	answered [kinds]map[string]Sample // by profile
+	answered [kinds]map[string]answered // by profile
+}
+
+// answered is how well a profile did, by task, and what its first suggestions claimed.
+type answered struct {
+	Sample
+	claims []Claim
 }
 
 // ask gives how well a profile did at a kind of question, by task.
-func (j *juror) ask(ctx context.Context, kind int, profile string) (Sample, error) {
+func (j *juror) ask(ctx context.Context, kind int, profile string) (answered, error) {
 	if s, ok := j.answered[kind][profile]; ok {
 		return s, nil
 	}
-	var s Sample
+	var s answered
 	var err error
 	a := suggester{model: j.model, profile: profile, orSeed: true}
 	switch kind {
@@ -286,13 +293,13 @@ func (j *juror) ask(ctx context.Context, kind int, profile string) (Sample, erro
 	case kindNextIntent:
 		s, err = askNext(ctx, a, j.nextIntent, true)
 	default:
-		s, err = askIntents(ctx, a, j.intents)
+		s.Sample, err = askIntents(ctx, a, j.intents)
 	}
 	if err != nil {
 		return s, fmt.Errorf("judge profiles: %w", err)
 	}
 	if j.answered[kind] == nil {
-		j.answered[kind] = map[string]Sample{}
+		j.answered[kind] = map[string]answered{}
 	}
 	j.answered[kind][profile] = s
 	return s, nil
@@ -302,10 +309,10 @@ func (j *juror) ask(ctx context.Context, kind int, profile string) (Sample, erro
 func (j *jury) tests(kind int) []*task { return [kinds][]*task{j.next, j.nextIntent, j.intents}[kind] }
 
 // askNext asks for every step of the tests.
-func askNext(ctx context.Context, k Ranker, tests []*task, intent bool) (Sample, error) {
-	answered := newNextAnswers(len(tests))
-	err := parallel(ctx, len(tests), func(i int) error { return answered.ask(k, tests[i], i, intent) })
-	return answered.samples()["mrr"], err
+func askNext(ctx context.Context, k Ranker, tests []*task, intent bool) (answered, error) {
+	a := newNextAnswers(len(tests))
+	err := parallel(ctx, len(tests), func(i int) error { return a.ask(k, tests[i], i, intent) })
+	return answered{a.samples()["mrr"], slices.Concat(a.claims...)}, err
 }
 
 // askIntents asks for the tools that the intents of the tests need.
@@ -335,9 +342,21 @@ func (j *juror) choose(ctx context.Context) (suggest.Choice, error) {
 		if err != nil {
 			return c, err
 		}
-		*to = judged(judgedBy[kind], seed, fitted)
+		*to = judged(judgedBy[kind], seed.Sample, fitted.Sample)
+		if to.Profile == suggest.ProfileSeed && kind != kindIntent {
+			to.Kept = calibrate.FitScores(kept(seed.claims))
+		}
 	}
 	return c, nil
+}
+
+// kept are claims as they are calibrated.
+func kept(claims []Claim) []calibrate.Claim {
+	all := make([]calibrate.Claim, len(claims))
+	for i, c := range claims {
+		all[i] = calibrate.Claim{P: c.Confidence, Right: c.Right}
+	}
+	return all
 }
 
 func judged(metric string, seed, fitted Sample) suggest.Judged {

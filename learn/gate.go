@@ -76,7 +76,7 @@ func compare(ctx context.Context, was *juror, by suggest.Choice, now *juror, cho
 		if err != nil {
 			return nil, err
 		}
-		gain := PairedBootstrap(b, a, 1)
+		gain := PairedBootstrap(b.Sample, a.Sample, 1)
 		*to = Change{
 			Metric: judgedBy[kind], Episodes: len(a.Sum), Questions: a.values(),
 			Published: a.Mean(), New: b.Mean(), Gain: gain.Mean, Interval: gain.Interval,

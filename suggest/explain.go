@@ -85,7 +85,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		}
 	}
 	if scored {
-		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = c.score, c.confidence(), c.formula, q.explain(c), q.reason(c)
+		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = c.score, q.confidence(c), c.formula, q.explain(c), q.reason(c)
 	}
 	done := q.exhausted(n)
 	if m.kind(n) == catalog.KindCapability {

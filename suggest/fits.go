@@ -11,8 +11,8 @@ import (
 // fits are what is costly to find out of a history, and kept in snapshots. All else that is learned
 // follows from them and the counts.
 type fits struct {
-	weights nexttool.Weights                      // of the signals of the next tool; without any there is too little history
-	sure    struct{ plain, asked *calibrate.Map } // from the probability of the likeliest tool to how often it is the next
+	weights nexttool.Weights                        // of the signals of the next tool; without any there is too little history
+	sure    struct{ plain, asked *calibrate.Curve } // from the probability of the likeliest tool to how often it is the next
 	stops   *stop.Weights
 	texts   *planning.Texts
 	planner *planning.Model // nil if there are too few intents

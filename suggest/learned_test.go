@@ -255,7 +255,7 @@ func TestLearnedConfidence(t *testing.T) {
 	}
 	assert.LessOrEqual(t, total, 1+1e-9)
 	l := m.measures.learning.get()
-	l.sure.plain = &calibrate.Map{}
+	l.sure.plain = &calibrate.Curve{}
 	raw := ask()
 	for i := range raw {
 		assert.Equal(t, found[i].Score, raw[i].Score)
@@ -460,5 +460,34 @@ func TestLearnInTheBuild(t *testing.T) {
 		}})
 		cancel()
 		assert.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+// The seed's scores are no probabilities. Where profile auto stays with it, held-out tasks say what they are
+// worth; scores and order stay, and who asks for the seed gets its scores.
+func TestSeedIsCalibratedWhereAutoStaysWithIt(t *testing.T) {
+	m := planted(t, 60).model()
+	ask := func(profile string) []Suggestion {
+		return next(t, m, NextRequest{Context: []string{"x:b"}, Profile: profile, Limit: MaxLimit}).Suggestions
+	}
+	raw := ask(ProfileAuto)
+	claims := make([]calibrate.Claim, 200)
+	for i := range claims {
+		claims[i] = calibrate.Claim{P: raw[0].Score, Right: i%4 == 0}
+	}
+	kept := calibrate.FitScores(claims)
+	m.measures.Choose(Choice{Next: Judged{Profile: ProfileSeed, Kept: kept}, Seq: 1})
+	found := ask(ProfileAuto)
+	require.Len(t, found, len(raw))
+	for i := range found {
+		assert.Equal(t, raw[i].ID, found[i].ID)
+		assert.Equal(t, raw[i].Score, found[i].Score)
+		assert.Equal(t, min(Cap, kept.At(raw[i].Score)), found[i].Confidence)
+	}
+	assert.InDelta(t, .25, found[0].Confidence, .1)
+	assert.Equal(t, raw, ask(ProfileSeed))
+	answer := m.decisions[aboutNext]
+	if answer != nil {
+		assert.Nil(t, answer.Kept, "answers do not repeat it")
 	}
 }

@@ -52,7 +52,7 @@ func (q *query) predict(l *learned) bool {
 
 // calibrate makes of the claimed probability of the likeliest tool the share of such claims that were
 // kept. The others divide what is left as they did before, none above the likeliest.
-func (q *query) calibrate(kept *calibrate.Map) {
+func (q *query) calibrate(kept *calibrate.Curve) {
 	if len(q.predicted) == 0 {
 		return
 	}
@@ -76,7 +76,7 @@ func (q *query) calibrate(kept *calibrate.Map) {
 
 // sureness turns the probabilities claimed in one situation into those that are kept.
 type sureness struct {
-	kept           *calibrate.Map
+	kept           *calibrate.Curve
 	claimed, first float64 // of the likeliest
 	score          float64 // of it
 	rest           float64 // by which the others change

@@ -35,10 +35,10 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 		q.hubs(limit)
 	}
 	top := q.best(limit, q.passes)
-	if len(top) > 0 && top[0].confidence() < LowConfidence {
+	if len(top) > 0 && q.confidence(top[0]) < LowConfidence {
 		q.warn(WarnLowConfidence)
 	}
-	top = slices.DeleteFunc(top, func(c candidate) bool { return c.confidence() < r.MinConfidence })
+	top = slices.DeleteFunc(top, func(c candidate) bool { return q.confidence(c) < r.MinConfidence })
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)
 	r.Explain = nil // how much is shown is no part of the question
@@ -48,7 +48,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	}
 	for _, c := range top {
 		s := Suggestion{
-			ID: m.ids[c.node], Kind: m.kind(c.node), Confidence: c.confidence(), Score: c.score,
+			ID: m.ids[c.node], Kind: m.kind(c.node), Confidence: q.confidence(c), Score: c.score,
 			Formula: c.formula, Evidence: q.evidence(c.node),
 		}
 		if show {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"waymark/episodic"
+	"waymark/predict/calibrate"
 )
 
 // about is what a question is about. Each kind is learned, and judged, by itself.
@@ -42,6 +43,7 @@ type Decided struct {
 func (c Choice) decisions(at time.Time) (d [aboutIntent + 1]*Decided) {
 	for kind, j := range map[about]Judged{aboutNext: c.Next, aboutNextIntent: c.NextIntent, aboutIntent: c.Intent} {
 		if j.Profile != "" {
+			j.Kept = nil
 			d[kind] = &Decided{j, c.Seq, at}
 		}
 	}
@@ -59,6 +61,10 @@ type Judged struct {
 	Learned   float64    `json:"learned"`
 	Lead      float64    `json:"lead"`     // of the learned profile
 	Interval  [2]float64 `json:"interval"` // of the lead, 95 %
+
+	// Kept says how often the seed's first suggestion of a score was right, where profile auto stays with
+	// the seed: its scores never were probabilities. Answers do not repeat it.
+	Kept *calibrate.Curve `json:"kept,omitempty"`
 }
 
 // String says the choice in one line.
@@ -93,6 +99,17 @@ func (c Choice) learned(k about) bool {
 		return c.Intent.Profile == ProfileLearned
 	}
 	return false
+}
+
+// kept calibrates the seed's scores for a kind of question; nil where nothing is known of them.
+func (c Choice) kept(k about) *calibrate.Curve {
+	switch k {
+	case aboutNext:
+		return c.Next.Kept
+	case aboutNextIntent:
+		return c.NextIntent.Kept
+	}
+	return nil
 }
 
 // Learned reports whether any kind of question is answered with what was learned.
@@ -141,6 +158,7 @@ func (q *query) decide(profile string, k about) error {
 	case "", ProfileAuto:
 		q.decided = q.decisions[k]
 		if !m.choice.learned(k) || !m.learning.of(k) {
+			q.kept = m.choice.kept(k)
 			return nil
 		}
 	case ProfileSeed:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waymark/episodic"
+	"waymark/predict/calibrate"
 	planning "waymark/predict/plan"
 	"waymark/semantic"
 )
@@ -25,6 +26,7 @@ type query struct {
 	rated    int32            // the node of rate, -1 = none
 	rate     episodic.Rate    // of that node after the last step
 	decided  *Decided         // why, if profile auto was asked
+	kept     *calibrate.Curve // what the seed's scores are worth, if it answers for profile auto
 	learned  *learned         // what was learned, if that answers
 	weights  []float64        // of its signals
 	planned  *planning.Answer // of the planner, if it was asked

@@ -266,3 +266,12 @@ func (c candidate) confidence() float64 {
 	}
 	return min(Cap, c.score)
 }
+
+// confidence of a candidate for the next step. Where profile auto stays with the seed, it is the share of
+// first suggestions with such a score that were right, as held-out tasks say.
+func (q *query) confidence(c candidate) float64 {
+	if q.kept == nil || c.formula == FormulaLearned {
+		return c.confidence()
+	}
+	return min(Cap, q.kept.At(min(1, c.score)))
+}

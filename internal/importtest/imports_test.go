@@ -57,7 +57,7 @@ var imports = map[string][]string{
 	"mine":     {"episodic", "internal/parallel", "numeric"},
 	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "spectral", "wire", "wiring"},
 	"evidence": {"numeric", "semantic"},
-	"learn":    {"catalog", "episodic", "numeric", "suggest"},
+	"learn":    {"catalog", "episodic", "numeric", "predict/calibrate", "suggest"},
 	"live":     {"catalog", "episodic", "learn", "mine", "mine/proposal", "numeric", "rubric", "storage", "suggest", "wire"},
 	"server":   {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "ledger", "live", "mine/proposal", "rubric", "run", "scorer", "storage", "suggest"},
 

@@ -20,6 +20,9 @@ package calibrate
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -34,6 +37,7 @@ const (
 	roots   = 3    // and so many square roots of the number of claims: small bins say what chance says
 	kept    = 50   // imagined claims of each bin that were kept as the line says: no bin says never or always
 	imagine = 10   // claims at each of a few probabilities that were kept as claimed, which hold the line
+	doubted = 2    // and so many of scores that are no probabilities
 	surest  = 1e-9 // and 1 less that: log-odds end there
 	steepen = 1    // slope beyond the outermost bins, at most
 )
@@ -48,10 +52,13 @@ type Claim struct {
 // imagined are the probabilities of claims that hold the line.
 var imagined = [...]float64{.1, .3, .5, .7, .9}
 
-// A Map is a rising curve from claimed to kept probability. The zero Map changes nothing.
-type Map struct {
-	shift, tilt float64   // of log-odds z: z + shift + tilt·z, tilt ≥ -1
-	x, y        []float64 // centres of the bins: x rises, y never falls; all in 0 … 1
+// A Curve is a rising curve from claimed to kept probability. The zero Curve changes nothing.
+type Curve struct {
+	Shift float64 `json:"shift"` // of log-odds z: z + shift + tilt·z
+	Tilt  float64 `json:"tilt"`  // at least -1
+
+	Claimed []float64 `json:"claimed,omitempty"` // centres of the bins, moved so, rising
+	Kept    []float64 `json:"kept,omitempty"`    // the share right of each, never falling
 }
 
 type bin struct{ claimed, right, n float64 }
@@ -62,8 +69,13 @@ func (b bin) y() float64 { return (b.right + float64(kept*b.x())) / (b.n + kept)
 
 // Fit learns from held-out claims, in whatever order. Fewer than 25 say too little and change nothing.
 // It panics if a probability is not in 0 … 1.
-func Fit(claims []Claim) *Map {
-	m := &Map{}
+func Fit(claims []Claim) *Curve { return fit(claims, imagine) }
+
+// FitScores is [Fit] for scores in 0 … 1 that never were probabilities: little holds them where they are.
+func FitScores(claims []Claim) *Curve { return fit(claims, doubted) }
+
+func fit(claims []Claim, imagine float64) *Curve {
+	m := &Curve{}
 	if len(claims) < least {
 		return m
 	}
@@ -71,7 +83,7 @@ func Fit(claims []Claim) *Map {
 	slices.SortFunc(claims, func(a, b Claim) int { // a total order, for sums depend on it
 		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(truth(a.Right), truth(b.Right)), cmp.Compare(a.Age, b.Age))
 	})
-	m.line(claims)
+	m.line(claims, imagine)
 	for i := range claims {
 		claims[i].P = m.moved(claims[i].P)
 	}
@@ -104,13 +116,13 @@ func Fit(claims []Claim) *Map {
 		i = end
 	}
 	for _, b := range pooled {
-		m.x, m.y = append(m.x, b.x()), append(m.y, b.y())
+		m.Claimed, m.Kept = append(m.Claimed, b.x()), append(m.Kept, b.y())
 	}
 	return m
 }
 
 // line fits the line of log-odds.
-func (m *Map) line(claims []Claim) {
+func (m *Curve) line(claims []Claim, imagine float64) {
 	d := logit.Data{P: 1}
 	add := func(p, right, times float64) {
 		if !(p >= 0 && p <= 1) {
@@ -127,8 +139,8 @@ func (m *Map) line(claims []Claim) {
 		add(p, p, imagine)
 	}
 	f := logit.Fit(d, surest)
-	m.tilt = max(f.Slope[0], -1)
-	m.shift = f.Bias - float64(m.tilt*f.Mean[0])
+	m.Tilt = max(f.Slope[0], -1)
+	m.Shift = f.Bias - float64(m.Tilt*f.Mean[0])
 }
 
 func truth(right bool) float64 {
@@ -145,59 +157,79 @@ func odds(p float64) float64 {
 }
 
 // moved is a probability by the line of log-odds.
-func (m *Map) moved(p float64) float64 {
-	if m.shift == 0 && m.tilt == 0 {
+func (m *Curve) moved(p float64) float64 {
+	if m.Shift == 0 && m.Tilt == 0 {
 		return p
 	}
-	return 1 / (1 + numeric.Exp(-(m.shift + float64((1+m.tilt)*odds(p)))))
+	return 1 / (1 + numeric.Exp(-(m.Shift + float64((1+m.Tilt)*odds(p)))))
 }
 
 // At is the probability kept when p is claimed. Between the centres of two bins, both moved by the line of
 // log-odds, it follows the line through them; beyond the outermost the line to (0, 0) or (1, 1), but no steeper than 1.
-func (m *Map) At(p float64) float64 {
-	if m == nil || len(m.x) == 0 {
+func (m *Curve) At(p float64) float64 {
+	if m == nil || len(m.Claimed) == 0 {
 		return p
 	}
 	p = m.moved(p)
-	i, _ := slices.BinarySearch(m.x, p)
-	last := len(m.x) - 1
+	i, _ := slices.BinarySearch(m.Claimed, p)
+	last := len(m.Claimed) - 1
 	switch {
 	case i > last:
-		x, y := m.x[last], m.y[last]
+		x, y := m.Claimed[last], m.Kept[last]
 		return min(1, y+float64(min(steepen, (1-y)/max(1-x, math.SmallestNonzeroFloat64))*(p-x)))
 	case i == 0:
-		x, y := m.x[0], m.y[0]
+		x, y := m.Claimed[0], m.Kept[0]
 		return max(0, y-float64(min(steepen, y/max(x, math.SmallestNonzeroFloat64))*(x-p)))
 	}
-	share := (p - m.x[i-1]) / (m.x[i] - m.x[i-1])
-	return m.y[i-1] + float64(share*(m.y[i]-m.y[i-1]))
+	share := (p - m.Claimed[i-1]) / (m.Claimed[i] - m.Claimed[i-1])
+	return m.Kept[i-1] + float64(share*(m.Kept[i]-m.Kept[i-1]))
 }
 
-// Write writes the map for [Read].
-func (m *Map) Write(w *wire.Writer) {
-	w.Float(m.shift)
-	w.Float(m.tilt)
-	w.Floats(m.x)
-	w.Floats(m.y)
+// UnmarshalJSON reads a curve, and refuses what cannot be one.
+func (m *Curve) UnmarshalJSON(b []byte) error {
+	type plain Curve
+	var read plain
+	if err := json.Unmarshal(b, &read); err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
+	if err := (*Curve)(&read).check(); err != nil {
+		return err
+	}
+	*m = Curve(read)
+	return nil
 }
 
-// Read reads what [Map.Write] wrote; what cannot be a map becomes the error of r.
-func Read(r *wire.Reader) *Map {
-	m := &Map{r.Float(), r.Float(), r.Floats(), r.Floats()}
-	if !(m.tilt >= -1) || math.IsInf(m.tilt, 0) || math.IsNaN(m.shift) || math.IsInf(m.shift, 0) {
-		r.Fail("calibrate: a line of log-odds that falls or is none")
-		return &Map{}
+// check says why it cannot be a curve.
+func (m *Curve) check() error {
+	if !(m.Tilt >= -1) || math.IsInf(m.Tilt, 0) || math.IsNaN(m.Shift) || math.IsInf(m.Shift, 0) {
+		return errors.New("calibrate: a line of log-odds that falls or is none")
 	}
-	if len(m.x) != len(m.y) {
-		r.Fail("calibrate: %d claimed and %d kept probabilities", len(m.x), len(m.y))
-		return &Map{}
+	if len(m.Claimed) != len(m.Kept) {
+		return fmt.Errorf("calibrate: %d claimed and %d kept probabilities", len(m.Claimed), len(m.Kept))
 	}
-	for i := range m.x {
-		inside := m.x[i] >= 0 && m.x[i] <= 1 && m.y[i] >= 0 && m.y[i] <= 1
-		if !inside || i > 0 && (m.x[i] <= m.x[i-1] || m.y[i] < m.y[i-1]) {
-			r.Fail("calibrate: the map does not rise from 0 to 1 at %d", i)
-			return &Map{}
+	for i := range m.Claimed {
+		inside := m.Claimed[i] >= 0 && m.Claimed[i] <= 1 && m.Kept[i] >= 0 && m.Kept[i] <= 1
+		if !inside || i > 0 && (m.Claimed[i] <= m.Claimed[i-1] || m.Kept[i] < m.Kept[i-1]) {
+			return fmt.Errorf("calibrate: the curve does not rise from 0 to 1 at %d", i)
 		}
+	}
+	return nil
+}
+
+// Write writes the curve for [Read].
+func (m *Curve) Write(w *wire.Writer) {
+	w.Float(m.Shift)
+	w.Float(m.Tilt)
+	w.Floats(m.Claimed)
+	w.Floats(m.Kept)
+}
+
+// Read reads what [Curve.Write] wrote; what cannot be a curve becomes the error of r.
+func Read(r *wire.Reader) *Curve {
+	m := &Curve{r.Float(), r.Float(), r.Floats(), r.Floats()}
+	if err := m.check(); err != nil {
+		r.Fail("%v", err)
+		return &Curve{}
 	}
 	return m
 }

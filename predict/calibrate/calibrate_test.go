@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -131,18 +132,26 @@ func TestEveryMapRises(t *testing.T) {
 		r := wire.NewReader(w.Bytes)
 		require.Equal(t, m, Read(r))
 		require.NoError(t, r.End())
+
+		b, err := json.Marshal(m)
+		require.NoError(t, err)
+		var again Curve
+		require.NoError(t, json.Unmarshal(b, &again))
+		for p := range 11 {
+			require.Equal(t, m.At(float64(p)/10), again.At(float64(p)/10))
+		}
 	})
 }
 
 func TestReadRefusesWhatDoesNotRise(t *testing.T) {
-	for name, m := range map[string]*Map{
-		"lengths": {x: []float64{.1, .2}, y: []float64{.1}},
-		"x falls": {x: []float64{.2, .1}, y: []float64{.1, .2}},
-		"x twice": {x: []float64{.2, .2}, y: []float64{.1, .2}},
-		"y falls": {x: []float64{.1, .2}, y: []float64{.2, .1}},
-		"turned":  {tilt: -1.5},
-		"nowhere": {shift: math.Inf(1)},
-		"beyond":  {x: []float64{.1}, y: []float64{1.5}},
+	for name, m := range map[string]*Curve{
+		"lengths": {Claimed: []float64{.1, .2}, Kept: []float64{.1}},
+		"x falls": {Claimed: []float64{.2, .1}, Kept: []float64{.1, .2}},
+		"x twice": {Claimed: []float64{.2, .2}, Kept: []float64{.1, .2}},
+		"y falls": {Claimed: []float64{.1, .2}, Kept: []float64{.2, .1}},
+		"turned":  {Tilt: -1.5},
+		"nowhere": {Shift: math.Inf(1)},
+		"beyond":  {Claimed: []float64{.1}, Kept: []float64{1.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w wire.Writer
@@ -150,6 +159,9 @@ func TestReadRefusesWhatDoesNotRise(t *testing.T) {
 			r := wire.NewReader(w.Bytes)
 			Read(r)
 			assert.Error(t, r.End())
+			if b, err := json.Marshal(m); err == nil { // what JSON cannot say is no map either
+				assert.Error(t, json.Unmarshal(b, new(Curve)))
+			}
 		})
 	}
 }
@@ -165,4 +177,14 @@ func BenchmarkFit(b *testing.B) {
 	for b.Loop() {
 		Fit(claims)
 	}
+}
+
+// Scores that are no probabilities are held less.
+func TestScoresAreHeldLess(t *testing.T) {
+	var claims []Claim
+	for i := range 30 {
+		claims = append(claims, Claim{P: .8, Right: i%3 == 0})
+	}
+	assert.Less(t, FitScores(claims).At(.8), Fit(claims).At(.8))
+	assert.Less(t, FitScores(claims).At(.8), .55)
 }

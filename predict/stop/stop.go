@@ -34,7 +34,7 @@ type Task struct {
 // Weights are what is fitted; the counts are made anew from the tasks.
 type Weights struct {
 	shares *logit.Model
-	kept   *calibrate.Map
+	kept   *calibrate.Curve
 }
 
 // The contexts of a prefix, and the one that each rests on.
