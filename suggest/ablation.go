@@ -30,7 +30,7 @@ func (m *Model) Ablate(halt func() bool, tell func(done float64)) *Ablation {
 		a.next = l.study.next.Ablate(halt, func(done float64) { tell(done / 2) })
 	}
 	if l.study.plans != nil {
-		a.plans = l.study.plans.Ablate(halt, func(done float64) { tell(.5 + done/2) })
+		a.plans = l.study.plans.Ablate(halt, func(done float64) { tell(.5 + float64(done/2)) })
 	}
 	if halt() || a.next == nil && a.plans == nil {
 		return nil

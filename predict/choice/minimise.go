@@ -10,7 +10,7 @@ const (
 	memory    = 10   // pairs of steps and gradients kept
 	decrease  = 1e-4 // of Armijo's rule
 	shrink    = .4   // of a step that was too long
-	tolerance = 1e-7 // relative decrease of the loss that is still worth a step
+	tolerance = 1e-6 // relative decrease of the loss that is still worth a step
 )
 
 // minimise is L-BFGS (Liu and Nocedal, Mathematical Programming 45, 1989) with a backtracking search.

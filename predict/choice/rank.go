@@ -162,8 +162,10 @@ func (c *Choices) scores(i int, weights [][]float64, p []float64) []float64 {
 	p = p[:c.first[i+1]-a]
 	for j := range p {
 		w, s := weights[c.class[a+j]], float64(c.many[a+j])
-		for k := c.from[a+j]; k < c.from[a+j+1]; k++ {
-			s += float64(w[c.index[k]] * float64(c.value[k]))
+		index := c.index[c.from[a+j]:c.from[a+j+1]]
+		value := c.value[c.from[a+j]:][:len(index)]
+		for k, f := range index {
+			s += float64(w[f] * float64(value[k]))
 		}
 		p[j] = s
 	}
@@ -265,8 +267,10 @@ func (c *Choices) one(i int, part Part, w, g, p []float64, weights, by [][]float
 			continue
 		}
 		by := by[c.class[a+j]]
-		for k := c.from[a+j]; k < c.from[a+j+1]; k++ {
-			by[c.index[k]] += float64(d * float64(c.value[k]))
+		index := c.index[c.from[a+j]:c.from[a+j+1]]
+		value := c.value[c.from[a+j]:][:len(index)]
+		for k, f := range index {
+			by[f] += float64(d * float64(value[k]))
 		}
 	}
 	c.spread(i, by, g)
