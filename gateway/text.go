@@ -18,20 +18,20 @@ import (
 func suspicions(description string, others []string) (found []string) {
 	note := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	if !utf8.ValidString(description) {
-		note("its description is not valid UTF-8")
+		note("its texts are not valid UTF-8")
 	}
 	if c, ok := hidden(description); ok {
-		note("its description holds the invisible character %U", c)
+		note("its texts hold the invisible character %U", c)
 	}
 	for _, p := range commanding {
-		if m := p.FindString(description); m != "" {
-			note("its description speaks to the model: %q", catalog.Cut(m, 60))
+		if p.MatchString(description) { // what it says stays out of this: the model may read it
+			note("its texts speak to the model")
 			break
 		}
 	}
 	for _, name := range others {
 		if mentions(description, name) {
-			note("its description speaks of %s, a tool of another server", name)
+			note("its texts speak of %s, a tool of another server", name)
 			break
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/gateway"
 	"waymark/ledger"
 	"waymark/live"
 	"waymark/suggest"
@@ -39,8 +40,9 @@ type statsAnswer struct{ Body stats }
 // stats are the numbers of the model, and what was judged of it.
 type stats struct {
 	suggest.Stats
-	Rebuild *live.Judgement `json:"rebuild,omitempty" doc:"What came of the last rebuild that was judged; absent if none was."`
-	Ledger  ledger.Totals   `json:"token_ledger" doc:"What looking for tools over MCP cost and saved since the program was started."`
+	Rebuild *live.Judgement  `json:"rebuild,omitempty" doc:"What came of the last rebuild that was judged; absent if none was."`
+	Ledger  ledger.Totals    `json:"token_ledger" doc:"What looking for tools over MCP cost and saved since the program was started."`
+	Servers []gateway.Server `json:"servers,omitempty" doc:"The other servers that are defined, and how they do."`
 }
 
 func (s *Server) graphRoutes(api huma.API) {
@@ -141,5 +143,9 @@ func (s *Server) stats(ctx context.Context, _ *struct{}) (*statsAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &statsAnswer{stats{e.Model().Stats(), e.Judgement(), s.cfg.books.of(accessFrom(ctx).Workspace).Totals()}}, nil
+	out := &statsAnswer{stats{Stats: e.Model().Stats(), Rebuild: e.Judgement(), Ledger: s.cfg.books.of(accessFrom(ctx).Workspace).Totals()}}
+	if g, err := s.gateway(ctx); err == nil {
+		out.Body.Servers = g.Servers()
+	}
+	return out, nil
 }
