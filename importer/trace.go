@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"waymark/catalog"
@@ -229,7 +228,7 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 		s.DurationMS = r.at.Sub(s.started).Milliseconds()
 	}
 	if digests != nil && len(r.value) > 0 && s.Outputs == nil && r.outcome != episodic.Failure {
-		s.Outputs = digestsOf(r.value, digests)
+		s.Outputs = toolcall.Digests(r.value, digests)
 	}
 }
 
@@ -245,26 +244,6 @@ func (s *step) failed(kind string) {
 	default:
 		s.Outcome, s.ErrorKind = episodic.Failure, kind
 	}
-}
-
-// digestsOf a result: of its structured content, of its texts, or of the document that it is.
-func digestsOf(v json.RawMessage, key *episodic.DigestKey) episodic.Digests {
-	v = toolcall.Unquoted(v)
-	m := toolcall.Members(v)
-	if m == nil {
-		var blocks []block
-		if json.Unmarshal(v, &blocks) == nil && !slices.ContainsFunc(blocks, func(b block) bool { return b.Type != "" }) {
-			return key.Digests(v)
-		}
-		return key.Content(v)
-	}
-	if s := m["structuredContent"]; len(s) > 0 && string(s) != "null" {
-		return key.Digests(s)
-	}
-	if c := m["content"]; len(c) > 0 && c[0] == '[' {
-		return key.Content(c)
-	}
-	return key.Digests(v)
 }
 
 // flush cuts what happened since the last request into episodes and hands them on.

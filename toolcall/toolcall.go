@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/episodic"
 )
 
 // wrappers are tools that call another tool, by the last part of their name.
@@ -135,4 +136,24 @@ func Text(content json.RawMessage) string {
 		}
 	}
 	return strings.Join(texts, "\n")
+}
+
+// Digests of a result: of its structured content, of its texts, or of the document that it is.
+func Digests(result json.RawMessage, key *episodic.DigestKey) episodic.Digests {
+	v := Unquoted(result)
+	m := Members(v)
+	if m == nil {
+		var blocks []struct{ Type string }
+		if json.Unmarshal(v, &blocks) == nil && (len(blocks) == 0 || blocks[0].Type == "") {
+			return key.Digests(v)
+		}
+		return key.Content(v)
+	}
+	if s := m["structuredContent"]; len(s) > 0 && string(s) != "null" {
+		return key.Digests(s)
+	}
+	if c := m["content"]; len(c) > 0 && c[0] == '[' {
+		return key.Content(c)
+	}
+	return key.Digests(v)
 }

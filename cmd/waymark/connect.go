@@ -17,6 +17,8 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/embed"
+	"waymark/feed"
+	"waymark/hook"
 	"waymark/judge"
 	"waymark/live"
 	"waymark/scorer"
@@ -31,6 +33,7 @@ type house struct {
 	workspaces *live.Workspaces
 	server     *server.Server
 	upstream   atomic.Pointer[upstream] // nil: no servers are defined
+	feed       *feed.Feed               // of what hooks have spooled
 	token      string                   // full access for the user who can read the owner note
 }
 
@@ -83,6 +86,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		return nil, errors.Join(usageError{err}, h.close())
 	}
 	h.workspaces = live.NewWorkspaces(store, opts)
+	h.feed = feed.New(hook.SpoolOf(dir), h.workspaces.Open, time.Now, logger)
 	if err := a.openUpstream(h, logger, who.serves); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
@@ -175,6 +179,9 @@ func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
 	case err != nil:
 		return err
 	case h != nil:
+		if _, err := h.feed.Take(ctx); err != nil {
+			a.logger().Warn("the spool of hooks is not taken in", "error", err)
+		}
 		c = h.client(a.workspace)
 		c.Named = a.named
 		return errors.Join(f(c), h.close())

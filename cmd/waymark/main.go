@@ -19,12 +19,15 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
+	"waymark/hook"
+	"waymark/internal/datadir"
 	"waymark/live"
 )
 
@@ -60,6 +63,10 @@ func main() {
 
 // run executes one command line and returns the exit code. Errors go to stderr, one line each.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	if len(args) > 0 && args[0] == "hook" && !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
+		_ = hook.Main(args[1:], in, datadir.Default()) // a hook must never be in its host's way
+		return exitDone
+	}
 	a := &app{in: in, out: out, errs: errs}
 	root := a.command()
 	root.SetArgs(args)
@@ -151,13 +158,13 @@ Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.`,
 		return usagef("%w; see `%s --help`", err, cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
-	f.StringVar(&a.data, "data", defaultDataDir(), "data `directory`")
+	f.StringVar(&a.data, "data", datadir.Default(), "data `directory`")
 	f.StringVar(&a.workspace, "workspace", "default", "workspace `name`")
 	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
 	f.StringVar(&a.config, "config", "", "settings `file` (default "+defaultConfigFile()+", if present)")
 	f.StringVar(&a.logLevel, "log-level", "warn", "what is logged to stderr: debug, info, warn or error")
 	root.AddCommand(
-		a.serveCommand(), a.mcpCommand(),
+		a.serveCommand(), a.mcpCommand(), a.hookCommand(), a.initCommand(),
 		a.importCommand(), a.recordCommand(),
 		a.searchCommand(), a.nextCommand(), a.dagCommand(), a.explainCommand(),
 		a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(), a.hypothesesCommand(),

@@ -108,7 +108,22 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	if err := a.welcome(h.dir, local, who.requireKey); err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	defer h.takeIn(ctx)()
 	return h.server.Serve(ctx, ln)
+}
+
+// takeIn takes in what hooks spool, until the function it returns is called.
+func (h *house) takeIn(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.feed.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // needKey refuses to open to the network while nobody could be let in.
@@ -198,6 +213,7 @@ func (a *app) mcp(ctx context.Context) (err error) {
 	if err := h.note(ln.Addr().String()); err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	defer h.takeIn(ctx)()
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- h.server.Serve(ctx, ln) }()

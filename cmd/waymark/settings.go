@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,25 +118,6 @@ func setFlag(f *pflag.Flag, value any) error {
 		return s.Replace(values)
 	}
 	return f.Value.Set(fmt.Sprint(value))
-}
-
-// defaultDataDir is where the platform keeps an application's data.
-func defaultDataDir() string {
-	home, _ := os.UserHomeDir() // empty: handled by each branch
-	switch {
-	case runtime.GOOS == "windows":
-		if d := os.Getenv("LocalAppData"); d != "" {
-			return filepath.Join(d, "waymark")
-		}
-	case filepath.IsAbs(os.Getenv("XDG_DATA_HOME")): // the XDG specification ignores relative ones
-		return filepath.Join(os.Getenv("XDG_DATA_HOME"), "waymark")
-	case home == "":
-	case runtime.GOOS == "darwin":
-		return filepath.Join(home, "Library", "Application Support", "waymark")
-	default:
-		return filepath.Join(home, ".local", "share", "waymark")
-	}
-	return ""
 }
 
 // defaultConfigFile is where the platform keeps an application's settings.

@@ -1,0 +1,292 @@
+// Package feed takes in what hooks have spooled.
+//
+//	DIR/spool ──▶ Feed ──▶ episodic.Sessions ──▶ live.Perform ──▶ log
+//
+// A call counts as soon as it is over. Its file is removed once it is durable, and the files of what it
+// needs (what the user asked, the beginning of the call) with it; so whatever ends the process, the next
+// one finds what is still to be done. A step that was stored before the file was removed is recognised
+// by the id of its call and counts once.
+package feed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"waymark/episodic"
+	"waymark/hook"
+	"waymark/live"
+	"waymark/suggest"
+)
+
+const (
+	tick    = 400 * time.Millisecond
+	settled = 100 * time.Millisecond // events that are older are complete and in order
+	forlorn = 24 * time.Hour         // after which a call without an end, or a question without a call, is given up
+)
+
+// Report says what was taken in.
+type Report struct {
+	Steps   int // recorded
+	Known   int // steps that were recorded before
+	Damaged int // events that were passed over
+}
+
+// Feed takes in the spool of one data directory. All methods may be called concurrently.
+type Feed struct {
+	spool  hook.Spool
+	engine func(ctx context.Context, workspace string) (*live.Engine, error)
+	now    func() time.Time
+	log    *slog.Logger
+
+	mu       sync.Mutex
+	sessions map[sessionKey]*session
+	seen     map[string]bool // events that are applied and still needed
+}
+
+type sessionKey struct{ workspace, host, name string }
+
+// session is what is under way in one session.
+type session struct {
+	sessionKey
+	rule  *episodic.Sessions
+	taken map[string]bool // calls that are recorded
+	asked []string        // events whose words the next call is about
+	begun map[string]*call
+	turn  time.Time // when the newest recorded episode began: mostly what the user asked
+	last  time.Time
+}
+
+// call is one that has begun and is not over.
+type call struct {
+	place episodic.Place
+	id    string
+	at    time.Time
+	files []string // what has to be there to begin it again
+}
+
+// New returns a feed. engine opens a workspace.
+func New(spool hook.Spool, engine func(context.Context, string) (*live.Engine, error), now func() time.Time, log *slog.Logger) *Feed {
+	return &Feed{spool: spool, engine: engine, now: now, log: log, sessions: map[sessionKey]*session{}, seen: map[string]bool{}}
+}
+
+// Run takes in what comes until the context ends.
+func (f *Feed) Run(ctx context.Context) {
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	for {
+		if _, err := f.take(ctx, f.now().Add(-settled)); err != nil && ctx.Err() == nil {
+			f.log.Warn("the spool of hooks is not taken in", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// Take takes in what is there.
+func (f *Feed) Take(ctx context.Context) (Report, error) { return f.take(ctx, f.now().Add(time.Hour)) }
+
+func (f *Feed) take(ctx context.Context, before time.Time) (r Report, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names, err := f.spool.List(before)
+	for _, name := range names {
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		if !f.seen[name] {
+			err = f.event(ctx, name, &r)
+		}
+	}
+	if len(names) == 0 {
+		clear(f.seen)
+	}
+	f.forget()
+	return r, err
+}
+
+// event takes in one event. An error is of the store: the event stays.
+func (f *Feed) event(ctx context.Context, name string, r *Report) error {
+	e, err := f.spool.Take(name)
+	var gone *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.As(err, &gone):
+		return err
+	case err != nil:
+		return f.damaged(name, err, r)
+	}
+	if (e.Kind == hook.Began || e.Kind == hook.Ended) && (e.Call == "" || e.Tool == "") {
+		return f.damaged(name, errors.New("it names no call or no tool"), r)
+	}
+	engine, err := f.engine(ctx, e.Workspace)
+	var refused *suggest.RequestError
+	switch {
+	case errors.As(err, &refused): // no such workspace can be
+		return f.damaged(name, err, r)
+	case err != nil:
+		return err
+	}
+	s := f.session(ctx, engine, &e)
+	s.last = later(s.last, e.Time)
+	switch e.Kind {
+	case hook.Asked:
+		if e.Time.Equal(s.turn) { // it was taken in, and its call recorded
+			return f.spool.Remove(name)
+		}
+		s.abandon(f)
+		s.rule.Turn(s.name, e.Intent, e.Time)
+		s.asked = append(s.asked, name)
+		f.seen[name] = true
+	case hook.Began:
+		if s.begun[e.Call] != nil || s.taken[e.Call] {
+			return f.spool.Remove(name)
+		}
+		s.begin(&e, name)
+		f.seen[name] = true
+	case hook.Ended:
+		return f.ended(ctx, engine, s, &e, name, r)
+	case hook.Over:
+		s.abandon(f)
+		f.drop(s.asked)
+		delete(f.sessions, s.sessionKey)
+		return f.spool.Remove(name)
+	default:
+		return f.damaged(name, errors.New("kind "+strconv.Quote(string(e.Kind))+" is not known"), r)
+	}
+	return nil
+}
+
+func (f *Feed) damaged(name string, err error, r *Report) error {
+	r.Damaged++
+	f.log.Warn("an event of a hook is passed over", "event", name, "reason", err)
+	return f.spool.Remove(name)
+}
+
+// session of an event, as it was left by the process before.
+func (f *Feed) session(ctx context.Context, engine *live.Engine, e *hook.Event) *session {
+	key := sessionKey{e.Workspace, e.Host, e.Session}
+	s := f.sessions[key]
+	if s != nil {
+		return s
+	}
+	s = &session{sessionKey: key, rule: episodic.NewSessions(e.Host), taken: map[string]bool{}, begun: map[string]*call{}}
+	if place, steps, last, ok := engine.Growing(ctx, s.source(), s.name); ok {
+		s.rule.Resume(place, last)
+		s.turn = place.Time
+		for _, id := range steps {
+			s.taken[id] = true
+		}
+	}
+	f.sessions[key] = s
+	if digests, err := engine.DigestKey(ctx); err == nil {
+		if err := f.spool.KeepKey(e.Workspace, digests); err != nil {
+			f.log.Warn("hooks have no key for digests", "error", err)
+		}
+	}
+	return s
+}
+
+func (s *session) source() string { return "hook:" + s.host }
+
+// begin gives a call its place.
+func (s *session) begin(e *hook.Event, name string) *call {
+	c := &call{id: e.Call, at: e.Time, files: append(s.asked, name)}
+	if e.Unnamed { // the same call may come again
+		c.id += "-" + strconv.FormatInt(e.Time.UnixNano(), 36)
+	}
+	c.place = s.rule.Begin(episodic.Call{Session: s.name, ID: c.id, Start: e.Time})
+	s.asked = nil
+	s.begun[e.Call] = c
+	return c
+}
+
+// abandon gives up the calls that never ended: they were refused, or interrupted.
+func (s *session) abandon(f *Feed) {
+	for id, c := range s.begun {
+		s.rule.Drop(s.name, c.id)
+		delete(s.begun, id)
+		f.drop(c.files)
+	}
+}
+
+// drop removes events that nothing needs any more. One that stays is found again by the next process.
+func (f *Feed) drop(names []string) {
+	for _, name := range names {
+		if err := f.spool.Remove(name); err != nil {
+			f.log.Warn("an event of a hook is not removed", "event", name, "error", err)
+			continue
+		}
+		delete(f.seen, name)
+	}
+}
+
+// ended records a call that is over.
+func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *hook.Event, name string, r *Report) error {
+	c := s.begun[e.Call]
+	if c == nil {
+		if s.taken[e.Call] {
+			r.Known++
+			return f.spool.Remove(name)
+		}
+		c = s.begin(e, name) // nobody told that it began
+	}
+	if e.ErrorKind == "policy" {
+		s.rule.Drop(s.name, c.id)
+		delete(s.begun, e.Call)
+		f.drop(append(c.files, name))
+		return nil
+	}
+	step := episodic.Step{
+		ID: c.id, Tool: e.Tool, Outcome: cmp.Or(e.Outcome, episodic.Unknown), ErrorKind: e.ErrorKind, Shape: e.Shape,
+		Inputs: e.Inputs, Outputs: e.Outputs, DurationMS: max(0, e.Time.Sub(c.at).Milliseconds()),
+	}
+	_, err := engine.Perform(ctx, s.source(), live.Performed{Place: c.place, Step: step})
+	var refused *suggest.RequestError
+	switch {
+	case errors.Is(err, live.ErrOtherStep):
+		r.Known++
+	case errors.As(err, &refused):
+		r.Damaged++
+		f.log.Warn("a call that a hook told of is not recorded", "tool", e.Tool, "reason", err)
+	case err != nil:
+		return err // begun, so it is tried again
+	default:
+		r.Steps++
+	}
+	s.rule.End(s.name, c.id, e.Time)
+	s.taken[c.id], s.turn = true, c.place.Time
+	delete(s.begun, e.Call)
+	f.drop(append(c.files, name))
+	return nil
+}
+
+// forget drops the sessions of which nothing more is expected, and what they still keep in the spool.
+func (f *Feed) forget() {
+	now := f.now()
+	for key, s := range f.sessions {
+		rest := now.Sub(s.last)
+		if rest < 2*episodic.IdleGap || rest < forlorn && len(s.begun)+len(s.asked) > 0 {
+			continue
+		}
+		s.abandon(f)
+		f.drop(s.asked)
+		delete(f.sessions, key)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

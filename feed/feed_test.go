@@ -1,0 +1,264 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"waymark/episodic"
+	"waymark/hook"
+	"waymark/live"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is a data directory that processes come and go in.
+type house struct {
+	t     *testing.T
+	spool hook.Spool
+	ws    *live.Workspaces
+	clock atomic.Int64 // the engine looks at it from behind
+	feed  *Feed
+}
+
+func (h *house) now() time.Time { return time.Unix(0, h.clock.Load()).UTC() }
+
+func newHouse(t *testing.T) *house {
+	h := &house{t: t, spool: hook.SpoolOf(t.TempDir())}
+	h.clock.Store(time.Date(2026, 9, 1, 9, 0, 0, 0, time.UTC).UnixNano())
+	h.ws = live.NewWorkspaces(storage.NewMemory(), live.Options{Now: h.now})
+	t.Cleanup(func() { require.NoError(t, h.ws.Close(context.Background())) })
+	h.restart()
+	return h
+}
+
+// restart is another process: what was in memory is gone.
+func (h *house) restart() {
+	h.feed = New(h.spool, h.ws.Open, h.now, slog.New(slog.DiscardHandler))
+}
+
+// leave leaves an event; each happens a second after the one before.
+func (h *house) leave(e hook.Event) {
+	h.clock.Add(int64(time.Second))
+	if e.Time.IsZero() {
+		e.Time = h.now()
+	}
+	e.Host, e.Workspace, e.Session = "claude-code", "default", "s1"
+	require.NoError(h.t, h.spool.Leave(e))
+}
+
+func (h *house) asked(intent string)   { h.leave(hook.Event{Kind: hook.Asked, Intent: intent}) }
+func (h *house) began(id, tool string) { h.leave(hook.Event{Kind: hook.Began, Call: id, Tool: tool}) }
+func (h *house) ended(id, tool string) {
+	h.leave(hook.Event{Kind: hook.Ended, Call: id, Tool: tool, Outcome: episodic.Success})
+}
+
+func (h *house) take() Report {
+	r, err := h.feed.Take(context.Background())
+	require.NoError(h.t, err)
+	return r
+}
+
+// waiting are the events in the spool.
+func (h *house) waiting() int {
+	names, err := h.spool.List(h.now().Add(time.Hour))
+	require.NoError(h.t, err)
+	return len(names)
+}
+
+// episodes lists what is in the log: intent, and tools with their groups.
+func (h *house) episodes() (list []string) {
+	e, err := h.ws.Get(context.Background(), "default")
+	require.NoError(h.t, err)
+	for it, err := range e.Items(context.Background()) {
+		require.NoError(h.t, err)
+		if it.Episode == nil {
+			continue
+		}
+		ep := it.Episode
+		s := ep.Intent + ":"
+		steps := slices.Clone(ep.Steps)
+		episodic.NumberGroups(steps)
+		for _, st := range steps {
+			s += " " + st.Tool
+			if st.Group != "" {
+				s += "/" + st.Group
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// play is a session of two requests, one with parallel calls.
+func (h *house) play(after func()) {
+	for _, do := range []func(){
+		func() { h.asked("fix it") }, func() { h.began("c1", "fs:read") }, func() { h.began("c2", "git:log") }, func() { h.ended("c2", "git:log") }, func() { h.ended("c1", "fs:read") },
+		func() { h.began("c3", "fs:write") }, func() { h.ended("c3", "fs:write") },
+		func() { h.asked("ship it") }, func() { h.began("c4", "ci:run") }, func() { h.ended("c4", "ci:run") }, func() { h.leave(hook.Event{Kind: hook.Over}) },
+	} {
+		do()
+		after()
+	}
+}
+
+var played = []string{"fix it: fs:read/1 git:log/1 fs:write", "ship it: ci:run"}
+
+// Whether events are taken in at once or one by one, the history is the same, and nothing stays behind.
+// A process that ends between parallel calls takes with it that they were.
+func TestTake(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after func(h *house)
+		want  []string
+	}{
+		{"at once", func(*house) {}, played},
+		{"one by one", func(h *house) { h.take() }, played},
+		{"twice", func(h *house) { h.take(); h.take() }, played},
+		{"each another process", func(h *house) { h.restart(); h.take() }, []string{"fix it: git:log fs:read fs:write", "ship it: ci:run"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.play(func() { tt.after(h) })
+			h.take()
+			assert.Equal(t, tt.want, h.episodes())
+			assert.Zero(t, h.waiting())
+		})
+	}
+}
+
+// A call counts in suggestions as soon as it is taken in.
+func TestCountsAtOnce(t *testing.T) {
+	h := newHouse(t)
+	h.play(func() {})
+	assert.Equal(t, Report{Steps: 4}, h.take())
+	e, err := h.ws.Get(t.Context(), "default")
+	require.NoError(t, err)
+	a, err := e.Model().Next(suggest.NextRequest{Context: []string{"git:log"}})
+	require.NoError(t, err)
+	require.NotEmpty(t, a.Suggestions)
+	assert.Equal(t, "fs:write", a.Suggestions[0].ID)
+	assert.Equal(t, map[string]int{"hook:claude-code": 2}, e.Model().Stats().Sources)
+	assert.NotNil(t, h.spool.Key("default"), "the next hooks have a key")
+}
+
+// A process that ends between storing a step and removing its file has it stored twice, once.
+func TestTakenTwiceCountsOnce(t *testing.T) {
+	h := newHouse(t)
+	h.play(func() {
+		copies := map[string][]byte{}
+		names, err := h.spool.List(h.now().Add(time.Hour))
+		require.NoError(t, err)
+		for _, name := range names {
+			text, err := os.ReadFile(filepath.Join(string(h.spool), name))
+			require.NoError(t, err)
+			copies[name] = text
+		}
+		h.take()
+		for name, text := range copies {
+			require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), name), text, 0o600))
+		}
+		h.restart()
+		h.take()
+	})
+	got := h.episodes()
+	require.Len(t, got, 2)
+	e, err := h.ws.Get(t.Context(), "default")
+	require.NoError(t, err)
+	assert.Equal(t, 4, e.Model().Stats().Steps)
+}
+
+func TestDamagedEventsArePassedOver(t *testing.T) {
+	h := newHouse(t)
+	h.began("c1", "a")
+	require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), "00000000000000000001-x.json"), []byte(`{"kind":`), 0o600))
+	h.leave(hook.Event{Kind: "new", Call: "x"})
+	h.leave(hook.Event{Kind: hook.Ended, Call: "c9"}) // of no tool
+	h.ended("c1", "a")
+	assert.Equal(t, Report{Steps: 1, Damaged: 3}, h.take())
+	assert.Zero(t, h.waiting())
+	assert.Equal(t, []string{": a"}, h.episodes())
+
+	h.leave(hook.Event{Kind: hook.Ended, Call: "x", Tool: "b"})
+	names, err := h.spool.List(h.now().Add(time.Hour))
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(string(h.spool), names[0]))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), names[0]), []byte(string(text[:len(text)-1])+`,"workspace":"Not a name"}`), 0o600))
+	assert.Equal(t, Report{Damaged: 1}, h.take())
+}
+
+// What was refused, interrupted or never answered is no step, and leaves nothing behind.
+func TestCallsThatNeverEnd(t *testing.T) {
+	h := newHouse(t)
+	h.asked("one")
+	h.began("c1", "a")
+	h.began("c2", "b")
+	h.leave(hook.Event{Kind: hook.Ended, Call: "c2", Tool: "b", Outcome: episodic.Unknown, ErrorKind: "policy"})
+	h.take()
+	assert.Equal(t, 1, h.waiting()-1, "what the user asked and the call that has not ended")
+	h.asked("two")
+	h.began("c3", "c")
+	h.ended("c3", "c")
+	h.take()
+	assert.Zero(t, h.waiting())
+	assert.Equal(t, []string{"two: c"}, h.episodes())
+
+	h.asked("three")
+	h.began("c4", "d")
+	h.take()
+	assert.Equal(t, 2, h.waiting())
+	h.clock.Add(int64(25 * time.Hour))
+	h.take()
+	assert.Zero(t, h.waiting(), "given up after a day")
+}
+
+// A host that gives its calls no ids may make the same call again.
+func TestUnnamedCalls(t *testing.T) {
+	h := newHouse(t)
+	for range 2 {
+		h.leave(hook.Event{Kind: hook.Began, Call: "hash", Unnamed: true, Tool: "a"})
+		h.leave(hook.Event{Kind: hook.Ended, Call: "hash", Unnamed: true, Tool: "a", Outcome: episodic.Success})
+	}
+	h.leave(hook.Event{Kind: hook.Ended, Call: "hash", Unnamed: true, Tool: "a", Outcome: episodic.Success})
+	h.take()
+	assert.Equal(t, []string{": a a a"}, h.episodes())
+}
+
+// A store that refuses keeps the events where they are.
+func TestStoreThatRefuses(t *testing.T) {
+	h := newHouse(t)
+	h.began("c1", "a")
+	h.ended("c1", "a")
+	require.NoError(t, h.ws.Close(t.Context()))
+	_, err := h.feed.Take(t.Context())
+	assert.ErrorIs(t, err, live.ErrClosed)
+	assert.Equal(t, 2, h.waiting())
+}
+
+func TestRun(t *testing.T) {
+	h := newHouse(t)
+	h.feed.now = time.Now
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); h.feed.Run(ctx) }()
+	for i := range 3 {
+		id := fmt.Sprint("c", i)
+		require.NoError(t, h.spool.Leave(hook.Event{Kind: hook.Ended, Time: time.Now(), Host: "codex", Workspace: "default", Session: "s", Call: id, Tool: "t"}))
+	}
+	require.Eventually(t, func() bool { names, _ := h.spool.List(time.Now()); return len(names) == 0 }, 5*time.Second, 10*time.Millisecond)
+	cancel()
+	<-done
+}
