@@ -551,8 +551,37 @@ func (r *Run) begin(i int) bool {
 	r.prepared[i] = nil
 	began := *s
 	began.Arguments = arguments
-	go func() { r.ended <- r.work(i, began, arguments) }()
+	after := r.after(i, []string{})
+	go func() { r.ended <- r.work(i, began, arguments, after) }()
 	return true
+}
+
+// after adds the ids of the calls that a node comes after: of a capability those it ends with, and of a node
+// that begins one those that the capability comes after. What was skipped hands on what it came after.
+func (r *Run) after(i int, ids []string) []string {
+	n := &r.plan.nodes[i]
+	if owner := r.plan.scopes[n.scope].owner; len(n.deps) == 0 && owner >= 0 {
+		return r.after(owner, ids)
+	}
+	for _, d := range n.deps {
+		ids = r.calledIn(d, ids)
+	}
+	return ids
+}
+
+func (r *Run) calledIn(i int, ids []string) []string {
+	switch n := &r.plan.nodes[i]; {
+	case r.status.Nodes[i].State == NodeSkipped || n.kind == KindScript:
+		return r.after(i, ids)
+	case n.kind == KindCapability:
+		for _, last := range r.plan.scopes[n.inner].last {
+			ids = r.calledIn(last, ids)
+		}
+		return ids
+	case slices.Contains(ids, n.path):
+		return ids
+	}
+	return append(ids, r.plan.nodes[i].path)
 }
 
 // arguments computes those of a node; ok is false if it is settled instead.

@@ -587,6 +587,23 @@ func TestCapabilityWithin(t *testing.T) {
 	assert.Equal(t, "a/get: no luck", nodeOf(s, "a").Error)
 }
 
+// Calls say which calls they came after, through capabilities, scripts and tasks that were skipped.
+func TestCallsSayWhatTheyCameAfter(t *testing.T) {
+	server := issuesServer()
+	_, s := perform(t, dag(
+		task("a", "first-issue", `{"words":"ab"}`),
+		task("b", "sum", `{"a":{"$expr":"len(tasks.a.result.body)"}}`),
+		when(task("c", "fs:echo", "", "a"), "false"),
+		task("d", "fs:echo", `{"n":{"$from":"b.result"}}`, "c"),
+	), server, nil)
+	require.Equal(t, Done, s.State, "%+v", s)
+	after := map[string][]string{}
+	for _, c := range server.calls {
+		after[c.ID] = c.After
+	}
+	assert.Equal(t, map[string][]string{"a/find": {}, "a/get": {"a/find"}, "d": {"a/get"}}, after)
+}
+
 func TestApproval(t *testing.T) {
 	q := dag(task("w", "disk:wipe", `{"disk":{"$from":"params.repo"}}`), task("m", "mail:send", `{"to":"a","text":"b"}`), task("after", "fs:echo", "", "m"))
 	server := &callee{}

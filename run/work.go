@@ -15,7 +15,7 @@ import (
 
 // work carries out one node: says that it begins, calls, again if that may help and does no harm, and says
 // how it ended.
-func (r *Run) work(i int, s Node, arguments json.RawMessage) (end nodeEnd) {
+func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (end nodeEnd) {
 	n := &r.plan.nodes[i]
 	if n.kind == KindScript {
 		return r.compute(i, s, arguments)
@@ -28,7 +28,7 @@ func (r *Run) work(i int, s Node, arguments json.RawMessage) (end nodeEnd) {
 		return end
 	}
 	end.status.Arguments = nil
-	result, known := r.call(n, &end.status, arguments)
+	result, known := r.call(n, &end.status, arguments, after)
 	r.mu.Lock()
 	canceling, stopping := r.canceling, r.stopping
 	r.mu.Unlock()
@@ -60,12 +60,15 @@ func (r *Run) work(i int, s Node, arguments json.RawMessage) (end nodeEnd) {
 
 // call calls a tool, several times if need be. known is false if nothing is known of what happened because
 // the call was given up from here.
-func (r *Run) call(n *node, s *Node, arguments json.RawMessage) (result Result, known bool) {
+func (r *Run) call(n *node, s *Node, arguments json.RawMessage, after []string) (result Result, known bool) {
 	timeout := r.opts.Timeout
 	if n.task.TimeoutMS > 0 {
 		timeout = time.Duration(n.task.TimeoutMS) * time.Millisecond
 	}
-	c := Call{Tool: n.task.Tool, Arguments: arguments, Session: r.id, Group: n.group, Intent: r.intent, Approved: true}
+	c := Call{
+		Tool: n.task.Tool, ID: n.path, After: after, Source: r.opts.By, Arguments: arguments,
+		Session: r.id, Group: n.group, Intent: r.intent, Approved: true,
+	}
 	wait := r.opts.Backoff
 	for try := 1; ; try++ {
 		result, known = r.once(c, timeout)
