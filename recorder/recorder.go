@@ -140,16 +140,12 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 	if r.calls++; r.calls%256 == 0 {
 		r.forget(at)
 	}
-	s := r.sources[c.Source]
-	if s == nil || !s.rule.Knows(c.Session) {
+	s := r.source(c.Source)
+	if c.ID != "" && !s.rule.Knows(c.Session) { // a run goes on after a restart, a host's session does not
 		r.mu.Unlock()
-		place, steps, last, ok := r.store.Growing(ctx, c.Source, c.Session) // begun before a restart
+		place, steps, last, ok := r.store.Growing(ctx, c.Source, c.Session)
 		r.mu.Lock()
-		if s = r.sources[c.Source]; s == nil {
-			s = &source{rule: episodic.NewSessions(c.Source), sessions: map[string]*episode{}}
-			r.sources[c.Source] = s
-		}
-		if ok && !s.rule.Knows(c.Session) {
+		if s = r.source(c.Source); ok && !s.rule.Knows(c.Session) {
 			s.rule.Resume(place, last)
 			s.sessions[c.Session] = newEpisode(place)
 			s.sessions[c.Session].resume(steps)
@@ -162,6 +158,15 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 		s.sessions[c.Session] = this.episode
 	}
 	return this
+}
+
+func (r *Recorder) source(name string) *source {
+	s := r.sources[name]
+	if s == nil {
+		s = &source{rule: episodic.NewSessions(name), sessions: map[string]*episode{}}
+		r.sources[name] = s
+	}
+	return s
 }
 
 // resume takes over the steps that were recorded before.
