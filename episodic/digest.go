@@ -247,14 +247,18 @@ var errDigest = errors.New("a digest is 12 characters of base64url, made by the 
 // Paths are the paths in order.
 func (d Digests) Paths() []string { return slices.Sorted(maps.Keys(d)) }
 
-// Fit drops the digests of an episode that is too large with them to be stored, the results' first.
-func (e *Episode) Fit() {
+// fit drops the digests of an episode that is too large with them to be stored, the results' first, and
+// returns its size.
+func (e *Episode) fit() int {
+	n := len(Canonical(*e))
 	for _, drop := range []func(*Step){func(s *Step) { s.Outputs = nil }, func(s *Step) { s.Inputs = nil }} {
-		if len(Canonical(*e)) <= MaxEntry {
-			return
+		if n <= MaxEntry {
+			break
 		}
 		for i := range e.Steps {
 			drop(&e.Steps[i])
 		}
+		n = len(Canonical(*e))
 	}
+	return n
 }

@@ -106,8 +106,7 @@ func TestEpisodesFit(t *testing.T) {
 	for range 1000 {
 		e.Steps = append(e.Steps, Step{Tool: "t", Inputs: Digests{"a": outputs["a"]}, Outputs: outputs})
 	}
-	require.Error(t, e.Normalise())
-	e.Fit()
+	require.Greater(t, len(Canonical(e)), MaxEntry)
 	require.NoError(t, e.Normalise())
 	assert.NotNil(t, e.Steps[0].Inputs)
 	assert.Nil(t, e.Steps[0].Outputs)

@@ -32,7 +32,7 @@ var earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Normalise puts an episode into the one form in which it is stored, or says which field of which
 // episode is wrong. Steps without an id are numbered from 1, dependencies are sorted and distinct, an
-// empty outcome is [Unknown], times are in UTC. A step that depends on itself, on a step that does not
+// empty outcome is [Unknown], times are in UTC, digests that would make it too large are left out. A step that depends on itself, on a step that does not
 // exist, or on itself through others is an error. The slices of e are changed in place.
 func (e *Episode) Normalise() (err error) {
 	if e.ID, err = catalog.Identifier("id", e.ID, catalog.MaxID); err != nil {
@@ -88,7 +88,7 @@ func (e *Episode) normalise() (err error) {
 	if n := e.pairs(); n > MaxPairs {
 		return fmt.Errorf("%d pairs of steps follow one another, the limit is %d: groups are too large", n, MaxPairs)
 	}
-	if n := len(Canonical(*e)); n > MaxEntry {
+	if n := e.fit(); n > MaxEntry {
 		return fmt.Errorf("%d bytes as JSON, the limit is %d", n, MaxEntry)
 	}
 	return nil

@@ -33,6 +33,7 @@ type Options struct {
 	Now         func() time.Time // time.Now unless set
 	Embedder    Embedder         // nil: search by text alone
 	DropIntents bool             // intents are never stored
+	DropDigests bool             // nor digests of values
 	Mine        bool             // capabilities are mined after each rebuild, for people to approve
 	Experiment  Experiment       // what is logged of the answers, and tried with them
 	// Withheld is what no answer of a workspace suggests at the moment; what was learned of it stays. It is in

@@ -39,7 +39,10 @@ func (e *Engine) Perform(ctx context.Context, source string, p Performed) (seq u
 	}
 	if p.Step.Tool != "" {
 		step := p.Step
-		step.Group, step.Shown = p.Group, 0
+		step.Group = p.Group
+		if e.opts.DropDigests {
+			step.Inputs, step.Outputs = nil, nil
+		}
 		if step.Shown, err = e.shownAt(ctx, p.Suggestion, step.Tool); err != nil {
 			return 0, err
 		}

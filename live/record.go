@@ -34,6 +34,9 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 		}
 		for j := range ep.Steps {
 			ep.Steps[j].Shown = 0 // known here, or not at all
+			if e.opts.DropDigests {
+				ep.Steps[j].Inputs, ep.Steps[j].Outputs = nil, nil
+			}
 		}
 		err := ep.Normalise()
 		if err == nil {
@@ -198,8 +201,9 @@ func (e *Engine) alike(resolver interface{ Resolve(string) (string, error) }, a,
 	}
 	for _, ep := range []*episodic.Episode{&one, &other} {
 		ep.Source, ep.Label = "", ""
-		for i := range ep.Steps { // the answer may be forgotten since
-			ep.Steps[i].Shown = 0
+		for i := range ep.Steps {
+			s := &ep.Steps[i]
+			s.Shown, s.Inputs, s.Outputs = 0, nil, nil // the answer may be forgotten since, and values are not always looked at
 		}
 		if e.opts.DropIntents { // it may have been stored before intents were kept out
 			ep.Intent = ""

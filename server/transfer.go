@@ -49,6 +49,9 @@ func (s *Server) transferRoutes(api huma.API) {
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
 	documentBody(api, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
+	add(s, api, rule{scope: scopeAdmin}, op("digest-key", http.MethodGet, "/v1/digest-key", "The key of the digests of values",
+		"What importers hash the values of arguments and results with (docs/data.md). Made when it is first asked for; each workspace has its own."), s.digestKey)
+
 	export := op("export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
 	export.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: lines}}
 	add(s, api, rule{scope: scopeAdmin, stream: true}, export, s.export)
@@ -58,6 +61,27 @@ func (s *Server) transferRoutes(api huma.API) {
 	backup.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}}
 	add(s, api, rule{scope: scopeAdmin, stream: true}, backup, s.backup)
+}
+
+type digestKeyAnswer struct {
+	CacheControl string `header:"Cache-Control"`
+	Body         struct {
+		Key []byte `json:"key" doc:"32 bytes in base64."`
+	}
+}
+
+func (s *Server) digestKey(ctx context.Context, _ *struct{}) (*digestKeyAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key, err := e.DigestKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &digestKeyAnswer{CacheControl: "no-store"}
+	out.Body.Key = key[:]
+	return out, nil
 }
 
 // importBatch collects items of one kind, so that they are appended together and in order.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
+	"waymark/episodic"
 	"waymark/importer"
 )
 
@@ -155,6 +157,9 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 	}
 	im.report.Inputs = inputs
 	return im.with(ctx, func(c *client.Client) error {
+		if err := im.digest(ctx, c); err != nil {
+			return err
+		}
 		// One request for each run of inputs of one format: the format is the source of its episodes,
 		// and the model is built once a request.
 		for len(inputs) > 0 {
@@ -170,6 +175,26 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		im.bar.done()
 		return im.print()
 	})
+}
+
+// digest asks for the key that values are hashed with, unless they are to be left out.
+func (im *importing) digest(ctx context.Context, c *client.Client) error {
+	if im.dropDigests {
+		return nil
+	}
+	raw, err := c.Call(ctx, http.MethodGet, "/v1/digest-key", nil)
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	var answer struct {
+		Key []byte `json:"key"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil || len(answer.Key) != len(episodic.DigestKey{}) {
+		return fmt.Errorf("import: the key of digests is %d bytes long: %w", len(answer.Key), cmp.Or(err, errors.New("that is none")))
+	}
+	key := episodic.DigestKey(answer.Key)
+	im.opts.Digests = &key
+	return nil
 }
 
 // spool keeps standard input in a file of this user alone, since its format must be known before the

@@ -130,6 +130,7 @@ type app struct {
 	sampling        bool
 	recordScores    bool
 	dropIntents     bool
+	dropDigests     bool
 	mine            bool
 	connect         bool     // start other servers
 	toolMode        string   // how hosts see their tools

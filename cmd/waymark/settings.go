@@ -25,7 +25,7 @@ import (
 var settings = []string{
 	"data", "workspace", "json", "log-level",
 	"addr", "allow-host", "allow-origin",
-	"embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-by-host", "record-scores", "drop-intents", "mine",
+	"embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-by-host", "record-scores", "drop-intents", "drop-digests", "mine",
 	"connect", "tool-mode", "expose",
 	"log-served", "explore", "shadow", "split", "split-share",
 	"profile", "limit", "progress",
@@ -57,12 +57,14 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 			return usagef("setting %s: %w", name, err)
 		}
 	}
-	if cmd.Flags().Lookup("drop-intents") == nil && k.Exists("drop-intents") { // it holds for whoever writes
-		drop, err := strconv.ParseBool(fmt.Sprint(k.Get("drop-intents")))
-		if err != nil {
-			return usagef("setting drop-intents: %w", err)
+	for name, drop := range map[string]*bool{"drop-intents": &a.dropIntents, "drop-digests": &a.dropDigests} { // they hold for whoever writes
+		if cmd.Flags().Lookup(name) != nil || !k.Exists(name) {
+			continue
 		}
-		a.dropIntents = drop
+		var err error
+		if *drop, err = strconv.ParseBool(fmt.Sprint(k.Get(name))); err != nil {
+			return usagef("setting %s: %w", name, err)
+		}
 	}
 	if a.data == "" {
 		return usagef("--data names no directory, and this user has no data directory to fall back on")
