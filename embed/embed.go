@@ -77,16 +77,16 @@ func (o *Options) fill() error {
 	case o.Dimensions < 0:
 		return fmt.Errorf("embed: %d dimensions", o.Dimensions)
 	}
-	standard(&o.Batch, 32)
-	standard(&o.MaxText, 24_000)
-	standard(&o.MaxAnswer, 8<<20)
-	standard(&o.Attempts, 4)
-	standard(&o.Timeout, 10*time.Second)
-	standard(&o.Budget, time.Minute)
-	standard(&o.FirstDelay, 500*time.Millisecond)
-	standard(&o.CacheSize, 10_000)
-	standard(&o.Trip, 5)
-	standard(&o.CoolDown, 30*time.Second)
+	endpoint.Standard(&o.Batch, 32)
+	endpoint.Standard(&o.MaxText, 24_000)
+	endpoint.Standard(&o.MaxAnswer, 8<<20)
+	endpoint.Standard(&o.Attempts, 4)
+	endpoint.Standard(&o.Timeout, 10*time.Second)
+	endpoint.Standard(&o.Budget, time.Minute)
+	endpoint.Standard(&o.FirstDelay, 500*time.Millisecond)
+	endpoint.Standard(&o.CacheSize, 10_000)
+	endpoint.Standard(&o.Trip, 5)
+	endpoint.Standard(&o.CoolDown, 30*time.Second)
 	if o.Cache == nil {
 		o.Cache = NewMemory(o.CacheSize)
 	}
@@ -94,12 +94,6 @@ func (o *Options) fill() error {
 		o.Now = time.Now
 	}
 	return nil
-}
-
-func standard[T int | int64 | time.Duration](x *T, value T) {
-	if *x <= 0 {
-		*x = value
-	}
 }
 
 // Client embeds texts. It is safe for concurrent use.

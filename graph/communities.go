@@ -38,7 +38,8 @@ func Communities(g *Graph, resolution float64) (label []int32) {
 // one of before that most of its members come from: pairs are matched by falling number of common
 // members, then by number. A community that has no such predecessor left takes a number that was
 // not in use, so numbers may have gaps; the number of one that is gone is free from the next call
-// on.
+// on. Who keeps communities over graphs that grow calls it; a build does not, since it would make each build
+// depend on the one before.
 func CommunitiesFrom(g *Graph, previous []int32, resolution float64) (label []int32) {
 	if !(resolution > 0) || math.IsInf(resolution, 1) {
 		resolution = 1

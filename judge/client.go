@@ -49,16 +49,16 @@ func (o *Options) fill() error {
 	if o.Model == "" {
 		return errors.New("judge: no model named")
 	}
-	standard(&o.MaxTokens, 2048)
-	standard(&o.MaxAnswer, 8<<20)
-	standard(&o.Concurrent, 4)
-	standard(&o.Attempts, 4)
-	standard(&o.Timeout, time.Minute)
-	standard(&o.Patience, 3*time.Minute)
-	standard(&o.FirstDelay, 500*time.Millisecond)
-	standard(&o.CacheSize, 10_000)
-	standard(&o.Trip, 5)
-	standard(&o.CoolDown, 30*time.Second)
+	endpoint.Standard(&o.MaxTokens, 2048)
+	endpoint.Standard(&o.MaxAnswer, 8<<20)
+	endpoint.Standard(&o.Concurrent, 4)
+	endpoint.Standard(&o.Attempts, 4)
+	endpoint.Standard(&o.Timeout, time.Minute)
+	endpoint.Standard(&o.Patience, 3*time.Minute)
+	endpoint.Standard(&o.FirstDelay, 500*time.Millisecond)
+	endpoint.Standard(&o.CacheSize, 10_000)
+	endpoint.Standard(&o.Trip, 5)
+	endpoint.Standard(&o.CoolDown, 30*time.Second)
 	if o.Repairs == 0 {
 		o.Repairs = 1
 	}
@@ -69,12 +69,6 @@ func (o *Options) fill() error {
 		o.Now = time.Now
 	}
 	return nil
-}
-
-func standard[T int | int64 | time.Duration](x *T, value T) {
-	if *x <= 0 {
-		*x = value
-	}
 }
 
 // Client asks one model at an OpenAI-compatible endpoint.

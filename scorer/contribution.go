@@ -3,7 +3,9 @@ package scorer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"waymark/rubric/contribution"
 )
@@ -62,12 +64,28 @@ type LintRequest struct {
 	Artifact any                   `json:"artifact,omitempty" doc:"The artifact as an object of metadata and sections."`
 	Text     string                `json:"text,omitempty" doc:"The artifact as JSON or Markdown text, instead of artifact."`
 	Anchors  *contribution.Anchors `json:"anchors,omitempty" doc:"What citations may point to."`
+	Merge    []Message             `json:"merge,omitempty" doc:"Messages whose deltas are carried out on the artifact before it is checked."`
+}
+
+// A Message is what an agent said in a research session.
+type Message struct {
+	Agent string    `json:"agent,omitempty" doc:"Who said it: deltas of one time are carried out in order of agents."`
+	Time  time.Time `json:"time,omitzero" doc:"When: deltas are carried out in order of time, those without one first."`
+	Text  string    `json:"text" doc:"With its deltas."`
 }
 
 // A LintAnswer is an artifact checked.
 type LintAnswer struct {
 	Message string `json:"message" doc:"The answer in a sentence."`
 	contribution.LintReport
+	Merged *MergedArtifact `json:"merged,omitempty" doc:"The artifact with the messages merged, and what became of each delta."`
+}
+
+// A MergedArtifact is an artifact with messages merged, in their order; dropped is what looked like a delta and
+// could not be read.
+type MergedArtifact struct {
+	contribution.Merged
+	Dropped []contribution.Dropped `json:"dropped"`
 }
 
 // Lint checks a research artifact.
@@ -85,7 +103,7 @@ func (s *Scorer) Lint(_ context.Context, in LintRequest) (LintAnswer, error) {
 		}
 		text = string(data)
 	}
-	rep, err := contribution.LintText(text, in.Anchors)
+	rep, merged, err := lint(text, in)
 	if err != nil {
 		return LintAnswer{}, inKernel(err)
 	}
@@ -93,7 +111,40 @@ func (s *Scorer) Lint(_ context.Context, in LintRequest) (LintAnswer, error) {
 	if !rep.Valid {
 		verdict = "not valid"
 	}
-	return LintAnswer{fmt.Sprintf("The artifact is %s: %s, %s.", verdict, counted(rep.Summary.Errors, "error"), counted(rep.Summary.Warnings, "warning")), rep}, nil
+	return LintAnswer{fmt.Sprintf("The artifact is %s: %s, %s.", verdict, counted(rep.Summary.Errors, "error"), counted(rep.Summary.Warnings, "warning")), rep, merged}, nil
+}
+
+// lint checks an artifact as it is written or, with messages to merge, as they leave it.
+func lint(text string, in LintRequest) (contribution.LintReport, *MergedArtifact, error) {
+	if len(in.Merge) == 0 {
+		rep, err := contribution.LintText(text, in.Anchors)
+		return rep, nil, err
+	}
+	a, err := contribution.ParseArtifact(text)
+	if err != nil {
+		return contribution.LintReport{}, nil, err
+	}
+	merged := &MergedArtifact{Dropped: []contribution.Dropped{}}
+	var updates []contribution.Update
+	for i, m := range in.Merge {
+		deltas, dropped, err := contribution.Parse(m.Text)
+		var request *contribution.RequestError
+		if errors.As(err, &request) {
+			return contribution.LintReport{}, nil, &RequestError{fmt.Sprintf("merge[%d].text", i), request.Detail}
+		}
+		if err != nil {
+			return contribution.LintReport{}, nil, err
+		}
+		for _, d := range deltas {
+			updates = append(updates, contribution.Update{Delta: d, Agent: m.Agent, Time: m.Time})
+		}
+		merged.Dropped = append(merged.Dropped, dropped...)
+	}
+	if merged.Merged, err = contribution.Merge(a, updates); err != nil {
+		return contribution.LintReport{}, nil, err
+	}
+	rep, err := contribution.Lint(merged.Artifact, in.Anchors)
+	return rep, merged, err
 }
 
 // A FormAnswer is what a human evaluator of a message fills in.

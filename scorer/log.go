@@ -1,6 +1,11 @@
 package scorer
 
-import "waymark/judge"
+import (
+	"waymark/judge"
+	"waymark/rubric"
+	"waymark/rubric/council"
+	"waymark/rubric/hypothesis"
+)
 
 // An Entry is one scored thing as it is logged: names and numbers, no text of what was scored.
 type Entry struct {
@@ -16,27 +21,41 @@ type Entry struct {
 type Logged interface{ Entries() []Entry }
 
 func (a HypothesisAnswer) Entries() []Entry {
-	var out []Entry
+	out := make([]Entry, 0, len(a.Results)+len(a.Unscored))
 	for _, r := range a.Results {
-		e := Entry{ID: r.ID, Scores: map[string]float64{}, Composite: new(r.Composite.Float()), Verdict: r.Verdict, Rank: r.Rank}
-		for name, d := range r.Dimensions {
-			e.Scores[name] = d.Score.Float()
-		}
-		out = append(out, e)
+		out = append(out, entry(r.ID, r.Composite, r.Verdict, r.Rank, r.Dimensions, func(d hypothesis.Dimension) rubric.Decimal { return d.Score }))
 	}
 	return withUnscored(out, a.Unscored)
 }
 
 func (a CustomAnswer) Entries() []Entry {
-	var out []Entry
+	out := make([]Entry, 0, len(a.Results)+len(a.Unscored))
 	for _, r := range a.Results {
-		e := Entry{ID: r.ID, Scores: map[string]float64{}, Composite: new(r.Composite.Float()), Verdict: r.Verdict, Rank: r.Rank}
-		for name, d := range r.Dimensions {
-			e.Scores[name] = d.Score.Float()
-		}
-		out = append(out, e)
+		out = append(out, entry(r.ID, r.Composite, r.Verdict, r.Rank, r.Dimensions, func(d ItemDimension) rubric.Decimal { return d.Score }))
 	}
 	return withUnscored(out, a.Unscored)
+}
+
+// entry is one scored thing with dimensions of any form.
+func entry[D any](id string, composite rubric.Decimal, verdict string, rank *int, dimensions map[string]D, score func(D) rubric.Decimal) Entry {
+	e := Entry{ID: id, Scores: make(map[string]float64, len(dimensions)), Composite: new(composite.Float()), Verdict: verdict, Rank: rank}
+	for name, d := range dimensions {
+		e.Scores[name] = score(d).Float()
+	}
+	return e
+}
+
+// Entries of a ranking have no dimensions.
+func (a HypothesisRanking) Entries() []Entry {
+	var out []Entry
+	for _, r := range a.Ranking {
+		out = append(out, Entry{ID: r.ID, Scores: map[string]float64{}, Composite: new(r.Composite), Verdict: r.Verdict, Rank: new(r.Rank)})
+	}
+	return out
+}
+
+func (a CouncilRanking) Entries() []Entry {
+	return CouncilAnswer{Result: council.Result{Ranking: a.Ranking}}.Entries()
 }
 
 func withUnscored(out []Entry, unscored []Unscored) []Entry {

@@ -7,6 +7,9 @@ import "slices"
 // added, or nil. Only added is read; the rest is counted anew. Update panics if ix was not built with
 // [Options.Updatable] or a number is out of range.
 //
+// No build of ours goes by it, since a build is a function of its event alone: it is for programs that keep an
+// index up to date between builds.
+//
 // What words say is what [Build] would make of the documents, bit by bit. The latent space is that of
 // the last Build until the next: new documents are folded into it as queries are, terms it does not
 // know say nothing in it, documents that stay keep their places, and the share of the matrix that it

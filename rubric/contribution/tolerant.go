@@ -112,72 +112,63 @@ func (p *tolerantParser) value(depth int) (any, error) {
 
 func (p *tolerantParser) object(depth int) (any, error) {
 	m := map[string]any{}
-	p.i++
-	for comma := true; ; {
-		if err := p.skip(); err != nil {
-			return nil, err
-		}
-		switch {
-		case p.i == len(p.s):
-			return nil, p.fail("the JSON ends inside an object")
-		case p.s[p.i] == '}':
-			p.i++
-			if comma && len(m) > 0 {
-				p.repaired("a comma too many")
-			}
-			return m, nil
-		case !comma:
-			p.repaired("a missing comma")
-		}
+	err := p.elements('}', "an object", func() error {
 		key, err := p.key()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if _, twice := m[key]; twice {
-			return nil, p.fail("%s comes twice", quoted(key))
+			return p.fail("%s comes twice", quoted(key))
 		}
 		if err := p.skip(); err != nil {
-			return nil, err
+			return err
 		}
 		if p.i == len(p.s) || p.s[p.i] != ':' {
-			return nil, p.fail("no colon after %s", quoted(key))
+			return p.fail("no colon after %s", quoted(key))
 		}
 		p.i++
-		if m[key], err = p.value(depth + 1); err != nil {
-			return nil, err
-		}
-		if comma, err = p.comma(); err != nil {
-			return nil, err
-		}
-	}
+		m[key], err = p.value(depth + 1)
+		return err
+	})
+	return m, err
 }
 
 func (p *tolerantParser) list(depth int) (any, error) {
 	list := []any{}
+	err := p.elements(']', "a list", func() error {
+		v, err := p.value(depth + 1)
+		list = append(list, v)
+		return err
+	})
+	return list, err
+}
+
+// elements reads what stands between an opening bracket and its closing one, with commas between.
+func (p *tolerantParser) elements(closing byte, inside string, one func() error) error {
 	p.i++
-	for comma := true; ; {
+	n := 0
+	for comma := true; ; n++ {
 		if err := p.skip(); err != nil {
-			return nil, err
+			return err
 		}
 		switch {
 		case p.i == len(p.s):
-			return nil, p.fail("the JSON ends inside a list")
-		case p.s[p.i] == ']':
+			return p.fail("the JSON ends inside %s", inside)
+		case p.s[p.i] == closing:
 			p.i++
-			if comma && len(list) > 0 {
+			if comma && n > 0 {
 				p.repaired("a comma too many")
 			}
-			return list, nil
+			return nil
 		case !comma:
 			p.repaired("a missing comma")
 		}
-		v, err := p.value(depth + 1)
-		if err != nil {
-			return nil, err
+		err := one()
+		if err == nil {
+			comma, err = p.comma()
 		}
-		list = append(list, v)
-		if comma, err = p.comma(); err != nil {
-			return nil, err
+		if err != nil {
+			return err
 		}
 	}
 }
