@@ -78,7 +78,7 @@ var imports = map[string][]string{
 	"feed":                {"episodic", "hook", "live", "suggest"},
 	"cmd/waymark-hook":    {"hook", "internal/datadir"},
 	"gateway":             {"catalog", "run", "storage"},
-	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "semantic"},
+	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "run"},
 
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},
