@@ -72,7 +72,7 @@ type Config struct {
 	Drain          time.Duration // grace of open requests at shutdown; default 10 s
 
 	books *books
-	runs *runs // of this server
+	runs  *runs // of this server
 }
 
 func (c *Config) setDefaults() {
