@@ -281,8 +281,11 @@ func TestSessionsAreCut(t *testing.T) {
 
 // What a session has done is counted when it is asked what comes next, and where the step chosen stood.
 func TestSuggestAfterACall(t *testing.T) {
-	e := workspace(t, storage.NewMemory())
-	r := New(e, callerFunc(works), Options{})
+	w := live.NewWorkspaces(storage.NewMemory(), live.Options{})
+	t.Cleanup(func() { require.NoError(t, w.Close(context.Background())) })
+	e, err := w.Get(t.Context(), "default")
+	require.NoError(t, err)
+	r := New(Workspace{w, "default"}, callerFunc(works), Options{})
 	call := func(session, tool string) {
 		_, err := r.Call(t.Context(), run.Call{Tool: tool, Session: session})
 		require.NoError(t, err)
@@ -295,13 +298,11 @@ func TestSuggestAfterACall(t *testing.T) {
 	done, ok := r.Done("", "mine")
 	require.True(t, ok)
 	assert.Equal(t, []string{"status"}, done.Tools)
-	wait, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	require.NoError(t, e.Wait(wait, done.Seq))
-	a, err := e.Next(e.Model(), live.Asker{}, suggest.NextRequest{Context: done.Tools, Intent: done.Intent})
-	require.NoError(t, err)
+	a, ok := r.Next(t.Context(), e, "", "mine", 5)
+	require.True(t, ok)
 	require.Len(t, a.Suggestions, 2)
-	r.Suggested("", "mine", a.SuggestionID)
+	_, ok = r.Next(t.Context(), e, "", "nobody's", 5)
+	assert.False(t, ok)
 	call("mine", a.Suggestions[1].ID)
 	call("mine", a.Suggestions[1].ID)
 	all := history(t, e)

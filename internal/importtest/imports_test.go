@@ -71,7 +71,7 @@ var imports = map[string][]string{
 	"judge/reply":         nil,
 	"run":                 {"catalog"},
 	"wiring":              {"wire"},
-	"recorder":            {"episodic", "live", "run"},
+	"recorder":            {"episodic", "live", "run", "suggest"},
 	"ledger":              nil,
 	"toolcall":            {"catalog", "episodic"},
 	"hook":                {"catalog", "episodic", "toolcall"},
