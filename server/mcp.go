@@ -136,7 +136,7 @@ func (e *mcpEndpoint) untilDrained(r *http.Request) (*http.Request, context.Canc
 // newMCPServer has all tools and resources. What it can do it can in any workspace: each call takes its
 // workspace from its own access. Only the tools of other servers belong to one.
 func newMCPServer(cfg Config, workspace string) *mcp.Server {
-	upstream := cfg.Caller != nil && workspace == cfg.Upstream.Workspace
+	upstream := cfg.callerOf(workspace) != nil
 	options := &mcp.ServerOptions{
 		Instructions: mcpInstructions,
 		// Our own list never changes while the program runs: suggestions travel in results.
@@ -148,7 +148,7 @@ func newMCPServer(cfg Config, workspace string) *mcp.Server {
 	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cfg.Version}, options)
 	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
 	tools := mcpToolset()
-	if cfg.Caller != nil {
+	if upstream {
 		tools = append(slices.Clone(tools), mcpRunTool())
 	}
 	for _, t := range tools {

@@ -47,6 +47,14 @@ type Upstream struct {
 	Reload func() error
 }
 
+// callerOf calls the tools of the servers of a workspace; nil where there are none.
+func (c *Config) callerOf(workspace string) run.Caller {
+	if workspace != c.Upstream.Workspace {
+		return nil
+	}
+	return c.Caller
+}
+
 const toolCall = "call_tool"
 
 const upstreamInstructions = " Tools of other servers that are not in the list of tools are found with find_tool and called with call_tool."
@@ -178,7 +186,8 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if !a.may(scopeWrite) {
 		return refusal(fmt.Errorf("calling tools needs the scope %v, this credential has %v", scopeWrite.names(), a.Scopes.names()))
 	}
-	if a.Workspace != m.cfg.Upstream.Workspace {
+	caller := m.cfg.callerOf(a.Workspace)
+	if caller == nil {
 		return refusal(errors.New("no servers are connected to this workspace"))
 	}
 	engine, err := m.cfg.Workspaces.Get(ctx, a.Workspace)
@@ -193,7 +202,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if err != nil {
 		return refusal(err)
 	}
-	result, err := m.cfg.Caller.Call(ctx, run.Call{Tool: id, Arguments: arguments, Session: sessionOf(req), Meta: meta})
+	result, err := caller.Call(ctx, run.Call{Tool: id, Source: a.Source, Arguments: arguments, Session: sessionOf(req), Meta: meta})
 	if err != nil {
 		return m.failed(ctx, id, err)
 	}
@@ -241,7 +250,11 @@ func (m *mcpTools) signature(id string, state []byte) []byte {
 }
 
 // The keys of _meta that say more about a call than the protocol does.
-const metaFailure, metaUnvalidated = "io.waymark/failure", "io.waymark/unvalidated"
+const (
+	metaFailure     = "io.waymark/failure"
+	metaUnvalidated = "io.waymark/unvalidated"
+	metaUnrecorded  = "io.waymark/unrecorded"
+)
 
 // resultOf passes a result on, as it came as far as the protocol lets it.
 func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error) {
@@ -270,11 +283,16 @@ func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error
 	if len(r.Structured) > 0 {
 		out.StructuredContent = r.Structured
 	}
-	if r.Unvalidated != "" {
-		out.Meta = mcp.Meta{metaUnvalidated: r.Unvalidated}
+	for key, text := range map[string]string{metaUnvalidated: r.Unvalidated, metaUnrecorded: r.Unrecorded, metaFailure: string(r.Failure)} {
+		if text != "" {
+			if out.Meta == nil {
+				out.Meta = mcp.Meta{}
+			}
+			out.Meta[key] = text
+		}
 	}
 	if r.Failure != "" {
-		out.IsError, out.Meta = true, mcp.Meta{metaFailure: string(r.Failure)}
+		out.IsError = true
 		if len(out.Content) == 0 {
 			message := r.Message
 			if !strings.HasPrefix(message, id) {

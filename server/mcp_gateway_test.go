@@ -19,14 +19,14 @@ import (
 	"waymark/suggest"
 )
 
-// desk is another server: what it says of its tools can be changed while it runs.
-type desk struct {
+// frontDesk is another server: what it says of its tools can be changed while it runs.
+type frontDesk struct {
 	*mcp.Server
 	url string
 }
 
-func newDesk(t testing.TB) *desk {
-	d := &desk{Server: mcp.NewServer(&mcp.Implementation{Name: "desk"}, nil)}
+func newFrontDesk(t testing.TB) *frontDesk {
+	d := &frontDesk{Server: mcp.NewServer(&mcp.Implementation{Name: "desk"}, nil)}
 	d.offer("stamp", "Put a stamp on a letter.", true)
 	d.offer("shred", "Destroy a letter.", false)
 	d.AddTool(&mcp.Tool{Name: "sign", Description: "Sign a letter.", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
@@ -44,7 +44,7 @@ func newDesk(t testing.TB) *desk {
 	return d
 }
 
-func (d *desk) offer(name, description string, harmless bool) {
+func (d *frontDesk) offer(name, description string, harmless bool) {
 	schema := json.RawMessage(`{"type":"object","properties":{"letter":{"type":"string"}},"required":["letter"]}`)
 	d.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: schema, OutputSchema: json.RawMessage(`{"type":"object"}`),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: harmless}},
@@ -75,8 +75,8 @@ func (c engineCatalog) RemoveTools(ctx context.Context, ids []string) error {
 }
 
 // newOfficeWithDesk is the office, connected to a desk.
-func newOfficeWithDesk(t testing.TB, mode string, chosen ...string) (*Server, *desk) {
-	d := newDesk(t)
+func newOfficeWithDesk(t testing.TB, mode string, chosen ...string) (*Server, *frontDesk) {
+	d := newFrontDesk(t)
 	var g *gateway.Gateway
 	s := newOffice(t, func(c *Config) {
 		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Withheld: func(string) *suggest.Withheld {
@@ -165,7 +165,7 @@ func TestCallTool(t *testing.T) {
 
 // The list holds what the mode puts there, sorted, and gives the same bytes until the tools change.
 func TestToolListByMode(t *testing.T) {
-	own := []string{toolCall, toolDescribe, toolFind, toolRebuild, toolRecord, toolScore, toolDAG, toolNext, toolTriangulate}
+	own := []string{toolCall, "run_dag", toolDescribe, toolFind, toolRebuild, toolRecord, toolScore, toolDAG, toolNext, toolTriangulate}
 	with := func(names ...string) []string { return append(names, own...) }
 	for _, tt := range []struct {
 		mode   string

@@ -133,6 +133,9 @@ func (r *runs) rules(ctx context.Context, engine *live.Engine) run.Rules {
 	if g, ok := r.cfg.Caller.(interface{ NeedsGrant(tool string) bool }); ok {
 		rules.Granted = func(tool string) bool { return !g.NeedsGrant(tool) }
 	}
+	if g := r.cfg.Upstream.Gateway; g != nil {
+		rules.Granted = func(tool string) bool { return !g.NeedsGrant(tool) }
+	}
 	return rules
 }
 
@@ -410,7 +413,7 @@ type runCaller struct {
 func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) {
 	i := slices.IndexFunc(scorings, func(x scoring) bool { return x.id == call.Tool && x.id != "" })
 	switch {
-	case i < 0 && c.cfg.Caller == nil:
+	case i < 0 && c.cfg.callerOf(c.access.Workspace) == nil:
 		return run.Result{Failure: run.FailedUnavailable, Message: errNoServers.Error()}, nil
 	case i < 0:
 		return c.cfg.Caller.Call(ctx, call)

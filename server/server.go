@@ -98,6 +98,9 @@ func (c *Config) setDefaults() {
 	if c.MaxBodies == 0 {
 		c.MaxBodies = 64 << 20
 	}
+	if c.Upstream.Workspace == "" {
+		c.Upstream.Workspace = defaultWorkspace
+	}
 	if c.MaxConnections == 0 {
 		c.MaxConnections = 1024
 	}
