@@ -56,7 +56,7 @@ func takeApart(found []suggest.Suggestion) (ranked []string, without map[string]
 			without[t.Name] = nil
 		}
 	}
-	for _, bound := range []string{"cap", "floor", "relevance", "comparable"} {
+	for _, bound := range []string{"cap", "floor", "relevance", "comparable", "its_best_tool"} {
 		delete(without, bound)
 	}
 	type rest struct {

@@ -11,6 +11,7 @@ import (
 	"waymark/catalog"
 	"waymark/live"
 	"waymark/mine/proposal"
+	"waymark/suggest"
 )
 
 // mined starts a search for capabilities and waits for its end.
@@ -26,7 +27,8 @@ func (w web) mined(body string) live.Job {
 	return parse[live.Job](w.t, 200, w.ask("GET", r.header.Get("Location"), ""))
 }
 
-// Episodes are recorded, a capability is mined from them, and approved.
+// Episodes are recorded, a capability is mined from them and approved, and from then on it is the first
+// thing suggested for its intent.
 func TestFromEpisodesToACapability(t *testing.T) {
 	w := newWeb(t)
 	var lines []string
@@ -59,6 +61,12 @@ func TestFromEpisodesToACapability(t *testing.T) {
 	require.NoError(t, defaultEngine(t, w.Server).Wait(t.Context(), a.Seq))
 	c := parse[catalog.Capability](t, 200, w.ask("GET", "/v1/capabilities/cap:release", ""))
 	assert.Equal(t, []string{"mined"}, c.Tags)
+	_, err := defaultEngine(t, w.Server).Build(t.Context())
+	require.NoError(t, err)
+
+	next := parse[suggest.NextAnswer](t, 200, w.ask("POST", "/v1/next", `{"intent":"publish the release notes"}`))
+	require.NotEmpty(t, next.Suggestions)
+	assert.Equal(t, "cap:release", next.Suggestions[0].ID)
 }
 
 func TestProposalProblems(t *testing.T) {

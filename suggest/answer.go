@@ -21,6 +21,7 @@ const (
 	FormulaCapability = "capability_score"
 	FormulaMixed      = "mixed"
 	FormulaHybrid     = "hybrid"
+	FormulaCovers     = "covers"  // a capability in the place of the best of the tools it covers
 	FormulaLearned    = "learned" // the score is a sum of log-odds; the confidence a probability, calibrated
 )
 

@@ -78,11 +78,14 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 			a.Considered = append(a.Considered, Considered{f, score, s.terms})
 		}
 	}
-	c, scored := q.score(n)
-	if q.learned != nil {
-		if c, scored = q.learnedScore(n); scored {
-			a.Considered = append([]Considered{{FormulaLearned, c.score, q.explain(c)}}, a.Considered...)
-		}
+	q.coverList()
+	c, scored := q.plain(n)
+	if q.learned != nil && scored {
+		a.Considered = append([]Considered{{FormulaLearned, c.score, q.explain(c)}}, a.Considered...)
+	}
+	if o, ok := q.covering(n); ok {
+		a.Considered = append([]Considered{{FormulaCovers, o.score, q.explain(o)}}, a.Considered...)
+		c, scored = q.orPlain(o), true
 	}
 	if scored {
 		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = c.score, q.confidence(c), c.formula, q.explain(c), q.reason(c)

@@ -165,16 +165,6 @@ func (q *query) asked(tool int32, p float64) (c candidate, ok bool) {
 	return c, ok
 }
 
-// learnedScore is what was learned about one node.
-func (q *query) learnedScore(n int32) (found candidate, ok bool) {
-	q.candidates(func(c candidate) {
-		if c.node == n {
-			found, ok = c, true
-		}
-	})
-	return found, ok
-}
-
 // learnedTerms takes a learned score apart.
 func (q *query) learnedTerms(c candidate) []Term {
 	var terms []Term

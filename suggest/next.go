@@ -34,6 +34,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	if q.mode == Exploration {
 		q.hubs(limit)
 	}
+	q.coverList()
 	top := q.best(limit, q.passes)
 	if len(top) > 0 && q.confidence(top[0]) < LowConfidence {
 		q.warn(WarnLowConfidence)
@@ -107,6 +108,8 @@ func (q *query) evidence(n int32) Evidence {
 func (q *query) reason(c candidate) string {
 	n := c.node
 	switch {
+	case c.formula == FormulaCovers:
+		return q.coveringReason(c)
 	case c.formula == FormulaLearned:
 		return q.learnedReason(c)
 	case q.mode == Exploration:

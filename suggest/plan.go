@@ -54,6 +54,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 		p.walk()
 	}
 	p.link()
+	p.cover()
 	a := p.answer()
 	r.Context, r.Profile = q.spelled, q.profile
 	r.Explain = nil // how much is shown is no part of the question

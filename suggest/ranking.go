@@ -14,12 +14,17 @@ type candidate struct {
 	p       float64 // probability, if the formula is learned
 	row     int     // of the signs, if it comes from them
 	stored  bool    // a capability by its tools
+	covers  int     // tools of the list that a capability covers
+	part    int32   // the best of them
 }
 
-// better orders candidates: score, then id.
+// better orders candidates: score, then what covers more of the others, then id.
 func (q *query) better(a, b candidate) bool {
 	if a.score != b.score {
 		return a.score > b.score
+	}
+	if a.covers != b.covers {
+		return a.covers > b.covers
 	}
 	return q.ids[a.node] < q.ids[b.node]
 }
@@ -37,6 +42,22 @@ func (q *query) best(limit int, want func(node int32) bool) []candidate {
 
 // candidates visits everything that has a score.
 func (q *query) candidates(visit func(c candidate)) {
+	if len(q.covers) == 0 {
+		q.plainCandidates(visit)
+		return
+	}
+	q.plainCandidates(func(c candidate) {
+		if _, ok := q.covering(c.node); !ok {
+			visit(c)
+		}
+	})
+	for _, c := range q.covers {
+		visit(q.orPlain(c))
+	}
+}
+
+// plainCandidates visits everything that has a score by itself.
+func (q *query) plainCandidates(visit func(c candidate)) {
 	if q.learned != nil {
 		q.learnedCandidates(visit)
 		return
@@ -251,8 +272,11 @@ func (q *query) episodic(n int32, s *sum) {
 
 // explain returns the terms of a candidate.
 func (q *query) explain(c candidate) []Term {
-	if c.formula == FormulaLearned {
+	switch c.formula {
+	case FormulaLearned:
 		return q.learnedTerms(c)
+	case FormulaCovers:
+		return c.coveringTerms()
 	}
 	s := sum{keep: true}
 	q.apply(c.formula, c.node, &s)
@@ -261,7 +285,7 @@ func (q *query) explain(c candidate) []Term {
 
 // confidence is the probability where there is one, else the score.
 func (c candidate) confidence() float64 {
-	if c.formula == FormulaLearned {
+	if c.formula == FormulaLearned || c.formula == FormulaCovers {
 		return min(Cap, c.p)
 	}
 	return min(Cap, c.score)

@@ -30,6 +30,7 @@ type scratch struct {
 	all, top []graph.Scored
 	ways     graph.BreadthFirst
 	ranked   []candidate
+	covers   []candidate // capabilities that cover tools of the list
 	hits     []semantic.Hit
 
 	signs     nexttool.Signs
@@ -62,7 +63,7 @@ func (s *scratch) begin() {
 		clear(s.near)
 		s.epoch = 1
 	}
-	s.spelled, s.context, s.distinct, s.touched = s.spelled[:0], s.context[:0], s.distinct[:0], s.touched[:0]
+	s.spelled, s.context, s.distinct, s.touched, s.covers = s.spelled[:0], s.context[:0], s.distinct[:0], s.touched[:0], s.covers[:0]
 }
 
 // touch makes a node a candidate; its signals start at zero.

@@ -40,6 +40,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	for _, n := range exact {
 		q.consider(n)
 	}
+	q.coverList()
 	top := q.best(limit, func(n int32) bool {
 		return wanted(n) && !slices.Contains(exact, n) && (q.learned != nil || q.semantic[n] > 0 || q.graph[n] > 0) &&
 			!q.rates.After(n, q.last).Excluded(q.rates.Sources())

@@ -1,0 +1,302 @@
+package suggest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+)
+
+// A capability that does what is chosen stands above what it is made of. It covers the chosen tools where
+//
+//   - at least two of its tools are chosen, and all of them in a plan, or after a context without an intent,
+//     where it also begins with the first of the list; else two thirds of them are enough. Chosen are the
+//     tasks of a plan, or the first tools of a list, and what mostly follows those (half of the times);
+//   - none of them is done already, and it does not fail more often than others;
+//   - its text, where there is an intent, matches about as well as that of the best tool it covers.
+//
+// In a list it then has the score of the best of its tools, as a formula of its own with that one term, and
+// comes first among equals. In a plan it takes the place of the tasks it covers.
+const (
+	coveredShare = 2. / 3
+	coveredTools = 2
+	coverFirst   = 10  // tools of a list
+	coverText    = 0.8 // of the match of the best tool: tools are also known by what they were asked for
+	coverFollow  = 0.5 // of the times a tool was called, another one of the capability came next
+	coverTasks   = 4   // capabilities in one plan
+)
+
+// covering is a capability in the place of tools.
+type covering struct {
+	node  int32
+	tools []int32 // those it covers, as they were chosen
+}
+
+// coverList finds the capabilities that cover the first tools of a list.
+func (q *query) coverList() {
+	q.covers = q.covers[:0]
+	if len(q.roles.capNode) == 0 || q.mode == Exploration {
+		return
+	}
+	var top []candidate
+	q.plainCandidates(func(c candidate) {
+		top = q.keep(top, c, coverFirst, func(n int32) bool { return q.kind(n) == catalog.KindTool && q.passes(n) })
+	})
+	if len(top) == 0 {
+		return
+	}
+	tools := make([]int32, len(top))
+	for i, c := range top {
+		tools[i] = c.node
+	}
+	share := coveredShare
+	seen := tools
+	if q.mode == Passive {
+		share, seen = 1, tools[:1] // of which all else has to follow
+	}
+	for _, n := range q.capabilitiesOf(tools) {
+		covered, ok := q.coveredBy(n, seen, share)
+		if !ok || q.mode == Passive && !q.begins(n, tools[0]) {
+			continue
+		}
+		best := top[slices.Index(tools, covered[0])]
+		q.covers = append(q.covers, candidate{node: n, score: best.score, p: best.confidence(), formula: FormulaCovers, covers: len(covered), part: best.node, row: -1})
+	}
+}
+
+// capabilitiesOf lists the capabilities that have any of the tools, rising, and makes them candidates.
+func (q *query) capabilitiesOf(tools []int32) []int32 {
+	var caps []int32
+	for _, t := range tools {
+		caps = append(caps, q.toolCaps(t)...)
+	}
+	slices.Sort(caps)
+	caps = slices.Compact(caps)
+	for _, n := range caps {
+		q.consider(n)
+	}
+	return caps
+}
+
+// coveredBy lists the chosen tools that a capability covers, as they were chosen; false if it does not cover
+// them.
+func (q *query) coveredBy(n int32, chosen []int32, share float64) (covered []int32, ok bool) {
+	parts := q.capTools(n)
+	if len(parts) < coveredTools || q.inFlight[n] || !q.passes(n) {
+		return nil, false
+	}
+	if rate := q.rates.Tool(n); Reliability(rate.SuccessRate(), rate.N) < 1 {
+		return nil, false
+	}
+	if both, _ := q.overlap(n); both > 0 {
+		return nil, false
+	}
+	best := 0.0
+	for _, t := range chosen {
+		if slices.Contains(parts, t) {
+			covered = append(covered, t)
+			q.consider(t)
+			best = max(best, q.semantic[t])
+		}
+	}
+	if len(covered) == 0 || q.mode == Active && q.semantic[n] < coverText*best {
+		return nil, false
+	}
+	expected := q.follow(covered, parts)
+	return covered, expected >= coveredTools && float64(expected) >= share*float64(len(parts))
+}
+
+// follow counts the parts of a capability that are chosen or nearly always follow those that are.
+func (q *query) follow(chosen, parts []int32) int {
+	expected := slices.Clone(chosen)
+	for i := 0; i < len(expected); i++ {
+		u := expected[i]
+		uses := q.uses.At(u).steps
+		for _, t := range parts {
+			if _, count := q.transition(u, t); count > 0 && float64(count) >= coverFollow*float64(uses) && !slices.Contains(expected, t) {
+				expected = append(expected, t)
+			}
+		}
+	}
+	return len(expected)
+}
+
+// begins reports whether a capability has nothing to do before a tool.
+func (q *query) begins(capability, tool int32) bool {
+	i, ok := q.view.cap[q.ids[capability]]
+	if !ok {
+		return false
+	}
+	c := &q.view.caps[i]
+	if len(c.Tasks) == 0 {
+		first, ok := q.find(c.Tools[0])
+		return ok && q.canon[first] == tool
+	}
+	return slices.ContainsFunc(c.Tasks, func(t catalog.Task) bool {
+		n, ok := q.find(t.Tool)
+		return ok && q.canon[n] == tool && len(t.DependsOn) == 0
+	})
+}
+
+// covering is how a node covers tools of the list, if it does.
+func (q *query) covering(n int32) (candidate, bool) {
+	i := slices.IndexFunc(q.covers, func(c candidate) bool { return c.node == n })
+	if i < 0 {
+		return candidate{}, false
+	}
+	return q.covers[i], true
+}
+
+// plain is a node by its own score, if it has one.
+func (q *query) plain(n int32) (found candidate, ok bool) {
+	if q.learned == nil {
+		return q.score(n)
+	}
+	q.plainCandidates(func(c candidate) {
+		if c.node == n {
+			found, ok = c, true
+		}
+	})
+	return found, ok
+}
+
+// orPlain is c, a capability that covers tools, or where that is better by its own score.
+func (q *query) orPlain(c candidate) candidate {
+	if own, ok := q.plain(c.node); ok && own.score > c.score {
+		own.covers, own.part = c.covers, c.part
+		return own
+	}
+	return c
+}
+
+func (c *candidate) coveringTerms() []Term { return []Term{{"its_best_tool", c.score, 1, c.score}} }
+
+func (q *query) coveringReason(c candidate) string {
+	if c.covers < 2 {
+		return fmt.Sprintf("a stored capability that does %s and what nearly always follows it", q.ids[c.part])
+	}
+	return fmt.Sprintf("a stored capability that does %s and %d more of the tools suggested here", q.ids[c.part], c.covers-1)
+}
+
+// cover puts capabilities in the place of the tasks they cover: the one that covers most first, ties by
+// the best match, then by id.
+func (p *plan) cover() {
+	if len(p.roles.capNode) == 0 || p.mode == Exploration {
+		return
+	}
+	for range coverTasks {
+		nodes := make([]int32, len(p.tasks))
+		for i, t := range p.tasks {
+			nodes[i] = t.node
+		}
+		var best *covering
+		for _, n := range p.capabilitiesOf(nodes) {
+			covered, ok := p.coveredBy(n, nodes, 1)
+			switch {
+			case slices.Contains(nodes, n): // chosen by itself: what it does is not done twice
+				covered = append(slices.DeleteFunc(slices.Clone(nodes), func(t int32) bool { return !slices.Contains(p.capTools(n), t) }), n)
+			case !ok:
+				continue
+			}
+			if len(covered) < coveredTools || !p.apart(covered) {
+				continue
+			}
+			c := covering{n, covered}
+			if best == nil || cmp.Or(cmp.Compare(len(best.tools), len(c.tools)), cmp.Compare(p.semantic[best.node], p.semantic[n]), strings.Compare(p.ids[n], p.ids[best.node])) < 0 {
+				best = &c
+			}
+		}
+		if best == nil {
+			return
+		}
+		p.replace(best)
+	}
+}
+
+// apart reports whether the tasks of some tools can be done at once: nothing else comes between them.
+func (p *plan) apart(tools []int32) bool {
+	in := func(i int) bool { return slices.Contains(tools, p.tasks[i].node) }
+	after := make([]bool, len(p.tasks)) // comes after one of them through something else
+	for i, t := range p.tasks {
+		for _, a := range t.after {
+			switch {
+			case in(i) && after[a]:
+				return false
+			case !in(i) && (in(a) || after[a]):
+				after[i] = true
+			}
+		}
+	}
+	return true
+}
+
+// replace puts a capability in the place of the first of the tasks it covers that nothing needed before
+// comes after.
+func (p *plan) replace(c *covering) {
+	in := func(t *task) bool { return slices.Contains(c.tools, t.node) }
+	made := task{node: c.node, slot: SlotPrerequisite, formula: FormulaCovers}
+	var named []string
+	var own *task
+	last := 0 // of those covered
+	for i := range p.tasks {
+		if t := &p.tasks[i]; in(t) {
+			if t.node == c.node {
+				own = t
+			}
+			made.score, last = max(made.score, min(Cap, t.score)), i
+			named = append(named, p.ids[t.node])
+			if t.slot == SlotTarget {
+				made.slot = SlotTarget
+			}
+		}
+	}
+	if own != nil {
+		made = *own
+	} else if p.shows() {
+		made.terms = []Term{{"its_best_tool", made.score, 1, made.score}}
+		made.reason = "a stored capability that does what would be " + strings.Join(named, ", ")
+	}
+	// In the new order come first those before the last one covered that do not depend on the covered
+	// ones, then the capability, then the rest.
+	depends := make([]bool, len(p.tasks))
+	for i := range p.tasks {
+		depends[i] = in(&p.tasks[i]) || slices.ContainsFunc(p.tasks[i].after, func(a int) bool { return depends[a] })
+	}
+	place := make([]int, len(p.tasks))
+	var tasks []task
+	put := func(i int) {
+		place[i] = len(tasks)
+		tasks = append(tasks, p.tasks[i])
+	}
+	for i := range p.tasks {
+		if !depends[i] && i < last {
+			put(i)
+		}
+	}
+	at := len(tasks)
+	tasks = append(tasks, made)
+	for i := range p.tasks {
+		switch {
+		case in(&p.tasks[i]):
+			place[i] = at // links from and to it are drawn below
+		case depends[i] || i >= last:
+			put(i)
+		}
+	}
+	links := make([][]int, len(tasks))
+	for i := range p.tasks {
+		for _, a := range p.tasks[i].after {
+			if from, to := place[a], place[i]; from != to {
+				links[to] = append(links[to], from)
+			}
+		}
+	}
+	for i := range tasks {
+		slices.Sort(links[i])
+		tasks[i].after = slices.Compact(links[i])
+	}
+	p.tasks = tasks
+	p.others = slices.DeleteFunc(p.others, func(o candidate) bool { return o.node == c.node })
+}

@@ -1,0 +1,167 @@
+package suggest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/episodic"
+)
+
+// release is a history in which three tools publish release notes, always in this order, among others; the
+// capability does the same.
+func release(t testing.TB) *world {
+	w := newWorld(t)
+	w.tool("forge:list_merged", "Lists what was merged since a tag.", "", "")
+	w.tool("wiki:create_page", "Creates a page.", "", "")
+	w.tool("chat:announce", "Announces something in a channel.", "", "")
+	w.tool("mail:send", "Sends a mail.", "", "")
+	for i := range 8 {
+		w.episode("publish the release notes", "forge:list_merged", "wiki:create_page", "chat:announce")
+		w.episode("tell the team about the outage", "mail:send", fmt.Sprint("odd:", i))
+	}
+	return w
+}
+
+func withCapability(t testing.TB) *world {
+	return release(t).capability("cap:release", "Publish the release notes: list what was merged, create a page, announce it.",
+		"forge:list_merged", "wiki:create_page", "chat:announce")
+}
+
+// What covers an intent is above its parts: in a list of what comes next, in a search, and in a plan.
+func TestWhatCoversIsAboveItsParts(t *testing.T) {
+	m := withCapability(t).model()
+	a := next(t, m, NextRequest{Intent: "publish the release notes"})
+	require.Equal(t, "cap:release", a.Suggestions[0].ID, "%v", ids(a.Suggestions))
+	s, err := m.Search(SearchRequest{Query: "publish the release notes"})
+	require.NoError(t, err)
+	require.Equal(t, "cap:release", s.Results[0].ID)
+	d := planned(t, m, DAGRequest{Intent: "publish the release notes"})
+	require.Equal(t, []string{"cap:release"}, tools(d))
+
+	e, err := m.Explain(ExplainRequest{ID: "cap:release", Intent: "publish the release notes"})
+	require.NoError(t, err)
+	assert.Equal(t, 1, e.Rank)
+	assert.Equal(t, a.Suggestions[0].Score, e.Score)
+	assert.Equal(t, a.Suggestions[0].Terms, e.Terms)
+}
+
+// After a context alone it is above its parts where it begins with what comes next and the rest follows.
+func TestCoversTheNextSteps(t *testing.T) {
+	w := withCapability(t)
+	for range 6 {
+		w.episode("", "forge:tag", "forge:list_merged", "wiki:create_page", "chat:announce")
+	}
+	a := next(t, w.model(), NextRequest{Context: []string{"forge:tag"}})
+	require.Equal(t, []string{"cap:release", "forge:list_merged"}, ids(a.Suggestions)[:2])
+	assert.Equal(t, FormulaCovers, a.Suggestions[0].Formula)
+	assert.Contains(t, a.Suggestions[0].Reason, "does forge:list_merged")
+	assert.Equal(t, a.Suggestions[1].Score, a.Suggestions[0].Score)
+
+	a = next(t, w.model(), NextRequest{Context: []string{"forge:tag", "forge:list_merged"}})
+	assert.Equal(t, "wiki:create_page", a.Suggestions[0].ID, "what is begun by hand is finished by hand")
+	for range 20 {
+		w.episode("", "forge:tag", "forge:list_merged", "mail:send")
+	}
+	a = next(t, w.model(), NextRequest{Context: []string{"forge:tag"}})
+	assert.Equal(t, "forge:list_merged", a.Suggestions[0].ID, "mostly something else follows")
+}
+
+// What does not cover stays where it is.
+func TestWhatDoesNotCover(t *testing.T) {
+	intent := NextRequest{Intent: "publish the release notes"}
+	first := func(w *world, r NextRequest) string { return next(t, w.model(), r).Suggestions[0].ID }
+
+	w := release(t).capability("cap:pages", "Pages of invoices for the accountant.", "forge:list_merged", "wiki:create_page", "chat:announce")
+	assert.NotEqual(t, "cap:pages", first(w, intent), "its text says something else")
+	w = release(t).capability("cap:release", "Publish the release notes.", "forge:list_merged", "odd:1", "odd:2", "odd:3")
+	d := planned(t, w.model(), DAGRequest{Intent: intent.Intent})
+	assert.Contains(t, tools(d), "wiki:create_page", "it does mostly something else")
+
+	w = withCapability(t)
+	for range 6 {
+		w.record(episodic.Episode{ID: "f", Steps: []episodic.Step{{Tool: "cap:release", Outcome: episodic.Failure}}})
+	}
+	assert.NotEqual(t, "cap:release", first(w, intent), "it fails")
+	assert.NotEqual(t, "cap:release", first(withCapability(t), NextRequest{Intent: intent.Intent, Allow: []string{"forge:*", "wiki:*", "chat:*"}}))
+}
+
+// The tasks of a plan go around a capability as they went around what it covers.
+func TestPlanGoesAroundWhatItCovers(t *testing.T) {
+	w := newWorld(t)
+	for range 10 {
+		w.episode("prepare, publish the release notes and clean up", "forge:tag", "forge:list_merged", "wiki:create_page", "chat:announce", "disk:clean")
+	}
+	for i := range 6 {
+		w.episode("else", fmt.Sprint("odd:", i), fmt.Sprint("odd:", i+1))
+	}
+	w.capability("cap:release", "Prepare, publish the release notes and clean up.", "forge:list_merged", "wiki:create_page", "chat:announce")
+	before := planned(t, newWorldLike(t, w), DAGRequest{Intent: "prepare, publish the release notes and clean up"})
+	d := planned(t, w.model(), DAGRequest{Intent: "prepare, publish the release notes and clean up"})
+	require.Len(t, before.DAG.Tasks, 5)
+	require.Equal(t, []string{"forge:tag", "cap:release", "disk:clean"}, tools(d))
+	assert.Empty(t, d.DAG.Tasks[0].DependsOn)
+	assert.Equal(t, []string{"t1"}, d.DAG.Tasks[1].DependsOn)
+	assert.Equal(t, []string{"t2"}, d.DAG.Tasks[2].DependsOn)
+}
+
+// newWorldLike is the model without any capability.
+func newWorldLike(t testing.TB, w *world) *Model {
+	w.Remove("cap:release")
+	m := w.model()
+	w.capability("cap:release", "Prepare, publish the release notes and clean up.", "forge:list_merged", "wiki:create_page", "chat:announce")
+	return m
+}
+
+// What was learned is covered likewise: a capability has the score and the confidence of its best tool.
+func TestLearnedCovers(t *testing.T) {
+	w := release(t)
+	for i := range 120 {
+		w.episode(fmt.Sprint("publish the release notes ", i%7), "forge:list_merged", "wiki:create_page", "chat:announce")
+		w.episode(fmt.Sprint("tell the team ", i%5), "mail:send", fmt.Sprint("odd:", i%4))
+	}
+	w.capability("cap:release", "Publish the release notes: list what was merged, create a page, announce it.", "forge:list_merged", "wiki:create_page", "chat:announce")
+	m := w.model()
+	a := next(t, m, NextRequest{Intent: "publish the release notes", Profile: ProfileLearned})
+	require.Equal(t, "cap:release", a.Suggestions[0].ID)
+	assert.Equal(t, a.Suggestions[1].Confidence, a.Suggestions[0].Confidence)
+	d := planned(t, m, DAGRequest{Intent: "publish the release notes", Profile: ProfileLearned})
+	assert.Equal(t, []string{"cap:release"}, tools(d))
+	assert.Equal(t, ProfileLearned, d.Model.Profile)
+}
+
+// Tasks of a plan that a capability takes the place of can be done at once: nothing is in between.
+func TestReplaceKeepsTheOrder(t *testing.T) {
+	m := withCapability(t).model()
+	node := func(id string) int32 { n, ok, err := m.node(id); require.True(t, ok && err == nil); return n }
+	list, page, chat, mail, c := node("forge:list_merged"), node("wiki:create_page"), node("chat:announce"), node("mail:send"), node("cap:release")
+	for _, row := range []struct {
+		name  string
+		tasks []task
+		apart bool
+		want  []task
+	}{
+		{"a chain", []task{{node: list}, {node: page, after: []int{0}}, {node: mail, after: []int{1}}}, true, []task{{node: c}, {node: mail, after: []int{0}}}},
+		{"what comes before", []task{{node: mail}, {node: list, after: []int{0}}, {node: chat, after: []int{0, 1}}}, true, []task{{node: mail}, {node: c, after: []int{0}}}},
+		{"something in between", []task{{node: list}, {node: mail, after: []int{0}}, {node: chat, after: []int{1}}}, false, nil},
+		{"beside", []task{{node: list}, {node: mail}, {node: chat, after: []int{0, 1}}}, true, []task{{node: mail}, {node: c, after: []int{0}}}},
+		{"after the first alone", []task{{node: list}, {node: mail, after: []int{0}}, {node: chat, after: []int{0}}}, true, []task{{node: c}, {node: mail, after: []int{0}}}},
+	} {
+		q, err := m.ask(nil, "", nil)
+		require.NoError(t, err)
+		p := &plan{query: q, tasks: row.tasks, request: DAGRequest{Explain: new(bool)}}
+		covered := []int32{list, page, chat}
+		require.Equal(t, row.apart, p.apart(covered), row.name)
+		if row.apart {
+			p.replace(&covering{c, covered})
+			require.Len(t, p.tasks, len(row.want), row.name)
+			for i, want := range row.want {
+				assert.Equal(t, want.node, p.tasks[i].node, row.name)
+				assert.ElementsMatch(t, want.after, p.tasks[i].after, row.name)
+			}
+		}
+		q.close()
+	}
+}
