@@ -102,6 +102,8 @@ type Evidence struct {
 	Failures  int     `json:"failures,omitempty"`
 	Jaccard   float64 `json:"jaccard,omitempty"`     // capability: context ∩ tools / context ∪ tools
 	Contained float64 `json:"containment,omitempty"` // capability: context ∩ tools / tools
+	Uses      int     `json:"uses,omitempty"`        // capability: times it was called
+	Bypassed  int     `json:"bypassed,omitempty"`    // capability: tasks that did by hand what it does
 }
 
 // NextAnswer is the answer of Next.
@@ -395,5 +397,6 @@ type Stats struct {
 	Eigengap        []float64      `json:"eigengap,omitempty"`
 	PageRankSweeps  int            `json:"pagerank_sweeps"`
 	EpisodesPending int            `json:"episodes_since_build"`
-	Auto            Choice         `json:"auto"` // what profile auto takes
+	Bypassed        map[string]int `json:"bypassed,omitempty"` // by capability, tasks that did by hand what it does
+	Auto            Choice         `json:"auto"`               // what profile auto takes
 }

@@ -31,6 +31,7 @@ type Counts struct {
 	bySource pages.View[uint64] // episodes
 	totals   totals
 	scratch  *sync.Pool
+	bypasses map[string]uint64 // by capability
 }
 
 // kappa smooths edge weights, w(a→b) = n(a,b) / (n(a) + κ): one observation gives ½, not certainty.
@@ -95,7 +96,7 @@ func (s *State) Freeze() *Counts {
 	return &Counts{
 		ids: slices.Clip(s.ids), index: s.index, canon: slices.Clip(h.canon), view: view, roles: h.roles,
 		g: h.rows.Freeze(), uses: h.uses.Freeze(), starts: h.starts, nodes: h.live, rates: s.memory.Freeze(), wires: h.wires.Freeze(),
-		past: s.episodes(), sources: slices.Clip(s.names), bySource: s.bySource.Freeze(), totals: s.totals, scratch: h.scratch,
+		past: s.episodes(), sources: slices.Clip(s.names), bySource: s.bySource.Freeze(), totals: s.totals, scratch: h.scratch, bypasses: s.bypasses.show(),
 	}
 }
 

@@ -95,6 +95,9 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		both, size := q.overlap(n)
 		a.Filters = append(a.Filters, Filter{"work_left", !done, fmt.Sprintf("%d of its %d tools are in the context", both, size)})
 	}
+	if m.kind(n) == catalog.KindCapability {
+		a.Evidence.Uses, a.Evidence.Bypassed = m.Uses(a.ID), m.Bypassed(a.ID)
+	}
 	a.Neighbours = m.hyperNeighbours(n)
 	switch {
 	case isHeld:

@@ -64,6 +64,7 @@ type grown struct {
 	values   []wiring.Values // of the steps
 	branches int             // as of branching
 	branched bool            // some step came after others than the one before it
+	bypassed []string        // capabilities that it did by hand
 }
 
 // Begin folds the beginning of an episode that grows: its steps come one by one ([State.Perform]), and
@@ -132,6 +133,7 @@ func (s *State) revise(g *grown, p *episodic.Performed, more bool) {
 		s.place(g, 1)
 		s.growing.steps++
 		s.perform(g, x, source)
+		s.bypass(g, x)
 		s.observeCall(g.past, x, g.nodes, g.values, func(i int) []int { before, _ := g.Around(i); return before })
 	}
 	s.past.Set(g.past, g.asPast(source))
@@ -231,7 +233,7 @@ func branch(others int) int {
 func (g *growing) image() []*grown {
 	var image []*grown
 	for o := range g.all {
-		image = append(image, &grown{Grown: *o.Clone(), past: o.past, values: slices.Clone(o.values)})
+		image = append(image, &grown{Grown: *o.Clone(), past: o.past, bypassed: o.bypassed, values: slices.Clone(o.values)})
 	}
 	return image
 }
@@ -243,6 +245,7 @@ func (i *Image) writeGrowing(w *wire.Writer) error {
 			return err
 		}
 		w.Int(int64(o.past))
+		w.Texts(o.bypassed)
 		for i := range o.values {
 			o.values[i].Write(w)
 		}
@@ -256,6 +259,7 @@ func (s *State) readGrowing(r *wire.Reader) {
 		o := &grown{}
 		blob := r.Blob()
 		o.past = int32(r.Int())
+		o.bypassed = r.Texts()
 		if r.Err() != nil {
 			return
 		}

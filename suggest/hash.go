@@ -100,6 +100,7 @@ func (m *Model) Parts() []Part {
 		}},
 		{"recall", func(w *digest) { w.ints(m.measures.recalled) }},
 		{"learned", m.hashLearned},
+		{"bypasses", m.hashBypasses},
 	}
 	out := make([]Part, len(parts))
 	for i, p := range parts {

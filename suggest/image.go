@@ -32,6 +32,8 @@ type Image struct {
 
 	growing []*grown
 	wires   *wiring.Image
+
+	bypasses map[string]uint64
 }
 
 // Image returns the state as it is now, at the cost of one pass over the nodes.
@@ -39,7 +41,7 @@ func (s *State) Image() *Image {
 	clear(s.own)
 	i := &Image{
 		ids: slices.Clip(s.ids), out: slices.Clone(s.out), uses: slices.Clone(s.uses), view: s.catalog(),
-		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.names), totals: s.totals, growing: s.growing.image(), wires: s.wires.Image(),
+		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.names), totals: s.totals, growing: s.growing.image(), wires: s.wires.Image(), bypasses: s.bypasses.show(),
 	}
 	for n := range s.gone {
 		i.gone = append(i.gone, n)
@@ -87,6 +89,7 @@ func (i *Image) Write(w *wire.Writer) error {
 		w.Uint(*n)
 	}
 	i.wires.Write(w)
+	writeBypasses(w, i.bypasses)
 	return i.writeGrowing(w)
 }
 
@@ -179,6 +182,7 @@ func ReadState(r *wire.Reader) *State {
 	for i := range s.uses {
 		s.shown.wired.add(int32(i))
 	}
+	s.readBypasses(r)
 	s.readGrowing(r)
 	if r.Err() != nil {
 		return NewState()

@@ -115,7 +115,7 @@ func (m *Model) Stats() Stats {
 		Sources: map[string]int{}, Communities: len(m.measures.members), Modularity: m.measures.modularity,
 		Clusters: m.measures.clusters, ClustersCapped: m.measures.capped, Eigengap: m.measures.gaps, PageRankSweeps: m.measures.sweeps,
 		EpisodesPending: m.past.n - m.measures.episodes, ObservedTools: m.nodes - m.roles.known,
-		Auto: m.measures.choice,
+		Auto: m.measures.choice, Bypassed: m.bypassCounts(),
 	}
 	s.Auto.At = m.judgedAt
 	for i, name := range m.sources {

@@ -35,6 +35,7 @@ type State struct {
 	bySource pages.List[uint64] // episodes
 	totals   totals
 	growing  growing
+	bypasses bypasses
 	wires    *wiring.Table
 
 	shown shown
@@ -149,7 +150,7 @@ func NewState() *State {
 	return &State{
 		index: newIndex(), gone: map[int32]bool{},
 		tools: map[string]*toolEntry{}, caps: map[string]catalog.Capability{},
-		memory: episodic.NewMemory(), source: map[string]int32{}, growing: newGrowing(), wires: wiring.New(), shown: shown{scratch: new(sync.Pool)},
+		memory: episodic.NewMemory(), source: map[string]int32{}, growing: newGrowing(), bypasses: bypasses{count: map[string]uint64{}}, wires: wiring.New(), shown: shown{scratch: new(sync.Pool)},
 	}
 }
 
@@ -179,7 +180,7 @@ func (s *State) PutCapability(c catalog.Capability) {
 		s.node(t)
 	}
 	s.caps[c.ID] = c
-	s.view = nil
+	s.view, s.bypasses.using = nil, nil
 }
 
 // Remove takes a tool or capability out of the catalog. Its history stays, but it is not suggested.
@@ -187,7 +188,7 @@ func (s *State) Remove(id string) {
 	delete(s.tools, id)
 	delete(s.caps, id)
 	s.gone[s.node(id)] = true
-	s.view = nil
+	s.view, s.bypasses.using = nil, nil
 }
 
 // Seen is how many ids were ever met, in the catalog or in episodes.
@@ -223,6 +224,7 @@ func (s *State) Record(e *episodic.Episode) {
 		s.count(nodes[t.From], nodes[t.To], t.Halves)
 	}
 	order, before := e.Order(), e.Before()
+	s.bypasses.add(s.bypassed(e, order, ""), 1)
 	for at, i := range order {
 		if len(before[i]) == 0 {
 			s.uses[nodes[i]].roots++
