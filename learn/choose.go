@@ -23,6 +23,9 @@ const (
 	leastJudged     = 15    // tasks held out: fewer say nothing
 )
 
+// LeastTasks is from how many tasks on a history can be judged.
+const LeastTasks = leastJudged * 5 // of which a fifth is held out
+
 // Recipe is what a model is made of besides episodes.
 type Recipe struct {
 	Tools        []catalog.Tool

@@ -35,6 +35,7 @@ type Options struct {
 	DropIntents bool             // intents are never stored
 	DropDigests bool             // nor digests of values
 	Mine        bool             // capabilities are mined after each rebuild, for people to approve
+	Judge       bool             // profiles are judged behind once the history is long enough, without being asked
 	Experiment  Experiment       // what is logged of the answers, and tried with them
 	// Withheld is what no answer of a workspace suggests at the moment; what was learned of it stays. It is in
 	// no log: whoever decides it says so anew after a start. nil: nothing.
@@ -258,7 +259,11 @@ func (e *Engine) Wait(ctx context.Context, seq uint64) error {
 // builds once at its end.
 func (e *Engine) Hold() (release func()) {
 	e.held.Add(1)
-	return sync.OnceFunc(func() { e.held.Add(-1) })
+	return sync.OnceFunc(func() {
+		if e.held.Add(-1) == 0 && e.opts.Judge {
+			go func() { _ = e.do(e.ctx, func(*writer) {}) }() // the writer looks what is due; when it is closed, nothing is
+		}
+	})
 }
 
 // Build returns when a build of everything acknowledged so far is published, or why it failed. One that

@@ -190,3 +190,58 @@ func TestRebuiltByForceWaitsForItsOwn(t *testing.T) {
 	assert.Equal(t, JobDone, j.State)
 	assert.True(t, j.Forced)
 }
+
+// A history that is long enough is judged without being asked for, behind the answers, once: after an
+// import, and at a start where no server was there before.
+func TestProfilesAreJudgedUnasked(t *testing.T) {
+	learned := func(e *Engine) func() bool {
+		return func() bool { return afterAB(t, e).Model.Profile == suggest.ProfileLearned }
+	}
+	store := storage.NewMemory()
+	ws := NewWorkspaces(store, Options{Judge: true})
+	e, err := ws.Get(ctx, "default")
+	require.NoError(t, err)
+	release := e.Hold()
+	twoWays(t, e, 0, 60, false)
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	release()
+	settled(t, e)
+	assert.Zero(t, e.Model().Stats().Auto, "sixty tasks are too few")
+	release = e.Hold()
+	twoWays(t, e, 60, 80, false)
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	assert.False(t, learned(e)(), "an import is not judged before its end")
+	release()
+	require.Eventually(t, learned(e), time.Minute, 5*time.Millisecond)
+	settled(t, e)
+	require.NoError(t, e.do(ctx, func(w *writer) { assert.False(t, w.judgeUnasked(), "once is enough") }))
+	version, hash := e.Model().Info().Version, e.Model().Hash()
+	verify(t, e)
+	require.NoError(t, ws.Close(ctx))
+
+	ws = NewWorkspaces(store, Options{Judge: true})
+	e, err = ws.Get(ctx, "default")
+	require.NoError(t, err)
+	settled(t, e)
+	assert.Equal(t, version, e.Model().Info().Version, "what was judged stands in the log")
+	assert.Equal(t, hash, e.Model().Hash())
+	require.NoError(t, ws.Close(ctx))
+
+	store = storage.NewMemory()
+	ws = NewWorkspaces(store, Options{})
+	e, err = ws.Get(ctx, "default")
+	require.NoError(t, err)
+	twoWays(t, e, 0, 140, false)
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	settled(t, e)
+	assert.Zero(t, e.Model().Stats().Auto, "by a command alone nothing is judged")
+	require.NoError(t, ws.Close(ctx))
+	ws = NewWorkspaces(store, Options{Judge: true})
+	e, err = ws.Get(ctx, "default")
+	require.NoError(t, err)
+	require.Eventually(t, learned(e), time.Minute, 5*time.Millisecond)
+	require.NoError(t, ws.Close(ctx))
+}

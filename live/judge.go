@@ -180,9 +180,18 @@ func (w *writer) judgedFirst() bool {
 	return w.how.Auto != nil && w.matter.seq >= w.how.Auto.Seq+w.how.Auto.Seq/judgedGrowth
 }
 
+// judgeUnasked reports whether profiles are to be judged that never were: once the history is long enough,
+// and whenever it has grown by half since that said nothing. A history of learned tasks would otherwise be
+// answered by the seed until somebody knows that a rebuild judges.
+func (w *writer) judgeUnasked() bool {
+	return w.opts.Judge && !w.opts.Measure.WithoutLearned && !w.judging && w.how.Auto == nil && w.built.seq > 0 &&
+		w.matter.seq >= w.judgeAt && w.state.Episodes() >= learn.LeastTasks
+}
+
 // judgeBehind starts a rebuild, which is judged, in place of a build.
 func (w *writer) judgeBehind() {
 	w.judging = true
+	w.judgeAt = w.matter.seq + w.matter.seq/judgedGrowth + 1
 	since := w.since
 	go func() {
 		j, err := w.Rebuild(w.ctx, false)

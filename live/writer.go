@@ -39,6 +39,7 @@ type writer struct {
 	builtAt  time.Time
 	autoAt   time.Time        // when the choice in force was judged
 	judging  bool             // a build that has to be judged is under way
+	judgeAt  uint64           // the event from which profiles may be judged unasked
 	building *building        // under way; nil: none
 	failed   bool             // the last build failed: the next waits for a change or a request
 	results  chan func()      // what a build under way has to say, one at a time
@@ -96,6 +97,9 @@ func (w *writer) run() {
 	defer close(w.closed)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	if w.building == nil && w.judgeUnasked() {
+		w.judgeBehind()
+	}
 	for {
 		select {
 		case o := <-w.ops:
@@ -242,6 +246,10 @@ func (w *writer) buildIfDue() {
 			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
 			w.failed, w.changed = true, false
 		}
+		return
+	}
+	if w.judgeUnasked() {
+		w.judgeBehind()
 	}
 }
 

@@ -330,3 +330,6 @@ func outcomeIndex(o episodic.Outcome) int {
 	}
 	return 0
 }
+
+// Episodes is how many episodes are counted.
+func (s *State) Episodes() int { return int(s.totals.episodes) }

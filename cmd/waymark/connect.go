@@ -71,7 +71,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, DropDigests: a.dropDigests, Mine: a.mine, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.patience, startPatience)}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, DropDigests: a.dropDigests, Mine: a.mine, Judge: a.judgeProfiles, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.patience, startPatience)}
 	if a.embeddingsURL != "" {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
 		e, err := embed.New(embed.Options{BaseURL: a.embeddingsURL, Model: a.embeddingsModel,

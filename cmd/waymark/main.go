@@ -135,6 +135,7 @@ type app struct {
 	connect         bool     // start other servers
 	toolMode        string   // how hosts see their tools
 	expose          []string // of them, those that stand in hybrid lists
+	judgeProfiles   bool
 	experiment      live.Experiment
 	shadow, split   string  // the second profile, one of them at most
 	splitShare      float64 // of the conversations for the second profile

@@ -25,7 +25,7 @@ import (
 var settings = []string{
 	"data", "workspace", "json", "log-level",
 	"addr", "allow-host", "allow-origin",
-	"embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-by-host", "record-scores", "drop-intents", "drop-digests", "mine",
+	"embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-by-host", "record-scores", "drop-intents", "drop-digests", "mine", "judge-profiles",
 	"connect", "tool-mode", "expose",
 	"log-served", "explore", "shadow", "split", "split-share",
 	"profile", "limit", "progress",
