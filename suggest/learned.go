@@ -15,14 +15,18 @@ const (
 	learnIntents = 30     // with an intent: less says nothing of what an intent needs
 	newestSteps  = 50_000 // that are learned from; older ones are left out
 	newestPlans  = 5_000  // tasks of which plans are learned; older ones are left out
-	learnTools   = 10_000 // tools that can be learned of; used ones come first and are never left out
 )
+
+// learnTools is how many tools can be learned of. Used ones come first and are never left out; the others
+// compete by their texts (see outside). Tests lower it.
+var learnTools = 10_000
 
 // learned is what a history teaches: package next for the next tool, package stop for the end of a task,
 // package plan for intents. Tools have numbers of their own, in order of id.
 type learned struct {
 	tool    []int32 // by node, its tool, -1 = none
 	node    []int32 // by tool
+	partial bool    // some tools have no number, for there are too many
 	words   map[string]int32
 	wording *wording
 	fits

@@ -44,12 +44,16 @@ func (q *query) stored(n int32) (c candidate, ok bool) {
 	for _, x := range parts {
 		c.score += x
 	}
-	if q.planned != nil {
-		c.p = 1 / (1 + numeric.Exp(-c.score))
-	} else {
-		c.p = q.sure.of(min(1, float64(q.sure.claimed*numeric.Exp(c.score-q.sure.score))))
-	}
+	c.p = q.chance(c.score)
 	return c, true
+}
+
+// chance is the probability that goes with a learned score.
+func (q *query) chance(score float64) float64 {
+	if q.planned != nil {
+		return 1 / (1 + numeric.Exp(-score))
+	}
+	return q.sure.of(min(1, float64(q.sure.claimed*numeric.Exp(score-q.sure.score))))
 }
 
 // The parts of the score of a capability by its tools.

@@ -138,6 +138,7 @@ func (q *query) learnedCandidates(visit func(c candidate)) {
 			}
 		}
 	}
+	q.outside(visit)
 	for _, n := range q.touched {
 		if q.kind(n) == catalog.KindCapability && q.live(n) && !q.exhausted(n) && !q.judged(n) {
 			if c, ok := q.stored(n); ok {
@@ -172,6 +173,8 @@ func (q *query) learnedTerms(c candidate) []Term {
 	switch {
 	case c.stored:
 		terms = q.storedTerms(c.node)
+	case c.outside:
+		terms = []Term{{"as_unused_alike", c.score, 1, c.score}}
 	case q.planned != nil:
 		for _, t := range q.planned.Explain(tool) {
 			if t.Adds != 0 {
@@ -210,8 +213,11 @@ func (q *query) alwaysTerms(tool int32) []Term {
 
 // learnedReason says what speaks most for a candidate.
 func (q *query) learnedReason(c candidate) string {
-	if c.stored {
+	switch {
+	case c.stored:
 		return q.storedReason(c.node)
+	case c.outside:
+		return "matches the intent" + q.words(c.node)
 	}
 	if q.planned == nil && q.count[c.node] > 0 {
 		return fmt.Sprintf("followed %s %d of %d times", q.ids[q.last], q.count[c.node], q.followedBy(q.last))

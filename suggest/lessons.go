@@ -76,8 +76,12 @@ func (l *lessons) number(c *Counts, past []*pastEpisode) {
 		}
 	}
 	for i := range c.ids {
-		if n < learnTools && c.live(int32(i)) {
-			choose(int32(i))
+		switch node := int32(i); {
+		case !c.live(node) || chosen[i]:
+		case n < learnTools:
+			choose(node)
+		default:
+			l.partial = l.partial || c.kind(node) == catalog.KindTool
 		}
 	}
 	slices.SortFunc(l.node, func(a, b int32) int { return strings.Compare(c.ids[a], c.ids[b]) })

@@ -113,6 +113,10 @@ func (q *query) sense(vector []float32) {
 func (q *query) glance(vector []float32) {
 	q.followers()
 	q.capabilities()
+	if q.mode == Active && q.learned.partial {
+		q.meaning(vector)
+		return
+	}
 	if q.mode == Active && len(q.roles.capNode) > 0 {
 		if len(q.roles.capNode) > related {
 			q.meaning(vector)

@@ -16,6 +16,7 @@ type candidate struct {
 	stored  bool    // a capability by its tools
 	covers  int     // tools of the list that a capability covers
 	part    int32   // the best of them
+	outside bool    // not among the tools learned of
 }
 
 // better orders candidates: score, then what covers more of the others, then id.

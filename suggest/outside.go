@@ -1,0 +1,82 @@
+package suggest
+
+import (
+	"cmp"
+	"slices"
+
+	"waymark/catalog"
+)
+
+// What a text that fits wholly adds to the log-odds of an unused tool where few such tools tell, and how many
+// of them that belief is worth. Chosen near what the weights of a history start from.
+const textAdds, textNext, textBelief = 4, 1.6, .1
+
+// outside visits the tools that have no place among those learned of, in a catalog of more than there is
+// room for. Nobody has used them, so their texts and schemas speak. Each scores as the best of the tools
+// learned of that nobody has used either and that fit the request no better, and what it fits better adds
+// as much as it does among those: b·Δsemantic, b by least squares, held to textAdds.
+func (q *query) outside(visit func(c candidate)) {
+	if !q.learned.partial || q.mode != Active {
+		return
+	}
+	type fit struct{ semantic, score float64 }
+	var known []fit
+	unused := func(n int32) bool {
+		return q.stamp[n] == q.epoch && q.kind(n) == catalog.KindTool && q.semantic[n] > 0 && q.uses.At(n).steps == 0
+	}
+	if q.planned != nil {
+		for _, t := range q.planned.Tools {
+			if c, ok := q.asked(t.Tool, t.P); ok && unused(c.node) {
+				known = append(known, fit{q.semantic[c.node], c.score})
+			}
+		}
+	} else {
+		for _, r := range q.predicted {
+			if n := q.learned.node[r.Tool]; unused(n) {
+				known = append(known, fit{q.semantic[n], r.Score})
+			}
+		}
+	}
+	slices.SortFunc(known, func(a, b fit) int {
+		return cmp.Or(cmp.Compare(a.semantic, b.semantic), cmp.Compare(a.score, b.score))
+	})
+	if len(known) == 0 {
+		return
+	}
+	var mean fit
+	for _, f := range known {
+		mean.semantic += f.semantic / float64(len(known))
+		mean.score += f.score / float64(len(known))
+	}
+	adds := float64(textAdds)
+	if q.planned == nil {
+		adds = textNext
+	}
+	above, below := float64(textBelief*adds), float64(textBelief)
+	for _, f := range known {
+		d := f.semantic - mean.semantic
+		above += float64(d * (f.score - mean.score))
+		below += float64(d * d)
+	}
+	slope := max(0, above/below)
+	for i := 1; i < len(known); i++ {
+		known[i].score = max(known[i].score, known[i-1].score)
+	}
+	for _, n := range q.touched {
+		if !unused(n) || !q.live(n) || of(q.learned.tool, n, -1) >= 0 || q.exhausted(n) {
+			continue
+		}
+		better, _ := slices.BinarySearchFunc(known, q.semantic[n], func(f fit, s float64) int {
+			if f.semantic <= s {
+				return -1
+			}
+			return 1
+		})
+		if better > 0 {
+			as := known[better-1]
+			c := candidate{node: n, score: as.score + float64(slope*(q.semantic[n]-as.semantic)), formula: FormulaLearned, row: -1, outside: true}
+			c.p = q.chance(c.score)
+			visit(c)
+		}
+	}
+}

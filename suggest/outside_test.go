@@ -1,0 +1,65 @@
+package suggest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+)
+
+// A catalog of more tools than can be learned of: those without a place are found by their texts, with
+// terms that add up, and none stands above a tool nobody used that fits the request better.
+func TestToolsOutsideWhatIsLearnedCompeteByText(t *testing.T) {
+	defer func(n int) { learnTools = n }(learnTools)
+	learnTools = 30
+	w := planted(t, 120)
+	for i := range 40 {
+		text := "prints invoice forms"
+		if i%4 == 0 {
+			text = "waters garden plants"
+		}
+		w.PutTool(catalog.Tool{ID: fmt.Sprintf("z:%02d", i), Name: fmt.Sprint("z", i), Server: "z", Description: text})
+	}
+	w.PutTool(catalog.Tool{ID: "zz:harp", Name: "harp", Server: "zz", Description: "tunes the strings of harps in the garden"})
+	m := w.model()
+	l := m.measures.learning.get()
+	require.True(t, l.partial)
+	harp, _, err := m.node("zz:harp")
+	require.NoError(t, err)
+	require.Less(t, l.tool[harp], int32(0), "it has no place")
+
+	found, err := m.Search(SearchRequest{Query: "tune the strings of my harp in the garden", Profile: ProfileLearned, Limit: 100})
+	require.NoError(t, err)
+	require.Equal(t, ProfileLearned, found.Model.Profile)
+	place := -1
+	for i, r := range found.Results {
+		if r.ID == "zz:harp" {
+			place = i
+			sum := 0.0
+			for _, term := range r.Terms {
+				sum += term.Contribution
+			}
+			assert.InDelta(t, r.Score, sum, 1e-9)
+		}
+	}
+	require.GreaterOrEqual(t, place, 0, "it is found")
+	for _, r := range found.Results[:place] {
+		if n, _, _ := m.node(r.ID); m.uses.At(n).steps == 0 {
+			assert.GreaterOrEqual(t, r.Semantic, found.Results[place].Semantic, "%s fits no worse", r.ID)
+		}
+	}
+
+	a := next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Intent: "tune the strings of my harp in the garden", Profile: ProfileLearned, Limit: 100})
+	ids := map[string]Suggestion{}
+	for _, s := range a.Suggestions {
+		ids[s.ID] = s
+	}
+	require.Contains(t, ids, "zz:harp")
+	checkTerms(t, a.Suggestions)
+	e, err := m.Explain(ExplainRequest{ID: "zz:harp", Context: []string{"x:a", "x:b"}, Intent: "tune the strings of my harp in the garden", Profile: ProfileLearned})
+	require.NoError(t, err)
+	assert.Equal(t, ids["zz:harp"].Terms, e.Terms)
+}
