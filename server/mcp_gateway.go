@@ -11,12 +11,16 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
 	"waymark/gateway"
+	"waymark/live"
+	"waymark/recorder"
 	"waymark/run"
+	"waymark/suggest"
 )
 
 // The tools of other servers come to a host in one of three ways:
@@ -43,6 +47,9 @@ type Upstream struct {
 	Workspace string   // the one in which they can be called
 	Mode      string   // default ModeAuto
 	Chosen    []string // patterns of ids, for ModeHybrid
+	// SuggestAfter says with the result of each call what usually comes next. It needs a Caller that knows what
+	// a session has done: a recorder.
+	SuggestAfter bool
 	// Reload reads the definitions again and starts what was agreed to. nil: nothing is started.
 	Reload func() error
 }
@@ -210,7 +217,75 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if err != nil {
 		return m.failed(ctx, id, err)
 	}
+	if result.Failure == "" && len(result.NeedsInput) == 0 {
+		m.suggestAfter(ctx, engine, a, sessionOf(req), out)
+	}
 	return out
+}
+
+// after is what usually comes after a call, as it rides along with its result.
+type after struct {
+	SuggestionID string  `json:"suggestion_id"`
+	Stop         float64 `json:"stop"`
+	Suggestions  []next  `json:"suggestions"`
+}
+
+type next struct {
+	ID         string  `json:"id"`
+	Confidence float64 `json:"confidence"`
+}
+
+// The key of a structured result under which suggestions ride, and how many, and how long they wait for the
+// model to count the call.
+const (
+	keyAfter     = "_waymark"
+	mostAfter    = 3
+	waitForAfter = time.Second
+)
+
+// suggestAfter adds what usually comes next: to a structured result as a member, since hosts show the model
+// nothing else then, to another as a line of text. It is left out rather than waited for long.
+func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a access, session string, out *mcp.CallToolResult) {
+	known, ok := m.cfg.Caller.(interface {
+		Done(source, session string) (recorder.Done, bool)
+		Suggested(source, session, suggestion string)
+	})
+	if !ok || !m.cfg.Upstream.SuggestAfter {
+		return
+	}
+	done, ok := known.Done(a.Source, session)
+	if !ok {
+		return
+	}
+	wait, cancel := context.WithTimeout(ctx, waitForAfter)
+	defer cancel()
+	if engine.Wait(wait, done.Seq) != nil {
+		return
+	}
+	answer, err := engine.Next(engine.Model(), live.Asker{Source: a.Source, Session: session},
+		suggest.NextRequest{Context: done.Tools, Intent: done.Intent, Limit: mostAfter, Explain: new(bool)})
+	if err != nil || len(answer.Suggestions) == 0 {
+		return
+	}
+	s := after{SuggestionID: answer.SuggestionID, Stop: answer.Stop}
+	words := make([]string, len(answer.Suggestions))
+	for i, n := range answer.Suggestions {
+		s.Suggestions = append(s.Suggestions, next{n.ID, n.Confidence})
+		words[i] = fmt.Sprintf("%s (%.2f)", shownID(n.ID), n.Confidence)
+	}
+	known.Suggested(a.Source, session, answer.SuggestionID)
+	var members map[string]json.RawMessage
+	structured, _ := out.StructuredContent.(json.RawMessage)
+	if json.Unmarshal(structured, &members) != nil || members == nil {
+		out.Content = append(out.Content, &mcp.TextContent{Text: "What usually comes next: " + strings.Join(words, ", ") + "."})
+		return
+	}
+	if members[keyAfter], err = json.Marshal(s); err != nil {
+		return
+	}
+	if merged, err := json.Marshal(members); err == nil {
+		out.StructuredContent = json.RawMessage(merged)
+	}
 }
 
 // metaOf is what a server gets to know of the host's request: trace context, what the host can be asked, and

@@ -14,8 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
+	"waymark/episodic"
 	"waymark/gateway"
 	"waymark/live"
+	"waymark/recorder"
 	"waymark/suggest"
 )
 
@@ -76,6 +78,10 @@ func (c engineCatalog) RemoveTools(ctx context.Context, ids []string) error {
 
 // newOfficeWithDesk is the office, connected to a desk.
 func newOfficeWithDesk(t testing.TB, mode string, chosen ...string) (*Server, *frontDesk) {
+	return officeWithDesk(t, func(c *Config) { c.Upstream.Mode, c.Upstream.Chosen = mode, chosen })
+}
+
+func officeWithDesk(t testing.TB, adjust func(*Config)) (*Server, *frontDesk) {
 	d := newFrontDesk(t)
 	var g *gateway.Gateway
 	s := newOffice(t, func(c *Config) {
@@ -90,8 +96,9 @@ func newOfficeWithDesk(t testing.TB, mode string, chosen ...string) (*Server, *f
 		require.NoError(t, err)
 		g, err = gateway.Open(t.Context(), gateway.Options{Table: table, Catalog: engineCatalog{c.Workspaces}, Poll: 20 * time.Millisecond, Settle: 10 * time.Millisecond})
 		require.NoError(t, err)
-		c.Upstream = Upstream{Gateway: g, Workspace: defaultWorkspace, Mode: mode, Chosen: chosen, Reload: func() error { return nil }}
+		c.Upstream = Upstream{Gateway: g, Workspace: defaultWorkspace, Reload: func() error { return nil }}
 		c.Caller = g
+		adjust(c)
 	})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -325,6 +332,39 @@ func TestServersOverHTTP(t *testing.T) {
 	assert.Empty(t, s.cfg.Upstream.Gateway.Servers())
 	_, known := defaultEngine(t, s).Model().Tool("desk:stamp")
 	assert.False(t, known)
+}
+
+// By option each result says what usually comes next, and what is called is what is learned from.
+func TestSuggestAfter(t *testing.T) {
+	s, _ := officeWithDesk(t, func(c *Config) {
+		engine, err := c.Workspaces.Open(t.Context(), defaultWorkspace)
+		require.NoError(t, err)
+		c.Upstream.SuggestAfter = true
+		c.Caller = recorder.New(engine, c.Caller, recorder.Options{})
+	})
+	engine := defaultEngine(t, s)
+	var episodes []episodic.Episode
+	for i := range 9 {
+		episodes = append(episodes, episodic.Episode{ID: fmt.Sprint("mail ", i), Steps: []episodic.Step{{Tool: "desk:stamp", Outcome: episodic.Success}, {Tool: "desk:sign", Outcome: episodic.Success}, {Tool: "fs:write_file", Outcome: episodic.Success}}})
+	}
+	_, err := engine.Record(t.Context(), "test", episodes)
+	require.NoError(t, err)
+	before := engine.Model().Stats().Steps
+	client := overHTTP("2025-11-25")(t, s, &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
+	}})
+	r := answerOf[struct {
+		Letter string `json:"letter"`
+		After  after  `json:"_waymark"`
+	}](t, call(t, client, "desk__stamp", map[string]any{"letter": "a"}))
+	assert.Equal(t, "a", r.Letter)
+	require.NotEmpty(t, r.After.Suggestions)
+	assert.Equal(t, "desk:sign", r.After.Suggestions[0].ID)
+	assert.NotEmpty(t, r.After.SuggestionID)
+	signed := call(t, client, toolCall, map[string]any{"tool": "desk:sign"})
+	require.Len(t, signed.Content, 2, "%v", signed.Content)
+	assert.Contains(t, signed.Content[1].(*mcp.TextContent).Text, "fs:write_file")
+	assert.Equal(t, before+2, engine.Model().Stats().Steps, "a question to the host is no step")
 }
 
 // A host's replies to a server's question are those to this server's question about this tool.

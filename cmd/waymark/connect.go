@@ -21,6 +21,7 @@ import (
 	"waymark/hook"
 	"waymark/judge"
 	"waymark/live"
+	"waymark/recorder"
 	"waymark/scorer"
 	"waymark/server"
 	"waymark/storage"
@@ -97,7 +98,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Timeout: who.timeout,
 	}
 	if cfg.Upstream.Reload != nil {
-		cfg.Caller = cfg.Upstream.Gateway
+		cfg.Caller = recorder.New(history{h.workspaces, a.workspace}, cfg.Upstream.Gateway, recorder.Options{Logger: logger, Now: time.Now})
+		cfg.Upstream.SuggestAfter = a.suggestAfter
 	}
 	h.server, err = server.New(cfg)
 	if err != nil {

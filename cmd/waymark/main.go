@@ -134,6 +134,7 @@ type app struct {
 	mine            bool
 	connect         bool     // start other servers
 	toolMode        string   // how hosts see their tools
+	suggestAfter    bool     // say with each result what comes next
 	expose          []string // of them, those that stand in hybrid lists
 	judgeProfiles   bool
 	experiment      live.Experiment

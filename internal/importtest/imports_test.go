@@ -59,7 +59,7 @@ var imports = map[string][]string{
 	"evidence": {"numeric", "semantic"},
 	"learn":    {"catalog", "episodic", "numeric", "predict/calibrate", "suggest"},
 	"live":     {"catalog", "episodic", "learn", "mine", "mine/proposal", "numeric", "rubric", "storage", "suggest", "wire"},
-	"server":   {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "ledger", "live", "mine/proposal", "rubric", "run", "scorer", "storage", "suggest"},
+	"server":   {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "ledger", "live", "mine/proposal", "recorder", "rubric", "run", "scorer", "storage", "suggest"},
 
 	"mine/proposal": {"catalog", "episodic", "mine", "numeric", "rubric", "semantic"},
 
@@ -95,7 +95,7 @@ var imports = map[string][]string{
 	"predict/stop":                {"internal/parallel", "numeric", "predict/calibrate", "predict/logit", "wire"},
 	"sample/generate":             {"catalog", "episodic"},
 	"cmd/waymark/internal/client": nil,
-	"cmd/waymark":                 {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "evidence", "feed", "gateway", "hook", "importer", "internal/datadir", "judge", "learn", "learn/report", "live", "mine/proposal", "rubric/contribution", "rubric/council", "rubric/hypothesis", "run", "sample", "scorer", "server", "storage", "suggest"},
+	"cmd/waymark":                 {"catalog", "cmd/waymark/internal/client", "embed", "episodic", "evidence", "feed", "gateway", "hook", "importer", "internal/datadir", "judge", "learn", "learn/report", "live", "mine/proposal", "recorder", "rubric/contribution", "rubric/council", "rubric/hypothesis", "run", "sample", "scorer", "server", "storage", "suggest"},
 	"internal/datadir":            nil,
 	"internal/endpoint":           nil,
 	"internal/importtest":         nil,
