@@ -7,10 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -231,37 +229,6 @@ func TestEnvironmentOfChildren(t *testing.T) {
 	assert.Contains(t, env, "PASSED=along")
 	assert.NotContains(t, seen.Text, "WAYMARK_SECRET")
 	assert.NotContains(t, seen.Text, "NODE_OPTIONS")
-}
-
-func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
-
-func TestNoChildIsLeftBehind(t *testing.T) {
-	o := quick(t)
-	g, err := Open(t.Context(), o)
-	require.NoError(t, err)
-	connect(t, g, definition("good"), definition("hang"), definition("drip"))
-	for _, id := range []string{"good", "hang", "drip"} {
-		ready(t, g, id)
-	}
-	require.NoError(t, g.Grant(t.Context(), "*"))
-	var grandchild echoed
-	require.NoError(t, json.Unmarshal(call(t, g, "good:spawn", `{}`).Structured, &grandchild))
-	pids := []int{}
-	pid, err := strconv.Atoi(grandchild.Text)
-	require.NoError(t, err)
-	pids = append(pids, pid)
-	for _, up := range g.ups {
-		pids = append(pids, up.current().child.cmd.Process.Pid)
-	}
-	go func() { _, _ = g.Call(context.Background(), run.Call{Tool: "drip:go"}) }()
-	go func() { _, _ = g.Call(context.Background(), run.Call{Tool: "hang:go"}) }()
-	time.Sleep(20 * time.Millisecond)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	require.NoError(t, g.Close(ctx))
-	for _, pid := range pids {
-		assert.Eventually(t, func() bool { return !alive(pid) }, 20*time.Second, 5*time.Millisecond, "process %d lives", pid)
-	}
 }
 
 // Each fault of a server is told as what it is, and the server is there again for the next call where that

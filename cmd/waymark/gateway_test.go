@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// deskVariable makes the test binary another MCP server, which the program under test starts.
+const deskVariable = "DESK_TEST_SERVER"
+
+func beDesk() {
+	s := mcp.NewServer(&mcp.Implementation{Name: "desk"}, nil)
+	add := func(name, description string, harmless bool) {
+		s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: harmless}},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strconv.Itoa(os.Getpid())}}}, nil
+			})
+	}
+	add("stamp", "Put a stamp on a letter. "+os.Getenv("DESK_EXTRA"), true)
+	add("shred", "Destroy a letter.", false)
+	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// deskConfig is a host's configuration with the desk, and servers that cannot be taken.
+func deskConfig(t *testing.T, env map[string]string) string {
+	env[deskVariable] = "1"
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"My Desk": map[string]any{"command": os.Args[0], "env": env},
+		"lost":    map[string]any{"command": "no-such-program-anywhere"},
+		"evil":    map[string]any{"command": os.Args[0], "env": map[string]string{"LD_PRELOAD": "evil.so"}},
+		"waymark": map[string]any{"command": program, "args": []string{"mcp"}},
+	}})
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	return file
+}
+
+func says(t *testing.T, code int, args ...string) (out, errs string) {
+	cmd := exec.Command(program, args...)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	_ = cmd.Run() // the code says how it ended
+	require.Equal(t, code, cmd.ProcessState.ExitCode(), "%v: %s%s", args, &stdout, &stderr)
+	return stdout.String(), stderr.String()
+}
+
+func deskPID(t *testing.T, client *mcp.ClientSession) int {
+	r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "My-Desk:stamp"}})
+	require.NoError(t, err)
+	require.False(t, r.IsError, "%v", r.Content)
+	pid, err := strconv.Atoi(r.Content[0].(*mcp.TextContent).Text)
+	require.NoError(t, err)
+	return pid
+}
+
+func mcpClient(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "host"}, nil).Connect(t.Context(), transport, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func awaitDesk(t *testing.T, dir string) {
+	require.Eventually(t, func() bool {
+		out, _ := says(t, 0, "gateway", "list", "--data", dir)
+		return strings.Contains(out, "My-Desk  stdio  ready")
+	}, 30*time.Second, 50*time.Millisecond)
+}

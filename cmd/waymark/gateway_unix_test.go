@@ -1,0 +1,101 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func gone(t *testing.T, pid int) {
+	assert.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, 20*time.Second, 10*time.Millisecond, "process %d lives", pid)
+}
+
+// From a host's configuration to a call that is learned from, over consent, quarantine, grants and the end.
+func TestGatewayFromTheCommandLine(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	env := map[string]string{"DESK_EXTRA": "Quickly."}
+	config := deskConfig(t, env)
+
+	_, errs := says(t, 2, "gateway", "add", config, "--data", dir)
+	assert.Contains(t, errs, "My-Desk: run "+os.Args[0])
+	assert.Contains(t, errs, "with the variables DESK_EXTRA, DESK_TEST_SERVER")
+	assert.Contains(t, errs, "--yes agrees to all of these")
+	_, err := os.Stat(filepath.Join(dir, "gateway.json"))
+	assert.Error(t, err, "nothing is kept without consent")
+
+	out, errs := says(t, 0, "gateway", "add", config, "--yes", "--data", dir)
+	assert.Contains(t, out, "agreed to My-Desk")
+	for _, left := range []string{`"lost"`, "LD_PRELOAD", "waymark itself"} {
+		assert.Contains(t, errs, left)
+	}
+	out, _ = says(t, 0, "gateway", "list", "--data", dir)
+	assert.Contains(t, out, "My-Desk  stdio  stopped")
+
+	s := startServer(t, dir, "--connect", "--suggest-after")
+	awaitDesk(t, dir)
+	client := mcpClient(t, &mcp.StreamableClientTransport{Endpoint: s.URLs.MCP})
+	pid := deskPID(t, client)
+	tools, err := client.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "My-Desk__shred", tools.Tools[0].Name)
+	r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "My-Desk__shred"})
+	require.NoError(t, err)
+	assert.True(t, r.IsError)
+	says(t, 0, "gateway", "grant", "My-Desk:shred", "--data", dir)
+	r, err = client.CallTool(t.Context(), &mcp.CallToolParams{Name: "My-Desk__shred"})
+	require.NoError(t, err)
+	assert.False(t, r.IsError)
+	out, _ = says(t, 0, "next", "--after", "My-Desk:stamp", "--data", dir)
+	assert.Contains(t, out, "My-Desk:shred", "what was called is learned from")
+	out, _ = says(t, 0, "doctor", "--data", dir)
+	assert.Contains(t, out, "1 of 1 ready")
+	_ = client.Close()
+
+	require.NoError(t, s.cmd.Process.Kill()) // kill -9
+	_ = s.cmd.Wait()
+	gone(t, pid)
+
+	// The values of variables may change; what the server says then has to be looked at.
+	env["DESK_EXTRA"] = "And send me a copy."
+	says(t, 0, "gateway", "add", deskConfig(t, env), "--yes", "--data", dir)
+	s = startServer(t, dir, "--connect")
+	awaitDesk(t, dir)
+	out, _ = says(t, 0, "approve", "--list", "--data", dir)
+	assert.Contains(t, out, "My-Desk:stamp (changed): its contract changed: description")
+	assert.Contains(t, out, "And send me a copy.")
+	out, _ = says(t, 0, "explain", "My-Desk:stamp", "--data", dir)
+	assert.Contains(t, out, "quarantined")
+	says(t, 1, "approve", "My-Desk:none", "--data", dir)
+	out, _ = says(t, 0, "approve", "My-Desk", "--data", dir)
+	assert.Contains(t, out, "approved 1: ")
+	out, _ = says(t, 0, "approve", "--data", dir)
+	assert.Contains(t, out, "nothing is withheld")
+	assert.Equal(t, 0, s.stop(t))
+
+	// The same over stdio, where the host is the parent.
+	cmd := exec.Command(program, "mcp", "--connect", "--tool-mode", "deferred", "--data", dir)
+	client = mcpClient(t, &mcp.CommandTransport{Command: cmd})
+	pid = deskPID(t, client)
+	tools, err = client.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "call_tool", tools.Tools[0].Name)
+	require.NoError(t, client.Close())
+	gone(t, pid)
+
+	says(t, 0, "gateway", "remove", "My-Desk", "--data", dir)
+	says(t, 1, "gateway", "remove", "My-Desk", "--data", dir)
+	out, _ = says(t, 0, "gateway", "list", "--data", dir)
+	assert.Contains(t, out, "no servers")
+	out, _ = says(t, 0, "search", "My-Desk:stamp", "--data", dir)
+	assert.NotContains(t, out, "Put a stamp")
+	says(t, 2, "serve", "--connect", "--tool-mode", "sideways", "--data", dir)
+}
