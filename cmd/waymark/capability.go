@@ -18,8 +18,9 @@ import (
 )
 
 func (a *app) capabilityCommand() *cobra.Command {
-	return group("capability", "Capabilities: list them, mine the history for new ones, approve or reject those",
-		a.capabilityList(), a.capabilityPropose(), a.capabilityApprove(), a.capabilityReject())
+	return group("capability", "Capabilities: list, export and import them, mine the history for new ones, approve or reject those",
+		a.capabilityList(), a.capabilityExport(), a.capabilityImport(),
+		a.capabilityPropose(), a.capabilityApprove(), a.capabilityReject())
 }
 
 // proposals is a list of them, as the API answers.

@@ -1,0 +1,421 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	dagrun "waymark/run"
+)
+
+// ran is a run as the API answers it.
+type ran struct {
+	dagrun.Status
+	Plan *dagrun.Plan `json:"plan,omitempty"`
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var o struct {
+		params, intent, style string
+		dry, yes              bool
+		approve               []string
+	}
+	cmd := &cobra.Command{
+		Use:   "run DAG.json|-|CAPABILITY",
+		Short: "Run a DAG or a stored capability",
+		Long: `Runs a DAG from a file or from standard input (what waymark dag --json prints, or one of your own), or a
+stored capability by its id or id@version. Everything is checked first, and all that is wrong is said at
+once. Calls that nothing says are harmless wait until a person approves them: here on a terminal, or with
+waymark runs approve. Exits 0 if all is done, 1 if something failed or was refused.`,
+		Example: `  waymark dag "list the open issues" --json | waymark run -
+  waymark run weekly-report --params '{"repo":"waymark"}' --dry-run`,
+		Args: exactly(1, "a file, - for standard input, or a capability"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, body, err := a.runRequest(args[0])
+			if err != nil {
+				return err
+			}
+			if o.params != "" {
+				params, err := jsonFlag(o.params)
+				if err != nil {
+					return usagef("--params: %w", err)
+				}
+				body["params"] = params
+			}
+			if o.intent != "" {
+				body["intent"] = o.intent
+			}
+			if o.dry {
+				body["dry_run"] = true
+			}
+			if o.yes {
+				o.approve = append(o.approve, "*")
+			}
+			if len(o.approve) > 0 {
+				body["approve"] = o.approve
+			}
+			bar, err := a.progress(o.style, "run", -1)
+			if err != nil {
+				return err
+			}
+			return a.with(cmd.Context(), func(c *client.Client) error { return a.run(cmd.Context(), c, path, body, bar) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.params, "params", "", "parameters as a JSON `object`, or @FILE")
+	f.StringVar(&o.intent, "intent", "", "what it is about, as `text`, where the DAG does not say")
+	f.BoolVar(&o.dry, "dry-run", false, "check it and show the plan; call nothing")
+	f.BoolVar(&o.yes, "yes", false, "approve every call beforehand")
+	f.StringSliceVar(&o.approve, "approve", nil, "`tasks`, or patterns of tools, that need not be asked about")
+	progressFlag(cmd, &o.style)
+	a.judgeFlags(cmd)
+	a.recordFlag(cmd)
+	return cmd
+}
+
+// runRequest reads what is to be run. What is no file is a capability.
+func (a *app) runRequest(name string) (path string, body map[string]any, err error) {
+	if name != "-" {
+		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
+			if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".json") {
+				return "", nil, err
+			}
+			return "/v1/capabilities/" + url.PathEscape(name) + "/run", map[string]any{}, nil
+		}
+	}
+	text, err := a.jsonInput(name)
+	if err != nil {
+		return "", nil, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return "", nil, usagef("%s is no JSON object", name)
+	}
+	if _, bare := fields["tasks"]; bare { // the DAG itself, without what an answer has around it
+		return "/v1/runs", map[string]any{"dag": text}, nil
+	}
+	body = make(map[string]any, len(fields))
+	for k, v := range fields {
+		body[k] = v
+	}
+	return "/v1/runs", body, nil
+}
+
+// jsonFlag reads a JSON object from a flag or, after @, from a file.
+func jsonFlag(value string) (json.RawMessage, error) {
+	text := []byte(value)
+	if file, ok := strings.CutPrefix(value, "@"); ok {
+		var err error
+		if text, err = os.ReadFile(file); err != nil {
+			return nil, err
+		}
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, fmt.Errorf("no JSON object: %w", err)
+	}
+	return text, nil
+}
+
+// run begins a run and stays with it until it ends, or until a person has to decide who is not here. An
+// interrupt cancels it.
+func (a *app) run(ctx context.Context, c *client.Client, path string, body map[string]any, bar progress) error {
+	answer, err := c.Call(ctx, http.MethodPost, path, body)
+	if err != nil {
+		return refusedInput("run", err)
+	}
+	var r ran
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return fmt.Errorf("run: the answer is not what this program expects: %w", err)
+	}
+	if r.Plan != nil {
+		if a.json {
+			return a.printBody(answer)
+		}
+		a.showPlan(r)
+		return nil
+	}
+	return a.stayWith(ctx, c, r, bar)
+}
+
+func (a *app) stayWith(ctx context.Context, c *client.Client, r ran, bar progress) error {
+	at := "/v1/runs/" + url.PathEscape(r.ID)
+	var body json.RawMessage
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		answer, err := c.Call(ctx, http.MethodGet, at, nil)
+		if err != nil {
+			a.giveUp(ctx, c, r.ID)
+			return err
+		}
+		r = ran{}
+		if err := json.Unmarshal(answer, &r); err != nil {
+			return fmt.Errorf("run: the answer is not what this program expects: %w", err)
+		}
+		body = answer
+		bar.at(int64(r.Done+r.Failed+r.Skipped), now(r.Status))
+		if r.State.Over() {
+			break
+		}
+		if r.State == dagrun.Paused {
+			asked, err := a.decide(ctx, c, r.Status)
+			if err != nil {
+				return err
+			}
+			if !asked {
+				bar.done()
+				return a.leave(body, r)
+			}
+			wait = 5 * time.Millisecond
+		}
+		select {
+		case <-ctx.Done():
+			a.giveUp(ctx, c, r.ID)
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+	bar.done()
+	if a.json {
+		if err := a.printBody(body); err != nil {
+			return err
+		}
+	} else {
+		a.showRun(r.Status)
+	}
+	if r.State != dagrun.Done {
+		return errNegative
+	}
+	return nil
+}
+
+// now is what a run is doing, for progress.
+func now(s dagrun.Status) string {
+	var tools []string
+	for _, n := range s.Nodes {
+		if n.State == dagrun.NodeRunning && n.Kind != dagrun.KindCapability {
+			tools = append(tools, clean(n.Tool))
+		}
+	}
+	if len(tools) == 0 {
+		return string(s.State)
+	}
+	return strings.Join(tools, ", ")
+}
+
+// giveUp cancels a run that nobody waits for any more.
+func (a *app) giveUp(ctx context.Context, c *client.Client, id string) {
+	if ctx.Err() == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer stop()
+	if _, err := c.Call(ctx, http.MethodPost, "/v1/runs/"+url.PathEscape(id)+"/cancel", nil); err != nil {
+		fmt.Fprintf(a.errs, "run %s goes on: %v\n", id, err)
+	}
+}
+
+// decide asks the person at the terminal about each node that waits. asked is false if there is nobody.
+func (a *app) decide(ctx context.Context, c *client.Client, s dagrun.Status) (asked bool, err error) {
+	if !isTerminal(a.in) || !isTerminal(a.errs) || len(s.Waiting) == 0 {
+		return false, nil
+	}
+	for _, id := range s.Waiting {
+		n := s.Nodes[slices.IndexFunc(s.Nodes, func(n dagrun.Node) bool { return n.ID == id })]
+		fmt.Fprintf(a.errs, "\n%s calls %s: %s\n  %s\nGo on? [y/N] ", clean(n.ID), clean(n.Tool), clean(n.Reason), clean(short(string(n.Arguments))))
+		answer, err := readLine(a.in)
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		yes := strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
+		if err := a.say(ctx, c, s.ID, []string{id}, yes); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// say decides about nodes of a run; all that wait if none is named.
+func (a *app) say(ctx context.Context, c *client.Client, id string, nodes []string, yes bool) error {
+	_, err := c.Call(ctx, http.MethodPost, "/v1/runs/"+url.PathEscape(id)+"/approve", map[string]any{"nodes": nodes, "deny": !yes})
+	return err
+}
+
+// readLine reads a line without taking more from the terminal.
+func readLine(in io.Reader) (string, error) {
+	var line bytes.Buffer
+	for b := make([]byte, 1); ; {
+		n, err := in.Read(b)
+		if n > 0 && b[0] != '\n' {
+			line.WriteByte(b[0])
+		}
+		if err != nil || n > 0 && b[0] == '\n' {
+			return strings.TrimSpace(line.String()), err
+		}
+	}
+}
+
+// leave says how a run that waits goes on.
+func (a *app) leave(body json.RawMessage, r ran) error {
+	if a.json {
+		if err := a.printBody(body); err != nil {
+			return err
+		}
+		return errNegative
+	}
+	a.showRun(r.Status)
+	a.printf("\nIt waits for approval: waymark runs approve %s (or runs cancel)\n", r.ID)
+	return errNegative
+}
+
+func (a *app) showPlan(r ran) {
+	a.printf("The plan is sound; nothing was called.\n\n")
+	var rows [][]string
+	for _, n := range r.Plan.Nodes {
+		rows = append(rows, []string{fmt.Sprint(n.Layer + 1), n.ID, n.Tool, n.Kind, strings.Join(n.DependsOn, " "), short(n.When), n.Approval})
+	}
+	columns(a.out, []string{"layer", "task", "tool", "kind", "after", "when", "asks because"}, rows)
+	for _, w := range r.Warnings {
+		a.printf("warning: %s\n", clean(w))
+	}
+}
+
+func (a *app) showRun(s dagrun.Status) {
+	a.printf("%s  %s\n\n", s.ID, s.State)
+	var rows [][]string
+	for _, n := range s.Nodes {
+		took := ""
+		if n.DurationMS > 0 {
+			took = (time.Duration(n.DurationMS) * time.Millisecond).String()
+		}
+		remark := n.Error
+		if remark == "" {
+			remark = n.Reason
+		}
+		if n.Attempts > 1 {
+			remark = strings.TrimSpace(fmt.Sprintf("%d tries; %s", n.Attempts, remark))
+		}
+		rows = append(rows, []string{n.ID, n.Tool, string(n.State), took, short(remark)})
+	}
+	columns(a.out, []string{"task", "tool", "state", "took", "remark"}, rows)
+	if s.Error != "" {
+		a.printf("\n%s\n", clean(s.Error))
+	}
+	if len(s.Output) > 0 && string(s.Output) != "null" {
+		var b bytes.Buffer
+		if json.Indent(&b, s.Output, "", "  ") == nil {
+			a.printf("\n%s\n", b.String())
+		}
+	}
+}
+
+// runHead is a run in a list.
+type runHead struct {
+	ID         string    `json:"id"`
+	Capability string    `json:"capability"`
+	Intent     string    `json:"intent"`
+	State      string    `json:"state"`
+	StartedAt  time.Time `json:"started_at"`
+	Done       int       `json:"done"`
+	Failed     int       `json:"failed"`
+	Error      string    `json:"error"`
+}
+
+func (a *app) runsCommand() *cobra.Command {
+	var state string
+	var deny bool
+	list := &cobra.Command{
+		Use: "list", Short: "List runs, the newest first", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query := url.Values{"limit": {"50"}}
+			if state != "" {
+				query.Set("state", state)
+			}
+			return a.get(cmd.Context(), "/v1/runs?"+query.Encode(), func(body json.RawMessage) error {
+				var page struct {
+					Runs []runHead `json:"runs"`
+				}
+				if err := json.Unmarshal(body, &page); err != nil {
+					return err
+				}
+				var rows [][]string
+				for _, r := range page.Runs {
+					what := r.Capability
+					if what == "" {
+						what = r.Intent
+					}
+					rows = append(rows, []string{r.ID, r.State, r.StartedAt.Local().Format(time.DateTime), fmt.Sprint(r.Done), fmt.Sprint(r.Failed), short(what), short(r.Error)})
+				}
+				columns(a.out, []string{"run", "state", "started", "done", "failed", "what", "error"}, rows)
+				return nil
+			})
+		},
+	}
+	list.Flags().StringVar(&state, "state", "", "only runs in this `state`: running, paused, done, failed or canceled")
+	show := &cobra.Command{
+		Use: "show RUN", Short: "Show a run, task by task", Args: exactly(1, "a run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.get(cmd.Context(), "/v1/runs/"+url.PathEscape(args[0]), func(body json.RawMessage) error {
+				var s dagrun.Status
+				if err := json.Unmarshal(body, &s); err != nil {
+					return err
+				}
+				a.showRun(s)
+				return nil
+			})
+		},
+	}
+	approve := &cobra.Command{
+		Use: "approve RUN [TASK...]", Short: "Let tasks that wait go on: all of them if none is named", Args: atLeast(1, "a run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				return a.say(cmd.Context(), c, args[0], args[1:], !deny)
+			})
+		},
+	}
+	approve.Flags().BoolVar(&deny, "deny", false, "fail them instead")
+	cancel := &cobra.Command{
+		Use: "cancel RUN", Short: "Cancel a run", Args: exactly(1, "a run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				_, err := c.Call(cmd.Context(), http.MethodPost, "/v1/runs/"+url.PathEscape(args[0])+"/cancel", nil)
+				return err
+			})
+		},
+	}
+	remove := &cobra.Command{
+		Use: "delete RUN", Short: "Erase what is kept of a run", Args: exactly(1, "a run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				_, err := c.Call(cmd.Context(), http.MethodDelete, "/v1/runs/"+url.PathEscape(args[0]), nil)
+				return err
+			})
+		},
+	}
+	return group("runs", "List, show, approve and cancel runs", list, show, approve, cancel, remove)
+}
+
+// get asks for something and prints it: as it came with --json, else with show.
+func (a *app) get(ctx context.Context, path string, show func(json.RawMessage) error) error {
+	return a.with(ctx, func(c *client.Client) error {
+		body, err := c.Call(ctx, http.MethodGet, path, nil)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printBody(body)
+		}
+		return show(body)
+	})
+}
