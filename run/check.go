@@ -101,7 +101,7 @@ func (p *Plan) Calls(own func(tool string) bool) bool {
 // Rules say which calls are asked about and how they are checked.
 type Rules struct {
 	Catalog Catalog
-	Granted func(tool string) bool // whether the operator lets a tool be called without asking; nil: as [Asks] says
+	Asks    func(catalog.Tool) string // why a call needs a person's word, or nothing; nil: the function Asks
 }
 
 // Check checks a request as a whole: every problem is reported, each with its task and argument.
@@ -304,7 +304,11 @@ func (c *checker) find(n *node) {
 	n.task.Tool = resolved
 	if t, ok := c.Catalog.Tool(resolved); ok {
 		n.kind, n.tool, n.again = KindTool, t, Repeatable(t)
-		if !Matches(c.approve, t.ID) && !slices.Contains(c.approve, n.path) && (c.Granted == nil || !c.Granted(t.ID)) {
+		switch {
+		case Matches(c.approve, t.ID), slices.Contains(c.approve, n.path):
+		case c.Asks != nil:
+			n.ask = c.Asks(t)
+		default:
 			n.ask = Asks(t)
 		}
 		return

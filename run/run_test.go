@@ -195,7 +195,7 @@ func TestPlan(t *testing.T) {
 		assert.Empty(t, n.Approval, n.ID)
 	}
 	q.Approve = nil
-	p, err = Check(q, Rules{Catalog: office(), Granted: func(string) bool { return true }})
+	p, err = Check(q, Rules{Catalog: office(), Asks: func(catalog.Tool) string { return "" }})
 	require.NoError(t, err)
 	for _, n := range p.Nodes {
 		assert.Empty(t, n.Approval, n.ID)

@@ -57,6 +57,7 @@ type Node struct {
 	Error       string          `json:"error,omitempty"`
 	Reason      string          `json:"reason,omitempty"`      // why it was skipped, or why a person is asked
 	Unvalidated string          `json:"unvalidated,omitempty"` // why the result was not checked against its schema
+	Unrecorded  string          `json:"unrecorded,omitempty"`  // why the call is not in the history although it should be
 }
 
 // Status is a run as it is now.

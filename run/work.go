@@ -46,7 +46,7 @@ func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (en
 	case result.Failure != "":
 		end.status.State, end.status.ErrorKind, end.status.Error = NodeFailed, result.Failure, result.Message
 	default:
-		end.status.State, end.status.Unvalidated = NodeDone, result.Unvalidated
+		end.status.State, end.status.Unvalidated, end.status.Unrecorded = NodeDone, result.Unvalidated, result.Unrecorded
 		end.result = resultOf(result)
 		if len(end.result) > MaxResult {
 			end.result, end.status.State, end.status.ErrorKind = nil, NodeFailed, FailedTool

@@ -172,7 +172,7 @@ func TestCallTool(t *testing.T) {
 
 // The list holds what the mode puts there, sorted, and gives the same bytes until the tools change.
 func TestToolListByMode(t *testing.T) {
-	own := []string{toolCall, "run_dag", toolDescribe, toolFind, toolRebuild, toolRecord, toolScore, toolDAG, toolNext, toolTriangulate}
+	own := []string{toolCall, toolDescribe, toolFind, toolRebuild, toolRecord, toolRun, toolScore, toolDAG, toolNext, toolTriangulate}
 	with := func(names ...string) []string { return append(names, own...) }
 	for _, tt := range []struct {
 		mode   string

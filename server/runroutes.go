@@ -162,7 +162,7 @@ func (s *Server) runCapability(ctx context.Context, in *capabilityRunInput) (*ru
 	if err != nil {
 		return nil, err
 	}
-	known := runCatalog{ctx, engine}
+	known := runCatalog{ctx: ctx, engine: engine}
 	if _, ok := known.Capability(id); !ok {
 		if id, err = engine.Model().Resolve(id); err != nil {
 			return nil, err
@@ -189,7 +189,7 @@ func (s *Server) capabilityStats(ctx context.Context, q *runQuery) (*statsPage, 
 	if err != nil {
 		return nil, err
 	}
-	def, ok := runCatalog{ctx, engine}.Capability(id)
+	def, ok := runCatalog{ctx: ctx, engine: engine}.Capability(id)
 	if !ok {
 		return nil, refuse(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
 	}

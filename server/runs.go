@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -123,20 +124,31 @@ type runAnswer struct {
 	Plan *run.Plan `json:"plan,omitempty"`
 }
 
-// plan checks a request.
-func (r *runs) plan(ctx context.Context, engine *live.Engine, q run.Request) (*run.Plan, error) {
-	return run.Check(q, r.rules(ctx, engine))
+// rules of a workspace: what its runs can call, and what a person is asked about first. Of a tool of another
+// server that server's gateway knows best, whatever somebody has written into the catalog.
+func (r *runs) rules(ctx context.Context, workspace string, engine *live.Engine) run.Rules {
+	c := runCatalog{ctx, engine, nil}
+	g := r.cfg.Upstream.Gateway
+	if g == nil || workspace != r.cfg.Upstream.Workspace {
+		return run.Rules{Catalog: c}
+	}
+	c.upstream = g.Tools()
+	return run.Rules{Catalog: c, Asks: func(t catalog.Tool) string {
+		switch {
+		case isScorer(t.ID):
+			return ""
+		case !slices.ContainsFunc(c.upstream, func(u catalog.Tool) bool { return u.ID == t.ID }):
+			return "its server is not connected and cannot say whether it is harmless"
+		case g.NeedsGrant(t.ID):
+			return cmp.Or(run.Asks(t), "nobody has granted it")
+		}
+		return ""
+	}}
 }
 
-func (r *runs) rules(ctx context.Context, engine *live.Engine) run.Rules {
-	rules := run.Rules{Catalog: runCatalog{ctx, engine}}
-	if g, ok := r.cfg.Caller.(interface{ NeedsGrant(tool string) bool }); ok {
-		rules.Granted = func(tool string) bool { return !g.NeedsGrant(tool) }
-	}
-	if g := r.cfg.Upstream.Gateway; g != nil {
-		rules.Granted = func(tool string) bool { return !g.NeedsGrant(tool) }
-	}
-	return rules
+// caller is who can call the tools of other servers for a workspace; nil if nobody can.
+func (r *runs) caller(workspace string) run.Caller {
+	return r.cfg.callerOf(workspace)
 }
 
 // begin checks a request and begins its run, or, to try it, only says what it would do.
@@ -145,14 +157,14 @@ func (r *runs) begin(ctx context.Context, a access, q run.Request, dry bool, sug
 	if err != nil {
 		return runAnswer{}, err
 	}
-	p, err := r.plan(ctx, engine, q)
+	p, err := run.Check(q, r.rules(ctx, a.Workspace, engine))
 	if err != nil {
 		return runAnswer{}, err
 	}
 	if dry {
 		return runAnswer{plannedStatus(q, p), p}, nil
 	}
-	if r.cfg.Caller == nil && p.Calls(isScorer) {
+	if r.caller(a.Workspace) == nil && p.Calls(isScorer) {
 		return runAnswer{}, errNoServers
 	}
 	o, err := r.options(ctx, a)
@@ -196,7 +208,7 @@ func (r *runs) options(ctx context.Context, a access) (run.Options, error) {
 	}
 	journal := runJournal{table: table, source: a.Source}
 	return run.Options{
-		Caller: runCaller{r.cfg, a}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Drain / 2, By: a.Source,
+		Caller: runCaller{r.cfg, a, r.caller(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Drain / 2, By: a.Source,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, journal, s, p) },
 	}, nil
 }
@@ -327,11 +339,11 @@ func (r *runs) resumeOne(ctx context.Context, workspace string, table storage.Ta
 	if err != nil {
 		return err
 	}
-	p, err := run.Check(past.Request, past.Rules(r.rules(r.ctx, engine)))
+	p, err := run.Check(past.Request, past.Rules(r.rules(r.ctx, workspace, engine)))
 	if err != nil {
 		return err
 	}
-	if r.cfg.Caller == nil && p.Calls(isScorer) {
+	if r.caller(workspace) == nil && p.Calls(isScorer) {
 		return errNoServers
 	}
 	a := access{Workspace: workspace, Scopes: allScopes, Source: past.By}
@@ -352,8 +364,9 @@ func (r *runs) resumeOne(ctx context.Context, workspace string, table storage.Ta
 // runCatalog is what the runs of a workspace can call: tools, stored capabilities in all their versions, and
 // scorers, which are called like tools that change nothing.
 type runCatalog struct {
-	ctx    context.Context
-	engine *live.Engine
+	ctx      context.Context
+	engine   *live.Engine
+	upstream []catalog.Tool // of connected servers, as they are called
 }
 
 func (c runCatalog) Tool(id string) (catalog.Tool, bool) {
@@ -364,6 +377,9 @@ func (c runCatalog) Tool(id string) (catalog.Tool, bool) {
 				return catalog.Tool{ID: id, Name: s.Name, InputSchema: s.InputSchema, OutputSchema: s.OutputSchema, Annotations: &catalog.Annotations{ReadOnly: &yes, Idempotent: &yes}}, true
 			}
 		}
+	}
+	if i := slices.IndexFunc(c.upstream, func(t catalog.Tool) bool { return t.ID == id }); i >= 0 {
+		return c.upstream[i], true
 	}
 	return c.engine.Model().Tool(id)
 }
@@ -406,17 +422,18 @@ func isScorer(id string) bool {
 
 // runCaller calls scorers itself, and everything else through the servers.
 type runCaller struct {
-	cfg    Config
-	access access
+	cfg     Config
+	access  access
+	servers run.Caller // nil: there are none
 }
 
 func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) {
 	i := slices.IndexFunc(scorings, func(x scoring) bool { return x.id == call.Tool && x.id != "" })
 	switch {
-	case i < 0 && c.cfg.callerOf(c.access.Workspace) == nil:
+	case i < 0 && c.servers == nil:
 		return run.Result{Failure: run.FailedUnavailable, Message: errNoServers.Error()}, nil
 	case i < 0:
-		return c.cfg.Caller.Call(ctx, call)
+		return c.servers.Call(ctx, call)
 	}
 	sc := &scorer.Scorer{Judges: c.cfg.Judges}
 	out, err := c.cfg.run(ctx, c.access, call.Tool, nil, func() (any, error) { return scorings[i].call(ctx, sc, call.Arguments) })

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -15,19 +16,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
+	"waymark/live"
 	"waymark/run"
 	"waymark/scorer"
 	"waymark/storage"
 )
 
-// desk answers calls with their arguments, or as a test wants it to.
-type desk struct {
+// bench answers calls with their arguments, or as a test wants it to.
+type bench struct {
 	mu      sync.Mutex
 	calls   []run.Call
 	answers map[string]func(ctx context.Context, c run.Call) (run.Result, error)
 }
 
-func (d *desk) Call(ctx context.Context, c run.Call) (run.Result, error) {
+func (d *bench) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	d.mu.Lock()
 	d.calls = append(d.calls, c)
 	answer := d.answers[c.Tool]
@@ -38,7 +40,7 @@ func (d *desk) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	return run.Result{Structured: c.Arguments}, nil
 }
 
-func (d *desk) tools() (tools []string) {
+func (d *bench) tools() (tools []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, c := range d.calls {
@@ -47,7 +49,7 @@ func (d *desk) tools() (tools []string) {
 	return tools
 }
 
-const deskTools = `[
+const benchTools = `[
  {"id":"issue:find","description":"Find issues by a query.","input_schema":{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]},"output_schema":{"type":"object","properties":{"issue_number":{"type":"integer"},"query":{"type":"string"}}},"annotations":{"read_only":true}},
  {"id":"issue:show","description":"Show one issue.","input_schema":{"type":"object","properties":{"issue_number":{"type":"integer"}},"required":["issue_number"]},"annotations":{"read_only":true}},
  {"id":"issue:close","description":"Close one issue.","input_schema":{"type":"object","properties":{"issue_number":{"type":"integer"}},"required":["issue_number"]},"annotations":{"destructive":true}}]`
@@ -55,15 +57,15 @@ const deskTools = `[
 const showFirst = `{"id":"show-first","description":"Find and show an issue.","tags":["issues","daily"],"input_schema":{"type":"object","properties":{"words":{"type":"string"}},"required":["words"]},
  "tasks":[{"id":"find","tool":"issue:find","arguments":{"query":{"$from":"params.words"}}},{"id":"show","tool":"issue:show","arguments":{"issue_number":{"$from":"find.issue_number"}}}]}`
 
-func newDesk(t testing.TB, adjust ...func(*Config)) (web, *desk) {
-	d := &desk{answers: map[string]func(context.Context, run.Call) (run.Result, error){
+func newBench(t testing.TB, adjust ...func(*Config)) (web, *bench) {
+	d := &bench{answers: map[string]func(context.Context, run.Call) (run.Result, error){
 		"issue:find": func(context.Context, run.Call) (run.Result, error) {
 			return run.Result{Structured: json.RawMessage(`{"issue_number":7}`)}, nil
 		},
 	}}
 	w := newWeb(t, append([]func(*Config){func(c *Config) { c.Caller = d; c.RecordScores = true }}, adjust...)...)
 	t.Cleanup(w.Close)
-	parse[any](t, 200, w.ask("PUT", "/v1/tools", deskTools))
+	parse[any](t, 200, w.ask("PUT", "/v1/tools", benchTools))
 	parse[any](t, 200, w.ask("PUT", "/v1/capabilities", "["+showFirst+"]"))
 	w.current()
 	return w, d
@@ -81,7 +83,7 @@ func (w web) ended(id string) run.Status {
 }
 
 func TestRuns(t *testing.T) {
-	w, d := newDesk(t)
+	w, d := newBench(t)
 	r := w.ask("POST", "/v1/runs", `{"intent":"bugs","dag":{"tasks":[
 	 {"id":"a","tool":"mcp__issue__find","arguments":{"query":{"$from":"intent"}}},
 	 {"id":"b","tool":"issue:show","arguments":{"issue_number":{"$from":"a.result.issue_number"}}}]}}`)
@@ -136,7 +138,7 @@ func TestRuns(t *testing.T) {
 
 // All that is wrong is said at once, and nothing is called.
 func TestRunsAreCheckedFirst(t *testing.T) {
-	w, d := newDesk(t)
+	w, d := newBench(t)
 	p := requireProblem(t, 422, "the DAG cannot be run", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[
 	 {"id":"a","tool":"issue:find","arguments":{"query":5}},{"id":"b","tool":"no:such"},{"id":"c","tool":"issue:show"}]}}`))
 	var at []string
@@ -159,7 +161,7 @@ func TestRunsAreCheckedFirst(t *testing.T) {
 }
 
 func TestRunsWaitForApproval(t *testing.T) {
-	w, d := newDesk(t)
+	w, d := newBench(t)
 	const dag = `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}},{"id":"b","tool":"issue:close","arguments":{"issue_number":2}}]}`
 	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", dag+"}"))
 	s := w.ended(begun.ID)
@@ -187,21 +189,42 @@ func TestRunsWaitForApproval(t *testing.T) {
 	assert.Equal(t, run.Canceled, w.ended(begun.ID).State)
 }
 
-// granting is a caller that knows what the operator lets pass.
-type granting struct{ *desk }
-
-func (granting) NeedsGrant(tool string) bool { return tool != "issue:close" }
-
-func TestGrantsAreNotAskedAbout(t *testing.T) {
-	w, d := newDesk(t, func(c *Config) { c.Caller = granting{c.Caller.(*desk)} })
-	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}}]}}`))
+// The gateway says which of its tools a person is asked about, whatever somebody writes into the catalog.
+func TestRunsThroughAGateway(t *testing.T) {
+	s, _ := newOfficeWithDesk(t, "")
+	ts := httptest.NewServer(s.Handler())
+	defer ts.Close()
+	defer s.Close()
+	w := web{s, t, ts.URL}
+	r := parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"desk:shred","annotations":{"read_only":true}},{"id":"gone:tool","annotations":{"read_only":true}}]`))
+	require.NoError(t, defaultEngine(t, s).Wait(t.Context(), r.Seq))
+	const dag = `{"dag":{"tasks":[{"id":"a","tool":"desk:stamp","arguments":{"letter":"x"}},{"id":"b","tool":"desk:shred","arguments":{"letter":{"$from":"a.result.letter"}}}]}}`
+	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", dag))
+	status := w.ended(begun.ID)
+	require.Equal(t, run.Paused, status.State, "%+v", status)
+	assert.Equal(t, []string{"b"}, status.Waiting)
+	assert.JSONEq(t, `{"letter":"x"}`, string(status.Nodes[1].Arguments))
+	parse[any](t, 202, w.ask("POST", "/v1/runs/"+begun.ID+"/approve", ""))
 	assert.Equal(t, run.Done, w.ended(begun.ID).State)
-	assert.Equal(t, []string{"issue:close"}, d.tools())
+
+	plan := parse[runAnswer](t, 200, w.ask("POST", "/v1/runs", `{"dry_run":true,"dag":{"tasks":[{"id":"a","tool":"gone:tool"}]}}`))
+	assert.Contains(t, plan.Plan.Nodes[0].Approval, "not connected")
+	require.NoError(t, s.cfg.Upstream.Gateway.Grant(t.Context(), "desk:*"))
+	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", dag))
+	assert.Equal(t, run.Done, w.ended(begun.ID).State)
+	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"desk:sign"}]}}`))
+	assert.Contains(t, w.ended(begun.ID).Error, "asks for input")
+
+	// Another workspace has no servers.
+	requireProblem(t, 503, "no servers are configured", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"t:t"}]}}`, func() []string {
+		parse[any](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"t:t"}]`, "Authorization: Bearer local-token", "Waymark-Workspace: other"))
+		return []string{"Authorization: Bearer local-token", "Waymark-Workspace: other"}
+	}()...))
 }
 
 // What a question for a DAG answers can be run as it stands, over HTTP and MCP.
 func TestASuggestedDAGRunsAsItIs(t *testing.T) {
-	w, d := newDesk(t)
+	w, d := newBench(t)
 	for i := range 5 {
 		parse[any](t, 200, w.ask("POST", "/v1/episodes", `{"id":"`+string(rune('a'+i))+`","intent":"find and show an issue by a query","steps":[{"tool":"issue:find"},{"tool":"issue:show"}],"outcome":"success"}`))
 	}
@@ -224,7 +247,7 @@ func TestASuggestedDAGRunsAsItIs(t *testing.T) {
 }
 
 func TestRunOverMCP(t *testing.T) {
-	w, _ := newDesk(t)
+	w, _ := newBench(t)
 	var mu sync.Mutex
 	var heard []float64
 	client := overMemory(t, w.Server, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
@@ -256,7 +279,7 @@ func TestRunOverMCP(t *testing.T) {
 
 // Without servers there is no run_dag, and runs can call scorers and scripts alone.
 func TestRunsWithoutServers(t *testing.T) {
-	w, _ := newDesk(t, func(c *Config) { c.Caller = nil })
+	w, _ := newBench(t, func(c *Config) { c.Caller = nil })
 	for tool, err := range overMemory(t, w.Server, nil).Tools(t.Context(), nil) {
 		require.NoError(t, err)
 		assert.NotEqual(t, toolRun, tool.Name)
@@ -279,7 +302,7 @@ func TestRunsWithoutServers(t *testing.T) {
 
 // Runs of a capability are its track record, version by version and task by task.
 func TestCapabilityVersionsAndStats(t *testing.T) {
-	w, d := newDesk(t)
+	w, d := newBench(t)
 	runIt := func(id string) run.Status {
 		return w.ended(parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/"+id+"/run", `{"params":{"words":"x"}}`)).ID)
 	}
@@ -322,7 +345,7 @@ func TestCapabilityVersionsAndStats(t *testing.T) {
 
 // What a server leaves, the next one goes on with; without servers it stays.
 func TestRunsAreResumed(t *testing.T) {
-	w, d := newDesk(t, func(c *Config) { c.Drain = 20 * time.Millisecond })
+	w, d := newBench(t, func(c *Config) { c.Drain = 20 * time.Millisecond })
 	begun := make(chan struct{})
 	d.answers["issue:show"] = func(ctx context.Context, _ run.Call) (run.Result, error) {
 		close(begun)
@@ -345,7 +368,7 @@ func TestRunsAreResumed(t *testing.T) {
 	assert.False(t, bare.cfg.runs.goesOn("default", s.ID))
 	bare.Close()
 
-	next := &desk{}
+	next := &bench{}
 	cfg.Caller = next
 	again, err := New(cfg)
 	require.NoError(t, err)
