@@ -62,17 +62,21 @@ func Judge(ctx context.Context, t Trial) (suggest.Choice, *Gate, error) {
 	if err != nil {
 		return suggest.Choice{}, nil, err
 	}
-	now, err := newJuror(ctx, examples, t.New)
+	j := newJury(examples)
+	options := t.New.Options
+	options.Learn = true
+	m, err := trained(ctx, &Data{Tools: t.New.Tools, Capabilities: t.New.Capabilities}, j.history(examples), options, suggest.Choice{})
 	if err != nil {
-		return suggest.Choice{}, nil, err
+		return suggest.Choice{}, nil, fmt.Errorf("judge profiles: %w", err)
 	}
-	choice, err := now.choose(ctx, "")
+	now := &juror{jury: j, model: m}
+	choice, err := now.choose(ctx)
 	if err != nil || t.Old == nil {
 		return choice, nil, err
 	}
 	was := now // the same model, if nothing that is measured is new to it
 	if !t.same(examples) {
-		if was, err = t.published(ctx, now.jury, examples); err != nil {
+		if was, err = t.published(ctx, j, examples); err != nil {
 			return choice, nil, err
 		}
 	}
@@ -275,7 +279,7 @@ type juror struct {
 // answered is how well a profile did, by task, and what its first suggestions claimed.
 type answered struct {
 	Sample
-	claims [][]Claim // by task
+	claims []Claim
 }
 
 // ask gives how well a profile did at a kind of question, by task.
@@ -311,7 +315,7 @@ func (j *jury) tests(kind int) []*task { return [kinds][]*task{j.next, j.nextInt
 func askNext(ctx context.Context, k Ranker, tests []*task, intent bool) (answered, error) {
 	a := newNextAnswers(len(tests))
 	err := parallel(ctx, len(tests), func(i int) error { return a.ask(k, tests[i], i, intent) })
-	return answered{a.samples()["mrr"], a.claims}, err
+	return answered{a.samples()["mrr"], slices.Concat(a.claims...)}, err
 }
 
 // askIntents asks for the tools that the intents of the tests need.
@@ -325,9 +329,8 @@ func askIntents(ctx context.Context, k Finder, tests []*task) (Sample, error) {
 	return r.found(ranked)["ndcg@10"], err
 }
 
-// choose asks both profiles and takes the better one for each kind of question. What was asked of tasks of
-// the group left out does not count; "" leaves out none.
-func (j *juror) choose(ctx context.Context, leave string) (suggest.Choice, error) {
+// choose asks both profiles and takes the better one for each kind of question.
+func (j *juror) choose(ctx context.Context) (suggest.Choice, error) {
 	var c suggest.Choice
 	next, needs := j.model.Teaches()
 	for kind, to := range [kinds]*suggest.Judged{&c.Next, &c.NextIntent, &c.Intent} {
@@ -342,10 +345,9 @@ func (j *juror) choose(ctx context.Context, leave string) (suggest.Choice, error
 		if err != nil {
 			return c, err
 		}
-		seed, fitted = seed.without(j.tests(kind), leave), fitted.without(j.tests(kind), leave)
 		*to = judged(judgedBy[kind], seed.Sample, fitted.Sample)
 		if to.Profile == suggest.ProfileSeed && kind != kindIntent {
-			to.Kept = calibrate.FitScores(kept(slices.Concat(seed.claims...)))
+			to.Kept = calibrate.FitScores(kept(seed.claims))
 		}
 	}
 	return c, nil

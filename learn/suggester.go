@@ -15,7 +15,6 @@ import (
 // in a workspace, and the profile answers; "" and auto are what held-out tasks of the history speak for,
 // as in a workspace that was rebuilt. A history without episodes is a cold start.
 func Suggester(profile string, o suggest.MeasureOptions) Trainer {
-	var left leftOut
 	return func(ctx context.Context, d *Data, history []*Example) (Predictor, error) {
 		o, choice := o, suggest.Choice{}
 		switch {
@@ -29,11 +28,8 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 			var err error
 			judged := o
 			judged.Study = false
-			recipe, shared := Recipe{Tools: d.Tools, Capabilities: d.Capabilities, Options: judged}, false
-			if choice, shared, err = left.judge(ctx, d, history, recipe); !shared {
-				choice, _, err = Judge(ctx, Trial{New: recipe, Episodes: episodes})
-			}
-			if err != nil {
+			t := Trial{New: Recipe{Tools: d.Tools, Capabilities: d.Capabilities, Options: judged}, Episodes: episodes}
+			if choice, _, err = Judge(ctx, t); err != nil {
 				return Predictor{}, err
 			}
 			o.Learn = choice.Learned()
