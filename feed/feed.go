@@ -75,6 +75,19 @@ func New(spool hook.Spool, engine func(context.Context, string) (*live.Engine, e
 	return &Feed{spool: spool, engine: engine, now: now, log: log, sessions: map[sessionKey]*session{}, seen: map[string]bool{}}
 }
 
+// KeepKey leaves the key of a workspace's digests where hooks and importers find it.
+func (f *Feed) KeepKey(ctx context.Context, workspace string) error {
+	engine, err := f.engine(ctx, workspace)
+	if err != nil {
+		return err
+	}
+	key, err := engine.DigestKey(ctx)
+	if err != nil {
+		return err
+	}
+	return f.spool.KeepKey(workspace, key)
+}
+
 // Run takes in what comes until the context ends.
 func (f *Feed) Run(ctx context.Context) {
 	t := time.NewTicker(tick)
@@ -188,10 +201,8 @@ func (f *Feed) session(ctx context.Context, engine *live.Engine, e *hook.Event) 
 		}
 	}
 	f.sessions[key] = s
-	if digests, err := engine.DigestKey(ctx); err == nil {
-		if err := f.spool.KeepKey(e.Workspace, digests); err != nil {
-			f.log.Warn("hooks have no key for digests", "error", err)
-		}
+	if err := f.KeepKey(ctx, e.Workspace); err != nil {
+		f.log.Warn("hooks have no key for digests", "error", err)
 	}
 	return s
 }

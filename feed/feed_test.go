@@ -262,3 +262,24 @@ func TestRun(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// The transcript of a session that hooks have told of is known, whatever the clocks said.
+func TestTranscriptIsKnown(t *testing.T) {
+	h := newHouse(t)
+	h.play(func() {})
+	h.take()
+	e, err := h.ws.Get(t.Context(), "default")
+	require.NoError(t, err)
+	told := []episodic.Done{
+		{Call: episodic.Call{Session: "s1", ID: "c1", Start: h.now()}, End: h.now().Add(time.Second), Step: episodic.Step{Tool: "fs:read", DurationMS: 7}},
+		{Call: episodic.Call{Session: "s1", ID: "c9", Start: h.now()}, Step: episodic.Step{Tool: "not:hooked"}},
+	}
+	transcript := episodic.NewSessions("claude-code").Episodes(told)
+	require.Len(t, transcript, 1)
+	r, err := e.Record(t.Context(), "import:claude-code", transcript)
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 1, 0}, []int{r.Accepted, r.Duplicates, len(r.Rejected)})
+	r, err = e.Record(t.Context(), "somebody", transcript)
+	require.NoError(t, err)
+	assert.Len(t, r.Rejected, 1, "anybody else contradicts what is recorded")
+}

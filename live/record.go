@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -97,7 +98,7 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 		if whole, err = e.grown(ctx, grew, valid); err == nil {
 			m := e.Model()
 			for _, i := range grew {
-				if w := whole[valid[i].ID]; w != nil && e.alike(m, w, valid[i]) {
+				if w := whole[valid[i].ID]; w != nil && (retold(w, valid[i]) || e.alike(m, w, valid[i])) {
 					r.Duplicates++
 				} else {
 					r.Rejected = append(r.Rejected, conflict(lines[i], valid[i]))
@@ -111,6 +112,12 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 
 func conflict(line int, ep *episodic.Episode) Rejection {
 	return Rejection{Line: line, ID: ep.ID, Error: "an episode with this id and other content is already recorded", Conflict: true}
+}
+
+// retold reports whether an episode is the transcript of one that hooks told of while it was done: the first
+// call of the same session made the id. The two differ in what each has seen, by the clocks alone.
+func retold(grew, ep *episodic.Episode) bool {
+	return strings.HasPrefix(grew.Source, "hook:") && strings.HasPrefix(ep.Source, "import:")
 }
 
 // grown reads the episodes with the ids of those named that grew here, as far as they are done.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,16 +111,19 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	if err := a.welcome(h.dir, local, who.requireKey); err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	defer h.takeIn(ctx)()
+	defer h.takeIn(ctx, a.workspace)()
 	return h.server.Serve(ctx, ln)
 }
 
 // takeIn takes in what hooks spool, until the function it returns is called.
-func (h *house) takeIn(ctx context.Context) (stop func()) {
+func (h *house) takeIn(ctx context.Context, workspace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		if names, err := h.workspaces.List(ctx); err == nil && slices.Contains(names, workspace) { // a key makes a workspace
+			_ = h.feed.KeepKey(ctx, workspace) // without it hooks leave no digests, and the feed says so
+		}
 		h.feed.Run(ctx)
 	}()
 	return func() {
@@ -215,7 +219,7 @@ func (a *app) mcp(ctx context.Context) (err error) {
 	if err := h.note(ln.Addr().String()); err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	defer h.takeIn(ctx)()
+	defer h.takeIn(ctx, a.workspace)()
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- h.server.Serve(ctx, ln) }()
