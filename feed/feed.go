@@ -1,6 +1,7 @@
-// Package feed takes in what hooks have spooled.
+// Package feed takes in what hooks have spooled, and the traces that exporters send.
 //
-//	DIR/spool ──▶ Feed ──▶ episodic.Sessions ──▶ live.Perform ──▶ log
+//	DIR/spool ──────────────────▶ Feed ──▶ episodic.Sessions ──▶ live.Perform ──▶ log
+//	POST /v1/traces ──▶ traces ────┘
 //
 // A call counts as soon as it is over. Its file is removed once it is durable, and the files of what it
 // needs (what the user asked, the beginning of the call) with it; so whatever ends the process, the next
@@ -47,14 +48,16 @@ type Feed struct {
 	mu       sync.Mutex
 	sessions map[sessionKey]*session
 	seen     map[string]bool // events that are applied and still needed
+	traces   traces
 }
 
-type sessionKey struct{ workspace, host, name string }
+// sessionKey names a session: who tells of it, and by which name its episodes are cut, as importers do.
+type sessionKey struct{ workspace, source, rule, name string }
 
 // session is what is under way in one session.
 type session struct {
 	sessionKey
-	rule  *episodic.Sessions
+	cut   *episodic.Sessions
 	taken map[string]bool // calls that are recorded
 	asked []string        // events whose words the next call is about
 	begun map[string]*call
@@ -96,8 +99,10 @@ func (f *Feed) Run(ctx context.Context) {
 		if _, err := f.take(ctx, f.now().Add(-settled)); err != nil && ctx.Err() == nil {
 			f.log.Warn("the spool of hooks is not taken in", "error", err)
 		}
+		f.flush(ctx, false)
 		select {
 		case <-ctx.Done():
+			f.flush(context.WithoutCancel(ctx), true)
 			return
 		case <-t.C:
 		}
@@ -126,7 +131,7 @@ func (f *Feed) take(ctx context.Context, before time.Time) (r Report, err error)
 	return r, err
 }
 
-// event takes in one event. An error is of the store: the event stays.
+// event takes in one event of the spool. An error is of the store: the event stays.
 func (f *Feed) event(ctx context.Context, name string, r *Report) error {
 	e, err := f.spool.Take(name)
 	var gone *fs.PathError
@@ -138,10 +143,15 @@ func (f *Feed) event(ctx context.Context, name string, r *Report) error {
 	case err != nil:
 		return f.damaged(name, err, r)
 	}
+	return f.apply(ctx, sessionKey{e.Workspace, "hook:" + e.Host, e.Host, e.Session}, &e, name, r)
+}
+
+// apply takes in an event, of a file of the spool or of none.
+func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name string, r *Report) error {
 	if (e.Kind == hook.Began || e.Kind == hook.Ended) && (e.Call == "" || e.Tool == "") {
 		return f.damaged(name, errors.New("it names no call or no tool"), r)
 	}
-	engine, err := f.engine(ctx, e.Workspace)
+	engine, err := f.engine(ctx, key.workspace)
 	var refused *suggest.RequestError
 	switch {
 	case errors.As(err, &refused): // no such workspace can be
@@ -149,30 +159,28 @@ func (f *Feed) event(ctx context.Context, name string, r *Report) error {
 	case err != nil:
 		return err
 	}
-	s := f.session(ctx, engine, &e)
+	s := f.session(ctx, engine, key)
 	s.last = later(s.last, e.Time)
 	switch e.Kind {
 	case hook.Asked:
 		if e.Time.Equal(s.turn) { // it was taken in, and its call recorded
-			return f.spool.Remove(name)
+			return f.remove(name)
 		}
 		s.abandon(f)
-		s.rule.Turn(s.name, e.Intent, e.Time)
-		s.asked = append(s.asked, name)
-		f.seen[name] = true
+		s.cut.Turn(s.name, e.Intent, e.Time)
+		s.asked = f.need(s.asked, name)
 	case hook.Began:
 		if s.begun[e.Call] != nil || s.taken[e.Call] {
-			return f.spool.Remove(name)
+			return f.remove(name)
 		}
-		s.begin(&e, name)
-		f.seen[name] = true
+		s.begin(f, e, name)
 	case hook.Ended:
-		return f.ended(ctx, engine, s, &e, name, r)
+		return f.ended(ctx, engine, s, e, name, r)
 	case hook.Over:
 		s.abandon(f)
 		f.drop(s.asked)
 		delete(f.sessions, s.sessionKey)
-		return f.spool.Remove(name)
+		return f.remove(name)
 	default:
 		return f.damaged(name, errors.New("kind "+strconv.Quote(string(e.Kind))+" is not known"), r)
 	}
@@ -182,40 +190,54 @@ func (f *Feed) event(ctx context.Context, name string, r *Report) error {
 func (f *Feed) damaged(name string, err error, r *Report) error {
 	r.Damaged++
 	f.log.Warn("an event of a hook is passed over", "event", name, "reason", err)
+	return f.remove(name)
+}
+
+// remove takes an event out of the spool, if it came from there.
+func (f *Feed) remove(name string) error {
+	if name == "" {
+		return nil
+	}
 	return f.spool.Remove(name)
 }
 
+// need keeps an event in the spool until it is dropped.
+func (f *Feed) need(names []string, name string) []string {
+	if name == "" {
+		return names
+	}
+	f.seen[name] = true
+	return append(names, name)
+}
+
 // session of an event, as it was left by the process before.
-func (f *Feed) session(ctx context.Context, engine *live.Engine, e *hook.Event) *session {
-	key := sessionKey{e.Workspace, e.Host, e.Session}
+func (f *Feed) session(ctx context.Context, engine *live.Engine, key sessionKey) *session {
 	s := f.sessions[key]
 	if s != nil {
 		return s
 	}
-	s = &session{sessionKey: key, rule: episodic.NewSessions(e.Host), taken: map[string]bool{}, begun: map[string]*call{}}
-	if place, steps, last, ok := engine.Growing(ctx, s.source(), s.name); ok {
-		s.rule.Resume(place, last)
+	s = &session{sessionKey: key, cut: episodic.NewSessions(key.rule), taken: map[string]bool{}, begun: map[string]*call{}}
+	if place, steps, last, ok := engine.Growing(ctx, s.source, s.name); ok {
+		s.cut.Resume(place, last)
 		s.turn = place.Time
 		for _, id := range steps {
 			s.taken[id] = true
 		}
 	}
 	f.sessions[key] = s
-	if err := f.KeepKey(ctx, e.Workspace); err != nil {
+	if err := f.KeepKey(ctx, key.workspace); err != nil {
 		f.log.Warn("hooks have no key for digests", "error", err)
 	}
 	return s
 }
 
-func (s *session) source() string { return "hook:" + s.host }
-
 // begin gives a call its place.
-func (s *session) begin(e *hook.Event, name string) *call {
-	c := &call{id: e.Call, at: e.Time, files: append(s.asked, name)}
+func (s *session) begin(f *Feed, e *hook.Event, name string) *call {
+	c := &call{id: e.Call, at: e.Time, files: f.need(s.asked, name)}
 	if e.Unnamed { // the same call may come again
 		c.id += "-" + strconv.FormatInt(e.Time.UnixNano(), 36)
 	}
-	c.place = s.rule.Begin(episodic.Call{Session: s.name, ID: c.id, Start: e.Time})
+	c.place = s.cut.Begin(episodic.Call{Session: s.name, ID: c.id, Intent: e.Intent, Start: e.Time})
 	s.asked = nil
 	s.begun[e.Call] = c
 	return c
@@ -224,7 +246,7 @@ func (s *session) begin(e *hook.Event, name string) *call {
 // abandon gives up the calls that never ended: they were refused, or interrupted.
 func (s *session) abandon(f *Feed) {
 	for id, c := range s.begun {
-		s.rule.Drop(s.name, c.id)
+		s.cut.Drop(s.name, c.id)
 		delete(s.begun, id)
 		f.drop(c.files)
 	}
@@ -233,7 +255,7 @@ func (s *session) abandon(f *Feed) {
 // drop removes events that nothing needs any more. One that stays is found again by the next process.
 func (f *Feed) drop(names []string) {
 	for _, name := range names {
-		if err := f.spool.Remove(name); err != nil {
+		if err := f.remove(name); err != nil {
 			f.log.Warn("an event of a hook is not removed", "event", name, "error", err)
 			continue
 		}
@@ -249,10 +271,10 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *ho
 			r.Known++
 			return f.spool.Remove(name)
 		}
-		c = s.begin(e, name) // nobody told that it began
+		c = s.begin(f, e, "") // nobody told that it began
 	}
 	if e.ErrorKind == "policy" {
-		s.rule.Drop(s.name, c.id)
+		s.cut.Drop(s.name, c.id)
 		delete(s.begun, e.Call)
 		f.drop(append(c.files, name))
 		return nil
@@ -261,7 +283,7 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *ho
 		ID: c.id, Tool: e.Tool, Outcome: cmp.Or(e.Outcome, episodic.Unknown), ErrorKind: e.ErrorKind, Shape: e.Shape,
 		Inputs: e.Inputs, Outputs: e.Outputs, DurationMS: max(0, e.Time.Sub(c.at).Milliseconds()),
 	}
-	_, err := engine.Perform(ctx, s.source(), live.Performed{Place: c.place, Step: step})
+	_, err := engine.Perform(ctx, s.source, live.Performed{Place: c.place, Step: step})
 	var refused *suggest.RequestError
 	switch {
 	case errors.Is(err, live.ErrOtherStep):
@@ -274,7 +296,7 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *ho
 	default:
 		r.Steps++
 	}
-	s.rule.End(s.name, c.id, e.Time)
+	s.cut.End(s.name, c.id, e.Time)
 	s.taken[c.id], s.turn = true, c.place.Time
 	delete(s.begun, e.Call)
 	f.drop(append(c.files, name))

@@ -7,6 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/fstest"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"waymark/episodic"
 )
 
 // Every decoder reads any bytes without panic, what it takes is normalised (it can be written and read
@@ -68,6 +72,37 @@ func FuzzOTel(f *testing.F)       { fuzzStream(f, "otel", "traces/otel.jsonl") }
 func FuzzJSONRPC(f *testing.F)    { fuzzStream(f, "mcp-jsonrpc", "traces/mcp.log") }
 func FuzzLangfuse(f *testing.F)   { fuzzStream(f, "langfuse", "traces/langfuse.json") }
 func FuzzLangSmith(f *testing.F)  { fuzzStream(f, "langsmith", "traces/langsmith.jsonl") }
+
+// What exporters send gives normalised steps or an error, never a panic.
+func FuzzOTLP(f *testing.F) {
+	text, err := os.ReadFile(filepath.Join("testdata", "traces", "otel.jsonl"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	f.Add(first, false)
+	td, err := unmarshalOTLP(first)
+	if err != nil {
+		f.Fatal(err)
+	}
+	binary, err := new(ptrace.ProtoMarshaler).MarshalTraces(td)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(binary, true)
+	key := episodic.DigestKey{1}
+	f.Fuzz(func(t *testing.T, body []byte, protobuf bool) {
+		spans, err := OTLP(body, protobuf, &key)
+		if err != nil {
+			return
+		}
+		for _, c := range SpanCalls(spans) {
+			if c.ID == "" || c.Session == "" || c.Step.Tool == "" {
+				t.Fatalf("%+v", c)
+			}
+		}
+	})
+}
 
 func FuzzWaymark(f *testing.F) { fuzzStream(f, "waymark", "export/history.jsonl") }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -65,16 +66,24 @@ func (s *spans) otlp(l line) error {
 	return nil
 }
 
-// unmarshalOTLP guards against the decoder's own failures: it is somebody else's and reads anything.
-func unmarshalOTLP(text []byte) (td ptrace.Traces, err error) {
+func unmarshalOTLP(text []byte) (ptrace.Traces, error) {
+	return guardOTLP("JSON", func() (ptrace.Traces, error) { return new(ptrace.JSONUnmarshaler).UnmarshalTraces(text) })
+}
+
+// ErrNotOTLP is of a request or line that is no OTLP.
+var ErrNotOTLP = errors.New("not OTLP")
+
+// guardOTLP is against the decoder's own failures: it is somebody else's and reads anything.
+func guardOTLP(form string, read func() (ptrace.Traces, error)) (td ptrace.Traces, err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("not OTLP JSON")
+			err = fmt.Errorf("%w %s", ErrNotOTLP, form)
 		}
 	}()
-	td, err = new(ptrace.JSONUnmarshaler).UnmarshalTraces(text)
+	td, err = read()
 	if err != nil {
-		err = errors.New("not OTLP JSON: " + strings.ToValidUTF8(err.Error()[:min(len(err.Error()), 200)], "�"))
+		text := err.Error()
+		err = fmt.Errorf("%w %s: %s", ErrNotOTLP, form, strings.ToValidUTF8(text[:min(len(text), 200)], "�"))
 	}
 	return td, err
 }

@@ -87,26 +87,11 @@ func (s *spans) above(sp *span, visit func(*span) bool) {
 
 // end says the calls to their threads in the order in which they began.
 func (s *spans) end() {
-	for _, sp := range s.all { // what a wrapper called stands for it
-		if sp.tool == nil {
-			continue
-		}
-		s.above(sp, func(up *span) bool {
-			if up.tool != nil && up.wrapper {
-				up.tool.void = true
-			}
-			return !up.agent
-		})
-	}
-	calls := slices.DeleteFunc(s.all, func(sp *span) bool { return sp.tool == nil || sp.tool.void || s.inside(sp) })
-	slices.SortStableFunc(calls, func(a, b *span) int {
-		return cmp.Or(a.tool.started.Compare(b.tool.started), cmp.Compare(a.id.trace, b.id.trace), cmp.Compare(a.id.id, b.id.id))
-	})
 	byThread := map[*thread][]*span{}
 	var order []*thread
-	for _, sp := range calls {
-		th, intent := s.thread(sp)
-		sp.tool.intent = intent
+	for _, sp := range s.calls() {
+		th := s.t.thread(sp.session, sp.session)
+		th.loose = true
 		if byThread[th] == nil {
 			order = append(order, th)
 		}
@@ -118,6 +103,34 @@ func (s *spans) end() {
 	s.all, s.byID = nil, map[spanID]*span{}
 }
 
+// calls are the spans that count as calls, in the order in which they began, each with its session and
+// what it is about.
+func (s *spans) calls() []*span {
+	for _, sp := range s.all { // what a wrapper called stands for it
+		if sp.tool == nil {
+			continue
+		}
+		s.above(sp, func(up *span) bool {
+			if up.tool != nil && up.wrapper {
+				up.tool.void = true
+			}
+			return !up.agent
+		})
+	}
+	calls := slices.DeleteFunc(slices.Clone(s.all), func(sp *span) bool { return sp.tool == nil || sp.tool.void || s.inside(sp) })
+	slices.SortStableFunc(calls, func(a, b *span) int {
+		return cmp.Or(a.tool.started.Compare(b.tool.started), cmp.Compare(a.id.trace, b.id.trace), cmp.Compare(a.id.id, b.id.id))
+	})
+	sessions := make([]string, len(calls))
+	for i, sp := range calls {
+		sessions[i], sp.tool.intent = s.belongs(sp)
+	}
+	for i, sp := range calls { // only now: others inherit what a span itself says
+		sp.session = sessions[i]
+	}
+	return calls
+}
+
 // inside reports whether a call is part of another, and not of a wrapper alone.
 func (s *spans) inside(sp *span) (inside bool) {
 	s.above(sp, func(up *span) bool {
@@ -127,10 +140,10 @@ func (s *spans) inside(sp *span) (inside bool) {
 	return inside
 }
 
-// thread of a call, and what it is about.
-func (s *spans) thread(sp *span) (th *thread, intent string) {
-	session, agent, nearest := sp.session, "", ""
-	intent = sp.intent
+// belongs finds the session of a call, and what it is about.
+func (s *spans) belongs(sp *span) (session, intent string) {
+	session, intent = sp.session, sp.intent
+	agent, nearest := "", ""
 	s.above(sp, func(up *span) bool {
 		if up.agent {
 			nearest = up.id.id
@@ -150,9 +163,7 @@ func (s *spans) thread(sp *span) (th *thread, intent string) {
 	if agent != "" {
 		session += "/" + agent
 	}
-	th = s.t.thread(session, session)
-	th.loose = true
-	return th, intent
+	return session, intent
 }
 
 // spans says calls with their times, in the order of their beginnings.

@@ -114,10 +114,11 @@ func conflict(line int, ep *episodic.Episode) Rejection {
 	return Rejection{Line: line, ID: ep.ID, Error: "an episode with this id and other content is already recorded", Conflict: true}
 }
 
-// retold reports whether an episode is the transcript of one that hooks told of while it was done: the first
-// call of the same session made the id. The two differ in what each has seen, by the clocks alone.
+// retold reports whether an episode is the transcript of one that hooks or traces told of while it was done: the
+// first call of the same session made the id. The two differ in what each has seen, by the clocks alone.
 func retold(grew, ep *episodic.Episode) bool {
-	return strings.HasPrefix(grew.Source, "hook:") && strings.HasPrefix(ep.Source, "import:")
+	live := strings.HasPrefix(grew.Source, "hook:") || strings.HasPrefix(grew.Source, "otel:")
+	return live && strings.HasPrefix(ep.Source, "import:")
 }
 
 // grown reads the episodes with the ids of those named that grew here, as far as they are done.

@@ -251,17 +251,20 @@ func (s *Server) limitBody(c *gin.Context) {
 		c.Next()
 		return
 	}
-	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !(ru.gzip && strings.EqualFold(enc, "gzip")) {
 		fail(c, refuse(http.StatusUnsupportedMediaType, "compressed bodies are not taken"))
 		return
 	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset, hasCharset := params["charset"]
 	lines := kind == ndjson && ru.ndjson
-	if err != nil || (kind != "application/json" && !lines) || (hasCharset && !strings.EqualFold(charset, "utf-8")) {
+	if err != nil || (kind != "application/json" && !lines && (kind != ru.also || kind == "")) || (hasCharset && !strings.EqualFold(charset, "utf-8")) {
 		want := "application/json"
 		if ru.ndjson {
 			want += " or " + ndjson
+		}
+		if ru.also != "" {
+			want += " or " + ru.also
 		}
 		fail(c, refuse(http.StatusUnsupportedMediaType, "the Content-Type must be "+want))
 		return

@@ -71,6 +71,9 @@ type Config struct {
 	Timeout        time.Duration // of an answer, where its route has none of its own; default 30 s
 	Drain          time.Duration // grace of open requests at shutdown; default 10 s
 
+	// Traces takes an export request of OpenTelemetry, in JSON or protobuf; nil: none are taken.
+	Traces func(ctx context.Context, workspace, source string, body []byte, protobuf bool) error
+
 	books *books
 	runs  *runs // of this server
 }
@@ -169,6 +172,7 @@ func New(cfg Config) (*Server, error) {
 	api := humagin.New(r, s.humaConfig())
 	s.suggestionRoutes(api)
 	s.episodeRoutes(api)
+	s.traceRoutes(api)
 	s.catalogRoutes(api)
 	s.jobRoutes(api)
 	s.proposalRoutes(api)
@@ -235,6 +239,9 @@ type rule struct {
 	stream bool   // no deadlines, no limit of the whole body
 	ndjson bool   // takes application/x-ndjson
 	once   bool   // takes Idempotency-Key
+
+	also string // a media type that is taken beside application/json
+	gzip bool   // packed bodies are taken
 
 	timeout time.Duration // of the answer, default Config.Timeout
 	body    int64         // bytes taken where that is more than Config.MaxBody

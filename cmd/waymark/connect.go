@@ -93,8 +93,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	}
 	cfg := server.Config{
 		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.sampling, RecordScores: a.recordScores,
-		Upstream: a.upstream(h),
-		Logger:   logger, Version: version().Version, Now: time.Now,
+		Upstream: a.upstream(h), Traces: h.feed.Collect,
+		Logger: logger, Version: version().Version, Now: time.Now,
 		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Timeout: who.timeout,
 	}
 	if cfg.Upstream.Reload != nil {

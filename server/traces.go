@@ -1,0 +1,83 @@
+package server
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/importer"
+)
+
+const (
+	protobuf   = "application/x-protobuf"
+	mostTraces = 16 << 20 // bytes of one export request, also when it is unpacked
+)
+
+// tracesAnswer is an ExportTraceServiceResponse without a word, in the form of the request.
+type tracesAnswer struct {
+	ContentType string `header:"Content-Type"`
+	Body        []byte
+}
+
+func (s *Server) traceRoutes(api huma.API) {
+	add(s, api, rule{scope: scopeWrite, also: protobuf, gzip: true, body: mostTraces}, huma.Operation{
+		OperationID: "traces", Method: http.MethodPost, Path: "/v1/traces", Tags: []string{"History"}, Summary: "OpenTelemetry traces (OTLP/HTTP)",
+		Description: "An export request, in JSON or protobuf, also packed with gzip. The tool calls in it become episodes when their trace is complete: " +
+			"two seconds after its root was sent, or a minute after the last span. Values are dropped.",
+		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
+			"application/json": {Schema: &huma.Schema{Type: "object"}}, protobuf: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}},
+	}, s.takeTraces)
+	documentBody(api, "/v1/traces", http.MethodPost, map[string]*huma.Schema{"application/json": {Type: "object"}, protobuf: {Type: "string", Format: "binary"}})
+}
+
+func (s *Server) takeTraces(ctx context.Context, in *rawInput) (*tracesAnswer, error) {
+	if s.cfg.Traces == nil {
+		return nil, refuse(http.StatusServiceUnavailable, "this process takes no traces")
+	}
+	r := in.gin.Request
+	body, err := unpacked(r)
+	if err != nil {
+		return nil, err
+	}
+	binary := r.Header.Get("Content-Type") == protobuf
+	a := accessFrom(ctx)
+	err = s.cfg.Traces(ctx, a.Workspace, a.Source, body, binary)
+	switch {
+	case errors.Is(err, importer.ErrNotOTLP):
+		return nil, refuse(http.StatusBadRequest, err.Error())
+	case err != nil:
+		return nil, err
+	case binary:
+		return &tracesAnswer{ContentType: protobuf}, nil
+	}
+	return &tracesAnswer{"application/json", []byte(`{"partialSuccess":{}}`)}, nil
+}
+
+// unpacked reads a body, packed or not.
+func unpacked(r *http.Request) ([]byte, error) {
+	if !strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, badRead(err)
+		}
+		return body, nil
+	}
+	z, err := gzip.NewReader(r.Body)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the body is not packed with gzip")
+	}
+	body, err := io.ReadAll(io.LimitReader(z, mostTraces+1))
+	if err != nil {
+		return nil, badRead(err)
+	}
+	if len(body) > mostTraces {
+		return nil, refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", mostTraces))
+	}
+	return body, nil
+}
