@@ -40,6 +40,8 @@ type Report struct {
 
 // Feed takes in the spool of one data directory. All methods may be called concurrently.
 type Feed struct {
+	NoDigests bool // hooks get no key
+
 	spool  hook.Spool
 	engine func(ctx context.Context, workspace string) (*live.Engine, error)
 	now    func() time.Time
@@ -78,8 +80,11 @@ func New(spool hook.Spool, engine func(context.Context, string) (*live.Engine, e
 	return &Feed{spool: spool, engine: engine, now: now, log: log, sessions: map[sessionKey]*session{}, seen: map[string]bool{}}
 }
 
-// KeepKey leaves the key of a workspace's digests where hooks and importers find it.
+// KeepKey leaves the key of a workspace's digests where hooks find it.
 func (f *Feed) KeepKey(ctx context.Context, workspace string) error {
+	if f.NoDigests {
+		return f.spool.DropKeys()
+	}
 	engine, err := f.engine(ctx, workspace)
 	if err != nil {
 		return err

@@ -146,6 +146,9 @@ func TestSpool(t *testing.T) {
 	assert.Equal(t, episodic.DigestKey{1}, *s.Key("default"))
 	assert.Equal(t, episodic.DigestKey{2}, *s.Key("../../x"))
 
+	require.NoError(t, s.DropKeys())
+	assert.Nil(t, s.Key("default"))
+
 	require.NoError(t, os.WriteFile(filepath.Join(string(s), full), nil, 0o600))
 	assert.Error(t, s.Leave(Event{Time: noon}), "nobody takes anything in")
 	_, err = s.List(noon)

@@ -135,6 +135,9 @@ func (s Spool) KeepKey(workspace string, key episodic.DigestKey) error {
 	return os.WriteFile(s.keyFile(workspace), key[:], 0o600)
 }
 
+// DropKeys takes all keys away: what is spooled from now on has no digests.
+func (s Spool) DropKeys() error { return os.RemoveAll(filepath.Join(string(s), keys)) }
+
 func (s Spool) keyFile(workspace string) string {
 	return filepath.Join(string(s), keys, fmt.Sprintf("%x", workspace)) // any name makes a file name
 }

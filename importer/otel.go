@@ -67,6 +67,9 @@ func (s *spans) otlp(l line) error {
 }
 
 func unmarshalOTLP(text []byte) (ptrace.Traces, error) {
+	if !json.Valid(text) { // the decoder reads much that is none
+		return ptrace.Traces{}, fmt.Errorf("%w JSON", ErrNotOTLP)
+	}
 	return guardOTLP("JSON", func() (ptrace.Traces, error) { return new(ptrace.JSONUnmarshaler).UnmarshalTraces(text) })
 }
 
@@ -117,6 +120,10 @@ var (
 
 func (s *spans) otelSpan(number int, o ptrace.Span, session string) {
 	a := o.Attributes()
+	if o.TraceID().IsEmpty() || o.SpanID().IsEmpty() { // not valid, says the protocol
+		s.t.skip()
+		return
+	}
 	trace := o.TraceID().String()
 	sp := &span{id: spanID{trace, o.SpanID().String()}, parent: spanID{trace, o.ParentSpanID().String()}}
 	if sp.parent.id == "" {

@@ -88,6 +88,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	}
 	h.workspaces = live.NewWorkspaces(store, opts)
 	h.feed = feed.New(hook.SpoolOf(dir), h.workspaces.Open, time.Now, logger)
+	h.feed.NoDigests = a.dropDigests
 	if err := a.openUpstream(h, logger, who.serves); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
