@@ -87,7 +87,7 @@ func (s *Server) runRoutes(api huma.API) {
 	add(s, api, begin, start, s.runCapability)
 	documentBody(api, "/v1/capabilities/{id}/run", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[capabilityRunBody](), true, "")})
 	add(s, api, rule{scope: scopeRead}, op("capability-stats", http.MethodGet, "/v1/capabilities/{id}/stats", "How the runs of a capability went",
-		"Of one version (id@version; else the newest), task by task."), s.capabilityStats)
+		"Of one version (id@version; else the newest), task by task; and how often it was called, and bypassed: its work done by hand although it was there."), s.capabilityStats)
 
 	add(s, api, rule{scope: scopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), s.listRuns)
 	add(s, api, rule{scope: scopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), s.getRun)
@@ -198,6 +198,8 @@ func (s *Server) capabilityStats(ctx context.Context, q *runQuery) (*statsPage, 
 		return nil, err
 	}
 	stats, _, err := readStats(ctx, table, def.ID, def.Version)
+	m := engine.Model()
+	stats.Uses, stats.Bypassed = m.Uses(def.ID), m.Bypassed(def.ID)
 	return &statsPage{stats}, err
 }
 

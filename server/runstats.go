@@ -61,6 +61,10 @@ type capabilityStats struct {
 	Succeeded  int                  `json:"succeeded"`
 	Failed     int                  `json:"failed"` // because of what its tools did
 	Tasks      map[string]taskStats `json:"tasks"`
+
+	// Of all versions, from the history; not kept with the runs.
+	Uses     int `json:"uses"`     // times it was called
+	Bypassed int `json:"bypassed"` // tasks that did by hand what it does
 }
 
 type taskStats struct {

@@ -14,6 +14,7 @@ import (
 	"waymark/episodic"
 	"waymark/mine"
 	"waymark/rubric"
+	"waymark/run"
 )
 
 // world is a small history.
@@ -295,3 +296,31 @@ func FuzzMembers(f *testing.F) {
 		}
 	})
 }
+
+// What is proposed can be run as it stands, with the parameters it asks for.
+func TestAProposalCanBeRun(t *testing.T) {
+	w := triage(t)
+	r, err := Make(w.history(), Options{})
+	require.NoError(t, err)
+	c := r.Proposals[0].Capability
+	w.caps = []catalog.Capability{c}
+	rules := run.Rules{Catalog: known{w}}
+	_, err = run.Check(run.Request{Capability: c.ID, DAG: run.DAG{Params: json.RawMessage(`{"service":"checkout","repo":"acme/web","title":"broken"}`)}}, rules)
+	require.NoError(t, err)
+	_, err = run.Check(run.Request{Capability: c.ID, DAG: run.DAG{Params: json.RawMessage(`{"service":"checkout"}`)}}, rules)
+	assert.ErrorContains(t, err, "repo")
+}
+
+// known is the catalog of a world, for runs.
+type known struct{ *world }
+
+func (k known) Tool(id string) (catalog.Tool, bool) { t, ok := k.tools[id]; return t, ok }
+func (k known) Capability(id string) (catalog.Capability, bool) {
+	for _, c := range k.caps {
+		if c.ID == id {
+			return c, true
+		}
+	}
+	return catalog.Capability{}, false
+}
+func (k known) Resolve(id string) (string, error) { return id, nil }
