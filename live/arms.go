@@ -35,6 +35,7 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 	type echo struct {
 		id, conversation string
 		episode          *episodic.Episode
+		performed        *episodic.Step
 		feedback         *feedback
 	}
 	var echoes []echo
@@ -55,6 +56,11 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 			if v.SuggestionID != "" {
 				echoes = append(echoes, echo{id: v.SuggestionID, conversation: "episode " + v.ID, episode: v})
 				sessions[v.Session]++
+				told[v.SuggestionID+"\x00"+v.Source] = true
+			}
+		case *episodic.Performed:
+			if v.SuggestionID != "" && v.Step != nil {
+				echoes = append(echoes, echo{id: v.SuggestionID, conversation: "episode " + v.Episode, performed: v.Step})
 				told[v.SuggestionID+"\x00"+v.Source] = true
 			}
 		case *feedback:
@@ -84,6 +90,8 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 			f.Shadow = a.Shadow.Ranked
 		}
 		switch {
+		case x.performed != nil:
+			f.Target = resolved(m, x.performed.Tool)
 		case x.feedback != nil && x.feedback.Used:
 			f.Target = x.feedback.ID
 		case x.feedback != nil: // what was done instead is not known: nothing of the answer

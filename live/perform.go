@@ -46,7 +46,7 @@ func (e *Engine) Perform(ctx context.Context, source string, p Performed) (seq u
 		if step.Shown, err = e.shownAt(ctx, p.Suggestion, step.Tool); err != nil {
 			return 0, err
 		}
-		done.Step = &step
+		done.Step, done.SuggestionID = &step, p.Suggestion
 	}
 	if err := e.checkPerformed(&head, &done); err != nil {
 		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "step", Detail: err.Error()}

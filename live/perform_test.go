@@ -266,3 +266,21 @@ func BenchmarkPerform(b *testing.B) {
 		})
 	}
 }
+
+// A step that names the answer it was chosen from is an outcome of that answer.
+func TestPerformedStepsAreOutcomes(t *testing.T) {
+	e, end := branching(t, storage.NewMemory(), Experiment{Log: 1})
+	defer end()
+	a := next(t, e, "", "start1")
+	e.stopLogging()
+	perform(t, e, performed("grown", 1, "start1"))
+	p := performed("grown", 2, listed(a)[1])
+	p.Suggestion = a.SuggestionID
+	perform(t, e, p)
+	c, err := e.Compare(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 1, c.Echoed)
+	require.Len(t, c.Questions, 1)
+	assert.Equal(t, 1, c.Questions[0].Arms[0].Outcomes)
+	assert.InDelta(t, .5, c.Questions[0].Arms[0].MRR, 1e-9, "the second place")
+}
