@@ -179,6 +179,9 @@ func HostName(id string) string {
 	return clean[:min(len(clean), hostLimit-1-hashLen)] + "-" + hash
 }
 
+// Hashed reports whether a host name ends in a hash, so that only a resolver that knows the id can read it.
+func Hashed(hostName string) bool { return hasHash(hostName) }
+
 // hasHash reports whether a host name ends the way a hash does.
 func hasHash(h string) bool {
 	i := len(h) - 1 - hashLen

@@ -106,6 +106,9 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 		return e, false, errNoTool
 	}
 	arguments := e.call(&p)
+	if toolcall.IsOwn(e.Tool) {
+		return e, false, nil
+	}
 	if e.Kind == Ended {
 		e.outcome(&p)
 	}

@@ -40,6 +40,7 @@ func TestRead(t *testing.T) {
 			Event{Kind: Ended, Session: "s1", Call: "x", Tool: "Bash", Shape: "{}", Outcome: episodic.Unknown, ErrorKind: "policy"}, true, ""},
 		{"the end", `{"session_id":"s1","hook_event_name":"SessionEnd","reason":"exit"}`, Event{Kind: Over, Session: "s1"}, true, ""},
 		{"another event", `{"session_id":"s1","hook_event_name":"Notification"}`, Event{}, false, ""},
+		{"a question to Waymark itself", `{"session_id":"s1","hook_event_name":"PostToolUse","tool_name":"mcp__waymark__find_tool","tool_input":{},"tool_use_id":"x"}`, Event{}, false, ""},
 		{"no session", `{"hook_event_name":"PreToolUse","tool_name":"x"}`, Event{}, false, "session"},
 		{"no tool", `{"session_id":"s1","hook_event_name":"PreToolUse"}`, Event{}, false, "tool"},
 		{"no JSON", `{"session_id"`, Event{}, false, "JSON"},

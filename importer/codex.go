@@ -131,7 +131,7 @@ func (c *codex) payload(number int, p *codexPayload, at time.Time) {
 	case "mcp_tool_call_end":
 		r := codexMCPResult(p.Result)
 		if p.Invocation.Tool != "" {
-			if id, err := c.resolver.Resolve(catalog.ID(p.Invocation.Server, p.Invocation.Tool)); err == nil && !toolcall.IsWrapper(id) {
+			if id, _, err := toolcall.Unwrap(c.resolver, catalog.ID(p.Invocation.Server, p.Invocation.Tool), nil); err == nil && !toolcall.IsWrapper(id) {
 				r.tool = id
 			}
 		}

@@ -30,6 +30,8 @@ func TestCodex(t *testing.T) {
 		item(`{"type":"function_call","name":"fs__read","arguments":"{}","call_id":"c6"}`) +
 		event(`{"type":"mcp_tool_call_end","call_id":"c6","invocation":{"server":"fs","tool":"read"},"result":{"Ok":{"isError":true,"content":[{"type":"text","text":"forbidden"}]}}}`) +
 		item(`{"type":"function_call_output","call_id":"c6","output":"forbidden"}`) +
+		item(`{"type":"function_call","name":"waymark__find_tool","arguments":"{}","call_id":"c8"}`) +
+		event(`{"type":"mcp_tool_call_end","call_id":"c8","invocation":{"server":"waymark","tool":"find_tool"},"result":{"Ok":{"content":[]}}}`) +
 		item(`{"type":"function_call","name":"silent","arguments":"{}","call_id":"c7"}`) +
 		event(`{"type":"new_thing"}`)
 	got, report := values(t, "codex", text, Options{})

@@ -18,6 +18,8 @@ func TestOpenAIChat(t *testing.T) {
 			{"role":"tool","content":"{\"error\":\"invalid argument x\"}"},{"role":"tool","content":"fine"},
 			{"role":"assistant","tool_calls":[{"function":{"name":"c","arguments":""}}]}]}`,
 			[]string{"go: a/1 !argument b/1 c"}, 1},
+		{"through Waymark", `{"messages":[{"role":"user","content":"go"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"mcp__waymark__find_tool"}}]},{"role":"tool","tool_call_id":"1","content":"{}"},
+			{"role":"assistant","tool_calls":[{"id":"2","function":{"name":"mcp__waymark__call_tool","arguments":"{\"tool\":\"fs:read\"}"}},{"id":"3","function":{"name":"mcp__waymark__git__log"}}]}]}`, []string{"go: fs:read/1 git:log/1"}, 1},
 		{"before tool_calls", `{"messages":[{"role":"user","content":"go"},{"role":"assistant","function_call":{"name":"a","arguments":"{}"}},
 			{"role":"function","name":"a","content":"1"},{"role":"assistant","function_call":{"name":"b","arguments":"{}"}}]}`, []string{"go: a b"}, 1},
 		{"several requests", `{"messages":[{"role":"user","content":"one"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"a"}}]},{"role":"tool","tool_call_id":"1","content":""},

@@ -56,7 +56,7 @@ func (s *spans) add(sp *span) {
 		s.session[sp.id.trace] = sp.session
 	}
 	if sp.tool != nil {
-		sp.wrapper = toolcall.IsWrapper(sp.tool.Tool)
+		sp.wrapper = toolcall.IsWrapper(sp.tool.Tool) || toolcall.IsOwn(sp.tool.Tool)
 	}
 	s.all = append(s.all, sp)
 }

@@ -206,6 +206,7 @@ func (t *traces) step(c call) step {
 	s := step{line: c.line, id: c.id, turn: c.turn, started: c.at}
 	var arguments json.RawMessage
 	s.Tool, arguments, s.problem = toolcall.Unwrap(t.resolver, name, c.arguments)
+	s.void = toolcall.IsOwn(s.Tool)
 	s.Shape, s.Outcome = episodic.Shape(arguments), episodic.Unknown
 	if t.digests != nil && len(arguments) > 0 {
 		s.Inputs = t.digests.Digests(arguments)
@@ -216,7 +217,7 @@ func (t *traces) step(c call) step {
 func (s *step) settle(r result, digests *episodic.DigestKey) {
 	s.ended, s.void = true, s.void || r.void
 	if r.tool != "" {
-		s.Tool = r.tool
+		s.Tool, s.void = r.tool, s.void || toolcall.IsOwn(r.tool)
 	}
 	switch {
 	case r.outcome == episodic.Failure:

@@ -46,8 +46,35 @@ func Unwrap(r *catalog.Resolver, name string, arguments json.RawMessage) (id str
 			}
 		}
 	}
-	id, err = r.Resolve(name)
+	if id, err = r.Resolve(name); err == nil {
+		if shown, ok := strings.CutPrefix(id, self+":"); ok && !own[shown] && strings.Contains(shown, "__") {
+			id, err = shownByUs(r, shown)
+		}
+	}
 	return id, arguments, err
+}
+
+// self is the name under which hosts are told of Waymark, and own are its tools that ask about others or
+// carry them out: a call of one is no step, what it carries out is.
+const self = "waymark"
+
+var own = map[string]bool{
+	"find_tool": true, "describe_tool": true, "suggest_next": true, "suggest_dag": true, "run_dag": true, "record_episode": true, "rebuild": true,
+}
+
+// IsOwn reports whether a tool is one of Waymark's own that is no step.
+func IsOwn(id string) bool {
+	tool, ok := strings.CutPrefix(id, self+":")
+	return ok && own[tool]
+}
+
+// shownByUs is the tool of another server that a host calls through Waymark, by the name it is shown there.
+func shownByUs(r *catalog.Resolver, shown string) (string, error) {
+	id, err := r.Resolve(shown)
+	if err != nil || id != shown || catalog.Hashed(shown) { // whoever knows the catalog knows what a hash stands for
+		return id, err
+	}
+	return r.Resolve("mcp__" + shown)
 }
 
 // Unquoted takes an object or a list out of a string.

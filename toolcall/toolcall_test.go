@@ -24,6 +24,11 @@ func TestUnwrapCall(t *testing.T) {
 		{"call_tool", `{"tool":"fs:read"}`, "fs:read", ""},
 		{"call_tool", `{"tool":5}`, "call_tool", "{tool:integer}"},
 		{"call_tool", `[1]`, "call_tool", "[integer]"},
+		{"mcp__waymark__call_tool", `{"tool":"mcp__x__y","arguments":{"a":1}}`, "x:y", "{a:integer}"},
+		{"mcp__waymark__x__y", `{}`, "x:y", "{}"},
+		{"mcp__waymark__fs__read", `{}`, "fs:read", "{}"},
+		{"mcp__waymark__x__y-0123456789ab", `{}`, "x__y-0123456789ab", "{}"},
+		{"mcp__waymark__find_tool", `{}`, "waymark:find_tool", "{}"},
 		{"recall_tool", `{"tool":"fs:read"}`, "recall_tool", "{tool:string}"},
 	} {
 		tool, arguments, err := Unwrap(known, tt.name, json.RawMessage(tt.arguments))
@@ -50,5 +55,11 @@ func TestErrorKind(t *testing.T) {
 		"":                                                                               "tool",
 	} {
 		assert.Equal(t, want, ErrorKind(text), text)
+	}
+}
+
+func TestIsOwn(t *testing.T) {
+	for id, want := range map[string]bool{"waymark:find_tool": true, "waymark:run_dag": true, "waymark:score": false, "find_tool": false, "fs:find_tool": false, "waymark:call_tool": false} {
+		assert.Equal(t, want, IsOwn(id), id)
 	}
 }
