@@ -7,14 +7,17 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/episodic"
 )
 
 // A capability that does what is chosen stands above what it is made of. It covers the chosen tools where
 //
-//   - at least two of its tools are chosen, and all of them in a plan, or after a context without an intent,
-//     where it also begins with the first of the list; else two thirds of them are enough. Chosen are the
-//     tasks of a plan, or the first tools of a list, and what mostly follows those (half of the times);
+//   - at least two of its tools are chosen, two thirds of all in a list and all of them in a plan. Chosen are
+//     the tasks of a plan, or the first tools of a list, and what mostly follows those (half of the times);
+//   - in a list after a context it begins with the first tool of the list, which all its others follow;
 //   - none of them is done already, and it does not fail more often than others;
+//   - in a list after a context, tasks do not mostly do by hand what it does (at least 5, and more than call
+//     it): in the middle of a task the next step is asked for, and that history says what it is;
 //   - its text, where there is an intent, matches about as well as that of the best tool it covers.
 //
 // In a list it then has the score of the best of its tools, as a formula of its own with that one term, and
@@ -53,12 +56,13 @@ func (q *query) coverList() {
 	}
 	share := coveredShare
 	seen := tools
-	if q.mode == Passive {
+	under := q.last != episodic.NoTool // a task is under way
+	if under {
 		share, seen = 1, tools[:1] // of which all else has to follow
 	}
 	for _, n := range q.capabilitiesOf(tools) {
 		covered, ok := q.coveredBy(n, seen, share)
-		if !ok || q.mode == Passive && !q.begins(n, tools[0]) {
+		if !ok || under && (!q.begins(n, tools[0]) || q.avoided(n)) {
 			continue
 		}
 		best := top[slices.Index(tools, covered[0])]
@@ -121,6 +125,12 @@ func (q *query) follow(chosen, parts []int32) int {
 		}
 	}
 	return len(expected)
+}
+
+// avoided reports whether tasks mostly do by hand what a capability does.
+func (q *query) avoided(n int32) bool {
+	bypassed := q.bypasses[q.ids[n]]
+	return bypassed >= episodic.MinKnown && bypassed > q.uses.At(n).steps
 }
 
 // begins reports whether a capability has nothing to do before a tool.

@@ -50,10 +50,12 @@ func TestWhatCoversIsAboveItsParts(t *testing.T) {
 
 // After a context alone it is above its parts where it begins with what comes next and the rest follows.
 func TestCoversTheNextSteps(t *testing.T) {
-	w := withCapability(t)
+	w := release(t)
 	for range 6 {
 		w.episode("", "forge:tag", "forge:list_merged", "wiki:create_page", "chat:announce")
 	}
+	w.capability("cap:release", "Publish the release notes: list what was merged, create a page, announce it.",
+		"forge:list_merged", "wiki:create_page", "chat:announce")
 	a := next(t, w.model(), NextRequest{Context: []string{"forge:tag"}})
 	require.Equal(t, []string{"cap:release", "forge:list_merged"}, ids(a.Suggestions)[:2])
 	assert.Equal(t, FormulaCovers, a.Suggestions[0].Formula)
@@ -62,10 +64,26 @@ func TestCoversTheNextSteps(t *testing.T) {
 
 	a = next(t, w.model(), NextRequest{Context: []string{"forge:tag", "forge:list_merged"}})
 	assert.Equal(t, "wiki:create_page", a.Suggestions[0].ID, "what is begun by hand is finished by hand")
+	for range 6 {
+		w.episode("", "forge:list_merged", "wiki:create_page", "chat:announce")
+	}
+	a = next(t, w.model(), NextRequest{Context: []string{"forge:tag"}})
+	assert.Equal(t, "forge:list_merged", a.Suggestions[0].ID, "mostly it is done by hand")
+	assert.Equal(t, "cap:release", next(t, w.model(), NextRequest{Intent: "publish the release notes"}).Suggestions[0].ID, "an intent alone asks for all of it")
+}
+
+// After a context alone what nearly always follows has to be the rest of it.
+func TestCoversOnlyWhatFollows(t *testing.T) {
+	w := release(t)
+	for range 6 {
+		w.episode("", "forge:tag", "forge:list_merged", "wiki:create_page", "chat:announce")
+	}
 	for range 20 {
 		w.episode("", "forge:tag", "forge:list_merged", "mail:send")
 	}
-	a = next(t, w.model(), NextRequest{Context: []string{"forge:tag"}})
+	w.capability("cap:release", "Publish the release notes: list what was merged, create a page, announce it.",
+		"forge:list_merged", "wiki:create_page", "chat:announce")
+	a := next(t, w.model(), NextRequest{Context: []string{"forge:tag"}})
 	assert.Equal(t, "forge:list_merged", a.Suggestions[0].ID, "mostly something else follows")
 }
 
