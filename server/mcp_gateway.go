@@ -11,14 +11,12 @@ import (
 	"maps"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
 	"waymark/gateway"
 	"waymark/live"
-	"waymark/recorder"
 	"waymark/run"
 	"waymark/suggest"
 )
@@ -235,36 +233,23 @@ type next struct {
 	Confidence float64 `json:"confidence"`
 }
 
-// The key of a structured result under which suggestions ride, and how many, and how long they wait for the
-// model to count the call.
+// The key of a structured result under which suggestions ride, and how many.
 const (
-	keyAfter     = "_waymark"
-	mostAfter    = 3
-	waitForAfter = time.Second
+	keyAfter  = "_waymark"
+	mostAfter = 3
 )
 
 // suggestAfter adds what usually comes next: to a structured result as a member, since hosts show the model
 // nothing else then, to another as a line of text. It is left out rather than waited for long.
 func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a access, session string, out *mcp.CallToolResult) {
 	known, ok := m.cfg.Caller.(interface {
-		Done(source, session string) (recorder.Done, bool)
-		Suggested(source, session, suggestion string)
+		Next(ctx context.Context, e *live.Engine, source, session string, limit int) (suggest.NextAnswer, bool)
 	})
 	if !ok || !m.cfg.Upstream.SuggestAfter {
 		return
 	}
-	done, ok := known.Done(a.Source, session)
-	if !ok {
-		return
-	}
-	wait, cancel := context.WithTimeout(ctx, waitForAfter)
-	defer cancel()
-	if engine.Wait(wait, done.Seq) != nil {
-		return
-	}
-	answer, err := engine.Next(engine.Model(), live.Asker{Source: a.Source, Session: session},
-		suggest.NextRequest{Context: done.Tools, Intent: done.Intent, Limit: mostAfter, Explain: new(bool)})
-	if err != nil || len(answer.Suggestions) == 0 {
+	answer, ok := known.Next(ctx, engine, a.Source, session, mostAfter)
+	if !ok || len(answer.Suggestions) == 0 {
 		return
 	}
 	s := after{SuggestionID: answer.SuggestionID, Stop: answer.Stop}
@@ -273,16 +258,17 @@ func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a acce
 		s.Suggestions = append(s.Suggestions, next{n.ID, n.Confidence})
 		words[i] = fmt.Sprintf("%s (%.2f)", shownID(n.ID), n.Confidence)
 	}
-	known.Suggested(a.Source, session, answer.SuggestionID)
 	var members map[string]json.RawMessage
 	structured, _ := out.StructuredContent.(json.RawMessage)
 	if json.Unmarshal(structured, &members) != nil || members == nil {
 		out.Content = append(out.Content, &mcp.TextContent{Text: "What usually comes next: " + strings.Join(words, ", ") + "."})
 		return
 	}
-	if members[keyAfter], err = json.Marshal(s); err != nil {
+	member, err := json.Marshal(s)
+	if err != nil {
 		return
 	}
+	members[keyAfter] = member
 	if merged, err := json.Marshal(members); err == nil {
 		out.StructuredContent = json.RawMessage(merged)
 	}

@@ -99,7 +99,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Timeout: who.timeout,
 	}
 	if cfg.Upstream.Reload != nil {
-		cfg.Caller = recorder.New(history{h.workspaces, a.workspace}, cfg.Upstream.Gateway, recorder.Options{Logger: logger, Now: time.Now})
+		cfg.Caller = recorder.New(recorder.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway, recorder.Options{Logger: logger, Now: time.Now, DropDigests: a.dropDigests})
 		cfg.Upstream.SuggestAfter = a.suggestAfter
 	}
 	h.server, err = server.New(cfg)

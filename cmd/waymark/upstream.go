@@ -8,12 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
-	"waymark/episodic"
 	"waymark/gateway"
 	"waymark/live"
 	"waymark/server"
@@ -158,34 +156,4 @@ func (c upstreamCatalog) RemoveTools(ctx context.Context, ids []string) error {
 		}
 	}
 	return nil
-}
-
-// history is where calls are recorded: the workspace's log, opened by the first of them.
-type history struct {
-	workspaces *live.Workspaces
-	workspace  string
-}
-
-func (h history) Perform(ctx context.Context, source string, p live.Performed) (uint64, error) {
-	e, err := h.workspaces.Open(ctx, h.workspace)
-	if err != nil {
-		return 0, err
-	}
-	return e.Perform(ctx, source, p)
-}
-
-func (h history) Growing(ctx context.Context, source, session string) (p episodic.Place, steps []string, last time.Time, ok bool) {
-	e, err := h.workspaces.Open(ctx, h.workspace)
-	if err != nil {
-		return p, nil, last, false
-	}
-	return e.Growing(ctx, source, session)
-}
-
-func (h history) DigestKey(ctx context.Context) (episodic.DigestKey, error) {
-	e, err := h.workspaces.Open(ctx, h.workspace)
-	if err != nil {
-		return episodic.DigestKey{}, err
-	}
-	return e.DigestKey(ctx)
 }

@@ -59,7 +59,7 @@ var imports = map[string][]string{
 	"evidence": {"numeric", "semantic"},
 	"learn":    {"catalog", "episodic", "numeric", "predict/calibrate", "suggest"},
 	"live":     {"catalog", "episodic", "learn", "mine", "mine/proposal", "numeric", "rubric", "storage", "suggest", "wire"},
-	"server":   {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "ledger", "live", "mine/proposal", "recorder", "rubric", "run", "scorer", "storage", "suggest"},
+	"server":   {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "ledger", "live", "mine/proposal", "rubric", "run", "scorer", "storage", "suggest"},
 
 	"mine/proposal": {"catalog", "episodic", "mine", "numeric", "rubric", "semantic"},
 

@@ -1,0 +1,3 @@
+package gateway
+
+func init() { prepare = func() { starter() } }
