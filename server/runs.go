@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"waymark/catalog"
 	"waymark/live"
@@ -146,11 +147,6 @@ func (r *runs) rules(ctx context.Context, workspace string, engine *live.Engine)
 	}}
 }
 
-// caller is who can call the tools of other servers for a workspace; nil if nobody can.
-func (r *runs) caller(workspace string) run.Caller {
-	return r.cfg.callerOf(workspace)
-}
-
 // begin checks a request and begins its run, or, to try it, only says what it would do.
 func (r *runs) begin(ctx context.Context, a access, q run.Request, dry bool, suggestion string) (runAnswer, error) {
 	engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
@@ -164,7 +160,7 @@ func (r *runs) begin(ctx context.Context, a access, q run.Request, dry bool, sug
 	if dry {
 		return runAnswer{plannedStatus(q, p), p}, nil
 	}
-	if r.caller(a.Workspace) == nil && p.Calls(isScorer) {
+	if r.cfg.callerOf(a.Workspace) == nil && p.Calls(isScorer) {
 		return runAnswer{}, errNoServers
 	}
 	o, err := r.options(ctx, a)
@@ -208,7 +204,7 @@ func (r *runs) options(ctx context.Context, a access) (run.Options, error) {
 	}
 	journal := runJournal{table: table, source: a.Source}
 	return run.Options{
-		Caller: runCaller{r.cfg, a, r.caller(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Drain / 2, By: a.Source,
+		Caller: runCaller{r.cfg, a, r.cfg.callerOf(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Drain / 2, By: a.Source,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, journal, s, p) },
 	}, nil
 }
@@ -314,12 +310,16 @@ func (r *runs) resumeAll(ctx context.Context, workspace string) error {
 		}
 		ids = append(ids, strings.TrimPrefix(row.Key, runOpenRow))
 	}
-	var errs []error
-	for _, id := range ids {
-		if err := r.resumeOne(ctx, workspace, table, id); err != nil {
-			errs = append(errs, fmt.Errorf("run %s: %w", id, err))
-		}
+	errs := make([]error, len(ids))
+	var all sync.WaitGroup
+	for i, id := range ids { // side by side: each may wait for other servers
+		all.Go(func() {
+			if err := r.resumeOne(ctx, workspace, table, id); err != nil {
+				errs[i] = fmt.Errorf("run %s: %w", id, err)
+			}
+		})
 	}
+	all.Wait()
 	return errors.Join(errs...)
 }
 
@@ -339,12 +339,9 @@ func (r *runs) resumeOne(ctx context.Context, workspace string, table storage.Ta
 	if err != nil {
 		return err
 	}
-	p, err := run.Check(past.Request, past.Rules(r.rules(r.ctx, workspace, engine)))
+	p, err := r.checkAgain(ctx, workspace, engine, past)
 	if err != nil {
 		return err
-	}
-	if r.caller(workspace) == nil && p.Calls(isScorer) {
-		return errNoServers
 	}
 	a := access{Workspace: workspace, Scopes: allScopes, Source: past.By}
 	o, err := r.options(ctx, a)
@@ -359,6 +356,37 @@ func (r *runs) resumeOne(ctx context.Context, workspace string, table storage.Ta
 	r.cfg.Logger.Info("run is resumed", "workspace", workspace, "run", id)
 	r.follow(workspace, run.Resume(withAccess(r.ctx, a), past, p, o))
 	return nil
+}
+
+// connectPatience is how long a run that is resumed waits for the servers of its tools, which may be starting
+// just now. Then it goes on as it is: calls fail, and what cannot be known to be harmless is asked about.
+const connectPatience = 30 * time.Second
+
+// checkAgain makes the plan of a run that is resumed.
+func (r *runs) checkAgain(ctx context.Context, workspace string, engine *live.Engine, past run.Past) (*run.Plan, error) {
+	for deadline := time.Now().Add(connectPatience); ; {
+		rules := r.rules(r.ctx, workspace, engine)
+		p, err := run.Check(past.Request, past.Rules(rules))
+		if err != nil {
+			return nil, err
+		}
+		if r.cfg.callerOf(workspace) == nil && p.Calls(isScorer) {
+			return nil, errNoServers
+		}
+		connected := func(tool string) bool {
+			return isScorer(tool) || slices.ContainsFunc(rules.Catalog.(runCatalog).upstream, func(t catalog.Tool) bool { return t.ID == tool })
+		}
+		if r.cfg.Upstream.Gateway == nil || !p.Calls(connected) || time.Now().After(deadline) {
+			return p, nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-r.ctx.Done():
+			return nil, live.ErrClosed
+		}
+	}
 }
 
 // runCatalog is what the runs of a workspace can call: tools, stored capabilities in all their versions, and

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
+	"waymark/gateway"
 	"waymark/live"
 	"waymark/run"
 	"waymark/scorer"
@@ -220,6 +221,45 @@ func TestRunsThroughAGateway(t *testing.T) {
 		parse[any](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"t:t"}]`, "Authorization: Bearer local-token", "Waymark-Workspace: other"))
 		return []string{"Authorization: Bearer local-token", "Waymark-Workspace: other"}
 	}()...))
+}
+
+// A run that is resumed waits for servers that are only just starting.
+func TestResumeWaitsForServers(t *testing.T) {
+	s, d := newOfficeWithDesk(t, "")
+	a := access{Workspace: defaultWorkspace, Scopes: allScopes, Source: "test"}
+	q, err := decodeStrict[runRequest]([]byte(`{"dag":{"tasks":[{"id":"a","tool":"desk:stamp","arguments":{"letter":"x"}},{"id":"b","tool":"desk:shred","arguments":{"letter":{"$from":"a.result.letter"}}},{"id":"c","tool":"desk:stamp","arguments":{"letter":{"$from":"b.result.letter"}}}]}}`))
+	require.NoError(t, err)
+	request, err := q.request()
+	require.NoError(t, err)
+	begun, err := s.cfg.runs.begin(t.Context(), a, request, false, "")
+	require.NoError(t, err)
+	one, ok := s.cfg.runs.find(defaultWorkspace, begun.ID)
+	require.True(t, ok)
+	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 10*time.Second, time.Millisecond)
+	s.Close()
+
+	table, err := s.cfg.Store.Table(defaultWorkspace)
+	require.NoError(t, err)
+	g, err := gateway.Open(t.Context(), gateway.Options{Table: table, Catalog: engineCatalog{s.cfg.Workspaces}})
+	require.NoError(t, err)
+	defer g.Close(context.Background())
+	cfg := s.cfg
+	cfg.Upstream.Gateway, cfg.Caller = g, g
+	again, err := New(cfg)
+	require.NoError(t, err)
+	defer again.Close()
+	var resumed sync.WaitGroup
+	resumed.Go(func() { again.cfg.runs.resume(t.Context()) })
+	require.Never(t, func() bool { return again.cfg.runs.goesOn(defaultWorkspace, begun.ID) }, 250*time.Millisecond, 50*time.Millisecond)
+	require.NoError(t, g.Connect([]gateway.Definition{{ID: "desk", URL: d.url}}))
+	resumed.Wait()
+	one, ok = again.cfg.runs.find(defaultWorkspace, begun.ID)
+	require.True(t, ok)
+	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 10*time.Second, time.Millisecond)
+	assert.Equal(t, []string{"b"}, one.Status().Waiting, "what a server calls harmless is not asked about")
+	require.NoError(t, one.Decide(nil, true))
+	<-one.Over()
+	assert.Equal(t, run.Done, one.Status().State)
 }
 
 // What a question for a DAG answers can be run as it stands, over HTTP and MCP.
