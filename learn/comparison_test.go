@@ -50,8 +50,8 @@ func TestComparisonsAndLost(t *testing.T) {
 	assert.Equal(t, []row{
 		{"next", "hit@1", "a", 0.3, Behind},
 		{"next", "mrr", "b", 0.5, Behind},
-		{"next_intent", "hit@1", "", 0.4, Alone},
-		{"next_intent", "mrr", "", 0.6, Alone},
+		{"next_intent", "hit@1", "a", 0.4, Alone},
+		{"next_intent", "mrr", "b", 0.6, Alone},
 		{"dag", "node_f1", "copy", 0.5, Leads},
 	}, got)
 	lost := r.lost()
