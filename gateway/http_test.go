@@ -81,7 +81,7 @@ func TestFaultsOverHTTP(t *testing.T) {
 					return
 				}
 			}
-		}, run.FailedUnavailable, "longer than the limit"},
+		}, run.FailedTool, "longer than 1048576 bytes"},
 		{"no JSON", func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `<html>`)

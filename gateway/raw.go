@@ -26,6 +26,7 @@ type exchange struct {
 	body   *bytes.Buffer   // of the HTTP answer, as far as it came
 	kind   string          // its content type
 	id     json.RawMessage // of the request
+	cut    bool            // the HTTP answer was longer than the limit
 }
 
 type exchangeKey struct{}
@@ -45,10 +46,11 @@ func (x *exchange) answer() (result json.RawMessage, ok bool) {
 	return x.result, x.result != nil
 }
 
-func (x *exchange) httpStatus() int {
+// over says how the HTTP answer began, and whether it was longer than the limit.
+func (x *exchange) over() (status int, cut bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.status
+	return x.status, x.cut
 }
 
 // resultIn finds the result of a request in the body of an HTTP answer: one message, or a stream of events.
@@ -201,6 +203,11 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 		}
 	}
 	if b.count > b.limit {
+		if b.copy != nil {
+			b.copy.mu.Lock()
+			b.copy.cut = true
+			b.copy.mu.Unlock()
+		}
 		return 0, errTooLong
 	}
 	if b.copy != nil && n > 0 {

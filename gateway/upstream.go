@@ -103,7 +103,7 @@ func (l *link) story() string {
 		if l.err != nil {
 			return catalog.Cut(l.err.Error(), 200)
 		}
-	default:
+	case <-time.After(200 * time.Millisecond): // the session may be about to say why
 	}
 	return "it closed the connection"
 }
@@ -567,7 +567,11 @@ func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (ru
 	if errors.Is(err, context.DeadlineExceeded) {
 		u.probes.Go(func() { u.probe(l) })
 	}
-	return failureOf(err, x.httpStatus(), u.opts.CallTimeout.String(), l.story), nil
+	status, cut := x.over()
+	if cut {
+		return failed(run.FailedTool, "the answer is longer than %d bytes", u.opts.MaxAnswer), nil
+	}
+	return failureOf(err, status, u.opts.CallTimeout.String(), l.story), nil
 }
 
 // probe finds out whether a server that did not answer in time still does anything; if not, it is started
