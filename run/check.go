@@ -85,7 +85,6 @@ type scope struct {
 	byID     map[string]int // place in the scope
 	order    []int
 	output   *value
-	outputs  schema
 	last     []int // nodes that nothing depends on
 	defaults map[string]json.RawMessage
 	params   schema
