@@ -363,7 +363,7 @@ func TestInterruptedRebuild(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no interrupts are sent to other processes")
 	}
-	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--sample", "--judge-profiles=false") // else one is under way already
+	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--sample")
 	canceled := func(id string) bool {
 		var job live.Job
 		require.Eventually(t, func() bool {
