@@ -72,6 +72,7 @@ validation: ## vary the constants of the seed's formulas on the train part of ev
 # Kills a recording server hundreds of times, then lets every fuzz target look for new inputs.
 soak: ## long tests; ends by itself
 	WAYMARK_KILL_ROUNDS=500 go test -timeout 4h -run 'Kill' ./...
+	WAYMARK_LOOP_CALLS=1000 WAYMARK_LOOP_RUNS=50 go test -timeout 1h -run 'GraphIsThatOfTheTranscript' ./cmd/waymark
 	@set -e; for pkg in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 			echo "fuzz $$pkg $$target for $(FUZZTIME)"; \
