@@ -173,6 +173,9 @@ func nextAfter(t *testing.T, dir, tool string) (ids []string) {
 // What is learned while a host works is what its transcript teaches an empty directory afterwards: calls and
 // runs, those that fail too. WAYMARK_LOOP_CALLS and WAYMARK_LOOP_RUNS set how many.
 func TestGraphIsThatOfTheTranscript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	const shops = 5
 	dir, again, files := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "data"), t.TempDir()
 	config := map[string]any{}
