@@ -77,6 +77,9 @@ func cut(share float64) func([]byte) []byte {
 // report, section 2.2). The law: a store never opens without a word and with fewer events than were
 // acknowledged.
 func TestDamage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	crashed, closed := fillForDamage(t)
 	remove := func([]byte) []byte { return nil }
 	rows := []struct {

@@ -324,6 +324,9 @@ func TestUnexplained(t *testing.T) {
 
 // A stored capability can be reached by its tools, by its text, and as a step that the history holds.
 func TestLearnedCapabilities(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	w := planted(t, 150)
 	w.PutCapability(catalog.Capability{ID: "cap:apples", Name: "apples", Description: "sorts red apples", Tools: []string{"x:a", "x:b", "x:c"}})
 	w.PutCapability(catalog.Capability{ID: "cap:boats", Name: "boats", Description: "counts blue boats", Tools: []string{"x:d", "x:b", "x:e"}})
@@ -431,6 +434,9 @@ func (m *Model) linked(after, tool string) float32 {
 
 // Learning in the build is a phase of it that can be cut short, and changes no answer.
 func TestLearnInTheBuild(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	w := planted(t, 120)
 	c := w.Freeze()
 	lazy, err := Measure(t.Context(), c, MeasureOptions{})
