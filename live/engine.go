@@ -80,6 +80,7 @@ type Engine struct {
 	closed     chan struct{}
 	once       sync.Once
 	fetch      sync.Mutex      // one fetch of vectors at a time
+	stale      atomic.Bool     // texts may have come since the last fetch began
 	background sync.WaitGroup  // fetches of vectors, snapshots being written, what was learned being read in
 	keeping    context.Context // of snapshots: Close waits for one as long as it may
 	giveUp     context.CancelFunc

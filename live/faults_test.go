@@ -90,6 +90,34 @@ func TestVectorsMakeAnotherVersion(t *testing.T) {
 	verify(t, e)
 }
 
+// A tool that comes while a fetch is at work is not forgotten, even when that fetch brings nothing.
+func TestAFetchAtWorkLooksAgain(t *testing.T) {
+	store := storage.NewMemory()
+	ws := NewWorkspaces(store, Options{})
+	e, err := ws.Get(ctx, "default")
+	require.NoError(t, err)
+	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "There from the start."}})
+	require.NoError(t, err)
+	require.NoError(t, ws.Close(ctx))
+
+	asked, answer := make(chan []string, 8), make(chan struct{})
+	e = workspace(t, store, Options{Embedder: endpoint(func(ctx context.Context, texts []string) ([][]float32, error) {
+		asked <- texts
+		select {
+		case <-answer:
+		case <-ctx.Done():
+		}
+		return nil, errors.New("not now")
+	})})
+	require.Len(t, <-asked, 1)
+	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "c:d", Description: "Comes later."}})
+	require.NoError(t, err)
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	close(answer)
+	assert.Len(t, <-asked, 2)
+}
+
 // A build that fails is reported once, leaves the log alone, and does not keep later ones from
 // starting by themselves.
 func TestAFailedBuildEndsAndALaterOneStarts(t *testing.T) {

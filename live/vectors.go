@@ -25,16 +25,26 @@ func vectorKey(model, text string) string {
 }
 
 // fetchVectors asks, in the background, for the vectors that are missing; if there are new ones, a
-// build takes them in.
+// build takes them in. Asked while it is at work, it looks again when it is done: what it has read
+// may not have the newest texts.
 func (e *Engine) fetchVectors() {
-	if e.opts.Embedder == nil || !e.fetch.TryLock() {
+	if e.opts.Embedder == nil {
+		return
+	}
+	e.stale.Store(true)
+	if !e.fetch.TryLock() {
 		return
 	}
 	e.background.Go(func() {
-		defer e.fetch.Unlock()
-		_, err := guarded(func() (struct{}, error) { return struct{}{}, e.fetchMissing(e.ctx) })
-		if err != nil && e.ctx.Err() == nil {
-			e.opts.Logger.Warn("embeddings are not available; search goes on without the missing ones", "workspace", e.name, "error", err)
+		for e.stale.Swap(false) {
+			_, err := guarded(func() (struct{}, error) { return struct{}{}, e.fetchMissing(e.ctx) })
+			if err != nil && e.ctx.Err() == nil {
+				e.opts.Logger.Warn("embeddings are not available; search goes on without the missing ones", "workspace", e.name, "error", err)
+			}
+		}
+		e.fetch.Unlock()
+		if e.stale.Load() && e.ctx.Err() == nil { // asked between the last look and the unlocking
+			e.fetchVectors()
 		}
 	})
 }
