@@ -108,11 +108,12 @@ type History struct {
 	study      *Signs
 	plans      *sequence.Neighbours
 	requiredBy [][]int32
-	structure  *structure     // nil before [History.Settle]
-	takers     [][]int32      // of each property, the tools that take it
-	rare       []float64      // ln(1 + T/n) of each property, n its takers
-	latest     [][]int32      // beside the followers of each tool: the task in which it last came
-	outcomes   map[pair]tally // how steps went
+	structure  *structure // nil before [History.Settle]
+	takers     [][]int32  // of each property, the tools that take it
+	rare       []float64  // ln(1 + T/n) of each property, n its takers
+	latest     [][]int32  // beside the followers of each tool: the task in which it last came
+	went       []tally    // by tool, how its steps went; nil while no outcome is known
+	wentAfter  [][]tally  // by the tool before, ascending
 }
 
 type wordRow struct {
@@ -132,7 +133,7 @@ func NewHistory(c Catalog) *History {
 	h := &History{catalog: c, chain: sequence.NewChain(T, order), neighbours: sequence.NewNeighbours(T),
 		bag: make([]sequence.Followers, T), first: make([]sequence.Followers, T), more: make([]sequence.Followers, T),
 		again: make([]int32, T), done: make([]int32, T), using: make([]int32, T), words: map[int32]*wordRow{},
-		residual: maxent.New(bits), study: &Signs{}, latest: make([][]int32, T), outcomes: map[pair]tally{}}
+		residual: maxent.New(bits), study: &Signs{}, latest: make([][]int32, T)}
 	h.properties()
 	if c.Requires != nil {
 		h.plans, h.requiredBy = plans(c.Requires), make([][]int32, T)

@@ -11,14 +11,16 @@ import (
 // tool after whatever tool do.
 const minKnown = 5
 
-// nothing stands for whatever tool came before.
-const nothing int32 = -1
+// A tally counts outcomes of a tool.
+type tally struct{ tool, well, badly int32 }
 
-// A pair is a tool and the one before it.
-type pair struct{ tool, before int32 }
-
-// A tally counts outcomes.
-type tally struct{ well, badly int32 }
+func (n *tally) add(o Outcome) {
+	if o == Success {
+		n.well++
+	} else {
+		n.badly++
+	}
+}
 
 // tell counts how the steps of a task went.
 func (h *History) tell(task *Task) {
@@ -26,37 +28,50 @@ func (h *History) tell(task *Task) {
 		if o == Unknown {
 			continue
 		}
-		before := []int32{nothing}
+		tool := task.Tools[i]
+		if h.went == nil {
+			h.went = make([]tally, h.chain.Tools())
+			h.wentAfter = make([][]tally, h.chain.Tools())
+		}
+		h.went[tool].add(o)
+		var before []int32
 		for _, j := range task.Parents[i] {
 			if t := task.Tools[j]; !slices.Contains(before, t) {
 				before = append(before, t)
 			}
 		}
 		for _, b := range before {
-			n := h.outcomes[pair{task.Tools[i], b}]
-			if o == Success {
-				n.well++
-			} else {
-				n.badly++
+			row := h.wentAfter[b]
+			at, found := slices.BinarySearchFunc(row, tool, func(n tally, t int32) int { return cmp.Compare(n.tool, t) })
+			if !found {
+				row = slices.Insert(row, at, tally{tool: tool})
+				h.wentAfter[b] = row
 			}
-			h.outcomes[pair{task.Tools[i], b}] = n
+			row[at].add(o)
 		}
 	}
 }
 
 // worked hears how tools went after the last one. It brings in no tool.
 func (h *History) worked(p *sequence.Prefix, s *Signs) {
-	if len(h.outcomes) == 0 {
+	if h.went == nil {
 		return
 	}
 	s.Evidence[Worked] = level(int(h.skip[0][p.Last()].Total))
 	for i, t := range s.Tools {
-		n := h.outcomes[pair{t, p.Last()}]
-		if n.well+n.badly < minKnown {
-			n = h.outcomes[pair{t, nothing}]
-		}
-		s.Values[i][Worked] = float32(float64(n.well-n.badly) / float64(n.well+n.badly+2))
+		s.Values[i][Worked] = h.went[t].balance()
 	}
+	for i := range h.wentAfter[p.Last()] {
+		n := &h.wentAfter[p.Last()][i]
+		if row := s.row[n.tool]; row > 0 && n.well+n.badly >= minKnown {
+			s.Values[row-1][Worked] = n.balance()
+		}
+	}
+}
+
+// balance is what speaks for a tool, 1 if it always went well, -1 if always badly; few outcomes say less.
+func (n *tally) balance() float32 {
+	return float32(float64(n.well-n.badly) / float64(n.well+n.badly+2))
 }
 
 // date notes that a tool follows another in the task under way, which the followers count already.

@@ -42,7 +42,7 @@ func (h *History) RankTop(s *Signs, w []float64, k int, out []Ranked) []Ranked {
 	if T == 0 || k <= 0 {
 		return out
 	}
-	top, z := h.score(s, w)
+	z := h.score(s, w)
 	before := func(a, b Ranked) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(h.chain.Uses(b.Tool), h.chain.Uses(a.Tool)), cmp.Compare(a.Tool, b.Tool))
 	}
@@ -58,7 +58,7 @@ func (h *History) RankTop(s *Signs, w []float64, k int, out []Ranked) []Ranked {
 		slices.SortFunc(out, before)
 	}
 	for i := range out {
-		out[i].Probability = numeric.Exp(out[i].Score-top) / z
+		out[i].Probability = s.odds[out[i].Tool] / z
 	}
 	return out
 }
@@ -69,15 +69,16 @@ func (h *History) Score(s *Signs, w []float64, out []Ranked) []Ranked {
 	if h.chain.Tools() == 0 {
 		return out
 	}
-	top, z := h.score(s, w)
+	z := h.score(s, w)
 	for t, x := range s.scores {
-		out = append(out, Ranked{int32(t), x, numeric.Exp(x-top) / z, int(s.row[t]) - 1})
+		out = append(out, Ranked{int32(t), x, s.odds[t] / z, int(s.row[t]) - 1})
 	}
 	return out
 }
 
-// score fills s.scores by tool, and returns the highest and Σ e^(score - highest).
-func (h *History) score(s *Signs, w []float64) (top, z float64) {
+// score fills s.scores and s.odds, e^(score - highest), by tool, and returns the
+// sum of the odds.
+func (h *History) score(s *Signs, w []float64) (z float64) {
 	var fresh [len(Always)]float64
 	for i, k := range Always {
 		fresh[i] = Weight(w, k, s.Evidence[k], 0)
@@ -94,16 +95,32 @@ func (h *History) score(s *Signs, w []float64) (top, z float64) {
 	}
 	var worth [3][Signals]float64
 	s.worth(w, &worth)
-	for i, t := range s.Tools {
+	i := 0
+	for ; i+4 <= len(s.Tools); i += 4 { // four sums beside each other, each in the order of the signals
+		w0, w1, w2, w3 := &worth[s.use[i]], &worth[s.use[i+1]], &worth[s.use[i+2]], &worth[s.use[i+3]]
+		x0, x1, x2, x3 := &s.Values[i], &s.Values[i+1], &s.Values[i+2], &s.Values[i+3]
+		var a, b, c, d float64
+		for k := range Signals {
+			a += float64(w0[k] * float64(x0[k]))
+			b += float64(w1[k] * float64(x1[k]))
+			c += float64(w2[k] * float64(x2[k]))
+			d += float64(w3[k] * float64(x3[k]))
+		}
+		s.scores[s.Tools[i]], s.scores[s.Tools[i+1]], s.scores[s.Tools[i+2]], s.scores[s.Tools[i+3]] = a, b, c, d
+	}
+	for ; i < len(s.Tools); i++ {
 		weights, score := &worth[s.use[i]], 0.0
 		for k, x := range &s.Values[i] {
 			score += float64(weights[k] * float64(x))
 		}
-		s.scores[t] = score
+		s.scores[s.Tools[i]] = score
 	}
-	top = slices.Max(s.scores)
+	top := slices.Max(s.scores)
+	s.odds = s.odds[:0]
 	for _, x := range s.scores {
-		z += numeric.Exp(x - top)
+		e := numeric.Exp(x - top)
+		s.odds = append(s.odds, e)
+		z += e
 	}
-	return top, z
+	return z
 }

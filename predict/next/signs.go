@@ -22,6 +22,7 @@ type Signs struct {
 	row        []int32 // of a tool, counted from 1
 	use        []uint8 // of each tool in Tools, see [Signs.Used]
 	scores     []float64
+	odds       []float64
 	sum        []float64
 	met        []int32
 	need       []int32
