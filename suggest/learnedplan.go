@@ -26,6 +26,8 @@ func (p *plan) take() {
 	}
 	if len(chosen) == 0 { // nothing of it may be done: what else fits is no matter of learning
 		p.planned, p.learned, p.profile = nil, nil, ProfileSeed
+		p.unread()
+		p.sense(p.request.Vector)
 		return
 	}
 	at := make([]int, len(steps))

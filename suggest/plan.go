@@ -30,7 +30,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	if _, err := limitOf("max_steps", r.MaxSteps, MaxSteps, MaxSteps); err != nil {
 		return DAGAnswer{}, err
 	}
-	q, err := m.open(r.Context, r.Intent, r.Vector, r.Allow)
+	q, err := m.ask(r.Context, r.Intent, r.Allow)
 	if err != nil {
 		return DAGAnswer{}, err
 	}
@@ -40,7 +40,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	if q.mode == Active {
 		about = aboutIntent
 	}
-	if err := q.decide(r.Profile, about); err != nil {
+	if err := q.decideFor(r.Profile, about, r.Vector); err != nil {
 		return DAGAnswer{}, err
 	}
 	p := &plan{query: q, request: r}

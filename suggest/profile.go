@@ -186,8 +186,24 @@ func (q *query) decideNext(profile string, vector []float32) error {
 	if err := q.decide(profile, q.aboutNext()); err != nil {
 		return err
 	}
-	if q.learned != nil && q.planned == nil {
+	switch {
+	case q.planned != nil:
+		q.glimpse(vector)
+	case q.learned != nil:
 		q.glance(vector)
+	default:
+		q.sense(vector)
+	}
+	return nil
+}
+
+// decideFor settles which profile answers what an intent needs, and fills in the signals it needs.
+func (q *query) decideFor(profile string, k about, vector []float32) error {
+	if err := q.decide(profile, k); err != nil {
+		return err
+	}
+	if q.planned != nil {
+		q.glimpse(vector)
 	} else {
 		q.sense(vector)
 	}

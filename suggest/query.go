@@ -132,13 +132,38 @@ func (q *query) glance(vector []float32) {
 	}
 }
 
-func (q *query) close() {
-	if q.text != nil {
-		q.text.Close()
+// glimpse fills in what an answer shows of an intent if it was learned what it needs: the best match by text,
+// whose cluster stands for the situation, and the stored capabilities. How well others match is looked up
+// for those that are shown.
+func (q *query) glimpse(vector []float32) {
+	if len(q.context) > 0 || q.learned.partial || len(q.roles.capNode) > related {
+		q.sense(vector)
+		return
 	}
+	q.text = q.measures.text.Query(q.intent, vector)
+	if !q.matches(glimpsed) && !q.matches(textCandidates) {
+		q.warn(WarnNoIntentMatch)
+	}
+	for _, n := range q.roles.capNode {
+		if n = q.canon[n]; q.live(n) {
+			q.consider(n)
+		}
+	}
+}
+
+func (q *query) close() {
+	q.unread()
 	s, pool := q.scratch, q.Counts.scratch
 	*q = query{} // keeps no model alive
 	pool.Put(s)
+}
+
+// unread gives back the intent prepared.
+func (q *query) unread() {
+	if q.text != nil {
+		q.text.Close()
+		q.text = nil
+	}
 }
 
 func (q *query) warn(w string) {

@@ -63,10 +63,13 @@ func (q *query) plainCandidates(visit func(c candidate)) {
 		q.learnedCandidates(visit)
 		return
 	}
-	for _, n := range q.touched {
-		if c, ok := q.score(n); ok {
-			visit(c)
+	for ; q.looked < len(q.touched); q.looked++ {
+		if c, ok := q.score(q.touched[q.looked]); ok {
+			q.scored = append(q.scored, c)
 		}
+	}
+	for _, c := range q.scored {
+		visit(c)
 	}
 }
 

@@ -29,6 +29,8 @@ type scratch struct {
 	adamic   graph.Scratch
 	all, top []graph.Scored
 	ways     graph.BreadthFirst
+	scored   []candidate // those of the first looked touched nodes that have a score
+	looked   int
 	ranked   []candidate
 	covers   []candidate // capabilities that cover tools of the list
 	hits     []semantic.Hit
@@ -64,6 +66,7 @@ func (s *scratch) begin() {
 		s.epoch = 1
 	}
 	s.spelled, s.context, s.distinct, s.touched, s.covers = s.spelled[:0], s.context[:0], s.distinct[:0], s.touched[:0], s.covers[:0]
+	s.scored, s.looked = s.scored[:0], 0
 }
 
 // touch makes a node a candidate; its signals start at zero.

@@ -23,7 +23,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 			return SearchAnswer{}, &RequestError{Invalid, "kinds", `"` + string(k) + `" is neither tool nor capability`}
 		}
 	}
-	q, err := m.open(r.Context, r.Query, r.Vector, r.Allow)
+	q, err := m.ask(r.Context, r.Query, r.Allow)
 	if err != nil {
 		return SearchAnswer{}, err
 	}
@@ -32,7 +32,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	wanted := func(n int32) bool {
 		return q.live(n) && q.allowed(q.ids[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.kind(n)))
 	}
-	if err := q.decide(r.Profile, aboutIntent); err != nil {
+	if err := q.decideFor(r.Profile, aboutIntent, r.Vector); err != nil {
 		return SearchAnswer{}, err
 	}
 	q.looking = true

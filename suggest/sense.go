@@ -115,12 +115,20 @@ func (q *query) neighbours(u int32) {
 
 // meaning fills in how well each text matches the intent.
 func (q *query) meaning(vector []float32) {
-	best, bestScore := int32(-1), 0.0
 	q.text = q.measures.text.Query(q.intent, vector)
 	for _, n := range q.touched { // what the graph brought in
 		q.semantic[n] = q.match(n)
 	}
-	q.hits = q.text.Top(q.hits[:0], textCandidates)
+	if !q.matches(textCandidates) {
+		q.warn(WarnNoIntentMatch)
+	}
+}
+
+// matches makes the k texts that match best candidates. It reports whether a tool is among them: the cluster of
+// the best stands for the situation where there is no context.
+func (q *query) matches(k int) bool {
+	best, bestScore := int32(-1), 0.0
+	q.hits = q.text.Top(q.hits[:0], k)
 	for _, h := range q.hits {
 		n := q.measures.docNode[h.Doc]
 		if !q.live(n) || !(h.Score > 0) {
@@ -135,14 +143,15 @@ func (q *query) meaning(vector []float32) {
 	if best >= 0 && len(q.context) == 0 {
 		q.cluster = q.Model.cluster(best)
 	}
-	if best < 0 {
-		q.warn(WarnNoIntentMatch)
-	}
+	return best >= 0
 }
 
 // textCandidates is how many of the best matches by text compete with what the graph brings in. Below
 // the 512th place a match is too weak to be shown, whatever else speaks for it.
 const textCandidates = 512
+
+// glimpsed is how many are enough to find the best tool, mostly.
+const glimpsed = 16
 
 // match is how well a node's text fits the intent.
 func (q *query) match(n int32) float64 {
