@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
 )
 
-// The documentation of the API is one page made from the OpenAPI description when the server
-// starts. It needs no network and no script; the machine-readable form is /openapi.json.
+// The documentation of the API is one page made from the OpenAPI description when it is first
+// asked for. It needs no network and no script; the machine-readable form is /openapi.json.
 
 var docsPage = template.Must(template.ParseFS(pageFiles, "pages/docs.html", "pages/style.html"))
 
@@ -50,23 +52,40 @@ type docsGroup struct {
 	Operations []docsOperation
 }
 
-// describe writes down the routes once they are all registered.
-func (s *Server) describe(api huma.API) error {
-	spec := api.OpenAPI()
-	nullDecimals(spec.Components.Schemas)
+// description is what is said of the API, for programs and for people.
+type description struct{ openapi, page []byte }
+
+// describeAPI writes down the routes, once they are all registered.
+func describeAPI(spec *huma.OpenAPI) (*description, error) {
 	text, err := json.MarshalIndent(spec, "", "  ")
 	if err != nil {
-		return fmt.Errorf("describe the API: %w", err)
+		return nil, fmt.Errorf("describe the API: %w", err)
 	}
-	s.openapi = append(text, '\n')
 	var b bytes.Buffer
 	err = docsPage.Execute(&b, map[string]any{
 		"Version": spec.Info.Version, "Description": spec.Info.Description, "Groups": docsGroups(spec), "Schemas": docsSchemas(spec)})
 	if err != nil {
-		return fmt.Errorf("describe the API: %w", err)
+		return nil, fmt.Errorf("describe the API: %w", err)
 	}
-	s.docs = b.Bytes()
-	return nil
+	return &description{append(text, '\n'), b.Bytes()}, nil
+}
+
+func (s *Server) serveDocs(c *gin.Context) {
+	d, err := s.description()
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	servePage(c, d.page)
+}
+
+func (s *Server) serveOpenAPI(c *gin.Context) {
+	d, err := s.description()
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	c.Data(http.StatusOK, "application/openapi+json", d.openapi)
 }
 
 // docsTags is the order of the groups: as a newcomer meets them.

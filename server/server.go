@@ -126,8 +126,8 @@ type Server struct {
 	rates   buckets
 	bodies  atomic.Int64 // bytes reserved for bodies being read
 	once    onceOnly
-	openapi []byte
-	docs    []byte
+
+	description func() (*description, error) // made when it is first asked for: few ever ask
 
 	draining  chan struct{} // closed when shutdown begins
 	drainOnce sync.Once
@@ -184,9 +184,8 @@ func New(cfg Config) (*Server, error) {
 	s.scoreLogRoutes(api)
 	s.upstreamRoutes(api)
 	s.adminRoutes(api)
-	if err := s.describe(api); err != nil {
-		return nil, err
-	}
+	nullDecimals(api.OpenAPI().Components.Schemas)
+	s.description = sync.OnceValues(func() (*description, error) { return describeAPI(api.OpenAPI()) })
 	s.pageRoutes(r)
 	s.rules["ANY /mcp"] = rule{stream: true} // any credential: each tool asks for its own scope
 	s.mcp = s.mcpHandler()

@@ -31,8 +31,8 @@ func (s *Server) pageRoutes(r *gin.Engine) {
 	}
 	public := rule{public: true}
 	get("/", public, s.serveStatus)
-	get("/docs", public, func(c *gin.Context) { servePage(c, s.docs) })
-	get("/openapi.json", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/openapi+json", s.openapi) })
+	get("/docs", public, s.serveDocs)
+	get("/openapi.json", public, s.serveOpenAPI)
 	get("/healthz", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	get("/readyz", public, s.serveReady)
 	get("/metrics", rule{scope: scopeRead}, s.serveMetrics)
