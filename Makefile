@@ -31,15 +31,19 @@ run: build ## serve the bundled sample on http://127.0.0.1:7070
 install: ## waymark into go's bin directory
 	go install ./cmd/waymark
 
+# Packages with goroutines or locks of their own: all others have nothing to race. cmd/waymark starts the program
+# as it is built, without the detector.
+RACED = $(shell go list -f '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "waymark/internal/parallel")}}{{$$.ImportPath}} {{end}}{{end}}' ./... \
+	| tr ' ' '\n' | sort -u | grep -v '/cmd/waymark$$')
+
 # The race detector needs cgo and a C compiler; without them the tests still run. It slows sums down
-# twentyfold, so the longest tests of kernels run without it, and so do those of cmd/waymark, which start the
-# program as it is.
-test: ## vet, then all tests, then all but the longest under the race detector
+# twentyfold, so the longest tests of kernels run without it.
+test: ## vet, then all tests, then all but the longest of concurrent packages under the race detector
 	go vet ./...
 	go test -timeout $(TESTTIME) ./...
 	@if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null; then \
-		echo "go test -race -short -timeout $(TESTTIME), all packages but cmd/waymark"; \
-		go test -race -short -timeout $(TESTTIME) $$(go list ./... | grep -v '/cmd/waymark$$'); \
+		echo "go test -race -short -timeout $(TESTTIME), packages with goroutines or locks"; \
+		go test -race -short -timeout $(TESTTIME) $(RACED); \
 	else \
 		echo "no C compiler: nothing is tested under the race detector"; \
 	fi

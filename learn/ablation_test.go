@@ -103,6 +103,9 @@ func TestAblationOfFolds(t *testing.T) {
 // The profile that answers is taken apart: learned weights are fitted anew, the seed's terms left out. The
 // bits do not depend on how many processors there are.
 func TestAblationOfTheEngine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	d := &Data{Name: "planted", Tools: tools("a", "b", "c", "d", "e", "f")}
 	for i := range 140 {
 		steps, intent := []string{"a", "b", "c"}, "sort the red apples"

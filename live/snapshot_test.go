@@ -261,6 +261,9 @@ func FuzzReadSnapshot(f *testing.F) {
 
 // Who asks for what was learned waits once: the builds after it work it out, and a restart knows it.
 func TestRestartKeepsWhatWasLearned(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	store := storage.NewMemory()
 	e, end := reopened(t, store)
 	fill(t, e, 5, 120)

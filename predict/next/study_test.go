@@ -12,6 +12,9 @@ func never() bool { return false }
 // A request decides what comes third, and only its words tell: without one signal of the request the
 // others learn to, without the history there is nothing.
 func TestAnAblationFitsTheOthersAnew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	tasks := forks(120)
 	h := observe(tasks)
 	w, _, study := FitStudy(catalog(), tasks, false, never)
