@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -63,12 +64,15 @@ type session struct {
 	last    time.Time         // the last sign of life
 	running map[string]*layer // calls that have not ended
 	turn    *turn             // a user's message since the last call
+	from    *turn             // the one that the episode is about
 	layer   *layer            // the newest of the episode; nil: none
 	layers  int               // begun in the episode
+	calls   int               // of the episode, without those that were none
 }
 
 // layer is calls that are parallel.
 type layer struct {
+	of     string // episode
 	name   string // the group that they name
 	inside int    // that have not ended
 	closed bool   // one has ended
@@ -84,10 +88,24 @@ func NewSessions(source string) *Sessions {
 	return &Sessions{source: source, open: map[string]*session{}}
 }
 
-// EpisodeID names the episode of a session that begins with a call.
+// EpisodeID names the episode of a session that begins with a call. Where the id of the call was drawn at
+// random it is no other's: a session that goes on under another name repeats it.
 func EpisodeID(source, session, firstCall string) string {
+	if drawn(firstCall) {
+		session = ""
+	}
 	sum := sha256.Sum256([]byte(source + "\x00" + session + "\x00" + firstCall))
 	return hex.EncodeToString(sum[:16])
+}
+
+// drawn reports whether a call id is one that a model's interface has drawn: toolu_01A09q90qw90lq917835lq9.
+func drawn(id string) bool {
+	for _, prefix := range []string{"toolu_", "call_"} {
+		if rest, ok := strings.CutPrefix(id, prefix); ok {
+			return len(rest) >= 20 && strings.ContainsAny(rest, "0123456789") && !strings.ContainsAny(rest, "_-.: ")
+		}
+	}
+	return false
 }
 
 func (s *Sessions) session(id string) *session {
@@ -117,11 +135,12 @@ func (s *Sessions) Begin(c Call) Place {
 				p.Time = ss.turn.at
 			}
 		}
-		ss.episode, ss.begun, ss.turn, ss.layer, ss.layers = p, true, nil, nil, 0
+		ss.episode, ss.begun, ss.from, ss.turn, ss.layer, ss.layers, ss.calls = p, true, ss.turn, nil, nil, 0, 0
 	}
 	if !ss.joins(c) {
-		ss.layer, ss.layers = &layer{name: c.Group}, ss.layers+1
+		ss.layer, ss.layers = &layer{of: ss.episode.Episode, name: c.Group}, ss.layers+1
 	}
+	ss.calls++
 	ss.layer.inside++
 	ss.running[c.ID] = ss.layer
 	ss.sign(c.Start)
@@ -159,7 +178,7 @@ func (ss *session) sign(at time.Time) {
 func (s *Sessions) End(session, id string, at time.Time) { s.leave(session, id, at, true) }
 
 // Drop tells that a call was none: it was refused before it was made, or asked for input first. It has
-// no place; what is parallel to it stays so.
+// no place; what is parallel to it stays so. An episode that had no other call has not begun.
 func (s *Sessions) Drop(session, id string) { s.leave(session, id, time.Time{}, false) }
 
 func (s *Sessions) leave(session, id string, at time.Time, ended bool) {
@@ -175,13 +194,18 @@ func (s *Sessions) leave(session, id string, at time.Time, ended bool) {
 	ss.sign(at)
 	l.inside--
 	l.closed = l.closed || ended
+	if !ended && l.of == ss.episode.Episode {
+		if ss.calls--; ss.calls == 0 {
+			ss.begun, ss.turn = false, cmp.Or(ss.turn, ss.from)
+		}
+	}
 }
 
 // Resume goes on with an episode that another Sessions has begun: of a process that has ended, say. at is
 // its last sign of life, zero if nobody knows. The next call is in a layer of its own.
 func (s *Sessions) Resume(p Place, at time.Time) {
 	ss := s.session(p.Session)
-	ss.episode, ss.begun, ss.last, ss.layer = p, true, at, nil
+	ss.episode, ss.begun, ss.last, ss.layer, ss.calls = p, true, at, nil, p.Number
 	ss.layers, _ = strconv.Atoi(p.Group) // what is no number was not made here
 }
 

@@ -166,3 +166,40 @@ func TestRandomSessions(t *testing.T) {
 		require.Equal(t, len(calls), n)
 	}
 }
+
+// What was refused begins no episode: the first call that was made does, about what the user asked.
+func TestDropOfTheFirstCall(t *testing.T) {
+	s := NewSessions("test")
+	s.Turn("s", "ask", after(0))
+	refused := s.Begin(Call{Session: "s", ID: "a", Start: after(1)})
+	s.Drop("s", "a")
+	p := s.Begin(Call{Session: "s", ID: "b", Start: after(2)})
+	assert.NotEqual(t, refused.Episode, p.Episode)
+	assert.Equal(t, Place{Episode: EpisodeID("test", "s", "b"), Session: "s", Intent: "ask", Time: after(0), Number: 1, Group: "1", Start: after(2)}, p)
+	s.End("s", "b", after(3))
+
+	c := s.Begin(Call{Session: "s", ID: "c", Start: after(4)})
+	s.Drop("s", "c")
+	d := s.Begin(Call{Session: "s", ID: "d", Start: after(5)})
+	assert.Equal(t, []string{p.Episode, p.Episode}, []string{c.Episode, d.Episode}, "an episode that has begun goes on")
+
+	s.Turn("s", "another", after(6))
+	e := s.Begin(Call{Session: "s", ID: "e", Start: after(7)})
+	s.Drop("s", "d") // late: of the episode before
+	f := s.Begin(Call{Session: "s", ID: "f", Start: after(8)})
+	assert.Equal(t, e.Episode, f.Episode)
+	s.Drop("s", "e")
+	assert.Equal(t, e.Episode, s.Begin(Call{Session: "s", ID: "g", Start: after(9)}).Episode, "another call of it was made")
+}
+
+// A call id that was drawn names its episode in every session that repeats it; one that was counted does not.
+func TestEpisodeID(t *testing.T) {
+	same := func(id string) bool { return EpisodeID("x", "s", id) == EpisodeID("x", "t", id) }
+	for id, want := range map[string]bool{
+		"toolu_01A09q90qw90lq917835lq9": true, "call_Jx1vQ8f0a2b3c4d5e6f7g8h9": true,
+		"toolu_1": false, "call_0": false, "call_of_the_first_tool_in_turn_12": false, "n1k2j3-1": false, "": false,
+	} {
+		assert.Equal(t, want, same(id), id)
+	}
+	assert.NotEqual(t, EpisodeID("x", "s", "toolu_01A09q90qw90lq917835lq9"), EpisodeID("y", "s", "toolu_01A09q90qw90lq917835lq9"))
+}
