@@ -45,6 +45,7 @@ type Event struct {
 	Call      string           `json:"call,omitempty"`
 	Unnamed   bool             `json:"unnamed,omitempty"` // the host gave the call no id: Call is a hash of tool and arguments
 	Tool      string           `json:"tool,omitempty"`
+	Through   bool             `json:"through,omitempty"` // Waymark makes the call, and records it
 	Shape     string           `json:"shape,omitempty"`
 	Inputs    episodic.Digests `json:"inputs,omitempty"`
 	Outputs   episodic.Digests `json:"outputs,omitempty"`
@@ -63,6 +64,7 @@ type payload struct {
 	Response json.RawMessage `json:"tool_response"`
 	Call     string          `json:"tool_use_id"`
 	Error    json.RawMessage `json:"error"`
+	Stopped  bool            `json:"is_interrupt"` // by the user
 }
 
 var (
@@ -124,7 +126,7 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 // call names the tool that was really called, and the call.
 func (e *Event) call(p *payload) (arguments json.RawMessage) {
 	e.Tool, arguments, _ = toolcall.Unwrap(catalog.NewResolver(nil), p.Tool, p.Input) // who knows no tool finds none ambiguous
-	e.Shape = episodic.Shape(arguments)
+	e.Shape, e.Through = episodic.Shape(arguments), toolcall.IsThrough(p.Tool)
 	if e.Call = p.Call; e.Call == "" {
 		sum := sha256.Sum256(append([]byte(p.Tool+"\x00"), p.Input...))
 		e.Call, e.Unnamed = hex.EncodeToString(sum[:8]), true
@@ -147,10 +149,11 @@ func (e *Event) outcome(p *payload) {
 	if text == "" {
 		text = toolcall.FirstText(said, "error", "message", "stderr") + toolcall.Text(said["content"]) + toolcall.Text(p.Response)
 	}
-	switch e.ErrorKind = toolcall.ErrorKind(text); e.ErrorKind {
-	case "policy", "auth", "unavailable":
+	e.ErrorKind, e.Outcome = toolcall.ErrorKind(text), episodic.Failure
+	if p.Stopped {
+		e.ErrorKind = "canceled"
+	}
+	if !toolcall.Held(e.ErrorKind) {
 		e.Outcome = episodic.Unknown
-	default:
-		e.Outcome = episodic.Failure
 	}
 }

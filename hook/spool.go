@@ -74,12 +74,22 @@ func (s Spool) List(before time.Time) ([]string, error) {
 		switch {
 		case name == full:
 			os.Remove(filepath.Join(string(s), full)) // somebody does now
-		case !strings.HasSuffix(name, ending) || name[0] == '.':
+		case strings.HasSuffix(name, ending) && name[0] == '.':
+			s.abandoned(name, before)
+		case !strings.HasSuffix(name, ending):
 		case numbered != nil || time.Unix(0, at).Before(before):
 			names = append(names, name)
 		}
 	}
 	return names, err
+}
+
+// abandoned removes what a hook that was killed has left half written.
+func (s Spool) abandoned(hidden string, now time.Time) {
+	digits, _, _ := strings.Cut(hidden[1:], "-")
+	if at, err := strconv.ParseInt(digits, 10, 64); err == nil && now.Sub(time.Unix(0, at)) > 24*time.Hour {
+		os.Remove(filepath.Join(string(s), hidden))
+	}
 }
 
 // Take reads an event. One that cannot be read is an error that is no [fs.PathError].

@@ -234,16 +234,12 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 }
 
 // failed says what a failure of a kind makes of a step, as where calls are recorded when they are made
-// (package recorder): who may not call a tool, or finds its server down, has learned nothing about it,
-// and a call that was not let through is none.
+// (package recorder): what is not held against the tool is unknown, and a call that was not let through is
+// none.
 func (s *step) failed(kind string) {
-	switch kind {
-	case "policy":
-		s.void = true
-	case "auth", "unavailable":
-		s.Outcome, s.ErrorKind = episodic.Unknown, kind
-	default:
-		s.Outcome, s.ErrorKind = episodic.Failure, kind
+	s.Outcome, s.ErrorKind = episodic.Failure, kind
+	if !toolcall.Held(kind) {
+		s.Outcome, s.void = episodic.Unknown, s.void || kind == "policy"
 	}
 }
 

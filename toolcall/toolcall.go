@@ -4,6 +4,7 @@ package toolcall
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"waymark/catalog"
@@ -68,6 +69,12 @@ func IsOwn(id string) bool {
 	return ok && own[tool]
 }
 
+// IsThrough reports whether a call, by the name that a host wrote down, is one that Waymark makes for the host.
+func IsThrough(name string) bool {
+	tool, ok := strings.CutPrefix(name, "mcp__"+self+"__")
+	return ok && !own[tool] && (IsWrapper(tool) || strings.Contains(tool, "__"))
+}
+
 // shownByUs is the tool of another server that a host calls through Waymark, by the name it is shown there.
 func shownByUs(r *catalog.Resolver, shown string) (string, error) {
 	id, err := r.Resolve(shown)
@@ -124,14 +131,23 @@ var errorKinds = []struct {
 	kind  string
 	words []string
 }{
-	{"policy", []string{"doesn't want to proceed", "requested permissions", "permission to use", "requires approval", "was rejected", "blocked by", "denied by", "has been denied", "not allowed by", "hook error"}},
-	{"unavailable", []string{"econnrefused", "connection refused", "connection reset", "connection closed", "not connected", "service unavailable", "status 503", "broken pipe"}},
+	{"policy", []string{"doesn't want to proceed", "requested permissions", "permission to use", "requires approval", "was rejected", "rejected by user", "blocked by", "denied by", "has been denied", "not allowed by", "hook error"}},
+	{"canceled", []string{"interrupted by user", "interrupted by the user", "request interrupted", "aborted by user", "aborted by the user", "canceled by user", "cancelled by user", "canceled by the user",
+		"cancelled by the user", "context canceled", "operation was aborted", "request was aborted", "cancellederror", "cancelederror"}},
+	{"unavailable", []string{"econnrefused", "connection refused", "econnreset", "connection reset", "connection closed", "not connected", "service unavailable", "status 503", "bad gateway", "status 502",
+		"broken pipe", "socket hang up", "enotfound", "getaddrinfo", "no such host", "no route to host", "network is unreachable", "too many requests", "status 429", "rate limit exceeded", "ratelimiterror"}},
 	{"timeout", []string{"timed out", "timeout", "deadline exceeded", "took too long"}},
 	{"auth", []string{"unauthorized", "unauthorised", "unauthenticated", "authentication", "forbidden", "status 401", "status 403", "401 ", "403 ", "api key", "invalid token", "expired token", "token expired", "credentials"}},
 	{"argument", []string{"inputvalidationerror", "-32602", "invalid argument", "invalid param", "invalid input", "validation error", "missing required", "required parameter", "is required", "unknown parameter", "schema"}},
 }
 
-// ErrorKind guesses why a call failed: policy, unavailable, timeout, auth, argument, else tool.
+// Held reports whether a failure of a kind is held against the tool. Who may not call it, finds its server down or
+// goes away has learned nothing about it.
+func Held(kind string) bool {
+	return !slices.Contains([]string{"policy", "canceled", "unavailable", "auth"}, kind)
+}
+
+// ErrorKind guesses why a call failed: policy, canceled, unavailable, timeout, auth, argument, else tool.
 func ErrorKind(text string) string {
 	text = strings.ToLower(text[:min(len(text), 4096)])
 	for _, k := range errorKinds {

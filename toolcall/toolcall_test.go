@@ -51,6 +51,13 @@ func TestErrorKind(t *testing.T) {
 		"Bad credentials":                                                                "auth",
 		"MCP error -32602: Invalid arguments for tool read":                              "argument",
 		"InputValidationError: Read failed":                                              "argument",
+		"[Request interrupted by user for tool use]":                                     "canceled",
+		"aborted by user after 2.1s":                                                     "canceled",
+		"exec command rejected by user":                                                  "policy",
+		"429 Too Many Requests":                                                          "unavailable",
+		"502 Bad Gateway":                                                                "unavailable",
+		"504 Gateway Timeout":                                                            "timeout",
+		"getaddrinfo ENOTFOUND api.example.org":                                          "unavailable",
 		"ENOENT: no such file or directory":                                              "tool",
 		"":                                                                               "tool",
 	} {
@@ -61,5 +68,20 @@ func TestErrorKind(t *testing.T) {
 func TestIsOwn(t *testing.T) {
 	for id, want := range map[string]bool{"waymark:find_tool": true, "waymark:run_dag": true, "waymark:score": false, "find_tool": false, "fs:find_tool": false, "waymark:call_tool": false} {
 		assert.Equal(t, want, IsOwn(id), id)
+	}
+}
+
+func TestHeld(t *testing.T) {
+	for kind, want := range map[string]bool{"tool": true, "argument": true, "timeout": true, "": true, "auth": false, "unavailable": false, "policy": false, "canceled": false} {
+		assert.Equal(t, want, Held(kind), kind)
+	}
+}
+
+func TestIsThrough(t *testing.T) {
+	for name, want := range map[string]bool{
+		"mcp__waymark__call_tool": true, "mcp__waymark__fs__read": true, "mcp__waymark__find_tool": false, "mcp__waymark__run_dag": false,
+		"mcp__waymark__score": false, "mcp__hub__call_tool": false, "mcp__fs__read": false, "call_tool": false,
+	} {
+		assert.Equal(t, want, IsThrough(name), name)
 	}
 }
