@@ -43,6 +43,7 @@ type Feed struct {
 	NoDigests bool // hooks get no key
 
 	spool  hook.Spool
+	tables tables
 	engine func(ctx context.Context, workspace string) (*live.Engine, error)
 	now    func() time.Time
 	log    *slog.Logger
@@ -63,7 +64,8 @@ type session struct {
 	taken map[string]bool // calls that are recorded
 	asked []string        // events whose words the next call is about
 	begun map[string]*call
-	turn  time.Time // when the newest recorded episode began: mostly what the user asked
+	spans map[string]string // span of each call of a trace
+	turn  time.Time         // when the newest recorded episode began: mostly what the user asked
 	last  time.Time
 }
 
@@ -72,12 +74,14 @@ type call struct {
 	place episodic.Place
 	id    string
 	at    time.Time
-	files []string // what has to be there to begin it again
+	asked []string // events of what it is about
+	files []string // what else has to be there to begin it again
 }
 
-// New returns a feed. engine opens a workspace.
-func New(spool hook.Spool, engine func(context.Context, string) (*live.Engine, error), now func() time.Time, log *slog.Logger) *Feed {
-	return &Feed{spool: spool, engine: engine, now: now, log: log, sessions: map[sessionKey]*session{}, seen: map[string]bool{}}
+// New returns a feed. engine opens a workspace; in the tables of the store stands what is acknowledged and not
+// history yet.
+func New(spool hook.Spool, store tables, engine func(context.Context, string) (*live.Engine, error), now func() time.Time, log *slog.Logger) *Feed {
+	return &Feed{spool: spool, tables: store, engine: engine, now: now, log: log, sessions: map[sessionKey]*session{}, seen: map[string]bool{}}
 }
 
 // KeepKey leaves the key of a workspace's digests where hooks find it.
@@ -143,8 +147,10 @@ func (f *Feed) event(ctx context.Context, name string, r *Report) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case errors.As(err, &gone):
-		return err
+	case errors.As(err, &gone): // it cannot be read now; others can
+		f.seen[name] = true
+		f.log.Warn("an event of a hook cannot be read", "event", name, "error", err)
+		return nil
 	case err != nil:
 		return f.damaged(name, err, r)
 	}
@@ -195,7 +201,11 @@ func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name st
 func (f *Feed) damaged(name string, err error, r *Report) error {
 	r.Damaged++
 	f.log.Warn("an event of a hook is passed over", "event", name, "reason", err)
-	return f.remove(name)
+	if err := f.remove(name); err != nil { // a folder, say: it must not keep others waiting
+		f.seen[name] = true
+		f.log.Warn("an event of a hook is not removed", "event", name, "error", err)
+	}
+	return nil
 }
 
 // remove takes an event out of the spool, if it came from there.
@@ -238,7 +248,7 @@ func (f *Feed) session(ctx context.Context, engine *live.Engine, key sessionKey)
 
 // begin gives a call its place.
 func (s *session) begin(f *Feed, e *hook.Event, name string) *call {
-	c := &call{id: e.Call, at: e.Time, files: f.need(s.asked, name)}
+	c := &call{id: e.Call, at: e.Time, asked: s.asked, files: f.need(nil, name)}
 	if e.Unnamed { // the same call may come again
 		c.id += "-" + strconv.FormatInt(e.Time.UnixNano(), 36)
 	}
@@ -251,10 +261,28 @@ func (s *session) begin(f *Feed, e *hook.Event, name string) *call {
 // abandon gives up the calls that never ended: they were refused, or interrupted.
 func (s *session) abandon(f *Feed) {
 	for id, c := range s.begun {
-		s.cut.Drop(s.name, c.id)
-		delete(s.begun, id)
-		f.drop(c.files)
+		s.none(f, id, c)
 	}
+}
+
+// none gives up a call that was none. What the user asked may be what the next call is about.
+func (s *session) none(f *Feed, id string, c *call) {
+	s.cut.Drop(s.name, c.id)
+	delete(s.begun, id)
+	f.drop(c.files)
+	if s.cut.Knows(s.name) {
+		f.drop(c.asked)
+	} else {
+		s.asked = append(c.asked, s.asked...)
+	}
+}
+
+// done forgets what was needed for a call that is recorded.
+func (s *session) done(f *Feed, id string, c *call, at time.Time) {
+	s.cut.End(s.name, c.id, at)
+	s.taken[c.id], s.turn = true, c.place.Time
+	delete(s.begun, id)
+	f.drop(append(c.asked, c.files...))
 }
 
 // drop removes events that nothing needs any more. One that stays is found again by the next process.
@@ -274,14 +302,16 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *ho
 	if c == nil {
 		if s.taken[e.Call] {
 			r.Known++
-			return f.spool.Remove(name)
+			return f.remove(name)
+		}
+		if e.Through {
+			return f.remove(name)
 		}
 		c = s.begin(f, e, "") // nobody told that it began
 	}
-	if e.ErrorKind == "policy" {
-		s.cut.Drop(s.name, c.id)
-		delete(s.begun, e.Call)
-		f.drop(append(c.files, name))
+	if e.ErrorKind == "policy" || e.Through { // it was none, or whoever made it has recorded it
+		s.none(f, e.Call, c)
+		f.drop([]string{name})
 		return nil
 	}
 	step := episodic.Step{
@@ -301,10 +331,8 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *ho
 	default:
 		r.Steps++
 	}
-	s.cut.End(s.name, c.id, e.Time)
-	s.taken[c.id], s.turn = true, c.place.Time
-	delete(s.begun, e.Call)
-	f.drop(append(c.files, name))
+	s.done(f, e.Call, c, e.Time)
+	f.drop([]string{name})
 	return nil
 }
 

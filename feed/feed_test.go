@@ -28,6 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type house struct {
 	t     *testing.T
 	spool hook.Spool
+	store storage.Store
 	ws    *live.Workspaces
 	clock atomic.Int64 // the engine looks at it from behind
 	feed  *Feed
@@ -36,9 +37,9 @@ type house struct {
 func (h *house) now() time.Time { return time.Unix(0, h.clock.Load()).UTC() }
 
 func newHouse(t *testing.T) *house {
-	h := &house{t: t, spool: hook.SpoolOf(t.TempDir())}
+	h := &house{t: t, spool: hook.SpoolOf(t.TempDir()), store: storage.NewMemory()}
 	h.clock.Store(time.Date(2026, 9, 1, 9, 0, 0, 0, time.UTC).UnixNano())
-	h.ws = live.NewWorkspaces(storage.NewMemory(), live.Options{Now: h.now})
+	h.ws = live.NewWorkspaces(h.store, live.Options{Now: h.now})
 	t.Cleanup(func() { require.NoError(t, h.ws.Close(context.Background())) })
 	h.restart()
 	return h
@@ -46,7 +47,7 @@ func newHouse(t *testing.T) *house {
 
 // restart is another process: what was in memory is gone.
 func (h *house) restart() {
-	h.feed = New(h.spool, h.ws.Open, h.now, slog.New(slog.DiscardHandler))
+	h.feed = New(h.spool, h.store, h.ws.Open, h.now, slog.New(slog.DiscardHandler))
 }
 
 // leave leaves an event; each happens a second after the one before.
@@ -282,4 +283,123 @@ func TestTranscriptIsKnown(t *testing.T) {
 	r, err = e.Record(t.Context(), "somebody", transcript)
 	require.NoError(t, err)
 	assert.Len(t, r.Rejected, 1, "anybody else contradicts what is recorded")
+}
+
+// through leaves an event of a call that Waymark makes.
+func (h *house) through(kind hook.Kind, id, tool string) {
+	h.leave(hook.Event{Kind: kind, Call: id, Tool: tool, Through: true, Outcome: episodic.Success})
+}
+
+// A call that passes through the gateway is one step, in the session of the host, whoever tells of it and
+// whatever ends in between.
+func TestTold(t *testing.T) {
+	want := []string{"fix it: fs:read forge:comment fs:write"}
+	for _, tt := range []struct {
+		name string
+		do   func(h *house, told Told)
+	}{
+		{"recorded by the gateway", func(h *house, told Told) {
+			h.perform(told)
+			told.Recorded(h.now())
+			h.through(hook.Ended, "c2", "forge:comment")
+		}},
+		{"by a process that was killed then", func(h *house, told Told) {
+			h.perform(told)
+			h.restart()
+			h.through(hook.Ended, "c2", "forge:comment")
+		}},
+		{"after another message of the user", func(h *house, told Told) {
+			h.perform(told)
+			told.Recorded(h.now())
+			h.through(hook.Ended, "c2", "forge:comment")
+			h.take()
+			h.through(hook.Ended, "c2", "forge:comment")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.asked("fix it")
+			h.began("c1", "fs:read")
+			h.ended("c1", "fs:read")
+			h.through(hook.Began, "c2", "forge:comment")
+			told, ok := h.feed.Told(t.Context(), "default", "c2")
+			require.True(t, ok)
+			assert.Equal(t, "hook:claude-code", told.Source)
+			tt.do(h, told)
+			h.take()
+			h.began("c3", "fs:write")
+			h.ended("c3", "fs:write")
+			h.take()
+			assert.Equal(t, want, h.episodes())
+			assert.Zero(t, h.waiting())
+		})
+	}
+}
+
+// perform records a call as a gateway does that was told of it.
+func (h *house) perform(told Told) {
+	e, err := h.ws.Get(context.Background(), "default")
+	require.NoError(h.t, err)
+	_, err = e.Perform(context.Background(), told.Source, live.Performed{Place: told.Place, Step: episodic.Step{ID: "c2", Tool: "forge:comment", Outcome: episodic.Success}})
+	require.NoError(h.t, err)
+}
+
+// Of a host that does not name the call to the gateway, the gateway has recorded it beside the hooks.
+func TestThroughUntold(t *testing.T) {
+	h := newHouse(t)
+	h.asked("fix it")
+	h.through(hook.Began, "c1", "forge:comment")
+	h.through(hook.Ended, "c1", "forge:comment")
+	h.through(hook.Ended, "c2", "forge:comment")
+	h.began("c3", "fs:write")
+	h.ended("c3", "fs:write")
+	h.take()
+	assert.Equal(t, []string{"fix it: fs:write"}, h.episodes())
+	assert.Zero(t, h.waiting())
+	for _, call := range []struct{ workspace, id string }{{"default", "c3"}, {"default", "none"}, {"other", "c1"}} {
+		_, ok := h.feed.Told(t.Context(), call.workspace, call.id)
+		assert.False(t, ok)
+	}
+}
+
+// A transcript of a session is known although the user refused its first call.
+func TestRefusedFirst(t *testing.T) {
+	h := newHouse(t)
+	h.asked("fix it")
+	h.began("c1", "fs:remove")
+	h.leave(hook.Event{Kind: hook.Ended, Call: "c1", Tool: "fs:remove", Outcome: episodic.Unknown, ErrorKind: "policy"})
+	h.take()
+	h.restart()
+	h.began("c2", "fs:read")
+	h.ended("c2", "fs:read")
+	h.take()
+	assert.Equal(t, []string{"fix it: fs:read"}, h.episodes())
+	e, err := h.ws.Get(t.Context(), "default")
+	require.NoError(t, err)
+	for it, err := range e.Items(t.Context()) {
+		require.NoError(t, err)
+		assert.Equal(t, episodic.EpisodeID("claude-code", "s1", "c2"), it.Episode.ID)
+	}
+}
+
+// What cannot be read or removed keeps nothing else waiting.
+func TestSpoolWithRubbish(t *testing.T) {
+	h := newHouse(t)
+	folder := filepath.Join(string(h.spool), "0000000000000000001-00.json", "inside")
+	require.NoError(t, os.MkdirAll(folder, 0o700))
+	for name, text := range map[string]string{"0000000000000000002-00.json": "{", "0000000000000000003-00.json": "", "x.json": "\x00", "0000000000000000004-00.json": `{"kind":"asked"}`} {
+		require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), name), []byte(text), 0o600))
+	}
+	half := filepath.Join(string(h.spool), fmt.Sprintf(".%020d-00.json", h.now().UnixNano()))
+	require.NoError(t, os.WriteFile(half, []byte(`{"kind":`), 0o600))
+	h.began("c1", "fs:read")
+	h.ended("c1", "fs:read")
+	r := h.take()
+	assert.Equal(t, Report{Steps: 1, Damaged: 5}, r)
+	assert.Equal(t, []string{": fs:read"}, h.episodes())
+	assert.Equal(t, Report{}, h.take(), "the folder is known")
+	assert.FileExists(t, half)
+	h.clock.Add(int64(25 * time.Hour))
+	h.take()
+	assert.NoFileExists(t, half)
 }

@@ -12,7 +12,8 @@ import (
 
 // Exporters send spans in batches, children before their parents: what is a call of its own, and what is
 // a part of another, is known when the trace is complete. It is taken to be so when its root was sent
-// and nothing has come since for a moment, or nothing has come for long.
+// and nothing has come since for a moment, or nothing has come for long. What comes later still, of a
+// process that sends more slowly, finds the spans it belongs to for as long again.
 const (
 	afterRoot   = 2 * time.Second
 	withoutRoot = time.Minute
@@ -23,19 +24,23 @@ type traceKey struct{ workspace, source, trace string }
 
 type pending struct {
 	spans []importer.Span
+	rows  []*row // that keep those which are not recorded
 	root  bool
+	read  bool // its calls are recorded
+	calls map[string]bool
 	last  time.Time
 }
 
 // traces are the spans that wait for the rest of their trace.
 type traces struct {
-	open  map[traceKey]*pending
-	spans int
+	open   map[traceKey]*pending
+	spans  int
+	loaded bool // what an earlier process has left
 }
 
-// Collect takes an export request of traces in OTLP, JSON or protobuf. It returns when the request is
-// read; its calls are recorded when their trace is complete. A process that is killed before loses them,
-// as exporters lose what they hold.
+// Collect takes an export request of traces in OTLP, JSON or protobuf. It returns when the request is read
+// and durable; its calls are recorded when their trace is complete, by the next process if this one is
+// killed before.
 func (f *Feed) Collect(ctx context.Context, workspace, source string, body []byte, protobuf bool) error {
 	engine, err := f.engine(ctx, workspace)
 	if err != nil {
@@ -46,39 +51,61 @@ func (f *Feed) Collect(ctx context.Context, workspace, source string, body []byt
 		return err
 	}
 	spans, err := importer.OTLP(body, protobuf, &key)
+	if err != nil || len(spans) == 0 {
+		return err
+	}
+	rows, err := f.keep(ctx, workspace, "otel:"+source, spans)
 	if err != nil {
 		return err
 	}
-	now := f.now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.traces.open == nil {
-		f.traces.open = map[traceKey]*pending{}
+	for _, r := range rows {
+		f.traces.add(r, f.now())
 	}
-	for _, sp := range spans {
-		k := traceKey{workspace, "otel:" + source, sp.Trace()}
-		p := f.traces.open[k]
-		if p == nil {
-			p = &pending{}
-			f.traces.open[k] = p
-		}
-		p.spans, p.root, p.last = append(p.spans, sp), p.root || sp.Root(), now
-	}
-	f.traces.spans += len(spans)
 	for f.traces.spans > mostSpans {
-		f.read(ctx, f.traces.oldest())
+		k := f.traces.oldest()
+		if p := f.traces.open[k]; !p.read {
+			f.record(ctx, k, p)
+		}
+		f.traces.drop(k)
 	}
 	return nil
+}
+
+// add holds the spans of a row.
+func (t *traces) add(r *row, now time.Time) {
+	if t.open == nil {
+		t.open = map[traceKey]*pending{}
+	}
+	for _, part := range r.parts {
+		k := traceKey{r.workspace, r.source, part.trace}
+		p := t.open[k]
+		if p == nil {
+			p = &pending{calls: map[string]bool{}}
+			t.open[k] = p
+		}
+		p.spans, p.rows, p.last, p.read = append(p.spans, part.spans...), append(p.rows, r), now, false
+		p.root = p.root || slices.ContainsFunc(part.spans, importer.Span.Root)
+		t.spans += len(part.spans)
+	}
 }
 
 // flush records the traces that are complete, or all.
 func (f *Feed) flush(ctx context.Context, all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.load(ctx)
 	now := f.now()
 	var complete []traceKey
 	for k, p := range f.traces.open {
-		if rest := now.Sub(p.last); all || rest > withoutRoot || p.root && rest > afterRoot {
+		rest := now.Sub(p.last)
+		switch {
+		case p.read:
+			if rest > withoutRoot {
+				f.traces.drop(k)
+			}
+		case all || rest > withoutRoot || p.root && rest > afterRoot:
 			complete = append(complete, k)
 		}
 	}
@@ -86,7 +113,9 @@ func (f *Feed) flush(ctx context.Context, all bool) {
 		return cmp.Or(f.traces.open[a].began().Compare(f.traces.open[b].began()), cmp.Compare(a.trace, b.trace), cmp.Compare(a.workspace, b.workspace), cmp.Compare(a.source, b.source))
 	})
 	for _, k := range complete {
-		f.read(ctx, k)
+		if p := f.traces.open[k]; f.record(ctx, k, p) {
+			p.read, p.last = true, now
+		}
 	}
 }
 
@@ -109,22 +138,29 @@ func (t *traces) oldest() (oldest traceKey) {
 	return oldest
 }
 
-// read records the calls of a trace: each begins and ends, in the order of the times.
-func (f *Feed) read(ctx context.Context, k traceKey) {
-	p := f.traces.open[k]
-	delete(f.traces.open, k)
-	f.traces.spans -= len(p.spans)
+// drop lets go of a trace. Rows that still keep some of it are found by the next process.
+func (t *traces) drop(k traceKey) {
+	t.spans -= len(t.open[k].spans)
+	delete(t.open, k)
+}
+
+// record records the calls of a trace that are not recorded yet: each begins and ends, in the order of the
+// times. If the store cannot take them they stay where they are.
+func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 	type moment struct {
-		session string
+		session, span string
 		hook.Event
 	}
 	var moments []moment
 	for _, c := range importer.SpanCalls(p.spans) {
+		if p.calls[c.Span] {
+			continue
+		}
 		e := hook.Event{Kind: hook.Began, Time: c.Start, Call: c.ID, Tool: c.Step.Tool, Intent: c.Intent}
-		moments = append(moments, moment{c.Session, e})
+		moments = append(moments, moment{c.Session, c.Span, e})
 		e.Kind, e.Time = hook.Ended, later(c.Start.Add(1), c.End) // after its beginning, by a nanosecond at least
 		e.Shape, e.Inputs, e.Outputs, e.Outcome, e.ErrorKind = c.Step.Shape, c.Step.Inputs, c.Step.Outputs, c.Step.Outcome, c.Step.ErrorKind
-		moments = append(moments, moment{c.Session, e})
+		moments = append(moments, moment{c.Session, c.Span, e})
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int { // what begins when another ends comes after it
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(ends(b.Kind), ends(a.Kind)))
@@ -132,10 +168,38 @@ func (f *Feed) read(ctx context.Context, k traceKey) {
 	var r Report
 	for i := range moments {
 		m := &moments[i]
-		if err := f.apply(ctx, sessionKey{k.workspace, k.source, "otel", m.session}, &m.Event, "", &r); err != nil {
-			f.log.Warn("calls of a trace are not recorded", "trace", k.trace, "error", err)
-			return
+		key := sessionKey{k.workspace, k.source, "otel", m.session}
+		engine, err := f.engine(ctx, k.workspace)
+		if err == nil {
+			m.Call = f.session(ctx, engine, key).unlike(m.Call, k.trace+m.span)
+			err = f.apply(ctx, key, &m.Event, "", &r)
 		}
+		if err != nil {
+			f.log.Warn("calls of a trace are not recorded yet", "trace", k.trace, "error", err)
+			return false
+		}
+		if m.Kind == hook.Ended {
+			p.calls[m.span] = true
+		}
+	}
+	f.settle(ctx, k.trace, p)
+	return true
+}
+
+// unlike names a call of a span so that it is no other's: recorders count their calls anew now and then.
+func (s *session) unlike(call, span string) string {
+	if s.spans == nil {
+		s.spans = map[string]string{}
+	}
+	for {
+		was, known := s.spans[call]
+		if !known {
+			s.spans[call] = span
+		}
+		if !known || was == span {
+			return call
+		}
+		call += "'"
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"waymark/episodic"
@@ -91,6 +92,7 @@ func TestCollect(t *testing.T) {
 			assert.Equal(t, []string{
 				"Release the fix for SECRET: git:log/1 fs:read/1 fs:write ci:run ci:run chat:post/2 jira:close/2", "What changed since then?: git:log git:diff",
 			}, h.episodes())
+			h.pass(2 * time.Minute)
 			assert.Zero(t, h.feed.traces.spans)
 			e, err := h.ws.Get(t.Context(), "default")
 			require.NoError(t, err)
@@ -116,4 +118,195 @@ func TestCollectWithoutRoot(t *testing.T) {
 	assert.Len(t, h.episodes(), 2, "and so it is at the end of the process")
 	assert.ErrorContains(t, h.feed.Collect(t.Context(), "default", "local", []byte("{"), false), "not OTLP JSON")
 	assert.ErrorContains(t, h.feed.Collect(t.Context(), "default", "local", []byte(strings.Repeat("x", 99)), true), "not OTLP protobuf")
+}
+
+// sent is a span as a test writes it; times are in seconds.
+type sent struct {
+	trace, id, parent string
+	from, to          int
+	attributes        map[string]string
+}
+
+func called(trace, id, parent string, from, to int, tool, call string) sent {
+	return sent{trace, id, parent, from, to, map[string]string{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "gen_ai.tool.call.id": call}}
+}
+
+func agent(trace, id, parent string, from, to int, attributes ...string) sent {
+	s := sent{trace, id, parent, from, to, map[string]string{"gen_ai.operation.name": "invoke_agent"}}
+	for i := 0; i < len(attributes); i += 2 {
+		s.attributes[attributes[i]] = attributes[i+1]
+	}
+	return s
+}
+
+// request is an export request of spans. Ids are short and are filled up to their lengths.
+func (h *house) request(spans ...sent) []byte {
+	td := ptrace.NewTraces()
+	list := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	id := func(short string, to []byte) { copy(to, short) }
+	for _, s := range spans {
+		o := list.AppendEmpty()
+		var trace [16]byte
+		var own, parent [8]byte
+		id(s.trace, trace[:])
+		id(s.id, own[:])
+		id(s.parent, parent[:])
+		o.SetTraceID(trace)
+		o.SetSpanID(own)
+		o.SetParentSpanID(parent)
+		at := func(seconds int) pcommon.Timestamp {
+			return pcommon.NewTimestampFromTime(time.Date(2026, 9, 1, 8, 0, seconds, 0, time.UTC))
+		}
+		o.SetStartTimestamp(at(s.from))
+		o.SetEndTimestamp(at(s.to))
+		for k, v := range s.attributes {
+			o.Attributes().PutStr(k, v)
+		}
+	}
+	text, err := new(ptrace.JSONMarshaler).MarshalTraces(td)
+	require.NoError(h.t, err)
+	return text
+}
+
+func (h *house) send(spans ...sent) {
+	require.NoError(h.t, h.feed.Collect(h.t.Context(), "default", "local", h.request(spans...), false))
+}
+
+// pass lets time go by, as far as traces are concerned.
+func (h *house) pass(d time.Duration) {
+	h.clock.Add(int64(d))
+	h.feed.flush(h.t.Context(), false)
+}
+
+// rows are the rows of spans that wait.
+func (h *house) rows() (n int) {
+	table, err := h.store.Table("default")
+	require.NoError(h.t, err)
+	for _, err := range table.List(h.t.Context(), spanRow) {
+		require.NoError(h.t, err)
+		n++
+	}
+	return n
+}
+
+// What was acknowledged is recorded, also by the process after one that was killed; nothing of it stays behind.
+func TestCollectIsDurable(t *testing.T) {
+	whole := newHouse(t)
+	for _, request := range recorded(t) {
+		require.NoError(t, whole.feed.Collect(t.Context(), "default", "local", request, false))
+	}
+	whole.pass(3 * time.Second)
+	assert.Zero(t, whole.rows())
+
+	h := newHouse(t)
+	for i, request := range recorded(t) {
+		h.restart()
+		require.NoError(t, h.feed.Collect(t.Context(), "default", "local", request, false))
+		assert.Equal(t, i+1, h.rows())
+	}
+	h.restart()
+	h.pass(0)
+	assert.Empty(t, h.episodes(), "it may go on")
+	h.pass(3 * time.Second)
+	assert.Equal(t, whole.episodes(), h.episodes())
+	assert.Zero(t, h.rows())
+	h.restart()
+	h.pass(time.Hour)
+	assert.Equal(t, whole.episodes(), h.episodes())
+}
+
+// Traces that come in one request end one by one; a process that is killed between them records the rest once.
+func TestCollectSeveralTraces(t *testing.T) {
+	h := newHouse(t)
+	h.send(called("t1", "a", "r", 1, 2, "fs:read", "c1"), agent("t1", "r", "", 0, 3), called("t2", "b", "r", 11, 12, "git:log", "c2"))
+	h.pass(3 * time.Second)
+	assert.Equal(t, []string{": fs:read"}, h.episodes())
+	assert.Equal(t, 1, h.rows())
+	h.restart()
+	h.pass(0)
+	h.send(agent("t2", "r", "", 10, 13))
+	h.pass(3 * time.Second)
+	assert.Equal(t, []string{": fs:read", ": git:log"}, h.episodes())
+	assert.Zero(t, h.rows())
+}
+
+// A server may send its spans after the agent that called it has ended: they are parts of calls that are recorded.
+func TestCollectLate(t *testing.T) {
+	h := newHouse(t)
+	h.send(called("t1", "a", "r", 1, 5, "fs:read", "c1"), agent("t1", "r", "", 0, 6))
+	h.pass(3 * time.Second)
+	require.Equal(t, []string{": fs:read"}, h.episodes())
+	h.send(sent{"t1", "b", "a", 2, 4, map[string]string{"mcp.method.name": "tools/call", "gen_ai.tool.name": "read"}}, called("t1", "c", "r", 5, 6, "fs:write", "c2"))
+	h.pass(3 * time.Second)
+	assert.Equal(t, []string{": fs:read fs:write"}, h.episodes())
+	assert.Zero(t, h.rows())
+	h.pass(2 * time.Minute)
+	assert.Zero(t, h.feed.traces.spans)
+}
+
+// A request that is sent again is known, also after its calls were recorded; and hooks' spool is none of its business.
+func TestCollectAgain(t *testing.T) {
+	h := newHouse(t)
+	require.NoError(t, os.MkdirAll(string(h.spool), 0o700))
+	for _, wait := range []time.Duration{3 * time.Second, 2 * time.Minute, 0} {
+		h.send(called("t1", "a", "r", 1, 2, "fs:read", "c1"), agent("t1", "r", "", 0, 3))
+		h.pass(3 * time.Second)
+		h.pass(wait)
+		if wait == 0 {
+			h.restart()
+		}
+	}
+	h.send(called("t1", "a", "r", 1, 2, "fs:read", "c1"), agent("t1", "r", "", 0, 3))
+	h.pass(3 * time.Second)
+	assert.Equal(t, []string{": fs:read"}, h.episodes())
+	assert.DirExists(t, string(h.spool))
+}
+
+// Some recorders number the calls of each turn anew. They are calls of their own, as in a file.
+func TestCollectRepeatedIDs(t *testing.T) {
+	h := newHouse(t)
+	for i, trace := range []string{"t1", "t2"} {
+		h.send(called(trace, "a", "r", 10*i+1, 10*i+2, "fs:read", "call_0"), called(trace, "b", "r", 10*i+3, 10*i+4, "fs:write", "call_1"),
+			agent(trace, "r", "", 10*i, 10*i+5, "gen_ai.conversation.id", "talk"))
+		h.pass(3 * time.Second)
+	}
+	assert.Equal(t, []string{": fs:read fs:write fs:read fs:write"}, h.episodes())
+}
+
+// What a subagent does is a session of its own, by the same name as in a file.
+func TestCollectSubagent(t *testing.T) {
+	h := newHouse(t)
+	request := h.request(called("t1", "c", "s", 2, 3, "git:log", "c2"), agent("t1", "s", "b", 2, 4), called("t1", "b", "r", 1, 5, "Task", "c1"),
+		agent("t1", "r", "", 0, 6, "gen_ai.conversation.id", "talk"))
+	require.NoError(t, h.feed.Collect(t.Context(), "default", "local", request, false))
+	h.pass(3 * time.Second)
+	assert.Len(t, h.episodes(), 2)
+	e, err := h.ws.Get(t.Context(), "default")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "traces.jsonl")
+	require.NoError(t, os.WriteFile(file, request, 0o600))
+	for it, err := range importer.Read(t.Context(), file, importer.Options{Format: "otel"}) {
+		require.NoError(t, err)
+		if it.Episode != nil {
+			r, err := e.Record(t.Context(), "import:otel", []episodic.Episode{*it.Episode})
+			require.NoError(t, err)
+			assert.Equal(t, 1, r.Duplicates, "%+v", it.Episode)
+		}
+	}
+}
+
+// Calls that the store cannot take now are recorded as soon as it can.
+func TestCollectWhileTheStoreFails(t *testing.T) {
+	h := newHouse(t)
+	h.send(called("t1", "a", "r", 1, 2, "fs:read", "c1"), agent("t1", "r", "", 0, 3))
+	open := h.feed.engine
+	h.feed.engine = func(context.Context, string) (*live.Engine, error) { return nil, storage.ErrNoSpace }
+	h.pass(3 * time.Second)
+	h.pass(3 * time.Second)
+	assert.Equal(t, 1, h.rows())
+	require.ErrorIs(t, h.feed.Collect(t.Context(), "default", "local", h.request(agent("t2", "r", "", 0, 3)), false), storage.ErrNoSpace)
+	h.feed.engine = open
+	h.pass(0)
+	assert.Equal(t, []string{": fs:read"}, h.episodes())
+	assert.Zero(t, h.rows())
 }

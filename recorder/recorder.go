@@ -47,6 +47,18 @@ type Options struct {
 	Patience    time.Duration    // how long a call that is over waits for the store; 10 s unless set
 	Now         func() time.Time // time.Now unless set
 	Logger      *slog.Logger
+
+	// Told finds a call that a hook of its host has told of, by the host's id of it. Such a call is a step of
+	// the host's session, among the calls that do not pass here. nil: nobody has.
+	Told func(ctx context.Context, id string) (Told, bool)
+}
+
+// Told is where a call belongs that a hook has told of. Recorded is called when it is over and stored: the hook
+// tells of its end, too.
+type Told struct {
+	Source   string
+	Place    episodic.Place
+	Recorded func(ended time.Time)
 }
 
 // Recorder is a caller whose calls are kept. All methods may be called concurrently.
@@ -76,6 +88,7 @@ type episode struct {
 	tools      []string          // of its newest steps
 	seq        uint64            // event of the last
 	suggested  string            // id of the answer that was shown after it
+	told       time.Time         // when a call of it was made that a hook had told of; the rule knows nothing of those
 }
 
 func newEpisode(p episodic.Place) *episode {
@@ -89,6 +102,8 @@ type calling struct {
 	id      string // for the rule
 	place   episodic.Place
 	episode *episode
+	source  string                // under which it counts
+	told    func(ended time.Time) // nil: its place is the rule's
 }
 
 // New returns a recorder of what caller does.
@@ -126,7 +141,10 @@ func (r *Recorder) Call(ctx context.Context, c run.Call) (run.Result, error) {
 		return result, err
 	}
 	step.DurationMS = max(0, ended.Sub(began).Milliseconds())
-	if failed := r.record(this, step); failed != nil {
+	switch failed := r.record(this, step); {
+	case failed == nil && this.told != nil:
+		this.told(ended)
+	case failed != nil:
 		result.Unrecorded = failed.Error()
 		r.opts.Logger.Error("a call was made but is not recorded", "tool", c.Tool, "session", c.Session, "error", failed)
 	}
@@ -135,6 +153,10 @@ func (r *Recorder) Call(ctx context.Context, c run.Call) (run.Result, error) {
 
 // begin finds the place of a call.
 func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling {
+	var told Told
+	if c.HostID != "" && r.opts.Told != nil {
+		told, _ = r.opts.Told(ctx, c.HostID)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calls++; r.calls%256 == 0 {
@@ -151,11 +173,18 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 			s.sessions[c.Session].resume(steps)
 		}
 	}
-	this := &calling{Call: c, of: s, id: "n" + strconv.FormatInt(at.UnixNano(), 36) + "-" + strconv.FormatUint(r.calls, 36)}
-	this.place = s.rule.Begin(episodic.Call{Session: c.Session, ID: this.id, Intent: c.Intent, Group: c.Group, Start: at})
+	this := &calling{Call: c, of: s, source: c.Source, told: told.Recorded, id: "n" + strconv.FormatInt(at.UnixNano(), 36) + "-" + strconv.FormatUint(r.calls, 36)}
+	if told.Recorded != nil {
+		this.ID, this.source, this.place = c.HostID, told.Source, told.Place
+	} else {
+		this.place = s.rule.Begin(episodic.Call{Session: c.Session, ID: this.id, Intent: c.Intent, Group: c.Group, Start: at})
+	}
 	if this.episode = s.sessions[c.Session]; this.episode == nil || this.episode.id != this.place.Episode {
 		this.episode = newEpisode(this.place)
 		s.sessions[c.Session] = this.episode
+	}
+	if this.told != nil {
+		this.episode.told = at
 	}
 	return this
 }
@@ -184,12 +213,12 @@ func (e *episode) resume(steps []string) {
 func (r *Recorder) forget(now time.Time) {
 	for name, s := range r.sources {
 		s.rule.Forget(now)
-		for id := range s.sessions {
-			if !s.rule.Knows(id) {
+		for id, e := range s.sessions {
+			if !s.rule.Knows(id) && now.Sub(e.told) > episodic.IdleGap {
 				delete(s.sessions, id)
 			}
 		}
-		if s.rule.Len() == 0 {
+		if s.rule.Len()+len(s.sessions) == 0 {
 			delete(r.sources, name)
 		}
 	}
@@ -197,6 +226,9 @@ func (r *Recorder) forget(now time.Time) {
 
 // over tells the rule that a call has ended, or was none.
 func (r *Recorder) over(this *calling, at time.Time, made bool) {
+	if this.told != nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if made {
@@ -263,7 +295,7 @@ func (r *Recorder) record(this *calling, step episodic.Step) error {
 
 	recorded := make(chan error, 1)
 	go func() {
-		seq, err := r.store.Perform(context.Background(), this.Source, done)
+		seq, err := r.store.Perform(context.Background(), this.source, done)
 		if err == nil {
 			r.mu.Lock()
 			e.add(this.ID, step, seq)

@@ -440,3 +440,45 @@ func BenchmarkCall(b *testing.B) {
 	require.NoError(b, w.Close(context.Background()))
 	require.NoError(b, store.Close())
 }
+
+// A call that a hook has told of is a step where the hook says, under the id that both know.
+func TestTold(t *testing.T) {
+	began := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	place := episodic.Place{Episode: "e1", Session: "host", Intent: "fix it", Time: began, Number: 3, Group: "2", Start: began.Add(time.Second)}
+	for _, tt := range []struct {
+		name     string
+		result   run.Result
+		recorded int
+	}{
+		{"it worked", run.Result{Structured: json.RawMessage(`{"id":"item-17"}`)}, 1},
+		{"refused", run.Result{Failure: run.FailedPolicy}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := workspace(t, storage.NewMemory())
+			recorded := 0
+			r := New(e, callerFunc(func(context.Context, run.Call) (run.Result, error) { return tt.result, nil }), Options{
+				Told: func(_ context.Context, id string) (Told, bool) {
+					if id != "toolu_1" {
+						return Told{}, false
+					}
+					return Told{"hook:claude-code", place, func(time.Time) { recorded++ }}, true
+				},
+			})
+			_, err := r.Call(t.Context(), run.Call{Tool: "fs:read", Session: "s", HostID: "toolu_1"})
+			require.NoError(t, err)
+			assert.Equal(t, tt.recorded, recorded)
+			all := history(t, e)
+			require.Len(t, all, tt.recorded)
+			if tt.recorded == 0 {
+				return
+			}
+			assert.Equal(t, []string{"e1", "host", "fix it", "hook:claude-code", "toolu_1"}, []string{all[0].ID, all[0].Session, all[0].Intent, all[0].Source, all[0].Steps[0].ID})
+			done, ok := r.Done("", "s")
+			assert.True(t, ok)
+			assert.Equal(t, []string{"fs:read"}, done.Tools)
+			_, err = r.Call(t.Context(), run.Call{Tool: "fs:write", Session: "s", HostID: "toolu_2"})
+			require.NoError(t, err)
+			assert.Len(t, history(t, e), 2, "of the other nobody has told")
+		})
+	}
+}

@@ -24,7 +24,7 @@ import (
 func TestTraces(t *testing.T) {
 	var taken *feed.Feed
 	s := newOffice(t, func(c *Config) {
-		taken = feed.New(hook.SpoolOf(t.TempDir()), c.Workspaces.Open, time.Now, c.Logger)
+		taken = feed.New(hook.SpoolOf(t.TempDir()), c.Store, c.Workspaces.Open, time.Now, c.Logger)
 		c.Traces = taken.Collect
 	})
 	before := defaultEngine(t, s).Model().Stats().StepOutcomes

@@ -87,7 +87,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		return nil, errors.Join(usageError{err}, h.close())
 	}
 	h.workspaces = live.NewWorkspaces(store, opts)
-	h.feed = feed.New(hook.SpoolOf(dir), h.workspaces.Open, time.Now, logger)
+	h.feed = feed.New(hook.SpoolOf(dir), store, h.workspaces.Open, time.Now, logger)
 	h.feed.NoDigests = a.dropDigests
 	if err := a.openUpstream(h, logger, who.serves); err != nil {
 		return nil, errors.Join(err, h.close())
@@ -99,7 +99,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Timeout: who.timeout,
 	}
 	if cfg.Upstream.Reload != nil {
-		cfg.Caller = recorder.New(recorder.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway, recorder.Options{Logger: logger, Now: time.Now, DropDigests: a.dropDigests})
+		cfg.Caller = recorder.New(recorder.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,
+			recorder.Options{Logger: logger, Now: time.Now, DropDigests: a.dropDigests, Told: h.told(a.workspace)})
 		cfg.Upstream.SuggestAfter = a.suggestAfter
 	}
 	h.server, err = server.New(cfg)
@@ -112,6 +113,14 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		}
 	}
 	return h, nil
+}
+
+// told finds calls of the workspace that hooks have told of.
+func (h *house) told(workspace string) func(context.Context, string) (recorder.Told, bool) {
+	return func(ctx context.Context, id string) (recorder.Told, bool) {
+		t, ok := h.feed.Told(ctx, workspace, id)
+		return recorder.Told(t), ok
+	}
 }
 
 // judges are the models that scorers may ask.
