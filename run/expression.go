@@ -17,25 +17,19 @@ import (
 )
 
 // An expression is computed in this process, so it must end soon and stay small whatever it says. The
-// language has no endless loops, but loops in loops, and values that double in each step. So whatever an
-// expression makes (the results of functions, of + and of lists and maps written out, and each turn of a
-// loop) passes a meter that counts the values and letters in it, and stops at the budget.
+// language has no endless loops, but loops in loops, values that double in each step, and texts and lists
+// that are looked through in each turn. So all that passes a meter (see metering).
 const (
-	maxSource  = 16 << 10 // bytes of an expression
-	maxNodes   = 2000     // of its syntax tree
-	maxDepth   = 64       // of nested values
-	stepBudget = 1 << 20  // values that one evaluation may make or look through, and letters by eights
+	maxSource = 16 << 10 // bytes of an expression
+	maxNodes  = 2000     // of its syntax tree
+	maxDepth  = 64       // of nested values
 )
 
-var errBudget = fmt.Errorf("the expression takes more than its budget of %d steps", stepBudget)
-
-// The names that an expression sees. A budget is no name that can be written.
+// The names that an expression sees.
 const (
 	nameIntent = "intent"
 	nameParams = "params"
 	nameTasks  = "tasks"
-	nameBudget = "budget of this evaluation"
-	nameMeter  = "meter of this evaluation"
 )
 
 // taskParts are what an expression may ask of a task.
@@ -62,10 +56,11 @@ func compileExpression(source string, wantBool bool) (*expression, error) {
 	options := []expr.Option{
 		expr.Env(types.Map{nameIntent: types.String, nameParams: types.Any, nameTasks: types.Any, nameBudget: types.Any}),
 		expr.MaxNodes(maxNodes), expr.Optimize(false), expr.Patch(reads),
-		expr.Function("replace", replace, replace3), expr.Function("join", join, join1, join2),
+		expr.Function("replace", replace, replace3), expr.Function("join", join, join1, join2), expr.Function("uniq", uniq, uniq1),
 	}
-	// A run gives the same answer tomorrow, so there is no clock; repeat makes much of little.
-	for _, name := range []string{"now", "date", "duration", "timezone", "repeat", "replace", "join"} {
+	// A run gives the same answer tomorrow, so there is no clock; repeat makes much of little, and uniq compares
+	// each with each.
+	for _, name := range []string{"now", "date", "duration", "timezone", "repeat", "replace", "join", "uniq"} {
 		options = append(options, expr.DisableBuiltin(name))
 	}
 	if wantBool {
@@ -81,7 +76,7 @@ func compileExpression(source string, wantBool bool) (*expression, error) {
 	if reads.mentions != reads.named {
 		return nil, errors.New("tasks are named one by one, as in tasks.t1.result, so that it is known which come first")
 	}
-	program, err := expr.Compile(source, append(options, expr.Patch(metering{}), expr.Function(nameMeter, meter))...)
+	program, err := expr.Compile(source, append(options, append(meters, expr.Patch(metering{}))...)...)
 	if err != nil {
 		return nil, errors.New(oneLine(err.Error()))
 	}
@@ -217,8 +212,15 @@ func (r *reader) Visit(node *ast.Node) {
 		switch n.Value {
 		case nameTasks:
 			r.mentions++
-		case "$env", nameBudget, nameMeter:
+		case "$env", nameBudget, nameMeter, nameLook, nameOperate:
 			r.wrong = fmt.Sprintf("unknown name %s", n.Value)
+		}
+	case *ast.BinaryNode:
+		if text, ok := n.Right.(*ast.StringNode); ok && n.Operator == "matches" {
+			if err := checkPattern(text.Value); err != nil {
+				r.wrong = err.Error()
+				n.Right = &ast.StringNode{} // compiling it may take all memory
+			}
 		}
 	case *ast.MemberNode:
 		property, ok := n.Property.(*ast.StringNode)
@@ -234,103 +236,19 @@ func (r *reader) Visit(node *ast.Node) {
 	}
 }
 
-// metering puts the meter around whatever makes values.
-type metering struct{}
-
-func (metering) Visit(node *ast.Node) {
-	switch n := (*node).(type) {
-	case *ast.BuiltinNode, *ast.ArrayNode, *ast.MapNode:
-		*node = metered(n)
-	case *ast.CallNode:
-		if callee, ok := n.Callee.(*ast.IdentifierNode); !ok || callee.Value != nameMeter {
-			*node = metered(n)
-		}
-	case *ast.BinaryNode:
-		if n.Operator == "+" || n.Operator == ".." {
-			*node = metered(n)
-		}
-	case *ast.PredicateNode:
-		n.Node = metered(n.Node)
-	}
-}
-
-func metered(n ast.Node) ast.Node {
-	call := &ast.CallNode{
-		Callee:    &ast.IdentifierNode{Value: nameMeter},
-		Arguments: []ast.Node{&ast.IdentifierNode{Value: nameBudget}, n},
-	}
-	call.SetLocation(n.Location())
-	return call
-}
-
-// budget is what one evaluation may still do.
-type budget struct{ left int }
-
-func meter(args ...any) (any, error) {
-	b, _ := args[0].(*budget)
-	if b == nil || !b.spend(args[1], 0) {
-		return nil, errBudget
-	}
-	return args[1], nil
-}
-
-// spend takes off what a value weighs, and reports whether that was left.
-func (b *budget) spend(v any, depth int) bool {
-	if b.left--; b.left < 0 || depth > maxDepth {
-		return false
-	}
-	switch v := v.(type) {
-	case nil, bool, int, float64:
-	case string:
-		b.left -= len(v) / 8
-	case []any:
-		for _, e := range v {
-			if !b.spend(e, depth+1) {
-				return false
-			}
-		}
-	case map[string]any:
-		for k, e := range v {
-			b.left -= len(k) / 8
-			if !b.spend(e, depth+1) {
-				return false
-			}
-		}
-	default:
-		return b.spendOther(reflect.ValueOf(v), depth)
-	}
-	return b.left >= 0
-}
-
-func (b *budget) spendOther(v reflect.Value, depth int) bool {
-	switch v.Kind() {
-	case reflect.Slice, reflect.Array:
-		for i := range v.Len() {
-			if !b.spend(v.Index(i).Interface(), depth+1) {
-				return false
-			}
-		}
-	case reflect.Map:
-		for it := v.MapRange(); it.Next(); {
-			if !b.spend(it.Key().Interface(), depth+1) || !b.spend(it.Value().Interface(), depth+1) {
-				return false
-			}
-		}
-	}
-	return b.left >= 0
-}
-
 // The types of the functions that stand in for builtin ones.
 type (
 	replace3Func func(s, old, by string) string
 	join1Func    func(list any) string
 	join2Func    func(list any, between string) string
+	uniq1Func    func(list any) []any
 )
 
 var (
 	replace3 replace3Func
 	join1    join1Func
 	join2    join2Func
+	uniq1    uniq1Func
 )
 
 // replace is strings.ReplaceAll, measured before it is done: a long text for each letter of another.
@@ -376,4 +294,33 @@ func join(args ...any) (any, error) {
 		return nil, errBudget
 	}
 	return strings.Join(parts, between), nil
+}
+
+// uniq is a list without what is equal to an earlier element. Numbers are equal whatever their type.
+func uniq(args ...any) (any, error) {
+	list := reflect.ValueOf(args[0])
+	if list.Kind() != reflect.Slice {
+		return nil, fmt.Errorf("uniq takes a list, not %s", kindOf(args[0]))
+	}
+	seen, out := map[any]bool{}, []any{}
+	for i := range list.Len() {
+		element := list.Index(i).Interface()
+		key := element
+		switch v := element.(type) {
+		case nil, bool, string, float64:
+		case int:
+			key = float64(v)
+		default:
+			text, err := json.Marshal(v)
+			if err != nil {
+				return nil, err
+			}
+			key = [1]string{string(text)} // is equal to no text
+		}
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, element)
+		}
+	}
+	return out, nil
 }

@@ -46,6 +46,20 @@ func TestExpressions(t *testing.T) {
 		{source: strings.Repeat("1+", 3000) + "1", wrong: "maximum allowed nodes"},
 		{source: "1 / 0", wrong: "no finite number"},
 		{source: "groupBy([1, 2], #)", wrong: "keys that are no strings"},
+
+		{source: `"a" in params.words && !("z" in params.words) && "n" in params && 3 in 1..3 && 4 not in [1]`, want: "true"},
+		{source: `intent contains "it" && intent startsWith "find" && intent endsWith "it" && intent matches "^f.*t$"`, want: "true"},
+		{source: `[params.missing contains "a", params.missing matches "a", params.missing == nil, "b" matches params.words[1]]`, want: "[false,false,true,true]"},
+		{source: `[1 < 2, 1.5 <= 1, "b" > "a", 2 >= 2, 1 == 1.0, [1, "a"] == [1, "a"], {"a": 1} != {"a": 2}]`, want: "[true,false,true,true,true,true,true]"},
+		{source: `uniq([1, 1.0, "1", [1], [1], {"a": 1}, {"a": 1}, nil, nil, true])`, want: `[1,"1",[1],{"a":1},null,true]`},
+		{source: "max(params.n, 7) + min([4, 5]) + len(keys(params.deep))", want: "12"},
+		{source: "intent < 3", wrong: "mismatched types"},
+		{source: "params.words < 3", wrong: "invalid operation"},
+		{source: `params.n contains "a"`, wrong: "not string"},
+		{source: `intent matches "("`, wrong: "pattern"},
+		{source: `intent matches params.words[0] + "("`, wrong: "pattern"},
+		{source: `intent matches "` + strings.Repeat("a{1000}", 200) + `"`, wrong: "the pattern is too large"},
+		{source: "uniq(3)", wrong: "takes a list"},
 	} {
 		x, err := compileExpression(tt.source, false)
 		var got json.RawMessage
@@ -92,6 +106,10 @@ func TestExpressionBombs(t *testing.T) {
 		concat += " let a" + string(rune('a'+i%26)) + itoa(i) + " = " + prev(i) + " + " + prev(i) + ";"
 	}
 	concat += " len(" + prev(61) + ")"
+	list := make([]any, 100_000)
+	for i := range list {
+		list[i] = i
+	}
 	for name, source := range map[string]string{
 		"strings that double":  concat,
 		"lists that double":    double("[1]", 60),
@@ -103,12 +121,29 @@ func TestExpressionBombs(t *testing.T) {
 		"a nest by reduce":     "reduce(1..100000, [#acc], [])",
 		"a text by reduce":     "reduce(1..100000, #acc + #acc, 'a')",
 		"any over equal lists": "any(1..100000, (1..100000) == (1..100000) and false)",
+
+		"a list looked through":    "any(1..300000, 'x' in params.list)",
+		"a list compared":          "any(1..300000, params.list != params.list)",
+		"the largest of a list":    "any(1..300000, max(params.list) < 0)",
+		"the sum of a list":        "any(1..300000, sum(params.list) < 0)",
+		"a text looked through":    "any(1..300000, params.text contains 'b')",
+		"an index in a text":       "any(1..300000, indexOf(params.text, 'b') > 0)",
+		"texts compared":           "any(1..300000, params.text != params.same)",
+		"texts in order":           "any(1..300000, params.text < params.same)",
+		"a pattern in a text":      "any(1..300000, params.text matches 'a+b')",
+		"a large pattern":          "params.text matches '(?:a?){400}b'",
+		"a large pattern given":    "params.text matches params.pattern",
+		"patterns without an end":  "any(1..300000, 'a' matches '(?:a?){400}b' + string(#))",
+		"uniq of lists in a list":  "any(1..300000, len(uniq(params.list)) == 0)",
+		"a text put into capitals": "any(1..300000, upper(params.text) == '')",
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, err := compileExpression(source, false)
 			require.NoError(t, err, source)
+			env := testEnv()
+			env["params"] = map[string]any{"list": list, "text": strings.Repeat("a", 1<<20), "same": strings.Repeat("a", 1<<20), "pattern": "(?:a?){400}b"}
 			began := time.Now()
-			_, err = x.value(testEnv())
+			_, err = x.value(env)
 			require.ErrorIs(t, err, errBudget)
 			assert.Less(t, time.Since(began), 10*time.Second, "far less than without a budget")
 		})
