@@ -17,14 +17,18 @@ import (
 //	child ── line ──▶ frames ── message ──▶ session
 //	                     │ no message: counted, dropped
 //	                     │ too long: dropped, its call gets an error instead
-//	                     └ a flood of notifications: what is too much is dropped, and the child has to wait
+//	                     │ a flood of notifications: what is too much is dropped, and the child has to wait
+//	                     └ a flood of anything else: the child has to wait
 type frames struct {
-	in    io.ReadCloser
-	read  *bufio.Reader
-	limit int
-	rest  []byte // of the line being passed on
-	pace  pace
-	lost  func() // told when a notification was dropped
+	in      io.ReadCloser
+	read    *bufio.Reader
+	limit   int
+	endless int    // bytes of a line that will have no end
+	rest    []byte // of the line being passed on
+	pace    pace   // of noise and notifications
+	lost    func() // told when a notification was dropped
+
+	traffic traffic // of everything
 
 	noise    atomic.Int64 // lines that were no message
 	tooLong  atomic.Int64
@@ -35,7 +39,7 @@ type frames struct {
 var errTooLong = errors.New("a message longer than the limit")
 
 func newFrames(in io.ReadCloser, limit int, lost func()) *frames {
-	return &frames{in: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, lost: lost}
+	return &frames{in: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, endless: 1 << 30, lost: lost}
 }
 
 func (f *frames) Close() error { return f.in.Close() }
@@ -47,6 +51,7 @@ func (f *frames) Read(p []byte) (int, error) {
 			f.received.Store(time.Now().UnixNano())
 		}
 		line = bytes.TrimSpace(line)
+		f.traffic.hold(len(line))
 		switch {
 		case tooLong:
 			f.tooLong.Add(1)
@@ -78,6 +83,7 @@ const keptOfLong = 4 << 10
 // a message stands.
 func (f *frames) line() (line []byte, tooLong bool, err error) {
 	var end []byte
+	length := 0 // of what is not kept
 	for {
 		part, err := f.read.ReadSlice('\n')
 		switch {
@@ -92,6 +98,10 @@ func (f *frames) line() (line []byte, tooLong bool, err error) {
 			if over := len(end) - keptOfLong; over > 0 {
 				end = append(end[:0], end[over:]...)
 			}
+			if length += len(part); length > f.endless {
+				return nil, true, errTooLong
+			}
+			f.traffic.hold(len(part))
 			f.received.Store(time.Now().UnixNano())
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -195,4 +205,36 @@ func (p *pace) tooMuch(size int) bool {
 		time.Sleep(paceWait)
 	}
 	return true
+}
+
+// traffic lets a sender write at the pace of a busy server. One that writes as fast as it can has to wait
+// now and then, so that the other servers keep the processor; nothing of it is dropped.
+type traffic struct {
+	from         time.Time
+	count, bytes int // in this second
+	since        int // bytes since the last wait, beyond the busy pace
+}
+
+const (
+	trafficLines = 5000    // a second pass unhindered,
+	trafficBytes = 8 << 20 // and so much
+	trafficShare = 256 << 10
+	trafficWait  = 2 * time.Millisecond
+	lineCost     = 512 // bytes that a line counts for at least
+)
+
+func (t *traffic) hold(size int) {
+	t.count++
+	t.bytes += size
+	if t.count <= trafficLines && t.bytes <= trafficBytes {
+		return
+	}
+	if now := time.Now(); now.Sub(t.from) > time.Second {
+		t.from, t.count, t.bytes, t.since = now, 0, 0, 0
+		return
+	}
+	if t.since += max(size, lineCost); t.since > trafficShare {
+		t.since = 0
+		time.Sleep(trafficWait)
+	}
 }

@@ -198,8 +198,10 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.count += n
 	if b.events {
-		if i := bytes.LastIndex(p[:n], []byte("\n\n")); i >= 0 {
-			b.count = n - i
+		for _, end := range []string{"\n\n", "\r\n\r\n"} {
+			if i := bytes.LastIndex(p[:n], []byte(end)); i >= 0 {
+				b.count = n - i
+			}
 		}
 	}
 	if b.count > b.limit {

@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"bufio"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// forever is a text without an end.
+type forever struct{ read int64 }
+
+func (f *forever) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	f.read += int64(len(p))
+	return len(p), nil
+}
+
+func (*forever) Close() error { return nil }
+
+func TestALineWithoutAnEndEndsTheConnection(t *testing.T) {
+	in := new(forever)
+	f := newFrames(in, 1<<10, func() {})
+	f.endless = 1 << 20
+	_, err := f.Read(make([]byte, 100))
+	assert.ErrorIs(t, err, errTooLong)
+	assert.Less(t, in.read, int64(2<<20))
+}
+
+// Messages are held up where they come as fast as they can, and none is lost.
+func TestAFloodOfMessagesIsSlowedDown(t *testing.T) {
+	const lines = 20_000
+	message := `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"
+	f := newFrames(io.NopCloser(strings.NewReader(strings.Repeat(message, lines))), 1<<20, func() { t.Error("something was dropped") })
+	began, count := time.Now(), 0
+	for all := bufio.NewScanner(f); all.Scan(); count++ {
+	}
+	assert.Equal(t, lines, count)
+	assert.Greater(t, time.Since(began), 20*time.Millisecond)
+
+	var quiet traffic
+	for range trafficLines {
+		quiet.hold(100)
+	}
+	assert.Zero(t, quiet.since, "a busy server is not held up")
+}
+
+// Each event of a stream may be as long as the limit, whichever way its lines end.
+func TestEventsOfALongStream(t *testing.T) {
+	for _, end := range []string{"\n", "\r\n"} {
+		event := "data: " + strings.Repeat("x", 600) + end + end
+		b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat(event, 100))), limit: 1000, events: true}
+		all, err := io.ReadAll(oneByOne{b, len(event)})
+		require.NoError(t, err, "%q", end)
+		assert.Len(t, all, 100*len(event))
+	}
+}
+
+// oneByOne reads no more than n bytes at once.
+type oneByOne struct {
+	io.Reader
+	n int
+}
+
+func (o oneByOne) Read(p []byte) (int, error) { return o.Reader.Read(p[:min(len(p), o.n)]) }
