@@ -433,12 +433,14 @@ func (r *run) subject(train Trainer) error {
 				defer tick()
 				at := f.next[j]
 				t := r.next.tests[at]
-				err := next.ask(p.Ranker, t, at, false)
+				var err error
+				if s, ok := p.Ranker.(Stopper); ok {
+					stops[at], err = next.askStops(s, t, at)
+				} else {
+					err = next.ask(p.Ranker, t, at, false)
+				}
 				if err == nil && hasIntents {
 					err = nextIntent.ask(p.Ranker, t, at, true)
-				}
-				if s, ok := p.Ranker.(Stopper); ok && err == nil {
-					stops[at], err = askStop(s, t)
 				}
 				return err
 			})

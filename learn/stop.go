@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Stopper is a [Ranker] that also says how likely it is that the task is over.
+// Stopper is a [Ranker] that also says, in the same answer, how likely it is that the task is over.
 type Stopper interface {
 	Ranker
-	Stop(q Question) (float64, error)
+	RankOrStop(q Question, limit int) (ranked []Candidate, over float64, err error)
 }
 
 // StopReport says how far the probability that a task is over can be trusted. It is asked for after every
@@ -21,17 +21,31 @@ type StopReport struct {
 	Reliability []Bin    `json:"reliability"`
 }
 
-// askStop claims after every step of a test that it is over.
-func askStop(k Stopper, t *task) ([]Claim, error) {
-	claims := make([]Claim, len(t.seq))
-	for i := range claims {
-		p, err := k.Stop(Question{Context: t.seq[: i+1 : i+1]})
-		if err != nil {
-			return nil, fmt.Errorf("episode %q, after step %d: %w", t.Episode.ID, i+1, err)
-		}
-		claims[i] = Claim{p, i+1 == len(t.seq)}
+// stopAnswers are a [Ranker] that notes, beside what it ranks, what is claimed of the end of the task.
+type stopAnswers struct {
+	Stopper
+	claims []Claim
+}
+
+// Rank is [Ranker].
+func (s *stopAnswers) Rank(q Question, limit int) ([]Candidate, error) {
+	ranked, over, err := s.RankOrStop(q, limit)
+	s.claims = append(s.claims, Claim{Confidence: over})
+	return ranked, err
+}
+
+// askStops is [nextAnswers.ask] without the intent; beside it, the end of the task is claimed after every
+// step of it, the last one too.
+func (a *nextAnswers) askStops(k Stopper, t *task, test int) ([]Claim, error) {
+	s := &stopAnswers{k, make([]Claim, 0, len(t.seq))}
+	if err := a.ask(s, t, test, false); err != nil {
+		return nil, err
 	}
-	return claims, nil
+	if _, err := s.Rank(Question{Context: t.seq}, 1); err != nil {
+		return nil, fmt.Errorf("episode %q, at its end: %w", t.Episode.ID, err)
+	}
+	s.claims[len(s.claims)-1].Right = true
+	return s.claims, nil
 }
 
 func (r *run) stopReport() *StopReport {
@@ -43,8 +57,8 @@ func (r *run) stopReport() *StopReport {
 	return &StopReport{len(claims), c.ECE, c.Band, c.Passed, Reliability(claims)}
 }
 
-// Stop is [Stopper].
-func (a suggester) Stop(q Question) (float64, error) {
-	answer, err := a.ask(q, 1, unexplained)
-	return answer.Stop, err
+// RankOrStop is [Stopper].
+func (a suggester) RankOrStop(q Question, limit int) ([]Candidate, float64, error) {
+	answer, err := a.ask(q, atMost(limit), unexplained)
+	return candidates(answer.Suggestions), answer.Stop, err
 }
