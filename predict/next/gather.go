@@ -2,6 +2,7 @@ package next
 
 import (
 	"cmp"
+	mathbits "math/bits"
 	"slices"
 
 	"waymark/internal/parallel"
@@ -212,9 +213,10 @@ func (p *predicting) choose(tool int32, mass float32, h *History) {
 // row adds a tool of the signs that stands for many.
 func (p *predicting) row(many float64, row int) {
 	p.index, p.value = p.index[:0], p.value[:0]
-	for k, x := range p.signs.Values[row] {
-		if x != 0 {
-			p.index, p.value = append(p.index, int32(k)), append(p.value, x)
+	values := &p.signs.Values[row]
+	for has := p.signs.has[row]; has != 0; has &= has - 1 {
+		if k := mathbits.TrailingZeros64(has); values[k] != 0 {
+			p.index, p.value = append(p.index, int32(k)), append(p.value, values[k])
 		}
 	}
 	p.choices.Sample(many, int(p.signs.Used(row)), p.index, p.value)
@@ -222,7 +224,7 @@ func (p *predicting) row(many float64, row int) {
 
 // unheard adds a tool that has only its popularity and importance.
 func (p *predicting) unheard(many float64, h *History, tool int32) {
-	p.choices.Sample(many, 0, []int32{int32(Popularity), int32(Importance)}, []float32{float32(ln(h.chain.Popularity(tool))), h.important(tool)})
+	p.choices.Sample(many, 0, []int32{int32(Popularity), int32(Importance)}, []float32{float32(h.popular(tool)), h.important(tool)})
 }
 
 // quiet draws from the tools that nothing speaks for, other than the one taken.

@@ -59,12 +59,12 @@ func (h *History) worked(p *sequence.Prefix, s *Signs) {
 	}
 	s.Evidence[Worked] = level(int(h.skip[0][p.Last()].Total))
 	for i, t := range s.Tools {
-		s.Values[i][Worked] = h.went[t].balance()
+		s.put(i, Worked, h.went[t].balance())
 	}
 	for i := range h.wentAfter[p.Last()] {
 		n := &h.wentAfter[p.Last()][i]
 		if row := s.row[n.tool]; row > 0 && n.well+n.badly >= minKnown {
-			s.Values[row-1][Worked] = n.balance()
+			s.put(int(row-1), Worked, n.balance())
 		}
 	}
 }

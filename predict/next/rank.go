@@ -2,6 +2,7 @@ package next
 
 import (
 	"cmp"
+	mathbits "math/bits"
 	"slices"
 
 	"waymark/numeric"
@@ -16,6 +17,14 @@ var Always = [...]Signal{Popularity, Importance}
 func (h *History) Always(k Signal, tool int32) float64 {
 	if k == Importance {
 		return float64(h.important(tool))
+	}
+	return h.popular(tool)
+}
+
+// popular is ln P₀ of a tool.
+func (h *History) popular(tool int32) float64 {
+	if s := h.structure; s != nil && s.tasks == len(h.tasks) {
+		return s.popular[tool]
 	}
 	return ln(h.chain.Popularity(tool))
 }
@@ -42,7 +51,7 @@ func (h *History) RankTop(s *Signs, w []float64, k int, out []Ranked) []Ranked {
 	if T == 0 || k <= 0 {
 		return out
 	}
-	z := h.score(s, w)
+	z := h.partition(s, w)
 	before := func(a, b Ranked) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(h.chain.Uses(b.Tool), h.chain.Uses(a.Tool)), cmp.Compare(a.Tool, b.Tool))
 	}
@@ -69,21 +78,34 @@ func (h *History) Score(s *Signs, w []float64, out []Ranked) []Ranked {
 	if h.chain.Tools() == 0 {
 		return out
 	}
-	z := h.score(s, w)
+	z := h.partition(s, w)
 	for t, x := range s.scores {
 		out = append(out, Ranked{int32(t), x, s.odds[t] / z, int(s.row[t]) - 1})
 	}
 	return out
 }
 
-// score fills s.scores and s.odds, e^(score - highest), by tool, and returns the
-// sum of the odds.
-func (h *History) score(s *Signs, w []float64) (z float64) {
+// partition fills s.scores and s.odds, e^(score - highest), by tool, and returns the sum of the odds.
+func (h *History) partition(s *Signs, w []float64) (z float64) {
+	h.score(s, w)
+	top := slices.Max(s.scores)
+	s.odds = s.odds[:0]
+	for _, x := range s.scores {
+		e := numeric.Exp(x - top)
+		s.odds = append(s.odds, e)
+		z += e
+	}
+	return z
+}
+
+// score fills s.scores by tool.
+func (h *History) score(s *Signs, w []float64) {
 	var fresh [len(Always)]float64
 	for i, k := range Always {
 		fresh[i] = Weight(w, k, s.Evidence[k], 0)
 	}
-	s.scores = append(s.scores[:0], make([]float64, h.chain.Tools())...)
+	T := h.chain.Tools()
+	s.scores = slices.Grow(s.scores[:0], T)[:T]
 	for t := range s.scores {
 		if s.row[t] == 0 {
 			score := 0.0
@@ -95,32 +117,12 @@ func (h *History) score(s *Signs, w []float64) (z float64) {
 	}
 	var worth [3][Signals]float64
 	s.worth(w, &worth)
-	i := 0
-	for ; i+4 <= len(s.Tools); i += 4 { // four sums beside each other, each in the order of the signals
-		w0, w1, w2, w3 := &worth[s.use[i]], &worth[s.use[i+1]], &worth[s.use[i+2]], &worth[s.use[i+3]]
-		x0, x1, x2, x3 := &s.Values[i], &s.Values[i+1], &s.Values[i+2], &s.Values[i+3]
-		var a, b, c, d float64
-		for k := range Signals {
-			a += float64(w0[k] * float64(x0[k]))
-			b += float64(w1[k] * float64(x1[k]))
-			c += float64(w2[k] * float64(x2[k]))
-			d += float64(w3[k] * float64(x3[k]))
+	for i, t := range s.Tools {
+		weights, values, score := &worth[s.use[i]], &s.Values[i], 0.0
+		for has := s.has[i]; has != 0; has &= has - 1 {
+			k := mathbits.TrailingZeros64(has)
+			score += float64(weights[k] * float64(values[k]))
 		}
-		s.scores[s.Tools[i]], s.scores[s.Tools[i+1]], s.scores[s.Tools[i+2]], s.scores[s.Tools[i+3]] = a, b, c, d
+		s.scores[t] = score
 	}
-	for ; i < len(s.Tools); i++ {
-		weights, score := &worth[s.use[i]], 0.0
-		for k, x := range &s.Values[i] {
-			score += float64(weights[k] * float64(x))
-		}
-		s.scores[s.Tools[i]] = score
-	}
-	top := slices.Max(s.scores)
-	s.odds = s.odds[:0]
-	for _, x := range s.scores {
-		e := numeric.Exp(x - top)
-		s.odds = append(s.odds, e)
-		z += e
-	}
-	return z
 }

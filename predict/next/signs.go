@@ -15,6 +15,8 @@ type Signs struct {
 	Values   [][Signals]float32
 	Evidence [Signals]uint8 // 0 … 3
 
+	has []uint64 // of each row, a bit for each signal that may be other than 0
+
 	prefix     sequence.Prefix
 	keys       []uint64
 	search     sequence.Search
@@ -39,7 +41,7 @@ func (s *Signs) reset(tools int) {
 	for _, t := range s.Tools {
 		s.row[t] = 0
 	}
-	s.Tools, s.Values, s.Evidence = s.Tools[:0], s.Values[:0], [Signals]uint8{}
+	s.Tools, s.Values, s.has, s.Evidence = s.Tools[:0], s.Values[:0], s.has[:0], [Signals]uint8{}
 	if len(s.row) < tools {
 		s.row, s.sum, s.need = make([]int32, tools), make([]float64, tools), make([]int32, tools)
 	}
@@ -49,12 +51,20 @@ func (s *Signs) set(k Signal, tool int32, x float64) {
 	i := s.row[tool]
 	if i == 0 {
 		s.Tools = append(s.Tools, tool)
-		s.Values = append(s.Values, [Signals]float32{})
+		s.Values, s.has = append(s.Values, [Signals]float32{}), append(s.has, 0)
 		i = int32(len(s.Tools))
 		s.row[tool] = i
 	}
-	s.Values[i-1][k] = float32(x)
+	s.put(int(i)-1, k, float32(x))
 }
+
+// put sets signal k of a row.
+func (s *Signs) put(row int, k Signal, x float32) {
+	s.Values[row][k] = x
+	s.has[row] |= 1 << k
+}
+
+var _ [64 - Signals]struct{} // a bit of has for each signal
 
 func (s *Signs) add(tool int32, x float64) {
 	if s.sum[tool] == 0 {
@@ -117,8 +127,8 @@ func (h *History) Signs(tools []int32, parents [][]int32, n int, r *Request, s *
 	h.request(p, r, s)
 	h.residue(p, r, s)
 	for i, t := range s.Tools {
-		s.Values[i][Popularity] = float32(ln(h.chain.Popularity(t)))
-		s.Values[i][Importance] = h.important(t)
+		s.put(i, Popularity, float32(h.popular(t)))
+		s.put(i, Importance, h.important(t))
 	}
 	h.worked(p, s)
 	s.use = append(s.use[:0], make([]uint8, len(s.Tools))...)

@@ -26,8 +26,10 @@ const (
 type structure struct {
 	alike     [][]sequence.Vote // by tool, those with the largest Adamic-Adar, with it
 	important []float32         // by tool, ln(1 + T·PageRank)
-	community []int32           // by tool, -1 = none
-	members   [][]int32         // of each community, those with a transition
+	popular   []float64         // by tool, ln P₀ after as many tasks
+	tasks     int
+	community []int32   // by tool, -1 = none
+	members   [][]int32 // of each community, those with a transition
 
 	// Leading singular vectors of D₁^-½·N·D₂^-½, scaled so that Σ_k from[a][k]·to[b][k] is the
 	// estimate of n(a→b) by these vectors over what the degrees alone lead to expect.
@@ -41,7 +43,13 @@ type structure struct {
 // nothing is changed once it is true.
 func (h *History) Settle(stop func() bool) {
 	T := h.chain.Tools()
-	s := &structure{alike: make([][]sequence.Vote, T), important: make([]float32, T), community: make([]int32, T)}
+	s := &structure{
+		alike: make([][]sequence.Vote, T), important: make([]float32, T), community: make([]int32, T),
+		popular: make([]float64, T), tasks: len(h.tasks),
+	}
+	for t := range s.popular {
+		s.popular[t] = ln(h.chain.Popularity(int32(t)))
+	}
 	var edges []graph.Edge
 	var entries []spectral.Entry
 	for a := range T {
