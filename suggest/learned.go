@@ -94,6 +94,9 @@ func (l *learning) get() *learned {
 	return l.workOut(never, func(float64) {})
 }
 
+// is reports whether l is what was learned.
+func (l *learning) is(done *learned) bool { return l != nil && l.result.Load() == done }
+
 func never() bool { return false }
 
 // workOut learns, or takes what was fitted before. It returns nil soon after halt says true. tell is

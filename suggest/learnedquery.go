@@ -8,6 +8,7 @@ import (
 	"waymark/catalog"
 	"waymark/predict/calibrate"
 	nexttool "waymark/predict/next"
+	planning "waymark/predict/plan"
 	"waymark/semantic"
 )
 
@@ -16,7 +17,7 @@ func (q *query) learn(k about) {
 	l := q.measures.learning.get()
 	q.together.measured = false
 	if k == aboutIntent {
-		q.planned = l.planner.Plan(q.intent, nil)
+		q.planned = q.plans(l)
 		if len(q.planned.Tools) == 0 {
 			return
 		}
@@ -34,20 +35,58 @@ func (q *query) predict(l *learned) bool {
 	kept := l.sure.plain
 	q.weights = l.weights.Plain
 	var request *nexttool.Request
-	if q.mode == Active {
-		if words := semantic.Tokens(q.intent); len(words) > 0 {
-			alike := l.wording.like(q.intent)
-			if len(alike) == 0 {
-				q.warn(WarnNoIntentMatch)
-			}
-			l.history.AskInto(l.request(words, false), alike, &q.request)
-			request, q.weights, kept = &q.request, l.weights.Asked, l.sure.asked
-		}
+	if q.mode == Active && q.hear(l) {
+		request, q.weights, kept = &q.request, l.weights.Asked, l.sure.asked
 	}
 	l.history.Signs(q.done, q.parents, len(q.done), request, &q.signs)
 	q.predicted = l.history.Score(&q.signs, q.weights, q.predicted)
 	q.calibrate(kept)
 	return true
+}
+
+// said is what was worked out of the last intent. The questions of one task share its intent, so it is kept
+// until another is asked, or another model.
+type said struct {
+	by      *learned
+	intent  string
+	heard   bool // scratch.request is of this intent
+	words   bool // it has words
+	alike   bool // some tool's text is like it
+	planned *planning.Answer
+}
+
+// saying is what is known of the intent.
+func (q *query) saying(l *learned) *said {
+	if q.said.by != l || q.said.intent != q.intent {
+		q.said = said{by: l, intent: q.intent}
+	}
+	return &q.said
+}
+
+// hear lets the words of the intent say what may come next, and reports whether it has any.
+func (q *query) hear(l *learned) bool {
+	s := q.saying(l)
+	if !s.heard {
+		s.heard = true
+		if words := semantic.Tokens(q.intent); len(words) > 0 {
+			alike := l.wording.like(q.intent)
+			s.words, s.alike = true, len(alike) > 0
+			l.history.AskInto(l.request(words, false), alike, &q.request)
+		}
+	}
+	if s.words && !s.alike {
+		q.warn(WarnNoIntentMatch)
+	}
+	return s.words
+}
+
+// plans is what the intent needs, as learned.
+func (q *query) plans(l *learned) *planning.Answer {
+	s := q.saying(l)
+	if s.planned == nil {
+		s.planned = l.planner.Plan(q.intent, nil)
+	}
+	return s.planned
 }
 
 // calibrate makes of the claimed probability of the likeliest tool the share of such claims that were

@@ -58,6 +58,9 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 	}
 	s := scratchFor(m.Counts.scratch, len(m.ids))
 	s.begin()
+	if l := s.said.by; l != nil && !m.measures.learning.is(l) {
+		s.said = said{} // keeps no model alive
+	}
 	q := &s.asked
 	*q = query{Model: m, scratch: s, intent: strings.TrimSpace(intent), last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, warnings: []string{}}
 	for i, spelling := range context {

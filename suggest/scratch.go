@@ -38,6 +38,7 @@ type scratch struct {
 	signs     nexttool.Signs
 	predicted []nexttool.Ranked
 	request   nexttool.Request
+	said      said
 	sure      sureness
 	together  together
 	done      []int32 // tools of the context that can be learned of
