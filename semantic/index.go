@@ -35,8 +35,8 @@ type corpus struct {
 	average [fields]float64 // over documents that have the field
 }
 
-// countDocuments returns nil if stop says so.
-func countDocuments(docs []Document, stop func() bool) (*corpus, *reader, func(b *bagger, i int) bag) {
+// countDocuments returns nil if o.Stop says so.
+func countDocuments(docs []Document, o *Options) (*corpus, *reader, func(b *bagger, i int) bag) {
 	c := &corpus{order: make([]int32, len(docs))}
 	for d := range docs {
 		c.order[d] = int32(d)
@@ -63,14 +63,13 @@ func countDocuments(docs []Document, stop func() bool) (*corpus, *reader, func(b
 			contexts[i][k] = n
 		}
 	}
-	r := newReader()
-	texts := r.readAll(own*len(docs)+len(shared), func(i int) string {
+	r, texts := o.Words.read(own*len(docs)+len(shared), func(i int) string {
 		if i >= own*len(docs) {
 			return shared[i-own*len(docs)]
 		}
 		d := &docs[c.order[i/own]]
 		return [own]string{d.Name, d.Text, d.Properties}[i%own]
-	}, stop)
+	}, o.Stop)
 	if texts == nil {
 		return nil, nil, nil
 	}
@@ -333,7 +332,10 @@ type Index struct {
 // another. The result depends on docs and opts only, and is nil if opts.Stop ended it.
 func Build(docs []Document, opts Options) *Index {
 	o := opts.filled()
-	c, r, bagOf := countDocuments(docs, o.Stop)
+	if o.Updatable {
+		o.Words = nil // Update goes on reading
+	}
+	c, r, bagOf := countDocuments(docs, &o)
 	if c == nil {
 		return nil
 	}
@@ -350,7 +352,7 @@ func Build(docs []Document, opts Options) *Index {
 	}
 	ix.latentWeight = float64(o.LatentWeight * ix.latent.held)
 	ix.vectors = newVectors(o.Vectors, len(docs))
-	o.Vectors, o.Stop = nil, nil
+	o.Vectors, o.Words, o.Stop = nil, nil, nil
 	ix.options = o
 	return ix.ready()
 }

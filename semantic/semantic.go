@@ -65,6 +65,10 @@ type Options struct {
 	// Updatable keeps what [Index.Update] needs: about 28 bytes for each different word of each document.
 	Updatable bool
 
+	// Words, if not nil, has what was read of texts before, and keeps what is read of these. It changes no
+	// bit of the index. With Updatable it is not used.
+	Words *Words
+
 	// Stop, if not nil, is asked now and then, possibly by several goroutines at once. When it says
 	// yes, Build gives up and returns nil.
 	Stop func() bool

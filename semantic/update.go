@@ -88,14 +88,7 @@ func (r *reader) recount(bags []bag) {
 	clear(r.parts)
 	for _, own := range bags {
 		for _, t := range own {
-			switch {
-			case t.joined:
-				r.join(t.word, t.parts)
-			case t.single:
-				r.single[t.word] = true
-			default:
-				r.part[t.word] = true
-			}
+			r.note(t.token)
 		}
 	}
 }

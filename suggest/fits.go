@@ -52,7 +52,7 @@ func (l *lessons) fit(next, plans bool, halt func() bool, tell func(done float64
 	}
 	tell(stopsDone)
 	if plans {
-		f.texts = planning.NewTexts(l.texts)
+		f.texts = l.texts.planning()
 		kept.plans = planning.FitStudy(f.texts, l.needs, l.plans, planning.Options{
 			Stop: halt, Progress: func(done float64) { tell(stopsDone + float64((plansDone-stopsDone)*done)) },
 		})

@@ -49,3 +49,12 @@ func (x *index) add(id string, node int32) {
 	}
 	x.slots[at].Store(node + 1)
 }
+
+// clone is the same table for another owner.
+func (x *index) clone() *index {
+	c := &index{x.seed, make([]atomic.Int32, len(x.slots))}
+	for i := range x.slots {
+		c.slots[i].Store(x.slots[i].Load())
+	}
+	return c
+}

@@ -43,6 +43,7 @@ type learning struct {
 
 	examined []float64 // see MeasureOptions
 	studied  bool
+	shelf    *Shelf
 
 	mu     sync.Mutex
 	counts *Counts              // nil when it is worked out
@@ -107,7 +108,7 @@ func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	lessons := l.counts.lessons(l.examined, halt)
+	lessons := l.counts.lessons(l.examined, l.shelf, halt)
 	if lessons == nil {
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 type lessons struct {
 	*learned
 	catalog nexttool.Catalog
-	texts   []planning.Tool
+	texts   *tooltexts
 	needs   [][]int32 // tools each tool requires, as its catalog says; nil where none says so
 	tasks   []*nexttool.Task
 	ends    []stop.Task
@@ -30,7 +30,7 @@ type lessons struct {
 }
 
 // lessons prepares the past tasks and the tools; nil soon after halt says true.
-func (c *Counts) lessons(examined []float64, halt func() bool) *lessons {
+func (c *Counts) lessons(examined []float64, shelf *Shelf, halt func() bool) *lessons {
 	first, steps := c.past.n, 0
 	for ; first > 0 && steps+len(c.past.at(first-1).nodes) <= newestSteps; first-- {
 		steps += len(c.past.at(first - 1).nodes)
@@ -46,7 +46,7 @@ func (c *Counts) lessons(examined []float64, halt func() bool) *lessons {
 		slices.SortStableFunc(past, func(a, b *pastEpisode) int { return cmp.Compare(a.time, b.time) })
 	}
 	l.number(c, past)
-	l.describe(c)
+	l.describe(c, shelf)
 	for i, p := range past {
 		if halt() {
 			return nil
@@ -95,9 +95,8 @@ func (l *lessons) number(c *Counts, past []*pastEpisode) {
 }
 
 // describe reads what the catalog says of the tools.
-func (l *lessons) describe(c *Counts) {
-	texts := make([][]string, len(l.node))
-	l.texts = make([]planning.Tool, len(l.node))
+func (l *lessons) describe(c *Counts, shelf *Shelf) {
+	tools := make([]planning.Tool, len(l.node))
 	l.catalog.Server = make([]int32, len(l.node))
 	servers := map[string]int32{}
 	for t, node := range l.node {
@@ -116,12 +115,10 @@ func (l *lessons) describe(c *Counts) {
 			servers[server] = number
 		}
 		l.catalog.Server[t] = number
-		l.texts[t] = tool
-		name := semantic.Tokens(tool.Name)
-		texts[t] = slices.Concat(name, name, semantic.Tokens(tool.Server), semantic.Tokens(tool.Text))
+		tools[t] = tool
 	}
-	l.wording = newWording(texts)
-	l.catalog.Alike = l.wording.alike()
+	l.texts = shelf.texts(tools)
+	l.wording, l.catalog.Alike = l.texts.wording, l.texts.alike
 	l.depend(c)
 	l.catalog.Requires = l.needs
 	l.wire(c)

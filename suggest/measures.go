@@ -62,6 +62,9 @@ type MeasureOptions struct {
 	Study bool `json:"-"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
+	// Shelf keeps what follows from the catalog alone for the next measures of the same catalog; nil: nothing is
+	// kept. It changes no answer.
+	Shelf *Shelf `json:"-"`
 	// Progress is called with the phase and the share done; nil: nobody looks.
 	Progress func(phase string, done float64) `json:"-"`
 }
@@ -81,7 +84,7 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 	m := &Measures{nodes: len(c.ids), episodes: c.past.n}
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
-		m.learning.examined, m.learning.studied = opts.Examined, opts.Study
+		m.learning.examined, m.learning.studied, m.learning.shelf = opts.Examined, opts.Study, opts.Shelf
 	}
 	learn := opts.Learn && m.learning.of(aboutNothing)
 	if learn {
@@ -237,7 +240,7 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 		d.Context = contextOf(c, g, int32(i), intents[i])
 		docs = append(docs, d)
 	}
-	o := semantic.Options{Stop: ended(ctx)}
+	o := semantic.Options{Words: opts.Shelf.read(), Stop: ended(ctx)}
 	if opts.Vectors != nil && len(docs) > 0 {
 		texts := make([]string, len(docs))
 		for i, d := range docs {

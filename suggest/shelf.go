@@ -1,0 +1,120 @@
+package suggest
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"waymark/catalog"
+	planning "waymark/predict/plan"
+	"waymark/predict/sequence"
+	"waymark/semantic"
+)
+
+// A Shelf keeps what follows from a catalog alone, for whoever builds one model after another of the same
+// catalog, as an evaluation does that leaves out each task in turn:
+//
+//	catalog ──▶ state, texts of the tools ──┬─▶ model of these tasks
+//	            (worked out once)           └─▶ model of those tasks
+//
+// A model made with a shelf is the model made without, bit for bit.
+// What was asked for last is kept. The zero Shelf is empty; it is safe for concurrent use.
+type Shelf struct {
+	mu    sync.Mutex
+	state *State // of tools and capabilities alone, frozen once
+	tools []catalog.Tool
+	caps  []catalog.Capability
+	tool  *tooltexts
+	words semantic.Words
+}
+
+// read is what was read of texts; nil without a shelf.
+func (s *Shelf) read() *semantic.Words {
+	if s == nil {
+		return nil
+	}
+	return &s.words
+}
+
+// State is a new state that has the tools, and then the capabilities, in their order. The lists must not
+// change any more. A nil Shelf has nothing ready.
+func (s *Shelf) State(tools []catalog.Tool, capabilities []catalog.Capability) *State {
+	if s == nil {
+		return stateOf(tools, capabilities)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == nil || !same(s.tools, tools) || !same(s.caps, capabilities) {
+		s.tools, s.caps, s.state = tools, capabilities, stateOf(tools, capabilities)
+		s.state.Freeze()
+	}
+	if len(s.state.shown.spelled) > 0 {
+		return stateOf(tools, capabilities) // two spellings of one tool: what they count is joined
+	}
+	return s.state.begin()
+}
+
+// same reports whether two lists are one.
+func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+func stateOf(tools []catalog.Tool, capabilities []catalog.Capability) *State {
+	s := NewState()
+	for _, t := range tools {
+		s.PutTool(t)
+	}
+	for _, c := range capabilities {
+		s.PutCapability(c)
+	}
+	return s
+}
+
+// begin is a state with the catalog of s, which has been frozen, knows no episode and joins no spellings.
+// Both go their own ways.
+func (s *State) begin() *State {
+	t := NewState()
+	t.ids, t.index = slices.Clone(s.ids), s.index.clone()
+	t.out, t.own, t.uses = make([][]transition, len(s.out)), slices.Clone(s.own), slices.Clone(s.uses)
+	t.gone, t.tools, t.caps, t.view = maps.Clone(s.gone), maps.Clone(s.tools), maps.Clone(s.caps), s.view
+	h := &s.shown
+	t.shown = shown{canon: slices.Clone(h.canon), awaited: maps.Clone(h.awaited), view: h.view, roles: h.roles, starts: h.starts, live: h.live, scratch: h.scratch}
+	return t
+}
+
+// texts are those of the tools. Without a shelf they are worked out anew.
+func (s *Shelf) texts(tools []planning.Tool) *tooltexts {
+	if s == nil {
+		return newTooltexts(tools)
+	}
+	s.mu.Lock() // of several who ask for the same one works it out
+	defer s.mu.Unlock()
+	if s.tool == nil || !slices.Equal(s.tool.tools, tools) {
+		s.tool = newTooltexts(tools)
+	}
+	return s.tool
+}
+
+// tooltexts are the texts of tools as learning reads them, immutable.
+type tooltexts struct {
+	tools   []planning.Tool
+	wording *wording
+	alike   [][]sequence.Vote
+
+	once sync.Once
+	plan *planning.Texts
+}
+
+func newTooltexts(tools []planning.Tool) *tooltexts {
+	words := make([][]string, len(tools))
+	for i, t := range tools {
+		name := semantic.Tokens(t.Name)
+		words[i] = slices.Concat(name, name, semantic.Tokens(t.Server), semantic.Tokens(t.Text))
+	}
+	w := newWording(words)
+	return &tooltexts{tools: tools, wording: w, alike: w.alike()}
+}
+
+// planning are the texts as plans are learned from.
+func (t *tooltexts) planning() *planning.Texts {
+	t.once.Do(func() { t.plan = planning.NewTexts(t.tools) })
+	return t.plan
+}
