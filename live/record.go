@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -52,14 +53,16 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 		}
 		valid, lines = append(valid, &ep), append(lines, i+1)
 	}
-	var taken []int // positions in valid that were appended
-	var grew []int  // positions in valid of episodes whose id one has that grew here
+	open := openOf(source, valid, now)
+	var taken []int   // positions in valid that were appended
+	var started []int // positions in valid of episodes of which only the beginning was
+	var grew []int    // positions in valid of episodes whose id one has that grew here
 	var failed error
 	err := e.submit(ctx, &op{
 		prepare: func(w *writer) []entry {
 			entries := make([]entry, 0, len(valid))
 			for i, ep := range valid {
-				entry, err := w.episodeEntry(ep)
+				entry, err := w.episodeEntry(ep, open[ep])
 				if err != nil {
 					r.Rejected = append(r.Rejected, Rejection{Line: lines[i], ID: ep.ID, Error: err.Error()})
 					continue
@@ -74,7 +77,14 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 				switch receipt.Status {
 				case storage.Stored:
 					r.Accepted++
+					if open[valid[taken[j]]] {
+						started = append(started, taken[j])
+					}
 				case storage.Duplicate:
+					if open[valid[taken[j]]] {
+						grew = append(grew, taken[j])
+						continue
+					}
 					r.Duplicates++
 				case storage.Conflict:
 					switch i, same := taken[j], w.sameEpisode(receipt.Seq, valid[taken[j]]); {
@@ -98,13 +108,31 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 		if whole, err = e.grown(ctx, grew, valid); err == nil {
 			m := e.Model()
 			for _, i := range grew {
-				if w := whole[valid[i].ID]; w != nil && (retold(w, valid[i]) || e.alike(m, w, valid[i])) {
+				w, ep := whole[valid[i].ID], valid[i]
+				switch {
+				case w == nil && !open[ep]:
+					r.Rejected = append(r.Rejected, conflict(lines[i], ep))
+				case w == nil: // a process has ended after its beginning
+					r.Accepted++
+					started = append(started, i)
+				case retold(w, ep) || e.alike(m, w, ep):
 					r.Duplicates++
-				} else {
-					r.Rejected = append(r.Rejected, conflict(lines[i], valid[i]))
+				case w.Source == ep.Source && unnamed(ep) && begins(ep, w):
+					r.Duplicates++ // the end was recorded, or all of it
+				case w.Source == ep.Source && unnamed(ep) && begins(w, ep):
+					r.Accepted++
+					err = errors.Join(err, e.tellOn(ctx, source, ep, len(w.Steps)))
+				default:
+					r.Rejected = append(r.Rejected, conflict(lines[i], ep))
 				}
 			}
 		}
+	}
+	for _, i := range started {
+		err = errors.Join(err, e.tellOn(ctx, source, valid[i], 0))
+	}
+	if len(started)+len(grew) > 0 {
+		r.Seq = e.Counted()
 	}
 	slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
 	return r, err
@@ -144,10 +172,15 @@ func (e *Engine) grown(ctx context.Context, named []int, of []*episodic.Episode)
 	return found, nil
 }
 
-// episodeEntry resolves the ids of an episode and encodes it.
-func (w *writer) episodeEntry(ep *episodic.Episode) (entry, error) {
+// episodeEntry resolves the ids of an episode and encodes it, or its beginning.
+func (w *writer) episodeEntry(ep *episodic.Episode, beginningOnly bool) (entry, error) {
 	if err := resolveSteps(w.state, ep); err != nil {
 		return entry{}, err
+	}
+	if beginningOnly {
+		head := beginning(ep)
+		payload, err := encode(kindBegun, head)
+		return entry{kindBegun, "episode/" + ep.ID, payload, head}, err
 	}
 	payload, err := encode(kindEpisode, ep)
 	if err == nil && len(payload) > storage.MaxPayload {

@@ -1,0 +1,94 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/episodic"
+	"waymark/storage"
+)
+
+// telling is a session as a transcript has it by now: each of its episodes with so many tools.
+func telling(at time.Time, tools ...[]string) (all []episodic.Episode) {
+	for i, names := range tools {
+		ep := episodic.Episode{ID: []string{"first", "second"}[i], Session: "s", Intent: "ask", Time: at.Add(time.Duration(i) * time.Minute)}
+		for _, name := range names {
+			ep.Steps = append(ep.Steps, episodic.Step{Tool: name, Outcome: episodic.Success})
+		}
+		all = append(all, ep)
+	}
+	return all
+}
+
+// A transcript that is imported while its session goes on gives, imported again, what the whole of it gives.
+func TestTranscriptThatGrows(t *testing.T) {
+	now := time.Date(2026, 8, 2, 12, 0, 0, 0, time.UTC)
+	opts := Options{Now: func() time.Time { return now }}
+	const source = "import:claude-code"
+	at := now.Add(-time.Hour)
+	whole := telling(at, []string{"fs:read", "fs:write"}, []string{"git:diff", "git:add", "git:commit", "ci:run"})
+	whole[1].Steps[1].Group, whole[1].Steps[2].Group = "1", "1"
+	whole[1].Outcome = episodic.Success
+	part := func(episodes, steps int) []episodic.Episode {
+		all := append([]episodic.Episode{}, whole[:episodes]...)
+		last := &all[episodes-1]
+		last.Steps, last.Outcome = last.Steps[:steps], ""
+		return all
+	}
+	e := workspace(t, storage.NewMemory(), opts)
+	for _, tt := range []struct {
+		name                 string
+		episodes             []episodic.Episode
+		accepted, duplicates int
+	}{
+		{"in the first", part(1, 1), 1, 0},
+		{"the same", part(1, 1), 0, 1},
+		{"in the second", part(2, 2), 2, 0},
+		{"less than before", part(2, 1), 0, 2},
+		{"further", part(2, 3), 1, 1},
+		{"all", whole, 1, 1},
+		{"all again", whole, 0, 2},
+	} {
+		r, err := e.Record(ctx, source, tt.episodes)
+		require.NoError(t, err)
+		assert.Empty(t, r.Rejected, tt.name)
+		assert.Equal(t, []int{tt.accepted, tt.duplicates}, []int{r.Accepted, r.Duplicates}, tt.name)
+		require.NoError(t, e.Wait(ctx, r.Seq))
+	}
+	other := workspace(t, storage.NewMemory(), opts)
+	_, err := other.Record(ctx, "another", whole)
+	require.NoError(t, err)
+	assert.Equal(t, exported(t, other), exported(t, e))
+	verify(t, e)
+
+	now = now.Add(48 * time.Hour) // long over
+	r, err := e.Record(ctx, source, whole)
+	require.NoError(t, err)
+	assert.Equal(t, 2, r.Duplicates, r.Rejected)
+	changed := telling(at, []string{"fs:read", "fs:list"})
+	r, err = e.Record(ctx, source, changed)
+	require.NoError(t, err)
+	assert.Len(t, r.Rejected, 1, "it goes on in another way")
+}
+
+// A process that ends after the beginning of an episode leaves it to the next import.
+func TestTranscriptWithABeginningAlone(t *testing.T) {
+	now := time.Date(2026, 8, 2, 12, 0, 0, 0, time.UTC)
+	e := workspace(t, storage.NewMemory(), Options{Now: func() time.Time { return now }})
+	eps := telling(now.Add(-time.Hour), []string{"fs:read", "fs:write"})
+	ep := eps[0]
+	ep.Source = "import:codex"
+	require.NoError(t, ep.Normalise())
+	_, err := e.appendOne(ctx, func(w *writer) (entry, bool, error) {
+		one, err := w.episodeEntry(&ep, true)
+		return one, true, err
+	})
+	require.NoError(t, err)
+	r, err := e.Record(ctx, "import:codex", eps)
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.Accepted, r.Rejected)
+	assert.Contains(t, after(t, e, r.Seq, "fs:read"), "fs:write")
+}
