@@ -23,6 +23,7 @@ import (
 //	runs-data/ID/began/NODE/N   a call that is about to be made, with its arguments
 //	runs-data/ID/ended/NODE/N   what became of it, with its result
 //	runs-data/ID/end/N          how the run ended
+//	runs-data/ID/counted/N      what it has added to the statistics of capabilities
 //
 // The first piece of anything is written last and says how many there are.
 const (
@@ -229,7 +230,8 @@ func (j runJournal) prune(ctx context.Context) error {
 	return nil
 }
 
-// forgetRuns erases the ended runs that a selection means: their arguments and results.
+// forgetRuns erases the ended runs that a selection means: their arguments and results, and what they have
+// added to the statistics of capabilities.
 func (s *Server) forgetRuns(ctx context.Context, sel live.Selection) error {
 	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
 	if err != nil {
@@ -242,6 +244,9 @@ func (s *Server) forgetRuns(ctx context.Context, sel live.Selection) error {
 	}
 	for _, h := range all {
 		if h.State.Over() && (sel.Source != "" && h.Source == sel.Source || sel.Episode != "" && h.ID == sel.Episode || h.StartedAt.Before(sel.Before)) {
+			if err := j.uncount(ctx, h.ID); err != nil {
+				return err
+			}
 			if err := j.forget(ctx, h.ID); err != nil {
 				return err
 			}

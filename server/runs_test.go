@@ -381,6 +381,11 @@ func TestCapabilityVersionsAndStats(t *testing.T) {
 	}
 	assert.Equal(t, 1, tagged("?tag=issues&tag=daily"))
 	assert.Zero(t, tagged("?tag=issues&tag=weekly"))
+
+	parse[any](t, 200, w.ask("POST", "/v1/forget", `{"source":"local"}`)) // with the runs goes what they have added
+	first = parse[capabilityStats](t, 200, w.ask("GET", "/v1/capabilities/show-first@1/stats", ""))
+	assert.Zero(t, first.Runs)
+	assert.Empty(t, first.Tasks)
 }
 
 // What a server leaves, the next one goes on with; without servers it stays.

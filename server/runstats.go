@@ -23,8 +23,11 @@ func (r *runs) learn(ctx context.Context, a access, s run.Status, p *run.Plan) e
 	}
 	var errs []error
 	var episodes []episodic.Episode
-	for _, done := range p.CapabilityRuns(s) {
-		errs = append(errs, r.count(ctx, a.Workspace, done))
+	ran := p.CapabilityRuns(s)
+	if len(ran) > 0 {
+		errs = append(errs, r.count(ctx, a.Workspace, s.ID, ran))
+	}
+	for _, done := range ran {
 		if done.Outcome == "" {
 			continue
 		}
@@ -80,27 +83,65 @@ const statsRow = "capability-stats/"
 
 func statsKey(id string, version int) string { return fmt.Sprintf("%s%s@%d", statsRow, id, version) }
 
-// count adds a run to the statistics of its capability.
-func (r *runs) count(ctx context.Context, workspace string, done run.CapabilityRun) error {
+// count adds the capabilities of a run to their statistics, and notes with the run what it has added.
+func (r *runs) count(ctx context.Context, workspace, id string, ran []run.CapabilityRun) error {
 	table, err := r.cfg.Store.Table(workspace)
 	if err != nil {
 		return err
 	}
-	key := statsKey(done.ID, done.Version)
-	for try := 1; ; try++ {
-		stats, row, err := readStats(ctx, table, done.ID, done.Version)
-		if err != nil {
-			return err
+	counted := make([]capabilityStats, len(ran))
+	for i, done := range ran {
+		counted[i] = statsOf(done)
+	}
+	if err := (runJournal{table: table}).write(ctx, countedRow(id), counted); err != nil {
+		return err
+	}
+	return addStats(ctx, table, counted, 1)
+}
+
+// countedRow holds what a run has added to the statistics.
+func countedRow(id string) string { return runDataRow + id + "/counted" }
+
+// uncount takes what a run has added out of the statistics again.
+func (j runJournal) uncount(ctx context.Context, id string) error {
+	var counted []capabilityStats
+	if err := j.read(ctx, countedRow(id), &counted); err != nil {
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil
 		}
-		stats.add(done)
-		b, err := json.Marshal(stats)
-		if err != nil {
-			return err
-		}
-		if _, err = table.CAS(ctx, key, row, b); !errors.Is(err, storage.ErrConflict) || try == addTries {
-			return err
+		return err
+	}
+	return addStats(ctx, j.table, counted, -1)
+}
+
+// addStats adds to the statistics, or with sign -1 takes away. Statistics of no run are removed.
+func addStats(ctx context.Context, table storage.Table, counted []capabilityStats, sign int) error {
+	for _, one := range counted {
+		for try := 1; ; try++ {
+			stats, row, err := readStats(ctx, table, one.Capability, one.Version)
+			if err != nil {
+				return err
+			}
+			stats.add(one, sign)
+			key := statsKey(one.Capability, one.Version)
+			if stats.Runs <= 0 {
+				err = table.Delete(ctx, key)
+			} else {
+				var b []byte
+				if b, err = json.Marshal(stats); err != nil {
+					return err
+				}
+				_, err = table.CAS(ctx, key, row, b)
+			}
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, storage.ErrConflict) || try == addTries {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 func readStats(ctx context.Context, table storage.Table, id string, version int) (capabilityStats, uint64, error) {
@@ -115,30 +156,52 @@ func readStats(ctx context.Context, table storage.Table, id string, version int)
 	return stats, row, err
 }
 
-func (s *capabilityStats) add(done run.CapabilityRun) {
-	s.Runs++
+// statsOf is the statistics of one run.
+func statsOf(done run.CapabilityRun) capabilityStats {
+	s := capabilityStats{Capability: done.ID, Version: done.Version, Runs: 1, Tasks: map[string]taskStats{}}
 	switch done.Outcome {
 	case run.NodeDone:
-		s.Succeeded++
+		s.Succeeded = 1
 	case run.NodeFailed:
-		s.Failed++
+		s.Failed = 1
 	}
 	for id, n := range done.Tasks {
-		t := s.Tasks[id]
+		t := taskStats{Repeated: max(0, n.Attempts-1), DurationMS: n.DurationMS}
 		switch n.State {
 		case run.NodeDone:
-			t.Done++
+			t.Done = 1
 		case run.NodeFailed:
-			t.Failed++
+			t.Failed, t.ErrorKinds = 1, map[string]int{string(n.ErrorKind): 1}
+		case run.NodeSkipped:
+			t.Skipped = 1
+		}
+		s.Tasks[id] = t
+	}
+	return s
+}
+
+func (s *capabilityStats) add(other capabilityStats, sign int) {
+	s.Runs += sign * other.Runs
+	s.Succeeded += sign * other.Succeeded
+	s.Failed += sign * other.Failed
+	for id, o := range other.Tasks {
+		t := s.Tasks[id]
+		t.Done += sign * o.Done
+		t.Failed += sign * o.Failed
+		t.Skipped += sign * o.Skipped
+		t.Repeated += sign * o.Repeated
+		t.DurationMS += int64(sign) * o.DurationMS
+		for kind, n := range o.ErrorKinds {
 			if t.ErrorKinds == nil {
 				t.ErrorKinds = map[string]int{}
 			}
-			t.ErrorKinds[string(n.ErrorKind)]++
-		case run.NodeSkipped:
-			t.Skipped++
+			if t.ErrorKinds[kind] += sign * n; t.ErrorKinds[kind] == 0 {
+				delete(t.ErrorKinds, kind)
+			}
 		}
-		t.Repeated += max(0, n.Attempts-1)
-		t.DurationMS += n.DurationMS
+		if len(t.ErrorKinds) == 0 {
+			t.ErrorKinds = nil
+		}
 		s.Tasks[id] = t
 	}
 }
