@@ -123,7 +123,9 @@ func (f *Feed) load(ctx context.Context) {
 	}
 	names, err := f.tables.Workspaces(ctx)
 	if err != nil {
-		f.log.Warn("spans that wait are not read yet", "error", err)
+		if ctx.Err() == nil {
+			f.log.Warn("spans that wait are not read yet", "error", err)
+		}
 		return
 	}
 	f.traces.loaded = true

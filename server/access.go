@@ -56,13 +56,17 @@ func parseScopes(names []string) (scopes, error) {
 }
 
 // access is who is asking: the one workspace the request may see, what it may do there, and the
-// source under which its episodes count. It comes from the credential alone, never from a body.
+// source under which its episodes count. These come from the credential alone, never from a body.
 type access struct {
 	Workspace string
 	Scopes    scopes
 	Source    string
 	Local     bool // bearer of the local token: the user who started the server
 	Operator  bool // may act on the whole data directory: Local, or anybody on a loopback without keys
+
+	// What tells the callers of one credential apart, and grants nothing.
+	Conversation string // as the caller names it; may be empty
+	Peer         string // address of the other end; empty over a pipe
 }
 
 // may reports whether every scope asked for is granted.
@@ -111,6 +115,7 @@ func (s *Server) accessOf(r *http.Request) (access, error) {
 	if err != nil {
 		return access{}, err
 	}
+	a.Conversation, a.Peer = r.Header.Get(headerConversation), peerOf(r)
 	workspace, source := r.Header.Get(headerWorkspace), r.Header.Get(headerSource)
 	if workspace == "" && source == "" {
 		return a, nil

@@ -57,7 +57,7 @@ const watchServer = 2 * time.Second
 func Bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, endpoint, token, workspace string) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
-	headers := &bridgeHeaders{next: transport, token: token, workspace: workspace}
+	headers := &bridgeHeaders{next: transport, token: token, workspace: workspace, conversation: pipeConversation()}
 	client := &http.Client{Transport: headers}
 
 	remote, err := (&mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: client, DisableStandaloneSSE: true}).Connect(ctx)
@@ -284,6 +284,7 @@ func (b *bridge) down(ctx context.Context) error {
 type bridgeHeaders struct {
 	next             http.RoundTripper
 	token, workspace string
+	conversation     string
 
 	mu       sync.Mutex
 	revision string
@@ -307,6 +308,7 @@ func (h *bridgeHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	if h.token != "" {
 		r.Header.Set("Authorization", "Bearer "+h.token)
 	}
+	r.Header.Set(headerConversation, h.conversation)
 	if h.workspace != "" {
 		// The local token may name both. The same host is then the same source, with or without a
 		// server running.

@@ -207,7 +207,9 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if err != nil {
 		return refusal(err)
 	}
-	result, err := caller.Call(ctx, run.Call{Tool: id, Source: a.Source, Arguments: arguments, Session: sessionOf(req), Meta: meta})
+	session := sessionOf(req, a)
+	told, _ := req.Params.Meta[callKey].(string)
+	result, err := caller.Call(ctx, run.Call{Tool: id, Source: a.Source, Arguments: arguments, Session: session, HostID: told, Meta: meta})
 	if err != nil {
 		return m.failed(ctx, id, err)
 	}
@@ -216,7 +218,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 		return m.failed(ctx, id, err)
 	}
 	if result.Failure == "" && len(result.NeedsInput) == 0 {
-		m.suggestAfter(ctx, engine, a, sessionOf(req), out)
+		m.suggestAfter(ctx, engine, a, session, out)
 	}
 	return out
 }

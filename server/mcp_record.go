@@ -13,7 +13,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
 )
@@ -66,7 +65,7 @@ func recordEpisode(ctx context.Context, c *mcpCall, in recordArguments) (recordA
 		}
 	}
 	if e.Session == "" {
-		e.Session = sessionOf(c.req)
+		e.Session = sessionOf(c.req, access{}) // by no name that the next process has not: the same episode may come again
 	}
 	if e.ID == "" {
 		id, err := c.episodeID(e)
@@ -104,18 +103,6 @@ func (c *mcpCall) episodeID(e episodic.Episode) (string, error) {
 	content = binary.BigEndian.AppendUint64(content, unnamed.Add(1)) // two at once see one head
 	sum := sha256.Sum256(append(head.Chain[:], content...))
 	return "mcp-" + hex.EncodeToString(sum[:12]), nil
-}
-
-// sessionOf is the conversation a call belongs to: the MCP session, or where there is none the
-// program at the other end.
-func sessionOf(req *mcp.CallToolRequest) string {
-	if id := req.Session.ID(); id != "" {
-		return id
-	}
-	if info := req.ClientInfo(); info != nil {
-		return catalog.Cut(info.Name, 128)
-	}
-	return ""
 }
 
 type rebuildArguments struct {

@@ -166,9 +166,9 @@ type mcpCall struct {
 	req    *mcp.CallToolRequest
 }
 
-// asker is who asks, and in which conversation. A client without a session may hold many.
+// asker is who asks, and in which conversation. A client that names none may hold many.
 func (c *mcpCall) asker() live.Asker {
-	return live.Asker{Source: c.access.Source, Session: c.req.Session.ID()}
+	return live.Asker{Source: c.access.Source, Session: conversation(c.req, c.access)}
 }
 
 // handler runs one tool: who asks, may they, in which workspace, for how long.
