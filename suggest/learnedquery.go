@@ -38,7 +38,7 @@ func (q *query) predict(l *learned) bool {
 	if q.mode == Active && q.hear(l) {
 		request, q.weights, kept = &q.request, l.weights.Asked, l.sure.asked
 	}
-	l.history.Signs(q.done, q.parents, len(q.done), request, &q.signs)
+	l.history.Signs(q.done, q.sources.Parents, len(q.done), request, &q.signs)
 	q.predicted = l.history.Score(&q.signs, q.weights, q.predicted)
 	q.calibrate(kept)
 	return true
@@ -128,38 +128,15 @@ func (s *sureness) of(claimed float64) float64 {
 	return min(s.first, float64(claimed*s.rest))
 }
 
-// back is how far back a step is looked for that another came after.
-const back = 32
-
-// prefix fills in the steps of the context that can be learned of. A context does not say what each
-// step came after: in a history of chains the step before, else the latest of the steps that most often
-// led there.
+// prefix fills in the steps of the context that can be learned of.
 func (q *query) prefix(l *learned) {
-	q.done, q.parents = q.done[:0], q.parents[:0]
-	chains := q.chains()
-	var nodes, after []int32
+	q.done = q.done[:0]
 	for _, n := range q.context {
-		t := of(l.tool, n, -1)
-		if t < 0 {
-			continue
-		}
-		i := len(nodes)
-		from, most := i-1, uint64(0)
-		for j := i - 1; !chains && j >= max(0, i-back); j-- {
-			if _, count := q.transition(nodes[j], n); count > most {
-				from, most = j, count
-			}
-		}
-		nodes, after = append(nodes, n), append(after, int32(from))
-		q.done = append(q.done, t)
-	}
-	for i := range after {
-		if after[i] < 0 {
-			q.parents = append(q.parents, nil)
-		} else {
-			q.parents = append(q.parents, after[i:i+1:i+1])
+		if t := of(l.tool, n, -1); t >= 0 {
+			q.done = append(q.done, t)
 		}
 	}
+	l.history.Guess(q.done, &q.sources)
 }
 
 // learnedCandidates visits what was learned to be possible.

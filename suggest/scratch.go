@@ -42,7 +42,7 @@ type scratch struct {
 	sure      sureness
 	together  together
 	done      []int32 // tools of the context that can be learned of
-	parents   [][]int32
+	sources   nexttool.Sources
 }
 
 // scratchFor is working memory for n nodes. Models hand it on to later ones, which have more.

@@ -137,6 +137,7 @@ type predicting struct {
 	*gathered
 	signs   Signs
 	request Request
+	sources Sources
 	index   []int32
 	value   []float32
 	order   []placed
@@ -147,9 +148,11 @@ type placed struct {
 	score float64
 }
 
-// task adds the steps drawn of one task.
+// task adds the steps drawn of one task, which are asked about the way a context is: without what they
+// came after.
 func (p *predicting) task(h *History, t *Task, i int, half, age uint8, share float64) {
 	var r *Request
+	h.Guess(t.Tools, &p.sources)
 	for n := 1; n < len(t.Tools); n++ {
 		if float64(mix(uint64(i)<<20+uint64(n))>>11)/(1<<53) > share {
 			continue
@@ -158,7 +161,7 @@ func (p *predicting) task(h *History, t *Task, i int, half, age uint8, share flo
 			r = &p.request
 			h.AskInto(t.Request, t.Text, r)
 		}
-		h.Signs(t.Tools, t.Parents, n, r, &p.signs)
+		h.Signs(t.Tools, p.sources.Parents, n, r, &p.signs)
 		mass := float32(1)
 		if t.Mass != nil {
 			mass = t.Mass[n]

@@ -101,6 +101,7 @@ type History struct {
 	using      []int32 // tasks that use a tool
 	tasks      []*Task
 	asked      int // tasks with a request
+	branching  int // tasks that branch
 	words      map[int32]*wordRow
 	norms      []float64 // of the tasks' requests
 	remeasure  int       // when as many tasks are known
@@ -221,6 +222,9 @@ func (h *History) Observe(task *Task) {
 	}
 	if len(task.Request) > 0 {
 		h.asked++
+	}
+	if branches(task.Parents) {
+		h.branching++
 	}
 	h.tasks = append(h.tasks, task)
 	h.measure()
