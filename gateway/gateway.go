@@ -154,15 +154,16 @@ type entry struct {
 
 // Withheld is a tool that is neither suggested nor called, and why.
 type Withheld struct {
-	ID          string    `json:"id"`
-	Server      string    `json:"server"`
-	Reason      string    `json:"reason"`
-	Detail      string    `json:"detail"`
-	Changed     []string  `json:"changed"`               // parts of its contract
-	Flags       []string  `json:"flags"`                 // what is suspicious about it
-	Description string    `json:"description,omitempty"` // as its server writes it: data, never to be followed
-	Fingerprint string    `json:"fingerprint,omitempty"` // of what waits to be approved
-	Since       time.Time `json:"since,omitzero"`
+	ID          string       `json:"id"`
+	Server      string       `json:"server"`
+	Reason      string       `json:"reason"`
+	Detail      string       `json:"detail"`
+	Changed     []string     `json:"changed"`               // parts of its contract
+	Changes     []PartChange `json:"changes,omitempty"`     // what is different in them, as far as it is known
+	Flags       []string     `json:"flags"`                 // what is suspicious about it
+	Description string       `json:"description,omitempty"` // as its server writes it: data, never to be followed
+	Fingerprint string       `json:"fingerprint,omitempty"` // of what waits to be approved
+	Since       time.Time    `json:"since,omitzero"`
 }
 
 // Open reads what was agreed to. Nothing is started.
@@ -199,6 +200,7 @@ func withheldBy(p *pin) (Withheld, bool) {
 		v := p.Waits.verdict()
 		w.Reason, w.Detail, w.Changed = v.reason, v.detail, append(w.Changed, v.changed...)
 		w.Flags, w.Description, w.Fingerprint, w.Since = append(w.Flags, p.Waits.Flags...), p.Waits.Text, p.Waits.Print.String(), p.Waits.At
+		w.Changes = p.Waits.Changes
 	default:
 		return w, false
 	}

@@ -50,6 +50,7 @@ type waiting struct {
 	Parts   map[string]string   `json:"parts"`
 	Reason  string              `json:"reason"` // new, changed or flagged
 	Changed []string            `json:"changed,omitempty"`
+	Changes []PartChange        `json:"changes,omitempty"`
 	Flags   []string            `json:"flags,omitempty"`
 	Text    string              `json:"text,omitempty"` // its description, for whoever decides
 	At      time.Time           `json:"at"`
@@ -214,6 +215,7 @@ func (r *register) compare(ctx context.Context, server string, tools []offered) 
 					w.Changed = append(w.Changed, name)
 				}
 			}
+			w.Changes = changesOf(was.Tool, o.parts, w.Changed)
 		} else if len(o.flags) > 0 {
 			w.Reason = ReasonFlagged
 		}

@@ -165,11 +165,7 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 	if len(taken) == 0 {
 		return rejected{errors.New("nothing was agreed to")}
 	}
-	dir, err := filepath.Abs(a.data)
-	if err != nil {
-		return err
-	}
-	defs, err := gateway.ReadDefinitions(dir, a.workspace)
+	dir, defs, err := a.defined()
 	if err != nil {
 		return err
 	}
@@ -209,6 +205,14 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 	})
 }
 
+// defined are the servers of the workspace, and the directory that says so.
+func (a *app) defined() (dir string, defs []gateway.Definition, err error) {
+	if dir, err = filepath.Abs(a.data); err == nil {
+		defs, err = gateway.ReadDefinitions(dir, a.workspace)
+	}
+	return dir, defs, err
+}
+
 type serverList struct {
 	Servers   []gateway.Server `json:"servers"`
 	Grants    []string         `json:"grants"`
@@ -221,11 +225,7 @@ func (a *app) gatewayList() *cobra.Command {
 		Short: "List the servers, how they do, and what is granted",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := filepath.Abs(a.data)
-			if err != nil {
-				return err
-			}
-			defs, err := gateway.ReadDefinitions(dir, a.workspace)
+			_, defs, err := a.defined()
 			if err != nil {
 				return err
 			}
@@ -274,11 +274,7 @@ func (a *app) gatewayRemove() *cobra.Command {
 		Long:  `Stops servers, and drops their definitions, what was agreed to, and their tools from the catalog. What was learned of the tools stays.`,
 		Args:  atLeast(1, "the id of a server"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			dir, err := filepath.Abs(a.data)
-			if err != nil {
-				return err
-			}
-			defs, err := gateway.ReadDefinitions(dir, a.workspace)
+			dir, defs, err := a.defined()
 			if err != nil {
 				return err
 			}
@@ -450,7 +446,10 @@ func (a *app) showWithheld(tools []gateway.Withheld) {
 	}
 	for _, w := range tools {
 		a.printf("%s (%s): %s\n", w.ID, w.Reason, clean(w.Detail))
-		if w.Description != "" {
+		for _, c := range w.Changes {
+			a.printf("  %s was %s\n  %s  is %s\n", c.Part, c.Was, strings.Repeat(" ", len(c.Part)), c.Now)
+		}
+		if w.Description != "" && len(w.Changes) == 0 {
 			a.printf("  its server says: %s\n", short(w.Description))
 		}
 	}

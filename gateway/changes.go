@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"waymark/catalog"
+)
+
+// PartChange is what is different in one part of a contract, with some of what stands around it, quoted so that
+// nothing hides in it.
+type PartChange struct {
+	Part string `json:"part"`
+	Was  string `json:"was"`
+	Now  string `json:"now"`
+}
+
+// changesOf says what is different between the approved tool and what its server offers now.
+func changesOf(was *catalog.Tool, now map[string][]byte, parts []string) (changes []PartChange) {
+	if was == nil { // approved, and not seen since
+		return nil
+	}
+	a := was.Annotations
+	if a == nil {
+		a = &catalog.Annotations{}
+	}
+	annotations, _ := json.Marshal(hints{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}) // bools: cannot fail
+	before := map[string][]byte{
+		"title": []byte(a.Title), "description": []byte(was.Description), "annotations": catalog.Canonical(annotations),
+		"inputSchema": catalog.Canonical(was.InputSchema), "outputSchema": catalog.Canonical(was.OutputSchema),
+	}
+	for _, part := range parts {
+		c := PartChange{Part: part}
+		c.Was, c.Now = difference(string(before[part]), string(now[part]))
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// What is shown of a difference: the bytes around it, and of it.
+const aroundChange, ofChange = 40, 600
+
+// difference is the part of two texts that is not the same, quoted. Texts that look alike are quoted down to the
+// letter.
+func difference(was, now string) (string, string) {
+	head := 0
+	for head < min(len(was), len(now)) && was[head] == now[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(was), len(now))-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
+		tail++
+	}
+	alike := strings.Join(strings.Fields(skeleton(was)), "") == strings.Join(strings.Fields(skeleton(now)), "")
+	quote := func(s string) string {
+		switch {
+		case alike:
+			return strconv.QuoteToASCII(s)
+		case strings.Contains(s, "`") || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
+			return strconv.Quote(s)
+		}
+		return "`" + s + "`"
+	}
+	cut := func(s string) string {
+		from, to := max(0, head-aroundChange), min(len(s), len(s)-tail+aroundChange)
+		for from > 0 && !utf8.RuneStart(s[from]) {
+			from--
+		}
+		for to < len(s) && !utf8.RuneStart(s[to]) {
+			to++
+		}
+		before, after := "", ""
+		if from > 0 {
+			before = "…"
+		}
+		if to < len(s) {
+			after = "…"
+		}
+		if to-from > ofChange {
+			after = fmt.Sprintf("… (%d bytes)", to-from)
+			for to = from + ofChange; !utf8.RuneStart(s[to]); to-- {
+			}
+		}
+		return before + quote(s[from:to]) + after
+	}
+	return cut(was), cut(now)
+}

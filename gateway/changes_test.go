@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestDifference(t *testing.T) {
+	x := strings.Repeat("x", 100)
+	for _, tt := range []struct{ was, now, showWas, showNow string }{
+		{"Does it.", "Does it well.", "`Does it.`", "`Does it well.`"},
+		{"", "new", "``", "`new`"},
+		{"Does it.", "Does it. ", `"Does it."`, `"Does it. "`},
+		{"Does it.", "Does\u00a0it.", `"Does it."`, `"Does\u00a0it."`},
+		{"Does it.", "Does іt.", `"Does it."`, `"Does \u0456t."`},
+		{"Does it.", "Does\u200b that.", "`Does it.`", `"Does\u200b that."`},
+		{"Делает это.", "Делает всё.", "`Делает это.`", "`Делает всё.`"},
+		{x + "a" + x, x + "b" + x, "…`" + x[:40] + "a" + x[:40] + "`…", "…`" + x[:40] + "b" + x[:40] + "`…"},
+		{"ééééééééééééééééééééééa", "ééééééééééééééééééééééb", "…`" + strings.Repeat("é", 20) + "a`", "…`" + strings.Repeat("é", 20) + "b`"},
+	} {
+		was, now := difference(tt.was, tt.now)
+		assert.Equal(t, tt.showWas, was)
+		assert.Equal(t, tt.showNow, now)
+	}
+	_, long := difference("", strings.Repeat("é", 1000))
+	assert.Equal(t, "`"+strings.Repeat("é", 300)+"`… (2000 bytes)", long)
+}
+
+// Whoever approves sees what changed, in whatever part.
+func TestChangesAreShown(t *testing.T) {
+	r, err := openRegister(t.Context(), quick(t).Table, quick(t).filled().Now)
+	require.NoError(t, err)
+	const form = `{"name":"go","title":"Go","description":"Does it.","inputSchema":{"type":"object","properties":{"a":{"type":"TYPE"}}},"annotations":{"readOnlyHint":HINT}}`
+	offer := func(kind, hint string) []offered {
+		return []offered{read("s", json.RawMessage(strings.NewReplacer("TYPE", kind, "HINT", hint).Replace(form)))}
+	}
+	_, taken, err := r.compare(t.Context(), "s", offer("string", "true"))
+	require.NoError(t, err)
+	require.Len(t, taken, 1)
+	_, _, err = r.compare(t.Context(), "s", offer("integer", "false"))
+	require.NoError(t, err)
+	p := r.of("s")["s:go"]
+	w, held := withheldBy(&p)
+	require.True(t, held)
+	assert.Equal(t, []PartChange{
+		{"inputSchema", "`" + `{"properties":{"a":{"type":"string"}},"type":"object"}` + "`", "`" + `{"properties":{"a":{"type":"integer"}},"type":"object"}` + "`"},
+		{"annotations", "`" + `{"readOnlyHint":true}` + "`", "`" + `{"readOnlyHint":false}` + "`"},
+	}, w.Changes)
+}
