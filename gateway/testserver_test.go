@@ -37,6 +37,8 @@ func beServer(role string) {
 		if err := goodServer().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 			log.Fatal(err)
 		}
+	case role == "owner":
+		beOwner()
 	case role == "sleeper":
 		time.Sleep(time.Hour)
 	case role == "dumb": // starts, and says nothing ever
@@ -85,19 +87,26 @@ func goodServer() *mcp.Server {
 			}
 			return nil, nil, nil
 		})
+	mcp.AddTool(s, &mcp.Tool{Name: "count", Description: "Counts aloud.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(ctx context.Context, r *mcp.CallToolRequest, in struct {
+			To int `json:"to"`
+		}) (*mcp.CallToolResult, any, error) {
+			for i := range in.To {
+				p := &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: float64(in.To), Message: fmt.Sprint("at ", i+1)}
+				if err := r.Session.NotifyProgress(ctx, p); err != nil {
+					return nil, nil, err
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			return nil, nil, nil
+		})
 	mcp.AddTool(s, &mcp.Tool{Name: "delete", Description: "Deletes it.", Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes}},
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 			return nil, nil, nil
 		})
-	mcp.AddTool(s, &mcp.Tool{Name: "spawn", Description: "Starts another process and forgets it."},
-		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, echoed, error) {
-			c := exec.Command(os.Args[0])
-			c.Env = append(os.Environ(), roleVariable+"=sleeper")
-			if err := c.Start(); err != nil {
-				return nil, echoed{}, err
-			}
-			return nil, echoed{strconv.Itoa(c.Process.Pid)}, nil
-		})
+	for _, name := range []string{"spawn", "daemon"} {
+		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "Starts another process and forgets it."}, starts(name == "daemon"))
+	}
 	s.AddTool(&mcp.Tool{Name: "ask", Description: "Asks back.", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			if len(r.Params.InputResponses) == 0 {
@@ -107,6 +116,21 @@ func goodServer() *mcp.Server {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(name, " ", r.Params.RequestState)}}}, nil
 		})
 	return s
+}
+
+// starts begins another process, in the group of its server or in one of its own.
+func starts(alone bool) mcp.ToolHandlerFor[struct{}, echoed] {
+	return func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, echoed, error) {
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), roleVariable+"=sleeper")
+		if alone {
+			leave(c)
+		}
+		if err := c.Start(); err != nil {
+			return nil, echoed{}, err
+		}
+		return nil, echoed{strconv.Itoa(c.Process.Pid)}, nil
+	}
 }
 
 // rawServer writes its messages by hand, and does so wrongly as its role says.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"os"
@@ -66,6 +68,7 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	}
 	u.gateway, err = gateway.Open(ctx, gateway.Options{
 		Table: table, Catalog: upstreamCatalog{h, a.workspace, logger}, Logger: logger, Version: version().Version,
+		Mark: markOf(h.dir),
 	})
 	if err != nil {
 		return err
@@ -77,6 +80,13 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	u.withhold()
 	h.upstream.Store(u)
 	return nil
+}
+
+// markOf is the same for each process that has a data directory, one after the other, and for no other.
+func markOf(dir string) string {
+	host, _ := os.Hostname() // containers may have the same directory, and see each other's processes
+	sum := sha256.Sum256([]byte(host + "\x00" + dir))
+	return hex.EncodeToString(sum[:8])
 }
 
 // upstream is what the server is told of other servers.

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package gateway
+
+import "os/exec"
+
+func leave(*exec.Cmd) {}
