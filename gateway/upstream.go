@@ -75,6 +75,8 @@ type link struct {
 	broken  chan struct{}
 	once    sync.Once
 	why     string // why we broke it
+
+	progress listeners
 }
 
 // breakOff ends the connection because of us, and says why.
@@ -307,6 +309,9 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 		Capabilities:           &mcp.ClientCapabilities{}, // what a host can do comes with its calls
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { u.refresh() },
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			l.progress.report(r.Params)
+		},
 	})
 	transport, err := u.transport(def, l)
 	if err != nil {
@@ -550,6 +555,11 @@ func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (ru
 	}
 	if err := withMeta(params, c.Meta); err != nil {
 		return failed(run.FailedArgument, "_meta: %v", err), nil
+	}
+	if c.Progress != nil {
+		token, stop := l.progress.listen(c.Progress)
+		defer stop()
+		params.SetProgressToken(token)
 	}
 	_, err := l.session.CallTool(ctx, params)
 	if raw, ok := x.answer(); ok {

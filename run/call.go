@@ -19,6 +19,10 @@ type Call struct {
 	Intent    string          // what the session is about, as far as known
 	Meta      json.RawMessage // the host's _meta, passed on: trace context, input responses
 	Approved  bool            // a run asked for a person's word where this call needs one
+
+	// Progress is told how far the call is, as the server says: done, of how much (0: not known), and in words.
+	// It may take its time; what comes meanwhile is left out but for the newest. nil: nobody listens.
+	Progress func(done, total float64, message string)
 }
 
 // Result is what became of a call that was carried out or refused.

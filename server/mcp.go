@@ -99,11 +99,21 @@ func (e *mcpEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Header.Get(headerProtocol) < firstStateless: // dates compare as text
 		e.stateful.ServeHTTP(w, r)
-	case r.Header.Get(headerName) == toolRebuild, r.Header.Get(headerName) == toolRun:
+	case r.Header.Get(headerMethod) == "tools/call" && reports(r.Header.Get(headerName)):
 		e.streaming.ServeHTTP(w, r)
 	default:
 		e.stateless.ServeHTTP(w, r)
 	}
+}
+
+// reports tells the tools that may say how far they are while they work: those that take long, and those of other
+// servers.
+func reports(tool string) bool {
+	switch tool {
+	case toolRebuild, toolRun, toolCall:
+		return true
+	}
+	return !slices.ContainsFunc(mcpToolset(), func(t mcpTool) bool { return t.tool.Name == tool })
 }
 
 // serverOf is the one server of the request's workspace.

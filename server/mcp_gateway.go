@@ -209,7 +209,9 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	}
 	session := sessionOf(req, a)
 	told, _ := req.Params.Meta[callKey].(string)
-	result, err := caller.Call(ctx, run.Call{Tool: id, Source: a.Source, Arguments: arguments, Session: session, HostID: told, Meta: meta})
+	result, err := caller.Call(ctx, run.Call{
+		Tool: id, Source: a.Source, Arguments: arguments, Session: session, HostID: told, Meta: meta, Progress: progressTo(ctx, req),
+	})
 	if err != nil {
 		return m.failed(ctx, id, err)
 	}
@@ -221,6 +223,18 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 		m.suggestAfter(ctx, engine, a, session, out)
 	}
 	return out
+}
+
+// progressTo tells a host of the progress of a call, if it asked for that.
+func progressTo(ctx context.Context, req *mcp.CallToolRequest) func(done, total float64, message string) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	return func(done, total float64, message string) {
+		// A host that stopped listening is no reason to stop the call.
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: shownText(message)})
+	}
 }
 
 // after is what usually comes after a call, as it rides along with its result.

@@ -18,6 +18,7 @@ import (
 	"waymark/gateway"
 	"waymark/live"
 	"waymark/recorder"
+	"waymark/run"
 	"waymark/suggest"
 )
 
@@ -124,11 +125,15 @@ func listedNames(t testing.TB, client *mcp.ClientSession) (names []string) {
 func TestCallTool(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			s, _ := newOfficeWithDesk(t, "")
-			client := way.open(t, s, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-				assert.Equal(t, "Who signs?", r.Params.Message)
-				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
-			}})
+			s, _ := officeWithDesk(t, func(c *Config) { c.Caller = telling{c.Caller} })
+			heard := make(chan *mcp.ProgressNotificationParams, 10)
+			client := way.open(t, s, &mcp.ClientOptions{
+				ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					assert.Equal(t, "Who signs?", r.Params.Message)
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
+				},
+				ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { heard <- r.Params },
+			})
 			for _, tool := range []struct {
 				name      string
 				arguments any
@@ -143,6 +148,23 @@ func TestCallTool(t *testing.T) {
 			}
 			r := call(t, client, toolCall, map[string]any{"tool": "desk:sign"})
 			assert.Equal(t, "letter 7 signed by Ada", textOf(t, r))
+
+			assert.Empty(t, heard, "nobody gave a token")
+			for i, tool := range []string{toolCall, "desk__stamp"} {
+				params := &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "a"}, "letter": "a"}}
+				if tool == toolCall {
+					delete(params.Arguments.(map[string]any), "letter")
+				}
+				params.SetProgressToken(fmt.Sprint("mine-", i))
+				_, err := client.CallTool(t.Context(), params)
+				require.NoError(t, err)
+				select {
+				case p := <-heard:
+					assert.Equal(t, mcp.ProgressNotificationParams{ProgressToken: fmt.Sprint("mine-", i), Progress: 1, Total: 2, Message: "half of it"}, *p)
+				case <-time.After(10 * time.Second):
+					t.Error("nothing was heard")
+				}
+			}
 
 			for _, refused := range []struct {
 				tool      string
@@ -168,6 +190,16 @@ func TestCallTool(t *testing.T) {
 			assert.Contains(t, textOf(t, call(t, client, toolCall, map[string]any{})), "tool: is required")
 		})
 	}
+}
+
+// telling is a caller whose calls report how far they are.
+type telling struct{ run.Caller }
+
+func (c telling) Call(ctx context.Context, call run.Call) (run.Result, error) {
+	if call.Progress != nil {
+		call.Progress(1, 2, "half\nof it")
+	}
+	return c.Caller.Call(ctx, call)
 }
 
 // The list holds what the mode puts there, sorted, and gives the same bytes until the tools change.
