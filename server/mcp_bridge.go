@@ -176,7 +176,14 @@ func (b *bridge) up(ctx context.Context, pumps *sync.WaitGroup) error {
 				return err
 			}
 			if ok && req.Method == "notifications/initialized" && b.remote.SessionID() != "" {
-				pumps.Go(func() { b.events(ctx) })
+				// What a call asks the host for comes by that stream, so it has to stand before there is one.
+				listening := make(chan struct{})
+				pumps.Go(func() { b.events(ctx, sync.OnceFunc(func() { close(listening) })) })
+				select {
+				case <-listening:
+				case <-time.After(watchServer):
+				case <-ctx.Done():
+				}
 			}
 			continue
 		}

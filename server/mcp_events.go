@@ -19,10 +19,12 @@ const (
 
 // events carries what the server says on its own, on the event stream of the session. The SDK opens
 // that stream only for its own client, which would answer messages instead of passing them on. A
-// stream that breaks is opened again; a server that refuses it has nothing to say.
-func (b *bridge) events(ctx context.Context) {
+// stream that breaks is opened again; a server that refuses it has nothing to say. tried is called when the
+// server has answered for the first time.
+func (b *bridge) events(ctx context.Context, tried func()) {
+	defer tried()
 	for ctx.Err() == nil {
-		if !b.listen(ctx) {
+		if !b.listen(ctx, tried) {
 			return
 		}
 		select {
@@ -33,7 +35,7 @@ func (b *bridge) events(ctx context.Context) {
 }
 
 // listen reads one event stream to its end. It reports whether another try makes sense.
-func (b *bridge) listen(ctx context.Context) bool {
+func (b *bridge) listen(ctx context.Context, tried func()) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.endpoint, nil)
 	if err != nil {
 		return false
@@ -41,6 +43,7 @@ func (b *bridge) listen(ctx context.Context) bool {
 	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("Mcp-Session-Id", b.remote.SessionID())
 	resp, err := b.client.Do(req)
+	tried()
 	if err != nil {
 		return true
 	}
