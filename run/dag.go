@@ -11,10 +11,11 @@ import (
 
 // Limits of what is run.
 const (
-	MaxNodes  = 1000    // nodes of a run, those of the capabilities in it included
-	MaxDepth  = 8       // capabilities within each other
-	MaxResult = 4 << 20 // bytes of one result
-	MaxParams = 1 << 20 // bytes of all parameters
+	MaxNodes  = 1000     // nodes of a run, those of the capabilities in it included
+	MaxDepth  = 8        // capabilities within each other
+	MaxResult = 4 << 20  // bytes of one result
+	MaxKept   = 64 << 20 // bytes of all results of a run
+	MaxParams = 1 << 20  // bytes of all parameters
 
 	MaxTimeout = 24 * time.Hour // of one call
 )

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -74,6 +75,8 @@ type Run struct {
 	canceling bool
 	broken    error // the journal takes no more
 
+	kept atomic.Int64 // bytes of all results
+
 	ended    chan nodeEnd
 	wake     chan struct{}
 	over     chan struct{}
@@ -121,6 +124,7 @@ func Resume(ctx context.Context, past Past, p *Plan, o Options) *Run {
 		switch {
 		case n.State.settled():
 			r.results[i] = n.Result
+			r.kept.Add(int64(len(n.Result)))
 			n.DependsOn = now.DependsOn
 			*now = n
 			r.blocked[i] = false
@@ -261,6 +265,8 @@ func (r *Run) Decide(paths []string, allow bool) error {
 		}
 		r.refuse(i)
 	}
+	r.recount()
+	r.status.State = Running // whoever looks before the loop does shall not see it wait
 	r.nudge()
 	return nil
 }

@@ -11,6 +11,20 @@ type CapabilityRun struct {
 	Tasks      map[string]Node // by id
 }
 
+// Failure is whose fault it is that a run failed: that of the first node that failed and may not, else, where what
+// came of the nodes is no answer, the tools'. It is empty for a run that did not fail.
+func (p *Plan) Failure(s Status) Failure {
+	if s.State != Failed {
+		return ""
+	}
+	for _, i := range p.scopes[0].order {
+		if n := s.Nodes[i]; n.State == NodeFailed && p.nodes[i].task.OnError == "" {
+			return n.ErrorKind
+		}
+	}
+	return FailedTool
+}
+
 // CapabilityRuns lists the capabilities of a run that has ended, as far as they were begun.
 func (p *Plan) CapabilityRuns(s Status) []CapabilityRun {
 	var all []CapabilityRun
@@ -31,15 +45,9 @@ func (p *Plan) CapabilityRuns(s Status) []CapabilityRun {
 	}
 	if def, ok := p.defs[p.request.Capability]; ok && len(def.Tasks) > 0 {
 		r := CapabilityRun{ID: def.ID, Version: def.Version, DurationMS: s.EndedAt.Sub(s.StartedAt).Milliseconds(), Tasks: tasks(0)}
-		state, kind := NodeDone, Failure("")
+		state, kind := NodeDone, p.Failure(s)
 		if s.State == Failed {
-			state, kind = NodeFailed, FailedTool
-			for _, i := range p.scopes[0].order {
-				if n := s.Nodes[i]; n.State == NodeFailed && p.nodes[i].task.OnError == "" {
-					kind = n.ErrorKind
-					break
-				}
-			}
+			state = NodeFailed
 		}
 		outcome(&r, state, kind)
 		all = append(all, r)

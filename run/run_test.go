@@ -625,6 +625,25 @@ func TestApproval(t *testing.T) {
 	assert.Equal(t, NodeFailed, journal.Past("run-1").Nodes["w"].State, "a refusal is kept")
 }
 
+// Whoever decided and looks at once does not see the run wait for what was decided.
+func TestADecisionShowsAtOnce(t *testing.T) {
+	for range 20 {
+		r, s := perform(t, dag(task("w", "disk:wipe", `{"disk":"a"}`)), &callee{}, nil)
+		require.Equal(t, Paused, s.State)
+		require.NoError(t, r.Decide(nil, true))
+		require.NotEqual(t, Paused, r.Status().State)
+		require.Equal(t, Done, rest(t, r).State)
+	}
+}
+
+func TestResultsAreBoundedTogether(t *testing.T) {
+	r := &Run{}
+	r.kept.Store(MaxKept - 10)
+	assert.Empty(t, r.tooLong(json.RawMessage(`"1234567"`)))
+	assert.Contains(t, r.tooLong(json.RawMessage(`"1"`)), "all results")
+	assert.Empty(t, r.tooLong(json.RawMessage(`1`)), "what was not kept does not count")
+}
+
 func TestCancel(t *testing.T) {
 	begun := make(chan struct{})
 	server := &callee{answers: map[string]func(context.Context, Call, int) (Result, error){

@@ -48,14 +48,26 @@ func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (en
 	default:
 		end.status.State, end.status.Unvalidated, end.status.Unrecorded = NodeDone, result.Unvalidated, result.Unrecorded
 		end.result = resultOf(result)
-		if len(end.result) > MaxResult {
+		if long := r.tooLong(end.result); long != "" {
 			end.result, end.status.State, end.status.ErrorKind = nil, NodeFailed, FailedTool
-			end.status.Error = fmt.Sprintf("it was done, but its result is larger than %d bytes", MaxResult)
+			end.status.Error = "it was done, but " + long
 		}
 		end.status.Result = end.result
 	}
 	end.broken = r.opts.Journal.Ended(durable, r.id, end.status)
 	return end
+}
+
+// tooLong says why a result cannot be kept, or nothing.
+func (r *Run) tooLong(result json.RawMessage) string {
+	if len(result) > MaxResult {
+		return fmt.Sprintf("its result is larger than %d bytes", MaxResult)
+	}
+	if size := int64(len(result)); r.kept.Add(size) > MaxKept {
+		r.kept.Add(-size)
+		return fmt.Sprintf("all results of the run would be larger than %d bytes", MaxKept)
+	}
+	return ""
 }
 
 // call calls a tool, several times if need be. known is false if nothing is known of what happened because

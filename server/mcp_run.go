@@ -55,14 +55,25 @@ func runDag(ctx context.Context, c *mcpCall, in runArguments) (runDAGAnswer, err
 			return runDAGAnswer{}, ctx.Err()
 		}
 		answer.Status = one.Status()
+		if answer.State == run.Paused && len(answer.Waiting) > 0 && c.canAskAPerson() {
+			ask, err := c.askAPerson(answer.Status)
+			if err != nil {
+				return runDAGAnswer{}, err
+			}
+			return runDAGAnswer{}, ask
+		}
 	}
 	return runDAGAnswer{said{runMessage(answer)}, answer}, nil
 }
 
-// takeUp begins the run that is asked for, or finds one. Of one that has ended, or was only to be planned,
+// takeUp begins the run that is asked for, or finds one, or the one that a person was asked about. Of one that has ended, or was only to be planned,
 // there is nothing to wait for.
 func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (one *run.Run, ours bool, answer runAnswer, err error) {
 	runs := c.cfg.runs
+	if c.req.Params.RequestState != "" {
+		one, err = c.personSaid()
+		return one, false, answer, err
+	}
 	if in.Run != "" {
 		if one, ok := runs.find(c.access.Workspace, in.Run); ok {
 			return one, false, answer, nil

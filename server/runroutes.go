@@ -398,7 +398,7 @@ func problemOfRun(err error) *huma.ErrorModel {
 			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: at, Message: one.Detail})
 		}
 		return p
-	case errors.Is(err, errNoServers):
+	case errors.Is(err, errNoServers), errors.Is(err, errManyRuns):
 		return refuse(http.StatusServiceUnavailable, err.Error())
 	case errors.As(err, &argument):
 		return refuse(http.StatusUnprocessableEntity, argument.Error(), &huma.ErrorDetail{Location: "body." + argument.Field, Message: argument.Detail})

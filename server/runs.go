@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"waymark/catalog"
+	"waymark/episodic"
 	"waymark/live"
 	"waymark/run"
 	"waymark/scorer"
@@ -173,6 +174,9 @@ func (r *runs) begin(ctx context.Context, a access, q run.Request, dry bool, sug
 	if r.ctx.Err() != nil {
 		return runAnswer{}, live.ErrClosed
 	}
+	if len(r.active) >= mostRuns {
+		return runAnswer{}, errManyRuns
+	}
 	started, err := run.Start(withAccess(r.ctx, a), r.newID(), p, o)
 	if err != nil {
 		return runAnswer{}, err
@@ -180,6 +184,11 @@ func (r *runs) begin(ctx context.Context, a access, q run.Request, dry bool, sug
 	r.follow(a.Workspace, started)
 	return runAnswer{Status: started.Status()}, nil
 }
+
+// mostRuns go on at once, those that wait for a person included: each holds its results in memory.
+const mostRuns = 200
+
+var errManyRuns = fmt.Errorf("%d runs go on or wait already: approve or cancel some", mostRuns)
 
 // errNoServers answers a run that would have to call tools where nobody can.
 var errNoServers = errors.New("no servers are configured: a run can call scorers and scripts alone; connect servers and start with --connect")
@@ -224,7 +233,7 @@ func (r *runs) follow(workspace string, one *run.Run) {
 // over learns from a run that has ended, and keeps house now and then.
 func (r *runs) over(a access, j runJournal, s run.Status, p *run.Plan) {
 	ctx := context.WithoutCancel(r.ctx)
-	if err := r.learn(ctx, a, s, p); err != nil {
+	if err := errors.Join(r.learn(ctx, a, s, p), r.outcome(ctx, a, s, p)); err != nil {
 		r.cfg.Logger.Warn("a run could not be recorded", "run", s.ID, "error", err)
 	}
 	r.mu.Lock()
@@ -236,6 +245,21 @@ func (r *runs) over(a access, j runJournal, s run.Status, p *run.Plan) {
 			r.cfg.Logger.Warn("old runs could not be erased", "error", err)
 		}
 	}
+}
+
+// outcome records what became of the episode that the calls of a run are. Who was cancelled, or found a server
+// down, says nothing of the work.
+func (r *runs) outcome(ctx context.Context, a access, s run.Status, p *run.Plan) error {
+	recorder, ok := r.cfg.callerOf(a.Workspace).(interface {
+		Ended(ctx context.Context, source, session string, o episodic.Outcome) error
+	})
+	switch {
+	case ok && s.State == run.Done:
+		return recorder.Ended(ctx, a.Source, s.ID, episodic.Success)
+	case ok && p.Failure(s).Held():
+		return recorder.Ended(ctx, a.Source, s.ID, episodic.Failure)
+	}
+	return nil
 }
 
 // close leaves what is open to the next start, and waits for it.

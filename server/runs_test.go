@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
+	"waymark/episodic"
 	"waymark/gateway"
 	"waymark/live"
 	"waymark/run"
@@ -27,6 +28,7 @@ import (
 type bench struct {
 	mu      sync.Mutex
 	calls   []run.Call
+	ended   map[string]episodic.Outcome // what became of sessions
 	answers map[string]func(ctx context.Context, c run.Call) (run.Result, error)
 }
 
@@ -39,6 +41,22 @@ func (d *bench) Call(ctx context.Context, c run.Call) (run.Result, error) {
 		return answer(ctx, c)
 	}
 	return run.Result{Structured: c.Arguments}, nil
+}
+
+func (d *bench) Ended(_ context.Context, _, session string, o episodic.Outcome) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended == nil {
+		d.ended = map[string]episodic.Outcome{}
+	}
+	d.ended[session] = o
+	return nil
+}
+
+func (d *bench) outcome(session string) episodic.Outcome {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ended[session]
 }
 
 func (d *bench) tools() (tools []string) {
@@ -190,6 +208,36 @@ func TestRunsWaitForApproval(t *testing.T) {
 	assert.Equal(t, run.Canceled, w.ended(begun.ID).State)
 }
 
+// What became of a run is what became of its episode, unless it says nothing of the work.
+func TestTheOutcomeOfARunIsRecorded(t *testing.T) {
+	w, d := newBench(t)
+	d.answers["issue:show"] = func(_ context.Context, c run.Call) (run.Result, error) {
+		return run.Result{Failure: run.Failure(c.Intent), Message: "no"}, nil
+	}
+	for intent, want := range map[string]episodic.Outcome{"": episodic.Success, "tool": episodic.Failure, "argument": episodic.Failure, "auth": "", "unavailable": ""} {
+		begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"intent":"`+intent+`","tasks":[{"id":"a","tool":"issue:show","arguments":{"issue_number":1}}]}}`))
+		w.ended(begun.ID)
+		assert.Equal(t, want, d.outcome(begun.ID), intent)
+	}
+	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}}]}}`))
+	w.ended(begun.ID)
+	parse[any](t, 202, w.ask("POST", "/v1/runs/"+begun.ID+"/cancel", ""))
+	assert.Equal(t, run.Canceled, w.ended(begun.ID).State)
+	assert.Empty(t, d.outcome(begun.ID))
+}
+
+func TestRunsAtOnceAreBounded(t *testing.T) {
+	w, _ := newBench(t)
+	const waits = `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}}]}}`
+	var first string
+	for range mostRuns {
+		first = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", waits)).ID
+	}
+	requireProblem(t, 503, "200 runs go on or wait already", w.ask("POST", "/v1/runs", waits))
+	parse[any](t, 202, w.ask("POST", "/v1/runs/"+first+"/cancel", ""))
+	require.Eventually(t, func() bool { return w.ask("POST", "/v1/runs", waits).status == 202 }, 10*time.Second, time.Millisecond)
+}
+
 // The gateway says which of its tools a person is asked about, whatever somebody writes into the catalog.
 func TestRunsThroughAGateway(t *testing.T) {
 	s, _ := newOfficeWithDesk(t, "")
@@ -315,6 +363,93 @@ func TestRunOverMCP(t *testing.T) {
 	assert.Contains(t, textOf(t, wrong), `tool "no:such" is unknown`)
 	dry := answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"dry_run": true, "dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}}}}}))
 	assert.Contains(t, dry.Message, "Nothing was run")
+}
+
+// A host that can show a form asks the person there; the model has no part in it.
+func TestAPersonAtTheHostApproves(t *testing.T) {
+	close7 := map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 7}}}}}
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			w, d := newBench(t)
+			reply := make(chan *mcp.ElicitResult, 1)
+			asked := 0
+			client := way.open(t, w.Server, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				asked++
+				assert.Contains(t, r.Params.Message, `a: issue:close {"issue_number":7} (it may destroy something)`)
+				return <-reply, nil
+			}})
+			for i, tt := range []struct {
+				said  *mcp.ElicitResult
+				state run.State
+				calls int
+			}{
+				{&mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}, run.Done, 1},
+				{&mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": false}}, run.Failed, 1},
+				{&mcp.ElicitResult{Action: "decline"}, run.Failed, 1},
+				{&mcp.ElicitResult{Action: "cancel"}, run.Paused, 1},
+			} {
+				reply <- tt.said
+				answer := answerOf[runDAGAnswer](t, call(t, client, toolRun, close7))
+				assert.Equal(t, tt.state, answer.State, "%+v", tt.said)
+				assert.Len(t, d.tools(), tt.calls)
+				assert.Equal(t, i+1, asked)
+				if tt.state == run.Paused { // asked for again, it asks again
+					reply <- &mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}
+					assert.Equal(t, run.Done, answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"run": answer.ID})).State)
+				}
+			}
+			page := parse[struct{ Runs []runHead }](t, 200, w.ask("GET", "/v1/runs", ""))
+			assert.Len(t, page.Runs, 4, "an answer begins no run")
+		})
+	}
+}
+
+// What comes back decides about what was shown, for who may approve, and is not to be made up.
+func TestApprovalsAreSigned(t *testing.T) {
+	w, d := newBench(t)
+	client := overMemory(t, w.Server, &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { return nil, nil }})
+	tasks := []any{}
+	for _, id := range []string{"a", "b"} {
+		tasks = append(tasks, map[string]any{"id": id, "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}})
+	}
+	params := &mcp.CallToolParams{Name: toolRun, Arguments: map[string]any{"dag": map[string]any{"tasks": tasks}}}
+	first, err := client.CallTool(t.Context(), params)
+	require.NoError(t, err)
+	require.True(t, first.NeedsInput())
+	yes := mcp.InputResponseMap{askApproval: &mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}}
+	for _, state := range []string{"x", first.RequestState + "AA", "A" + first.RequestState[1:]} {
+		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolRun, Arguments: params.Arguments, InputResponses: yes, RequestState: state})
+		require.NoError(t, err)
+		assert.True(t, r.IsError)
+		assert.Contains(t, textOf(t, r), "requestState")
+	}
+	assert.Empty(t, d.tools())
+	for range 2 { // twice is once
+		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolRun, Arguments: params.Arguments, InputResponses: yes, RequestState: first.RequestState})
+		require.NoError(t, err)
+		if !r.IsError {
+			assert.Equal(t, run.Done, answerOf[runDAGAnswer](t, r).State)
+		}
+		assert.Len(t, d.tools(), 2)
+	}
+
+	key := parse[struct{ Key string }](t, 200, w.ask("POST", "/v1/keys", `{"name":"k","scopes":["read","write"]}`)).Key
+	writer := connect(t, &mcp.StreamableClientTransport{Endpoint: w.url + "/mcp", HTTPClient: &http.Client{Transport: bearing{key}}}, "2026-07-28", &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			t.Error("asked, though this credential may not approve")
+			return nil, nil
+		}})
+	assert.Equal(t, run.Paused, answerOf[runDAGAnswer](t, call(t, writer, toolRun, params.Arguments)).State)
+}
+
+// bearing sends a key along.
+type bearing struct{ key string }
+
+func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.key)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // Without servers there is no run_dag, and runs can call scorers and scripts alone.
