@@ -188,5 +188,8 @@ func expReduced(hi, lo float64, k int) float64 {
 	t := float64(r * r)
 	c := r - float64(t*(p1+float64(t*(p2+float64(t*(p3+float64(t*(p4+float64(t*p5)))))))))
 	y := 1 - ((lo - float64(r*c)/(2-c)) - hi)
+	if -1022 < k && k < 1024 { // y lies between ½ and 2, so nothing is rounded
+		return y * math.Float64frombits(uint64(k+1023)<<52)
+	}
 	return math.Ldexp(y, k)
 }

@@ -36,6 +36,10 @@ func TestExactValues(t *testing.T) {
 		assert.Equal(t, float64(k), Log2(math.Ldexp(1, k)))
 		assert.Equal(t, math.Ldexp(1, k), Exp2(float64(k)))
 	}
+	for k := -1074; k <= 1022; k++ {
+		assert.Equal(t, math.Ldexp(1, k), Exp2(float64(k)))
+		assert.Equal(t, math.Ldexp(Exp2(.375), k), Exp2(float64(k)+.375), "2^%d", k)
+	}
 	assert.Equal(t, 0.0, Ln(1))
 	assert.Equal(t, 1.0, Exp(0))
 	assert.Equal(t, math.Inf(-1), Ln(0))
