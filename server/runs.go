@@ -90,6 +90,7 @@ type runTask struct {
 	Formula    json.RawMessage `json:"formula,omitempty"`
 	Reason     json.RawMessage `json:"reason,omitempty"`
 	Terms      json.RawMessage `json:"terms,omitempty"`
+	Wired      json.RawMessage `json:"wired,omitempty"`
 }
 
 // request is what package run is asked for.

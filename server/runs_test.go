@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"waymark/run"
 	"waymark/scorer"
 	"waymark/storage"
+	"waymark/suggest"
 )
 
 // bench answers calls with their arguments, or as a test wants it to.
@@ -591,5 +593,28 @@ func TestRunJournal(t *testing.T) {
 	for row, err := range table.List(ctx, "runs") {
 		require.NoError(t, err)
 		t.Errorf("%s is left", row.Key)
+	}
+}
+
+// A suggested DAG runs as it was answered, whatever stands in it.
+func TestRunsTakeWhatIsSuggested(t *testing.T) {
+	var names func(of reflect.Type) []string
+	names = func(of reflect.Type) (all []string) {
+		for i := range of.NumField() {
+			f := of.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			switch {
+			case f.Anonymous:
+				all = append(all, names(f.Type)...)
+			case name != "" && name != "-":
+				all = append(all, name)
+			}
+		}
+		return all
+	}
+	for _, tt := range []struct{ answered, taken any }{
+		{dagAnswer{}, runRequest{}}, {suggest.DAG{}, runDAG{}}, {suggest.Task{}, runTask{}},
+	} {
+		assert.Subset(t, names(reflect.TypeOf(tt.taken)), names(reflect.TypeOf(tt.answered)), "%T", tt.answered)
 	}
 }
