@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"waymark/gateway"
 )
 
 // hosts are the programs that init writes configuration for: where it belongs, and its form.
@@ -43,7 +45,8 @@ func (a *app) initCommand() *cobra.Command {
 		Use:   "init",
 		Short: "Print the configuration that tells a host about Waymark",
 		Long: `Prints what a host's configuration needs to start Waymark, or with --url to reach a server that runs.
-With --hook also the hooks that let Waymark learn from every call the host makes. Nothing is written.`,
+With --hook also the hooks that let Waymark learn from every call the host makes. Where servers were added to
+the gateway (waymark gateway add) Waymark connects them. Nothing is written.`,
 		Example: `  waymark init --host claude-code --hook
   waymark init --host vscode --url http://127.0.0.1:7070/mcp`,
 		Args: noArgs,
@@ -90,6 +93,11 @@ func (a *app) printInit(i int, url string, withHook bool) error {
 	arguments := []string{"mcp", "--data", dir}
 	if a.workspace != "default" {
 		arguments = append(arguments, "--workspace", a.workspace)
+	}
+	if defs, err := gateway.ReadDefinitions(dir, a.workspace); err != nil {
+		return err
+	} else if len(defs) > 0 { // somebody wants them started
+		arguments = append(arguments, "--connect")
 	}
 	server := map[string]any{"command": program, "args": arguments}
 	kind := "stdio"
