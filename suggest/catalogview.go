@@ -35,6 +35,7 @@ type catalogView struct {
 	tools   []catalog.Tool // by id
 	entries []*toolEntry   // beside tools
 	caps    []catalog.Capability
+	capIO   []*toolEntry // beside caps: what they take and give
 	tool    map[string]int
 	cap     map[string]int
 	server  map[string][]int32 // positions of its tools
@@ -61,12 +62,25 @@ func (s *State) catalog() *catalogView {
 	}
 	for i, id := range slices.Sorted(maps.Keys(s.caps)) {
 		v.cap[id] = i
-		v.caps = append(v.caps, s.caps[id])
+		c := s.caps[id]
+		v.caps = append(v.caps, c)
+		v.capIO = append(v.capIO, &toolEntry{Tool: catalog.Tool{ID: id, InputSchema: c.InputSchema, OutputSchema: c.OutputSchema}})
 		ids = append(ids, id)
 	}
 	v.resolver = catalog.NewResolver(ids)
 	s.view = v
 	return v
+}
+
+// entry is what the catalog says of the inputs and outputs of a tool or capability; nil if it has none of this id.
+func (v *catalogView) entry(id string) *toolEntry {
+	if i, ok := v.tool[id]; ok {
+		return v.entries[i]
+	}
+	if i, ok := v.cap[id]; ok {
+		return v.capIO[i]
+	}
+	return nil
 }
 
 // names reports whether the catalog has the id.

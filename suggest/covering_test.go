@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/catalog"
 	"waymark/episodic"
 )
 
@@ -123,6 +124,29 @@ func TestPlanGoesAroundWhatItCovers(t *testing.T) {
 	assert.Empty(t, d.DAG.Tasks[0].DependsOn)
 	assert.Equal(t, []string{"t1"}, d.DAG.Tasks[1].DependsOn)
 	assert.Equal(t, []string{"t2"}, d.DAG.Tasks[2].DependsOn)
+}
+
+// A capability takes from the tasks before it, and gives to those after it, what its schemas say, as a tool does.
+func TestArgumentsOfACapability(t *testing.T) {
+	const intent = "prepare, publish the release notes and clean up"
+	w := newWorld(t)
+	w.tool("forge:tag", "Tags a release.", "", `{"type":"object","properties":{"tag_name":{"type":"string"}}}`)
+	w.tool("disk:clean", "Cleans up.", `{"type":"object","properties":{"page_id":{"type":"integer"}},"required":["page_id"]}`, "")
+	for range 10 {
+		w.episode(intent, "forge:tag", "forge:list_merged", "wiki:create_page", "chat:announce", "disk:clean")
+	}
+	for i := range 6 {
+		w.episode("else", fmt.Sprint("odd:", i), fmt.Sprint("odd:", i+1))
+	}
+	w.PutCapability(catalog.Capability{ID: "cap:release", Name: "release", Description: "Prepare, publish the release notes and clean up.",
+		Tools:        []string{"forge:list_merged", "wiki:create_page", "chat:announce"},
+		InputSchema:  []byte(`{"type":"object","properties":{"tag_name":{"type":"string"},"title":{"type":"string"}},"required":["tag_name","title"]}`),
+		OutputSchema: []byte(`{"type":"object","properties":{"page_id":{"type":"integer"}}}`),
+	})
+	d := planned(t, w.model(), DAGRequest{Intent: intent})
+	require.Equal(t, []string{"forge:tag", "cap:release", "disk:clean"}, tools(d))
+	assert.Equal(t, map[string]Argument{"tag_name": {"t1.tag_name"}, "title": {"intent"}}, d.DAG.Tasks[1].Arguments)
+	assert.Equal(t, map[string]Argument{"page_id": {"t2.page_id"}}, d.DAG.Tasks[2].Arguments)
 }
 
 // newWorldLike is the model without any capability.

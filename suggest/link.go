@@ -217,8 +217,11 @@ func (m *Model) wire(a, b int32) string {
 	return ""
 }
 
-func (m *Model) gives(n int32, in catalog.Property) bool {
-	return slices.ContainsFunc(m.outputs(n), func(out catalog.Property) bool {
+func (m *Model) gives(n int32, in catalog.Property) bool { return feedsInput(m.outputs(n), in) }
+
+// feedsInput reports whether one of the outputs can be an input, by name and type.
+func feedsInput(outputs []catalog.Property, in catalog.Property) bool {
+	return slices.ContainsFunc(outputs, func(out catalog.Property) bool {
 		return strings.EqualFold(out.Name, in.Name) && compatible(out.Type, in.Type)
 	})
 }
@@ -303,11 +306,20 @@ func (m *Model) outputs(n int32) []catalog.Property {
 
 // arguments says where a task's inputs come from: a result of a task it comes after that was seen to feed
 // it, or one that a schema supports (the nearest), or the intent for a required text.
+//
+// Capabilities take and give as tools do. They have no part in which tasks are chosen and how they are linked: they
+// stand for tools that have.
 func (p *plan) arguments(j int) (map[string]Argument, []Wired) {
 	args, wired := p.wired(j)
-	for _, in := range p.inputs(p.tasks[j].node) {
+	entry := func(i int) *toolEntry { return p.view.entry(p.ids[p.tasks[i].node]) }
+	to := entry(j)
+	if to == nil {
+		return args, wired
+	}
+	for _, in := range to.inputs() {
 		for i := j - 1; i >= 0 && args[in.Name] == (Argument{}); i-- {
-			if p.reaches(i, j) && (specific(in.Name) || slices.Contains(p.tasks[j].after, i)) && p.gives(p.tasks[i].node, in) {
+			from := entry(i)
+			if from != nil && p.reaches(i, j) && (specific(in.Name) || slices.Contains(p.tasks[j].after, i)) && feedsInput(from.outputs(), in) {
 				args[in.Name] = Argument{fmt.Sprintf("t%d.%s", i+1, output(in.Name))}
 			}
 		}
