@@ -239,17 +239,8 @@ func (r *reading) workflow(w map[string]any) (c catalog.Capability) {
 	}
 	if o, ok := w[xOutput]; ok {
 		c.Output = raw(o)
-	} else if said := object(w, "outputs"); len(said) > 0 {
-		output := map[string]json.RawMessage{}
-		for _, name := range slices.Sorted(maps.Keys(said)) {
-			v, err := fromRuntime(said[name], outputs)
-			if err != nil {
-				r.wrong(where, "output %q: %s", name, err)
-				continue
-			}
-			output[name] = v
-		}
-		c.Output = raw(output)
+	} else if said := r.values(where, "output", object(w, "outputs"), runtimeTexts(outputs)); said != nil {
+		c.Output = raw(said)
 	}
 	return c
 }
@@ -268,21 +259,11 @@ func (r *reading) step(where string, s map[string]any, t *catalog.Task, previous
 	} else if previous != "" { // steps follow one another
 		t.DependsOn = []string{previous}
 	}
-	argument := func(name string, v any) {
-		value, err := fromRuntime(v, outputs)
-		if err != nil {
-			r.wrong(where, "argument %q: %s", name, err)
-			return
-		}
-		if t.Arguments == nil {
-			t.Arguments = map[string]json.RawMessage{}
-		}
-		t.Arguments[name] = value
-	}
+	arguments := map[string]any{}
 	for _, e := range items(s, "parameters") {
 		p, _ := e.(map[string]any)
 		if name := text(p, "name"); name != "" {
-			argument(name, p["value"])
+			arguments[name] = p["value"]
 		} else {
 			r.wrong(where, "a parameter without a name, or a reference to one, cannot be read")
 		}
@@ -292,16 +273,9 @@ func (r *reading) step(where string, s map[string]any, t *catalog.Task, previous
 	if body != nil && !isObject {
 		r.wrong(where, "its body is no object of arguments")
 	}
-	for _, name := range slices.Sorted(maps.Keys(payload)) {
-		argument(name, payload[name])
-	}
-	rest := object(s, xArguments)
-	for _, name := range slices.Sorted(maps.Keys(rest)) {
-		if t.Arguments == nil {
-			t.Arguments = map[string]json.RawMessage{}
-		}
-		t.Arguments[name] = raw(rest[name])
-	}
+	maps.Copy(arguments, payload)
+	argue(t, r.values(where, "argument", arguments, runtimeTexts(outputs)))
+	argue(t, r.values(where, "argument", object(s, xArguments), func(s string) (json.RawMessage, error) { return raw(s), nil }))
 	t.When, t.OnError = text(s, xWhen), text(s, xOnError)
 	if ms, err := strconv.ParseInt(fmt.Sprint(s[xTimeout]), 10, 64); err == nil {
 		t.TimeoutMS = ms
@@ -309,31 +283,9 @@ func (r *reading) step(where string, s map[string]any, t *catalog.Task, previous
 	r.unknown(where, s, "stepId", "description", "operationId", "workflowId", "parameters", "requestBody", "outputs", xDepends, xArguments, xWhen, xOnError, xTimeout)
 }
 
-// fromRuntime reads a value that may be a runtime expression, or hold some.
-func fromRuntime(v any, outputs map[string]map[string]any) (json.RawMessage, error) {
-	switch v := v.(type) {
-	case string:
-		return fromRuntimeText(v, outputs)
-	case []any:
-		out := make([]json.RawMessage, len(v))
-		for i, e := range v {
-			var err error
-			if out[i], err = fromRuntime(e, outputs); err != nil {
-				return nil, err
-			}
-		}
-		return raw(out), nil
-	case map[string]any:
-		out := make(map[string]json.RawMessage, len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			var err error
-			if out[k], err = fromRuntime(v[k], outputs); err != nil {
-				return nil, fmt.Errorf("%s: %w", k, err)
-			}
-		}
-		return raw(out), nil
-	}
-	return raw(v), nil
+// runtimeTexts reads texts that may be runtime expressions, or hold some.
+func runtimeTexts(outputs map[string]map[string]any) reader {
+	return func(s string) (json.RawMessage, error) { return fromRuntimeText(s, outputs) }
 }
 
 func fromRuntimeText(s string, outputs map[string]map[string]any) (json.RawMessage, error) {

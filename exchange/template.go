@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,31 +11,9 @@ import (
 	"waymark/catalog"
 )
 
-// fromTemplates reads a value in whose strings templates may stand.
-func fromTemplates(v any, tasks []catalog.Task) (json.RawMessage, error) {
-	switch v := v.(type) {
-	case string:
-		return fromTemplate(v, tasks)
-	case []any:
-		out := make([]json.RawMessage, len(v))
-		for i, e := range v {
-			var err error
-			if out[i], err = fromTemplates(e, tasks); err != nil {
-				return nil, err
-			}
-		}
-		return raw(out), nil
-	case map[string]any:
-		out := make(map[string]json.RawMessage, len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			var err error
-			if out[k], err = fromTemplates(v[k], tasks); err != nil {
-				return nil, fmt.Errorf("%s: %w", k, err)
-			}
-		}
-		return raw(out), nil
-	}
-	return raw(v), nil
+// templates reads texts in which templates may stand.
+func templates(tasks []catalog.Task) reader {
+	return func(s string) (json.RawMessage, error) { return fromTemplate(s, tasks) }
 }
 
 // fromTemplate reads a text: one template alone is its value, others are put into the text.

@@ -181,18 +181,13 @@ func (r *reading) compositeTool(m map[string]any) catalog.Capability {
 	for i, e := range steps {
 		r.compositeStep(where, e.(map[string]any), &c.Tasks[i], c.Tasks)
 	}
-	if properties := object(object(m, "output"), "properties"); len(properties) > 0 {
-		output := map[string]json.RawMessage{}
-		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			p, _ := properties[name].(map[string]any)
-			v, err := fromTemplates(p["value"], c.Tasks)
-			if err != nil {
-				r.wrong(where, "output %q: %s", name, err)
-				continue
-			}
-			output[name] = v
-		}
-		c.Output = raw(output)
+	outputs := map[string]any{}
+	for name, property := range object(object(m, "output"), "properties") {
+		p, _ := property.(map[string]any)
+		outputs[name] = p["value"]
+	}
+	if said := r.values(where, "output", outputs, templates(c.Tasks)); said != nil {
+		c.Output = raw(said)
 	}
 	return c
 }
@@ -207,17 +202,7 @@ func (r *reading) compositeStep(where string, s map[string]any, t *catalog.Task,
 		t.Tool = strings.Replace(t.Tool, ".", ":", 1)
 	}
 	t.DependsOn = words(items(s, "depends_on", "dependsOn"))
-	for _, name := range slices.Sorted(maps.Keys(object(s, "arguments"))) {
-		v, err := fromTemplates(object(s, "arguments")[name], tasks)
-		if err != nil {
-			r.wrong(where, "argument %q: %s", name, err)
-			continue
-		}
-		if t.Arguments == nil {
-			t.Arguments = map[string]json.RawMessage{}
-		}
-		t.Arguments[name] = v
-	}
+	argue(t, r.values(where, "argument", object(s, "arguments"), templates(tasks)))
 	if condition := text(s, "condition"); condition != "" {
 		x, err := fromCondition(condition, tasks)
 		if err != nil {
