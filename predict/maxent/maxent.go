@@ -15,6 +15,7 @@ package maxent
 
 import (
 	"math"
+	"slices"
 
 	"waymark/numeric"
 )
@@ -59,15 +60,18 @@ type Candidate struct {
 	Own    []Feature // true of this candidate in this situation, besides those of the situation
 }
 
-func (m *Model) slot(key uint64, tool int32) uint64 {
-	return ((key ^ uint64(tool)*0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd) >> m.shift
+// spread is what a tool adds to the keys of its features.
+func spread(tool int32) uint64 { return uint64(tool) * 0x9e3779b97f4a7c15 }
+
+func (m *Model) slot(key, spread uint64) uint64 {
+	return ((key ^ spread) * 0xff51afd7ed558ccd) >> m.shift
 }
 
 // Score is Σ_φ v_φ·θ(φ, t) over the features, without the offset.
 func (m *Model) Score(features []Feature, tool int32) float64 {
-	s := 0.0
+	s, of := 0.0, spread(tool)
 	for _, f := range features {
-		s += float64(f.Value * m.weights[m.slot(f.Key, tool)].theta)
+		s += float64(f.Value * m.weights[m.slot(f.Key, of)].theta)
 	}
 	return s
 }
@@ -77,11 +81,14 @@ func (m *Model) Learn(situation []Feature, candidates []Candidate, taken int) fl
 	p, slots := m.scores[:0], m.slots[:0]
 	top := math.Inf(-1)
 	for _, c := range candidates {
-		sum := c.Offset
+		sum, of := c.Offset, spread(c.Tool)
 		for _, features := range [2][]Feature{situation, c.Own} {
-			for _, f := range features {
-				slot := m.slot(f.Key, c.Tool)
-				slots = append(slots, uint32(slot))
+			n := len(slots)
+			slots = slices.Grow(slots, len(features))[:n+len(features)]
+			own := slots[n:]
+			for i, f := range features {
+				slot := m.slot(f.Key, of)
+				own[i] = uint32(slot)
 				sum += float64(f.Value * m.weights[slot].theta)
 			}
 		}
