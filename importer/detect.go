@@ -33,30 +33,46 @@ func (in *input) detect() (string, error) {
 	if !in.isDir {
 		return in.detectFile(in.name)
 	}
+	all, err := in.detectFolder()
+	if err != nil {
+		return "", err
+	}
+	return all[0], nil
+}
+
+// detectFolder lists the formats of the files in a folder, in the order of [Formats]: catalogs come first.
+func (in *input) detectFolder() ([]string, error) {
 	for _, f := range datasetFiles {
 		if exists(in.fsys, f.name) {
-			return "dataset", nil
+			return []string{"dataset"}, nil
 		}
 	}
 	if exists(in.fsys, "data.json") || exists(in.fsys, "tool_desc.json") || exists(in.fsys, "graph_desc.json") {
-		return "taskgraph", nil
+		return []string{"taskgraph"}, nil
 	}
-	found := errUnknownFormat
-	format := ""
+	found := map[string]bool{}
 	err := fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log"}, path.Ext(name)) {
 			return err
 		}
 		if f, err := in.detectFile(name); err == nil {
-			format, found = f, nil
-			return fs.SkipAll
+			found[f] = true
 		}
 		return nil
 	})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return format, found
+	var all []string
+	for _, f := range Formats() {
+		if found[f.Name] {
+			all = append(all, f.Name)
+		}
+	}
+	if all == nil {
+		return nil, errUnknownFormat
+	}
+	return all, nil
 }
 
 func (in *input) detectFile(name string) (string, error) {

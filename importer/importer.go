@@ -179,13 +179,17 @@ func ReadFrom(ctx context.Context, r io.Reader, opts Options) iter.Seq2[Item, er
 	}
 }
 
-// Detect names the format of the file or folder at path.
-func Detect(path string) (format string, err error) {
+// Detect names the formats of the file, or of the files in the folder, at path; catalogs come first.
+func Detect(path string) (formats []string, err error) {
 	in, err := open(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return in.detect()
+	if in.isDir {
+		return in.detectFolder()
+	}
+	format, err := in.detect()
+	return []string{format}, err
 }
 
 func open(path string) (*input, error) {

@@ -71,13 +71,16 @@ func TestDetect(t *testing.T) {
 	} {
 		got, err := Detect(filepath.Join("testdata", path))
 		assert.NoError(t, err, path)
-		assert.Equal(t, want, got, path)
+		assert.Equal(t, []string{want}, got, path)
 	}
+	got, err := Detect("testdata/traces")
+	assert.NoError(t, err)
+	assert.Equal(t, []string{"claude-code", "codex", "openai-chat", "otel", "mcp-jsonrpc", "langfuse", "langsmith"}, got, "a folder of several")
 	for _, unknown := range []string{"", "hello", "[]", "{}", `{"id":"x"}`, "\x00\x01"} {
 		_, err := sniff("file", []byte(unknown))
 		assert.ErrorIs(t, err, errUnknownFormat, unknown)
 	}
-	_, err := Detect("testdata/absent")
+	_, err = Detect("testdata/absent")
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 	for _, f := range Formats() {
 		assert.NotEmpty(t, f.Does, f.Name)

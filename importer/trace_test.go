@@ -43,9 +43,9 @@ func TestSameSession(t *testing.T) {
 	for _, tt := range sameSession {
 		t.Run(tt.format, func(t *testing.T) {
 			path := filepath.Join("testdata", "traces", tt.file)
-			format, err := Detect(path)
+			formats, err := Detect(path)
 			require.NoError(t, err)
-			require.Equal(t, tt.format, format)
+			require.Equal(t, []string{tt.format}, formats)
 			items, _, report := read(t, path, Options{})
 			var got [][]string
 			for _, it := range items {

@@ -144,7 +144,7 @@ func TestFirstDay(t *testing.T) {
 	assert.Contains(t, out, "12 episodes")
 	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"store": map[string]any{"command": os.Args[0], "env": map[string]string{storeVariable: "1"}}}})
 	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "mcp.json")
+	file := filepath.Join(files, "mcp.json")
 	require.NoError(t, os.WriteFile(file, config, 0o600))
 	says(t, 0, "gateway", "add", file, "--yes", "--data", dir)
 
@@ -201,7 +201,7 @@ func TestFirstDay(t *testing.T) {
 	require.NoError(t, h.Close())
 
 	assert.Equal(t, follower, nextAfter(t, dir, last)[0], "it is still known when all has ended")
-	out, _ = says(t, 0, "import", files, "--data", dir)
+	out, _ = says(t, 0, "import", files, "--data", dir) // a configuration stands among the transcripts
 	assert.Contains(t, out, "known       12 episodes")
 	out, _ = says(t, 0, "rebuild", "--verify", "--data", dir)
 	assert.True(t, strings.Contains(out, "the replay are equal"), out)

@@ -128,9 +128,9 @@ func checkImport(o importer.Options) error {
 }
 
 func (im *importing) run(ctx context.Context, paths []string) error {
-	inputs := make([]importInput, len(paths))
-	for i, path := range paths {
-		in, file := importInput{Path: path, Format: im.opts.Format}, path
+	var inputs []importInput
+	for _, path := range paths {
+		file := path
 		if path == "-" {
 			spool, err := im.spool()
 			if err != nil {
@@ -139,9 +139,10 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 			defer os.Remove(spool)
 			file = spool
 		}
-		if in.Format == "auto" {
+		formats := []string{im.opts.Format}
+		if im.opts.Format == "auto" {
 			var err error
-			if in.Format, err = importer.Detect(file); err != nil {
+			if formats, err = importer.Detect(file); err != nil {
 				return fmt.Errorf("import %s: %w (--format)", path, err)
 			}
 		}
@@ -149,11 +150,12 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		if err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
-		in.folder, in.source = info.IsDir(), "import:"+in.Format
-		in.open = func(ctx context.Context, o importer.Options) iter.Seq2[importer.Item, error] {
-			return importer.Read(ctx, file, o)
+		for _, format := range formats { // a folder may hold several
+			inputs = append(inputs, importInput{Path: path, Format: format, folder: info.IsDir(), source: "import:" + format,
+				open: func(ctx context.Context, o importer.Options) iter.Seq2[importer.Item, error] {
+					return importer.Read(ctx, file, o)
+				}})
 		}
-		inputs[i] = in
 	}
 	im.report.Inputs = inputs
 	return im.with(ctx, func(c *client.Client) error {
