@@ -20,7 +20,8 @@ const (
 	// like the weight itself.
 	tight, tighter = 15, 45
 
-	few = 2000 // steps, up to which the penalties are chosen among looser and tighter ones
+	few  = 2000 // steps, up to which the penalties are chosen among looser and tighter ones
+	many = 5000 // steps, from which on half of them teach about as much as all
 )
 
 var looser = [...]float64{.4, 2.5}
@@ -35,8 +36,9 @@ func Fit(c Catalog, tasks []*Task, timed bool) Weights {
 	return w
 }
 
-// FitClaims is [Fit], and what such weights claim: the predicted steps are halved by group or block,
-// and each half is claimed by weights fitted on the other.
+// FitClaims is [Fit], and what such weights claim: the predicted steps are quartered by group or block,
+// and each quarter is claimed by weights fitted on the others. Where there are many steps, each half is claimed
+// by weights fitted on the other, which is faster.
 func FitClaims(c Catalog, tasks []*Task, timed bool) (Weights, Claims) {
 	return FitUntil(c, tasks, timed, func() bool { return false })
 }
@@ -64,7 +66,7 @@ func (g *gathered) learn() (Weights, Claims, *Study) {
 		return w, claims, study
 	}
 	plain := g.fit(w.Plain, false)
-	claims.Plain = g.claims(plain.halves, false)
+	claims.Plain = g.claims(plain.others, false)
 	if !slices.Contains(g.asked, true) {
 		for k := range Signals {
 			if !k.OfRequest() {
@@ -77,7 +79,7 @@ func (g *gathered) learn() (Weights, Claims, *Study) {
 	asked := g.fit(w.Asked, true)
 	study = &Study{g: g, plain: plain, asked: asked, requests: true}
 	study.share = g.shrink(&asked, plain)
-	claims.Asked = g.claims(asked.halves, true)
+	claims.Asked = g.claims(asked.others, true)
 	return Weights{plain.weights, asked.weights}, claims, study
 }
 
@@ -92,14 +94,15 @@ func newest(tasks []*Task) []*Task {
 	return tasks
 }
 
-// A fitted holds weights, and those fitted on either half alone.
+// A fitted holds weights, and those fitted on a part.
 type fitted struct {
 	weights []float64
 	penalty []float64
-	halves  [2][]float64
-	near    bool    // fitted on what is listed alone
-	rank    float64 // sum of the reciprocal ranks of each half by the weights fitted on the other
-	loss    float64 // negative log-likelihood of the same
+	halves  [2][]float64 // on either half alone
+	others  [4][]float64 // without each quarter, to claim it
+	near    bool         // fitted on what is listed alone
+	rank    float64      // sum of the reciprocal ranks of each half by the weights fitted on the other
+	loss    float64      // negative log-likelihood of the same
 }
 
 // fit finds the weights, in the way that serves either half best when fitted on the other. First it
@@ -136,15 +139,31 @@ func (g *gathered) fit(prior []float64, asked bool) fitted {
 		}
 	}
 	start := between(best.halves[0], best.halves[1], .5)
-	best.weights = choice.FitFrom(g.choices, g.part(-1, best.near), start, prior, best.penalty, steps, g.stop).Weights
+	on := func(takes func(quarter uint8) bool, start []float64) []float64 {
+		return choice.FitFrom(g.choices, g.part(takes, best.near), start, prior, best.penalty, steps, g.stop).Weights
+	}
+	best.weights = on(every, start)
+	for q := range best.others {
+		if best.others[q] = best.halves[1-q&1]; g.choices.Len() < many {
+			best.others[q] = on(func(quarter uint8) bool { return int(quarter) != q }, best.weights)
+		}
+	}
 	return best
+}
+
+// every includes every quarter.
+func every(uint8) bool { return true }
+
+// half includes the quarters of a half.
+func half(q int) func(quarter uint8) bool {
+	return func(quarter uint8) bool { return int(quarter&1) == q }
 }
 
 // try fits on either half, from where each starts, and looks at the other.
 func (g *gathered) try(start [2][]float64, prior, penalty []float64, near bool) fitted {
 	f := fitted{near: near, penalty: penalty}
 	for q := range f.halves {
-		f.halves[q] = choice.FitFrom(g.choices, g.part(q, near), start[q], prior, penalty, steps, g.stop).Weights
+		f.halves[q] = choice.FitFrom(g.choices, g.part(half(q), near), start[q], prior, penalty, steps, g.stop).Weights
 	}
 	f.loss = g.loss(f.halves, near)
 	f.rank = g.reciprocal(f.halves)
@@ -155,11 +174,11 @@ func (g *gathered) try(start [2][]float64, prior, penalty []float64, near bool) 
 // the other. Few of those above are among the samples, so what they stand for is the mean over all
 // steps whose tool is listed, or is not: single steps would count as first by luck.
 func (g *gathered) reciprocal(halves [2][]float64) float64 {
-	above := make([]float64, len(g.halves))
+	above := make([]float64, len(g.quarters))
 	var samples, n [2]float64
 	group := func(i int) int { return min(g.first[i].taken, 0) + 1 }
-	for i, half := range g.halves {
-		candidates, more := g.choices.Above(i, halves[1-half])
+	for i, quarter := range g.quarters {
+		candidates, more := g.choices.Above(i, halves[1-quarter&1])
 		above[i] = candidates
 		samples[group(i)] += more
 		n[group(i)]++
@@ -173,14 +192,14 @@ func (g *gathered) reciprocal(halves [2][]float64) float64 {
 
 // loss is that of each half by the weights fitted on the other.
 func (g *gathered) loss(halves [2][]float64, near bool) float64 {
-	return g.choices.Loss(halves[0], g.part(1, near)) + g.choices.Loss(halves[1], g.part(0, near))
+	return g.choices.Loss(halves[0], g.part(half(1), near)) + g.choices.Loss(halves[1], g.part(half(0), near))
 }
 
-// part is one half, or all for -1; near leaves out all that is not listed.
-func (g *gathered) part(q int, near bool) choice.Part {
-	include := make([]bool, len(g.halves))
-	for i, half := range g.halves {
-		include[i] = (q < 0 || int(half) == q) && !(near && g.first[i].taken < 0)
+// part is some of the quarters; near leaves out all that is not listed.
+func (g *gathered) part(takes func(quarter uint8) bool, near bool) choice.Part {
+	include := make([]bool, len(g.quarters))
+	for i, quarter := range g.quarters {
+		include[i] = takes(quarter) && !(near && g.first[i].taken < 0)
 	}
 	return choice.Part{Include: include, NoSamples: near}
 }
@@ -197,8 +216,8 @@ func (g *gathered) shrink(asked *fitted, plain fitted) (share float64) {
 		}
 	}
 	asked.weights = between(plain.weights, asked.weights, best)
-	for q := range asked.halves {
-		asked.halves[q] = between(plain.halves[q], asked.halves[q], best)
+	for q := range asked.others {
+		asked.others[q] = between(plain.others[q], asked.others[q], best)
 	}
 	return best
 }
@@ -211,15 +230,15 @@ func between(a, b []float64, x float64) []float64 {
 	return out
 }
 
-// claims are the claims of each half by the weights fitted on the other. Each block of time counts half as
+// claims are the claims of each quarter by the weights fitted without it. Each block of time counts half as
 // much as the next: what a model claims too surely changes with what it is asked.
-func (g *gathered) claims(halves [2][]float64, asked bool) []calibrate.Claim {
+func (g *gathered) claims(others [4][]float64, asked bool) []calibrate.Claim {
 	var out []calibrate.Claim
 	for i, first := range g.first {
 		if asked && !g.asked[i] {
 			continue
 		}
-		scores := g.choices.Scores(i, halves[1-g.halves[i]])
+		scores := g.choices.Scores(i, others[g.quarters[i]])
 		top := 0
 		for j := range first.listed {
 			if scores[j] > scores[top] {

@@ -24,12 +24,12 @@ const (
 
 // gathered are the choices of held-out steps.
 type gathered struct {
-	choices *choice.Choices
-	halves  []uint8 // 0 or 1, for each choice
-	asked   []bool  // the task of the choice has a request
-	age     []uint8 // blocks of time before the newest, 0 without times
-	first   []listing
-	stop    func() bool
+	choices  *choice.Choices
+	quarters []uint8 // 0 … 3, for each choice; the even ones and the odd ones are the halves
+	asked    []bool  // the task of the choice has a request
+	age      []uint8 // blocks of time before the newest, 0 without times
+	first    []listing
+	stop     func() bool
 }
 
 // A listing says how many candidates of a choice are no samples, and which one was taken.
@@ -37,7 +37,7 @@ type listing struct{ listed, taken int }
 
 func (g *gathered) append(other *gathered) {
 	g.choices.Append(other.choices)
-	g.halves, g.asked = append(g.halves, other.halves...), append(g.asked, other.asked...)
+	g.quarters, g.asked = append(g.quarters, other.quarters...), append(g.asked, other.asked...)
 	g.age, g.first = append(g.age, other.age...), append(g.first, other.first...)
 }
 
@@ -118,11 +118,11 @@ func (d *sampling) predict(h *History, b int) *gathered {
 			if d.stop() {
 				break
 			}
-			half, age := uint8(b&1), uint8(blocks-1-b)
+			quarter, age := uint8(b&3), uint8(blocks-1-b)
 			if !d.timed {
-				half, age = uint8(mix(d.tasks[i].Group+1)>>32&1), 0
+				quarter, age = uint8(mix(d.tasks[i].Group+1)>>32&3), 0
 			}
-			p.task(h, d.tasks[i], i, half, age, d.share)
+			p.task(h, d.tasks[i], i, quarter, age, d.share)
 		}
 		found[c] = p.gathered
 	})
@@ -150,7 +150,7 @@ type placed struct {
 
 // task adds the steps drawn of one task, which are asked about the way a context is: without what they
 // came after.
-func (p *predicting) task(h *History, t *Task, i int, half, age uint8, share float64) {
+func (p *predicting) task(h *History, t *Task, i int, quarter, age uint8, share float64) {
 	var r *Request
 	h.Guess(t.Tools, &p.sources)
 	for n := 1; n < len(t.Tools); n++ {
@@ -167,7 +167,7 @@ func (p *predicting) task(h *History, t *Task, i int, half, age uint8, share flo
 			mass = t.Mass[n]
 		}
 		p.choose(t.Tools[n], mass, h)
-		p.halves, p.asked, p.age = append(p.halves, half), append(p.asked, r != nil), append(p.age, age)
+		p.quarters, p.asked, p.age = append(p.quarters, quarter), append(p.asked, r != nil), append(p.age, age)
 	}
 }
 

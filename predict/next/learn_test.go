@@ -2,6 +2,7 @@ package next
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -372,4 +373,34 @@ func TestMassesOfSteps(t *testing.T) {
 	heavy := fit(4)
 	require.NotEqual(t, plain, heavy)
 	require.Equal(t, heavy, fit(4))
+}
+
+// Whatever became of a task, the weights that claim its steps have not seen it.
+func TestClaimsAreOfWeightsFittedOnOthers(t *testing.T) {
+	const quarter = 2
+	fit := func(mass float32) fitted {
+		tasks := forks(80)
+		for _, x := range tasks {
+			x.Mass = []float32{1, 1, 1, 1}
+			if mix(x.Group+1)>>32&3 == quarter {
+				x.Mass = []float32{mass, mass, mass, mass}
+			}
+		}
+		return gather(catalog(), tasks, false, never).fit(Prior().Asked, true)
+	}
+	once, often := fit(1), fit(3)
+	apart := func(a, b []float64) float64 {
+		most := 0.0
+		for i := range a {
+			most = max(most, math.Abs(a[i]-b[i]))
+		}
+		return most
+	}
+	for q := range once.others {
+		if d := apart(once.others[q], often.others[q]); q == quarter {
+			assert.Less(t, d, .003)
+		} else {
+			assert.Greater(t, d, .01, "quarter %d is claimed by weights that were fitted on it", q)
+		}
+	}
 }

@@ -66,7 +66,7 @@ func (s *Study) refit(f *fitted, k Signal) []float64 {
 	for i := int(k) * parts; i < int(k+1)*parts; i++ {
 		start[i], prior[i], penalty[i] = 0, 0, math.Inf(1)
 	}
-	return choice.FitFrom(s.g.choices, s.g.part(-1, f.near), start, prior, penalty, anew, s.g.stop).Weights
+	return choice.FitFrom(s.g.choices, s.g.part(every, f.near), start, prior, penalty, anew, s.g.stop).Weights
 }
 
 // Place is the place of a tool in [History.Rank], from 1.
