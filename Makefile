@@ -28,8 +28,8 @@ build: ## bin/waymark, static and reproducible
 run: build ## serve the bundled sample on http://127.0.0.1:7070
 	bin/waymark serve --data ./.waymark --sample
 
-install: ## waymark into go's bin directory
-	go install ./cmd/waymark
+install: ## waymark, and what hosts call for their hooks, into go's bin directory
+	go install ./cmd/waymark ./cmd/waymark-hook
 
 # Packages with goroutines or locks of their own: all others have nothing to race. cmd/waymark starts the program
 # as it is built, without the detector.
@@ -74,10 +74,21 @@ validation: ## vary the constants of the seed's formulas on the train part of ev
 	@test -n "$(DIR)" || { echo "make validation DIR=path: a folder of data sets, one folder each"; exit 2; }
 	go run ./internal/validation -dir "$(DIR)"
 
-# Kills a recording server hundreds of times, then lets every fuzz target look for new inputs.
+# Servers of others, for the loop through the gateway; they are installed for the test and removed after it.
+OTHER_SERVERS = @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
+
+# Kills a recording server hundreds of times, works through the gateway for long, then lets every fuzz target look
+# for new inputs.
 soak: ## long tests; ends by itself
 	WAYMARK_KILL_ROUNDS=500 go test -timeout 4h -run 'Kill' ./...
-	WAYMARK_LOOP_CALLS=1000 WAYMARK_LOOP_RUNS=50 go test -timeout 1h -run 'GraphIsThatOfTheTranscript' ./cmd/waymark
+	@set -e; if command -v npm >/dev/null; then \
+		dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+		npm install --silent --no-audit --no-fund --prefix "$$dir" $(OTHER_SERVERS); \
+		export WAYMARK_OTHER_SERVERS="$$dir"; \
+	else \
+		echo "no npm: the loop runs without servers of others"; \
+	fi; \
+	WAYMARK_LOOP_CALLS=1000 WAYMARK_LOOP_RUNS=50 go test -v -count=1 -timeout 1h -run 'GraphIsThatOfTheTranscript|GraphWithServersOfOthers' ./cmd/waymark
 	@set -e; for pkg in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 			echo "fuzz $$pkg $$target for $(FUZZTIME)"; \

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,10 +27,12 @@ import (
 	"waymark/suggest"
 )
 
-// How much a host does in TestGraphIsThatOfTheTranscript. They are read before TestMain clears the settings.
+// How much a host does in these tests, and where servers of others are installed. They are read before TestMain
+// clears the settings.
 var (
-	loopCalls = loopSize("WAYMARK_LOOP_CALLS", 60)
-	loopRuns  = loopSize("WAYMARK_LOOP_RUNS", 5)
+	loopCalls    = loopSize("WAYMARK_LOOP_CALLS", 60)
+	loopRuns     = loopSize("WAYMARK_LOOP_RUNS", 5)
+	otherServers = os.Getenv("WAYMARK_OTHER_SERVERS")
 )
 
 func loopSize(name string, usual int) int {
@@ -80,6 +83,7 @@ type loopHost struct {
 	calls, runs bytes.Buffer
 	made        int
 	failed      int
+	worked      map[string]int // calls that worked, by server
 	pids        map[int]bool
 }
 
@@ -100,9 +104,27 @@ func (h *loopHost) call(session int, tool string, arguments map[string]any) {
 		h.failed++
 		return
 	}
-	pid, err := strconv.Atoi(r.Content[0].(*mcp.TextContent).Text)
-	require.NoError(h.t, err)
-	h.pids[pid] = true
+	server, _, _ := strings.Cut(tool, ":")
+	h.worked[server]++
+	if strings.HasPrefix(server, "shop-") {
+		pid, err := strconv.Atoi(r.Content[0].(*mcp.TextContent).Text)
+		require.NoError(h.t, err)
+		h.pids[pid] = true
+	}
+}
+
+// childrenOf are the processes that a process has started, where the system tells.
+func childrenOf(pid int) (children []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		for _, field := range strings.Fields(string(text)) {
+			if child, notANumber := strconv.Atoi(field); err == nil && notANumber == nil {
+				children = append(children, child)
+			}
+		}
+	}
+	return children
 }
 
 // run carries out tasks by run_dag.
@@ -170,17 +192,96 @@ func nextAfter(t *testing.T, dir, tool string) (ids []string) {
 	return ids
 }
 
+// loopServer is one of the servers behind the gateway, and what a host asks of it.
+type loopServer struct {
+	id     string
+	config map[string]any
+	ask    func(order int, how loopHow) (tool string, arguments map[string]any) // no tool: it cannot be asked so
+}
+
+type loopHow int
+
+const (
+	loopWorks loopHow = iota
+	loopFails         // the tool says that it does not work
+	loopWrong         // the arguments are wrong
+)
+
+// loopShop is a server of ours.
+func loopShop(i int) loopServer {
+	id := fmt.Sprint("shop-", i)
+	return loopServer{id, map[string]any{"command": os.Args[0], "env": map[string]string{shopVariable: "1"}}, func(order int, how loopHow) (string, map[string]any) {
+		arguments := map[string]any{"order": order}
+		switch how {
+		case loopFails:
+			arguments["jam"] = true
+		case loopWrong:
+			arguments["order"] = "none"
+		}
+		return id + ":" + shopTools[order%3], arguments
+	}}
+}
+
+// loopOthers are two servers that others have written, as they are installed in a folder.
+func loopOthers(t *testing.T, dir string) []loopServer {
+	node, err := exec.LookPath("node")
+	require.NoError(t, err)
+	script := func(name string) string {
+		path := filepath.Join(dir, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")
+		require.FileExists(t, path, "npm install --prefix %s @modelcontextprotocol/%s", dir, name)
+		return path
+	}
+	folder := t.TempDir()
+	folder, err = filepath.EvalSymlinks(folder)
+	require.NoError(t, err)
+	note := filepath.Join(folder, "note.txt")
+	require.NoError(t, os.WriteFile(note, []byte("seven"), 0o600))
+	return []loopServer{
+		{"files", map[string]any{"command": node, "args": []string{script("server-filesystem"), folder}}, func(order int, how loopHow) (string, map[string]any) {
+			switch how {
+			case loopFails:
+				return "files:read_text_file", map[string]any{"path": filepath.Join(folder, "none.txt")}
+			case loopWrong:
+				return "files:read_text_file", map[string]any{"path": order}
+			}
+			return "files:" + []string{"read_text_file", "get_file_info"}[order%2], map[string]any{"path": note}
+		}},
+		{"all", map[string]any{"command": node, "args": []string{script("server-everything"), "stdio"}}, func(order int, how loopHow) (string, map[string]any) {
+			switch {
+			case how == loopFails:
+				return "", nil
+			case how == loopWrong:
+				return "all:echo", map[string]any{"message": order}
+			case order%2 == 0:
+				return "all:echo", map[string]any{"message": strconv.Itoa(order)}
+			}
+			return "all:get-sum", map[string]any{"a": order, "b": 1}
+		}},
+	}
+}
+
 // What is learned while a host works is what its transcript teaches an empty directory afterwards: calls and
 // runs, those that fail too. WAYMARK_LOOP_CALLS and WAYMARK_LOOP_RUNS set how many.
 func TestGraphIsThatOfTheTranscript(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
-	const shops = 5
+	testLoop(t, loopShop(0), loopShop(1), loopShop(2), loopShop(3), loopShop(4))
+}
+
+// The same with servers that others have written.
+func TestGraphWithServersOfOthers(t *testing.T) {
+	if otherServers == "" {
+		t.Skip("WAYMARK_OTHER_SERVERS names no folder in which npm has installed @modelcontextprotocol/server-filesystem and @modelcontextprotocol/server-everything")
+	}
+	testLoop(t, append(loopOthers(t, otherServers), loopShop(0), loopShop(1), loopShop(4))...)
+}
+
+func testLoop(t *testing.T, servers ...loopServer) {
 	dir, again, files := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "data"), t.TempDir()
 	config := map[string]any{}
-	for i := range shops {
-		config[fmt.Sprint("shop-", i)] = map[string]any{"command": os.Args[0], "env": map[string]string{shopVariable: "1"}}
+	for _, s := range servers {
+		config[s.id] = s.config
 	}
 	text, err := json.Marshal(map[string]any{"mcpServers": config})
 	require.NoError(t, err)
@@ -190,13 +291,14 @@ func TestGraphIsThatOfTheTranscript(t *testing.T) {
 		return path
 	}
 	says(t, 0, "gateway", "add", file("mcp.json", text), "--yes", "--data", dir)
+	says(t, 0, "gateway", "grant", "all:*", "--data", dir) // its tools do not say what they do
 	s := startServer(t, dir, "--connect")
 	require.Eventually(t, func() bool {
 		out, _ := says(t, 0, "gateway", "list", "--data", dir)
-		return strings.Count(out, "  ready") == shops
+		return strings.Count(out, "  ready") == len(servers)
 	}, 30*time.Second, 50*time.Millisecond)
 
-	h := &loopHost{t: t, pids: map[int]bool{}}
+	h := &loopHost{t: t, worked: map[string]int{}, pids: map[int]bool{}}
 	for i := range 4 { // over HTTP without session ids the name of the client is the session
 		client := mcp.NewClient(&mcp.Implementation{Name: fmt.Sprint("host-", i)}, nil)
 		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.URLs.MCP}, nil)
@@ -205,29 +307,41 @@ func TestGraphIsThatOfTheTranscript(t *testing.T) {
 		h.sessions = append(h.sessions, session)
 	}
 	random := rand.New(rand.NewPCG(7, 7))
-	tool := func() string { return fmt.Sprintf("shop-%d:%s", random.IntN(shops), shopTools[random.IntN(3)]) }
+	some := func(order int, how loopHow) (tool string, arguments map[string]any) {
+		for tool == "" {
+			tool, arguments = servers[random.IntN(len(servers))].ask(order, how)
+		}
+		return tool, arguments
+	}
 	for i := range loopCalls {
-		arguments := map[string]any{"order": i}
+		how := loopWorks
 		switch {
 		case i%7 == 3:
-			arguments["jam"] = true
+			how = loopFails
 		case i%11 == 5:
-			arguments["order"] = "none"
+			how = loopWrong
 		}
-		id := tool()
-		if i < 2*shops { // each of them is called
-			id, arguments = fmt.Sprintf("shop-%d:read", i%shops), map[string]any{"order": i}
+		tool, arguments := some(i, how)
+		if i < 2*len(servers) { // each of them is called
+			tool, arguments = servers[i%len(servers)].ask(i, loopWorks)
 		}
-		h.call(random.IntN(len(h.sessions)), id, arguments)
+		h.call(random.IntN(len(h.sessions)), tool, arguments)
 	}
 	runsFailed := 0
 	for i := range loopRuns - 1 {
-		order := map[string]any{"order": i}
-		risky := loopTask("c", tool(), map[string]any{"order": i, "jam": i%2 == 0}, "a")
+		task := func(id string, how loopHow, after ...string) map[string]any {
+			tool, arguments := some(i+len(after), how)
+			return loopTask(id, tool, arguments, after...)
+		}
+		how := loopWorks
+		if i%2 == 0 {
+			how = loopFails
+		}
+		risky := task("c", how, "a")
 		if i%4 == 0 {
 			risky["on_error"] = "continue"
 		}
-		ran := h.run(loopTask("a", tool(), order), loopTask("b", tool(), order, "a"), risky, loopTask("d", tool(), order, "b", "c"))
+		ran := h.run(task("a", loopWorks), task("b", loopWorks, "a"), risky, task("d", loopWorks, "b", "c"))
 		runsFailed += ran.Failed
 	}
 	const last, follower = "shop-0:ship", "shop-4:ship" // nothing else ships
@@ -236,6 +350,9 @@ func TestGraphIsThatOfTheTranscript(t *testing.T) {
 	require.Equal(t, dagrun.Done, ran.State)
 	assert.Positive(t, h.failed, "the test lets nothing fail")
 	assert.True(t, loopRuns < 2 || runsFailed > 0, "the test lets no task fail")
+	for _, server := range servers {
+		assert.Positive(t, h.worked[server.id], "%s did nothing", server.id)
+	}
 
 	was := graphOf(t, dir)
 	assert.Contains(t, counted(was), last+" > "+follower, "the last run is in the graph")
@@ -251,9 +368,13 @@ func TestGraphIsThatOfTheTranscript(t *testing.T) {
 	for _, c := range h.sessions {
 		_ = c.Close()
 	}
+	children := childrenOf(s.cmd.Process.Pid)
 	assert.Zero(t, s.stop(t), s.stderr)
-	assert.Len(t, h.pids, shops)
-	for pid := range h.pids {
+	for pid := range h.pids { // of the servers of ours
+		children = append(children, pid)
+	}
+	assert.GreaterOrEqual(t, len(children), 3)
+	for _, pid := range children {
 		gone(t, pid)
 	}
 
