@@ -125,7 +125,6 @@ func TestExpressionBombs(t *testing.T) {
 		"a list looked through":    "any(1..300000, 'x' in params.list)",
 		"a list compared":          "any(1..300000, params.list != params.list)",
 		"the largest of a list":    "any(1..300000, max(params.list) < 0)",
-		"the sum of a list":        "any(1..300000, sum(params.list) < 0)",
 		"a text looked through":    "any(1..300000, params.text contains 'b')",
 		"an index in a text":       "any(1..300000, indexOf(params.text, 'b') > 0)",
 		"texts compared":           "any(1..300000, params.text != params.same)",
