@@ -1,0 +1,222 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/sony/gobreaker/v2"
+
+	"waymark/run"
+)
+
+// What the breaker is told of a call: a failure that counts against the server as a whole, or a caller that
+// gave up, which says nothing.
+var errDown, errGaveUp = errors.New("the server is down"), errors.New("the caller gave up")
+
+// call carries out one call. The breaker sees what the server does as a whole; a tool that fails is the
+// tool's affair.
+func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, error) {
+	l, res := u.ready(ctx)
+	if l == nil {
+		return res, ctx.Err()
+	}
+	free, res := u.slot(ctx)
+	if free == nil {
+		return res, ctx.Err()
+	}
+	defer free()
+	began := time.Now()
+	u.calls.Add(1)
+	defer func() { u.busy.Add(int64(time.Since(began))) }()
+	var given error
+	res, err := u.breaker.Execute(func() (r run.Result, err error) {
+		r, given = u.ask(ctx, l, t, c)
+		if r.Failure == run.FailedTimeout || r.Failure == run.FailedUnavailable {
+			return r, errDown
+		}
+		if given != nil {
+			return r, errGaveUp
+		}
+		return r, nil
+	})
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		res = failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, u.lastWords())
+	}
+	if res.Failure != "" {
+		u.failures.Add(1)
+	}
+	return res, given
+}
+
+// ready is the connection, once there is one. A server that is just starting is waited for; one that broke
+// is not.
+func (u *upstream) ready(ctx context.Context) (*link, run.Result) {
+	late := time.NewTimer(u.opts.StartTimeout)
+	defer late.Stop()
+	for {
+		u.mu.Lock()
+		state, l, changed, last := u.state, u.link, u.changed, u.last
+		u.mu.Unlock()
+		switch state {
+		case Ready:
+			return l, run.Result{}
+		case Waiting:
+			return nil, failed(run.FailedUnavailable, "server %s is down: %s", u.def.ID, last)
+		case Stopped:
+			return nil, failed(run.FailedUnavailable, "server %s is not running", u.def.ID)
+		}
+		select {
+		case <-changed:
+		case <-late.C:
+			return nil, failed(run.FailedUnavailable, "server %s has not started yet", u.def.ID)
+		case <-ctx.Done():
+			return nil, run.Result{}
+		}
+	}
+}
+
+// slot waits for one of the calls that may run at once.
+func (u *upstream) slot(ctx context.Context) (free func(), res run.Result) {
+	free = func() { <-u.slots }
+	select {
+	case u.slots <- struct{}{}:
+		return free, res
+	default:
+	}
+	if u.queue.Add(1) > int32(u.opts.Queue) {
+		u.queue.Add(-1)
+		return nil, failed(run.FailedUnavailable, "server %s is busy: %d calls run and %d wait", u.def.ID, u.opts.Concurrency, u.opts.Queue)
+	}
+	defer u.queue.Add(-1)
+	late := time.NewTimer(u.opts.CallTimeout)
+	defer late.Stop()
+	select {
+	case u.slots <- struct{}{}:
+		return free, res
+	case <-late.C:
+		return nil, failed(run.FailedUnavailable, "server %s is busy: no call ended within %s", u.def.ID, u.opts.CallTimeout)
+	case <-ctx.Done():
+		return nil, res
+	}
+}
+
+// ask sends one call and reads its answer.
+func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (run.Result, error) {
+	ctx, cancel := context.WithTimeout(outer, u.opts.CallTimeout)
+	defer cancel()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() { // a connection that we break off answers nobody
+		select {
+		case <-l.broken:
+			cancel()
+		case <-l.done:
+		case <-stop:
+		}
+	}()
+	ctx, x := withExchange(ctx)
+	params := &mcp.CallToolParams{Name: t.tool.Name, Arguments: c.Arguments}
+	if len(c.Arguments) == 0 {
+		params.Arguments = json.RawMessage("{}")
+	}
+	if err := withMeta(params, c.Meta); err != nil {
+		return failed(run.FailedArgument, "_meta: %v", err), nil
+	}
+	if c.Progress != nil {
+		token, stop := l.progress.listen(c.Progress)
+		defer stop()
+		params.SetProgressToken(token)
+	}
+	_, err := l.session.CallTool(ctx, params)
+	if raw, ok := x.answer(); ok {
+		return resultOf(raw, t.output, t.outputErr), nil
+	}
+	if outer.Err() != nil {
+		return run.Result{}, outer.Err()
+	}
+	if err == nil {
+		return failed(run.FailedTool, "the server answered nothing"), nil
+	}
+	if errors.Is(err, context.Canceled) {
+		err = mcp.ErrConnectionClosed
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		u.probes.Go(func() { u.probe(l) })
+	}
+	status, cut := x.over()
+	if cut {
+		return failed(run.FailedTool, "the answer is longer than %d bytes", u.opts.MaxAnswer), nil
+	}
+	return failureOf(err, status, u.opts.CallTimeout.String(), l.story), nil
+}
+
+// probe finds out whether a server that did not answer in time still does anything; if not, it is started
+// anew.
+func (u *upstream) probe(l *link) {
+	asked := time.Now().UnixNano()
+	ctx, cancel := context.WithTimeout(context.Background(), u.opts.ProbeTimeout)
+	defer cancel()
+	var err error
+	if r := l.session.InitializeResult(); r != nil && r.ProtocolVersion <= lastWithHandshake {
+		err = l.session.Ping(ctx, nil)
+	} else {
+		_, err = l.session.ListTools(ctx, nil)
+	}
+	if err == nil || !errors.Is(err, context.DeadlineExceeded) || l.frames != nil && l.frames.received.Load() > asked {
+		return
+	}
+	l.breakOff(fmt.Sprintf("it answered nothing any more, not even a ping within %s", u.opts.ProbeTimeout))
+}
+
+func (u *upstream) lastWords() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.last == "" {
+		return "no call of late had an answer"
+	}
+	return u.last
+}
+
+// The keys of Call.Meta by which a host's answers to a server's questions come along.
+const (
+	MetaInputResponses = "io.waymark/input_responses"
+	MetaRequestState   = "io.waymark/request_state"
+)
+
+// passedMeta are the keys of a host's _meta that a server gets to see: trace context, and what the host can
+// be asked. The rest is between the host and us.
+var passedMeta = []string{"traceparent", "tracestate", "baggage", mcp.MetaKeyClientCapabilities}
+
+func withMeta(p *mcp.CallToolParams, meta json.RawMessage) error {
+	if isNull(meta) {
+		return nil
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(meta, &all); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		switch {
+		case key == MetaInputResponses:
+			if err := json.Unmarshal(all[key], &p.InputResponses); err != nil {
+				return err
+			}
+		case key == MetaRequestState:
+			if err := json.Unmarshal(all[key], &p.RequestState); err != nil {
+				return err
+			}
+		case slices.Contains(passedMeta, key):
+			if p.Meta == nil {
+				p.Meta = mcp.Meta{}
+			}
+			p.Meta[key] = all[key]
+		}
+	}
+	return nil
+}

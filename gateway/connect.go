@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// connect starts or reaches the server and shakes hands: by the newest revision of the protocol, and if
+// that leads nowhere, by the one before, which is the last that all servers know.
+func (u *upstream) connect(ctx context.Context) (*link, error) {
+	def, err := u.def.expanded(lookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	if !u.legacy {
+		first, cancel := context.WithTimeout(ctx, u.opts.StartTimeout/2)
+		defer cancel()
+		l, err := u.shake(first, def, "")
+		if err == nil || ctx.Err() != nil || errors.Is(err, errNoStart) {
+			return l, err
+		}
+		u.log.Debug("a server did not take the newest revision", "error", err)
+	}
+	l, err := u.shake(ctx, def, lastWithHandshake)
+	if err == nil {
+		u.legacy = true
+	}
+	return l, err
+}
+
+// lastWithHandshake is the last revision that begins with a handshake.
+const lastWithHandshake = "2025-11-25"
+
+// errNoStart: there is nothing to shake hands with.
+var errNoStart = errors.New("the program cannot be run")
+
+func (u *upstream) shake(ctx context.Context, def Definition, revision string) (*link, error) {
+	l := &link{done: make(chan struct{}), broken: make(chan struct{})}
+	client := mcp.NewClient(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: u.opts.Version}, &mcp.ClientOptions{
+		Logger:                 slog.New(slog.DiscardHandler),
+		Capabilities:           &mcp.ClientCapabilities{}, // what a host can do comes with its calls
+		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { u.refresh() },
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			l.progress.report(r.Params)
+		},
+	})
+	transport, err := u.transport(def, l)
+	if err != nil {
+		return nil, err
+	}
+	session, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if err != nil {
+		if l.child != nil {
+			story := l.child.story()
+			l.child.end(true)
+			return nil, fmt.Errorf("%w (%s)", err, story)
+		}
+		return nil, err
+	}
+	l.session = session
+	go func() {
+		l.err = session.Wait()
+		close(l.done)
+	}()
+	return l, nil
+}
+
+// transport is the way to the server. Over pipes it starts it.
+func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
+	if def.URL != "" {
+		client := &http.Client{
+			Transport:     &wire{next: u.opts.HTTP, headers: def.Headers, limit: u.opts.MaxAnswer},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+		if def.SSE {
+			return &mcp.SSEClientTransport{Endpoint: def.URL, HTTPClient: client}, nil
+		}
+		return &mcp.StreamableClientTransport{Endpoint: def.URL, HTTPClient: client, MaxEventSize: u.opts.MaxAnswer, MaxRetries: 2}, nil
+	}
+	c, err := start(def, u.opts.Mark, u.log)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoStart, err)
+	}
+	l.child, l.frames = c, newFrames(c.stdout, u.opts.MaxAnswer, u.refresh)
+	return tapped{&mcp.IOTransport{Reader: l.frames, Writer: c.stdin, MaxLineLength: u.opts.MaxAnswer + 4<<10}}, nil
+}
+
+// close ends a connection. A child that does not answer is not asked.
+func (u *upstream) close(l *link, hurry bool) {
+	select {
+	case <-l.done:
+	default:
+		l.breakOff("waymark is stopping it") // ends the calls under way; a reason given before stands
+	}
+	if l.child != nil {
+		l.child.end(hurry)
+	}
+	_ = l.session.Close()
+	<-l.done
+	u.probes.Wait()
+}
