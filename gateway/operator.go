@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"waymark/catalog"
+)
+
+// Agree notes that somebody saw a definition of this digest and wants it started, and starts it if it is
+// among those that were given to Connect.
+func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
+	if !serverID.MatchString(id) || !strings.HasPrefix(digest, "sha256:") || len(digest) != len("sha256:")+64 {
+		return errors.New("an agreement names a server and the digest of its definition")
+	}
+	if err := g.register.agree(ctx, id, digest); err != nil {
+		return err
+	}
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d, defined := g.defs[id]
+	if _, runs := g.ups[id]; defined && !runs && !g.idle && g.register.agreed(&d) && g.ctx.Err() == nil {
+		g.begin(d)
+	}
+	return nil
+}
+
+// Forget stops a server and drops what was agreed to about it, its pins, and its tools from the catalog.
+func (g *Gateway) Forget(ctx context.Context, id string) error {
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	g.mu.Lock()
+	if _, runs := g.ups[id]; runs {
+		g.end(id)
+	}
+	delete(g.defs, id)
+	g.mu.Unlock()
+	g.listing.Lock()
+	defer g.listing.Unlock()
+	ids, err := g.register.forget(ctx, id)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	g.publish(func(now *shown) {
+		maps.DeleteFunc(now.withheld, func(_ string, w Withheld) bool { return w.Server == id })
+	})
+	g.mu.Unlock()
+	if len(ids) > 0 && g.opts.Catalog != nil {
+		return g.opts.Catalog.RemoveTools(ctx, ids)
+	}
+	return nil
+}
+
+// Approve releases a tool, as it was shown if a fingerprint is given.
+func (g *Gateway) Approve(ctx context.Context, id, shownPrint string) error {
+	var print *catalog.Fingerprint
+	if shownPrint != "" {
+		print = new(catalog.Fingerprint)
+		if err := print.UnmarshalText([]byte(shownPrint)); err != nil {
+			return err
+		}
+	}
+	g.listing.Lock()
+	err := g.release(ctx, id, print)
+	g.listing.Unlock()
+	if err != nil {
+		return err
+	}
+	server, _, _ := catalog.Split(id)
+	if up := g.up(server); up != nil {
+		up.relook(ctx)
+	}
+	return nil
+}
+
+func (g *Gateway) release(ctx context.Context, id string, print *catalog.Fingerprint) error {
+	if w := g.shown.Load().withheld[id]; w.Reason == ReasonInvalid {
+		return fmt.Errorf("%s cannot be used: %s", id, w.Detail)
+	}
+	if err := g.register.approve(ctx, id, print); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.publish(func(now *shown) { delete(now.withheld, id) })
+	return nil
+}
+
+// Grant lets the tools that match a pattern be called though they may do harm.
+func (g *Gateway) Grant(ctx context.Context, pattern string) error {
+	if pattern == "" || len(pattern) > catalog.MaxID {
+		return errors.New("a grant names a tool, or a pattern of tools such as github:*")
+	}
+	return g.register.grant(ctx, pattern)
+}
+
+// Revoke takes a grant back; false if there is none.
+func (g *Gateway) Revoke(ctx context.Context, pattern string) (bool, error) {
+	return g.register.revoke(ctx, pattern)
+}
+
+// Grants are the patterns granted, sorted.
+func (g *Gateway) Grants() []string {
+	g.register.mu.Lock()
+	defer g.register.mu.Unlock()
+	return append([]string{}, g.register.grants...)
+}

@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// publish replaces what is shown by a changed copy. g.mu is held.
+func (g *Gateway) publish(change func(*shown)) {
+	old := g.shown.Load()
+	now := &shown{entries: maps.Clone(old.entries), withheld: maps.Clone(old.withheld)}
+	change(now)
+	for _, id := range slices.Sorted(maps.Keys(now.entries)) {
+		now.tools = append(now.tools, now.entries[id].tool)
+	}
+	g.shown.Store(now)
+	for _, f := range g.notify {
+		f()
+	}
+}
+
+// took holds a server's list against what is pinned, and publishes what may be used of it.
+func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error {
+	server := u.def.ID
+	g.listing.Lock()
+	defer g.listing.Unlock()
+	own := make([]string, len(tools))
+	for i := range tools {
+		own[i] = tools[i].tool.Name
+	}
+	others := otherNames(server, own, g.register.names())
+	for i := range tools {
+		tools[i].look(own, others)
+	}
+	verdicts, taken, err := g.register.compare(ctx, server, tools)
+	if err != nil {
+		return err
+	}
+	if len(taken) > 0 && g.opts.Catalog != nil {
+		if err := g.opts.Catalog.PutTools(ctx, taken); err != nil {
+			return fmt.Errorf("note its tools: %w", err)
+		}
+	}
+	entries := map[string]*entry{}
+	offers := map[string]bool{}
+	for i := range tools {
+		t := tools[i].tool
+		offers[t.ID] = true
+		if _, held := verdicts[t.ID]; held {
+			continue
+		}
+		e := &entry{tool: t, print: tools[i].print, server: server}
+		if e.input, err = compile(t.InputSchema); err != nil {
+			u.log.Debug("arguments of a tool are not checked", "tool", t.ID, "reason", err)
+		}
+		e.output, e.outputErr = compile(t.OutputSchema)
+		entries[t.ID] = e
+	}
+	withheld := map[string]Withheld{}
+	for id, v := range verdicts {
+		withheld[id] = Withheld{ID: id, Server: server, Reason: v.reason, Detail: v.detail, Changed: []string{}, Flags: []string{}}
+	}
+	for id, p := range g.register.of(server) {
+		switch w, held := withheldBy(&p); {
+		case held && offers[id]:
+			withheld[id] = w
+		case !offers[id]:
+			w.Reason, w.Detail = ReasonGone, "its server does not offer it at the moment"
+			withheld[id] = w
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s, still := g.ups[server]; !still || s.upstream != u {
+		return errors.New("it is being stopped")
+	}
+	if g.shown.Load().same(server, entries, withheld) {
+		return nil
+	}
+	g.publish(func(now *shown) {
+		maps.DeleteFunc(now.entries, func(_ string, e *entry) bool { return e.server == server })
+		maps.DeleteFunc(now.withheld, func(_ string, w Withheld) bool { return w.Server == server })
+		maps.Copy(now.entries, entries)
+		maps.Copy(now.withheld, withheld)
+	})
+	return nil
+}
+
+// same reports whether this is what is shown of a server already.
+func (s *shown) same(server string, entries map[string]*entry, withheld map[string]Withheld) bool {
+	n := 0
+	for id, e := range s.entries {
+		if e.server == server {
+			if other := entries[id]; other == nil || other.print != e.print {
+				return false
+			}
+			n++
+		}
+	}
+	held := map[string]Withheld{}
+	for id, w := range s.withheld {
+		if w.Server == server {
+			held[id] = w
+		}
+	}
+	return n == len(entries) && reflect.DeepEqual(held, withheld)
+}

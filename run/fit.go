@@ -1,0 +1,162 @@
+package run
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// types checks the arguments of a node against the schema of what it calls.
+func (c *checker) types(s *scope, n *node) {
+	if n.kind == "" {
+		return
+	}
+	in := readSchema(n.tool.InputSchema)
+	var why string
+	if n.input, why = c.validator(n.tool.ID, n.tool.InputSchema); why != "" {
+		c.warn("%s: arguments are not checked: %s", n.tool.ID, why)
+	}
+	given := map[string]bool{}
+	for i := range n.args {
+		a := &n.args[i]
+		a.path = place(in, a.name)
+		given[a.path[0]] = true
+	}
+	required := in.required()
+	for _, name := range required {
+		if !given[name] {
+			if _, preset := defaultsOf(n.tool.InputSchema)[name]; n.kind != KindTool && preset {
+				continue
+			}
+			c.wrong(n.path, name, "is required and not given")
+		}
+	}
+	for i := range n.args {
+		a := &n.args[i]
+		a.required = len(a.path) == 1 && slices.Contains(required, a.name)
+		want, f := in, yes
+		for _, part := range a.path {
+			if want, f = want.member(part); f != yes {
+				break
+			}
+		}
+		if f == no {
+			c.wrong(n.path, a.name, "%s takes no such argument; it takes %s", n.tool.ID, list(in.names()))
+			continue
+		}
+		switch {
+		case a.value.from != nil:
+			c.reference(s, n.path, a.name, a.value.from, want)
+		case a.value.isLiteral():
+			c.literal(n, a)
+		default:
+			c.inner(s, n.path, a.name, a.value)
+		}
+	}
+}
+
+// place is where an argument stands: a name with dots may mean a member of an object, as plans write it.
+func place(in schema, name string) []string {
+	if _, f := in.member(name); f == yes || !strings.Contains(name, ".") {
+		return []string{name}
+	}
+	path := strings.Split(name, ".")
+	at := in
+	for _, part := range path {
+		next, f := at.member(part)
+		if f != yes {
+			return []string{name}
+		}
+		at = next
+	}
+	return path
+}
+
+// literal checks an argument whose value is known.
+func (c *checker) literal(n *node, a *argument) {
+	if n.input == nil {
+		return
+	}
+	pointer := ""
+	for _, part := range a.path {
+		pointer += "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(part)
+	}
+	key := n.tool.ID + "\n" + pointer
+	v, ok := c.validators[key]
+	if !ok {
+		v.schema, _ = compileSchema(n.tool.InputSchema, pointer) // nil where it stands elsewhere: checked with the whole
+		c.validators[key] = v
+	}
+	for _, w := range validate(v.schema, a.value.plain()) {
+		c.wrong(n.path, a.name, "%s", strings.TrimPrefix(w.at+": "+w.detail, ": "))
+	}
+}
+
+// inner checks the references within an argument.
+func (c *checker) inner(s *scope, path, argument string, v *value) {
+	v.each(func(v *value) {
+		if v.from != nil {
+			c.reference(s, path, argument, v.from, schema{})
+		}
+	})
+}
+
+// reference checks where a value comes from, and that it can be what is wanted.
+func (c *checker) reference(s *scope, path, argument string, r *reference, want schema) {
+	from, of := schema{}, ""
+	switch r.from {
+	case fromIntent:
+		if c.intent == "" {
+			c.wrong(path, argument, "takes the intent, and there is none")
+			return
+		}
+		from = readSchema(json.RawMessage(`{"type":"string"}`))
+	case fromParams:
+		if s.given != nil {
+			v, ok := follow(s.given, r.path)
+			if !ok {
+				c.wrong(path, argument, "%s is not given", r.text)
+				return
+			}
+			var decoded any
+			if json.Unmarshal(v, &decoded) == nil {
+				if got, takes := kindsOf(decoded), want.kinds(); got&takes == 0 {
+					c.wrong(path, argument, "takes %s, and %s is %s", takes, r.text, got)
+				}
+			}
+			return
+		}
+		from, of = s.params, "params"
+	case fromTask:
+		d := &c.plan.nodes[s.nodes[r.task]]
+		if d.kind == "" {
+			return // what it calls is unknown, which is said already
+		}
+		from, of = readSchema(d.tool.OutputSchema), "the result of "+d.tool.ID
+	}
+	at, problem, doubt := followSchema(from, r.path)
+	switch {
+	case problem != "":
+		c.wrong(path, argument, "%q: in %s, %s", r.text, of, problem)
+		return
+	case doubt != "":
+		c.warn("task %q, argument %q: %q: in %s, %s", path, argument, r.text, of, doubt)
+	}
+	if got, takes := at.kinds(), want.kinds(); got&takes == 0 {
+		c.wrong(path, argument, "takes %s, and %s is %s", takes, r.text, got)
+	}
+}
+
+func (c *checker) outputTypes(s *scope) {
+	c.inner(s, strings.TrimSuffix(s.prefix, "/"), "output", s.output)
+	s.output.each(func(v *value) {
+		if v.expr == nil {
+			return
+		}
+		for _, id := range v.expr.tasks {
+			if _, ok := s.byID[id]; !ok {
+				c.wrong(strings.TrimSuffix(s.prefix, "/"), "output", "there is no task %q", id)
+			}
+		}
+	})
+}
