@@ -50,11 +50,13 @@ func steadily(n int, kinds ...func() error) (spreads []spread, err error) {
 	return spreads, errors.Join(errs...)
 }
 
-func report(b *testing.B, name string, all []spread) {
+// report reports the spread in the middle of all, and returns it.
+func report(b *testing.B, name string, all []spread) spread {
 	slices.SortFunc(all, func(a, b spread) int { return int(a.p99 - b.p99) })
 	middle := all[len(all)/2]
 	b.ReportMetric(middle.p50.Seconds()*1000, name+"_p50_ms")
 	b.ReportMetric(middle.p99.Seconds()*1000, name+"_p99_ms")
+	return middle
 }
 
 func benchGateway(b *testing.B, roles ...string) *Gateway {
@@ -113,13 +115,13 @@ func BenchmarkOverhead(b *testing.B) {
 		require.NoError(b, err)
 		beside, through = append(beside, s[0]), append(through, s[1])
 	}
-	report(b, "direct", beside)
-	report(b, "gateway", through)
+	without, with := report(b, "direct", beside), report(b, "gateway", through)
+	b.ReportMetric((with.p99-without.p99).Seconds()*1000, "added_p99_ms")
 }
 
 // What servers that misbehave do to a call of one that does not: the floor is twice the time.
 func BenchmarkIsolation(b *testing.B) {
-	misbehaving := []string{"storm", "huge", "drip", "hang", "exit", "noise"}
+	misbehaving := []string{"storm", "pings", "huge", "drip", "hang", "exit", "noise"}
 	g := benchGateway(b, append(misbehaving, "good")...)
 	var quiet, beside []spread
 	for b.Loop() {
@@ -145,6 +147,7 @@ func BenchmarkIsolation(b *testing.B) {
 		require.NoError(b, err)
 		beside = append(beside, s...)
 	}
-	report(b, "alone", quiet)
-	report(b, "beside", beside)
+	alone := report(b, "alone", quiet)
+	with := report(b, "beside", beside)
+	b.ReportMetric(float64(with.p99)/float64(alone.p99), "p99_ratio")
 }

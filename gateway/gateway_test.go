@@ -250,6 +250,7 @@ func TestFaults(t *testing.T) {
 		{"refuses", run.FailedArgument, "n must be positive", 1},
 		{"noise", "", "", 1},
 		{"storm", "", "", 1},
+		{"pings", "", "", 1},
 	} {
 		t.Run(tt.role, func(t *testing.T) {
 			t.Parallel()

@@ -170,10 +170,10 @@ func (s *rawServer) serve(in io.Reader) {
 		switch m.Method {
 		case "initialize":
 			s.line(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}}`, m.ID)
-			if s.role == "storm" {
+			if flood := map[string]string{"storm": `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, "pings": `{"jsonrpc":"2.0","id":"p","method":"ping"}`}[s.role]; flood != "" {
 				go func() {
 					for {
-						s.line(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+						s.line("%s", flood)
 					}
 				}()
 			}
