@@ -377,6 +377,9 @@ func TestMassesOfSteps(t *testing.T) {
 
 // Whatever became of a task, the weights that claim its steps have not seen it.
 func TestClaimsAreOfWeightsFittedOnOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	const quarter = 2
 	fit := func(mass float32) fitted {
 		tasks := forks(80)

@@ -47,6 +47,9 @@ func TestGuess(t *testing.T) {
 // What a step came after decides what comes next, and a context does not say it: a fit that looked it up in the
 // tasks would claim to be sure.
 func TestAFitKnowsNoMoreThanAContextSays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	w, claims := FitClaims(catalog(), crossings(200), false)
 	sure := 0
 	for _, c := range claims.Plain {
