@@ -54,6 +54,9 @@ func TestAdamicAdarOfDegreeOne(t *testing.T) {
 }
 
 func TestAdamicAdarFromIsAdamicAdar(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	g := sample(t, 400)
 	var s graph.Scratch
 	for u := range int32(g.Len()) {

@@ -84,6 +84,9 @@ func TestAdamicAdarTopSkipsHubs(t *testing.T) {
 }
 
 func TestAdamicAdarTopOfManyNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	g := sample(t, 1500)
 	var s graph.Scratch
 	for u := int32(0); u < 1500; u += 7 {

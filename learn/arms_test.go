@@ -78,6 +78,9 @@ func TestExamined(t *testing.T) {
 // The first profile is right 40 % of the time in the first place; what it is without exploration is found
 // again from explored answers, which do worse.
 func TestScoresWithoutExploration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	u := user{rand.New(rand.NewPCG(3, 4)), []float64{1, 1, 1, 1, 1}}
 	var outcomes []Followed
 	for i := range 12_000 {

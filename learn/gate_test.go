@@ -88,6 +88,9 @@ func TestGate(t *testing.T) {
 
 // A catalog that loses its texts loses what is found by them.
 func TestGateSeesTheCatalog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	var tools, mute []catalog.Tool
 	var episodes []episodic.Episode
 	subjects := []string{"weather", "invoice", "ticket", "photo", "route", "letter", "recipe", "contract"}

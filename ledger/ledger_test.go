@@ -60,6 +60,9 @@ func TestBookAddsUp(t *testing.T) {
 }
 
 func TestBookIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	var b Book
 	now := time.Unix(0, 0)
 	for i := range 2 * maxAlive {

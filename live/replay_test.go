@@ -17,6 +17,9 @@ import (
 // A replay that goes on from where one was canceled gives the same model as one in a go, wherever that
 // was; not if something it had counted was forgotten meanwhile.
 func TestReplayGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	store := storage.NewMemory()
 	log, err := store.Log("default")
 	require.NoError(t, err)

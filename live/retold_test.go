@@ -1,6 +1,7 @@
 package live
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,8 @@ func telling(at time.Time, tools ...[]string) (all []episodic.Episode) {
 // A transcript that is imported while its session goes on gives, imported again, what the whole of it gives.
 func TestTranscriptThatGrows(t *testing.T) {
 	now := time.Date(2026, 8, 2, 12, 0, 0, 0, time.UTC)
-	opts := Options{Now: func() time.Time { return now }}
+	var later atomic.Int64 // read by builds behind
+	opts := Options{Now: func() time.Time { return now.Add(time.Duration(later.Load())) }}
 	const source = "import:claude-code"
 	at := now.Add(-time.Hour)
 	whole := telling(at, []string{"fs:read", "fs:write"}, []string{"git:diff", "git:add", "git:commit", "ci:run"})
@@ -64,7 +66,7 @@ func TestTranscriptThatGrows(t *testing.T) {
 	assert.Equal(t, exported(t, other), exported(t, e))
 	verify(t, e)
 
-	now = now.Add(48 * time.Hour) // long over
+	later.Store(int64(48 * time.Hour)) // long over
 	r, err := e.Record(ctx, source, whole)
 	require.NoError(t, err)
 	assert.Equal(t, 2, r.Duplicates, r.Rejected)

@@ -297,6 +297,9 @@ func TestRestartKeepsWhatWasLearned(t *testing.T) {
 
 // A rebuild judges the profiles; the builds after it, a restart and a replay go by what it found.
 func TestRebuildJudgesProfiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	store := storage.NewMemory()
 	e, end := reopened(t, store)
 	r := rand.New(rand.NewPCG(9, 9))

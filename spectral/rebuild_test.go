@@ -56,6 +56,9 @@ func TestStartFromEarlierVectorsTakesFewerSteps(t *testing.T) {
 
 // Rows and columns that came since have no component in the earlier vectors.
 func TestStartWithFewerRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	H, _ := noisy(t, 3000, 3000, 8)
 	first := cluster(t, H, spectral.Options{K: 8, Keep: true, Search: -1})
 	short := &spectral.Vectors{K: first.Leading.K, Rows: first.Leading.Rows[:2500*9], Cols: first.Leading.Cols[:2900*9]}
@@ -111,6 +114,9 @@ func TestConductance(t *testing.T) {
 // with all others make it so: then the modularity of the next gaps decides, and the evidence says
 // how.
 func TestTheGapOfAConnectedGraphIsNotTheLastWord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	for _, k := range []int{3, 5, 8} {
 		H, rows := noisy(t, 400, 400, k)
 		r := cluster(t, H, spectral.Options{})
@@ -132,6 +138,9 @@ func TestTheGapOfAConnectedGraphIsNotTheLastWord(t *testing.T) {
 // Little work leaves the first gap as it is: fewer values are sought, no other k is tried, and the
 // result says so. Enough work changes nothing.
 func TestWorkEndsTheSearchForK(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	H, _ := noisy(t, 400, 400, 5)
 	whole := cluster(t, H, spectral.Options{})
 	assert.False(t, whole.Capped)
@@ -150,6 +159,9 @@ func TestWorkEndsTheSearchForK(t *testing.T) {
 // Random ties have a modularity by chance, .3 to .5 in so sparse a graph, but no values above those
 // of other random ties.
 func TestRandomTiesAreOneCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		var entries []spectral.Entry

@@ -159,6 +159,9 @@ func newWorldLike(t testing.TB, w *world) *Model {
 
 // What was learned is covered likewise: a capability has the score and the confidence of its best tool.
 func TestLearnedCovers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	w := release(t)
 	for i := range 120 {
 		w.episode(fmt.Sprint("publish the release notes ", i%7), "forge:list_merged", "wiki:create_page", "chat:announce")

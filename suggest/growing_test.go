@@ -215,6 +215,9 @@ func TestPublishedEpisodesDoNotGrow(t *testing.T) {
 
 // As many episodes may grow as there is room for; the others stay as they are.
 func TestEpisodesThatMayGrowAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	s := NewState()
 	perform := func(episode, step string) {
 		s.Perform(&episodic.Performed{Episode: episode, Step: &episodic.Step{ID: step, Tool: "t"}})

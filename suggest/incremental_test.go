@@ -68,6 +68,9 @@ func history(t testing.TB, r *rand.Rand, n int) []event {
 // Whatever happens, and however often it was shown in between: a model is the one of a state that
 // folded the same events and was frozen once. Models shown before stay as they are.
 func TestModelsDoNotDependOnWhatWasShownBefore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		events := history(t, r, 150)

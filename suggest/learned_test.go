@@ -236,6 +236,9 @@ func TestSignalsHaveNames(t *testing.T) {
 
 // The confidence of the likeliest tool is calibrated, the others share the rest; scores stay as they are.
 func TestLearnedConfidence(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	m := planted(t, 150).model()
 	ask := func() []Suggestion {
 		return next(t, m, NextRequest{Context: []string{"x:b"}, Profile: ProfileLearned, Limit: MaxLimit}).Suggestions
@@ -266,6 +269,9 @@ func TestLearnedConfidence(t *testing.T) {
 
 // After x:c a task goes on one time of three; after x:b always, after x:f never.
 func TestLearnedStop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	m := planted(t, 300).model()
 	stop := func(context ...string) float64 {
 		return next(t, m, NextRequest{Context: context, Profile: ProfileLearned}).Stop
@@ -370,6 +376,9 @@ func TestLearnedCapabilities(t *testing.T) {
 
 // A tool that the history never saw is reached by its text after a context, and by its schema in a plan.
 func TestLearnedReachesColdTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	w := planted(t, 150)
 	w.tool("x:ticket", "opens a ticket of the ferry office", "", `{"type":"object","properties":{"ticket_id":{"type":"string"}}}`)
 	w.PutTool(catalog.Tool{ID: "x:c", Name: "c", Server: "x", Description: "tool c",

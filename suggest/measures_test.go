@@ -69,6 +69,9 @@ func TestMeasureProgressAndCancel(t *testing.T) {
 // A group is named by its first member, so its name depends neither on how many groups there are nor
 // on builds before.
 func TestGroupsAreNamedByTheirFirstMember(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	for name, w := range map[string]*world{"small groups": big(t, 300, 2000), "one larger than a question looks at": star(t)} {
 		t.Run(name, func(t *testing.T) { testNames(t, w.model()) })
 	}

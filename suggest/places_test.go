@@ -21,6 +21,9 @@ func TestMasses(t *testing.T) {
 // What was chosen from further down counts more in the fit, where it is known what a place is worth; the
 // places come back from a snapshot, and with them the same fit.
 func TestPlacesWeighInTheFit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	w := planted(t, 60)
 	for i := range 60 {
 		e := episodic.Episode{ID: "shown", Steps: []episodic.Step{{Tool: "x:a"}, {Tool: "x:b", Shown: 1}, {Tool: []string{"x:c", "x:d"}[i%2], Shown: 1 + 2*(i%2)}}}

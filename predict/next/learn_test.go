@@ -59,6 +59,9 @@ func settled(tasks []*Task) *History {
 }
 
 func TestARequestDecidesWhereTheHistoryCannot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	tasks := forks(80)
 	h, w := observe(tasks), Fit(catalog(), tasks, false)
 	var s Signs

@@ -42,6 +42,9 @@ func TestAnAblationFitsTheOthersAnew(t *testing.T) {
 }
 
 func TestPlaceIsThatOfTheRanking(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	tasks := forks(60)
 	h, w := observe(tasks), Fit(catalog(), tasks, false)
 	var s Signs
