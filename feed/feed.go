@@ -23,6 +23,7 @@ import (
 	"waymark/hook"
 	"waymark/live"
 	"waymark/suggest"
+	"waymark/toolcall"
 )
 
 const (
@@ -309,7 +310,7 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *ho
 		}
 		c = s.begin(f, e, "") // nobody told that it began
 	}
-	if e.ErrorKind == "policy" || e.Through { // it was none, or whoever made it has recorded it
+	if !toolcall.Made(e.ErrorKind) || e.Through { // it was none, or whoever made it has recorded it
 		s.none(f, e.Call, c)
 		f.drop([]string{name})
 		return nil

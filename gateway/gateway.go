@@ -388,11 +388,11 @@ func (g *Gateway) find(id string, up *upstream) (*entry, run.Result) {
 	g.mu.Unlock()
 	switch {
 	case up != nil:
-		return nil, failed(run.FailedUnavailable, "server %s has no tool %q", server, name)
+		return nil, failed(run.FailedUnknown, "server %s has no tool %q", server, name)
 	case defined:
 		return nil, failed(run.FailedUnavailable, "nobody agreed to start server %s as it is defined now; whoever runs waymark can, with: waymark gateway add", server)
 	}
-	return nil, failed(run.FailedUnavailable, "no connected server offers %s", id)
+	return nil, failed(run.FailedUnknown, "no connected server offers %s", id)
 }
 
 // Tools are those that may be called now, by id; the caller does not change them. Two calls give the same

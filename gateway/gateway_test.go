@@ -134,8 +134,8 @@ func TestCall(t *testing.T) {
 		{"good:echo", `{"txt":"hello"}`, run.FailedArgument, "text"},
 		{"good:echo", `[]`, run.FailedArgument, "no JSON object"},
 		{"good:echo", `{"text":`, run.FailedArgument, "no JSON object"},
-		{"good:none", `{}`, run.FailedUnavailable, `has no tool "none"`},
-		{"other:echo", `{}`, run.FailedUnavailable, "no connected server offers other:echo"},
+		{"good:none", `{}`, run.FailedUnknown, `has no tool "none"`},
+		{"other:echo", `{}`, run.FailedUnknown, "no connected server offers other:echo"},
 		{"good:delete", `{}`, run.FailedPolicy, "waymark gateway grant good:delete"},
 		{"good:spawn", `{}`, run.FailedPolicy, "nothing says that it is harmless"},
 	} {

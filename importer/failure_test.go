@@ -74,6 +74,7 @@ func TestFailuresOfEachFormat(t *testing.T) {
 		{"429 Too Many Requests", episodic.Unknown, "unavailable"},
 		{"[Request interrupted by user for tool use]", episodic.Unknown, "canceled"},
 		{"The user doesn't want to proceed with this tool use.", "", "none"},
+		{"Error: No such tool available: mcp__fs__read", "", "none"},
 	} {
 		for format, write := range failingSession {
 			t.Run(format+" "+tt.kind, func(t *testing.T) {

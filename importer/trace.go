@@ -234,12 +234,12 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 }
 
 // failed says what a failure of a kind makes of a step, as where calls are recorded when they are made
-// (package recorder): what is not held against the tool is unknown, and a call that was not let through is
-// none.
+// (package recorder): what is not held against the tool is unknown, and a call that was not let through, or
+// names no tool, is none.
 func (s *step) failed(kind string) {
 	s.Outcome, s.ErrorKind = episodic.Failure, kind
 	if !toolcall.Held(kind) {
-		s.Outcome, s.void = episodic.Unknown, s.void || kind == "policy"
+		s.Outcome, s.void = episodic.Unknown, s.void || !toolcall.Made(kind)
 	}
 }
 

@@ -241,7 +241,7 @@ func (r *Recorder) over(this *calling, at time.Time, made bool) {
 // step is what is kept of a call; not made if the call never reached the tool.
 func (r *Recorder) step(ctx context.Context, c *run.Call, result *run.Result, err error) (s episodic.Step, made bool) {
 	switch {
-	case result.NeedsInput != nil, result.Failure == run.FailedPolicy:
+	case result.NeedsInput != nil, result.Failure == run.FailedPolicy, result.Failure == run.FailedUnknown:
 		return s, false
 	case err != nil && ctx.Err() != nil:
 		s.Outcome, s.ErrorKind = episodic.Unknown, "canceled"

@@ -67,6 +67,7 @@ func TestWhatIsKeptOfACall(t *testing.T) {
 		{"may not", run.Result{Failure: run.FailedAuth}, nil, true, episodic.Unknown, "auth"},
 		{"server down", run.Result{Failure: run.FailedUnavailable}, nil, true, episodic.Unknown, "unavailable"},
 		{"refused by us", run.Result{Failure: run.FailedPolicy}, nil, false, "", ""},
+		{"of no tool", run.Result{Failure: run.FailedUnknown}, nil, false, "", ""},
 		{"asks first", run.Result{NeedsInput: json.RawMessage(`{}`)}, nil, false, "", ""},
 		{"nobody knows", run.Result{}, broken, true, episodic.Unknown, "unknown"},
 	} {

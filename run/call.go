@@ -41,12 +41,13 @@ type Failure string
 
 // The kinds of failure, as they stand in a step's error_kind.
 const (
-	FailedTool        Failure = "tool"        // the tool says so
-	FailedArgument    Failure = "argument"    // it was called wrongly
-	FailedTimeout     Failure = "timeout"     // it did not answer in time
-	FailedAuth        Failure = "auth"        // the caller may not
-	FailedPolicy      Failure = "policy"      // we did not let it happen
-	FailedUnavailable Failure = "unavailable" // its server was not there
+	FailedTool        Failure = "tool"         // the tool says so
+	FailedArgument    Failure = "argument"     // it was called wrongly
+	FailedTimeout     Failure = "timeout"      // it did not answer in time
+	FailedAuth        Failure = "auth"         // the caller may not
+	FailedPolicy      Failure = "policy"       // we did not let it happen
+	FailedUnknown     Failure = "unknown_tool" // nobody offers such a tool: there was nothing to call
+	FailedUnavailable Failure = "unavailable"  // its server was not there
 )
 
 // Held reports whether a failure is held against the tool. Who may not call it, or finds its server

@@ -174,8 +174,8 @@ func TestCallTool(t *testing.T) {
 			}{
 				{"desk:shred", map[string]any{"letter": "a"}, "waymark gateway grant desk:shred", "policy"},
 				{"desk:stamp", map[string]any{}, "letter", "argument"},
-				{"desk:none", nil, "no tool", "unavailable"},
-				{"fs:read_file", nil, "no connected server", "unavailable"},
+				{"desk:none", nil, "no tool", "unknown_tool"},
+				{"fs:read_file", nil, "no connected server", "unknown_tool"},
 			} {
 				arguments := map[string]any{"tool": refused.tool}
 				if refused.arguments != nil {

@@ -131,6 +131,7 @@ var errorKinds = []struct {
 	kind  string
 	words []string
 }{
+	{"unknown_tool", []string{"no such tool available", "unknown tool", "has no tool \"", "no connected server offers"}},
 	{"policy", []string{"doesn't want to proceed", "requested permissions", "permission to use", "requires approval", "was rejected", "rejected by user", "blocked by", "denied by", "has been denied", "not allowed by", "hook error"}},
 	{"canceled", []string{"interrupted by user", "interrupted by the user", "request interrupted", "aborted by user", "aborted by the user", "canceled by user", "cancelled by user", "canceled by the user",
 		"cancelled by the user", "context canceled", "operation was aborted", "request was aborted", "cancellederror", "cancelederror"}},
@@ -141,13 +142,17 @@ var errorKinds = []struct {
 	{"argument", []string{"inputvalidationerror", "-32602", "invalid argument", "invalid param", "invalid input", "validation error", "missing required", "required parameter", "is required", "unknown parameter", "schema"}},
 }
 
+// Made reports whether a call that failed in a way was one: what was not let through, or names a tool that does
+// not exist, was none.
+func Made(kind string) bool { return kind != "policy" && kind != "unknown_tool" }
+
 // Held reports whether a failure of a kind is held against the tool. Who may not call it, finds its server down or
 // goes away has learned nothing about it.
 func Held(kind string) bool {
-	return !slices.Contains([]string{"policy", "canceled", "unavailable", "auth"}, kind)
+	return !slices.Contains([]string{"unknown_tool", "policy", "canceled", "unavailable", "auth"}, kind)
 }
 
-// ErrorKind guesses why a call failed: policy, canceled, unavailable, timeout, auth, argument, else tool.
+// ErrorKind guesses why a call failed: unknown_tool, policy, canceled, unavailable, timeout, auth, argument, else tool.
 func ErrorKind(text string) string {
 	text = strings.ToLower(text[:min(len(text), 4096)])
 	for _, k := range errorKinds {

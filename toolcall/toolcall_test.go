@@ -58,6 +58,10 @@ func TestErrorKind(t *testing.T) {
 		"502 Bad Gateway":                                                                "unavailable",
 		"504 Gateway Timeout":                                                            "timeout",
 		"getaddrinfo ENOTFOUND api.example.org":                                          "unavailable",
+		"Error: No such tool available: mcp__fs__delete":                                 "unknown_tool",
+		"MCP error -32602: Unknown tool: delete":                                         "unknown_tool",
+		`server fs has no tool "delete"`:                                                 "unknown_tool",
+		"no connected server offers wm:search":                                           "unknown_tool",
 		"ENOENT: no such file or directory":                                              "tool",
 		"":                                                                               "tool",
 	} {
@@ -72,7 +76,7 @@ func TestIsOwn(t *testing.T) {
 }
 
 func TestHeld(t *testing.T) {
-	for kind, want := range map[string]bool{"tool": true, "argument": true, "timeout": true, "": true, "auth": false, "unavailable": false, "policy": false, "canceled": false} {
+	for kind, want := range map[string]bool{"tool": true, "argument": true, "timeout": true, "": true, "auth": false, "unavailable": false, "policy": false, "unknown_tool": false, "canceled": false} {
 		assert.Equal(t, want, Held(kind), kind)
 	}
 }

@@ -76,7 +76,7 @@ var imports = map[string][]string{
 	"ledger":              nil,
 	"toolcall":            {"catalog", "episodic"},
 	"hook":                {"catalog", "episodic", "toolcall"},
-	"feed":                {"episodic", "hook", "importer", "live", "storage", "suggest"},
+	"feed":                {"episodic", "hook", "importer", "live", "storage", "suggest", "toolcall"},
 	"cmd/waymark-hook":    {"hook", "internal/datadir"},
 	"gateway":             {"catalog", "run", "storage"},
 	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "run"},
