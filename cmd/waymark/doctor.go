@@ -104,7 +104,7 @@ func (a *app) examine(ctx context.Context) []check {
 	if err != nil {
 		c := check{"open", false, err.Error()}
 		if errors.Is(err, storage.ErrDamaged) {
-			c.Detail += "; restore a backup, or serve once with --accept-damage"
+			c.Detail += "; restore a backup, or, unless tables or files of the database itself cannot be read, serve once with --accept-damage"
 		}
 		checks = append(checks, c)
 	}
