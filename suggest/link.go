@@ -32,8 +32,29 @@ func (p *plan) link() {
 			p.tasks[j].after = []int{j - 1}
 		}
 	}
+	p.prune()
 	p.reject()
 	p.slot()
+}
+
+// prune drops prerequisites that nothing comes after: where tools are used in circles, one that mostly came right
+// before a task may still have its place behind it.
+func (p *plan) prune() {
+	for i := len(p.tasks) - 1; i >= 0; i-- {
+		n := p.tasks[i].node
+		required := slices.ContainsFunc(p.tasks, func(t task) bool { return slices.Contains(p.needs(t.node), n) })
+		if p.tasks[i].slot != SlotPrerequisite || p.feeds(i) || required {
+			continue
+		}
+		p.tasks = slices.Delete(p.tasks, i, i+1)
+		for j := range p.tasks {
+			for k, a := range p.tasks[j].after {
+				if a > i {
+					p.tasks[j].after[k] = a - 1
+				}
+			}
+		}
+	}
 }
 
 // slot tells what a task is done for from what feeds it: what matches the intent far less than another.

@@ -103,6 +103,21 @@ func TestPlanKeepsTheTargetWhenRoomIsShort(t *testing.T) {
 	assert.Equal(t, []string{"a:prepare", "a:publish"}, tools(planned(t, m, DAGRequest{Intent: "publish the report", MaxSteps: 2})))
 }
 
+// Where tools are used in a circle, what came right before a target may have its place behind all targets: then it is
+// no prerequisite.
+func TestPlanHasNoPrerequisiteThatNothingFollows(t *testing.T) {
+	w := newWorld(t).tool("fs:list", "Lists a directory.", "", "").tool("fs:read", "Reads a text file.", "", "").tool("wm:look", "Looks.", "", "")
+	for range 5 {
+		w.episode("", "fs:list", "fs:read", "wm:look", "fs:list", "fs:read", "wm:look", "fs:list", "fs:read", "wm:look")
+	}
+	a := planned(t, w.model(), DAGRequest{Intent: "list the directory and read the text file", Profile: ProfileSeed})
+	for i, task := range a.DAG.Tasks {
+		if task.Slot == SlotPrerequisite {
+			assert.True(t, slices.ContainsFunc(a.DAG.Tasks[i:], func(o Task) bool { return slices.Contains(o.DependsOn, task.ID) }), "%s feeds nothing", task.Tool)
+		}
+	}
+}
+
 // Learned links in a circle: the plan stays a DAG and says what it left out.
 func TestPlanCutsCycles(t *testing.T) {
 	w := newWorld(t)
