@@ -147,7 +147,7 @@ func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (ru
 		err = mcp.ErrConnectionClosed
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		u.probes.Go(func() { u.probe(l) })
+		l.probes.begin(func() { u.probe(l) })
 	}
 	status, cut := x.over()
 	if cut {

@@ -103,5 +103,5 @@ func (u *upstream) close(l *link, hurry bool) {
 	}
 	_ = l.session.Close()
 	<-l.done
-	u.probes.Wait()
+	l.probes.end()
 }

@@ -38,9 +38,8 @@ type upstream struct {
 	opts    Options
 	log     *slog.Logger
 	breaker *gobreaker.CircuitBreaker[run.Result]
-	slots   chan struct{} // one taken by each call
-	queue   atomic.Int32  // calls that wait for one
-	probes  sync.WaitGroup
+	slots   chan struct{}      // one taken by each call
+	queue   atomic.Int32       // calls that wait for one
 	stale   chan struct{}      // the tools may have changed
 	look    chan chan struct{} // somebody waits for a look at the tools
 	fresh   func(context.Context, *upstream, []offered) error
@@ -71,6 +70,29 @@ type link struct {
 	why     string // why we broke it
 
 	progress listeners
+	probes   probes
+}
+
+// probes are questions under way whether the server is still there. None begins once they are waited for.
+type probes struct {
+	mu   sync.Mutex
+	over bool
+	wait sync.WaitGroup
+}
+
+func (p *probes) begin(probe func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.wait.Go(probe)
+	}
+}
+
+func (p *probes) end() {
+	p.mu.Lock()
+	p.over = true
+	p.mu.Unlock()
+	p.wait.Wait()
 }
 
 // breakOff ends the connection because of us, and says why.
