@@ -147,7 +147,6 @@ func (f *Feed) loadRows(ctx context.Context, workspace string) error {
 			held[r.key] = true
 		}
 	}
-	var damaged []string
 	for e, err := range table.List(ctx, spanRow) {
 		if err != nil {
 			return err
@@ -156,17 +155,11 @@ func (f *Feed) loadRows(ctx context.Context, workspace string) error {
 			continue
 		}
 		var image rowImage
-		if err := json.Unmarshal(e.Value, &image); err != nil {
-			f.log.Warn("spans that wait cannot be read", "row", e.Key, "error", err)
-			damaged = append(damaged, e.Key)
+		if err := json.Unmarshal(e.Value, &image); err != nil { // acknowledged, so it stays where it is
+			f.log.Warn("spans that wait cannot be read and are left", "workspace", workspace, "row", e.Key, "error", err)
 			continue
 		}
 		f.traces.add(newRow(workspace, image.Source, e.Key, image.Spans), f.now())
-	}
-	for _, key := range damaged {
-		if err := table.Delete(ctx, key); err != nil {
-			return err
-		}
 	}
 	return nil
 }

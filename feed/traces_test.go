@@ -230,6 +230,21 @@ func TestCollectSeveralTraces(t *testing.T) {
 	assert.Zero(t, h.rows())
 }
 
+// Spans that were acknowledged and cannot be read stay where they are, and keep no others waiting.
+func TestUnreadableSpansAreLeft(t *testing.T) {
+	h := newHouse(t)
+	table, err := h.store.Table("default")
+	require.NoError(t, err)
+	_, err = table.Put(t.Context(), spanRow+"0", []byte("{"))
+	require.NoError(t, err)
+	h.send(called("t1", "a", "r", 1, 5, "fs:read", "c1"), agent("t1", "r", "", 0, 6))
+	h.restart()
+	h.pass(0)
+	h.pass(3 * time.Second)
+	assert.Equal(t, []string{": fs:read"}, h.episodes())
+	assert.Equal(t, 1, h.rows())
+}
+
 // A server may send its spans after the agent that called it has ended: they are parts of calls that are recorded.
 func TestCollectLate(t *testing.T) {
 	h := newHouse(t)
