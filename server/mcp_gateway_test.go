@@ -379,8 +379,9 @@ func TestSuggestAfter(t *testing.T) {
 	for i := range 9 {
 		episodes = append(episodes, episodic.Episode{ID: fmt.Sprint("mail ", i), Steps: []episodic.Step{{Tool: "desk:stamp", Outcome: episodic.Success}, {Tool: "desk:sign", Outcome: episodic.Success}, {Tool: "fs:write_file", Outcome: episodic.Success}}})
 	}
-	_, err := engine.Record(t.Context(), "test", episodes)
+	recorded, err := engine.Record(t.Context(), "test", episodes)
 	require.NoError(t, err)
+	require.NoError(t, engine.Wait(t.Context(), recorded.Seq))
 	before := engine.Model().Stats().Steps
 	client := overHTTP("2025-11-25")(t, s, &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
