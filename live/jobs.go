@@ -128,7 +128,7 @@ func (e *Engine) start(kind string, force bool, do func(context.Context, *job) e
 var errOvertaken = errors.New("another build was published meanwhile")
 
 // The parts of a rebuild that judging and the replay are taken to be, for progress.
-const judgeShare, replayShare = 0.3, 0.2
+const judgeShare, replayShare, compareShare = 0.3, 0.2, 0.02
 
 // rebuild judges the profiles and itself, replays the log up to a new build event and puts state and
 // measures in force, unless it loses.
@@ -208,14 +208,16 @@ func (e *Engine) alone(ctx context.Context, f func(w *writer)) error {
 }
 
 func (e *Engine) replayFor(ctx context.Context, j *job, from *history, upTo, built uint64) (*history, error) {
-	before := replayShare // of the measures
+	before, all := replayShare, 1.0 // of the measures
 	if j.Kind == "rebuild" {
 		before += judgeShare
+	} else {
+		all -= compareShare
 	}
 	h, _, err := replay(ctx, e.log, from, upTo, built,
 		func(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
 			b.Options.Progress = func(phase string, done float64) {
-				e.progress(j, phase, before+float64((1-before)*done))
+				e.progress(j, phase, before+float64((all-before)*done))
 			}
 			return e.measured(ctx, c, b, at, j.Kind == "rebuild")
 		},
@@ -242,7 +244,7 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	e.progress(j, "compare", 0.98)
+	e.progress(j, "compare", 1-compareShare)
 	fresh, err := h.model(time.Time{}, time.Time{})
 	if err != nil {
 		return err
@@ -275,10 +277,12 @@ func (e *Engine) replayUpTo(ctx context.Context, j *job, upTo, built uint64) (*h
 	return e.replayFor(ctx, j, nil, upTo, built)
 }
 
-// progress reports a phase, and an estimate of the time left from what is done.
+// progress reports a phase, and an estimate of the time left from what is done. It never goes back, also
+// where a rebuild begins anew.
 func (e *Engine) progress(j *job, phase string, done float64) {
 	now := e.opts.Now()
 	e.update(j, func(j *Job) {
+		done = max(done, j.Progress)
 		j.Phase, j.Progress = phase, done
 		if spent := now.Sub(j.StartedAt); done > 0.02 {
 			j.ETAMillis = time.Duration(float64(spent) * (1 - done) / done).Milliseconds()
