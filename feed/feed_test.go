@@ -103,6 +103,12 @@ func (h *house) episodes() (list []string) {
 	return list
 }
 
+// counting is the model of a workspace that counts all that is recorded.
+func counting(t *testing.T, e *live.Engine) *suggest.Model {
+	require.NoError(t, e.Wait(t.Context(), e.Counted()))
+	return e.Model()
+}
+
 // play is a session of two requests, one with parallel calls.
 func (h *house) play(after func()) {
 	for _, do := range []func(){
@@ -147,11 +153,12 @@ func TestCountsAtOnce(t *testing.T) {
 	assert.Equal(t, Report{Steps: 4}, h.take())
 	e, err := h.ws.Get(t.Context(), "default")
 	require.NoError(t, err)
-	a, err := e.Model().Next(suggest.NextRequest{Context: []string{"git:log"}})
+	m := counting(t, e)
+	a, err := m.Next(suggest.NextRequest{Context: []string{"git:log"}})
 	require.NoError(t, err)
 	require.NotEmpty(t, a.Suggestions)
 	assert.Equal(t, "fs:write", a.Suggestions[0].ID)
-	assert.Equal(t, map[string]int{"hook:claude-code": 2}, e.Model().Stats().Sources)
+	assert.Equal(t, map[string]int{"hook:claude-code": 2}, m.Stats().Sources)
 	assert.NotNil(t, h.spool.Key("default"), "the next hooks have a key")
 }
 
@@ -178,7 +185,7 @@ func TestTakenTwiceCountsOnce(t *testing.T) {
 	require.Len(t, got, 2)
 	e, err := h.ws.Get(t.Context(), "default")
 	require.NoError(t, err)
-	assert.Equal(t, 4, e.Model().Stats().Steps)
+	assert.Equal(t, 4, counting(t, e).Stats().Steps)
 }
 
 func TestDamagedEventsArePassedOver(t *testing.T) {

@@ -96,7 +96,7 @@ func TestCollect(t *testing.T) {
 			assert.Zero(t, h.feed.traces.spans)
 			e, err := h.ws.Get(t.Context(), "default")
 			require.NoError(t, err)
-			assert.Equal(t, graphOf(imported.Model()), graphOf(e.Model()))
+			assert.Equal(t, graphOf(counting(t, imported)), graphOf(counting(t, e)))
 			_, duplicates := known(e)
 			assert.Equal(t, 2, duplicates)
 		})
