@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -95,8 +95,38 @@ func TestReplayGoesOn(t *testing.T) {
 	assert.Equal(t, hash(fresh), hash(h))
 }
 
+// stall keeps measures from ending, while it is on, until they are canceled.
+type stall struct {
+	on    atomic.Bool
+	began chan struct{}
+}
+
+func stalling(t *testing.T) (*Engine, *stall) {
+	s := &stall{began: make(chan struct{})}
+	return workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *suggest.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+		if s.on.Load() {
+			s.began <- struct{}{}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return suggest.Measure(ctx, c, o)
+	}}), s
+}
+
+// canceled begins a rebuild and cancels it when it has replayed the log and measures.
+func canceled(t *testing.T, e *Engine, s *stall) {
+	t.Helper()
+	s.on.Store(true)
+	defer s.on.Store(false)
+	j, err := e.Rebuild(ctx, false)
+	require.NoError(t, err)
+	<-s.began
+	require.True(t, e.CancelJob(j.ID))
+	require.Equal(t, JobCanceled, finished(t, e, j.ID).State)
+}
+
 func TestCanceledRebuildGoesOn(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e, s := stalling(t)
 	log := e.log
 	release := e.Hold()
 	world := newWorld(100)
@@ -105,19 +135,11 @@ func TestCanceledRebuildGoesOn(t *testing.T) {
 		record(t, e, ep)
 	}
 	release()
-	var kept bool
-	for range 20 { // a job may be done before it is canceled
-		j, err := e.Rebuild(ctx, false)
-		require.NoError(t, err)
-		for j.State == JobRunning && j.At == 0 { // until its event is in the log
-			j, _ = e.Job(j.ID)
-		}
-		e.CancelJob(j.ID)
-		if ended := finished(t, e, j.ID); ended.State == JobCanceled {
-			kept = true
-		}
+	settled(t, e)
+	for range 3 {
+		canceled(t, e, s)
+		require.NotNil(t, e.kept.Load())
 	}
-	assert.True(t, kept)
 	j, err := e.Rebuild(ctx, false)
 	require.NoError(t, err)
 	require.Equal(t, JobDone, finished(t, e, j.ID).State)
@@ -132,25 +154,19 @@ func TestCanceledRebuildGoesOn(t *testing.T) {
 
 // After a rebuild that was canceled builds start by themselves as before.
 func TestBuildsAfterACanceledRebuild(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e, s := stalling(t)
 	fill(t, e, 9, 50)
 	_, err := e.Build(ctx)
 	require.NoError(t, err)
 	settled(t, e)
-	require.Eventually(t, func() bool { // a job may be done before it is canceled
-		j, err := e.Rebuild(ctx, false)
-		require.NoError(t, err)
-		for j.State == JobRunning && j.At == 0 { // until its event is in the log
-			j, _ = e.Job(j.ID)
-		}
-		e.CancelJob(j.ID)
-		return finished(t, e, j.ID).State == JobCanceled && e.current.Load().built < e.Head().Seq
-	}, 10*time.Second, time.Millisecond)
+	canceled(t, e, s)
 	asked := e.Head().Seq
+	require.Less(t, e.current.Load().built, asked)
 	for i := range 200 {
 		record(t, e, episode(fmt.Sprint("later", i), "s0:tool_0", "s1:tool_1"))
 	}
-	assert.Eventually(t, func() bool { return e.current.Load().built > asked }, 10*time.Second, time.Millisecond)
+	settled(t, e)
+	assert.Greater(t, e.current.Load().built, asked)
 }
 
 func finished(t *testing.T, e *Engine, id string) (last Job) {

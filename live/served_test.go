@@ -106,7 +106,7 @@ func TestAnswersAreLogged(t *testing.T) {
 	verify(t, e)
 	last := next(t, e, "", "start3")
 	seq := record(t, e, episode("later", "start3", "v")).Seq
-	wait, cancel := contextWithin(time.Second)
+	wait, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	require.NoError(t, e.Wait(wait, seq), "what is served does not keep an event from counting")
 	settled(t, e)
@@ -416,10 +416,6 @@ func TestConversations(t *testing.T) {
 	require.Len(t, c.Questions, 1)
 	assert.Equal(t, 60, c.Questions[0].Arms[0].Outcomes)
 	assert.Equal(t, 54+2+2, c.Questions[0].Arms[0].Conversations, "54 of the host, one, two, and two of nobody")
-}
-
-func contextWithin(d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, d)
 }
 
 // What places are worth is found in explored answers at a rebuild, stands in its event, and comes back by
