@@ -49,6 +49,7 @@ type Trial struct {
 //
 // Held out are the newest episodes; where much is new to the published model, the newest of what it
 // knew and as many of what came since: neither what the past was good at nor what is new counts alone.
+// In a history of fewer than 400 tasks the profiles are asked about all of them, a fifth at a time.
 // Judge depends on nothing but its arguments. A history too short to learn from or to judge by gives an
 // empty choice, which is no error.
 func Judge(ctx context.Context, t Trial) (suggest.Choice, *Gate, error) {
@@ -62,21 +63,23 @@ func Judge(ctx context.Context, t Trial) (suggest.Choice, *Gate, error) {
 	if err != nil {
 		return suggest.Choice{}, nil, err
 	}
-	j := newJury(examples)
-	options := t.New.Options
-	options.Learn = true
-	m, err := trained(ctx, &Data{Tools: t.New.Tools, Capabilities: t.New.Capabilities}, j.history(examples), options, suggest.Choice{})
-	if err != nil {
-		return suggest.Choice{}, nil, fmt.Errorf("judge profiles: %w", err)
+	var jurors []*juror
+	all := turns(examples)
+	for i, examples := range all {
+		j, err := t.juror(ctx, examples, i, len(all))
+		if err != nil {
+			return suggest.Choice{}, nil, err
+		}
+		jurors = append(jurors, j)
 	}
-	now := &juror{jury: j, model: m}
-	choice, err := now.choose(ctx)
+	choice, err := choose(ctx, jurors)
 	if err != nil || t.Old == nil {
 		return choice, nil, err
 	}
+	now := jurors[0]
 	was := now // the same model, if nothing that is measured is new to it
 	if !t.same(examples) {
-		if was, err = t.published(ctx, j, examples); err != nil {
+		if was, err = t.published(ctx, now.jury, examples); err != nil {
 			return choice, nil, err
 		}
 	}
@@ -121,6 +124,21 @@ func (t *Trial) split() ([]example, error) {
 		}
 	}
 	return all, nil
+}
+
+// juror learns from what is not held out, as the i-th of n.
+func (t *Trial) juror(ctx context.Context, examples []example, i, n int) (*juror, error) {
+	j := newJury(examples)
+	options := t.New.Options
+	options.Learn = true
+	if tell := options.Progress; tell != nil {
+		options.Progress = func(phase string, done float64) { tell(phase, (float64(i)+done)/float64(n)) }
+	}
+	m, err := trained(ctx, &Data{Tools: t.New.Tools, Capabilities: t.New.Capabilities}, j.history(examples), options, suggest.Choice{})
+	if err != nil {
+		return nil, fmt.Errorf("judge profiles: %w", err)
+	}
+	return &juror{jury: j, model: m}, nil
 }
 
 // same reports whether the published model is measured on the same as the new one.
@@ -327,30 +345,6 @@ func askIntents(ctx context.Context, k Finder, tests []*task) (Sample, error) {
 		return err
 	})
 	return r.found(ranked)["ndcg@10"], err
-}
-
-// choose asks both profiles and takes the better one for each kind of question.
-func (j *juror) choose(ctx context.Context) (suggest.Choice, error) {
-	var c suggest.Choice
-	next, needs := j.model.Teaches()
-	for kind, to := range [kinds]*suggest.Judged{&c.Next, &c.NextIntent, &c.Intent} {
-		if kind == kindIntent && !needs || kind != kindIntent && !next || len(j.tests(kind)) == 0 {
-			continue
-		}
-		seed, err := j.ask(ctx, kind, suggest.ProfileSeed)
-		if err != nil {
-			return c, err
-		}
-		fitted, err := j.ask(ctx, kind, suggest.ProfileLearned)
-		if err != nil {
-			return c, err
-		}
-		*to = judged(judgedBy[kind], seed.Sample, fitted.Sample)
-		if to.Profile == suggest.ProfileSeed && kind != kindIntent {
-			to.Kept = calibrate.FitScores(kept(seed.claims))
-		}
-	}
-	return c, nil
 }
 
 // kept are claims as they are calibrated.

@@ -52,22 +52,52 @@ func TestJudge(t *testing.T) {
 		require.Nil(t, gate, "nothing is published")
 		return v
 	}
-	v := judge(twoWays(200, true))
+	v := judge(twoWays(500, true))
 	assert.Equal(t, suggest.ProfileLearned, v.Next.Profile, "%+v", v)
-	assert.Equal(t, 40, v.Next.Episodes)
-	assert.Equal(t, 80, v.Next.Questions)
+	assert.Equal(t, 100, v.Next.Episodes)
+	assert.Equal(t, 200, v.Next.Questions)
 	assert.Greater(t, v.Next.Interval[0], .1, "only the step before tells them apart")
 	assert.Equal(t, v.Next.Learned-v.Next.Seed, v.Next.Lead)
 	assert.Zero(t, v.NextIntent.Questions)
 
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)
-	assert.Equal(t, v, judge(twoWays(200, true)))
+	assert.Equal(t, v, judge(twoWays(500, true)))
 
-	v = judge(twoWays(200, false))
+	v = judge(twoWays(500, false))
 	assert.Equal(t, suggest.ProfileSeed, v.Next.Profile, "nothing to know is no lead: %+v", v)
-	assert.Equal(t, 40, v.Next.Questions)
+	assert.Equal(t, 100, v.Next.Questions)
 	assert.Equal(t, suggest.Choice{}, judge(twoWays(60, true)), "too few tasks to judge by")
+}
+
+// In a short history every task is asked about once.
+func TestJudgeOfShortHistory(t *testing.T) {
+	for name, episodes := range map[string][]episodic.Episode{"in no order": twoWays(81, true), "dated": dated(twoWays(83, true))} {
+		t.Run(name, func(t *testing.T) {
+			v, _, err := Judge(t.Context(), Trial{Episodes: episodes})
+			require.NoError(t, err)
+			assert.Equal(t, suggest.ProfileLearned, v.Next.Profile, "%+v", v)
+			assert.Equal(t, len(episodes), v.Next.Episodes)
+
+			trial := Trial{Episodes: episodes}
+			examples, err := trial.split()
+			require.NoError(t, err)
+			all := turns(examples)
+			require.Len(t, all, 5)
+			asked := make([]int, len(episodes))
+			for _, turn := range all {
+				held := 0
+				for i, x := range turn {
+					if x.Split == Test {
+						asked[i]++
+						held++
+					}
+				}
+				assert.InDelta(t, len(episodes)/5, held, 1)
+			}
+			assert.Equal(t, []int{1}, slices.Compact(asked))
+		})
+	}
 }
 
 // A held-out task of tools that nobody has met is a question about its intent, which may be too few to
