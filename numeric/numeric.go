@@ -63,14 +63,6 @@ func Dot32(x, y []float32) float64 {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// Axpy adds a·x to y in place. It panics if y is shorter than x.
-func Axpy(a float64, x, y []float64) {
-	y = y[:len(x)]
-	for i, v := range x {
-		y[i] += float64(a * v)
-	}
-}
-
 // Norm is the Euclidean length of x.
 func Norm(x []float64) float64 { return math.Sqrt(Dot(x, x)) } // Sqrt is exact by IEEE 754
 

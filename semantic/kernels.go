@@ -2,50 +2,12 @@ package semantic
 
 import "waymark/numeric"
 
+// fast says that there are vector instructions, a variable so that tests can switch it.
+var fast = numeric.AVX2
+
 // The kernels below have a second form in AVX2 that does the same operations on the same lanes in the
 // same order, never fused, so that all processors compute the same bits: what is added up in four
 // lanes stays in four lanes, and the instructions are kept busy by several sums at once.
-
-// axpy adds a·x to y.
-func axpy(a float64, x, y []float64) {
-	y = y[:len(x)]
-	n := 0
-	if n = len(x) &^ 3; fast && n > 0 {
-		axpyAVX2(a, &x[0], &y[0], n)
-		x, y = x[n:], y[n:]
-	}
-	numeric.Axpy(a, x, y)
-}
-
-// axpy4 adds a[0]·x0 to y, then a[1]·x1, a[2]·x2 and a[3]·x3.
-func axpy4(a *[4]float64, x0, x1, x2, x3, y []float64) {
-	l := len(y)
-	x0, x1, x2, x3 = x0[:l], x1[:l], x2[:l], x3[:l]
-	i := 0
-	if n := l &^ 3; fast && n > 0 {
-		axpy4AVX2(a, &x0[0], &x1[0], &x2[0], &x3[0], &y[0], n)
-		i = n
-	}
-	for ; i < l; i++ {
-		s := y[i] + float64(a[0]*x0[i])
-		s += float64(a[1] * x1[i])
-		s += float64(a[2] * x2[i])
-		y[i] = s + float64(a[3]*x3[i])
-	}
-}
-
-// axpy32 adds a·x to y.
-func axpy32(a float64, x []float32, y []float64) {
-	y = y[:len(x)]
-	i := 0
-	if n := len(x) &^ 3; fast && n > 0 {
-		axpy32AVX2(a, &x[0], &y[0], n)
-		i = n
-	}
-	for ; i < len(x); i++ {
-		y[i] += float64(a * float64(x[i]))
-	}
-}
 
 // rotate turns x and y into c·x - s·y and s·x + c·y.
 func rotate(x, y []float64, c, s float64) {

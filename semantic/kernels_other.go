@@ -2,12 +2,6 @@
 
 package semantic
 
-// fast is a variable only so that tests can switch it.
-var fast = false
-
-func axpyAVX2(a float64, x, y *float64, n int)                        { panic("no AVX2") }
-func axpy4AVX2(a *[4]float64, x0, x1, x2, x3, y *float64, n int)      { panic("no AVX2") }
-func axpy32AVX2(a float64, x *float32, y *float64, n int)             { panic("no AVX2") }
 func rotateAVX2(x, y *float64, n int, c, s float64)                   { panic("no AVX2") }
 func dot4AVX2(x, y0, y1, y2, y3 *float64, n int, lanes *[16]float64)  { panic("no AVX2") }
 func cosines4AVX2(q, x0, x1, x2, x3 *float32, n int, out *[4]float32) { panic("no AVX2") }

@@ -48,15 +48,11 @@ func TestKernelsHaveTheSameBits(t *testing.T) {
 			v := number()
 			y[0], y[1] = append(y[0], v), append(y[1], v)
 		}
-		a := [4]float64{number(), number(), number(), number()}
 		both := func(f func(y []float64)) {
 			f(y[0])
 			plainly(func() { f(y[1]) })
 			require.Equal(t, y[1], y[0])
 		}
-		both(func(y []float64) { axpy(a[0], x[0], y) })
-		both(func(y []float64) { axpy4(&a, x[0], x[1], x[2], x[3], y) })
-		both(func(y []float64) { axpy32(a[1], x32[0], y) })
 		both(func(y []float64) { z := copyOf(x[1]); rotate(y, z, .6, .8); copy(y, z[:n/2]) })
 		d := dot4(y[0], x[0], x[1], x[2], x[3])
 		for i := range d {

@@ -98,7 +98,7 @@ func (m *latent) settle(a *sparse, c *corpus) {
 		for i := from; i < to; i++ {
 			clear(row)
 			for e := a.start[i]; e < a.start[i+1]; e++ {
-				axpy32(a.val[e], m.basis[int(a.col[e])*r:int(a.col[e]+1)*r], row)
+				numeric.Axpy32(a.val[e], m.basis[int(a.col[e])*r:int(a.col[e]+1)*r], row)
 			}
 			unit(row)
 			out := m.docs.vector(c.order[i])
@@ -113,7 +113,7 @@ func (m *latent) settle(a *sparse, c *corpus) {
 func (m *latent) fold(q *query, x *lexical, dst []float32, row []float64) []float32 {
 	clear(row)
 	for _, t := range q.terms {
-		axpy32(float64(t.weight*x.idf[t.term]), m.basis[int(t.term)*m.rank:int(t.term+1)*m.rank], row)
+		numeric.Axpy32(float64(t.weight*x.idf[t.term]), m.basis[int(t.term)*m.rank:int(t.term+1)*m.rank], row)
 	}
 	unit(row)
 	dst = dst[:0]

@@ -47,10 +47,10 @@ func (a *sparse) times(x []float64, l int, y []float64) []float64 {
 			e, end := a.start[r], a.start[r+1]
 			at := func(e int) []float64 { c := int(a.col[e]); return x[c*l : (c+1)*l] }
 			for ; e+4 <= end; e += 4 {
-				axpy4((*[4]float64)(a.val[e:]), at(e), at(e+1), at(e+2), at(e+3), row)
+				numeric.Axpy4((*[4]float64)(a.val[e:]), at(e), at(e+1), at(e+2), at(e+3), row)
 			}
 			for ; e < end; e++ {
-				axpy(a.val[e], at(e), row)
+				numeric.Axpy(a.val[e], at(e), row)
 			}
 		}
 	})
@@ -151,10 +151,10 @@ func svd(a *sparse, rank int, seed uint64, stop func() bool) (sigma, v []float64
 			at := func(i int) []float64 { return s[i*l : i*l+r] }
 			i := 0
 			for ; i+4 <= l; i += 4 {
-				axpy4((*[4]float64)(from[i:]), at(i), at(i+1), at(i+2), at(i+3), row)
+				numeric.Axpy4((*[4]float64)(from[i:]), at(i), at(i+1), at(i+2), at(i+3), row)
 			}
 			for ; i < l; i++ {
-				axpy(from[i], at(i), row)
+				numeric.Axpy(from[i], at(i), row)
 			}
 			for i := range row {
 				row[i] /= sigma[i]
@@ -194,10 +194,10 @@ func orthonormal(y []float64, n, l int) ([]float64, int) {
 				i := 0
 				for ; i+4 <= l; i += 4 { // the inverse is zero below its diagonal
 					r := func(k int) []float64 { return inverse[(i+k)*l+i : (i+k+1)*l] }
-					axpy4((*[4]float64)(x[i:]), r(0), r(1), r(2), r(3), row[i:])
+					numeric.Axpy4((*[4]float64)(x[i:]), r(0), r(1), r(2), r(3), row[i:])
 				}
 				for ; i < l; i++ {
-					axpy(x[i], inverse[i*l+i:(i+1)*l], row[i:])
+					numeric.Axpy(x[i], inverse[i*l+i:(i+1)*l], row[i:])
 				}
 			}
 		})
@@ -214,7 +214,7 @@ func invertedRoot(g []float64, l int) (inverse []float64, ok bool) {
 		row := root[i*l : (i+1)*l]
 		copy(row[i:], g[i*l+i:(i+1)*l])
 		for k := range i {
-			axpy(-root[k*l+i], root[k*l+i:(k+1)*l], row[i:])
+			numeric.Axpy(-root[k*l+i], root[k*l+i:(k+1)*l], row[i:])
 		}
 		if !(row[i] > float64(near*g[i*l+i])) {
 			return nil, false
@@ -229,7 +229,7 @@ func invertedRoot(g []float64, l int) (inverse []float64, ok bool) {
 		row := inverse[i*l : (i+1)*l]
 		row[i] = 1
 		for k := i + 1; k < l; k++ {
-			axpy(-root[i*l+k], inverse[k*l+k:(k+1)*l], row[k:])
+			numeric.Axpy(-root[i*l+k], inverse[k*l+k:(k+1)*l], row[k:])
 		}
 		for j := i; j < l; j++ {
 			row[j] /= root[i*l+i]
@@ -250,13 +250,13 @@ func gram(w []float64, n, l int) []float64 {
 			for ; t+4 <= end; t += 4 {
 				a, b, c, d := w[t*l:(t+1)*l], w[(t+1)*l:(t+2)*l], w[(t+2)*l:(t+3)*l], w[(t+3)*l:(t+4)*l]
 				for i := range l {
-					axpy4(&[4]float64{a[i], b[i], c[i], d[i]}, a[i:], b[i:], c[i:], d[i:], g[i*l+i:(i+1)*l])
+					numeric.Axpy4(&[4]float64{a[i], b[i], c[i], d[i]}, a[i:], b[i:], c[i:], d[i:], g[i*l+i:(i+1)*l])
 				}
 			}
 			for ; t < end; t++ {
 				x := w[t*l : (t+1)*l]
 				for i := range l {
-					axpy(x[i], x[i:], g[i*l+i:(i+1)*l])
+					numeric.Axpy(x[i], x[i:], g[i*l+i:(i+1)*l])
 				}
 			}
 			sums[s] = g
@@ -264,7 +264,7 @@ func gram(w []float64, n, l int) []float64 {
 	})
 	g := sums[0]
 	for _, s := range sums[1:] {
-		axpy(1, s, g)
+		numeric.Axpy(1, s, g)
 	}
 	for i := range l {
 		for j := range i {
@@ -306,10 +306,10 @@ func gramSchmidt(y []float64, n, l int) ([]float64, int) {
 			spread(n, k, func(from, to int) {
 				x, i := x[from:to], 0
 				for ; i+4 <= k; i += 4 {
-					axpy4((*[4]float64)(dots[i:]), columns[i][from:to], columns[i+1][from:to], columns[i+2][from:to], columns[i+3][from:to], x)
+					numeric.Axpy4((*[4]float64)(dots[i:]), columns[i][from:to], columns[i+1][from:to], columns[i+2][from:to], columns[i+3][from:to], x)
 				}
 				for ; i < k; i++ {
-					axpy(dots[i], columns[i][from:to], x)
+					numeric.Axpy(dots[i], columns[i][from:to], x)
 				}
 			})
 		}

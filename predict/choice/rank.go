@@ -22,6 +22,7 @@ package choice
 
 import (
 	"math"
+	"math/bits"
 
 	"waymark/internal/parallel"
 	"waymark/numeric"
@@ -29,32 +30,70 @@ import (
 
 // Choices are what weights are fitted on.
 //
-// Candidates are kept sparse: index[k], value[k] for k in [from[c], from[c+1]), and the candidates of
-// choice i are [first[i], first[i+1]).
+// Candidates of one class are kept by four, whose scores are added up side by side. The blocks of choice i are
+// [block[i], block[i+1]), the rows of block b are rows[from[b]:from[b+1]], and the candidates of choice i, in the
+// order in which they came, are [first[i], first[i+1]): slot is the place of each in the blocks of its choice.
 type Choices struct {
 	features, levels, classes int
 
-	index []uint16
-	value []float32
+	rows  []row
 	from  []int
-	class []uint8
+	block []int
+	slot  []uint16
 	many  []float32 // logarithm of how many each candidate stands for
 	first []int
 	level []uint8 // of each feature of each choice
 	taken []int32
 	mass  []float32
-	width int // largest number of candidates
+	width int // largest number of places of a choice
+
+	begun choiceBegun
 }
 
-// New is empty, for up to 65,536 features. Without levels or classes (0) there are no such weights.
+// A row is what four candidates have of a feature. The index is its place in a [table].
+type row struct {
+	index uint32
+	value [4]float32
+}
+
+// choiceBegun are the candidates of the choice begun.
+type choiceBegun struct {
+	class []uint8
+	from  []int
+	index []int32
+	value []float32
+
+	order []int32  // by class
+	has   []uint64 // features of a block, as bits
+	at    []int32  // of a feature of the block, its row
+}
+
+// A table has a weight, or a part of a gradient, for each feature, level and class.
+type table [tableSize]float64
+
+const tableSize = 1024
+
+// New is empty; features · levels · classes is at most 1,024. Without levels or classes (0) there are no
+// such weights.
 func New(features, levels, classes int) *Choices {
-	return &Choices{features: features, levels: levels, classes: classes, from: []int{0}, first: []int{0}}
+	c := &Choices{features: features, levels: levels, classes: classes, from: []int{0}, block: []int{0}, first: []int{0}}
+	if c.place(max(levels, 1), 0, 0) > tableSize {
+		panic("choice: too many features")
+	}
+	c.begun = choiceBegun{has: make([]uint64, (features+63)/64), at: make([]int32, features)}
+	return c
+}
+
+// place is where the weight of a feature stands in a table.
+func (c *Choices) place(level, class, feature int) int {
+	return (level*max(c.classes, 1)+class)*c.features + feature
 }
 
 // Parts is how many weights a feature has: p.
 func (c *Choices) Parts() int { return 1 + c.levels + c.classes }
 
-// Candidate appends a candidate of a class to the choice begun, with the value of each feature index.
+// Candidate appends a candidate of a class to the choice begun, with the value of each feature index, which
+// rises.
 func (c *Choices) Candidate(class int, index []int32, value []float32) {
 	c.Sample(1, class, index, value)
 }
@@ -63,29 +102,72 @@ func (c *Choices) Candidate(class int, index []int32, value []float32) {
 // below P(c), so that a few of a long tail are enough to know what the tail weighs. many > 0.
 func (c *Choices) Sample(many float64, class int, index []int32, value []float32) {
 	c.many = append(c.many, float32(numeric.Ln(many)))
-	for _, k := range index {
-		c.index = append(c.index, uint16(k))
-	}
-	c.value = append(c.value, value[:len(index)]...)
-	c.from = append(c.from, len(c.index))
-	c.class = append(c.class, uint8(class))
+	n := &c.begun
+	n.class, n.from = append(n.class, uint8(class)), append(n.from, len(n.index))
+	n.index, n.value = append(n.index, index...), append(n.value, value[:len(index)]...)
 }
 
 // Taken ends the choice begun: its i-th candidate was taken. The mass, usually 1, is how often it
 // counts, and level is that of each feature; nil is level 0 of all.
 func (c *Choices) Taken(i int, mass float64, level []uint8) {
-	n := len(c.from) - 1 - c.first[len(c.first)-1]
-	if i < 0 || i >= n {
+	n := &c.begun
+	if i < 0 || i >= len(n.class) {
 		panic("choice: the candidate taken is not in the choice")
 	}
 	if level == nil {
 		level = make([]uint8, c.features)
 	}
+	n.from = append(n.from, len(n.index))
+	n.order = n.order[:0]
+	blocks := len(c.from) - 1
+	c.slot = append(c.slot, make([]uint16, len(n.class))...)
+	slot := c.slot[len(c.slot)-len(n.class):]
+	for u := range max(c.classes, 1) {
+		n.order = n.order[:0]
+		for j, class := range n.class {
+			if int(class) == u {
+				n.order = append(n.order, int32(j))
+			}
+		}
+		for at := 0; at < len(n.order); at += 4 {
+			four := n.order[at:min(at+4, len(n.order))]
+			for l, j := range four {
+				slot[j] = uint16(4*(len(c.from)-1-blocks) + l)
+			}
+			c.add(u, four, level)
+		}
+	}
+	n.class, n.from, n.index, n.value = n.class[:0], n.from[:0], n.index[:0], n.value[:0]
+	c.block = append(c.block, len(c.from)-1)
 	c.level = append(c.level, level[:c.features]...)
-	c.width = max(c.width, n)
-	c.first = append(c.first, len(c.from)-1)
+	c.width = max(c.width, 4*(len(c.from)-1-blocks))
+	c.first = append(c.first, len(c.many))
 	c.taken = append(c.taken, int32(i))
 	c.mass = append(c.mass, float32(mass))
+}
+
+// add appends a block of candidates of a class.
+func (c *Choices) add(class int, candidates []int32, level []uint8) {
+	n := &c.begun
+	for _, j := range candidates {
+		for _, f := range n.index[n.from[j]:n.from[j+1]] {
+			n.has[f/64] |= 1 << (f % 64)
+		}
+	}
+	for w, has := range n.has {
+		for ; has != 0; has &= has - 1 {
+			f := 64*w + bits.TrailingZeros64(has)
+			n.at[f] = int32(len(c.rows))
+			c.rows = append(c.rows, row{index: uint32(c.place(int(level[f]), class, f))})
+		}
+		n.has[w] = 0
+	}
+	for l, j := range candidates {
+		for k := n.from[j]; k < n.from[j+1]; k++ {
+			c.rows[n.at[n.index[k]]].value[l] = n.value[k]
+		}
+	}
+	c.from = append(c.from, len(c.rows))
 }
 
 // A Part of choices: those included, nil for all, and of each either all candidates or without samples.
@@ -99,75 +181,88 @@ func (c *Choices) Len() int { return len(c.taken) }
 
 // Append appends all choices of other, which has the same features, levels and classes.
 func (c *Choices) Append(other *Choices) {
-	entries, candidates := c.from[len(c.from)-1], c.first[len(c.first)-1]
-	c.index, c.value = append(c.index, other.index...), append(c.value, other.value...)
+	rows, blocks, candidates := len(c.rows), len(c.from)-1, len(c.many)
+	c.rows = append(c.rows, other.rows...)
 	for _, x := range other.from[1:] {
-		c.from = append(c.from, entries+x)
+		c.from = append(c.from, rows+x)
+	}
+	for _, x := range other.block[1:] {
+		c.block = append(c.block, blocks+x)
 	}
 	for _, x := range other.first[1:] {
 		c.first = append(c.first, candidates+x)
 	}
-	c.class, c.many = append(c.class, other.class...), append(c.many, other.many...)
+	c.many, c.slot = append(c.many, other.many...), append(c.slot, other.slot...)
 	c.level = append(c.level, other.level...)
 	c.taken, c.mass = append(c.taken, other.taken...), append(c.mass, other.mass...)
 	c.width = max(c.width, other.width)
 }
 
-// effective fills out with the weight of each feature in choice i for each class.
-func (c *Choices) effective(i int, w []float64, out [][]float64) {
+// spell fills t with the weights of every feature, level and class.
+func (c *Choices) spell(w []float64, t *table) {
 	parts := c.Parts()
-	level := c.level[i*c.features : (i+1)*c.features]
-	for u := range out {
-		for k := range out[u] {
-			x := w[k*parts]
+	for l := range max(c.levels, 1) {
+		for u := range max(c.classes, 1) {
+			at := c.place(l, u, 0)
+			for k := range c.features {
+				x := w[k*parts]
+				if c.levels > 0 {
+					x += w[k*parts+1+l]
+				}
+				if c.classes > 0 {
+					x += w[k*parts+1+c.levels+u]
+				}
+				t[at+k] = x
+			}
+		}
+	}
+}
+
+// spread adds the gradient of choice i by what is in a table to that by weights, and clears it there.
+func (c *Choices) spread(i int, by *table, g []float64) {
+	parts, classes, features := c.Parts(), max(c.classes, 1), c.features
+	for k, l := range c.level[i*features : (i+1)*features] {
+		own, at := g[k*parts:(k+1)*parts], int(l)*classes*features+k
+		for u := range classes {
+			x := by[at%tableSize]
+			by[at%tableSize] = 0
+			at += features
+			own[0] += x
 			if c.levels > 0 {
-				x += w[k*parts+1+int(level[k])]
+				own[1+int(l)] += x
 			}
 			if c.classes > 0 {
-				x += w[k*parts+1+c.levels+u]
-			}
-			out[u][k] = x
-		}
-	}
-}
-
-// spread adds the gradient by effective weights to that by weights.
-func (c *Choices) spread(i int, by [][]float64, g []float64) {
-	parts := c.Parts()
-	level := c.level[i*c.features : (i+1)*c.features]
-	for u := range by {
-		for k, x := range by[u] {
-			g[k*parts] += x
-			if c.levels > 0 {
-				g[k*parts+1+int(level[k])] += x
-			}
-			if c.classes > 0 {
-				g[k*parts+1+c.levels+u] += x
+				own[1+c.levels+u] += x
 			}
 		}
 	}
 }
 
-func (c *Choices) room() [][]float64 {
-	out := make([][]float64, max(c.classes, 1))
-	for u := range out {
-		out[u] = make([]float64, c.features)
-	}
-	return out
+// room is what it takes to work out the loss of a choice.
+type room struct {
+	at []float64 // by place in the blocks
+	p  []float64 // by candidate
+	by table     // zero between choices
 }
 
-// scores fills p with the scores of choice i's candidates by effective weights.
-func (c *Choices) scores(i int, weights [][]float64, p []float64) []float64 {
-	a := c.first[i]
-	p = p[:c.first[i+1]-a]
-	for j := range p {
-		w, s := weights[c.class[a+j]], float64(c.many[a+j])
-		index := c.index[c.from[a+j]:c.from[a+j+1]]
-		value := c.value[c.from[a+j]:][:len(index)]
-		for k, f := range index {
-			s += float64(w[f] * float64(value[k]))
-		}
-		p[j] = s
+func (c *Choices) room() *room {
+	return &room{at: make([]float64, c.width), p: make([]float64, c.width)}
+}
+
+// scores are the scores of choice i's candidates.
+func (c *Choices) scores(i int, w *table, r *room) []float64 {
+	clear(r.at)
+	slots, many := c.slot[c.first[i]:c.first[i+1]], c.many[c.first[i]:c.first[i+1]]
+	for j, s := range slots {
+		r.at[s] = float64(many[j])
+	}
+	blocks := c.from[c.block[i] : c.block[i+1]+1]
+	for b := range len(blocks) - 1 {
+		score(c.rows[blocks[b]:blocks[b+1]], w, (*[4]float64)(r.at[4*b:]))
+	}
+	p := r.p[:len(slots)]
+	for j, s := range slots {
+		p[j] = r.at[s]
 	}
 	return p
 }
@@ -198,9 +293,9 @@ func (c *Choices) Above(i int, w []float64) (candidates, samples float64) {
 // Scores are the scores s(c) of the candidates of choice i, those of samples plus the logarithm of how
 // many they stand for.
 func (c *Choices) Scores(i int, w []float64) []float64 {
-	weights := c.room()
-	c.effective(i, w, weights)
-	return c.scores(i, weights, make([]float64, c.first[i+1]-c.first[i]))
+	var t table
+	c.spell(w, &t)
+	return c.scores(i, &t, c.room())
 }
 
 // Loss is -Σ m·ln P(taken) over a part of the choices, in nats.
@@ -218,12 +313,14 @@ const shards = 16
 // loss is the negative log-likelihood at w; its gradient is added to g.
 func (c *Choices) loss(w, g []float64, parts [][]float64, part Part) float64 {
 	var losses [shards]float64
+	var weights table
+	c.spell(w, &weights)
 	parallel.Each(shards, func(s int) {
-		p, weights, by := make([]float64, c.width), c.room(), c.room()
+		r := c.room()
 		clear(parts[s])
 		for i := s * c.Len() / shards; i < (s+1)*c.Len()/shards; i++ {
 			if part.Include == nil || part.Include[i] {
-				losses[s] += c.one(i, part, w, parts[s], p, weights, by)
+				losses[s] += c.one(i, part, &weights, r, parts[s])
 			}
 		}
 	})
@@ -233,10 +330,9 @@ func (c *Choices) loss(w, g []float64, parts [][]float64, part Part) float64 {
 	return numeric.Sum(losses[:])
 }
 
-// one is the loss of choice i; p, weights and by are room to work it out.
-func (c *Choices) one(i int, part Part, w, g, p []float64, weights, by [][]float64) float64 {
-	c.effective(i, w, weights)
-	p = c.scores(i, weights, p)
+// one is the loss of choice i; its gradient is added to g.
+func (c *Choices) one(i int, part Part, w *table, r *room, g []float64) float64 {
+	p := c.scores(i, w, r)
 	a, taken := c.first[i], int(c.taken[i])
 	if part.NoSamples {
 		for j := range p {
@@ -250,30 +346,26 @@ func (c *Choices) one(i int, part Part, w, g, p []float64, weights, by [][]float
 		top = max(top, s)
 	}
 	at, z := p[taken]-top, 0.0
-	for j := range p {
-		p[j] = numeric.Exp(p[j] - top)
-		z += p[j]
+	numeric.Exps(p, top)
+	for _, e := range p {
+		z += e
 	}
-	for u := range by {
-		clear(by[u])
-	}
-	m := float64(c.mass[i])
-	for j := range p {
-		d := p[j] / z
+	m, d := float64(c.mass[i]), r.at
+	clear(d)
+	for j, s := range c.slot[a:c.first[i+1]] {
+		x := p[j] / z
 		if j == taken {
-			d--
+			x--
 		}
-		if d *= m; d == 0 {
-			continue
-		}
-		by := by[c.class[a+j]]
-		index := c.index[c.from[a+j]:c.from[a+j+1]]
-		value := c.value[c.from[a+j]:][:len(index)]
-		for k, f := range index {
-			by[f] += float64(d * float64(value[k]))
+		d[s] = float64(x * m)
+	}
+	blocks := c.from[c.block[i] : c.block[i+1]+1]
+	for b := range len(blocks) - 1 {
+		if four := (*[4]float64)(d[4*b:]); *four != [4]float64{} {
+			gradient(c.rows[blocks[b]:blocks[b+1]], four, &r.by)
 		}
 	}
-	c.spread(i, by, g)
+	c.spread(i, &r.by, g)
 	return float64(m * (numeric.Ln(z) - at))
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"waymark/internal/parallel"
+	"waymark/numeric"
 )
 
 // Label is how much of a label a row has, in [0, 1]: 1 for a request that used the tool, a half where
@@ -33,10 +34,10 @@ type Ridge struct {
 }
 
 const (
-	lanes      = 8    // labels solved together: one pass over the rows serves all
-	probes     = 64   // random signs that estimate the diagonal of G⁻¹
-	tolerance  = 1e-4 // of a residual against its right-hand side
-	iterations = 100  // the most per label
+	lanes      = numeric.Lanes // labels solved together: one pass over the rows serves all
+	probes     = 64            // random signs that estimate the diagonal of G⁻¹
+	tolerance  = 1e-4          // of a residual against its right-hand side
+	iterations = 100           // the most per label
 )
 
 // FitRidge fits labels 0 to n-1 to rows of features 0 to f-1. weight holds a positive weight a row, nil
@@ -94,13 +95,8 @@ func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []flo
 			return
 		}
 		w := make([]float64, features*lanes)
-		for i := range rows {
-			for k, f := range rows[i].I {
-				x := rows[i].V[k]
-				for l := range lanes {
-					w[int(f)*lanes+l] += float64(x * alpha[i*lanes+l])
-				}
-			}
+		for i, x := range rows {
+			numeric.Spread(x.I, x.V, (*[lanes]float64)(alpha[i*lanes:]), w)
 		}
 		for f := range features {
 			for l := from; l < to; l++ {
@@ -126,10 +122,7 @@ func (r *Ridge) Scores(dst []float64, x Vector) []float64 {
 	dst = append(dst, r.mean...)
 	s := dst[at:]
 	for k, f := range x.I {
-		v := x.V[k]
-		for l, w := range r.w[int(f)*r.labels : (int(f)+1)*r.labels] {
-			s[l] += float64(v * float64(w))
-		}
+		numeric.Axpy32(x.V[k], r.w[int(f)*r.labels:(int(f)+1)*r.labels], s)
 	}
 	return dst
 }
@@ -192,25 +185,11 @@ type solver struct {
 // multiply computes q = G·p for all lanes; u is working memory of features × lanes.
 func (s *solver) multiply(q, p, u []float64) {
 	clear(u)
-	for i := range s.rows {
-		pi := (*[lanes]float64)(p[i*lanes:])
-		for k, f := range s.rows[i].I {
-			x := s.rows[i].V[k]
-			uf := (*[lanes]float64)(u[int(f)*lanes:])
-			for l := range lanes {
-				uf[l] += float64(x * pi[l])
-			}
-		}
+	for i, x := range s.rows {
+		numeric.Spread(x.I, x.V, (*[lanes]float64)(p[i*lanes:]), u)
 	}
-	for i := range s.rows {
-		var sum [lanes]float64
-		for k, f := range s.rows[i].I {
-			x := s.rows[i].V[k]
-			uf := (*[lanes]float64)(u[int(f)*lanes:])
-			for l := range lanes {
-				sum[l] += float64(x * uf[l])
-			}
-		}
+	for i, x := range s.rows {
+		sum := numeric.Gather(x.I, x.V, u)
 		d := s.ridge[i]
 		for l := range lanes {
 			q[i*lanes+l] = sum[l] + float64(d*p[i*lanes+l])

@@ -76,17 +76,16 @@ func FitFrom(d Data, penalty float64, start *Model, stop func() bool) *Model {
 	for i := range n {
 		w := d.weight(i)
 		total += w
-		for k := range P {
-			m.Mean[k] += float64(w * float64(d.X[i*P+k]))
-		}
+		numeric.Axpy32(w, d.X[i*P:(i+1)*P], m.Mean)
 	}
 	for k := range P {
 		m.Mean[k] /= total
 	}
 	for i := range n {
 		w := d.weight(i)
-		for k := range P {
-			c := float64(d.X[i*P+k]) - m.Mean[k]
+		mean, scale := m.Mean[:P], scale[:P]
+		for k, x := range d.X[i*P : (i+1)*P] {
+			c := float64(x) - mean[k]
 			scale[k] += float64(w * float64(c*c))
 		}
 	}
@@ -192,10 +191,11 @@ func (d *Data) weight(i int) float64 {
 	return float64(d.W[i])
 }
 
-// newton returns gradient, Hessian (upper triangle) and loss at b.
+// newton returns gradient, Hessian (upper triangle) and loss at b. Rows are taken by four: each sum has them
+// in order all the same.
 func (d *Data) newton(b, mean, scale []float64) (g, h []float64, loss float64) {
-	P := d.P
-	Q := P + 1
+	Q := d.P + 1
+	wide := (Q + 3) &^ 3 // of a row of x and h, the rest zero
 	chunks := (len(d.Y) + chunk - 1) / chunk
 	type part struct {
 		g, h []float64
@@ -203,41 +203,84 @@ func (d *Data) newton(b, mean, scale []float64) (g, h []float64, loss float64) {
 	}
 	parts := make([]part, chunks)
 	parallel.Each(chunks, func(c int) {
-		x := make([]float64, Q)
-		p := part{g: make([]float64, Q), h: make([]float64, Q*Q)}
-		for i := c * chunk; i < min((c+1)*chunk, len(d.Y)); i++ {
-			z := b[P]
-			if d.Z != nil {
-				z += float64(d.Z[i])
+		x := make([]float64, 4*wide)
+		row := func(r int) []float64 { return x[r*wide : (r+1)*wide] }
+		p := part{g: make([]float64, wide), h: make([]float64, wide*wide)}
+		for i, end := c*chunk, min((c+1)*chunk, len(d.Y)); i < end; i += 4 {
+			if end-i < 4 {
+				clear(x)
 			}
-			for k := range P {
-				x[k] = float64((float64(d.X[i*P+k]) - mean[k]) * scale[k])
-				z += float64(b[k] * x[k])
+			var e, v, z, exp [4]float64
+			d.standardise(i, min(i+4, end), b, mean, scale, x, &z)
+			for r := range z {
+				exp[r] = -math.Abs(z[r])
 			}
-			x[P] = 1
-			w, y := d.weight(i), float64(d.Y[i])
-			mu := Sigmoid(z)
-			// -ln likelihood = ln(1 + e^z) - y·z, without overflow
-			p.loss += float64(w * (math.Max(z, 0) + numeric.Ln(1+numeric.Exp(-math.Abs(z))) - float64(y*z)))
-			e, v := float64(w*(y-mu)), float64(w*float64(mu*(1-mu)))
-			for k := range Q {
-				p.g[k] += float64(e * x[k])
-				vx := float64(v * x[k])
-				row := p.h[k*Q : (k+1)*Q]
-				for j := k; j < Q; j++ {
-					row[j] += float64(vx * x[j])
+			numeric.Exps(exp[:], 0)
+			for r := range min(4, end-i) {
+				w, y, mu := d.weight(i+r), float64(d.Y[i+r]), exp[r]/(1+exp[r])
+				if z[r] >= 0 {
+					mu = 1 / (1 + exp[r])
 				}
+				// -ln likelihood = ln(1 + e^z) - y·z, without overflow
+				p.loss += float64(w * (math.Max(z[r], 0) + numeric.Ln(1+exp[r]) - float64(y*z[r])))
+				e[r], v[r] = float64(w*(y-mu)), float64(w*float64(mu*(1-mu)))
 			}
+			numeric.Axpy4(&e, row(0), row(1), row(2), row(3), p.g)
+			numeric.Syr4(&v, x, p.h, wide)
 		}
 		parts[c] = p
 	})
-	g, h = make([]float64, Q), make([]float64, Q*Q)
+	g, sum := make([]float64, wide), make([]float64, wide*wide)
 	for _, p := range parts {
 		numeric.Axpy(1, p.g, g)
-		numeric.Axpy(1, p.h, h)
+		numeric.Axpy(1, p.h, sum)
 		loss += p.loss
 	}
-	return g, h, loss
+	h = make([]float64, Q*Q)
+	for k := range Q {
+		copy(h[k*Q+k:(k+1)*Q], sum[k*wide+k:k*wide+Q])
+	}
+	return g[:Q], h, loss
+}
+
+// standardise fills x with the rows i to end-1, at most four, and a 1 at the end of each, and z with their
+// log-odds at b.
+func (d *Data) standardise(i, end int, b, mean, scale, x []float64, z *[4]float64) {
+	P, wide := d.P, len(x)/4
+	mean, scale, slope := mean[:P], scale[:P], b[:P]
+	for r := range end - i {
+		z[r] = b[P]
+		if d.Z != nil {
+			z[r] += float64(d.Z[i+r])
+		}
+		x[r*wide+P] = 1
+	}
+	if end-i == 4 { // side by side, for each sum waits for itself
+		from := d.X[i*P : (i+4)*P]
+		f0, f1, f2, f3 := from[:P], from[P:][:P], from[2*P:][:P], from[3*P:][:P]
+		x0, x1, x2, x3 := x[:P], x[wide:][:P], x[2*wide:][:P], x[3*wide:][:P]
+		z0, z1, z2, z3 := z[0], z[1], z[2], z[3]
+		for k, b := range slope {
+			m, s := mean[k], scale[k]
+			x0[k] = float64((float64(f0[k]) - m) * s)
+			x1[k] = float64((float64(f1[k]) - m) * s)
+			x2[k] = float64((float64(f2[k]) - m) * s)
+			x3[k] = float64((float64(f3[k]) - m) * s)
+			z0 += float64(b * x0[k])
+			z1 += float64(b * x1[k])
+			z2 += float64(b * x2[k])
+			z3 += float64(b * x3[k])
+		}
+		*z = [4]float64{z0, z1, z2, z3}
+		return
+	}
+	for r := range end - i {
+		x := x[r*wide:][:P]
+		for k, f := range d.X[(i+r)*P : (i+r+1)*P] {
+			x[k] = float64((float64(f) - mean[k]) * scale[k])
+			z[r] += float64(slope[k] * x[k])
+		}
+	}
 }
 
 // solve replaces g by h⁻¹·g; h is positive definite, its upper triangle given (Cholesky).
