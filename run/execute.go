@@ -234,6 +234,9 @@ var ErrNotWaiting = errors.New("does not wait for a decision")
 func (r *Run) Decide(paths []string, allow bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.status.State.Over() {
+		return fmt.Errorf("run %q has ended and %w", r.id, ErrNotWaiting)
+	}
 	if len(paths) == 0 {
 		for _, n := range r.status.Nodes {
 			if n.State == NodeApproval || n.State == NodeInterrupted {
@@ -417,11 +420,9 @@ func (r *Run) finish(ctx context.Context) {
 	s.State, s.EndedAt = state, r.opts.Now().UTC()
 	r.recount()
 	last := r.copied()
-	last.State = Running // until it is kept, nobody sees the end
-	r.status.State = Running
+	s.State, s.EndedAt, s.Output, s.Error = Running, time.Time{}, nil, "" // until it is kept, nobody sees the end
 	r.mu.Unlock()
 
-	last.State = state
 	if err := r.opts.Journal.End(context.WithoutCancel(ctx), last); err != nil {
 		last.State, last.Error = Failed, "the end of the run could not be kept: "+err.Error()
 	}

@@ -623,6 +623,36 @@ func TestApproval(t *testing.T) {
 	assert.Equal(t, FailedPolicy, nodeOf(s, "w").ErrorKind)
 	assert.Equal(t, []string{"mail:send", "fs:echo"}, server.tools())
 	assert.Equal(t, NodeFailed, journal.Past("run-1").Nodes["w"].State, "a refusal is kept")
+	assert.ErrorIs(t, r.Decide(nil, true), ErrNotWaiting)
+	assert.Equal(t, s, r.Status(), "what has ended stays so")
+}
+
+// endJournal looks at the run when its end is to be kept.
+type endJournal struct {
+	Memory
+	look func()
+}
+
+func (j *endJournal) End(ctx context.Context, s Status) error {
+	j.look()
+	return j.Memory.End(ctx, s)
+}
+
+func TestTheEndShowsOnceItIsKept(t *testing.T) {
+	p, err := Check(dag(task("a", "fs:echo", "")), Rules{Catalog: office()})
+	require.NoError(t, err)
+	var r *Run
+	begun, seen := make(chan struct{}), make(chan Status, 1)
+	r, err = Start(t.Context(), "run-1", p, Options{Caller: &callee{}, Journal: &endJournal{look: func() { <-begun; seen <- r.Status() }}})
+	require.NoError(t, err)
+	close(begun)
+	s := <-seen
+	assert.Equal(t, Running, s.State)
+	assert.Zero(t, s.EndedAt)
+	assert.Empty(t, s.Output)
+	assert.Equal(t, Done, rest(t, r).State)
+	assert.NotZero(t, r.Status().EndedAt)
+	assert.NotEmpty(t, r.Status().Output)
 }
 
 // Whoever decided and looks at once does not see the run wait for what was decided.

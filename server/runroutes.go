@@ -265,7 +265,7 @@ func (s *Server) going(ctx context.Context, escaped string) (*run.Run, error) {
 		return nil, err
 	}
 	workspace := accessFrom(ctx).Workspace
-	if one, ok := s.cfg.runs.find(workspace, id); ok {
+	if one, ok := s.cfg.runs.find(workspace, id); ok && !one.Status().State.Over() {
 		return one, nil
 	}
 	status, err := s.cfg.runs.status(ctx, workspace, id)
