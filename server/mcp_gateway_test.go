@@ -362,7 +362,7 @@ func TestServersOverHTTP(t *testing.T) {
 
 	assert.Equal(t, http.StatusNoContent, web.ask(http.MethodDelete, "/v1/servers/desk", "").status)
 	assert.Empty(t, s.cfg.Upstream.Gateway.Servers())
-	_, known := defaultEngine(t, s).Model().Tool("desk:stamp")
+	_, known := web.current().Tool("desk:stamp")
 	assert.False(t, known)
 }
 

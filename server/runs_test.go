@@ -268,7 +268,10 @@ func TestRunsThroughAGateway(t *testing.T) {
 
 	// Another workspace has no servers.
 	requireProblem(t, 503, "no servers are configured", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"t:t"}]}}`, func() []string {
-		parse[any](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"t:t"}]`, "Authorization: Bearer local-token", "Waymark-Workspace: other"))
+		put := parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"t:t"}]`, "Authorization: Bearer local-token", "Waymark-Workspace: other"))
+		other, err := s.cfg.Workspaces.Get(t.Context(), "other")
+		require.NoError(t, err)
+		require.NoError(t, other.Wait(t.Context(), put.Seq))
 		return []string{"Authorization: Bearer local-token", "Waymark-Workspace: other"}
 	}()...))
 }
