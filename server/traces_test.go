@@ -80,6 +80,8 @@ func TestTraces(t *testing.T) {
 	stop()
 	taken.Run(ctx) // what is held is recorded at the end
 	e := defaultEngine(t, s)
-	assert.Equal(t, 1, e.Model().Stats().Sources["otel:local"])
-	assert.Equal(t, 7, e.Model().Stats().StepOutcomes["success"]+e.Model().Stats().StepOutcomes["failure"]-was)
+	require.NoError(t, e.Wait(t.Context(), e.Counted()))
+	stats := e.Model().Stats()
+	assert.Equal(t, 1, stats.Sources["otel:local"])
+	assert.Equal(t, 7, stats.StepOutcomes["success"]+stats.StepOutcomes["failure"]-was)
 }
