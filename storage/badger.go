@@ -133,6 +133,7 @@ func Open(dir string, opts Options) (_ *Badger, err error) {
 	if err := b.load(); err != nil {
 		return nil, err
 	}
+	b.keepPrivate()
 	if err := b.sweepSnapshots(); err != nil {
 		return nil, fmt.Errorf("sweeping snapshots: %w", err)
 	}
@@ -243,7 +244,9 @@ func (b *Badger) Close() error {
 		b.stop()
 		b.life.Lock()
 		defer b.life.Unlock()
-		b.ended = errors.Join(b.writeMark(), b.db.Close(), b.unlock())
+		b.ended = errors.Join(b.writeMark(), b.db.Close())
+		b.keepPrivate() // closing writes tables
+		b.ended = errors.Join(b.ended, b.unlock())
 	})
 	return b.ended
 }

@@ -319,6 +319,15 @@ func (b *Badger) markLoop() {
 			b.failed.CompareAndSwap(nil, &err)
 			b.log.Error("storage accepts no more writes", "error", err)
 		}
+		b.keepPrivate()
+	}
+}
+
+// keepPrivate has nobody but the owner read what the database has written. The directory is closed to others
+// already, unless somebody opened it.
+func (b *Badger) keepPrivate() {
+	if err := keepPrivate(b.path()); err != nil {
+		b.log.Warn("others may be able to read files of the database", "error", err)
 	}
 }
 
