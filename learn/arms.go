@@ -108,7 +108,9 @@ func CompareArms(question string, outcomes []Followed) Arms {
 		}
 	}
 	first := slices.DeleteFunc(slices.Clone(outcomes), func(f Followed) bool {
-		return f.Arm == SecondArm || shadow && f.Shadow == nil // the same questions
+		// With a second arm only what was drawn for the first: other answers are of other questions, as those that
+		// name a profile. In the shadow, the same questions.
+		return f.Arm == SecondArm || len(second) > 0 && f.Arm == "" || shadow && f.Shadow == nil
 	})
 	a, aSamples := r.arm(c, FirstArm, first, false)
 	r.Arms = append(r.Arms, a)

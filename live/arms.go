@@ -6,6 +6,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/learn"
+	"waymark/suggest"
 )
 
 // Comparison is what became of the answers that were logged, as far as episodes and feedback name them.
@@ -16,6 +17,7 @@ type Comparison struct {
 	Echoed     int          `json:"echoed"`     // episodes and feedback that name an answer
 	Unknown    int          `json:"unknown"`    // of them, those whose answer is not logged
 	Ended      int          `json:"ended"`      // of them, those after whose answer nothing was done
+	Alone      int          `json:"alone"`      // of them, those whose answer the first profile gave because the second could not, or not yet
 	Older      int          `json:"older"`      // of them, those that are left out for there are many newer ones
 	Questions  []learn.Arms `json:"questions"`  // those that have outcomes
 	Notes      []string     `json:"notes"`      // what the numbers cannot say
@@ -82,6 +84,10 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 			c.Unknown++
 			continue
 		}
+		if a.Alone {
+			c.Alone++
+			continue
+		}
 		f := learn.Followed{Arm: a.Arm, Conversation: x.conversation, Shown: a.Ranked, Traded: a.Traded, Propensity: a.Propensity}
 		if x.episode != nil && x.episode.Session != "" && sessions[x.episode.Session] <= mostTold {
 			f.Conversation = "session " + x.episode.Session
@@ -139,6 +145,15 @@ func (e *Engine) Compare(ctx context.Context) (Comparison, error) {
 	}
 	if c.Logged > 0 && c.Echoed == 0 {
 		note("no episode and no feedback names an answer yet: hosts echo suggestion_id")
+	}
+	if c.Logged > 0 {
+		note("equal questions to one model are logged once, with the first answer; all outcomes that name it count")
+	}
+	if c.Experiment.Profile == suggest.ProfileLearned && !e.Model().Ready() {
+		note("the second profile is still being fitted; until then the first answers alone")
+	}
+	if c.Alone > 0 {
+		note("%d outcomes are of answers that the first profile gave alone, while the second was not fitted yet or had too little to learn from; they count for neither", c.Alone)
 	}
 	if len(c.Questions) > 0 && !traded {
 		note("what is shown first is used more, and how much more cannot be told: too few answers were explored (--explore), so nothing is corrected for the place")

@@ -181,6 +181,7 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		context.AfterFunc(late, cancel)
 		e.patience = late.Done()
 	}
+	e.fitBehind()
 	go w.run()
 	if e.opts.Experiment.Log > 0 {
 		e.toLog, e.logged = make(chan answerToLog, logQueue), make(chan struct{})

@@ -36,11 +36,11 @@ const tradedPlaces = 5
 func (x Experiment) Check() error {
 	switch {
 	case !(x.Log >= 0 && x.Log <= 1):
-		return fmt.Errorf("the share of answers to log is %v, not between 0 and 1", x.Log)
+		return fmt.Errorf("the share of answers to log must be a number from 0 to 1, got %v", x.Log)
 	case !(x.Explore >= 0 && x.Explore <= MaxExplore):
-		return fmt.Errorf("the share of answers to explore is %v, not between 0 and %v", x.Explore, MaxExplore)
+		return fmt.Errorf("the share of answers to explore must be a number from 0 to %v, got %v", MaxExplore, x.Explore)
 	case !(x.Split >= 0 && x.Split < 1):
-		return fmt.Errorf("the share of conversations for the second profile is %v, not between 0 and 1", x.Split)
+		return fmt.Errorf("the share of conversations for the second profile must be a number from 0 to 1, 1 left out, got %v", x.Split)
 	case x.Profile == "" && x.Split > 0:
 		return fmt.Errorf("a split needs a second profile")
 	case x.Profile != "" && !slices.Contains([]string{suggest.ProfileAuto, suggest.ProfileSeed, suggest.ProfileLearned}, x.Profile):
@@ -110,40 +110,50 @@ func (x Experiment) trade(id string, who Asker, n int) (place int, propensity fl
 }
 
 // mark notes how an answer was chosen, and tells its id from that of the same question answered otherwise.
-func (x Experiment) mark(id *string, arm string, traded int, propensity float64) *suggest.Drawn {
-	if arm == "" && x.Explore == 0 {
+func (x Experiment) mark(id *string, by answeredBy, traded int, propensity float64) *suggest.Drawn {
+	if by.arm == "" && x.Explore == 0 {
 		return nil
 	}
-	if arm == learn.SecondArm || traded > 0 {
-		h := sha256.Sum256([]byte(fmt.Sprintf("%s\x00%s\x00%d", *id, arm, traded)))
+	if by.arm == learn.SecondArm || by.alone || traded > 0 {
+		how := fmt.Sprintf("%s\x00%s\x00%d", *id, by.arm, traded)
+		if by.alone {
+			how += "\x00alone"
+		}
+		h := sha256.Sum256([]byte(how))
 		*id = "sg_" + hex.EncodeToString(h[:12])
 	}
-	return &suggest.Drawn{Arm: arm, Traded: traded, Propensity: propensity}
+	return &suggest.Drawn{Arm: by.arm, Alone: by.alone, Traded: traded, Propensity: propensity}
+}
+
+// answeredBy is the arm of a comparison that has answered; empty: nothing is compared.
+type answeredBy struct {
+	arm   string
+	alone bool // the second profile could not answer, so this compares nothing
 }
 
 // Next answers what comes next, by the rules of the experiment.
 func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (suggest.NextAnswer, error) {
 	x := e.opts.Experiment
 	r.Withheld = e.withheld()
-	a, arm, err := try(x, m, who, &r.Profile, func() any { return asNext(r) }, func() (suggest.NextAnswer, error) { return m.Next(r) })
+	a, by, err := try(x, m, who, &r.Profile, func() any { return asNext(r) }, func() (suggest.NextAnswer, error) { return m.Next(r) })
 	if err != nil {
 		return a, err
 	}
 	traded, propensity := 0, 1.0
-	if r.Profile == "" || r.Profile == suggest.ProfileAuto || arm != "" {
+	if r.Profile == "" || r.Profile == suggest.ProfileAuto || by.arm != "" {
 		traded, propensity = x.trade(a.SuggestionID, who, len(a.Suggestions))
 		if traded > 0 {
 			s := a.Suggestions
 			s[0], s[traded-1] = s[traded-1], s[0]
 		}
-		a.Experiment = x.mark(&a.SuggestionID, arm, traded, propensity)
+		a.Experiment = x.mark(&a.SuggestionID, by, traded, propensity)
 	}
 	ranked := make([]string, len(a.Suggestions))
 	for i, s := range a.Suggestions {
 		ranked[i] = s.ID
 	}
 	e.serve(m, served{
-		ID: a.SuggestionID, Question: askedNext, Context: r.Context, Ranked: ranked, Arm: arm, Profile: a.Model.Profile,
+		ID: a.SuggestionID, Question: askedNext, Context: r.Context, Ranked: ranked, Arm: by.arm, Alone: by.alone, Profile: a.Model.Profile,
 		Traded: traded, Propensity: propensity, Source: who.Source,
 	}, func() ([]string, error) {
 		r.Profile, r.Explain = x.Profile, new(bool)
@@ -162,13 +172,13 @@ func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (sugge
 func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (suggest.SearchAnswer, error) {
 	x := e.opts.Experiment
 	r.Withheld = e.withheld()
-	a, arm, err := try(x, m, who, &r.Profile, func() any { r := r; r.Explain = nil; return r },
+	a, by, err := try(x, m, who, &r.Profile, func() any { r := r; r.Explain = nil; return r },
 		func() (suggest.SearchAnswer, error) { return m.Search(r) })
 	if err != nil {
 		return a, err
 	}
-	if arm != "" {
-		a.Experiment = x.mark(&a.SuggestionID, arm, 0, 1)
+	if by.arm != "" {
+		a.Experiment = x.mark(&a.SuggestionID, by, 0, 1)
 	}
 	results := func(a suggest.SearchAnswer) []string {
 		ids := make([]string, len(a.Results))
@@ -178,7 +188,7 @@ func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (s
 		return ids
 	}
 	e.serve(m, served{
-		ID: a.SuggestionID, Question: askedSearch, Context: r.Context, Ranked: results(a), Arm: arm, Profile: a.Model.Profile,
+		ID: a.SuggestionID, Question: askedSearch, Context: r.Context, Ranked: results(a), Arm: by.arm, Alone: by.alone, Profile: a.Model.Profile,
 		Propensity: 1, Source: who.Source,
 	}, func() ([]string, error) {
 		r.Profile, r.Explain = x.Profile, new(bool)
@@ -192,13 +202,13 @@ func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (s
 func (e *Engine) Plan(m *suggest.Model, who Asker, r suggest.DAGRequest) (suggest.DAGAnswer, error) {
 	x := e.opts.Experiment
 	r.Withheld = e.withheld()
-	a, arm, err := try(x, m, who, &r.Profile, func() any { r := r; r.Explain = nil; return r },
+	a, by, err := try(x, m, who, &r.Profile, func() any { r := r; r.Explain = nil; return r },
 		func() (suggest.DAGAnswer, error) { return m.Plan(r) })
 	if err != nil {
 		return a, err
 	}
-	if arm != "" {
-		a.Experiment = x.mark(&a.SuggestionID, arm, 0, 1)
+	if by.arm != "" {
+		a.Experiment = x.mark(&a.SuggestionID, by, 0, 1)
 	}
 	tools := func(a suggest.DAGAnswer) []string {
 		ids := make([]string, len(a.DAG.Tasks))
@@ -208,7 +218,7 @@ func (e *Engine) Plan(m *suggest.Model, who Asker, r suggest.DAGRequest) (sugges
 		return ids
 	}
 	e.serve(m, served{
-		ID: a.SuggestionID, Question: askedDAG, Context: r.Context, Ranked: tools(a), Arm: arm, Profile: a.Model.Profile,
+		ID: a.SuggestionID, Question: askedDAG, Context: r.Context, Ranked: tools(a), Arm: by.arm, Alone: by.alone, Profile: a.Model.Profile,
 		Propensity: 1, Source: who.Source,
 	}, func() ([]string, error) {
 		r.Profile, r.Explain = x.Profile, new(bool)
@@ -223,18 +233,40 @@ func asNext(r suggest.NextRequest) suggest.NextRequest {
 	return r
 }
 
-// try asks the arm that is to answer. A second profile that cannot answer (there may be too little to
-// learn from) leaves the question to the first.
-func try[A any](x Experiment, m *suggest.Model, who Asker, profile *string, request func() any, ask func() (A, error)) (a A, arm string, err error) {
+// try asks the arm that is to answer. A second profile that cannot answer leaves the question to the first: there
+// may be too little to learn from, or it is not worked out yet, for which no answer waits. Such an answer stands for
+// neither arm, for what became of it would be counted for one by what the other cannot do.
+func try[A any](x Experiment, m *suggest.Model, who Asker, profile *string, request func() any, ask func() (A, error)) (a A, by answeredBy, err error) {
 	first := *profile
 	if x.Profile != "" {
-		arm, *profile = x.arm(m, who, first, question(request()))
+		by.arm, *profile = x.arm(m, who, first, question(request()))
 	}
-	if a, err = ask(); err != nil && arm == learn.SecondArm {
-		*profile, arm = first, ""
+	alone := answeredBy{learn.FirstArm, true}
+	if by.arm != "" && (by.arm == learn.SecondArm || x.Split == 0) && x.Profile == suggest.ProfileLearned && !m.Ready() {
+		*profile, by = first, alone
+	}
+	if a, err = ask(); err != nil && by.arm == learn.SecondArm {
+		*profile, by = first, alone
 		a, err = ask()
 	}
-	return a, arm, err
+	return a, by, err
+}
+
+// fitBehind works out in the background what the second profile answers with.
+func (e *Engine) fitBehind() {
+	now := e.current.Load()
+	if e.opts.Experiment.Profile != suggest.ProfileLearned || now.model.Ready() {
+		return
+	}
+	e.background.Go(func() {
+		_, err := guarded(func() (struct{}, error) {
+			now.model.Prepare(func() bool { return e.ctx.Err() != nil || e.current.Load().built != now.built })
+			return struct{}{}, nil
+		})
+		if err != nil {
+			e.opts.Logger.Error("the second profile could not be fitted; the first answers alone", "workspace", e.name, "error", err)
+		}
+	})
 }
 
 // Explain says why an id is, or is not, suggested, with what is withheld.

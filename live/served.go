@@ -21,7 +21,8 @@ type served struct {
 	Context    []string `json:"context,omitempty"`
 	Ranked     []string `json:"ranked"` // as shown, the first of them
 	Arm        string   `json:"arm,omitempty"`
-	Profile    string   `json:"profile"` // that answered
+	Alone      bool     `json:"alone,omitempty"` // the second profile could not answer
+	Profile    string   `json:"profile"`         // that answered
 	Traded     int      `json:"traded,omitempty"`
 	Propensity float64  `json:"propensity"` // of this order
 	Logged     float64  `json:"logged"`     // share of all answers that were logged
@@ -138,7 +139,7 @@ func (e *Engine) serve(m *suggest.Model, a served, other func() ([]string, error
 	if known || x.Log == 0 || uniform("log", a.ID) >= x.Log {
 		return
 	}
-	if a.Arm != learn.FirstArm || x.Split > 0 {
+	if a.Arm != learn.FirstArm || a.Alone || x.Split > 0 {
 		other = nil
 	}
 	e.logging.RLock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -179,6 +180,7 @@ func TestSplit(t *testing.T) {
 	e, end := branching(t, store, Experiment{Profile: suggest.ProfileLearned, Split: .3})
 	defer end()
 	assert.Equal(t, 1., e.Experiment().Log, "what is tried is logged")
+	fitted(t, e)
 	second := 0
 	for i := range 300 {
 		session := fmt.Sprint("session", i)
@@ -205,11 +207,10 @@ func TestSplit(t *testing.T) {
 		d, err := e.Plan(e.Model(), who, suggest.DAGRequest{Intent: "start and end"})
 		require.NoError(t, err)
 		assert.Equal(t, suggest.ProfileSeed, s.Model.Profile)
-		if s.Experiment != nil {
-			assert.Equal(t, learn.FirstArm, s.Experiment.Arm)
-		}
-		if d.Experiment != nil {
-			assert.Equal(t, learn.FirstArm, d.Experiment.Arm)
+		for _, drawn := range []*suggest.Drawn{s.Experiment, d.Experiment} {
+			require.NotNil(t, drawn)
+			assert.Equal(t, learn.FirstArm, drawn.Arm)
+			assert.Equal(t, uniform("arm", "session", who.Session) < .3, drawn.Alone, "it answers in the place of the second")
 		}
 	}
 	end()
@@ -222,9 +223,86 @@ func TestSplit(t *testing.T) {
 	assert.Equal(t, suggest.ProfileSeed, arms[learn.FirstArm])
 }
 
+// fitted waits until the second profile can answer.
+func fitted(t testing.TB, e *Engine) {
+	t.Helper()
+	require.Eventually(t, func() bool { return e.Model().Ready() }, time.Minute, time.Millisecond)
+}
+
+// No answer waits for the second profile to be fitted. Until then the first answers alone, which counts for neither;
+// whoever asks anew afterwards is compared.
+func TestFirstAnswersAloneUntilTheSecondIsFitted(t *testing.T) {
+	for name, x := range map[string]Experiment{"split": {Profile: suggest.ProfileLearned, Split: .5}, "shadow": {Profile: suggest.ProfileLearned}} {
+		t.Run(name, func(t *testing.T) {
+			store := storage.NewMemory()
+			e, end := branching(t, store, Experiment{}) // nobody asked for what is learned
+			defer end()
+			unfitted := e.Model()
+			require.False(t, unfitted.Ready())
+			end()
+			e, end = branching(t, store, x)
+			defer end()
+			fitted(t, e)
+
+			ask := func(m *suggest.Model, session string) suggest.NextAnswer {
+				a, err := e.Next(m, Asker{"host", session}, suggest.NextRequest{Context: []string{"start1"}})
+				require.NoError(t, err)
+				return a
+			}
+			ids := map[string]bool{}
+			alone, compared := 0, 0
+			for i := range 40 {
+				session := fmt.Sprint("session", i)
+				before, after := ask(unfitted, session), ask(e.Model(), session)
+				require.False(t, unfitted.Ready(), "no answer works out what it takes")
+				require.Equal(t, suggest.ProfileSeed, before.Model.Profile)
+				assert.Equal(t, learn.FirstArm, before.Experiment.Arm)
+				waits := x.Split == 0 || uniform("arm", "session", session) < x.Split
+				require.Equal(t, waits, before.Experiment.Alone)
+				require.False(t, after.Experiment.Alone)
+				if waits {
+					require.NotEqual(t, before.SuggestionID, after.SuggestionID, "so that both are logged")
+				}
+				for _, a := range []suggest.NextAnswer{before, after} {
+					ids[a.SuggestionID] = true
+					if a.Experiment.Alone {
+						alone++
+					} else {
+						compared++
+					}
+					ep := episode(fmt.Sprint(session, a.SuggestionID), "start1", "u")
+					ep.Session, ep.SuggestionID = session, a.SuggestionID
+					record(t, e, ep)
+				}
+			}
+			require.Positive(t, alone)
+			end()
+			e, end = branching(t, store, x)
+			defer end()
+			assert.Len(t, inLog(t, e), len(ids), "no answer is lost")
+			c, err := e.Compare(ctx)
+			require.NoError(t, err)
+			assert.Equal(t, alone, c.Alone)
+			assert.Equal(t, alone+compared, c.Echoed)
+			require.Len(t, c.Questions, 1)
+			counted := 0
+			for _, arm := range c.Questions[0].Arms {
+				if !arm.Shadow {
+					counted += arm.Outcomes
+				}
+			}
+			assert.Equal(t, compared, counted)
+			assert.Condition(t, func() bool {
+				return slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, "count for neither") })
+			}, "%v", c.Notes)
+		})
+	}
+}
+
 func TestShadow(t *testing.T) {
 	e, end := branching(t, storage.NewMemory(), Experiment{Profile: suggest.ProfileLearned})
 	defer end()
+	fitted(t, e)
 	a := next(t, e, "s", "start1")
 	assert.Equal(t, &suggest.Drawn{Arm: learn.FirstArm, Propensity: 1}, a.Experiment)
 	assert.Equal(t, suggest.ProfileSeed, a.Model.Profile, "the shadow is not seen")

@@ -357,6 +357,7 @@ func (w *writer) putInForce(shot snapshot, counted int, h *history) error {
 		return err
 	}
 	w.previous.Store(old)
+	w.fitBehind()
 	if shot.image != nil {
 		w.keepBehind(shot, w.measures)
 	}

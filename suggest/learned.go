@@ -144,6 +144,21 @@ func (l *learning) fitted() *fits {
 // and kept.
 func (m *Measures) Learned() bool { return m.learning != nil && m.learning.fitted() != nil }
 
+// Ready reports whether nobody waits for profile learned: what it answers with is worked out, or there is too
+// little to learn from, which a question is told at once.
+func (m *Model) Ready() bool {
+	l := m.measures.learning
+	return !l.of(aboutNothing) || l.result.Load() != nil
+}
+
+// Prepare works out what profile learned answers with, which the first question would wait for. It ends soon after
+// halt says true.
+func (m *Model) Prepare(halt func() bool) {
+	if !m.Ready() {
+		m.measures.learning.workOut(halt, func(float64) {})
+	}
+}
+
 // Warm works out what profile learned answers with from what was fitted before and kept. Otherwise the
 // first question waits for it. It ends soon after halt says true.
 func (m *Measures) Warm(halt func() bool) {
