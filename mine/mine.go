@@ -23,7 +23,8 @@ type Options struct {
 	Progress  func(done float64) // from 0 to 1, from any goroutine
 }
 
-func (o Options) filled() Options {
+// Filled puts the defaults in the place of what is not given.
+func (o Options) Filled() Options {
 	o.Support = cmp.Or(max(o.Support, 0), 3)
 	o.Sessions = min(cmp.Or(max(o.Sessions, 0), 2), o.Support)
 	o.Least = max(o.Least, 2)
@@ -70,7 +71,7 @@ type Result struct {
 // Patterns finds what tasks have in common. tools is how many there are. It ends early, with what it
 // then has no use for, once Stop says so.
 func Patterns(tasks []Task, tools int, o Options) Result {
-	m := &miner{Options: o.filled(), tasks: make([]prepared, len(tasks)), rank: make([]int32, tools), has: make([][]int32, tools)}
+	m := &miner{Options: o.Filled(), tasks: make([]prepared, len(tasks)), rank: make([]int32, tools), has: make([][]int32, tools)}
 	m.prepare(tasks)
 	r := Result{Tasks: len(tasks)}
 	calls := make([]int, tools)

@@ -378,7 +378,7 @@ func TestStops(t *testing.T) {
 
 // check says what is wrong with a result, whatever the tasks.
 func check(t require.TestingT, ts []Task, r Result, o Options) {
-	o = o.filled()
+	o = o.Filled()
 	for i := range r.Patterns {
 		p := &r.Patterns[i]
 		k := len(p.Tools)

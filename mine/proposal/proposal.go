@@ -100,6 +100,9 @@ type Report struct {
 	Proposals []Proposal `json:"-"`
 	Episodes  int        `json:"episodes"`
 	Older     int        `json:"older,omitempty"` // episodes that are not looked at, for there are many newer ones
+	Sessions  int        `json:"sessions"`        // of them; one without a session counts as one
+	Long      int        `json:"long"`            // of them, those with as many calls as a pattern has at least
+	Asked     Asked      `json:"asked"`
 	Patterns  int        `json:"patterns"`
 	Weak      int        `json:"weak"` // patterns that the rubric turns down
 
@@ -108,6 +111,14 @@ type Report struct {
 	Partial bool     `json:"partial"`
 	Cut     []string `json:"cut,omitempty"`
 	More    int      `json:"more,omitempty"`
+}
+
+// Asked is what a pattern takes.
+type Asked struct {
+	Support  int `json:"support"`   // fewest tasks that did it
+	Sessions int `json:"sessions"`  // fewest sessions among them
+	Least    int `json:"min_tools"` // fewest calls
+	Most     int `json:"max_tools"` // most calls
 }
 
 // ErrStopped says that the options' Stop ended the work.
@@ -129,7 +140,16 @@ func Make(h History, o Options) (Report, error) {
 	if o.Mine.Stop != nil && o.Mine.Stop() {
 		return Report{}, ErrStopped
 	}
-	r := Report{Episodes: len(g.tasks), Older: g.older, Patterns: len(found.Patterns), Partial: found.Partial, More: found.More}
+	asked := o.Mine.Filled()
+	r := Report{Asked: Asked{asked.Support, asked.Sessions, asked.Least, asked.Most}, Episodes: len(g.tasks), Older: g.older, Patterns: len(found.Patterns), Partial: found.Partial, More: found.More}
+	sessions := map[int32]bool{}
+	for _, t := range g.tasks {
+		sessions[t.Session] = true
+		if len(t.Tools) >= asked.Least {
+			r.Long++
+		}
+	}
+	r.Sessions = len(sessions)
 	for _, t := range found.Cut {
 		r.Cut = append(r.Cut, g.tools[t])
 	}
@@ -141,10 +161,9 @@ func Make(h History, o Options) (Report, error) {
 	if err := g.read(h, drafts); err != nil {
 		return Report{}, err
 	}
-	support := cmp.Or(max(o.Mine.Support, 0), 3)
 	all := make([]scored, len(drafts))
 	for i, d := range drafts {
-		if all[i], err = d.score(g, h, o.Rubric, support); err != nil {
+		if all[i], err = d.score(g, h, o.Rubric, asked.Support); err != nil {
 			return Report{}, err
 		}
 	}
