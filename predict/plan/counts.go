@@ -116,16 +116,12 @@ func (m *Model) close() {
 func (c *counts) add(g *group, w float64, texts *Texts) {
 	c.n++
 	c.recentN += w
-	servers := map[int32]float64{}
 	for _, l := range g.tools {
 		c.uses[l.Label] += l.Value
 		c.recent[l.Label] += float64(w * l.Value)
-		if s := texts.server[l.Label]; s >= 0 {
-			servers[s] = max(servers[s], l.Value)
-		}
 	}
-	for s, v := range servers {
-		c.served[s] += v
+	for _, l := range texts.hostsOf(g.tools) {
+		c.served[l.Label] += l.Value
 	}
 	share := 1 / float64(len(g.tasks))
 	for _, t := range g.tasks {

@@ -11,6 +11,9 @@ var baseNames = []string{
 	"ridge", "ridge odds", "ridge/best", "vote", "vote odds", "nearest", "prior", "recent", "seen", "evidence", "ridge x evidence",
 	"text", "text/best", "text rank", "name", "server", "server/best", "cold text", "cold text/best", "cold rank", "cold name", "cold server",
 	"server prior", "near x vote", "size", "fullname", "server vote", "words", "clause", "cold words", "cold clause", "kin", "cold kin", "sink", "sink/best", "cosine", "cosine/best", "cold cosine/best", "host", "cold host", "host x words",
+	"server words", "server words/best", "server words odds", "server vote odds", "text among known", "words among known", "cosine among known",
+	"text among mates", "words among mates", "cosine among mates", "cold text among known", "cold words among known", "cold cosine among known",
+	"cold text among mates", "cold words among mates", "cold cosine among mates", "likely mate", "cold likely mate",
 }
 
 // base fills in the features of the first stage. kin is how like the tool is to those that history speaks
@@ -50,23 +53,22 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 	words, clause := float64(q.match.words[t]), float64(q.match.clause[t])
 	cosine, host := float64(q.match.cosine[t]), float64(q.match.host[t])
 	served, sv, serverPrior := 0.0, 0.0, 0.0
+	var sw, swBest, textK, wordsK, cosineK, textM, wordsM, cosineM float64
 	if s := m.texts.server[t]; s >= 0 {
 		served = m.served[s]
 		if q.left != nil {
 			served -= q.left.served[s]
 		}
 		serverPrior = numeric.Ln((float64(served*scale) + .1) / (m.n + 1))
-		for _, nb := range q.near {
-			most := 0.0
-			for _, l := range m.groups[nb.Row].tools {
-				if m.texts.server[l.Label] == s {
-					most = max(most, l.Value)
-				}
-			}
-			sv += float64(nb.Similarity * most)
+		h := q.hosts
+		sv = h.vote[s]
+		sw, swBest = h.score[s], h.score[s]/h.best
+		textM, wordsM, cosineM = h.lead[s].of(q.match, t)
+		if h.known[s] {
+			textK, wordsK, cosineK = h.among.of(q.match, t)
 		}
-		sv /= float64(len(q.near)) + 1e-9
 	}
+	likely := q.likely(t)
 	evidence := numeric.Ln(1 + float64(uses*scale))
 	cold := 1 - seen
 	lr := numeric.Ln(1 + rank)
@@ -83,5 +85,7 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 		text, text / q.most.text, lr, name, server, server / q.most.server, cold * text, cold * text / q.most.text, cold * lr, cold * name, cold * server,
 		serverPrior, float64(sim * v), numeric.Ln(q.size), full, sv, words, clause, cold * words, cold * clause, kin, cold * kin, sink, sink / q.most.sink,
 		cosine, cosine / q.most.cosine, cold * cosine / q.most.cosine, host, cold * host, float64(host * words),
+		sw, swBest, odds(sw), odds(sv), textK, wordsK, cosineK, textM, wordsM, cosineM,
+		cold * textK, cold * wordsK, cold * cosineK, cold * textM, cold * wordsM, cold * cosineM, likely, cold * likely,
 	})
 }

@@ -80,6 +80,7 @@ type fit struct {
 	stopped atomic.Bool
 	sample  []*request // past requests that the weights of signals are fitted to, oldest first
 	half    float64    // half-life of what they count, in requests; 0: all count alike
+	held    float64    // how much more tightly than usual the weights are held
 }
 
 // each calls g with 0 to n-1, on all processors, unless the fit is stopped.
@@ -122,11 +123,14 @@ func (f *fit) fitScores() {
 	}
 	d := f.scores(f.sample)
 	d.W = f.worth(f.sample, f.half)
-	if f.first = f.regress(d, penalty); f.first == nil {
+	if f.hold(); f.stopped.Load() {
+		return
+	}
+	if f.first = f.regress(d, penalty*f.held); f.first == nil {
 		return
 	}
 	if f.needs != nil {
-		if f.target = f.regress(f.goals(d), penalty); f.target == nil {
+		if f.target = f.regress(f.goals(d), penalty*f.held); f.target == nil {
 			return
 		}
 	}
@@ -134,7 +138,7 @@ func (f *fit) fitScores() {
 		f.sample[i].firstStage()
 		f.sample[i].next()
 	})
-	if f.second = f.regress(f.corrections(d.W), corrected); f.second == nil {
+	if f.second = f.regress(f.corrections(d.W), corrected*f.held); f.second == nil {
 		return
 	}
 	f.each(len(f.sample), func(i int) { f.sample[i].secondStage() })

@@ -59,6 +59,8 @@ type Model struct {
 	y      [][]labels.Label // dense labels of groups
 	label  []int32          // tool → dense label, -1 unused
 	tool   []int32          // dense label → tool
+	host   []int32          // server → dense label after those of tools and size, -1 unused
+	labels int              // how many there are
 	ridge  *labels.Ridge
 	near   *labels.Nearest
 
@@ -165,7 +167,8 @@ func (m *fit) fitRidge() {
 			m.tool = append(m.tool, int32(t))
 		}
 	}
-	size := int32(len(m.tool)) // one label more: the size of the plan
+	m.servers()
+	size := int32(len(m.tool)) // one label more: the size of the plan; then those of servers
 	m.y = make([][]labels.Label, len(m.groups))
 	y := make([][]labels.Label, len(m.groups))
 	for i := range m.groups {
@@ -173,8 +176,11 @@ func (m *fit) fitRidge() {
 			m.y[i] = append(m.y[i], labels.Label{Label: m.label[l.Label], Value: l.Value})
 		}
 		y[i] = append(slices.Clone(m.y[i]), labels.Label{Label: size, Value: numeric.Ln(m.groups[i].size)})
+		for _, l := range m.texts.hostsOf(m.groups[i].tools) {
+			y[i] = append(y[i], labels.Label{Label: m.host[l.Label], Value: l.Value})
+		}
 	}
-	m.ridge = labels.FitRidgeUntil(m.rows, m.vocab.Len(), y, len(m.tool)+1, nil, lambda, m.stop)
+	m.ridge = labels.FitRidgeUntil(m.rows, m.vocab.Len(), y, m.labels, nil, lambda, m.stop)
 	if m.needs != nil {
 		sinks := make([][]labels.Label, len(m.groups))
 		for i := range m.groups {

@@ -25,6 +25,7 @@ type request struct {
 	near   []labels.Neighbour
 	vote   map[int32]float64
 	most   best
+	hosts  *hosting
 	mine   map[int32]float64 // own labels
 	cand   []int32           // increasing
 	clause []int32           // of a candidate, the clause that speaks most for it, -1
@@ -84,20 +85,21 @@ func (m *Model) reopen(g int32) *request {
 		q.mine[l.Label] = l.Value
 	}
 	q.prepare()
-	q.match, q.ridge, q.sink, q.parts, q.vote = nil, nil, nil, nil, nil
+	q.match, q.ridge, q.sink, q.parts, q.vote, q.hosts = nil, nil, nil, nil, nil, nil
 	return q
 }
 
 func (q *request) prepare() {
 	m := q.m
 	q.size = numeric.Exp(min(q.ridge[len(m.tool)], 4))
-	q.ridge = q.ridge[:len(m.tool)]
 	q.near = m.near.Of(q.x, neighbours, q.own)
+	q.serve(q.ridge)
+	q.ridge = q.ridge[:len(m.tool)]
 	q.vote = map[int32]float64{}
 	for _, l := range labels.Vote(q.near, m.y) {
 		q.vote[m.tool[l.Label]] = l.Value
 	}
-	q.most = best{.05, .05, .05, .05, .05}
+	q.most = best{least, least, least, least, least}
 	for _, r := range q.ridge {
 		q.most.ridge = max(q.most.ridge, r)
 	}
@@ -138,6 +140,8 @@ func (q *request) candidates() {
 	q.add(top(n, perSource, self, func(i int) float64 { return float64(match.words[i]) }))
 	q.add(top(n, perSource/2, self, func(i int) float64 { return float64(match.clause[i]) }))
 	q.add(top(n, perSource/2, self, func(i int) float64 { return float64(match.server[i]) * (float64(match.text[i]) + .1) }))
+	q.add(top(n, perSource, self, func(i int) float64 { return q.likely(int32(i)) }))
+	q.add(top(n, perSource/2, self, func(i int) float64 { return q.known(int32(i)) }))
 	for t := range q.vote {
 		q.cand = append(q.cand, t)
 	}

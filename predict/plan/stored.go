@@ -116,6 +116,7 @@ func Read(r *wire.Reader, texts *Texts) *Model {
 		}
 		m.label[t] = int32(l)
 	}
+	m.servers()
 	m.groups = make([]group, r.Len(6))
 	m.groupSets, m.y = make([][]labels.Label, len(m.groups)), make([][]labels.Label, len(m.groups))
 	for i := range m.groups {
@@ -139,7 +140,7 @@ func Read(r *wire.Reader, texts *Texts) *Model {
 		m.groupSets[i] = readLabels(r)
 	}
 	m.vocab = labels.ReadVocabulary(r)
-	m.ridge = labels.ReadRidge(r, m.vocab.Len(), len(m.tool)+1)
+	m.ridge = labels.ReadRidge(r, m.vocab.Len(), m.labels)
 	m.near = labels.ReadNearest(r, len(m.groups), m.vocab.Len())
 	if m.needs != nil {
 		m.sinkRow = labels.ReadRidge(r, m.vocab.Len(), len(m.tool))

@@ -31,7 +31,10 @@ var signals = []signal{
 	{name: "text_cosine", base: []string{"cosine", "cosine/best", "cold cosine/best"}},
 	{name: "clauses", base: []string{"clause", "cold clause"}, link: []string{"clause", "same clause"}},
 	{name: "name", base: []string{"name", "fullname", "cold name"}},
-	{name: "server", base: []string{"server", "server/best", "cold server", "server prior", "host", "cold host", "host x words", "server vote"},
+	{name: "server", base: []string{"server", "server/best", "cold server", "server prior", "host", "cold host", "host x words", "server vote",
+		"server words", "server words/best", "server words odds", "server vote odds", "text among known", "words among known", "cosine among known",
+		"text among mates", "words among mates", "cosine among mates", "cold text among known", "cold words among known", "cold cosine among known",
+		"cold text among mates", "cold words among mates", "cold cosine among mates", "likely mate", "cold likely mate"},
 		next: []string{"mates", "mates most"}, link: []string{"mates"}},
 	{name: "alike_tools", base: []string{"kin", "cold kin"}},
 	{name: "targets", base: []string{"sink", "sink/best"},
@@ -92,7 +95,7 @@ func (s *Study) Ablate(stop func() bool, tell func(done float64)) []Variant {
 // anew fits what a signal has a part in, or all, from another model on, without the signal.
 func (s *Study) anew(sample []*request, from *Model, out signal, all bool) *Model {
 	m := *from
-	f := &fit{Model: &m, stop: s.fit.stop, half: s.fit.half, sample: make([]*request, len(sample))}
+	f := &fit{Model: &m, stop: s.fit.stop, half: s.fit.half, held: s.fit.held, sample: make([]*request, len(sample))}
 	defer func() {
 		if f.stopped.Load() {
 			s.fit.stopped.Store(true)
@@ -110,11 +113,11 @@ func (s *Study) anew(sample []*request, from *Model, out signal, all bool) *Mode
 		d := f.scores(f.sample)
 		d.W = worth
 		clearColumns(d, base)
-		if m.first = f.regressFrom(d, penalty, from.first); m.first == nil {
+		if m.first = f.regressFrom(d, penalty*f.held, from.first); m.first == nil {
 			return nil
 		}
 		if m.target != nil {
-			if m.target = f.regressFrom(f.goals(d), penalty, from.target); m.target == nil {
+			if m.target = f.regressFrom(f.goals(d), penalty*f.held, from.target); m.target == nil {
 				return nil
 			}
 		}
@@ -132,7 +135,7 @@ func (s *Study) anew(sample []*request, from *Model, out signal, all bool) *Mode
 			next[i] += len(baseNames)
 		}
 		clearColumns(d, next)
-		if m.second = f.regressFrom(d, corrected, from.second); m.second == nil {
+		if m.second = f.regressFrom(d, corrected*f.held, from.second); m.second == nil {
 			return nil
 		}
 	}
