@@ -17,9 +17,9 @@ const (
 	newestPlans  = 5_000  // tasks of which plans are learned; older ones are left out
 )
 
-// learnTools is how many tools can be learned of. Used ones come first and are never left out; the others
-// compete by their texts (see outside). Tests lower it.
-var learnTools = 10_000
+// learnTools is how many tools can be learned of. Used ones come first and are never left out, then those
+// of their servers; what has no place competes by its text (see outside). Tests lower it.
+var learnTools = 20_000
 
 // learned is what a history teaches: package next for the next tool, package stop for the end of a task,
 // package plan for intents. Tools have numbers of their own, in order of id.

@@ -59,30 +59,35 @@ func (c *Counts) lessons(examined []float64, shelf *Shelf, halt func() bool) *le
 	return l
 }
 
-// number chooses the tools and numbers them: those used, then the others of the catalog.
+// number chooses the tools and numbers them: those used, then what the same servers offer, then the others
+// of the catalog.
 func (l *lessons) number(c *Counts, past []*pastEpisode) {
-	chosen := make([]bool, len(c.ids))
-	n := 0
+	chosen, known := make([]bool, len(c.ids)), map[string]bool{}
 	choose := func(node int32) {
 		if !chosen[node] {
 			chosen[node] = true
 			l.node = append(l.node, node)
-			n++
 		}
 	}
 	for _, p := range past {
 		for _, raw := range p.nodes {
-			choose(c.canon[raw])
+			node := c.canon[raw]
+			choose(node)
+			known[c.server(node)] = true
+		}
+	}
+	delete(known, "")
+	for _, others := range []bool{false, true} {
+		for i := range c.ids {
+			node := int32(i)
+			if c.live(node) && len(l.node) < learnTools && (others || known[c.server(node)]) {
+				choose(node)
+			}
 		}
 	}
 	for i := range c.ids {
-		switch node := int32(i); {
-		case !c.live(node) || chosen[i]:
-		case n < learnTools:
-			choose(node)
-		default:
-			l.partial = l.partial || c.kind(node) == catalog.KindTool
-		}
+		node := int32(i)
+		l.partial = l.partial || !chosen[i] && c.live(node) && c.kind(node) == catalog.KindTool
 	}
 	slices.SortFunc(l.node, func(a, b int32) int { return strings.Compare(c.ids[a], c.ids[b]) })
 	l.tool = make([]int32, len(c.ids))
@@ -92,6 +97,14 @@ func (l *lessons) number(c *Counts, past []*pastEpisode) {
 	for t, node := range l.node {
 		l.tool[node] = int32(t)
 	}
+}
+
+// server is what offers a tool; "" where the catalog does not say.
+func (c *Counts) server(node int32) string {
+	if i, ok := c.view.tool[c.ids[node]]; ok {
+		return cmp.Or(c.view.tools[i].Server, c.view.tools[i].Domain)
+	}
+	return ""
 }
 
 // describe reads what the catalog says of the tools.
@@ -105,7 +118,7 @@ func (l *lessons) describe(c *Counts, shelf *Shelf) {
 		server := ""
 		if i, ok := c.view.tool[c.ids[node]]; ok {
 			entry := &c.view.tools[i]
-			tool.Name, tool.Text, tool.Server = nameOf(entry), entry.Description, cmp.Or(entry.Server, entry.Domain)
+			tool.Name, tool.Text, tool.Server = nameOf(entry), entry.Description, c.server(node)
 			tool.Properties += " " + entry.Domain
 			server = tool.Server
 		}

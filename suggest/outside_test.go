@@ -63,3 +63,30 @@ func TestToolsOutsideWhatIsLearnedCompeteByText(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, ids["zz:harp"].Terms, e.Terms)
 }
+
+// Places that nobody used a tool for go to what the servers in use offer first, whatever else stands before
+// it in the catalog.
+func TestPlacesGoToServersInUse(t *testing.T) {
+	defer func(n int) { learnTools = n }(learnTools)
+	learnTools = 30
+	w := newWorld(t)
+	for i := range 100 {
+		w.tool(fmt.Sprintf("stranger:t%02d", i), "does something else", "", "")
+	}
+	for i := range 10 {
+		w.tool(fmt.Sprintf("desk:t%d", i), "does something", "", "")
+	}
+	for i := range 60 {
+		w.episode(fmt.Sprint("errand ", i%7), "desk:t0", "desk:t1")
+	}
+	l := w.model().measures.learning.get()
+	require.True(t, l.partial)
+	require.Len(t, l.node, learnTools)
+	m := w.model()
+	for i := range 10 {
+		n, ok, err := m.node(fmt.Sprintf("desk:t%d", i))
+		require.NoError(t, err)
+		require.True(t, ok)
+		assert.GreaterOrEqual(t, l.tool[n], int32(0), "desk:t%d has a place", i)
+	}
+}
