@@ -24,7 +24,7 @@ type Word struct {
 //
 //	v[f] = (1 + ln tf) · idf,   idf = 1 + ln((n + 1) / (df + 1)),   ‖v‖ = 1,
 //
-// over words and pairs of neighbouring words. Features that only one text has are in the length of that
+// over words, pairs of neighbouring words and pairs with one word between. Features that only one text has are in the length of that
 // text and nowhere else, and so are those that a new text brings: what nobody has said before makes a
 // text less like all others. It is immutable and safe for concurrent use.
 type Vocabulary struct {
@@ -117,6 +117,9 @@ func each(tokens []string, f func(feature string, at int)) {
 		f(t, i)
 		if i > 0 {
 			f(tokens[i-1]+" "+t, i)
+		}
+		if i > 1 {
+			f(tokens[i-2]+"  "+t, i)
 		}
 	}
 }
