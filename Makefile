@@ -36,14 +36,24 @@ install: ## waymark, and what hosts call for their hooks, into go's bin director
 RACED = $(shell go list -f '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "waymark/internal/parallel")}}{{$$.ImportPath}} {{end}}{{end}}' ./... \
 	| tr ' ' '\n' | sort -u | grep -v '/cmd/waymark$$')
 
-# The race detector needs cgo and a C compiler; without them the tests still run. It slows sums down
-# twentyfold, so the longest tests of kernels run without it.
-test: ## vet, then all tests, then all but the longest of concurrent packages under the race detector
+# Of these, kernels compute on several processors and have nothing else to race: the tests that do so say it in
+# their names.
+KERNELS = $(filter waymark/graph waymark/learn waymark/predict/% waymark/semantic waymark/spectral waymark/suggest,$(RACED))
+SPREAD  = OnAnyNumberOf|Readers
+
+# Tests of servers wait for much of their time, so more of them run at once than there are processors.
+TESTP ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 2)
+GOTEST = go test -vet=off -p $(TESTP) -timeout $(TESTTIME)
+
+# The race detector needs cgo and a C compiler; without them the tests still run. It slows sums down twentyfold.
+test: ## vet, then all tests, then those of what is concurrent under the race detector
 	go vet ./...
-	go test -timeout $(TESTTIME) ./...
-	@if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null; then \
-		echo "go test -race -short -timeout $(TESTTIME), packages with goroutines or locks"; \
-		go test -race -short -timeout $(TESTTIME) $(RACED); \
+	$(GOTEST) ./...
+	@set -e; if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null; then \
+		echo "$(GOTEST) -race -short, packages with goroutines or locks"; \
+		$(GOTEST) -race -short $(filter-out $(KERNELS),$(RACED)); \
+		echo "$(GOTEST) -race -short -run '$(SPREAD)', kernels"; \
+		$(GOTEST) -race -short -run '$(SPREAD)' $(KERNELS); \
 	else \
 		echo "no C compiler: nothing is tested under the race detector"; \
 	fi

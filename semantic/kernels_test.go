@@ -70,7 +70,7 @@ func copyOf(x []float64) []float64 { return append([]float64(nil), x...) }
 
 // The same documents give the same index on any number of processors, with vector instructions and
 // without.
-func TestBuildIsTheSameEverywhere(t *testing.T) {
+func TestBuildIsTheSameWithoutVectorInstructions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}

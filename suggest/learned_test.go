@@ -154,7 +154,7 @@ func TestAutoTakesTheChoice(t *testing.T) {
 }
 
 // What is learned depends on nothing but the history, and comes back from a snapshot.
-func TestLearnedIsTheSameAgain(t *testing.T) {
+func TestLearnedIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	answers := func(m *Model) (all []any) {
 		for _, context := range [][]string{nil, {"x:a"}, {"x:a", "x:b"}, {"x:d", "x:b", "x:e"}} {
 			a, err := m.Next(NextRequest{Context: context, Intent: "sort boats", Profile: ProfileLearned, Limit: MaxLimit})

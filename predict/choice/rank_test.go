@@ -240,7 +240,7 @@ func TestFitEndsAtAStationaryPoint(t *testing.T) {
 	assert.Less(t, numeric.Norm(g), .2)
 }
 
-func TestFitIsDeterministic(t *testing.T) {
+func TestFitIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	c := planted(7, []float64{1, -2, .5, 0, 3}, 700, 9)
 	prior, penalty := make([]float64, 5), []float64{1, 1, 1, 1, 1}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

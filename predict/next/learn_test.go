@@ -118,7 +118,7 @@ func TestWithoutTasksTheWeightsAreThePrior(t *testing.T) {
 	assert.Equal(t, Prior(), Fit(catalog(), []*Task{line(1), {}}, true))
 }
 
-func TestFitIsDeterministic(t *testing.T) {
+func TestFitIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	tasks := forks(60)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	want := Fit(catalog(), tasks, false)

@@ -66,7 +66,7 @@ func TestOver(t *testing.T) {
 	}
 }
 
-func TestWeightsAreTheSameAgain(t *testing.T) {
+func TestWeightsAreTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	past := walks(300, 3)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	one := Fit(past, nil)
