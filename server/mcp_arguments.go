@@ -39,6 +39,9 @@ func decodeArguments[T any](raw json.RawMessage) (T, error) {
 	e := &argumentError{fieldOf(at), malformed.Reason}
 	if strings.HasPrefix(malformed.Reason, "unknown field") {
 		e.Detail = "there is no such argument; there are " + strings.Join(argumentNames(reflect.TypeFor[T](), at.Parent()), ", ")
+		if at.LastToken() == workspaceField {
+			e.Detail += "; " + howWorkspace
+		}
 	}
 	return in, e
 }

@@ -112,7 +112,7 @@ func humaProblem(status int, msg string, errs []error) *huma.ErrorModel {
 		var detailer huma.ErrorDetailer
 		if errors.As(err, &detailer) {
 			d := *detailer.ErrorDetail()
-			d.Value = nil // never send back what was sent: it may be a secret in the wrong field
+			reword(&d)
 			p.Errors = append(p.Errors, &d)
 		} else if err != nil {
 			p.Errors = append(p.Errors, &huma.ErrorDetail{Message: err.Error()})

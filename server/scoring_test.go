@@ -55,7 +55,7 @@ func TestScoringRefuses(t *testing.T) {
 	for _, tt := range []struct{ path, body, location, detail string }{
 		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":4}}]}`, "body.hypotheses[0].scores.novelty", "the score is missing"},
 		{"/v1/score/hypothesis", `{}`, "body", "hypotheses"},
-		{"/v1/score/hypothesis", `{"hypotheses":[],"colour":1}`, "body.colour", "unexpected property"},
+		{"/v1/score/hypothesis", `{"hypotheses":[],"colour":1}`, "body.colour", "is no field"},
 		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":"4"}}]}`, "body.hypotheses[0].scores.specificity", "number"},
 		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":4.00001}}]}`, "", "more than 4 decimal places"},
 		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","statement":"x"}],"judge":{}}`, "", "no judge is configured"},

@@ -143,7 +143,10 @@ func semanticProblem(err error) error {
 		e.Place = string(semantic.JSONPointer)
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
-			e.Reason = fmt.Sprintf("unknown field %q", jsontext.Pointer(e.Place).LastToken())
+			name := jsontext.Pointer(e.Place).LastToken()
+			if e.Reason = fmt.Sprintf("unknown field %q", name); name == workspaceField {
+				e.Reason += "; " + howWorkspace
+			}
 		case errors.As(err, &decimal):
 			e.Reason = decimal.Detail
 		case semantic.GoType != nil && semantic.GoType.String() == "time.Time":

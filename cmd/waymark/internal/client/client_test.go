@@ -123,7 +123,7 @@ func TestProblemReadsAsASentence(t *testing.T) {
 	}{
 		{"detail", "application/problem+json", `{"title":"Not Found","status":404,"detail":"tool \"a:b\" is unknown"}`, `tool "a:b" is unknown`, 404},
 		{"title only", "application/problem+json", `{"title":"Conflict","status":409}`, "Conflict", 409},
-		{"parts", "application/problem+json", `{"title":"Unprocessable Entity","detail":"validation failed","errors":[{"message":"expected number <= 100","location":"body.limit","value":5000}]}`, "limit: expected number <= 100", 422},
+		{"parts", "application/problem+json", `{"title":"Unprocessable Entity","detail":"validation failed","errors":[{"message":"must be a number of at most 100, got 5000","location":"body.limit","value":5000}]}`, "limit: must be a number of at most 100, got 5000", 422},
 		{"detail and parts", "application/problem+json", `{"detail":"unknown fields","errors":[{"message":"foo"},{"message":"bar"}]}`, "unknown fields (foo; bar)", 422},
 		{"detail repeats a part", "application/problem+json", `{"detail":"limit: too large","errors":[{"message":"too large","location":"body.limit"},{"message":"unknown","location":"body.lim"}]}`, "limit: too large (lim: unknown)", 422},
 		{"no document", "text/plain", "no\nsuch  host\n", "no such host", 403},
