@@ -49,7 +49,7 @@ func graphOf(m *suggest.Model) (hash string) {
 func TestCollect(t *testing.T) {
 	ws := live.NewWorkspaces(storage.NewMemory(), live.Options{})
 	t.Cleanup(func() { require.NoError(t, ws.Close(context.Background())) })
-	imported, err := ws.Get(t.Context(), "imported")
+	imported, err := ws.Open(t.Context(), "imported")
 	require.NoError(t, err)
 	known := func(e *live.Engine) (accepted, duplicates int) {
 		for it, err := range importer.Read(t.Context(), filepath.Join("..", "importer", "testdata", "traces", "otel.jsonl"), importer.Options{}) {

@@ -296,9 +296,9 @@ func TestWorkspacesAreIsolated(t *testing.T) {
 	store := storage.NewMemory()
 	w := NewWorkspaces(store, Options{})
 	defer func() { require.NoError(t, w.Close(ctx)) }()
-	one, err := w.Get(ctx, "one")
+	one, err := w.Open(ctx, "one")
 	require.NoError(t, err)
-	two, err := w.Get(ctx, "two")
+	two, err := w.Open(ctx, "two")
 	require.NoError(t, err)
 	empty := two.Model().Hash()
 	record(t, one, episode("1", "secret:a", "secret:b"))
@@ -307,11 +307,50 @@ func TestWorkspacesAreIsolated(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"one", "two"}, names)
 	require.NoError(t, w.Delete(ctx, "one"))
-	one, err = w.Get(ctx, "one")
+	_, err = w.Get(ctx, "one")
+	require.ErrorIs(t, err, ErrNoWorkspace)
+	one, err = w.Open(ctx, "one")
 	require.NoError(t, err)
 	assert.Zero(t, one.Model().Stats().Episodes)
 	_, err = w.Get(ctx, "../etc")
 	assert.ErrorContains(t, err, "workspace")
+}
+
+// Whoever asks creates nothing; whoever records does, and the default workspace is always there.
+func TestQuestionsCreateNoWorkspace(t *testing.T) {
+	store := storage.NewMemory()
+	w := NewWorkspaces(store, Options{})
+	defer func() { require.NoError(t, w.Close(ctx)) }()
+	exists := func(name string) bool {
+		ok, err := w.Exists(ctx, name)
+		require.NoError(t, err)
+		return ok
+	}
+	_, err := w.Get(ctx, "typo")
+	require.ErrorIs(t, err, ErrNoWorkspace)
+	assert.ErrorContains(t, err, `"typo"`)
+	names, err := w.List(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, names)
+	assert.False(t, exists("typo"))
+
+	assert.True(t, exists(DefaultWorkspace))
+	require.NoError(t, w.Delete(ctx, DefaultWorkspace), "there is nothing in it")
+	_, err = w.Get(ctx, DefaultWorkspace)
+	require.NoError(t, err)
+
+	_, err = w.Open(ctx, "written")
+	require.NoError(t, err)
+	require.NoError(t, w.Create(ctx, "made"))
+	require.NoError(t, w.Create(ctx, "made"), "again")
+	require.NoError(t, w.Create(ctx, "written"))
+	assert.Error(t, w.Create(ctx, "../etc"))
+	for _, name := range []string{"written", "made"} {
+		assert.True(t, exists(name), name)
+		_, err = w.Get(ctx, name)
+		assert.NoError(t, err, name)
+	}
+	assert.Error(t, w.Delete(ctx, "typo"))
 }
 
 func TestIntentsCanBeKeptOut(t *testing.T) {

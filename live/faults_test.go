@@ -238,11 +238,11 @@ func TestDeleteBesideGet(t *testing.T) {
 	w := NewWorkspaces(storage.NewMemory(), Options{})
 	defer func() { require.NoError(t, w.Close(ctx)) }()
 	for range 50 {
-		_, err := w.Get(ctx, "x")
+		_, err := w.Open(ctx, "x")
 		require.NoError(t, err)
 		done := make(chan error)
 		go func() { done <- w.Delete(ctx, "x") }()
-		if e, err := w.Get(ctx, "x"); err == nil {
+		if e, err := w.Open(ctx, "x"); err == nil {
 			_, err = e.Record(ctx, "test", []episodic.Episode{episode("1", "a")})
 			require.True(t, err == nil || errors.Is(err, ErrClosed), "%v", err)
 		} else {

@@ -1,10 +1,12 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 
 	"waymark/storage"
@@ -33,12 +35,53 @@ func NewWorkspaces(store storage.Store, opts Options) *Workspaces {
 	return &Workspaces{store: store, opts: opts, open: map[string]*opening{}}
 }
 
+// DefaultWorkspace always exists; others are created by whoever first writes into them, or by [Workspaces.Create].
+const DefaultWorkspace = "default"
+
+// ErrNoWorkspace answers a question to a workspace that does not exist.
+var ErrNoWorkspace = errors.New("there is no such workspace")
+
 var workspaceName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
-// Get returns the engine of a workspace for questions; the workspace is created if it does not exist. A
-// build that a stop or crash cut short is waited for as [Options.Patience] says.
+func checkName(name string) error {
+	if workspaceName.MatchString(name) {
+		return nil
+	}
+	return &suggest.RequestError{Kind: suggest.Invalid, Field: "workspace",
+		Detail: fmt.Sprintf("%q must be 1 to 64 of a-z 0-9 . _ -, and begin with a letter or digit", name)}
+}
+
+// Exists reports whether there is a workspace of this name.
+func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.exists(ctx, name)
+}
+
+func (w *Workspaces) exists(ctx context.Context, name string) (bool, error) {
+	if name == DefaultWorkspace || w.open[name] != nil { // one that is being deleted tells so whoever asks for it
+		return true, nil
+	}
+	names, err := w.store.Workspaces(ctx)
+	return slices.Contains(names, name), err
+}
+
+// Create makes a workspace, if it does not exist, so that it can be asked before anything is recorded in it.
+func (w *Workspaces) Create(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if ok, err := w.Exists(ctx, name); ok || err != nil {
+		return err
+	}
+	_, err := w.store.Table(name)
+	return err
+}
+
+// Get returns the engine of a workspace for questions, which create none: [ErrNoWorkspace] if there is no such.
+// A build that a stop or crash cut short is waited for as [Options.Patience] says.
 func (w *Workspaces) Get(ctx context.Context, name string) (*Engine, error) {
-	e, err := w.Open(ctx, name)
+	e, err := w.get(ctx, name, false)
 	if err != nil {
 		return nil, err
 	}
@@ -48,9 +91,12 @@ func (w *Workspaces) Get(ctx context.Context, name string) (*Engine, error) {
 // Open returns the engine of a workspace as soon as it can record: it waits for no build. The workspace is
 // created if it does not exist.
 func (w *Workspaces) Open(ctx context.Context, name string) (*Engine, error) {
-	if !workspaceName.MatchString(name) {
-		return nil, &suggest.RequestError{Kind: suggest.Invalid, Field: "workspace",
-			Detail: fmt.Sprintf("%q must be 1 to 64 of a-z 0-9 . _ -, and begin with a letter or digit", name)}
+	return w.get(ctx, name, true)
+}
+
+func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
 	}
 	w.mu.Lock()
 	if w.closed {
@@ -59,6 +105,10 @@ func (w *Workspaces) Open(ctx context.Context, name string) (*Engine, error) {
 	}
 	o, ok := w.open[name]
 	if !ok {
+		if there, err := w.exists(ctx, name); err != nil || !there && !create {
+			w.mu.Unlock()
+			return nil, cmp.Or(err, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace))
+		}
 		o = &opening{ready: make(chan struct{})}
 		w.open[name] = o
 	}
@@ -99,7 +149,8 @@ func (w *Workspaces) load(ctx context.Context, name string) (*Engine, error) {
 // List names the workspaces, in order.
 func (w *Workspaces) List(ctx context.Context) ([]string, error) { return w.store.Workspaces(ctx) }
 
-// Delete removes a workspace and everything in it. Whoever asks for it meanwhile is told so.
+// Delete removes a workspace and everything in it. Whoever asks for it meanwhile is told so. The default one is
+// empty afterwards.
 func (w *Workspaces) Delete(ctx context.Context, name string) error {
 	gone := &opening{ready: make(chan struct{}), err: fmt.Errorf("workspace %q is being deleted: %w", name, ErrClosed)}
 	w.mu.Lock()
@@ -124,7 +175,11 @@ func (w *Workspaces) Delete(ctx context.Context, name string) error {
 			}
 		}
 	}
-	return w.store.Delete(ctx, name)
+	err := w.store.Delete(ctx, name)
+	if name == DefaultWorkspace && errors.Is(err, storage.ErrNotFound) { // nobody wrote into it yet
+		return nil
+	}
+	return err
 }
 
 // Close closes every engine.

@@ -17,7 +17,7 @@ type Workspace struct {
 
 // Perform is [live.Engine.Perform].
 func (w Workspace) Perform(ctx context.Context, source string, p live.Performed) (uint64, error) {
-	e, err := w.Workspaces.Get(ctx, w.Name)
+	e, err := w.Workspaces.Open(ctx, w.Name)
 	if err != nil {
 		return 0, err
 	}
@@ -35,7 +35,7 @@ func (w Workspace) Growing(ctx context.Context, source, session string) (p episo
 
 // DigestKey is [live.Engine.DigestKey].
 func (w Workspace) DigestKey(ctx context.Context) (episodic.DigestKey, error) {
-	e, err := w.Workspaces.Get(ctx, w.Name)
+	e, err := w.Workspaces.Open(ctx, w.Name)
 	if err != nil {
 		return episodic.DigestKey{}, err
 	}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+
+	"waymark/live"
 )
 
 // scopes is a set of what a caller may do.
@@ -84,7 +86,7 @@ func accessFrom(ctx context.Context) access {
 	return a
 }
 
-const defaultWorkspace = "default"
+const defaultWorkspace = live.DefaultWorkspace
 
 // The headers by which the local command line picks a workspace and a source.
 const (

@@ -41,6 +41,13 @@ type workspaceList struct {
 	}
 }
 
+type workspaceMade struct {
+	Body struct {
+		Workspace string `json:"workspace"`
+		Created   bool   `json:"created" doc:"False: it existed."`
+	}
+}
+
 type nameQuery struct {
 	Name string `path:"name"`
 }
@@ -58,7 +65,7 @@ type check struct {
 }
 
 func (s *Server) adminRoutes(api huma.API) {
-	ru := rule{scope: scopeAdmin}
+	ru, global := rule{scope: scopeAdmin}, rule{scope: scopeAdmin, global: true}
 	once := rule{scope: scopeAdmin, once: true}
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
@@ -66,11 +73,13 @@ func (s *Server) adminRoutes(api huma.API) {
 	s.transferRoutes(api)
 	add(s, api, once, op("forget", http.MethodPost, "/v1/forget", "Erase history",
 		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
-	add(s, api, ru, op("list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
-	add(s, api, ru, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
-	add(s, api, ru, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
-	add(s, api, ru, op("list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
-	add(s, api, ru, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
+	add(s, api, global, op("list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
+	add(s, api, global, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
+	add(s, api, global, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
+	add(s, api, global, op("list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
+	add(s, api, global, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
+		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
+	add(s, api, global, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
 	add(s, api, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
@@ -165,12 +174,47 @@ func (s *Server) listWorkspaces(ctx context.Context, _ *struct{}) (*workspaceLis
 		out.Body.Workspaces = []string{a.Workspace}
 		return out, nil
 	}
+	names, err := s.workspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.Workspaces = names
+	return out, nil
+}
+
+// workspaces names those that can be asked.
+func (s *Server) workspaces(ctx context.Context) ([]string, error) {
 	names, err := s.cfg.Workspaces.List(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if !slices.Contains(names, defaultWorkspace) { // it exists before anybody writes into it
+		names = append(names, defaultWorkspace)
+	}
 	slices.Sort(names)
-	out.Body.Workspaces = names
+	return names, nil
+}
+
+func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (*workspaceMade, error) {
+	if a := accessFrom(ctx); !a.Operator {
+		return nil, refuse(http.StatusForbidden, "only the operator of the server creates workspaces; a key has one")
+	}
+	name, err := pathID(q.Name)
+	if err != nil {
+		return nil, err
+	}
+	if !workspaceName.MatchString(name) {
+		return nil, refuse(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", name))
+	}
+	existed, err := s.cfg.Workspaces.Exists(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cfg.Workspaces.Create(ctx, name); err != nil {
+		return nil, err
+	}
+	out := new(workspaceMade)
+	out.Body.Workspace, out.Body.Created = name, !existed
 	return out, nil
 }
 
@@ -180,11 +224,10 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 	if a := accessFrom(ctx); !a.Operator {
 		return nil, refuse(http.StatusForbidden, "only the operator of the server deletes workspaces")
 	}
-	names, err := s.cfg.Workspaces.List(ctx)
-	if err != nil {
+	switch ok, err := s.cfg.Workspaces.Exists(ctx, q.Name); {
+	case err != nil:
 		return nil, err
-	}
-	if !slices.Contains(names, q.Name) {
+	case !ok:
 		return nil, refuse(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
 	}
 	keys, err := s.keys(ctx, q.Name)

@@ -120,13 +120,60 @@ func (f failingBackup) Backup(_ context.Context, w io.Writer) (storage.BackupSum
 func TestWorkspaces(t *testing.T) {
 	w := newWeb(t)
 	local := bearerOf("local-token")
-	w.ask("GET", "/v1/stats", "", local, "Waymark-Workspace: extra")
+	extra := "Waymark-Workspace: extra"
+	created := func(name string) bool {
+		return parse[struct{ Created bool }](t, 200, w.ask("PUT", "/v1/workspaces/"+name, "")).Created
+	}
+	assert.True(t, created("extra"))
+	assert.False(t, created("extra"))
+	assert.False(t, created("default"))
+	assert.Equal(t, 422, w.ask("PUT", "/v1/workspaces/No+Such", "").status)
+	assert.Equal(t, 200, w.ask("GET", "/v1/stats", "", local, extra).status)
 	assert.JSONEq(t, `{"workspaces":["default","extra"]}`, w.ask("GET", "/v1/workspaces", "").body)
 	key := parse[keyMade](t, 200, w.ask("POST", "/v1/keys", `{"name":"k","workspace":"extra","scopes":["read"]}`))
 	assert.Equal(t, 204, w.ask("DELETE", "/v1/workspaces/extra", "").status)
 	requireProblem(t, 404, "extra", w.ask("DELETE", "/v1/workspaces/extra", ""))
 	assert.JSONEq(t, `{"workspaces":["default"]}`, w.ask("GET", "/v1/workspaces", "").body)
 	requireProblem(t, 401, "", w.ask("GET", "/v1/stats", "", bearerOf(key.Key)))
+	key = parse[keyMade](t, 200, w.ask("POST", "/v1/keys", `{"name":"k","workspace":"team","scopes":["read","write","admin"]}`))
+	assert.Equal(t, 200, w.ask("GET", "/v1/stats", "", bearerOf(key.Key)).status, "who has a key may ask before anything is recorded")
+	requireProblem(t, 403, "operator", w.ask("PUT", "/v1/workspaces/mine", "", bearerOf(key.Key)))
+	assert.Equal(t, 204, w.ask("DELETE", "/v1/workspaces/default", "").status)
+	assert.Equal(t, 200, w.ask("GET", "/v1/stats", "").status, "the default workspace always exists")
+}
+
+// A question to a workspace that does not exist is answered with what exists, and creates nothing; whatever
+// records creates its workspace.
+func TestNoSuchWorkspace(t *testing.T) {
+	w := newWeb(t, func(c *Config) { c.RecordScores = true })
+	typo := []string{bearerOf("local-token"), "Waymark-Workspace: typo"}
+	for _, q := range []struct{ method, path, body string }{
+		{"POST", "/v1/next", `{}`}, {"POST", "/v1/search", `{"query":"x"}`}, {"POST", "/v1/dag", `{"intent":"x"}`}, {"POST", "/v1/explain", `{"id":"x"}`},
+		{"GET", "/v1/tools", ""}, {"GET", "/v1/stats", ""}, {"GET", "/v1/graph", ""}, {"GET", "/v1/ab", ""}, {"GET", "/v1/export", ""}, {"GET", "/v1/doctor", ""},
+		{"GET", "/v1/runs", ""}, {"GET", "/v1/scores", ""}, {"GET", "/v1/proposals", ""}, {"GET", "/v1/triangulations/x", ""}, {"GET", "/metrics", ""}, {"GET", "/", ""},
+		{"DELETE", "/v1/tools/x", ""}, {"POST", "/v1/rebuild", `{}`}, {"POST", "/v1/forget", `{"episode":"x"}`}, {"POST", "/v1/runs", `{"dag":{"tasks":[]}}`}, {"POST", "/v1/proposals", `{}`},
+		{"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`},
+	} {
+		requireProblem(t, 404, "typo", w.ask(q.method, q.path, q.body, typo...))
+	}
+	assert.Contains(t, w.ask("GET", "/v1/stats", "", typo...).body, "existing workspaces: default.")
+	assert.JSONEq(t, `{"workspaces":["default"]}`, w.ask("GET", "/v1/workspaces", "", typo...).body)
+
+	for name, q := range map[string]struct{ method, path, body string }{
+		"tools":    {"PUT", "/v1/tools", `[{"id":"a:b"}]`},
+		"episodes": {"POST", "/v1/episodes", `{"id":"e","steps":[{"tool":"a:b"}]}`},
+		"import":   {"POST", "/v1/import", `{"kind":"tool","tool":{"id":"a:b"}}`},
+		"digests":  {"GET", "/v1/digest-key", ""},
+		"scores":   {"POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":4,"novelty":3,"connection_validity":4,"feasibility":3,"grounding":2}}]}`},
+	} {
+		into := []string{bearerOf("local-token"), "Waymark-Workspace: " + name}
+		if name == "import" {
+			into = append(into, "Content-Type: application/x-ndjson")
+		}
+		r := w.ask(q.method, q.path, q.body, into...)
+		assert.Equal(t, 200, r.status, "%s: %s", name, r.body)
+		assert.Equal(t, 200, w.ask("GET", "/v1/stats", "", into[:2]...).status, name)
+	}
 }
 
 func TestDoctor(t *testing.T) {

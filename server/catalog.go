@@ -71,6 +71,7 @@ type putAnswer struct{ Body live.PutResult }
 
 func (s *Server) catalogRoutes(api huma.API) {
 	read, write := rule{scope: scopeRead}, rule{scope: scopeWrite, once: true}
+	put := rule{scope: scopeWrite, once: true, creates: true}
 	schemas := api.OpenAPI().Components.Schemas
 	bulk := func(path string, list, elements reflect.Type) {
 		documentBody(api, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
@@ -80,13 +81,13 @@ func (s *Server) catalogRoutes(api huma.API) {
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Catalog"}}
 	}
-	add(s, api, write, op("put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}."), s.putTools)
+	add(s, api, put, op("put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}."), s.putTools)
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
 	add(s, api, read, op("list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
 	add(s, api, read, op("get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), s.getTool)
 	add(s, api, write, op("delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
 
-	add(s, api, write, op("put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}."), s.putCapabilities)
+	add(s, api, put, op("put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}."), s.putCapabilities)
 	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
 	add(s, api, read, op("list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
 	add(s, api, read, op("get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), s.getCapability)

@@ -55,14 +55,14 @@ type feedbackAnswer struct {
 }
 
 func (s *Server) episodeRoutes(api huma.API) {
-	add(s, api, rule{scope: scopeWrite, stream: true, ndjson: true, once: true}, huma.Operation{
+	add(s, api, rule{scope: scopeWrite, stream: true, ndjson: true, once: true, creates: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused. A single episode that is refused is an error; of many, each says why."}, s.record)
 	episode := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
 	documentBody(api, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": episode, ndjson: {Type: "string"}})
 
-	add(s, api, rule{scope: scopeWrite, once: true}, huma.Operation{
+	add(s, api, rule{scope: scopeWrite, once: true, creates: true}, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "What became of a suggestion",
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
 }

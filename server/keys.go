@@ -47,8 +47,12 @@ func (k storedKey) info() keyInfo {
 	return keyInfo{ID: k.ID, Name: k.Name, Workspace: k.Workspace, Scopes: k.Scopes, CreatedAt: k.CreatedAt}
 }
 
-// createKey stores a new key and returns it with the only copy of its text.
+// createKey stores a new key and returns it with the only copy of its text. A workspace that does not exist is
+// created: who has a key may ask before anything is recorded.
 func (s *Server) createKey(ctx context.Context, name, workspace string, set scopes) (keyInfo, string, error) {
+	if err := s.cfg.Workspaces.Create(ctx, workspace); err != nil {
+		return keyInfo{}, "", err
+	}
 	var random [8 + 32]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return keyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)

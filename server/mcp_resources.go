@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
+	"waymark/live"
 	"waymark/suggest"
 )
 
@@ -71,6 +72,9 @@ func (m *mcpTools) resource(read func(model *suggest.Model, id string) (any, boo
 			return nil, errors.New("reading resources needs the scope read")
 		}
 		engine, err := m.cfg.Workspaces.Get(ctx, a.Workspace)
+		if errors.Is(err, live.ErrNoWorkspace) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+		}
 		if err != nil {
 			m.cfg.Logger.ErrorContext(ctx, "MCP resource failed", "uri", uri, "error", err)
 			return nil, errInternal

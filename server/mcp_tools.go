@@ -253,6 +253,8 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 	case errors.As(err, &argument), errors.As(err, &request), errors.As(err, &ambiguous), errors.As(err, &scoring),
 		errors.Is(err, scorer.ErrNoJudge), errors.Is(err, scorer.ErrJudge), errors.Is(err, scorer.ErrSearch):
 		return refusal(err)
+	case errors.Is(err, live.ErrNoWorkspace):
+		return refusal(err)
 	case errors.Is(err, live.ErrNoBuild):
 		return refusal(fmt.Errorf("%s: %w; ask again", tool, live.ErrNoBuild))
 	case errors.Is(err, context.DeadlineExceeded):

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 
@@ -47,8 +48,8 @@ func methodLabel(method string) string {
 	return "other"
 }
 
-func slogLevel(status int) slog.Level {
-	if status >= http.StatusInternalServerError {
+func slogLevel(status int, failure error) slog.Level {
+	if status >= http.StatusInternalServerError && !errors.Is(failure, errNoServers) && !errors.Is(failure, errManyRuns) { // no fault, and the caller is told all of it
 		return slog.LevelError
 	}
 	return slog.LevelInfo

@@ -94,7 +94,7 @@ func (s *Server) observe(c *gin.Context) {
 		status := c.Writer.Status()
 		s.metrics.requests.WithLabelValues(methodLabel(c.Request.Method), route, strconv.Itoa(status)).Inc()
 		s.metrics.seconds.WithLabelValues(route).Observe(took.Seconds())
-		level, attrs := slogLevel(status), []any{"method", methodLabel(c.Request.Method), "route", route, "status", status,
+		level, attrs := slogLevel(status, x.failure), []any{"method", methodLabel(c.Request.Method), "route", route, "status", status,
 			"bytes", max(c.Writer.Size(), 0), "took", took, "request", x.id}
 		if a := accessFrom(c.Request.Context()); a.Source != "" {
 			attrs = append(attrs, "source", a.Source, "workspace", a.Workspace)
@@ -238,9 +238,35 @@ func (s *Server) authorize(c *gin.Context) {
 	}
 	if err == nil {
 		c.Request = c.Request.WithContext(withAccess(c.Request.Context(), a))
+		if routed && !ru.public && !ru.creates && !ru.global {
+			if err := s.workspaceExists(c.Request.Context(), a); err != nil {
+				fail(c, err)
+				return
+			}
+		}
 	}
 	c.Next()
 }
+
+// workspaceExists refuses to ask a workspace that does not exist: most likely its name is misspelt, and an answer
+// from an empty one would look like one that knows nothing. Which others there are is for the operator alone.
+func (s *Server) workspaceExists(ctx context.Context, a access) error {
+	ok, err := s.cfg.Workspaces.Exists(ctx, a.Workspace)
+	if ok || err != nil {
+		return err
+	}
+	says := fmt.Sprintf("there is no workspace %q", a.Workspace)
+	if names, err := s.workspaces(ctx); err == nil && a.Operator {
+		if more := len(names) - shownWorkspaces; more > 0 {
+			names = append(names[:shownWorkspaces:shownWorkspaces], fmt.Sprintf("%d more", more))
+		}
+		says += "; existing workspaces: " + strings.Join(names, ", ")
+	}
+	return refuse(http.StatusNotFound, says+". The first import or record creates one, and so does `waymark workspace create`")
+}
+
+// shownWorkspaces is how many are named in an error.
+const shownWorkspaces = 20
 
 // limitBody checks what kind of body it is and how long it may be, and keeps all bodies together
 // within Config.MaxBodies.

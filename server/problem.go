@@ -72,6 +72,8 @@ func problemOf(err error) *huma.ErrorModel {
 		return refuse(http.StatusInsufficientStorage, "too little disk space: writes are refused, reads go on")
 	case errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrClosed), errors.Is(err, live.ErrClosed):
 		return refuse(http.StatusServiceUnavailable, "the storage does not accept writes")
+	case errors.Is(err, live.ErrNoWorkspace):
+		return refuse(http.StatusNotFound, err.Error())
 	case errors.Is(err, storage.ErrNotFound):
 		return refuse(http.StatusNotFound, "there is no such thing")
 	case errors.Is(err, storage.ErrConflict):

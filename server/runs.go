@@ -192,7 +192,7 @@ const mostRuns = 200
 var errManyRuns = fmt.Errorf("%d runs go on or wait already: approve or cancel some", mostRuns)
 
 // errNoServers answers a run that would have to call tools where nobody can.
-var errNoServers = errors.New("no servers are configured: a run can call scorers and scripts alone; connect servers and start with --connect")
+var errNoServers = errors.New("no servers are configured: a run can call scorers and scripts alone; add servers (waymark gateway add FILE) and run waymark serve --connect")
 
 // newID sorts by the time it was made.
 func (r *runs) newID() string {

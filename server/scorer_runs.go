@@ -117,14 +117,14 @@ type scorerList struct {
 }
 
 func (s *Server) scorerRoutes(api huma.API) {
-	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "list-scorers", Method: http.MethodGet, Path: "/v1/scorers", Tags: []string{"Scorers"},
+	add(s, api, rule{scope: scopeRead, global: true}, huma.Operation{OperationID: "list-scorers", Method: http.MethodGet, Path: "/v1/scorers", Tags: []string{"Scorers"},
 		Summary: "The scorers, as capabilities"},
 		func(context.Context, *struct{}) (*scorerList, error) {
 			var l scorerList
 			l.Body.Scorers = scorer.Capabilities()
 			return &l, nil
 		})
-	add(s, api, rule{scope: scopeWrite}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
+	add(s, api, rule{scope: scopeWrite, creates: true}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
 		Summary:     "Put all scorers into the catalog",
 		Description: "So that search and suggestions know them before they are first used; the first run of each does the same for it."},
 		func(ctx context.Context, _ *struct{}) (*scorerList, error) {

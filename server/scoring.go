@@ -73,7 +73,7 @@ func scoringOf[In, Out any](name, id, operation, path, summary, description stri
 		name: name,
 		id:   id,
 		route: func(s *Server, api huma.API) {
-			add(s, api, rule{scope: scopeRead, timeout: scoringTimeout, body: scoringBody},
+			add(s, api, rule{scope: scopeRead, timeout: scoringTimeout, body: scoringBody, creates: true},
 				huma.Operation{OperationID: operation, Method: http.MethodPost, Path: path, Tags: []string{"Scorers"}, Summary: summary, Description: description},
 				func(ctx context.Context, q *scoreQuestion[In]) (*scored[Out], error) {
 					out, err := s.cfg.run(ctx, accessFrom(ctx), id, q.After, func() (any, error) {

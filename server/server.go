@@ -239,6 +239,9 @@ type rule struct {
 	ndjson bool   // takes application/x-ndjson
 	once   bool   // takes Idempotency-Key
 
+	creates bool // a workspace that does not exist is created: the route records
+	global  bool // of no workspace, so it does not matter whether there is one
+
 	also string // a media type that is taken beside application/json
 	gzip bool   // packed bodies are taken
 
@@ -286,12 +289,13 @@ func (s *Server) declare(ru rule, op *huma.Operation) {
 
 func ptr[T any](v T) *T { return &v }
 
-// engine is the workspace of the request, for questions.
+// engine is the workspace of the request, for questions: they create none.
 func (s *Server) engine(ctx context.Context) (*live.Engine, error) {
 	return s.cfg.Workspaces.Get(ctx, accessFrom(ctx).Workspace)
 }
 
-// recorder is the workspace of the request for what only records: it waits for no build.
+// recorder is the workspace of the request for what only records: it waits for no build, and creates a
+// workspace that does not exist.
 func (s *Server) recorder(ctx context.Context) (*live.Engine, error) {
 	return s.cfg.Workspaces.Open(ctx, accessFrom(ctx).Workspace)
 }

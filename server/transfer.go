@@ -45,11 +45,11 @@ func (s *Server) transferRoutes(api huma.API) {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
 	}
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	add(s, api, rule{scope: scopeAdmin, stream: true, ndjson: true, once: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
+	add(s, api, rule{scope: scopeAdmin, stream: true, ndjson: true, once: true, creates: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
 	documentBody(api, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
-	add(s, api, rule{scope: scopeAdmin}, op("digest-key", http.MethodGet, "/v1/digest-key", "The key of the digests of values",
+	add(s, api, rule{scope: scopeAdmin, creates: true}, op("digest-key", http.MethodGet, "/v1/digest-key", "The key of the digests of values",
 		"What importers hash the values of arguments and results with (docs/data.md). Made when it is first asked for; each workspace has its own."), s.digestKey)
 
 	export := op("export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
@@ -60,7 +60,7 @@ func (s *Server) transferRoutes(api huma.API) {
 		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary says what it holds.")
 	backup.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}}
-	add(s, api, rule{scope: scopeAdmin, stream: true}, backup, s.backup)
+	add(s, api, rule{scope: scopeAdmin, stream: true, global: true}, backup, s.backup)
 }
 
 type digestKeyAnswer struct {
@@ -71,7 +71,7 @@ type digestKeyAnswer struct {
 }
 
 func (s *Server) digestKey(ctx context.Context, _ *struct{}) (*digestKeyAnswer, error) {
-	e, err := s.engine(ctx)
+	e, err := s.recorder(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ type importBatch struct {
 }
 
 func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, error) {
-	e, err := s.engine(ctx)
+	e, err := s.recorder(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -42,10 +42,12 @@ type (
 
 func (s *Server) triangulationRoutes(api huma.API) {
 	ru := rule{scope: scopeWrite, once: true, body: scoringBody}
-	add(s, api, ru, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
+	begins := ru
+	begins.creates = true
+	add(s, api, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
 		Summary:     "Weigh hypotheses by evidence",
 		Description: "Answers for all rounds in the request, and keeps them, so that evidence can be added round by round. The id is the hash of the request: the same request begins the same triangulation anew."}, s.triangulate)
-	asks := ru
+	asks := begins
 	asks.timeout = scoringTimeout
 	add(s, api, asks, huma.Operation{OperationID: "inquire", Method: http.MethodPost, Path: "/v1/inquiries", Tags: []string{"Scorers"},
 		Summary:     "Have a question answered by a judge and a search",
