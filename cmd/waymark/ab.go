@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -18,9 +17,11 @@ func (a *app) experimenting() (live.Experiment, error) {
 	x := a.experiment
 	switch {
 	case a.shadow != "" && a.split != "":
-		return x, usageError{errors.New("shadow and split exclude each other: the second profile either answers or does not")}
+		return x, usagef("--shadow and --split exclude each other: the second profile either answers or does not")
+	case a.split == "" && a.given("split-share"):
+		return x, usagef("--split-share needs --split: it is the share of the conversations that the profile of --split answers")
 	case a.split != "" && !(a.splitShare > 0 && a.splitShare < 1):
-		return x, usagef("--split-share is %v, not between 0 and 1", a.splitShare)
+		return x, usagef("--split-share must be a number between 0 and 1, got %v", a.splitShare)
 	case a.split != "":
 		x.Profile, x.Split = a.split, a.splitShare
 	default:
@@ -38,8 +39,9 @@ func (a *app) abCommand() *cobra.Command {
 		Short: "Compare two profiles by what became of their answers",
 		Long: `Reads what became of the answers that were logged (serve --log-served, --shadow, --split): of those
 that episodes and feedback name by their suggestion_id, how often the tool that came next stood first,
-among the first five, and at which place, by profile. It says so where there is too little to tell, or
-where it cannot be told.`,
+among the first five, and at which place, by profile. Equal questions to one model have one suggestion_id
+and are logged once, so fewer answers are logged than were given; every outcome that names one counts. It
+says so where there is too little to tell, or where it cannot be told.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(c *client.Client) error {

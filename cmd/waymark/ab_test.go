@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -88,7 +89,7 @@ func TestABTest(t *testing.T) {
 	assert.Contains(t, out, "0 answers logged")
 	assert.Contains(t, out, "note: no answers are logged now")
 
-	for _, wrong := range [][]string{{"--explore", "0.5"}, {"--split", "best"}, {"--split", "seed", "--split-share", "1.5"}, {"--split", "seed", "--shadow", "learned"}} {
+	for _, wrong := range [][]string{{"--explore", "0.5"}, {"--split", "best"}, {"--split", "seed", "--split-share", "1.5"}, {"--split-share", "0.3"}, {"--split", "seed", "--shadow", "learned"}} {
 		_, errs, code = waymark(t, "", append([]string{"serve", "--data", dir, "--addr", "127.0.0.1:0"}, wrong...)...)
 		assert.Equal(t, exitUsage, code, "%v: %s", wrong, errs)
 	}
@@ -103,6 +104,16 @@ func TestABTest(t *testing.T) {
 		require.Equal(t, http.StatusOK, resp.StatusCode, path)
 		require.NoError(t, json.NewDecoder(resp.Body).Decode(answer))
 	}
+	require.Eventually(t, func() bool { // until the second profile is fitted the first answers alone
+		for i := range 20 {
+			var a suggest.NextAnswer
+			post("/next", map[string]any{"context": []string{"a"}, "session": fmt.Sprint("early", i)}, &a)
+			if a.Experiment.Alone {
+				return false
+			}
+		}
+		return true
+	}, 30*time.Second, 10*time.Millisecond)
 	arms := map[string]int{}
 	for i := range 40 {
 		session := fmt.Sprint("conversation", i)
@@ -126,6 +137,7 @@ func TestABTest(t *testing.T) {
 	require.Zero(t, code, errs)
 	assert.Regexp(t, `second +as it happened +\d+ of \d+`, out)
 	assert.Contains(t, out, "not enough data: ")
+	assert.Contains(t, out, "note: equal questions to one model are logged once")
 	var c live.Comparison
 	out, errs, code = waymark(t, "", "ab", "--data", dir, "--json")
 	require.Zero(t, code, errs)

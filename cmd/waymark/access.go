@@ -96,7 +96,31 @@ func (a *app) keysRevoke() *cobra.Command {
 }
 
 func (a *app) workspaceCommand() *cobra.Command {
-	return group("workspace", "List and delete workspaces", a.workspaceList(), a.workspaceDelete())
+	return group("workspace", "List, create and delete workspaces", a.workspaceList(), a.workspaceCreate(), a.workspaceDelete())
+}
+
+func (a *app) workspaceCreate() *cobra.Command {
+	return &cobra.Command{
+		Use:   "create NAME",
+		Short: "Create a workspace, so that it can be asked before anything is recorded",
+		Long: `Creates an empty workspace. Nobody needs to: the first import or record creates the workspace it is for, and so do
+an API key for it and a host that is connected to it (waymark mcp --workspace NAME). A question creates none.`,
+		Args: exactly(1, "the name of a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				body, err := c.Call(cmd.Context(), http.MethodPut, "/v1/workspaces/"+url.PathEscape(args[0]), nil)
+				if err != nil {
+					return err
+				}
+				return printer(a, func(a *app, made struct {
+					Workspace string `json:"workspace"`
+					Created   bool   `json:"created"`
+				}) {
+					a.printf("workspace %s %s\n", made.Workspace, map[bool]string{true: "created", false: "exists already"}[made.Created])
+				})(body)
+			})
+		},
+	}
 }
 
 func (a *app) workspaceList() *cobra.Command {

@@ -88,7 +88,7 @@ both, or, with neither, where to begin exploring.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !(r.MinConfidence >= 0 && r.MinConfidence <= 1) { // not a number is neither, and no JSON
-				return usagef("--min-confidence is %v, must be 0 to 1", r.MinConfidence)
+				return usagef("--min-confidence must be a number from 0 to 1, got %v", r.MinConfidence)
 			}
 			return ask(cmd.Context(), a, "/v1/next", r, (*app).showNext)
 		},

@@ -87,6 +87,11 @@ func (a *app) propose(ctx context.Context, c *client.Client, question any, bar p
 	m := job.Mined
 	a.printf("%d tasks have %d patterns in common: %d wait for a decision, %d are decided, %d are too weak\n",
 		m.Episodes, m.Patterns, m.Proposed, m.Decided, m.Weak)
+	if m.Patterns == 0 {
+		a.printf("looked at %d tasks of %d sessions, %d of them with %d calls or more\n", m.Episodes, m.Sessions, m.Long, m.Asked.Least)
+		a.printf("a pattern is %d to %d calls (--min-tools, --max-tools) that at least %d tasks of at least %d sessions have in common (--support, --sessions)\n",
+			m.Asked.Least, m.Asked.Most, m.Asked.Support, m.Asked.Sessions)
+	}
 	if m.Partial || m.More > 0 {
 		a.printf("not everything was looked at: %d patterns left out", m.More)
 		if len(m.Cut) > 0 {

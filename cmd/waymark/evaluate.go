@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -49,6 +51,9 @@ tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 			if err := e.check(); err != nil {
 				return err
 			}
+			if e.dataset != "" && a.given("share") {
+				return usagef("--share is of the own history and does not go with --dataset, which says itself what is held out")
+			}
 			bar, err := a.progress(style, "evaluate", 1000)
 			if err != nil {
 				return err
@@ -74,9 +79,16 @@ func (e evaluation) check() error {
 	case !slices.Contains(profiles, e.profile):
 		return usagef("--profile %q is none of seed, learned, auto", e.profile)
 	case !(e.share > 0 && e.share < 1):
-		return usagef("--share %v must lie between 0 and 1", e.share)
+		return usagef("--share must be a number between 0 and 1, got %v", e.share)
 	case e.dataset == "" && len(e.distractors) > 0:
 		return usagef("--distractors needs --dataset")
+	case e.html != "": // an evaluation takes too long to find out at its end
+		if info, err := os.Stat(filepath.Dir(e.html)); err != nil || !info.IsDir() {
+			return usagef("--html %s: there is no folder %s", e.html, filepath.Dir(e.html))
+		}
+		if info, err := os.Stat(e.html); err == nil && info.IsDir() {
+			return usagef("--html %s is a folder, and must be a file", e.html)
+		}
 	}
 	return nil
 }
@@ -99,17 +111,17 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 	case err != nil:
 		return err
 	}
-	if e.html != "" {
-		if err := replaceFile(e.html, func(w io.Writer) error { return report.WriteHTML(w, r) }); err != nil {
-			return err
-		}
-	}
 	if a.json {
 		if err := a.printValue(r); err != nil {
 			return err
 		}
 	} else {
 		a.showEvaluation(r)
+	}
+	if e.html != "" {
+		if err := replaceFile(e.html, func(w io.Writer) error { return report.WriteHTML(w, r) }); err != nil {
+			return err
+		}
 	}
 	if len(r.Lost) > 0 {
 		return errNegative

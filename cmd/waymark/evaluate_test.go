@@ -171,7 +171,7 @@ func TestEvaluationRefuses(t *testing.T) {
 		args []string
 	}{
 		{"profile", 2, `--profile "best" is none of seed, learned, auto`, []string{"--dataset", set, "--profile", "best"}},
-		{"share", 2, "--share 1 must lie between 0 and 1", []string{"--share", "1"}},
+		{"share", 2, "--share must be a number between 0 and 1, got 1", []string{"--share", "1"}},
 		{"distractors of an own history", 2, "--distractors needs --dataset", []string{"--distractors", set}},
 		{"no such folder", 3, "nowhere", []string{"--dataset", filepath.Join(set, "nowhere")}},
 		{"nothing to test", 3, "nothing to test", []string{"--dataset", empty}},

@@ -106,6 +106,9 @@ func (a *app) definitions(path string, only []string, as string) ([]gateway.Defi
 	case as != "" && len(found) > 1:
 		return nil, usagef("--as names one server, and there are %d; use --only", len(found))
 	case len(found) == 0:
+		if path == "-" {
+			path = "standard input"
+		}
 		return nil, rejected{fmt.Errorf("%s has no server that can be taken", path)}
 	}
 	return found, nil
@@ -198,11 +201,20 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 			ids[i] = d.ID
 		}
 		a.printf("agreed to %s\n", list(ids))
-		if !s.Connected {
-			a.printf("started by: waymark serve --connect\n")
-		}
+		a.nextStep(s.Connected)
 		return nil
 	})
+}
+
+// nextStep says how hosts reach what was agreed to.
+func (a *app) nextStep(connected bool) {
+	flags := a.elsewhere()
+	if connected {
+		a.printf("next: the server that runs starts them; tell your host about it: waymark init --host NAME%s\n", flags)
+		return
+	}
+	a.printf("next: have your host start waymark mcp --connect%s in place of them (waymark init --host NAME%s prints its configuration),\n", flags, flags)
+	a.printf("      or start waymark serve --connect%s for all hosts\n", flags)
 }
 
 // defined are the servers of the workspace, and the directory that says so.
@@ -262,7 +274,7 @@ func (a *app) showServers(l serverList, defs []gateway.Definition) {
 		a.printf("\ngranted: %s\n", list(l.Grants))
 	}
 	if !l.Connected {
-		a.printf("\nnothing is started; that does: waymark serve --connect\n")
+		a.printf("\nnothing is started; that does: waymark serve --connect, or a host that starts waymark mcp --connect\n")
 	}
 }
 
@@ -280,7 +292,7 @@ func (a *app) gatewayRemove() *cobra.Command {
 			}
 			for _, id := range ids {
 				if !slices.ContainsFunc(defs, func(d gateway.Definition) bool { return d.ID == id }) {
-					return rejected{fmt.Errorf("there is no server %q", id)}
+					return fmt.Errorf("there is no server %q; waymark gateway list shows those that are", id)
 				}
 			}
 			if err := a.confirm(yes, fmt.Sprintf("Remove %s, with its tools?", list(ids))); err != nil {
@@ -407,7 +419,7 @@ func (a *app) approve(cmd *cobra.Command, c *client.Client, withheld []gateway.W
 	var chosen []gateway.Withheld
 	for _, id := range ids {
 		if !slices.ContainsFunc(withheld, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
-			return rejected{fmt.Errorf("nothing of %q is withheld", id)}
+			return fmt.Errorf("nothing of %q is withheld; waymark approve --list shows what is", id)
 		}
 	}
 	for _, w := range withheld {

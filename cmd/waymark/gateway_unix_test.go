@@ -74,7 +74,7 @@ func TestGatewayFromTheCommandLine(t *testing.T) {
 	assert.Contains(t, out, "And send me a copy.")
 	out, _ = says(t, 0, "explain", "My-Desk:stamp", "--data", dir)
 	assert.Contains(t, out, "quarantined")
-	says(t, 1, "approve", "My-Desk:none", "--data", dir)
+	says(t, exitFailed, "approve", "My-Desk:none", "--data", dir)
 	out, _ = says(t, 0, "approve", "My-Desk", "--data", dir)
 	assert.Contains(t, out, "approved 1: ")
 	out, _ = says(t, 0, "approve", "--data", dir)
@@ -92,7 +92,7 @@ func TestGatewayFromTheCommandLine(t *testing.T) {
 	gone(t, pid)
 
 	says(t, 0, "gateway", "remove", "My-Desk", "--data", dir)
-	says(t, 1, "gateway", "remove", "My-Desk", "--data", dir)
+	says(t, exitFailed, "gateway", "remove", "My-Desk", "--data", dir)
 	out, _ = says(t, 0, "gateway", "list", "--data", dir)
 	assert.Contains(t, out, "no servers")
 	out, _ = says(t, 0, "search", "My-Desk:stamp", "--data", dir)

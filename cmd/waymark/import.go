@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"net/http"
 	"os"
@@ -142,7 +143,9 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		formats := []string{im.opts.Format}
 		if im.opts.Format == "auto" {
 			var err error
-			if formats, err = importer.Detect(file); err != nil {
+			if formats, err = importer.Detect(file); errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("import %s: %w", path, err)
+			} else if err != nil {
 				return fmt.Errorf("import %s: %w (--format)", path, err)
 			}
 		}

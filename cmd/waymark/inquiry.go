@@ -85,7 +85,7 @@ file or a folder), or by a tool of a connected server (--search-tool).`,
 	a.judgeFlags(cmd)
 	a.recordFlag(cmd)
 	afterFlag(cmd, &t.after)
-	cmd.MarkFlagsMutuallyExclusive("search-file", "search-tool")
+	apart(cmd, "search-file", "search-tool")
 	return cmd
 }
 

@@ -8,7 +8,7 @@
 //	command ────┤                                                        ▲
 //	            └── a server has it ─────────▶ its address and token ────┘
 //
-// Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.
+// Exit codes: 0 done, also where nothing was found; 1 the answer is negative; 2 wrong usage; 3 could not run.
 package main
 
 import (
@@ -116,6 +116,7 @@ type app struct {
 	out, errs io.Writer
 	started   bool                      // a command's own function has begun
 	named     func(field string) string // what the command calls a field of its request
+	given     func(flag string) bool    // somebody has set it: on the command line, in the environment or in a file
 
 	config    string
 	data      string
@@ -150,7 +151,8 @@ func (a *app) command() *cobra.Command {
 		Long: `Waymark learns the paths that agents take through their tools and capabilities and tells
 which tool comes next, which DAG of tools an intent needs, and why.
 
-Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.`,
+Exit codes: 0 done, also where nothing was found; 1 the answer is no: input was rejected, a check failed, a replay
+differs, a rebuild was refused, a baseline is better, a run failed; 2 wrong usage; 3 could not run.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSuchCommand,
@@ -158,7 +160,7 @@ Exit codes: 0 done, 1 the answer is negative, 2 wrong usage, 3 could not run.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see `%s --help`", err, cmd.CommandPath())
+		return usagef("%w; see `%s --help`", flagError(err), cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
 	f.StringVar(&a.data, "data", datadir.Default(), "data `directory`")
@@ -192,7 +194,7 @@ func (a *app) wrap(cmd *cobra.Command) {
 			if err := a.loadSettings(cmd); err != nil {
 				return err
 			}
-			a.started = true
+			a.started, a.given = true, cmd.Flags().Changed
 			a.named = func(field string) string { return flagOf(cmd, field) }
 			return run(cmd, args)
 		}

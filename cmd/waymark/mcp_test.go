@@ -84,4 +84,8 @@ func TestMCPBesideAServer(t *testing.T) {
 	require.Zero(t, code, errs)
 	assert.Equal(t, []string{"json:parse", "mail:send"}, suggestNext(t, host(t, dir, "--workspace", "team"), "fs:read_file"))
 	assert.Empty(t, suggestNext(t, host(t, dir), "fs:read_file"))
+	assert.Empty(t, suggestNext(t, host(t, dir, "--workspace", "new"), "fs:read_file"), "a host may ask before anything is recorded")
+	_, errs, code = waymark(t, "", "next", "--data", dir, "--workspace", "typo")
+	assert.Equal(t, exitFailed, code)
+	assert.Contains(t, errs, `there is no workspace "typo"; existing workspaces: default, new, team. `)
 }

@@ -12,7 +12,7 @@ import (
 // characters.
 func jsonAt(text []byte) error {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return errors.New("is empty")
+		return errors.New("it is empty")
 	}
 	var v any
 	err := json.Unmarshal(text, &v)

@@ -330,9 +330,14 @@ func TestServeWithEmbeddings(t *testing.T) {
 	assert.NotContains(t, s.stderr.String(), "sesame")
 }
 
-// A first start shows three suggestions that can be added up; a second one reuses the store.
+// A first start shows three suggestions that can be added up; a second one reuses the store. Its model is that of the
+// README's session.
 func TestServeSample(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	require.NoError(t, err)
+	model := regexp.MustCompile(`(?m)^model +sha256:\w+ at \d+$`).FindString(string(readme))
+	require.NotEmpty(t, model)
 	for _, want := range []string{"The store is new; the bundled sample is imported.", "The store is reused as it is: "} {
 		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		defer cancel()
@@ -352,7 +357,10 @@ func TestServeSample(t *testing.T) {
 		require.NoError(t, cmd.Process.Signal(os.Interrupt))
 		io.Copy(&out, pipe)
 		require.NoError(t, cmd.Wait(), stderr.String())
-		for _, want := range []string{want, "$ waymark search ", "forge:create_pull_request", "$ waymark next --after ", "$ waymark dag ", "terms of", "/mcp"} {
+		if strings.HasPrefix(want, "The store is new") {
+			assert.Contains(t, out.String(), model)
+		}
+		for _, want := range []string{want, " --data " + dir, "$ waymark search ", "forge:create_pull_request", "$ waymark next --after ", "$ waymark dag ", "terms of", "/mcp"} {
 			assert.Contains(t, out.String(), want)
 		}
 	}

@@ -38,7 +38,7 @@ it is.`,
 	}
 	cmd.Flags().BoolVar(&verify, "verify", false, "compare the replay with the running model; exit 1 if they differ")
 	cmd.Flags().BoolVar(&force, "force", false, "publish the model also where it loses against the one in force")
-	cmd.MarkFlagsMutuallyExclusive("verify", "force")
+	apart(cmd, "verify", "force")
 	progressFlag(cmd, &style)
 	return cmd
 }

@@ -41,7 +41,8 @@ func (a *app) showSample(ctx context.Context, c *client.Client) error {
 			stats.Tools+stats.ObservedTools, stats.Capabilities, stats.Episodes)
 	} else {
 		quiet.printf("The store is new; the bundled sample is imported.\n\n")
-		bundled := importInput{Path: "sample", Format: "dataset", source: "import:sample",
+		// What `waymark import sample` records, source and all: equal logs give equal models.
+		bundled := importInput{Path: "sample", Format: "dataset", source: "import:dataset",
 			open: func(ctx context.Context, o importer.Options) iter.Seq2[importer.Item, error] {
 				return importer.ReadFS(ctx, sample.Files(), ".", o)
 			}}
@@ -64,7 +65,7 @@ func (a *app) showSample(ctx context.Context, c *client.Client) error {
 		{fmt.Sprintf("next --after %s --limit 3", strings.Join(sampleNext.Context, ",")), "/v1/next", sampleNext, printer(&quiet, (*app).showNext)},
 		{fmt.Sprintf("dag %q", sampleDAG.Intent), "/v1/dag", sampleDAG, printer(&quiet, (*app).showDAG)},
 	} {
-		quiet.printf("$ waymark %s\n", q.command)
+		quiet.printf("$ waymark %s%s\n", q.command, a.elsewhere())
 		if err := quiet.askOver(ctx, c, q.path, q.question, q.print); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"time"
@@ -58,8 +59,8 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f.Float64Var(&a.experiment.Explore, "explore", 0, "`share` of the answers to next, 0 to 0.05, that trade the first place with another, to learn what a place is worth")
 	f.StringVar(&a.shadow, "shadow", "", "`profile` to compare with (auto, seed, learned): it is asked behind, and nobody sees it")
 	f.StringVar(&a.split, "split", "", "`profile` to compare with: it answers a share of the conversations")
-	f.Float64Var(&a.splitShare, "split-share", 0.5, "`share` of the conversations for --split")
-	cmd.MarkFlagsMutuallyExclusive("shadow", "split")
+	f.Float64Var(&a.splitShare, "split-share", 0.5, "`share` of the conversations for --split, between 0 and 1")
+	apart(cmd, "shadow", "split")
 	a.judgeFlags(cmd)
 	a.recordFlag(cmd)
 	a.upstreamFlags(cmd)
@@ -193,7 +194,7 @@ func (a *app) mcpCommand() *cobra.Command {
 		Short: "Serve MCP over stdio",
 		Long: `Speaks MCP on standard input and output, for hosts that start their servers themselves. If a server has
 the data directory already, messages are passed on to it; otherwise this process opens the directory
-and also answers other commands on a loopback port.`,
+and also answers other commands on a loopback port. A workspace that does not exist yet is created.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context()) },
 	}
@@ -209,9 +210,15 @@ func (a *app) mcp(ctx context.Context) (err error) {
 		return err
 	}
 	if c != nil {
+		if err := createWorkspace(ctx, c); err != nil {
+			return err
+		}
 		return bridge(ctx, in, out, c)
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
+	if err := h.workspaces.Create(ctx, a.workspace); err != nil {
+		return err
+	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -231,6 +238,12 @@ func (a *app) mcp(ctx context.Context) (err error) {
 	case <-time.After(20 * time.Second): // longer than any graceful shutdown
 		err = errors.Join(err, errors.New("the loopback listener did not end"))
 	}
+	return err
+}
+
+// createWorkspace makes the workspace that a host is configured for: it asks before anything is recorded.
+func createWorkspace(ctx context.Context, c *client.Client) error {
+	_, err := c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(c.Workspace), nil)
 	return err
 }
 

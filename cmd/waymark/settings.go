@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -50,12 +51,13 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 	}
 	for _, name := range settings {
 		f := cmd.Flags().Lookup(name)
-		if f == nil || f.Changed || !k.Exists(name) {
-			continue
+		if f == nil || f.Changed || !k.Exists(name) || name == "split" && cmd.Flags().Lookup("split-share") == nil {
+			continue // the --split of import is another
 		}
 		if err := setFlag(f, k.Get(name)); err != nil {
-			return usagef("setting %s: %w", name, err)
+			return usagef("setting %s %w", name, err)
 		}
+		f.Changed = true
 	}
 	for name, drop := range map[string]*bool{"drop-intents": &a.dropIntents, "drop-digests": &a.dropDigests} { // they hold for whoever writes
 		if cmd.Flags().Lookup(name) != nil || !k.Exists(name) {
@@ -63,8 +65,11 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 		}
 		var err error
 		if *drop, err = strconv.ParseBool(fmt.Sprint(k.Get(name))); err != nil {
-			return usagef("setting %s: %w", name, err)
+			return usagef("setting %s must be true or false, got %q", name, fmt.Sprint(k.Get(name)))
 		}
+	}
+	if new(slog.Level).UnmarshalText([]byte(a.logLevel)) != nil {
+		return usagef("--log-level %q is none of debug, info, warn, error", a.logLevel)
 	}
 	if a.data == "" {
 		return usagef("--data names no directory, and this user has no data directory to fall back on")
@@ -111,7 +116,7 @@ func setFlag(f *pflag.Flag, value any) error {
 	if list, ok := value.([]any); ok {
 		s, ok := f.Value.(pflag.SliceValue)
 		if !ok {
-			return errors.New("takes one value, not a list")
+			return errors.New("takes one value, got a list")
 		}
 		values := make([]string, len(list))
 		for i, v := range list {
@@ -119,7 +124,11 @@ func setFlag(f *pflag.Flag, value any) error {
 		}
 		return s.Replace(values)
 	}
-	return f.Value.Set(fmt.Sprint(value))
+	text := fmt.Sprint(value)
+	if f.Value.Set(text) != nil {
+		return mustBe(f, text)
+	}
+	return nil
 }
 
 // defaultConfigFile is where the platform keeps an application's settings.

@@ -47,7 +47,7 @@ func (a *app) checkUpstream() error {
 }
 
 // openUpstream reads which servers are defined and what was agreed to about them. Nothing is started. Where
-// there is nothing, no workspace is made for it.
+// there is nothing, a command makes no workspace for it; a process that serves makes the one it is started for.
 func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	if err := a.checkUpstream(); err != nil {
 		return err
@@ -61,6 +61,11 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	defs, err := gateway.ReadDefinitions(h.dir, a.workspace)
 	if err != nil {
 		return err
+	}
+	if names, err := h.store.Workspaces(ctx); err != nil {
+		return err
+	} else if !serves && len(defs) == 0 && !slices.Contains(names, a.workspace) {
+		return nil
 	}
 	table, err := h.store.Table(a.workspace)
 	if err != nil {

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"waymark/internal/datadir"
+	"waymark/live"
+)
+
+// flagError is what the parser of flags says, as a sentence about the flag.
+func flagError(err error) error {
+	var wrong *pflag.InvalidValueError
+	var bare *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &wrong):
+		return fmt.Errorf("--%s %w", wrong.GetFlag().Name, mustBe(wrong.GetFlag(), wrong.GetValue()))
+	case errors.As(err, &bare):
+		return fmt.Errorf("--%s needs a value", bare.GetFlag().Name)
+	}
+	return err
+}
+
+// mustBe says what kind of value a flag takes in place of the one it got.
+func mustBe(f *pflag.Flag, got string) error {
+	kind := "a " + f.Value.Type()
+	switch f.Value.Type() {
+	case "int":
+		kind = "a whole number"
+	case "float64":
+		kind = "a number"
+	case "bool":
+		kind = "true or false"
+	case "stringSlice":
+		kind = "a list with commas between its elements"
+	}
+	return fmt.Errorf("must be %s, got %q", kind, got)
+}
+
+// elsewhere are the flags, each after a space, that a command needs which is to meet the same data.
+func (a *app) elsewhere() (flags string) {
+	if a.data != datadir.Default() {
+		flags += " --data " + shellWord(a.data)
+	}
+	if a.workspace != live.DefaultWorkspace {
+		flags += " --workspace " + a.workspace
+	}
+	return flags
+}
+
+// apart refuses two flags that say opposite things.
+func apart(cmd *cobra.Command, one, other string) {
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed(one) && cmd.Flags().Changed(other) {
+			return usagef("--%s and --%s exclude each other; see `%s --help`", one, other, cmd.CommandPath())
+		}
+		if before != nil {
+			return before(cmd, args)
+		}
+		return nil
+	}
+}
