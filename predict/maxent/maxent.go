@@ -97,9 +97,9 @@ func (m *Model) Learn(situation []Feature, candidates []Candidate, taken int) fl
 	}
 	m.scores, m.slots = p, slots
 	at, z := p[taken]-top, 0.0
-	for i, s := range p {
-		p[i] = numeric.Exp(s - top)
-		z += p[i]
+	numeric.Exps(p, top)
+	for _, e := range p {
+		z += e
 	}
 	for i, c := range candidates {
 		d := p[i] / z

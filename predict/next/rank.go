@@ -74,13 +74,13 @@ func (h *History) RankTop(s *Signs, w []float64, k int, out []Ranked) []Ranked {
 
 // Score is [History.Rank] in order of the tools: for whoever wants a few of those that pass a filter.
 func (h *History) Score(s *Signs, w []float64, out []Ranked) []Ranked {
-	out = out[:0]
 	if h.chain.Tools() == 0 {
-		return out
+		return out[:0]
 	}
 	z := h.partition(s, w)
+	out = slices.Grow(out[:0], len(s.scores))[:len(s.scores)]
 	for t, x := range s.scores {
-		out = append(out, Ranked{int32(t), x, s.odds[t] / z, int(s.row[t]) - 1})
+		out[t] = Ranked{int32(t), x, s.odds[t] / z, int(s.row[t]) - 1}
 	}
 	return out
 }
@@ -89,10 +89,9 @@ func (h *History) Score(s *Signs, w []float64, out []Ranked) []Ranked {
 func (h *History) partition(s *Signs, w []float64) (z float64) {
 	h.score(s, w)
 	top := slices.Max(s.scores)
-	s.odds = s.odds[:0]
-	for _, x := range s.scores {
-		e := numeric.Exp(x - top)
-		s.odds = append(s.odds, e)
+	s.odds = append(s.odds[:0], s.scores...)
+	numeric.Exps(s.odds, top)
+	for _, e := range s.odds {
 		z += e
 	}
 	return z
@@ -106,8 +105,13 @@ func (h *History) score(s *Signs, w []float64) {
 	}
 	T := h.chain.Tools()
 	s.scores = slices.Grow(s.scores[:0], T)[:T]
-	for t := range s.scores {
-		if s.row[t] == 0 {
+	if g := h.structure; g != nil && g.tasks == len(h.tasks) {
+		popular, important := g.popular[:T], g.important[:T] // the values of Always
+		for t := range s.scores {
+			s.scores[t] = 0 + float64(fresh[0]*popular[t]) + float64(fresh[1]*float64(important[t]))
+		}
+	} else {
+		for t := range s.scores {
 			score := 0.0
 			for i, k := range Always {
 				score += float64(fresh[i] * h.Always(k, int32(t)))

@@ -2,6 +2,7 @@ package next
 
 import (
 	"math"
+	"slices"
 
 	"waymark/predict/maxent"
 	"waymark/predict/sequence"
@@ -50,9 +51,10 @@ func (s *Signs) reset(tools int) {
 func (s *Signs) set(k Signal, tool int32, x float64) {
 	i := s.row[tool]
 	if i == 0 {
-		s.Tools = append(s.Tools, tool)
-		s.Values, s.has = append(s.Values, [Signals]float32{}), append(s.has, 0)
+		s.Tools, s.has = append(s.Tools, tool), append(s.has, 0)
 		i = int32(len(s.Tools))
+		s.Values = slices.Grow(s.Values, 1)[:i]
+		clear(s.Values[i-1][:])
 		s.row[tool] = i
 	}
 	s.put(int(i)-1, k, float32(x))

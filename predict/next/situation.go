@@ -78,13 +78,26 @@ func (h *History) likely(b *sequence.Blend, out []sequence.Vote) []sequence.Vote
 	for _, t := range b.Tools {
 		out = sequence.Keep(out, sequence.Vote{Tool: t, Share: b.P(t)}, wide, likelier)
 	}
-	ratio := b.Ratio
-	for t := range int32(h.chain.Tools()) { // those with a row come again
-		if p := float64(ratio * h.chain.Popularity(t)); len(out) < wide || p >= out[wide-1].Share {
-			if _, own := slices.BinarySearch(b.Tools, t); !own {
-				out = sequence.Keep(out, sequence.Vote{Tool: t, Share: p}, wide, likelier)
+	keep := func(t int32) (possible bool) {
+		p := float64(b.Ratio * h.chain.Popularity(t))
+		if len(out) == wide && p < out[wide-1].Share {
+			return false
+		}
+		if !b.Followed(t) { // those with a row come again
+			out = sequence.Keep(out, sequence.Vote{Tool: t, Share: p}, wide, likelier)
+		}
+		return true
+	}
+	if s := h.structure; s != nil && s.tasks == len(h.tasks) {
+		for _, t := range s.byUse {
+			if !keep(t) {
+				break
 			}
 		}
+		return out
+	}
+	for t := range int32(h.chain.Tools()) {
+		keep(t)
 	}
 	return out
 }

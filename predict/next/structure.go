@@ -1,7 +1,9 @@
 package next
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"waymark/graph"
 	"waymark/predict/sequence"
@@ -27,6 +29,7 @@ type structure struct {
 	alike     [][]sequence.Vote // by tool, those with the largest Adamic-Adar, with it
 	important []float32         // by tool, ln(1 + T·PageRank)
 	popular   []float64         // by tool, ln P₀ after as many tasks
+	byUse     []int32           // the tools with the largest P₀ first, then by number
 	tasks     int
 	community []int32   // by tool, -1 = none
 	members   [][]int32 // of each community, those with a transition
@@ -49,7 +52,9 @@ func (h *History) Settle(stop func() bool) {
 	}
 	for t := range s.popular {
 		s.popular[t] = ln(h.chain.Popularity(int32(t)))
+		s.byUse = append(s.byUse, int32(t))
 	}
+	slices.SortStableFunc(s.byUse, func(a, b int32) int { return cmp.Compare(h.chain.Uses(b), h.chain.Uses(a)) })
 	var edges []graph.Edge
 	var entries []spectral.Entry
 	for a := range T {
@@ -234,14 +239,33 @@ func (h *History) lifted(p *sequence.Prefix, s *Signs) {
 		weight *= lastDecay
 	}
 	s.near = s.near[:0]
-	for _, t := range g.led {
-		lift := 0.0
-		for k, y := range g.to[int(t)*g.k : int(t+1)*g.k] {
-			lift += float64(x[k] * y)
-		}
+	keep := func(t int32, lift float64) {
 		if lift /= sum; lift > byChance && (len(s.near) < spectralN || lift >= s.near[len(s.near)-1].Share) {
 			s.near = sequence.Keep(s.near, sequence.Vote{Tool: t, Share: lift}, spectralN, likelier)
 		}
+	}
+	to := func(t int32) []float64 { return g.to[int(t)*g.k:][:len(x)] }
+	led := g.led
+	for ; len(led) >= 4; led = led[4:] { // side by side, for each sum waits for itself
+		y0, y1, y2, y3 := to(led[0]), to(led[1]), to(led[2]), to(led[3])
+		var l0, l1, l2, l3 float64
+		for k, x := range x {
+			l0 += float64(x * y0[k])
+			l1 += float64(x * y1[k])
+			l2 += float64(x * y2[k])
+			l3 += float64(x * y3[k])
+		}
+		keep(led[0], l0)
+		keep(led[1], l1)
+		keep(led[2], l2)
+		keep(led[3], l3)
+	}
+	for _, t := range led {
+		lift := 0.0
+		for k, y := range to(t) {
+			lift += float64(x[k] * y)
+		}
+		keep(t, lift)
 	}
 	for _, v := range s.near {
 		s.set(Spectral, v.Tool, ln(min(v.Share, mostLifted)))

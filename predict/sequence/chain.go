@@ -97,6 +97,9 @@ func (b *Blend) P(t int32) float64 {
 	return b.all[t] + float64(b.Ratio*b.chain.Popularity(t))
 }
 
+// Followed reports whether t followed the last tool.
+func (b *Blend) Followed(t int32) bool { return b.first[t] > 0 }
+
 // First is P₁(t).
 func (b *Blend) First(t int32) float64 {
 	return b.first[t] + float64(b.rest*b.chain.Popularity(t))
