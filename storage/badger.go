@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -30,6 +31,7 @@ type Options struct {
 
 	free   func(dir string) (uint64, error) // instead of statfs, in tests
 	commit func(*badger.Txn) error          // instead of Txn.Commit, in tests
+	rest   time.Duration                    // instead of markDelay, in tests
 }
 
 // Badger keeps all workspaces in one badger database. A directory looks like this:
@@ -107,6 +109,9 @@ func Open(dir string, opts Options) (_ *Badger, err error) {
 		if !spaceKnown {
 			b.log.Warn("free disk space is not known on this system; the guard against a full disk is off")
 		}
+	}
+	if b.opts.rest == 0 {
+		b.opts.rest = markDelay
 	}
 	if b.opts.commit == nil {
 		b.opts.commit = (*badger.Txn).Commit

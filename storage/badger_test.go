@@ -183,7 +183,7 @@ func TestOneGroup(t *testing.T) {
 
 func waitQueued(t *testing.T, b *Badger, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(b.queue) == n }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.queue) == n }, 20*time.Second, time.Millisecond)
 }
 
 // A context that ends during the commit does not turn a stored event into an error.
@@ -265,21 +265,20 @@ func TestInterruptedDelete(t *testing.T) {
 	})
 }
 
-// The high-water file follows within a second, or sooner after many events.
+// The high-water file follows after a while, or sooner after many events.
 func TestMarkFollows(t *testing.T) {
-	dir := t.TempDir()
-	b := openTest(t, dir, Options{})
-	l := mustLog(t, b, "default")
-	at := func(seq uint64) func() bool {
-		return func() bool {
+	for _, tt := range []struct {
+		events int
+		rest   time.Duration
+	}{{1, time.Millisecond}, {markEvents, time.Hour}} {
+		dir := t.TempDir()
+		l := mustLog(t, openTest(t, dir, Options{rest: tt.rest}), "default")
+		mustAppend(t, l, make([]Record, tt.events)...)
+		require.Eventually(t, func() bool {
 			m, ok, err := readMark(dir)
-			return err == nil && ok && m.heads["default"] == l.Head() && l.Head().Seq == seq
-		}
+			return err == nil && ok && m.heads["default"] == l.Head() && l.Head().Seq == uint64(tt.events)
+		}, 20*time.Second, time.Millisecond)
 	}
-	mustAppend(t, l, Record{Payload: []byte("x")})
-	require.Eventually(t, at(1), 5*time.Second, 5*time.Millisecond)
-	mustAppend(t, l, make([]Record, markEvents)...)
-	require.Eventually(t, at(1+markEvents), markDelay/2, 2*time.Millisecond)
 }
 
 func TestOwner(t *testing.T) {

@@ -308,7 +308,7 @@ func (b *Badger) markLoop() {
 		case <-b.closing:
 			return // Close writes the last mark
 		}
-		timer := time.NewTimer(markDelay)
+		timer := time.NewTimer(b.opts.rest)
 		select {
 		case <-b.due:
 		case <-timer.C:
