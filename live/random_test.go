@@ -112,7 +112,7 @@ func TestWhateverHappens(t *testing.T) {
 		_, err = e.Record(ctx, "src0", []episodic.Episode{episode("last", id(), id(), id())})
 		require.NoError(t, err)
 		settled(t, e)
-		require.NoError(t, e.Wait(ctx, e.current.Load().model.Info().Seq))
+		require.NoError(t, e.Wait(ctx, e.Counted()))
 		verify(t, e)
 		running := answersOf(t, e.Model())
 		h := func() *history {

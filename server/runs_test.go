@@ -117,7 +117,7 @@ func TestRuns(t *testing.T) {
 	assert.Equal(t, "bugs", d.calls[0].Intent)
 
 	// The same after it has left memory.
-	require.Eventually(t, func() bool { _, ok := w.cfg.runs.find("default", begun.ID); return !ok }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, ok := w.cfg.runs.find("default", begun.ID); return !ok }, 20*time.Second, time.Millisecond)
 	assert.Equal(t, s, w.ended(begun.ID))
 
 	// Progress is a stream that ends.
@@ -353,7 +353,7 @@ func TestRunOverMCP(t *testing.T) {
 	r, err := client.CallTool(t.Context(), params)
 	require.NoError(t, err)
 	assert.Equal(t, run.Done, answerOf[runDAGAnswer](t, r).State)
-	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(heard) > 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(heard) > 0 }, 20*time.Second, time.Millisecond)
 
 	waits := answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}}}}}))
 	require.Equal(t, run.Paused, waits.State)
@@ -513,7 +513,7 @@ func TestCapabilityVersionsAndStats(t *testing.T) {
 			Evidence struct{ Successes, Failures int }
 		}](t, 200, w.ask("POST", "/v1/explain", `{"id":"show-first","intent":"find and show an issue"}`))
 		return counts.Evidence.Successes+counts.Evidence.Failures == 3
-	}, 5*time.Second, 10*time.Millisecond, "runs are episodes of the capability")
+	}, 20*time.Second, 10*time.Millisecond, "runs are episodes of the capability")
 	assert.Equal(t, 1, counts.Evidence.Successes)
 
 	tagged := func(query string) int {
