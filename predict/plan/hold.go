@@ -21,23 +21,25 @@ func (f *fit) hold() {
 		halves[k%2] = append(halves[k%2], q)
 	}
 	data := [2]logit.Data{f.scores(halves[0]), f.scores(halves[1])}
-	best := f.foreseen(data, 1)
+	var fitted [2]*logit.Model
+	best := f.foreseen(data, &fitted, 1)
 	for _, held := range tightness {
 		if f.stopped.Load() {
 			return
 		}
-		if l := f.foreseen(data, held); l < best {
+		if l := f.foreseen(data, &fitted, held); l < best {
 			best, f.held = l, held
 		}
 	}
 }
 
-// foreseen is the loss of both halves, each by the weights of the other.
-func (f *fit) foreseen(halves [2]logit.Data, held float64) float64 {
+// foreseen is the loss of both halves, each by the weights of the other, which are fitted from what they were
+// on.
+func (f *fit) foreseen(halves [2]logit.Data, fitted *[2]*logit.Model, held float64) float64 {
 	sum := 0.0
 	for h, d := range halves {
-		if m := f.regress(d, penalty*held); m != nil {
-			sum += loss(m, halves[1-h])
+		if fitted[h] = f.regressFrom(d, penalty*held, fitted[h]); fitted[h] != nil {
+			sum += loss(fitted[h], halves[1-h])
 		}
 	}
 	return sum
