@@ -49,7 +49,8 @@ type Trial struct {
 //
 // Held out are the newest episodes; where much is new to the published model, the newest of what it
 // knew and as many of what came since: neither what the past was good at nor what is new counts alone.
-// In a history of fewer than 400 tasks the profiles are asked about all of them, a fifth at a time.
+// In a history of fewer than 400 tasks the profiles are asked about all of them, a fifth at a time, unless the
+// first fifth speaks for profile learned alone.
 // Judge depends on nothing but its arguments. A history too short to learn from or to judge by gives an
 // empty choice, which is no error.
 func Judge(ctx context.Context, t Trial) (suggest.Choice, *Gate, error) {
@@ -63,16 +64,7 @@ func Judge(ctx context.Context, t Trial) (suggest.Choice, *Gate, error) {
 	if err != nil {
 		return suggest.Choice{}, nil, err
 	}
-	var jurors []*juror
-	all := turns(examples)
-	for i, examples := range all {
-		j, err := t.juror(ctx, examples, i, len(all))
-		if err != nil {
-			return suggest.Choice{}, nil, err
-		}
-		jurors = append(jurors, j)
-	}
-	choice, err := choose(ctx, jurors)
+	jurors, choice, err := t.hear(ctx, turns(examples))
 	if err != nil || t.Old == nil {
 		return choice, nil, err
 	}

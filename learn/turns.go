@@ -44,6 +44,26 @@ func turns(examples []example) [][]example {
 	return all
 }
 
+// hear asks the first turn. Where that leaves a kind of question to the seed, it asks the others as well and goes
+// by all.
+func (t *Trial) hear(ctx context.Context, all [][]example) (jurors []*juror, choice suggest.Choice, err error) {
+	for i, examples := range all {
+		j, err := t.juror(ctx, examples, i, len(all))
+		if err != nil {
+			return nil, choice, err
+		}
+		jurors = append(jurors, j)
+		if i > 0 && i < len(all)-1 {
+			continue
+		}
+		choice, err = choose(ctx, jurors)
+		if profiles := taken(choice); err != nil || !slices.Contains(profiles[:], suggest.ProfileSeed) {
+			return jurors, choice, err
+		}
+	}
+	return jurors, choice, nil
+}
+
 // choose takes the better profile for each kind of question, by what all jurors heard.
 func choose(ctx context.Context, jurors []*juror) (suggest.Choice, error) {
 	var c suggest.Choice

@@ -53,7 +53,7 @@ func TestRefusedRebuild(t *testing.T) {
 	before := profile()
 	assert.Equal(t, suggest.ProfileLearned, before.Profile)
 	require.NotNil(t, before.Auto)
-	assert.Equal(t, 200, before.Auto.Episodes)
+	assert.Equal(t, 40, before.Auto.Episodes)
 	assert.False(t, before.Auto.At.IsZero())
 
 	out = run(exitDone, ways(200, 300, true)+ways(500, 100, false), "import", "-", "--format", "waymark")
