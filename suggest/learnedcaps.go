@@ -23,15 +23,20 @@ type together struct {
 	least    float64 // of a tool that nothing spoke for
 }
 
-// orStored is c, or, if it is a capability that text or context brought in, what its tools make of it
-// where that is better.
-func (q *query) orStored(c candidate) candidate {
-	if q.kind(c.node) == catalog.KindCapability && q.stamp[c.node] == q.epoch {
-		if s, ok := q.stored(c.node); ok && s.score > c.score {
-			return s
+// visitStored visits c, or, if it is a capability that text or context brought in, what its tools make of it
+// where that is better. A capability with nothing left to do is left out.
+func (q *query) visitStored(c candidate, visit func(c candidate)) {
+	if q.kind(c.node) == catalog.KindCapability {
+		if q.exhausted(c.node) {
+			return
+		}
+		if q.stamp[c.node] == q.epoch {
+			if s, ok := q.stored(c.node); ok && s.score > c.score {
+				c = s
+			}
 		}
 	}
-	return c
+	visit(c)
 }
 
 // stored is a capability by its tools, if it is relevant at all.

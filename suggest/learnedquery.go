@@ -143,15 +143,13 @@ func (q *query) prefix(l *learned) {
 func (q *query) learnedCandidates(visit func(c candidate)) {
 	if q.planned != nil {
 		for _, t := range q.planned.Tools {
-			if c, ok := q.asked(t.Tool, t.P); ok && !q.exhausted(c.node) {
-				visit(q.orStored(c))
+			if c, ok := q.asked(t.Tool, t.P); ok {
+				q.visitStored(c, visit)
 			}
 		}
 	} else {
 		for _, r := range q.predicted {
-			if n := q.learned.node[r.Tool]; !q.exhausted(n) {
-				visit(q.orStored(candidate{node: n, score: r.Score, formula: FormulaLearned, p: r.Probability, row: r.Row}))
-			}
+			q.visitStored(candidate{node: q.learned.node[r.Tool], score: r.Score, formula: FormulaLearned, p: r.Probability, row: r.Row}, visit)
 		}
 	}
 	q.outside(visit)

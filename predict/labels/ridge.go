@@ -151,9 +151,7 @@ func (r *Ridge) HeldScores(dst []float64, row int, x, z Vector) []float64 {
 	at := len(dst)
 	dst = r.Scores(dst, z)
 	c := float64(Dot(x, z) * r.own(row))
-	for l, a := range r.alpha[row*r.labels : (row+1)*r.labels] {
-		dst[at+l] -= float64(c * float64(a))
-	}
+	numeric.Axpy32(-c, r.alpha[row*r.labels:(row+1)*r.labels], dst[at:])
 	return dst
 }
 

@@ -58,15 +58,21 @@ func (ix *bm25) scores(words []string) []float64 {
 	return s
 }
 
+// A clause is a part of a request, and what it says.
+type clause struct {
+	text   string
+	tokens []string
+}
+
 // clauses are the parts of a request between marks of punctuation and the words "and" and "then", if
 // they have more than one word that says something.
-func clauses(request string) []string {
-	var out []string
+func clauses(request string) []clause {
+	var out []clause
 	for _, part := range strings.FieldsFunc(request, func(r rune) bool { return strings.ContainsRune(".?!;,:\n。，；？！", r) }) {
 		for _, and := range strings.Split(part, " and ") {
-			for _, clause := range strings.Split(and, " then ") {
-				if len(semantic.Tokens(clause)) > 1 {
-					out = append(out, clause)
+			for _, text := range strings.Split(and, " then ") {
+				if tokens := semantic.Tokens(text); len(tokens) > 1 {
+					out = append(out, clause{text, tokens})
 				}
 			}
 		}

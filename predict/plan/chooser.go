@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"math/bits"
 
 	"waymark/numeric"
 	"waymark/predict/choice"
@@ -132,10 +133,11 @@ func (q *request) choose() []int32 {
 		expected += p
 	}
 	best, bestV := 0, -1.0
+	set := bitsets(all, len(q.cand))
 	for i := range all {
 		v, s := 0.0, 0.0
 		for j := range all {
-			if c := common(all[i].places, all[j].places); c > 0 {
+			if c := common(set(i), set(j)); c > 0 {
 				f1 := float64(2*c) / float64(len(all[i].places)+len(all[j].places))
 				v += float64(all[j].p * f1)
 			}
@@ -171,15 +173,23 @@ func (q *request) judge(all []candidate) (none float64) {
 	return none / sum
 }
 
-func common(a, b []int32) int {
-	n, j := 0, 0
-	for _, x := range a {
-		for j < len(b) && b[j] < x {
-			j++
+// bitsets are the sets of places as bits, each of n.
+func bitsets(all []candidate, n int) (set func(i int) []uint64) {
+	wide := (n + 63) / 64
+	words := make([]uint64, wide*len(all))
+	for i := range all {
+		for _, j := range all[i].places {
+			words[i*wide+int(j)/64] |= 1 << (j % 64)
 		}
-		if j < len(b) && b[j] == x {
-			n++
-		}
+	}
+	return func(i int) []uint64 { return words[i*wide : (i+1)*wide] }
+}
+
+// common counts what two sets have in common.
+func common(a, b []uint64) int {
+	n := 0
+	for i, x := range a {
+		n += bits.OnesCount64(x & b[i])
 	}
 	return n
 }

@@ -66,15 +66,11 @@ func (q *request) next() {
 		if q.left != nil {
 			uses -= q.left.uses[t]
 		}
-		for j, u := range q.cand {
-			both := q.relation(t, u).both
-			if both == 0 {
-				continue
-			}
+		q.beside(t, func(j int, both float64) {
 			c := float64(p * both / (uses + 1))
 			none[j] *= 1 - min(c, 1)
 			most[j] = max(most[j], c)
-		}
+		})
 		if m.needs != nil {
 			for _, u := range m.closure[t] {
 				if j, ok := q.place(u); ok {

@@ -26,6 +26,7 @@ type Answer struct {
 	Tools []Ranked // the likeliest first; at least 100 where there are as many
 	Steps []Step   // the plan, in an order that respects After
 	q     *request
+	score []float64 // of the candidates; nil before anybody asks
 }
 
 // Plan answers a request. match is [Texts.Match] of it, or nil.
@@ -165,18 +166,23 @@ func (a *Answer) Explain(tool int32) []Term {
 }
 
 // Score is the sum of what the terms of [Answer.Explain] add, from the first to the last. It is false
-// for a tool that nothing spoke for.
+// for a tool that nothing spoke for. Calls must not overlap.
 func (a *Answer) Score(tool int32) (score float64, ok bool) {
 	q := a.q
 	i, ok := q.place(tool)
 	if !ok {
 		return 0, false
 	}
-	score = q.m.bias()
-	for k, v := range q.f[i] {
-		score += q.m.adds(k, v)
+	if a.score == nil {
+		a.score = make([]float64, len(q.cand))
+		for i := range a.score {
+			a.score[i] = q.m.bias()
+			for k, v := range q.f[i] {
+				a.score[i] += q.m.adds(k, v)
+			}
+		}
 	}
-	return score, true
+	return a.score[i], true
 }
 
 func (m *Model) bias() float64 { return m.first.Bias + m.second.Bias }

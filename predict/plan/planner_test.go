@@ -228,7 +228,8 @@ func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
 }
 
 func TestClauses(t *testing.T) {
-	assert.Equal(t, []string{"Book flight", "then Write aunt"}, clauses("Book flight. and then Write aunt! ok"))
+	assert.Equal(t, []clause{{"Book flight", []string{"book", "flight"}}, {"then Write aunt", []string{"write", "aunt"}}},
+		clauses("Book flight. and then Write aunt! ok"))
 	assert.Empty(t, clauses(""))
 }
 

@@ -28,6 +28,7 @@ type request struct {
 	hosts  *hosting
 	mine   map[int32]float64 // own labels
 	cand   []int32           // increasing
+	at     []int32           // by tool, its place in cand, counted from 1; nil in requests of the past, of which there are many
 	clause []int32           // of a candidate, the clause that speaks most for it, -1
 	f      [][]float64       // features of candidates: of the first stage, then those that the second adds
 	p      []float64         // first-stage probability
@@ -56,10 +57,19 @@ func (m *Model) open(text string, match *Match) *request {
 		q.sink = m.sinkRow.Scores(nil, x)
 	}
 	for _, c := range clauses(text) {
-		z, _ := m.vocab.Vector(words(c))
+		said := words(c.text)
+		if slices.Equal(said, tokens) {
+			q.parts = append(q.parts, q.ridge)
+			continue
+		}
+		z, _ := m.vocab.Vector(said)
 		q.parts = append(q.parts, m.ridge.Scores(nil, z))
 	}
 	q.prepare()
+	q.at = make([]int32, len(m.texts.tools))
+	for i, t := range q.cand {
+		q.at[t] = int32(i + 1)
+	}
 	return q
 }
 
@@ -78,7 +88,7 @@ func (m *Model) reopen(g int32) *request {
 		q.sink = m.sinkRow.Held(nil, int(g))
 	}
 	for _, c := range clauses(gr.tasks[0].Text) {
-		z, _ := m.vocab.Vector(words(c))
+		z, _ := m.vocab.Vector(words(c.text))
 		q.parts = append(q.parts, m.ridge.HeldScores(nil, int(g), x, z))
 	}
 	for _, l := range gr.tools {
@@ -191,7 +201,16 @@ func top(n, most int, label func(i int) int32, score func(i int) float64) []labe
 }
 
 // place is the number of a tool among the candidates.
-func (q *request) place(tool int32) (int, bool) { return slices.BinarySearch(q.cand, tool) }
+func (q *request) place(tool int32) (int, bool) {
+	if q.at == nil {
+		return slices.BinarySearch(q.cand, tool)
+	}
+	if tool < 0 || int(tool) >= len(q.at) {
+		return 0, false
+	}
+	i := int(q.at[tool]) - 1
+	return i, i >= 0
+}
 
 // relation is what is known of two tools without the part of the history that is left out.
 func (q *request) relation(a, b int32) relation {
@@ -200,6 +219,29 @@ func (q *request) relation(a, b int32) relation {
 		r = r.less(q.left.pairs[pair{a, b}])
 	}
 	return r
+}
+
+// beside visits the candidates that were used in the same task as a tool, and how often.
+func (q *request) beside(tool int32, visit func(candidate int, both float64)) {
+	r, j := &q.m.related, 0
+	for i := r.start[tool]; i < r.start[tool+1]; i++ {
+		for j < len(q.cand) && q.cand[j] < r.b[i] {
+			j++
+		}
+		if j == len(q.cand) {
+			return
+		}
+		if q.cand[j] != r.b[i] {
+			continue
+		}
+		is := r.is[i]
+		if q.left != nil && is.both > 0 {
+			is = is.less(q.left.pairs[pair{tool, r.b[i]}])
+		}
+		if is.both != 0 {
+			visit(j, is.both)
+		}
+	}
 }
 
 // ranks are the ranks of candidates by text.

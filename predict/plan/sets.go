@@ -127,9 +127,9 @@ func (q *request) choices(expected int) []candidate {
 		z float64
 	}
 	var found []scored
-	likely := map[int32]bool{} // the candidates that a past set must have one of
+	likely := make([]bool, len(q.cand)) // the candidates that a past set must have one of
 	for _, i := range q.order[:min(15, len(q.order))] {
-		likely[q.cand[i]] = true
+		likely[i] = true
 	}
 	for i, t := range q.cand {
 		if q.p2[i] < unlikely {
@@ -148,7 +148,7 @@ func (q *request) choices(expected int) []candidate {
 					continue next
 				}
 				sum += z[j]
-				any = any || likely[t]
+				any = any || likely[j]
 			}
 			if any {
 				found = append(found, scored{p, sum})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"waymark/numeric"
 	"waymark/predict/labels"
 	"waymark/semantic"
 )
@@ -31,7 +32,7 @@ type Texts struct {
 	vector  []labels.Vector // of the document, words and pairs of them, to compare tools
 	near    *labels.Nearest // over vector
 	vocab   *labels.Vocabulary
-	rooms   sync.Pool // of *[]float64 by feature, all zero
+	rooms   sync.Pool // of *[]float64 by feature and lane, all zero
 }
 
 // Len is the number of tools.
@@ -80,7 +81,7 @@ func (t *Texts) index() {
 	t.words = newBM25(tokens)
 	t.vocab, t.vector = labels.NewVocabulary(tokens)
 	t.near = labels.NewNearest(t.vector, t.vocab.Len())
-	t.rooms.New = func() any { return new(make([]float64, t.vocab.Len())) }
+	t.rooms.New = func() any { return new(make([]float64, t.vocab.Len()*numeric.Lanes)) }
 	hosts := make([][]string, len(t.mates))
 	for s, of := range t.mates {
 		hosts[s] = semantic.Tokens(t.tools[of[0]].Server)
@@ -110,7 +111,13 @@ func (t *Texts) Match(request string) *Match {
 	m.words, m.clause = make([]float32, len(t.tools)), make([]float32, len(t.tools))
 	relative(m.words, t.words.scores(tokens))
 	for _, c := range clauses(request) {
-		relative(m.clause, t.words.scores(semantic.Tokens(c)))
+		if slices.Equal(c.tokens, tokens) {
+			for i, x := range m.words {
+				m.clause[i] = max(m.clause[i], x)
+			}
+			continue
+		}
+		relative(m.clause, t.words.scores(c.tokens))
 	}
 	m.cosine, m.host = make([]float32, len(t.tools)), make([]float32, len(t.tools))
 	x, _ := t.vocab.Vector(tokens)
@@ -132,25 +139,29 @@ func (t *Texts) Match(request string) *Match {
 // of the two documents.
 func (t *Texts) kinship(kin []labels.Label, tools []int32) []float64 {
 	most := make([]float64, len(tools))
-	at := t.rooms.Get().(*[]float64)
-	defer t.rooms.Put(at)
-	for _, l := range kin {
-		x := t.vector[l.Label]
-		for k, f := range x.I {
-			(*at)[f] = x.V[k]
+	room := t.rooms.Get().(*[]float64)
+	defer t.rooms.Put(room)
+	for ; len(kin) > 0; kin = kin[min(numeric.Lanes, len(kin)):] {
+		some := kin[:min(numeric.Lanes, len(kin))]
+		for lane, l := range some {
+			x := t.vector[l.Label]
+			for k, f := range x.I {
+				(*room)[int(f)*numeric.Lanes+lane] = x.V[k]
+			}
 		}
 		for i, tool := range tools {
-			if tool == l.Label {
-				continue
+			y := t.vector[tool]
+			dots := numeric.Gather(y.I, y.V, *room)
+			for lane, l := range some {
+				if tool != l.Label {
+					most[i] = max(most[i], l.Value*dots[lane])
+				}
 			}
-			y, dot := t.vector[tool], 0.0
-			for k, f := range y.I {
-				dot += float64((*at)[f] * y.V[k])
-			}
-			most[i] = max(most[i], l.Value*dot)
 		}
-		for _, f := range x.I {
-			(*at)[f] = 0
+		for lane, l := range some {
+			for _, f := range t.vector[l.Label].I {
+				(*room)[int(f)*numeric.Lanes+lane] = 0
+			}
 		}
 	}
 	return most
