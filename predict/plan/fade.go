@@ -12,14 +12,14 @@ import (
 const (
 	faded   = .2  // half-life of a past request where the newer ones count more, as a share of the sample
 	clearly = .85 // of the loss, at most, where that pays: it leaves a third of the sample to learn from
-	worse   = -2  // standard errors of the mean gain of other requests, at least
+	better  = .5  // standard errors of the mean gain of other requests, at least
 )
 
 // fade decides whether newer requests count more. Where what is asked for drifts, the weights of signals
 // that suit the newest requests are others than those that suit all: of two fits to the older four
 // fifths, the one to the newer of them must foresee the newest fifth clearly better. And what is asked
-// for must really have changed for good: where kinds of requests come in turns, the newer ones rank those
-// that are asked for elsewhere in the sample worse.
+// for must really have changed for good: where kinds of requests come in turns, the newer ones do not help to
+// rank those that are asked for elsewhere in the sample.
 func (f *fit) fade() {
 	cut := len(f.sample) * 4 / 5
 	if cut == 0 {
@@ -38,7 +38,7 @@ func (f *fit) fade() {
 	if loss(recent, newer) >= float64(clearly*loss(alike, newer)) || f.stopped.Load() {
 		return
 	}
-	if half := float64(faded * float64(len(f.sample))); f.returns(half) > worse {
+	if half := float64(faded * float64(len(f.sample))); f.returns(half) > better {
 		f.half = half
 	}
 }
