@@ -374,7 +374,8 @@ func TestLearnedCapabilities(t *testing.T) {
 		slices.Contains(tools(p), "cap:apples"), "%+v", p.Alternatives)
 }
 
-// A tool that the history never saw is reached by its text after a context, and by its schema in a plan.
+// A tool that the history never saw is reached by its text after a context. That its output is an input of a
+// planned tool is no reason to plan it: nothing says that it belongs there.
 func TestLearnedReachesColdTools(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
@@ -392,7 +393,7 @@ func TestLearnedReachesColdTools(t *testing.T) {
 	assert.Greater(t, ahead("translate the ancient parchments"), ahead("count blue boats 3")+.5, "its text counts")
 	p, err := m.Plan(DAGRequest{Intent: "sort the red apples 4", Profile: ProfileLearned})
 	require.NoError(t, err)
-	assert.Contains(t, tools(p), "x:ticket", "nothing else gives what x:c requires")
+	assert.NotContains(t, tools(p), "x:ticket")
 }
 
 // What the catalog says that tools require is heard: by what is learned, and by the seed.

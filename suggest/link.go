@@ -272,12 +272,17 @@ func (p *plan) provided(t int32, name string) bool {
 		slices.ContainsFunc(p.tasks, func(o task) bool { return o.node != t && gives(o.node) })
 }
 
-// provider is the tool whose output best gives t an input: the one whose results were seen to in half of its
-// uses, or else, for a name that says what the value is, the one most often seen right before t, then of t's
-// own server, then by importance and id. Without any sign that they belong together it is -1.
+// provider is the tool to insert before t so that t gets an input: one whose results were seen to feed it in half
+// of t's uses, or else, for a name that says what the value is, one whose output has that name and that came right
+// before t in half of its uses. It must be read-only, for a plan must not change the world to learn a value, and
+// must not need the same value itself. Ties go to the more frequent, then by importance and id; -1 if there is none.
 func (p *plan) provider(t int32, name string) int32 {
+	uses := p.uses.At(t).steps
+	eligible := func(n int32, count uint64) bool {
+		return n != t && count > 0 && 2*count >= uses && p.readOnly(n) && !p.takes(n, name)
+	}
 	for _, w := range p.wires.At(t) { // the best of an input comes first
-		if w.In == name && w.From != t && 2*uint64(w.Count) >= p.uses.At(t).steps {
+		if w.In == name && eligible(w.From, uint64(w.Count)) {
 			return w.From
 		}
 	}
@@ -285,22 +290,31 @@ func (p *plan) provider(t int32, name string) int32 {
 	if !specific(name) {
 		return best
 	}
-	consider := func(n int32) {
-		if n == t || !slices.ContainsFunc(p.outputs(n), func(o catalog.Property) bool { return strings.EqualFold(o.Name, name) }) {
-			return
-		}
+	for _, n := range p.g.Sources(t) {
 		_, count := p.transition(n, t)
+		if !eligible(n, count) || !slices.ContainsFunc(p.outputs(n), func(o catalog.Property) bool { return strings.EqualFold(o.Name, name) }) {
+			continue
+		}
 		if best < 0 || count > bestCount || count == bestCount && cmpFloatID(p.rank(n), p.rank(best), p.ids[best], p.ids[n]) > 0 {
 			best, bestCount = n, count
 		}
 	}
-	for _, n := range p.g.Sources(t) {
-		consider(n)
-	}
-	for _, i := range p.view.server[p.server(p.ids[t])] {
-		consider(p.roles.toolNode[i])
-	}
 	return best
+}
+
+// readOnly reports whether the catalog says that a tool changes nothing.
+func (m *Model) readOnly(n int32) bool {
+	i, ok := m.view.tool[m.ids[n]]
+	if !ok {
+		return false
+	}
+	a := m.view.tools[i].Annotations
+	return a != nil && a.ReadOnly != nil && *a.ReadOnly
+}
+
+// takes reports whether a tool has an input of that name.
+func (m *Model) takes(n int32, name string) bool {
+	return slices.ContainsFunc(m.inputs(n), func(in catalog.Property) bool { return strings.EqualFold(in.Name, name) })
 }
 
 // server of a tool, as its catalog says; ids are opaque.

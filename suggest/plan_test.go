@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
 )
@@ -74,13 +75,57 @@ const (
 	wantsQuery = `{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`
 )
 
-// Seed of every plan: the target by its words, its prerequisite by the schema, their link and the
-// reference to the output that is needed.
+// A tool whose output is a required input comes before the target only where that is known to be right and
+// harmless: it is read-only, does not need the same value, and history has it right before the target.
 func TestPlanAddsWhatASchemaNeeds(t *testing.T) {
-	w := newWorld(t)
-	w.tool("tracker:find", "Looks up tickets.", wantsQuery, givesIssue)
-	w.tool("tracker:comment", "Writes a comment on a ticket.", wantsIssue, "")
-	w.tool("mail:send", "Sends an e-mail.", "", "")
+	const asksIssue = `{"type":"object","properties":{"issue_id":{"type":"string"},"query":{"type":"string"}},"required":["issue_id"]}`
+	yes, no := true, false
+	for _, row := range []struct {
+		name     string
+		input    string
+		readOnly *bool
+		before   int // of four uses of the target
+		want     []string
+	}{
+		{"read-only and usual", wantsQuery, &yes, 2, []string{"tracker:find", "tracker:comment"}},
+		{"no history", wantsQuery, &yes, 0, []string{"tracker:comment"}},
+		{"rare", wantsQuery, &yes, 1, []string{"tracker:comment"}},
+		{"changes something", wantsQuery, &no, 2, []string{"tracker:comment"}},
+		{"says nothing of what it changes", wantsQuery, nil, 2, []string{"tracker:comment"}},
+		{"needs the value itself", asksIssue, &yes, 2, []string{"tracker:comment"}},
+	} {
+		w := newWorld(t).tool("tracker:comment", "Writes a comment on a ticket.", wantsIssue, "").tool("mail:send", "Sends an e-mail.", "", "")
+		w.PutTool(catalog.Tool{ID: "tracker:find", Name: "find", Server: "tracker", Description: "Looks up tickets.", InputSchema: []byte(row.input),
+			OutputSchema: []byte(givesIssue), Annotations: &catalog.Annotations{ReadOnly: row.readOnly}})
+		for i := range 4 {
+			if i < row.before {
+				w.episode("", "tracker:find", "tracker:comment")
+			} else {
+				w.episode("", "mail:send", "tracker:comment")
+			}
+		}
+		m := w.model()
+		q, err := m.open(nil, "write a comment", nil, nil)
+		require.NoError(t, err)
+		target, _ := m.find("tracker:comment")
+		p := &plan{query: q, tasks: []task{{node: target}}}
+		p.requireInputs(0)
+		got := []string{}
+		for _, task := range p.tasks {
+			got = append([]string{m.ids[task.node]}, got...)
+		}
+		assert.Equal(t, row.want, got, row.name)
+		q.close()
+	}
+}
+
+// The target by its words, its prerequisite, their link and the reference to the output that is needed.
+func TestPlanWiresAPrerequisite(t *testing.T) {
+	w := newWorld(t).tool("tracker:find", "Looks up tickets.", wantsQuery, givesIssue).
+		tool("tracker:comment", "Writes a comment on a ticket.", wantsIssue, "").tool("mail:send", "Sends an e-mail.", "", "")
+	for range 3 {
+		w.episode("", "tracker:find", "tracker:comment")
+	}
 	a := planned(t, w.model(), DAGRequest{Intent: "write a comment", MaxSteps: 4})
 	require.Equal(t, []string{"tracker:find", "tracker:comment"}, tools(a))
 	assert.Equal(t, SlotPrerequisite, a.DAG.Tasks[0].Slot)
@@ -89,7 +134,6 @@ func TestPlanAddsWhatASchemaNeeds(t *testing.T) {
 	assert.Equal(t, Argument{"t1.issue_id"}, a.DAG.Tasks[1].Arguments["issue_id"])
 	assert.Equal(t, Argument{"intent"}, a.DAG.Tasks[1].Arguments["text"])
 	assert.Equal(t, Argument{"intent"}, a.DAG.Tasks[0].Arguments["query"])
-	assert.Contains(t, a.DAG.Tasks[0].Reason, "issue_id")
 }
 
 // What usually comes right before a target is a prerequisite; it never takes the target's place.
