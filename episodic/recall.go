@@ -22,6 +22,9 @@ func (r *Recall) Write(w *wire.Writer) { r.intents.Write(w) }
 // ReadRecall reads what [Recall.Write] wrote. What is damaged fails r.
 func ReadRecall(r *wire.Reader) *Recall { return &Recall{semantic.ReadIntents(r)} }
 
+// NewAdditions returns no intents, to be extended with those that come later; their similarities compare.
+func (r *Recall) NewAdditions() *semantic.IntentAdditions { return r.intents.NewAdditions() }
+
 // Len is the number of episodes indexed.
 func (r *Recall) Len() int { return r.intents.Len() }
 

@@ -30,6 +30,7 @@ type Query struct {
 	bounded    bool // the scans have been made
 	lowest     []float64
 	kept       []int32
+	added      []float64 // sums of weights of additions
 }
 
 // Query prepares text and the vector of it, which may be nil and is ignored if it does not fit the
@@ -62,6 +63,17 @@ func (ix *Index) Query(text string, vector []float32) *Query {
 		return cmp.Or(cmp.Compare(b.most, a.most), cmp.Compare(a.term, b.term))
 	})
 	return q
+}
+
+// absent lists the stems of words that the index does not have, each once.
+func (q *Query) absent() []string {
+	var stems []string
+	for _, w := range q.words.absent {
+		if s := stem(string(q.words.text[w.at : w.at+w.n])); !slices.Contains(stems, s) {
+			stems = append(stems, s)
+		}
+	}
+	return stems
 }
 
 // Close returns the memory of q, which must not be used any more.

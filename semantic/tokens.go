@@ -1,6 +1,8 @@
 package semantic
 
 import (
+	"iter"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -290,6 +292,51 @@ func Tokens(text string) []string {
 		stopped[i] = stem(word)
 	}
 	return stopped
+}
+
+// TermsOf returns the stems of the words of text, identifiers taken apart and also written without their joints.
+func TermsOf(text string) map[string]bool {
+	terms := map[string]bool{}
+	for _, s := range Stems(text) {
+		terms[s] = true
+	}
+	for _, s := range joinedForms(text) {
+		terms[s] = true
+	}
+	return terms
+}
+
+// Terms yields the words of text with their stems, in order and each stem once, stop words left out.
+func Terms(text string) iter.Seq2[string, string] {
+	return func(yield func(word, term string) bool) {
+		var seen []string
+		var s scanner
+		s.reset(text)
+		for s.next() {
+			for i := range s.ends {
+				word := string(s.part(i))
+				if term := stem(word); !isStop(word) && !slices.Contains(seen, term) {
+					seen = append(seen, term)
+					if !yield(word, term) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// joinedForms returns the stems of the compounds of text written without their joints: github of GitHub.
+func joinedForms(text string) []string {
+	var all []string
+	var s scanner
+	s.reset(text)
+	for s.next() {
+		for _, run := range s.runs {
+			all = append(all, stem(string(s.joined(run))))
+		}
+	}
+	return all
 }
 
 func isStop(word string) bool { return stopWords[word] }

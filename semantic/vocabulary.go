@@ -283,8 +283,9 @@ type query struct {
 	scan    scanner
 	text    []byte // the words, one after another, lower-cased
 	terms   []weighted
-	unknown int // words not in the vocabulary
-	novel   int // those of them that nothing in it resembles
+	unknown int    // words not in the vocabulary
+	absent  []span // the first of them, in the bytes of text
+	novel   int    // those of them that nothing in it resembles
 	near    nearness
 }
 
@@ -313,7 +314,7 @@ func (q *query) read(v *vocabulary, text string) {
 }
 
 func (q *query) collect(v *vocabulary, text string, stops bool) {
-	q.text, q.terms, q.unknown, q.novel = q.text[:0], q.terms[:0], 0, 0
+	q.text, q.terms, q.absent, q.unknown, q.novel = q.text[:0], q.terms[:0], q.absent[:0], 0, 0
 	q.scan.reset(text)
 	for words := 0; words < maxWords && q.scan.next(); {
 		for i := range q.scan.ends {
@@ -353,6 +354,8 @@ func (q *query) add(v *vocabulary, word []byte, stops bool) {
 	q.unknown++
 	var near []like
 	if q.unknown <= maxUnknown {
+		q.absent = append(q.absent, span{int32(len(q.text)), int32(len(word))})
+		q.text = append(q.text, word...)
 		near = v.grams.nearest(word, &q.near)
 	}
 	for _, g := range near {

@@ -25,9 +25,7 @@ func (p *plan) take() {
 		p.warn(WarnTruncated)
 	}
 	if len(chosen) == 0 { // nothing of it may be done: what else fits is no matter of learning
-		p.planned, p.learned, p.profile = nil, nil, ProfileSeed
-		p.unread()
-		p.sense(p.request.Vector)
+		p.unlearn()
 		return
 	}
 	at := make([]int, len(steps))
@@ -57,6 +55,13 @@ func (p *plan) take() {
 	}
 	p.slot()
 	p.linked = true
+}
+
+// unlearn lets profile seed answer.
+func (p *plan) unlearn() {
+	p.planned, p.learned, p.profile = nil, nil, ProfileSeed
+	p.unread()
+	p.sense(p.request.Vector)
 }
 
 // considered makes n a candidate, so that its signals are valid, and returns it.

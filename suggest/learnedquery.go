@@ -140,7 +140,11 @@ func (q *query) prefix(l *learned) {
 }
 
 // learnedCandidates visits what was learned to be possible.
-func (q *query) learnedCandidates(visit func(c candidate)) {
+func (q *query) learnedCandidates(visitAll func(c candidate)) {
+	visit := visitAll
+	if q.recent.any() {
+		visit = func(c candidate) { visitAll(q.renewed(c)) }
+	}
 	if q.planned != nil {
 		for _, t := range q.planned.Tools {
 			if c, ok := q.asked(t.Tool, t.P); ok {
@@ -153,6 +157,7 @@ func (q *query) learnedCandidates(visit func(c candidate)) {
 		}
 	}
 	q.outside(visit)
+	q.recentCandidates(visitAll)
 	for _, n := range q.touched {
 		if q.kind(n) == catalog.KindCapability && q.live(n) && !q.exhausted(n) && !q.judged(n) {
 			if c, ok := q.stored(n); ok {
@@ -181,14 +186,17 @@ func (q *query) asked(tool int32, p float64) (c candidate, ok bool) {
 }
 
 // learnedTerms takes a learned score apart.
-func (q *query) learnedTerms(c candidate) []Term {
-	var terms []Term
+func (q *query) learnedTerms(c candidate) (terms []Term) {
 	tool := of(q.learned.tool, c.node, -1)
+	if c.newer != 0 {
+		defer func() { terms = append(terms, Term{"newer_history", c.newer, 1, c.newer}) }()
+	}
 	switch {
 	case c.stored:
 		terms = q.storedTerms(c.node)
 	case c.outside:
-		terms = []Term{{"as_unused_alike", c.score, 1, c.score}}
+		terms = []Term{{"as_unused_alike", c.score - c.newer, 1, c.score - c.newer}}
+	case c.newer == c.score: // nothing else speaks for it
 	case q.planned != nil:
 		for _, t := range q.planned.Explain(tool) {
 			if t.Adds != 0 {
@@ -240,6 +248,9 @@ func (q *query) learnedReason(c candidate) string {
 		if of(q.learned.tool, c.node, -1) >= 0 && q.uses.At(c.node).steps > 0 {
 			return "used for requests like this one" + q.words(c.node)
 		}
+		return "matches the intent" + q.words(c.node)
+	}
+	if c.newer == c.score {
 		return "matches the intent" + q.words(c.node)
 	}
 	terms := q.learnedTerms(c)

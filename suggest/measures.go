@@ -19,8 +19,10 @@ import (
 // once: importance, communities, clusters, the text index and the index of past intents. They are a
 // pure function of the counts they were measured on and of the options.
 type Measures struct {
-	nodes      int       // ids known when measured; later ones have no measures yet
-	episodes   int       // episodes seen when measured
+	nodes      int          // ids known when measured; later ones have no measures yet
+	episodes   int          // episodes seen when measured
+	measured   *catalogView // the catalog when measured
+	recent     recentBuilder
 	rank       []float64 // PageRank of the transition graph, divided by the largest
 	sweeps     int
 	community  []int32   // by node, -1 = none
@@ -81,7 +83,7 @@ const neighbourNames = 8
 // unreachable embeddings endpoint is no error: text search does not depend on it.
 func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, error) {
 	p := &phases{ctx: ctx, report: opts.Progress, part: 1}
-	m := &Measures{nodes: len(c.ids), episodes: c.past.n}
+	m := &Measures{nodes: len(c.ids), episodes: c.past.n, measured: c.view}
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
 		m.learning.examined, m.learning.studied, m.learning.shelf = opts.Examined, opts.Study, opts.Shelf
@@ -270,15 +272,17 @@ func Texts(c *Counts) []string {
 func embedded(d semantic.Document) string { return strings.TrimSpace(d.Name + ". " + d.Text) }
 
 // document is what the catalog says of an id; an id that no catalog names is described by itself.
-func (c *Counts) document(id string) semantic.Document {
-	if i, ok := c.view.tool[id]; ok {
-		t := &c.view.tools[i]
+func (c *Counts) document(id string) semantic.Document { return c.view.document(id) }
+
+func (v *catalogView) document(id string) semantic.Document {
+	if i, ok := v.tool[id]; ok {
+		t := &v.tools[i]
 		d := semantic.Document{Name: id, Text: strings.Join([]string{t.Description, t.Domain}, " ")}
 		if t.Name != "" && !strings.HasSuffix(id, t.Name) {
 			d.Name = t.Name + " " + id
 		}
 		var props []string
-		for _, list := range [2][]catalog.Property{c.view.entries[i].inputs(), c.view.entries[i].outputs()} {
+		for _, list := range [2][]catalog.Property{v.entries[i].inputs(), v.entries[i].outputs()} {
 			for _, p := range list {
 				props = append(props, p.Name)
 			}
@@ -286,8 +290,8 @@ func (c *Counts) document(id string) semantic.Document {
 		d.Properties = strings.Join(props, " ")
 		return d
 	}
-	if i, ok := c.view.cap[id]; ok {
-		cp := &c.view.caps[i]
+	if i, ok := v.cap[id]; ok {
+		cp := &v.caps[i]
 		return semantic.Document{
 			Name: cp.Name + " " + id, Text: cp.Description + " " + cp.Intent,
 			Properties: strings.Join(cp.Tools, " "),

@@ -12,6 +12,7 @@ import (
 type Model struct {
 	*Counts
 	measures  *Measures
+	recent    *recent
 	info      ModelInfo
 	judgedAt  time.Time
 	decisions [aboutIntent + 1]*Decided // of profile auto, by kind of question
@@ -33,7 +34,7 @@ func NewModel(c *Counts, measures *Measures, stamp Stamp) (*Model, error) {
 			measures.nodes, measures.episodes, len(c.ids), c.past.n)
 	}
 	density := c.g.Density()
-	return &Model{Counts: c, measures: measures, info: ModelInfo{
+	return &Model{Counts: c, measures: measures, recent: measures.recentOf(c), info: ModelInfo{
 		Version: stamp.Version, BuiltAt: stamp.BuiltAt, Seq: stamp.Seq, Nodes: c.nodes, Edges: c.g.Size(),
 		Density: density, Alpha: graph.Alpha(density), Profile: ProfileSeed,
 	}, judgedAt: stamp.JudgedAt, decisions: measures.choice.decisions(stamp.JudgedAt)}, nil

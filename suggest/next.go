@@ -10,6 +10,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/semantic"
 )
 
 // Next ranks what may come after the context: tools and capabilities in one list, each by the best
@@ -138,22 +139,36 @@ func inUse(both, size int) string {
 	return fmt.Sprintf("%d of its %d tools are already in use", both, size)
 }
 
-// words names the words of the intent that a node's text has.
+// words names the words of the intent that a node's own text has, or else those of past requests that used it.
 func (q *query) words(n int32) string {
-	d := q.doc(n)
-	if d < 0 {
-		return ""
-	}
-	var words []string
-	for _, w := range q.text.Explain(d) {
-		if words = append(words, w.Word); len(words) == 4 {
-			break
+	var own, past []string
+	text := q.document(q.ids[n])
+	has := semantic.TermsOf(text.Name + " " + text.Text + " " + text.Properties)
+	add := func(word, term string) {
+		if has[term] {
+			own = append(own, word)
+		} else {
+			past = append(past, word)
 		}
 	}
-	if len(words) == 0 {
-		return " by topic"
+	if d := q.doc(n); d >= 0 && !q.recent.changed(n) {
+		for _, w := range q.text.Explain(d) {
+			add(w.Word, w.Term)
+		}
+	} else {
+		for word, term := range semantic.Terms(q.intent) {
+			if has[term] {
+				add(word, term)
+			}
+		}
 	}
-	return " in: " + strings.Join(words, ", ")
+	switch {
+	case len(own) > 0:
+		return " in: " + strings.Join(own[:min(4, len(own))], ", ")
+	case len(past) > 0:
+		return " in past requests that used it: " + strings.Join(past[:min(4, len(past))], ", ")
+	}
+	return " by topic"
 }
 
 // suggestionID names an answer: the same question to the same model has the same id.

@@ -45,7 +45,11 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	}
 	p := &plan{query: q, request: r}
 	if q.planned != nil {
-		p.take()
+		if q.overtaken() {
+			p.unlearn()
+		} else {
+			p.take()
+		}
 	}
 	if len(p.tasks) == 0 && q.mode == Active {
 		p.choose()
@@ -154,9 +158,8 @@ func (p *plan) relevant(n int32) bool { return p.semantic[n] > 0 || p.support[n]
 func (p *plan) remember() {
 	p.support = map[int32]float64{}
 	var likeness, length float64
-	near := p.measures.recall.Nearest(p.intent, recallNeighbours)
-	for _, h := range near {
-		e := p.past.at(int(p.measures.recalled[h.Episode]))
+	for _, h := range p.nearestTasks(recallNeighbours) {
+		e := p.past.at(int(h.episode))
 		if e.failed() {
 			continue
 		}
@@ -165,12 +168,12 @@ func (p *plan) remember() {
 			if n := p.canon[raw]; !seen[n] {
 				seen[n] = true
 				p.consider(n)
-				p.support[n] += h.Similarity
+				p.support[n] += h.similarity
 			}
 		}
 		p.recalledFrom++
-		likeness += h.Similarity
-		length += float64(h.Similarity * float64(len(seen)))
+		likeness += h.similarity
+		length += float64(h.similarity * float64(len(seen)))
 	}
 	p.length = p.usualLength()
 	if likeness > 0 {

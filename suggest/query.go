@@ -17,6 +17,7 @@ type query struct {
 	*scratch
 	mode     Mode
 	intent   string
+	phrase   string // what texts are compared with: the intent, in a search with abbreviations spelled out
 	alpha    float64
 	text     *semantic.Query // the intent, prepared; nil without one
 	last     int32           // the last known one, or episodic.NoTool
@@ -62,7 +63,7 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 		s.said = said{} // keeps no model alive
 	}
 	q := &s.asked
-	*q = query{Model: m, scratch: s, intent: strings.TrimSpace(intent), last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, warnings: []string{}}
+	*q = query{Model: m, scratch: s, intent: strings.TrimSpace(intent), phrase: strings.TrimSpace(intent), last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, warnings: []string{}}
 	for i, spelling := range context {
 		n, ok, err := m.node(spelling)
 		if err != nil {
@@ -116,7 +117,7 @@ func (q *query) sense(vector []float32) {
 func (q *query) glance(vector []float32) {
 	q.followers()
 	q.capabilities()
-	if q.mode == Active && q.learned.partial {
+	if q.mode == Active && (q.learned.partial || q.recent.any()) {
 		q.meaning(vector)
 		return
 	}
@@ -125,7 +126,7 @@ func (q *query) glance(vector []float32) {
 			q.meaning(vector)
 			return
 		}
-		q.text = q.measures.text.Query(q.intent, vector)
+		q.text = q.measures.text.Query(q.phrase, vector)
 		for _, n := range q.roles.capNode {
 			if n = q.canon[n]; q.live(n) {
 				q.touch(n)
@@ -143,8 +144,8 @@ func (q *query) glimpse(vector []float32) {
 		q.sense(vector)
 		return
 	}
-	q.text = q.measures.text.Query(q.intent, vector)
-	if !q.matches(glimpsed) && !q.matches(textCandidates) {
+	q.text = q.measures.text.Query(q.phrase, vector)
+	if found := q.matches(glimpsed) || q.matches(textCandidates); !q.matchRecent() && !found {
 		q.warn(WarnNoIntentMatch)
 	}
 	for _, n := range q.roles.capNode {

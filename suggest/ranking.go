@@ -17,6 +17,7 @@ type candidate struct {
 	covers  int     // tools of the list that a capability covers
 	part    int32   // the best of them
 	outside bool    // not among the tools learned of
+	newer   float64 // part of the score that rests on what came after the build
 }
 
 // better orders candidates: score, then what covers more of the others, then id.

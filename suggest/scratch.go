@@ -34,6 +34,7 @@ type scratch struct {
 	ranked   []candidate
 	covers   []candidate // capabilities that cover tools of the list
 	hits     []semantic.Hit
+	used     recentTasks
 
 	signs     nexttool.Signs
 	predicted []nexttool.Ranked
@@ -67,7 +68,7 @@ func (s *scratch) begin() {
 		s.epoch = 1
 	}
 	s.spelled, s.context, s.distinct, s.touched, s.covers = s.spelled[:0], s.context[:0], s.distinct[:0], s.touched[:0], s.covers[:0]
-	s.scored, s.looked = s.scored[:0], 0
+	s.scored, s.looked, s.used.known = s.scored[:0], 0, false
 }
 
 // touch makes a node a candidate; its signals start at zero.

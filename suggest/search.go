@@ -8,8 +8,8 @@ import (
 	"waymark/catalog"
 )
 
-// Search ranks tools and capabilities for a query. What the query names exactly, by id in any
-// spelling or by name, comes first.
+// Search ranks tools and capabilities for a query. What the query names, by id in any spelling or by name,
+// comes first.
 func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	limit, err := limitOf("limit", r.Limit, 10, MaxLimit)
 	if err != nil {
@@ -32,18 +32,16 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	wanted := func(n int32) bool {
 		return q.live(n) && q.allowed(q.ids[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.kind(n)))
 	}
+	q.phrase = q.spellOut()
 	if err := q.decideFor(r.Profile, aboutIntent, r.Vector); err != nil {
 		return SearchAnswer{}, err
 	}
 	q.looking = true
-	exact := q.named()
-	for _, n := range exact {
-		q.consider(n)
-	}
+	named := q.named()
 	q.coverList()
 	top := q.best(limit, func(n int32) bool {
-		return wanted(n) && !slices.Contains(exact, n) && (q.learned != nil || q.semantic[n] > 0 || q.graph[n] > 0) &&
-			!q.rates.After(n, q.last).Excluded(q.rates.Sources())
+		isNamed := slices.ContainsFunc(named, func(m nameMatch) bool { return m.node == n })
+		return wanted(n) && !isNamed && (q.learned != nil || q.semantic[n] > 0 || q.graph[n] > 0) && !q.after(n).Excluded(q.rates.Sources())
 	})
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)
@@ -65,14 +63,11 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		}
 		a.Results = append(a.Results, res)
 	}
-	for _, n := range exact {
-		if wanted(n) {
+	for _, n := range named {
+		if wanted(n.node) && (n.exact || !q.after(n.node).Excluded(q.rates.Sources())) {
 			s := sum{keep: true}
-			q.hybrid(n, &s)
-			if s.total < Cap {
-				s.add("exact_match", Cap-s.total, 1)
-			}
-			add(candidate{node: n, score: s.close(), formula: FormulaHybrid}, func() []Term { return s.terms })
+			q.nameScore(n, &s)
+			add(candidate{node: n.node, score: s.close(), formula: FormulaHybrid}, func() []Term { return s.terms })
 		}
 	}
 	for _, c := range top {
@@ -83,21 +78,6 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	}
 	a.Warnings = q.warnings
 	return a, nil
-}
-
-// named lists what the query names exactly, by id: first the node of the id it spells, then those
-// whose name it is.
-func (q *query) named() []int32 {
-	var exact []int32
-	if n, ok, err := q.node(q.intent); err == nil && ok && q.live(n) {
-		exact = append(exact, n)
-	}
-	for _, n := range q.roles.named(q.view, q.intent) {
-		if name, _ := q.describe(n); strings.EqualFold(name, q.intent) && !slices.Contains(exact, n) {
-			exact = append(exact, n)
-		}
-	}
-	return exact
 }
 
 // nameOf is the name of a tool, or what is left of an id that its server's name begins.

@@ -115,11 +115,11 @@ func (q *query) neighbours(u int32) {
 
 // meaning fills in how well each text matches the intent.
 func (q *query) meaning(vector []float32) {
-	q.text = q.measures.text.Query(q.intent, vector)
+	q.text = q.measures.text.Query(q.phrase, vector)
 	for _, n := range q.touched { // what the graph brought in
 		q.semantic[n] = q.match(n)
 	}
-	if !q.matches(textCandidates) {
+	if found := q.matches(textCandidates); !q.matchRecent() && !found {
 		q.warn(WarnNoIntentMatch)
 	}
 }
@@ -131,7 +131,7 @@ func (q *query) matches(k int) bool {
 	q.hits = q.text.Top(q.hits[:0], k)
 	for _, h := range q.hits {
 		n := q.measures.docNode[h.Doc]
-		if !q.live(n) || !(h.Score > 0) {
+		if !q.live(n) || !(h.Score > 0) || q.recent.changed(n) {
 			continue
 		}
 		q.touch(n)
@@ -155,7 +155,7 @@ const glimpsed = 16
 
 // match is how well a node's text fits the intent.
 func (q *query) match(n int32) float64 {
-	if d := q.doc(n); d >= 0 && q.live(n) {
+	if d := q.doc(n); d >= 0 && q.live(n) && !q.recent.changed(n) {
 		return max(0, q.text.Of(d).Score)
 	}
 	return 0

@@ -1,0 +1,352 @@
+package suggest
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"sync"
+
+	"waymark/catalog"
+	"waymark/internal/pages"
+	"waymark/numeric"
+	"waymark/semantic"
+)
+
+// recent is what the counts hold and the measures do not know yet: texts of tools and capabilities that are
+// new or have changed, and requests. A build indexes them with everything else; until then they are searched
+// beside the index, so that an answer counts them as soon as they are acknowledged:
+//
+//	counts ──┬─▶ measures (last build) ──▶ text index, past requests ──┐
+//	         └─▶ recent (since then) ────▶ additions to both ──────────┴─▶ answers
+//
+// It is a function of the counts and the measures, so equal logs give equal answers. It is immutable.
+type recent struct {
+	text     *semantic.Additions
+	document pages.View[int32] // by node, 1 + its newest document of text; 0: none
+	node     []int32           // by document
+	requests *semantic.IntentAdditions
+	episode  []int32 // by document of requests
+}
+
+// recentBuilder extends recent from one set of counts to the next.
+type recentBuilder struct {
+	mu       sync.Mutex
+	nodes    int // ids that were looked at
+	episodes int
+	view     *catalogView // as far as its texts were looked at
+	document pages.List[int32]
+	now      *recent
+}
+
+// recentOf returns what c has beyond the measures. Counts that follow one another cost what came between.
+func (m *Measures) recentOf(c *Counts) *recent {
+	b := &m.recent
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m.measured == nil || b.now == nil && len(c.ids) == m.nodes && c.past.n == m.episodes && c.view == m.measured {
+		return &recent{} // the counts that were measured
+	}
+	if b.now == nil || len(c.ids) < b.nodes || c.past.n < b.episodes {
+		m.recentFrom(b)
+	}
+	var nodes []int32
+	var documents []semantic.Document
+	add := func(n int32, d semantic.Document) {
+		nodes, documents = append(nodes, n), append(documents, d)
+	}
+	for i := b.nodes; i < len(c.ids); i++ {
+		add(int32(i), c.document(c.ids[i]))
+	}
+	for _, id := range c.view.changedSince(b.view) {
+		if n, ok := c.find(id); ok && int(n) < b.nodes {
+			d := c.document(id)
+			d.Context = c.requestsFor(n)
+			add(n, d)
+		}
+	}
+	var requests []string
+	now := *b.now
+	for i := b.episodes; i < c.past.n; i++ {
+		if intent := c.past.at(i).intent; intent != "" {
+			requests = append(requests, intent)
+			now.episode = append(now.episode, int32(i))
+		}
+	}
+	b.nodes, b.episodes, b.view = len(c.ids), c.past.n, c.view
+	if len(documents) == 0 && len(requests) == 0 {
+		return b.now
+	}
+	first := now.text.Len()
+	for k, n := range nodes {
+		b.document.Set(n, int32(first+k+1))
+	}
+	now.text, now.node, now.document = now.text.With(documents), append(now.node, nodes...), b.document.Freeze()
+	now.requests = now.requests.With(requests)
+	b.now = &now
+	return b.now
+}
+
+// recentFrom begins at the counts that were measured.
+func (m *Measures) recentFrom(b *recentBuilder) {
+	b.nodes, b.episodes, b.view, b.document = m.nodes, m.episodes, m.measured, pages.List[int32]{}
+	b.now = &recent{text: m.text.NewAdditions(m.measured.sampled()), document: b.document.Freeze(), requests: m.recall.NewAdditions()}
+}
+
+// sampled are the documents of at most 1,000 tools, spread evenly: enough to know how long documents are.
+func (v *catalogView) sampled() iter.Seq[semantic.Document] {
+	return func(yield func(semantic.Document) bool) {
+		step := max(1, len(v.tools)/1000)
+		for i := 0; i < len(v.tools); i += step {
+			if !yield(v.document(v.tools[i].ID)) {
+				return
+			}
+		}
+	}
+}
+
+// changedSince lists the ids whose text differs from that in an earlier view, in order: tools, then capabilities.
+func (v *catalogView) changedSince(before *catalogView) []string {
+	if v == before {
+		return nil
+	}
+	var ids []string
+	differs := func(id string) {
+		if old, now := before.document(id), v.document(id); old.Name != now.Name || old.Text != now.Text || old.Properties != now.Properties {
+			ids = append(ids, id)
+		}
+	}
+	for i := range v.tools {
+		id := v.tools[i].ID
+		if k, ok := before.tool[id]; !ok {
+			ids = append(ids, id)
+		} else if before.entries[k] != v.entries[i] {
+			differs(id)
+		}
+	}
+	for i := range v.caps {
+		differs(v.caps[i].ID)
+	}
+	return ids
+}
+
+// requestsFor are the newest requests of past episodes that used a node and did not fail.
+func (c *Counts) requestsFor(n int32) []string {
+	left := c.uses.At(n).steps
+	var texts []string
+	for e := c.past.n - 1; e >= 0 && left > 0 && len(texts) < contextIntents; e-- {
+		p := c.past.at(e)
+		used := false
+		for _, raw := range p.nodes {
+			if c.canon[raw] == n {
+				used = true
+				left--
+			}
+		}
+		if used && p.intent != "" && !p.failed() {
+			texts = append(texts, cut(p.intent, intentBytes))
+		}
+	}
+	return texts
+}
+
+// changed reports whether a node's text is not the one that the text index has.
+func (r *recent) changed(n int32) bool { return r.document.At(n) > 0 }
+
+// any reports whether there is anything that the last build did not count.
+func (r *recent) any() bool { return r.text != nil && r.text.Len()+r.requests.Len() > 0 }
+
+// What counts that came after the build. Chosen, not measured.
+const (
+	recentRequests = 10  // nearest ones asked, as many as of those before
+	recentShare    = .35 // of the similarity of a request counts as text of the tools used for it: about what one request adds in a build
+	recentTrust    = .8  // of the similarity of a request counts as probability of its tools
+	recentText     = .5  // of the match of a new tool's text counts as probability that it is next; for an intent the whole match
+	recentCopy     = .5  // a request this similar is taken for the same need
+)
+
+// matchRecent fills in the matches of texts that came after the build, and what requests since then say of the
+// tools used for them. It reports whether there are any.
+func (q *query) matchRecent() (found bool) {
+	r := q.recent
+	if !r.any() {
+		return false
+	}
+	q.hits = r.text.Score(q.hits[:0], q.text)
+	for _, h := range q.hits {
+		if n := r.node[h.Doc]; q.live(n) && r.document.At(n) == h.Doc+1 {
+			q.touch(n)
+			q.semantic[n] = h.Score
+			found = true
+		}
+	}
+	for _, t := range q.recentTasks().tools {
+		q.consider(t.node)
+		q.semantic[t.node] = 1 - float64((1-q.semantic[t.node])*(1-float64(recentShare*t.similarity)))
+		found = true
+	}
+	return found
+}
+
+// recentTasks are the tasks since the build whose requests are most like the intent.
+type recentTasks struct {
+	known   bool
+	tasks   []similarTask // most similar first
+	tools   []similarTool // used in them
+	nearest float64       // the highest similarity
+}
+
+// similarTask is a past task and the cosine of its request with the intent.
+type similarTask struct {
+	episode    int32
+	similarity float64
+}
+
+// similarTool is a tool and the highest similarity of a task that used it.
+type similarTool struct {
+	node       int32
+	similarity float64
+}
+
+// recentTasks finds them once per question. Tasks that failed are left out.
+func (q *query) recentTasks() *recentTasks {
+	u := &q.used
+	if u.known {
+		return u
+	}
+	*u = recentTasks{known: true, tasks: u.tasks[:0], tools: u.tools[:0]}
+	if q.mode != Active || !q.recent.any() {
+		return u
+	}
+	q.hits = q.recent.requests.AppendNearest(q.hits[:0], q.intent, recentRequests)
+	for _, h := range q.hits {
+		episode := q.recent.episode[h.Doc]
+		e := q.past.at(int(episode))
+		if e.failed() {
+			continue
+		}
+		u.nearest = max(u.nearest, h.Score)
+		u.tasks = append(u.tasks, similarTask{episode, h.Score})
+		for _, raw := range e.nodes {
+			n := q.canon[raw]
+			if q.live(n) && !slices.ContainsFunc(u.tools, func(t similarTool) bool { return t.node == n }) {
+				u.tools = append(u.tools, similarTool{n, h.Score})
+			}
+		}
+	}
+	return u
+}
+
+// nearestTasks are the k past tasks with the requests most like the intent, before and after the build:
+// most similar first, then older ones.
+func (q *query) nearestTasks(k int) []similarTask {
+	tasks := slices.Clone(q.recentTasks().tasks)
+	for _, h := range q.measures.recall.Nearest(q.intent, k) {
+		tasks = append(tasks, similarTask{q.measures.recalled[h.Episode], h.Similarity})
+	}
+	slices.SortFunc(tasks, func(a, b similarTask) int {
+		return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(a.episode, b.episode))
+	})
+	return tasks[:min(k, len(tasks))]
+}
+
+// newer is the evidence for a node that came after the build, as a probability; profile learned was fitted
+// without it. Of several pieces the strongest counts:
+//
+//	for an intent     recentTrust · similarity of a recent request that used the node
+//	                  match of the node's text, if that is new
+//	after a context   recentTrust · similarity of a recent request in which the node came right after the last step
+//	                  recentText · match of the node's text, if the node is new
+//	                  weight of the transition last → node, if the node is new
+func (q *query) newer(n int32) float64 {
+	p := 0.0
+	text := q.mode == Active && q.kind(n) == catalog.KindTool && q.stamp[n] == q.epoch
+	if q.planned != nil {
+		for _, t := range q.recentTasks().tools {
+			if t.node == n {
+				p = float64(recentTrust * t.similarity)
+			}
+		}
+		if text && q.recent.changed(n) {
+			p = max(p, min(Cap, q.semantic[n]))
+		}
+		return p
+	}
+	for _, t := range q.recentTasks().tasks {
+		e := q.past.at(int(t.episode))
+		for i := 1; i < len(e.nodes); i++ {
+			if q.canon[e.nodes[i]] == n && q.canon[e.nodes[i-1]] == q.last {
+				p = max(p, float64(recentTrust*t.similarity))
+			}
+		}
+	}
+	if !q.unlearned(n) {
+		return p
+	}
+	if text {
+		p = max(p, float64(recentText*q.semantic[n]))
+	}
+	return max(p, q.weight[n])
+}
+
+// unlearned reports whether a node was met after the build, so that nothing was learned of it.
+func (q *query) unlearned(n int32) bool { return int(n) >= q.measures.nodes }
+
+// renewed is a learned candidate with what came after the build: p' = 1 - (1-p)·(1-newer), and the score moves
+// as the log-odds do (for an intent) or the logarithm of the probability (after a context).
+func (q *query) renewed(c candidate) candidate {
+	newer := q.newer(c.node)
+	if newer == 0 {
+		return c
+	}
+	p := 1 - float64((1-c.p)*(1-newer))
+	c.newer = float64(q.scale(p) - q.scale(c.p))
+	c.score, c.p = c.score+c.newer, p
+	return c
+}
+
+// scale is a probability on the scale of learned scores, up to a constant.
+func (q *query) scale(p float64) float64 {
+	p = min(max(p, 1e-6), 1-1e-6)
+	if q.planned != nil {
+		return numeric.Ln(p / (1 - p))
+	}
+	return numeric.Ln(p)
+}
+
+// recentCandidates visits the tools that only what came after the build speaks for.
+func (q *query) recentCandidates(visit func(c candidate)) {
+	if !q.recent.any() {
+		return
+	}
+	for _, n := range q.touched {
+		if q.judged(n) || q.kind(n) != catalog.KindTool || !q.live(n) {
+			continue
+		}
+		if p := q.newer(n); p > 0 {
+			c := candidate{node: n, formula: FormulaLearned, row: -1, p: p, score: q.scale(p)}
+			if q.planned == nil {
+				c.score += q.sure.score - q.scale(q.sure.first)
+			}
+			c.newer = c.score
+			visit(c)
+		}
+	}
+}
+
+// overtaken reports whether the plan that was learned lacks what the intent asks for, since that came after the
+// build: a request like this one, more than any before, or a tool whose text matches best.
+func (q *query) overtaken() bool {
+	if near := q.recentTasks().nearest; near >= recentCopy {
+		before := q.measures.recall.Nearest(q.intent, 1)
+		if len(before) == 0 || before[0].Similarity < near {
+			return true
+		}
+	}
+	best := int32(-1)
+	for _, n := range q.touched {
+		if q.live(n) && q.kind(n) == catalog.KindTool && q.semantic[n] >= LowConfidence && (best < 0 || q.semantic[n] > q.semantic[best]) {
+			best = n
+		}
+	}
+	return best >= 0 && q.unlearned(best)
+}

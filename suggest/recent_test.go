@@ -1,0 +1,159 @@
+package suggest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+)
+
+// since is a model of everything counted now, with measures of a moment before.
+func (w *world) since(measures *Measures) *Model {
+	w.t.Helper()
+	m, err := NewModel(w.Freeze(), measures, Stamp{Version: "sha256:test", Seq: 2, BuiltAt: time.Unix(0, 0)})
+	require.NoError(w.t, err)
+	return m
+}
+
+func (w *world) measured() *Measures {
+	w.t.Helper()
+	measures, err := Measure(context.Background(), w.Freeze(), MeasureOptions{})
+	require.NoError(w.t, err)
+	return measures
+}
+
+// What is new counts in every answer of both profiles, without a build: the name of a tool that was only
+// recorded, the text of one that was put, the text of one that was changed, and a request.
+func TestWhatIsNewCountsWithoutABuild(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
+	w := planted(t, 120)
+	w.tool("x:old", "folds paper boats", "", "")
+	measures := w.measured()
+	before := w.since(measures)
+	search := func(m *Model, profile, query string) []string {
+		a, err := m.Search(SearchRequest{Query: query, Profile: profile, Limit: 3})
+		require.NoError(t, err)
+		var found []string
+		for _, r := range a.Results {
+			found = append(found, r.ID)
+		}
+		return found
+	}
+	w.episode("wake the janitor", "x:a", "pager:wake_janitor")
+	w.tool("lamp:dim", "Dims the lanterns of the harbour.", "", "")
+	w.tool("x:old", "Paints murals on the quay.", "", "")
+	after := w.since(measures)
+	for _, profile := range []string{ProfileSeed, ProfileLearned} {
+		assert.NotContains(t, search(before, profile, "wake the janitor"), "pager:wake_janitor", profile)
+		for query, want := range map[string]string{
+			"wake the janitor": "pager:wake_janitor", "wake_janitor": "pager:wake_janitor", "dim": "lamp:dim",
+			"dim the lanterns": "lamp:dim", "lanterns of the harbour": "lamp:dim", "murals on the quay": "x:old",
+		} {
+			found := search(after, profile, query)
+			assert.Contains(t, found, want, "%s %s", profile, query)
+			if profile == ProfileSeed {
+				assert.Equal(t, want, found[0], query)
+			}
+		}
+		d, err := after.Plan(DAGRequest{Intent: "wake the janitor", Profile: profile})
+		require.NoError(t, err)
+		assert.Contains(t, tools(d), "pager:wake_janitor", profile)
+		d, err = after.Plan(DAGRequest{Intent: "dim the lanterns of the harbour", Profile: profile})
+		require.NoError(t, err)
+		assert.Contains(t, tools(d), "lamp:dim", profile)
+		n := next(t, after, NextRequest{Context: []string{"x:a"}, Intent: "wake the janitor", Profile: profile, Limit: 3})
+		assert.Contains(t, ids(n.Suggestions), "pager:wake_janitor", profile)
+		n = next(t, after, NextRequest{Context: []string{"x:a"}, Profile: profile, Limit: MaxLimit})
+		assert.Contains(t, ids(n.Suggestions), "pager:wake_janitor", profile)
+		for _, s := range n.Suggestions {
+			sum := 0.0
+			for _, term := range s.Terms {
+				sum += term.Contribution
+			}
+			assert.InDelta(t, s.Score, sum, 1e-9, "%s %s", profile, s.ID)
+		}
+	}
+	assert.NotContains(t, search(after, ProfileSeed, "folds paper boats"), "x:old", "its text is another one now")
+}
+
+// The additions are a function of the counts and the measures: whether models were made one event after the other,
+// or only at the end, the answers are equal.
+func TestWhatIsNewDoesNotDependOnTheWayThere(t *testing.T) {
+	build := func(stepwise bool) DAGAnswer {
+		w := newWorld(t).tool("a:read", "Reads a file.", "", "").tool("b:write", "Writes a file.", "", "")
+		w.episode("read the file", "a:read", "b:write")
+		measures := w.measured()
+		for i := range 20 {
+			w.tool(fmt.Sprintf("n:tool%d", i), fmt.Sprintf("Sorts marbles of colour %d.", i%3), "", "")
+			w.episode(fmt.Sprintf("sort the marbles of colour %d", i%3), "a:read", fmt.Sprintf("n:tool%d", i))
+			if stepwise {
+				w.since(measures)
+			}
+		}
+		m := w.since(measures)
+		a, err := m.Plan(DAGRequest{Intent: "sort marbles of colour 2"})
+		require.NoError(t, err)
+		return a
+	}
+	assert.Equal(t, build(false), build(true))
+}
+
+// A search puts names before matches: exact ones, then those that have all words of the query.
+func TestSearchPutsNamesFirst(t *testing.T) {
+	w := newWorld(t)
+	w.tool("forge:create_pull_request", "Opens a pull request, or merges a request to pull.", "", "")
+	w.tool("forge:merge_pull_request", "Lands a change.", "", "")
+	w.tool("forge:merge", "Joins two branches.", "", "")
+	w.PutTool(catalog.Tool{ID: "TodoWrite", Description: "Keeps a list of what is to be done."})
+	for range 30 {
+		w.episode("merge pull request PR", "TodoWrite", "forge:create_pull_request")
+	}
+	m := w.model()
+	for query, want := range map[string][]string{
+		"merge pull request":       {"forge:merge_pull_request"},
+		"pull request merge":       {"forge:merge_pull_request"},
+		"merge":                    {"forge:merge", "forge:merge_pull_request"},
+		"forge:merge_pull_request": {"forge:merge_pull_request"},
+		"mergepullrequest":         {"forge:merge_pull_request"},
+		"PR":                       {"forge:create_pull_request", "forge:merge_pull_request"},
+		"merge PR":                 {"forge:merge_pull_request"},
+	} {
+		a, err := m.Search(SearchRequest{Query: query})
+		require.NoError(t, err)
+		var got []string
+		for i, r := range a.Results {
+			got = append(got, r.ID)
+			sum := 0.0
+			for _, term := range r.Terms {
+				sum += term.Contribution
+			}
+			assert.InDelta(t, r.Score, sum, 1e-9, "%s %s", query, r.ID)
+			if i > 0 {
+				assert.LessOrEqual(t, r.Score, a.Results[i-1].Score, query)
+			}
+		}
+		assert.Equal(t, want, got[:len(want)], query)
+	}
+}
+
+// A reason names only words that are there: past requests are no part of a tool's text.
+func TestReasonsNameWordsThatAreThere(t *testing.T) {
+	w := newWorld(t).tool("a:list", "Lists what is to be done.", "", "").tool("b:send", "Sends the post.", "", "")
+	for range 5 {
+		w.episode("review the pull request", "a:list")
+	}
+	a := next(t, w.model(), NextRequest{Intent: "send the pull request"})
+	reasons := map[string]string{}
+	for _, s := range a.Suggestions {
+		reasons[s.ID] = s.Reason
+	}
+	assert.Equal(t, "matches the intent in: send", reasons["b:send"])
+	assert.Equal(t, "matches the intent in past requests that used it: pull, request", reasons["a:list"])
+}
