@@ -1,6 +1,7 @@
 package live
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -269,10 +270,18 @@ func (e *Engine) fitBehind() {
 	})
 }
 
-// Explain says why an id is, or is not, suggested, with what is withheld.
-func (e *Engine) Explain(m *suggest.Model, r suggest.ExplainRequest) (suggest.ExplainAnswer, error) {
+// Explain says why an id is, or is not, suggested, with what is withheld and what the model does not count yet.
+func (e *Engine) Explain(ctx context.Context, m *suggest.Model, r suggest.ExplainRequest) (suggest.ExplainAnswer, error) {
 	r.Withheld = e.withheld()
-	return m.Explain(r)
+	a, err := m.Explain(r)
+	if err != nil {
+		return a, err
+	}
+	behind, err := e.Behind(ctx)
+	if behind != nil {
+		a.Behind = append(a.Behind, behind.String())
+	}
+	return a, err
 }
 
 func (e *Engine) withheld() *suggest.Withheld {

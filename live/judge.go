@@ -190,7 +190,7 @@ func (w *writer) judgeUnasked() bool {
 
 // judgeBehind starts a rebuild, which is judged, in place of a build.
 func (w *writer) judgeBehind() {
-	w.judging = true
+	w.judging, w.began = true, w.opts.Now()
 	w.judgeAt = w.matter.seq + w.matter.seq/judgedGrowth + 1
 	since := w.since
 	go func() {

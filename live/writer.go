@@ -39,6 +39,7 @@ type writer struct {
 	builtAt  time.Time
 	autoAt   time.Time        // when the choice in force was judged
 	judging  bool             // a build that has to be judged is under way
+	began    time.Time        // of that, or of the build under way
 	judgeAt  uint64           // the event from which profiles may be judged unasked
 	building *building        // under way; nil: none
 	failed   bool             // the last build failed: the next waits for a change or a request
@@ -308,6 +309,7 @@ func (w *writer) measureBehind(shot snapshot, counted int, f func(ctx context.Co
 	ctx, cancel := context.WithCancel(w.ctx)
 	changed := w.changed
 	w.building, w.failed, w.changed = &building{done: make(chan struct{}), cancel: cancel}, false, false
+	w.began = w.opts.Now()
 	go func() {
 		h, err := guarded(func() (*history, error) { return f(ctx) })
 		w.results <- func() {

@@ -261,6 +261,11 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	stats, counted := e.Model().Stats(), e.Counted()
 	note("model", true, "version %s, %s, %d nodes, %d edges", stats.Model.Version, builtWhen(stats.Model.BuiltAt), stats.Model.Nodes, stats.Model.Edges)
 	note("lag", counted <= stats.Model.Seq, "the model counts event %d of %d", min(stats.Model.Seq, counted), counted)
+	behind, err := e.Behind(ctx)
+	if err != nil {
+		return nil, err
+	}
+	note("freshness", true, "%v", behind)
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
 	note("history", true, "%d episodes of %d sources", stats.Episodes, len(stats.Sources))
 	note("profile auto", true, "%v", stats.Auto)

@@ -40,6 +40,7 @@ type statsAnswer struct{ Body stats }
 // stats are the numbers of the model, and what was judged of it.
 type stats struct {
 	suggest.Stats
+	Behind  *live.Behind     `json:"behind,omitempty" doc:"What of the model is older than the log, since when and why; absent if nothing is."`
 	Rebuild *live.Judgement  `json:"rebuild,omitempty" doc:"What came of the last rebuild that was judged; absent if none was."`
 	Ledger  ledger.Totals    `json:"token_ledger" doc:"What looking for tools over MCP cost and saved since the program was started."`
 	Servers []gateway.Server `json:"servers,omitempty" doc:"The other servers that are defined, and how they do."`
@@ -143,7 +144,11 @@ func (s *Server) stats(ctx context.Context, _ *struct{}) (*statsAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &statsAnswer{stats{Stats: e.Model().Stats(), Rebuild: e.Judgement(), Ledger: s.cfg.books.of(accessFrom(ctx).Workspace).Totals()}}
+	behind, err := e.Behind(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &statsAnswer{stats{Stats: e.Model().Stats(), Behind: behind, Rebuild: e.Judgement(), Ledger: s.cfg.books.of(accessFrom(ctx).Workspace).Totals()}}
 	if g, err := s.gateway(ctx); err == nil {
 		out.Body.Servers = g.Servers()
 	}

@@ -130,7 +130,7 @@ func (s *Server) explain(ctx context.Context, q *question[explainBody]) (*answer
 	if err != nil {
 		return nil, err
 	}
-	a, err := e.Explain(m, suggest.ExplainRequest{ID: q.Body.ID, Context: q.Body.Context, Intent: q.Body.Intent,
+	a, err := e.Explain(ctx, m, suggest.ExplainRequest{ID: q.Body.ID, Context: q.Body.Context, Intent: q.Body.Intent,
 		Limit: q.Body.Limit, Profile: q.Body.Profile, Allow: q.Body.Allow, Vector: e.Vector(ctx, q.Body.Intent)})
 	if err != nil {
 		return nil, err

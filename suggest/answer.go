@@ -311,6 +311,7 @@ type ExplainAnswer struct {
 	Considered   []Considered `json:"considered"`           // every formula that was tried
 	Neighbours   []string     `json:"neighbours,omitempty"` // one step away in the hypergraph of tools and capabilities
 	Evidence     Evidence     `json:"evidence"`
+	Behind       []string     `json:"behind,omitempty"` // what the answer cannot count yet, since when and why
 	Mode         Mode         `json:"mode"`
 	Model        ModelInfo    `json:"model"`
 }

@@ -62,6 +62,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		dealt = slices.Contains(q.touched, n)
 	}
 	q.consider(n)
+	a.Behind = m.behind(n)
 	a.ID, a.Kind, a.Evidence = m.ids[n], m.kind(n), q.evidence(n)
 	a.Filters = append(a.Filters, Filter{"known", true, ""})
 	allowed := q.permitted(a.ID)

@@ -289,7 +289,18 @@ func (q *query) newer(n int32) float64 {
 }
 
 // unlearned reports whether a node was met after the build, so that nothing was learned of it.
-func (q *query) unlearned(n int32) bool { return int(n) >= q.measures.nodes }
+func (m *Model) unlearned(n int32) bool { return int(n) >= m.measures.nodes }
+
+// behind says what of a node only the next build brings up to date.
+func (m *Model) behind(n int32) []string {
+	switch {
+	case m.unlearned(n):
+		return []string{"it was met after the last build: importance, communities, clusters and learned weights do not count it yet"}
+	case m.recent.changed(n):
+		return []string{"its text changed after the last build: learned weights are of the text before"}
+	}
+	return nil
+}
 
 // renewed is a learned candidate with what came after the build: p' = 1 - (1-p)·(1-newer), and the score moves
 // as the log-odds do (for an intent) or the logarithm of the probability (after a context).

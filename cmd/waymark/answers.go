@@ -156,6 +156,9 @@ func (a *app) showExplain(e suggest.ExplainAnswer) {
 	if e.Reason != "" {
 		a.printf("%s\n", clean(e.Reason))
 	}
+	for _, line := range e.Behind {
+		a.printf("%s\n", clean(line))
+	}
 	if len(e.Terms) > 0 {
 		a.printf("\nscore %s by %s\n", number(e.Score), e.Formula)
 	}

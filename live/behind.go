@@ -1,0 +1,69 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Behind says which parts of a model are older than the log, since when, and why. Counts, outcomes, texts and past
+// requests never are: they count as soon as they are acknowledged.
+type Behind struct {
+	Parts  []string  `json:"parts" doc:"What only a build brings up to date."`
+	Events int       `json:"events" doc:"Events since the last build."`
+	Build  uint64    `json:"build" doc:"The event of the last build; 0: there was none."`
+	Since  time.Time `json:"since,omitzero" doc:"When the last build was published."`
+	Reason string    `json:"reason" doc:"Why no newer build is published."`
+}
+
+// String says it in one line.
+func (b *Behind) String() string {
+	if b == nil {
+		return "everything counts the last event"
+	}
+	since := "there was no build yet"
+	if b.Build > 0 {
+		since = fmt.Sprintf("as of event %d", b.Build)
+		if !b.Since.IsZero() {
+			since += b.Since.UTC().Format(", 2006-01-02 15:04:05 UTC")
+		}
+	}
+	return fmt.Sprintf("%s: %s, %d event(s) ago; %s", strings.Join(b.Parts, ", "), since, b.Events, b.Reason)
+}
+
+// Behind says what of the model is older than the log; nil if nothing is.
+func (e *Engine) Behind(ctx context.Context) (behind *Behind, err error) {
+	err = e.do(ctx, func(w *writer) {
+		if w.since == 0 && !w.changed {
+			return
+		}
+		behind = &Behind{
+			Parts: []string{"importance", "communities", "clusters"}, Events: w.since, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind(),
+		}
+		if w.measures.Learned() {
+			behind.Parts = append(behind.Parts, "learned weights")
+		}
+	})
+	return behind, err
+}
+
+// whyBehind says why the last build does not count everything.
+func (w *writer) whyBehind() string {
+	switch {
+	case w.judging && w.building == nil:
+		return "the profiles are being judged since " + w.began.UTC().Format(time.TimeOnly+" UTC") + ", the build follows"
+	case w.building != nil:
+		return "a build is under way since " + w.began.UTC().Format(time.TimeOnly+" UTC")
+	case w.held.Load() > 0:
+		return "an import is under way, one build follows at its end"
+	case w.failed:
+		return "the last build failed, the log of the server says why; the next change of the catalog or waymark rebuild tries again"
+	case w.refused != nil:
+		return fmt.Sprintf("the rebuild of event %d was refused", w.refused.seq)
+	case w.changed:
+		return "the catalog has changed; a server builds by itself, waymark rebuild does it now"
+	}
+	due := max(buildAfter, (int(w.built.seq)+buildShare-1)/buildShare)
+	return fmt.Sprintf("a server builds by itself after %d events, waymark rebuild does it now", due)
+}

@@ -1,0 +1,72 @@
+package live
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// While a build is under way, what is acknowledged counts in answers all the same, and the engine says what does
+// not, since when and why.
+func TestAnswersDoNotWaitForABuild(t *testing.T) {
+	release, began := make(chan struct{}), make(chan struct{}, 8)
+	var slow atomic.Bool
+	e := workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *suggest.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+		if slow.Load() {
+			began <- struct{}{}
+			select {
+			case <-release:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		return suggest.Measure(ctx, c, o)
+	}})
+	_, err := e.Build(ctx)
+	require.NoError(t, err)
+	record(t, e, episode("1", "a:read", "b:write"))
+	settled(t, e)
+	behind, err := e.Behind(ctx)
+	require.NoError(t, err)
+	require.Nil(t, behind, "%v", behind)
+
+	slow.Store(true)
+	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "mail:send", Description: "Sends the post."}})
+	require.NoError(t, err)
+	<-began
+	put, err := e.PutTools(ctx, []catalog.Tool{{ID: "lamp:dim", Description: "Dims the lanterns."}})
+	require.NoError(t, err)
+	r := record(t, e, episode("2", "a:read", "pager:page_owner"))
+	wait, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	require.NoError(t, e.Wait(wait, max(put.Seq, r.Seq)))
+	for query, want := range map[string]string{"send post": "mail:send", "dim the lanterns": "lamp:dim", "page the owner": "pager:page_owner", "page_owner": "pager:page_owner"} {
+		a, err := e.Model().Search(suggest.SearchRequest{Query: query})
+		require.NoError(t, err)
+		require.NotEmpty(t, a.Results, query)
+		assert.Equal(t, want, a.Results[0].ID, query)
+	}
+	behind, err = e.Behind(ctx)
+	require.NoError(t, err)
+	require.NotNil(t, behind)
+	assert.Equal(t, 3, behind.Events, "the build under way is not published yet")
+	assert.Contains(t, behind.String(), "a build is under way since")
+	why, err := e.Explain(ctx, e.Model(), suggest.ExplainRequest{ID: "pager:page_owner", Intent: "page the owner"})
+	require.NoError(t, err)
+	assert.NotEqual(t, suggest.AbsentNoSignal, why.Absent)
+	require.Len(t, why.Behind, 2)
+	assert.Contains(t, why.Behind[0], "met after the last build")
+	close(release)
+	settled(t, e)
+	behind, err = e.Behind(ctx)
+	require.NoError(t, err)
+	assert.Nil(t, behind, "%v", behind)
+}
