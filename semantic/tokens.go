@@ -294,16 +294,30 @@ func Tokens(text string) []string {
 	return stopped
 }
 
-// TermsOf returns the stems of the words of text, identifiers taken apart and also written without their joints.
-func TermsOf(text string) map[string]bool {
-	terms := map[string]bool{}
-	for _, s := range Stems(text) {
-		terms[s] = true
+// Mark sets found[i] where text has a word with the stem terms[i], identifiers taken apart and also written without
+// their joints. Only words that begin like a term are stemmed: stemming changes endings alone.
+func Mark(text string, terms []string, found []bool) {
+	check := func(word []byte) {
+		stemmed := ""
+		for i, term := range terms {
+			if n := min(len(term), 3); !found[i] && len(word) >= n-1 && string(word[:n-1]) == term[:n-1] {
+				if stemmed == "" {
+					stemmed = stem(string(word))
+				}
+				found[i] = stemmed == term
+			}
+		}
 	}
-	for _, s := range joinedForms(text) {
-		terms[s] = true
+	var s scanner
+	s.reset(text)
+	for s.next() {
+		for i := range s.ends {
+			check(s.part(i))
+		}
+		for _, run := range s.runs {
+			check(s.joined(run))
+		}
 	}
-	return terms
 }
 
 // Terms yields the words of text with their stems, in order and each stem once, stop words left out.

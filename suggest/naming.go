@@ -16,9 +16,9 @@ import (
 //	3. everything else, by score
 
 const (
-	nameWords    = 8  // of a query that may be a name; a longer one describes
-	spelledWords = 4  // of a query whose abbreviations are spelled out
-	nameHits     = 64 // best matches by text among which names are read
+	maxInitials  = 4 // letters of an abbreviation
+	nameWords    = 8 // of a query that may be a name; a longer one describes
+	spelledWords = 4 // of a query whose abbreviations are spelled out
 )
 
 // nameMatch is a node that the query names.
@@ -61,24 +61,18 @@ func (q *query) nameMatches(exact []nameMatch) []nameMatch {
 		return nil
 	}
 	var matches []nameMatch
-	read := func(n int32) {
-		same := func(m nameMatch) bool { return m.node == n }
-		if !q.live(n) || slices.ContainsFunc(exact, same) || slices.ContainsFunc(matches, same) {
-			return
+	found := make([]bool, len(words))
+	for _, n := range q.touched[:len(q.touched):len(q.touched)] {
+		if q.semantic[n] == 0 || !q.live(n) || slices.ContainsFunc(exact, func(m nameMatch) bool { return m.node == n }) {
+			continue
+		}
+		// What the index knows has as many terms of the query, unless one stands for several.
+		if d := q.doc(n); d >= 0 && !q.recent.changed(n) && q.phrase == q.intent && q.text.Terms(d) < len(words) {
+			continue
 		}
 		name, _ := q.describe(n)
-		if coverage := covers(words, name, q.ids[n]); coverage > 0 {
-			q.consider(n)
+		if coverage := covers(words, name, q.ids[n], found); coverage > 0 {
 			matches = append(matches, nameMatch{node: n, coverage: coverage, score: q.hybrid(n, &sum{})})
-		}
-	}
-	q.hits = q.text.Top(q.hits[:0], nameHits)
-	for _, h := range q.hits {
-		read(q.measures.docNode[h.Doc])
-	}
-	for _, n := range q.recent.node {
-		if q.stamp[n] == q.epoch && q.semantic[n] > 0 {
-			read(n)
 		}
 	}
 	slices.SortFunc(matches, func(a, b nameMatch) int {
@@ -100,31 +94,45 @@ func (q *query) nameScore(m nameMatch, s *sum) {
 }
 
 // covers returns the share of the words of a name that are among words; 0 unless the name and the id have all of
-// them, and the name at least one.
-func covers(words []string, name, id string) float64 {
-	inName, inID := semantic.TermsOf(name), semantic.TermsOf(id)
-	parts := semantic.Stems(name)
-	covered := map[string]bool{}
-	for _, w := range words {
-		run := initialled(w, parts)
-		switch {
-		case inName[w]:
-			covered[w] = true
-		case run != nil:
-			for _, part := range run {
-				covered[part] = true
-			}
-		case !inID[w]:
-			return 0
+// them, and the name at least one. found is working memory.
+func covers(words []string, name, id string, found []bool) float64 {
+	clear(found)
+	semantic.Mark(name, words, found)
+	covered := 0
+	for _, ok := range found {
+		if ok {
+			covered++
 		}
 	}
-	return float64(len(covered)) / float64(max(1, len(parts)))
+	var parts []string
+	for i, w := range words {
+		if !found[i] && len(w) <= maxInitials {
+			if parts == nil {
+				parts = semantic.Stems(name)
+			}
+			if run := initialled(w, parts); run != nil {
+				found[i] = true
+				covered += len(run)
+			}
+		}
+	}
+	if covered == 0 {
+		return 0
+	}
+	semantic.Mark(id, words, found)
+	if slices.Contains(found, false) {
+		return 0
+	}
+	if parts == nil {
+		parts = semantic.Stems(name)
+	}
+	return min(1, float64(covered)/float64(max(1, len(parts))))
 }
 
 // initialled returns the words of a name that stand together and whose initials are a word of two to four
 // letters; nil if there are none.
 func initialled(word string, parts []string) []string {
-	if n := len(word); n >= 2 && n <= 4 {
+	if n := len(word); n >= 2 && n <= maxInitials {
 		for at := 0; at+n <= len(parts); at++ {
 			same := true
 			for i := range n {
@@ -148,7 +156,7 @@ func (q *query) spellOut() string {
 		return text
 	}
 	for _, f := range fields {
-		if len(f) >= 2 && len(f) <= 4 && (len(fields) == 1 || f == strings.ToUpper(f)) {
+		if len(f) >= 2 && len(f) <= maxInitials && (len(fields) == 1 || f == strings.ToUpper(f)) {
 			if run := q.roles.initials(q.view)[strings.ToLower(f)]; run != "" {
 				text += " " + run
 			}
@@ -167,7 +175,7 @@ func (r *roles) initials(view *catalogView) map[string]string {
 			for from := range parts {
 				words[parts[from]] = true
 				key := ""
-				for to := from; to < len(parts) && to < from+4; to++ {
+				for to := from; to < len(parts) && to < from+maxInitials; to++ {
 					key += parts[to][:1]
 					if to > from {
 						if counts[key] == nil {

@@ -141,25 +141,28 @@ func inUse(both, size int) string {
 
 // words names the words of the intent that a node's own text has, or else those of past requests that used it.
 func (q *query) words(n int32) string {
-	var own, past []string
-	text := q.document(q.ids[n])
-	has := semantic.TermsOf(text.Name + " " + text.Text + " " + text.Properties)
-	add := func(word, term string) {
-		if has[term] {
-			own = append(own, word)
-		} else {
-			past = append(past, word)
-		}
-	}
-	if d := q.doc(n); d >= 0 && !q.recent.changed(n) {
-		for _, w := range q.text.Explain(d) {
-			add(w.Word, w.Term)
+	var words, terms []string
+	indexed := q.doc(n) >= 0 && !q.recent.changed(n)
+	if indexed {
+		for _, w := range q.text.Explain(q.doc(n)) {
+			words, terms = append(words, w.Word), append(terms, w.Term)
 		}
 	} else {
 		for word, term := range semantic.Terms(q.intent) {
-			if has[term] {
-				add(word, term)
-			}
+			words, terms = append(words, word), append(terms, term)
+		}
+	}
+	has := make([]bool, len(terms))
+	d := q.document(q.ids[n])
+	for _, text := range [...]string{d.Name, d.Text, d.Properties} {
+		semantic.Mark(text, terms, has)
+	}
+	var own, past []string
+	for i, word := range words {
+		if has[i] {
+			own = append(own, word)
+		} else if indexed {
+			past = append(past, word)
 		}
 	}
 	switch {

@@ -145,7 +145,11 @@ func (q *query) glimpse(vector []float32) {
 		return
 	}
 	q.text = q.measures.text.Query(q.phrase, vector)
-	if found := q.matches(glimpsed) || q.matches(textCandidates); !q.matchRecent() && !found {
+	most := glimpsed
+	if q.looking {
+		most = lookedAt
+	}
+	if found := q.matches(most) || q.matches(textCandidates); !q.matchRecent() && !found {
 		q.warn(WarnNoIntentMatch)
 	}
 	for _, n := range q.roles.capNode {

@@ -32,11 +32,10 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	wanted := func(n int32) bool {
 		return q.live(n) && q.allowed(q.ids[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.kind(n)))
 	}
-	q.phrase = q.spellOut()
+	q.looking, q.phrase = true, q.spellOut()
 	if err := q.decideFor(r.Profile, aboutIntent, r.Vector); err != nil {
 		return SearchAnswer{}, err
 	}
-	q.looking = true
 	named := q.named()
 	q.coverList()
 	top := q.best(limit, func(n int32) bool {
