@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -278,6 +279,9 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	if g, err := s.gateway(ctx); err == nil && s.cfg.Upstream.Reload != nil {
 		ok, line := serversWell(g.Servers())
 		note("servers", ok, "%s", line)
+		if left := unlisted(g); len(left) > 0 {
+			note("tools of servers", true, "%d left out of the list of tools: %s", len(left), strings.Join(left, "; "))
+		}
 	}
 	note("access", true, "%s", map[bool]string{true: "every request needs a key", false: "requests on loopback need no key"}[s.cfg.RequireKey])
 	note("draining", !s.isDraining(), "%s", map[bool]string{true: "the server is shutting down", false: "the server takes requests"}[s.isDraining()])

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -115,8 +116,8 @@ func (l *listedTools) sync() {
 		if was, there := l.shown[name]; there && was == print {
 			continue
 		}
-		if !l.add(name, t) {
-			delete(now, name) // call_tool calls it all the same
+		if err := l.add(name, t); err != nil {
+			delete(now, name) // call_tool still calls it; doctor reports the reason
 		}
 	}
 	var gone []string
@@ -161,16 +162,19 @@ func listedOf(u Upstream, tools []catalog.Tool) []catalog.Tool {
 	return nil
 }
 
-// add puts one tool into the list, unless its schema is none that the protocol allows there. Its output
-// schema stays out: a host would refuse an answer that does not fit, and the work is done by then.
-func (l *listedTools) add(name string, t catalog.Tool) (ok bool) {
-	defer func() { ok = ok && recover() == nil }()
-	var schema map[string]json.RawMessage
-	if json.Unmarshal(t.InputSchema, &schema) != nil || schema == nil {
-		schema = map[string]json.RawMessage{}
-	}
-	if _, said := schema["type"]; !said {
-		schema["type"] = json.RawMessage(`"object"`)
+// add publishes one tool of another server, or returns why hosts would not accept it. Its output schema is left
+// out: a host would refuse an answer that does not fit, and the work is done by then.
+func (l *listedTools) add(name string, t catalog.Tool) error {
+	id := t.ID
+	return publish(l.srv, name, t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return l.tools.forward(ctx, req, id, req.Params.Arguments), nil
+	})
+}
+
+func publish(srv *mcp.Server, name string, t catalog.Tool, handler mcp.ToolHandler) (err error) {
+	schema, err := catalog.HostSchema(t.InputSchema)
+	if err != nil {
+		return fmt.Errorf("input schema: %w", err)
 	}
 	tool := &mcp.Tool{Name: name, Description: t.Description, InputSchema: schema}
 	if a := t.Annotations; a != nil {
@@ -178,11 +182,31 @@ func (l *listedTools) add(name string, t catalog.Tool) (ok bool) {
 		tool.Annotations = &mcp.ToolAnnotations{Title: a.Title, ReadOnlyHint: a.ReadOnly != nil && *a.ReadOnly, DestructiveHint: a.Destructive,
 			IdempotentHint: a.Idempotent != nil && *a.Idempotent, OpenWorldHint: a.OpenWorld}
 	}
-	id := t.ID
-	l.srv.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return l.tools.forward(ctx, req, id, req.Params.Arguments), nil
-	})
-	return true
+	defer func() { // the SDK panics for a definition that the protocol does not allow
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	srv.AddTool(tool, handler)
+	return nil
+}
+
+// unlisted returns, sorted by id, the tools of other servers that no host can be shown, each with the reason.
+func unlisted(g *gateway.Gateway) []string {
+	all := []string{}
+	for _, w := range g.Withheld() {
+		if w.Reason == gateway.ReasonInvalid {
+			all = append(all, w.ID+": "+w.Detail)
+		}
+	}
+	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark"}, nil)
+	for _, t := range g.Tools() {
+		if err := publish(srv, catalog.HostName(t.ID), t, nil); err != nil {
+			all = append(all, t.ID+": "+err.Error())
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // forward carries a call to the server that has the tool.

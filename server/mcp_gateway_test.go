@@ -84,6 +84,11 @@ func newOfficeWithDesk(t testing.TB, mode string, chosen ...string) (*Server, *f
 
 func officeWithDesk(t testing.TB, adjust func(*Config)) (*Server, *frontDesk) {
 	d := newFrontDesk(t)
+	return officeBeside(t, d, 3, adjust), d
+}
+
+// officeBeside is the office, connected to a desk of which it takes so many tools.
+func officeBeside(t testing.TB, d *frontDesk, tools int, adjust func(*Config)) *Server {
 	var g *gateway.Gateway
 	s := newOffice(t, func(c *Config) {
 		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Withheld: func(string) *suggest.Withheld {
@@ -109,8 +114,8 @@ func officeWithDesk(t testing.TB, adjust func(*Config)) (*Server, *frontDesk) {
 	definition := gateway.Definition{ID: "desk", URL: d.url}
 	require.NoError(t, g.Agree(t.Context(), "desk", definition.Digest()))
 	require.NoError(t, g.Connect([]gateway.Definition{definition}))
-	require.Eventually(t, func() bool { return len(g.Tools()) == 3 }, 20*time.Second, time.Millisecond)
-	return s, d
+	require.Eventually(t, func() bool { return len(g.Tools()) == tools }, 20*time.Second, time.Millisecond)
+	return s
 }
 
 func listedNames(t testing.TB, client *mcp.ClientSession) (names []string) {

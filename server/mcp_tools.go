@@ -129,6 +129,9 @@ func schemaOf[T any]() json.RawMessage {
 	}
 	stripNull(s)
 	out, err := json.Marshal(s)
+	if err == nil {
+		out, err = catalog.HostSchema(out)
+	}
 	if err != nil {
 		panic(err)
 	}

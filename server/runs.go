@@ -20,6 +20,7 @@ import (
 	"waymark/run"
 	"waymark/scorer"
 	"waymark/storage"
+	"waymark/suggest"
 )
 
 // Runs of DAGs and capabilities:
@@ -44,34 +45,34 @@ func newRuns(cfg Config) *runs {
 	return &runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}}
 }
 
-// runRequest asks for a run. The answer of a question for a DAG is one as it stands: what is in it beside
-// the tasks is not looked at.
+// runRequest asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
+// all others. Of the answer only dag and suggestion_id have an effect.
 type runRequest struct {
 	DAG     *runDAG                    `json:"dag,omitempty" jsonschema:"the tasks, as suggest_dag answers them"`
-	Intent  string                     `json:"intent,omitempty" jsonschema:"what it is about; that of the dag when left out"`
-	Params  map[string]json.RawMessage `json:"params,omitempty" jsonschema:"values that params.… refers to"`
-	DryRun  bool                       `json:"dry_run,omitempty" jsonschema:"check it and show the plan, and run nothing"`
-	Approve []string                   `json:"approve,omitempty" jsonschema:"left to a person: refused here"`
+	Intent  string                     `json:"intent,omitempty" jsonschema:"the purpose of the run; the intent of the dag when left out"`
+	Params  map[string]json.RawMessage `json:"params,omitempty" jsonschema:"values of the references params.NAME"`
+	DryRun  bool                       `json:"dry_run,omitempty" jsonschema:"check the dag and return the plan without running it"`
+	Approve []string                   `json:"approve,omitempty" jsonschema:"reserved for a person: refused here"`
 
-	SuggestionID  string          `json:"suggestion_id,omitempty" jsonschema:"of the answer that the dag comes from"`
-	Message       json.RawMessage `json:"message,omitempty" jsonschema:"not looked at; and so for all that follows: an answer of suggest_dag may be sent as it is"`
-	Confidence    json.RawMessage `json:"confidence,omitempty"`
-	Mode          json.RawMessage `json:"mode,omitempty"`
-	Paths         json.RawMessage `json:"paths,omitempty"`
-	Alternatives  json.RawMessage `json:"alternatives,omitempty"`
-	RejectedEdges json.RawMessage `json:"rejected_edges,omitempty"`
-	Terms         json.RawMessage `json:"terms,omitempty"`
-	Rationale     json.RawMessage `json:"rationale,omitempty"`
-	Warnings      json.RawMessage `json:"warnings,omitempty"`
-	Model         json.RawMessage `json:"model,omitempty"`
-	Experiment    json.RawMessage `json:"experiment,omitempty"`
+	SuggestionID  string                 `json:"suggestion_id,omitempty" jsonschema:"suggestion_id of the answer that contained this dag"`
+	Message       string                 `json:"message,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
+	Confidence    float64                `json:"confidence,omitempty"`
+	Mode          suggest.Mode           `json:"mode,omitempty"`
+	Paths         []suggest.Path         `json:"paths,omitempty"`
+	Alternatives  []suggest.Alternative  `json:"alternatives,omitempty"`
+	RejectedEdges []suggest.RejectedEdge `json:"rejected_edges,omitempty"`
+	Terms         []suggest.Term         `json:"terms,omitempty"`
+	Rationale     string                 `json:"rationale,omitempty"`
+	Warnings      []string               `json:"warnings,omitempty"`
+	Model         suggest.ModelInfo      `json:"model,omitzero"`
+	Experiment    *suggest.Drawn         `json:"experiment,omitempty"`
 }
 
 type runDAG struct {
 	Intent string                     `json:"intent,omitempty"`
 	Params map[string]json.RawMessage `json:"params,omitempty"`
 	Tasks  []runTask                  `json:"tasks"`
-	Output json.RawMessage            `json:"output,omitempty" jsonschema:"what the run gives back, an argument like those of tasks; without: the results of the last tasks"`
+	Output json.RawMessage            `json:"output,omitempty" jsonschema:"the result of the run, written like an argument of a task; the results of the last tasks when left out"`
 }
 
 // runTask is a task of a capability or of a suggested DAG.
@@ -81,16 +82,16 @@ type runTask struct {
 	DependsOn []string                   `json:"depends_on,omitempty"`
 	Arguments map[string]json.RawMessage `json:"arguments,omitempty" jsonschema:"values, or {$from: reference}, or {$expr: expression}"`
 	When      string                     `json:"when,omitempty" jsonschema:"an expression; the task is skipped unless it is true"`
-	OnError   string                     `json:"on_error,omitempty" jsonschema:"continue lets what depends on it go on where it fails"`
+	OnError   string                     `json:"on_error,omitempty" jsonschema:"continue: tasks that depend on this one run although it failed"`
 	TimeoutMS int64                      `json:"timeout_ms,omitempty"`
 
-	Kind       json.RawMessage `json:"kind,omitempty"`
-	Slot       json.RawMessage `json:"slot,omitempty"`
-	Confidence json.RawMessage `json:"confidence,omitempty"`
-	Formula    json.RawMessage `json:"formula,omitempty"`
-	Reason     json.RawMessage `json:"reason,omitempty"`
-	Terms      json.RawMessage `json:"terms,omitempty"`
-	Wired      json.RawMessage `json:"wired,omitempty"`
+	Kind       catalog.Kind    `json:"kind,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
+	Slot       string          `json:"slot,omitempty"`
+	Confidence float64         `json:"confidence,omitempty"`
+	Formula    string          `json:"formula,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
+	Terms      []suggest.Term  `json:"terms,omitempty"`
+	Wired      []suggest.Wired `json:"wired,omitempty"`
 }
 
 // request is what package run is asked for.

@@ -599,25 +599,70 @@ func TestRunJournal(t *testing.T) {
 	}
 }
 
-// A suggested DAG runs as it was answered, whatever stands in it.
-func TestRunsTakeWhatIsSuggested(t *testing.T) {
-	var names func(of reflect.Type) []string
-	names = func(of reflect.Type) (all []string) {
-		for i := range of.NumField() {
-			f := of.Field(i)
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			switch {
-			case f.Anonymous:
-				all = append(all, names(f.Type)...)
-			case name != "" && name != "-":
-				all = append(all, name)
-			}
-		}
-		return all
+// A request for a run has the fields of an answer, with their types; a DAG that is run may have more.
+func TestRunRequestHasTheFieldsOfAnAnswer(t *testing.T) {
+	replaced := map[reflect.Type]reflect.Type{
+		reflect.TypeFor[suggest.DAG]():                 reflect.TypeFor[*runDAG](),
+		reflect.TypeFor[[]suggest.Task]():              reflect.TypeFor[[]runTask](),
+		reflect.TypeFor[map[string]suggest.Argument](): reflect.TypeFor[map[string]json.RawMessage](),
 	}
 	for _, tt := range []struct{ answered, taken any }{
 		{dagAnswer{}, runRequest{}}, {suggest.DAG{}, runDAG{}}, {suggest.Task{}, runTask{}},
 	} {
-		assert.Subset(t, names(reflect.TypeOf(tt.taken)), names(reflect.TypeOf(tt.answered)), "%T", tt.answered)
+		taken := map[string]reflect.Type{}
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(tt.taken)) {
+			taken[jsonName(f)] = f.Type
+		}
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(tt.answered)) {
+			if f.Anonymous {
+				continue
+			}
+			want := f.Type
+			if r, there := replaced[want]; there {
+				want = r
+			}
+			assert.Equal(t, want, taken[jsonName(f)], "%T.%s", tt.answered, f.Name)
+		}
 	}
+}
+
+// Any other field is refused by name, at every level, over HTTP and MCP alike; the value of a known one has its type.
+func TestRunRequestRefusesOtherFields(t *testing.T) {
+	w, _ := newBench(t)
+	client := overMemory(t, w.Server, nil)
+	const tasks = `"tasks":[{"id":"a","tool":"issue:find","arguments":{"query":"x"}}]`
+	for _, tt := range []struct{ body, wrong, detail string }{
+		{`{"dag":{` + tasks + `},"bogus":1}`, "bogus", ""},
+		{`{"dag":{` + tasks + `,"bogus":1}}`, "bogus", ""},
+		{`{"dag":{"tasks":[{"id":"a","tool":"issue:find","bogus":1}]}}`, "bogus", ""},
+		{`{"dag":{"tasks":[{"id":"a","tool":"issue:find","terms":[{"name":"x","bogus":1}]}]}}`, "bogus", ""},
+		{`{"dag":{"tasks":[{"id":"a","tool":"issue:find","wired":[{"bogus":1}]}]}}`, "bogus", ""},
+		{`{"dag":{` + tasks + `},"paths":[{"from":"a","bogus":1}]}`, "bogus", ""},
+		{`{"dag":{` + tasks + `},"alternatives":[{"bogus":1}]}`, "bogus", ""},
+		{`{"dag":{` + tasks + `},"rejected_edges":[{"bogus":1}]}`, "bogus", ""},
+		{`{"dag":{` + tasks + `},"model":{"bogus":1}}`, "bogus", ""},
+		{`{"dag":{` + tasks + `},"model":{"auto":{"bogus":1}}}`, "bogus", ""},
+		{`{"dag":{` + tasks + `},"experiment":{"bogus":1}}`, "bogus", ""},
+		{`{"dag":{` + tasks + `},"Confidence":1}`, "Confidence", ""},
+		{`{"dag":{` + tasks + `},"confidence":"high"}`, "confidence", "a JSON string does not fit here"},
+		{`{"dag":{` + tasks + `},"warnings":"none"}`, "warnings", "a JSON string does not fit here"},
+		{`{"dag":{` + tasks + `},"model":{"built_at":"noon"}}`, "built_at", "not a time of RFC 3339"},
+	} {
+		t.Run(tt.body, func(t *testing.T) {
+			r := w.ask("POST", "/v1/runs", tt.body)
+			require.Equal(t, 422, r.status, r.body)
+			assert.Contains(t, r.body, tt.wrong)
+			over := call(t, client, toolRun, json.RawMessage(tt.body))
+			require.True(t, over.IsError)
+			assert.Contains(t, textOf(t, over), tt.wrong)
+			if tt.detail == "" {
+				assert.Contains(t, r.body, "unknown field")
+				assert.Contains(t, textOf(t, over), "there is no such argument")
+				return
+			}
+			assert.Contains(t, r.body, tt.detail)
+			assert.Contains(t, textOf(t, over), tt.detail)
+		})
+	}
+	parse[any](t, 200, w.ask("POST", "/v1/runs", `{"dag":{`+tasks+`},"dry_run":true}`))
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,4 +34,37 @@ func TestRunsExample(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &s))
 	assert.Equal(t, "done", s.State)
 	assert.JSONEq(t, `{"best":"h2","of":2}`, string(s.Output))
+}
+
+// The command takes the answer of waymark dag as it is, and refuses the fields that the server refuses.
+func TestRunTakesADAGAnswer(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	history := ""
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		history += `{"id":"` + id + `","intent":"read a note and send it","steps":[{"tool":"note:read"},{"tool":"mail:send"}],"outcome":"success"}` + "\n"
+	}
+	_, errs, code := waymark(t, history, "record", "-", "--data", data)
+	require.Zero(t, code, errs)
+	_, errs, code = waymark(t, "", "rebuild", "--data", data)
+	require.Zero(t, code, errs)
+	answer, errs, code := waymark(t, "", "dag", "read a note and send it", "--json", "--data", data)
+	require.Zero(t, code, errs)
+	var fields map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(answer), &fields))
+	require.Contains(t, fields, "confidence")
+
+	out, errs, _ := waymark(t, answer, "run", "-", "--dry-run", "--json", "--data", data)
+	assert.NotContains(t, out+errs, "unknown field")
+	for _, tt := range []struct{ old, new string }{
+		{`"confidence":`, `"bogus":1,"confidence":`},
+		{`"tasks":`, `"bogus":1,"tasks":`},
+		{`"slot":`, `"bogus":1,"slot":`},
+		{`"density":`, `"bogus":1,"density":`},
+	} {
+		bad := strings.Replace(answer, tt.old, tt.new, 1)
+		require.NotEqual(t, answer, bad, "%s in %s", tt.old, answer)
+		_, errs, code := waymark(t, bad, "run", "-", "--dry-run", "--data", data)
+		assert.Equal(t, 1, code, errs)
+		assert.Contains(t, errs, `unknown field "bogus"`)
+	}
 }
