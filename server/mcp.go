@@ -10,10 +10,12 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -147,16 +149,21 @@ func (e *mcpEndpoint) untilDrained(r *http.Request) (*http.Request, context.Canc
 // workspace from its own access. Only the tools of other servers belong to one.
 func newMCPServer(cfg Config, workspace string) *mcp.Server {
 	upstream := cfg.callerOf(workspace) != nil
+	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
 	options := &mcp.ServerOptions{
-		Instructions: mcpInstructions,
+		Instructions:      mcpInstructions,
+		CompletionHandler: m.complete,
 		// Our own list never changes while the program runs: suggestions travel in results.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: upstream}, Resources: &mcp.ResourceCapabilities{}},
 	}
 	if upstream {
 		options.Instructions += upstreamInstructions
 	}
+	register := func(*mcp.Server) {}
+	if cfg.extendMCP != nil {
+		register = cfg.extendMCP(options)
+	}
 	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cfg.Version}, options)
-	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
 	tools := mcpToolset()
 	if upstream {
 		tools = append(slices.Clone(tools), mcpRunTool())
@@ -169,8 +176,23 @@ func newMCPServer(cfg Config, workspace string) *mcp.Server {
 		offerUpstream(srv, m)
 	}
 	addResources(srv, m)
-	srv.AddReceivingMiddleware(isolate(cfg.Logger), escapeIDs)
+	register(srv)
+	srv.AddReceivingMiddleware(isolate(cfg.Logger), declaredOnly(options.Capabilities), escapeIDs)
 	return srv
+}
+
+// declaredOnly refuses the methods of capabilities that the server does not declare. The SDK answers some of them.
+func declaredOnly(declared *mcp.ServerCapabilities) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			capability, _, _ := strings.Cut(method, "/")
+			//lint:ignore SA1019 clients of today still set a log level
+			if capability == "prompts" && declared.Prompts == nil || capability == "logging" && declared.Logging == nil {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %s (the server does not declare the capability %s)", method, capability)}
+			}
+			return next(ctx, method, req)
+		}
+	}
 }
 
 // isolate turns a panic of a handler into an answer. Without it the SDK lets the process die.

@@ -20,6 +20,7 @@ const (
 	uriGraph        = "waymark://graph"
 	uriTools        = "waymark://tools/"
 	uriCapabilities = "waymark://capabilities/"
+	templateID      = "{id}" // the end of both resource templates
 	mimeJSON        = "application/json"
 	graphHubs       = 10
 )
@@ -52,11 +53,11 @@ func addResources(srv *mcp.Server, m *mcpTools) {
 		}
 	}
 	srv.AddResourceTemplate(&mcp.ResourceTemplate{
-		URITemplate: uriTools + "{id}", Name: "tool", Title: "A tool", MIMEType: mimeJSON,
+		URITemplate: uriTools + templateID, Name: "tool", Title: "A tool", MIMEType: mimeJSON,
 		Description: "Everything the catalog knows about a tool.",
 	}, m.resource(one(catalog.KindTool)))
 	srv.AddResourceTemplate(&mcp.ResourceTemplate{
-		URITemplate: uriCapabilities + "{id}", Name: "capability", Title: "A capability", MIMEType: mimeJSON,
+		URITemplate: uriCapabilities + templateID, Name: "capability", Title: "A capability", MIMEType: mimeJSON,
 		Description: "Everything the catalog knows about a capability.",
 	}, m.resource(one(catalog.KindCapability)))
 }
@@ -67,19 +68,11 @@ func (m *mcpTools) resource(read func(model *suggest.Model, id string) (any, boo
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		uri := req.Params.URI
-		a := requestAccess(ctx, req.Extra)
-		if !a.may(scopeRead) {
-			return nil, errors.New("reading resources needs the scope read")
-		}
-		engine, err := m.cfg.Workspaces.Get(ctx, a.Workspace)
-		if errors.Is(err, live.ErrNoWorkspace) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
-		}
+		model, err := m.modelFor(ctx, req.Extra, "reading resources")
 		if err != nil {
-			m.cfg.Logger.ErrorContext(ctx, "MCP resource failed", "uri", uri, "error", err)
-			return nil, errInternal
+			return nil, err
 		}
-		v, ok, err := read(engine.Model(), idOf(uri))
+		v, ok, err := read(model, idOf(uri))
 		var ambiguous *catalog.AmbiguousError
 		switch {
 		case errors.As(err, &ambiguous):
@@ -96,6 +89,23 @@ func (m *mcpTools) resource(read func(model *suggest.Model, id string) (any, boo
 		}
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: mimeJSON, Text: string(text)}}}, nil
 	}
+}
+
+// modelFor is the current model of the caller's workspace, for an action that needs the scope read.
+func (m *mcpTools) modelFor(ctx context.Context, extra *mcp.RequestExtra, action string) (*suggest.Model, error) {
+	a := requestAccess(ctx, extra)
+	if !a.may(scopeRead) {
+		return nil, errors.New(action + " needs the scope read")
+	}
+	engine, err := m.cfg.Workspaces.Get(ctx, a.Workspace)
+	switch {
+	case errors.Is(err, live.ErrNoWorkspace):
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	case err != nil:
+		m.cfg.Logger.ErrorContext(ctx, "MCP workspace failed", "action", action, "error", err)
+		return nil, errInternal
+	}
+	return engine.Model(), nil
 }
 
 func summarise(m *suggest.Model) (graphSummary, error) {

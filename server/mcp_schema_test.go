@@ -19,7 +19,9 @@ import (
 // nasty makes a desk list tools that are hard to publish: schemas of JSON Schema that not every host reads, and
 // definitions that no host can use.
 func nasty(d *frontDesk) {
-	offer := func(name string, schema any) *mcp.Tool { return &mcp.Tool{Name: name, Description: name, InputSchema: schema} }
+	offer := func(name string, schema any) *mcp.Tool {
+		return &mcp.Tool{Name: name, Description: name, InputSchema: schema}
+	}
 	raw := func(text string) json.RawMessage { return json.RawMessage(text) }
 	more := []*mcp.Tool{
 		offer("loose", raw(`{"type":"object","properties":{"any":true,"never":false,"deep":{"type":"object","properties":{"x":true},"patternProperties":{"^y":false},"items":true}},

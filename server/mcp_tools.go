@@ -42,8 +42,8 @@ const (
 // mcpToolset is what tools/list shows, built once: the same bytes for every workspace and session.
 var mcpToolset = sync.OnceValue(func() []mcpTool {
 	reads := mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)}
-	asks := mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(true)} // a model may judge
-	adds := mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)}
+	adds := mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(false)}
+	asks := mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)} // adds; a model may judge
 	return []mcpTool{
 		define(toolFind, "Find a tool", scopeRead, reads, findTool,
 			"Find tools and capabilities by what they do. Give a few words, or an exact id or name. "+
@@ -61,7 +61,7 @@ var mcpToolset = sync.OnceValue(func() []mcpTool {
 		define(toolScore, "Score by a rubric", scopeRead, asks, score,
 			"Score and rank things by a rubric: research hypotheses, competing answers with the reviews of their peers (council), contributions to a research session, or anything by a rubric of your own. "+
 				"Totals, verdicts and ranks are computed from the scores of the dimensions. Without scores, input.judge asks a model for them."),
-		define(toolTriangulate, "Weigh hypotheses by evidence", scopeRead, reads, triangulate,
+		define(toolTriangulate, "Weigh hypotheses by evidence", scopeRead, adds, triangulate,
 			"Weigh competing answers to a question by snippets of text, round by round. Each answer says which answer leads, how sure that is, whether to stop, and what to search next. "+
 				"Call it again with all rounds so far and one more."),
 		define(toolRebuild, "Rebuild the model", scopeWrite, adds, rebuild,

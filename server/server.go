@@ -33,6 +33,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/gin-gonic/gin"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/net/netutil"
 
 	"waymark/catalog"
@@ -76,6 +77,9 @@ type Config struct {
 
 	books *books
 	runs  *runs // of this server
+
+	// extendMCP changes the options of each MCP server and returns what registers more on it. For tests only.
+	extendMCP func(*mcp.ServerOptions) (register func(*mcp.Server))
 }
 
 func (c *Config) setDefaults() {

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+)
+
+func TestCompletions(t *testing.T) {
+	ids := []string{"git:log", "fs:read", "log:read", "Log:tail", "catalog:list"}
+	for _, tt := range []struct {
+		typed string
+		want  []string
+	}{
+		{"log", []string{"Log:tail", "log:read", "catalog:list", "git:log"}},
+		{"LOG:R", []string{"log:read"}},
+		{"", []string{"Log:tail", "catalog:list", "fs:read", "git:log", "log:read"}},
+		{"none", []string{}},
+	} {
+		assert.Equal(t, tt.want, completions(ids, tt.typed), tt.typed)
+	}
+}
+
+func TestComplete(t *testing.T) {
+	eachWay(t, nil, func(t *testing.T, s *Server, client *mcp.ClientSession) {
+		var tools []catalog.Tool
+		for i := range 130 {
+			tools = append(tools, catalog.Tool{ID: fmt.Sprintf("many:tool-%03d", i)})
+		}
+		engine := defaultEngine(t, s)
+		put, err := engine.PutTools(t.Context(), tools)
+		require.NoError(t, err)
+		require.NoError(t, engine.Wait(t.Context(), put.Seq))
+		ask := func(uri, name, value string) (*mcp.CompleteResult, error) {
+			return client.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: uri}, Argument: mcp.CompleteParamsArgument{Name: name, Value: value}})
+		}
+		r, err := ask("waymark://tools/{id}", "id", "many:")
+		require.NoError(t, err)
+		assert.Len(t, r.Completion.Values, 100)
+		assert.Equal(t, "many:tool-000", r.Completion.Values[0])
+		assert.Equal(t, 130, r.Completion.Total)
+		assert.True(t, r.Completion.HasMore)
+		r, err = ask("waymark://tools/{id}", "id", "read_")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"fs:read_file"}, r.Completion.Values)
+		assert.False(t, r.Completion.HasMore)
+		r, err = ask("waymark://capabilities/{id}", "id", "no such")
+		require.NoError(t, err)
+		assert.Equal(t, []string{}, r.Completion.Values)
+
+		for _, wrong := range [][2]string{{"waymark://graph", "id"}, {"waymark://tools/{id}", "name"}} {
+			_, err = ask(wrong[0], wrong[1], "")
+			assert.Equal(t, int64(jsonrpc.CodeInvalidParams), codeOf(t, err), "%v", err)
+		}
+		assert.NotNil(t, client.InitializeResult().Capabilities.Completions)
+	})
+}
+
+func codeOf(t testing.TB, err error) int64 {
+	t.Helper()
+	var said *jsonrpc.Error
+	require.True(t, errors.As(err, &said), "%v", err)
+	return said.Code
+}
+
+// What the server does not declare it does not answer, in any revision.
+func TestUndeclaredMethodsAreNotFound(t *testing.T) {
+	eachWay(t, nil, func(t *testing.T, _ *Server, client *mcp.ClientSession) {
+		_, err := client.ListPrompts(t.Context(), nil)
+		assert.Equal(t, int64(jsonrpc.CodeMethodNotFound), codeOf(t, err))
+		_, err = client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "x"})
+		assert.Equal(t, int64(jsonrpc.CodeMethodNotFound), codeOf(t, err))
+		if init := client.InitializeResult(); init.ProtocolVersion < firstStateless { // the method ends there
+			assert.Nil(t, init.Capabilities.Prompts)
+			assert.Nil(t, init.Capabilities.Logging)
+			err = client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"})
+			assert.Equal(t, int64(jsonrpc.CodeMethodNotFound), codeOf(t, err))
+		}
+	})
+	web := newWeb(t)
+	ask := func(method, params string) string {
+		body, header := modern(method, "", params)
+		_, answer := post(t, http.DefaultClient, web.url+"/mcp", body, header)
+		return answer
+	}
+	assert.Contains(t, ask("logging/setLevel", `"level":"info"`), `"code":-32601`)
+	assert.Contains(t, ask("prompts/list", ""), `"code":-32601`)
+	discovered := ask("server/discover", "")
+	assert.Contains(t, discovered, `"completions":{}`)
+	assert.NotContains(t, discovered, `"prompts"`)
+	assert.NotContains(t, discovered, `"logging"`)
+}
+
+// What hosts decide by: a tool that is said to change nothing may be called unasked, one that is said to be
+// idempotent may be called again.
+func TestAnnotations(t *testing.T) {
+	type hints struct{ readOnly, idempotent, destructive, openWorld bool }
+	reads := hints{readOnly: true, idempotent: true}
+	want := map[string]hints{
+		toolFind: reads, toolDescribe: reads, toolNext: reads, toolDAG: reads,
+		toolRecord:      {},                // without an id each call counts
+		toolTriangulate: {},                // records an episode
+		toolScore:       {openWorld: true}, // records an episode and scores; a judge may be asked
+		toolRebuild:     {},                // each build is noted in the log
+		toolCall:        {destructive: true, openWorld: true},
+		toolRun:         {destructive: true, openWorld: true},
+	}
+	s, _ := newOfficeWithDesk(t, ModeDeferred)
+	tools, err := overMemory(t, s, nil).ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	got := map[string]hints{}
+	for _, tool := range tools.Tools {
+		a := tool.Annotations
+		require.NotNil(t, a, tool.Name)
+		require.NotNil(t, a.OpenWorldHint, tool.Name) // left out it would mean true
+		require.NotNil(t, a.DestructiveHint, tool.Name)
+		got[tool.Name] = hints{a.ReadOnlyHint, a.IdempotentHint, *a.DestructiveHint, *a.OpenWorldHint}
+	}
+	assert.Equal(t, want, got)
+}
+
+// The annotations of tools that are said to change nothing are true: no event is added to the log.
+func TestReadOnlyToolsRecordNothing(t *testing.T) {
+	s := newOffice(t, func(c *Config) { c.RecordScores = true })
+	client := overMemory(t, s, nil)
+	for _, q := range questions {
+		before := defaultEngine(t, s).Head()
+		call(t, client, q.tool, q.arguments)
+		after := defaultEngine(t, s).Head()
+		for _, tool := range mcpToolset() {
+			if tool.tool.Name == q.tool && tool.tool.Annotations.ReadOnlyHint {
+				assert.Equal(t, before, after, "%s %v", q.tool, q.arguments)
+			}
+			if tool.tool.Name == q.tool && (q.tool == toolScore || q.tool == toolTriangulate || q.tool == toolRecord) {
+				assert.NotEqual(t, before, after, "%s %v", q.tool, q.arguments)
+			}
+		}
+	}
+}
