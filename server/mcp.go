@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -73,7 +72,9 @@ func (s *Server) mcpHandler() http.Handler {
 		o.DisableLocalhostProtection = true // the server checks Host itself, and knows the names allowed beside localhost
 		return bind(mcp.NewStreamableHTTPHandler(e.serverOf, &o))
 	}
-	e.stateful = handler(mcp.StreamableHTTPOptions{JSONResponse: true, SessionTimeout: sessionIdle})
+	// Progress and questions travel on the event stream of the call that they belong to. Beside answers in JSON they
+	// would go to the session's own stream (GET), and be lost while the client has not opened it.
+	e.stateful = handler(mcp.StreamableHTTPOptions{SessionTimeout: sessionIdle})
 	e.stateless = handler(mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})
 	e.streaming = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
 	return e
@@ -219,17 +220,14 @@ func isolate(log *slog.Logger) mcp.Middleware {
 // errInternal is what a caller sees of a fault that is ours; the log has the rest.
 var errInternal = errors.New("internal error; the server's log has the details")
 
-// mendedWriter gives errors of the SDK their code; a message is written in one piece.
+// mendedWriter gives errors of the SDK their code; a message, or an event with one, is written in one piece.
 type mendedWriter struct{ http.ResponseWriter }
 
 func (w mendedWriter) Write(p []byte) (int, error) {
-	if bytes.HasPrefix(p, []byte("{")) {
-		if _, err := w.ResponseWriter.Write(mended(p)); err != nil {
-			return 0, err
-		}
-		return len(p), nil
+	if _, err := w.ResponseWriter.Write(mended(p)); err != nil {
+		return 0, err
 	}
-	return w.ResponseWriter.Write(p)
+	return len(p), nil
 }
 
 // Unwrap is for [http.ResponseController].

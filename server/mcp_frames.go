@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -69,7 +70,7 @@ func agreedRevision(message []byte) string {
 }
 
 // mended gives an error the code that it should have: the SDK answers what it refuses itself with 0, which
-// JSON-RPC does not know.
+// JSON-RPC does not know. The message may stand in a server-sent event.
 func mended(message []byte) []byte {
 	if !bytes.Contains(message, []byte(`"error":{"code":0,`)) {
 		return message
@@ -83,7 +84,8 @@ func mended(message []byte) []byte {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	if json.Unmarshal(message, &m) != nil || m.Error.Code != 0 || m.Error.Message == "" || m.Result != nil {
+	start := bytes.IndexByte(message, '{')
+	if json.Unmarshal(message[start:], &m) != nil || m.Error.Code != 0 || m.Error.Message == "" || m.Result != nil {
 		return message
 	}
 	code := -32603
@@ -94,10 +96,8 @@ func mended(message []byte) []byte {
 	if again == nil {
 		return message
 	}
-	if bytes.HasSuffix(message, []byte("\n")) {
-		again = append(again, '\n')
-	}
-	return again
+	end := len(bytes.TrimRight(message, "\n"))
+	return slices.Concat(message[:start], again, message[end:])
 }
 
 // newFrames puts frames before a session: it reads from the first result and writes to the second.

@@ -207,7 +207,7 @@ func TestRunsWaitForApproval(t *testing.T) {
 	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", dag+"}", auth))
 	assert.Equal(t, 403, w.ask("POST", "/v1/runs/"+begun.ID+"/approve", "", auth).status)
 	parse[any](t, 202, w.ask("POST", "/v1/runs/"+begun.ID+"/cancel", "", auth))
-	assert.Equal(t, run.Canceled, w.ended(begun.ID).State)
+	require.Eventually(t, func() bool { return w.ended(begun.ID).State == run.Canceled }, 20*time.Second, time.Millisecond)
 }
 
 // What became of a run is what became of its episode, unless it says nothing of the work.
