@@ -20,7 +20,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run install test lint fmt bench benchstat bench-peers quality validation soak
+.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality validation soak
 
 build: ## bin/waymark, static and reproducible
 	CGO_ENABLED=0 go build -trimpath -o bin/waymark ./cmd/waymark
@@ -57,6 +57,17 @@ test: ## vet, then all tests, then those of what is concurrent under the race de
 	else \
 		echo "no C compiler: nothing is tested under the race detector"; \
 	fi
+
+# The official MCP software is written for Node. It is installed for the test and removed after it.
+conformance: ## the official TypeScript client and the official conformance suites; needs Node 22 or newer
+	@node -e 'process.exit(parseInt(process.versions.node) >= 22 ? 0 : 1)' 2>/dev/null || { \
+		echo 'make conformance needs Node 22 or newer, found: '"$$(node --version 2>/dev/null || echo none)"'. To get it for this shell:'; \
+		echo '  d=$$(mktemp -d) && npm install --prefix "$$d" node@22 && PATH="$$d/node_modules/.bin:$$PATH"'; exit 1; }
+	@$(MAKE) --no-print-directory build
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; cp server/conformance/* "$$dir"; \
+	npm install --silent --no-audit --no-fund --no-package-lock --prefix "$$dir"; \
+	go test -vet=off -trimpath -c -o "$$dir/fixtures" ./server; \
+	node "$$dir/run.mjs" "$$PWD/bin/waymark" "$$dir/fixtures"
 
 lint: ## formatting, vet, staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
