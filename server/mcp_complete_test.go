@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 clients of today still set a log level
+
 package server
 
 import (
