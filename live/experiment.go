@@ -140,6 +140,7 @@ func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (sugge
 	if err != nil {
 		return a, err
 	}
+	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
 	traded, propensity := 0, 1.0
 	if r.Profile == "" || r.Profile == suggest.ProfileAuto || by.arm != "" {
 		traded, propensity = x.trade(a.SuggestionID, who, len(a.Suggestions))
@@ -178,6 +179,7 @@ func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (s
 	if err != nil {
 		return a, err
 	}
+	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
 	if by.arm != "" {
 		a.Experiment = x.mark(&a.SuggestionID, by, 0, 1)
 	}
@@ -208,6 +210,7 @@ func (e *Engine) Plan(m *suggest.Model, who Asker, r suggest.DAGRequest) (sugges
 	if err != nil {
 		return a, err
 	}
+	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
 	if by.arm != "" {
 		a.Experiment = x.mark(&a.SuggestionID, by, 0, 1)
 	}
@@ -276,6 +279,14 @@ func (e *Engine) Explain(ctx context.Context, m *suggest.Model, r suggest.Explai
 	a, err := m.Explain(r)
 	if err != nil {
 		return a, err
+	}
+	ids := r.Context
+	if a.Absent == suggest.AbsentUnknown {
+		ids = append([]string{r.ID}, ids...)
+	}
+	a.UnknownIDs = m.Unknown(ids, r.Withheld)
+	if i := slices.IndexFunc(a.UnknownIDs, func(u suggest.UnknownID) bool { return u.ID == r.ID }); i >= 0 {
+		a.Reason = a.UnknownIDs[i].Message
 	}
 	behind, err := e.Behind(ctx)
 	if behind != nil {

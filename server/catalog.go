@@ -247,7 +247,7 @@ func notModified(field string, m *suggest.Model) bool {
 }
 
 // lookup finds an entry under its id or, if there is none, under the id its spelling means.
-func lookup[T any](q *idQuery, m *suggest.Model, get func(string) (T, bool)) (T, error) {
+func lookup[T any](q *idQuery, m *suggest.Model, kind catalog.Kind, get func(string) (T, bool)) (T, error) {
 	var none T
 	id, err := pathID(q.ID)
 	if err != nil {
@@ -266,7 +266,7 @@ func lookup[T any](q *idQuery, m *suggest.Model, get func(string) (T, bool)) (T,
 			return v, nil
 		}
 	}
-	return none, refuse(http.StatusNotFound, fmt.Sprintf("%q is unknown here", id))
+	return none, refuse(http.StatusNotFound, m.UnknownID(id, kind, true).Message)
 }
 
 // pathID undoes the percent-encoding of an id in a path.
@@ -278,13 +278,13 @@ func pathID(escaped string) (string, error) {
 	return id, nil
 }
 
-func getEntry[T any](ctx context.Context, s *Server, q *idQuery, get func(*suggest.Model) func(string) (T, bool)) (*cached[T], error) {
+func getEntry[T any](ctx context.Context, s *Server, q *idQuery, kind catalog.Kind, get func(*suggest.Model) func(string) (T, bool)) (*cached[T], error) {
 	e, err := s.engine(ctx)
 	if err != nil {
 		return nil, err
 	}
 	m := e.Model()
-	v, err := lookup(q, m, get(m))
+	v, err := lookup(q, m, kind, get(m))
 	if err != nil {
 		return nil, err
 	}
@@ -295,11 +295,11 @@ func getEntry[T any](ctx context.Context, s *Server, q *idQuery, get func(*sugge
 }
 
 func (s *Server) getTool(ctx context.Context, q *idQuery) (*cached[catalog.Tool], error) {
-	return getEntry(ctx, s, q, func(m *suggest.Model) func(string) (catalog.Tool, bool) { return m.Tool })
+	return getEntry(ctx, s, q, catalog.KindTool, func(m *suggest.Model) func(string) (catalog.Tool, bool) { return m.Tool })
 }
 
 func (s *Server) getCapability(ctx context.Context, q *idQuery) (*cached[catalog.Capability], error) {
-	return getEntry(ctx, s, q, getVersion(ctx, s))
+	return getEntry(ctx, s, q, catalog.KindCapability, getVersion(ctx, s))
 }
 
 type deleteQuery struct {

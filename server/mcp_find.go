@@ -60,7 +60,9 @@ type findAnswer struct {
 	Mode         suggest.Mode      `json:"mode"`
 	Model        suggest.ModelInfo `json:"model"`
 	Warnings     []string          `json:"warnings"`
-	TokenMetrics tokenMetrics      `json:"token_metrics"`
+
+	UnknownIDs   []suggest.UnknownID `json:"unknown_ids,omitempty"`
+	TokenMetrics tokenMetrics        `json:"token_metrics"`
 }
 
 // found is a search result that can be called at once. The description and the schema come from
@@ -100,6 +102,7 @@ func findTool(ctx context.Context, c *mcpCall, in findArguments) (findAnswer, er
 	}
 	out := findAnswer{
 		SuggestionID: a.SuggestionID, Results: make([]found, len(a.Results)), Mode: a.Mode, Model: a.Model, Warnings: a.Warnings,
+		UnknownIDs: a.UnknownIDs,
 	}
 	ids := make([]string, len(a.Results))
 	for i, r := range a.Results {
@@ -231,14 +234,15 @@ func describeTool(_ context.Context, c *mcpCall, in describeArguments) (describe
 		return describeAnswer{}, &argumentError{"ids", fmt.Sprintf("has %d elements, at most %d", len(in.IDs), describeMost)}
 	}
 	out := describeAnswer{Tools: make([]described, 0, len(in.IDs))}
-	var known, unknown []string
+	var known []string
+	var unknown []suggest.UnknownID
 	for i, spelling := range in.IDs {
 		d, ok, err := describe(c.model, spelling)
 		if err != nil {
 			return describeAnswer{}, &argumentError{fmt.Sprintf("ids[%d]", i), err.Error()}
 		}
 		if !ok {
-			unknown = append(unknown, spelling)
+			unknown = append(unknown, c.model.UnknownID(spelling, catalog.KindTool, len(unknown) < suggest.MostNear))
 			continue
 		}
 		out.Tools = append(out.Tools, d)

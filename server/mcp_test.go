@@ -200,7 +200,7 @@ func TestBadArguments(t *testing.T) {
 			{toolDAG, `{}`, "intent: is empty"},
 			{toolDAG, `{"intent":"x","max_steps":99}`, "max_steps: is 99, must be 1 to 25"},
 			{toolDescribe, `{}`, "ids: is required"},
-			{toolDescribe, `{"ids":["fs:read_file","fs:nope","a b"]}`, `ids: fs:nope, "a b" are in no catalog; known: fs:read_file`},
+			{toolDescribe, `{"ids":["fs:read_file","fs:nope","a b"]}`, `ids: unknown tool "fs:nope"; unknown tool "a b". Known: fs:read_file. find_tool finds ids by words`},
 			{toolRecord, `{"intent":"x"}`, "steps: is required"},
 			{toolRecord, `{"steps":[{"tool":"a"},{}]}`, "steps[1].tool: is required"},
 			{toolRecord, `{"steps":[{"tool":"a","tols":1}]}`, "steps[0].tols: there is no such argument; there are id, tool, depends_on"},

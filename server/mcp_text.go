@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"waymark/catalog"
@@ -13,20 +12,7 @@ import (
 // The sentences that a model reads are made here, from templates of this program, ids and numbers.
 // Descriptions, intents and results of others never enter them: whoever writes a tool's description
 // must not be able to speak in this server's voice. Even an id is quoted unless it looks like one.
-const shownIDLimit = 96
-
-// shownID is an id as it may stand in a sentence.
-func shownID(id string) string {
-	plain := id != "" && len(id) <= shownIDLimit
-	for i := 0; plain && i < len(id); i++ {
-		c := id[i]
-		plain = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("_-.:/@#", c) >= 0
-	}
-	if plain {
-		return id
-	}
-	return strconv.QuoteToASCII(catalog.Cut(id, shownIDLimit))
-}
+func shownID(id string) string { return catalog.ShownID(id) }
 
 // shownIDs joins ids; a long list is cut.
 func shownIDs(ids []string) string {
@@ -53,12 +39,34 @@ func findMessage(ids, warnings []string) string {
 	return s
 }
 
-func unknownMessage(unknown, known []string) string {
-	s := shownIDs(unknown) + plural(len(unknown), " is", " are") + " in no catalog"
-	if len(known) > 0 {
-		s += "; known: " + shownIDs(known)
+// unknownSentences says of each unknown id what was perhaps meant.
+func unknownSentences(unknown []suggest.UnknownID) string {
+	s := ""
+	for i, u := range unknown {
+		if i == suggest.MostNear {
+			s += fmt.Sprintf("; and %d more", len(unknown)-i)
+			break
+		}
+		switch {
+		case strings.HasSuffix(s, "?"):
+			s += " "
+		case s != "":
+			s += "; "
+		}
+		s += u.Message
 	}
-	return s + ". find_tool finds ids by words"
+	if !strings.HasSuffix(s, "?") {
+		s += "."
+	}
+	return s
+}
+
+func unknownMessage(unknown []suggest.UnknownID, known []string) string {
+	s := unknownSentences(unknown)
+	if len(known) > 0 {
+		s += " Known: " + shownIDs(known) + "."
+	}
+	return s + " find_tool finds ids by words"
 }
 
 func nextMessage(a suggest.NextAnswer, last string) string {
@@ -88,8 +96,8 @@ func nextMessage(a suggest.NextAnswer, last string) string {
 	if len(a.Suggestions) > 0 && slices.Contains(a.Warnings, suggest.WarnLowConfidence) {
 		b.WriteString(" Confidence is low: little or nothing like this was recorded.")
 	}
-	if slices.Contains(a.Warnings, suggest.WarnUnknownContext) {
-		b.WriteString(" Some ids of the context are unknown here and were left out.")
+	if len(a.UnknownIDs) > 0 {
+		b.WriteString(" Left out of the context: " + unknownSentences(a.UnknownIDs))
 	}
 	return b.String()
 }

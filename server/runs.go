@@ -66,6 +66,7 @@ type runRequest struct {
 	Warnings      []string               `json:"warnings,omitempty"`
 	Model         suggest.ModelInfo      `json:"model,omitzero"`
 	Experiment    *suggest.Drawn         `json:"experiment,omitempty"`
+	UnknownIDs    []suggest.UnknownID    `json:"unknown_ids,omitempty"`
 }
 
 type runDAG struct {

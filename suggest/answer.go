@@ -115,6 +115,7 @@ type NextAnswer struct {
 	Mode         Mode         `json:"mode"`
 	Model        ModelInfo    `json:"model"`
 	Warnings     []string     `json:"warnings"`
+	UnknownIDs   []UnknownID  `json:"unknown_ids,omitempty"`
 	Experiment   *Drawn       `json:"experiment,omitempty"`
 }
 
@@ -161,6 +162,7 @@ type SearchAnswer struct {
 	Mode         Mode           `json:"mode"`
 	Model        ModelInfo      `json:"model"`
 	Warnings     []string       `json:"warnings"`
+	UnknownIDs   []UnknownID    `json:"unknown_ids,omitempty"`
 	Experiment   *Drawn         `json:"experiment,omitempty"`
 }
 
@@ -256,6 +258,7 @@ type DAGAnswer struct {
 	Terms         []Term         `json:"terms,omitempty"`
 	Rationale     string         `json:"rationale"`
 	Warnings      []string       `json:"warnings"`
+	UnknownIDs    []UnknownID    `json:"unknown_ids,omitempty"`
 	Model         ModelInfo      `json:"model"`
 	Experiment    *Drawn         `json:"experiment,omitempty"`
 }
@@ -314,6 +317,7 @@ type ExplainAnswer struct {
 	Behind       []string     `json:"behind,omitempty"` // what the answer cannot count yet, since when and why
 	Mode         Mode         `json:"mode"`
 	Model        ModelInfo    `json:"model"`
+	UnknownIDs   []UnknownID  `json:"unknown_ids,omitempty"`
 }
 
 // Considered is what one formula gives an id. The best of those that apply is its score;

@@ -1,0 +1,204 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+const (
+	nearMost     = 3 // suggestions for one spelling
+	nearDistance = 3 // edits at most, fewer for short spellings
+)
+
+// Near returns the ids spelled most like spelling, at most three, from a sequence of ids with their use counts. The
+// order is edit distance, then use count (higher first), then id. The distance is that of Damerau and Levenshtein
+// (optimal string alignment) between lower-case forms without separators, so that capitals and separators never
+// count. A spelling also matches the name of a tool without its server.
+//
+// A comparison of lengths and of letter sets comes before each distance: 100,000 ids take about 25 ms.
+func Near(spelling string, ids iter.Seq2[string, uint64]) []string {
+	if len(spelling) > MaxID {
+		return nil
+	}
+	want, _ := fold(nil, strings.TrimPrefix(spelling, hostPrefix))
+	if len(want) == 0 {
+		return nil
+	}
+	type match struct {
+		id       string
+		distance int
+		uses     uint64
+	}
+	var (
+		best    []match
+		have    []rune
+		rows    editRows
+		letters = letterSet(want)
+		limit   = min(nearDistance, (len(want)+1)/4)
+	)
+	for id, uses := range ids {
+		if len(id) < len(want)-limit {
+			continue
+		}
+		var name int
+		have, name = fold(have, id)
+		distance := limit + 1
+		for i, form := range [][]rune{have, have[name:]} {
+			if i > 0 && name == 0 {
+				break
+			}
+			if len(form)+limit >= len(want) && letters.within(letterSet(form), limit) {
+				distance = min(distance, rows.distance(want, form, limit))
+			}
+		}
+		if distance > limit || id == spelling {
+			continue
+		}
+		best = append(best, match{id, distance, uses})
+		slices.SortFunc(best, func(a, b match) int {
+			return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.uses, a.uses), strings.Compare(a.id, b.id))
+		})
+		if best = best[:min(len(best), nearMost)]; len(best) == nearMost {
+			limit = best[nearMost-1].distance
+		}
+		if distance == 0 { // the same letters: a typo of something else is not meant
+			limit = 0
+		}
+	}
+	best = slices.DeleteFunc(best, func(m match) bool { return m.distance > limit })
+	near := make([]string, len(best))
+	for i, m := range best {
+		near[i] = m.id
+	}
+	return near
+}
+
+// fold writes the lower-case letters of an id without separators into buffer, and returns the position at which the
+// name behind the server begins; 0 without a server.
+func fold(buffer []rune, id string) (folded []rune, name int) {
+	buffer = buffer[:0]
+	for _, r := range id {
+		switch r {
+		case ':':
+			if name == 0 {
+				name = len(buffer)
+			}
+		case '_', '-', '.', '/', ' ':
+		default:
+			if 'A' <= r && r <= 'Z' {
+				r += 'a' - 'A'
+			} else if r >= unicode.MaxASCII {
+				r = unicode.ToLower(r)
+			}
+			buffer = append(buffer, r)
+		}
+	}
+	return buffer, name
+}
+
+// letters is a set of characters; those beyond a to z and 0 to 9 share the last bits.
+type letters uint64
+
+func letterSet(s []rune) (set letters) {
+	for _, r := range s {
+		switch {
+		case 'a' <= r && r <= 'z':
+			set |= 1 << (r - 'a')
+		case '0' <= r && r <= '9':
+			set |= 1 << (26 + r - '0')
+		default:
+			set |= 1 << (36 + uint(r)%28)
+		}
+	}
+	return set
+}
+
+// within reports whether texts of two letter sets can be limit edits apart: an edit removes and adds one letter.
+func (a letters) within(b letters, limit int) bool {
+	return bits.OnesCount64(uint64(a&^b)) <= limit && bits.OnesCount64(uint64(b&^a)) <= limit
+}
+
+// editRows are the three rows of an edit distance, kept between calls.
+type editRows [3][]int
+
+// distance is the number of insertions, deletions, substitutions and transpositions of neighbours between two
+// texts, or limit+1 if there are more than limit.
+func (r *editRows) distance(a, b []rune, limit int) int {
+	if len(a) > len(b)+limit || len(b) > len(a)+limit {
+		return limit + 1
+	}
+	for i := range r {
+		r[i] = slices.Grow(r[i][:0], len(b)+1)[:len(b)+1]
+	}
+	before, last, row := r[0], r[1], r[2]
+	for j := range last {
+		last[j] = j
+	}
+	for i := range a {
+		row[0] = i + 1
+		least := row[0]
+		from, to := max(0, i-limit), min(len(b), i+limit+1) // beyond this band every value is above the limit
+		if from > 0 {
+			row[from], least = limit+1, limit+1
+		}
+		for j := from; j < to; j++ {
+			edit := 1
+			if a[i] == b[j] {
+				edit = 0
+			}
+			row[j+1] = min(last[j]+edit, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+			least = min(least, row[j+1])
+		}
+		if to < len(b) {
+			row[to+1] = limit + 1
+		}
+		if least > limit {
+			return limit + 1
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(b)], limit+1)
+}
+
+// UnknownMessage says that an id is unknown, and which known ids are spelled like it.
+func UnknownMessage(kind Kind, id string, near []string) string {
+	message := fmt.Sprintf("unknown %s %s", kind, strconv.QuoteToASCII(Cut(id, shownID)))
+	if len(near) == 0 {
+		return message
+	}
+	shown := make([]string, len(near))
+	for i, n := range near {
+		shown[i] = ShownID(n)
+	}
+	list := shown[len(shown)-1]
+	if len(shown) > 1 {
+		list = strings.Join(shown[:len(shown)-1], ", ") + " or " + list
+	}
+	return message + "; did you mean " + list + "?"
+}
+
+// shownID is how many bytes of an id a sentence shows.
+const shownID = 96
+
+// ShownID is an id as it may stand in a sentence of this program. Whoever names a tool must not be able to speak in
+// the program's voice, so an id that is more than letters, digits and separators is quoted and cut.
+func ShownID(id string) string {
+	plain := id != "" && len(id) <= shownID
+	for i := 0; plain && i < len(id); i++ {
+		c := id[i]
+		plain = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("_-.:/@#", c) >= 0
+	}
+	if plain {
+		return id
+	}
+	return strconv.QuoteToASCII(Cut(id, shownID))
+}

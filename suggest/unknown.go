@@ -1,0 +1,61 @@
+package suggest
+
+import (
+	"slices"
+
+	"waymark/catalog"
+)
+
+// MostNear bounds the unknown ids of one request for which similar ids are sought: each costs a pass over all ids.
+const MostNear = 3
+
+// UnknownID is an id of a request that no catalog and no episode has, and the known ids spelled most like it.
+type UnknownID struct {
+	ID         string   `json:"id" doc:"As it stands in the request."`
+	DidYouMean []string `json:"did_you_mean" doc:"Known ids spelled most like it, at most three, best first."`
+	Message    string   `json:"message" doc:"The same as a sentence."`
+}
+
+// Unknown lists the unknown ids of a context, each once, in order. Withheld ids are never proposed.
+func (m *Model) Unknown(context []string, withheld *Withheld) []UnknownID {
+	var unknown []UnknownID
+	for _, spelling := range context {
+		_, known, err := m.node(spelling)
+		if known || err != nil || slices.ContainsFunc(unknown, func(u UnknownID) bool { return u.ID == spelling }) {
+			continue
+		}
+		var near []string
+		if len(unknown) < MostNear {
+			near = m.near(spelling, func(n int32) bool { _, held := withheld.of(m.ids[n]); return !held })
+		}
+		unknown = append(unknown, unknownID(catalog.KindTool, spelling, near))
+	}
+	return unknown
+}
+
+// UnknownID describes an id that the catalog does not have, with suggestions from the catalog if they are wanted.
+func (m *Model) UnknownID(spelling string, kind catalog.Kind, suggestions bool) UnknownID {
+	var near []string
+	if suggestions {
+		near = m.near(spelling, func(n int32) bool { return m.kind(n) == kind && m.view.names(m.ids[n]) })
+	}
+	return unknownID(kind, spelling, near)
+}
+
+func unknownID(kind catalog.Kind, spelling string, near []string) UnknownID {
+	if near == nil {
+		near = []string{}
+	}
+	return UnknownID{ID: spelling, DidYouMean: near, Message: catalog.UnknownMessage(kind, spelling, near)}
+}
+
+// near lists the ids spelled most like another one, of the nodes that can be suggested and are accepted.
+func (m *Model) near(spelling string, accepted func(int32) bool) []string {
+	return catalog.Near(spelling, func(yield func(string, uint64) bool) {
+		for n := range int32(len(m.ids)) {
+			if m.live(n) && accepted(n) && !yield(m.ids[n], m.uses.At(n).steps) {
+				return
+			}
+		}
+	})
+}
