@@ -9,21 +9,21 @@ import (
 // Options are the thresholds of a triangulation. All but those marked are the ones of the proposal this
 // package follows (docs/scorers.md); they are chosen there, not measured.
 type Options struct {
-	MergeCosine float64 `json:"merge_cosine" required:"false" doc:"Hypotheses more alike than this are one. Default .85."`
+	MergeCosine float64 `json:"merge_cosine" required:"false" doc:"Hypotheses more alike than this are one. Default 0.85."`
 
-	AssignOverlap  float64 `json:"assign_overlap" required:"false" doc:"A snippet is assigned above this overlap. Default .15."`
-	ClusterOverlap float64 `json:"cluster_overlap" required:"false" doc:"Below this overlap with every hypothesis a snippet goes with one that reads alike. Default .05."`
-	ClusterCosine  float64 `json:"cluster_cosine" required:"false" doc:"How alike that snippet has to be at least. Default .5."` // ours
+	AssignOverlap  float64 `json:"assign_overlap" required:"false" doc:"A snippet is assigned above this overlap. Default 0.15."`
+	ClusterOverlap float64 `json:"cluster_overlap" required:"false" doc:"Below this overlap with every hypothesis a snippet goes with one that reads alike. Default 0.05."`
+	ClusterCosine  float64 `json:"cluster_cosine" required:"false" doc:"How alike that snippet has to be at least. Default 0.5."` // ours
 
 	MinNewDocuments int     `json:"min_new_documents" required:"false" doc:"Fewer new documents are few. Default 2."`
-	MinQualityGain  float64 `json:"min_quality_gain" required:"false" doc:"A smaller gain is little. Default .03."`
-	StopShare       float64 `json:"stop_share" required:"false" doc:"A quiet round stops only below this share of the largest entropy. Default .497, which is .8 nats of 5 hypotheses."`
-	StopLead        float64 `json:"stop_lead" required:"false" doc:"… and only from this weight of the leader on. Default .55."`
+	MinQualityGain  float64 `json:"min_quality_gain" required:"false" doc:"A smaller gain is little. Default 0.03."`
+	StopShare       float64 `json:"stop_share" required:"false" doc:"A quiet round stops only below this share of the largest entropy. Default 0.497, which is 0.8 nats of 5 hypotheses."`
+	StopLead        float64 `json:"stop_lead" required:"false" doc:"… and only from this weight of the leader on. Default 0.55."`
 	MaxForced       int     `json:"max_forced" required:"false" doc:"So many quiet rounds are followed by another one in spite of it. Default 2."`
 
-	AbstainLead float64 `json:"abstain_lead" required:"false" doc:"A lighter leader is no answer. Default .35."`
+	AbstainLead float64 `json:"abstain_lead" required:"false" doc:"A lighter leader is no answer. Default 0.35."`
 
-	DiversityShare    float64 `json:"diversity_share" required:"false" doc:"Above this share of supporting snippets one source dominates. Default .70."`
+	DiversityShare    float64 `json:"diversity_share" required:"false" doc:"Above this share of supporting snippets one source dominates. Default 0.70."`
 	DiversitySnippets int     `json:"diversity_snippets" required:"false" doc:"… if there are at least so many. Default 3."`
 
 	PackHypotheses int `json:"pack_hypotheses" required:"false" doc:"Hypotheses that get a pack. Default 3."`
