@@ -268,7 +268,11 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	}
 	note("freshness", true, "%v", behind)
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
-	note("history", true, "%d episodes of %d sources", stats.Episodes, len(stats.Sources))
+	begin := ""
+	if stats.Model.Nodes == 0 {
+		begin = "; begin with waymark import sample, waymark import ~/.claude/projects or waymark import mcp.json"
+	}
+	note("history", true, "%d episodes of %d sources%s", stats.Episodes, len(stats.Sources), begin)
 	note("profile auto", true, "%v", stats.Auto)
 	judged := e.Judgement()
 	note("rebuild", judged == nil || judged.Published, "%v", judged)

@@ -1,19 +1,37 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"waymark/suggest"
 )
 
-// showModel prints the line under which every answer stands: what drove it and which model gave it.
-func (a *app) showModel(mode suggest.Mode, m suggest.ModelInfo) {
-	a.printf("%s · model %s · %s profile · %d nodes · %d edges · density %s · alpha %s\n",
-		mode, shortVersion(m.Version), m.Profile, m.Nodes, m.Edges, number(m.Density), number(m.Alpha))
+// Answers fit a screen: a line about the model, the results, warnings as sentences, and what the answer is called.
+// Everything that explains a score comes only when asked for.
+const (
+	mostTerms   = 10 // terms of one score, without --all
+	mostUnknown = 3  // sentences about unknown ids
+)
+
+// showModel prints the first line of an answer: what drove it and which model gave it.
+func (a *app) showModel(mode suggest.Mode, m suggest.ModelInfo, explain bool) {
+	a.printf("%s · %s profile · model %s\n", words(string(mode)), m.Profile, shortVersion(m.Version))
+	if explain {
+		a.printf("%d nodes · %d edges · density %s · alpha %s\n", m.Nodes, m.Edges, number(m.Density), number(m.Alpha))
+	}
+	a.printf("\n")
 }
+
+// words is a code of the API as words.
+func words(code string) string { return strings.ReplaceAll(code, "_", " ") }
 
 func shortVersion(v string) string {
 	if algorithm, hex, ok := strings.Cut(v, ":"); ok && len(hex) > 12 {
@@ -22,20 +40,87 @@ func shortVersion(v string) string {
 	return v
 }
 
-func (a *app) showWarnings(warnings []string) {
-	if len(warnings) > 0 {
-		a.printf("\nwarnings: %s\n", list(warnings))
+// showNothing says in one sentence why an answer is empty.
+func (a *app) showNothing(m suggest.ModelInfo, why string) {
+	if m.Nodes == 0 {
+		why = fmt.Sprintf("nothing is recorded yet; begin with waymark import sample%[1]s, waymark import ~/.claude/projects%[1]s or waymark import mcp.json%[1]s", a.elsewhere())
+	}
+	a.printf("%s\n", why)
+}
+
+// warningSentences say what the warnings of answers mean.
+var warningSentences = map[string]string{
+	suggest.WarnLowConfidence:  fmt.Sprintf("confidence is low: the best candidate has less than %.2f", suggest.LowConfidence),
+	suggest.WarnNoHistory:      "nothing was ever recorded after the last step",
+	suggest.WarnUnknownContext: "an id of the context is unknown",
+	suggest.WarnCyclesCut:      "learned links were left out, so that the plan has no cycle",
+	suggest.WarnNoIntentMatch:  "no tool has a text in common with the intent",
+	suggest.WarnTruncated:      "the limit of steps cut the plan",
+}
+
+// showNotes prints warnings and unknown ids, one sentence a line.
+func (a *app) showNotes(m suggest.ModelInfo, warnings []string, unknown []suggest.UnknownID) {
+	if m.Nodes == 0 { // the one thing to say is how to begin
+		return
+	}
+	var lines []string
+	for _, w := range warnings {
+		if w == suggest.WarnUnknownContext && len(unknown) > 0 {
+			continue
+		}
+		lines = append(lines, cmp.Or(warningSentences[w], words(w)))
+	}
+	for i, u := range unknown {
+		if i == mostUnknown {
+			lines = append(lines, fmt.Sprintf("%d more ids of the context are unknown", len(unknown)-i))
+			break
+		}
+		lines = append(lines, u.Message)
+	}
+	if len(lines) > 0 {
+		a.printf("\n")
+	}
+	for _, l := range lines {
+		a.printf("%s\n", clean(l))
 	}
 }
 
-// termRows are the lines of a table of terms, each marked with whose terms they are. For the mixed
-// formula the values multiply; everywhere else the contributions add up to the score.
-func termRows(whose string, terms []suggest.Term) [][]string {
-	var rows [][]string
+// termRows are the lines of a table of terms: the largest contributions, then all others as one line, with the
+// shown total less the shown terms, so that the lines add up to it. The factors of the mixed formula multiply, so
+// they have no total.
+func termRows(whose, formula string, terms []suggest.Term, all bool) [][]string {
+	shown, total := slices.Clone(terms), 0.0
 	for _, t := range terms {
+		total += t.Contribution
+	}
+	if !all && len(terms) > mostTerms {
+		slices.SortStableFunc(shown, func(a, b suggest.Term) int {
+			return cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution))
+		})
+		shown = shown[:mostTerms]
+	}
+	rest := round(total)
+	var rows [][]string
+	for _, t := range shown {
 		rows = append(rows, []string{whose, t.Name, number(t.Value), number(t.Weight), number(t.Contribution)})
+		rest -= round(t.Contribution)
+	}
+	if more := len(terms) - len(shown); more > 0 {
+		rows = append(rows, []string{whose, fmt.Sprintf("rest (%d)", more), "", "", number(round(rest))})
+	}
+	if len(terms) > 0 && formula != suggest.FormulaMixed {
+		rows = append(rows, []string{whose, "total", "", "", number(total)})
 	}
 	return rows
+}
+
+// round is the number that number prints.
+func round(x float64) float64 {
+	r, err := strconv.ParseFloat(number(x), 64)
+	if err != nil {
+		panic("a printed number does not parse: " + err.Error())
+	}
+	return r
 }
 
 func (a *app) showTerms(rows [][]string) {
@@ -45,93 +130,114 @@ func (a *app) showTerms(rows [][]string) {
 	}
 }
 
-func (a *app) showSearch(s suggest.SearchAnswer) {
-	a.showModel(s.Mode, s.Model)
-	if len(s.Results) == 0 {
-		a.printf("\nnothing found\n")
-	} else {
-		var rows, terms [][]string
-		for i, r := range s.Results {
-			text := r.Description
-			if text == "" {
-				text = r.Name
-			}
-			rows = append(rows, []string{fmt.Sprint(i + 1), r.ID, string(r.Kind), number(r.Score), number(r.Semantic), number(r.Graph), short(text)})
-			terms = append(terms, termRows(r.ID, r.Terms)...)
-		}
-		a.printf("\n")
-		columns(a.out, []string{"rank", "id", "kind", "score", "semantic", "graph", "description"}, rows)
-		a.showTerms(terms)
+func (a *app) showSearch(s suggest.SearchAnswer, explain bool) {
+	a.showModel(s.Mode, s.Model, explain)
+	header := []string{"rank", "id", "kind", "confidence"}
+	if explain {
+		header = append(header, "score", "semantic", "graph")
 	}
-	a.showWarnings(s.Warnings)
+	var rows, terms [][]string
+	for i, r := range s.Results {
+		row := []string{fmt.Sprint(i + 1), r.ID, string(r.Kind), number(r.Confidence)}
+		if explain {
+			row = append(row, number(r.Score), number(r.Semantic), number(r.Graph))
+			terms = append(terms, termRows(r.ID, r.Formula, r.Terms, false)...)
+		}
+		rows = append(rows, append(row, cmp.Or(r.Description, r.Name)))
+	}
+	if len(rows) == 0 {
+		a.showNothing(s.Model, "nothing found")
+	} else {
+		a.columnsThatFit(append(header, "description"), rows)
+	}
+	a.showTerms(terms)
+	a.showNotes(s.Model, s.Warnings, s.UnknownIDs)
+	a.printf("\nsuggestion %s\n", clean(s.SuggestionID))
 }
 
-func (a *app) showNext(n suggest.NextAnswer) {
-	a.showModel(n.Mode, n.Model)
+func (a *app) showNext(n suggest.NextAnswer, explain bool) {
+	a.showModel(n.Mode, n.Model, explain)
+	header := []string{"rank", "id", "kind", "confidence"}
+	if explain {
+		header = append(header, "score", "formula")
+	}
+	var rows, terms [][]string
+	for i, s := range n.Suggestions {
+		row := []string{fmt.Sprint(i + 1), s.ID, string(s.Kind), number(s.Confidence)}
+		if explain {
+			row = append(row, number(s.Score), s.Formula)
+			terms = append(terms, termRows(s.ID, s.Formula, s.Terms, false)...)
+		}
+		rows = append(rows, append(row, s.Reason))
+	}
 	switch {
-	case n.Abstained:
-		a.printf("\nnothing is suggested: no candidate is good enough\n")
-	case len(n.Suggestions) == 0:
-		a.printf("\nnothing to suggest\n")
+	case len(rows) > 0:
+		a.columnsThatFit(append(header, "reason"), rows)
+	case len(n.UnknownIDs) > 0:
+		a.showNothing(n.Model, "nothing is suggested")
+	default:
+		a.showNothing(n.Model, "nothing is suggested: no candidate is good enough")
 	}
-	if len(n.Suggestions) > 0 {
-		var rows, terms [][]string
-		for i, s := range n.Suggestions {
-			rows = append(rows, []string{fmt.Sprint(i + 1), s.ID, string(s.Kind), number(s.Confidence), number(s.Score), s.Formula, s.Reason})
-			terms = append(terms, termRows(s.ID, s.Terms)...)
-		}
-		a.printf("\n")
-		columns(a.out, []string{"rank", "id", "kind", "confidence", "score", "formula", "reason"}, rows)
-		a.showTerms(terms)
-	}
+	a.showTerms(terms)
+	a.showNotes(n.Model, n.Warnings, n.UnknownIDs)
 	a.printf("\nstop here: %s · suggestion %s\n", number(n.Stop), clean(n.SuggestionID))
-	a.showWarnings(n.Warnings)
 }
 
-func (a *app) showDAG(d suggest.DAGAnswer) {
-	a.showModel(d.Mode, d.Model)
-	if len(d.DAG.Tasks) == 0 {
-		a.printf("\nno plan\n")
+func (a *app) showDAG(d suggest.DAGAnswer, explain bool) {
+	a.showModel(d.Mode, d.Model, explain)
+	header := []string{"task", "tool", "kind", "confidence", "depends on"}
+	if explain {
+		header = append(header, "slot")
+	}
+	var rows, terms [][]string
+	for _, t := range d.DAG.Tasks {
+		row := []string{t.ID, t.Tool, string(t.Kind), number(t.Confidence), list(t.DependsOn)}
+		if explain {
+			row = append(row, t.Slot)
+			terms = append(terms, termRows(t.ID, t.Formula, t.Terms, false)...)
+		}
+		rows = append(rows, append(row, arguments(t.Arguments)))
+	}
+	if len(rows) == 0 {
+		a.showNothing(d.Model, "no plan")
 	} else {
-		var rows, terms [][]string
-		for _, t := range d.DAG.Tasks {
-			rows = append(rows, []string{t.ID, t.Tool, string(t.Kind), list(t.DependsOn), t.Slot, number(t.Confidence), arguments(t.Arguments)})
-			terms = append(terms, termRows(t.ID, t.Terms)...)
-		}
-		a.printf("\n")
-		columns(a.out, []string{"task", "tool", "kind", "depends on", "slot", "confidence", "arguments"}, rows)
-		a.showTerms(append(terms, termRows("dag", d.Terms)...))
+		a.columnsThatFit(append(header, "arguments"), rows)
 	}
-	if len(d.Paths) > 0 {
-		var rows [][]string
-		for _, p := range d.Paths {
-			rows = append(rows, []string{p.From, p.To, fmt.Sprint(p.Hops), list(p.Via), number(p.Confidence)})
-		}
-		a.printf("\n")
-		columns(a.out, []string{"path from", "to", "hops", "via", "confidence"}, rows)
+	if explain {
+		a.showTerms(append(terms, termRows("dag", "", d.Terms, false)...))
+		a.showLinks(d)
 	}
-	if len(d.RejectedEdges) > 0 {
-		var rows [][]string
-		for _, e := range d.RejectedEdges {
-			rows = append(rows, []string{e.From, e.To, e.Reason})
-		}
+	if d.Rationale != "" && d.Model.Nodes > 0 {
 		a.printf("\n")
-		columns(a.out, []string{"left out from", "to", "because"}, rows)
-	}
-	if len(d.Alternatives) > 0 {
-		var rows [][]string
-		for _, alt := range d.Alternatives {
-			instead := alt.For
-			if instead == "" {
-				instead = "-"
-			}
-			rows = append(rows, []string{alt.ID, instead, number(alt.Score)})
+		for line := range strings.SplitSeq(text.WrapSoft(clean(d.Rationale), a.width()), "\n") {
+			a.printf("%s\n", strings.TrimRight(line, " "))
 		}
-		a.printf("\n")
-		columns(a.out, []string{"alternative", "for", "score"}, rows)
 	}
-	a.printf("\nconfidence %s · %s\n", number(d.Confidence), clean(d.Rationale))
-	a.showWarnings(d.Warnings)
+	a.showNotes(d.Model, d.Warnings, d.UnknownIDs)
+	a.printf("\nconfidence %s · suggestion %s\n", number(d.Confidence), clean(d.SuggestionID))
+}
+
+// showLinks prints how the tasks of a plan are connected and what could replace them.
+func (a *app) showLinks(d suggest.DAGAnswer) {
+	section := func(header []string, rows [][]string) {
+		if len(rows) > 0 {
+			a.printf("\n")
+			columns(a.out, header, rows)
+		}
+	}
+	var paths, rejected, alternatives [][]string
+	for _, p := range d.Paths {
+		paths = append(paths, []string{p.From, p.To, fmt.Sprint(p.Hops), list(p.Via), number(p.Confidence)})
+	}
+	for _, e := range d.RejectedEdges {
+		rejected = append(rejected, []string{e.From, e.To, e.Reason})
+	}
+	for _, alt := range d.Alternatives {
+		alternatives = append(alternatives, []string{alt.ID, cmp.Or(alt.For, "-"), number(alt.Score)})
+	}
+	section([]string{"path from", "to", "hops", "via", "confidence"}, paths)
+	section([]string{"left out from", "to", "because"}, rejected)
+	section([]string{"alternative", "for", "score"}, alternatives)
 }
 
 // arguments prints name=source pairs in order of the names.
@@ -143,15 +249,15 @@ func arguments(args map[string]suggest.Argument) string {
 	return list(pairs)
 }
 
-func (a *app) showExplain(e suggest.ExplainAnswer) {
-	a.showModel(e.Mode, e.Model)
+func (a *app) showExplain(e suggest.ExplainAnswer, all bool) {
+	a.showModel(e.Mode, e.Model, all)
 	switch {
 	case e.Suggested:
-		a.printf("\n%s is suggested: rank %d of %d, confidence %s\n", clean(e.ID), e.Rank, e.Of, number(e.Confidence))
+		a.printf("%s is suggested: rank %d of %d, confidence %s\n", clean(e.ID), e.Rank, e.Of, number(e.Confidence))
 	case e.Rank > 0:
-		a.printf("\n%s is not suggested (%s): rank %d of %d, confidence %s\n", clean(e.ID), e.Absent, e.Rank, e.Of, number(e.Confidence))
+		a.printf("%s is not suggested (%s): rank %d of %d, confidence %s\n", clean(e.ID), words(e.Absent), e.Rank, e.Of, number(e.Confidence))
 	default:
-		a.printf("\n%s is not suggested (%s)\n", clean(e.ID), e.Absent)
+		a.printf("%s is not suggested (%s)\n", clean(e.ID), words(e.Absent))
 	}
 	if e.Reason != "" {
 		a.printf("%s\n", clean(e.Reason))
@@ -162,7 +268,7 @@ func (a *app) showExplain(e suggest.ExplainAnswer) {
 	if len(e.Terms) > 0 {
 		a.printf("\nscore %s by %s\n", number(e.Score), e.Formula)
 	}
-	a.showTerms(termRows(e.ID, e.Terms))
+	a.showTerms(termRows(e.ID, e.Formula, e.Terms, all))
 	if len(e.Filters) > 0 {
 		var rows [][]string
 		for _, f := range e.Filters {
@@ -175,4 +281,6 @@ func (a *app) showExplain(e suggest.ExplainAnswer) {
 		a.printf("\n")
 		columns(a.out, []string{"filter", "result", "detail"}, rows)
 	}
+	unknown := slices.DeleteFunc(slices.Clone(e.UnknownIDs), func(u suggest.UnknownID) bool { return u.Message == e.Reason })
+	a.showNotes(e.Model, nil, unknown)
 }

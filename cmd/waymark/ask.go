@@ -50,8 +50,33 @@ func printer[Answer any](a *app, show func(*app, Answer)) func(json.RawMessage) 
 	}
 }
 
+// explaining is the flag --explain: text shows terms where it is set, JSON unless it is set to false.
+type explaining struct {
+	on    bool
+	given func() bool
+}
+
+func (e *explaining) flag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&e.on, "explain", false, "also print the ten largest terms of each score, and what else explains it (--json: all, unless --explain=false)")
+	e.given = func() bool { return cmd.Flags().Changed("explain") }
+}
+
+// asked is the field of the request. The reasons that text shows come with the terms.
+func (e *explaining) asked(a *app) *bool {
+	if a.json && e.given() {
+		return &e.on
+	}
+	return nil
+}
+
+// shown is a function that shows an answer with or without details.
+func shown[Answer any](show func(*app, Answer, bool), details *bool) func(*app, Answer) {
+	return func(a *app, answer Answer) { show(a, answer, *details) }
+}
+
 func (a *app) searchCommand() *cobra.Command {
 	var r suggest.SearchRequest
+	var explain explaining
 	var kinds []string
 	cmd := &cobra.Command{
 		Use:   "search QUERY...",
@@ -64,7 +89,8 @@ func (a *app) searchCommand() *cobra.Command {
 			for _, k := range kinds {
 				r.Kinds = append(r.Kinds, catalog.Kind(k))
 			}
-			return ask(cmd.Context(), a, "/v1/search", r, (*app).showSearch)
+			r.Explain = explain.asked(a)
+			return ask(cmd.Context(), a, "/v1/search", r, shown((*app).showSearch, &explain.on))
 		},
 	}
 	f := cmd.Flags()
@@ -72,12 +98,14 @@ func (a *app) searchCommand() *cobra.Command {
 	f.IntVar(&r.Limit, "limit", 0, "how many results (0: the server's choice, 10)")
 	f.StringSliceVar(&kinds, "kinds", nil, "only these `kinds`: tool, capability")
 	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
+	explain.flag(cmd)
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
 	return cmd
 }
 
 func (a *app) nextCommand() *cobra.Command {
 	var r suggest.NextRequest
+	var explain explaining
 	cmd := &cobra.Command{
 		Use:   "next",
 		Short: "Suggest what comes next",
@@ -90,7 +118,8 @@ both, or, with neither, where to begin exploring.`,
 			if !(r.MinConfidence >= 0 && r.MinConfidence <= 1) { // not a number is neither, and no JSON
 				return usagef("--min-confidence must be a number from 0 to 1, got %v", r.MinConfidence)
 			}
-			return ask(cmd.Context(), a, "/v1/next", r, (*app).showNext)
+			r.Explain = explain.asked(a)
+			return ask(cmd.Context(), a, "/v1/next", r, shown((*app).showNext, &explain.on))
 		},
 	}
 	f := cmd.Flags()
@@ -100,11 +129,13 @@ both, or, with neither, where to begin exploring.`,
 	f.Float64Var(&r.MinConfidence, "min-confidence", 0, "leave out suggestions with less `confidence`, from 0 to 1")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
 	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
+	explain.flag(cmd)
 	return cmd
 }
 
 func (a *app) dagCommand() *cobra.Command {
 	var r suggest.DAGRequest
+	var explain explaining
 	cmd := &cobra.Command{
 		Use:     "dag INTENT...",
 		Short:   "Suggest a DAG of tools for an intent",
@@ -114,7 +145,8 @@ func (a *app) dagCommand() *cobra.Command {
 			if r.Intent = strings.Join(args, " "); strings.TrimSpace(r.Intent) == "" {
 				return usagef("dag needs an intent, and this one is empty")
 			}
-			return ask(cmd.Context(), a, "/v1/dag", r, (*app).showDAG)
+			r.Explain = explain.asked(a)
+			return ask(cmd.Context(), a, "/v1/dag", r, shown((*app).showDAG, &explain.on))
 		},
 	}
 	f := cmd.Flags()
@@ -122,11 +154,13 @@ func (a *app) dagCommand() *cobra.Command {
 	f.IntVar(&r.MaxSteps, "max-steps", 0, "at most this many tasks (0: the length the history teaches)")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
 	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
+	explain.flag(cmd)
 	return cmd
 }
 
 func (a *app) explainCommand() *cobra.Command {
 	var r suggest.ExplainRequest
+	var all bool
 	cmd := &cobra.Command{
 		Use:     "explain ID",
 		Short:   "Explain why an id is, or is not, suggested",
@@ -134,7 +168,7 @@ func (a *app) explainCommand() *cobra.Command {
 		Args:    exactly(1, "an id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.ID = args[0]
-			return ask(cmd.Context(), a, "/v1/explain", r, (*app).showExplain)
+			return ask(cmd.Context(), a, "/v1/explain", r, shown((*app).showExplain, &all))
 		},
 	}
 	f := cmd.Flags()
@@ -143,6 +177,7 @@ func (a *app) explainCommand() *cobra.Command {
 	f.IntVar(&r.Limit, "limit", 0, "the cut it is compared with (0: the server's choice, 5)")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
 	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
+	f.BoolVar(&all, "all", false, "print every term of the score, not only the ten largest")
 	return cmd
 }
 

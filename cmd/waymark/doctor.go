@@ -28,8 +28,9 @@ const lowSpace = 512 << 20
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "doctor",
-		Short: "Check the data directory, the log and the model",
+		Use:        "doctor",
+		SuggestFor: []string{"stats", "status", "check"},
+		Short:      "Check the data directory, the log and the model",
 		Long: `Checks the data directory, its permissions, who has it, and, through the server that has it or by
 opening it, free space, log and model. Exits 1 if a check fails.`,
 		Args: noArgs,

@@ -37,10 +37,7 @@ func mcpServers(s map[string]any) any {
 func (a *app) initCommand() *cobra.Command {
 	var host, url string
 	var withHook bool
-	names := make([]string, len(hosts))
-	for i, h := range hosts {
-		names[i] = h.name
-	}
+	names := hostNames()
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Print the configuration that tells a host about Waymark",

@@ -25,6 +25,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
 	"waymark/hook"
 	"waymark/internal/datadir"
@@ -153,13 +154,18 @@ which tool comes next, which DAG of tools an intent needs, and why.
 
 Exit codes: 0 done, also where nothing was found; 1 the answer is no: input was rejected, a check failed, a replay
 differs, a rebuild was refused, a baseline is better, a run failed; 2 wrong usage; 3 could not run.`,
+		Version:       version().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSuchCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 { // the flags are those of an unknown command
+			return noSuchCommand(cmd, args)
+		}
 		return usagef("%w; see `%s --help`", flagError(err), cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
@@ -168,18 +174,27 @@ differs, a rebuild was refused, a baseline is better, a run failed; 2 wrong usag
 	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
 	f.StringVar(&a.config, "config", "", "settings `file` (default "+defaultConfigFile()+", if present)")
 	f.StringVar(&a.logLevel, "log-level", "warn", "what is logged to stderr: debug, info, warn or error")
-	root.AddCommand(
-		a.serveCommand(), a.mcpCommand(), a.hookCommand(), a.initCommand(),
-		a.importCommand(), a.recordCommand(),
-		a.searchCommand(), a.nextCommand(), a.dagCommand(), a.explainCommand(),
-		a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(), a.hypothesesCommand(),
-		a.capabilityCommand(),
-		a.runCommand(), a.runsCommand(),
-		a.rebuildCommand(), a.evaluateCommand(), a.abCommand(), a.exportCommand(), a.diffCommand(),
-		a.keysCommand(), a.workspaceCommand(), a.forgetCommand(),
-		a.gatewayCommand(), a.approveCommand(),
-		a.backupCommand(), a.restoreCommand(), a.doctorCommand(), a.versionCommand(),
-	)
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Ask", []*cobra.Command{a.nextCommand(), a.searchCommand(), a.dagCommand(), a.explainCommand()}},
+		{"Record and import", []*cobra.Command{a.importCommand(), a.recordCommand(), a.hookCommand(), a.exportCommand(), a.forgetCommand()}},
+		{"Connect hosts and servers", []*cobra.Command{a.serveCommand(), a.mcpCommand(), a.initCommand(), a.gatewayCommand(), a.approveCommand()}},
+		{"Run", []*cobra.Command{a.runCommand(), a.runsCommand(), a.capabilityCommand()}},
+		{"Score", []*cobra.Command{a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(), a.hypothesesCommand()}},
+		{"Build and evaluate the model", []*cobra.Command{a.rebuildCommand(), a.evaluateCommand(), a.abCommand(), a.diffCommand()}},
+		{"Operate", []*cobra.Command{a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.keysCommand(), a.workspaceCommand(), a.versionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.SetHelpCommandGroupID("Operate")
+	root.SetCompletionCommandGroupID("Operate")
+	a.complete(root)
 	a.wrap(root)
 	return root
 }
@@ -191,14 +206,20 @@ func (a *app) wrap(cmd *cobra.Command) {
 	}
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			if err := a.loadSettings(cmd); err != nil {
+			if err := a.prepare(cmd); err != nil {
 				return err
 			}
-			a.started, a.given = true, cmd.Flags().Changed
-			a.named = func(field string) string { return flagOf(cmd, field) }
+			a.started = true
 			return run(cmd, args)
 		}
 	}
+}
+
+// prepare loads the settings and notes what the command line says.
+func (a *app) prepare(cmd *cobra.Command) error {
+	a.given = cmd.Flags().Changed
+	a.named = func(field string) string { return flagOf(cmd, field) }
+	return a.loadSettings(cmd)
 }
 
 // flagOf is what the command line calls a field of a request: its flag, where there is one.
@@ -233,8 +254,18 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	names := func(yield func(string, uint64) bool) {
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() && !yield(sub.Name(), 0) {
+				return
+			}
+		}
+	}
+	near := catalog.Near(args[0], names)
+	if len(near) == 0 {
+		near = cmd.SuggestionsFor(args[0]) // by prefix, and the names of other programs
+	}
+	if len(near) > 0 {
 		return usagef("unknown command %q of %s; did you mean %s?", args[0], cmd.CommandPath(), strings.Join(near, " or "))
 	}
 	return usagef("unknown command %q of %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())

@@ -360,7 +360,7 @@ func TestServeSample(t *testing.T) {
 		if strings.HasPrefix(want, "The store is new") {
 			assert.Contains(t, out.String(), model)
 		}
-		for _, want := range []string{want, " --data " + dir, "$ waymark search ", "forge:create_pull_request", "$ waymark next --after ", "$ waymark dag ", "terms of", "/mcp"} {
+		for _, want := range []string{want, " --data " + dir, "$ waymark search ", "forge:create_pull_request", "$ waymark next --after ", "$ waymark dag ", "confidence", "/mcp"} {
 			assert.Contains(t, out.String(), want)
 		}
 	}

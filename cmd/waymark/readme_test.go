@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var updateReadme = flag.Bool("update-readme", false, "write the output of the README's session anew")
+var updateReadme = flag.Bool("update", false, "write the output of the README's session anew")
 
 // The session in the README is run as it stands there, in an empty store, and must give what it says.
 func TestReadmeSession(t *testing.T) {
@@ -50,5 +50,5 @@ func TestReadmeSession(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(before+"```console\n"+b.String()+"```\n"+after), 0o644))
 		return
 	}
-	assert.Equal(t, session, b.String(), "go test ./cmd/waymark -run Readme -update-readme writes it anew")
+	assert.Equal(t, session, b.String(), "go test ./cmd/waymark -run Readme -update writes it anew")
 }

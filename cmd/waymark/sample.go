@@ -61,9 +61,9 @@ func (a *app) showSample(ctx context.Context, c *client.Client) error {
 		question      any
 		print         func(json.RawMessage) error
 	}{
-		{fmt.Sprintf("search %q --limit 3", sampleSearch.Query), "/v1/search", sampleSearch, printer(&quiet, (*app).showSearch)},
-		{fmt.Sprintf("next --after %s --limit 3", strings.Join(sampleNext.Context, ",")), "/v1/next", sampleNext, printer(&quiet, (*app).showNext)},
-		{fmt.Sprintf("dag %q", sampleDAG.Intent), "/v1/dag", sampleDAG, printer(&quiet, (*app).showDAG)},
+		{fmt.Sprintf("search %q --limit 3", sampleSearch.Query), "/v1/search", sampleSearch, printer(&quiet, shown((*app).showSearch, new(bool)))},
+		{fmt.Sprintf("next --after %s --limit 3", strings.Join(sampleNext.Context, ",")), "/v1/next", sampleNext, printer(&quiet, shown((*app).showNext, new(bool)))},
+		{fmt.Sprintf("dag %q", sampleDAG.Intent), "/v1/dag", sampleDAG, printer(&quiet, shown((*app).showDAG, new(bool)))},
 	} {
 		quiet.printf("$ waymark %s%s\n", q.command, a.elsewhere())
 		if err := quiet.askOver(ctx, c, q.path, q.question, q.print); err != nil {

@@ -4,22 +4,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/term"
 )
 
 // maxText is how much of a description a table shows; --json has the rest.
 const maxText = 72
 
+// columnGap is the space between columns.
+const columnGap = 2
+
 // columns writes rows under their headers, aligned with spaces and nothing else, so that people can
 // read it and cut, sort and awk can use it.
 func columns(w io.Writer, header []string, rows [][]string) {
 	t := table.NewWriter()
-	style := table.Style{Name: "plain", Box: table.BoxStyle{PaddingRight: "  ", MiddleVertical: ""}, Format: table.FormatOptions{Header: text.FormatDefault}}
+	style := table.Style{Name: "plain", Box: table.BoxStyle{PaddingRight: strings.Repeat(" ", columnGap), MiddleVertical: ""}, Format: table.FormatOptions{Header: text.FormatDefault}}
 	t.SetStyle(style)
 	head := make(table.Row, len(header))
 	for i, h := range header {
@@ -36,6 +41,53 @@ func columns(w io.Writer, header []string, rows [][]string) {
 	for line := range strings.SplitSeq(t.Render(), "\n") {
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
+}
+
+// The width of tables: of a terminal, of COLUMNS where it is set, and this where neither says.
+const widthElsewhere = 100
+
+func (a *app) width() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if f, ok := a.out.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return widthElsewhere
+}
+
+// leastText is the narrowest that a last column gets; with less room it is left out.
+const leastText = 8
+
+// columnsThatFit writes rows in lines no longer than the screen is wide: the last column gets the room that the
+// others leave. On a terminal, ids that are still too long are cut; elsewhere a program may read them.
+func (a *app) columnsThatFit(header []string, rows [][]string) {
+	last, widest, room := len(header)-1, 0, a.width()
+	for c := range last {
+		column := text.StringWidth(header[c])
+		for _, r := range rows {
+			column = max(column, text.StringWidth(clean(r[c])))
+		}
+		room -= column + columnGap
+		if widest == 0 || c == 1 { // the id
+			widest = column
+		}
+	}
+	if room < 0 && isTerminal(a.out) {
+		room += columnGap
+		for _, r := range rows {
+			r[1] = text.Snip(clean(r[1]), max(widest+room, leastText), "…")
+		}
+	}
+	if room < leastText {
+		header = header[:last]
+	}
+	for i, r := range rows {
+		rows[i] = append(r[:last:last], text.Snip(clean(r[last]), max(room, 0), "…"))[:len(header)]
+	}
+	columns(a.out, header, rows)
 }
 
 // clean makes text of others fit to print: one line, without characters that steer a terminal or
@@ -62,7 +114,13 @@ func short(s string) string {
 }
 
 // number prints a score the way the tables show it.
-func number(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
+func number(x float64) string {
+	s := strconv.FormatFloat(x, 'f', 4, 64)
+	if s == "-0.0000" {
+		return s[1:]
+	}
+	return s
+}
 
 // printBody prints the body of an HTTP answer as it came.
 func (a *app) printBody(body json.RawMessage) error {

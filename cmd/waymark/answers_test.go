@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/suggest"
+)
+
+// manyTerms are as many as a learned answer has.
+func manyTerms(r *rand.Rand) []suggest.Term {
+	terms := make([]suggest.Term, 66)
+	for i := range terms {
+		x := r.NormFloat64() * math.Exp(-float64(i)/8)
+		terms[i] = suggest.Term{Name: fmt.Sprintf("signal %d", i), Value: x, Weight: 1, Contribution: x}
+	}
+	return terms
+}
+
+// largeAnswers are answers of the default sizes with everything an answer may carry.
+func largeAnswers() (suggest.SearchAnswer, suggest.NextAnswer, suggest.DAGAnswer) {
+	r := rand.New(rand.NewPCG(1, 2))
+	model := suggest.ModelInfo{Version: "sha256:" + strings.Repeat("0123456789abcdef", 4), Nodes: 148, Profile: "learned"}
+	warnings := []string{suggest.WarnLowConfidence, suggest.WarnNoHistory, suggest.WarnUnknownContext}
+	unknown := make([]suggest.UnknownID, 9)
+	for i := range unknown {
+		unknown[i] = suggest.UnknownID{ID: "read", Message: fmt.Sprintf(`unknown tool "read%d"; did you mean Read?`, i)}
+	}
+	prose := strings.Repeat("Searches 世界 pages by title and text. ", 20)
+	search := suggest.SearchAnswer{SuggestionID: "sg_42ad0b39727591eca439bf09", Mode: suggest.Active, Model: model, Warnings: warnings, UnknownIDs: unknown}
+	for i := range 10 {
+		search.Results = append(search.Results, suggest.SearchResult{ID: fmt.Sprintf("metrics:acknowledge_alert_%d", i), Kind: "capability", Description: prose,
+			Confidence: 0.25, Score: -1.25, Formula: suggest.FormulaLearned, Terms: manyTerms(r)})
+	}
+	next := suggest.NextAnswer{SuggestionID: search.SuggestionID, Mode: suggest.Passive, Model: model, Warnings: warnings, UnknownIDs: unknown}
+	for _, s := range search.Results[:5] {
+		next.Suggestions = append(next.Suggestions, suggest.Suggestion{ID: s.ID, Kind: s.Kind, Confidence: s.Confidence, Formula: s.Formula, Reason: prose, Terms: s.Terms})
+	}
+	dag := suggest.DAGAnswer{SuggestionID: search.SuggestionID, Mode: suggest.Active, Model: model, Warnings: warnings, UnknownIDs: unknown[:2],
+		Rationale: "3 target(s) chosen by meaning and by the 10 past tasks most like this one (trusted to 0.84); links follow learned transitions and schemas."}
+	for i, s := range search.Results[:8] {
+		dag.DAG.Tasks = append(dag.DAG.Tasks, suggest.Task{ID: fmt.Sprintf("t%d", i+1), Tool: s.ID, Kind: "tool", DependsOn: []string{"t1", "t2"},
+			Arguments: map[string]suggest.Argument{"channel_id": {From: "t1.channel_id"}, "text": {From: "intent"}}, Terms: s.Terms, Formula: s.Formula})
+		dag.Paths = append(dag.Paths, suggest.Path{From: s.ID, To: s.ID})
+		dag.Alternatives = append(dag.Alternatives, suggest.Alternative{ID: s.ID})
+		dag.RejectedEdges = append(dag.RejectedEdges, suggest.RejectedEdge{From: s.ID, To: s.ID, Reason: prose})
+	}
+	return search, next, dag
+}
+
+// Answers of the default sizes fit a screen of 80 columns and 25 lines, with terms and without codes.
+func TestAnswersFitAScreen(t *testing.T) {
+	search, next, dag := largeAnswers()
+	for _, columns := range []string{"80", "100", "200"} {
+		t.Setenv("COLUMNS", columns)
+		width, _ := strconv.Atoi(columns)
+		for name, show := range map[string]func(*app){
+			"search": func(a *app) { a.showSearch(search, false) },
+			"next":   func(a *app) { a.showNext(next, false) },
+			"dag":    func(a *app) { a.showDAG(dag, false) },
+		} {
+			var b bytes.Buffer
+			show(&app{out: &b})
+			lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+			assert.LessOrEqual(t, len(lines), 25, "%s in %s columns:\n%s", name, columns, b.String())
+			for _, l := range lines {
+				assert.LessOrEqual(t, text.StringWidth(l), width, "%s: %s", name, l)
+			}
+			assert.NotRegexp(t, `[a-z]_[a-z]+_(context|search|suggestion)|low_confidence|unknown_context|signal 1`, b.String(), name)
+			assert.Contains(t, lines[len(lines)-1], "sg_42ad0b39727591eca439bf09", name)
+		}
+	}
+}
+
+// More results than fit are the choice of whoever asks for them; nothing else is added for them.
+func TestALongListOfResults(t *testing.T) {
+	search, _, _ := largeAnswers()
+	search.Warnings, search.UnknownIDs = nil, nil
+	for range 2 {
+		search.Results = append(search.Results, search.Results...)
+	}
+	var b bytes.Buffer
+	(&app{out: &b}).showSearch(search, false)
+	assert.Equal(t, 40+5, strings.Count(b.String(), "\n"), "header and suggestion id around 40 results")
+}
+
+// The ten largest terms and the rest add up, digit by digit, to the total that is shown.
+func TestTermsAddUp(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		terms := manyTerms(r)
+		total, smallest := 0.0, math.Inf(1)
+		for _, term := range terms {
+			total += term.Contribution
+		}
+		rows := termRows("x", suggest.FormulaLearned, terms, false)
+		require.Len(t, rows, mostTerms+2)
+		sum := int64(0)
+		named := map[string]bool{}
+		for _, row := range rows[:mostTerms+1] {
+			x, err := strconv.ParseFloat(row[4], 64)
+			require.NoError(t, err)
+			sum += int64(math.Round(x * 1e4))
+			named[row[1]] = true
+		}
+		for _, row := range rows[:mostTerms] {
+			x, _ := strconv.ParseFloat(row[4], 64)
+			smallest = min(smallest, math.Abs(x))
+		}
+		for _, term := range terms {
+			if !named[term.Name] {
+				assert.LessOrEqual(t, math.Abs(term.Contribution), smallest+1e-4, "a larger term is in the rest")
+			}
+		}
+		assert.Equal(t, "rest (56)", rows[mostTerms][1])
+		assert.Equal(t, []string{"x", "total", "", "", number(total)}, rows[mostTerms+1])
+		assert.Equal(t, number(total), number(float64(sum)/1e4))
+	}
+	few := []suggest.Term{{Name: "a", Contribution: 0.1}, {Name: "b", Contribution: 0.2}}
+	assert.Len(t, termRows("x", suggest.FormulaTool, few, false), 3, "no rest")
+	assert.Len(t, termRows("x", suggest.FormulaMixed, few, false), 2, "factors have no sum")
+	assert.Len(t, termRows("x", suggest.FormulaLearned, manyTerms(r), true), 67, "all of them")
+}
+
+// Every warning of an answer has its sentence.
+func TestEveryWarningIsASentence(t *testing.T) {
+	source, err := os.ReadFile("../../suggest/answer.go")
+	require.NoError(t, err)
+	codes := regexp.MustCompile(`\n\tWarn\w+ += "(\w+)"`).FindAllSubmatch(source, -1)
+	require.NotEmpty(t, codes)
+	for _, code := range codes {
+		assert.Contains(t, warningSentences, string(code[1]))
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for x, want := range map[float64]string{0.5: "0.5000", -0.00001: "0.0000", 1: "1.0000", -2.66772: "-2.6677"} {
+		assert.Equal(t, want, number(x))
+	}
+}
+
+// Where a table is wider than the screen even without its last column, that column goes; the ids stay whole for
+// programs that read them.
+func TestColumnsThatFit(t *testing.T) {
+	t.Setenv("COLUMNS", "40")
+	long := strings.Repeat("x", 60)
+	for _, tt := range []struct{ id, want string }{
+		{"a", "rank  id  description\n1     a   01234567890123456789012345678…\n"},
+		{long, "rank  id\n1     " + long + "\n"},
+	} {
+		var b bytes.Buffer
+		(&app{out: &b}).columnsThatFit([]string{"rank", "id", "description"}, [][]string{{"1", tt.id, strings.Repeat("0123456789", 9)}})
+		assert.Equal(t, tt.want, b.String())
+	}
+}
