@@ -59,6 +59,8 @@ type Config struct {
 	Version      string
 	Now          func() time.Time // default time.Now
 
+	Data string // directory of the store, for the configurations that the status page shows; empty: the default
+
 	LocalToken string   // bearer of full access, for the command line of the same user
 	RequireKey bool     // every request needs an API key: for each bind that is not loopback
 	Hosts      []string // Host names answered beside loopback names and the address of the bind

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -74,8 +75,19 @@ func (s *Server) serveStatus(c *gin.Context) {
 		NeedsKey                bool
 		Stats                   *suggest.Stats
 		BuiltAt, Problem        string
+		Stdio                   string // arguments of a host's own process, as JSON
 	}
 	page.Version, page.NeedsKey = s.cfg.Version, s.cfg.RequireKey
+	args := []string{"mcp"}
+	if s.cfg.Data != "" {
+		args = append(args, "--data", s.cfg.Data)
+	}
+	stdio, err := encodeJSON(args)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	page.Stdio = strings.TrimSpace(string(stdio))
 	scheme := "http"
 	if c.Request.TLS != nil {
 		scheme = "https"

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/live"
+	"waymark/suggest"
 )
 
 // apiKey is a key as the API lists it; Key is the secret, in the answer to its creation alone.
@@ -218,8 +222,13 @@ old one. Backups made earlier still hold what is erased here.`,
 			if err := a.confirm(yes, fmt.Sprintf("Erase %s from workspace %q for good?", what, a.workspace)); err != nil {
 				return err
 			}
-			return ask(cmd.Context(), a, "/v1/forget", sel, func(a *app, r live.ForgetResult) {
-				a.printf("erased %d, %s; the log is at %d\n", r.Erased, what, r.Seq)
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				return a.askOver(cmd.Context(), c, "/v1/forget", sel, printer(a, func(a *app, r live.ForgetResult) {
+					a.printf("erased %d, %s; the log is at %d\n", r.Erased, what, r.Seq)
+					if r.Erased == 0 && sel.Source != "" {
+						a.listSources(cmd.Context(), c)
+					}
+				}))
 			})
 		},
 	}
@@ -229,6 +238,14 @@ old one. Backups made earlier still hold what is erased here.`,
 	f.StringVar(&before, "before", "", "a `time`: 2026-01-31 or 2026-01-31T12:00:00Z")
 	f.BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
+}
+
+// listSources prints the sources that have episodes; a failure costs no more than the list.
+func (a *app) listSources(ctx context.Context, c *client.Client) {
+	var stats suggest.Stats
+	if err := read(ctx, c, "/v1/stats", &stats); err == nil && len(stats.Sources) > 0 {
+		a.printf("sources with episodes: %s\n", clean(strings.Join(slices.Sorted(maps.Keys(stats.Sources)), ", ")))
+	}
 }
 
 // parseTime reads a time or a day (its beginning in UTC).

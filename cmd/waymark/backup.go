@@ -87,7 +87,11 @@ func (a *app) printSummary(s storage.BackupSummary, what, where string) error {
 	if a.json {
 		return a.printValue(s)
 	}
-	a.printf("%s %s: %d workspaces, %d events, %d rows, %d bytes, SHA-256 %s\n", what, where, s.Workspaces, s.Events, s.Rows, s.Bytes, s.SHA256)
+	workspaces := "workspaces"
+	if s.Workspaces == 1 {
+		workspaces = "workspace"
+	}
+	a.printf("%s %s: %d %s, %d events, %d rows, %d bytes, SHA-256 %s\n", what, where, s.Workspaces, workspaces, s.Events, s.Rows, s.Bytes, s.SHA256)
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"waymark/embed"
 	"waymark/feed"
 	"waymark/hook"
+	"waymark/internal/datadir"
 	"waymark/judge"
 	"waymark/live"
 	"waymark/recorder"
@@ -97,6 +98,9 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		Upstream: a.upstream(h), Traces: h.feed.Collect,
 		Logger: logger, Version: version().Version, Now: time.Now,
 		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Timeout: who.timeout,
+	}
+	if a.data != datadir.Default() {
+		cfg.Data = dir
 	}
 	if cfg.Upstream.Reload != nil {
 		cfg.Caller = recorder.New(recorder.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,

@@ -49,6 +49,9 @@ the gateway (waymark gateway add) Waymark connects them. Nothing is written.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			i := slices.Index(names, host)
+			if host == "" {
+				return usagef("init needs --host: %s", strings.Join(names, ", "))
+			}
 			if i < 0 {
 				return usagef("--host %q is none of %s", host, strings.Join(names, ", "))
 			}

@@ -119,6 +119,7 @@ type app struct {
 	named     func(field string) string // what the command calls a field of its request
 	given     func(flag string) bool    // somebody has set it: on the command line, in the environment or in a file
 
+	origins   map[string]string // by flag, the environment variable or file that set it
 	config    string
 	data      string
 	workspace string
@@ -218,12 +219,12 @@ func (a *app) wrap(cmd *cobra.Command) {
 // prepare loads the settings and notes what the command line says.
 func (a *app) prepare(cmd *cobra.Command) error {
 	a.given = cmd.Flags().Changed
-	a.named = func(field string) string { return flagOf(cmd, field) }
+	a.named = func(field string) string { return a.flagOf(cmd, field) }
 	return a.loadSettings(cmd)
 }
 
 // flagOf is what the command line calls a field of a request: its flag, where there is one.
-func flagOf(cmd *cobra.Command, field string) string {
+func (a *app) flagOf(cmd *cobra.Command, field string) string {
 	root, rest := field, ""
 	if i := strings.IndexAny(field, ".["); i >= 0 {
 		root, rest = field[:i], field[i:]
@@ -234,7 +235,7 @@ func flagOf(cmd *cobra.Command, field string) string {
 	}
 	for _, name := range names {
 		if cmd.Flags().Lookup(name) != nil {
-			return "--" + name + rest
+			return a.flagName(name) + rest
 		}
 	}
 	return field

@@ -45,7 +45,7 @@ func buildAndRun(m *testing.M) int {
 			os.Unsetenv(name)
 		}
 	}
-	os.Unsetenv("COLUMNS") // the width of tables
+	os.Unsetenv("COLUMNS")                       // the width of tables
 	os.Setenv("WAYMARK_JUDGE_PROFILES", "false") // behind every server of every test it would take the processors from all
 	return m.Run()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,9 +37,11 @@ var settings = []string{
 // environment or the settings file.
 func (a *app) loadSettings(cmd *cobra.Command) error {
 	k := koanf.New(".")
-	if err := loadFile(k, cmd.Flags()); err != nil {
+	path, err := loadFile(k, cmd.Flags())
+	if err != nil {
 		return usageError{err}
 	}
+	a.origins = map[string]string{}
 	fromEnv := env.Provider(".", env.Opt{Prefix: "WAYMARK_", TransformFunc: func(key, value string) (string, any) {
 		name := settingName(strings.TrimPrefix(key, "WAYMARK_"))
 		if value == "" || !slices.Contains(settings, name) { // empty is unset, as with XDG_* and most others
@@ -54,8 +57,9 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 		if f == nil || f.Changed || !k.Exists(name) || name == "split" && cmd.Flags().Lookup("split-share") == nil {
 			continue // the --split of import is another
 		}
+		a.origins[name] = origin(name, path)
 		if err := setFlag(f, k.Get(name)); err != nil {
-			return usagef("setting %s %w", name, err)
+			return usagef("%s %w", a.origins[name], err)
 		}
 		f.Changed = true
 	}
@@ -69,7 +73,7 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 		}
 	}
 	if new(slog.Level).UnmarshalText([]byte(a.logLevel)) != nil {
-		return usagef("--log-level %q is none of debug, info, warn, error", a.logLevel)
+		return usagef("%s %q is none of debug, info, warn, error", a.flagName("log-level"), a.logLevel)
 	}
 	if a.data == "" {
 		return usagef("--data names no directory, and this user has no data directory to fall back on")
@@ -77,9 +81,21 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 	return nil
 }
 
+// origin names the environment variable or the file that a setting comes from.
+func origin(name, file string) string {
+	variable := "WAYMARK_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	if os.Getenv(variable) != "" {
+		return variable
+	}
+	return "settings file " + file + ": " + name
+}
+
+// flagName is what the user wrote to set a flag: the flag itself, an environment variable or a line of a file.
+func (a *app) flagName(name string) string { return cmp.Or(a.origins[name], "--"+name) }
+
 // loadFile reads the settings file: --config, else WAYMARK_CONFIG, else the default one if present.
-func loadFile(k *koanf.Koanf, flags *pflag.FlagSet) error {
-	path, _ := flags.GetString("config")
+func loadFile(k *koanf.Koanf, flags *pflag.FlagSet) (path string, err error) {
+	path, _ = flags.GetString("config")
 	if path == "" {
 		path = os.Getenv("WAYMARK_CONFIG")
 	}
@@ -90,21 +106,21 @@ func loadFile(k *koanf.Koanf, flags *pflag.FlagSet) error {
 	in := koanf.New(".")
 	if err := in.Load(file.Provider(path), yaml.Parser()); err != nil {
 		if !asked && errors.Is(err, fs.ErrNotExist) {
-			return nil
+			return path, nil
 		}
-		return fmt.Errorf("settings file %s: %w", path, err)
+		return path, fmt.Errorf("settings file %s: %w", path, err)
 	}
 	all := in.All()
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		name, value := settingName(key), all[key]
 		if !slices.Contains(settings, name) {
-			return fmt.Errorf("settings file %s: unknown setting %q; known are %s", path, key, strings.Join(settings, ", "))
+			return path, fmt.Errorf("settings file %s: unknown setting %q; known are %s", path, key, strings.Join(settings, ", "))
 		}
 		if err := k.Set(name, value); err != nil {
-			return fmt.Errorf("settings file %s: %s: %w", path, key, err)
+			return path, fmt.Errorf("settings file %s: %s: %w", path, key, err)
 		}
 	}
-	return nil
+	return path, nil
 }
 
 // settingName turns ALLOW_HOST, allow_host and embeddings.url into the flag's name.
