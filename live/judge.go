@@ -205,7 +205,7 @@ func (w *writer) judgeBehind() {
 			if w.judging = false; err != nil && w.since >= since {
 				w.failed, w.changed = true, false
 			}
-		}); ended == nil && err != nil {
+		}); ended == nil && err != nil && w.ctx.Err() == nil { // a close ends it, too
 			w.opts.Logger.Error("build could not be judged; the measures before stay", "workspace", w.name, "error", err)
 		}
 	}()
