@@ -20,7 +20,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality validation soak
+.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality validation golden mutants soak
 
 build: ## bin/waymark, static and reproducible
 	CGO_ENABLED=0 go build -trimpath -o bin/waymark ./cmd/waymark
@@ -94,6 +94,14 @@ quality: build ## evaluate on every data set in DIR and write docs/quality.md
 validation: ## vary the constants of the seed's formulas on the train part of every data set in DIR and write docs/validation.md
 	@test -n "$(DIR)" || { echo "make validation DIR=path: a folder of data sets, one folder each"; exit 2; }
 	go run ./internal/validation -dir "$(DIR)"
+
+# Answers that are kept as files, so that a change of any of them shows in review. What is written is to be read.
+golden: ## write the files of learned answers and of the recorded session anew
+	go test -vet=off -count=1 ./suggest -run TestGoldenLearned -update
+	go test -vet=off -count=1 ./cmd/waymark -run TestRecordedSession -update
+
+mutants: ## change constants of the learned profile one by one: the golden file of its answers must notice each
+	WAYMARK_MUTANTS=1 go test -vet=off -count=1 -v -timeout 1h ./suggest -run TestMutants
 
 # Servers of others, for the loop through the gateway; they are installed for the test and removed after it.
 OTHER_SERVERS = @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
