@@ -10,23 +10,26 @@ import (
 	"waymark/sample"
 )
 
-// learnedNext are prefixes of tasks and what they are about. Each is asked with and without the intent.
+// learnedNext are prefixes of tasks, what they are about, and which tools are allowed. Each is asked with and without the intent.
 var learnedNext = []struct {
 	after  string
 	intent string
+	allow  []string
 }{
-	{"metrics:list_alerts", "checkout is slow since last night"},
-	{"metrics:list_alerts metrics:query_metrics metrics:search_logs", "find out why payments fail and open an issue"},
-	{"forge:list_pull_requests forge:get_pull_request", "review what is open in the mobile app"},
-	{"tracker:get_issue forge:search_code forge:get_file forge:get_file forge:create_branch forge:commit_files forge:get_file forge:commit_files", "pick up an issue and propose a fix"},
-	{"warehouse:list_tables warehouse:describe_table warehouse:run_query warehouse:run_query warehouse:run_query", "compare the orders of two weeks"},
-	{"crm:list_deals crm:get_customer crm:get_customer crm:get_customer billing:create_invoice", "create the invoices for the deals won this month"},
-	{"desk:search_tickets desk:get_ticket", "answer the customer and give the money back"},
-	{"chat:find_user chat:find_user chat:find_user calendar:find_free_slots", "find an hour for the four of us"},
-	{"files:search_files files:read_file files:edit_file", "replace the old address in all files"},
-	{"mail:search_messages mail:get_thread calendar:create_event", "answer the invitation"},
-	{"cloud:list_deployments metrics:query_series warehouse:unknown_tool", "take the bad deployment back"},
-	{"web:search web:fetch_page web:search web:fetch_page notes:quick_add", "collect what is written about a competitor"},
+	{"metrics:list_alerts", "checkout is slow since last night", nil},
+	{"metrics:list_alerts metrics:query_metrics metrics:search_logs", "find out why payments fail and open an issue", nil},
+	{"forge:list_pull_requests forge:get_pull_request", "review what is open in the mobile app", nil},
+	{"tracker:get_issue forge:search_code forge:get_file forge:get_file forge:create_branch forge:commit_files forge:get_file forge:commit_files", "pick up an issue and propose a fix", nil},
+	{"warehouse:list_tables warehouse:describe_table warehouse:run_query warehouse:run_query warehouse:run_query", "compare the orders of two weeks", nil},
+	{"crm:list_deals crm:get_customer crm:get_customer crm:get_customer billing:create_invoice", "create the invoices for the deals won this month", nil},
+	{"desk:search_tickets desk:get_ticket", "answer the customer and give the money back", nil},
+	{"chat:find_user chat:find_user chat:find_user calendar:find_free_slots", "find an hour for the four of us", nil},
+	{"files:search_files files:read_file files:edit_file", "replace the old address in all files", nil},
+	{"metrics:list_alerts metrics:query_metrics", "acknowledge the alert and silence it for an hour", nil},
+	{"desk:search_tickets", "merge the duplicate tickets", []string{"desk:*"}},
+	{"mail:search_messages mail:get_thread calendar:create_event", "answer the invitation", nil},
+	{"cloud:list_deployments metrics:query_series warehouse:unknown_tool", "take the bad deployment back", nil},
+	{"web:search web:fetch_page web:search web:fetch_page notes:quick_add", "collect what is written about a competitor", nil},
 }
 
 // learnedIntents are searched for, and planned.
@@ -52,6 +55,10 @@ var learnedIntents = []string{
 	"triage the incident",
 	"translate an ancient parchment",
 	"refund",
+	"answer the invitation to the calendar event",
+	"share the spreadsheet with the team",
+	"which warehouse queries are running, and which are slow",
+	"silence the alert for an hour",
 }
 
 // learnedDone are steps that were taken before a plan is asked for; the others begin with nothing.
@@ -97,11 +104,11 @@ func TestGoldenLearned(t *testing.T) {
 	for _, history := range []struct {
 		name  string
 		model *Model
-	}{{"1,800 tasks", sampleModel(t)}, {"240 tasks, some tools not learned of", shortModel(t, 240, 110)}} {
+	}{{"1,800 tasks", sampleModel(t)}, {"180 tasks, some tools not learned of", shortModel(t, 180, 125)}} {
 		fmt.Fprintf(&b, "# %s\n", history.name)
 		for _, q := range learnedNext {
 			for _, intent := range []string{"", q.intent} {
-				writeNext(t, &b, history.model, strings.Fields(q.after), intent)
+				writeNext(t, &b, history.model, strings.Fields(q.after), intent, q.allow)
 			}
 		}
 		for _, intent := range learnedIntents {
@@ -112,8 +119,8 @@ func TestGoldenLearned(t *testing.T) {
 	golden(t, "testdata/learned.golden", b.String())
 }
 
-func writeNext(t *testing.T, b *strings.Builder, m *Model, after []string, intent string) {
-	a, err := m.Next(NextRequest{Context: after, Intent: intent, Profile: ProfileLearned, Limit: 5})
+func writeNext(t *testing.T, b *strings.Builder, m *Model, after []string, intent string, allow []string) {
+	a, err := m.Next(NextRequest{Context: after, Intent: intent, Allow: allow, Profile: ProfileLearned, Limit: 5})
 	require.NoError(t, err)
 	require.Equal(t, ProfileLearned, a.Model.Profile)
 	fmt.Fprintf(b, "next after %s intent %q: stop %.6f\n", strings.Join(after, ", "), intent, a.Stop)
@@ -144,4 +151,3 @@ func writePlan(t *testing.T, b *strings.Builder, m *Model, intent string, done [
 		fmt.Fprintf(b, "  or %s %.6f\n", alternative.ID, alternative.Score)
 	}
 }
-

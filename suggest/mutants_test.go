@@ -34,6 +34,7 @@ var mutants = []struct {
 	{"predict/choice/minimise.go", "tolerance = 1e-6", "tolerance = 1e-4"},
 	{"predict/maxent/maxent.go", "rate  = .12", "rate  = .06"},
 	{"suggest/outside.go", "textBelief = 4, 1.6, .1", "textBelief = 2, 1.6, .1"},
+	{"suggest/outside.go", "textBelief = 4, 1.6, .1", "textBelief = 4, 0.8, .1"},
 	{"suggest/wording.go", "leastLike  = .02", "leastLike  = .1"},
 	{"suggest/wording.go", "mostAlike  = 30", "mostAlike  = 10"},
 }
