@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,7 +25,7 @@ func beDesk() {
 	add := func(name, description string, harmless bool) {
 		s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: harmless}},
 			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strconv.Itoa(os.Getpid())}}}, nil
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: cmp.Or(os.Getenv("DESK_SAYS"), strconv.Itoa(os.Getpid()))}}}, nil
 			})
 	}
 	add("stamp", "Put a stamp on a letter. "+os.Getenv("DESK_EXTRA"), true)
