@@ -43,12 +43,16 @@ var update = flag.Bool("update", false, "write the golden files anew")
 //
 // @file is the content of a file of the archive, < file gives it to standard input.
 func TestRecordedSession(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"} {
+		t.Setenv(name, home)
+	}
 	for name, replay := range map[string]func(*session) (want []string){"http": replayHTTP, "mcp": replayMCP, "cli": replayCLI} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			script, err := txtar.ParseFile(filepath.Join("testdata", "session", name+".txtar"))
 			require.NoError(t, err)
-			s := &session{T: t, dir: t.TempDir(), script: script, kept: map[string]string{}, used: map[string]bool{}}
+			s := &session{T: t, home: home, dir: t.TempDir(), script: script, kept: map[string]string{}, used: map[string]bool{}}
 			for _, f := range script.Files {
 				require.NoError(t, os.WriteFile(filepath.Join(s.dir, f.Name), f.Data, 0o600))
 			}
@@ -80,7 +84,8 @@ func compareBlocks(t *testing.T, want, got []string) {
 // session is one script that is being replayed.
 type session struct {
 	*testing.T
-	dir, data string
+	home, dir string
+	data      string
 	script    *txtar.Archive
 	kept      map[string]string
 	used      map[string]bool // operations, tools and commands that occurred
@@ -194,7 +199,8 @@ var varying = []struct {
 	{regexp.MustCompile(`run-[0-9a-f]+-[a-z0-9]+`), "run-ID"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:PORT"},
 	{regexp.MustCompile(`\b\d+(\.\d+)? ?(µs|ms|s)\b`), "DURATION"},
-	{regexp.MustCompile(`\b\d+ (MiB|bytes)\b`), "N $1"},
+	{regexp.MustCompile(`HOME/[^\s")]+`), "HOME"}, // directories of settings and data differ between systems
+	{regexp.MustCompile(`(^| )\d+ (MiB|bytes)\b`), "${1}N $2"},
 	{regexp.MustCompile(`\.copy\.\d+`), ".copy.N"},
 	{regexp.MustCompile(` {3,}|-{3,}`), "  "}, // columns are as wide as what stands in them,
 	{regexp.MustCompile(`\bgo1\.\d+(\.\d+)?\b`), "GO"},
@@ -203,7 +209,7 @@ var varying = []struct {
 
 // same replaces what no two runs share.
 func (s *session) same(text string) string {
-	for path, name := range map[string]string{s.dir: "DIR", os.Args[0]: "TESTS", program: "WAYMARK"} {
+	for path, name := range map[string]string{s.dir: "DIR", s.home: "HOME", os.Args[0]: "TESTS", program: "WAYMARK"} {
 		text = strings.ReplaceAll(text, path, name)
 	}
 	for _, v := range varying {
@@ -446,6 +452,7 @@ func replayCLI(s *session) (want []string) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	want = commands(root, "")
+	s.kept["desk"] = deskConfig(s.T, map[string]string{"DESK_SAYS": "stamped"})
 	s.each(func(l line) {
 		text, file, _ := strings.Cut(l.text, " < ")
 		stdin := ""
