@@ -216,13 +216,13 @@ func (s *session) same(text string) string {
 	for _, v := range varying {
 		text = v.pattern.ReplaceAllString(text, v.to)
 	}
-	return long.ReplaceAllStringFunc(text, round)
+	return long.ReplaceAllStringFunc(text, rounded)
 }
 
 // long are numbers with more digits than are compared.
 var long = regexp.MustCompile(`-?\d+\.\d{7,}(e-?\d+)?`)
 
-func round(number string) string {
+func rounded(number string) string {
 	f, _ := strconv.ParseFloat(number, 64) // it matches long
 	return strconv.FormatFloat(f, 'g', 6, 64)
 }
@@ -260,7 +260,7 @@ func (s *session) sameIn(v any) any {
 	case string:
 		return s.same(v)
 	case json.Number:
-		return json.Number(long.ReplaceAllStringFunc(v.String(), round))
+		return json.Number(long.ReplaceAllStringFunc(v.String(), rounded))
 	}
 	return v
 }
@@ -469,7 +469,7 @@ func replayCLI(s *session) (want []string) {
 		if file != "" {
 			stdin = s.file("@" + file)
 		}
-		args := words(text)
+		args := commandWords(text)
 		cmd, _, err := root.Find(args)
 		require.NoError(s, err)
 		s.used[strings.TrimPrefix(cmd.CommandPath(), "waymark ")] = true
@@ -507,7 +507,7 @@ func commands(c *cobra.Command, path string) (all []string) {
 }
 
 // words splits a command line at spaces outside single quotes.
-func words(text string) (all []string) {
+func commandWords(text string) (all []string) {
 	for i, part := range strings.Split(text, "'") {
 		if i%2 == 1 {
 			all = append(all, part)
