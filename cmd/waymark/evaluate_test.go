@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -17,8 +16,6 @@ import (
 
 	"waymark/sample"
 )
-
-var updateEvaluation = flag.Bool("update-evaluation", false, "write the report on the bundled sample anew")
 
 // times are the one part of a report that is no function of its input.
 var times = regexp.MustCompile(`(?m)^times: .*\n`)
@@ -200,12 +197,12 @@ func TestEvaluateOwnHistory(t *testing.T) {
 	require.Regexp(t, times, text)
 	text = times.ReplaceAllString(text, "")
 	golden := filepath.Join("testdata", "evaluate.golden")
-	if *updateEvaluation {
+	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(text), 0o644))
 	}
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
-	assert.Equal(t, string(want), text, "go test ./cmd/waymark -run EvaluateOwn -update-evaluation writes it anew")
+	assert.Equal(t, string(want), text, "go test ./cmd/waymark -run EvaluateOwn -update writes it anew")
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
 	assert.Contains(t, string(html), "<h1>default</h1>")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-var updateReadme = flag.Bool("update", false, "write the output of the README's session anew")
 
 // The session in the README is run as it stands there, in an empty store, and must give what it says.
 func TestReadmeSession(t *testing.T) {
@@ -46,7 +43,7 @@ func TestReadmeSession(t *testing.T) {
 			b.WriteString(strings.TrimRight(line, " \n") + "\n")
 		}
 	}
-	if *updateReadme {
+	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(before+"```console\n"+b.String()+"```\n"+after), 0o644))
 		return
 	}
