@@ -142,7 +142,7 @@ func (s *Server) putCapabilities(ctx context.Context, in *rawInput) (*putAnswer,
 
 // bodyOf reads a body that may have one of two shapes. It is never empty.
 func bodyOf(in *rawInput) ([]byte, error) {
-	data, err := io.ReadAll(in.gin.Request.Body)
+	data, err := io.ReadAll(in.request.Body)
 	if err != nil {
 		return nil, badRead(err)
 	}

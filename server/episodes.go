@@ -16,7 +16,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
-	"github.com/gin-gonic/gin"
 
 	"waymark/episodic"
 	"waymark/live"
@@ -30,11 +29,11 @@ const (
 )
 
 // rawInput gives a handler the request itself, for bodies that are read as a stream.
-type rawInput struct{ gin *gin.Context }
+type rawInput struct{ request *http.Request }
 
 // Resolve is called by huma before the handler.
 func (in *rawInput) Resolve(ctx huma.Context) []error {
-	in.gin = humagin.Unwrap(ctx)
+	in.request = humagin.Unwrap(ctx).Request
 	return nil
 }
 
@@ -82,7 +81,7 @@ func documentBody(api huma.API, path, method string, content map[string]*huma.Sc
 }
 
 func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
-	r := in.gin.Request
+	r := in.request
 	e, err := s.recorder(ctx)
 	if err != nil {
 		return nil, err

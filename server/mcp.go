@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -34,8 +33,7 @@ const (
 	headerName      = "Mcp-Name"
 	firstStateless  = "2026-07-28"
 	sessionIdle     = 30 * time.Minute
-	callTimeout     = 30 * time.Second // one question or record, the first replay of a workspace included
-	rebuildTimeout  = time.Hour        // replaying a long history takes minutes
+	rebuildTimeout  = time.Hour // replaying a long history takes minutes
 	mcpInstructions = "Waymark knows which tools exist here, and from recorded work which one usually comes next. " +
 		"After a tool has run, call suggest_next with the ids of the tools used so far, in order; it answers with ranked ids and a confidence. " +
 		"When unsure which tool does a thing, call find_tool with a few words; its results carry the input schema. " +
@@ -201,11 +199,12 @@ func isolate(log *slog.Logger) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 			defer func() {
-				p := recover()
-				if p == nil {
+				recovered := recover()
+				if recovered == nil {
 					return
 				}
-				log.ErrorContext(ctx, "panic while answering an MCP request", "method", method, "panic", p, "stack", string(debug.Stack()))
+				p, stack := panicOf(recovered)
+				log.ErrorContext(ctx, "panic while answering an MCP request", "method", method, "panic", p, "stack", string(stack))
 				if method == "tools/call" {
 					result, err = refusal(errInternal), nil
 					return

@@ -65,7 +65,7 @@ func addResources(srv *mcp.Server, m *mcpTools) {
 // resource reads one thing out of the current model of the caller's workspace.
 func (m *mcpTools) resource(read func(model *suggest.Model, id string) (any, bool, error)) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		ctx, cancel := context.WithTimeout(ctx, m.cfg.Timeout)
 		defer cancel()
 		uri := req.Params.URI
 		model, err := m.modelFor(ctx, req.Extra, "reading resources")

@@ -176,7 +176,7 @@ func (c *mcpCall) asker() live.Asker {
 
 // handler runs one tool: who asks, may they, in which workspace, for how long.
 func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
-	timeout := callTimeout
+	timeout := m.cfg.Timeout // the first replay of a workspace included
 	switch t.tool.Name {
 	case toolRebuild:
 		timeout = rebuildTimeout
@@ -201,7 +201,7 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 			return m.failed(ctx, t.tool.Name, err), nil
 		}
 		c := &mcpCall{mcpTools: m, access: a, engine: engine, model: engine.Model(), req: req}
-		answer, err := t.call(ctx, c, req.Params.Arguments)
+		answer, err := answerWithin(ctx, m.cfg.overdue, timeout, func() (sentence, error) { return t.call(ctx, c, req.Params.Arguments) })
 		if ask, ok := asInputRequired(err); ok {
 			return ask, nil
 		}

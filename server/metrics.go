@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -49,6 +50,9 @@ func methodLabel(method string) string {
 }
 
 func slogLevel(status int, failure error) slog.Level {
+	if errors.Is(failure, context.Canceled) { // the caller has gone, or a shutdown
+		return slog.LevelInfo
+	}
 	if status >= http.StatusInternalServerError && !errors.Is(failure, errNoServers) && !errors.Is(failure, errManyRuns) { // no fault, and the caller is told all of it
 		return slog.LevelError
 	}

@@ -1,10 +1,10 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,9 +70,9 @@ func (s *Server) observe(c *gin.Context) {
 			c.Request.Body = &readToEnd{ReadCloser: c.Request.Body, rc: rc, idle: idleTimeout}
 		}
 	} else {
-		timeout := cmp.Or(ru.timeout, s.cfg.Timeout)
+		timeout := s.timeLimit(ru)
 		_ = rc.SetReadDeadline(start.Add(readTimeout))
-		_ = rc.SetWriteDeadline(start.Add(timeout))
+		_ = rc.SetWriteDeadline(start.Add(timeout + answerGrace))
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
@@ -127,13 +126,16 @@ func (b *readToEnd) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// recoverPanic keeps a bug in one request from ending the process.
+// recoverPanic keeps a bug in one request from ending the process, and from looking like an answer: net/http sends
+// 200 for a handler that wrote nothing.
 func (s *Server) recoverPanic(c *gin.Context) {
 	defer func() {
-		v := recover()
-		if v == nil {
+		recovered := recover()
+		if recovered == nil {
+			s.requireAnswer(c)
 			return
 		}
+		v, stack := panicOf(recovered)
 		if v == http.ErrAbortHandler { // a stream broken off on purpose
 			panic(v)
 		}
@@ -144,12 +146,35 @@ func (s *Server) recoverPanic(c *gin.Context) {
 		}
 		s.metrics.panics.Inc()
 		s.cfg.Logger.Error("panic in a request", "route", c.FullPath(), "request", exchangeFrom(c.Request.Context()).id,
-			"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			"panic", fmt.Sprint(v), "stack", string(stack))
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler) // half an answer must not look whole
 		}
 		fail(c, refuse(http.StatusInternalServerError, "internal error"))
 	}()
+	c.Next()
+}
+
+// requireAnswer answers in place of a handler that did not: one whose request was cancelled, or one with a bug.
+func (s *Server) requireAnswer(c *gin.Context) {
+	if c.Writer.Written() || c.Writer.Status() != http.StatusOK || strings.HasPrefix(c.Writer.Header().Get("Content-Type"), "text/event-stream") {
+		return
+	}
+	if err := c.Request.Context().Err(); err != nil {
+		fail(c, err)
+		return
+	}
+	fail(c, errors.New("the handler wrote no answer"))
+}
+
+// refuseDraining refuses requests that come after shutdown has begun, on connections that were open before. Probes
+// are answered.
+func (s *Server) refuseDraining(c *gin.Context) {
+	if s.isDraining() && (strings.HasPrefix(c.FullPath(), "/v1/") || c.FullPath() == "/mcp") {
+		c.Header("Connection", "close")
+		fail(c, refuse(http.StatusServiceUnavailable, "the server is shutting down"))
+		return
+	}
 	c.Next()
 }
 

@@ -78,8 +78,10 @@ func problemOf(err error) *huma.ErrorModel {
 		return refuse(http.StatusNotFound, "there is no such thing")
 	case errors.Is(err, storage.ErrConflict):
 		return refuse(http.StatusConflict, "somebody else changed it at the same time")
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return refuse(http.StatusServiceUnavailable, "the request ended before its answer was ready")
+	case errors.Is(err, context.DeadlineExceeded):
+		return refuse(http.StatusGatewayTimeout, "there was no answer within the time limit of the request; repeat it in a few seconds")
+	case errors.Is(err, context.Canceled):
+		return refuse(http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down")
 	}
 	return refuse(http.StatusInternalServerError, "internal error")
 }
@@ -149,11 +151,25 @@ func fail(c *gin.Context, err error) {
 	switch p.Status {
 	case http.StatusUnauthorized:
 		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
-	case http.StatusServiceUnavailable:
-		c.Header("Retry-After", "1")
+	default:
+		if after := retryAfter(p.Status); after != "" {
+			c.Header("Retry-After", after)
+		}
 	}
 	writeProblem(c.Writer, sign(c.Request.Context(), p))
 	c.Abort()
+}
+
+// retryAfter is the number of seconds after which a request that failed with a status is worth repeating; empty: it
+// is not known to be.
+func retryAfter(status int) string {
+	switch status {
+	case http.StatusServiceUnavailable:
+		return "1"
+	case http.StatusGatewayTimeout:
+		return "5"
+	}
+	return ""
 }
 
 func writeProblem(w http.ResponseWriter, p *huma.ErrorModel) {

@@ -149,7 +149,7 @@ func (s *Server) runCapability(ctx context.Context, in *capabilityRunInput) (*ru
 		return nil, err
 	}
 	var body capabilityRunBody
-	data, err := io.ReadAll(in.gin.Request.Body)
+	data, err := io.ReadAll(in.request.Body)
 	if err != nil {
 		return nil, badRead(err)
 	}

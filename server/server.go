@@ -3,7 +3,7 @@
 //
 //	           ┌ observe ─ recover ─ guard ─ authorize ─ limit ─ once ┐
 //	request ──▶│ id, log   panics    Host,   key →       rate,  Idem- │──▶ huma: validate ──▶ one call
-//	           │ metrics             Origin  workspace   bytes  potency│      (gin routes)
+//	           │ metrics   no answer Origin  workspace   bytes  potency│      (gin routes)     in its time limit
 //	           └───────────────────────────────────────────────────────┘
 //
 // Whatever is not the answer asked for is a problem document (RFC 9457); [problemOf] is the one
@@ -16,10 +16,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -71,14 +71,15 @@ type Config struct {
 	MaxBody        int64         // bytes of one body or NDJSON line; default 1 MiB
 	MaxBodies      int64         // bytes of all bodies being read; default 64 MiB
 	MaxConnections int           // default 1024
-	Timeout        time.Duration // of an answer, where its route has none of its own; default 30 s
+	Timeout        time.Duration // of an answer, where its route or MCP tool has none of its own; default 30 s
 	Drain          time.Duration // grace of open requests at shutdown; default 10 s
 
 	// Traces takes an export request of OpenTelemetry, in JSON or protobuf; nil: none are taken.
 	Traces func(ctx context.Context, workspace, source string, body []byte, protobuf bool) error
 
-	books *books
-	runs  *runs // of this server
+	books   *books
+	runs    *runs    // of this server
+	overdue *overdue // of this server
 
 	// extendMCP changes the options of each MCP server and returns what registers more on it. For tests only.
 	extendMCP func(*mcp.ServerOptions) (register func(*mcp.Server))
@@ -145,7 +146,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.New("a server needs a store and its workspaces")
 	}
 	cfg.setDefaults()
-	cfg.runs = newRuns(cfg)
+	cfg.runs, cfg.overdue = newRuns(cfg), &overdue{log: cfg.Logger}
 	s := &Server{
 		cfg: cfg, rules: map[string]rule{}, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(),
 		draining: make(chan struct{}),
@@ -169,7 +170,7 @@ func New(cfg Config) (*Server, error) {
 	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
 		return nil, err
 	}
-	r.Use(s.observe, s.recoverPanic, s.guard, s.authorize, s.limitRate, s.limitBody, s.idempotent)
+	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitBody, s.idempotent)
 	r.NoRoute(func(c *gin.Context) { fail(c, refuse(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
 		fail(c, refuse(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
@@ -213,8 +214,8 @@ func (s *Server) humaConfig() huma.Config {
 	}
 	cfg.Transformers = []huma.Transformer{func(ctx huma.Context, _ string, v any) (any, error) {
 		if p, ok := v.(*huma.ErrorModel); ok {
-			if p.Status == http.StatusServiceUnavailable {
-				ctx.SetHeader("Retry-After", "1")
+			if after := retryAfter(p.Status); after != "" {
+				ctx.SetHeader("Retry-After", after)
 			}
 			return sign(ctx.Context(), p), nil
 		}
@@ -267,8 +268,17 @@ func (s *Server) ruleOf(c *gin.Context) (rule, bool) {
 // add registers an operation together with its rule.
 func add[I, O any](s *Server, api huma.API, ru rule, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	s.declare(ru, &op)
-	huma.Register(api, op, handler)
+	if ru.stream {
+		huma.Register(api, op, handler)
+		return
+	}
+	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+		return answerWithin(ctx, s.cfg.overdue, s.timeLimit(ru), func() (*O, error) { return handler(ctx, in) })
+	})
 }
+
+// timeLimit is how long an answer of a route may take; streams have no limit.
+func (s *Server) timeLimit(ru rule) time.Duration { return cmp.Or(ru.timeout, s.cfg.Timeout) }
 
 // declare notes the rule of an operation and completes its description.
 func (s *Server) declare(ru rule, op *huma.Operation) {
@@ -278,6 +288,9 @@ func (s *Server) declare(ru rule, op *huma.Operation) {
 	op.BodyReadTimeout = readTimeout
 	op.Security = []map[string][]string{{"key": {}}, {}}
 	op.Errors = []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable}
+	if !ru.stream {
+		op.Errors = append(op.Errors, http.StatusGatewayTimeout)
+	}
 	if strings.Contains(op.Path, "{") {
 		op.Errors = append(op.Errors, http.StatusNotFound)
 	}
@@ -324,9 +337,10 @@ const (
 // them is resumed by the next start.
 func (s *Server) Close() { s.cfg.runs.close() }
 
-// Serve answers on ln until ctx ends, and resumes the runs that the process before left. Then it stops accepting, lets open requests finish for
-// Config.Drain (10 s), cancels what is left and, after half that time again, closes its connections:
-// 15 s at most.
+// Serve answers on ln until ctx ends, and resumes the runs that the process before left. Then it refuses new
+// requests with 503 and stops accepting, lets open requests finish for Config.Drain (10 s), cancels the others, which
+// are answered with 503, and, after half that time again, closes its connections. Work that continues without a
+// request has the same half: 20 s at most.
 // It refuses an address that others can reach unless every request needs a key.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && !s.cfg.RequireKey {
@@ -354,11 +368,6 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.drainOnce.Do(func() { close(s.draining) })
-	if c, ok := s.mcp.(io.Closer); ok { // its event streams would otherwise stay open to the last second
-		if err := c.Close(); err != nil {
-			s.cfg.Logger.Warn("MCP sessions did not close", "error", err)
-		}
-	}
 	err := shutdown(srv, s.cfg.Drain)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.cfg.Logger.Warn("requests did not finish in time and are cancelled", "after", s.cfg.Drain)
@@ -369,6 +378,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		}
 	}
 	<-done // http.ErrServerClosed
+	s.cfg.overdue.wait(s.cfg.Drain / 2)
 	if err != nil {
 		return fmt.Errorf("shut down %s: %w", ln.Addr(), err)
 	}

@@ -40,7 +40,7 @@ func (s *Server) takeTraces(ctx context.Context, in *rawInput) (*tracesAnswer, e
 	if s.cfg.Traces == nil {
 		return nil, refuse(http.StatusServiceUnavailable, "this process takes no traces")
 	}
-	r := in.gin.Request
+	r := in.request
 	body, err := unpacked(r)
 	if err != nil {
 		return nil, err

@@ -120,7 +120,7 @@ func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, 
 		return err
 	}
 	options := importer.Options{Format: "waymark", Split: "all", Source: source, Now: s.cfg.Now()}
-	for item, err := range importer.ReadFrom(ctx, in.gin.Request.Body, options) {
+	for item, err := range importer.ReadFrom(ctx, in.request.Body, options) {
 		if err != nil {
 			return nil, badRead(err)
 		}
