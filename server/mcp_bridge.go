@@ -35,14 +35,16 @@ type bridge struct {
 	mu    sync.Mutex
 	open  map[jsonrpc.ID]context.CancelFunc // calls without an answer
 	hello jsonrpc.ID                        // the initialize call
-	idle  chan struct{}                     // signalled when a call was answered
 }
 
 // codeRejected is the SDK's own mark of a message that was not sent.
 const codeRejected = -32005
 
-// drainBridge is how long answers may still arrive after the host closed its end.
+// drainBridge is how long answers may still arrive after this process was told to end.
 const drainBridge = 5 * time.Second
+
+// bridgeConnections bounds the calls that are with the server at once; a host may send any number.
+const bridgeConnections = 128
 
 // errServerGone ends a bridge whose server has ended.
 var errServerGone = errors.New("the waymark process that had the data directory has ended, and this one leaned on it; start it again")
@@ -56,6 +58,7 @@ const watchServer = 2 * time.Second
 // the server's local token.
 func Bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, endpoint, token, workspace string) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxConnsPerHost = bridgeConnections
 	defer transport.CloseIdleConnections()
 	headers := &bridgeHeaders{next: transport, token: token, workspace: workspace, conversation: pipeConversation()}
 	client := &http.Client{Transport: headers}
@@ -64,20 +67,23 @@ func Bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, endpoint,
 	if err != nil {
 		return fmt.Errorf("bridge to %s: %w", endpoint, err)
 	}
-	in, out = newFrames(in, out)
-	local, err := (&mcp.IOTransport{Reader: in, Writer: out}).Connect(ctx)
+	f := newFrames(in, out)
+	defer f.stop()
+	local, err := (&mcp.IOTransport{Reader: f, Writer: f.out}).Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("bridge to %s: %w", endpoint, err)
 	}
 	b := &bridge{
 		local: local, remote: remote, endpoint: endpoint, client: client, headers: headers,
-		open: map[jsonrpc.ID]context.CancelFunc{}, idle: make(chan struct{}, 1),
+		open: map[jsonrpc.ID]context.CancelFunc{},
 	}
-	return b.run(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- b.run(ctx) }()
+	return f.wait(ctx, drainBridge, ended)
 }
 
 func (b *bridge) run(outer context.Context) error {
-	ctx, cancel := context.WithCancel(outer)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(outer))
 	var pumps sync.WaitGroup
 	up, down, gone := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	pumps.Go(func() { up <- b.up(ctx, &pumps) })
@@ -86,17 +92,11 @@ func (b *bridge) run(outer context.Context) error {
 
 	var err error
 	select {
-	case err = <-up:
-		if err == nil {
-			b.drain(ctx, down)
-		}
+	case err = <-up: // all calls are answered
 	case err = <-down:
 		b.calls.Wait() // they fail now, and the host gets to know why
 	case err = <-gone:
 		b.calls.Wait()
-	}
-	if outer.Err() != nil {
-		err = nil
 	}
 	_ = b.remote.Close() // tells the server that the session is over; it finds out by itself otherwise
 	cancel()
@@ -131,29 +131,6 @@ func (b *bridge) watch(ctx context.Context, gone chan<- error) {
 			gone <- fmt.Errorf("%w (%w)", errServerGone, err)
 		}
 		return
-	}
-}
-
-// drain waits for the answers that are still to come.
-func (b *bridge) drain(ctx context.Context, down <-chan error) {
-	late := time.NewTimer(drainBridge)
-	defer late.Stop()
-	for {
-		b.mu.Lock()
-		n := len(b.open)
-		b.mu.Unlock()
-		if n == 0 {
-			return
-		}
-		select {
-		case <-b.idle:
-		case <-down:
-			return
-		case <-late.C:
-			return
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 
@@ -219,10 +196,6 @@ func (b *bridge) end(id jsonrpc.ID) bool {
 	b.mu.Unlock()
 	if ok {
 		cancel()
-		select {
-		case b.idle <- struct{}{}:
-		default:
-		}
 	}
 	return ok
 }
@@ -245,14 +218,8 @@ func (b *bridge) call(ctx context.Context, req *jsonrpc.Request) {
 // cancelled ends the request of a call that the host gave up, if requests are all there is: a server
 // of the session-less revision knows a cancellation by the end of the connection.
 func (b *bridge) cancelled(n *jsonrpc.Request) {
-	var p struct {
-		RequestID any `json:"requestId"`
-	}
-	if json.Unmarshal(n.Params, &p) != nil || b.remote.SessionID() != "" {
-		return
-	}
-	if id, err := jsonrpc.MakeID(p.RequestID); err == nil {
-		b.end(id)
+	if b.remote.SessionID() == "" {
+		b.end(cancelledCall(n))
 	}
 }
 

@@ -17,7 +17,7 @@ const mostCompletions = 100
 
 // complete completes the id in a resource template.
 func (m *mcpTools) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, m.cfg.Timeout)
 	defer cancel()
 	ref, argument := req.Params.Ref, req.Params.Argument
 	var ids func(*suggest.Model) []string

@@ -2,10 +2,13 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -104,4 +107,149 @@ func TestMended(t *testing.T) {
 	} {
 		assert.Equal(t, c[1], string(mended([]byte(c[0]))))
 	}
+}
+
+// pipe is ServeStdio with a host on the other end.
+type pipe struct {
+	t       *testing.T
+	in      *io.PipeWriter
+	answers *bufio.Scanner
+	done    chan error
+}
+
+func newPipe(ctx context.Context, t *testing.T, s *Server) *pipe {
+	t.Helper()
+	hostIn, serverOut := io.Pipe()
+	serverIn, hostOut := io.Pipe()
+	p := &pipe{t, hostOut, bufio.NewScanner(hostIn), make(chan error, 1)}
+	p.answers.Buffer(nil, 1<<20)
+	t.Cleanup(func() { hostIn.Close(); hostOut.Close() })
+	go func() { p.done <- s.ServeStdio(ctx, serverIn, serverOut, defaultWorkspace) }()
+	return p
+}
+
+func (p *pipe) send(line string) {
+	p.t.Helper()
+	_, err := io.WriteString(p.in, line+"\n")
+	require.NoError(p.t, err)
+}
+
+func (p *pipe) receive() string {
+	p.t.Helper()
+	require.True(p.t, p.answers.Scan(), "no answer: %v", p.answers.Err())
+	return p.answers.Text()
+}
+
+func (p *pipe) ended() error {
+	p.t.Helper()
+	select {
+	case err := <-p.done:
+		return err
+	case <-time.After(time.Minute):
+		require.Fail(p.t, "the session does not end")
+		return nil
+	}
+}
+
+// A call in flight when the process is told to end is answered.
+func TestPipeAtShutdown(t *testing.T) {
+	adjust, asked, release := slowAnswers(t)
+	s := newOffice(t, adjust)
+	ctx, shutdown := context.WithCancel(t.Context())
+	defer shutdown()
+	p := newPipe(ctx, t, s)
+	p.send(hello)
+	p.receive()
+	p.send(nextCall(2))
+	<-asked
+	shutdown()
+	time.AfterFunc(50*time.Millisecond, release)
+	finished := p.receive()
+	assert.Contains(t, finished, `"id":2`)
+	assert.Contains(t, finished, "structuredContent")
+	require.NoError(t, p.ended())
+}
+
+// A call that does not end after shutdown began does not keep the process.
+func TestPipeAtShutdownWithoutEnd(t *testing.T) {
+	adjust, asked, _ := slowAnswers(t)
+	s := newOffice(t, adjust, func(c *Config) { c.Drain = 50 * time.Millisecond })
+	ctx, shutdown := context.WithCancel(t.Context())
+	p := newPipe(ctx, t, s)
+	p.send(hello)
+	p.receive()
+	p.send(nextCall(2))
+	<-asked
+	shutdown()
+	_ = p.ended()
+}
+
+func nextCall(id int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"suggest_next","arguments":{"context":["fs:read_file"]}}}`, id)
+}
+
+// A line after a record waits for it; a request to the host that can no longer be answered fails at the end of the input.
+func TestFramesAtTheEndOfInput(t *testing.T) {
+	serverIn, hostOut := io.Pipe()
+	hostIn, serverOut := io.Pipe()
+	f := newFrames(serverIn, serverOut)
+	defer f.Close()
+	go io.Copy(io.Discard, hostIn)
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for r := bufio.NewScanner(f); r.Scan(); {
+			lines <- r.Text()
+		}
+	}()
+	record := `{"jsonrpc":"2.0","id":"r","method":"tools/call","params":{"name":"record_episode","arguments":{}}}`
+	go func() {
+		io.WriteString(hostOut, record+"\n"+nextCall(2)+"\n"+`{"jsonrpc":"2.0","id":3,"method":"ping"}`+"\n")
+		io.WriteString(hostOut, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
+		hostOut.Close()
+	}()
+	require.Equal(t, record, <-lines)
+	select {
+	case line := <-lines:
+		require.Fail(t, "passed on before the record was answered", line)
+	case <-time.After(20 * time.Millisecond):
+	}
+	write := func(line string) {
+		_, err := f.out.Write([]byte(line + "\n"))
+		require.NoError(t, err)
+	}
+	write(`{"jsonrpc":"2.0","id":"r","result":{}}`)
+	assert.Equal(t, nextCall(2), <-lines)
+	assert.Contains(t, <-lines, "ping")
+	assert.Contains(t, <-lines, "cancelled")
+	write(`{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{}}`)
+	failed := <-lines
+	assert.Contains(t, failed, `"id":7`)
+	assert.Contains(t, failed, "closed its end")
+	write(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+	_, more := <-lines
+	assert.False(t, more, "the input ends when the last call is answered; a cancelled one is not waited for")
+}
+
+// Once the server shuts down, calls in flight are still answered and later ones are refused.
+func TestFramesAtShutdown(t *testing.T) {
+	serverIn, hostOut := io.Pipe()
+	hostIn, serverOut := io.Pipe()
+	f := newFrames(serverIn, serverOut)
+	defer f.Close()
+	passed := bufio.NewScanner(f)
+	go io.WriteString(hostOut, nextCall(1)+"\n")
+	require.True(t, passed.Scan())
+	f.drain()
+	ended := make(chan bool)
+	go func() { ended <- passed.Scan() }()
+	go io.WriteString(hostOut, nextCall(2)+"\n")
+	answers := bufio.NewScanner(hostIn)
+	require.True(t, answers.Scan())
+	assert.Contains(t, answers.Text(), `"id":2`)
+	assert.Contains(t, answers.Text(), "shutting down")
+	go f.out.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}` + "\n"))
+	require.True(t, answers.Scan())
+	assert.Contains(t, answers.Text(), `"id":1`)
+	assert.False(t, <-ended)
 }

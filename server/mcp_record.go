@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -80,6 +81,11 @@ func recordEpisode(ctx context.Context, c *mcpCall, in recordArguments) (recordA
 	}
 	if len(r.Rejected) > 0 {
 		return recordAnswer{}, &argumentError{"", r.Rejected[0].Error}
+	}
+	counted, cancel := context.WithTimeout(ctx, waitForSeq) // so that the next question of the conversation counts it
+	defer cancel()
+	if err := c.engine.Wait(counted, r.Seq); err != nil && !errors.Is(err, live.ErrNotYet) {
+		return recordAnswer{}, err
 	}
 	r.Rejected = []live.Rejection{}
 	message := fmt.Sprintf("Recorded %d %s as %s.", len(e.Steps), plural(len(e.Steps), "step", "steps"), shownID(e.ID))

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"syscall"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -16,26 +18,52 @@ const sourceStdio = "mcp:stdio"
 // are told apart by it.
 func pipeConversation() string { return "pipe-" + rand.Text()[:16] }
 
-// ServeStdio answers one host that started this program as its child: MCP messages, one a line, in
-// on in and out on out, until in ends or ctx does. Nothing but messages may go to out; the log goes
+// ServeStdio answers one host that started this program as its child: MCP messages, one per line, in
+// on in and out on out, until in ends or ctx does. Calls that came before the end are answered first; once ctx has
+// ended they have Config.Drain for that. Nothing but messages may go to out; the log goes
 // elsewhere. Whoever can start the program may do everything in the workspace.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, workspace string) error {
 	ctx = withAccess(ctx, access{Workspace: workspace, Scopes: allScopes, Source: sourceStdio, Local: true, Conversation: pipeConversation()})
-	in, out = newFrames(in, out)
-	session, err := newMCPServer(s.cfg, workspace).Connect(ctx, &mcp.IOTransport{Reader: in, Writer: out}, nil)
+	f := newFrames(in, out)
+	defer f.stop()
+	session, err := newMCPServer(s.cfg, workspace).Connect(ctx, &mcp.IOTransport{Reader: f, Writer: f.out}, nil)
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = session.Close() })
-	defer stop()
-	err = session.Wait()
-	if ctx.Err() != nil || endOfInput(err) {
-		return nil
-	}
-	return err
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	return f.wait(ctx, s.cfg.Drain, ended)
 }
+
+// wait waits for the end of a session over the pipe. Once ctx has ended, calls in flight have the grace time; then
+// they are cancelled and have half of it again.
+func (f *frames) wait(ctx context.Context, grace time.Duration, ended <-chan error) error {
+	select {
+	case err := <-ended:
+		if endOfInput(err) {
+			return nil
+		}
+		return err
+	case <-f.abandoned:
+		return errAbandoned
+	case <-ctx.Done():
+	}
+	f.drain()
+	for _, patience := range []time.Duration{grace, grace / 2} {
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(patience):
+			f.stop()
+		}
+	}
+	return errAbandoned
+}
+
+// errAbandoned ends a session whose answers nobody takes.
+var errAbandoned = errors.New("answers could not be written: the host neither reads its pipe nor closes it")
 
 // endOfInput reports whether the other side has just hung up.
 func endOfInput(err error) bool {
-	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, mcp.ErrConnectionClosed)
+	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, mcp.ErrConnectionClosed)
 }

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -194,7 +196,8 @@ func (a *app) mcpCommand() *cobra.Command {
 		Short: "Serve MCP over stdio",
 		Long: `Speaks MCP on standard input and output, for hosts that start their servers themselves. If a server has
 the data directory already, messages are passed on to it; otherwise this process opens the directory
-and also answers other commands on a loopback port. A workspace that does not exist yet is created.`,
+and also answers other commands on a loopback port. A workspace that does not exist yet is created.
+At the end of the input the calls that came before it are answered, then the command exits with 0.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context()) },
 	}
@@ -204,6 +207,7 @@ and also answers other commands on a loopback port. A workspace that does not ex
 
 func (a *app) mcp(ctx context.Context) (err error) {
 	in, out := stdio(a.in, a.out)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a host that has gone is an error of the write, not the end of the process
 	quietCollector()
 	h, c, err := a.enter(ctx, a.logger(), access{serves: true})
 	if err != nil {
