@@ -273,11 +273,16 @@ func (f *frames) next() error {
 		return f.end()
 	}
 	select {
+	case <-f.draining: // also where a line is there
+		f.ended = io.EOF
+		return nil
+	default:
+	}
+	select {
 	case l := <-f.lines:
 		f.ended = l.err
 		f.accept(l)
 	case <-f.draining:
-		f.ended = io.EOF
 	case <-f.stopped:
 		return io.EOF
 	}
