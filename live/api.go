@@ -70,11 +70,13 @@ const (
 	JobRefused  JobState = "refused" // the new model would lose; the one before stays
 )
 
-// Job is a rebuild or a search for proposals, running or past.
+// Job is work on the model of a workspace, running or past: a build that starts by itself, a rebuild, a verification
+// or a search for proposals.
 type Job struct {
 	ID         string        `json:"id"`
-	Kind       string        `json:"kind"` // "rebuild", "verify" or "mine"
-	State      JobState      `json:"state"`
+	Kind       string        `json:"kind" doc:"build (measures of what was recorded), rebuild (replay of the log, judged by held-out tasks), verify or mine."`
+	Reason     string        `json:"reason" doc:"Why it started: requested, or what made it start by itself."`
+	State      JobState      `json:"state" enum:"running,done,failed,canceled,refused"`
 	Phase      string        `json:"phase"`    // judge, replay, pagerank, communities, spectral, text, publish, compare; of mining: mine, keep
 	Progress   float64       `json:"progress"` // 0..1 over all phases
 	ETAMillis  int64         `json:"eta_ms"`

@@ -166,8 +166,11 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	switch later := h.later; {
 	case later != nil: // a build that was cut short
 		h.later = nil
-		w.measureBehind(later.snapshot, later.since, func(ctx context.Context) (*history, error) {
-			m, err := e.measure(ctx, later.counts, later.how, later.built.seq)
+		j := w.begin(Job{Kind: "build", Reason: "the process ended before the last build did", At: later.built.seq}, nil)
+		w.measureBehind(j, later.snapshot, later.since, func(ctx context.Context) (*history, error) {
+			how := later.how
+			how.Options.Progress = e.reporting(j, how.Options.Progress)
+			m, err := e.measure(ctx, later.counts, how, later.built.seq)
 			return &history{measures: m}, err
 		})
 	case h.shot.image != nil:
@@ -281,7 +284,7 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 				if judged = w.judgedFirst(); judged {
 					return
 				}
-				failed = w.startBuild()
+				failed = w.startBuild(requested)
 				started, wait = true, w.building
 			}
 		})

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"waymark/suggest"
 )
 
-// jobs are the rebuilds of a workspace, the last few of them.
+// jobs are the builds, rebuilds, verifications and searches for proposals of a workspace: those that run, and the
+// last that ended.
 type jobs struct {
 	mu   sync.Mutex
-	all  []*job
-	last int
+	all  []*job         // in the order they started
+	last map[string]int // number of the last job, by kind
 }
 
 type job struct {
@@ -23,8 +25,11 @@ type job struct {
 	changed chan struct{} // closed and renewed at every change
 }
 
-// keptJobs is how many finished jobs can still be asked about.
-const keptJobs = 32
+// keptJobs is how many jobs can be listed; those that run are never dropped.
+const keptJobs = 100
+
+// requested is the reason of a job that a caller asked for.
+const requested = "requested"
 
 // errRefused ends a rebuild that would lose.
 var errRefused = errors.New("held-out tasks say that the new model is worse than the one in force by more than noise; nothing was published")
@@ -36,14 +41,14 @@ var errRefused = errors.New("held-out tasks say that the new model is worse than
 // model, it ends [JobRefused], and the running model stays.
 func (e *Engine) Rebuild(ctx context.Context, verify bool) (Job, error) {
 	if verify {
-		return e.start("verify", false, e.verify)
+		return e.start("verify", requested, false, e.verify)
 	}
-	return e.start("rebuild", false, e.rebuildJob(false))
+	return e.start("rebuild", requested, false, e.rebuildJob(false))
 }
 
 // ForceRebuild is a rebuild that is published whatever it loses. The numbers are taken all the same.
 func (e *Engine) ForceRebuild(ctx context.Context) (Job, error) {
-	return e.start("rebuild", true, e.rebuildJob(true))
+	return e.start("rebuild", requested, true, e.rebuildJob(true))
 }
 
 // rebuildJob is what a rebuild does. Proposals are mined after it where the options ask for that.
@@ -63,7 +68,7 @@ func (e *Engine) rebuildJob(force bool) func(context.Context, *job) error {
 // force asks for it to be published.
 func (e *Engine) rebuilt(ctx context.Context, force bool) (Job, error) {
 	for asked := e.Head().Seq; ; {
-		j, err := e.start("rebuild", force, e.rebuildJob(force))
+		j, err := e.start("rebuild", requested, force, e.rebuildJob(force))
 		if err == nil {
 			j, err = e.ended(ctx, j)
 		}
@@ -80,8 +85,8 @@ func (e *Engine) rebuilt(ctx context.Context, force bool) (Job, error) {
 	}
 }
 
-// start begins a job, or finds one of its kind that is under way.
-func (e *Engine) start(kind string, force bool, do func(context.Context, *job) error) (Job, error) {
+// start starts a job, or returns one of its kind that is running.
+func (e *Engine) start(kind, reason string, force bool, do func(context.Context, *job) error) (Job, error) {
 	if e.ctx.Err() != nil {
 		return Job{}, ErrClosed
 	}
@@ -93,35 +98,57 @@ func (e *Engine) start(kind string, force bool, do func(context.Context, *job) e
 		}
 	}
 	run, cancel := context.WithCancel(e.ctx)
-	e.jobs.last++
-	j := &job{
-		Job:    Job{ID: fmt.Sprintf("%s-%d", kind, e.jobs.last), Kind: kind, State: JobRunning, Phase: "replay", Forced: force, StartedAt: e.opts.Now()},
-		cancel: cancel, changed: make(chan struct{}),
-	}
-	e.jobs.all = append(e.jobs.all, j)
-	if len(e.jobs.all) > keptJobs && e.jobs.all[0].State != JobRunning {
-		e.jobs.all = e.jobs.all[1:]
-	}
+	j := e.addJob(Job{Kind: kind, Reason: reason, Phase: "replay", Forced: force}, cancel)
 	started := j.Job
 	e.jobs.mu.Unlock()
 	go func() {
 		defer cancel()
 		_, err := guarded(func() (struct{}, error) { return struct{}{}, do(run, j) })
-		e.update(j, func(j *Job) {
-			j.FinishedAt, j.Progress, j.ETAMillis, j.Version = e.opts.Now(), 1, 0, e.Model().Info().Version
-			switch {
-			case err == nil:
-				j.State, j.Phase = JobDone, "done"
-			case errors.Is(err, context.Canceled):
-				j.State, j.Error = JobCanceled, "canceled"
-			case errors.Is(err, errRefused):
-				j.State, j.Error = JobRefused, err.Error()
-			default:
-				j.State, j.Error = JobFailed, err.Error()
-			}
-		})
+		e.finish(j, err)
 	}()
 	return started, nil
+}
+
+// begin adds a job for work that starts by itself.
+func (e *Engine) begin(j Job, cancel context.CancelFunc) *job {
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	return e.addJob(j, cancel)
+}
+
+// addJob names a job and appends it to the list, whose mutex the caller holds.
+func (e *Engine) addJob(described Job, cancel context.CancelFunc) *job {
+	if e.jobs.last == nil {
+		e.jobs.last = map[string]int{}
+	}
+	e.jobs.last[described.Kind]++
+	described.ID = fmt.Sprintf("%s-%d", described.Kind, e.jobs.last[described.Kind])
+	described.State, described.StartedAt = JobRunning, e.opts.Now()
+	j := &job{Job: described, cancel: cancel, changed: make(chan struct{})}
+	e.jobs.all = append(e.jobs.all, j)
+	if len(e.jobs.all) > keptJobs {
+		if i := slices.IndexFunc(e.jobs.all, func(j *job) bool { return j.State != JobRunning }); i >= 0 {
+			e.jobs.all = slices.Delete(e.jobs.all, i, i+1)
+		}
+	}
+	return j
+}
+
+// finish notes how a job ended.
+func (e *Engine) finish(j *job, err error) {
+	e.update(j, func(j *Job) {
+		j.FinishedAt, j.Progress, j.ETAMillis, j.Version = e.opts.Now(), 1, 0, e.Model().Info().Version
+		switch {
+		case err == nil:
+			j.State, j.Phase = JobDone, "done"
+		case errors.Is(err, context.Canceled):
+			j.State, j.Error = JobCanceled, "canceled"
+		case errors.Is(err, errRefused):
+			j.State, j.Error = JobRefused, err.Error()
+		default:
+			j.State, j.Error = JobFailed, err.Error()
+		}
+	})
 }
 
 // errOvertaken says that the model in force is another one than was judged.
@@ -159,7 +186,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 			failed = errRefused
 			return
 		}
-		w.measureBehind(snapshot{matter: w.matter, built: at, how: b, forgets: w.forgets.Load()}, w.since, func(background context.Context) (*history, error) {
+		w.measureBehind(nil, snapshot{matter: w.matter, built: at, how: b, forgets: w.forgets.Load()}, w.since, func(background context.Context) (*history, error) {
 			h, err := e.replayFor(background, j, e.kept.Swap(nil), at.seq, at.seq)
 			if errors.Is(err, context.Canceled) {
 				e.kept.Store(h) // for the next rebuild, unless another build is put in force before
@@ -290,6 +317,16 @@ func (e *Engine) progress(j *job, phase string, done float64) {
 	})
 }
 
+// reporting is a progress function that updates a job and calls another one, if there is one.
+func (e *Engine) reporting(j *job, other func(phase string, done float64)) func(phase string, done float64) {
+	return func(phase string, done float64) {
+		e.progress(j, phase, done)
+		if other != nil {
+			other(phase, done)
+		}
+	}
+}
+
 func (e *Engine) update(j *job, change func(*Job)) {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
@@ -305,6 +342,17 @@ func (e *Engine) find(id string) *job {
 		}
 	}
 	return nil
+}
+
+// Jobs returns the jobs that run and the last that ended, the newest first.
+func (e *Engine) Jobs() []Job {
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	all := make([]Job, 0, len(e.jobs.all))
+	for _, j := range slices.Backward(e.jobs.all) {
+		all = append(all, j.Job)
+	}
+	return all
 }
 
 // Job returns a job by id.
@@ -356,7 +404,7 @@ func (e *Engine) CancelJob(id string) bool {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
 	j := e.find(id)
-	if j == nil || j.State != JobRunning {
+	if j == nil || j.State != JobRunning || j.cancel == nil {
 		return false
 	}
 	j.cancel()

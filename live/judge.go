@@ -188,13 +188,13 @@ func (w *writer) judgeUnasked() bool {
 		w.matter.seq >= w.judgeAt && w.state.Episodes() >= learn.LeastTasks
 }
 
-// judgeBehind starts a rebuild, which is judged, in place of a build.
-func (w *writer) judgeBehind() {
+// judgeBehind starts a rebuild, which is judged, in place of a build; reason says why.
+func (w *writer) judgeBehind(reason string) {
 	w.judging, w.began = true, w.opts.Now()
 	w.judgeAt = w.matter.seq + w.matter.seq/judgedGrowth + 1
 	since := w.since
 	go func() {
-		j, err := w.Rebuild(w.ctx, false)
+		j, err := w.start("rebuild", reason, false, w.rebuildJob(false))
 		if err == nil {
 			j, err = w.ended(w.ctx, j)
 		}

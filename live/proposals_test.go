@@ -154,7 +154,7 @@ func TestRebuildsMineWhereAskedTo(t *testing.T) {
 	e := workspace(t, storage.NewMemory(), Options{Mine: true})
 	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
 	require.Equal(t, JobDone, finish(t, e, false).State)
-	states, ok := e.WatchJob(ctx, "mine-2")
+	states, ok := e.WatchJob(ctx, "mine-1")
 	require.True(t, ok)
 	for range states {
 	}

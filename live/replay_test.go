@@ -188,7 +188,7 @@ func TestProgressGoesOneWay(t *testing.T) {
 		require.True(t, ok)
 		return shown.Progress
 	}
-	j, err := e.start("verify", false, func(ctx context.Context, j *job) error {
+	j, err := e.start("verify", requested, false, func(ctx context.Context, j *job) error {
 		_, err := e.replayUpTo(ctx, j, e.Counted(), 0)
 		assert.InDelta(t, 1-compareShare, now(j), 1e-9)
 		e.progress(j, "replay", .1)

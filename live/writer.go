@@ -99,7 +99,7 @@ func (w *writer) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	if w.building == nil && w.judgeUnasked() {
-		w.judgeBehind()
+		w.judgeBehind(reasonJudge)
 	}
 	for {
 		select {
@@ -239,23 +239,30 @@ func (w *writer) buildIfDue() {
 		return
 	}
 	if w.changed || w.since >= buildAfter && w.since*buildShare >= int(w.built.seq) {
+		reason := "the catalog changed"
+		if !w.changed {
+			reason = fmt.Sprintf("%d events were recorded since the last build", w.since)
+		}
 		if w.judgedFirst() {
-			w.judgeBehind()
+			w.judgeBehind(reason)
 			return
 		}
-		if err := w.startBuild(); err != nil {
+		if err := w.startBuild(reason); err != nil {
 			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
 			w.failed, w.changed = true, false
 		}
 		return
 	}
 	if w.judgeUnasked() {
-		w.judgeBehind()
+		w.judgeBehind(reasonJudge)
 	}
 }
 
-// startBuild appends a build event and measures in the background what is counted up to it.
-func (w *writer) startBuild() error {
+// reasonJudge is why profiles are judged without a build being due.
+const reasonJudge = "the history became long enough to compare the profiles"
+
+// startBuild appends a build event and measures in the background what is counted up to it; reason says why.
+func (w *writer) startBuild(reason string) error {
 	b := w.newBuild()
 	shot := snapshot{matter: w.matter, how: b, image: w.picture(), forgets: w.forgets.Load()}
 	counts := w.state.Freeze()
@@ -264,7 +271,10 @@ func (w *writer) startBuild() error {
 		return err
 	}
 	shot.built = at
-	w.measureBehind(shot, w.since, func(ctx context.Context) (*history, error) {
+	j := w.begin(Job{Kind: "build", Reason: reason, At: at.seq}, nil)
+	w.measureBehind(j, shot, w.since, func(ctx context.Context) (*history, error) {
+		b := b
+		b.Options.Progress = w.reporting(j, b.Options.Progress)
 		m, err := w.measure(ctx, counts, b, at.seq)
 		return &history{measures: m}, err
 	})
@@ -304,12 +314,16 @@ type building struct {
 }
 
 // measureBehind runs f in the background and, when it is done, puts its measures in force (and its
-// state, if it has one). What was counted before the build event no longer counts as new.
-func (w *writer) measureBehind(shot snapshot, counted int, f func(ctx context.Context) (*history, error)) {
+// state, if it has one). What was counted before the build event no longer counts as new. j is the job of the build;
+// nil: its caller has one of its own.
+func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx context.Context) (*history, error)) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	changed := w.changed
 	w.building, w.failed, w.changed = &building{done: make(chan struct{}), cancel: cancel}, false, false
 	w.began = w.opts.Now()
+	if j != nil {
+		w.update(j, func(*Job) { j.cancel = cancel })
+	}
 	go func() {
 		h, err := guarded(func() (*history, error) { return f(ctx) })
 		w.results <- func() {
@@ -319,6 +333,9 @@ func (w *writer) measureBehind(shot snapshot, counted int, f func(ctx context.Co
 			defer close(ended.done)
 			if err == nil {
 				err = w.putInForce(shot, counted, h)
+			}
+			if j != nil {
+				w.finish(j, err)
 			}
 			switch ended.err = err; {
 			case err == nil:

@@ -51,8 +51,11 @@ type capabilityListQuery struct {
 	Cursor      string   `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
 	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
 	IfNoneMatch string   `header:"If-None-Match"`
-	Tag         []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags."`
+	Tag         []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags, separated by commas or repeated."`
 }
+
+// Resolve is called by huma before the handler.
+func (q *capabilityListQuery) Resolve(huma.Context) []error { return splitList("tag", &q.Tag, 16) }
 
 type capabilityPage struct {
 	Capabilities []catalog.Capability `json:"capabilities"`

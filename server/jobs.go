@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
@@ -32,6 +35,21 @@ type jobQuery struct {
 
 type jobState struct{ Body live.Job }
 
+type (
+	jobListQuery struct {
+		State  live.JobState `query:"state" enum:"running,done,failed,canceled,refused" doc:"Only jobs in this state."`
+		Limit  int           `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most jobs of the page."`
+		Cursor string        `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+	}
+	jobPage struct {
+		Link string `header:"Link" doc:"rel=next: the next page."`
+		Body struct {
+			Jobs       []live.Job `json:"jobs" doc:"The newest first."`
+			NextCursor string     `json:"next_cursor,omitempty"`
+		}
+	}
+)
+
 // jobEvent is a step of a job, as the events of a stream carry it.
 type jobEvent live.Job
 
@@ -40,6 +58,10 @@ func (s *Server) jobRoutes(api huma.API) {
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
 			"would lose more than noise against the one in force is not published, and the job ends as refused."}, s.rebuild)
+	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
+		Tags: []string{"Model"}, Summary: "List jobs",
+		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
+			"judgements that start by themselves too. reason says why each started."}, s.listJobs)
 	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
 	add(s, api, rule{scope: scopeWrite}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
@@ -91,6 +113,35 @@ func (s *Server) job(ctx context.Context, escaped string) (*live.Engine, live.Jo
 		return nil, live.Job{}, refuse(http.StatusNotFound, fmt.Sprintf("there is no job %q", id))
 	}
 	return e, job, nil
+}
+
+func (s *Server) listJobs(ctx context.Context, q *jobListQuery) (*jobPage, error) {
+	e, err := s.recorder(ctx) // does not wait for a build: it is in the list
+	if err != nil {
+		return nil, err
+	}
+	after, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
+	if err != nil {
+		return nil, refuse(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+	}
+	all := e.Jobs()
+	if last := string(after); last != "" {
+		at := slices.IndexFunc(all, func(j live.Job) bool { return j.ID == last })
+		if at < 0 { // dropped meanwhile, and so are the older ones
+			at = len(all) - 1
+		}
+		all = all[at+1:]
+	}
+	all = slices.DeleteFunc(all, func(j live.Job) bool { return q.State != "" && j.State != q.State })
+	page := &jobPage{}
+	page.Body.Jobs = all[:min(q.Limit, len(all))]
+	if len(all) > q.Limit {
+		page.Body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(all[q.Limit-1].ID))
+	}
+	if page.Link = nextLink("/v1/jobs", page.Body.NextCursor, q.Limit); page.Link != "" && q.State != "" {
+		page.Link = strings.Replace(page.Link, "?", "?state="+string(q.State)+"&", 1)
+	}
+	return page, nil
 }
 
 func (s *Server) getJob(ctx context.Context, q *jobQuery) (*jobState, error) {

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -63,8 +65,40 @@ type scored[A any] struct{ Body A }
 
 // scoreQuestion is a body with the tools that were used before.
 type scoreQuestion[B any] struct {
-	After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it."`
+	After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it. Separated by commas, or repeated; an id that holds a comma stands in double quotes."`
 	Body  B
+}
+
+// Resolve is called by huma before the handler.
+func (q *scoreQuestion[B]) Resolve(huma.Context) []error {
+	return splitList("after", &q.After, 64)
+}
+
+// splitList splits the values of a query parameter at commas, by the rule of the command line: each value is a line of
+// CSV.
+func splitList(name string, values *[]string, most int) []error {
+	var list []string
+	refused := func(message string) []error {
+		return []error{&huma.ErrorDetail{Location: "query." + name, Message: message, Value: *values}}
+	}
+	for _, value := range *values {
+		if value == "" {
+			continue
+		}
+		records, err := csv.NewReader(strings.NewReader(value)).ReadAll()
+		switch {
+		case err != nil:
+			return refused("is no list of values separated by commas: " + err.Error())
+		case len(records) != 1 || slices.Contains(records[0], ""):
+			return refused("holds an empty value or a line break")
+		}
+		list = append(list, records[0]...)
+	}
+	if len(list) > most {
+		return refused(fmt.Sprintf("has %d values, at most %d are taken", len(list), most))
+	}
+	*values = list
+	return nil
 }
 
 // scoringOf makes a scoring of a function.

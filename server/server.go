@@ -193,6 +193,7 @@ func New(cfg Config) (*Server, error) {
 	s.adminRoutes(api)
 	nullDecimals(api.OpenAPI().Components.Schemas)
 	s.description = sync.OnceValues(func() (*description, error) { return describeAPI(api.OpenAPI()) })
+	s.headRoutes(r)
 	s.pageRoutes(r)
 	s.rules["ANY /mcp"] = rule{stream: true} // any credential: each tool asks for its own scope
 	s.mcp = s.mcpHandler()
@@ -201,9 +202,21 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// headRoutes answers HEAD where GET is answered at once; net/http leaves out the body.
+func (s *Server) headRoutes(r *gin.Engine) {
+	for _, route := range r.Routes() {
+		if ru := s.rules[route.Method+" "+route.Path]; route.Method == http.MethodGet && !ru.stream {
+			s.rules["HEAD "+route.Path] = ru
+			r.HEAD(route.Path, route.HandlerFunc)
+		}
+	}
+}
+
 func (s *Server) humaConfig() huma.Config {
 	cfg := huma.DefaultConfig("Waymark", s.cfg.Version)
-	cfg.Info.Description = "Which tool comes next: search, suggestions, DAGs of tools, and the history they are learned from."
+	cfg.Info.Description = "Which tool comes next: search, suggestions, DAGs of tools, and the history they are learned from. " +
+		"An answer that takes longer than its time limit (30 s where the operation names no other) is refused with 504, and one that shutdown cuts off with 503. " +
+		"HEAD is answered like GET, without the body, except for streams."
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	cfg.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[rubric.Decimal](), reflect.TypeFor[float64]())
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath, cfg.CreateHooks = "", "", "", nil

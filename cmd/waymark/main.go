@@ -184,7 +184,7 @@ differs, a rebuild was refused, a baseline is better, a run failed; 2 wrong usag
 		{"Connect hosts and servers", []*cobra.Command{a.serveCommand(), a.mcpCommand(), a.initCommand(), a.gatewayCommand(), a.approveCommand()}},
 		{"Run", []*cobra.Command{a.runCommand(), a.runsCommand(), a.capabilityCommand()}},
 		{"Score", []*cobra.Command{a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(), a.hypothesesCommand()}},
-		{"Build and evaluate the model", []*cobra.Command{a.rebuildCommand(), a.evaluateCommand(), a.abCommand(), a.diffCommand()}},
+		{"Build and evaluate the model", []*cobra.Command{a.rebuildCommand(), a.jobsCommand(), a.evaluateCommand(), a.abCommand(), a.diffCommand()}},
 		{"Operate", []*cobra.Command{a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.keysCommand(), a.workspaceCommand(), a.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,7 +61,11 @@ func following(path string, after []string) string {
 	if len(after) == 0 {
 		return path
 	}
-	return path + "?" + url.Values{"after": after}.Encode()
+	var list strings.Builder
+	w := csv.NewWriter(&list)
+	_ = w.Write(after) // into memory
+	w.Flush()
+	return path + "?" + url.Values{"after": {strings.TrimSuffix(list.String(), "\n")}}.Encode()
 }
 
 // judged posts what a scorer judges. Input that it refuses is an answer of "no"; a judge that is asked for and not
