@@ -226,6 +226,7 @@ func (s *Server) export(ctx context.Context, _ *struct{}) (*huma.StreamResponse,
 		if err := w.Flush(); err != nil {
 			s.breakOff(hc, err)
 		}
+		humagin.Unwrap(hc).Writer.WriteHeaderNow() // an empty workspace is an answer too
 	}}, nil
 }
 

@@ -255,6 +255,68 @@ func TestServeEndsGracefully(t *testing.T) {
 	assert.Contains(t, out, `"id":"open"`)
 }
 
+// A request in flight at SIGTERM is answered, over HTTP and MCP: one that ends in time with its answer, another with a
+// problem document.
+func TestRequestsInFlightAtSIGTERM(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals are sent to other processes")
+	}
+	const question = `{"hypotheses":[{"id":"h","statement":"the moon is cheese"}],"judge":{}}`
+	const call = `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"score","arguments":{"rubric":"hypothesis","input":` + question + `},` +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	for _, road := range []string{"v1", "MCP"} {
+		for _, ends := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, ends: %v", road, ends), func(t *testing.T) {
+				t.Parallel()
+				asked, answer := make(chan struct{}, 10), make(chan struct{})
+				model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.ReadAll(r.Body)
+					asked <- struct{}{}
+					select {
+					case <-answer:
+						http.Error(w, "no", http.StatusBadRequest)
+					case <-r.Context().Done():
+					}
+				}))
+				t.Cleanup(model.Close)
+				s := startServer(t, filepath.Join(t.TempDir(), "data"), "--judge-url", model.URL+"/v1", "--judge-model", "m")
+				url, body := s.URLs.API+"/score/hypothesis", question
+				if road == "MCP" {
+					url, body = s.URLs.MCP, call
+				}
+				req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+				require.NoError(t, err)
+				for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+					"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "score"} {
+					req.Header.Set(name, value)
+				}
+				go func() {
+					<-asked
+					s.cmd.Process.Signal(syscall.SIGTERM)
+					if ends {
+						time.Sleep(100 * time.Millisecond) // shutdown has begun
+						close(answer)
+					}
+				}()
+				resp, err := http.DefaultClient.Do(req)
+				require.NoError(t, err)
+				defer resp.Body.Close()
+				data, err := io.ReadAll(resp.Body)
+				require.NoError(t, err)
+				if ends {
+					assert.Equal(t, http.StatusOK, resp.StatusCode, string(data))
+					assert.Contains(t, string(data), "unscored")
+				} else {
+					assert.Equal(t, http.StatusServiceUnavailable, resp.StatusCode, string(data))
+					assert.Equal(t, "application/problem+json", resp.Header.Get("Content-Type"))
+					assert.NotEmpty(t, resp.Header.Get("Retry-After"))
+				}
+				require.NoError(t, s.cmd.Wait(), s.stderr)
+			})
+		}
+	}
+}
+
 // Off loopback every request needs a key, so there has to be one first.
 func TestServeBeyondThisMachine(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
