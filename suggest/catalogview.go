@@ -38,7 +38,6 @@ type catalogView struct {
 	capIO   []*toolEntry // beside caps: what they take and give
 	tool    map[string]int
 	cap     map[string]int
-	server  map[string][]int32 // positions of its tools
 	// requiring: some tool says what it requires.
 	requiring bool
 	resolver  *catalog.Resolver
@@ -48,15 +47,12 @@ func (s *State) catalog() *catalogView {
 	if s.view != nil {
 		return s.view
 	}
-	v := &catalogView{tool: make(map[string]int, len(s.tools)), cap: make(map[string]int, len(s.caps)), server: map[string][]int32{}}
+	v := &catalogView{tool: make(map[string]int, len(s.tools)), cap: make(map[string]int, len(s.caps))}
 	ids := make([]string, 0, len(s.tools)+len(s.caps))
 	for i, id := range slices.Sorted(maps.Keys(s.tools)) {
 		v.tool[id] = i
 		v.tools = append(v.tools, s.tools[id].Tool)
 		v.entries = append(v.entries, s.tools[id])
-		if server := s.tools[id].Server; server != "" {
-			v.server[server] = append(v.server[server], int32(i))
-		}
 		v.requiring = v.requiring || len(s.tools[id].Requires) > 0
 		ids = append(ids, id)
 	}

@@ -317,14 +317,6 @@ func (m *Model) takes(n int32, name string) bool {
 	return slices.ContainsFunc(m.inputs(n), func(in catalog.Property) bool { return strings.EqualFold(in.Name, name) })
 }
 
-// server of a tool, as its catalog says; ids are opaque.
-func (m *Model) server(id string) string {
-	if i, ok := m.view.tool[id]; ok {
-		return m.view.tools[i].Server
-	}
-	return ""
-}
-
 func (m *Model) inputs(n int32) []catalog.Property {
 	if i, ok := m.view.tool[m.ids[n]]; ok {
 		return m.view.entries[i].inputs()
