@@ -206,6 +206,12 @@ var varying = []struct {
 	{regexp.MustCompile(` {3,}|-{3,}`), "  "}, // columns are as wide as what stands in them,
 	{regexp.MustCompile(`\bgo1\.\d+(\.\d+)?\b`), "GO"},
 	{regexp.MustCompile(`process \d+`), "process PID"},
+	// Which builds that started by themselves were finished between commands, and so which one was in force before a
+	// rebuild, differs from run to run.
+	{regexp.MustCompile(`\b\d+ events\b`), "N events"},
+	{regexp.MustCompile(`(?m)^( *(?:after a context|with the intent|for an intent)  +(?:mrr|ndcg@10)).*$`), "$1 …"},
+	{regexp.MustCompile(`(no worse|worse|better) (after a context|with the intent|for an intent) \([^)]*\)`), "judged $2 (…)"},
+	{regexp.MustCompile(`(?m)^( *run  \w+  done)  DURATION$`), "$1"},
 }
 
 // same replaces what no two runs share.
