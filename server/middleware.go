@@ -157,7 +157,8 @@ func (s *Server) recoverPanic(c *gin.Context) {
 
 // requireAnswer answers in place of a handler that did not: one whose request was cancelled, or one with a bug.
 func (s *Server) requireAnswer(c *gin.Context) {
-	if c.Writer.Written() || c.Writer.Status() != http.StatusOK || strings.HasPrefix(c.Writer.Header().Get("Content-Type"), "text/event-stream") {
+	listens := c.Request.Method == http.MethodGet && strings.HasPrefix(c.Writer.Header().Get("Content-Type"), "text/event-stream")
+	if c.Writer.Written() || c.Writer.Status() != http.StatusOK || listens { // there may have been no event
 		return
 	}
 	if err := c.Request.Context().Err(); err != nil {
