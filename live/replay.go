@@ -31,7 +31,8 @@ type history struct {
 	measures *suggest.Measures
 	refused  *refusal        // of a rebuild since built; nil: none
 	since    int             // events that matter since built, or since a refusal
-	changed  bool            // the catalog changed since built
+	changed  bool            // the catalog changed since built, in more than tools that were put
+	texts    int             // tools put or met for the first time since built: they are searched without a build
 	skipped  map[uint64]bool // forgotten events that were not counted
 	tainted  bool            // something is counted that is to be forgotten
 	shot     snapshot        // of the build; without an image if there is no need
@@ -76,20 +77,24 @@ func (h *history) version() string {
 func (h *history) count(e decodedEvent) {
 	h.last = e.seq
 	if b, ok := e.value.(*build); ok && b.Refused { // it is tried again when as much has changed as for any build
-		h.refused, h.since, h.changed = &refusal{e.seq, *b}, 0, false
+		h.refused, h.since, h.changed, h.texts = &refusal{e.seq, *b}, 0, false, 0
 	}
 	if e.kind == kindBuild || e.kind == kindServed {
 		return
 	}
 	h.matter = e.place
 	h.since++
-	h.changed = h.changed || e.kind == kindTool || e.kind == kindCapability || e.kind == kindRemoved || e.kind == kindForgotten
+	h.changed = h.changed || e.kind == kindCapability || e.kind == kindRemoved || e.kind == kindForgotten
 	seen := h.state.Seen()
 	fold(h.state, e.value)
 	if f, ok := e.value.(*forgotten); ok {
 		h.tainted = h.tainted || slices.ContainsFunc(f.Seqs, func(seq uint64) bool { return !h.skipped[seq] })
 	}
-	h.changed = h.changed || h.state.Seen() > seen // a tool met for the first time is to be found by its name
+	if met := h.state.Seen() - seen; e.kind == kindTool {
+		h.texts++
+	} else {
+		h.texts += met
+	}
 }
 
 // leadsTo reports whether a history is the beginning of the log before a build, or has measures of its
@@ -211,7 +216,7 @@ func replay(ctx context.Context, log storage.Log, from *history, upTo, built uin
 			h.later = &unfinished{shot, h.state.Freeze(), h.since}
 			continue
 		}
-		h.built, h.how, h.refused, h.since, h.changed, h.shot = e.place, shot.how, nil, 0, false, shot
+		h.built, h.how, h.refused, h.since, h.changed, h.texts, h.shot = e.place, shot.how, nil, 0, false, 0, shot
 		at = h.state.Freeze()
 	}
 	if h.measures != nil {

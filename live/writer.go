@@ -227,8 +227,8 @@ func (w *writer) publish() error {
 	return nil
 }
 
-// A build starts by itself after a change of the catalog, and after so many events that the measures
-// are a tenth out of date.
+// A build starts by itself after a change of capabilities, and after so many tools or events that the measures are a
+// tenth out of date. New tools are searched without one; with an embedder the first needs one, for its vector.
 const (
 	buildAfter = 64
 	buildShare = 10
@@ -238,9 +238,10 @@ func (w *writer) buildIfDue() {
 	if w.building != nil || w.judging || w.held.Load() > 0 || w.failed && !w.changed {
 		return
 	}
-	if w.changed || w.since >= buildAfter && w.since*buildShare >= int(w.built.seq) {
+	catalog := w.changed || w.texts > 0 && (w.opts.Embedder != nil || w.texts*buildShare >= w.state.Seen())
+	if catalog || w.since >= buildAfter && w.since*buildShare >= int(w.built.seq) {
 		reason := "the catalog changed"
-		if !w.changed {
+		if !catalog {
 			reason = fmt.Sprintf("%d events were recorded since the last build", w.since)
 		}
 		if w.judgedFirst() {
@@ -318,8 +319,8 @@ type building struct {
 // nil: its caller has one of its own.
 func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx context.Context) (*history, error)) {
 	ctx, cancel := context.WithCancel(w.ctx)
-	changed := w.changed
-	w.building, w.failed, w.changed = &building{done: make(chan struct{}), cancel: cancel}, false, false
+	changed, texts := w.changed, w.texts
+	w.building, w.failed, w.changed, w.texts = &building{done: make(chan struct{}), cancel: cancel}, false, false, 0
 	w.began = w.opts.Now()
 	if j != nil {
 		w.update(j, func(*Job) { j.cancel = cancel })
@@ -342,7 +343,7 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 			case w.ctx.Err() != nil:
 				w.opts.Logger.Info("build is left to the next start", "workspace", w.name, "event", shot.built.seq)
 			case errors.Is(err, context.Canceled):
-				w.changed = w.changed || changed
+				w.changed, w.texts = w.changed || changed, w.texts+texts
 				w.opts.Logger.Info("build was canceled; the measures before stay", "workspace", w.name, "event", shot.built.seq)
 			default:
 				w.failed = true
