@@ -70,8 +70,8 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	rate := q.rates.After(n, q.last)
 	excluded := rate.Excluded(q.rates.Sources())
 	a.Filters = append(a.Filters, Filter{"failures", !excluded, fmt.Sprintf(
-		"%d of %d known outcomes failed, from %d source(s); excluded from %d on if the Wilson lower bound %.3f is above 0.5",
-		rate.Failures, rate.N, rate.Sources, episodic.MinKnown, episodic.WilsonLower(rate.Failure, rate.Success+rate.Failure))})
+		"%d of %d known outcomes failed, from %d source(s), which age to %.2f of %.2f; excluded from %d on if the Wilson lower bound %.3f of these is above 0.5",
+		rate.Failures, rate.N, rate.Sources, rate.Failure, rate.Success+rate.Failure, episodic.MinKnown, episodic.WilsonLower(rate.Failure, rate.Success+rate.Failure))})
 	for _, f := range append(q.formulas(n), capabilityOnly(m.kind(n))...) {
 		s := sum{keep: true}
 		score := q.applyAny(f, n, &s)

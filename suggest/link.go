@@ -368,7 +368,7 @@ func output(name string) string {
 // spoken reports whether an input is usually said in the request itself.
 func spoken(in catalog.Property) bool {
 	switch strings.ToLower(in.Name) {
-	case "query", "q", "search", "question", "prompt", "text", "message", "title", "subject", "topic", "keywords", "sql":
+	case "query", "q", "search", "question", "prompt", "text", "message", "title", "subject", "topic", "keywords":
 		return in.Type == "" || in.Type == "string"
 	}
 	return false
