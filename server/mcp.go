@@ -70,8 +70,8 @@ func (s *Server) mcpHandler() http.Handler {
 		o.DisableLocalhostProtection = true // the server checks Host itself, and knows the names allowed beside localhost
 		return bind(mcp.NewStreamableHTTPHandler(e.serverOf, &o))
 	}
-	// Progress and questions travel on the event stream of the call that they belong to. Beside answers in JSON they
-	// would go to the session's own stream (GET), and be lost while the client has not opened it.
+	// Progress and questions travel on the event stream of the call that they belong to: with JSONResponse they would go
+	// to the session's own stream (GET), and be lost while the client has not opened it. See soleAnswer.
 	e.stateful = handler(mcp.StreamableHTTPOptions{SessionTimeout: sessionIdle})
 	e.stateless = handler(mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})
 	e.streaming = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
@@ -98,7 +98,11 @@ func (e *mcpEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header.Set("Authorization", "Bearer checked")
 	w = mendedWriter{w}
 	switch {
-	case r.Header.Get(headerProtocol) < firstStateless: // dates compare as text
+	case r.Header.Get(headerProtocol) < firstStateless && r.Method == http.MethodPost: // dates compare as text
+		sole := &soleAnswer{ResponseWriter: w}
+		defer sole.close()
+		e.stateful.ServeHTTP(sole, r)
+	case r.Header.Get(headerProtocol) < firstStateless:
 		e.stateful.ServeHTTP(w, r)
 	case r.Header.Get(headerMethod) == "tools/call" && reports(r.Header.Get(headerName)):
 		e.streaming.ServeHTTP(w, r)

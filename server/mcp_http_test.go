@@ -81,7 +81,7 @@ func TestBothLives(t *testing.T) {
 	t.Cleanup(web.Close)
 	resp, body := post(t, web.Client(), web.URL+"/mcp", hello, nil)
 	assert.Equal(t, http.StatusOK, resp.StatusCode)
-	assert.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"), "progress and questions of a call come with its answer")
+	assert.Equal(t, "application/json", resp.Header.Get("Content-Type"))
 	assert.NotEmpty(t, resp.Header.Get("Mcp-Session-Id"))
 	assert.Contains(t, body, `"protocolVersion":"2025-11-25"`)
 	assert.Contains(t, body, "call suggest_next with the ids")
@@ -145,10 +145,14 @@ func TestProgressComesWithTheAnswer(t *testing.T) {
 	resp, _ := post(t, http.DefaultClient, w.url+"/mcp", hello, nil)
 	session := map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), headerProtocol: "2025-11-25"}
 	post(t, http.DefaultClient, w.url+"/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session)
-	_, answer := post(t, http.DefaultClient, w.url+"/mcp", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"rebuild","arguments":{},"_meta":{"progressToken":"mine"}}}`, session)
+	resp, answer := post(t, http.DefaultClient, w.url+"/mcp", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"rebuild","arguments":{},"_meta":{"progressToken":"mine"}}}`, session)
 	assert.Contains(t, answer, `"method":"notifications/progress"`)
 	assert.Contains(t, answer, `"progressToken":"mine"`)
 	assert.Contains(t, answer, "The model was rebuilt")
+	assert.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	resp, answer = post(t, http.DefaultClient, w.url+"/mcp", `{"jsonrpc":"2.0","id":4,"method":"tools/list"}`, session)
+	assert.Equal(t, "application/json", resp.Header.Get("Content-Type"), "an answer alone is no stream")
+	assert.True(t, json.Valid([]byte(answer)))
 }
 
 // A page in a browser cannot talk to the server of whoever looks at it.
