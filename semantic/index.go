@@ -36,7 +36,7 @@ type corpus struct {
 }
 
 // countDocuments returns nil if o.Stop says so.
-func countDocuments(docs []Document, o *Options) (*corpus, *reader, func(b *bagger, i int) bag) {
+func countDocuments(docs []Document, o *Options) *corpus {
 	c := &corpus{order: make([]int32, len(docs))}
 	for d := range docs {
 		c.order[d] = int32(d)
@@ -71,7 +71,7 @@ func countDocuments(docs []Document, o *Options) (*corpus, *reader, func(b *bagg
 		return [own]string{d.Name, d.Text, d.Properties}[i%own]
 	}, o.Stop)
 	if texts == nil {
-		return nil, nil, nil
+		return nil
 	}
 	bagOf := func(b *bagger, i int) bag {
 		for f := range contextField {
@@ -83,7 +83,7 @@ func countDocuments(docs []Document, o *Options) (*corpus, *reader, func(b *bagg
 		return b.take()
 	}
 	c.count(r, len(docs), bagOf)
-	return c, r, bagOf
+	return c
 }
 
 // a bag is how often a document has each word, alone, as a part or as a joined form.
@@ -323,30 +323,17 @@ type Index struct {
 	queries sync.Pool // *Query
 
 	latentWeight float64 // wL
-
-	reader *reader // what Update needs, if Options.Updatable: the words
-	bags   []bag   // and each document's
 }
 
 // Build indexes docs. It never fails: a document may be empty, have any bytes for text, and equal
 // another. The result depends on docs and opts only, and is nil if opts.Stop ended it.
 func Build(docs []Document, opts Options) *Index {
 	o := opts.filled()
-	if o.Updatable {
-		o.Words = nil // Update goes on reading
-	}
-	c, r, bagOf := countDocuments(docs, &o)
+	c := countDocuments(docs, &o)
 	if c == nil {
 		return nil
 	}
 	ix := &Index{docs: len(docs), words: c.words, lexical: weigh(c, &o, len(docs))}
-	if o.Updatable {
-		ix.reader, ix.bags = r, make([]bag, len(docs))
-		var b bagger
-		for i, d := range c.order {
-			ix.bags[d] = slices.Clone(bagOf(&b, i))
-		}
-	}
 	if ix.latent = newLatent(c, ix.lexical, &o); ix.latent == nil {
 		return nil
 	}

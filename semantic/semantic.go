@@ -62,11 +62,8 @@ type Options struct {
 	VectorWeight float64 // wV, default .5; chosen, not measured
 	MixContext   float64 // length of the context beside the own text (1) in the latent space, default .5
 
-	// Updatable keeps what [Index.Update] needs: about 28 bytes for each different word of each document.
-	Updatable bool
-
 	// Words, if not nil, has what was read of texts before, and keeps what is read of these. It changes no
-	// bit of the index. With Updatable it is not used.
+	// bit of the index.
 	Words *Words
 
 	// Stop, if not nil, is asked now and then, possibly by several goroutines at once. When it says

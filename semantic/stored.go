@@ -8,8 +8,7 @@ import (
 	"waymark/wire"
 )
 
-// Write writes the index for [ReadIndex]: all that is slow to compute. What [Index.Update] needs is
-// left out.
+// Write writes the index for [ReadIndex]: all that is slow to compute.
 func (ix *Index) Write(w *wire.Writer) {
 	o := &ix.options
 	w.Uint(uint64(ix.docs))

@@ -1,6 +1,7 @@
 package semantic
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,4 +29,10 @@ func TestWordsOfAStoppedBuild(t *testing.T) {
 	docs, words := synthetic(600), new(Words)
 	assert.Nil(t, Build(docs, Options{Words: words, Stop: func() bool { return true }}))
 	require.Equal(t, hashOf(t, Build(docs, Options{})), hashOf(t, Build(docs, Options{Words: words})))
+}
+
+func hashOf(t require.TestingT, ix *Index) []byte {
+	var b bytes.Buffer
+	require.NoError(t, ix.Hash(&b))
+	return b.Bytes()
 }
