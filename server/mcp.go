@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -101,6 +102,10 @@ func (e *mcpEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get(headerProtocol) < firstStateless && r.Method == http.MethodPost: // dates compare as text
 		sole := &soleAnswer{ResponseWriter: w}
 		defer sole.close()
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(r.Body, &sole.request), r.Body}
 		e.stateful.ServeHTTP(sole, r)
 	case r.Header.Get(headerProtocol) < firstStateless:
 		e.stateful.ServeHTTP(w, r)

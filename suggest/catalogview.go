@@ -115,9 +115,6 @@ type roles struct {
 
 	once   sync.Once
 	byName map[string][]int32 // by folded name, in order of id; made when first asked for
-
-	initialsOnce sync.Once
-	byInitials   map[string]string // see initials
 }
 
 // requires are the nodes of the tools that a tool requires, as far as they can be suggested, rising.

@@ -473,7 +473,11 @@ func (p *plan) rationale() string {
 		if n := len(p.tasks) - targets; n > 0 {
 			s += fmt.Sprintf(", with %d prerequisite(s)", n)
 		}
-		return s + "; links follow learned transitions and schemas."
+		s += "; links follow learned transitions and schemas."
+		if p.overtaken {
+			s += " Profile seed answers: what came after the last build is closer to the intent than what was learned."
+		}
+		return s
 	case p.last != episodic.NoTool:
 		return fmt.Sprintf("The likeliest way on after %s.", p.ids[p.last])
 	}

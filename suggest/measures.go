@@ -23,6 +23,7 @@ type Measures struct {
 	episodes   int          // episodes seen when measured
 	measured   *catalogView // the catalog when measured
 	recent     recentBuilder
+	initials   initials
 	rank       []float64 // PageRank of the transition graph, divided by the largest
 	sweeps     int
 	community  []int32   // by node, -1 = none

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"waymark/semantic"
@@ -130,7 +131,7 @@ func covers(words []string, name, id string, found []bool) float64 {
 }
 
 // initialled returns the words of a name that stand together and whose initials are a word of two to four
-// letters; nil if there are none.
+// letters, or its plural; nil if there are none.
 func initialled(word string, parts []string) []string {
 	if n := len(word); n >= 2 && n <= maxInitials {
 		for at := 0; at+n <= len(parts); at++ {
@@ -143,11 +144,14 @@ func initialled(word string, parts []string) []string {
 			}
 		}
 	}
+	if singular, ok := strings.CutSuffix(word, "s"); ok {
+		return initialled(singular, parts)
+	}
 	return nil
 }
 
-// spellOut returns a query of few words followed by the words that its abbreviations stand for in names of the
-// catalog. An abbreviation is a word of two to four letters that no name has, written in capitals or alone. In
+// spellOut returns a query of few words followed by the words that its abbreviations stand for in names. An
+// abbreviation is a word of two to four letters that no name has, or its plural, written in capitals or alone. In
 // longer requests such words are rarely names of tools: spelling them out cost .005 recall@5 on the sample.
 func (q *query) spellOut() string {
 	fields := strings.FieldsFunc(q.intent, func(r rune) bool { return !unicode.IsLetter(r) })
@@ -156,22 +160,31 @@ func (q *query) spellOut() string {
 		return text
 	}
 	for _, f := range fields {
-		if len(f) >= 2 && len(f) <= maxInitials && (len(fields) == 1 || f == strings.ToUpper(f)) {
-			if run := q.roles.initials(q.view)[strings.ToLower(f)]; run != "" {
+		for _, f := range []string{f, strings.TrimSuffix(f, "s")} {
+			if len(f) < 2 || len(f) > maxInitials || len(fields) > 1 && f != strings.ToUpper(f) {
+				continue
+			}
+			if run := q.initials()[strings.ToLower(f)]; run != "" {
 				text += " " + run
+				break
 			}
 		}
 	}
 	return text
 }
 
-// initials maps initials of words that stand together in names to these words: of several the most frequent,
-// then the first by alphabet. Initials that are a word of some name themselves are left out.
-func (r *roles) initials(view *catalogView) map[string]string {
-	r.initialsOnce.Do(func() {
+// initials maps initials of words that stand together in the names known at the last build to these words: of several
+// the most frequent, then the first by alphabet. Initials that are a word of some name themselves are left out.
+func (m *Model) initials() map[string]string {
+	s := &m.measures.initials
+	s.once.Do(func() {
 		counts, words := map[string]map[string]int{}, map[string]bool{}
-		for i := range view.tools {
-			parts := semantic.Stems(nameOf(&view.tools[i]))
+		for n := range int32(m.measures.nodes) {
+			if !m.live(n) {
+				continue
+			}
+			name, _ := m.describe(n)
+			parts := semantic.Stems(name)
 			for from := range parts {
 				words[parts[from]] = true
 				key := ""
@@ -186,7 +199,7 @@ func (r *roles) initials(view *catalogView) map[string]string {
 				}
 			}
 		}
-		r.byInitials = make(map[string]string, len(counts))
+		s.words = make(map[string]string, len(counts))
 		for key, runs := range counts {
 			best := ""
 			for run, n := range runs {
@@ -195,9 +208,15 @@ func (r *roles) initials(view *catalogView) map[string]string {
 				}
 			}
 			if !words[key] {
-				r.byInitials[key] = best
+				s.words[key] = best
 			}
 		}
 	})
-	return r.byInitials
+	return s.words
+}
+
+// initials are worked out when a search first asks for them.
+type initials struct {
+	once  sync.Once
+	words map[string]string // by initials
 }

@@ -168,6 +168,8 @@ func (q *query) words(n int32) string {
 	switch {
 	case len(own) > 0:
 		return " in: " + strings.Join(own[:min(4, len(own))], ", ")
+	case slices.ContainsFunc(q.recentTasks().tools, func(t similarTool) bool { return t.node == n }):
+		return " in a recent request that used it"
 	case len(past) > 0:
 		return " in past requests that used it: " + strings.Join(past[:min(4, len(past))], ", ")
 	}

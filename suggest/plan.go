@@ -45,7 +45,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	}
 	p := &plan{query: q, request: r}
 	if q.planned != nil {
-		if q.overtaken() {
+		if p.overtaken = q.overtaken(); p.overtaken {
 			p.unlearn()
 		} else {
 			p.take()
@@ -76,6 +76,7 @@ type plan struct {
 
 	required     map[int32][]int32 // by node: what it requires, as its catalog says
 	recalledFrom int               // episodes that support comes from
+	overtaken    bool              // see query.overtaken
 	tasks        []task
 	linked       bool        // links are drawn already
 	others       []candidate // what was not chosen, best first

@@ -157,11 +157,11 @@ func (r *recent) any() bool { return r.text != nil && r.text.Len()+r.requests.Le
 
 // What counts that came after the build. Chosen, not measured.
 const (
-	recentRequests = 10  // nearest ones asked, as many as of those before
-	recentShare    = .35 // of the similarity of a request counts as text of the tools used for it: about what one request adds in a build
-	recentTrust    = .8  // of the similarity of a request counts as probability of its tools
-	recentText     = .5  // of the match of a new tool's text counts as probability that it is next; for an intent the whole match
-	recentCopy     = .5  // a request this similar is taken for the same need
+	recentRequests = 10 // nearest ones asked, as many as of those before
+	recentShare    = .6 // of the similarity of a request counts as text of the tools used for it: what the same request adds in a build, if no other has its words
+	recentTrust    = .8 // of the similarity of a request counts as probability of its tools
+	recentText     = .5 // of the match of a new tool's text counts as probability that it is next; for an intent the whole match
+	recentCopy     = .5 // a request this similar is taken for the same need
 )
 
 // matchRecent fills in the matches of texts that came after the build, and what requests since then say of the

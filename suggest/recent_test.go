@@ -112,6 +112,7 @@ func TestSearchPutsNamesFirst(t *testing.T) {
 	w.tool("forge:merge_pull_request", "Lands a change.", "", "")
 	w.tool("forge:merge", "Joins two branches.", "", "")
 	w.PutTool(catalog.Tool{ID: "TodoWrite", Description: "Keeps a list of what is to be done."})
+	w.episode("watch TV", "TodoWrite", "box:tune_voice")
 	for range 30 {
 		w.episode("merge pull request PR", "TodoWrite", "forge:create_pull_request")
 	}
@@ -124,6 +125,8 @@ func TestSearchPutsNamesFirst(t *testing.T) {
 		"mergepullrequest":         {"forge:merge_pull_request"},
 		"PR":                       {"forge:create_pull_request", "forge:merge_pull_request"},
 		"merge PR":                 {"forge:merge_pull_request"},
+		"PRs":                      {"forge:create_pull_request", "forge:merge_pull_request"},
+		"TV":                       {"box:tune_voice"},
 	} {
 		a, err := m.Search(SearchRequest{Query: query})
 		require.NoError(t, err)

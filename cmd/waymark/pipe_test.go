@@ -71,8 +71,12 @@ func TestPipeIsAnsweredToItsEnd(t *testing.T) {
 		"last line unended":   {input: pipeHello + "\n" + pipeReady + "\n" + pipeTools, ids: []int{1, 2}},
 		"CRLF":                {input: strings.Join([]string{pipeHello, pipeReady, "", pipeTools, ""}, "\r\n"), ids: []int{1, 2}},
 		"not JSON between":    {input: strings.Join([]string{pipeHello, pipeReady, "{nope", pipeTools, ""}, "\n"), ids: []int{1, 2}, codes: []int{-32700}},
-		"no input":            {},
-		"two hundred calls":   {input: strings.Join(many, "\n"), ids: sequence(201)},
+		"messages that nothing answers": {
+			input: strings.Join([]string{pipeHello, pipeReady, `{"jsonrpc":"2.0","id":5,"method":"nope"}`, `{"jsonrpc":"2.0","method":"notifications/unheard"}`, pipeTools}, "\n"),
+			ids:   []int{1, 2}, codes: []int{-32601},
+		},
+		"no input":          {},
+		"two hundred calls": {input: strings.Join(many, "\n"), ids: sequence(201)},
 		"a record counts for the question after it": {
 			input: strings.Join([]string{pipeHello, pipeReady,
 				pipeCall(2, "record_episode", `{"id":"new","steps":[{"tool":"dog:fetch"},{"tool":"dog:return"}],"outcome":"success"}`),
