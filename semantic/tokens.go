@@ -270,6 +270,19 @@ func Stems(text string) []string {
 	return all
 }
 
+// Parts returns the words of text in order and in small letters, identifiers taken apart.
+func Parts(text string) []string {
+	var all []string
+	var s scanner
+	s.reset(text)
+	for s.next() {
+		for i := range s.ends {
+			all = append(all, string(s.part(i)))
+		}
+	}
+	return all
+}
+
 // Tokens returns the stems of the words of text in order, identifiers taken apart and stop words
 // left out. A text of nothing but stop words keeps them: a tool may well be called "who_am_i".
 func Tokens(text string) []string {

@@ -109,7 +109,7 @@ func covers(words []string, name, id string, found []bool) float64 {
 	for i, w := range words {
 		if !found[i] && len(w) <= maxInitials {
 			if parts == nil {
-				parts = semantic.Stems(name)
+				parts = semantic.Parts(name)
 			}
 			if run := initialled(w, parts); run != nil {
 				found[i] = true
@@ -125,7 +125,7 @@ func covers(words []string, name, id string, found []bool) float64 {
 		return 0
 	}
 	if parts == nil {
-		parts = semantic.Stems(name)
+		parts = semantic.Parts(name)
 	}
 	return min(1, float64(covered)/float64(max(1, len(parts))))
 }
@@ -184,7 +184,7 @@ func (m *Model) initials() map[string]string {
 				continue
 			}
 			name, _ := m.describe(n)
-			parts := semantic.Stems(name)
+			parts := semantic.Parts(name)
 			for from := range parts {
 				words[parts[from]] = true
 				key := ""
