@@ -138,8 +138,9 @@ func (a *Additions) place(counts []counted) []float32 {
 
 // Score appends the hits of the additions that have something in common with q, in the order of their
 // numbers, to dst. q must be a query of the index. The lexical part is measured against the most that any
-// document, indexed or added, has of each word of the query.
-func (a *Additions) Score(dst []Hit, q *Query) []Hit {
+// document, indexed or added, has of each word of the query. Documents that current rejects, since a later one replaces
+// them, count for nothing.
+func (a *Additions) Score(dst []Hit, q *Query, current func(document int32) bool) []Hit {
 	n := a.Len()
 	if n == 0 {
 		return dst
@@ -150,13 +151,13 @@ func (a *Additions) Score(dst []Hit, q *Query) []Hit {
 	attainable, known := 0.0, 0
 	for i := range q.words.terms {
 		t := &q.words.terms[i]
-		most := float64(t.weight * a.segments.add(sum, a.index.words.terms[t.term], t.weight))
+		most := float64(t.weight * a.segments.add(sum, a.index.words.terms[t.term], t.weight, current))
 		attainable += max(t.most, most)
 		known++
 	}
 	novel := 0
 	for _, term := range q.absent() {
-		if most := a.segments.add(sum, term, 1); most > 0 {
+		if most := a.segments.add(sum, term, 1, current); most > 0 {
 			attainable += most
 			known++
 		} else {
@@ -177,7 +178,7 @@ func (a *Additions) Score(dst []Hit, q *Query) []Hit {
 			if len(q.folded) > 0 {
 				h.Latent = above(a.index.latent.docs.floor, float64(dot32(q.folded, place)))
 			}
-			if h.Score = q.score(h.Lexical, h.Latent, 0); h.Score > 0 {
+			if h.Score = q.score(h.Lexical, h.Latent, 0); h.Score > 0 && current(d) {
 				dst = append(dst, h)
 			}
 			d++
@@ -247,7 +248,7 @@ func (a *IntentAdditions) AppendNearest(dst []Hit, query string, k int) []Hit {
 		}
 		w := float64((1 + numeric.Ln(float64(n-i))) * a.idf(terms[i]))
 		length += float64(w * w)
-		a.segments.add(sum, terms[i], w)
+		a.segments.add(sum, terms[i], w, func(int32) bool { return true })
 		i = n
 	}
 	if length = math.Sqrt(length); length == 0 {
@@ -323,10 +324,13 @@ func (s *segment) merge(following *segment) *segment {
 	return both
 }
 
-// add adds weight times the weights of a term to the sums of the documents, and returns the largest weight.
-func (s segments) add(sum []float64, term string, weight float64) (most float64) {
+// add adds weight times the weights of a term to the sums of the current documents, and returns the largest weight.
+func (s segments) add(sum []float64, term string, weight float64, current func(document int32) bool) (most float64) {
 	for _, part := range s {
 		for _, p := range part.lists[term] {
+			if !current(p.document) {
+				continue
+			}
 			sum[p.document] += float64(weight * float64(p.weight))
 			most = max(most, float64(p.weight))
 		}

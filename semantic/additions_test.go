@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func all(int32) bool { return true }
+
 func additionDocuments(n int) []Document {
 	nouns, verbs := []string{"invoice", "ticket", "branch", "deployment", "calendar"}, []string{"create", "delete", "list", "merge"}
 	docs := make([]Document, n)
@@ -28,13 +30,13 @@ func TestAdditionsDoNotDependOnTheirSegments(t *testing.T) {
 	q := ix.Query("merge the invoice of customer 4 with zebras", nil)
 	defer q.Close()
 	for i, d := range docs[30:] {
-		before := single.Score(nil, q)
+		before := single.Score(nil, q, all)
 		next := single.With([]Document{d})
-		assert.Equal(t, before, single.Score(nil, q))
+		assert.Equal(t, before, single.Score(nil, q, all))
 		single = next
 		require.Equal(t, i+1, single.Len())
 	}
-	require.Equal(t, atOnce.Score(nil, q), single.Score(nil, q))
+	require.Equal(t, atOnce.Score(nil, q, all), single.Score(nil, q, all))
 	require.LessOrEqual(t, len(single.segments), 6, "merged")
 }
 
@@ -47,7 +49,7 @@ func TestAdditionsAreFoundByTheirWords(t *testing.T) {
 	})
 	for query, want := range map[string]int32{"feed the zebra": 0, "zebras": 0, "animals": 1, "list animal": 1, "github": 2, "who am i": 3} {
 		q := ix.Query(query, nil)
-		hits := a.Score(nil, q)
+		hits := a.Score(nil, q, all)
 		require.NotEmpty(t, hits, query)
 		best := slices.MaxFunc(hits, func(x, y Hit) int { return order(y, x) })
 		assert.Equal(t, want, best.Doc, query)
@@ -59,7 +61,7 @@ func TestAdditionsAreFoundByTheirWords(t *testing.T) {
 	empty := Build(nil, Options{})
 	q := empty.Query("feed the zebra", nil)
 	defer q.Close()
-	assert.Len(t, empty.NewAdditions(slices.Values(docs[:0])).With([]Document{{Name: "feed_zebra"}}).Score(nil, q), 1, "into an empty index")
+	assert.Len(t, empty.NewAdditions(slices.Values(docs[:0])).With([]Document{{Name: "feed_zebra"}}).Score(nil, q, all), 1, "into an empty index")
 }
 
 // A request added has the cosine that it would have in the index, except that idf stays as it was.

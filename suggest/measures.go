@@ -22,6 +22,8 @@ type Measures struct {
 	nodes      int          // ids known when measured; later ones have no measures yet
 	episodes   int          // episodes seen when measured
 	measured   *catalogView // the catalog when measured
+	past       pastEpisodes // the episodes when measured, by the nodes that canon says
+	canon      []int32
 	recent     recentBuilder
 	initials   initials
 	rank       []float64 // PageRank of the transition graph, divided by the largest
@@ -84,7 +86,7 @@ const neighbourNames = 8
 // unreachable embeddings endpoint is no error: text search does not depend on it.
 func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, error) {
 	p := &phases{ctx: ctx, report: opts.Progress, part: 1}
-	m := &Measures{nodes: len(c.ids), episodes: c.past.n, measured: c.view}
+	m := &Measures{nodes: len(c.ids), episodes: c.past.n, measured: c.view, past: c.past, canon: c.canon}
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
 		m.learning.examined, m.learning.studied, m.learning.shelf = opts.Examined, opts.Study, opts.Shelf

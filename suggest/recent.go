@@ -57,12 +57,20 @@ func (m *Measures) recentOf(c *Counts) *recent {
 	for i := b.nodes; i < len(c.ids); i++ {
 		add(int32(i), c.document(c.ids[i]))
 	}
+	back := false
 	for _, id := range c.view.changedSince(b.view) {
-		if n, ok := c.find(id); ok && int(n) < b.nodes {
-			d := c.document(id)
-			d.Context = c.requestsFor(n)
-			add(n, d)
+		n, ok := c.find(id)
+		if !ok || int(n) >= b.nodes {
+			continue
 		}
+		d := c.document(id)
+		if of(m.doc, n, -1) >= 0 && sameText(d, m.measured.document(id)) { // as it was when it was indexed
+			b.document.Set(n, 0)
+			back = true
+			continue
+		}
+		d.Context = m.requestsFor(n)
+		add(n, d)
 	}
 	var requests []string
 	now := *b.now
@@ -73,7 +81,7 @@ func (m *Measures) recentOf(c *Counts) *recent {
 		}
 	}
 	b.nodes, b.episodes, b.view = len(c.ids), c.past.n, c.view
-	if len(documents) == 0 && len(requests) == 0 {
+	if len(documents) == 0 && len(requests) == 0 && !back {
 		return b.now
 	}
 	first := now.text.Len()
@@ -111,7 +119,7 @@ func (v *catalogView) changedSince(before *catalogView) []string {
 	}
 	var ids []string
 	differs := func(id string) {
-		if old, now := before.document(id), v.document(id); old.Name != now.Name || old.Text != now.Text || old.Properties != now.Properties {
+		if !sameText(before.document(id), v.document(id)) {
 			ids = append(ids, id)
 		}
 	}
@@ -129,19 +137,18 @@ func (v *catalogView) changedSince(before *catalogView) []string {
 	return ids
 }
 
-// requestsFor are the newest requests of past episodes that used a node and did not fail.
-func (c *Counts) requestsFor(n int32) []string {
-	left := c.uses.At(n).steps
+// sameText reports whether two documents have the same text of their own.
+func sameText(a, b semantic.Document) bool {
+	return a.Name == b.Name && a.Text == b.Text && a.Properties == b.Properties
+}
+
+// requestsFor are the newest requests of episodes before the build that used a node and did not fail. Later requests
+// count by themselves; see recentTasks.
+func (m *Measures) requestsFor(n int32) []string {
 	var texts []string
-	for e := c.past.n - 1; e >= 0 && left > 0 && len(texts) < contextIntents; e-- {
-		p := c.past.at(e)
-		used := false
-		for _, raw := range p.nodes {
-			if c.canon[raw] == n {
-				used = true
-				left--
-			}
-		}
+	for e := m.episodes - 1; e >= 0 && len(texts) < contextIntents && int(n) < m.nodes; e-- {
+		p := m.past.at(e)
+		used := slices.ContainsFunc(p.nodes, func(raw int32) bool { return m.canon[raw] == n })
 		if used && p.intent != "" && !p.failed() {
 			texts = append(texts, cut(p.intent, intentBytes))
 		}
@@ -171,9 +178,9 @@ func (q *query) matchRecent() (found bool) {
 	if !r.any() {
 		return false
 	}
-	q.hits = r.text.Score(q.hits[:0], q.text)
+	q.hits = r.text.Score(q.hits[:0], q.text, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
 	for _, h := range q.hits {
-		if n := r.node[h.Doc]; q.live(n) && r.document.At(n) == h.Doc+1 {
+		if n := r.node[h.Doc]; q.live(n) {
 			q.touch(n)
 			q.semantic[n] = h.Score
 			found = true

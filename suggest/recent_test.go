@@ -2,7 +2,6 @@ package suggest
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -83,26 +82,39 @@ func TestWhatIsNewCountsWithoutABuild(t *testing.T) {
 	assert.NotContains(t, search(after, ProfileSeed, "folds paper boats"), "x:old", "its text is another one now")
 }
 
-// The additions are a function of the counts and the measures: whether models were made one event after the other,
-// or only at the end, the answers are equal.
+// What is new is a function of the counts and the measures: whether models were made one event after the other, or only
+// at the end, as after a restart, the answers are equal.
 func TestWhatIsNewDoesNotDependOnTheWayThere(t *testing.T) {
-	build := func(stepwise bool) DAGAnswer {
-		w := newWorld(t).tool("a:read", "Reads a file.", "", "").tool("b:write", "Writes a file.", "", "")
-		w.episode("read the file", "a:read", "b:write")
-		measures := w.measured()
-		for i := range 20 {
-			w.tool(fmt.Sprintf("n:tool%d", i), fmt.Sprintf("Sorts marbles of colour %d.", i%3), "", "")
-			w.episode(fmt.Sprintf("sort the marbles of colour %d", i%3), "a:read", fmt.Sprintf("n:tool%d", i))
-			if stepwise {
-				w.since(measures)
-			}
-		}
-		m := w.since(measures)
-		a, err := m.Plan(DAGRequest{Intent: "sort marbles of colour 2"})
-		require.NoError(t, err)
-		return a
+	put := func(id, text string) func(*world) { return func(w *world) { w.tool(id, text, "", "") } }
+	did := func(intent string, tools ...string) func(*world) {
+		return func(w *world) { w.episode(intent, tools...) }
 	}
-	assert.Equal(t, build(false), build(true))
+	for name, row := range map[string]struct {
+		query string
+		steps []func(*world)
+	}{
+		"put twice":             {"marbles sorted", []func(*world){put("n:one", "marbles"), put("n:one", "Something long about marbles and their colours in the garden")}},
+		"recorded, then put":    {"marbles sorted", []func(*world){did("sorted marbles please", "a:read", "n:one"), put("n:one", "Paints boats")}},
+		"changed and back":      {"reads a file", []func(*world){put("a:read", "Reads marbles."), put("a:read", "Reads a file.")}},
+		"changed, then used":    {"gadget", []func(*world){put("a:read", "Reads marbles."), did("gadget", "a:read", "b:write")}},
+		"used, then changed":    {"gadget", []func(*world){did("gadget", "a:read", "b:write"), put("a:read", "Reads marbles.")}},
+		"removed and put again": {"reads a file", []func(*world){func(w *world) { w.Remove("a:read") }, put("a:read", "Reads a file.")}},
+	} {
+		build := func(stepwise bool) SearchAnswer {
+			w := newWorld(t).tool("a:read", "Reads a file.", "", "").tool("b:write", "Writes a file.", "", "")
+			w.episode("read the file", "a:read", "b:write")
+			measures := w.measured()
+			for _, step := range row.steps {
+				if step(w); stepwise {
+					w.since(measures)
+				}
+			}
+			a, err := w.since(measures).Search(SearchRequest{Query: row.query})
+			require.NoError(t, err)
+			return a
+		}
+		assert.Equal(t, build(false), build(true), name)
+	}
 }
 
 // A search puts names before matches: exact ones, then those that have all words of the query.

@@ -37,7 +37,7 @@ func (m *Measures) Write(w *wire.Writer) {
 // fails r.
 func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
 	n := len(c.ids)
-	m := &Measures{nodes: n, episodes: c.past.n, measured: c.view}
+	m := &Measures{nodes: n, episodes: c.past.n, measured: c.view, past: c.past, canon: c.canon}
 	if nodes, episodes := r.Uint(), r.Uint(); nodes != uint64(n) || episodes != uint64(m.episodes) {
 		r.Fail("measures of %d nodes and %d episodes, where there are %d and %d", nodes, episodes, n, m.episodes)
 	}
