@@ -35,11 +35,15 @@ func (b *Behind) String() string {
 // Behind says what of the model is older than the log; nil if nothing is.
 func (e *Engine) Behind(ctx context.Context) (behind *Behind, err error) {
 	err = e.do(ctx, func(w *writer) {
-		if w.since == 0 && !w.changed {
+		if w.since == 0 && !w.changed && w.refused == nil {
 			return
 		}
+		events := w.since
+		if w.refused != nil { // since counts from there
+			events = int(w.matter.seq - w.built.seq)
+		}
 		behind = &Behind{
-			Parts: []string{"importance", "communities", "clusters"}, Events: w.since, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind(),
+			Parts: []string{"importance", "communities", "clusters"}, Events: events, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind(),
 		}
 		if w.measures.Learned() {
 			behind.Parts = append(behind.Parts, "learned weights")
@@ -58,12 +62,12 @@ func (w *writer) whyBehind() string {
 	case w.held.Load() > 0:
 		return "an import is under way, one build follows at its end"
 	case w.failed:
-		return "the last build failed, the log of the server says why; the next change of the catalog or waymark rebuild tries again"
+		return "the last build failed or was canceled; the next change of the catalog or waymark rebuild tries again"
 	case w.refused != nil:
 		return fmt.Sprintf("the rebuild of event %d was refused", w.refused.seq)
 	case w.changed:
 		return "the catalog has changed; a server builds by itself, waymark rebuild does it now"
 	}
 	due := max(buildAfter, (int(w.built.seq)+buildShare-1)/buildShare)
-	return fmt.Sprintf("a server builds by itself after %d events, waymark rebuild does it now", due)
+	return fmt.Sprintf("a server builds by itself after %d events or %d new tools, waymark rebuild does it now", due, max(1, (w.state.Seen()+buildShare-1)/buildShare))
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -65,6 +66,31 @@ func TestAnswersDoNotWaitForABuild(t *testing.T) {
 	require.Len(t, why.Behind, 2)
 	assert.Contains(t, why.Behind[0], "met after the last build")
 	close(release)
+	settled(t, e)
+	behind, err = e.Behind(ctx)
+	require.NoError(t, err)
+	assert.Nil(t, behind, "%v", behind)
+}
+
+// A build that failed is tried again when new tools come, and one that was canceled does not start again at once.
+func TestABuildThatEndedIsTriedAgainAtTheNextChange(t *testing.T) {
+	var failing atomic.Bool
+	e := workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *suggest.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+		if failing.Load() {
+			return nil, errors.New("no measures today")
+		}
+		return suggest.Measure(ctx, c, o)
+	}})
+	failing.Store(true)
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:one", Description: "Does one thing."}})
+	require.NoError(t, err)
+	settled(t, e)
+	behind, err := e.Behind(ctx)
+	require.NoError(t, err)
+	require.Contains(t, behind.String(), "the last build failed")
+	failing.Store(false)
+	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "a:two", Description: "Does another thing."}})
+	require.NoError(t, err)
 	settled(t, e)
 	behind, err = e.Behind(ctx)
 	require.NoError(t, err)

@@ -235,7 +235,7 @@ const (
 )
 
 func (w *writer) buildIfDue() {
-	if w.building != nil || w.judging || w.held.Load() > 0 || w.failed && !w.changed {
+	if w.building != nil || w.judging || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
 		return
 	}
 	catalog := w.changed || w.texts > 0 && (w.opts.Embedder != nil || w.texts*buildShare >= w.state.Seen())
@@ -343,7 +343,9 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 			case w.ctx.Err() != nil:
 				w.opts.Logger.Info("build is left to the next start", "workspace", w.name, "event", shot.built.seq)
 			case errors.Is(err, context.Canceled):
-				w.changed, w.texts = w.changed || changed, w.texts+texts
+				if w.failed = j != nil; !w.failed { // one that started by itself waits for the next change, or it would start at once
+					w.changed, w.texts = w.changed || changed, w.texts+texts
+				}
 				w.opts.Logger.Info("build was canceled; the measures before stay", "workspace", w.name, "event", shot.built.seq)
 			default:
 				w.failed = true

@@ -362,7 +362,8 @@ func (q *query) overtaken() bool {
 	}
 	best := int32(-1)
 	for _, n := range q.touched {
-		if q.live(n) && q.kind(n) == catalog.KindTool && q.semantic[n] >= LowConfidence && (best < 0 || q.semantic[n] > q.semantic[best]) {
+		if q.live(n) && q.kind(n) == catalog.KindTool && q.semantic[n] >= LowConfidence &&
+			(best < 0 || q.semantic[n] > q.semantic[best] || q.semantic[n] == q.semantic[best] && q.ids[n] < q.ids[best]) {
 			best = n
 		}
 	}
