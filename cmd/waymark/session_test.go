@@ -208,6 +208,7 @@ var varying = []struct {
 	{regexp.MustCompile(`process \d+`), "process PID"},
 	// Which builds that started by themselves were finished between commands, and so which one was in force before a
 	// rebuild, differs from run to run.
+	{regexp.MustCompile(`\d+ event\(s\) ago; .*`), "N event(s) ago; …"},
 	{regexp.MustCompile(`\b\d+ events\b`), "N events"},
 	{regexp.MustCompile(`(?m)^( *(?:after a context|with the intent|for an intent)  +(?:mrr|ndcg@10)).*$`), "$1 …"},
 	{regexp.MustCompile(`(no worse|worse|better) (after a context|with the intent|for an intent) \([^)]*\)`), "judged $2 (…)"},
