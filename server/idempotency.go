@@ -115,7 +115,12 @@ func (s *Server) idempotent(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	defer s.once.leave(busyKey)
+	hold := &onceHold{finished: make(chan bool, 1)}
+	defer func() {
+		if !hold.taken {
+			s.once.leave(busyKey)
+		}
+	}()
 	table, err := s.cfg.Store.Table(a.Workspace)
 	if err != nil {
 		fail(c, err)
@@ -134,7 +139,50 @@ func (s *Server) idempotent(c *gin.Context) {
 		}
 		replay(c, kept, hex.EncodeToString(sum.Sum(nil)))
 	default:
+		body := c.Request.Body
+		c.Request = c.Request.WithContext(context.WithValue(ctx, onceHoldKey{}, hold))
 		s.answerAndKeep(c, table, row, sum)
+		if hold.taken {
+			if body != nil {
+				_, _ = io.Copy(sum, body) // a body cut off matches no other
+			}
+			go s.keepCarriedOut(hold, busyKey, table, row, hex.EncodeToString(sum.Sum(nil)))
+		}
+	}
+}
+
+// onceHold keeps an Idempotency-Key busy while work continues without its request: a repetition waits for it and does
+// not run beside it.
+type onceHold struct {
+	taken    bool      // set before the request is answered
+	finished chan bool // receives whether the work succeeded
+}
+
+type onceHoldKey struct{}
+
+// takeOnce keeps the key of a request busy until the function it returns is called with the result of the work.
+func takeOnce(ctx context.Context) (finished func(ok bool)) {
+	hold, ok := ctx.Value(onceHoldKey{}).(*onceHold)
+	if !ok {
+		return func(bool) {}
+	}
+	hold.taken = true
+	return func(ok bool) { hold.finished <- ok }
+}
+
+// keepCarriedOut waits for the work that continued without its request. If it succeeded, a repetition is refused: its
+// answer was never encoded.
+func (s *Server) keepCarriedOut(hold *onceHold, busyKey string, table storage.Table, row, bodySHA256 string) {
+	defer s.once.leave(busyKey)
+	if !<-hold.finished {
+		return
+	}
+	value, err := json.Marshal(onceAnswer{BodySHA256: bodySHA256, At: s.cfg.Now().UTC(), TooLong: true})
+	if err == nil {
+		_, err = table.Put(context.Background(), row, value)
+	}
+	if err != nil {
+		s.cfg.Logger.Error("an idempotent answer could not be kept", "error", err)
 	}
 }
 
@@ -161,7 +209,7 @@ func replay(c *gin.Context, kept *onceAnswer, bodySHA256 string) {
 	case kept.BodySHA256 != bodySHA256:
 		fail(c, refuse(http.StatusConflict, "this Idempotency-Key was used with another body"))
 	case kept.TooLong:
-		fail(c, refuse(http.StatusConflict, "the request was carried out before; its answer was too long to keep"))
+		fail(c, refuse(http.StatusConflict, "the request was carried out before; its answer was too long, or too late, to keep"))
 	default:
 		for _, name := range onceHeaders {
 			if v := kept.Headers[name]; v != "" {

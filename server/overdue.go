@@ -86,8 +86,10 @@ func answerWithin[T any](ctx context.Context, o *overdue, limit time.Duration, f
 		}
 	}
 	o.count.Add(1)
+	finished := takeOnce(ctx)
 	go func() {
 		r := <-done
+		finished(r.err == nil && r.panic == nil)
 		o.count.Add(-1)
 		if r.panic != nil {
 			o.log.Error("panic after the time limit of a request", "panic", fmt.Sprint(r.panic.value), "stack", string(r.panic.stack))
