@@ -114,6 +114,6 @@ func TestGateSeesTheCatalog(t *testing.T) {
 	_, gate, err = Judge(t.Context(), Trial{Episodes: episodes, Known: 200, Old: &Recipe{Tools: mute}, New: Recipe{Tools: tools}})
 	require.NoError(t, err)
 	assert.False(t, gate.Loses(), "a gain is no loss: %v", gate)
-	assert.Equal(t, Interval{}, gate.Intent.Interval, "new texts count without a build: the model in force answers by them, too")
+	assert.Equal(t, Interval{}, gate.Intent.Interval, "new texts count without a build: the current model answers by them, too")
 	assert.Equal(t, 1., gate.Intent.New)
 }

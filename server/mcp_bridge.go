@@ -40,7 +40,7 @@ type bridge struct {
 // codeRejected is the SDK's own mark of a message that was not sent.
 const codeRejected = -32005
 
-// drainBridge is how long answers may still arrive after this process was told to end.
+// drainBridge is how long answers may still arrive after this process received a signal to stop.
 const drainBridge = 5 * time.Second
 
 // bridgeConnections bounds the calls that are with the server at once; a host may send any number.

@@ -151,7 +151,7 @@ func (p *pipe) ended() error {
 	}
 }
 
-// A call in flight when the process is told to end is answered.
+// A call in flight when the process receives a signal to stop is answered.
 func TestPipeAtShutdown(t *testing.T) {
 	adjust, asked, release := slowAnswers(t)
 	s := newOffice(t, adjust)

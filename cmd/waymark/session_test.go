@@ -206,7 +206,7 @@ var varying = []struct {
 	{regexp.MustCompile(` {3,}|-{3,}`), "  "}, // columns are as wide as what stands in them,
 	{regexp.MustCompile(`\bgo1\.\d+(\.\d+)?\b`), "GO"},
 	{regexp.MustCompile(`process \d+`), "process PID"},
-	// Which builds that started by themselves were finished between commands, and so which one was in force before a
+	// Which builds that started by themselves were finished between commands, and so which one was current before a
 	// rebuild, differs from run to run.
 	{regexp.MustCompile(`\d+ event\(s\) ago; .*`), "N event(s) ago; …"},
 	{regexp.MustCompile(`\b\d+ events\b`), "N events"},
