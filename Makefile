@@ -20,7 +20,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality validation golden mutants soak
+.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality firstcontact validation golden mutants soak
 
 build: ## bin/waymark, static and reproducible
 	CGO_ENABLED=0 go build -trimpath -o bin/waymark ./cmd/waymark
@@ -90,6 +90,10 @@ bench-peers: ## ours beside other programs, on the same generated data; says whi
 quality: build ## evaluate on every data set in DIR and write docs/quality.md
 	@test -n "$(DIR)" || { echo "make quality DIR=path: a folder of data sets, one folder each"; exit 2; }
 	go run ./internal/quality -dir "$(DIR)" -program bin/waymark -keep "$(KEEP)"
+
+firstcontact: ## ask for the requests and needs of DIR/reworded in other words; HALF=develop, held or both
+	@test -n "$(DIR)" || { echo "make firstcontact DIR=path: a folder of data sets, one folder each, and reworded"; exit 2; }
+	go run ./internal/firstcontact -datasets "$(DIR)" -half "$(or $(HALF),develop)"
 
 validation: ## vary the constants of the seed's formulas on the train part of every data set in DIR and write docs/validation.md
 	@test -n "$(DIR)" || { echo "make validation DIR=path: a folder of data sets, one folder each"; exit 2; }

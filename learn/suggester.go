@@ -123,22 +123,16 @@ func candidates(found []suggest.Suggestion) []Candidate {
 	return cs
 }
 
-// Find is [Finder]; the model gives at most [suggest.MaxLimit].
+// Find is [Finder]: what may come next when nothing was done yet. The model gives at most [suggest.MaxLimit].
 func (a suggester) Find(intent string, limit int) ([]string, error) {
-	answer, err := a.model.Search(suggest.SearchRequest{
-		Query: intent, Limit: atMost(limit), Kinds: []catalog.Kind{catalog.KindTool}, Profile: a.profile, Explain: unexplained,
-	})
-	if a.seed(err) {
-		return suggester{model: a.model, profile: suggest.ProfileSeed}.Find(intent, limit)
+	found, err := a.next(Question{Intent: intent}, suggest.MaxLimit, unexplained)
+	var ids []string
+	for _, s := range found {
+		if s.Kind == catalog.KindTool && len(ids) < atMost(limit) {
+			ids = append(ids, s.ID)
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("search: %w", err)
-	}
-	ids := make([]string, len(answer.Results))
-	for i, r := range answer.Results {
-		ids[i] = r.ID
-	}
-	return ids, nil
+	return ids, err
 }
 
 // Plan is [Planner]. A capability in a plan stands for itself.

@@ -103,6 +103,7 @@ var imports = map[string][]string{
 	"internal/pages":              nil,
 	"internal/parallel":           nil,
 	"internal/quality":            {"learn"},
+	"internal/firstcontact":       {"catalog", "episodic", "importer", "learn", "sample", "suggest"},
 	"internal/validation":         {"catalog", "episodic", "importer", "learn", "numeric", "suggest"},
 
 	"internal/bench":         nil,

@@ -1,0 +1,474 @@
+// Command firstcontact measures answers to requests in words that the history does not have.
+//
+//	data set ──train part without the requests asked about──▶ model ──▶ plans for the original, short and plain wording
+//	                                                            └────▶ searches for single needs, for tools by their own text
+//
+// The requests and needs are files of hand-written wordings, SET.requests.jsonl and SET.needs.jsonl. A hash of
+// the episode or tool puts each into the half to develop on or the half to look at once. Each model is fitted
+// once and asked about every wording.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/importer"
+	"waymark/learn"
+	"waymark/sample"
+	"waymark/suggest"
+)
+
+type options struct {
+	datasets, reworded, sets, half, profiles string
+	plans, needs, own, test, misses          bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.datasets, "datasets", "../shared/datasets", "`folder` of the data sets")
+	flag.StringVar(&o.reworded, "reworded", "", "`folder` of the wordings; default: reworded in the folder of the data sets")
+	flag.StringVar(&o.sets, "sets", "ultratool,toollinkos,tau_bench,toolathlon,n8n,livemcp,sample", "`names` of the sets")
+	flag.StringVar(&o.half, "half", "develop", "`half` of the wordings: develop, held or both")
+	flag.StringVar(&o.profiles, "profiles", "seed,learned", "`profiles` to ask; auto judges them first")
+	flag.BoolVar(&o.plans, "plans", true, "ask for plans of reworded requests")
+	flag.BoolVar(&o.needs, "needs", true, "search for single needs")
+	flag.BoolVar(&o.own, "own", true, "search for tools by their own name and first sentence")
+	flag.BoolVar(&o.test, "test", false, "ask for plans of the test split, too")
+	flag.BoolVar(&o.misses, "misses", false, "print the needs that are not answered among the first five")
+	flag.Parse()
+	if o.reworded == "" {
+		o.reworded = filepath.Join(o.datasets, "reworded")
+	}
+	if err := run(context.Background(), o); err != nil {
+		fmt.Fprintln(os.Stderr, "firstcontact:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	for _, name := range strings.Split(o.sets, ",") {
+		s, err := read(ctx, o, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := s.measure(ctx, o); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// request is one line of a file of requests; need one of a file of needs.
+type request struct{ Episode, Short, Plain string }
+
+type need struct {
+	Tool, A, B string
+	Also       []string
+}
+
+type set struct {
+	name     string
+	data     learn.Data
+	requests []request
+	needs    []need
+}
+
+// develops reports whether a key is in the half to develop on.
+func develops(key string) bool { return sha256.Sum256([]byte(key))[0] < 128 }
+
+func lines[T any](path string, keep func(T) bool) ([]T, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []T
+	for in := bufio.NewScanner(bytes.NewReader(data)); in.Scan(); {
+		var v T
+		if err := json.Unmarshal(in.Bytes(), &v); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if keep(v) {
+			all = append(all, v)
+		}
+	}
+	return all, nil
+}
+
+func read(ctx context.Context, o options, name string) (*set, error) {
+	s := &set{name: name}
+	s.data.Name = name
+	var err error
+	if name == "sample" {
+		if s.data.Tools, err = sample.Tools(); err != nil {
+			return nil, err
+		}
+		if s.data.Capabilities, err = sample.Capabilities(); err != nil {
+			return nil, err
+		}
+		episodes, err := sample.Episodes()
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range episodes {
+			s.data.Examples = append(s.data.Examples, learn.Example{Episode: e, Split: learn.Train, Next: true, Intent: true})
+		}
+	} else {
+		set, err := importer.ReadLabelled(ctx, filepath.Join(o.datasets, name))
+		if err != nil {
+			return nil, err
+		}
+		s.data.Tools, s.data.Capabilities = set.Tools, set.Capabilities
+		for _, x := range set.Episodes {
+			s.data.Examples = append(s.data.Examples, learn.Example(x))
+		}
+	}
+	takes := func(key string) bool { return o.half == "both" || develops(key) == (o.half == "develop") }
+	if s.requests, err = lines(filepath.Join(o.reworded, name+".requests.jsonl"), func(r request) bool { return true }); err != nil {
+		return nil, err
+	}
+	s.withhold(takes)
+	s.needs, err = lines(filepath.Join(o.reworded, name+".needs.jsonl"), func(n need) bool { return takes(n.Tool) })
+	return s, err
+}
+
+// withhold takes the requests asked about, and other attempts at them, out of the history. It keeps the requests
+// of the half.
+func (s *set) withhold(takes func(string) bool) {
+	asked, said := map[string]bool{}, map[string]bool{}
+	for _, r := range s.requests {
+		asked[r.Episode] = true
+	}
+	for i := range s.data.Examples {
+		if e := &s.data.Examples[i].Episode; asked[e.ID] {
+			said[e.Intent] = true
+		}
+	}
+	for i := range s.data.Examples {
+		switch x := &s.data.Examples[i]; {
+		case asked[x.Episode.ID]:
+			x.Split = "asked"
+		case x.Split == learn.Train && said[x.Episode.Intent]:
+			x.Split = "left out"
+		}
+	}
+	s.requests = slices.DeleteFunc(s.requests, func(r request) bool { return !takes(r.Episode) })
+}
+
+// model is fitted to the train part; the choice is what auto would take.
+func (s *set) model(ctx context.Context, profiles string) (*suggest.Model, error) {
+	state := suggest.NewState()
+	for _, t := range s.data.Tools {
+		state.PutTool(t)
+	}
+	for _, c := range s.data.Capabilities {
+		state.PutCapability(c)
+	}
+	var episodes []episodic.Episode
+	for i := range s.data.Examples {
+		if x := &s.data.Examples[i]; x.Split == learn.Train {
+			state.Record(&x.Episode)
+			episodes = append(episodes, x.Episode)
+		}
+	}
+	o := suggest.MeasureOptions{Learn: strings.Contains(profiles, "learned")}
+	var choice suggest.Choice
+	if strings.Contains(profiles, "auto") {
+		var err error
+		t := learn.Trial{New: learn.Recipe{Tools: s.data.Tools, Capabilities: s.data.Capabilities, Options: o}, Episodes: episodes}
+		if choice, _, err = learn.Judge(ctx, t); err != nil {
+			return nil, err
+		}
+		fmt.Printf("%s: %v\n", s.name, choice)
+		o.Learn = o.Learn || choice.Learned()
+	}
+	counts := state.Freeze()
+	measures, err := suggest.Measure(ctx, counts, o)
+	if err != nil {
+		return nil, err
+	}
+	measures.Choose(choice)
+	return suggest.NewModel(counts, measures, suggest.Stamp{Version: "firstcontact"})
+}
+
+func (s *set) measure(ctx context.Context, o options) error {
+	start := time.Now()
+	m, err := s.model(ctx, o.profiles)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d tools, built in %.1f s\n", s.name, len(s.data.Tools), time.Since(start).Seconds())
+	for _, profile := range strings.Split(o.profiles, ",") {
+		if o.plans {
+			if err := s.askPlans(m, profile, o.test); err != nil {
+				fmt.Printf("  %-8s %v\n", profile, err)
+			}
+		}
+		if o.needs && len(s.needs) > 0 {
+			if err := s.askNeeds(m, profile, o.misses); err != nil {
+				fmt.Printf("  %-8s %v\n", profile, err)
+			}
+		}
+		if o.own {
+			if err := s.askOwn(m, profile); err != nil {
+				fmt.Printf("  %-8s %v\n", profile, err)
+			}
+		}
+	}
+	return nil
+}
+
+// askPlans asks for a plan and a list of tools for every wording.
+func (s *set) askPlans(m *suggest.Model, profile string, test bool) error {
+	byID := map[string]*learn.Example{}
+	for i := range s.data.Examples {
+		byID[s.data.Examples[i].Episode.ID] = &s.data.Examples[i]
+	}
+	kinds := []struct {
+		name string
+		of   func(r request, e *episodic.Episode) string
+	}{
+		{"original", func(_ request, e *episodic.Episode) string { return e.Intent }},
+		{"short", func(r request, _ *episodic.Episode) string { return r.Short }},
+		{"plain", func(r request, _ *episodic.Episode) string { return r.Plain }},
+	}
+	for _, kind := range kinds {
+		var a plans
+		for _, r := range s.requests {
+			e := &byID[r.Episode].Episode
+			if err := a.ask(m, profile, kind.of(r, e), e); err != nil {
+				return err
+			}
+		}
+		a.print(profile, kind.name)
+	}
+	if test {
+		var a plans
+		for i := range s.data.Examples {
+			if x := &s.data.Examples[i]; x.Split == learn.Test && x.Intent && strings.TrimSpace(x.Episode.Intent) != "" {
+				if err := a.ask(m, profile, x.Episode.Intent, &x.Episode); err != nil {
+					return err
+				}
+			}
+		}
+		a.print(profile, "test")
+	}
+	return nil
+}
+
+// plans adds up how well plans and lists did.
+type plans struct {
+	n, linked              int
+	node, link, ndcg, size float64
+	gold                   float64
+	claims                 []learn.Claim
+	claimed                float64
+}
+
+func (a *plans) ask(m *suggest.Model, profile, intent string, e *episodic.Episode) error {
+	no := false
+	answer, err := m.Plan(suggest.DAGRequest{Intent: intent, Profile: profile, Explain: &no})
+	if err != nil {
+		return err
+	}
+	var tools []string
+	var links []learn.Link
+	tool := map[string]string{}
+	for _, t := range answer.DAG.Tasks {
+		tools = append(tools, t.Tool)
+		tool[t.ID] = t.Tool
+		for _, d := range t.DependsOn {
+			if l := (learn.Link{From: tool[d], To: t.Tool}); l.From != l.To && !slices.Contains(links, l) {
+				links = append(links, l)
+			}
+		}
+	}
+	slices.Sort(tools)
+	tools = slices.Compact(tools)
+	var gold []string
+	var goldLinks []learn.Link
+	before := e.Before()
+	for _, i := range e.Order() {
+		gold = append(gold, e.Steps[i].Tool)
+		for _, b := range before[i] {
+			if l := (learn.Link{From: e.Steps[b].Tool, To: e.Steps[i].Tool}); l.From != l.To && !slices.Contains(goldLinks, l) {
+				goldLinks = append(goldLinks, l)
+			}
+		}
+	}
+	slices.Sort(gold)
+	gold = slices.Compact(gold)
+	found, err := m.Next(suggest.NextRequest{Intent: intent, Limit: suggest.MaxLimit, Profile: profile, Explain: &no})
+	if err != nil {
+		return err
+	}
+	var ranked []string
+	for _, r := range found.Suggestions {
+		if r.Kind == catalog.KindTool {
+			ranked = append(ranked, r.ID)
+		}
+	}
+	a.n++
+	f1 := learn.F1(tools, gold)
+	a.node += f1
+	a.ndcg += learn.NDCG(ranked, gold, 10)
+	a.size += float64(len(tools))
+	a.gold += float64(len(gold))
+	a.claimed += answer.Confidence
+	if len(goldLinks) > 0 {
+		a.linked++
+		a.link += learn.F1(links, goldLinks)
+	}
+	if len(ranked) > 0 {
+		a.claims = append(a.claims, learn.Claim{Confidence: found.Suggestions[0].Confidence, Right: slices.Contains(gold, ranked[0])})
+	}
+	return nil
+}
+
+func (a *plans) print(profile, kind string) {
+	if a.n == 0 {
+		return
+	}
+	n := float64(a.n)
+	c := learn.Calibrate(a.claims, 1)
+	fmt.Printf("  %-8s %-9s n %4d  node %.3f link %.3f ndcg %.3f  size %.2f of %.2f  claimed %.3f  list ece %.3f band %.3f\n",
+		profile, kind, a.n, a.node/n, a.link/float64(max(1, a.linked)), a.ndcg/n, a.size/n, a.gold/n, a.claimed/n, c.ECE, c.Band[1])
+}
+
+// askNeeds searches for single needs.
+func (s *set) askNeeds(m *suggest.Model, profile string, misses bool) error {
+	var t hits
+	for _, n := range s.needs {
+		right := append([]string{n.Tool}, n.Also...)
+		for _, query := range []string{n.A, n.B} {
+			ranked, err := search(m, profile, query)
+			if err != nil {
+				return err
+			}
+			if at := t.add(ranked, func(id string) bool { return slices.Contains(right, id) }); misses && (at < 0 || at > 4) {
+				fmt.Printf("    %q: wanted %s, got %v\n", query, n.Tool, ranked[:min(3, len(ranked))])
+			}
+		}
+	}
+	t.print(profile, "needs")
+	return nil
+}
+
+func search(m *suggest.Model, profile, query string) ([]string, error) {
+	no := false
+	found, err := m.Search(suggest.SearchRequest{Query: query, Limit: 60, Kinds: []catalog.Kind{catalog.KindTool}, Profile: profile, Explain: &no})
+	var ids []string
+	for _, r := range found.Results {
+		ids = append(ids, r.ID)
+	}
+	return ids, err
+}
+
+// hits adds up where the first right answer stands.
+type hits struct {
+	n, first, five int
+	mrr            float64
+}
+
+func (h *hits) add(ranked []string, right func(string) bool) int {
+	at := slices.IndexFunc(ranked, right)
+	h.n++
+	if at >= 0 {
+		h.mrr += 1 / float64(at+1)
+		if at == 0 {
+			h.first++
+		}
+		if at < 5 {
+			h.five++
+		}
+	}
+	return at
+}
+
+func (h *hits) print(profile, kind string) {
+	n := float64(max(1, h.n))
+	fmt.Printf("  %-8s %-9s n %4d  hit@1 %.3f hit@5 %.3f mrr %.3f\n", profile, kind, h.n, float64(h.first)/n, float64(h.five)/n, h.mrr/n)
+}
+
+// askOwn searches for tools by their own name and by the first sentence of their description. Tools of equal
+// text are equally right.
+func (s *set) askOwn(m *suggest.Model, profile string) error {
+	var name, sentence hits
+	step := max(1, len(s.data.Tools)/300)
+	same := map[string]map[string]bool{}
+	put := func(text, id string) {
+		if same[text] == nil {
+			same[text] = map[string]bool{}
+		}
+		same[text][id] = true
+	}
+	for _, t := range s.data.Tools {
+		put(nameWords(t.Name, t.ID), t.ID)
+		put(firstSentence(t.Description), t.ID)
+	}
+	for i := 0; i < len(s.data.Tools); i += step {
+		t := s.data.Tools[i]
+		for _, q := range []struct {
+			text string
+			to   *hits
+		}{{nameWords(t.Name, t.ID), &name}, {firstSentence(t.Description), &sentence}} {
+			if strings.TrimSpace(q.text) == "" {
+				continue
+			}
+			ranked, err := search(m, profile, q.text)
+			if err != nil {
+				return err
+			}
+			q.to.add(ranked, func(id string) bool { return same[q.text][id] })
+		}
+	}
+	name.print(profile, "own name")
+	sentence.print(profile, "own text")
+	return nil
+}
+
+// nameWords is a name as words.
+func nameWords(name, id string) string {
+	if name == "" {
+		name = id
+		if i := strings.LastIndexAny(name, ":/"); i >= 0 {
+			name = name[i+1:]
+		}
+	}
+	var b strings.Builder
+	var last rune
+	for _, r := range name {
+		if r >= 'A' && r <= 'Z' && last >= 'a' && last <= 'z' {
+			b.WriteByte(' ')
+		}
+		if r == '_' || r == '-' || r == '.' || r == '/' {
+			r = ' '
+		}
+		b.WriteRune(r)
+		last = r
+	}
+	return strings.ToLower(b.String())
+}
+
+func firstSentence(text string) string {
+	if i := strings.IndexAny(text, ".\n"); i > 0 {
+		text = text[:i]
+	}
+	return strings.TrimSpace(text)
+}
