@@ -56,7 +56,7 @@ func takeApart(found []suggest.Suggestion) (ranked []string, without map[string]
 			without[t.Name] = nil
 		}
 	}
-	for _, bound := range []string{"cap", "floor", "relevance", "comparable", "its_best_tool"} {
+	for _, bound := range []string{"cap", "floor", "relevance", "comparable", "its_best_tool", "rest"} {
 		delete(without, bound)
 	}
 	type rest struct {
@@ -67,7 +67,7 @@ func takeApart(found []suggest.Suggestion) (ranked []string, without map[string]
 	for part := range without { // each by itself; order does not matter
 		left = left[:0]
 		for i := range found {
-			if score := scoreWithout(&found[i], part); score > 0 || found[i].Formula == suggest.FormulaLearned {
+			if score := scoreWithout(&found[i], part); score > 0 || found[i].Formula == suggest.FormulaLogistic {
 				left = append(left, rest{found[i].ID, score})
 			}
 		}
@@ -92,7 +92,7 @@ func scoreWithout(s *suggest.Suggestion, part string) float64 {
 	for _, t := range s.Terms {
 		all += t.Contribution
 		switch {
-		case t.Name == part, t.Name == "cap", t.Name == "floor", t.Name == "comparable":
+		case t.Name == part, t.Name == "cap", t.Name == "floor", t.Name == "comparable", t.Name == "rest":
 		default:
 			sum += t.Contribution
 			product *= t.Contribution
@@ -101,7 +101,7 @@ func scoreWithout(s *suggest.Suggestion, part string) float64 {
 	switch {
 	case s.Formula == suggest.FormulaMixed:
 		return suggest.Comparable(product)
-	case s.Formula == suggest.FormulaLearned:
+	case s.Formula == suggest.FormulaLogistic:
 		return sum
 	case math.Abs(all-s.Score) < 1e-9:
 		return min(suggest.Cap, sum)

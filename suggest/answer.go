@@ -6,8 +6,9 @@ import (
 	"waymark/catalog"
 )
 
-// Term is one named part of a score. For additive formulas the contributions add up, left to right,
-// to the score; for "mixed" the values multiply to it.
+// Term is one named part of a score. For additive formulas the contributions add up, left to right, to the
+// score; for "mixed" the values multiply to it; for "logistic" they add up to ln(score/(1-score)), the last of
+// them, "rest", being what the calibration and the other candidates leave.
 type Term struct {
 	Name         string  `json:"name"`
 	Value        float64 `json:"value"`
@@ -21,8 +22,8 @@ const (
 	FormulaCapability = "capability_score"
 	FormulaMixed      = "mixed"
 	FormulaHybrid     = "hybrid"
-	FormulaCovers     = "covers"  // a capability in the place of the best of the tools it covers
-	FormulaLearned    = "learned" // the score is a sum of log-odds; the confidence a probability, calibrated
+	FormulaCovers     = "covers"   // a capability in the place of the best of the tools it covers
+	FormulaLogistic   = "logistic" // sigmoid of the sum of the contributions, a calibrated probability
 )
 
 // Mode says what drives an answer.

@@ -66,7 +66,7 @@ func (q *query) coverList() {
 			continue
 		}
 		best := top[slices.Index(tools, covered[0])]
-		q.covers = append(q.covers, candidate{node: n, score: best.score, p: best.confidence(), formula: FormulaCovers, covers: len(covered), part: best.node, row: -1})
+		q.covers = append(q.covers, candidate{node: n, score: best.score, p: q.shownScore(best), formula: FormulaCovers, covers: len(covered), part: best.node, row: -1})
 	}
 }
 
@@ -181,7 +181,10 @@ func (q *query) orPlain(c candidate) candidate {
 	return c
 }
 
-func (c *candidate) coveringTerms() []Term { return []Term{{"its_best_tool", c.score, 1, c.score}} }
+func (q *query) coveringTerms(c candidate) []Term {
+	score := q.shownScore(c)
+	return []Term{{"its_best_tool", score, 1, score}}
+}
 
 func (q *query) coveringReason(c candidate) string {
 	if c.covers < 2 {

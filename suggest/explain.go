@@ -82,14 +82,14 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	q.coverList()
 	c, scored := q.plain(n)
 	if q.learned != nil && scored {
-		a.Considered = append([]Considered{{FormulaLearned, c.score, q.explain(c)}}, a.Considered...)
+		a.Considered = append([]Considered{{FormulaLogistic, q.shownScore(c), q.explain(c)}}, a.Considered...)
 	}
 	if o, ok := q.covering(n); ok {
-		a.Considered = append([]Considered{{FormulaCovers, o.score, q.explain(o)}}, a.Considered...)
+		a.Considered = append([]Considered{{FormulaCovers, q.shownScore(o), q.explain(o)}}, a.Considered...)
 		c, scored = q.orPlain(o), true
 	}
 	if scored {
-		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = c.score, q.confidence(c), c.formula, q.explain(c), q.reason(c)
+		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = q.shownScore(c), q.confidence(c), c.formula, q.explain(c), q.reason(c)
 	}
 	done := q.exhausted(n)
 	if m.kind(n) == catalog.KindCapability {

@@ -45,7 +45,7 @@ func (q *query) stored(n int32) (c candidate, ok bool) {
 	if !ok {
 		return candidate{}, false
 	}
-	c = candidate{node: n, formula: FormulaLearned, row: -1, stored: true}
+	c = candidate{node: n, formula: FormulaLogistic, row: -1, stored: true}
 	for _, x := range parts {
 		c.score += x
 	}

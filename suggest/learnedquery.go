@@ -153,7 +153,7 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 		}
 	} else {
 		for _, r := range q.predicted {
-			q.visitStored(candidate{node: q.learned.node[r.Tool], score: r.Score, formula: FormulaLearned, p: r.Probability, row: r.Row}, visit)
+			q.visitStored(candidate{node: q.learned.node[r.Tool], score: r.Score, formula: FormulaLogistic, p: r.Probability, row: r.Row}, visit)
 		}
 	}
 	q.outside(visit)
@@ -180,7 +180,7 @@ func (q *query) judged(n int32) bool {
 // asked is a tool that the intent may need, unless nothing speaks for it. Its score adds up the terms of
 // its log-odds.
 func (q *query) asked(tool int32, p float64) (c candidate, ok bool) {
-	c = candidate{node: q.learned.node[tool], formula: FormulaLearned, p: p, row: -1}
+	c = candidate{node: q.learned.node[tool], formula: FormulaLogistic, p: p, row: -1}
 	c.score, ok = q.planned.Score(tool)
 	return c, ok
 }

@@ -50,7 +50,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	}
 	for _, c := range top {
 		s := Suggestion{
-			ID: m.ids[c.node], Kind: m.kind(c.node), Confidence: q.confidence(c), Score: c.score,
+			ID: m.ids[c.node], Kind: m.kind(c.node), Confidence: q.confidence(c), Score: q.shownScore(c),
 			Formula: c.formula, Evidence: q.evidence(c.node),
 		}
 		if show {
@@ -111,7 +111,7 @@ func (q *query) reason(c candidate) string {
 	switch {
 	case c.formula == FormulaCovers:
 		return q.coveringReason(c)
-	case c.formula == FormulaLearned:
+	case c.formula == FormulaLogistic:
 		return q.learnedReason(c)
 	case q.mode == Exploration:
 		return "a hub of its group of tools"

@@ -74,7 +74,7 @@ func (q *query) outside(visit func(c candidate)) {
 		})
 		if better > 0 {
 			as := known[better-1]
-			c := candidate{node: n, score: as.score + float64(slope*(q.semantic[n]-as.semantic)), formula: FormulaLearned, row: -1, outside: true}
+			c := candidate{node: n, score: as.score + float64(slope*(q.semantic[n]-as.semantic)), formula: FormulaLogistic, row: -1, outside: true}
 			c.p = q.chance(c.score)
 			visit(c)
 		}

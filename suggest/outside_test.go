@@ -38,11 +38,7 @@ func TestToolsOutsideWhatIsLearnedCompeteByText(t *testing.T) {
 	for i, r := range found.Results {
 		if r.ID == "zz:harp" {
 			place = i
-			sum := 0.0
-			for _, term := range r.Terms {
-				sum += term.Contribution
-			}
-			assert.InDelta(t, r.Score, sum, 1e-9)
+			requireAddsUp(t, r.Formula, r.Score, r.Terms)
 		}
 	}
 	require.GreaterOrEqual(t, place, 0, "it is found")

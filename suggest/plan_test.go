@@ -41,7 +41,7 @@ func checkDAG(t require.TestingT, m *Model, a DAGAnswer) {
 			sum += term.Contribution
 			product *= term.Value
 		}
-		if task.Formula == FormulaLearned { // log-odds
+		if task.Formula == FormulaLogistic { // log-odds
 			require.InDelta(t, task.Confidence, min(Cap, 1/(1+math.Exp(-sum))), 1e-9)
 		} else if task.Formula != FormulaMixed {
 			require.Equal(t, task.Confidence, sum)

@@ -4,6 +4,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
+	"waymark/numeric"
 )
 
 // candidate is a scored node.
@@ -278,19 +279,37 @@ func (q *query) episodic(n int32, s *sum) {
 // explain returns the terms of a candidate.
 func (q *query) explain(c candidate) []Term {
 	switch c.formula {
-	case FormulaLearned:
-		return q.learnedTerms(c)
+	case FormulaLogistic:
+		return withRest(q.learnedTerms(c), q.shownScore(c))
 	case FormulaCovers:
-		return c.coveringTerms()
+		return q.coveringTerms(c)
 	}
 	s := sum{keep: true}
 	q.apply(c.formula, c.node, &s)
 	return s.terms
 }
 
+// shownScore is the score of a candidate as answers give it: its probability where that was learned, in which case
+// candidate.score orders candidates on the scale of log-odds or logarithms. It lies in [0, 1].
+func (q *query) shownScore(c candidate) float64 {
+	if c.formula == FormulaLogistic || c.formula == FormulaCovers && q.learned != nil {
+		return min(max(c.p, 1e-300), 1-1e-15) // keeps the log-odds finite
+	}
+	return c.score
+}
+
+// withRest adds the term that makes the contributions add up to the log-odds of the score.
+func withRest(terms []Term, score float64) []Term {
+	rest := numeric.Ln(score / (1 - score))
+	for _, t := range terms {
+		rest -= t.Contribution
+	}
+	return append(terms, Term{"rest", rest, 1, rest})
+}
+
 // confidence is the probability where there is one, else the score.
 func (c candidate) confidence() float64 {
-	if c.formula == FormulaLearned || c.formula == FormulaCovers {
+	if c.formula == FormulaLogistic || c.formula == FormulaCovers {
 		return min(Cap, c.p)
 	}
 	return min(Cap, c.score)
@@ -299,7 +318,7 @@ func (c candidate) confidence() float64 {
 // confidence of a candidate for the next step. Where profile auto stays with the seed, it is the share of
 // first suggestions with such a score that were right, as held-out tasks say.
 func (q *query) confidence(c candidate) float64 {
-	if q.kept == nil || c.formula == FormulaLearned {
+	if q.kept == nil || c.formula == FormulaLogistic {
 		return c.confidence()
 	}
 	return min(Cap, q.kept.At(min(1, c.score)))

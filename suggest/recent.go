@@ -341,7 +341,7 @@ func (q *query) recentCandidates(visit func(c candidate)) {
 			continue
 		}
 		if p := q.newer(n); p > 0 {
-			c := candidate{node: n, formula: FormulaLearned, row: -1, p: p, score: q.scale(p)}
+			c := candidate{node: n, formula: FormulaLogistic, row: -1, p: p, score: q.scale(p)}
 			if q.planned == nil {
 				c.score += q.sure.score - q.scale(q.sure.first)
 			}

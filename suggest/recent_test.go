@@ -72,11 +72,7 @@ func TestWhatIsNewCountsWithoutABuild(t *testing.T) {
 		n = next(t, after, NextRequest{Context: []string{"x:a"}, Profile: profile, Limit: MaxLimit})
 		assert.Contains(t, ids(n.Suggestions), "pager:wake_janitor", profile)
 		for _, s := range n.Suggestions {
-			sum := 0.0
-			for _, term := range s.Terms {
-				sum += term.Contribution
-			}
-			assert.InDelta(t, s.Score, sum, 1e-9, "%s %s", profile, s.ID)
+			requireAddsUp(t, s.Formula, s.Score, s.Terms)
 		}
 	}
 	assert.NotContains(t, search(after, ProfileSeed, "folds paper boats"), "x:old", "its text is another one now")

@@ -55,7 +55,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		name, description := m.describe(c.node)
 		res := SearchResult{
 			ID: m.ids[c.node], Kind: m.kind(c.node), Name: name, Description: description, Confidence: c.confidence(),
-			Score: c.score, Formula: c.formula, Semantic: q.semantic[c.node], Graph: q.graph[c.node],
+			Score: q.shownScore(c), Formula: c.formula, Semantic: q.semantic[c.node], Graph: q.graph[c.node],
 		}
 		if show {
 			res.Terms = terms()

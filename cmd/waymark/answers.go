@@ -106,12 +106,23 @@ func termRows(whose, formula string, terms []suggest.Term, all bool) [][]string 
 		rest -= round(t.Contribution)
 	}
 	if more := len(terms) - len(shown); more > 0 {
-		rows = append(rows, []string{whose, fmt.Sprintf("rest (%d)", more), "", "", number(round(rest))})
+		rows = append(rows, []string{whose, fmt.Sprintf("other (%d)", more), "", "", number(round(rest))})
 	}
-	if len(terms) > 0 && formula != suggest.FormulaMixed {
-		rows = append(rows, []string{whose, "total", "", "", number(total)})
+	if name := totalName(formula); len(terms) > 0 && name != "" {
+		rows = append(rows, []string{whose, name, "", "", number(total)})
 	}
 	return rows
+}
+
+// totalName names the sum of the contributions; empty where they multiply.
+func totalName(formula string) string {
+	switch formula {
+	case suggest.FormulaMixed:
+		return ""
+	case suggest.FormulaLogistic:
+		return "log-odds of the score"
+	}
+	return "total"
 }
 
 // round is the number that number prints.

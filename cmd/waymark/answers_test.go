@@ -41,7 +41,7 @@ func largeAnswers() (suggest.SearchAnswer, suggest.NextAnswer, suggest.DAGAnswer
 	search := suggest.SearchAnswer{SuggestionID: "sg_42ad0b39727591eca439bf09", Mode: suggest.Active, Model: model, Warnings: warnings, UnknownIDs: unknown}
 	for i := range 10 {
 		search.Results = append(search.Results, suggest.SearchResult{ID: fmt.Sprintf("metrics:acknowledge_alert_%d", i), Kind: "capability", Description: prose,
-			Confidence: 0.25, Score: -1.25, Formula: suggest.FormulaLearned, Terms: manyTerms(r)})
+			Confidence: 0.25, Score: 0.25, Formula: suggest.FormulaLogistic, Terms: manyTerms(r)})
 	}
 	next := suggest.NextAnswer{SuggestionID: search.SuggestionID, Mode: suggest.Passive, Model: model, Warnings: warnings, UnknownIDs: unknown}
 	for _, s := range search.Results[:5] {
@@ -104,7 +104,7 @@ func TestTermsAddUp(t *testing.T) {
 		for _, term := range terms {
 			total += term.Contribution
 		}
-		rows := termRows("x", suggest.FormulaLearned, terms, false)
+		rows := termRows("x", suggest.FormulaLogistic, terms, false)
 		require.Len(t, rows, mostTerms+2)
 		sum := int64(0)
 		named := map[string]bool{}
@@ -123,14 +123,14 @@ func TestTermsAddUp(t *testing.T) {
 				assert.LessOrEqual(t, math.Abs(term.Contribution), smallest+1e-4, "a larger term is in the rest")
 			}
 		}
-		assert.Equal(t, "rest (56)", rows[mostTerms][1])
-		assert.Equal(t, []string{"x", "total", "", "", number(total)}, rows[mostTerms+1])
+		assert.Equal(t, "other (56)", rows[mostTerms][1])
+		assert.Equal(t, []string{"x", "log-odds of the score", "", "", number(total)}, rows[mostTerms+1])
 		assert.Equal(t, number(total), number(float64(sum)/1e4))
 	}
 	few := []suggest.Term{{Name: "a", Contribution: 0.1}, {Name: "b", Contribution: 0.2}}
 	assert.Len(t, termRows("x", suggest.FormulaTool, few, false), 3, "no rest")
 	assert.Len(t, termRows("x", suggest.FormulaMixed, few, false), 2, "factors have no sum")
-	assert.Len(t, termRows("x", suggest.FormulaLearned, manyTerms(r), true), 67, "all of them")
+	assert.Len(t, termRows("x", suggest.FormulaLogistic, manyTerms(r), true), 67, "all of them")
 }
 
 // Every warning of an answer has its sentence.
