@@ -112,7 +112,7 @@ func TestGoldenLearned(t *testing.T) {
 			}
 		}
 		for _, intent := range learnedIntents {
-			writeSearch(t, &b, history.model, intent)
+			writeTools(t, &b, history.model, intent)
 			writePlan(t, &b, history.model, intent, learnedDone[intent])
 		}
 	}
@@ -129,12 +129,12 @@ func writeNext(t *testing.T, b *strings.Builder, m *Model, after []string, inten
 	}
 }
 
-func writeSearch(t *testing.T, b *strings.Builder, m *Model, query string) {
-	a, err := m.Search(SearchRequest{Query: query, Profile: ProfileLearned, Limit: 5})
+func writeTools(t *testing.T, b *strings.Builder, m *Model, intent string) {
+	a, err := m.Next(NextRequest{Intent: intent, Profile: ProfileLearned, Limit: 5})
 	require.NoError(t, err)
 	require.Equal(t, ProfileLearned, a.Model.Profile)
-	fmt.Fprintf(b, "search %q\n", query)
-	for _, s := range a.Results {
+	fmt.Fprintf(b, "tools for %q\n", intent)
+	for _, s := range a.Suggestions {
 		fmt.Fprintf(b, "  %s %.6f, confidence %.6f\n", s.ID, s.Score, s.Confidence)
 	}
 }

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,31 +32,33 @@ func TestToolsOutsideWhatIsLearnedCompeteByText(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, l.tool[harp], int32(0), "it has no place")
 
-	found, err := m.Search(SearchRequest{Query: "tune the strings of my harp in the garden", Profile: ProfileLearned, Limit: 100})
-	require.NoError(t, err)
-	require.Equal(t, ProfileLearned, found.Model.Profile)
-	place := -1
-	for i, r := range found.Results {
-		if r.ID == "zz:harp" {
-			place = i
-			requireAddsUp(t, r.Formula, r.Score, r.Terms)
-		}
-	}
+	const intent = "tune the strings of my harp in the garden"
+	a := next(t, m, NextRequest{Intent: intent, Profile: ProfileLearned, Limit: 100})
+	require.Equal(t, ProfileLearned, a.Model.Profile)
+	checkTerms(t, a.Suggestions)
+	place := slices.IndexFunc(a.Suggestions, func(s Suggestion) bool { return s.ID == "zz:harp" })
 	require.GreaterOrEqual(t, place, 0, "it is found")
-	for _, r := range found.Results[:place] {
-		if n, _, _ := m.node(r.ID); m.uses.At(n).steps == 0 {
-			assert.GreaterOrEqual(t, r.Semantic, found.Results[place].Semantic, "%s fits no worse", r.ID)
+	text := m.measures.text.Query(intent, nil)
+	defer text.Close()
+	fits := func(id string) float64 {
+		n, _, err := m.node(id)
+		require.NoError(t, err)
+		return text.Of(m.measures.doc[n]).Score
+	}
+	for _, s := range a.Suggestions[:place] {
+		if n, _, _ := m.node(s.ID); m.uses.At(n).steps == 0 {
+			assert.GreaterOrEqual(t, fits(s.ID), fits("zz:harp"), "%s fits no worse", s.ID)
 		}
 	}
 
-	a := next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Intent: "tune the strings of my harp in the garden", Profile: ProfileLearned, Limit: 100})
+	a = next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Intent: intent, Profile: ProfileLearned, Limit: 100})
 	ids := map[string]Suggestion{}
 	for _, s := range a.Suggestions {
 		ids[s.ID] = s
 	}
 	require.Contains(t, ids, "zz:harp")
 	checkTerms(t, a.Suggestions)
-	e, err := m.Explain(ExplainRequest{ID: "zz:harp", Context: []string{"x:a", "x:b"}, Intent: "tune the strings of my harp in the garden", Profile: ProfileLearned})
+	e, err := m.Explain(ExplainRequest{ID: "zz:harp", Context: []string{"x:a", "x:b"}, Intent: intent, Profile: ProfileLearned})
 	require.NoError(t, err)
 	assert.Equal(t, ids["zz:harp"].Terms, e.Terms)
 }

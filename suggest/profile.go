@@ -24,7 +24,7 @@ const (
 type Choice struct {
 	Next       Judged `json:"next"`          // after a context
 	NextIntent Judged `json:"next_intent"`   // after a context, the intent known
-	Intent     Judged `json:"intent"`        // what an intent needs: search, plans
+	Intent     Judged `json:"intent"`        // what an intent needs: plans, and tools for an intent without a context
 	Seq        uint64 `json:"seq,omitempty"` // the last event that was known
 
 	// At is when it was judged, where that is known. It is no part of a build event or of the content of
@@ -175,7 +175,7 @@ func (q *query) decide(profile string, k about) error {
 			return nil // what to explore is no matter of learning
 		}
 	default:
-		return &RequestError{Invalid, "profile", fmt.Sprintf("%q is none of auto, seed, learned", profile)}
+		return unknownProfile(profile)
 	}
 	q.learn(k)
 	return nil
@@ -208,6 +208,19 @@ func (q *query) decideFor(profile string, k about, vector []float32) error {
 		q.sense(vector)
 	}
 	return nil
+}
+
+// searchProfile checks the profile asked for and returns the one that answers a search.
+func searchProfile(profile string) (string, error) {
+	switch profile {
+	case "", ProfileAuto, ProfileSeed, ProfileLearned:
+		return ProfileSeed, nil
+	}
+	return "", unknownProfile(profile)
+}
+
+func unknownProfile(profile string) error {
+	return &RequestError{Invalid, "profile", fmt.Sprintf("%q is none of auto, seed, learned", profile)}
 }
 
 // who names the model and the profile that answered.

@@ -145,11 +145,7 @@ func (q *query) glimpse(vector []float32) {
 		return
 	}
 	q.text = q.measures.text.Query(q.phrase, vector)
-	most := glimpsed
-	if q.looking {
-		most = lookedAt
-	}
-	if found := q.matches(most) || q.matches(textCandidates); !q.matchRecent() && !found {
+	if found := q.matches(glimpsed) || q.matches(textCandidates); !q.matchRecent() && !found {
 		q.warn(WarnNoIntentMatch)
 	}
 	for _, n := range q.roles.capNode {

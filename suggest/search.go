@@ -8,8 +8,9 @@ import (
 	"waymark/catalog"
 )
 
-// Search ranks tools and capabilities for a query. What the query names, by id in any spelling or by name,
-// comes first.
+// Search ranks tools and capabilities by how well their texts, and the requests they served, match a query. What the
+// query names, by id in any spelling or by name, comes first. Every profile gives the same answer: the tools that a
+// whole request needs, learned from past tasks, are what Next returns for an intent without a context.
 func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	limit, err := limitOf("limit", r.Limit, 10, MaxLimit)
 	if err != nil {
@@ -33,14 +34,15 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		return q.live(n) && q.allowed(q.ids[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.kind(n)))
 	}
 	q.looking, q.phrase = true, q.spellOut()
-	if err := q.decideFor(r.Profile, aboutIntent, r.Vector); err != nil {
+	if q.profile, err = searchProfile(r.Profile); err != nil {
 		return SearchAnswer{}, err
 	}
+	q.sense(r.Vector)
 	named := q.named()
 	q.coverList()
 	top := q.best(limit, func(n int32) bool {
 		isNamed := slices.ContainsFunc(named, func(m nameMatch) bool { return m.node == n })
-		return wanted(n) && !isNamed && (q.learned != nil || q.semantic[n] > 0 || q.graph[n] > 0) && !q.after(n).Excluded(q.rates.Sources())
+		return wanted(n) && !isNamed && (q.semantic[n] > 0 || q.graph[n] > 0) && !q.after(n).Excluded(q.rates.Sources())
 	})
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)

@@ -150,9 +150,8 @@ func (q *query) matches(k int) bool {
 // the 512th place a match is too weak to be shown, whatever else speaks for it.
 const textCandidates = 512
 
-// glimpsed is how many are enough to find the best tool, mostly; lookedAt, to find in a search those whose names have
-// all its words.
-const glimpsed, lookedAt = 16, 64
+// glimpsed is how many are enough to find the best tool, mostly.
+const glimpsed = 16
 
 // match is how well a node's text fits the intent.
 func (q *query) match(n int32) float64 {
