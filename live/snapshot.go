@@ -25,7 +25,7 @@ type snapshot struct {
 }
 
 // snapshotFormat changes with every change of what is written here and below; others are not read.
-const snapshotFormat = 7
+const snapshotFormat = 8
 
 // picture is what a snapshot holds of the state, at the moment; nil if it counts something forgotten.
 func (w *writer) picture() *suggest.Image {

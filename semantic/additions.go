@@ -56,17 +56,18 @@ func (a *Additions) With(documents []Document) *Additions {
 		counts := a.count(&documents[i])
 		entries := make([]entry, 0, len(counts))
 		for _, c := range counts {
-			entries = append(entries, entry{c.term, float32(c.weight)})
+			entries = append(entries, entry{c.term, float32(c.weight), ownWeight(c.own)})
 		}
 		more.segments = more.segments.with(entries, a.place(counts))
 	}
 	return &more
 }
 
-// counted is a term of a document: its BM25 weight as in [weigh], and its entry of the latent matrix.
+// counted is a term of a document: its BM25 weight as in [weigh], the part of it that the own fields have, without
+// idf, and its entry of the latent matrix.
 type counted struct {
-	term           string
-	weight, latent float64
+	term                string
+	weight, own, latent float64
 }
 
 // count reads a document. The terms are in alphabetical order.
@@ -102,10 +103,11 @@ func (a *Additions) count(d *Document) []counted {
 			}
 		}
 		idf, _ := a.idf(term)
-		weight := own / (o.K1 + own)
+		own /= o.K1 + own
+		weight := own
 		weight += float64(o.Context.Weight*n[contextField]) / (o.ContextK1 + n[contextField])
 		latent := numeric.Ln(1+flat) + float64(o.MixContext*numeric.Ln(1+n[contextField]))
-		out = append(out, counted{term, float64(idf * weight), float64(idf * latent)})
+		out = append(out, counted{term, float64(idf * weight), own, float64(idf * latent)})
 	}
 	slices.SortFunc(out, func(x, y counted) int { return strings.Compare(x.term, y.term) })
 	return out
@@ -275,16 +277,16 @@ type segment struct {
 	places [][]float32 // by document, its unit vector in the latent space
 }
 
-// posting is a document that has a term, with the weight of the term in it.
+// posting is a document that has a term, with the weight of the term in it and in its own fields.
 type posting struct {
-	document int32
-	weight   float32
+	document    int32
+	weight, own float32
 }
 
 // entry is a term of a document.
 type entry struct {
-	term   string
-	weight float32
+	term        string
+	weight, own float32
 }
 
 // documents is the number of documents.
@@ -300,7 +302,7 @@ func (s segments) documents() int32 {
 func (s segments) with(entries []entry, place []float32) segments {
 	last := &segment{s.documents(), make(map[string][]posting, len(entries)), [][]float32{place}}
 	for _, e := range entries {
-		last.lists[e.term] = []posting{{last.first, e.weight}}
+		last.lists[e.term] = []posting{{last.first, e.weight, e.own}}
 	}
 	n := len(s)
 	for n > 0 && len(s[n-1].places) < 2*len(last.places) {

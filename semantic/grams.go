@@ -124,7 +124,13 @@ func (g *grams) build() {
 
 // nearest returns at most three terms spelled like word, the likeliest first. Their likenesses add
 // up to at most 1, so that a word nobody knows never counts for more than a known one.
-func (g *grams) nearest(word []byte, s *nearness) []like {
+func (g *grams) nearest(word []byte, s *nearness) []like { return g.alike(word, s, false) }
+
+// corrected is nearest for words that differ by slips of the hand alone, which seldom change the first letter; see
+// spelling.
+func (g *grams) corrected(word []byte, s *nearness) []like { return g.alike(word, s, true) }
+
+func (g *grams) alike(word []byte, s *nearness, slips bool) []like {
 	if !grammed(word) {
 		return nil
 	}
@@ -162,7 +168,13 @@ func (g *grams) nearest(word []byte, s *nearness) []like {
 	}
 	s.found = s.found[:0]
 	for _, b := range best[:n] {
-		likeness := max(b.likeness, spelling(word, g.words[b.term], &s.rows))
+		likeness := spelling(word, g.words[b.term], &s.rows)
+		switch {
+		case !slips:
+			likeness = max(likeness, b.likeness)
+		case g.words[b.term][0] != word[0]:
+			continue
+		}
 		if likeness >= minLike {
 			s.found = append(s.found, like{g.terms[b.term], likeness})
 		}

@@ -230,6 +230,7 @@ type lexical struct {
 	lists  []span
 	doc    []int32 // increasing within a list
 	weight []float32
+	own    []float32 // what the own fields alone say, without idf, in [0, 1]; see [Matcher]
 
 	zeros   bool      // some weight is zero
 	members []members // by term; empty where words are not all that counts
@@ -270,7 +271,7 @@ func weigh(c *corpus, o *Options, docs int) *lexical {
 		x.lists[t] = span{at: at}
 		at += int32(all[t])
 	}
-	x.doc, x.weight = make([]int32, entries), make([]float32, entries)
+	x.doc, x.weight, x.own = make([]int32, entries), make([]float32, entries), make([]float32, entries)
 	w := [fields]Field{o.Name, o.Text, o.Properties, o.Context}
 	for _, i := range c.byDocument() {
 		var norm [fields]float64
@@ -288,13 +289,14 @@ func weigh(c *corpus, o *Options, docs int) *lexical {
 			if tf > 0 {
 				weight = tf / (o.K1 + tf)
 			}
+			said := ownWeight(weight)
 			if m := t.n[contextField]; m > 0 {
 				tf := float64(m) / norm[contextField]
 				weight += float64(w[contextField].Weight*tf) / (o.ContextK1 + tf)
 			}
 			weight = float64(x.idf[t.term] * weight)
 			l := &x.lists[t.term]
-			x.doc[l.at+l.n], x.weight[l.at+l.n] = c.order[i], float32(weight)
+			x.doc[l.at+l.n], x.weight[l.at+l.n], x.own[l.at+l.n] = c.order[i], float32(weight), said
 			l.n++
 			x.zeros = x.zeros || float32(weight) == 0
 			x.most[t.term] = max(x.most[t.term], float64(float32(weight)))

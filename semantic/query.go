@@ -216,3 +216,6 @@ func (q *Query) four(dst []Hit, a, b, c, d int32) []Hit {
 	}
 	return dst
 }
+
+// HasVector reports whether the query has a vector that compares with those of the documents.
+func (q *Query) HasVector() bool { return len(q.outside) > 0 }

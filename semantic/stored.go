@@ -24,6 +24,7 @@ func (ix *Index) Write(w *wire.Writer) {
 	w.Floats(x.idf)
 	w.Floats(x.most)
 	writeLists(w, x.lists, x.doc, x.weight)
+	w.Singles(x.own)
 	w.Bool(x.zeros)
 	m := ix.latent
 	w.Floats(m.sigma)
@@ -52,7 +53,10 @@ func ReadIndex(r *wire.Reader) *Index {
 	terms := len(ix.words.terms)
 	x := &lexical{idf: r.Floats(), most: r.Floats()}
 	x.lists, x.doc, x.weight = readLists(r, terms, ix.docs)
-	x.zeros = r.Bool()
+	x.own, x.zeros = r.Singles(), r.Bool()
+	if len(x.own) != len(x.doc) {
+		r.Fail("%d weights of own texts for %d documents", len(x.own), len(x.doc))
+	}
 	if len(x.idf) != terms || len(x.most) != terms {
 		r.Fail("%d and %d weights of %d terms", len(x.idf), len(x.most), terms)
 	}

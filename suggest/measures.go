@@ -13,6 +13,7 @@ import (
 	"waymark/episodic"
 	"waymark/graph"
 	"waymark/semantic"
+	"waymark/semantic/thesaurus"
 )
 
 // Measures are the parts of a model that are costly to compute and need not follow every episode at
@@ -41,6 +42,7 @@ type Measures struct {
 	incidence  *graph.Incidence
 	hyperRank  []float64 // PageRank of the tool × capability incidence, divided by the largest
 	text       *semantic.Index
+	matcher    *semantic.Matcher
 	doc        []int32 // by node, its document in text, -1 = none
 	docNode    []int32
 	recall     *episodic.Recall
@@ -258,7 +260,15 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 		}
 	}
 	m.text = semantic.Build(docs, o)
+	if ctx.Err() == nil {
+		m.look()
+	}
 	return ctx.Err()
+}
+
+// look prepares what a search asks.
+func (m *Measures) look() {
+	m.matcher = m.text.Matcher(thesaurus.Default())
 }
 
 // Texts lists what an embeddings endpoint is asked about: one text for each document of the index.

@@ -19,9 +19,10 @@ type query struct {
 	intent   string
 	phrase   string // what texts are compared with: the intent, in a search with abbreviations spelled out
 	alpha    float64
-	text     *semantic.Query // the intent, prepared; nil without one
-	last     int32           // the last known one, or episodic.NoTool
-	cluster  int32           // the cluster that stands for the situation, -1 = none
+	text     *semantic.Query    // the intent, prepared; nil without one
+	matching *semantic.Matching // of a search, nil otherwise
+	last     int32              // the last known one, or episodic.NoTool
+	cluster  int32              // the cluster that stands for the situation, -1 = none
 	allow    []string
 	profile  string           // that answers
 	rated    int32            // the node of rate, -1 = none
@@ -107,7 +108,10 @@ func (q *query) sense(vector []float32) {
 	if len(q.context) > 0 {
 		q.structure()
 	}
-	if q.mode == Active {
+	switch {
+	case q.looking:
+		q.look(vector)
+	case q.mode == Active:
 		q.meaning(vector)
 	}
 }
@@ -167,6 +171,10 @@ func (q *query) unread() {
 	if q.text != nil {
 		q.text.Close()
 		q.text = nil
+	}
+	if q.matching != nil {
+		q.matching.Close()
+		q.matching = nil
 	}
 }
 

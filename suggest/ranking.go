@@ -194,6 +194,9 @@ func (q *query) hybrid(n int32, s *sum) float64 {
 		s.add("pagerank", q.rank(n), wRank)
 	case q.semantic[n] == 0 && q.graph[n] == 0:
 		return 0
+	case q.looking:
+		q.searchTerms(n, s)
+		return s.close()
 	default:
 		s.add("semantic", q.semantic[n], wHybrid*q.alpha)
 		s.rank(q.alpha, q.graph[n], q.rank(n))

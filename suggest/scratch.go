@@ -25,7 +25,8 @@ type scratch struct {
 	count    []uint64
 	graph    []float64 // GraphScore, the maximum over the context
 	semantic []float64
-	inFlight []bool // node is in the context
+	matched  []matchParts // of a search, what semantic is made of
+	inFlight []bool       // node is in the context
 	adamic   graph.Scratch
 	all, top []graph.Scored
 	ways     graph.BreadthFirst
@@ -57,6 +58,7 @@ func scratchFor(pool *sync.Pool, n int) *scratch {
 		s.near = make([]uint32, n)
 		s.stamp, s.aa, s.weight, s.count = make([]uint32, n), make([]float64, n), make([]float64, n), make([]uint64, n)
 		s.graph, s.semantic, s.inFlight = make([]float64, n), make([]float64, n), make([]bool, n)
+		s.matched = make([]matchParts, n)
 	}
 	return s
 }
@@ -76,6 +78,7 @@ func (s *scratch) touch(i int32) {
 	if s.stamp[i] != s.epoch {
 		s.stamp[i] = s.epoch
 		s.weight[i], s.count[i], s.semantic[i], s.inFlight[i] = 0, 0, 0, false
+		s.matched[i] = matchParts{}
 		s.meet(i)
 		s.touched = append(s.touched, i)
 	}

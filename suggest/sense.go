@@ -155,6 +155,9 @@ const glimpsed = 16
 
 // match is how well a node's text fits the intent.
 func (q *query) match(n int32) float64 {
+	if q.looking {
+		return q.found(n)
+	}
 	if d := q.doc(n); d >= 0 && q.live(n) && !q.recent.changed(n) {
 		return max(0, q.text.Of(d).Score)
 	}

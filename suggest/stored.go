@@ -103,5 +103,6 @@ func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
 	}
 	m.incidence = inc
 	m.group(c)
+	m.look()
 	return m
 }

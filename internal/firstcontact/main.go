@@ -34,7 +34,7 @@ import (
 
 type options struct {
 	datasets, reworded, sets, half, profiles string
-	plans, needs, own, test, misses          bool
+	plans, needs, own, test, misses, guard   bool
 }
 
 func main() {
@@ -49,6 +49,7 @@ func main() {
 	flag.BoolVar(&o.own, "own", true, "search for tools by their own name and first sentence")
 	flag.BoolVar(&o.test, "test", false, "ask for plans of the test split, too")
 	flag.BoolVar(&o.misses, "misses", false, "print the needs that are not answered among the first five")
+	flag.BoolVar(&o.guard, "thesaurus", false, "only print the entries of the thesaurus that stand in the needs and in the texts of hardly any tool")
 	flag.Parse()
 	if o.reworded == "" {
 		o.reworded = filepath.Join(o.datasets, "reworded")
@@ -60,6 +61,9 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
+	if o.guard {
+		return guard(o)
+	}
 	for _, name := range strings.Split(o.sets, ",") {
 		s, err := read(ctx, o, name)
 		if err != nil {

@@ -55,7 +55,7 @@ var imports = map[string][]string{
 	"importer": {"catalog", "episodic", "toolcall"},
 	"sample":   {"catalog", "episodic", "importer"},
 	"mine":     {"episodic", "internal/parallel", "numeric"},
-	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "spectral", "wire", "wiring"},
+	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "semantic/thesaurus", "spectral", "wire", "wiring"},
 	"evidence": {"numeric", "semantic"},
 	"learn":    {"catalog", "episodic", "numeric", "predict/calibrate", "suggest"},
 	"live":     {"catalog", "episodic", "learn", "mine", "mine/proposal", "numeric", "rubric", "storage", "suggest", "wire"},
@@ -81,6 +81,7 @@ var imports = map[string][]string{
 	"gateway":             {"catalog", "run", "storage"},
 	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "run"},
 
+	"semantic/thesaurus":          {"semantic"},
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},
 	"predict/choice":              {"internal/parallel", "numeric"},
@@ -103,7 +104,7 @@ var imports = map[string][]string{
 	"internal/pages":              nil,
 	"internal/parallel":           nil,
 	"internal/quality":            {"learn"},
-	"internal/firstcontact":       {"catalog", "episodic", "importer", "learn", "sample", "suggest"},
+	"internal/firstcontact":       {"catalog", "episodic", "importer", "learn", "sample", "semantic", "semantic/thesaurus", "suggest"},
 	"internal/validation":         {"catalog", "episodic", "importer", "learn", "numeric", "suggest"},
 
 	"internal/bench":         nil,

@@ -1,0 +1,413 @@
+package semantic
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Matcher compares requests with the documents' own texts, in words that may differ:
+//
+//	match(d) = Σ_w idf(w) · max_u near(w, u)·own(u, d) / Σ_w idf(w)
+//
+// w are the words of the request, u the words of the index, own(u, d) in [0, 1] how much document d speaks of u in
+// its name, text and parameters, and near(w, u) what the lexicon says, 1 for the word itself. Each word of the
+// request asks for one answer: a document that has five words for it answers it once. Contexts do not count.
+//
+// A Matcher is immutable and safe for concurrent use.
+type Matcher struct {
+	index   *Index
+	lexicon Lexicon
+	bound   [][]int32 // by entry of the lexicon, its terms in the index; nil if the index lacks one
+	pool    sync.Pool // *Matching
+}
+
+// A Lexicon knows which words may stand for one another.
+type Lexicon interface {
+	// Entries lists all entries as the stems of their words, stop words left out, at least one each.
+	Entries() [][]string
+	// Related appends the entries related to words of a request, given as stems with stop words included.
+	Related(dst []Relation, stems []string) []Relation
+}
+
+// Relation says that a word of a request may stand as an entry of the lexicon in a text.
+type Relation struct {
+	Word  int // in the list of stems
+	Entry int32
+	Near  float64 // in (0, 1]
+}
+
+// fullWeight is the weight of a term at which a text is taken to speak of it in full: between that of a word of the
+// description and that of one of both name and description. The scale moves no document past another below it.
+const fullWeight = 0.7
+
+// slip is how near a word is that differs from one of a request by a slip of the hand, times its likeness.
+const slip = 0.7
+
+func ownWeight(weight float64) float32 { return float32(min(1, weight/fullWeight)) }
+
+// Matcher returns a matcher for the index.
+func (ix *Index) Matcher(l Lexicon) *Matcher {
+	m := &Matcher{index: ix, lexicon: l}
+	entries := l.Entries()
+	m.bound = make([][]int32, len(entries))
+	for e, stems := range entries {
+		var ids []int32
+		for _, s := range stems {
+			if i, ok := slices.BinarySearch(ix.words.terms, s); ok {
+				ids = append(ids, int32(i))
+			} else {
+				ids = nil
+				break
+			}
+		}
+		m.bound[e] = ids
+	}
+	m.pool.New = func() any { return &Matching{} }
+	return m
+}
+
+// Matching is one request compared with all documents. It is for one goroutine and must be closed.
+type Matching struct {
+	matcher *Matcher
+	scan    scanner
+	stems   []string
+	words   []wanted
+	related []Relation
+	spelled []spelledAs
+	near    nearness
+	most    float64   // Σ idf
+	sum     []float64 // by document
+	best    []float64 // by document, of the word being looked at
+	touched []int32   // documents with a sum
+	met     []int32   // documents with a best
+}
+
+// spelledAs says that a word of a request may be written as several words of the index, or as another one.
+type spelledAs struct {
+	word  int
+	terms []int32
+	near  float64
+}
+
+// wanted is a word of a request.
+type wanted struct {
+	stem string
+	word string // as it was written, if the index does not have it
+	term int32  // in the index, -1 = none
+	idf  float64
+	weak bool // a number or a single character: evidence only beside other words
+}
+
+// Match compares a request with all documents.
+func (m *Matcher) Match(text string) *Matching {
+	x := m.pool.Get().(*Matching)
+	x.matcher = m
+	if len(x.sum) < m.index.docs {
+		x.sum, x.best = make([]float64, m.index.docs), make([]float64, m.index.docs)
+	}
+	x.read(text)
+	x.related = m.lexicon.Related(x.related[:0], x.stems)
+	x.spell()
+	for _, weak := range []bool{false, true} {
+		for i := range x.words {
+			if w := &x.words[i]; w.idf > 0 && w.weak == weak {
+				x.most += w.idf
+				x.answer(i, w)
+			}
+		}
+	}
+	return x
+}
+
+// Close returns the memory of x, which must not be used any more.
+func (x *Matching) Close() {
+	for _, d := range x.touched {
+		x.sum[d] = 0
+	}
+	x.touched, x.most = x.touched[:0], 0
+	x.matcher.pool.Put(x)
+}
+
+// read fills in the words of a request: stop words and words said before have no idf.
+func (x *Matching) read(text string) {
+	ix := x.matcher.index
+	x.stems, x.words, x.spelled = x.stems[:0], x.words[:0], x.spelled[:0]
+	x.scan.reset(text)
+	before := "" // the word before, written alone
+	for len(x.words) < maxWords && x.scan.next() {
+		first := len(x.words)
+		for i := range x.scan.ends {
+			word := string(x.scan.part(i))
+			w := wanted{stem: stem(word), term: -1}
+			if said := slices.Contains(x.stems, w.stem); !said && !isStop(word) {
+				w.idf, w.weak = idf(0, ix.docs), weak(word)
+				if t, ok := slices.BinarySearch(ix.words.terms, w.stem); ok {
+					w.term, w.idf = int32(t), ix.lexical.idf[t]
+				} else {
+					w.word = word
+				}
+			}
+			x.stems, x.words = append(x.stems, w.stem), append(x.words, w)
+		}
+		for _, run := range x.scan.runs {
+			x.join(first+int(run.at), int(run.n), string(x.scan.joined(run)))
+		}
+		whole := ""
+		if len(x.scan.ends) == 1 {
+			whole = string(x.scan.part(0))
+			if before != "" {
+				x.join(first-1, 2, before+whole)
+			}
+		}
+		before = whole
+	}
+}
+
+// join relates n words to the word that they are written as without joints, where somebody wrote it so.
+func (x *Matching) join(first, n int, joined string) {
+	v := x.matcher.index.words
+	if f, ok := v.forms[joined]; ok && f.word {
+		for i := first; i < first+n; i++ {
+			x.spelled = append(x.spelled, spelledAs{i, v.ids[f.at : f.at+f.n], 1})
+		}
+	}
+}
+
+// spell relates words that neither index nor lexicon have to words of the index: those that they are written as with
+// joints or spaces between, else those that a slip of the hand makes of them. The likeliest of these stands for the
+// word in the lexicon, too.
+func (x *Matching) spell() {
+	v := x.matcher.index.words
+	corrections, joined := 0, len(x.spelled)
+	for i := range x.words {
+		w := &x.words[i]
+		if w.idf == 0 || w.term >= 0 || slices.ContainsFunc(x.spelled[:joined], func(s spelledAs) bool { return s.word == i }) {
+			continue
+		}
+		if slices.ContainsFunc(x.related, func(r Relation) bool { return r.Word == i }) {
+			continue
+		}
+		if f, ok := v.forms[w.word]; ok {
+			x.spelled = append(x.spelled, spelledAs{i, v.ids[f.at : f.at+f.n], 1})
+			continue
+		}
+		if parts := x.split(w.word); parts != nil {
+			x.spelled = append(x.spelled, spelledAs{i, parts, 1})
+			continue
+		}
+		if corrections++; corrections > maxUnknown {
+			return
+		}
+		for k, l := range v.grams.corrected([]byte(w.word), &x.near) {
+			x.spelled = append(x.spelled, spelledAs{i, []int32{l.term}, float64(slip * l.likeness)})
+			if k == 0 {
+				x.stems[i] = v.terms[l.term]
+			}
+		}
+	}
+	if corrections > 0 {
+		x.related = x.matcher.lexicon.Related(x.related[:0], x.stems)
+	}
+}
+
+// split returns the terms of the two words of the index that a word is made of, the shorter as long as possible, nil
+// if there are none.
+func (x *Matching) split(word string) (parts []int32) {
+	const shortest = 3
+	terms, best := x.matcher.index.words.terms, 0
+	for at := shortest; at+shortest <= len(word); at++ {
+		if shorter := min(at, len(word)-at); shorter > best {
+			a, known := slices.BinarySearch(terms, stem(word[:at]))
+			if !known {
+				continue
+			}
+			if b, known := slices.BinarySearch(terms, stem(word[at:])); known {
+				parts, best = []int32{int32(a), int32(b)}, shorter
+			}
+		}
+	}
+	return parts
+}
+
+// weak reports whether a word is a number or a single character.
+func weak(word string) bool {
+	runes := 0
+	for _, r := range word {
+		runes++
+		if r < '0' || r > '9' {
+			if runes > 1 {
+				return false
+			}
+		}
+	}
+	return runes == 1 || strings.Trim(word, "0123456789") == ""
+}
+
+// answer adds what each document says of one word.
+func (x *Matching) answer(i int, w *wanted) {
+	if w.term >= 0 {
+		x.put(w.term, 1)
+	}
+	for _, r := range x.spelled {
+		if r.word == i {
+			x.putAll(r.terms, r.near)
+		}
+	}
+	for _, r := range x.related {
+		if r.Word == i {
+			terms := x.matcher.bound[r.Entry]
+			x.putAll(terms, float64(r.Near*x.telling(terms, w.idf)))
+		}
+	}
+	for _, d := range x.met {
+		if x.sum[d] == 0 {
+			if w.weak {
+				x.best[d] = 0
+				continue
+			}
+			x.touched = append(x.touched, d)
+		}
+		x.sum[d] += float64(w.idf * x.best[d])
+		x.best[d] = 0
+	}
+	x.met = x.met[:0]
+}
+
+// telling lowers what a common word says for a rare one: below half of the idf of the word asked for, in proportion.
+func (x *Matching) telling(terms []int32, than float64) float64 {
+	most := 0.0
+	for _, t := range terms {
+		most = max(most, x.matcher.index.lexical.idf[t])
+	}
+	return min(1, 2*most/than)
+}
+
+// put raises the answers of the documents that have a term.
+func (x *Matching) put(term int32, near float64) {
+	lex := x.matcher.index.lexical
+	l := lex.lists[term]
+	own := lex.own[l.at : l.at+l.n]
+	for k, d := range lex.doc[l.at : l.at+l.n] {
+		x.raise(d, float64(near*float64(own[k])))
+	}
+}
+
+// putAll raises the answers of the documents that have all of several terms, by the least of them.
+func (x *Matching) putAll(terms []int32, near float64) {
+	if len(terms) < 2 {
+		if len(terms) == 1 {
+			x.put(terms[0], near)
+		}
+		return
+	}
+	lex := x.matcher.index.lexical
+	l := lex.lists[terms[0]]
+	for k, d := range lex.doc[l.at : l.at+l.n] {
+		least := lex.own[int(l.at)+k]
+		for _, t := range terms[1:] {
+			l := lex.lists[t]
+			if i, ok := slices.BinarySearch(lex.doc[l.at:l.at+l.n], d); ok {
+				least = min(least, lex.own[int(l.at)+i])
+			} else {
+				least = 0
+			}
+		}
+		x.raise(d, float64(near*float64(least)))
+	}
+}
+
+func (x *Matching) raise(d int32, v float64) {
+	if b := x.best[d]; v > b {
+		if b == 0 {
+			x.met = append(x.met, d)
+		}
+		x.best[d] = v
+	}
+}
+
+// Of returns how well a document answers the request, in [0, 1].
+func (x *Matching) Of(doc int32) float64 {
+	if x.most == 0 {
+		return 0
+	}
+	return min(1, x.sum[doc]/x.most)
+}
+
+// Top appends the k best documents to dst, by falling score and then by number.
+func (x *Matching) Top(dst []Hit, k int) []Hit {
+	first := len(dst)
+	if k > 0 {
+		for _, d := range x.touched {
+			s := x.Of(d)
+			dst = keepBest(dst, first, k, Hit{Doc: d, Score: s, Lexical: s})
+		}
+	}
+	sortHits(dst[first:])
+	return dst
+}
+
+// Match appends the hits of the additions that answer a request to dst, in the order of their numbers. Documents
+// that current rejects are left out.
+func (a *Additions) Match(dst []Hit, x *Matching, current func(document int32) bool) []Hit {
+	n := a.Len()
+	if n == 0 || x.most == 0 {
+		return dst
+	}
+	sum, best := make([]float64, n), make([]float64, n)
+	entries := x.matcher.lexicon.Entries()
+	for _, weak := range []bool{false, true} {
+		for i := range x.words {
+			w := &x.words[i]
+			if w.idf == 0 || w.weak != weak {
+				continue
+			}
+			clear(best)
+			a.segments.raise(best, []string{w.stem}, 1)
+			for _, r := range x.spelled {
+				if r.word == i {
+					var terms []string
+					for _, t := range r.terms {
+						terms = append(terms, x.matcher.index.words.terms[t])
+					}
+					a.segments.raise(best, terms, r.near)
+				}
+			}
+			for _, r := range x.related {
+				if r.Word == i {
+					a.segments.raise(best, entries[r.Entry], r.Near)
+				}
+			}
+			for d, b := range best {
+				if !weak || sum[d] > 0 {
+					sum[d] += float64(w.idf * b)
+				}
+			}
+		}
+	}
+	for d, s := range sum {
+		if s > 0 && current(int32(d)) {
+			score := min(1, s/x.most)
+			dst = append(dst, Hit{Doc: int32(d), Score: score, Lexical: score})
+		}
+	}
+	return dst
+}
+
+// raise raises the answers of the documents that have all of several terms.
+func (s segments) raise(best []float64, terms []string, near float64) {
+	for _, part := range s {
+		for _, p := range part.lists[terms[0]] {
+			least := p.own
+			for _, t := range terms[1:] {
+				i, ok := slices.BinarySearchFunc(part.lists[t], p.document, func(o posting, d int32) int { return int(o.document - d) })
+				if !ok {
+					least = 0
+					break
+				}
+				least = min(least, part.lists[t][i].own)
+			}
+			best[p.document] = max(best[p.document], float64(near*float64(least)))
+		}
+	}
+}

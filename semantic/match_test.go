@@ -1,0 +1,135 @@
+package semantic
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pairs is a lexicon of words that stand for one another one way.
+type pairs [][2]string
+
+func (p pairs) Entries() (entries [][]string) {
+	for _, x := range p {
+		entries = append(entries, Stems(x[1]))
+	}
+	return entries
+}
+
+func (p pairs) Related(dst []Relation, stems []string) []Relation {
+	for i, s := range stems {
+		for e, x := range p {
+			if s == stem(x[0]) {
+				dst = append(dst, Relation{i, int32(e), 0.8})
+			}
+		}
+	}
+	return dst
+}
+
+var matchDocuments = []Document{
+	{Name: "refund_payment", Text: "Refunds a payment in part or fully.", Context: []string{"give the sandwich back"}},
+	{Name: "list_payments", Text: "Lists payments of a customer, newest first."},
+	{Name: "create_pull_request", Text: "Opens a pull request."},
+	{Name: "webhooks", Text: "Registers webhooks for 3 events."},
+	{Name: "bing_search", Text: "使用必应搜索指定的关键词"},
+	{Name: "whois", Text: "Looks up a domain."},
+}
+
+func matched(t *testing.T, lexicon Lexicon, request string) (names []string) {
+	t.Helper()
+	x := Build(matchDocuments, Options{}).Matcher(lexicon).Match(request)
+	defer x.Close()
+	for _, h := range x.Top(nil, 10) {
+		require.Greater(t, h.Score, 0.0)
+		require.LessOrEqual(t, h.Score, 1.0)
+		require.Equal(t, x.Of(h.Doc), h.Score)
+		names = append(names, matchDocuments[h.Doc].Name)
+	}
+	return names
+}
+
+func TestMatch(t *testing.T) {
+	lexicon := pairs{{"reimburse", "refund"}, {"pr", "pull request"}, {"pr", "domain request"}}
+	for request, want := range map[string][]string{
+		"refund":                {"refund_payment"},
+		"reimburse the payment": {"refund_payment", "list_payments"},
+		"sandwich":              nil, // contexts do not count
+		"open the PR":           {"create_pull_request"},
+		"pullrequest":           {"create_pull_request"},
+		"wehbooks":              {"webhooks"},
+		"refnud":                {"refund_payment"},
+		"reefund":               {"refund_payment"},
+		"paymetns of customers": {"list_payments", "refund_payment"},
+		"defund":                nil, // another word, not a slip
+		"sofund":                nil, // two slips in a short word
+		"web hooks":             {"webhooks"},
+		"web_hooks":             {"webhooks"},
+		"3":                     nil,
+		"a b c 3 1 2":           nil,
+		"3 webhooks":            {"webhooks"},
+		"the of and":            nil,
+		"搜索":                    {"bing_search"},
+		"用":                     nil, // one character is no evidence
+		"возврат денег клиенту": nil,
+		"": nil,
+	} {
+		require.Equal(t, want, matched(t, lexicon, request), request)
+	}
+}
+
+// A word of a request is answered once: five words for it in one text count as the best of them.
+func TestMatchAnswersAWordOnce(t *testing.T) {
+	docs := []Document{{Name: "a", Text: "pay settle remit"}, {Name: "b", Text: "pay invoice"}}
+	lexicon := pairs{{"pay", "settle"}, {"pay", "remit"}}
+	x := Build(docs, Options{}).Matcher(lexicon).Match("pay the invoice")
+	defer x.Close()
+	require.Greater(t, x.Of(1), x.Of(0))
+}
+
+// Documents added after the build match as well as if they had been there.
+func TestAdditionsMatch(t *testing.T) {
+	lexicon := pairs{{"reimburse", "refund"}, {"pr", "pull request"}}
+	ix := Build(matchDocuments[3:], Options{})
+	added := ix.NewAdditions(slices.Values(matchDocuments[3:])).With(matchDocuments[:3])
+	m := ix.Matcher(lexicon)
+	find := func(request string) (names []string) {
+		x := m.Match(request)
+		defer x.Close()
+		hits := added.Match(nil, x, func(int32) bool { return true })
+		sortHits(hits)
+		for _, h := range hits {
+			names = append(names, matchDocuments[h.Doc].Name)
+		}
+		return names
+	}
+	require.Equal(t, []string{"refund_payment", "list_payments"}, find("reimburse the payment"))
+	require.Equal(t, []string{"create_pull_request"}, find("open the PR"))
+	require.Empty(t, find("3"))
+	require.Empty(t, added.Match(nil, m.Match("refund"), func(int32) bool { return false }))
+}
+
+// Pooled memory carries nothing from one request to the next, and numbers do not depend on the order of documents.
+func TestMatchingsAreIndependent(t *testing.T) {
+	lexicon := pairs{{"reimburse", "refund"}}
+	m := Build(matchDocuments, Options{}).Matcher(lexicon)
+	order := rand.New(rand.NewPCG(1, 2)).Perm(len(matchDocuments))
+	var shuffled []Document
+	for _, i := range order {
+		shuffled = append(shuffled, matchDocuments[i])
+	}
+	other := Build(shuffled, Options{}).Matcher(lexicon)
+	for range 3 {
+		for _, request := range strings.Split("reimburse|a payment|open pull requests of webhooks|搜索", "|") {
+			x, y := m.Match(request), other.Match(request)
+			for i, d := range order {
+				require.Equal(t, x.Of(int32(d)), y.Of(int32(i)), request)
+			}
+			x.Close()
+			y.Close()
+		}
+	}
+}

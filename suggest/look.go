@@ -1,0 +1,121 @@
+package suggest
+
+import (
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/semantic"
+)
+
+// matchParts is what speaks for a node in a search, each part in [0, 1]:
+//
+//	match = 1 - (1 - text)·(1 - wVector·vector)·(1 - recentShare·recent)
+//
+// The text decides; what past requests say moves what matches about as well.
+type matchParts struct {
+	text   float64 // how well its own text answers the words of the query; see [semantic.Matcher]
+	vector float64 // cosine of the vectors of an embeddings endpoint
+	recent float64 // similarity of a request since the last build that it was used for
+}
+
+// Weights of a search, chosen on the development half of hand-written requests for single tools.
+const (
+	wVector         = 0.5
+	wSearch         = 0.98 // the match; the rest is importance
+	wSearchRank     = 0.02
+	wSearchOutcomes = 0.1 // of what outcomes add elsewhere
+)
+
+// parts calls add with what each part adds to the match.
+func (e *matchParts) parts(add func(name string, value, weight float64)) (match float64) {
+	rest := 1.0
+	for _, p := range [...]struct {
+		name          string
+		value, weight float64
+	}{{"text", e.text, 1}, {"vector", e.vector, wVector}, {"newer_requests", e.recent, recentShare}} {
+		if p.value == 0 {
+			continue
+		}
+		if add != nil {
+			add(p.name, p.value, float64(rest*p.weight))
+		}
+		match += float64(float64(rest*p.weight) * p.value)
+		rest = float64(rest * (1 - float64(p.weight*p.value)))
+	}
+	return min(1, match)
+}
+
+// look fills in how well each node matches a search.
+func (q *query) look(vector []float32) {
+	m := q.measures
+	q.text, q.matching = m.text.Query(q.phrase, vector), m.matcher.Match(q.phrase)
+	find := func(hits []semantic.Hit) {
+		for _, h := range hits {
+			if n := m.docNode[h.Doc]; q.live(n) && !q.recent.changed(n) {
+				q.consider(n)
+			}
+		}
+	}
+	q.hits = q.matching.Top(q.hits[:0], textCandidates)
+	find(q.hits)
+	if len(vector) > 0 {
+		q.hits = q.text.Top(q.hits[:0], textCandidates)
+		find(q.hits)
+	}
+	q.lookRecent()
+	best := int32(-1)
+	for _, n := range q.touched {
+		q.semantic[n] = q.matched[n].parts(nil)
+		if q.kind(n) == catalog.KindTool && q.live(n) && q.semantic[n] > 0 && (best < 0 || q.semantic[n] > q.semantic[best] || q.semantic[n] == q.semantic[best] && q.ids[n] < q.ids[best]) {
+			best = n
+		}
+	}
+	if best < 0 {
+		q.warn(WarnNoIntentMatch)
+	} else if len(q.context) == 0 {
+		q.cluster = q.Model.cluster(best)
+	}
+}
+
+// lookRecent counts texts and requests that came after the build.
+func (q *query) lookRecent() {
+	r := q.recent
+	if !r.any() {
+		return
+	}
+	q.hits = r.text.Match(q.hits[:0], q.matching, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
+	for _, h := range q.hits {
+		if n := r.node[h.Doc]; q.live(n) {
+			q.touch(n)
+			q.matched[n].text = h.Score
+		}
+	}
+	for _, t := range q.recentTasks().tools {
+		q.consider(t.node)
+		q.matched[t.node].recent = t.similarity
+	}
+}
+
+// found fills in what the last build knows of the text of a node, and returns its match.
+func (q *query) found(n int32) float64 {
+	e := &q.matched[n]
+	if d := q.doc(n); d >= 0 && q.live(n) && !q.recent.changed(n) {
+		e.text = q.matching.Of(d)
+		if q.text.HasVector() {
+			e.vector = q.text.Of(d).Vector
+		}
+	}
+	return e.parts(nil)
+}
+
+// searchTerms adds up the score of a search: the match, nearness to the context, importance.
+func (q *query) searchTerms(n int32, s *sum) {
+	q.matched[n].parts(func(name string, value, weight float64) { s.add(name, value, float64(wSearch*q.alpha)*weight) })
+	if q.alpha < 1 {
+		s.add("graph", q.graph[n], wSearch*(1-q.alpha))
+	}
+	s.add("pagerank", q.rank(n), wSearchRank)
+	if r := q.after(n); r.N > 0 {
+		boost, penalty, _ := episodic.Adjustment(r.SuccessRate(), r.FailureRate())
+		s.add("episodic", boost-penalty, wSearchOutcomes)
+	}
+}
