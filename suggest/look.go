@@ -1,6 +1,8 @@
 package suggest
 
 import (
+	"slices"
+
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/semantic"
@@ -8,17 +10,19 @@ import (
 
 // matchParts is what speaks for a node in a search, each part in [0, 1]:
 //
-//	match = 1 - (1 - text)·(1 - wVector·vector)·(1 - recentShare·recent)
+//	match = 1 - (1 - text)·(1 - wVector·vector)·(1 - wRequests·requests)·(1 - recentShare·recent)
 //
 // The text decides; what past requests say moves what matches about as well.
 type matchParts struct {
-	text   float64 // how well its own text answers the words of the query; see [semantic.Matcher]
-	vector float64 // cosine of the vectors of an embeddings endpoint
-	recent float64 // similarity of a request since the last build that it was used for
+	text     float64 // how well its own text answers the words of the query; see [semantic.Matcher]
+	vector   float64 // cosine of the vectors of an embeddings endpoint
+	requests float64 // how much the words of the query go with it in past requests
+	recent   float64 // similarity of a request since the last build that it was used for
 }
 
 // Weights of a search, chosen on the development half of hand-written requests for single tools.
 const (
+	wRequests       = 0.2
 	wVector         = 0.5
 	wSearch         = 0.98 // the match; the rest is importance
 	wSearchRank     = 0.02
@@ -31,7 +35,7 @@ func (e *matchParts) parts(add func(name string, value, weight float64)) (match 
 	for _, p := range [...]struct {
 		name          string
 		value, weight float64
-	}{{"text", e.text, 1}, {"vector", e.vector, wVector}, {"newer_requests", e.recent, recentShare}} {
+	}{{"text", e.text, 1}, {"vector", e.vector, wVector}, {"past_requests", e.requests, wRequests}, {"newer_requests", e.recent, recentShare}} {
 		if p.value == 0 {
 			continue
 		}
@@ -61,6 +65,14 @@ func (q *query) look(vector []float32) {
 		q.hits = q.text.Top(q.hits[:0], textCandidates)
 		find(q.hits)
 	}
+	words := semantic.Tokens(q.intent)
+	slices.Sort(words)
+	m.said().Score(slices.Compact(words), func(n int32, adds float64) {
+		if q.live(n) {
+			q.consider(n)
+			q.matched[n].requests += adds
+		}
+	})
 	q.lookRecent()
 	best := int32(-1)
 	for _, n := range q.touched {

@@ -12,6 +12,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
+	"waymark/predict/association"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
 )
@@ -43,7 +44,8 @@ type Measures struct {
 	hyperRank  []float64 // PageRank of the tool × capability incidence, divided by the largest
 	text       *semantic.Index
 	matcher    *semantic.Matcher
-	doc        []int32 // by node, its document in text, -1 = none
+	said       func() *association.Model // what requests say when they need a tool; worked out when first asked
+	doc        []int32                   // by node, its document in text, -1 = none
 	docNode    []int32
 	recall     *episodic.Recall
 	recalled   []int32   // episode of each recall document
@@ -261,15 +263,41 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 	}
 	m.text = semantic.Build(docs, o)
 	if ctx.Err() == nil {
-		m.look()
+		m.look(c)
 	}
 	return ctx.Err()
 }
 
 // look prepares what a search asks.
-func (m *Measures) look() {
+func (m *Measures) look(c *Counts) {
 	m.matcher = m.text.Matcher(thesaurus.Default())
+	m.said = sync.OnceValue(func() *association.Model { return association.Learn(c.requests()) })
 }
+
+// requests lists the newest past requests with the tools used for them, the newest last. Tasks that failed as a
+// whole are left out.
+func (c *Counts) requests() []association.Task {
+	var tasks []association.Task
+	for e := c.past.n - 1; e >= 0 && len(tasks) < saidTasks; e-- {
+		p := c.past.at(e)
+		if p.intent == "" || p.failed() {
+			continue
+		}
+		t := association.Task{Words: semantic.Tokens(cut(p.intent, requestBytes))}
+		for _, raw := range p.nodes {
+			if n := c.canon[raw]; c.live(n) && !slices.Contains(t.Tools, n) {
+				t.Tools = append(t.Tools, n)
+			}
+		}
+		tasks = append(tasks, t)
+	}
+	slices.Reverse(tasks)
+	return tasks
+}
+
+// saidTasks is how many past requests, the newest, words and tools are associated from, requestBytes how much of
+// each is read.
+const saidTasks, requestBytes = 50_000, 1000
 
 // Texts lists what an embeddings endpoint is asked about: one text for each document of the index.
 func Texts(c *Counts) []string {

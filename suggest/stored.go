@@ -103,6 +103,6 @@ func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
 	}
 	m.incidence = inc
 	m.group(c)
-	m.look()
+	m.look(c)
 	return m
 }
