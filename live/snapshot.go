@@ -24,7 +24,8 @@ type snapshot struct {
 	forgets uint64 // requests to forget that the engine had seen
 }
 
-// snapshotFormat changes with every change of what is written here and below; others are not read.
+// snapshotFormat changes with every change of what is written here and below, and with every change of how
+// measures are computed that a replay would show; snapshots of other formats are not read.
 const snapshotFormat = 8
 
 // picture is what a snapshot holds of the state, at the moment; nil if it counts something forgotten.

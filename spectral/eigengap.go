@@ -40,12 +40,17 @@ const (
 
 // choose finds k and its clusters, and notes the evidence.
 //
-// k is the first largest eigengap. If all vectors before the gap are the first of a component
-// each, it says no more than how many components there are: that gap is large in any connected
-// noisy graph, where it gives one cluster, which helps nobody. Then the next largest gaps are
-// tried too, as far as the values before them stand out from those of a random matrix with the
+// k is the first largest eigengap, with two exceptions. If all vectors before the gap are the first
+// of a component each, the gap says no more than how many components there are: it is large in any
+// connected noisy graph, where it gives one cluster, which helps nobody. Then the next largest gaps
+// are tried too, as far as the values before them stand out from those of a random matrix with the
 // same degrees (Horn, "A rationale and test for the number of factors in factor analysis", 1965),
 // and the clusters with the largest modularity are taken if it is clearly larger.
+//
+// If the gap says more, but the spectrum is complete (H has no more than KMax singular values), it may
+// be the one behind the last value, or one near it: that is about the rank of H, and gives every
+// capability a cluster of its own. Then every k is tried, and the clusters with the largest modularity
+// are taken.
 func (s *spectrum) choose(H Matrix, r *Result) clustering {
 	if s.o.K > 0 {
 		r.Vectors = s.converge(func() int { return s.o.K })
@@ -67,7 +72,12 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 		trivial = trivial && t.at == 0
 	}
 	tried := r.Candidates[:1]
-	if trivial {
+	least := clearly // by how much the modularity of another k has to be larger than that of the first
+	switch {
+	case !trivial && len(s.all) < s.most():
+		r.Candidates = s.every(r.Candidates[0])
+		tried, least = r.Candidates, 0
+	case trivial:
 		r.Noise = s.o.noise(H)
 		tried = s.above(r.Noise, &r.Candidates)
 	}
@@ -92,7 +102,7 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 		c.Tried, c.Quality = true, found.quality
 		if i == 0 {
 			first, best, r.Vectors = found, found, min(c.K, most)
-		} else if found.quality > max(first.quality+clearly, best.quality+tie) {
+		} else if found.quality > max(first.quality+least, best.quality+tie) {
 			best, r.Vectors = found, min(c.K, most)
 		}
 	}
@@ -152,6 +162,18 @@ func candidates(gaps []float64) []Candidate {
 	}
 	slices.SortStableFunc(others, func(a, b Candidate) int { return cmp.Compare(b.Gap, a.Gap) })
 	return append([]Candidate{{K: first, Gap: gaps[first-1]}}, others[:min(alternatives, len(others))]...)
+}
+
+// every returns the candidate first, then all other k, rising: if the work ends early, the costly ones
+// are left out.
+func (s *spectrum) every(first Candidate) []Candidate {
+	all := []Candidate{first}
+	for i, gap := range s.gaps() {
+		if i+1 != first.K {
+			all = append(all, Candidate{K: i + 1, Gap: gap})
+		}
+	}
+	return all
 }
 
 // above replaces the candidates by those of the gaps up to the last value above the noise.

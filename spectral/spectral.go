@@ -107,8 +107,9 @@ type Result struct {
 	SingularValues []float64
 	// Gaps are the differences of successive singular values; behind the last of all stands 0.
 	Gaps []float64
-	// Candidates are what the choice of k looked at, in falling order of gap, the first being the
-	// first largest eigengap; none if Options.K was given.
+	// Candidates are the k that were considered, the first largest eigengap first; then the next largest
+	// gaps in falling order, or every other k, rising, where the spectrum is complete. None if Options.K
+	// was given.
 	Candidates []Candidate
 	// Noise is the largest singular value of a random matrix with the degrees of H, besides the
 	// first of a component, where the choice of k asked for it: no k was tried beyond the values

@@ -22,15 +22,25 @@ func (m *Measures) group(c *Counts) {
 	m.findHubs(c)
 }
 
-// findHubs puts the nodes of each cluster in order of importance. Without clusters the communities of
-// the transition graph stand in.
+// findHubs puts the nodes of each cluster in order of importance. Where there are fewer than two clusters the
+// communities of the transition graph stand in, and also where clusters of recurring tool sets hold fewer than
+// half of the important nodes.
 func (m *Measures) findHubs(c *Counts) {
-	label := m.cluster
-	if m.clusters < 2 {
-		label = m.community
-	}
 	byRank := func(a, b int32) int { return cmpFloatID(m.rank[b], m.rank[a], c.ids[a], c.ids[b]) }
 	unimportant := func(n int32) bool { return m.rank[n] == 0 }
+	clustered, important := 0, 0
+	for i, l := range m.cluster {
+		if !unimportant(int32(i)) {
+			important++
+			if l >= 0 {
+				clustered++
+			}
+		}
+	}
+	label := m.cluster
+	if m.clusters < 2 || len(c.roles.capNode) == 0 && 2*clustered < important {
+		label = m.community
+	}
 	for _, g := range groups(label) {
 		g = slices.DeleteFunc(g, unimportant)
 		slices.SortFunc(g, byRank)

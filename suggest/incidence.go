@@ -10,7 +10,8 @@ import (
 	"waymark/spectral"
 )
 
-// measureIncidence ranks and clusters the incidence of tools and capabilities.
+// measureIncidence ranks and clusters the incidence of tools and capabilities. Without capabilities there is
+// nothing to rank, and the sets of tools that recur are clustered.
 func (m *Measures) measureIncidence(ctx context.Context, c *Counts, opts MeasureOptions) error {
 	n := len(c.ids)
 	m.cluster, m.hyperRank = make([]int32, n), make([]float64, n)
@@ -32,11 +33,16 @@ func (m *Measures) measureIncidence(ctx context.Context, c *Counts, opts Measure
 	for j, node := range capNode {
 		m.hyperRank[node] = both[n+j]
 	}
-	if len(c.view.caps) == 0 || opts.WithoutSpectral {
+	if opts.WithoutSpectral {
 		return nil
 	}
+	if len(capNode) == 0 {
+		if inc, err = c.recurring(); err != nil {
+			return fmt.Errorf("collect the sets of tools that recur: %w", err)
+		}
+	}
 	start, cols32, weights := inc.Compressed()
-	H := spectral.Matrix{Rows: n, Cols: len(c.view.caps), Start: start, Col: cols32, Weight: weights}
+	H := spectral.Matrix{Rows: n, Cols: inc.Cols(), Start: start, Col: cols32, Weight: weights}
 	r, err := spectral.Cluster(H, spectral.Options{Stop: ended(ctx)})
 	if err != nil {
 		return fmt.Errorf("cluster the incidence: %w", err)

@@ -1,0 +1,64 @@
+package suggest
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"waymark/graph"
+	"waymark/numeric"
+)
+
+// Without stored capabilities the sets of tools that recur in the history are the hyperedges that are
+// clustered: each set of two tools or more that at least twice was all that an episode called. An episode that
+// failed does not count.
+const (
+	recurs      = 2    // episodes with the same set
+	mostRecur   = 1024 // sets, the most frequent ones
+	leastOfASet = 2    // tools
+)
+
+// recurring is the matrix of tools, by node, and recurring sets, the most frequent first. The weight of a set is
+// ln(1 + n) for n episodes, so that a routine counts for more than a coincidence without drowning the rest.
+func (c *Counts) recurring() (*graph.Incidence, error) {
+	count := map[string]int{}
+	var set []int32
+	var key []byte
+	for i := range c.past.n {
+		p := c.past.at(i)
+		if p.failed() {
+			continue
+		}
+		set = set[:0]
+		for _, node := range p.nodes {
+			set = append(set, c.canon[node])
+		}
+		slices.Sort(set)
+		set = slices.Compact(set)
+		if len(set) < leastOfASet {
+			continue
+		}
+		key = key[:0]
+		for _, node := range set {
+			key = binary.BigEndian.AppendUint32(key, uint32(node))
+		}
+		count[string(key)]++
+	}
+	var sets []string
+	for s, n := range count {
+		if n >= recurs {
+			sets = append(sets, s)
+		}
+	}
+	slices.SortFunc(sets, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
+	sets = sets[:min(len(sets), mostRecur)]
+	var entries []graph.Entry
+	for j, s := range sets {
+		weight := numeric.Ln(float64(1 + count[s]))
+		for at := 0; at < len(s); at += 4 {
+			entries = append(entries, graph.Entry{Row: int32(binary.BigEndian.Uint32([]byte(s[at : at+4]))), Col: int32(j), Weight: weight})
+		}
+	}
+	return graph.NewIncidence(len(c.ids), len(sets), entries)
+}
