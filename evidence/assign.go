@@ -46,7 +46,7 @@ func (s *Session) assign(snippets []Snippet, round int) (assignments []Assignmen
 		}
 		c := s.claims[to]
 		a.Hypothesis = c.ID
-		a.Marker = contradiction(spoken(p.Text), c.reading)
+		a.Marker = opposing(p.Text, c.reading)
 		a.Falsifies = a.Marker != ""
 		if repeated[i] {
 			continue

@@ -40,6 +40,17 @@ var markers = []marker{
 	{"no support for", []string{"no", "~", "support", "for", "~", "<claim>"}, false},
 	{"not replicated", []string{"<not>", "~", "replicat*"}, false},
 	{"not reproduced", []string{"<not>", "~", "reproduc*"}, false},
+	{"false", []string{"<false>", "that"}, true},
+	{"false", []string{"<be>", "<false>"}, false},
+	{"not true", []string{"<not>", "true"}, true},
+	{"not the cause", []string{"<not>", "~", "<cause>"}, false},
+	{"not the cause", []string{"<not>", "because"}, false},
+	{"not the cause", []string{"<not>", "~", "due", "to"}, false},
+	{"not the cause", []string{"<not>", "~", "caused", "by"}, false},
+	{"does not explain", []string{"<not>", "~", "explain*"}, false},
+	{"does not explain", []string{"<not>", "~", "account", "for"}, false},
+	{"no role", []string{"no", "~", "<role>", "in"}, false},
+	{"no role", []string{"nothing", "to", "do", "with"}, false},
 }
 
 // heads are the markers by the first two letters of their first word, in the order of the table: most
@@ -76,6 +87,10 @@ var forms = map[string]map[string]bool{
 	"retraction": set("retraction", "retractions", "retract", "retracts", "retracted", "retracting"),
 	"lack":       set("lack", "lacks", "lacked", "absence"),
 	"rule":       set("rule", "rules", "ruled", "ruling"),
+	"false":      set("false", "untrue", "wrong", "incorrect", "mistaken", "unfounded", "baseless"),
+	"be":         set("is", "are", "was", "were", "be", "been", "proved", "proven"),
+	"cause":      set("cause", "reason", "culprit", "explanation", "trigger", "responsible"),
+	"role":       set("role", "part", "effect", "influence", "bearing"),
 	"claim": set("claim", "idea", "hypothesis", "theory", "view", "explanation", "conclusion", "notion", "assumption",
 		"suspicion", "that"),
 }
@@ -123,17 +138,30 @@ func (m marker) end(words []string, i int) int {
 
 // A reading is a hypothesis as markers see it.
 type reading struct {
-	words  []string // distinct
+	words  []string // distinct, of the claim
 	denies bool
+	turned bool            // denies, also by verbs and adjectives
+	terms  map[string]bool // stems of the claim
+	about  map[string]bool // and of the rationale
 }
 
-// read takes the claim alone: a rationale may well speak of evidence.
-func read(claim string) reading {
-	words := spoken(claim)
-	r := reading{denies: denies(words)}
+// read takes words and denial from the claim alone: a rationale may well speak of evidence.
+func read(h Hypothesis) reading {
+	words := spoken(h.Text)
+	r := reading{denies: denies(words), turned: turned(words), terms: stems(h.Text), about: stems(h.Text + " " + h.Rationale)}
 	slices.Sort(words)
 	r.words = slices.Compact(words)
 	return r
+}
+
+func stems(text string) map[string]bool {
+	of := map[string]bool{}
+	for word := range strings.FieldsSeq(text) {
+		for _, stem := range stemmed.of(word) {
+			of[stem] = true
+		}
+	}
+	return of
 }
 
 func (r reading) has(pattern string) bool {
@@ -145,26 +173,35 @@ func (r reading) repeats(m marker) bool {
 	return !slices.ContainsFunc(m.pattern, func(p string) bool { return p != "~" && !r.has(p) })
 }
 
-// Contradiction returns the name of the first contradiction marker in a snippet that speaks against the
-// hypothesis, or "". A marker does not count
+// Contradiction returns by what a snippet speaks against the hypothesis, or "": the name of a contradiction
+// marker, or "denied" where the statement itself is denied. The unit is the sentence; see opposing. A marker does
+// not count
 //
 //	if it is negated                      "does not contradict", "no evidence that it fails", "fails to refute"
 //	if the hypothesis itself contains it  "the job fails to start", of the hypothesis that it does
 //	if what it is about, after "that",    "contradicts the claim that caffeine does not raise it",
 //	is the opposite of the hypothesis     of the hypothesis that caffeine does
-func Contradiction(snippet string, h Hypothesis) string {
-	return contradiction(spoken(snippet), read(h.Text))
-}
+//	if another clause of the sentence     "the log rules out a leak, which leaves the disk", of the
+//	alone has words of the hypothesis     hypothesis of the disk
+func Contradiction(snippet string, h Hypothesis) string { return opposing(snippet, read(h)) }
 
 func contradiction(words []string, r reading) string {
 	for i := range words {
 		for _, m := range heads[head(words[i])] {
-			if end := m.end(words, i); end > 0 && !r.repeats(m) && m.holds(words, i, end, r) {
+			if end := m.end(words, i); end > 0 && !r.repeats(m) && m.holds(words, i, end, r) && !r.elsewhere(words, i) {
 				return m.name
 			}
 		}
 	}
 	return ""
+}
+
+// elsewhere reports whether the clause of word i has nothing of the hypothesis and does not point to it, but
+// another clause of the sentence has.
+func (r reading) elsewhere(words []string, i int) bool {
+	from, to := clauseOf(words, i)
+	clause := words[from:to]
+	return !points(clause) && r.share(clause, r.terms) == 0 && r.share(words, r.terms) > 0
 }
 
 // holds reports whether the marker words[i:end] says what it seems to say.

@@ -5,6 +5,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,4 +60,32 @@ func TestNamesOfLinesStayApart(t *testing.T) {
 		assert.GreaterOrEqual(t, at[i]-at[i-1], lineOfText-1e-9)
 	}
 	assert.LessOrEqual(t, at[7], plotTop+plotHeight)
+}
+
+// The title was clipped at the right edge, and names were longer than their room.
+func TestTitleAndNamesFit(t *testing.T) {
+	long := strings.Repeat("a question of many words ", 12) + strings.Repeat("x", 100)
+	svg := string(EntropySVG(long, .497, []Trajectory{{Name: strings.Repeat("name ", 20), Shares: []float64{1, .5}}}))
+	var titles []string
+	for _, m := range regexp.MustCompile(`font-weight="bold">([^<]*)<`).FindAllStringSubmatch(svg, -1) {
+		assert.LessOrEqual(t, len(m[1]), titleWidth)
+		titles = append(titles, m[1])
+	}
+	assert.Equal(t, strings.ReplaceAll(long, " ", ""), strings.ReplaceAll(strings.Join(titles, ""), " ", ""))
+	assert.Contains(t, svg, `viewBox="0 0 680 `+fmt.Sprint(344+18*(len(titles)-1))+`"`)
+	assert.Contains(t, svg, ">name name name name name na…</text>")
+
+	res := triangulate(t, Request{Hypotheses: hypotheses("granite copper", "cedar maple"), Rounds: []Round{{Snippets: snippets("granite")}}})
+	assert.Contains(t, string(EntropySVG("q", .497, []Trajectory{res.Trajectory("")})), ">h1 leads, 0.", "a line without a name is labelled")
+}
+
+func TestManyNamesStayInside(t *testing.T) {
+	lines := make([]Trajectory, 40)
+	for i := range lines {
+		lines[i] = Trajectory{Name: fmt.Sprint(i), Shares: []float64{1, .5}}
+	}
+	for _, y := range spread(lines, func(share float64) float64 { return plotTop + plotHeight*(1-share) }) {
+		assert.GreaterOrEqual(t, y, plotTop-1e-9)
+		assert.LessOrEqual(t, y, plotTop+plotHeight+1e-9)
+	}
 }

@@ -48,8 +48,8 @@ var (
 		"because", "since", "so", "therefore", "nevertheless", "nonetheless")
 	negators = set("not", "no", "never", "none", "nothing", "nobody", "nowhere", "neither", "nor", "cannot", "without",
 		"hardly", "scarcely", "rarely", "barely", "non", "lack", "lacks", "lacked", "lacking", "absence")
-	// not only, no doubt: the negator denies nothing.
-	notNegating  = set("only", "just", "merely", "simply", "doubt", "least")
+	// not only, no doubt, no other: the negator does not deny the claim.
+	notNegating  = set("only", "just", "merely", "simply", "doubt", "least", "other", "else")
 	prepositions = set("with", "to", "of", "for", "on", "in", "by", "at", "from", "about")
 )
 

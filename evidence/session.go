@@ -90,7 +90,7 @@ func (s *Session) claim() {
 			given[id] = append(given[id], *h.Prior)
 		}
 		if id == h.ID {
-			s.claims = append(s.claims, &claim{Hypothesis: h, terms: s.lexicon.set(h.Text + " " + h.Rationale), reading: read(h.Text)})
+			s.claims = append(s.claims, &claim{Hypothesis: h, terms: s.lexicon.set(h.Text + " " + h.Rationale), reading: read(h)})
 		}
 	}
 	slices.SortFunc(s.claims, func(a, b *claim) int { return strings.Compare(a.ID, b.ID) })

@@ -42,7 +42,7 @@ func (s *Scorer) Hypotheses(ctx context.Context, in HypothesesRequest) (Hypothes
 	}
 	text := fmt.Sprintf("%s, %.2f apart in the mean.", counted(len(g.Hypotheses), "hypothesis"), g.MeanDistance)
 	if g.Skipped {
-		text = "The question is easy; no hypotheses are needed."
+		text = "The question is easy; no hypotheses are needed. " + askAnyway
 	}
 	return HypothesesAnswer{text, g}, nil
 }

@@ -68,11 +68,14 @@ func (s *Scorer) Inquire(ctx context.Context, in InquiryRequest) (InquiryAnswer,
 		return InquiryAnswer{}, inInquiry(ctx, err)
 	}
 	if report.Triangulation == nil {
-		return InquiryAnswer{Message: fmt.Sprintf("The question is easy: a plain search found %s.", counted(len(report.Snippets), "snippet")), Report: report}, nil
+		return InquiryAnswer{Message: fmt.Sprintf("The question is easy: a plain search found %s. %s", counted(len(report.Snippets), "snippet"), askAnyway), Report: report}, nil
 	}
 	id, err := triangulationID(*report.Request)
 	return InquiryAnswer{evidenceMessage(*report.Triangulation), id, report}, err
 }
+
+// askAnyway ends the message about an easy question.
+const askAnyway = "Set even_if_easy (on the command line: --even-if-easy) to ask for hypotheses all the same."
 
 // searcher is where an inquiry looks.
 func (s *Scorer) searcher(in InquiryRequest) (inquiry.Searcher, error) {
