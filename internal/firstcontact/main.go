@@ -35,6 +35,9 @@ import (
 type options struct {
 	datasets, reworded, sets, half, profiles string
 	plans, needs, own, test, misses, guard   bool
+	curve                                    bool
+	sizes                                    string
+	draws                                    int
 }
 
 func main() {
@@ -50,6 +53,9 @@ func main() {
 	flag.BoolVar(&o.test, "test", false, "ask for plans of the test split, too")
 	flag.BoolVar(&o.misses, "misses", false, "print the needs that are not answered among the first five")
 	flag.BoolVar(&o.guard, "thesaurus", false, "only print the entries of the thesaurus that stand in the needs and in the texts of hardly any tool")
+	flag.BoolVar(&o.curve, "curve", false, "measure learning curves in place of other wordings")
+	flag.StringVar(&o.sizes, "sizes", "0,3,10,30,100,300", "`numbers` of tasks of a learning curve")
+	flag.IntVar(&o.draws, "draws", 5, "`number` of draws of each history of a learning curve")
 	flag.Parse()
 	if o.reworded == "" {
 		o.reworded = filepath.Join(o.datasets, "reworded")
@@ -66,8 +72,14 @@ func run(ctx context.Context, o options) error {
 	}
 	for _, name := range strings.Split(o.sets, ",") {
 		s, err := read(ctx, o, name)
+		if err == nil && o.curve {
+			err = s.curve(ctx, o)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
+		}
+		if o.curve {
+			continue
 		}
 		if err := s.measure(ctx, o); err != nil {
 			return fmt.Errorf("%s: %w", name, err)

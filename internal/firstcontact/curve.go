@@ -1,0 +1,207 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/episodic"
+	"waymark/learn"
+	"waymark/suggest"
+)
+
+// Questions of one draw: enough to compare profiles, few enough to draw often.
+const (
+	curvePositions = 150
+	curveIntents   = 60
+)
+
+// curveMetrics are the metrics of a learning curve, and the simple baselines of each.
+var curveMetrics = [...]struct {
+	name      string
+	baselines []string
+	of        func(r *learn.Report) (value float64, ok bool)
+	base      func(b learn.Baseline) float64
+}{
+	{"next", []string{"popularity", "markov1", "markov2", "cooc", "edges"}, nextMRR, baselineMRR},
+	{"next+intent", []string{"popularity", "markov1", "markov2", "cooc", "edges"}, nextIntentMRR, baselineMRR},
+	{"node-f1", []string{"bm25", "knn", "copy"}, nodeF1, func(b learn.Baseline) float64 { return b.NodeF1 }},
+	{"ndcg", []string{"bm25", "knn"}, ndcg, func(b learn.Baseline) float64 { return b.NDCG10 }},
+}
+
+func nextMRR(r *learn.Report) (float64, bool) {
+	if r.Next == nil {
+		return 0, false
+	}
+	return r.Next.MRR, true
+}
+
+func nextIntentMRR(r *learn.Report) (float64, bool) {
+	if r.NextIntent == nil {
+		return 0, false
+	}
+	return r.NextIntent.MRR, true
+}
+
+func nodeF1(r *learn.Report) (float64, bool) {
+	if r.DAG == nil {
+		return 0, false
+	}
+	return r.DAG.NodeF1, true
+}
+
+func ndcg(r *learn.Report) (float64, bool) {
+	if r.Tools == nil {
+		return 0, false
+	}
+	return r.Tools.NDCG10, true
+}
+
+func baselineMRR(b learn.Baseline) float64 { return b.MRR }
+
+// curve prints the mean of every metric over seeded draws of small histories, for the profiles and the best
+// simple baseline of each metric. Questions come from train tasks whose group is never drawn; with test they
+// are the test split.
+func (s *set) curve(ctx context.Context, o options) error {
+	for _, size := range strings.Split(o.sizes, ",") {
+		n, err := strconv.Atoi(size)
+		if err != nil {
+			return fmt.Errorf("size %q: %w", size, err)
+		}
+		profiles := strings.Split(o.profiles, ",")
+		sums := make([]curveSum, len(profiles))
+		for draw := range o.draws {
+			d := s.drawn(n, draw, o.test)
+			for i, profile := range profiles {
+				r, err := learn.Evaluate(ctx, d, learn.Suggester(profile, suggest.MeasureOptions{}), learn.Options{Profile: profile, WithoutAblation: true})
+				if err != nil {
+					if profile == suggest.ProfileLearned { // too short a history
+						continue
+					}
+					return err
+				}
+				sums[i].add(r)
+			}
+		}
+		for i, profile := range profiles {
+			sums[i].print(s.name, n, profile)
+		}
+	}
+	return nil
+}
+
+// curveSum adds up reports.
+type curveSum struct {
+	reports int
+	n       [len(curveMetrics)]int
+	value   [len(curveMetrics)]float64
+	base    [len(curveMetrics)][]float64
+}
+
+func (c *curveSum) add(r *learn.Report) {
+	c.reports++
+	for m, metric := range curveMetrics {
+		x, ok := metric.of(r)
+		if !ok {
+			continue
+		}
+		c.n[m]++
+		c.value[m] += x
+		if c.base[m] == nil {
+			c.base[m] = make([]float64, len(metric.baselines))
+		}
+		for i, name := range metric.baselines {
+			c.base[m][i] += baseOf(r, name, metric.base)
+		}
+	}
+}
+
+// baseOf is 0 where the baseline has no such metric, for it ranked nothing.
+func baseOf(r *learn.Report, name string, of func(learn.Baseline) float64) (x float64) {
+	b, ok := r.Baselines[name]
+	if !ok || b.NextScores == nil && b.DAGBaseline == nil {
+		return 0
+	}
+	return of(b)
+}
+
+func (c *curveSum) print(set string, n int, profile string) {
+	if c.reports == 0 {
+		return
+	}
+	fmt.Printf("%-10s %4d %-8s", set, n, profile)
+	for m, metric := range curveMetrics {
+		if c.n[m] == 0 {
+			continue
+		}
+		best, by := 0.0, ""
+		for i, x := range c.base[m] {
+			if x > best || by == "" {
+				best, by = x, metric.baselines[i]
+			}
+		}
+		k := float64(c.n[m])
+		fmt.Printf("  %s %.3f (%+.3f %s)", metric.name, c.value[m]/k, (c.value[m]-best)/k, by)
+	}
+	fmt.Println()
+}
+
+// drawn is the data set with n train tasks as history.
+func (s *set) drawn(n, draw int, test bool) *learn.Data {
+	d := s.data
+	d.Examples = nil
+	var history, asked []learn.Example
+	for _, x := range s.data.Examples {
+		switch group := cmp.Or(x.Task, x.Episode.Intent, x.Episode.ID); {
+		case x.Split == learn.Train && (test || !askedInCurve(group)):
+			history = append(history, x)
+		case x.Split == learn.Train && !test, x.Split == learn.Test && test:
+			asked = append(asked, x)
+		}
+	}
+	shuffle(history, draw)
+	history = history[:min(n, len(history))]
+	slices.SortStableFunc(history, func(a, b learn.Example) int { return a.Episode.Time.Compare(b.Episode.Time) })
+	if n == 0 { // an empty history, and not a set whose tests are held out in turn
+		history = []learn.Example{{Episode: episodic.Episode{ID: "empty"}, Next: true, Intent: true}}
+	}
+	for i := range history {
+		history[i].Split = learn.Train
+	}
+	shuffle(asked, draw)
+	positions, intents := 0, 0
+	for _, x := range asked {
+		x.Split = learn.Test
+		x.Next, x.Intent = x.Next && positions < curvePositions, x.Intent && intents < curveIntents
+		if x.Next {
+			positions += max(0, len(x.Episode.Steps)-1)
+		}
+		if x.Intent && strings.TrimSpace(x.Episode.Intent) != "" {
+			intents++
+		}
+		if x.Next || x.Intent {
+			d.Examples = append(d.Examples, x)
+		}
+	}
+	d.Examples = append(d.Examples, history...)
+	return &d
+}
+
+// askedInCurve reports whether a group of train tasks is asked about, and never history: a quarter of them.
+func askedInCurve(group string) bool { return sha256.Sum256([]byte("curve " + group))[0] < 64 }
+
+// shuffle orders examples by a hash of the draw and their ids.
+func shuffle(examples []learn.Example, draw int) {
+	key := func(x *learn.Example) uint64 {
+		sum := sha256.Sum256([]byte(strconv.Itoa(draw) + " " + x.Episode.ID))
+		return binary.BigEndian.Uint64(sum[:])
+	}
+	slices.SortFunc(examples, func(a, b learn.Example) int {
+		return cmp.Or(cmp.Compare(key(&a), key(&b)), strings.Compare(a.Episode.ID, b.Episode.ID))
+	})
+}
