@@ -195,7 +195,9 @@ func TestRebuiltByForceWaitsForItsOwn(t *testing.T) {
 // import, and at a start where no server was there before.
 func TestProfilesAreJudgedUnasked(t *testing.T) {
 	learned := func(e *Engine) func() bool {
-		return func() bool { return afterAB(t, e).Model.Profile == suggest.ProfileLearned }
+		return func() bool {
+			return e.Model().Stats().Auto.Next.Profile != "" && afterAB(t, e).Model.Profile == suggest.ProfileLearned
+		}
 	}
 	store := storage.NewMemory()
 	ws := NewWorkspaces(store, Options{Judge: true})

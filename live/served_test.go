@@ -124,7 +124,7 @@ func TestAnswersAreLogged(t *testing.T) {
 	}
 	assert.Contains(t, ids, last.SuggestionID)
 	at := slices.IndexFunc(all, func(a served) bool { return a.ID == last.SuggestionID })
-	want := served{ID: last.SuggestionID, Question: "next", Context: []string{"start3"}, Ranked: listed(last), Profile: "seed", Propensity: 1,
+	want := served{ID: last.SuggestionID, Question: "next", Context: []string{"start3"}, Ranked: listed(last), Profile: "learned", Propensity: 1,
 		Logged: 1, Source: "host", Model: all[at].Model}
 	assert.Equal(t, want, all[at])
 
@@ -176,6 +176,7 @@ func TestAShareIsLogged(t *testing.T) {
 
 // One conversation has one arm; a question that names a profile takes part in nothing.
 func TestSplit(t *testing.T) {
+	seedFirst(t)
 	store := storage.NewMemory()
 	e, end := branching(t, store, Experiment{Profile: suggest.ProfileLearned, Split: .3})
 	defer end()
@@ -223,6 +224,13 @@ func TestSplit(t *testing.T) {
 	assert.Equal(t, suggest.ProfileSeed, arms[learn.FirstArm])
 }
 
+// seedFirst leaves profile auto to the seed until profiles are judged, as in a long history.
+func seedFirst(t testing.TB) {
+	before := suggest.ShortSteps
+	suggest.ShortSteps = 0
+	t.Cleanup(func() { suggest.ShortSteps = before })
+}
+
 // fitted waits until the second profile can answer.
 func fitted(t testing.TB, e *Engine) {
 	t.Helper()
@@ -232,6 +240,7 @@ func fitted(t testing.TB, e *Engine) {
 // No answer waits for the second profile to be fitted. Until then the first answers alone, which counts for neither;
 // whoever asks anew afterwards is compared.
 func TestFirstAnswersAloneUntilTheSecondIsFitted(t *testing.T) {
+	seedFirst(t)
 	for name, x := range map[string]Experiment{"split": {Profile: suggest.ProfileLearned, Split: .5}, "shadow": {Profile: suggest.ProfileLearned}} {
 		t.Run(name, func(t *testing.T) {
 			store := storage.NewMemory()
@@ -300,6 +309,7 @@ func TestFirstAnswersAloneUntilTheSecondIsFitted(t *testing.T) {
 }
 
 func TestShadow(t *testing.T) {
+	seedFirst(t)
 	e, end := branching(t, storage.NewMemory(), Experiment{Profile: suggest.ProfileLearned})
 	defer end()
 	fitted(t, e)

@@ -264,6 +264,7 @@ func TestRestartKeepsWhatWasLearned(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
+	seedFirst(t)
 	store := storage.NewMemory()
 	e, end := reopened(t, store)
 	fill(t, e, 5, 120)
@@ -300,6 +301,7 @@ func TestRebuildJudgesProfiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
+	seedFirst(t)
 	store := storage.NewMemory()
 	e, end := reopened(t, store)
 	r := rand.New(rand.NewPCG(9, 9))

@@ -11,11 +11,15 @@ import (
 
 // What is learned from, and from how much on.
 const (
-	learnTasks   = 50     // with two steps or more: less says nothing of what comes next
+	learnTasks   = 1      // with two steps or more; the prior of the weights stands in for what few tasks cannot say
 	learnIntents = 30     // with an intent: less says nothing of what an intent needs
 	newestSteps  = 50_000 // that are learned from; older ones are left out
 	newestPlans  = 5_000  // tasks of which plans are learned; older ones are left out
 )
+
+// ShortSteps is up to how many steps a build always learns, and profile auto takes what was learned without a
+// judgement. Tests lower it.
+var ShortSteps = 5_000
 
 // learnTools is how many tools can be learned of. Used ones come first and are never left out, then those
 // of their servers; what has no place competes by its text (see outside). Tests lower it.
@@ -39,6 +43,7 @@ type learned struct {
 // alone, so it does not matter when it is worked out.
 type learning struct {
 	tasks   int // with two steps or more
+	steps   int // of all tasks
 	intents int // of tasks with steps
 
 	examined []float64 // see MeasureOptions
@@ -56,6 +61,7 @@ func newLearning(c *Counts) *learning {
 	l := &learning{counts: c}
 	for i := range c.past.n {
 		p := c.past.at(i)
+		l.steps += len(p.nodes)
 		if len(p.nodes) > 1 {
 			l.tasks++
 		}
@@ -86,6 +92,9 @@ func (l *learning) of(k about) bool {
 	}
 	return next || plans
 }
+
+// short reports whether the history is so short that learning takes no longer than the rest of a build.
+func (l *learning) short() bool { return l != nil && l.steps <= ShortSteps }
 
 // get is what was learned; the first who asks waits for it.
 func (l *learning) get() *learned {
@@ -159,10 +168,10 @@ func (m *Model) Prepare(halt func() bool) {
 	}
 }
 
-// Warm works out what profile learned answers with from what was fitted before and kept. Otherwise the
-// first question waits for it. It ends soon after halt says true.
+// Warm works out what profile learned answers with from what was fitted before and kept, or from a short history.
+// Otherwise the first question waits for it. It ends soon after halt says true.
 func (m *Measures) Warm(halt func() bool) {
-	if m.Learned() {
+	if m.Learned() || m.learning.short() && m.learning.of(aboutNothing) {
 		m.learning.workOut(halt, func(float64) {})
 	}
 }

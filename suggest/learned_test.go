@@ -68,7 +68,7 @@ func TestLearnedSeesBeyondTheLastStep(t *testing.T) {
 		assert.Equal(t, 1, e.Rank)
 		assert.True(t, e.Suggested)
 	}
-	seed := next(t, m, NextRequest{Context: []string{"x:a", "x:b"}})
+	seed := next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileSeed})
 	assert.Equal(t, ProfileSeed, seed.Model.Profile)
 	assert.NotEqual(t, seed.SuggestionID, next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned}).SuggestionID)
 }
@@ -144,10 +144,30 @@ func TestLearnedIsRefused(t *testing.T) {
 
 func TestAutoTakesTheChoice(t *testing.T) {
 	m := planted(t, 80).model()
-	m.measures.Choose(Choice{Next: Judged{Profile: ProfileLearned}})
+	m.measures.Choose(Choice{Next: Judged{Profile: ProfileLearned}, NextIntent: Judged{Profile: ProfileSeed}})
 	assert.Equal(t, ProfileLearned, next(t, m, NextRequest{Context: []string{"x:a"}}).Model.Profile)
 	assert.Equal(t, ProfileSeed, next(t, m, NextRequest{Context: []string{"x:a"}, Intent: "sort"}).Model.Profile)
 	assert.Equal(t, ProfileSeed, next(t, m, NextRequest{Context: []string{"x:a"}, Profile: ProfileSeed}).Model.Profile)
+}
+
+// Without a judgement, auto answers from the first task on with what was learned, as long as learning is cheap.
+func TestAutoLearnsFromTheFirstTask(t *testing.T) {
+	ask := NextRequest{Context: []string{"x:a", "x:b"}}
+	assert.Equal(t, ProfileSeed, next(t, planted(t, 0).model(), ask).Model.Profile)
+	assert.Equal(t, ProfileLearned, next(t, planted(t, 1).model(), ask).Model.Profile)
+	w := planted(t, 60)
+	assert.Equal(t, ProfileLearned, next(t, w.model(), ask).Model.Profile)
+	lower(t, &ShortSteps, 100)
+	m := w.model()
+	assert.Equal(t, ProfileSeed, next(t, m, ask).Model.Profile)
+	assert.False(t, m.Learned(), "a long history learns when somebody asks for it")
+}
+
+// lower changes a limit until the test ends.
+func lower(t *testing.T, limit *int, to int) {
+	before := *limit
+	*limit = to
+	t.Cleanup(func() { *limit = before })
 }
 
 // What is learned depends on nothing but the history, and comes back from a snapshot.
@@ -436,6 +456,7 @@ func TestLearnInTheBuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
+	lower(t, &ShortSteps, 0)
 	w := planted(t, 120)
 	c := w.Freeze()
 	lazy, err := Measure(t.Context(), c, MeasureOptions{})
@@ -475,7 +496,7 @@ func TestSeedIsCalibratedWhereAutoStaysWithIt(t *testing.T) {
 	ask := func(profile string) []Suggestion {
 		return next(t, m, NextRequest{Context: []string{"x:b"}, Profile: profile, Limit: MaxLimit}).Suggestions
 	}
-	raw := ask(ProfileAuto)
+	raw := ask(ProfileSeed)
 	claims := make([]calibrate.Claim, 200)
 	for i := range claims {
 		claims[i] = calibrate.Claim{P: raw[0].Score, Right: i%4 == 0}

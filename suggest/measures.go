@@ -95,7 +95,7 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 		m.learning = newLearning(c)
 		m.learning.examined, m.learning.studied, m.learning.shelf = opts.Examined, opts.Study, opts.Shelf
 	}
-	learn := opts.Learn && m.learning.of(aboutNothing)
+	learn := (opts.Learn || m.learning.short()) && m.learning.of(aboutNothing)
 	if learn {
 		p.part = 1 - learnShare
 	}

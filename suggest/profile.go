@@ -101,6 +101,25 @@ func (c Choice) learned(k about) bool {
 	return false
 }
 
+// takes reports whether profile auto answers a kind of question with what was learned: where that was judged to
+// be no worse, and in a short history that was not judged yet.
+func (c Choice) takes(k about, l *learning) bool {
+	return l.of(k) && (c.learned(k) || !c.judged(k) && l.short())
+}
+
+// judged reports whether a kind of question was judged.
+func (c Choice) judged(k about) bool {
+	switch k {
+	case aboutNext:
+		return c.Next.Profile != ""
+	case aboutNextIntent:
+		return c.NextIntent.Profile != ""
+	case aboutIntent:
+		return c.Intent.Profile != ""
+	}
+	return false
+}
+
 // kept calibrates the seed's scores for a kind of question; nil where nothing is known of them.
 func (c Choice) kept(k about) *calibrate.Curve {
 	switch k {
@@ -157,7 +176,7 @@ func (q *query) decide(profile string, k about) error {
 	switch profile {
 	case "", ProfileAuto:
 		q.decided = q.decisions[k]
-		if !m.choice.learned(k) || !m.learning.of(k) {
+		if !m.choice.takes(k, m.learning) {
 			q.kept = m.choice.kept(k)
 			return nil
 		}
@@ -169,7 +188,7 @@ func (q *query) decide(profile string, k about) error {
 			return &RequestError{Invalid, "profile", "the learned profile is off in this workspace; use auto or seed"}
 		case !m.learning.of(k):
 			return &RequestError{Invalid, "profile", fmt.Sprintf(
-				"too little history to learn from: it takes %d tasks with two steps for the next tool, and %d with an intent for search and plans; use auto or seed",
+				"too little history to learn from: the next tool takes %d task of two steps, search and plans take %d with an intent; use auto or seed",
 				learnTasks, learnIntents)}
 		case k == aboutNothing:
 			return nil // what to explore is no matter of learning

@@ -24,7 +24,7 @@ const (
 	many = 5000 // steps, from which on half of them teach about as much as all
 )
 
-var looser = [...]float64{.4, 2.5}
+var looser = [...]float64{.4, 2.5, 10, 40}
 
 // Fit learns weights from a history. Steps of tasks are predicted from other tasks: with times from
 // tasks earlier than their block of a tenth, the last five blocks in turn; else from the tasks outside
