@@ -27,10 +27,10 @@ type Ridge struct {
 	labels  int
 	mean    []float64 // ȳ
 	w       []float32 // features × labels
-	y       [][]Label
 	alpha   []float32 // rows × labels
 	inverse []float64 // diagonal of G⁻¹
 	penalty []float64 // λ/wᵢ
+	square  []float64 // |xᵢ|²
 }
 
 const (
@@ -49,11 +49,11 @@ func FitRidge(rows []Vector, features int, y [][]Label, n int, weight []float64,
 // FitRidgeUntil is [FitRidge] that asks stop from time to time, from several goroutines, and returns nil
 // once it is true.
 func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []float64, lambda float64, stop func() bool) *Ridge {
-	r := &Ridge{labels: n, mean: make([]float64, n), w: make([]float32, features*n), y: y, alpha: make([]float32, len(rows)*n)}
+	r := &Ridge{labels: n, mean: make([]float64, n), w: make([]float32, features*n), alpha: make([]float32, len(rows)*n)}
 	if len(rows) == 0 {
 		return r
 	}
-	s := &solver{rows: rows, features: features, ridge: make([]float64, len(rows)), stop: stop}
+	s := &solver{rows: rows, features: features, ridge: make([]float64, len(rows)), square: make([]float64, len(rows)), stop: stop}
 	total := 0.0
 	for i := range rows {
 		w := 1.0
@@ -61,7 +61,7 @@ func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []flo
 			w = weight[i]
 		}
 		total += w
-		s.ridge[i] = lambda / w
+		s.ridge[i], s.square[i] = lambda/w, Dot(rows[i], rows[i])
 		for _, l := range y[i] {
 			r.mean[l.Label] += float64(w * l.Value)
 		}
@@ -69,7 +69,7 @@ func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []flo
 	for l := range r.mean {
 		r.mean[l] /= total
 	}
-	r.inverse, r.penalty = s.diagonal(), s.ridge
+	r.inverse, r.penalty, r.square = s.diagonal(), s.ridge, s.square
 	column := make([][]Label, n) // label → rows that have it
 	for i := range y {
 		for _, l := range y[i] {
@@ -127,24 +127,14 @@ func (r *Ridge) Scores(dst []float64, x Vector) []float64 {
 	return dst
 }
 
-// Held appends the scores of a row of the fit by a model of all other rows to dst.
-func (r *Ridge) Held(dst []float64, row int) []float64 {
-	at := len(dst)
-	for _, a := range r.alpha[row*r.labels : (row+1)*r.labels] {
-		dst = append(dst, -float64(a)/r.inverse[row])
-	}
-	for _, l := range r.y[row] {
-		dst[at+int(l.Label)] += l.Value
-	}
-	return dst
-}
-
 // own is the share of αᵢ·x that leaves the weights with row i.
-func (r *Ridge) own(row int) float64 { return 1/r.inverse[row] - r.penalty[row] }
+func (r *Ridge) own(row int) float64 {
+	return (1/r.inverse[row] - r.penalty[row]) / max(r.square[row], 1e-9)
+}
 
 // HeldScores appends the scores of z, which may be a part of a row's text, by a model of all other rows:
 //
-//	f₋ᵢ(z) ≈ f(z) - (xᵢ·z)·(1/(G⁻¹)ᵢᵢ - λ/wᵢ)·αᵢ,
+//	f₋ᵢ(z) ≈ f(z) - (xᵢ·z)/(xᵢ·xᵢ)·(1/(G⁻¹)ᵢᵢ - λ/wᵢ)·αᵢ,
 //
 // which is exact at z = xᵢ. x is the row's vector.
 func (r *Ridge) HeldScores(dst []float64, row int, x, z Vector) []float64 {
@@ -169,13 +159,14 @@ func (r *Ridge) Weight(feature, label int32) float64 {
 // Labels is the number of labels.
 func (r *Ridge) Labels() int { return r.labels }
 
-// Forget drops what only [Ridge.Held] needs.
-func (r *Ridge) Forget() { r.alpha, r.y = nil, nil }
+// Forget drops what only [Ridge.HeldScores] needs.
+func (r *Ridge) Forget() { r.alpha = nil }
 
 type solver struct {
 	rows     []Vector
 	features int
 	ridge    []float64 // λ/wᵢ
+	square   []float64 // |xᵢ|²
 	stop     func() bool
 	stopped  atomic.Bool
 }
@@ -289,8 +280,7 @@ func (s *solver) diagonal() []float64 {
 			d[i] += p[i]
 		}
 		d[i] /= probes
-		own := Dot(s.rows[i], s.rows[i])
-		d[i] = math.Min(math.Max(d[i], 1/(own+s.ridge[i])), 1/s.ridge[i])
+		d[i] = math.Min(math.Max(d[i], 1/(s.square[i]+s.ridge[i])), 1/s.ridge[i])
 	}
 	return d
 }

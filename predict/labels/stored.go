@@ -12,14 +12,19 @@ func (v *Vocabulary) Write(w *wire.Writer) {
 	w.Texts(slices.Sorted(maps.Keys(v.feature))) // features are numbered in this order
 	w.Floats(v.idf)
 	w.Float(v.rare)
+	w.Uint(uint64(v.reach))
 }
 
 // ReadVocabulary reads what [Vocabulary.Write] wrote. What is damaged fails r.
 func ReadVocabulary(r *wire.Reader) *Vocabulary {
 	texts := r.Texts()
-	v := &Vocabulary{feature: make(map[string]int32, len(texts)), idf: r.Floats(), rare: r.Float()}
+	v := &Vocabulary{feature: make(map[string]int32, len(texts)), idf: r.Floats(), rare: r.Float(), reach: int(r.Uint())}
 	for i, f := range texts {
 		v.feature[f] = int32(i)
+	}
+	if v.reach > pairsWithin || v.reach < 0 {
+		r.Fail("pairs of words %d apart, where %d is the most", v.reach, pairsWithin)
+		return &Vocabulary{}
 	}
 	if len(v.feature) != len(v.idf) || !slices.IsSorted(texts) {
 		r.Fail("%d features in order wanted, %d given", len(v.idf), len(v.feature))

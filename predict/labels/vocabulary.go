@@ -14,6 +14,14 @@ type Vector struct {
 	V []float64
 }
 
+// At is component f.
+func (x Vector) At(f int32) float64 {
+	if k, ok := slices.BinarySearch(x.I, f); ok {
+		return x.V[k]
+	}
+	return 0
+}
+
 // A Word is a feature at its place in a text: token At, of which there are as many as the text has.
 type Word struct {
 	Feature int32
@@ -24,21 +32,33 @@ type Word struct {
 //
 //	v[f] = (1 + ln tf) · idf,   idf = 1 + ln((n + 1) / (df + 1)),   ‖v‖ = 1,
 //
-// over words, pairs of neighbouring words and pairs with one word between. Features that only one text has are in the length of that
+// over words and, unless it is one of words alone, pairs of neighbouring words and pairs with one word
+// between. Features that only one text has are in the length of that
 // text and nowhere else, and so are those that a new text brings: what nobody has said before makes a
 // text less like all others. It is immutable and safe for concurrent use.
 type Vocabulary struct {
 	feature map[string]int32
 	idf     []float64
 	rare    float64 // idf of a feature of one text
+	reach   int     // pairs are of words at most so far apart, 0: there are none
 }
+
+// pairsWithin is how far apart the words of a pair stand at most.
+const pairsWithin = 2
 
 // NewVocabulary counts the features of texts, given as tokens. It returns the vector of each.
 func NewVocabulary(texts [][]string) (*Vocabulary, []Vector) {
+	return newVocabulary(texts, pairsWithin)
+}
+
+// NewWords is [NewVocabulary] of words alone.
+func NewWords(texts [][]string) (*Vocabulary, []Vector) { return newVocabulary(texts, 0) }
+
+func newVocabulary(texts [][]string, reach int) (*Vocabulary, []Vector) {
 	df := map[string]int32{}
 	for _, tokens := range texts {
 		seen := map[string]bool{}
-		each(tokens, func(f string, _ int) {
+		each(tokens, reach, func(f string, _ int) {
 			if !seen[f] {
 				seen[f] = true
 				df[f]++
@@ -54,7 +74,7 @@ func NewVocabulary(texts [][]string) (*Vocabulary, []Vector) {
 	slices.Sort(kept)
 	n := float64(len(texts))
 	idf := func(df float64) float64 { return 1 + numeric.Ln((n+1)/(df+1)) }
-	v := &Vocabulary{feature: make(map[string]int32, len(kept)), idf: make([]float64, len(kept)), rare: idf(1)}
+	v := &Vocabulary{feature: make(map[string]int32, len(kept)), idf: make([]float64, len(kept)), rare: idf(1), reach: reach}
 	for i, f := range kept {
 		v.feature[f], v.idf[i] = int32(i), idf(float64(df[f]))
 	}
@@ -73,7 +93,7 @@ func (v *Vocabulary) Vector(tokens []string) (Vector, []Word) {
 	tf := map[int32]float64{}
 	other := map[string]float64{}
 	var words []Word
-	each(tokens, func(f string, at int) {
+	each(tokens, v.reach, func(f string, at int) {
 		if id, ok := v.feature[f]; ok {
 			tf[id]++
 			words = append(words, Word{id, int32(at)})
@@ -111,15 +131,12 @@ func (v *Vocabulary) Vector(tokens []string) (Vector, []Word) {
 	return x, words
 }
 
-// each calls f with every word and every pair of neighbours.
-func each(tokens []string, f func(feature string, at int)) {
+// each calls f with every word and every pair of words within reach.
+func each(tokens []string, reach int, f func(feature string, at int)) {
 	for i, t := range tokens {
 		f(t, i)
-		if i > 0 {
-			f(tokens[i-1]+" "+t, i)
-		}
-		if i > 1 {
-			f(tokens[i-2]+"  "+t, i)
+		for back := 1; back <= min(reach, i); back++ {
+			f(tokens[i-back]+"  "[:back]+t, i)
 		}
 	}
 }

@@ -14,6 +14,7 @@ var baseNames = []string{
 	"server words", "server words/best", "server words odds", "server vote odds", "text among known", "words among known", "cosine among known",
 	"text among mates", "words among mates", "cosine among mates", "cold text among known", "cold words among known", "cold cosine among known",
 	"cold text among mates", "cold words among mates", "cold cosine among mates", "likely mate", "cold likely mate",
+	"content", "content odds", "content/best", "content vote", "content vote odds", "near",
 }
 
 // base fills in the features of the first stage. kin is how like the tool is to those that history speaks
@@ -31,11 +32,11 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 	if n > 0 {
 		scale, scaleRecent = m.n/n, m.recentN/recentN
 	}
-	r := 0.0
+	r, content := 0.0, 0.0
 	if l := m.label[t]; l >= 0 && uses > 1e-9 {
-		r = q.ridge[l]
+		r, content = q.ridge[l], q.content.ridge[l]
 	}
-	v := q.vote[t]
+	v, contentVote := q.vote[t], q.content.vote[t]
 	nearest, sim := 0.0, 0.0
 	if len(q.near) > 0 {
 		sim = q.near[0].Similarity
@@ -87,5 +88,6 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 		cosine, cosine / q.most.cosine, cold * cosine / q.most.cosine, host, cold * host, float64(host * words),
 		sw, swBest, odds(sw), odds(sv), textK, wordsK, cosineK, textM, wordsM, cosineM,
 		cold * textK, cold * wordsK, cold * cosineK, cold * textM, cold * wordsM, cold * cosineM, likely, cold * likely,
+		content, odds(content), content / q.most.content, contentVote, odds(contentVote), sim,
 	})
 }

@@ -114,7 +114,10 @@ func (f *fit) regressFrom(d logit.Data, penalty float64, start *logit.Model) *lo
 func (f *fit) open() {
 	n := len(f.groups)
 	f.sample = make([]*request, min(n, sampled)) // the newest
-	f.each(len(f.sample), func(i int) { f.sample[i] = f.reopen(int32(n - len(f.sample) + i)) })
+	f.each(len(f.sample), func(i int) {
+		g := int32(n - len(f.sample) + i)
+		f.sample[i] = f.reopen(g, f.groups[g].tasks[0].Text, f.groups[g].match)
+	})
 }
 
 func (f *fit) fitScores() {

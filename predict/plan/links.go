@@ -25,11 +25,7 @@ func (q *request) places(tools []int32) []float64 {
 		sum, total := .5e-4, 1e-4
 		if l := q.m.label[t]; l >= 0 {
 			for _, w := range q.words {
-				u := q.m.ridge.Weight(w.Feature, l)
-				if q.own >= 0 {
-					u = q.m.ridge.HeldWeight(w.Feature, l, int(q.own), value[w.Feature])
-				}
-				c := float64(value[w.Feature] * u)
+				c := float64(value[w.Feature] * q.m.weight(q.own, w.Feature, l))
 				if c > 0 {
 					c2 := float64(c * c)
 					total += c2

@@ -51,18 +51,16 @@ type link struct {
 
 // Model is a fitted planner.
 type Model struct {
-	texts  *Texts
-	needs  [][]int32
-	groups []group
-	vocab  *labels.Vocabulary
-	rows   []labels.Vector
-	y      [][]labels.Label // dense labels of groups
-	label  []int32          // tool → dense label, -1 unused
-	tool   []int32          // dense label → tool
-	host   []int32          // server → dense label after those of tools and size, -1 unused
-	labels int              // how many there are
-	ridge  *labels.Ridge
-	near   *labels.Nearest
+	texts   *Texts
+	needs   [][]int32
+	groups  []group
+	view                     // by all words, and pairs of them
+	content view             // by words that are no stop words, whatever stands beside them
+	y       [][]labels.Label // dense labels of groups
+	label   []int32          // tool → dense label, -1 unused
+	tool    []int32          // dense label → tool
+	host    []int32          // server → dense label after those of tools and size, -1 unused
+	labels  int              // how many there are
 
 	counts
 	part    [folds]counts // what each part of the groups adds to the counts
@@ -154,11 +152,12 @@ func chain(t *Task) bool {
 }
 
 func (m *fit) fitRidge() {
-	texts := make([][]string, len(m.groups))
+	texts, content := make([][]string, len(m.groups)), make([][]string, len(m.groups))
 	for i := range m.groups {
-		texts[i] = m.groups[i].tokens
+		texts[i], content[i] = m.groups[i].tokens, semantic.Tokens(m.groups[i].tasks[0].Text)
 	}
 	m.vocab, m.rows = labels.NewVocabulary(texts)
+	m.content.vocab, m.content.rows = labels.NewWords(content)
 	m.label = make([]int32, len(m.texts.tools))
 	for t := range m.label {
 		m.label[t] = -1
@@ -180,7 +179,7 @@ func (m *fit) fitRidge() {
 			y[i] = append(y[i], labels.Label{Label: m.host[l.Label], Value: l.Value})
 		}
 	}
-	m.ridge = labels.FitRidgeUntil(m.rows, m.vocab.Len(), y, m.labels, nil, lambda, m.stop)
+	fitted := m.view.fit(y, m.labels, m.stop) && m.content.fit(m.y, len(m.tool), m.stop)
 	if m.needs != nil {
 		sinks := make([][]labels.Label, len(m.groups))
 		for i := range m.groups {
@@ -188,11 +187,9 @@ func (m *fit) fitRidge() {
 		}
 		m.sinkRow = labels.FitRidgeUntil(m.rows, m.vocab.Len(), sinks, len(m.tool), nil, lambda, m.stop)
 	}
-	if m.ridge == nil || m.needs != nil && m.sinkRow == nil {
+	if !fitted || m.needs != nil && m.sinkRow == nil {
 		m.stopped.Store(true)
-		return
 	}
-	m.near = labels.NewNearest(m.rows, m.vocab.Len())
 }
 
 // sinksOf are the tools that nothing in the task depends on, as labels: what a task is done for.
@@ -226,7 +223,8 @@ func (m *Model) sinksOf(g *group) []labels.Label {
 
 // Forget drops what only fitting, and a [Study], need.
 func (m *Model) Forget() {
-	m.ridge.Forget()
+	m.view.forget()
+	m.content.forget()
 	if m.sinkRow != nil {
 		m.sinkRow.Forget()
 	}
@@ -237,5 +235,4 @@ func (m *Model) Forget() {
 	for i := range m.pasts {
 		m.pasts[i].part = [folds]float64{}
 	}
-	m.rows = nil
 }

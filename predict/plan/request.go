@@ -6,39 +6,39 @@ import (
 
 	"waymark/numeric"
 	"waymark/predict/labels"
+	"waymark/semantic"
 )
 
 // request is a request being answered: by the model, or while fitting by all of it but one group.
 type request struct {
-	m      *Model
-	own    int32   // group left out, -1
-	left   *counts // those of its part
-	tokens []string
-	x      labels.Vector
-	words  []labels.Word
-	match  *Match
-	ridge  []float64
-	parts  [][]float64 // ridge scores of clauses
-	sink   []float64   // ridge scores as a target, nil without known dependencies
-	kin    []labels.Label
-	size   float64 // expected number of distinct tools
-	near   []labels.Neighbour
-	vote   map[int32]float64
-	most   best
-	hosts  *hosting
-	mine   map[int32]float64 // own labels
-	cand   []int32           // increasing
-	at     []int32           // by tool, its place in cand, counted from 1; nil in requests of the past, of which there are many
-	clause []int32           // of a candidate, the clause that speaks most for it, -1
-	f      [][]float64       // features of candidates: of the first stage, then those that the second adds
-	p      []float64         // first-stage probability
-	p2     []float64         // second-stage probability
-	goal   []float64         // probability to be what the task is done for; nil without known dependencies
-	order  []int32           // candidates by falling p2 (indices into cand)
+	m       *Model
+	own     int32   // group left out, -1
+	left    *counts // those of its part
+	tokens  []string
+	x       labels.Vector
+	words   []labels.Word
+	match   *Match
+	reading             // by all words
+	content reading     // by those that are no stop words
+	parts   [][]float64 // ridge scores of clauses
+	sink    []float64   // ridge scores as a target, nil without known dependencies
+	kin     []labels.Label
+	size    float64 // expected number of distinct tools
+	most    best
+	hosts   *hosting
+	mine    map[int32]float64 // own labels
+	cand    []int32           // increasing
+	at      []int32           // by tool, its place in cand, counted from 1; nil in requests of the past, of which there are many
+	clause  []int32           // of a candidate, the clause that speaks most for it, -1
+	f       [][]float64       // features of candidates: of the first stage, then those that the second adds
+	p       []float64         // first-stage probability
+	p2      []float64         // second-stage probability
+	goal    []float64         // probability to be what the task is done for; nil without known dependencies
+	order   []int32           // candidates by falling p2 (indices into cand)
 }
 
 // best are the largest values of any tool, by which those of one are divided.
-type best struct{ ridge, text, server, sink, cosine float64 }
+type best struct{ ridge, content, text, server, sink, cosine float64 }
 
 const (
 	neighbours = 10
@@ -46,26 +46,8 @@ const (
 )
 
 func (m *Model) open(text string, match *Match) *request {
-	tokens := words(text)
-	x, w := m.vocab.Vector(tokens)
-	if match == nil {
-		match = m.texts.Match(text)
-	}
-	q := &request{m: m, own: -1, tokens: tokens, x: x, words: w, match: match}
-	q.ridge = m.ridge.Scores(nil, x)
-	if m.sinkRow != nil {
-		q.sink = m.sinkRow.Scores(nil, x)
-	}
-	for _, c := range clauses(text) {
-		said := words(c.text)
-		if slices.Equal(said, tokens) {
-			q.parts = append(q.parts, q.ridge)
-			continue
-		}
-		z, _ := m.vocab.Vector(said)
-		q.parts = append(q.parts, m.ridge.Scores(nil, z))
-	}
-	q.prepare()
+	q := &request{m: m, own: -1}
+	q.hear(text, match)
 	q.at = make([]int32, len(m.texts.tools))
 	for i, t := range q.cand {
 		q.at[t] = int32(i + 1)
@@ -73,45 +55,55 @@ func (m *Model) open(text string, match *Match) *request {
 	return q
 }
 
-// reopen opens the request of a group as if the group were not known. What the features of
+// reopen opens the request of a group, said as in text, as if the group were not known. What the features of
 // candidates are made of is let go of, so that thousands fit into memory.
-func (m *Model) reopen(g int32) *request {
-	gr := &m.groups[g]
-	x, w := m.vocab.Vector(gr.tokens)
-	match := gr.match
-	if match == nil {
-		match = m.texts.Match(gr.tasks[0].Text)
-	}
-	q := &request{m: m, own: g, left: &m.part[g%folds], tokens: gr.tokens, x: x, words: w, match: match, mine: map[int32]float64{}}
-	q.ridge = m.ridge.Held(nil, int(g))
-	if m.sinkRow != nil {
-		q.sink = m.sinkRow.Held(nil, int(g))
-	}
-	for _, c := range clauses(gr.tasks[0].Text) {
-		z, _ := m.vocab.Vector(words(c.text))
-		q.parts = append(q.parts, m.ridge.HeldScores(nil, int(g), x, z))
-	}
-	for _, l := range gr.tools {
+func (m *Model) reopen(g int32, text string, match *Match) *request {
+	q := &request{m: m, own: g, left: &m.part[g%folds], mine: map[int32]float64{}}
+	for _, l := range m.groups[g].tools {
 		q.mine[l.Label] = l.Value
 	}
-	q.prepare()
-	q.match, q.ridge, q.sink, q.parts, q.vote, q.hosts = nil, nil, nil, nil, nil, nil
+	q.hear(text, match)
+	q.match, q.ridge, q.vote, q.sink, q.parts, q.hosts, q.content = nil, nil, nil, nil, nil, nil, reading{}
 	return q
+}
+
+// hear reads the words of the request.
+func (q *request) hear(text string, match *Match) {
+	m := q.m
+	q.tokens = words(text)
+	q.x, q.words = m.vocab.Vector(q.tokens)
+	if q.match = match; match == nil {
+		q.match = m.texts.Match(text)
+	}
+	q.reading = q.read(&m.view, q.x)
+	content, _ := m.content.vocab.Vector(semantic.Tokens(text))
+	q.content = q.read(&m.content, content)
+	if m.sinkRow != nil {
+		q.sink = (&view{ridge: m.sinkRow, rows: m.rows}).scores(q.own, q.x)
+	}
+	for _, c := range clauses(text) {
+		said := words(c.text)
+		if slices.Equal(said, q.tokens) {
+			q.parts = append(q.parts, q.ridge)
+			continue
+		}
+		z, _ := m.vocab.Vector(said)
+		q.parts = append(q.parts, m.scores(q.own, z))
+	}
+	q.prepare()
 }
 
 func (q *request) prepare() {
 	m := q.m
 	q.size = numeric.Exp(min(q.ridge[len(m.tool)], 4))
-	q.near = m.near.Of(q.x, neighbours, q.own)
 	q.serve(q.ridge)
 	q.ridge = q.ridge[:len(m.tool)]
-	q.vote = map[int32]float64{}
-	for _, l := range labels.Vote(q.near, m.y) {
-		q.vote[m.tool[l.Label]] = l.Value
-	}
-	q.most = best{least, least, least, least, least}
+	q.most = best{least, least, least, least, least, least}
 	for _, r := range q.ridge {
 		q.most.ridge = max(q.most.ridge, r)
+	}
+	for _, r := range q.content.ridge {
+		q.most.content = max(q.most.content, r)
 	}
 	for _, s := range q.sink {
 		q.most.sink = max(q.most.sink, s)
@@ -146,6 +138,7 @@ func (q *request) candidates() {
 	self := func(i int) int32 { return int32(i) }
 	n := len(m.texts.tools)
 	q.add(top(len(m.tool), perSource, known, func(i int) float64 { return q.ridge[i] }))
+	q.add(top(len(m.tool), perSource, known, func(i int) float64 { return q.content.ridge[i] }))
 	q.add(top(n, perSource, self, func(i int) float64 { return float64(match.text[i]) }))
 	q.add(top(n, perSource, self, func(i int) float64 { return float64(match.words[i]) }))
 	q.add(top(n, perSource/2, self, func(i int) float64 { return float64(match.clause[i]) }))
@@ -153,6 +146,9 @@ func (q *request) candidates() {
 	q.add(top(n, perSource, self, func(i int) float64 { return q.likely(int32(i)) }))
 	q.add(top(n, perSource/2, self, func(i int) float64 { return q.known(int32(i)) }))
 	for t := range q.vote {
+		q.cand = append(q.cand, t)
+	}
+	for t := range q.content.vote {
 		q.cand = append(q.cand, t)
 	}
 	slices.Sort(q.cand)

@@ -292,11 +292,7 @@ func (q *request) explained() (contribution [][]float64, most []float64) {
 		}
 		if l := m.label[t]; l >= 0 {
 			for k, f := range q.x.I {
-				u := m.ridge.Weight(f, l)
-				if q.own >= 0 {
-					u = m.ridge.HeldWeight(f, l, int(q.own), q.x.V[k])
-				}
-				row[k] = max(0, u*q.x.V[k])
+				row[k] = max(0, m.weight(q.own, f, l)*q.x.V[k])
 				most[k] = max(most[k], row[k])
 			}
 		}

@@ -70,9 +70,8 @@ func (m *Model) Write(w *wire.Writer) {
 		w.Floats(values)
 		writeLabels(w, m.groupSets[i])
 	}
-	m.vocab.Write(w)
-	m.ridge.Write(w)
-	m.near.Write(w)
+	m.view.write(w)
+	m.content.write(w)
 	if m.needs != nil {
 		m.sinkRow.Write(w)
 		m.target.Write(w)
@@ -139,9 +138,8 @@ func Read(r *wire.Reader, texts *Texts) *Model {
 		}
 		m.groupSets[i] = readLabels(r)
 	}
-	m.vocab = labels.ReadVocabulary(r)
-	m.ridge = labels.ReadRidge(r, m.vocab.Len(), m.labels)
-	m.near = labels.ReadNearest(r, len(m.groups), m.vocab.Len())
+	m.view = readView(r, len(m.groups), m.labels)
+	m.content = readView(r, len(m.groups), len(m.tool))
 	if m.needs != nil {
 		m.sinkRow = labels.ReadRidge(r, m.vocab.Len(), len(m.tool))
 		m.target = logit.Read(r, len(baseNames))

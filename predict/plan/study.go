@@ -21,8 +21,8 @@ type signal struct {
 
 // Together the signals have every feature but those that hand on what an earlier stage found.
 var signals = []signal{
-	{name: "request_words", base: []string{"ridge", "ridge odds", "ridge/best", "ridge x evidence"}, set: []string{"cover"}},
-	{name: "nearest_requests", base: []string{"vote", "vote odds", "nearest", "near x vote", "server vote"}, set: []string{"vote", "nearest"},
+	{name: "request_words", base: []string{"ridge", "ridge odds", "ridge/best", "ridge x evidence", "content", "content odds", "content/best"}, set: []string{"cover"}},
+	{name: "nearest_requests", base: []string{"vote", "vote odds", "nearest", "near x vote", "server vote", "content vote", "content vote odds", "near"}, set: []string{"vote", "nearest"},
 		link: []string{"vote", "voted", "near link"}},
 	{name: "popularity", base: []string{"prior", "seen", "evidence"}},
 	{name: "recency", base: []string{"recent"}},
