@@ -108,7 +108,9 @@ func (c *Client) GoString() string { return c.String() }
 func (c *Client) Model() string { return c.options.Model }
 
 // Ask asks without a budget.
-func (c *Client) Ask(ctx context.Context, q Question) Answer { return c.Within(Budget{}).Ask(ctx, q) }
+func (c *Client) Ask(ctx context.Context, q Question) Answer {
+	return c.Within(Budget{}, nil).Ask(ctx, q)
+}
 
 // A Budget bounds what a number of questions may cost together. 0 is no bound.
 type Budget struct {
@@ -116,13 +118,15 @@ type Budget struct {
 	Tokens   int // as the endpoint counts them; what is over is found out after it was spent
 }
 
-// Within returns an asker that ends with OverBudget once the budget is used up.
-func (c *Client) Within(b Budget) Asker { return &purse{client: c, budget: b} }
+// Within returns an asker that ends with OverBudget once the budget is used up. Replies that the client's own cache
+// does not have are looked up in kept, and new ones put there too; nil: there is no such cache.
+func (c *Client) Within(b Budget, kept Cache) Asker { return &purse{client: c, budget: b, kept: kept} }
 
 // purse is the budget of one run.
 type purse struct {
 	client *Client
 	budget Budget
+	kept   Cache // may be nil
 
 	mu               sync.Mutex
 	requests, tokens int
@@ -156,7 +160,11 @@ func (p *purse) once(ctx context.Context, q Question) Answer {
 	c := p.client
 	key := c.key(q)
 	for {
-		if reply, ok := c.options.Cache.Get(key); ok {
+		reply, ok := c.options.Cache.Get(key)
+		if !ok && p.kept != nil {
+			reply, ok = p.kept.Get(key)
+		}
+		if ok {
 			if a := read(reply, q); a.Outcome == Answered {
 				a.Cached = true
 				return a
@@ -177,6 +185,9 @@ func (p *purse) once(ctx context.Context, q Question) Answer {
 			a := p.inPlace(ctx, q)
 			if a.Outcome == Answered {
 				c.options.Cache.Put(key, a.Reply)
+				if p.kept != nil {
+					p.kept.Put(key, a.Reply)
+				}
 			}
 			return a
 		}

@@ -327,8 +327,8 @@ func TestBudget(t *testing.T) {
 		}
 		return n
 	}
-	assert.Equal(t, map[Outcome]int{Answered: 4, OverBudget: 6}, count(All(t.Context(), c.Within(Budget{Requests: 4}), questions(10))))
-	one := c.Within(Budget{Tokens: 150}) // 100 a reply: the second may begin, the third may not
+	assert.Equal(t, map[Outcome]int{Answered: 4, OverBudget: 6}, count(All(t.Context(), c.Within(Budget{Requests: 4}, nil), questions(10))))
+	one := c.Within(Budget{Tokens: 150}, nil) // 100 a reply: the second may begin, the third may not
 	var got []Answer
 	for _, q := range questions(30)[20:] {
 		got = append(got, one.Ask(t.Context(), q))

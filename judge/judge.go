@@ -30,7 +30,10 @@ type Question struct {
 	System string          // instructions, ours alone
 	User   string          // the task; texts of others stand in a Fence
 	Name   string          // of the schema: letters, digits and _
-	Schema json.RawMessage // JSON Schema of an object, which the answer has to satisfy
+	Schema json.RawMessage // JSON Schema of an object, which the model is asked to satisfy
+	// Accept is the schema of replies that are taken too, beside those that satisfy Schema: such as lack a member
+	// that can be missed, or have others. The model is not shown it. Absent: Schema alone counts.
+	Accept json.RawMessage
 }
 
 // Key identifies a question by its content: equal keys, equal questions to the model.

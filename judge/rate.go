@@ -3,6 +3,8 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"waymark/rubric"
@@ -36,7 +38,7 @@ func Rate(r *rubric.Rubric, id string, parts ...Part) Question {
 			user.WriteString("\n" + Fence(p.Label, p.Text) + "\n")
 		}
 	}
-	return Question{ID: id, System: system.String(), User: user.String(), Name: "rating", Schema: ratingSchema(def)}
+	return Question{ID: id, System: system.String(), User: user.String(), Name: "rating", Schema: ratingSchema(def, true), Accept: ratingSchema(def, false)}
 }
 
 func title(title, name string) string {
@@ -46,10 +48,15 @@ func title(title, name string) string {
 	return title
 }
 
-// ratingSchema has for each dimension an object of explanation and score, in this order: reasons first.
-func ratingSchema(def rubric.Definition) json.RawMessage {
+// ratingSchema has for each dimension an object of explanation and score, in this order: reasons first. If not
+// strict, explanations may be missing and other members are ignored.
+func ratingSchema(def rubric.Definition, strict bool) json.RawMessage {
+	closed, required := `"additionalProperties":false,`, `"explanation","score"`
+	if !strict {
+		closed, required = "", `"score"`
+	}
 	var b strings.Builder
-	b.WriteString(`{"type":"object","additionalProperties":false,"properties":{`)
+	b.WriteString(`{"type":"object",` + closed + `"properties":{`)
 	names := make([]string, len(def.Dimensions))
 	for i, d := range def.Dimensions {
 		names[i] = `"` + d.Name + `"` // names are plain letters
@@ -64,8 +71,8 @@ func ratingSchema(def rubric.Definition) json.RawMessage {
 		if i > 0 {
 			b.WriteString(",")
 		}
-		fmt.Fprintf(&b, `%s:{"type":"object","additionalProperties":false,"properties":{"explanation":{"type":"string"},"score":{"type":%s,"minimum":%v,"maximum":%v}},"required":["explanation","score"]}`,
-			names[i], kind, d.Scale.Min, d.Scale.Max)
+		fmt.Fprintf(&b, `%s:{"type":"object",%s"properties":{"explanation":{"type":"string"},"score":{"type":%s,"minimum":%v,"maximum":%v}},"required":[%s]}`,
+			names[i], closed, kind, d.Scale.Min, d.Scale.Max, required)
 	}
 	fmt.Fprintf(&b, `},"required":[%s]}`, strings.Join(names, ","))
 	return json.RawMessage(b.String())
@@ -74,10 +81,7 @@ func ratingSchema(def rubric.Definition) json.RawMessage {
 // Rating reads the answer of a [Rate] question: a card, and the reasons by dimension. A score that is not
 // there or no decimal of four places is an error, never a guess.
 func Rating(r *rubric.Rubric, a Answer) (rubric.Card, map[string]string, error) {
-	var reply map[string]struct {
-		Explanation string          `json:"explanation"`
-		Score       *rubric.Decimal `json:"score"`
-	}
+	var reply map[string]json.RawMessage
 	if a.Outcome != Answered {
 		return rubric.Card{}, nil, fmt.Errorf("%s: %s", a.Outcome, a.Detail)
 	}
@@ -86,7 +90,16 @@ func Rating(r *rubric.Rubric, a Answer) (rubric.Card, map[string]string, error) 
 	}
 	card, reasons := rubric.Card{Scores: map[string]rubric.Decimal{}}, map[string]string{}
 	for _, d := range r.Definition().Dimensions {
-		rated, ok := reply[d.Name]
+		var rated struct {
+			Explanation string          `json:"explanation"`
+			Score       *rubric.Decimal `json:"score"`
+		}
+		member, ok := reply[d.Name]
+		if ok {
+			if err := json.Unmarshal(member, &rated); err != nil {
+				return rubric.Card{}, nil, fmt.Errorf("the reply's scores: %s: %w", d.Name, err)
+			}
+		}
 		switch {
 		case !ok:
 			return rubric.Card{}, nil, fmt.Errorf("%s: the score is missing", d.Name)
@@ -95,7 +108,26 @@ func Rating(r *rubric.Rubric, a Answer) (rubric.Card, map[string]string, error) 
 		default:
 			card.Scores[d.Name] = *rated.Score
 		}
-		reasons[d.Name] = rated.Explanation
+		if rated.Explanation != "" {
+			reasons[d.Name] = rated.Explanation
+		}
 	}
 	return card, reasons, nil
+}
+
+// Totals are the composite and the verdict that the answer of a [Rate] question reports beside the scores, though
+// it was not asked for them; nil and "" where it does not.
+func Totals(a Answer) (composite *float64, verdict string) {
+	var reply struct {
+		Composite json.RawMessage `json:"composite"`
+		Verdict   any             `json:"verdict"`
+	}
+	if json.Unmarshal(a.JSON, &reply) != nil {
+		return nil, ""
+	}
+	if n, err := strconv.ParseFloat(strings.Trim(string(reply.Composite), `"`), 64); err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) {
+		composite = &n
+	}
+	verdict, _ = reply.Verdict.(string)
+	return composite, strings.ToLower(strings.TrimSpace(verdict))
 }

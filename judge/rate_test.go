@@ -57,3 +57,38 @@ func TestRating(t *testing.T) {
 		assert.ErrorContains(t, err, fault, text)
 	}
 }
+
+// What a model adds, spells its own way or leaves out without harm does not cost the scores.
+func TestRatingTakesHarmlessReplies(t *testing.T) {
+	q := Rate(style, "t1", Part{"text", "x"})
+	want := map[string]rubric.Decimal{"clarity": rubric.Whole(4), "wit": rubric.Hundredths(250)}
+	composite := 3.25
+	for name, tt := range map[string]struct {
+		reply     string
+		composite *float64
+		verdict   string
+	}{
+		"totals beside":            {`{"clarity":{"explanation":"a","score":4},"wit":{"explanation":"b","score":2.5},"composite":"3.25","verdict":"Pass"}`, &composite, "pass"},
+		"an envelope":              {`{"scores":{"clarity":{"explanation":"a","score":4},"wit":{"explanation":"b","score":2.5}},"composite":3.25}`, &composite, ""},
+		"no explanations":          {`{"clarity":{"score":4},"wit":{"score":2.5}}`, nil, ""},
+		"bare scores":              {`{"clarity":4,"wit":"2.5"}`, nil, ""},
+		"bare scores in an object": {`{"id":"t1","scores":{"clarity":4,"wit":2.5}}`, nil, ""},
+		"other spelling":           {`{"Clarity":{"Explanation":"a","Score":4},"WIT":{"score":2.5,"confidence":1}}`, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := NewRelay("m", map[string]string{q.Key(): tt.reply}).Ask(t.Context(), q)
+			require.Equal(t, Answered, a.Outcome, a.Detail)
+			card, _, err := Rating(style, a)
+			require.NoError(t, err)
+			assert.Equal(t, want, card.Scores)
+			composite, verdict := Totals(a)
+			assert.Equal(t, tt.composite, composite)
+			assert.Equal(t, tt.verdict, verdict)
+		})
+	}
+	for _, text := range []string{
+		`{"scores":{"clarity":4}}`, `{"clarity":4,"Clarity":5,"wit":1}`, `{"clarity":"good","wit":1}`, `{"scores":{"clarity":9,"wit":1}}`,
+	} {
+		assert.Equal(t, Unparsable, NewRelay("m", map[string]string{q.Key(): text}).Ask(t.Context(), q).Outcome, text)
+	}
+}

@@ -60,7 +60,7 @@ func (r *Relay) Open() []Question {
 
 // read makes an answer of what a model said.
 func read(text string, q Question) Answer {
-	object, err := reply.Read(text, q.Schema)
+	object, err := reply.Read(text, q.Schema, q.Accept)
 	switch {
 	case err == nil:
 		return Answer{Outcome: Answered, JSON: object, Reply: text}

@@ -31,6 +31,8 @@ func (s *Scorer) Hypothesis(ctx context.Context, req HypothesisRequest) (Hypothe
 		if err := s.judgeHypotheses(ctx, &req, &a); err != nil {
 			return HypothesisAnswer{}, err
 		}
+	} else if i := slices.IndexFunc(req.Hypotheses, func(h hypothesis.Hypothesis) bool { return h.Scores == nil }); i >= 0 && len(s.Judges.Names) > 0 {
+		return HypothesisAnswer{}, &RequestError{fmt.Sprintf("hypotheses[%d].scores", i), askForJudge}
 	}
 	scored, err := hypothesis.Score(req.Request)
 	if err != nil {
@@ -43,6 +45,9 @@ func (s *Scorer) Hypothesis(ctx context.Context, req HypothesisRequest) (Hypothe
 	a.Message = hypothesisMessage(a)
 	return a, nil
 }
+
+// askForJudge is what is missing where there are neither scores nor a judge, though one is configured.
+const askForJudge = `is missing, and the request asks for no judge: give the scores, or "judge": {}`
 
 func hypothesisMessage(a HypothesisAnswer) string {
 	verdicts := map[string]int{}
@@ -98,6 +103,9 @@ func (s *Scorer) judgeHypotheses(ctx context.Context, req *HypothesisRequest, a 
 			continue
 		}
 		h.Scores, h.Rationale = card.Scores, reasons
+		if composite, verdict := judge.Totals(answers[n]); h.Reported == nil && (composite != nil || verdict != "") {
+			h.Reported = &hypothesis.Reported{Composite: composite, Verdict: verdict}
+		}
 	}
 	req.Hypotheses = slices.DeleteFunc(req.Hypotheses, func(h hypothesis.Hypothesis) bool { return h.Scores == nil })
 	return nil

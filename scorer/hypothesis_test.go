@@ -119,7 +119,7 @@ func TestJudgeOptions(t *testing.T) {
 	assert.ErrorContains(t, err, `judge.model: "large" is not configured; there are small`)
 	req.Judge = nil
 	_, err = newModel(t).scorer(t).Hypothesis(t.Context(), req)
-	assert.ErrorContains(t, err, "hypotheses[0].scores.specificity: the score is missing")
+	assert.ErrorContains(t, err, "hypotheses[0].scores: is missing, and the request asks for no judge")
 	req.Judge, req.Hypotheses = &JudgeOptions{}, []hypothesis.Hypothesis{{ID: "h"}}
 	_, err = newModel(t).scorer(t).Hypothesis(t.Context(), req)
 	assert.ErrorContains(t, err, "hypotheses[0].statement: is required where a judge has to score")
@@ -144,4 +144,21 @@ func TestRelayedJudgement(t *testing.T) {
 	direct, err := m.scorer(t).Hypothesis(t.Context(), req)
 	require.NoError(t, err)
 	assert.Equal(t, direct.Results, second.Results)
+}
+
+// The reference's own spelling counts, and totals that a judge reports are compared with ours.
+func TestTotalsOfAJudgeAreMismatches(t *testing.T) {
+	hs := candidates()[:1]
+	q := hypothesisQuestion(hs[0])
+	reply := `{"specificity":{"score":4},"novelty":{"score":3},"connectionValidity":{"score":4,"explanation":"paths"},"feasibility":{"score":3},"grounding":{"score":2},"composite":4.9,"verdict":"pass"}`
+	s := &Scorer{Judges: OneJudge("m", judge.NewRelay("m", map[string]string{q.Key(): reply}))}
+	a, err := s.Hypothesis(t.Context(), HypothesisRequest{Request: hypothesis.Request{Hypotheses: hs}, Judge: &JudgeOptions{}})
+	require.NoError(t, err)
+	require.Empty(t, a.Unscored)
+	require.Equal(t, 3.35, a.Results[0].Composite.Float())
+	assert.Equal(t, []hypothesis.Mismatch{{ID: "h00", Field: "composite", Reported: 4.9, Computed: a.Results[0].Composite}, {ID: "h00", Field: "verdict", Reported: "pass", Computed: "borderline"}}, a.Mismatches)
+	assert.Equal(t, map[string]string{"connection_validity": "paths"}, a.Entries()[0].Rationale, "logged with the scores")
+
+	_, err = s.Hypothesis(t.Context(), HypothesisRequest{Request: hypothesis.Request{Hypotheses: hs}})
+	assert.EqualError(t, err, `hypotheses[0].scores: is missing, and the request asks for no judge: give the scores, or "judge": {}`)
 }

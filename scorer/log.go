@@ -1,16 +1,20 @@
 package scorer
 
 import (
+	"strings"
+
 	"waymark/judge"
 	"waymark/rubric"
 	"waymark/rubric/council"
 	"waymark/rubric/hypothesis"
 )
 
-// An Entry is one scored thing as it is logged: names and numbers, no text of what was scored.
+// An Entry is one scored thing as it is logged: names, numbers and the reasons of a judge, no text of what was
+// scored.
 type Entry struct {
 	ID        string             `json:"id"`
 	Scores    map[string]float64 `json:"scores"` // by dimension
+	Rationale map[string]string  `json:"rationale,omitempty" doc:"Why, by dimension; the first 1000 bytes of each."`
 	Composite *float64           `json:"composite"`
 	Verdict   string             `json:"verdict,omitempty"`
 	Rank      *int               `json:"rank"`
@@ -23,7 +27,7 @@ type Logged interface{ Entries() []Entry }
 func (a HypothesisAnswer) Entries() []Entry {
 	out := make([]Entry, 0, len(a.Results)+len(a.Unscored))
 	for _, r := range a.Results {
-		out = append(out, entry(r.ID, r.Composite, r.Verdict, r.Rank, r.Dimensions, func(d hypothesis.Dimension) rubric.Decimal { return d.Score }))
+		out = append(out, entry(r.ID, r.Composite, r.Verdict, r.Rank, r.Dimensions, func(d hypothesis.Dimension) (rubric.Decimal, string) { return d.Score, d.Rationale }))
 	}
 	return withUnscored(out, a.Unscored)
 }
@@ -31,16 +35,29 @@ func (a HypothesisAnswer) Entries() []Entry {
 func (a CustomAnswer) Entries() []Entry {
 	out := make([]Entry, 0, len(a.Results)+len(a.Unscored))
 	for _, r := range a.Results {
-		out = append(out, entry(r.ID, r.Composite, r.Verdict, r.Rank, r.Dimensions, func(d ItemDimension) rubric.Decimal { return d.Score }))
+		out = append(out, entry(r.ID, r.Composite, r.Verdict, r.Rank, r.Dimensions, func(d ItemDimension) (rubric.Decimal, string) { return d.Score, d.Rationale }))
 	}
 	return withUnscored(out, a.Unscored)
 }
 
+// longestReason is how many bytes of each reason are logged.
+const longestReason = 1000
+
 // entry is one scored thing with dimensions of any form.
-func entry[D any](id string, composite rubric.Decimal, verdict string, rank *int, dimensions map[string]D, score func(D) rubric.Decimal) Entry {
+func entry[D any](id string, composite rubric.Decimal, verdict string, rank *int, dimensions map[string]D, score func(D) (rubric.Decimal, string)) Entry {
 	e := Entry{ID: id, Scores: make(map[string]float64, len(dimensions)), Composite: new(composite.Float()), Verdict: verdict, Rank: rank}
 	for name, d := range dimensions {
-		e.Scores[name] = score(d).Float()
+		n, why := score(d)
+		e.Scores[name] = n.Float()
+		if len(why) > longestReason {
+			why = strings.ToValidUTF8(why[:longestReason], "")
+		}
+		if why != "" {
+			if e.Rationale == nil {
+				e.Rationale = map[string]string{}
+			}
+			e.Rationale[name] = why
+		}
 	}
 	return e
 }

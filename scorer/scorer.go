@@ -37,8 +37,9 @@ func OneJudge(name string, a judge.Asker) Judges {
 
 // A Scorer carries out the operations. The zero value has no judge, and no search tool.
 type Scorer struct {
-	Judges Judges
-	Caller run.Caller // of search tools
+	Judges  Judges
+	Replies judge.Cache // of judges, beyond this process; nil: none
+	Caller  run.Caller  // of search tools
 }
 
 // JudgeOptions ask for a judge.
@@ -126,9 +127,9 @@ func (s *Scorer) asker(o JudgeOptions) (judge.Asker, error) {
 		return nil, &RequestError{"judge.model", fmt.Sprintf("%q is not configured; there are %s", name, strings.Join(s.Judges.Names, ", "))}
 	}
 	if p, ok := a.(interface {
-		Within(judge.Budget) judge.Asker
+		Within(judge.Budget, judge.Cache) judge.Asker
 	}); ok {
-		a = p.Within(judge.Budget{Requests: o.MaxRequests, Tokens: o.MaxTokens})
+		a = p.Within(judge.Budget{Requests: o.MaxRequests, Tokens: o.MaxTokens}, s.Replies)
 	}
 	return a, nil
 }

@@ -3,6 +3,7 @@ package server
 //lint:file-ignore SA1019 sampling is deprecated and still what hosts have
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -41,9 +42,9 @@ type sampling struct {
 }
 
 // scorer is the scorer of a call, and the host behind it if that judges.
-func (c *mcpCall) scorer() (*scorer.Scorer, *sampling) {
+func (c *mcpCall) scorer(ctx context.Context) (*scorer.Scorer, *sampling) {
 	if len(c.cfg.Judges.Names) > 0 || !c.cfg.Sampling {
-		return &scorer.Scorer{Judges: c.cfg.Judges, Caller: c.cfg.Caller}, nil
+		return &scorer.Scorer{Judges: c.cfg.Judges, Replies: c.cfg.keptReplies(ctx, c.access.Workspace), Caller: c.cfg.Caller}, nil
 	}
 	if caps := c.req.ClientCapabilities(); caps == nil || caps.Sampling == nil {
 		return new(scorer.Scorer), nil

@@ -51,7 +51,7 @@ func score(ctx context.Context, c *mcpCall, in scoreArguments) (scoreAnswer, err
 	if !c.access.may(x.scope) {
 		return scoreAnswer{}, &argumentError{"rubric", fmt.Sprintf("%s needs the scope %v, this credential has %v", x.name, x.scope.names(), c.access.Scopes.names())}
 	}
-	sc, host := c.scorer()
+	sc, host := c.scorer(ctx)
 	out, err := c.cfg.run(ctx, c.access, x.id, in.Context, func() (any, error) {
 		out, err := x.call(ctx, sc, input)
 		if missing := host.missing(); missing != nil { // whatever came of it without the replies

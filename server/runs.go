@@ -490,7 +490,7 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	case i < 0:
 		return c.servers.Call(ctx, call)
 	}
-	sc := &scorer.Scorer{Judges: c.cfg.Judges}
+	sc := &scorer.Scorer{Judges: c.cfg.Judges, Replies: c.cfg.keptReplies(ctx, c.access.Workspace)}
 	out, err := c.cfg.run(ctx, c.access, call.Tool, nil, func() (any, error) { return scorings[i].call(ctx, sc, call.Arguments) })
 	var argument *argumentError
 	var request *scorer.RequestError

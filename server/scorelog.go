@@ -18,7 +18,7 @@ import (
 )
 
 // Scores are logged for analysis, such as the tuning of weights, beside the episodes that their runs are.
-// A row holds names and numbers, not what was scored; its key begins with the time.
+// A row holds names, numbers and the reasons of a judge, not what was scored; its key begins with the time.
 const (
 	scoreRow      = "scores/"
 	loggedEntries = 1000 // of one run
@@ -73,7 +73,7 @@ type (
 
 func (s *Server) scoreLogRoutes(api huma.API) {
 	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "list-scores", Method: http.MethodGet, Path: "/v1/scores", Tags: []string{"Scorers"},
-		Summary: "The log of scores", Description: "What scorers gave in this workspace, run by run: names and numbers, not what was scored."}, s.listScores)
+		Summary: "The log of scores", Description: "What scorers gave in this workspace, run by run: names, numbers and the reasons of a judge, not what was scored."}, s.listScores)
 }
 
 func (s *Server) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPage, error) {
@@ -115,7 +115,8 @@ func (s *Server) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPag
 	return page, nil
 }
 
-// forgetScores deletes the logged runs that a selection means, whose episodes are about to be erased.
+// forgetScores deletes the logged runs that a selection means, whose episodes are about to be erased, and all kept
+// replies of judges, of which it is not known what they were about.
 func (s *Server) forgetScores(ctx context.Context, sel live.Selection) error {
 	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
 	if err != nil {
@@ -133,6 +134,12 @@ func (s *Server) forgetScores(ctx context.Context, sel live.Selection) error {
 		if sel.Source != "" && one.Source == sel.Source || sel.Episode != "" && one.Run == sel.Episode || one.Time.Before(sel.Before) {
 			keys = append(keys, row.Key)
 		}
+	}
+	for row, err := range table.List(ctx, replyRow) {
+		if err != nil {
+			return err
+		}
+		keys = append(keys, row.Key)
 	}
 	for _, key := range keys {
 		if err := table.Delete(ctx, key); err != nil {

@@ -113,7 +113,7 @@ func scoringOf[In, Out any](name, id, operation, path, summary, description stri
 					out, err := s.cfg.run(ctx, accessFrom(ctx), id, q.After, func() (any, error) {
 						ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
 						defer cancel()
-						return f(s.scorer(), ctx, q.Body)
+						return f(s.scorer(ctx), ctx, q.Body)
 					})
 					if err != nil {
 						return nil, err
@@ -139,8 +139,8 @@ func (s *Server) scoringRoutes(api huma.API) {
 	}
 }
 
-func (s *Server) scorer() *scorer.Scorer {
-	return &scorer.Scorer{Judges: s.cfg.Judges, Caller: s.cfg.Caller}
+func (s *Server) scorer(ctx context.Context) *scorer.Scorer {
+	return &scorer.Scorer{Judges: s.cfg.Judges, Replies: s.cfg.keptReplies(ctx, accessFrom(ctx).Workspace), Caller: s.cfg.Caller}
 }
 
 // scoringNamed is the scoring of a rubric by its name.

@@ -71,7 +71,7 @@ func (s *Server) triangulate(ctx context.Context, q *scoreQuestion[evidence.Requ
 
 // begin answers a triangulation and keeps it, before its run is recorded.
 func (s *Server) begin(ctx context.Context, r evidence.Request) (scorer.TriangulateAnswer, error) {
-	a, err := s.scorer().Triangulate(ctx, r)
+	a, err := s.scorer(ctx).Triangulate(ctx, r)
 	if err != nil {
 		return a, err
 	}
@@ -95,7 +95,7 @@ func (s *Server) inquire(ctx context.Context, q *scoreQuestion[scorer.InquiryReq
 	out, err := s.cfg.run(ctx, accessFrom(ctx), scorer.TriangulateID, q.After, func() (any, error) {
 		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
 		defer cancel()
-		a, err := s.scorer().Inquire(ctx, q.Body)
+		a, err := s.scorer(ctx).Inquire(ctx, q.Body)
 		if err != nil || a.Request == nil {
 			return a, err
 		}
@@ -138,7 +138,7 @@ func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*sc
 		if err != nil {
 			return nil, err
 		}
-		state, a, err := s.scorer().AddEvidence(id, state, q.Body)
+		state, a, err := s.scorer(ctx).AddEvidence(id, state, q.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func (s *Server) getTriangulation(ctx context.Context, q *triangulationQuery) (*
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.scorer().Triangulate(ctx, state)
+	a, err := s.scorer(ctx).Triangulate(ctx, state)
 	if err != nil {
 		return nil, err
 	}

@@ -98,6 +98,9 @@ func (a *app) score(cmd *cobra.Command, kind, name string, after []string) error
 	if err != nil {
 		return err
 	}
+	if a.judgeURL != "" {
+		input = withJudge(input)
+	}
 	path, known := scoreKinds[kind]
 	if !known {
 		path = "/v1/score/custom"
@@ -119,6 +122,31 @@ func (a *app) score(cmd *cobra.Command, kind, name string, after []string) error
 		return judged(cmd, a, name, path, input, (*app).showIndented)
 	}
 	return judged(cmd, a, name, path, input, (*app).showItems)
+}
+
+// withJudge asks for a judge where one is configured and the input has things without scores, or answers without
+// reviews, and says nothing of a judge itself. Other input stays as it is; the server checks it.
+func withJudge(input json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(input, &fields) != nil || fields["judge"] != nil {
+		return input
+	}
+	unscored := fields["responses"] != nil && fields["reviews"] == nil
+	for _, list := range []string{"hypotheses", "items"} {
+		var things []map[string]json.RawMessage
+		if json.Unmarshal(fields[list], &things) == nil {
+			unscored = unscored || slices.ContainsFunc(things, func(t map[string]json.RawMessage) bool { return t["scores"] == nil })
+		}
+	}
+	if !unscored {
+		return input
+	}
+	fields["judge"] = json.RawMessage("{}")
+	out, err := json.Marshal(fields)
+	if err != nil {
+		return input
+	}
+	return out
 }
 
 // withRubric puts the text of a rubric file into the input.
@@ -248,12 +276,13 @@ func (a *app) showHypotheses(h scorer.HypothesisAnswer) {
 	a.printf("%s\n", clean(h.Message))
 	results := slices.Clone(h.Results)
 	slices.SortStableFunc(results, func(x, y hypothesis.Result) int { return cmp.Compare(rankOr(x.Rank), rankOr(y.Rank)) })
-	var rows, dimensions [][]string
+	var rows, dimensions, reasons [][]string
 	for _, r := range results {
 		rows = append(rows, []string{rankText(r.Rank), r.ID, r.Composite.Fixed(2), r.Verdict, strings.Join(r.FailReasons, "; ")})
 		for _, name := range slices.Sorted(maps.Keys(r.Dimensions)) {
 			d := r.Dimensions[name]
 			dimensions = append(dimensions, []string{r.ID, name, d.Score.String(), d.Weight.String(), d.Label, short(d.Explanation)})
+			reasons = reason(reasons, r.ID, name, d.Rationale)
 		}
 	}
 	if len(rows) > 0 {
@@ -261,12 +290,28 @@ func (a *app) showHypotheses(h scorer.HypothesisAnswer) {
 		columns(a.out, []string{"rank", "id", "composite", "verdict", "because"}, rows)
 		a.printf("\n")
 		columns(a.out, []string{"of", "dimension", "score", "weight", "level", "meaning"}, dimensions)
+		a.showReasons(reasons)
 	}
 	for _, m := range h.Mismatches {
 		a.printf("\n%s reports %s %v, the scores give %v\n", clean(m.ID), m.Field, m.Reported, m.Computed)
 	}
 	a.showUnscored(h.Unscored)
 	a.showLines("weights", h.Audit)
+}
+
+// reason adds why a dimension got its score, if that is known.
+func reason(rows [][]string, id, dimension, why string) [][]string {
+	if why == "" {
+		return rows
+	}
+	return append(rows, []string{id, dimension, clean(why)})
+}
+
+func (a *app) showReasons(rows [][]string) {
+	if len(rows) > 0 {
+		a.printf("\n")
+		columns(a.out, []string{"of", "dimension", "why"}, rows)
+	}
 }
 
 func rankOr(rank *int) int {
@@ -304,11 +349,15 @@ func (a *app) showHypothesisRanking(r scorer.HypothesisRanking) {
 
 func (a *app) showItems(c scorer.CustomAnswer) {
 	a.printf("%s\n\n", clean(c.Message))
-	var rows [][]string
+	var rows, reasons [][]string
 	for _, r := range c.Results {
+		for _, name := range slices.Sorted(maps.Keys(r.Dimensions)) {
+			reasons = reason(reasons, r.ID, name, r.Dimensions[name].Rationale)
+		}
 		rows = append(rows, []string{rankText(r.Rank), r.ID, r.Composite.String(), r.Percent.Fixed(2), r.Verdict, strings.Join(slices.Concat(r.FailReasons, r.Warnings), "; ")})
 	}
 	columns(a.out, []string{"rank", "id", "composite", "percent", "verdict", "remarks"}, rows)
+	a.showReasons(reasons)
 	a.showUnscored(c.Unscored)
 	a.showLines("weights", c.Audit)
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -149,17 +150,41 @@ func relax(text string) string {
 // ErrNoObject is a text without any JSON object.
 var ErrNoObject = errors.New("the reply has no JSON object")
 
+// A form is a schema that replies are compared with.
+type form struct {
+	schema   jsonschema.Schema
+	resolved *jsonschema.Resolved
+}
+
+func newForm(schema json.RawMessage) (*form, error) {
+	var f form
+	if err := json.Unmarshal(schema, &f.schema); err != nil {
+		return nil, fmt.Errorf("schema of the answer: %w", err)
+	}
+	var err error
+	if f.resolved, err = f.schema.Resolve(nil); err != nil {
+		return nil, fmt.Errorf("schema of the answer: %w", err)
+	}
+	return &f, nil
+}
+
 // Read returns the last object of text that satisfies the schema, with numbers written as strings turned
 // into numbers where the schema wants them. The last, because models think aloud and may quote the text
 // that they judge before they answer. Without any, the error says what is wrong with the last object.
-func Read(text string, schema json.RawMessage) (json.RawMessage, error) {
-	var s jsonschema.Schema
-	if err := json.Unmarshal(schema, &s); err != nil {
-		return nil, fmt.Errorf("schema of the answer: %w", err)
-	}
-	resolved, err := s.Resolve(nil)
+//
+// Where accept is given, an object that satisfies that schema counts too, also if its members differ in case or
+// word separators from those of the schema, if a score stands without the object around it, or if the members
+// stand in an envelope such as {"scores": {…}}, whose other members are kept beside them.
+func Read(text string, schema, accept json.RawMessage) (json.RawMessage, error) {
+	exact, err := newForm(schema)
 	if err != nil {
-		return nil, fmt.Errorf("schema of the answer: %w", err)
+		return nil, err
+	}
+	var loose *form
+	if accept != nil {
+		if loose, err = newForm(accept); err != nil {
+			return nil, err
+		}
 	}
 	objects := Objects(text)
 	if len(objects) == 0 {
@@ -167,9 +192,16 @@ func Read(text string, schema json.RawMessage) (json.RawMessage, error) {
 	}
 	var last error
 	for _, object := range slices.Backward(objects) {
-		fitting, err := fit(object, &s, resolved)
+		fitting, err := exact.fit(object, false)
 		if err == nil {
 			return fitting, nil
+		}
+		if loose != nil {
+			for _, o := range append([]json.RawMessage{object}, opened(object)...) {
+				if fitting, err := loose.fit(o, true); err == nil {
+					return fitting, nil
+				}
+			}
 		}
 		if last == nil {
 			last = err
@@ -178,14 +210,36 @@ func Read(text string, schema json.RawMessage) (json.RawMessage, error) {
 	return nil, last
 }
 
-func fit(object json.RawMessage, s *jsonschema.Schema, resolved *jsonschema.Resolved) (json.RawMessage, error) {
+// opened returns the object once for each member that is an object, with the members of that one beside its own.
+func opened(object json.RawMessage) []json.RawMessage {
+	var outer map[string]json.RawMessage
+	if json.Unmarshal(object, &outer) != nil {
+		return nil
+	}
+	var all []json.RawMessage
+	for _, name := range slices.Sorted(maps.Keys(outer)) {
+		var inner map[string]json.RawMessage
+		if json.Unmarshal(outer[name], &inner) != nil || len(inner) == 0 {
+			continue
+		}
+		merged := maps.Clone(outer)
+		delete(merged, name)
+		maps.Copy(merged, inner)
+		if text, err := json.Marshal(merged); err == nil {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+func (f *form) fit(object json.RawMessage, loose bool) (json.RawMessage, error) {
 	var value any
 	dec := json.NewDecoder(bytes.NewReader(object))
 	dec.UseNumber()
 	if err := dec.Decode(&value); err != nil {
 		return nil, fmt.Errorf("the reply's JSON: %w", err)
 	}
-	fitting, err := json.Marshal(numbers(value, s))
+	fitting, err := json.Marshal(numbers(value, &f.schema, loose))
 	if err != nil {
 		return nil, fmt.Errorf("the reply's JSON: %w", err)
 	}
@@ -193,29 +247,36 @@ func fit(object json.RawMessage, s *jsonschema.Schema, resolved *jsonschema.Reso
 	if err := json.Unmarshal(fitting, &plain); err != nil {
 		return nil, fmt.Errorf("the reply's JSON: %w", err)
 	}
-	if err := resolved.Validate(plain); err != nil {
+	if err := f.resolved.Validate(plain); err != nil {
 		return nil, fmt.Errorf("the reply does not fit: %w", err)
 	}
 	return fitting, nil
 }
 
-// numbers turns strings into numbers where the schema wants numbers.
-func numbers(value any, s *jsonschema.Schema) any {
+// numbers turns strings into numbers where the schema wants numbers. If loose, it also gives members the names
+// that the schema has, and puts a score that stands alone into an object.
+func numbers(value any, s *jsonschema.Schema, loose bool) any {
 	if s == nil {
 		return value
 	}
+	if _, isObject := value.(map[string]any); loose && !isObject && value != nil && s.Properties["score"] != nil {
+		value = map[string]any{"score": value}
+	}
 	switch v := value.(type) {
 	case map[string]any:
+		if loose {
+			rename(v, s)
+		}
 		for name, member := range v {
 			of := s.Properties[name]
 			if of == nil {
 				of = s.AdditionalProperties
 			}
-			v[name] = numbers(member, of)
+			v[name] = numbers(member, of, loose)
 		}
 	case []any:
 		for i := range v {
-			v[i] = numbers(v[i], s.Items)
+			v[i] = numbers(v[i], s.Items, loose)
 		}
 	case string:
 		if wants := append(s.Types, s.Type); slices.Contains(wants, "number") || slices.Contains(wants, "integer") {
@@ -226,6 +287,30 @@ func numbers(value any, s *jsonschema.Schema) any {
 		}
 	}
 	return value
+}
+
+// rename gives members the names of the schema that they differ from in case and word separators only. Of two
+// that mean the same, neither is renamed, and the name stays missing.
+func rename(object map[string]any, s *jsonschema.Schema) {
+	meant := map[string][]string{}
+	for name := range object {
+		meant[fold(name)] = append(meant[fold(name)], name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		names := meant[fold(name)]
+		switch {
+		case len(names) > 1:
+			delete(object, name)
+		case len(names) == 1 && names[0] != name:
+			object[name] = object[names[0]]
+			delete(object, names[0])
+		}
+	}
+}
+
+// fold is a name in lower case without word separators.
+func fold(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 
 // refusals begin the ways in which models say no. They count only in a reply without a fitting object.

@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 		{name: "evaluations that are text", in: `{"score":{"value":4},"why":"x"}`, fault: "does not fit"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Read(tt.in, rating)
+			got, err := Read(tt.in, rating, nil)
 			if tt.fault != "" {
 				assert.ErrorContains(t, err, tt.fault)
 				assert.Nil(t, got)
@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadRefusesABrokenSchema(t *testing.T) {
-	_, err := Read(`{}`, json.RawMessage(`{"type":5}`))
+	_, err := Read(`{}`, json.RawMessage(`{"type":5}`), nil)
 	assert.ErrorContains(t, err, "schema of the answer")
 }
 
@@ -93,9 +93,9 @@ func FuzzRead(f *testing.F) {
 		for _, o := range Objects(text) {
 			require.True(t, json.Valid(o), "%q", o)
 		}
-		got, err := Read(text, rating)
+		got, err := Read(text, rating, nil)
 		if err == nil {
-			again, err := Read(string(got), rating)
+			again, err := Read(string(got), rating, nil)
 			require.NoError(t, err)
 			require.Equal(t, string(got), string(again))
 		}

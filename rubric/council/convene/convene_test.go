@@ -431,3 +431,39 @@ func TestConveneOverHTTP(t *testing.T) {
 		assert.Equal(t, judge.Answered, e.Outcome, e.Detail)
 	}
 }
+
+// An overall score beside the dimensions changes nothing; alone it counts as a holistic review. Neither costs
+// a second question.
+func TestOverallIsTaken(t *testing.T) {
+	const dimensions = `"accuracy":8,"relevance":8,"completeness":8,"conciseness":8,"clarity":8`
+	for _, tt := range []struct {
+		evaluation string
+		status     council.Status
+	}{
+		{`{` + dimensions + `,"overall":8,"notes":"","correct_refusal":false}`, council.ByRubric},
+		{`{` + dimensions + `,"overall":8}`, council.ByRubric},
+		{`{"overall":8,"notes":"fine"}`, council.Holistic},
+	} {
+		h := newHost(map[string]model{"a": nil, "b": nil})
+		for name := range h.models {
+			h.models[name] = func(q judge.Question) string {
+				var list []string
+				for label := range answers(q) {
+					list = append(list, fmt.Sprintf("%q:%s", label, tt.evaluation))
+				}
+				slices.Sort(list)
+				return `{"evaluations":{` + strings.Join(list, ",") + `},"ranking":[]}`
+			}
+		}
+		m, err := h.run(t, func() (Minutes, error) {
+			c := Council{Members: h.members("a", "b")}
+			return c.Review(t.Context(), "q", []council.Response{{ID: "1", Text: "one"}, {ID: "2", Text: "two"}})
+		})
+		require.NoError(t, err)
+		require.Len(t, m.Entries, 2, "one question each: %s", tt.evaluation)
+		for i, e := range m.Entries {
+			assert.Equal(t, judge.Answered, e.Outcome, e.Detail)
+			assert.Equal(t, tt.status, m.Result.Reviews[i].Status)
+		}
+	}
+}

@@ -33,6 +33,7 @@ func reviewQuestion(r *rubric.Rubric, in council.Input, b council.Ballot) judge.
 		User:   shown(in, b, nil),
 		Name:   "review",
 		Schema: reviewSchema(r, b),
+		Accept: acceptedReview(r, b),
 	}
 }
 
@@ -133,6 +134,31 @@ func reviewSchema(r *rubric.Rubric, b council.Ballot) json.RawMessage {
 		"evaluations": members(evaluations),
 		"ranking":     map[string]any{"type": "array", "items": map[string]any{"type": "string", "enum": labels(b)}},
 	})
+}
+
+// acceptedReview is the schema of the reviews that count: each evaluation has all dimensions or an overall score, and
+// everything else may be missing, or be there though it was not asked for.
+func acceptedReview(r *rubric.Rubric, b council.Ballot) json.RawMessage {
+	score := map[string]any{"type": "number", "minimum": 1, "maximum": 10}
+	properties := map[string]any{"overall": score}
+	var dimensions []string
+	for _, d := range r.Definition().Dimensions {
+		properties[d.Name] = score
+		dimensions = append(dimensions, d.Name)
+	}
+	evaluations := map[string]any{}
+	for _, label := range labels(b) {
+		evaluations[label] = map[string]any{"type": []string{"object", "null"}, "properties": properties, "anyOf": []map[string]any{
+			{"type": "null"}, {"required": dimensions}, {"required": []string{"overall"}},
+		}}
+	}
+	schema, err := json.Marshal(map[string]any{"type": "object", "required": []string{"evaluations"}, "properties": map[string]any{
+		"evaluations": map[string]any{"type": "object", "properties": evaluations, "required": labels(b)},
+	}})
+	if err != nil {
+		panic(err) // of strings and numbers alone
+	}
+	return schema
 }
 
 // members is the schema of an object with exactly these members, as endpoints ask for in strict mode.
