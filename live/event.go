@@ -23,6 +23,7 @@ const (
 	kindRemoved    = 'R' // a tool or capability removed
 	kindEpisode    = 'E'
 	kindBegun      = 'O' // an episode that grows, without its steps
+	kindContinued  = 'G' // an episode as it is recorded, before steps are appended to it
 	kindPerformed  = 'P' // a step of it, or its outcome
 	kindFeedback   = 'F'
 	kindForgotten  = 'X' // payloads erased on request
@@ -97,6 +98,8 @@ func decode(payload []byte) (kind byte, v any, err error) {
 		v = &episodic.Episode{}
 	case kindBegun:
 		v = &begun{}
+	case kindContinued:
+		v = &continued{}
 	case kindPerformed:
 		v = &episodic.Performed{}
 	case kindFeedback:
@@ -129,6 +132,8 @@ func fold(s *suggest.State, v any) {
 		s.Record(v)
 	case *begun:
 		s.Begin(&v.Episode)
+	case *continued:
+		s.Reopen(&v.Grown)
 	case *episodic.Performed:
 		s.Perform(v)
 	case *feedback:

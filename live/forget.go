@@ -98,7 +98,7 @@ func erase(ctx context.Context, log storage.Log, seqs []uint64) error {
 // selects reports whether an event is to be forgotten. Events before a time are those that carry an
 // earlier one; an episode without a time has no age.
 func (s Selection) selects(ev storage.Event) bool {
-	if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindBegun, kindPerformed, kindFeedback, kindServed}, ev.Payload[0]) {
+	if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindBegun, kindContinued, kindPerformed, kindFeedback, kindServed}, ev.Payload[0]) {
 		return false
 	}
 	_, v, err := decode(ev.Payload)
@@ -109,6 +109,8 @@ func (s Selection) selects(ev storage.Event) bool {
 	case *episodic.Episode:
 		return s.episode(v.ID, v.Source, v.Time)
 	case *begun:
+		return s.episode(v.ID, v.Source, v.Time)
+	case *continued:
 		return s.episode(v.ID, v.Source, v.Time)
 	case *episodic.Performed:
 		return s.episode(v.Episode, v.Source, v.Time)

@@ -94,6 +94,11 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, 
 			changed = changed || v.seq > built
 		default:
 			ep := grows.take(v.value)
+			if x, ok := v.value.(*continued); ok { // what is appended from here on belongs to an episode above
+				if i := slices.IndexFunc(past, func(ep *episodic.Episode) bool { return ep.ID == x.ID }); i >= 0 {
+					past[i] = &grows[x.ID].Episode
+				}
+			}
 			if ep == nil {
 				continue
 			}

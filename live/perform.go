@@ -29,40 +29,53 @@ type Performed struct {
 // Two events are stored where the episode is not known yet: its beginning, under the key of an episode, and
 // the step, under a key of its own.
 func (e *Engine) Perform(ctx context.Context, source string, p Performed) (seq uint64, err error) {
-	head := episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session, Source: source}
-	if e.opts.DropIntents {
-		head.Intent = ""
-	}
-	done := episodic.Performed{Episode: p.Episode, Source: source, Time: p.Time, Number: p.Number, Outcome: p.Outcome}
-	if !p.Start.IsZero() && !p.Time.IsZero() {
-		done.AtMS = max(0, p.Start.Sub(p.Time).Milliseconds())
-	}
-	if p.Step.Tool != "" {
-		step := p.Step
-		step.Group = p.Group
-		if e.opts.DropDigests {
-			step.Inputs, step.Outputs = nil, nil
-		}
-		if step.Shown, err = e.shownAt(ctx, p.Suggestion, step.Tool); err != nil {
+	return e.perform(ctx, source, nil, []Performed{p})
+}
+
+// perform stores what was performed in one episode, in one batch. was is what is recorded of the episode, nil
+// if only the state knows.
+func (e *Engine) perform(ctx context.Context, source string, was *episodic.Grown, all []Performed) (seq uint64, err error) {
+	heads, done := make([]episodic.Episode, len(all)), make([]episodic.Performed, len(all))
+	for i := range all {
+		if heads[i], done[i], err = e.asStored(ctx, source, all[i]); err != nil {
 			return 0, err
 		}
-		done.Step, done.SuggestionID = &step, p.Suggestion
-	}
-	if err := e.checkPerformed(&head, &done); err != nil {
-		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "step", Detail: err.Error()}
 	}
 	var failed error
+	var sent []any
 	err = e.submit(ctx, &op{
 		prepare: func(w *writer) (entries []entry) {
-			entries, failed = w.performedEntries(&head, &done)
+			before := w.grows[all[0].Episode]
+			if before != nil && len(all) > 1 {
+				before = before.Clone()
+			}
+			if was != nil {
+				entries, failed = w.reopen(was)
+			}
+			for i := range done {
+				if failed == nil {
+					var more []entry
+					more, failed = w.performedEntries(&heads[i], &done[i])
+					entries = append(entries, more...)
+				}
+			}
+			if failed != nil {
+				w.grows[all[0].Episode] = before
+				return nil
+			}
+			for _, one := range entries {
+				sent = append(sent, one.value)
+			}
 			return entries
 		},
 		finish: func(w *writer, receipts []storage.Receipt, err error) {
 			if failed == nil {
 				failed = err
 			}
-			if len(receipts) > 0 && failed == nil && receipts[len(receipts)-1].Status == storage.Conflict {
-				failed = fmt.Errorf("step %q of episode %q: %w", p.Step.ID, p.Episode, ErrOtherStep)
+			for i, receipt := range receipts {
+				if p, ok := sent[i].(*episodic.Performed); ok && failed == nil && receipt.Status == storage.Conflict {
+					failed = otherStep(p)
+				}
 			}
 			seq = w.counted.Load()
 		},
@@ -73,8 +86,42 @@ func (e *Engine) Perform(ctx context.Context, source string, p Performed) (seq u
 	return seq, err
 }
 
+// asStored puts what is performed, and the head of its episode, into the form in which they are stored.
+func (e *Engine) asStored(ctx context.Context, source string, p Performed) (head episodic.Episode, done episodic.Performed, err error) {
+	head = episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session, Source: source}
+	if e.opts.DropIntents {
+		head.Intent = ""
+	}
+	done = episodic.Performed{Episode: p.Episode, Source: source, Time: p.Time, Number: p.Number, Outcome: p.Outcome}
+	if !p.Start.IsZero() && !p.Time.IsZero() {
+		done.AtMS = max(0, p.Start.Sub(p.Time).Milliseconds())
+	}
+	if p.Step.Tool != "" {
+		step := p.Step
+		step.Group = p.Group
+		if e.opts.DropDigests {
+			step.Inputs, step.Outputs = nil, nil
+		}
+		if step.Shown, err = e.shownAt(ctx, p.Suggestion, step.Tool); err != nil {
+			return head, done, err
+		}
+		done.Step, done.SuggestionID = &step, p.Suggestion
+	}
+	if err := e.checkPerformed(&head, &done); err != nil {
+		return head, done, refused(err)
+	}
+	return head, done, nil
+}
+
 // ErrOtherStep is of a step whose id another step of its episode has.
 var ErrOtherStep = errors.New("another step with this id is already recorded")
+
+func otherStep(p *episodic.Performed) error {
+	if p.Step == nil {
+		return fmt.Errorf("outcome of episode %q: %w", p.Episode, ErrOtherStep)
+	}
+	return fmt.Errorf("step %q of episode %q: %w", p.Step.ID, p.Episode, ErrOtherStep)
+}
 
 // checkPerformed puts what is performed into the form in which it is stored.
 func (e *Engine) checkPerformed(head *episodic.Episode, done *episodic.Performed) error {
@@ -183,6 +230,10 @@ func (g grownEpisodes) take(value any) *episodic.Episode {
 		if g[v.ID] == nil {
 			g[v.ID] = &episodic.Grown{Episode: v.Episode}
 		}
+	case *continued:
+		if g[v.ID] == nil {
+			g[v.ID] = &v.Grown
+		}
 	case *episodic.Performed:
 		e := g[v.Episode]
 		if e == nil {
@@ -221,13 +272,17 @@ func episodes(ctx context.Context, log storage.Log, yield func(*episodic.Episode
 			yield(nil, err)
 			return
 		}
-		if ev.Erased || len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindBegun, kindPerformed}, ev.Payload[0]) {
+		if ev.Erased || len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindBegun, kindContinued, kindPerformed}, ev.Payload[0]) {
 			continue
 		}
 		_, v, err := decode(ev.Payload)
 		if err != nil {
 			yield(nil, fmt.Errorf("event %d: %w", ev.Seq, err))
 			return
+		}
+		if whole, ok := v.(*episodic.Episode); ok && last[whole.ID] > ev.Seq { // more is appended later
+			grows[whole.ID] = grownFrom(whole)
+			continue
 		}
 		ep := grows.take(v)
 		if p, ok := v.(*episodic.Performed); ok {

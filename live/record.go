@@ -3,12 +3,9 @@ package live
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
-	"strings"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -16,58 +13,81 @@ import (
 	"waymark/suggest"
 )
 
-// Record stores episodes and returns when they are durable. Each is taken, known already, or
-// rejected by itself. The source is who reports them; what an episode itself claims is kept as its
-// label. Without a valid episode nothing is written.
+// Record stores episodes and returns when they are durable. Each is accepted, known already, or rejected by
+// itself; one that is recorded as far as its first steps is accepted and grows (see [Engine.compare]). The
+// source is who reports them; what an episode itself claims is kept as its label. Without a valid episode
+// nothing is written.
 func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.Episode) (RecordResult, error) {
 	r := RecordResult{Rejected: []Rejection{}}
+	valid := make([]report, 0, len(episodes))
 	now := e.opts.Now()
-	valid := make([]*episodic.Episode, 0, len(episodes))
-	lines := make([]int, 0, len(episodes))
 	for i := range episodes {
-		ep := episodes[i]
-		ep.Steps = slices.Clone(ep.Steps)
-		if ep.Label == "" && ep.Source != source {
-			ep.Label = ep.Source
-		}
-		ep.Source = source
-		if e.opts.DropIntents {
-			ep.Intent = ""
-		}
-		for j := range ep.Steps {
-			ep.Steps[j].Shown = 0 // known here, or not at all
-			if e.opts.DropDigests {
-				ep.Steps[j].Inputs, ep.Steps[j].Outputs = nil, nil
-			}
-		}
-		err := ep.Normalise()
+		one := report{i + 1, e.reported(source, episodes[i])}
+		err := one.ep.Normalise()
 		if err == nil {
-			err = ep.Validate(now)
+			err = one.ep.Validate(now)
 		}
 		if err != nil {
-			r.Rejected = append(r.Rejected, Rejection{Line: i + 1, ID: ep.ID, Error: err.Error()})
+			r.reject(one, err, false)
 			continue
 		}
-		if err := e.noteShown(ctx, &ep); err != nil {
+		if err := e.noteShown(ctx, one.ep); err != nil {
 			return r, err
 		}
-		valid, lines = append(valid, &ep), append(lines, i+1)
+		valid = append(valid, one)
 	}
-	open := openOf(source, valid, now)
-	var taken []int   // positions in valid that were appended
-	var started []int // positions in valid of episodes of which only the beginning was
-	var grew []int    // positions in valid of episodes whose id one has that grew here
+	known, err := e.appendEpisodes(ctx, valid, &r)
+	if err == nil && len(known) > 0 {
+		err = e.compare(ctx, source, known, &r)
+	}
+	slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
+	return r, err
+}
+
+// report is an episode as it is to be recorded, and its line in the request.
+type report struct {
+	line int
+	ep   *episodic.Episode
+}
+
+func (r *RecordResult) reject(of report, why error, conflict bool) {
+	r.Rejected = append(r.Rejected, Rejection{Line: of.line, ID: of.ep.ID, Error: why.Error(), Conflict: conflict})
+}
+
+// reported is an episode as a source reports it, without what is not kept.
+func (e *Engine) reported(source string, ep episodic.Episode) *episodic.Episode {
+	ep.Steps = slices.Clone(ep.Steps)
+	if ep.Label == "" && ep.Source != source {
+		ep.Label = ep.Source
+	}
+	ep.Source = source
+	if e.opts.DropIntents {
+		ep.Intent = ""
+	}
+	for j := range ep.Steps {
+		ep.Steps[j].Shown = 0 // known here, or not at all
+		if e.opts.DropDigests {
+			ep.Steps[j].Inputs, ep.Steps[j].Outputs = nil, nil
+		}
+	}
+	return &ep
+}
+
+// appendEpisodes stores the episodes whose ids are new and returns those whose ids are recorded with other
+// content.
+func (e *Engine) appendEpisodes(ctx context.Context, valid []report, r *RecordResult) (known []recordedBefore, err error) {
+	var sent []report // what was appended
 	var failed error
-	err := e.submit(ctx, &op{
+	err = e.submit(ctx, &op{
 		prepare: func(w *writer) []entry {
 			entries := make([]entry, 0, len(valid))
-			for i, ep := range valid {
-				entry, err := w.episodeEntry(ep, open[ep])
+			for _, one := range valid {
+				entry, err := w.episodeEntry(one.ep)
 				if err != nil {
-					r.Rejected = append(r.Rejected, Rejection{Line: lines[i], ID: ep.ID, Error: err.Error()})
+					r.reject(one, err, false)
 					continue
 				}
-				entries, taken = append(entries, entry), append(taken, i)
+				entries, sent = append(entries, entry), append(sent, one)
 			}
 			return entries
 		},
@@ -77,24 +97,10 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 				switch receipt.Status {
 				case storage.Stored:
 					r.Accepted++
-					if open[valid[taken[j]]] {
-						started = append(started, taken[j])
-					}
 				case storage.Duplicate:
-					if open[valid[taken[j]]] {
-						grew = append(grew, taken[j])
-						continue
-					}
 					r.Duplicates++
 				case storage.Conflict:
-					switch i, same := taken[j], w.sameEpisode(receipt.Seq, valid[taken[j]]); {
-					case same == isSame:
-						r.Duplicates++
-					case same == hasGrown:
-						grew = append(grew, i)
-					default:
-						r.Rejected = append(r.Rejected, conflict(lines[i], valid[i]))
-					}
+					known = append(known, recordedBefore{report: sent[j], seq: receipt.Seq})
 				}
 			}
 			r.Seq = w.counted.Load()
@@ -103,84 +109,13 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 	if err == nil {
 		err = failed
 	}
-	if err == nil && len(grew) > 0 {
-		var whole map[string]*episodic.Episode
-		if whole, err = e.grown(ctx, grew, valid); err == nil {
-			m := e.Model()
-			for _, i := range grew {
-				w, ep := whole[valid[i].ID], valid[i]
-				switch {
-				case w == nil && !open[ep]:
-					r.Rejected = append(r.Rejected, conflict(lines[i], ep))
-				case w == nil: // a process has ended after its beginning
-					r.Accepted++
-					started = append(started, i)
-				case retold(w, ep) || e.alike(m, w, ep):
-					r.Duplicates++
-				case w.Source == ep.Source && unnamed(ep) && begins(ep, w):
-					r.Duplicates++ // the end was recorded, or all of it
-				case w.Source == ep.Source && unnamed(ep) && begins(w, ep):
-					r.Accepted++
-					err = errors.Join(err, e.tellOn(ctx, source, ep, len(w.Steps)))
-				default:
-					r.Rejected = append(r.Rejected, conflict(lines[i], ep))
-				}
-			}
-		}
-	}
-	for _, i := range started {
-		err = errors.Join(err, e.tellOn(ctx, source, valid[i], 0))
-	}
-	if len(started)+len(grew) > 0 {
-		r.Seq = e.Counted()
-	}
-	slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
-	return r, err
+	return known, err
 }
 
-func conflict(line int, ep *episodic.Episode) Rejection {
-	return Rejection{Line: line, ID: ep.ID, Error: "an episode with this id and other content is already recorded", Conflict: true}
-}
-
-// retold reports whether an episode is the transcript of one that hooks or traces told of while it was done: the
-// first call of the same session made the id. The two differ in what each has seen, by the clocks alone.
-func retold(grew, ep *episodic.Episode) bool {
-	live := strings.HasPrefix(grew.Source, "hook:") || strings.HasPrefix(grew.Source, "otel:")
-	return live && strings.HasPrefix(ep.Source, "import:")
-}
-
-// grown reads the episodes with the ids of those named that grew here, as far as they are done.
-func (e *Engine) grown(ctx context.Context, named []int, of []*episodic.Episode) (map[string]*episodic.Episode, error) {
-	found := map[string]*episodic.Episode{}
-	for _, i := range named {
-		found[of[i].ID] = nil
-	}
-	grows := grownEpisodes{}
-	for v, err := range decoded(ctx, e.log, 0, math.MaxUint64, nil) {
-		if err != nil {
-			return nil, err
-		}
-		if v.kind != kindBegun && v.kind != kindPerformed {
-			continue
-		}
-		if ep := grows.take(v.value); ep != nil {
-			if _, ok := found[ep.ID]; ok {
-				found[ep.ID] = ep
-			}
-		}
-	}
-	return found, nil
-}
-
-// episodeEntry resolves the ids of an episode and encodes it, or its beginning.
-func (w *writer) episodeEntry(ep *episodic.Episode, beginningOnly bool) (entry, error) {
+// episodeEntry resolves the ids of an episode and encodes it.
+func (w *writer) episodeEntry(ep *episodic.Episode) (entry, error) {
 	if err := resolveSteps(w.state, ep); err != nil {
 		return entry{}, err
-	}
-	if beginningOnly {
-		head := beginning(ep)
-		payload, err := encode(kindBegun, head)
-		return entry{kindBegun, "episode/" + ep.ID, payload, head}, err
 	}
 	payload, err := encode(kindEpisode, ep)
 	if err == nil && len(payload) > storage.MaxPayload {
@@ -189,7 +124,12 @@ func (w *writer) episodeEntry(ep *episodic.Episode, beginningOnly bool) (entry, 
 	return entry{kindEpisode, "episode/" + ep.ID, payload, ep}, err
 }
 
-func resolveSteps(s interface{ Resolve(string) (string, error) }, ep *episodic.Episode) error {
+// resolver finds the canonical id for a spelling of a tool.
+type resolver interface {
+	Resolve(spelling string) (string, error)
+}
+
+func resolveSteps(s resolver, ep *episodic.Episode) error {
 	for i := range ep.Steps {
 		id, err := s.Resolve(ep.Steps[i].Tool)
 		if err != nil {
@@ -200,41 +140,9 @@ func resolveSteps(s interface{ Resolve(string) (string, error) }, ep *episodic.E
 	return nil
 }
 
-// What is stored under the id of an episode.
-type recorded int
-
-const (
-	isOther recorded = iota
-	isSame
-	hasGrown // an episode that grew: what it is now is known from all of the log
-)
-
-// sameEpisode reports whether the episode stored at seq says the same as ep.
-func (w *writer) sameEpisode(seq uint64, ep *episodic.Episode) recorded {
-	for ev, err := range w.log.Read(context.WithoutCancel(w.ctx), seq-1) {
-		if err != nil || ev.Erased {
-			return isOther
-		}
-		_, v, err := decode(ev.Payload)
-		if err != nil {
-			return isOther
-		}
-		switch v := v.(type) {
-		case *begun:
-			return hasGrown
-		case *episodic.Episode:
-			if w.alike(w.state, v, ep) {
-				return isSame
-			}
-		}
-		return isOther
-	}
-	return isOther
-}
-
 // alike reports whether two episodes say the same: another reporter, or a spelling that a catalog has
 // explained since, makes no other episode.
-func (e *Engine) alike(resolver interface{ Resolve(string) (string, error) }, a, b *episodic.Episode) bool {
+func (e *Engine) alike(resolver resolver, a, b *episodic.Episode) bool {
 	one, other := *a, *b
 	one.Steps, other.Steps = slices.Clone(a.Steps), slices.Clone(b.Steps)
 	if resolveSteps(resolver, &one) != nil {

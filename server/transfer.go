@@ -29,7 +29,7 @@ type kindCounts struct {
 type importAnswer struct {
 	Body struct {
 		Taken         kindCounts       `json:"taken"`
-		Duplicates    kindCounts       `json:"duplicates" doc:"Known already, with the same content."`
+		Duplicates    kindCounts       `json:"duplicates" doc:"Known already, with the same content or more of it."`
 		Rejected      []live.Rejection `json:"rejected" doc:"At most the first 100."`
 		RejectedTotal int              `json:"rejected_total"`
 		Seq           uint64           `json:"seq"`

@@ -95,6 +95,9 @@ func byHand(c *catalog.Capability, first, last map[string]int) bool {
 // add counts a bypass of each capability, or with sign -1 takes it back.
 func (b *bypasses) add(ids []string, sign int64) {
 	for _, id := range ids {
+		if sign < 0 && b.count[id] == 0 { // it was not in the catalog when the episode was counted
+			continue
+		}
 		b.shown = nil
 		if b.count[id] += uint64(sign); b.count[id] == 0 {
 			delete(b.count, id)

@@ -1,0 +1,299 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"waymark/episodic"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// A transcript is imported while its session goes on, and again later. The second reading of an episode may
+// hold steps that the first did not:
+//
+//	what is sent, compared with what is recorded     becomes of it
+//	the same, or an earlier state of it              duplicate
+//	begins with all recorded steps, and has more     the new steps are appended to the episode
+//	differs in a step, the intent or the outcome     conflict
+//	of an episode that was erased                    conflict
+//
+// This holds for every way in that records whole episodes. An episode can only grow under the source that
+// recorded it, and only if its steps have no ids of their own: a reporter that names its steps names a state.
+
+// recordedBefore is an episode whose id is recorded with other content.
+type recordedBefore struct {
+	report
+	seq    uint64          // the event under its id
+	was    *episodic.Grown // nil: erased
+	latest bool            // was has all steps that are recorded
+}
+
+// continued is an episode, as far as it is recorded, of which a state does not know the steps any more: what
+// is appended to it follows as [episodic.Performed].
+type continued struct{ episodic.Grown }
+
+// relation is how an episode stands to what is recorded under its id.
+type relation int
+
+const (
+	sameOrEarlier relation = iota
+	contradicts
+	later
+	undecided // until all that is recorded has been read
+)
+
+// compare decides about episodes whose ids are recorded with other content.
+func (e *Engine) compare(ctx context.Context, source string, known []recordedBefore, r *RecordResult) error {
+	decided, reasons := make([]relation, len(known)), make([]string, len(known))
+	var failed error
+	decide := func(w *writer) {
+		for i := range known {
+			decided[i], reasons[i] = e.decide(w.state, &known[i])
+		}
+	}
+	if err := e.do(ctx, func(w *writer) {
+		if failed = w.recall(known); failed == nil {
+			decide(w)
+		}
+	}); err != nil || failed != nil {
+		return errors.Join(err, failed)
+	}
+	if slices.Contains(decided, undecided) { // rare: an episode grows that the state has let go of
+		if err := e.readRecorded(ctx, known); err != nil {
+			return err
+		}
+		if err := e.do(ctx, decide); err != nil {
+			return err
+		}
+	}
+	for i := range known {
+		k := &known[i]
+		switch decided[i] {
+		case sameOrEarlier:
+			r.Duplicates++
+		case contradicts:
+			r.reject(k.report, errors.New(reasons[i]), true)
+		case later:
+			var wrong *suggest.RequestError
+			switch err := e.extend(ctx, source, k.was, k.ep); {
+			case errors.As(err, &wrong), errors.Is(err, ErrOtherStep):
+				r.reject(k.report, err, errors.Is(err, ErrOtherStep))
+			case err != nil:
+				return err
+			default:
+				r.Accepted++
+			}
+		}
+	}
+	r.Seq = e.Counted()
+	return nil
+}
+
+// decide says what becomes of an episode, with the reason of a conflict.
+func (e *Engine) decide(resolver resolver, k *recordedBefore) (relation, string) {
+	if k.was == nil {
+		return contradicts, fmt.Sprintf("episode %q was erased and is not recorded again", k.ep.ID)
+	}
+	was := &k.was.Episode
+	if hooked(was, k.ep) || e.alike(resolver, was, k.ep) {
+		return sameOrEarlier, ""
+	}
+	differs := difference(resolver, was, k.ep)
+	growable := was.Source == k.ep.Source && was.Session != "" && k.ep.Session != "" && unnamed(was) && unnamed(k.ep)
+	ended := k.ep.Outcome.Known() && was.Outcome != k.ep.Outcome
+	switch {
+	case differs == "" && growable && len(k.ep.Steps) <= len(was.Steps) && !ended:
+		return sameOrEarlier, ""
+	case differs == "" && !k.latest:
+		return undecided, ""
+	case differs == "" && growable:
+		return later, ""
+	case differs == "":
+		differs = fmt.Sprintf("%d steps reported by %q, recorded are %d by %q", len(k.ep.Steps), k.ep.Source, len(was.Steps), was.Source)
+	}
+	return contradicts, fmt.Sprintf("an episode with this id and other content is already recorded: episode %q: %s", k.ep.ID, differs)
+}
+
+// recall fills in what is recorded of episodes, as far as it is at hand.
+func (w *writer) recall(known []recordedBefore) error {
+	for i := range known {
+		k := &known[i]
+		if g := w.state.Grown(k.ep.ID); g != nil && len(g.Steps) > 0 && g.Source == k.ep.Source && unnamed(k.ep) {
+			k.was, k.latest = g.Clone(), true
+			continue
+		}
+		for ev, err := range w.log.Read(context.WithoutCancel(w.ctx), k.seq-1) {
+			if err != nil {
+				return fmt.Errorf("read the log of workspace %q: %w", w.name, err)
+			}
+			if ev.Erased {
+				break
+			}
+			_, v, err := decode(ev.Payload)
+			if err != nil {
+				return fmt.Errorf("event %d: %w", ev.Seq, err)
+			}
+			switch v := v.(type) {
+			case *begun:
+				k.was = &episodic.Grown{Episode: v.Episode}
+			case *episodic.Episode:
+				k.was, k.latest = grownFrom(v), !unnamed(v)
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// hooked reports whether an episode is the transcript of one that hooks or traces reported call by call. The
+// two differ in what each has seen and in the ids of steps; the report made during the session stands.
+func hooked(was, ep *episodic.Episode) bool {
+	live := strings.HasPrefix(was.Source, "hook:") || strings.HasPrefix(was.Source, "otel:")
+	return live && strings.HasPrefix(ep.Source, "import:")
+}
+
+// unnamed reports whether the steps of an episode have no ids but their numbers: only their order is known.
+func unnamed(ep *episodic.Episode) bool {
+	for i := range ep.Steps {
+		if ep.Steps[i].ID != strconv.Itoa(i+1) || ep.Steps[i].DependsOn != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// difference names the first thing in which two states of one episode contradict each other; empty if one
+// may be a later state of the other. What one of them does not say contradicts nothing.
+func difference(resolver resolver, was, is *episodic.Episode) string {
+	switch {
+	case was.Intent != "" && is.Intent != "" && was.Intent != is.Intent:
+		return "the intent differs from the recorded one"
+	case !was.Time.IsZero() && !is.Time.IsZero() && !was.Time.Equal(is.Time):
+		return fmt.Sprintf("its time is %s, recorded is %s", is.Time.Format(time.RFC3339Nano), was.Time.Format(time.RFC3339Nano))
+	}
+	for i := range min(len(was.Steps), len(is.Steps)) {
+		a, b := &was.Steps[i], &is.Steps[i]
+		tool, err := resolver.Resolve(a.Tool)
+		if err != nil || b.Tool == a.Tool {
+			tool = a.Tool
+		}
+		for _, f := range []struct{ field, was, is string }{
+			{"tool", tool, b.Tool}, {"id", a.ID, b.ID}, {"outcome", known(a.Outcome), known(b.Outcome)},
+			{"error kind", a.ErrorKind, b.ErrorKind}, {"error", a.Error, b.Error}, {"shape of arguments", a.Shape, b.Shape},
+			{"duration in ms", number(a.DurationMS), number(b.DurationMS)},
+		} {
+			if f.was != "" && f.is != "" && f.was != f.is {
+				return fmt.Sprintf("the %s of step %d is %q, recorded is %q", f.field, i+1, f.is, f.was)
+			}
+		}
+	}
+	if len(is.Steps) <= len(was.Steps) && was.Outcome.Known() && is.Outcome.Known() && was.Outcome != is.Outcome {
+		return fmt.Sprintf("its outcome is %q, recorded is %q", is.Outcome, was.Outcome)
+	}
+	return ""
+}
+
+// known is an outcome, empty if it is not known.
+func known(o episodic.Outcome) string {
+	if o.Known() {
+		return string(o)
+	}
+	return ""
+}
+
+// number is a measured number, empty if there is none.
+func number(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// readRecorded fills in all that is recorded of episodes, from the log.
+func (e *Engine) readRecorded(ctx context.Context, known []recordedBefore) error {
+	grows, first := grownEpisodes{}, known[0].seq
+	for i := range known {
+		grows[known[i].ep.ID] = nil
+		first = min(first, known[i].seq)
+	}
+	for ev, err := range e.log.Read(ctx, first-1) {
+		if err != nil {
+			return fmt.Errorf("read the log of workspace %q: %w", e.name, err)
+		}
+		own := slices.ContainsFunc(known, func(k recordedBefore) bool { return k.seq == ev.Seq })
+		if id := performedIn(ev); !own && id == "" || ev.Erased {
+			continue
+		} else if _, asked := grows[id]; !own && !asked {
+			continue
+		}
+		_, v, err := decode(ev.Payload)
+		if err != nil {
+			return fmt.Errorf("event %d: %w", ev.Seq, err)
+		}
+		if ep, ok := v.(*episodic.Episode); ok {
+			grows[ep.ID] = grownFrom(ep)
+			continue
+		}
+		grows.take(v)
+	}
+	for i := range known {
+		known[i].was, known[i].latest = grows[known[i].ep.ID], true
+	}
+	return nil
+}
+
+// grownFrom is an episode that was recorded whole, to append steps to.
+func grownFrom(ep *episodic.Episode) *episodic.Grown {
+	g := &episodic.Grown{Episode: *ep, Numbers: make([]int, len(ep.Steps))}
+	for i := range g.Numbers {
+		g.Numbers[i] = i + 1
+	}
+	return g
+}
+
+// extend appends the steps that an episode has beyond those recorded, and its outcome, in one batch.
+func (e *Engine) extend(ctx context.Context, source string, was *episodic.Grown, ep *episodic.Episode) error {
+	p := Performed{Place: episodic.Place{Episode: ep.ID, Session: was.Session, Intent: was.Intent, Time: was.Time}}
+	var all []Performed
+	for i := len(was.Steps); i < len(ep.Steps); i++ {
+		p.Step, p.Number, p.Group = ep.Steps[i], i+1, ep.Steps[i].Group
+		all = append(all, p)
+	}
+	if ep.Outcome.Known() {
+		p.Step, p.Outcome = episodic.Step{}, ep.Outcome
+		all = append(all, p)
+	}
+	_, err := e.perform(ctx, source, was, all)
+	return err
+}
+
+// reopen is the event before steps that are appended to an episode of which the state does not know the
+// steps; no event if it does.
+func (w *writer) reopen(was *episodic.Grown) ([]entry, error) {
+	if w.grows[was.ID] != nil || w.state.Grown(was.ID) != nil || len(was.Steps) == 0 {
+		return nil, nil
+	}
+	again := &continued{*was.Clone()}
+	for i := range again.Steps {
+		s := &again.Steps[i]
+		s.Error, s.Shape = "", "" // nothing is counted of them
+		if w.opts.DropDigests {
+			s.Inputs, s.Outputs = nil, nil
+		}
+	}
+	payload, err := encode(kindContinued, again)
+	if err == nil && len(payload) > storage.MaxPayload {
+		err = refused(fmt.Errorf("episode %q has %d bytes, at most %d", was.ID, len(payload), storage.MaxPayload))
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.grows[was.ID] = was.Clone()
+	return []entry{{kindContinued, "", payload, again}}, nil
+}

@@ -1,0 +1,52 @@
+package suggest
+
+import (
+	"slices"
+
+	"waymark/episodic"
+)
+
+// Reopen folds that more steps of an episode follow by [State.Perform], of which this state has kept only
+// what it counted: it was recorded whole, or other episodes grew since. The content is that of the episode
+// as it was counted, so nothing is counted here. An episode that is kept, or was never counted, is left alone.
+func (s *State) Reopen(g *episodic.Grown) {
+	if s.growing.get(g.ID) != nil || len(g.Steps) == 0 {
+		return
+	}
+	o := &grown{Grown: *g.Clone(), nodes: make([]int32, len(g.Steps))}
+	for i := range o.Steps {
+		step := &o.Steps[i]
+		node, ok := s.index.find(s.ids, step.Tool)
+		if !ok {
+			return
+		}
+		o.nodes[i] = node
+		o.values = append(o.values, s.wires.Values(step.Inputs, step.Outputs))
+		step.Error, step.Shape, step.Inputs, step.Outputs = "", "", nil, nil // as in revise
+	}
+	before, order := o.Before(), o.Order()
+	o.branches, o.branched = branching(before), true
+	if o.past = s.pastIndex(&o.Episode, o.nodes, order, before); o.past < 0 {
+		return
+	}
+	o.bypassed = s.bypassed(&o.Episode, order, "")
+	s.growing.steps += len(o.Steps)
+	s.growing.put(o)
+}
+
+// pastIndex finds an episode among the past ones, the newest of equal ones; -1 if it is not there. Past
+// episodes have no ids: two that are equal in all that is kept of them may stand for each other.
+func (s *State) pastIndex(e *episodic.Episode, nodes []int32, order []int, before [][]int) int32 {
+	source, ok := s.source[e.Source]
+	if !ok {
+		return -1
+	}
+	want := pastOf(e, nodes, source, order, before)
+	for i := int32(s.totals.episodes) - 1; i >= 0; i-- {
+		p := s.past.At(i)
+		if p.time == want.time && p.source == source && p.intent == want.intent && p.outcome == want.outcome && slices.Equal(p.nodes, want.nodes) {
+			return i
+		}
+	}
+	return -1
+}
