@@ -59,7 +59,8 @@ type Config struct {
 	Version      string
 	Now          func() time.Time // default time.Now
 
-	Data string // directory of the store, for the configurations that the status page shows; empty: the default
+	Data    string // directory of the store, for the configuration that the status page shows; empty: the default
+	Program string // the program that opens it, likewise; "waymark" unless set
 
 	LocalToken string   // bearer of full access, for the command line of the same user
 	RequireKey bool     // every request needs an API key: for each bind that is not loopback

@@ -390,3 +390,12 @@ func TestConfigIsChecked(t *testing.T) {
 		assert.ErrorContains(t, err, origin)
 	}
 }
+
+// Who may not read the workspace does not learn where the store is.
+func TestStatusPageNamesTheStoreToReadersOnly(t *testing.T) {
+	w := newWeb(t, func(c *Config) { c.RequireKey, c.Data = true, "/srv/secret place" })
+	require.NotContains(t, w.ask("GET", "/", "").body, "secret place")
+	_, key, err := w.createKey(t.Context(), "k", defaultWorkspace, scopeRead)
+	require.NoError(t, err)
+	require.Contains(t, w.ask("GET", "/", "", bearerOf(key)).body, "/srv/secret place")
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"html/template"
 	"net/http"
@@ -75,19 +76,9 @@ func (s *Server) serveStatus(c *gin.Context) {
 		NeedsKey                bool
 		Stats                   *suggest.Stats
 		BuiltAt, Problem        string
-		Stdio                   string // arguments of a host's own process, as JSON
+		Stdio                   string // how a host starts a process on the same store, as JSON; empty: not shown
 	}
 	page.Version, page.NeedsKey = s.cfg.Version, s.cfg.RequireKey
-	args := []string{"mcp"}
-	if s.cfg.Data != "" {
-		args = append(args, "--data", s.cfg.Data)
-	}
-	stdio, err := encodeJSON(args)
-	if err != nil {
-		fail(c, err)
-		return
-	}
-	page.Stdio = strings.TrimSpace(string(stdio))
 	scheme := "http"
 	if c.Request.TLS != nil {
 		scheme = "https"
@@ -102,6 +93,10 @@ func (s *Server) serveStatus(c *gin.Context) {
 		}
 		stats := e.Model().Stats()
 		page.Stats, page.BuiltAt = &stats, builtWhen(stats.Model.BuiltAt)
+		if page.Stdio, err = s.stdio(a.Workspace); err != nil {
+			fail(c, err)
+			return
+		}
 	}
 	if s.cfg.Store.Health() != nil {
 		page.Problem = "The storage does not accept writes; reads go on."
@@ -112,6 +107,22 @@ func (s *Server) serveStatus(c *gin.Context) {
 		return
 	}
 	servePage(c, b.Bytes())
+}
+
+// stdio is the entry of a host's configuration that opens the store of this server, in a workspace.
+func (s *Server) stdio(workspace string) (string, error) {
+	entry := struct {
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}{cmp.Or(s.cfg.Program, "waymark"), []string{"mcp"}}
+	if s.cfg.Data != "" {
+		entry.Args = append(entry.Args, "--data", s.cfg.Data)
+	}
+	if workspace != defaultWorkspace {
+		entry.Args = append(entry.Args, "--workspace", workspace)
+	}
+	text, err := encodeJSON(entry)
+	return strings.TrimSpace(string(text)), err
 }
 
 // builtWhen says when a model was built.

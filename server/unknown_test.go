@@ -39,13 +39,6 @@ func TestUnknownIDs(t *testing.T) {
 	assert.NotContains(t, run.body, "unknown_ids")
 }
 
-// The status page tells hosts the directory of the store, unless it is the one they would open anyway.
-func TestStatusPageNamesTheStore(t *testing.T) {
-	assert.Contains(t, newWeb(t).ask("GET", "/", "").body, `"args": [&#34;mcp&#34;] }`)
-	elsewhere := newWeb(t, func(c *Config) { c.Data = `/srv/a "store"` })
-	assert.Contains(t, elsewhere.ask("GET", "/", "").body, `"args": [&#34;mcp&#34;,&#34;--data&#34;,&#34;/srv/a \&#34;store\&#34;&#34;] }`)
-}
-
 // Hosts get the same field, and the sentence for the model.
 func TestUnknownIDsOverMCP(t *testing.T) {
 	w := newWeb(t)

@@ -19,7 +19,6 @@ import (
 	"waymark/embed"
 	"waymark/feed"
 	"waymark/hook"
-	"waymark/internal/datadir"
 	"waymark/judge"
 	"waymark/live"
 	"waymark/recorder"
@@ -96,11 +95,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	cfg := server.Config{
 		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.sampling, RecordScores: a.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect,
-		Logger: logger, Version: version().Version, Now: time.Now,
+		Logger: logger, Version: version().Version, Now: time.Now, Data: dir, Program: programPath(),
 		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Timeout: who.timeout,
-	}
-	if a.data != datadir.Default() {
-		cfg.Data = dir
 	}
 	if cfg.Upstream.Reload != nil {
 		cfg.Caller = recorder.New(recorder.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,

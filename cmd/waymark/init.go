@@ -86,10 +86,7 @@ func (a *app) printInit(i int, url string, withHook bool) error {
 	if err != nil {
 		return err
 	}
-	program, err := os.Executable()
-	if err != nil {
-		program = "waymark"
-	}
+	program := programPath()
 	arguments := []string{"mcp", "--data", dir}
 	if a.workspace != "default" {
 		arguments = append(arguments, "--workspace", a.workspace)
@@ -124,6 +121,14 @@ func (a *app) printInit(i int, url string, withHook bool) error {
 		a.printf("\n%s\n\n%s\n", p.HooksFile, p.Hooks)
 	}
 	return nil
+}
+
+// programPath is how a host starts this program.
+func programPath() string {
+	if path, err := os.Executable(); err == nil {
+		return path
+	}
+	return "waymark"
 }
 
 // codexTOML is a server as Codex writes it. JSON strings and lists of them are TOML too.

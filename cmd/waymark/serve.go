@@ -176,11 +176,7 @@ func (a *app) welcome(dir, addr string, requireKey bool) error {
 	if requireKey {
 		a.printf("Every request needs a key: Authorization: Bearer wmk_…\n\n")
 	}
-	program, err := os.Executable()
-	if err != nil {
-		program = "waymark"
-	}
-	stdio, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"waymark": map[string]any{"command": program, "args": []string{"mcp", "--data", dir}}}}) // strings always encode
+	stdio, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"waymark": map[string]any{"command": programPath(), "args": []string{"mcp", "--data", dir}}}}) // strings always encode
 	a.printf("Tell a host about it:\n")
 	a.printf("  Claude Code     claude mcp add --transport http waymark %s/mcp\n", base)
 	a.printf("  Cursor          {\"mcpServers\":{\"waymark\":{\"url\":\"%s/mcp\"}}}\n", base)
