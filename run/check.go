@@ -111,7 +111,7 @@ func Check(q Request, rules Rules) (*Plan, error) {
 	}
 	c.root(q)
 	if len(c.problems) > 0 {
-		return nil, &CheckError{c.problems}
+		return nil, &CheckError{c.problems, c.open}
 	}
 	c.describe()
 	return c.plan, nil
@@ -123,6 +123,7 @@ type checker struct {
 	intent     string
 	plan       *Plan
 	problems   []Problem
+	open       []Open
 	stack      []string // capabilities around, outermost first
 	validators map[string]checked
 }
@@ -133,9 +134,13 @@ type checked struct {
 }
 
 func (c *checker) wrong(task, argument, format string, args ...any) {
+	c.report(Problem{Task: task, Argument: argument, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) report(p Problem) {
 	const most = 100
 	if len(c.problems) < most {
-		c.problems = append(c.problems, Problem{task, argument, fmt.Sprintf(format, args...)})
+		c.problems = append(c.problems, p)
 	}
 }
 
@@ -181,8 +186,17 @@ func (c *checker) root(q Request) {
 	sc.params = readSchema(def.InputSchema)
 	sc.given = withDefaults(params, sc.defaults)
 	sc.input, _ = c.validator(def.ID, def.InputSchema)
+	for _, name := range sc.params.required() {
+		if _, ok := follow(sc.given, []step{{name, -1}}); !ok {
+			at, _ := sc.params.member(name)
+			o := Open{"params", name, c.plan.Capability, at.shown()}
+			c.missing(&sc, Problem{Argument: o.Key(), Detail: "is required and not given"}, o)
+		}
+	}
 	for _, w := range validate(sc.input, sc.given) {
-		c.wrong("", strings.TrimSuffix("params."+w.at, "."), "%s", w.detail)
+		if w.at != "" || !w.absent { // which of them are absent is said
+			c.wrong("", strings.TrimSuffix("params."+w.at, "."), "%s", w.detail)
+		}
 	}
 	if len(c.problems) > 0 {
 		return
@@ -283,7 +297,7 @@ func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) 
 		c.outputTypes(s)
 	}
 	for _, i := range slices.Clone(s.nodes) {
-		c.open(i) // may move c.plan.scopes and c.plan.nodes
+		c.unfold(i) // may move c.plan.scopes and c.plan.nodes
 	}
 	return at
 }
@@ -469,8 +483,8 @@ func (c *checker) arrange(s *scope) bool {
 	return true
 }
 
-// open adds the DAG of a capability.
-func (c *checker) open(i int) {
+// unfold adds the DAG of a capability.
+func (c *checker) unfold(i int) {
 	n := &c.plan.nodes[i]
 	if n.kind != KindCapability {
 		return

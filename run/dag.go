@@ -48,6 +48,7 @@ type Problem struct {
 	Task     string `json:"task,omitempty"` // path of the node: outer/inner
 	Argument string `json:"argument,omitempty"`
 	Detail   string `json:"detail"`
+	Open     bool   `json:"-"` // a value solves it
 }
 
 func (p Problem) String() string {
@@ -62,8 +63,12 @@ func (p Problem) String() string {
 	return fmt.Sprintf("task %q, argument %q: %s", p.Task, p.Argument, p.Detail)
 }
 
-// CheckError is a DAG that cannot be run, with all that is wrong with it.
-type CheckError struct{ Problems []Problem }
+// CheckError is a DAG that cannot be run, with all that is wrong with it. Open lists those of the problems that
+// a value solves, in the order of the tasks.
+type CheckError struct {
+	Problems []Problem
+	Open     []Open
+}
 
 func (e *CheckError) Error() string {
 	all := make([]string, len(e.Problems))

@@ -28,7 +28,8 @@ func (c *checker) types(s *scope, n *node) {
 			if _, preset := defaultsOf(n.tool.InputSchema)[name]; n.kind != KindTool && preset {
 				continue
 			}
-			c.wrong(n.path, name, "is required and not given")
+			at, _ := in.member(name)
+			c.missing(s, Problem{Task: n.path, Argument: name, Detail: "is required and not given"}, Open{n.id, name, n.tool.ID, at.shown()})
 		}
 	}
 	for i := range n.args {
@@ -107,7 +108,8 @@ func (c *checker) reference(s *scope, path, argument string, r *reference, want 
 	switch r.from {
 	case fromIntent:
 		if c.intent == "" {
-			c.wrong(path, argument, "takes the intent, and there is none")
+			c.missing(s, Problem{Task: path, Argument: argument, Detail: "takes the intent, and there is none"},
+				Open{Task: "intent", Schema: map[string]any{"type": "string", "description": "the purpose of the run"}})
 			return
 		}
 		from = readSchema(json.RawMessage(`{"type":"string"}`))
@@ -115,7 +117,12 @@ func (c *checker) reference(s *scope, path, argument string, r *reference, want 
 		if s.given != nil {
 			v, ok := follow(s.given, r.path)
 			if !ok {
-				c.wrong(path, argument, "%s is not given", r.text)
+				at := Problem{Task: path, Argument: argument, Detail: r.text + " is not given"}
+				if len(r.path) == 1 && r.path[0].index < 0 {
+					c.missing(s, at, Open{Task: "params", Argument: r.path[0].name, Schema: want.shown()})
+				} else {
+					c.report(at)
+				}
 				return
 			}
 			var decoded any

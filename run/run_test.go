@@ -137,7 +137,7 @@ func TestCheckSaysAllThatIsWrong(t *testing.T) {
 		{name: "inside a capability", q: dag(task("a", "first-issue", `{"words":3}`)), want: []string{`task "a", argument "words": got number, want string`}},
 		{name: "capability unknown", q: Request{Capability: "none"}, want: []string{`capability: "none" is unknown`}},
 		{name: "capability parameters", q: Request{Capability: "first-issue", DAG: DAG{Params: json.RawMessage(`{"limit":"x"}`)}},
-			want: []string{"params: missing propert", "params.limit: got string, want integer"}},
+			want: []string{"params.words: is required and not given", "params.limit: got string, want integer"}},
 		{name: "on error and timeout", q: dag(catalog.Task{ID: "a", Tool: "fs:echo", OnError: "retry", TimeoutMS: -1}), want: []string{"on_error", "timeout_ms"}},
 		{name: "output", q: Request{DAG: DAG{Tasks: []catalog.Task{task("a", "issues:get", `{"id":1}`)}, Output: json.RawMessage(`{"x":{"$from":"a.result.z"},"y":{"$expr":"tasks.b.result"}}`)}},
 			want: []string{`argument`, `there is no task "b"`}},

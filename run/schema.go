@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 )
@@ -336,7 +337,10 @@ func compileSchema(raw json.RawMessage, pointer string) (*jsonschema.Schema, err
 }
 
 // mismatch says what of a value does not fit a schema: where, and why.
-type mismatch struct{ at, detail string }
+type mismatch struct {
+	at, detail string
+	absent     bool // members of an object that there must be are not there
+}
 
 // validate lists what does not fit, at most a few.
 func validate(s *jsonschema.Schema, raw json.RawMessage) (wrong []mismatch) {
@@ -350,7 +354,7 @@ func validate(s *jsonschema.Schema, raw json.RawMessage) (wrong []mismatch) {
 	}()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return []mismatch{{"", err.Error()}}
+		return []mismatch{{detail: err.Error()}}
 	}
 	err = s.Validate(value)
 	var invalid *jsonschema.ValidationError
@@ -364,7 +368,8 @@ func validate(s *jsonschema.Schema, raw json.RawMessage) (wrong []mismatch) {
 			return
 		}
 		if len(e.Causes) == 0 {
-			wrong = append(wrong, mismatch{strings.Join(e.InstanceLocation, "."), e.ErrorKind.LocalizedString(printer)})
+			_, absent := e.ErrorKind.(*kind.Required)
+			wrong = append(wrong, mismatch{strings.Join(e.InstanceLocation, "."), e.ErrorKind.LocalizedString(printer), absent})
 		}
 		for _, c := range e.Causes {
 			leaves(c)

@@ -34,10 +34,12 @@ type shownApproval struct {
 }
 
 // canAskAPerson reports whether the host can show a form to somebody who may approve.
-func (c *mcpCall) canAskAPerson() bool {
+func (c *mcpCall) canAskAPerson() bool { return c.canShowAForm() && c.access.may(scopeAdmin) }
+
+// canShowAForm reports whether the host can show a form, and has not shown one in this call.
+func (c *mcpCall) canShowAForm() bool {
 	caps := c.req.ClientCapabilities()
-	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil) &&
-		c.access.may(scopeAdmin) && c.req.Params.RequestState == ""
+	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil) && c.req.Params.RequestState == ""
 }
 
 // The most nodes in one form, and the bytes of the arguments of each. The rest is asked about later.

@@ -17,6 +17,7 @@ const toolRun = "run_dag"
 var mcpRunTool = sync.OnceValue(func() mcpTool {
 	return define(toolRun, "Run a plan", scopeWrite, mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)}, runDag,
 		"Carry out a plan: give what suggest_dag answered as it is, or tasks of your own, and get the result of every task. Everything is checked first, and all that is wrong is said at once. "+
+			"Where arguments have no values, the answer names them in form, a JSON Schema: call again with values. "+
 			"A task that may change something waits until a person approves it. Ask again with run to see how it went on.")
 })
 
@@ -28,6 +29,8 @@ type runArguments struct {
 type runDAGAnswer struct {
 	said
 	runAnswer
+	Problems []run.Problem  `json:"problems,omitempty" jsonschema:"of a dag that cannot be run: all that is wrong with it"`
+	Form     map[string]any `json:"form,omitempty" jsonschema:"JSON Schema of the values that are missing; call again with an object that it accepts as values"`
 }
 
 // runDag begins a run, or takes up one that was begun, and waits until it ends or needs a person. A call that
@@ -63,14 +66,14 @@ func runDag(ctx context.Context, c *mcpCall, in runArguments) (runDAGAnswer, err
 			return runDAGAnswer{}, ask
 		}
 	}
-	return runDAGAnswer{said{runMessage(answer)}, answer}, nil
+	return runDAGAnswer{said: said{runMessage(answer)}, runAnswer: answer}, nil
 }
 
 // takeUp begins the run that is asked for, or finds one, or the one that a person was asked about. Of one that has ended, or was only to be planned,
 // there is nothing to wait for.
 func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (one *run.Run, ours bool, answer runAnswer, err error) {
 	runs := c.cfg.runs
-	if c.req.Params.RequestState != "" {
+	if c.req.Params.RequestState != "" && c.req.Params.RequestState != askValues {
 		one, err = c.personSaid()
 		return one, false, answer, err
 	}
@@ -85,7 +88,7 @@ func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (one *run.Run, ou
 	if err != nil {
 		return nil, false, answer, err
 	}
-	if answer, err = runs.begin(ctx, c.access, q, in.DryRun, in.SuggestionID); err != nil || in.DryRun {
+	if answer, err = c.beginWithValues(ctx, q, in); err != nil || in.DryRun {
 		return nil, false, answer, err
 	}
 	one, ok := runs.find(c.access.Workspace, answer.ID)

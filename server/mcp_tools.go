@@ -249,7 +249,9 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 		problem   *huma.ErrorModel
 	)
 	switch {
-	case errors.As(err, &dag), errors.Is(err, errNoServers), errors.Is(err, errManyRuns):
+	case errors.As(err, &dag):
+		return refusedDAG(dag)
+	case errors.Is(err, errNoServers), errors.Is(err, errManyRuns):
 		return refusal(err)
 	case errors.As(err, &problem):
 		return refusal(errors.New(problem.Detail))

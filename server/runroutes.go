@@ -57,6 +57,7 @@ type (
 	// capabilityRunBody asks for a run of a stored capability.
 	capabilityRunBody struct {
 		Params       map[string]json.RawMessage `json:"params,omitempty"`
+		Values       map[string]json.RawMessage `json:"values,omitempty" doc:"More parameters, under params, and the intent: what the form of a refused run asks for."`
 		Intent       string                     `json:"intent,omitempty"`
 		DryRun       bool                       `json:"dry_run,omitempty"`
 		Approve      []string                   `json:"approve,omitempty"`
@@ -78,6 +79,7 @@ func (s *Server) runRoutes(api huma.API) {
 	begin := rule{scope: scopeWrite, once: true, body: maxRunBody}
 	start := op("start-run", http.MethodPost, "/v1/runs", "Run a DAG",
 		"Takes the answer of /v1/dag as it is, or a DAG of one's own. Everything is checked before anything is called: 422 lists all that is wrong. "+
+			"Where values of arguments are missing, the error at body.values has the JSON Schema of all of them as its value; an object that it accepts is sent as values. "+
 			"With dry_run the plan is answered, with 200, and nothing is called. Calls that nothing says are harmless wait for approval; approve needs scope admin.")
 	start.DefaultStatus = http.StatusAccepted
 	add(s, api, begin, start, s.startRun)
@@ -176,6 +178,9 @@ func (s *Server) runCapability(ctx context.Context, in *capabilityRunInput) (*ru
 		if q.DAG.Params, err = json.Marshal(body.Params); err != nil {
 			return nil, err
 		}
+	}
+	if err := q.Set(body.Values); err != nil {
+		return nil, err
 	}
 	return s.beginRun(ctx, q, body.DryRun, body.SuggestionID)
 }
@@ -386,7 +391,7 @@ func problemOfRun(err error) *huma.ErrorModel {
 	var argument *argumentError
 	switch {
 	case errors.As(err, &wrong):
-		p := refuse(http.StatusUnprocessableEntity, "the DAG cannot be run: "+wrong.Problems[0].String())
+		p := refuse(http.StatusUnprocessableEntity, refusedRun(wrong))
 		for _, one := range wrong.Problems {
 			at := "body"
 			if one.Task != "" {
@@ -397,6 +402,9 @@ func problemOfRun(err error) *huma.ErrorModel {
 			}
 			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: at, Message: one.Detail})
 		}
+		if form := wrong.Form(); form != nil {
+			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: "body.values", Message: "values are missing; value is their JSON Schema", Value: form})
+		}
 		return p
 	case errors.Is(err, errNoServers), errors.Is(err, errManyRuns):
 		return refuse(http.StatusServiceUnavailable, err.Error())
@@ -404,6 +412,22 @@ func problemOfRun(err error) *huma.ErrorModel {
 		return refuse(http.StatusUnprocessableEntity, argument.Error(), &huma.ErrorDetail{Location: "body." + argument.Field, Message: argument.Detail})
 	}
 	return nil
+}
+
+// refusedRun says in one line why a DAG cannot be run.
+func refusedRun(e *run.CheckError) string {
+	if e.OnlyOpen() {
+		keys := make([]string, len(e.Open))
+		for i, o := range e.Open {
+			keys[i] = o.Key()
+		}
+		return "the DAG cannot be run without values for " + strings.Join(keys, ", ")
+	}
+	text := "the DAG cannot be run: " + e.Problems[0].String()
+	if more := len(e.Problems) - 1; more > 0 {
+		text += fmt.Sprintf("; and %d more %s", more, plural(more, "problem", "problems"))
+	}
+	return text
 }
 
 // getVersion is a capability by id or id@version.

@@ -51,6 +51,7 @@ type runRequest struct {
 	DAG     *runDAG                    `json:"dag,omitempty" jsonschema:"the tasks, as suggest_dag answers them"`
 	Intent  string                     `json:"intent,omitempty" jsonschema:"the purpose of the run; the intent of the dag when left out"`
 	Params  map[string]json.RawMessage `json:"params,omitempty" jsonschema:"values of the references params.NAME"`
+	Values  map[string]json.RawMessage `json:"values,omitempty" jsonschema:"values of arguments by id of the task, as in {t1: {path: ...}}; they replace those of the dag. A run that is refused because some are missing says which, with their schemas"`
 	DryRun  bool                       `json:"dry_run,omitempty" jsonschema:"check the dag and return the plan without running it"`
 	Approve []string                   `json:"approve,omitempty" jsonschema:"reserved for a person: refused here"`
 
@@ -117,7 +118,7 @@ func (q runRequest) request() (run.Request, error) {
 	for _, t := range q.DAG.Tasks {
 		r.DAG.Tasks = append(r.DAG.Tasks, catalog.Task{ID: t.ID, Tool: t.Tool, DependsOn: t.DependsOn, Arguments: t.Arguments, When: t.When, OnError: t.OnError, TimeoutMS: t.TimeoutMS})
 	}
-	return r, nil
+	return r, r.Set(q.Values)
 }
 
 // planned is the state of a run that was only asked about.

@@ -166,12 +166,12 @@ func TestRunsAreCheckedFirst(t *testing.T) {
 	for _, e := range p.Errors {
 		at = append(at, e.Location)
 	}
-	assert.Equal(t, []string{"body.dag.tasks.b", "body.dag.tasks.a.query", "body.dag.tasks.c.issue_number"}, at)
+	assert.Equal(t, []string{"body.dag.tasks.b", "body.dag.tasks.a.query", "body.dag.tasks.c.issue_number", "body.values"}, at)
 	requireProblem(t, 422, "dag: is required", w.ask("POST", "/v1/runs", `{}`))
 	requireProblem(t, 422, "unknown field", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[]},"limit":3}`))
 	requireProblem(t, 422, "unknown field", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"b","depends":[]}]}}`))
 	requireProblem(t, 404, "there is no capability", w.ask("POST", "/v1/capabilities/none/run", ""))
-	requireProblem(t, 422, "missing property", w.ask("POST", "/v1/capabilities/show-first/run", ""))
+	requireProblem(t, 422, "without values for params.words", w.ask("POST", "/v1/capabilities/show-first/run", ""))
 
 	plan := parse[runAnswer](t, 200, w.ask("POST", "/v1/runs", `{"dry_run":true,"dag":{"tasks":[{"id":"a","tool":"show-first","arguments":{"words":"x"}},{"id":"b","tool":"issue:close","arguments":{"issue_number":1},"depends_on":["a"]}]}}`))
 	assert.Equal(t, planned, plan.State)

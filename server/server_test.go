@@ -89,7 +89,10 @@ func (w web) putAmbiguous() {
 type problem struct {
 	Type, Title, Detail, Instance string
 	Status                        int
-	Errors                        []struct{ Message, Location string }
+	Errors                        []struct {
+		Message, Location string
+		Value             any
+	}
 }
 
 // requireProblem checks that a reply is a problem document of this status that mentions words.

@@ -30,17 +30,17 @@ func (a *app) runCommand() *cobra.Command {
 	var o struct {
 		params, intent, style string
 		dry, yes              bool
-		approve               []string
+		approve, set          []string
 	}
 	cmd := &cobra.Command{
 		Use:   "run DAG.json|-|CAPABILITY",
 		Short: "Run a DAG or a stored capability",
 		Long: `Runs a DAG from a file or from standard input (what waymark dag --json prints, or one of your own), or a
 stored capability by its id or id@version. Everything is checked first, and all that is wrong is said at
-once. Tools of other servers are called by a waymark serve --connect (or mcp --connect) that runs on the data directory;
+once; values that are missing are listed and given with --set. Tools of other servers are called by a waymark serve --connect (or mcp --connect) that runs on the data directory;
 scorers and scripts need none. Calls that nothing says are harmless wait until a person approves them: here on a
 terminal, or with waymark runs approve. Exits 0 if all is done, 1 if something failed or was refused.`,
-		Example: `  waymark dag "list the open issues" --json | waymark run -
+		Example: `  waymark dag "list the open issues" --json | waymark run - --set t1.repo=waymark
   waymark run weekly-report --params '{"repo":"waymark"}' --dry-run`,
 		Args: exactly(1, "a file, - for standard input, or a capability"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,6 +57,9 @@ terminal, or with waymark runs approve. Exits 0 if all is done, 1 if something f
 			}
 			if o.intent != "" {
 				body["intent"] = o.intent
+			}
+			if err := setValues(body, o.set); err != nil {
+				return err
 			}
 			if o.dry {
 				body["dry_run"] = true
@@ -76,6 +79,7 @@ terminal, or with waymark runs approve. Exits 0 if all is done, 1 if something f
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.params, "params", "", "parameters as a JSON `object`, or @FILE")
+	f.StringArrayVar(&o.set, "set", nil, "a value of an argument, as `TASK.ARGUMENT=VALUE`: JSON, or else a text; again for further ones")
 	f.StringVar(&o.intent, "intent", "", "what it is about, as `text`, where the DAG does not say")
 	f.BoolVar(&o.dry, "dry-run", false, "check it and show the plan; call nothing")
 	f.BoolVar(&o.yes, "yes", false, "approve every call beforehand")
@@ -130,12 +134,131 @@ func jsonFlag(value string) (json.RawMessage, error) {
 	return text, nil
 }
 
+// setValues adds what --set gives to the values of a request: TASK.ARGUMENT=VALUE, params.NAME=VALUE or intent=TEXT.
+func setValues(body map[string]any, set []string) error {
+	if len(set) == 0 {
+		return nil
+	}
+	values := map[string]map[string]json.RawMessage{}
+	if given, ok := body["values"].(json.RawMessage); ok {
+		if err := json.Unmarshal(given, &values); err != nil {
+			return usagef("--set: values of the request is no object of objects")
+		}
+	}
+	for _, one := range set {
+		key, text, ok := strings.Cut(one, "=")
+		if key == "intent" && ok {
+			body["intent"] = text
+			continue
+		}
+		task, argument, named := strings.Cut(key, ".")
+		for _, id := range taskIDs(body["dag"]) { // an id may have dots
+			if rest, ok := strings.CutPrefix(key, id+"."); ok && len(id) > len(task) {
+				task, argument = id, rest
+			}
+		}
+		if !ok || !named || task == "" || argument == "" {
+			return usagef("--set %q is not TASK.ARGUMENT=VALUE, as in t1.path=/tmp/a", one)
+		}
+		value := json.RawMessage(text)
+		if !json.Valid(value) {
+			value, _ = json.Marshal(text) // a string: cannot fail
+		}
+		if values[task] == nil {
+			values[task] = map[string]json.RawMessage{}
+		}
+		values[task][argument] = value
+	}
+	if len(values) > 0 {
+		body["values"] = values
+	}
+	return nil
+}
+
+// taskIDs are the ids of the tasks of a DAG, as far as it can be read.
+func taskIDs(dag any) (ids []string) {
+	raw, _ := dag.(json.RawMessage)
+	var d struct {
+		Tasks []struct {
+			ID string `json:"id"`
+		} `json:"tasks"`
+	}
+	if json.Unmarshal(raw, &d) == nil {
+		for _, t := range d.Tasks {
+			ids = append(ids, t.ID)
+		}
+	}
+	return ids
+}
+
+// showForm lists the values that a refused run is missing, in the order of its tasks.
+func (a *app) showForm(err error) error {
+	var p *client.Problem
+	if !errors.As(err, &p) {
+		return err
+	}
+	i := slices.IndexFunc(p.Errors, func(e client.ProblemPart) bool { return e.Location == "body.values" && e.Value != nil })
+	if i < 0 {
+		return err
+	}
+	raw, _ := json.Marshal(p.Errors[i].Value)                                // decoded JSON: cannot fail
+	p.Errors = slices.DeleteFunc(p.Errors, func(e client.ProblemPart) bool { // the table says it
+		return e.Location == "body.values" || e.Message == "is required and not given"
+	})
+	var form formField
+	if json.Unmarshal(raw, &form) != nil {
+		return err
+	}
+	var rows [][]string
+	for _, task := range form.Required {
+		f := form.Properties[task]
+		if len(f.Properties) == 0 {
+			rows = append(rows, []string{"--set " + task + "=TEXT", f.kind(), "", short(f.Description)})
+		}
+		for _, name := range f.Required {
+			of := f.Properties[name]
+			rows = append(rows, []string{"--set " + task + "." + name + "=VALUE", of.kind(), f.Title, short(of.Description)})
+		}
+	}
+	fmt.Fprintln(a.errs, "Values are missing:")
+	columns(a.errs, []string{"give", "type", "tool", "description"}, rows)
+	return err
+}
+
+// formField is a JSON Schema, as far as it is shown here.
+type formField struct {
+	Type        any                  `json:"type"`
+	Title       string               `json:"title"`
+	Description string               `json:"description"`
+	Enum        []any                `json:"enum"`
+	Required    []string             `json:"required"`
+	Properties  map[string]formField `json:"properties"`
+}
+
+// kind says what a value must be.
+func (f formField) kind() string {
+	if len(f.Enum) > 0 {
+		words := make([]string, len(f.Enum))
+		for i, v := range f.Enum {
+			words[i] = fmt.Sprint(v)
+		}
+		return short(strings.Join(words, " or "))
+	}
+	switch kind := f.Type.(type) {
+	case string:
+		return kind
+	case []any:
+		return strings.Trim(fmt.Sprint(kind), "[]")
+	}
+	return "any"
+}
+
 // run begins a run and stays with it until it ends, or until a person has to decide who is not here. An
 // interrupt cancels it.
 func (a *app) run(ctx context.Context, c *client.Client, path string, body map[string]any, bar progress) error {
 	answer, err := c.Call(ctx, http.MethodPost, path, body)
 	if err != nil {
-		return refusedInput("run", err)
+		return refusedInput("run", a.showForm(err))
 	}
 	var r ran
 	if err := json.Unmarshal(answer, &r); err != nil {

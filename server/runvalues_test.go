@@ -1,0 +1,131 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"waymark/run"
+)
+
+// openDAG is missing two arguments, as the answers of suggest_dag mostly are.
+const openDAG = `{"intent":"close it","tasks":[{"id":"a","tool":"issue:find"},{"id":"b","tool":"issue:show","depends_on":["a"]}]}`
+
+const openForm = `{"type":"object","required":["a","b"],"properties":{
+ "a":{"type":"object","title":"issue:find","required":["query"],"properties":{"query":{"type":"string"}}},
+ "b":{"type":"object","title":"issue:show","required":["issue_number"],"properties":{"issue_number":{"type":"integer"}}}}}`
+
+// accepts reports whether a JSON Schema accepts a value.
+func accepts(t *testing.T, schema, value string) bool {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(schema)))
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	require.NoError(t, c.AddResource("form", doc))
+	compiled, err := c.Compile("form")
+	require.NoError(t, err)
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(value)))
+	require.NoError(t, err)
+	return compiled.Validate(v) == nil
+}
+
+// The refusal of a DAG without values has one form for all of them, and a request with what the form accepts runs.
+func TestMissingValuesOverHTTP(t *testing.T) {
+	w, d := newBench(t)
+	p := requireProblem(t, 422, "without values for a.query, b.issue_number", w.ask("POST", "/v1/runs", `{"dag":`+openDAG+`}`))
+	last := p.Errors[len(p.Errors)-1]
+	require.Equal(t, "body.values", last.Location)
+	form, err := json.Marshal(last.Value)
+	require.NoError(t, err)
+	require.JSONEq(t, openForm, string(form))
+
+	const values = `{"a":{"query":"leaks"},"b":{"issue_number":9}}`
+	require.True(t, accepts(t, string(form), values))
+	require.False(t, accepts(t, string(form), `{"a":{"query":"leaks"}}`))
+	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"values":`+values+`,"dag":`+openDAG+`}`))
+	require.Equal(t, run.Done, w.ended(begun.ID).State)
+	require.Len(t, d.calls, 2)
+	require.JSONEq(t, `{"query":"leaks"}`, string(d.calls[0].Arguments))
+	require.JSONEq(t, `{"issue_number":9}`, string(d.calls[1].Arguments))
+
+	requireProblem(t, 422, "got string, want integer", w.ask("POST", "/v1/runs", `{"values":{"a":{"query":"x"},"b":{"issue_number":"9"}},"dag":`+openDAG+`}`))
+	requireProblem(t, 422, "there is no such task; there are a, b", w.ask("POST", "/v1/runs", `{"values":{"t1":{"query":"x"}},"dag":`+openDAG+`}`))
+
+	p = requireProblem(t, 422, "without values for params.words", w.ask("POST", "/v1/capabilities/show-first/run", ""))
+	require.Equal(t, "body.values", p.Errors[len(p.Errors)-1].Location)
+	parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/show-first/run", `{"values":{"params":{"words":"leaks"}}}`))
+}
+
+// Over MCP the refusal is an error that the model can act on, and fits the output schema of the tool: clients
+// check the structured content of errors, too.
+func TestMissingValuesOverMCP(t *testing.T) {
+	w, d := newBench(t)
+	client := overMemory(t, w.Server, nil)
+	refused := call(t, client, toolRun, map[string]any{"dag": json.RawMessage(openDAG)})
+	require.True(t, refused.IsError)
+	require.Contains(t, textOf(t, refused), "- a.query (string) of issue:find")
+	require.Contains(t, textOf(t, refused), "- b.issue_number (integer) of issue:show")
+	answer := answerOf[runDAGAnswer](t, &mcp.CallToolResult{StructuredContent: refused.StructuredContent})
+	form, err := json.Marshal(answer.Form)
+	require.NoError(t, err)
+	require.JSONEq(t, openForm, string(form))
+	require.Len(t, answer.Problems, 2)
+	tools, err := client.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	for _, tool := range tools.Tools {
+		if tool.Name == toolRun {
+			schema, err := json.Marshal(tool.OutputSchema)
+			require.NoError(t, err)
+			content, err := json.Marshal(refused.StructuredContent)
+			require.NoError(t, err)
+			require.True(t, accepts(t, string(schema), string(content)), "%s", content)
+		}
+	}
+	done := answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"dag": json.RawMessage(openDAG), "values": json.RawMessage(`{"a":{"query":"leaks"},"b":{"issue_number":9}}`)}))
+	require.Equal(t, run.Done, done.State)
+	require.Len(t, d.tools(), 2)
+}
+
+// A host that can show a form asks the person for the values, whatever its revision, also where the credential may
+// not approve.
+func TestAPersonAtTheHostGivesValues(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			w, d := newBench(t)
+			reply := make(chan *mcp.ElicitResult, 1)
+			client := way.open(t, w.Server, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				form, err := json.Marshal(r.Params.RequestedSchema)
+				if err == nil {
+					require.JSONEq(t, `{"type":"object","required":["a.query","b.issue_number"],"properties":{
+					 "a.query":{"type":"string","title":"a.query"},"b.issue_number":{"type":"integer","title":"b.issue_number"}}}`, string(form))
+				}
+				return <-reply, err
+			}})
+			for _, tt := range []struct {
+				said  *mcp.ElicitResult
+				calls int // so far
+				error string
+			}{
+				{&mcp.ElicitResult{Action: "accept", Content: map[string]any{"a.query": "leaks", "b.issue_number": 9}}, 2, ""},
+				{&mcp.ElicitResult{Action: "decline"}, 2, "without values"},
+				{&mcp.ElicitResult{Action: "accept", Content: map[string]any{"a.query": "leaks", "b.issue_number": 9, "c.x": 1}}, 4, ""},
+			} {
+				reply <- tt.said
+				r := call(t, client, toolRun, map[string]any{"dag": json.RawMessage(openDAG)})
+				if tt.error == "" {
+					require.Equal(t, run.Done, answerOf[runDAGAnswer](t, r).State)
+				} else {
+					require.True(t, r.IsError)
+					require.Contains(t, textOf(t, r), "is required and not given")
+				}
+				require.Len(t, d.tools(), tt.calls)
+			}
+			require.JSONEq(t, `{"issue_number":9}`, string(d.calls[1].Arguments))
+		})
+	}
+}
