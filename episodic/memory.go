@@ -195,12 +195,23 @@ func share(a, b float64) float64 {
 }
 
 // Excluded reports whether a tool fails so often that it is not suggested: at least 5 known
-// outcomes, the lower end of the failure rate's Wilson interval above one half, and at least
+// outcomes, the lower bound of the failure rate above one half, and at least
 // 3 sources that say so where the workspace has 3. One bad first run buries nobody.
 func (r Rate) Excluded(sources int) bool {
-	return r.N >= MinKnown && r.Failure > r.Success && r.Sources >= min(minSources, sources) &&
-		WilsonLower(r.Failure, r.Success+r.Failure) > exclusion
+	_, _, bound := r.FailureBound()
+	return r.N >= MinKnown && r.Failure > r.Success && r.Sources >= min(minSources, sources) && bound > exclusion
 }
+
+// FailureBound is the lower end of the 95 % Wilson interval of the failure rate, with the failures and the known
+// outcomes that it is computed from, weighted by age. All three have four decimals, so that a reader of the two
+// counts computes the same bound, and the same decision, by hand.
+func (r Rate) FailureBound() (failed, known, bound float64) {
+	failed = decimals(r.Failure)
+	known = decimals(decimals(r.Success) + failed)
+	return failed, known, decimals(WilsonLower(failed, known))
+}
+
+func decimals(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
 // Join counts tools with another name for the same thing together from now on: canonical[tool] is the
 // id under which tool is counted. A tool beyond the list is counted as itself. The next Freeze costs

@@ -113,3 +113,44 @@ func TestJoinedTools(t *testing.T) {
 	assert.Equal(t, 2, r.Tool(1).Sources)
 	assert.Zero(t, r.Tool(0).N)
 }
+
+// What becomes of an exclusion with time. A tool that is not suggested is hardly called, so ageing is its way back:
+// outcomes of five months ago weigh 1/32, and one success since then is most of what is known.
+func TestExclusionAges(t *testing.T) {
+	spring := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	autumn := spring.AddDate(0, 0, 150)
+	const tool, other = 0, 1
+	observe := func(m *Memory, tool int32, o Outcome, at time.Time, n int) {
+		for range n {
+			m.Observe(tool, nil, o, at, 0)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		more   func(*Memory)
+		known  float64 // outcomes, by weight
+		rate   float64 // of failures
+		remain bool    // excluded
+	}{
+		{"22 of 26 failed", func(*Memory) {}, 26, 22. / 26, true},
+		{"a success on the same day", func(m *Memory) { observe(m, tool, Success, spring, 1) }, 27, 22. / 27, true},
+		{"a month later", func(m *Memory) { observe(m, tool, Success, spring.AddDate(0, 0, 30), 1) }, 14, 11. / 14, true},
+		{"five months later", func(m *Memory) { observe(m, tool, Success, autumn, 1) }, 26./32 + 1, (22. / 32) / (26./32 + 1), false},
+		{"nothing known of it for five months", func(m *Memory) { observe(m, other, Success, autumn, 1) }, 26. / 32, 22. / 26, false},
+		{"it fails again then", func(m *Memory) { observe(m, tool, Failure, autumn, 4) }, 26./32 + 4, (22./32 + 4) / (26./32 + 4), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := NewMemory()
+			observe(m, tool, Failure, spring, 22)
+			observe(m, tool, Success, spring, 4)
+			tt.more(m)
+			rates := m.Freeze()
+			r := rates.Tool(tool)
+			assert.InDelta(t, tt.known, r.Success+r.Failure, 1e-9)
+			assert.InDelta(t, tt.rate, r.FailureRate(), 1e-9)
+			assert.Equal(t, tt.remain, r.Excluded(rates.Sources()), "%+v", r)
+			failed, known, bound := r.FailureBound()
+			assert.InDelta(t, WilsonLower(failed, known), bound, 5e-5)
+		})
+	}
+}

@@ -69,9 +69,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	a.Filters = append(a.Filters, Filter{"allowed", allowed, allowDetail(r.Allow)})
 	rate := q.rates.After(n, q.last)
 	excluded := rate.Excluded(q.rates.Sources())
-	a.Filters = append(a.Filters, Filter{"failures", !excluded, fmt.Sprintf(
-		"%d of %d known outcomes failed, from %d source(s), which age to %.2f of %.2f; excluded from %d on if the Wilson lower bound %.3f of these is above 0.5",
-		rate.Failures, rate.N, rate.Sources, rate.Failure, rate.Success+rate.Failure, episodic.MinKnown, episodic.WilsonLower(rate.Failure, rate.Success+rate.Failure))})
+	a.Filters = append(a.Filters, Filter{"failures", !excluded, failureDetail(rate)})
 	for _, f := range append(q.formulas(n), capabilityOnly(m.kind(n))...) {
 		s := sum{keep: true}
 		score := q.applyAny(f, n, &s)
@@ -135,6 +133,14 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		a.Absent = AbsentBelowCut
 	}
 	return a, nil
+}
+
+// failureDetail says what an exclusion rests on, in numbers from which it can be computed again.
+func failureDetail(r episodic.Rate) string {
+	failed, known, bound := r.FailureBound()
+	return fmt.Sprintf("%d of %d known outcomes failed, from %d source(s); weighted by age (half-life 30 days before the newest outcome of the workspace) %.4f of %.4f; "+
+		"excluded from %d outcomes on if the 95 %% Wilson lower bound of the weighted share, %.4f, is above 0.5",
+		r.Failures, r.N, r.Sources, failed, known, episodic.MinKnown, bound)
 }
 
 func allowDetail(allow []string) string {
