@@ -98,3 +98,25 @@ func TestRiskCoverage(t *testing.T) {
 	assert.Empty(t, curve)
 	assert.Zero(t, area)
 }
+
+// A few claims never show that confidence is calibrated; they may well show that it is not.
+func TestCalibrationOfFewClaims(t *testing.T) {
+	claims := func(n int, confidence float64, right bool) (all []Claim) {
+		for range n {
+			all = append(all, Claim{confidence, right})
+		}
+		return all
+	}
+	yes, no := true, false
+	for _, tt := range []struct {
+		name   string
+		claims []Claim
+		want   *bool
+	}{
+		{"right, and too few", claims(LeastClaims-1, 1, true), nil},
+		{"right, and enough", claims(LeastClaims, 1, true), &yes},
+		{"wrong, though few", claims(5, 0.95, false), &no},
+	} {
+		assert.Equal(t, tt.want, Calibrate(tt.claims, 1).verdict(), tt.name)
+	}
+}

@@ -19,7 +19,10 @@ func TestVerdict(t *testing.T) {
 		{&Difference{-0.1, Interval{-0.2, 0}}, Even},
 		{&Difference{-0.1, Interval{-0.2, -0.05}}, Behind},
 	} {
-		assert.Equal(t, tt.want, Comparison{Lead: tt.lead}.Verdict(), "%v", tt.lead)
+		assert.Equal(t, tt.want, Comparison{Lead: tt.lead, Tasks: LeastCompared}.Verdict(), "%v", tt.lead)
+		if tt.lead != nil {
+			assert.Equal(t, TooFew, Comparison{Lead: tt.lead, Tasks: LeastCompared - 1}.Verdict(), "%v", tt.lead)
+		}
 	}
 }
 
@@ -29,9 +32,9 @@ func TestComparisonsAndLost(t *testing.T) {
 	worse, better := Difference{-0.2, Interval{-0.3, -0.1}}, Difference{0.2, Interval{0.1, 0.3}}
 	ci := map[string]Interval{"hit@1": {0, 1}, "mrr": {0.4, 0.6}}
 	r := &Report{
-		Next:       &NextReport{NextScores: NextScores{Hit1: 0.3, MRR: 0.5}, CI: ci},
-		NextIntent: &NextReport{NextScores: NextScores{Hit1: 0.4, MRR: 0.6}, CI: ci},
-		DAG:        &DAGReport{DAGScores{NodeF1: 0.5}, map[string]Interval{"node_f1": {0.4, 0.6}}},
+		Next:       &NextReport{NextScores: NextScores{Hit1: 0.3, MRR: 0.5}, Tasks: 20, CI: ci},
+		NextIntent: &NextReport{NextScores: NextScores{Hit1: 0.4, MRR: 0.6}, Tasks: 20, CI: ci},
+		DAG:        &DAGReport{DAGScores{Requests: 20, NodeF1: 0.5}, map[string]Interval{"node_f1": {0.4, 0.6}}},
 		Baselines: map[string]Baseline{
 			"a":    {NextScores: &NextScores{Hit1: 0.5, MRR: 0.3}, Lead: map[string]Difference{"hit@1": worse, "mrr": better}},
 			"b":    {NextScores: &NextScores{Hit1: 0.5, MRR: 0.7}, Lead: map[string]Difference{"hit@1": worse, "mrr": worse}},
@@ -54,11 +57,18 @@ func TestComparisonsAndLost(t *testing.T) {
 		{"next_intent", "mrr", "b", 0.6, Alone},
 		{"dag", "node_f1", "copy", 0.5, Leads},
 	}, got)
-	lost := r.lost()
+	lost := r.decided(Behind)
 	require.Len(t, lost, 1)
 	assert.Equal(t, "b", lost[0].Baseline)
 	assert.Equal(t, &worse, lost[0].Lead)
-	assert.NotNil(t, (&Report{}).lost(), "[] in JSON")
+	assert.NotNil(t, (&Report{}).decided(Behind), "[] in JSON")
+	assert.Len(t, r.Decided(), 2)
+
+	r.Next.Tasks, r.DAG.Requests = 3, 14
+	assert.Empty(t, r.Decided())
+	few := r.decided(TooFew)
+	require.Len(t, few, 2)
+	assert.Equal(t, []int{3, 14}, []int{few[0].Tasks, few[1].Tasks})
 }
 
 // Twenty claims in ten bins of two; the error is what the diagram shows.

@@ -142,7 +142,7 @@ func TestEvaluateAsksEveryPosition(t *testing.T) {
 	assert.InDelta(t, (1.0/2+1.0/3+1.0/4+1.0/4)/4, r.Next.MRR, 1e-12)
 	assert.Equal(t, r.Next.MRR, r.NextIntent.MRR)
 	assert.InDelta(t, 0.5, *r.Next.ECE, 1e-12, "half sure and never right")
-	assert.True(t, *r.Next.Calibrated, "four claims prove nothing")
+	assert.Nil(t, r.Next.Calibrated, "four claims prove nothing")
 	assert.Equal(t, 1.0, *r.Next.AURC)
 	assert.InDelta(t, (1.0/3+1.0/2)/2, r.Tools.Recall5, 1e-12)
 	assert.InDelta(t, (0.4+1)/2, r.DAG.NodeF1, 1e-12)
@@ -255,13 +255,13 @@ func TestReportJSON(t *testing.T) {
 		return slices.Sorted(maps.Keys(m))
 	}
 	assert.Equal(t, []string{"ablation", "baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next", "next_intent", "official",
-		"profile", "stop", "test_episodes", "tools", "train_episodes"}, keys(string(text)))
+		"profile", "stop", "test_episodes", "too_few", "tools", "train_episodes"}, keys(string(text)))
 	assert.Equal(t, []string{"calibrated", "ece", "ece_band", "positions", "reliability"}, keys(string(got["stop"])))
 	var parts []map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(got["ablation"], &parts))
 	require.NotEmpty(t, parts, "each term of the scores")
 	assert.Equal(t, []string{"loss", "mrr", "question", "questions", "refitted", "without"}, slices.Sorted(maps.Keys(parts[0])))
-	assert.Equal(t, []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage"},
+	assert.Equal(t, []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage", "tasks"},
 		keys(string(got["next"])))
 	assert.Equal(t, keys(string(got["next"])), keys(string(got["next_intent"])))
 	assert.Equal(t, []string{"ci", "map@10", "ndcg@10", "queries", "recall@5"}, keys(string(got["tools"])))

@@ -18,7 +18,8 @@ type Report struct {
 	Official      *OfficialReport     `json:"official"`
 	Baselines     map[string]Baseline `json:"baselines"`
 	Ablation      []AblationReport    `json:"ablation"`
-	Lost          []Comparison        `json:"lost"` // decisive metrics in which the best baseline is better by more than chance
+	Lost          []Comparison        `json:"lost"`    // decisive metrics in which the best baseline is better by more than chance
+	TooFew        []Comparison        `json:"too_few"` // decisive metrics of too few tasks to tell; see [LeastCompared]
 	Latency       *Latency            `json:"latency_us"`
 	BuildMS       *float64            `json:"build_ms"`
 }
@@ -36,9 +37,10 @@ type NextScores struct {
 // [RiskCoverage]. Where nothing was suggested at all, nothing is claimed.
 type NextReport struct {
 	NextScores
+	Tasks        int                 `json:"tasks"` // test episodes with a position
 	ECE          *float64            `json:"ece"`
 	Band         *Interval           `json:"ece_band"`
-	Calibrated   *bool               `json:"calibrated"`
+	Calibrated   *bool               `json:"calibrated"` // nil: it may be, but there are too few claims to tell; see [LeastClaims]
 	Claims       int                 `json:"claims"`
 	Reliability  []Bin               `json:"reliability"`
 	RiskCoverage []RiskPoint         `json:"risk_coverage"`

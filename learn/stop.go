@@ -17,7 +17,7 @@ type StopReport struct {
 	Positions   int      `json:"positions"`
 	ECE         float64  `json:"ece"`
 	Band        Interval `json:"ece_band"`
-	Calibrated  bool     `json:"calibrated"`
+	Calibrated  *bool    `json:"calibrated"` // nil: it may be, but there are too few claims to tell; see [LeastClaims]
 	Reliability []Bin    `json:"reliability"`
 }
 
@@ -54,7 +54,7 @@ func (r *run) stopReport() *StopReport {
 		return nil
 	}
 	c := Calibrate(claims, r.o.Seed)
-	return &StopReport{len(claims), c.ECE, c.Band, c.Passed, Reliability(claims)}
+	return &StopReport{len(claims), c.ECE, c.Band, c.verdict(), Reliability(claims)}
 }
 
 // RankOrStop is [Stopper].

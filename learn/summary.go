@@ -42,7 +42,7 @@ func (r *run) summarise() {
 	if r.mine.official != nil {
 		r.report.Official = &OfficialReport{officialScores(mine), s.intervals(officialMetrics, official)}
 	}
-	r.report.Lost = r.report.lost()
+	r.report.Lost, r.report.TooFew = r.report.decided(Behind), r.report.decided(TooFew)
 }
 
 // withIntent sets the metrics of the next tool apart from those without the intent.
@@ -172,6 +172,11 @@ func officialScores(s samples) OfficialScores {
 
 func (r *run) nextReport(a *nextAnswers, s summary, prefix string) *NextReport {
 	n := &NextReport{NextScores: nextScores(a.samples(), ""), CI: s.intervals(nextMetrics, prefix)}
+	for _, positions := range a.samples()["mrr"].Count {
+		if positions > 0 {
+			n.Tasks++
+		}
+	}
 	claims := slices.Concat(a.claims...)
 	n.Claims = len(claims)
 	curve, area := RiskCoverage(claims, n.Positions)
@@ -179,7 +184,7 @@ func (r *run) nextReport(a *nextAnswers, s summary, prefix string) *NextReport {
 	if len(claims) > 0 {
 		c := Calibrate(claims, r.o.Seed)
 		n.Reliability = Reliability(claims)
-		n.ECE, n.Band, n.Calibrated = &c.ECE, &c.Band, &c.Passed
+		n.ECE, n.Band, n.Calibrated = &c.ECE, &c.Band, c.verdict()
 	}
 	return n
 }

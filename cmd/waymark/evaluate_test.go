@@ -98,8 +98,8 @@ func TestEvaluationNames(t *testing.T) {
 	var r map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	assert.Equal(t, []string{"ablation", "baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next",
-		"next_intent", "official", "profile", "stop", "test_episodes", "tools", "train_episodes"}, slices.Sorted(maps.Keys(r)))
-	next := []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage"}
+		"next_intent", "official", "profile", "stop", "test_episodes", "too_few", "tools", "train_episodes"}, slices.Sorted(maps.Keys(r)))
+	next := []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage", "tasks"}
 	assert.Equal(t, next, keys(t, r["next"]))
 	assert.Equal(t, next, keys(t, r["next_intent"]))
 	assert.Equal(t, []string{"ci", "map@10", "ndcg@10", "queries", "recall@5"}, keys(t, r["tools"]))
@@ -156,6 +156,53 @@ func TestEvaluationLost(t *testing.T) {
 	out, _, code := waymark(t, "", "evaluate", "--dataset", set, "--profile", "seed", "--data", filepath.Join(t.TempDir(), "data"))
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "\nlost: "+lost[0].Baseline+" is better at next tool mrr by ")
+}
+
+// A history of a few tasks is no reason to say that the engine loses, nor that its confidence can be trusted.
+func TestEvaluationOfAShortHistory(t *testing.T) {
+	var history strings.Builder
+	ids := map[string]bool{"b": true}
+	for n, i := range []int{0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 5, 6, 7} { // the last three are held out
+		before, after := fmt.Sprint("x:a", i), fmt.Sprint("x:c", (i*3)%8)
+		ids[before], ids[after] = true, true
+		fmt.Fprintf(&history, `{"id":"e%d","time":"2026-05-%02dT10:00:00Z","steps":[{"tool":%q},{"tool":"b"},{"tool":%q}]}`+"\n", n, n+1, before, after)
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	_, errs, code := waymark(t, history.String(), "record", "-", "--data", data)
+	require.Zero(t, code, errs)
+	page := filepath.Join(t.TempDir(), "report.html")
+	out, errs, code := waymark(t, "", "evaluate", "--data", data, "--html", page)
+	require.Zero(t, code, "%s%s", out, errs)
+	assert.Contains(t, out, "11 train episodes, 3 test episodes")
+	assert.Contains(t, out, "\ntoo few tasks to tell, at least 15 are needed: next tool mrr (3)\n")
+	assert.Contains(t, out, "claims, too few claims to tell (at least 100 are needed)")
+	assert.NotContains(t, out, "lost:")
+	assert.NotContains(t, out, "calibrated")
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(html), "Too few tasks to tell at mrr of “Next tool”: 3, at least 15 are needed.")
+	assert.Contains(t, string(html), "too few claims to tell, at least 100 are needed")
+	assert.NotContains(t, string(html), `class="lost"`)
+	assert.NotContains(t, string(html), `class="behind"`)
+	assert.NotContains(t, string(html), "alibrated")
+
+	text, errs, code := waymark(t, "", "evaluate", "--data", data, "--json")
+	require.Zero(t, code, errs)
+	var r struct {
+		Lost   []any
+		TooFew []struct {
+			Question, Metric string
+			Tasks            int
+		} `json:"too_few"`
+		Next struct{ Calibrated *bool }
+		Stop struct{ Calibrated *bool }
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &r))
+	assert.Empty(t, r.Lost)
+	require.Len(t, r.TooFew, 1)
+	assert.Equal(t, 3, r.TooFew[0].Tasks)
+	assert.Nil(t, r.Next.Calibrated)
+	assert.Nil(t, r.Stop.Calibrated)
 }
 
 func TestEvaluationRefuses(t *testing.T) {

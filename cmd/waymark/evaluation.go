@@ -65,8 +65,19 @@ func (a *app) showEvaluation(r *learn.Report) {
 		a.showAblation(question, r.AblationOf(question))
 	}
 	a.printf("\n")
-	if len(r.Lost) == 0 {
-		a.printf("not lost: no baseline is better by more than chance at next mrr, tools ndcg@10, plan node_f1 or link_f1\n")
+	var few []string
+	for _, c := range r.TooFew {
+		few = append(few, fmt.Sprintf("%s %s (%d)", questions[c.Question], c.Metric, c.Tasks))
+	}
+	if len(few) > 0 {
+		a.printf("too few tasks to tell, at least %d are needed: %s\n", learn.LeastCompared, strings.Join(few, ", "))
+	}
+	if decided := r.Decided(); len(r.Lost) == 0 && len(decided) > 0 {
+		var names []string
+		for _, c := range decided {
+			names = append(names, questions[c.Question]+" "+c.Metric)
+		}
+		a.printf("not lost: no baseline is better by more than chance at %s\n", strings.Join(names, ", "))
 	}
 	for _, c := range r.Lost {
 		a.printf("lost: %s is better at %s %s by %s (%s to %s)\n", c.Baseline, questions[c.Question], c.Metric,
@@ -111,11 +122,12 @@ func (a *app) showAblation(question string, parts []learn.AblationReport) {
 func (a *app) showMethods(r *learn.Report, question string, metrics ...string) {
 	mine := []string{r.Profile}
 	var lead string
+	tasks := map[string]int{} // by metric
 	for _, m := range metrics {
 		cell := "-"
 		for _, c := range r.Comparisons() {
 			if c.Question == question && c.Metric == m {
-				cell = rate(c.Value)
+				cell, tasks[m] = rate(c.Value), c.Tasks
 			}
 		}
 		mine = append(mine, cell)
@@ -150,7 +162,7 @@ func (a *app) showMethods(r *learn.Report, question string, metrics ...string) {
 			continue
 		}
 		if d, ok := r.Baselines[name].Lead[key]; ok {
-			row = append(row, signed(d.Mean), signed(d.Interval[0])+" to "+signed(d.Interval[1]), string(learn.Comparison{Lead: &d}.Verdict()))
+			row = append(row, signed(d.Mean), signed(d.Interval[0])+" to "+signed(d.Interval[1]), string(learn.Comparison{Lead: &d, Tasks: tasks[lead]}.Verdict()))
 		}
 		rows = append(rows, row)
 	}
@@ -161,8 +173,12 @@ func (a *app) showMethods(r *learn.Report, question string, metrics ...string) {
 	columns(a.out, slices.Concat([]string{"method"}, metrics, []string{"lead in " + lead, "95 %", ""}), rows)
 }
 
-func calibrated(passed bool) string {
-	if passed {
+// calibrated says in words whether confidence is; nil: there are too few claims to tell.
+func calibrated(passed *bool) string {
+	switch {
+	case passed == nil:
+		return fmt.Sprintf("too few claims to tell (at least %d are needed)", learn.LeastClaims)
+	case *passed:
 		return "calibrated"
 	}
 	return "not calibrated"
@@ -174,7 +190,7 @@ func (a *app) showTrust(what string, n *learn.NextReport) {
 		return
 	}
 	a.printf("\nconfidence, %s: error %s over %d claims, %s (a perfect model of this size: %s); area under risk-coverage %s\n",
-		what, rate(*n.ECE), n.Claims, calibrated(*n.Calibrated), between(n.Band), rate(*n.AURC))
+		what, rate(*n.ECE), n.Claims, calibrated(n.Calibrated), between(n.Band), rate(*n.AURC))
 	width := max(len(n.Reliability), len(n.RiskCoverage)/2)
 	var rows [][]string
 	for i := range width {

@@ -68,7 +68,7 @@ func TestPage(t *testing.T) {
 		return learn.Difference{Mean: mean, Interval: learn.Interval{lo, hi}}
 	}
 	r := &learn.Report{TrainEpisodes: 3, TestEpisodes: 2, Profile: "auto",
-		Next: &learn.NextReport{NextScores: learn.NextScores{MRR: 0.4}, CI: map[string]learn.Interval{"mrr": {0.3, 0.45}},
+		Next: &learn.NextReport{NextScores: learn.NextScores{MRR: 0.4}, Tasks: 20, CI: map[string]learn.Interval{"mrr": {0.3, 0.45}},
 			ECE: &ece, AURC: &area, Calibrated: &no, Band: &learn.Interval{0.01, 0.02}, Claims: 7},
 		Baselines: map[string]learn.Baseline{"markov1": {NextScores: &learn.NextScores{MRR: 0.5},
 			Lead: map[string]learn.Difference{"mrr": loss(-0.2, -0.1, -0.05)}}},

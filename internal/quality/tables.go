@@ -87,7 +87,10 @@ func writeTrust(w io.Writer, cases []sample) {
 		}{{learn.QuestionNext, c.report.Next}, {learn.QuestionNextIntent, c.report.NextIntent}} {
 			if n := t.next; n != nil && n.ECE != nil {
 				says := "calibrated"
-				if !*n.Calibrated {
+				switch {
+				case n.Calibrated == nil:
+					says = "too few claims"
+				case !*n.Calibrated:
 					says = "**not calibrated**"
 				}
 				row(w, c.String(), questions[t.question], strconv.Itoa(n.Claims), rate(*n.ECE), between(n.Band), says, rate(*n.AURC))

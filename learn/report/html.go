@@ -21,8 +21,9 @@ var page string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"rate": rate, "signed": signed, "between": between, "question": question,
-	"percent": func(x float64) string { return strconv.FormatFloat(100*x, 'f', 0, 64) + " %" },
-	"round":   func(x *float64) string { return strconv.FormatFloat(*x, 'f', 0, 64) },
+	"percent":    func(x float64) string { return strconv.FormatFloat(100*x, 'f', 0, 64) + " %" },
+	"calibrated": calibrated, "leastCompared": func() int { return learn.LeastCompared },
+	"round": func(x *float64) string { return strconv.FormatFloat(*x, 'f', 0, 64) },
 }).Parse(page))
 
 // WriteHTML writes a report as one self-contained page that is HTML and well-formed XML.
@@ -79,6 +80,17 @@ func between(i *learn.Interval) string {
 		return "–"
 	}
 	return rate(i[0]) + " – " + rate(i[1])
+}
+
+// calibrated says in words whether confidence is; nil: there are too few claims to tell.
+func calibrated(passed *bool) string {
+	switch {
+	case passed == nil:
+		return fmt.Sprintf("too few claims to tell, at least %d are needed", learn.LeastClaims)
+	case *passed:
+		return "calibrated"
+	}
+	return "not calibrated"
 }
 
 // question is what people call it.
