@@ -20,7 +20,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality firstcontact validation golden mutants soak
+.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants soak
 
 build: ## bin/waymark, static and reproducible
 	CGO_ENABLED=0 go build -trimpath -o bin/waymark ./cmd/waymark
@@ -94,6 +94,10 @@ quality: build ## evaluate on every data set in DIR and write docs/quality.md
 firstcontact: ## ask for the requests and needs of DIR/reworded in other words; HALF=develop, held or both
 	@test -n "$(DIR)" || { echo "make firstcontact DIR=path: a folder of data sets, one folder each, and reworded"; exit 2; }
 	go run ./internal/firstcontact -datasets "$(DIR)" -half "$(or $(HALF),develop)"
+
+wordvectors: ## make the word vectors from DIR/mcp_catalog/tools.jsonl; NOTICE names their sha256
+	@test -n "$(DIR)" || { echo "make wordvectors DIR=path: a folder of data sets, one folder each"; exit 2; }
+	go run ./internal/wordvectors -tools "$(DIR)/mcp_catalog/tools.jsonl"
 
 validation: ## vary the constants of the seed's formulas on the train part of every data set in DIR and write docs/validation.md
 	@test -n "$(DIR)" || { echo "make validation DIR=path: a folder of data sets, one folder each"; exit 2; }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"waymark/numeric"
 )
 
 // A Matcher compares requests with the documents' own texts, in words that may differ:
@@ -19,7 +21,16 @@ type Matcher struct {
 	index   *Index
 	lexicon Lexicon
 	bound   [][]int32 // by entry of the lexicon, its terms in the index; nil if the index lacks one
+	vectors WordVectors
+	places  space     // of the documents, from the vectors of their words
 	pool    sync.Pool // *Matching
+}
+
+// WordVectors place words in a space in which words used alike are close.
+type WordVectors interface {
+	Dimension() int
+	// Vector writes the vector of a stem, as long as the word is telling, to dst, and reports whether there is one.
+	Vector(dst []float64, stem string) bool
 }
 
 // A Lexicon knows which words may stand for one another.
@@ -46,9 +57,12 @@ const slip = 0.7
 
 func ownWeight(weight float64) float32 { return float32(min(1, weight/fullWeight)) }
 
-// Matcher returns a matcher for the index.
-func (ix *Index) Matcher(l Lexicon) *Matcher {
-	m := &Matcher{index: ix, lexicon: l}
+// Matcher returns a matcher for the index. Without word vectors, nil, no document is near by them.
+func (ix *Index) Matcher(l Lexicon, v WordVectors) *Matcher {
+	m := &Matcher{index: ix, lexicon: l, vectors: v}
+	if v != nil {
+		m.place()
+	}
 	entries := l.Entries()
 	m.bound = make([][]int32, len(entries))
 	for e, stems := range entries {
@@ -67,6 +81,56 @@ func (ix *Index) Matcher(l Lexicon) *Matcher {
 	return m
 }
 
+// place puts each document where the vectors of its words point, Σ own(u, d)·vector(u), of length one.
+func (m *Matcher) place() {
+	ix, dimension := m.index, m.vectors.Dimension()
+	m.places = space{dimension: dimension, flat: make([]float32, ix.docs*dimension)}
+	vectors := make([]float64, len(ix.words.terms)*dimension)
+	known := make([]bool, len(ix.words.terms))
+	at := make([]int, ix.docs+1) // where the terms of a document begin
+	for t, word := range ix.words.terms {
+		if known[t] = m.vectors.Vector(vectors[t*dimension:(t+1)*dimension], word); known[t] {
+			for _, d := range ix.lexical.documents(t) {
+				at[d+1]++
+			}
+		}
+	}
+	for d := range ix.docs {
+		at[d+1] += at[d]
+	}
+	terms, own := make([]int32, at[ix.docs]), make([]float32, at[ix.docs])
+	next := slices.Clone(at)
+	for t := range ix.words.terms {
+		if known[t] {
+			l := ix.lexical.lists[t]
+			for k, d := range ix.lexical.documents(t) {
+				terms[next[d]], own[next[d]] = int32(t), ix.lexical.own[int(l.at)+k]
+				next[d]++
+			}
+		}
+	}
+	parallel(ix.docs, func(from, to int) {
+		row := make([]float64, dimension)
+		for d := from; d < to; d++ {
+			clear(row)
+			for k := at[d]; k < at[d+1]; k++ {
+				t := int(terms[k])
+				numeric.Axpy(float64(own[k]), vectors[t*dimension:(t+1)*dimension], row)
+			}
+			unit(row)
+			for i, x := range row {
+				m.places.flat[d*dimension+i] = float32(x)
+			}
+		}
+	})
+}
+
+// documents lists those that have a term.
+func (x *lexical) documents(term int) []int32 {
+	l := x.lists[term]
+	return x.doc[l.at : l.at+l.n]
+}
+
 // Matching is one request compared with all documents. It is for one goroutine and must be closed.
 type Matching struct {
 	matcher *Matcher
@@ -81,6 +145,8 @@ type Matching struct {
 	best    []float64 // by document, of the word being looked at
 	touched []int32   // documents with a sum
 	met     []int32   // documents with a best
+	row     []float64
+	folded  []float32 // the request among the word vectors; empty if it has none
 }
 
 // spelledAs says that a word of a request may be written as several words of the index, or as another one.
@@ -117,7 +183,41 @@ func (m *Matcher) Match(text string) *Matching {
 			}
 		}
 	}
+	x.fold()
 	return x
+}
+
+// fold puts the request where the vectors of its words point.
+func (x *Matching) fold() {
+	x.folded = x.folded[:0]
+	m := x.matcher
+	if m.vectors == nil {
+		return
+	}
+	x.row = grown(x.row, 2*m.places.dimension)
+	sum, one := x.row[:m.places.dimension], x.row[m.places.dimension:]
+	clear(sum)
+	any := false
+	for i := range x.words {
+		if x.words[i].idf > 0 && m.vectors.Vector(one, x.words[i].stem) {
+			numeric.Axpy(1, one, sum)
+			any = true
+		}
+	}
+	if any {
+		unit(sum)
+		for _, y := range sum {
+			x.folded = append(x.folded, float32(y))
+		}
+	}
+}
+
+// Near returns how near a document is to the request by word vectors, in [0, 1].
+func (x *Matching) Near(doc int32) float64 {
+	if len(x.folded) == 0 {
+		return 0
+	}
+	return float64(max(0, dot32(x.folded, x.matcher.places.vector(doc))))
 }
 
 // Close returns the memory of x, which must not be used any more.
@@ -195,6 +295,9 @@ func (x *Matching) spell() {
 		if parts := x.split(w.word); parts != nil {
 			x.spelled = append(x.spelled, spelledAs{i, parts, 1})
 			continue
+		}
+		if m := x.matcher; m.vectors != nil && m.vectors.Vector(grown(x.row, m.places.dimension), w.stem) {
+			continue // a word that tools use
 		}
 		if corrections++; corrections > maxUnknown {
 			return
@@ -334,13 +437,26 @@ func (x *Matching) Of(doc int32) float64 {
 	return min(1, x.sum[doc]/x.most)
 }
 
-// Top appends the k best documents to dst, by falling score and then by number.
-func (x *Matching) Top(dst []Hit, k int) []Hit {
+// Top appends the k best documents to dst, by falling score and then by number: what they say of the words of the
+// request and, weighted, how near they are by word vectors.
+func (x *Matching) Top(dst []Hit, k int, weight float64) []Hit {
 	first := len(dst)
-	if k > 0 {
+	if k <= 0 {
+		return dst
+	}
+	add := func(d int32, near float64) {
+		text := x.Of(d)
+		if s := text + float64((1-text)*float64(weight*near)); s > 0 {
+			dst = keepBest(dst, first, k, Hit{Doc: d, Score: s, Lexical: text, Vector: near})
+		}
+	}
+	if len(x.folded) == 0 {
 		for _, d := range x.touched {
-			s := x.Of(d)
-			dst = keepBest(dst, first, k, Hit{Doc: d, Score: s, Lexical: s})
+			add(d, 0)
+		}
+	} else {
+		for d := range int32(x.matcher.index.docs) {
+			add(d, x.Near(d))
 		}
 	}
 	sortHits(dst[first:])

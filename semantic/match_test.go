@@ -41,9 +41,9 @@ var matchDocuments = []Document{
 
 func matched(t *testing.T, lexicon Lexicon, request string) (names []string) {
 	t.Helper()
-	x := Build(matchDocuments, Options{}).Matcher(lexicon).Match(request)
+	x := Build(matchDocuments, Options{}).Matcher(lexicon, nil).Match(request)
 	defer x.Close()
-	for _, h := range x.Top(nil, 10) {
+	for _, h := range x.Top(nil, 10, 0) {
 		require.Greater(t, h.Score, 0.0)
 		require.LessOrEqual(t, h.Score, 1.0)
 		require.Equal(t, x.Of(h.Doc), h.Score)
@@ -85,7 +85,7 @@ func TestMatch(t *testing.T) {
 func TestMatchAnswersAWordOnce(t *testing.T) {
 	docs := []Document{{Name: "a", Text: "pay settle remit"}, {Name: "b", Text: "pay invoice"}}
 	lexicon := pairs{{"pay", "settle"}, {"pay", "remit"}}
-	x := Build(docs, Options{}).Matcher(lexicon).Match("pay the invoice")
+	x := Build(docs, Options{}).Matcher(lexicon, nil).Match("pay the invoice")
 	defer x.Close()
 	require.Greater(t, x.Of(1), x.Of(0))
 }
@@ -95,7 +95,7 @@ func TestAdditionsMatch(t *testing.T) {
 	lexicon := pairs{{"reimburse", "refund"}, {"pr", "pull request"}}
 	ix := Build(matchDocuments[3:], Options{})
 	added := ix.NewAdditions(slices.Values(matchDocuments[3:])).With(matchDocuments[:3])
-	m := ix.Matcher(lexicon)
+	m := ix.Matcher(lexicon, nil)
 	find := func(request string) (names []string) {
 		x := m.Match(request)
 		defer x.Close()
@@ -115,13 +115,13 @@ func TestAdditionsMatch(t *testing.T) {
 // Pooled memory carries nothing from one request to the next, and numbers do not depend on the order of documents.
 func TestMatchingsAreIndependent(t *testing.T) {
 	lexicon := pairs{{"reimburse", "refund"}}
-	m := Build(matchDocuments, Options{}).Matcher(lexicon)
+	m := Build(matchDocuments, Options{}).Matcher(lexicon, nil)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(len(matchDocuments))
 	var shuffled []Document
 	for _, i := range order {
 		shuffled = append(shuffled, matchDocuments[i])
 	}
-	other := Build(shuffled, Options{}).Matcher(lexicon)
+	other := Build(shuffled, Options{}).Matcher(lexicon, nil)
 	for range 3 {
 		for _, request := range strings.Split("reimburse|a payment|open pull requests of webhooks|搜索", "|") {
 			x, y := m.Match(request), other.Match(request)
@@ -132,4 +132,31 @@ func TestMatchingsAreIndependent(t *testing.T) {
 			y.Close()
 		}
 	}
+}
+
+// letters are word vectors of three words.
+type letters map[string][]float64
+
+func (letters) Dimension() int { return 2 }
+
+func (l letters) Vector(dst []float64, stem string) bool {
+	v, ok := l[stem]
+	copy(dst, v)
+	return ok
+}
+
+// Word vectors order what the words of a request leave open, and bring in what has none of them.
+func TestWordVectorsOrderDocuments(t *testing.T) {
+	docs := []Document{{Name: "a", Text: "ship freight"}, {Name: "b", Text: "boat freight"}, {Name: "c", Text: "vessel"}}
+	x := Build(docs, Options{}).Matcher(pairs{}, letters{"vessel": {1, 0}, "boat": {3, 1}, "ship": {-1, 2}}).Match("freight vessel")
+	defer x.Close()
+	require.Equal(t, 1.0, x.Near(2))
+	require.InDelta(t, 0.9487, x.Near(1), 1e-4)
+	require.Zero(t, x.Near(0))
+	var order []int32
+	for _, h := range x.Top(nil, 3, 0.2) {
+		order = append(order, h.Doc)
+	}
+	require.Equal(t, []int32{2, 1, 0}, order)
+	require.Equal(t, x.Of(0), x.Of(1))
 }

@@ -407,3 +407,22 @@ func falling(n int, value func(int) float64) []int {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(value(b), value(a)) })
 	return order
 }
+
+// Entry is a number of a sparse matrix, Row that of one row.
+type Entry struct {
+	Column int32
+	Value  float64
+}
+
+// TruncatedSVD returns the largest singular values of a matrix, at most rank, and the right singular vectors that
+// belong to them, len(sigma) numbers for each column. Equal input gives equal bits on every machine.
+func TruncatedSVD(rows [][]Entry, columns, rank int) (sigma, right []float64) {
+	a := &sparse{rows: len(rows), cols: columns, start: make([]int, len(rows)+1)}
+	for i, row := range rows {
+		for _, e := range row {
+			a.col, a.val = append(a.col, e.Column), append(a.val, e.Value)
+		}
+		a.start[i+1] = len(a.col)
+	}
+	return svd(a, rank, 0, nil)
+}

@@ -10,11 +10,12 @@ import (
 
 // matchParts is what speaks for a node in a search, each part in [0, 1]:
 //
-//	match = 1 - (1 - text)·(1 - wVector·vector)·(1 - wRequests·requests)·(1 - recentShare·recent)
+//	match = 1 - (1 - text)·(1 - wWords·words)·(1 - wVector·vector)·(1 - wRequests·requests)·(1 - recentShare·recent)
 //
 // The text decides; what past requests say moves what matches about as well.
 type matchParts struct {
 	text     float64 // how well its own text answers the words of the query; see [semantic.Matcher]
+	words    float64 // nearness by word vectors; see [wordvectors.Vectors]
 	vector   float64 // cosine of the vectors of an embeddings endpoint
 	requests float64 // how much the words of the query go with it in past requests
 	recent   float64 // similarity of a request since the last build that it was used for
@@ -23,6 +24,7 @@ type matchParts struct {
 // Weights of a search, chosen on the development half of hand-written requests for single tools.
 const (
 	wRequests       = 0.2
+	wWords          = 0.2
 	wVector         = 0.5
 	wSearch         = 0.98 // the match; the rest is importance
 	wSearchRank     = 0.02
@@ -35,7 +37,7 @@ func (e *matchParts) parts(add func(name string, value, weight float64)) (match 
 	for _, p := range [...]struct {
 		name          string
 		value, weight float64
-	}{{"text", e.text, 1}, {"vector", e.vector, wVector}, {"past_requests", e.requests, wRequests}, {"newer_requests", e.recent, recentShare}} {
+	}{{"text", e.text, 1}, {"word_vectors", e.words, wWords}, {"vector", e.vector, wVector}, {"past_requests", e.requests, wRequests}, {"newer_requests", e.recent, recentShare}} {
 		if p.value == 0 {
 			continue
 		}
@@ -59,7 +61,7 @@ func (q *query) look(vector []float32) {
 			}
 		}
 	}
-	q.hits = q.matching.Top(q.hits[:0], textCandidates)
+	q.hits = q.matching.Top(q.hits[:0], textCandidates, wWords)
 	find(q.hits)
 	if len(vector) > 0 {
 		q.hits = q.text.Top(q.hits[:0], textCandidates)
@@ -111,7 +113,7 @@ func (q *query) lookRecent() {
 func (q *query) found(n int32) float64 {
 	e := &q.matched[n]
 	if d := q.doc(n); d >= 0 && q.live(n) && !q.recent.changed(n) {
-		e.text = q.matching.Of(d)
+		e.text, e.words = q.matching.Of(d), q.matching.Near(d)
 		if q.text.HasVector() {
 			e.vector = q.text.Of(d).Vector
 		}

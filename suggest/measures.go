@@ -15,6 +15,7 @@ import (
 	"waymark/predict/association"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
+	"waymark/semantic/wordvectors"
 )
 
 // Measures are the parts of a model that are costly to compute and need not follow every episode at
@@ -270,7 +271,7 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 
 // look prepares what a search asks.
 func (m *Measures) look(c *Counts) {
-	m.matcher = m.text.Matcher(thesaurus.Default())
+	m.matcher = m.text.Matcher(thesaurus.Default(), wordvectors.Default())
 	m.said = sync.OnceValue(func() *association.Model { return association.Learn(c.requests()) })
 }
 

@@ -55,7 +55,7 @@ var imports = map[string][]string{
 	"importer": {"catalog", "episodic", "toolcall"},
 	"sample":   {"catalog", "episodic", "importer"},
 	"mine":     {"episodic", "internal/parallel", "numeric"},
-	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/association", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "semantic/thesaurus", "spectral", "wire", "wiring"},
+	"suggest":  {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/association", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "semantic/thesaurus", "semantic/wordvectors", "spectral", "wire", "wiring"},
 	"evidence": {"numeric", "semantic"},
 	"learn":    {"catalog", "episodic", "numeric", "predict/calibrate", "suggest"},
 	"live":     {"catalog", "episodic", "learn", "mine", "mine/proposal", "numeric", "rubric", "storage", "suggest", "wire"},
@@ -82,6 +82,8 @@ var imports = map[string][]string{
 	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "run"},
 
 	"semantic/thesaurus":          {"semantic"},
+	"semantic/wordvectors":        {"numeric"},
+	"internal/wordvectors":        {"catalog", "numeric", "semantic", "semantic/wordvectors"},
 	"predict/association":         {"numeric"},
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},
