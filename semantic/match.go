@@ -212,6 +212,23 @@ func (x *Matching) fold() {
 	}
 }
 
+// Terms returns how many words of the request a document has, as they are or joined or taken apart.
+func (x *Matching) Terms(doc int32) (n int) {
+	lex := x.matcher.index.lexical
+	for i := range x.words {
+		w := &x.words[i]
+		if w.idf == 0 {
+			continue
+		}
+		if w.term >= 0 && lex.find(w.term, doc) > 0 || slices.ContainsFunc(x.spelled, func(s spelledAs) bool {
+			return s.word == i && !slices.ContainsFunc(s.terms, func(t int32) bool { return lex.find(t, doc) == 0 })
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
 // Near returns how near a document is to the request by word vectors, in [0, 1].
 func (x *Matching) Near(doc int32) float64 {
 	if len(x.folded) == 0 {
@@ -241,7 +258,7 @@ func (x *Matching) read(text string) {
 			word := string(x.scan.part(i))
 			w := wanted{stem: stem(word), term: -1}
 			if said := slices.Contains(x.stems, w.stem); !said && !isStop(word) {
-				w.idf, w.weak = idf(0, ix.docs), weak(word)
+				w.idf, w.weak = idf(0, ix.docs), Weak(word)
 				if t, ok := slices.BinarySearch(ix.words.terms, w.stem); ok {
 					w.term, w.idf = int32(t), ix.lexical.idf[t]
 				} else {
@@ -333,8 +350,8 @@ func (x *Matching) split(word string) (parts []int32) {
 	return parts
 }
 
-// weak reports whether a word is a number or a single character.
-func weak(word string) bool {
+// Weak reports whether a word is a number or a single character: no evidence by itself.
+func Weak(word string) bool {
 	runes := 0
 	for _, r := range word {
 		runes++

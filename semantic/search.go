@@ -112,16 +112,6 @@ func (x *lexical) index(docs int) {
 	}
 }
 
-// Terms returns how many terms of the query a document has.
-func (q *Query) Terms(doc int32) (n int) {
-	for i := range q.words.terms {
-		if q.ix.lexical.find(q.words.terms[i].term, doc) > 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // Explain returns the words of text that a document has, those that add most first.
 func (ix *Index) Explain(text string, doc int) []Match {
 	q := ix.Query(text, nil)

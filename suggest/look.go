@@ -1,8 +1,6 @@
 package suggest
 
 import (
-	"slices"
-
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/semantic"
@@ -50,10 +48,14 @@ func (e *matchParts) parts(add func(name string, value, weight float64)) (match 
 	return min(1, match)
 }
 
-// look fills in how well each node matches a search.
-func (q *query) look(vector []float32) {
-	m := q.measures
-	q.text, q.matching = m.text.Query(q.phrase, vector), m.matcher.Match(q.phrase)
+// A search looks at the best matches by text, at least lookedAt and twice as many as are asked for, and at what past
+// requests say at least leastSaid for.
+const lookedAt, leastSaid = 96, 0.1
+
+// look fills in how well each node matches a search that asks for so many results.
+func (q *query) look(vector []float32, limit int) {
+	m, k := q.measures, max(lookedAt, 2*limit)
+	q.matching = m.matcher.Match(q.phrase)
 	find := func(hits []semantic.Hit) {
 		for _, h := range hits {
 			if n := m.docNode[h.Doc]; q.live(n) && !q.recent.changed(n) {
@@ -61,23 +63,23 @@ func (q *query) look(vector []float32) {
 			}
 		}
 	}
-	q.hits = q.matching.Top(q.hits[:0], textCandidates, wWords)
+	q.saidFor()
+	q.hits = q.matching.Top(q.hits[:0], k, wWords)
 	find(q.hits)
 	if len(vector) > 0 {
-		q.hits = q.text.Top(q.hits[:0], textCandidates)
+		q.text = m.text.Query(q.phrase, vector)
+		q.hits = q.text.Top(q.hits[:0], k)
 		find(q.hits)
 	}
-	words := semantic.Tokens(q.intent)
-	slices.Sort(words)
-	m.said().Score(slices.Compact(words), func(n int32, adds float64) {
-		if q.live(n) {
+	for _, n := range q.sayings {
+		if q.saidSum[n] >= leastSaid && q.live(n) {
 			q.consider(n)
-			q.matched[n].requests += adds
 		}
-	})
+	}
 	q.lookRecent()
 	best := int32(-1)
 	for _, n := range q.touched {
+		q.matched[n].requests = q.saidSum[n]
 		q.semantic[n] = q.matched[n].parts(nil)
 		if q.kind(n) == catalog.KindTool && q.live(n) && q.semantic[n] > 0 && (best < 0 || q.semantic[n] > q.semantic[best] || q.semantic[n] == q.semantic[best] && q.ids[n] < q.ids[best]) {
 			best = n
@@ -88,6 +90,20 @@ func (q *query) look(vector []float32) {
 	} else if len(q.context) == 0 {
 		q.cluster = q.Model.cluster(best)
 	}
+}
+
+// saidFor fills in what past requests say for each node.
+func (q *query) saidFor() {
+	for _, n := range q.sayings {
+		q.saidSum[n] = 0
+	}
+	q.sayings = q.sayings[:0]
+	q.measures.said().Score(wordsOf(q.intent), func(n int32, adds float64) {
+		if q.saidSum[n] == 0 {
+			q.sayings = append(q.sayings, n)
+		}
+		q.saidSum[n] += adds
+	})
 }
 
 // lookRecent counts texts and requests that came after the build.
@@ -114,10 +130,11 @@ func (q *query) found(n int32) float64 {
 	e := &q.matched[n]
 	if d := q.doc(n); d >= 0 && q.live(n) && !q.recent.changed(n) {
 		e.text, e.words = q.matching.Of(d), q.matching.Near(d)
-		if q.text.HasVector() {
+		if q.text != nil && q.text.HasVector() {
 			e.vector = q.text.Of(d).Vector
 		}
 	}
+	e.requests = q.saidSum[n]
 	return e.parts(nil)
 }
 

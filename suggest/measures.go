@@ -284,7 +284,7 @@ func (c *Counts) requests() []association.Task {
 		if p.intent == "" || p.failed() {
 			continue
 		}
-		t := association.Task{Words: semantic.Tokens(cut(p.intent, requestBytes))}
+		t := association.Task{Words: wordsOf(cut(p.intent, requestBytes))}
 		for _, raw := range p.nodes {
 			if n := c.canon[raw]; c.live(n) && !slices.Contains(t.Tools, n) {
 				t.Tools = append(t.Tools, n)
@@ -294,6 +294,13 @@ func (c *Counts) requests() []association.Task {
 	}
 	slices.Reverse(tasks)
 	return tasks
+}
+
+// wordsOf lists the words of a request, each once, without those that are no evidence by themselves.
+func wordsOf(request string) []string {
+	words := slices.DeleteFunc(semantic.Tokens(request), semantic.Weak)
+	slices.Sort(words)
+	return slices.Compact(words)
 }
 
 // saidTasks is how many past requests, the newest, words and tools are associated from, requestBytes how much of

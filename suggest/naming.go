@@ -58,7 +58,7 @@ func (q *query) nameMatches(exact []nameMatch) []nameMatch {
 	for _, term := range semantic.Terms(q.intent) {
 		words = append(words, term)
 	}
-	if len(words) == 0 || len(words) > nameWords || q.text == nil {
+	if len(words) == 0 || len(words) > nameWords {
 		return nil
 	}
 	var matches []nameMatch
@@ -68,7 +68,7 @@ func (q *query) nameMatches(exact []nameMatch) []nameMatch {
 			continue
 		}
 		// What the index knows has as many terms of the query, unless one stands for several.
-		if d := q.doc(n); d >= 0 && !q.recent.changed(n) && q.phrase == q.intent && q.text.Terms(d) < len(words) {
+		if d := q.doc(n); d >= 0 && !q.recent.changed(n) && q.phrase == q.intent && q.matching.Terms(d) < len(words) {
 			continue
 		}
 		name, _ := q.describe(n)

@@ -108,10 +108,7 @@ func (q *query) sense(vector []float32) {
 	if len(q.context) > 0 {
 		q.structure()
 	}
-	switch {
-	case q.looking:
-		q.look(vector)
-	case q.mode == Active:
+	if q.mode == Active {
 		q.meaning(vector)
 	}
 }

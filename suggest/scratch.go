@@ -25,6 +25,8 @@ type scratch struct {
 	count    []uint64
 	graph    []float64 // GraphScore, the maximum over the context
 	semantic []float64
+	saidSum  []float64 // of a search, what past requests say for each of sayings; else zero
+	sayings  []int32
 	matched  []matchParts // of a search, what semantic is made of
 	inFlight []bool       // node is in the context
 	adamic   graph.Scratch
@@ -58,7 +60,7 @@ func scratchFor(pool *sync.Pool, n int) *scratch {
 		s.near = make([]uint32, n)
 		s.stamp, s.aa, s.weight, s.count = make([]uint32, n), make([]float64, n), make([]float64, n), make([]uint64, n)
 		s.graph, s.semantic, s.inFlight = make([]float64, n), make([]float64, n), make([]bool, n)
-		s.matched = make([]matchParts, n)
+		s.matched, s.saidSum, s.sayings = make([]matchParts, n), make([]float64, n), nil
 	}
 	return s
 }

@@ -37,7 +37,10 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	if q.profile, err = searchProfile(r.Profile); err != nil {
 		return SearchAnswer{}, err
 	}
-	q.sense(r.Vector)
+	if len(q.context) > 0 {
+		q.structure()
+	}
+	q.look(r.Vector, limit)
 	named := q.named()
 	q.coverList()
 	top := q.best(limit, func(n int32) bool {

@@ -170,7 +170,7 @@ func (q *query) consider(n int32) {
 		return
 	}
 	q.touch(n)
-	if q.text != nil {
+	if q.text != nil || q.looking {
 		q.semantic[n] = q.match(n)
 	}
 }
