@@ -239,7 +239,7 @@ func (w *writer) buildIfDue() {
 		return
 	}
 	catalog := w.changed || w.texts > 0 && (w.opts.Embedder != nil || w.texts*buildShare >= w.state.Seen())
-	if catalog || w.since >= buildAfter && w.since*buildShare >= int(w.built.seq) {
+	if catalog || w.since >= buildAfter && w.since*buildShare >= int(w.built.seq) || w.doubled() {
 		reason := "the catalog changed"
 		if !catalog {
 			reason = fmt.Sprintf("%d events were recorded since the last build", w.since)
@@ -257,6 +257,13 @@ func (w *writer) buildIfDue() {
 	if w.judgeUnasked() {
 		w.judgeBehind(reasonJudge)
 	}
+}
+
+// doubled reports whether a short history has doubled since the last build, so that profile learned answers from the
+// first task on.
+func (w *writer) doubled() bool {
+	before := w.measures.Episodes()
+	return w.since > 0 && !w.opts.Measure.WithoutLearned && before < buildAfter && w.state.Episodes() >= max(1, 2*before)
 }
 
 // reasonJudge is why profiles are judged without a build being due.

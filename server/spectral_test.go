@@ -24,7 +24,7 @@ func TestClustersChangeAnAnswer(t *testing.T) {
 		require.Equal(t, 200, w.ask("PUT", "/v1/capabilities", capabilities).status)
 		_, err := defaultEngine(t, w.Server).Build(t.Context())
 		require.NoError(t, err)
-		r := w.ask("POST", "/v1/next", `{"context":["x"]}`)
+		r := w.ask("POST", "/v1/next", `{"context":["x"],"profile":"seed"}`)
 		require.Equal(t, 200, r.status, r.body)
 		var a suggest.NextAnswer
 		require.NoError(t, json.Unmarshal([]byte(r.body), &a))

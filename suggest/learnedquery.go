@@ -142,7 +142,7 @@ func (q *query) prefix(l *learned) {
 // learnedCandidates visits what was learned to be possible.
 func (q *query) learnedCandidates(visitAll func(c candidate)) {
 	visit := visitAll
-	if q.recent.any() {
+	if q.recent.any() || q.past.n > q.measures.episodes {
 		visit = func(c candidate) { visitAll(q.renewed(c)) }
 	}
 	if q.planned != nil {
@@ -269,7 +269,7 @@ var signalNames = [nexttool.Signals]string{
 	"open_branches", "inner_branches", "recent_tools", "tools_done", "tools_done_product", "nearest_tail", "nearest_rest",
 	"nearest_overlap", "nearest_frontier", "repeat", "repeat_soon", "repeat_late", "again", "server_after_server", "same_server",
 	"requires_last", "requirements_done", "on_planned_way", "next_on_planned_way", "alike",
-	"shared_neighbours", "pagerank", "same_community", "spectral", "inputs_given", "inputs_known", "outcomes", "lately", "residual", "matches_intent",
+	"shared_neighbours", "pagerank", "same_community", "spectral", "inputs_given", "inputs_known", "outcomes", "lately", "after_last_ever", "residual", "matches_intent",
 	"past_requests_next", "past_requests_rest", "words", "words_used", "residual_words",
 }
 

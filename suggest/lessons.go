@@ -10,6 +10,7 @@ import (
 	"waymark/numeric"
 	nexttool "waymark/predict/next"
 	planning "waymark/predict/plan"
+	"waymark/predict/sequence"
 	"waymark/predict/stop"
 	"waymark/semantic"
 )
@@ -47,6 +48,7 @@ func (c *Counts) lessons(examined []float64, shelf *Shelf, halt func() bool) *le
 	}
 	l.number(c, past)
 	l.describe(c, shelf)
+	l.before(c, first)
 	for i, p := range past {
 		if halt() {
 			return nil
@@ -57,6 +59,24 @@ func (c *Counts) lessons(examined []float64, shelf *Shelf, halt func() bool) *le
 		l.plans = l.plans[n-newestPlans:]
 	}
 	return l
+}
+
+// before counts what came right after each tool in the tasks that are too old to be learned from.
+func (l *lessons) before(c *Counts, first int) {
+	if first == 0 {
+		return
+	}
+	l.catalog.Older = make([]sequence.Followers, len(l.node))
+	for i := range first {
+		last := int32(-1)
+		for _, raw := range c.past.at(i).nodes {
+			t := l.tool[c.canon[raw]]
+			if last >= 0 && t >= 0 {
+				l.catalog.Older[last].Add(t, 1)
+			}
+			last = t
+		}
+	}
 }
 
 // number chooses the tools and numbers them: those used, then what the same servers offer, then the others

@@ -79,6 +79,9 @@ type MeasureOptions struct {
 	Progress func(phase string, done float64) `json:"-"`
 }
 
+// Episodes is how many episodes were measured.
+func (m *Measures) Episodes() int { return m.episodes }
+
 // contextIntents bounds how many past intents describe one tool, allIntents how many describe all
 // tools together (where there are more, the bound for one tool is halved until there are not), and
 // intentBytes how much of each is read.

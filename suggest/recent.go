@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"waymark/catalog"
+	"waymark/episodic"
 	"waymark/internal/pages"
 	"waymark/numeric"
 	"waymark/semantic"
@@ -168,6 +169,7 @@ const (
 	recentShare    = .6 // of the similarity of a request counts as text of the tools used for it: what the same request adds in a build, if no other has its words
 	recentTrust    = .8 // of the similarity of a request counts as probability of its tools
 	recentText     = .5 // of the match of a new tool's text counts as probability that it is next; for an intent the whole match
+	recentMass     = 2  // observations that a learned distribution is worth beyond those counted after the last step
 	recentCopy     = .5 // a request this similar is taken for the same need
 )
 
@@ -309,22 +311,56 @@ func (m *Model) behind(n int32) []string {
 	return nil
 }
 
-// renewed is a learned candidate with what came after the build: p' = 1 - (1-p)·(1-newer), and the score moves
-// as the log-odds do (for an intent) or the logarithm of the probability (after a context).
+// since is how often transitions from the last step were counted in the build, and since then.
+func (q *query) since() (before, after float64) {
+	if q.planned != nil || q.last == episodic.NoTool || q.past.n <= q.measures.episodes || q.learned.history.Truncated() {
+		return 0, 0
+	}
+	all := float64(q.followedBy(q.last))
+	if t := of(q.learned.tool, q.last, -1); t >= 0 {
+		before = float64(q.learned.history.Led(t))
+	}
+	return before, max(0, all-before)
+}
+
+// sinceTo is how often a node came after the last step since the build.
+func (q *query) sinceTo(n int32) float64 {
+	if _, after := q.since(); after == 0 || q.stamp[n] != q.epoch { // no follower of the last step
+		return 0
+	}
+	before := int32(0)
+	last, t := of(q.learned.tool, q.last, -1), of(q.learned.tool, n, -1)
+	if last >= 0 && t >= 0 {
+		before = q.learned.history.LedTo(last, t)
+	}
+	return max(0, float64(q.count[n])-float64(before))
+}
+
+// renewed is a learned candidate with what came after the build. Transitions since then count as further
+// observations of a distribution that is worth recentMass + before observations:
+//
+//	p' = (p·(before + recentMass) + since(n)) / (before + recentMass + since)
+//
+// and other evidence as p” = 1 - (1-p')·(1-newer). The score moves as the log-odds do (for an intent) or the
+// logarithm of the probability (after a context).
 func (q *query) renewed(c candidate) candidate {
-	newer := q.newer(c.node)
-	if newer == 0 {
+	newer, p := q.newer(c.node), c.p
+	before, after := q.since()
+	if newer == 0 && after == 0 {
 		return c
 	}
-	p := 1 - float64((1-c.p)*(1-newer))
-	c.newer = float64(q.scale(p) - q.scale(c.p))
+	p = (float64(p*(before+recentMass)) + q.sinceTo(c.node)) / (before + recentMass + after)
+	p = 1 - float64((1-p)*(1-newer))
+	if c.newer = float64(q.scale(p) - q.scale(c.p)); after > 0 { // calibration moves probabilities apart from scores
+		c.newer = q.sure.score - q.scale(q.sure.first) + q.scale(p) - c.score
+	}
 	c.score, c.p = c.score+c.newer, p
 	return c
 }
 
 // scale is a probability on the scale of learned scores, up to a constant.
 func (q *query) scale(p float64) float64 {
-	p = min(max(p, 1e-6), 1-1e-6)
+	p = min(max(p, 1e-9), 1-1e-9)
 	if q.planned != nil {
 		return numeric.Ln(p / (1 - p))
 	}

@@ -79,6 +79,9 @@ type Catalog struct {
 
 	// Properties that each tool takes as inputs and gives as outputs, as numbers 0 … P-1, ascending; may be nil.
 	Takes, Gives [][]int32
+
+	// Older counts what came right after each tool in tasks older than those observed; nil where there are none.
+	Older []sequence.Followers
 }
 
 // A History is everything counted. Observing and asking must not happen at once.

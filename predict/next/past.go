@@ -95,3 +95,31 @@ func (h *History) lately(p *sequence.Prefix, s *Signs) {
 		s.set(Lately, c.Tool, 1-ln(float64(age))/all)
 	}
 }
+
+// whole sets the share of each follower of the last tool in the whole history, older tasks included.
+func (h *History) whole(p *sequence.Prefix, s *Signs) {
+	if h.catalog.Older == nil {
+		return
+	}
+	older, newer := &h.catalog.Older[p.Last()], &h.skip[0][p.Last()]
+	s.Evidence[Whole] = level(int(older.Total + newer.Total))
+	for _, c := range older.Counts {
+		s.add(c.Tool, float64(c.N))
+	}
+	for _, c := range newer.Counts {
+		s.add(c.Tool, float64(c.N))
+	}
+	escape := float64(sequence.Discount*float64(len(s.met))) + sequence.Mass
+	s.flush(Whole, func(tool int32, n float64) float64 {
+		return ln(1 + (n-sequence.Discount)/float64(escape*h.chain.Popularity(tool)))
+	})
+}
+
+// Led is how many dependent steps came after steps of a tool.
+func (h *History) Led(tool int32) int32 { return h.first[tool].Total + h.more[tool].Total }
+
+// LedTo is how many of them were of another one.
+func (h *History) LedTo(tool, to int32) int32 { return h.first[tool].N(to) + h.more[tool].N(to) }
+
+// Truncated reports whether older tasks were left out.
+func (h *History) Truncated() bool { return h.catalog.Older != nil }

@@ -50,6 +50,7 @@ const (
 	Known            // share of its inputs that tools of the prefix take or give
 	Worked           // how it went after the last tool: 1 always well, -1 always badly
 	Lately           // how lately it followed the last tool
+	Whole            // follower of the last tool in the whole history, of which only the newest tasks count otherwise
 	Residual         // learned weights of the situation's features (package maxent)
 	Asked            // 4 times the text similarity of the request
 	PastNext         // what followed the last tool in the tasks with the nearest requests

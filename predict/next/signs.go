@@ -126,6 +126,7 @@ func (h *History) Signs(tools []int32, parents [][]int32, n int, r *Request, s *
 	h.structural(p, s)
 	h.schemas(p, s)
 	h.lately(p, s)
+	h.whole(p, s)
 	h.request(p, r, s)
 	h.residue(p, r, s)
 	for i, t := range s.Tools {
