@@ -79,6 +79,12 @@ func (l *lessons) before(c *Counts, first int) {
 	}
 }
 
+// NextTasks are the tools and past tasks as the next tool is learned from them.
+func (c *Counts) NextTasks() (nexttool.Catalog, []*nexttool.Task) {
+	l := c.lessons(nil, nil, never)
+	return l.catalog, l.tasks
+}
+
 // number chooses the tools and numbers them: those used, then what the same servers offer, then the others
 // of the catalog.
 func (l *lessons) number(c *Counts, past []*pastEpisode) {

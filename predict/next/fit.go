@@ -52,7 +52,12 @@ func FitUntil(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, 
 
 // FitStudy is [FitUntil], and what the weights were fitted on.
 func FitStudy(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Claims, *Study) {
-	w, claims, study := gather(c, newest(tasks), timed, stop).learn()
+	return FitFrom(priorBelief(), c, tasks, timed, stop)
+}
+
+// FitFrom is [FitStudy] with a prior of the caller's.
+func FitFrom(prior Belief, c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Claims, *Study) {
+	w, claims, study := gather(c, newest(tasks), timed, stop).learn(prior)
 	if stop() {
 		return Weights{}, Claims{}, nil
 	}
@@ -60,12 +65,12 @@ func FitStudy(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, 
 }
 
 // learn fits the weights without and with a request.
-func (g *gathered) learn() (Weights, Claims, *Study) {
-	w, claims, study := Prior(), Claims{}, &Study{}
+func (g *gathered) learn(prior Belief) (Weights, Claims, *Study) {
+	w, claims, study := prior.Mean, Claims{}, &Study{}
 	if g.choices.Len() == 0 {
 		return w, claims, study
 	}
-	plain := g.fit(w.Plain, false)
+	plain := g.fit(w.Plain, prior.Hold.Plain)
 	claims.Plain = g.claims(plain.others, false)
 	if !slices.Contains(g.asked, true) {
 		for k := range Signals {
@@ -76,7 +81,7 @@ func (g *gathered) learn() (Weights, Claims, *Study) {
 		w.Plain = plain.weights
 		return w, claims, &Study{g: g, plain: plain}
 	}
-	asked := g.fit(w.Asked, true)
+	asked := g.fit(w.Asked, prior.Hold.Asked)
 	study = &Study{g: g, plain: plain, asked: asked, requests: true}
 	study.share = g.shrink(&asked, plain)
 	claims.Asked = g.claims(asked.others, true)
@@ -109,18 +114,7 @@ type fitted struct {
 // is asked whether steps count whose tool is not listed. They teach to look far, which finds tools hardly
 // used before; where many come out of the blue, they teach distrust in what is known. What decides is the
 // mean reciprocal rank. Then a short history chooses its penalties, by the likelihood.
-func (g *gathered) fit(prior []float64, asked bool) fitted {
-	base := make([]float64, len(prior))
-	for i := range base {
-		switch {
-		case !asked && Signal(i/parts).OfRequest():
-			base[i] = math.Inf(1)
-		case i%parts >= evidence && i%parts < use:
-			base[i] = tighter
-		default:
-			base[i] = tight
-		}
-	}
+func (g *gathered) fit(prior, base []float64) fitted {
 	far := g.try([2][]float64{prior, prior}, prior, base, false)
 	near := g.try(far.halves, prior, base, true)
 	best := far

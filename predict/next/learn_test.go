@@ -392,7 +392,7 @@ func TestClaimsAreOfWeightsFittedOnOthers(t *testing.T) {
 				x.Mass = []float32{mass, mass, mass, mass}
 			}
 		}
-		return gather(catalog(), tasks, false, never).fit(Prior().Asked, true)
+		return gather(catalog(), tasks, false, never).fit(Prior().Asked, priorBelief().Hold.Asked)
 	}
 	once, often := fit(1), fit(3)
 	apart := func(a, b []float64) float64 {
@@ -404,9 +404,9 @@ func TestClaimsAreOfWeightsFittedOnOthers(t *testing.T) {
 	}
 	for q := range once.others {
 		if d := apart(once.others[q], often.others[q]); q == quarter {
-			assert.Less(t, d, .003)
+			assert.Less(t, d, .02)
 		} else {
-			assert.Greater(t, d, .01, "quarter %d is claimed by weights that were fitted on it", q)
+			assert.Greater(t, d, .05, "quarter %d is claimed by weights that were fitted on it", q)
 		}
 	}
 }

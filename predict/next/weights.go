@@ -1,6 +1,9 @@
 package next
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Weights are what each signal is worth. Plain is for situations without a request.
 type Weights struct{ Plain, Asked []float64 }
@@ -13,18 +16,17 @@ const (
 	use      = 1 + levels
 )
 
-// prior is what signals are worth before anything was learned: chosen by hand, near what the fits to
-// training tasks of several sets have in common.
-var prior = map[Signal]float64{Popularity: .7, Chain: .55, Bag: .1, Skips: .1, Branches: .1, Tail: .05, Server: .05,
+// basic is what signals are worth before anything was learned, chosen by hand: what the prior was fitted from.
+var basic = map[Signal]float64{Popularity: .7, Chain: .55, Bag: .1, Skips: .1, Branches: .1, Tail: .05, Server: .05,
 	Alike: .1, Asked: .4, PastNext: .1, PastRest: .1, Words: .1}
 
 // OfRequest tells whether a signal needs a request.
 func (k Signal) OfRequest() bool { return k >= Asked && k != Residual && k < Signals }
 
-// Prior are the weights of a history that is too short to fit any.
-func Prior() Weights {
+// Basic are weights chosen by hand, for which no history is needed.
+func Basic() Weights {
 	asked := make([]float64, int(Signals)*parts)
-	for k, w := range prior {
+	for k, w := range basic {
 		asked[int(k)*parts] = w
 	}
 	plain := slices.Clone(asked)
@@ -34,6 +36,29 @@ func Prior() Weights {
 		}
 	}
 	return Weights{plain, asked}
+}
+
+// A Belief is a normal distribution of weights: their means, and the inverse of the variance of each.
+type Belief struct{ Mean, Hold Weights }
+
+// Prior are the weights of a history that is too short to fit any.
+func Prior() Weights { return priorBelief().Mean }
+
+// priorBelief is what the fits to small histories of several data sets have in common; see package
+// internal/nextprior.
+func priorBelief() Belief {
+	b := Belief{Basic(), Weights{penalties(false), penalties(true)}}
+	for k, row := range pooled {
+		for i := range parts {
+			at := k*parts + i
+			b.Mean.Plain[at], b.Mean.Asked[at] = row[i], row[2*parts+i]
+			if !math.IsInf(b.Hold.Plain[at], 1) {
+				b.Hold.Plain[at] = row[parts+i]
+			}
+			b.Hold.Asked[at] = row[3*parts+i]
+		}
+	}
+	return b
 }
 
 // Weight is what signal k is worth for a tool that the prefix used as said: 0 never, 1 before, 2 last.
