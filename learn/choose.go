@@ -17,7 +17,7 @@ import (
 // How profiles and rebuilds are judged. The bounds keep it about as long as one build.
 const (
 	judgedShare     = 0.2   // of the newest episodes are held out
-	MostJudged      = 5_000 // newest episodes that take part
+	mostJudged      = 5_000 // newest episodes of which some are held out; older ones are history
 	judgedPositions = 2_000 // steps asked for
 	judgedIntents   = 500   // intents asked for
 	leastJudged     = 15    // tasks held out: fewer say nothing
@@ -49,14 +49,11 @@ type Trial struct {
 //
 // Held out are the newest episodes; where much is new to the published model, the newest of what it
 // knew and as many of what came since: neither what the past was good at nor what is new counts alone.
-// In a history of fewer than 400 tasks the profiles are asked about all of them, a fifth at a time, unless the
-// first fifth speaks for profile learned alone.
+// In a history of fewer than 400 tasks the profiles are asked about all of them, a fifth at a time, unless profile
+// learned leads clearly in the first fifth. All older episodes are history, as they are in service.
 // Judge depends on nothing but its arguments. A history too short to learn from or to judge by gives an
 // empty choice, which is no error.
 func Judge(ctx context.Context, t Trial) (suggest.Choice, *Gate, error) {
-	if cut := len(t.Episodes) - MostJudged; cut > 0 {
-		t.Episodes, t.Known = t.Episodes[cut:], max(0, t.Known-cut)
-	}
 	if enough := float64(len(t.Episodes)) * judgedShare; enough < leastJudged {
 		return suggest.Choice{}, nil, nil
 	}
@@ -87,12 +84,19 @@ type example struct {
 
 // split holds episodes out.
 func (t *Trial) split() ([]example, error) {
-	parts := [][]episodic.Episode{t.Episodes}
-	if known, since := t.Episodes[:t.Known], t.Episodes[t.Known:]; t.Old != nil &&
+	var all []example
+	newest, knownOf := t.Episodes, t.Known
+	if cut := len(newest) - mostJudged; cut > 0 { // profiles are judged with as much history as they have in service
+		for i, e := range newest[:cut] {
+			all = append(all, example{Example{Episode: e, Split: Train, Next: true, Intent: true}, t.Old != nil && i >= t.Known})
+		}
+		newest, knownOf = newest[cut:], max(0, t.Known-cut)
+	}
+	parts := [][]episodic.Episode{newest}
+	if known, since := newest[:knownOf], newest[knownOf:]; t.Old != nil &&
 		float64(min(len(known), len(since)))*judgedShare >= leastJudged {
 		parts = [][]episodic.Episode{known, since}
 	}
-	var all []example
 	least := len(parts[len(parts)-1])
 	for _, part := range parts {
 		least = min(least, len(part))
@@ -108,10 +112,10 @@ func (t *Trial) split() ([]example, error) {
 	}
 	if len(parts) == 1 && t.Old != nil {
 		since := map[string]bool{}
-		for _, e := range t.Episodes[t.Known:] {
+		for _, e := range newest[knownOf:] {
 			since[e.ID] = true
 		}
-		for i := range all {
+		for i := len(all) - len(newest); i < len(all); i++ {
 			all[i].fresh = since[all[i].Episode.ID]
 		}
 	}
@@ -222,6 +226,7 @@ func (t *Trial) published(ctx context.Context, j *jury, examples []example) (*ju
 // jury are the questions that the tasks held out make.
 type jury struct {
 	next, nextIntent, intents []*task
+	known                     map[string]bool // groups of the history
 }
 
 func newJury(examples []example) *jury {
@@ -233,6 +238,12 @@ func newJury(examples []example) *jury {
 	j := &jury{
 		next:    bounded(tests, judgedPositions, func(t *task) int { return len(t.seq) - 1 }),
 		intents: bounded(tests, judgedIntents, func(t *task) int { return min(1, len(strings.TrimSpace(t.Episode.Intent))) }),
+	}
+	j.known = map[string]bool{}
+	for i := range examples {
+		if examples[i].Split == Train {
+			j.known[groupOf(&examples[i].Episode)] = true
+		}
 	}
 	j.nextIntent = slices.DeleteFunc(slices.Clone(j.next), func(t *task) bool { return strings.TrimSpace(t.Episode.Intent) == "" })
 	return j
@@ -290,6 +301,7 @@ type juror struct {
 type answered struct {
 	Sample
 	claims []Claim
+	unseen []bool // by task: the history has none like it
 }
 
 // ask gives how well a profile did at a kind of question, by task.
@@ -325,7 +337,7 @@ func (j *jury) tests(kind int) []*task { return [kinds][]*task{j.next, j.nextInt
 func askNext(ctx context.Context, k Ranker, tests []*task, intent bool) (answered, error) {
 	a := newNextAnswers(len(tests))
 	err := parallel(ctx, len(tests), func(i int) error { return a.ask(k, tests[i], i, intent) })
-	return answered{a.samples()["mrr"], slices.Concat(a.claims...)}, err
+	return answered{Sample: a.samples()["mrr"], claims: slices.Concat(a.claims...)}, err
 }
 
 // askIntents asks for the tools that the intents of the tests need.
@@ -348,13 +360,33 @@ func kept(claims []Claim) []calibrate.Claim {
 	return all
 }
 
-func judged(metric string, seed, fitted Sample) suggest.Judged {
+// judged takes profile learned unless seed leads by more than chance, over all questions or over those of tasks that
+// are like none of the history: what is learned must not live on repetition alone.
+func judged(metric string, seed, fitted Sample, unseen []bool) suggest.Judged {
 	j := suggest.Judged{
-		Profile: suggest.ProfileSeed, Metric: metric, Episodes: len(seed.Sum), Questions: seed.values(), Seed: seed.Mean(), Learned: fitted.Mean(),
+		Profile: suggest.ProfileLearned, Metric: metric, Episodes: len(seed.Sum), Questions: seed.values(), Seed: seed.Mean(), Learned: fitted.Mean(),
 	}
 	lead := PairedBootstrap(fitted, seed, 1)
-	if j.Lead, j.Interval = lead.Mean, lead.Interval; j.Episodes >= leastJudged && j.Interval[0] > 0 {
-		j.Profile = suggest.ProfileLearned
+	j.Lead, j.Interval = lead.Mean, lead.Interval
+	worse := j.Interval[1] < 0
+	if a, b := seed.only(unseen), fitted.only(unseen); len(a.Sum) >= leastJudged {
+		worse = worse || PairedBootstrap(b, a, 1).Interval[1] < 0
+	}
+	switch {
+	case j.Episodes < leastJudged:
+		j.Profile = "" // too few to say
+	case worse:
+		j.Profile = suggest.ProfileSeed
 	}
 	return j
+}
+
+// only is the part of a sample that is marked.
+func (s Sample) only(marked []bool) (part Sample) {
+	for i, yes := range marked {
+		if yes {
+			part.Sum, part.Count = append(part.Sum, s.Sum[i]), append(part.Count, s.Count[i])
+		}
+	}
+	return part
 }

@@ -65,7 +65,8 @@ func TestJudge(t *testing.T) {
 	assert.Equal(t, v, judge(twoWays(500, true)))
 
 	v = judge(twoWays(500, false))
-	assert.Equal(t, suggest.ProfileSeed, v.Next.Profile, "nothing to know is no lead: %+v", v)
+	assert.Equal(t, suggest.ProfileLearned, v.Next.Profile, "where there is nothing to know, neither leads: %+v", v)
+	assert.LessOrEqual(t, v.Next.Interval[0], 0.)
 	assert.Equal(t, 100, v.Next.Questions)
 	assert.Equal(t, suggest.Choice{}, judge(twoWays(60, true)), "too few tasks to judge by")
 }

@@ -105,7 +105,8 @@ type Trainer func(ctx context.Context, d *Data, history []*Example) (Predictor, 
 
 // HoldOut splits a workspace's own history by time: the latest share of the episodes is the test, what
 // came before it the history. Where an episode has no time, order says little (an import takes files as
-// they come, one kind of task after the other), and the test is spread evenly over all of them.
+// they come, one kind of task after the other), and the test is spread evenly over all of them, near copies of one
+// request together.
 func HoldOut(episodes []episodic.Episode, share float64) ([]Example, error) {
 	if !(share > 0 && share < 1) {
 		return nil, fmt.Errorf("hold out a share of %v: must lie between 0 and 1", share)
@@ -123,10 +124,12 @@ func HoldOut(episodes []episodic.Episode, share float64) ([]Example, error) {
 	if timed {
 		slices.SortStableFunc(examples, func(a, b Example) int { return a.Episode.Time.Compare(b.Episode.Time) })
 	}
-	for i := range examples {
-		if timed && i >= len(examples)-n || !timed && i*n/len(examples) != (i+1)*n/len(examples) {
-			examples[i].Split = Test
-		}
+	if !timed {
+		spread(examples, n)
+		return examples, nil
+	}
+	for i := len(examples) - n; i < len(examples); i++ {
+		examples[i].Split = Test
 	}
 	return examples, nil
 }

@@ -44,8 +44,18 @@ func turns(examples []example) [][]example {
 	return all
 }
 
-// hear asks the first turn. Where that leaves a kind of question to the seed, it asks the others as well and goes
-// by all.
+// decided reports whether profile learned leads by more than chance at every kind of question that was asked.
+func decided(c suggest.Choice) bool {
+	for _, j := range []suggest.Judged{c.Next, c.NextIntent, c.Intent} {
+		if j.Questions > 0 && j.Interval[0] <= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// hear asks the first turn. Where that leaves the lead of profile learned open, it asks the others as well and goes by
+// all.
 func (t *Trial) hear(ctx context.Context, all [][]example) (jurors []*juror, choice suggest.Choice, err error) {
 	for i, examples := range all {
 		j, err := t.juror(ctx, examples, i, len(all))
@@ -57,7 +67,7 @@ func (t *Trial) hear(ctx context.Context, all [][]example) (jurors []*juror, cho
 			continue
 		}
 		choice, err = choose(ctx, jurors)
-		if profiles := taken(choice); err != nil || !slices.Contains(profiles[:], suggest.ProfileSeed) {
+		if err != nil || decided(choice) {
 			return jurors, choice, err
 		}
 	}
@@ -79,7 +89,7 @@ func choose(ctx context.Context, jurors []*juror) (suggest.Choice, error) {
 		if len(seed.Sum) == 0 {
 			continue
 		}
-		*to = judged(judgedBy[kind], seed.Sample, fitted.Sample)
+		*to = judged(judgedBy[kind], seed.Sample, fitted.Sample, seed.unseen)
 		if to.Profile == suggest.ProfileSeed && kind != kindIntent {
 			to.Kept = calibrate.FitScores(kept(seed.claims))
 		}
@@ -100,6 +110,9 @@ func heard(ctx context.Context, jurors []*juror, kind int, profile string) (all 
 		}
 		all.Sum, all.Count = append(all.Sum, a.Sum...), append(all.Count, a.Count...)
 		all.claims = append(all.claims, a.claims...)
+		for _, t := range j.tests(kind) {
+			all.unseen = append(all.unseen, !j.known[groupOf(&t.Episode)])
+		}
 	}
 	return all, nil
 }

@@ -106,9 +106,6 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, 
 			if v.seq <= built {
 				t.Known++
 			}
-			if n := len(past) - learn.MostJudged; n >= learn.MostJudged { // older ones take no part
-				past, t.Known = append([]*episodic.Episode{}, past[n:]...), max(0, t.Known-n)
-			}
 		}
 	}
 	for _, ep := range past {

@@ -140,7 +140,7 @@ func TestNextFollowsHistory(t *testing.T) {
 		w.episode("read config", "fs:read", "json:parse", "db:insert")
 	}
 	w.episode("look", "fs:read", "fs:list")
-	a := next(t, w.model(), NextRequest{Context: []string{"fs:read"}})
+	a := next(t, w.model(), NextRequest{Context: []string{"fs:read"}, Profile: ProfileSeed})
 	assert.Equal(t, "json:parse", a.Suggestions[0].ID)
 	assert.Equal(t, Passive, a.Mode)
 	assert.Equal(t, Evidence{Count: 8, Of: 9}, a.Suggestions[0].Evidence)
@@ -171,7 +171,7 @@ func TestCapabilitiesBesideTools(t *testing.T) {
 	w := newWorld(t)
 	w.episode("", "a", "b", "c").capability("cap:abc", "all three", "a", "b", "c").capability("cap:a", "only the first", "a")
 	m := w.model()
-	a := next(t, m, NextRequest{Context: []string{"a"}, Limit: 10})
+	a := next(t, m, NextRequest{Context: []string{"a"}, Limit: 10, Profile: ProfileSeed})
 	assert.Contains(t, ids(a.Suggestions), "cap:abc")
 	assert.NotContains(t, ids(a.Suggestions), "cap:a")
 	for _, s := range a.Suggestions {
@@ -180,7 +180,7 @@ func TestCapabilitiesBesideTools(t *testing.T) {
 			assert.InDelta(t, 1.0/3, s.Evidence.Jaccard, 1e-12)
 		}
 	}
-	e, err := m.Explain(ExplainRequest{ID: "cap:a", Context: []string{"a"}})
+	e, err := m.Explain(ExplainRequest{ID: "cap:a", Context: []string{"a"}, Profile: ProfileSeed})
 	require.NoError(t, err)
 	assert.Equal(t, AbsentExhausted, e.Absent)
 }
@@ -342,7 +342,7 @@ func TestExhaustedCapabilityIsNotSuggestedByHistoryEither(t *testing.T) {
 	}
 	m := w.model()
 	assert.NotContains(t, ids(next(t, m, NextRequest{Context: []string{"a"}}).Suggestions), "cap:a")
-	e, err := m.Explain(ExplainRequest{ID: "cap:a", Context: []string{"a"}})
+	e, err := m.Explain(ExplainRequest{ID: "cap:a", Context: []string{"a"}, Profile: ProfileSeed})
 	require.NoError(t, err)
 	assert.Equal(t, AbsentExhausted, e.Absent)
 }
