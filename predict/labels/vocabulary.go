@@ -88,6 +88,14 @@ func newVocabulary(texts [][]string, reach int) (*Vocabulary, []Vector) {
 // Len is the number of features.
 func (v *Vocabulary) Len() int { return len(v.idf) }
 
+// Rarity is the idf of a feature.
+func (v *Vocabulary) Rarity(feature string) float64 {
+	if id, ok := v.feature[feature]; ok {
+		return v.idf[id]
+	}
+	return v.rare
+}
+
 // Vector is the vector of a text and the places of its features, by token.
 func (v *Vocabulary) Vector(tokens []string) (Vector, []Word) {
 	tf := map[int32]float64{}

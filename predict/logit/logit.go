@@ -9,6 +9,7 @@ package logit
 
 import (
 	"math"
+	"slices"
 
 	"waymark/internal/parallel"
 	"waymark/numeric"
@@ -163,6 +164,16 @@ func (d *Data) climb(b, mean, scale []float64, penalty float64, stop func() bool
 	return true
 }
 
+// Plus is the model whose log-odds are those of m and share times those of n.
+func (m *Model) Plus(share float64, n *Model) *Model {
+	sum := &Model{Bias: m.Bias + float64(share*n.Bias), Slope: slices.Clone(m.Slope), Mean: m.Mean}
+	for k, slope := range n.Slope {
+		sum.Slope[k] += float64(share * slope)
+		sum.Bias += float64(float64(share*slope) * (m.Mean[k] - n.Mean[k]))
+	}
+	return sum
+}
+
 // Z is the log-odds of an event with features x.
 func (m *Model) Z(x []float64) float64 {
 	z := m.Bias
@@ -170,6 +181,21 @@ func (m *Model) Z(x []float64) float64 {
 		z += float64(m.Slope[k] * (v - m.Mean[k]))
 	}
 	return z
+}
+
+// Zs are the log-odds of all observations, with those that the table starts from.
+func (m *Model) Zs(d Data) []float32 {
+	zs, x := make([]float32, len(d.Y)), make([]float64, d.P)
+	for i := range zs {
+		for k := range x {
+			x[k] = float64(d.X[i*d.P+k])
+		}
+		zs[i] = float32(m.Z(x))
+		if d.Z != nil {
+			zs[i] += d.Z[i]
+		}
+	}
+	return zs
 }
 
 // P is its probability.

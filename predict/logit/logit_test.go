@@ -30,6 +30,18 @@ func TestTwoGroups(t *testing.T) {
 	assert.Less(t, Fit(d, 10).P([]float64{1}), .75, "a penalty draws towards the mean")
 }
 
+// The log-odds of a sum of models are the sum of theirs, of a table those of its rows.
+func TestPlus(t *testing.T) {
+	m := &Model{Bias: 1, Slope: []float64{2, 0}, Mean: []float64{3, 5}}
+	n := &Model{Bias: -1, Slope: []float64{1, 4}, Mean: []float64{-2, 1}}
+	x := []float64{.5, -7}
+	sum := m.Plus(.25, n)
+	assert.InDelta(t, m.Z(x)+.25*n.Z(x), sum.Z(x), 1e-12)
+	d := Data{P: 2, Z: []float32{2}}
+	d.Add(x, 1)
+	assert.InDelta(t, 2+sum.Z(x), sum.Zs(d)[0], 1e-5)
+}
+
 // A model that starts from the truth has nothing to correct.
 func TestStart(t *testing.T) {
 	d := Data{P: 1, X: []float32{1, 0}, Y: []float32{.75, .25}, W: []float32{400, 400}}

@@ -47,6 +47,9 @@ func newBM25(docs [][]string) *bm25 {
 	return ix
 }
 
+// has reports whether any document has a word.
+func (ix *bm25) has(word string) bool { return len(ix.post[word]) > 0 }
+
 // scores of all documents for the distinct words of a query.
 func (ix *bm25) scores(words []string) []float64 {
 	s := make([]float64, ix.n)

@@ -14,16 +14,16 @@ import (
 // over the sets of each request and one more, for none of them, whose score is 0.
 func (f *fit) fitSets() {
 	if lists, taken := f.sets(); !f.stopped.Load() {
-		f.chooser = f.fitChooser(lists, taken, nil)
+		f.fitChoosers(lists, taken, nil)
 	}
 }
 
-// sets are the sets that may answer each request of the sample, without their tools, and which was used:
+// sets are the sets that may answer each past request, without their tools, and which was used:
 // one beyond the last for none of them.
 func (f *fit) sets() (lists [][]candidate, taken []int) {
-	lists, taken = make([][]candidate, len(f.sample)), make([]int, len(f.sample))
-	f.each(len(f.sample), func(k int) {
-		q := f.sample[k]
+	lists, taken = make([][]candidate, len(f.all)), make([]int, len(f.all))
+	f.each(len(f.all), func(k int) {
+		q := f.all[k]
 		n, _ := decode.Size(q.falling(), mostSteps)
 		used := map[string]float64{}
 		for _, l := range f.groupSets[q.own] {
@@ -43,8 +43,16 @@ func (f *fit) sets() (lists [][]candidate, taken []int) {
 	return lists, taken
 }
 
-// fitChooser fits the weights of sets, without some features.
-func (f *fit) fitChooser(lists [][]candidate, taken []int, without []int) *logit.Model {
+// fitChoosers fits the weights of sets, without some features.
+func (f *fit) fitChoosers(lists [][]candidate, taken []int, without []int) {
+	for k := range f.kinds {
+		f.kinds[k].chooser = f.fitChooser(lists, taken, without, func(q *request) float64 { return f.mass(q, k) })
+	}
+	f.kinds[foreign].chooser = f.kinds[foreign].chooser.Plus(-1, f.kinds[known].chooser)
+}
+
+// fitChooser fits the weights of sets, where a request counts so often.
+func (f *fit) fitChooser(lists [][]candidate, taken []int, without []int, mass func(*request) float64) *logit.Model {
 	P := len(setNames)
 	m := &logit.Model{Mean: make([]float64, P), Slope: make([]float64, P)}
 	deviation := spread(lists, m.Mean)
@@ -65,7 +73,7 @@ func (f *fit) fitChooser(lists [][]candidate, taken []int, without []int) *logit
 			all.Candidate(0, index, value)
 		}
 		all.Candidate(0, nil, nil)
-		all.Taken(taken[i], f.mass(i), nil)
+		all.Taken(taken[i], mass(f.all[i]), nil)
 	}
 	penalties := make([]float64, P+1)
 	for k := range P {
@@ -156,9 +164,10 @@ func (q *request) choose() []int32 {
 
 // judge fills in the probability of each set and returns that of none of them.
 func (q *request) judge(all []candidate) (none float64) {
+	chooser := q.mix(func(w *weights) *logit.Model { return w.chooser })
 	top, sum := 0.0, 0.0 // 0 is the score of none
 	for i := range all {
-		all[i].p = q.m.chooser.Z(all[i].f)
+		all[i].p = chooser.Z(all[i].f)
 		top = max(top, all[i].p)
 	}
 	for i := range all {

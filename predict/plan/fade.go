@@ -30,7 +30,7 @@ func (f *fit) fade() {
 	if alike == nil {
 		return
 	}
-	older.W = f.worth(f.sample[:cut], float64(faded*float64(cut)))
+	older.W = f.worth(f.sample[:cut], float64(faded*float64(cut)), both)
 	recent := f.regress(older, penalty)
 	if recent == nil {
 		return
@@ -56,7 +56,7 @@ func (f *fit) returns(half float64) float64 {
 	}
 	d := f.scores(rest)
 	alike := f.regress(d, penalty)
-	d.W = f.worth(rest, float64(.8*half))
+	d.W = f.worth(rest, half, both)
 	recent := f.regress(d, penalty)
 	if alike == nil || recent == nil {
 		return math.Inf(-1)
@@ -106,14 +106,31 @@ func (f *fit) scores(sample []*request) logit.Data {
 	return d
 }
 
-// worth is what each candidate of the sample counts, by the age of its request; nil is 1 for each.
-func (f *fit) worth(sample []*request, half float64) []float32 {
-	if half == 0 {
-		return nil
+// mass is what a request of the sample counts for weights of a kind, by its age and by how foreign it is.
+func (q *request) mass(newest int32, half float64, kind int) float64 {
+	x := 1.0
+	if half > 0 {
+		x = numeric.Exp2(-float64(newest-q.own) / half)
 	}
+	switch kind {
+	case known:
+		x *= 1 - q.foreign
+	case foreign:
+		x *= q.foreign
+	}
+	return x
+}
+
+// mass is what a request counts for weights of a kind.
+func (f *fit) mass(q *request, kind int) float64 {
+	return q.mass(f.sample[len(f.sample)-1].own, f.half, kind)
+}
+
+// worth is what the candidates of requests of the sample count for weights of a kind.
+func (f *fit) worth(sample []*request, half float64, kind int) []float32 {
 	var w []float32
-	for k, q := range sample {
-		x := float32(numeric.Exp2(-float64(len(sample)-1-k) / half))
+	for _, q := range sample {
+		x := float32(q.mass(sample[len(sample)-1].own, half, kind))
 		for range q.cand {
 			w = append(w, x)
 		}
@@ -121,23 +138,12 @@ func (f *fit) worth(sample []*request, half float64) []float32 {
 	return w
 }
 
-// mass is what the k-th request of the sample counts.
-func (f *fit) mass(k int) float64 {
-	if f.half == 0 {
-		return 1
-	}
-	return numeric.Exp2(-float64(len(f.sample)-1-k) / f.half)
-}
-
 // loss is the negative log-likelihood of what happened, in nats.
 func loss(m *logit.Model, d logit.Data) float64 {
-	x, sum := make([]float64, d.P), 0.0
-	for i, y := range d.Y {
-		for k := range x {
-			x[k] = float64(d.X[i*d.P+k])
-		}
-		z := m.Z(x)
-		sum += math.Max(z, 0) + numeric.Ln(1+numeric.Exp(-math.Abs(z))) - float64(float64(y)*z)
+	sum := 0.0
+	for i, z := range m.Zs(d) {
+		z := float64(z)
+		sum += math.Max(z, 0) + numeric.Ln(1+numeric.Exp(-math.Abs(z))) - float64(float64(d.Y[i])*z)
 	}
 	return sum
 }

@@ -58,8 +58,8 @@ func TestNewerRequestsCountMoreWhereRequestsDrift(t *testing.T) {
 		f.fade()
 		assert.Equal(t, tt.want, f.half > 0, "drift from %d on", tt.from)
 		if tt.want {
-			assert.InDelta(t, 1, f.mass(len(f.sample)-1), 1e-12, "the newest")
-			assert.InDelta(t, .5, f.mass(len(f.sample)-1-int(f.half)), .01, "a half-life before")
+			assert.InDelta(t, 1, f.mass(f.sample[len(f.sample)-1], both), 1e-12, "the newest")
+			assert.InDelta(t, .5, f.mass(f.sample[len(f.sample)-1-int(f.half)], both), .01, "a half-life before")
 		}
 	}
 }

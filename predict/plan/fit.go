@@ -58,7 +58,7 @@ func FitStudy(texts *Texts, needs [][]int32, tasks []Task, o Options) *Study {
 		}
 	}
 	if len(m.groups) == 0 {
-		m.first = untaught()
+		m.kinds[known].first, m.kinds[foreign].first = untaught(), &logit.Model{Slope: make([]float64, len(baseNames)), Mean: make([]float64, len(baseNames))}
 	}
 	return &Study{m, f}
 }
@@ -79,6 +79,7 @@ type fit struct {
 	stop    func() bool
 	stopped atomic.Bool
 	sample  []*request // past requests that the weights of signals are fitted to, oldest first
+	all     []*request // these, and then some of them in other words
 	half    float64    // half-life of what they count, in requests; 0: all count alike
 	held    float64    // how much more tightly than usual the weights are held
 }
@@ -113,45 +114,82 @@ func (f *fit) regressFrom(d logit.Data, penalty float64, start *logit.Model) *lo
 
 func (f *fit) open() {
 	n := len(f.groups)
-	f.sample = make([]*request, min(n, sampled)) // the newest
-	f.each(len(f.sample), func(i int) {
-		g := int32(n - len(f.sample) + i)
-		f.sample[i] = f.reopen(g, f.groups[g].tasks[0].Text, f.groups[g].match)
+	own := min(n, sampled) // the newest
+	f.all = make([]*request, own+own/everyReworded)
+	f.each(len(f.all), func(i int) {
+		if i < own {
+			g := int32(n - own + i)
+			f.all[i] = f.reopen(g, f.groups[g].tasks[0].Text, f.groups[g].match)
+		} else {
+			g := int32(n - 1 - (len(f.all)-1-i)*everyReworded)
+			f.all[i] = f.reopen(g, f.reworded(f.groups[g].tasks[0].Text), nil)
+		}
 	})
+	f.sample = f.all[:own]
 }
 
 func (f *fit) fitScores() {
 	if f.fade(); f.stopped.Load() {
 		return
 	}
-	d := f.scores(f.sample)
-	d.W = f.worth(f.sample, f.half)
 	if f.hold(); f.stopped.Load() {
 		return
 	}
-	if f.first = f.regress(d, penalty*f.held); f.first == nil {
+	if f.fitGate(); f.stopped.Load() {
 		return
 	}
+	f.fitStages(nil, nil, nil)
+}
+
+// fitStages fits the weights of both stages, without some features, from other weights on.
+func (f *fit) fitStages(from *Model, base, next []int) {
+	if from == nil {
+		from = &Model{}
+	}
+	d := f.scores(f.all)
+	clearColumns(d, base)
+	f.fitKinds(d, penalty, func(m *Model, kind int) **logit.Model { return &m.kinds[kind].first }, from)
 	if f.needs != nil {
-		if f.target = f.regress(f.goals(d), penalty*f.held); f.target == nil {
+		f.fitKinds(f.goals(d), penalty, func(m *Model, kind int) **logit.Model { return &m.kinds[kind].target }, from)
+	}
+	if f.stopped.Load() {
+		return
+	}
+	f.each(len(f.all), func(i int) {
+		f.all[i].firstStage()
+		f.all[i].next()
+	})
+	if f.stopped.Load() {
+		return
+	}
+	d = f.corrections()
+	clearColumns(d, append(base, next...))
+	f.fitKinds(d, corrected, func(m *Model, kind int) **logit.Model { return &m.kinds[kind].second }, from)
+	if f.stopped.Load() {
+		return
+	}
+	f.each(len(f.all), func(i int) { f.all[i].secondStage() })
+}
+
+// fitKinds fits weights for known requests, and what is added to them for foreign ones, from those of another
+// model on.
+func (f *fit) fitKinds(d logit.Data, penalty float64, of func(m *Model, kind int) **logit.Model, from *Model) {
+	penalty *= f.held
+	for kind := range f.kinds {
+		d.W = f.worth(f.all, f.half, kind)
+		if *of(f.Model, kind) = f.regressFrom(d, penalty, *of(from, kind)); f.stopped.Load() {
 			return
 		}
+		d.Z = (*of(f.Model, kind)).Zs(d)
+		penalty *= apart
 	}
-	f.each(len(f.sample), func(i int) {
-		f.sample[i].firstStage()
-		f.sample[i].next()
-	})
-	if f.second = f.regress(f.corrections(d.W), corrected*f.held); f.second == nil {
-		return
-	}
-	f.each(len(f.sample), func(i int) { f.sample[i].secondStage() })
 }
 
 // goals are the candidates of the sample as observations of what a task is done for, in the order of d,
 // which are those of what it uses.
 func (f *fit) goals(d logit.Data) logit.Data {
 	e := logit.Data{P: d.P, X: d.X, W: d.W}
-	for _, q := range f.sample {
+	for _, q := range f.all {
 		goal := map[int32]float64{}
 		for _, l := range f.sinksOf(&f.groups[q.own]) {
 			goal[f.tool[l.Label]] = l.Value
@@ -164,13 +202,13 @@ func (f *fit) goals(d logit.Data) logit.Data {
 }
 
 // corrections are the candidates of the sample as observations of the second stage.
-func (f *fit) corrections(worth []float32) logit.Data {
+func (f *fit) corrections() logit.Data {
 	base := len(baseNames)
-	d := logit.Data{P: base + len(nextNames), W: worth}
-	for _, q := range f.sample {
+	d := logit.Data{P: base + len(nextNames)}
+	for _, q := range f.all {
 		for i, t := range q.cand {
 			d.Add(q.f[i], q.mine[t])
-			d.Z = append(d.Z, float32(f.first.Z(q.f[i][:base])))
+			d.Z = append(d.Z, float32(q.first.Z(q.f[i][:base])))
 		}
 	}
 	return d
@@ -207,7 +245,7 @@ func (f *fit) linkings() logit.Data {
 					y = g.links[at].value
 				}
 				parts[k].Add(ps[i*len(set)+j], y)
-				parts[k].W = append(parts[k].W, float32(f.mass(k)))
+				parts[k].W = append(parts[k].W, float32(f.mass(q, both)))
 			}
 		}
 	})

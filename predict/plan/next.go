@@ -115,14 +115,16 @@ func (q *request) next() {
 // firstStage fills in the probabilities of the first stage.
 func (q *request) firstStage() {
 	m := q.m
+	q.first = q.mix(func(w *weights) *logit.Model { return w.first })
 	q.p = make([]float64, len(q.cand))
 	for i := range q.cand {
-		q.p[i] = m.first.P(q.f[i][:len(baseNames)])
+		q.p[i] = q.first.P(q.f[i][:len(baseNames)])
 	}
-	if m.target != nil {
+	if m.kinds[known].target != nil {
+		q.target = q.mix(func(w *weights) *logit.Model { return w.target })
 		q.goal = make([]float64, len(q.cand))
 		for i := range q.cand {
-			q.goal[i] = m.target.P(q.f[i][:len(baseNames)])
+			q.goal[i] = q.target.P(q.f[i][:len(baseNames)])
 		}
 	}
 }
@@ -136,9 +138,10 @@ func (q *request) run() {
 
 // secondStage fills in the probabilities of the second stage and the order of candidates.
 func (q *request) secondStage() {
+	q.second = q.mix(func(w *weights) *logit.Model { return w.second })
 	q.p2 = make([]float64, len(q.cand))
 	for i, f := range q.f {
-		q.p2[i] = logit.Sigmoid(q.m.first.Z(f[:len(baseNames)]) + q.m.second.Z(f))
+		q.p2[i] = logit.Sigmoid(q.first.Z(f[:len(baseNames)]) + q.second.Z(f))
 	}
 	q.order = make([]int32, len(q.cand))
 	for i := range q.order {

@@ -78,7 +78,7 @@ func (q *request) ranked(limit int) []Ranked {
 	f := make([]float64, len(baseNames))
 	for i, t := range others {
 		q.base(f, t.Label, float64(len(q.cand)+i), kin[i])
-		least = min(least, q.m.first.P(f))
+		least = min(least, q.first.P(f))
 		list = append(list, Ranked{t.Label, least})
 	}
 	return list
@@ -152,7 +152,7 @@ func (a *Answer) Explain(tool int32) []Term {
 		return nil
 	}
 	terms := make([]Term, 0, 1+len(q.f[i]))
-	terms = append(terms, Term{"bias", 1, q.m.bias()})
+	terms = append(terms, Term{"bias", 1, q.bias()})
 	for k, v := range q.f[i] {
 		name := ""
 		if k < len(baseNames) {
@@ -160,7 +160,7 @@ func (a *Answer) Explain(tool int32) []Term {
 		} else {
 			name = nextNames[k-len(baseNames)]
 		}
-		terms = append(terms, Term{name, v, q.m.adds(k, v)})
+		terms = append(terms, Term{name, v, q.adds(k, v)})
 	}
 	return terms
 }
@@ -176,22 +176,22 @@ func (a *Answer) Score(tool int32) (score float64, ok bool) {
 	if a.score == nil {
 		a.score = make([]float64, len(q.cand))
 		for i := range a.score {
-			a.score[i] = q.m.bias()
+			a.score[i] = q.bias()
 			for k, v := range q.f[i] {
-				a.score[i] += q.m.adds(k, v)
+				a.score[i] += q.adds(k, v)
 			}
 		}
 	}
 	return a.score[i], true
 }
 
-func (m *Model) bias() float64 { return m.first.Bias + m.second.Bias }
+func (q *request) bias() float64 { return q.first.Bias + q.second.Bias }
 
 // adds is what the k-th feature adds to the log-odds of a tool that has v of it.
-func (m *Model) adds(k int, v float64) float64 {
-	x := float64(m.second.Slope[k] * (v - m.second.Mean[k]))
-	if k < len(m.first.Slope) {
-		x += float64(m.first.Slope[k] * (v - m.first.Mean[k]))
+func (q *request) adds(k int, v float64) float64 {
+	x := float64(q.second.Slope[k] * (v - q.second.Mean[k]))
+	if k < len(q.first.Slope) {
+		x += float64(q.first.Slope[k] * (v - q.first.Mean[k]))
 	}
 	return x
 }

@@ -9,7 +9,8 @@
 //
 // Every arrow that weighs signals is a logistic regression (package logit) fitted to the workspace's own
 // history. While it is fitted, a past request is seen as a new one would be: by a ridge regression of
-// all other rows, by neighbours other than itself, and by counts of other parts of the history. So text
+// all other rows, by neighbours other than itself, and by counts of other parts of the history. Some are
+// seen with fewer of their words, too: weights change with how foreign a request is to the history. So text
 // wins where history is thin and history where it is rich, and no weight is set by hand.
 //
 // Tools and tasks are numbers and texts. Equal input gives the same bits at any number of processors.
@@ -73,12 +74,18 @@ type Model struct {
 	groupSets [][]labels.Label
 	sinkRow   *labels.Ridge
 
+	kinds  [2]weights   // for requests that are like past ones, and what foreign ones add
+	gate   *logit.Model // from familiarity to the odds that a request is foreign
+	linker *logit.Model
+	chains bool
+	rates  [][2]float64
+}
+
+// weights of signals.
+type weights struct {
 	first, second *logit.Model
+	target        *logit.Model // nil without known dependencies
 	chooser       *logit.Model
-	target        *logit.Model
-	linker        *logit.Model
-	chains        bool
-	rates         [][2]float64
 }
 
 // Chosen on parts of the training requests of public histories held out; none is critical.
@@ -86,6 +93,7 @@ const (
 	lambda    = .7   // of the ridge regression
 	penalty   = 1    // of the logistic ones, per squared slope
 	corrected = 5    // of the second stage, which corrects the first
+	apart     = 5    // as many times the penalty, of what is added for foreign requests
 	sampled   = 2000 // newest wordings that the weights of signals are fitted to
 )
 

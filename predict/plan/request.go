@@ -11,30 +11,33 @@ import (
 
 // request is a request being answered: by the model, or while fitting by all of it but one group.
 type request struct {
-	m       *Model
-	own     int32   // group left out, -1
-	left    *counts // those of its part
-	tokens  []string
-	x       labels.Vector
-	words   []labels.Word
-	match   *Match
-	reading             // by all words
-	content reading     // by those that are no stop words
-	parts   [][]float64 // ridge scores of clauses
-	sink    []float64   // ridge scores as a target, nil without known dependencies
-	kin     []labels.Label
-	size    float64 // expected number of distinct tools
-	most    best
-	hosts   *hosting
-	mine    map[int32]float64 // own labels
-	cand    []int32           // increasing
-	at      []int32           // by tool, its place in cand, counted from 1; nil in requests of the past, of which there are many
-	clause  []int32           // of a candidate, the clause that speaks most for it, -1
-	f       [][]float64       // features of candidates: of the first stage, then those that the second adds
-	p       []float64         // first-stage probability
-	p2      []float64         // second-stage probability
-	goal    []float64         // probability to be what the task is done for; nil without known dependencies
-	order   []int32           // candidates by falling p2 (indices into cand)
+	m        *Model
+	own      int32   // group left out, -1
+	left     *counts // those of its part
+	tokens   []string
+	x        labels.Vector
+	words    []labels.Word
+	match    *Match
+	reading          // by all words
+	content  reading // by those that are no stop words
+	weights          // of signals, by how foreign it is
+	familiar []float64
+	foreign  float64
+	parts    [][]float64 // ridge scores of clauses
+	sink     []float64   // ridge scores as a target, nil without known dependencies
+	kin      []labels.Label
+	size     float64 // expected number of distinct tools
+	most     best
+	hosts    *hosting
+	mine     map[int32]float64 // own labels
+	cand     []int32           // increasing
+	at       []int32           // by tool, its place in cand, counted from 1; nil in requests of the past, of which there are many
+	clause   []int32           // of a candidate, the clause that speaks most for it, -1
+	f        [][]float64       // features of candidates: of the first stage, then those that the second adds
+	p        []float64         // first-stage probability
+	p2       []float64         // second-stage probability
+	goal     []float64         // probability to be what the task is done for; nil without known dependencies
+	order    []int32           // candidates by falling p2 (indices into cand)
 }
 
 // best are the largest values of any tool, by which those of one are divided.
@@ -91,6 +94,10 @@ func (q *request) hear(text string, match *Match) {
 		q.parts = append(q.parts, m.scores(q.own, z))
 	}
 	q.prepare()
+	q.familiar = q.familiarity(content)
+	if q.own < 0 {
+		q.foreign = m.gate.P(q.familiar)
+	}
 }
 
 func (q *request) prepare() {

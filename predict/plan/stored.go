@@ -74,7 +74,6 @@ func (m *Model) Write(w *wire.Writer) {
 	m.content.write(w)
 	if m.needs != nil {
 		m.sinkRow.Write(w)
-		m.target.Write(w)
 	}
 	w.Float(m.n)
 	w.Float(m.recentN)
@@ -87,9 +86,16 @@ func (m *Model) Write(w *wire.Writer) {
 		w.Ints(m.pasts[i].tools)
 		w.Float(m.pasts[i].count)
 	}
-	for _, l := range []*logit.Model{m.first, m.second, m.chooser, m.linker} {
-		l.Write(w)
+	for _, kind := range m.kinds {
+		kind.first.Write(w)
+		kind.second.Write(w)
+		kind.chooser.Write(w)
+		if m.needs != nil {
+			kind.target.Write(w)
+		}
 	}
+	m.gate.Write(w)
+	m.linker.Write(w)
 }
 
 // Read reads what [Model.Write] wrote of a model over texts. It answers as the model written, bit by
@@ -142,7 +148,6 @@ func Read(r *wire.Reader, texts *Texts) *Model {
 	m.content = readView(r, len(m.groups), len(m.tool))
 	if m.needs != nil {
 		m.sinkRow = labels.ReadRidge(r, m.vocab.Len(), len(m.tool))
-		m.target = logit.Read(r, len(baseNames))
 	}
 	m.n, m.recentN = r.Float(), r.Float()
 	m.uses, m.recent, m.served = r.Floats(), r.Floats(), r.Floats()
@@ -167,8 +172,13 @@ func Read(r *wire.Reader, texts *Texts) *Model {
 		}
 	}
 	base := len(baseNames)
-	m.first, m.second = logit.Read(r, base), logit.Read(r, base+len(nextNames))
-	m.chooser, m.linker = logit.Read(r, len(setNames)), logit.Read(r, len(linkNames))
+	for k := range m.kinds {
+		m.kinds[k] = weights{first: logit.Read(r, base), second: logit.Read(r, base+len(nextNames)), chooser: logit.Read(r, len(setNames))}
+		if m.needs != nil {
+			m.kinds[k].target = logit.Read(r, base)
+		}
+	}
+	m.gate, m.linker = logit.Read(r, familiarities), logit.Read(r, len(linkNames))
 	if r.Err() != nil {
 		return Fit(texts, nil, nil)
 	}

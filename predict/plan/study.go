@@ -80,7 +80,7 @@ func (s *Study) Ablate(stop func() bool, tell func(done float64)) []Variant {
 			return nil
 		}
 		tell(float64(i+1) / float64(len(signals)+1))
-		if out.name == "targets" && s.Model.target == nil || out.name == "dependencies" && s.Model.needs == nil {
+		if out.name == "targets" && s.Model.kinds[known].target == nil || out.name == "dependencies" && s.Model.needs == nil {
 			continue
 		}
 		variants = append(variants, Variant{out.name, s.anew(sample, all, out, false)})
@@ -95,57 +95,44 @@ func (s *Study) Ablate(stop func() bool, tell func(done float64)) []Variant {
 // anew fits what a signal has a part in, or all, from another model on, without the signal.
 func (s *Study) anew(sample []*request, from *Model, out signal, all bool) *Model {
 	m := *from
-	f := &fit{Model: &m, stop: s.fit.stop, half: s.fit.half, held: s.fit.held, sample: make([]*request, len(sample))}
+	f := &fit{Model: &m, stop: s.fit.stop, half: s.fit.half, held: s.fit.held}
+	for k, of := range [][]*request{sample, s.fit.all[len(s.fit.sample):]} {
+		for _, q := range of {
+			if q.own < sample[0].own {
+				continue
+			}
+			copied := *q
+			copied.m = &m
+			f.all = append(f.all, &copied)
+		}
+		if k == 0 {
+			f.sample = f.all
+		}
+	}
 	defer func() {
 		if f.stopped.Load() {
 			s.fit.stopped.Store(true)
 		}
 	}()
-	for i, q := range sample {
-		copied := *q
-		copied.m = &m
-		f.sample[i] = &copied
+	base, next := columns(baseNames, out.base), columns(nextNames, out.next)
+	for i := range next {
+		next[i] += len(baseNames)
 	}
-	base := columns(baseNames, out.base)
-	worth := f.worth(f.sample, f.half)
-	first := all || len(base) > 0
-	if first {
-		d := f.scores(f.sample)
-		d.W = worth
-		clearColumns(d, base)
-		if m.first = f.regressFrom(d, penalty*f.held, from.first); m.first == nil {
-			return nil
-		}
-		if m.target != nil {
-			if m.target = f.regressFrom(f.goals(d), penalty*f.held, from.target); m.target == nil {
-				return nil
-			}
-		}
-	}
-	f.each(len(f.sample), func(i int) {
-		f.sample[i].firstStage()
-		f.sample[i].next()
-	})
-	second := first || len(out.next) > 0
-	if second {
-		d := f.corrections(worth)
-		clearColumns(d, base)
-		next := columns(nextNames, out.next)
-		for i := range next {
-			next[i] += len(baseNames)
-		}
-		clearColumns(d, next)
-		if m.second = f.regressFrom(d, corrected*f.held, from.second); m.second == nil {
+	changed := all || len(base)+len(next) > 0
+	if changed {
+		if f.fitStages(from, base, next); f.stopped.Load() {
 			return nil
 		}
 	}
-	if second || len(out.set) > 0 {
-		f.each(len(f.sample), func(i int) { f.sample[i].secondStage() })
+	if changed || len(out.set) > 0 {
+		if !changed {
+			f.each(len(f.all), func(i int) { f.all[i].secondStage() })
+		}
 		lists, taken := f.sets()
 		if f.stopped.Load() {
 			return nil
 		}
-		m.chooser = f.fitChooser(lists, taken, columns(setNames, out.set))
+		f.fitChoosers(lists, taken, columns(setNames, out.set))
 	}
 	if all || len(out.link) > 0 {
 		d := f.linkings()

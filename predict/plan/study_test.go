@@ -50,16 +50,18 @@ func TestVariantsOfThePlanner(t *testing.T) {
 		}
 		out := signals[i-1]
 		require.Equal(t, out.name, v.Without)
-		for _, k := range columns(baseNames, out.base) {
-			assert.Zero(t, v.model.first.Slope[k], "%s: %s", out.name, baseNames[k])
-			assert.Zero(t, v.model.second.Slope[k], "%s: %s", out.name, baseNames[k])
-			assert.Zero(t, v.model.target.Slope[k], "%s: %s", out.name, baseNames[k])
-		}
-		for _, k := range columns(nextNames, out.next) {
-			assert.Zero(t, v.model.second.Slope[len(baseNames)+k], "%s: %s", out.name, nextNames[k])
-		}
-		for _, k := range columns(setNames, out.set) {
-			assert.Zero(t, v.model.chooser.Slope[k], "%s: %s", out.name, setNames[k])
+		for _, w := range v.model.kinds {
+			for _, k := range columns(baseNames, out.base) {
+				assert.Zero(t, w.first.Slope[k], "%s: %s", out.name, baseNames[k])
+				assert.Zero(t, w.second.Slope[k], "%s: %s", out.name, baseNames[k])
+				assert.Zero(t, w.target.Slope[k], "%s: %s", out.name, baseNames[k])
+			}
+			for _, k := range columns(nextNames, out.next) {
+				assert.Zero(t, w.second.Slope[len(baseNames)+k], "%s: %s", out.name, nextNames[k])
+			}
+			for _, k := range columns(setNames, out.set) {
+				assert.Zero(t, w.chooser.Slope[k], "%s: %s", out.name, setNames[k])
+			}
 		}
 		for _, k := range columns(linkNames, out.link) {
 			assert.Zero(t, v.model.linker.Slope[k], "%s: %s", out.name, linkNames[k])
