@@ -96,7 +96,7 @@ var imports = map[string][]string{
 	"evidence/inquiry":            {"evidence", "semantic"},
 	"rubric/council/convene":      {"judge", "rubric", "rubric/council"},
 	"predict/decode":              nil,
-	"predict/plan":                {"internal/parallel", "numeric", "predict/choice", "predict/decode", "predict/labels", "predict/logit", "semantic", "wire"},
+	"predict/plan":                {"internal/parallel", "numeric", "predict/choice", "predict/decode", "predict/labels", "predict/logit", "semantic", "semantic/thesaurus", "wire"},
 	"predict/stop":                {"internal/parallel", "numeric", "predict/calibrate", "predict/logit", "wire"},
 	"sample/generate":             {"catalog", "episodic"},
 	"cmd/waymark/internal/client": nil,

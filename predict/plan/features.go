@@ -15,6 +15,7 @@ var baseNames = []string{
 	"text among mates", "words among mates", "cosine among mates", "cold text among known", "cold words among known", "cold cosine among known",
 	"cold text among mates", "cold words among mates", "cold cosine among mates", "likely mate", "cold likely mate",
 	"content", "content odds", "content/best", "content vote", "content vote odds", "near",
+	"meaning", "meaning/best", "cold meaning", "cold meaning/best", "clause meaning/best", "cold clause meaning/best",
 }
 
 // base fills in the features of the first stage. kin is how like the tool is to those that history speaks
@@ -53,6 +54,7 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 	text, name, server := float64(q.match.text[t]), float64(q.match.name[t]), float64(q.match.server[t])
 	words, clause := float64(q.match.words[t]), float64(q.match.clause[t])
 	cosine, host := float64(q.match.cosine[t]), float64(q.match.host[t])
+	meaning, clauseMeaning := float64(q.match.meaning[t]), float64(q.match.clauseMeaning[t])
 	served, sv, serverPrior := 0.0, 0.0, 0.0
 	var sw, swBest, textK, wordsK, cosineK, textM, wordsM, cosineM float64
 	if s := m.texts.server[t]; s >= 0 {
@@ -89,5 +91,6 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 		sw, swBest, odds(sw), odds(sv), textK, wordsK, cosineK, textM, wordsM, cosineM,
 		cold * textK, cold * wordsK, cold * cosineK, cold * textM, cold * wordsM, cold * cosineM, likely, cold * likely,
 		content, odds(content), content / q.most.content, contentVote, odds(contentVote), sim,
+		meaning, meaning / q.most.meaning, cold * meaning, cold * meaning / q.most.meaning, clauseMeaning / q.most.clauseMeaning, cold * clauseMeaning / q.most.clauseMeaning,
 	})
 }

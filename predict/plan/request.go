@@ -41,7 +41,7 @@ type request struct {
 }
 
 // best are the largest values of any tool, by which those of one are divided.
-type best struct{ ridge, content, text, server, sink, cosine float64 }
+type best struct{ ridge, content, text, server, sink, cosine, meaning, clauseMeaning float64 }
 
 const (
 	neighbours = 10
@@ -105,7 +105,7 @@ func (q *request) prepare() {
 	q.size = numeric.Exp(min(q.ridge[len(m.tool)], 4))
 	q.serve(q.ridge)
 	q.ridge = q.ridge[:len(m.tool)]
-	q.most = best{least, least, least, least, least, least}
+	q.most = best{least, least, least, least, least, least, least, least}
 	for _, r := range q.ridge {
 		q.most.ridge = max(q.most.ridge, r)
 	}
@@ -118,6 +118,8 @@ func (q *request) prepare() {
 	for i := range q.match.text {
 		q.most.text = max(q.most.text, float64(q.match.text[i]))
 		q.most.cosine = max(q.most.cosine, float64(q.match.cosine[i]))
+		q.most.meaning = max(q.most.meaning, float64(q.match.meaning[i]))
+		q.most.clauseMeaning = max(q.most.clauseMeaning, float64(q.match.clauseMeaning[i]))
 		q.most.server = max(q.most.server, float64(q.match.server[i]))
 	}
 	for t, v := range q.vote {
@@ -149,6 +151,8 @@ func (q *request) candidates() {
 	q.add(top(n, perSource, self, func(i int) float64 { return float64(match.text[i]) }))
 	q.add(top(n, perSource, self, func(i int) float64 { return float64(match.words[i]) }))
 	q.add(top(n, perSource/2, self, func(i int) float64 { return float64(match.clause[i]) }))
+	q.add(top(n, perSource/2, self, func(i int) float64 { return float64(match.meaning[i]) }))
+	q.add(top(n, perSource/2, self, func(i int) float64 { return float64(match.clauseMeaning[i]) }))
 	q.add(top(n, perSource/2, self, func(i int) float64 { return float64(match.server[i]) * (float64(match.text[i]) + .1) }))
 	q.add(top(n, perSource, self, func(i int) float64 { return q.likely(int32(i)) }))
 	q.add(top(n, perSource/2, self, func(i int) float64 { return q.known(int32(i)) }))

@@ -10,6 +10,7 @@ import (
 	"waymark/predict/labels"
 	"waymark/predict/logit"
 	"waymark/semantic"
+	"waymark/semantic/thesaurus"
 )
 
 // everyReworded is of how many past requests of the sample one is seen in other words, too.
@@ -36,10 +37,23 @@ func (m *Model) reworded(text string) string {
 	var kept []string
 	for i, f := range fields {
 		if keep(i) {
-			kept = append(kept, f)
+			kept = append(kept, synonym(f, random))
 		}
 	}
 	return strings.Join(kept, " ")
+}
+
+// synonym is a word of a request, or in half of the cases another one of the thesaurus for it, if there is one.
+func synonym(word string, random *rand.Rand) string {
+	if random.IntN(2) == 0 {
+		return word
+	}
+	t := thesaurus.Default()
+	related := t.Related(nil, semantic.Tokens(word))
+	if len(related) == 0 {
+		return word
+	}
+	return join(t.Entries()[related[random.IntN(len(related))].Entry])
 }
 
 // rarest are the numbers of the fields of a request, those with the rarest words first.

@@ -8,6 +8,7 @@ import (
 	"waymark/numeric"
 	"waymark/predict/labels"
 	"waymark/semantic"
+	"waymark/semantic/thesaurus"
 )
 
 // Tool is a tool as text. Tools have the numbers of their places in the list.
@@ -33,6 +34,7 @@ type Texts struct {
 	near    *labels.Nearest // over vector
 	vocab   *labels.Vocabulary
 	rooms   sync.Pool // of *[]float64 by feature and lane, all zero
+	meaning *semantic.Matcher
 }
 
 // Len is the number of tools.
@@ -53,6 +55,7 @@ func NewTexts(tools []Tool) *Texts {
 	}
 	t.docs = semantic.Build(docs, semantic.Options{})
 	t.servers = semantic.Build(servers, semantic.Options{Rank: -1})
+	t.meaning = t.docs.Matcher(thesaurus.Default())
 	return t
 }
 
@@ -98,6 +101,9 @@ type Match struct {
 	cosine []float32 // of tf·idf vectors over words and pairs of neighbouring words
 	host   []float32 // share of the words of the server's name, by idf, that stand in the request
 	clause []float32 // BM25 of the clause of the request that the tool fits best, divided by the best of that clause
+
+	meaning       []float32 // share of the words of the request that the tool's text answers, in the same or related words
+	clauseMeaning []float32 // of the clause of the request that it answers best
 }
 
 // Match compares a request with all tools.
@@ -110,7 +116,13 @@ func (t *Texts) Match(request string) *Match {
 	m.name = t.names.shares(tokens)
 	m.words, m.clause = make([]float32, len(t.tools)), make([]float32, len(t.tools))
 	relative(m.words, t.words.scores(tokens))
+	m.meaning, m.clauseMeaning = make([]float32, len(t.tools)), make([]float32, len(t.tools))
+	t.answers(m.meaning, request)
+	copy(m.clauseMeaning, m.meaning)
 	for _, c := range clauses(request) {
+		if !slices.Equal(c.tokens, tokens) {
+			t.answers(m.clauseMeaning, c.text)
+		}
 		if slices.Equal(c.tokens, tokens) {
 			for i, x := range m.words {
 				m.clause[i] = max(m.clause[i], x)
@@ -133,6 +145,15 @@ func (t *Texts) Match(request string) *Match {
 		}
 	}
 	return m
+}
+
+// answers raises dst to how well the tools answer a text.
+func (t *Texts) answers(dst []float32, text string) {
+	matching := t.meaning.Match(text)
+	defer matching.Close()
+	for i := range dst {
+		dst[i] = max(dst[i], float32(matching.Of(int32(i))))
+	}
 }
 
 // kinship is, of each tool, max v·cos over the other tools of kin, v the value there and cos the cosine
