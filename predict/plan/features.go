@@ -12,8 +12,7 @@ var baseNames = []string{
 	"text", "text/best", "text rank", "name", "server", "server/best", "cold text", "cold text/best", "cold rank", "cold name", "cold server",
 	"server prior", "near x vote", "size", "fullname", "server vote", "words", "clause", "cold words", "cold clause", "kin", "cold kin", "sink", "sink/best", "cosine", "cosine/best", "cold cosine/best", "host", "cold host", "host x words",
 	"server words", "server words/best", "server words odds", "server vote odds", "text among known", "words among known", "cosine among known",
-	"text among mates", "words among mates", "cosine among mates", "cold text among known", "cold words among known", "cold cosine among known",
-	"cold text among mates", "cold words among mates", "cold cosine among mates", "likely mate", "cold likely mate",
+	"text among mates", "words among mates", "cosine among mates", "likely mate", "cold likely mate",
 	"content", "content odds", "content/best", "content vote", "content vote odds", "near",
 	"meaning", "meaning/best", "cold meaning", "cold meaning/best", "clause meaning/best", "cold clause meaning/best",
 }
@@ -89,7 +88,7 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 		serverPrior, float64(sim * v), numeric.Ln(q.size), full, sv, words, clause, cold * words, cold * clause, kin, cold * kin, sink, sink / q.most.sink,
 		cosine, cosine / q.most.cosine, cold * cosine / q.most.cosine, host, cold * host, float64(host * words),
 		sw, swBest, odds(sw), odds(sv), textK, wordsK, cosineK, textM, wordsM, cosineM,
-		cold * textK, cold * wordsK, cold * cosineK, cold * textM, cold * wordsM, cold * cosineM, likely, cold * likely,
+		likely, cold * likely,
 		content, odds(content), content / q.most.content, contentVote, odds(contentVote), sim,
 		meaning, meaning / q.most.meaning, cold * meaning, cold * meaning / q.most.meaning, clauseMeaning / q.most.clauseMeaning, cold * clauseMeaning / q.most.clauseMeaning,
 	})
