@@ -167,13 +167,15 @@ func greedyPath(w []float64, n int) []int {
 }
 
 // Links returns the likeliest links of nodes 0 to n-1 that make no cycle, as many as maximise the
-// expected F1 2·Σ_{taken} p / (taken + Σ p); p[a·n+b] is the probability of a link from a to b.
-func Links(p []float64, n int) []Link {
+// expected F1 2·Σ_{taken} p / (taken + Σ p / share); p[a·n+b] is the probability of a link from a to b, and
+// share that of all true links which are between these nodes, more than 0.
+func Links(p []float64, n int, share float64) []Link {
 	all := falling(p, n)
 	total := 0.0
 	for _, l := range all {
 		total += l.P
 	}
+	total /= share
 	take, best, sum := 0, 0.0, 0.0
 	for i, l := range all {
 		sum += l.P

@@ -136,16 +136,17 @@ func TestLinks(t *testing.T) {
 		.1, 0, .8,
 		.7, .1, 0,
 	}
-	assert.Equal(t, []Link{{0, 1, .9}, {1, 2, .8}}, Links(p, 3))
-	assert.Equal(t, []int{0, 1, 2}, Order(Links(p, 3), 3))
-	assert.Empty(t, Links(make([]float64, 9), 3))
+	assert.Equal(t, []Link{{0, 1, .9}, {1, 2, .8}}, Links(p, 3, 1))
+	assert.Equal(t, []int{0, 1, 2}, Order(Links(p, 3, 1), 3))
+	assert.Contains(t, Links(p, 3, .25), Link{0, 2, .2}, "unless most links are to nodes that are missing")
+	assert.Empty(t, Links(make([]float64, 9), 3, 1))
 }
 
 func TestLinksMakeNoCycle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "n")
 		p := rapid.SliceOfN(rapid.Float64Range(0, 1), n*n, n*n).Draw(t, "p")
-		links := Links(p, n)
+		links := Links(p, n, 1)
 		order := Order(links, n)
 		require.Len(t, order, n)
 		for _, l := range links {

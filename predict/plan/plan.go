@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"waymark/numeric"
 	"waymark/predict/decode"
 )
 
@@ -115,7 +116,11 @@ func (q *request) steps() []Step {
 				p[a*n+b] *= math.Sqrt(float64(q.p2[places[a]] * q.p2[places[b]]))
 			}
 		}
-		links = decode.Links(p, n)
+		planned := 0.0
+		for _, c := range places {
+			planned += q.p2[c]
+		}
+		links = decode.Links(p, n, planned/max(numeric.Sum(q.p2), planned))
 		order = decode.Order(links, n)
 	}
 	at := make([]int32, n)
