@@ -40,7 +40,7 @@ func ReadTexts(r *wire.Reader) *Texts {
 	t.docs, t.servers = semantic.ReadIndex(r), semantic.ReadIndex(r)
 	if r.Err() == nil {
 		t.index()
-		t.meaning = t.docs.Matcher(thesaurus.Default())
+		t.meaning = t.docs.Matcher(thesaurus.Default(), nil)
 	}
 	if t.docs.Len() != n || t.servers.Len() != len(t.mates) {
 		r.Fail("indexes of %d tools and %d servers, where there are %d and %d", t.docs.Len(), t.servers.Len(), n, len(t.mates))

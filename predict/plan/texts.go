@@ -55,7 +55,7 @@ func NewTexts(tools []Tool) *Texts {
 	}
 	t.docs = semantic.Build(docs, semantic.Options{})
 	t.servers = semantic.Build(servers, semantic.Options{Rank: -1})
-	t.meaning = t.docs.Matcher(thesaurus.Default())
+	t.meaning = t.docs.Matcher(thesaurus.Default(), nil)
 	return t
 }
 
