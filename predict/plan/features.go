@@ -14,7 +14,7 @@ var baseNames = []string{
 	"server words", "server words/best", "server words odds", "server vote odds", "text among known", "words among known", "cosine among known",
 	"text among mates", "words among mates", "cosine among mates", "likely mate", "cold likely mate",
 	"content", "content odds", "content/best", "content vote", "content vote odds", "near",
-	"meaning", "meaning/best", "cold meaning", "cold meaning/best", "clause meaning/best", "cold clause meaning/best",
+	"meaning", "meaning/best", "clause meaning/best",
 }
 
 // base fills in the features of the first stage. kin is how like the tool is to those that history speaks
@@ -90,6 +90,6 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 		sw, swBest, odds(sw), odds(sv), textK, wordsK, cosineK, textM, wordsM, cosineM,
 		likely, cold * likely,
 		content, odds(content), content / q.most.content, contentVote, odds(contentVote), sim,
-		meaning, meaning / q.most.meaning, cold * meaning, cold * meaning / q.most.meaning, clauseMeaning / q.most.clauseMeaning, cold * clauseMeaning / q.most.clauseMeaning,
+		meaning, meaning / q.most.meaning, clauseMeaning / q.most.clauseMeaning,
 	})
 }

@@ -6,9 +6,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"waymark/semantic"
+	"waymark/semantic/thesaurus"
 )
 
-// A request in other words has some of its words, in their order, and the same ones each time.
+// A request in other words has some of its words or related ones, mostly fewer, and the same ones each time.
 func TestReworded(t *testing.T) {
 	tools, tasks := office(150)
 	m := Fit(NewTexts(tools), nil, tasks)
@@ -16,15 +19,17 @@ func TestReworded(t *testing.T) {
 	for _, task := range tasks {
 		said := m.reworded(task.Text)
 		require.Equal(t, said, m.reworded(task.Text))
-		rest := strings.Fields(task.Text)
-		for _, word := range strings.Fields(said) {
-			require.Contains(t, rest, word, "%q of %q", said, task.Text)
-			for rest[0] != word {
-				rest = rest[1:]
+		near := thesaurus.Default()
+		allowed := strings.Fields(task.Text)
+		for _, word := range strings.Fields(task.Text) {
+			for _, r := range near.Related(nil, semantic.Tokens(word)) {
+				allowed = append(allowed, near.Entries()[r.Entry]...)
 			}
-			rest = rest[1:]
 		}
-		if len(said) < len(task.Text) {
+		for _, word := range strings.Fields(said) {
+			require.Contains(t, allowed, word, "%q of %q", said, task.Text)
+		}
+		if said != task.Text {
 			shorter++
 		}
 	}
