@@ -18,7 +18,7 @@ import (
 //	other sums        min(cap, Σ contributions of the other terms)
 //	mixed             x/(1+x), x = the product of the other factors
 //
-// A candidate with nothing left is no candidate, but among learned scores, which may be below 0. A score
+// A candidate with nothing left is no candidate, but among learned scores, whose sums may be below 0. A score
 // that is made in another way stays as it is, and so does the relevance of a capability, without which it
 // has no score. No weights are fitted anew: those of profile seed are not fitted at all.
 func (a suggester) dissect(q Question) (ranked []string, without map[string][]string, err error) {
@@ -31,19 +31,15 @@ func (a suggester) dissect(q Question) (ranked []string, without map[string][]st
 	return ranked, without, nil
 }
 
-// dissectSearch does the same with the tools that an intent needs.
-func (a suggester) dissectSearch(intent string) (ranked []string, without map[string][]string, err error) {
+// dissectNeeds does the same with the tools that an intent needs.
+func (a suggester) dissectNeeds(intent string) (ranked []string, without map[string][]string, err error) {
 	explained := true
-	answer, err := a.model.Search(suggest.SearchRequest{
-		Query: intent, Limit: suggest.MaxLimit, Kinds: []catalog.Kind{catalog.KindTool}, Profile: suggest.ProfileSeed, Explain: &explained,
-	})
+	seed := suggester{model: a.model, profile: suggest.ProfileSeed}
+	found, err := seed.next(Question{Intent: intent}, suggest.MaxLimit, &explained)
 	if err != nil {
 		return nil, nil, err
 	}
-	found := make([]suggest.Suggestion, len(answer.Results))
-	for i, r := range answer.Results {
-		found[i] = suggest.Suggestion{ID: r.ID, Score: r.Score, Formula: r.Formula, Terms: r.Terms}
-	}
+	found = slices.DeleteFunc(found, func(s suggest.Suggestion) bool { return s.Kind != catalog.KindTool })
 	ranked, without = takeApart(found)
 	return ranked, without, nil
 }
@@ -171,7 +167,7 @@ func (d dissection) Needs(intent string, visit func(without string, tools []stri
 	}) {
 		return true, nil
 	}
-	ranked, lists, err := d.dissectSearch(intent)
+	ranked, lists, err := d.dissectNeeds(intent)
 	if err != nil {
 		return false, err
 	}

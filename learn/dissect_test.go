@@ -73,7 +73,7 @@ func TestDissectRanksAsRank(t *testing.T) {
 
 	found0, err := p.Find("mail the page", 0)
 	require.NoError(t, err)
-	searched, without, err := a.dissectSearch("mail the page")
+	searched, without, err := a.dissectNeeds("mail the page")
 	require.NoError(t, err)
 	assert.Equal(t, found0, searched)
 	assert.Contains(t, without, "semantic")

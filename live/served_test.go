@@ -201,18 +201,14 @@ func TestSplit(t *testing.T) {
 	named, err := e.Next(e.Model(), Asker{Session: "session1"}, suggest.NextRequest{Context: []string{"start1"}, Profile: suggest.ProfileSeed})
 	require.NoError(t, err)
 	assert.Nil(t, named.Experiment)
-	for i := range 20 { // search and plans are split alike; a profile that has nothing to say leaves it to the other
+	for i := range 20 { // a profile that has nothing to say about plans leaves them to the other
 		who := Asker{Session: fmt.Sprint("session", i)}
-		s, err := e.Search(e.Model(), who, suggest.SearchRequest{Query: "start"})
-		require.NoError(t, err)
 		d, err := e.Plan(e.Model(), who, suggest.DAGRequest{Intent: "start and end"})
 		require.NoError(t, err)
-		assert.Equal(t, suggest.ProfileSeed, s.Model.Profile)
-		for _, drawn := range []*suggest.Drawn{s.Experiment, d.Experiment} {
-			require.NotNil(t, drawn)
-			assert.Equal(t, learn.FirstArm, drawn.Arm)
-			assert.Equal(t, uniform("arm", "session", who.Session) < .3, drawn.Alone, "it answers in the place of the second")
-		}
+		drawn := d.Experiment
+		require.NotNil(t, drawn)
+		assert.Equal(t, learn.FirstArm, drawn.Arm)
+		assert.Equal(t, uniform("arm", "session", who.Session) < .3, drawn.Alone, "it answers in the place of the second")
 	}
 	end()
 	arms := map[string]string{}
@@ -318,7 +314,7 @@ func TestShadow(t *testing.T) {
 	assert.Equal(t, suggest.ProfileSeed, a.Model.Profile, "the shadow is not seen")
 	other, err := e.Model().Next(suggest.NextRequest{Context: []string{"start1"}, Profile: suggest.ProfileLearned})
 	require.NoError(t, err)
-	_, err = e.Search(e.Model(), Asker{}, suggest.SearchRequest{Query: "end"})
+	_, err = e.Plan(e.Model(), Asker{}, suggest.DAGRequest{Intent: "end"})
 	require.NoError(t, err)
 	end()
 	all := inLog(t, e)

@@ -19,7 +19,7 @@ import (
 // Additions are immutable: With returns new ones that share all but the smallest segments.
 type Additions struct {
 	index    *Index
-	bytes    [contextField]float64 // mean length of each field of the indexed documents
+	bytes    [contextField]float64 // mean length of each field of the indexed documents, 0 where none has it
 	segments segments
 }
 
@@ -36,7 +36,9 @@ func (ix *Index) NewAdditions(documents iter.Seq[Document]) *Additions {
 		}
 	}
 	for f := range total {
-		a.bytes[f] = max(1, total[f]/max(1, having[f]))
+		if having[f] > 0 {
+			a.bytes[f] = total[f] / having[f]
+		}
 	}
 	return a
 }
@@ -91,7 +93,10 @@ func (a *Additions) count(d *Document) []counted {
 	w := [contextField]Field{o.Name, o.Text, o.Properties}
 	var norm [contextField]float64
 	for f, text := range d.own() {
-		norm[f] = 1 - w[f].B + float64(w[f].B*float64(len(text))/a.bytes[f])
+		norm[f] = 1
+		if a.bytes[f] > 0 {
+			norm[f] += float64(w[f].B * (float64(len(text))/a.bytes[f] - 1))
+		}
 	}
 	out := make([]counted, 0, len(tf))
 	for term, n := range tf {

@@ -41,7 +41,7 @@ func TestSearchFindsNothingRatherThanGuess(t *testing.T) {
 		require.Contains(t, a.Warnings, WarnNoIntentMatch, query)
 	}
 	for query, want := range map[string]string{
-		"请用 pull request":       "forge:create_pull_request",
+		"请用 pull request":       "forge:get_pull_request",
 		"refnud the paymant":    "billing:refund_payment",
 		"silencealert":          "metrics:silence_alert",
 		"give their money back": "billing:refund_payment",
