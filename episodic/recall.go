@@ -25,6 +25,9 @@ func ReadRecall(r *wire.Reader) *Recall { return &Recall{semantic.ReadIntents(r)
 // NewAdditions returns no intents, to be extended with those that come later; their similarities compare.
 func (r *Recall) NewAdditions() *semantic.IntentAdditions { return r.intents.NewAdditions() }
 
+// Texts are the intents as a collection of texts.
+func (r *Recall) Texts() semantic.Collection { return r.intents }
+
 // Len is the number of episodes indexed.
 func (r *Recall) Len() int { return r.intents.Len() }
 

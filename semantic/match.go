@@ -52,6 +52,9 @@ type Relation struct {
 // description and that of one of both name and description. The scale moves no document past another below it.
 const fullWeight = 0.7
 
+// neutralWeight lowers what words count that requests of any kind have ([Neutral]).
+const neutralWeight = 0.5
+
 // slip is how near a word is that differs from one of a request by a slip of the hand, times its likeness.
 const slip = 0.7
 
@@ -263,6 +266,9 @@ func (x *Matching) read(text string) {
 					w.term, w.idf = int32(t), ix.lexical.idf[t]
 				} else {
 					w.word = word
+				}
+				if Neutral(word) {
+					w.idf *= neutralWeight
 				}
 			}
 			x.stems, x.words = append(x.stems, w.stem), append(x.words, w)

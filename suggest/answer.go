@@ -49,6 +49,7 @@ const (
 	WarnUnknownContext = "unknown_context" // an id of the context is in no catalog and no episode
 	WarnCyclesCut      = "cycles_cut"      // learned links were left out so that a DAG remains
 	WarnNoIntentMatch  = "no_intent_match" // no tool's text has anything in common with the intent
+	WarnForeign        = "foreign_request" // the words of the intent are not those of the catalog or the history
 	WarnTruncated      = "truncated"       // the step limit cut the plan
 )
 

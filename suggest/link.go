@@ -417,6 +417,7 @@ func (p *plan) answer() DAGAnswer {
 			a.Terms = s.terms
 		}
 	}
+	p.doubt(&a)
 	if a.Confidence < LowConfidence {
 		p.warn(WarnLowConfidence)
 	}
@@ -425,6 +426,19 @@ func (p *plan) answer() DAGAnswer {
 	}
 	a.Rationale, a.Warnings = p.rationale(), p.warnings
 	return a
+}
+
+// doubt keeps the confidence of a plan for an intent at most as high as the probability that the intent can be served
+// at all.
+func (p *plan) doubt(a *DAGAnswer) {
+	if p.mode != Active {
+		return
+	}
+	served := p.served()
+	if served < foreignBelow {
+		p.warn(WarnForeign)
+	}
+	a.Confidence = min(a.Confidence, served)
 }
 
 // path is the learned way from a to b.

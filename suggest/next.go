@@ -153,10 +153,7 @@ func (q *query) words(n int32) string {
 		}
 	}
 	has := make([]bool, len(terms))
-	d := q.document(q.ids[n])
-	for _, text := range [...]string{d.Name, d.Text, d.Properties} {
-		semantic.Mark(text, terms, has)
-	}
+	q.markOwn(n, terms, has)
 	var own, past []string
 	for i, word := range words {
 		if has[i] {

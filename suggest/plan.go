@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/semantic"
 )
 
 // How a plan is drawn up. Chosen on every sixth train episode of five public histories, not fitted.
@@ -112,21 +113,53 @@ func (p *plan) choose() {
 		}
 	}
 	slices.SortFunc(cs, p.order)
-	covered := p.capability(cs)
+	covered, best := p.capability(cs)
 	for _, c := range cs {
 		switch {
 		case slices.Contains(covered, c.node):
-		case len(p.tasks) < most && c.score >= p.bar(c.node)*cs[0].score && p.relevant(c.node):
+		case len(p.tasks) < most && c.score >= p.bar(c.node)*best && p.relevant(c.node) && p.addsWords(c.node):
 			p.tasks = append(p.tasks, p.task(c, SlotTarget))
 		default:
 			p.others = append(p.others, c)
 		}
 	}
-	if most < p.length && len(p.tasks) == most && len(p.others) > 0 && p.others[0].score >= p.bar(p.others[0].node)*cs[0].score {
+	if most < p.length && len(p.tasks) == most && len(p.others) > 0 && p.others[0].score >= p.bar(p.others[0].node)*best {
 		p.warn(WarnTruncated)
 	}
 	for i := 0; i < len(p.tasks); i++ {
 		p.require(i, most)
+	}
+}
+
+// addsWords reports whether a tool may stand beside the targets chosen so far. Past episodes vouch for one that they
+// used; of those that only their texts speak for, each has to have a word of the intent that no earlier target has:
+// a catalog of many servers offers the same service several times, and one of them is enough.
+func (p *plan) addsWords(n int32) bool {
+	if len(p.tasks) == 0 || p.support[n] > 0 {
+		return true
+	}
+	var terms []string
+	for _, term := range semantic.Terms(p.intent) {
+		terms = append(terms, term)
+	}
+	has, had := make([]bool, len(terms)), make([]bool, len(terms))
+	p.markOwn(n, terms, has)
+	for _, t := range p.tasks {
+		p.markOwn(t.node, terms, had)
+	}
+	for i := range has {
+		if has[i] && !had[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// markOwn marks the terms that a node's own text has.
+func (m *Model) markOwn(n int32, terms []string, has []bool) {
+	d := m.document(m.ids[n])
+	for _, text := range [...]string{d.Name, d.Text, d.Properties} {
+		semantic.Mark(text, terms, has)
 	}
 }
 
@@ -231,8 +264,11 @@ func (p *plan) task(c candidate, slot string) task {
 }
 
 // capability takes a stored capability as one task where its text matches the intent better than any
-// single tool's, and returns the tools it covers.
-func (p *plan) capability(tools []candidate) (covered []int32) {
+// single tool's. It returns the tools it covers, and the best score of a target: others have to come near it.
+func (p *plan) capability(tools []candidate) (covered []int32, top float64) {
+	if len(tools) > 0 {
+		top = tools[0].score
+	}
 	best, bestMatch := candidate{node: -1}, 0.0
 	for _, n := range p.touched {
 		if p.kind(n) != catalog.KindCapability || !p.passes(n) || p.semantic[n] == 0 {
@@ -249,10 +285,10 @@ func (p *plan) capability(tools []candidate) (covered []int32) {
 		}
 	}
 	if best.node < 0 {
-		return nil
+		return nil, top
 	}
 	p.tasks = append(p.tasks, p.shown(p.query, best, best.score))
-	return p.capTools(best.node)
+	return p.capTools(best.node), max(top, p.relevance(best.node, &sum{}))
 }
 
 // require adds what a task needs and nothing in the plan or the context gives: what its catalog says it

@@ -50,6 +50,7 @@ func (a *app) showNothing(m suggest.ModelInfo, why string) {
 
 // warningSentences say what the warnings of answers mean.
 var warningSentences = map[string]string{
+	suggest.WarnForeign:        "nothing in the catalog or the history seems to serve this request",
 	suggest.WarnLowConfidence:  fmt.Sprintf("confidence is low: the best candidate has less than %.2f", suggest.LowConfidence),
 	suggest.WarnNoHistory:      "nothing was ever recorded after the last step",
 	suggest.WarnUnknownContext: "an id of the context is unknown",

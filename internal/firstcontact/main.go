@@ -38,6 +38,7 @@ type options struct {
 	curve                                    bool
 	sizes                                    string
 	draws                                    int
+	everyday, foreign                        string
 }
 
 func main() {
@@ -56,6 +57,8 @@ func main() {
 	flag.BoolVar(&o.curve, "curve", false, "measure learning curves in place of other wordings")
 	flag.StringVar(&o.sizes, "sizes", "0,3,10,30,100,300", "`numbers` of tasks of a learning curve")
 	flag.IntVar(&o.draws, "draws", 5, "`number` of draws of each history of a learning curve")
+	flag.StringVar(&o.everyday, "everyday", "", "`folder` of everyday requests: ask them of the sets sample and cold, a catalog without history")
+	flag.StringVar(&o.foreign, "foreign", "", "`file` of foreign requests")
 	flag.Parse()
 	if o.reworded == "" {
 		o.reworded = filepath.Join(o.datasets, "reworded")
@@ -128,6 +131,9 @@ func lines[T any](path string, keep func(T) bool) ([]T, error) {
 }
 
 func read(ctx context.Context, o options, name string) (*set, error) {
+	if name == "cold" {
+		return cold(ctx, o)
+	}
 	s := &set{name: name}
 	s.data.Name = name
 	var err error
@@ -241,6 +247,18 @@ func (s *set) measure(ctx context.Context, o options) error {
 				fmt.Printf("  %-8s %v\n", profile, err)
 			}
 		}
+		if o.foreign != "" {
+			if err := s.askForeign(m, profile, o.foreign, o.half, o.misses); err != nil {
+				fmt.Printf("  %-8s %v\n", profile, err)
+			}
+		}
+		if o.everyday != "" {
+			for _, file := range map[string][]string{"sample": {"sample.jsonl", "sample-typos.jsonl"}, "cold": {"cold.jsonl"}}[s.name] {
+				if err := s.askEveryday(m, profile, filepath.Join(o.everyday, file), s.name == "cold", o.misses); err != nil {
+					fmt.Printf("  %-8s %v\n", profile, err)
+				}
+			}
+		}
 		if o.own {
 			if err := s.askOwn(m, profile); err != nil {
 				fmt.Printf("  %-8s %v\n", profile, err)
@@ -298,22 +316,9 @@ type plans struct {
 }
 
 func (a *plans) ask(m *suggest.Model, profile, intent string, e *episodic.Episode) error {
-	no := false
-	answer, err := m.Plan(suggest.DAGRequest{Intent: intent, Profile: profile, Explain: &no})
+	tools, links, confidence, _, err := plan(m, profile, intent)
 	if err != nil {
 		return err
-	}
-	var tools []string
-	var links []learn.Link
-	tool := map[string]string{}
-	for _, t := range answer.DAG.Tasks {
-		tools = append(tools, t.Tool)
-		tool[t.ID] = t.Tool
-		for _, d := range t.DependsOn {
-			if l := (learn.Link{From: tool[d], To: t.Tool}); l.From != l.To && !slices.Contains(links, l) {
-				links = append(links, l)
-			}
-		}
 	}
 	slices.Sort(tools)
 	tools = slices.Compact(tools)
@@ -330,6 +335,7 @@ func (a *plans) ask(m *suggest.Model, profile, intent string, e *episodic.Episod
 	}
 	slices.Sort(gold)
 	gold = slices.Compact(gold)
+	no := false
 	found, err := m.Next(suggest.NextRequest{Intent: intent, Limit: suggest.MaxLimit, Profile: profile, Explain: &no})
 	if err != nil {
 		return err
@@ -346,7 +352,7 @@ func (a *plans) ask(m *suggest.Model, profile, intent string, e *episodic.Episod
 	a.ndcg += learn.NDCG(ranked, gold, 10)
 	a.size += float64(len(tools))
 	a.gold += float64(len(gold))
-	a.claimed += answer.Confidence
+	a.claimed += confidence
 	if len(goldLinks) > 0 {
 		a.linked++
 		a.link += learn.F1(links, goldLinks)

@@ -138,3 +138,9 @@ func (v *Vectors) Cosine(a, b string) float64 {
 	}
 	return numeric.Dot(x, y) / (numeric.Norm(x) * numeric.Norm(y))
 }
+
+// Has reports whether a stem has a vector: the tools of several servers use the word.
+func (v *Vectors) Has(stem string) bool {
+	_, ok := v.number[stem]
+	return ok
+}
