@@ -23,7 +23,8 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 	}
 	var steps []func() error
 	if train != nil { // first, for it may refuse
-		steps = append(steps, func() error { return r.subject(train) }, func() error { return r.ablations(train) })
+		steps = append(steps, func() error { return r.subject(train) }, func() error { return r.firstContact(train) },
+			func() error { return r.ablations(train) })
 	}
 	steps = append(steps, r.nextBaselines, r.intentBaselines)
 	for _, step := range steps {
@@ -73,10 +74,11 @@ type answers struct {
 type nextAnswers struct {
 	ranks  [][]int
 	claims [][]Claim
+	ready  [][]bool // whether the first suggestion could have come now
 }
 
 func newNextAnswers(tests int) *nextAnswers {
-	return &nextAnswers{make([][]int, tests), make([][]Claim, tests)}
+	return &nextAnswers{make([][]int, tests), make([][]Claim, tests), make([][]bool, tests)}
 }
 
 func (r *run) prepare() error {
@@ -196,6 +198,7 @@ func (r *run) hasIntents() bool {
 func (a *nextAnswers) ask(k Ranker, t *task, test int, withIntent bool) error {
 	ranks := make([]int, 0, len(t.seq)-1)
 	claims := make([]Claim, 0, len(t.seq)-1)
+	var ready []bool
 	var q Question
 	if withIntent {
 		q.Intent = t.Episode.Intent
@@ -210,9 +213,10 @@ func (a *nextAnswers) ask(k Ranker, t *task, test int, withIntent bool) error {
 		ranks = append(ranks, rank)
 		if len(candidates) > 0 {
 			claims = append(claims, Claim{candidates[0].Confidence, rank == 1})
+			ready = append(ready, t.ready(i, candidates[0].ID))
 		}
 	}
-	a.ranks[test], a.claims[test] = ranks, claims
+	a.ranks[test], a.claims[test], a.ready[test] = ranks, claims, ready
 	return nil
 }
 

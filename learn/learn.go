@@ -146,6 +146,18 @@ type task struct {
 	set   []string // distinct tools, sorted
 	links []Link   // distinct pairs of different tools, sorted
 	chain bool     // at least two steps, each after the one before
+	after [][]int  // by position in seq, the positions it depends on
+}
+
+// ready reports whether a tool could be used after the first i steps: a step that is not done uses it, and all that
+// this step depends on is done.
+func (t *task) ready(i int, tool string) bool {
+	for j := i; j < len(t.seq); j++ {
+		if t.seq[j] == tool && !slices.ContainsFunc(t.after[j], func(k int) bool { return k >= i }) {
+			return true
+		}
+	}
+	return false
 }
 
 func newTask(x *Example) *task {
@@ -154,8 +166,17 @@ func newTask(x *Example) *task {
 	before := e.Before()
 	order := e.Order()
 	t.chain = len(order) > 1
+	place := make([]int, len(order))
+	for at, i := range order {
+		place[i] = at
+	}
 	for at, i := range order {
 		t.seq = append(t.seq, e.Steps[i].Tool)
+		var after []int
+		for _, b := range before[i] {
+			after = append(after, place[b])
+		}
+		t.after = append(t.after, after)
 		for _, b := range before[i] {
 			t.pairs = append(t.pairs, Link{e.Steps[b].Tool, e.Steps[i].Tool})
 		}

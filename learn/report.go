@@ -16,6 +16,7 @@ type Report struct {
 	Tools         *ToolsReport        `json:"tools"`
 	DAG           *DAGReport          `json:"dag"`
 	Official      *OfficialReport     `json:"official"`
+	FirstContact  *FirstContact       `json:"first_contact,omitempty"`
 	Baselines     map[string]Baseline `json:"baselines"`
 	Ablation      []AblationReport    `json:"ablation"`
 	Lost          []Comparison        `json:"lost"`    // decisive metrics in which the best baseline is better by more than chance
@@ -150,6 +151,7 @@ type Options struct {
 	Profile         string                              // of the report
 	Seed            uint64                              // of every draw; 0 means 1
 	SuccessfulTests bool                                // only test episodes that succeeded are asked about
+	FirstContact    bool                                // asks about what the history does not resemble
 	WithoutAblation bool                                // does not ask what each part is worth
 	Now             func() time.Time                    // clock for latency and build time; nil: neither is measured
 	Progress        func(phase string, done, total int) // nil: nobody looks. Calls never overlap

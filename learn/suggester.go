@@ -168,3 +168,30 @@ func atMost(limit int) int {
 	}
 	return min(limit, suggest.MaxLimit)
 }
+
+// Search is [Searcher].
+func (a suggester) Search(query string, limit int) ([]string, error) {
+	answer, err := a.model.Search(suggest.SearchRequest{
+		Query: query, Limit: limit, Kinds: []catalog.Kind{catalog.KindTool}, Profile: a.profile, Explain: unexplained,
+	})
+	if a.seed(err) {
+		return suggester{model: a.model, profile: suggest.ProfileSeed}.Search(query, limit)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("search: %w", err)
+	}
+	ids := make([]string, len(answer.Results))
+	for i, r := range answer.Results {
+		ids[i] = r.ID
+	}
+	return ids, nil
+}
+
+// Foreign is [Doubter].
+func (a suggester) Foreign(intent string) (bool, error) {
+	answer, err := a.model.Plan(suggest.DAGRequest{Intent: intent, Profile: a.profile, Explain: unexplained})
+	if a.seed(err) {
+		return suggester{model: a.model, profile: suggest.ProfileSeed}.Foreign(intent)
+	}
+	return slices.Contains(answer.Warnings, suggest.WarnForeign), err
+}

@@ -100,7 +100,7 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 	}
 	bar.at(0, "build the model")
 	r, err := learn.Evaluate(ctx, d, learn.Suggester(e.profile, suggest.MeasureOptions{Study: e.ablation}), learn.Options{
-		Profile: e.profile, SuccessfulTests: e.successful, WithoutAblation: !e.ablation, Now: time.Now,
+		Profile: e.profile, SuccessfulTests: e.successful, WithoutAblation: !e.ablation, FirstContact: e.dataset == "", Now: time.Now,
 		Progress: func(phase string, done, total int) { bar.at(int64(done)*1000/int64(total), phase) },
 	})
 	bar.done()

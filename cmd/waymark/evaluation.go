@@ -61,6 +61,7 @@ func (a *app) showEvaluation(r *learn.Report) {
 			rate(s.ECE), s.Positions, calibrated(s.Calibrated), between(&s.Band))
 	}
 
+	a.showFirstContact(r.FirstContact)
 	for _, question := range []string{learn.QuestionNext, learn.QuestionNextIntent, learn.QuestionDAG} {
 		a.showAblation(question, r.AblationOf(question))
 	}
@@ -224,4 +225,43 @@ func (a *app) showTimes(r *learn.Report) {
 		add("p99", l.DAGP99, "µs")
 	}
 	a.printf("\ntimes: %s\n", strings.Join(parts, ", "))
+}
+
+// showFirstContact prints how what the history does not resemble is answered.
+func (a *app) showFirstContact(f *learn.FirstContact) {
+	if f == nil {
+		return
+	}
+	a.printf("\nfirst contact: %s of the tasks have a near copy in the history\n", rate(f.Repeated))
+	var rows [][]string
+	row := func(name string, c *learn.ContactScores) {
+		if c != nil {
+			rows = append(rows, []string{name, fmt.Sprint(c.Tasks), rateOrDash(c.MRR), rateOrDash(c.Ready), rateOrDash(c.MRRIntent), rateOrDash(c.NDCG10), rateOrDash(c.NodeF1)})
+		}
+	}
+	row("tasks held out one by one", f.Random)
+	row("tasks held out with all near copies", f.Grouped)
+	for _, p := range f.Curve {
+		row(fmt.Sprintf("newest tasks, the first %d learned from", p.History), &p.ContactScores)
+	}
+	if len(rows) > 0 {
+		columns(a.out, []string{"", "tasks", "next mrr", "could come now", "next mrr, intent", "tools ndcg@10", "plan node_f1"}, rows)
+	}
+	if u := f.Unseen; u != nil && u.Steps > 0 {
+		a.printf("tools that the history never used: %d of %d steps, hit@5 %s\n", u.Steps, u.Of, rate(u.Hit5))
+	}
+	if n := f.Needs; n != nil {
+		a.printf("search for tools by their own name or first sentence: hit@1 %s, hit@5 %s of %d\n", rate(n.Hit1), rate(n.Hit5), n.Queries)
+	}
+	if n := f.Foreign; n != nil {
+		a.printf("requests that software rarely serves: %s of %d recognised; %s of the test requests taken for one\n", rate(n.Recognised), n.Requests, rate(n.Mistaken))
+	}
+}
+
+// rateOrDash is a rate, or a dash where there is none.
+func rateOrDash(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return rate(*x)
 }
