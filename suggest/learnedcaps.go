@@ -9,9 +9,9 @@ import (
 
 // A stored capability competes in two ways: as a step of its own, which a history may hold and texts may
 // speak for, and by its tools. With s(t) the learned scores of those that are not done yet, the factors
-// of MixedScore on a scale of logarithms,
+// of MixedScore on a scale of logarithms but for the structural boost, which loses on held-out tasks,
 //
-//	score = S + ln relevance + ln(1 + boost) + ln reliability
+//	score = S + ln relevance + ln reliability
 //
 // S is ln Σ e^s(t) after a context, the score of "one of its tools", and the mean of s(t) for an intent,
 // which it serves as far as the intent needs them all. The better of the two ways counts.
@@ -62,16 +62,16 @@ func (q *query) chance(score float64) float64 {
 }
 
 // The parts of the score of a capability by its tools.
-var storedNames = [4]string{"its_tools", "relevance", "structural_boost", "reliability"}
+var storedNames = [3]string{"its_tools", "relevance", "reliability"}
 
 // storedParts are those parts; false where it is not relevant.
-func (q *query) storedParts(n int32) (parts [4]float64, ok bool) {
-	relevance, boost, reliability := q.mixing(n)
+func (q *query) storedParts(n int32) (parts [3]float64, ok bool) {
+	relevance, _, reliability := q.mixing(n)
 	if relevance == 0 {
 		return parts, false
 	}
 	tools, ok := q.scoreTogether(n)
-	return [4]float64{tools, numeric.Ln(relevance), numeric.Ln(1 + boost), numeric.Ln(reliability)}, ok
+	return [3]float64{tools, numeric.Ln(relevance), numeric.Ln(reliability)}, ok
 }
 
 func (q *query) storedTerms(n int32) []Term {

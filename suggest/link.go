@@ -438,7 +438,12 @@ func (p *plan) doubt(a *DAGAnswer) {
 	if served < foreignBelow {
 		p.warn(WarnForeign)
 	}
-	a.Confidence = min(a.Confidence, served)
+	if served < a.Confidence {
+		if p.shows() {
+			a.Terms = append(a.Terms, Term{"doubt", served - a.Confidence, 1, served - a.Confidence})
+		}
+		a.Confidence = served
+	}
 }
 
 // path is the learned way from a to b.

@@ -53,7 +53,7 @@ func checkDAG(t require.TestingT, m *Model, a DAGAnswer) {
 	for _, term := range a.Terms {
 		total += term.Contribution
 	}
-	require.Equal(t, a.Confidence, total)
+	require.InDelta(t, a.Confidence, total, 1e-12)
 	require.Equal(t, a.Confidence < LowConfidence, slices.Contains(a.Warnings, WarnLowConfidence))
 	for _, p := range a.Paths {
 		require.Equal(t, graph.PathConfidence(p.Hops), p.Confidence)

@@ -103,7 +103,7 @@ func TestTheSeedFindsAsTheEngine(t *testing.T) {
 			continue
 		}
 		s := &q.situations[0]
-		answer, err := m.Search(suggest.SearchRequest{Query: e.Intent, Kinds: []catalog.Kind{catalog.KindTool}, Limit: 10, Profile: suggest.ProfileSeed})
+		answer, err := m.Next(suggest.NextRequest{Intent: e.Intent, Limit: 30, Profile: suggest.ProfileSeed})
 		require.NoError(t, err)
 		known, err := m.Situation(nil, e.Intent)
 		require.NoError(t, err)
@@ -112,8 +112,10 @@ func TestTheSeedFindsAsTheEngine(t *testing.T) {
 			tool[c.ID] = c.Kind == catalog.KindTool
 		}
 		var engine, mine []string
-		for _, x := range answer.Results {
-			engine = append(engine, x.ID)
+		for _, x := range answer.Suggestions {
+			if x.Kind == catalog.KindTool && len(engine) < 10 {
+				engine = append(engine, x.ID)
+			}
 		}
 		for _, i := range s.found(&seed, func(c *candidate) float64 { return seed.hybrid(c, s) }, len(s.ids)) {
 			if tool[s.ids[i]] && len(mine) < 10 {
