@@ -533,3 +533,29 @@ func requireAddsUp(t testing.TB, formula string, score float64, terms []Term) {
 	}
 	require.InDelta(t, score, sum, 1e-9)
 }
+
+// Few tasks that come again and again teach what follows: held out with all that are equal, they would teach the
+// opposite.
+func TestRepeatedTasksTeach(t *testing.T) {
+	w := newWorld(t)
+	for range 6 {
+		w.episode("fetch, parse and store a page", "x:fetch", "x:parse", "x:store")
+	}
+	for range 3 {
+		w.episode("mail a page", "x:fetch", "x:mail")
+	}
+	m := w.model()
+	for _, q := range []struct {
+		context []string
+		intent  string
+		want    string
+	}{
+		{[]string{"x:fetch"}, "", "x:parse"},
+		{[]string{"x:fetch", "x:parse"}, "", "x:store"},
+		{[]string{"x:fetch"}, "mail a page", "x:mail"},
+		{[]string{"x:fetch", "x:parse"}, "fetch, parse and store a page", "x:store"},
+	} {
+		a := next(t, m, NextRequest{Context: q.context, Intent: q.intent, Profile: ProfileLearned})
+		assert.Equal(t, q.want, a.Suggestions[0].ID, "%v %s", q.context, q.intent)
+	}
+}

@@ -111,7 +111,7 @@ func TestEvaluationNames(t *testing.T) {
 	assert.Equal(t, []string{"dag_p50", "dag_p99", "next_p50", "next_p99"}, keys(t, r["latency_us"]))
 	var parts []struct{ Without string }
 	require.NoError(t, json.Unmarshal(r["ablation"], &parts))
-	assert.Contains(t, parts, struct{ Without string }{"adamic_adar"})
+	assert.Contains(t, parts, struct{ Without string }{"after_last"})
 	var n struct {
 		Positions int                   `json:"positions"`
 		MRR       float64               `json:"mrr"`

@@ -57,11 +57,32 @@ func FitStudy(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, 
 
 // FitFrom is [FitStudy] with a prior of the caller's.
 func FitFrom(prior Belief, c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Claims, *Study) {
-	w, claims, study := gather(c, newest(tasks), timed, stop).learn(prior)
+	w, claims, study := gather(c, apart(newest(tasks)), timed, stop).learn(prior)
 	if stop() {
 		return Weights{}, Claims{}, nil
 	}
 	return w, claims, study
+}
+
+// fewGroups is how many groups of tasks it takes to predict each from the others. Where there are fewer, the same few
+// tasks come again and again, and held out as groups they would teach that nothing known ever comes.
+const fewGroups = 10
+
+// apart makes each task its own group where there are few groups.
+func apart(tasks []*Task) []*Task {
+	groups := map[uint64]bool{}
+	for _, t := range tasks {
+		if groups[t.Group] = true; len(groups) == fewGroups {
+			return tasks
+		}
+	}
+	alone := make([]*Task, len(tasks))
+	for i, t := range tasks {
+		task := *t
+		task.Group = uint64(i)
+		alone[i] = &task
+	}
+	return alone
 }
 
 // learn fits the weights without and with a request.
