@@ -108,6 +108,7 @@ var imports = map[string][]string{
 	"internal/parallel":           nil,
 	"internal/quality":            {"learn"},
 	"internal/firstcontact":       {"catalog", "episodic", "importer", "learn", "sample", "semantic", "semantic/thesaurus", "suggest"},
+	"internal/nextprior":          {"importer", "predict/next", "suggest"},
 	"internal/validation":         {"catalog", "episodic", "importer", "learn", "numeric", "suggest"},
 
 	"internal/bench":         nil,
