@@ -93,7 +93,7 @@ quality: build ## evaluate on every data set in DIR and write docs/quality.md
 
 firstcontact: ## ask for the requests and needs of DIR/reworded in other words; HALF=develop, held or both
 	@test -n "$(DIR)" || { echo "make firstcontact DIR=path: a folder of data sets, one folder each, and reworded"; exit 2; }
-	go run ./internal/firstcontact -datasets "$(DIR)" -half "$(or $(HALF),develop)"
+	go run ./internal/firstcontact -datasets "$(DIR)" -half "$(or $(HALF),develop)" -everyday internal/validation/testdata/everyday -foreign internal/firstcontact/testdata/foreign.jsonl
 
 wordvectors: ## make the word vectors from DIR/mcp_catalog/tools.jsonl; NOTICE names their sha256
 	@test -n "$(DIR)" || { echo "make wordvectors DIR=path: a folder of data sets, one folder each"; exit 2; }

@@ -45,7 +45,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.datasets, "datasets", "../shared/datasets", "`folder` of the data sets")
 	flag.StringVar(&o.reworded, "reworded", "", "`folder` of the wordings; default: reworded in the folder of the data sets")
-	flag.StringVar(&o.sets, "sets", "ultratool,toollinkos,tau_bench,toolathlon,n8n,livemcp,sample", "`names` of the sets")
+	flag.StringVar(&o.sets, "sets", "ultratool,toollinkos,tau_bench,toolathlon,n8n,livemcp,sample,cold", "`names` of the sets; cold is the catalog of livemcp and mcp_catalog without a history")
 	flag.StringVar(&o.half, "half", "develop", "`half` of the wordings: develop, held or both")
 	flag.StringVar(&o.profiles, "profiles", "seed,learned", "`profiles` to ask; auto judges them first")
 	flag.BoolVar(&o.plans, "plans", true, "ask for plans of reworded requests")
@@ -118,7 +118,9 @@ func lines[T any](path string, keep func(T) bool) ([]T, error) {
 		return nil, err
 	}
 	var all []T
-	for in := bufio.NewScanner(bytes.NewReader(data)); in.Scan(); {
+	in := bufio.NewScanner(bytes.NewReader(data))
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
 		var v T
 		if err := json.Unmarshal(in.Bytes(), &v); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -126,6 +128,9 @@ func lines[T any](path string, keep func(T) bool) ([]T, error) {
 		if keep(v) {
 			all = append(all, v)
 		}
+	}
+	if err := in.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return all, nil
 }
