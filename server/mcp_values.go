@@ -17,7 +17,7 @@ import (
 //
 //	run_dag ─▶ input required: the form ─▶ host shows it ─▶ run_dag + values ─▶ the run begins
 //
-// The host sends the arguments of the call again, so the state says only what was asked. Whoever declines gets
+// The host sends the arguments of the call again, so the state says only what was asked. A client that declines gets
 // the refusal.
 const askValues = "values"
 

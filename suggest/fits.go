@@ -94,9 +94,9 @@ func (l *lessons) remember(halt func() bool) bool {
 	return true
 }
 
-// belong reports whether what was kept is about the same tools: another version of the program might
+// matches reports whether what was kept is about the same tools: another version of the program might
 // have read the history in another way.
-func (f *fits) belong(l *lessons) bool {
+func (f *fits) matches(l *lessons) bool {
 	return !f.outdated && (f.texts == nil || f.texts.Len() == len(l.node))
 }
 

@@ -123,7 +123,7 @@ func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 	}
 	lessons.studied = l.studied
 	f := l.known.Load()
-	if f == nil || !f.belong(lessons) {
+	if f == nil || !f.matches(lessons) {
 		f = lessons.fit(l.of(aboutNext), l.of(aboutIntent), halt, tell)
 	}
 	if f == nil {

@@ -48,7 +48,7 @@ func (c *Counts) lessons(examined []float64, shelf *Shelf, halt func() bool) *le
 	}
 	l.number(c, past)
 	l.describe(c, shelf)
-	l.before(c, first)
+	l.countOlder(c, first)
 	for i, p := range past {
 		if halt() {
 			return nil
@@ -61,8 +61,8 @@ func (c *Counts) lessons(examined []float64, shelf *Shelf, halt func() bool) *le
 	return l
 }
 
-// before counts what came right after each tool in the tasks that are too old to be learned from.
-func (l *lessons) before(c *Counts, first int) {
+// countOlder counts what came right after each tool in the tasks that are too old to be learned from.
+func (l *lessons) countOlder(c *Counts, first int) {
 	if first == 0 {
 		return
 	}
