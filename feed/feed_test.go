@@ -154,7 +154,7 @@ func TestCountsAtOnce(t *testing.T) {
 	e, err := h.ws.Get(t.Context(), "default")
 	require.NoError(t, err)
 	m := counting(t, e)
-	a, err := m.Next(suggest.NextRequest{Context: []string{"git:log"}})
+	a, err := m.Next(suggest.NextRequest{Context: []string{"git:log"}, Profile: suggest.ProfileSeed}) // counts alone, fitted or not
 	require.NoError(t, err)
 	require.NotEmpty(t, a.Suggestions)
 	assert.Equal(t, "fs:write", a.Suggestions[0].ID)

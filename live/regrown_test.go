@@ -104,15 +104,21 @@ func TestTranscriptGrowsAtAnyAge(t *testing.T) {
 	for _, parts := range [][]int{{1}, {2}, {3}, {4}, {1, 2, 3, 4}, {2, 4}} {
 		t.Run(fmt.Sprint(parts), func(t *testing.T) {
 			store := storage.NewMemory()
-			e := workspace(t, store, opts)
-			_, err := e.PutCapabilities(ctx, []catalog.Capability{{ID: "commit", Tools: []string{"git:add", "git:commit"}}})
+			ws := NewWorkspaces(store, opts)
+			t.Cleanup(func() { require.NoError(t, ws.Close(ctx)) }) // the last one
+			e, err := ws.Get(ctx, "default")
+			require.NoError(t, err)
+			_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "commit", Tools: []string{"git:add", "git:commit"}}})
 			require.NoError(t, err)
 			for i, n := range parts {
 				r, err := e.Record(ctx, source, head(n))
 				require.NoError(t, err)
 				require.Empty(t, r.Rejected)
 				require.Equal(t, map[bool]int{true: 2, false: 1}[i == 0], r.Accepted)
-				e = workspace(t, store, opts) // as after a restart
+				require.NoError(t, ws.Close(ctx)) // a restart
+				ws = NewWorkspaces(store, opts)
+				e, err = ws.Get(ctx, "default")
+				require.NoError(t, err)
 			}
 			for _, want := range [][2]int{{1, 1}, {0, 2}} {
 				r, err := e.Record(ctx, source, whole)

@@ -77,8 +77,8 @@ func read(folder, name string) (*set, error) {
 	return s, nil
 }
 
-// draw is a history of n tasks, and tasks of other groups.
-func (s *set) draw(n, draw int, salt string) (h *nexttool.History, asked, history []*nexttool.Task) {
+// draw is a history of n tasks, and tasks of other groups; related ones, as the tasks of one person are, or any.
+func (s *set) draw(n, draw int, salt string, related bool) (h *nexttool.History, asked, history []*nexttool.Task) {
 	order := make([]int, len(s.tasks))
 	key := make([]uint64, len(s.tasks))
 	for i := range order {
@@ -86,6 +86,9 @@ func (s *set) draw(n, draw int, salt string) (h *nexttool.History, asked, histor
 		order[i], key[i] = i, binary.BigEndian.Uint64(sum[:])
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(key[a], key[b]), cmp.Compare(a, b)) })
+	if related {
+		order = s.related(order, 2*n+20)
+	}
 	n = min(n, len(order)*3/4)
 	past := slices.Clone(order[:n])
 	slices.Sort(past)
@@ -105,6 +108,33 @@ func (s *set) draw(n, draw int, salt string) (h *nexttool.History, asked, histor
 		}
 	}
 	return h, asked, history
+}
+
+// related keeps the n tasks that share most tools with the first, in their order.
+func (s *set) related(order []int, n int) []int {
+	near, like := slices.Clone(order), make([]float64, len(s.tasks))
+	for _, i := range order {
+		like[i] = jaccard(s.tasks[order[0]].Tools, s.tasks[i].Tools)
+	}
+	slices.SortStableFunc(near, func(a, b int) int { return cmp.Compare(like[b], like[a]) })
+	near = near[:min(n, len(near))]
+	return slices.DeleteFunc(order, func(i int) bool { return !slices.Contains(near, i) })
+}
+
+// jaccard is the share of the tools of two tasks that both use.
+func jaccard(a, b []int32) float64 {
+	in := map[int32]bool{}
+	for _, t := range a {
+		in[t] = false
+	}
+	both := 0.0
+	for _, t := range b {
+		if used, ok := in[t]; ok && !used {
+			both++
+		}
+		in[t] = true
+	}
+	return both / float64(len(in))
 }
 
 func run(o options) error {
@@ -133,7 +163,8 @@ func run(o options) error {
 		if err != nil {
 			return err
 		}
-		s.measure(combined(own, names, name), o.draws)
+		s.measure(combined(own, names, name), o.draws, false)
+		s.measure(combined(own, names, name), o.draws, true)
 	}
 	return nil
 }
@@ -153,7 +184,7 @@ func combined(own map[string]nexttool.Weights, names []string, without string) n
 func (s *set) pool(pool *nexttool.Pool, draws int) {
 	for _, n := range sizes {
 		for draw := range draws {
-			h, asked, _ := s.draw(n, draw, "fit")
+			h, asked, _ := s.draw(n, draw, "fit", draw%2 == 0)
 			steps := 0
 			for _, t := range asked {
 				steps += len(t.Tools) - 1
@@ -167,13 +198,13 @@ func (s *set) pool(pool *nexttool.Pool, draws int) {
 
 // measure prints the mean reciprocal rank of the next tool at every size: by a second-order Markov chain, by the
 // prior, and by weights fitted from there.
-func (s *set) measure(b nexttool.Belief, draws int) {
+func (s *set) measure(b nexttool.Belief, draws int, related bool) {
 	never := func() bool { return false }
 	for _, n := range measured {
 		var sum [5]float64
 		positions := 0
 		for draw := range draws {
-			h, asked, past := s.draw(n, draw, "measure")
+			h, asked, past := s.draw(n, draw, "measure", related)
 			fit, _, _ := nexttool.FitFrom(b, s.catalog, past, false, never)
 			var signs nexttool.Signs
 			var sources nexttool.Sources
@@ -202,7 +233,7 @@ func (s *set) measure(b nexttool.Belief, draws int) {
 				}
 			}
 		}
-		fmt.Printf("%-10s %4d  markov %.3f ", s.name, n, sum[4]/float64(positions))
+		fmt.Printf("%-10s %-7s %4d  markov %.3f ", s.name, map[bool]string{true: "related"}[related], n, sum[4]/float64(positions))
 		for k, name := range []string{"prior", "fit", "| with a request: prior", "fit"} {
 			fmt.Printf(" %s %.3f", name, sum[k]/float64(positions))
 		}

@@ -20,8 +20,9 @@ const (
 	// like the weight itself.
 	tight, tighter = 15, 45
 
-	few  = 2000 // steps, up to which the penalties are chosen among looser and tighter ones
-	many = 5000 // steps, from which on half of them teach about as much as all
+	young = 50   // steps, up to which the prior counts more and the penalties are not chosen: so few steps cannot choose
+	few   = 2000 // steps, up to which the penalties are chosen among looser and tighter ones
+	many  = 5000 // steps, from which on half of them teach about as much as all
 )
 
 var looser = [...]float64{.4, 2.5, 10, 40}
@@ -134,15 +135,20 @@ type fitted struct {
 // fit finds the weights, in the way that serves either half best when fitted on the other. First it
 // is asked whether steps count whose tool is not listed. They teach to look far, which finds tools hardly
 // used before; where many come out of the blue, they teach distrust in what is known. What decides is the
-// mean reciprocal rank. Then a short history chooses its penalties, by the likelihood.
+// mean reciprocal rank. Then a short history chooses its penalties, by the likelihood; a very short one keeps
+// nearer to the prior.
 func (g *gathered) fit(prior, base []float64) fitted {
+	n := g.choices.Len()
+	if n < young {
+		base = heldTighter(base, math.Sqrt(young/float64(n)))
+	}
 	far := g.try([2][]float64{prior, prior}, prior, base, false)
 	near := g.try(far.halves, prior, base, true)
 	best := far
 	if near.rank > far.rank {
 		best = near
 	}
-	if g.choices.Len() <= few {
+	if n >= young && n <= few {
 		for _, factor := range looser {
 			p := make([]float64, len(base))
 			for i, x := range base {
@@ -164,6 +170,19 @@ func (g *gathered) fit(prior, base []float64) fitted {
 		}
 	}
 	return best
+}
+
+// heldTighter multiplies penalties, but for the weights that say whether tools repeat: one task can show that.
+func heldTighter(base []float64, factor float64) []float64 {
+	out := slices.Clone(base)
+	for i := range out {
+		switch Signal(i / parts) {
+		case Popularity, Repeat, RepeatSoon, RepeatLate, Again:
+		default:
+			out[i] *= factor
+		}
+	}
+	return out
 }
 
 // every includes every quarter.

@@ -118,6 +118,24 @@ func TestWithoutTasksTheWeightsAreThePrior(t *testing.T) {
 	assert.Equal(t, Prior(), Fit(catalog(), []*Task{line(1), {}}, true))
 }
 
+// After very few tasks what followed a tool comes first: no weight makes it count against a tool that it was seen.
+func TestTheFirstTasksTeachWhatFollows(t *testing.T) {
+	for _, tasks := range [][]*Task{
+		{line(0, 1, 2, 3)},
+		{line(0, 1, 2, 3), line(4, 0, 0, 1, 2), line(0, 5, 3)},
+	} {
+		h, w := settled(tasks), Fit(catalog(), tasks, true)
+		var signs Signs
+		var sources Sources
+		for _, step := range [][2]int32{{1, 2}, {2, 3}} {
+			prefix := []int32{step[0], step[1]}
+			h.Guess(prefix, &sources)
+			h.Signs(prefix, sources.Parents, 1, nil, &signs)
+			assert.Equal(t, 1, h.Place(&signs, w.Plain, step[1]), "of %d tasks, after %d", len(tasks), step[0])
+		}
+	}
+}
+
 func TestFitIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	tasks := forks(60)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -32,7 +32,7 @@ func (p *Pool) Fit() Weights {
 		for i := range part.Include {
 			part.Include[i] = p.g.asked[i] || !asked
 		}
-		return choice.FitFrom(p.g.choices, part, prior, prior, penalties(asked), 4*steps, p.g.stop).Weights
+		return p.g.fitSigned(part, prior, penalties(asked))
 	}
 	w := Weights{Plain: fit(before.Plain, false)}
 	start := slices.Clone(w.Plain)
@@ -43,6 +43,47 @@ func (p *Pool) Fit() Weights {
 	}
 	w.Asked = fit(start, true)
 	return w
+}
+
+// fitSigned fits weights near prior, none of which makes a signal for a tool count against it: several signals say much
+// the same, and an unconstrained fit sets one against another in a way that holds for no other workspace. A weight that
+// comes out negative is held at 0, differences that make a sum of weights negative are held at 0, and the rest is
+// fitted again.
+func (g *gathered) fitSigned(part choice.Part, prior, hold []float64) []float64 {
+	prior = slices.Clone(prior)
+	zero := func(from, to int) {
+		for i := from; i < to; i++ {
+			hold[i], prior[i] = math.Inf(1), 0
+		}
+	}
+	for {
+		w, again := choice.FitFrom(g.choices, part, prior, prior, hold, 4*steps, g.stop).Weights, false
+		for k := range Signals {
+			i := int(k) * parts
+			least := w[i] + slices.Min(w[i+evidence:i+use]) + slices.Min(w[i+use:i+parts])
+			switch {
+			case !k.speaksFor():
+			case w[i] < 0 && !math.IsInf(hold[i], 1):
+				zero(i, i+1)
+				again = true
+			case least < -1e-9 && !math.IsInf(hold[i+1], 1):
+				zero(i+1, i+parts)
+				again = true
+			}
+		}
+		if !again {
+			return w
+		}
+	}
+}
+
+// speaksFor tells whether a signal above 0 is a reason for a tool in every workspace.
+func (k Signal) speaksFor() bool {
+	switch k {
+	case Popularity, Repeat, RepeatSoon, RepeatLate, Again, Worked, Residual, ResidualAsk:
+		return false
+	}
+	return true
 }
 
 // imagined is how many workspaces with the usual variance stand beside those pooled.
