@@ -303,6 +303,16 @@ func (s segments) documents() int32 {
 	return last.first + int32(len(last.places))
 }
 
+// Has reports whether a document has a term.
+func (a *Additions) Has(term string) bool { return a.segments.has(term) }
+
+// Has reports whether a request has a term.
+func (a *IntentAdditions) Has(term string) bool { return a.segments.has(term) }
+
+func (s segments) has(term string) bool {
+	return slices.ContainsFunc(s, func(part *segment) bool { return len(part.lists[term]) > 0 })
+}
+
 // with returns the segments with one document more.
 func (s segments) with(entries []entry, place []float32) segments {
 	last := &segment{s.documents(), make(map[string][]posting, len(entries)), [][]float32{place}}

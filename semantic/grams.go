@@ -28,10 +28,11 @@ const (
 	shortlist  = 24  // candidates compared letter by letter
 )
 
-// like is a known term and how much a word of it resembles the unknown word.
+// like is a known term, a word of it, and how much that resembles the unknown word.
 type like struct {
 	term     int32
 	likeness float64
+	word     string
 }
 
 // nearness is scratch space for [grams.nearest].
@@ -164,7 +165,7 @@ func (g *grams) alike(word []byte, s *nearness, slips bool) []like {
 		for ; i > 0 && (best[i-1].likeness < d || best[i-1].likeness == d && best[i-1].term > w); i-- {
 			best[i] = best[i-1]
 		}
-		best[i] = like{w, d}
+		best[i] = like{term: w, likeness: d}
 	}
 	s.found = s.found[:0]
 	for _, b := range best[:n] {
@@ -176,7 +177,7 @@ func (g *grams) alike(word []byte, s *nearness, slips bool) []like {
 			continue
 		}
 		if likeness >= minLike {
-			s.found = append(s.found, like{g.terms[b.term], likeness})
+			s.found = append(s.found, like{g.terms[b.term], likeness, g.words[b.term]})
 		}
 	}
 	slices.SortFunc(s.found, func(a, b like) int {

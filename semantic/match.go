@@ -337,23 +337,33 @@ func (x *Matching) spell() {
 	}
 }
 
-// split returns the terms of the two words of the index that a word is made of, the shorter as long as possible, nil
-// if there are none.
-func (x *Matching) split(word string) (parts []int32) {
+// split returns the terms of the two words of the index that a word is made of, nil if there are none.
+func (x *Matching) split(word string) []int32 {
+	at := x.splitAt(word)
+	if at == 0 {
+		return nil
+	}
+	terms := x.matcher.index.words.terms
+	a, _ := slices.BinarySearch(terms, stem(word[:at]))
+	b, _ := slices.BinarySearch(terms, stem(word[at:]))
+	return []int32{int32(a), int32(b)}
+}
+
+// splitAt returns where a word that is two words of the index parts, the shorter as long as possible; 0 if nowhere.
+func (x *Matching) splitAt(word string) (best int) {
 	const shortest = 3
-	terms, best := x.matcher.index.words.terms, 0
+	terms, most := x.matcher.index.words.terms, 0
 	for at := shortest; at+shortest <= len(word); at++ {
-		if shorter := min(at, len(word)-at); shorter > best {
-			a, known := slices.BinarySearch(terms, stem(word[:at]))
-			if !known {
+		if shorter := min(at, len(word)-at); shorter > most {
+			if _, known := slices.BinarySearch(terms, stem(word[:at])); !known {
 				continue
 			}
-			if b, known := slices.BinarySearch(terms, stem(word[at:])); known {
-				parts, best = []int32{int32(a), int32(b)}, shorter
+			if _, known := slices.BinarySearch(terms, stem(word[at:])); known {
+				best, most = at, shorter
 			}
 		}
 	}
-	return parts
+	return best
 }
 
 // Weak reports whether a word is a number or a single character: no evidence by itself.

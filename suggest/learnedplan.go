@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	planning "waymark/predict/plan"
 )
 
 // take takes over the plan that was learned for the intent: without what is done or may not be done, of
@@ -62,6 +64,18 @@ func (p *plan) unlearn() {
 	p.planned, p.learned, p.profile = nil, nil, ProfileSeed
 	p.unread()
 	p.sense(p.request.Vector)
+}
+
+// unsure reports whether no step of the learned plan is likely, while the text of a tool answers the intent: past
+// requests then say little about this one, and profile seed, which plans by texts, answers.
+func (q *query) unsure() bool {
+	if slices.ContainsFunc(q.planned.Steps, func(s planning.Step) bool { return s.P >= LowConfidence }) {
+		return false
+	}
+	x := q.measures.matcher.Match(q.intent)
+	defer x.Close()
+	q.hits = x.Top(q.hits[:0], 1, wWords)
+	return len(q.hits) > 0 && q.hits[0].Score >= LowConfidence
 }
 
 // considered makes n a candidate, so that its signals are valid, and returns it.

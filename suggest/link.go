@@ -377,7 +377,7 @@ func spoken(in catalog.Property) bool {
 // answer puts the plan into words and numbers.
 func (p *plan) answer() DAGAnswer {
 	a := DAGAnswer{
-		DAG: DAG{Intent: p.intent, Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{},
+		DAG: DAG{Intent: p.wished, Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{},
 		RejectedEdges: p.rejected, Model: p.who(),
 	}
 	if a.RejectedEdges == nil {
@@ -493,8 +493,8 @@ func (p *plan) rationale() string {
 			s += fmt.Sprintf(", with %d prerequisite(s)", n)
 		}
 		s += "; links follow learned transitions and schemas."
-		if p.overtaken {
-			s += " Profile seed answers: what came after the last build is closer to the intent than what was learned."
+		if p.unlearned != "" {
+			s += " Profile seed answers: " + p.unlearned + "."
 		}
 		return s
 	case p.last != episodic.NoTool:

@@ -41,11 +41,11 @@ func (q *query) named() []nameMatch {
 			exact = append(exact, nameMatch{node: n, exact: true})
 		}
 	}
-	if n, ok, err := q.node(q.intent); err == nil && ok && q.live(n) {
+	if n, ok, err := q.node(q.wished); err == nil && ok && q.live(n) {
 		add(n)
 	}
-	for _, n := range q.roles.named(q.view, q.intent) {
-		if name, _ := q.describe(n); strings.EqualFold(name, q.intent) {
+	for _, n := range q.roles.named(q.view, q.wished) {
+		if name, _ := q.describe(n); strings.EqualFold(name, q.wished) {
 			add(n)
 		}
 	}

@@ -46,9 +46,14 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	}
 	p := &plan{query: q, request: r}
 	if q.planned != nil {
-		if p.overtaken = q.overtaken(); p.overtaken {
+		switch {
+		case q.overtaken():
+			p.unlearned = "what came after the last build is closer to the intent than what was learned"
 			p.unlearn()
-		} else {
+		case q.unsure():
+			p.unlearned = "no tool is likely by what was learned, while texts of tools match the intent"
+			p.unlearn()
+		default:
 			p.take()
 		}
 	}
@@ -77,7 +82,7 @@ type plan struct {
 
 	required     map[int32][]int32 // by node: what it requires, as its catalog says
 	recalledFrom int               // episodes that support comes from
-	overtaken    bool              // see query.overtaken
+	unlearned    string            // why profile seed answers for the learned one; empty if it does not
 	tasks        []task
 	linked       bool        // links are drawn already
 	others       []candidate // what was not chosen, best first

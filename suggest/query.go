@@ -16,7 +16,8 @@ type query struct {
 	*Model
 	*scratch
 	mode     Mode
-	intent   string
+	wished   string // the intent as it was asked
+	intent   string // with misspelt words corrected
 	phrase   string // what texts are compared with: the intent, in a search with abbreviations spelled out
 	alpha    float64
 	text     *semantic.Query    // the intent, prepared; nil without one
@@ -64,7 +65,9 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 		s.said = said{} // keeps no model alive
 	}
 	q := &s.asked
-	*q = query{Model: m, scratch: s, intent: strings.TrimSpace(intent), phrase: strings.TrimSpace(intent), last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, warnings: []string{}}
+	wished := strings.TrimSpace(intent)
+	intent = m.measures.matcher.Spelled(wished, m.recent.has)
+	*q = query{Model: m, scratch: s, wished: wished, intent: intent, phrase: intent, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, warnings: []string{}}
 	for i, spelling := range context {
 		n, ok, err := m.node(spelling)
 		if err != nil {

@@ -50,6 +50,37 @@ func TestSearchFindsNothingRatherThanGuess(t *testing.T) {
 	}
 }
 
+// A misspelt request is answered as the one that was meant, and shown as it was asked.
+func TestMisspeltRequests(t *testing.T) {
+	m := sampleModel(t)
+	for wrong, right := range map[string]string{
+		"refudn the last paymnet of Acme": "refund the last payment of Acme",
+		"serach the wki pages":            "search the wki pages",
+		"open a pullrequest":              "open a pull request",
+	} {
+		for _, profile := range []string{ProfileSeed, ProfileLearned} {
+			as, meant := planned(t, m, DAGRequest{Intent: wrong, Profile: profile}), planned(t, m, DAGRequest{Intent: right, Profile: profile})
+			require.Equal(t, wrong, as.DAG.Intent)
+			require.Equal(t, tools(meant), tools(as), wrong)
+			require.Equal(t, meant.Confidence, as.Confidence, wrong)
+			require.Equal(t, next(t, m, NextRequest{Intent: right, Profile: profile}).Suggestions, next(t, m, NextRequest{Intent: wrong, Profile: profile}).Suggestions)
+		}
+		require.Equal(t, searched(t, m, SearchRequest{Query: right}), searched(t, m, SearchRequest{Query: wrong}))
+	}
+}
+
+// Where past requests say little about a request and texts a lot, a plan follows the texts and says so.
+func TestPlanByTextsWhereLittleWasLearned(t *testing.T) {
+	m := sampleModel(t)
+	a := planned(t, m, DAGRequest{Intent: "lower the seats on their subscription", Profile: ProfileLearned})
+	require.Equal(t, ProfileSeed, a.Model.Profile)
+	require.Contains(t, a.Rationale, "Profile seed answers: no tool is likely by what was learned")
+	require.Equal(t, tools(planned(t, m, DAGRequest{Intent: "lower the seats on their subscription", Profile: ProfileSeed})), tools(a))
+	a = planned(t, m, DAGRequest{Intent: "refund a customer", Profile: ProfileLearned})
+	require.Equal(t, ProfileLearned, a.Model.Profile)
+	require.NotContains(t, a.Rationale, "Profile seed answers")
+}
+
 // The parts of a match, nearness to the context, importance and outcomes add up to the score.
 func TestSearchTermsAddUp(t *testing.T) {
 	m := sampleModel(t)

@@ -1,0 +1,35 @@
+package semantic_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"waymark/semantic"
+	"waymark/semantic/thesaurus"
+	"waymark/semantic/wordvectors"
+)
+
+func TestSpelled(t *testing.T) {
+	m := semantic.Build([]semantic.Document{
+		{Name: "billing:refund_payment", Text: "Refund a payment to a customer. Schedule it for later."},
+		{Name: "forge:create_pull_request", Text: "Open a request to pull a branch. Care for the message and its parts."},
+		{Name: "metrics:search_logs", Text: "Search the logs of a service for a word, break at the first."},
+	}, semantic.Options{}).Matcher(thesaurus.Default(), wordvectors.Default())
+	for text, want := range map[string]string{
+		"refudn the custmer":            "refund the customer",
+		"Serach, then shedule a mesage": "search, then schedule a message",
+		"open a pullrequest":            "open a pull request",
+		"sned an emial":                 "send an email",
+		"the servcie of metrics:serach": "the service of metrics:serach",
+		// Right words, names and what is no plain word stay as they are.
+		"bake bread, carve a coat":             "bake bread, carve a coat",
+		"forget it, give me a massage":         "forget it, give me a massage",
+		"pay Custmer for servcie_x":            "pay Custmer for servcie_x",
+		"frobnicate https://serach.org/mesage": "frobnicate https://serach.org/mesage",
+		"":                                     "",
+	} {
+		assert.Equal(t, want, m.Spelled(text, func(string) bool { return false }))
+	}
+	assert.Equal(t, "serach now", m.Spelled("serach now", func(stem string) bool { return stem == "serach" }))
+}
