@@ -7,6 +7,8 @@ import (
 	"sync"
 	"unicode"
 
+	"waymark/catalog"
+	planning "waymark/predict/plan"
 	"waymark/semantic"
 )
 
@@ -80,6 +82,49 @@ func (q *query) nameMatches(exact []nameMatch) []nameMatch {
 		return cmp.Or(cmp.Compare(b.coverage, a.coverage), cmp.Compare(b.score, a.score), strings.Compare(q.ids[a.node], q.ids[b.node]))
 	})
 	return matches
+}
+
+// namesOther returns the tool or capability whose name the intent is and that the learned plan does not have, the one with
+// fewest other words in its name; -1 if there is none. The intent is a name if all its words are in the name, and it has
+// all words of the name or at least two.
+func (q *query) namesOther() int32 {
+	var words []string
+	for _, term := range semantic.Terms(q.intent) {
+		words = append(words, term)
+	}
+	best := nameMatch{node: -1}
+	if len(words) == 0 || len(words) > nameWords {
+		return best.node
+	}
+	found := make([]bool, len(words))
+	for _, n := range q.touched {
+		if q.semantic[n] == 0 || !q.live(n) {
+			continue
+		}
+		name, _ := q.describe(n)
+		m := nameMatch{node: n, coverage: covers(words, name, q.ids[n], found), score: q.semantic[n]}
+		if m.coverage == 0 || m.coverage < 1 && len(words) < 2 {
+			continue
+		}
+		if q.isPlanned(n) {
+			return -1
+		}
+		if best.node < 0 || cmp.Or(cmp.Compare(m.coverage, best.coverage), cmp.Compare(m.score, best.score), strings.Compare(q.ids[best.node], q.ids[n])) > 0 {
+			best = m
+		}
+	}
+	return best.node
+}
+
+// isPlanned reports whether the learned plan has a node, or all the tools of a capability.
+func (q *query) isPlanned(n int32) bool {
+	has := func(tool int32) bool {
+		return slices.ContainsFunc(q.planned.Steps, func(s planning.Step) bool { return q.learned.node[s.Tool] == tool })
+	}
+	if q.kind(n) == catalog.KindTool {
+		return has(n)
+	}
+	return !slices.ContainsFunc(q.capTools(n), func(t int32) bool { return !has(t) })
 }
 
 // nameScore is the hybrid score of a named node, lifted to the cap, which no match exceeds.

@@ -46,7 +46,12 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	}
 	p := &plan{query: q, request: r}
 	if q.planned != nil {
+		named := q.namesOther()
 		switch {
+		case named >= 0 && q.passes(named):
+			p.unlearned = "the intent is the name of " + q.ids[named] + ", which the learned plan does not have"
+			p.unlearn()
+			p.chooseNamed(named)
 		case q.overtaken():
 			p.unlearned = "what came after the last build is closer to the intent than what was learned"
 			p.unlearn()
@@ -133,6 +138,22 @@ func (p *plan) choose() {
 	}
 	for i := 0; i < len(p.tasks); i++ {
 		p.require(i, most)
+	}
+}
+
+// chooseNamed takes what the intent names as the one target.
+func (p *plan) chooseNamed(n int32) {
+	p.remember()
+	p.consider(n)
+	if p.kind(n) == catalog.KindTool {
+		p.tasks = append(p.tasks, p.task(candidate{node: n}, SlotTarget))
+	} else {
+		s := sum{}
+		c := candidate{node: n, score: p.mixed(n, &s), formula: FormulaMixed}
+		p.tasks = append(p.tasks, p.shown(p.query, c, c.score))
+	}
+	for i := 0; i < len(p.tasks); i++ {
+		p.require(i, cmp.Or(p.request.MaxSteps, MaxSteps))
 	}
 }
 
