@@ -17,6 +17,7 @@ const (
 	recallTrust      = 3    // a mean likeness of ⅓ is full trust: requests for the same thing share few words
 	targetShare      = 0.50 // a target scores at least this share of the best
 	textShare        = 0.90 // or this one where only its text speaks for it: look-alikes are many
+	fewTextShare     = 0.40 // the same where the history says how long tasks are, and is too short to plan from
 	prerequisite     = 0.50 // of the times a tool was used, this share came right after its prerequisite
 	stopAt           = 0.50 // a walk ends where the task more likely ends than not
 	alternatives     = 5
@@ -206,9 +207,18 @@ func (p *plan) needs(n int32) []int32 {
 // bar is the share of the best score that a target needs.
 func (p *plan) bar(n int32) float64 {
 	if p.support[n] == 0 {
+		if p.few() {
+			return fewTextShare
+		}
 		return textShare
 	}
 	return targetShare
+}
+
+// few reports whether the history has tasks, but too few to learn plans from, and the catalog does not say what tools
+// require, which fills a plan. Profile seed plans as ever.
+func (p *plan) few() bool {
+	return p.request.Profile != ProfileSeed && p.totals.episodes > 0 && !p.view.requiring && !p.measures.learning.of(aboutIntent)
 }
 
 // relevant asks for more than a place in the ranking: PageRank alone is no reason to be in a plan.

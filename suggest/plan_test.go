@@ -311,3 +311,18 @@ func TestAnyHistory(t *testing.T) {
 		}
 	})
 }
+
+// A few tasks say how long tasks are: then tools that match less well than the best belong to a plan, too.
+func TestPlanOfAShortHistoryIsAsLongAsItsTasks(t *testing.T) {
+	w := newWorld(t)
+	w.tool("crm:find_customer", "Finds a customer by name.", "", "")
+	w.tool("billing:list_invoices", "Lists the open invoices of a customer.", "", "")
+	w.tool("mail:send_reminder", "Sends a reminder of an invoice by mail.", "", "")
+	w.tool("files:rename", "Renames a file.", "", "")
+	intent := "find the customer, list the invoices that are open and send a reminder"
+	w.episode("clean up the shared folder", "files:rename", "files:list", "files:remove")
+	m := w.model()
+	long := tools(planned(t, m, DAGRequest{Intent: intent}))
+	assert.Subset(t, long, []string{"crm:find_customer", "billing:list_invoices", "mail:send_reminder"})
+	assert.Greater(t, len(long), len(tools(planned(t, m, DAGRequest{Intent: intent, Profile: ProfileSeed}))))
+}
