@@ -301,7 +301,8 @@ func TestSuggestAfterACall(t *testing.T) {
 	assert.Equal(t, []string{"status"}, done.Tools)
 	a, ok := r.Next(t.Context(), e, "", "mine", 5)
 	require.True(t, ok)
-	require.Len(t, a.Suggestions, 2)
+	require.GreaterOrEqual(t, len(a.Suggestions), 2) // what was learned meanwhile, if it was, also lists status
+	assert.ElementsMatch(t, []string{"diff", "log"}, []string{a.Suggestions[0].ID, a.Suggestions[1].ID})
 	_, ok = r.Next(t.Context(), e, "", "nobody's", 5)
 	assert.False(t, ok)
 	call("mine", a.Suggestions[1].ID)

@@ -15,11 +15,11 @@ const longSlip = 7
 // two words of the index written as one, or becomes a word of the index by one of these slips: two neighbours swapped, a
 // letter doubled that should not be or the other way round, a vowel left out, in a long word any letter left out. Other
 // slips make as often another word that is right (bread and break, coat and cat): a [Matcher] listens to these, but
-// believes them less.
+// believes them less. Of the words that nothing has, the first maxUnknown are looked at.
 func (m *Matcher) Spelled(text string, known func(stem string) bool) string {
 	var names map[string]bool
 	var out strings.Builder
-	from := 0
+	from, unknown := 0, 0
 	for at, word := range plainWords(text) {
 		if len(word) < minGrammed || m.knows(word, known) {
 			continue
@@ -29,6 +29,9 @@ func (m *Matcher) Spelled(text string, known func(stem string) bool) string {
 		}
 		if names[strings.ToLower(word)] {
 			continue
+		}
+		if unknown++; unknown > maxUnknown {
+			break
 		}
 		if better := m.corrected(strings.ToLower(word)); better != "" {
 			out.WriteString(text[from:at])
