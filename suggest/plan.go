@@ -49,7 +49,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	if q.planned != nil {
 		named := q.namesOther()
 		switch {
-		case named >= 0 && q.passes(named):
+		case named >= 0 && q.passes(named) && !q.inFlight[named]:
 			p.unlearned = "the intent is the name of " + q.ids[named] + ", which the learned plan does not have"
 			p.unlearn()
 			p.chooseNamed(named)

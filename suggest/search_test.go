@@ -79,6 +79,7 @@ func TestPlanByTextsWhereLittleWasLearned(t *testing.T) {
 	a = planned(t, m, DAGRequest{Intent: "create issue", Profile: ProfileLearned})
 	require.Equal(t, []string{"tracker:create_issue"}, tools(a))
 	require.Contains(t, a.Rationale, "the intent is the name of tracker:create_issue")
+	require.NotContains(t, tools(planned(t, m, DAGRequest{Intent: "create issue", Context: []string{"tracker:create_issue"}, Profile: ProfileLearned})), "tracker:create_issue", "done already")
 	a = planned(t, m, DAGRequest{Intent: "silence the disk alert on staging", Profile: ProfileLearned})
 	require.Contains(t, tools(a), "metrics:silence_alert", "named in full")
 	a = planned(t, m, DAGRequest{Intent: "refund a customer", Profile: ProfileLearned})
