@@ -90,14 +90,16 @@ func (e *mcpEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The credential was checked before; the SDK only needs to see that there is one, and handlers
 	// must not see which.
 	r = r.WithContext(r.Context())
+	wanted := r.Context() // the answer is, as long as this lives
 	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == "subscriptions/listen" {
 		var cancel context.CancelFunc
 		r, cancel = e.untilDrained(r)
 		defer cancel()
+		wanted = context.Background() // what listens gets what there was
 	}
 	r.Header = r.Header.Clone()
 	r.Header.Set("Authorization", "Bearer checked")
-	w = mendedWriter{w}
+	w = &mendedWriter{ResponseWriter: w, wanted: wanted}
 	switch {
 	case r.Header.Get(headerProtocol) < firstStateless && r.Method == http.MethodPost: // dates compare as text
 		sole := &soleAnswer{ResponseWriter: w}
@@ -228,10 +230,36 @@ func isolate(log *slog.Logger) mcp.Middleware {
 // errInternal is what a caller sees of a fault that is ours; the log has the rest.
 var errInternal = errors.New("internal error; the server's log has the details")
 
-// mendedWriter gives errors of the SDK their code; a message, or an event with one, is written in one piece.
-type mendedWriter struct{ http.ResponseWriter }
+// mendedWriter gives errors of the SDK their code; a message, or an event with one, is written in one piece. An answer
+// that begins after its request was cancelled says only that: it is left out, and [Server.requireAnswer] refuses the
+// request with 503.
+type mendedWriter struct {
+	http.ResponseWriter
+	wanted context.Context
+	begun  bool
+	late   bool // nothing is written
+}
 
-func (w mendedWriter) Write(p []byte) (int, error) {
+func (w *mendedWriter) begin() {
+	if !w.begun {
+		w.begun = true
+		if w.late = errors.Is(w.wanted.Err(), context.Canceled); w.late {
+			w.Header().Del("Content-Type")
+			w.Header().Del("Content-Length")
+		}
+	}
+}
+
+func (w *mendedWriter) WriteHeader(status int) {
+	if w.begin(); !w.late {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w *mendedWriter) Write(p []byte) (int, error) {
+	if w.begin(); w.late {
+		return len(p), nil
+	}
 	if _, err := w.ResponseWriter.Write(mended(p)); err != nil {
 		return 0, err
 	}
@@ -239,7 +267,11 @@ func (w mendedWriter) Write(p []byte) (int, error) {
 }
 
 // Unwrap is for [http.ResponseController].
-func (w mendedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *mendedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Flush implements [http.Flusher].
-func (w mendedWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+func (w *mendedWriter) Flush() {
+	if w.begin(); !w.late {
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+	}
+}
