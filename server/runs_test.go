@@ -423,7 +423,11 @@ func TestApprovalsAreSigned(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, first.NeedsInput())
 	yes := mcp.InputResponseMap{askApproval: &mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}}
-	for _, state := range []string{"x", first.RequestState + "AA", "A" + first.RequestState[1:]} {
+	other := "A" // than the first character
+	if first.RequestState[0] == 'A' {
+		other = "B"
+	}
+	for _, state := range []string{"x", first.RequestState + "AA", other + first.RequestState[1:]} {
 		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolRun, Arguments: params.Arguments, InputResponses: yes, RequestState: state})
 		require.NoError(t, err)
 		assert.True(t, r.IsError)
