@@ -95,9 +95,9 @@ firstcontact: ## ask for the requests and needs of DIR/reworded in other words; 
 	@test -n "$(DIR)" || { echo "make firstcontact DIR=path: a folder of data sets, one folder each, and reworded"; exit 2; }
 	go run ./internal/firstcontact -datasets "$(DIR)" -half "$(or $(HALF),develop)" -everyday internal/validation/testdata/everyday -foreign internal/firstcontact/testdata/foreign.jsonl
 
-wordvectors: ## make the word vectors from DIR/mcp_catalog/tools.jsonl; NOTICE names their sha256
-	@test -n "$(DIR)" || { echo "make wordvectors DIR=path: a folder of data sets, one folder each"; exit 2; }
-	go run ./internal/wordvectors -tools "$(DIR)/mcp_catalog/tools.jsonl"
+wordvectors: ## make the word vectors from DIR/mcp_catalog/tools.jsonl and from GLOVE, English vectors; NOTICE names sources and sha256
+	@test -n "$(DIR)" -a -n "$(GLOVE)" || { echo "make wordvectors DIR=path GLOVE=file: a folder of data sets, one folder each, and English vectors as text"; exit 2; }
+	go run ./internal/wordvectors -tools "$(DIR)/mcp_catalog/tools.jsonl" -english "$(GLOVE)"
 
 validation: ## vary the constants of the seed's formulas on the train part of every data set in DIR and write docs/validation.md
 	@test -n "$(DIR)" || { echo "make validation DIR=path: a folder of data sets, one folder each"; exit 2; }

@@ -13,7 +13,7 @@ import (
 //	match(d) = Σ_w idf(w) · max_u near(w, u)·own(u, d) / Σ_w idf(w)
 //
 // w are the words of the request, u the words of the index, own(u, d) in [0, 1] how much document d speaks of u in
-// its name, text and parameters, and near(w, u) what the lexicon says, 1 for the word itself. Each word of the
+// its name, text and parameters, and near(w, u) what the lexicon and the word vectors say, 1 for the word itself. Each word of the
 // request asks for one answer: a document that has five words for it answers it once. Contexts do not count.
 //
 // A Matcher is immutable and safe for concurrent use.
@@ -22,7 +22,8 @@ type Matcher struct {
 	lexicon Lexicon
 	bound   [][]int32 // by entry of the lexicon, its terms in the index; nil if the index lacks one
 	vectors WordVectors
-	places  space     // of the documents, from the vectors of their words
+	places  space // of the documents, from the vectors of their words
+	terms   termVectors
 	pool    sync.Pool // *Matching
 }
 
@@ -90,9 +91,11 @@ func (m *Matcher) place() {
 	m.places = space{dimension: dimension, flat: make([]float32, ix.docs*dimension)}
 	vectors := make([]float64, len(ix.words.terms)*dimension)
 	known := make([]bool, len(ix.words.terms))
+	m.terms = newTermVectors(dimension)
 	at := make([]int, ix.docs+1) // where the terms of a document begin
 	for t, word := range ix.words.terms {
 		if known[t] = m.vectors.Vector(vectors[t*dimension:(t+1)*dimension], word); known[t] {
+			m.terms.add(int32(t), vectors[t*dimension:(t+1)*dimension])
 			for _, d := range ix.lexical.documents(t) {
 				at[d+1]++
 			}
@@ -142,6 +145,9 @@ type Matching struct {
 	words   []wanted
 	related []Relation
 	spelled []spelledAs
+	alike   []alike
+	nearest []Hit
+	codeScan
 	near    nearness
 	most    float64   // Σ idf
 	sum     []float64 // by document
@@ -178,6 +184,7 @@ func (m *Matcher) Match(text string) *Matching {
 	x.read(text)
 	x.related = m.lexicon.Related(x.related[:0], x.stems)
 	x.spell()
+	x.findAlike()
 	for _, weak := range []bool{false, true} {
 		for i := range x.words {
 			if w := &x.words[i]; w.idf > 0 && w.weak == weak {
@@ -396,6 +403,11 @@ func (x *Matching) answer(i int, w *wanted) {
 			x.putAll(terms, float64(r.Near*x.telling(terms, w.idf)))
 		}
 	}
+	for _, r := range x.alike {
+		if r.word == i {
+			x.put(r.term, r.near)
+		}
+	}
 	for _, d := range x.met {
 		if x.sum[d] == 0 {
 			if w.weak {
@@ -525,6 +537,11 @@ func (a *Additions) Match(dst []Hit, x *Matching, current func(document int32) b
 			for _, r := range x.related {
 				if r.Word == i {
 					a.segments.raise(best, entries[r.Entry], r.Near)
+				}
+			}
+			for _, r := range x.alike {
+				if r.word == i {
+					a.segments.raise(best, []string{x.matcher.index.words.terms[r.term]}, r.near)
 				}
 			}
 			for d, b := range best {

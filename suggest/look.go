@@ -22,7 +22,7 @@ type matchParts struct {
 // Weights of a search, chosen on the development half of hand-written requests for single tools.
 const (
 	wRequests       = 0.2
-	wWords          = 0.2
+	wWords          = 0.3
 	wVector         = 0.5
 	wSearch         = 0.98 // the match; the rest is importance
 	wSearchRank     = 0.02

@@ -1,6 +1,7 @@
-// Command wordvectors makes the word vectors of package semantic/wordvectors from the texts of a tool catalogue:
+// Command wordvectors makes the two tables of package semantic/wordvectors:
 //
-//	tools.jsonl ─▶ stems of names, descriptions, parameters ─▶ who stands near whom ─▶ PPMI ─▶ truncated SVD ─▶ vectors.bin
+//	tools.jsonl ─▶ stems of names, descriptions, parameters ─▶ who stands near whom ─▶ PPMI ─▶ truncated SVD ─▶ tools.bin
+//	GloVe       ─▶ stems of the commonest English words ─▶ common directions out ─▶ principal components ─▶ english.bin
 //
 // Only words and numbers leave it. Equal input gives equal bytes.
 package main
@@ -10,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"waymark/semantic/wordvectors"
 )
@@ -17,37 +19,57 @@ import (
 func main() {
 	tools := flag.String("tools", "", "`file` of tools, one JSON object a line")
 	exclude := flag.String("exclude", "", "`file` of tools; servers that offer one of the same name and description are left out")
-	out := flag.String("out", "semantic/wordvectors/vectors.bin", "`file` to write")
+	glove := flag.String("english", "", "`file` of English word vectors in the text format of GloVe")
+	out := flag.String("out", "semantic/wordvectors", "`folder` to write to")
 	flag.Parse()
-	if err := run(*tools, *exclude, *out); err != nil {
+	if err := run(*tools, *exclude, *glove, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "wordvectors:", err)
 		os.Exit(1)
 	}
 }
 
-func run(tools, exclude, out string) error {
-	all, err := readTools(tools)
-	if err != nil {
-		return err
-	}
-	if exclude != "" {
-		others, err := readTools(exclude)
+func run(tools, exclude, glove, out string) error {
+	if tools != "" {
+		all, err := readTools(tools)
 		if err != nil {
 			return err
 		}
-		all = without(all, others)
+		if exclude != "" {
+			others, err := readTools(exclude)
+			if err != nil {
+				return err
+			}
+			all = without(all, others)
+		}
+		words, err := train(textsOf(all))
+		if err != nil {
+			return err
+		}
+		if err := write(filepath.Join(out, "tools.bin"), words); err != nil {
+			return err
+		}
 	}
-	words, err := train(textsOf(all))
+	if glove == "" {
+		return nil
+	}
+	words, err := readEnglish(glove)
 	if err != nil {
 		return err
 	}
+	if words, err = english(words); err != nil {
+		return err
+	}
+	return write(filepath.Join(out, "english.bin"), words)
+}
+
+func write(path string, words []wordvectors.Word) error {
 	data, err := wordvectors.Encode(words)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(out, data, 0o644); err != nil {
+	if err := os.WriteFile(path, data, 0o644); err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d words of %d tools, %d bytes, sha256 %x\n", out, len(words), len(all), len(data), sha256.Sum256(data))
+	fmt.Printf("%s: %d words, %d bytes, sha256 %x\n", path, len(words), len(data), sha256.Sum256(data))
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 // reciprocal rank by less than 0.01.
 const (
 	window    = 8    // words apart within which two words stand near one another
-	dimension = 128  //
+	dimension = 64   // of each table
 	smoothing = 0.75 // exponent of the counts of contexts (Levy, Goldberg and Dagan, TACL 3, 2015)
 	servers   = 3    // that must use a word: what fewer do may be a name or a secret
 	longest   = 20   // letters of a word
@@ -186,12 +186,12 @@ func train(texts []text) ([]wordvectors.Word, error) {
 			v[k] *= math.Sqrt(sigma[k])
 		}
 		unit(v)
-		words[i] = wordvectors.Word{Stem: vocabulary[i], Information: numeric.Ln(1 + float64(len(texts))/(1+said[i])), Vector: v}
-		numeric.Axpy(float64(said[i]*words[i].Information), v, mean)
+		words[i] = wordvectors.Word{Stem: vocabulary[i], Weight: numeric.Ln(1 + float64(len(texts))/(1+said[i])), Vector: v}
+		numeric.Axpy(float64(said[i]*words[i].Weight), v, mean)
 	}
 	whole := 0.0
 	for i := range words {
-		whole += float64(said[i] * words[i].Information)
+		whole += float64(said[i] * words[i].Weight)
 	}
 	for i := range words {
 		numeric.Axpy(-1/whole, mean, words[i].Vector)

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +25,7 @@ func corpus() (tools []catalog.Tool) {
 		for k := range 3 {
 			names += " " + words[(i/2+k*(1+i/8%3))%4]
 		}
-		for k := range 6 { // words of many kinds, for 128 dimensions
+		for k := range 6 { // words of many kinds, for 64 dimensions
 			names += fmt.Sprintf(" w%c%c", 'a'+(i*7+k*5)%26, 'a'+(i*3+k*11)%26)
 		}
 		tools = append(tools, catalog.Tool{Name: fmt.Sprint("tool", i), Description: names, Server: fmt.Sprint("server", i/2%20)})
@@ -35,8 +38,9 @@ func TestTrain(t *testing.T) {
 	require.NoError(t, err)
 	data, err := wordvectors.Encode(words)
 	require.NoError(t, err)
-	v, err := wordvectors.Decode(data)
+	table, err := wordvectors.Decode(data)
 	require.NoError(t, err)
+	v := wordvectors.Join(table, &wordvectors.Table{})
 	require.Greater(t, v.Cosine("appl", "pear"), v.Cosine("appl", "anchor")+0.2)
 	require.Greater(t, v.Cosine("sail", "mast"), v.Cosine("sail", "pear")+0.2)
 	for _, w := range words {
@@ -58,4 +62,36 @@ func TestWithoutLeavesOutWholeServers(t *testing.T) {
 		require.NotEqual(t, "server3", tool.Server)
 	}
 	require.Len(t, left, 380)
+}
+
+// Words that stand for the same have like vectors, however often they are used; what all have in common is taken out.
+func TestEnglish(t *testing.T) {
+	var text strings.Builder
+	direction := func(i, k int) float64 { return float64((i*k*7+k*k*3+i)%13) - 6 }
+	for i, word := range []string{"the", "cat", "CAT", "ship", "cats", "kitten", "anchor", "two-part"} {
+		text.WriteString(word)
+		for k := range 2 * (dropped + dimension) {
+			group := map[bool]int{true: 3, false: 5}[strings.Contains("cats kitten", word)]
+			fmt.Fprintf(&text, " %.3f", 20+direction(group, k)+float64(i)/10)
+		}
+		text.WriteString("\n")
+	}
+	path := filepath.Join(t.TempDir(), "glove.txt")
+	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
+	words, err := readEnglish(path)
+	require.NoError(t, err)
+	var stems []string
+	for _, w := range words {
+		stems = append(stems, w.Stem)
+	}
+	require.Equal(t, []string{"the", "cat", "ship", "kitten", "anchor"}, stems)
+	require.InDelta(t, 1.0/2+1.0/5, words[1].Weight, 1e-12, "cat and cats")
+	_, err = english(words)
+	require.EqualError(t, err, "too few words")
+	require.NoError(t, os.WriteFile(path, []byte("cat 1 2\nship 1 x\n"), 0o600))
+	_, err = readEnglish(path)
+	require.ErrorContains(t, err, "line 2")
+	require.NoError(t, os.WriteFile(path, []byte("cat 1 2\nship 1\n"), 0o600))
+	_, err = readEnglish(path)
+	require.ErrorContains(t, err, "line 2: 1 numbers, the lines before have 2")
 }

@@ -1,0 +1,125 @@
+package semantic
+
+import "math"
+
+// A word of a request may stand as a word of the index that is used like it, by the cosine of their vectors:
+//
+//	near(w, u) = 0.7 · (cos(w, u) - 0.4) / 0.6, of the 16 nearest words u
+//
+// Chosen on the development half of hand-written requests for single tools; between 0.4 and 1 and with floors from 0.3
+// to 0.5 the mean reciprocal rank moves by less than 0.01.
+const (
+	alikeMost  = 0.7
+	alikeFloor = 0.4
+	alikeKept  = 16
+)
+
+// alike says that a word of a request is used like a term of the index.
+type alike struct {
+	word int // of the request
+	term int32
+	near float64
+}
+
+// termVectors are the vectors of those terms that have one, in eight bits a number.
+type termVectors struct {
+	term  []int32
+	width int // dimension, filled up with zeros to a multiple of 16
+	code  []int8
+	scale []float32
+}
+
+func newTermVectors(dimension int) termVectors {
+	return termVectors{width: (dimension + 15) &^ 15}
+}
+
+// add appends the vector of a term.
+func (v *termVectors) add(term int32, x []float64) {
+	most, norm := 0.0, 0.0
+	for _, y := range x {
+		most = max(most, math.Abs(y))
+		norm += float64(y * y)
+	}
+	if most == 0 {
+		return
+	}
+	v.term, v.scale = append(v.term, term), append(v.scale, float32(most/127/math.Sqrt(norm)))
+	at := len(v.code)
+	v.code = append(v.code, make([]int8, v.width)...)
+	for i, y := range x {
+		v.code[at+i] = int8(math.Round(y / most * 127))
+	}
+}
+
+// findAlike lists the terms that are used like the words of the request.
+func (x *Matching) findAlike() {
+	x.alike = x.alike[:0]
+	m := x.matcher
+	if m.vectors == nil || len(m.terms.term) == 0 {
+		return
+	}
+	x.row = grown(x.row, 2*m.places.dimension)
+	for i := range x.words {
+		w := &x.words[i]
+		if w.idf == 0 || w.weak || !m.vectors.Vector(x.row[:m.places.dimension], x.stems[i]) {
+			continue
+		}
+		x.nearest = m.terms.nearest(x.nearest[:0], x.row[:m.places.dimension], &x.codeScan)
+		for _, h := range x.nearest {
+			if m.index.words.terms[h.Doc] != x.stems[i] {
+				near := float64(alikeMost * (h.Score - alikeFloor) / (1 - alikeFloor))
+				x.alike = append(x.alike, alike{i, h.Doc, float64(near * x.telling([]int32{h.Doc}, w.idf))})
+			}
+		}
+	}
+}
+
+// codeScan is the memory that a comparison with all codes needs.
+type codeScan struct {
+	query []int16
+	dots  []int32
+}
+
+// nearest appends the terms with a cosine above the floor, the nearest first and alikeKept at most, besides the word
+// itself. Codes are integers: their products are the same on every machine.
+func (v *termVectors) nearest(dst []Hit, x []float64, s *codeScan) []Hit {
+	const steps = 4095 // 127·4095·width fits 32 bits
+	most, norm := 0.0, 0.0
+	for _, y := range x {
+		most = max(most, math.Abs(y))
+		norm += float64(y * y)
+	}
+	if most == 0 {
+		return dst
+	}
+	s.query, s.dots = grown(s.query, v.width), grown(s.dots, len(v.term))
+	clear(s.query)
+	for i, y := range x {
+		s.query[i] = int16(math.Round(y / most * steps))
+	}
+	codeDots(s.query, v.code, s.dots)
+	unit := most / steps / math.Sqrt(norm)
+	for i, d := range s.dots {
+		if c := float64(float64(float64(d)*float64(v.scale[i])) * unit); c > alikeFloor {
+			dst = keepBest(dst, 0, alikeKept+1, Hit{Doc: v.term[i], Score: min(1, c)})
+		}
+	}
+	sortHits(dst)
+	return dst
+}
+
+// codeDots multiplies a query with rows of codes.
+func codeDots(query []int16, code []int8, out []int32) {
+	w := len(query)
+	if fast {
+		codesAVX2(&query[0], &code[0], w, len(out), &out[0])
+		return
+	}
+	for r := range out {
+		sum := int32(0)
+		for i, c := range code[r*w : (r+1)*w] {
+			sum += int32(query[i]) * int32(c)
+		}
+		out[r] = sum
+	}
+}
