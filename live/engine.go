@@ -1,14 +1,19 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"waymark/semantic"
+	"waymark/semantic/thesaurus"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -27,16 +32,23 @@ type Embedder interface {
 	Model() string // name of the embeddings model
 }
 
+// localEmbedder is an [Embedder] that has its vectors at hand: a rebuild waits for them.
+type localEmbedder interface {
+	Embedder
+	Known(words []string) int // how many of the words have a vector
+}
+
 // Options of a workspace.
 type Options struct {
 	Logger      *slog.Logger
-	Now         func() time.Time // time.Now unless set
-	Embedder    Embedder         // nil: search by text alone
-	DropIntents bool             // intents are never stored
-	DropDigests bool             // nor digests of values
-	Mine        bool             // capabilities are mined after each rebuild, for people to approve
-	Judge       bool             // profiles are judged behind once the history is long enough, without being asked
-	Experiment  Experiment       // what is logged of the answers, and tried with them
+	Now         func() time.Time     // time.Now unless set
+	Embedder    Embedder             // nil: search by text alone
+	Thesaurus   *thesaurus.Thesaurus // of searches; nil: the one of the program
+	DropIntents bool                 // intents are never stored
+	DropDigests bool                 // nor digests of values
+	Mine        bool                 // capabilities are mined after each rebuild, for people to approve
+	Judge       bool                 // profiles are judged behind once the history is long enough, without being asked
+	Experiment  Experiment           // what is logged of the answers, and tried with them
 	// Withheld is what no answer of a workspace suggests at the moment; what was learned of it stays. It is in
 	// no log: whoever decides it says so anew after a start. nil: nothing.
 	Withheld func(workspace string) *suggest.Withheld
@@ -240,6 +252,33 @@ func (e *Engine) Vector(ctx context.Context, text string) []float32 {
 	return v[0]
 }
 
+// Embeddings describes where vectors come from and how much of the catalog they know; empty: there are none.
+func (e *Engine) Embeddings(ctx context.Context) (string, error) {
+	known, ok := e.opts.Embedder.(localEmbedder)
+	if !ok {
+		if s, ok := e.opts.Embedder.(fmt.Stringer); ok {
+			return s.String(), nil
+		}
+		return "", nil
+	}
+	var counts *suggest.Counts
+	if err := e.do(ctx, func(w *writer) { counts = w.state.Freeze() }); err != nil {
+		return "", err
+	}
+	seen := map[string]bool{}
+	for _, text := range suggest.Texts(counts) {
+		for word := range semantic.Terms(text) {
+			seen[word] = true
+		}
+	}
+	return fmt.Sprintf("%v; it knows %d of the %d words of the catalog", e.opts.Embedder, known.Known(slices.Collect(maps.Keys(seen))), len(seen)), nil
+}
+
+// Thesaurus is the one of searches.
+func (e *Engine) Thesaurus() *thesaurus.Thesaurus {
+	return cmp.Or(e.opts.Thesaurus, thesaurus.Default())
+}
+
 // vectorWait is how long a query waits for its vector.
 const vectorWait = 300 * time.Millisecond
 
@@ -350,7 +389,7 @@ func (e *Engine) measured(ctx context.Context, c *suggest.Counts, b build, at ui
 			return storedVectors(ctx, e.table, b.Model, texts, at)
 		}
 	}
-	b.Options.Learn = learn
+	b.Options.Learn, b.Options.Thesaurus = learn, e.opts.Thesaurus
 	m, err := e.opts.measure(ctx, c, b.Options)
 	if err == nil {
 		b.choose(m)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/semantic/thesaurus"
 	"waymark/storage"
 	"waymark/suggest"
 	"waymark/wire"
@@ -77,7 +78,7 @@ func (s *snapshot) write(w *wire.Writer, m *suggest.Measures) error {
 }
 
 // readSnapshot reads a history as it was when its last build was put in force.
-func readSnapshot(data []byte) (*history, error) {
+func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*history, error) {
 	r := wire.NewReader(data)
 	if format := r.Uint(); format != snapshotFormat {
 		return nil, fmt.Errorf("snapshot has the format %d, not %d", format, snapshotFormat)
@@ -97,7 +98,7 @@ func readSnapshot(data []byte) (*history, error) {
 	h.last = h.built.seq
 	h.state = suggest.ReadState(r)
 	if r.Err() == nil {
-		h.measures = suggest.ReadMeasures(r, h.state.Freeze())
+		h.measures = suggest.ReadMeasures(r, h.state.Freeze(), words)
 	}
 	if err := r.End(); err == nil {
 		h.how.choose(h.measures)
@@ -113,7 +114,7 @@ func (e *Engine) snapshots(ctx context.Context) func(yield func(*history) bool) 
 		for s, err := range e.log.Snapshots(ctx) {
 			var h *history
 			if err == nil {
-				h, err = readSnapshot(s.Data)
+				h, err = readSnapshot(s.Data, e.opts.Thesaurus)
 			}
 			if err != nil {
 				e.opts.Logger.Warn("snapshot cannot be read; an older one or a replay takes its place", "workspace", e.name, "event", s.Seq, "error", err)

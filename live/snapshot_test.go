@@ -252,7 +252,7 @@ func FuzzReadSnapshot(f *testing.F) {
 	require.NoError(f, shot.write(w, m))
 	f.Add(w.Bytes)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if h, err := readSnapshot(b); err == nil {
+		if h, err := readSnapshot(b, nil); err == nil {
 			_, err := h.model(time.Time{}, time.Time{})
 			require.NoError(t, err)
 		}

@@ -268,6 +268,12 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	}
 	note("freshness", true, "%v", behind)
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
+	if embeddings, err := e.Embeddings(ctx); err != nil {
+		return nil, err
+	} else if embeddings != "" {
+		note("embeddings", true, "%s", embeddings)
+	}
+	note("thesaurus", true, "%v", e.Thesaurus())
 	begin := ""
 	if stats.Model.Nodes == 0 {
 		begin = "; begin with waymark import sample, waymark import ~/.claude/projects or waymark import mcp.json"

@@ -74,7 +74,7 @@ func testMeasuresRead(t *testing.T, s *world) {
 	w := &wire.Writer{}
 	m.Write(w)
 	r := wire.NewReader(w.Bytes)
-	again := ReadMeasures(r, c)
+	again := ReadMeasures(r, c, nil)
 	require.NoError(t, r.End())
 	was, now := modelOf(t, s.State, m), modelOf(t, s.State, again)
 	assert.Equal(t, was.Parts(), now.Parts())
@@ -97,7 +97,7 @@ func testMeasuresRead(t *testing.T, s *world) {
 
 	s.episode("", "other:tool", "one:more")
 	r = wire.NewReader(w.Bytes)
-	ReadMeasures(r, s.Freeze())
+	ReadMeasures(r, s.Freeze(), nil)
 	assert.ErrorContains(t, r.Err(), "measures of", "of other counts")
 }
 

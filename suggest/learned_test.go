@@ -198,7 +198,7 @@ func TestLearnedIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	require.NoError(t, to.Flush())
 	r := wire.NewReader(b.Bytes())
 	c := w.Freeze()
-	read := ReadMeasures(r, c)
+	read := ReadMeasures(r, c, nil)
 	require.NoError(t, r.End())
 	assert.True(t, read.Learned(), "what was fitted is kept")
 	assert.Nil(t, read.learning.result.Load(), "and read in when it is asked for, or warmed")

@@ -72,6 +72,8 @@ type MeasureOptions struct {
 	Study bool `json:"-"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
+	// Thesaurus relates the words of searches; nil: [thesaurus.Default]. It is no part of the model.
+	Thesaurus *thesaurus.Thesaurus `json:"-"`
 	// Shelf keeps what follows from the catalog alone for the next measures of the same catalog; nil: nothing is
 	// kept. It changes no answer.
 	Shelf *Shelf `json:"-"`
@@ -267,14 +269,17 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 	}
 	m.text = semantic.Build(docs, o)
 	if ctx.Err() == nil {
-		m.look(c)
+		m.look(c, opts.Thesaurus)
 	}
 	return ctx.Err()
 }
 
 // look prepares what a search asks.
-func (m *Measures) look(c *Counts) {
-	m.matcher = m.text.Matcher(thesaurus.Default(), wordvectors.Default())
+func (m *Measures) look(c *Counts, words *thesaurus.Thesaurus) {
+	if words == nil {
+		words = thesaurus.Default()
+	}
+	m.matcher = m.text.Matcher(words, wordvectors.Default())
 	m.said = sync.OnceValue(func() *association.Model { return association.Learn(c.requests()) })
 }
 

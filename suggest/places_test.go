@@ -62,7 +62,7 @@ func TestPlacesWeighInTheFit(t *testing.T) {
 		assert.Equal(t, w.past.At(int32(i)), s.past.At(int32(i)))
 	}
 	again := s.Freeze()
-	m := ReadMeasures(r, again)
+	m := ReadMeasures(r, again, nil)
 	require.NoError(t, r.End())
 	m.Examine(examined)
 	assert.Equal(t, hash(c, weighed), hash(again, m))

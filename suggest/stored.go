@@ -3,6 +3,7 @@ package suggest
 import (
 	"waymark/episodic"
 	"waymark/semantic"
+	"waymark/semantic/thesaurus"
 	"waymark/wire"
 )
 
@@ -35,7 +36,7 @@ func (m *Measures) Write(w *wire.Writer) {
 
 // ReadMeasures reads what [Measures.Write] wrote. c are the counts that were measured. What is damaged
 // fails r.
-func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
+func ReadMeasures(r *wire.Reader, c *Counts, words *thesaurus.Thesaurus) *Measures {
 	n := len(c.ids)
 	m := &Measures{nodes: n, episodes: c.past.n, measured: c.view, past: c.past, canon: c.canon}
 	if nodes, episodes := r.Uint(), r.Uint(); nodes != uint64(n) || episodes != uint64(m.episodes) {
@@ -103,6 +104,6 @@ func ReadMeasures(r *wire.Reader, c *Counts) *Measures {
 	}
 	m.incidence = inc
 	m.group(c)
-	m.look(c)
+	m.look(c, words)
 	return m
 }

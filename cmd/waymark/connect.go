@@ -17,12 +17,14 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/embed"
+	"waymark/embed/static"
 	"waymark/feed"
 	"waymark/hook"
 	"waymark/judge"
 	"waymark/live"
 	"waymark/recorder"
 	"waymark/scorer"
+	"waymark/semantic/thesaurus"
 	"waymark/server"
 	"waymark/storage"
 )
@@ -54,6 +56,38 @@ type access struct {
 // has no model before it, so a command may take its time.
 const startPatience, commandPatience, commandTimeout = time.Second, 5 * time.Second, time.Hour
 
+// words fills in where searches take vectors and related words from.
+func (a *app) words(opts *live.Options) error {
+	switch {
+	case a.embeddings != "" && a.embeddingsURL != "":
+		return errors.New("--embeddings and --embeddings-url exclude each other: vectors come from a file or from an endpoint")
+	case a.embeddings != "":
+		e, err := static.Load(a.embeddings)
+		if err != nil {
+			return err
+		}
+		opts.Embedder = e
+	case a.embeddingsURL != "":
+		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
+		e, err := embed.New(embed.Options{BaseURL: a.embeddingsURL, Model: a.embeddingsModel,
+			APIKey: embed.Key(os.Getenv("WAYMARK_EMBEDDINGS_KEY")), AllowPrivate: true})
+		if err != nil {
+			return err
+		}
+		opts.Embedder = e
+	}
+	if a.thesaurus == "" {
+		return nil
+	}
+	f, err := os.Open(a.thesaurus)
+	if err != nil {
+		return fmt.Errorf("thesaurus: %w", err)
+	}
+	defer f.Close()
+	opts.Thesaurus, err = thesaurus.Default().Extend(a.thesaurus, f)
+	return err
+}
+
 // open takes the data directory for this process, or says that another has it (storage.ErrInUse).
 func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	dir, err := filepath.Abs(a.data)
@@ -73,14 +107,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, DropDigests: a.dropDigests, Mine: a.mine, Judge: a.judgeProfiles, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.patience, startPatience)}
-	if a.embeddingsURL != "" {
-		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
-		e, err := embed.New(embed.Options{BaseURL: a.embeddingsURL, Model: a.embeddingsModel,
-			APIKey: embed.Key(os.Getenv("WAYMARK_EMBEDDINGS_KEY")), AllowPrivate: true})
-		if err != nil {
-			return nil, errors.Join(usageError{err}, h.close())
-		}
-		opts.Embedder = e
+	if err := a.words(&opts); err != nil {
+		return nil, errors.Join(usageError{err}, h.close())
 	}
 	judges, err := a.judges()
 	if err != nil {

@@ -7,6 +7,7 @@ package thesaurus
 
 import (
 	"bufio"
+	"crypto/sha256"
 	_ "embed"
 	"fmt"
 	"io"
@@ -32,6 +33,12 @@ type Thesaurus struct {
 	near    []map[int32]float64
 	related [][]semantic.Relation // near, in order of entries
 	longest int                   // words of an entry
+	sources []string              // names and hashes of the files
+}
+
+// String names the files that the thesaurus was read from, and how much it has.
+func (t *Thesaurus) String() string {
+	return fmt.Sprintf("%d entries of %s", len(t.entries), strings.Join(t.sources, " and "))
 }
 
 //go:embed thesaurus.txt
@@ -57,7 +64,7 @@ func Parse(name string, r io.Reader) (*Thesaurus, error) {
 
 // Extend returns a thesaurus with the lines of r added.
 func (t *Thesaurus) Extend(name string, r io.Reader) (*Thesaurus, error) {
-	more := &Thesaurus{number: maps.Clone(t.number), entries: slices.Clone(t.entries), longest: t.longest}
+	more := &Thesaurus{number: maps.Clone(t.number), entries: slices.Clone(t.entries), longest: t.longest, sources: slices.Clip(t.sources)}
 	for _, near := range t.near {
 		more.near = append(more.near, maps.Clone(near))
 	}
@@ -68,7 +75,8 @@ func (t *Thesaurus) Extend(name string, r io.Reader) (*Thesaurus, error) {
 }
 
 func (t *Thesaurus) read(name string, r io.Reader) error {
-	in := bufio.NewScanner(r)
+	h := sha256.New()
+	in := bufio.NewScanner(io.TeeReader(r, h))
 	for line := 1; in.Scan(); line++ {
 		if err := t.add(strings.TrimSpace(in.Text())); err != nil {
 			return fmt.Errorf("%s line %d: %w", name, line, err)
@@ -77,6 +85,7 @@ func (t *Thesaurus) read(name string, r io.Reader) error {
 	if err := in.Err(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	t.sources = append(t.sources, fmt.Sprintf("%s (sha256 %.8x)", name, h.Sum(nil)))
 	return nil
 }
 
