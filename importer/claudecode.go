@@ -1,12 +1,10 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"strings"
-
-	"waymark/episodic"
-	"waymark/toolcall"
 )
 
 // A Claude Code session is a file of lines, one event each. Of these only user and assistant matter:
@@ -37,84 +35,43 @@ type sessions struct {
 	sides map[string]string // line of a sidechain → its subagent
 }
 
-type entry struct {
-	Type        string `json:"type"`
-	UUID        string `json:"uuid"`
-	ParentUUID  string `json:"parentUuid"`
-	SessionID   string `json:"sessionId"`
-	AgentID     string `json:"agentId"`
-	Timestamp   string `json:"timestamp"`
-	IsSidechain bool   `json:"isSidechain"`
-	IsMeta      bool   `json:"isMeta"`
-	IsSummary   bool   `json:"isCompactSummary"`
-
-	Message struct {
-		ID      string          `json:"id"`
-		Content json.RawMessage `json:"content"`
-	} `json:"message"`
-}
-
-type block struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input"`
-	ToolUseID string          `json:"tool_use_id"`
-	IsError   bool            `json:"is_error"`
-	Content   json.RawMessage `json:"content"`
+var claudeCodeRules = []rule{
+	{kinds: "tool_use", id: []string{"id"}, tool: []string{"name"}, arguments: []string{"input"}},
+	{kinds: "tool_result", id: []string{"tool_use_id"}, result: (&outcome{
+		failed: []string{"is_error=true"}, worked: []string{""}, failure: []string{"content"}, value: []string{"content"}}).read},
 }
 
 func (s *sessions) line(l line) {
-	var head struct {
-		Type string `json:"type"`
-	}
-	if err := l.decode(&head); err != nil {
-		s.drop(l.number, err)
-		return
-	}
-	if head.Type != "user" && head.Type != "assistant" {
-		if !claudeCodeNoise[head.Type] {
-			s.skip()
-		}
-		return
-	}
-	var e entry
-	if err := l.decode(&e); err != nil {
-		s.drop(l.number, err)
-		return
-	}
-	blocks, err := e.blocks()
+	d, err := newDocument(l)
 	if err != nil {
 		s.drop(l.number, err)
 		return
 	}
-	at, _ := readTime(e.Timestamp) // what cannot be read is unknown
-	th := s.of(&e)
-	if e.Type == "assistant" {
-		turn := e.Message.ID
-		if turn == "" {
-			turn = e.UUID
-		}
-		for _, b := range blocks {
-			if b.Type == "tool_use" && b.ID != "" && b.Name != "" {
-				th.call(call{line: l.number, id: b.ID, name: b.Name, arguments: b.Input, turn: turn, at: at})
-			}
+	kind := d.text("type")
+	if kind != "user" && kind != "assistant" {
+		if !claudeCodeNoise[kind] {
+			s.skip()
 		}
 		return
 	}
-	results := 0
-	for _, b := range blocks {
-		if b.Type == "tool_result" {
-			results++
-			r := result{outcome: episodic.Success, value: b.Content, at: at}
-			if b.IsError {
-				r.outcome, r.text = episodic.Failure, toolcall.Text(b.Content)
-			}
-			th.settle(b.ToolUseID, r)
-		}
+	blocks, err := d.blocks("message.content")
+	if err != nil {
+		s.drop(l.number, err)
+		return
 	}
-	if results > 0 || e.IsMeta || e.IsSummary {
+	at, _ := readTime(d.text("timestamp")) // a time that cannot be read is unknown
+	turn := ""
+	if kind == "assistant" {
+		turn = d.text("message.id", "uuid")
+	}
+	th, calls := s.of(d), false
+	for _, b := range blocks {
+		calls = th.apply(claudeCodeRules, b.text("type"), b, call{line: l.number, turn: turn, at: at}) || calls
+	}
+	if *d.problem != nil {
+		s.drop(l.number, *d.problem)
+	}
+	if kind == "assistant" || calls || holds(d, []string{"isMeta=true", "isCompactSummary=true"}) {
 		return
 	}
 	if intent, ok := prompt(blocks); ok {
@@ -128,23 +85,28 @@ var claudeCodeNoise = map[string]bool{
 }
 
 // blocks of a message; a text alone is one block.
-func (e *entry) blocks() (blocks []block, err error) {
-	if len(e.Message.Content) == 0 {
+func (d *document) blocks(name string) (blocks []*document, err error) {
+	content := d.value(name)
+	if len(content) == 0 {
 		return nil, nil
 	}
-	var text string
-	if json.Unmarshal(e.Message.Content, &text) == nil {
-		return []block{{Type: "text", Text: text}}, nil
+	if content[0] == '"' {
+		text := encode(map[string]json.RawMessage{"type": json.RawMessage(`"text"`), "text": content})
+		return []*document{{raw: text, problem: d.problem}}, nil
 	}
-	return blocks, readable(json.Unmarshal(e.Message.Content, &blocks))
+	blocks, ok := d.at(name).elements()
+	if !ok {
+		return nil, readable(json.Unmarshal(content, &[]json.RawMessage{}))
+	}
+	return blocks, nil
 }
 
 // prompt is what a user asked for; not ok for what the program itself writes in the user's name.
-func prompt(blocks []block) (intent string, ok bool) {
+func prompt(blocks []*document) (intent string, ok bool) {
 	var texts []string
 	for _, b := range blocks {
-		if b.Type == "text" && !strings.HasPrefix(b.Text, "<system-reminder>") {
-			texts = append(texts, b.Text)
+		if text := b.text("text"); b.text("type") == "text" && !strings.HasPrefix(text, "<system-reminder>") {
+			texts = append(texts, text)
 		}
 	}
 	text := strings.TrimSpace(strings.Join(texts, "\n"))
@@ -169,25 +131,15 @@ func between(s, from, to string) string {
 }
 
 // of finds the thread that a line belongs to.
-func (s *sessions) of(e *entry) *thread {
-	session, side := e.SessionID, ""
-	if session == "" {
-		session = s.name
+func (s *sessions) of(d *document) *thread {
+	session := cmp.Or(d.text("sessionId"), s.name)
+	if !holds(d, []string{"isSidechain=true"}) {
+		return s.thread(session, session)
 	}
-	if e.IsSidechain {
-		switch side = e.AgentID; {
-		case side != "":
-		case s.sides[e.ParentUUID] != "":
-			side = s.sides[e.ParentUUID]
-		case e.UUID != "":
-			side = e.UUID // the first line of a subagent
-		default:
-			side = "subagent"
-		}
-		if e.UUID != "" {
-			s.sides[e.UUID] = side
-		}
-		return s.thread(session+"\x00"+side, session+"/"+side)
+	uuid := d.text("uuid") // of the first line of a subagent, if nothing names it
+	side := cmp.Or(d.text("agentId"), s.sides[d.text("parentUuid")], uuid, "subagent")
+	if uuid != "" {
+		s.sides[uuid] = side
 	}
-	return s.thread(session, session)
+	return s.thread(session+"\x00"+side, session+"/"+side)
 }

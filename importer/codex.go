@@ -3,6 +3,7 @@ package importer
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,119 +39,72 @@ type codex struct {
 	said    string // the last request, which is said twice
 }
 
-type codexPayload struct {
-	Type string `json:"type"`
-
-	ID      string          `json:"id"`
-	Role    string          `json:"role"`
-	Message string          `json:"message"`
-	Content json.RawMessage `json:"content"`
-
-	CallID    string          `json:"call_id"`
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
-	Input     json.RawMessage `json:"input"`
-	Action    json.RawMessage `json:"action"`
-	Output    json.RawMessage `json:"output"`
-
-	ExitCode   *int `json:"exit_code"`
-	Invocation struct {
-		Server    string          `json:"server"`
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments"`
-	} `json:"invocation"`
-	Result json.RawMessage `json:"result"`
+var codexRules = []rule{
+	{kinds: "function_call custom_tool_call", id: codexIDs, tool: []string{"name"}, arguments: []string{"input", "arguments"}},
+	{kinds: "local_shell_call", id: codexIDs, fixed: "local_shell", arguments: []string{"input", "action"}},
+	{kinds: "function_call_output custom_tool_call_output local_shell_call_output", id: codexIDs,
+		result: func(f fields) result { return codexOutput(f.value("output")) }},
+	{kinds: "exec_command_end", when: []string{"exit_code"}, id: []string{"call_id"}, result: codexExit},
 }
+
+var codexIDs = []string{"call_id", "id"}
+
+// codexOther are the kinds of payloads that are known and hold no call.
+var codexOther = strings.Fields(`reasoning agent_message agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break token_count
+	task_started task_complete turn_aborted turn_diff exec_command_begin exec_command_output_delta mcp_tool_call_begin
+	patch_apply_begin patch_apply_end web_search_call web_search_begin web_search_end ghost_snapshot background_event
+	plan_update stream_error error warning context_compacted compaction thread_rolled_back`)
 
 func (c *codex) line(l line) {
-	var e struct {
-		Timestamp string          `json:"timestamp"`
-		Type      string          `json:"type"`
-		Payload   json.RawMessage `json:"payload"`
-	}
-	if err := l.decode(&e); err != nil {
+	d, err := newDocument(l)
+	if err != nil {
 		c.drop(l.number, err)
 		return
 	}
-	at, _ := readTime(e.Timestamp)
-	switch e.Type {
-	case "session_meta", "response_item", "event_msg":
-	case "turn_context", "compacted":
-		return
+	kind := d.text("type")
+	switch p := d.at("payload"); {
+	case kind == "turn_context", kind == "compacted":
+	case kind == "session_meta" && p != nil:
+		if id := p.text("id"); id != "" && len(c.threads) == 0 { // a session that continues another repeats its lines
+			c.session = id
+		}
+	case (kind == "response_item" || kind == "event_msg") && p != nil:
+		at, _ := readTime(d.text("timestamp"))
+		c.payload(l.number, p, at)
 	default:
 		c.skip()
-		return
 	}
-	var p codexPayload
-	if err := readable(json.Unmarshal(e.Payload, &p)); err != nil {
-		c.drop(l.number, err)
-		return
+	if *d.problem != nil {
+		c.drop(l.number, *d.problem)
 	}
-	if e.Type == "session_meta" {
-		if p.ID != "" && len(c.threads) == 0 { // a session that goes on from another repeats its lines
-			c.session = p.ID
-		}
-		return
-	}
-	c.payload(l.number, &p, at)
 }
 
-func (c *codex) payload(number int, p *codexPayload, at time.Time) {
-	th := c.thread(c.session, c.session)
-	switch p.Type {
-	case "user_message":
-		c.ask(th, number, p.Message, at)
-	case "message":
-		if p.Role == "user" {
-			blocks, err := texts(p.Content)
+func (c *codex) payload(number int, p *document, at time.Time) {
+	th, kind := c.thread(c.session, c.session), p.text("type")
+	switch {
+	case kind == "user_message":
+		c.ask(th, number, p.text("message"), at)
+	case kind == "message":
+		if p.text("role") == "user" {
+			blocks, err := texts(p.value("content"))
 			if err != nil {
 				c.drop(number, err)
 				return
 			}
 			c.ask(th, number, blocks, at)
 		}
-	case "function_call", "custom_tool_call", "local_shell_call":
-		name, arguments := p.Name, p.Arguments
-		switch {
-		case len(p.Input) > 0:
-			arguments = p.Input
-		case p.Type == "local_shell_call":
-			name, arguments = "local_shell", p.Action
-		}
-		if id := p.callID(); id != "" && name != "" {
-			th.call(call{line: number, id: id, name: name, arguments: arguments, at: at})
-		}
-	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
-		r := codexOutput(p.Output)
-		r.at = at
-		th.settle(p.callID(), r)
-	case "exec_command_end":
-		if p.ExitCode != nil {
-			th.settle(p.CallID, exited(*p.ExitCode, "", at))
-		}
-	case "mcp_tool_call_end":
-		r := codexMCPResult(p.Result)
-		if p.Invocation.Tool != "" {
-			if id, _, err := toolcall.Unwrap(c.resolver, catalog.ID(p.Invocation.Server, p.Invocation.Tool), nil); err == nil && !toolcall.IsWrapper(id) {
+	case kind == "mcp_tool_call_end":
+		r := codexMCPResult(p.value("result"))
+		if tool := p.text("invocation.tool"); tool != "" {
+			if id, _, err := toolcall.Unwrap(c.resolver, catalog.ID(p.text("invocation.server"), tool), nil); err == nil && !toolcall.IsWrapper(id) {
 				r.tool = id
 			}
 		}
 		r.at = at
-		th.settle(p.CallID, r)
-	case "reasoning", "agent_message", "agent_reasoning", "agent_reasoning_raw_content", "agent_reasoning_section_break", "token_count",
-		"task_started", "task_complete", "turn_aborted", "turn_diff", "exec_command_begin", "exec_command_output_delta", "mcp_tool_call_begin",
-		"patch_apply_begin", "patch_apply_end", "web_search_call", "web_search_begin", "web_search_end", "ghost_snapshot", "background_event",
-		"plan_update", "stream_error", "error", "warning", "context_compacted", "compaction", "thread_rolled_back":
-	default:
+		th.settle(p.text("call_id"), r)
+	case !th.apply(codexRules, kind, p, call{line: number, at: at}) && !slices.Contains(codexOther, kind):
 		c.skip()
 	}
-}
-
-func (p *codexPayload) callID() string {
-	if p.CallID != "" {
-		return p.CallID
-	}
-	return p.ID
 }
 
 // ask passes over what the program writes in the user's name, and the second telling of a request.
@@ -193,50 +147,42 @@ func texts(content json.RawMessage) (string, error) {
 // codexOutput reads how a call ended out of its output, as far as it says so: an exit code in JSON or
 // in words, or a mark of success.
 func codexOutput(output json.RawMessage) result {
-	r := result{value: output}
+	d := &document{raw: toolcall.Unquoted(output), problem: new(error)}
+	switch {
+	case holds(d, []string{"success=false"}):
+		return result{value: output, outcome: episodic.Failure, text: toolcall.Text(d.value("content"))}
+	case holds(d, []string{"success=true"}):
+		return result{value: output, outcome: episodic.Success}
+	}
+	if code, err := strconv.Atoi(string(d.value("metadata.exit_code"))); err == nil {
+		return exited(code, toolcall.Text(d.value("output")), d.value("output"))
+	}
 	text := toolcall.Text(output)
-	var o struct {
-		Content  json.RawMessage `json:"content"`
-		Success  *bool           `json:"success"`
-		Output   json.RawMessage `json:"output"`
-		Metadata struct {
-			ExitCode *int `json:"exit_code"`
-		} `json:"metadata"`
-	}
-	inner := toolcall.Unquoted(output)
-	if json.Unmarshal(inner, &o) == nil {
-		switch {
-		case o.Success != nil && !*o.Success:
-			r.outcome, r.text = episodic.Failure, toolcall.Text(o.Content)
-			return r
-		case o.Success != nil:
-			r.outcome = episodic.Success
-			return r
-		case o.Metadata.ExitCode != nil:
-			e := exited(*o.Metadata.ExitCode, toolcall.Text(o.Output), time.Time{})
-			e.value = o.Output
-			return e
-		}
-	}
 	for l := range strings.Lines(text[:min(len(text), 512)]) {
 		for _, words := range []string{"Exit code: ", "Process exited with code "} {
 			if rest, ok := strings.CutPrefix(strings.TrimSpace(l), words); ok {
 				if code, err := strconv.Atoi(rest); err == nil {
-					e := exited(code, text, time.Time{})
-					e.value = output
-					return e
+					return exited(code, text, output)
 				}
 			}
 		}
 	}
-	return r
+	return result{value: output}
 }
 
-func exited(code int, text string, at time.Time) result {
-	if code == 0 {
-		return result{outcome: episodic.Success, at: at}
+func codexExit(f fields) result {
+	code, err := strconv.Atoi(string(f.value("exit_code")))
+	if err != nil {
+		return result{}
 	}
-	return result{outcome: episodic.Failure, text: text, at: at}
+	return exited(code, "", nil)
+}
+
+func exited(code int, text string, value json.RawMessage) result {
+	if code == 0 {
+		return result{outcome: episodic.Success, value: value}
+	}
+	return result{outcome: episodic.Failure, text: text, value: value}
 }
 
 // codexMCPResult reads {"Ok":{"content":…,"isError":…}} and {"Err":"…"}.

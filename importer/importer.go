@@ -104,8 +104,8 @@ var formats = []struct {
 	{Format{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list"}, decodeOpenAIChat},
 	{Format{"otel", "OpenTelemetry traces in OTLP JSON, with execute_tool or MCP spans"}, decodeOTel},
 	{Format{"mcp-jsonrpc", "recorded MCP messages: a transport log, Claude Desktop mcp*.log, JSON-RPC lines"}, decodeJSONRPC},
-	{Format{"langfuse", "Langfuse export of traces or observations"}, decodeLangfuse},
-	{Format{"langsmith", "LangSmith export of runs"}, decodeLangSmith},
+	{Format{"langfuse", "Langfuse export of traces or observations"}, decodeSpans(spanTables["langfuse"])},
+	{Format{"langsmith", "LangSmith export of runs"}, decodeSpans(spanTables["langsmith"])},
 	{Format{"waymark", "own export: one tool, capability or episode a line"}, decodeWaymark},
 }
 

@@ -1,9 +1,11 @@
 package importer
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -55,154 +57,109 @@ type chats struct {
 	held  []Item // episodes of the newest conversation, which the next line may hold again and longer
 }
 
-type conversation struct {
-	ID             string          `json:"id"`
-	ConversationID string          `json:"conversation_id"`
-	ThreadID       string          `json:"thread_id"`
-	SessionID      string          `json:"session_id"`
-	Conversation   json.RawMessage `json:"conversation"`
-	Metadata       json.RawMessage `json:"metadata"`
-	Created        json.RawMessage `json:"created"`
-
-	Messages []json.RawMessage `json:"messages"`
-	Choices  []struct {
-		Message json.RawMessage `json:"message"`
-	} `json:"choices"`
-	Input    json.RawMessage   `json:"input"`
-	Output   json.RawMessage   `json:"output"`
-	Items    []json.RawMessage `json:"items"`
-	Request  json.RawMessage   `json:"request"`
-	Response json.RawMessage   `json:"response"`
-
-	Role   string            `json:"role"`
-	Type   string            `json:"type"`
-	Data   []json.RawMessage `json:"data"`
-	Object string            `json:"object"`
-}
-
 func (c *chats) value(l line) {
-	if l.problem == "" && len(l.data) > 0 && l.data[0] == '[' {
-		var list []json.RawMessage
-		if err := l.decode(&list); err != nil {
-			c.drop(l.number, err)
-			return
-		}
-		if len(list) > 0 && isMessage(list[0]) {
-			c.conversation(l.number, "", list, l.data)
-			return
-		}
-		for _, v := range list {
-			c.object(line{number: l.number, data: v})
-		}
+	if l.problem != "" || len(l.data) == 0 || l.data[0] != '[' {
+		c.object(l)
 		return
 	}
-	c.object(l)
+	list := document{raw: l.data, problem: new(error)}
+	switch elements, ok := list.elements(); {
+	case !ok:
+		c.drop(l.number, cmp.Or(l.decode(&[]json.RawMessage{}), errors.New("is not a JSON list")))
+	case len(elements) > 0 && isMessage(elements[0]):
+		c.conversation(l.number, "", elements, l.data)
+	default:
+		for _, v := range elements {
+			c.object(line{number: l.number, data: v.raw})
+		}
+	}
 }
 
-func isMessage(v json.RawMessage) bool {
-	var m struct{ Role, Type string }
-	return json.Unmarshal(v, &m) == nil && (m.Role != "" || strings.Contains(m.Type, "_call"))
+func isMessage(d *document) bool {
+	return d.text("role") != "" || strings.Contains(d.text("type"), "_call")
 }
 
 func (c *chats) object(l line) {
-	var v conversation
-	if err := l.decode(&v); err != nil {
-		c.drop(l.number, err)
-		return
-	}
-	if len(v.Data) > 0 || strings.HasPrefix(v.Object, "trace") {
-		parts := v.Data
-		if v.Data == nil {
-			parts = []json.RawMessage{l.data}
-		}
-		for _, part := range parts {
-			if err := c.spans.agents(l.number, part); err != nil {
-				c.drop(l.number, err)
-			}
-		}
-		return
-	}
-	if isMessage(l.data) {
-		if c.open == nil {
-			c.open = &chat{thread: c.thread("", c.file)}
-			c.open.thread.loose = true
-		}
-		if err := c.open.item(l.number, l.data, 0); err != nil {
-			c.drop(l.number, err)
-		}
-		return
-	}
-	items, err := v.items()
+	d, err := newDocument(l)
 	if err != nil {
 		c.drop(l.number, err)
 		return
 	}
-	if items == nil {
-		c.skip()
-		return
+	data, list := d.list("data")
+	if !list && strings.HasPrefix(d.text("object"), "trace") {
+		data = []*document{d}
 	}
-	c.conversation(l.number, v.session(), items, l.data)
+	var items []*document
+	switch {
+	case len(data) > 0:
+		for _, part := range data {
+			c.spans.records(spanTables["agents"], line{number: l.number, data: part.raw})
+		}
+	case isMessage(d):
+		if c.open == nil {
+			c.open = &chat{thread: c.thread("", c.file)}
+			c.open.thread.loose = true
+		}
+		err = c.open.item(l.number, d)
+	default:
+		if items, err = conversationItems(d, true); err == nil && items == nil && *d.problem == nil {
+			c.skip()
+		}
+	}
+	if err = cmp.Or(err, *d.problem); err != nil {
+		c.drop(l.number, err)
+	} else if items != nil {
+		c.conversation(l.number, conversationID(d), items, l.data)
+	}
 }
 
-// items of a conversation in their order.
-func (v *conversation) items() ([]json.RawMessage, error) {
-	items := append(v.Messages, v.Items...)
-	for _, part := range []json.RawMessage{v.Input, v.Output} {
-		var text string
-		if len(part) == 0 || string(part) == "null" {
-			continue
+// conversationItems are the messages or items of a conversation in their order. A log of both the request and the
+// response holds them inside.
+func conversationItems(d *document, logged bool) (items []*document, err error) {
+	for _, name := range []string{"messages", "items", "input", "output"} {
+		if v := d.value(name); len(v) > 0 && v[0] == '"' {
+			items = append(items, &document{raw: encode(map[string]json.RawMessage{"role": json.RawMessage(`"user"`), "content": v}), problem: d.problem})
+		} else {
+			list, ok := d.list(name)
+			if items = append(items, list...); ok && items == nil {
+				items = []*document{}
+			}
 		}
-		if json.Unmarshal(part, &text) == nil {
-			items = append(items, encode(map[string]string{"role": "user", "content": text}))
-			continue
-		}
-		var list []json.RawMessage
-		if err := readable(json.Unmarshal(part, &list)); err != nil {
-			return nil, err
-		}
-		items = append(items, list...)
 	}
-	for _, choice := range v.Choices[:min(len(v.Choices), 1)] { // others were not taken
-		items = append(items, choice.Message)
+	if choices, _ := d.list("choices"); len(choices) > 0 { // the others were not taken
+		if m := choices[0].at("message"); m != nil {
+			items = append(items, m)
+		}
 	}
-	for _, part := range []json.RawMessage{v.Request, v.Response} { // a log of both
-		var inner conversation
-		if json.Unmarshal(part, &inner) != nil {
-			continue
+	for _, name := range []string{"request", "response"} {
+		if inner := d.at(name); inner != nil && logged {
+			more, err := conversationItems(inner, false)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, more...)
 		}
-		inner.Request, inner.Response = nil, nil
-		more, err := inner.items()
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, more...)
 	}
 	return items, nil
 }
 
-// session names the conversation, "" if nothing does. The id of a completion is not that of its
+// conversationID names the conversation, "" if nothing does. The id of a completion is not that of its
 // conversation.
-func (v *conversation) session() string {
-	id := v.ID
+func conversationID(d *document) string {
+	named := func(name string) map[string]json.RawMessage { return toolcall.Members(d.value(name)) }
+	if id := cmp.Or(toolcall.FirstText(named(""), "conversation_id", "thread_id", "session_id", "conversation"),
+		toolcall.FirstText(named("conversation"), "id"), toolcall.FirstText(named("metadata"), "session_id", "thread_id", "conversation_id")); id != "" {
+		return id
+	}
+	id := d.text("id")
 	if strings.HasPrefix(id, "chatcmpl-") || strings.HasPrefix(id, "resp_") {
-		id = ""
+		return ""
 	}
-	metadata := toolcall.Members(v.Metadata)
-	var conversation string
-	if json.Unmarshal(v.Conversation, &conversation) != nil {
-		conversation = toolcall.FirstText(toolcall.Members(v.Conversation), "id")
-	}
-	for _, name := range []string{v.ConversationID, v.ThreadID, v.SessionID, conversation,
-		toolcall.FirstText(metadata, "session_id", "thread_id", "conversation_id"), id} {
-		if name != "" {
-			return name
-		}
-	}
-	return ""
+	return id
 }
 
 // conversation reads a whole one.
-func (c *chats) conversation(number int, session string, items []json.RawMessage, text []byte) {
+func (c *chats) conversation(number int, session string, items []*document, text []byte) {
 	outer := c.traces.emit
 	var found []Item
 	c.traces.emit = func(it Item) { found = append(found, it) }
@@ -217,9 +174,11 @@ func (c *chats) conversation(number int, session string, items []json.RawMessage
 	}
 	var wrong error
 	for i, item := range items {
-		if err := ch.item(number, item, i); err != nil && wrong == nil {
+		err := ch.item(number, item)
+		if err = cmp.Or(err, *item.problem); err != nil && wrong == nil {
 			wrong = fmt.Errorf("message %d: %w", i+1, err)
 		}
+		*item.problem = nil
 	}
 	ch.thread.begunBefore(func() { ch.thread.flush() })
 	c.traces.emit = outer
@@ -262,17 +221,13 @@ func (th *thread) begunBefore(f func()) {
 	th.t.begun = begun
 }
 
-func firstCallID(items []json.RawMessage) string {
+func firstCallID(items []*document) string {
 	for _, item := range items {
-		var m chatItem
-		if json.Unmarshal(item, &m) != nil {
-			continue
+		if calls, _ := item.list("tool_calls"); len(calls) > 0 {
+			return calls[0].text("id")
 		}
-		for _, call := range m.ToolCalls {
-			return call.ID
-		}
-		if strings.HasSuffix(m.Type, "_call") {
-			return m.callID()
+		if strings.HasSuffix(item.text("type"), "_call") {
+			return item.text(chatIDs...)
 		}
 	}
 	return ""
@@ -292,140 +247,89 @@ type chat struct {
 	pending []string // calls of the last message whose answers carry no id
 }
 
-// chatItem is a message of a chat or an item of Responses.
-type chatItem struct {
-	Role       string          `json:"role"`
-	Type       string          `json:"type"`
-	Content    json.RawMessage `json:"content"`
-	ToolCallID string          `json:"tool_call_id"`
-	ToolCalls  []struct {
-		ID       string `json:"id"`
-		Function struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"function"`
-		Custom struct {
-			Name  string          `json:"name"`
-			Input json.RawMessage `json:"input"`
-		} `json:"custom"`
-	} `json:"tool_calls"`
-	FunctionCall *struct { // before tool_calls
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	} `json:"function_call"`
-	IsError json.RawMessage `json:"is_error"`
+var chatIDs = []string{"call_id", "id"}
 
-	ID          string          `json:"id"`
-	CallID      string          `json:"call_id"`
-	Name        string          `json:"name"`
-	Arguments   json.RawMessage `json:"arguments"`
-	Input       json.RawMessage `json:"input"`
-	Output      json.RawMessage `json:"output"`
-	ServerLabel string          `json:"server_label"`
-	Error       json.RawMessage `json:"error"`
-	Status      string          `json:"status"`
+// chatRules are for the items of Responses.
+var chatRules = []rule{
+	{kinds: "function_call custom_tool_call", id: chatIDs, tool: []string{"name"}, arguments: []string{"arguments", "input"}},
+	{kinds: "function_call_output custom_tool_call_output", id: chatIDs, result: func(f fields) result { return chatResult(f, "output") }},
+	{kinds: "mcp_call", id: []string{"id"}, tool: []string{"name"}, server: []string{"server_label"}, arguments: []string{"arguments"}},
+	{kinds: "mcp_call", id: []string{"id"}, result: func(f fields) result {
+		if holds(f, []string{"status=in_progress", "status=calling", "status=incomplete"}) {
+			return result{}
+		}
+		o := outcome{failed: []string{"error", "status=failed"}, worked: []string{""}, failure: []string{"error"}, value: []string{"output"}}
+		return o.read(f)
+	}},
 }
 
-func (m *chatItem) callID() string {
-	if m.CallID != "" {
-		return m.CallID
-	}
-	return m.ID
+// messageCall is a call inside a message, of either form of tool_calls or of the older function_call.
+var messageCall = []rule{
+	{kinds: "call", id: []string{"id"}, tool: []string{"function.name", "custom.name", "name"}, arguments: []string{"function.arguments", "custom.input", "arguments"}},
 }
 
-func (c *chat) item(number int, v json.RawMessage, place int) error {
-	var m chatItem
-	if err := readable(json.Unmarshal(v, &m)); err != nil {
-		return err
-	}
+func (c *chat) item(number int, d *document) error {
 	th := c.thread
-	switch {
-	case m.Type == "function_call" || m.Type == "custom_tool_call":
-		arguments := m.Arguments
-		if len(arguments) == 0 {
-			arguments = m.Input
-		}
-		th.call(call{line: number, id: m.callID(), name: m.Name, arguments: arguments})
-	case m.Type == "function_call_output" || m.Type == "custom_tool_call_output":
-		th.settle(m.callID(), chatResult(&m, m.Output))
-	case m.Type == "mcp_call":
-		th.call(call{line: number, id: m.ID, name: m.Name, server: m.ServerLabel, arguments: m.Arguments})
-		r := result{outcome: episodic.Success, value: m.Output}
-		if len(m.Error) > 0 && string(m.Error) != "null" || m.Status == "failed" {
-			r.outcome, r.text = episodic.Failure, string(m.Error)
-		}
-		if m.Status == "in_progress" || m.Status == "calling" || m.Status == "incomplete" {
-			r = result{}
-		}
-		th.settle(m.ID, r)
-	case m.Role == "user":
-		text, err := texts(m.Content)
+	if th.apply(chatRules, d.text("type"), d, call{line: number}) {
+		return nil
+	}
+	switch d.text("role") {
+	case "user":
+		text, err := texts(d.value("content"))
 		if err != nil {
 			return err
 		}
 		if text = strings.TrimSpace(text); text != "" {
 			th.ask(number, text, time.Time{})
 		}
-	case m.Role == "assistant":
-		c.assistant(number, &m, place)
-	case m.Role == "tool" || m.Role == "function":
-		id := m.ToolCallID
+	case "assistant":
+		c.turn++
+		c.pending = nil
+		calls, _ := d.list("tool_calls")
+		for i, v := range calls {
+			c.call(number, i, v)
+		}
+		if v := d.at("function_call"); v != nil {
+			c.call(number, 0, v)
+		}
+	case "tool", "function":
+		id := d.text("tool_call_id")
 		if id == "" && len(c.pending) > 0 {
 			id = c.pending[0]
 			c.pending = c.pending[1:]
 		}
-		th.settle(id, chatResult(&m, m.Content))
+		th.settle(id, chatResult(d, "content"))
 	}
 	return nil
 }
 
-func (c *chat) assistant(number int, m *chatItem, place int) {
-	c.turn++
-	c.pending = nil
-	turn := strconv.Itoa(c.turn)
-	for i, tc := range m.ToolCalls {
-		id := tc.ID
-		if id == "" {
-			id = fmt.Sprintf("%d.%d", c.turn, i)
-			c.pending = append(c.pending, id)
-		}
-		name, arguments := tc.Function.Name, tc.Function.Arguments
-		if name == "" {
-			name, arguments = tc.Custom.Name, tc.Custom.Input
-		}
-		if name != "" {
-			c.thread.call(call{line: number, id: id, name: name, arguments: arguments, turn: turn})
-		}
+// call reads a call of the current message. Without an id it is paired with its answer by its place.
+func (c *chat) call(number, place int, v *document) {
+	one := call{line: number, turn: strconv.Itoa(c.turn)}
+	if v.text("id") == "" {
+		one.id = fmt.Sprintf("%d.%d", c.turn, place)
+		c.pending = append(c.pending, one.id)
 	}
-	if f := m.FunctionCall; f != nil && f.Name != "" {
-		id := fmt.Sprintf("%d.0", c.turn)
-		c.pending = append(c.pending, id)
-		c.thread.call(call{line: number, id: id, name: f.Name, arguments: f.Arguments, turn: turn})
-	}
+	c.thread.apply(messageCall, "call", v, one)
 }
 
-// chatResult reads the answer of a tool.
-func chatResult(m *chatItem, content json.RawMessage) result {
-	r := result{value: content}
-	text, err := texts(content)
-	if err != nil {
-		text = string(content)
+// chatResult reads the answer of a tool, which may say in its own content that it failed.
+func chatResult(f fields, content string) result {
+	names := []string{content}
+	o := outcome{failed: []string{"is_error=true", "status=error"}, worked: []string{"is_error=false", "status=success"}, failure: names, value: names}
+	r := o.read(f)
+	if r.outcome != "" {
+		return r
 	}
+	text := message(r.value)
+	said := toolcall.Members(json.RawMessage(text))
+	mark, marked := said["isError"]
+	wrong := said["error"]
 	switch {
-	case string(m.IsError) == "true" || m.Status == "error":
+	case string(mark) == "true", !marked && len(said) == 1 && len(wrong) > 0 && string(wrong) != "null":
 		r.outcome, r.text = episodic.Failure, text
-	case string(m.IsError) == "false" || m.Status == "success":
+	case marked:
 		r.outcome = episodic.Success
-	default:
-		said := toolcall.Members(json.RawMessage(text))
-		if mark, ok := said["isError"]; ok {
-			r.outcome = episodic.Success
-			if string(mark) == "true" {
-				r.outcome, r.text = episodic.Failure, text
-			}
-		} else if wrong := said["error"]; len(said) == 1 && len(wrong) > 0 && string(wrong) != "null" {
-			r.outcome, r.text = episodic.Failure, text
-		}
 	}
 	return r
 }

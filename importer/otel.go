@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"waymark/episodic"
 	"waymark/toolcall"
 )
 
@@ -32,17 +29,10 @@ import (
 // the trace. The request is the last message of the user in gen_ai.input.messages of an agent's span,
 // where that is recorded.
 func decodeOTel(in *input, emit func(Item) bool) error {
-	t := in.traces("otel")
-	return in.eachTraceFile(t, []string{".json", ".jsonl", ".ndjson"}, emit, func(_ string, r io.Reader, more func() bool) error {
-		s := newSpans(t)
-		defer s.end()
-		return eachValue(r, true, func(l line) bool {
-			t.tally.Lines++
-			if err := s.otlp(l); err != nil {
-				t.drop(l.number, err)
-			}
-			return more()
-		})
+	return in.eachSpanFile("otel", emit, func(s *spans, l line) {
+		if err := s.otlp(l); err != nil {
+			s.t.drop(l.number, err)
+		}
 	})
 }
 
@@ -94,108 +84,108 @@ func guardOTLP(form string, read func() (ptrace.Traces, error)) (td ptrace.Trace
 func (s *spans) otel(number int, td ptrace.Traces) {
 	for i := range td.ResourceSpans().Len() {
 		rs := td.ResourceSpans().At(i)
-		session := attribute(rs.Resource().Attributes(), sessionNames...)
+		session := otelSpan{rs.Resource().Attributes(), nil}.text(otelTable.session...)
 		for j := range rs.ScopeSpans().Len() {
 			list := rs.ScopeSpans().At(j).Spans()
 			for k := range list.Len() {
-				s.otelSpan(number, list.At(k), session)
+				if sp := s.span(number, &otelTable, newOTelSpan(list.At(k), session), spanID{}); sp != nil {
+					s.add(sp)
+				}
 			}
 		}
 	}
 }
 
-var (
-	sessionNames = []string{"gen_ai.conversation.id", "session.id", "conversation.id", "thread.id", "traceloop.association.properties.session_id",
-		"traceloop.association.properties.thread_id", "ai.telemetry.metadata.sessionId", "langfuse.session.id"}
-	requestNames   = []string{"gen_ai.input.messages", "user_prompt"}
-	argumentNames  = []string{"gen_ai.tool.call.arguments", "ai.toolCall.args", "tool_arguments", "traceloop.entity.input", "input.value", "tool.parameters", "tool_parameters"}
-	resultNames    = []string{"gen_ai.tool.call.result", "ai.toolCall.result", "tool_response", "traceloop.entity.output", "output.value"}
-	callNames      = []string{"gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id", "tool_use_id"}
-	toolNames      = []string{"gen_ai.tool.name", "mcp.tool.name", "tool.name", "ai.toolCall.name", "tool_name", "traceloop.entity.name"}
-	serverNames    = []string{"mcp.server.name", "gen_ai.mcp.server.name"}
-	failureNames   = []string{"error.type", "exception.type"}
-	agentKinds     = []string{"invoke_agent", "create_agent", "chat", "generate_content", "text_completion", "agent", "llm", "ai.streamText", "ai.generateText"}
-	operationNames = []string{"gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "ai.operationId"}
-)
+// otelTable names attributes and, with a leading "span.", what is derived from more than one or from other fields.
+var otelTable = spanTable{
+	format: "otel",
+	id:     []string{"span.id"}, trace: []string{"span.trace"}, parent: []string{"span.parent"},
+	session: []string{"gen_ai.conversation.id", "session.id", "conversation.id", "thread.id", "traceloop.association.properties.session_id",
+		"traceloop.association.properties.thread_id", "ai.telemetry.metadata.sessionId", "langfuse.session.id", "span.session"},
+	begin: []string{"span.begin"}, end: []string{"span.end"},
+	kind: []string{"span.kind"}, calls: []string{"call"},
+	agents:    []string{"invoke_agent", "create_agent", "chat", "generate_content", "text_completion", "agent", "llm", "ai.streamtext", "ai.generatetext"},
+	callID:    []string{"gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id", "tool_use_id"},
+	tool:      []string{"span.tool"},
+	server:    []string{"mcp.server.name", "gen_ai.mcp.server.name"},
+	arguments: []string{"gen_ai.tool.call.arguments", "ai.toolCall.args", "tool_arguments", "traceloop.entity.input", "input.value", "tool.parameters", "tool_parameters"},
+	request:   []string{"gen_ai.input.messages", "user_prompt"},
+	outcome: outcome{failed: []string{"span.failure"}, worked: []string{""}, failure: []string{"span.failure"},
+		value: []string{"gen_ai.tool.call.result", "ai.toolCall.result", "tool_response", "traceloop.entity.output", "output.value"}},
+}
 
-func (s *spans) otelSpan(number int, o ptrace.Span, session string) {
-	a := o.Attributes()
-	if o.TraceID().IsEmpty() || o.SpanID().IsEmpty() { // not valid, says the protocol
-		s.t.skip()
-		return
+// otelSpan gives a table access to a span.
+type otelSpan struct {
+	attributes pcommon.Map
+	derived    map[string]string
+}
+
+func newOTelSpan(o ptrace.Span, session string) otelSpan {
+	s := otelSpan{o.Attributes(), map[string]string{"span.session": session, "span.begin": moment(o.StartTimestamp()), "span.end": moment(o.EndTimestamp())}}
+	if !o.TraceID().IsEmpty() && !o.SpanID().IsEmpty() { // else the protocol calls it invalid
+		s.derived["span.id"], s.derived["span.trace"], s.derived["span.parent"] = o.SpanID().String(), o.TraceID().String(), o.ParentSpanID().String()
 	}
-	trace := o.TraceID().String()
-	sp := &span{id: spanID{trace, o.SpanID().String()}, parent: spanID{trace, o.ParentSpanID().String()}}
-	if sp.parent.id == "" {
-		sp.parent = spanID{}
+	operation := s.text("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "ai.operationId")
+	s.derived["span.kind"] = strings.ToLower(operation)
+	if tool, ok := otelTool(o.Name(), s, operation); ok {
+		s.derived["span.kind"], s.derived["span.tool"] = "call", tool
 	}
-	sp.session = cmp.Or(attribute(a, sessionNames...), session)
-	operation := attribute(a, operationNames...)
-	tool, isTool := otelTool(o, a, operation)
-	if isTool {
-		r := result{outcome: episodic.Success, at: moment(o.EndTimestamp()), value: value(a, resultNames...)}
-		failure := attribute(a, failureNames...)
-		if o.Status().Code() == ptrace.StatusCodeError || failure != "" {
-			r.outcome, r.text = episodic.Failure, strings.TrimSpace(failure+" "+o.Status().Message())
-		}
-		s.call(sp, call{line: number, id: cmp.Or(attribute(a, callNames...), sp.id.id), name: tool, server: attribute(a, serverNames...),
-			arguments: value(a, argumentNames...), at: moment(o.StartTimestamp())}, r)
-	} else {
-		sp.agent = slices.ContainsFunc(agentKinds, func(k string) bool { return strings.EqualFold(k, operation) })
-		if sp.agent || sp.parent.id == "" {
-			if request := value(a, requestNames...); len(request) > 0 {
-				sp.intent = askedFor(request)
-			}
-		}
+	if failure := s.text("error.type", "exception.type"); o.Status().Code() == ptrace.StatusCodeError || failure != "" {
+		s.derived["span.failure"] = cmp.Or(strings.TrimSpace(failure+" "+o.Status().Message()), "failure")
 	}
-	s.add(sp)
+	return s
 }
 
 // otelTool is the tool that a span is a call of.
-func otelTool(o ptrace.Span, a pcommon.Map, operation string) (tool string, ok bool) {
-	tool = attribute(a, toolNames...)
-	afterName := func(words string) string {
-		rest, _ := strings.CutPrefix(o.Name(), words)
+func otelTool(name string, s otelSpan, operation string) (tool string, ok bool) {
+	tool = s.text("gen_ai.tool.name", "mcp.tool.name", "tool.name", "ai.toolCall.name", "tool_name", "traceloop.entity.name")
+	after := func(words string) string {
+		rest, found := strings.CutPrefix(name, words+" ")
+		if !found {
+			return ""
+		}
 		return strings.TrimSpace(rest)
 	}
 	switch {
 	case operation == "execute_tool":
-		if tool == "" && strings.HasPrefix(o.Name(), "execute_tool ") {
-			tool = afterName("execute_tool")
-		}
-	case attribute(a, "mcp.method.name") == "tools/call":
-		if tool == "" && strings.HasPrefix(o.Name(), "tools/call ") {
-			tool = afterName("tools/call")
-		}
+		tool = cmp.Or(tool, after("execute_tool"))
+	case s.text("mcp.method.name") == "tools/call":
+		tool = cmp.Or(tool, after("tools/call"))
 	case strings.EqualFold(operation, "tool"), operation == "ai.toolCall":
-		tool = cmp.Or(tool, o.Name())
-	case o.Name() == "claude_code.tool":
-	case operation == "" && attribute(a, "gen_ai.tool.name") != "":
+		tool = cmp.Or(tool, name)
+	case name == "claude_code.tool":
+	case operation == "" && s.text("gen_ai.tool.name") != "":
 	default:
 		return "", false
 	}
 	return tool, tool != ""
 }
 
-// attribute is the first of some attributes that is there, as text.
-func attribute(a pcommon.Map, names ...string) string {
+func (s otelSpan) text(names ...string) string {
 	for _, name := range names {
-		if v, ok := a.Get(name); ok && v.AsString() != "" {
-			return v.AsString()
+		text := s.derived[name]
+		if v, ok := s.attributes.Get(name); ok && !strings.HasPrefix(name, "span.") {
+			text = v.AsString()
+		}
+		if text != "" {
+			return text
 		}
 	}
 	return ""
 }
 
-// value is the first of some attributes that is there, as JSON: a text may hold some.
-func value(a pcommon.Map, names ...string) json.RawMessage {
+// value takes JSON out of a text that holds some.
+func (s otelSpan) value(names ...string) json.RawMessage {
 	for _, name := range names {
-		v, ok := a.Get(name)
-		if !ok {
+		if text := s.derived[name]; text != "" {
+			return encode(text)
+		}
+		v, ok := s.attributes.Get(name)
+		if !ok || strings.HasPrefix(name, "span.") {
 			continue
 		}
 		if v.Type() != pcommon.ValueTypeStr {
-			if b, err := json.Marshal(v.AsRaw()); err == nil { // a number that JSON has no word for is left out
+			if b, err := json.Marshal(v.AsRaw()); err == nil { // JSON has no form of some numbers
 				return b
 			}
 			continue
@@ -205,9 +195,10 @@ func value(a pcommon.Map, names ...string) json.RawMessage {
 	return nil
 }
 
-func moment(t pcommon.Timestamp) time.Time {
+// moment is a time as text, empty if it is not known.
+func moment(t pcommon.Timestamp) string {
 	if t == 0 {
-		return time.Time{}
+		return ""
 	}
-	return t.AsTime()
+	return t.AsTime().Format(time.RFC3339Nano)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"waymark/episodic"
 	"waymark/toolcall"
 )
 
@@ -254,56 +253,4 @@ func askedFor(v json.RawMessage) string {
 		}
 	}
 	return ""
-}
-
-// agents reads one object of a trace of the OpenAI Agents SDK.
-func (s *spans) agents(number int, v json.RawMessage) error {
-	var o struct {
-		Object  string          `json:"object"`
-		ID      string          `json:"id"`
-		TraceID string          `json:"trace_id"`
-		GroupID string          `json:"group_id"`
-		Parent  string          `json:"parent_id"`
-		Started string          `json:"started_at"`
-		Ended   string          `json:"ended_at"`
-		Error   json.RawMessage `json:"error"`
-		Data    struct {
-			Type   string          `json:"type"`
-			Name   string          `json:"name"`
-			Input  json.RawMessage `json:"input"`
-			Output json.RawMessage `json:"output"`
-			MCP    struct {
-				Server string `json:"server"`
-			} `json:"mcp_data"`
-		} `json:"span_data"`
-	}
-	if err := readable(json.Unmarshal(v, &o)); err != nil {
-		return err
-	}
-	switch o.Object {
-	case "trace":
-		if o.GroupID != "" {
-			s.session[o.ID] = o.GroupID
-		}
-		return nil
-	case "trace.span":
-	default:
-		s.t.skip()
-		return nil
-	}
-	sp := &span{id: spanID{o.TraceID, o.ID}, parent: spanID{o.TraceID, o.Parent}, agent: o.Data.Type == "agent"}
-	started, _ := readTime(o.Started)
-	ended, _ := readTime(o.Ended)
-	switch o.Data.Type {
-	case "function":
-		r := result{outcome: episodic.Success, value: o.Data.Output, at: ended}
-		if len(o.Error) > 0 && string(o.Error) != "null" {
-			r.outcome, r.text = episodic.Failure, string(o.Error)
-		}
-		s.call(sp, call{line: number, id: o.ID, name: o.Data.Name, server: o.Data.MCP.Server, arguments: o.Data.Input, at: started}, r)
-	case "generation", "response":
-		sp.intent = "" // its input is the conversation so far
-	}
-	s.add(sp)
-	return nil
 }
