@@ -77,6 +77,9 @@ type Options struct {
 	Now         time.Time         // if set, episodes more than a day after it are dropped
 	Resolver    *catalog.Resolver // of the tools already known, for histories written with host names
 
+	// Seen is shared by imports that count as one: an item that another of them has read is a duplicate.
+	Seen Seen
+
 	// Digests is the key of the hashes of the values in arguments and results of traces; without it
 	// nothing of a value comes out.
 	Digests *episodic.DigestKey
@@ -238,7 +241,10 @@ func (in *input) read(yield func(Item, error) bool) {
 	if source == "" {
 		source = "import:" + format
 	}
-	f := finisher{opts: in.opts, source: source, seen: map[[16]byte]first{}}
+	f := finisher{opts: in.opts, source: source, seen: in.opts.Seen}
+	if f.seen == nil {
+		f.seen = Seen{}
+	}
 	stopped := false
 	err := decode(in, func(it Item) bool {
 		if in.ctx.Err() != nil {
@@ -302,8 +308,11 @@ func (in *input) readAll(name string) ([]byte, error) {
 type finisher struct {
 	opts   Options
 	source string
-	seen   map[[16]byte]first // (kind, id) → where it was first read, and what it was
+	seen   Seen
 }
+
+// Seen maps a hash of the kind and id of an item to where it was first read and what it was.
+type Seen map[[16]byte]first
 
 type first struct {
 	line   int32

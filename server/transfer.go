@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"net/http"
 	"reflect"
 
@@ -93,6 +94,14 @@ type importBatch struct {
 	lines []int
 }
 
+type itemsKey struct{}
+
+// WithItems gives items of an importer to an import in this process, which then reads no body. Their lines count as
+// the lines of the body would.
+func WithItems(ctx context.Context, items iter.Seq2[importer.Item, error]) context.Context {
+	return context.WithValue(ctx, itemsKey{}, items)
+}
+
 func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, error) {
 	e, err := s.recorder(ctx)
 	if err != nil {
@@ -119,8 +128,11 @@ func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, 
 		batch = importBatch{}
 		return err
 	}
-	options := importer.Options{Format: "waymark", Split: "all", Source: source, Now: s.cfg.Now()}
-	for item, err := range importer.ReadFrom(ctx, in.request.Body, options) {
+	items, decoded := ctx.Value(itemsKey{}).(iter.Seq2[importer.Item, error])
+	if !decoded {
+		items = importer.ReadFrom(ctx, in.request.Body, importer.Options{Format: "waymark", Split: "all", Source: source, Now: s.cfg.Now()})
+	}
+	for item, err := range items {
 		if err != nil {
 			return nil, badRead(err)
 		}

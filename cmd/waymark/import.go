@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/episodic"
 	"waymark/importer"
+	"waymark/server"
 )
 
 // importing is one run of the import command.
@@ -217,70 +219,109 @@ func (im *importing) spool() (string, error) {
 	return f.Name(), nil
 }
 
-// send streams inputs of one format as lines of our own export and merges the answer into the report.
+// send imports inputs of one format and merges the answer into the report. A handler in this process takes the decoded
+// items; another process gets them as lines of our own export.
 func (im *importing) send(ctx context.Context, c *client.Client, inputs []importInput) error {
-	r, w := io.Pipe()
-	var sent []importer.Item // by line of the request; where it came from, not what it was
-	written := make(chan struct{})
+	b := batch{importing: im, inputs: inputs}
 	taken := im.report.Taken // the answer says what became of the rest
-	go func() {
-		defer close(written)
-		defer w.Close()
-		buf := bufio.NewWriterSize(w, 64<<10)
-		for _, in := range inputs {
-			var err error
-			if sent, err = im.stream(ctx, buf, in, sent); err != nil {
-				if !errors.Is(err, io.ErrClosedPipe) { // the server has ended the request, and says why
-					im.failed = append(im.failed, err)
-				}
-			}
-		}
-		buf.Flush()
-	}()
-	resp, err := c.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/import", Body: r,
-		ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source})
+	req := client.Request{Method: http.MethodPost, Path: "/v1/import", ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source}
+	r, w := io.Pipe()
+	if c.InProcess() {
+		ctx = server.WithItems(ctx, b.items(ctx))
+	} else {
+		req.Body = r
+		go func() {
+			b.write(ctx, w)
+			w.Close()
+		}()
+	}
+	resp, err := c.Do(ctx, req)
 	var answer imported
 	if err == nil {
 		err = json.NewDecoder(resp.Body).Decode(&answer)
 		resp.Body.Close()
 	}
 	r.Close() // unblocks the writer if the server did not read to the end
-	<-written
+	b.end()
 	if err != nil {
 		return refusedInput("import "+inputs[0].Path, err)
 	}
-	im.merge(taken, answer, sent)
+	im.merge(taken, answer, b.sent)
 	return nil
 }
 
-// stream writes the items of one input as lines and notes where each came from.
-func (im *importing) stream(ctx context.Context, w io.Writer, in importInput, sent []importer.Item) ([]importer.Item, error) {
-	opts := im.opts
-	opts.Format = in.Format
+// batch is what one request imports.
+type batch struct {
+	*importing
+	inputs []importInput
+	sent   []importer.Item // by line of the request; where each came from, not what it was
+
+	reading sync.Mutex // held while the inputs are read
+	ended   bool
+}
+
+// end waits until nothing is read any more.
+func (b *batch) end() {
+	b.reading.Lock()
+	b.ended = true
+	b.reading.Unlock()
+}
+
+// items reads the inputs, reports each item, and yields those that are to be stored.
+func (b *batch) items(ctx context.Context) iter.Seq2[importer.Item, error] {
+	return func(yield func(importer.Item, error) bool) {
+		b.reading.Lock()
+		defer b.reading.Unlock()
+		opts := b.opts
+		opts.Seen = importer.Seen{}
+		for i := 0; i < len(b.inputs) && !b.ended; i++ {
+			opts.Format = b.inputs[i].Format
+			if err := b.input(ctx, b.inputs[i], opts, yield); err != nil {
+				b.failed = append(b.failed, err)
+			}
+		}
+	}
+}
+
+// input yields the items of one input, until yield has enough.
+func (b *batch) input(ctx context.Context, in importInput, opts importer.Options, yield func(importer.Item, error) bool) error {
 	for it, err := range in.open(ctx, opts) {
 		if err != nil {
-			return sent, err
+			return err
 		}
 		file := it.File
 		if it.File = in.Path; in.folder {
 			it.File = filepath.Join(in.Path, file)
 		}
-		im.report.Add(it)
-		im.read++
-		im.bar.at(im.read, "")
+		b.report.Add(it)
+		b.read++
+		b.bar.at(b.read, "")
 		if it.Tool == nil && it.Capability == nil && it.Episode == nil {
 			continue
 		}
+		from := it
+		from.Tool, from.Capability, from.Episode = nil, nil, nil
+		b.sent = append(b.sent, from)
+		if it.Line = len(b.sent); !yield(it, nil) {
+			b.ended = true
+			return nil
+		}
+	}
+	return nil
+}
+
+// write writes the items as lines of our own export, as far as they are read.
+func (b *batch) write(ctx context.Context, w io.Writer) {
+	buf := bufio.NewWriterSize(w, 64<<10)
+	for it := range b.items(ctx) {
 		if it.Episode != nil {
 			it.Episode.Source = "" // the request says it
 		}
-		if err := importer.WriteLine(w, it); err != nil {
-			return sent, err
+		if importer.WriteLine(buf, it) != nil { // the server has ended the request, and says why
+			return
 		}
-		it.Tool, it.Capability, it.Episode = nil, nil, nil
-		sent = append(sent, it)
 	}
-	return sent, nil
+	_ = buf.Flush() // the same
 }
 
 // merge puts what the log made of the lines into the report.

@@ -31,6 +31,12 @@ type Client struct {
 	Named func(field string) string // of problems: see [Problem.Named]
 }
 
+// InProcess reports whether the handler is in this process.
+func (c *Client) InProcess() bool {
+	_, ok := c.HTTP.Transport.(InProcess)
+	return ok
+}
+
 // Request is one call. Body may be nil.
 type Request struct {
 	Method      string
