@@ -2,9 +2,11 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 
 	"waymark/catalog"
@@ -13,17 +15,16 @@ import (
 	"waymark/suggest"
 )
 
-// Record stores episodes and returns when they are durable. Each is accepted, known already, or rejected by
-// itself; one that is recorded as far as its first steps is accepted and grows (see [Engine.compare]). The
-// source is who reports them; what an episode itself claims is kept as its label. Without a valid episode
-// nothing is written.
+// Record stores episodes and returns when they are durable. What becomes of each is decided by [outcomes]. The source
+// is the reporter; the source that an episode itself names is kept as its label. Without a valid episode nothing is
+// written.
 func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.Episode) (RecordResult, error) {
 	r := RecordResult{Rejected: []Rejection{}}
 	valid := make([]report, 0, len(episodes))
 	now := e.opts.Now()
 	for i := range episodes {
 		one := report{i + 1, e.reported(source, episodes[i])}
-		err := one.ep.Normalise()
+		err := normalise(one.ep)
 		if err == nil {
 			err = one.ep.Validate(now)
 		}
@@ -44,7 +45,13 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 	return r, err
 }
 
-// report is an episode as it is to be recorded, and its line in the request.
+// Each is called once for an episode that is recorded. Tests count the calls.
+var (
+	normalise = (*episodic.Episode).Normalise
+	canonical = episodic.Canonical
+)
+
+// report is an episode to record and its line in the request.
 type report struct {
 	line int
 	ep   *episodic.Episode
@@ -52,6 +59,65 @@ type report struct {
 
 func (r *RecordResult) reject(of report, why error, conflict bool) {
 	r.Rejected = append(r.Rejected, Rejection{Line: of.line, ID: of.ep.ID, Error: why.Error(), Conflict: conflict})
+}
+
+// outcome is what becomes of a valid episode.
+type outcome uint8
+
+const (
+	taken     outcome = iota // appended as it is
+	grown                    // its further steps are appended to the recorded ones
+	duplicate                // nothing is written
+	conflict                 // refused
+	unread                   // to be decided again when all that is recorded of it has been read
+)
+
+// standing is what is known of an episode that is reported beside what the log has under its id.
+type standing struct {
+	status   storage.Status // of the attempt to append it
+	erased   bool           // what was recorded was erased
+	same     bool           // the content is the same, or the recorded one was reported during the session
+	differs  string         // the first contradiction; empty: none
+	growable bool           // from the reporter and session that recorded it, with steps known by their order alone
+	more     bool           // it has steps or an outcome that are not recorded
+	partial  bool           // not all that is recorded was read
+}
+
+// outcomes decide by the first row that applies. All ways in that record whole episodes follow them; single steps are
+// recorded by [Engine.Perform].
+var outcomes = []struct {
+	name    string
+	applies func(s *standing) bool
+	outcome outcome
+}{
+	{"a new id", func(s *standing) bool { return s.status == storage.Stored }, taken},
+	{"the recorded bytes", func(s *standing) bool { return s.status == storage.Duplicate }, duplicate},
+	{"an erased episode", func(s *standing) bool { return s.erased }, conflict},
+	{"the recorded content", func(s *standing) bool { return s.same }, duplicate},
+	{"a contradiction", func(s *standing) bool { return s.differs != "" }, conflict},
+	{"an earlier state", func(s *standing) bool { return s.growable && !s.more }, duplicate},
+	{"perhaps a later state", func(s *standing) bool { return s.partial }, unread},
+	{"a later state", func(s *standing) bool { return s.growable }, grown},
+	{"other steps, which cannot follow", func(*standing) bool { return true }, conflict},
+}
+
+func (s *standing) outcome() outcome {
+	for i := range outcomes {
+		if outcomes[i].applies(s) {
+			return outcomes[i].outcome
+		}
+	}
+	return conflict
+}
+
+// count notes an outcome that needs no reason.
+func (r *RecordResult) count(o outcome) {
+	switch o {
+	case taken, grown:
+		r.Accepted++
+	case duplicate:
+		r.Duplicates++
+	}
 }
 
 // reported is an episode as a source reports it, without what is not kept.
@@ -94,22 +160,16 @@ func (e *Engine) appendEpisodes(ctx context.Context, valid []report, r *RecordRe
 		finish: func(w *writer, receipts []storage.Receipt, err error) {
 			failed = err
 			for j, receipt := range receipts {
-				switch receipt.Status {
-				case storage.Stored:
-					r.Accepted++
-				case storage.Duplicate:
-					r.Duplicates++
-				case storage.Conflict:
+				if receipt.Status == storage.Conflict {
 					known = append(known, recordedBefore{report: sent[j], seq: receipt.Seq})
+				} else {
+					r.count((&standing{status: receipt.Status}).outcome())
 				}
 			}
 			r.Seq = w.counted.Load()
 		},
 	})
-	if err == nil {
-		err = failed
-	}
-	return known, err
+	return known, cmp.Or(err, failed)
 }
 
 // episodeEntry resolves the ids of an episode and encodes it.
@@ -140,8 +200,8 @@ func resolveSteps(s resolver, ep *episodic.Episode) error {
 	return nil
 }
 
-// alike reports whether two episodes say the same: another reporter, or a spelling that a catalog has
-// explained since, makes no other episode.
+// alike reports whether two normalised episodes have the same content. Another reporter, or a spelling that the catalog
+// resolves by now, makes no difference.
 func (e *Engine) alike(resolver resolver, a, b *episodic.Episode) bool {
 	one, other := *a, *b
 	one.Steps, other.Steps = slices.Clone(a.Steps), slices.Clone(b.Steps)
@@ -161,7 +221,7 @@ func (e *Engine) alike(resolver resolver, a, b *episodic.Episode) bool {
 			ep.Outcome = episodic.Unknown
 		}
 	}
-	return bytes.Equal(episodic.Canonical(one), episodic.Canonical(other))
+	return reflect.DeepEqual(one, other)
 }
 
 // PutTools adds tools to the catalog or replaces them; what is already there is left alone.

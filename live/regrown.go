@@ -14,17 +14,9 @@ import (
 	"waymark/suggest"
 )
 
-// A transcript is imported while its session goes on, and again later. The second reading of an episode may
-// hold steps that the first did not:
-//
-//	what is sent, compared with what is recorded     becomes of it
-//	the same, or an earlier state of it              duplicate
-//	begins with all recorded steps, and has more     the new steps are appended to the episode
-//	differs in a step, the intent or the outcome     conflict
-//	of an episode that was erased                    conflict
-//
-// This holds for every way in that records whole episodes. An episode can only grow under the source that
-// recorded it, and only if its steps have no ids of their own: a reporter that names its steps names a state.
+// A transcript is imported while its session goes on, and again later. The second reading of an episode may hold steps
+// that the first did not: see [outcomes]. An episode can only grow under the source that recorded it, and only if its
+// steps have no ids of their own: a reporter that names its steps names a state.
 
 // recordedBefore is an episode whose id is recorded with other content.
 type recordedBefore struct {
@@ -38,23 +30,13 @@ type recordedBefore struct {
 // is appended to it follows as [episodic.Performed].
 type continued struct{ episodic.Grown }
 
-// relation is how an episode stands to what is recorded under its id.
-type relation int
-
-const (
-	sameOrEarlier relation = iota
-	contradicts
-	later
-	undecided // until all that is recorded has been read
-)
-
 // compare decides about episodes whose ids are recorded with other content.
 func (e *Engine) compare(ctx context.Context, source string, known []recordedBefore, r *RecordResult) error {
-	decided, reasons := make([]relation, len(known)), make([]string, len(known))
+	decided := make([]standing, len(known))
 	var failed error
 	decide := func(w *writer) {
 		for i := range known {
-			decided[i], reasons[i] = e.decide(w.state, &known[i])
+			decided[i] = e.standing(w.state, &known[i])
 		}
 	}
 	if err := e.do(ctx, func(w *writer) {
@@ -64,7 +46,7 @@ func (e *Engine) compare(ctx context.Context, source string, known []recordedBef
 	}); err != nil || failed != nil {
 		return errors.Join(err, failed)
 	}
-	if slices.Contains(decided, undecided) { // rare: an episode grows that the state has let go of
+	if slices.ContainsFunc(decided, func(s standing) bool { return s.outcome() == unread }) { // rare: the state keeps only the newest episodes whole
 		if err := e.readRecorded(ctx, known); err != nil {
 			return err
 		}
@@ -73,51 +55,54 @@ func (e *Engine) compare(ctx context.Context, source string, known []recordedBef
 		}
 	}
 	for i := range known {
-		k := &known[i]
-		switch decided[i] {
-		case sameOrEarlier:
-			r.Duplicates++
-		case contradicts:
-			r.reject(k.report, errors.New(reasons[i]), true)
-		case later:
-			var wrong *suggest.RequestError
-			switch err := e.extend(ctx, source, k.was, k.ep); {
-			case errors.As(err, &wrong), errors.Is(err, ErrOtherStep):
-				r.reject(k.report, err, errors.Is(err, ErrOtherStep))
-			case err != nil:
-				return err
-			default:
-				r.Accepted++
-			}
+		k, o := &known[i], decided[i].outcome()
+		var err error
+		switch o {
+		case conflict:
+			err = k.conflict(&decided[i])
+		case grown:
+			err = e.extend(ctx, source, k.was, k.ep)
+		}
+		var wrong *suggest.RequestError
+		switch other := o == conflict || errors.Is(err, ErrOtherStep); {
+		case err == nil:
+			r.count(o)
+		case other || errors.As(err, &wrong):
+			r.reject(k.report, err, other)
+		default:
+			return err
 		}
 	}
 	r.Seq = e.Counted()
 	return nil
 }
 
-// decide says what becomes of an episode, with the reason of a conflict.
-func (e *Engine) decide(resolver resolver, k *recordedBefore) (relation, string) {
-	if k.was == nil {
-		return contradicts, fmt.Sprintf("episode %q was erased and is not recorded again", k.ep.ID)
+// standing compares an episode with what is recorded under its id.
+func (e *Engine) standing(resolver resolver, k *recordedBefore) standing {
+	s := standing{status: storage.Conflict, erased: k.was == nil, partial: !k.latest}
+	if s.erased {
+		return s
 	}
 	was := &k.was.Episode
-	if hooked(was, k.ep) || e.alike(resolver, was, k.ep) {
-		return sameOrEarlier, ""
+	if s.same = hooked(was, k.ep) || e.alike(resolver, was, k.ep); s.same {
+		return s
 	}
-	differs := difference(resolver, was, k.ep)
-	growable := was.Source == k.ep.Source && was.Session != "" && k.ep.Session != "" && unnamed(was) && unnamed(k.ep)
-	ended := k.ep.Outcome.Known() && was.Outcome != k.ep.Outcome
-	switch {
-	case differs == "" && growable && len(k.ep.Steps) <= len(was.Steps) && !ended:
-		return sameOrEarlier, ""
-	case differs == "" && !k.latest:
-		return undecided, ""
-	case differs == "" && growable:
-		return later, ""
-	case differs == "":
-		differs = fmt.Sprintf("%d steps reported by %q, recorded are %d by %q", len(k.ep.Steps), k.ep.Source, len(was.Steps), was.Source)
+	s.differs = difference(resolver, was, k.ep)
+	s.growable = was.Source == k.ep.Source && was.Session != "" && k.ep.Session != "" && unnamed(was) && unnamed(k.ep)
+	s.more = len(k.ep.Steps) > len(was.Steps) || k.ep.Outcome.Known() && was.Outcome != k.ep.Outcome
+	return s
+}
+
+// conflict is the reason why an episode is refused.
+func (k *recordedBefore) conflict(s *standing) error {
+	if s.erased {
+		return fmt.Errorf("episode %q was erased and is not recorded again", k.ep.ID)
 	}
-	return contradicts, fmt.Sprintf("an episode with this id and other content is already recorded: episode %q: %s", k.ep.ID, differs)
+	differs := s.differs
+	if differs == "" {
+		differs = fmt.Sprintf("%d steps reported by %q, recorded are %d by %q", len(k.ep.Steps), k.ep.Source, len(k.was.Steps), k.was.Source)
+	}
+	return fmt.Errorf("an episode with this id and other content is already recorded: episode %q: %s", k.ep.ID, differs)
 }
 
 // recall fills in what is recorded of episodes, as far as it is at hand.

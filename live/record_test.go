@@ -1,0 +1,111 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/episodic"
+	"waymark/storage"
+)
+
+// Every row of the outcomes decides a recording: the tools before are recorded first, then those of again.
+func TestOutcomesOfRecording(t *testing.T) {
+	const source = "import:codex"
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	exercised := 0
+	two, three := []string{"fs:read", "fs:write"}, []string{"fs:read", "fs:write", "ci:run"}
+	for row, tt := range map[string]struct {
+		before []string
+		again  []string
+		source string
+		prior  func(*testing.T, *Engine)
+		change func(*episodic.Episode)
+	}{
+		"a new id":           {again: two},
+		"the recorded bytes": {before: two, again: two},
+		"an erased episode": {before: two, again: three, prior: func(t *testing.T, e *Engine) {
+			_, err := e.Forget(ctx, Selection{Episode: "first"})
+			require.NoError(t, err)
+		}},
+		"the recorded content":             {before: two, again: two, source: "key:ann"},
+		"a contradiction":                  {before: two, again: three, change: func(e *episodic.Episode) { e.Steps[1].Tool = "fs:list" }},
+		"an earlier state":                 {before: three, again: two},
+		"perhaps a later state":            {before: two, again: three},
+		"a later state":                    {before: two, again: three},
+		"other steps, which cannot follow": {before: two, again: three, source: "key:ann"},
+	} {
+		t.Run(row, func(t *testing.T) {
+			e := workspace(t, storage.NewMemory(), Options{})
+			if tt.before != nil {
+				_, err := e.Record(ctx, source, telling(at, tt.before))
+				require.NoError(t, err)
+			}
+			if tt.prior != nil {
+				tt.prior(t, e)
+			}
+			again := telling(at, tt.again)
+			if tt.change != nil {
+				tt.change(&again[0])
+			}
+			if tt.source == "" {
+				tt.source = source
+			}
+			counted := e.Counted()
+			deciding := watchOutcomes(t)
+			r, err := e.Record(ctx, tt.source, again)
+			require.NoError(t, err)
+			o, decided := deciding[row]
+			require.True(t, decided, "decided by %v", deciding)
+			written := o == taken || o == grown || o == unread
+			require.Equal(t, []bool{written, o == duplicate, o == conflict},
+				[]bool{r.Accepted == 1, r.Duplicates == 1, len(r.Rejected) == 1 && r.Rejected[0].Conflict})
+			require.Equal(t, written, e.Counted() > counted)
+			exercised++
+		})
+	}
+	require.Equal(t, len(outcomes), exercised, "a row has no example")
+}
+
+// watchOutcomes collects the rows that decide, until the test ends.
+func watchOutcomes(t *testing.T) map[string]outcome {
+	deciding := map[string]outcome{}
+	for i := range outcomes {
+		row := &outcomes[i]
+		applies := row.applies
+		t.Cleanup(func() { row.applies = applies })
+		row.applies = func(s *standing) bool {
+			if !applies(s) {
+				return false
+			}
+			deciding[row.name] = row.outcome
+			return true
+		}
+	}
+	return deciding
+}
+
+// An episode is normalised and encoded once, whether it is new, known, or grows.
+func TestRecordingValidatesAndEncodesOnce(t *testing.T) {
+	normal, encoded := 0, 0
+	normalise = func(e *episodic.Episode) error { normal++; return e.Normalise() }
+	canonical = func(e episodic.Episode) []byte { encoded++; return episodic.Canonical(e) }
+	t.Cleanup(func() { normalise, canonical = (*episodic.Episode).Normalise, episodic.Canonical })
+	e := workspace(t, storage.NewMemory(), Options{})
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	for _, tools := range [][]string{{"a"}, {"a"}, {"a", "b"}} {
+		normal, encoded = 0, 0
+		r, err := e.Record(ctx, "import:codex", telling(at, tools))
+		require.NoError(t, err)
+		require.Empty(t, r.Rejected)
+		require.Equal(t, []int{1, 1}, []int{normal, encoded}, "%v", tools)
+	}
+	many := telling(at, []string{"x"}, []string{"y", "z"})
+	many[0].ID, many[1].ID = "third", "fourth"
+	normal, encoded = 0, 0
+	r, err := e.Record(ctx, "import:codex", many)
+	require.NoError(t, err)
+	require.Equal(t, 2, r.Accepted)
+	require.Equal(t, []int{2, 2}, []int{normal, encoded})
+}
