@@ -2,7 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"encoding/json"
 	"path"
 	"strings"
 )
@@ -82,23 +81,6 @@ func (s *sessions) line(l line) {
 // claudeCodeNoise are the types of lines that are known to say nothing of calls.
 var claudeCodeNoise = map[string]bool{
 	"summary": true, "system": true, "progress": true, "attachment": true, "file-history-snapshot": true, "queue-operation": true,
-}
-
-// blocks of a message; a text alone is one block.
-func (d *document) blocks(name string) (blocks []*document, err error) {
-	content := d.value(name)
-	if len(content) == 0 {
-		return nil, nil
-	}
-	if content[0] == '"' {
-		text := encode(map[string]json.RawMessage{"type": json.RawMessage(`"text"`), "text": content})
-		return []*document{{raw: text, problem: d.problem}}, nil
-	}
-	blocks, ok := d.at(name).elements()
-	if !ok {
-		return nil, readable(json.Unmarshal(content, &[]json.RawMessage{}))
-	}
-	return blocks, nil
 }
 
 // prompt is what a user asked for; not ok for what the program itself writes in the user's name.

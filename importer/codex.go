@@ -86,15 +86,18 @@ func (c *codex) payload(number int, p *document, at time.Time) {
 		c.ask(th, number, p.text("message"), at)
 	case kind == "message":
 		if p.text("role") == "user" {
-			blocks, err := texts(p.value("content"))
+			text, err := p.prose("content")
 			if err != nil {
 				c.drop(number, err)
 				return
 			}
-			c.ask(th, number, blocks, at)
+			c.ask(th, number, text, at)
 		}
 	case kind == "mcp_tool_call_end":
-		r := codexMCPResult(p.value("result"))
+		r := result{}
+		if end := p.at("result"); end != nil {
+			r = codexMCPResult(end)
+		}
 		if tool := p.text("invocation.tool"); tool != "" {
 			if id, _, err := toolcall.Unwrap(c.resolver, catalog.ID(p.text("invocation.server"), tool), nil); err == nil && !toolcall.IsWrapper(id) {
 				r.tool = id
@@ -118,30 +121,6 @@ func (c *codex) ask(th *thread, number int, text string, at time.Time) {
 	}
 	c.said = text
 	th.ask(number, text, at)
-}
-
-// texts joins the texts of a message: one, or blocks of any type that have one.
-func texts(content json.RawMessage) (string, error) {
-	if len(content) == 0 || string(content) == "null" {
-		return "", nil
-	}
-	var text string
-	if json.Unmarshal(content, &text) == nil {
-		return text, nil
-	}
-	var blocks []struct {
-		Text string `json:"text"`
-	}
-	if err := readable(json.Unmarshal(content, &blocks)); err != nil {
-		return "", err
-	}
-	var all []string
-	for _, b := range blocks {
-		if b.Text != "" {
-			all = append(all, b.Text)
-		}
-	}
-	return strings.Join(all, "\n"), nil
 }
 
 // codexOutput reads how a call ended out of its output, as far as it says so: an exit code in JSON or
@@ -186,19 +165,12 @@ func exited(code int, text string, value json.RawMessage) result {
 }
 
 // codexMCPResult reads {"Ok":{"content":…,"isError":…}} and {"Err":"…"}.
-func codexMCPResult(v json.RawMessage) result {
-	var m struct {
-		OK  json.RawMessage `json:"Ok"`
-		Err json.RawMessage `json:"Err"`
+func codexMCPResult(d *document) result {
+	if failure := d.value("Err"); failure != nil {
+		return result{outcome: episodic.Failure, text: toolcall.Text(failure)}
 	}
-	if json.Unmarshal(v, &m) != nil {
+	if d.at("Ok") == nil {
 		return result{}
 	}
-	if len(m.Err) > 0 {
-		return result{outcome: episodic.Failure, text: toolcall.Text(m.Err)}
-	}
-	if len(m.OK) > 0 {
-		return toolResult(m.OK)
-	}
-	return result{}
+	return toolResult(d.at("Ok"))
 }

@@ -68,15 +68,7 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 func (in *input) requires() (by map[string][]string, bad []Item, err error) {
 	const name = "tool_graph.jsonl"
 	by = map[string][]string{}
-	f, err := in.open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return by, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	err = eachLine(f, func(l line) bool {
+	err = in.optional(name, func(l line) error {
 		var link Link
 		if err := l.decode(&link); err != nil {
 			it := Item{File: name, Line: l.number, Kind: KindTool}
@@ -85,7 +77,7 @@ func (in *input) requires() (by map[string][]string, bad []Item, err error) {
 		} else if link.Type != "" {
 			by[link.Target] = append(by[link.Target], link.Source)
 		}
-		return true
+		return nil
 	})
 	return by, bad, err
 }

@@ -175,6 +175,35 @@ func (d *document) list(name string) (elements []*document, ok bool) {
 	return elements, true
 }
 
+// blocks of a message; a text alone is one block.
+func (d *document) blocks(name string) (blocks []*document, err error) {
+	content := d.value(name)
+	if len(content) == 0 {
+		return nil, nil
+	}
+	if content[0] == '"' {
+		text := encode(map[string]json.RawMessage{"type": json.RawMessage(`"text"`), "text": content})
+		return []*document{{raw: text, problem: d.problem}}, nil
+	}
+	blocks, ok := d.at(name).elements()
+	if !ok {
+		return nil, readable(json.Unmarshal(content, &[]json.RawMessage{}))
+	}
+	return blocks, nil
+}
+
+// prose joins the texts of a message.
+func (d *document) prose(name string) (string, error) {
+	blocks, err := d.blocks(name)
+	var all []string
+	for _, b := range blocks {
+		if text := b.text("text"); text != "" {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, "\n"), err
+}
+
 func kindOf(v json.RawMessage) string {
 	switch v[0] {
 	case '{':

@@ -166,20 +166,8 @@ func sender(words string) string {
 	return ""
 }
 
-// other is who answers a sender.
-func other(sender string) string {
-	switch sender {
-	case "client":
-		return "server"
-	case "server":
-		return "client"
-	case "write":
-		return "read"
-	case "read":
-		return "write"
-	}
-	return ""
-}
+// other maps a sender to who answers it.
+var other = map[string]string{"client": "server", "server": "client", "write": "read", "read": "write"}
 
 type rpc struct {
 	ID     json.RawMessage `json:"id"`
@@ -254,7 +242,7 @@ func (r *transcript) server(connection string, e *envelope) string {
 }
 
 func (r *transcript) answer(number int, e *envelope, connection, id string, m *rpc) {
-	key := connection + "\x00" + other(e.sender) + "\x00" + id
+	key := connection + "\x00" + other[e.sender] + "\x00" + id
 	waiting := r.pending[key]
 	if len(waiting) == 0 {
 		return
@@ -283,7 +271,7 @@ func (r *transcript) answer(number int, e *envelope, connection, id string, m *r
 		if m.Error != nil {
 			res.text = m.Error.Code.String() + " " + m.Error.Message
 		} else {
-			res = toolResult(m.Result)
+			res = toolResult(&document{raw: m.Result, problem: new(error)})
 		}
 		res.at = e.at
 		q.thread.settle(q.call, res)
@@ -308,19 +296,14 @@ func (r *transcript) answer(number int, e *envelope, connection, id string, m *r
 	}
 }
 
-// toolResult reads what MCP says of a call.
-func toolResult(v json.RawMessage) result {
-	var m struct {
-		IsError    bool            `json:"isError"`
-		ResultType string          `json:"resultType"`
-		Content    json.RawMessage `json:"content"`
+var mcpOutcome = outcome{failed: []string{"isError=true"}, worked: []string{""}, failure: []string{"content"}, value: []string{""}}
+
+// toolResult reads the result of an MCP call.
+func toolResult(d *document) result {
+	if toolcall.Members(d.raw) == nil {
+		return result{value: d.raw}
 	}
-	if json.Unmarshal(v, &m) != nil {
-		return result{value: v}
-	}
-	r := result{outcome: episodic.Success, value: v, void: m.ResultType == "input_required"}
-	if m.IsError {
-		r.outcome, r.text = episodic.Failure, toolcall.Text(m.Content)
-	}
+	r := mcpOutcome.read(d)
+	r.void = holds(d, []string{"resultType=input_required"})
 	return r
 }

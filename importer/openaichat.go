@@ -275,7 +275,7 @@ func (c *chat) item(number int, d *document) error {
 	}
 	switch d.text("role") {
 	case "user":
-		text, err := texts(d.value("content"))
+		text, err := d.prose("content")
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -14,43 +15,44 @@ type Counts struct {
 	Lines        int `json:"lines,omitempty"`
 }
 
+// countNames are the kinds in the order of a report; "" stands for lines.
+var countNames = []struct {
+	kind      Kind
+	one, many string
+}{
+	{KindTool, "tool", "tools"}, {KindCapability, "capability", "capabilities"}, {KindEpisode, "episode", "episodes"},
+	{KindServer, "server", "servers"}, {"", "line", "lines"},
+}
+
+func (c *Counts) of(k Kind) *int {
+	switch k {
+	case KindTool:
+		return &c.Tools
+	case KindCapability:
+		return &c.Capabilities
+	case KindEpisode:
+		return &c.Episodes
+	case KindServer:
+		return &c.Servers
+	}
+	return &c.Lines
+}
+
 // Total of all kinds.
 func (c Counts) Total() int { return c.Tools + c.Capabilities + c.Episodes + c.Servers + c.Lines }
 
-func (c *Counts) add(k Kind) {
-	switch k {
-	case KindTool:
-		c.Tools++
-	case KindCapability:
-		c.Capabilities++
-	case KindEpisode:
-		c.Episodes++
-	case KindServer:
-		c.Servers++
-	default:
-		c.Lines++
-	}
-}
-
 func (c Counts) String() string {
 	var parts []string
-	for _, p := range []struct {
-		n         int
-		one, many string
-	}{{c.Tools, "tool", "tools"}, {c.Capabilities, "capability", "capabilities"}, {c.Episodes, "episode", "episodes"},
-		{c.Servers, "server", "servers"}, {c.Lines, "line", "lines"}} {
-		switch p.n {
+	for _, name := range countNames {
+		switch n := *c.of(name.kind); n {
 		case 0:
 		case 1:
-			parts = append(parts, "1 "+p.one)
+			parts = append(parts, "1 "+name.one)
 		default:
-			parts = append(parts, fmt.Sprint(p.n, " ", p.many))
+			parts = append(parts, fmt.Sprint(n, " ", name.many))
 		}
 	}
-	if parts == nil {
-		return "nothing"
-	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
 // Reason says why one item was dropped.
@@ -84,14 +86,14 @@ func (r *Report) Add(it Item) {
 		r.Lines += it.Tally.Lines
 		r.Skipped += it.Tally.Skipped
 	case it.Dropped != "":
-		r.Dropped.add(it.Kind)
+		*r.Dropped.of(it.Kind)++
 		r.reason(it, it.Dropped)
 	case it.LeftOut != "":
-		r.LeftOut.add(it.Kind)
+		*r.LeftOut.of(it.Kind)++
 	case it.Duplicate:
-		r.Duplicates.add(it.Kind)
+		*r.Duplicates.of(it.Kind)++
 	default:
-		r.Taken.add(it.Kind)
+		*r.Taken.of(it.Kind)++
 		if it.Server != nil {
 			r.Servers = append(r.Servers, *it.Server)
 		}
@@ -100,25 +102,15 @@ func (r *Report) Add(it Item) {
 
 // Known moves an item that was taken to the duplicates: it had been stored before.
 func (r *Report) Known(it Item) {
-	r.Taken.take(it.Kind)
-	r.Duplicates.add(it.Kind)
+	*r.Taken.of(it.Kind)--
+	*r.Duplicates.of(it.Kind)++
 }
 
 // Refuse moves an item that was taken to those dropped, because storing it was refused.
 func (r *Report) Refuse(it Item, reason string) {
-	r.Taken.take(it.Kind)
-	r.Dropped.add(it.Kind)
+	*r.Taken.of(it.Kind)--
+	*r.Dropped.of(it.Kind)++
 	r.reason(it, reason)
-}
-
-func (c *Counts) take(k Kind) {
-	var one Counts
-	one.add(k)
-	c.Tools -= one.Tools
-	c.Capabilities -= one.Capabilities
-	c.Episodes -= one.Episodes
-	c.Servers -= one.Servers
-	c.Lines -= one.Lines
 }
 
 func (r *Report) reason(it Item, reason string) {

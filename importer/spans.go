@@ -168,25 +168,25 @@ func (s *spans) belongs(sp *span) (session, intent string) {
 // spans says calls with their times, in the order of their beginnings.
 func (th *thread) spans(calls []*span) {
 	type moment struct {
-		at   time.Time
-		ends bool
-		call int
+		at    time.Time
+		order int // an end comes before a beginning at the same time
+		call  int
 	}
 	var moments []moment
 	for i, sp := range calls {
-		moments = append(moments, moment{sp.tool.started, false, i})
+		moments = append(moments, moment{sp.tool.started, 1, i})
 		if sp.end.After(sp.tool.started) {
-			moments = append(moments, moment{sp.end, true, i})
+			moments = append(moments, moment{sp.end, 0, i})
 		} else {
 			sp.tool.ended = false // as soon as it began
 		}
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int {
-		return cmp.Or(a.at.Compare(b.at), -compareBool(a.ends, b.ends))
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.order, b.order))
 	})
 	for _, m := range moments {
 		s := calls[m.call].tool
-		if m.ends {
+		if m.order == 0 {
 			th.events = append(th.events, event{step: th.calls[s.id], ends: true, at: m.at})
 			continue
 		}
@@ -198,16 +198,6 @@ func (th *thread) spans(calls []*span) {
 }
 
 func (th *thread) known(id string) bool { _, ok := th.calls[id]; return ok }
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
-}
 
 // askedFor finds what a user asked for in the input of an agent: a text, an object that names one, or the
 // last of its messages that is the user's.
@@ -242,7 +232,7 @@ func askedFor(v json.RawMessage) string {
 		if json.Unmarshal(e, &message) != nil || message.Role != "user" && message.Type != "human" {
 			continue
 		}
-		text, _ := texts(message.Content) // another form has no text
+		text := toolcall.Text(message.Content)
 		for _, p := range message.Parts {
 			if p.Type == "text" {
 				text = strings.TrimSpace(text + "\n" + p.Content)
