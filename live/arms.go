@@ -88,12 +88,12 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 			c.Alone++
 			continue
 		}
-		f := learn.Followed{Arm: a.Arm, Conversation: x.conversation, Shown: a.Ranked, Traded: a.Traded, Propensity: a.Propensity}
+		f := learn.Followed{Arm: a.Arm, Conversation: x.conversation, Shown: a.Ranked}
 		if x.episode != nil && x.episode.Session != "" && sessions[x.episode.Session] <= mostTold {
 			f.Conversation = "session " + x.episode.Session
 		}
 		if a.Shadow != nil {
-			f.Shadow = a.Shadow.Ranked
+			f.Arm = ""
 		}
 		switch {
 		case x.performed != nil:
@@ -120,26 +120,23 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 	return by, nil
 }
 
-// Compare says how the profiles did by what became of their answers.
+// Compare returns the outcomes of the logged answers by profile.
 func (e *Engine) Compare(ctx context.Context) (Comparison, error) {
 	c := Comparison{Experiment: e.opts.Experiment, NotLogged: e.unlogged.Load(), Questions: []learn.Arms{}, Notes: []string{}}
 	by, err := e.outcomes(ctx, &c)
 	if err != nil {
 		return c, fmt.Errorf("compare the profiles of workspace %q: %w", e.name, err)
 	}
-	traded := false
 	for _, question := range []string{askedNext, askedSearch, askedDAG} {
 		if len(by[question]) == 0 {
 			continue
 		}
-		arms := learn.CompareArms(question, by[question])
-		traded = traded || len(arms.Examination) > 0
-		c.Questions = append(c.Questions, arms)
+		c.Questions = append(c.Questions, learn.CompareArms(question, by[question]))
 	}
 	note := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
 	switch {
 	case c.Experiment.Log == 0:
-		note("no answers are logged now; serve with --log-served")
+		note("no answers are logged now; serve with --log-served or --split")
 	case c.Experiment.Log < 1:
 		note("%.3g of the answers are logged, drawn by their id: all numbers are of these", c.Experiment.Log)
 	}
@@ -155,11 +152,8 @@ func (e *Engine) Compare(ctx context.Context) (Comparison, error) {
 	if c.Alone > 0 {
 		note("%d outcomes are of answers that the first profile gave alone, while the second was not fitted yet or had too little to learn from; they count for neither", c.Alone)
 	}
-	if len(c.Questions) > 0 && !traded {
-		note("what is shown first is used more, and how much more cannot be told: too few answers were explored (--explore), so nothing is corrected for the place")
-	}
-	if c.Experiment.Profile != "" && c.Experiment.Split == 0 {
-		note("the second profile answers in the shadow: it is judged by what was used of answers it did not give, which speaks for the first")
+	if len(c.Questions) > 0 {
+		note("a tool that is shown first is used more often because it is first; scores are not corrected for this, which favours neither profile of a split")
 	}
 	note("answers whose outcome nobody reported are not counted")
 	return c, nil

@@ -179,7 +179,6 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 			return
 		}
 		b := w.newBuild()
-		b.Options.Examined = v.examined
 		b.Auto, b.Gate, b.Forced, b.Refused = v.auto, v.gate, force && v.gate.Loses(), refused
 		at, err := w.appendBuild(b)
 		if failed = err; err != nil {

@@ -21,8 +21,6 @@ type verdict struct {
 	built uint64          // the build in force when they were asked
 	auto  *suggest.Choice // which profile should answer what; nil: too little is known
 	gate  *learn.Gate     // how the rebuild would do beside the model in force; nil: nothing to say
-
-	examined []float64 // how far places of a list are looked at; nil: it cannot be told
 }
 
 // judge asks held-out tasks which profile should answer what, and whether a rebuild would lose. The
@@ -35,19 +33,11 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 	if err := e.do(ctx, func(w *writer) { v.built, how, head = w.built.seq, w.how, w.log.Head().Seq }); err != nil {
 		return v, err
 	}
-	t, served, err := e.trial(ctx, v.built, head)
+	t, err := e.trial(ctx, v.built, head)
 	if err != nil {
 		return v, err
 	}
-	if served {
-		by, err := e.outcomes(ctx, &Comparison{})
-		if err != nil {
-			return v, err
-		}
-		v.examined = learn.Examine(by[askedNext])
-	}
 	t.New.Options = e.opts.Measure
-	t.New.Options.Examined = v.examined
 	t.New.Options.Progress = func(_ string, done float64) { tell(done) }
 	if t.Old != nil {
 		t.Old.Options = how.Options
@@ -74,22 +64,20 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 }
 
 // trial reads what a rebuild at event head would be made of, and what the build in force was made of,
-// without what is forgotten, and whether answers are logged.
-func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, logged bool, err error) {
+// without what is forgotten.
+func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, err error) {
 	o, err := look(ctx, e.log, 0, head)
 	if err != nil {
-		return t, false, err
+		return t, err
 	}
 	changed := false // the catalog, since the build
 	grows := grownEpisodes{}
 	var past []*episodic.Episode
 	for v, err := range decoded(ctx, e.log, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
-			return t, false, err
+			return t, err
 		}
 		switch v.value.(type) {
-		case *served:
-			logged = true
 		case *catalog.Tool, *catalog.Capability, *string:
 			changed = changed || v.seq > built
 		default:
@@ -117,12 +105,12 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, 
 		old := t.New
 		if changed {
 			if old, err = e.catalogAt(ctx, built); err != nil {
-				return t, false, err
+				return t, err
 			}
 		}
 		t.Old = &old
 	}
-	return t, logged, nil
+	return t, nil
 }
 
 // catalogAt is the catalog as it was at an event.
@@ -272,9 +260,8 @@ func (w *writer) showJudged() {
 	w.lastJudged.Store(j)
 }
 
-// choose tells the measures what profile auto takes, and what places of lists are worth.
+// choose sets the profile that auto takes.
 func (b *build) choose(m *suggest.Measures) {
-	m.Examine(b.Options.Examined)
 	if b.Auto != nil {
 		m.Choose(*b.Auto)
 	}

@@ -2,39 +2,34 @@ package live
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"waymark/episodic"
-	"waymark/learn"
 	"waymark/storage"
 	"waymark/suggest"
 )
 
-// served is an answer that was given, as it is logged. It matters to no model: the version of a model and
-// what it answers do not change with it.
+// served is an answer as it is logged. No model depends on it: the version of a model and its answers do not change
+// with it.
 type served struct {
-	ID         string   `json:"id"` // suggestion_id; what was shown under one id is always the same
-	Question   string   `json:"question"`
-	Context    []string `json:"context,omitempty"`
-	Ranked     []string `json:"ranked"` // as shown, the first of them
-	Arm        string   `json:"arm,omitempty"`
-	Alone      bool     `json:"alone,omitempty"` // the second profile could not answer
-	Profile    string   `json:"profile"`         // that answered
-	Traded     int      `json:"traded,omitempty"`
-	Propensity float64  `json:"propensity"` // of this order
-	Logged     float64  `json:"logged"`     // share of all answers that were logged
-	Shadow     *shadow  `json:"shadow,omitempty"`
-	Source     string   `json:"source,omitempty"` // who asked first
-	Model      string   `json:"model"`
-}
+	ID       string   `json:"id"` // suggestion_id; one id always stands for the same list
+	Question string   `json:"question"`
+	Context  []string `json:"context,omitempty"`
+	Ranked   []string `json:"ranked"` // as shown, the first of them
+	Arm      string   `json:"arm,omitempty"`
+	Alone    bool     `json:"alone,omitempty"`  // the first profile answered because the second could not
+	Profile  string   `json:"profile"`          // that answered
+	Logged   float64  `json:"logged"`           // share of all answers that were logged
+	Source   string   `json:"source,omitempty"` // who asked first
+	Model    string   `json:"model"`
 
-// shadow is what the second profile would have answered.
-type shadow struct {
-	Profile string   `json:"profile"`
-	Ranked  []string `json:"ranked"`
+	// Shadow is the list of a second profile that answered unseen, as versions before this one logged it. The arm of
+	// such an answer was not drawn.
+	Shadow json.RawMessage `json:"shadow,omitempty"`
 }
 
 // The questions.
@@ -128,19 +123,18 @@ func (e *Engine) answered(ctx context.Context, id string) (*served, error) {
 	return nil, nil
 }
 
-// serve remembers an answer and, if it is among those to log, hands it on: who asked does not wait. other
-// is what the second profile would have said; it is asked for behind.
-func (e *Engine) serve(m *suggest.Model, a served, other func() ([]string, error)) {
+// serve remembers an answer for feedback and, if it is among those to log, queues it: the caller does not wait.
+func (e *Engine) serve(m *suggest.Model, who Asker, a served, by *suggest.Drawn) {
 	x := e.opts.Experiment
 	a.Context, a.Ranked = slices.Clone(a.Context), a.Ranked[:min(len(a.Ranked), mostLogged)]
-	a.Logged, a.Model = x.Log, m.Info().Version
+	a.Logged, a.Source, a.Model = x.Log, who.Source, m.Info().Version
+	if by != nil {
+		a.Arm, a.Alone = by.Arm, by.Alone
+	}
 	known := e.served.get(a.ID) != nil
 	e.served.remember(&a)
 	if known || x.Log == 0 || uniform("log", a.ID) >= x.Log {
 		return
-	}
-	if a.Arm != learn.FirstArm || a.Alone || x.Split > 0 {
-		other = nil
 	}
 	e.logging.RLock()
 	defer e.logging.RUnlock()
@@ -148,7 +142,7 @@ func (e *Engine) serve(m *suggest.Model, a served, other func() ([]string, error
 		return
 	}
 	select {
-	case e.toLog <- answerToLog{m, a, other}:
+	case e.toLog <- answerToLog{m, a}:
 	default:
 		e.unlogged.Add(1)
 	}
@@ -158,7 +152,6 @@ func (e *Engine) serve(m *suggest.Model, a served, other func() ([]string, error
 type answerToLog struct {
 	model *suggest.Model
 	served
-	other func() ([]string, error)
 }
 
 // Answers are logged in groups: one commit for what came within logDelay, or for logBatch of them. As
@@ -220,12 +213,6 @@ func (e *Engine) servedEntry(a answerToLog) (entry, error) {
 	a.Context = slices.Clone(a.Context)
 	for i := range a.Context {
 		a.Context[i] = resolved(a.model, a.Context[i])
-	}
-	if a.other != nil {
-		ranked, err := guarded(a.other)
-		if err == nil { // else the second profile has nothing to say yet
-			a.Shadow = &shadow{e.opts.Experiment.Profile, ranked[:min(len(ranked), mostLogged)]}
-		}
 	}
 	payload, err := encode(kindServed, a.served)
 	if err == nil && len(payload) > storage.MaxPayload {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,6 +94,9 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*history, error) {
 	if how := r.Blob(); r.Err() == nil {
 		if err := json.Unmarshal(how, &h.how); err != nil {
 			r.Fail("options of the build: %w", err)
+		}
+		if bytes.Contains(how, []byte(`"examined":`)) {
+			return nil, errors.New("an earlier version fitted its weights to traded places, which this version does not")
 		}
 	}
 	h.last = h.built.seq

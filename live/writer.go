@@ -293,7 +293,6 @@ func (w *writer) startBuild(reason string) error {
 // newBuild is how a model would be measured now.
 func (w *writer) newBuild() build {
 	b := build{Options: w.opts.Measure, Parent: w.version(), Auto: w.how.Auto, Gate: w.how.Gate, Forced: w.how.Forced}
-	b.Options.Examined = w.how.Options.Examined
 	if w.opts.Embedder != nil && w.vectors != "" {
 		b.Model, b.Vectors = w.opts.Embedder.Model(), w.vectors
 	}

@@ -121,12 +121,10 @@ type NextAnswer struct {
 	Experiment   *Drawn       `json:"experiment,omitempty"`
 }
 
-// Drawn says how an answer was drawn where a workspace compares two profiles or explores.
+// Drawn names the arm of an answer where a workspace compares two profiles.
 type Drawn struct {
-	Arm        string  `json:"arm,omitempty"`    // first or second: the profile in force or the one it is compared with
-	Alone      bool    `json:"alone,omitempty"`  // the second profile cannot answer, or not yet: this answer is compared with nothing
-	Traded     int     `json:"traded,omitempty"` // the place that changed places with the first one, to learn what a place is worth
-	Propensity float64 `json:"propensity"`       // how likely this order was
+	Arm   string `json:"arm"`             // first or second: the active profile or the one it is compared with
+	Alone bool   `json:"alone,omitempty"` // the second profile cannot answer, or not yet: this answer counts for neither
 }
 
 // SearchRequest asks for tools and capabilities by words. Limit 0 means 10.

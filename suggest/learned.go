@@ -46,9 +46,8 @@ type learning struct {
 	steps   int // of all tasks
 	intents int // of tasks with steps
 
-	examined []float64 // see MeasureOptions
-	studied  bool
-	shelf    *Shelf
+	studied bool // see MeasureOptions
+	shelf   *Shelf
 
 	mu     sync.Mutex
 	counts *Counts              // nil when it is worked out
@@ -117,7 +116,7 @@ func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	lessons := l.counts.lessons(l.examined, l.shelf, halt)
+	lessons := l.counts.lessons(l.shelf, halt)
 	if lessons == nil {
 		return nil
 	}

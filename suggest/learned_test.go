@@ -419,7 +419,7 @@ func TestRequires(t *testing.T) {
 	node := func(id string) int32 { n, _ := m.find(id); return n }
 	assert.ElementsMatch(t, []int32{node("x:b"), node("x:new")}, m.requires(node("x:c")), "another spelling is the same tool")
 	assert.Empty(t, m.requires(node("x:a")))
-	l := m.lessons(nil, nil, never)
+	l := m.lessons(nil, never)
 	assert.ElementsMatch(t, []int32{l.tool[node("x:b")], l.tool[node("x:new")]}, l.needs[l.tool[node("x:c")]])
 
 	e, err := m.Explain(ExplainRequest{ID: "x:c", Context: []string{"x:b"}, Profile: ProfileLearned})

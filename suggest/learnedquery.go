@@ -278,7 +278,7 @@ var signalNames = [nexttool.Signals]string{
 func (m *Model) hashLearned(w *digest) {
 	w.bool(m.measures.learning != nil)
 	if m.measures.learning != nil {
-		w.floats(m.measures.learning.examined)
+		w.floats(nil) // weights of places, which earlier versions estimated: hashes of the same model stay the same
 	}
 	w.int(int64(m.measures.episodes))
 	w.int(int64(m.measures.nodes))

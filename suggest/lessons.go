@@ -26,18 +26,17 @@ type lessons struct {
 	plans   []planning.Task
 	timed   bool
 
-	examined []float64 // how far places are looked at
-	studied  bool      // what the fits were made on is kept
+	studied bool // what the fits were made on is kept
 }
 
 // lessons prepares the past tasks and the tools; nil soon after halt says true.
-func (c *Counts) lessons(examined []float64, shelf *Shelf, halt func() bool) *lessons {
+func (c *Counts) lessons(shelf *Shelf, halt func() bool) *lessons {
 	first, steps := c.past.n, 0
 	for ; first > 0 && steps+len(c.past.at(first-1).nodes) <= newestSteps; first-- {
 		steps += len(c.past.at(first - 1).nodes)
 	}
 	past := make([]*pastEpisode, 0, c.past.n-first)
-	l := &lessons{learned: &learned{words: map[string]int32{}}, timed: true, examined: examined}
+	l := &lessons{learned: &learned{words: map[string]int32{}}, timed: true}
 	for i := range c.past.n - first {
 		p := c.past.at(first + i)
 		past = append(past, p)
@@ -81,7 +80,7 @@ func (l *lessons) countOlder(c *Counts, first int) {
 
 // NextTasks are the tools and past tasks as the next tool is learned from them.
 func (c *Counts) NextTasks() (nexttool.Catalog, []*nexttool.Task) {
-	l := c.lessons(nil, nil, never)
+	l := c.lessons(nil, never)
 	return l.catalog, l.tasks
 }
 
@@ -216,7 +215,7 @@ func (l *lessons) add(c *Counts, p *pastEpisode, at int) {
 	}
 	parents := p.parents()
 	if len(tools) > 1 {
-		t := &nexttool.Task{Tools: tools, Parents: parents, Mass: masses(p.shown, l.examined), Worked: worked(p.worked), Group: uint64(at)}
+		t := &nexttool.Task{Tools: tools, Parents: parents, Worked: worked(p.worked), Group: uint64(at)}
 		if words := semantic.Tokens(p.intent); len(words) > 0 {
 			t.Request, t.Text = l.request(words, true), l.wording.like(p.intent)
 			h := fnv.New64a()
@@ -229,23 +228,6 @@ func (l *lessons) add(c *Counts, p *pastEpisode, at int) {
 	if p.teaches() {
 		l.plans = append(l.plans, planning.Task{Text: p.intent, Steps: tools, After: parents})
 	}
-}
-
-// masses are how often the steps of a task count: one that was chosen from a place that is looked at half
-// as often as the first counts twice (inverse propensity: Joachims, Swaminathan and Schnabel, WSDM 2017).
-// What was not chosen from suggestions, or nobody knows, counts once.
-func masses(shown []uint8, examined []float64) []float32 {
-	if shown == nil || len(examined) == 0 {
-		return nil
-	}
-	m := make([]float32, len(shown))
-	for i, place := range shown {
-		m[i] = 1
-		if place > 0 {
-			m[i] = float32(1 / examined[min(int(place), len(examined))-1])
-		}
-	}
-	return m
 }
 
 // worked are the outcomes of the steps of a task.

@@ -60,10 +60,6 @@ type MeasureOptions struct {
 	WithoutSpectral bool `json:"without_spectral,omitempty"`
 	// WithoutLearned turns the learned profile off.
 	WithoutLearned bool `json:"without_learned,omitempty"`
-	// Examined says how far each place of a list of suggestions is looked at beside the first, the first
-	// place first: a step that was chosen from a place further down counts as much more when the learned
-	// weights are fitted. nil: nothing is known, and all steps count alike.
-	Examined []float64 `json:"examined,omitempty"`
 	// Learn works out what profile learned answers with, which otherwise the first question does that
 	// asks for it. It changes no answer.
 	Learn bool `json:"-"`
@@ -99,7 +95,7 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 	m := &Measures{nodes: len(c.ids), episodes: c.past.n, measured: c.view, past: c.past, canon: c.canon}
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
-		m.learning.examined, m.learning.studied, m.learning.shelf = opts.Examined, opts.Study, opts.Shelf
+		m.learning.studied, m.learning.shelf = opts.Study, opts.Shelf
 	}
 	learn := (opts.Learn || m.learning.short()) && m.learning.of(aboutNothing)
 	if learn {

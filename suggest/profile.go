@@ -145,14 +145,6 @@ func (m *Model) Teaches() (next, intents bool) {
 	return m.measures.learning.of(aboutNext), m.measures.learning.of(aboutIntent)
 }
 
-// Examine says how far each place of a list is looked at, as [MeasureOptions] does, to measures that come
-// from a snapshot. They must not be in use yet.
-func (m *Measures) Examine(examined []float64) {
-	if m.learning != nil {
-		m.learning.examined = examined
-	}
-}
-
 // Choose says what profile auto answers with what was learned. The measures must not be in use yet.
 func (m *Measures) Choose(c Choice) { m.choice = c }
 

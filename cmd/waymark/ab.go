@@ -8,24 +8,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/learn"
 	"waymark/live"
 )
 
-// experimenting is what the flags say is tried with answers.
+// experimenting returns the experiment that the flags describe.
 func (a *app) experimenting() (live.Experiment, error) {
 	x := a.experiment
 	switch {
-	case a.shadow != "" && a.split != "":
-		return x, usagef("--shadow and --split exclude each other: the second profile either answers or does not")
 	case a.split == "" && a.given("split-share"):
-		return x, usagef("--split-share needs --split: it is the share of the conversations that the profile of --split answers")
+		return x, usagef("--split-share needs --split: it is the share of the sessions that the profile of --split answers")
 	case a.split != "" && !(a.splitShare > 0 && a.splitShare < 1):
 		return x, usagef("--split-share must be a number between 0 and 1, got %v", a.splitShare)
 	case a.split != "":
 		x.Profile, x.Split = a.split, a.splitShare
-	default:
-		x.Profile = a.shadow
 	}
 	if err := x.Check(); err != nil {
 		return x, usageError{err}
@@ -36,12 +31,12 @@ func (a *app) experimenting() (live.Experiment, error) {
 func (a *app) abCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "ab",
-		Short: "Compare two profiles by what became of their answers",
-		Long: `Reads what became of the answers that were logged (serve --log-served, --shadow, --split): of those
-that episodes and feedback name by their suggestion_id, how often the tool that came next stood first,
-among the first five, and at which place, by profile. Equal questions to one model have one suggestion_id
-and are logged once, so fewer answers are logged than were given; every outcome that names one counts. It
-says so where there is too little to tell, or where it cannot be told.`,
+		Short: "Compare two profiles by the outcomes of their answers",
+		Long: `Reads the outcomes of the answers that were logged (serve --log-served, --split): of those that episodes
+and feedback name by their suggestion_id, how often the tool that was used next stood first, among the
+first five, and at which place, by profile, with intervals. Equal questions to one model have one
+suggestion_id and are logged once, so fewer answers are logged than were given; every outcome that names
+one counts. The verdict says so where there is too little data.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(c *client.Client) error {
@@ -68,36 +63,17 @@ func (a *app) showComparison(c live.Comparison) {
 		c.Logged, c.Echoed, c.Unknown, c.Ended)
 	for _, q := range c.Questions {
 		var rows [][]string
-		row := func(arm, as string, n string, s *learn.ArmScores) {
-			if s == nil {
-				return
-			}
-			rows = append(rows, []string{arm, as, n, number(s.Hit1), number(s.Hit5), number(s.MRR),
-				fmt.Sprintf("%.4f … %.4f", s.CI["mrr"][0], s.CI["mrr"][1]), fmt.Sprintf("%.0f", s.Effective)})
-		}
 		for _, arm := range q.Arms {
-			name := arm.Arm
-			if arm.Shadow {
-				name += " (shadow)"
-			}
-			row(name, "as it happened", fmt.Sprintf("%d of %d", arm.Outcomes, arm.Conversations), &arm.ArmScores)
-			row(name, "without exploration", "", arm.Unexplored)
-			row(name, "corrected for the place", "", arm.Corrected)
+			rows = append(rows, []string{arm.Arm, fmt.Sprintf("%d of %d", arm.Outcomes, arm.Conversations), number(arm.Hit1), number(arm.Hit5),
+				number(arm.MRR), fmt.Sprintf("%.4f … %.4f", arm.CI["mrr"][0], arm.CI["mrr"][1])})
 		}
 		a.printf("\n%s\n\n", q.Question)
-		columns(a.out, []string{"profile", "scores", "outcomes", "hit@1", "hit@5", "MRR", "95 %", "effective"}, rows)
+		columns(a.out, []string{"profile", "outcomes", "hit@1", "hit@5", "MRR", "95 %"}, rows)
 		a.printf("\n%s: %s", q.Verdict, q.Why)
 		if q.Difference != nil {
 			a.printf(" (MRR %+.4f … %+.4f)", q.Difference.Interval[0], q.Difference.Interval[1])
 		}
 		a.printf("\n")
-		if len(q.Examination) > 0 {
-			a.printf("a place is worth, beside the first:")
-			for _, x := range q.Examination[1:] {
-				a.printf("  %d: %.2f", x.Place, x.Share)
-			}
-			a.printf("\n")
-		}
 	}
 	if len(c.Notes) > 0 {
 		a.printf("\n")

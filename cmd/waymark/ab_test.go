@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -89,11 +90,13 @@ func TestABTest(t *testing.T) {
 	assert.Contains(t, out, "0 answers logged")
 	assert.Contains(t, out, "note: no answers are logged now")
 
-	for _, wrong := range [][]string{{"--explore", "0.5"}, {"--split", "best"}, {"--split", "seed", "--split-share", "1.5"}, {"--split-share", "0.3"}, {"--split", "seed", "--shadow", "learned"}} {
+	for _, wrong := range [][]string{{"--split", "best"}, {"--split", "seed", "--split-share", "1.5"}, {"--split-share", "0.3"}} {
 		_, errs, code = waymark(t, "", append([]string{"serve", "--data", dir, "--addr", "127.0.0.1:0"}, wrong...)...)
 		assert.Equal(t, exitUsage, code, "%v: %s", wrong, errs)
 	}
-	s := startServer(t, dir, "--split", "learned", "--explore", "0.05")
+	config := filepath.Join(t.TempDir(), "old.yaml") // of an earlier version
+	require.NoError(t, os.WriteFile(config, []byte("shadow: learned\nlog-served: 1\n"), 0o600))
+	s := startServer(t, dir, "--split", "learned", "--explore", "0.05", "--config", config)
 	post := func(path string, request, answer any) {
 		t.Helper()
 		body, err := json.Marshal(request)
@@ -130,12 +133,15 @@ func TestABTest(t *testing.T) {
 	require.Len(t, arms, 2, "the test needs both arms")
 	out, errs, code = waymark(t, "", "doctor", "--data", dir)
 	require.Zero(t, code, errs)
-	assert.Regexp(t, `answers +ok +all answers are logged, 5 % explored; profile learned answers 0\.5 of the conversations`, out)
+	assert.Regexp(t, `answers +ok +all answers are logged; profile learned answers 0\.5 of the sessions`, out)
 	require.Zero(t, s.stop(t), s.stderr)
+	for _, removed := range []string{"--explore", "settings file " + config + ": shadow"} {
+		assert.Contains(t, s.stderr.String(), "waymark: "+removed+" was removed and has no effect")
+	}
 
 	out, errs, code = waymark(t, "", "ab", "--data", dir)
 	require.Zero(t, code, errs)
-	assert.Regexp(t, `second +as it happened +\d+ of \d+`, out)
+	assert.Regexp(t, `second +\d+ of \d+ +\d`, out)
 	assert.Contains(t, out, "not enough data: ")
 	assert.Contains(t, out, "note: equal questions to one model are logged once")
 	var c live.Comparison

@@ -64,3 +64,18 @@ func apart(cmd *cobra.Command, one, other string) {
 		return nil
 	}
 }
+
+// removedFlag is a setting of earlier versions: a command line, environment or settings file that has it keeps
+// working, and a note on stderr says that it has no effect.
+type removedFlag struct {
+	name string
+	app  *app
+}
+
+func (r removedFlag) Set(string) error {
+	fmt.Fprintf(r.app.errs, "waymark: %s was removed and has no effect; --split compares two profiles\n", r.app.flagName(r.name))
+	return nil
+}
+
+func (removedFlag) String() string { return "" }
+func (removedFlag) Type() string   { return "removed" }

@@ -143,8 +143,8 @@ type app struct {
 	expose          []string // of them, those that stand in hybrid lists
 	judgeProfiles   bool
 	experiment      live.Experiment
-	shadow, split   string  // the second profile, one of them at most
-	splitShare      float64 // of the conversations for the second profile
+	split           string  // the second profile
+	splitShare      float64 // of the sessions for the second profile
 }
 
 // command builds the tree of commands.

@@ -58,11 +58,12 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f.BoolVar(&a.judgeProfiles, "judge-profiles", true, "judge behind, once the history is long enough, which profile answers what")
 	f.BoolVar(&a.mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
 	f.Float64Var(&a.experiment.Log, "log-served", 0, "`share` of the answers to log, 0 to 1: what was shown in which order, never what was asked in words")
-	f.Float64Var(&a.experiment.Explore, "explore", 0, "`share` of the answers to next, 0 to 0.05, that trade the first place with another, to learn what a place is worth")
-	f.StringVar(&a.shadow, "shadow", "", "`profile` to compare with (auto, seed, learned): it is asked behind, and nobody sees it")
-	f.StringVar(&a.split, "split", "", "`profile` to compare with: it answers a share of the conversations")
-	f.Float64Var(&a.splitShare, "split-share", 0.5, "`share` of the conversations for --split, between 0 and 1")
-	apart(cmd, "shadow", "split")
+	f.StringVar(&a.split, "split", "", "`profile` to compare with (auto, seed, learned): it answers a share of the sessions")
+	f.Float64Var(&a.splitShare, "split-share", 0.5, "`share` of the sessions for --split, between 0 and 1")
+	for _, name := range []string{"explore", "shadow"} {
+		f.Var(removedFlag{name, a}, name, "")
+		_ = f.MarkHidden(name) // fails only for a flag that does not exist
+	}
 	a.judgeFlags(cmd)
 	a.recordFlag(cmd)
 	a.upstreamFlags(cmd)
