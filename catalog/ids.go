@@ -31,22 +31,6 @@ var separators = []string{"__", ".", "/"}
 // and a name.
 const hostPrefix = "mcp__"
 
-// Spellings lists the ways in which a tool may be written from outside, the canonical one first. An
-// id without a server has only two: itself and its [HostName].
-func Spellings(id string) []string {
-	all := []string{id}
-	if server, name, ok := Split(id); ok {
-		all = append(all, hostPrefix+server+"__"+name)
-		for _, sep := range separators {
-			all = append(all, server+sep+name)
-		}
-	}
-	if h := HostName(id); !slices.Contains(all, h) {
-		all = append(all, h)
-	}
-	return all
-}
-
 // AmbiguousError says that a spelling may mean several tools. It is never resolved by a guess.
 type AmbiguousError struct {
 	Spelling   string

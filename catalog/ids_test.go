@@ -116,7 +116,7 @@ func TestSpellingsOfOneTool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := ID(part.Draw(t, "server"), part.Draw(t, "name"))
 		r := NewResolver([]string{id})
-		for _, s := range Spellings(id) {
+		for _, s := range spellings(id) {
 			got, err := r.Resolve(s)
 			if err != nil || got != id {
 				t.Fatalf("%q resolves to %q (%v), want %q", s, got, err, id)
@@ -149,7 +149,7 @@ func TestSpellingsInACatalog(t *testing.T) {
 				t.Fatalf("%q and %q have one host name %q", id, other, h)
 			}
 			names[h] = id
-			for _, s := range Spellings(id) {
+			for _, s := range spellings(id) {
 				got, err := r.Resolve(s)
 				again, errAgain := shuffled.Resolve(s)
 				if got != again || fmt.Sprint(err) != fmt.Sprint(errAgain) {
@@ -202,4 +202,20 @@ func FuzzResolve(f *testing.F) {
 		}
 		_, _ = r.Resolve(spelling)
 	})
+}
+
+// spellings lists the ways in which a tool may be written from outside, the canonical one first. An
+// id without a server has only two: itself and its [HostName].
+func spellings(id string) []string {
+	all := []string{id}
+	if server, name, ok := Split(id); ok {
+		all = append(all, hostPrefix+server+"__"+name)
+		for _, sep := range separators {
+			all = append(all, server+sep+name)
+		}
+	}
+	if h := HostName(id); !slices.Contains(all, h) {
+		all = append(all, h)
+	}
+	return all
 }

@@ -192,7 +192,7 @@ func BenchmarkHops(b *testing.B) {
 			b.Run("of="+of, func(b *testing.B) {
 				hops := gonumHops(g)
 				if of == "waymark" {
-					search := graph.NewBreadthFirst(g)
+					search := search(g)
 					hops = func(u, v int32) int { return search.Hops(u, v, 4) }
 				}
 				u := int32(0)
@@ -229,6 +229,6 @@ func TestGonumHopsAreOurs(t *testing.T) {
 	hops := gonumHops(g)
 	for u := range int32(300) {
 		v := (u*31 + 5) % 300
-		require.Equal(t, graph.Hops(g, u, v, 4), hops(u, v), "%d to %d", u, v)
+		require.Equal(t, search(g).Hops(u, v, 4), hops(u, v), "%d to %d", u, v)
 	}
 }

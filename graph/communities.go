@@ -1,11 +1,6 @@
 package graph
 
-import (
-	"cmp"
-	"maps"
-	"math"
-	"slices"
-)
+import "math"
 
 // Communities divides the nodes into groups that are dense within and sparse between, by the
 // Leiden algorithm (Traag, Waltman, van Eck, "From Louvain to Leiden: guaranteeing well-connected
@@ -32,41 +27,6 @@ func Communities(g *Graph, resolution float64) (label []int32) {
 	return l.run(g, base, nodes)
 }
 
-// CommunitiesFrom is [Communities] from the communities that were found in an older graph with the
-// same numbers for its nodes, in which previous[v] is the community of v and below 0, or beyond
-// the end, is none. What has not changed stays together, and a community keeps the number of the
-// one of before that most of its members come from: pairs are matched by falling number of common
-// members, then by number. A community that has no such predecessor left takes a number that was
-// not in use, so numbers may have gaps; the number of one that is gone is free from the next call
-// on. Who keeps communities over graphs that grow calls it; a build does not, since it would make each build
-// depend on the one before.
-func CommunitiesFrom(g *Graph, previous []int32, resolution float64) (label []int32) {
-	if !(resolution > 0) || math.IsInf(resolution, 1) {
-		resolution = 1
-	}
-	base, nodes := weighted(g)
-	l := newLeiden(base, resolution)
-	ids := make(map[int32]int32) // of previous communities, in order of first occurrence
-	for v, u := range nodes {
-		if int(u) < len(previous) && previous[u] >= 0 {
-			if _, known := ids[previous[u]]; !known {
-				ids[previous[u]] = int32(len(ids))
-			}
-			l.member[v] = ids[previous[u]]
-		} else {
-			l.member[v] = -1
-		}
-	}
-	next := int32(len(ids)) // at most as many as there are nodes in all
-	for v, c := range l.member {
-		if c < 0 {
-			l.member[v] = next
-			next++
-		}
-	}
-	return matched(l.run(g, base, nodes), previous)
-}
-
 // run improves l.member and returns the communities of all nodes of g.
 func (l *leiden) run(g *Graph, base *level, nodes []int32) (label []int32) {
 	const passes = 2
@@ -81,50 +41,6 @@ func (l *leiden) run(g *Graph, base *level, nodes []int32) (label []int32) {
 	}
 	for i, c := range connectedParts(base, l.member) {
 		label[nodes[i]] = c
-	}
-	return label
-}
-
-// matched renumbers labels, in place, after those of before that they share most members with.
-func matched(label, previous []int32) []int32 {
-	type pair struct{ now, before int32 }
-	common := make(map[pair]int)
-	taken := make(map[int32]bool) // numbers of before, and those given to new communities
-	communities := int32(0)
-	for v, c := range label {
-		communities = max(communities, c+1)
-		if v < len(previous) && previous[v] >= 0 {
-			taken[previous[v]] = true
-			if c >= 0 {
-				common[pair{c, previous[v]}]++
-			}
-		}
-	}
-	pairs := slices.SortedFunc(maps.Keys(common), func(a, b pair) int {
-		return cmp.Or(cmp.Compare(common[b], common[a]), cmp.Compare(a.before, b.before), cmp.Compare(a.now, b.now))
-	})
-	number := slices.Repeat([]int32{-1}, int(communities))
-	inherited := make(map[int32]bool)
-	for _, p := range pairs {
-		if number[p.now] < 0 && !inherited[p.before] {
-			number[p.now] = p.before
-			inherited[p.before] = true
-		}
-	}
-	free := int32(0)
-	for c, n := range number {
-		if n < 0 {
-			for taken[free] {
-				free++
-			}
-			number[c] = free
-			taken[free] = true
-		}
-	}
-	for v, c := range label {
-		if c >= 0 {
-			label[v] = number[c]
-		}
 	}
 	return label
 }

@@ -153,3 +153,55 @@ func TestCommunitiesFindPlantedOnes(t *testing.T) {
 	requireCommunities(t, g, label)
 	assert.Greater(t, nmi(label, planted), .95)
 }
+
+// The worst of Louvain: a node that holds two dense groups together moves away, and what it leaves
+// is in two pieces under one label (Traag, Waltman, van Eck 2019, figure 2). Planted groups of
+// many sizes that hang together by such bridges must come out connected, and nearly every node
+// must be tied to the rest of its community as strongly as chance would have it, w ≥ γ·k·K/2m.
+func TestCommunitiesAreWellConnected(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for _, resolution := range []float64{.3, 1, 4} {
+		var edges []graph.Edge
+		n := int32(0)
+		for n < 3000 {
+			size := 3 + r.Int32N(30)
+			for range 4 * size {
+				edges = append(edges, edge(n+r.Int32N(size), n+r.Int32N(size)))
+			}
+			for range 3 {
+				edges = append(edges, edge(n+r.Int32N(size), r.Int32N(n+size), .5+2*r.Float64()))
+			}
+			n += size
+		}
+		g := build(t, int(n), edges...)
+		label := graph.Communities(g, resolution)
+		requireCommunities(t, g, label)
+		weight := make([]float64, n)
+		within := make([]float64, n)
+		degree, total := make([]float64, n), 0.0
+		for u := range n {
+			targets, weights := g.Out(u)
+			for i, v := range targets {
+				weight[u] += weights[i]
+				weight[v] += weights[i]
+				total += 2 * weights[i]
+				if label[u] == label[v] {
+					within[u] += weights[i]
+					within[v] += weights[i]
+				}
+			}
+		}
+		for v, c := range label {
+			if c >= 0 {
+				degree[c] += weight[v]
+			}
+		}
+		weak := 0
+		for v, c := range label {
+			if c >= 0 && within[v] < resolution*weight[v]*(degree[c]-weight[v])/total {
+				weak++
+			}
+		}
+		assert.LessOrEqual(t, weak, int(n)/200, "resolution %v", resolution)
+	}
+}

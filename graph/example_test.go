@@ -68,8 +68,8 @@ func ExampleCommunities() {
 	// Output: [0 0 0 1 1 1 -1] Q 0.3571
 }
 
-func ExamplePath() {
-	way := graph.Path(pipeline(), readFile, writeFile, 4)
+func ExampleBreadthFirst() {
+	way := new(graph.BreadthFirst).Of(pipeline()).Path(readFile, writeFile, 4, nil)
 	fmt.Println(way, graph.PathConfidence(len(way)-1))
 	// Output: [0 1 2] 0.8
 }
@@ -105,18 +105,6 @@ func ExampleGraph_AdamicAdarTopOf() {
 	// 4 2.353
 	// 2 1.443
 	// 5 0.910
-}
-
-// Ranks follow a graph edge by edge.
-func ExampleRanks() {
-	g, _ := graph.New(3, []graph.Edge{{From: 0, To: 1, Weight: 1}, {From: 1, To: 0, Weight: 1}})
-	ranks, _ := graph.NewRanks(g, graph.RanksOptions{Epsilon: 1e-6})
-	fmt.Printf("%.3f %.3f %.3f\n", ranks.Rank(0), ranks.Rank(1), ranks.Rank(2))
-	update, _ := ranks.Add(1, 2, 3)
-	fmt.Printf("%.3f %.3f %.3f, off by less than 0.001: %v\n", ranks.Rank(0), ranks.Rank(1), ranks.Rank(2), update.Drift < .001)
-	// Output:
-	// 0.465 0.465 0.070
-	// 0.240 0.366 0.395, off by less than 0.001: true
 }
 
 // A view stays as it is while the rows go on.

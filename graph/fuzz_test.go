@@ -56,7 +56,7 @@ func FuzzGraph(f *testing.F) {
 			g.AdamicAdarFrom(u, nil, func(v int32, aa float64) { require.Equal(t, o.AA[u][v], aa) })
 			for v := range int32(n) {
 				path := o.Paths[int(u)*n+int(v)]
-				require.Equal(t, graph.Hops(g, u, v, 6), len(path)-1)
+				require.Equal(t, search(g).Hops(u, v, 6), len(path)-1)
 				for i := 1; i < len(path); i++ {
 					_, ok := g.Weight(path[i-1], path[i])
 					require.True(t, ok, "every step of a path is an edge")

@@ -17,8 +17,8 @@
 // degree or Adamic-Adar score.
 //
 // A [Graph] is built in one go for the measures that walk over all of it. Where edges come one at a
-// time, [Rows] fold them in and share what did not change with the views published before, and
-// [Ranks] follow with the PageRanks; a [Reader] is what can be asked of either kind of graph.
+// time, [Rows] fold them in and share what did not change with the views published before; a [Reader]
+// answers questions about either kind of graph.
 //
 // Every result is the same, bit for bit, for any order of the edges given, on any machine and on
 // any number of threads. Typical use:
@@ -27,7 +27,7 @@
 //	alpha := graph.Alpha(g.Density())
 //	ranks, err := graph.PageRank(g, graph.PageRankOptions{})
 //	near := g.AdamicAdarTopOf(context, 50, &scratch, near)
-//	label := graph.CommunitiesFrom(g, before, 1)
+//	label := graph.Communities(g, 1)
 package graph
 
 import "slices"

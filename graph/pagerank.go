@@ -88,6 +88,9 @@ func transitions(g *Graph) []float64 {
 	return p
 }
 
+// The sums of weights of a row that leave room for quotients and products.
+const leastOut, mostOut = 1e-280, 1e280
+
 // shares turn the weights of a row into shares of their sum. The unit is 1; only where the sum or its
 // inverse comes near the ends of the range of floating point, where digits are lost, it is the
 // largest weight.

@@ -1,7 +1,7 @@
 package graph
 
-// A BreadthFirst searches a graph along its directed edges. It is room to be used again, by one
-// goroutine at a time; a search allocates nothing.
+// A BreadthFirst searches a graph along its directed edges. Its buffers are reused, so a search allocates nothing; one
+// goroutine at a time may use it.
 type BreadthFirst struct {
 	g      Reader
 	stamp  []uint32 // node was reached in search number …
@@ -11,10 +11,7 @@ type BreadthFirst struct {
 	queue  []int32
 }
 
-// NewBreadthFirst returns the room for searches of g.
-func NewBreadthFirst(g Reader) *BreadthFirst { return new(BreadthFirst).Of(g) }
-
-// Of makes the room that for searches of g. The zero BreadthFirst is ready for it.
+// Of prepares b for searches of g and returns it. The zero BreadthFirst is ready for use.
 func (b *BreadthFirst) Of(g Reader) *BreadthFirst {
 	b.g = g
 	if n := g.Len(); len(b.stamp) < n {
@@ -22,22 +19,6 @@ func (b *BreadthFirst) Of(g Reader) *BreadthFirst {
 		b.stamp, b.parent, b.depth, b.queue = make([]uint32, n), make([]int32, n), make([]int32, n), make([]int32, 0, n)
 	}
 	return b
-}
-
-// From calls visit for every node within maxHops edges of u, u itself first with 0 hops, nearest
-// first, until visit returns false. Nodes equally far come in the order of their paths, compared
-// node by node.
-func (b *BreadthFirst) From(u int32, maxHops int, visit func(v int32, hops int) bool) {
-	b.begin(u)
-	for i := 0; i < len(b.queue); i++ {
-		v := b.queue[i]
-		if !visit(v, int(b.depth[v])) {
-			return
-		}
-		if int(b.depth[v]) < maxHops {
-			b.expand(v, -1)
-		}
-	}
 }
 
 // Hops is the least number of edges on a way from u to v, or -1 if there is none of at most
@@ -107,14 +88,4 @@ func (b *BreadthFirst) expand(v, goal int32) bool {
 		b.queue = append(b.queue, t)
 	}
 	return false
-}
-
-// Path is [BreadthFirst.Path] for a single question; nil if there is no path.
-func Path(g Reader, u, v int32, maxHops int) []int32 {
-	return NewBreadthFirst(g).Path(u, v, maxHops, nil)
-}
-
-// Hops is [BreadthFirst.Hops] for a single question.
-func Hops(g Reader, u, v int32, maxHops int) int {
-	return NewBreadthFirst(g).Hops(u, v, maxHops)
 }

@@ -14,11 +14,11 @@ import (
 func TestPathHopsAreEdgesNotNodes(t *testing.T) {
 	chain := build(t, 6, edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 4))
 	for hops, want := range map[int]float64{1: .95, 2: .80, 3: .65, 4: .50} {
-		assert.Equal(t, hops, graph.Hops(chain, 0, int32(hops), 9))
-		assert.Len(t, graph.Path(chain, 0, int32(hops), 9), hops+1)
-		assert.Equal(t, want, graph.PathConfidence(graph.Hops(chain, 0, int32(hops), 9)))
+		assert.Equal(t, hops, search(chain).Hops(0, int32(hops), 9))
+		assert.Len(t, search(chain).Path(0, int32(hops), 9, nil), hops+1)
+		assert.Equal(t, want, graph.PathConfidence(search(chain).Hops(0, int32(hops), 9)))
 	}
-	assert.Equal(t, .50, graph.PathConfidence(graph.Hops(chain, 0, 5, 9)), "no path")
+	assert.Equal(t, .50, graph.PathConfidence(search(chain).Hops(0, 5, 9)), "no path")
 }
 
 func TestPath(t *testing.T) {
@@ -43,8 +43,8 @@ func TestPath(t *testing.T) {
 		{"isolated", 0, 6, 9, -1, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, c.hops, graph.Hops(g, c.u, c.v, c.max))
-			assert.Equal(t, c.path, graph.Path(g, c.u, c.v, c.max))
+			assert.Equal(t, c.hops, search(g).Hops(c.u, c.v, c.max))
+			assert.Equal(t, c.path, search(g).Path(c.u, c.v, c.max, nil))
 		})
 	}
 }
@@ -52,29 +52,20 @@ func TestPath(t *testing.T) {
 func TestPathOfEqualLengthTakesTheSmallerNode(t *testing.T) {
 	// 0 → {1, 2} → {3, 4} → 5, all ways of three edges; 1 leads only to 4.
 	g := build(t, 6, edge(0, 2), edge(2, 3), edge(3, 5), edge(0, 1), edge(1, 4), edge(4, 5), edge(2, 4))
-	assert.Equal(t, []int32{0, 1, 4, 5}, graph.Path(g, 0, 5, 9))
+	assert.Equal(t, []int32{0, 1, 4, 5}, search(g).Path(0, 5, 9, nil))
 }
 
 func TestBreadthFirstIsUsedAgain(t *testing.T) {
 	g := sample(t, 200)
-	b := graph.NewBreadthFirst(g)
+	b := search(g)
 	room := make([]int32, 0, 16)
 	for u := range int32(20) {
-		want := map[int32]int{}
-		b.From(u, 3, func(v int32, hops int) bool { want[v] = hops; return true })
 		for v := range int32(g.Len()) {
-			hops, ok := want[v]
-			if !ok {
-				hops = -1
-			}
-			require.Equal(t, hops, b.Hops(u, v, 3))
+			require.Equal(t, search(g).Hops(u, v, 3), b.Hops(u, v, 3))
 			room = b.Path(u, v, 3, room[:0])
-			require.Equal(t, graph.Path(g, u, v, 3), append([]int32(nil), room...))
+			require.Equal(t, search(g).Path(u, v, 3, nil), append([]int32(nil), room...))
 		}
 	}
-	visits := 0
-	b.From(0, 3, func(int32, int) bool { visits++; return visits < 5 })
-	assert.Equal(t, 5, visits, "until the visitor has enough")
 	assert.Zero(t, testing.AllocsPerRun(20, func() { room = b.Path(0, 7, 5, room[:0]) }))
 }
 
@@ -97,7 +88,7 @@ func TestHopsAgreeWithGonum(t *testing.T) {
 			if d := shortest.WeightTo(int64(v)); d < 100 {
 				want = int(d)
 			}
-			require.Equal(t, want, graph.Hops(g, u, v, 60), "%d to %d", u, v)
+			require.Equal(t, want, search(g).Hops(u, v, 60), "%d to %d", u, v)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func outcomeOf(t require.TestingT, n int, edges []graph.Edge) (*graph.Graph, out
 	require.NoError(t, err)
 	o := outcome{Density: g.Density(), Ranks: r.Ranks, Labels: graph.Communities(g, 1)}
 	o.Q = graph.Modularity(g, o.Labels, 1)
-	b := graph.NewBreadthFirst(g)
+	b := search(g)
 	for u := range int32(n) {
 		row := make([]float64, n)
 		for v := range int32(n) {

@@ -6,11 +6,7 @@ import (
 	"waymark/numeric"
 )
 
-// ReciprocalRank is 1/rank of the target among the ranked ids, 0 where it is not among them.
-func ReciprocalRank(ranked []string, target string) float64 {
-	return reciprocal(slices.Index(ranked, target) + 1)
-}
-
+// reciprocal is 1/rank, and 0 where the rank is 0: not found.
 func reciprocal(rank int) float64 {
 	if rank == 0 {
 		return 0

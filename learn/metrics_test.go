@@ -32,8 +32,7 @@ func TestRankingMetrics(t *testing.T) {
 			assert.InDelta(t, tt.avgPr, AveragePrecision(tt.ranked, tt.gold, tt.k), 1e-12, "average precision")
 		})
 	}
-	assert.Equal(t, 0.25, ReciprocalRank(ranked, "d"))
-	assert.Zero(t, ReciprocalRank(ranked, "x"))
+	assert.Equal(t, []float64{0, 1, 0.25}, []float64{reciprocal(0), reciprocal(1), reciprocal(4)})
 	assert.Equal(t, []float64{0, 0, 1, 1}, []float64{hit(0, 5), hit(4, 3), hit(3, 3), hit(1, 1)})
 }
 

@@ -214,20 +214,3 @@ func (o Options) noise(H Matrix) float64 {
 	}
 	return most
 }
-
-// LaplacianSpectrum returns the eigenvalues of I - D^-½·A·D^-½ of the bipartite graph with so many
-// vertices, in increasing order, from all positive singular values of D₁^-½·H·D₂^-½: every σ
-// stands for 1-σ and 1+σ, and the rest of the vertices for 1.
-func LaplacianSpectrum(sigma []float64, vertices int) []float64 {
-	spectrum := make([]float64, 0, vertices)
-	for _, s := range sigma {
-		if s > 0 {
-			spectrum = append(spectrum, 1-s, 1+s)
-		}
-	}
-	for len(spectrum) < vertices {
-		spectrum = append(spectrum, 1)
-	}
-	slices.Sort(spectrum)
-	return spectrum
-}

@@ -157,7 +157,7 @@ func capabilityOnly(k catalog.Kind) []string {
 	return nil
 }
 
-// applyAny is apply, and CapabilityScore besides, which ranks nothing but is shown for comparison.
+// applyAny is apply, and sum.capabilityScore besides, which ranks nothing and is shown for comparison.
 func (q *query) applyAny(formula string, n int32, s *sum) float64 {
 	if formula != FormulaCapability {
 		if formula == FormulaTool && q.last == episodic.NoTool {
@@ -166,7 +166,7 @@ func (q *query) applyAny(formula string, n int32, s *sum) float64 {
 		return q.apply(formula, n, s)
 	}
 	both, size := q.overlap(n)
-	s.capability(Containment(both, size), q.rates.Tool(n).SuccessRate(), q.hyper(n), q.semantic[n])
+	s.capabilityScore(Containment(both, size), q.rates.Tool(n).SuccessRate(), q.hyper(n), q.semantic[n])
 	return s.close()
 }
 

@@ -16,29 +16,22 @@ const Cap = 0.95
 // LowConfidence is where an answer carries a warning.
 const LowConfidence = 0.50
 
-// Weights of RankScore (reference 2.1).
+// Weights of rankScore (reference 2.1).
 const wHybrid, wRank = 0.80, 0.20
 
-// Weights of ToolScore (reference 3.0). They add up to 1.
+// Weights of toolScore (reference 3.0). They add up to 1.
 const wCooccurrence, wCommunity, wAdamicAdar, wPageRank = 0.50, 0.25, 0.15, 0.10
 
-// Weights of CapabilityScore (reference 3.0, its placeholder).
+// Weights of capabilityScore (reference 3.0, its placeholder).
 const wOverlap, wSuccess, wHypergraph, wSemantic = 0.40, 0.35, 0.15, 0.10
 
-// HybridScore weighs meaning against structure: alpha·semantic + (1-alpha)·graph. Without a context
-// alpha is 1: the graph term is absent.
-func HybridScore(alpha, semantic, graph float64) float64 {
-	return float64(alpha*semantic) + float64((1-alpha)*graph)
-}
-
-// RankScore adds importance: .8·hybrid + .2·pageRank, with pageRank divided by the largest.
-func RankScore(hybrid, pageRank float64) float64 {
-	return float64(wHybrid*hybrid) + float64(wRank*pageRank)
-}
-
-// rank adds the terms of RankScore(HybridScore(…), pageRank) but those of meaning, of which there may be
-// several, each of weight .8·alpha.
-func (s *sum) rank(alpha, graph, pageRank float64) {
+// rankScore adds .8·(alpha·semantic + (1-alpha)·graph) + .2·pageRank, where pageRank is divided by the largest. Without
+// a context alpha is 1 and the graph term is absent. A plan has a second text signal, recalled, which is nil elsewhere.
+func (s *sum) rankScore(alpha, semantic float64, recalled *float64, graph, pageRank float64) {
+	s.add("semantic", semantic, wHybrid*alpha)
+	if recalled != nil {
+		s.add("nearest_episodes", *recalled, wHybrid*alpha)
+	}
 	if alpha < 1 {
 		s.add("graph", graph, wHybrid*(1-alpha))
 	}
@@ -58,13 +51,8 @@ func ConfidenceWeights(density float64) (hybrid, pageRank, path float64) {
 	return 0.55, 0.30, 0.15
 }
 
-// Confidence of a DAG, capped.
-func Confidence(density, hybrid, pageRank, path float64) float64 {
-	s := sum{}
-	return s.confidence(density, hybrid, pageRank, path)
-}
-
-func (s *sum) confidence(density, hybrid, pageRank, path float64) float64 {
+// dagConfidence adds the confidence of a DAG and returns it, capped.
+func (s *sum) dagConfidence(density, hybrid, pageRank, path float64) float64 {
 	h, r, p := ConfidenceWeights(density)
 	s.add("hybrid", hybrid, h)
 	s.add("pagerank", pageRank, r)
@@ -72,29 +60,17 @@ func (s *sum) confidence(density, hybrid, pageRank, path float64) float64 {
 	return s.close()
 }
 
-// ToolScore is how likely a tool is next.
-func ToolScore(cooccurrence, community, adamicAdar, pageRank float64) float64 {
-	s := sum{}
-	s.tool(cooccurrence, community, adamicAdar, pageRank)
-	return s.total
-}
-
-func (s *sum) tool(cooccurrence, community, adamicAdar, pageRank float64) {
+// toolScore adds how likely a tool is next.
+func (s *sum) toolScore(cooccurrence, community, adamicAdar, pageRank float64) {
 	s.add("cooccurrence", cooccurrence, wCooccurrence)
 	s.add("community", community, wCommunity)
 	s.add("adamic_adar", adamicAdar, wAdamicAdar)
 	s.add("pagerank", pageRank, wPageRank)
 }
 
-// CapabilityScore is the reference's additive placeholder for capabilities. Capabilities are ranked
-// by MixedScore; this one is kept beside it for comparison.
-func CapabilityScore(overlap, successRate, hypergraphPageRank, semantic float64) float64 {
-	s := sum{}
-	s.capability(overlap, successRate, hypergraphPageRank, semantic)
-	return s.total
-}
-
-func (s *sum) capability(overlap, successRate, hypergraphPageRank, semantic float64) {
+// capabilityScore adds the reference's additive placeholder for capabilities. Capabilities are ranked by MixedScore;
+// explain shows this one beside it.
+func (s *sum) capabilityScore(overlap, successRate, hypergraphPageRank, semantic float64) {
 	s.add("overlap", overlap, wOverlap)
 	s.add("success_rate", successRate, wSuccess)
 	s.add("hypergraph_pagerank", hypergraphPageRank, wHypergraph)

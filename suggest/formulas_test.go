@@ -26,20 +26,35 @@ func TestConfidenceWeights(t *testing.T) {
 // Worked cases of the original's ADR-026: mature weights, nothing but a hybrid score of .72 and a
 // default path give .471; a cold graph gives about .665.
 func TestConfidence(t *testing.T) {
-	assert.InDelta(t, .471, Confidence(.10, .72, 0, .50), 1e-12)
-	assert.InDelta(t, .66495, Confidence(0, .72, .059, .50), 1e-12)
-	assert.Equal(t, Cap, Confidence(0, 2, 2, 2))
+	assert.InDelta(t, .471, new(sum).dagConfidence(.10, .72, 0, .50), 1e-12)
+	assert.InDelta(t, .66495, new(sum).dagConfidence(0, .72, .059, .50), 1e-12)
+	assert.Equal(t, Cap, new(sum).dagConfidence(0, 2, 2, 2))
 }
 
-// Rank row of the original's tests: .85 and PageRank .20 give .72.
+// total is what a formula adds to an empty sum.
+func total(formula func(s *sum)) float64 {
+	s := &sum{}
+	formula(s)
+	return s.total
+}
+
+// rankScore, its text alone, in a cold start and in a dense graph.
 func TestRankScore(t *testing.T) {
-	assert.InDelta(t, .72, RankScore(.85, .20), 1e-12)
-	assert.InDelta(t, .80, RankScore(1, 0), 1e-12)
-}
-
-func TestHybridScore(t *testing.T) {
-	assert.InDelta(t, .6, HybridScore(1, .6, .9), 1e-12)   // cold start: meaning alone
-	assert.InDelta(t, .75, HybridScore(.5, .6, .9), 1e-12) // dense: half and half
+	recalled := .5
+	for _, c := range []struct {
+		alpha, semantic float64
+		recalled        *float64
+		graph, pageRank float64
+		want            float64
+	}{
+		{1, .85, nil, 0, .20, .72}, // rank row of the original's tests
+		{1, 1, nil, 0, 0, .80},
+		{1, .6, nil, .9, 0, .8 * .6},   // cold start: text alone
+		{.5, .6, nil, .9, 0, .8 * .75}, // dense: half and half
+		{.5, .2, &recalled, 0, 0, .8 * .5 * (.2 + .5)},
+	} {
+		assert.InDelta(t, c.want, total(func(s *sum) { s.rankScore(c.alpha, c.semantic, c.recalled, c.graph, c.pageRank) }), 1e-12, "%+v", c)
+	}
 }
 
 // The terms of an answer are the formula, multiplied out.
@@ -47,27 +62,23 @@ func TestTermsAreTheFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOfN(rapid.Float64Range(0, 1), 4, 4).Draw(t, "alpha, semantic, graph, pagerank")
 		alpha := .5 + x[0]/2
-		s := sum{}
-		s.add("semantic", x[1], wHybrid*alpha)
-		s.rank(alpha, x[2], x[3])
-		if want := RankScore(HybridScore(alpha, x[1], x[2]), x[3]); s.total-want > 1e-15 || want-s.total > 1e-15 {
-			t.Fatalf("terms add up to %v, the formula gives %v", s.total, want)
+		got := total(func(s *sum) { s.rankScore(alpha, x[1], nil, x[2], x[3]) })
+		if want := .8*(alpha*x[1]+(1-alpha)*x[2]) + .2*x[3]; got-want > 1e-15 || want-got > 1e-15 {
+			t.Fatalf("terms add up to %v, the formula gives %v", got, want)
 		}
 	})
 }
 
 // The weights of scoring reference 3.0 add up to 1.
 func TestToolScore(t *testing.T) {
-	assert.InDelta(t, 1, ToolScore(1, 1, 1, 1), 1e-12)
-	assert.InDelta(t, .5, ToolScore(1, 0, 0, 0), 1e-12)
-	assert.InDelta(t, .25, ToolScore(0, 1, 0, 0), 1e-12)
-	assert.InDelta(t, .15, ToolScore(0, 0, 1, 0), 1e-12)
-	assert.InDelta(t, .10, ToolScore(0, 0, 0, 1), 1e-12)
+	for want, x := range map[float64][4]float64{1: {1, 1, 1, 1}, .5: {1, 0, 0, 0}, .25: {0, 1, 0, 0}, .15: {0, 0, 1, 0}, .10: {0, 0, 0, 1}} {
+		assert.InDelta(t, want, total(func(s *sum) { s.toolScore(x[0], x[1], x[2], x[3]) }), 1e-12)
+	}
 }
 
 func TestCapabilityScore(t *testing.T) {
-	assert.InDelta(t, 1, CapabilityScore(1, 1, 1, 1), 1e-12)
-	assert.InDelta(t, .40*.5+.35*.8+.15*.2+.10*.6, CapabilityScore(.5, .8, .2, .6), 1e-12)
+	assert.InDelta(t, 1, total(func(s *sum) { s.capabilityScore(1, 1, 1, 1) }), 1e-12)
+	assert.InDelta(t, .40*.5+.35*.8+.15*.2+.10*.6, total(func(s *sum) { s.capabilityScore(.5, .8, .2, .6) }), 1e-12)
 }
 
 // Scoring reference 4.2: 0 stays 0; the cluster lifts by half to the double; track records below one
@@ -164,8 +175,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-func ExampleToolScore() {
+// A tool seen three times after the last step with weight .7 is likely next.
+func TestToolScoreOfAnExample(t *testing.T) {
 	cooccurrence := graph.CooccurrenceConfidence(.7, 3) // .7 + .05·log2(4)
-	fmt.Printf("%.3f\n", ToolScore(cooccurrence, .6, .5, 1))
-	// Output: 0.725
+	assert.InDelta(t, .725, total(func(s *sum) { s.toolScore(cooccurrence, .6, .5, 1) }), 5e-4)
 }

@@ -412,7 +412,7 @@ func (p *plan) answer() DAGAnswer {
 			path = pathSum / float64(len(a.Paths))
 		}
 		s := sum{keep: true}
-		a.Confidence = s.confidence(p.info.Density, top, meanTop(ranks, 3), path)
+		a.Confidence = s.dagConfidence(p.info.Density, top, meanTop(ranks, 3), path)
 		if p.shows() {
 			a.Terms = s.terms
 		}

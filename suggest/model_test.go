@@ -125,12 +125,12 @@ func checkFormula(t testing.TB, s Suggestion) {
 	rest := v["episodic"] + v["cap"] + v["floor"]
 	switch {
 	case s.Formula == FormulaTool:
-		require.InDelta(t, ToolScore(v["cooccurrence"], v["community"], v["adamic_adar"], v["pagerank"])+rest, s.Score, 1e-12, s.ID)
+		require.InDelta(t, total(func(s *sum) { s.toolScore(v["cooccurrence"], v["community"], v["adamic_adar"], v["pagerank"]) })+rest, s.Score, 1e-12, s.ID)
 	case s.Formula == FormulaMixed:
 		require.InDelta(t, Comparable(MixedScore(v["relevance"], v["structural_boost"]-1, v["reliability"])), s.Score, 1e-12, s.ID)
 	case len(s.Terms) > 1 && s.Terms[0].Name == "semantic":
 		alpha := s.Terms[0].Weight / .8
-		require.InDelta(t, RankScore(HybridScore(alpha, v["semantic"], v["graph"]), v["pagerank"])+rest, s.Score, 1e-12, s.ID)
+		require.InDelta(t, total(func(s *sum) { s.rankScore(alpha, v["semantic"], nil, v["graph"], v["pagerank"]) })+rest, s.Score, 1e-12, s.ID)
 	}
 }
 

@@ -263,13 +263,11 @@ func (p *plan) usualLength() int {
 	return max(1, min(MaxSteps, int(math.Round(float64(p.totals.steps)/float64(p.totals.episodes)))))
 }
 
-// relevance is RankScore with one more piece of evidence: where the text does not match, past
+// relevance is sum.rankScore with one more signal: where the text does not match, past
 // episodes with a similar intent still may, semantic' = 1 - (1-semantic)·(1-trust·support).
 func (p *plan) relevance(n int32, s *sum) float64 {
 	recalled := float64(float64(p.trust*p.support[n]) * (1 - p.semantic[n]))
-	s.add("semantic", p.semantic[n], wHybrid*p.alpha)
-	s.add("nearest_episodes", recalled, wHybrid*p.alpha)
-	s.rank(p.alpha, p.graph[n], p.rank(n))
+	s.rankScore(p.alpha, p.semantic[n], &recalled, p.graph[n], p.rank(n))
 	p.episodic(n, s)
 	return s.close()
 }

@@ -254,7 +254,9 @@ func TestExplainShowsCapabilityScore(t *testing.T) {
 			}
 			assert.Equal(t, .5, v["overlap"])
 			assert.Equal(t, 1.0, v["success_rate"])
-			assert.InDelta(t, CapabilityScore(v["overlap"], v["success_rate"], v["hypergraph_pagerank"], v["semantic"]), c.Score, 1e-12)
+			assert.InDelta(t, total(func(s *sum) {
+				s.capabilityScore(v["overlap"], v["success_rate"], v["hypergraph_pagerank"], v["semantic"])
+			}), c.Score, 1e-12)
 			assert.InDelta(t, .4*.5+.35+.15*v["hypergraph_pagerank"], c.Score, 1e-12)
 		}
 	}

@@ -168,7 +168,7 @@ func (q *query) apply(formula string, n int32, s *sum) float64 {
 	return q.hybrid(n, s)
 }
 
-// toolScore is ToolScore with the signals of the last step.
+// toolScore is sum.toolScore with the signals of the last step.
 func (q *query) toolScore(n int32, s *sum) float64 {
 	weight, count := q.weight[n], q.count[n]
 	cooccurrence, community := 0.0, 0.0
@@ -182,12 +182,12 @@ func (q *query) toolScore(n int32, s *sum) float64 {
 	if cooccurrence == 0 && community == 0 && aa == 0 {
 		return 0 // importance alone makes no candidate
 	}
-	s.tool(cooccurrence, community, min(aa/2, 1), q.rank(n))
+	s.toolScore(cooccurrence, community, min(aa/2, 1), q.rank(n))
 	q.episodic(n, s)
 	return s.close()
 }
 
-// hybrid is RankScore: meaning, structure where there is a context, importance.
+// hybrid is sum.rankScore: text, structure where there is a context, importance.
 func (q *query) hybrid(n int32, s *sum) float64 {
 	switch {
 	case q.mode == Exploration:
@@ -198,8 +198,7 @@ func (q *query) hybrid(n int32, s *sum) float64 {
 		q.searchTerms(n, s)
 		return s.close()
 	default:
-		s.add("semantic", q.semantic[n], wHybrid*q.alpha)
-		s.rank(q.alpha, q.graph[n], q.rank(n))
+		s.rankScore(q.alpha, q.semantic[n], nil, q.graph[n], q.rank(n))
 	}
 	q.episodic(n, s)
 	return s.close()

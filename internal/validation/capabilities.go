@@ -211,7 +211,7 @@ func mixed(name string, change func(m *mixing)) formula {
 	return formula{name: name, score: m.score}
 }
 
-// additive is CapabilityScore with other weights.
+// additive is CapabilityScore with these weights.
 func additive(name string, overlap, success, rank, semantic float64) formula {
 	return formula{name: name, score: func(o *offer, _ bool) float64 {
 		return float64(overlap*o.contained) + float64(success*o.Own.SuccessRate()) + float64(rank*o.HyperRank) + float64(semantic*o.Semantic)
@@ -265,9 +265,7 @@ func capabilityFormulas() (kinds, boosts, reliabilities []formula) {
 	}
 	kinds = []formula{
 		mixedScore,
-		{name: placeholder, score: func(o *offer, _ bool) float64 {
-			return suggest.CapabilityScore(o.contained, o.Own.SuccessRate(), o.HyperRank, o.Semantic)
-		}},
+		additive(placeholder, .40, .35, .15, .10),
 		additive("CapabilityScore without overlap", 0, .35, .15, .10),
 		additive("CapabilityScore without success rate", .40, 0, .15, .10),
 		additive("CapabilityScore without PageRank", .40, .35, 0, .10),

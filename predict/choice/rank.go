@@ -377,14 +377,10 @@ type Fitted struct {
 	Converged  bool // the gradient became small; else the steps ran out
 }
 
-// Fit returns the weights that minimise L(w) over a part of the choices, beginning at the
+// FitUntil returns the weights that minimise L(w) over a part of the choices, beginning at the
 // prior. penalty holds λ_k; a weight with an infinite penalty keeps its prior. The bits of the
-// result depend on the choices alone, not on how many processors there are.
-func Fit(c *Choices, part Part, prior, penalty []float64, steps int) Fitted {
-	return FitUntil(c, part, prior, penalty, steps, func() bool { return false })
-}
-
-// FitUntil is [Fit] that asks stop before every step, and gives the weights reached once it is true.
+// result depend on the choices alone, not on how many processors there are. It calls stop before every step, and returns
+// the weights reached once that is true.
 func FitUntil(c *Choices, part Part, prior, penalty []float64, steps int, stop func() bool) Fitted {
 	return FitFrom(c, part, prior, prior, penalty, steps, stop)
 }

@@ -43,7 +43,7 @@ func planted(seed uint64, weights []float64, n, candidates int) *Choices {
 
 func TestFitRecoversPlantedWeights(t *testing.T) {
 	want := []float64{1.5, -0.7, 0, 0.3}
-	got := Fit(planted(1, want, 4000, 6), Part{}, make([]float64, 4), []float64{1, 1, 1, 1}, 100)
+	got := fit(planted(1, want, 4000, 6), Part{}, make([]float64, 4), []float64{1, 1, 1, 1}, 100)
 	assert.True(t, got.Converged)
 	assert.InDeltaSlice(t, want, got.Weights, .08)
 }
@@ -58,7 +58,7 @@ func TestFitIsTheLogOdds(t *testing.T) {
 			c.Candidate(0, nil, nil)
 			c.Taken(min(1, i/tt.a), 1, nil)
 		}
-		got := Fit(c, Part{}, []float64{0}, []float64{1e-9}, 100)
+		got := fit(c, Part{}, []float64{0}, []float64{1e-9}, 100)
 		assert.InDelta(t, math.Log(float64(tt.a)/float64(tt.b)), got.Weights[0], 1e-3)
 	}
 }
@@ -76,20 +76,20 @@ func TestMassCountsAsRepetition(t *testing.T) {
 		once.Candidate(0, nil, nil)
 		once.Taken(i%2, 2, nil)
 	}
-	a := Fit(once, Part{}, []float64{0}, []float64{1}, 50)
-	b := Fit(twice, Part{}, []float64{0}, []float64{1}, 50)
+	a := fit(once, Part{}, []float64{0}, []float64{1}, 50)
+	b := fit(twice, Part{}, []float64{0}, []float64{1}, 50)
 	assert.InDelta(t, b.Weights[0], a.Weights[0], 1e-6)
 	assert.InDelta(t, b.Loss, a.Loss, 1e-9)
 }
 
 func TestThePriorHolds(t *testing.T) {
 	prior := []float64{.5, -1}
-	none := Fit(New(2, 0, 0), Part{}, prior, []float64{1, 1}, 20)
+	none := fit(New(2, 0, 0), Part{}, prior, []float64{1, 1}, 20)
 	assert.Equal(t, prior, none.Weights, "without choices")
-	held := Fit(planted(2, []float64{2, 2}, 300, 4), Part{}, prior, []float64{math.Inf(1), 1}, 50)
+	held := fit(planted(2, []float64{2, 2}, 300, 4), Part{}, prior, []float64{math.Inf(1), 1}, 50)
 	assert.Equal(t, .5, held.Weights[0], "an infinite penalty")
 	assert.Greater(t, held.Weights[1], .5)
-	few, many := Fit(planted(3, []float64{2, 2}, 5, 4), Part{}, prior, []float64{5, 5}, 50), Fit(planted(3, []float64{2, 2}, 2000, 4), Part{}, prior, []float64{5, 5}, 50)
+	few, many := fit(planted(3, []float64{2, 2}, 5, 4), Part{}, prior, []float64{5, 5}, 50), fit(planted(3, []float64{2, 2}, 2000, 4), Part{}, prior, []float64{5, 5}, 50)
 	assert.Less(t, few.Weights[0], many.Weights[0], "few choices move the weights little")
 }
 
@@ -148,7 +148,7 @@ func TestLevelsAndClassesAreRecovered(t *testing.T) {
 	for k := range penalty {
 		penalty[k] = .1
 	}
-	got := Fit(c, Part{}, make([]float64, 12), penalty, 200)
+	got := fit(c, Part{}, make([]float64, 12), penalty, 200)
 	for k := range 2 {
 		for l := range 2 {
 			for u := range 3 {
@@ -229,7 +229,7 @@ func TestASampleStandsForMany(t *testing.T) {
 // At the answer the gradient of L vanishes.
 func TestFitEndsAtAStationaryPoint(t *testing.T) {
 	c := planted(5, []float64{1, 2, -1}, 500, 8)
-	got := Fit(c, Part{}, make([]float64, 3), []float64{2, 2, 2}, 100)
+	got := fit(c, Part{}, make([]float64, 3), []float64{2, 2, 2}, 100)
 	parts := make([][]float64, shards)
 	for s := range parts {
 		parts[s] = make([]float64, 3)
@@ -244,10 +244,10 @@ func TestFitIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	c := planted(7, []float64{1, -2, .5, 0, 3}, 700, 9)
 	prior, penalty := make([]float64, 5), []float64{1, 1, 1, 1, 1}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	want := Fit(c, Part{}, prior, penalty, 60)
+	want := fit(c, Part{}, prior, penalty, 60)
 	for _, n := range []int{2, 3, 8} {
 		runtime.GOMAXPROCS(n)
-		require.Equal(t, want, Fit(c, Part{}, prior, penalty, 60))
+		require.Equal(t, want, fit(c, Part{}, prior, penalty, 60))
 	}
 }
 
@@ -261,6 +261,11 @@ func BenchmarkFit(b *testing.B) {
 	c := planted(9, []float64{1, -2, .5, 0, 3, .1, .2, .3, -.4, 1}, 2000, 40)
 	prior, penalty := make([]float64, 10), []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
 	for b.Loop() {
-		Fit(c, Part{}, prior, penalty, 40)
+		fit(c, Part{}, prior, penalty, 40)
 	}
+}
+
+// fit is FitUntil that nothing stops.
+func fit(c *Choices, part Part, prior, penalty []float64, steps int) Fitted {
+	return FitUntil(c, part, prior, penalty, steps, func() bool { return false })
 }

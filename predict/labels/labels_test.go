@@ -69,7 +69,7 @@ func TestRidgeAgainstNormalEquations(t *testing.T) {
 		weight[i] = 1 + float64(i%3)
 		total += weight[i]
 	}
-	r := FitRidge(rows, features, y, labels, weight, lambda)
+	r := fitRidge(rows, features, y, labels, weight, lambda)
 	a := mat.NewDense(features, features, nil)
 	for f := range features {
 		a.Set(f, f, lambda)
@@ -124,10 +124,10 @@ func TestHeldOutScores(t *testing.T) {
 				x.V[k] *= length
 			}
 		}
-		r := FitRidge(rows, features, y, labels, nil, length*length)
+		r := fitRidge(rows, features, y, labels, nil, length*length)
 		worst, gap := 0.0, 0.0
 		for i := range n {
-			without := FitRidge(slices.Concat(rows[:i], rows[i+1:]), features, slices.Concat(y[:i], y[i+1:]), labels, nil, length*length)
+			without := fitRidge(slices.Concat(rows[:i], rows[i+1:]), features, slices.Concat(y[:i], y[i+1:]), labels, nil, length*length)
 			want, held, seen := without.Scores(nil, rows[i]), r.HeldScores(nil, i, rows[i], rows[i]), r.Scores(nil, rows[i])
 			for l := range labels {
 				worst = max(worst, math.Abs(want[l]-held[l]))
@@ -142,20 +142,20 @@ func TestHeldOutScores(t *testing.T) {
 }
 
 func TestRidgeOfNothing(t *testing.T) {
-	r := FitRidge(nil, 3, nil, 2, nil, 1)
+	r := fitRidge(nil, 3, nil, 2, nil, 1)
 	assert.Equal(t, []float64{0, 0}, r.Scores(nil, Vector{I: []int32{1}, V: []float64{1}}))
 	assert.Equal(t, 2, r.Labels())
-	r = FitRidge([]Vector{{}}, 0, [][]Label{{{1, 1}}}, 2, nil, 1)
+	r = fitRidge([]Vector{{}}, 0, [][]Label{{{1, 1}}}, 2, nil, 1)
 	assert.Equal(t, []float64{0, 1}, r.Scores(nil, Vector{}))
 }
 
 func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
 	rows, y := random(5, 200, 50, 30)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	want := FitRidge(rows, 50, y, 30, nil, .5)
+	want := fitRidge(rows, 50, y, 30, nil, .5)
 	for _, procs := range []int{2, 3, 8} {
 		runtime.GOMAXPROCS(procs)
-		got := FitRidge(rows, 50, y, 30, nil, .5)
+		got := fitRidge(rows, 50, y, 30, nil, .5)
 		assert.Equal(t, want.w, got.w)
 		assert.Equal(t, want.alpha, got.alpha)
 		assert.Equal(t, want.inverse, got.inverse)
@@ -210,7 +210,7 @@ func BenchmarkFitRidge(b *testing.B) {
 	v, rows := NewVocabulary(corpus(2000))
 	b.Run("rows=2000/labels=300", func(b *testing.B) {
 		for b.Loop() {
-			FitRidge(rows, v.Len(), y, 300, nil, .7)
+			fitRidge(rows, v.Len(), y, 300, nil, .7)
 		}
 	})
 }
@@ -218,7 +218,7 @@ func BenchmarkFitRidge(b *testing.B) {
 func BenchmarkScores(b *testing.B) {
 	_, y := random(1, 2000, 50, 1000)
 	v, rows := NewVocabulary(corpus(2000))
-	r := FitRidge(rows, v.Len(), y, 1000, nil, .7)
+	r := fitRidge(rows, v.Len(), y, 1000, nil, .7)
 	ix := NewNearest(rows, v.Len())
 	text := strings.Fields("w1 w2 w30 w400 w17 w5 w80 w9")
 	b.Run("ridge/labels=1000", func(b *testing.B) {
@@ -247,4 +247,9 @@ func TestSimilaritiesAgreeWithNearest(t *testing.T) {
 		assert.Positive(t, s[n.Row])
 	}
 	assert.Zero(t, s[3])
+}
+
+// fitRidge is FitRidgeUntil that nothing stops.
+func fitRidge(rows []Vector, features int, y [][]Label, n int, weight []float64, lambda float64) *Ridge {
+	return FitRidgeUntil(rows, features, y, n, weight, lambda, func() bool { return false })
 }

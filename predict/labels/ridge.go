@@ -40,14 +40,9 @@ const (
 	iterations = 100           // the most per label
 )
 
-// FitRidge fits labels 0 to n-1 to rows of features 0 to f-1. weight holds a positive weight a row, nil
-// for 1 each; lambda must be positive.
-func FitRidge(rows []Vector, features int, y [][]Label, n int, weight []float64, lambda float64) *Ridge {
-	return FitRidgeUntil(rows, features, y, n, weight, lambda, func() bool { return false })
-}
-
-// FitRidgeUntil is [FitRidge] that asks stop from time to time, from several goroutines, and returns nil
-// once it is true.
+// FitRidgeUntil fits labels 0 to n-1 to rows of features 0 to f-1. weight holds a positive weight a row, nil
+// for 1 each; lambda must be positive. It calls stop from time to time, from several goroutines, and returns nil once
+// that is true.
 func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []float64, lambda float64, stop func() bool) *Ridge {
 	r := &Ridge{labels: n, mean: make([]float64, n), w: make([]float32, features*n), alpha: make([]float32, len(rows)*n)}
 	if len(rows) == 0 {

@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +21,7 @@ import (
 )
 
 var tasks = map[string]func(r *bench.Result, o options) error{
-	"pagerank": pageRank, "push": push, "aa": adamicAdar, "louvain": communities, "spectral": coClusters, "lex": search, "store": store,
+	"pagerank": pageRank, "aa": adamicAdar, "louvain": communities, "spectral": coClusters, "lex": search, "store": store,
 }
 
 type options struct {
@@ -35,7 +34,7 @@ type options struct {
 
 func main() {
 	var o options
-	task := flag.String("task", "", "pagerank, push, aa, louvain, spectral, lex or store")
+	task := flag.String("task", "", "pagerank, aa, louvain, spectral, lex or store")
 	flag.StringVar(&o.dir, "dir", "", "folder of the generated data; for store, one to write in")
 	flag.IntVar(&o.k, "k", 8, "clusters, for spectral")
 	flag.IntVar(&o.reps, "reps", 5, "repetitions")
@@ -95,55 +94,6 @@ func pageRank(r *bench.Result, o options) error {
 	r.Sweeps = ranking.Sweeps
 	for v, rank := range ranking.Ranks {
 		r.L1Error += math.Abs(rank - reference[v])
-	}
-	return err
-}
-
-// push follows episodes of four transitions drawn in proportion to the weights.
-func push(r *bench.Result, o options) error {
-	const episodes, transitions = 1000, 4
-	_, edges, g, err := read(r, o)
-	if err != nil {
-		return err
-	}
-	r.Time(o.reps, func() { _, err = graph.PageRank(g, graph.PageRankOptions{Tolerance: o.tolerance}) })
-	if err != nil {
-		return err
-	}
-	ranks, err := graph.NewRanks(g, graph.RanksOptions{})
-	if err != nil {
-		return err
-	}
-	sums, total := make([]float64, len(edges)), 0.0
-	for i, e := range edges {
-		total += e.Weight
-		sums[i] = total
-	}
-	random := rand.New(rand.NewPCG(7, 7))
-	walked, updates := 0, 0
-	r.Latencies(1, episodes, func(int) {
-		for range transitions {
-			at, _ := slices.BinarySearch(sums, random.Float64()*total)
-			u, failed := ranks.Add(edges[at].From, edges[at].To, 1)
-			if failed != nil {
-				err = failed
-			}
-			edges[at].Weight++
-			walked += u.Edges
-			updates++
-		}
-	})
-	if err != nil {
-		return err
-	}
-	r.Edges = float64(walked) / float64(updates)
-	now, err := graph.New(g.Len(), edges)
-	if err != nil {
-		return err
-	}
-	exact, err := graph.PageRank(now, graph.PageRankOptions{Tolerance: 1e-13, MaxSweeps: 2000})
-	for v, rank := range exact.Ranks {
-		r.L1Error += math.Abs(ranks.Rank(int32(v)) - rank)
 	}
 	return err
 }

@@ -52,8 +52,6 @@ func TestTasks(t *testing.T) {
 	assert.Equal(t, 6, results["pagerank"].N)
 	assert.Equal(t, 8, results["pagerank"].M)
 	assert.InDelta(t, 1, results["pagerank"].L1Error, 1e-9, "the reference is zero, and ranks add up to 1")
-	assert.Less(t, results["push"].L1Error, 2e-3/.15, "what Ranks promise")
-	assert.Equal(t, 1000, results["push"].Queries)
 	assert.InDelta(t, 1, results["louvain"].NMI, 1e-12)
 	assert.InDelta(t, .25, results["louvain"].Modularity, 1e-12, "6/8 of the weight within, less two halves squared")
 	assert.Equal(t, .5, results["lex"].Recall)

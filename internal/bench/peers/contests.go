@@ -27,7 +27,6 @@ type peer struct {
 	args    []string     // beyond those that every runner of the kind has
 	most    int          // tools beyond which it takes too long; 0 is none
 	marks   map[int]mark // by tools, ratios asked for
-	from    string       // the task whose result counts, if it is another one's
 }
 
 type kind int
@@ -36,7 +35,6 @@ const (
 	goRunner kind = iota
 	python
 	node
-	ourselves // the result of ours in another task
 )
 
 // A mark is the ratio that must be reached and the one that is aimed at.
@@ -65,14 +63,6 @@ func query(r bench.Result, _ bool) float64 { return r.QueryCPU / 1e6 }
 // Durable events wait for the disk.
 func event(r bench.Result, _ bool) float64 { return 1 / r.EventsPerSecond }
 
-// An episode is beside a solve, which has no queries.
-func episode(r bench.Result, processor bool) float64 {
-	if r.Queries > 0 {
-		return query(r, processor)
-	}
-	return solve(r, processor)
-}
-
 const tenK, hundredK, million = 10_000, 100_000, 1_000_000
 
 var contests = []contest{
@@ -86,17 +76,6 @@ var contests = []contest{
 		},
 		gates: []gate{{name: "L1 error ≤ 5e-6", check: func(ours bench.Result, _ map[string]bench.Result) (string, bool) {
 			return fmt.Sprintf("%.1e", ours.L1Error), ours.L1Error <= 5e-6
-		}}},
-	},
-	{
-		task: "push", cost: episode,
-		peers: []peer{
-			{name: "waymark", kind: ourselves, from: "pagerank", marks: everywhere(mark{1000, 10_000})},
-			{name: "igraph", kind: python, modules: []string{"igraph"}, from: "pagerank"},
-			{name: "scipy", kind: python, modules: []string{"scipy"}, from: "pagerank"},
-		},
-		gates: []gate{{name: "L1 error after 4,000 transitions ≤ 1e-3", check: func(ours bench.Result, _ map[string]bench.Result) (string, bool) {
-			return fmt.Sprintf("%.1e", ours.L1Error), ours.L1Error <= 1e-3
 		}}},
 	},
 	{

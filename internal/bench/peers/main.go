@@ -29,7 +29,7 @@ func main() {
 	source := flag.String("source", "", "folder of the generator and the peers")
 	scratch := flag.String("scratch", "", "folder for what is built and generated (default waymark/bench in the user's cache)")
 	sizes := flag.String("sizes", "10000 100000", "tools of the graphs")
-	tasks := flag.String("tasks", "", "only these, of pagerank push aa louvain spectral lex store")
+	tasks := flag.String("tasks", "", "only these, of pagerank aa louvain spectral lex store")
 	rounds := flag.Int("rounds", 2, "turns of ours and the peers; the best counts")
 	limit := flag.Duration("limit", 5*time.Minute, "for one run of one program")
 	cpu := flag.Bool("cpu", false, "compare processor time: for a machine that does other work as well")
@@ -72,7 +72,7 @@ func compare(ctx context.Context, source, scratch string, sizes, tasks []string,
 		}
 		for _, c := range contests {
 			if wanted(c) && concerns(c.sizes, n) {
-				o, err := w.run(ctx, c, n, rounds, done)
+				o, err := w.run(ctx, c, n, rounds)
 				if err != nil {
 					return err
 				}
@@ -83,7 +83,7 @@ func compare(ctx context.Context, source, scratch string, sizes, tasks []string,
 	}
 	for _, c := range storeContests {
 		if wanted(c) {
-			o, err := w.run(ctx, c, 0, rounds, done)
+			o, err := w.run(ctx, c, 0, rounds)
 			if err != nil {
 				return err
 			}

@@ -68,7 +68,7 @@ func concerns(sizes []int, n int) bool {
 
 func title(c contest) string {
 	name := map[string]string{
-		"pagerank": "PageRank", "push": "episode of 4 transitions", "aa": "Adamic-Adar, 50 best", "louvain": "communities",
+		"pagerank": "PageRank", "aa": "Adamic-Adar, 50 best", "louvain": "communities",
 		"spectral": "co-clustering", "lex": "BM25, 10 best", "store": "durable event",
 	}[c.task]
 	switch {

@@ -150,10 +150,9 @@ func (w *workshop) generate(ctx context.Context, n int) error {
 
 // command is how a peer is run.
 func (w *workshop) command(c contest, p peer, n int) (name string, args []string) {
-	task := cmp.Or(p.from, c.task)
 	switch p.kind {
 	case python:
-		name, args = w.python, []string{"-W", "ignore", w.at("src", "py", "peers.py"), "--dir", w.data(n), "--task", task, "--peer", p.name, "--reps", "3"}
+		name, args = w.python, []string{"-W", "ignore", w.at("src", "py", "peers.py"), "--dir", w.data(n), "--task", c.task, "--peer", p.name, "--reps", "3"}
 		if n >= million { // once takes long enough
 			args = append(args, "--reps", "1", "--warm", "0")
 		}
@@ -161,7 +160,7 @@ func (w *workshop) command(c contest, p peer, n int) (name string, args []string
 			args = append(args, "--k", strconv.Itoa(c.k))
 		}
 	case node:
-		name, args = "node", []string{"--expose-gc", "--max-old-space-size=14000", w.at("src", "js", "peers.mjs"), "--dir", w.data(n), "--task", task, "--peer", p.name, "--reps", "3"}
+		name, args = "node", []string{"--expose-gc", "--max-old-space-size=14000", w.at("src", "js", "peers.mjs"), "--dir", w.data(n), "--task", c.task, "--peer", p.name, "--reps", "3"}
 	case goRunner:
 		name, args = w.at("bin", p.program), []string{"-dir", w.data(n), "-peer", p.name}
 		if n == 0 {
@@ -181,7 +180,7 @@ type outcome struct {
 }
 
 // run lets ours and the peers take turns.
-func (w *workshop) run(ctx context.Context, c contest, n, rounds int, before []outcome) (outcome, error) {
+func (w *workshop) run(ctx context.Context, c contest, n, rounds int) (outcome, error) {
 	o := outcome{contest: c, n: n, peers: map[string]bench.Result{}, not: map[string]string{}}
 	dir := w.data(n)
 	if n == 0 {
@@ -212,22 +211,8 @@ func (w *workshop) run(ctx context.Context, c contest, n, rounds int, before []o
 			case o.not[p.name] != "":
 				continue
 			}
-			if i := slices.IndexFunc(before, func(b outcome) bool { return b.n == n && b.contest.task == p.from }); i >= 0 {
-				r, known := before[i].peers[p.name]
-				if p.kind == ourselves {
-					r, known = before[i].ours, true
-				}
-				if known {
-					o.peers[p.name] = r
-					continue
-				}
-			}
-			if p.kind == ourselves {
-				r, err = w.result(ctx, w.at("bin", "ours"), "-task", p.from, "-dir", dir)
-			} else {
-				name, args := w.command(c, p, n)
-				r, err = w.result(ctx, name, args...)
-			}
+			name, args := w.command(c, p, n)
+			r, err = w.result(ctx, name, args...)
 			if ctx.Err() != nil {
 				return o, ctx.Err()
 			} else if err != nil {
