@@ -10,17 +10,11 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/sony/gobreaker/v2"
 
 	"waymark/run"
 )
 
-// What the breaker is told of a call: a failure that counts against the server as a whole, or a caller that
-// gave up, which says nothing.
-var errDown, errGaveUp = errors.New("the server is down"), errors.New("the caller gave up")
-
-// call carries out one call. The breaker sees what the server does as a whole; a tool that fails is the
-// tool's affair.
+// call carries out one call. The breaker counts calls that the server as a whole does not answer, not tools that fail.
 func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, error) {
 	l, res := u.ready(ctx)
 	if l == nil {
@@ -34,24 +28,28 @@ func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, 
 	began := time.Now()
 	u.calls.Add(1)
 	defer func() { u.busy.Add(int64(time.Since(began))) }()
-	var given error
-	res, err := u.breaker.Execute(func() (r run.Result, err error) {
-		r, given = u.ask(ctx, l, t, c)
-		if r.Failure == run.FailedTimeout || r.Failure == run.FailedUnavailable {
-			return r, errDown
+	if u.breaker.Enter() != nil {
+		u.failures.Add(1)
+		return failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, u.lastWords()), nil
+	}
+	res, err := u.ask(ctx, l, t, c)
+	switch {
+	case res.Failure == run.FailedTimeout || res.Failure == run.FailedUnavailable:
+		if u.breaker.Failed() {
+			u.log.Warn("breaker opened: calls to the server fail at once", "for", u.opts.BreakFor)
+			if l := u.current(); l != nil {
+				l.breakOff(fmt.Sprintf("%d calls in a row had no answer", u.opts.BreakAfter))
+			}
 		}
-		if given != nil {
-			return r, errGaveUp
-		}
-		return r, nil
-	})
-	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		res = failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, u.lastWords())
+	case err != nil: // the caller gave up, which says nothing about the server
+		u.breaker.Left()
+	default:
+		u.breaker.Succeeded()
 	}
 	if res.Failure != "" {
 		u.failures.Add(1)
 	}
-	return res, given
+	return res, err
 }
 
 // ready is the connection, once there is one. A server that is just starting is waited for; one that broke

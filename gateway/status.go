@@ -53,7 +53,7 @@ func (g *Gateway) Servers() []Server {
 		}
 		if up := g.ups[id]; up != nil {
 			s.State, s.Since, s.Problem = up.now()
-			s.Breaker = up.breaker.State().String()
+			s.Breaker = up.breaker.State()
 			s.Calls, s.Failures, s.Starts = up.calls.Load(), up.failures.Load(), up.starts.Load()
 			if s.Calls > 0 {
 				s.MeanMS = float64(up.busy.Load()) / float64(s.Calls) / 1e6

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -11,10 +9,9 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/sony/gobreaker/v2"
 
 	"waymark/catalog"
-	"waymark/run"
+	"waymark/internal/endpoint"
 )
 
 // State of a server.
@@ -37,7 +34,7 @@ type upstream struct {
 	def     Definition
 	opts    Options
 	log     *slog.Logger
-	breaker *gobreaker.CircuitBreaker[run.Result]
+	breaker endpoint.Circuit
 	slots   chan struct{}      // one taken by each call
 	queue   atomic.Int32       // calls that wait for one
 	stale   chan struct{}      // the tools may have changed
@@ -127,24 +124,11 @@ func (l *link) story() string {
 }
 
 func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream, []offered) error) *upstream {
-	u := &upstream{
+	return &upstream{
 		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Concurrency), stale: make(chan struct{}, 1), look: make(chan chan struct{}),
 		fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
+		breaker: endpoint.Circuit{Trip: o.BreakAfter, CoolDown: o.BreakFor, Now: time.Now},
 	}
-	u.breaker = gobreaker.NewCircuitBreaker[run.Result](gobreaker.Settings{
-		Name: d.ID, MaxRequests: 1, Timeout: o.BreakFor,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= uint32(o.BreakAfter) },
-		IsExcluded:  func(err error) bool { return errors.Is(err, errGaveUp) },
-		OnStateChange: func(_ string, _, to gobreaker.State) {
-			u.log.Warn("calls to a server", "breaker", to.String())
-			if to == gobreaker.StateOpen {
-				if l := u.current(); l != nil {
-					l.breakOff(fmt.Sprintf("%d calls in a row had no answer", o.BreakAfter))
-				}
-			}
-		},
-	})
-	return u
 }
 
 func (u *upstream) set(s State, l *link, last string) {

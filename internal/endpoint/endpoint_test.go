@@ -46,3 +46,31 @@ func TestRetryAfter(t *testing.T) {
 		assert.Equal(t, want, RetryAfter(http.Header{"Retry-After": {value}}, now), value)
 	}
 }
+
+// Each step reports the end of one call, or asks for one; the state and what the step returned follow.
+func TestCircuit(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	c := &Circuit{Trip: 2, CoolDown: time.Minute, Now: func() time.Time { return now }}
+	wait := func() any { now = now.Add(time.Minute); return nil }
+	enter := func() any { return c.Enter() }
+	failed := func() any { return c.Failed() }
+	succeeded := func() any { c.Succeeded(); return nil }
+	left := func() any { c.Left(); return nil }
+	for i, step := range []struct {
+		do    func() any
+		gives any
+		state string
+	}{
+		{enter, nil, "closed"}, {failed, false, "closed"}, {enter, nil, "closed"}, {left, nil, "closed"},
+		{enter, nil, "closed"}, {succeeded, nil, "closed"}, {failed, false, "closed"}, // not in a row
+		{failed, true, "open"}, {enter, ErrUnavailable, "open"},
+		{succeeded, nil, "open"}, {failed, false, "open"}, // calls that began before it opened
+		{wait, nil, "half-open"}, {enter, nil, "half-open"}, {enter, ErrUnavailable, "half-open"}, // one on trial
+		{failed, true, "open"}, {enter, ErrUnavailable, "open"},
+		{wait, nil, "half-open"}, {enter, nil, "half-open"}, {left, nil, "half-open"}, {enter, nil, "half-open"},
+		{succeeded, nil, "closed"}, {enter, nil, "closed"},
+	} {
+		assert.Equal(t, step.gives, step.do(), "step %d", i)
+		assert.Equal(t, step.state, c.State(), "step %d", i)
+	}
+}

@@ -79,7 +79,7 @@ var imports = map[string][]string{
 	"hook":                {"catalog", "episodic", "toolcall"},
 	"feed":                {"episodic", "hook", "importer", "live", "storage", "suggest", "toolcall"},
 	"cmd/waymark-hook":    {"hook", "internal/datadir"},
-	"gateway":             {"catalog", "run", "storage"},
+	"gateway":             {"catalog", "internal/endpoint", "run", "storage"},
 	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "run"},
 
 	"semantic/thesaurus":          {"semantic"},
@@ -124,7 +124,6 @@ var rims = map[string]string{
 	"github.com/gin-gonic/gin":               "server",
 	"github.com/danielgtaylor/huma":          "server",
 	"github.com/modelcontextprotocol/go-sdk": "server, gateway",
-	"github.com/sony/gobreaker":              "gateway",
 	"github.com/prometheus/client_golang":    "server",
 	"github.com/dgraph-io/badger":            "storage",
 	"go.opentelemetry.io/collector":          "importer, server",
