@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gonum.org/v1/gonum/graph/simple"
+	"gonum.org/v1/gonum/graph/topo"
 
 	"waymark/catalog"
 )
@@ -433,44 +435,43 @@ func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 	return sound
 }
 
-// arrange puts the tasks of a scope in order, or says which form a cycle.
+// arrange orders the tasks of a scope by layer, otherwise as written, or reports which of them form a cycle. The layer
+// of a task is the longest way to it from a task without dependencies.
 func (c *checker) arrange(s *scope) bool {
 	ids, deps := make([]string, len(s.nodes)), make([][]string, len(s.nodes))
-	waits, next, has := make([]int, len(s.nodes)), make([][]int, len(s.nodes)), map[int]bool{}
+	g, needed := simple.NewDirectedGraph(), map[int]bool{}
 	for p, i := range s.nodes {
 		n := &c.plan.nodes[i]
 		ids[p] = n.id
+		g.AddNode(simple.Node(i))
 		for _, d := range n.deps {
-			q := d - s.nodes[0]
 			deps[p] = append(deps[p], c.plan.nodes[d].id)
-			next[q] = append(next[q], p)
-			waits[p]++
-			has[d] = true
+			needed[d] = true
 		}
 	}
 	if err := catalog.CheckDAG("task", ids, deps); err != nil {
 		c.wrong(strings.TrimSuffix(s.prefix, "/"), "", "%s (a reference to the result of a task makes it a dependency)", err)
 		return false
 	}
-	for p, i := range s.nodes { // layers: the longest way from a task without dependencies
-		if !has[i] {
+	for _, i := range s.nodes {
+		for _, d := range c.plan.nodes[i].deps {
+			g.SetEdge(simple.Edge{F: simple.Node(d), T: simple.Node(i)})
+		}
+		if !needed[i] {
 			s.last = append(s.last, i)
 		}
-		if waits[p] == 0 {
-			s.order = append(s.order, i)
+	}
+	sorted, err := topo.SortStabilized(g, nil)
+	if err != nil {
+		panic("run: the tasks form a cycle that was not found: " + err.Error())
+	}
+	for _, at := range sorted {
+		n := &c.plan.nodes[at.ID()]
+		for _, d := range n.deps {
+			n.layer = max(n.layer, c.plan.nodes[d].layer+1)
 		}
 	}
-	for k := 0; k < len(s.order); k++ {
-		p := s.order[k] - s.nodes[0]
-		for _, q := range next[p] {
-			to := &c.plan.nodes[s.nodes[q]]
-			to.layer = max(to.layer, c.plan.nodes[s.nodes[p]].layer+1)
-			if waits[q]--; waits[q] == 0 {
-				s.order = append(s.order, s.nodes[q])
-			}
-		}
-	}
-	slices.SortStableFunc(s.order, func(a, b int) int { return c.plan.nodes[a].layer - c.plan.nodes[b].layer })
+	s.order = slices.SortedStableFunc(slices.Values(s.nodes), func(a, b int) int { return c.plan.nodes[a].layer - c.plan.nodes[b].layer })
 	size := map[int]int{}
 	for _, i := range s.nodes {
 		size[c.plan.nodes[i].layer]++

@@ -170,6 +170,15 @@ func TestCheckSaysAllThatIsWrong(t *testing.T) {
 	}
 }
 
+// Tasks of one layer stand as they are written, whichever of them is free first.
+func TestLayersAreOrderedAsWritten(t *testing.T) {
+	p, err := Check(dag(task("a", "note:add", ""), task("b", "note:add", ""), task("late", "fs:echo", "", "b"), task("early", "fs:echo", "", "a"),
+		task("last", "fs:echo", "", "late", "a")), Rules{Catalog: office()})
+	require.NoError(t, err)
+	assert.Equal(t, [][]string{{"a", "b"}, {"late", "early"}, {"last"}}, p.Layers)
+	assert.Equal(t, []string{"a", "b", "late", "early", "last"}, p.Order)
+}
+
 func TestPlan(t *testing.T) {
 	q := dag(
 		task("send", "mail:send", `{"to":"me","text":{"$from":"issue.body"}}`),
