@@ -49,6 +49,8 @@ type learning struct {
 	studied bool // see MeasureOptions
 	shelf   *Shelf
 
+	provisional bool // see MeasureOptions
+
 	mu     sync.Mutex
 	counts *Counts              // nil when it is worked out
 	known  atomic.Pointer[fits] // fitted before, and kept; nil: not yet
@@ -122,7 +124,11 @@ func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 	}
 	lessons.studied = l.studied
 	f := l.known.Load()
-	if f == nil || !f.matches(lessons) {
+	switch {
+	case f != nil && f.matches(lessons):
+	case l.provisional:
+		f = lessons.assume(l.of(aboutNext), halt)
+	default:
 		f = lessons.fit(l.of(aboutNext), l.of(aboutIntent), halt, tell)
 	}
 	if f == nil {
@@ -141,6 +147,9 @@ func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 
 // fitted is what was fitted so far, nil if nothing was. It never waits for what is being worked out.
 func (l *learning) fitted() *fits {
+	if l == nil {
+		return nil
+	}
 	known := l.known.Load()
 	if done := l.result.Load(); done != nil {
 		return &done.fits
@@ -150,7 +159,13 @@ func (l *learning) fitted() *fits {
 
 // Learned reports whether what profile learned answers with is worked out already, or was fitted before
 // and kept.
-func (m *Measures) Learned() bool { return m.learning != nil && m.learning.fitted() != nil }
+func (m *Measures) Learned() bool { return m.learning.fitted() != nil }
+
+// Provisional reports whether profile learned answers by prior weights, as [MeasureOptions] says.
+func (m *Measures) Provisional() bool {
+	f := m.learning.fitted()
+	return f != nil && f.provisional
+}
 
 // Ready reports whether nobody waits for profile learned: what it answers with is worked out, or there is too
 // little to learn from, which a question is told at once.

@@ -559,3 +559,39 @@ func TestRepeatedTasksTeach(t *testing.T) {
 		assert.Equal(t, q.want, a.Suggestions[0].ID, "%v %s", q.context, q.intent)
 	}
 }
+
+// Provisional measures rank by prior weights and leave plans to the seed, also where tasks of one step teach plans
+// alone. A short history is fitted all the same.
+func TestProvisionalMeasures(t *testing.T) {
+	for name, tt := range map[string]struct {
+		steps       []string
+		short       int
+		provisional bool
+	}{
+		"long history":   {[]string{"x:a", "x:b"}, 0, true},
+		"of single step": {[]string{"x:a"}, 0, true},
+		"short history":  {[]string{"x:a", "x:b"}, 5_000, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lower(t, &ShortSteps, tt.short)
+			w := newWorld(t)
+			for i := range learnIntents {
+				w.episode(fmt.Sprint("send letter ", i), tt.steps...)
+			}
+			measures, err := Measure(t.Context(), w.Freeze(), MeasureOptions{Learn: true, Provisional: true})
+			require.NoError(t, err)
+			assert.Equal(t, tt.provisional, measures.Provisional())
+			m := modelOf(t, w.State, measures)
+			plan, err := m.Plan(DAGRequest{Intent: "send a letter", Profile: ProfileLearned})
+			require.NoError(t, err)
+			assert.Equal(t, tt.provisional, plan.Model.Profile == ProfileSeed)
+			assert.Equal(t, tt.provisional, slices.Contains(plan.Warnings, WarnProvisional))
+			if len(tt.steps) > 1 {
+				a := next(t, m, NextRequest{Context: []string{"x:a"}, Profile: ProfileLearned})
+				assert.Equal(t, ProfileLearned, a.Model.Profile)
+				assert.Equal(t, tt.provisional, slices.Contains(a.Warnings, WarnProvisional))
+				assert.Equal(t, "x:b", a.Suggestions[0].ID)
+			}
+		})
+	}
+}

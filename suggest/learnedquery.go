@@ -16,7 +16,13 @@ import (
 func (q *query) learn(k about) {
 	l := q.measures.learning.get()
 	q.together.measured = false
+	if l.provisional {
+		q.warn(WarnProvisional)
+	}
 	if k == aboutIntent {
+		if l.provisional {
+			return
+		}
 		q.planned = q.plans(l)
 		if len(q.planned.Tools) == 0 {
 			return

@@ -63,6 +63,9 @@ type MeasureOptions struct {
 	// Learn works out what profile learned answers with, which otherwise the first question does that
 	// asks for it. It changes no answer.
 	Learn bool `json:"-"`
+	// Provisional works out profile learned from prior weights where a fit would take long: it answers what comes next,
+	// and leaves what an intent needs to the seed. For the time until a fit is done.
+	Provisional bool `json:"-"`
 	// Study keeps what the learned profile was fitted on, for [Model.Ablate]. It takes several times the
 	// memory and changes no answer.
 	Study bool `json:"-"`
@@ -96,6 +99,9 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
 		m.learning.studied, m.learning.shelf = opts.Study, opts.Shelf
+	}
+	if opts.Provisional && m.learning.of(aboutNothing) {
+		m.learning.provisional = !m.learning.short()
 	}
 	learn := (opts.Learn || m.learning.short()) && m.learning.of(aboutNothing)
 	if learn {

@@ -19,6 +19,10 @@ const (
 	aboutIntent                  // what an intent needs
 )
 
+// Edition counts the changes of either profile's ranking that a judgement should be made again for. A choice of another
+// edition stays active until that is done.
+const Edition = 1
+
 // Choice says which kinds of questions profile auto answers with what was learned, and why; the zero
 // value: none, for nothing was judged.
 type Choice struct {
@@ -26,6 +30,9 @@ type Choice struct {
 	NextIntent Judged `json:"next_intent"`   // after a context, the intent known
 	Intent     Judged `json:"intent"`        // what an intent needs: plans, and tools for an intent without a context
 	Seq        uint64 `json:"seq,omitempty"` // the last event that was known
+
+	// Edition is the [Edition] that was judged; 0 for programs that did not count them.
+	Edition int `json:"edition,omitempty"`
 
 	// At is when it was judged, where that is known. It is no part of a build event or of the content of
 	// a model, which depend on the history alone.
@@ -37,14 +44,19 @@ type Decided struct {
 	Judged
 	Seq uint64    `json:"seq"` // the last event that was known
 	At  time.Time `json:"judged_at,omitzero"`
+
+	Outdated bool `json:"outdated,omitempty"` // judged by a version of the program that ranks differently
 }
+
+// Outdated reports whether another edition than this program's was judged.
+func (c Choice) Outdated() bool { return c != Choice{} && c.Edition != Edition }
 
 // decisions are those for each kind of question; nil where nothing was judged.
 func (c Choice) decisions(at time.Time) (d [aboutIntent + 1]*Decided) {
 	for kind, j := range map[about]Judged{aboutNext: c.Next, aboutNextIntent: c.NextIntent, aboutIntent: c.Intent} {
 		if j.Profile != "" {
 			j.Kept = nil
-			d[kind] = &Decided{j, c.Seq, at}
+			d[kind] = &Decided{j, c.Seq, at, c.Outdated()}
 		}
 	}
 	return d
@@ -86,7 +98,11 @@ func (c Choice) String() string {
 	if !c.At.IsZero() {
 		when = " on " + c.At.UTC().Format(time.DateOnly)
 	}
-	return fmt.Sprintf("%s; judged%s at event %d", strings.Join(parts, ", "), when, c.Seq)
+	by := ""
+	if c.Outdated() {
+		by = " by another version of the program; waymark rebuild judges again"
+	}
+	return fmt.Sprintf("%s; judged%s at event %d%s", strings.Join(parts, ", "), when, c.Seq, by)
 }
 
 func (c Choice) learned(k about) bool {
