@@ -35,7 +35,8 @@ func (b *Behind) String() string {
 // Behind says what of the model is older than the log; nil if nothing is.
 func (e *Engine) Behind(ctx context.Context) (behind *Behind, err error) {
 	err = e.do(ctx, func(w *writer) {
-		if w.since == 0 && !w.changed && w.refused == nil {
+		provisional := w.measures.Provisional()
+		if w.since == 0 && !w.changed && w.refused == nil && !provisional {
 			return
 		}
 		events := w.since
@@ -43,9 +44,15 @@ func (e *Engine) Behind(ctx context.Context) (behind *Behind, err error) {
 			events = int(w.matter.seq - w.built.seq)
 		}
 		behind = &Behind{
-			Parts: []string{"importance", "communities", "clusters"}, Events: events, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind(),
+			Events: events, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind(),
 		}
-		if w.measures.Learned() {
+		if !provisional || w.since > 0 || w.changed || w.refused != nil {
+			behind.Parts = []string{"importance", "communities", "clusters"}
+		}
+		switch {
+		case provisional:
+			behind.Parts = append(behind.Parts, "learned weights (those of the prior answer)", "learned plans (profile seed plans)")
+		case w.measures.Learned():
 			behind.Parts = append(behind.Parts, "learned weights")
 		}
 	})

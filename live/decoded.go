@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -130,7 +131,10 @@ func (b *batch) decode(skip func(seq uint64) bool) {
 		if !e.Erased && (skip == nil || !skip(e.Seq)) {
 			var err error
 			if d.kind, d.value, err = decode(e.Payload); err != nil {
-				b.err = fmt.Errorf("event %d: %w: %w", e.Seq, storage.ErrDamaged, err)
+				if !errors.Is(err, ErrNewer) {
+					err = fmt.Errorf("%w: %w", storage.ErrDamaged, err)
+				}
+				b.err = fmt.Errorf("event %d: %w", e.Seq, err)
 				break
 			}
 		}

@@ -48,6 +48,7 @@ type Options struct {
 	DropDigests bool                 // nor digests of values
 	Mine        bool                 // capabilities are mined after each rebuild, for people to approve
 	Judge       bool                 // profiles are judged behind once the history is long enough, without being asked
+	Serves      bool                 // the process stays: without a usable snapshot it answers before profile learned is fitted
 	Experiment  Experiment           // what is logged of the answers, and tried with them
 	// Withheld is what no answer of a workspace suggests at the moment; what was learned of it stays. It is in
 	// no log: whoever decides it says so anew after a start. nil: nothing.
@@ -178,13 +179,11 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	switch later := h.later; {
 	case later != nil: // a build that was cut short
 		h.later = nil
-		j := w.begin(Job{Kind: "build", Reason: "the process ended before the last build did", At: later.built.seq}, nil)
-		w.measureBehind(j, later.snapshot, later.since, func(ctx context.Context) (*history, error) {
-			how := later.how
-			how.Options.Progress = e.reporting(j, how.Options.Progress)
-			m, err := e.measure(ctx, later.counts, how, later.built.seq)
-			return &history{measures: m}, err
-		})
+		reason := "the process ended before the last build did"
+		if e.blank {
+			reason = "there is no stored model that this version of the program can read"
+		}
+		w.finishBuild(later, reason, e.blank && e.opts.Serves && later.how.Auto != nil && later.how.Auto.Learned())
 	case h.shot.image != nil:
 		e.keepBehind(h.shot, h.measures)
 		h.shot = snapshot{}
@@ -204,6 +203,23 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	}
 	e.fetchVectors()
 	return e, nil
+}
+
+// finishBuild measures in the background a build event that stands in the log and has no measures. Where provisional
+// says so it does that twice: first with prior weights in place of fitted ones, so that questions can be answered, then
+// in full.
+func (w *writer) finishBuild(u *unfinished, reason string, provisional bool) {
+	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq}, nil)
+	w.measureBehind(j, u.snapshot, u.since, func(ctx context.Context) (*history, error) {
+		how := u.how
+		how.Options.Progress, how.Options.Provisional = w.reporting(j, how.Options.Progress), provisional
+		m, err := w.measured(ctx, u.counts, how, u.built.seq, how.Auto != nil && how.Auto.Learned() || w.learns())
+		h := &history{measures: m}
+		if err == nil && m.Provisional() {
+			h.later = &unfinished{u.snapshot, u.counts, 0}
+		}
+		return h, err
+	})
 }
 
 // settled waits for a build that was cut short: as long as the options say, for what is measured of the
@@ -323,7 +339,7 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 				if judged = w.judgedFirst(); judged {
 					return
 				}
-				failed = w.startBuild(requested)
+				_, failed = w.startBuild("build", requested, w.newBuild())
 				started, wait = true, w.building
 			}
 		})

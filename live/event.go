@@ -31,6 +31,9 @@ const (
 	kindServed     = 'S' // an answer that was given; no model knows of it
 )
 
+// ErrNewer: the log has an event of a kind that this program does not know. That is no damage.
+var ErrNewer = errors.New("a newer version of the program wrote this event; use that version, or restore a backup from before the upgrade")
+
 // feedback is what is kept of a Feedback: resolved, with its source.
 type feedback struct {
 	Context []string         `json:"context,omitempty"`
@@ -60,6 +63,10 @@ type build struct {
 	Gate    *learn.Gate            `json:"gate,omitempty"`    // how the last one that was judged did beside the one before
 	Refused bool                   `json:"refused,omitempty"` // it loses: nothing is measured here, the measures before stay
 	Forced  bool                   `json:"forced,omitempty"`  // published whatever the gate says
+
+	// Rollback is the last event before somebody returned to this judgement; 0: nobody did. What was taken back must not
+	// come in again by itself, so no judgement starts unasked until the log has grown by half.
+	Rollback uint64 `json:"rollback,omitempty"`
 }
 
 // encode writes an event. HTML characters stay as they are and equal values have equal bytes.
@@ -111,7 +118,7 @@ func decode(payload []byte) (kind byte, v any, err error) {
 	case kindServed:
 		v = &served{}
 	default:
-		return kind, nil, fmt.Errorf("event has the unknown kind %q", kind)
+		return kind, nil, fmt.Errorf("kind %q: %w", kind, ErrNewer)
 	}
 	if err := jsonv2.Unmarshal(payload[1:], v, lenient); err != nil {
 		return kind, nil, fmt.Errorf("decode an event of kind %q: %w", kind, err)

@@ -51,7 +51,7 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 		return v, err
 	}
 	if choice != (suggest.Choice{}) {
-		choice.Seq = head
+		choice.Seq, choice.Edition = head, suggest.Edition
 		v.auto = &choice
 	}
 	if v.gate = gate; gate != nil {
@@ -164,18 +164,19 @@ func (e *Engine) timeJudged(ctx context.Context, seq uint64) time.Time {
 const judgedGrowth = 2
 
 func (w *writer) judgedFirst() bool {
-	if w.refused != nil {
-		return true
-	}
-	return w.how.Auto != nil && w.matter.seq >= w.how.Auto.Seq+w.how.Auto.Seq/judgedGrowth
+	return w.refused != nil || w.how.Auto != nil && w.grownSince(max(w.how.Auto.Seq, w.how.Rollback))
 }
 
-// judgeUnasked reports whether profiles are to be judged that never were: once the history is long enough,
-// and whenever it has grown by half since that said nothing. A history of learned tasks would otherwise be
-// answered by the seed until somebody knows that a rebuild judges.
+// grownSince reports whether the log has grown by half since an event.
+func (w *writer) grownSince(seq uint64) bool { return w.matter.seq >= seq+seq/judgedGrowth }
+
+// judgeUnasked reports whether profiles are to be judged that never were, or were by a version of the program that
+// ranks differently: once the history is long enough, and whenever it has grown by half since that had no result, was
+// refused or was taken back.
 func (w *writer) judgeUnasked() bool {
-	return w.opts.Judge && !w.opts.Measure.WithoutLearned && !w.judging && w.how.Auto == nil && w.built.seq > 0 &&
-		w.matter.seq >= w.judgeAt && w.state.Episodes() >= learn.LeastTasks
+	due := w.how.Auto == nil || w.how.Auto.Outdated() && w.refused == nil
+	return due && w.opts.Judge && !w.opts.Measure.WithoutLearned && !w.judging && w.built.seq > 0 &&
+		w.grownSince(w.how.Rollback) && w.matter.seq >= w.judgeAt && w.state.Episodes() >= learn.LeastTasks
 }
 
 // judgeBehind starts a rebuild, which is judged, in place of a build; reason says why.
@@ -219,6 +220,7 @@ func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
 type Judgement struct {
 	Published bool        `json:"published"` // false: refused, the measures before stay
 	Forced    bool        `json:"forced,omitempty"`
+	Rollback  uint64      `json:"rollback,omitempty" doc:"The last event before somebody returned to this judgement; absent if nobody did."`
 	Event     uint64      `json:"event"`              // of the build in force, or of the refusal
 	At        time.Time   `json:"judged_at,omitzero"` // where that is known
 	Gate      *learn.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
@@ -236,6 +238,13 @@ func (j *Judgement) String() string {
 	case j.Forced:
 		what = "published by force"
 	}
+	if j.Rollback > 0 {
+		back := fmt.Sprintf("rolled back at event %d, to stay until a rebuild is asked for or the log has grown by half", j.Rollback)
+		if j.Gate == nil {
+			return back + "; the model was not judged"
+		}
+		what = back + "; " + what
+	}
 	when := ""
 	if !j.At.IsZero() {
 		when = " on " + j.At.UTC().Format(time.DateOnly)
@@ -248,15 +257,17 @@ func (e *Engine) Judgement() *Judgement { return e.lastJudged.Load() }
 
 // showJudged keeps what readers see of it up to date.
 func (w *writer) showJudged() {
-	j := &Judgement{Published: true, Forced: w.how.Forced, Event: w.built.seq, Gate: w.how.Gate}
+	j := &Judgement{Published: true, Forced: w.how.Forced, Rollback: w.how.Rollback, Event: w.built.seq, Gate: w.how.Gate}
 	if r := w.refused; r != nil {
 		j = &Judgement{Event: r.seq, Gate: r.how.Gate}
 	}
-	if j.Gate == nil {
+	switch {
+	case j.Gate != nil:
+		j.At = w.timeJudged(w.ctx, j.Gate.Seq)
+	case j.Rollback == 0:
 		w.lastJudged.Store(nil)
 		return
 	}
-	j.At = w.timeJudged(w.ctx, j.Gate.Seq)
 	w.lastJudged.Store(j)
 }
 

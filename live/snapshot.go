@@ -82,7 +82,7 @@ func (s *snapshot) write(w *wire.Writer, m *suggest.Measures) error {
 func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*history, error) {
 	r := wire.NewReader(data)
 	if format := r.Uint(); format != snapshotFormat {
-		return nil, fmt.Errorf("snapshot has the format %d, not %d", format, snapshotFormat)
+		return nil, fmt.Errorf("another version of the program wrote it: format %d, not %d", format, snapshotFormat)
 	}
 	h := &history{}
 	for _, p := range []*place{&h.matter, &h.built} {

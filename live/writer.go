@@ -98,9 +98,7 @@ func (w *writer) run() {
 	defer close(w.closed)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	if w.building == nil && w.judgeUnasked() {
-		w.judgeBehind(reasonJudge)
-	}
+	w.judgeIfDue()
 	for {
 		select {
 		case o := <-w.ops:
@@ -248,14 +246,22 @@ func (w *writer) buildIfDue() {
 			w.judgeBehind(reason)
 			return
 		}
-		if err := w.startBuild(reason); err != nil {
+		if _, err := w.startBuild("build", reason, w.newBuild()); err != nil {
 			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
 			w.failed, w.changed = true, false
 		}
 		return
 	}
-	if w.judgeUnasked() {
-		w.judgeBehind(reasonJudge)
+	w.judgeIfDue()
+}
+
+func (w *writer) judgeIfDue() {
+	switch {
+	case w.building != nil || !w.judgeUnasked():
+	case w.how.Auto == nil:
+		w.judgeBehind("the history became long enough to compare the profiles")
+	default:
+		w.judgeBehind("another version of the program judged the profiles")
 	}
 }
 
@@ -266,33 +272,28 @@ func (w *writer) doubled() bool {
 	return w.since > 0 && !w.opts.Measure.WithoutLearned && before < buildAfter && w.state.Episodes() >= max(1, 2*before)
 }
 
-// reasonJudge is why profiles are judged without a build being due.
-const reasonJudge = "the history became long enough to compare the profiles"
-
-// startBuild appends a build event and measures in the background what is counted up to it; reason says why.
-func (w *writer) startBuild(reason string) error {
-	b := w.newBuild()
+// startBuild appends a build event and measures in the background what is counted up to it, as a job; reason says why.
+func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 	shot := snapshot{matter: w.matter, how: b, image: w.picture(), forgets: w.forgets.Load()}
 	counts := w.state.Freeze()
 	at, err := w.appendBuild(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shot.built = at
-	j := w.begin(Job{Kind: "build", Reason: reason, At: at.seq}, nil)
+	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
 	w.measureBehind(j, shot, w.since, func(ctx context.Context) (*history, error) {
-		b := b
 		b.Options.Progress = w.reporting(j, b.Options.Progress)
 		m, err := w.measure(ctx, counts, b, at.seq)
 		return &history{measures: m}, err
 	})
 	w.fetchVectors()
-	return nil
+	return j, nil
 }
 
 // newBuild is how a model would be measured now.
 func (w *writer) newBuild() build {
-	b := build{Options: w.opts.Measure, Parent: w.version(), Auto: w.how.Auto, Gate: w.how.Gate, Forced: w.how.Forced}
+	b := build{Options: w.opts.Measure, Parent: w.version(), Auto: w.how.Auto, Gate: w.how.Gate, Forced: w.how.Forced, Rollback: w.how.Rollback}
 	if w.opts.Embedder != nil && w.vectors != "" {
 		b.Model, b.Vectors = w.opts.Embedder.Model(), w.vectors
 	}
@@ -338,11 +339,17 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 			ended := w.building
 			w.building = nil
 			defer close(ended.done)
+			if err == nil && h.later != nil {
+				shot.image = nil // a snapshot would be taken for one of the whole build
+			}
 			if err == nil {
 				err = w.putInForce(shot, counted, h)
 			}
 			if j != nil {
 				w.finish(j, err)
+			}
+			if err == nil && h.later != nil {
+				w.finishBuild(h.later, "profile learned is fitted to the history", false)
 			}
 			switch ended.err = err; {
 			case err == nil:

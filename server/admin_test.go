@@ -189,6 +189,11 @@ func TestDoctor(t *testing.T) {
 
 	sick := newWeb(t, func(c *Config) { c.Store = sickStore{c.Store} })
 	requireProblem(t, 503, "storage", sick.ask("GET", "/readyz", ""))
+	newer, err := w.cfg.Store.Log("newer")
+	require.NoError(t, err)
+	_, err = newer.Append(t.Context(), []storage.Record{{Payload: []byte("Z{}")}})
+	require.NoError(t, err)
+	requireProblem(t, 500, "a newer version of the program wrote this event", w.ask("GET", "/v1/doctor", "", bearerOf("local-token"), "Waymark-Workspace: newer"))
 	assert.Equal(t, 200, sick.ask("GET", "/healthz", "").status, "the process is well")
 	assert.Contains(t, sick.ask("GET", "/v1/doctor", "").body, `{"name":"storage","ok":false`)
 	assert.Contains(t, sick.ask("GET", "/", "").body, "does not accept writes")
@@ -241,6 +246,10 @@ func TestJobs(t *testing.T) {
 		requireProblem(t, 404, `none`, w.ask("GET", path, ""))
 	}
 	requireProblem(t, 422, "verfy", w.ask("POST", "/v1/rebuild", `{"verfy":true}`))
+	for _, other := range []string{"verify", "force"} {
+		requireProblem(t, 422, "goes without verify and force", w.ask("POST", "/v1/rebuild", `{"rollback":true,"`+other+`":true}`))
+	}
+	requireProblem(t, 409, "nothing to roll back", w.ask("POST", "/v1/rebuild", `{"rollback":true}`))
 
 	// Without a body it is a plain rebuild, and its end can be waited for.
 	plain := parse[live.Job](t, 202, w.ask("POST", "/v1/rebuild", ""))

@@ -21,6 +21,8 @@ type rebuildInput struct {
 	Body *struct {
 		Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, instead of replacing it."`
 		Force  bool `json:"force,omitempty" doc:"Publish the model also where held-out tasks say that it loses against the one in force."`
+
+		Rollback bool `json:"rollback,omitempty" doc:"Return to the judgement before the active one, with everything recorded since; 409 if there is none."`
 	}
 }
 
@@ -57,7 +59,8 @@ func (s *Server) jobRoutes(api huma.API) {
 	add(s, api, rule{scope: scopeWrite, once: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
-			"would lose more than noise against the one in force is not published, and the job ends as refused."}, s.rebuild)
+			"would lose more than noise against the one in force is not published, and the job ends as refused. With rollback nothing " +
+			"is asked: the judgement before the active one returns."}, s.rebuild)
 	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
@@ -80,8 +83,17 @@ func (s *Server) rebuild(ctx context.Context, in *rebuildInput) (*jobStarted, er
 	if err != nil {
 		return nil, err
 	}
-	verify, force := in.Body != nil && in.Body.Verify, in.Body != nil && in.Body.Force
-	job, err := startRebuild(ctx, e, verify, force)
+	var job live.Job
+	switch b := in.Body; {
+	case b == nil:
+		job, err = e.Rebuild(ctx, false)
+	case b.Rollback && (b.Verify || b.Force):
+		err = &suggest.RequestError{Kind: suggest.Invalid, Field: "rollback", Detail: "goes without verify and force"}
+	case b.Rollback:
+		job, err = e.Rollback(ctx)
+	default:
+		job, err = startRebuild(ctx, e, b.Verify, b.Force)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -72,6 +72,10 @@ func problemOf(err error) *huma.ErrorModel {
 		return refuse(http.StatusInsufficientStorage, "too little disk space: writes are refused, reads go on")
 	case errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrClosed), errors.Is(err, live.ErrClosed):
 		return refuse(http.StatusServiceUnavailable, "the storage does not accept writes")
+	case errors.Is(err, live.ErrNewer):
+		return refuse(http.StatusInternalServerError, err.Error())
+	case errors.Is(err, live.ErrNoRollback):
+		return refuse(http.StatusConflict, err.Error())
 	case errors.Is(err, live.ErrNoWorkspace):
 		return refuse(http.StatusNotFound, err.Error())
 	case errors.Is(err, storage.ErrNotFound):

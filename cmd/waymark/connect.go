@@ -106,7 +106,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, DropDigests: a.dropDigests, Mine: a.mine, Judge: a.judgeProfiles, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.patience, startPatience)}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, DropDigests: a.dropDigests, Mine: a.mine, Judge: a.judgeProfiles, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.patience, startPatience)}
 	if err := a.words(&opts); err != nil {
 		return nil, errors.Join(usageError{err}, h.close())
 	}

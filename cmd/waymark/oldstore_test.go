@@ -14,11 +14,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/live"
 	"waymark/sample"
+	"waymark/suggest"
 )
 
 // oldProgram, if set, is the path of a program that writes the fixtures of this file; testdata/oldstore/README.md has
@@ -116,6 +119,48 @@ func TestOldStoreOpens(t *testing.T) {
 			assert.Zero(t, code, "%s%s", out, errs)
 		})
 	}
+}
+
+// The choice of profiles that an earlier program judged answers until a server has judged again, which it does unasked.
+// One command returns to it, and it stays over restarts.
+func TestOldStoreIsJudgedAgain(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	unpackOldStore(t, dir)
+	judged := func(s *serving) suggest.Choice {
+		resp, err := http.Get(s.URLs.API + "/stats")
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		var stats suggest.Stats
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(&stats))
+		return stats.Auto
+	}
+	out, errs, code := waymark(t, "", "doctor", "--data", dir)
+	require.Zero(t, code, errs)
+	assert.Contains(t, out, "judged on 2026-11-22 at event 209 by another version of the program")
+
+	s := startServer(t, dir, "--judge-profiles")
+	old := judged(s)
+	assert.Zero(t, old.Edition)
+	require.Eventually(t, func() bool { return !judged(s).Outdated() }, 2*time.Minute, 50*time.Millisecond, "the profiles were not judged again")
+	require.NotEqual(t, old, judged(s))
+	_, errs, code = waymark(t, "", "rebuild", "--rollback", "--data", dir)
+	require.Zero(t, code, errs)
+	assert.Equal(t, old, judged(s))
+	assert.Zero(t, s.stop(t), s.stderr)
+
+	s = startServer(t, dir, "--judge-profiles")
+	assert.Equal(t, old, judged(s))
+	out, errs, code = waymark(t, "", "doctor", "--data", dir)
+	require.Zero(t, code, errs)
+	assert.Contains(t, out, "rolled back at event")
+	resp, err := http.Get(s.URLs.API + "/jobs")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	var jobs struct{ Jobs []live.Job }
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&jobs))
+	assert.Empty(t, jobs.Jobs, "what was taken back is not judged again by a restart")
+	assert.Zero(t, s.stop(t), s.stderr)
 }
 
 // missing lists where got lacks something that want holds. Objects may have further fields.

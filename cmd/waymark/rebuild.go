@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) rebuildCommand() *cobra.Command {
-	var verify, force bool
+	var verify, force, rollback bool
 	var style string
 	cmd := &cobra.Command{
 		Use:   "rebuild",
@@ -24,7 +24,9 @@ func (a *app) rebuildCommand() *cobra.Command {
 		Long: `Judges by held-out tasks which profile answers what from now on, replays the whole log into a fresh
 model and waits until that is done. Where the same tasks say that the fresh model would lose more than
 noise against the one in force, it is not published, and the command exits 1; --force publishes it
-nevertheless. With --verify the fresh model is compared with the running one, byte for byte, nothing is
+nevertheless. With --rollback nothing is judged: the model is built from everything recorded, with the
+profiles and calibrations of the judgement before, and that stays until a rebuild is asked for or the log
+has grown by half; a second --rollback goes one judgement further back. With --verify the fresh model is compared with the running one, byte for byte, nothing is
 judged, and the command exits 1 on any difference. An interrupt cancels the rebuild; the model stays as
 it is.`,
 		Args: noArgs,
@@ -33,18 +35,23 @@ it is.`,
 			if err != nil {
 				return err
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error { return a.rebuild(cmd.Context(), c, verify, force, bar) })
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				return a.rebuild(cmd.Context(), c, map[string]bool{"verify": verify, "force": force, "rollback": rollback}, bar)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&verify, "verify", false, "compare the replay with the running model; exit 1 if they differ")
 	cmd.Flags().BoolVar(&force, "force", false, "publish the model also where it loses against the one in force")
+	cmd.Flags().BoolVar(&rollback, "rollback", false, "return to the judgement before the active one")
 	apart(cmd, "verify", "force")
+	apart(cmd, "verify", "rollback")
+	apart(cmd, "force", "rollback")
 	progressFlag(cmd, &style)
 	return cmd
 }
 
-func (a *app) rebuild(ctx context.Context, c *client.Client, verify, force bool, bar progress) error {
-	job, body, err := a.follow(ctx, c, "/v1/rebuild", map[string]bool{"verify": verify, "force": force}, bar)
+func (a *app) rebuild(ctx context.Context, c *client.Client, how map[string]bool, bar progress) error {
+	job, body, err := a.follow(ctx, c, "/v1/rebuild", how, bar)
 	if err != nil {
 		return err
 	}
@@ -60,7 +67,7 @@ func (a *app) rebuild(ctx context.Context, c *client.Client, verify, force bool,
 		return errNegative
 	case job.State != live.JobDone:
 		return fmt.Errorf("rebuild %s: %s %s", job.ID, job.State, job.Error)
-	case verify && (job.Verify == nil || !job.Verify.Equal):
+	case how["verify"] && (job.Verify == nil || !job.Verify.Equal):
 		return errNegative
 	}
 	return nil
