@@ -118,9 +118,10 @@ type Engine struct {
 
 // edition is a published model and the channel that closes when the next one is.
 type edition struct {
-	model *suggest.Model
-	built uint64 // the event of its last build
-	next  chan struct{}
+	model      *suggest.Model
+	built      uint64 // the event of its last build
+	embeddings string // model of the vectors in that build; empty: none
+	next       chan struct{}
 }
 
 // open replays a log and starts its writer.
@@ -253,10 +254,11 @@ func (e *Engine) Counted() uint64 { return e.counted.Load() }
 // Head is the last durable event.
 func (e *Engine) Head() storage.Head { return e.log.Head() }
 
-// Vector embeds a query for the current model, or returns nil: without an embedder, or when it does
-// not answer in time. Search goes on without it.
+// Vector embeds a query for the current model, or returns nil: without an embedder, when it does not answer in
+// time, and while the current model has vectors of another embedder, which do not compare with this one's. Search
+// goes on without it.
 func (e *Engine) Vector(ctx context.Context, text string) []float32 {
-	if e.opts.Embedder == nil || text == "" {
+	if e.opts.Embedder == nil || text == "" || e.current.Load().embeddings != e.opts.Embedder.Model() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, vectorWait)

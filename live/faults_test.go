@@ -90,6 +90,51 @@ func TestVectorsMakeAnotherVersion(t *testing.T) {
 	verify(t, e)
 }
 
+// letters embeds a text by its first letter. Its name is that of its model.
+type letters string
+
+func (letters) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	v := make([][]float32, len(texts))
+	for i, t := range texts {
+		v[i] = []float32{float32(t[0]), 1}
+	}
+	return v, nil
+}
+func (m letters) Model() string { return string(m) }
+
+// The vectors of two embedders do not compare, even of the same dimension: a query has no vector while the current
+// model was built with those of another.
+func TestQueriesAreEmbeddedAsTheModelIs(t *testing.T) {
+	store := storage.NewMemory()
+	open := func(embedder Embedder) (*Engine, *Workspaces) {
+		ws := NewWorkspaces(store, Options{Embedder: embedder})
+		e, err := ws.Get(ctx, "default")
+		require.NoError(t, err)
+		return e, ws
+	}
+	e, ws := open(letters("one"))
+	require.Nil(t, e.Vector(ctx, "query"), "no model has vectors yet")
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "alpha"}})
+	require.NoError(t, err)
+	_, err = e.Build(ctx)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return e.Vector(ctx, "query") != nil }, time.Minute, time.Millisecond)
+	require.NoError(t, ws.Close(ctx))
+
+	e, ws = open(endpoint(func(ctx context.Context, texts []string) ([][]float32, error) {
+		if texts[0] != "query" {
+			return nil, errors.New("not now")
+		}
+		return [][]float32{{1, 0}}, nil
+	}))
+	require.Nil(t, e.Vector(ctx, "query"), "the model has vectors of another embedder")
+	require.NoError(t, ws.Close(ctx))
+
+	e, ws = open(letters("one"))
+	require.NotNil(t, e.Vector(ctx, "query"))
+	require.NoError(t, ws.Close(ctx))
+}
+
 // A tool that comes while a fetch is at work is not forgotten, even when that fetch brings nothing.
 func TestAFetchAtWorkLooksAgain(t *testing.T) {
 	store := storage.NewMemory()

@@ -218,7 +218,7 @@ func (w *writer) publish() error {
 		return err
 	}
 	w.dirty, w.published, w.took = false, began, time.Since(began)
-	old := w.current.Swap(&edition{m, w.built.seq, make(chan struct{})})
+	old := w.current.Swap(&edition{m, w.built.seq, w.how.Model, make(chan struct{})})
 	if old != nil {
 		close(old.next)
 	}

@@ -64,13 +64,13 @@ func (q *query) look(vector []float32, limit int) {
 		}
 	}
 	q.saidFor()
-	q.hits = q.matching.Top(q.hits[:0], k, wWords)
-	find(q.hits)
-	if len(vector) > 0 {
+	if len(vector) > 0 { // before any node is considered: a node is matched once
 		q.text = m.text.Query(q.phrase, vector)
 		q.hits = q.text.Top(q.hits[:0], k)
 		find(q.hits)
 	}
+	q.hits = q.matching.Top(q.hits[:0], k, wWords)
+	find(q.hits)
 	for _, n := range q.sayings {
 		if q.saidSum[n] >= leastSaid && q.live(n) {
 			q.consider(n)

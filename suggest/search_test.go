@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -108,4 +109,14 @@ func TestSearchTermsAddUp(t *testing.T) {
 			require.LessOrEqual(t, r.Confidence, 1.0)
 		}
 	}
+}
+
+// The vector of a query counts for documents that match by their words, too.
+func TestVectorsMoveWhatWordsFind(t *testing.T) {
+	w := newWorld(t).tool("a:one", "Sends mail.", "", "").tool("b:two", "Sends mail.", "", "")
+	m := w.modelWith(MeasureOptions{Vectors: func(_ context.Context, texts []string) ([][]float32, error) {
+		return [][]float32{{1, 0}, {0, 1}}, nil
+	}})
+	require.Equal(t, []string{"a:one", "b:two"}, searched(t, m, SearchRequest{Query: "mail"}))
+	require.Equal(t, []string{"b:two", "a:one"}, searched(t, m, SearchRequest{Query: "mail", Vector: []float32{0, 1}}))
 }
