@@ -23,7 +23,7 @@ type matchParts struct {
 const (
 	wRequests       = 0.2
 	wWords          = 0.3
-	wVector         = 0.5
+	wVector         = 0.3
 	wSearch         = 0.98 // the match; the rest is importance
 	wSearchRank     = 0.02
 	wSearchOutcomes = 0.1 // of what outcomes add elsewhere

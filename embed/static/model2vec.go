@@ -12,18 +12,18 @@ import (
 	"slices"
 )
 
-// maxFile is the most bytes of a safetensors file or a tokenizer.
-const maxFile = 4 << 30
+// Most bytes of a safetensors file and of a tokenizer.
+const maxFile, maxTokenizer = 4 << 30, 256 << 20
 
 // loadModel2Vec reads a model of model2vec: the tensor "embeddings" with a row for each token, and where there are
 // such, "weights" of the tokens and a "mapping" from tokens to rows.
 func loadModel2Vec(path string) (*Embeddings, error) {
-	data, err := readFile(path)
+	data, err := readFile(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
 	tokenizerPath := filepath.Join(filepath.Dir(path), "tokenizer.json")
-	written, err := readFile(tokenizerPath)
+	written, err := readFile(tokenizerPath, maxTokenizer)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no tokenizer.json beside it")
 	} else if err != nil {
@@ -37,21 +37,25 @@ func loadModel2Vec(path string) (*Embeddings, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", tokenizerPath, err)
 	}
-	t.mapping, t.known = mapping, e.Len()
+	tokens := e.Len()
 	if mapping != nil {
-		t.known = len(mapping)
+		tokens = len(mapping)
 	}
+	if t.size > tokens {
+		return nil, fmt.Errorf("%s: model.vocab has %d tokens, the embeddings %d", tokenizerPath, t.size, tokens)
+	}
+	t.mapping = mapping
 	e.split, e.sum = t, sumOf(data, written)
 	return e, nil
 }
 
-func readFile(path string) ([]byte, error) {
+func readFile(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("%s has %d bytes: at most %d are read", path, info.Size(), int64(maxFile))
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, fmt.Errorf("%s has %d bytes: want a file of at most %d", path, info.Size(), most)
 	}
 	return os.ReadFile(path)
 }

@@ -54,8 +54,14 @@ func Load(path string) (*Embeddings, error) {
 	return e, nil
 }
 
-// Model names the format and the content: equal files have equal names, wherever they are.
-func (e *Embeddings) Model() string { return e.format + " sha256:" + e.sum[:16] }
+// method numbers the way from a file to the vector of a text. It rises when that changes, so that vectors that were
+// stored before are not compared with new ones.
+const method = 1
+
+// Model names the format, the method and the content: equal files have equal names, wherever they are.
+func (e *Embeddings) Model() string {
+	return fmt.Sprintf("%s %d sha256:%s", e.format, method, e.sum[:16])
+}
 
 // Dimension is the length of a vector.
 func (e *Embeddings) Dimension() int { return e.dimension }

@@ -29,7 +29,8 @@ const (
 )
 
 // loadText reads vectors in the text format of GloVe: a word and its numbers a line, the commonest word first. A first
-// line of two whole numbers, as word2vec writes it, is skipped; of words written differently in capitals the first counts.
+// line of two whole numbers, as word2vec writes it, is the number of words and the dimension; of words that differ in
+// capitals only the first counts.
 //
 // Vectors of plain words all point in much the same direction, and words like "the" say nothing. So the mean and the
 // first principal components are taken out (Mu and Viswanath, ICLR 2018), and a word of rank r weighs 0.01/(0.01 + 1/r)
@@ -64,10 +65,22 @@ func readText(r io.Reader) (*Embeddings, error) {
 	e, words := &Embeddings{format: "glove"}, wordRows{}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), maxLine)
-	line := 0
+	line, announced, count := 0, 0, 0
 	for lines.Scan() {
 		line++
-		if err := e.readLine(lines.Text(), words, line == 1); err != nil {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 {
+			continue
+		}
+		if n, dimension, ok := header(fields); ok && line == 1 {
+			if dimension < 2 || dimension > maxDimension {
+				return nil, fmt.Errorf("line 1: dimension %d: want 2 to %d", dimension, maxDimension)
+			}
+			announced, e.dimension = n, dimension
+			continue
+		}
+		count++
+		if err := e.readLine(fields, words); err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
@@ -76,6 +89,9 @@ func readText(r io.Reader) (*Embeddings, error) {
 	}
 	if len(words) == 0 {
 		return nil, errors.New("no words")
+	}
+	if announced > 0 && count != announced {
+		return nil, fmt.Errorf("line 1 says %d words, %d follow", announced, count)
 	}
 	e.centre()
 	e.weight = make([]float32, e.Len())
@@ -86,19 +102,18 @@ func readText(r io.Reader) (*Embeddings, error) {
 	return e, nil
 }
 
+// header reads the first line of word2vec: number of words, dimension.
+func header(fields []string) (words, dimension int, ok bool) {
+	if len(fields) != 2 {
+		return 0, 0, false
+	}
+	words, err := strconv.Atoi(fields[0])
+	dimension, err2 := strconv.Atoi(fields[1])
+	return words, dimension, err == nil && err2 == nil
+}
+
 // readLine reads a word and its numbers.
-func (e *Embeddings) readLine(line string, words wordRows, first bool) error {
-	fields := strings.Fields(line)
-	if len(fields) == 0 {
-		return nil
-	}
-	if first && len(fields) == 2 {
-		_, a := strconv.Atoi(fields[0])
-		_, b := strconv.Atoi(fields[1])
-		if a == nil && b == nil {
-			return nil // word2vec: number of words, dimension
-		}
-	}
+func (e *Embeddings) readLine(fields []string, words wordRows) error {
 	if e.dimension == 0 {
 		e.dimension = len(fields) - 1
 		if e.dimension < 2 || e.dimension > maxDimension {
@@ -108,15 +123,19 @@ func (e *Embeddings) readLine(line string, words wordRows, first bool) error {
 	if len(fields) < e.dimension+1 {
 		return fmt.Errorf("%d numbers after the word: want %d as in the lines before", len(fields)-1, e.dimension)
 	}
-	// A few words of GloVe have spaces in them.
-	word := strings.ToLower(strings.Join(fields[:len(fields)-e.dimension], " "))
+	at := len(fields) - e.dimension
+	// A few words of GloVe have spaces in them, but none ends with a number.
+	if _, err := strconv.ParseFloat(fields[at-1], 64); at > 1 && err == nil {
+		return fmt.Errorf("more than %d numbers after the word", e.dimension)
+	}
+	word := strings.ToLower(strings.Join(fields[:at], " "))
 	if _, known := words[word]; known {
 		return nil
 	}
 	if len(words) == maxWords || len(e.rows)+e.dimension > maxNumbers {
 		return errors.New("too many words")
 	}
-	for _, s := range fields[len(fields)-e.dimension:] {
+	for _, s := range fields[at:] {
 		x, err := strconv.ParseFloat(s, 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			return fmt.Errorf("%q is not a number", s)
@@ -174,8 +193,12 @@ type wordRows map[string]int
 
 func (w wordRows) rows(text string) []int {
 	var rows []int
-	for word := range semantic.Terms(text) {
-		if r, ok := w[word]; ok {
+	for word, stem := range semantic.Terms(text) {
+		r, ok := w[word]
+		if !ok { // a small file has refund where the text says refunds
+			r, ok = w[stem]
+		}
+		if ok {
 			rows = append(rows, r)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,12 +20,13 @@ type tokenizer struct {
 	pieces  []func(string) []string
 	model   func(word string) []int
 	mapping []int // rows of tokens; nil: their own numbers
-	known   int   // tokens with a row
+	size    int   // largest number of a token, plus one
 }
 
 func (t *tokenizer) rows(text string) []int {
 	for _, f := range t.normal {
 		text = f(text)
+		text = text[:min(len(text), maxNormal)]
 	}
 	words := []string{text}
 	for _, f := range t.pieces {
@@ -37,9 +39,6 @@ func (t *tokenizer) rows(text string) []int {
 	var rows []int
 	for _, w := range words {
 		for _, token := range t.model(w) {
-			if token >= t.known {
-				continue
-			}
 			if t.mapping != nil {
 				token = t.mapping[token]
 			}
@@ -48,6 +47,10 @@ func (t *tokenizer) rows(text string) []int {
 	}
 	return rows
 }
+
+// maxNormal is how many bytes of a normalized text are read, maxInserted how many a step may put in at one place: a file
+// of many steps, each with a longer text than the one before, shall not fill the memory.
+const maxNormal, maxInserted = 1 << 18, 64
 
 // step is a normalizer or a pre-tokenizer.
 type step struct {
@@ -69,6 +72,7 @@ type step struct {
 	// Metaspace
 	Replacement   string `json:"replacement"`
 	PrependScheme string `json:"prepend_scheme"`
+	PrefixSpace   *bool  `json:"add_prefix_space"` // what older files say instead
 	Split         *bool  `json:"split"`
 }
 
@@ -110,9 +114,10 @@ func readTokenizer(b []byte) (*tokenizer, error) {
 			return nil, fmt.Errorf("model.vocab: %w", err)
 		}
 		for word, id := range w.vocabulary {
-			if id < 0 {
+			if id < 0 || id >= maxWords {
 				return nil, fmt.Errorf("model.vocab: %q has the number %d", word, id)
 			}
+			t.size = max(t.size, id+1)
 		}
 		if m.Prefix != nil {
 			w.prefix = *m.Prefix
@@ -129,7 +134,7 @@ func readTokenizer(b []byte) (*tokenizer, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.model = u.tokens
+		t.model, t.size = u.tokens, len(u.score)
 	default:
 		return nil, fmt.Errorf("model.type is %q: want WordPiece or Unigram", m.Type)
 	}
@@ -139,6 +144,9 @@ func readTokenizer(b []byte) (*tokenizer, error) {
 func (t *tokenizer) addNormalizer(s *step) error {
 	if s == nil {
 		return nil
+	}
+	if n := max(len(s.Content), len(s.Prepend)); n > maxInserted {
+		return fmt.Errorf("normalizer: %s puts in %d bytes: want at most %d", s.Type, n, maxInserted)
 	}
 	add := func(f func(string) string) { t.normal = append(t.normal, f) }
 	switch s.Type {
@@ -164,8 +172,8 @@ func (t *tokenizer) addNormalizer(s *step) error {
 		}
 	case "Lowercase":
 		add(strings.ToLower)
-	case "StripAccents":
-		add(stripAccents)
+	case "StripAccents": // those that stand by themselves, unlike BertNormalizer
+		add(func(x string) string { return without(x, unicode.M) })
 	case "NFC":
 		add(norm.NFC.String)
 	case "NFD":
@@ -179,14 +187,15 @@ func (t *tokenizer) addNormalizer(s *step) error {
 	case "Prepend":
 		add(func(x string) string { return s.Prepend + x })
 	case "Replace":
-		switch {
-		case s.Pattern.String != "":
-			add(func(x string) string { return strings.ReplaceAll(x, s.Pattern.String, s.Content) })
-		case s.Pattern.Regex == " {2,}" || s.Pattern.Regex == `\s+`:
-			add(func(x string) string { return strings.Join(strings.Fields(x), s.Content) })
-		default:
-			return fmt.Errorf("normalizer: the expression %q is not understood", s.Pattern.Regex)
+		pattern := s.Pattern.Regex
+		if s.Pattern.String != "" {
+			pattern = regexp.QuoteMeta(s.Pattern.String)
 		}
+		re, err := regexp.Compile(strings.ReplaceAll(pattern, `\s+`, `[\s\p{Z}]+`)) // Go's \s knows spaces of ASCII only
+		if err != nil || pattern == "" {
+			return fmt.Errorf("normalizer: the expression %q is not understood", pattern)
+		}
+		add(func(x string) string { return re.ReplaceAllLiteralString(x, s.Content) })
 	default:
 		return fmt.Errorf("normalizer: unknown type %q", s.Type)
 	}
@@ -196,6 +205,9 @@ func (t *tokenizer) addNormalizer(s *step) error {
 func (t *tokenizer) addPreTokenizer(s *step) error {
 	if s == nil {
 		return nil
+	}
+	if n := len(s.Replacement); n > utf8.UTFMax {
+		return fmt.Errorf("pre_tokenizer: %s has a replacement of %d bytes: want one character", s.Type, n)
 	}
 	add := func(f func(string) []string) { t.pieces = append(t.pieces, f) }
 	switch s.Type {
@@ -217,7 +229,7 @@ func (t *tokenizer) addPreTokenizer(s *step) error {
 		if mark == "" {
 			mark = "▁"
 		}
-		split, always := on(s.Split, true), s.PrependScheme != "never"
+		split, always := on(s.Split, true), s.PrependScheme != "never" && on(s.PrefixSpace, true)
 		add(func(x string) []string {
 			x = strings.ReplaceAll(x, " ", mark)
 			if always && !strings.HasPrefix(x, mark) {
@@ -248,18 +260,24 @@ func clean(s string) string {
 		switch {
 		case r == '\t' || r == '\n' || r == '\r' || unicode.IsSpace(r):
 			return ' '
-		case r == 0 || r == utf8.RuneError || unicode.IsControl(r) || unicode.In(r, unicode.Cf):
+		case r == 0 || r == utf8.RuneError || unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co):
 			return -1
 		}
 		return r
 	}, s)
 }
 
+// chinese are the characters that BERT takes for words: ideographs, no radicals, numerals or kana.
+var chinese = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4dbf, Stride: 1}, {Lo: 0x4e00, Hi: 0x9fff, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x20000, Hi: 0x2a6df, Stride: 1}, {Lo: 0x2a700, Hi: 0x2b81f, Stride: 1}, {Lo: 0x2b820, Hi: 0x2ceaf, Stride: 1}, {Lo: 0x2f800, Hi: 0x2fa1f, Stride: 1}},
+}
+
 // spaceChinese puts spaces around Chinese characters: each is a word.
 func spaceChinese(s string) string {
 	var b strings.Builder
 	for _, r := range s {
-		if unicode.Is(unicode.Han, r) {
+		if unicode.Is(chinese, r) {
 			b.WriteString(" " + string(r) + " ")
 		} else {
 			b.WriteRune(r)
@@ -268,13 +286,15 @@ func spaceChinese(s string) string {
 	return b.String()
 }
 
-func stripAccents(s string) string {
+func stripAccents(s string) string { return without(norm.NFD.String(s), unicode.Mn) }
+
+func without(s string, set *unicode.RangeTable) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
+		if unicode.Is(set, r) {
 			return -1
 		}
 		return r
-	}, norm.NFD.String(s))
+	}, s)
 }
 
 // splitPunctuation makes a word of each punctuation mark; BERT counts all signs of ASCII as such.
