@@ -124,12 +124,14 @@ func spread(lists [][]candidate, mean []float64) []float64 {
 	return deviation
 }
 
-// choose returns the places of the set with the largest expected F1,
+// choose returns the places of the set with the largest expected worth,
 //
-//	½·p(S) + Σ p(S')·F1(S, S') + (1 - Σ p(S'))·2·Σ_{t∈S} p(t) / (|S| + Σ p(t)),
+//	Σ p(S')·(F1(c, |S|, |S'|) + f/2·F1(c-1, |S|-1, |S'|-1)) + (1-f)/2·p(S),   F1(c, a, b) = 2c/(a+b), c = |S ∩ S'|,
 //
-// p(S') the probability that S' is exactly what is used; what no known set explains is left to the
-// probabilities of single tools. Being exactly right counts on top: one wrong tool costs two links.
+// where p(S') is the probability that S' is exactly what is used; what no known set explains is left to the
+// probabilities of single tools, c = Σ_{t∈S} p(t) of Σ p(t). One wrong tool costs two links. For a request like past
+// ones, being exactly right therefore counts on top; for a foreign one (f), which is hardly ever answered exactly, the
+// links between common tools do: a plan of one tool has none.
 func (q *request) choose() []int32 {
 	k, _ := decode.Size(q.falling(), mostSteps)
 	all := q.choices(k)
@@ -145,21 +147,31 @@ func (q *request) choose() []int32 {
 	for i := range all {
 		v, s := 0.0, 0.0
 		for j := range all {
-			if c := common(set(i), set(j)); c > 0 {
-				f1 := float64(2*c) / float64(len(all[i].places)+len(all[j].places))
-				v += float64(all[j].p * f1)
-			}
+			v += float64(all[j].p * q.worth(float64(common(set(i), set(j))), len(all[i].places), float64(len(all[j].places))))
 		}
 		for _, j := range all[i].places {
 			s += q.p2[j]
 		}
-		v += float64(exact * all[i].p)
-		v += float64(rest*2*s) / (float64(len(all[i].places)) + expected)
+		v += float64(float64(onTop*(1-q.foreign)) * all[i].p)
+		v += float64(rest * q.worth(s, len(all[i].places), expected))
 		if v > bestV {
 			best, bestV = i, v
 		}
 	}
 	return all[best].places
+}
+
+// worth is the F1 of the tools of a plan, and for a foreign request that of their links, as if both were chains: common
+// tools are in the plan, which has so many, and in what is used.
+func (q *request) worth(common float64, planned int, used float64) float64 {
+	if common <= 0 {
+		return 0
+	}
+	f1 := 2 * common / (float64(planned) + used)
+	if common > 1 {
+		f1 += float64(float64(onTop*q.foreign) * (2 * (common - 1) / (float64(planned) + used - 2)))
+	}
+	return f1
 }
 
 // judge fills in the probability of each set and returns that of none of them.

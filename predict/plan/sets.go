@@ -86,7 +86,7 @@ const (
 	unlikely   = .02 // a past set with a tool below this is not considered
 	mostChoice = 60
 	mostSteps  = 25
-	exact      = .5 // worth of being exactly right, beside F1
+	onTop      = .5 // worth of being exactly right, or of all links, beside F1 of the tools
 )
 
 // choices lists sets that may be the answer: the likeliest tools, and past sets of likely tools.
