@@ -21,7 +21,6 @@ const (
 	halfLifeDays = 30
 	MinKnown     = 5 // known outcomes before a pair speaks for itself or a tool may be excluded
 	minSources   = 3 // distinct sources that must agree, where the workspace has as many
-	wilsonZ      = 1.959963984540054
 )
 
 // Adjustment is what past outcomes add to a confidence,
@@ -33,19 +32,6 @@ const (
 // reference states it; live exclusion asks for more ([Rate.Excluded]).
 func Adjustment(successRate, failureRate float64) (boost, penalty float64, excluded bool) {
 	return min(boostCap, boostRate*successRate), min(penaltyCap, penaltyRate*failureRate), failureRate > exclusion
-}
-
-// WilsonLower is the lower end of the 95 % Wilson interval of a share of k in n (real-valued, since
-// old outcomes count less than one). n = 0 gives 0.
-func WilsonLower(k, n float64) float64 {
-	if n <= 0 {
-		return 0
-	}
-	const z2 = wilsonZ * wilsonZ
-	p := k / n
-	centre := p + z2/(2*n)
-	spread := float64(wilsonZ * math.Sqrt(float64(p*(1-p))/n+z2/float64(4*n*n)))
-	return max(0, (centre-spread)/(1+z2/n))
 }
 
 // Memory holds the known outcomes of calls, by tool and by (tool, tool before it). Tools are dense
@@ -208,7 +194,7 @@ func (r Rate) Excluded(sources int) bool {
 func (r Rate) FailureBound() (failed, known, bound float64) {
 	failed = decimals(r.Failure)
 	known = decimals(decimals(r.Success) + failed)
-	return failed, known, decimals(WilsonLower(failed, known))
+	return failed, known, decimals(numeric.WilsonLower(failed, known, numeric.Z95))
 }
 
 func decimals(x float64) float64 { return math.Round(x*1e4) / 1e4 }

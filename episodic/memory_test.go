@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"waymark/numeric"
 )
 
 // Scoring reference 3.3 and the oracles computed for it: successes/all → adjustment; more failures
@@ -30,15 +32,6 @@ func TestAdjustment(t *testing.T) {
 		if !excluded {
 			assert.InDelta(t, row.want, boost-penalty, 1e-12, row.name)
 		}
-	}
-}
-
-// Textbook values of the 95 % Wilson interval (Wilson 1927; recomputed by hand: k=3, n=4 → .3006).
-func TestWilsonLower(t *testing.T) {
-	for _, row := range []struct{ k, n, want float64 }{
-		{0, 0, 0}, {0, 10, 0}, {3, 4, .3006}, {5, 5, .5655}, {10, 10, .7225}, {50, 100, .4038},
-	} {
-		assert.InDelta(t, row.want, WilsonLower(row.k, row.n), 1e-4, "%v of %v", row.k, row.n)
 	}
 }
 
@@ -150,7 +143,7 @@ func TestExclusionAges(t *testing.T) {
 			assert.InDelta(t, tt.rate, r.FailureRate(), 1e-9)
 			assert.Equal(t, tt.remain, r.Excluded(rates.Sources()), "%+v", r)
 			failed, known, bound := r.FailureBound()
-			assert.InDelta(t, WilsonLower(failed, known), bound, 5e-5)
+			assert.InDelta(t, numeric.WilsonLower(failed, known, numeric.Z95), bound, 5e-5)
 		})
 	}
 }

@@ -185,3 +185,21 @@ func expReduced(hi, lo float64, k int) float64 {
 	}
 	return math.Ldexp(y, k)
 }
+
+// Z95 and Z80 are the bounds between which a normal variable lies in 95 % and 80 % of cases, in deviations: for
+// one-sided bounds, 97.5 % and 90 %.
+const (
+	Z95 = 1.959963984540054
+	Z80 = 1.2815515655446004
+)
+
+// WilsonLower is the lower end of the Wilson interval of a share of k in n, z deviations wide to either side; k and n
+// may be sums of weights. Without observations it is 0.
+func WilsonLower(k, n, z float64) float64 {
+	if n <= 0 {
+		return 0
+	}
+	p, z2 := k/n, float64(z*z)
+	spread := float64(z * math.Sqrt(float64(p*(1-p))/n+z2/float64(4*float64(n*n))))
+	return max(0, (p+z2/float64(2*n)-spread)/(1+z2/n))
+}

@@ -62,3 +62,12 @@ func TestLanes(t *testing.T) {
 	Axpy(2, []float64{3, 4}, y)
 	assert.Equal(t, []float64{7, 9}, y)
 }
+
+// Textbook values of the 95 % Wilson interval (Wilson 1927; recomputed by hand: k=3, n=4 → .3006).
+func TestWilsonLower(t *testing.T) {
+	for _, row := range []struct{ k, n, want float64 }{
+		{0, 0, 0}, {0, 10, 0}, {3, 4, .3006}, {5, 5, .5655}, {10, 10, .7225}, {50, 100, .4038},
+	} {
+		assert.InDelta(t, row.want, WilsonLower(row.k, row.n, Z95), 1e-4, "%v of %v", row.k, row.n)
+	}
+}

@@ -58,6 +58,7 @@ type runRequest struct {
 	SuggestionID  string                 `json:"suggestion_id,omitempty" jsonschema:"suggestion_id of the answer that contained this dag"`
 	Message       string                 `json:"message,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
 	Confidence    float64                `json:"confidence,omitempty"`
+	ConfidenceLow float64                `json:"confidence_low,omitempty"`
 	Mode          suggest.Mode           `json:"mode,omitempty"`
 	Paths         []suggest.Path         `json:"paths,omitempty"`
 	Alternatives  []suggest.Alternative  `json:"alternatives,omitempty"`
@@ -87,13 +88,14 @@ type runTask struct {
 	OnError   string                     `json:"on_error,omitempty" jsonschema:"continue: tasks that depend on this one run although it failed"`
 	TimeoutMS int64                      `json:"timeout_ms,omitempty"`
 
-	Kind       catalog.Kind    `json:"kind,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
-	Slot       string          `json:"slot,omitempty"`
-	Confidence float64         `json:"confidence,omitempty"`
-	Formula    string          `json:"formula,omitempty"`
-	Reason     string          `json:"reason,omitempty"`
-	Terms      []suggest.Term  `json:"terms,omitempty"`
-	Wired      []suggest.Wired `json:"wired,omitempty"`
+	Kind          catalog.Kind    `json:"kind,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
+	Slot          string          `json:"slot,omitempty"`
+	Confidence    float64         `json:"confidence,omitempty"`
+	ConfidenceLow float64         `json:"confidence_low,omitempty"`
+	Formula       string          `json:"formula,omitempty"`
+	Reason        string          `json:"reason,omitempty"`
+	Terms         []suggest.Term  `json:"terms,omitempty"`
+	Wired         []suggest.Wired `json:"wired,omitempty"`
 }
 
 // request is what package run is asked for.

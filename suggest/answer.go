@@ -85,16 +85,18 @@ type NextRequest struct {
 	Withheld *Withheld `json:"withheld,omitempty"`
 }
 
-// Suggestion is one ranked candidate. Its confidence is how likely it is the next step if there is one.
+// Suggestion is one ranked candidate. Its confidence is how likely it is the next step if there is one. ConfidenceLow is
+// what a confidence is at least, in 90 % of cases, by the claims that were judged; 0, and absent, where none were.
 type Suggestion struct {
-	ID         string       `json:"id"`
-	Kind       catalog.Kind `json:"kind"`
-	Confidence float64      `json:"confidence"`
-	Score      float64      `json:"score"`
-	Formula    string       `json:"formula"`
-	Terms      []Term       `json:"terms,omitempty"`
-	Reason     string       `json:"reason,omitempty"` // with the terms
-	Evidence   Evidence     `json:"evidence"`
+	ID            string       `json:"id"`
+	Kind          catalog.Kind `json:"kind"`
+	Confidence    float64      `json:"confidence"`
+	ConfidenceLow float64      `json:"confidence_low,omitempty"`
+	Score         float64      `json:"score"`
+	Formula       string       `json:"formula"`
+	Terms         []Term       `json:"terms,omitempty"`
+	Reason        string       `json:"reason,omitempty"` // with the terms
+	Evidence      Evidence     `json:"evidence"`
 }
 
 // Evidence is what stands behind a suggestion.
@@ -144,16 +146,17 @@ type SearchRequest struct {
 
 // SearchResult is one hit.
 type SearchResult struct {
-	ID          string       `json:"id"`
-	Kind        catalog.Kind `json:"kind"`
-	Name        string       `json:"name"`
-	Description string       `json:"description"`
-	Confidence  float64      `json:"confidence"`
-	Score       float64      `json:"score"`
-	Formula     string       `json:"formula"`
-	Semantic    float64      `json:"semantic"`
-	Graph       float64      `json:"graph"`
-	Terms       []Term       `json:"terms,omitempty"`
+	ID            string       `json:"id"`
+	Kind          catalog.Kind `json:"kind"`
+	Name          string       `json:"name"`
+	Description   string       `json:"description"`
+	Confidence    float64      `json:"confidence"`
+	ConfidenceLow float64      `json:"confidence_low,omitempty"`
+	Score         float64      `json:"score"`
+	Formula       string       `json:"formula"`
+	Semantic      float64      `json:"semantic"`
+	Graph         float64      `json:"graph"`
+	Terms         []Term       `json:"terms,omitempty"`
 }
 
 // SearchAnswer is the answer of Search.
@@ -189,17 +192,18 @@ const (
 
 // Task is one node of a suggested DAG.
 type Task struct {
-	ID         string              `json:"id"`
-	Tool       string              `json:"tool"`
-	Kind       catalog.Kind        `json:"kind"`
-	DependsOn  []string            `json:"depends_on"`
-	Arguments  map[string]Argument `json:"arguments"`
-	Wired      []Wired             `json:"wired,omitempty"` // what speaks for arguments that were seen to come from there
-	Slot       string              `json:"slot"`
-	Confidence float64             `json:"confidence"`
-	Formula    string              `json:"formula"`
-	Reason     string              `json:"reason,omitempty"` // with the terms
-	Terms      []Term              `json:"terms,omitempty"`
+	ID            string              `json:"id"`
+	Tool          string              `json:"tool"`
+	Kind          catalog.Kind        `json:"kind"`
+	DependsOn     []string            `json:"depends_on"`
+	Arguments     map[string]Argument `json:"arguments"`
+	Wired         []Wired             `json:"wired,omitempty"` // what speaks for arguments that were seen to come from there
+	Slot          string              `json:"slot"`
+	Confidence    float64             `json:"confidence"`
+	ConfidenceLow float64             `json:"confidence_low,omitempty"`
+	Formula       string              `json:"formula"`
+	Reason        string              `json:"reason,omitempty"` // with the terms
+	Terms         []Term              `json:"terms,omitempty"`
 }
 
 // Wired is what was seen of an argument: in count of the calls that had it after the other tool's result, its
@@ -252,6 +256,7 @@ type DAGAnswer struct {
 	SuggestionID  string         `json:"suggestion_id"`
 	DAG           DAG            `json:"dag"`
 	Confidence    float64        `json:"confidence"`
+	ConfidenceLow float64        `json:"confidence_low,omitempty"`
 	Mode          Mode           `json:"mode"`
 	Paths         []Path         `json:"paths"`
 	Alternatives  []Alternative  `json:"alternatives"`

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
+	"waymark/numeric"
 )
 
 // The bound that an exclusion rests on, and the decision, follow from the counts beside it.
@@ -34,7 +35,7 @@ func TestFailureDetailCanBeComputedAgain(t *testing.T) {
 		require.NoError(t, err)
 		known, err := strconv.ParseFloat(found[2], 64)
 		require.NoError(t, err)
-		bound := strconv.FormatFloat(episodic.WilsonLower(failed, known), 'f', 4, 64)
+		bound := strconv.FormatFloat(numeric.WilsonLower(failed, known, numeric.Z95), 'f', 4, 64)
 		require.Equal(t, bound, found[3], failureDetail(rate))
 		shown, err := strconv.ParseFloat(found[3], 64)
 		require.NoError(t, err)

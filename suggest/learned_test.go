@@ -280,6 +280,49 @@ func TestLearnedConfidence(t *testing.T) {
 	assert.InDelta(t, .5, found[0].Confidence, .15, "a coin decides what follows x:b")
 }
 
+// Whatever carries a confidence has a lower bound of it: 0 where nothing was judged.
+func TestConfidenceHasALowerBound(t *testing.T) {
+	intent := "sort the red apples 4"
+	lows := func(m *Model, profile string) (next, plan, search []float64) {
+		add := func(to *[]float64, confidence, low float64) {
+			require.GreaterOrEqual(t, low, 0.0)
+			require.LessOrEqual(t, low, confidence)
+			*to = append(*to, low)
+		}
+		for _, r := range []NextRequest{{Context: []string{"x:a"}}, {Context: []string{"x:a"}, Intent: intent}, {Intent: intent}} {
+			r.Profile = profile
+			a, err := m.Next(r)
+			require.NoError(t, err)
+			for _, s := range a.Suggestions {
+				add(&next, s.Confidence, s.ConfidenceLow)
+			}
+		}
+		for _, r := range []DAGRequest{{Intent: intent}, {Context: []string{"x:a"}}} {
+			r.Profile = profile
+			a, err := m.Plan(r)
+			require.NoError(t, err)
+			add(&plan, a.Confidence, a.ConfidenceLow)
+			for _, s := range a.DAG.Tasks {
+				add(&plan, s.Confidence, s.ConfidenceLow)
+			}
+		}
+		found, err := m.Search(SearchRequest{Query: intent, Profile: profile})
+		require.NoError(t, err)
+		for _, r := range found.Results {
+			add(&search, r.Confidence, r.ConfidenceLow)
+		}
+		return next, plan, search
+	}
+	m := planted(t, 150).model()
+	next, plan, search := lows(m, ProfileSeed)
+	require.Zero(t, slices.Max(slices.Concat(next, plan, search)), "nothing was judged")
+	next, plan, search = lows(m, ProfileLearned)
+	require.Zero(t, slices.Max(search), "searches are not judged")
+	require.Greater(t, next[0], .5)
+	require.Greater(t, plan[0], .4, "of the plan")
+	require.Greater(t, plan[1], .5, "of its first task")
+}
+
 // After x:c a task goes on one time of three; after x:b always, after x:f never.
 func TestLearnedStop(t *testing.T) {
 	if testing.Short() {
@@ -511,6 +554,9 @@ func TestSeedIsCalibratedWhereAutoStaysWithIt(t *testing.T) {
 		assert.Equal(t, min(Cap, kept.At(raw[i].Score)), found[i].Confidence)
 	}
 	assert.InDelta(t, .25, found[0].Confidence, .1)
+	assert.Less(t, found[0].ConfidenceLow, found[0].Confidence)
+	assert.Greater(t, found[0].ConfidenceLow, found[0].Confidence-.1)
+	assert.Zero(t, raw[0].ConfidenceLow, "nobody judged its scores")
 	assert.Equal(t, raw, ask(ProfileSeed))
 	answer := m.decisions[aboutNext]
 	if answer != nil {

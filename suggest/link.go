@@ -383,12 +383,12 @@ func (p *plan) answer() DAGAnswer {
 	if a.RejectedEdges == nil {
 		a.RejectedEdges = []RejectedEdge{}
 	}
-	var top, pathSum float64
+	var top, low, pathSum float64
 	ranks := make([]float64, 0, len(p.tasks))
 	for j, t := range p.tasks {
 		task := Task{
 			ID: fmt.Sprintf("t%d", j+1), Tool: p.ids[t.node], Kind: p.kind(t.node), DependsOn: []string{}, Slot: t.slot,
-			Confidence: min(Cap, t.score), Formula: t.formula,
+			Confidence: min(Cap, t.score), ConfidenceLow: min(Cap, t.score, t.low), Formula: t.formula,
 		}
 		task.Arguments, task.Wired = p.arguments(j)
 		if p.shows() {
@@ -402,7 +402,9 @@ func (p *plan) answer() DAGAnswer {
 		}
 		a.DAG.Tasks[j] = task
 		if p.mode != Active || p.planned != nil || p.relevant(t.node) { // a way that answers no part of the intent earns no trust
-			top = max(top, t.score)
+			if t.score > top {
+				top, low = t.score, task.ConfidenceLow
+			}
 		}
 		ranks = append(ranks, p.rank(t.node))
 	}
@@ -418,6 +420,9 @@ func (p *plan) answer() DAGAnswer {
 		}
 	}
 	p.doubt(&a)
+	if top > 0 {
+		a.ConfidenceLow = a.Confidence * min(1, low/top)
+	}
 	if a.Confidence < LowConfidence {
 		p.warn(WarnLowConfidence)
 	}

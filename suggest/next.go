@@ -50,7 +50,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	}
 	for _, c := range top {
 		s := Suggestion{
-			ID: m.ids[c.node], Kind: m.kind(c.node), Confidence: q.confidence(c), Score: q.shownScore(c),
+			ID: m.ids[c.node], Kind: m.kind(c.node), Confidence: q.confidence(c), ConfidenceLow: q.low(c), Score: q.shownScore(c),
 			Formula: c.formula, Evidence: q.evidence(c.node),
 		}
 		if show {

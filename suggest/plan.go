@@ -100,6 +100,7 @@ type task struct {
 	node    int32
 	slot    string
 	score   float64
+	low     float64 // bound of the confidence
 	formula string
 	terms   []Term
 	reason  string
@@ -277,7 +278,7 @@ func (p *plan) shows() bool { return want(p.request.Explain) }
 
 // shown is the task of a candidate of a query, with what is wanted of terms and reason.
 func (p *plan) shown(q *query, c candidate, score float64) task {
-	t := task{node: c.node, slot: SlotTarget, score: score, formula: c.formula}
+	t := task{node: c.node, slot: SlotTarget, score: score, low: q.low(c), formula: c.formula}
 	if p.shows() {
 		t.terms, t.reason = q.explain(c), q.reason(c)
 	}

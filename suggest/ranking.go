@@ -325,3 +325,17 @@ func (q *query) confidence(c candidate) float64 {
 	}
 	return min(Cap, q.kept.At(min(1, c.score)))
 }
+
+// low is a lower bound, in 90 % of cases, of the confidence of a candidate, by the claims that were judged in such
+// situations: held-out steps, past requests, or held-out tasks where profile auto stays with the seed. It is 0 where none
+// were.
+func (q *query) low(c candidate) float64 {
+	confidence := q.confidence(c)
+	switch {
+	case q.planned != nil:
+		return q.planned.Low(confidence)
+	case q.learned != nil:
+		return q.sure.kept.Low(confidence)
+	}
+	return q.kept.Low(confidence)
+}

@@ -59,7 +59,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		}
 		name, description := m.describe(c.node)
 		res := SearchResult{
-			ID: m.ids[c.node], Kind: m.kind(c.node), Name: name, Description: description, Confidence: c.confidence(),
+			ID: m.ids[c.node], Kind: m.kind(c.node), Name: name, Description: description, Confidence: c.confidence(), ConfidenceLow: q.low(c),
 			Score: q.shownScore(c), Formula: c.formula, Semantic: q.semantic[c.node], Graph: q.graph[c.node],
 		}
 		if show {

@@ -19,8 +19,9 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/binary"
-	"math"
 	"slices"
+
+	"waymark/numeric"
 )
 
 // Bounds of a table.
@@ -70,16 +71,8 @@ func (w *Wire) Supported() bool {
 		return false
 	}
 	beyond := int(w.Count) - int(w.Chance)
-	return beyond >= leastBeyond && 2*beyond >= int(w.Count) && lower(float64(beyond), float64(w.Of)) >= leastShare ||
+	return beyond >= leastBeyond && 2*beyond >= int(w.Count) && numeric.WilsonLower(float64(beyond), float64(w.Of), numeric.Z95) >= leastShare ||
 		w.Fresh >= manyValues && 2*w.Count >= w.Of
-}
-
-// lower is the lower end of the 95 % Wilson interval of a share of k in n.
-func lower(k, n float64) float64 {
-	const z = 1.959963984540054
-	p := k / n
-	spread := math.Sqrt(float64(p*(1-p))/n + z*z/float64(4*n*n))
-	return (p + z*z/(2*n) - float64(z*spread)) / (1 + z*z/n)
 }
 
 // Better orders wires into the same argument: more cases beyond chance first, then more cases, then the

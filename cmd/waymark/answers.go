@@ -172,13 +172,13 @@ func (a *app) showNext(n suggest.NextAnswer, explain bool) {
 	a.showModel(n.Mode, n.Model, explain)
 	header := []string{"rank", "id", "kind", "confidence"}
 	if explain {
-		header = append(header, "score", "formula")
+		header = append(header, "at least", "score", "formula")
 	}
 	var rows, terms [][]string
 	for i, s := range n.Suggestions {
 		row := []string{fmt.Sprint(i + 1), s.ID, string(s.Kind), number(s.Confidence)}
 		if explain {
-			row = append(row, number(s.Score), s.Formula)
+			row = append(row, lowerBound(s.ConfidenceLow), number(s.Score), s.Formula)
 			terms = append(terms, termRows(s.ID, s.Formula, s.Terms, false)...)
 		}
 		rows = append(rows, append(row, s.Reason))
@@ -200,13 +200,13 @@ func (a *app) showDAG(d suggest.DAGAnswer, explain bool) {
 	a.showModel(d.Mode, d.Model, explain)
 	header := []string{"task", "tool", "kind", "confidence", "depends on"}
 	if explain {
-		header = append(header, "slot")
+		header = append(header, "at least", "slot")
 	}
 	var rows, terms [][]string
 	for _, t := range d.DAG.Tasks {
 		row := []string{t.ID, t.Tool, string(t.Kind), number(t.Confidence), list(t.DependsOn)}
 		if explain {
-			row = append(row, t.Slot)
+			row = append(row, lowerBound(t.ConfidenceLow), t.Slot)
 			terms = append(terms, termRows(t.ID, t.Formula, t.Terms, false)...)
 		}
 		rows = append(rows, append(row, arguments(t.Arguments)))
@@ -227,7 +227,19 @@ func (a *app) showDAG(d suggest.DAGAnswer, explain bool) {
 		}
 	}
 	a.showNotes(d.Model, d.Warnings, d.UnknownIDs)
-	a.printf("\nconfidence %s · suggestion %s\n", number(d.Confidence), clean(d.SuggestionID))
+	confidence := number(d.Confidence)
+	if explain {
+		confidence += ", at least " + lowerBound(d.ConfidenceLow)
+	}
+	a.printf("\nconfidence %s · suggestion %s\n", confidence, clean(d.SuggestionID))
+}
+
+// lowerBound is the lower bound of a confidence; - where nothing was judged.
+func lowerBound(low float64) string {
+	if low == 0 {
+		return "-"
+	}
+	return number(low)
 }
 
 // showLinks prints how the tasks of a plan are connected and what could replace them.

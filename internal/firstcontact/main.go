@@ -11,6 +11,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,7 +100,50 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(pooled)) {
+		pooled[key].print(key)
+	}
 	return nil
+}
+
+// pooled are the claims of all sets, by profile and wording.
+var pooled = map[string]*trust{}
+
+// trust is what first suggestions claimed, and by how much at least.
+type trust struct {
+	claims []learn.Claim
+	lows   []learn.Claim
+}
+
+// print says how far the claims can be trusted: their error, the share right where .9 or more is claimed, and in how
+// many of ten parts of equal size, ordered by lower bound, at least as many are right as these say on average.
+func (t *trust) print(key string) {
+	sure, right := 0, 0
+	for _, c := range t.claims {
+		if c.Confidence >= 0.9 {
+			sure++
+			if c.Right {
+				right++
+			}
+		}
+	}
+	slices.SortStableFunc(t.lows, func(a, b learn.Claim) int { return cmp.Compare(a.Confidence, b.Confidence) })
+	held := 0
+	for i := range 10 {
+		kept := 0.0
+		for _, c := range t.lows[i*len(t.lows)/10 : (i+1)*len(t.lows)/10] {
+			kept -= c.Confidence
+			if c.Right {
+				kept++
+			}
+		}
+		if kept >= 0 {
+			held++
+		}
+	}
+	c := learn.Calibrate(t.claims, 1)
+	fmt.Printf("all sets, %-18s n %4d  list ece %.3f band %.3f  right where 0.9 is claimed %.3f of %d  bound holds in %d of 10\n",
+		key, len(t.claims), c.ECE, c.Band[1], float64(right)/float64(max(1, sure)), sure, held)
 }
 
 // request is one line of a file of requests; need one of a file of needs.
@@ -348,8 +393,8 @@ type plans struct {
 	n, linked              int
 	node, link, ndcg, size float64
 	gold                   float64
-	claims                 []learn.Claim
-	claimed                float64
+	trust
+	claimed float64
 }
 
 func (a *plans) ask(m *model, profile, intent string, e *episodic.Episode) error {
@@ -399,7 +444,9 @@ func (a *plans) ask(m *model, profile, intent string, e *episodic.Episode) error
 		a.link += learn.F1(links, goldLinks)
 	}
 	if len(ranked) > 0 {
-		a.claims = append(a.claims, learn.Claim{Confidence: found.Suggestions[0].Confidence, Right: slices.Contains(gold, ranked[0])})
+		right := slices.Contains(gold, ranked[0])
+		a.claims = append(a.claims, learn.Claim{Confidence: found.Suggestions[0].Confidence, Right: right})
+		a.lows = append(a.lows, learn.Claim{Confidence: found.Suggestions[0].ConfidenceLow, Right: right})
 	}
 	return nil
 }
@@ -409,6 +456,11 @@ func (a *plans) print(profile, kind string) {
 		return
 	}
 	n := float64(a.n)
+	key := profile + " " + kind
+	if pooled[key] == nil {
+		pooled[key] = &trust{}
+	}
+	pooled[key].claims, pooled[key].lows = append(pooled[key].claims, a.claims...), append(pooled[key].lows, a.lows...)
 	c := learn.Calibrate(a.claims, 1)
 	fmt.Printf("  %-8s %-9s n %4d  node %.3f link %.3f ndcg %.3f  size %.2f of %.2f  claimed %.3f  list ece %.3f band %.3f\n",
 		profile, kind, a.n, a.node/n, a.link/float64(max(1, a.linked)), a.ndcg/n, a.size/n, a.gold/n, a.claimed/n, c.ECE, c.Band[1])

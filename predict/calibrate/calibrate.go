@@ -59,6 +59,7 @@ type Curve struct {
 
 	Claimed []float64 `json:"claimed,omitempty"` // centres of the bins, moved so, rising
 	Kept    []float64 `json:"kept,omitempty"`    // the share right of each, never falling
+	Claims  []float64 `json:"claims,omitempty"`  // how many there are in each, the older ones counting less; nil: nobody knows
 }
 
 type bin struct{ claimed, right, n float64 }
@@ -116,7 +117,7 @@ func fit(claims []Claim, imagine float64) *Curve {
 		i = end
 	}
 	for _, b := range pooled {
-		m.Claimed, m.Kept = append(m.Claimed, b.x()), append(m.Kept, b.y())
+		m.Claimed, m.Kept, m.Claims = append(m.Claimed, b.x()), append(m.Kept, b.y()), append(m.Claims, b.n)
 	}
 	return m
 }
@@ -185,6 +186,18 @@ func (m *Curve) At(p float64) float64 {
 	return m.Kept[i-1] + float64(share*(m.Kept[i]-m.Kept[i-1]))
 }
 
+// Low is a lower bound, in 90 % of cases, of a probability as [Curve.At] gives it: the lower end of the Wilson interval
+// by the claims of the bins on either side, of which the one with fewer counts. Without claims it is 0.
+func (m *Curve) Low(kept float64) float64 {
+	if m == nil || len(m.Claims) == 0 {
+		return 0
+	}
+	i, _ := slices.BinarySearch(m.Kept, kept)
+	last := len(m.Kept) - 1
+	n := min(m.Claims[max(i-1, 0)], m.Claims[min(i, last)])
+	return min(kept, numeric.WilsonLower(float64(kept*n), n, numeric.Z80))
+}
+
 // UnmarshalJSON reads a curve, and refuses what cannot be one.
 func (m *Curve) UnmarshalJSON(b []byte) error {
 	type plain Curve
@@ -207,6 +220,14 @@ func (m *Curve) check() error {
 	if len(m.Claimed) != len(m.Kept) {
 		return fmt.Errorf("calibrate: %d claimed and %d kept probabilities", len(m.Claimed), len(m.Kept))
 	}
+	if len(m.Claims) != 0 && len(m.Claims) != len(m.Kept) {
+		return fmt.Errorf("calibrate: claims of %d bins, where there are %d", len(m.Claims), len(m.Kept))
+	}
+	for _, n := range m.Claims {
+		if !(n > 0) || math.IsInf(n, 0) {
+			return fmt.Errorf("calibrate: a bin of %v claims", n)
+		}
+	}
 	for i := range m.Claimed {
 		inside := m.Claimed[i] >= 0 && m.Claimed[i] <= 1 && m.Kept[i] >= 0 && m.Kept[i] <= 1
 		if !inside || i > 0 && (m.Claimed[i] <= m.Claimed[i-1] || m.Kept[i] < m.Kept[i-1]) {
@@ -222,11 +243,12 @@ func (m *Curve) Write(w *wire.Writer) {
 	w.Float(m.Tilt)
 	w.Floats(m.Claimed)
 	w.Floats(m.Kept)
+	w.Floats(m.Claims)
 }
 
 // Read reads what [Curve.Write] wrote; what cannot be a curve becomes the error of r.
 func Read(r *wire.Reader) *Curve {
-	m := &Curve{r.Float(), r.Float(), r.Floats(), r.Floats()}
+	m := &Curve{r.Float(), r.Float(), r.Floats(), r.Floats(), r.Floats()}
 	if err := m.check(); err != nil {
 		r.Fail("%v", err)
 		return &Curve{}

@@ -145,13 +145,15 @@ func TestEveryMapRises(t *testing.T) {
 
 func TestReadRefusesWhatDoesNotRise(t *testing.T) {
 	for name, m := range map[string]*Curve{
-		"lengths": {Claimed: []float64{.1, .2}, Kept: []float64{.1}},
-		"x falls": {Claimed: []float64{.2, .1}, Kept: []float64{.1, .2}},
-		"x twice": {Claimed: []float64{.2, .2}, Kept: []float64{.1, .2}},
-		"y falls": {Claimed: []float64{.1, .2}, Kept: []float64{.2, .1}},
-		"turned":  {Tilt: -1.5},
-		"nowhere": {Shift: math.Inf(1)},
-		"beyond":  {Claimed: []float64{.1}, Kept: []float64{1.5}},
+		"lengths":            {Claimed: []float64{.1, .2}, Kept: []float64{.1}},
+		"x falls":            {Claimed: []float64{.2, .1}, Kept: []float64{.1, .2}},
+		"x twice":            {Claimed: []float64{.2, .2}, Kept: []float64{.1, .2}},
+		"y falls":            {Claimed: []float64{.1, .2}, Kept: []float64{.2, .1}},
+		"turned":             {Tilt: -1.5},
+		"nowhere":            {Shift: math.Inf(1)},
+		"claims of no bin":   {Claimed: []float64{.1}, Kept: []float64{.1}, Claims: []float64{3, 4}},
+		"no claims of a bin": {Claimed: []float64{.1}, Kept: []float64{.1}, Claims: []float64{0}},
+		"beyond":             {Claimed: []float64{.1}, Kept: []float64{1.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w wire.Writer
@@ -177,6 +179,38 @@ func BenchmarkFit(b *testing.B) {
 	for b.Loop() {
 		Fit(claims)
 	}
+}
+
+// The more claims were judged, the nearer the bound is to what was kept; without claims it is 0.
+func TestLowNarrowsWithClaims(t *testing.T) {
+	var none *Curve
+	assert.Zero(t, none.Low(.9))
+	assert.Zero(t, Fit(claimed(least-1, func(p float64) float64 { return p })).Low(.9))
+	assert.Zero(t, (&Curve{Claimed: []float64{.5}, Kept: []float64{.5}}).Low(.5), "of a curve that does not say how many")
+	before := 0.0
+	for _, n := range []float64{1, 10, 100, 1000} {
+		low := (&Curve{Claimed: []float64{.2, .8}, Kept: []float64{.2, .8}, Claims: []float64{5000, n}}).Low(.6)
+		assert.Greater(t, low, before, "%v claims", n)
+		assert.Less(t, low, .6, "%v claims", n)
+		before = low
+	}
+	assert.Greater(t, before, .57)
+}
+
+// Of a hundred histories of 200 claims each, the bound holds in about ninety.
+func TestLowHoldsMostly(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	held := 0
+	for range 100 {
+		var claims []Claim
+		for range 200 {
+			claims = append(claims, Claim{P: .7, Right: random.Float64() < .7})
+		}
+		if m := Fit(claims); m.Low(m.At(.7)) <= .7 {
+			held++
+		}
+	}
+	assert.GreaterOrEqual(t, held, 85)
 }
 
 // Scores that are no probabilities are held less.

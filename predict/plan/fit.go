@@ -48,6 +48,7 @@ func FitStudy(texts *Texts, needs [][]int32, tasks []Task, o Options) *Study {
 		{f.fitScores, .8},
 		{f.fitSets, .95},
 		{f.fitLinks, 1},
+		{f.fitSure, 1},
 	} {
 		phase.run()
 		if f.stop() || f.stopped.Load() {

@@ -21,6 +21,7 @@ import (
 	"slices"
 
 	"waymark/numeric"
+	"waymark/predict/calibrate"
 	"waymark/predict/labels"
 	"waymark/predict/logit"
 	"waymark/semantic"
@@ -79,6 +80,7 @@ type Model struct {
 	linker *logit.Model
 	chains bool
 	rates  [][2]float64
+	sure   [2]*calibrate.Curve // by kind of request, of claims that the likeliest tool is right
 }
 
 // weights of signals.

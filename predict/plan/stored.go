@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"waymark/predict/calibrate"
 	"waymark/predict/labels"
 	"waymark/predict/logit"
 	"waymark/semantic"
@@ -88,7 +89,8 @@ func (m *Model) Write(w *wire.Writer) {
 		w.Ints(m.pasts[i].tools)
 		w.Float(m.pasts[i].count)
 	}
-	for _, kind := range m.kinds {
+	for k, kind := range m.kinds {
+		m.sure[k].Write(w)
 		kind.first.Write(w)
 		kind.second.Write(w)
 		kind.chooser.Write(w)
@@ -175,6 +177,7 @@ func Read(r *wire.Reader, texts *Texts) *Model {
 	}
 	base := len(baseNames)
 	for k := range m.kinds {
+		m.sure[k] = calibrate.Read(r)
 		m.kinds[k] = weights{first: logit.Read(r, base), second: logit.Read(r, base+len(nextNames)), chooser: logit.Read(r, len(setNames))}
 		if m.needs != nil {
 			m.kinds[k].target = logit.Read(r, base)

@@ -56,6 +56,7 @@ func TestModelIsReadAsWritten(t *testing.T) {
 			assert.Equal(t, a.Steps, b.Steps, name)
 			for _, tool := range a.Tools {
 				assert.Equal(t, a.Explain(tool.Tool), b.Explain(tool.Tool), name)
+				assert.Equal(t, a.Low(tool.P), b.Low(tool.P), name)
 			}
 		}
 	}
