@@ -130,6 +130,27 @@ func TestLearnedPlan(t *testing.T) {
 	assert.Equal(t, "x:e", tools(a)[0])
 }
 
+// Four of five tasks tried x:push and failed; the plan follows the others.
+func TestLearnedPlanFollowsSuccesses(t *testing.T) {
+	w := newWorld(t)
+	for _, id := range []string{"check", "push", "roll"} {
+		w.PutTool(catalog.Tool{ID: "x:" + id, Name: id, Server: "x"})
+	}
+	services := []string{"shop", "search", "mail", "login", "billing", "chat", "maps"}
+	for i := range 100 {
+		e := episodic.Episode{ID: fmt.Sprint(i), Intent: fmt.Sprintf("release the %s service %d", services[i%7], i), Time: time.Unix(1_700_000_000+int64(i), 0).UTC()}
+		tool := "x:roll"
+		if e.Outcome = episodic.Success; i%5 < 4 {
+			tool, e.Outcome = "x:push", episodic.Failure
+		}
+		e.Steps = []episodic.Step{{Tool: "x:check"}, {Tool: tool}}
+		w.record(e)
+	}
+	a, err := w.model().Plan(DAGRequest{Intent: "release the shop service 777", Profile: ProfileLearned})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"x:check", "x:roll"}, tools(a))
+}
+
 func TestLearnedIsRefused(t *testing.T) {
 	refused := func(m *Model, want string) {
 		_, err := m.Next(NextRequest{Context: []string{"x:a"}, Profile: ProfileLearned})

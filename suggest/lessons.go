@@ -226,7 +226,7 @@ func (l *lessons) add(c *Counts, p *pastEpisode, at int) {
 		l.ends = append(l.ends, stop.Task{Tools: tools, Group: t.Group})
 	}
 	if p.teaches() {
-		l.plans = append(l.plans, planning.Task{Text: p.intent, Steps: tools, After: parents})
+		l.plans = append(l.plans, planning.Task{Text: p.intent, Steps: tools, After: parents, Failed: p.failed()})
 	}
 }
 

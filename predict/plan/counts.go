@@ -30,11 +30,13 @@ type counts struct {
 	recent  []float64
 	recentN float64
 	served  []float64         // server → groups that used it
+	failed  float64           // groups that failed
+	misled  []float64         // tool → groups that used it and failed
 	pairs   map[pair]relation // both ways
 }
 
 func newCounts(tools, servers int) counts {
-	return counts{uses: make([]float64, tools), recent: make([]float64, tools), served: make([]float64, servers), pairs: map[pair]relation{}}
+	return counts{misled: make([]float64, tools), uses: make([]float64, tools), recent: make([]float64, tools), served: make([]float64, servers), pairs: map[pair]relation{}}
 }
 
 // relations are the relations of all pairs of tools used together, by a and then b.
@@ -116,6 +118,10 @@ func (m *Model) close() {
 func (c *counts) add(g *group, w float64, texts *Texts) {
 	c.n++
 	c.recentN += w
+	c.failed += g.failed
+	for _, l := range g.misled {
+		c.misled[l.Label] += l.Value
+	}
 	for _, l := range g.tools {
 		c.uses[l.Label] += l.Value
 		c.recent[l.Label] += float64(w * l.Value)

@@ -63,6 +63,11 @@ func (f *fit) returns(half float64) float64 {
 	}
 	gains := make([]float64, len(spread))
 	f.each(len(spread), func(i int) { gains[i] = spread[i].precision(recent) - spread[i].precision(alike) })
+	return standard(gains)
+}
+
+// standard is the mean of gains in standard errors of it.
+func standard(gains []float64) float64 {
 	n, sum, squares := float64(len(gains)), numeric.Sum(gains), 0.0
 	for _, g := range gains {
 		squares += float64((g - sum/n) * (g - sum/n))
@@ -112,6 +117,7 @@ func (q *request) mass(newest int32, half float64, kind int) float64 {
 	if half > 0 {
 		x = numeric.Exp2(-float64(newest-q.own) / half)
 	}
+	x *= 1 - q.m.groups[q.own].failed
 	switch kind {
 	case known:
 		x *= 1 - q.foreign

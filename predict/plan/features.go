@@ -15,6 +15,7 @@ var baseNames = []string{
 	"text among mates", "words among mates", "cosine among mates", "likely mate", "cold likely mate",
 	"content", "content odds", "content/best", "content vote", "content vote odds", "near",
 	"meaning", "meaning/best", "clause meaning/best",
+	"succeeded", "vote succeeded",
 }
 
 // base fills in the features of the first stage. kin is how like the tool is to those that history speaks
@@ -71,6 +72,7 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 		}
 	}
 	likely := q.likely(t)
+	succeeded, voteSucceeded := q.outcomes(t)
 	evidence := numeric.Ln(1 + float64(uses*scale))
 	cold := 1 - seen
 	lr := numeric.Ln(1 + rank)
@@ -91,5 +93,6 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 		likely, cold * likely,
 		content, odds(content), content / q.most.content, contentVote, odds(contentVote), sim,
 		meaning, meaning / q.most.meaning, clauseMeaning / q.most.clauseMeaning,
+		succeeded, voteSucceeded,
 	})
 }

@@ -130,6 +130,9 @@ func (f *fit) open() {
 }
 
 func (f *fit) fitScores() {
+	if f.heed(); f.stopped.Load() {
+		return
+	}
 	if f.fade(); f.stopped.Load() {
 		return
 	}

@@ -34,6 +34,8 @@ type Task struct {
 	Steps []int32
 	After [][]int32
 	Match *Match // of Text, if known
+
+	Failed bool // as a whole
 }
 
 // group is what is known of one wording: tasks with the same words are one observation.
@@ -44,6 +46,9 @@ type group struct {
 	links  []link         // by from, to
 	size   float64        // mean number of distinct tools
 	match  *Match
+
+	failed float64        // share of the tasks; 0 where outcomes do not count
+	misled []labels.Label // by number; share of the tasks that used it and failed
 }
 
 type link struct {
@@ -123,27 +128,38 @@ func (m *Model) group(tasks []Task) {
 	for i := range m.groups {
 		g := &m.groups[i]
 		share := 1 / float64(len(g.tasks))
-		tools := map[int32]float64{}
+		tools, misled := map[int32]float64{}, map[int32]float64{}
 		links := map[pair]float64{}
 		for _, t := range g.tasks {
 			set := distinctTools(t.Steps)
 			for _, u := range set {
 				tools[u] += share
+				if t.Failed {
+					misled[u] += share
+				}
 			}
 			g.size += float64(share * float64(len(set)))
+			g.failed += float64(share * b2f(t.Failed))
 			for l := range linksOf(t) {
 				links[l] += share
 			}
 		}
-		for u, v := range tools {
-			g.tools = append(g.tools, labels.Label{Label: u, Value: v})
-		}
-		slices.SortFunc(g.tools, func(a, b labels.Label) int { return cmp.Compare(a.Label, b.Label) })
+		g.tools, g.misled = byNumber(tools), byNumber(misled)
 		for l, v := range links {
 			g.links = append(g.links, link{l.a, l.b, v})
 		}
 		slices.SortFunc(g.links, func(a, b link) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	}
+}
+
+// byNumber lists labels, the smallest first.
+func byNumber(values map[int32]float64) []labels.Label {
+	var list []labels.Label
+	for u, v := range values {
+		list = append(list, labels.Label{Label: u, Value: v})
+	}
+	slices.SortFunc(list, func(a, b labels.Label) int { return cmp.Compare(a.Label, b.Label) })
+	return list
 }
 
 func distinctTools(steps []int32) []int32 {
@@ -223,12 +239,7 @@ func (m *Model) sinksOf(g *group) []labels.Label {
 			sum[m.label[u]] += share
 		}
 	}
-	ls := make([]labels.Label, 0, len(sum))
-	for l, v := range sum {
-		ls = append(ls, labels.Label{Label: l, Value: v})
-	}
-	slices.SortFunc(ls, func(a, b labels.Label) int { return cmp.Compare(a.Label, b.Label) })
-	return ls
+	return byNumber(sum)
 }
 
 // Forget drops what only fitting, and a [Study], need.

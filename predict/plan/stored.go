@@ -64,6 +64,7 @@ func (m *Model) Write(w *wire.Writer) {
 	for i := range m.groups {
 		g := &m.groups[i]
 		writeLabels(w, g.tools)
+		writeLabels(w, g.misled)
 		from, to, values := make([]int32, len(g.links)), make([]int32, len(g.links)), make([]float64, len(g.links))
 		for k, l := range g.links {
 			from[k], to[k], values[k] = l.from, l.to, l.value
@@ -83,6 +84,8 @@ func (m *Model) Write(w *wire.Writer) {
 	w.Floats(m.uses)
 	w.Floats(m.recent)
 	w.Floats(m.served)
+	w.Float(m.failed)
+	w.Floats(m.misled)
 	m.related.write(w)
 	w.Uint(uint64(len(m.pasts)))
 	for i := range m.pasts {
@@ -130,7 +133,7 @@ func Read(r *wire.Reader, texts *Texts) *Model {
 	m.groupSets, m.y = make([][]labels.Label, len(m.groups)), make([][]labels.Label, len(m.groups))
 	for i := range m.groups {
 		g := &m.groups[i]
-		g.tools = readLabels(r)
+		g.tools, g.misled = readLabels(r), readLabels(r)
 		for _, l := range g.tools {
 			if l.Label < 0 || int(l.Label) >= n || m.label[l.Label] < 0 {
 				r.Fail("a request used tool %d, which no request used", l.Label)
@@ -155,7 +158,8 @@ func Read(r *wire.Reader, texts *Texts) *Model {
 	}
 	m.n, m.recentN = r.Float(), r.Float()
 	m.uses, m.recent, m.served = r.Floats(), r.Floats(), r.Floats()
-	if len(m.uses) != n || len(m.recent) != n || len(m.served) != len(texts.mates) {
+	m.failed, m.misled = r.Float(), r.Floats()
+	if len(m.uses) != n || len(m.misled) != n || len(m.recent) != n || len(m.served) != len(texts.mates) {
 		r.Fail("counts of %d and %d tools and %d servers, where there are %d and %d", len(m.uses), len(m.recent), len(m.served), n, len(texts.mates))
 	}
 	m.related = readRelations(r, n)

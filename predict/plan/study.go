@@ -36,6 +36,7 @@ var signals = []signal{
 		"server words", "server words/best", "server words odds", "server vote odds", "text among known", "words among known", "cosine among known",
 		"text among mates", "words among mates", "cosine among mates", "likely mate", "cold likely mate"},
 		next: []string{"mates", "mates most"}, link: []string{"mates"}},
+	{name: "outcomes", base: outcomeNames},
 	{name: "alike_tools", base: []string{"kin", "cold kin"}},
 	{name: "targets", base: []string{"sink", "sink/best"},
 		next: []string{"target", "needed by target", "target mass", "target depth", "usual with target"}},
