@@ -9,8 +9,8 @@ import (
 // ErrNoRollback: there is no judgement to return to, or it cannot be returned to now.
 var ErrNoRollback = errors.New("there is nothing to roll back")
 
-// Rollback starts a build with the judgement before the active one: which profile answers what, the calibration of
-// scores, and how much each place of a list is looked at. Everything recorded since counts. The build is an event of
+// Rollback starts a build with the judgement before the active one: which profile answers what, and the calibration
+// of scores. Everything recorded since counts. The build is an event of
 // the log, so it outlasts restarts, until a rebuild is accepted: one that somebody asks for, or one that is due because
 // the log has grown by half. A second rollback goes one judgement further back.
 func (e *Engine) Rollback(ctx context.Context) (j Job, err error) {
