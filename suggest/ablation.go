@@ -71,7 +71,7 @@ func (a *Ablation) Next(context []string, intent, tool string) (place int, witho
 			weights = w.Asked
 		}
 		if weights != nil {
-			without[signalNames[w.Signal]] = at(weights)
+			without[nexttool.Features[w.Signal].Name] = at(weights)
 		}
 	}
 	return at(q.weights), without, true

@@ -263,15 +263,6 @@ func TestPastKeepsLinks(t *testing.T) {
 	assert.True(t, linked(s.episodes().at(1).after, 3))
 }
 
-func TestSignalsHaveNames(t *testing.T) {
-	seen := map[string]bool{}
-	for k, name := range signalNames {
-		assert.NotEmpty(t, name, k)
-		assert.False(t, seen[name], name)
-		seen[name] = true
-	}
-}
-
 // The confidence of the likeliest tool is calibrated, the others share the rest; scores stay as they are.
 func TestLearnedConfidence(t *testing.T) {
 	if testing.Short() {

@@ -219,7 +219,7 @@ func (q *query) learnedTerms(c candidate) (terms []Term) {
 			}
 			w := nexttool.Weight(q.weights, nexttool.Signal(k), q.signs.Evidence[k], used)
 			if v := float64(w * float64(x)); v != 0 {
-				terms = append(terms, Term{signalNames[k], float64(x), w, v})
+				terms = append(terms, Term{nexttool.Features[k].Name, float64(x), w, v})
 			}
 		}
 	}
@@ -233,7 +233,7 @@ func (q *query) alwaysTerms(tool int32) []Term {
 		x := q.learned.history.Always(k, tool)
 		w := nexttool.Weight(q.weights, k, q.signs.Evidence[k], 0)
 		if v := float64(w * x); v != 0 {
-			terms = append(terms, Term{signalNames[k], x, w, v})
+			terms = append(terms, Term{nexttool.Features[k].Name, x, w, v})
 		}
 	}
 	return terms
@@ -265,18 +265,6 @@ func (q *query) learnedReason(c candidate) string {
 		return "used in other situations"
 	}
 	return "most for it: " + best.Name
-}
-
-// signalNames are the names of the signals of package predict/next in terms.
-var signalNames = [nexttool.Signals]string{
-	"popularity", "after_last", "chain", "after_last_2", "after_last_3", "after_last_4", "after_last_6", "after_last_8",
-	"same_source", "same_ancestry", "same_branches", "other_branch", "skip_one", "skip_two", "after_run", "place", "same_set",
-	"first_tool", "last_3_tools", "last_4_tools", "width", "last_2_tools", "roots", "layer",
-	"open_branches", "inner_branches", "recent_tools", "tools_done", "tools_done_product", "nearest_tail", "nearest_rest",
-	"nearest_overlap", "nearest_frontier", "repeat", "repeat_soon", "repeat_late", "again", "server_after_server", "same_server",
-	"requires_last", "requirements_done", "on_planned_way", "next_on_planned_way", "alike",
-	"shared_neighbours", "pagerank", "same_community", "spectral", "inputs_given", "inputs_known", "outcomes", "lately", "after_last_ever", "residual", "matches_intent",
-	"past_requests_next", "past_requests_rest", "words", "words_used", "residual_words",
 }
 
 // hashLearned writes what is learned from, which decides what is learned; the texts are part "text", the

@@ -26,8 +26,6 @@ import (
 	"waymark/predict/sequence"
 )
 
-const contexts = sequence.Kinds
-
 // A Task is one past episode.
 type Task struct {
 	Tools   []int32         // in topological order

@@ -62,7 +62,7 @@ func (g *gathered) fitSigned(part choice.Part, prior, hold []float64) []float64 
 			i := int(k) * parts
 			least := w[i] + slices.Min(w[i+evidence:i+use]) + slices.Min(w[i+use:i+parts])
 			switch {
-			case !k.speaksFor():
+			case Features[k].Signed:
 			case w[i] < 0 && !math.IsInf(hold[i], 1):
 				zero(i, i+1)
 				again = true
@@ -75,15 +75,6 @@ func (g *gathered) fitSigned(part choice.Part, prior, hold []float64) []float64 
 			return w
 		}
 	}
-}
-
-// speaksFor tells whether a signal above 0 is a reason for a tool in every workspace.
-func (k Signal) speaksFor() bool {
-	switch k {
-	case Popularity, Repeat, RepeatSoon, RepeatLate, Again, Worked, Residual, ResidualAsk:
-		return false
-	}
-	return true
 }
 
 // imagined is how many workspaces with the usual variance stand beside those pooled.

@@ -181,7 +181,7 @@ func (h *History) contexts(p *sequence.Prefix, s *Signs) {
 		if row.Total == 0 {
 			continue
 		}
-		k := context0 + Signal(kind)
+		k := SameSource + Signal(kind)
 		s.Evidence[k] = level(int(row.Total))
 		escape := sequence.Escape(row)
 		for _, c := range row.Counts {

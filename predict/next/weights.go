@@ -16,18 +16,11 @@ const (
 	use      = 1 + levels
 )
 
-// basic is what signals are worth before anything was learned, chosen by hand: what the prior was fitted from.
-var basic = map[Signal]float64{Popularity: .7, Chain: .55, Bag: .1, Skips: .1, Branches: .1, Tail: .05, Server: .05,
-	Alike: .1, Asked: .4, PastNext: .1, PastRest: .1, Words: .1}
-
-// OfRequest tells whether a signal needs a request.
-func (k Signal) OfRequest() bool { return k >= Asked && k != Residual && k < Signals }
-
 // Basic are weights chosen by hand, for which no history is needed.
 func Basic() Weights {
 	asked := make([]float64, int(Signals)*parts)
-	for k, w := range basic {
-		asked[int(k)*parts] = w
+	for k, f := range Features {
+		asked[k*parts] = f.Start
 	}
 	plain := slices.Clone(asked)
 	for k := range Signals {
