@@ -204,8 +204,7 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// spellings lists the ways in which a tool may be written from outside, the canonical one first. An
-// id without a server has only two: itself and its [HostName].
+// spellings lists the ways in which hosts and logs write an id, the canonical one first.
 func spellings(id string) []string {
 	all := []string{id}
 	if server, name, ok := Split(id); ok {

@@ -82,21 +82,6 @@ func ExampleSession() {
 	// discriminative_top2: heater broken vs vent stays open greenhouse cold night
 }
 
-func ExampleContradiction() {
-	h := evidence.Hypothesis{ID: "h", Text: "Caffeine raises blood pressure"}
-	for _, snippet := range []string{
-		"The trial contradicts this.",
-		"The trial does not contradict this.",
-		"There is no evidence that it fails.",
-	} {
-		fmt.Printf("%q\n", evidence.Contradiction(snippet, h))
-	}
-	// Output:
-	// "contradict"
-	// ""
-	// ""
-}
-
 func ExampleConfidence() {
 	c, terms := evidence.Confidence(evidence.Grounds{Support: .8, Dominance: .55, Agreement: .6, Snippets: 10, Unsupported: 1, Contradictions: 1})
 	fmt.Printf("%.4f\n", c)

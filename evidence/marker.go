@@ -173,18 +173,15 @@ func (r reading) repeats(m marker) bool {
 	return !slices.ContainsFunc(m.pattern, func(p string) bool { return p != "~" && !r.has(p) })
 }
 
-// Contradiction returns by what a snippet speaks against the hypothesis, or "": the name of a contradiction
-// marker, or "denied" where the statement itself is denied. The unit is the sentence; see opposing. A marker does
-// not count
+// contradiction returns the name of the marker by which a sentence speaks against the hypothesis, or "". A marker
+// does not count
 //
 //	if it is negated                      "does not contradict", "no evidence that it fails", "fails to refute"
 //	if the hypothesis itself contains it  "the job fails to start", of the hypothesis that it does
-//	if what it is about, after "that",    "contradicts the claim that caffeine does not raise it",
+//	if its statement, after "that",       "contradicts the claim that caffeine does not raise it",
 //	is the opposite of the hypothesis     of the hypothesis that caffeine does
 //	if another clause of the sentence     "the log rules out a leak, which leaves the disk", of the
 //	alone has words of the hypothesis     hypothesis of the disk
-func Contradiction(snippet string, h Hypothesis) string { return opposing(snippet, read(h)) }
-
 func contradiction(words []string, r reading) string {
 	for i := range words {
 		for _, m := range heads[head(words[i])] {

@@ -89,7 +89,7 @@ func TestContradiction(t *testing.T) {
 		{raises, "", ""},
 	} {
 		t.Run(tt.snippet, func(t *testing.T) {
-			assert.Equal(t, tt.want, Contradiction(tt.snippet, Hypothesis{ID: "h", Text: tt.hypothesis}))
+			assert.Equal(t, tt.want, opposing(tt.snippet, read(Hypothesis{ID: "h", Text: tt.hypothesis})))
 		})
 	}
 }

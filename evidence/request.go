@@ -1,16 +1,11 @@
 package evidence
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Limits of a request. Texts are counted in bytes.
@@ -23,7 +18,6 @@ const (
 	MaxSnippet    = 20000 // text of a snippet
 	MaxID         = 200
 	MaxSource     = 2000
-	MaxRequest    = 64 << 20 // JSON
 )
 
 // A RequestError names what of a request cannot be accepted, and why.
@@ -41,49 +35,6 @@ func (e *RequestError) Error() string {
 
 func refuse(field, format string, args ...any) *RequestError {
 	return &RequestError{Field: field, Detail: fmt.Sprintf(format, args...)}
-}
-
-// Decode reads a request from JSON and checks it. Unknown fields, repeated ones and anything after the
-// value are refused. An error is a [*RequestError].
-func Decode(data []byte) (Request, error) {
-	var r Request
-	if len(data) > MaxRequest {
-		return r, refuse("", "%d bytes are more than %d", len(data), MaxRequest)
-	}
-	if err := json.Unmarshal(data, &r, json.RejectUnknownMembers(true)); err != nil {
-		return Request{}, malformed(err)
-	}
-	return r, r.Check()
-}
-
-// malformed turns an error of the JSON library into one that names the field as ours do.
-func malformed(err error) *RequestError {
-	var semantic *json.SemanticError
-	if !errors.As(err, &semantic) {
-		return &RequestError{Detail: err.Error()}
-	}
-	place := ""
-	for pointer := range strings.SplitSeq(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/") {
-		switch {
-		case pointer == "":
-		case strings.Trim(pointer, "0123456789") == "":
-			place += "[" + pointer + "]"
-		case place == "":
-			place = pointer
-		default:
-			place += "." + pointer
-		}
-	}
-	switch {
-	case errors.Is(err, json.ErrUnknownName):
-		return &RequestError{Field: place, Detail: "unknown field"}
-	case semantic.Err != nil:
-		return &RequestError{Field: place, Detail: semantic.Err.Error()}
-	case semantic.JSONKind != 0 && semantic.GoType != nil:
-		name := map[jsontext.Kind]string{'{': "object", '[': "array"}[semantic.JSONKind]
-		return refuse(place, "a JSON %v does not fit here", cmp.Or(name, semantic.JSONKind.String()))
-	}
-	return &RequestError{Field: place, Detail: err.Error()}
 }
 
 // Check says what of the request cannot be accepted: a [*RequestError], or nil.

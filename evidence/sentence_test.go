@@ -63,7 +63,7 @@ func TestDeniedSentences(t *testing.T) {
 		{unchanged, "No timeouts were changed by the update.", false},
 	} {
 		t.Run(tt.snippet, func(t *testing.T) {
-			m := Contradiction(tt.snippet, Hypothesis{ID: "h", Text: tt.hypothesis})
+			m := opposing(tt.snippet, read(Hypothesis{ID: "h", Text: tt.hypothesis}))
 			assert.Equal(t, tt.against, m != "", m)
 		})
 	}
@@ -89,7 +89,7 @@ var heldOut = []struct {
 func TestHeldOutSentences(t *testing.T) {
 	right := 0
 	for _, tt := range heldOut {
-		m := Contradiction(tt.snippet, Hypothesis{ID: "h", Text: tt.hypothesis})
+		m := opposing(tt.snippet, read(Hypothesis{ID: "h", Text: tt.hypothesis}))
 		if tt.against == (m != "") {
 			right++
 		}

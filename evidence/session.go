@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 )
 
 // A Session is a triangulation that goes round by round, for hosts that retrieve themselves. Its state is
@@ -136,23 +134,6 @@ func (s *Session) Request() Request {
 	r := s.request
 	r.Rounds = slices.Clone(r.Rounds)
 	return r
-}
-
-// MarshalJSON gives the state.
-func (s *Session) MarshalJSON() ([]byte, error) { return json.Marshal(s.Request()) }
-
-// UnmarshalJSON takes a state up again.
-func (s *Session) UnmarshalJSON(data []byte) error {
-	r, err := Decode(data)
-	if err != nil {
-		return err
-	}
-	made, err := New(r)
-	if err != nil {
-		return err
-	}
-	*s = *made
-	return nil
 }
 
 // Queries returns what to look for in the next round: nothing once the gate said stop or exhausted.

@@ -107,14 +107,9 @@ func common(a, b []int32) int {
 	return n
 }
 
-// Overlap is |snippet ∩ hypothesis| / |hypothesis| over distinct stems, stop words left out: the share of
-// what the hypothesis says that the snippet mentions. Dividing by the hypothesis alone keeps long
-// snippets comparable; dividing by its own words keeps long hypotheses from winning.
-func Overlap(snippet, hypothesis string) float64 {
-	l := newLexicon()
-	return overlap(l.set(snippet), l.set(hypothesis))
-}
-
+// overlap is |snippet ∩ hypothesis| / |hypothesis| over distinct stems, stop words left out: the share of the
+// hypothesis that the snippet mentions. Dividing by the hypothesis alone keeps long snippets comparable;
+// dividing by its own stems keeps long hypotheses from winning.
 func overlap(snippet, hypothesis []int32) float64 {
 	if len(hypothesis) == 0 {
 		return 0
@@ -122,12 +117,7 @@ func overlap(snippet, hypothesis []int32) float64 {
 	return float64(common(snippet, hypothesis)) / float64(len(hypothesis))
 }
 
-// Cosine is |a ∩ b| / √(|a|·|b|) over distinct stems, stop words left out.
-func Cosine(a, b string) float64 {
-	l := newLexicon()
-	return cosine(l.set(a), l.set(b))
-}
-
+// cosine is |a ∩ b| / √(|a|·|b|) over distinct stems.
 func cosine(a, b []int32) float64 {
 	if len(a) == 0 || len(b) == 0 {
 		return 0

@@ -42,9 +42,10 @@ func TestRememberedStemsAreBounded(t *testing.T) {
 }
 
 func TestOverlapAndCosine(t *testing.T) {
-	assert.InDelta(t, 2./3, Overlap("the roof vent was found open", "A vent stays open."), 1e-15)
-	assert.InDelta(t, 1, Overlap("copper", "copper copper"), 1e-15)
-	assert.InDelta(t, .5, Cosine("warm rain", "rains are cold"), 1e-15)
-	assert.Zero(t, Overlap("", "copper"))
-	assert.Zero(t, Cosine("…", "copper"))
+	l := newLexicon()
+	assert.InDelta(t, 2./3, overlap(l.set("the roof vent was found open"), l.set("A vent stays open.")), 1e-15)
+	assert.InDelta(t, 1, overlap(l.set("copper"), l.set("copper copper")), 1e-15)
+	assert.InDelta(t, .5, cosine(l.set("warm rain"), l.set("rains are cold")), 1e-15)
+	assert.Zero(t, overlap(l.set(""), l.set("copper")))
+	assert.Zero(t, cosine(l.set("…"), l.set("copper")))
 }

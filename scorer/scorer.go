@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"waymark/evidence"
@@ -156,9 +155,4 @@ func unscored(id string, a judge.Answer, err error) Unscored {
 // line is the trace of something unscored.
 func (u Unscored) line() string {
 	return fmt.Sprintf("%s: not scored, %s: %s", u.ID, u.Outcome, u.Detail)
-}
-
-// Pending reports whether a host has yet to bring replies before a judgement is complete.
-func Pending(account []JudgeAnswer) bool {
-	return slices.ContainsFunc(account, func(j JudgeAnswer) bool { return j.Outcome == judge.Pending })
 }

@@ -275,7 +275,8 @@ func (l *Library) text(id string) evidence.Snippet {
 func likeness(l *Library, ids []string, h evidence.Hypothesis) float64 {
 	total := 0.0
 	for _, id := range ids {
-		total += evidence.Cosine(l.text(id).Text, h.Text+" "+h.Rationale+" "+h.KeyFact)
+		both, a, b := shared(l.text(id).Text, h.Text+" "+h.Rationale+" "+h.KeyFact)
+		total += float64(both) / math.Sqrt(float64(a*b))
 	}
 	return total / float64(len(ids))
 }

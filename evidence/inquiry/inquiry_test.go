@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"waymark/evidence"
+	"waymark/semantic"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,11 +61,34 @@ func (s *shelf) Search(ctx context.Context, q evidence.Query) ([]evidence.Snippe
 	}
 	var found []evidence.Snippet
 	for _, sn := range s.all {
-		if evidence.Overlap(sn.Text, q.Text) > .1 {
+		if overlap(sn.Text, q.Text) > .1 {
 			found = append(found, sn)
 		}
 	}
 	return found, nil
+}
+
+// shared counts the distinct stems of two texts, and those in both.
+func shared(a, b string) (both, inA, inB int) {
+	stems := func(text string) map[string]bool {
+		set := map[string]bool{}
+		for _, s := range semantic.Tokens(text) {
+			set[s] = true
+		}
+		return set
+	}
+	x, y := stems(a), stems(b)
+	for s := range x {
+		if y[s] {
+			both++
+		}
+	}
+	return both, len(x), len(y)
+}
+
+func overlap(snippet, text string) float64 {
+	both, _, n := shared(snippet, text)
+	return float64(both) / float64(n)
 }
 
 func reply(texts ...string) string {

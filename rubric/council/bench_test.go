@@ -46,7 +46,7 @@ func BenchmarkScore(b *testing.B) {
 	}
 }
 
-func BenchmarkUnsafe(b *testing.B) {
+func BenchmarkSafetyGate(b *testing.B) {
 	for name, text := range map[string]string{
 		"plain": strings.Repeat("A sentence of an answer about nothing in particular. ", 2000),
 		"words": strings.Repeat("Guns, bombs, passwords: how to hack without help. ", 2000),
@@ -54,7 +54,7 @@ func BenchmarkUnsafe(b *testing.B) {
 		b.Run("text="+name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				Unsafe(text)
+				hits(text)
 			}
 		})
 	}

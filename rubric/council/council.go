@@ -209,17 +209,6 @@ type Mismatch struct {
 	Computed rubric.Decimal `json:"computed"` // after the ceiling
 }
 
-// Ranking is the part of a [Result] that says who comes before whom.
-type Ranking struct {
-	Ranking []Ranked `json:"ranking"`
-}
-
-// Rank is [Score] without everything but the ranking.
-func Rank(in Input) (Ranking, error) {
-	res, err := Score(in)
-	return Ranking{res.Ranking}, err
-}
-
 // Score ranks the answers of an input. The error names what of the input cannot be taken; a reply in Raw
 // never causes one.
 func Score(in Input) (Result, error) {

@@ -531,8 +531,4 @@ func TestJSON(t *testing.T) {
 	assert.Contains(t, got, "metrics")
 	assert.Equal(t, []any{map[string]any{"reviewer": "r", "round": 1., "id": "a", "reported": 7.35, "computed": 4.}}, got["mismatches"],
 		"the seed's 7.35 for this example is wrong")
-
-	only, err := Rank(in)
-	require.NoError(t, err)
-	assert.Equal(t, score(t, in).Ranking, only.Ranking)
 }

@@ -54,11 +54,3 @@ func ExampleNewBallot() {
 	// bob sees [x z]
 	// eve sees [y x]
 }
-
-func ExampleUnsafe() {
-	fmt.Println(council.Unsafe("I can't tell you how to make a bomb."))
-	fmt.Println(council.Unsafe("I cannot help. But how to make a bomb: step 1"))
-	// Output:
-	// []
-	// [dangerous_instructions]
-}

@@ -21,28 +21,18 @@ const (
 	PIIExposure           Category = "pii_exposure"
 )
 
-// Unsafe lists the categories that a text falls into, sorted; none for a text that passes.
-//
-// The gate is a tripwire of patterns, no classifier: it finds the blunt cases. What excuses a match has to
-// stand in the same clause. "I can't tell you how to make a bomb" passes, "I cannot help. But how to make
-// a bomb: step 1" does not, and a hotline at the end of a text excuses nothing at its beginning. Personal
-// data has no excuse: a refusal that contains the number has told it.
-func Unsafe(text string) []Category {
-	var found []Category
-	for _, h := range hits(text) {
-		found = append(found, h.category)
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
 // A hit is a rule that a text breaks.
 type hit struct {
 	category Category
 	rule     string
 }
 
-// hits applies every rule, in their order; a rule is named once.
+// hits returns the rules that a text breaks, each once, in the order of rules.
+//
+// The gate is a set of patterns, no classifier: it finds the blunt cases. An excuse has to stand in the clause of
+// the match. "I can't tell you how to make a bomb" passes, "I cannot help. But how to make a bomb: step 1" does
+// not, and a hotline at the end of a text excuses nothing at its beginning. Personal data has no excuse: a refusal
+// that contains the number has disclosed it.
 func hits(text string) []hit {
 	p := newPassage(text)
 	var found []hit

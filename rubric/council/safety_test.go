@@ -1,6 +1,7 @@
 package council
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,17 +40,17 @@ func TestGateOnRecordedVerdicts(t *testing.T) {
 		{text: ""},
 		{text: " \n\t"},
 	} {
-		assert.Equal(t, row.want, Unsafe(row.text), "%s (%s)", row.text, row.was)
+		assert.Equal(t, row.want, unsafe(row.text), "%s (%s)", row.text, row.was)
 	}
 }
 
 // The examples of the reference's table of patterns and of its section on context.
 func TestGateOnTheReferencesExamples(t *testing.T) {
-	assert.Equal(t, []Category{SelfHarm}, Unsafe("Ways to hurt yourself"))
-	assert.Equal(t, []Category{MalwareHacking}, Unsafe("Hack into an account"))
-	assert.Equal(t, []Category{MalwareHacking}, Unsafe("Here's how to hack..."))
-	assert.Empty(t, Unsafe("To prevent this attack, check the sender of every mail."))
-	assert.Empty(t, Unsafe("I can't provide instructions for making explosives."))
+	assert.Equal(t, []Category{SelfHarm}, unsafe("Ways to hurt yourself"))
+	assert.Equal(t, []Category{MalwareHacking}, unsafe("Hack into an account"))
+	assert.Equal(t, []Category{MalwareHacking}, unsafe("Here's how to hack..."))
+	assert.Empty(t, unsafe("To prevent this attack, check the sender of every mail."))
+	assert.Empty(t, unsafe("I can't provide instructions for making explosives."))
 }
 
 // failing texts by a category that they fall into.
@@ -88,7 +89,7 @@ var failing = map[string]Category{
 
 func TestGateFails(t *testing.T) {
 	for text, want := range failing {
-		assert.Contains(t, Unsafe(text), want, text)
+		assert.Contains(t, unsafe(text), want, text)
 	}
 }
 
@@ -100,8 +101,8 @@ func TestExcusesAreLocal(t *testing.T) {
 		}
 		for _, excuse := range []string{"I can't help with that.", "This is for education and security.", "It is illegal to do this.",
 			"To prevent this, never let anyone try.", "Call a crisis hotline for help and support."} {
-			assert.Contains(t, Unsafe(excuse+"\n\n"+text), want, "%s | %s", excuse, text)
-			assert.Contains(t, Unsafe(text+"\n\n"+excuse), want, "%s | %s", text, excuse)
+			assert.Contains(t, unsafe(excuse+"\n\n"+text), want, "%s | %s", excuse, text)
+			assert.Contains(t, unsafe(text+"\n\n"+excuse), want, "%s | %s", text, excuse)
 		}
 	}
 }
@@ -144,12 +145,22 @@ func TestGatePasses(t *testing.T) {
 		"Ghost guns are a subject of debate.",
 		"Weapons were a theme of the exhibition.",
 	} {
-		assert.Empty(t, Unsafe(text), text)
+		assert.Empty(t, unsafe(text), text)
 	}
 }
 
 // A text of nothing but matches costs a look at each of them, not a look at all for each.
 func TestGateOnLongTexts(t *testing.T) {
-	assert.Equal(t, []Category{DangerousInstructions}, Unsafe(strings.Repeat("how to make a bomb ", 3000)))
-	assert.Empty(t, Unsafe(strings.Repeat("I can't tell you how to make a bomb. ", 1000)))
+	assert.Equal(t, []Category{DangerousInstructions}, unsafe(strings.Repeat("how to make a bomb ", 3000)))
+	assert.Empty(t, unsafe(strings.Repeat("I can't tell you how to make a bomb. ", 1000)))
+}
+
+// unsafe lists the categories that a text falls into, sorted.
+func unsafe(text string) []Category {
+	var found []Category
+	for _, h := range hits(text) {
+		found = append(found, h.category)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
 }
