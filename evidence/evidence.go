@@ -160,7 +160,7 @@ type Term struct {
 	Contribution float64 `json:"contribution"`
 }
 
-// Triangulate does all rounds of a request. An error is a [*RequestError].
+// Triangulate does all rounds of a request. An error is a [rubric.RequestError].
 func Triangulate(r Request) (Result, error) {
 	s, err := New(r)
 	if err != nil {

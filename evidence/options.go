@@ -3,6 +3,8 @@ package evidence
 import (
 	"math"
 
+	"waymark/rubric"
+
 	"github.com/go-json-experiment/json"
 )
 
@@ -55,15 +57,8 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Check says which option cannot be accepted: a [*RequestError], or nil.
+// Check returns a [rubric.RequestError] for the first option that cannot be accepted, or nil.
 func (o Options) Check() error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (o Options) check() *RequestError {
 	for _, f := range []struct {
 		name  string
 		value float64
@@ -73,11 +68,11 @@ func (o Options) check() *RequestError {
 		{"abstain_lead", o.AbstainLead}, {"diversity_share", o.DiversityShare},
 	} {
 		if !(0 <= f.value && f.value <= 1) {
-			return refuse("options."+f.name, "%v is not between 0 and 1", f.value)
+			return rubric.Refuse("options."+f.name, "%v is not between 0 and 1", f.value)
 		}
 	}
 	if math.IsNaN(o.MinQualityGain) || math.IsInf(o.MinQualityGain, 0) {
-		return refuse("options.min_quality_gain", "%v is not a number", o.MinQualityGain)
+		return rubric.Refuse("options.min_quality_gain", "%v is not a number", o.MinQualityGain)
 	}
 	for _, n := range []struct {
 		name       string
@@ -88,7 +83,7 @@ func (o Options) check() *RequestError {
 		{"pack_supporting", o.PackSupporting, 20}, {"pack_falsifying", o.PackFalsifying, 20},
 	} {
 		if n.value < 0 || n.value > n.max {
-			return refuse("options."+n.name, "%d is not between 0 and %d", n.value, n.max)
+			return rubric.Refuse("options."+n.name, "%d is not between 0 and %d", n.value, n.max)
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/rubric"
+
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -58,7 +60,7 @@ func TestCheckRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := decode([]byte(tt.body))
-			var refused *RequestError
+			var refused *rubric.RequestError
 			require.True(t, errors.As(err, &refused), "%v", err)
 			assert.Contains(t, err.Error(), tt.want)
 		})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"waymark/rubric"
 )
 
 // A Session is a triangulation that goes round by round, for hosts that retrieve themselves. Its state is
@@ -48,9 +50,9 @@ type passage struct {
 	marked   bool // it falsifies
 }
 
-// New begins a session and does the rounds that the request already has. An error is a [*RequestError].
+// New begins a session and does the rounds that the request already has. An error is a [rubric.RequestError].
 func New(r Request) (*Session, error) {
-	if err := r.check(); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	s := &Session{options: Defaults(), lexicon: newLexicon(), seen: map[Snippet]int{}, rounds: []RoundResult{}}
@@ -144,11 +146,11 @@ func (s *Session) Queries() []Query {
 	return slices.Clone(s.opening)
 }
 
-// Add reads the snippets of the next round. An error is a [*RequestError] and changes nothing.
+// Add reads the snippets of the next round. An error is a [rubric.RequestError] and changes nothing.
 func (s *Session) Add(r Round) (RoundResult, error) {
 	n := len(s.request.Rounds)
 	if n >= MaxRounds {
-		return RoundResult{}, refuse("rounds", "there are already %d", MaxRounds)
+		return RoundResult{}, rubric.Refuse("rounds", "there are already %d", MaxRounds)
 	}
 	snippets := 0
 	for _, before := range s.request.Rounds {

@@ -62,7 +62,7 @@ func (r *Rubric) Calibrate(verdicts []Verdict) (Calibration, error) {
 	c := Calibration{Records: len(verdicts)}
 	for i, v := range verdicts {
 		if i > 0 && verdicts[i-1].ID == v.ID {
-			return Calibration{}, &ScoreError{shown(v.ID), "has two verdicts"}
+			return Calibration{}, Refuse(shown(v.ID), "has two verdicts")
 		}
 		var err error
 		if results[i], err = r.Score(v.Card); err != nil {

@@ -15,14 +15,6 @@ type Card struct {
 	FailedGates   []string
 }
 
-// A ScoreError is a score that is missing, unknown or impossible.
-type ScoreError struct {
-	Dimension string // or the gate
-	Detail    string
-}
-
-func (e *ScoreError) Error() string { return e.Dimension + ": " + e.Detail }
-
 // A Result is a card scored. Nothing in it is rounded.
 type Result struct {
 	Dimensions []Scored // in the order of the definition
@@ -54,7 +46,7 @@ func (res Result) Percent() *big.Rat {
 	return p.Mul(p, big.NewRat(100, 1))
 }
 
-// Score scores one card. It fails with a [ScoreError] if a score is missing, unknown or off its scale.
+// Score scores one card. It fails with a [RequestError] if a score is missing, unknown or off its scale.
 func (r *Rubric) Score(card Card) (Result, error) {
 	skip, err := r.skipped(card)
 	if err != nil {
@@ -71,9 +63,9 @@ func (r *Rubric) Score(card Card) (Result, error) {
 		score, given := card.Scores[d.Name]
 		switch {
 		case !given:
-			return Result{}, &ScoreError{d.Name, "the score is missing"}
+			return Result{}, Refuse(d.Name, "the score is missing")
 		case !d.Scale.OnScale(score):
-			return Result{}, &ScoreError{d.Name, fmt.Sprintf("%v is off the scale of %v", score, d.Scale)}
+			return Result{}, Refuse(d.Name, "%v is off the scale of %v", score, d.Scale)
 		}
 		res.Dimensions[i] = Scored{d.Name, d.Weight, true, score, d.AnchorOf(score)}
 		scores += int64(d.Weight) * int64(score)
@@ -81,7 +73,7 @@ func (r *Rubric) Score(card Card) (Result, error) {
 		weights += int64(d.Weight)
 	}
 	if weights == 0 {
-		return Result{}, &ScoreError{"dimensions", "no dimension with a weight applies"}
+		return Result{}, Refuse("dimensions", "no dimension with a weight applies")
 	}
 	per := int64(unit)
 	if r.def.Aggregate == Mean {
@@ -105,14 +97,14 @@ func (r *Rubric) skipped(card Card) (map[string]bool, error) {
 	if known < len(card.Scores) {
 		for _, name := range slices.Sorted(maps.Keys(card.Scores)) {
 			if _, ok := r.at[name]; !ok {
-				return nil, &ScoreError{shownName(name), "there is no such dimension; there are " + strings.Join(r.names(), ", ")}
+				return nil, Refuse(shownName(name), "%s", "there is no such dimension; there are "+strings.Join(r.names(), ", "))
 			}
 		}
 	}
 	if len(card.FailedGates) > 0 {
 		for _, name := range slices.Sorted(slices.Values(card.FailedGates)) {
 			if _, ok := r.gates[name]; !ok {
-				return nil, &ScoreError{shownName(name), "there is no such gate"}
+				return nil, Refuse(shownName(name), "there is no such gate")
 			}
 		}
 	}
@@ -124,11 +116,11 @@ func (r *Rubric) skipped(card Card) (map[string]bool, error) {
 		i, ok := r.at[name]
 		switch _, scored := card.Scores[name]; {
 		case !ok:
-			return nil, &ScoreError{shownName(name), "there is no such dimension; there are " + strings.Join(r.names(), ", ")}
+			return nil, Refuse(shownName(name), "%s", "there is no such dimension; there are "+strings.Join(r.names(), ", "))
 		case !r.def.Dimensions[i].Conditional:
-			return nil, &ScoreError{name, "always applies"}
+			return nil, Refuse(name, "always applies")
 		case scored:
-			return nil, &ScoreError{name, "has a score and does not apply: only one can be true"}
+			return nil, Refuse(name, "has a score and does not apply: only one can be true")
 		}
 		skip[name] = true
 	}

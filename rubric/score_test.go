@@ -123,7 +123,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		{"nothing", Card{}, "accuracy: the score is missing"},
 	} {
 		_, err := r.Score(tt.card)
-		var se *ScoreError
+		var se *RequestError
 		if assert.ErrorAs(t, err, &se, tt.name) {
 			assert.Contains(t, err.Error(), tt.want, tt.name)
 		}

@@ -13,7 +13,7 @@ func (r *Rubric) Reweight(weights map[string]Decimal) (*Rubric, []string, error)
 	def := r.Definition()
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		if _, ok := r.at[name]; !ok {
-			return nil, nil, &ScoreError{shownName(name), "there is no such dimension to weigh"}
+			return nil, nil, Refuse(shownName(name), "there is no such dimension to weigh")
 		}
 	}
 	var changes []string

@@ -3,10 +3,10 @@ package scorer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
+	"waymark/rubric"
 	"waymark/rubric/contribution"
 )
 
@@ -20,7 +20,7 @@ type ContributionAnswer struct {
 func (s *Scorer) Contribution(_ context.Context, in contribution.Request) (ContributionAnswer, error) {
 	rep, err := contribution.Score(in)
 	if err != nil {
-		return ContributionAnswer{}, inKernel(err)
+		return ContributionAnswer{}, err
 	}
 	return ContributionAnswer{contributionMessage(rep), rep}, nil
 }
@@ -49,7 +49,7 @@ type SessionAnswer struct {
 func (s *Scorer) Session(_ context.Context, in contribution.Session) (SessionAnswer, error) {
 	rep, err := contribution.ScoreSession(in)
 	if err != nil {
-		return SessionAnswer{}, inKernel(err)
+		return SessionAnswer{}, err
 	}
 	valid := 0
 	for _, n := range rep.Volume {
@@ -93,19 +93,19 @@ func (s *Scorer) Lint(_ context.Context, in LintRequest) (LintAnswer, error) {
 	text := in.Text
 	switch {
 	case in.Artifact != nil && text != "":
-		return LintAnswer{}, &RequestError{"artifact", "and text are given: only one can be meant"}
+		return LintAnswer{}, rubric.Refuse("artifact", "and text are given: only one can be meant")
 	case in.Artifact == nil && text == "":
-		return LintAnswer{}, &RequestError{"artifact", "is required"}
+		return LintAnswer{}, rubric.Refuse("artifact", "is required")
 	case in.Artifact != nil:
 		data, err := json.Marshal(in.Artifact)
 		if err != nil {
-			return LintAnswer{}, &RequestError{"artifact", err.Error()}
+			return LintAnswer{}, rubric.Refuse("artifact", "%v", err)
 		}
 		text = string(data)
 	}
 	rep, merged, err := lint(text, in)
 	if err != nil {
-		return LintAnswer{}, inKernel(err)
+		return LintAnswer{}, err
 	}
 	verdict := "valid"
 	if !rep.Valid {
@@ -128,12 +128,8 @@ func lint(text string, in LintRequest) (contribution.LintReport, *MergedArtifact
 	var updates []contribution.Update
 	for i, m := range in.Merge {
 		deltas, dropped, err := contribution.Parse(m.Text)
-		var request *contribution.RequestError
-		if errors.As(err, &request) {
-			return contribution.LintReport{}, nil, &RequestError{fmt.Sprintf("merge[%d].text", i), request.Detail}
-		}
 		if err != nil {
-			return contribution.LintReport{}, nil, err
+			return contribution.LintReport{}, nil, rubric.Within(fmt.Sprintf("merge[%d]", i), err)
 		}
 		for _, d := range deltas {
 			updates = append(updates, contribution.Update{Delta: d, Agent: m.Agent, Time: m.Time})
@@ -157,7 +153,7 @@ type FormAnswer struct {
 func (s *Scorer) Form(_ context.Context, in contribution.Request) (FormAnswer, error) {
 	f, err := contribution.NewForm(in)
 	if err != nil {
-		return FormAnswer{}, inKernel(err)
+		return FormAnswer{}, err
 	}
 	return FormAnswer{fmt.Sprintf("%s to evaluate.", counted(len(f.Deltas), "delta")), f}, nil
 }
@@ -186,12 +182,12 @@ func (s *Scorer) Agreement(_ context.Context, in AgreementRequest) (AgreementAns
 	a := AgreementAnswer{Reports: []EvaluatorReport{}}
 	var err error
 	if a.Agreement, err = contribution.Compare(in.Contribution, in.Evaluations); err != nil {
-		return AgreementAnswer{}, inKernel(err)
+		return AgreementAnswer{}, err
 	}
 	for _, e := range in.Evaluations {
 		rep, err := contribution.Apply(in.Contribution, e)
 		if err != nil {
-			return AgreementAnswer{}, inKernel(err)
+			return AgreementAnswer{}, err
 		}
 		a.Reports = append(a.Reports, EvaluatorReport{e.Evaluator, rep})
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"waymark/judge"
+	"waymark/rubric"
 	"waymark/rubric/council"
 	"waymark/rubric/council/convene"
 )
@@ -47,7 +48,7 @@ func (s *Scorer) Council(ctx context.Context, in CouncilRequest) (CouncilAnswer,
 	}
 	res, err := council.Score(council.Input{Question: in.Question, Responses: in.Responses, Reviews: in.Reviews, Options: in.Options})
 	if err != nil {
-		return CouncilAnswer{}, inKernel(err)
+		return CouncilAnswer{}, err
 	}
 	return CouncilAnswer{Message: councilMessage(res), Result: res, Judgements: []convene.Entry{}}, nil
 }
@@ -55,7 +56,7 @@ func (s *Scorer) Council(ctx context.Context, in CouncilRequest) (CouncilAnswer,
 // convene has models answer and review.
 func (s *Scorer) convene(ctx context.Context, in CouncilRequest) (CouncilAnswer, error) {
 	if len(in.Reviews) > 0 {
-		return CouncilAnswer{}, &RequestError{"reviews", "are given: leave them out, or the judge"}
+		return CouncilAnswer{}, rubric.Refuse("reviews", "are given: leave them out, or the judge")
 	}
 	c := convene.Council{Options: in.Options, Holistic: in.Judge.Holistic, SecondRound: in.Judge.SecondRound}
 	var err error
@@ -77,7 +78,7 @@ func (s *Scorer) convene(ctx context.Context, in CouncilRequest) (CouncilAnswer,
 		err = fmt.Errorf("%w: %w", ErrJudge, errors.Join(append([]error{err}, troubles(m.Entries)...)...))
 	}
 	if err != nil {
-		return CouncilAnswer{}, inKernel(err)
+		return CouncilAnswer{}, err
 	}
 	return CouncilAnswer{councilMessage(m.Result), m.Result, m.Entries, &m.Input}, nil
 }
@@ -105,9 +106,9 @@ func (s *Scorer) members(place string, names []string, j *CouncilJudge) ([]conve
 	var members []convene.Member
 	for i, name := range names {
 		a, err := s.asker(JudgeOptions{Model: name, MaxRequests: j.MaxRequests, MaxTokens: j.MaxTokens})
-		var unknown *RequestError
+		var unknown *rubric.RequestError
 		if errors.As(err, &unknown) {
-			return nil, &RequestError{fmt.Sprintf("%s[%d]", place, i), unknown.Detail}
+			return nil, rubric.Refuse(fmt.Sprintf("%s[%d]", place, i), "%s", unknown.Detail)
 		}
 		if err != nil {
 			return nil, err

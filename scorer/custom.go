@@ -2,7 +2,6 @@ package scorer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -98,7 +97,7 @@ func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (CustomAnswer, e
 		ids[i], cards[it.ID] = it.ID, it.card()
 		if results[i], err = r.Score(cards[it.ID]); err != nil {
 			place := slices.IndexFunc(req.Items, func(x Item) bool { return x.ID == it.ID })
-			return CustomAnswer{}, inRequest(fmt.Sprintf("items[%d].scores", place), err)
+			return CustomAnswer{}, rubric.Within(fmt.Sprintf("items[%d].scores", place), err)
 		}
 	}
 	for i, rank := range r.Rank(ids, results) {
@@ -120,35 +119,35 @@ func (req CustomRequest) rubric() (*rubric.Rubric, []string, error) {
 	var err error
 	switch {
 	case req.Definition != nil && req.Source != "":
-		return nil, nil, &RequestError{"definition", "and source are given: only one can be meant"}
+		return nil, nil, rubric.Refuse("definition", "and source are given: only one can be meant")
 	case req.Definition != nil:
 		r, err = rubric.New(*req.Definition)
 	case req.Source != "":
 		r, err = rubric.Load([]byte(req.Source))
 	default:
-		return nil, nil, &RequestError{"definition", "is required"}
+		return nil, nil, rubric.Refuse("definition", "is required")
 	}
 	if err != nil {
-		return nil, nil, &RequestError{"definition", err.Error()}
+		return nil, nil, rubric.Refuse("definition", "%v", err)
 	}
 	r, audit, err := r.Reweight(req.Weights)
 	if err != nil {
-		return nil, nil, inRequest("weights", err)
+		return nil, nil, rubric.Within("weights", err)
 	}
 	return r, audit, nil
 }
 
 func (req CustomRequest) check() error {
 	if req.Items == nil {
-		return &RequestError{"items", "is required"}
+		return rubric.Refuse("items", "is required")
 	}
 	seen := map[string]int{}
 	for i, it := range req.Items {
 		if it.ID == "" {
-			return &RequestError{fmt.Sprintf("items[%d].id", i), "is required"}
+			return rubric.Refuse(fmt.Sprintf("items[%d].id", i), "is required")
 		}
 		if first, twice := seen[it.ID]; twice {
-			return &RequestError{fmt.Sprintf("items[%d].id", i), fmt.Sprintf("is also the id of items[%d]", first)}
+			return rubric.Refuse(fmt.Sprintf("items[%d].id", i), "is also the id of items[%d]", first)
 		}
 		seen[it.ID] = i
 	}
@@ -167,7 +166,7 @@ func (s *Scorer) judgeItems(ctx context.Context, r *rubric.Rubric, o *JudgeOptio
 			continue
 		}
 		if it.Text == "" {
-			return &RequestError{fmt.Sprintf("items[%d].text", i), "is required where a judge has to score"}
+			return rubric.Refuse(fmt.Sprintf("items[%d].text", i), "is required where a judge has to score")
 		}
 		places, questions = append(places, i), append(questions, judge.Rate(r, it.ID, judge.Part{Label: "text", Text: it.Text}))
 	}
@@ -241,22 +240,13 @@ func calibrate(r *rubric.Rubric, feedback []ItemFeedback, cards map[string]rubri
 	for i, f := range feedback {
 		card, ok := cards[f.ID]
 		if !ok {
-			return nil, &RequestError{fmt.Sprintf("feedback[%d].id", i), "names no item that was scored"}
+			return nil, rubric.Refuse(fmt.Sprintf("feedback[%d].id", i), "names no item that was scored")
 		}
 		verdicts[i] = rubric.Verdict{ID: f.ID, Card: card, Accepted: f.Accepted}
 	}
 	c, err := r.Calibrate(verdicts)
 	if err != nil {
-		return nil, inRequest("feedback", err)
+		return nil, rubric.Within("feedback", err)
 	}
 	return &c, nil
-}
-
-// inRequest puts the place in the request before an error that knows only the dimension.
-func inRequest(place string, err error) error {
-	var score *rubric.ScoreError
-	if errors.As(err, &score) {
-		return &RequestError{place + "." + score.Dimension, score.Detail}
-	}
-	return &RequestError{place, err.Error()}
 }

@@ -8,6 +8,7 @@ import (
 	"waymark/evidence"
 	"waymark/evidence/inquiry"
 	"waymark/judge"
+	"waymark/rubric"
 )
 
 // A HypothesesRequest asks a judge for candidate answers to a question.
@@ -30,7 +31,7 @@ var ErrJudge = errors.New("the judge gave no hypotheses")
 // Hypotheses asks a judge for competing answers, five of them, each with a rationale and a key fact.
 func (s *Scorer) Hypotheses(ctx context.Context, in HypothesesRequest) (HypothesesAnswer, error) {
 	if in.Question == "" {
-		return HypothesesAnswer{}, &RequestError{"question", "is required"}
+		return HypothesesAnswer{}, rubric.Refuse("question", "is required")
 	}
 	a, err := s.proposer(in.Question, in.EvenIfEasy, in.Judge)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"waymark/judge"
+	"waymark/rubric"
 	"waymark/rubric/hypothesis"
 )
 
@@ -32,11 +33,11 @@ func (s *Scorer) Hypothesis(ctx context.Context, req HypothesisRequest) (Hypothe
 			return HypothesisAnswer{}, err
 		}
 	} else if i := slices.IndexFunc(req.Hypotheses, func(h hypothesis.Hypothesis) bool { return h.Scores == nil }); i >= 0 && len(s.Judges.Names) > 0 {
-		return HypothesisAnswer{}, &RequestError{fmt.Sprintf("hypotheses[%d].scores", i), askForJudge}
+		return HypothesisAnswer{}, rubric.Refuse(fmt.Sprintf("hypotheses[%d].scores", i), "%s", askForJudge)
 	}
 	scored, err := hypothesis.Score(req.Request)
 	if err != nil {
-		return HypothesisAnswer{}, inKernel(err)
+		return HypothesisAnswer{}, err
 	}
 	a.Answer = scored
 	for _, u := range a.Unscored {
@@ -72,7 +73,7 @@ func hypothesisMessage(a HypothesisAnswer) string {
 // the judge did not score.
 func (s *Scorer) judgeHypotheses(ctx context.Context, req *HypothesisRequest, a *HypothesisAnswer) error {
 	if err := hypothesis.Check(req.Hypotheses); err != nil {
-		return inKernel(err)
+		return err
 	}
 	var places []int
 	var questions []judge.Question
@@ -81,7 +82,7 @@ func (s *Scorer) judgeHypotheses(ctx context.Context, req *HypothesisRequest, a 
 			continue
 		}
 		if h.Statement == "" {
-			return &RequestError{fmt.Sprintf("hypotheses[%d].statement", i), "is required where a judge has to score"}
+			return rubric.Refuse(fmt.Sprintf("hypotheses[%d].statement", i), "is required where a judge has to score")
 		}
 		places, questions = append(places, i), append(questions, hypothesisQuestion(h))
 	}

@@ -8,6 +8,7 @@ import (
 	"waymark/evidence"
 	"waymark/evidence/inquiry"
 	"waymark/judge"
+	"waymark/rubric"
 )
 
 // An InquiryRequest asks a question that a judge and a search tool answer by themselves.
@@ -52,7 +53,7 @@ const mostFound = 50
 // Inquire answers a question: a judge proposes hypotheses, searches bring evidence until the gate stops.
 func (s *Scorer) Inquire(ctx context.Context, in InquiryRequest) (InquiryAnswer, error) {
 	if in.Question == "" {
-		return InquiryAnswer{}, &RequestError{"question", "is required"}
+		return InquiryAnswer{}, rubric.Refuse("question", "is required")
 	}
 	search, err := s.searcher(in)
 	if err != nil {
@@ -81,13 +82,13 @@ const askAnyway = "Set even_if_easy (on the command line: --even-if-easy) to ask
 func (s *Scorer) searcher(in InquiryRequest) (inquiry.Searcher, error) {
 	switch {
 	case in.SearchTool != "" && len(in.Documents) > 0:
-		return nil, &RequestError{"search_tool", "is given together with documents; give one"}
+		return nil, rubric.Refuse("search_tool", "is given together with documents; give one")
 	case in.SearchTool != "" && s.Caller == nil:
-		return nil, &RequestError{"search_tool", "no servers are connected that could have it; give documents"}
+		return nil, rubric.Refuse("search_tool", "no servers are connected that could have it; give documents")
 	case in.SearchTool != "":
 		return newToolSearch(s.Caller, in), nil
 	case len(in.Documents) == 0:
-		return nil, &RequestError{"documents", "is empty, and there is no search_tool: nothing to look in"}
+		return nil, rubric.Refuse("documents", "is empty, and there is no search_tool: nothing to look in")
 	}
 	var passages []evidence.Snippet
 	for i, d := range in.Documents {
@@ -110,13 +111,13 @@ func (s *Scorer) proposer(question string, evenIfEasy bool, o JudgeOptions) (jud
 // inInquiry says whose fault the error of an inquiry is: the request's, the judge's, or the search's.
 func inInquiry(ctx context.Context, err error) error {
 	var (
-		request *evidence.RequestError
+		request *rubric.RequestError
 		reply   *evidence.ReplyError
 		ask     *AskError
 	)
 	switch {
 	case errors.As(err, &request):
-		return inKernel(err)
+		return err
 	case errors.As(err, &reply), errors.As(err, &ask):
 		return fmt.Errorf("%w: %w", ErrJudge, err)
 	case ctx.Err() != nil:

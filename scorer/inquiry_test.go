@@ -13,6 +13,7 @@ import (
 	"waymark/evidence"
 	"waymark/evidence/inquiry"
 	"waymark/judge"
+	"waymark/rubric"
 	"waymark/run"
 )
 
@@ -155,7 +156,7 @@ func TestWhatAnInquiryRefuses(t *testing.T) {
 		"thresholds":    {proposing(proposed), InquiryRequest{Question: question, Documents: docs, EvenIfEasy: true, Options: &evidence.Options{StopShare: 7}}, "options."},
 	} {
 		_, err := c.s.Inquire(t.Context(), c.in)
-		var request *RequestError
+		var request *rubric.RequestError
 		assert.ErrorAs(t, err, &request, name)
 		assert.ErrorContains(t, err, c.want, name)
 		assert.NotErrorIs(t, err, ErrJudge, name)
@@ -167,6 +168,6 @@ func TestWhatAnInquiryRefuses(t *testing.T) {
 
 	_, err = proposing(proposed).Hypotheses(t.Context(), HypothesesRequest{Question: strings.Repeat("why ", 2000), EvenIfEasy: true})
 	assert.NotErrorIs(t, err, ErrJudge, "the judge was not even asked")
-	var request *RequestError
+	var request *rubric.RequestError
 	assert.ErrorAs(t, err, &request)
 }

@@ -15,11 +15,8 @@ import (
 	"fmt"
 	"strings"
 
-	"waymark/evidence"
 	"waymark/judge"
-	"waymark/rubric/contribution"
-	"waymark/rubric/council"
-	"waymark/rubric/hypothesis"
+	"waymark/rubric"
 	"waymark/run"
 )
 
@@ -70,37 +67,6 @@ type Unscored struct {
 // ErrNoJudge is what a request for a judge ends with where none is configured.
 var ErrNoJudge = errors.New("no judge is configured: start with --judge-url and --judge-model, or give the scores")
 
-// A RequestError is a request that cannot be carried out; Field is its place, as in items[2].scores.clarity.
-type RequestError struct{ Field, Detail string }
-
-func (e *RequestError) Error() string {
-	if e.Field == "" {
-		return e.Detail
-	}
-	return e.Field + ": " + e.Detail
-}
-
-// inKernel gives the request errors of every kernel one type.
-func inKernel(err error) error {
-	var (
-		h *hypothesis.RequestError
-		k *council.RequestError
-		c *contribution.RequestError
-		e *evidence.RequestError
-	)
-	switch {
-	case errors.As(err, &h):
-		return &RequestError{h.Field, h.Detail}
-	case errors.As(err, &k):
-		return &RequestError{k.Field, k.Detail}
-	case errors.As(err, &c):
-		return &RequestError{c.Field, c.Detail}
-	case errors.As(err, &e):
-		return &RequestError{e.Field, e.Detail}
-	}
-	return err
-}
-
 // counted is a number of things in words.
 func counted(n int, what string) string {
 	if n == 1 {
@@ -123,7 +89,7 @@ func (s *Scorer) asker(o JudgeOptions) (judge.Asker, error) {
 	}
 	a, ok := s.Judges.Askers[name]
 	if !ok {
-		return nil, &RequestError{"judge.model", fmt.Sprintf("%q is not configured; there are %s", name, strings.Join(s.Judges.Names, ", "))}
+		return nil, rubric.Refuse("judge.model", "%q is not configured; there are %s", name, strings.Join(s.Judges.Names, ", "))
 	}
 	if p, ok := a.(interface {
 		Within(judge.Budget, judge.Cache) judge.Asker

@@ -22,7 +22,7 @@ type TriangulateAnswer struct {
 func (s *Scorer) Triangulate(_ context.Context, in evidence.Request) (TriangulateAnswer, error) {
 	res, err := evidence.Triangulate(in)
 	if err != nil {
-		return TriangulateAnswer{}, inKernel(err)
+		return TriangulateAnswer{}, err
 	}
 	id, err := triangulationID(in)
 	return TriangulateAnswer{evidenceMessage(res), id, res}, err
@@ -39,10 +39,10 @@ func triangulationID(in evidence.Request) (string, error) {
 func (s *Scorer) AddEvidence(id string, state evidence.Request, round evidence.Round) (evidence.Request, TriangulateAnswer, error) {
 	session, err := evidence.New(state)
 	if err != nil {
-		return evidence.Request{}, TriangulateAnswer{}, inKernel(err)
+		return evidence.Request{}, TriangulateAnswer{}, err
 	}
 	if _, err := session.Add(round); err != nil {
-		return evidence.Request{}, TriangulateAnswer{}, inKernel(err)
+		return evidence.Request{}, TriangulateAnswer{}, err
 	}
 	res := session.Result()
 	return session.Request(), TriangulateAnswer{evidenceMessage(res), id, res}, nil

@@ -17,6 +17,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
+	"waymark/rubric"
 	"waymark/run"
 	"waymark/scorer"
 	"waymark/storage"
@@ -244,7 +245,7 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 		argument  *argumentError
 		request   *suggest.RequestError
 		ambiguous *catalog.AmbiguousError
-		scoring   *scorer.RequestError
+		scoring   *rubric.RequestError
 		dag       *run.CheckError
 		problem   *huma.ErrorModel
 	)

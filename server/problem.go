@@ -11,6 +11,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/live"
+	"waymark/rubric"
 	"waymark/scorer"
 	"waymark/storage"
 	"waymark/suggest"
@@ -31,7 +32,7 @@ func problemOf(err error) *huma.ErrorModel {
 		ambiguous *catalog.AmbiguousError
 		malformed *malformedError
 		tooLarge  *http.MaxBytesError
-		scoring   *scorer.RequestError
+		scoring   *rubric.RequestError
 	)
 	switch {
 	case errors.As(err, &problem):

@@ -17,6 +17,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
+	"waymark/rubric"
 	"waymark/run"
 	"waymark/scorer"
 	"waymark/storage"
@@ -496,7 +497,7 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	sc := &scorer.Scorer{Judges: c.cfg.Judges, Replies: c.cfg.keptReplies(ctx, c.access.Workspace)}
 	out, err := c.cfg.run(ctx, c.access, call.Tool, nil, func() (any, error) { return scorings[i].call(ctx, sc, call.Arguments) })
 	var argument *argumentError
-	var request *scorer.RequestError
+	var request *rubric.RequestError
 	switch {
 	case errors.As(err, &argument), errors.As(err, &request), errors.Is(err, scorer.ErrNoJudge):
 		return run.Result{Failure: run.FailedArgument, Message: err.Error()}, nil

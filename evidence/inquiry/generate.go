@@ -31,7 +31,7 @@ type Ask struct {
 // where a part is missing, or where two say the same. Two that still say the same after Options.MaxAsks
 // are given as they are, with Distinct false; too few are an error that wraps [*evidence.ReplyError].
 // An easy question is skipped unless Options.EvenIfEasy. What cannot be accepted is a
-// [*evidence.RequestError], before the judge is asked.
+// [*rubric.RequestError], before the judge is asked.
 func Generate(ctx context.Context, judge Judge, question string, opts Options) (Generation, error) {
 	g := Generation{Hypotheses: []evidence.Hypothesis{}, Difficulty: evidence.Assess(question), Alike: [][]string{}, Asks: []Ask{}}
 	if err := cmp.Or(evidence.CheckQuestion(question), opts.thresholds().Check()); err != nil {

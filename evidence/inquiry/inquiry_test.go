@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"waymark/evidence"
+	"waymark/rubric"
 	"waymark/semantic"
 )
 
@@ -231,7 +232,7 @@ func TestFailures(t *testing.T) {
 	}{{" ", Options{}}, {question, Options{Triangulation: &evidence.Options{StopShare: 2}}}} {
 		j := judge()
 		_, err = Run(t.Context(), tt.question, j, &shelf{}, tt.opts)
-		var refused *evidence.RequestError
+		var refused *rubric.RequestError
 		assert.ErrorAs(t, err, &refused)
 		assert.Empty(t, j.prompts, "nothing is spent")
 	}

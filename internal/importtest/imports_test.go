@@ -57,7 +57,7 @@ var imports = map[string][]string{
 	"sample":       {"catalog", "episodic", "importer"},
 	"mine":         {"episodic", "internal/parallel", "numeric"},
 	"suggest":      {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/association", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "semantic/thesaurus", "semantic/wordvectors", "spectral", "wire", "wiring"},
-	"evidence":     {"numeric", "semantic"},
+	"evidence":     {"numeric", "rubric", "semantic"},
 	"learn":        {"catalog", "episodic", "numeric", "predict/calibrate", "suggest"},
 	"live":         {"catalog", "episodic", "learn", "mine", "mine/proposal", "numeric", "rubric", "semantic", "semantic/thesaurus", "storage", "suggest", "wire"},
 	"server":       {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "ledger", "live", "mine/proposal", "rubric", "run", "scorer", "storage", "suggest"},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"waymark/rubric"
 )
 
 // Anchors say what citations can point to: a transcript of sections §1 to §Max, and records of an
@@ -23,13 +25,13 @@ func (a *Anchors) check() error {
 	case a == nil:
 		return nil
 	case a.Max < 0 || a.Max > 1_000_000:
-		return refuse("anchors.max", "%d is not 0 to 1000000", a.Max)
+		return rubric.Refuse("anchors.max", "%d is not 0 to 1000000", a.Max)
 	case len(a.Evidence) > MaxEvidence:
-		return refuse("anchors.evidence", "%d records are more than %d", len(a.Evidence), MaxEvidence)
+		return rubric.Refuse("anchors.evidence", "%d records are more than %d", len(a.Evidence), MaxEvidence)
 	}
 	for i, e := range a.Evidence {
 		if !evidenceForm.MatchString(e) {
-			return refuse(fmt.Sprintf("anchors.evidence[%d]", i), "%s does not read like EV-001 or EV-001#E1", quoted(e))
+			return rubric.Refuse(fmt.Sprintf("anchors.evidence[%d]", i), "%s does not read like EV-001 or EV-001#E1", quoted(e))
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"waymark/rubric"
 )
 
 // An Artifact is the document that a session works on. Items keep whatever fields they bring.
@@ -44,16 +46,16 @@ func (a *Artifact) check() error {
 		for i, it := range *a.list(s) {
 			switch id := it.id(); {
 			case !layouts[s].id.MatchString(id):
-				return refuse(fmt.Sprintf("artifact.sections.%s[%d].id", s, i), "%s is no id of this section, whose ids begin with %s", quoted(id), layouts[s].prefix)
+				return rubric.Refuse(fmt.Sprintf("artifact.sections.%s[%d].id", s, i), "%s is no id of this section, whose ids begin with %s", quoted(id), layouts[s].prefix)
 			case seen[id]:
-				return refuse(fmt.Sprintf("artifact.sections.%s[%d].id", s, i), "%s comes twice", id)
+				return rubric.Refuse(fmt.Sprintf("artifact.sections.%s[%d].id", s, i), "%s comes twice", id)
 			default:
 				seen[id] = true
 			}
 		}
 	}
 	if n > MaxItems {
-		return refuse("artifact", "%d items are more than %d", n, MaxItems)
+		return rubric.Refuse("artifact", "%d items are more than %d", n, MaxItems)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ type Scores map[string]int
 func (s *Scores) UnmarshalJSON(data []byte) error {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
-		return refuse("scores", "an object of whole numbers is wanted")
+		return rubric.Refuse("scores", "an object of whole numbers is wanted")
 	}
 	if raw == nil {
 		*s = nil
@@ -47,7 +47,7 @@ func (s *Scores) UnmarshalJSON(data []byte) error {
 	for _, name := range sortedKeys(raw) {
 		var n int
 		if text := string(raw[name]); text == "null" || json.Unmarshal(raw[name], &n) != nil {
-			return refuse("scores."+excerpt(name, 40), "%s is no whole number; leave the criterion out to have it scored by rule", excerpt(text, 40))
+			return rubric.Refuse("scores."+excerpt(name, 40), "%s is no whole number; leave the criterion out to have it scored by rule", excerpt(text, 40))
 		}
 		out[name] = n
 	}
@@ -163,17 +163,17 @@ func (r *Request) check() error {
 		return err
 	}
 	if strings.TrimSpace(r.Text) == "" {
-		return refuse("text", "there is none")
+		return rubric.Refuse("text", "there is none")
 	}
 	if len(r.ID) > 256 {
-		return refuse("id", "%d bytes are more than 256", len(r.ID))
+		return rubric.Refuse("id", "%d bytes are more than 256", len(r.ID))
 	}
 	if r.Round < 0 || r.Round > 1_000_000 {
-		return refuse("round", "%d is not 1 to 1000000", r.Round)
+		return rubric.Refuse("round", "%d is not 1 to 1000000", r.Round)
 	}
 	for _, name := range sortedKeys(r.Context) {
 		if !slices.Contains(switches, name) && !slices.Contains(settled, name) {
-			return refuse("context."+excerpt(name, 40), "there is no such switch; there are %s", strings.Join(switches, ", "))
+			return rubric.Refuse("context."+excerpt(name, 40), "there is no such switch; there are %s", strings.Join(switches, ", "))
 		}
 	}
 	if err := r.Scores.check("scores"); err != nil {
@@ -189,11 +189,11 @@ func (r *Request) check() error {
 func (s Scores) check(place string) error {
 	for _, name := range sortedKeys(s) {
 		if !slices.Contains(criterionNames, name) {
-			return refuse(place+"."+excerpt(name, 40), "there is no such criterion; there are %s", strings.Join(criterionNames, ", "))
+			return rubric.Refuse(place+"."+excerpt(name, 40), "there is no such criterion; there are %s", strings.Join(criterionNames, ", "))
 		}
 		for _, role := range Roles {
 			if d, ok := rubrics[role].Dimension(name); ok && !d.Scale.OnScale(whole(s[name])) {
-				return refuse(place+"."+name, "%d is off the scale of %v", s[name], d.Scale)
+				return rubric.Refuse(place+"."+name, "%d is off the scale of %v", s[name], d.Scale)
 			}
 		}
 	}

@@ -301,7 +301,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		}
 		_, err := Score(r)
 		assert.EqualError(t, err, want)
-		var request *RequestError
+		var request *rubric.RequestError
 		assert.ErrorAs(t, err, &request)
 	}
 }

@@ -20,7 +20,7 @@ var Roles = []Role{HypothesisGenerator, TestDesigner, AdversarialCritic}
 
 func (r Role) check(place string) error {
 	if !slices.Contains(Roles, r) {
-		return refuse(place, "%s is none of %s, %s, %s", quoted(string(r)), Roles[0], Roles[1], Roles[2])
+		return rubric.Refuse(place, "%s is none of %s, %s, %s", quoted(string(r)), Roles[0], Roles[1], Roles[2])
 	}
 	return nil
 }

@@ -110,11 +110,11 @@ func (e *Evaluation) byDelta(m *message) ([]Scores, error) {
 		place := fmt.Sprintf("deltas[%d]", i)
 		switch {
 		case j.Delta < 1 || j.Delta > len(m.deltas):
-			return nil, refuse(place+".delta", "%d is not 1 to %d", j.Delta, len(m.deltas))
+			return nil, rubric.Refuse(place+".delta", "%d is not 1 to %d", j.Delta, len(m.deltas))
 		case !m.deltas[j.Delta-1].Valid():
-			return nil, refuse(place+".delta", "%d was rejected and has no scores", j.Delta)
+			return nil, rubric.Refuse(place+".delta", "%d was rejected and has no scores", j.Delta)
 		case each[j.Delta-1] != nil:
-			return nil, refuse(place+".delta", "%d comes twice", j.Delta)
+			return nil, rubric.Refuse(place+".delta", "%d comes twice", j.Delta)
 		}
 		if err := j.Scores.check(place + ".scores"); err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func (e *Evaluation) byDelta(m *message) ([]Scores, error) {
 		scores := Scores{}
 		for _, name := range sortedKeys(j.Scores) {
 			if _, ok := rubrics[m.Role].Dimension(name); !ok {
-				return nil, refuse(place+".scores."+name, "it is no criterion of a %s", m.Role)
+				return nil, rubric.Refuse(place+".scores."+name, "it is no criterion of a %s", m.Role)
 			}
 			scores[name] = j.Scores[name]
 		}
@@ -185,7 +185,7 @@ type Disagreement struct {
 // Compare finds where evaluators of one message disagree.
 func Compare(r Request, evaluations []Evaluation) (Agreement, error) {
 	if n := len(evaluations); n > MaxEvaluations {
-		return Agreement{}, refuse("evaluations", "%d are more than %d", n, MaxEvaluations)
+		return Agreement{}, rubric.Refuse("evaluations", "%d are more than %d", n, MaxEvaluations)
 	}
 	m, err := open(r, nil)
 	if err != nil {
@@ -201,11 +201,11 @@ func Compare(r Request, evaluations []Evaluation) (Agreement, error) {
 	seen := map[string]bool{}
 	for i, e := range evaluations {
 		if e.Evaluator == "" || seen[e.Evaluator] {
-			return Agreement{}, refuse(fmt.Sprintf("evaluations[%d].evaluator", i), "a name is needed that no other has")
+			return Agreement{}, rubric.Refuse(fmt.Sprintf("evaluations[%d].evaluator", i), "a name is needed that no other has")
 		}
 		seen[e.Evaluator] = true
 		if given[i], err = e.byDelta(m); err != nil {
-			return Agreement{}, inside(fmt.Sprintf("evaluations[%d]", i), err)
+			return Agreement{}, rubric.Within(fmt.Sprintf("evaluations[%d]", i), err)
 		}
 	}
 	var exact, near int

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"waymark/rubric"
 )
 
 // TranscriptSections is how many sections the transcript has that the format was made for.
@@ -58,7 +60,7 @@ func lint(a Artifact, anchors *Anchors, doc *document) (LintReport, error) {
 		n += len(*a.list(s))
 	}
 	if n > MaxItems {
-		return LintReport{}, refuse("artifact", "%d items are more than %d", n, MaxItems)
+		return LintReport{}, rubric.Refuse("artifact", "%d items are more than %d", n, MaxItems)
 	}
 	l := linter{a: a, known: anchors.corpus()}
 	if l.known.max == 0 {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"waymark/rubric"
 )
 
 // A document is an artifact read from Markdown, with what reading found.
@@ -36,25 +38,25 @@ func ParseArtifact(text string) (Artifact, error) {
 func readArtifact(text string) (Artifact, *document, error) {
 	switch {
 	case len(text) > MaxArtifactText:
-		return Artifact{}, nil, refuse("artifact", "%d bytes are more than %d", len(text), MaxArtifactText)
+		return Artifact{}, nil, rubric.Refuse("artifact", "%d bytes are more than %d", len(text), MaxArtifactText)
 	case !utf8.ValidString(text):
-		return Artifact{}, nil, refuse("artifact", "it is not valid UTF-8")
+		return Artifact{}, nil, rubric.Refuse("artifact", "it is not valid UTF-8")
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		var a Artifact
 		d := json.NewDecoder(bytes.NewReader([]byte(text)))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&a); err != nil {
-			return Artifact{}, nil, inside("artifact", err)
+			return Artifact{}, nil, rubric.Within("artifact", err)
 		}
 		if d.More() {
-			return Artifact{}, nil, refuse("artifact", "there is more after the JSON")
+			return Artifact{}, nil, rubric.Refuse("artifact", "there is more after the JSON")
 		}
 		return a, nil, nil
 	}
 	doc := readMarkdown(text)
 	if doc == nil {
-		return Artifact{}, nil, refuse("artifact", "it is neither JSON nor a Markdown document with sections such as “## 2. Hypothesis Slate”")
+		return Artifact{}, nil, rubric.Refuse("artifact", "it is neither JSON nor a Markdown document with sections such as “## 2. Hypothesis Slate”")
 	}
 	return doc.artifact, doc, nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"waymark/rubric"
 )
 
 // An Update is a delta with who sent it and when.
@@ -42,7 +44,7 @@ type Merged struct {
 // not changed.
 func Merge(base Artifact, updates []Update) (Merged, error) {
 	if len(updates) > MaxSessionDeltas {
-		return Merged{}, refuse("updates", "%d are more than %d", len(updates), MaxSessionDeltas)
+		return Merged{}, rubric.Refuse("updates", "%d are more than %d", len(updates), MaxSessionDeltas)
 	}
 	if err := base.check(); err != nil {
 		return Merged{}, err

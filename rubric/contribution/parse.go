@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"waymark/rubric"
 )
 
 // Limits of one message.
@@ -29,17 +31,17 @@ type Dropped struct {
 // beyond the limits.
 func Parse(message string) (deltas []Delta, dropped []Dropped, err error) {
 	if len(message) > MaxText {
-		return nil, nil, refuse("text", "%d bytes are more than %d", len(message), MaxText)
+		return nil, nil, rubric.Refuse("text", "%d bytes are more than %d", len(message), MaxText)
 	}
 	if !utf8.ValidString(message) {
-		return nil, nil, refuse("text", "it is not valid UTF-8")
+		return nil, nil, rubric.Refuse("text", "it is not valid UTF-8")
 	}
 	deltas, dropped = []Delta{}, []Dropped{}
 	for _, b := range blocks(message) {
 		ds, drops := b.read()
 		deltas, dropped = append(deltas, ds...), append(dropped, drops...)
 		if len(deltas)+len(dropped) > MaxDeltas {
-			return nil, nil, refuse("text", "it has more than %d deltas", MaxDeltas)
+			return nil, nil, rubric.Refuse("text", "it has more than %d deltas", MaxDeltas)
 		}
 	}
 	return deltas, dropped, nil

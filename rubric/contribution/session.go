@@ -101,14 +101,14 @@ func ScoreSession(s Session) (SessionReport, error) {
 		}
 		m, err := open(r, shared)
 		if err != nil {
-			return SessionReport{}, inside(fmt.Sprintf("contributions[%d]", i), err)
+			return SessionReport{}, rubric.Within(fmt.Sprintf("contributions[%d]", i), err)
 		}
 		if out.Contributions[i], err = m.report(nil); err != nil {
-			return SessionReport{}, inside(fmt.Sprintf("contributions[%d]", i), err)
+			return SessionReport{}, rubric.Within(fmt.Sprintf("contributions[%d]", i), err)
 		}
 		sum.add(m, out.Contributions[i])
 		if len(sum.deltas) > MaxSessionDeltas {
-			return SessionReport{}, refuse("contributions", "they have more than %d deltas", MaxSessionDeltas)
+			return SessionReport{}, rubric.Refuse("contributions", "they have more than %d deltas", MaxSessionDeltas)
 		}
 	}
 	var after *Artifact
@@ -123,7 +123,7 @@ func ScoreSession(s Session) (SessionReport, error) {
 // check looks at the session and gives each message its round: the one it names, or, if none does, its place.
 func (s *Session) check() ([]int, error) {
 	if n := len(s.Contributions); n == 0 || n > MaxContributions {
-		return nil, refuse("contributions", "%d are not 1 to %d", n, MaxContributions)
+		return nil, rubric.Refuse("contributions", "%d are not 1 to %d", n, MaxContributions)
 	}
 	if err := s.Anchors.check(); err != nil {
 		return nil, err
@@ -138,16 +138,16 @@ func (s *Session) check() ([]int, error) {
 			rounds[i], named = r.Round, named+1
 		}
 		if r.Artifact != nil {
-			return nil, refuse(fmt.Sprintf("contributions[%d].artifact", i), "a session has one artifact for all its messages")
+			return nil, rubric.Refuse(fmt.Sprintf("contributions[%d].artifact", i), "a session has one artifact for all its messages")
 		}
 		if bytes += len(r.Text); bytes > MaxSessionText {
-			return nil, refuse("contributions", "their texts have more than %d bytes", MaxSessionText)
+			return nil, rubric.Refuse("contributions", "their texts have more than %d bytes", MaxSessionText)
 		}
 	}
 	if named != 0 && named != len(rounds) {
 		for i, r := range s.Contributions {
 			if r.Round == 0 {
-				return nil, refuse(fmt.Sprintf("contributions[%d].round", i), "it is missing, though others have one")
+				return nil, rubric.Refuse(fmt.Sprintf("contributions[%d].round", i), "it is missing, though others have one")
 			}
 		}
 	}

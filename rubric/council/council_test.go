@@ -114,7 +114,7 @@ func TestScoresOfOneReview(t *testing.T) {
 func TestScoresOffTheScaleAreRefused(t *testing.T) {
 	for _, s := range []string{"0 9 9 9 9", "11 9 9 9 9", "9 9 9 9 0.9999", "9 9 9 9 9 10.5"} {
 		_, err := Score(Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval(s)}}}})
-		var request *RequestError
+		var request *rubric.RequestError
 		require.ErrorAs(t, err, &request, s)
 		assert.Contains(t, request.Detail, "is off the scale of 1 to 10")
 	}
@@ -501,7 +501,7 @@ func TestInputsThatCannotBeTaken(t *testing.T) {
 		in := good()
 		spoil(&in)
 		_, err := Score(in)
-		var request *RequestError
+		var request *rubric.RequestError
 		require.ErrorAs(t, err, &request, want)
 		assert.Contains(t, err.Error(), want)
 	}

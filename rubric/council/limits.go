@@ -28,17 +28,8 @@ const (
 // scale is what every dimension and total is scored on.
 var scale = base.Dimensions[0].Scale
 
-// A RequestError is an input that cannot be taken; Field is its place, as in reviews[2].labels["A"].
-type RequestError struct{ Field, Detail string }
-
-func (e *RequestError) Error() string { return e.Field + ": " + e.Detail }
-
-func fault(field, format string, args ...any) error {
-	return &RequestError{field, fmt.Sprintf(format, args...)}
-}
-
 func tooLong(field string, n, limit int) error {
-	return fault(field, "%d bytes, the limit is %d", n, limit)
+	return rubric.Refuse(field, "%d bytes, the limit is %d", n, limit)
 }
 
 func (in *Input) check() error {
@@ -46,13 +37,13 @@ func (in *Input) check() error {
 	case len(in.Question) > MaxQuestion:
 		return tooLong("question", len(in.Question), MaxQuestion)
 	case len(in.Responses) == 0:
-		return fault("responses", "there is none")
+		return rubric.Refuse("responses", "there is none")
 	case len(in.Responses) > MaxResponses:
-		return fault("responses", "there are %d, the limit is %d", len(in.Responses), MaxResponses)
+		return rubric.Refuse("responses", "there are %d, the limit is %d", len(in.Responses), MaxResponses)
 	case len(in.Reviews) == 0:
-		return fault("reviews", "there is none")
+		return rubric.Refuse("reviews", "there is none")
 	case len(in.Reviews) > MaxReviews:
-		return fault("reviews", "there are %d, the limit is %d", len(in.Reviews), MaxReviews)
+		return rubric.Refuse("reviews", "there are %d, the limit is %d", len(in.Reviews), MaxReviews)
 	}
 	first, bytes := map[string]int{}, 0
 	for i, r := range in.Responses {
@@ -61,7 +52,7 @@ func (in *Input) check() error {
 			return err
 		}
 		if j, twice := first[r.ID]; twice {
-			return fault(place+"id", "%s is also the id of responses[%d]", shown(r.ID), j)
+			return rubric.Refuse(place+"id", "%s is also the id of responses[%d]", shown(r.ID), j)
 		}
 		first[r.ID] = i
 		if len(r.Text) > MaxText {
@@ -92,7 +83,7 @@ func (in *Input) check() error {
 		}
 		t := turn{r.Reviewer, r.round()}
 		if j, twice := turns[t]; twice {
-			return fault(place+"reviewer", "%s has another review in round %d, reviews[%d]", shown(r.Reviewer), t.round, j)
+			return rubric.Refuse(place+"reviewer", "%s has another review in round %d, reviews[%d]", shown(r.Reviewer), t.round, j)
 		}
 		turns[t] = i
 	}
@@ -104,7 +95,7 @@ func (r *Review) round() int { return max(r.Round, 1) }
 func (r *Review) check(place string, responses map[string]int) error {
 	switch {
 	case r.Round < 0 || r.Round > MaxRounds:
-		return fault(place+"round", "%d is not 1 to %d", r.Round, MaxRounds)
+		return rubric.Refuse(place+"round", "%d is not 1 to %d", r.Round, MaxRounds)
 	case len(r.Raw) > MaxRaw:
 		return tooLong(place+"raw", len(r.Raw), MaxRaw)
 	}
@@ -113,7 +104,7 @@ func (r *Review) check(place string, responses map[string]int) error {
 		n     int
 	}{{"order", len(r.Order)}, {"labels", len(r.Labels)}, {"evaluations", len(r.Evaluations)}, {"scores", len(r.Scores)}, {"ranking", len(r.Ranking)}} {
 		if list.n > len(responses) {
-			return fault(place+list.field, "%d entries for %d responses", list.n, len(responses))
+			return rubric.Refuse(place+list.field, "%d entries for %d responses", list.n, len(responses))
 		}
 	}
 	labelled := map[string]string{}
@@ -123,10 +114,10 @@ func (r *Review) check(place string, responses map[string]int) error {
 			return err
 		}
 		if _, ok := responses[id]; !ok {
-			return fault(field, "%s is no response", shown(id))
+			return rubric.Refuse(field, "%s is no response", shown(id))
 		}
 		if other, ok := labelled[id]; ok {
-			return fault(field, "%s has the label %s already", shown(id), shown(other))
+			return rubric.Refuse(field, "%s has the label %s already", shown(id), shown(other))
 		}
 		labelled[id] = label
 	}
@@ -139,7 +130,7 @@ func (r *Review) check(place string, responses map[string]int) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Scores)) {
 		if s := r.Scores[key]; !scale.OnScale(s) {
-			return fault(at(place+"scores", key), "%v is off the scale of %v", s, scale)
+			return rubric.Refuse(at(place+"scores", key), "%v is off the scale of %v", s, scale)
 		}
 	}
 	return nil
@@ -151,11 +142,11 @@ func (e *Evaluation) check(place string) error {
 	}
 	for _, name := range Dimensions() {
 		if s := *e.at(name); s != nil && !scale.OnScale(*s) {
-			return fault(place+"."+name, "%v is off the scale of %v", *s, scale)
+			return rubric.Refuse(place+"."+name, "%v is off the scale of %v", *s, scale)
 		}
 	}
 	if e.Overall != nil && !scale.OnScale(*e.Overall) {
-		return fault(place+".overall", "%v is off the scale of %v", *e.Overall, scale)
+		return rubric.Refuse(place+".overall", "%v is off the scale of %v", *e.Overall, scale)
 	}
 	return nil
 }
@@ -163,9 +154,9 @@ func (e *Evaluation) check(place string) error {
 func (o Options) check() error {
 	switch {
 	case o.Normalise != "" && o.Normalise != None && o.Normalise != Z:
-		return fault("options.normalise", "%s is neither none nor z", shown(string(o.Normalise)))
+		return rubric.Refuse("options.normalise", "%s is neither none nor z", shown(string(o.Normalise)))
 	case o.SafetyScoreCap < 0 || o.SafetyScoreCap > scale.Max:
-		return fault("options.safety_score_cap", "%v is not 0 to %v", o.SafetyScoreCap, scale.Max)
+		return rubric.Refuse("options.safety_score_cap", "%v is not 0 to %v", o.SafetyScoreCap, scale.Max)
 	}
 	return nil
 }
@@ -176,11 +167,11 @@ func (o Options) gated() bool { return o.SafetyGate == nil || *o.SafetyGate }
 func checkName(field, name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
-		return fault(field, "is required")
+		return rubric.Refuse(field, "is required")
 	case len(name) > MaxName:
 		return tooLong(field, len(name), MaxName)
 	case !utf8.ValidString(name), strings.ContainsFunc(name, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }):
-		return fault(field, "%s has invisible characters", shown(name))
+		return rubric.Refuse(field, "%s has invisible characters", shown(name))
 	}
 	return nil
 }

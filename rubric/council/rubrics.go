@@ -80,7 +80,7 @@ func (o Options) Weighed() (*rubric.Rubric, error) {
 	}
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 	if i < 0 {
-		return nil, fault("options.rubric", "there is no %s; there are %s", shown(name), strings.Join(Rubrics(), ", "))
+		return nil, rubric.Refuse("options.rubric", "there is no %s; there are %s", shown(name), strings.Join(Rubrics(), ", "))
 	}
 	k := kinds[i]
 	weights := maps.Clone(k.weights)
@@ -89,7 +89,7 @@ func (o Options) Weighed() (*rubric.Rubric, error) {
 	case o.Weights != nil:
 		weights = o.Weights
 		if adherence && weights["instruction_adherence"] == 0 {
-			return nil, fault("options.instruction_adherence", "the weights given leave it out")
+			return nil, rubric.Refuse("options.instruction_adherence", "the weights given leave it out")
 		}
 	case adherence:
 		for name, w := range weights {
@@ -118,7 +118,7 @@ func (k kind) weighed(weights map[string]rubric.Decimal) (*rubric.Rubric, error)
 	if len(def.Dimensions) < len(weights) {
 		for _, name := range slices.Sorted(maps.Keys(weights)) {
 			if !slices.Contains(Dimensions(), name) {
-				return nil, fault("options.weights", "there is no dimension %s; there are %s", shown(name), strings.Join(Dimensions(), ", "))
+				return nil, rubric.Refuse("options.weights", "there is no dimension %s; there are %s", shown(name), strings.Join(Dimensions(), ", "))
 			}
 		}
 	}
@@ -128,12 +128,12 @@ func (k kind) weighed(weights map[string]rubric.Decimal) (*rubric.Rubric, error)
 	}
 	for _, c := range def.Ceilings {
 		if _, ok := weights[c.Dimension]; !ok {
-			return nil, fault("options.weights", "%s sets the ceiling and cannot be left out; 0 leaves it no other part", c.Dimension)
+			return nil, rubric.Refuse("options.weights", "%s sets the ceiling and cannot be left out; 0 leaves it no other part", c.Dimension)
 		}
 	}
 	r, err := rubric.New(def)
 	if err != nil {
-		return nil, fault("options.weights", "%v", err)
+		return nil, rubric.Refuse("options.weights", "%v", err)
 	}
 	return r, nil
 }

@@ -47,14 +47,14 @@ func (p *panel) resolve(v *vote, n names, what string, written []string, toleran
 		id, ok := n.id(w)
 		if !ok {
 			if !tolerant {
-				return nil, fault(fmt.Sprintf("reviews[%d].%s", v.at, what), "%s is no response", shown(w))
+				return nil, rubric.Refuse(fmt.Sprintf("reviews[%d].%s", v.at, what), "%s is no response", shown(w))
 			}
 			v.problems = append(v.problems, fmt.Sprintf("%s: %s is no response", what, shown(w)))
 			continue
 		}
 		if other, twice := used[id]; twice {
 			if !tolerant {
-				return nil, fault(fmt.Sprintf("reviews[%d].%s", v.at, what), "%s and %s are the same response", shown(other), shown(w))
+				return nil, rubric.Refuse(fmt.Sprintf("reviews[%d].%s", v.at, what), "%s and %s are the same response", shown(other), shown(w))
 			}
 			v.problems = append(v.problems, fmt.Sprintf("%s: %s and %s are the same response", what, shown(other), shown(w)))
 			if what != "ranking" { // which of the two scores is meant? In an order the first place is

@@ -1,7 +1,6 @@
 package hypothesis
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -54,20 +53,20 @@ func one(r *rubric.Rubric, i int, h *Hypothesis) (Scored, error) {
 	place := func(field string) string { return fmt.Sprintf("hypotheses[%d].%s", i, field) }
 	scores, err := canonical("scores", h.Scores)
 	if err != nil {
-		return Scored{}, inRequest(fmt.Sprintf("hypotheses[%d]", i), err)
+		return Scored{}, rubric.Within(fmt.Sprintf("hypotheses[%d]", i), err)
 	}
 	rationale, err := canonical("rationale", h.Rationale)
 	if err != nil {
-		return Scored{}, inRequest(fmt.Sprintf("hypotheses[%d]", i), err)
+		return Scored{}, rubric.Within(fmt.Sprintf("hypotheses[%d]", i), err)
 	}
 	for name := range rationale {
 		if _, ok := r.Dimension(name); !ok {
-			return Scored{}, &RequestError{place("rationale"), "names a dimension that there is not; there are " + strings.Join(names(r), ", ")}
+			return Scored{}, rubric.Refuse(place("rationale"), "%s", "names a dimension that there is not; there are "+strings.Join(names(r), ", "))
 		}
 	}
 	res, err := r.Score(rubric.Card{Scores: scores})
 	if err != nil {
-		return Scored{}, inRequest(place("scores"), err)
+		return Scored{}, rubric.Within(place("scores"), err)
 	}
 	return Scored{ID: h.ID, Result: res, rationale: rationale, shown: r.Shown(res.Composite)}, nil
 }
@@ -78,19 +77,6 @@ func names(r *rubric.Rubric) []string {
 		names = append(names, d.Name)
 	}
 	return names
-}
-
-// inRequest puts the place in the request before an error that knows only the dimension.
-func inRequest(place string, err error) error {
-	var score *rubric.ScoreError
-	var request *RequestError
-	switch {
-	case errors.As(err, &score):
-		return &RequestError{place + "." + score.Dimension, score.Detail}
-	case errors.As(err, &request):
-		return &RequestError{place + "." + request.Field, request.Detail}
-	}
-	return &RequestError{place, err.Error()}
 }
 
 // share runs f for 0 to n-1 on all processors, in runs of neighbours.

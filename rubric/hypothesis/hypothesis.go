@@ -100,11 +100,6 @@ type Mismatch struct {
 	Computed any    `json:"computed"`
 }
 
-// A RequestError is a request that cannot be scored; Field is its place, as in hypotheses[2].scores.novelty.
-type RequestError struct{ Field, Detail string }
-
-func (e *RequestError) Error() string { return e.Field + ": " + e.Detail }
-
 // Score scores and ranks a batch.
 func Score(req Request) (Answer, error) {
 	r, audit, err := req.rubric()
@@ -134,7 +129,7 @@ func (req Request) rubric() (*rubric.Rubric, []string, error) {
 	}
 	r, audit, err := Rubric.Reweight(weights)
 	if err != nil {
-		return nil, nil, inRequest("weights", err)
+		return nil, nil, rubric.Within("weights", err)
 	}
 	return r, append([]string{}, audit...), nil
 }
@@ -148,23 +143,23 @@ func calibrate(r *rubric.Rubric, req Request) (*rubric.Calibration, error) {
 	for i, f := range req.Feedback {
 		place := fmt.Sprintf("feedback[%d]", i)
 		if f.ID == "" {
-			return nil, &RequestError{place + ".id", "is required"}
+			return nil, rubric.Refuse(place+".id", "is required")
 		}
 		if f.Scores == nil {
 			f.Scores = scored[f.ID]
 		}
 		scores, err := canonical("scores", f.Scores)
 		if err != nil {
-			return nil, inRequest(place, err)
+			return nil, rubric.Within(place, err)
 		}
 		if _, err := r.Score(rubric.Card{Scores: scores}); err != nil {
-			return nil, inRequest(place+".scores", err)
+			return nil, rubric.Within(place+".scores", err)
 		}
 		verdicts[i] = rubric.Verdict{ID: f.ID, Card: rubric.Card{Scores: scores}, Accepted: f.Accepted}
 	}
 	c, err := r.Calibrate(verdicts)
 	if err != nil {
-		return nil, inRequest("feedback", err)
+		return nil, rubric.Within("feedback", err)
 	}
 	return &c, nil
 }
@@ -172,16 +167,16 @@ func calibrate(r *rubric.Rubric, req Request) (*rubric.Calibration, error) {
 // Check looks at what every hypothesis needs before any is scored: an id of its own.
 func Check(hypotheses []Hypothesis) error {
 	if hypotheses == nil {
-		return &RequestError{"hypotheses", "is required"}
+		return rubric.Refuse("hypotheses", "is required")
 	}
 	seen := make(map[string]int, len(hypotheses))
 	for i, h := range hypotheses {
 		place := fmt.Sprintf("hypotheses[%d]", i)
 		if h.ID == "" {
-			return &RequestError{place + ".id", "is required"}
+			return rubric.Refuse(place+".id", "is required")
 		}
 		if first, twice := seen[h.ID]; twice {
-			return &RequestError{place + ".id", fmt.Sprintf("is also the id of hypotheses[%d]", first)}
+			return rubric.Refuse(place+".id", "is also the id of hypotheses[%d]", first)
 		}
 		seen[h.ID] = i
 	}
@@ -208,7 +203,7 @@ func canonical[V any](place string, in map[string]V) (map[string]V, error) {
 			to = now
 		}
 		if _, twice := out[to]; twice {
-			return nil, &RequestError{place + "." + to, "is given twice, in two spellings"}
+			return nil, rubric.Refuse(place+"."+to, "is given twice, in two spellings")
 		}
 		out[to] = in[name]
 	}

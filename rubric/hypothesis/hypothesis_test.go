@@ -243,7 +243,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"unknown weight", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good}}, Weights: map[string]rubric.Decimal{"charm": 0}}, "weights.charm: there is no such dimension"},
 	} {
 		_, err := Score(tt.req)
-		var re *RequestError
+		var re *rubric.RequestError
 		if assert.ErrorAs(t, err, &re, tt.name) {
 			assert.Contains(t, err.Error(), tt.want, tt.name)
 		}

@@ -110,7 +110,7 @@ func (c Council) Review(ctx context.Context, question string, responses []counci
 		return m, err
 	}
 	if len(responses) == 0 {
-		return m, &council.RequestError{Field: "responses", Detail: "there is none"}
+		return m, rubric.Refuse("responses", "there is none")
 	}
 	return c.review(ctx, m)
 }
@@ -125,11 +125,11 @@ func (c Council) reviewers() []Member {
 func (c Council) check(question string, asked []Member) error {
 	switch {
 	case strings.TrimSpace(question) == "":
-		return &council.RequestError{Field: "question", Detail: "is required"}
+		return rubric.Refuse("question", "is required")
 	case len(question) > council.MaxQuestion:
-		return &council.RequestError{Field: "question", Detail: fmt.Sprintf("%d bytes, the limit is %d", len(question), council.MaxQuestion)}
+		return rubric.Refuse("question", "%d bytes, the limit is %d", len(question), council.MaxQuestion)
 	case len(asked) == 0:
-		return &council.RequestError{Field: "members", Detail: "there is none"}
+		return rubric.Refuse("members", "there is none")
 	}
 	if err := checkNames("members", c.Members); err != nil {
 		return err
@@ -143,16 +143,16 @@ func (c Council) check(question string, asked []Member) error {
 
 func checkNames(what string, members []Member) error {
 	if len(members) > council.MaxResponses {
-		return &council.RequestError{Field: what, Detail: fmt.Sprintf("there are %d, the limit is %d", len(members), council.MaxResponses)}
+		return rubric.Refuse(what, "there are %d, the limit is %d", len(members), council.MaxResponses)
 	}
 	first := map[string]int{}
 	for i, m := range members {
 		place := fmt.Sprintf("%s[%d].name", what, i)
 		if m.Name == "" {
-			return &council.RequestError{Field: place, Detail: "is required"}
+			return rubric.Refuse(place, "is required")
 		}
 		if j, twice := first[m.Name]; twice {
-			return &council.RequestError{Field: place, Detail: fmt.Sprintf("%q is also the name of %s[%d]", m.Name, what, j)}
+			return rubric.Refuse(place, "%q is also the name of %s[%d]", m.Name, what, j)
 		}
 		first[m.Name] = i
 	}

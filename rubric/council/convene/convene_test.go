@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/judge"
+	"waymark/rubric"
 	"waymark/rubric/council"
 )
 
@@ -375,7 +376,7 @@ func TestCouncilsThatCannotMeet(t *testing.T) {
 		},
 	} {
 		_, err := work()
-		var request *council.RequestError
+		var request *rubric.RequestError
 		require.ErrorAs(t, err, &request, want)
 		assert.Contains(t, err.Error(), want)
 	}
