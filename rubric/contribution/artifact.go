@@ -60,23 +60,11 @@ func (a *Artifact) check() error {
 	return nil
 }
 
-// list is a section of items; there is none for the research thread.
+// list returns the items of a section other than the research thread.
 func (a *Artifact) list(s Section) *[]Item {
-	switch s {
-	case HypothesisSlate:
-		return &a.Sections.HypothesisSlate
-	case PredictionsTable:
-		return &a.Sections.PredictionsTable
-	case DiscriminativeTests:
-		return &a.Sections.DiscriminativeTests
-	case AssumptionLedger:
-		return &a.Sections.AssumptionLedger
-	case AnomalyRegister:
-		return &a.Sections.AnomalyRegister
-	case AdversarialCritique:
-		return &a.Sections.AdversarialCritique
-	}
-	panic("contribution: no list of " + string(s))
+	p := &a.Sections
+	return [...]*[]Item{&p.HypothesisSlate, &p.PredictionsTable, &p.DiscriminativeTests, &p.AssumptionLedger, &p.AnomalyRegister,
+		&p.AdversarialCritique}[slices.Index(Sections, s)-1]
 }
 
 // find is the item of that id, nil if there is none.

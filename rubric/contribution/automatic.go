@@ -7,9 +7,7 @@ import (
 )
 
 // A finding is what the rules see of one criterion: a score that they can stand behind, the highest score
-
 // that they cannot exclude, what they saw, and, where the two scores differ, what a person has to look at.
-
 type finding struct {
 	score, upper int
 	saw          string
@@ -28,7 +26,6 @@ func (f finding) orUpTo(upper int, ask string) finding {
 }
 
 // best is the finding of the largest score, then of the largest upper one, then the first in words.
-
 func best(list []finding) finding {
 	return slices.MaxFunc(list, func(a, b finding) int {
 		if a.score != b.score {
@@ -42,7 +39,6 @@ func best(list []finding) finding {
 }
 
 // A scene is what a delta is judged in: the valid deltas of its message, the transcript, the artifact.
-
 type scene struct {
 	deltas   []*Delta
 	anchors  *corpus
@@ -51,7 +47,6 @@ type scene struct {
 }
 
 // once finds what belongs to the message, whichever delta asks.
-
 func (s *scene) once(name string, look func() finding) finding {
 	f, known := s.whole[name]
 	if !known {
@@ -62,7 +57,6 @@ func (s *scene) once(name string, look func() finding) finding {
 }
 
 // automatic scores one criterion of a valid delta by rule.
-
 func (s *scene) automatic(name string, d *Delta) finding {
 	switch name {
 	case "structural":
@@ -98,11 +92,8 @@ func (s *scene) automatic(name string, d *Delta) finding {
 }
 
 // bestOf is the best finding among the deltas of the message. Whether something is there at all is asked
-
 // of the contribution: a critic who quarantines an anomaly in one delta and does the scale check in the
-
 // next has done both.
-
 func (s *scene) bestOf(look func(*Delta) finding) finding {
 	list := make([]finding, len(s.deltas))
 	for i, d := range s.deltas {
@@ -112,17 +103,6 @@ func (s *scene) bestOf(look func(*Delta) finding) finding {
 }
 
 // words are everything a delta says.
-
 func (d *Delta) words() string {
 	return strings.Join(append(d.Payload.words(), d.Rationale), "\n")
 }
-
-// attributions finds a sentence that speaks for Brenner without a citation in it, and counts those with one.
-
-// restates reports whether nine of ten words of the rationale, and at least four, stand in the payload.
-
-// outcomes are what a delta says that each hypothesis expects. An edit shows the rest in the artifact.
-
-// whole is the payload, over the item that an edit changes if an artifact shows it.
-
-// anyPotency is the best check among the tests of the message, for deltas that are no tests.

@@ -312,19 +312,19 @@ func (s *scene) score(m *message, d *Delta, given Scores) (Scored, []string, err
 	}
 	card, upper := rubric.Card{Scores: map[string]rubric.Decimal{}}, rubric.Card{Scores: map[string]rubric.Decimal{}}
 	for _, c := range criteriaOf(m.Role) {
-		score, isGiven := given[c.name]
-		if why := notApplicable(c.name, d, m.Context, isGiven); why != "" {
-			out.NotApplicable[c.name] = why
-			card.NotApplicable = append(card.NotApplicable, c.name)
-			upper.NotApplicable = append(upper.NotApplicable, c.name)
+		score, isGiven := given[c.Name]
+		if why := notApplicable(c.Name, d, m.Context, isGiven); why != "" {
+			out.NotApplicable[c.Name] = why
+			card.NotApplicable = append(card.NotApplicable, c.Name)
+			upper.NotApplicable = append(upper.NotApplicable, c.Name)
 			continue
 		}
 		f, source := finding{score: score, upper: score}, Given
 		if !isGiven {
-			f, source = s.automatic(c.name, d), Automatic
+			f, source = s.automatic(c.Name, d), Automatic
 		}
-		out.Criteria[c.name] = Criterion{f.score, len(c.levels) - 1, c.weight, source, c.levels[f.score], f.saw, f.upper, f.ask}
-		card.Scores[c.name], upper.Scores[c.name] = rubric.Whole(f.score), rubric.Whole(f.upper)
+		out.Criteria[c.Name] = Criterion{f.score, len(c.Anchors) - 1, c.Weight, source, c.Anchors[f.score].Text, f.saw, f.upper, f.ask}
+		card.Scores[c.Name], upper.Scores[c.Name] = rubric.Whole(f.score), rubric.Whole(f.upper)
 	}
 	r := rubrics[m.Role]
 	res, err := r.Score(card)

@@ -24,8 +24,8 @@ func all(best bool) Scores {
 	s := Scores{}
 	for _, r := range Roles {
 		for _, c := range criteriaOf(r) {
-			if s[c.name] = 0; best {
-				s[c.name] = len(c.levels) - 1
+			if s[c.Name] = 0; best {
+				s[c.Name] = len(c.Anchors) - 1
 			}
 		}
 	}

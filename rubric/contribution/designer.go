@@ -37,6 +37,7 @@ func (s *scene) discriminative(d *Delta) finding {
 	return sure(2, "%s", saw).orUpTo(3, "is each outcome observable, and digital?")
 }
 
+// outcomes returns the outcome that each hypothesis predicts. For an edit the artifact supplies the other fields.
 func (d *Delta) outcomes(a *Artifact) (map[string]string, bool) {
 	name := map[Section]string{DiscriminativeTests: "expected_outcomes", PredictionsTable: "predictions"}[d.Section]
 	if name == "" || d.Operation == Kill {
@@ -46,6 +47,7 @@ func (d *Delta) outcomes(a *Artifact) (map[string]string, bool) {
 	return it.perHypothesis(name), it[name] != nil || d.Operation == Add
 }
 
+// whole returns the payload, laid over the edited item if the artifact has it.
 func (d *Delta) whole(a *Artifact) Item {
 	if d.Operation != Edit || a == nil {
 		return d.Payload
@@ -77,6 +79,7 @@ func (s *scene) potency(d *Delta) finding {
 	return s.once("potency", s.anyPotency)
 }
 
+// anyPotency returns the best potency check of the message, for deltas that are no tests.
 func (s *scene) anyPotency() finding {
 	list := []finding{}
 	for _, o := range s.deltas {

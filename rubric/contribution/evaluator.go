@@ -78,9 +78,14 @@ func NewForm(r Request) (Form, error) {
 		}
 		part := FormPart{i + 1, d.Operation, d.Section, d.TargetID, d.Payload, d.Rationale, []Ask{}}
 		for _, c := range criteriaOf(r.Role) {
-			if notApplicable(c.name, d, r.Context, false) == "" {
-				part.Criteria = append(part.Criteria, Ask{c.name, c.title, c.question, c.weight, slices.Clone(c.levels), slices.Clone(lookFor[c.name])})
+			if notApplicable(c.Name, d, r.Context, false) != "" {
+				continue
 			}
+			levels := make([]string, len(c.Anchors))
+			for i, a := range c.Anchors {
+				levels[i] = a.Text
+			}
+			part.Criteria = append(part.Criteria, Ask{c.Name, c.Title, c.Description, c.Weight, levels, slices.Clone(lookFor[c.Name])})
 		}
 		f.Deltas = append(f.Deltas, part)
 	}
@@ -212,27 +217,27 @@ func Compare(r Request, evaluations []Evaluation) (Agreement, error) {
 	offset, pairs := make([]int, len(evaluations)), make([]int, len(evaluations))
 	for d := range m.deltas {
 		for _, c := range criteriaOf(m.Role) {
-			if x, ok := rules.Deltas[d].Criteria[c.name]; ok {
+			if x, ok := rules.Deltas[d].Criteria[c.Name]; ok {
 				key := fmt.Sprint(d + 1)
 				if out.Rules[key] == nil {
 					out.Rules[key] = Scores{}
 				}
-				out.Rules[key][c.name] = x.Score
+				out.Rules[key][c.Name] = x.Score
 			}
-			found := Disagreement{Delta: d + 1, Criterion: c.name, Scores: map[string]int{}, Notes: map[string]string{}, Lowest: len(c.levels)}
+			found := Disagreement{Delta: d + 1, Criterion: c.Name, Scores: map[string]int{}, Notes: map[string]string{}, Lowest: len(c.Anchors)}
 			highest := 0
 			for i := range evaluations {
-				a, ok := given[i][d][c.name]
+				a, ok := given[i][d][c.Name]
 				if !ok {
 					continue
 				}
 				found.Scores[evaluations[i].Evaluator] = a
-				if note := evaluations[i].note(d+1, c.name); note != "" {
+				if note := evaluations[i].note(d+1, c.Name); note != "" {
 					found.Notes[evaluations[i].Evaluator] = note
 				}
 				found.Lowest, highest = min(found.Lowest, a), max(highest, a)
 				for j := range i {
-					b, ok := given[j][d][c.name]
+					b, ok := given[j][d][c.Name]
 					if !ok {
 						continue
 					}
@@ -248,7 +253,7 @@ func Compare(r Request, evaluations []Evaluation) (Agreement, error) {
 				}
 			}
 			if found.Spread = highest - found.Lowest; len(found.Scores) > 1 && found.Spread > 0 {
-				found.Points = c.weight * rubric.Decimal(found.Spread)
+				found.Points = c.Weight * rubric.Decimal(found.Spread)
 				out.Disagreements = append(out.Disagreements, found)
 			}
 		}

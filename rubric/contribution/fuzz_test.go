@@ -2,6 +2,7 @@ package contribution
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -84,7 +85,7 @@ func FuzzStrictJSON(f *testing.F) {
 				t.Fatalf("%q: repaired %v", text, p.repairs)
 			}
 		}
-		if !same(got, map[string]any(want)) {
+		if !reflect.DeepEqual(got, map[string]any(want)) {
 			t.Fatalf("%q: %v, want %v", text, got, want)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -196,7 +197,7 @@ func (m *merger) edit(it Item, u Update) {
 		}
 		key := string(u.Section) + "." + it.id() + "." + name
 		last, before := m.set[key]
-		if before && !u.Time.IsZero() && last.time.Equal(u.Time) && last.agent != u.Agent && !same(last.value, value) {
+		if before && !u.Time.IsZero() && last.time.Equal(u.Time) && last.agent != u.Agent && !reflect.DeepEqual(last.value, value) {
 			m.warn("conflict: %s.%s was set by %s and %s at the same time; that of %s holds", it.id(), name, last.agent, u.Agent, u.Agent)
 		}
 		m.set[key] = setting{u.Time, u.Agent, value}
@@ -224,37 +225,11 @@ func union(old any, more []any) []any {
 	}
 	list = slices.Clone(list)
 	for _, e := range more {
-		if !slices.ContainsFunc(list, func(o any) bool { return same(o, e) }) {
+		if !slices.ContainsFunc(list, func(o any) bool { return reflect.DeepEqual(o, e) }) {
 			list = append(list, cloned(e))
 		}
 	}
 	return list
-}
-
-// same compares values as JSON has them.
-func same(a, b any) bool {
-	switch a := a.(type) {
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, same)
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for k, v := range a {
-			w, there := b[k]
-			if !there || !same(v, w) {
-				return false
-			}
-		}
-		return true
-	}
-	switch b.(type) {
-	case []any, map[string]any:
-		return false
-	}
-	return a == b
 }
 
 // sortTests puts the test with the largest score of its own first.

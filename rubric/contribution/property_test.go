@@ -23,8 +23,8 @@ var pool = []string{
 func drawScores(t *rapid.T, role Role) Scores {
 	s := Scores{}
 	for _, c := range criteriaOf(role) {
-		if rapid.Bool().Draw(t, c.name+" given") {
-			s[c.name] = rapid.IntRange(0, len(c.levels)-1).Draw(t, c.name)
+		if rapid.Bool().Draw(t, c.Name+" given") {
+			s[c.Name] = rapid.IntRange(0, len(c.Anchors)-1).Draw(t, c.Name)
 		}
 	}
 	return s
@@ -128,11 +128,11 @@ func TestMonotone(t *testing.T) {
 		role := rapid.SampledFrom(Roles).Draw(t, "role")
 		c := rapid.SampledFrom(criteriaOf(role)).Draw(t, "criterion")
 		s := drawScores(t, role)
-		s[c.name] = rapid.IntRange(0, len(c.levels)-2).Draw(t, "score")
+		s[c.Name] = rapid.IntRange(0, len(c.Anchors)-2).Draw(t, "score")
 		r := Request{Role: role, Text: fenced(rapid.SampledFrom([]string{hypothesis, test, kill}).Draw(t, "delta")), Scores: s}
 		before, err := Score(r)
 		require.NoError(t, err)
-		s[c.name]++
+		s[c.Name]++
 		after, err := Score(r)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, *before.Deltas[0].Composite, *after.Deltas[0].Composite)
@@ -160,8 +160,8 @@ func TestAllScoresOfACritic(t *testing.T) {
 		card, want := rubric.Card{Scores: map[string]rubric.Decimal{}}, 0
 		for i, c := range criteria {
 			s := n >> (2 * i) & 3
-			card.Scores[c.name] = rubric.Whole(s)
-			want += halves[c.name] * s
+			card.Scores[c.Name] = rubric.Whole(s)
+			want += halves[c.Name] * s
 		}
 		res, err := rubrics[AdversarialCritic].Score(card)
 		require.NoError(t, err)

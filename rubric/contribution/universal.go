@@ -39,6 +39,8 @@ func citation(d *Delta, known *corpus) finding {
 	return sure(3, "%s", cited)
 }
 
+// attributions returns the first sentence that attributes something to Brenner without a citation, and the number of
+// those with one.
 func attributions(d *Delta) (bare string, sourced int) {
 	for _, words := range append(d.Payload.words(), d.Rationale) {
 		words = protocolWords.ReplaceAllString(words, "")
@@ -88,6 +90,7 @@ func rationale(d *Delta) finding {
 	return sure(1, "%s", strings.Join(saw, ", ")).orUpTo(3, "no words were recognised that say "+strings.Join(lacks, ", or "))
 }
 
+// restates reports whether nine of ten words of the rationale, and at least four, stand in the payload.
 func restates(d *Delta) bool {
 	inPayload := map[string]bool{}
 	for _, w := range longWords(strings.Join(d.Payload.words(), " ")) {

@@ -9,7 +9,6 @@ import (
 
 // What is warned of.
 const (
-	warnLowQuality   = "low_quality_contribution"
 	warnSprawl       = "hypothesis_sprawl"
 	warnUnverified   = "unverified_claim"
 	warnWeakAssay    = "weak_assay_design"
