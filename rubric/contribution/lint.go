@@ -44,13 +44,13 @@ type LintReport struct {
 	Violations []Violation `json:"violations"`
 }
 
-// Lint checks an artifact. Items that were killed count for nothing. Without anchors citations may point
-// to the sections 1 to [TranscriptSections], and records of evidence are not looked up.
+// Lint checks an artifact. Killed items are ignored. Without anchors, citations may refer to the sections 1 to
+// [TranscriptSections], and records of evidence are not looked up.
 func Lint(a Artifact, anchors *Anchors) (LintReport, error) {
-	return lint(a, anchors, nil)
+	return lint(a, anchors, &document{})
 }
 
-// lint adds what reading the document found, and the lines where its items are.
+// lint adds the violations found while the document was read, and the lines of its items.
 func lint(a Artifact, anchors *Anchors, doc *document) (LintReport, error) {
 	if err := anchors.check(); err != nil {
 		return LintReport{}, err
@@ -62,23 +62,25 @@ func lint(a Artifact, anchors *Anchors, doc *document) (LintReport, error) {
 	if n > MaxItems {
 		return LintReport{}, rubric.Refuse("artifact", "%d items are more than %d", n, MaxItems)
 	}
-	l := linter{a: a, known: anchors.corpus()}
+	l := linter{a: a, known: anchors.corpus(), lines: doc.lines, found: slices.Clone(doc.violations)}
 	if l.known.max == 0 {
 		l.known.max = TranscriptSections
 	}
-	if doc != nil {
-		l.lines, l.found = doc.lines, doc.violations
-	}
 	l.metadata()
 	l.ids()
-	l.thread()
-	l.hypotheses()
-	l.predictions()
-	l.tests()
-	l.assumptions()
-	l.critiques()
-	l.citations()
-	l.references()
+	l.artifact()
+	for _, s := range Sections {
+		items := []Item{a.Sections.ResearchThread}
+		if s != ResearchThread {
+			items = a.active(s)
+			if len(items) < fewest[s].n {
+				l.add(fewest[s].id, "", "ADD to "+string(s), "%s has %d active items, at least %d are needed", s, len(items), fewest[s].n)
+			}
+		}
+		for _, it := range items {
+			l.item(s, it)
+		}
+	}
 	return l.report(), nil
 }
 
@@ -100,15 +102,12 @@ func (l *linter) add(id, item, fix, format string, args ...any) {
 
 // report sorts by severity, rule and item.
 func (l *linter) report() LintReport {
-	rank := map[string]int{SeverityError: 0, SeverityWarning: 1, SeverityInfo: 2}
+	severities := []string{SeverityError, SeverityWarning, SeverityInfo}
 	slices.SortStableFunc(l.found, func(a, b Violation) int {
-		return cmp.Or(cmp.Compare(rank[a.Severity], rank[b.Severity]), strings.Compare(a.ID, b.ID),
+		return cmp.Or(cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity)), strings.Compare(a.ID, b.ID),
 			strings.Compare(strings.TrimRight(a.Item, "0123456789."), strings.TrimRight(b.Item, "0123456789.")), cmp.Compare(idNumber(a.Item), idNumber(b.Item)))
 	})
-	r := LintReport{Artifact: l.a.Metadata.text("session_id"), Violations: l.found}
-	if r.Violations == nil {
-		r.Violations = []Violation{}
-	}
+	r := LintReport{Artifact: l.a.Metadata.text("session_id"), Violations: append([]Violation{}, l.found...)}
 	for _, v := range r.Violations {
 		switch v.Severity {
 		case SeverityError:
@@ -125,32 +124,30 @@ func (l *linter) report() LintReport {
 
 func (l *linter) metadata() {
 	m := l.a.Metadata
-	if m.text("session_id") == "" {
-		l.add("EM-002", "", "name the session", "metadata.session_id is missing")
-	}
 	created, okCreated := instant(m["created_at"])
-	if !okCreated {
-		l.add("EM-003", "", "write it like 2026-01-31T09:00:00Z", "metadata.created_at is no ISO 8601 time")
-	}
 	updated, okUpdated := instant(m["updated_at"])
-	if !okUpdated {
-		l.add("EM-003b", "", "write it like 2026-01-31T09:00:00Z", "metadata.updated_at is no ISO 8601 time")
-	}
-	if !slices.Contains([]string{"draft", "active", "closed"}, m.text("status")) {
-		l.add("EM-004", "", "set it to draft, active or closed", "metadata.status %s is none of draft, active, closed", quoted(m.text("status")))
-	}
-	if list, _ := m["contributors"].([]any); len(list) == 0 {
-		l.add("WM-001", "", "list who contributed", "metadata.contributors is empty")
-	}
-	if okCreated && okUpdated && updated.Before(created) {
-		l.add("WM-002", "", "an artifact is not updated before it is created", "metadata.updated_at is before created_at")
-	}
-	if v, ok := m["version"].(float64); !ok || v != math.Trunc(v) {
-		l.add("IM-002", "", "count versions from 1", "metadata.version is no whole number")
+	contributors, _ := m["contributors"].([]any)
+	version, isNumber := m["version"].(float64)
+	for _, r := range []struct {
+		broken           bool
+		id, message, fix string
+	}{
+		{m.text("session_id") == "", "EM-002", "metadata.session_id is missing", "name the session"},
+		{!okCreated, "EM-003", "metadata.created_at is no ISO 8601 time", "write it like 2026-01-31T09:00:00Z"},
+		{!okUpdated, "EM-003b", "metadata.updated_at is no ISO 8601 time", "write it like 2026-01-31T09:00:00Z"},
+		{!slices.Contains([]string{"draft", "active", "closed"}, m.text("status")), "EM-004",
+			"metadata.status " + quoted(m.text("status")) + " is none of draft, active, closed", "set it to draft, active or closed"},
+		{len(contributors) == 0, "WM-001", "metadata.contributors is empty", "list who contributed"},
+		{okCreated && okUpdated && updated.Before(created), "WM-002", "metadata.updated_at is before created_at", "an artifact is not updated before it is created"},
+		{!isNumber || version != math.Trunc(version), "IM-002", "metadata.version is no whole number", "count versions from 1"},
+	} {
+		if r.broken {
+			l.add(r.id, "", r.fix, "%s", r.message)
+		}
 	}
 }
 
-// ids looks at the form of ids and for those that come twice, killed items included.
+// ids checks the form of ids and refuses repeated ones, killed items included.
 func (l *linter) ids() {
 	for _, s := range Sections[1:] {
 		seen := map[string]bool{}
@@ -166,52 +163,107 @@ func (l *linter) ids() {
 	}
 }
 
-func (l *linter) thread() {
-	rt := l.a.Sections.ResearchThread
-	if rt.text("statement") == "" {
-		l.add("ER-001", "RT", "EDIT research_thread with a statement", "the research thread has no statement")
-	}
-	if rt.text("context") == "" {
-		l.add("ER-002", "RT", "EDIT research_thread with a context", "the research thread has no context")
-	}
-	if len(rt.texts("anchors")) == 0 {
-		l.add("WR-001", "RT", "cite a section such as §42, or mark it [inference]", "the research thread has no anchors")
-	}
-}
-
-// wants reports the items of a section without a field.
-func (l *linter) wants(s Section, id, name string) {
-	for _, it := range l.a.active(s) {
-		if it.text(name) == "" {
-			l.add(id, it.id(), "add "+name, "%s has no %s", it.id(), name)
+// artifact checks the rules about sections as a whole.
+func (l *linter) artifact() {
+	hypotheses := len(l.a.active(HypothesisSlate))
+	thirds := slices.ContainsFunc(l.a.active(AdversarialCritique), func(c Item) bool { return c.flag("real_third_alternative") })
+	ranked := slices.IsSortedFunc(l.a.active(DiscriminativeTests), func(a, b Item) int {
+		x, _, _ := a.rating()
+		y, _, _ := b.rating()
+		return cmp.Compare(y, x)
+	})
+	for _, r := range []struct {
+		broken           bool
+		id, message, fix string
+	}{
+		{hypotheses > MaxHypotheses, "EH-002",
+			fmt.Sprintf("hypothesis_slate has %d active items, at most %d are possible", hypotheses, MaxHypotheses), "KILL or merge some"},
+		{!l.a.hasThirdAlternative(), "EH-003", "no active hypothesis is the third alternative", "mark one hypothesis with third_alternative: true"},
+		{!ranked, "WT-002", "the tests are not in the order of their scores", "sort by likelihood_ratio + cost + speed + ambiguity"},
+		{!l.a.hasScaleCheck(), "EA-002", "no active assumption is a scale check", "add an assumption with scale_check: true and a calculation"},
+		{!thirds, "WC-001", "no active critique is a real third alternative", "mark one with real_third_alternative: true"},
+	} {
+		if r.broken {
+			l.add(r.id, "", r.fix, "%s", r.message)
 		}
 	}
 }
 
-func (l *linter) least(s Section, id string, n int) {
-	if have := len(l.a.active(s)); have < n {
-		l.add(id, "", "ADD to "+string(s), "%s has %d active items, at least %d are needed", s, have, n)
-	}
+// fewest are the least numbers of active items, with the rule that asks for them.
+var fewest = map[Section]struct {
+	id string
+	n  int
+}{HypothesisSlate: {"EH-001", 3}, PredictionsTable: {"EP-001", 3}, DiscriminativeTests: {"ET-001", 2}, AssumptionLedger: {"EA-001", 3}, AdversarialCritique: {"EC-001", 2}}
+
+// An itemRule is a rule that each active item of a section has to keep; %s in its message is the id.
+type itemRule struct {
+	id      string
+	broken  func(*linter, Item) bool
+	message string
+	fix     string
 }
 
-func (l *linter) hypotheses() {
-	l.least(HypothesisSlate, "EH-001", 3)
-	if n := len(l.a.active(HypothesisSlate)); n > MaxHypotheses {
-		l.add("EH-002", "", "KILL or merge some", "hypothesis_slate has %d active items, at most %d are possible", n, MaxHypotheses)
+func lacks(name string) func(*linter, Item) bool {
+	return func(_ *linter, it Item) bool { return it.text(name) == "" }
+}
+
+func withoutAnchors(_ *linter, it Item) bool { return len(it.texts("anchors")) == 0 }
+
+const anchorFix = "cite a section such as §42, or mark it [inference]"
+
+var itemRules = map[Section][]itemRule{
+	ResearchThread: {
+		{"ER-001", lacks("statement"), "the research thread has no statement", "EDIT research_thread with a statement"},
+		{"ER-002", lacks("context"), "the research thread has no context", "EDIT research_thread with a context"},
+		{"WR-001", withoutAnchors, "the research thread has no anchors", anchorFix},
+	},
+	HypothesisSlate: {
+		{"EH-004", lacks("claim"), "%s has no claim", "add claim"},
+		{"WH-001", withoutAnchors, "%s has no anchors", anchorFix},
+		{"WP-P02", func(_ *linter, it Item) bool { return slices.ContainsFunc(it.texts("anchors"), pureInference) },
+			"%s is inferred, but not said from what", "write [inference] from §n"},
+	},
+	PredictionsTable: {
+		{"WP-001", (*linter).undecided, "%s tells no active hypotheses apart", "predict different outcomes for two hypotheses at least"},
+	},
+	DiscriminativeTests: {
+		{"ET-002", lacks("procedure"), "%s has no procedure", "add procedure"},
+		{"ET-003", func(_ *linter, it Item) bool { return len(it.perHypothesis("expected_outcomes")) == 0 },
+			"%s has no expected outcomes", "add expected_outcomes such as {\"H1\": …, \"H2\": …}"},
+		{"WT-001", func(_ *linter, it Item) bool { return noPotency(it.text("potency_check")) }, "%s has no potency check", "say how a failed assay is told from no effect"},
+		{"IP-P02", func(l *linter, it Item) bool {
+			check := it.text("potency_check")
+			return !noPotency(check) && !slices.Contains(cite(&Delta{Rationale: check}, l.known).sections, "§50")
+		}, "the potency check of %s does not cite §50", "§50 is where that principle stands"},
+		{"WT-003", func(_ *linter, it Item) bool { return it["score"] == nil }, "%s has no score", "add score with likelihood_ratio, cost, speed and ambiguity"},
+	},
+	AssumptionLedger: {
+		{"EA-003", lacks("statement"), "%s has no statement", "add statement"},
+		{"WA-003", func(_ *linter, it Item) bool { return it.flag("scale_check") && it.text("calculation") == "" },
+			"%s is a scale check without a calculation", "calculate, with numbers and units"},
+	},
+	AdversarialCritique: {
+		{"EC-002", lacks("attack"), "%s has no attack", "add attack"},
+		{"WC-002", lacks("evidence"), "%s has no evidence", "add evidence"},
+		{"IC-001", lacks("current_status"), "%s has no current_status", "add current_status"},
+	},
+}
+
+// item checks one active item: the rules of its section, its citations and its references.
+func (l *linter) item(s Section, it Item) {
+	id := it.id()
+	if s == ResearchThread {
+		id = "RT"
 	}
-	if !l.a.hasThirdAlternative() {
-		l.add("EH-003", "", "mark one hypothesis with third_alternative: true", "no active hypothesis is the third alternative")
-	}
-	l.wants(HypothesisSlate, "EH-004", "claim")
-	for _, h := range l.a.active(HypothesisSlate) {
-		anchors := h.texts("anchors")
-		if len(anchors) == 0 {
-			l.add("WH-001", h.id(), "cite a section such as §42, or mark it [inference]", "%s has no anchors", h.id())
+	for _, r := range itemRules[s] {
+		if r.broken(l, it) {
+			l.add(r.id, id, r.fix, "%s", strings.Replace(r.message, "%s", id, 1))
 		}
-		if slices.ContainsFunc(anchors, pureInference) {
-			l.add("WP-P02", h.id(), "write [inference] from §n", "%s is inferred, but not said from what", h.id())
-		}
 	}
+	if c := cite(&Delta{Payload: it}, l.known); len(c.fake) > 0 {
+		l.add("EP-P01", id, "cite what exists: §1 to §"+strconv.Itoa(l.known.max), "%s cites %s, which does not exist", id, listed(c.fake))
+	}
+	l.references(id, it["references"])
 }
 
 // pureInference reports whether an anchor is an inference without a source.
@@ -220,122 +272,41 @@ func pureInference(anchor string) bool {
 	return s == "inference" || strings.Contains(s, "[inference]") && !strings.Contains(s, "from")
 }
 
-func (l *linter) predictions() {
-	l.least(PredictionsTable, "EP-001", 3)
-	hypotheses := l.a.active(HypothesisSlate)
-	for _, p := range l.a.active(PredictionsTable) {
-		said := p.perHypothesis("predictions")
-		different := map[string]bool{}
-		for _, h := range hypotheses {
-			if o := plain(cmp.Or(said[h.id()], said[strings.ToLower(h.id())])); o != "" {
-				different[o] = true
-			}
-		}
-		if len(different) < 2 && len(hypotheses) > 1 {
-			l.add("WP-001", p.id(), "predict different outcomes for two hypotheses at least", "%s tells no active hypotheses apart", p.id())
+// undecided reports whether a prediction is the same for all active hypotheses.
+func (l *linter) undecided(p Item) bool {
+	hypotheses, predictions := l.a.active(HypothesisSlate), p.perHypothesis("predictions")
+	different := map[string]bool{}
+	for _, h := range hypotheses {
+		if o := plain(cmp.Or(predictions[h.id()], predictions[strings.ToLower(h.id())])); o != "" {
+			different[o] = true
 		}
 	}
+	return len(different) < 2 && len(hypotheses) > 1
 }
 
-func (l *linter) tests() {
-	l.least(DiscriminativeTests, "ET-001", 2)
-	l.wants(DiscriminativeTests, "ET-002", "procedure")
-	tests := l.a.active(DiscriminativeTests)
-	before, ranked := 12, true
-	for _, t := range tests {
-		if len(t.perHypothesis("expected_outcomes")) == 0 {
-			l.add("ET-003", t.id(), "add expected_outcomes such as {\"H1\": …, \"H2\": …}", "%s has no expected outcomes", t.id())
-		}
-		switch check := t.text("potency_check"); {
-		case noPotency(check):
-			l.add("WT-001", t.id(), "say how a failed assay is told from no effect", "%s has no potency check", t.id())
-		case !slices.Contains(cite(&Delta{Rationale: check}, l.known).sections, "§50"):
-			l.add("IP-P02", t.id(), "§50 is where that principle stands", "the potency check of %s does not cite §50", t.id())
-		}
-		sum, _, _ := t.rating()
-		if t["score"] == nil {
-			l.add("WT-003", t.id(), "add score with likelihood_ratio, cost, speed and ambiguity", "%s has no score", t.id())
-		}
-		ranked, before = ranked && sum <= before, sum
-	}
-	if !ranked {
-		l.add("WT-002", "", "sort by likelihood_ratio + cost + speed + ambiguity", "the tests are not in the order of their scores")
-	}
-}
-
-func (l *linter) assumptions() {
-	l.least(AssumptionLedger, "EA-001", 3)
-	if !l.a.hasScaleCheck() {
-		l.add("EA-002", "", "add an assumption with scale_check: true and a calculation", "no active assumption is a scale check")
-	}
-	l.wants(AssumptionLedger, "EA-003", "statement")
-	for _, it := range l.a.active(AssumptionLedger) {
-		if it.flag("scale_check") && it.text("calculation") == "" {
-			l.add("WA-003", it.id(), "calculate, with numbers and units", "%s is a scale check without a calculation", it.id())
-		}
-	}
-}
-
-func (l *linter) critiques() {
-	l.least(AdversarialCritique, "EC-001", 2)
-	l.wants(AdversarialCritique, "EC-002", "attack")
-	l.wants(AdversarialCritique, "WC-002", "evidence")
-	l.wants(AdversarialCritique, "IC-001", "current_status")
-	if !slices.ContainsFunc(l.a.active(AdversarialCritique), func(c Item) bool { return c.flag("real_third_alternative") }) {
-		l.add("WC-001", "", "mark one with real_third_alternative: true", "no active critique is a real third alternative")
-	}
-}
-
-// citations looks up every citation of every active item.
-func (l *linter) citations() {
-	look := func(it Item, id string) {
-		if c := cite(&Delta{Payload: it}, l.known); len(c.fake) > 0 {
-			l.add("EP-P01", id, "cite what exists: §1 to §"+strconv.Itoa(l.known.max), "%s cites %s, which does not exist", id, listed(c.fake))
-		}
-	}
-	look(l.a.Sections.ResearchThread, "RT")
-	for _, s := range Sections[1:] {
-		for _, it := range l.a.active(s) {
-			look(it, it.id())
-		}
-	}
-}
-
-// relations are how an item may refer to one of another session.
+// relations are the ways in which an item may refer to one of another session.
 var relations = []string{"extends", "refines", "refutes", "informed_by", "supersedes", "replicates"}
 
-func (l *linter) references() {
-	look := func(it Item, id string) {
-		if it["references"] == nil {
-			return
-		}
-		list, ok := it["references"].([]any)
-		if !ok {
-			l.add("ER-REF-001", id, "references is a list", "the references of %s are no list", id)
-			return
-		}
-		for i, e := range list {
-			m, ok := e.(map[string]any)
-			ref := Item(m)
-			switch {
-			case !ok:
-				l.add("ER-REF-002", id, "a reference is an object with session, item and relation", "references[%d] of %s is no object", i, id)
-				continue
-			case ref.text("session") == "":
-				l.add("ER-REF-003", id, "name the session", "references[%d] of %s has no session", i, id)
-			}
-			if ref.text("item") == "" {
-				l.add("ER-REF-004", id, "name the item", "references[%d] of %s has no item", i, id)
-			}
-			if !slices.Contains(relations, ref.text("relation")) {
-				l.add("ER-REF-005", id, "one of "+strings.Join(relations, ", "), "references[%d] of %s has the relation %s", i, id, quoted(ref.text("relation")))
-			}
-		}
+func (l *linter) references(id string, value any) {
+	list, ok := value.([]any)
+	if value != nil && !ok {
+		l.add("ER-REF-001", id, "references is a list", "the references of %s are no list", id)
 	}
-	look(l.a.Sections.ResearchThread, "RT")
-	for _, s := range Sections[1:] {
-		for _, it := range l.a.active(s) {
-			look(it, it.id())
+	for i, e := range list {
+		m, ok := e.(map[string]any)
+		if !ok {
+			l.add("ER-REF-002", id, "a reference is an object with session, item and relation", "references[%d] of %s is no object", i, id)
+			continue
+		}
+		ref := Item(m)
+		if ref.text("session") == "" {
+			l.add("ER-REF-003", id, "name the session", "references[%d] of %s has no session", i, id)
+		}
+		if ref.text("item") == "" {
+			l.add("ER-REF-004", id, "name the item", "references[%d] of %s has no item", i, id)
+		}
+		if !slices.Contains(relations, ref.text("relation")) {
+			l.add("ER-REF-005", id, "one of "+strings.Join(relations, ", "), "references[%d] of %s has the relation %s", i, id, quoted(ref.text("relation")))
 		}
 	}
 }

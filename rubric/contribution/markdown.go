@@ -52,7 +52,7 @@ func readArtifact(text string) (Artifact, *document, error) {
 		if d.More() {
 			return Artifact{}, nil, rubric.Refuse("artifact", "there is more after the JSON")
 		}
-		return a, nil, nil
+		return a, &document{}, nil
 	}
 	doc := readMarkdown(text)
 	if doc == nil {
