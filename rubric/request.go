@@ -29,3 +29,22 @@ func Within(place string, err error) error {
 	}
 	return &RequestError{place, err.Error()}
 }
+
+// DistinctIDs refuses an absent list, and elements without an id of their own.
+func DistinctIDs[T any](field string, list []T, id func(T) string) error {
+	if list == nil {
+		return Refuse(field, "is required")
+	}
+	seen := make(map[string]int, len(list))
+	for i, x := range list {
+		place := fmt.Sprintf("%s[%d].id", field, i)
+		if id(x) == "" {
+			return Refuse(place, "is required")
+		}
+		if first, twice := seen[id(x)]; twice {
+			return Refuse(place, "is also the id of %s[%d]", field, first)
+		}
+		seen[id(x)] = i
+	}
+	return nil
+}

@@ -84,12 +84,14 @@ func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (CustomAnswer, e
 		return CustomAnswer{}, err
 	}
 	a := CustomAnswer{Rubric: r.Definition().ID, Results: []ItemResult{}, Unscored: []Unscored{}, Judgements: []JudgeAnswer{}, Audit: append([]string{}, audit...)}
-	if err := req.check(); err != nil {
+	if err := rubric.DistinctIDs("items", req.Items, func(it Item) string { return it.ID }); err != nil {
 		return CustomAnswer{}, err
 	}
-	items := slices.Clone(req.Items)
-	if err := s.judgeItems(ctx, r, req.Judge, &items, &a); err != nil {
-		return CustomAnswer{}, err
+	items := req.Items
+	if req.Judge != nil {
+		if items, err = s.judgeItems(ctx, r, *req.Judge, items, &a); err != nil {
+			return CustomAnswer{}, err
+		}
 	}
 	ids, results := make([]string, len(items)), make([]rubric.Result, len(items))
 	cards := make(map[string]rubric.Card, len(items))
@@ -137,55 +139,18 @@ func (req CustomRequest) rubric() (*rubric.Rubric, []string, error) {
 	return r, audit, nil
 }
 
-func (req CustomRequest) check() error {
-	if req.Items == nil {
-		return rubric.Refuse("items", "is required")
-	}
-	seen := map[string]int{}
-	for i, it := range req.Items {
-		if it.ID == "" {
-			return rubric.Refuse(fmt.Sprintf("items[%d].id", i), "is required")
+// judgeItems fills in the scores of items that have none, and returns the items that have scores then.
+func (s *Scorer) judgeItems(ctx context.Context, r *rubric.Rubric, o JudgeOptions, items []Item, a *CustomAnswer) ([]Item, error) {
+	var err error
+	items, a.Unscored, a.Judgements, err = judgeMissing(ctx, s, o, r, items, func(i int, it Item) (*judge.Question, error) {
+		switch {
+		case it.Scores != nil:
+			return nil, nil
+		case it.Text == "":
+			return nil, rubric.Refuse(fmt.Sprintf("items[%d].text", i), "is required where a judge has to score")
 		}
-		if first, twice := seen[it.ID]; twice {
-			return rubric.Refuse(fmt.Sprintf("items[%d].id", i), "is also the id of items[%d]", first)
-		}
-		seen[it.ID] = i
-	}
-	return nil
-}
-
-// judgeItems fills in the scores of items without any, and takes out those that the judge did not score.
-func (s *Scorer) judgeItems(ctx context.Context, r *rubric.Rubric, o *JudgeOptions, items *[]Item, a *CustomAnswer) error {
-	if o == nil {
-		return nil
-	}
-	var places []int
-	var questions []judge.Question
-	for i, it := range *items {
-		if it.Scores != nil {
-			continue
-		}
-		if it.Text == "" {
-			return rubric.Refuse(fmt.Sprintf("items[%d].text", i), "is required where a judge has to score")
-		}
-		places, questions = append(places, i), append(questions, judge.Rate(r, it.ID, judge.Part{Label: "text", Text: it.Text}))
-	}
-	if len(places) == 0 {
-		return nil
-	}
-	asker, err := s.asker(*o)
-	if err != nil {
-		return err
-	}
-	answers, account := judged(ctx, asker, questions)
-	a.Judgements = account
-	for n, i := range places {
-		it := &(*items)[i]
-		card, reasons, err := judge.Rating(r, answers[n])
-		if err != nil {
-			a.Unscored = append(a.Unscored, unscored(it.ID, answers[n], err))
-			continue
-		}
+		return new(judge.Rate(r, it.ID, judge.Part{Label: "text", Text: it.Text})), nil
+	}, func(it *Item, card rubric.Card, reasons map[string]string, _ judge.Answer) {
 		it.Rationale, it.Scores = reasons, map[string]*rubric.Decimal{}
 		for name, score := range card.Scores {
 			it.Scores[name] = new(score)
@@ -193,9 +158,8 @@ func (s *Scorer) judgeItems(ctx context.Context, r *rubric.Rubric, o *JudgeOptio
 		for _, name := range card.NotApplicable {
 			it.Scores[name] = nil
 		}
-	}
-	*items = slices.DeleteFunc(*items, func(it Item) bool { return it.Scores == nil })
-	return nil
+	})
+	return items, err
 }
 
 func (it Item) card() rubric.Card {

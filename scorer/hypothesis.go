@@ -69,47 +69,28 @@ func hypothesisMessage(a HypothesisAnswer) string {
 	return text
 }
 
-// judgeHypotheses fills in the scores of hypotheses without any, and takes out of the request those that
-// the judge did not score.
+// judgeHypotheses fills in the scores of hypotheses that have none; req keeps the hypotheses that have scores then.
 func (s *Scorer) judgeHypotheses(ctx context.Context, req *HypothesisRequest, a *HypothesisAnswer) error {
 	if err := hypothesis.Check(req.Hypotheses); err != nil {
 		return err
 	}
-	var places []int
-	var questions []judge.Question
-	for i, h := range req.Hypotheses {
-		if h.Scores != nil {
-			continue
-		}
-		if h.Statement == "" {
-			return rubric.Refuse(fmt.Sprintf("hypotheses[%d].statement", i), "is required where a judge has to score")
-		}
-		places, questions = append(places, i), append(questions, hypothesisQuestion(h))
-	}
-	if len(places) == 0 {
-		return nil
-	}
-	asker, err := s.asker(*req.Judge)
-	if err != nil {
-		return err
-	}
-	answers, account := judged(ctx, asker, questions)
-	a.Judgements = account
-	req.Hypotheses = slices.Clone(req.Hypotheses)
-	for n, i := range places {
-		h := &req.Hypotheses[i]
-		card, reasons, err := judge.Rating(hypothesis.Rubric, answers[n])
-		if err != nil {
-			a.Unscored = append(a.Unscored, unscored(h.ID, answers[n], err))
-			continue
-		}
-		h.Scores, h.Rationale = card.Scores, reasons
-		if composite, verdict := judge.Totals(answers[n]); h.Reported == nil && (composite != nil || verdict != "") {
-			h.Reported = &hypothesis.Reported{Composite: composite, Verdict: verdict}
-		}
-	}
-	req.Hypotheses = slices.DeleteFunc(req.Hypotheses, func(h hypothesis.Hypothesis) bool { return h.Scores == nil })
-	return nil
+	var err error
+	req.Hypotheses, a.Unscored, a.Judgements, err = judgeMissing(ctx, s, *req.Judge, hypothesis.Rubric, req.Hypotheses,
+		func(i int, h hypothesis.Hypothesis) (*judge.Question, error) {
+			switch {
+			case h.Scores != nil:
+				return nil, nil
+			case h.Statement == "":
+				return nil, rubric.Refuse(fmt.Sprintf("hypotheses[%d].statement", i), "is required where a judge has to score")
+			}
+			return new(hypothesisQuestion(h)), nil
+		}, func(h *hypothesis.Hypothesis, card rubric.Card, reasons map[string]string, answer judge.Answer) {
+			h.Scores, h.Rationale = card.Scores, reasons
+			if composite, verdict := judge.Totals(answer); h.Reported == nil && (composite != nil || verdict != "") {
+				h.Reported = &hypothesis.Reported{Composite: composite, Verdict: verdict}
+			}
+		})
+	return err
 }
 
 func hypothesisQuestion(h hypothesis.Hypothesis) judge.Question {

@@ -99,14 +99,46 @@ func (s *Scorer) asker(o JudgeOptions) (judge.Asker, error) {
 	return a, nil
 }
 
-// judged asks all questions side by side and gives account of each, in their order.
-func judged(ctx context.Context, a judge.Asker, questions []judge.Question) ([]judge.Answer, []JudgeAnswer) {
-	answers := judge.All(ctx, a, questions)
-	account := make([]JudgeAnswer, len(answers))
-	for i, a := range answers {
-		account[i] = JudgeAnswer{questions[i].ID, a.Outcome, a.Detail, a.Model, a.Attempts, a.Cached, a.Tokens, a.Reply}
+// judgeMissing asks a judge for the scores of the things for which question returns a question, and hands them to
+// fill. It returns the things without those that the judge did not score, which are in unscored, and an account of
+// every question.
+func judgeMissing[T any](ctx context.Context, s *Scorer, o JudgeOptions, r *rubric.Rubric, things []T, question func(int, T) (*judge.Question, error),
+	fill func(*T, rubric.Card, map[string]string, judge.Answer)) (scored []T, missing []Unscored, account []JudgeAnswer, err error) {
+	scored, missing, account = []T{}, []Unscored{}, []JudgeAnswer{}
+	at := map[int]int{} // of a thing in questions
+	var questions []judge.Question
+	for i, x := range things {
+		q, err := question(i, x)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if q != nil {
+			at[i], questions = len(questions), append(questions, *q)
+		}
 	}
-	return answers, account
+	if len(questions) == 0 {
+		return things, missing, account, nil
+	}
+	asker, err := s.asker(o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	answers := judge.All(ctx, asker, questions)
+	for i, a := range answers {
+		account = append(account, JudgeAnswer{questions[i].ID, a.Outcome, a.Detail, a.Model, a.Attempts, a.Cached, a.Tokens, a.Reply})
+	}
+	for i, x := range things {
+		if n, asked := at[i]; asked {
+			card, reasons, err := judge.Rating(r, answers[n])
+			if err != nil {
+				missing = append(missing, unscored(questions[n].ID, answers[n], err))
+				continue
+			}
+			fill(&x, card, reasons, answers[n])
+		}
+		scored = append(scored, x)
+	}
+	return scored, missing, account, nil
 }
 
 // unscored notes what became of a question that gave no scores; err is what was wrong with an answer that

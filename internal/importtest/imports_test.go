@@ -65,7 +65,7 @@ var imports = map[string][]string{
 	"mine/proposal": {"catalog", "episodic", "mine", "numeric", "rubric", "semantic"},
 
 	"rubric":              nil,
-	"rubric/hypothesis":   {"rubric"},
+	"rubric/hypothesis":   {"internal/parallel", "rubric"},
 	"rubric/council":      {"judge/reply", "numeric", "rubric"},
 	"rubric/contribution": {"rubric"},
 	"judge":               {"internal/endpoint", "judge/reply", "rubric"},

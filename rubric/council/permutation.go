@@ -21,27 +21,13 @@ const (
 // slack is the relative difference up to which two sums count as equal.
 const slack = 1e-9
 
-// correlation is Pearson's r of x and y with its two-sided p by permutation. It is unknown for fewer than
-// three pairs and where x or y does not vary.
+// correlation returns Pearson's r of x and y with its two-sided p by permutation; ok is false for fewer than three
+// pairs and where x or y does not vary.
 func correlation(x, y []float64, r *random) (rho, p float64, ok bool) {
-	n := len(x)
-	if n < 3 {
+	if len(x) < 3 {
 		return 0, 0, false
 	}
-	x, y = centred(x), centred(y)
-	norm := math.Sqrt(numeric.Dot(x, x) * numeric.Dot(y, y))
-	if norm < slack {
-		return 0, 0, false
-	}
-	seen := numeric.Dot(x, y)
-	p = arrangements([]int{n}, r, func(order [][]int) bool {
-		moved := make([]float64, n)
-		for i, j := range order[0] {
-			moved[i] = y[j]
-		}
-		return math.Abs(numeric.Dot(x, moved)) >= math.Abs(seen)-float64(slack*norm)
-	})
-	return max(-1, min(1, seen/norm)), p, true
+	return within([][]float64{centred(x)}, [][]float64{centred(y)}, r)
 }
 
 func centred(x []float64) []float64 {

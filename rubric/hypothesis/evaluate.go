@@ -3,10 +3,9 @@ package hypothesis
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"strings"
-	"sync"
 
+	"waymark/internal/parallel"
 	"waymark/rubric"
 )
 
@@ -28,7 +27,7 @@ func Evaluate(r *rubric.Rubric, hypotheses []Hypothesis) ([]Scored, error) {
 	}
 	scored := make([]Scored, len(hypotheses))
 	faults := make([]error, len(hypotheses))
-	share(len(scored), func(i int) { scored[i], faults[i] = one(r, i, &hypotheses[i]) })
+	parallel.Each(len(scored), func(i int) { scored[i], faults[i] = one(r, i, &hypotheses[i]) })
 	for _, err := range faults {
 		if err != nil {
 			return nil, err
@@ -77,20 +76,6 @@ func names(r *rubric.Rubric) []string {
 		names = append(names, d.Name)
 	}
 	return names
-}
-
-// share runs f for 0 to n-1 on all processors, in runs of neighbours.
-func share(n int, f func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), (n+255)/256)
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			for i := n * w / workers; i < n*(w+1)/workers; i++ {
-				f(i)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func (s *Scored) result() Result {

@@ -17,8 +17,8 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
-	"slices"
 
+	"waymark/internal/parallel"
 	"waymark/rubric"
 )
 
@@ -111,7 +111,7 @@ func Score(req Request) (Answer, error) {
 		return Answer{}, err
 	}
 	a := Answer{Results: make([]Result, len(scored)), Mismatches: []Mismatch{}, Audit: audit, Trace: make([]string, len(scored))}
-	share(len(scored), func(i int) { a.Results[i], a.Trace[i] = scored[i].result(), scored[i].line() })
+	parallel.Each(len(scored), func(i int) { a.Results[i], a.Trace[i] = scored[i].result(), scored[i].line() })
 	for i := range scored {
 		a.Mismatches = append(a.Mismatches, mismatches(&req.Hypotheses[i], &scored[i])...)
 	}
@@ -164,48 +164,24 @@ func calibrate(r *rubric.Rubric, req Request) (*rubric.Calibration, error) {
 	return &c, nil
 }
 
-// Check looks at what every hypothesis needs before any is scored: an id of its own.
+// Check refuses hypotheses without an id of their own.
 func Check(hypotheses []Hypothesis) error {
-	if hypotheses == nil {
-		return rubric.Refuse("hypotheses", "is required")
-	}
-	seen := make(map[string]int, len(hypotheses))
-	for i, h := range hypotheses {
-		place := fmt.Sprintf("hypotheses[%d]", i)
-		if h.ID == "" {
-			return rubric.Refuse(place+".id", "is required")
-		}
-		if first, twice := seen[h.ID]; twice {
-			return rubric.Refuse(place+".id", "is also the id of hypotheses[%d]", first)
-		}
-		seen[h.ID] = i
-	}
-	return nil
+	return rubric.DistinctIDs("hypotheses", hypotheses, func(h Hypothesis) string { return h.ID })
 }
 
-// camel are the names of the dimensions in requests written for the original rubric.
-var camel = map[string]string{"connectionValidity": "connection_validity"}
-
-// canonical translates camelCase names. A name given in both forms is refused.
+// canonical returns a map by dimension with the camelCase name of the original rubric translated. A map that has the
+// name in both forms is refused.
 func canonical[V any](place string, in map[string]V) (map[string]V, error) {
-	translated := false
-	for name := range in {
-		_, old := camel[name]
-		translated = translated || old
-	}
-	if !translated {
+	const original, name = "connectionValidity", "connection_validity"
+	value, translate := in[original]
+	if !translate {
 		return in, nil
 	}
-	out := make(map[string]V, len(in))
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		to := name
-		if now, old := camel[name]; old {
-			to = now
-		}
-		if _, twice := out[to]; twice {
-			return nil, rubric.Refuse(place+"."+to, "is given twice, in two spellings")
-		}
-		out[to] = in[name]
+	if _, twice := in[name]; twice {
+		return nil, rubric.Refuse(place+"."+name, "is given twice, in two spellings")
 	}
+	out := maps.Clone(in)
+	delete(out, original)
+	out[name] = value
 	return out, nil
 }
