@@ -28,35 +28,35 @@ package evidence
 
 // A Request is everything a triangulation depends on.
 type Request struct {
-	Question    string       `json:"question" doc:"What the hypotheses are competing answers to."`
+	Question    string       `json:"question" doc:"Question that the hypotheses answer."`
 	Hypotheses  []Hypothesis `json:"hypotheses" doc:"The competing answers, in any order."`
-	NoneOfThese bool         `json:"none_of_these,omitempty" doc:"Also weigh that none of the hypotheses is right."`
-	Agreement   *float64     `json:"agreement,omitempty" doc:"How far independent answers agree, 0 to 1, for the confidence. Counts 0 if absent."`
+	NoneOfThese bool         `json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is right."`
+	Agreement   *float64     `json:"agreement,omitempty" doc:"Agreement of independent answers, 0 to 1; a term of the confidence. Default 0."`
 	Rounds      []Round      `json:"rounds,omitempty" doc:"The rounds of retrieval so far."`
-	Options     *Options     `json:"options,omitempty" doc:"Thresholds that differ from the defaults."`
+	Options     *Options     `json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
 }
 
 // A Hypothesis is one answer to the question.
 type Hypothesis struct {
 	ID        string   `json:"id"`
 	Text      string   `json:"text"`
-	Rationale string   `json:"rationale,omitempty" doc:"Why it might be right. Its words count as words of the hypothesis."`
-	KeyFact   string   `json:"key_fact,omitempty" doc:"The fact that would confirm or deny it. It is asked for, but not matched."`
-	Prior     *float64 `json:"prior,omitempty" doc:"Its weight before any evidence, 0 to 1; 1/k if absent. Priors are divided by their sum."`
+	Rationale string   `json:"rationale,omitempty" doc:"Reason why the hypothesis may be true. Its words are matched together with those of text."`
+	KeyFact   string   `json:"key_fact,omitempty" doc:"Fact that would confirm or refute the hypothesis. Used in queries, not in matching."`
+	Prior     *float64 `json:"prior,omitempty" doc:"Prior weight, 0 to 1; default 1/k for k hypotheses. Priors are normalised to sum 1."`
 }
 
 // A Round is what one round of retrieval brought.
 type Round struct {
 	Snippets     []Snippet `json:"snippets"`
-	NewDocuments *int      `json:"new_documents,omitempty" doc:"Documents not seen before. If absent, the snippets of the round not seen before."`
-	QualityGain  *float64  `json:"quality_gain,omitempty" doc:"How much better the pool became. If absent, the mean of overlap times novelty over the snippets of the round."`
+	NewDocuments *int      `json:"new_documents,omitempty" doc:"Number of new documents; default the number of new snippets."`
+	QualityGain  *float64  `json:"quality_gain,omitempty" doc:"Quality gain of the round; default the mean of overlap times novelty over its snippets."`
 }
 
 // A Snippet is a passage of a document. The same id and text again is the same snippet, and adds nothing.
 type Snippet struct {
 	ID     string `json:"id"`
 	Text   string `json:"text"`
-	Source string `json:"source,omitempty" doc:"Where it is from: an address, a domain, or any name."`
+	Source string `json:"source,omitempty" doc:"Source of the text: a URL, a domain or any name."`
 }
 
 // A Result is what the evidence says after the last round.

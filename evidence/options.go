@@ -11,26 +11,26 @@ import (
 // Options are the thresholds of a triangulation. All but those marked are the ones of the proposal this
 // package follows (docs/scorers.md); they are chosen there, not measured.
 type Options struct {
-	MergeCosine float64 `json:"merge_cosine" required:"false" doc:"Hypotheses more alike than this are one. Default 0.85."`
+	MergeCosine float64 `json:"merge_cosine" required:"false" doc:"Cosine similarity above which hypotheses are merged. Default 0.85."`
 
-	AssignOverlap  float64 `json:"assign_overlap" required:"false" doc:"A snippet is assigned above this overlap. Default 0.15."`
-	ClusterOverlap float64 `json:"cluster_overlap" required:"false" doc:"Below this overlap with every hypothesis a snippet goes with one that reads alike. Default 0.05."`
-	ClusterCosine  float64 `json:"cluster_cosine" required:"false" doc:"How alike that snippet has to be at least. Default 0.5."` // ours
+	AssignOverlap  float64 `json:"assign_overlap" required:"false" doc:"Overlap above which a snippet is assigned to a hypothesis. Default 0.15."`
+	ClusterOverlap float64 `json:"cluster_overlap" required:"false" doc:"Overlap with every hypothesis below which a snippet follows the assignment of a similar snippet. Default 0.05."`
+	ClusterCosine  float64 `json:"cluster_cosine" required:"false" doc:"Minimum cosine similarity to that snippet. Default 0.5."` // ours
 
-	MinNewDocuments int     `json:"min_new_documents" required:"false" doc:"Fewer new documents are few. Default 2."`
-	MinQualityGain  float64 `json:"min_quality_gain" required:"false" doc:"A smaller gain is little. Default 0.03."`
-	StopShare       float64 `json:"stop_share" required:"false" doc:"A quiet round stops only below this share of the largest entropy. Default 0.497, which is 0.8 nats of 5 hypotheses."`
-	StopLead        float64 `json:"stop_lead" required:"false" doc:"… and only from this weight of the leader on. Default 0.55."`
-	MaxForced       int     `json:"max_forced" required:"false" doc:"So many quiet rounds are followed by another one in spite of it. Default 2."`
+	MinNewDocuments int     `json:"min_new_documents" required:"false" doc:"A round with fewer new documents may be quiet. Default 2."`
+	MinQualityGain  float64 `json:"min_quality_gain" required:"false" doc:"A round with a smaller quality gain may be quiet. Default 0.03."`
+	StopShare       float64 `json:"stop_share" required:"false" doc:"Share of the maximum entropy below which a quiet round stops. Default 0.497, which is 0.8 nats for 5 hypotheses."`
+	StopLead        float64 `json:"stop_lead" required:"false" doc:"Minimum weight of the leader for a quiet round to stop. Default 0.55."`
+	MaxForced       int     `json:"max_forced" required:"false" doc:"Maximum number of rounds forced after quiet but undecided rounds. Default 2."`
 
-	AbstainLead float64 `json:"abstain_lead" required:"false" doc:"A lighter leader is no answer. Default 0.35."`
+	AbstainLead float64 `json:"abstain_lead" required:"false" doc:"Weight of the leader below which the result abstains. Default 0.35."`
 
-	DiversityShare    float64 `json:"diversity_share" required:"false" doc:"Above this share of supporting snippets one source dominates. Default 0.70."`
-	DiversitySnippets int     `json:"diversity_snippets" required:"false" doc:"… if there are at least so many. Default 3."`
+	DiversityShare    float64 `json:"diversity_share" required:"false" doc:"Share of supporting snippets above which one source dominates. Default 0.70."`
+	DiversitySnippets int     `json:"diversity_snippets" required:"false" doc:"Minimum number of supporting snippets for a dominant source. Default 3."`
 
-	PackHypotheses int `json:"pack_hypotheses" required:"false" doc:"Hypotheses that get a pack. Default 3."`
-	PackSupporting int `json:"pack_supporting" required:"false" doc:"Supporting snippets of a pack. Default 3."`
-	PackFalsifying int `json:"pack_falsifying" required:"false" doc:"Falsifying snippets of a pack. Default 2."`
+	PackHypotheses int `json:"pack_hypotheses" required:"false" doc:"Number of hypotheses with an evidence pack. Default 3."`
+	PackSupporting int `json:"pack_supporting" required:"false" doc:"Maximum number of supporting snippets in a pack. Default 3."`
+	PackFalsifying int `json:"pack_falsifying" required:"false" doc:"Maximum number of falsifying snippets in a pack. Default 2."`
 }
 
 // Defaults are the options that count where none are given.

@@ -12,7 +12,7 @@ import (
 
 // A ContributionAnswer is one message of a research session scored.
 type ContributionAnswer struct {
-	Message string `json:"message" doc:"The answer in a sentence."`
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	contribution.Report
 }
 
@@ -41,7 +41,7 @@ func contributionMessage(rep contribution.Report) string {
 
 // A SessionAnswer is a whole research session scored.
 type SessionAnswer struct {
-	Message string `json:"message" doc:"The answer in a sentence."`
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	contribution.SessionReport
 }
 
@@ -62,23 +62,23 @@ func (s *Scorer) Session(_ context.Context, in contribution.Session) (SessionAns
 // A LintRequest is an artifact, as a value or as the text of a file (JSON or Markdown).
 type LintRequest struct {
 	Artifact any                   `json:"artifact,omitempty" doc:"The artifact as an object of metadata and sections."`
-	Text     string                `json:"text,omitempty" doc:"The artifact as JSON or Markdown text, instead of artifact."`
-	Anchors  *contribution.Anchors `json:"anchors,omitempty" doc:"What citations may point to."`
-	Merge    []Message             `json:"merge,omitempty" doc:"Messages whose deltas are carried out on the artifact before it is checked."`
+	Text     string                `json:"text,omitempty" doc:"The artifact as JSON or Markdown text; alternative to artifact."`
+	Anchors  *contribution.Anchors `json:"anchors,omitempty" doc:"Sections and evidence records that citations may refer to."`
+	Merge    []Message             `json:"merge,omitempty" doc:"Messages whose deltas are merged into the artifact before the check."`
 }
 
 // A Message is what an agent said in a research session.
 type Message struct {
-	Agent string    `json:"agent,omitempty" doc:"Who said it: deltas of one time are carried out in order of agents."`
-	Time  time.Time `json:"time,omitzero" doc:"When: deltas are carried out in order of time, those without one first."`
-	Text  string    `json:"text" doc:"With its deltas."`
+	Agent string    `json:"agent,omitempty" doc:"Author of the message; deltas of the same time are merged in the order of agents."`
+	Time  time.Time `json:"time,omitzero" doc:"Time of the message; deltas are merged in order of time, those without a time first."`
+	Text  string    `json:"text" doc:"Text of the message with its deltas."`
 }
 
 // A LintAnswer is an artifact checked.
 type LintAnswer struct {
-	Message string `json:"message" doc:"The answer in a sentence."`
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	contribution.LintReport
-	Merged *MergedArtifact `json:"merged,omitempty" doc:"The artifact with the messages merged, and what became of each delta."`
+	Merged *MergedArtifact `json:"merged,omitempty" doc:"The merged artifact and the outcome of each delta."`
 }
 
 // A MergedArtifact is an artifact with messages merged, in their order; dropped is what looked like a delta and
@@ -145,7 +145,7 @@ func lint(text string, in LintRequest) (contribution.LintReport, *MergedArtifact
 
 // A FormAnswer is what a human evaluator of a message fills in.
 type FormAnswer struct {
-	Message string `json:"message" doc:"The answer in a sentence."`
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	contribution.Form
 }
 
@@ -166,7 +166,7 @@ type AgreementRequest struct {
 
 // An AgreementAnswer says where they disagree, and what the message scores by each of them.
 type AgreementAnswer struct {
-	Message string `json:"message" doc:"The answer in a sentence."`
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	contribution.Agreement
 	Reports []EvaluatorReport `json:"reports"` // in the order of the evaluations
 }

@@ -24,21 +24,21 @@ type CouncilRequest struct {
 
 // CouncilJudge says who answers and reviews.
 type CouncilJudge struct {
-	Models      []string `json:"models,omitempty" doc:"Who answers, and reviews unless reviewers are named; all models configured if absent."`
-	Reviewers   []string `json:"reviewers,omitempty" doc:"Who reviews."`
-	Holistic    bool     `json:"holistic,omitempty" doc:"Ask also for one number for each answer, to compare both."`
-	SecondRound bool     `json:"second_round,omitempty" doc:"Show each reviewer the scores of the others and let it think again."`
-	MaxRequests int      `json:"max_requests,omitempty" minimum:"0" doc:"Requests that this may cost, each model; 0: no bound."`
-	MaxTokens   int      `json:"max_tokens,omitempty" minimum:"0" doc:"Tokens that this may cost, each model; 0: no bound."`
+	Models      []string `json:"models,omitempty" doc:"Models that answer, and review if reviewers is absent; default all configured models."`
+	Reviewers   []string `json:"reviewers,omitempty" doc:"Models that review; default the models that answer."`
+	Holistic    bool     `json:"holistic,omitempty" doc:"Ask also for one holistic score of each answer, for comparison."`
+	SecondRound bool     `json:"second_round,omitempty" doc:"Run a second round in which each reviewer sees the scores of the others."`
+	MaxRequests int      `json:"max_requests,omitempty" minimum:"0" doc:"Maximum number of requests to each model; 0 is unlimited."`
+	MaxTokens   int      `json:"max_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens of each model; 0 is unlimited."`
 }
 
 // A CouncilAnswer is the ranking with everything that led to it.
 type CouncilAnswer struct {
-	Message string `json:"message" doc:"The answer in a sentence."`
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	council.Result
-	Judgements []convene.Entry `json:"judgements" doc:"What models were asked and said."`
+	Judgements []convene.Entry `json:"judgements" doc:"Every question to a model with its reply."`
 	// Convened is the input that models completed: with it anybody can compute the ranking again.
-	Convened *council.Input `json:"convened,omitempty" doc:"The answers and reviews that models wrote, as an input."`
+	Convened *council.Input `json:"convened,omitempty" doc:"The request completed with the answers and reviews of the models."`
 }
 
 // Council ranks answers by the reviews of their peers.
@@ -136,7 +136,7 @@ func councilMessage(res council.Result) string {
 
 // A CouncilRanking is [CouncilAnswer] without everything but the ranking.
 type CouncilRanking struct {
-	Message string           `json:"message" doc:"The answer in a sentence."`
+	Message string           `json:"message" doc:"Summary of the answer in one sentence."`
 	Ranking []council.Ranked `json:"ranking"`
 }
 

@@ -12,17 +12,17 @@ import (
 // A CustomRequest scores things by a rubric that comes with it: as a value, or as the text of a file.
 type CustomRequest struct {
 	Definition *rubric.Definition        `json:"definition,omitempty"`
-	Source     string                    `json:"source,omitempty" doc:"The rubric as YAML or JSON text, instead of definition."`
+	Source     string                    `json:"source,omitempty" doc:"The rubric as YAML or JSON text; alternative to definition."`
 	Items      []Item                    `json:"items"`
-	Weights    map[string]rubric.Decimal `json:"weights,omitempty" doc:"Other weights for the dimensions named."`
-	Feedback   []ItemFeedback            `json:"feedback,omitempty" doc:"What users thought; reported, never applied."`
+	Weights    map[string]rubric.Decimal `json:"weights,omitempty" doc:"Weights that replace those of the definition, by dimension."`
+	Feedback   []ItemFeedback            `json:"feedback,omitempty" doc:"Verdicts of users; compared with the scores, never applied."`
 	Judge      *JudgeOptions             `json:"judge,omitempty"`
 }
 
 // An Item is one thing. A null score says that the dimension does not apply.
 type Item struct {
 	ID          string                     `json:"id"`
-	Text        string                     `json:"text,omitempty" doc:"What a judge is shown."`
+	Text        string                     `json:"text,omitempty" doc:"Text that the judge scores."`
 	Scores      map[string]*rubric.Decimal `json:"scores,omitempty"`
 	FailedGates []string                   `json:"failed_gates,omitempty"`
 	Rationale   map[string]string          `json:"rationale,omitempty"`
@@ -36,7 +36,7 @@ type ItemFeedback struct {
 
 // A CustomAnswer has the results of what was scored, in the order of the request.
 type CustomAnswer struct {
-	Message     string              `json:"message" doc:"The answer in a sentence."`
+	Message     string              `json:"message" doc:"Summary of the answer in one sentence."`
 	Rubric      string              `json:"rubric"`
 	Results     []ItemResult        `json:"results"`
 	Unscored    []Unscored          `json:"unscored"`

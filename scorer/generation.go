@@ -14,14 +14,14 @@ import (
 // A HypothesesRequest asks a judge for candidate answers to a question.
 type HypothesesRequest struct {
 	Question   string       `json:"question"`
-	EvenIfEasy bool         `json:"even_if_easy,omitempty" doc:"Ask whatever the question; easy ones are otherwise skipped."`
-	MaxAsks    int          `json:"max_asks,omitempty" minimum:"0" maximum:"10" doc:"Times the judge is asked until its candidates differ; 3 if absent."`
+	EvenIfEasy bool         `json:"even_if_easy,omitempty" doc:"Ask even if the question is easy; by default easy questions are skipped."`
+	MaxAsks    int          `json:"max_asks,omitempty" minimum:"0" maximum:"10" doc:"Maximum number of times the judge is asked for distinct hypotheses; default 3."`
 	Judge      JudgeOptions `json:"judge,omitzero"`
 }
 
 // A HypothesesAnswer has the candidates.
 type HypothesesAnswer struct {
-	Message string `json:"message" doc:"The answer in a sentence."`
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	inquiry.Generation
 }
 

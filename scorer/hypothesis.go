@@ -14,12 +14,12 @@ import (
 // A HypothesisRequest scores the hypotheses that have scores, and with a judge also those that have none.
 type HypothesisRequest struct {
 	hypothesis.Request
-	Judge *JudgeOptions `json:"judge,omitempty" doc:"Scores what has no scores by asking a model."`
+	Judge *JudgeOptions `json:"judge,omitempty" doc:"Ask a model to score the hypotheses that have no scores."`
 }
 
 // A HypothesisAnswer has the results of what was scored, in the order of the request.
 type HypothesisAnswer struct {
-	Message string `json:"message" doc:"The answer in a sentence."`
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	hypothesis.Answer
 	Unscored   []Unscored    `json:"unscored"`
 	Judgements []JudgeAnswer `json:"judgements"`
@@ -103,7 +103,7 @@ func hypothesisQuestion(h hypothesis.Hypothesis) judge.Question {
 
 // A HypothesisRanking is who comes before whom, and who has no rank.
 type HypothesisRanking struct {
-	Message string             `json:"message" doc:"The answer in a sentence."`
+	Message string             `json:"message" doc:"Summary of the answer in one sentence."`
 	Ranking []RankedHypothesis `json:"ranking"` // the best first
 	Failed  []string           `json:"failed"`  // by id, as the next
 	Missing []string           `json:"unscored"`

@@ -15,32 +15,32 @@ import (
 type InquiryRequest struct {
 	Question string `json:"question"`
 	// Where to look: in texts that come with the request, or by a tool.
-	Documents      []Document   `json:"documents,omitempty" maxItems:"10000" doc:"Texts to look in; long ones are cut into passages. Or name a search_tool."`
-	SearchTool     string       `json:"search_tool,omitempty" doc:"Id of a tool of a connected server that finds texts for a query."`
-	SearchArgument string       `json:"search_argument,omitempty" doc:"The argument of that tool that takes the query; query if absent."`
+	Documents      []Document   `json:"documents,omitempty" maxItems:"10000" doc:"Texts to search; long ones are split into passages. Alternative: search_tool."`
+	SearchTool     string       `json:"search_tool,omitempty" doc:"Id of a search tool of a connected server."`
+	SearchArgument string       `json:"search_argument,omitempty" doc:"Name of the argument of search_tool for the query; default query."`
 	Judge          JudgeOptions `json:"judge,omitzero"`
 
-	EvenIfEasy  bool              `json:"even_if_easy,omitempty" doc:"Ask for hypotheses whatever the question; an easy one is otherwise only searched for."`
-	NoneOfThese bool              `json:"none_of_these,omitempty" doc:"Also weigh that none of the hypotheses is right."`
-	MaxAsks     int               `json:"max_asks,omitempty" minimum:"0" maximum:"10" doc:"Times the judge is asked until its candidates differ; 3 if absent."`
-	MaxRounds   int               `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Rounds of search at most; 6 if absent."`
-	PerQuery    int               `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results taken of each search; 5 if absent."`
-	Agreement   *float64          `json:"agreement,omitempty" doc:"How far independent answers agree, 0 to 1, for the confidence."`
-	Options     *evidence.Options `json:"options,omitempty" doc:"Thresholds that differ from the defaults."`
+	EvenIfEasy  bool              `json:"even_if_easy,omitempty" doc:"Ask for hypotheses even if the question is easy; by default an easy question is only searched for."`
+	NoneOfThese bool              `json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is right."`
+	MaxAsks     int               `json:"max_asks,omitempty" minimum:"0" maximum:"10" doc:"Maximum number of times the judge is asked for distinct hypotheses; default 3."`
+	MaxRounds   int               `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Maximum number of search rounds; default 6."`
+	PerQuery    int               `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Number of results used of each search; default 5."`
+	Agreement   *float64          `json:"agreement,omitempty" doc:"Agreement of independent answers, 0 to 1; a term of the confidence."`
+	Options     *evidence.Options `json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
 }
 
 // A Document is a text to look in.
 type Document struct {
-	ID     string `json:"id,omitempty" doc:"d1, d2 … if absent."`
+	ID     string `json:"id,omitempty" doc:"Default d1, d2, …"`
 	Text   string `json:"text"`
-	Source string `json:"source,omitempty" doc:"Where it is from: an address, a domain, or any name; the id if absent."`
+	Source string `json:"source,omitempty" doc:"Source of the text: a URL, a domain or any name; default the id."`
 }
 
 // An InquiryAnswer is everything that was asked and found, and what it says. ID names the triangulation that
 // came of it; it is empty if the question was easy.
 type InquiryAnswer struct {
-	Message string `json:"message" doc:"The answer in a sentence."`
-	ID      string `json:"id" doc:"Of the triangulation; more evidence can be added to it."`
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
+	ID      string `json:"id" doc:"Id of the triangulation, for adding more evidence."`
 	inquiry.Report
 }
 

@@ -14,11 +14,11 @@ import (
 type Entry struct {
 	ID        string             `json:"id"`
 	Scores    map[string]float64 `json:"scores"` // by dimension
-	Rationale map[string]string  `json:"rationale,omitempty" doc:"Why, by dimension; the first 1000 bytes of each."`
+	Rationale map[string]string  `json:"rationale,omitempty" doc:"Reason of each score, by dimension; cut after 1000 bytes."`
 	Composite *float64           `json:"composite"`
 	Verdict   string             `json:"verdict,omitempty"`
 	Rank      *int               `json:"rank"`
-	Outcome   judge.Outcome      `json:"outcome,omitempty" doc:"Why there are no scores."`
+	Outcome   judge.Outcome      `json:"outcome,omitempty" doc:"Outcome of the judge if there are no scores."`
 }
 
 // Logged is an answer with things to log.

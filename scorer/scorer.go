@@ -40,9 +40,9 @@ type Scorer struct {
 
 // JudgeOptions ask for a judge.
 type JudgeOptions struct {
-	Model       string `json:"model,omitempty" doc:"One of the models configured; the first if absent."`
-	MaxRequests int    `json:"max_requests,omitempty" minimum:"0" doc:"Requests to the endpoint that this may cost; 0: no bound."`
-	MaxTokens   int    `json:"max_tokens,omitempty" minimum:"0" doc:"Tokens, as the endpoint counts them; 0: no bound."`
+	Model       string `json:"model,omitempty" doc:"Name of a configured model; default the first."`
+	MaxRequests int    `json:"max_requests,omitempty" minimum:"0" doc:"Maximum number of requests to the endpoint; 0 is unlimited."`
+	MaxTokens   int    `json:"max_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens as counted by the endpoint; 0 is unlimited."`
 }
 
 // A JudgeAnswer is what came of asking about one thing. The reply is kept whole.

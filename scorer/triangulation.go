@@ -13,8 +13,8 @@ import (
 // A TriangulateAnswer is what the evidence says of competing hypotheses. ID names the triangulation by the
 // content it began with, so that every surface gives the same one.
 type TriangulateAnswer struct {
-	Message string `json:"message" doc:"The answer in a sentence."`
-	ID      string `json:"id" doc:"Of the triangulation; more evidence can be added to it."`
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
+	ID      string `json:"id" doc:"Id of the triangulation, for adding more evidence."`
 	evidence.Result
 }
 
