@@ -1,8 +1,7 @@
-// Package evidence weighs competing explanations of a question by snippets of text, and says what to
-// look for next.
+// Package evidence weighs competing hypotheses by snippets of text and proposes the next queries.
 //
-// A triangulation begins with hypotheses and goes in rounds. A host, or package inquiry, retrieves
-// snippets for the queries that this package writes:
+// A triangulation starts with hypotheses and runs in rounds. A host, or package inquiry, retrieves snippets for the
+// queries of this package:
 //
 //	hypotheses ─▶ queries ─▶ snippets ─▶ assignments ─▶ weights ─▶ gate ─▶ queries of the next round
 //	               support      │                                   │
@@ -16,17 +15,16 @@
 //	falsification_i = Σ O·N  over those with one
 //	w_i             = prior_i·exp(support_i − falsification_i) / Σ_j prior_j·exp(support_j − falsification_j)
 //
-// and the entropy of w says how undecided the evidence is. [Triangulate] does all rounds at once,
-// [Session] one after the other; both are pure functions of the [Request], which is also all that has to
-// be stored. The order of hypotheses and of the snippets of a round never matters, and the bits are the
-// same on every machine.
+// and the entropy of w measures indecision. [Triangulate] runs all rounds at once, [Session] one after the other; both
+// are pure functions of the [Request], which is the whole state. Results do not depend on the order of hypotheses or of
+// the snippets of a round, and are bit-identical on every machine.
 //
 // Overlap is of words: a paraphrase counts only if it shares its words with another snippet that was
 // assigned. Weights compare the given hypotheses with one another. They are not the probability that the
 // best of them is true, which is why "none of these" may be one of them.
 package evidence
 
-// A Request is everything a triangulation depends on.
+// A Request is the complete input of a triangulation.
 type Request struct {
 	Question    string       `json:"question" doc:"Question that the hypotheses answer."`
 	Hypotheses  []Hypothesis `json:"hypotheses" doc:"The competing answers, in any order."`
@@ -45,7 +43,7 @@ type Hypothesis struct {
 	Prior     *float64 `json:"prior,omitempty" doc:"Prior weight, 0 to 1; default 1/k for k hypotheses. Priors are normalised to sum 1."`
 }
 
-// A Round is what one round of retrieval brought.
+// A Round holds the snippets of one round of retrieval.
 type Round struct {
 	Snippets     []Snippet `json:"snippets"`
 	NewDocuments *int      `json:"new_documents,omitempty" doc:"Number of new documents; default the number of new snippets."`
@@ -59,7 +57,7 @@ type Snippet struct {
 	Source string `json:"source,omitempty" doc:"Source of the text: a URL, a domain or any name."`
 }
 
-// A Result is what the evidence says after the last round.
+// A Result is the state after the last round.
 type Result struct {
 	Priors           map[string]float64 `json:"priors"` // of the distinct hypotheses, before any evidence; they add up to 1
 	Rounds           []RoundResult      `json:"rounds"`
@@ -112,7 +110,7 @@ const Undifferentiated = "undifferentiated"
 // NoneOfThese is the id of the hypothesis that no other is right.
 const NoneOfThese = "none_of_these"
 
-// An Assignment says what became of a snippet.
+// An Assignment is the hypothesis that a snippet counts for.
 type Assignment struct {
 	Snippet    string  `json:"snippet"`
 	Hypothesis string  `json:"hypothesis"` // or Undifferentiated
@@ -124,7 +122,7 @@ type Assignment struct {
 	Repeated   bool    `json:"repeated,omitempty"`
 }
 
-// A Standing is where a hypothesis stands at the end.
+// A Standing is the final weight of a hypothesis.
 type Standing struct {
 	Hypothesis    string  `json:"hypothesis"`
 	Text          string  `json:"text"`
@@ -160,7 +158,7 @@ type Term struct {
 	Contribution float64 `json:"contribution"`
 }
 
-// Triangulate does all rounds of a request. An error is a [rubric.RequestError].
+// Triangulate runs all rounds of a request. An error is a [rubric.RequestError].
 func Triangulate(r Request) (Result, error) {
 	s, err := New(r)
 	if err != nil {

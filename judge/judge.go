@@ -1,8 +1,7 @@
-// Package judge asks language models for judgements, and believes nothing that does not fit.
+// Package judge asks language models for judgements and validates every reply against a schema.
 //
-// Whoever needs a judgement writes a [Question]: instructions, a task, and the JSON Schema of the answer.
-// An [Asker] gives an [Answer]: JSON that fits the schema, or an outcome that says why there is none.
-// There is no third case, and nothing is ever filled in.
+// A [Question] has instructions, a task, and the JSON Schema of the answer. An [Asker] returns an [Answer]: JSON that
+// satisfies the schema, or an outcome that says why there is none. Missing values are never filled in.
 //
 //	Question ─▶ cache ─▶ budget ─▶ a free place ─▶ circuit ─▶ retries ─▶ endpoint ─▶ reply
 //	                                                                                  │
@@ -11,8 +10,8 @@
 // [Client] asks any OpenAI-compatible chat endpoint. [Relay] asks through a host that carries questions
 // and replies in turns, as the sampling of MCP does.
 //
-// Texts that come from others are data. [Fence] puts them between marks that they cannot forge, and the
-// instructions of every question end with [DataRule].
+// Texts of third parties are data. [Fence] encloses them in marks that they cannot forge, and the instructions of every
+// question end with [DataRule].
 package judge
 
 import (
@@ -26,13 +25,13 @@ import (
 
 // A Question is put to a model once and answered as one JSON object.
 type Question struct {
-	ID     string          // what is asked about, for traces; the model does not see it
-	System string          // instructions, ours alone
-	User   string          // the task; texts of others stand in a Fence
+	ID     string          // of the item, for traces; not sent to the model
+	System string          // instructions, without third-party text
+	User   string          // the task; third-party texts are fenced
 	Name   string          // of the schema: letters, digits and _
 	Schema json.RawMessage // JSON Schema of an object, which the model is asked to satisfy
-	// Accept is the schema of replies that are taken too, beside those that satisfy Schema: such as lack a member
-	// that can be missed, or have others. The model is not shown it. Absent: Schema alone counts.
+	// Accept is a more lenient schema of acceptable replies, for instance without an optional member. It is not sent to
+	// the model. If absent, Schema alone applies.
 	Accept json.RawMessage
 }
 
@@ -64,7 +63,7 @@ func compact(schema json.RawMessage) json.RawMessage {
 	return text
 }
 
-// Outcome says how asking ended.
+// Outcome is the result of a question.
 type Outcome string
 
 const (
@@ -78,7 +77,7 @@ const (
 	Cancelled   Outcome = "cancelled"   // the caller gave up
 )
 
-// An Answer is the end of one question.
+// An Answer is the reply to one question.
 type Answer struct {
 	Outcome  Outcome
 	JSON     json.RawMessage // only if Answered
@@ -95,8 +94,8 @@ type Asker interface {
 	Ask(ctx context.Context, q Question) Answer
 }
 
-// All asks every question side by side and returns the answers in the order of the questions. How many
-// requests are under way at once is up to the asker.
+// All asks the questions concurrently and returns the answers in the order of the questions. The asker limits the
+// number of concurrent requests.
 func All(ctx context.Context, a Asker, questions []Question) []Answer {
 	answers := make([]Answer, len(questions))
 	var wg sync.WaitGroup

@@ -7,36 +7,35 @@ import (
 	"slices"
 )
 
-// A Verdict is what a user thought of something that was scored.
+// A Verdict is the judgement of a user on a scored item.
 type Verdict struct {
 	ID       string
 	Card     Card
 	Accepted bool
 }
 
-// What it takes before weights are proposed.
+// The least numbers of verdicts for proposing weights.
 const (
 	enoughVerdicts = 50
 	enoughOfEach   = 10
 	folds          = 5
 )
 
-// A Calibration says how well a rubric agrees with users and which weights would agree better. It changes
-// nothing: weights change only where somebody asks for other ones.
+// A Calibration reports the agreement of a rubric with users and the weights that would agree better. It changes
+// nothing: weights change only on request.
 //
-// Concordance is the share of pairs of an accepted and a rejected thing in which the accepted one scores
-// higher, ties counted half (the area under the ROC curve; .5 is chance). A dimension's own concordance c
-// pulls its weight: w is moved towards Σw · max(0, 2c − 1), shared out over all dimensions, by n/(n + 50).
+// Concordance is the share of pairs of an accepted and a rejected item in which the accepted one scores higher, ties
+// counted half (the area under the ROC curve; 0.5 is chance). With the concordance c of a single dimension, its weight
+// w moves towards Σw · max(0, 2c − 1), normalised over all dimensions, by the factor n/(n + 50).
 type Calibration struct {
 	Records    int          `json:"records"`
 	Accepted   int          `json:"accepted"`
 	Enough     bool         `json:"enough"`
 	Note       string       `json:"note"`
 	Dimensions []Calibrated `json:"dimensions"`
-	// Concordance of the composite with the weights in force and with the proposed ones, on verdicts that
-	// took no part in proposing them (five folds by id).
+	// Concordance of the composite with the current and the proposed weights, by cross-validation in five folds.
 	Concordance Concordance `json:"concordance"`
-	Better      bool        `json:"better"` // the proposed weights agree better there
+	Better      bool        `json:"better"` // the proposed weights have the higher concordance
 	Applied     bool        `json:"applied"`
 }
 
@@ -54,8 +53,7 @@ type Concordance struct {
 	Proposed *Decimal `json:"proposed"`
 }
 
-// Calibrate compares a rubric with what users thought. The order of the verdicts does not matter; their
-// ids have to differ.
+// Calibrate compares a rubric with the verdicts of users, in any order and with distinct ids.
 func (r *Rubric) Calibrate(verdicts []Verdict) (Calibration, error) {
 	verdicts = slices.SortedFunc(slices.Values(verdicts), func(a, b Verdict) int { return cmp.Compare(a.ID, b.ID) })
 	results := make([]Result, len(verdicts))
@@ -110,7 +108,7 @@ func (r *Rubric) weights() []Decimal {
 	return w
 }
 
-// weighted is the composite with other weights, before ceilings.
+// weighted returns the composite with other weights, before ceilings.
 func (r *Rubric) weighted(res Result, weights []Decimal) *big.Rat {
 	sum, of := new(big.Rat), new(big.Rat)
 	for i, s := range res.Dimensions {
@@ -125,12 +123,12 @@ func (r *Rubric) weighted(res Result, weights []Decimal) *big.Rat {
 	return sum
 }
 
-// pairs counts pairs of an accepted and a rejected thing, and half-points won by the accepted.
+// pairs counts pairs of an accepted and a rejected item, and half-points won by the accepted.
 type pairs struct{ won, of int64 }
 
 func (p *pairs) add(q pairs) { p.won, p.of = p.won+q.won, p.of+q.of }
 
-// share is the concordance, nil without a pair.
+// share returns the concordance, nil without a pair.
 func (p pairs) share() *big.Rat {
 	if p.of == 0 {
 		return nil
@@ -145,8 +143,8 @@ func (p pairs) decimal() *Decimal {
 	return new(RoundHalfUp(p.share(), places))
 }
 
-// count compares every accepted with every rejected verdict that in lets pass, by value; a value that is
-// nil takes no part.
+// count compares the values of all accepted with those of all rejected verdicts for which in is true; nil values are
+// left out.
 func count(verdicts []Verdict, in func(int) bool, value func(int) *big.Rat) pairs {
 	type valued struct {
 		value    *big.Rat
@@ -183,7 +181,7 @@ func count(verdicts []Verdict, in func(int) bool, value func(int) *big.Rat) pair
 	return p
 }
 
-// concordanceOf is the concordance of one dimension alone.
+// concordanceOf returns the concordance of a single dimension.
 func (r *Rubric) concordanceOf(i int, verdicts []Verdict, results []Result, in func(int) bool) pairs {
 	return count(verdicts, in, func(n int) *big.Rat {
 		if s := results[n].Dimensions[i]; s.Applies {
@@ -193,7 +191,7 @@ func (r *Rubric) concordanceOf(i int, verdicts []Verdict, results []Result, in f
 	})
 }
 
-// propose moves the weights towards what each dimension says by itself. Their sum stays.
+// propose moves the weights towards the concordances of the single dimensions. Their sum is kept.
 func (r *Rubric) propose(verdicts []Verdict, results []Result, in func(int) bool) []Decimal {
 	weights := r.weights()
 	n := int64(0)
@@ -226,8 +224,8 @@ func (r *Rubric) propose(verdicts []Verdict, results []Result, in func(int) bool
 	return apportion(want, sum)
 }
 
-// apportion rounds to four places so that the sum stays: down, and what is left goes to the largest
-// remainders (Hamilton's method), the earlier dimension first.
+// apportion rounds to four places and keeps the sum: it rounds down, then adds the rest to the largest remainders
+// (Hamilton's method), the earlier dimension first.
 func apportion(want []*big.Rat, sum *big.Rat) []Decimal {
 	left := RoundHalfUp(sum, places)
 	out, remainder, order := make([]Decimal, len(want)), make([]*big.Rat, len(want)), make([]int, len(want))

@@ -31,7 +31,7 @@ type Definition struct {
 	TieBreaks []string `json:"tie_breaks,omitempty"`
 }
 
-// Aggregate says how scores become a composite.
+// Aggregate is the formula of the composite.
 type Aggregate string
 
 const (
@@ -39,7 +39,7 @@ const (
 	Sum  Aggregate = "sum"
 )
 
-// BandsOn says what bands are compared with.
+// BandsOn is the value that bands apply to.
 type BandsOn string
 
 const (
@@ -47,7 +47,7 @@ const (
 	OnPercent   BandsOn = "percent"   // of the largest composite possible
 )
 
-// A Dimension is one thing that is looked at.
+// A Dimension is one criterion of a rubric.
 type Dimension struct {
 	Name        string  `json:"name"`
 	Title       string  `json:"title,omitempty"`
@@ -66,7 +66,7 @@ type Scale struct {
 	Integer bool    `json:"integer,omitempty"`
 }
 
-// An Anchor says what scores from From up to the next anchor mean.
+// An Anchor is the meaning of scores from From up to the next anchor.
 type Anchor struct {
 	From    Decimal `json:"from"`
 	Label   string  `json:"label,omitempty"`
@@ -87,7 +87,7 @@ type Ceiling struct {
 	Cap       Decimal `json:"cap"`
 }
 
-// A Gate is judged outside of the scores. Its cap, if any, comes after the ceilings.
+// A Gate is a condition apart from the scores. Its cap, if any, applies after the ceilings.
 type Gate struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
@@ -134,7 +134,7 @@ type Rubric struct {
 	percent bool // something looks at the percent
 }
 
-// New checks a definition. Every fault is reported, each with its place.
+// New checks a definition. The error lists every fault with its place.
 func New(def Definition) (*Rubric, error) {
 	r := &Rubric{def: def.clone(), at: map[string]int{}, gates: map[string]int{}, places: 2}
 	d := &r.def
@@ -174,10 +174,10 @@ func MustNew(def Definition) *Rubric {
 	return r
 }
 
-// Definition is a copy of what the rubric was made of, with defaults filled in.
+// Definition returns a copy of the definition with the defaults filled in.
 func (r *Rubric) Definition() Definition { return r.def.clone() }
 
-// Dimension is the dimension of that name.
+// Dimension returns the dimension of that name.
 func (r *Rubric) Dimension(name string) (Dimension, bool) {
 	i, ok := r.at[name]
 	if !ok {
@@ -186,7 +186,7 @@ func (r *Rubric) Dimension(name string) (Dimension, bool) {
 	return r.def.Dimensions[i], true
 }
 
-// AnchorOf is the anchor that a score of the dimension meets, zero where there is none.
+// AnchorOf returns the anchor of a score, zero if there is none.
 func (d Dimension) AnchorOf(score Decimal) Anchor {
 	for i := len(d.Anchors) - 1; i >= 0; i-- {
 		if d.Anchors[i].From <= score {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// A Card holds what was judged of one thing.
+// A Card holds the scores and failed gates of one item.
 type Card struct {
 	Scores        map[string]Decimal // by dimension
 	NotApplicable []string           // conditional dimensions that do not apply
 	FailedGates   []string
 }
 
-// A Result is a card scored. Nothing in it is rounded.
+// A Result is the unrounded score of a card.
 type Result struct {
 	Dimensions []Scored // in the order of the definition
 	Uncapped   Ratio    // before ceilings and gates

@@ -19,8 +19,7 @@ const (
 	TriangulateID  = "scorer:triangulate"
 )
 
-// Capabilities are the scorers as capabilities. They are built on no tools: which tools they follow is
-// learned from episodes that have both.
+// Capabilities returns the scorers as capabilities. They use no tools; episodes teach which tools precede them.
 func Capabilities() []catalog.Capability {
 	object := func(required ...string) json.RawMessage {
 		properties := map[string]any{}
@@ -53,14 +52,14 @@ func Capabilities() []catalog.Capability {
 	}
 }
 
-// kinds are the JSON types of the fields that the schemas name.
+// kinds maps the fields in the schemas to their JSON types.
 var kinds = map[string]string{
 	"hypotheses": "array", "results": "array", "mismatches": "array", "question": "string", "ranking": "array", "reviews": "array", "role": "string",
 	"text": "string", "deltas": "array", "warnings": "array", "contributions": "array", "items": "array", "violations": "array", "rounds": "array", "packs": "array",
 }
 
-// A Judged is an answer that a judge may have had a part in. JudgeOutcome is Answered if it did all it was
-// asked for, else the first thing that went wrong.
+// A Judged is an answer to which a judge may have contributed. JudgeOutcome returns Answered if every question was
+// answered, else the first other outcome.
 type Judged interface{ JudgeOutcome() judge.Outcome }
 
 func (a HypothesisAnswer) JudgeOutcome() judge.Outcome { return firstTrouble(a.Unscored) }

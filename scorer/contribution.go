@@ -45,7 +45,7 @@ type SessionAnswer struct {
 	contribution.SessionReport
 }
 
-// Session scores the messages of a session and what they amount to.
+// Session scores the messages of a session and aggregates them.
 func (s *Scorer) Session(_ context.Context, in contribution.Session) (SessionAnswer, error) {
 	rep, err := contribution.ScoreSession(in)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Scorer) Session(_ context.Context, in contribution.Session) (SessionAns
 		counted(valid, "valid delta"), rep.Progression.Trend, counted(rep.Convergence.Adds, "item"), rep.Convergence.Kills), rep}, nil
 }
 
-// A LintRequest is an artifact, as a value or as the text of a file (JSON or Markdown).
+// A LintRequest is an artifact as a value or as text (JSON or Markdown).
 type LintRequest struct {
 	Artifact any                   `json:"artifact,omitempty" doc:"The artifact as an object of metadata and sections."`
 	Text     string                `json:"text,omitempty" doc:"The artifact as JSON or Markdown text; alternative to artifact."`
@@ -67,22 +67,22 @@ type LintRequest struct {
 	Merge    []Message             `json:"merge,omitempty" doc:"Messages whose deltas are merged into the artifact before the check."`
 }
 
-// A Message is what an agent said in a research session.
+// A Message is one message of an agent in a research session.
 type Message struct {
 	Agent string    `json:"agent,omitempty" doc:"Author of the message; deltas of the same time are merged in the order of agents."`
 	Time  time.Time `json:"time,omitzero" doc:"Time of the message; deltas are merged in order of time, those without a time first."`
 	Text  string    `json:"text" doc:"Text of the message with its deltas."`
 }
 
-// A LintAnswer is an artifact checked.
+// A LintAnswer has the violations of an artifact.
 type LintAnswer struct {
 	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	contribution.LintReport
 	Merged *MergedArtifact `json:"merged,omitempty" doc:"The merged artifact and the outcome of each delta."`
 }
 
-// A MergedArtifact is an artifact with messages merged, in their order; dropped is what looked like a delta and
-// could not be read.
+// A MergedArtifact is the artifact after the merge; Dropped are the parts of messages that could not be parsed as
+// deltas.
 type MergedArtifact struct {
 	contribution.Merged
 	Dropped []contribution.Dropped `json:"dropped"`
@@ -114,7 +114,7 @@ func (s *Scorer) Lint(_ context.Context, in LintRequest) (LintAnswer, error) {
 	return LintAnswer{fmt.Sprintf("The artifact is %s: %s, %s.", verdict, counted(rep.Summary.Errors, "error"), counted(rep.Summary.Warnings, "warning")), rep, merged}, nil
 }
 
-// lint checks an artifact as it is written or, with messages to merge, as they leave it.
+// lint checks an artifact, after merging the messages if there are any.
 func lint(text string, in LintRequest) (contribution.LintReport, *MergedArtifact, error) {
 	if len(in.Merge) == 0 {
 		rep, err := contribution.LintText(text, in.Anchors)
@@ -143,13 +143,13 @@ func lint(text string, in LintRequest) (contribution.LintReport, *MergedArtifact
 	return rep, merged, err
 }
 
-// A FormAnswer is what a human evaluator of a message fills in.
+// A FormAnswer is the evaluation form of a message for human evaluators.
 type FormAnswer struct {
 	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	contribution.Form
 }
 
-// Form prepares the evaluation of a message by people.
+// Form returns the evaluation form of a message.
 func (s *Scorer) Form(_ context.Context, in contribution.Request) (FormAnswer, error) {
 	f, err := contribution.NewForm(in)
 	if err != nil {
@@ -158,20 +158,20 @@ func (s *Scorer) Form(_ context.Context, in contribution.Request) (FormAnswer, e
 	return FormAnswer{fmt.Sprintf("%s to evaluate.", counted(len(f.Deltas), "delta")), f}, nil
 }
 
-// An AgreementRequest is a message and what people said of it.
+// An AgreementRequest is a message with the evaluations of several people.
 type AgreementRequest struct {
 	Contribution contribution.Request      `json:"contribution"`
 	Evaluations  []contribution.Evaluation `json:"evaluations"`
 }
 
-// An AgreementAnswer says where they disagree, and what the message scores by each of them.
+// An AgreementAnswer has the disagreements of the evaluators and the score of the message by each evaluation.
 type AgreementAnswer struct {
 	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	contribution.Agreement
 	Reports []EvaluatorReport `json:"reports"` // in the order of the evaluations
 }
 
-// EvaluatorReport is the message scored by one evaluation.
+// An EvaluatorReport is the score of the message by one evaluation.
 type EvaluatorReport struct {
 	Evaluator string              `json:"evaluator"`
 	Report    contribution.Report `json:"report"`

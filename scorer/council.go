@@ -12,8 +12,8 @@ import (
 	"waymark/rubric/council/convene"
 )
 
-// A CouncilRequest ranks answers by the reviews given. With a judge, models write the reviews that are
-// missing, and the answers too if there is none.
+// A CouncilRequest ranks responses by their reviews. With Judge, models write the reviews, and the responses if there
+// are none.
 type CouncilRequest struct {
 	Question  string             `json:"question,omitempty"`
 	Responses []council.Response `json:"responses,omitempty"`
@@ -22,7 +22,7 @@ type CouncilRequest struct {
 	Judge     *CouncilJudge      `json:"judge,omitempty"`
 }
 
-// CouncilJudge says who answers and reviews.
+// CouncilJudge selects the models that answer and review.
 type CouncilJudge struct {
 	Models      []string `json:"models,omitempty" doc:"Models that answer, and review if reviewers is absent; default all configured models."`
 	Reviewers   []string `json:"reviewers,omitempty" doc:"Models that review; default the models that answer."`
@@ -32,16 +32,16 @@ type CouncilJudge struct {
 	MaxTokens   int      `json:"max_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens of each model; 0 is unlimited."`
 }
 
-// A CouncilAnswer is the ranking with everything that led to it.
+// A CouncilAnswer is the ranking with all intermediate values.
 type CouncilAnswer struct {
 	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	council.Result
 	Judgements []convene.Entry `json:"judgements" doc:"Every question to a model with its reply."`
-	// Convened is the input that models completed: with it anybody can compute the ranking again.
+	// Convened is the request completed by the models, from which the ranking can be recomputed.
 	Convened *council.Input `json:"convened,omitempty" doc:"The request completed with the answers and reviews of the models."`
 }
 
-// Council ranks answers by the reviews of their peers.
+// Council ranks responses by peer reviews.
 func (s *Scorer) Council(ctx context.Context, in CouncilRequest) (CouncilAnswer, error) {
 	if in.Judge != nil {
 		return s.convene(ctx, in)
@@ -53,7 +53,7 @@ func (s *Scorer) Council(ctx context.Context, in CouncilRequest) (CouncilAnswer,
 	return CouncilAnswer{Message: councilMessage(res), Result: res, Judgements: []convene.Entry{}}, nil
 }
 
-// convene has models answer and review.
+// convene lets models answer and review.
 func (s *Scorer) convene(ctx context.Context, in CouncilRequest) (CouncilAnswer, error) {
 	if len(in.Reviews) > 0 {
 		return CouncilAnswer{}, rubric.Refuse("reviews", "are given: leave them out, or the judge")
@@ -94,8 +94,8 @@ func troubles(entries []convene.Entry) []error {
 	return out
 }
 
-// members are models by name, all of them if none is named. A model that sits on both sides has one budget
-// on each.
+// members returns the named models, or all models if no name is given. A model that both answers and reviews has
+// a separate budget for each.
 func (s *Scorer) members(place string, names []string, j *CouncilJudge) ([]convene.Member, error) {
 	if len(names) == 0 {
 		names = s.Judges.Names

@@ -11,7 +11,7 @@ import (
 	"waymark/rubric"
 )
 
-// A HypothesesRequest asks a judge for candidate answers to a question.
+// A HypothesesRequest asks a judge for hypotheses that answer a question.
 type HypothesesRequest struct {
 	Question   string       `json:"question"`
 	EvenIfEasy bool         `json:"even_if_easy,omitempty" doc:"Ask even if the question is easy; by default easy questions are skipped."`
@@ -19,16 +19,16 @@ type HypothesesRequest struct {
 	Judge      JudgeOptions `json:"judge,omitzero"`
 }
 
-// A HypothesesAnswer has the candidates.
+// A HypothesesAnswer has the proposed hypotheses.
 type HypothesesAnswer struct {
 	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	inquiry.Generation
 }
 
-// ErrJudge is what a generation ends with if the judge gives nothing that can be used.
+// ErrJudge is returned if no reply of the judge is usable.
 var ErrJudge = errors.New("the judge gave no hypotheses")
 
-// Hypotheses asks a judge for competing answers, five of them, each with a rationale and a key fact.
+// Hypotheses asks a judge for five competing hypotheses, each with a rationale and a key fact.
 func (s *Scorer) Hypotheses(ctx context.Context, in HypothesesRequest) (HypothesesAnswer, error) {
 	if in.Question == "" {
 		return HypothesesAnswer{}, rubric.Refuse("question", "is required")
@@ -48,8 +48,8 @@ func (s *Scorer) Hypotheses(ctx context.Context, in HypothesesRequest) (Hypothes
 	return HypothesesAnswer{text, g}, nil
 }
 
-// prompter lets an asker answer the prompts of package inquiry, which reads replies itself: one that does
-// not fit the schema is given as it is.
+// prompter adapts an asker to the prompts of package inquiry, which parses replies itself: a reply that violates the
+// schema is returned unchanged.
 type prompter struct{ judge.Asker }
 
 func (p prompter) Ask(ctx context.Context, q evidence.Prompt) (string, error) {

@@ -11,13 +11,13 @@ import (
 	"waymark/rubric/hypothesis"
 )
 
-// A HypothesisRequest scores the hypotheses that have scores, and with a judge also those that have none.
+// A HypothesisRequest is a batch of hypotheses. With Judge, a model scores the hypotheses without scores.
 type HypothesisRequest struct {
 	hypothesis.Request
 	Judge *JudgeOptions `json:"judge,omitempty" doc:"Ask a model to score the hypotheses that have no scores."`
 }
 
-// A HypothesisAnswer has the results of what was scored, in the order of the request.
+// A HypothesisAnswer has the results of the scored hypotheses in the order of the request.
 type HypothesisAnswer struct {
 	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	hypothesis.Answer
@@ -47,7 +47,7 @@ func (s *Scorer) Hypothesis(ctx context.Context, req HypothesisRequest) (Hypothe
 	return a, nil
 }
 
-// askForJudge is what is missing where there are neither scores nor a judge, though one is configured.
+// askForJudge is the error for a hypothesis without scores in a request without a judge, if one is configured.
 const askForJudge = `is missing, and the request asks for no judge: give the scores, or "judge": {}`
 
 func hypothesisMessage(a HypothesisAnswer) string {
@@ -101,11 +101,11 @@ func hypothesisQuestion(h hypothesis.Hypothesis) judge.Question {
 		judge.Part{Label: "explanation of the connection", Text: h.Explanation})
 }
 
-// A HypothesisRanking is who comes before whom, and who has no rank.
+// A HypothesisRanking is the ranking without the dimensions.
 type HypothesisRanking struct {
 	Message string             `json:"message" doc:"Summary of the answer in one sentence."`
-	Ranking []RankedHypothesis `json:"ranking"` // the best first
-	Failed  []string           `json:"failed"`  // by id, as the next
+	Ranking []RankedHypothesis `json:"ranking"` // best first
+	Failed  []string           `json:"failed"`  // sorted ids; Missing too
 	Missing []string           `json:"unscored"`
 }
 
@@ -117,7 +117,7 @@ type RankedHypothesis struct {
 	Verdict   string  `json:"verdict"`
 }
 
-// RankHypotheses is [Scorer.Hypothesis] without everything but the ranking.
+// RankHypotheses returns the ranking that [Scorer.Hypothesis] computes.
 func (s *Scorer) RankHypotheses(ctx context.Context, req HypothesisRequest) (HypothesisRanking, error) {
 	a, err := s.Hypothesis(ctx, req)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"waymark/rubric"
 )
 
-// An InquiryRequest asks a question that a judge and a search tool answer by themselves.
+// An InquiryRequest is a question to be answered with a judge and a search.
 type InquiryRequest struct {
 	Question string `json:"question"`
-	// Where to look: in texts that come with the request, or by a tool.
+	// The search runs over Documents or calls SearchTool.
 	Documents      []Document   `json:"documents,omitempty" maxItems:"10000" doc:"Texts to search; long ones are split into passages. Alternative: search_tool."`
 	SearchTool     string       `json:"search_tool,omitempty" doc:"Id of a search tool of a connected server."`
 	SearchArgument string       `json:"search_argument,omitempty" doc:"Name of the argument of search_tool for the query; default query."`
@@ -29,28 +29,28 @@ type InquiryRequest struct {
 	Options     *evidence.Options `json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
 }
 
-// A Document is a text to look in.
+// A Document is a text to search.
 type Document struct {
 	ID     string `json:"id,omitempty" doc:"Default d1, d2, …"`
 	Text   string `json:"text"`
 	Source string `json:"source,omitempty" doc:"Source of the text: a URL, a domain or any name; default the id."`
 }
 
-// An InquiryAnswer is everything that was asked and found, and what it says. ID names the triangulation that
-// came of it; it is empty if the question was easy.
+// An InquiryAnswer has the questions, the snippets found and the result. ID names the resulting triangulation and is
+// empty for an easy question.
 type InquiryAnswer struct {
 	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	ID      string `json:"id" doc:"Id of the triangulation, for adding more evidence."`
 	inquiry.Report
 }
 
-// ErrSearch is what an inquiry ends with if all searches of a round fail.
+// ErrSearch is returned if all searches of a round fail.
 var ErrSearch = errors.New("the search failed")
 
-// mostFound is how many results of one search are kept, for a query that comes again goes on in its list.
+// mostFound is the number of results kept of one search: a repeated query continues in its list.
 const mostFound = 50
 
-// Inquire answers a question: a judge proposes hypotheses, searches bring evidence until the gate stops.
+// Inquire answers a question: a judge proposes hypotheses, then searches collect evidence until the gate stops.
 func (s *Scorer) Inquire(ctx context.Context, in InquiryRequest) (InquiryAnswer, error) {
 	if in.Question == "" {
 		return InquiryAnswer{}, rubric.Refuse("question", "is required")
@@ -75,10 +75,10 @@ func (s *Scorer) Inquire(ctx context.Context, in InquiryRequest) (InquiryAnswer,
 	return InquiryAnswer{evidenceMessage(*report.Triangulation), id, report}, err
 }
 
-// askAnyway ends the message about an easy question.
+// askAnyway is the last sentence of the message about an easy question.
 const askAnyway = "Set even_if_easy (on the command line: --even-if-easy) to ask for hypotheses all the same."
 
-// searcher is where an inquiry looks.
+// searcher returns the search of an inquiry.
 func (s *Scorer) searcher(in InquiryRequest) (inquiry.Searcher, error) {
 	switch {
 	case in.SearchTool != "" && len(in.Documents) > 0:
@@ -100,7 +100,7 @@ func (s *Scorer) searcher(in InquiryRequest) (inquiry.Searcher, error) {
 	return inquiry.NewLibrary(passages, mostFound), nil
 }
 
-// proposer is the judge that proposes hypotheses; an easy question needs none.
+// proposer returns the judge that proposes hypotheses, nil for an easy question.
 func (s *Scorer) proposer(question string, evenIfEasy bool, o JudgeOptions) (judge.Asker, error) {
 	if evidence.Assess(question).Easy && !evenIfEasy {
 		return nil, nil
@@ -108,7 +108,7 @@ func (s *Scorer) proposer(question string, evenIfEasy bool, o JudgeOptions) (jud
 	return s.asker(o)
 }
 
-// inInquiry says whose fault the error of an inquiry is: the request's, the judge's, or the search's.
+// inInquiry classifies an error of an inquiry: request, judge or search.
 func inInquiry(ctx context.Context, err error) error {
 	var (
 		request *rubric.RequestError
@@ -126,7 +126,7 @@ func inInquiry(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrSearch, err)
 }
 
-// An AskError is a judge that did not answer, and why.
+// An AskError is an unanswered question to a judge, with the outcome.
 type AskError struct {
 	Outcome judge.Outcome
 	Detail  string
@@ -134,5 +134,5 @@ type AskError struct {
 
 func (e *AskError) Error() string { return fmt.Sprintf("%s: %s", e.Outcome, e.Detail) }
 
-// JudgeOutcome makes it a [Judged].
+// JudgeOutcome implements [Judged].
 func (e *AskError) JudgeOutcome() judge.Outcome { return e.Outcome }

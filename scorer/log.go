@@ -9,8 +9,7 @@ import (
 	"waymark/rubric/hypothesis"
 )
 
-// An Entry is one scored thing as it is logged: names, numbers and the reasons of a judge, no text of what was
-// scored.
+// An Entry is the log record of one scored item: ids, numbers and the reasons of a judge, without the scored text.
 type Entry struct {
 	ID        string             `json:"id"`
 	Scores    map[string]float64 `json:"scores"` // by dimension
@@ -21,7 +20,7 @@ type Entry struct {
 	Outcome   judge.Outcome      `json:"outcome,omitempty" doc:"Outcome of the judge if there are no scores."`
 }
 
-// Logged is an answer with things to log.
+// Logged is an answer with log records.
 type Logged interface{ Entries() []Entry }
 
 func (a HypothesisAnswer) Entries() []Entry {
@@ -40,10 +39,10 @@ func (a CustomAnswer) Entries() []Entry {
 	return withUnscored(out, a.Unscored)
 }
 
-// longestReason is how many bytes of each reason are logged.
+// longestReason is the number of bytes logged of each reason.
 const longestReason = 1000
 
-// entry is one scored thing with dimensions of any form.
+// entry returns the log record of an item with dimensions of any type.
 func entry[D any](id string, composite rubric.Decimal, verdict string, rank *int, dimensions map[string]D, score func(D) (rubric.Decimal, string)) Entry {
 	e := Entry{ID: id, Scores: make(map[string]float64, len(dimensions)), Composite: new(composite.Float()), Verdict: verdict, Rank: rank}
 	for name, d := range dimensions {
@@ -82,7 +81,7 @@ func withUnscored(out []Entry, unscored []Unscored) []Entry {
 	return out
 }
 
-// Entries of a council have the means of the dimensions over the reviews.
+// Entries of a council hold the mean of each dimension over the reviews.
 func (a CouncilAnswer) Entries() []Entry {
 	var out []Entry
 	for _, r := range a.Ranking {

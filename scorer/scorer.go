@@ -1,12 +1,11 @@
-// Package scorer is one function per scoring operation, for every surface alike.
+// Package scorer has one function for each scoring operation, shared by HTTP, MCP and the command line.
 //
 //	HTTP ┐                     ┌─ scores given ───────────────┐
 //	MCP  ├─▶ decoded request ──┤                              ├─▶ kernel ─▶ answer ─▶ encoded
 //	CLI  ┘                     └─ none ─▶ judge ─▶ scores ────┘      (rubric/…, evidence)
 //
-// The kernels are pure; what this package adds is the judge, and an account of what it was asked and said.
-// A thing that a judge would not or could not score is listed as unscored, with the reason, and has no
-// place in the results.
+// The kernels are pure functions; this package adds the judge and a record of its questions and replies. An item that
+// the judge did not score is listed as unscored with the reason and does not appear in the results.
 package scorer
 
 import (
@@ -20,7 +19,7 @@ import (
 	"waymark/run"
 )
 
-// Judges are the models that may be asked, by name. The first one is asked where a request names none.
+// Judges are the configured models by name. The first one is the default.
 type Judges struct {
 	Names  []string
 	Askers map[string]judge.Asker
@@ -31,21 +30,21 @@ func OneJudge(name string, a judge.Asker) Judges {
 	return Judges{[]string{name}, map[string]judge.Asker{name: a}}
 }
 
-// A Scorer carries out the operations. The zero value has no judge, and no search tool.
+// A Scorer implements the operations. The zero value has no judge and no search tool.
 type Scorer struct {
 	Judges  Judges
-	Replies judge.Cache // of judges, beyond this process; nil: none
-	Caller  run.Caller  // of search tools
+	Replies judge.Cache // persistent cache of replies; may be nil
+	Caller  run.Caller  // calls search tools; may be nil
 }
 
-// JudgeOptions ask for a judge.
+// JudgeOptions select a judge and limit its cost.
 type JudgeOptions struct {
 	Model       string `json:"model,omitempty" doc:"Name of a configured model; default the first."`
 	MaxRequests int    `json:"max_requests,omitempty" minimum:"0" doc:"Maximum number of requests to the endpoint; 0 is unlimited."`
 	MaxTokens   int    `json:"max_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens as counted by the endpoint; 0 is unlimited."`
 }
 
-// A JudgeAnswer is what came of asking about one thing. The reply is kept whole.
+// A JudgeAnswer records one question to a judge with the complete reply.
 type JudgeAnswer struct {
 	ID       string        `json:"id"`
 	Outcome  judge.Outcome `json:"outcome"`
@@ -57,17 +56,17 @@ type JudgeAnswer struct {
 	Reply    string        `json:"reply"`
 }
 
-// Unscored is a thing without scores, and why.
+// Unscored is an item without scores, with the reason.
 type Unscored struct {
 	ID      string        `json:"id"`
 	Outcome judge.Outcome `json:"outcome"`
 	Detail  string        `json:"detail"`
 }
 
-// ErrNoJudge is what a request for a judge ends with where none is configured.
+// ErrNoJudge is returned for a request that needs a judge if none is configured.
 var ErrNoJudge = errors.New("no judge is configured: start with --judge-url and --judge-model, or give the scores")
 
-// counted is a number of things in words.
+// counted formats a count with its noun in singular or plural.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -78,7 +77,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// asker is the judge that the options ask for, within their budget.
+// asker returns the judge that the options select, limited to their budget.
 func (s *Scorer) asker(o JudgeOptions) (judge.Asker, error) {
 	if len(s.Judges.Names) == 0 {
 		return nil, ErrNoJudge
@@ -141,8 +140,7 @@ func judgeMissing[T any](ctx context.Context, s *Scorer, o JudgeOptions, r *rubr
 	return scored, missing, account, nil
 }
 
-// unscored notes what became of a question that gave no scores; err is what was wrong with an answer that
-// fitted its schema.
+// unscored returns the entry of a question without scores; err is the fault of an answer that satisfies its schema.
 func unscored(id string, a judge.Answer, err error) Unscored {
 	if a.Outcome == judge.Answered {
 		return Unscored{id, judge.Unparsable, err.Error()}
@@ -150,7 +148,7 @@ func unscored(id string, a judge.Answer, err error) Unscored {
 	return Unscored{id, a.Outcome, a.Detail}
 }
 
-// line is the trace of something unscored.
+// line formats the entry for the trace.
 func (u Unscored) line() string {
 	return fmt.Sprintf("%s: not scored, %s: %s", u.ID, u.Outcome, u.Detail)
 }

@@ -10,8 +10,8 @@ import (
 	"waymark/evidence"
 )
 
-// A TriangulateAnswer is what the evidence says of competing hypotheses. ID names the triangulation by the
-// content it began with, so that every surface gives the same one.
+// A TriangulateAnswer is the result for competing hypotheses. ID is a hash of the initial request, the same on every
+// surface.
 type TriangulateAnswer struct {
 	Message string `json:"message" doc:"Summary of the answer in one sentence."`
 	ID      string `json:"id" doc:"Id of the triangulation, for adding more evidence."`
@@ -34,8 +34,8 @@ func triangulationID(in evidence.Request) (string, error) {
 	return "tr_" + hex.EncodeToString(sum[:10]), err
 }
 
-// AddEvidence goes on with a triangulation that stands where state says: the request with its rounds so
-// far. It returns the request with the round, to be kept, and the answer.
+// AddEvidence adds a round to a triangulation whose state is the request with its previous rounds. It returns the new
+// state and the answer.
 func (s *Scorer) AddEvidence(id string, state evidence.Request, round evidence.Round) (evidence.Request, TriangulateAnswer, error) {
 	session, err := evidence.New(state)
 	if err != nil {

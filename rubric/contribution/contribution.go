@@ -1,24 +1,22 @@
-// Package contribution scores what an agent contributes to a research session.
+// Package contribution scores the messages of agents in a research session.
 //
 // A contribution is a message with deltas: JSON objects in fenced blocks, each of which adds, edits or
-// kills an item of a research artifact. A message goes one way:
+// kills an item of a research artifact. Data flow:
 //
 //	text ─▶ Parse ─▶ deltas ─▶ gates ─▶ criteria of the role ─▶ composite ─▶ grade
 //	          │                  │            ▲
 //	          ▼                  ▼            └ given scores, else rules
 //	       dropped            rejected
 //
-// Nothing gets lost on it: what should have been a delta and is none is dropped with a reason, a delta that
-// breaks the format stays with its errors. Each role is judged by the three criteria that all share and
-// three or four of its own; a criterion that does not apply leaves the maximum.
+// Nothing is lost silently: an unreadable delta is dropped with a reason, a delta that violates the format is kept with
+// its errors. Each role has the three universal criteria and three or four of its own (contribution.yaml); a criterion
+// that does not apply is excluded from the maximum.
 //
-// Rules score what can be seen in the words. They give the score that they can stand behind, and where a
-// person could find more, the highest score that is still open (upper) and what has to be looked at
-// (needs_human). A score that is given beats the rules.
+// Rules score the visible text. They return a lower bound and, where a person may find more, the highest possible score
+// (upper) with the question to settle (needs_human). A given score overrides the rules.
 //
-// [Score] judges one message, [ScoreSession] many, [Merge] carries out their deltas, [Lint] checks an
-// artifact, [NewForm] prepares what human evaluators fill in, and [Compare] finds where they disagree.
-// All are pure functions.
+// [Score] scores one message, [ScoreSession] many, [Merge] applies their deltas, [Lint] checks an artifact, [NewForm]
+// returns the form for human evaluators, and [Compare] finds their disagreements. All are pure functions.
 package contribution
 
 import (
@@ -30,10 +28,10 @@ import (
 	"waymark/rubric"
 )
 
-// Scores are given by name of criterion: whole numbers on the criterion's scale.
+// Scores maps criteria to whole numbers on their scales.
 type Scores map[string]int
 
-// UnmarshalJSON refuses null, which would read as 0, and what is no whole number.
+// UnmarshalJSON refuses null, which would decode as 0, and fractions.
 func (s *Scores) UnmarshalJSON(data []byte) error {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
@@ -62,16 +60,16 @@ type Request struct {
 	Text  string `json:"text"`
 	Round int    `json:"round,omitempty"` // of a session, from 1
 
-	// Scores count for every valid delta of the text, and beat what rules find.
+	// Scores apply to every valid delta of the text and override the rules.
 	Scores Scores `json:"scores,omitempty"`
-	// Context says which conditional criteria apply: paradox, object_transposition.
+	// Context switches on conditional criteria: paradox, object_transposition.
 	Context map[string]bool `json:"context,omitempty"`
 	Anchors *Anchors        `json:"anchors,omitempty"`
-	// Artifact is what the deltas change. With it, targets are looked up.
+	// Artifact is the document to which the deltas apply. With it, target ids are checked.
 	Artifact *Artifact `json:"artifact,omitempty"`
 }
 
-// A Report is a message scored.
+// A Report is the score of a message.
 type Report struct {
 	ID       string    `json:"id,omitempty"`
 	Role     Role      `json:"role"`
@@ -82,7 +80,7 @@ type Report struct {
 	Dropped  []Dropped `json:"dropped"`
 }
 
-// A Scored is a delta with its scores. What is null was rejected.
+// A Scored is a delta with its scores, which are null for a rejected delta.
 type Scored struct {
 	Line          int                  `json:"line"`
 	Operation     Operation            `json:"operation"`
@@ -93,9 +91,9 @@ type Scored struct {
 	Notes         []string             `json:"notes"` // faults and minor issues
 	Criteria      map[string]Criterion `json:"criteria"`
 	NotApplicable map[string]string    `json:"not_applicable"` // criterion and why
-	Operators     []string             `json:"operators"`      // named in the rationale
+	Operators     []string             `json:"operators"`      // invoked in the rationale
 	Composite     *rubric.Decimal      `json:"composite"`
-	Upper         *rubric.Decimal      `json:"composite_upper"` // if a person finds all that is open
+	Upper         *rubric.Decimal      `json:"composite_upper"` // with the upper score of every criterion
 	Max           *rubric.Decimal      `json:"max"`
 	Percent       *rubric.Decimal      `json:"percent"`
 	Grade         *string              `json:"grade"`
@@ -107,13 +105,13 @@ type Criterion struct {
 	Max        int            `json:"max"`
 	Weight     rubric.Decimal `json:"weight"`
 	Source     string         `json:"source"` // given or automatic
-	Level      string         `json:"level"`  // what the score means
-	Saw        string         `json:"saw"`    // what the rules saw; empty for a given score
-	Upper      int            `json:"upper"`  // the highest score still open
+	Level      string         `json:"level"`  // meaning of the score
+	Saw        string         `json:"saw"`    // finding of the rules; empty for a given score
+	Upper      int            `json:"upper"`  // the highest possible score
 	NeedsHuman string         `json:"needs_human"`
 }
 
-// Where a score comes from.
+// Sources of a score.
 const (
 	Given     = "given"
 	Automatic = "automatic"
@@ -128,7 +126,7 @@ func Score(r Request) (Report, error) {
 	return m.alone(nil)
 }
 
-// alone scores a message that is no part of a session: its hypotheses are the whole set.
+// alone scores a message outside of a session: its hypotheses are the whole set.
 func (m *message) alone(each []Scores) (Report, error) {
 	report, err := m.report(each)
 	if err != nil {
@@ -141,7 +139,7 @@ func (m *message) alone(each []Scores) (Report, error) {
 	return report, nil
 }
 
-// A message is a request read, with its deltas tried on the artifact.
+// A message is a parsed request whose deltas were applied to the artifact.
 type message struct {
 	Request
 	known   *corpus
@@ -151,13 +149,13 @@ type message struct {
 	notes   []string  // warnings of reading and trying
 }
 
-// The conditional criteria that a context switches on, and those that the delta itself settles.
+// Conditional criteria: switches are set by the context, settled ones follow from the delta.
 var (
 	switches = []string{"paradox", "object_transposition"}
 	settled  = []string{"calibration", "kill_justification"}
 )
 
-// check looks at everything but the text.
+// check validates all fields but the deltas.
 func (r *Request) check() error {
 	if err := r.Role.check("role"); err != nil {
 		return err
@@ -185,7 +183,7 @@ func (r *Request) check() error {
 	return r.Artifact.check()
 }
 
-// check looks at names and scales, whichever role they belong to.
+// check validates names and scales for criteria of any role.
 func (s Scores) check(place string) error {
 	for _, name := range sortedKeys(s) {
 		if !slices.Contains(criterionNames, name) {
@@ -203,7 +201,7 @@ func (s Scores) check(place string) error {
 // whole is n as a score; numbers far off any scale stay far off it.
 func whole(n int) rubric.Decimal { return rubric.Whole(max(-1_000_000, min(n, 1_000_000))) }
 
-// open checks and reads a request. A session brings the merger that its messages share.
+// open checks and parses a request. The messages of a session share a merger.
 func open(r Request, shared *merger) (*message, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -223,7 +221,7 @@ func open(r Request, shared *merger) (*message, error) {
 	return m, nil
 }
 
-// try carries the deltas out, one after the other. What the artifact refuses is rejected.
+// try applies the deltas one after the other. Deltas that the artifact refuses are rejected.
 func (m *message) try(to *merger) {
 	to.warnings = nil
 	for i := range m.deltas {
@@ -241,7 +239,7 @@ func (m *message) try(to *merger) {
 	m.notes = append(m.notes, to.warnings...)
 }
 
-// report scores the deltas. Scores in each beat those of the request, delta by delta.
+// report scores the deltas. Scores in each, by delta, override those of the request.
 func (m *message) report(each []Scores) (Report, error) {
 	rep := Report{ID: m.ID, Role: m.Role, Round: m.Round, Deltas: make([]Scored, len(m.deltas)), Gates: []Gate{}, Warnings: []string{}, Dropped: m.dropped}
 	for _, d := range m.dropped {
@@ -340,7 +338,7 @@ func (s *scene) score(m *message, d *Delta, given Scores) (Scored, []string, err
 	return out, s.warnings(m, d, out, res), nil
 }
 
-// notApplicable is why a criterion does not apply, empty where it does.
+// notApplicable returns the reason why a criterion does not apply, or "".
 func notApplicable(name string, d *Delta, context map[string]bool, given bool) string {
 	switch name {
 	case "paradox", "object_transposition":

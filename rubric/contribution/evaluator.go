@@ -9,7 +9,7 @@ import (
 	"waymark/rubric"
 )
 
-// A Form is what a person fills in. It shows no score of the rules, so that it does not lead.
+// A Form is filled in by a person. It does not show the scores of the rules, which would bias.
 type Form struct {
 	Role     Role       `json:"role"`
 	Protocol []string   `json:"protocol"`
@@ -37,7 +37,7 @@ type Ask struct {
 	LookFor   []string       `json:"look_for"`
 }
 
-// protocol is how people are asked to score.
+// protocol are the instructions for evaluators.
 var protocol = []string{
 	"Read the context of the research thread first.",
 	"Score each delta on its own before you see others or their scores.",
@@ -92,13 +92,13 @@ func NewForm(r Request) (Form, error) {
 	return f, nil
 }
 
-// An Evaluation is a form filled in.
+// An Evaluation is a completed form.
 type Evaluation struct {
 	Evaluator string     `json:"evaluator"`
 	Deltas    []Judgment `json:"deltas"`
 }
 
-// A Judgment is what an evaluator says of one delta.
+// A Judgment is the evaluation of one delta.
 type Judgment struct {
 	Delta  int               `json:"delta"` // its number in the message, from 1
 	Scores Scores            `json:"scores"`
@@ -136,7 +136,7 @@ func (e *Evaluation) byDelta(m *message) ([]Scores, error) {
 	return each, nil
 }
 
-// Apply scores a message by an evaluation. Its scores beat those of the request, which beat the rules.
+// Apply scores a message by an evaluation. Its scores override those of the request, which override the rules.
 func Apply(r Request, e Evaluation) (Report, error) {
 	m, err := open(r, nil)
 	if err != nil {
@@ -158,7 +158,7 @@ func Apply(r Request, e Evaluation) (Report, error) {
 	return m.alone(each)
 }
 
-// An Agreement is how far evaluators agree. Shares are of all pairs of scores that two evaluators gave to
+// An Agreement measures the agreement of evaluators. Shares are of all pairs of scores that two evaluators gave to
 // the same criterion of the same delta.
 type Agreement struct {
 	Pairs         int               `json:"pairs"`
@@ -169,7 +169,7 @@ type Agreement struct {
 	Rules         map[string]Scores `json:"rules"`         // what the rules find, by number of the delta
 }
 
-// An Offset is how much higher an evaluator scores than the others do, in levels.
+// An Offset is the mean difference of an evaluator to the others, in levels.
 type Offset struct {
 	Evaluator string          `json:"evaluator"`
 	Pairs     int             `json:"pairs"`

@@ -12,37 +12,36 @@ import (
 	"waymark/rubric"
 )
 
-// An Update is a delta with who sent it and when.
+// An Update is a delta with its author and time.
 type Update struct {
 	Delta
 	Agent string
-	Time  time.Time // zero counts as before all others
+	Time  time.Time // zero sorts before all others
 }
 
-// An Outcome says what became of one update.
+// An Outcome is the result of one update.
 type Outcome struct {
 	Status string `json:"status"` // applied, skipped or rejected
-	ID     string `json:"id"`     // of the item, for ADD the one it was given
-	Reason string `json:"reason"` // why it was skipped or rejected
+	ID     string `json:"id"`     // of the item; for ADD the new id
+	Reason string `json:"reason"` // for skipped and rejected updates
 }
 
-// What may become of an update.
+// Statuses of an update.
 const (
 	Applied  = "applied"
-	Skipped  = "skipped"  // it changes nothing any more
-	Rejected = "rejected" // it cannot be carried out
+	Skipped  = "skipped"  // no effect, such as a second KILL
+	Rejected = "rejected" // not applicable
 )
 
-// Merged is an artifact with updates carried out.
+// Merged is an artifact after its updates.
 type Merged struct {
 	Artifact Artifact  `json:"artifact"`
 	Outcomes []Outcome `json:"outcomes"` // in the order of the updates
 	Warnings []string  `json:"warnings"`
 }
 
-// Merge carries out updates in the order of their times; those of one time in the order of their agents,
-// and those of one agent as they come. A delta that cannot be carried out is rejected alone. The base is
-// not changed.
+// Merge applies updates in the order of time, agent and position. An inapplicable delta is rejected alone. The base is
+// not modified.
 func Merge(base Artifact, updates []Update) (Merged, error) {
 	if len(updates) > MaxSessionDeltas {
 		return Merged{}, rubric.Refuse("updates", "%d are more than %d", len(updates), MaxSessionDeltas)
@@ -66,16 +65,16 @@ func Merge(base Artifact, updates []Update) (Merged, error) {
 	return Merged{m.artifact, outcomes, m.warnings}, nil
 }
 
-// A merger is an artifact in the making.
+// A merger is an artifact during a merge.
 type merger struct {
 	artifact Artifact
-	set      map[string]setting // by item and field, what an edit last set it to
+	set      map[string]setting // by item and field: the last edit
 	changed  bool
 	latest   time.Time
 	warnings []string
 }
 
-// A setting is who set a field to what, and when.
+// A setting is the last edit of a field.
 type setting struct {
 	time  time.Time
 	agent string
@@ -86,7 +85,7 @@ func (m *merger) warn(format string, args ...any) {
 	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
 }
 
-// apply carries out one update.
+// apply applies one update.
 func (m *merger) apply(u Update) Outcome {
 	if !u.Valid() {
 		return Outcome{Rejected, u.TargetID, strings.Join(u.Errors, "; ")}
@@ -115,7 +114,7 @@ func (m *merger) apply(u Update) Outcome {
 	return Outcome{Applied, id, ""}
 }
 
-// skip is the reason why an update changes nothing.
+// skip is the reason for an update without effect.
 type skip string
 
 func (s skip) Error() string { return string(s) }
@@ -174,7 +173,7 @@ func (m *merger) thread(u Update) error {
 	return nil
 }
 
-// unions are the lists that an edit adds to, unless it says that it replaces them.
+// unions are the list fields that an edit extends unless it sets a replace switch.
 var unions = []string{"anchors", "conflicts_with", "labels"}
 
 // edit sets the fields of a payload. The specification names the switch for replacing a list in several
@@ -205,8 +204,7 @@ func (m *merger) edit(it Item, u Update) {
 	}
 }
 
-// takes reports whether a payload may set a field. Three names are refused because they mean something
-// to readers in JavaScript.
+// takes reports whether a payload may set a field. Three names are refused because they have a meaning in JavaScript.
 func (m *merger) takes(name string) bool {
 	if slices.Contains([]string{"__proto__", "constructor", "prototype"}, name) {
 		m.warn("forbidden_field: %s was not used", name)
@@ -215,7 +213,7 @@ func (m *merger) takes(name string) bool {
 	return !slices.Contains(system, name)
 }
 
-// union adds what is new to a list.
+// union appends the elements that are not in the list yet.
 func union(old any, more []any) []any {
 	var list []any
 	if o, ok := old.([]any); ok {

@@ -17,17 +17,17 @@ const (
 	MaxSessionText   = 4 << 20 // bytes
 )
 
-// A Session is messages to score together.
+// A Session is a list of messages scored together.
 type Session struct {
 	Contributions []Request `json:"contributions"`
-	// Anchors and Context count for messages without their own.
+	// Anchors and Context are the defaults of the messages.
 	Anchors *Anchors        `json:"anchors,omitempty"`
 	Context map[string]bool `json:"context,omitempty"`
-	// Artifact is what the session began with. Messages of a session have none of their own.
+	// Artifact is the initial artifact. Messages of a session have none of their own.
 	Artifact *Artifact `json:"artifact,omitempty"`
 }
 
-// A SessionReport is a session scored.
+// A SessionReport is the score of a session.
 type SessionReport struct {
 	Contributions []Report `json:"contributions"`
 
@@ -40,10 +40,10 @@ type SessionReport struct {
 
 	Gates    []Gate    `json:"gates"` // of the whole set; those of messages are with them
 	Warnings []string  `json:"warnings"`
-	Artifact *Artifact `json:"artifact,omitempty"` // with the deltas carried out, if one was sent
+	Artifact *Artifact `json:"artifact,omitempty"` // with the deltas applied, if one was given
 }
 
-// Progression tells whether quality rose over the rounds. The trend compares the mean percent of the later
+// Progression is the trend of quality over the rounds. The trend compares the mean percent of the later
 // half of the rounds with that of the earlier half (of an odd number the middle one counts for neither):
 // improving and declining are more than 5 points, which is one level of a criterion of weight 1.
 type Progression struct {
@@ -51,14 +51,14 @@ type Progression struct {
 	Rounds []Round `json:"rounds"`
 }
 
-// A Round is what came in it.
+// A Round aggregates the messages of one round.
 type Round struct {
 	Round       int             `json:"round"`
 	Deltas      int             `json:"deltas"`       // valid ones
 	MeanPercent *rubric.Decimal `json:"mean_percent"` // null without a valid delta
 }
 
-// Convergence tells whether hypotheses became fewer.
+// Convergence reports whether the number of hypotheses fell.
 type Convergence struct {
 	Adds       int  `json:"adds"`
 	Kills      int  `json:"kills"`
@@ -71,14 +71,14 @@ type Convergence struct {
 	Active *int `json:"active"` // hypotheses at the end; null without an artifact
 }
 
-// Coverage is which operators of its toolkit a role named.
+// Coverage lists the operators of its toolkit that a role invoked.
 type Coverage struct {
 	Used    []string       `json:"used"`
 	Missing []string       `json:"missing"`
 	Percent rubric.Decimal `json:"percent"`
 }
 
-// ScoreSession scores many messages and what they amount to.
+// ScoreSession scores many messages and aggregates them.
 func ScoreSession(s Session) (SessionReport, error) {
 	rounds, err := s.check()
 	if err != nil {
@@ -164,7 +164,7 @@ func inOrder(rounds []int) []int {
 	return order
 }
 
-// A summary collects what messages amount to.
+// A summary aggregates messages.
 type summary struct {
 	rounds     []int
 	deltas     []Delta

@@ -7,10 +7,9 @@ import (
 	"waymark/numeric"
 )
 
-// A BiasAudit looks for what should not decide: the length of an answer, the place where it was shown, who
-// reviewed it. It works on scores before any ceiling. Each test counts out the arrangements that would be
-// as likely without a bias, so it needs no large numbers, and says nothing where there are too few: with
-// four answers no order is rarer than 1 in 12.
+// A BiasAudit tests for influence of length, display position and reviewer on the scores before ceilings. The tests are
+// permutation tests, exact for small numbers; they report nothing for too few answers, since with four answers no order
+// is rarer than 1 in 12.
 type BiasAudit struct {
 	Risk      Risk            `json:"risk"`
 	Flags     []string        `json:"flags"` // length, position, reviewer:<name>
@@ -19,7 +18,7 @@ type BiasAudit struct {
 	Reviewers []ReviewerAudit `json:"reviewers"` // by name
 }
 
-// Risk sums up the flags.
+// Risk summarises the flags.
 type Risk string
 
 const (
@@ -33,26 +32,26 @@ const (
 type Association struct {
 	R       *float64 `json:"r"`
 	P       *float64 `json:"p"`
-	N       int      `json:"n"` // answers, or answers shown
+	N       int      `json:"n"` // answers, or displayed answers
 	Flagged bool     `json:"flagged"`
-	Note    string   `json:"note,omitempty"` // why nothing is said
+	Note    string   `json:"note,omitempty"` // reason for a missing result
 }
 
-// PositionAudit relates the place where an answer was shown to its score less what the other reviewers
-// gave it. A negative r favours what is shown first.
+// PositionAudit correlates the display position of an answer with the difference of its score to the mean of the other
+// reviewers. A negative r favours answers displayed first.
 type PositionAudit struct {
 	Association
 	ByPosition []PlaceMean `json:"by_position"`
 }
 
-// PlaceMean is the mean difference at one place, 0 is the first.
+// PlaceMean is the mean difference at one display position, from 0.
 type PlaceMean struct {
 	Position   int     `json:"position"`
 	Difference float64 `json:"difference"`
 	N          int     `json:"n"`
 }
 
-// ReviewerAudit compares one reviewer with the others on the answers they share.
+// ReviewerAudit compares one reviewer with the others on shared answers.
 type ReviewerAudit struct {
 	Reviewer string   `json:"reviewer"`
 	Mean     *float64 `json:"mean"`     // of all scores given
@@ -101,7 +100,7 @@ func (p *panel) audit() BiasAudit {
 	return a
 }
 
-// given are the uncapped scores of each answer by reviewer, NaN for none, in the order of p.counted.
+// given returns the uncapped scores of each answer by reviewer in the order of p.counted, NaN for none.
 func (p *panel) given() map[string][]float64 {
 	given := map[string][]float64{}
 	for _, id := range p.ids {
@@ -130,7 +129,7 @@ func meanOf(x []float64, skip int) (m float64, n int) {
 	return numeric.Sum(present) / float64(len(present)), len(present)
 }
 
-// test fills an association in, if there is enough to test.
+// test sets r and p, or the note why they are missing.
 func (a *Association) test(rho, p float64, ok bool, why string) {
 	if !ok {
 		a.Note = why

@@ -9,8 +9,8 @@ import (
 	"waymark/rubric"
 )
 
-// Metrics are the four things that structured scoring was introduced for. Three are computed; whether
-// users understand a ranking better is not to be seen in scores, so the fourth is a proxy and says so.
+// Metrics measure the four aims of structured scoring. Three are computed; how well users understand a ranking cannot
+// be computed from scores, so the fourth is marked as a proxy.
 type Metrics struct {
 	DimensionVariance VarianceMetric    `json:"dimension_variance"`
 	RankStability     StabilityMetric   `json:"rank_stability"`

@@ -11,7 +11,7 @@ import (
 	"waymark/rubric"
 )
 
-// A panel is an input that was checked, with its reviews read.
+// A panel is a checked input with its parsed reviews.
 type panel struct {
 	in         Input
 	rubric     *rubric.Rubric
@@ -21,8 +21,8 @@ type panel struct {
 	ids      []string          // sorted
 	author   map[string]string // by id
 	words    map[string]int    // of the text, by id
-	told     map[string]*bool  // what the caller says of a refusal
-	declines map[string]bool   // refusals found to be right
+	stated   map[string]*bool  // CorrectRefusal of the request
+	declines map[string]bool   // refusals detected as correct
 	unsafe   map[string][]hit
 
 	votes   []*vote // of all reviews, in their order
@@ -39,11 +39,11 @@ func newPanel(in Input) (*panel, error) {
 	}
 	def := r.Definition()
 	p := &panel{in: in, rubric: r, dimensions: def.Dimensions, ceilings: def.Ceilings, author: map[string]string{},
-		words: map[string]int{}, told: map[string]*bool{}, declines: map[string]bool{}, unsafe: map[string][]hit{}}
+		words: map[string]int{}, stated: map[string]*bool{}, declines: map[string]bool{}, unsafe: map[string][]hit{}}
 	asked := speaksOf(in.Question)
 	for _, resp := range in.Responses {
 		p.ids = append(p.ids, resp.ID)
-		p.author[resp.ID], p.told[resp.ID], p.words[resp.ID] = resp.Author, resp.CorrectRefusal, words(resp.Text)
+		p.author[resp.ID], p.stated[resp.ID], p.words[resp.ID] = resp.Author, resp.CorrectRefusal, words(resp.Text)
 		found := hits(resp.Text)
 		if in.Options.gated() && len(found) > 0 {
 			p.unsafe[resp.ID] = found
@@ -77,7 +77,7 @@ func last(votes []*vote) []*vote {
 	return counted
 }
 
-// A standing is one answer with what the votes add up to.
+// A standing is one answer with its aggregated votes.
 type standing struct {
 	id              string
 	score, uncapped *big.Rat // nil if no review scores it
@@ -88,7 +88,7 @@ type standing struct {
 	class           int // of those that can be compared, see class
 }
 
-// standings are the answers in rank order.
+// standings returns the answers in rank order.
 func (p *panel) standings(votes []*vote) []standing {
 	list := make([]standing, len(p.ids))
 	points := make([]map[string]*big.Rat, len(votes))

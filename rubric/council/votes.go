@@ -193,8 +193,8 @@ func (p *panel) refusal(id string, e *Evaluation) bool {
 	if !slices.ContainsFunc(p.dimensions, func(d rubric.Dimension) bool { return !d.Conditional && d.Weight > 0 }) {
 		return false
 	}
-	if told := p.told[id]; told != nil {
-		return *told
+	if stated := p.stated[id]; stated != nil {
+		return *stated
 	}
 	return p.declines[id] || e.CorrectRefusal
 }

@@ -9,7 +9,7 @@ import (
 	"waymark/rubric"
 )
 
-// Scored is one hypothesis scored and ranked, before anything is rounded.
+// Scored is the unrounded score and rank of one hypothesis.
 type Scored struct {
 	ID     string
 	Result rubric.Result
@@ -19,8 +19,7 @@ type Scored struct {
 	shown     rubric.Decimal
 }
 
-// Evaluate scores a batch side by side and ranks it. Which error is reported, if there are several, does
-// not depend on how the work was shared: the first.
+// Evaluate scores a batch in parallel and ranks it. Of several errors it returns the first by position.
 func Evaluate(r *rubric.Rubric, hypotheses []Hypothesis) ([]Scored, error) {
 	if err := Check(hypotheses); err != nil {
 		return nil, err
@@ -47,7 +46,7 @@ func rank(r *rubric.Rubric, scored []Scored) {
 	}
 }
 
-// one scores the hypothesis at place i.
+// one scores the hypothesis at index i.
 func one(r *rubric.Rubric, i int, h *Hypothesis) (Scored, error) {
 	place := func(field string) string { return fmt.Sprintf("hypotheses[%d].%s", i, field) }
 	scores, err := canonical("scores", h.Scores)
@@ -92,10 +91,10 @@ func (s *Scored) result() Result {
 	return out
 }
 
-// roundingOff is how far a reported composite may be off: half a hundredth, and what a float takes away.
+// roundingOff is the tolerance for a reported composite: half a hundredth and the error of a float.
 const roundingOff = .005 + 1e-9
 
-// mismatches compares what a judge reported with what its scores give.
+// mismatches compares the reported totals with the computed ones.
 func mismatches(h *Hypothesis, s *Scored) []Mismatch {
 	if h.Reported == nil {
 		return nil
@@ -110,7 +109,7 @@ func mismatches(h *Hypothesis, s *Scored) []Mismatch {
 	return out
 }
 
-// line is the trace of one hypothesis.
+// line formats the trace of one hypothesis.
 func (s *Scored) line() string {
 	b := append(make([]byte, 0, 128), s.ID...)
 	b = append(b, ':')

@@ -7,8 +7,8 @@
 //
 //	any score < 2 ─▶ fail      composite < 3.0 ─▶ fail      < 3.5 ─▶ borderline      else ─▶ pass
 //
-// Whatever totals come with the scores are compared with ours and never used. Hypotheses that do not
-// fail are ranked by composite, connection validity, specificity, and id.
+// Totals reported with the scores are compared with the computed ones and never used. Hypotheses that do not fail are
+// ranked by composite, connection validity, specificity and id.
 //
 //	answer, err := hypothesis.Score(hypothesis.Request{Hypotheses: …})
 package hypothesis
@@ -25,7 +25,7 @@ import (
 //go:embed hypothesis.yaml
 var source []byte
 
-// Rubric is the rubric with its own weights.
+// Rubric is the rubric with its default weights.
 var Rubric = rubric.MustLoad(source)
 
 // A Hypothesis is one candidate with its scores. Only ID and Scores are needed.
@@ -40,39 +40,38 @@ type Hypothesis struct {
 	Reported     *Reported                 `json:"reported,omitempty"`
 }
 
-// Reported is what a judge says that its scores add up to.
+// Reported are the totals that a judge states beside its scores.
 type Reported struct {
 	Composite *float64 `json:"composite,omitempty"`
 	Verdict   string   `json:"verdict,omitempty"`
 }
 
-// A Request is a batch of hypotheses to be scored by the same weights.
+// A Request is a batch of hypotheses scored with the same weights.
 type Request struct {
 	Hypotheses []Hypothesis              `json:"hypotheses"`
 	Weights    map[string]rubric.Decimal `json:"weights,omitempty"`
 	Feedback   []Feedback                `json:"feedback,omitempty"`
 }
 
-// Feedback is what a user thought of a hypothesis. Scores may be left out where the request scores one of
-// the same id.
+// Feedback is the verdict of a user on a hypothesis. Scores default to those of the hypothesis with the same id.
 type Feedback struct {
 	ID       string                    `json:"id"`
 	Scores   map[string]rubric.Decimal `json:"scores,omitempty"`
 	Accepted bool                      `json:"accepted"`
 }
 
-// An Answer has the results in the order of the request. Nothing in it is null but the rank of what failed.
+// An Answer has the results in the order of the request. Only the rank of a failed hypothesis is null.
 type Answer struct {
 	Results    []Result   `json:"results"`
 	Mismatches []Mismatch `json:"mismatches"`
-	Audit      []string   `json:"audit"` // how the weights differ from the rubric's own
-	Trace      []string   `json:"trace"` // one line a hypothesis, by id: its scores, composite and verdict
+	Audit      []string   `json:"audit"` // changes of weights against the default
+	Trace      []string   `json:"trace"` // one line for each hypothesis: id, scores, composite and verdict
 
-	// Calibration says how the weights agree with the feedback, if there is any, and changes nothing.
+	// Calibration reports the agreement of the weights with the feedback, if there is any; it changes nothing.
 	Calibration *rubric.Calibration `json:"calibration,omitempty"`
 }
 
-// Result is one hypothesis scored.
+// A Result is the score of one hypothesis.
 type Result struct {
 	ID          string               `json:"id"`
 	Dimensions  map[string]Dimension `json:"dimensions"`
@@ -80,10 +79,10 @@ type Result struct {
 	Verdict     string               `json:"verdict"`
 	Caution     bool                 `json:"caution"`
 	FailReasons []string             `json:"fail_reasons"`
-	Rank        *int                 `json:"rank"` // null for what failed
+	Rank        *int                 `json:"rank"` // null if it failed
 }
 
-// Dimension is one score and what it means.
+// A Dimension is one score with its meaning.
 type Dimension struct {
 	Score       rubric.Decimal `json:"score"`
 	Weight      rubric.Decimal `json:"weight"`
@@ -92,7 +91,7 @@ type Dimension struct {
 	Rationale   string         `json:"rationale,omitempty"`
 }
 
-// A Mismatch is a total that a judge reported and its scores do not give.
+// A Mismatch is a reported total that differs from the computed one.
 type Mismatch struct {
 	ID       string `json:"id"`
 	Field    string `json:"field"` // composite or verdict
@@ -121,7 +120,7 @@ func Score(req Request) (Answer, error) {
 	return a, err
 }
 
-// rubric is the rubric with the weights asked for, and how they differ.
+// rubric returns the rubric with the requested weights, and the changes.
 func (req Request) rubric() (*rubric.Rubric, []string, error) {
 	weights, err := canonical("weights", req.Weights)
 	if err != nil {
