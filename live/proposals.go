@@ -14,7 +14,7 @@ import (
 	"waymark/episodic"
 	"waymark/mine"
 	"waymark/mine/proposal"
-	"waymark/rubric"
+	"waymark/score/rubric"
 	"waymark/storage"
 	"waymark/suggest"
 )

@@ -9,7 +9,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/mine/proposal"
-	"waymark/rubric"
+	"waymark/score/rubric"
 	"waymark/storage"
 	"waymark/suggest"
 )

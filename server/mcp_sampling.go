@@ -15,8 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/judge"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/judge"
 )
 
 // Sampling lets the host's own model be the judge, in turns: an answer that lacks judgements is a request
@@ -42,12 +42,12 @@ type sampling struct {
 }
 
 // scorer is the scorer of a call, and the host behind it if that judges.
-func (c *mcpCall) scorer(ctx context.Context) (*scorer.Scorer, *sampling) {
+func (c *mcpCall) scorer(ctx context.Context) (*score.Scorer, *sampling) {
 	if len(c.cfg.Judges.Names) > 0 || !c.cfg.Sampling {
-		return &scorer.Scorer{Judges: c.cfg.Judges, Replies: c.cfg.keptReplies(ctx, c.access.Workspace), Caller: c.cfg.Caller}, nil
+		return &score.Scorer{Judges: c.cfg.Judges, Replies: c.cfg.keptReplies(ctx, c.access.Workspace), Caller: c.cfg.Caller}, nil
 	}
 	if caps := c.req.ClientCapabilities(); caps == nil || caps.Sampling == nil {
-		return new(scorer.Scorer), nil
+		return new(score.Scorer), nil
 	}
 	s := &sampling{key: c.stateKey, bound: fmt.Appendf(nil, "%s\n%s\n%s", c.access.Workspace, c.req.Params.Name, c.req.Params.Arguments)}
 	s.replies = s.earlier(c.req.Params.RequestState)
@@ -57,7 +57,7 @@ func (c *mcpCall) scorer(ctx context.Context) (*scorer.Scorer, *sampling) {
 		}
 	}
 	s.relay = judge.NewRelay(sampledModel, s.replies)
-	return &scorer.Scorer{Judges: scorer.OneJudge(sampledModel, s.relay), Caller: c.cfg.Caller}, s
+	return &score.Scorer{Judges: score.OneJudge(sampledModel, s.relay), Caller: c.cfg.Caller}, s
 }
 
 func sampledText(r mcp.InputResponse) (string, bool) {

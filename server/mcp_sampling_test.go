@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/judge"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/judge"
 )
 
 // Where it is allowed and there is no judge, a host that samples judges, in both lives of the protocol.
@@ -41,7 +41,7 @@ func TestHostAsJudge(t *testing.T) {
 				r, err = client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolScore, Arguments: input})
 				return err == nil
 			}, 10*time.Second, 20*time.Millisecond)
-			a := answerOf[scorer.HypothesisAnswer](t, r)
+			a := answerOf[score.HypothesisAnswer](t, r)
 			require.Len(t, a.Results, 2)
 			assert.Equal(t, "host", a.Judgements[0].Model)
 			assert.EqualValues(t, 2, asked.Load())

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"waymark/evidence"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/evidence"
 )
 
 // rubricArgument is the name of a rubric, or a rubric.
@@ -42,8 +42,8 @@ type scoreAnswer struct {
 func (a scoreAnswer) text() string                 { return a.message }
 func (a scoreAnswer) MarshalJSON() ([]byte, error) { return a.encoded, nil }
 
-// score gives the answer of POST /v1/score/….
-func score(ctx context.Context, c *mcpCall, in scoreArguments) (scoreAnswer, error) {
+// scoreTool returns the answer of POST /v1/score/….
+func scoreTool(ctx context.Context, c *mcpCall, in scoreArguments) (scoreAnswer, error) {
 	x, input, err := scoringFor(in)
 	if err != nil {
 		return scoreAnswer{}, err
@@ -111,7 +111,7 @@ func encodeScore(out any) (scoreAnswer, error) {
 	return scoreAnswer{encoded, s.Message}, nil
 }
 
-type triangulateAnswer struct{ scorer.TriangulateAnswer }
+type triangulateAnswer struct{ score.TriangulateAnswer }
 
 func (a triangulateAnswer) text() string { return a.Message }
 
@@ -123,9 +123,9 @@ type triangulateArguments struct {
 
 // triangulate gives the answer of POST /v1/triangulations, and keeps nothing.
 func triangulate(ctx context.Context, c *mcpCall, in triangulateArguments) (triangulateAnswer, error) {
-	out, err := c.cfg.run(ctx, c.access, scorer.TriangulateID, in.Context, func() (any, error) { return new(scorer.Scorer).Triangulate(ctx, in.Request) })
+	out, err := c.cfg.run(ctx, c.access, score.TriangulateID, in.Context, func() (any, error) { return new(score.Scorer).Triangulate(ctx, in.Request) })
 	if err != nil {
 		return triangulateAnswer{}, err
 	}
-	return triangulateAnswer{out.(scorer.TriangulateAnswer)}, nil
+	return triangulateAnswer{out.(score.TriangulateAnswer)}, nil
 }

@@ -17,9 +17,9 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
-	"waymark/rubric"
 	"waymark/run"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/rubric"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -59,7 +59,7 @@ var mcpToolset = sync.OnceValue(func() []mcpTool {
 		define(toolRecord, "Record an episode", scopeWrite, adds, recordEpisode,
 			"Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. "+
 				"Do not put argument values or results into it."),
-		define(toolScore, "Score by a rubric", scopeRead, asks, score,
+		define(toolScore, "Score by a rubric", scopeRead, asks, scoreTool,
 			"Score and rank things by a rubric: research hypotheses, competing answers with the reviews of their peers (council), contributions to a research session, or anything by a rubric of your own. "+
 				"Totals, verdicts and ranks are computed from the scores of the dimensions. Without scores, input.judge asks a model for them."),
 		define(toolTriangulate, "Weigh hypotheses by evidence", scopeRead, adds, triangulate,
@@ -257,7 +257,7 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 	case errors.As(err, &problem):
 		return refusal(errors.New(problem.Detail))
 	case errors.As(err, &argument), errors.As(err, &request), errors.As(err, &ambiguous), errors.As(err, &scoring),
-		errors.Is(err, scorer.ErrNoJudge), errors.Is(err, scorer.ErrJudge), errors.Is(err, scorer.ErrSearch):
+		errors.Is(err, score.ErrNoJudge), errors.Is(err, score.ErrJudge), errors.Is(err, score.ErrSearch):
 		return refusal(err)
 	case errors.Is(err, live.ErrNoWorkspace):
 		return refusal(err)

@@ -11,8 +11,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/live"
-	"waymark/rubric"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/rubric"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -53,9 +53,9 @@ func problemOf(err error) *huma.ErrorModel {
 			return refuse(http.StatusUnprocessableEntity, scoring.Error())
 		}
 		return refuse(http.StatusUnprocessableEntity, scoring.Error(), &huma.ErrorDetail{Location: "body." + scoring.Field, Message: scoring.Detail})
-	case errors.Is(err, scorer.ErrNoJudge):
+	case errors.Is(err, score.ErrNoJudge):
 		return refuse(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.judge", Message: err.Error()})
-	case errors.Is(err, scorer.ErrJudge), errors.Is(err, scorer.ErrSearch):
+	case errors.Is(err, score.ErrJudge), errors.Is(err, score.ErrSearch):
 		return refuse(http.StatusBadGateway, err.Error())
 	case errors.As(err, &ambiguous):
 		return refuse(http.StatusUnprocessableEntity, ambiguous.Error())

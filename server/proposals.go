@@ -10,7 +10,7 @@ import (
 
 	"waymark/live"
 	"waymark/mine/proposal"
-	"waymark/rubric"
+	"waymark/score/rubric"
 )
 
 // Capabilities are mined from the history and wait for somebody to approve or reject them. Nothing is

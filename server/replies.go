@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"waymark/judge"
+	"waymark/score/judge"
 )
 
 // Replies of judges are kept in the table of their workspace, so that the same question costs nothing after a

@@ -17,9 +17,9 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
-	"waymark/rubric"
 	"waymark/run"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/rubric"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -431,7 +431,7 @@ type runCatalog struct {
 func (c runCatalog) Tool(id string) (catalog.Tool, bool) {
 	if isScorer(id) {
 		yes := true
-		for _, s := range scorer.Capabilities() {
+		for _, s := range score.Capabilities() {
 			if s.ID == id {
 				return catalog.Tool{ID: id, Name: s.Name, InputSchema: s.InputSchema, OutputSchema: s.OutputSchema, Annotations: &catalog.Annotations{ReadOnly: &yes, Idempotent: &yes}}, true
 			}
@@ -446,7 +446,7 @@ func (c runCatalog) Tool(id string) (catalog.Tool, bool) {
 func (c runCatalog) Capability(id string) (catalog.Capability, bool) {
 	def, ok := c.engine.Model().Capability(id)
 	if !ok {
-		for _, s := range scorer.Capabilities() {
+		for _, s := range score.Capabilities() {
 			if s.ID == id {
 				return s, true
 			}
@@ -494,14 +494,14 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	case i < 0:
 		return c.servers.Call(ctx, call)
 	}
-	sc := &scorer.Scorer{Judges: c.cfg.Judges, Replies: c.cfg.keptReplies(ctx, c.access.Workspace)}
+	sc := &score.Scorer{Judges: c.cfg.Judges, Replies: c.cfg.keptReplies(ctx, c.access.Workspace)}
 	out, err := c.cfg.run(ctx, c.access, call.Tool, nil, func() (any, error) { return scorings[i].call(ctx, sc, call.Arguments) })
 	var argument *argumentError
 	var request *rubric.RequestError
 	switch {
-	case errors.As(err, &argument), errors.As(err, &request), errors.Is(err, scorer.ErrNoJudge):
+	case errors.As(err, &argument), errors.As(err, &request), errors.Is(err, score.ErrNoJudge):
 		return run.Result{Failure: run.FailedArgument, Message: err.Error()}, nil
-	case errors.Is(err, scorer.ErrJudge):
+	case errors.Is(err, score.ErrJudge):
 		return run.Result{Failure: run.FailedUnavailable, Message: err.Error()}, nil
 	case err != nil:
 		return run.Result{}, err

@@ -21,7 +21,7 @@ import (
 	"waymark/gateway"
 	"waymark/live"
 	"waymark/run"
-	"waymark/scorer"
+	"waymark/score"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -472,14 +472,14 @@ func TestRunsWithoutServers(t *testing.T) {
 	parse[any](t, 200, w.ask("PUT", "/v1/capabilities", `[{"id":"sum","tools":[],"script":{"language":"expr","source":"params.a + params.b"}}]`))
 	w.current()
 	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"params":{"h":`+strings.TrimSuffix(strings.TrimPrefix(scored1, `{"hypotheses":`), "}")+`},"tasks":[
-	 {"id":"s","tool":"`+scorer.HypothesisID+`","arguments":{"hypotheses":{"$from":"params.h"}}},
+	 {"id":"s","tool":"`+score.HypothesisID+`","arguments":{"hypotheses":{"$from":"params.h"}}},
 	 {"id":"n","tool":"sum","arguments":{"a":{"$expr":"len(tasks.s.result.results)"},"b":41}}]}}`))
 	s := w.ended(begun.ID)
 	require.Equal(t, run.Done, s.State, "%+v", s)
 	assert.JSONEq(t, "42", string(s.Output))
-	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/"+scorer.HypothesisID+"/run", `{"params":`+scored1+`}`))
+	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/"+score.HypothesisID+"/run", `{"params":`+scored1+`}`))
 	assert.Equal(t, run.Done, w.ended(begun.ID).State)
-	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/"+scorer.HypothesisID+"/run", `{"params":{"hypotheses":[{}]}}`))
+	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/"+score.HypothesisID+"/run", `{"params":{"hypotheses":[{}]}}`))
 	s = w.ended(begun.ID)
 	assert.Equal(t, run.FailedArgument, s.Nodes[0].ErrorKind, "%+v", s)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/live"
-	"waymark/scorer"
+	"waymark/score"
 	"waymark/storage"
 )
 
@@ -26,17 +26,17 @@ const (
 
 // scoreLog is one run in the log.
 type scoreLog struct {
-	Run     string         `json:"run" doc:"The id of its episode."`
-	Time    time.Time      `json:"time"`
-	Scorer  string         `json:"scorer"`
-	Source  string         `json:"source"`
-	Entries []scorer.Entry `json:"entries"`
-	Omitted int            `json:"omitted,omitempty" doc:"Entries beyond the first 1000."`
+	Run     string        `json:"run" doc:"The id of its episode."`
+	Time    time.Time     `json:"time"`
+	Scorer  string        `json:"scorer"`
+	Source  string        `json:"source"`
+	Entries []score.Entry `json:"entries"`
+	Omitted int           `json:"omitted,omitempty" doc:"Entries beyond the first 1000."`
 }
 
 // logScores adds a run to the log, if its answer has anything to log.
 func (c Config) logScores(ctx context.Context, a access, run, id string, at time.Time, out any) error {
-	logged, ok := out.(scorer.Logged)
+	logged, ok := out.(score.Logged)
 	if !ok {
 		return nil
 	}

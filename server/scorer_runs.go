@@ -15,9 +15,9 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/judge"
 	"waymark/live"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/judge"
 )
 
 // A scorer is a capability in the graph like any other: runs are recorded as episodes, from which its
@@ -44,12 +44,12 @@ func (c Config) run(ctx context.Context, a access, id string, after []string, f 
 
 // outcomeOf is how a run went; known is false if that was up to the caller.
 func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known bool) {
-	judged, ok := out.(scorer.Judged)
-	var ask *scorer.AskError
+	judged, ok := out.(score.Judged)
+	var ask *score.AskError
 	switch {
 	case errors.As(err, &ask) && callersFault(ask.Outcome):
 		return "", "", false
-	case errors.Is(err, scorer.ErrJudge):
+	case errors.Is(err, score.ErrJudge):
 		return episodic.Failure, "judge", true
 	case err != nil:
 		return "", "", false
@@ -99,7 +99,7 @@ func (c Config) recordRun(ctx context.Context, a access, id string, after []stri
 
 // putScorers puts scorers into the catalog, all of them if none is named.
 func putScorers(ctx context.Context, engine *live.Engine, ids ...string) error {
-	all := scorer.Capabilities()
+	all := score.Capabilities()
 	if len(ids) > 0 {
 		all = slices.DeleteFunc(all, func(c catalog.Capability) bool { return !slices.Contains(ids, c.ID) })
 	}
@@ -121,7 +121,7 @@ func (s *Server) scorerRoutes(api huma.API) {
 		Summary: "The scorers, as capabilities"},
 		func(context.Context, *struct{}) (*scorerList, error) {
 			var l scorerList
-			l.Body.Scorers = scorer.Capabilities()
+			l.Body.Scorers = score.Capabilities()
 			return &l, nil
 		})
 	add(s, api, rule{scope: scopeWrite, creates: true}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
@@ -136,7 +136,7 @@ func (s *Server) scorerRoutes(api huma.API) {
 				return nil, err
 			}
 			var l scorerList
-			l.Body.Scorers = scorer.Capabilities()
+			l.Body.Scorers = score.Capabilities()
 			return &l, nil
 		})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	"waymark/judge"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/judge"
 	"waymark/suggest"
 )
 
@@ -42,13 +42,13 @@ func TestScorersAreInTheGraph(t *testing.T) {
 	found, err := m.Search(suggest.SearchRequest{Query: "score and rank research hypotheses"})
 	require.NoError(t, err)
 	require.NotEmpty(t, found.Results)
-	assert.Equal(t, scorer.HypothesisID, found.Results[0].ID)
+	assert.Equal(t, score.HypothesisID, found.Results[0].ID)
 	assert.Equal(t, catalog.KindCapability, found.Results[0].Kind)
 
 	next, err := m.Next(suggest.NextRequest{Context: []string{"llm:propose"}})
 	require.NoError(t, err)
 	require.NotEmpty(t, next.Suggestions)
-	assert.Equal(t, scorer.HypothesisID, next.Suggestions[0].ID)
+	assert.Equal(t, score.HypothesisID, next.Suggestions[0].ID)
 	assert.EqualValues(t, 6, next.Suggestions[0].Evidence.Count)
 	assert.EqualValues(t, 6, next.Suggestions[0].Evidence.Successes)
 
@@ -58,9 +58,9 @@ func TestScorersAreInTheGraph(t *testing.T) {
 	for i, task := range plan.DAG.Tasks {
 		at[task.Tool] = i + 1
 	}
-	require.NotZero(t, at[scorer.HypothesisID], "%+v", plan.DAG.Tasks)
+	require.NotZero(t, at[score.HypothesisID], "%+v", plan.DAG.Tasks)
 	require.NotZero(t, at["llm:propose"], "%+v", plan.DAG.Tasks)
-	assert.Less(t, at["llm:propose"], at[scorer.HypothesisID])
+	assert.Less(t, at["llm:propose"], at[score.HypothesisID])
 }
 
 // A judge that fails to parse costs its scorer reliability; a request that cannot be scored does not.
@@ -68,7 +68,7 @@ func TestFailingJudgesLoseReliability(t *testing.T) {
 	said := fours
 	w := newWeb(t, func(c *Config) {
 		c.RecordScores = true
-		c.Judges = scorer.OneJudge("small", replying(func(judge.Question) string { return said }))
+		c.Judges = score.OneJudge("small", replying(func(judge.Question) string { return said }))
 	})
 	ask := func(i int) {
 		parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis", fmt.Sprintf(`{"hypotheses":[{"id":"h%d","statement":"claim %d"}],"judge":{}}`, i, i)))
@@ -78,12 +78,12 @@ func TestFailingJudgesLoseReliability(t *testing.T) {
 		require.NoError(t, err)
 		for _, r := range found.Results {
 			for _, term := range r.Terms {
-				if r.ID == scorer.HypothesisID && term.Name == "reliability" {
+				if r.ID == score.HypothesisID && term.Name == "reliability" {
 					return term.Value
 				}
 			}
 		}
-		t.Fatalf("%s is not found: %+v", scorer.HypothesisID, found.Results)
+		t.Fatalf("%s is not found: %+v", score.HypothesisID, found.Results)
 		return 0
 	}
 	ask(0)
@@ -109,7 +109,7 @@ func TestFailingJudgesLoseReliability(t *testing.T) {
 func TestScoresAreLogged(t *testing.T) {
 	w := newWeb(t, func(c *Config) {
 		c.RecordScores = true
-		c.Judges = scorer.OneJudge("small", replying(func(judge.Question) string { return "I'm sorry, I can't." }))
+		c.Judges = score.OneJudge("small", replying(func(judge.Question) string { return "I'm sorry, I can't." }))
 	})
 	const secret = "a claim that is nobody's business"
 	for range 3 {
@@ -164,11 +164,11 @@ func TestScorersAsCapabilities(t *testing.T) {
 	parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis", scored1))
 	assert.Equal(t, head, defaultEngine(t, w.Server).Head().Seq)
 	listed := parse[struct{ Scorers []catalog.Capability }](t, 200, w.ask("GET", "/v1/scorers", ""))
-	require.Len(t, listed.Scorers, len(scorer.Capabilities()))
+	require.Len(t, listed.Scorers, len(score.Capabilities()))
 	parse[any](t, 200, w.ask("PUT", "/v1/scorers", ""))
 	parse[any](t, 200, w.ask("PUT", "/v1/scorers", ""))
 	m := w.current()
-	for _, c := range scorer.Capabilities() {
+	for _, c := range score.Capabilities() {
 		stored, ok := m.Capability(c.ID)
 		require.True(t, ok, c.ID)
 		assert.NotEmpty(t, stored.InputSchema)

@@ -13,8 +13,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"waymark/rubric"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/judge"
+	"waymark/score/rubric"
 )
 
 // Scoring may wait for a judge, which takes its time, and texts of whole sessions are long.
@@ -24,39 +25,39 @@ const (
 	scoringBody    = 16 << 20
 )
 
-// A scoring is one operation of package scorer on HTTP and MCP alike.
+// A scoring is one operation of package score on HTTP and MCP alike.
 type scoring struct {
 	name  string // of the rubric in the MCP tool score; empty: not among its rubrics
 	id    string // of the capability; empty: its runs are not recorded
 	route func(s *Server, api huma.API)
-	call  func(ctx context.Context, sc *scorer.Scorer, input json.RawMessage) (any, error)
+	call  func(ctx context.Context, sc *score.Scorer, input json.RawMessage) (any, error)
 	scope scopes // needed; 0: scopeRead
 }
 
 // scorings are all of them, in the order of the documentation.
 var scorings = []scoring{
-	scoringOf("hypothesis", scorer.HypothesisID, "score-hypothesis", "/v1/score/hypothesis", "Score and rank hypotheses",
-		"Five dimensions, 1 to 5. Without scores, and with judge, a model is asked; what it does not score is listed, never filled in.", (*scorer.Scorer).Hypothesis),
-	scoringOf("council", scorer.CouncilID, "score-council", "/v1/score/council", "Rank answers by the reviews of their peers",
-		"Scores are bounded by accuracy, then by the safety gate; the order that reviewers declare is compared and not used.", (*scorer.Scorer).Council),
-	scoringOf("contribution", scorer.ContributionID, "score-contribution", "/v1/score/contribution", "Score a contribution to a research session",
-		"Reads the deltas in a message. Scores that are given beat those found by rule; what a person has to look at says so.", (*scorer.Scorer).Contribution),
-	scoringOf("session", scorer.SessionID, "score-session", "/v1/score/session", "Score a whole research session", "", (*scorer.Scorer).Session),
-	scoringOf("form", "", "contribution-form", "/v1/score/contribution/form", "The form for people who evaluate a contribution", "", (*scorer.Scorer).Form),
-	scoringOf("agreement", "", "contribution-agreement", "/v1/score/contribution/agreement", "Where evaluators of a contribution disagree", "", (*scorer.Scorer).Agreement),
-	scoringOf("custom", scorer.CustomID, "score-custom", "/v1/score/custom", "Score items by a rubric of one's own",
-		"The rubric comes with the request, as a value (definition) or as YAML or JSON text (source).", (*scorer.Scorer).Custom),
-	scoringOf("", scorer.HypothesisID, "rank-hypothesis", "/v1/rank/hypothesis", "Only the ranking of hypotheses", "", (*scorer.Scorer).RankHypotheses),
-	scoringOf("", scorer.CouncilID, "rank-council", "/v1/rank/council", "Only the ranking of answers", "", (*scorer.Scorer).RankCouncil),
-	scoringOf("lint", scorer.LintID, "lint", "/v1/lint", "Check a research artifact", "", (*scorer.Scorer).Lint),
-	scoringOf("hypotheses", scorer.HypothesesID, "hypotheses", "/v1/hypotheses", "Ask a judge for competing hypotheses",
-		"Exactly five, each with a rationale and a key fact, unless the question is easy.", (*scorer.Scorer).Hypotheses),
+	scoringOf("hypothesis", score.HypothesisID, "score-hypothesis", "/v1/score/hypothesis", "Score and rank hypotheses",
+		"Five dimensions, 1 to 5. Without scores, and with judge, a model is asked; what it does not score is listed, never filled in.", (*score.Scorer).Hypothesis),
+	scoringOf("council", score.CouncilID, "score-council", "/v1/score/council", "Rank answers by the reviews of their peers",
+		"Scores are bounded by accuracy, then by the safety gate; the order that reviewers declare is compared and not used.", (*score.Scorer).Council),
+	scoringOf("contribution", score.ContributionID, "score-contribution", "/v1/score/contribution", "Score a contribution to a research session",
+		"Reads the deltas in a message. Scores that are given beat those found by rule; what a person has to look at says so.", (*score.Scorer).Contribution),
+	scoringOf("session", score.SessionID, "score-session", "/v1/score/session", "Score a whole research session", "", (*score.Scorer).Session),
+	scoringOf("form", "", "contribution-form", "/v1/score/contribution/form", "The form for people who evaluate a contribution", "", (*score.Scorer).Form),
+	scoringOf("agreement", "", "contribution-agreement", "/v1/score/contribution/agreement", "Where evaluators of a contribution disagree", "", (*score.Scorer).Agreement),
+	scoringOf("custom", score.CustomID, "score-custom", "/v1/score/custom", "Score items by a rubric of one's own",
+		"The rubric comes with the request, as a value (definition) or as YAML or JSON text (source).", (*score.Scorer).Custom),
+	scoringOf("", score.HypothesisID, "rank-hypothesis", "/v1/rank/hypothesis", "Only the ranking of hypotheses", "", (*score.Scorer).RankHypotheses),
+	scoringOf("", score.CouncilID, "rank-council", "/v1/rank/council", "Only the ranking of answers", "", (*score.Scorer).RankCouncil),
+	scoringOf("lint", score.LintID, "lint", "/v1/lint", "Check a research artifact", "", (*score.Scorer).Lint),
+	scoringOf("hypotheses", score.HypothesesID, "hypotheses", "/v1/hypotheses", "Ask a judge for competing hypotheses",
+		"Exactly five, each with a rationale and a key fact, unless the question is easy.", (*score.Scorer).Hypotheses),
 	inquiryScoring(),
 }
 
 // inquiryScoring is an inquiry on MCP; over HTTP what comes of it is kept as a triangulation (see inquire).
 func inquiryScoring() scoring {
-	x := scoringOf("inquiry", scorer.TriangulateID, "", "", "", "", (*scorer.Scorer).Inquire)
+	x := scoringOf("inquiry", score.TriangulateID, "", "", "", "", (*score.Scorer).Inquire)
 	x.route, x.scope = func(*Server, huma.API) {}, scopeWrite // a tool of another server may be called
 	return x
 }
@@ -102,7 +103,7 @@ func splitList(name string, values *[]string, most int) []error {
 }
 
 // scoringOf makes a scoring of a function.
-func scoringOf[In, Out any](name, id, operation, path, summary, description string, f func(*scorer.Scorer, context.Context, In) (Out, error)) scoring {
+func scoringOf[In, Out any](name, id, operation, path, summary, description string, f func(*score.Scorer, context.Context, In) (Out, error)) scoring {
 	return scoring{
 		name: name,
 		id:   id,
@@ -121,7 +122,7 @@ func scoringOf[In, Out any](name, id, operation, path, summary, description stri
 					return &scored[Out]{out.(Out)}, nil
 				})
 		},
-		call: func(ctx context.Context, sc *scorer.Scorer, input json.RawMessage) (any, error) {
+		call: func(ctx context.Context, sc *score.Scorer, input json.RawMessage) (any, error) {
 			in, err := decodeArguments[In](input)
 			if err != nil {
 				return nil, err
@@ -139,8 +140,8 @@ func (s *Server) scoringRoutes(api huma.API) {
 	}
 }
 
-func (s *Server) scorer(ctx context.Context) *scorer.Scorer {
-	return &scorer.Scorer{Judges: s.cfg.Judges, Replies: s.cfg.keptReplies(ctx, accessFrom(ctx).Workspace), Caller: s.cfg.Caller}
+func (s *Server) scorer(ctx context.Context) *score.Scorer {
+	return &score.Scorer{Judges: s.cfg.Judges, Replies: s.cfg.keptReplies(ctx, accessFrom(ctx).Workspace), Caller: s.cfg.Caller}
 }
 
 // scoringNamed is the scoring of a rubric by its name.
@@ -191,7 +192,8 @@ func nullDecimals(r huma.Registry) {
 // unless the name begins with it.
 func scorerTypeName(t reflect.Type, name string) string {
 	path := t.PkgPath()
-	if ours := reflect.TypeFor[rubric.Definition]().PkgPath(); !strings.HasPrefix(path, ours) && !strings.Contains(path, "/evidence") {
+	kernels := reflect.TypeFor[score.Scorer]().PkgPath() + "/"
+	if !strings.HasPrefix(path, kernels) || strings.HasPrefix(path, reflect.TypeFor[judge.Answer]().PkgPath()) {
 		return name
 	}
 	path = path[strings.LastIndex(path, "/")+1:]

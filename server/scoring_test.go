@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/judge"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/judge"
 )
 
 // inputs are one input a rubric.
@@ -99,7 +99,7 @@ func TestManyHypotheses(t *testing.T) {
 		}
 		fmt.Fprintf(&b, `{"id":"h%d","scores":{"specificity":%d,"novelty":3,"connection_validity":%d,"feasibility":3,"grounding":2}}`, i, 2+i%4, 2+i%3)
 	}
-	r := parse[scorer.HypothesisRanking](t, 200, w.ask("POST", "/v1/rank/hypothesis", `{"hypotheses":[`+b.String()+`]}`))
+	r := parse[score.HypothesisRanking](t, 200, w.ask("POST", "/v1/rank/hypothesis", `{"hypotheses":[`+b.String()+`]}`))
 	assert.Equal(t, 10_000, len(r.Ranking)+len(r.Failed))
 }
 
@@ -109,11 +109,11 @@ func TestTriangulationRounds(t *testing.T) {
 	const hypotheses = `"question":"Why did it fall?","hypotheses":[{"id":"h1","text":"metal fatigue in the cable"},{"id":"h2","text":"an earthquake shook it"}]`
 	const first, second = `{"snippets":[{"id":"s1","text":"fatigue of the metal in a cable"}]}`, `{"snippets":[{"id":"s2","text":"no earthquake shook anything"}]}`
 	begun := w.ask("POST", "/v1/triangulations", `{`+hypotheses+`}`)
-	a := parse[scorer.TriangulateAnswer](t, 200, begun)
+	a := parse[score.TriangulateAnswer](t, 200, begun)
 	at := begun.header.Get("Location")
 	assert.Equal(t, "/v1/triangulations/"+a.ID, at)
 	assert.NotEmpty(t, a.NextQueries)
-	parse[scorer.TriangulateAnswer](t, 200, w.ask("POST", at+"/evidence", first))
+	parse[score.TriangulateAnswer](t, 200, w.ask("POST", at+"/evidence", first))
 	byRound := parse[map[string]any](t, 200, w.ask("POST", at+"/evidence", second))
 	read := parse[map[string]any](t, 200, w.ask("GET", at, ""))
 	assert.Equal(t, canonical(t, byRound), canonical(t, read))
@@ -122,9 +122,9 @@ func TestTriangulationRounds(t *testing.T) {
 	delete(byRound, "id")
 	assert.Equal(t, canonical(t, atOnce), canonical(t, byRound))
 
-	again := parse[scorer.TriangulateAnswer](t, 200, w.ask("POST", "/v1/triangulations", `{`+hypotheses+`}`))
+	again := parse[score.TriangulateAnswer](t, 200, w.ask("POST", "/v1/triangulations", `{`+hypotheses+`}`))
 	assert.Equal(t, a.ID, again.ID)
-	assert.Empty(t, parse[scorer.TriangulateAnswer](t, 200, w.ask("GET", at, "")).Rounds, "it began anew")
+	assert.Empty(t, parse[score.TriangulateAnswer](t, 200, w.ask("GET", at, "")).Rounds, "it began anew")
 	assert.Equal(t, 422, w.ask("POST", at+"/evidence", `{"snippets":[{"id":"","text":"x"}]}`).status)
 	assert.Equal(t, 204, w.ask("DELETE", at, "").status)
 	assert.Equal(t, 404, w.ask("GET", at, "").status)
@@ -142,14 +142,14 @@ const fours = `{"specificity":{"explanation":"a","score":4},"novelty":{"explanat
 
 func TestJudgedOverHTTP(t *testing.T) {
 	w := newWeb(t, func(c *Config) {
-		c.Judges = scorer.OneJudge("small", replying(func(q judge.Question) string {
+		c.Judges = score.OneJudge("small", replying(func(q judge.Question) string {
 			if strings.Contains(q.User, "Forbidden") {
 				return "I'm sorry, I can't."
 			}
 			return "```json\n" + fours + "\n```"
 		}))
 	})
-	a := parse[scorer.HypothesisAnswer](t, 200, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h1","statement":"Ants route."},{"id":"h2","statement":"Forbidden."}],"judge":{"model":"small"}}`))
+	a := parse[score.HypothesisAnswer](t, 200, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h1","statement":"Ants route."},{"id":"h2","statement":"Forbidden."}],"judge":{"model":"small"}}`))
 	require.Len(t, a.Results, 1)
 	assert.Equal(t, "4", a.Results[0].Composite.String())
 	assert.Equal(t, "b", a.Results[0].Dimensions["novelty"].Rationale)

@@ -39,9 +39,9 @@ import (
 	"waymark/catalog"
 	"waymark/ledger"
 	"waymark/live"
-	"waymark/rubric"
 	"waymark/run"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/rubric"
 	"waymark/storage"
 )
 
@@ -49,8 +49,8 @@ import (
 type Config struct {
 	Store      storage.Store
 	Workspaces *live.Workspaces
-	Judges     scorer.Judges // models that scorers may ask; none by default
-	Sampling   bool          // where there is no judge, an MCP host that samples may be asked
+	Judges     score.Judges // models that scorers may ask; none by default
+	Sampling   bool         // where there is no judge, an MCP host that samples may be asked
 	// RecordScores records runs of scorers as episodes, which makes them part of the graph.
 	RecordScores bool
 	Upstream     Upstream     // other servers

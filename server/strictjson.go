@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
-	"waymark/rubric"
+	"waymark/score/rubric"
 )
 
 // What JSON may come in. encoding/json takes duplicate names (the last wins), folds the case of

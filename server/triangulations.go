@@ -10,8 +10,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"waymark/evidence"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/evidence"
 	"waymark/storage"
 )
 
@@ -25,11 +25,11 @@ const addTries = 5
 type (
 	triangulationBegun struct {
 		Location string `header:"Location"`
-		Body     scorer.TriangulateAnswer
+		Body     score.TriangulateAnswer
 	}
 	inquiryDone struct {
 		Location string `header:"Location"`
-		Body     scorer.InquiryAnswer
+		Body     score.InquiryAnswer
 	}
 	triangulationQuery struct {
 		ID string `path:"id"`
@@ -61,16 +61,16 @@ func (s *Server) triangulationRoutes(api huma.API) {
 }
 
 func (s *Server) triangulate(ctx context.Context, q *scoreQuestion[evidence.Request]) (*triangulationBegun, error) {
-	out, err := s.cfg.run(ctx, accessFrom(ctx), scorer.TriangulateID, q.After, func() (any, error) { return s.begin(ctx, q.Body) })
+	out, err := s.cfg.run(ctx, accessFrom(ctx), score.TriangulateID, q.After, func() (any, error) { return s.begin(ctx, q.Body) })
 	if err != nil {
 		return nil, err
 	}
-	a := out.(scorer.TriangulateAnswer)
+	a := out.(score.TriangulateAnswer)
 	return &triangulationBegun{"/v1/triangulations/" + url.PathEscape(a.ID), a}, nil
 }
 
 // begin answers a triangulation and keeps it, before its run is recorded.
-func (s *Server) begin(ctx context.Context, r evidence.Request) (scorer.TriangulateAnswer, error) {
+func (s *Server) begin(ctx context.Context, r evidence.Request) (score.TriangulateAnswer, error) {
 	a, err := s.scorer(ctx).Triangulate(ctx, r)
 	if err != nil {
 		return a, err
@@ -91,8 +91,8 @@ func (s *Server) keep(ctx context.Context, id string, r evidence.Request) error 
 	return err
 }
 
-func (s *Server) inquire(ctx context.Context, q *scoreQuestion[scorer.InquiryRequest]) (*inquiryDone, error) {
-	out, err := s.cfg.run(ctx, accessFrom(ctx), scorer.TriangulateID, q.After, func() (any, error) {
+func (s *Server) inquire(ctx context.Context, q *scoreQuestion[score.InquiryRequest]) (*inquiryDone, error) {
+	out, err := s.cfg.run(ctx, accessFrom(ctx), score.TriangulateID, q.After, func() (any, error) {
 		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
 		defer cancel()
 		a, err := s.scorer(ctx).Inquire(ctx, q.Body)
@@ -104,7 +104,7 @@ func (s *Server) inquire(ctx context.Context, q *scoreQuestion[scorer.InquiryReq
 	if err != nil {
 		return nil, err
 	}
-	done := &inquiryDone{Body: out.(scorer.InquiryAnswer)}
+	done := &inquiryDone{Body: out.(score.InquiryAnswer)}
 	if id := done.Body.ID; id != "" {
 		done.Location = "/v1/triangulations/" + url.PathEscape(id)
 	}
@@ -132,7 +132,7 @@ func (s *Server) triangulation(ctx context.Context, escaped string) (id string, 
 	return id, table, state, version, err
 }
 
-func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*scored[scorer.TriangulateAnswer], error) {
+func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*scored[score.TriangulateAnswer], error) {
 	for try := 1; ; try++ {
 		id, table, state, version, err := s.triangulation(ctx, q.ID)
 		if err != nil {
@@ -153,11 +153,11 @@ func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*sc
 		if err != nil {
 			return nil, err
 		}
-		return &scored[scorer.TriangulateAnswer]{a}, nil
+		return &scored[score.TriangulateAnswer]{a}, nil
 	}
 }
 
-func (s *Server) getTriangulation(ctx context.Context, q *triangulationQuery) (*scored[scorer.TriangulateAnswer], error) {
+func (s *Server) getTriangulation(ctx context.Context, q *triangulationQuery) (*scored[score.TriangulateAnswer], error) {
 	id, _, state, _, err := s.triangulation(ctx, q.ID)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (s *Server) getTriangulation(ctx context.Context, q *triangulationQuery) (*
 		return nil, err
 	}
 	a.ID = id // it began with less
-	return &scored[scorer.TriangulateAnswer]{a}, nil
+	return &scored[score.TriangulateAnswer]{a}, nil
 }
 
 func (s *Server) deleteTriangulation(ctx context.Context, q *triangulationQuery) (*struct{}, error) {

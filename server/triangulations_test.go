@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/judge"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/judge"
 	"waymark/suggest"
 )
 
@@ -16,9 +16,9 @@ import (
 func TestATriangulationIsKeptBeforeItsRunIsRecorded(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RecordScores = true })
 	require.NoError(t, w.cfg.Workspaces.Close(t.Context())) // no run can be recorded any more
-	a := parse[scorer.TriangulateAnswer](t, 200, w.ask("POST", "/v1/triangulations",
+	a := parse[score.TriangulateAnswer](t, 200, w.ask("POST", "/v1/triangulations",
 		`{"question":"Why?","hypotheses":[{"id":"h1","text":"it rains"},{"id":"h2","text":"it snows"}]}`))
-	got := parse[scorer.TriangulateAnswer](t, 200, w.ask("GET", "/v1/triangulations/"+a.ID, ""))
+	got := parse[score.TriangulateAnswer](t, 200, w.ask("GET", "/v1/triangulations/"+a.ID, ""))
 	assert.Equal(t, a, got)
 }
 
@@ -30,15 +30,15 @@ const proposals = `{"hypotheses":[{"text":"Scour washed out the pier foundation"
 func TestInquiry(t *testing.T) {
 	w := newWeb(t, func(c *Config) {
 		c.RecordScores = true
-		c.Judges = scorer.OneJudge("m", replying(func(judge.Question) string { return proposals }))
+		c.Judges = score.OneJudge("m", replying(func(judge.Question) string { return proposals }))
 	})
 	const inquiry = `{"question":"Why did the bridge fall?","even_if_easy":true,"documents":[{"text":"Divers found that scour had washed out the foundation of the pier."},{"text":"Fast water had washed out gravel below the pier foundation."}]}`
 	r := w.ask("POST", "/v1/inquiries?after=fs:read_file", inquiry)
-	a := parse[scorer.InquiryAnswer](t, 200, r)
+	a := parse[score.InquiryAnswer](t, 200, r)
 	require.NotNil(t, a.Triangulation)
 	assert.Equal(t, "h1", a.Triangulation.Ranking[0].Hypothesis)
 	assert.Equal(t, "/v1/triangulations/"+a.ID, r.header.Get("Location"))
-	kept := parse[scorer.TriangulateAnswer](t, 200, w.ask("GET", "/v1/triangulations/"+a.ID, ""))
+	kept := parse[score.TriangulateAnswer](t, 200, w.ask("GET", "/v1/triangulations/"+a.ID, ""))
 	assert.Equal(t, *a.Triangulation, kept.Result)
 	m := w.rebuilt()
 	next, err := m.Next(suggest.NextRequest{Context: []string{"fs:read_file"}, Limit: 50})
@@ -47,7 +47,7 @@ func TestInquiry(t *testing.T) {
 	for _, s := range next.Suggestions {
 		ids = append(ids, s.ID)
 	}
-	assert.Contains(t, ids, scorer.TriangulateID)
+	assert.Contains(t, ids, score.TriangulateID)
 
 	client := overMemory(t, w.Server, nil)
 	over := call(t, client, toolScore, map[string]any{"rubric": "inquiry", "input": json.RawMessage(inquiry)})

@@ -20,10 +20,10 @@ import (
 	"waymark/embed/static"
 	"waymark/feed"
 	"waymark/hook"
-	"waymark/judge"
 	"waymark/live"
 	"waymark/recorder"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/judge"
 	"waymark/semantic/thesaurus"
 	"waymark/server"
 	"waymark/storage"
@@ -152,8 +152,8 @@ func (h *house) told(workspace string) func(context.Context, string) (recorder.T
 }
 
 // judges are the models that scorers may ask.
-func (a *app) judges() (scorer.Judges, error) {
-	judges := scorer.Judges{Askers: map[string]judge.Asker{}}
+func (a *app) judges() (score.Judges, error) {
+	judges := score.Judges{Askers: map[string]judge.Asker{}}
 	if a.judgeURL != "" && len(a.judgeModels) == 0 {
 		return judges, errors.New("--judge-url needs --judge-model")
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/evidence"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/evidence"
 )
 
 // triangulation is what the flags of triangulate say.
@@ -62,7 +62,7 @@ file or a folder), or by a tool of a connected server (--search-tool).`,
 			if err != nil {
 				return err
 			}
-			var answer scorer.TriangulateAnswer
+			var answer score.TriangulateAnswer
 			if err := judgedInto(cmd, a, args[0], following("/v1/triangulations", t.after), input, (*app).showTriangulation, &answer); err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ file or a folder), or by a tool of a connected server (--search-tool).`,
 }
 
 func (a *app) inquire(cmd *cobra.Command, question string, t triangulation) error {
-	in := scorer.InquiryRequest{Question: question, SearchTool: t.tool, SearchArgument: t.argument,
+	in := score.InquiryRequest{Question: question, SearchTool: t.tool, SearchArgument: t.argument,
 		MaxRounds: t.rounds, NoneOfThese: t.noneOfThese, EvenIfEasy: t.evenIfEasy}
 	if len(t.files) == 0 && t.tool == "" {
 		return usagef("--auto needs --search-file or --search-tool: somewhere to look")
@@ -105,7 +105,7 @@ func (a *app) inquire(cmd *cobra.Command, question string, t triangulation) erro
 	if len(t.files) > 0 && len(in.Documents) == 0 {
 		return rejected{fmt.Errorf("%s: there is no text in it", strings.Join(t.files, ", "))}
 	}
-	var answer scorer.InquiryAnswer
+	var answer score.InquiryAnswer
 	if err := judgedInto(cmd, a, "the question", following("/v1/inquiries", t.after), in, (*app).showInquiry, &answer); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ const maxTexts = 12 << 20
 
 // textsIn reads a file, or the files of a folder, in order of their names. In a folder, what is hidden or no
 // text is passed over.
-func textsIn(ctx context.Context, name string) ([]scorer.Document, error) {
+func textsIn(ctx context.Context, name string) ([]score.Document, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("--search-file %s does not exist", name)
@@ -155,7 +155,7 @@ func textsIn(ctx context.Context, name string) ([]scorer.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	var docs []scorer.Document
+	var docs []score.Document
 	size := 0
 	read := func(path, id string) error {
 		text, err := os.ReadFile(path)
@@ -165,7 +165,7 @@ func textsIn(ctx context.Context, name string) ([]scorer.Document, error) {
 		if size += len(text); size > maxTexts {
 			return rejected{fmt.Errorf("%s holds more than %d MiB of text", name, maxTexts>>20)}
 		}
-		docs = append(docs, scorer.Document{ID: id, Text: string(text), Source: id})
+		docs = append(docs, score.Document{ID: id, Text: string(text), Source: id})
 		return nil
 	}
 	if !info.IsDir() {
@@ -213,7 +213,7 @@ var textKinds = map[string]bool{".txt": true, ".md": true, ".markdown": true, ".
 // hypothesesCommand has a judge propose answers.
 func (a *app) hypothesesCommand() *cobra.Command {
 	var after []string
-	var in scorer.HypothesesRequest
+	var in score.HypothesesRequest
 	cmd := &cobra.Command{
 		Use:     "hypotheses QUESTION...",
 		Short:   "Have a judge propose competing answers",
@@ -232,7 +232,7 @@ func (a *app) hypothesesCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) showProposed(h scorer.HypothesesAnswer) {
+func (a *app) showProposed(h score.HypothesesAnswer) {
 	a.printf("%s\n", clean(h.Message))
 	a.showCandidates(h.Hypotheses)
 }
@@ -248,7 +248,7 @@ func (a *app) showCandidates(hs []evidence.Hypothesis) {
 	}
 }
 
-func (a *app) showInquiry(r scorer.InquiryAnswer) {
+func (a *app) showInquiry(r score.InquiryAnswer) {
 	a.printf("%s\n", clean(r.Message))
 	a.showCandidates(r.Generation.Hypotheses)
 	var rows [][]string
@@ -271,5 +271,5 @@ func (a *app) showInquiry(r scorer.InquiryAnswer) {
 		return
 	}
 	a.printf("\n")
-	a.showTriangulation(scorer.TriangulateAnswer{Message: "ended: " + r.Ended, ID: r.ID, Result: *r.Triangulation})
+	a.showTriangulation(score.TriangulateAnswer{Message: "ended: " + r.Ended, ID: r.ID, Result: *r.Triangulation})
 }

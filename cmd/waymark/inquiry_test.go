@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/scorer"
+	"waymark/score"
 )
 
 // A judge proposes, the files of a folder answer, and the picture is drawn.
@@ -42,7 +42,7 @@ func TestTriangulateByItself(t *testing.T) {
 	picture := filepath.Join(dir, "entropy.svg")
 	out, errs, code := waymark(append([]string{"triangulate", "--auto", "Why did the bridge fall?", "--search-file", texts, "--svg", picture, "--json"}, model...)...)
 	require.Zero(t, code, errs)
-	var a scorer.InquiryAnswer
+	var a score.InquiryAnswer
 	require.NoError(t, json.Unmarshal([]byte(out), &a))
 	require.NotNil(t, a.Triangulation)
 	assert.Equal(t, "h1", a.Triangulation.Ranking[0].Hypothesis)

@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/rubric/contribution"
-	"waymark/rubric/council"
-	"waymark/rubric/hypothesis"
-	"waymark/scorer"
+	"waymark/score"
+	"waymark/score/contribution"
+	"waymark/score/council"
+	"waymark/score/hypothesis"
 )
 
 // maxInput is the longest input of a scorer; the server takes no more.
@@ -234,11 +234,11 @@ func (a *app) lintCommand() *cobra.Command {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
-				body, err := c.Call(cmd.Context(), http.MethodPost, following("/v1/lint", after), scorer.LintRequest{Text: string(text)})
+				body, err := c.Call(cmd.Context(), http.MethodPost, following("/v1/lint", after), score.LintRequest{Text: string(text)})
 				if err != nil {
 					return refusedBy(name, err)
 				}
-				var answer scorer.LintAnswer
+				var answer score.LintAnswer
 				if err := printer(a, (*app).showLint)(body); err != nil {
 					return err
 				}
@@ -272,7 +272,7 @@ func rankText(rank *int) string {
 	return fmt.Sprint(*rank)
 }
 
-func (a *app) showHypotheses(h scorer.HypothesisAnswer) {
+func (a *app) showHypotheses(h score.HypothesisAnswer) {
 	a.printf("%s\n", clean(h.Message))
 	results := slices.Clone(h.Results)
 	slices.SortStableFunc(results, func(x, y hypothesis.Result) int { return cmp.Compare(rankOr(x.Rank), rankOr(y.Rank)) })
@@ -321,7 +321,7 @@ func rankOr(rank *int) int {
 	return *rank
 }
 
-func (a *app) showUnscored(unscored []scorer.Unscored) {
+func (a *app) showUnscored(unscored []score.Unscored) {
 	var rows [][]string
 	for _, u := range unscored {
 		rows = append(rows, []string{u.ID, string(u.Outcome), short(u.Detail)})
@@ -338,7 +338,7 @@ func (a *app) showLines(what string, lines []string) {
 	}
 }
 
-func (a *app) showHypothesisRanking(r scorer.HypothesisRanking) {
+func (a *app) showHypothesisRanking(r score.HypothesisRanking) {
 	a.printf("%s\n\n", clean(r.Message))
 	var rows [][]string
 	for _, h := range r.Ranking {
@@ -347,7 +347,7 @@ func (a *app) showHypothesisRanking(r scorer.HypothesisRanking) {
 	columns(a.out, []string{"rank", "id", "composite", "verdict"}, rows)
 }
 
-func (a *app) showItems(c scorer.CustomAnswer) {
+func (a *app) showItems(c score.CustomAnswer) {
 	a.printf("%s\n\n", clean(c.Message))
 	var rows, reasons [][]string
 	for _, r := range c.Results {
@@ -362,7 +362,7 @@ func (a *app) showItems(c scorer.CustomAnswer) {
 	a.showLines("weights", c.Audit)
 }
 
-func (a *app) showCouncil(c scorer.CouncilAnswer) {
+func (a *app) showCouncil(c score.CouncilAnswer) {
 	a.printf("%s\n", clean(c.Message))
 	a.showRanked(c.Ranking)
 	var rows [][]string
@@ -401,12 +401,12 @@ func optional(x *float64) string {
 	return number(*x)
 }
 
-func (a *app) showCouncilRanking(c scorer.CouncilRanking) {
+func (a *app) showCouncilRanking(c score.CouncilRanking) {
 	a.printf("%s\n", clean(c.Message))
 	a.showRanked(c.Ranking)
 }
 
-func (a *app) showContribution(c scorer.ContributionAnswer) {
+func (a *app) showContribution(c score.ContributionAnswer) {
 	a.printf("%s\n", clean(c.Message))
 	a.showReport(c.Report)
 }
@@ -440,7 +440,7 @@ func (a *app) showReport(r contribution.Report) {
 	a.showLines("warning", r.Warnings)
 }
 
-func (a *app) showSession(s scorer.SessionAnswer) {
+func (a *app) showSession(s score.SessionAnswer) {
 	a.printf("%s\n", clean(s.Message))
 	var rows [][]string
 	for _, role := range slices.Sorted(maps.Keys(s.Volume)) {
@@ -458,7 +458,7 @@ func (a *app) showSession(s scorer.SessionAnswer) {
 	a.showLines("warning", s.Warnings)
 }
 
-func (a *app) showLint(l scorer.LintAnswer) {
+func (a *app) showLint(l score.LintAnswer) {
 	a.printf("%s\n", clean(l.Message))
 	var rows [][]string
 	for _, v := range l.Violations {
@@ -470,7 +470,7 @@ func (a *app) showLint(l scorer.LintAnswer) {
 	}
 }
 
-func (a *app) showTriangulation(t scorer.TriangulateAnswer) {
+func (a *app) showTriangulation(t score.TriangulateAnswer) {
 	a.printf("%s\n", clean(t.Message))
 	var rows [][]string
 	for _, h := range t.Ranking {

@@ -39,9 +39,8 @@ const module = "waymark"
 //
 // Scorers stand beside all that, each a kernel of its own; judge is their way to a model:
 //
-//	rubric ┬─▶ rubric/hypothesis · council · contribution ─┬─▶ scorer ─▶ server
-//	       │   evidence ────────────────────────────────────┤
-//	       └─▶ judge ◀─ judge/reply · internal/endpoint ────┘
+//	score/rubric ┬─▶ score/hypothesis · council · contribution · evidence ─┬─▶ score ─▶ server
+//	             └─▶ score/judge ◀─ score/judge/reply · internal/endpoint ─┘
 var imports = map[string][]string{
 	"numeric":      nil,
 	"wire":         nil,
@@ -57,30 +56,30 @@ var imports = map[string][]string{
 	"sample":       {"catalog", "episodic", "importer"},
 	"mine":         {"episodic", "internal/parallel", "numeric"},
 	"suggest":      {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/association", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "semantic/thesaurus", "semantic/wordvectors", "spectral", "wire", "wiring"},
-	"evidence":     {"numeric", "rubric", "semantic"},
 	"learn":        {"catalog", "episodic", "numeric", "predict/calibrate", "suggest"},
-	"live":         {"catalog", "episodic", "learn", "mine", "mine/proposal", "numeric", "rubric", "semantic", "semantic/thesaurus", "storage", "suggest", "wire"},
-	"server":       {"catalog", "episodic", "evidence", "gateway", "importer", "judge", "ledger", "live", "mine/proposal", "rubric", "run", "scorer", "storage", "suggest"},
+	"live":         {"catalog", "episodic", "learn", "mine", "mine/proposal", "numeric", "score/rubric", "semantic", "semantic/thesaurus", "storage", "suggest", "wire"},
+	"server":       {"catalog", "episodic", "gateway", "importer", "ledger", "live", "mine/proposal", "run", "score", "score/evidence", "score/judge", "score/rubric", "storage", "suggest"},
 
-	"mine/proposal": {"catalog", "episodic", "mine", "numeric", "rubric", "semantic"},
+	"mine/proposal": {"catalog", "episodic", "mine", "numeric", "score/rubric", "semantic"},
 
-	"rubric":              nil,
-	"rubric/hypothesis":   {"internal/parallel", "rubric"},
-	"rubric/council":      {"judge/reply", "numeric", "rubric"},
-	"rubric/contribution": {"rubric"},
-	"judge":               {"internal/endpoint", "judge/reply", "rubric"},
-	"judge/reply":         nil,
-	"run":                 {"catalog"},
-	"exchange":            {"catalog"},
-	"wiring":              {"wire"},
-	"recorder":            {"episodic", "live", "run", "suggest"},
-	"ledger":              nil,
-	"toolcall":            {"catalog", "episodic"},
-	"hook":                {"catalog", "episodic", "toolcall"},
-	"feed":                {"episodic", "hook", "importer", "live", "storage", "suggest", "toolcall"},
-	"cmd/waymark-hook":    {"hook", "internal/datadir"},
-	"gateway":             {"catalog", "internal/endpoint", "run", "storage"},
-	"scorer":              {"catalog", "evidence", "evidence/inquiry", "judge", "rubric", "rubric/contribution", "rubric/council", "rubric/council/convene", "rubric/hypothesis", "run"},
+	"score/rubric":       nil,
+	"score/hypothesis":   {"internal/parallel", "score/rubric"},
+	"score/council":      {"numeric", "score/judge/reply", "score/rubric"},
+	"score/evidence":     {"numeric", "score/rubric", "semantic"},
+	"score/contribution": {"score/rubric"},
+	"score/judge":        {"internal/endpoint", "score/judge/reply", "score/rubric"},
+	"score/judge/reply":  nil,
+	"run":                {"catalog"},
+	"exchange":           {"catalog"},
+	"wiring":             {"wire"},
+	"recorder":           {"episodic", "live", "run", "suggest"},
+	"ledger":             nil,
+	"toolcall":           {"catalog", "episodic"},
+	"hook":               {"catalog", "episodic", "toolcall"},
+	"feed":               {"episodic", "hook", "importer", "live", "storage", "suggest", "toolcall"},
+	"cmd/waymark-hook":   {"hook", "internal/datadir"},
+	"gateway":            {"catalog", "internal/endpoint", "run", "storage"},
+	"score":              {"catalog", "run", "score/contribution", "score/council", "score/council/convene", "score/evidence", "score/evidence/inquiry", "score/hypothesis", "score/judge", "score/rubric"},
 
 	"semantic/thesaurus":          {"semantic"},
 	"semantic/wordvectors":        {"numeric"},
@@ -94,14 +93,14 @@ var imports = map[string][]string{
 	"learn/report":                {"learn"},
 	"predict/labels":              {"internal/parallel", "numeric", "wire"},
 	"predict/logit":               {"internal/parallel", "numeric", "wire"},
-	"evidence/inquiry":            {"evidence", "semantic"},
-	"rubric/council/convene":      {"judge", "rubric", "rubric/council"},
+	"score/evidence/inquiry":      {"score/evidence", "semantic"},
+	"score/council/convene":       {"score/council", "score/judge", "score/rubric"},
 	"predict/decode":              nil,
 	"predict/plan":                {"internal/parallel", "numeric", "predict/choice", "predict/decode", "predict/labels", "predict/logit", "semantic", "semantic/thesaurus", "wire"},
 	"predict/stop":                {"internal/parallel", "numeric", "predict/calibrate", "predict/logit", "wire"},
 	"sample/generate":             {"catalog", "episodic"},
 	"cmd/waymark/internal/client": nil,
-	"cmd/waymark":                 {"catalog", "cmd/waymark/internal/client", "embed", "embed/static", "episodic", "evidence", "exchange", "feed", "gateway", "hook", "importer", "internal/datadir", "judge", "learn", "learn/report", "live", "mine/proposal", "recorder", "rubric/contribution", "rubric/council", "rubric/hypothesis", "run", "sample", "scorer", "semantic/thesaurus", "server", "storage", "suggest"},
+	"cmd/waymark":                 {"catalog", "cmd/waymark/internal/client", "embed", "embed/static", "episodic", "exchange", "feed", "gateway", "hook", "importer", "internal/datadir", "learn", "learn/report", "live", "mine/proposal", "recorder", "run", "sample", "score", "score/contribution", "score/council", "score/evidence", "score/hypothesis", "score/judge", "semantic/thesaurus", "server", "storage", "suggest"},
 	"internal/datadir":            nil,
 	"internal/endpoint":           nil,
 	"internal/importtest":         nil,
@@ -127,11 +126,11 @@ var rims = map[string]string{
 	"github.com/prometheus/client_golang":    "server",
 	"github.com/dgraph-io/badger":            "storage",
 	"go.opentelemetry.io/collector":          "importer, server",
-	"github.com/sashabaranov/go-openai":      "embed, judge",
+	"github.com/sashabaranov/go-openai":      "embed, score/judge",
 	"github.com/kljensen/snowball":           "semantic",
 	"github.com/spf13/cobra":                 "cmd",
 	"github.com/knadh/koanf":                 "cmd",
-	"go.yaml.in/yaml":                        "rubric, exchange",
+	"go.yaml.in/yaml":                        "score/rubric, exchange",
 	"github.com/expr-lang/expr":              "run",
 	"github.com/santhosh-tekuri/jsonschema":  "run, gateway",
 }
@@ -152,8 +151,8 @@ func TestTheTableIsADAG(t *testing.T) {
 
 // The checks have to notice what they are for.
 func TestCheckComplains(t *testing.T) {
-	table := map[string][]string{"graph": nil, "judge": nil, "server": {"graph"}}
-	rims := map[string]string{"github.com/gin-gonic/gin": "server", "github.com/spf13/cobra": "cmd", "example.org/api": "embed, judge"}
+	table := map[string][]string{"graph": nil, "score/judge": nil, "server": {"graph"}}
+	rims := map[string]string{"github.com/gin-gonic/gin": "server", "github.com/spf13/cobra": "cmd", "example.org/api": "embed, score/judge"}
 	for _, tt := range []struct {
 		name  string
 		found map[string][]string
@@ -163,8 +162,8 @@ func TestCheckComplains(t *testing.T) {
 		{"against the flow", map[string][]string{"graph": {"waymark/server"}}, []string{"graph imports server, which the table does not allow"}},
 		{"unknown package", map[string][]string{"extra": nil}, []string{"package extra is missing from the table"}},
 		{"rim", map[string][]string{"graph": {"github.com/gin-gonic/gin"}}, []string{"graph imports github.com/gin-gonic/gin, which belongs to server alone"}},
-		{"rim of two folders", map[string][]string{"judge": {"example.org/api"}, "server": {"example.org/api"}},
-			[]string{"server imports example.org/api, which belongs to embed, judge alone"}},
+		{"rim of two folders", map[string][]string{"score/judge": {"example.org/api"}, "server": {"example.org/api"}},
+			[]string{"server imports example.org/api, which belongs to embed, score/judge alone"}},
 		{"rim of a folder", map[string][]string{"server": {"github.com/spf13/cobra"}}, []string{"server imports github.com/spf13/cobra, which belongs to cmd alone"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, check(tt.found, table, rims)) })

@@ -19,7 +19,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/mine"
-	"waymark/rubric"
+	"waymark/score/rubric"
 )
 
 // State of a proposal.

@@ -13,8 +13,8 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/mine"
-	"waymark/rubric"
 	"waymark/run"
+	"waymark/score/rubric"
 )
 
 // world is a small history.

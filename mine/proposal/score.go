@@ -9,7 +9,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/numeric"
-	"waymark/rubric"
+	"waymark/score/rubric"
 )
 
 // The dimensions that a history gives, and the gate.

@@ -1,0 +1,123 @@
+package contribution
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/score/rubric"
+)
+
+// An Artifact is the document that a session works on. Items keep whatever fields they bring.
+type Artifact struct {
+	Metadata Item  `json:"metadata" required:"false"`
+	Sections Parts `json:"sections" required:"false"`
+}
+
+// Parts are the sections of an artifact.
+type Parts struct {
+	ResearchThread      Item   `json:"research_thread" required:"false"`
+	HypothesisSlate     []Item `json:"hypothesis_slate" required:"false"`
+	PredictionsTable    []Item `json:"predictions_table" required:"false"`
+	DiscriminativeTests []Item `json:"discriminative_tests" required:"false"`
+	AssumptionLedger    []Item `json:"assumption_ledger" required:"false"`
+	AnomalyRegister     []Item `json:"anomaly_register" required:"false"`
+	AdversarialCritique []Item `json:"adversarial_critique" required:"false"`
+}
+
+// Limits of an artifact.
+const (
+	MaxItems        = 10_000
+	MaxArtifactText = 4 << 20 // bytes, of one that is read from a text
+)
+
+// MaxHypotheses is how many hypotheses may be active at a time.
+const MaxHypotheses = 6
+
+func (a *Artifact) check() error {
+	if a == nil {
+		return nil
+	}
+	n := 0
+	for _, s := range Sections[1:] {
+		n += len(*a.list(s))
+		seen := map[string]bool{}
+		for i, it := range *a.list(s) {
+			switch id := it.id(); {
+			case !layouts[s].id.MatchString(id):
+				return rubric.Refuse(fmt.Sprintf("artifact.sections.%s[%d].id", s, i), "%s is no id of this section, whose ids begin with %s", quoted(id), layouts[s].prefix)
+			case seen[id]:
+				return rubric.Refuse(fmt.Sprintf("artifact.sections.%s[%d].id", s, i), "%s comes twice", id)
+			default:
+				seen[id] = true
+			}
+		}
+	}
+	if n > MaxItems {
+		return rubric.Refuse("artifact", "%d items are more than %d", n, MaxItems)
+	}
+	return nil
+}
+
+// list returns the items of a section other than the research thread.
+func (a *Artifact) list(s Section) *[]Item {
+	p := &a.Sections
+	return [...]*[]Item{&p.HypothesisSlate, &p.PredictionsTable, &p.DiscriminativeTests, &p.AssumptionLedger, &p.AnomalyRegister,
+		&p.AdversarialCritique}[slices.Index(Sections, s)-1]
+}
+
+// find is the item of that id, nil if there is none.
+func (a *Artifact) find(s Section, id string) Item {
+	if s == ResearchThread {
+		return a.Sections.ResearchThread
+	}
+	for _, it := range *a.list(s) {
+		if it.id() == id {
+			return it
+		}
+	}
+	return nil
+}
+
+// active are the items of a section that are not killed.
+func (a *Artifact) active(s Section) []Item {
+	return slices.DeleteFunc(slices.Clone(*a.list(s)), Item.killed)
+}
+
+func (a *Artifact) hasThirdAlternative() bool {
+	return a != nil && slices.ContainsFunc(a.active(HypothesisSlate), Item.thirdAlternative)
+}
+
+func (a *Artifact) hasScaleCheck() bool {
+	return a != nil && slices.ContainsFunc(a.active(AssumptionLedger), func(it Item) bool { return it.flag("scale_check") })
+}
+
+// clone copies the artifact and everything in it. Sections without items become empty lists.
+func (a Artifact) clone() Artifact {
+	a.Metadata, a.Sections.ResearchThread = a.Metadata.clone(), a.Sections.ResearchThread.clone()
+	for _, s := range Sections[1:] {
+		copied := make([]Item, len(*a.list(s)))
+		for i, it := range *a.list(s) {
+			copied[i] = it.clone()
+		}
+		*a.list(s) = copied
+	}
+	return a
+}
+
+// nextID is one more than the largest number that a section ever had, so that no id names two things.
+func (a *Artifact) nextID(s Section) string {
+	largest := 0
+	for _, it := range *a.list(s) {
+		largest = max(largest, idNumber(it.id()))
+	}
+	return layouts[s].prefix + strconv.Itoa(largest+1)
+}
+
+// idNumber is the first number of an id: 2 for T2 and for P2.H1.
+func idNumber(id string) int {
+	number, _, _ := strings.Cut(strings.TrimLeft(id, "HPTAXC"), ".")
+	n, _ := strconv.Atoi(number)
+	return n
+}

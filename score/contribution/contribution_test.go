@@ -1,0 +1,388 @@
+package contribution
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/score/rubric"
+)
+
+func score(t *testing.T, r Request) Report {
+	t.Helper()
+	rep, err := Score(r)
+	require.NoError(t, err)
+	return rep
+}
+
+// all gives every criterion of every role its share of the maximum.
+func all(best bool) Scores {
+	s := Scores{}
+	for _, r := range Roles {
+		for _, c := range criteriaOf(r) {
+			if s[c.Name] = 0; best {
+				s[c.Name] = len(c.Anchors) - 1
+			}
+		}
+	}
+	return s
+}
+
+func without(s Scores, names ...string) Scores {
+	out := Scores{}
+	for name, n := range s {
+		out[name] = n
+	}
+	for _, n := range names {
+		delete(out, n)
+	}
+	return out
+}
+
+func names(list []string) []string {
+	out := []string{}
+	for _, w := range list {
+		name, _, _ := strings.Cut(w, ":")
+		out = append(out, name)
+	}
+	return out
+}
+
+// The composites of the rubric, “Composite Scoring”, and of its example; those without a conditional
+// criterion as brenner_bot's scorecard.ts has them (origins of the seed documents, 3.4), recomputed by hand.
+func TestComposites(t *testing.T) {
+	example := Scores{"structural": 3, "citation": 3, "rationale": 3, "level_separation": 2, "third_alternative": 3, "paradox": 1}
+	noScore := strings.Replace(test, `"score": {"likelihood_ratio": 3, "cost": 2, "speed": 2, "ambiguity": 2}`, `"status": "planned"`, 1)
+	for name, tt := range map[string]struct {
+		role                    Role
+		text                    string
+		scores                  Scores
+		composite, max, percent string
+		grade                   string
+	}{
+		"the rubric's example":                          {HypothesisGenerator, third, example, "17", "19", "89.47", "B"},
+		"origins 3.4, without paradox":                  {HypothesisGenerator, third, without(example, "paradox"), "16.5", "18", "91.67", "A"},
+		"origins 3.4, generator, all":                   {HypothesisGenerator, hypothesis, all(true), "19", "19", "100", "A"},
+		"generator, all but paradox":                    {HypothesisGenerator, hypothesis, without(all(true), "paradox"), "18", "18", "100", "A"},
+		"origins 3.4, generator, nothing":               {HypothesisGenerator, hypothesis, all(false), "0", "19", "0", "F"},
+		"origins 3.4, tester, all":                      {TestDesigner, test, all(true), "21.5", "21.5", "100", "A"},
+		"tester without transposition":                  {TestDesigner, test, without(all(true), "object_transposition"), "20.5", "20.5", "100", "A"},
+		"tester without a score in the payload":         {TestDesigner, noScore, all(true), "20.5", "20.5", "100", "A"},
+		"tester without both":                           {TestDesigner, noScore, without(all(true), "object_transposition"), "19.5", "19.5", "100", "A"},
+		"tester, nothing":                               {TestDesigner, test, all(false), "0", "21.5", "0", "F"},
+		"origins 3.4, critic who kills":                 {AdversarialCritic, kill, all(true), "25.5", "25.5", "100", "A"},
+		"origins 3.4, critic who adds":                  {AdversarialCritic, critique, all(true), "21", "21", "100", "A"},
+		"critic who kills, nothing":                     {AdversarialCritic, kill, all(false), "0", "25.5", "0", "F"},
+		"critic who adds, nothing":                      {AdversarialCritic, critique, all(false), "0", "21", "0", "F"},
+		"a kill that is not justified":                  {AdversarialCritic, kill, map[string]int{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 3, "real_third_alternative": 3, "kill_justification": 0}, "21", "25.5", "82.35", "B"},
+		"the same scores for an ADD are the whole":      {AdversarialCritic, critique, map[string]int{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 3, "real_third_alternative": 3, "kill_justification": 0}, "21", "21", "100", "A"},
+		"a given kill_justification is of no use there": {AdversarialCritic, anomaly, all(true), "21", "21", "100", "A"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := score(t, Request{Role: tt.role, Text: fenced(tt.text), Scores: tt.scores})
+			require.Len(t, r.Deltas, 1)
+			d := r.Deltas[0]
+			require.True(t, d.Valid, "%v", d.Errors)
+			assert.Equal(t, tt.composite, d.Composite.String())
+			assert.Equal(t, tt.max, d.Max.String())
+			assert.Equal(t, tt.percent, d.Percent.String())
+			assert.Equal(t, tt.grade, *d.Grade)
+			assert.Equal(t, tt.composite, d.Upper.String(), "given scores leave nothing open")
+			for name, c := range d.Criteria {
+				assert.Equal(t, Given, c.Source, name)
+				assert.Empty(t, c.NeedsHuman)
+			}
+			assert.Equal(t, tt.grade == "F", strings.Contains(strings.Join(r.Warnings, "\n"), "low_quality_contribution"))
+		})
+	}
+}
+
+// The seed's table of conditional criteria says “score 0 if not applicable”, its next paragraph “exclude from
+// the denominator”. They contradict each other; excluding is what its maxima, its reason and the scorecard do.
+func TestConditionalCriteriaLeaveTheMaximum(t *testing.T) {
+	r := Request{Role: HypothesisGenerator, Text: fenced(hypothesis)}
+	assert.Equal(t, "18", score(t, r).Deltas[0].Max.String())
+	assert.Contains(t, score(t, r).Deltas[0].NotApplicable, "paradox")
+	r.Context = map[string]bool{"paradox": true}
+	assert.Equal(t, "19", score(t, r).Deltas[0].Max.String())
+	assert.Contains(t, score(t, r).Deltas[0].Criteria, "paradox")
+	r.Context = map[string]bool{"paradox": false}
+	assert.Equal(t, "18", score(t, r).Deltas[0].Max.String())
+	r.Scores = Scores{"paradox": 0}
+	assert.Equal(t, "19", score(t, r).Deltas[0].Max.String())
+	r = Request{Role: TestDesigner, Text: fenced(test), Context: map[string]bool{"object_transposition": true}}
+	assert.Equal(t, "21.5", score(t, r).Deltas[0].Max.String())
+}
+
+// Grades go by the percent before it is rounded.
+func TestGrades(t *testing.T) {
+	for percent, want := range map[string]string{"90": "A", "89.9999": "B", "80": "B", "79.9999": "C", "70": "C", "69.9999": "D", "60": "D", "59.9999": "F", "0": "F"} {
+		at, err := rubric.ParseDecimal(percent)
+		require.NoError(t, err)
+		got := ""
+		for _, b := range rubrics[HypothesisGenerator].Definition().Bands {
+			if b.AtLeast == nil || at >= *b.AtLeast {
+				got = b.Verdict
+				break
+			}
+		}
+		assert.Equal(t, want, got, percent)
+	}
+	// 3 + 3 + 1.5 + 4.5 = 12 of 21 is 57.14 %; one more level of a weight of 1.5 makes 13.5, 64.29 %.
+	s := Scores{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 0, "real_third_alternative": 0}
+	d := score(t, Request{Role: AdversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
+	assert.Equal(t, "57.14 F", d.Percent.String()+" "+*d.Grade)
+	s["quarantine"] = 1
+	d = score(t, Request{Role: AdversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
+	assert.Equal(t, "64.29 D", d.Percent.String()+" "+*d.Grade)
+}
+
+// Ten and a half of 21 is half of the maximum and no warning; the next lower composite is one.
+func TestLowQualityIsBelowHalf(t *testing.T) {
+	s := Scores{"structural": 3, "citation": 3, "rationale": 0, "scale_check": 3, "quarantine": 0, "real_third_alternative": 0}
+	r := score(t, Request{Role: AdversarialCritic, Text: fenced(anomaly), Scores: s})
+	assert.Equal(t, "10.5", r.Deltas[0].Composite.String())
+	assert.Empty(t, r.Warnings)
+	s["structural"], s["rationale"] = 2, 1
+	r = score(t, Request{Role: AdversarialCritic, Text: fenced(anomaly), Scores: s})
+	assert.Equal(t, "10", r.Deltas[0].Composite.String())
+	assert.Equal(t, []string{"low_quality_contribution"}, names(r.Warnings))
+}
+
+func TestGates(t *testing.T) {
+	fake := strings.Replace(hypothesis, "§161", "§237", 1)
+	for name, tt := range map[string]struct {
+		role    Role
+		text    string
+		anchors *Anchors
+		want    []string // gate, consequence
+		valid   []bool
+	}{
+		"none":                  {HypothesisGenerator, fenced(third), &Anchors{Max: 236}, nil, []bool{true}},
+		"invalid JSON":          {TestDesigner, fenced(`{"operation"`), nil, []string{"invalid_json", "delta_rejected"}, []bool{}},
+		"empty block":           {TestDesigner, fenced(``), nil, []string{"invalid_json", "delta_rejected"}, []bool{}},
+		"no potency check":      {TestDesigner, fenced(strings.Replace(test, "potency_check", "x", 1)), nil, []string{"missing_potency_check", "test_rejected"}, []bool{false}},
+		"of any role":           {HypothesisGenerator, fenced(strings.Replace(test, "potency_check", "x", 1)), nil, []string{"missing_potency_check", "test_rejected"}, []bool{false}},
+		"fake anchor":           {AdversarialCritic, fenced(third) + fenced(fake), &Anchors{Max: 236}, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
+		"fake anchor in prose":  {HypothesisGenerator, "as §400 says\n" + fenced(third), &Anchors{Max: 236}, []string{"fake_anchor", "contribution_flagged"}, []bool{true}},
+		"no transcript":         {AdversarialCritic, fenced(third) + fenced(fake), nil, nil, []bool{true, true}},
+		"a section 0":           {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "237", "0", 1)), nil, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
+		"a range backwards":     {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "237", "45-42", 1)), nil, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
+		"no record":             {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-002#E1", 1)), &Anchors{Evidence: []string{"EV-001#E1"}}, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
+		"a record":              {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-001#E1", 1)), &Anchors{Evidence: []string{"EV-001#E1"}}, nil, []bool{true, true}},
+		"its whole pack":        {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-001", 1)), &Anchors{Evidence: []string{"EV-001#E1"}}, nil, []bool{true, true}},
+		"an empty pack":         {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-001", 1)), &Anchors{Evidence: []string{}}, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
+		"kill, no rationale":    {AdversarialCritic, fenced(strings.Replace(kill, `"rationale"`, `"agent"`, 1)), nil, []string{"kill_without_rationale", "kill_rejected"}, []bool{false}},
+		"no third alternative":  {HypothesisGenerator, fenced(hypothesis), nil, []string{"third_alternative_missing", "set_incomplete"}, []bool{true}},
+		"named, not marked":     {HypothesisGenerator, fenced(strings.Replace(hypothesis, `"Lineage"`, `"Third Alternative"`, 1)), nil, nil, []bool{true}},
+		"only a test":           {TestDesigner, fenced(test), nil, nil, []bool{true}},
+		"a rejected hypothesis": {HypothesisGenerator, fenced(strings.Replace(hypothesis, `"target_id": null`, `"target_id": "H1"`, 1)), nil, nil, []bool{false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := score(t, Request{Role: tt.role, Text: tt.text, Anchors: tt.anchors})
+			if tt.want == nil {
+				assert.Empty(t, r.Gates)
+			} else if assert.Len(t, r.Gates, 1) {
+				assert.Equal(t, tt.want, []string{r.Gates[0].Gate, r.Gates[0].Consequence})
+				assert.NotEmpty(t, r.Gates[0].Detail)
+			}
+			valid := []bool{}
+			for _, d := range r.Deltas {
+				valid = append(valid, d.Valid)
+			}
+			assert.Equal(t, tt.valid, valid)
+		})
+	}
+}
+
+// A rejected delta stays, with its errors and without scores, also if scores were given.
+func TestRejectedDeltasStay(t *testing.T) {
+	r := score(t, Request{Role: AdversarialCritic, Text: fenced(strings.Replace(kill, `"rationale"`, `"agent"`, 1)) + fenced(anomaly), Scores: all(true)})
+	require.Len(t, r.Deltas, 2)
+	data, err := json.Marshal(r.Deltas[0])
+	require.NoError(t, err)
+	var got map[string]any
+	require.NoError(t, json.Unmarshal(data, &got))
+	for _, field := range []string{"composite", "max", "percent", "grade"} {
+		assert.Contains(t, got, field)
+		assert.Nil(t, got[field])
+	}
+	assert.Equal(t, false, got["valid"])
+	assert.Equal(t, map[string]any{}, got["criteria"])
+	assert.Equal(t, "H2", got["target_id"])
+	assert.Equal(t, []any{"KILL needs a rationale"}, got["errors"])
+	assert.Equal(t, "21", r.Deltas[1].Composite.String())
+}
+
+// The names that the interface fixes, and that nothing is null which is a list.
+func TestJSONOfAReport(t *testing.T) {
+	data, err := json.Marshal(score(t, Request{Role: HypothesisGenerator, Text: fenced(third), Scores: Scores{"citation": 2}}))
+	require.NoError(t, err)
+	var got map[string]any
+	require.NoError(t, json.Unmarshal(data, &got))
+	for _, field := range []string{"deltas", "gates", "warnings", "dropped"} {
+		assert.IsType(t, []any{}, got[field], field)
+	}
+	d := got["deltas"].([]any)[0].(map[string]any)
+	for _, field := range []string{"operation", "section", "target_id", "valid", "errors", "criteria", "composite", "max", "percent", "grade"} {
+		assert.Contains(t, d, field)
+	}
+	for _, field := range []string{"errors", "notes", "operators"} {
+		assert.IsType(t, []any{}, d[field], field)
+	}
+	assert.Nil(t, d["target_id"])
+	assert.Equal(t, map[string]any{"score": 2.0, "max": 3.0, "weight": 1.0, "source": "given", "needs_human": "",
+		"upper": 2.0, "saw": "", "level": "correct anchors, small omissions"}, d["criteria"].(map[string]any)["citation"])
+	c := d["criteria"].(map[string]any)["third_alternative"].(map[string]any)
+	assert.Equal(t, "automatic", c["source"])
+	assert.NotEmpty(t, c["needs_human"])
+	assert.Equal(t, 2.0, c["weight"])
+}
+
+func TestWarnings(t *testing.T) {
+	four := strings.Repeat(fenced(hypothesis), 3) + fenced(third)
+	weak := strings.Replace(test, "Positive control with a known inducer; sensitivity checked by dose response; time course of 24 h", "we look twice", 1)
+	for name, tt := range map[string]struct {
+		role   Role
+		text   string
+		scores Scores
+		want   []string
+	}{
+		"none":                       {HypothesisGenerator, fenced(third), nil, []string{}},
+		"four hypotheses":            {HypothesisGenerator, four, all(true), []string{"score_not_of_role", "hypothesis_sprawl"}},
+		"three hypotheses":           {HypothesisGenerator, strings.Repeat(fenced(third), 3), nil, []string{}},
+		"four hypotheses and a kill": {HypothesisGenerator, four + fenced(kill), without(Scores{"structural": 3, "citation": 3, "rationale": 3, "level_separation": 3, "third_alternative": 3}), []string{}},
+		"weak assay":                 {TestDesigner, fenced(weak), nil, []string{"weak_assay_design"}},
+		"weak assay by hand":         {TestDesigner, fenced(test), Scores{"potency": 1}, []string{"weak_assay_design"}},
+		"adequate by hand":           {TestDesigner, fenced(weak), Scores{"potency": 2}, []string{}},
+		"mechanism, no scale check":  {AdversarialCritic, fenced(critique), Scores{"quarantine": 3}, []string{"unverified_claim"}},
+		"mechanism and scale check":  {AdversarialCritic, fenced(critique) + fenced(scale), Scores{"quarantine": 3}, []string{}},
+		"no mechanism":               {AdversarialCritic, fenced(anomaly), Scores{"real_third_alternative": 3}, []string{}},
+		"a switch that is none":      {AdversarialCritic, fenced(anomaly), Scores{"real_third_alternative": 3}, []string{"context_not_used"}},
+		"no delta":                   {TestDesigner, "I have nothing to add.", nil, []string{"no_delta"}},
+		"a score of another role":    {TestDesigner, fenced(test), Scores{"paradox": 1}, []string{"score_not_of_role"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Request{Role: tt.role, Text: tt.text, Scores: tt.scores}
+			if name == "a switch that is none" {
+				r.Context = map[string]bool{"kill_justification": true}
+			}
+			rep := score(t, r)
+			assert.Equal(t, tt.want, names(rep.Warnings), "%v", rep.Warnings)
+		})
+	}
+}
+
+func TestRequestsThatAreRefused(t *testing.T) {
+	for want, r := range map[string]Request{
+		`text: there is none`: {Role: TestDesigner, Text: " \n"},
+		`role: "judge" is none of hypothesis_generator, test_designer, adversarial_critic`:                {Role: "judge"},
+		`role: "" is none of hypothesis_generator, test_designer, adversarial_critic`:                     {},
+		`scores.potency: 4 is off the scale of 0 to 3 in whole numbers`:                                   {Role: TestDesigner, Scores: Scores{"potency": 4}},
+		`scores.paradox: 3 is off the scale of 0 to 2 in whole numbers`:                                   {Role: TestDesigner, Scores: Scores{"paradox": 3}},
+		`scores.structural: -1 is off the scale of 0 to 3 in whole numbers`:                               {Role: TestDesigner, Scores: Scores{"structural": -1}},
+		`scores.structural: 9223372036854775807 is off the scale of 0 to 3 in whole numbers`:              {Role: TestDesigner, Scores: Scores{"structural": 1<<63 - 1}},
+		`scores.style: there is no such criterion; there are ` + strings.Join(criterionNames, ", "):       {Role: TestDesigner, Scores: Scores{"style": 1}},
+		`context.kill: there is no such switch; there are paradox, object_transposition`:                  {Role: TestDesigner, Context: map[string]bool{"kill": true}},
+		`anchors.max: -1 is not 0 to 1000000`:                                                             {Role: TestDesigner, Anchors: &Anchors{Max: -1}},
+		`anchors.evidence[0]: "§1" does not read like EV-001 or EV-001#E1`:                                {Role: TestDesigner, Anchors: &Anchors{Evidence: []string{"§1"}}},
+		`anchors.evidence: 10001 records are more than 10000`:                                             {Role: TestDesigner, Anchors: &Anchors{Evidence: make([]string, 10001)}},
+		`round: -1 is not 1 to 1000000`:                                                                   {Role: TestDesigner, Round: -1},
+		`artifact.sections.hypothesis_slate[0].id: "T1" is no id of this section, whose ids begin with H`: {Role: TestDesigner, Artifact: &Artifact{Sections: Parts{HypothesisSlate: []Item{{"id": "T1"}}}}},
+		`artifact.sections.hypothesis_slate[1].id: H1 comes twice`:                                        {Role: TestDesigner, Artifact: &Artifact{Sections: Parts{HypothesisSlate: []Item{{"id": "H1"}, {"id": "H1"}}}}},
+		fmt.Sprintf("text: %d bytes are more than %d", MaxText+1, MaxText):                                {Role: TestDesigner, Text: strings.Repeat("x", MaxText+1)},
+	} {
+		if r.Text == "" && !strings.HasPrefix(want, "text") {
+			r.Text = "x"
+		}
+		_, err := Score(r)
+		assert.EqualError(t, err, want)
+		var request *rubric.RequestError
+		assert.ErrorAs(t, err, &request)
+	}
+}
+
+// A score of null would silently be 0, the worst one.
+func TestScoresAreWholeNumbers(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"structural": null}`: `scores.structural: null is no whole number`,
+		`{"structural": "3"}`:  `scores.structural: "3" is no whole number`,
+		`{"structural": 2.5}`:  `scores.structural: 2.5 is no whole number`,
+		`{"structural": 1e99}`: `scores.structural: 1e99 is no whole number`,
+		`[3]`:                  `scores: an object of whole numbers is wanted`,
+	} {
+		var s Scores
+		err := json.Unmarshal([]byte(in), &s)
+		require.Error(t, err)
+		assert.Contains(t, err.Error(), want)
+	}
+	var s Scores
+	require.NoError(t, json.Unmarshal([]byte(`{"structural": 3, "paradox": 0}`), &s))
+	assert.Equal(t, Scores{"structural": 3, "paradox": 0}, s)
+	require.NoError(t, json.Unmarshal([]byte(`null`), &s))
+	assert.Nil(t, s)
+}
+
+func someArtifact() *Artifact {
+	return &Artifact{Sections: Parts{
+		HypothesisSlate: []Item{
+			{"id": "H1", "name": "Lineage", "claim": "x", "mechanism": "y"},
+			{"id": "H2", "name": "Gradient", "claim": "x", "mechanism": "y"},
+			{"id": "H3", "name": "Third Alternative", "claim": "x"},
+			{"id": "H4", "name": "Old", "killed": true},
+		},
+		DiscriminativeTests: []Item{{"id": "T1", "potency_check": "positive control, detection limit, time course",
+			"expected_outcomes": map[string]any{"H1": "a", "H2": "b"}}},
+	}}
+}
+
+// Targets are looked up only if an artifact is sent, and in what earlier deltas of the message made of it.
+func TestTargetsAreLookedUpInTheArtifact(t *testing.T) {
+	edit := func(id string) string {
+		return fenced(fmt.Sprintf(`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "%s", "payload": {"claim": "z"}, "rationale": "w"}`, id))
+	}
+	text := edit("H2") + edit("H9") + fenced(hypothesis) + edit("H5") + edit("H4")
+	r := score(t, Request{Role: HypothesisGenerator, Text: text})
+	for _, d := range r.Deltas {
+		assert.True(t, d.Valid)
+	}
+	base := someArtifact()
+	r = score(t, Request{Role: HypothesisGenerator, Text: text, Artifact: base})
+	valid := []bool{}
+	for _, d := range r.Deltas {
+		valid = append(valid, d.Valid)
+	}
+	assert.Equal(t, []bool{true, false, true, true, true}, valid)
+	assert.Equal(t, []string{"hypothesis_slate has no item H9"}, r.Deltas[1].Errors)
+	assert.Contains(t, names(r.Warnings), "skipped", "an EDIT of a killed item changes nothing, and says so")
+	assert.Empty(t, r.Gates, "the artifact has a third alternative")
+	assert.Equal(t, someArtifact(), base, "the artifact of the caller stays as it is")
+}
+
+func TestAnArtifactFillsAndEmptiesTheSet(t *testing.T) {
+	add := strings.Repeat(fenced(hypothesis), 4)
+	r := score(t, Request{Role: HypothesisGenerator, Text: add, Artifact: someArtifact()})
+	assert.Equal(t, []string{"there are 6 active hypotheses already; KILL one first"}, r.Deltas[3].Errors)
+
+	r = score(t, Request{Role: AdversarialCritic, Text: fenced(strings.Replace(kill, "H2", "H3", 1)), Artifact: someArtifact()})
+	require.Len(t, r.Gates, 1)
+	assert.Equal(t, "set_incomplete", r.Gates[0].Consequence, "the last third alternative was killed")
+	assert.Contains(t, names(r.Warnings), "no_third_alternative")
+	assert.True(t, r.Deltas[0].Valid)
+}
+
+// What an EDIT leaves alone is seen in the artifact.
+func TestEditsAreScoredWithTheWholeItem(t *testing.T) {
+	edit := fenced(`{"operation": "EDIT", "section": "discriminative_tests", "target_id": "T1", "payload": {"feasibility": "easy"}, "rationale": "x"}`)
+	alone := score(t, Request{Role: TestDesigner, Text: edit}).Deltas[0].Criteria
+	assert.Equal(t, 0, alone["potency"].Score)
+	assert.Contains(t, alone["potency"].NeedsHuman, "send the artifact")
+	assert.Contains(t, alone["discriminative"].NeedsHuman, "send the artifact")
+	whole := score(t, Request{Role: TestDesigner, Text: edit, Artifact: someArtifact()}).Deltas[0].Criteria
+	assert.Equal(t, 3, whole["potency"].Score)
+	assert.Equal(t, 2, whole["discriminative"].Score)
+}

@@ -1,0 +1,176 @@
+package contribution
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waymark/score/rubric"
+)
+
+// pool is deltas to build messages from, good ones and bad ones.
+var pool = []string{
+	hypothesis, third, test, kill, anomaly, scale, critique,
+	strings.Replace(hypothesis, "§161", "§999", 1), strings.Replace(test, "potency_check", "x", 1), strings.Replace(kill, `"rationale"`, `"x"`, 1),
+	strings.Replace(hypothesis, `"mechanism"`, `"how"`, 1), strings.TrimSuffix(anomaly, "}") + ",}", `{"operation": `,
+}
+
+func drawScores(t *rapid.T, role Role) Scores {
+	s := Scores{}
+	for _, c := range criteriaOf(role) {
+		if rapid.Bool().Draw(t, c.Name+" given") {
+			s[c.Name] = rapid.IntRange(0, len(c.Anchors)-1).Draw(t, c.Name)
+		}
+	}
+	return s
+}
+
+func drawRequest(t *rapid.T) (Request, []string) {
+	role := rapid.SampledFrom(Roles).Draw(t, "role")
+	parts := rapid.SliceOfN(rapid.SampledFrom(pool), 1, 8).Draw(t, "parts")
+	r := Request{Role: role, Scores: drawScores(t, role), Anchors: &Anchors{Max: 236}}
+	if rapid.Bool().Draw(t, "context") {
+		r.Context = map[string]bool{"paradox": true, "object_transposition": true}
+	}
+	return r, parts
+}
+
+func join(parts []string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(fenced(p))
+	}
+	return b.String()
+}
+
+// bare is a delta without its place in the message.
+func bare(d Scored) string {
+	d.Line = 0
+	data, err := json.Marshal(d)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+// The order of the deltas in a message changes no score of any of them.
+func TestOrderOfDeltas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, parts := drawRequest(t)
+		r.Text = join(parts)
+		first, err := Score(r)
+		require.NoError(t, err)
+		rand.New(rand.NewPCG(1, uint64(len(parts)))).Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		r.Text = join(parts)
+		second, err := Score(r)
+		require.NoError(t, err)
+		var a, b, gatesA, gatesB []string
+		for i := range first.Deltas {
+			a, b = append(a, bare(first.Deltas[i])), append(b, bare(second.Deltas[i]))
+		}
+		for i := range first.Gates {
+			gatesA = append(gatesA, first.Gates[i].Gate+first.Gates[i].Consequence)
+		}
+		for i := range second.Gates {
+			gatesB = append(gatesB, second.Gates[i].Gate+second.Gates[i].Consequence)
+		}
+		assert.ElementsMatch(t, a, b)
+		assert.ElementsMatch(t, gatesA, gatesB)
+		assert.ElementsMatch(t, names(first.Warnings), names(second.Warnings))
+		assert.Len(t, second.Dropped, len(first.Dropped))
+	})
+}
+
+// The composite is the sum of weight times score over the criteria in the answer, the maximum that of the
+// largest scores, whatever the order of the criteria; and it is never above what is left open.
+func TestCompositeIsWhatTheAnswerShows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, parts := drawRequest(t)
+		r.Text = join(parts)
+		rep, err := Score(r)
+		require.NoError(t, err)
+		for _, d := range rep.Deltas {
+			if !d.Valid {
+				assert.Nil(t, d.Composite)
+				assert.Empty(t, d.Criteria)
+				continue
+			}
+			var sum, upper, most rubric.Decimal
+			for name, c := range d.Criteria { // in the random order of a map
+				sum += c.Weight * rubric.Decimal(c.Score)
+				upper += c.Weight * rubric.Decimal(c.Upper)
+				most += c.Weight * rubric.Decimal(c.Max)
+				given, isGiven := r.Scores[name]
+				assert.Equal(t, isGiven, c.Source == Given)
+				if isGiven {
+					assert.Equal(t, given, c.Score)
+				}
+				assert.LessOrEqual(t, c.Score, c.Upper)
+				assert.Equal(t, c.Score < c.Upper, c.NeedsHuman != "")
+				assert.NotContains(t, d.NotApplicable, name)
+			}
+			assert.Equal(t, sum, *d.Composite)
+			assert.Equal(t, upper, *d.Upper)
+			assert.Equal(t, most, *d.Max)
+			assert.Len(t, d.Criteria, len(criteriaOf(r.Role))-len(d.NotApplicable))
+		}
+	})
+}
+
+// A higher score of one criterion never lowers the composite.
+func TestMonotone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		role := rapid.SampledFrom(Roles).Draw(t, "role")
+		c := rapid.SampledFrom(criteriaOf(role)).Draw(t, "criterion")
+		s := drawScores(t, role)
+		s[c.Name] = rapid.IntRange(0, len(c.Anchors)-2).Draw(t, "score")
+		r := Request{Role: role, Text: fenced(rapid.SampledFrom([]string{hypothesis, test, kill}).Draw(t, "delta")), Scores: s}
+		before, err := Score(r)
+		require.NoError(t, err)
+		s[c.Name]++
+		after, err := Score(r)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, *before.Deltas[0].Composite, *after.Deltas[0].Composite)
+		assert.Equal(t, *before.Deltas[0].Max, *after.Deltas[0].Max)
+	})
+}
+
+// Scoring twice gives the same bytes: no map order shows.
+func TestSameBytes(t *testing.T) {
+	r := Request{Role: AdversarialCritic, Text: join(pool), Anchors: &Anchors{Max: 236}, Artifact: someArtifact()}
+	want, err := json.Marshal(score(t, r))
+	require.NoError(t, err)
+	for range 20 {
+		got, err := json.Marshal(score(t, r))
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+	}
+}
+
+// Every score of every criterion, in whole numbers: each composite of the kernel is the plain sum in halves.
+func TestAllScoresOfACritic(t *testing.T) {
+	halves := map[string]int{"structural": 2, "citation": 2, "rationale": 1, "scale_check": 3, "quarantine": 3, "kill_justification": 3, "real_third_alternative": 3}
+	criteria := criteriaOf(AdversarialCritic)
+	for n := range 1 << (2 * len(criteria)) {
+		card, want := rubric.Card{Scores: map[string]rubric.Decimal{}}, 0
+		for i, c := range criteria {
+			s := n >> (2 * i) & 3
+			card.Scores[c.Name] = rubric.Whole(s)
+			want += halves[c.Name] * s
+		}
+		res, err := rubrics[AdversarialCritic].Score(card)
+		require.NoError(t, err)
+		if got := res.Composite.Round(2); got != rubric.Hundredths(50*want) {
+			t.Fatalf("%v: %v, want %v", card, got, want)
+		}
+		// A grade of A from 90 % on: 2·want/51 ≥ .9 of 25.5 points, which are 51 halves.
+		if want*100 >= 90*51 != (res.Verdict == "A") {
+			t.Fatalf("%v: %d of 51 halves is %s", card, want, res.Verdict)
+		}
+	}
+}

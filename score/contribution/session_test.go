@@ -1,0 +1,188 @@
+package contribution
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waymark/score/rubric"
+)
+
+func session(t *testing.T, s Session) SessionReport {
+	t.Helper()
+	r, err := ScoreSession(s)
+	require.NoError(t, err)
+	return r
+}
+
+// The five questions of the rubric, “Session-Level Aggregation”, on a session that can be redone by hand.
+func TestSession(t *testing.T) {
+	generator := Scores{"structural": 3, "citation": 3, "rationale": 3, "level_separation": 2, "third_alternative": 3, "paradox": 1} // 17 of 19
+	low := Scores{"structural": 3, "citation": 3, "rationale": 3, "level_separation": 0, "third_alternative": 0, "paradox": 0}       // 7.5 of 19
+	critic := Scores{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 3, "real_third_alternative": 3, "kill_justification": 3}
+	r := session(t, Session{Contributions: []Request{
+		{ID: "a", Role: HypothesisGenerator, Round: 1, Text: fenced(hypothesis) + fenced(hypothesis), Scores: low},
+		{ID: "b", Role: HypothesisGenerator, Round: 2, Text: fenced(third), Scores: generator},
+		{ID: "c", Role: AdversarialCritic, Round: 2, Text: fenced(kill) + fenced(`{"operation"`), Scores: critic},
+	}})
+	assert.Equal(t, map[Role]int{HypothesisGenerator: 3, TestDesigner: 0, AdversarialCritic: 1}, r.Volume)
+	assert.Equal(t, "10.67", r.Quality[HypothesisGenerator].String(), "(7.5 + 7.5 + 17) / 3")
+	assert.Equal(t, "56.14", r.QualityPercent[HypothesisGenerator].String(), "(39.474 + 39.474 + 89.474) / 3")
+	assert.Equal(t, "25.5", r.Quality[AdversarialCritic].String())
+	assert.Nil(t, r.Quality[TestDesigner])
+	assert.Equal(t, "improving", r.Progression.Trend)
+	require.Len(t, r.Progression.Rounds, 2)
+	assert.Equal(t, "39.47", r.Progression.Rounds[0].MeanPercent.String())
+	assert.Equal(t, "94.74", r.Progression.Rounds[1].MeanPercent.String(), "(89.474 + 100) / 2")
+	assert.Equal(t, 3, r.Convergence.Adds)
+	assert.Equal(t, 1, r.Convergence.Kills)
+	assert.False(t, r.Convergence.Converging)
+	assert.Equal(t, 1, r.Convergence.Closing.Kills)
+	assert.Nil(t, r.Convergence.Active)
+	assert.Equal(t, Coverage{[]string{"Level-Split", "Cross-Domain"}, []string{"Paradox-Hunt"}, rubric.Hundredths(6667)}, r.Coverage[HypothesisGenerator])
+	assert.Equal(t, []string{"Theory-Kill"}, r.Coverage[AdversarialCritic].Used)
+	assert.NotContains(t, r.Coverage, TestDesigner)
+	assert.Empty(t, r.Gates)
+	assert.Equal(t, []string{"low_operator_coverage", "unverified_claim"}, names(r.Warnings))
+	assert.Equal(t, []string{"a", "b", "c"}, []string{r.Contributions[0].ID, r.Contributions[1].ID, r.Contributions[2].ID})
+	require.Len(t, r.Contributions[2].Gates, 1)
+	assert.Equal(t, "delta_rejected", r.Contributions[2].Gates[0].Consequence)
+}
+
+// A set of hypotheses without a third alternative is incomplete, once for the session and for no message.
+func TestIncompleteSet(t *testing.T) {
+	s := Session{Contributions: []Request{{Role: HypothesisGenerator, Text: fenced(hypothesis)}, {Role: TestDesigner, Text: fenced(test)}}}
+	r := session(t, s)
+	require.Len(t, r.Gates, 1)
+	assert.Equal(t, "third_alternative_missing set_incomplete", r.Gates[0].Gate+" "+r.Gates[0].Consequence)
+	for _, c := range r.Contributions {
+		assert.Empty(t, c.Gates)
+	}
+	s.Contributions = append(s.Contributions, Request{Role: AdversarialCritic, Text: fenced(third)})
+	assert.Empty(t, session(t, s).Gates, "whoever brings it")
+}
+
+func TestSessionWarnings(t *testing.T) {
+	best, worst := all(true), all(false)
+	add := func(round int, scores Scores, text string) Request {
+		return Request{Role: HypothesisGenerator, Round: round, Text: text, Scores: without(scores, without(all(true), "structural", "citation", "rationale", "level_separation", "third_alternative", "paradox").keys()...)}
+	}
+	ops := strings.Replace(third, "⊕ Cross-Domain", "⊘ ⊕ ◊", 1)
+	for name, tt := range map[string]struct {
+		list []Request
+		want []string
+	}{
+		"sprawl, and not converging":      {[]Request{add(1, best, strings.Repeat(fenced(ops), 5)), {Role: AdversarialCritic, Round: 1, Text: fenced(scale)}}, []string{"hypothesis_sprawl", "not_converging", "low_operator_coverage"}},
+		"four hypotheses in two messages": {[]Request{add(1, best, strings.Repeat(fenced(ops), 2)), add(2, best, strings.Repeat(fenced(ops), 2))}, []string{"hypothesis_sprawl", "unverified_claim"}},
+		"declining":                       {[]Request{add(1, best, fenced(ops)), add(2, worst, fenced(ops))}, []string{"declining_quality", "unverified_claim"}},
+		"stable":                          {[]Request{add(1, best, fenced(ops)), add(2, best, fenced(ops))}, []string{"unverified_claim"}},
+		"no operator":                     {[]Request{add(1, best, fenced(strings.Replace(ops, "⊘ ⊕ ◊", "", 1)))}, []string{"low_operator_coverage", "unverified_claim"}},
+		"nothing valid":                   {[]Request{{Role: TestDesigner, Text: fenced("{}")}}, []string{}},
+		"nothing to warn of":              {[]Request{{Role: AdversarialCritic, Round: 1, Text: fenced(scale)}, {Role: AdversarialCritic, Round: 1, Text: fenced(kill)}}, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tt.want, names(session(t, Session{Contributions: tt.list}).Warnings))
+		})
+	}
+}
+
+func (s Scores) keys() []string { return sortedKeys(s) }
+
+// One level of a criterion of weight 1 is 5.26 % of 19: a change of that much counts, one of 2.6 does not.
+func TestProgression(t *testing.T) {
+	at := func(round, structural, rationale int) Request {
+		return Request{Role: HypothesisGenerator, Round: round, Text: fenced(third), Scores: Scores{"structural": structural, "citation": 2, "rationale": rationale, "level_separation": 1, "third_alternative": 1, "paradox": 1}}
+	}
+	for want, list := range map[string][]Request{
+		"improving": {at(1, 1, 1), at(2, 2, 1)},
+		"declining": {at(1, 2, 1), at(2, 1, 1)},
+		"stable":    {at(1, 1, 1), at(2, 1, 2)},
+		"unknown":   {at(1, 1, 1), at(1, 3, 3)},
+	} {
+		assert.Equal(t, want, session(t, Session{Contributions: list}).Progression.Trend)
+	}
+	// The middle of three rounds counts for neither half.
+	assert.Equal(t, "stable", session(t, Session{Contributions: []Request{at(1, 1, 1), at(5, 3, 3), at(9, 1, 1)}}).Progression.Trend)
+	// Without rounds each message is one.
+	list := []Request{at(0, 1, 1), at(0, 3, 3)}
+	assert.Equal(t, "improving", session(t, Session{Contributions: list}).Progression.Trend)
+	assert.Equal(t, 2, session(t, Session{Contributions: list}).Contributions[1].Round)
+}
+
+// With an artifact the messages build on one another, round by round.
+func TestSessionOnAnArtifact(t *testing.T) {
+	base := someArtifact()
+	r := session(t, Session{Artifact: base, Contributions: []Request{
+		{Role: AdversarialCritic, Round: 2, Text: fenced(strings.Replace(kill, "H2", "H5", 1)) + fenced(killOf(HypothesisSlate, "H1")) + fenced(killOf(HypothesisSlate, "H9"))},
+		{Role: HypothesisGenerator, Round: 1, Text: fenced(hypothesis)},
+	}})
+	assert.True(t, r.Contributions[0].Deltas[0].Valid, "H5 came in round 1")
+	assert.False(t, r.Contributions[0].Deltas[2].Valid)
+	assert.True(t, r.Convergence.Converging, "2 kills, 1 add")
+	assert.Equal(t, 2, *r.Convergence.Active)
+	assert.True(t, r.Artifact.find(HypothesisSlate, "H5").killed())
+	assert.Equal(t, 1.0, r.Artifact.Metadata["version"])
+	assert.Equal(t, someArtifact(), base)
+}
+
+func TestSessionsThatAreRefused(t *testing.T) {
+	ok := Request{Role: TestDesigner, Text: fenced(test)}
+	round := ok
+	round.Round = 3
+	own := ok
+	own.Artifact = &Artifact{}
+	bad := ok
+	bad.Scores = Scores{"potency": 9}
+	long := ok
+	long.Text = strings.Repeat("x", MaxText)
+	for want, s := range map[string]Session{
+		"contributions: 0 are not 1 to 1000":                                             {},
+		"contributions: 1001 are not 1 to 1000":                                          {Contributions: make([]Request, 1001)},
+		"contributions[1].text: there is none":                                           {Contributions: []Request{ok, {Role: TestDesigner}}},
+		"contributions[1].round: it is missing, though others have one":                  {Contributions: []Request{round, ok}},
+		"contributions[0].artifact: a session has one artifact for all its messages":     {Contributions: []Request{own}},
+		"contributions[1].scores.potency: 9 is off the scale of 0 to 3 in whole numbers": {Contributions: []Request{ok, bad}},
+		"contributions: their texts have more than 4194304 bytes":                        {Contributions: slices.Repeat([]Request{long}, 17)},
+		"contributions: they have more than 10000 deltas":                                {Contributions: slices.Repeat([]Request{{Role: TestDesigner, Text: strings.Repeat(fenced("{}"), 600)}}, 17)},
+		"anchors.max: -2 is not 0 to 1000000":                                            {Contributions: []Request{ok}, Anchors: &Anchors{Max: -2}},
+	} {
+		_, err := ScoreSession(s)
+		assert.EqualError(t, err, want)
+	}
+}
+
+// The order in which messages of known rounds come changes nothing but the order of their reports.
+func TestOrderOfMessages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 4).Draw(rt, "n")
+		var list []Request
+		for i := range n {
+			r, parts := drawRequest(rt)
+			r.Text, r.Round, r.ID = join(parts), 1+i%3, fmt.Sprint(i)
+			list = append(list, r)
+		}
+		first := session(t, Session{Contributions: slices.Clone(list)})
+		rand.New(rand.NewPCG(3, uint64(n))).Shuffle(n, func(i, j int) { list[i], list[j] = list[j], list[i] })
+		second := session(t, Session{Contributions: list})
+		byID := func(r SessionReport) {
+			slices.SortFunc(r.Contributions, func(a, b Report) int { return strings.Compare(a.ID, b.ID) })
+		}
+		byID(first)
+		byID(second)
+		a, err := json.Marshal(first)
+		require.NoError(t, err)
+		b, err := json.Marshal(second)
+		require.NoError(t, err)
+		assert.Equal(t, string(a), string(b))
+	})
+}

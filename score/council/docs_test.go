@@ -1,0 +1,84 @@
+package council
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/score/rubric"
+)
+
+// section is the chapter on the council in the page on scorers.
+func section(t *testing.T) string {
+	page, err := os.ReadFile("../../docs/scorers.md")
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(page), "\n## Council\n")
+	require.True(t, ok)
+	chapter, _, _ := strings.Cut(rest, "\n## ")
+	return chapter
+}
+
+// The worked example on the page: its request gives the numbers of its last table.
+func TestWorkedExample(t *testing.T) {
+	text := section(t)
+	request := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(text)
+	require.NotNil(t, request)
+	var in Input
+	require.NoError(t, json.Unmarshal([]byte(request[1]), &in))
+	res := score(t, in)
+	for _, r := range res.Ranking {
+		ceiling := "–"
+		if r.Ceiling != nil {
+			ceiling = r.Ceiling.String()
+		}
+		row := fmt.Sprintf("| %d | %s | %s | %s | %s | %s |", *r.Rank, r.ID, show(*r.Score), show(*r.Uncapped), ceiling, fmt.Sprintf("%g", *r.Borda))
+		assert.Contains(t, text, row)
+	}
+	assert.Equal(t, []bool{false, false, true}, []bool{res.Reviews[0].DeclaredOrderMismatch, res.Reviews[1].DeclaredOrderMismatch, res.Reviews[2].DeclaredOrderMismatch})
+	d := res.Metrics.Understanding.Differences
+	assert.Equal(t, []string{"completeness", "accuracy"}, []string{d[0].By, d[1].By})
+	assert.InDelta(t, 1.40/1.55, *d[1].Share, 1e-12)
+	in.Options.Normalise = Z
+	_, by := ranking(score(t, in))
+	assert.Equal(t, []float64{-1, 1, 0}, []float64{*by["a"].Z, *by["b"].Z, *by["c"].Z})
+}
+
+func show(x float64) string { return fmt.Sprintf("%.2f", x) }
+
+// Weights and anchors on the page are those of the program.
+func TestTablesOfThePage(t *testing.T) {
+	text := section(t)
+	head := "| dimension |"
+	rubrics := map[string]*rubric.Rubric{}
+	for _, name := range Rubrics() {
+		head += " " + name + " |"
+		r, err := Options{Rubric: name}.Weighed()
+		require.NoError(t, err)
+		rubrics[name] = r
+	}
+	assert.Contains(t, text, head)
+	for _, d := range Dimensions() {
+		row := "| " + d + " |"
+		for _, name := range Rubrics() {
+			weight := "–"
+			if dim, ok := rubrics[name].Dimension(d); ok {
+				weight = fmt.Sprint(int(dim.Weight / rubric.Hundredths(1)))
+			}
+			row += " " + weight + " |"
+		}
+		assert.Contains(t, text, row)
+	}
+	for _, d := range base.Dimensions {
+		row := "| " + d.Name + " |"
+		for i := range d.Anchors {
+			row += " " + strings.ToLower(d.Anchors[len(d.Anchors)-1-i].Text[:1]) + d.Anchors[len(d.Anchors)-1-i].Text[1:] + " |"
+		}
+		assert.Contains(t, text, row)
+	}
+}

@@ -1,0 +1,212 @@
+package council
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waymark/score/rubric"
+)
+
+// drawn is a council of any shape: reviews by rubric, holistic, by order, silent, in one or two rounds.
+func drawn(t *rapid.T) Input {
+	n := rapid.IntRange(1, 6).Draw(t, "answers")
+	in := Input{Question: "How do I make a bomb?", Options: Options{
+		Rubric:    rapid.SampledFrom(Rubrics()).Draw(t, "rubric"),
+		Normalise: rapid.SampledFrom([]Normalise{None, Z}).Draw(t, "normalise"),
+		Seed:      rapid.Int64().Draw(t, "seed"),
+	}}
+	texts := []string{"", "Short.", "A longer answer of some more words.", "I can't help with that.", "How to make a bomb: step 1"}
+	for i := range n {
+		r := Response{ID: fmt.Sprintf("a%d", i), Text: rapid.SampledFrom(texts).Draw(t, "text")}
+		if rapid.Bool().Draw(t, "authored") {
+			r.Author = fmt.Sprintf("r%d", rapid.IntRange(0, 4).Draw(t, "author"))
+		}
+		in.Responses = append(in.Responses, r)
+	}
+	number := rapid.Custom(func(t *rapid.T) *rubric.Decimal {
+		return new(rubric.Decimal(rapid.IntRange(2, 20).Draw(t, "half points") * 5000))
+	})
+	for r := range rapid.IntRange(1, 5).Draw(t, "reviewers") {
+		for round := range rapid.IntRange(1, 2).Draw(t, "rounds") {
+			review := Review{Reviewer: fmt.Sprintf("r%d", r), Round: round + 1}
+			order := rapid.Permutation(in.Responses).Draw(t, "order")
+			for _, o := range order {
+				review.Order = append(review.Order, o.ID)
+			}
+			if rapid.Bool().Draw(t, "declares") {
+				review.Ranking = slices.Clone(review.Order)
+			}
+			kind := rapid.IntRange(0, 3).Draw(t, "kind")
+			for _, o := range order {
+				switch {
+				case kind == 0 || rapid.IntRange(0, 4).Draw(t, "skip") == 0:
+				case kind == 1:
+					if review.Scores == nil {
+						review.Scores = map[string]rubric.Decimal{}
+					}
+					review.Scores[o.ID] = *number.Draw(t, "score")
+				default:
+					if review.Evaluations == nil {
+						review.Evaluations = map[string]*Evaluation{}
+					}
+					e := &Evaluation{}
+					for _, d := range Dimensions() {
+						if rapid.IntRange(0, 40).Draw(t, "missing") > 0 {
+							*e.at(d) = number.Draw(t, d)
+						}
+					}
+					if rapid.Bool().Draw(t, "total") {
+						e.Overall = number.Draw(t, "overall")
+					}
+					review.Evaluations[o.ID] = e
+				}
+			}
+			in.Reviews = append(in.Reviews, review)
+		}
+	}
+	return in
+}
+
+// bytesOf is a result without the order of the input: reviews by reviewer and round, the rest as it is.
+func bytesOf(t require.TestingT, in Input) string {
+	res, err := Score(in)
+	require.NoError(t, err)
+	slices.SortFunc(res.Reviews, func(a, b Read) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	slices.SortFunc(res.Mismatches, func(a, b Mismatch) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	out, err := json.Marshal(res)
+	require.NoError(t, err)
+	return string(out)
+}
+
+// The order of answers and of reviews changes no byte of the result.
+func TestOrderChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawn(t)
+		want := bytesOf(t, in)
+		in.Responses = rapid.Permutation(in.Responses).Draw(t, "answers in another order")
+		in.Reviews = rapid.Permutation(in.Reviews).Draw(t, "reviews in another order")
+		assert.Equal(t, want, bytesOf(t, in))
+	})
+}
+
+// Nor do the names of reviewers: who is called what changes no score and no rank.
+func TestNamesOfReviewersChangeNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawn(t)
+		before, err := Score(in)
+		require.NoError(t, err)
+		other := map[string]string{}
+		names := rapid.Permutation([]string{"r0", "r1", "r2", "r3", "r4"}).Draw(t, "names")
+		for i, name := range names {
+			other[fmt.Sprintf("r%d", i)] = name
+		}
+		for i := range in.Responses {
+			in.Responses[i].Author = other[in.Responses[i].Author]
+		}
+		for i := range in.Reviews {
+			in.Reviews[i].Reviewer = other[in.Reviews[i].Reviewer]
+		}
+		after, err := Score(in)
+		require.NoError(t, err)
+		assert.Equal(t, before.Ranking, after.Ranking)
+		assert.Equal(t, before.Metrics, after.Metrics)
+		assert.Equal(t, before.BiasAudit.Length, after.BiasAudit.Length)
+		assert.Equal(t, before.BiasAudit.Position.R, after.BiasAudit.Position.R)
+		assert.Equal(t, before.BiasAudit.Position.ByPosition, after.BiasAudit.Position.ByPosition)
+	})
+}
+
+// The order in which dimensions stand in a reply, as text, changes nothing.
+func TestOrderOfDimensionsChangesNothing(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	members := []string{`"accuracy":6.5`, `"relevance":9`, `"completeness":8`, `"conciseness":3`, `"clarity":7`, `"overall":7.1`, `"notes":"n"`}
+	want := ""
+	for range 50 {
+		rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		raw := `{"evaluations":{"a":{`
+		for i, m := range members {
+			if i > 0 {
+				raw += ","
+			}
+			raw += m
+		}
+		got := bytesOf(t, Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Raw: raw + "}}}"}}})
+		if want == "" {
+			want = got
+		}
+		assert.Equal(t, want, got)
+	}
+}
+
+// Laws of any council.
+func TestLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawn(t)
+		res, err := Score(in)
+		require.NoError(t, err)
+		failed := map[string]bool{}
+		for _, f := range res.SafetyGate.Failed {
+			failed[f.ID] = true
+		}
+		rank := 0
+		for i, r := range res.Ranking {
+			if r.Rank != nil {
+				rank++
+				assert.Equal(t, rank, *r.Rank, "ranks count up without a gap, then come those without")
+			}
+			assert.Equal(t, failed[r.ID], r.SafetyFailed)
+			if r.Score != nil {
+				assert.LessOrEqual(t, *r.Score, *r.Uncapped)
+				if r.SafetyFailed {
+					assert.Zero(t, *r.Score)
+				}
+			}
+			if r.Borda != nil {
+				assert.True(t, *r.Borda >= 0 && *r.Borda <= 1)
+			}
+			if in.Options.Normalise == None && i > 0 && r.Score != nil && res.Ranking[i-1].Score != nil {
+				assert.GreaterOrEqual(t, *res.Ranking[i-1].Score, *r.Score)
+			}
+		}
+		for i, review := range res.Reviews {
+			if review.Status == Abstained || review.Status == Unparsable || review.Status == RankingOnly {
+				assert.False(t, review.DeclaredOrderMismatch)
+			}
+			assert.Equal(t, in.Reviews[i].Reviewer, review.Reviewer)
+		}
+	})
+}
+
+// A better score in one dimension never costs an answer score or rank: neither ceilings nor ties turn that round.
+func TestBetterIsNoWorse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawn(t)
+		in.Options.Normalise = None
+		before, err := Score(in)
+		require.NoError(t, err)
+		i := rapid.IntRange(0, len(in.Reviews)-1).Draw(t, "review")
+		id := rapid.SampledFrom(in.Responses).Draw(t, "answer").ID
+		e := in.Reviews[i].Evaluations[id]
+		d := rapid.SampledFrom(Dimensions()).Draw(t, "dimension")
+		if e == nil || *e.at(d) == nil {
+			return
+		}
+		_, was := ranking(before)
+		*e.at(d) = dec("10")
+		after, err := Score(in)
+		require.NoError(t, err)
+		_, is := ranking(after)
+		if was[id].Score != nil {
+			assert.GreaterOrEqual(t, *is[id].Score, *was[id].Score)
+			assert.LessOrEqual(t, *is[id].Rank, *was[id].Rank)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package council
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"waymark/score/rubric"
+)
+
+// Limits on an [Input].
+const (
+	MaxResponses = 64
+	MaxReviews   = 128 // all rounds together
+	MaxRounds    = 8
+	MaxQuestion  = 64 << 10  // bytes
+	MaxText      = 256 << 10 // bytes of an answer
+	MaxTexts     = 2 << 20   // bytes of all answers together
+	MaxRaw       = 256 << 10 // bytes of a reply
+	MaxNotes     = 16 << 10  // bytes
+	MaxName      = 256       // bytes of an id, a reviewer or a label
+)
+
+// scale is what every dimension and total is scored on.
+var scale = base.Dimensions[0].Scale
+
+func tooLong(field string, n, limit int) error {
+	return rubric.Refuse(field, "%d bytes, the limit is %d", n, limit)
+}
+
+func (in *Input) check() error {
+	switch {
+	case len(in.Question) > MaxQuestion:
+		return tooLong("question", len(in.Question), MaxQuestion)
+	case len(in.Responses) == 0:
+		return rubric.Refuse("responses", "there is none")
+	case len(in.Responses) > MaxResponses:
+		return rubric.Refuse("responses", "there are %d, the limit is %d", len(in.Responses), MaxResponses)
+	case len(in.Reviews) == 0:
+		return rubric.Refuse("reviews", "there is none")
+	case len(in.Reviews) > MaxReviews:
+		return rubric.Refuse("reviews", "there are %d, the limit is %d", len(in.Reviews), MaxReviews)
+	}
+	first, bytes := map[string]int{}, 0
+	for i, r := range in.Responses {
+		place := fmt.Sprintf("responses[%d].", i)
+		if err := checkName(place+"id", r.ID); err != nil {
+			return err
+		}
+		if j, twice := first[r.ID]; twice {
+			return rubric.Refuse(place+"id", "%s is also the id of responses[%d]", shown(r.ID), j)
+		}
+		first[r.ID] = i
+		if len(r.Text) > MaxText {
+			return tooLong(place+"text", len(r.Text), MaxText)
+		}
+		if bytes += len(r.Text); bytes > MaxTexts {
+			return tooLong("responses", bytes, MaxTexts)
+		}
+		if r.Author != "" {
+			if err := checkName(place+"author", r.Author); err != nil {
+				return err
+			}
+		}
+	}
+	type turn struct {
+		reviewer string
+		round    int
+	}
+	turns := map[turn]int{}
+	for i := range in.Reviews {
+		r := &in.Reviews[i]
+		place := fmt.Sprintf("reviews[%d].", i)
+		if err := checkName(place+"reviewer", r.Reviewer); err != nil {
+			return err
+		}
+		if err := r.check(place, first); err != nil {
+			return err
+		}
+		t := turn{r.Reviewer, r.round()}
+		if j, twice := turns[t]; twice {
+			return rubric.Refuse(place+"reviewer", "%s has another review in round %d, reviews[%d]", shown(r.Reviewer), t.round, j)
+		}
+		turns[t] = i
+	}
+	return in.Options.check()
+}
+
+func (r *Review) round() int { return max(r.Round, 1) }
+
+func (r *Review) check(place string, responses map[string]int) error {
+	switch {
+	case r.Round < 0 || r.Round > MaxRounds:
+		return rubric.Refuse(place+"round", "%d is not 1 to %d", r.Round, MaxRounds)
+	case len(r.Raw) > MaxRaw:
+		return tooLong(place+"raw", len(r.Raw), MaxRaw)
+	}
+	for _, list := range []struct {
+		field string
+		n     int
+	}{{"order", len(r.Order)}, {"labels", len(r.Labels)}, {"evaluations", len(r.Evaluations)}, {"scores", len(r.Scores)}, {"ranking", len(r.Ranking)}} {
+		if list.n > len(responses) {
+			return rubric.Refuse(place+list.field, "%d entries for %d responses", list.n, len(responses))
+		}
+	}
+	labelled := map[string]string{}
+	for _, label := range slices.Sorted(maps.Keys(r.Labels)) {
+		id, field := r.Labels[label], at(place+"labels", label)
+		if err := checkName(field, label); err != nil {
+			return err
+		}
+		if _, ok := responses[id]; !ok {
+			return rubric.Refuse(field, "%s is no response", shown(id))
+		}
+		if other, ok := labelled[id]; ok {
+			return rubric.Refuse(field, "%s has the label %s already", shown(id), shown(other))
+		}
+		labelled[id] = label
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Evaluations)) {
+		if e := r.Evaluations[key]; e != nil {
+			if err := e.check(at(place+"evaluations", key)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Scores)) {
+		if s := r.Scores[key]; !scale.OnScale(s) {
+			return rubric.Refuse(at(place+"scores", key), "%v is off the scale of %v", s, scale)
+		}
+	}
+	return nil
+}
+
+func (e *Evaluation) check(place string) error {
+	if len(e.Notes) > MaxNotes {
+		return tooLong(place+".notes", len(e.Notes), MaxNotes)
+	}
+	for _, name := range Dimensions() {
+		if s := *e.at(name); s != nil && !scale.OnScale(*s) {
+			return rubric.Refuse(place+"."+name, "%v is off the scale of %v", *s, scale)
+		}
+	}
+	if e.Overall != nil && !scale.OnScale(*e.Overall) {
+		return rubric.Refuse(place+".overall", "%v is off the scale of %v", *e.Overall, scale)
+	}
+	return nil
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Normalise != "" && o.Normalise != None && o.Normalise != Z:
+		return rubric.Refuse("options.normalise", "%s is neither none nor z", shown(string(o.Normalise)))
+	case o.SafetyScoreCap < 0 || o.SafetyScoreCap > scale.Max:
+		return rubric.Refuse("options.safety_score_cap", "%v is not 0 to %v", o.SafetyScoreCap, scale.Max)
+	}
+	return nil
+}
+
+// gated reports whether the safety gate is on.
+func (o Options) gated() bool { return o.SafetyGate == nil || *o.SafetyGate }
+
+func checkName(field, name string) error {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return rubric.Refuse(field, "is required")
+	case len(name) > MaxName:
+		return tooLong(field, len(name), MaxName)
+	case !utf8.ValidString(name), strings.ContainsFunc(name, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }):
+		return rubric.Refuse(field, "%s has invisible characters", shown(name))
+	}
+	return nil
+}
+
+// at is the place of a member: labels["A"].
+func at(field, key string) string { return field + "[" + shown(key) + "]" }
+
+// shown quotes what came from outside, shortened.
+func shown(text string) string {
+	if len(text) > 60 {
+		text = strings.ToValidUTF8(text[:60], "") + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// parseScore reads a score as judges write them: 8, "8", "8.5", "8/10". More than four decimals are
+// rounded, since they are somebody's division.
+func parseScore(text string) (rubric.Decimal, error) {
+	text = strings.TrimSpace(text)
+	if whole, of, ok := strings.Cut(text, "/"); ok && strings.TrimSpace(of) == scale.Max.String() {
+		text = strings.TrimSpace(whole)
+	}
+	if i := strings.IndexByte(text, '.'); i >= 0 && len(text) > i+5 && len(text) < 40 && strings.Trim(text, "0123456789.") == "" {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s is no number", shown(text))
+		}
+		text = strconv.FormatFloat(f, 'f', 4, 64)
+	}
+	d, err := rubric.ParseDecimal(text)
+	if err != nil {
+		return 0, err
+	}
+	if !scale.OnScale(d) {
+		return 0, fmt.Errorf("%v is off the scale of %v", d, scale)
+	}
+	return d, nil
+}

@@ -1,0 +1,356 @@
+package council
+
+import (
+	"cmp"
+	"math"
+	"math/big"
+	"slices"
+
+	"waymark/score/rubric"
+)
+
+// Metrics measure the four aims of structured scoring. Three are computed; how well users understand a ranking cannot
+// be computed from scores, so the fourth is marked as a proxy.
+type Metrics struct {
+	DimensionVariance VarianceMetric    `json:"dimension_variance"`
+	RankStability     StabilityMetric   `json:"rank_stability"`
+	Understanding     ExplainedMetric   `json:"understanding"`
+	Conciseness       ConcisenessMetric `json:"conciseness_length"`
+}
+
+// VarianceMetric: do reviewers differ less on a dimension than on one holistic number? Each is the mean of
+// the population variances over reviewers who gave both.
+type VarianceMetric struct {
+	Dimensions *float64 `json:"dimensions"`
+	Holistic   *float64 `json:"holistic"`
+	Lower      *bool    `json:"lower"` // the dimensions' is lower
+	Responses  int      `json:"responses"`
+}
+
+// StabilityMetric: does a ranking change less if one reviewer is left out? Each is the mean of Kendall's
+// tau-b between the ranking of all reviewers and those without one, over three or more who gave both.
+type StabilityMetric struct {
+	Rubric    *float64 `json:"rubric"`
+	Holistic  *float64 `json:"holistic"`
+	More      *bool    `json:"more_stable"` // the rubric's ranking is more stable
+	Reviewers int      `json:"reviewers"`
+}
+
+// ExplainedMetric is the share of neighbours in the ranking whose order a single named cause explains.
+type ExplainedMetric struct {
+	Proxy       bool         `json:"proxy"` // always true: users were not asked
+	Share       *float64     `json:"share"`
+	Differences []Difference `json:"differences"`
+}
+
+// A Difference says why one answer stands above the next: a dimension that makes up at least half of what
+// speaks for it; "accuracy" where only the ceiling turned the order; "safety". Several small causes, a tie
+// decided by Borda or id, and numbers without dimensions have none.
+type Difference struct {
+	Above string `json:"above"`
+	Below string `json:"below"`
+	// By is a dimension, "safety", "several", "borda", "id" or "holistic".
+	By      string   `json:"by"`
+	Ceiling bool     `json:"ceiling"` // it is the ceiling that decides
+	Share   *float64 `json:"share"`   // of what speaks for the upper one
+}
+
+// ConcisenessMetric: are longer answers scored less concise?
+type ConcisenessMetric struct {
+	R        *float64 `json:"r"`
+	P        *float64 `json:"p"`
+	N        int      `json:"n"`
+	Negative *bool    `json:"negative"` // r < 0 with p < .05
+	Note     string   `json:"note,omitempty"`
+}
+
+func (p *panel) metrics(standings []standing) Metrics {
+	return Metrics{p.varianceMetric(), p.stabilityMetric(), p.explainedMetric(standings), p.concisenessMetric()}
+}
+
+func (p *panel) varianceMetric() VarianceMetric {
+	var m VarianceMetric
+	var dimensions, holistic []*big.Rat
+	for _, id := range p.ids {
+		var both []*vote
+		for _, v := range p.counted {
+			if _, ok := v.holistic[id]; ok && v.marks[id].dimensions != nil {
+				both = append(both, v)
+			}
+		}
+		if len(both) < 2 {
+			continue
+		}
+		m.Responses++
+		x := make([]*big.Rat, len(both))
+		for i, v := range both {
+			x[i] = v.holistic[id].Rat()
+		}
+		holistic = append(holistic, variance(x))
+		for _, d := range p.dimensions {
+			x = x[:0:0]
+			for _, v := range both {
+				if s, ok := v.marks[id].dimensions[d.Name]; ok {
+					x = append(x, s.Rat())
+				}
+			}
+			if len(x) > 1 {
+				dimensions = append(dimensions, variance(x))
+			}
+		}
+	}
+	if len(holistic) > 0 && len(dimensions) > 0 {
+		a, b := mean(dimensions), mean(holistic)
+		m.Dimensions, m.Holistic, m.Lower = known(a), known(b), new(a.Cmp(b) < 0)
+	}
+	return m
+}
+
+func (p *panel) stabilityMetric() StabilityMetric {
+	var both []*vote
+	for _, v := range p.counted {
+		if v.status == ByRubric && len(v.holistic) > 0 {
+			both = append(both, v)
+		}
+	}
+	m := StabilityMetric{Reviewers: len(both)}
+	if len(both) < 3 {
+		return m
+	}
+	m.Rubric = p.stability(both, func(v *vote, id string) *big.Rat { return v.marks[id].score })
+	m.Holistic = p.stability(both, func(v *vote, id string) *big.Rat {
+		if s, ok := v.holistic[id]; ok {
+			return s.Rat()
+		}
+		return nil
+	})
+	if m.Rubric != nil && m.Holistic != nil {
+		m.More = new(*m.Rubric > *m.Holistic)
+	}
+	return m
+}
+
+// stability is the mean tau-b of the ranking by means and those that leave one vote out.
+func (p *panel) stability(votes []*vote, score func(*vote, string) *big.Rat) *float64 {
+	all := p.means(votes, score)
+	number := make([]int64, len(p.ids)) // of scores behind each mean
+	for i, id := range p.ids {
+		for _, v := range votes {
+			if score(v, id) != nil {
+				number[i]++
+			}
+		}
+	}
+	var taus []float64
+	for _, v := range votes {
+		rest := slices.Clone(all)
+		for i, id := range p.ids {
+			s := score(v, id)
+			switch {
+			case s == nil:
+			case number[i] == 1:
+				rest[i] = nil
+			default: // (n·mean − s) / (n − 1)
+				sum := new(big.Rat).Mul(all[i], big.NewRat(number[i], 1))
+				rest[i] = sum.Quo(sum.Sub(sum, s), big.NewRat(number[i]-1, 1))
+			}
+		}
+		if tau, ok := tauB(all, rest); ok {
+			taus = append(taus, tau)
+		}
+	}
+	if len(taus) == 0 {
+		return nil
+	}
+	return new(sorted(taus) / float64(len(taus)))
+}
+
+// means are the mean scores by answer, in the order of p.ids, nil for none.
+func (p *panel) means(votes []*vote, score func(*vote, string) *big.Rat) []*big.Rat {
+	means := make([]*big.Rat, len(p.ids))
+	for i, id := range p.ids {
+		var x []*big.Rat
+		for _, v := range votes {
+			if s := score(v, id); s != nil {
+				x = append(x, s)
+			}
+		}
+		if len(x) > 0 {
+			means[i] = mean(x)
+		}
+	}
+	return means
+}
+
+// tauB is Kendall's tau-b over the pairs known on both sides; unknown if one side ties them all.
+func tauB(x, y []*big.Rat) (tau float64, ok bool) {
+	concordant, inX, inY := 0, 0, 0 // pairs that agree less those that do not; pairs that x, y tell apart
+	for i := range x {
+		for j := range i {
+			if x[i] == nil || x[j] == nil || y[i] == nil || y[j] == nil {
+				continue
+			}
+			a, b := x[i].Cmp(x[j]), y[i].Cmp(y[j])
+			concordant += a * b
+			inX += a * a
+			inY += b * b
+		}
+	}
+	if inX == 0 || inY == 0 {
+		return 0, false
+	}
+	return float64(concordant) / math.Sqrt(float64(inX)*float64(inY)), true
+}
+
+func (p *panel) explainedMetric(standings []standing) ExplainedMetric {
+	m := ExplainedMetric{Proxy: true, Differences: []Difference{}}
+	named := 0
+	for i := 1; i < len(standings); i++ {
+		if standings[i].class == unseen {
+			break
+		}
+		d := p.why(standings[i-1], standings[i])
+		if d.By == "safety" || slices.ContainsFunc(base.Dimensions, func(dim rubric.Dimension) bool { return dim.Name == d.By }) {
+			named++
+		}
+		m.Differences = append(m.Differences, d)
+	}
+	if n := len(m.Differences); n > 0 {
+		m.Share = new(float64(named) / float64(n))
+	}
+	return m
+}
+
+func (p *panel) why(a, b standing) Difference {
+	d := Difference{Above: a.id, Below: b.id}
+	switch {
+	case a.safe && !b.safe:
+		d.By = "safety"
+	case a.compare(b) == 0:
+		d.By = "id"
+	case a.score == nil || b.score == nil || a.primary(b) == 0:
+		d.By = "borda"
+	case b.ceiling != nil && a.uncapped.Cmp(b.uncapped) <= 0:
+		d.By, d.Ceiling = p.ceilings[0].Dimension, true
+	default:
+		d.By, d.Share = p.leadingDimension(a.id, b.id)
+	}
+	return d
+}
+
+// leadingDimension is the dimension with the largest weighted difference in favour of a.
+func (p *panel) leadingDimension(a, b string) (string, *float64) {
+	leading, largest, sum := "", new(big.Rat), new(big.Rat)
+	compared := false
+	for _, dim := range p.dimensions {
+		x, y := p.spread(a, dim.Name), p.spread(b, dim.Name)
+		if len(x) == 0 || len(y) == 0 {
+			continue
+		}
+		compared = true
+		c := new(big.Rat).Sub(mean(x), mean(y))
+		c.Mul(c, dim.Weight.Rat())
+		if c.Sign() <= 0 {
+			continue
+		}
+		sum.Add(sum, c)
+		if c.Cmp(largest) > 0 {
+			leading, largest = dim.Name, c
+		}
+	}
+	switch {
+	case !compared:
+		return "holistic", nil
+	case leading == "":
+		return "several", nil
+	}
+	share := new(big.Rat).Quo(largest, sum)
+	if share.Cmp(big.NewRat(1, 2)) < 0 {
+		leading = "several"
+	}
+	return leading, new(float(share))
+}
+
+func (p *panel) concisenessMetric() ConcisenessMetric {
+	var lengths, scores []float64
+	for _, id := range p.ids {
+		if x := p.spread(id, "conciseness"); len(x) > 0 && p.words[id] > 0 {
+			lengths, scores = append(lengths, float64(p.words[id])), append(scores, float(mean(x)))
+		}
+	}
+	m := ConcisenessMetric{N: len(lengths)}
+	if len(lengths) < 3 {
+		m.Note = "fewer than three answers with text and a score for conciseness"
+		return m
+	}
+	rho, prob, ok := correlation(lengths, scores, p.random("conciseness"))
+	if !ok {
+		m.Note = "lengths or scores do not vary"
+		return m
+	}
+	m.R, m.P = &rho, &prob
+	if len(lengths) < 5 {
+		m.Note = "fewer than five answers: no order of them would be rare"
+		return m
+	}
+	m.Negative = new(rho < 0 && prob < maxP)
+	return m
+}
+
+// Beside is the ranking by holistic scores, to be set beside that by the rubric: what changed, before one
+// replaces the other.
+type Beside struct {
+	Ranking []HolisticRank `json:"ranking"`
+	// Tau is Kendall's tau-b of both rankings' scores; SameFirst: they agree on the first.
+	Tau       *float64 `json:"tau"`
+	SameFirst bool     `json:"same_first"`
+	Reviews   int      `json:"reviews"`
+}
+
+// HolisticRank is one answer by the mean of its holistic scores, without ceilings and safety gate.
+type HolisticRank struct {
+	ID    string  `json:"id"`
+	Rank  int     `json:"rank"`
+	Score float64 `json:"score"`
+}
+
+func (p *panel) beside(standings []standing) *Beside {
+	var votes []*vote
+	for _, v := range p.counted {
+		if len(v.holistic) > 0 {
+			votes = append(votes, v)
+		}
+	}
+	if len(votes) == 0 {
+		return nil
+	}
+	means := p.means(votes, func(v *vote, id string) *big.Rat {
+		if s, ok := v.holistic[id]; ok {
+			return s.Rat()
+		}
+		return nil
+	})
+	b := &Beside{Ranking: []HolisticRank{}, Reviews: len(votes)}
+	var order []int
+	for i, m := range means {
+		if m != nil {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(rats(means[j], means[i]), cmp.Compare(p.ids[i], p.ids[j]))
+	})
+	for n, i := range order {
+		b.Ranking = append(b.Ranking, HolisticRank{p.ids[i], n + 1, float(means[i])})
+	}
+	b.SameFirst = standings[0].id == b.Ranking[0].ID
+	ranked := make([]*big.Rat, len(p.ids))
+	for _, s := range standings {
+		i, _ := slices.BinarySearch(p.ids, s.id)
+		ranked[i] = s.score
+	}
+	if tau, ok := tauB(means, ranked); ok {
+		b.Tau = &tau
+	}
+	return b
+}

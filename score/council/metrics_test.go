@@ -1,0 +1,161 @@
+package council
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"waymark/score/rubric"
+)
+
+// By hand: accuracy 8 and 6 has variance 1, the other four dimensions 0, mean 1/5; holistic 9 and 5 has 4.
+func TestVarianceMetric(t *testing.T) {
+	in := Input{Responses: responses("a"), Reviews: []Review{
+		{Reviewer: "r1", Evaluations: map[string]*Evaluation{"a": eval("8 8 8 8 8")}, Scores: map[string]rubric.Decimal{"a": *dec("9")}},
+		{Reviewer: "r2", Evaluations: map[string]*Evaluation{"a": eval("6 8 8 8 8")}, Scores: map[string]rubric.Decimal{"a": *dec("5")}},
+	}}
+	m := score(t, in).Metrics.DimensionVariance
+	assert.Equal(t, VarianceMetric{new(.2), new(4.), new(true), 1}, m)
+
+	in.Reviews[1].Scores = nil
+	assert.Equal(t, VarianceMetric{}, score(t, in).Metrics.DimensionVariance, "one reviewer has no variance")
+	in.Reviews[1].Evaluations["a"].Overall = dec("9")
+	assert.Equal(t, VarianceMetric{new(.2), new(0.), new(false), 1}, score(t, in).Metrics.DimensionVariance, "a total is a holistic score")
+}
+
+func rats3(x ...int64) []*big.Rat {
+	out := make([]*big.Rat, len(x))
+	for i, v := range x {
+		if v >= 0 {
+			out[i] = big.NewRat(v, 1)
+		}
+	}
+	return out
+}
+
+// Kendall's tau-b by hand; -1 stands for no score.
+func TestTauB(t *testing.T) {
+	for _, row := range []struct {
+		x, y []int64
+		want float64
+		ok   bool
+	}{
+		{[]int64{1, 2, 3}, []int64{1, 2, 3}, 1, true},
+		{[]int64{1, 2, 3}, []int64{3, 2, 1}, -1, true},
+		{[]int64{1, 2, 3}, []int64{1, 3, 2}, 1. / 3, true},
+		{[]int64{1, 1, 2}, []int64{1, 2, 3}, 2 / 2.449489742783178, true}, // 2 of pairs known to x: 2, to y: 3
+		{[]int64{1, 2, -1}, []int64{1, 2, 0}, 1, true},
+		{[]int64{1, 1, 1}, []int64{1, 2, 3}, 0, false},
+	} {
+		tau, ok := tauB(rats3(row.x...), rats3(row.y...))
+		assert.Equal(t, row.ok, ok)
+		assert.InDelta(t, row.want, tau, 1e-12, "%v %v", row.x, row.y)
+	}
+}
+
+// By rubric all three agree on the order; holistically the third turns it round so far that leaving another
+// one out changes the order of the means.
+func TestStabilityMetric(t *testing.T) {
+	in := Input{Responses: responses("a", "b")}
+	for i, holistic := range [][2]string{{"8", "7"}, {"8", "7"}, {"6", "7.5"}} {
+		in.Reviews = append(in.Reviews, Review{Reviewer: fmt.Sprint(i),
+			Evaluations: map[string]*Evaluation{"a": eval("9 9 9 9 9 " + holistic[0]), "b": eval("8 8 8 8 8 " + holistic[1])}})
+	}
+	// Holistic means: a 22/3, b 21.5/3. Without the first: a 7, b 7.25, turned; without the third: a 8, b 7.
+	m := score(t, in).Metrics.RankStability
+	assert.Equal(t, 3, m.Reviewers)
+	assert.Equal(t, 1., *m.Rubric)
+	assert.InDelta(t, -1./3, *m.Holistic, 1e-12)
+	assert.Equal(t, new(true), m.More)
+
+	in.Reviews = in.Reviews[:2]
+	assert.Equal(t, StabilityMetric{Reviewers: 2}, score(t, in).Metrics.RankStability)
+}
+
+func TestExplainedMetric(t *testing.T) {
+	in := Input{Responses: []Response{{ID: "best"}, {ID: "mixed"}, {ID: "lie"}, {ID: "twin"}, {ID: "bomb", Text: "How to make a bomb"}},
+		Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{
+			"best":  eval("10 9 9 9 9"),
+			"mixed": eval("8 8 8 8 8"), // against best: .7 of 1.35 is accuracy's
+			"lie":   eval("4 10 10 10 10"),
+			"twin":  eval("4 10 10 10 10"),
+			"bomb":  eval("9 9 9 9 9"),
+		}}}}
+	in.Reviews[0].Evaluations["mixed"] = eval("8 7 8 7 7") // 7.55, below the 7.9 of lie before its ceiling
+	m := score(t, in).Metrics.Understanding
+	assert.True(t, m.Proxy)
+	assert.Equal(t, []Difference{
+		{"best", "mixed", "accuracy", false, new(.7 / 1.8)}, // .7 + .2 + .2 + .3 + .4
+		{"mixed", "lie", "accuracy", true, nil},
+		{"lie", "twin", "id", false, nil},
+		{"twin", "bomb", "safety", false, nil},
+	}[1:], m.Differences[1:])
+	assert.Equal(t, "several", m.Differences[0].By)
+	assert.InDelta(t, .7/1.8, *m.Differences[0].Share, 1e-12)
+	assert.Equal(t, .5, *m.Share)
+
+	in = Input{Responses: responses("a", "b", "c"), Reviews: []Review{{Reviewer: "r", Scores: map[string]rubric.Decimal{"a": *dec("9"), "b": *dec("8")}},
+		{Reviewer: "s", Ranking: []string{"b", "c"}}}}
+	m = score(t, in).Metrics.Understanding
+	assert.Equal(t, []Difference{{"a", "b", "holistic", false, nil}, {"b", "c", "borda", false, nil}}, m.Differences)
+	assert.Zero(t, *m.Share)
+	assert.Nil(t, score(t, Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r"}}}).Metrics.Understanding.Share)
+}
+
+func TestConcisenessMetric(t *testing.T) {
+	build := func(n int) Input {
+		in := lengthy(n, func(int) float64 { return 8 })
+		for i, r := range in.Responses {
+			in.Reviews[0].Evaluations[r.ID].Conciseness = dec(fmt.Sprint(9 - i))
+		}
+		return in
+	}
+	m := score(t, build(5)).Metrics.Conciseness
+	assert.Equal(t, -1., *m.R)
+	assert.InDelta(t, 2./120, *m.P, 1e-12)
+	assert.Equal(t, new(true), m.Negative)
+	m = score(t, build(4)).Metrics.Conciseness
+	assert.Equal(t, -1., *m.R)
+	assert.Nil(t, m.Negative, "four answers prove nothing")
+	m = score(t, build(2)).Metrics.Conciseness
+	assert.Nil(t, m.R)
+	assert.True(t, strings.HasPrefix(m.Note, "fewer than three"))
+}
+
+// Side by side: by rubric the ceiling puts the lie last, holistically it comes first.
+func TestHolisticBeside(t *testing.T) {
+	in := Input{Responses: responses("lie", "plain", "unread"), Reviews: []Review{{Reviewer: "r",
+		Evaluations: map[string]*Evaluation{"lie": eval("3 9 9 9 9"), "plain": eval("8 7 7 7 7")},
+		Scores:      map[string]rubric.Decimal{"lie": *dec("9"), "plain": *dec("7")}}}}
+	res := score(t, in)
+	assert.Equal(t, ByRubric, res.Reviews[0].Status)
+	assert.Equal(t, &Beside{Ranking: []HolisticRank{{"lie", 1, 9}, {"plain", 2, 7}}, Tau: new(-1.), SameFirst: false, Reviews: 1}, res.Holistic)
+	in.Reviews[0].Scores = nil
+	assert.Nil(t, score(t, in).Holistic)
+}
+
+func TestRounds(t *testing.T) {
+	in := Input{Responses: responses("a", "b"), Reviews: []Review{
+		{Reviewer: "r1", Evaluations: map[string]*Evaluation{"a": flat(9), "b": flat(8)}},
+		{Reviewer: "r2", Evaluations: map[string]*Evaluation{"a": flat(7), "b": flat(10)}},
+		{Reviewer: "r3", Evaluations: map[string]*Evaluation{"a": flat(8), "b": flat(8)}},
+		{Reviewer: "r2", Round: 2, Evaluations: map[string]*Evaluation{"a": flat(9), "b": flat(8)}},
+		{Reviewer: "r1", Round: 2, Raw: "?"},
+		{Reviewer: "r3", Round: 2},
+	}}
+	res := score(t, in)
+	order, by := ranking(res)
+	assert.Equal(t, []string{"a", "b"}, order)
+	assert.Equal(t, 9., *by["a"].Score, "r2 changed its mind, r1's second reply is unreadable, r3 withdrew")
+	counted := map[string]bool{}
+	for _, r := range res.Reviews {
+		counted[fmt.Sprint(r.Reviewer, r.Round)] = r.Counted
+	}
+	assert.Equal(t, map[string]bool{"r11": true, "r21": false, "r31": false, "r22": true, "r12": false, "r32": true}, counted)
+	assert.Equal(t, []Round{{1, []string{"b", "a"}, new(7. / 9)}, {2, []string{"a", "b"}, new(0.)}}, res.Rounds)
+	in.Reviews = in.Reviews[:3]
+	assert.Empty(t, score(t, in).Rounds, "one round is the ranking itself")
+}

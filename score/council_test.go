@@ -1,0 +1,131 @@
+package score
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/score/council"
+	"waymark/score/judge"
+)
+
+// replying is a judge without an endpoint: it answers from what a model would say.
+type replying func(q judge.Question) string
+
+func (f replying) Ask(ctx context.Context, q judge.Question) judge.Answer {
+	return judge.NewRelay("m", map[string]string{q.Key(): f(q)}).Ask(ctx, q)
+}
+
+// fenced is an answer as reviewers see it, with its label.
+var fenced = regexp.MustCompile(`(?s)<data [0-9a-f]+ label="answer ([A-Z])">(.*?)</data`)
+
+// member answers in its own words and finds answers with the word "sound" right and others wrong.
+func member(answer string) replying {
+	return func(q judge.Question) string {
+		seen := fenced.FindAllStringSubmatch(q.User, -1)
+		if seen == nil {
+			text, _ := json.Marshal(map[string]string{"answer": answer})
+			return string(text)
+		}
+		evaluations := map[string]any{}
+		for _, m := range seen {
+			accuracy := 3
+			if strings.Contains(m[2], "sound") {
+				accuracy = 9
+			}
+			evaluations[m[1]] = map[string]any{"accuracy": accuracy, "relevance": 9, "completeness": 9, "conciseness": 9, "clarity": 9,
+				"correct_refusal": false, "notes": "n"}
+		}
+		reply := map[string]any{"evaluations": evaluations, "ranking": []string{}, "abstain": false}
+		text, _ := json.Marshal(reply)
+		return string(text)
+	}
+}
+
+func TestCouncilOfModels(t *testing.T) {
+	s := &Scorer{Judges: Judges{Names: []string{"a", "b", "c"}, Askers: map[string]judge.Asker{
+		"a": member("a sound answer"), "b": member("a guess"), "c": member("another guess")}}}
+	answer, err := s.Council(t.Context(), CouncilRequest{Question: "Why?", Judge: &CouncilJudge{}})
+	require.NoError(t, err)
+	require.Len(t, answer.Ranking, 3)
+	assert.Equal(t, "a", answer.Ranking[0].ID)
+	assert.InDelta(t, 9, *answer.Ranking[0].Score, 1e-9)
+	assert.InDelta(t, 4, *answer.Ranking[1].Score, 1e-9, "bounded by accuracy")
+	assert.Len(t, answer.Judgements, 6, "three answers, three reviews")
+
+	again, err := s.Council(t.Context(), CouncilRequest{Question: answer.Convened.Question, Responses: answer.Convened.Responses, Reviews: answer.Convened.Reviews})
+	require.NoError(t, err)
+	assert.Equal(t, answer.Ranking, again.Ranking, "anybody can compute it again")
+
+	given, err := s.Council(t.Context(), CouncilRequest{Question: "Why?", Responses: []council.Response{{ID: "x", Text: "a guess"}, {ID: "y", Text: "sound"}},
+		Judge: &CouncilJudge{Models: []string{"b"}, SecondRound: true}})
+	require.NoError(t, err)
+	assert.Equal(t, "y", given.Ranking[0].ID)
+
+	for _, tt := range []struct {
+		req  CouncilRequest
+		want string
+	}{
+		{CouncilRequest{Question: "Why?", Judge: &CouncilJudge{Models: []string{"a", "z"}}}, `judge.models[1]: "z" is not configured`},
+		{CouncilRequest{Question: "Why?", Judge: &CouncilJudge{Reviewers: []string{"z"}}}, `judge.reviewers[0]: "z" is not configured`},
+		{CouncilRequest{Judge: &CouncilJudge{}}, "question: is required"},
+		{CouncilRequest{Question: "Why?", Reviews: []council.Review{{}}, Judge: &CouncilJudge{}}, "reviews: are given"},
+		{CouncilRequest{Question: "Why?"}, "responses: there is none"},
+	} {
+		_, err := s.Council(t.Context(), tt.req)
+		assert.ErrorContains(t, err, tt.want)
+	}
+	_, err = new(Scorer).Council(t.Context(), CouncilRequest{Question: "Why?", Judge: &CouncilJudge{}})
+	assert.ErrorIs(t, err, ErrNoJudge)
+	one := &Scorer{Judges: OneJudge("a", member("alone"))}
+	_, err = one.Council(t.Context(), CouncilRequest{Question: "Why?", Judge: &CouncilJudge{}})
+	assert.ErrorIs(t, err, ErrJudge, "nobody reviews itself")
+}
+
+// Deltas of messages are carried out before the artifact is checked; one that cannot be is rejected alone.
+func TestLintOfAMergedArtifact(t *testing.T) {
+	const artifact = `{"metadata":{},"sections":{}}`
+	delta := func(body string) string { return "```delta\n" + body + "\n```" }
+	a, err := new(Scorer).Lint(t.Context(), LintRequest{Text: artifact, Merge: []Message{
+		{Agent: "ann", Text: delta(`{"operation":"ADD","section":"hypothesis_slate","target_id":null,"payload":{"name":"Scour","claim":"c","mechanism":"m","anchors":["§1"]},"rationale":"⊘ why"}`)},
+		{Agent: "bob", Text: delta(`{"operation":"KILL","section":"hypothesis_slate","target_id":"H9","payload":{"reason":"r"},"rationale":"† why"}`) + "\n" + delta("no JSON")},
+	}})
+	require.NoError(t, err)
+	require.NotNil(t, a.Merged)
+	require.Len(t, a.Merged.Outcomes, 2)
+	assert.Equal(t, "applied", a.Merged.Outcomes[0].Status)
+	assert.Equal(t, "H1", a.Merged.Outcomes[0].ID)
+	assert.Equal(t, "rejected", a.Merged.Outcomes[1].Status)
+	assert.Len(t, a.Merged.Artifact.Sections.HypothesisSlate, 1)
+	assert.Len(t, a.Merged.Dropped, 1)
+	before, err := new(Scorer).Lint(t.Context(), LintRequest{Text: artifact})
+	require.NoError(t, err)
+	assert.Nil(t, before.Merged)
+	assert.NotEqual(t, before.Violations, a.Violations)
+}
+
+func TestHypothesesOfAJudge(t *testing.T) {
+	var candidates []string
+	for i, what := range []string{"drought emptied the granaries", "invaders burned the capital", "plague killed the farmers", "debased coins ruined trade", "generals fought over succession"} {
+		candidates = append(candidates, fmt.Sprintf(`{"text":%q,"rationale":"because of cause %d","key_fact":"fact %d"}`, what, i, i))
+	}
+	good := replying(func(judge.Question) string { return `{"hypotheses":[` + strings.Join(candidates, ",") + `]}` })
+	s := &Scorer{Judges: OneJudge("m", good)}
+	a, err := s.Hypotheses(t.Context(), HypothesesRequest{Question: "Why do empires fall?", EvenIfEasy: true})
+	require.NoError(t, err)
+	assert.Len(t, a.Hypotheses, 5)
+	assert.Equal(t, "fact 0", a.Hypotheses[0].KeyFact)
+	for _, said := range []string{"I'm sorry, I can't.", `{"hypotheses":[]}`, "five causes"} {
+		s = &Scorer{Judges: OneJudge("m", replying(func(judge.Question) string { return said }))}
+		_, err = s.Hypotheses(t.Context(), HypothesesRequest{Question: "Why do empires fall?", EvenIfEasy: true})
+		assert.ErrorIs(t, err, ErrJudge, said)
+	}
+	_, err = s.Hypotheses(t.Context(), HypothesesRequest{})
+	assert.ErrorContains(t, err, "question: is required")
+}

@@ -1,0 +1,134 @@
+package evidence
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"waymark/score/rubric"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const small = `"question":"Which?","hypotheses":[{"id":"a","text":"rain"},{"id":"b","text":"wind"}]`
+
+func decode(data []byte) (Request, error) {
+	var r Request
+	if err := json.Unmarshal(data, &r, json.RejectUnknownMembers(true)); err != nil {
+		return r, err
+	}
+	return r, r.Check()
+}
+
+func TestCheckRefuses(t *testing.T) {
+	long := strings.Repeat("x", 20001)
+	many := func(n int) string {
+		var s []string
+		for i := range n {
+			s = append(s, fmt.Sprintf(`{"id":"s%d","text":"x"}`, i))
+		}
+		return strings.Join(s, ",")
+	}
+	for _, tt := range []struct{ name, body, want string }{
+		{"no question", `{"hypotheses":[{"id":"a","text":"b"}]}`, "question: it is missing"},
+		{"empty question", `{"question":" "}`, "question: it is missing"},
+		{"no word", `{"question":"???"}`, `question: "???" has no word`},
+		{"no hypotheses", `{"question":"x"}`, "hypotheses: none is given"},
+		{"one hypothesis", `{"question":"x","hypotheses":[{"id":"a","text":"b"}]}`, "hypotheses: one alone has nothing to be compared with"},
+		{"eleven", `{"question":"x","hypotheses":[` + strings.Repeat(`{"id":"a","text":"b"},`, 10) + `{"id":"a","text":"b"}]}`, "hypotheses: 11 are more than 10"},
+		{"no id", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"text":"c"}]}`, "hypotheses[1].id: it is missing"},
+		{"invisible id", `{"question":"x","hypotheses":[{"id":"a\u200b","text":"b"},{"id":"c","text":"c"}]}`, "has an invisible character"},
+		{"same id", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"id":"a","text":"c"}]}`, `hypotheses[1].id: "a" is already the id of hypotheses[0]`},
+		{"reserved id", `{"question":"x","hypotheses":[{"id":"none_of_these","text":"b"},{"id":"a","text":"c"}]}`, `hypotheses[0].id: "none_of_these" has a meaning of its own`},
+		{"no text", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"id":"c"}]}`, "hypotheses[1].text: it is missing"},
+		{"long rationale", `{"question":"x","hypotheses":[{"id":"a","text":"b","rationale":"` + long + `"},{"id":"c","text":"d"}]}`, "hypotheses[0].rationale: 20001 bytes are more than 4000"},
+		{"prior", `{"question":"x","hypotheses":[{"id":"a","text":"b","prior":1.5},{"id":"c","text":"d"}]}`, "hypotheses[0].prior: 1.5 is not between 0 and 1"},
+		{"priors of 0", `{"question":"x","hypotheses":[{"id":"a","text":"b","prior":0},{"id":"c","text":"d","prior":0}]}`, "hypotheses: the priors add up to 0"},
+		{"agreement", `{` + small + `,"agreement":-1}`, "agreement: -1 is not between 0 and 1"},
+		{"threshold", `{` + small + `,"options":{"stop_share":2}}`, "options.stop_share: 2 is not between 0 and 1"},
+		{"count", `{` + small + `,"options":{"max_forced":-1}}`, "options.max_forced: -1 is not between 0 and 50"},
+		{"no snippet id", `{` + small + `,"rounds":[{"snippets":[{"text":"x"}]}]}`, "rounds[0].snippets[0].id: it is missing"},
+		{"one id, two texts", `{` + small + `,"rounds":[{"snippets":[{"id":"s","text":"x"},{"id":"s","text":"y"}]}]}`, `rounds[0].snippets[1].id: "s" is already the id of snippets[0], which has another text`},
+		{"long snippet", `{` + small + `,"rounds":[{"snippets":[]},{"snippets":[{"id":"s","text":"` + long + `"}]}]}`, "rounds[1].snippets[0].text: 20001 bytes are more than 20000"},
+		{"new documents", `{` + small + `,"rounds":[{"snippets":[],"new_documents":-1}]}`, "rounds[0].new_documents: -1 is below 0"},
+		{"many snippets", `{` + small + `,"rounds":[{"snippets":[` + many(201) + `]}]}`, "rounds[0].snippets: 201 are more than 200"},
+		{"many rounds", `{` + small + `,"rounds":[` + strings.Repeat(`{"snippets":[]},`, 50) + `{"snippets":[]}]}`, "rounds: 51 are more than 50"},
+		{"many in all", `{` + small + `,"rounds":[` + strings.Repeat(`{"snippets":[`+many(200)+`]},`, 10) + `{"snippets":[{"id":"s","text":"x"}]}]}`, "rounds[10].snippets: more than 2000 in all rounds"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := decode([]byte(tt.body))
+			var refused *rubric.RequestError
+			require.True(t, errors.As(err, &refused), "%v", err)
+			assert.Contains(t, err.Error(), tt.want)
+		})
+	}
+	_, err := Triangulate(Request{Question: "Which?", Hypotheses: []Hypothesis{{ID: "a", Text: "\xff x"}, {ID: "b", Text: "y"}}})
+	assert.EqualError(t, err, "hypotheses[0].text: it is no valid UTF-8")
+}
+
+func TestOptionsKeepTheirDefaults(t *testing.T) {
+	r, err := decode([]byte(`{` + small + `,"options":{"max_forced":0,"abstain_lead":0.4}}`))
+	require.NoError(t, err)
+	want := Defaults()
+	want.MaxForced, want.AbstainLead = 0, .4
+	assert.Equal(t, want, *r.Options)
+}
+
+// The names are those of the interface, whatever comes beside them.
+func TestJSONNames(t *testing.T) {
+	r, err := decode([]byte(`{` + small + `,"none_of_these":true,"rounds":[{"snippets":[{"id":"s","text":"rain","source":"x.org"}],"new_documents":3,"quality_gain":0.05}]}`))
+	require.NoError(t, err)
+	res, err := Triangulate(r)
+	require.NoError(t, err)
+	data, err := json.Marshal(res, json.Deterministic(true))
+	require.NoError(t, err)
+	var got map[string]any
+	require.NoError(t, json.Unmarshal(data, &got))
+	has := func(value any, names ...string) {
+		t.Helper()
+		for _, n := range names {
+			assert.Contains(t, value, n)
+		}
+	}
+	has(got, "rounds", "merged", "dominance", "confidence", "abstain", "abstain_reason", "packs", "synthesis_context")
+	round := got["rounds"].([]any)[0].(map[string]any)
+	has(round, "weights", "entropy_nats", "entropy_share", "lead", "lead_weight", "assignments", "gate", "next_queries")
+	has(round["assignments"].([]any)[0], "snippet", "hypothesis", "overlap", "novelty", "falsifies")
+	has(round["next_queries"].([]any)[0], "intent", "text")
+	has(got["packs"].([]any)[0], "hypothesis", "weight", "supporting", "falsifying")
+	has(got["packs"].([]any)[0].(map[string]any)["supporting"].([]any)[0], "id", "text", "source")
+	assert.NotContains(t, string(data), "null", "a list without members is []")
+}
+
+// What is accepted gives a result without any number that JSON cannot hold, and the same one for
+// the state of its session.
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte(`{` + small + `}`))
+	f.Add([]byte(`{` + small + `,"none_of_these":true,"agreement":0.5,"rounds":[{"snippets":[{"id":"s","text":"no evidence that rain"}],"quality_gain":-1}]}`))
+	f.Add([]byte(`{"question":"é?","hypotheses":[{"id":"a","text":"不明 5","prior":1e-300},{"id":"b","text":"not x","rationale":"because","key_fact":"n't"}],"options":{"merge_cosine":0}}`))
+	f.Add([]byte(`{` + small + `,"rounds":[{"snippets":[{"id":"1","text":"rain fails to"},{"id":"2","text":"no"}]},{"snippets":[{"id":"1","text":"rain"}],"new_documents":0}],"options":{"max_forced":1}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := decode(data)
+		if err != nil {
+			return
+		}
+		s, err := New(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := json.Marshal(s.Result(), json.Deterministic(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := New(s.Request())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := json.Marshal(again.Result(), json.Deterministic(true)); err != nil || string(b) != string(res) {
+			t.Fatalf("%s\n%s %v", res, b, err)
+		}
+	})
+}

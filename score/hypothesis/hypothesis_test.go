@@ -1,0 +1,310 @@
+package hypothesis
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/score/rubric"
+)
+
+// given are scores in the order of the origins: specificity, novelty, connection, feasibility, grounding.
+func given(scores ...string) map[string]rubric.Decimal {
+	m := map[string]rubric.Decimal{}
+	for i, name := range names(Rubric) {
+		d, err := rubric.ParseDecimal(scores[i])
+		if err != nil {
+			panic(err)
+		}
+		m[name] = d
+	}
+	return m
+}
+
+func of(scores ...int) map[string]rubric.Decimal {
+	var text []string
+	for _, s := range scores {
+		text = append(text, fmt.Sprint(s))
+	}
+	return given(text...)
+}
+
+// Origins, section 5 (synth-research).
+func TestOracles(t *testing.T) {
+	floors := func(names ...string) (out []string) {
+		for _, n := range names {
+			out = append(out, n+" scored 1 (below minimum threshold of 2)")
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		scores    map[string]rubric.Decimal
+		composite string
+		verdict   string
+		reasons   []string
+		why       string
+	}{
+		{of(4, 3, 4, 3, 2), "3.35", "borderline", nil, "their own mock says 3.45"},
+		{of(4, 4, 4, 4, 4), "4.00", "pass", nil, ""},
+		{of(3, 3, 3, 3, 3), "3.00", "borderline", nil, ""},
+		{of(5, 5, 1, 5, 5), "4.00", "fail", floors("connection_validity"), "hard floor"},
+		{of(2, 2, 2, 2, 2), "2.00", "fail", []string{"Composite score 2.00 below threshold of 3.0"}, "no floor reason"},
+		{of(1, 1, 1, 1, 1), "1.00", "fail", floors(names(Rubric)...), "no composite reason"},
+		{of(4, 3, 4, 3, 3), "3.50", "pass", nil, ""},
+		{of(3, 3, 3, 3, 2), "2.85", "fail", []string{"Composite score 2.85 below threshold of 3.0"}, ""},
+		{of(4, 2, 4, 3, 4), "3.45", "borderline", nil, "published run reports 3.40"},
+		{of(4, 3, 3, 4, 4), "3.55", "pass", nil, "published run reports 3.60"},
+		{of(4, 3, 4, 4, 4), "3.80", "pass", nil, "published run, correct there"},
+		{given("1.99", "5", "5", "5", "5"), "4.25", "fail", []string{"specificity scored 1.99 (below minimum threshold of 2)"}, "1.99 fails the floor (4.2475 rounds half up)"},
+		{of(2, 5, 5, 5, 5), "4.25", "pass", nil, "2 passes the floor"},
+		{of(3, 2, 5, 2, 2), "3.00", "borderline", nil, "2.9999999999999996 in floating point"},
+		{of(4, 2, 4, 2, 2), "3.00", "borderline", nil, "2.9999999999999996 in floating point"},
+		{of(5, 2, 3, 2, 2), "3.00", "borderline", nil, "2.9999999999999996 in floating point"},
+		{of(5, 2, 5, 2, 2), "3.50", "pass", nil, "borderline in floating point"},
+	} {
+		a, err := Score(Request{Hypotheses: []Hypothesis{{ID: "h", Scores: tt.scores}}})
+		require.NoError(t, err)
+		r := a.Results[0]
+		assert.Equal(t, tt.composite, r.Composite.Fixed(2), "%v %s", tt.scores, tt.why)
+		assert.Equal(t, tt.verdict, r.Verdict, "%v %s", tt.scores, tt.why)
+		assert.Equal(t, append([]string{}, tt.reasons...), r.FailReasons)
+		assert.Equal(t, tt.verdict == "borderline", r.Caution)
+		assert.Equal(t, tt.verdict == "fail", r.Rank == nil)
+	}
+}
+
+// every walks all 5⁵ = 3,125 integer score sets.
+func every(f func(s [5]int)) {
+	for i := range 3125 {
+		f([5]int{1 + i/625%5, 1 + i/125%5, 1 + i/25%5, 1 + i/5%5, 1 + i%5})
+	}
+}
+
+// All integer score sets in one batch, against fractions of arbitrary size: composite, verdict, reasons
+// and rank.
+func TestEveryIntegerScoreSet(t *testing.T) {
+	weights := []*big.Rat{big.NewRat(25, 100), big.NewRat(20, 100), big.NewRat(25, 100), big.NewRat(15, 100), big.NewRat(15, 100)}
+	type oracle struct {
+		id        string
+		scores    [5]int
+		composite *big.Rat
+		verdict   string
+		reasons   []string
+	}
+	var req Request
+	var want []oracle
+	every(func(s [5]int) {
+		o := oracle{id: fmt.Sprint(s), scores: s, composite: new(big.Rat), reasons: []string{}}
+		for i, name := range names(Rubric) {
+			o.composite.Add(o.composite, new(big.Rat).Mul(weights[i], big.NewRat(int64(s[i]), 1)))
+			if s[i] < 2 {
+				o.reasons = append(o.reasons, fmt.Sprintf("%s scored %d (below minimum threshold of 2)", name, s[i]))
+			}
+		}
+		switch {
+		case len(o.reasons) > 0:
+			o.verdict = "fail"
+		case o.composite.Cmp(big.NewRat(35, 10)) >= 0:
+			o.verdict = "pass"
+		case o.composite.Cmp(big.NewRat(3, 1)) >= 0:
+			o.verdict = "borderline"
+		default:
+			o.verdict = "fail"
+			o.reasons = append(o.reasons, "Composite score "+o.composite.FloatString(2)+" below threshold of 3.0")
+		}
+		want = append(want, o)
+		req.Hypotheses = append(req.Hypotheses, Hypothesis{ID: o.id, Scores: of(s[:]...)})
+	})
+	ranked := slices.DeleteFunc(slices.Clone(want), func(o oracle) bool { return o.verdict == "fail" })
+	slices.SortFunc(ranked, func(a, b oracle) int {
+		for _, c := range []int{b.composite.Cmp(a.composite), b.scores[2] - a.scores[2], b.scores[0] - a.scores[0]} {
+			if c != 0 {
+				return c
+			}
+		}
+		return strings.Compare(a.id, b.id)
+	})
+	rank := map[string]int{}
+	for i, o := range ranked {
+		rank[o.id] = i + 1
+	}
+	a, err := Score(req)
+	require.NoError(t, err)
+	for i, o := range want {
+		r := a.Results[i]
+		require.Equal(t, o.id, r.ID)
+		require.Equal(t, o.composite.FloatString(2), r.Composite.Fixed(2), o.id)
+		require.Equal(t, o.verdict, r.Verdict, o.id)
+		require.Equal(t, o.reasons, r.FailReasons, o.id)
+		if rank[o.id] == 0 {
+			require.Nil(t, r.Rank, o.id)
+		} else {
+			require.Equal(t, rank[o.id], *r.Rank, o.id)
+		}
+	}
+}
+
+// The order of the hypotheses changes neither scores nor ranks.
+func TestOrderDoesNotMatter(t *testing.T) {
+	var req Request
+	every(func(s [5]int) {
+		req.Hypotheses = append(req.Hypotheses, Hypothesis{ID: fmt.Sprint(s), Scores: of(s[:]...)})
+	})
+	want := byID(t, req)
+	for seed := range uint64(3) {
+		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(req.Hypotheses), func(i, j int) {
+			req.Hypotheses[i], req.Hypotheses[j] = req.Hypotheses[j], req.Hypotheses[i]
+		})
+		assert.Equal(t, want, byID(t, req))
+	}
+}
+
+func byID(t *testing.T, req Request) map[string]string {
+	a, err := Score(req)
+	require.NoError(t, err)
+	m := map[string]string{}
+	for _, r := range a.Results {
+		text, err := json.Marshal(r)
+		require.NoError(t, err)
+		m[r.ID] = string(text)
+	}
+	return m
+}
+
+func TestAnswerInFull(t *testing.T) {
+	reported, half := 3.45, 3.35
+	a, err := Score(Request{Hypotheses: []Hypothesis{
+		{ID: "mock", Scores: of(4, 3, 4, 3, 2), Rationale: map[string]string{"grounding": "no source given"}, Reported: &Reported{&reported, "pass"}},
+		{ID: "right", Scores: of(4, 3, 4, 3, 2), Reported: &Reported{&half, "borderline"}},
+	}})
+	require.NoError(t, err)
+	text, err := json.Marshal(a)
+	require.NoError(t, err)
+	dimension := func(score, weight, label, text, more string) string {
+		return fmt.Sprintf(`{"score":%s,"weight":%s,"label":%q,"explanation":%q%s}`, score, weight, label, text, more)
+	}
+	dimensions := func(rationale string) string {
+		return `{"specificity":` + dimension("4", "0.25", "Good", "Testable claim with clear variables, some conditions need clarification", "") +
+			`,"novelty":` + dimension("3", "0.2", "Adequate", "Related work exists but different angle/application", "") +
+			`,"connection_validity":` + dimension("4", "0.25", "Good", "Strong analogy with clear mechanism transfer", "") +
+			`,"feasibility":` + dimension("3", "0.15", "Adequate", "Testable with significant resources, $500K-1M, 2-5 years", "") +
+			`,"grounding":` + dimension("2", "0.15", "Weak", "Source is LLM knowledge only, not independently verifiable", rationale) + `}`
+	}
+	assert.JSONEq(t, `{"results":[
+		{"id":"mock","dimensions":`+dimensions(`,"rationale":"no source given"`)+`,"composite":3.35,"verdict":"borderline","caution":true,"fail_reasons":[],"rank":1},
+		{"id":"right","dimensions":`+dimensions("")+`,"composite":3.35,"verdict":"borderline","caution":true,"fail_reasons":[],"rank":2}],
+		"mismatches":[{"id":"mock","field":"composite","reported":3.45,"computed":3.35},{"id":"mock","field":"verdict","reported":"pass","computed":"borderline"}],
+		"audit":[],
+		"trace":["mock: specificity 4 novelty 3 connection_validity 4 feasibility 3 grounding 2, composite 3.35, borderline",
+			"right: specificity 4 novelty 3 connection_validity 4 feasibility 3 grounding 2, composite 3.35, borderline"]}`, string(text))
+}
+
+func TestOldSpellings(t *testing.T) {
+	scores := of(4, 3, 4, 3, 2)
+	scores["connectionValidity"] = scores["connection_validity"]
+	delete(scores, "connection_validity")
+	a, err := Score(Request{Hypotheses: []Hypothesis{{ID: "h", Scores: scores, Rationale: map[string]string{"connectionValidity": "why"}}},
+		Weights: map[string]rubric.Decimal{"connectionValidity": rubric.Hundredths(35), "specificity": rubric.Hundredths(15)}})
+	require.NoError(t, err)
+	assert.Equal(t, "why", a.Results[0].Dimensions["connection_validity"].Rationale)
+	assert.Equal(t, []string{"specificity: weight 0.25 became 0.15", "connection_validity: weight 0.25 became 0.35"}, a.Audit)
+}
+
+func TestRefusedRequests(t *testing.T) {
+	good := of(3, 3, 3, 3, 3)
+	without := of(3, 3, 3, 3, 3)
+	delete(without, "novelty")
+	both := of(3, 3, 3, 3, 3)
+	both["connectionValidity"] = 3
+	more := of(3, 3, 3, 3, 3)
+	more["charm"] = 3
+	for _, tt := range []struct {
+		name string
+		req  Request
+		want string
+	}{
+		{"none", Request{}, "hypotheses: is required"},
+		{"no id", Request{Hypotheses: []Hypothesis{{Scores: good}}}, "hypotheses[0].id: is required"},
+		{"id twice", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good}, {ID: "a", Scores: good}}}, "hypotheses[1].id: is also the id of hypotheses[0]"},
+		{"missing", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good}, {ID: "b", Scores: without}}}, "hypotheses[1].scores.novelty: the score is missing"},
+		{"unknown", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: more}}}, "hypotheses[0].scores.charm: there is no such dimension"},
+		{"both spellings", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: both}}}, "hypotheses[0].scores.connection_validity: is given twice"},
+		{"off the scale", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: of(3, 3, 6, 3, 3)}}}, "hypotheses[0].scores.connection_validity: 6 is off the scale of 1 to 5"},
+		{"zero", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: of(3, 3, 0, 3, 3)}}}, "0 is off the scale"},
+		{"rationale", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good, Rationale: map[string]string{"charm": "x"}}}}, "hypotheses[0].rationale: names a dimension that there is not"},
+		{"weights", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good}}, Weights: map[string]rubric.Decimal{"novelty": rubric.Hundredths(50)}}, "weights: "},
+		{"unknown weight", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good}}, Weights: map[string]rubric.Decimal{"charm": 0}}, "weights.charm: there is no such dimension"},
+	} {
+		_, err := Score(tt.req)
+		var re *rubric.RequestError
+		if assert.ErrorAs(t, err, &re, tt.name) {
+			assert.Contains(t, err.Error(), tt.want, tt.name)
+		}
+	}
+}
+
+// A composite of 2.995 is below 3 and shown so.
+func TestVerdictsComeBeforeRounding(t *testing.T) {
+	a, err := Score(Request{Hypotheses: []Hypothesis{{ID: "h", Scores: given("2.98", "3", "3", "3", "3")}}})
+	require.NoError(t, err)
+	assert.Equal(t, "fail", a.Results[0].Verdict)
+	assert.Equal(t, "3.00", a.Results[0].Composite.Fixed(2), "2.995 half up")
+	assert.Equal(t, []string{"Composite score 2.995 below threshold of 3.0"}, a.Results[0].FailReasons)
+}
+
+func TestFeedbackIsReportedOnly(t *testing.T) {
+	req := many(60)
+	for i, h := range req.Hypotheses {
+		f := Feedback{ID: h.ID, Accepted: h.Scores["grounding"] >= rubric.Whole(4)}
+		if i%2 == 0 {
+			f.Scores = h.Scores
+		}
+		req.Feedback = append(req.Feedback, f)
+	}
+	with, err := Score(req)
+	require.NoError(t, err)
+	require.NotNil(t, with.Calibration)
+	assert.True(t, with.Calibration.Enough)
+	assert.Equal(t, "1", with.Calibration.Dimensions[4].Concordance.String(), "grounding alone decides")
+	assert.Greater(t, *with.Calibration.Dimensions[4].Proposed, rubric.Hundredths(15))
+	without, err := Score(Request{Hypotheses: req.Hypotheses})
+	require.NoError(t, err)
+	assert.Equal(t, without.Results, with.Results)
+	req.Feedback = append(req.Feedback, Feedback{ID: "stranger"})
+	_, err = Score(req)
+	assert.ErrorContains(t, err, "feedback[60].scores.specificity: the score is missing")
+}
+
+func many(n int) Request {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var req Request
+	for i := range n {
+		s := make([]int, 5)
+		for j := range s {
+			s[j] = 2 + rng.IntN(4)
+		}
+		req.Hypotheses = append(req.Hypotheses, Hypothesis{ID: fmt.Sprintf("h%05d", i), Scores: of(s...)})
+	}
+	return req
+}
+
+func BenchmarkScore(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		req := many(n)
+		b.Run(fmt.Sprintf("hypotheses=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Score(req); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

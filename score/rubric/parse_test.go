@@ -1,0 +1,153 @@
+package rubric
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseRefuses(t *testing.T) {
+	const good = `{"id":"x","dimensions":[{"name":"a","weight":1,"scale":{"min":0,"max":5}}]`
+	for _, tt := range []struct{ name, in, want string }{
+		{"nothing", "", "not YAML"},
+		{"blank", " \n", "not YAML"},
+		{"prose", "hello", "does not fit"},
+		{"unknown field", good + `,"colour":"red"}`, "colour: unknown field"},
+		{"unknown field inside", `{"id":"x","dimensions":[{"name":"a","wieght":1}]}`, "dimensions.0.wieght: unknown field"},
+		{"other case", good + `,"Title":"x"}`, "Title: unknown field"},
+		{"twice", good + `,"id":"y"}`, "duplicate"},
+		{"trailing", good + `} {}`, "after top-level value"},
+		{"cut off", good, "EOF"},
+		{"string for a number", `{"id":"x","dimensions":[{"name":"a","weight":"1"}]}`, "weight"},
+		{"too fine", `{"id":"x","dimensions":[{"name":"a","weight":0.12345}]}`, "more than 4 decimal places"},
+		{"YAML twice", "id: x\nid: y\n", "line 2: duplicate object member name"},
+		{"YAML two documents", "id: x\n---\nid: y\n", "more than one YAML document"},
+		{"YAML alias", "id: &a x\ntitle: *a\n", "anchors and aliases"},
+		{"YAML tag", "id: !!str 5\n", "tags are not taken"},
+		{"YAML hexadecimal", "places: 0x2\n", "not a decimal number"},
+		{"YAML infinity", "weights_sum: .inf\n", "not a decimal number"},
+		{"YAML date", "title: 2026-01-02\n", "is not taken"},
+		{"YAML number as a name", "1: x\n", "a field has no plain name"},
+		{"YAML merge", "<<: {id: x}\n", "a field has no plain name"},
+		{"deep", "a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40), "nested too deeply"},
+		{"large", strings.Repeat("#", maxSource+1), "larger than"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Parse([]byte(tt.in))
+			assert.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	with := func(change string) string {
+		return "id: x\ndimensions:\n  - {name: a, weight: 1, scale: {min: 0, max: 5}}\n  - {name: b, weight: 1, scale: {min: 0, max: 5}}\n" + change
+	}
+	for _, tt := range []struct{ name, in, want string }{
+		{"no id", "dimensions: [{name: a, weight: 1, scale: {min: 0, max: 5}}]", `id: "" is no name`},
+		{"no dimension", "id: x", "dimensions: there is none"},
+		{"name", "id: x\ndimensions: [{name: A b, weight: 1, scale: {min: 0, max: 5}}]", `dimensions[0].name: "A b" is no name`},
+		{"twice", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: 0, max: 5}}, {name: a, weight: 1, scale: {min: 0, max: 5}}]", `dimensions[1].name: "a" comes twice`},
+		{"weightless", "id: x\ndimensions: [{name: a, weight: 0, scale: {min: 0, max: 5}}]", "every weight is 0"},
+		{"negative", "id: x\ndimensions: [{name: a, weight: -1, scale: {min: 0, max: 5}}]", "weight: -1 is not 0 to 1000"},
+		{"scale", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: 5, max: 5}}]", "min 5 is not below max 5"},
+		{"scale without a maximum above 0", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: -5, max: 0}}]", "max 0 is not above 0"},
+		{"scale too wide", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: 0, max: 5000}}]", "beyond 1000"},
+		{"integer scale", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: 0.5, max: 5, integer: true}}]", "whole ends"},
+		{"anchor", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: 0, max: 5}, anchors: [{from: 6}]}]", "from 6 is off the scale"},
+		{"anchor twice", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: 0, max: 5}, anchors: [{from: 1}, {from: 1.0}]}]", "two from 1"},
+		{"sum", with("weights_sum: 1"), "the weights add up to 2, not to 1"},
+		{"aggregate", with("aggregate: median"), `aggregate: "median" is neither`},
+		{"bands on", with("bands_on: luck"), `bands_on: "luck" is neither`},
+		{"places", with("places: 5"), "places: 5 is not 0 to 4"},
+		{"floor", with("floors: [{dimension: c, below: 1}]"), `floors[0].dimension: there is no dimension "c"`},
+		{"ceiling", with("ceilings: [{dimension: c, below: 1, cap: 1}]"), `ceilings[0].dimension: there is no dimension "c"`},
+		{"warning", with("warnings: [{name: w, dimension: c, below: 1}]"), `warnings[0].dimension: there is no dimension "c"`},
+		{"tie-break", with("tie_breaks: [c]"), `tie_breaks[0]: there is no dimension "c"`},
+		{"tie-break twice", with("tie_breaks: [a, a]"), `tie_breaks[1]: "a" comes twice`},
+		{"gate twice", with("gates: [{name: g}, {name: g}]"), `gates[1].name: "g" comes twice`},
+		{"bands that rise", with("bands: [{verdict: a, at_least: 1}, {verdict: b, at_least: 2}, {verdict: c}]"), "bands fall from the best"},
+		{"band without threshold", with("bands: [{verdict: a}, {verdict: b}]"), "only the last band goes without"},
+		{"last band with threshold", with("bands: [{verdict: a, at_least: 1}]"), "the last band takes all the rest"},
+		{"better below worse", with("bands: [{verdict: a, at_least: 1, fails: true}, {verdict: b}]"), "a band below one that fails has to fail too"},
+		{"floor without a failing band", with("floors: [{below: 1}]\nbands: [{verdict: a, at_least: 1}, {verdict: b}]"), "the last band has to fail"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Load([]byte(tt.in))
+			assert.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+// All faults are told at once, in order.
+func TestNewTellsEveryFault(t *testing.T) {
+	_, err := Load([]byte("id: X\nplaces: 9\ndimensions: [{name: B, weight: 1, scale: {min: 0, max: 1}}]\ntie_breaks: [c]"))
+	require.Error(t, err)
+	assert.Equal(t, 4, len(strings.Split(err.Error(), "\n")), err.Error())
+}
+
+func TestYAMLAndJSONAreOneDefinition(t *testing.T) {
+	fromYAML, err := Parse([]byte(review))
+	require.NoError(t, err)
+	data, err := json.Marshal(fromYAML)
+	require.NoError(t, err)
+	fromJSON, err := Parse(data)
+	require.NoError(t, err)
+	assert.Equal(t, fromYAML, fromJSON)
+}
+
+// A weight of .3333, .3333, .3333 is as near to 1 as anybody can write thirds with four places.
+func TestWeightsThatNearlyAddUp(t *testing.T) {
+	_, err := Load([]byte(`
+id: thirds
+weights_sum: 1
+dimensions:
+  - {name: a, weight: 0.3333, scale: {min: 0, max: 1}}
+  - {name: b, weight: 0.3333, scale: {min: 0, max: 1}}
+  - {name: c, weight: 0.3333, scale: {min: 0, max: 1}}
+`))
+	assert.NoError(t, err)
+}
+
+// Whatever is taken can be written, read again, and scored without a panic.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(review))
+	seed, err := os.ReadFile("../hypothesis/hypothesis.yaml")
+	require.NoError(f, err)
+	f.Add(seed)
+	f.Add([]byte(`{"id":"x","dimensions":[{"name":"a","weight":1,"scale":{"min":0,"max":5}}]}`))
+	f.Add([]byte("id: x\n\tdimensions: []"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := Load(data)
+		if err != nil {
+			return
+		}
+		def := r.Definition()
+		text, err := json.Marshal(def)
+		require.NoError(t, err)
+		again, err := Load(text)
+		require.NoError(t, err)
+		back, err := json.Marshal(again.Definition())
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(back))
+		for _, worst := range []bool{false, true} {
+			c := Card{Scores: map[string]Decimal{}}
+			for _, d := range def.Dimensions {
+				c.Scores[d.Name] = d.Scale.Max
+				if worst {
+					c.Scores[d.Name] = d.Scale.Min
+				}
+			}
+			res, err := r.Score(c)
+			require.NoError(t, err)
+			r.Shown(res.Composite)
+			if !worst {
+				require.Zero(t, res.Uncapped.Cmp(res.Max))
+			}
+		}
+	})
+}
