@@ -185,7 +185,7 @@ func TestDoctor(t *testing.T) {
 		assert.NotEmpty(t, c.Detail)
 		names = append(names, c.Name)
 	}
-	assert.Equal(t, []string{"storage", "model", "lag", "freshness", "catalog", "history", "profile auto", "rebuild", "answers", "access", "draining"}, names)
+	assert.Equal(t, []string{"storage", "model", "lag", "freshness", "catalog", "thesaurus", "history", "profile auto", "rebuild", "answers", "access", "draining"}, names)
 
 	sick := newWeb(t, func(c *Config) { c.Store = sickStore{c.Store} })
 	requireProblem(t, 503, "storage", sick.ask("GET", "/readyz", ""))
