@@ -35,7 +35,7 @@ const module = "waymark"
 //
 // predict is what a history teaches, for suggest to ask, kernels first:
 //
-//	sequence · maxent · choice · calibrate ─▶ next        labels · logit · decode ─▶ plan        logit ─▶ calibrate ─▶ stop
+//	sequence · maxent · choice · calibrate ─▶ next        labels · logit · decode · calibrate ─▶ plan        logit ─▶ calibrate ─▶ stop
 //
 // Scorers stand beside all that, each a kernel of its own; judge is their way to a model:
 //
@@ -71,7 +71,7 @@ var imports = map[string][]string{
 	"score/judge/reply":  nil,
 	"run":                {"catalog"},
 	"exchange":           {"catalog"},
-	"wiring":             {"wire"},
+	"wiring":             {"numeric", "wire"},
 	"recorder":           {"episodic", "live", "run", "suggest"},
 	"ledger":             nil,
 	"toolcall":           {"catalog", "episodic"},
@@ -96,7 +96,7 @@ var imports = map[string][]string{
 	"score/evidence/inquiry":      {"score/evidence", "semantic"},
 	"score/council/convene":       {"score/council", "score/judge", "score/rubric"},
 	"predict/decode":              nil,
-	"predict/plan":                {"internal/parallel", "numeric", "predict/choice", "predict/decode", "predict/labels", "predict/logit", "semantic", "semantic/thesaurus", "wire"},
+	"predict/plan":                {"internal/parallel", "numeric", "predict/calibrate", "predict/choice", "predict/decode", "predict/labels", "predict/logit", "semantic", "semantic/thesaurus", "wire"},
 	"predict/stop":                {"internal/parallel", "numeric", "predict/calibrate", "predict/logit", "wire"},
 	"sample/generate":             {"catalog", "episodic"},
 	"cmd/waymark/internal/client": nil,
@@ -107,7 +107,7 @@ var imports = map[string][]string{
 	"internal/pages":              nil,
 	"internal/parallel":           nil,
 	"internal/quality":            {"learn"},
-	"internal/firstcontact":       {"catalog", "episodic", "importer", "learn", "sample", "semantic", "semantic/thesaurus", "suggest"},
+	"internal/firstcontact":       {"catalog", "embed/static", "episodic", "importer", "learn", "sample", "semantic", "semantic/thesaurus", "suggest"},
 	"internal/nextprior":          {"importer", "predict/next", "suggest"},
 	"internal/validation":         {"catalog", "episodic", "importer", "learn", "numeric", "suggest"},
 
