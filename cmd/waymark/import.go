@@ -83,10 +83,12 @@ func (a *app) importCommand() *cobra.Command {
 		Long: `Imports catalogs and histories from files and folders (- is standard input) and prints what was
 taken, what was known already, and what was dropped and why. Importing the same file twice changes
 nothing. Argument values and results of calls are not stored. Exits 1 if any line was dropped.
+"sample" is the bundled sample, unless a file or folder has this name.
 
 Formats:
 ` + formats.String(),
-		Example: `  waymark import ~/.claude/projects
+		Example: `  waymark import sample
+  waymark import ~/.claude/projects
   waymark import datasets/toolathlon --split all`,
 		Args: atLeast(1, "a file or folder, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -134,6 +136,10 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 	var inputs []importInput
 	for _, path := range paths {
 		file := path
+		if _, err := os.Stat(path); path == "sample" && errors.Is(err, fs.ErrNotExist) {
+			inputs = append(inputs, bundledSample)
+			continue
+		}
 		if path == "-" {
 			spool, err := im.spool()
 			if err != nil {

@@ -21,6 +21,12 @@ var (
 	sampleDAG    = suggest.DAGRequest{Intent: "find out what is wrong with the checkout service and open an issue for it"}
 )
 
+// bundledSample records what the import of the folder does, source and all: equal logs give equal models.
+var bundledSample = importInput{Path: "sample", Format: "dataset", source: "import:dataset", folder: true,
+	open: func(ctx context.Context, o importer.Options) iter.Seq2[importer.Item, error] {
+		return importer.ReadFS(ctx, sample.Files(), ".", o)
+	}}
+
 // showSample fills an empty workspace with the sample and prints three worked suggestions.
 func (a *app) showSample(ctx context.Context, c *client.Client) error {
 	body, err := c.Call(ctx, http.MethodGet, "/v1/stats", nil)
@@ -41,13 +47,8 @@ func (a *app) showSample(ctx context.Context, c *client.Client) error {
 			stats.Tools+stats.ObservedTools, stats.Capabilities, stats.Episodes)
 	} else {
 		quiet.printf("The store is new; the bundled sample is imported.\n\n")
-		// What `waymark import sample` records, source and all: equal logs give equal models.
-		bundled := importInput{Path: "sample", Format: "dataset", source: "import:dataset",
-			open: func(ctx context.Context, o importer.Options) iter.Seq2[importer.Item, error] {
-				return importer.ReadFS(ctx, sample.Files(), ".", o)
-			}}
 		im := &importing{app: &quiet, bar: silent{}}
-		im.report.Inputs = []importInput{bundled}
+		im.report.Inputs = []importInput{bundledSample}
 		if err := im.send(ctx, c, im.report.Inputs); err != nil {
 			return err
 		}
