@@ -72,7 +72,7 @@ const (
 	unread                   // to be decided again when all that is recorded of it has been read
 )
 
-// standing is what is known of an episode that is reported beside what the log has under its id.
+// standing compares a reported episode with the episode that the log has under its id.
 type standing struct {
 	status   storage.Status // of the attempt to append it
 	erased   bool           // what was recorded was erased

@@ -14,8 +14,8 @@ import (
 	"waymark/semantic/wordvectors"
 )
 
-// Chosen as those of train.go were. With twice as many words or dimensions the mean reciprocal rank moves by less than
-// 0.01, with half as many words it falls by that.
+// Chosen as those of train.go were. With twice as many words or half as many again of the dimensions the mean reciprocal
+// rank moves by less than 0.01; with half as many words hit@5 falls by 0.02.
 const (
 	spoken   = 20000 // stems of English, the commonest
 	dropped  = 3     // directions that vectors of all words have in common

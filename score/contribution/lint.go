@@ -230,7 +230,7 @@ var itemRules = map[Section][]itemRule{
 		{"ET-002", lacks("procedure"), "%s has no procedure", "add procedure"},
 		{"ET-003", func(_ *linter, it Item) bool { return len(it.perHypothesis("expected_outcomes")) == 0 },
 			"%s has no expected outcomes", "add expected_outcomes such as {\"H1\": …, \"H2\": …}"},
-		{"WT-001", func(_ *linter, it Item) bool { return noPotency(it.text("potency_check")) }, "%s has no potency check", "say how a failed assay is told from no effect"},
+		{"WT-001", func(_ *linter, it Item) bool { return noPotency(it.text("potency_check")) }, "%s has no potency check", "say how a failed assay is distinguished from no effect"},
 		{"IP-P02", func(l *linter, it Item) bool {
 			check := it.text("potency_check")
 			return !noPotency(check) && !slices.Contains(cite(&Delta{Rationale: check}, l.known).sections, "§50")
