@@ -9,10 +9,10 @@ import (
 // ErrNoRollback: there is no judgement to return to, or it cannot be returned to now.
 var ErrNoRollback = errors.New("there is nothing to roll back")
 
-// Rollback starts a build with the judgement before the active one: which profile answers what, and the calibration
-// of scores. Everything recorded since counts. The build is an event of
-// the log, so it outlasts restarts, until a rebuild is accepted: one that somebody asks for, or one that is due because
-// the log has grown by half. A second rollback goes one judgement further back.
+// Rollback starts a build with the judgement before the active one: which profile answers what, and the calibration of
+// scores. Everything recorded since counts. The build is an event of the log, so it outlasts restarts, until a rebuild
+// is accepted: one that somebody asks for, or one that is due because the log has grown by half. A second rollback goes
+// one judgement further back.
 func (e *Engine) Rollback(ctx context.Context) (j Job, err error) {
 	for _, j := range e.Jobs() {
 		if j.Kind == "rebuild" && j.State == JobRunning {

@@ -241,6 +241,7 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 		}
 		c, owner := a.remote(ctx)
 		if c != nil {
+			a.noteIdle("embeddings", "thesaurus")
 			return nil, c, nil
 		}
 		if wait > 2*time.Second {
@@ -250,6 +251,16 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
 		case <-time.After(wait):
+		}
+	}
+}
+
+// noteIdle says which flags of the command line have no effect because a server has the data directory. Settings of the
+// environment and of the file are meant for every process and stay silent.
+func (a *app) noteIdle(flags ...string) {
+	for _, name := range flags {
+		if a.given(name) && a.origins[name] == "" {
+			fmt.Fprintf(a.errs, "waymark: --%s has no effect: the server that has the data answers with its own setting\n", name)
 		}
 	}
 }

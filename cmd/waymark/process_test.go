@@ -392,6 +392,20 @@ func TestServeWithEmbeddings(t *testing.T) {
 	assert.NotContains(t, s.stderr.String(), "sesame")
 }
 
+// A server answers with its own words, so those of a command line beside it are not read, and that is said; those of the
+// environment are meant for whatever has the data.
+func TestWordsBesideAServer(t *testing.T) {
+	s := startServer(t, filepath.Join(t.TempDir(), "data"))
+	_, errs, code := waymark(t, "", "search", "zorble", "--thesaurus", "none.txt", "--data", s.dir)
+	assert.Zero(t, code, errs)
+	assert.Contains(t, errs, "--thesaurus has no effect: the server that has the data answers with its own setting")
+	t.Setenv("WAYMARK_THESAURUS", "none.txt")
+	_, errs, code = waymark(t, "", "search", "zorble", "--data", s.dir)
+	assert.Zero(t, code, errs)
+	assert.NotContains(t, errs, "no effect")
+	assert.Zero(t, s.stop(t))
+}
+
 // A first start shows three suggestions that can be added up; a second one reuses the store. Its model is that of the
 // README's session.
 func TestServeSample(t *testing.T) {

@@ -85,16 +85,17 @@ func TestModelNamesTheContent(t *testing.T) {
 
 func TestLoadTextNamesWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                       "no words",
-		"a 1\n":                  "line 1: 1 numbers after the word: want 2 to 4096",
-		"a 1 2\nb 1\n":           "line 2: 1 numbers after the word: want 2 as in the lines before",
-		"a 1 2\nb 1 x\n":         `line 2: "x" is not a number`,
-		"a 1 2\nb NaN 1\n":       `line 2: "NaN" is not a number`,
-		"a 1 2\nb 1 2 3\n":       "line 2: more than 2 numbers after the word",
-		"2 3\na 1 2\n":           "line 2: 2 numbers after the word: want 3 as in the lines before",
-		"2 2\na 1 2\n":           "line 1 says 2 words, 1 follow",
-		"2 9999999\n":            "line 1: dimension 9999999: want 2 to 4096",
-		strings.Repeat("a", 2e5): "line 1: bufio.Scanner: token too long",
+		"":                               "no words",
+		"a 1\n":                          "line 1: 1 numbers after the word: want 2 to 4096",
+		"a 1 2\nb 1\n":                   "line 2: 1 numbers after the word: want 2 as in the lines before",
+		"a 1 2\nb 1 x\n":                 `line 2: "x" is not a number`,
+		"a 1 2\nb NaN 1\n":               `line 2: "NaN" is not a number`,
+		"a 1 " + strings.Repeat("x", 99): `line 1: "` + strings.Repeat("x", 40) + `" is not a number`,
+		"a 1 2\nb 1 2 3\n":               "line 2: more than 2 numbers after the word",
+		"2 3\na 1 2\n":                   "line 2: 2 numbers after the word: want 3 as in the lines before",
+		"2 2\na 1 2\n":                   "line 1 says 2 words, 1 follow",
+		"2 9999999\n":                    "line 1: dimension 9999999: want 2 to 4096",
+		strings.Repeat("a", 2e5):         "line 1: bufio.Scanner: token too long",
 	} {
 		path := write(t, "v.txt", []byte(text))
 		_, err := Load(path)

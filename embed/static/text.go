@@ -138,7 +138,7 @@ func (e *Embeddings) readLine(fields []string, words wordRows) error {
 	for _, s := range fields[at:] {
 		x, err := strconv.ParseFloat(s, 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("%q is not a number", s)
+			return fmt.Errorf("%.40q is not a number", s)
 		}
 		e.rows = append(e.rows, float32(x))
 	}
