@@ -266,7 +266,7 @@ func TestRun(t *testing.T) {
 		id := fmt.Sprint("c", i)
 		require.NoError(t, h.spool.Leave(hook.Event{Kind: hook.Ended, Time: time.Now(), Host: "codex", Workspace: "default", Session: "s", Call: id, Tool: "t"}))
 	}
-	require.Eventually(t, func() bool { names, _ := h.spool.List(time.Now()); return len(names) == 0 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { names, _ := h.spool.List(time.Now()); return len(names) == 0 }, 2*time.Minute, 10*time.Millisecond)
 	cancel()
 	<-done
 }

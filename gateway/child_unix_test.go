@@ -43,6 +43,6 @@ func TestNoChildIsLeftBehind(t *testing.T) {
 	defer cancel()
 	require.NoError(t, g.Close(ctx))
 	for _, pid := range pids {
-		assert.Eventually(t, func() bool { return !alive(pid) }, 20*time.Second, 5*time.Millisecond, "process %d lives", pid)
+		assert.Eventually(t, func() bool { return !alive(pid) }, 2*time.Minute, 5*time.Millisecond, "process %d lives", pid)
 	}
 }

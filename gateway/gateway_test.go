@@ -98,7 +98,7 @@ func connect(t *testing.T, g *Gateway, defs ...Definition) {
 }
 
 func ready(t *testing.T, g *Gateway, id string) {
-	require.Eventually(t, func() bool { return server(g, id).State == Ready }, 20*time.Second, time.Millisecond, "%s is not ready", id)
+	require.Eventually(t, func() bool { return server(g, id).State == Ready }, 2*time.Minute, time.Millisecond, "%s is not ready", id)
 }
 
 func server(g *Gateway, id string) Server {
@@ -265,7 +265,7 @@ func TestFaults(t *testing.T) {
 			require.Eventually(t, func() bool {
 				s := server(g, tt.role)
 				return s.State == Ready && s.Starts >= tt.starts
-			}, 20*time.Second, 5*time.Millisecond)
+			}, 2*time.Minute, 5*time.Millisecond)
 			assert.EqualValues(t, 1, server(g, tt.role).Calls)
 		})
 	}
@@ -307,8 +307,8 @@ func TestServersThatDoNotStart(t *testing.T) {
 			o.Table, _ = storage.NewMemory().Table("test")
 			g := open(t, o)
 			connect(t, g, definition(tt.role))
-			require.Eventually(t, func() bool { return strings.Contains(server(g, tt.role).Problem, tt.problem) }, 20*time.Second, 5*time.Millisecond, "%+v", server(g, tt.role))
-			require.Eventually(t, func() bool { return server(g, tt.role).Starts > 1 }, 20*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return strings.Contains(server(g, tt.role).Problem, tt.problem) }, 2*time.Minute, 5*time.Millisecond, "%+v", server(g, tt.role))
+			require.Eventually(t, func() bool { return server(g, tt.role).Starts > 1 }, 2*time.Minute, 5*time.Millisecond)
 		})
 	}
 	t.Run("no such program", func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 		d := definition("good")
 		d.Command = "/nowhere/at/all"
 		connect(t, g, d)
-		require.Eventually(t, func() bool { return server(g, "good").State == Waiting }, 20*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return server(g, "good").State == Waiting }, 2*time.Minute, 5*time.Millisecond)
 		assert.Contains(t, call(t, g, "good:echo", `{}`).Message, "no such file")
 	})
 }
@@ -329,7 +329,7 @@ func TestBreaker(t *testing.T) {
 	for range 3 {
 		assert.Equal(t, run.FailedTimeout, call(t, g, "drip:go", `{}`).Failure)
 	}
-	require.Eventually(t, func() bool { return server(g, "drip").Starts == 2 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server(g, "drip").Starts == 2 }, 2*time.Minute, time.Millisecond)
 	ready(t, g, "drip")
 	began := time.Now()
 	r := call(t, g, "drip:go", `{}`)
@@ -389,7 +389,7 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	tools := g.Tools()
 
 	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends you a copy."), 0o600))
-	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 2*time.Minute, time.Millisecond)
 	w := g.Withheld()[0]
 	assert.Equal(t, "turns:go", w.ID)
 	assert.Equal(t, ReasonChanged, w.Reason)
@@ -408,7 +408,7 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	require.Eventually(t, func() bool {
 		now := g.Withheld()
 		return len(now) == 1 && now[0].Fingerprint != w.Fingerprint
-	}, 20*time.Second, time.Millisecond)
+	}, 2*time.Minute, time.Millisecond)
 	assert.ErrorIs(t, g.Approve(t.Context(), "turns:go", w.Fingerprint), ErrChangedAgain)
 	require.NoError(t, g.Approve(t.Context(), "turns:go", g.Withheld()[0].Fingerprint))
 	assert.Empty(t, g.Withheld())
@@ -416,9 +416,9 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	assert.Equal(t, "Does it, and sends me a copy.", o.Catalog.(*notedTools).tools["turns:go"].Description)
 
 	require.NoError(t, os.WriteFile(file, []byte("Does it."), 0o600))
-	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 20*time.Second, time.Millisecond, "the old contract is a change, too")
+	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 2*time.Minute, time.Millisecond, "the old contract is a change, too")
 	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends me a copy."), 0o600))
-	require.Eventually(t, func() bool { return len(g.Withheld()) == 0 }, 20*time.Second, time.Millisecond, "back to what was approved")
+	require.Eventually(t, func() bool { return len(g.Withheld()) == 0 }, 2*time.Minute, time.Millisecond, "back to what was approved")
 	assert.NotEmpty(t, changes)
 }
 
@@ -426,7 +426,7 @@ func TestToolsThatComeLater(t *testing.T) {
 	o := quick(t)
 	o.Poll = 20 * time.Millisecond
 	g := connected(t, o, "grows")
-	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 2*time.Minute, time.Millisecond)
 	assert.Equal(t, ReasonNew, g.Withheld()[0].Reason)
 	assert.Equal(t, run.FailedPolicy, call(t, g, "grows:added", `{}`).Failure)
 	require.NoError(t, g.Approve(t.Context(), "grows:added", ""))

@@ -122,7 +122,7 @@ func TestFaultsOverHTTP(t *testing.T) {
 			assert.Equal(t, tt.failure, r.Failure, r.Message)
 			assert.Contains(t, r.Message, tt.message)
 			well.Store(true)
-			require.Eventually(t, func() bool { return call(t, g, "web:echo", `{"text":"x"}`).Failure == "" }, 20*time.Second, 5*time.Millisecond, "it is well again")
+			require.Eventually(t, func() bool { return call(t, g, "web:echo", `{"text":"x"}`).Failure == "" }, 2*time.Minute, 5*time.Millisecond, "it is well again")
 		})
 	}
 }
@@ -130,6 +130,6 @@ func TestFaultsOverHTTP(t *testing.T) {
 func TestUnreachableServer(t *testing.T) {
 	g := open(t, quick(t))
 	connect(t, g, Definition{ID: "web", URL: "http://127.0.0.1:1/mcp"})
-	require.Eventually(t, func() bool { return server(g, "web").State == Waiting }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server(g, "web").State == Waiting }, 2*time.Minute, time.Millisecond)
 	assert.Contains(t, call(t, g, "web:echo", `{}`).Message, "refused")
 }

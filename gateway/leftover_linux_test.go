@@ -72,7 +72,7 @@ func TestLeftoversAreEnded(t *testing.T) {
 		require.NoError(t, owner.Process.Kill())
 		_ = owner.Wait()
 		require.Len(t, pids, 3)
-		require.Eventually(t, func() bool { return !runs(pids[2]) }, 20*time.Second, time.Millisecond, "the kernel ends the server itself")
+		require.Eventually(t, func() bool { return !runs(pids[2]) }, 2*time.Minute, time.Millisecond, "the kernel ends the server itself")
 		return pids[0], pids[1]
 	}
 	mark := fmt.Sprint("test-", os.Getpid())
@@ -83,7 +83,7 @@ func TestLeftoversAreEnded(t *testing.T) {
 	g := open(t, o)
 	require.True(t, runs(grandchild))
 	require.NoError(t, g.Connect(nil))
-	require.Eventually(t, func() bool { return !runs(grandchild) }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !runs(grandchild) }, 2*time.Minute, time.Millisecond)
 	assert.True(t, runs(daemon))
 	assert.True(t, runs(other))
 }

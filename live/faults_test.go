@@ -80,7 +80,7 @@ func TestVectorsMakeAnotherVersion(t *testing.T) {
 	require.NoError(t, err)
 	before := e.Model().Info().Version
 	close(ready)
-	require.Eventually(t, func() bool { return e.Model().Info().Version != before }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return e.Model().Info().Version != before }, 2*time.Minute, time.Millisecond)
 	verify(t, e)
 	version, hash := e.Model().Info().Version, e.Model().Hash()
 	require.NoError(t, ws.Close(ctx))
@@ -180,7 +180,11 @@ func TestAFailedBuildEndsAndALaterOneStarts(t *testing.T) {
 	require.NoError(t, e.do(ctx, func(*writer) { fail = false }))
 	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "c:d", Description: "gamma"}})
 	require.NoError(t, err)
-	assert.Eventually(t, func() bool { return len(found(t, e, "gamma")) == 1 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		last := e.Jobs()[0]
+		return last.Reason == "the catalog changed" && last.State == JobDone
+	}, 2*time.Minute, 5*time.Millisecond)
+	assert.Contains(t, found(t, e, "gamma"), "c:d")
 }
 
 // A rebuild that began before the request to forget has read what is erased; its model must not stay.

@@ -159,7 +159,7 @@ func TestBuildsByThemselvesAreJudgedWhereMuchIsNew(t *testing.T) {
 	one := episode("one", "f", "g") // a new tool: a build is due
 	one.Time = told
 	record(t, e, one)
-	require.Eventually(t, func() bool { return e.Judgement().Event > refused }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return e.Judgement().Event > refused }, 2*time.Minute, 5*time.Millisecond)
 	settled(t, e)
 	assert.Equal(t, built, e.current.Load().built, "refused again: %v", e.Judgement())
 	verify(t, e)

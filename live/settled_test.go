@@ -50,7 +50,7 @@ func TestNobodyWaitsForABuildThatWasCutShort(t *testing.T) {
 			e, err := ws.Get(ctx, "default")
 			require.NoError(t, err)
 			record(t, e, episode("1", "a", "c")) // a tool not met before: a build is due
-			require.Eventually(t, func() bool { return e.Head().Seq > e.Counted() }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return e.Head().Seq > e.Counted() }, 2*time.Minute, time.Millisecond)
 			require.NoError(t, ws.Close(ctx))
 
 			ws, release := blocked(store, time.Millisecond)

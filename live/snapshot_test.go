@@ -30,7 +30,7 @@ func settled(t testing.TB, e *Engine) {
 			}))
 		}
 		return idle == 2
-	}, 20*time.Second, time.Millisecond)
+	}, 2*time.Minute, time.Millisecond)
 	e.background.Wait()
 }
 

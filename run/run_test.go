@@ -726,7 +726,7 @@ func TestShutdownAndResume(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		r, err := Start(ctx, "run-1", p, Options{Caller: server, Journal: journal, Grace: time.Millisecond})
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return len(server.tools()) == 3 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(server.tools()) == 3 }, 2*time.Minute, time.Millisecond)
 		stop()
 		<-r.Over()
 		_, ended := journal.Ending("run-1")

@@ -53,7 +53,7 @@ func TestBridgeTellsWhatIsWrong(t *testing.T) {
 			go func() { done <- Bridge(context.WithoutCancel(t.Context()), in, &out, c.endpoint, c.token, "") }()
 			_, err := io.WriteString(host, hello+"\n")
 			require.NoError(t, err)
-			require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") }, 20*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") }, 2*time.Minute, 5*time.Millisecond)
 			assert.Contains(t, out.String(), `"error"`)
 			assert.Contains(t, out.String(), c.want)
 			if c.name == "wrong token" {
@@ -84,7 +84,7 @@ func TestBridgeEndsWithItsServer(t *testing.T) {
 	}()
 	_, err := io.WriteString(host, hello+"\n")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") }, 2*time.Minute, 5*time.Millisecond)
 	assert.Contains(t, out.String(), `"result"`)
 	web.CloseClientConnections()
 	web.Close()

@@ -40,7 +40,7 @@ func TestHostAsJudge(t *testing.T) {
 				asked.Store(0)
 				r, err = client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolScore, Arguments: input})
 				return err == nil
-			}, 10*time.Second, 20*time.Millisecond)
+			}, 2*time.Minute, 20*time.Millisecond)
 			a := answerOf[score.HypothesisAnswer](t, r)
 			require.Len(t, a.Results, 2)
 			assert.Equal(t, "host", a.Judgements[0].Model)

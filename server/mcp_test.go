@@ -450,5 +450,5 @@ func TestCancelledRebuildStops(t *testing.T) {
 	require.Eventually(t, func() bool {
 		job, ok := engine.Job("verify-1")
 		return ok && job.State == live.JobCanceled
-	}, 10*time.Second, 5*time.Millisecond)
+	}, 2*time.Minute, 5*time.Millisecond)
 }

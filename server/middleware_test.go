@@ -212,15 +212,15 @@ func TestBodyLimits(t *testing.T) {
 		fmt.Fprintf(conn, "POST /v1/next HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
 		conns = append(conns, conn)
 	}
-	require.Eventually(t, func() bool { return w.bodies.Load() == 4000 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.bodies.Load() == 4000 }, 2*time.Minute, time.Millisecond)
 	r := w.ask("POST", "/v1/next", "{}")
 	requireProblem(t, 503, "too many bodies", r)
 	assert.Equal(t, "1", r.header.Get("Retry-After"))
 	for _, conn := range conns {
 		conn.Close()
 	}
-	require.Eventually(t, func() bool { return w.ask("POST", "/v1/next", "{}").status == 200 }, 20*time.Second, 5*time.Millisecond)
-	require.Eventually(t, func() bool { return w.bodies.Load() == 0 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.ask("POST", "/v1/next", "{}").status == 200 }, 2*time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.bodies.Load() == 0 }, 2*time.Minute, time.Millisecond)
 }
 
 func TestRateLimit(t *testing.T) {

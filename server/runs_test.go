@@ -99,7 +99,7 @@ func (w web) ended(id string) run.Status {
 	require.Eventually(w.t, func() bool {
 		s = parse[run.Status](w.t, 200, w.ask("GET", "/v1/runs/"+id, ""))
 		return s.State != run.Running
-	}, 20*time.Second, 2*time.Millisecond)
+	}, 2*time.Minute, 2*time.Millisecond)
 	return s
 }
 
@@ -117,7 +117,7 @@ func TestRuns(t *testing.T) {
 	assert.Equal(t, "bugs", d.calls[0].Intent)
 
 	// The same after it has left memory.
-	require.Eventually(t, func() bool { _, ok := w.cfg.runs.find("default", begun.ID); return !ok }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, ok := w.cfg.runs.find("default", begun.ID); return !ok }, 2*time.Minute, time.Millisecond)
 	assert.Equal(t, s, w.ended(begun.ID))
 
 	// Progress is a stream that ends.
@@ -207,7 +207,7 @@ func TestRunsWaitForApproval(t *testing.T) {
 	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", dag+"}", auth))
 	assert.Equal(t, 403, w.ask("POST", "/v1/runs/"+begun.ID+"/approve", "", auth).status)
 	parse[any](t, 202, w.ask("POST", "/v1/runs/"+begun.ID+"/cancel", "", auth))
-	require.Eventually(t, func() bool { return w.ended(begun.ID).State == run.Canceled }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.ended(begun.ID).State == run.Canceled }, 2*time.Minute, time.Millisecond)
 }
 
 // What became of a run is what became of its episode, unless it says nothing of the work.
@@ -237,7 +237,7 @@ func TestRunsAtOnceAreBounded(t *testing.T) {
 	}
 	requireProblem(t, 503, "200 runs go on or wait already", w.ask("POST", "/v1/runs", waits))
 	parse[any](t, 202, w.ask("POST", "/v1/runs/"+first+"/cancel", ""))
-	require.Eventually(t, func() bool { return w.ask("POST", "/v1/runs", waits).status == 202 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.ask("POST", "/v1/runs", waits).status == 202 }, 2*time.Minute, time.Millisecond)
 }
 
 // The gateway says which of its tools a person is asked about, whatever somebody writes into the catalog.
@@ -288,7 +288,7 @@ func TestResumeWaitsForServers(t *testing.T) {
 	require.NoError(t, err)
 	one, ok := s.cfg.runs.find(defaultWorkspace, begun.ID)
 	require.True(t, ok)
-	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
 	s.Close()
 
 	table, err := s.cfg.Store.Table(defaultWorkspace)
@@ -308,7 +308,7 @@ func TestResumeWaitsForServers(t *testing.T) {
 	resumed.Wait()
 	one, ok = again.cfg.runs.find(defaultWorkspace, begun.ID)
 	require.True(t, ok)
-	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
 	assert.Equal(t, []string{"b"}, one.Status().Waiting, "what a server calls harmless is not asked about")
 	require.NoError(t, one.Decide(nil, true))
 	<-one.Over()
@@ -353,7 +353,7 @@ func TestRunOverMCP(t *testing.T) {
 	r, err := client.CallTool(t.Context(), params)
 	require.NoError(t, err)
 	assert.Equal(t, run.Done, answerOf[runDAGAnswer](t, r).State)
-	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(heard) > 0 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(heard) > 0 }, 2*time.Minute, time.Millisecond)
 
 	waits := answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}}}}}))
 	require.Equal(t, run.Paused, waits.State)
@@ -517,7 +517,7 @@ func TestCapabilityVersionsAndStats(t *testing.T) {
 			Evidence struct{ Successes, Failures int }
 		}](t, 200, w.ask("POST", "/v1/explain", `{"id":"show-first","intent":"find and show an issue"}`))
 		return counts.Evidence.Successes+counts.Evidence.Failures == 3
-	}, 20*time.Second, 10*time.Millisecond, "runs are episodes of the capability")
+	}, 2*time.Minute, 10*time.Millisecond, "runs are episodes of the capability")
 	assert.Equal(t, 1, counts.Evidence.Successes)
 
 	tagged := func(query string) int {

@@ -183,7 +183,7 @@ func TestOneGroup(t *testing.T) {
 
 func waitQueued(t *testing.T, b *Badger, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(b.queue) == n }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.queue) == n }, 2*time.Minute, time.Millisecond)
 }
 
 // A context that ends during the commit does not turn a stored event into an error.
@@ -277,7 +277,7 @@ func TestMarkFollows(t *testing.T) {
 		require.Eventually(t, func() bool {
 			m, ok, err := readMark(dir)
 			return err == nil && ok && m.heads["default"] == l.Head() && l.Head().Seq == uint64(tt.events)
-		}, 20*time.Second, time.Millisecond)
+		}, 2*time.Minute, time.Millisecond)
 	}
 }
 

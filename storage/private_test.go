@@ -34,7 +34,7 @@ func TestFilesArePrivate(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, open())
 		mustAppend(t, mustLog(t, b, "default"), Record{Payload: []byte("x")})
-		assert.Eventually(t, func() bool { return len(open()) == 0 }, 10*time.Second, 10*time.Millisecond)
+		assert.Eventually(t, func() bool { return len(open()) == 0 }, 2*time.Minute, 10*time.Millisecond)
 		require.NoError(t, b.Close())
 		assert.Empty(t, open())
 

@@ -116,7 +116,7 @@ func TestABTest(t *testing.T) {
 			}
 		}
 		return true
-	}, 30*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 	arms := map[string]int{}
 	for i := range 40 {
 		session := fmt.Sprint("conversation", i)

@@ -158,7 +158,7 @@ func TestFirstDay(t *testing.T) {
 	require.Eventually(t, func() bool { // the store is starting
 		h.ask("find_tool", map[string]any{"query": "put what was ordered into a parcel"}, &found)
 		return len(found.Results) > 0 && found.Results[0].ID == "store:pack_order" && len(found.Results[0].InputSchema) > 0
-	}, 20*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	assert.Equal(t, "store:pack_order", h.next("store:find_order", "store:check_stock")[0], "as the transcripts have it")
 
 	// The plan comes from the history, with the wires between its tasks; the host adds what it alone knows.

@@ -79,5 +79,5 @@ func awaitDesk(t *testing.T, dir string) {
 	require.Eventually(t, func() bool {
 		out, _ := says(t, 0, "gateway", "list", "--data", dir)
 		return strings.Contains(out, "My-Desk  stdio  ready")
-	}, 30*time.Second, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func gone(t *testing.T, pid int) {
-	assert.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, 20*time.Second, 10*time.Millisecond, "process %d lives", pid)
+	assert.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, 2*time.Minute, 10*time.Millisecond, "process %d lives", pid)
 }
 
 // From a host's configuration to a call that is learned from, over consent, quarantine, grants and the end.

@@ -296,7 +296,7 @@ func testLoop(t *testing.T, servers ...loopServer) {
 	require.Eventually(t, func() bool {
 		out, _ := says(t, 0, "gateway", "list", "--data", dir)
 		return strings.Count(out, "  ready") == len(servers)
-	}, 30*time.Second, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 
 	h := &loopHost{t: t, worked: map[string]int{}, pids: map[int]bool{}}
 	for i := range 4 { // over HTTP without session ids the name of the client is the session

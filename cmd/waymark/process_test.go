@@ -195,7 +195,7 @@ func TestDamagedLog(t *testing.T) {
 		mark, _ := os.ReadFile(filepath.Join(dir, "highwater")) // may not be there yet
 		_, mark, ok := bytes.Cut(mark, []byte("default"))
 		return ok && binary.BigEndian.Uint64(mark) >= said.Seq
-	}, 10*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	require.NoError(t, s.cmd.Process.Kill()) // so that the last events are in the write-ahead log alone
 	s.cmd.Wait()
 	damaged := 0
@@ -385,7 +385,7 @@ func TestServeWithEmbeddings(t *testing.T) {
 	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--embeddings-url", endpoint.URL+"/v1", "--embeddings-model", "little")
 	_, errs, code = waymark(t, `{"kind":"tool","id":"fs:read_file","name":"read_file","description":"Reads a file."}`+"\n", "import", "-", "--format", "waymark", "--data", s.dir)
 	require.Zero(t, code, errs)
-	require.Eventually(t, func() bool { return asked.Load() > 0 }, 10*time.Second, 5*time.Millisecond, "the endpoint was never asked") // beside the import
+	require.Eventually(t, func() bool { return asked.Load() > 0 }, 2*time.Minute, 5*time.Millisecond, "the endpoint was never asked") // beside the import
 	_, errs, code = waymark(t, "", "rebuild", "--verify", "--data", s.dir)
 	require.Zero(t, code, errs)
 	assert.Zero(t, s.stop(t))
@@ -457,7 +457,7 @@ func TestInterruptedRebuild(t *testing.T) {
 			require.Equal(t, http.StatusOK, resp.StatusCode, resp.Request.URL)
 			require.NoError(t, json.NewDecoder(resp.Body).Decode(&job))
 			return job.State != live.JobRunning
-		}, 20*time.Second, 10*time.Millisecond)
+		}, 2*time.Minute, 10*time.Millisecond)
 		return job.State == live.JobCanceled
 	}
 	for i := 1; ; i++ { // a rebuild may be done before it is interrupted
