@@ -16,6 +16,9 @@ import (
 // A rollback returns to the judgement before, stays over restarts, is not judged away unasked before the log has grown
 // by half, and ends with the next rebuild that is accepted. A second one goes one judgement further back.
 func TestRollback(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector and has no concurrency of its own")
+	}
 	store := storage.NewMemory()
 	ws := NewWorkspaces(store, Options{Judge: true})
 	e, err := ws.Get(ctx, "default")

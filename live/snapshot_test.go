@@ -131,6 +131,9 @@ func TestRestartFinishesABuild(t *testing.T) {
 
 // Whatever stands in a snapshot: the model is the same, from an older one or from the log alone.
 func TestUnreadableSnapshots(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector and has no concurrency of its own")
+	}
 	store := storage.NewMemory()
 	e, end := reopened(t, store)
 	for part := range uint64(2) {

@@ -429,7 +429,11 @@ func TestOldClientsReadText(t *testing.T) {
 func TestCancelledRebuildStops(t *testing.T) {
 	s := newOffice(t)
 	engine := defaultEngine(t, s)
-	episodes := make([]episodic.Episode, 5000)
+	n := 5000
+	if testing.Short() {
+		n = 1000
+	}
+	episodes := make([]episodic.Episode, n)
 	for i := range episodes {
 		episodes[i] = episodic.Episode{ID: fmt.Sprint("more ", i), Intent: fmt.Sprint("task of kind ", i%97), Steps: []episodic.Step{
 			{Tool: fmt.Sprint("a:", i%53)}, {Tool: fmt.Sprint("b:", i%61)}, {Tool: fmt.Sprint("c:", i%67)},
