@@ -180,7 +180,7 @@ func (p *predicting) choose(tool int32, mass float32, h *History) {
 		v := &s.Values[i]
 		quick := float64(v[Popularity]) + float64(v[Chain]) + float64(.5*float64(v[Bag])) + float64(.3*float64(v[Tail])) + float64(.5*float64(v[Words])) +
 			float64(.3*float64(v[PastNext])) + float64(.3*float64(v[Branches])) + float64(v[Asked]) +
-			float64(.3*float64(v[Server])) + float64(v[SameServer]) + float64(.5*float64(v[Alike]))
+			float64(.3*float64(v[Server])) + float64(v[SameServer]) + float64(.5*float64(v[Alike])) + float64(v[Whole])
 		p.order = append(p.order, placed{int32(i), quick})
 	}
 	slices.SortFunc(p.order, func(a, b placed) int {

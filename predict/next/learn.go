@@ -136,6 +136,11 @@ func NewHistory(c Catalog) *History {
 		bag: make([]sequence.Followers, T), first: make([]sequence.Followers, T), more: make([]sequence.Followers, T),
 		again: make([]int32, T), done: make([]int32, T), using: make([]int32, T), words: map[int32]*wordRow{},
 		residual: maxent.New(bits), study: &Signs{}, latest: make([][]int32, T)}
+	for _, row := range c.Older {
+		for _, f := range row.Counts {
+			h.chain.Used(f.Tool, f.N)
+		}
+	}
 	h.properties()
 	if c.Requires != nil {
 		h.plans, h.requiredBy = plans(c.Requires), make([][]int32, T)

@@ -63,6 +63,13 @@ func (c *Chain) count(task []int32, n int32) {
 	c.rescale()
 }
 
+// Used adds n uses of a tool to P₀ whose surroundings are unknown.
+func (c *Chain) Used(t, n int32) {
+	c.uses[t] += n
+	c.total += n
+	c.rescale()
+}
+
 // Uses is n(t).
 func (c *Chain) Uses(t int32) int32 { return c.uses[t] }
 
