@@ -73,6 +73,7 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, 
 	changed := false // the catalog, since the build
 	grows := grownEpisodes{}
 	var past []*episodic.Episode
+	at := map[string]int{} // of an episode in past
 	for v, err := range decoded(ctx, e.log, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
 			return t, err
@@ -83,12 +84,15 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, 
 		default:
 			ep := grows.take(v.value)
 			if x, ok := v.value.(*continued); ok { // what is appended from here on belongs to an episode above
-				if i := slices.IndexFunc(past, func(ep *episodic.Episode) bool { return ep.ID == x.ID }); i >= 0 {
+				if i, ok := at[x.ID]; ok {
 					past[i] = &grows[x.ID].Episode
 				}
 			}
 			if ep == nil {
 				continue
+			}
+			if _, ok := at[ep.ID]; !ok {
+				at[ep.ID] = len(past)
 			}
 			past = append(past, ep)
 			if v.seq <= built {

@@ -256,8 +256,15 @@ func (x *Matching) Close() {
 	x.matcher.pool.Put(x)
 }
 
-// read fills in the words of a request: stop words and words said before have no idf.
+// read fills in the words of a request. Words said before have no idf; stop words have one only where the request has
+// no other word, and names of the index have them.
 func (x *Matching) read(text string) {
+	if x.readWords(text, false); !slices.ContainsFunc(x.words, func(w wanted) bool { return w.idf > 0 }) {
+		x.readWords(text, true)
+	}
+}
+
+func (x *Matching) readWords(text string, stops bool) {
 	ix := x.matcher.index
 	x.stems, x.words, x.spelled = x.stems[:0], x.words[:0], x.spelled[:0]
 	x.scan.reset(text)
@@ -267,11 +274,13 @@ func (x *Matching) read(text string) {
 		for i := range x.scan.ends {
 			word := string(x.scan.part(i))
 			w := wanted{stem: stem(word), term: -1}
-			if said := slices.Contains(x.stems, w.stem); !said && !isStop(word) {
-				w.idf, w.weak = idf(0, ix.docs), Weak(word)
-				if t, ok := slices.BinarySearch(ix.words.terms, w.stem); ok {
+			stop := isStop(word)
+			if said := slices.Contains(x.stems, w.stem); !said && (stops || !stop) {
+				w.weak = Weak(word)
+				if t, ok := slices.BinarySearch(ix.words.terms, w.stem); ok && (!stop || ix.lexical.lists[t].n > 0) {
 					w.term, w.idf = int32(t), ix.lexical.idf[t]
-				} else {
+				} else if !stop {
+					w.idf = idf(0, ix.docs)
 					w.word = word
 				}
 				if Neutral(word) {
@@ -318,7 +327,7 @@ func (x *Matching) spell() {
 		if slices.ContainsFunc(x.related, func(r Relation) bool { return r.Word == i }) {
 			continue
 		}
-		if f, ok := v.forms[w.word]; ok {
+		if f, ok := v.forms[w.word]; ok && f.n > 0 {
 			x.spelled = append(x.spelled, spelledAs{i, v.ids[f.at : f.at+f.n], 1})
 			continue
 		}
@@ -423,7 +432,11 @@ func (x *Matching) answer(i int, w *wanted) {
 }
 
 // telling lowers what a common word says for a rare one: below half of the idf of the word asked for, in proportion.
+// Terms that the index lacks (nil) are rare.
 func (x *Matching) telling(terms []int32, than float64) float64 {
+	if terms == nil {
+		return 1
+	}
 	most := 0.0
 	for _, t := range terms {
 		most = max(most, x.matcher.index.lexical.idf[t])
@@ -536,7 +549,7 @@ func (a *Additions) Match(dst []Hit, x *Matching, current func(document int32) b
 			}
 			for _, r := range x.related {
 				if r.Word == i {
-					a.segments.raise(best, entries[r.Entry], r.Near)
+					a.segments.raise(best, entries[r.Entry], float64(r.Near*x.telling(x.matcher.bound[r.Entry], w.idf)))
 				}
 			}
 			for _, r := range x.alike {

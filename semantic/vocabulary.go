@@ -245,8 +245,9 @@ func (r *reader) vocabulary() (v *vocabulary, terms []int32) {
 		if terms[w] >= 0 {
 			v.ids = append(v.ids, terms[w])
 		} else {
+			only := !slices.ContainsFunc(r.parts[w], func(p int32) bool { return !r.stop[p] })
 			for _, p := range r.parts[w] {
-				if !r.stop[p] {
+				if only || !r.stop[p] {
 					v.ids = append(v.ids, terms[p])
 				}
 			}

@@ -185,35 +185,34 @@ func nodesByID(e Export) map[string]ExportNode {
 	return by
 }
 
-// regrouped lists the ids present in both whose group holds other ids than before: labels are only
-// names, so groups are compared by their smallest member and size.
+// regrouped lists the ids present in both whose group holds other ids than before. Labels are only names, so groups
+// are compared by their members that are present in both.
 func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) []string {
-	sign := func(nodes map[string]ExportNode) map[string]string {
+	groups := func(nodes, others map[string]ExportNode) map[string][]string {
 		members := map[int32][]string{}
 		for _, id := range slices.Sorted(maps.Keys(nodes)) {
-			l := label(nodes[id])
-			members[l] = append(members[l], id)
-		}
-		of := map[string]string{}
-		for l, ids := range members {
-			s := fmt.Sprintf("%d of %s", len(ids), ids[0])
-			if l < 0 {
-				s = "none"
+			if _, ok := others[id]; ok {
+				l := label(nodes[id])
+				members[l] = append(members[l], id)
 			}
+		}
+		of := map[string][]string{}
+		for l, ids := range members {
 			for _, id := range ids {
-				of[id] = s
+				if of[id] = ids; l < 0 {
+					of[id] = nil
+				}
 			}
 		}
 		return of
 	}
-	before, after := sign(old), sign(now)
+	before, after := groups(old, now), groups(now, old)
 	changed := []string{}
-	for id, s := range after {
-		if was, ok := before[id]; ok && was != s {
+	for _, id := range slices.Sorted(maps.Keys(after)) {
+		if !slices.Equal(before[id], after[id]) {
 			changed = append(changed, id)
 		}
 	}
-	slices.Sort(changed)
 	return changed
 }
 

@@ -98,6 +98,7 @@ func (m *Model) Parts() []Part {
 			w.ints(m.measures.doc)
 			m.measures.text.Hash(w.h)
 		}},
+		{"thesaurus", func(w *digest) { w.text(m.measures.thesaurus) }},
 		{"recall", func(w *digest) { w.ints(m.measures.recalled) }},
 		{"learned", m.hashLearned},
 		{"bypasses", m.hashBypasses},

@@ -63,9 +63,9 @@ func (c *Counts) incidence() (*graph.Incidence, error) {
 	var entries []graph.Entry
 	for j := range c.view.caps {
 		cp := &c.view.caps[j]
-		for _, t := range cp.Tools {
-			node, _ := c.find(t) // every tool of a capability is a node
-			entries = append(entries, graph.Entry{Row: c.canon[node], Col: int32(j), Weight: usesOf(cp, t)})
+		capability, _ := c.find(cp.ID) // every capability is a node
+		for _, node := range c.capTools(capability) {
+			entries = append(entries, graph.Entry{Row: node, Col: int32(j), Weight: c.tasksOf(cp, node)})
 		}
 	}
 	inc, err := graph.NewIncidence(len(c.ids), len(c.view.caps), entries)
@@ -78,16 +78,17 @@ func (c *Counts) incidence() (*graph.Incidence, error) {
 // weightIn is the weight of a tool in a capability of the catalog.
 func (m *Model) weightIn(tool, capability int32) float64 {
 	if i, ok := m.view.cap[m.ids[capability]]; ok {
-		return usesOf(&m.view.caps[i], m.ids[tool])
+		return m.tasksOf(&m.view.caps[i], tool)
 	}
 	return 1
 }
 
-// usesOf is the weight of a tool in a capability: in how many of its tasks it stands, at least 1.
-func usesOf(cp *catalog.Capability, tool string) float64 {
+// tasksOf is the weight of a tool in a capability: the number of its tasks that use the tool, in whatever spelling of
+// its id, at least 1.
+func (c *Counts) tasksOf(cp *catalog.Capability, tool int32) float64 {
 	n := 0.0
 	for _, task := range cp.Tasks {
-		if task.Tool == tool {
+		if node, ok := c.find(task.Tool); ok && c.canon[node] == tool {
 			n++
 		}
 	}

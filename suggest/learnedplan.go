@@ -135,14 +135,23 @@ func (p *plan) foreseen(tool int32, probability float64) task {
 // came after, unless they are done.
 func (p *plan) before(i int, at []int) []int {
 	var after []int
-	for _, j := range p.planned.Steps[i].After {
-		switch k := at[j]; {
-		case k >= 0:
-			after = append(after, k)
-		case !p.inFlight[p.considered(p.learned.node[p.planned.Steps[j].Tool])]:
-			after = append(after, p.before(int(j), at)...)
+	met := make([]bool, len(p.planned.Steps))
+	var visit func(i int)
+	visit = func(i int) {
+		for _, j := range p.planned.Steps[i].After {
+			if met[j] {
+				continue
+			}
+			met[j] = true
+			switch k := at[j]; {
+			case k >= 0:
+				after = append(after, k)
+			case !p.inFlight[p.considered(p.learned.node[p.planned.Steps[j].Tool])]:
+				visit(int(j))
+			}
 		}
 	}
+	visit(i)
 	slices.Sort(after)
 	return slices.Compact(after)
 }

@@ -148,7 +148,7 @@ func (q *query) prefix(l *learned) {
 // learnedCandidates visits what was learned to be possible.
 func (q *query) learnedCandidates(visitAll func(c candidate)) {
 	visit := visitAll
-	if q.recent.any() || q.past.n > q.measures.episodes {
+	if q.recent.any() || q.continued() {
 		visit = func(c candidate) { visitAll(q.renewed(c)) }
 	}
 	if q.planned != nil {

@@ -24,9 +24,12 @@ import (
 type Measures struct {
 	nodes      int          // ids known when measured; later ones have no measures yet
 	episodes   int          // episodes seen when measured
+	steps      uint64       // of these episodes
+	thesaurus  string       // names and hashes of the thesaurus files
 	measured   *catalogView // the catalog when measured
 	past       pastEpisodes // the episodes when measured, by the nodes that canon says
 	canon      []int32
+	intents    func() [][]int32 // intentsByNode, worked out once
 	recent     recentBuilder
 	initials   initials
 	rank       []float64 // PageRank of the transition graph, divided by the largest
@@ -71,7 +74,7 @@ type MeasureOptions struct {
 	Study bool `json:"-"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
-	// Thesaurus relates the words of searches; nil: [thesaurus.Default]. It is no part of the model.
+	// Thesaurus relates the words of searches; nil: [thesaurus.Default]. It is a setting, not part of a stored model.
 	Thesaurus *thesaurus.Thesaurus `json:"-"`
 	// Shelf keeps what follows from the catalog alone for the next measures of the same catalog; nil: nothing is
 	// kept. It changes no answer.
@@ -91,11 +94,18 @@ const contextIntents, allIntents, intentBytes = 256, 8 << 20, 240
 // neighbourNames is how many co-used tools' names describe one tool.
 const neighbourNames = 8
 
+// newMeasures are measures of some counts without any figure.
+func newMeasures(c *Counts) *Measures {
+	m := &Measures{nodes: len(c.ids), episodes: c.past.n, steps: c.totals.steps, measured: c.view, past: c.past, canon: c.canon}
+	m.intents = sync.OnceValue(m.intentsByNode)
+	return m
+}
+
 // Measure computes the heavy parts, the text index beside the others. It stops soon after ctx ends. An
 // unreachable embeddings endpoint is no error: text search does not depend on it.
 func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, error) {
 	p := &phases{ctx: ctx, report: opts.Progress, part: 1}
-	m := &Measures{nodes: len(c.ids), episodes: c.past.n, measured: c.view, past: c.past, canon: c.canon}
+	m := newMeasures(c)
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
 		m.learning.studied, m.learning.shelf = opts.Study, opts.Shelf
@@ -245,7 +255,7 @@ const communityResolution = 1
 func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, opts MeasureOptions) error {
 	m.doc = make([]int32, len(c.ids))
 	var docs []semantic.Document
-	intents := c.intentsByNode()
+	intents := m.intentsByNode()
 	for i, id := range c.ids {
 		m.doc[i] = -1
 		if !c.live(int32(i)) {
@@ -281,6 +291,7 @@ func (m *Measures) look(c *Counts, words *thesaurus.Thesaurus) {
 	if words == nil {
 		words = thesaurus.Default()
 	}
+	m.thesaurus = words.String()
 	m.matcher = m.text.Matcher(words, wordvectors.Default())
 	m.said = sync.OnceValue(func() *association.Model { return association.Learn(c.requests()) })
 }
@@ -359,17 +370,17 @@ func (v *catalogView) document(id string) semantic.Document {
 	return semantic.Document{Name: id}
 }
 
-// intentsByNode lists, for each node, the newest past episodes with an intent that used it and did
+// intentsByNode lists, for each node, the newest of the measured episodes with an intent that used it and did
 // not fail as a whole.
-func (c *Counts) intentsByNode() [][]int32 {
-	by := make([][]int32, len(c.ids))
-	for e := c.past.n - 1; e >= 0; e-- {
-		p := c.past.at(e)
+func (m *Measures) intentsByNode() [][]int32 {
+	by := make([][]int32, m.nodes)
+	for e := m.episodes - 1; e >= 0; e-- {
+		p := m.past.at(e)
 		if p.intent == "" || p.failed() {
 			continue
 		}
 		for _, raw := range p.nodes {
-			n := c.canon[raw]
+			n := m.canon[raw]
 			if l := by[n]; len(l) < contextIntents && (len(l) == 0 || l[len(l)-1] != int32(e)) {
 				by[n] = append(l, int32(e))
 			}

@@ -219,16 +219,17 @@ func (q *query) spellOut() string {
 }
 
 // initials maps initials of words that stand together in the names known at the last build to these words: of several
-// the most frequent, then the first by alphabet. Initials that are a word of some name themselves are left out.
+// the most frequent, then the first by alphabet. Initials that are a word of some name themselves are left out. They
+// depend on nothing that changed after the build, so it does not matter which model asks first.
 func (m *Model) initials() map[string]string {
 	s := &m.measures.initials
 	s.once.Do(func() {
 		counts, words := map[string]map[string]int{}, map[string]bool{}
 		for n := range int32(m.measures.nodes) {
-			if !m.live(n) {
+			if m.measures.canon[n] != n {
 				continue
 			}
-			name, _ := m.describe(n)
+			name, _ := m.measures.measured.describe(m.ids[n])
 			parts := semantic.Parts(name)
 			for from := range parts {
 				words[parts[from]] = true

@@ -11,6 +11,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/semantic"
+	"waymark/semantic/thesaurus"
 )
 
 // Next ranks what may come after the context: tools and capabilities in one list, each by the best
@@ -173,7 +174,7 @@ func (q *query) words(n int32) string {
 	return " by topic"
 }
 
-// suggestionID names an answer: the same question to the same model has the same id.
+// suggestionID names an answer: the same question to the same model with the same thesaurus has the same id.
 func (m *Model) suggestionID(operation string, request any) string {
 	b, err := json.Marshal(request)
 	if err != nil {
@@ -181,6 +182,9 @@ func (m *Model) suggestionID(operation string, request any) string {
 	}
 	h := sha256.New()
 	h.Write([]byte(operation + "\x00" + m.info.Version + "\x00"))
+	if words := m.measures.thesaurus; words != "" && words != thesaurus.Default().String() {
+		h.Write([]byte(words + "\x00"))
+	}
 	h.Write(b)
 	return "sg_" + hex.EncodeToString(h.Sum(nil)[:12])
 }

@@ -146,13 +146,12 @@ func sameText(a, b semantic.Document) bool {
 // requestsFor are the newest requests of episodes before the build that used a node and did not fail. Later requests
 // count by themselves; see recentTasks.
 func (m *Measures) requestsFor(n int32) []string {
+	if int(n) >= m.nodes {
+		return nil
+	}
 	var texts []string
-	for e := m.episodes - 1; e >= 0 && len(texts) < contextIntents && int(n) < m.nodes; e-- {
-		p := m.past.at(e)
-		used := slices.ContainsFunc(p.nodes, func(raw int32) bool { return m.canon[raw] == n })
-		if used && p.intent != "" && !p.failed() {
-			texts = append(texts, cut(p.intent, intentBytes))
-		}
+	for _, e := range m.intents()[n] {
+		texts = append(texts, cut(m.past.at(int(e)).intent, intentBytes))
 	}
 	return texts
 }
@@ -314,9 +313,12 @@ func (m *Model) behind(n int32) []string {
 	return nil
 }
 
+// continued reports whether steps were counted since the build, of new episodes or of those that grow.
+func (m *Model) continued() bool { return m.totals.steps > m.measures.steps }
+
 // since is how often transitions from the last step were counted in the build, and since then.
 func (q *query) since() (before, after float64) {
-	if q.planned != nil || q.last == episodic.NoTool || q.past.n <= q.measures.episodes || q.learned.history.Truncated() {
+	if q.planned != nil || q.last == episodic.NoTool || !q.continued() || q.learned.history.Truncated() {
 		return 0, 0
 	}
 	all := float64(q.followedBy(q.last))

@@ -2,6 +2,8 @@ package suggest
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
+	"waymark/episodic"
 )
 
 // since is a model of everything counted now, with measures of a moment before.
@@ -167,4 +170,50 @@ func TestReasonsNameWordsThatAreThere(t *testing.T) {
 	}
 	assert.Equal(t, "matches the intent in: send", reasons["b:send"])
 	assert.Equal(t, "matches the intent in past requests that used it: pull, request", reasons["a:list"])
+}
+
+// Steps of an episode that began before the build count at once, as those of a later one do.
+func TestStepsOfAnEpisodeBegunBeforeTheBuildCount(t *testing.T) {
+	confidence := func(begun bool) float64 {
+		w := planted(t, 120)
+		perform := func(tool string, number int) {
+			w.Perform(&episodic.Performed{Episode: "grows", Source: "test", Step: &episodic.Step{ID: fmt.Sprint(number), Tool: tool}, Number: number})
+		}
+		if begun {
+			perform("x:d", 0)
+		}
+		measures := w.measured()
+		for i := range 100 {
+			perform("x:b", 2*i+1)
+			perform("x:new", 2*i+2)
+		}
+		answer := next(t, w.since(measures), NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned, Limit: 20})
+		at := slices.IndexFunc(answer.Suggestions, func(s Suggestion) bool { return s.ID == "x:new" })
+		require.GreaterOrEqual(t, at, 0)
+		return answer.Suggestions[at].Confidence
+	}
+	assert.InDelta(t, confidence(false), confidence(true), 0.02)
+}
+
+// What abbreviations stand for does not depend on whether somebody asked before tools were renamed.
+func TestAbbreviationsAreThoseOfTheBuild(t *testing.T) {
+	results := func(askBefore bool) []SearchResult {
+		w := newWorld(t)
+		w.tool("x:merge_pull_request", "joins branches", "", "")
+		w.tool("x:list_files", "lists files", "", "")
+		w.tool("x:other", "something else", "", "")
+		measures := w.measured()
+		search := func() []SearchResult {
+			a, err := w.since(measures).Search(SearchRequest{Query: "PR"})
+			require.NoError(t, err)
+			return a.Results
+		}
+		if askBefore {
+			search()
+		}
+		w.PutTool(catalog.Tool{ID: "x:merge_pull_request", Name: "unite_branches", Server: "x", Description: "joins branches"})
+		w.PutTool(catalog.Tool{ID: "x:other", Name: "print_report", Server: "x", Description: "something else"})
+		return search()
+	}
+	assert.Equal(t, results(false), results(true))
 }

@@ -96,14 +96,15 @@ func nameOf(t *catalog.Tool) string {
 }
 
 // describe returns a node's name and description from the catalog.
-func (m *Model) describe(n int32) (name, description string) {
-	id := m.ids[n]
-	if i, ok := m.view.tool[id]; ok {
-		t := &m.view.tools[i]
+func (m *Model) describe(n int32) (name, description string) { return m.view.describe(m.ids[n]) }
+
+func (v *catalogView) describe(id string) (name, description string) {
+	if i, ok := v.tool[id]; ok {
+		t := &v.tools[i]
 		return nameOf(t), t.Description
 	}
-	if i, ok := m.view.cap[id]; ok {
-		c := &m.view.caps[i]
+	if i, ok := v.cap[id]; ok {
+		c := &v.caps[i]
 		return cmp.Or(c.Name, id), c.Description
 	}
 	return id, ""

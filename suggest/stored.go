@@ -38,7 +38,7 @@ func (m *Measures) Write(w *wire.Writer) {
 // fails r.
 func ReadMeasures(r *wire.Reader, c *Counts, words *thesaurus.Thesaurus) *Measures {
 	n := len(c.ids)
-	m := &Measures{nodes: n, episodes: c.past.n, measured: c.view, past: c.past, canon: c.canon}
+	m := newMeasures(c)
 	if nodes, episodes := r.Uint(), r.Uint(); nodes != uint64(n) || episodes != uint64(m.episodes) {
 		r.Fail("measures of %d nodes and %d episodes, where there are %d and %d", nodes, episodes, n, m.episodes)
 	}

@@ -52,7 +52,8 @@ type pairs struct {
 	of         []int32   // the word said
 }
 
-// Learn learns from tasks, the newest last. The order of words and tools within a task does not matter.
+// Learn learns from tasks, the newest last. The order of words and tools within a task does not matter: of more than
+// mostWords words the first by alphabet count, of more than mostTools tools those with the smallest numbers.
 func Learn(tasks []Task) *Model {
 	m := &Model{words: map[string]int32{}}
 	p := pairs{at: map[[2]int32]int32{}}
@@ -66,8 +67,9 @@ func Learn(tasks []Task) *Model {
 		words := slices.Clone(task.Words)
 		slices.Sort(words)
 		words = slices.Compact(words)
-		tools := slices.Clone(task.Tools[:min(len(task.Tools), mostTools)])
+		tools := slices.Clone(task.Tools)
 		slices.Sort(tools)
+		tools = tools[:min(len(tools), mostTools)]
 		for _, w := range words[:min(len(words), mostWords)] {
 			n, known := m.words[w]
 			if !known {

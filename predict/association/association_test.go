@@ -2,8 +2,10 @@ package association
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -44,4 +46,24 @@ func TestLearnDoesNotDependOnOrder(t *testing.T) {
 	a := Learn([]Task{{[]string{"x", "y", "z"}, []int32{3, 1}}, {[]string{"y", "y"}, []int32{1}}})
 	b := Learn([]Task{{[]string{"z", "x", "y"}, []int32{1, 3}}, {[]string{"y"}, []int32{1}}})
 	require.Equal(t, a, b)
+}
+
+// Of a task with very many tools the same ones count in whatever order they are given.
+func TestTheOrderOfToolsDoesNotMatter(t *testing.T) {
+	learned := func(reversed bool) (tools []int32) {
+		var tasks []Task
+		for i := range 30 {
+			row := make([]int32, 40)
+			for k := range row {
+				row[k] = int32(k)
+			}
+			if reversed {
+				slices.Reverse(row)
+			}
+			tasks = append(tasks, Task{Words: []string{"x", fmt.Sprint("w", i)}, Tools: row}, Task{Words: []string{"y"}, Tools: []int32{99}})
+		}
+		Learn(tasks).Score([]string{"x"}, func(tool int32, _ float64) { tools = append(tools, tool) })
+		return tools
+	}
+	assert.Equal(t, learned(false), learned(true))
 }

@@ -92,11 +92,11 @@ func fit(claims []Claim, imagine float64) *Curve {
 	var pooled []bin
 	for i := 0; len(claims)-i >= least; {
 		end := min(i+size, len(claims))
-		if len(claims)-end < least {
-			end = len(claims)
-		}
 		for end < len(claims) && claims[end].P == claims[end-1].P { // equal claims share their bin
 			end++
+		}
+		if len(claims)-end < least {
+			end = len(claims)
 		}
 		var b bin
 		for _, c := range claims[i:end] {

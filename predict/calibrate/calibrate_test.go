@@ -222,3 +222,19 @@ func TestScoresAreHeldLess(t *testing.T) {
 	assert.Less(t, FitScores(claims).At(.8), Fit(claims).At(.8))
 	assert.Less(t, FitScores(claims).At(.8), .55)
 }
+
+// The most certain claims count however claims repeat.
+func TestEveryClaimIsInABin(t *testing.T) {
+	var claims []Claim
+	for range 60 {
+		claims = append(claims, Claim{P: 0.3})
+	}
+	for range 20 {
+		claims = append(claims, Claim{P: 0.9})
+	}
+	n := 0.0
+	for _, claimed := range Fit(claims).Claims {
+		n += claimed
+	}
+	assert.InDelta(t, 80, n, 1e-9)
+}

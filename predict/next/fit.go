@@ -88,7 +88,7 @@ func apart(tasks []*Task) []*Task {
 
 // learn fits the weights without and with a request.
 func (g *gathered) learn(prior Belief) (Weights, Claims, *Study) {
-	w, claims, study := prior.Mean, Claims{}, &Study{}
+	w, claims, study := Weights{slices.Clone(prior.Mean.Plain), slices.Clone(prior.Mean.Asked)}, Claims{}, &Study{}
 	if g.choices.Len() == 0 {
 		return w, claims, study
 	}
@@ -101,10 +101,10 @@ func (g *gathered) learn(prior Belief) (Weights, Claims, *Study) {
 			}
 		}
 		w.Plain = plain.weights
-		return w, claims, &Study{g: g, plain: plain}
+		return w, claims, &Study{g: g, plain: plain, prior: prior.Mean}
 	}
 	asked := g.fit(w.Asked, prior.Hold.Asked)
-	study = &Study{g: g, plain: plain, asked: asked, requests: true}
+	study = &Study{g: g, plain: plain, asked: asked, requests: true, prior: prior.Mean}
 	study.share = g.shrink(&asked, plain)
 	claims.Asked = g.claims(asked.others, true)
 	return Weights{plain.weights, asked.weights}, claims, study

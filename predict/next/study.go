@@ -12,6 +12,7 @@ import (
 type Study struct {
 	g            *gathered
 	plain, asked fitted
+	prior        Weights // that both were fitted with
 	share        float64 // how far the weights with a request stay from those without
 	requests     bool    // some task had a request
 }
@@ -58,9 +59,9 @@ func (s *Study) Ablate(stop func() bool, tell func(done float64)) []Without {
 
 // refit fits weights anew without signal k.
 func (s *Study) refit(f *fitted, k Signal) []float64 {
-	prior := Prior().Plain
+	prior := slices.Clone(s.prior.Plain)
 	if f == &s.asked {
-		prior = Prior().Asked
+		prior = slices.Clone(s.prior.Asked)
 	}
 	start, penalty := slices.Clone(f.weights), slices.Clone(f.penalty)
 	for i := int(k) * parts; i < int(k+1)*parts; i++ {

@@ -1,6 +1,7 @@
 package next
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,4 +59,18 @@ func TestPlaceIsThatOfTheRanking(t *testing.T) {
 func TestThePriorHasNoAblation(t *testing.T) {
 	_, _, study := FitStudy(catalog(), nil, false, never)
 	assert.Nil(t, study.Ablate(never, func(float64) {}))
+}
+
+// A prior is used for many fits; none may change it.
+func TestAFitLeavesItsPriorAlone(t *testing.T) {
+	prior := priorBelief()
+	plain, asked := slices.Clone(prior.Mean.Plain), slices.Clone(prior.Mean.Asked)
+	var tasks []*Task
+	for i := range 40 {
+		tasks = append(tasks, line(0, 1, 2))
+		tasks[i].Group = uint64(i)
+	}
+	FitFrom(prior, catalog(), tasks, false, never)
+	assert.Equal(t, plain, prior.Mean.Plain)
+	assert.Equal(t, asked, prior.Mean.Asked)
 }
