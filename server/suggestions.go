@@ -46,7 +46,7 @@ type (
 		Context []string       `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
 		Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most results wanted; 10 if absent."`
 		Kinds   []catalog.Kind `json:"kinds,omitempty" enum:"tool,capability" doc:"Both if absent."`
-		Profile string         `json:"profile,omitempty" enum:"auto,seed,learned"`
+		Profile string         `json:"profile,omitempty" enum:"auto,seed,learned" doc:"Accepted for symmetry with the other questions; searches rank the same in every profile."`
 		Allow   []string       `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be found."`
 		Explain *bool          `json:"explain,omitempty" doc:"Whether terms are wanted; true if absent."`
 		Session string         `json:"session,omitempty" maxLength:"1024" doc:"The conversation, if any; where two profiles are compared, one of them answers all of it."`

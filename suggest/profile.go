@@ -196,7 +196,7 @@ func (q *query) decide(profile string, k about) error {
 			return &RequestError{Invalid, "profile", "the learned profile is off in this workspace; use auto or seed"}
 		case !m.learning.of(k):
 			return &RequestError{Invalid, "profile", fmt.Sprintf(
-				"too little history to learn from: the next tool takes %d task of two steps, search and plans take %d with an intent; use auto or seed",
+				"too little history to learn from: the next tool needs %d task of two steps, plans and next tools for an intent need %d tasks with an intent; use auto or seed",
 				learnTasks, learnIntents)}
 		case k == aboutNothing:
 			return nil // what to explore is no matter of learning

@@ -9,8 +9,8 @@
 // weight·signal, and the softmax of the scores is a probability.
 //
 // How much a signal is worth depends on the evidence behind it and on whether the tool was used
-// already. So a weight is a sum of three that are fitted together, the first held to its prior and the
-// others to 0, those of evidence most tightly:
+// already. So a weight is a sum of three that are fitted together, each regularised towards its prior mean, those of
+// evidence most strongly:
 //
 //	w = w(signal) + w(signal, evidence) + w(signal, use)      evidence 0 … 3; use: fresh, used, last
 //

@@ -84,8 +84,8 @@ func (h *History) date(last, tool int32) {
 	}
 }
 
-// lately hears in which task a tool last followed the last one: 1 in the newest, 0 in the oldest, by the
-// logarithm of the tasks since.
+// lately sets how recent the last task is in which each tool followed the last one: 1 - ln(age)/ln(tasks + 1), with
+// age 1 for the newest task.
 func (h *History) lately(p *sequence.Prefix, s *Signs) {
 	row := &h.skip[0][p.Last()]
 	s.Evidence[Lately] = level(int(row.Total))

@@ -7,7 +7,7 @@
 // Every share rests on the one that says less, with the weight of one observation: with e(c) of n(c)
 // tasks over in context c and b(c) the context that says less,
 //
-//	P(c) = (e(c) + P(b(c))) / (n(c) + 1),    P of no context: tasks / steps
+//	P(c) = (e(c) + P(b(c))) / (n(c) + 1),    P of no context: (tasks + ½) / (steps + 1)
 //
 // The regression begins at the mean of the log-odds of these shares, and corrects it by each. While it is fitted, a past task is looked at with
 // counts of other parts of the history, and the calibration rests on claims of regressions that have not
