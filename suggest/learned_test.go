@@ -653,3 +653,17 @@ func TestProvisionalMeasures(t *testing.T) {
 		})
 	}
 }
+
+// Tasks that end after one step say how often tasks end there.
+func TestStopAfterTheFirstStep(t *testing.T) {
+	w := newWorld(t)
+	for i := range 200 {
+		if w.episode(fmt.Sprint("e", i), "a:look"); i%2 == 0 {
+			w.episode(fmt.Sprint("w", i), "a:look", "a:write")
+		}
+	}
+	m := w.modelWith(MeasureOptions{Learn: true})
+	for _, profile := range []string{ProfileSeed, ProfileLearned} {
+		assert.InDelta(t, 2.0/3, next(t, m, NextRequest{Context: []string{"a:look"}, Profile: profile}).Stop, 0.05, profile)
+	}
+}

@@ -214,16 +214,21 @@ func (l *lessons) add(c *Counts, p *pastEpisode, at int) {
 		tools[i] = l.tool[c.canon[raw]]
 	}
 	parents := p.parents()
+	words, group := semantic.Tokens(p.intent), uint64(at)
+	if len(words) > 0 {
+		h := fnv.New64a()
+		h.Write([]byte(strings.Join(words, " ")))
+		group = h.Sum64()
+	}
+	if len(tools) > 0 { // tasks of one step show where tasks end, not what comes next
+		l.ends = append(l.ends, stop.Task{Tools: tools, Group: group})
+	}
 	if len(tools) > 1 {
-		t := &nexttool.Task{Tools: tools, Parents: parents, Worked: worked(p.worked), Group: uint64(at)}
-		if words := semantic.Tokens(p.intent); len(words) > 0 {
+		t := &nexttool.Task{Tools: tools, Parents: parents, Worked: worked(p.worked), Group: group}
+		if len(words) > 0 {
 			t.Request, t.Text = l.request(words, true), l.wording.like(p.intent)
-			h := fnv.New64a()
-			h.Write([]byte(strings.Join(words, " ")))
-			t.Group = h.Sum64()
 		}
 		l.tasks = append(l.tasks, t)
-		l.ends = append(l.ends, stop.Task{Tools: tools, Group: t.Group})
 	}
 	if p.teaches() {
 		l.plans = append(l.plans, planning.Task{Text: p.intent, Steps: tools, After: parents, Failed: p.failed()})
