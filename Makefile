@@ -4,9 +4,12 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TESTTIME   ?= 20m
 FUZZTIME   ?= 60s
 
+# The modules of go.work: the program, and the lab, which only measures it.
+ALL         = ./... ./lab/...
+
 # make bench BENCH=PageRank PKG=./graph COUNT=10; compare two runs with `make benchstat OLD=old.out`
 BENCH      ?= .
-PKG        ?= ./...
+PKG        ?= $(ALL)
 COUNT      ?= 1
 BENCHTIME  ?= 1s
 BENCHSTAT   = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
@@ -24,21 +27,22 @@ KEEP       ?=
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
-export GOFLAGS += -tags=nomsgpack
+# A workspace refuses -mod=mod.
+export GOFLAGS := $(filter-out -mod=mod,$(GOFLAGS)) -tags=nomsgpack
 
 build: ## bin/waymark, static and reproducible
 	@echo "building bin/waymark; the first build compiles all libraries and takes one to three minutes"
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/waymark ./cmd/waymark
+	GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/waymark ./cmd/waymark
 
 run: build ## serve the bundled sample on http://127.0.0.1:7070
 	bin/waymark serve --data ./.waymark --sample
 
 install: ## waymark, and what hosts call for their hooks, into go's bin directory
-	go install ./cmd/waymark ./cmd/waymark-hook
+	GOWORK=off go install ./cmd/waymark ./cmd/waymark-hook
 
 # Packages with goroutines or locks of their own: all others have nothing to race. cmd/waymark starts the program
 # as it is built, without the detector.
-RACED = $(shell go list -f '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "waymark/internal/parallel")}}{{$$.ImportPath}} {{end}}{{end}}' ./... \
+RACED = $(shell GOFLAGS='$(GOFLAGS)' go list -f '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "waymark/internal/parallel")}}{{$$.ImportPath}} {{end}}{{end}}' $(ALL) \
 	| tr ' ' '\n' | sort -u | grep -v '/cmd/waymark$$')
 
 # Of these, kernels compute on several processors and have nothing else to race: the tests that do so say it in
@@ -52,8 +56,8 @@ GOTEST = go test -vet=off -p $(TESTP) -timeout $(TESTTIME)
 
 # The race detector needs cgo and a C compiler; without them the tests still run. It slows sums down twentyfold.
 test: ## vet, then all tests, then those of what is concurrent under the race detector
-	go vet ./...
-	$(GOTEST) ./...
+	go vet $(ALL)
+	$(GOTEST) $(ALL)
 	@set -e; if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null; then \
 		echo "$(GOTEST) -race -short, packages with goroutines or locks"; \
 		$(GOTEST) -race -short $(filter-out $(KERNELS),$(RACED)); \
@@ -74,39 +78,40 @@ conformance: ## the official TypeScript client and the official conformance suit
 	go test -vet=off -trimpath -c -o "$$dir/fixtures" ./server; \
 	node "$$dir/run.mjs" "$$PWD/bin/waymark" "$$dir/fixtures"
 
-lint: ## formatting, vet, staticcheck
+lint: ## formatting, vet with each module by itself, staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
-	go vet ./...
-	go run $(STATICCHECK) ./...
+	GOWORK=off go vet ./...
+	cd lab && GOWORK=off go vet ./...
+	go run $(STATICCHECK) $(ALL)
 
 fmt: ## format all Go files
 	gofmt -w .
 
 bench: ## benchmarks by size, with gonum in the same run, then ratios and growth; the output stays in bench.out
-	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 4h $(PKG) | go run ./internal/bench/summary -keep bench.out
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 4h $(PKG) | go run ./lab/bench/summary -keep bench.out
 
 benchstat: ## what changed between OLD and bench.out
 	go run $(BENCHSTAT) $(OLD) bench.out
 
 bench-peers: ## ours beside other programs, on the same generated data; says which are missing
-	@test -n "$(DIR)" || { echo "make bench-peers DIR=path: the folder of the generator and the peers (go run ./internal/bench/peers -h)"; exit 2; }
-	go run ./internal/bench/peers -source "$(DIR)" -scratch "$(SCRATCH)" -sizes "$(SIZES)" -tasks "$(TASKS)" $(PEERFLAGS)
+	@test -n "$(DIR)" || { echo "make bench-peers DIR=path: the folder of the generator and the peers (go run ./lab/bench/peers -h)"; exit 2; }
+	go run ./lab/bench/peers -source "$(DIR)" -scratch "$(SCRATCH)" -sizes "$(SIZES)" -tasks "$(TASKS)" $(PEERFLAGS)
 
 quality: build ## evaluate on every data set in DIR and write docs/quality.md
 	@test -n "$(DIR)" || { echo "make quality DIR=path: a folder of data sets, one folder each"; exit 2; }
-	go run ./internal/quality -dir "$(DIR)" -program bin/waymark -keep "$(KEEP)"
+	go run ./lab/quality -dir "$(DIR)" -program bin/waymark -keep "$(KEEP)"
 
 firstcontact: ## ask for the requests and needs of DIR/reworded in other words; HALF=develop, held or both
 	@test -n "$(DIR)" || { echo "make firstcontact DIR=path: a folder of data sets, one folder each, and reworded"; exit 2; }
-	go run ./internal/firstcontact -datasets "$(DIR)" -half "$(or $(HALF),develop)" -everyday internal/validation/testdata/everyday -foreign internal/firstcontact/testdata/foreign.jsonl
+	go run ./lab/firstcontact -datasets "$(DIR)" -half "$(or $(HALF),develop)" -everyday lab/validation/testdata/everyday -foreign lab/firstcontact/testdata/foreign.jsonl
 
 wordvectors: ## make the word vectors from DIR/mcp_catalog/tools.jsonl and from GLOVE, English vectors; NOTICE names sources and sha256
 	@test -n "$(DIR)" -a -n "$(GLOVE)" || { echo "make wordvectors DIR=path GLOVE=file: a folder of data sets, one folder each, and English vectors as text"; exit 2; }
-	go run ./internal/wordvectors -tools "$(DIR)/mcp_catalog/tools.jsonl" -english "$(GLOVE)"
+	go run ./lab/wordvectors -tools "$(DIR)/mcp_catalog/tools.jsonl" -english "$(GLOVE)"
 
 validation: ## vary the constants of the seed's formulas on the train part of every data set in DIR and write docs/validation.md
 	@test -n "$(DIR)" || { echo "make validation DIR=path: a folder of data sets, one folder each"; exit 2; }
-	go run ./internal/validation -dir "$(DIR)"
+	go run ./lab/validation -dir "$(DIR)"
 
 # Answers that are kept as files, so that a change of any of them shows in review. What is written is to be read.
 golden: ## write the files of learned answers and of the recorded session anew
@@ -131,7 +136,7 @@ soak: ## long tests; ends by itself
 		echo "no npm: the loop runs without servers of others"; \
 	fi; \
 	WAYMARK_LOOP_CALLS=1000 WAYMARK_LOOP_RUNS=50 go test -v -count=1 -timeout 1h -run 'GraphIsThatOfTheTranscript|GraphWithServersOfOthers' ./cmd/waymark
-	@set -e; for pkg in $$(go list ./...); do \
+	@set -e; for pkg in $$(go list $(ALL)); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 			echo "fuzz $$pkg $$target for $(FUZZTIME)"; \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \

@@ -10,7 +10,7 @@
 // deprecated tool (metrics:query_series) that hardly ever answers, a merge that fails right after
 // its branch was updated, two tools that no catalog names, hosts that report only the order.
 //
-// The files are generated from hand-written texts; see the folder generate.
+// The files are generated from hand-written texts; see lab/generate.
 package sample
 
 import (
@@ -24,7 +24,7 @@ import (
 	"waymark/episodic"
 )
 
-//go:generate go run ./generate -out .
+//go:generate go run ../lab/generate -out .
 
 //go:embed tools.jsonl capabilities.jsonl episodes.jsonl
 var files embed.FS

@@ -21,9 +21,9 @@ import (
 //	served = 1/(1 + e^-(bias + Σ weight·feature))
 //
 // The weights come from a logistic regression over the half to develop on of the requests and needs of eight data sets
-// and of the wishes in internal/firstcontact/testdata, each set and class weighing alike; the bias was then moved so
+// and of the wishes in lab/firstcontact/testdata, each set and class weighing alike; the bias was then moved so
 // that 2 to 3 of 100 served requests fall below foreignBelow. The regression was run by hand; what the weights
-// achieve is measured by internal/firstcontact.
+// achieve is measured by lab/firstcontact.
 var servedWeights = struct{ bias, known, world, covered, together float64 }{-3.25, 2.96, 3.0, 3.61, 2.74}
 
 const (

@@ -1,9 +1,5 @@
-// Package bench is what the benchmarks and the comparison with other programs share.
-//
-//	generated data ──▶ benchmarks of graph, spectral, semantic ──▶ summary: ratios and growth
-//	      │
-//	      ├─▶ ours   one task at one size, one line of JSON
-//	      └─▶ peers  runs ours and the others in turns ──▶ ratios against floors
+// Package bench holds what the benchmarks of the packages and the comparison with other programs in lab/bench share:
+// the readers of generated data, and processor time.
 //
 // The data are those of the generator that comes with the peers: a folder for each number of tools,
 // of flat files with little-endian numbers of four bytes, meta.json, tools.jsonl and queries.jsonl.

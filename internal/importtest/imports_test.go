@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -83,7 +84,6 @@ var imports = map[string][]string{
 
 	"semantic/thesaurus":          {"semantic"},
 	"semantic/wordvectors":        {"numeric"},
-	"internal/wordvectors":        {"catalog", "numeric", "semantic", "semantic/wordvectors"},
 	"predict/association":         {"numeric"},
 	"predict/sequence":            {"numeric"},
 	"predict/maxent":              {"numeric"},
@@ -98,7 +98,6 @@ var imports = map[string][]string{
 	"predict/decode":              nil,
 	"predict/plan":                {"internal/parallel", "numeric", "predict/calibrate", "predict/choice", "predict/decode", "predict/labels", "predict/logit", "semantic", "semantic/thesaurus", "wire"},
 	"predict/stop":                {"internal/parallel", "numeric", "predict/calibrate", "predict/logit", "wire"},
-	"sample/generate":             {"catalog", "episodic"},
 	"cmd/waymark/internal/client": nil,
 	"cmd/waymark":                 {"catalog", "cmd/waymark/internal/client", "embed", "embed/static", "episodic", "exchange", "feed", "gateway", "hook", "importer", "internal/datadir", "learn", "learn/report", "live", "mine/proposal", "recorder", "run", "sample", "score", "score/contribution", "score/council", "score/evidence", "score/hypothesis", "score/judge", "semantic/thesaurus", "server", "storage", "suggest"},
 	"internal/datadir":            nil,
@@ -106,15 +105,7 @@ var imports = map[string][]string{
 	"internal/importtest":         nil,
 	"internal/pages":              nil,
 	"internal/parallel":           nil,
-	"internal/quality":            {"learn"},
-	"internal/firstcontact":       {"catalog", "embed/static", "episodic", "importer", "learn", "sample", "semantic", "semantic/thesaurus", "suggest"},
-	"internal/nextprior":          {"importer", "predict/next", "suggest"},
-	"internal/validation":         {"catalog", "episodic", "importer", "learn", "numeric", "suggest"},
-
-	"internal/bench":         nil,
-	"internal/bench/ours":    {"graph", "internal/bench", "semantic", "spectral", "storage"},
-	"internal/bench/peers":   {"internal/bench"},
-	"internal/bench/summary": nil,
+	"internal/bench":              nil,
 }
 
 // rims are the packages of others that stay at one place: whoever wants to replace them has one folder,
@@ -171,7 +162,19 @@ func TestCheckComplains(t *testing.T) {
 	assert.Equal(t, []string{"a", "b", "a"}, cycle(map[string][]string{"a": {"b"}, "b": {"a"}, "c": {"a"}}))
 }
 
-// read lists what each package's non-test files import.
+func TestReadSkipsOtherModules(t *testing.T) {
+	source := &fstest.MapFile{Data: []byte("package p\n\nimport \"waymark/graph\"\n")}
+	found, err := read(fstest.MapFS{
+		"go.mod": {}, "server/a.go": source, "server/a_test.go": source, "server/testdata/b.go": source, "lab/go.mod": {}, "lab/bench/c.go": source,
+	})
+	require.NoError(t, err)
+	assert.Equal(t, map[string][]string{"server": {"waymark/graph"}}, found)
+	assert.Equal(t, []string{"server imports lab/bench, which the table does not allow"},
+		check(map[string][]string{"server": {"waymark/lab/bench"}}, map[string][]string{"server": nil}, nil))
+}
+
+// read lists what each package's non-test files import. A folder with a go.mod is another module and is skipped: the
+// lab may import any package, and check reports a package that imports the lab, since the table does not list it.
 func read(fsys fs.FS) (map[string][]string, error) {
 	found := map[string][]string{}
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -180,6 +183,11 @@ func read(fsys fs.FS) (map[string][]string, error) {
 			return err
 		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules"):
 			return fs.SkipDir
+		case d.IsDir() && name != ".":
+			if _, err := fs.Stat(fsys, path.Join(name, "go.mod")); err == nil {
+				return fs.SkipDir
+			}
+			return nil
 		case d.IsDir(), path.Ext(name) != ".go", strings.HasSuffix(name, "_test.go"):
 			return nil
 		}

@@ -38,7 +38,7 @@ type Belief struct{ Mean, Hold Weights }
 func Prior() Weights { return priorBelief().Mean }
 
 // priorBelief is what the fits to small histories of several data sets have in common; see package
-// internal/nextprior.
+// lab/nextprior.
 func priorBelief() Belief {
 	b := Belief{Basic(), Weights{penalties(false), penalties(true)}}
 	for k, row := range pooled {

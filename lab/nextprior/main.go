@@ -150,7 +150,7 @@ func run(o options) error {
 		own[name] = pool.Fit()
 	}
 	if o.out != "" {
-		source, err := format.Source([]byte(combined(own, names, "").Source("go run ./internal/nextprior -o predict/next/prior.go")))
+		source, err := format.Source([]byte(combined(own, names, "").Source("go run ./lab/nextprior -o predict/next/prior.go")))
 		if err != nil {
 			return err
 		}

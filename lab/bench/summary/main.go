@@ -1,7 +1,7 @@
 // Command summary reads what `go test -bench` prints and writes tables from it: how programs compare that
 // did the same in one run, what a unit of work costs, and how cost grows with size.
 //
-//	go test -run '^$' -bench . ./graph | go run ./internal/bench/summary -keep bench.out
+//	go test -run '^$' -bench . ./graph | go run ./lab/bench/summary -keep bench.out
 //
 // Names are those that benchstat understands, key=value: of=waymark beside of=gonum is a
 // comparison, tools=1000, tools=10000 are the sizes. For the difference between two runs use benchstat.

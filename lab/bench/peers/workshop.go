@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"waymark/internal/bench"
+	"waymark/lab/bench"
 )
 
 // A workshop has what the runners need: the sources, copied, the programs built of them, the data.
@@ -45,7 +45,7 @@ func (w *workshop) prepare(ctx context.Context, source string) error {
 			return err
 		}
 	}
-	if err := w.quiet(ctx, "", "go", "build", "-o", w.at("bin", "ours"), "waymark/internal/bench/ours"); err != nil {
+	if err := w.quiet(ctx, "", "go", "build", "-o", w.at("bin", "ours"), "waymark/lab/bench/ours"); err != nil {
 		return err
 	}
 	for _, runner := range []string{"gen", "prbench", "aabench", "store", "lex"} {
@@ -264,6 +264,9 @@ func (w *workshop) quiet(ctx context.Context, dir, name string, args ...string) 
 	fmt.Fprintln(os.Stderr, "#", name, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
+	if dir != "" { // a module of its own, also where the scratch folder lies within a workspace
+		cmd.Env = append(cmd.Environ(), "GOWORK=off")
+	}
 	cmd.WaitDelay = 5 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", name, err, bytes.TrimSpace(out))

@@ -13,7 +13,7 @@
 //
 // From the root of the repository:
 //
-//	go run ./sample/generate
+//	go run ./lab/generate
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/internal/bench"
+	"waymark/lab/bench"
 )
 
 // Two triangles of tools, 0 1 2 and 3 4 5, joined by one edge; two capabilities that are the triangles.

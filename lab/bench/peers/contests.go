@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"waymark/internal/bench"
+	"waymark/lab/bench"
 )
 
 // A contest is one task, which ours and the peers do on the same data.

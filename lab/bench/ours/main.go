@@ -1,7 +1,7 @@
 // Command ours runs one task of the comparison with other programs at one size, and prints one line of
 // JSON ([bench.Result]) as their runners do:
 //
-//	go run ./internal/bench/ours -dir data/10000 -task pagerank
+//	go run ./lab/bench/ours -dir data/10000 -task pagerank
 package main
 
 import (
@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"waymark/graph"
-	"waymark/internal/bench"
+	shared "waymark/internal/bench"
+	"waymark/lab/bench"
 	"waymark/semantic"
 	"waymark/spectral"
 )
@@ -53,7 +54,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", *task, err)
 		os.Exit(1)
 	}
-	r.PeakMiB = math.Round(bench.PeakMiB())
+	r.PeakMiB = math.Round(shared.PeakMiB())
 	line, err := json.Marshal(r)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -62,8 +63,8 @@ func main() {
 	fmt.Println(string(line))
 }
 
-func read(r *bench.Result, o options) (bench.Transitions, []graph.Edge, *graph.Graph, error) {
-	t, err := bench.ReadTransitions(o.dir)
+func read(r *bench.Result, o options) (shared.Transitions, []graph.Edge, *graph.Graph, error) {
+	t, err := shared.ReadTransitions(o.dir)
 	if err != nil {
 		return t, nil, nil, err
 	}
@@ -85,7 +86,7 @@ func pageRank(r *bench.Result, o options) error {
 	if err != nil {
 		return err
 	}
-	reference, err := bench.ReadRanks(o.dir)
+	reference, err := shared.ReadRanks(o.dir)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func adamicAdar(r *bench.Result, o options) error {
 	if err != nil {
 		return err
 	}
-	asked, err := bench.ReadInts(filepath.Join(o.dir, "aaq.i32"))
+	asked, err := shared.ReadInts(filepath.Join(o.dir, "aaq.i32"))
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func communities(r *bench.Result, o options) error {
 }
 
 func coClusters(r *bench.Result, o options) error {
-	h, err := bench.ReadIncidence(o.dir, o.k)
+	h, err := shared.ReadIncidence(o.dir, o.k)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func coClusters(r *bench.Result, o options) error {
 
 // search is BM25 alone, as the others have it.
 func search(r *bench.Result, o options) error {
-	tools, asked, err := bench.ReadTexts(o.dir)
+	tools, asked, err := shared.ReadTexts(o.dir)
 	if err != nil {
 		return err
 	}

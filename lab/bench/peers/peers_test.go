@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/internal/bench"
+	"waymark/lab/bench"
 )
 
 func TestVerdict(t *testing.T) {

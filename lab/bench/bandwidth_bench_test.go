@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"waymark/internal/bench"
 )
 
 // Where memory is the bound: 1 MiB lies in the second cache of a core, 8 MiB in the shared one or
@@ -16,7 +18,7 @@ func BenchmarkStream(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("op=sum/MiB=%d", mib), func(b *testing.B) {
 			total := 0.0
-			cpu := Processor(b)
+			cpu := bench.Processor(b)
 			for b.Loop() {
 				total += sum(from)
 			}
@@ -26,7 +28,7 @@ func BenchmarkStream(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("op=copy/MiB=%d", mib), func(b *testing.B) {
-			cpu := Processor(b)
+			cpu := bench.Processor(b)
 			for b.Loop() {
 				copy(to, from)
 			}
@@ -68,7 +70,7 @@ func BenchmarkGather(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("KiB=%d", kib), func(b *testing.B) {
 			var total float64
-			cpu := Processor(b)
+			cpu := bench.Processor(b)
 			for b.Loop() {
 				s0, s1 := 0.0, 0.0
 				for i := 0; i < len(at); i += 2 {

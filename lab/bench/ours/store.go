@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"waymark/internal/bench"
+	"waymark/lab/bench"
 	"waymark/storage"
 )
 
