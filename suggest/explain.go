@@ -78,6 +78,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		}
 	}
 	q.coverList()
+	q.doubt()
 	c, scored := q.plain(n)
 	if q.learned != nil && scored {
 		a.Considered = append([]Considered{{FormulaLogistic, q.shownScore(c), q.explain(c)}}, a.Considered...)

@@ -20,6 +20,9 @@ import (
 //
 //	served = 1/(1 + e^-(bias + Σ weight·feature))
 //
+// A request as like a past one as recentCopy is served with that likeness at least. One of numbers, stop words and words
+// that any request may have is served where it has a name, or where it was asked before.
+//
 // The weights come from a logistic regression over the half to develop on of the requests and needs of eight data sets
 // and of the wishes in lab/firstcontact/testdata, each set and class weighing alike; the bias was then moved so
 // that 2 to 3 of 100 served requests fall below foreignBelow. The regression was run by hand; what the weights
@@ -27,15 +30,32 @@ import (
 var servedWeights = struct{ bias, known, world, covered, together float64 }{-3.25, 2.96, 3.0, 3.61, 2.74}
 
 const (
-	foreignBelow = 0.3 // a request is called foreign below this probability of being served
-	coveredBy    = 8   // tools
+	foreignBelow = 0.3  // a request is called foreign below this probability of being served
+	coveredBy    = 8    // tools
+	verbatim     = 0.99 // likeness of a past request with the same words
 )
 
 // served is the probability that the intent can be served.
 func (q *query) served() float64 {
 	words := q.informative()
+	enough := recentCopy
 	if len(words) == 0 {
-		return 1 // nothing but names, numbers and words of any request: nothing speaks against it
+		enough = verbatim
+	}
+	alike := 0.0
+	if near := q.nearestTasks(1); len(near) > 0 && near[0].similarity >= enough {
+		alike = near[0].similarity
+	}
+	return max(alike, q.servedBy(words))
+}
+
+// servedBy is the probability by the informative words alone.
+func (q *query) servedBy(words []string) float64 {
+	if len(words) == 0 {
+		if len(semantic.ProperNames(q.intent)) > 0 {
+			return 1
+		}
+		return 0
 	}
 	terms := make([]string, len(words))
 	weight := make([]float64, len(words))

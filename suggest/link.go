@@ -9,6 +9,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
+	"waymark/numeric"
 	"waymark/wiring"
 )
 
@@ -434,7 +435,7 @@ func (p *plan) answer() DAGAnswer {
 }
 
 // doubt keeps the confidence of a plan for an intent at most as high as the probability that the intent can be served
-// at all.
+// at all, and that of the tasks of a foreign one.
 func (p *plan) doubt(a *DAGAnswer) {
 	if p.mode != Active {
 		return
@@ -442,6 +443,9 @@ func (p *plan) doubt(a *DAGAnswer) {
 	served := p.served()
 	if served < foreignBelow {
 		p.warn(WarnForeign)
+		for i := range a.DAG.Tasks {
+			a.DAG.Tasks[i].bound(served)
+		}
 	}
 	if served < a.Confidence {
 		if p.shows() {
@@ -449,6 +453,31 @@ func (p *plan) doubt(a *DAGAnswer) {
 		}
 		a.Confidence = served
 	}
+}
+
+// bound lowers the confidence of a task to p, with a term by which its terms give the new confidence.
+func (t *Task) bound(p float64) {
+	if t.Confidence <= p {
+		return
+	}
+	if t.Terms != nil {
+		doubt := Term{Name: "doubt", Weight: 1}
+		switch t.Formula {
+		case FormulaLogistic:
+			sum := 0.0
+			for _, term := range t.Terms {
+				sum += term.Contribution
+			}
+			doubt.Value = numeric.Ln(max(p, 1e-9)/(1-p)) - sum
+		case FormulaMixed:
+			doubt.Value = p / t.Confidence
+		default:
+			doubt.Value = p - t.Confidence
+		}
+		doubt.Contribution = doubt.Value
+		t.Terms = append(slices.Clip(t.Terms), doubt)
+	}
+	t.Confidence, t.ConfidenceLow = p, min(p, t.ConfidenceLow)
 }
 
 // path is the learned way from a to b.
@@ -477,6 +506,9 @@ func (p *plan) standsFor(n int32) string {
 }
 
 func (p *plan) rationale() string {
+	if len(p.tasks) == 0 && p.mode == Active {
+		return "Neither a tool's text nor a past request matches the intent."
+	}
 	if len(p.tasks) == 0 {
 		return "Nothing is known yet: no catalog and no history."
 	}
@@ -489,7 +521,7 @@ func (p *plan) rationale() string {
 	switch {
 	case p.planned != nil:
 		return p.learnedRationale(targets)
-	case p.mode == Active:
+	case p.mode == Active && !p.walked:
 		s := fmt.Sprintf("%d target(s) chosen by meaning", targets)
 		if len(p.support) > 0 {
 			s += fmt.Sprintf(" and by the %d past tasks most like this one (trusted to %.2f)", p.recalledFrom, p.trust)

@@ -37,6 +37,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 		q.hubs(limit)
 	}
 	q.coverList()
+	q.doubt()
 	top := q.best(limit, q.passes)
 	if len(top) > 0 && q.confidence(top[0]) < LowConfidence {
 		q.warn(WarnLowConfidence)
@@ -65,6 +66,18 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	}
 	a.Warnings = q.warnings
 	return a, nil
+}
+
+// doubt bounds the confidences for a foreign intent by the probability that it can be served. After a context, what
+// follows speaks for itself.
+func (q *query) doubt() {
+	if q.mode != Active || q.last != episodic.NoTool {
+		return
+	}
+	if served := q.served(); served < foreignBelow {
+		q.bound = served
+		q.warn(WarnForeign)
+	}
 }
 
 // stop is the probability that the task is over after the last step.

@@ -26,8 +26,8 @@ const (
 
 // Plan draws up a DAG. With an intent it chooses targets by meaning and by the past episodes nearest
 // to it, adds what they need, and links them as the history and the schemas do; with a context alone
-// it walks the likeliest way on; with neither it walks from the usual beginning. There is always a
-// DAG; where little speaks for it, the confidence and the warnings say so.
+// it walks the likeliest way on; with neither it walks from the usual beginning. Without a context, an intent that
+// matches nothing has an empty plan. Where the evidence is weak, the confidence is low and warnings name the reason.
 func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	if _, err := limitOf("max_steps", r.MaxSteps, MaxSteps, MaxSteps); err != nil {
 		return DAGAnswer{}, err
@@ -66,7 +66,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	if len(p.tasks) == 0 && q.mode == Active {
 		p.choose()
 	}
-	if len(p.tasks) == 0 {
+	if len(p.tasks) == 0 && (q.mode != Active || len(q.context) > 0) {
 		p.walk()
 	}
 	p.link()
@@ -91,6 +91,7 @@ type plan struct {
 	unlearned    string            // why profile seed answers for the learned one; empty if it does not
 	tasks        []task
 	linked       bool        // links are drawn already
+	walked       bool        // the tasks are the likeliest way on; no intent chose them
 	others       []candidate // what was not chosen, best first
 	rejected     []RejectedEdge
 }
@@ -391,7 +392,7 @@ func (p *plan) usualBefore(t int32) (best int32, share float64) {
 
 // walk goes the likeliest way on from the context, or from the usual beginning.
 func (p *plan) walk() {
-	p.linked = true
+	p.linked, p.walked = true, true
 	most := p.request.MaxSteps
 	if most == 0 {
 		most = max(1, p.usualLength()-len(p.context))

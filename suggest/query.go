@@ -34,6 +34,7 @@ type query struct {
 	weights  []float64        // of its signals
 	planned  *planning.Answer // of the planner, if it was asked
 	looking  bool             // a search: what is asked for decides, not what usually comes next
+	bound    float64          // of confidences: below 1 for an intent that nothing serves
 	warnings []string
 
 	withheld *Withheld
@@ -67,7 +68,7 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 	q := &s.asked
 	wished := strings.TrimSpace(intent)
 	intent = m.measures.matcher.Spelled(wished, m.recent.has)
-	*q = query{Model: m, scratch: s, wished: wished, intent: intent, phrase: intent, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, warnings: []string{}}
+	*q = query{Model: m, scratch: s, wished: wished, intent: intent, phrase: intent, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, warnings: []string{}}
 	for i, spelling := range context {
 		n, ok, err := m.node(spelling)
 		if err != nil {

@@ -321,9 +321,9 @@ func (c candidate) confidence() float64 {
 // first suggestions with such a score that were right, as held-out tasks say.
 func (q *query) confidence(c candidate) float64 {
 	if q.kept == nil || c.formula == FormulaLogistic {
-		return c.confidence()
+		return min(q.bound, c.confidence())
 	}
-	return min(Cap, q.kept.At(min(1, c.score)))
+	return min(q.bound, Cap, q.kept.At(min(1, c.score)))
 }
 
 // low is a lower bound, in 90 % of cases, of the confidence of a candidate, by the claims that were judged in such
