@@ -60,3 +60,12 @@ func TestForeignRequestsAreDoubtedByNextToo(t *testing.T) {
 		assert.NotContains(t, next(t, m, NextRequest{Intent: intent}).Warnings, WarnForeign, intent)
 	}
 }
+
+// What was recorded a moment ago is planned as it was done, beside many other tasks.
+func TestARequestOfTheHistoryIsPlannedAsItWasDone(t *testing.T) {
+	w := sampleWorld(t)
+	measures := w.measured()
+	w.episode("page the owner", "metrics:list_alerts", "pager:page_owner")
+	a := planned(t, w.since(measures), DAGRequest{Intent: "page the owner"})
+	assert.ElementsMatch(t, []string{"metrics:list_alerts", "pager:page_owner"}, tools(a))
+}

@@ -49,7 +49,9 @@ var situations = []struct {
 }
 
 // sampleModel is the model of the bundled history.
-func sampleModel(t testing.TB) *Model {
+func sampleModel(t testing.TB) *Model { return sampleWorld(t).model() }
+
+func sampleWorld(t testing.TB) *world {
 	w := newWorld(t)
 	tools, err := sample.Tools()
 	require.NoError(t, err)
@@ -68,7 +70,7 @@ func sampleModel(t testing.TB) *Model {
 	for _, e := range episodes {
 		w.record(e)
 	}
-	return w.model()
+	return w
 }
 
 // The golden file holds the first three suggestions of each situation with their terms, and the share

@@ -226,15 +226,17 @@ func (p *plan) few() bool {
 // relevant asks for more than a place in the ranking: PageRank alone is no reason to be in a plan.
 func (p *plan) relevant(n int32) bool { return p.semantic[n] > 0 || p.support[n] > 0 }
 
-// remember asks the past episodes nearest to the intent what they used and how long they were.
+// remember collects what the past episodes nearest to the intent used and how long they were. Where the intent was
+// asked before in the same words, only these episodes count.
 func (p *plan) remember() {
 	p.support = map[int32]float64{}
 	var likeness, length float64
-	for _, h := range p.nearestTasks(recallNeighbours) {
+	near := slices.DeleteFunc(p.nearestTasks(recallNeighbours), func(s similarTask) bool { return p.past.at(int(s.episode)).failed() })
+	if len(near) > 0 && near[0].similarity >= verbatim {
+		near = slices.DeleteFunc(near, func(s similarTask) bool { return s.similarity < verbatim })
+	}
+	for _, h := range near {
 		e := p.past.at(int(h.episode))
-		if e.failed() {
-			continue
-		}
 		seen := map[int32]bool{}
 		for _, raw := range e.nodes {
 			if n := p.canon[raw]; !seen[n] {
