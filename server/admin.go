@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/live"
+	"waymark/live/state"
 	"waymark/storage"
 )
 
@@ -25,14 +26,14 @@ type keyBody struct {
 type keyCreated struct {
 	CacheControl string `header:"Cache-Control"`
 	Body         struct {
-		keyInfo
+		state.KeyInfo
 		Key string `json:"key" doc:"The key itself. It is shown this once."`
 	}
 }
 
 type keyList struct {
 	Body struct {
-		Keys []keyInfo `json:"keys"`
+		Keys []state.KeyInfo `json:"keys"`
 	}
 }
 
@@ -101,7 +102,11 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forg
 	if err := s.forgetScores(ctx, q.Body); err != nil {
 		return nil, err
 	}
-	if err := s.forgetRuns(ctx, q.Body); err != nil {
+	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
+	if err != nil {
+		return nil, err
+	}
+	if err := (state.Runs{Table: table}).ForgetSelected(ctx, q.Body.Source, q.Body.Episode, q.Body.Before); err != nil {
 		return nil, err
 	}
 	res, err := e.Forget(ctx, q.Body)
@@ -129,7 +134,7 @@ func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (*keyCreated
 		return nil, err
 	}
 	out := &keyCreated{CacheControl: "no-store"}
-	out.Body.keyInfo, out.Body.Key = info, text
+	out.Body.KeyInfo, out.Body.Key = info, text
 	return out, nil
 }
 
@@ -139,7 +144,7 @@ func (s *Server) listKeys(ctx context.Context, _ *struct{}) (*keyList, error) {
 	if a.Operator {
 		workspace = ""
 	}
-	keys, err := s.keys(ctx, workspace)
+	keys, err := s.keys().List(ctx, workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +156,7 @@ func (s *Server) listKeys(ctx context.Context, _ *struct{}) (*keyList, error) {
 func (s *Server) deleteKey(ctx context.Context, q *deleteQuery) (*struct{}, error) {
 	a := accessFrom(ctx)
 	unknown := refuse(http.StatusNotFound, fmt.Sprintf("there is no key %q", q.ID))
-	row, err := s.key(ctx, q.ID)
+	row, err := s.keys().Get(ctx, q.ID)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return nil, unknown
@@ -160,7 +165,7 @@ func (s *Server) deleteKey(ctx context.Context, q *deleteQuery) (*struct{}, erro
 	case row.Workspace != a.Workspace && !a.Operator: // as if it were not there: whose keys exist is nobody else's business
 		return nil, unknown
 	}
-	if err := s.revokeKey(ctx, q.ID); err != nil {
+	if err := s.keys().Revoke(ctx, q.ID); err != nil {
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil, unknown
 		}
@@ -231,12 +236,12 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 	case !ok:
 		return nil, refuse(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
 	}
-	keys, err := s.keys(ctx, q.Name)
+	keys, err := s.keys().List(ctx, q.Name)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range keys {
-		if err := s.revokeKey(ctx, k.ID); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		if err := s.keys().Revoke(ctx, k.ID); err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return nil, err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -17,29 +16,14 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"waymark/storage"
+	"waymark/live/state"
 )
 
 // A write with an Idempotency-Key happens once: its answer is kept for a day and given again to
 // whoever repeats the request. The body is compared by its hash, which is taken while the body
 // streams by, so that an import of any length can be repeated too.
-const (
-	onceRow  = "once/"
-	onceKept = 24 * time.Hour
-	onceMax  = storage.MaxPayload / 2 // longest answer kept; base64 and the frame need the rest
-)
-
 // onceHeaders are kept beside status and body.
 var onceHeaders = []string{"Content-Type", "Location", "ETag"}
-
-type onceAnswer struct {
-	BodySHA256 string            `json:"body_sha256"`
-	Status     int               `json:"status"`
-	Headers    map[string]string `json:"headers,omitempty"`
-	Body       []byte            `json:"body,omitempty"`
-	TooLong    bool              `json:"too_long,omitempty"`
-	At         time.Time         `json:"at"`
-}
 
 // onceOnly holds the keys being worked on: the second request with a key waits for the first.
 type onceOnly struct {
@@ -109,8 +93,8 @@ func (s *Server) idempotent(c *gin.Context) {
 	}
 	ctx, a := c.Request.Context(), accessFrom(c.Request.Context())
 	named := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", a.Source, c.Request.Method, c.Request.URL.RequestURI(), keys[0]))
-	row := onceRow + hex.EncodeToString(named[:])
-	busyKey := a.Workspace + "/" + row
+	name := hex.EncodeToString(named[:])
+	busyKey := a.Workspace + "/" + name
 	if err := s.once.enter(ctx, busyKey); err != nil {
 		fail(c, err)
 		return
@@ -128,7 +112,8 @@ func (s *Server) idempotent(c *gin.Context) {
 	}
 
 	sum := sha256.New()
-	kept, err := s.keptAnswer(ctx, table, row)
+	answers := state.Answers{Table: table}
+	kept, err := answers.Get(ctx, name, s.cfg.Now())
 	switch {
 	case err != nil:
 		fail(c, err)
@@ -141,12 +126,12 @@ func (s *Server) idempotent(c *gin.Context) {
 	default:
 		body := c.Request.Body
 		c.Request = c.Request.WithContext(context.WithValue(ctx, onceHoldKey{}, hold))
-		s.answerAndKeep(c, table, row, sum)
+		s.answerAndKeep(c, answers, name, sum)
 		if hold.taken {
 			if body != nil {
 				_, _ = io.Copy(sum, body) // a body cut off matches no other
 			}
-			go s.keepCarriedOut(hold, busyKey, table, row, hex.EncodeToString(sum.Sum(nil)))
+			go s.keepCarriedOut(hold, busyKey, answers, name, hex.EncodeToString(sum.Sum(nil)))
 		}
 	}
 }
@@ -172,39 +157,18 @@ func takeOnce(ctx context.Context) (finished func(ok bool)) {
 
 // keepCarriedOut waits for the work that continued without its request. If it succeeded, a repetition is refused: its
 // answer was never encoded.
-func (s *Server) keepCarriedOut(hold *onceHold, busyKey string, table storage.Table, row, bodySHA256 string) {
+func (s *Server) keepCarriedOut(hold *onceHold, busyKey string, answers state.Answers, name, bodySHA256 string) {
 	defer s.once.leave(busyKey)
 	if !<-hold.finished {
 		return
 	}
-	value, err := json.Marshal(onceAnswer{BodySHA256: bodySHA256, At: s.cfg.Now().UTC(), TooLong: true})
-	if err == nil {
-		_, err = table.Put(context.Background(), row, value)
-	}
-	if err != nil {
+	carriedOut := state.Answer{BodySHA256: bodySHA256, At: s.cfg.Now().UTC(), TooLong: true}
+	if err := answers.Put(context.Background(), name, carriedOut); err != nil {
 		s.cfg.Logger.Error("an idempotent answer could not be kept", "error", err)
 	}
 }
 
-func (s *Server) keptAnswer(ctx context.Context, table storage.Table, row string) (*onceAnswer, error) {
-	value, _, err := table.Get(ctx, row)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	kept := new(onceAnswer)
-	if err := json.Unmarshal(value, kept); err != nil {
-		return nil, fmt.Errorf("idempotent answer: %w", errors.Join(storage.ErrDamaged, err))
-	}
-	if s.cfg.Now().Sub(kept.At) >= onceKept {
-		return nil, nil
-	}
-	return kept, nil
-}
-
-func replay(c *gin.Context, kept *onceAnswer, bodySHA256 string) {
+func replay(c *gin.Context, kept *state.Answer, bodySHA256 string) {
 	switch {
 	case kept.BodySHA256 != bodySHA256:
 		fail(c, refuse(http.StatusConflict, "this Idempotency-Key was used with another body"))
@@ -228,7 +192,7 @@ func replay(c *gin.Context, kept *onceAnswer, bodySHA256 string) {
 
 // answerAndKeep runs the request and keeps a final answer. An answer that says "try again" (401,
 // 403, 408, 429, 5xx) is not final.
-func (s *Server) answerAndKeep(c *gin.Context, table storage.Table, row string, sum hash.Hash) {
+func (s *Server) answerAndKeep(c *gin.Context, answers state.Answers, name string, sum hash.Hash) {
 	body, w := c.Request.Body, &copyWriter{ResponseWriter: c.Writer}
 	if body != nil {
 		c.Request.Body = struct {
@@ -252,49 +216,25 @@ func (s *Server) answerAndKeep(c *gin.Context, table storage.Table, row string, 
 		}
 	}
 	now := s.cfg.Now()
-	answer := onceAnswer{BodySHA256: hex.EncodeToString(sum.Sum(nil)), Status: status, Headers: map[string]string{}, At: now.UTC()}
-	for _, name := range onceHeaders {
-		if v := w.Header().Get(name); v != "" {
-			answer.Headers[name] = v
+	answer := state.Answer{BodySHA256: hex.EncodeToString(sum.Sum(nil)), Status: status, Headers: map[string]string{}, At: now.UTC()}
+	for _, header := range onceHeaders {
+		if v := w.Header().Get(header); v != "" {
+			answer.Headers[header] = v
 		}
 	}
 	if answer.Body, answer.TooLong = w.copy.Bytes(), w.tooLong; answer.TooLong {
 		answer.Body = nil
 	}
-	value, err := json.Marshal(answer)
-	if err != nil {
-		s.cfg.Logger.Error("an idempotent answer could not be kept", "error", err)
-		return
-	}
 	// The work is done and the client has its answer; a caller who hung up must not lose it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), 5*time.Second)
 	defer cancel()
-	if _, err := table.Put(ctx, row, value); err != nil {
+	if err := answers.Put(ctx, name, answer); err != nil {
 		s.cfg.Logger.Error("an idempotent answer could not be kept", "error", err)
 		return
 	}
 	if s.once.due(accessFrom(c.Request.Context()).Workspace, now) {
-		s.sweepOnce(ctx, table, now)
-	}
-}
-
-// sweepOnce drops answers older than a day.
-func (s *Server) sweepOnce(ctx context.Context, table storage.Table, now time.Time) {
-	var old []string
-	for entry, err := range table.List(ctx, onceRow) {
-		if err != nil {
-			s.cfg.Logger.Error("old idempotent answers could not be listed", "error", err)
-			return
-		}
-		var kept onceAnswer
-		if json.Unmarshal(entry.Value, &kept) != nil || now.Sub(kept.At) >= onceKept {
-			old = append(old, entry.Key)
-		}
-	}
-	for _, key := range old {
-		if err := table.Delete(ctx, key); err != nil {
-			s.cfg.Logger.Error("an old idempotent answer could not be dropped", "error", err)
-			return
+		if err := answers.Sweep(ctx, now); err != nil {
+			s.cfg.Logger.Error("old idempotent answers could not be deleted", "error", err)
 		}
 	}
 }
@@ -304,7 +244,7 @@ type keepOpen struct{}
 
 func (keepOpen) Close() error { return nil }
 
-// copyWriter remembers the body it writes, up to onceMax.
+// copyWriter remembers the body it writes, up to state.MaxAnswer.
 type copyWriter struct {
 	gin.ResponseWriter
 	copy    bytes.Buffer
@@ -312,7 +252,7 @@ type copyWriter struct {
 }
 
 func (w *copyWriter) remember(n int) bool {
-	w.tooLong = w.tooLong || w.copy.Len()+n > onceMax
+	w.tooLong = w.tooLong || w.copy.Len()+n > state.MaxAnswer
 	return !w.tooLong
 }
 

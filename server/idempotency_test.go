@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
+	"waymark/live/state"
 )
 
 func TestIdempotencyKey(t *testing.T) {
@@ -81,7 +82,7 @@ func TestIdempotencyKey(t *testing.T) {
 	table, err := w.cfg.Store.Table(defaultWorkspace)
 	require.NoError(t, err)
 	left := 0
-	for _, err := range table.List(t.Context(), onceRow) {
+	for _, err := range table.List(t.Context(), "once/") {
 		require.NoError(t, err)
 		left++
 	}
@@ -118,6 +119,6 @@ func TestLongAnswerIsNotKept(t *testing.T) {
 	body := `[{"id":"ok:one"},` + strings.Join(tools, ",") + `]`
 	first := w.ask("PUT", "/v1/tools", body, "Idempotency-Key: long")
 	require.Equal(t, http.StatusOK, first.status)
-	require.Greater(t, len(first.body), onceMax)
+	require.Greater(t, len(first.body), state.MaxAnswer)
 	requireProblem(t, 409, "too long, or too late, to keep", w.ask("PUT", "/v1/tools", body, "Idempotency-Key: long"))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/sse"
 
 	"waymark/catalog"
+	"waymark/live/state"
 	"waymark/run"
 	"waymark/suggest"
 )
@@ -43,8 +44,8 @@ type (
 	runPage struct {
 		Link string `header:"Link"`
 		Body struct {
-			Runs       []runHead `json:"runs" doc:"The newest first."`
-			NextCursor string    `json:"next_cursor,omitempty"`
+			Runs       []state.RunHead `json:"runs" doc:"The newest first."`
+			NextCursor string          `json:"next_cursor,omitempty"`
 		}
 	}
 	runDecision struct {
@@ -64,7 +65,7 @@ type (
 		SuggestionID string                     `json:"suggestion_id,omitempty"`
 	}
 	statsPage struct {
-		Body capabilityStats
+		Body state.CapabilityStats
 	}
 )
 
@@ -202,7 +203,7 @@ func (s *Server) capabilityStats(ctx context.Context, q *runQuery) (*statsPage, 
 	if err != nil {
 		return nil, err
 	}
-	stats, _, err := readStats(ctx, table, def.ID, def.Version)
+	stats, _, err := state.ReadStats(ctx, table, def.ID, def.Version)
 	m := engine.Model()
 	stats.Uses, stats.Bypassed = m.Uses(def.ID), m.Bypassed(def.ID)
 	return &statsPage{stats}, err
@@ -222,12 +223,12 @@ func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error
 		}
 		before = string(last)
 	}
-	all, err := runJournal{table: table}.heads(ctx)
+	all, err := state.Runs{Table: table}.Heads(ctx)
 	if err != nil {
 		return nil, err
 	}
 	page := &runPage{}
-	page.Body.Runs = []runHead{}
+	page.Body.Runs = []state.RunHead{}
 	for _, h := range slices.Backward(all) {
 		if before != "" && h.ID >= before {
 			continue
@@ -235,7 +236,7 @@ func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error
 		if !h.State.Over() {
 			h.State = run.Paused
 			if one, ok := s.cfg.runs.find(workspace, h.ID); ok {
-				h = headOf(one.Status(), h.Source)
+				h = state.HeadOf(one.Status(), h.Source)
 			}
 		}
 		if q.State != "" && string(h.State) != q.State {
@@ -325,7 +326,7 @@ func (s *Server) deleteRun(ctx context.Context, q *runQuery) (*struct{}, error) 
 	if err != nil {
 		return nil, err
 	}
-	return nil, runJournal{table: table}.forget(ctx, id)
+	return nil, state.Runs{Table: table}.Forget(ctx, id)
 }
 
 func (r *runs) goesOn(workspace, id string) bool {
@@ -446,4 +447,4 @@ func getVersion(ctx context.Context, s *Server) func(*suggest.Model) func(string
 	}
 }
 
-var _ run.Journal = runJournal{}
+var _ run.Journal = state.Runs{}

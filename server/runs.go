@@ -17,6 +17,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
+	"waymark/live/state"
 	"waymark/run"
 	"waymark/score"
 	"waymark/score/rubric"
@@ -218,7 +219,7 @@ func (r *runs) options(ctx context.Context, a access) (run.Options, error) {
 	if err != nil {
 		return run.Options{}, err
 	}
-	journal := runJournal{table: table, source: a.Source}
+	journal := state.Runs{Table: table, Source: a.Source}
 	return run.Options{
 		Caller: runCaller{r.cfg, a, r.cfg.callerOf(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Drain / 2, By: a.Source,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, journal, s, p) },
@@ -238,7 +239,7 @@ func (r *runs) follow(workspace string, one *run.Run) {
 }
 
 // over learns from a run that has ended, and keeps house now and then.
-func (r *runs) over(a access, j runJournal, s run.Status, p *run.Plan) {
+func (r *runs) over(a access, j state.Runs, s run.Status, p *run.Plan) {
 	ctx := context.WithoutCancel(r.ctx)
 	if err := errors.Join(r.learn(ctx, a, s, p), r.outcome(ctx, a, s, p)); err != nil {
 		r.cfg.Logger.Warn("a run could not be recorded", "run", s.ID, "error", err)
@@ -248,7 +249,7 @@ func (r *runs) over(a access, j runJournal, s run.Status, p *run.Plan) {
 	due := r.ended%32 == 0
 	r.mu.Unlock()
 	if due {
-		if err := j.prune(ctx); err != nil {
+		if err := j.Prune(ctx); err != nil {
 			r.cfg.Logger.Warn("old runs could not be erased", "error", err)
 		}
 	}
@@ -294,12 +295,12 @@ func (r *runs) status(ctx context.Context, workspace, id string) (run.Status, er
 	if err != nil {
 		return run.Status{}, err
 	}
-	j := runJournal{table: table}
-	s, err := j.ending(ctx, id)
+	j := state.Runs{Table: table}
+	s, err := j.Ending(ctx, id)
 	if !errors.Is(err, storage.ErrNotFound) {
 		return s, err
 	}
-	p, err := j.past(ctx, id)
+	p, err := j.Past(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return s, refuse(http.StatusNotFound, fmt.Sprintf("there is no run %q", id))
 	}
@@ -334,12 +335,9 @@ func (r *runs) resumeAll(ctx context.Context, workspace string) error {
 	if err != nil {
 		return err
 	}
-	var ids []string
-	for row, err := range table.List(ctx, runOpenRow) {
-		if err != nil {
-			return err
-		}
-		ids = append(ids, strings.TrimPrefix(row.Key, runOpenRow))
+	ids, err := state.Runs{Table: table}.Open(ctx)
+	if err != nil {
+		return err
 	}
 	errs := make([]error, len(ids))
 	var all sync.WaitGroup
@@ -358,11 +356,11 @@ func (r *runs) resumeOne(ctx context.Context, workspace string, table storage.Ta
 	if _, ok := r.find(workspace, id); ok {
 		return nil
 	}
-	j := runJournal{table: table}
-	if _, err := j.ending(ctx, id); err == nil { // it ended, and the process with it
-		return table.Delete(ctx, runOpenRow+id)
+	j := state.Runs{Table: table}
+	if _, err := j.Ending(ctx, id); err == nil { // it ended, and the process with it
+		return j.Close(ctx, id)
 	}
-	past, err := j.past(ctx, id)
+	past, err := j.Past(ctx, id)
 	if err != nil {
 		return err
 	}

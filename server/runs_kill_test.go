@@ -19,6 +19,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/live"
+	"waymark/live/state"
 	"waymark/run"
 	"waymark/storage"
 )
@@ -90,7 +91,7 @@ func TestRunsOfAChild(t *testing.T) {
 		}
 	}
 	// The last one says how every run stands, once nothing moves any more.
-	heads, err := runJournal{table: must(store.Table(defaultWorkspace))}.heads(t.Context())
+	heads, err := state.Runs{Table: must(store.Table(defaultWorkspace))}.Heads(t.Context())
 	require.NoError(t, err)
 	for _, h := range heads {
 		for {

@@ -20,6 +20,7 @@ import (
 	"waymark/episodic"
 	"waymark/gateway"
 	"waymark/live"
+	"waymark/live/state"
 	"waymark/run"
 	"waymark/score"
 	"waymark/storage"
@@ -133,19 +134,19 @@ func TestRuns(t *testing.T) {
 	assert.Equal(t, "end", events[len(events)-1])
 
 	var page struct {
-		Runs       []runHead
+		Runs       []state.RunHead
 		NextCursor string `json:"next_cursor"`
 	}
 	parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/show-first/run", `{"params":{"words":"x"}}`))
 	page = parse[struct {
-		Runs       []runHead
+		Runs       []state.RunHead
 		NextCursor string `json:"next_cursor"`
 	}](t, 200, w.ask("GET", "/v1/runs?limit=1", ""))
 	require.Len(t, page.Runs, 1)
 	assert.Equal(t, "show-first", strings.Split(page.Runs[0].Capability, "@")[0], "the newest first")
 	w.ended(page.Runs[0].ID)
 	page = parse[struct {
-		Runs       []runHead
+		Runs       []state.RunHead
 		NextCursor string `json:"next_cursor"`
 	}](t, 200, w.ask("GET", "/v1/runs?state=done&limit=1&cursor="+page.NextCursor, ""))
 	require.Len(t, page.Runs, 1)
@@ -403,7 +404,7 @@ func TestAPersonAtTheHostApproves(t *testing.T) {
 					assert.Equal(t, run.Done, answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"run": answer.ID})).State)
 				}
 			}
-			page := parse[struct{ Runs []runHead }](t, 200, w.ask("GET", "/v1/runs", ""))
+			page := parse[struct{ Runs []state.RunHead }](t, 200, w.ask("GET", "/v1/runs", ""))
 			assert.Len(t, page.Runs, 4, "an answer begins no run")
 		})
 	}
@@ -502,10 +503,10 @@ func TestCapabilityVersionsAndStats(t *testing.T) {
 	one := parse[catalog.Capability](t, 200, w.ask("GET", "/v1/capabilities/show-first@1", ""))
 	assert.Equal(t, "show", one.Tasks[1].ID)
 	requireProblem(t, 404, "unknown", w.ask("GET", "/v1/capabilities/show-first@9", ""))
-	first := parse[capabilityStats](t, 200, w.ask("GET", "/v1/capabilities/show-first@1/stats", ""))
+	first := parse[state.CapabilityStats](t, 200, w.ask("GET", "/v1/capabilities/show-first@1/stats", ""))
 	assert.Equal(t, []int{2, 1, 1}, []int{first.Runs, first.Succeeded, first.Failed})
-	assert.Equal(t, taskStats{Done: 1, Failed: 1, ErrorKinds: map[string]int{"tool": 1}, DurationMS: first.Tasks["show"].DurationMS}, first.Tasks["show"])
-	second := parse[capabilityStats](t, 200, w.ask("GET", "/v1/capabilities/show-first/stats", ""))
+	assert.Equal(t, state.TaskStats{Done: 1, Failed: 1, ErrorKinds: map[string]int{"tool": 1}, DurationMS: first.Tasks["show"].DurationMS}, first.Tasks["show"])
+	second := parse[state.CapabilityStats](t, 200, w.ask("GET", "/v1/capabilities/show-first/stats", ""))
 	assert.Equal(t, []int{2, 1, 0, 1}, []int{second.Version, second.Runs, second.Succeeded, second.Failed})
 
 	var counts struct {
@@ -527,7 +528,7 @@ func TestCapabilityVersionsAndStats(t *testing.T) {
 	assert.Zero(t, tagged("?tag=issues&tag=weekly"))
 
 	parse[any](t, 200, w.ask("POST", "/v1/forget", `{"source":"local"}`)) // with the runs goes what they have added
-	first = parse[capabilityStats](t, 200, w.ask("GET", "/v1/capabilities/show-first@1/stats", ""))
+	first = parse[state.CapabilityStats](t, 200, w.ask("GET", "/v1/capabilities/show-first@1/stats", ""))
 	assert.Zero(t, first.Runs)
 	assert.Empty(t, first.Tasks)
 }
@@ -578,7 +579,7 @@ func TestRunJournal(t *testing.T) {
 	store := storage.NewMemory()
 	table, err := store.Table("default")
 	require.NoError(t, err)
-	j := runJournal{table: table, source: "me"}
+	j := state.Runs{Table: table, Source: "me"}
 	ctx := t.Context()
 	require.NoError(t, j.Start(ctx, run.Record{ID: "r", By: "me", StartedAt: time.Unix(1, 0)}))
 	big := json.RawMessage(`"` + strings.Repeat("é", 400<<10) + `"`)
@@ -586,17 +587,17 @@ func TestRunJournal(t *testing.T) {
 	require.NoError(t, j.Began(ctx, "r", run.Node{ID: long, State: run.NodeRunning, Arguments: big}))
 	require.NoError(t, j.Began(ctx, "r", run.Node{ID: "b", State: run.NodeRunning}))
 	require.NoError(t, j.Ended(ctx, "r", run.Node{ID: long, State: run.NodeDone, Result: big}))
-	p, err := j.past(ctx, "r")
+	p, err := j.Past(ctx, "r")
 	require.NoError(t, err)
 	require.Len(t, p.Nodes, 2)
 	assert.Equal(t, string(big), string(p.Nodes[long].Result))
 	assert.Equal(t, run.NodeRunning, p.Nodes["b"].State)
 	require.NoError(t, j.End(ctx, run.Status{ID: "r", State: run.Done}))
-	heads, err := j.heads(ctx)
+	heads, err := j.Heads(ctx)
 	require.NoError(t, err)
 	require.Len(t, heads, 1)
 	assert.Equal(t, "me", heads[0].Source)
-	require.NoError(t, j.forget(ctx, "r"))
+	require.NoError(t, j.Forget(ctx, "r"))
 	for row, err := range table.List(ctx, "runs") {
 		require.NoError(t, err)
 		t.Errorf("%s is left", row.Key)

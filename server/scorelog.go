@@ -2,37 +2,16 @@ package server
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/live"
+	"waymark/live/state"
 	"waymark/score"
-	"waymark/storage"
 )
-
-// Scores are logged for analysis, such as the tuning of weights, beside the episodes that their runs are.
-// A row holds names, numbers and the reasons of a judge, not what was scored; its key begins with the time.
-const (
-	scoreRow      = "scores/"
-	loggedEntries = 1000 // of one run
-)
-
-// scoreLog is one run in the log.
-type scoreLog struct {
-	Run     string        `json:"run" doc:"The id of its episode."`
-	Time    time.Time     `json:"time"`
-	Scorer  string        `json:"scorer"`
-	Source  string        `json:"source"`
-	Entries []score.Entry `json:"entries"`
-	Omitted int           `json:"omitted,omitempty" doc:"Entries beyond the first 1000."`
-}
 
 // logScores adds a run to the log, if its answer has anything to log.
 func (c Config) logScores(ctx context.Context, a access, run, id string, at time.Time, out any) error {
@@ -40,20 +19,11 @@ func (c Config) logScores(ctx context.Context, a access, run, id string, at time
 	if !ok {
 		return nil
 	}
-	row := scoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()}
-	if n := len(row.Entries); n > loggedEntries {
-		row.Entries, row.Omitted = row.Entries[:loggedEntries], n-loggedEntries
-	}
-	value, err := json.Marshal(row)
-	if err != nil {
-		return err
-	}
 	table, err := c.Store.Table(a.Workspace)
 	if err != nil {
 		return err
 	}
-	_, err = table.Put(ctx, fmt.Sprintf("%s%020d/%s", scoreRow, at.UnixNano(), run), value)
-	return err
+	return state.Scores{Table: table}.Add(ctx, state.ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()})
 }
 
 type (
@@ -65,8 +35,8 @@ type (
 	scoreLogPage struct {
 		Link string `header:"Link"`
 		Body struct {
-			Scores     []scoreLog `json:"scores" doc:"The oldest first."`
-			NextCursor string     `json:"next_cursor,omitempty"`
+			Scores     []state.ScoreLog `json:"scores" doc:"The oldest first."`
+			NextCursor string           `json:"next_cursor,omitempty"`
 		}
 	}
 )
@@ -81,35 +51,13 @@ func (s *Server) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPag
 	if err != nil {
 		return nil, err
 	}
-	after := ""
-	if q.Cursor != "" {
-		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
-		if err != nil || !strings.HasPrefix(string(last), scoreRow) {
-			return nil, refuse(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
-		}
-		after = string(last)
-	}
 	page := &scoreLogPage{}
-	last := ""
-	for row, err := range table.List(ctx, scoreRow) {
-		if err != nil {
-			return nil, err
-		}
-		if row.Key <= after {
-			continue
-		}
-		var one scoreLog
-		if err := json.Unmarshal(row.Value, &one); err != nil {
-			return nil, fmt.Errorf("log of scores, %s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
-		}
-		if q.Scorer != "" && one.Scorer != q.Scorer {
-			continue
-		}
-		if len(page.Body.Scores) == q.Limit {
-			page.Body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(last))
-			break
-		}
-		page.Body.Scores, last = append(page.Body.Scores, one), row.Key
+	page.Body.Scores, page.Body.NextCursor, err = state.Scores{Table: table}.List(ctx, q.Scorer, q.Cursor, q.Limit)
+	if errors.Is(err, state.ErrCursor) {
+		return nil, refuse(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+	}
+	if err != nil {
+		return nil, err
 	}
 	page.Link = nextLink("/v1/scores", page.Body.NextCursor, q.Limit)
 	return page, nil
@@ -122,19 +70,10 @@ func (s *Server) forgetScores(ctx context.Context, sel live.Selection) error {
 	if err != nil {
 		return err
 	}
-	var keys []string
-	for row, err := range table.List(ctx, scoreRow) {
-		if err != nil {
-			return err
-		}
-		var one scoreLog
-		if err := json.Unmarshal(row.Value, &one); err != nil {
-			return fmt.Errorf("log of scores, %s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
-		}
-		if sel.Source != "" && one.Source == sel.Source || sel.Episode != "" && one.Run == sel.Episode || one.Time.Before(sel.Before) {
-			keys = append(keys, row.Key)
-		}
+	if err := (state.Scores{Table: table}).Forget(ctx, sel.Source, sel.Episode, sel.Before); err != nil {
+		return err
 	}
+	var keys []string
 	for row, err := range table.List(ctx, replyRow) {
 		if err != nil {
 			return err

@@ -59,7 +59,8 @@ var imports = map[string][]string{
 	"suggest":      {"catalog", "episodic", "graph", "internal/pages", "numeric", "predict/association", "predict/calibrate", "predict/next", "predict/plan", "predict/sequence", "predict/stop", "semantic", "semantic/thesaurus", "semantic/wordvectors", "spectral", "wire", "wiring"},
 	"learn":        {"catalog", "episodic", "numeric", "predict/calibrate", "suggest"},
 	"live":         {"catalog", "episodic", "learn", "mine", "mine/proposal", "numeric", "score/rubric", "semantic", "semantic/thesaurus", "storage", "suggest", "wire"},
-	"server":       {"catalog", "episodic", "gateway", "importer", "ledger", "live", "mine/proposal", "run", "score", "score/evidence", "score/judge", "score/rubric", "storage", "suggest"},
+	"live/state":   {"run", "score", "storage"},
+	"server":       {"catalog", "episodic", "gateway", "importer", "ledger", "live", "live/state", "mine/proposal", "run", "score", "score/evidence", "score/judge", "score/rubric", "storage", "suggest"},
 
 	"mine/proposal": {"catalog", "episodic", "mine", "numeric", "score/rubric", "semantic"},
 

@@ -1,4 +1,4 @@
-package server
+package state
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"waymark/live"
 	"waymark/run"
 	"waymark/storage"
 )
@@ -35,8 +34,8 @@ const (
 	keptRuns = 500       // that have ended, of a workspace
 )
 
-// runHead is a run in a list.
-type runHead struct {
+// RunHead describes a run in a list.
+type RunHead struct {
 	ID         string    `json:"id"`
 	Capability string    `json:"capability,omitempty"`
 	Intent     string    `json:"intent,omitempty"`
@@ -51,44 +50,49 @@ type runHead struct {
 	Source     string    `json:"source,omitempty"`
 }
 
-func headOf(s run.Status, source string) runHead {
-	return runHead{ID: s.ID, Capability: s.Capability, Intent: s.Intent, State: s.State, StartedAt: s.StartedAt, EndedAt: s.EndedAt,
+// HeadOf describes a run by its status.
+func HeadOf(s run.Status, source string) RunHead {
+	return RunHead{ID: s.ID, Capability: s.Capability, Intent: s.Intent, State: s.State, StartedAt: s.StartedAt, EndedAt: s.EndedAt,
 		Nodes: len(s.Nodes), Done: s.Done, Failed: s.Failed, Skipped: s.Skipped, Error: s.Error, Source: source}
 }
 
-// runJournal is a [run.Journal] in a table.
-type runJournal struct {
-	table  storage.Table
-	source string
+// Runs is the [run.Journal] of a workspace, kept in its table.
+type Runs struct {
+	Table  storage.Table
+	Source string // of the runs that start
 }
 
-func (j runJournal) Start(ctx context.Context, r run.Record) error {
+// Start stores what was asked for, before the first call.
+func (j Runs) Start(ctx context.Context, r run.Record) error {
 	if err := j.write(ctx, runDataRow+r.ID+"/record", r); err != nil {
 		return err
 	}
-	head := runHead{ID: r.ID, Capability: r.Request.Capability, Intent: r.Request.DAG.Intent, State: run.Running, StartedAt: r.StartedAt, Nodes: len(r.Request.DAG.Tasks), Source: j.source}
+	head := RunHead{ID: r.ID, Capability: r.Request.Capability, Intent: r.Request.DAG.Intent, State: run.Running, StartedAt: r.StartedAt, Nodes: len(r.Request.DAG.Tasks), Source: j.Source}
 	if err := j.put(ctx, runRow+r.ID, head); err != nil {
 		return err
 	}
 	return j.put(ctx, runOpenRow+r.ID, struct{}{})
 }
 
-func (j runJournal) Began(ctx context.Context, id string, n run.Node) error {
+// Began stores a call that is about to be made.
+func (j Runs) Began(ctx context.Context, id string, n run.Node) error {
 	return j.write(ctx, nodeRow(id, "began", n.ID), n)
 }
 
-func (j runJournal) Ended(ctx context.Context, id string, n run.Node) error {
+// Ended stores the result of a call.
+func (j Runs) Ended(ctx context.Context, id string, n run.Node) error {
 	return j.write(ctx, nodeRow(id, "ended", n.ID), n)
 }
 
-func (j runJournal) End(ctx context.Context, s run.Status) error {
+// End stores how a run ended.
+func (j Runs) End(ctx context.Context, s run.Status) error {
 	if err := j.write(ctx, runDataRow+s.ID+"/end", s); err != nil {
 		return err
 	}
-	if err := j.put(ctx, runRow+s.ID, headOf(s, j.source)); err != nil {
+	if err := j.put(ctx, runRow+s.ID, HeadOf(s, j.Source)); err != nil {
 		return err
 	}
-	return j.table.Delete(ctx, runOpenRow+s.ID)
+	return j.Close(ctx, s.ID)
 }
 
 // nodeRow names a node by a digest: paths may be longer than a key.
@@ -97,16 +101,16 @@ func nodeRow(id, what, path string) string {
 	return runDataRow + id + "/" + what + "/" + hex.EncodeToString(sum[:12])
 }
 
-func (j runJournal) put(ctx context.Context, key string, v any) error {
+func (j Runs) put(ctx context.Context, key string, v any) error {
 	b, err := json.Marshal(v)
 	if err == nil {
-		_, err = j.table.Put(ctx, key, b)
+		_, err = j.Table.Put(ctx, key, b)
 	}
 	return err
 }
 
 // write puts a value in pieces, the first one last.
-func (j runJournal) write(ctx context.Context, key string, v any) error {
+func (j Runs) write(ctx context.Context, key string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -117,7 +121,7 @@ func (j runJournal) write(ctx context.Context, key string, v any) error {
 		if i == 0 {
 			piece = append([]byte(fmt.Sprintf("%d\n", pieces)), piece...)
 		}
-		if _, err := j.table.Put(ctx, fmt.Sprintf("%s/%04d", key, i), piece); err != nil {
+		if _, err := j.Table.Put(ctx, fmt.Sprintf("%s/%04d", key, i), piece); err != nil {
 			return err
 		}
 	}
@@ -125,8 +129,8 @@ func (j runJournal) write(ctx context.Context, key string, v any) error {
 }
 
 // read gets a value that was written; storage.ErrNotFound if there is none.
-func (j runJournal) read(ctx context.Context, key string, v any) error {
-	first, _, err := j.table.Get(ctx, key+"/0000")
+func (j Runs) read(ctx context.Context, key string, v any) error {
+	first, _, err := j.Table.Get(ctx, key+"/0000")
 	if err != nil {
 		return err
 	}
@@ -137,7 +141,7 @@ func (j runJournal) read(ctx context.Context, key string, v any) error {
 	}
 	all := []byte(rest)
 	for i := 1; i < pieces; i++ {
-		piece, _, err := j.table.Get(ctx, fmt.Sprintf("%s/%04d", key, i))
+		piece, _, err := j.Table.Get(ctx, fmt.Sprintf("%s/%04d", key, i))
 		if err != nil {
 			return err
 		}
@@ -149,15 +153,15 @@ func (j runJournal) read(ctx context.Context, key string, v any) error {
 	return nil
 }
 
-// past reads what there is of a run that has not ended.
-func (j runJournal) past(ctx context.Context, id string) (run.Past, error) {
+// Past reads what there is of a run that has not ended.
+func (j Runs) Past(ctx context.Context, id string) (run.Past, error) {
 	p := run.Past{Nodes: map[string]run.Node{}}
 	if err := j.read(ctx, runDataRow+id+"/record", &p.Record); err != nil {
 		return p, err
 	}
 	for _, what := range []string{"began", "ended"} { // the end of a node counts for more than its beginning
 		prefix := runDataRow + id + "/" + what + "/"
-		for row, err := range j.table.List(ctx, prefix) {
+		for row, err := range j.Table.List(ctx, prefix) {
 			if err != nil {
 				return p, err
 			}
@@ -175,20 +179,20 @@ func (j runJournal) past(ctx context.Context, id string) (run.Past, error) {
 	return p, nil
 }
 
-// ending reads how a run ended.
-func (j runJournal) ending(ctx context.Context, id string) (s run.Status, err error) {
+// Ending reads how a run ended.
+func (j Runs) Ending(ctx context.Context, id string) (s run.Status, err error) {
 	err = j.read(ctx, runDataRow+id+"/end", &s)
 	return s, err
 }
 
-// heads lists the runs of the workspace, the oldest first.
-func (j runJournal) heads(ctx context.Context) ([]runHead, error) {
-	var all []runHead
-	for row, err := range j.table.List(ctx, runRow) {
+// Heads lists the runs of the workspace, the oldest first.
+func (j Runs) Heads(ctx context.Context) ([]RunHead, error) {
+	var all []RunHead
+	for row, err := range j.Table.List(ctx, runRow) {
 		if err != nil {
 			return nil, err
 		}
-		var h runHead
+		var h RunHead
 		if err := json.Unmarshal(row.Value, &h); err != nil {
 			return nil, fmt.Errorf("row %s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
 		}
@@ -197,32 +201,46 @@ func (j runJournal) heads(ctx context.Context) ([]runHead, error) {
 	return all, nil
 }
 
-// forget erases a run and everything kept of it.
-func (j runJournal) forget(ctx context.Context, id string) error {
+// Open lists the ids of the runs that have not ended.
+func (j Runs) Open(ctx context.Context) (ids []string, err error) {
+	for row, err := range j.Table.List(ctx, runOpenRow) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, strings.TrimPrefix(row.Key, runOpenRow))
+	}
+	return ids, nil
+}
+
+// Close notes that a run has ended.
+func (j Runs) Close(ctx context.Context, id string) error { return j.Table.Delete(ctx, runOpenRow+id) }
+
+// Forget erases a run and everything kept of it.
+func (j Runs) Forget(ctx context.Context, id string) error {
 	var keys []string
-	for row, err := range j.table.List(ctx, runDataRow+id+"/") {
+	for row, err := range j.Table.List(ctx, runDataRow+id+"/") {
 		if err != nil {
 			return err
 		}
 		keys = append(keys, row.Key)
 	}
 	for _, key := range append(keys, runOpenRow+id, runRow+id) {
-		if err := j.table.Delete(ctx, key); err != nil {
+		if err := j.Table.Delete(ctx, key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// prune erases the oldest of the runs that have ended, beyond those that are kept.
-func (j runJournal) prune(ctx context.Context) error {
-	all, err := j.heads(ctx)
+// Prune erases the oldest of the runs that have ended, beyond those that are kept.
+func (j Runs) Prune(ctx context.Context) error {
+	all, err := j.Heads(ctx)
 	if err != nil {
 		return err
 	}
 	for _, h := range all[:max(0, len(all)-keptRuns)] {
 		if h.State.Over() {
-			if err := j.forget(ctx, h.ID); err != nil {
+			if err := j.Forget(ctx, h.ID); err != nil {
 				return err
 			}
 		}
@@ -230,24 +248,19 @@ func (j runJournal) prune(ctx context.Context) error {
 	return nil
 }
 
-// forgetRuns erases the ended runs that a selection means: their arguments and results, and what they have
-// added to the statistics of capabilities.
-func (s *Server) forgetRuns(ctx context.Context, sel live.Selection) error {
-	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
-	if err != nil {
-		return err
-	}
-	j := runJournal{table: table}
-	all, err := j.heads(ctx)
+// ForgetSelected erases the ended runs of a source, of an id, or begun before a moment: their arguments and results, and
+// what they have added to the statistics of capabilities.
+func (j Runs) ForgetSelected(ctx context.Context, source, id string, before time.Time) error {
+	all, err := j.Heads(ctx)
 	if err != nil {
 		return err
 	}
 	for _, h := range all {
-		if h.State.Over() && (sel.Source != "" && h.Source == sel.Source || sel.Episode != "" && h.ID == sel.Episode || h.StartedAt.Before(sel.Before)) {
+		if h.State.Over() && (source != "" && h.Source == source || id != "" && h.ID == id || h.StartedAt.Before(before)) {
 			if err := j.uncount(ctx, h.ID); err != nil {
 				return err
 			}
-			if err := j.forget(ctx, h.ID); err != nil {
+			if err := j.Forget(ctx, h.ID); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,74 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"waymark/storage"
+)
+
+// Answers are kept for a day, so that a request that is repeated is carried out once.
+const (
+	answerRow  = "once/"
+	answerKept = 24 * time.Hour
+	MaxAnswer  = storage.MaxPayload / 2 // longest body that is kept; base64 and the frame need the rest
+)
+
+// Answers are the kept answers of a workspace, by a name of the request.
+type Answers struct{ Table storage.Table }
+
+// Answer is a kept answer.
+type Answer struct {
+	BodySHA256 string            `json:"body_sha256"` // of the request
+	Status     int               `json:"status"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Body       []byte            `json:"body,omitempty"`
+	TooLong    bool              `json:"too_long,omitempty"` // carried out, but the body is not kept
+	At         time.Time         `json:"at"`
+}
+
+// Get returns the answer kept for a request, nil if there is none or it is older than a day.
+func (a Answers) Get(ctx context.Context, name string, now time.Time) (*Answer, error) {
+	value, _, err := a.Table.Get(ctx, answerRow+name)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept := new(Answer)
+	if err := json.Unmarshal(value, kept); err != nil {
+		return nil, fmt.Errorf("idempotent answer: %w", errors.Join(storage.ErrDamaged, err))
+	}
+	if now.Sub(kept.At) >= answerKept {
+		return nil, nil
+	}
+	return kept, nil
+}
+
+// Put keeps an answer.
+func (a Answers) Put(ctx context.Context, name string, answer Answer) error {
+	value, err := json.Marshal(answer)
+	if err == nil {
+		_, err = a.Table.Put(ctx, answerRow+name, value)
+	}
+	return err
+}
+
+// Sweep deletes the answers older than a day.
+func (a Answers) Sweep(ctx context.Context, now time.Time) error {
+	var old []string
+	for entry, err := range a.Table.List(ctx, answerRow) {
+		if err != nil {
+			return err
+		}
+		var kept Answer
+		if json.Unmarshal(entry.Value, &kept) != nil || now.Sub(kept.At) >= answerKept {
+			old = append(old, entry.Key)
+		}
+	}
+	return deleteAll(ctx, a.Table, old)
+}

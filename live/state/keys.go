@@ -1,0 +1,134 @@
+package state
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"waymark/storage"
+)
+
+// An API key is wmk_<id>_<secret>: the id finds the row, the secret proves it. The secret is 32
+// random bytes, so its plain SHA-256 is as hard to invert as the secret is to guess; nothing else of
+// it is stored. Keys are looked up on every request, so that a revocation holds at once.
+const (
+	keyPrefix = "wmk_"
+	KeyRow    = "key/" // of the system table, followed by the id
+)
+
+// ErrBadKey is returned for a text that is no key, of an unknown id or with a wrong secret: one error for all.
+var ErrBadKey = errors.New("unknown API key")
+
+// Keys are the API keys of all workspaces, in the system table.
+type Keys struct{ Table storage.Table }
+
+// KeyInfo is what may be shown of a key.
+type KeyInfo struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Workspace string    `json:"workspace"`
+	Scopes    []string  `json:"scopes"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// StoredKey is the row of a key.
+type StoredKey struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Workspace string    `json:"workspace"`
+	Scopes    []string  `json:"scopes"`
+	SHA256    string    `json:"sha256"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+func (k StoredKey) info() KeyInfo { return KeyInfo{k.ID, k.Name, k.Workspace, k.Scopes, k.CreatedAt} }
+
+// Create stores a new key and returns it with the only copy of its text.
+func (k Keys) Create(ctx context.Context, name, workspace string, scopes []string, now time.Time) (KeyInfo, string, error) {
+	var random [8 + 32]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
+	}
+	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
+	digest := sha256.Sum256([]byte(secret))
+	row := StoredKey{
+		ID: id, Name: name, Workspace: workspace, Scopes: scopes,
+		SHA256: hex.EncodeToString(digest[:]), CreatedAt: now.UTC().Truncate(time.Second),
+	}
+	value, err := json.Marshal(row)
+	if err != nil {
+		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
+	}
+	if _, err := k.Table.CAS(ctx, KeyRow+id, 0, value); err != nil {
+		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
+	}
+	return row.info(), keyPrefix + id + "_" + secret, nil
+}
+
+// Get reads one stored key; storage.ErrNotFound if there is none.
+func (k Keys) Get(ctx context.Context, id string) (StoredKey, error) {
+	value, _, err := k.Table.Get(ctx, KeyRow+id)
+	if err != nil {
+		return StoredKey{}, err
+	}
+	var row StoredKey
+	if err := json.Unmarshal(value, &row); err != nil {
+		return StoredKey{}, fmt.Errorf("key %s: %w", id, errors.Join(storage.ErrDamaged, err))
+	}
+	return row, nil
+}
+
+// List returns the keys of a workspace ("": of all), by id.
+func (k Keys) List(ctx context.Context, workspace string) ([]KeyInfo, error) {
+	out := []KeyInfo{}
+	for entry, err := range k.Table.List(ctx, KeyRow) {
+		if err != nil {
+			return nil, fmt.Errorf("list keys: %w", err)
+		}
+		var row StoredKey
+		if err := json.Unmarshal(entry.Value, &row); err != nil {
+			return nil, fmt.Errorf("key %s: %w", entry.Key, errors.Join(storage.ErrDamaged, err))
+		}
+		if workspace == "" || row.Workspace == workspace {
+			out = append(out, row.info())
+		}
+	}
+	return out, nil
+}
+
+// Revoke deletes a key. A second revocation is storage.ErrNotFound.
+func (k Keys) Revoke(ctx context.Context, id string) error {
+	if _, err := k.Get(ctx, id); err != nil {
+		return err
+	}
+	return k.Table.Delete(ctx, KeyRow+id)
+}
+
+// Verify returns the key of a text. That an id is unknown is no secret, as ids are shown in lists.
+func (k Keys) Verify(ctx context.Context, text string) (StoredKey, error) {
+	rest, ok := strings.CutPrefix(text, keyPrefix)
+	id, secret, cut := strings.Cut(rest, "_")
+	if !ok || !cut || len(id) != 16 || len(secret) != 43 {
+		return StoredKey{}, ErrBadKey
+	}
+	row, err := k.Get(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return StoredKey{}, ErrBadKey
+	}
+	if err != nil {
+		return StoredKey{}, err
+	}
+	digest := sha256.Sum256([]byte(secret))
+	if subtle.ConstantTimeCompare([]byte(hex.EncodeToString(digest[:])), []byte(row.SHA256)) != 1 {
+		return StoredKey{}, ErrBadKey
+	}
+	return row, nil
+}
