@@ -97,7 +97,7 @@ bench-peers: ## ours beside other programs, on the same generated data; says whi
 	@test -n "$(DIR)" || { echo "make bench-peers DIR=path: the folder of the generator and the peers (go run ./lab/bench/peers -h)"; exit 2; }
 	go run ./lab/bench/peers -source "$(DIR)" -scratch "$(SCRATCH)" -sizes "$(SIZES)" -tasks "$(TASKS)" $(PEERFLAGS)
 
-quality: build ## evaluate on every data set in DIR and write docs/quality.md
+quality: build ## evaluate on every data set in DIR and write docs/lab/quality.md
 	@test -n "$(DIR)" || { echo "make quality DIR=path: a folder of data sets, one folder each"; exit 2; }
 	go run ./lab/quality -dir "$(DIR)" -program bin/waymark -keep "$(KEEP)"
 
@@ -109,7 +109,7 @@ wordvectors: ## make the word vectors from DIR/mcp_catalog/tools.jsonl and from 
 	@test -n "$(DIR)" -a -n "$(GLOVE)" || { echo "make wordvectors DIR=path GLOVE=file: a folder of data sets, one folder each, and English vectors as text"; exit 2; }
 	go run ./lab/wordvectors -tools "$(DIR)/mcp_catalog/tools.jsonl" -english "$(GLOVE)"
 
-validation: ## vary the constants of the seed's formulas on the train part of every data set in DIR and write docs/validation.md
+validation: ## vary the constants of the seed's formulas on the train part of every data set in DIR and write docs/lab/validation.md
 	@test -n "$(DIR)" || { echo "make validation DIR=path: a folder of data sets, one folder each"; exit 2; }
 	go run ./lab/validation -dir "$(DIR)"
 

@@ -11,15 +11,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The session in the README is run as it stands there, in an empty store, and must give what it says.
+// The sessions of the documentation are run as they stand there, each in an empty store, and must give what they say.
 func TestReadmeSession(t *testing.T) {
+	for _, page := range []string{"README.md", "docs/tutorial.md"} {
+		t.Run(page, func(t *testing.T) { replaySession(t, page) })
+	}
+}
+
+func replaySession(t *testing.T, page string) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	file := filepath.Join(root, "README.md")
+	file := filepath.Join(root, page)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(text), "```console\n")
-	require.True(t, ok, "the README has no session")
+	require.True(t, ok, "%s has no session", page)
 	session, after, ok := strings.Cut(rest, "```\n")
 	require.True(t, ok)
 	data := t.TempDir()

@@ -1,8 +1,8 @@
 // Command quality evaluates every data set in a folder and writes the page of the results.
 //
 //	folder of data sets ──▶ waymark evaluate --json, one set at a time ──┐
-//	docs/floors.tsv     ──▶ what each number should at least be ─────────┼──▶ docs/quality.md
-//	docs/tried.md       ──▶ what was tried ──────────────────────────────┘
+//	docs/lab/floors.tsv ──▶ what each number should at least be ─────────┼──▶ docs/lab/quality.md
+//	docs/lab/tried.md   ──▶ what was tried ──────────────────────────────┘
 //
 // The page holds no path, and times in one table alone, so that a second run changes little but what changed
 // in the program or in the data.
@@ -30,10 +30,10 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "", "`folder` of the data sets")
 	flag.StringVar(&o.program, "program", "bin/waymark", "the `program` to evaluate")
 	flag.StringVar(&o.profile, "profile", "auto", "the profile")
-	flag.StringVar(&o.floors, "floors", "docs/floors.tsv", "the `file` of floors")
-	flag.StringVar(&o.tried, "tried", "docs/tried.md", "the `file` that says what was tried")
+	flag.StringVar(&o.floors, "floors", "docs/lab/floors.tsv", "the `file` of floors")
+	flag.StringVar(&o.tried, "tried", "docs/lab/tried.md", "the `file` that says what was tried")
 	flag.StringVar(&o.keep, "keep", "", "`folder` that keeps the reports; those it has are not made again")
-	flag.StringVar(&o.page, "page", "docs/quality.md", "the `file` to write")
+	flag.StringVar(&o.page, "page", "docs/lab/quality.md", "the `file` to write")
 	flag.Parse()
 	if o.dir == "" || flag.NArg() > 0 {
 		flag.Usage()

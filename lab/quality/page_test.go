@@ -31,7 +31,7 @@ func TestReadFloors(t *testing.T) {
 
 // The table in docs can be read, and names only questions there are.
 func TestTheFloorsOfTheDocs(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "floors.tsv"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "lab", "floors.tsv"))
 	require.NoError(t, err)
 	floors, err := readFloors(string(text))
 	require.NoError(t, err)

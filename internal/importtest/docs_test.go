@@ -1,0 +1,55 @@
+package importtest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// Relative links of the documentation point to files, and every page is reachable from docs/index.md.
+func TestDocumentLinks(t *testing.T) {
+	root := filepath.Join("..", "..")
+	index := filepath.Join(root, "docs", "index.md")
+	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "CHANGELOG.md")}
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			pages = append(pages, path)
+		}
+		return err
+	}))
+	links := map[string][]string{}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target == "" || strings.Contains(target, "://") {
+				continue
+			}
+			target = filepath.Join(filepath.Dir(page), target)
+			_, err := os.Stat(target)
+			assert.NoError(t, err, "%s links %s", page, m[1])
+			links[page] = append(links[page], target)
+		}
+	}
+	reached := map[string]bool{index: true}
+	for next := []string{index}; len(next) > 0; next = next[1:] {
+		for _, target := range links[next[0]] {
+			if !reached[target] {
+				reached[target] = true
+				next = append(next, target)
+			}
+		}
+	}
+	for _, page := range pages {
+		assert.True(t, reached[page], "%s is not reachable from docs/index.md", page)
+	}
+}
