@@ -47,7 +47,7 @@ RACED = $(shell GOFLAGS='$(GOFLAGS)' go list -f '{{range .Imports}}{{if or (eq .
 
 # Of these, kernels compute on several processors and have nothing else to race: the tests that do so say it in
 # their names.
-KERNELS = $(filter waymark/graph waymark/learn waymark/predict/% waymark/semantic waymark/spectral waymark/suggest,$(RACED))
+KERNELS = $(filter waymark/graph waymark/evaluate waymark/learn/% waymark/semantic waymark/spectral waymark/suggest,$(RACED))
 SPREAD  = OnAnyNumberOf|Readers
 
 # Tests of servers wait for much of their time, so more of them run at once than there are processors.

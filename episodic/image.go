@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"waymark/wire"
+	"waymark/internal/codec"
 )
 
 // An Image is a memory at one moment, to be written. It shares the memory's rows, which the memory
@@ -28,7 +28,7 @@ func (m *Memory) Image() *Image {
 }
 
 // Write writes the image for [ReadMemory].
-func (i *Image) Write(w *wire.Writer) {
+func (i *Image) Write(w *codec.Writer) {
 	writeTime(w, i.epoch)
 	writeTime(w, i.newest)
 	w.Ints(i.sources)
@@ -56,7 +56,7 @@ const tallyBytes = 1 + 1 + 2*(1+8+8)
 
 // ReadMemory reads what [Image.Write] wrote, of at most so many tools and sources. What is damaged
 // fails r.
-func ReadMemory(r *wire.Reader, tools, sources int) *Memory {
+func ReadMemory(r *codec.Reader, tools, sources int) *Memory {
 	m := NewMemory()
 	m.epoch, m.newest = readTime(r), readTime(r)
 	for _, s := range r.Ints() {
@@ -106,7 +106,7 @@ func ReadMemory(r *wire.Reader, tools, sources int) *Memory {
 	return m
 }
 
-func writeTime(w *wire.Writer, t time.Time) {
+func writeTime(w *codec.Writer, t time.Time) {
 	w.Bool(!t.IsZero())
 	if !t.IsZero() {
 		w.Int(t.Unix())
@@ -114,7 +114,7 @@ func writeTime(w *wire.Writer, t time.Time) {
 	}
 }
 
-func readTime(r *wire.Reader) time.Time {
+func readTime(r *codec.Reader) time.Time {
 	if !r.Bool() {
 		return time.Time{}
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"waymark/internal/numeric"
 	"waymark/internal/pages"
-	"waymark/numeric"
 )
 
 // The rules of the scoring reference 3.3 ("episodic learning"). The multipliers and caps are chosen

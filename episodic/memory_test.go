@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // Scoring reference 3.3 and the oracles computed for it: successes/all → adjustment; more failures

@@ -1,8 +1,8 @@
 package episodic
 
 import (
+	"waymark/internal/codec"
 	"waymark/semantic"
-	"waymark/wire"
 )
 
 // Recall finds past episodes by intent.
@@ -17,10 +17,10 @@ func NewRecall(intents []string, stop func() bool) *Recall {
 }
 
 // Write writes the index for [ReadRecall].
-func (r *Recall) Write(w *wire.Writer) { r.intents.Write(w) }
+func (r *Recall) Write(w *codec.Writer) { r.intents.Write(w) }
 
 // ReadRecall reads what [Recall.Write] wrote. What is damaged fails r.
-func ReadRecall(r *wire.Reader) *Recall { return &Recall{semantic.ReadIntents(r)} }
+func ReadRecall(r *codec.Reader) *Recall { return &Recall{semantic.ReadIntents(r)} }
 
 // NewAdditions returns no intents, to be extended with those that come later; their similarities compare.
 func (r *Recall) NewAdditions() *semantic.IntentAdditions { return r.intents.NewAdditions() }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // AdamicAdar returns how alike u and v are by the neighbours they share,

@@ -3,7 +3,7 @@ package graph
 import (
 	"math"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // Cap bounds every confidence: nothing is certain (scoring reference 5.1).

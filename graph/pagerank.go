@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"slices"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // PageRankOptions say how ranks are computed. The zero value stands for the defaults.

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"waymark/graph"
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // Damping 0.85, dangling mass spread evenly. The rows are solutions of the linear system by

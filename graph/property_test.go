@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"waymark/graph"
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // drawEdges draws up to 120 edges of n nodes with the weights that break naive sums, duplicates

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"waymark/episodic"
-	"waymark/learn"
+	"waymark/evaluate"
 	"waymark/mine/proposal"
 	"waymark/suggest"
 )
@@ -91,7 +91,7 @@ type Job struct {
 
 	Forced bool            `json:"forced,omitempty"` // published whatever the gate says
 	Auto   *suggest.Choice `json:"auto,omitempty"`   // which profile should answer what, by held-out tasks
-	Gate   *learn.Gate     `json:"gate,omitempty"`   // how the new model does beside the one in force
+	Gate   *evaluate.Gate  `json:"gate,omitempty"`   // how the new model does beside the one in force
 }
 
 // MineReport is what mining found.

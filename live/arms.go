@@ -5,22 +5,22 @@ import (
 	"fmt"
 
 	"waymark/episodic"
-	"waymark/learn"
+	"waymark/evaluate"
 	"waymark/suggest"
 )
 
 // Comparison is what became of the answers that were logged, as far as episodes and feedback name them.
 type Comparison struct {
-	Experiment Experiment   `json:"experiment"` // as it runs now
-	Logged     int          `json:"logged"`     // answers in the log; one id counts once
-	NotLogged  uint64       `json:"not_logged"` // of this process, since its start, that should have been: too many at once, or a write that failed
-	Echoed     int          `json:"echoed"`     // episodes and feedback that name an answer
-	Unknown    int          `json:"unknown"`    // of them, those whose answer is not logged
-	Ended      int          `json:"ended"`      // of them, those after whose answer nothing was done
-	Alone      int          `json:"alone"`      // of them, those whose answer the first profile gave because the second could not, or not yet
-	Older      int          `json:"older"`      // of them, those that are left out for there are many newer ones
-	Questions  []learn.Arms `json:"questions"`  // those that have outcomes
-	Notes      []string     `json:"notes"`      // what the numbers cannot say
+	Experiment Experiment      `json:"experiment"` // as it runs now
+	Logged     int             `json:"logged"`     // answers in the log; one id counts once
+	NotLogged  uint64          `json:"not_logged"` // of this process, since its start, that should have been: too many at once, or a write that failed
+	Echoed     int             `json:"echoed"`     // episodes and feedback that name an answer
+	Unknown    int             `json:"unknown"`    // of them, those whose answer is not logged
+	Ended      int             `json:"ended"`      // of them, those after whose answer nothing was done
+	Alone      int             `json:"alone"`      // of them, those whose answer the first profile gave because the second could not, or not yet
+	Older      int             `json:"older"`      // of them, those that are left out for there are many newer ones
+	Questions  []evaluate.Arms `json:"questions"`  // those that have outcomes
+	Notes      []string        `json:"notes"`      // what the numbers cannot say
 }
 
 // mostCompared is how many outcomes of one kind of question are compared, the newest: more say no more, and
@@ -32,7 +32,7 @@ const mostCompared = 10_000
 const mostTold = 50
 
 // outcomes reads from the log what became of answers.
-func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]learn.Followed, error) {
+func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]evaluate.Followed, error) {
 	answers := map[string]*served{}
 	type echo struct {
 		id, conversation string
@@ -73,7 +73,7 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 	}
 	c.Logged = len(answers)
 	m := e.Model()
-	by := map[string][]learn.Followed{}
+	by := map[string][]evaluate.Followed{}
 	for _, x := range echoes {
 		a := answers[x.id]
 		if x.feedback != nil && told[x.id+"\x00"+x.feedback.Source] {
@@ -88,7 +88,7 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 			c.Alone++
 			continue
 		}
-		f := learn.Followed{Arm: a.Arm, Conversation: x.conversation, Shown: a.Ranked}
+		f := evaluate.Followed{Arm: a.Arm, Conversation: x.conversation, Shown: a.Ranked}
 		if x.episode != nil && x.episode.Session != "" && sessions[x.episode.Session] <= mostTold {
 			f.Conversation = "session " + x.episode.Session
 		}
@@ -122,7 +122,7 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]lear
 
 // Compare returns the outcomes of the logged answers by profile.
 func (e *Engine) Compare(ctx context.Context) (Comparison, error) {
-	c := Comparison{Experiment: e.opts.Experiment, NotLogged: e.unlogged.Load(), Questions: []learn.Arms{}, Notes: []string{}}
+	c := Comparison{Experiment: e.opts.Experiment, NotLogged: e.unlogged.Load(), Questions: []evaluate.Arms{}, Notes: []string{}}
 	by, err := e.outcomes(ctx, &c)
 	if err != nil {
 		return c, fmt.Errorf("compare the profiles of workspace %q: %w", e.name, err)
@@ -131,7 +131,7 @@ func (e *Engine) Compare(ctx context.Context) (Comparison, error) {
 		if len(by[question]) == 0 {
 			continue
 		}
-		c.Questions = append(c.Questions, learn.CompareArms(question, by[question]))
+		c.Questions = append(c.Questions, evaluate.CompareArms(question, by[question]))
 	}
 	note := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
 	switch {

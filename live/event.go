@@ -12,7 +12,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/learn"
+	"waymark/evaluate"
 	"waymark/suggest"
 )
 
@@ -60,7 +60,7 @@ type build struct {
 	Model   string                 `json:"model,omitempty"`   // the embeddings model, if one takes part
 	Vectors string                 `json:"vectors,omitempty"` // digest of the vectors it gave
 	Auto    *suggest.Choice        `json:"auto,omitempty"`    // what profile auto takes, as last judged
-	Gate    *learn.Gate            `json:"gate,omitempty"`    // how the last one that was judged did beside the one before
+	Gate    *evaluate.Gate         `json:"gate,omitempty"`    // how the last one that was judged did beside the one before
 	Refused bool                   `json:"refused,omitempty"` // it loses: nothing is measured here, the measures before stay
 	Forced  bool                   `json:"forced,omitempty"`  // published whatever the gate says
 

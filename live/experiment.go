@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"waymark/learn"
+	"waymark/evaluate"
 	"waymark/suggest"
 )
 
@@ -76,9 +76,9 @@ func (x Experiment) arm(m *suggest.Model, who Asker, profile string, request any
 		key = []string{"arm", m.Info().Version, encoded(request)}
 	}
 	if uniform(key...) < x.Split {
-		return learn.SecondArm
+		return evaluate.SecondArm
 	}
-	return learn.FirstArm
+	return evaluate.FirstArm
 }
 
 // answer asks the arm of a question; ask reads *profile. Where the second profile cannot answer, the first does: there
@@ -90,7 +90,7 @@ func (x Experiment) answer(m *suggest.Model, who Asker, profile *string, request
 	if arm == "" {
 		return nil, ask()
 	}
-	if arm == learn.FirstArm {
+	if arm == evaluate.FirstArm {
 		return &suggest.Drawn{Arm: arm}, ask()
 	}
 	*profile = x.Profile
@@ -100,12 +100,12 @@ func (x Experiment) answer(m *suggest.Model, who Asker, profile *string, request
 		}
 	}
 	*profile = first
-	return &suggest.Drawn{Arm: learn.FirstArm, Alone: true}, ask()
+	return &suggest.Drawn{Arm: evaluate.FirstArm, Alone: true}, ask()
 }
 
 // distinct gives an answer that differs from the first arm's answer to the same question an id of its own.
 func distinct(id string, by *suggest.Drawn) string {
-	if by == nil || by.Arm == learn.FirstArm && !by.Alone {
+	if by == nil || by.Arm == evaluate.FirstArm && !by.Alone {
 		return id
 	}
 	how := id + "\x00" + by.Arm + "\x000" // the 0 keeps the ids that earlier versions logged

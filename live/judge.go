@@ -12,7 +12,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/learn"
+	"waymark/evaluate"
 	"waymark/suggest"
 )
 
@@ -20,7 +20,7 @@ import (
 type verdict struct {
 	built uint64          // the build in force when they were asked
 	auto  *suggest.Choice // which profile should answer what; nil: too little is known
-	gate  *learn.Gate     // how the rebuild would do beside the model in force; nil: nothing to say
+	gate  *evaluate.Gate  // how the rebuild would do beside the model in force; nil: nothing to say
 }
 
 // judge asks held-out tasks which profile should answer what, and whether a rebuild would lose. The
@@ -46,7 +46,7 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 			t.Old.Choice = *how.Auto
 		}
 	}
-	choice, gate, err := learn.Judge(ctx, t)
+	choice, gate, err := evaluate.Judge(ctx, t)
 	if err != nil {
 		return v, err
 	}
@@ -65,7 +65,7 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 
 // trial reads what a rebuild at event head would be made of, and what the build in force was made of,
 // without what is forgotten.
-func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, err error) {
+func (e *Engine) trial(ctx context.Context, built, head uint64) (t evaluate.Trial, err error) {
 	o, err := look(ctx, e.log, 0, head)
 	if err != nil {
 		return t, err
@@ -104,7 +104,7 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, 
 		t.Episodes = append(t.Episodes, *ep)
 	}
 	m := e.Model()
-	t.New = learn.Recipe{Tools: m.Tools(), Capabilities: m.Capabilities()}
+	t.New = evaluate.Recipe{Tools: m.Tools(), Capabilities: m.Capabilities()}
 	if built > 0 {
 		old := t.New
 		if changed {
@@ -118,11 +118,11 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t learn.Trial, 
 }
 
 // catalogAt is the catalog as it was at an event.
-func (e *Engine) catalogAt(ctx context.Context, seq uint64) (learn.Recipe, error) {
+func (e *Engine) catalogAt(ctx context.Context, seq uint64) (evaluate.Recipe, error) {
 	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{}
 	for v, err := range decoded(ctx, e.log, 0, seq, nil) {
 		if err != nil {
-			return learn.Recipe{}, err
+			return evaluate.Recipe{}, err
 		}
 		switch x := v.value.(type) {
 		case *catalog.Tool:
@@ -134,7 +134,7 @@ func (e *Engine) catalogAt(ctx context.Context, seq uint64) (learn.Recipe, error
 			delete(capabilities, *x)
 		}
 	}
-	return learn.Recipe{
+	return evaluate.Recipe{
 		Tools:        slices.SortedFunc(maps.Values(tools), func(a, b catalog.Tool) int { return cmp.Compare(a.ID, b.ID) }),
 		Capabilities: slices.SortedFunc(maps.Values(capabilities), func(a, b catalog.Capability) int { return cmp.Compare(a.ID, b.ID) }),
 	}, nil
@@ -180,7 +180,7 @@ func (w *writer) grownSince(seq uint64) bool { return w.matter.seq >= seq+seq/ju
 func (w *writer) judgeUnasked() bool {
 	due := w.how.Auto == nil || w.how.Auto.Outdated() && w.refused == nil
 	return due && w.opts.Judge && !w.opts.Measure.WithoutLearned && !w.judging && w.built.seq > 0 &&
-		w.grownSince(w.how.Rollback) && w.matter.seq >= w.judgeAt && w.state.Episodes() >= learn.LeastTasks
+		w.grownSince(w.how.Rollback) && w.matter.seq >= w.judgeAt && w.state.Episodes() >= evaluate.LeastTasks
 }
 
 // judgeBehind starts a rebuild, which is judged, in place of a build; reason says why.
@@ -222,12 +222,12 @@ func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
 
 // Judgement is what came of the last rebuild that was judged.
 type Judgement struct {
-	Published bool        `json:"published"` // false: refused, the measures before stay
-	Forced    bool        `json:"forced,omitempty"`
-	Rollback  uint64      `json:"rollback,omitempty" doc:"The last event before somebody returned to this judgement; absent if nobody did."`
-	Event     uint64      `json:"event"`              // of the build in force, or of the refusal
-	At        time.Time   `json:"judged_at,omitzero"` // where that is known
-	Gate      *learn.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
+	Published bool           `json:"published"` // false: refused, the measures before stay
+	Forced    bool           `json:"forced,omitempty"`
+	Rollback  uint64         `json:"rollback,omitempty" doc:"The last event before somebody returned to this judgement; absent if nobody did."`
+	Event     uint64         `json:"event"`              // of the build in force, or of the refusal
+	At        time.Time      `json:"judged_at,omitzero"` // where that is known
+	Gate      *evaluate.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
 }
 
 // String says the judgement in one line.

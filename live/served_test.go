@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
-	"waymark/learn"
+	"waymark/evaluate"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -188,7 +188,7 @@ func TestSplit(t *testing.T) {
 		require.Equal(t, a.Experiment.Arm, again.Experiment.Arm)
 		require.Equal(t, a.SuggestionID, next(t, e, session, "start1").SuggestionID)
 		want := suggest.ProfileSeed
-		if a.Experiment.Arm == learn.SecondArm {
+		if a.Experiment.Arm == evaluate.SecondArm {
 			second++
 			want = suggest.ProfileLearned
 		}
@@ -206,7 +206,7 @@ func TestSplit(t *testing.T) {
 		require.NoError(t, err)
 		drawn := d.Experiment
 		require.NotNil(t, drawn)
-		assert.Equal(t, learn.FirstArm, drawn.Arm)
+		assert.Equal(t, evaluate.FirstArm, drawn.Arm)
 		assert.Equal(t, uniform("arm", "session", who.Session) < .3, drawn.Alone, "it answers in the place of the second")
 	}
 	end()
@@ -214,8 +214,8 @@ func TestSplit(t *testing.T) {
 	for _, a := range inLog(t, e) {
 		arms[a.Arm] = a.Profile
 	}
-	assert.Equal(t, suggest.ProfileLearned, arms[learn.SecondArm])
-	assert.Equal(t, suggest.ProfileSeed, arms[learn.FirstArm])
+	assert.Equal(t, suggest.ProfileLearned, arms[evaluate.SecondArm])
+	assert.Equal(t, suggest.ProfileSeed, arms[evaluate.FirstArm])
 }
 
 // seedFirst leaves profile auto to the seed until profiles are judged, as in a long history.
@@ -258,7 +258,7 @@ func TestFirstAnswersAloneUntilTheSecondIsFitted(t *testing.T) {
 		before, after := ask(unfitted, session), ask(e.Model(), session)
 		require.False(t, unfitted.Ready(), "no answer works out what it takes")
 		require.Equal(t, suggest.ProfileSeed, before.Model.Profile)
-		assert.Equal(t, learn.FirstArm, before.Experiment.Arm)
+		assert.Equal(t, evaluate.FirstArm, before.Experiment.Arm)
 		waits := uniform("arm", "session", session) < x.Split
 		require.Equal(t, waits, before.Experiment.Alone)
 		require.False(t, after.Experiment.Alone)
@@ -371,7 +371,7 @@ func TestCompare(t *testing.T) {
 		require.NoError(t, err)
 		arms[a.Experiment.Arm]++
 		did := listed(a)[2] // the first is right: the first place
-		if a.Experiment.Arm == learn.FirstArm {
+		if a.Experiment.Arm == evaluate.FirstArm {
 			did = listed(a)[0]
 		}
 		ep := episode(fmt.Sprint("did", i), fmt.Sprint("start", i%10), did)
@@ -401,7 +401,7 @@ func TestCompare(t *testing.T) {
 	require.Len(t, c.Questions, 1)
 	q := c.Questions[0]
 	assert.Equal(t, "next", q.Question)
-	assert.Equal(t, learn.SecondBack, q.Verdict, "%+v", q)
+	assert.Equal(t, evaluate.SecondBack, q.Verdict, "%+v", q)
 	assert.Equal(t, 408, q.Arms[0].Outcomes+q.Arms[1].Outcomes)
 	assert.InDelta(t, 1, q.Arms[0].Hit1, .05)
 	assert.Zero(t, q.Arms[1].Hit1)

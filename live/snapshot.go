@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/internal/codec"
 	"waymark/semantic/thesaurus"
 	"waymark/storage"
 	"waymark/suggest"
-	"waymark/wire"
 )
 
 // snapshot is a workspace at one build: a restart begins there and folds only what came after. It
@@ -47,7 +47,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 				if e.forgets.Load() != s.forgets || e.unerased.Load() {
 					return errors.New("something it counts is to be forgotten")
 				}
-				w := &wire.Writer{To: to}
+				w := &codec.Writer{To: to}
 				if err := s.write(w, m); err != nil {
 					return err
 				}
@@ -60,7 +60,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 	})
 }
 
-func (s *snapshot) write(w *wire.Writer, m *suggest.Measures) error {
+func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
 	how, err := json.Marshal(s.how)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *snapshot) write(w *wire.Writer, m *suggest.Measures) error {
 
 // readSnapshot reads a history as it was when its last build was put in force.
 func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*history, error) {
-	r := wire.NewReader(data)
+	r := codec.NewReader(data)
 	if format := r.Uint(); format != snapshotFormat {
 		return nil, fmt.Errorf("another version of the program wrote it: format %d, not %d", format, snapshotFormat)
 	}

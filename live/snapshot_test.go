@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/internal/codec"
 	"waymark/storage"
 	"waymark/suggest"
-	"waymark/wire"
 )
 
 // settled waits until no build is under way and snapshots are written. A build that is due begins after
@@ -154,7 +154,7 @@ func TestUnreadableSnapshots(t *testing.T) {
 	}
 	broken := func(b []byte) []byte { return b[:len(b)/2] }
 	other := func(b []byte) []byte {
-		w := &wire.Writer{}
+		w := &codec.Writer{}
 		w.Uint(snapshotFormat + 1)
 		return append(w.Bytes, b[1:]...)
 	}
@@ -250,7 +250,7 @@ func FuzzReadSnapshot(f *testing.F) {
 	s := suggest.NewState()
 	m, err := suggest.Measure(ctx, s.Freeze(), suggest.MeasureOptions{})
 	require.NoError(f, err)
-	w := &wire.Writer{}
+	w := &codec.Writer{}
 	shot := snapshot{image: s.Image()}
 	require.NoError(f, shot.write(w, m))
 	f.Add(w.Bytes)

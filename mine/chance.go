@@ -1,7 +1,7 @@
 package mine
 
 import (
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // expected is at most how many sets with a part like this there are by chance: of n tasks that have the

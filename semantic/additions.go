@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // Additions are documents that came after an [Index] was built. They are scored with the statistics of

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/wire"
+	"waymark/internal/codec"
 )
 
 // synthetic draws n tools of about 30 words from a vocabulary of 20,000 with frequencies falling as
@@ -62,12 +62,12 @@ func BenchmarkBuild(b *testing.B) {
 				Build(docs, Options{})
 			}
 		})
-		w := &wire.Writer{}
+		w := &codec.Writer{}
 		Build(docs, Options{}).Write(w)
 		b.Run(fmt.Sprintf("read/tools=%d", n), func(b *testing.B) {
 			b.SetBytes(int64(len(w.Bytes)))
 			for b.Loop() {
-				ReadIndex(wire.NewReader(w.Bytes))
+				ReadIndex(codec.NewReader(w.Bytes))
 			}
 		})
 	}

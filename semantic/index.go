@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 type field int

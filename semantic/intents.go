@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // Intents finds the past requests nearest to a new one, by the cosine of their terms weighted

@@ -1,6 +1,6 @@
 package semantic
 
-import "waymark/numeric"
+import "waymark/internal/numeric"
 
 // fast says that there are vector instructions, a variable so that tests can switch it.
 var fast = numeric.AVX2

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // plainly runs f without the vector instructions.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // latent is the space of latent semantic analysis (Deerwester et al., JASIS 41, 1990): documents and

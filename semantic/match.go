@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // A Matcher compares requests with the documents' own texts, in words that may differ:

@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"waymark/wire"
+	"waymark/internal/codec"
 )
 
 // Write writes the index for [ReadIndex]: all that is slow to compute.
-func (ix *Index) Write(w *wire.Writer) {
+func (ix *Index) Write(w *codec.Writer) {
 	o := &ix.options
 	w.Uint(uint64(ix.docs))
 	for _, f := range []Field{o.Name, o.Text, o.Properties, o.Context} {
@@ -36,7 +36,7 @@ func (ix *Index) Write(w *wire.Writer) {
 
 // ReadIndex reads what [Index.Write] wrote. It answers as the index written, bit by bit. What is
 // damaged fails r.
-func ReadIndex(r *wire.Reader) *Index {
+func ReadIndex(r *codec.Reader) *Index {
 	ix := &Index{docs: readNumber(r)}
 	o := &ix.options
 	for _, f := range []*Field{&o.Name, &o.Text, &o.Properties, &o.Context} {
@@ -80,7 +80,7 @@ func ReadIndex(r *wire.Reader) *Index {
 }
 
 // Write writes the index for [ReadIntents].
-func (in *Intents) Write(w *wire.Writer) {
+func (in *Intents) Write(w *codec.Writer) {
 	w.Uint(uint64(in.texts))
 	in.words.write(w)
 	w.Floats(in.idf)
@@ -89,7 +89,7 @@ func (in *Intents) Write(w *wire.Writer) {
 }
 
 // ReadIntents reads what [Intents.Write] wrote. What is damaged fails r.
-func ReadIntents(r *wire.Reader) *Intents {
+func ReadIntents(r *codec.Reader) *Intents {
 	in := &Intents{texts: readNumber(r), words: readVocabulary(r), idf: r.Floats(), novel: r.Float()}
 	in.lists, in.doc, in.weight = readLists(r, len(in.words.terms), in.texts)
 	if len(in.idf) != len(in.words.terms) {
@@ -101,7 +101,7 @@ func ReadIntents(r *wire.Reader) *Intents {
 	return in.ready()
 }
 
-func (v *vocabulary) write(w *wire.Writer) {
+func (v *vocabulary) write(w *codec.Writer) {
 	w.Texts(v.terms)
 	words := slices.Sorted(maps.Keys(v.forms))
 	w.Texts(words)
@@ -125,7 +125,7 @@ func (v *vocabulary) write(w *wire.Writer) {
 	w.Ints(g.post)
 }
 
-func readVocabulary(r *wire.Reader) *vocabulary {
+func readVocabulary(r *codec.Reader) *vocabulary {
 	v := &vocabulary{terms: r.Texts()}
 	words := r.Texts()
 	v.forms = make(map[string]form, len(words))
@@ -163,7 +163,7 @@ func readVocabulary(r *wire.Reader) *vocabulary {
 }
 
 // writeLists writes an inverted index: of each list its length alone, since one follows the other.
-func writeLists(w *wire.Writer, lists []span, doc []int32, weight []float32) {
+func writeLists(w *codec.Writer, lists []span, doc []int32, weight []float32) {
 	lengths := make([]int32, len(lists))
 	for i, l := range lists {
 		lengths[i] = l.n
@@ -173,7 +173,7 @@ func writeLists(w *wire.Writer, lists []span, doc []int32, weight []float32) {
 	w.Singles(weight)
 }
 
-func readLists(r *wire.Reader, terms, docs int) (lists []span, doc []int32, weight []float32) {
+func readLists(r *codec.Reader, terms, docs int) (lists []span, doc []int32, weight []float32) {
 	lengths := r.Ints()
 	doc, weight = r.Ints(), r.Singles()
 	lists = make([]span, len(lengths))
@@ -193,13 +193,13 @@ func readLists(r *wire.Reader, terms, docs int) (lists []span, doc []int32, weig
 	return lists, doc, weight
 }
 
-func (s *space) write(w *wire.Writer) {
+func (s *space) write(w *codec.Writer) {
 	w.Uint(uint64(s.dimension))
 	w.Float(s.floor)
 	w.Singles(s.flat)
 }
 
-func readSpace(r *wire.Reader, docs int) space {
+func readSpace(r *codec.Reader, docs int) space {
 	s := space{dimension: readNumber(r), floor: r.Float(), flat: r.Singles()}
 	if len(s.flat) != s.dimension*docs {
 		r.Fail("%d numbers for %d places of dimension %d", len(s.flat), docs, s.dimension)
@@ -207,7 +207,7 @@ func readSpace(r *wire.Reader, docs int) space {
 	return s
 }
 
-func readNumber(r *wire.Reader) int {
+func readNumber(r *codec.Reader) int {
 	n := r.Uint()
 	if n > math.MaxInt32 {
 		r.Fail("%d is too large", n)
@@ -216,7 +216,7 @@ func readNumber(r *wire.Reader) int {
 	return int(n)
 }
 
-func readSpan(r *wire.Reader) (s span, end uint64) {
+func readSpan(r *codec.Reader) (s span, end uint64) {
 	at, n := r.Uint(), r.Uint()
 	if at > math.MaxInt32 || n > math.MaxInt32 {
 		r.Fail("a list of %d at %d", n, at)
@@ -226,7 +226,7 @@ func readSpan(r *wire.Reader) (s span, end uint64) {
 }
 
 // inside fails r unless all numbers are below n.
-func inside(r *wire.Reader, numbers []int32, n int) {
+func inside(r *codec.Reader, numbers []int32, n int) {
 	for _, x := range numbers {
 		if x < 0 || int(x) >= n {
 			r.Fail("%d is not one of %d", x, n)

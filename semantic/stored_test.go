@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/wire"
+	"waymark/internal/codec"
 )
 
 func written(ix *Index) []byte {
-	w := &wire.Writer{}
+	w := &codec.Writer{}
 	ix.Write(w)
 	return w.Bytes
 }
@@ -30,7 +30,7 @@ func TestIndexIsReadAsWritten(t *testing.T) {
 		"words and places": {Rank: 20}, "words alone": {Rank: -1}, "with vectors": {Rank: 8, Vectors: given}, "other weights": {Rank: 8, K1: 2, Seed: 7},
 	} {
 		ix := Build(docs, o)
-		r := wire.NewReader(written(ix))
+		r := codec.NewReader(written(ix))
 		again := ReadIndex(r)
 		require.NoError(t, r.End(), name)
 		assert.Equal(t, sum(t, ix), sum(t, again), name)
@@ -40,7 +40,7 @@ func TestIndexIsReadAsWritten(t *testing.T) {
 			assert.Equal(t, ix.Search(text, 10), again.Search(text, 10), name)
 		}
 	}
-	empty := wire.NewReader(written(Build(nil, Options{})))
+	empty := codec.NewReader(written(Build(nil, Options{})))
 	assert.Empty(t, ReadIndex(empty).Search("anything", 3))
 	require.NoError(t, empty.End())
 }
@@ -48,9 +48,9 @@ func TestIndexIsReadAsWritten(t *testing.T) {
 func TestIntentsAreReadAsWritten(t *testing.T) {
 	texts := queries(synthetic(300))
 	in := NewIntents(texts, nil)
-	w := &wire.Writer{}
+	w := &codec.Writer{}
 	in.Write(w)
-	r := wire.NewReader(w.Bytes)
+	r := codec.NewReader(w.Bytes)
 	again := ReadIntents(r)
 	require.NoError(t, r.End())
 	for _, text := range append(slices.Clone(texts[:50]), "never said", "") {
@@ -63,13 +63,13 @@ func FuzzReadIndex(f *testing.F) {
 	docs := synthetic(12)
 	f.Add(written(Build(docs, Options{Rank: 2})))
 	f.Add(written(Build(docs, Options{Rank: -1})))
-	w := &wire.Writer{}
+	w := &codec.Writer{}
 	NewIntents([]string{"read a file", "write a file"}, nil).Write(w)
 	f.Add(w.Bytes)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if ix := ReadIndex(wire.NewReader(b)); ix.Len() < 1000 {
+		if ix := ReadIndex(codec.NewReader(b)); ix.Len() < 1000 {
 			ix.Search("read the fiel "+docs[1].Text, 5)
 		}
-		ReadIntents(wire.NewReader(b)).Nearest("read a fiel", 2)
+		ReadIntents(codec.NewReader(b)).Nearest("read a fiel", 2)
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // sparse is a matrix in compressed rows.

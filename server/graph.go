@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/gateway"
-	"waymark/ledger"
 	"waymark/live"
+	"waymark/server/ledger"
 	"waymark/suggest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"waymark/ledger"
+	"waymark/server/ledger"
 )
 
 // books are the accounts of the workspaces since the program was started. They are not stored: what a

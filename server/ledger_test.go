@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	"waymark/ledger"
+	"waymark/server/ledger"
 )
 
 // Every call that looks for tools is on the account of its conversation, with what was really sent.

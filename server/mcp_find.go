@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/ledger"
+	"waymark/server/ledger"
 	"waymark/suggest"
 )
 

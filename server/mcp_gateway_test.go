@@ -17,7 +17,7 @@ import (
 	"waymark/episodic"
 	"waymark/gateway"
 	"waymark/live"
-	"waymark/recorder"
+	"waymark/record"
 	"waymark/run"
 	"waymark/suggest"
 )
@@ -377,7 +377,7 @@ func TestSuggestAfter(t *testing.T) {
 		engine, err := c.Workspaces.Open(t.Context(), defaultWorkspace)
 		require.NoError(t, err)
 		c.Upstream.SuggestAfter = true
-		c.Caller = recorder.New(engine, c.Caller, recorder.Options{})
+		c.Caller = record.New(engine, c.Caller, record.Options{})
 	})
 	engine := defaultEngine(t, s)
 	var episodes []episodic.Episode

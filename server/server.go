@@ -37,11 +37,11 @@ import (
 	"golang.org/x/net/netutil"
 
 	"waymark/catalog"
-	"waymark/ledger"
 	"waymark/live"
 	"waymark/run"
 	"waymark/score"
 	"waymark/score/rubric"
+	"waymark/server/ledger"
 	"waymark/storage"
 )
 

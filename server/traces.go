@@ -11,7 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"waymark/importer"
+	"waymark/ingest"
 )
 
 const (
@@ -49,7 +49,7 @@ func (s *Server) takeTraces(ctx context.Context, in *rawInput) (*tracesAnswer, e
 	a := accessFrom(ctx)
 	err = s.cfg.Traces(ctx, a.Workspace, a.Source, body, binary)
 	switch {
-	case errors.Is(err, importer.ErrNotOTLP):
+	case errors.Is(err, ingest.ErrNotOTLP):
 		return nil, refuse(http.StatusBadRequest, err.Error())
 	case err != nil:
 		return nil, err

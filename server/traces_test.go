@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"waymark/feed"
-	"waymark/hook"
+	"waymark/ingest/hook"
+	"waymark/record/feed"
 )
 
 // An exporter's requests become episodes under the source that sent them.

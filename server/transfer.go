@@ -14,7 +14,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/importer"
+	"waymark/ingest"
 	"waymark/live"
 )
 
@@ -87,7 +87,7 @@ func (s *Server) digestKey(ctx context.Context, _ *struct{}) (*digestKeyAnswer, 
 
 // importBatch collects items of one kind, so that they are appended together and in order.
 type importBatch struct {
-	kind  importer.Kind
+	kind  ingest.Kind
 	tools []catalog.Tool
 	caps  []catalog.Capability
 	eps   []episodic.Episode
@@ -98,7 +98,7 @@ type itemsKey struct{}
 
 // WithItems gives items of an importer to an import in this process, which then reads no body. Their lines count as
 // the lines of the body would.
-func WithItems(ctx context.Context, items iter.Seq2[importer.Item, error]) context.Context {
+func WithItems(ctx context.Context, items iter.Seq2[ingest.Item, error]) context.Context {
 	return context.WithValue(ctx, itemsKey{}, items)
 }
 
@@ -128,9 +128,9 @@ func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, 
 		batch = importBatch{}
 		return err
 	}
-	items, decoded := ctx.Value(itemsKey{}).(iter.Seq2[importer.Item, error])
+	items, decoded := ctx.Value(itemsKey{}).(iter.Seq2[ingest.Item, error])
 	if !decoded {
-		items = importer.ReadFrom(ctx, in.request.Body, importer.Options{Format: "waymark", Split: "all", Source: source, Now: s.cfg.Now()})
+		items = ingest.ReadFrom(ctx, in.request.Body, ingest.Options{Format: "waymark", Split: "all", Source: source, Now: s.cfg.Now()})
 	}
 	for item, err := range items {
 		if err != nil {
@@ -173,12 +173,12 @@ func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, 
 func (b *importBatch) store(ctx context.Context, e *live.Engine, source string, taken, duplicates *kindCounts) ([]live.Rejection, error) {
 	var rejected []live.Rejection
 	switch b.kind {
-	case importer.KindTool, importer.KindCapability:
+	case ingest.KindTool, ingest.KindCapability:
 		if len(b.lines) == 0 {
 			return nil, nil
 		}
 		put := func() (live.PutResult, error) { return e.PutTools(ctx, b.tools) }
-		if b.kind == importer.KindCapability {
+		if b.kind == ingest.KindCapability {
 			put = func() (live.PutResult, error) { return e.PutCapabilities(ctx, b.caps) }
 		}
 		res, err := put()
@@ -188,7 +188,7 @@ func (b *importBatch) store(ctx context.Context, e *live.Engine, source string, 
 		*countOf(taken, b.kind) += res.Added + res.Updated
 		*countOf(duplicates, b.kind) += res.Unchanged
 		rejected = res.Rejected
-	case importer.KindEpisode:
+	case ingest.KindEpisode:
 		if len(b.lines) == 0 {
 			return nil, nil
 		}
@@ -206,11 +206,11 @@ func (b *importBatch) store(ctx context.Context, e *live.Engine, source string, 
 	return rejected, nil
 }
 
-func countOf(c *kindCounts, kind importer.Kind) *int {
+func countOf(c *kindCounts, kind ingest.Kind) *int {
 	switch kind {
-	case importer.KindTool:
+	case ingest.KindTool:
 		return &c.Tools
-	case importer.KindCapability:
+	case ingest.KindCapability:
 		return &c.Capabilities
 	}
 	return &c.Episodes
@@ -229,7 +229,7 @@ func (s *Server) export(ctx context.Context, _ *struct{}) (*huma.StreamResponse,
 		w := bufio.NewWriterSize(hc.BodyWriter(), 64<<10)
 		for item, err := range e.Items(hc.Context()) {
 			if err == nil {
-				err = importer.WriteLine(w, importer.Item{Tool: item.Tool, Capability: item.Capability, Episode: item.Episode})
+				err = ingest.WriteLine(w, ingest.Item{Tool: item.Tool, Capability: item.Capability, Episode: item.Episode})
 			}
 			if err != nil {
 				s.breakOff(hc, err)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // An embedding has a row of k vector components for every row and column of H in a component that

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // points are n vectors of the same dimension, about 1 long, one after another.

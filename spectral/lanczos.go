@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // A triplet is a singular value of a matrix A. residual is how far Aᵀ·left is from σ·right for the

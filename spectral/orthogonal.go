@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // angles estimates how far the basis of a Lanczos has turned from orthogonal, by the recurrence

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // A subspace refines known vectors of AᵀA by Rayleigh-Ritz: in their space it takes the best

@@ -3,7 +3,7 @@ package spectral
 import (
 	"math"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // householder brings the symmetric matrix S to tridiagonal form Qᵀ·S·Q by reflections that begin

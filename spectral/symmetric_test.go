@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // gonum's dense solver is the oracle of the eigenvalues; the vectors are tested by what they are.

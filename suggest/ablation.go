@@ -1,8 +1,8 @@
 package suggest
 
 import (
-	nexttool "waymark/predict/next"
-	planning "waymark/predict/plan"
+	nexttool "waymark/learn/next"
+	planning "waymark/learn/plan"
 )
 
 // An Ablation answers as profile learned does and as it would if it had been fitted without one of its

@@ -6,7 +6,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/wire"
+	"waymark/internal/codec"
 )
 
 // A bypass is a task that did all a capability does by hand, in its order, although the capability was in
@@ -132,7 +132,7 @@ func (s *State) bypass(g *grown, x int) {
 	}
 }
 
-func writeBypasses(w *wire.Writer, count map[string]uint64) {
+func writeBypasses(w *codec.Writer, count map[string]uint64) {
 	ids := slices.Sorted(maps.Keys(count))
 	w.Texts(ids)
 	for _, id := range ids {
@@ -140,7 +140,7 @@ func writeBypasses(w *wire.Writer, count map[string]uint64) {
 	}
 }
 
-func (s *State) readBypasses(r *wire.Reader) {
+func (s *State) readBypasses(r *codec.Reader) {
 	for _, id := range r.Texts() {
 		s.bypasses.count[id] = r.Uint()
 	}

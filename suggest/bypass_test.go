@@ -8,7 +8,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/wire"
+	"waymark/internal/codec"
 )
 
 // A task that does by hand what a capability does is counted, wherever its steps come from.
@@ -54,9 +54,9 @@ func TestBypassesAreCounted(t *testing.T) {
 		grown.PutCapability(fork)
 		for i := range e.Steps {
 			grown.Perform(&episodic.Performed{Episode: "e", Number: i + 1, Step: &e.Steps[i]})
-			image := &wire.Writer{}
+			image := &codec.Writer{}
 			require.NoError(t, grown.Image().Write(image))
-			grown = ReadState(wire.NewReader(image.Bytes))
+			grown = ReadState(codec.NewReader(image.Bytes))
 		}
 		assert.Equal(t, w.bypasses.count, grown.bypasses.count, row.name)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // The bound that an exclusion rests on, and the decision, follow from the counts beside it.

@@ -1,11 +1,11 @@
 package suggest
 
 import (
-	"waymark/predict/calibrate"
-	nexttool "waymark/predict/next"
-	planning "waymark/predict/plan"
-	"waymark/predict/stop"
-	"waymark/wire"
+	"waymark/internal/codec"
+	"waymark/learn/calibrate"
+	nexttool "waymark/learn/next"
+	planning "waymark/learn/plan"
+	"waymark/learn/stop"
 )
 
 // fits are what is costly to find out of a history, and kept in snapshots. All else that is learned
@@ -117,7 +117,7 @@ func (f *fits) matches(l *lessons) bool {
 	return !f.outdated && (f.texts == nil || f.texts.Len() == len(l.node))
 }
 
-func (f *fits) write(w *wire.Writer) {
+func (f *fits) write(w *codec.Writer) {
 	w.Bool(f.weights.Plain != nil)
 	if f.weights.Plain != nil {
 		w.Floats(f.weights.Plain)
@@ -134,7 +134,7 @@ func (f *fits) write(w *wire.Writer) {
 }
 
 // readFits reads what write wrote. What is damaged fails r.
-func readFits(r *wire.Reader) *fits {
+func readFits(r *codec.Reader) *fits {
 	f := &fits{}
 	if r.Bool() {
 		f.weights = nexttool.Weights{Plain: r.Floats(), Asked: r.Floats()}

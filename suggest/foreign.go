@@ -5,7 +5,7 @@ import (
 	"unicode"
 
 	"waymark/catalog"
-	"waymark/numeric"
+	"waymark/internal/numeric"
 	"waymark/semantic"
 	"waymark/semantic/wordvectors"
 )

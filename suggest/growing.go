@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"waymark/episodic"
-	"waymark/wire"
-	"waymark/wiring"
+	"waymark/internal/codec"
+	"waymark/learn/wiring"
 )
 
 // Episodes that may still grow are kept whole, the most recently grown ones. Of one that is no longer
@@ -238,7 +238,7 @@ func (g *growing) image() []*grown {
 	return image
 }
 
-func (i *Image) writeGrowing(w *wire.Writer) error {
+func (i *Image) writeGrowing(w *codec.Writer) error {
 	w.Uint(uint64(len(i.growing)))
 	for _, o := range i.growing {
 		if err := writeJSON(w, &o.Grown); err != nil {
@@ -254,7 +254,7 @@ func (i *Image) writeGrowing(w *wire.Writer) error {
 }
 
 // readGrowing reads what writeGrowing wrote. What is damaged fails r.
-func (s *State) readGrowing(r *wire.Reader) {
+func (s *State) readGrowing(r *codec.Reader) {
 	for range r.Len(1) {
 		o := &grown{}
 		blob := r.Blob()

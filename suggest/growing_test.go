@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
-	"waymark/wire"
+	"waymark/internal/codec"
 )
 
 // randomEpisode has groups, dependencies, failures and repeated tools.
@@ -106,9 +106,9 @@ func TestGrownEpisodesCountAsWholeOnes(t *testing.T) {
 				case 0:
 					bySteps.Freeze()
 				case 1:
-					var w wire.Writer
+					var w codec.Writer
 					require.NoError(t, bySteps.Image().Write(&w))
-					read := wire.NewReader(w.Bytes)
+					read := codec.NewReader(w.Bytes)
 					*bySteps = *ReadState(read)
 					require.NoError(t, read.End())
 				}
@@ -243,13 +243,13 @@ func TestEpisodesThatMayGrowAreBounded(t *testing.T) {
 func TestDamagedGrowthIsRefused(t *testing.T) {
 	s := NewState()
 	s.Perform(&episodic.Performed{Episode: "e", Step: &episodic.Step{ID: "1", Tool: "tool-x"}})
-	var w wire.Writer
+	var w codec.Writer
 	require.NoError(t, s.Image().Write(&w))
-	require.NoError(t, func() error { r := wire.NewReader(w.Bytes); ReadState(r); return r.End() }())
+	require.NoError(t, func() error { r := codec.NewReader(w.Bytes); ReadState(r); return r.End() }())
 	at := bytes.LastIndex(w.Bytes, []byte("tool-x"))
 	w.Bytes = slices.Clone(w.Bytes)
 	w.Bytes[at] = 'f'
-	r := wire.NewReader(w.Bytes)
+	r := codec.NewReader(w.Bytes)
 	ReadState(r)
 	assert.ErrorContains(t, r.End(), "never seen")
 }

@@ -13,8 +13,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/wire"
-	"waymark/wiring"
+	"waymark/internal/codec"
+	"waymark/learn/wiring"
 )
 
 // An Image is a state at one moment, to be written. It shares with the state what the state copies
@@ -51,7 +51,7 @@ func (s *State) Image() *Image {
 }
 
 // Write writes the image for [ReadState].
-func (i *Image) Write(w *wire.Writer) error {
+func (i *Image) Write(w *codec.Writer) error {
 	w.Texts(i.ids)
 	for _, row := range i.out {
 		w.Uint(uint64(len(row)))
@@ -94,7 +94,7 @@ func (i *Image) Write(w *wire.Writer) error {
 }
 
 // writeJSON writes a value as an event does: HTML characters stay as they are.
-func writeJSON(w *wire.Writer, v any) error {
+func writeJSON(w *codec.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -105,7 +105,7 @@ func writeJSON(w *wire.Writer, v any) error {
 	return nil
 }
 
-func (i *Image) writePast(w *wire.Writer) {
+func (i *Image) writePast(w *codec.Writer) {
 	intents := make([]string, i.past.n)
 	var lengths, nodes, links, after []int32
 	for e := range i.past.n {
@@ -137,7 +137,7 @@ func (t *totals) all() []*uint64 {
 }
 
 // ReadState reads what [Image.Write] wrote. What is damaged fails r.
-func ReadState(r *wire.Reader) *State {
+func ReadState(r *codec.Reader) *State {
 	s := NewState()
 	for _, id := range r.Texts() {
 		if s.Knows(id) {
@@ -190,7 +190,7 @@ func ReadState(r *wire.Reader) *State {
 	return s
 }
 
-func readRow(r *wire.Reader, nodes int) []transition {
+func readRow(r *codec.Reader, nodes int) []transition {
 	row := make([]transition, r.Len(3))
 	last := int64(-1)
 	for i := range row {
@@ -205,7 +205,7 @@ func readRow(r *wire.Reader, nodes int) []transition {
 	return row
 }
 
-func (s *State) readPast(r *wire.Reader) (episodes int) {
+func (s *State) readPast(r *codec.Reader) (episodes int) {
 	intents, lengths, nodes, links, after := r.Texts(), r.Ints(), r.Ints(), r.Ints(), r.Ints()
 	if len(intents) != len(lengths) || len(links) != len(lengths) {
 		r.Fail("%d intents of %d episodes, with links of %d", len(intents), len(lengths), len(links))
@@ -273,7 +273,7 @@ func linked(after []int32, n int) bool {
 var outcomes = [3]episodic.Outcome{episodic.Unknown, episodic.Success, episodic.Failure}
 
 // readCatalog reads tools and capabilities, on all processors.
-func (s *State) readCatalog(r *wire.Reader) {
+func (s *State) readCatalog(r *codec.Reader) {
 	tools := make([]*toolEntry, r.Len(1))
 	readJSON(r, len(tools), func(i int, b []byte) error {
 		tools[i] = &toolEntry{}
@@ -306,7 +306,7 @@ func (s *State) readCatalog(r *wire.Reader) {
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // readJSON reads n values and decodes them on all processors.
-func readJSON(r *wire.Reader, n int, decode func(i int, b []byte) error) {
+func readJSON(r *codec.Reader, n int, decode func(i int, b []byte) error) {
 	blobs := make([][]byte, n)
 	for i := range blobs {
 		blobs[i] = r.Blob()

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/wire"
+	"waymark/internal/codec"
 )
 
 func writtenState(t testing.TB, i *Image) []byte {
-	w := &wire.Writer{}
+	w := &codec.Writer{}
 	require.NoError(t, i.Write(w))
 	return w.Bytes
 }
@@ -47,7 +47,7 @@ func TestStateIsReadAsItWas(t *testing.T) {
 				s.Freeze()
 			}
 		}
-		r := wire.NewReader(writtenState(t, image))
+		r := codec.NewReader(writtenState(t, image))
 		again := ReadState(r)
 		require.NoError(t, r.End())
 		now := modelOf(t, again, nil)
@@ -71,9 +71,9 @@ func testMeasuresRead(t *testing.T, s *world) {
 	c := s.Freeze()
 	m, err := Measure(context.Background(), c, MeasureOptions{})
 	require.NoError(t, err)
-	w := &wire.Writer{}
+	w := &codec.Writer{}
 	m.Write(w)
-	r := wire.NewReader(w.Bytes)
+	r := codec.NewReader(w.Bytes)
 	again := ReadMeasures(r, c, nil)
 	require.NoError(t, r.End())
 	was, now := modelOf(t, s.State, m), modelOf(t, s.State, again)
@@ -91,12 +91,12 @@ func testMeasuresRead(t *testing.T, s *world) {
 	after, err := now.Export("", 0)
 	require.NoError(t, err)
 	assert.Equal(t, before, after)
-	again2 := &wire.Writer{}
+	again2 := &codec.Writer{}
 	again.Write(again2)
 	assert.Equal(t, w.Bytes, again2.Bytes)
 
 	s.episode("", "other:tool", "one:more")
-	r = wire.NewReader(w.Bytes)
+	r = codec.NewReader(w.Bytes)
 	ReadMeasures(r, s.Freeze(), nil)
 	assert.ErrorContains(t, r.Err(), "measures of", "of other counts")
 }
@@ -110,7 +110,7 @@ func FuzzReadState(f *testing.F) {
 	f.Add(writtenState(f, s.Image()))
 	f.Add(writtenState(f, NewState().Image()))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := ReadState(wire.NewReader(b))
+		s := ReadState(codec.NewReader(b))
 		s.Freeze()
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	nexttool "waymark/predict/next"
-	"waymark/predict/stop"
+	nexttool "waymark/learn/next"
+	"waymark/learn/stop"
 )
 
 // What is learned from, and from how much on.

@@ -16,9 +16,9 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/predict/calibrate"
-	nexttool "waymark/predict/next"
-	"waymark/wire"
+	"waymark/internal/codec"
+	"waymark/learn/calibrate"
+	nexttool "waymark/learn/next"
 )
 
 // planted is a history in which what comes after b depends on what came before it, which the last step
@@ -214,10 +214,10 @@ func TestLearnedIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 
 	require.True(t, m.measures.Learned())
 	var b bytes.Buffer
-	to := &wire.Writer{To: &b}
+	to := &codec.Writer{To: &b}
 	m.measures.Write(to)
 	require.NoError(t, to.Flush())
-	r := wire.NewReader(b.Bytes())
+	r := codec.NewReader(b.Bytes())
 	c := w.Freeze()
 	read := ReadMeasures(r, c, nil)
 	require.NoError(t, r.End())
@@ -240,7 +240,7 @@ func TestLearnedIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 }
 
 func written(f *fits) []byte {
-	w := &wire.Writer{}
+	w := &codec.Writer{}
 	f.write(w)
 	return w.Bytes
 }

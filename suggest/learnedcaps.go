@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"waymark/catalog"
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // A stored capability competes in two ways: as a step of its own, which a history may hold and texts may

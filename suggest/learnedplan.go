@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"waymark/catalog"
-	planning "waymark/predict/plan"
+	planning "waymark/learn/plan"
 	"waymark/semantic"
 )
 

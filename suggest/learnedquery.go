@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"waymark/catalog"
-	"waymark/predict/calibrate"
-	nexttool "waymark/predict/next"
-	planning "waymark/predict/plan"
+	"waymark/learn/calibrate"
+	nexttool "waymark/learn/next"
+	planning "waymark/learn/plan"
 	"waymark/semantic"
 )
 

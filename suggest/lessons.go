@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/numeric"
-	nexttool "waymark/predict/next"
-	planning "waymark/predict/plan"
-	"waymark/predict/sequence"
-	"waymark/predict/stop"
+	"waymark/internal/numeric"
+	nexttool "waymark/learn/next"
+	planning "waymark/learn/plan"
+	"waymark/learn/sequence"
+	"waymark/learn/stop"
 	"waymark/semantic"
 )
 

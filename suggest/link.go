@@ -9,8 +9,8 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
-	"waymark/numeric"
-	"waymark/wiring"
+	"waymark/internal/numeric"
+	"waymark/learn/wiring"
 )
 
 // chainLike is the share of branching episodes below which unlinked tasks are put in a row: in such

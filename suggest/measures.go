@@ -12,7 +12,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
-	"waymark/predict/association"
+	"waymark/learn/association"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
 	"waymark/semantic/wordvectors"

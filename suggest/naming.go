@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"waymark/catalog"
-	planning "waymark/predict/plan"
+	planning "waymark/learn/plan"
 	"waymark/semantic"
 )
 

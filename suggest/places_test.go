@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
-	"waymark/wire"
+	"waymark/internal/codec"
 )
 
 // The places at which chosen steps stood among suggestions come back from a snapshot.
@@ -22,10 +22,10 @@ func TestPlacesAreKept(t *testing.T) {
 	assert.Equal(t, []uint8{0, 1, 3}, last.shown)
 
 	var b bytes.Buffer
-	to := &wire.Writer{To: &b}
+	to := &codec.Writer{To: &b}
 	require.NoError(t, w.Image().Write(to))
 	require.NoError(t, to.Flush())
-	r := wire.NewReader(b.Bytes())
+	r := codec.NewReader(b.Bytes())
 	s := ReadState(r)
 	require.NoError(t, r.End())
 	for i := range w.totals.episodes {

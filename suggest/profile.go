@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"waymark/episodic"
-	"waymark/predict/calibrate"
+	"waymark/learn/calibrate"
 )
 
 // about is what a question is about. Each kind is learned, and judged, by itself.

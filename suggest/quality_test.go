@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/learn"
+	"waymark/evaluate"
 	"waymark/sample"
 	"waymark/suggest"
 )
 
 // held is the bundled history with every fifth task held out.
-func held(t testing.TB) *learn.Data {
-	d := &learn.Data{Name: "sample"}
+func held(t testing.TB) *evaluate.Data {
+	d := &evaluate.Data{Name: "sample"}
 	tools, err := sample.Tools()
 	require.NoError(t, err)
 	for _, tool := range tools {
@@ -34,11 +34,11 @@ func held(t testing.TB) *learn.Data {
 	require.NoError(t, err)
 	for i, e := range episodes {
 		require.NoError(t, e.Normalise())
-		split := learn.Train
+		split := evaluate.Train
 		if i%5 == 4 {
-			split = learn.Test
+			split = evaluate.Test
 		}
-		d.Examples = append(d.Examples, learn.Example{Episode: e, Split: split, Next: true, Intent: true})
+		d.Examples = append(d.Examples, evaluate.Example{Episode: e, Split: split, Next: true, Intent: true})
 	}
 	return d
 }
@@ -52,7 +52,7 @@ func TestGoldenQuality(t *testing.T) {
 	d := held(t)
 	var b strings.Builder
 	for _, profile := range []string{suggest.ProfileSeed, suggest.ProfileLearned} {
-		r, err := learn.Evaluate(t.Context(), d, learn.Suggester(profile, suggest.MeasureOptions{}), learn.Options{Profile: profile, WithoutAblation: true})
+		r, err := evaluate.Evaluate(t.Context(), d, evaluate.Suggester(profile, suggest.MeasureOptions{}), evaluate.Options{Profile: profile, WithoutAblation: true})
 		require.NoError(t, err)
 		fmt.Fprintf(&b, "%s: %d tasks learned from, %d asked about\n", profile, r.TrainEpisodes, r.TestEpisodes)
 		for _, c := range r.Comparisons() {

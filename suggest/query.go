@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"waymark/episodic"
-	"waymark/predict/calibrate"
-	planning "waymark/predict/plan"
+	"waymark/learn/calibrate"
+	planning "waymark/learn/plan"
 	"waymark/semantic"
 )
 

@@ -4,7 +4,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // candidate is a scored node.

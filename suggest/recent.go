@@ -8,8 +8,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/internal/numeric"
 	"waymark/internal/pages"
-	"waymark/numeric"
 	"waymark/semantic"
 )
 

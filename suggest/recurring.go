@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"waymark/graph"
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // Without stored capabilities the sets of tools that recur in the history are the hyperedges that are

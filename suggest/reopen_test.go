@@ -9,7 +9,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/wire"
+	"waymark/internal/codec"
 )
 
 // An episode that was recorded as far as it was done, and continued, counts as one that came whole, bit for
@@ -34,9 +34,9 @@ func TestReopenedEpisodesCountAsWholeOnes(t *testing.T) {
 			}
 			reopened.Reopen(g)
 			if r.IntN(2) == 0 {
-				var w wire.Writer
+				var w codec.Writer
 				require.NoError(t, reopened.Image().Write(&w))
-				read := wire.NewReader(w.Bytes)
+				read := codec.NewReader(w.Bytes)
 				*reopened = *ReadState(read)
 				require.NoError(t, read.End())
 			}

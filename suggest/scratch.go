@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"waymark/graph"
-	nexttool "waymark/predict/next"
+	nexttool "waymark/learn/next"
 	"waymark/semantic"
 )
 

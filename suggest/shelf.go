@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"waymark/catalog"
-	planning "waymark/predict/plan"
-	"waymark/predict/sequence"
+	planning "waymark/learn/plan"
+	"waymark/learn/sequence"
 	"waymark/semantic"
 )
 

@@ -2,13 +2,13 @@ package suggest
 
 import (
 	"waymark/episodic"
+	"waymark/internal/codec"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
-	"waymark/wire"
 )
 
 // Write writes the measures for [ReadMeasures].
-func (m *Measures) Write(w *wire.Writer) {
+func (m *Measures) Write(w *codec.Writer) {
 	w.Uint(uint64(m.nodes))
 	w.Uint(uint64(m.episodes))
 	w.Floats(m.rank)
@@ -36,7 +36,7 @@ func (m *Measures) Write(w *wire.Writer) {
 
 // ReadMeasures reads what [Measures.Write] wrote. c are the counts that were measured. What is damaged
 // fails r.
-func ReadMeasures(r *wire.Reader, c *Counts, words *thesaurus.Thesaurus) *Measures {
+func ReadMeasures(r *codec.Reader, c *Counts, words *thesaurus.Thesaurus) *Measures {
 	n := len(c.ids)
 	m := newMeasures(c)
 	if nodes, episodes := r.Uint(), r.Uint(); nodes != uint64(n) || episodes != uint64(m.episodes) {

@@ -8,7 +8,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/pages"
-	"waymark/wiring"
+	"waymark/learn/wiring"
 )
 
 // observeWires looks which values of an episode went from one call to another.

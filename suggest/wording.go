@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"waymark/numeric"
-	"waymark/predict/sequence"
+	"waymark/internal/numeric"
+	"waymark/learn/sequence"
 	"waymark/semantic"
 )
 

@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"waymark/hook"
+	"waymark/ingest/hook"
 	"waymark/internal/datadir"
 )
 

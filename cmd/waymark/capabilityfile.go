@@ -13,8 +13,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
-	"waymark/exchange"
 	"waymark/live"
+	"waymark/run/exchange"
 )
 
 func (a *app) capabilityExport() *cobra.Command {

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/exchange"
-	"waymark/importer"
+	"waymark/ingest"
+	"waymark/run/exchange"
 	"waymark/server"
 	"waymark/suggest"
 )
@@ -76,7 +76,7 @@ var fileArguments = []string{"file", "folder", "directory", "path", "paths"}
 
 func importFormats() []string {
 	names := []string{"auto"}
-	for _, f := range importer.Formats() {
+	for _, f := range ingest.Formats() {
 		names = append(names, f.Name)
 	}
 	return names

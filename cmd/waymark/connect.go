@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/embed"
-	"waymark/embed/static"
-	"waymark/feed"
-	"waymark/hook"
+	"waymark/ingest/hook"
 	"waymark/live"
-	"waymark/recorder"
+	"waymark/record"
+	"waymark/record/feed"
 	"waymark/score"
 	"waymark/score/judge"
+	"waymark/semantic/embed"
+	"waymark/semantic/embed/static"
 	"waymark/semantic/thesaurus"
 	"waymark/server"
 	"waymark/storage"
@@ -127,8 +127,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Timeout: who.timeout,
 	}
 	if cfg.Upstream.Reload != nil {
-		cfg.Caller = recorder.New(recorder.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,
-			recorder.Options{Logger: logger, Now: time.Now, DropDigests: a.dropDigests, Told: h.told(a.workspace)})
+		cfg.Caller = record.New(record.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,
+			record.Options{Logger: logger, Now: time.Now, DropDigests: a.dropDigests, Told: h.told(a.workspace)})
 		cfg.Upstream.SuggestAfter = a.suggestAfter
 	}
 	h.server, err = server.New(cfg)
@@ -144,10 +144,10 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 }
 
 // told finds calls of the workspace that hooks have told of.
-func (h *house) told(workspace string) func(context.Context, string) (recorder.Told, bool) {
-	return func(ctx context.Context, id string) (recorder.Told, bool) {
+func (h *house) told(workspace string) func(context.Context, string) (record.Told, bool) {
+	return func(ctx context.Context, id string) (record.Told, bool) {
 		t, ok := h.feed.Told(ctx, workspace, id)
-		return recorder.Told(t), ok
+		return record.Told(t), ok
 	}
 }
 

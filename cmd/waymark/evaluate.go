@@ -15,9 +15,9 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/episodic"
-	"waymark/importer"
-	"waymark/learn"
-	"waymark/learn/report"
+	"waymark/evaluate"
+	"waymark/evaluate/report"
+	"waymark/ingest"
 	"waymark/suggest"
 )
 
@@ -99,7 +99,7 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 		return err
 	}
 	bar.at(0, "build the model")
-	r, err := learn.Evaluate(ctx, d, learn.Suggester(e.profile, suggest.MeasureOptions{Study: e.ablation}), learn.Options{
+	r, err := evaluate.Evaluate(ctx, d, evaluate.Suggester(e.profile, suggest.MeasureOptions{Study: e.ablation}), evaluate.Options{
 		Profile: e.profile, SuccessfulTests: e.successful, WithoutAblation: !e.ablation, FirstContact: e.dataset == "", Now: time.Now,
 		Progress: func(phase string, done, total int) { bar.at(int64(done)*1000/int64(total), phase) },
 	})
@@ -130,7 +130,7 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 }
 
 // examples reads what is evaluated on.
-func (a *app) examples(ctx context.Context, e evaluation) (*learn.Data, error) {
+func (a *app) examples(ctx context.Context, e evaluation) (*evaluate.Data, error) {
 	if e.dataset == "" {
 		return a.ownExamples(ctx, e.share)
 	}
@@ -138,12 +138,12 @@ func (a *app) examples(ctx context.Context, e evaluation) (*learn.Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &learn.Data{Name: set.Name, Tools: set.Tools, Capabilities: set.Capabilities, Official: set.TaskGraph}
+	d := &evaluate.Data{Name: set.Name, Tools: set.Tools, Capabilities: set.Capabilities, Official: set.TaskGraph}
 	for _, x := range set.Episodes {
-		d.Examples = append(d.Examples, learn.Example(x))
+		d.Examples = append(d.Examples, evaluate.Example(x))
 	}
 	for _, l := range set.Links {
-		d.Needs = append(d.Needs, learn.Link{From: l.Source, To: l.Target})
+		d.Needs = append(d.Needs, evaluate.Link{From: l.Source, To: l.Target})
 	}
 	have := map[string]bool{}
 	for _, t := range d.Tools {
@@ -165,8 +165,8 @@ func (a *app) examples(ctx context.Context, e evaluation) (*learn.Data, error) {
 }
 
 // labelled reads a data set and says on stderr what could not be read.
-func (a *app) labelled(ctx context.Context, folder string) (*importer.LabelledSet, error) {
-	set, err := importer.ReadLabelled(ctx, folder)
+func (a *app) labelled(ctx context.Context, folder string) (*ingest.LabelledSet, error) {
+	set, err := ingest.ReadLabelled(ctx, folder)
 	if err != nil {
 		return nil, fmt.Errorf("evaluate: %w", err)
 	}
@@ -174,7 +174,7 @@ func (a *app) labelled(ctx context.Context, folder string) (*importer.LabelledSe
 	return set, nil
 }
 
-func (a *app) warnDropped(r importer.Report) {
+func (a *app) warnDropped(r ingest.Report) {
 	if n := r.Dropped.Total(); n > 0 {
 		fmt.Fprintf(a.errs, "waymark: left out %s", clean(r.Dropped.String()))
 		if len(r.Reasons) > 0 {
@@ -187,8 +187,8 @@ func (a *app) warnDropped(r importer.Report) {
 
 // ownExamples takes the workspace's catalog and history out of the log, as an export has them, and
 // holds out the latest share.
-func (a *app) ownExamples(ctx context.Context, share float64) (*learn.Data, error) {
-	d := &learn.Data{Name: a.workspace}
+func (a *app) ownExamples(ctx context.Context, share float64) (*evaluate.Data, error) {
+	d := &evaluate.Data{Name: a.workspace}
 	var episodes []episodic.Episode
 	err := a.with(ctx, func(c *client.Client) error {
 		resp, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/v1/export"})
@@ -196,8 +196,8 @@ func (a *app) ownExamples(ctx context.Context, share float64) (*learn.Data, erro
 			return err
 		}
 		defer resp.Body.Close()
-		var read importer.Report
-		for it, err := range importer.ReadFrom(ctx, resp.Body, importer.Options{Format: "waymark", Split: "all"}) {
+		var read ingest.Report
+		for it, err := range ingest.ReadFrom(ctx, resp.Body, ingest.Options{Format: "waymark", Split: "all"}) {
 			if err != nil {
 				return fmt.Errorf("read the history of %s: %w", a.workspace, err)
 			}
@@ -217,7 +217,7 @@ func (a *app) ownExamples(ctx context.Context, share float64) (*learn.Data, erro
 	if err != nil {
 		return nil, err
 	}
-	if d.Examples, err = learn.HoldOut(episodes, share); err != nil {
+	if d.Examples, err = evaluate.HoldOut(episodes, share); err != nil {
 		return nil, fmt.Errorf("evaluate the history of workspace %s: %w", a.workspace, err)
 	}
 	return d, nil

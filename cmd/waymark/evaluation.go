@@ -7,13 +7,13 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/learn"
+	"waymark/evaluate"
 )
 
 // questions are what a report calls them to people.
 var questions = map[string]string{
-	learn.QuestionNext: "next tool", learn.QuestionNextIntent: "next tool, intent known", learn.QuestionTools: "tools for an intent",
-	learn.QuestionDAG: "plan for an intent", learn.QuestionOfficial: "plan, official metric",
+	evaluate.QuestionNext: "next tool", evaluate.QuestionNextIntent: "next tool, intent known", evaluate.QuestionTools: "tools for an intent",
+	evaluate.QuestionDAG: "plan for an intent", evaluate.QuestionOfficial: "plan, official metric",
 }
 
 // rate prints a fraction the way the tables of an evaluation show it.
@@ -21,7 +21,7 @@ func rate(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
 func signed(x float64) string { return fmt.Sprintf("%+.3f", x) }
 
-func between(i *learn.Interval) string {
+func between(i *evaluate.Interval) string {
 	if i == nil {
 		return "-"
 	}
@@ -29,7 +29,7 @@ func between(i *learn.Interval) string {
 }
 
 // showEvaluation prints a report: what depends on the data first, times last.
-func (a *app) showEvaluation(r *learn.Report) {
+func (a *app) showEvaluation(r *evaluate.Report) {
 	history := fmt.Sprintf("%d train episodes, %d test episodes", r.TrainEpisodes, r.TestEpisodes)
 	if r.LeaveOneOut {
 		history = fmt.Sprintf("%d episodes, each held out in turn", r.TestEpisodes)
@@ -50,10 +50,10 @@ func (a *app) showEvaluation(r *learn.Report) {
 	a.printf("\n")
 	columns(a.out, []string{"question", "metric", r.Profile, "95 %", "best baseline", "value", "lead", "95 % of lead", ""}, rows)
 
-	a.showMethods(r, learn.QuestionNext, "hit@1", "hit@3", "hit@5", "mrr")
-	a.showMethods(r, learn.QuestionTools, "recall@5", "ndcg@10", "map@10")
-	a.showMethods(r, learn.QuestionDAG, "node_f1", "link_f1", "accuracy")
-	a.showMethods(r, learn.QuestionOfficial, "n_f1", "l_f1", "accuracy")
+	a.showMethods(r, evaluate.QuestionNext, "hit@1", "hit@3", "hit@5", "mrr")
+	a.showMethods(r, evaluate.QuestionTools, "recall@5", "ndcg@10", "map@10")
+	a.showMethods(r, evaluate.QuestionDAG, "node_f1", "link_f1", "accuracy")
+	a.showMethods(r, evaluate.QuestionOfficial, "n_f1", "l_f1", "accuracy")
 	a.showTrust("next tool", r.Next)
 	a.showTrust("next tool, intent known", r.NextIntent)
 	if s := r.Stop; s != nil {
@@ -62,7 +62,7 @@ func (a *app) showEvaluation(r *learn.Report) {
 	}
 
 	a.showFirstContact(r.FirstContact)
-	for _, question := range []string{learn.QuestionNext, learn.QuestionNextIntent, learn.QuestionDAG} {
+	for _, question := range []string{evaluate.QuestionNext, evaluate.QuestionNextIntent, evaluate.QuestionDAG} {
 		a.showAblation(question, r.AblationOf(question))
 	}
 	a.printf("\n")
@@ -71,7 +71,7 @@ func (a *app) showEvaluation(r *learn.Report) {
 		few = append(few, fmt.Sprintf("%s %s (%d)", questions[c.Question], c.Metric, c.Tasks))
 	}
 	if len(few) > 0 {
-		a.printf("too few tasks to tell, at least %d are needed: %s\n", learn.LeastCompared, strings.Join(few, ", "))
+		a.printf("too few tasks to tell, at least %d are needed: %s\n", evaluate.LeastCompared, strings.Join(few, ", "))
 	}
 	if decided := r.Decided(); len(r.Lost) == 0 && len(decided) > 0 {
 		var names []string
@@ -88,7 +88,7 @@ func (a *app) showEvaluation(r *learn.Report) {
 }
 
 // showAblation prints what each part is worth, the most worth first.
-func (a *app) showAblation(question string, parts []learn.AblationReport) {
+func (a *app) showAblation(question string, parts []evaluate.AblationReport) {
 	if len(parts) == 0 {
 		return
 	}
@@ -104,7 +104,7 @@ func (a *app) showAblation(question string, parts []learn.AblationReport) {
 	var rows [][]string
 	for _, x := range parts {
 		row := []string{x.Without, rate(x.MRR), signed(x.Loss.Mean), signed(x.Loss.Interval[0]) + " to " + signed(x.Loss.Interval[1])}
-		for _, m := range []*learn.AblatedMetric{x.NodeF1, x.LinkF1} {
+		for _, m := range []*evaluate.AblatedMetric{x.NodeF1, x.LinkF1} {
 			switch {
 			case !plans:
 			case m == nil:
@@ -120,7 +120,7 @@ func (a *app) showAblation(question string, parts []learn.AblationReport) {
 }
 
 // showMethods prints the baselines that were asked a question, the profile first.
-func (a *app) showMethods(r *learn.Report, question string, metrics ...string) {
+func (a *app) showMethods(r *evaluate.Report, question string, metrics ...string) {
 	mine := []string{r.Profile}
 	var lead string
 	tasks := map[string]int{} // by metric
@@ -133,15 +133,15 @@ func (a *app) showMethods(r *learn.Report, question string, metrics ...string) {
 		}
 		mine = append(mine, cell)
 	}
-	if lead = metrics[len(metrics)-1]; question != learn.QuestionNext {
+	if lead = metrics[len(metrics)-1]; question != evaluate.QuestionNext {
 		lead = metrics[1] // NDCG@10, Link-F1
-		if question == learn.QuestionDAG || question == learn.QuestionOfficial {
+		if question == evaluate.QuestionDAG || question == evaluate.QuestionOfficial {
 			lead = metrics[0]
 		}
 	}
 	rows := [][]string{append(mine, "", "", "")}
 	key := lead
-	if question == learn.QuestionOfficial {
+	if question == evaluate.QuestionOfficial {
 		key = "official " + lead
 	}
 	names := r.BaselineNames()
@@ -163,7 +163,7 @@ func (a *app) showMethods(r *learn.Report, question string, metrics ...string) {
 			continue
 		}
 		if d, ok := r.Baselines[name].Lead[key]; ok {
-			row = append(row, signed(d.Mean), signed(d.Interval[0])+" to "+signed(d.Interval[1]), string(learn.Comparison{Lead: &d, Tasks: tasks[lead]}.Verdict()))
+			row = append(row, signed(d.Mean), signed(d.Interval[0])+" to "+signed(d.Interval[1]), string(evaluate.Comparison{Lead: &d, Tasks: tasks[lead]}.Verdict()))
 		}
 		rows = append(rows, row)
 	}
@@ -178,7 +178,7 @@ func (a *app) showMethods(r *learn.Report, question string, metrics ...string) {
 func calibrated(passed *bool) string {
 	switch {
 	case passed == nil:
-		return fmt.Sprintf("too few claims to tell (at least %d are needed)", learn.LeastClaims)
+		return fmt.Sprintf("too few claims to tell (at least %d are needed)", evaluate.LeastClaims)
 	case *passed:
 		return "calibrated"
 	}
@@ -186,7 +186,7 @@ func calibrated(passed *bool) string {
 }
 
 // showTrust prints how far the confidence of first suggestions can be trusted.
-func (a *app) showTrust(what string, n *learn.NextReport) {
+func (a *app) showTrust(what string, n *evaluate.NextReport) {
 	if n == nil || n.ECE == nil {
 		return
 	}
@@ -210,7 +210,7 @@ func (a *app) showTrust(what string, n *learn.NextReport) {
 }
 
 // showTimes prints the only numbers that differ from run to run.
-func (a *app) showTimes(r *learn.Report) {
+func (a *app) showTimes(r *evaluate.Report) {
 	var parts []string
 	add := func(name string, x *float64, unit string) {
 		if x != nil {
@@ -228,13 +228,13 @@ func (a *app) showTimes(r *learn.Report) {
 }
 
 // showFirstContact prints how what the history does not resemble is answered.
-func (a *app) showFirstContact(f *learn.FirstContact) {
+func (a *app) showFirstContact(f *evaluate.FirstContact) {
 	if f == nil {
 		return
 	}
 	a.printf("\nfirst contact: %s of the tasks have a near copy in the history\n", rate(f.Repeated))
 	var rows [][]string
-	row := func(name string, c *learn.ContactScores) {
+	row := func(name string, c *evaluate.ContactScores) {
 		if c != nil {
 			rows = append(rows, []string{name, fmt.Sprint(c.Tasks), rateOrDash(c.MRR), rateOrDash(c.Ready), rateOrDash(c.MRRIntent), rateOrDash(c.NDCG10), rateOrDash(c.NodeF1)})
 		}

@@ -19,7 +19,7 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
-	"waymark/importer"
+	"waymark/ingest"
 )
 
 func (a *app) gatewayCommand() *cobra.Command {
@@ -72,12 +72,12 @@ func (a *app) definitions(path string, only []string, as string) ([]gateway.Defi
 	if err != nil {
 		return nil, err
 	}
-	launches, complaints, err := importer.Launches(filepath.Base(path), text)
+	launches, complaints, err := ingest.Launches(filepath.Base(path), text)
 	if err != nil {
 		return nil, rejected{err}
 	}
 	for _, name := range only {
-		if !slices.ContainsFunc(launches, func(l importer.Launch) bool { return l.Name == name }) {
+		if !slices.ContainsFunc(launches, func(l ingest.Launch) bool { return l.Name == name }) {
 			return nil, usagef("--only %s: there is no such server in %s", name, path)
 		}
 	}
@@ -118,7 +118,7 @@ var notInID = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // definitionOf makes a definition of what a host has. The command becomes the program that is found now, so
 // that nothing put before it in PATH later runs in its place.
-func definitionOf(l importer.Launch) (gateway.Definition, error) {
+func definitionOf(l ingest.Launch) (gateway.Definition, error) {
 	d := gateway.Definition{
 		ID: strings.Trim(notInID.ReplaceAllString(l.Name, "-"), "-._"), Args: l.Args, Env: l.Env, Inherit: l.Inherit, Dir: l.Dir,
 		URL: l.Address, SSE: l.Transport == "sse", Headers: maps.Clone(l.Headers),

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"waymark/hook"
+	"waymark/ingest/hook"
 	"waymark/internal/datadir"
 )
 

@@ -21,14 +21,14 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/episodic"
-	"waymark/importer"
+	"waymark/ingest"
 	"waymark/server"
 )
 
 // importing is one run of the import command.
 type importing struct {
 	*app
-	opts   importer.Options
+	opts   ingest.Options
 	report importReport
 	bar    progress
 	read   int64
@@ -37,7 +37,7 @@ type importing struct {
 
 // importReport is what import prints: what was read here, and what the log made of it.
 type importReport struct {
-	importer.Report
+	ingest.Report
 	Inputs []importInput `json:"inputs"`
 	Seq    uint64        `json:"seq"`
 	Model  string        `json:"model,omitempty"`
@@ -49,13 +49,13 @@ type importInput struct {
 	Format string `json:"format"`
 	source string // under which its episodes count
 	folder bool
-	open   func(context.Context, importer.Options) iter.Seq2[importer.Item, error]
+	open   func(context.Context, ingest.Options) iter.Seq2[ingest.Item, error]
 }
 
 // imported is the answer of POST /v1/import.
 type imported struct {
-	Taken         importer.Counts `json:"taken"`
-	Duplicates    importer.Counts `json:"duplicates"`
+	Taken         ingest.Counts   `json:"taken"`
+	Duplicates    ingest.Counts   `json:"duplicates"`
 	Rejected      []rejectedLine  `json:"rejected"` // the first 100
 	RejectedTotal int             `json:"rejected_total"`
 	Seq           uint64          `json:"seq"`
@@ -70,11 +70,11 @@ type rejectedLine struct {
 }
 
 func (a *app) importCommand() *cobra.Command {
-	var opts importer.Options
+	var opts ingest.Options
 	var style string
 	keep := true
 	var formats strings.Builder
-	for _, f := range importer.Formats() {
+	for _, f := range ingest.Formats() {
 		fmt.Fprintf(&formats, "  %-12s %s\n", f.Name, f.Does)
 	}
 	cmd := &cobra.Command{
@@ -114,14 +114,14 @@ Formats:
 }
 
 // checkImport refuses options that no input could satisfy, before anything is read.
-func checkImport(o importer.Options) error {
+func checkImport(o ingest.Options) error {
 	switch o.Split {
 	case "train", "test", "all":
 	default:
 		return usagef("--split %q is none of train, test, all", o.Split)
 	}
 	names := []string{"auto"}
-	for _, f := range importer.Formats() {
+	for _, f := range ingest.Formats() {
 		names = append(names, f.Name)
 	}
 	for _, name := range names {
@@ -151,7 +151,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		formats := []string{im.opts.Format}
 		if im.opts.Format == "auto" {
 			var err error
-			if formats, err = importer.Detect(file); errors.Is(err, fs.ErrNotExist) {
+			if formats, err = ingest.Detect(file); errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("import %s: %w", path, err)
 			} else if err != nil {
 				return fmt.Errorf("import %s: %w (--format)", path, err)
@@ -163,8 +163,8 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		}
 		for _, format := range formats { // a folder may hold several
 			inputs = append(inputs, importInput{Path: path, Format: format, folder: info.IsDir(), source: "import:" + format,
-				open: func(ctx context.Context, o importer.Options) iter.Seq2[importer.Item, error] {
-					return importer.Read(ctx, file, o)
+				open: func(ctx context.Context, o ingest.Options) iter.Seq2[ingest.Item, error] {
+					return ingest.Read(ctx, file, o)
 				}})
 		}
 	}
@@ -260,7 +260,7 @@ func (im *importing) send(ctx context.Context, c *client.Client, inputs []import
 type batch struct {
 	*importing
 	inputs []importInput
-	sent   []importer.Item // by line of the request; where each came from, not what it was
+	sent   []ingest.Item // by line of the request; where each came from, not what it was
 
 	reading sync.Mutex // held while the inputs are read
 	ended   bool
@@ -274,12 +274,12 @@ func (b *batch) end() {
 }
 
 // items reads the inputs, reports each item, and yields those that are to be stored.
-func (b *batch) items(ctx context.Context) iter.Seq2[importer.Item, error] {
-	return func(yield func(importer.Item, error) bool) {
+func (b *batch) items(ctx context.Context) iter.Seq2[ingest.Item, error] {
+	return func(yield func(ingest.Item, error) bool) {
 		b.reading.Lock()
 		defer b.reading.Unlock()
 		opts := b.opts
-		opts.Seen = importer.Seen{}
+		opts.Seen = ingest.Seen{}
 		for i := 0; i < len(b.inputs) && !b.ended; i++ {
 			opts.Format = b.inputs[i].Format
 			if err := b.input(ctx, b.inputs[i], opts, yield); err != nil {
@@ -290,7 +290,7 @@ func (b *batch) items(ctx context.Context) iter.Seq2[importer.Item, error] {
 }
 
 // input yields the items of one input, until yield has enough.
-func (b *batch) input(ctx context.Context, in importInput, opts importer.Options, yield func(importer.Item, error) bool) error {
+func (b *batch) input(ctx context.Context, in importInput, opts ingest.Options, yield func(ingest.Item, error) bool) error {
 	for it, err := range in.open(ctx, opts) {
 		if err != nil {
 			return err
@@ -323,7 +323,7 @@ func (b *batch) write(ctx context.Context, w io.Writer) {
 		if it.Episode != nil {
 			it.Episode.Source = "" // the request says it
 		}
-		if importer.WriteLine(buf, it) != nil { // the server has ended the request, and says why
+		if ingest.WriteLine(buf, it) != nil { // the server has ended the request, and says why
 			return
 		}
 	}
@@ -331,10 +331,10 @@ func (b *batch) write(ctx context.Context, w io.Writer) {
 }
 
 // merge puts what the log made of the lines into the report.
-func (im *importing) merge(before importer.Counts, answer imported, sent []importer.Item) {
+func (im *importing) merge(before ingest.Counts, answer imported, sent []ingest.Item) {
 	r := &im.report
 	for _, no := range answer.Rejected {
-		it := importer.Item{File: "-", ID: no.ID}
+		it := ingest.Item{File: "-", ID: no.ID}
 		if no.Line >= 1 && no.Line <= len(sent) {
 			it = sent[no.Line-1]
 		}
@@ -370,7 +370,7 @@ func modelVersion(raw json.RawMessage) string {
 func (im *importing) print() error {
 	r := im.report
 	if r.Reasons == nil {
-		r.Reasons = []importer.Reason{}
+		r.Reasons = []ingest.Reason{}
 	}
 	if im.json {
 		if err := im.printValue(r); err != nil {

@@ -37,7 +37,7 @@ func TestKillWhileRecording(t *testing.T) {
 			wg.Go(func() {
 				for n := 0; ; n++ {
 					id := fmt.Sprintf("r%d-w%d-%d", round, writer, n)
-					if !record(s.URLs.API, id) {
+					if !recordOver(s.URLs.API, id) {
 						return
 					}
 					mu.Lock()
@@ -73,7 +73,7 @@ func TestKillWhileRecording(t *testing.T) {
 }
 
 // record sends one episode and reports whether the server said that it is stored.
-func record(api, id string) bool {
+func recordOver(api, id string) bool {
 	resp, err := http.Post(api+"/episodes", "application/json",
 		strings.NewReader(`{"id":"`+id+`","steps":[{"tool":"a:b"},{"tool":"c:d"}]}`))
 	if err != nil {

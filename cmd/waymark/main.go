@@ -27,7 +27,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
-	"waymark/hook"
+	"waymark/ingest/hook"
 	"waymark/internal/datadir"
 	"waymark/live"
 )

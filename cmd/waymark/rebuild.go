@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/learn"
+	"waymark/evaluate"
 	"waymark/live"
 )
 
@@ -142,11 +142,11 @@ func (a *app) showJob(j live.Job) {
 }
 
 // showGate prints how a rebuild does beside the model in force.
-func (a *app) showGate(g *learn.Gate) {
+func (a *app) showGate(g *evaluate.Gate) {
 	var rows [][]string
 	for _, k := range []struct {
 		name string
-		learn.Change
+		evaluate.Change
 	}{{"after a context", g.Next}, {"with the intent", g.NextIntent}, {"for an intent", g.Intent}} {
 		if k.Metric == "" {
 			continue

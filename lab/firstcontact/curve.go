@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"waymark/episodic"
-	"waymark/learn"
+	"waymark/evaluate"
 	"waymark/suggest"
 )
 
@@ -25,44 +25,44 @@ const (
 var curveMetrics = [...]struct {
 	name      string
 	baselines []string
-	of        func(r *learn.Report) (value float64, ok bool)
-	base      func(b learn.Baseline) float64
+	of        func(r *evaluate.Report) (value float64, ok bool)
+	base      func(b evaluate.Baseline) float64
 }{
 	{"next", []string{"popularity", "markov1", "markov2", "cooc", "edges"}, nextMRR, baselineMRR},
 	{"next+intent", []string{"popularity", "markov1", "markov2", "cooc", "edges"}, nextIntentMRR, baselineMRR},
-	{"node-f1", []string{"bm25", "knn", "copy"}, nodeF1, func(b learn.Baseline) float64 { return b.NodeF1 }},
-	{"ndcg", []string{"bm25", "knn"}, ndcg, func(b learn.Baseline) float64 { return b.NDCG10 }},
+	{"node-f1", []string{"bm25", "knn", "copy"}, nodeF1, func(b evaluate.Baseline) float64 { return b.NodeF1 }},
+	{"ndcg", []string{"bm25", "knn"}, ndcg, func(b evaluate.Baseline) float64 { return b.NDCG10 }},
 }
 
-func nextMRR(r *learn.Report) (float64, bool) {
+func nextMRR(r *evaluate.Report) (float64, bool) {
 	if r.Next == nil {
 		return 0, false
 	}
 	return r.Next.MRR, true
 }
 
-func nextIntentMRR(r *learn.Report) (float64, bool) {
+func nextIntentMRR(r *evaluate.Report) (float64, bool) {
 	if r.NextIntent == nil {
 		return 0, false
 	}
 	return r.NextIntent.MRR, true
 }
 
-func nodeF1(r *learn.Report) (float64, bool) {
+func nodeF1(r *evaluate.Report) (float64, bool) {
 	if r.DAG == nil {
 		return 0, false
 	}
 	return r.DAG.NodeF1, true
 }
 
-func ndcg(r *learn.Report) (float64, bool) {
+func ndcg(r *evaluate.Report) (float64, bool) {
 	if r.Tools == nil {
 		return 0, false
 	}
 	return r.Tools.NDCG10, true
 }
 
-func baselineMRR(b learn.Baseline) float64 { return b.MRR }
+func baselineMRR(b evaluate.Baseline) float64 { return b.MRR }
 
 // curve prints the mean of every metric over seeded draws of small histories, for the profiles and the best
 // simple baseline of each metric. Questions come from train tasks whose group is never drawn; with test they
@@ -78,7 +78,7 @@ func (s *set) curve(ctx context.Context, o options) error {
 		for draw := range o.draws {
 			d := s.drawn(n, draw, o.test)
 			for i, profile := range profiles {
-				r, err := learn.Evaluate(ctx, d, learn.Suggester(profile, suggest.MeasureOptions{}), learn.Options{Profile: profile, WithoutAblation: true})
+				r, err := evaluate.Evaluate(ctx, d, evaluate.Suggester(profile, suggest.MeasureOptions{}), evaluate.Options{Profile: profile, WithoutAblation: true})
 				if err != nil {
 					if profile == suggest.ProfileLearned { // too short a history
 						continue
@@ -103,7 +103,7 @@ type curveSum struct {
 	base    [len(curveMetrics)][]float64
 }
 
-func (c *curveSum) add(r *learn.Report) {
+func (c *curveSum) add(r *evaluate.Report) {
 	c.reports++
 	for m, metric := range curveMetrics {
 		x, ok := metric.of(r)
@@ -122,7 +122,7 @@ func (c *curveSum) add(r *learn.Report) {
 }
 
 // baseOf is 0 where the baseline has no such metric, for it ranked nothing.
-func baseOf(r *learn.Report, name string, of func(learn.Baseline) float64) (x float64) {
+func baseOf(r *evaluate.Report, name string, of func(evaluate.Baseline) float64) (x float64) {
 	b, ok := r.Baselines[name]
 	if !ok || b.NextScores == nil && b.DAGBaseline == nil {
 		return 0
@@ -152,31 +152,31 @@ func (c *curveSum) print(set string, n int, profile string) {
 }
 
 // drawn is the data set with n train tasks as history.
-func (s *set) drawn(n, draw int, test bool) *learn.Data {
+func (s *set) drawn(n, draw int, test bool) *evaluate.Data {
 	d := s.data
 	d.Examples = nil
-	var history, asked []learn.Example
+	var history, asked []evaluate.Example
 	for _, x := range s.data.Examples {
 		switch group := cmp.Or(x.Task, x.Episode.Intent, x.Episode.ID); {
-		case x.Split == learn.Train && (test || !askedInCurve(group)):
+		case x.Split == evaluate.Train && (test || !askedInCurve(group)):
 			history = append(history, x)
-		case x.Split == learn.Train && !test, x.Split == learn.Test && test:
+		case x.Split == evaluate.Train && !test, x.Split == evaluate.Test && test:
 			asked = append(asked, x)
 		}
 	}
 	shuffle(history, draw)
 	history = history[:min(n, len(history))]
-	slices.SortStableFunc(history, func(a, b learn.Example) int { return a.Episode.Time.Compare(b.Episode.Time) })
+	slices.SortStableFunc(history, func(a, b evaluate.Example) int { return a.Episode.Time.Compare(b.Episode.Time) })
 	if n == 0 { // an empty history, and not a set whose tests are held out in turn
-		history = []learn.Example{{Episode: episodic.Episode{ID: "empty"}, Next: true, Intent: true}}
+		history = []evaluate.Example{{Episode: episodic.Episode{ID: "empty"}, Next: true, Intent: true}}
 	}
 	for i := range history {
-		history[i].Split = learn.Train
+		history[i].Split = evaluate.Train
 	}
 	shuffle(asked, draw)
 	positions, intents := 0, 0
 	for _, x := range asked {
-		x.Split = learn.Test
+		x.Split = evaluate.Test
 		x.Next, x.Intent = x.Next && positions < curvePositions, x.Intent && intents < curveIntents
 		if x.Next {
 			positions += max(0, len(x.Episode.Steps)-1)
@@ -196,12 +196,12 @@ func (s *set) drawn(n, draw int, test bool) *learn.Data {
 func askedInCurve(group string) bool { return sha256.Sum256([]byte("curve " + group))[0] < 64 }
 
 // shuffle orders examples by a hash of the draw and their ids.
-func shuffle(examples []learn.Example, draw int) {
-	key := func(x *learn.Example) uint64 {
+func shuffle(examples []evaluate.Example, draw int) {
+	key := func(x *evaluate.Example) uint64 {
 		sum := sha256.Sum256([]byte(strconv.Itoa(draw) + " " + x.Episode.ID))
 		return binary.BigEndian.Uint64(sum[:])
 	}
-	slices.SortFunc(examples, func(a, b learn.Example) int {
+	slices.SortFunc(examples, func(a, b evaluate.Example) int {
 		return cmp.Or(cmp.Compare(key(&a), key(&b)), strings.Compare(a.Episode.ID, b.Episode.ID))
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/importer"
-	"waymark/learn"
+	"waymark/evaluate"
+	"waymark/ingest"
 	"waymark/suggest"
 )
 
@@ -89,7 +89,7 @@ func (s *set) twins(tools []string) bool {
 }
 
 // plan returns the tools of a plan in its order, its links, confidence and warnings.
-func plan(m *model, profile, intent string) (tools []string, links []learn.Link, confidence float64, warnings []string, err error) {
+func plan(m *model, profile, intent string) (tools []string, links []evaluate.Link, confidence float64, warnings []string, err error) {
 	vector, err := m.vector(intent)
 	if err != nil {
 		return nil, nil, 0, nil, err
@@ -104,7 +104,7 @@ func plan(m *model, profile, intent string) (tools []string, links []learn.Link,
 		tools = append(tools, t.Tool)
 		tool[t.ID] = t.Tool
 		for _, d := range t.DependsOn {
-			if l := (learn.Link{From: tool[d], To: t.Tool}); l.From != l.To && !slices.Contains(links, l) {
+			if l := (evaluate.Link{From: tool[d], To: t.Tool}); l.From != l.To && !slices.Contains(links, l) {
 				links = append(links, l)
 			}
 		}
@@ -148,7 +148,7 @@ func (s *set) askForeign(m *model, profile, file, half string, misses bool) erro
 	}
 	texts := []string{}
 	for i := range s.data.Examples {
-		if x := &s.data.Examples[i]; x.Split == learn.Test && x.Episode.Intent != "" && len(texts) < 200 {
+		if x := &s.data.Examples[i]; x.Split == evaluate.Test && x.Episode.Intent != "" && len(texts) < 200 {
 			texts = append(texts, x.Episode.Intent)
 		}
 	}
@@ -193,7 +193,7 @@ func cold(ctx context.Context, o options) (*set, error) {
 	s := &set{name: "cold"}
 	have := map[string]bool{}
 	for _, name := range []string{"livemcp", "mcp_catalog"} {
-		folder, err := importer.ReadLabelled(ctx, filepath.Join(o.datasets, name))
+		folder, err := ingest.ReadLabelled(ctx, filepath.Join(o.datasets, name))
 		if err != nil {
 			return nil, err
 		}

@@ -27,11 +27,11 @@ import (
 	"time"
 
 	"waymark/catalog"
-	"waymark/embed/static"
 	"waymark/episodic"
-	"waymark/importer"
-	"waymark/learn"
+	"waymark/evaluate"
+	"waymark/ingest"
 	"waymark/sample"
+	"waymark/semantic/embed/static"
 	"waymark/suggest"
 )
 
@@ -111,8 +111,8 @@ var pooled = map[string]*trust{}
 
 // trust is what first suggestions claimed, and by how much at least.
 type trust struct {
-	claims []learn.Claim
-	lows   []learn.Claim
+	claims []evaluate.Claim
+	lows   []evaluate.Claim
 }
 
 // print says how far the claims can be trusted: their error, the share right where .9 or more is claimed, and in how
@@ -127,7 +127,7 @@ func (t *trust) print(key string) {
 			}
 		}
 	}
-	slices.SortStableFunc(t.lows, func(a, b learn.Claim) int { return cmp.Compare(a.Confidence, b.Confidence) })
+	slices.SortStableFunc(t.lows, func(a, b evaluate.Claim) int { return cmp.Compare(a.Confidence, b.Confidence) })
 	held := 0
 	for i := range 10 {
 		kept := 0.0
@@ -141,7 +141,7 @@ func (t *trust) print(key string) {
 			held++
 		}
 	}
-	c := learn.Calibrate(t.claims, 1)
+	c := evaluate.Calibrate(t.claims, 1)
 	fmt.Printf("all sets, %-18s n %4d  list ece %.3f band %.3f  right where 0.9 is claimed %.3f of %d  bound holds in %d of 10\n",
 		key, len(t.claims), c.ECE, c.Band[1], float64(right)/float64(max(1, sure)), sure, held)
 }
@@ -156,7 +156,7 @@ type need struct {
 
 type set struct {
 	name     string
-	data     learn.Data
+	data     evaluate.Data
 	requests []request
 	needs    []need
 }
@@ -209,16 +209,16 @@ func read(ctx context.Context, o options, name string) (*set, error) {
 			return nil, err
 		}
 		for _, e := range episodes {
-			s.data.Examples = append(s.data.Examples, learn.Example{Episode: e, Split: learn.Train, Next: true, Intent: true})
+			s.data.Examples = append(s.data.Examples, evaluate.Example{Episode: e, Split: evaluate.Train, Next: true, Intent: true})
 		}
 	} else {
-		set, err := importer.ReadLabelled(ctx, filepath.Join(o.datasets, name))
+		set, err := ingest.ReadLabelled(ctx, filepath.Join(o.datasets, name))
 		if err != nil {
 			return nil, err
 		}
 		s.data.Tools, s.data.Capabilities = set.Tools, set.Capabilities
 		for _, x := range set.Episodes {
-			s.data.Examples = append(s.data.Examples, learn.Example(x))
+			s.data.Examples = append(s.data.Examples, evaluate.Example(x))
 		}
 	}
 	takes := func(key string) bool { return o.half == "both" || develops(key) == (o.half == "develop") }
@@ -246,7 +246,7 @@ func (s *set) withhold(takes func(string) bool) {
 		switch x := &s.data.Examples[i]; {
 		case asked[x.Episode.ID]:
 			x.Split = "asked"
-		case x.Split == learn.Train && said[x.Episode.Intent]:
+		case x.Split == evaluate.Train && said[x.Episode.Intent]:
 			x.Split = "left out"
 		}
 	}
@@ -282,7 +282,7 @@ func (s *set) model(ctx context.Context, profiles string, embeddings *static.Emb
 	}
 	var episodes []episodic.Episode
 	for i := range s.data.Examples {
-		if x := &s.data.Examples[i]; x.Split == learn.Train {
+		if x := &s.data.Examples[i]; x.Split == evaluate.Train {
 			state.Record(&x.Episode)
 			episodes = append(episodes, x.Episode)
 		}
@@ -294,8 +294,8 @@ func (s *set) model(ctx context.Context, profiles string, embeddings *static.Emb
 	var choice suggest.Choice
 	if strings.Contains(profiles, "auto") {
 		var err error
-		t := learn.Trial{New: learn.Recipe{Tools: s.data.Tools, Capabilities: s.data.Capabilities, Options: o}, Episodes: episodes}
-		if choice, _, err = learn.Judge(ctx, t); err != nil {
+		t := evaluate.Trial{New: evaluate.Recipe{Tools: s.data.Tools, Capabilities: s.data.Capabilities, Options: o}, Episodes: episodes}
+		if choice, _, err = evaluate.Judge(ctx, t); err != nil {
 			return nil, err
 		}
 		fmt.Printf("%s: %v\n", s.name, choice)
@@ -352,7 +352,7 @@ func (s *set) measure(ctx context.Context, o options, embeddings *static.Embeddi
 
 // askPlans asks for a plan and a list of tools for every wording.
 func (s *set) askPlans(m *model, profile string, test bool) error {
-	byID := map[string]*learn.Example{}
+	byID := map[string]*evaluate.Example{}
 	for i := range s.data.Examples {
 		byID[s.data.Examples[i].Episode.ID] = &s.data.Examples[i]
 	}
@@ -377,7 +377,7 @@ func (s *set) askPlans(m *model, profile string, test bool) error {
 	if test {
 		var a plans
 		for i := range s.data.Examples {
-			if x := &s.data.Examples[i]; x.Split == learn.Test && x.Intent && strings.TrimSpace(x.Episode.Intent) != "" {
+			if x := &s.data.Examples[i]; x.Split == evaluate.Test && x.Intent && strings.TrimSpace(x.Episode.Intent) != "" {
 				if err := a.ask(m, profile, x.Episode.Intent, &x.Episode); err != nil {
 					return err
 				}
@@ -405,12 +405,12 @@ func (a *plans) ask(m *model, profile, intent string, e *episodic.Episode) error
 	slices.Sort(tools)
 	tools = slices.Compact(tools)
 	var gold []string
-	var goldLinks []learn.Link
+	var goldLinks []evaluate.Link
 	before := e.Before()
 	for _, i := range e.Order() {
 		gold = append(gold, e.Steps[i].Tool)
 		for _, b := range before[i] {
-			if l := (learn.Link{From: e.Steps[b].Tool, To: e.Steps[i].Tool}); l.From != l.To && !slices.Contains(goldLinks, l) {
+			if l := (evaluate.Link{From: e.Steps[b].Tool, To: e.Steps[i].Tool}); l.From != l.To && !slices.Contains(goldLinks, l) {
 				goldLinks = append(goldLinks, l)
 			}
 		}
@@ -433,20 +433,20 @@ func (a *plans) ask(m *model, profile, intent string, e *episodic.Episode) error
 		}
 	}
 	a.n++
-	f1 := learn.F1(tools, gold)
+	f1 := evaluate.F1(tools, gold)
 	a.node += f1
-	a.ndcg += learn.NDCG(ranked, gold, 10)
+	a.ndcg += evaluate.NDCG(ranked, gold, 10)
 	a.size += float64(len(tools))
 	a.gold += float64(len(gold))
 	a.claimed += confidence
 	if len(goldLinks) > 0 {
 		a.linked++
-		a.link += learn.F1(links, goldLinks)
+		a.link += evaluate.F1(links, goldLinks)
 	}
 	if len(ranked) > 0 {
 		right := slices.Contains(gold, ranked[0])
-		a.claims = append(a.claims, learn.Claim{Confidence: found.Suggestions[0].Confidence, Right: right})
-		a.lows = append(a.lows, learn.Claim{Confidence: found.Suggestions[0].ConfidenceLow, Right: right})
+		a.claims = append(a.claims, evaluate.Claim{Confidence: found.Suggestions[0].Confidence, Right: right})
+		a.lows = append(a.lows, evaluate.Claim{Confidence: found.Suggestions[0].ConfidenceLow, Right: right})
 	}
 	return nil
 }
@@ -461,7 +461,7 @@ func (a *plans) print(profile, kind string) {
 		pooled[key] = &trust{}
 	}
 	pooled[key].claims, pooled[key].lows = append(pooled[key].claims, a.claims...), append(pooled[key].lows, a.lows...)
-	c := learn.Calibrate(a.claims, 1)
+	c := evaluate.Calibrate(a.claims, 1)
 	fmt.Printf("  %-8s %-9s n %4d  node %.3f link %.3f ndcg %.3f  size %.2f of %.2f  claimed %.3f  list ece %.3f band %.3f\n",
 		profile, kind, a.n, a.node/n, a.link/float64(max(1, a.linked)), a.ndcg/n, a.size/n, a.gold/n, a.claimed/n, c.ECE, c.Band[1])
 }

@@ -1,4 +1,4 @@
-// Command nextprior fits the weights that package predict/next begins with, from the train parts of several data
+// Command nextprior fits the weights that package learn/next begins with, from the train parts of several data
 // sets, and says what they are worth on sets left out.
 //
 //	data sets ──train part──▶ small histories, steps of other tasks ──▶ weights that suit all of them ──▶ prior.go
@@ -17,8 +17,8 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/importer"
-	nexttool "waymark/predict/next"
+	"waymark/ingest"
+	nexttool "waymark/learn/next"
 	"waymark/suggest"
 )
 
@@ -59,7 +59,7 @@ type set struct {
 }
 
 func read(folder, name string) (*set, error) {
-	data, err := importer.ReadLabelled(context.Background(), filepath.Join(folder, name))
+	data, err := ingest.ReadLabelled(context.Background(), filepath.Join(folder, name))
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func run(o options) error {
 		own[name] = pool.Fit()
 	}
 	if o.out != "" {
-		source, err := format.Source([]byte(combined(own, names, "").Source("go run ./lab/nextprior -o predict/next/prior.go")))
+		source, err := format.Source([]byte(combined(own, names, "").Source("go run ./lab/nextprior -o learn/next/prior.go")))
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"waymark/learn"
+	"waymark/evaluate"
 )
 
 func main() {
@@ -84,14 +84,14 @@ func run(ctx context.Context, o options) error {
 		kept := filepath.Join(keep, c.set+"+"+c.among+"+"+o.profile+".json")
 		text, err := os.ReadFile(kept)
 		if errors.Is(err, fs.ErrNotExist) {
-			if text, err = evaluate(ctx, o, *c, data); err == nil {
+			if text, err = runEvaluate(ctx, o, *c, data); err == nil {
 				err = os.WriteFile(kept, text, 0o644)
 			}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", c, err)
 		}
-		c.report = new(learn.Report)
+		c.report = new(evaluate.Report)
 		if err := json.Unmarshal(text, c.report); err != nil {
 			return fmt.Errorf("%s: read the report: %w", c, err)
 		}
@@ -104,7 +104,7 @@ func run(ctx context.Context, o options) error {
 // sample is a set to evaluate on, perhaps among the tools of another.
 type sample struct {
 	set, among string // among is "-" for nothing
-	report     *learn.Report
+	report     *evaluate.Report
 }
 
 func (c sample) String() string {
@@ -146,8 +146,8 @@ func holds(folder string, files ...string) bool {
 	})
 }
 
-// evaluate runs the program and returns the report. That an evaluation is lost is a result like another.
-func evaluate(ctx context.Context, o options, c sample, data string) ([]byte, error) {
+// runEvaluate runs the program and returns the report. That an evaluation is lost is a result like another.
+func runEvaluate(ctx context.Context, o options, c sample, data string) ([]byte, error) {
 	args := []string{"evaluate", "--json", "--data", data, "--profile", o.profile, "--dataset", filepath.Join(o.dir, c.set)}
 	if c.among != "-" {
 		args = append(args, "--distractors", filepath.Join(o.dir, c.among))

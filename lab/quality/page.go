@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/learn"
+	"waymark/evaluate"
 )
 
 // floor is what a number should at least be, and who reached it.
@@ -48,7 +48,7 @@ func readFloors(text string) ([]floor, error) {
 }
 
 // standing of a value against its floor.
-func (f floor) standing(c learn.Comparison) string {
+func (f floor) standing(c evaluate.Comparison) string {
 	switch {
 	case below(c.Value, f.value) && c.CI != nil && below(c.CI[1], f.value):
 		return "missed"
@@ -64,8 +64,8 @@ func below(x, y float64) bool { return rate(x) < rate(y) }
 func rate(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
 var questions = map[string]string{
-	learn.QuestionNext: "next tool", learn.QuestionNextIntent: "next tool, intent known", learn.QuestionTools: "tools for an intent",
-	learn.QuestionDAG: "plan for an intent", learn.QuestionOfficial: "plan, official metric",
+	evaluate.QuestionNext: "next tool", evaluate.QuestionNextIntent: "next tool, intent known", evaluate.QuestionTools: "tools for an intent",
+	evaluate.QuestionDAG: "plan for an intent", evaluate.QuestionOfficial: "plan, official metric",
 }
 
 // writePage writes the whole page: the words are fixed, the numbers are those of the reports, and what
@@ -132,7 +132,7 @@ func writeMisses(w io.Writer, cases []sample, floors []floor) {
 	}
 }
 
-func find(floors []floor, c sample, x learn.Comparison) (floor, bool) {
+func find(floors []floor, c sample, x evaluate.Comparison) (floor, bool) {
 	i := slices.IndexFunc(floors, func(f floor) bool {
 		return f.set == c.set && f.among == c.among && f.question == x.Question && f.metric == x.Metric
 	})

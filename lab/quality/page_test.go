@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/learn"
+	"waymark/evaluate"
 )
 
 func TestReadFloors(t *testing.T) {
@@ -49,38 +49,38 @@ func TestTheFloorsOfTheDocs(t *testing.T) {
 func TestStanding(t *testing.T) {
 	for _, tt := range []struct {
 		value float64
-		ci    learn.Interval
+		ci    evaluate.Interval
 		want  string
 	}{
-		{0.6, learn.Interval{0.5, 0.7}, "reached"},
-		{0.4999, learn.Interval{0.4, 0.49}, "reached"}, // .500 as shown
-		{0.45, learn.Interval{0.4, 0.5}, "within chance"},
-		{0.4, learn.Interval{0.3, 0.49}, "missed"},
+		{0.6, evaluate.Interval{0.5, 0.7}, "reached"},
+		{0.4999, evaluate.Interval{0.4, 0.49}, "reached"}, // .500 as shown
+		{0.45, evaluate.Interval{0.4, 0.5}, "within chance"},
+		{0.4, evaluate.Interval{0.3, 0.49}, "missed"},
 	} {
-		got := floor{value: 0.5}.standing(learn.Comparison{Value: tt.value, CI: &tt.ci})
+		got := floor{value: 0.5}.standing(evaluate.Comparison{Value: tt.value, CI: &tt.ci})
 		assert.Equal(t, tt.want, got, "%v", tt)
 	}
 }
 
 func TestPage(t *testing.T) {
 	ece, area, no, fast, slow := 0.1, 0.2, false, 123.4, 9876.5
-	loss := func(lo, mean, hi float64) learn.Difference {
-		return learn.Difference{Mean: mean, Interval: learn.Interval{lo, hi}}
+	loss := func(lo, mean, hi float64) evaluate.Difference {
+		return evaluate.Difference{Mean: mean, Interval: evaluate.Interval{lo, hi}}
 	}
-	r := &learn.Report{TrainEpisodes: 3, TestEpisodes: 2, Profile: "auto",
-		Next: &learn.NextReport{NextScores: learn.NextScores{MRR: 0.4}, Tasks: 20, CI: map[string]learn.Interval{"mrr": {0.3, 0.45}},
-			ECE: &ece, AURC: &area, Calibrated: &no, Band: &learn.Interval{0.01, 0.02}, Claims: 7},
-		Baselines: map[string]learn.Baseline{"markov1": {NextScores: &learn.NextScores{MRR: 0.5},
-			Lead: map[string]learn.Difference{"mrr": loss(-0.2, -0.1, -0.05)}}},
-		Latency: &learn.Latency{NextP50: &fast, NextP99: &slow}, BuildMS: &slow,
-		Ablation: []learn.AblationReport{
+	r := &evaluate.Report{TrainEpisodes: 3, TestEpisodes: 2, Profile: "auto",
+		Next: &evaluate.NextReport{NextScores: evaluate.NextScores{MRR: 0.4}, Tasks: 20, CI: map[string]evaluate.Interval{"mrr": {0.3, 0.45}},
+			ECE: &ece, AURC: &area, Calibrated: &no, Band: &evaluate.Interval{0.01, 0.02}, Claims: 7},
+		Baselines: map[string]evaluate.Baseline{"markov1": {NextScores: &evaluate.NextScores{MRR: 0.5},
+			Lead: map[string]evaluate.Difference{"mrr": loss(-0.2, -0.1, -0.05)}}},
+		Latency: &evaluate.Latency{NextP50: &fast, NextP99: &slow}, BuildMS: &slow,
+		Ablation: []evaluate.AblationReport{
 			{Without: "chain", Question: "next", Refitted: true, Loss: loss(0.01, 0.0304, 0.05)},
 			{Without: "place", Question: "next", Refitted: true, Loss: loss(-0.01, -0.0001, 0.01)},
-			{Without: "words", Question: "dag", Refitted: true, Loss: loss(0, 0, 0), NodeF1: &learn.AblatedMetric{Loss: loss(-0.2, -0.1, -0.05)}},
+			{Without: "words", Question: "dag", Refitted: true, Loss: loss(0, 0, 0), NodeF1: &evaluate.AblatedMetric{Loss: loss(-0.2, -0.1, -0.05)}},
 		},
 	}
-	seed := &learn.Report{LeaveOneOut: true, TestEpisodes: 2,
-		Ablation: []learn.AblationReport{{Without: "pagerank", Question: "next", Loss: loss(-0.01, 0.0021, 0.02)}}}
+	seed := &evaluate.Report{LeaveOneOut: true, TestEpisodes: 2,
+		Ablation: []evaluate.AblationReport{{Without: "pagerank", Question: "next", Loss: loss(-0.01, 0.0021, 0.02)}}}
 	floors := []floor{{"a", "-", "next", "mrr", 0.5, 0.6, "a chain"}, {"absent", "-", "next", "mrr", 0.5, 0, "nobody"}}
 	var page bytes.Buffer
 	writePage(&page, "auto", []sample{{"a", "-", r}, {"a", "many", seed}}, floors, "Much.\n")

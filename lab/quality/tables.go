@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/learn"
+	"waymark/evaluate"
 )
 
 // row writes one row of a table.
@@ -45,7 +45,7 @@ func writeAsked(w io.Writer, profile string, cases []sample, floors []floor) {
 	fmt.Fprintln(w)
 }
 
-func between(ci *learn.Interval) string {
+func between(ci *evaluate.Interval) string {
 	if ci == nil {
 		return ""
 	}
@@ -63,7 +63,7 @@ func writeBehind(w io.Writer, cases []sample) {
 			}
 			any = true
 			chance := "within chance"
-			if x.Verdict() == learn.Behind {
+			if x.Verdict() == evaluate.Behind {
 				chance = "by more than chance"
 			}
 			fmt.Fprintf(w, "- %s, %s, %s: %s, %s has %s, %s.\n", c, questions[x.Question], x.Metric, rate(x.Value), x.Baseline, rate(x.BaselineValue), chance)
@@ -83,8 +83,8 @@ func writeTrust(w io.Writer, cases []sample) {
 	for _, c := range cases {
 		for _, t := range []struct {
 			question string
-			next     *learn.NextReport
-		}{{learn.QuestionNext, c.report.Next}, {learn.QuestionNextIntent, c.report.NextIntent}} {
+			next     *evaluate.NextReport
+		}{{evaluate.QuestionNext, c.report.Next}, {evaluate.QuestionNextIntent, c.report.NextIntent}} {
 			if n := t.next; n != nil && n.ECE != nil {
 				says := "calibrated"
 				switch {
@@ -107,27 +107,27 @@ func writeAblations(w io.Writer, cases []sample) {
 		"A loss near 0 says that others tell the same, not that the signal tells nothing.\n\n")
 	for _, t := range []struct {
 		question, name string
-		of             func(learn.AblationReport) *learn.Difference
+		of             func(evaluate.AblationReport) *evaluate.Difference
 	}{
-		{learn.QuestionNext, "next tool, MRR", func(x learn.AblationReport) *learn.Difference { return &x.Loss }},
-		{learn.QuestionNextIntent, "next tool, intent known, MRR", func(x learn.AblationReport) *learn.Difference { return &x.Loss }},
-		{learn.QuestionDAG, "tools for an intent, NDCG@10", func(x learn.AblationReport) *learn.Difference { return lossOf(x.NDCG10) }},
-		{learn.QuestionDAG, "plan for an intent, Node-F1", func(x learn.AblationReport) *learn.Difference { return lossOf(x.NodeF1) }},
-		{learn.QuestionDAG, "plan for an intent, Link-F1", func(x learn.AblationReport) *learn.Difference { return lossOf(x.LinkF1) }},
+		{evaluate.QuestionNext, "next tool, MRR", func(x evaluate.AblationReport) *evaluate.Difference { return &x.Loss }},
+		{evaluate.QuestionNextIntent, "next tool, intent known, MRR", func(x evaluate.AblationReport) *evaluate.Difference { return &x.Loss }},
+		{evaluate.QuestionDAG, "tools for an intent, NDCG@10", func(x evaluate.AblationReport) *evaluate.Difference { return lossOf(x.NDCG10) }},
+		{evaluate.QuestionDAG, "plan for an intent, Node-F1", func(x evaluate.AblationReport) *evaluate.Difference { return lossOf(x.NodeF1) }},
+		{evaluate.QuestionDAG, "plan for an intent, Link-F1", func(x evaluate.AblationReport) *evaluate.Difference { return lossOf(x.LinkF1) }},
 	} {
 		writeAblation(w, t.name, t.question, cases, t.of)
 	}
 }
 
-func lossOf(m *learn.AblatedMetric) *learn.Difference {
+func lossOf(m *evaluate.AblatedMetric) *evaluate.Difference {
 	if m == nil {
 		return nil
 	}
 	return &m.Loss
 }
 
-func writeAblation(w io.Writer, name, question string, cases []sample, of func(learn.AblationReport) *learn.Difference) {
-	cells := map[string]map[int]learn.Difference{} // by signal, by column
+func writeAblation(w io.Writer, name, question string, cases []sample, of func(evaluate.AblationReport) *evaluate.Difference) {
+	cells := map[string]map[int]evaluate.Difference{} // by signal, by column
 	header := []string{"without"}
 	for _, c := range cases {
 		shown := false
@@ -144,7 +144,7 @@ func writeAblation(w io.Writer, name, question string, cases []sample, of func(l
 				header, shown = append(header, set), true
 			}
 			if cells[x.Without] == nil {
-				cells[x.Without] = map[int]learn.Difference{}
+				cells[x.Without] = map[int]evaluate.Difference{}
 			}
 			cells[x.Without][len(header)-1] = *d
 		}

@@ -7,7 +7,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/learn"
+	"waymark/evaluate"
 	"waymark/suggest"
 )
 
@@ -345,7 +345,7 @@ func (c *choice) rankOf(f formula) (among, beside int) {
 func measureChoices(all []choice, episodes int, f formula) measured {
 	m := measured{}
 	for _, name := range []string{amongCapabilities, besideTools} {
-		m[name] = learn.Sample{Sum: make([]float64, episodes), Count: make([]float64, episodes)}
+		m[name] = evaluate.Sample{Sum: make([]float64, episodes), Count: make([]float64, episodes)}
 	}
 	for i := range all {
 		c := &all[i]

@@ -10,8 +10,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/importer"
-	"waymark/learn"
+	"waymark/evaluate"
+	"waymark/ingest"
 	"waymark/suggest"
 )
 
@@ -23,18 +23,18 @@ const oneIn = 5
 type holdout struct {
 	name          string
 	tools         []catalog.Tool
-	history, held []*learn.Example
+	history, held []*evaluate.Example
 }
 
 // readHoldout cuts the data set in a folder. One without a train split gives no held-out episodes.
 func readHoldout(ctx context.Context, folder string) (*holdout, error) {
-	set, err := importer.ReadLabelled(ctx, folder)
+	set, err := ingest.ReadLabelled(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
-	var train []*learn.Example
+	var train []*evaluate.Example
 	for _, e := range set.Episodes {
-		if x := learn.Example(e); x.Split == learn.Train {
+		if x := evaluate.Example(e); x.Split == evaluate.Train {
 			train = append(train, &x)
 		}
 	}
@@ -44,12 +44,12 @@ func readHoldout(ctx context.Context, folder string) (*holdout, error) {
 }
 
 // cut divides episodes, so that attempts at one task are on one side.
-func cut(train []*learn.Example) (history, held []*learn.Example) {
-	group := func(x *learn.Example) string { return cmp.Or(x.Task, x.Episode.ID) }
+func cut(train []*evaluate.Example) (history, held []*evaluate.Example) {
+	group := func(x *evaluate.Example) string { return cmp.Or(x.Task, x.Episode.ID) }
 	takes := map[string]bool{}
 	if timed(train) {
 		train = slices.Clone(train)
-		slices.SortStableFunc(train, func(a, b *learn.Example) int { return a.Episode.Time.Compare(b.Episode.Time) })
+		slices.SortStableFunc(train, func(a, b *evaluate.Example) int { return a.Episode.Time.Compare(b.Episode.Time) })
 		for _, x := range train[len(train)-len(train)/oneIn:] {
 			takes[group(x)] = true
 		}
@@ -72,8 +72,8 @@ func cut(train []*learn.Example) (history, held []*learn.Example) {
 	return history, held
 }
 
-func timed(all []*learn.Example) bool {
-	return !slices.ContainsFunc(all, func(x *learn.Example) bool { return x.Episode.Time.IsZero() })
+func timed(all []*evaluate.Example) bool {
+	return !slices.ContainsFunc(all, func(x *evaluate.Example) bool { return x.Episode.Time.IsZero() })
 }
 
 // build makes the model of a history, with capabilities and outcomes that no episode has.
@@ -100,7 +100,7 @@ func build(ctx context.Context, tools []catalog.Tool, caps []capability, known [
 }
 
 // part are the episodes of one kind of question.
-func part(all []*learn.Example, takes func(x *learn.Example) bool) []*episodic.Episode {
+func part(all []*evaluate.Example, takes func(x *evaluate.Example) bool) []*episodic.Episode {
 	var episodes []*episodic.Episode
 	for _, x := range all {
 		if takes(x) {

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"waymark/learn"
+	"waymark/evaluate"
 )
 
 // A joint search: random draws of all constants at once, then steps along one constant at a time from the
@@ -143,7 +143,7 @@ func (j *joint) worth(s *set, k constants) float64 {
 type gains struct {
 	set, kind   string
 	seed        float64
-	others, own learn.Difference
+	others, own evaluate.Difference
 }
 
 func (j *joint) gains(sets []*set) (all, pooled []gains) {

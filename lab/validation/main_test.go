@@ -16,7 +16,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/learn"
+	"waymark/evaluate"
 	"waymark/sample"
 	"waymark/suggest"
 )
@@ -153,12 +153,12 @@ func episode(id string, tools ...string) *episodic.Episode {
 
 func TestCut(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
-	var train []*learn.Example
+	var train []*evaluate.Example
 	for i := range 20 {
-		x := &learn.Example{Episode: *episode(fmt.Sprint(i), "a"), Task: fmt.Sprint("task", i/2)} // two attempts each
+		x := &evaluate.Example{Episode: *episode(fmt.Sprint(i), "a"), Task: fmt.Sprint("task", i/2)} // two attempts each
 		train = append(train, x)
 	}
-	names := func(all []*learn.Example) (ids []string) {
+	names := func(all []*evaluate.Example) (ids []string) {
 		for _, x := range all {
 			ids = append(ids, x.Episode.ID)
 		}
@@ -284,7 +284,7 @@ func TestChangesPoolSets(t *testing.T) {
 	sets := []*set{{name: "large"}, {name: "small"}}
 	of := func(large, small float64) map[string]measured {
 		one := func(n int, value float64) measured {
-			s := learn.Sample{Sum: make([]float64, n), Count: make([]float64, n)}
+			s := evaluate.Sample{Sum: make([]float64, n), Count: make([]float64, n)}
 			for i := range n {
 				s.Sum[i], s.Count[i] = value, 1
 			}
@@ -302,8 +302,8 @@ func TestRuling(t *testing.T) {
 	of := func(means ...float64) []table {
 		x := table{sets: []string{"s"}, metrics: []string{"MRR"}, kind: kindNext, rows: []result{{value: value{name: "the seed's"}}}}
 		for i, mean := range means {
-			d := map[string]learn.Difference{"MRR": {Mean: mean, Interval: learn.Interval{mean - .003, mean + .003}}}
-			x.rows = append(x.rows, result{value{name: fmt.Sprint("value ", i)}, map[string]map[string]learn.Difference{"s": d, everySet: d}})
+			d := map[string]evaluate.Difference{"MRR": {Mean: mean, Interval: evaluate.Interval{mean - .003, mean + .003}}}
+			x.rows = append(x.rows, result{value{name: fmt.Sprint("value ", i)}, map[string]map[string]evaluate.Difference{"s": d, everySet: d}})
 		}
 		return []table{x}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/learn"
+	"waymark/evaluate"
 )
 
 // writePage writes the whole page: the words are fixed, the numbers and what they say are those measured.
@@ -76,7 +76,7 @@ func (r *report) of(key string) []table {
 }
 
 // all is the change of a value on all sets together.
-func (x result) all(metric string) learn.Difference { return x.changes[everySet][metric] }
+func (x result) all(metric string) evaluate.Difference { return x.changes[everySet][metric] }
 
 var kindNames = map[string]string{
 	kindNext: "next tool", kindIntent: "next tool with the intent", kindTools: "tools for an intent", kindPlan: "targets of a plan",
@@ -113,7 +113,7 @@ func (t table) standing() standing {
 func (x result) matters() bool {
 	for _, by := range x.changes { // any order
 		for _, d := range by {
-			if d != (learn.Difference{}) {
+			if d != (evaluate.Difference{}) {
 				return true
 			}
 		}
@@ -207,12 +207,12 @@ func signed(x float64) string {
 	return fmt.Sprintf("%+.3f", x)
 }
 
-func change(d learn.Difference) string {
+func change(d evaluate.Difference) string {
 	return fmt.Sprintf("%s (%s … %s)", signed(d.Mean), signed(d.Interval[0]), signed(d.Interval[1]))
 }
 
 // short is a change within one cell.
-func short(d learn.Difference) string {
+func short(d evaluate.Difference) string {
 	text := signed(d.Mean)
 	if text != signed(0) && (d.Interval[0] > 0 || d.Interval[1] < 0) {
 		text += " *"

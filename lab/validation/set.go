@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"waymark/episodic"
-	"waymark/learn"
+	"waymark/evaluate"
 )
 
 // set is what is asked of the held-out part of one data set.
@@ -34,7 +34,7 @@ func ask(ctx context.Context, folder string, most int) (*set, error) {
 		return nil, err
 	}
 	s := &set{name: h.name, questions: map[string]*questions{}}
-	isNext, isIntent := func(x *learn.Example) bool { return x.Next }, func(x *learn.Example) bool { return x.Intent }
+	isNext, isIntent := func(x *evaluate.Example) bool { return x.Next }, func(x *evaluate.Example) bool { return x.Intent }
 	history, held := part(h.history, isNext), part(h.held, isNext)
 	s.history, s.held = len(history), len(held)
 	m, err := build(ctx, h.tools, nil, nil, history)

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"waymark/episodic"
-	"waymark/learn"
-	"waymark/numeric"
+	"waymark/evaluate"
+	"waymark/internal/numeric"
 	"waymark/suggest"
 )
 
@@ -189,7 +189,7 @@ func (s *situation) targets(k *constants) []string {
 }
 
 // measured is what constants are worth on questions, by metric.
-type measured map[string]learn.Sample
+type measured map[string]evaluate.Sample
 
 // metrics of the kind; the first decides.
 func (q *questions) metrics() []string {
@@ -206,7 +206,7 @@ func (q *questions) metrics() []string {
 func (q *questions) measure(k *constants) measured {
 	m := measured{}
 	for _, name := range q.metrics() {
-		m[name] = learn.Sample{Sum: make([]float64, q.episodes), Count: make([]float64, q.episodes)}
+		m[name] = evaluate.Sample{Sum: make([]float64, q.episodes), Count: make([]float64, q.episodes)}
 	}
 	for i := range q.situations {
 		s := &q.situations[i]
@@ -220,10 +220,10 @@ func (q *questions) measure(k *constants) measured {
 			for _, c := range s.found(k, func(c *candidate) float64 { return k.hybrid(c, s) }, 10) {
 				ranked = append(ranked, s.ids[c])
 			}
-			add("NDCG@10", learn.NDCG(ranked, s.gold, 10))
-			add("recall@5", learn.Recall(ranked, s.gold, 5))
+			add("NDCG@10", evaluate.NDCG(ranked, s.gold, 10))
+			add("recall@5", evaluate.Recall(ranked, s.gold, 5))
 		case kindPlan:
-			add("target-F1", learn.F1(s.targets(k), s.gold))
+			add("target-F1", evaluate.F1(s.targets(k), s.gold))
 		default:
 			rank := s.rank(k)
 			add("MRR", reciprocal(rank))

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"waymark/learn"
+	"waymark/evaluate"
 )
 
 // sweep varies one thing of the seed's alone.
@@ -157,7 +157,7 @@ func plain(x float64) string { return fmt.Sprintf("%.2f", x) }
 // mean over all sets.
 type result struct {
 	value
-	changes map[string]map[string]learn.Difference
+	changes map[string]map[string]evaluate.Difference
 }
 
 const everySet = "all"
@@ -192,28 +192,28 @@ func vary(sw sweep, sets []*set, kind string) (results []result, base map[string
 }
 
 // changes are the differences by set, and of the means in which every set counts alike.
-func changes(mine, base map[string]measured, sets []*set) map[string]map[string]learn.Difference {
-	by := map[string]map[string]learn.Difference{everySet: {}}
-	pooled, pooledBase := map[string]learn.Sample{}, map[string]learn.Sample{}
+func changes(mine, base map[string]measured, sets []*set) map[string]map[string]evaluate.Difference {
+	by := map[string]map[string]evaluate.Difference{everySet: {}}
+	pooled, pooledBase := map[string]evaluate.Sample{}, map[string]evaluate.Sample{}
 	for _, s := range sets {
 		if mine[s.name] == nil {
 			continue
 		}
-		by[s.name] = map[string]learn.Difference{}
+		by[s.name] = map[string]evaluate.Difference{}
 		for metric, x := range mine[s.name] {
-			by[s.name][metric] = learn.PairedBootstrap(x, base[s.name][metric], 1)
+			by[s.name][metric] = evaluate.PairedBootstrap(x, base[s.name][metric], 1)
 			pooled[metric] = joined(pooled[metric], x)
 			pooledBase[metric] = joined(pooledBase[metric], base[s.name][metric])
 		}
 	}
 	for metric := range pooled {
-		by[everySet][metric] = learn.PairedBootstrap(pooled[metric], pooledBase[metric], 1)
+		by[everySet][metric] = evaluate.PairedBootstrap(pooled[metric], pooledBase[metric], 1)
 	}
 	return by
 }
 
 // joined adds the episodes of a set, its questions together counting one.
-func joined(all, more learn.Sample) learn.Sample {
+func joined(all, more evaluate.Sample) evaluate.Sample {
 	total := 0.0
 	for _, n := range more.Count {
 		total += n

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 	"waymark/semantic"
 	"waymark/semantic/wordvectors"
 )

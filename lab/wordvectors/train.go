@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/numeric"
+	"waymark/internal/numeric"
 	"waymark/semantic"
 	"waymark/semantic/wordvectors"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/numeric"
+	"waymark/internal/numeric"
 	"waymark/score/rubric"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // A BiasAudit tests for influence of length, display position and reviewer on the scores before ceilings. The tests are

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // How likely is what was seen, if order meant nothing? With few answers and reviewers that can be counted

@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"slices"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 	"waymark/score/rubric"
 )
 

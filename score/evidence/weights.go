@@ -3,7 +3,7 @@ package evidence
 import (
 	"slices"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // Weights returns w_i = prior_i·exp(net_i) / Σ_j prior_j·exp(net_j), with net the difference of support and

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"waymark/numeric"
+	"waymark/internal/numeric"
 )
 
 // Word is one row of a table: a stem, its weight and a vector of length one.

@@ -1,0 +1,350 @@
+package evaluate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/suggest"
+)
+
+// chain is an example of tools one after the other.
+func chain(id, split, intent string, tools ...string) Example {
+	e := episodic.Episode{ID: id, Intent: intent, Outcome: episodic.Success}
+	for i, tool := range tools {
+		s := episodic.Step{ID: fmt.Sprint(i + 1), Tool: tool, DependsOn: []string{}}
+		if i > 0 {
+			s.DependsOn = []string{fmt.Sprint(i)}
+		}
+		e.Steps = append(e.Steps, s)
+	}
+	return Example{Episode: e, Split: split, Next: true, Intent: true}
+}
+
+func tools(ids ...string) (list []catalog.Tool) {
+	for _, id := range ids {
+		list = append(list, catalog.Tool{ID: id, Name: id})
+	}
+	return list
+}
+
+func small() *Data {
+	return &Data{Name: "small", Official: true, Tools: tools("fetch", "parse", "store", "mail"), Examples: []Example{
+		chain("1", Train, "parse the page", "fetch", "parse"),
+		chain("2", Train, "store the page", "fetch", "parse", "store"),
+		chain("3", Train, "mail the page", "fetch", "mail"),
+		chain("4", Test, "store this page", "fetch", "parse", "store"),
+		chain("5", Test, "mail what you fetch", "fetch", "mail", "mail"),
+	}}
+}
+
+// After fetch the history knows parse twice, mail once; the popularity is fetch 3, parse 2, then mail
+// and store, once each, by id.
+func TestEvaluateByHand(t *testing.T) {
+	r, err := Evaluate(t.Context(), small(), nil, Options{})
+	require.NoError(t, err)
+	assert.Equal(t, 3, r.TrainEpisodes)
+	assert.Equal(t, 2, r.TestEpisodes)
+	assert.False(t, r.LeaveOneOut)
+	assert.Nil(t, r.Next)
+	assert.Nil(t, r.DAG)
+	// Positions: fetch→parse, fetch parse→store, fetch→mail, fetch mail→mail.
+	mean := func(ranks ...float64) (mrr float64) {
+		for _, x := range ranks {
+			mrr += 1 / x / float64(len(ranks))
+		}
+		return mrr
+	}
+	assert.Equal(t, 4, r.Baselines["popularity"].Positions)
+	assert.InDelta(t, mean(2, 4, 3, 3), r.Baselines["popularity"].MRR, 1e-12)
+	assert.InDelta(t, mean(1, 1, 2, 3), r.Baselines["markov1"].MRR, 1e-12, "nothing came after mail: popularity")
+	assert.InDelta(t, 0.5, r.Baselines["markov1"].Hit1, 1e-12)
+	assert.InDelta(t, 0.0, r.Baselines["popularity"].Hit1, 1e-12)
+	// Copying: 4 is nearest to 2, word by word; 5 shares mail with 3.
+	assert.InDelta(t, 1, r.Baselines[byCopy].DAGBaseline.NodeF1, 1e-12, "as sets")
+	assert.InDelta(t, 1, *r.Baselines[byCopy].DAGBaseline.LinkF1, 1e-12)
+	assert.InDelta(t, (1+0.8)/2, r.Baselines[byCopy].Official.NodeF1, 1e-12, "mail is called twice: P 2/2, R 2/3")
+	assert.InDelta(t, (1+2.0/3)/2, r.Baselines[byCopy].Official.LinkF1, 1e-12)
+	assert.InDelta(t, 0.5, r.Baselines[byCopy].Official.Accuracy, 1e-12)
+}
+
+// spy is a trainer that notes what it was given, and answers with the whole catalog by id.
+type spy struct {
+	sync.Mutex
+	histories map[string][]string // by question: ids of the history
+	of        *Data
+}
+
+type spied struct {
+	*spy
+	history []string
+}
+
+func (s *spy) train(_ context.Context, d *Data, history []*Example) (Predictor, error) {
+	p := spied{spy: s}
+	for _, x := range history {
+		p.history = append(p.history, x.Episode.ID)
+	}
+	return Predictor{p, p, p}, nil
+}
+
+func (s spied) Rank(q Question, limit int) ([]Candidate, error) {
+	s.Lock()
+	defer s.Unlock()
+	s.histories[strings.Join(q.Context, " ")+"|"+q.Intent] = s.history
+	var cs []Candidate
+	for _, tool := range s.of.Tools {
+		cs = append(cs, Candidate{tool.ID, 0.5})
+	}
+	return cs, nil
+}
+
+func (s spied) Find(string, int) ([]string, error) { return []string{"fetch"}, nil }
+
+func (s spied) Plan(string) (Plan, error) {
+	return Plan{[]string{"fetch", "mail"}, []Link{{"fetch", "mail"}}}, nil
+}
+
+func TestEvaluateAsksEveryPosition(t *testing.T) {
+	s := &spy{histories: map[string][]string{}, of: small()}
+	clock := time.Unix(0, 0)
+	var phases []string
+	r, err := Evaluate(t.Context(), small(), s.train, Options{
+		Profile: "spy",
+		Now:     func() time.Time { clock = clock.Add(time.Millisecond); return clock },
+		Progress: func(phase string, done, total int) {
+			if done == total {
+				phases = append(phases, phase)
+			}
+		},
+	})
+	require.NoError(t, err)
+	history := []string{"1", "2", "3"}
+	assert.Equal(t, map[string][]string{
+		"fetch|": history, "fetch parse|": history, "fetch mail|": history,
+		"fetch|store this page": history, "fetch parse|store this page": history,
+		"fetch|mail what you fetch": history, "fetch mail|mail what you fetch": history,
+	}, s.histories)
+	// The catalog in its order: parse 2, store 3, mail 4, mail 4.
+	assert.InDelta(t, (1.0/2+1.0/3+1.0/4+1.0/4)/4, r.Next.MRR, 1e-12)
+	assert.Equal(t, r.Next.MRR, r.NextIntent.MRR)
+	assert.InDelta(t, 0.5, *r.Next.ECE, 1e-12, "half sure and never right")
+	assert.Nil(t, r.Next.Calibrated, "four claims prove nothing")
+	assert.Equal(t, 1.0, *r.Next.AURC)
+	assert.InDelta(t, (1.0/3+1.0/2)/2, r.Tools.Recall5, 1e-12)
+	assert.InDelta(t, (0.4+1)/2, r.DAG.NodeF1, 1e-12)
+	assert.InDelta(t, 0.5, *r.DAG.LinkF1, 1e-12)
+	assert.InDelta(t, 0.5, r.DAG.Accuracy, 1e-12)
+	assert.InDelta(t, (0.4+0.8)/2, r.Official.NodeF1, 1e-12)
+	assert.Equal(t, 2, r.Official.Requests)
+	assert.Equal(t, 1.0, *r.BuildMS)
+	ms := 1000.0
+	assert.Equal(t, Latency{&ms, &ms, &ms, &ms}, *r.Latency)
+	assert.Empty(t, r.Ablation, "the spy has no parts")
+	lead := r.Baselines["markov1"].Lead["mrr"]
+	assert.InDelta(t, r.Next.MRR-r.Baselines["markov1"].MRR, lead.Mean, 1e-12)
+	assert.Less(t, lead.Interval[1], 0.0, "markov1 is better on both episodes")
+	assert.Equal(t, []string{"questions", "baselines of the next tool", "baselines of intents"}, phases)
+}
+
+// mute never suggests anything.
+type mute struct{}
+
+func (mute) Rank(Question, int) ([]Candidate, error) { return nil, nil }
+
+// Who claims nothing is not judged by its confidence, and everything it does not answer is a risk.
+func TestNothingSuggested(t *testing.T) {
+	r, err := Evaluate(t.Context(), small(), func(context.Context, *Data, []*Example) (Predictor, error) {
+		return Predictor{Ranker: mute{}}, nil
+	}, Options{})
+	require.NoError(t, err)
+	assert.Zero(t, r.Next.MRR)
+	assert.Nil(t, r.Next.ECE)
+	assert.Equal(t, 1.0, *r.Next.AURC)
+	assert.Nil(t, r.Tools)
+	assert.Nil(t, r.DAG)
+	assert.Nil(t, r.Latency)
+}
+
+// Without a train split each test is held out in turn, and with it every attempt at the same task.
+func TestLeaveOneOut(t *testing.T) {
+	d := small()
+	for i := range d.Examples {
+		d.Examples[i].Split = Test
+		d.Examples[i].Task = []string{"a", "b", "a", "", ""}[i]
+	}
+	for i := range d.Examples[:2] {
+		d.Examples[i].Split = "" // a set without a split
+	}
+	d.Examples[4].Intent = false
+	s := &spy{histories: map[string][]string{}, of: d}
+	r, err := Evaluate(t.Context(), d, s.train, Options{})
+	require.NoError(t, err)
+	assert.True(t, r.LeaveOneOut)
+	assert.Zero(t, r.TrainEpisodes)
+	assert.Equal(t, 5, r.TestEpisodes)
+	assert.Equal(t, []string{"2", "4", "5"}, s.histories["fetch|parse the page"])
+	assert.Equal(t, []string{"2", "4", "5"}, s.histories["fetch|mail the page"])
+	assert.Equal(t, []string{"1", "3", "4", "5"}, s.histories["fetch parse|store the page"])
+	assert.Equal(t, []string{"1", "2", "3", "4"}, s.histories["fetch mail|mail what you fetch"])
+	assert.Equal(t, 4, r.Tools.Queries, "the fifth is not asked for tools")
+}
+
+// Two kinds of question may have different histories.
+func TestPartsOfADataSet(t *testing.T) {
+	d := small()
+	for i := range d.Examples {
+		d.Examples[i].Next = i != 0
+		d.Examples[i].Intent = i == 0 || i == 3
+	}
+	s := &spy{histories: map[string][]string{}, of: d}
+	r, err := Evaluate(t.Context(), d, s.train, Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"2", "3"}, s.histories["fetch|"])
+	assert.Equal(t, 1, r.Tools.Queries)
+	assert.Equal(t, 3, r.TrainEpisodes)
+	assert.Equal(t, 2, r.TestEpisodes)
+}
+
+// The same bytes on one processor and on many, whatever the order in which tests are done.
+func TestReportIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
+	d := small()
+	for i := range 60 {
+		tools := []string{"fetch", "parse", "store", "mail"}
+		d.Examples = append(d.Examples, chain(fmt.Sprint("x", i), []string{Train, Test}[i%2], []string{"store it", "mail the page", ""}[i%3],
+			tools[i%4], tools[i/4%4], tools[i/16%4]))
+	}
+	report := func(processors int) string {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		r, err := Evaluate(t.Context(), d, Suggester(suggest.ProfileSeed, suggest.MeasureOptions{}), Options{Profile: "seed"})
+		require.NoError(t, err)
+		text, err := json.Marshal(r)
+		require.NoError(t, err)
+		return string(text)
+	}
+	want := report(1)
+	for _, processors := range []int{1, 2, 7} {
+		assert.Equal(t, want, report(processors))
+	}
+}
+
+// The names are a contract; what is absent is null.
+func TestReportJSON(t *testing.T) {
+	r, err := Evaluate(t.Context(), small(), Suggester("", suggest.MeasureOptions{}), Options{Profile: "seed", Now: time.Now})
+	require.NoError(t, err)
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	var got map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(text, &got))
+	keys := func(part string) []string {
+		var m map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(part), &m))
+		return slices.Sorted(maps.Keys(m))
+	}
+	assert.Equal(t, []string{"ablation", "baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next", "next_intent", "official",
+		"profile", "stop", "test_episodes", "too_few", "tools", "train_episodes"}, keys(string(text)))
+	assert.Equal(t, []string{"calibrated", "ece", "ece_band", "positions", "reliability"}, keys(string(got["stop"])))
+	var parts []map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(got["ablation"], &parts))
+	require.NotEmpty(t, parts, "each term of the scores")
+	assert.Equal(t, []string{"loss", "mrr", "question", "questions", "refitted", "without"}, slices.Sorted(maps.Keys(parts[0])))
+	assert.Equal(t, []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage", "tasks"},
+		keys(string(got["next"])))
+	assert.Equal(t, keys(string(got["next"])), keys(string(got["next_intent"])))
+	assert.Equal(t, []string{"ci", "map@10", "ndcg@10", "queries", "recall@5"}, keys(string(got["tools"])))
+	assert.Equal(t, []string{"accuracy", "ci", "link_f1", "linked", "node_f1", "requests"}, keys(string(got["dag"])))
+	assert.Equal(t, []string{"accuracy", "ci", "l_f1", "n_f1", "requests"}, keys(string(got["official"])))
+	assert.Equal(t, []string{"bm25", "cooc", "copy", "edges", "fusion", "knn", "markov1", "markov2", "markov2_knn", "popularity", "session"}, keys(string(got["baselines"])))
+	assert.Equal(t, []string{"dag_p50", "dag_p99", "next_p50", "next_p99"}, keys(string(got["latency_us"])))
+	var baselines map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(got["baselines"], &baselines))
+	assert.Equal(t, []string{"ci", "hit@1", "hit@3", "hit@5", "lead", "mrr", "positions"}, keys(string(baselines["markov1"])))
+	assert.Equal(t, []string{"accuracy", "ci", "lead", "link_f1", "map@10", "ndcg@10", "node_f1", "official", "queries", "recall@5"}, keys(string(baselines["knn"])))
+}
+
+func TestEvaluateErrors(t *testing.T) {
+	_, err := Evaluate(t.Context(), &Data{Name: "empty"}, nil, Options{})
+	assert.ErrorIs(t, err, ErrNothingToTest)
+
+	broken := errors.New("no memory")
+	_, err = Evaluate(t.Context(), small(), func(context.Context, *Data, []*Example) (Predictor, error) { return Predictor{}, broken }, Options{})
+	assert.EqualError(t, err, "evaluate on small: train on 3 episodes: no memory")
+	_, err = Evaluate(t.Context(), small(), func(context.Context, *Data, []*Example) (Predictor, error) {
+		return Predictor{Ranker: failing{broken}}, nil
+	}, Options{})
+	assert.EqualError(t, err, `evaluate on small: episode "4", position 1: no memory`)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Evaluate(ctx, small(), nil, Options{})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+type failing struct{ error }
+
+func (f failing) Rank(Question, int) ([]Candidate, error) { return nil, f.error }
+
+func TestHoldOut(t *testing.T) {
+	day := func(d int) time.Time { return time.Date(2026, 1, d, 0, 0, 0, 0, time.UTC) }
+	episodes := []episodic.Episode{{ID: "c", Time: day(3)}, {ID: "a", Time: day(1)}, {ID: "d", Time: day(4)}, {ID: "b", Time: day(2)}, {ID: "b2", Time: day(2)}}
+	order := func(share float64) (ids []string) {
+		examples, err := HoldOut(episodes, share)
+		require.NoError(t, err)
+		for _, x := range examples {
+			ids = append(ids, x.Split+" "+x.Episode.ID)
+		}
+		return ids
+	}
+	assert.Equal(t, []string{"train a", "train b", "train b2", "test c", "test d"}, order(0.4), "by time, then as recorded")
+	episodes[4].Time = time.Time{}
+	assert.Equal(t, []string{"train c", "train a", "test d", "train b", "test b2"}, order(0.4), "spread evenly where a time is missing")
+	for _, share := range []float64{0, 1, -1, 0.01, 0.99} {
+		_, err := HoldOut(episodes, share)
+		assert.Error(t, err, "%v", share)
+	}
+}
+
+// Positions follow the dependencies; ties stand as recorded.
+func TestTaskSequence(t *testing.T) {
+	x := Example{Episode: episodic.Episode{ID: "e", Steps: []episodic.Step{
+		{ID: "1", Tool: "c", DependsOn: []string{"3"}},
+		{ID: "2", Tool: "b", DependsOn: []string{}},
+		{ID: "3", Tool: "a", DependsOn: []string{}},
+		{ID: "4", Tool: "a", DependsOn: []string{"1", "2", "3"}},
+	}}}
+	got := newTask(&x)
+	assert.Equal(t, []string{"b", "a", "c", "a"}, got.seq)
+	assert.Equal(t, []string{"a", "b", "c"}, got.set)
+	assert.Equal(t, []Link{{"a", "c"}, {"c", "a"}, {"b", "a"}, {"a", "a"}}, got.pairs)
+	assert.Equal(t, []Link{{"a", "c"}, {"b", "a"}, {"c", "a"}}, got.links, "without the loop")
+	assert.False(t, got.chain)
+	line := chain("e", Test, "", "a", "b", "a")
+	assert.True(t, newTask(&line).chain)
+	one := chain("e", Test, "", "a")
+	assert.False(t, newTask(&one).chain, "a single call is no chain")
+}
+
+func TestWords(t *testing.T) {
+	for text, want := range map[string][]string{
+		"Get the PersonMovieCredits":  {"get", "person", "movie", "credit"},
+		"HTTPServer v2Beta glass bus": {"httpserver", "v2", "beta", "glass", "bus"},
+		"使用必应 search_web":             {"使", "用", "必", "应", "search", "web"},
+		"naïve café":                  {"na", "ve", "caf"},
+		"what is it":                  nil,
+	} {
+		assert.Equal(t, want, words(text), text)
+	}
+}

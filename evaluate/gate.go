@@ -1,0 +1,100 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"waymark/suggest"
+)
+
+// Gate is what held-out tasks say about a rebuild: how well the published model and the new one did at
+// the same questions, each by the profile that it takes. A kind of question that was not asked has no
+// metric.
+type Gate struct {
+	Next       Change `json:"next"`          // after a context
+	NextIntent Change `json:"next_intent"`   // after a context, the intent known
+	Intent     Change `json:"intent"`        // what an intent needs
+	Seq        uint64 `json:"seq,omitempty"` // the last event that was known
+}
+
+// Change is how a rebuild changes one metric.
+type Change struct {
+	Metric    string   `json:"metric,omitempty"` // mrr or ndcg@10
+	Episodes  int      `json:"episodes,omitempty"`
+	Questions int      `json:"questions,omitempty"`
+	Published float64  `json:"published"` // of the model in force
+	New       float64  `json:"new"`
+	Gain      float64  `json:"gain"`     // of the new model; a loss is negative
+	Interval  Interval `json:"interval"` // of the gain, 95 %
+}
+
+// Loses reports whether the new model is worse by more than noise.
+func (c Change) Loses() bool { return c.Episodes >= leastJudged && c.Interval[1] < 0 }
+
+// Loses reports whether the new model is worse by more than noise at any kind of question.
+func (g *Gate) Loses() bool {
+	return g != nil && (g.Next.Loses() || g.NextIntent.Loses() || g.Intent.Loses())
+}
+
+// String says the gate in one line.
+func (g *Gate) String() string {
+	var parts []string
+	for _, k := range []struct {
+		name string
+		Change
+	}{{"after a context", g.Next}, {"with the intent", g.NextIntent}, {"for an intent", g.Intent}} {
+		if k.Metric == "" {
+			continue
+		}
+		verdict := "no worse"
+		if k.Loses() {
+			verdict = "WORSE"
+		}
+		parts = append(parts, fmt.Sprintf("%s %s (%s %.3f, was %.3f; %+.3f … %+.3f)",
+			verdict, k.name, k.Metric, k.New, k.Published, k.Interval[0], k.Interval[1]))
+	}
+	if len(parts) == 0 {
+		return "nothing to compare with"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// compare puts the questions to the published model and the new one, each by what its profile auto takes.
+func compare(ctx context.Context, was *juror, by suggest.Choice, now *juror, choice suggest.Choice) (*Gate, error) {
+	var g Gate
+	before, after := taken(by), taken(choice)
+	for kind, to := range [kinds]*Change{&g.Next, &g.NextIntent, &g.Intent} {
+		if len(now.tests(kind)) == 0 {
+			continue
+		}
+		a, err := was.ask(ctx, kind, was.answers(kind, before[kind]))
+		if err != nil {
+			return nil, err
+		}
+		b, err := now.ask(ctx, kind, now.answers(kind, after[kind]))
+		if err != nil {
+			return nil, err
+		}
+		gain := PairedBootstrap(b.Sample, a.Sample, 1)
+		*to = Change{
+			Metric: judgedBy[kind], Episodes: len(a.Sum), Questions: a.values(),
+			Published: a.Mean(), New: b.Mean(), Gain: gain.Mean, Interval: gain.Interval,
+		}
+	}
+	return &g, nil
+}
+
+// taken are the profiles that a choice takes.
+func taken(c suggest.Choice) [kinds]string {
+	return [kinds]string{c.Next.Profile, c.NextIntent.Profile, c.Intent.Profile}
+}
+
+// answers is the profile that answers a kind of question where profile auto takes another.
+func (j *juror) answers(kind int, taken string) string {
+	next, needs := j.model.Teaches()
+	if taken == suggest.ProfileLearned && (kind == kindIntent && needs || kind != kindIntent && next) {
+		return suggest.ProfileLearned
+	}
+	return suggest.ProfileSeed
+}

@@ -1,0 +1,119 @@
+package evaluate
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/suggest"
+)
+
+// reversed are tasks in which the other thing follows.
+func reversed(tasks int) []episodic.Episode {
+	all := twoWays(tasks, true)
+	for i := range all {
+		all[i].ID = "reversed " + all[i].ID
+		steps := all[i].Steps
+		steps[2].Tool = map[string]string{"c": "e", "e": "c"}[steps[2].Tool]
+	}
+	return all
+}
+
+var learnedNext = suggest.Choice{Next: suggest.Judged{Profile: suggest.ProfileLearned}}
+
+// Whether a rebuild loses: against a published model that knew the first so many episodes.
+func TestGate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
+	told := twoWays(400, true)
+	for _, c := range []struct {
+		name     string
+		trial    Trial
+		loses    bool
+		tests    int // tasks held out
+		none     bool
+		atLeast  float64 // of the loss
+		identity bool
+	}{
+		{name: "nothing is published", trial: Trial{Episodes: told}, none: true},
+		{name: "too little to judge by", trial: Trial{Episodes: told[:50], Old: &Recipe{}, Known: 50}, none: true},
+		{name: "the same again", trial: Trial{Episodes: told, Old: &Recipe{Choice: learnedNext}, Known: 400}, tests: 80, identity: true},
+		{name: "a little is new", trial: Trial{Episodes: told, Old: &Recipe{Choice: learnedNext}, Known: 380}, tests: 80, identity: true},
+		{name: "much of the same kind is new", trial: Trial{Episodes: told, Old: &Recipe{Choice: learnedNext}, Known: 200}, tests: 80},
+		{name: "the learned profile is turned off", trial: Trial{Episodes: told, Old: &Recipe{Choice: learnedNext}, Known: 400,
+			New: Recipe{Options: suggest.MeasureOptions{WithoutLearned: true}}}, tests: 80, loses: true, atLeast: .1},
+		{name: "a bad batch has come in", trial: Trial{Episodes: slices.Concat(told[:200], reversed(300), told[200:240]),
+			Old: &Recipe{Choice: learnedNext}, Known: 200}, tests: 80, loses: true, atLeast: .1},
+		{name: "the world has changed", trial: Trial{Episodes: slices.Concat(told[:200], reversed(400)),
+			Old: &Recipe{Choice: learnedNext}, Known: 200}, tests: 80},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.trial.Episodes = dated(c.trial.Episodes)
+			_, gate, err := Judge(t.Context(), c.trial)
+			require.NoError(t, err)
+			if c.none {
+				assert.Nil(t, gate)
+				return
+			}
+			require.NotNil(t, gate)
+			t.Log(gate)
+			assert.Equal(t, c.loses, gate.Loses())
+			assert.Equal(t, c.tests, gate.Next.Episodes)
+			assert.Zero(t, gate.NextIntent)
+			assert.InDelta(t, gate.Next.New-gate.Next.Published, gate.Next.Gain, 1e-12)
+			if c.loses {
+				assert.Less(t, gate.Next.Gain, -c.atLeast)
+			}
+			if c.identity {
+				assert.Zero(t, gate.Next.Gain)
+			}
+			if !c.loses {
+				return
+			}
+			before := runtime.GOMAXPROCS(1)
+			defer runtime.GOMAXPROCS(before)
+			_, again, err := Judge(t.Context(), c.trial)
+			require.NoError(t, err)
+			assert.Equal(t, gate, again)
+		})
+	}
+}
+
+// A catalog that loses its texts loses what is found by them.
+func TestGateSeesTheCatalog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
+	var tools, mute []catalog.Tool
+	var episodes []episodic.Episode
+	subjects := []string{"weather", "invoice", "ticket", "photo", "route", "letter", "recipe", "contract"}
+	for i, s := range subjects {
+		tools = append(tools, catalog.Tool{ID: fmt.Sprint("t", i), Description: "handles every " + s})
+		mute = append(mute, catalog.Tool{ID: fmt.Sprint("t", i)})
+	}
+	for i := range 200 {
+		k := i % len(subjects)
+		episodes = append(episodes, episodic.Episode{ID: fmt.Sprint(i), Intent: fmt.Sprint("please do ", i), Steps: []episodic.Step{{Tool: fmt.Sprint("t", k)}}})
+		if i >= 160 { // held out
+			episodes[i].Intent = "the " + subjects[k]
+		}
+	}
+	episodes = dated(episodes)
+	_, gate, err := Judge(t.Context(), Trial{Episodes: episodes, Known: 200, Old: &Recipe{Tools: tools}, New: Recipe{Tools: mute}})
+	require.NoError(t, err)
+	t.Log(gate)
+	assert.True(t, gate.Intent.Loses(), "%v", gate)
+	assert.Equal(t, "ndcg@10", gate.Intent.Metric)
+	_, gate, err = Judge(t.Context(), Trial{Episodes: episodes, Known: 200, Old: &Recipe{Tools: mute}, New: Recipe{Tools: tools}})
+	require.NoError(t, err)
+	assert.False(t, gate.Loses(), "a gain is no loss: %v", gate)
+	assert.Equal(t, Interval{}, gate.Intent.Interval, "new texts count without a build: the current model answers by them, too")
+	assert.Equal(t, 1., gate.Intent.New)
+}

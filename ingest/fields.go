@@ -1,0 +1,219 @@
+package ingest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/episodic"
+	"waymark/ingest/toolcall"
+)
+
+// fields gives a table access to one record of a trace. A name may be a path of members joined by dots.
+type fields interface {
+	text(names ...string) string           // the first that is present and not empty
+	value(names ...string) json.RawMessage // the first that is present and not null
+}
+
+// holds reports whether one of the conditions is true of a record: "name" requires a value, "name=x" the text or
+// literal x; the empty condition is always true.
+func holds(f fields, conditions []string) bool {
+	return slices.ContainsFunc(conditions, func(c string) bool {
+		name, want, compare := strings.Cut(c, "=")
+		v := string(f.value(name))
+		if compare {
+			return v == want || v == `"`+want+`"`
+		}
+		return c == "" || v != "" && v != `""`
+	})
+}
+
+// outcome says where a record holds what became of a call.
+type outcome struct {
+	failed, worked []string // conditions; failed is checked first, and if neither holds the outcome is unknown
+	failure, value []string // fields of the error text and of the returned value
+}
+
+func (o *outcome) read(f fields) result {
+	r := result{value: f.value(o.value...)}
+	switch {
+	case holds(f, o.failed):
+		r.outcome, r.text = episodic.Failure, message(f.value(o.failure...))
+	case holds(f, o.worked):
+		r.outcome = episodic.Success
+	}
+	return r
+}
+
+// message is the text of a value, or the value as JSON if it holds none.
+func message(v json.RawMessage) string { return cmp.Or(toolcall.Text(v), string(v)) }
+
+// rule says what the records of some kinds mean: a call if it names the fields of a tool, else the result of one.
+type rule struct {
+	kinds                       string   // separated by spaces
+	when                        []string // conditions, see [holds]; nil: always
+	id, tool, server, arguments []string
+	fixed                       string // the tool, where no field names it
+	result                      func(f fields) result
+}
+
+// apply reports whether a rule is for the kind of the record.
+func (th *thread) apply(rules []rule, kind string, f fields, c call) (applies bool) {
+	for _, r := range rules {
+		if !slices.Contains(strings.Fields(r.kinds), kind) {
+			continue
+		}
+		if applies = true; r.when != nil && !holds(f, r.when) {
+			continue
+		}
+		if c.id = cmp.Or(f.text(r.id...), c.id); r.result != nil {
+			res := r.result(f)
+			res.at = c.at
+			th.settle(c.id, res)
+			continue
+		}
+		c.name, c.server, c.arguments = cmp.Or(r.fixed, f.text(r.tool...)), f.text(r.server...), f.value(r.arguments...)
+		if c.id != "" && c.name != "" {
+			th.call(c)
+		}
+	}
+	return applies
+}
+
+// document is a JSON value whose members are decoded when they are asked for.
+type document struct {
+	raw     json.RawMessage
+	members map[string]*document
+	problem *error // the first field of another type than a table expects; shared by all parts
+}
+
+func newDocument(l line) (*document, error) {
+	d := &document{raw: l.data, problem: new(error)}
+	if l.problem != "" || !d.decode(&d.members) {
+		var object map[string]json.RawMessage
+		return nil, cmp.Or(l.decode(&object), errors.New("is not a JSON object"))
+	}
+	return d, nil
+}
+
+// decode reads the document into a map or a list of its parts; false for anything else.
+func (d *document) decode(parts any) bool {
+	err := jsonv2.Unmarshal(d.raw, parts, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+		jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, part *document) error {
+			raw, err := dec.ReadValue()
+			part.raw, part.problem = bytes.Clone(raw), d.problem
+			return err
+		})))
+	return err == nil
+}
+
+// elements of a list, without those that are null; false for anything but a list.
+func (d *document) elements() (list []*document, ok bool) {
+	ok = d.decode(&list)
+	return slices.DeleteFunc(list, func(e *document) bool { return e == nil }), ok
+}
+
+// at is the value at a path, nil if it is absent or null. The empty path is the value itself.
+func (d *document) at(path string) *document {
+	if path == "" {
+		return d
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		if d.members == nil && !d.decode(&d.members) {
+			d.members = map[string]*document{}
+		}
+		if d = d.members[name]; d == nil || string(d.raw) == "null" {
+			return nil
+		}
+	}
+	return d
+}
+
+func (d *document) text(names ...string) string {
+	for _, name := range names {
+		v := d.at(name)
+		if v == nil {
+			continue
+		}
+		text, err := jsontext.AppendUnquote(nil, v.raw)
+		if v.raw[0] != '"' && *d.problem == nil {
+			*d.problem = fmt.Errorf("field %q is %s, want a string", name, kindOf(v.raw))
+		}
+		if err == nil && len(text) > 0 {
+			return string(text)
+		}
+	}
+	return ""
+}
+
+func (d *document) value(names ...string) json.RawMessage {
+	for _, name := range names {
+		if v := d.at(name); v != nil {
+			return v.raw
+		}
+	}
+	return nil
+}
+
+// list is the elements of a list; not ok if the field is absent.
+func (d *document) list(name string) (elements []*document, ok bool) {
+	v := d.at(name)
+	if name == "" || v == nil {
+		return nil, false
+	}
+	elements, isList := v.elements()
+	if !isList && *d.problem == nil {
+		*d.problem = fmt.Errorf("field %q is %s, want a list", name, kindOf(v.raw))
+	}
+	return elements, true
+}
+
+// blocks of a message; a text alone is one block.
+func (d *document) blocks(name string) (blocks []*document, err error) {
+	content := d.value(name)
+	if len(content) == 0 {
+		return nil, nil
+	}
+	if content[0] == '"' {
+		text := encode(map[string]json.RawMessage{"type": json.RawMessage(`"text"`), "text": content})
+		return []*document{{raw: text, problem: d.problem}}, nil
+	}
+	blocks, ok := d.at(name).elements()
+	if !ok {
+		return nil, readable(json.Unmarshal(content, &[]json.RawMessage{}))
+	}
+	return blocks, nil
+}
+
+// prose joins the texts of a message.
+func (d *document) prose(name string) (string, error) {
+	blocks, err := d.blocks(name)
+	var all []string
+	for _, b := range blocks {
+		if text := b.text("text"); text != "" {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, "\n"), err
+}
+
+func kindOf(v json.RawMessage) string {
+	switch v[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a bool"
+	}
+	return "a number"
+}

@@ -1,0 +1,159 @@
+// Package hook writes down, in milliseconds, what a host tells of its tools.
+//
+//	host ──payload──▶ waymark hook ──event──▶ DIR/spool/….json ──▶ server or next command ──▶ log
+//
+// A host runs a hook before and after every call of a tool and waits for it. So a hook opens no store and
+// speaks to nobody: it reads the payload, keeps what a history needs of it, leaves that as a file and
+// exits with 0, whatever went wrong. Values of arguments and results are never written; what is kept of
+// them is their shape and, once a store was opened and left its key, their digests.
+//
+// The file has its name only when it is whole. It is not synced: after a power failure the last events
+// may be missing, and one that is damaged is passed over.
+package hook
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/ingest/toolcall"
+)
+
+// Kind of an event.
+type Kind string
+
+const (
+	Asked Kind = "asked" // the user said something
+	Began Kind = "began" // a call begins
+	Ended Kind = "ended" // a call is over
+	Over  Kind = "over"  // the session is
+)
+
+// Event is what a host told, without values.
+type Event struct {
+	Kind      Kind             `json:"kind"`
+	Time      time.Time        `json:"time"`
+	Host      string           `json:"host"`
+	Workspace string           `json:"workspace"`
+	Session   string           `json:"session"`
+	Intent    string           `json:"intent,omitempty"`
+	Call      string           `json:"call,omitempty"`
+	Unnamed   bool             `json:"unnamed,omitempty"` // the host gave the call no id: Call is a hash of tool and arguments
+	Tool      string           `json:"tool,omitempty"`
+	Through   bool             `json:"through,omitempty"` // Waymark makes the call, and records it
+	Shape     string           `json:"shape,omitempty"`
+	Inputs    episodic.Digests `json:"inputs,omitempty"`
+	Outputs   episodic.Digests `json:"outputs,omitempty"`
+	Outcome   episodic.Outcome `json:"outcome,omitempty"`
+	ErrorKind string           `json:"error_kind,omitempty"`
+}
+
+// payload is what Claude Code and Codex write to a hook's standard input.
+type payload struct {
+	Session  string          `json:"session_id"`
+	Agent    string          `json:"agent_id"` // of a subagent
+	Name     string          `json:"hook_event_name"`
+	Prompt   string          `json:"prompt"`
+	Tool     string          `json:"tool_name"`
+	Input    json.RawMessage `json:"tool_input"`
+	Response json.RawMessage `json:"tool_response"`
+	Call     string          `json:"tool_use_id"`
+	Error    json.RawMessage `json:"error"`
+	Stopped  bool            `json:"is_interrupt"` // by the user
+}
+
+var (
+	errNoSession = errors.New("payload names no session")
+	errNoTool    = errors.New("payload names no tool")
+)
+
+// Read reads a payload. It reports ok only for an event that a history is made of. Without a key values
+// have no digests.
+func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool, err error) {
+	var p payload
+	if err := json.Unmarshal(text, &p); err != nil {
+		return e, false, err
+	}
+	e = Event{Time: now.UTC(), Session: p.Session}
+	switch p.Name {
+	case "UserPromptSubmit":
+		e.Kind, e.Intent = Asked, catalog.Cut(strings.TrimSpace(p.Prompt), episodic.MaxIntent)
+		if e.Intent == "" {
+			return e, false, nil
+		}
+	case "PreToolUse":
+		e.Kind = Began
+	case "PostToolUse", "PostToolUseFailure":
+		e.Kind = Ended
+	case "SessionEnd":
+		e.Kind = Over
+	default:
+		return e, false, nil
+	}
+	if p.Session == "" {
+		return e, false, errNoSession
+	}
+	if p.Agent != "" {
+		e.Session += "/" + p.Agent
+	}
+	if e.Kind == Asked || e.Kind == Over {
+		return e, true, nil
+	}
+	if p.Tool == "" {
+		return e, false, errNoTool
+	}
+	arguments := e.call(&p)
+	if toolcall.IsOwn(e.Tool) {
+		return e, false, nil
+	}
+	if e.Kind == Ended {
+		e.outcome(&p)
+	}
+	if key != nil && e.Kind == Ended {
+		e.Inputs = key.Digests(arguments)
+		if e.Outcome == episodic.Success {
+			e.Outputs = toolcall.Digests(p.Response, key)
+		}
+	}
+	return e, true, nil
+}
+
+// call names the tool that was really called, and the call.
+func (e *Event) call(p *payload) (arguments json.RawMessage) {
+	e.Tool, arguments, _ = toolcall.Unwrap(catalog.NewResolver(nil), p.Tool, p.Input) // who knows no tool finds none ambiguous
+	e.Shape, e.Through = episodic.Shape(arguments), toolcall.IsThrough(p.Tool)
+	if e.Call = p.Call; e.Call == "" {
+		sum := sha256.Sum256(append([]byte(p.Tool+"\x00"), p.Input...))
+		e.Call, e.Unnamed = hex.EncodeToString(sum[:8]), true
+	}
+	return arguments
+}
+
+// outcome reads how a call ended. A call that was not let through has the kind policy and is no step.
+func (e *Event) outcome(p *payload) {
+	text, failed := toolcall.Text(p.Error), p.Name == "PostToolUseFailure" || len(p.Error) > 0 && string(p.Error) != "null"
+	said := toolcall.Members(toolcall.Unquoted(p.Response))
+	for _, mark := range []string{"is_error", "isError"} {
+		failed = failed || string(said[mark]) == "true"
+	}
+	failed = failed || string(said["success"]) == "false"
+	if !failed {
+		e.Outcome = episodic.Success
+		return
+	}
+	if text == "" {
+		text = toolcall.FirstText(said, "error", "message", "stderr") + toolcall.Text(said["content"]) + toolcall.Text(p.Response)
+	}
+	e.ErrorKind, e.Outcome = toolcall.ErrorKind(text), episodic.Failure
+	if p.Stopped {
+		e.ErrorKind = "canceled"
+	}
+	if !toolcall.Held(e.ErrorKind) {
+		e.Outcome = episodic.Unknown
+	}
+}

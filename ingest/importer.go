@@ -1,0 +1,401 @@
+// Package ingest reads catalogs and histories that other programs wrote.
+//
+//	file or folder ──▶ decoder ──▶ Item, Item, Item, …      one decoder a format, see [Formats]
+//
+// [Read] is a stream: lines are read one at a time, and each gives items as soon as it can. A bad
+// line loses only itself and says why ([Item.Dropped]); an error ends the stream and means that the
+// file itself cannot be read. What comes out is normalised: ids are canonical, texts are cut to their
+// limits, an episode that is read twice has the same id and the same bytes. Argument values, results
+// and secrets do not come out at all.
+package ingest
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+// Item is one thing read: exactly one of Tool, Capability, Episode, Server and Tally is set, or none and
+// one of Dropped, LeftOut and Duplicate says what became of it.
+type Item struct {
+	File string // inside the folder that was read, or the name of the file; "-" for a stream
+	Line int    // from 1
+	Kind Kind
+	ID   string // as far as it is known
+
+	Tool       *catalog.Tool
+	Capability *catalog.Capability
+	Episode    *episodic.Episode
+	Server     *Server
+
+	Dropped   string // why it was not taken
+	LeftOut   string // taken out on purpose: it belongs to another split
+	Duplicate bool   // an earlier item of this import had its id and content
+
+	// Tally closes the import of a trace; nothing else is set then but File.
+	Tally *Tally
+
+	split string
+}
+
+// Tally says how much of a trace was understood.
+type Tally struct {
+	Lines   int // or records, where the format has no lines
+	Skipped int // of a kind that the decoder does not know
+}
+
+// Kind of an item; "" for a line that could not be read far enough to tell.
+type Kind string
+
+const (
+	KindTool       Kind = "tool"
+	KindCapability Kind = "capability"
+	KindEpisode    Kind = "episode"
+	KindServer     Kind = "server"
+)
+
+// Options of an import. The zero value detects the format and takes the train part.
+type Options struct {
+	Format string // "" or "auto": see [Detect]
+	Split  string // train, test or all; "" is train. What names no split is always taken
+	Source string // counted source of episodes; "" is "import:" and the format
+	Server string // server of a saved tools/list; "" takes it from the file or its name
+
+	DropIntents bool              // keep what users asked out of the history
+	Now         time.Time         // if set, episodes more than a day after it are dropped
+	Resolver    *catalog.Resolver // of the tools already known, for histories written with host names
+
+	// Seen is shared by imports that count as one: an item that another of them has read is a duplicate.
+	Seen Seen
+
+	// Digests is the key of the hashes of the values in arguments and results of traces; without it
+	// nothing of a value comes out.
+	Digests *episodic.DigestKey
+}
+
+// Format is one kind of file that can be read.
+type Format struct {
+	Name string
+	Does string // in one line
+}
+
+// decoder reads an input and hands every item to emit, until there are no more or emit reports false.
+type decoder func(in *input, emit func(Item) bool) error
+
+var formats = []struct {
+	Format
+	decode decoder
+}{
+	{Format{"dataset", "folder of tools.jsonl, capabilities.jsonl and episodes.jsonl, or one of them"}, decodeDataset},
+	{Format{"taskgraph", "folder of tool_desc.json, graph_desc.json, data.json and split_ids.json (TaskBench, GNN4TaskPlan)"}, decodeTaskgraph},
+	{Format{"tools-list", "saved result of MCP tools/list, bare or in JSON-RPC, one or several"}, decodeToolsList},
+	{Format{"mcp-config", "MCP server configuration of a host: mcpServers, VS Code servers, Codex TOML; starts nothing"}, decodeMCPConfig},
+	{Format{"claude-code", "Claude Code session JSONL, one file or a folder of projects"}, decodeClaudeCode},
+	{Format{"codex", "Codex session JSONL (rollout), one file or a folder of sessions"}, decodeCodex},
+	{Format{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list"}, decodeOpenAIChat},
+	{Format{"otel", "OpenTelemetry traces in OTLP JSON, with execute_tool or MCP spans"}, decodeOTel},
+	{Format{"mcp-jsonrpc", "recorded MCP messages: a transport log, Claude Desktop mcp*.log, JSON-RPC lines"}, decodeJSONRPC},
+	{Format{"langfuse", "Langfuse export of traces or observations"}, decodeSpans(spanTables["langfuse"])},
+	{Format{"langsmith", "LangSmith export of runs"}, decodeSpans(spanTables["langsmith"])},
+	{Format{"waymark", "own export: one tool, capability or episode a line"}, decodeWaymark},
+}
+
+// Formats lists what can be read.
+func Formats() []Format {
+	all := make([]Format, len(formats))
+	for i, f := range formats {
+		all[i] = f.Format
+	}
+	return all
+}
+
+// input is what a decoder reads: a file or folder in fsys, or a stream.
+type input struct {
+	ctx    context.Context
+	opts   Options
+	fsys   fs.FS
+	name   string // in fsys; "-" for a stream
+	folder string // last part of the path of the folder that is read, or that the file is in
+	isDir  bool
+	stream io.Reader
+}
+
+// Read streams what is in the file or folder at path; "-" is standard input.
+func Read(ctx context.Context, path string, opts Options) iter.Seq2[Item, error] {
+	if path == "-" {
+		return ReadFrom(ctx, os.Stdin, opts)
+	}
+	return func(yield func(Item, error) bool) {
+		in, err := open(path)
+		if err != nil {
+			yield(Item{}, fmt.Errorf("import: %w", err))
+			return
+		}
+		in.ctx, in.opts = ctx, opts
+		in.read(yield)
+	}
+}
+
+// ReadFS is [Read] in a file system.
+func ReadFS(ctx context.Context, fsys fs.FS, name string, opts Options) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		info, err := fs.Stat(fsys, name)
+		if err != nil {
+			yield(Item{}, fmt.Errorf("import: %w", err))
+			return
+		}
+		in := &input{ctx: ctx, opts: opts, fsys: fsys, name: name, isDir: info.IsDir(), folder: path.Base(name)}
+		if in.isDir {
+			if in.fsys, err = fs.Sub(fsys, name); err != nil {
+				yield(Item{}, fmt.Errorf("import: %w", err))
+				return
+			}
+			in.name = "."
+		} else {
+			in.folder = path.Base(path.Dir(name))
+			if in.fsys, err = fs.Sub(fsys, path.Dir(name)); err != nil {
+				yield(Item{}, fmt.Errorf("import: %w", err))
+				return
+			}
+			in.name = path.Base(name)
+		}
+		in.read(yield)
+	}
+}
+
+// ReadFrom is [Read] of a stream: any format that is one file.
+func ReadFrom(ctx context.Context, r io.Reader, opts Options) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		(&input{ctx: ctx, opts: opts, name: "-", stream: r}).read(yield)
+	}
+}
+
+// Detect names the formats of the file, or of the files in the folder, at path; catalogs come first.
+func Detect(path string) (formats []string, err error) {
+	in, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	if in.isDir {
+		return in.detectFolder()
+	}
+	format, err := in.detect()
+	return []string{format}, err
+}
+
+func open(path string) (*input, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return &input{fsys: os.DirFS(path), name: ".", folder: filepath.Base(path), isDir: true}, nil
+	}
+	dir := filepath.Dir(path)
+	return &input{fsys: os.DirFS(dir), name: filepath.Base(path), folder: filepath.Base(dir)}, nil
+}
+
+// read decodes the input, and finishes and yields every item.
+func (in *input) read(yield func(Item, error) bool) {
+	format := in.opts.Format
+	if format == "" || format == "auto" {
+		var err error
+		if format, err = in.detect(); err != nil {
+			yield(Item{}, fmt.Errorf("import %s: %w", in.label(), err))
+			return
+		}
+	}
+	switch in.opts.Split {
+	case "", "train", "test", "all":
+	default:
+		yield(Item{}, fmt.Errorf("import %s: split %q is none of train, test, all", in.label(), in.opts.Split))
+		return
+	}
+	var decode decoder
+	for _, f := range formats {
+		if f.Name == format {
+			decode = f.decode
+		}
+	}
+	if decode == nil {
+		yield(Item{}, fmt.Errorf("import %s: unknown format %q", in.label(), format))
+		return
+	}
+	source := in.opts.Source
+	if source == "" {
+		source = "import:" + format
+	}
+	f := finisher{opts: in.opts, source: source, seen: in.opts.Seen}
+	if f.seen == nil {
+		f.seen = Seen{}
+	}
+	stopped := false
+	err := decode(in, func(it Item) bool {
+		if in.ctx.Err() != nil {
+			return false
+		}
+		f.finish(&it)
+		if it.File == "" {
+			it.File = in.name
+		}
+		stopped = !yield(it, nil)
+		return !stopped
+	})
+	if stopped {
+		return
+	}
+	if err == nil {
+		err = in.ctx.Err()
+	}
+	if err != nil {
+		yield(Item{}, fmt.Errorf("import %s as %s: %w", in.label(), format, err))
+	}
+}
+
+func (in *input) label() string {
+	if in.isDir {
+		return in.folder
+	}
+	return in.name
+}
+
+// open a file of the input; "" is the input itself.
+func (in *input) open(name string) (io.ReadCloser, error) {
+	if in.stream != nil {
+		return io.NopCloser(in.stream), nil
+	}
+	if name == "" {
+		name = in.name
+	}
+	return in.fsys.Open(name)
+}
+
+// maxDocument bounds a file that has to be read whole.
+const maxDocument = 256 << 20
+
+var errTooLarge = errors.New("file is larger than 256 MiB")
+
+func (in *input) readAll(name string) ([]byte, error) {
+	f, err := in.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+	if err == nil && len(b) > maxDocument {
+		err = errTooLarge
+	}
+	return []byte(strings.TrimPrefix(string(b), bom)), err
+}
+
+// finisher puts items into the form in which they are stored, and drops what cannot be.
+type finisher struct {
+	opts   Options
+	source string
+	seen   Seen
+}
+
+// Seen maps a hash of the kind and id of an item to where it was first read and what it was.
+type Seen map[[16]byte]first
+
+type first struct {
+	line   int32
+	digest [12]byte
+}
+
+func (f *finisher) finish(it *Item) {
+	switch {
+	case it.Tool != nil:
+		t := it.Tool
+		it.Kind = KindTool
+		t.Description = catalog.Cut(t.Description, catalog.MaxDescription)
+		if t.Annotations != nil {
+			t.Annotations.Title = catalog.Cut(t.Annotations.Title, catalog.MaxName)
+		}
+		f.keep(it, t.Normalise(), &t.ID, func() []byte { return encode(t) })
+	case it.Capability != nil:
+		c := it.Capability
+		it.Kind = KindCapability
+		c.Description = catalog.Cut(c.Description, catalog.MaxDescription)
+		c.Intent = catalog.Cut(c.Intent, catalog.MaxIntent)
+		if f.opts.DropIntents {
+			c.Intent = ""
+		}
+		f.keep(it, c.Normalise(), &c.ID, func() []byte { return encode(c) })
+	case it.Episode != nil:
+		e := it.Episode
+		it.Kind = KindEpisode
+		if e.Label == "" {
+			e.Label = e.Source
+		}
+		e.Label, e.Source = catalog.Cut(e.Label, catalog.MaxID), f.source
+		e.Intent = catalog.Cut(e.Intent, episodic.MaxIntent)
+		if f.opts.DropIntents {
+			e.Intent = ""
+		}
+		err := e.Normalise()
+		if err == nil && !f.opts.Now.IsZero() {
+			err = e.Validate(f.opts.Now)
+		}
+		f.keep(it, err, &e.ID, func() []byte { return episodic.Canonical(*e) })
+		if it.Episode != nil && !f.takes(it.split) {
+			it.Episode, it.LeftOut = nil, "split "+it.split
+		}
+	case it.Server != nil:
+		it.Kind, it.ID = KindServer, it.Server.Name
+	}
+}
+
+// takes reports whether a part of a data set is wanted.
+func (f *finisher) takes(split string) bool {
+	switch f.opts.Split {
+	case "all":
+		return true
+	case "test":
+		return split == "" || split == "test"
+	}
+	return split == "" || split == "train"
+}
+
+// keep drops an item that is not valid, is a duplicate, or contradicts an earlier one.
+func (f *finisher) keep(it *Item, err error, id *string, content func() []byte) {
+	it.ID = *id
+	if err != nil {
+		it.drop(err.Error())
+		return
+	}
+	sum := sha256.Sum256([]byte(string(it.Kind) + "\x00" + it.ID))
+	key, digest := [16]byte(sum[:16]), [12]byte{}
+	sum = sha256.Sum256(content())
+	copy(digest[:], sum[:])
+	switch was, known := f.seen[key]; {
+	case !known:
+		f.seen[key] = first{int32(it.Line), digest}
+	case was.digest == digest:
+		it.Tool, it.Capability, it.Episode = nil, nil, nil
+		it.Duplicate = true
+	default:
+		it.drop(fmt.Sprintf("%s %q was read before, on line %d, with other content", it.Kind, it.ID, was.line))
+	}
+}
+
+func (it *Item) drop(reason string) {
+	it.Tool, it.Capability, it.Episode, it.Server = nil, nil, nil, nil
+	it.Dropped = reason
+}

@@ -1,0 +1,411 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// read collects an import as one line an item: kind, place, id, and what became of it.
+func read(t *testing.T, path string, opts Options) (items []Item, seen []string, report Report) {
+	t.Helper()
+	for it, err := range Read(t.Context(), path, opts) {
+		require.NoError(t, err)
+		items = append(items, it)
+		seen = append(seen, describe(it))
+		report.Add(it)
+	}
+	return items, seen, report
+}
+
+func describe(it Item) string {
+	kind := it.Kind
+	if kind == "" {
+		kind = "line"
+	}
+	s := fmt.Sprintf("%s:%d %s %s", filepath.Base(it.File), it.Line, kind, it.ID)
+	switch {
+	case it.Dropped != "":
+		s += " dropped: " + it.Dropped
+	case it.LeftOut != "":
+		s += " left out: " + it.LeftOut
+	case it.Duplicate:
+		s += " duplicate"
+	}
+	return s
+}
+
+func episode(t *testing.T, items []Item, id string) string {
+	t.Helper()
+	for _, it := range items {
+		if it.Episode != nil && it.ID == id {
+			b, err := json.MarshalIndent(it.Episode, "", " ")
+			require.NoError(t, err)
+			return string(b)
+		}
+	}
+	t.Fatalf("no episode %q", id)
+	return ""
+}
+
+func TestDetect(t *testing.T) {
+	for path, want := range map[string]string{
+		"dataset": "dataset", "dataset/episodes.jsonl": "dataset", "dataset/tools.jsonl": "dataset", "dataset/capabilities.jsonl": "dataset",
+		"plans": "taskgraph", "plans/data.json": "taskgraph", "plans/split_ids.json": "taskgraph", "plans/graph_desc.json": "taskgraph",
+		"tools": "tools-list", "tools/github.json": "tools-list", "tools/pages.jsonl": "tools-list",
+		"config": "mcp-config", "config/.mcp.json": "mcp-config", "config/codex.toml": "mcp-config", "config/vscode.json": "mcp-config",
+		"claude": "claude-code", "claude/s1.jsonl": "claude-code", "claude/s2/subagents/agent-a7.jsonl": "claude-code",
+		"export": "waymark", "export/history.jsonl": "waymark",
+	} {
+		got, err := Detect(filepath.Join("testdata", path))
+		assert.NoError(t, err, path)
+		assert.Equal(t, []string{want}, got, path)
+	}
+	got, err := Detect("testdata/traces")
+	assert.NoError(t, err)
+	assert.Equal(t, []string{"claude-code", "codex", "openai-chat", "otel", "mcp-jsonrpc", "langfuse", "langsmith"}, got, "a folder of several")
+	for _, unknown := range []string{"", "hello", "[]", "{}", `{"id":"x"}`, "\x00\x01"} {
+		_, err := sniff("file", []byte(unknown))
+		assert.ErrorIs(t, err, errUnknownFormat, unknown)
+	}
+	_, err = Detect("testdata/absent")
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	for _, f := range Formats() {
+		assert.NotEmpty(t, f.Does, f.Name)
+	}
+}
+
+func TestDataset(t *testing.T) {
+	items, seen, report := read(t, "testdata/dataset", Options{})
+	assert.Equal(t, []string{
+		"tools.jsonl:1 tool fs:read",
+		"tools.jsonl:2 tool json.parse",
+		"tools.jsonl:3 tool fs:read duplicate",
+		`tools.jsonl:4 tool json.parse dropped: tool "json.parse" was read before, on line 2, with other content`,
+		`tools.jsonl:5 tool  dropped: field "id" is a number, want a string`,
+		"tools.jsonl:7 tool no id but a name",
+		"tools.jsonl:8 tool  dropped: tool has no id",
+		"tools.jsonl:9 tool  dropped: not JSON: unexpected end of JSON input",
+		"capabilities.jsonl:1 capability report",
+		"episodes.jsonl:1 episode e1",
+		"episodes.jsonl:2 episode e2 left out: split test",
+		"episodes.jsonl:3 episode e3",
+		"episodes.jsonl:4 episode e3 duplicate",
+		`episodes.jsonl:5 episode e4 dropped: episode "e4": steps form a cycle: "1" needs "2" needs "1"`,
+		`episodes.jsonl:6 episode e5 dropped: time "yesterday" is neither RFC 3339 nor a date`,
+		`episodes.jsonl:7 episode e6 dropped: field "steps" is a string, want a list`,
+		"episodes.jsonl:8 episode  dropped: the file is cut off in this line",
+	}, seen)
+	assert.Equal(t, []string{"fs:read", "json.parse"}, items[8].Capability.Tools)
+	assert.JSONEq(t, `{"properties":{"path":"string"}}`, string(items[0].Tool.InputSchema))
+	assert.JSONEq(t, `{"id":"e1","intent":"read it","time":"2013-02-07T00:00:00Z","source":"import:dataset","label":"a colleague",
+		"steps":[{"id":"1","tool":"fs:read","depends_on":[],"outcome":"unknown"},{"id":"2","tool":"json.parse","depends_on":["1"],"outcome":"unknown"}],"outcome":"success"}`,
+		episode(t, items, "e1"))
+	assert.Equal(t, Counts{Tools: 3, Capabilities: 1, Episodes: 2}, report.Taken)
+	assert.Equal(t, Counts{Tools: 1, Episodes: 1}, report.Duplicates)
+	assert.Equal(t, Counts{Tools: 4, Episodes: 4}, report.Dropped)
+	assert.Equal(t, Counts{Episodes: 1}, report.LeftOut)
+
+	items, seen, _ = read(t, "testdata/dataset", Options{Split: "test", Source: "me", DropIntents: true})
+	assert.Contains(t, seen, "episodes.jsonl:1 episode e1 left out: split train")
+	assert.JSONEq(t, `{"id":"e2","time":"2026-03-01T09:00:00Z","source":"me","steps":[{"id":"1","tool":"fs:read","outcome":"unknown"},{"id":"2","tool":"json.parse","outcome":"failure"}],"outcome":"unknown"}`,
+		episode(t, items, "e2"))
+	assert.Empty(t, items[8].Capability.Intent)
+
+	_, seen, _ = read(t, "testdata/dataset", Options{Split: "all", Now: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)})
+	assert.Contains(t, seen, "episodes.jsonl:1 episode e1")
+	assert.Contains(t, seen, `episodes.jsonl:2 episode e2 dropped: episode "e2": time 2026-03-01T09:00:00Z is more than 24 hours in the future`)
+}
+
+// The episodes are worked by hand from the layout of GNN4TaskPlan's data.json.
+func TestTaskgraph(t *testing.T) {
+	items, seen, _ := read(t, "testdata/plans", Options{Split: "all"})
+	assert.Equal(t, []string{
+		"tool_desc.json:3 tool find_recipe",
+		"tool_desc.json:4 tool buy_food",
+		"tool_desc.json:5 tool Image-to-Text",
+		`tool_desc.json:6 tool  dropped: field "id" is a number, want a string`,
+		"graph_desc.json:1 tool set_table",
+		"data.json:1 episode plans-0",
+		"data.json:2 episode plans-1",
+		"data.json:3 episode plans-2",
+		"data.json:4 episode plans-3 dropped: the links of the plan form a cycle",
+		`data.json:5 episode plans-4 dropped: a link joins "find_recipe" to "buy_food", and not both are in the plan`,
+		`data.json:6 episode plans-5 dropped: episode "plans-5": no steps`,
+		"data.json:7 episode plans-6",
+	}, seen)
+	assert.JSONEq(t, `{"type":"object","properties":{"dish":{"type":"string","description":"What to cook"}}}`, string(items[0].Tool.InputSchema))
+	assert.Equal(t, "Home", items[1].Tool.Domain)
+	assert.JSONEq(t, `{"type":"object","properties":{"text":{"type":"text"}}}`, string(items[2].Tool.OutputSchema))
+	steps := func(id string) (s []string) {
+		for _, it := range items {
+			if it.ID == id {
+				for _, step := range it.Episode.Steps {
+					s = append(s, fmt.Sprint(step.ID, " ", step.Tool, " ", step.DependsOn))
+				}
+			}
+		}
+		return s
+	}
+	assert.Equal(t, []string{"1 find_recipe []", "2 buy_food [1]"}, steps("plans-0"))
+	assert.Equal(t, []string{"1 find_recipe []", "2 buy_food [1]", "3 find_recipe [2]", "4 buy_food [3]"}, steps("plans-1"))
+	assert.Equal(t, []string{"1 find_recipe []", "2 buy_food []", "3 set_table [1 2]"}, steps("plans-2"))
+
+	// split_ids.json: 0, 2 and 6 are test, the rest train.
+	_, seen, report := read(t, "testdata/plans/data.json", Options{})
+	assert.Contains(t, seen, "data.json:1 episode plans-0 left out: split test")
+	assert.Equal(t, Counts{Tools: 4, Episodes: 1}, report.Taken)
+	assert.Equal(t, Counts{Episodes: 3}, report.LeftOut)
+	_, _, report = read(t, "testdata/plans", Options{Split: "test"})
+	assert.Equal(t, 3, report.Taken.Episodes)
+
+	// The first edition of TaskBench; without split_ids.json there is no split.
+	items, seen, _ = read(t, "testdata/oldplans", Options{})
+	assert.Equal(t, []string{"tool_desc.json:1 tool Image-to-Text", "data.json:1 episode oldplans-11"}, seen)
+	assert.Equal(t, "Describe it", items[1].Episode.Intent)
+}
+
+func TestToolsList(t *testing.T) {
+	items, seen, _ := read(t, "testdata/tools", Options{})
+	assert.Equal(t, []string{
+		"github.json:5 tool github:search_issues",
+		"github.json:7 tool github: dropped: tool has no name",
+		`github.json:8 tool github: dropped: field "name" is a number, want a string`,
+		"github.json:10 tool github:merge",
+		"pages.jsonl:1 tool fs:read",
+		"pages.jsonl:2 tool git:log",
+		"pages.jsonl:2 tool pages:weather",
+		"pages.jsonl:3 line  dropped: the server answered with an error: no such cursor",
+		"pages.jsonl:5 line  dropped: the file is cut off in this line",
+	}, seen)
+	first := items[0].Tool
+	assert.Equal(t, "Find issues", first.Description, "what cannot be seen is taken out")
+	assert.Equal(t, "github", first.Server)
+	assert.Equal(t, "Search issues", first.Annotations.Title)
+	assert.True(t, *first.Annotations.ReadOnly)
+	assert.False(t, *first.Annotations.OpenWorld)
+	assert.Nil(t, first.Annotations.Destructive, "not said")
+	_, seen, _ = read(t, "testdata/tools/pages.jsonl", Options{Server: "mine"})
+	assert.Equal(t, "pages.jsonl:1 tool mine:read", seen[0])
+	for name, want := range map[string]string{"github.json": "github", "a/github-tools.json": "github", "fs.tools.json": "fs", "tools.json": "", "tools-list.json": "", "-": ""} {
+		assert.Equal(t, want, serverOfFile(name), name)
+	}
+	stream := `[{"name":"read","inputSchema":{"type":"object"}}]`
+	for it, err := range ReadFrom(t.Context(), strings.NewReader(stream), Options{}) {
+		require.NoError(t, err)
+		assert.Equal(t, "-:1 tool read", describe(it))
+	}
+}
+
+// Every value that could be a secret has SECRET in it.
+func TestMCPConfig(t *testing.T) {
+	items, seen, report := read(t, "testdata/config", Options{})
+	assert.Equal(t, []string{
+		".mcp.json:6 server events",
+		".mcp.json:4 server github",
+		`.mcp.json:8 server nothing dropped: server "nothing" has neither command nor url`,
+		".mcp.json:7 server shell",
+		`.mcp.json:9 server wrong dropped: server "wrong" is no object`,
+		".mcp.json:5 server zap",
+		"codex.toml:3 server files",
+		"codex.toml:10 server remote",
+		"vscode.json:1 server docs",
+	}, seen)
+	assert.Equal(t, Server{Name: "events", Transport: "sse", URL: "https://example.com/sse", Disabled: true}, *items[0].Server)
+	assert.Equal(t, Server{Name: "github", Transport: "stdio", Command: "npx"}, *items[1].Server)
+	assert.Equal(t, Server{Name: "zap", Transport: "http", URL: "https://mcp.example.com/api/v1/s/*/mcp"}, *items[5].Server)
+	assert.Equal(t, Server{Name: "remote", Transport: "http", URL: "https://remote.example.com/mcp", Disabled: true}, *items[7].Server)
+	assert.Len(t, report.Servers, 7)
+	all, err := json.Marshal(report)
+	require.NoError(t, err)
+	assert.NotContains(t, string(all)+report.String(), "SECRET")
+}
+
+func TestStripComments(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a": "//b", /* c */ "d": 1,}`:   `{"a":"//b","d":1}`,
+		"{// x\n\"a\":[1,2, // y\n],\n}":  `{"a":[1,2]}`,
+		`{"a":"\"//","b":"/*",}`:          `{"a":"\"//","b":"/*"}`,
+		`{"u":"https://example.com/a,]"}`: `{"u":"https://example.com/a,]"}`,
+	} {
+		assert.JSONEq(t, want, string(stripComments([]byte(in))), in)
+		assert.Len(t, stripComments([]byte(in)), len(in), "places stay")
+	}
+}
+
+func TestWaymark(t *testing.T) {
+	items, seen, _ := read(t, "testdata/export", Options{})
+	assert.Equal(t, []string{
+		"history.jsonl:1 tool fs:read",
+		"history.jsonl:2 capability report",
+		"history.jsonl:3 episode e1",
+		`history.jsonl:4 line m dropped: kind "model" is none of tool, capability, episode`,
+		"history.jsonl:5 line x dropped: no kind",
+	}, seen)
+	assert.Equal(t, "key:alice", items[2].Episode.Label, "what a body claims is a label")
+	assert.Equal(t, "import:waymark", items[2].Episode.Source)
+}
+
+// Law: what is exported and read again is what was exported, from whatever format it first came.
+func TestExportRoundTrip(t *testing.T) {
+	for _, path := range []string{"dataset", "plans", "tools", "claude", "export"} {
+		var first, second bytes.Buffer
+		for it, err := range Read(t.Context(), filepath.Join("testdata", path), Options{Split: "all", Source: "import:waymark"}) {
+			require.NoError(t, err)
+			if it.Episode != nil {
+				it.Episode.Label = "label" // as a first import leaves it
+			}
+			require.NoError(t, WriteLine(&first, it))
+		}
+		require.NotEmpty(t, first.String(), path)
+		for it, err := range ReadFrom(t.Context(), bytes.NewReader(first.Bytes()), Options{}) {
+			require.NoError(t, err)
+			require.Empty(t, it.Dropped)
+			require.NoError(t, WriteLine(&second, it))
+		}
+		assert.Equal(t, first.String(), second.String(), path)
+	}
+}
+
+func TestLines(t *testing.T) {
+	long := strings.Repeat("x", MaxLine-len(`{"id":""}`))
+	for _, tt := range []struct{ why, text, want string }{
+		{"as long as allowed", `{"id":"` + long + `"}` + "\r\n{\"id\":\"b\"}", `tool has no`},
+		{"too long", `{"id":"` + long + `x"}` + "\n{\"id\":\"b\"}\n", "line is longer than 1048576 bytes"},
+		{"not UTF-8", "{\"id\":\"\xff\"}\n{\"id\":\"b\"}\n", "line is not valid UTF-8"},
+	} {
+		var items []Item
+		for it, err := range ReadFrom(t.Context(), strings.NewReader(tt.text), Options{Format: "dataset"}) {
+			require.NoError(t, err)
+			items = append(items, it)
+		}
+		require.Len(t, items, 2, tt.why)
+		if tt.why == "as long as allowed" {
+			assert.Contains(t, items[0].Dropped, "limit is 256", tt.why) // read, then refused for its id
+		} else {
+			assert.Equal(t, tt.want, items[0].Dropped, tt.why)
+		}
+		assert.Equal(t, 2, items[1].Line, tt.why)
+		assert.Equal(t, "b", items[1].ID, tt.why)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	one := func(path string, opts Options) error {
+		for _, err := range Read(t.Context(), path, opts) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	assert.ErrorIs(t, one("testdata/absent", Options{}), fs.ErrNotExist)
+	assert.ErrorContains(t, one("testdata/dataset", Options{Format: "csv"}), `unknown format "csv"`)
+	assert.ErrorContains(t, one("testdata/dataset", Options{Split: "dev"}), `split "dev"`)
+	assert.ErrorContains(t, one("testdata/claude", Options{Format: "dataset"}), "neither tools.jsonl")
+	assert.ErrorIs(t, one(t.TempDir(), Options{}), errUnknownFormat)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	var last error
+	for _, err := range Read(ctx, "testdata/dataset", Options{}) {
+		n++
+		last = err
+		cancel()
+	}
+	assert.ErrorIs(t, last, context.Canceled)
+	assert.Equal(t, 2, n, "one item and the error")
+
+	n = 0
+	for range Read(t.Context(), "testdata/claude", Options{}) { // leaving early is no error and no panic
+		n++
+		break
+	}
+	assert.Equal(t, 1, n)
+
+	broken := errors.New("disk on fire")
+	for _, err := range ReadFrom(t.Context(), &failing{"{\"id\":\"a\"}\n", broken}, Options{Format: "dataset"}) {
+		last = err
+	}
+	assert.ErrorIs(t, last, broken)
+}
+
+type failing struct {
+	text string
+	err  error
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	if f.text == "" {
+		return 0, f.err
+	}
+	n := copy(p, f.text)
+	f.text = f.text[n:]
+	return n, nil
+}
+
+// A folder, the same folder in a file system, and a file in it are the same import.
+func TestReadFS(t *testing.T) {
+	for _, path := range []string{"dataset", "plans", "claude", "tools/github.json"} {
+		_, want, _ := read(t, filepath.Join("testdata", path), Options{})
+		var got []string
+		for it, err := range ReadFS(t.Context(), os.DirFS("testdata"), path, Options{}) {
+			require.NoError(t, err)
+			got = append(got, describe(it))
+		}
+		assert.Equal(t, want, got, path)
+	}
+	for _, err := range ReadFS(t.Context(), fstest.MapFS{}, "absent", Options{}) {
+		assert.ErrorIs(t, err, fs.ErrNotExist)
+	}
+}
+
+func TestReport(t *testing.T) {
+	var r Report
+	for i := range 150 {
+		r.Add(Item{File: "a.jsonl", Line: i + 1, Dropped: "bad"})
+	}
+	tool := Item{Kind: KindTool, ID: "t"}
+	r.Add(tool)
+	r.Add(tool)
+	r.Add(tool)
+	r.Known(tool)
+	r.Refuse(tool, "storage is closed")
+	assert.Len(t, r.Reasons, 100)
+	assert.Equal(t, Counts{Tools: 1}, r.Taken)
+	assert.Equal(t, Counts{Tools: 1}, r.Duplicates)
+	assert.Equal(t, Counts{Tools: 1, Lines: 150}, r.Dropped)
+	assert.Contains(t, r.String(), "taken       1 tool\nknown       1 tool\ndropped     1 tool, 150 lines\n  a.jsonl:1  bad\n")
+	assert.Contains(t, r.String(), "… and 51 more")
+	assert.Equal(t, "nothing", Counts{}.String())
+}
+
+func ExampleRead() {
+	var report Report
+	for item, err := range Read(context.Background(), "testdata/export", Options{}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		report.Add(item)
+	}
+	fmt.Print(report)
+	// Output:
+	// taken       1 tool, 1 capability, 1 episode
+	// dropped     2 lines
+	//   history.jsonl:4  kind "model" is none of tool, capability, episode
+	//   history.jsonl:5  no kind
+}

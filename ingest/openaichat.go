@@ -1,0 +1,335 @@
+package ingest
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"waymark/episodic"
+	"waymark/ingest/toolcall"
+)
+
+// Conversations with a model in the words of OpenAI's interfaces, each of these an object, a line, or
+// an element of a list:
+//
+//	{"messages":[…]}                                   chat completions; a request and its "choices" as well
+//	{"input":[…],"output":[…]}                         Responses: function_call, function_call_output, mcp_call
+//	{"role":"assistant","tool_calls":[…]}              one message: the file is the conversation
+//	{"type":"function_call","call_id":…}               one item of Responses, the same
+//	{"data":[{"object":"trace"},{"object":"trace.span"}]}  a trace of the Agents SDK
+//
+// The calls of one message are parallel, and so are items that stand together before their outputs.
+// Arguments may be an object or JSON in a string; a call without an id is paired with its answer by
+// its place. There are no times. An answer is a failure if it says so (is_error, status "error", or
+// JSON with isError or a lone error); else nobody knows, and so it stays.
+//
+// A conversation without a name (id, conversation, thread or session) is known by its first call, if the
+// id of that is one that no other would have, else by all of its content. Logs of requests hold each
+// conversation many times, every time longer: what was read before counts once.
+func decodeOpenAIChat(in *input, emit func(Item) bool) error {
+	t := in.traces("openai-chat")
+	return in.eachTraceFile(t, []string{".json", ".jsonl", ".ndjson"}, emit, func(name string, r io.Reader, more func() bool) error {
+		c := chats{traces: t, file: strings.TrimSuffix(path.Base(name), path.Ext(name)), spans: newSpans(t)}
+		defer c.spans.end()
+		defer c.release()
+		return eachValue(r, false, func(l line) bool {
+			t.tally.Lines++
+			c.value(l)
+			return more()
+		})
+	})
+}
+
+// chats reads the conversations of one file.
+type chats struct {
+	*traces
+	file  string
+	spans *spans
+	open  *chat  // of the lines that are a message each
+	held  []Item // episodes of the newest conversation, which the next line may hold again and longer
+}
+
+func (c *chats) value(l line) {
+	if l.problem != "" || len(l.data) == 0 || l.data[0] != '[' {
+		c.object(l)
+		return
+	}
+	list := document{raw: l.data, problem: new(error)}
+	switch elements, ok := list.elements(); {
+	case !ok:
+		c.drop(l.number, cmp.Or(l.decode(&[]json.RawMessage{}), errors.New("is not a JSON list")))
+	case len(elements) > 0 && isMessage(elements[0]):
+		c.conversation(l.number, "", elements, l.data)
+	default:
+		for _, v := range elements {
+			c.object(line{number: l.number, data: v.raw})
+		}
+	}
+}
+
+func isMessage(d *document) bool {
+	return d.text("role") != "" || strings.Contains(d.text("type"), "_call")
+}
+
+func (c *chats) object(l line) {
+	d, err := newDocument(l)
+	if err != nil {
+		c.drop(l.number, err)
+		return
+	}
+	data, list := d.list("data")
+	if !list && strings.HasPrefix(d.text("object"), "trace") {
+		data = []*document{d}
+	}
+	var items []*document
+	switch {
+	case len(data) > 0:
+		for _, part := range data {
+			c.spans.records(spanTables["agents"], line{number: l.number, data: part.raw})
+		}
+	case isMessage(d):
+		if c.open == nil {
+			c.open = &chat{thread: c.thread("", c.file)}
+			c.open.thread.loose = true
+		}
+		err = c.open.item(l.number, d)
+	default:
+		if items, err = conversationItems(d, true); err == nil && items == nil && *d.problem == nil {
+			c.skip()
+		}
+	}
+	if err = cmp.Or(err, *d.problem); err != nil {
+		c.drop(l.number, err)
+	} else if items != nil {
+		c.conversation(l.number, conversationID(d), items, l.data)
+	}
+}
+
+// conversationItems are the messages or items of a conversation in their order. A log of both the request and the
+// response holds them inside.
+func conversationItems(d *document, logged bool) (items []*document, err error) {
+	for _, name := range []string{"messages", "items", "input", "output"} {
+		if v := d.value(name); len(v) > 0 && v[0] == '"' {
+			items = append(items, &document{raw: encode(map[string]json.RawMessage{"role": json.RawMessage(`"user"`), "content": v}), problem: d.problem})
+		} else {
+			list, ok := d.list(name)
+			if items = append(items, list...); ok && items == nil {
+				items = []*document{}
+			}
+		}
+	}
+	if choices, _ := d.list("choices"); len(choices) > 0 { // the others were not taken
+		if m := choices[0].at("message"); m != nil {
+			items = append(items, m)
+		}
+	}
+	for _, name := range []string{"request", "response"} {
+		if inner := d.at(name); inner != nil && logged {
+			more, err := conversationItems(inner, false)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, more...)
+		}
+	}
+	return items, nil
+}
+
+// conversationID names the conversation, "" if nothing does. The id of a completion is not that of its
+// conversation.
+func conversationID(d *document) string {
+	named := func(name string) map[string]json.RawMessage { return toolcall.Members(d.value(name)) }
+	if id := cmp.Or(toolcall.FirstText(named(""), "conversation_id", "thread_id", "session_id", "conversation"),
+		toolcall.FirstText(named("conversation"), "id"), toolcall.FirstText(named("metadata"), "session_id", "thread_id", "conversation_id")); id != "" {
+		return id
+	}
+	id := d.text("id")
+	if strings.HasPrefix(id, "chatcmpl-") || strings.HasPrefix(id, "resp_") {
+		return ""
+	}
+	return id
+}
+
+// conversation reads a whole one.
+func (c *chats) conversation(number int, session string, items []*document, text []byte) {
+	outer := c.traces.emit
+	var found []Item
+	c.traces.emit = func(it Item) { found = append(found, it) }
+	ch := chat{thread: &thread{t: c.traces, session: session, rule: episodic.NewSessions(c.format), calls: map[string]int{}}}
+	if session == "" {
+		if first := firstCallID(items); !unique(first) {
+			sum := sha256.Sum256(text)
+			ch.thread.salt, ch.thread.loose = hex.EncodeToString(sum[:8]), true
+		}
+	} else {
+		ch.thread.loose = true
+	}
+	var wrong error
+	for i, item := range items {
+		err := ch.item(number, item)
+		if err = cmp.Or(err, *item.problem); err != nil && wrong == nil {
+			wrong = fmt.Errorf("message %d: %w", i+1, err)
+		}
+		*item.problem = nil
+	}
+	ch.thread.begunBefore(func() { ch.thread.flush() })
+	c.traces.emit = outer
+	if wrong != nil {
+		c.drop(number, wrong)
+	}
+	c.hold(found)
+}
+
+// hold keeps the episodes of a conversation until the next one shows whether it is the same, longer.
+func (c *chats) hold(found []Item) {
+	longer := map[string]bool{}
+	for _, it := range found {
+		longer[it.ID] = it.Episode != nil
+	}
+	kept := c.held[:0]
+	for _, it := range c.held {
+		if !longer[it.ID] {
+			kept = append(kept, it)
+		}
+	}
+	c.held = kept
+	c.release()
+	c.held = found
+}
+
+func (c *chats) release() {
+	for _, it := range c.held {
+		c.emit(it)
+	}
+	c.held = nil
+}
+
+// begunBefore runs f without the memory of what has begun: a longer telling of the same conversation
+// is no repetition.
+func (th *thread) begunBefore(f func()) {
+	begun := th.t.begun
+	th.t.begun = map[string]bool{}
+	f()
+	th.t.begun = begun
+}
+
+func firstCallID(items []*document) string {
+	for _, item := range items {
+		if calls, _ := item.list("tool_calls"); len(calls) > 0 {
+			return calls[0].text("id")
+		}
+		if strings.HasSuffix(item.text("type"), "_call") {
+			return item.text(chatIDs...)
+		}
+	}
+	return ""
+}
+
+// unique reports whether an id looks drawn at random: sixteen characters or more, digits and letters.
+func unique(id string) bool {
+	digits := strings.ContainsAny(id, "0123456789")
+	letters := strings.ContainsFunc(id, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' })
+	return len(id) >= 16 && digits && letters
+}
+
+// chat is one conversation being read.
+type chat struct {
+	thread  *thread
+	turn    int
+	pending []string // calls of the last message whose answers carry no id
+}
+
+var chatIDs = []string{"call_id", "id"}
+
+// chatRules are for the items of Responses.
+var chatRules = []rule{
+	{kinds: "function_call custom_tool_call", id: chatIDs, tool: []string{"name"}, arguments: []string{"arguments", "input"}},
+	{kinds: "function_call_output custom_tool_call_output", id: chatIDs, result: func(f fields) result { return chatResult(f, "output") }},
+	{kinds: "mcp_call", id: []string{"id"}, tool: []string{"name"}, server: []string{"server_label"}, arguments: []string{"arguments"}},
+	{kinds: "mcp_call", id: []string{"id"}, result: func(f fields) result {
+		if holds(f, []string{"status=in_progress", "status=calling", "status=incomplete"}) {
+			return result{}
+		}
+		o := outcome{failed: []string{"error", "status=failed"}, worked: []string{""}, failure: []string{"error"}, value: []string{"output"}}
+		return o.read(f)
+	}},
+}
+
+// messageCall is a call inside a message, of either form of tool_calls or of the older function_call.
+var messageCall = []rule{
+	{kinds: "call", id: []string{"id"}, tool: []string{"function.name", "custom.name", "name"}, arguments: []string{"function.arguments", "custom.input", "arguments"}},
+}
+
+func (c *chat) item(number int, d *document) error {
+	th := c.thread
+	if th.apply(chatRules, d.text("type"), d, call{line: number}) {
+		return nil
+	}
+	switch d.text("role") {
+	case "user":
+		text, err := d.prose("content")
+		if err != nil {
+			return err
+		}
+		if text = strings.TrimSpace(text); text != "" {
+			th.ask(number, text, time.Time{})
+		}
+	case "assistant":
+		c.turn++
+		c.pending = nil
+		calls, _ := d.list("tool_calls")
+		for i, v := range calls {
+			c.call(number, i, v)
+		}
+		if v := d.at("function_call"); v != nil {
+			c.call(number, 0, v)
+		}
+	case "tool", "function":
+		id := d.text("tool_call_id")
+		if id == "" && len(c.pending) > 0 {
+			id = c.pending[0]
+			c.pending = c.pending[1:]
+		}
+		th.settle(id, chatResult(d, "content"))
+	}
+	return nil
+}
+
+// call reads a call of the current message. Without an id it is paired with its answer by its place.
+func (c *chat) call(number, place int, v *document) {
+	one := call{line: number, turn: strconv.Itoa(c.turn)}
+	if v.text("id") == "" {
+		one.id = fmt.Sprintf("%d.%d", c.turn, place)
+		c.pending = append(c.pending, one.id)
+	}
+	c.thread.apply(messageCall, "call", v, one)
+}
+
+// chatResult reads the answer of a tool, which may say in its own content that it failed.
+func chatResult(f fields, content string) result {
+	names := []string{content}
+	o := outcome{failed: []string{"is_error=true", "status=error"}, worked: []string{"is_error=false", "status=success"}, failure: names, value: names}
+	r := o.read(f)
+	if r.outcome != "" {
+		return r
+	}
+	text := message(r.value)
+	said := toolcall.Members(json.RawMessage(text))
+	mark, marked := said["isError"]
+	wrong := said["error"]
+	switch {
+	case string(mark) == "true", !marked && len(said) == 1 && len(wrong) > 0 && string(wrong) != "null":
+		r.outcome, r.text = episodic.Failure, text
+	case marked:
+		r.outcome = episodic.Success
+	}
+	return r
+}

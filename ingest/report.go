@@ -1,0 +1,147 @@
+package ingest
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Counts of items by kind. Lines counts those whose kind could not be told.
+type Counts struct {
+	Tools        int `json:"tools"`
+	Capabilities int `json:"capabilities"`
+	Episodes     int `json:"episodes"`
+	Servers      int `json:"servers,omitempty"`
+	Lines        int `json:"lines,omitempty"`
+}
+
+// countNames are the kinds in the order of a report; "" stands for lines.
+var countNames = []struct {
+	kind      Kind
+	one, many string
+}{
+	{KindTool, "tool", "tools"}, {KindCapability, "capability", "capabilities"}, {KindEpisode, "episode", "episodes"},
+	{KindServer, "server", "servers"}, {"", "line", "lines"},
+}
+
+func (c *Counts) of(k Kind) *int {
+	switch k {
+	case KindTool:
+		return &c.Tools
+	case KindCapability:
+		return &c.Capabilities
+	case KindEpisode:
+		return &c.Episodes
+	case KindServer:
+		return &c.Servers
+	}
+	return &c.Lines
+}
+
+// Total of all kinds.
+func (c Counts) Total() int { return c.Tools + c.Capabilities + c.Episodes + c.Servers + c.Lines }
+
+func (c Counts) String() string {
+	var parts []string
+	for _, name := range countNames {
+		switch n := *c.of(name.kind); n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+name.one)
+		default:
+			parts = append(parts, fmt.Sprint(n, " ", name.many))
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "nothing")
+}
+
+// Reason says why one item was dropped.
+type Reason struct {
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line"`
+	ID     string `json:"id,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// maxReasons is how many reasons a report keeps; the counts go on.
+const maxReasons = 100
+
+// Report sums up an import. Feed it every item with [Report.Add], and what storing them found with
+// [Report.Refuse] and [Report.Known].
+type Report struct {
+	Taken      Counts   `json:"taken"`
+	Duplicates Counts   `json:"duplicates"`
+	Dropped    Counts   `json:"dropped"`
+	LeftOut    Counts   `json:"left_out"`          // other splits
+	Lines      int      `json:"lines,omitempty"`   // of traces
+	Skipped    int      `json:"skipped,omitempty"` // of these, of a kind that is not known
+	Servers    []Server `json:"servers,omitempty"`
+	Reasons    []Reason `json:"reasons"`
+}
+
+// Add counts an item as it came from [Read].
+func (r *Report) Add(it Item) {
+	switch {
+	case it.Tally != nil:
+		r.Lines += it.Tally.Lines
+		r.Skipped += it.Tally.Skipped
+	case it.Dropped != "":
+		*r.Dropped.of(it.Kind)++
+		r.reason(it, it.Dropped)
+	case it.LeftOut != "":
+		*r.LeftOut.of(it.Kind)++
+	case it.Duplicate:
+		*r.Duplicates.of(it.Kind)++
+	default:
+		*r.Taken.of(it.Kind)++
+		if it.Server != nil {
+			r.Servers = append(r.Servers, *it.Server)
+		}
+	}
+}
+
+// Known moves an item that was taken to the duplicates: it had been stored before.
+func (r *Report) Known(it Item) {
+	*r.Taken.of(it.Kind)--
+	*r.Duplicates.of(it.Kind)++
+}
+
+// Refuse moves an item that was taken to those dropped, because storing it was refused.
+func (r *Report) Refuse(it Item, reason string) {
+	*r.Taken.of(it.Kind)--
+	*r.Dropped.of(it.Kind)++
+	r.reason(it, reason)
+}
+
+func (r *Report) reason(it Item, reason string) {
+	if len(r.Reasons) < maxReasons {
+		r.Reasons = append(r.Reasons, Reason{it.File, it.Line, it.ID, reason})
+	}
+}
+
+// String is the report for a terminal.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "taken       %s\n", r.Taken)
+	for _, part := range []struct {
+		name string
+		c    Counts
+	}{{"known", r.Duplicates}, {"left out", r.LeftOut}, {"dropped", r.Dropped}} {
+		if part.c.Total() > 0 {
+			fmt.Fprintf(&b, "%-11s %s\n", part.name, part.c)
+		}
+	}
+	if r.Skipped > 0 {
+		fmt.Fprintf(&b, "%-11s %d of %d lines (%.1f %%) of a kind that is not known\n", "skipped", r.Skipped, r.Lines, 100*float64(r.Skipped)/float64(r.Lines))
+	}
+	for _, s := range r.Servers {
+		fmt.Fprintf(&b, "  server    %s (%s) %s%s\n", s.Name, s.Transport, s.Command, s.URL)
+	}
+	for _, reason := range r.Reasons {
+		fmt.Fprintf(&b, "  %s:%d  %s\n", reason.File, reason.Line, reason.Reason)
+	}
+	if more := r.Dropped.Total() - len(r.Reasons); more > 0 {
+		fmt.Fprintf(&b, "  … and %d more\n", more)
+	}
+	return b.String()
+}

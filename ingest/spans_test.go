@@ -1,0 +1,116 @@
+package ingest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// otlp writes spans as one line of OTLP JSON: id, parent, name, begin and end in seconds, attributes.
+func otlp(spans ...string) string {
+	var list []string
+	for _, s := range spans {
+		f := strings.Split(s, "|")
+		var attributes []string
+		for _, a := range f[5:] {
+			name, value, _ := strings.Cut(a, "=")
+			attributes = append(attributes, fmt.Sprintf(`{"key":%q,"value":{"stringValue":%q}}`, name, value))
+		}
+		list = append(list, fmt.Sprintf(`{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"00000000000000%s","parentSpanId":%q,"name":%q,"startTimeUnixNano":"17672256%s000000000","endTimeUnixNano":"17672256%s000000000","attributes":[%s]}`,
+			f[0], strings.TrimSuffix("00000000000000"+f[1], "00000000000000"), f[2], f[3], f[4], strings.Join(attributes, ",")))
+	}
+	return `{"resourceSpans":[{"resource":{"attributes":[{"key":"session.id","value":{"stringValue":"s1"}}]},"scopeSpans":[{"spans":[` + strings.Join(list, ",") + `]}]}]}`
+}
+
+func TestOTelConventions(t *testing.T) {
+	const gen = "gen_ai.operation.name=execute_tool"
+	for _, tt := range []struct {
+		name  string
+		spans []string
+		want  []string
+	}{
+		{"GenAI", []string{"01||execute_tool a|10|11|" + gen + "|gen_ai.tool.name=a", "02||execute_tool b|12|13|" + gen}, []string{": a b"}},
+		{"MCP", []string{"01||tools/call a|10|11|mcp.method.name=tools/call|mcp.tool.name=a", "02||tools/call b|12|13|mcp.method.name=tools/call", "03||tools/list|14|15|mcp.method.name=tools/list"}, []string{": a b"}},
+		{"OpenInference", []string{"01||x|10|11|openinference.span.kind=TOOL|tool.name=a|input.value={}", "02||b|12|13|openinference.span.kind=TOOL", "03||LLM|12|13|openinference.span.kind=LLM"}, []string{": a b"}},
+		{"Traceloop", []string{"01||a.tool|10|11|traceloop.span.kind=tool|traceloop.entity.name=a", "02||w|12|13|traceloop.span.kind=workflow|traceloop.entity.name=w"}, []string{": a"}},
+		{"Vercel AI SDK", []string{"01||ai.toolCall|10|11|ai.operationId=ai.toolCall|ai.toolCall.name=a|ai.toolCall.args={}"}, []string{": a"}},
+		{"Claude Code", []string{"01||claude_code.tool|10|11|tool_name=mcp__fs__read", "00||claude_code.interaction|09|12|user_prompt=go"}, []string{": fs:read"}},
+		{"Claude Code, under its prompt", []string{"01|05|claude_code.tool|10|11|tool_name=mcp__fs__read", "05||claude_code.interaction|09|12|user_prompt=go"}, []string{"go: fs:read"}},
+		{"older GenAI", []string{"01||running tool: a|10|11|gen_ai.tool.name=a"}, []string{": a"}},
+		{"failed", []string{"01||execute_tool a|10|11|" + gen + "|error.type=timeout"}, []string{": a !timeout"}},
+		{"one inside the other", []string{"03|02|tools/call a|12|13|mcp.method.name=tools/call", "02|01|tools/call a|11|14|" + gen + "|mcp.method.name=tools/call", "01||execute_tool a|10|15|" + gen + "|gen_ai.tool.name=a"}, []string{": a"}},
+		{"a wrapper that says what it calls", []string{"01||t|10|15|" + gen + "|gen_ai.tool.name=hub:call_tool|gen_ai.tool.call.arguments={\"tool\":\"fs:read\",\"arguments\":{}}", "02|01|tools/call call_tool|11|14|mcp.method.name=tools/call"}, []string{": fs:read"}},
+		{"a wrapper that does not", []string{"01||t|10|15|" + gen + "|gen_ai.tool.name=hub:call_tool", "02|01|tools/call read|11|14|mcp.method.name=tools/call"}, []string{": read"}},
+		{"and calls nothing", []string{"01||t|10|15|" + gen + "|gen_ai.tool.name=hub:call_tool"}, []string{": hub:call_tool"}},
+		{"a subagent", []string{"05|03|execute_tool grep|12|13|" + gen, "06|03|execute_tool cat|14|15|" + gen, "03|02|invoke_agent sub|11|16|gen_ai.operation.name=invoke_agent", "02|01|execute_tool Task|10|17|" + gen, "07|01|execute_tool b|18|19|" + gen,
+			"01||invoke_agent main|09|20|gen_ai.operation.name=invoke_agent"}, []string{": Task b", ": grep cat"}},
+		{"a parent that is not there", []string{"01|99|execute_tool a|10|11|" + gen}, []string{": a"}},
+		{"its own parent", []string{"01|01|execute_tool a|10|11|" + gen, "02|03|execute_tool b|12|13|x=y", "03|02|execute_tool c|14|15|z=y"}, nil},
+		{"the same again", []string{"01||execute_tool a|10|11|" + gen, "01||execute_tool a|10|11|" + gen}, []string{": a"}},
+		{"side by side, and one after", []string{"01||execute_tool a|10|13|" + gen, "02||execute_tool b|11|12|" + gen, "03||execute_tool c|12|14|" + gen}, []string{": a/1 b/1 c"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, report := values(t, "otel", otlp(tt.spans...), Options{})
+			assert.Equal(t, tt.want, got)
+			assert.Zero(t, report.Dropped.Total(), "%s", report)
+		})
+	}
+}
+
+// A document over many lines, and one whose names are those of the protocol's text.
+func TestOTelDocument(t *testing.T) {
+	text := strings.ReplaceAll(otlp("01||execute_tool a|10|11|gen_ai.operation.name=execute_tool"), ",", ",\n ")
+	format, err := sniff("t.json", []byte(text))
+	require.NoError(t, err)
+	assert.Equal(t, "otel", format)
+	got, report := values(t, "otel", text, Options{})
+	assert.Equal(t, []string{": a"}, got)
+	assert.Equal(t, 1, report.Lines)
+	_, report = values(t, "otel", `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"zz"}]}]}]}`, Options{})
+	assert.Equal(t, 1, report.Dropped.Lines)
+}
+
+func TestLangfuse(t *testing.T) {
+	text := `[{"id":"t1","sessionId":"s1","input":{"question":"What?"},"observations":[
+		{"id":"o2","type":"TOOL","name":"b","startTime":"2026-01-01T00:00:02Z","endTime":"2026-01-01T00:00:03Z","parentObservationId":"o0","level":"ERROR","statusMessage":"401 Unauthorized"},
+		{"id":"o1","type":"TOOL","name":"a","startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-01T00:00:01Z","parentObservationId":"o0","input":"{\"p\":1}"},
+		{"id":"o3","type":"TOOL","name":"inner","startTime":"2026-01-01T00:00:00Z","parentObservationId":"o1"},
+		{"id":"o0","type":"CHAIN","name":"main","startTime":"2026-01-01T00:00:00Z"},
+		{"id":"o9","type":"NEW","name":"x","startTime":"2026-01-01T00:00:00Z"}]}]`
+	format, err := sniff("x.json", []byte(text))
+	require.NoError(t, err)
+	assert.Equal(t, "langfuse", format)
+	got, report := values(t, "langfuse", text, Options{})
+	assert.Equal(t, []string{"What?: a b ?auth"}, got)
+	assert.Equal(t, []int{1, 1}, []int{report.Lines, report.Skipped})
+}
+
+func TestLangSmith(t *testing.T) {
+	text := `{"runs":[{"id":"r0","name":"agent","run_type":"chain","trace_id":"r0","start_time":"2026-01-01T00:00:00","inputs":{"input":"What?"},
+		"child_runs":[{"id":"r2","name":"b","run_type":"tool","start_time":"2026-01-01T00:00:02","end_time":"2026-01-01T00:00:03","inputs":{"input":"{\"q\":1}"},"error":"ValueError: schema","status":"error"}]},
+		{"id":"r1","name":"a","run_type":"tool","trace_id":"r0","dotted_order":"20260101T000000000000Zr0.20260101T000001000000Zr1","start_time":"2026-01-01T00:00:01","end_time":"2026-01-01T00:00:02","inputs":{"p":1},"outputs":{"o":1},"error":null,"status":"success"}]}`
+	format, err := sniff("x.json", []byte(text))
+	require.NoError(t, err)
+	assert.Equal(t, "langsmith", format)
+	got, _ := values(t, "langsmith", text, Options{})
+	assert.Equal(t, []string{"What?: a b !argument"}, got)
+}
+
+func TestAskedFor(t *testing.T) {
+	for in, want := range map[string]string{
+		`"go"`:              "go",
+		`{"question":"go"}`: "go",
+		`{"other":"go"}`:    "",
+		`[]`:                "",
+		`5`:                 "",
+		`{"messages":[{"role":"user","content":"first"},{"role":"assistant","content":"x"},{"role":"user","content":[{"type":"text","text":"last"}]}]}`: "last",
+		`[[{"type":"human","content":"go"}]]`:                                       "go",
+		`[{"role":"user","parts":[{"type":"text","content":"a"},{"type":"blob"}]}]`: "a",
+		`"[{\"role\":\"user\",\"content\":\"inner\"}]"`:                             "inner",
+	} {
+		assert.Equal(t, want, askedFor([]byte(in)), in)
+	}
+}

@@ -1,0 +1,220 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+)
+
+// A saved answer to MCP tools/list comes in many wrappings. All of these are read, and any of them
+// several times in a list or one after the other (the pages of a long list):
+//
+//	{"jsonrpc":"2.0","id":1,"result":{"tools":[…]}}
+//	{"tools":[…]}     and {"server":"fs","tools":[…]}
+//	[{"name":…,"inputSchema":…}, …]
+//	{"name":…,"inputSchema":…}
+//
+// The server is the option, else what the file says, else the name of the file (github.json,
+// github-tools.json) unless that is a general one such as tools.json.
+func decodeToolsList(in *input, emit func(Item) bool) error {
+	return in.eachFile("tools-list", []string{".json", ".jsonl", ".ndjson"}, func(name string) (more bool, err error) {
+		text, err := in.readAll(name)
+		if err != nil {
+			return false, err
+		}
+		server := in.opts.Server
+		if server == "" {
+			server = serverOfFile(name)
+		}
+		t := toolsList{text: text, file: name, given: in.opts.Server != "", emit: emit}
+		err = t.values(server)
+		return !t.stopped, err
+	})
+}
+
+// generalNames of files say nothing about a server.
+var generalNames = []string{"tools", "tools-list", "tools_list", "toolslist", "list", "result", "response", "output", "-", ""}
+
+func serverOfFile(name string) string {
+	name = path.Base(name)
+	name = strings.TrimSuffix(name, path.Ext(name))
+	for _, ending := range []string{"tools-list", "tools_list", "tools"} {
+		for _, sep := range []string{".", "-", "_"} {
+			name = strings.TrimSuffix(name, sep+ending)
+		}
+	}
+	if slices.Contains(generalNames, strings.ToLower(name)) {
+		return ""
+	}
+	return name
+}
+
+type toolsList struct {
+	text    []byte
+	file    string
+	given   bool // the server is given and nothing in the file changes it
+	emit    func(Item) bool
+	stopped bool
+	from    int // text up to here is counted: it holds these lines
+	lines   int
+}
+
+// values reads the values of the file one after the other.
+func (t *toolsList) values(server string) error {
+	d := json.NewDecoder(bytes.NewReader(t.text))
+	for n := 0; !t.stopped; n++ {
+		var v json.RawMessage
+		err := d.Decode(&v)
+		if err == io.EOF {
+			if n == 0 {
+				return errors.New("file is empty")
+			}
+			return nil
+		}
+		end := int(d.InputOffset())
+		if err != nil {
+			it := Item{File: t.file, Line: t.lineAt(len(t.text))}
+			it.drop(readable(err).Error())
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				it.Dropped = "the file is cut off in this line"
+			}
+			t.stopped = !t.emit(it)
+			return nil
+		}
+		t.value(v, end-len(v), server, 0)
+	}
+	return nil
+}
+
+// value reads one value, which starts at the given place of the text.
+func (t *toolsList) value(v json.RawMessage, at int, server string, depth int) {
+	if depth > 4 || t.stopped {
+		return
+	}
+	if v[0] == '[' {
+		t.list(v, at, server, depth)
+		return
+	}
+	var w struct {
+		Result     json.RawMessage `json:"result"`
+		Tools      json.RawMessage `json:"tools"`
+		Server     json.RawMessage `json:"server"`
+		ServerInfo struct {
+			Name string `json:"name"`
+		} `json:"serverInfo"`
+		Error *struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	err := readable(json.Unmarshal(v, &w))
+	if err == nil && w.Error != nil {
+		err = fmt.Errorf("the server answered with an error: %.200s", w.Error.Message)
+	}
+	if err != nil {
+		it := Item{File: t.file, Line: t.lineAt(at)}
+		it.drop(err.Error())
+		t.stopped = !t.emit(it)
+		return
+	}
+	if !t.given {
+		var name string
+		if json.Unmarshal(w.Server, &name) == nil && name != "" {
+			server = name
+		} else if w.ServerInfo.Name != "" {
+			server = w.ServerInfo.Name
+		}
+	}
+	switch {
+	case len(w.Result) > 0 && w.Result[0] == '{':
+		t.value(w.Result, at+bytes.Index(v, w.Result), server, depth+1)
+	case len(w.Tools) > 0 && w.Tools[0] == '[':
+		t.list(w.Tools, at+bytes.Index(v, w.Tools), server, depth+1)
+	default:
+		t.tool(v, at, server)
+	}
+}
+
+func (t *toolsList) list(v json.RawMessage, at int, server string, depth int) {
+	d := json.NewDecoder(bytes.NewReader(v))
+	if _, err := d.Token(); err != nil {
+		return
+	}
+	for d.More() && !t.stopped {
+		var e json.RawMessage
+		if d.Decode(&e) != nil {
+			return // cannot be: v was decoded before
+		}
+		t.value(e, at+int(d.InputOffset())-len(e), server, depth+1)
+	}
+}
+
+// listedTool is a tool as MCP lists it, with the spellings of model APIs beside.
+type listedTool struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title"`
+	Description  string          `json:"description"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	InputSnake   json.RawMessage `json:"input_schema"`
+	Parameters   json.RawMessage `json:"parameters"`
+	OutputSchema json.RawMessage `json:"outputSchema"`
+	Annotations  *struct {
+		Title       string `json:"title"`
+		ReadOnly    *bool  `json:"readOnlyHint"`
+		Destructive *bool  `json:"destructiveHint"`
+		Idempotent  *bool  `json:"idempotentHint"`
+		OpenWorld   *bool  `json:"openWorldHint"`
+	} `json:"annotations"`
+	Function *listedTool `json:"function"`
+}
+
+func (t *toolsList) tool(v json.RawMessage, at int, server string) {
+	it := Item{File: t.file, Line: t.lineAt(at), Kind: KindTool}
+	var l listedTool
+	err := readable(json.Unmarshal(v, &l))
+	if l.Function != nil {
+		l = *l.Function
+	}
+	if err == nil && l.Name == "" {
+		err = errors.New("tool has no name")
+	}
+	it.ID = catalog.ID(server, l.Name)
+	if err != nil {
+		it.drop(err.Error())
+		t.stopped = !t.emit(it)
+		return
+	}
+	tool := &catalog.Tool{ID: it.ID, Name: l.Name, Description: l.Description, Server: server, OutputSchema: l.OutputSchema}
+	for _, schema := range []json.RawMessage{l.InputSchema, l.InputSnake, l.Parameters} {
+		if tool.InputSchema == nil {
+			tool.InputSchema = schema
+		}
+	}
+	if a := l.Annotations; a != nil {
+		tool.Annotations = &catalog.Annotations{Title: a.Title, ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}
+	}
+	if l.Title != "" {
+		if tool.Annotations == nil {
+			tool.Annotations = new(catalog.Annotations)
+		}
+		tool.Annotations.Title = l.Title
+	}
+	it.Tool = tool
+	t.stopped = !t.emit(it)
+}
+
+// lineAt is the number of the line at a place of the text. Places come in increasing order.
+func (t *toolsList) lineAt(at int) int {
+	if at < t.from {
+		t.from, t.lines = 0, 0
+	}
+	t.lines += bytes.Count(t.text[t.from:at], []byte("\n"))
+	t.from = at
+	return t.lines + 1
+}

@@ -1,0 +1,280 @@
+// Package codec writes values as bytes and reads them back: little endian, lengths first. It is for
+// large derived data such as snapshots, where a general encoding would cost more than the data.
+package codec
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// ErrShort says that the bytes end before the value does.
+var ErrShort = errors.New("bytes end within a value")
+
+// A Writer appends values to Bytes, and from time to time moves what is there on to To, if that is not
+// nil.
+type Writer struct {
+	Bytes []byte
+	To    io.Writer
+	err   error
+}
+
+// piece is how much is moved on at once.
+const piece = 1 << 20
+
+func (w *Writer) spill() {
+	if w.To != nil && len(w.Bytes) >= piece {
+		w.Flush()
+	}
+}
+
+// Flush moves on what is left and returns the first error of To.
+func (w *Writer) Flush() error {
+	if w.To != nil && w.err == nil {
+		_, w.err = w.To.Write(w.Bytes)
+	}
+	if w.To != nil {
+		w.Bytes = w.Bytes[:0]
+	}
+	return w.err
+}
+
+// Uint writes an unsigned number, small ones in few bytes.
+func (w *Writer) Uint(x uint64) {
+	w.Bytes = binary.AppendUvarint(w.Bytes, x)
+	w.spill()
+}
+
+// Int writes a signed number, small ones in few bytes.
+func (w *Writer) Int(x int64) { w.Bytes = binary.AppendVarint(w.Bytes, x) }
+
+// Bool writes a truth value.
+func (w *Writer) Bool(x bool) {
+	b := byte(0)
+	if x {
+		b = 1
+	}
+	w.Bytes = append(w.Bytes, b)
+}
+
+// Float writes a number bit for bit.
+func (w *Writer) Float(x float64) {
+	w.Bytes = binary.LittleEndian.AppendUint64(w.Bytes, math.Float64bits(x))
+}
+
+// Text writes a string.
+func (w *Writer) Text(s string) {
+	w.Uint(uint64(len(s)))
+	w.Bytes = append(w.Bytes, s...)
+	w.spill()
+}
+
+// Blob writes bytes.
+func (w *Writer) Blob(b []byte) {
+	w.Uint(uint64(len(b)))
+	w.Bytes = append(w.Bytes, b...)
+	w.spill()
+}
+
+// Texts writes strings: their lengths, then all of them as one.
+func (w *Writer) Texts(list []string) {
+	w.Uint(uint64(len(list)))
+	for _, s := range list {
+		w.Uint(uint64(len(s)))
+	}
+	for _, s := range list {
+		w.Bytes = append(w.Bytes, s...)
+		w.spill()
+	}
+}
+
+// Floats writes numbers bit for bit.
+func (w *Writer) Floats(list []float64) {
+	w.Uint(uint64(len(list)))
+	for _, x := range list {
+		w.Bytes = binary.LittleEndian.AppendUint64(w.Bytes, math.Float64bits(x))
+		w.spill()
+	}
+}
+
+// Singles writes numbers bit for bit.
+func (w *Writer) Singles(list []float32) {
+	w.Uint(uint64(len(list)))
+	for _, x := range list {
+		w.Bytes = binary.LittleEndian.AppendUint32(w.Bytes, math.Float32bits(x))
+		w.spill()
+	}
+}
+
+// Ints writes numbers of four bytes each.
+func (w *Writer) Ints(list []int32) {
+	w.Uint(uint64(len(list)))
+	for _, x := range list {
+		w.Bytes = binary.LittleEndian.AppendUint32(w.Bytes, uint32(x))
+		w.spill()
+	}
+}
+
+// Longs writes numbers of eight bytes each.
+func (w *Writer) Longs(list []uint64) {
+	w.Uint(uint64(len(list)))
+	for _, x := range list {
+		w.Bytes = binary.LittleEndian.AppendUint64(w.Bytes, x)
+		w.spill()
+	}
+}
+
+// A Reader reads what a [Writer] wrote, in the same order. After the first error it gives zero
+// values; [Reader.End] returns that error. Damaged lengths never make it allocate more than a few
+// times what there is to read.
+type Reader struct {
+	rest []byte
+	err  error
+}
+
+// NewReader reads from b. What it returns may share b's memory, which must not change any more.
+func NewReader(b []byte) *Reader { return &Reader{rest: b} }
+
+// Err is the first error so far.
+func (r *Reader) Err() error { return r.err }
+
+// Fail makes err the error of the reader, unless it has one: for values that are well formed and
+// yet cannot be.
+func (r *Reader) Fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+	r.rest = nil
+}
+
+// End returns the first error, or one if anything is left to read.
+func (r *Reader) End() error {
+	if r.err == nil && len(r.rest) > 0 {
+		return fmt.Errorf("%d bytes after the last value", len(r.rest))
+	}
+	return r.err
+}
+
+func (r *Reader) take(n uint64) []byte {
+	if n > uint64(len(r.rest)) {
+		r.Fail("%w: %d bytes wanted, %d left", ErrShort, n, len(r.rest))
+		return nil
+	}
+	b := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+// Uint reads what [Writer.Uint] wrote.
+func (r *Reader) Uint() uint64 {
+	x, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.Fail("%w: no number", ErrShort)
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return x
+}
+
+// Int reads what [Writer.Int] wrote.
+func (r *Reader) Int() int64 {
+	x, n := binary.Varint(r.rest)
+	if n <= 0 {
+		r.Fail("%w: no number", ErrShort)
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return x
+}
+
+// Bool reads what [Writer.Bool] wrote.
+func (r *Reader) Bool() bool {
+	b := r.take(1)
+	if b != nil && b[0] > 1 {
+		r.Fail("%d is no truth value", b[0])
+	}
+	return b != nil && b[0] == 1
+}
+
+// Float reads what [Writer.Float] wrote.
+func (r *Reader) Float() float64 {
+	if b := r.take(8); b != nil {
+		return math.Float64frombits(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
+// Len reads the length of a list whose elements take at least size bytes each.
+func (r *Reader) Len(size int) int {
+	n := r.Uint()
+	if n > uint64(len(r.rest))/uint64(max(size, 1)) {
+		r.Fail("%w: a list of %d elements, %d bytes left", ErrShort, n, len(r.rest))
+		return 0
+	}
+	return int(n)
+}
+
+// Text reads what [Writer.Text] wrote.
+func (r *Reader) Text() string { return string(r.Blob()) }
+
+// Blob reads what [Writer.Blob] wrote. It shares the reader's memory.
+func (r *Reader) Blob() []byte { return r.take(uint64(r.Len(1))) }
+
+// Texts reads what [Writer.Texts] wrote. All strings share one allocation.
+func (r *Reader) Texts() []string {
+	n := r.Len(1)
+	if n == 0 {
+		return nil
+	}
+	length, total := make([]int, n), uint64(0)
+	for i := range length {
+		l := r.Uint()
+		if total += l; l > uint64(len(r.rest)) || total > uint64(len(r.rest)) {
+			r.Fail("%w: a text of %d bytes, %d left", ErrShort, l, len(r.rest))
+			return nil
+		}
+		length[i] = int(l)
+	}
+	all := string(r.take(total))
+	if r.err != nil {
+		return nil
+	}
+	list := make([]string, n)
+	for i, l := range length {
+		list[i], all = all[:l], all[l:]
+	}
+	return list
+}
+
+// Floats reads what [Writer.Floats] wrote.
+func (r *Reader) Floats() []float64 {
+	return list(r, 8, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
+}
+
+// Singles reads what [Writer.Singles] wrote.
+func (r *Reader) Singles() []float32 {
+	return list(r, 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+}
+
+// Ints reads what [Writer.Ints] wrote.
+func (r *Reader) Ints() []int32 {
+	return list(r, 4, func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) })
+}
+
+// Longs reads what [Writer.Longs] wrote.
+func (r *Reader) Longs() []uint64 { return list(r, 8, binary.LittleEndian.Uint64) }
+
+func list[T any](r *Reader, size int, value func([]byte) T) []T {
+	n := r.Len(size)
+	b := r.take(uint64(n * size))
+	if n == 0 || b == nil {
+		return nil
+	}
+	values := make([]T, n)
+	for i := range values {
+		values[i] = value(b[i*size:])
+	}
+	return values
+}

@@ -1,0 +1,240 @@
+package calibrate
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waymark/internal/codec"
+)
+
+// claimed draws n claims p that are right with probability truth(p).
+func claimed(n int, truth func(p float64) float64) []Claim {
+	random := rand.New(rand.NewPCG(1, 2))
+	out := make([]Claim, n)
+	for i := range out {
+		p := random.Float64()
+		out[i] = Claim{P: p, Right: random.Float64() < truth(p)}
+	}
+	return out
+}
+
+func TestTheCurveIsFound(t *testing.T) {
+	for name, truth := range map[string]func(float64) float64{
+		"honest":          func(p float64) float64 { return p },
+		"too sure":        func(p float64) float64 { return .2 + .5*p },
+		"not sure enough": func(p float64) float64 { return p * (2 - p) },
+		"no knowledge":    func(float64) float64 { return .3 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Fit(claimed(20_000, truth))
+			for _, p := range []float64{.05, .2, .5, .8, .95} {
+				assert.InDelta(t, truth(p), m.At(p), .04, "at %v", p)
+			}
+		})
+	}
+}
+
+// 34 of 50 claims of .5 are right, and 10 imagined ones at .1, .3, .5, .7 and .9 as claimed. The claims
+// pull the line up by b and turn it by c, and both derivatives of the likelihood are 0; the bin of the
+// claims, half of it 50 imagined ones by the line, lies between the line and .68.
+func TestByHand(t *testing.T) {
+	var claims []Claim
+	for i := range 50 {
+		claims = append(claims, Claim{P: .5, Right: i < 34})
+	}
+	m := Fit(claims)
+	level, slope := 34-50*m.moved(.5), 0.0
+	for _, p := range imagined {
+		level += 10 * (p - m.moved(p))
+		slope += 10 * (p - m.moved(p)) * odds(p)
+	}
+	assert.InDelta(t, 0, level, 1e-3)
+	assert.InDelta(t, 0, slope, 1e-3)
+	assert.InDelta(t, (34+50*m.moved(.5))/100, m.At(.5), 1e-6)
+	few := Fit(claims[:2])
+	assert.InDelta(t, .37, few.At(.37), 0, "two claims say too little")
+}
+
+// What nobody claimed stays as it is, if all that was claimed is near 1 and right.
+func TestTheLineIsHeld(t *testing.T) {
+	var claims []Claim
+	for range 300 {
+		claims = append(claims, Claim{P: .98, Right: true})
+	}
+	m := Fit(claims)
+	assert.InDelta(t, .5, m.At(.5), .1)
+	assert.Greater(t, m.At(.98), .98)
+}
+
+// Claims of old say less: a half-life counts half.
+func TestOldClaimsCountLess(t *testing.T) {
+	var claims []Claim
+	for i := range 400 {
+		claims = append(claims, Claim{P: .6, Right: i%2 == 0}, Claim{P: .6, Right: i%10 == 0, Age: 3})
+	}
+	alike := slices.Clone(claims)
+	for i := range alike {
+		alike[i].Age = 0
+	}
+	assert.InDelta(t, .5, Fit(claims).At(.6), .07)
+	assert.InDelta(t, .33, Fit(alike).At(.6), .05)
+}
+
+// The line is held: a few dozen claims move all probabilities alike, hundreds turn them.
+func TestFewClaimsTurnTheCurveLittle(t *testing.T) {
+	truth := func(p float64) float64 { return .2 + .5*p }
+	rise := func(n int) float64 { m := Fit(claimed(n, truth)); return m.At(.8) - m.At(.2) }
+	assert.Greater(t, rise(40), rise(400))
+	assert.InDelta(t, .3, rise(400), .1)
+	m := Fit(claimed(40, truth))
+	assert.Less(t, m.At(.8), .8, "but it is seen that they are too sure")
+}
+
+// All claims near .5 and all wrong: what nobody claimed keeps some of what it claims, and no more.
+func TestEndsAreNotSteep(t *testing.T) {
+	var claims []Claim
+	for range 100 {
+		claims = append(claims, Claim{P: .5})
+	}
+	m := Fit(claims)
+	assert.Less(t, m.At(.5), .06)
+	assert.Less(t, m.At(.9), .9)
+	for p := .5; p < .99; p += .01 { // no steeper than 1 beyond what the line does
+		assert.LessOrEqual(t, m.At(p+.01)-m.At(p), m.moved(p+.01)-m.moved(p)+1e-12)
+	}
+}
+
+func TestEveryMapRises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		claims := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Claim {
+			return Claim{P: float64(rapid.IntRange(0, 20).Draw(t, "p")) / 20, Right: rapid.Bool().Draw(t, "right"), Age: float64(rapid.IntRange(0, 2).Draw(t, "age"))}
+		}), 0, 400).Draw(t, "claims")
+		m := Fit(claims)
+		before := 0.0
+		for p := range 101 {
+			x := m.At(float64(p) / 100)
+			require.True(t, x >= before-1e-12 && x <= 1, "at %d%%: %v after %v", p, x, before)
+			before = x
+		}
+		shuffled := append([]Claim(nil), claims...)
+		rand.New(rand.NewPCG(5, 6)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		require.Equal(t, m, Fit(shuffled), "the order of claims leaves no trace")
+
+		var w codec.Writer
+		m.Write(&w)
+		r := codec.NewReader(w.Bytes)
+		require.Equal(t, m, Read(r))
+		require.NoError(t, r.End())
+
+		b, err := json.Marshal(m)
+		require.NoError(t, err)
+		var again Curve
+		require.NoError(t, json.Unmarshal(b, &again))
+		for p := range 11 {
+			require.Equal(t, m.At(float64(p)/10), again.At(float64(p)/10))
+		}
+	})
+}
+
+func TestReadRefusesWhatDoesNotRise(t *testing.T) {
+	for name, m := range map[string]*Curve{
+		"lengths":            {Claimed: []float64{.1, .2}, Kept: []float64{.1}},
+		"x falls":            {Claimed: []float64{.2, .1}, Kept: []float64{.1, .2}},
+		"x twice":            {Claimed: []float64{.2, .2}, Kept: []float64{.1, .2}},
+		"y falls":            {Claimed: []float64{.1, .2}, Kept: []float64{.2, .1}},
+		"turned":             {Tilt: -1.5},
+		"nowhere":            {Shift: math.Inf(1)},
+		"claims of no bin":   {Claimed: []float64{.1}, Kept: []float64{.1}, Claims: []float64{3, 4}},
+		"no claims of a bin": {Claimed: []float64{.1}, Kept: []float64{.1}, Claims: []float64{0}},
+		"beyond":             {Claimed: []float64{.1}, Kept: []float64{1.5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w codec.Writer
+			m.Write(&w)
+			r := codec.NewReader(w.Bytes)
+			Read(r)
+			assert.Error(t, r.End())
+			if b, err := json.Marshal(m); err == nil { // what JSON cannot say is no map either
+				assert.Error(t, json.Unmarshal(b, new(Curve)))
+			}
+		})
+	}
+}
+
+func TestClaimsOutsideAreABug(t *testing.T) {
+	claims := make([]Claim, least)
+	claims[3].P = 1.5
+	assert.Panics(t, func() { Fit(claims) })
+}
+
+func BenchmarkFit(b *testing.B) {
+	claims := claimed(5000, func(p float64) float64 { return p })
+	for b.Loop() {
+		Fit(claims)
+	}
+}
+
+// The more claims were judged, the nearer the bound is to what was kept; without claims it is 0.
+func TestLowNarrowsWithClaims(t *testing.T) {
+	var none *Curve
+	assert.Zero(t, none.Low(.9))
+	assert.Zero(t, Fit(claimed(least-1, func(p float64) float64 { return p })).Low(.9))
+	assert.Zero(t, (&Curve{Claimed: []float64{.5}, Kept: []float64{.5}}).Low(.5), "of a curve that does not say how many")
+	before := 0.0
+	for _, n := range []float64{1, 10, 100, 1000} {
+		low := (&Curve{Claimed: []float64{.2, .8}, Kept: []float64{.2, .8}, Claims: []float64{5000, n}}).Low(.6)
+		assert.Greater(t, low, before, "%v claims", n)
+		assert.Less(t, low, .6, "%v claims", n)
+		before = low
+	}
+	assert.Greater(t, before, .57)
+}
+
+// Of a hundred histories of 200 claims each, the bound holds in about ninety.
+func TestLowHoldsMostly(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	held := 0
+	for range 100 {
+		var claims []Claim
+		for range 200 {
+			claims = append(claims, Claim{P: .7, Right: random.Float64() < .7})
+		}
+		if m := Fit(claims); m.Low(m.At(.7)) <= .7 {
+			held++
+		}
+	}
+	assert.GreaterOrEqual(t, held, 85)
+}
+
+// Scores that are no probabilities are held less.
+func TestScoresAreHeldLess(t *testing.T) {
+	var claims []Claim
+	for i := range 30 {
+		claims = append(claims, Claim{P: .8, Right: i%3 == 0})
+	}
+	assert.Less(t, FitScores(claims).At(.8), Fit(claims).At(.8))
+	assert.Less(t, FitScores(claims).At(.8), .55)
+}
+
+// The most certain claims count however claims repeat.
+func TestEveryClaimIsInABin(t *testing.T) {
+	var claims []Claim
+	for range 60 {
+		claims = append(claims, Claim{P: 0.3})
+	}
+	for range 20 {
+		claims = append(claims, Claim{P: 0.9})
+	}
+	n := 0.0
+	for _, claimed := range Fit(claims).Claims {
+		n += claimed
+	}
+	assert.InDelta(t, 80, n, 1e-9)
+}

@@ -1,0 +1,126 @@
+// Package maxent learns from one pass which features of a situation speak for which tool.
+//
+// The model is multinomial and log-linear (maximum entropy) on top of what another model says, its
+// offset: a feature φ of the situation with value v adds v·θ(φ, t) to the score of tool t,
+//
+//	s(t) = offset(t) + Σ_φ v_φ·θ(φ, t)        P(t) = exp s(t) / Σ_t' exp s(t')
+//
+// so θ learns only what the offset does not know: with the logarithm of a chain's probability as the
+// offset, θ of tools that are far back, of open branches, or of words of the request. Each term is a
+// reason that can be shown. Training is AdaGrad (Duchi, Hazan and Singer, JMLR 12, 2011) in the order
+// given: a score asked for before an example is learned has not seen it, which is what fitting
+// a combination of models needs. Weights live in a table of fixed size, addressed by a hash: collisions
+// cost a little accuracy, and memory does not grow.
+package maxent
+
+import (
+	"math"
+	"slices"
+
+	"waymark/internal/numeric"
+)
+
+// Step length of AdaGrad and what its sums start with. Chosen, not tuned.
+const (
+	rate  = .12
+	start = .05
+
+	negligible = 1e-3 // probability of a candidate that is not pushed further down: most are such
+)
+
+// A Model is the table of weights. It is not safe for concurrent use while it learns.
+type Model struct {
+	weights []weight
+	shift   uint
+	scores  []float64
+	slots   []uint32 // of each candidate's features, in a row
+}
+
+// A weight stands beside the sum of its squared gradients, because learning needs both.
+type weight struct{ theta, squares float32 }
+
+// New is a model with 2^bits weights, all 0; it takes 2^(bits+3) bytes. 1 ≤ bits ≤ 30.
+func New(bits int) *Model {
+	if bits < 1 || bits > 30 {
+		panic("maxent: bits out of range")
+	}
+	return &Model{weights: make([]weight, 1<<bits), shift: uint(64 - bits)}
+}
+
+// A Feature is something true of a situation, named by a hash, and how much.
+type Feature struct {
+	Key   uint64
+	Value float32
+}
+
+// A Candidate is a tool that may come next.
+type Candidate struct {
+	Tool   int32
+	Offset float64   // what other models say, a logarithm of a probability up to a constant
+	Own    []Feature // true of this candidate in this situation, besides those of the situation
+}
+
+// spread is what a tool adds to the keys of its features.
+func spread(tool int32) uint64 { return uint64(tool) * 0x9e3779b97f4a7c15 }
+
+func (m *Model) slot(key, spread uint64) uint64 {
+	return ((key ^ spread) * 0xff51afd7ed558ccd) >> m.shift
+}
+
+// Score is Σ_φ v_φ·θ(φ, t) over the features, without the offset.
+func (m *Model) Score(features []Feature, tool int32) float64 {
+	s, of := 0.0, spread(tool)
+	for _, f := range features {
+		s += float64(f.Value * m.weights[m.slot(f.Key, of)].theta)
+	}
+	return s
+}
+
+// Learn takes one step towards the candidate taken and returns -ln P of it before the step, in nats.
+func (m *Model) Learn(situation []Feature, candidates []Candidate, taken int) float64 {
+	p, slots := m.scores[:0], m.slots[:0]
+	top := math.Inf(-1)
+	for _, c := range candidates {
+		sum, of := c.Offset, spread(c.Tool)
+		for _, features := range [2][]Feature{situation, c.Own} {
+			n := len(slots)
+			slots = slices.Grow(slots, len(features))[:n+len(features)]
+			own := slots[n:]
+			for i, f := range features {
+				slot := m.slot(f.Key, of)
+				own[i] = uint32(slot)
+				sum += float64(f.Value * m.weights[slot].theta)
+			}
+		}
+		p = append(p, sum)
+		top = max(top, sum)
+	}
+	m.scores, m.slots = p, slots
+	at, z := p[taken]-top, 0.0
+	numeric.Exps(p, top)
+	for _, e := range p {
+		z += e
+	}
+	for i, c := range candidates {
+		d := p[i] / z
+		if i == taken {
+			d--
+		}
+		n := len(situation)
+		if math.Abs(d) >= negligible {
+			m.step(situation, slots[:n], float32(d))
+			m.step(c.Own, slots[n:n+len(c.Own)], float32(d))
+		}
+		slots = slots[n+len(c.Own):]
+	}
+	return numeric.Ln(z) - at
+}
+
+func (m *Model) step(features []Feature, slots []uint32, d float32) {
+	for k, f := range features {
+		w := &m.weights[slots[k]]
+		g := float32(d * f.Value)
+		w.squares += float32(g * g)
+		w.theta -= float32(rate * g / float32(math.Sqrt(float64(w.squares)+start)))
+	}
+}

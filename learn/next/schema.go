@@ -1,0 +1,78 @@
+package next
+
+import "waymark/learn/sequence"
+
+// properties lists who takes each property. One that a fifth of the tools take tells none apart.
+func (h *History) properties() {
+	for t, takes := range h.catalog.Takes {
+		for _, p := range takes {
+			for int(p) >= len(h.takers) {
+				h.takers = append(h.takers, nil)
+			}
+			h.takers[p] = append(h.takers[p], int32(t))
+		}
+	}
+	h.rare = make([]float64, len(h.takers))
+	for p, takers := range h.takers {
+		if n := len(takers); n > 0 && n <= len(h.catalog.Server)/5+5 {
+			h.rare[p] = ln(1 + float64(len(h.catalog.Server))/float64(n))
+		}
+	}
+}
+
+// schemas hears which inputs are at hand: what tools of the prefix gave as outputs, and what they took
+// themselves, since it had to come from somewhere. Rare properties count more.
+func (h *History) schemas(p *sequence.Prefix, s *Signs) {
+	if len(h.takers) == 0 {
+		return
+	}
+	s.Evidence[Given] = level(int(h.skip[0][p.Last()].Total))
+	s.Evidence[Known] = s.Evidence[Given]
+	if len(s.known) < len(h.takers) {
+		s.known = make([]bool, len(h.takers))
+	}
+	done := p.Distinct[:min(len(p.Distinct), bagMax)]
+	for _, t := range done {
+		h.provide(h.catalog.Gives, t, s)
+	}
+	h.share(Given, s)
+	for _, t := range done {
+		h.provide(h.catalog.Takes, t, s)
+	}
+	h.share(Known, s)
+	for _, x := range s.knew {
+		s.known[x] = false
+	}
+	s.knew = s.knew[:0]
+}
+
+// provide notes properties of a tool as known.
+func (h *History) provide(of [][]int32, tool int32, s *Signs) {
+	if of == nil {
+		return
+	}
+	for _, x := range of[tool] {
+		if int(x) < len(h.takers) && !s.known[x] {
+			s.known[x] = true
+			s.knew = append(s.knew, x)
+		}
+	}
+}
+
+// share sets k to the share of each tool's inputs that are known.
+func (h *History) share(k Signal, s *Signs) {
+	for _, x := range s.knew {
+		if w := h.rare[x]; w > 0 {
+			for _, t := range h.takers[x] {
+				s.add(t, w)
+			}
+		}
+	}
+	s.flush(k, func(tool int32, known float64) float64 {
+		all := 0.0
+		for _, x := range h.catalog.Takes[tool] {
+			all += h.rare[x]
+		}
+		return known / all
+	})
+}

@@ -1,0 +1,387 @@
+package next
+
+import (
+	"math"
+	"slices"
+
+	"waymark/learn/maxent"
+	"waymark/learn/sequence"
+)
+
+// Signs are the signals of one situation: a row of values for each tool that anything speaks for, and
+// the evidence behind each signal. A Signs is also the room for working them out; its zero value is
+// ready, it belongs to one goroutine at a time, and is filled anew by each [History.Signs].
+type Signs struct {
+	Tools    []int32
+	Values   [][Signals]float32
+	Evidence [Signals]uint8 // 0 … 3
+
+	has []uint64 // of each row, a bit for each signal that may be other than 0
+
+	prefix     sequence.Prefix
+	keys       []uint64
+	search     sequence.Search
+	blend      sequence.Blend
+	row        []int32 // of a tool, counted from 1
+	use        []uint8 // of each tool in Tools, see [Signs.Used]
+	scores     []float64
+	odds       []float64
+	sum        []float64
+	met        []int32
+	need       []int32
+	likely     []sequence.Vote
+	features   []maxent.Feature
+	own        []maxent.Feature
+	candidates []maxent.Candidate
+	near       []sequence.Vote
+	known      []bool // of a property
+	knew       []int32
+}
+
+func (s *Signs) reset(tools int) {
+	for _, t := range s.Tools {
+		s.row[t] = 0
+	}
+	s.Tools, s.Values, s.has, s.Evidence = s.Tools[:0], s.Values[:0], s.has[:0], [Signals]uint8{}
+	if len(s.row) < tools {
+		s.row, s.sum, s.need = make([]int32, tools), make([]float64, tools), make([]int32, tools)
+	}
+}
+
+func (s *Signs) set(k Signal, tool int32, x float64) {
+	i := s.row[tool]
+	if i == 0 {
+		s.Tools, s.has = append(s.Tools, tool), append(s.has, 0)
+		i = int32(len(s.Tools))
+		s.Values = slices.Grow(s.Values, 1)[:i]
+		clear(s.Values[i-1][:])
+		s.row[tool] = i
+	}
+	s.put(int(i)-1, k, float32(x))
+}
+
+// put sets signal k of a row.
+func (s *Signs) put(row int, k Signal, x float32) {
+	s.Values[row][k] = x
+	s.has[row] |= 1 << k
+}
+
+var _ [64 - Signals]struct{} // a bit of has for each signal
+
+func (s *Signs) add(tool int32, x float64) {
+	if s.sum[tool] == 0 {
+		s.met = append(s.met, tool)
+	}
+	s.sum[tool] += x
+}
+
+// flush turns the votes added into the signal k, by f, and starts again from nothing.
+func (s *Signs) flush(k Signal, f func(tool int32, votes float64) float64) {
+	for _, t := range s.met {
+		if v := s.sum[t]; v > 0 {
+			s.set(k, t, f(t, v))
+		}
+		s.sum[t] = 0
+	}
+	s.met = s.met[:0]
+}
+
+// pool adds the shares of a row of followers, shrunk by one count.
+func (s *Signs) pool(row *sequence.Followers, weight float64) {
+	if row.Total == 0 {
+		return
+	}
+	weight /= float64(row.Total) + 1
+	for _, c := range row.Counts {
+		s.add(c.Tool, float64(weight*float64(c.N)))
+	}
+}
+
+// level is the evidence of a count: up to 2, 12, 80, more.
+func level(n int) uint8 {
+	switch {
+	case n <= 2:
+		return 0
+	case n <= 12:
+		return 1
+	case n <= 80:
+		return 2
+	}
+	return 3
+}
+
+// Signs fills s for the first n steps of a task, n ≥ 1, and its request, nil if nothing was said.
+func (h *History) Signs(tools []int32, parents [][]int32, n int, r *Request, s *Signs) {
+	s.reset(h.chain.Tools())
+	p := &s.prefix
+	p.Set(tools, parents, n)
+	h.suffixes(p, s)
+	h.contexts(p, s)
+	h.graph(p, s)
+	h.bags(p, s)
+	h.copies(p, s)
+	h.repeats(p, s)
+	h.catalogue(p, s)
+	h.authored(p, s)
+	h.structural(p, s)
+	h.schemas(p, s)
+	h.lately(p, s)
+	h.whole(p, s)
+	h.request(p, r, s)
+	h.residue(p, r, s)
+	for i, t := range s.Tools {
+		s.put(i, Popularity, float32(h.popular(t)))
+		s.put(i, Importance, h.important(t))
+	}
+	h.worked(p, s)
+	s.use = append(s.use[:0], make([]uint8, len(s.Tools))...)
+	for i, t := range p.Distinct { // repeats gave each of them a row
+		if s.use[s.row[t]-1] = 1; i == 0 {
+			s.use[s.row[t]-1] = 2
+		}
+	}
+	s.Evidence[Popularity], s.Evidence[Importance] = s.Evidence[Order1], s.Evidence[Order1]
+}
+
+// over is ln(1 + v/(κ·P₀)).
+func (h *History) over(tool int32, v float64) float64 {
+	return ln(1 + v/float64(kappa*h.chain.Popularity(tool)))
+}
+
+var orders = [order + 1]Signal{1: Order1, 2: Order2, 3: Order3, 4: Order4, 6: Order6, 8: Order8}
+
+func (h *History) suffixes(p *sequence.Prefix, s *Signs) {
+	b := &s.blend
+	h.chain.Blend(p.Tools, b)
+	for k := 1; k <= b.Order; k++ {
+		if orders[k] == 0 {
+			continue
+		}
+		row := h.chain.Row(p.Tools, k)
+		s.Evidence[orders[k]] = level(int(row.Total))
+		escape := sequence.Escape(row)
+		for _, c := range row.Counts {
+			q := h.chain.Popularity(c.Tool)
+			if k > 1 {
+				q = b.First(c.Tool)
+			}
+			s.set(orders[k], c.Tool, ln(1+(float64(c.N)-sequence.Discount)/float64(escape*q)))
+		}
+	}
+	s.Evidence[Chain] = uint8(max(0, min(b.Order-1, 5)) / 2)
+	for _, t := range b.Tools {
+		s.set(Chain, t, ln(b.P(t)/float64(b.Ratio*h.chain.Popularity(t))))
+	}
+}
+
+func (h *History) contexts(p *sequence.Prefix, s *Signs) {
+	s.keys = p.Contexts(s.keys)
+	for kind, key := range s.keys {
+		row := h.rows.Row(key)
+		if row.Total == 0 {
+			continue
+		}
+		k := SameSource + Signal(kind)
+		s.Evidence[k] = level(int(row.Total))
+		escape := sequence.Escape(row)
+		for _, c := range row.Counts {
+			q := s.blend.First(c.Tool)
+			if kind == sequence.SkipOne || kind == sequence.SkipTwo {
+				q = h.chain.Popularity(c.Tool)
+			}
+			s.set(k, c.Tool, ln(1+(float64(c.N)-sequence.Discount)/float64(escape*q)))
+		}
+	}
+}
+
+// graph lets the steps of the prefix say what depended on such steps.
+func (h *History) graph(p *sequence.Prefix, s *Signs) {
+	weight := 1.0
+	for i := len(p.Leaves) - 1; i >= max(0, len(p.Leaves)-branch); i-- {
+		s.pool(&h.first[p.Tools[p.Leaves[i]]], weight)
+		weight *= decayB
+	}
+	s.Evidence[Branches] = uint8(min(len(p.Leaves)-1, 3))
+	s.flush(Branches, h.over)
+	weight = 1
+	inner := 0
+	for j := len(p.Tools) - 1; j >= 0 && inner < branch; j-- {
+		if p.Children[j] == 0 {
+			continue
+		}
+		more, first := &h.more[p.Tools[j]], &h.first[p.Tools[j]]
+		share := float64(more.Total) / float64(more.Total+first.Total+1) // how often there is a further one
+		s.pool(more, weight*share)
+		weight *= decayB
+		inner++
+	}
+	s.Evidence[Inner] = uint8(min(inner, 3))
+	s.flush(Inner, h.over)
+}
+
+// bags hears the tools of the prefix at their distance, and wherever they stand.
+func (h *History) bags(p *sequence.Prefix, s *Signs) {
+	weight := 1.0
+	for d := 1; d <= min(skips, len(p.Tools)); d++ {
+		s.pool(&h.skip[d-1][p.Back(d)], weight)
+		weight *= decayS
+	}
+	s.Evidence[Skips] = level(int(h.skip[0][p.Last()].Total))
+	s.flush(Skips, h.over)
+	speak := p.Distinct[:min(len(p.Distinct), bagMax)]
+	for _, t := range speak {
+		s.pool(&h.bag[t], 1/float64(len(speak)))
+	}
+	s.Evidence[Bag] = level(2 * len(p.Tools))
+	s.flush(Bag, h.over)
+	root := math.Sqrt(float64(len(speak)))
+	for _, t := range speak {
+		row := &h.bag[t]
+		mass := 2 * float64(len(row.Counts))
+		for _, c := range row.Counts {
+			s.add(c.Tool, ln(1+float64(c.N)/(float64(mass*h.chain.Popularity(c.Tool))+2))/root)
+		}
+	}
+	s.Evidence[BagProduct] = uint8(min(len(speak)-1, 3))
+	s.flush(BagProduct, func(_ int32, v float64) float64 { return v })
+}
+
+func (h *History) copies(p *sequence.Prefix, s *Signs) {
+	v := h.neighbours.Votes(p, &s.search)
+	near := uint8(max(0, min(v.Similarity*4.8, 3)))
+	s.Evidence[Tail], s.Evidence[Rest], s.Evidence[Frontier] = near, near, near
+	s.Evidence[Overlap] = uint8(max(0, min(float64(v.Agreement*4)-1.2, 3)))
+	for _, list := range []struct {
+		k     Signal
+		votes []sequence.Vote
+	}{{Tail, v.Tail}, {Rest, v.Rest}, {Overlap, v.Overlap}, {Frontier, v.Frontier}} {
+		for _, x := range list.votes {
+			s.set(list.k, x.Tool, h.over(x.Tool, x.Share))
+		}
+	}
+}
+
+func (h *History) repeats(p *sequence.Prefix, s *Signs) {
+	for i, t := range p.Distinct {
+		s.set(Again, t, ln((float64(h.again[t])+.5)/(float64(h.done[t])+2)))
+		switch age := p.Age[i]; {
+		case age == 0:
+			s.set(Repeat, t, 1)
+			s.Evidence[Repeat] = uint8(min(p.Uses[i]-1, 3))
+		case age <= 3:
+			s.set(RepeatSoon, t, 1)
+		default:
+			s.set(RepeatLate, t, 1)
+		}
+	}
+	long := level(len(p.Tools))
+	s.Evidence[Again], s.Evidence[RepeatSoon], s.Evidence[RepeatLate] = long, long, long
+}
+
+// catalogue hears the servers and texts of the tools.
+func (h *History) catalogue(p *sequence.Prefix, s *Signs) {
+	last := p.Last()
+	server := h.catalog.Server[last]
+	row := &h.toServer[server]
+	s.Evidence[Server], s.Evidence[SameServer] = level(int(row.Total)), level(int(row.Total))
+	if h.servers > 1 {
+		for _, c := range row.Counts {
+			base := (float64(h.atServer[c.Tool]) + .5) / (float64(h.steps) + float64(.5*float64(h.servers)))
+			x := ln(1 + float64(c.N)/(2*base))
+			for _, t := range h.ofServer[c.Tool] {
+				s.set(Server, t, x)
+			}
+		}
+		for _, t := range h.ofServer[server] {
+			s.set(SameServer, t, 1)
+		}
+	}
+	s.Evidence[Alike] = level(int(h.skip[0][last].Total))
+	if h.catalog.Alike != nil {
+		for _, x := range h.catalog.Alike[last] {
+			s.set(Alike, x.Tool, 4*x.Share)
+		}
+	}
+}
+
+func (h *History) request(p *sequence.Prefix, r *Request, s *Signs) {
+	if r == nil {
+		return
+	}
+	last := p.Last()
+	for _, x := range r.text {
+		s.set(Asked, x.Tool, 4*x.Share)
+	}
+	s.Evidence[Asked] = level(int(h.skip[0][last].Total))
+	if len(r.near) > 0 {
+		near := uint8(min(r.near[0].similarity*5, 3))
+		s.Evidence[PastNext], s.Evidence[PastRest] = near, near
+	}
+	for _, x := range r.near {
+		weight := float64(x.similarity*x.similarity) / r.total
+		tools := h.tasks[x.task].Tools
+		for j := 0; j+1 < len(tools); j++ {
+			if tools[j] == last {
+				s.add(tools[j+1], weight)
+			}
+		}
+	}
+	s.flush(PastNext, h.over)
+	for _, x := range r.near {
+		tools := h.tasks[x.task].Tools
+		weight := float64(x.similarity*x.similarity) / r.total / math.Sqrt(float64(len(tools)))
+		for _, t := range p.Tools {
+			s.need[t]++
+		}
+		for _, t := range tools {
+			if s.need[t] > 0 {
+				s.need[t]--
+				continue
+			}
+			s.add(t, weight)
+		}
+		for _, t := range p.Tools {
+			s.need[t] = 0
+		}
+	}
+	s.flush(PastRest, h.over)
+	for _, x := range r.words {
+		s.set(Words, x.Tool, x.Share)
+		if uses, _ := p.Used(x.Tool); uses > 0 {
+			s.set(WordsUsed, x.Tool, x.Share)
+		}
+	}
+}
+
+// residue is what the residual model adds for the tools the chain holds most likely, and the first
+// that the request's words speak for.
+func (h *History) residue(p *sequence.Prefix, r *Request, s *Signs) {
+	s.features = situation(p, s.features[:0])
+	s.likely = h.likely(&s.blend, s.likely)
+	if r != nil {
+		for i, added := 0, 0; i < len(r.words) && added < wide/2; i++ {
+			if t := r.words[i].Tool; !has(s.likely[:min(len(s.likely), wide)], t) {
+				s.likely = append(s.likely, sequence.Vote{Tool: t})
+				added++
+			}
+		}
+	}
+	place := uint8(min(len(p.Tools)/3, 3))
+	s.Evidence[Residual], s.Evidence[ResidualAsk] = place, 0
+	for _, v := range s.likely {
+		s.own = own(p, v.Tool, s.own[:0])
+		s.set(Residual, v.Tool, h.residual.Score(s.features, v.Tool)+h.residual.Score(s.own, v.Tool))
+		if r != nil {
+			s.set(ResidualAsk, v.Tool, h.residual.Score(r.features, v.Tool))
+		}
+	}
+}
+
+func has(votes []sequence.Vote, tool int32) bool {
+	for _, v := range votes {
+		if v.Tool == tool {
+			return true
+		}
+	}
+	return false
+}

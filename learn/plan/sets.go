@@ -1,0 +1,309 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"waymark/internal/numeric"
+	"waymark/learn/labels"
+)
+
+// past is a set of tools that some request used, and how often.
+type past struct {
+	tools []int32
+	count float64
+	part  [folds]float64
+}
+
+var setNames = []string{
+	"odds", "odds/size", "known", "times", "vote", "nearest", "size", "size-expected", "beside", "least beside", "prefix", "likelihood gap", "cover", "least odds",
+}
+
+// candidate is a set of tools that may be the answer; candidates by their places, increasing.
+type candidate struct {
+	places []int32
+	tools  []int32
+	f      []float64
+	p      float64
+	prefix bool
+	known  int // index of the past set, -1
+}
+
+func key(tools []int32) string {
+	b := make([]byte, 0, 4*len(tools))
+	for _, t := range tools {
+		b = binary.BigEndian.AppendUint32(b, uint32(t))
+	}
+	return string(b)
+}
+
+func (m *Model) countSets() {
+	at := map[string]int{}
+	m.pasts = nil
+	m.groupSets = make([][]labels.Label, len(m.groups))
+	for i := range m.groups {
+		g := &m.groups[i]
+		share := 1 / float64(len(g.tasks))
+		for _, t := range g.tasks {
+			set := distinctTools(t.Steps)
+			k := key(set)
+			p, ok := at[k]
+			if !ok {
+				p = len(m.pasts)
+				at[k] = p
+				m.pasts = append(m.pasts, past{tools: set})
+			}
+			m.pasts[p].count += share
+			m.pasts[p].part[i%folds] += share
+			m.groupSets[i] = append(m.groupSets[i], labels.Label{Label: int32(p), Value: share})
+		}
+	}
+	m.indexSets()
+}
+
+// indexSets lists every past set under the one of its tools that has the fewest sets: a search for sets
+// of likely tools then sees few others.
+func (m *Model) indexSets() {
+	sets := make([]int32, len(m.texts.tools))
+	m.setAt = make(map[string]int32, len(m.pasts))
+	for p := range m.pasts {
+		m.setAt[key(m.pasts[p].tools)] = int32(p)
+		for _, t := range m.pasts[p].tools {
+			sets[t]++
+		}
+	}
+	m.pastOf = make([][]int32, len(m.texts.tools))
+	for p := range m.pasts {
+		if tools := m.pasts[p].tools; len(tools) > 0 {
+			rarest := slices.MinFunc(tools, func(a, b int32) int { return cmp.Or(cmp.Compare(sets[a], sets[b]), cmp.Compare(a, b)) })
+			m.pastOf[rarest] = append(m.pastOf[rarest], int32(p))
+		}
+	}
+}
+
+const (
+	unlikely   = .02 // a past set with a tool below this is not considered
+	mostChoice = 60
+	mostSteps  = 25
+	onTop      = .5 // worth of being exactly right, or of all links, beside F1 of the tools
+)
+
+// choices lists sets that may be the answer: the likeliest tools, and past sets of likely tools.
+func (q *request) choices(expected int) []candidate {
+	m := q.m
+	z := make([]float64, len(q.cand))
+	for i, p := range q.p2 {
+		z[i] = numeric.Ln((p + 1e-4) / (1 - p + 1e-4))
+	}
+	var all []candidate
+	seen := map[string]bool{}
+	add := func(tools []int32, prefix bool) {
+		k := key(tools)
+		if seen[k] {
+			return
+		}
+		seen[k] = true
+		c := candidate{tools: tools, prefix: prefix, known: -1}
+		if p, ok := m.setAt[k]; ok {
+			c.known = int(p)
+		}
+		for _, t := range tools {
+			i, _ := q.place(t)
+			c.places = append(c.places, int32(i))
+		}
+		all = append(all, c)
+	}
+	for k := max(1, expected-3); k <= min(expected+3, len(q.order)); k++ {
+		var set []int32
+		for _, i := range q.order[:k] {
+			set = append(set, q.cand[i])
+		}
+		slices.Sort(set)
+		add(set, true)
+	}
+	type scored struct {
+		p int32
+		z float64
+	}
+	var found []scored
+	likely := make([]bool, len(q.cand)) // the candidates that a past set must have one of
+	for _, i := range q.order[:min(15, len(q.order))] {
+		likely[i] = true
+	}
+	for i, t := range q.cand {
+		if q.p2[i] < unlikely {
+			continue
+		}
+	next:
+		for _, p := range m.pastOf[t] {
+			past := &m.pasts[p]
+			if q.left != nil && past.count-past.part[q.own%folds] < 1e-9 {
+				continue
+			}
+			sum, any := 0.0, false
+			for _, t := range past.tools {
+				j, ok := q.place(t)
+				if !ok || q.p2[j] < unlikely {
+					continue next
+				}
+				sum += z[j]
+				any = any || likely[j]
+			}
+			if any {
+				found = append(found, scored{p, sum})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b scored) int { return cmp.Or(cmp.Compare(b.z, a.z), cmp.Compare(a.p, b.p)) })
+	for _, f := range found[:min(mostChoice, len(found))] {
+		add(m.pasts[f.p].tools, false)
+	}
+	// votes of the nearest for whole sets
+	vote, nearest, total := map[int32]float64{}, map[int32]float64{}, 0.0
+	for _, nb := range q.near {
+		total += nb.Similarity
+		for _, l := range m.groupSets[nb.Row] {
+			vote[l.Label] += float64(nb.Similarity * l.Value)
+			nearest[l.Label] = max(nearest[l.Label], nb.Similarity)
+		}
+	}
+	// words that each tool explains
+	contribution, most := q.explained()
+	best := -1e9
+	for i := range all {
+		s := 0.0
+		for _, j := range all[i].places {
+			s += z[j]
+		}
+		best = max(best, s)
+	}
+	n := m.n
+	if q.left != nil {
+		n -= q.left.n
+	}
+	beside := q.besides(all)
+	for i := range all {
+		c := &all[i]
+		sum, least := 0.0, 1e9
+		for _, j := range c.places {
+			sum += z[j]
+			least = min(least, z[j])
+		}
+		count, v, ne := 0.0, 0.0, 0.0
+		if c.known >= 0 {
+			p := &m.pasts[c.known]
+			count = p.count
+			if q.left != nil {
+				count -= p.part[q.own%folds]
+			}
+			v, ne = vote[int32(c.known)]/(total+.1), nearest[int32(c.known)]
+		}
+		mean, leastBeside := 0.0, 1.0
+		if len(c.tools) > 1 {
+			for _, i := range c.places {
+				b := 0.0
+				for _, j := range c.places {
+					if i != j {
+						b = max(b, beside.of(i, j))
+					}
+				}
+				mean += b
+				leastBeside = min(leastBeside, b)
+			}
+			mean /= float64(len(c.tools))
+		}
+		covered, of := 0.0, 1e-9
+		for w := range most {
+			of += most[w]
+			x := 0.0
+			for _, j := range c.places {
+				x = max(x, contribution[j][w])
+			}
+			covered += x
+		}
+		k := float64(len(c.tools))
+		c.f = []float64{
+			sum, sum / k, b2f(count > 1e-9), numeric.Ln(1 + count), v, ne, numeric.Ln(k), max(-3, min(3, k-q.size)), mean, leastBeside, b2f(c.prefix), max(-10, sum-best), covered / of, least,
+		}
+	}
+	return all
+}
+
+// besides are the shares of uses of one candidate that had another beside, worked out once for all sets
+// that have both.
+type besides struct {
+	q     *request
+	at    []int32 // of a candidate, its row; -1 in no set
+	n     int
+	share []float64 // -1: not worked out yet
+}
+
+func (q *request) besides(all []candidate) *besides {
+	b := &besides{q: q, at: make([]int32, len(q.cand))}
+	for i := range b.at {
+		b.at[i] = -1
+	}
+	for i := range all {
+		for _, j := range all[i].places {
+			if b.at[j] < 0 {
+				b.at[j] = int32(b.n)
+				b.n++
+			}
+		}
+	}
+	b.share = make([]float64, b.n*b.n)
+	for k := range b.share {
+		b.share[k] = -1
+	}
+	return b
+}
+
+// of is the share of uses of candidate j that had candidate i beside.
+func (b *besides) of(i, j int32) float64 {
+	s := &b.share[int(b.at[i])*b.n+int(b.at[j])]
+	if *s < 0 {
+		*s = b.q.given(b.q.cand[i], b.q.cand[j])
+	}
+	return *s
+}
+
+// given is the share of uses of b that had a beside.
+func (q *request) given(a, b int32) float64 {
+	m := q.m
+	both, uses := q.relation(a, b).both, m.uses[b]
+	if q.left != nil {
+		uses -= q.left.uses[b]
+	}
+	return both / (max(uses, 0) + 1)
+}
+
+// explained is what each word of the request adds to each likely candidate, by distinct feature, and the most it adds to any.
+func (q *request) explained() (contribution [][]float64, most []float64) {
+	m := q.m
+	most = make([]float64, len(q.x.I))
+	contribution = make([][]float64, len(q.cand))
+	all := make([]float64, len(q.cand)*len(q.x.I))
+	for j, t := range q.cand {
+		row := all[j*len(q.x.I) : (j+1)*len(q.x.I)]
+		contribution[j] = row
+		if q.p2[j] < unlikely {
+			continue
+		}
+		if l := m.label[t]; l >= 0 {
+			for k, f := range q.x.I {
+				row[k] = max(0, m.weight(q.own, f, l)*q.x.V[k])
+				most[k] = max(most[k], row[k])
+			}
+		}
+	}
+	return contribution, most
+}
+
+func (q *request) falling() []float64 {
+	p := make([]float64, len(q.order))
+	for i, c := range q.order {
+		p[i] = q.p2[c]
+	}
+	return p
+}

@@ -1,0 +1,289 @@
+package wiring
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/internal/codec"
+)
+
+// digest stands for the keyed digest of a value.
+func digest(v string) string {
+	h := fnv.New64a()
+	h.Write([]byte(v))
+	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, h.Sum64()), 0))
+}
+
+type values map[string][]string
+
+func (v values) digests() map[string][]string {
+	d := map[string][]string{}
+	for path, list := range v {
+		for _, x := range list {
+			d[path] = append(d[path], digest(x))
+		}
+	}
+	return d
+}
+
+type call struct {
+	tool    int32
+	in, out values
+}
+
+// observe counts an episode that is a chain.
+func observe(t *Table, episode int32, calls ...call) {
+	var before []Call
+	for _, c := range calls {
+		v := t.Values(c.in.digests(), c.out.digests())
+		t.Observe(episode, c.tool, &v, before[max(0, len(before)-Back):])
+		before = append(before, Call{c.tool, &v})
+	}
+}
+
+func itself(tool int32) int32 { return tool }
+
+func wiresInto(t *Table, tool int32) []string {
+	var s []string
+	for _, w := range t.Wires([]int32{tool}, itself) {
+		s = append(s, fmt.Sprintf("%s ← %d %s %d/%d", w.In, w.From, w.Out, w.Count, w.Of))
+	}
+	return s
+}
+
+func TestWires(t *testing.T) {
+	one := func(path, v string) values { return values{path: {v}} }
+	id := func(i int) string { return fmt.Sprint("id-", i) }
+	for _, tt := range []struct {
+		name    string
+		episode func(i int) []call
+		want    []string // into tool 9
+	}{
+		{"from the call before", func(i int) []call {
+			return []call{{1, nil, one("id", id(i))}, {9, one("item", id(i)), nil}}
+		}, []string{"item ← 1 id 6/6"}},
+		{"an item of a list, two calls before", func(i int) []call {
+			return []call{{1, nil, values{"items[].id": {id(10 * i), id(10*i + 1)}}}, {2, nil, one("x", "constant")}, {9, one("item", id(10*i+1)), nil}}
+		}, []string{"item ← 1 items[].id 6/6"}},
+		{"where it was seen first", func(i int) []call {
+			return []call{{1, nil, one("id", id(i))}, {2, one("id", id(i)), one("echo", id(i))}, {9, one("item", id(i)), nil}}
+		}, []string{"item ← 1 id 6/6"}},
+		{"from outside", func(i int) []call {
+			return []call{{1, one("id", id(i)), one("id", id(i))}, {9, one("item", id(i)), nil}}
+		}, nil},
+		{"always the same", func(i int) []call {
+			return []call{{1, nil, one("region", "eu-west")}, {9, one("region", "eu-west"), nil}}
+		}, nil},
+		{"one value", func(i int) []call {
+			if i > 0 {
+				return []call{{1, nil, one("id", id(i))}, {9, one("item", id(-i)), nil}}
+			}
+			return []call{{1, nil, one("id", id(i))}, {9, one("item", id(i)), nil}}
+		}, nil},
+		{"two results of one tool", func(i int) []call {
+			return []call{{1, nil, one("id", id(2*i))}, {1, nil, one("id", id(2*i+1))}, {9, one("item", id(2*i)), nil}}
+		}, []string{"item ← 1 id 6/6"}},
+		{"of half of the calls", func(i int) []call {
+			v := id(i)
+			if i%2 == 0 {
+				v = id(-1 - i)
+			}
+			return []call{{1, nil, one("id", id(i))}, {9, one("item", v), nil}}
+		}, []string{"item ← 1 id 3/6"}},
+		{"a list that is always the same", func(i int) []call {
+			return []call{{1, nil, values{"names[]": {"aaa", "bbb", "ccc", "ddd", "eee", "fff"}}}, {9, one("name", []string{"aaa", "bbb", "ccc", "ddd", "eee", "fff"}[i]), nil}}
+		}, []string{"name ← 1 names[] 6/6"}},
+		{"its own result the next time", func(i int) []call {
+			return []call{{9, nil, one("next", id(i))}, {9, one("cursor", id(i)), nil}}
+		}, []string{"cursor ← 9 next 6/6"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			table := New()
+			for i := range 6 {
+				observe(table, int32(i), tt.episode(i)...)
+			}
+			assert.Equal(t, tt.want, wiresInto(table, 9))
+		})
+	}
+}
+
+// Two names of one tool are one tool.
+func TestNamesAreJoined(t *testing.T) {
+	table := New()
+	for i := range 4 {
+		from, to := int32(1+i%2), int32(8+i%2)
+		observe(table, int32(i), call{from, nil, values{"id": {fmt.Sprint("id-", i)}}}, call{to, values{"item": {fmt.Sprint("id-", i)}}, nil})
+	}
+	got := table.Wires([]int32{8, 9}, func(tool int32) int32 {
+		if tool == 2 {
+			return 1
+		}
+		return tool
+	})
+	assert.Equal(t, []Wire{{From: 1, Out: "id", In: "item", Count: 4, Of: 4, Fresh: 4}}, got)
+}
+
+// world is a history with planted wires and everything that looks like one.
+//
+//	0 search      → items[].id, items[].owner        the ids are new in each episode
+//	1 get         id ← 0 items[].id                   → id (echo), author
+//	2 comment     item ← 0 items[].id, or from outside; → comment_id
+//	3 profile     user ← 1 author, in half of the cases
+//	4 list        → names[], always the same twelve
+//	5 open        name ← 4 names[]                    → handle
+//	6 write       handle ← 5 handle; env by chance    → env by chance
+//	7 deploy      env by chance (2 values); owner constant
+//
+// Every call has the argument owner, and every result the field org, of the same value; some have a page
+// that is one of ten common words.
+func world(r *rand.Rand, episodes int) *Table {
+	t := New()
+	id := func(kind string) string { return fmt.Sprint(kind, r.Uint32()) }
+	env := func() string { return []string{"production", "staging"}[r.IntN(2)] }
+	common := func() string { return fmt.Sprint("word", r.IntN(10)) }
+	for e := range episodes {
+		var calls []call
+		add := func(tool int32, in, out values) {
+			if in == nil {
+				in = values{}
+			}
+			if out == nil {
+				out = values{}
+			}
+			in["owner"], out["org"] = []string{"acme"}, []string{"acme"}
+			if r.IntN(2) == 0 {
+				in["tag"] = []string{common()}
+			}
+			if r.IntN(2) == 0 {
+				out["label"] = []string{common()}
+			}
+			calls = append(calls, call{tool, in, out})
+		}
+		items := []string{id("item"), id("item"), id("item")}
+		add(0, values{"query": {id("words")}}, values{"items[].id": items, "items[].owner": {"acme"}})
+		chosen := items[r.IntN(3)]
+		author := id("user")
+		add(1, values{"id": {chosen}}, values{"id": {chosen}, "author": {author}})
+		item := chosen
+		if r.IntN(4) == 0 {
+			item = id("item")
+		}
+		add(2, values{"item": {item}}, values{"comment_id": {id("comment")}})
+		if r.IntN(2) == 0 {
+			author = id("user")
+		}
+		add(3, values{"user": {author}}, nil)
+		var names []string
+		for i := range 12 {
+			names = append(names, fmt.Sprint("project-", i))
+		}
+		add(4, nil, values{"names[]": names})
+		handle := id("handle")
+		add(5, values{"name": {names[r.IntN(12)]}}, values{"handle": {handle}})
+		add(6, values{"handle": {handle}, "env": {env()}}, values{"env": {env()}})
+		add(7, values{"env": {env()}}, nil)
+		observe(t, int32(e), calls...)
+	}
+	return t
+}
+
+var planted = []string{"1 id 0 items[].id", "2 item 0 items[].id", "3 user 1 author", "5 name 4 names[]", "6 handle 5 handle"}
+
+// What was planted is found, and hardly anything else, from few episodes on.
+func TestPlantedWiresAreFound(t *testing.T) {
+	for _, tt := range []struct {
+		episodes, worlds  int
+		precision, recall float64
+	}{{5, 50, .95, .9}, {10, 50, .93, .95}, {30, 20, .95, 1}, {100, 5, .98, 1}, {200, 3, .98, 1}} {
+		found, right := 0, 0
+		wrong := map[string]int{}
+		for seed := range tt.worlds {
+			table := world(rand.New(rand.NewPCG(uint64(seed), 9)), tt.episodes)
+			for tool := range int32(8) {
+				for _, w := range table.Wires([]int32{tool}, itself) {
+					found++
+					name := fmt.Sprintf("%d %s %d %s", tool, w.In, w.From, w.Out)
+					if slices.Contains(planted, name) {
+						right++
+					} else {
+						wrong[name]++
+					}
+				}
+			}
+		}
+		precision, recall := float64(right)/float64(found), float64(right)/float64(tt.worlds*len(planted))
+		t.Logf("%d episodes: precision %.3f, recall %.3f; wrong %v", tt.episodes, precision, recall, wrong)
+		assert.GreaterOrEqual(t, precision, tt.precision)
+		assert.GreaterOrEqual(t, recall, tt.recall)
+	}
+}
+
+// Observed again after it was written and read, a table is the same as one that never was.
+func TestATableIsKept(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 9))
+	table := world(r, 30)
+	var w codec.Writer
+	table.Image().Write(&w)
+	read := codec.NewReader(w.Bytes)
+	again := Read(read, 8)
+	require.NoError(t, read.End())
+	for i := range 5 {
+		more := []call{{0, nil, values{"items[].id": {fmt.Sprint("new", i)}}}, {1, values{"id": {fmt.Sprint("new", i)}}, nil}}
+		observe(table, int32(100+i), more...)
+		observe(again, int32(100+i), more...)
+	}
+	for tool := range int32(8) {
+		assert.Equal(t, table.Wires([]int32{tool}, itself), again.Wires([]int32{tool}, itself))
+	}
+	var a, b codec.Writer
+	table.Image().Write(&a)
+	again.Image().Write(&b)
+	assert.Equal(t, a.Bytes, b.Bytes)
+	for cut := range w.Bytes { // damage never panics
+		r := codec.NewReader(w.Bytes[:cut])
+		Read(r, 8)
+		require.Error(t, r.End())
+	}
+}
+
+// A table is bounded, whatever is called.
+func TestATableIsBounded(t *testing.T) {
+	table := New()
+	for e := range 60 {
+		var calls []call
+		out := values{}
+		for p := range 30 {
+			out[fmt.Sprintf("f%d_%d", e, p)] = []string{fmt.Sprint("v", e, p)}
+		}
+		calls = append(calls, call{int32(e), nil, out})
+		for p := range 30 {
+			calls = append(calls, call{70, values{fmt.Sprintf("a%d_%d", e, p): {fmt.Sprint("v", e, p)}}, nil})
+		}
+		observe(table, int32(e), calls...)
+	}
+	assert.LessOrEqual(t, len(table.rows[70].links), maxWires)
+	assert.LessOrEqual(t, len(table.rows[70].cases), maxCases)
+}
+
+func BenchmarkObserve(b *testing.B) {
+	t := New()
+	r := rand.New(rand.NewPCG(1, 2))
+	var before []Call
+	for range 20 {
+		v := t.Values(nil, values{"items[].id": {fmt.Sprint(r.Uint32()), fmt.Sprint(r.Uint32()), fmt.Sprint(r.Uint32())}, "org": {"acme"}}.digests())
+		before = append(before, Call{int32(r.IntN(10)), &v})
+	}
+	v := t.Values(values{"id": {"x"}, "owner": {"acme"}}.digests(), values{"id": {"y"}}.digests())
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		t.Observe(int32(i), 11, &v, before)
+	}
+}

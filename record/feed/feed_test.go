@@ -1,0 +1,412 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"waymark/episodic"
+	"waymark/ingest/hook"
+	"waymark/live"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is a data directory that processes come and go in.
+type house struct {
+	t     *testing.T
+	spool hook.Spool
+	store storage.Store
+	ws    *live.Workspaces
+	clock atomic.Int64 // the engine looks at it from behind
+	feed  *Feed
+}
+
+func (h *house) now() time.Time { return time.Unix(0, h.clock.Load()).UTC() }
+
+func newHouse(t *testing.T) *house {
+	h := &house{t: t, spool: hook.SpoolOf(t.TempDir()), store: storage.NewMemory()}
+	h.clock.Store(time.Date(2026, 9, 1, 9, 0, 0, 0, time.UTC).UnixNano())
+	h.ws = live.NewWorkspaces(h.store, live.Options{Now: h.now})
+	t.Cleanup(func() { require.NoError(t, h.ws.Close(context.Background())) })
+	h.restart()
+	return h
+}
+
+// restart is another process: what was in memory is gone.
+func (h *house) restart() {
+	h.feed = New(h.spool, h.store, h.ws.Open, h.now, slog.New(slog.DiscardHandler))
+}
+
+// leave leaves an event; each happens a second after the one before.
+func (h *house) leave(e hook.Event) {
+	h.clock.Add(int64(time.Second))
+	if e.Time.IsZero() {
+		e.Time = h.now()
+	}
+	e.Host, e.Workspace, e.Session = "claude-code", "default", "s1"
+	require.NoError(h.t, h.spool.Leave(e))
+}
+
+func (h *house) asked(intent string)   { h.leave(hook.Event{Kind: hook.Asked, Intent: intent}) }
+func (h *house) began(id, tool string) { h.leave(hook.Event{Kind: hook.Began, Call: id, Tool: tool}) }
+func (h *house) ended(id, tool string) {
+	h.leave(hook.Event{Kind: hook.Ended, Call: id, Tool: tool, Outcome: episodic.Success})
+}
+
+func (h *house) take() Report {
+	r, err := h.feed.Take(context.Background())
+	require.NoError(h.t, err)
+	return r
+}
+
+// waiting are the events in the spool.
+func (h *house) waiting() int {
+	names, err := h.spool.List(h.now().Add(time.Hour))
+	require.NoError(h.t, err)
+	return len(names)
+}
+
+// episodes lists what is in the log: intent, and tools with their groups.
+func (h *house) episodes() (list []string) {
+	e, err := h.ws.Get(context.Background(), "default")
+	require.NoError(h.t, err)
+	for it, err := range e.Items(context.Background()) {
+		require.NoError(h.t, err)
+		if it.Episode == nil {
+			continue
+		}
+		ep := it.Episode
+		s := ep.Intent + ":"
+		steps := slices.Clone(ep.Steps)
+		episodic.NumberGroups(steps)
+		for _, st := range steps {
+			s += " " + st.Tool
+			if st.Group != "" {
+				s += "/" + st.Group
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// counting is the model of a workspace that counts all that is recorded.
+func counting(t *testing.T, e *live.Engine) *suggest.Model {
+	require.NoError(t, e.Wait(t.Context(), e.Counted()))
+	return e.Model()
+}
+
+// play is a session of two requests, one with parallel calls.
+func (h *house) play(after func()) {
+	for _, do := range []func(){
+		func() { h.asked("fix it") }, func() { h.began("c1", "fs:read") }, func() { h.began("c2", "git:log") }, func() { h.ended("c2", "git:log") }, func() { h.ended("c1", "fs:read") },
+		func() { h.began("c3", "fs:write") }, func() { h.ended("c3", "fs:write") },
+		func() { h.asked("ship it") }, func() { h.began("c4", "ci:run") }, func() { h.ended("c4", "ci:run") }, func() { h.leave(hook.Event{Kind: hook.Over}) },
+	} {
+		do()
+		after()
+	}
+}
+
+var played = []string{"fix it: fs:read/1 git:log/1 fs:write", "ship it: ci:run"}
+
+// Whether events are taken in at once or one by one, the history is the same, and nothing stays behind.
+// A process that ends between parallel calls takes with it that they were.
+func TestTake(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after func(h *house)
+		want  []string
+	}{
+		{"at once", func(*house) {}, played},
+		{"one by one", func(h *house) { h.take() }, played},
+		{"twice", func(h *house) { h.take(); h.take() }, played},
+		{"each another process", func(h *house) { h.restart(); h.take() }, []string{"fix it: git:log fs:read fs:write", "ship it: ci:run"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.play(func() { tt.after(h) })
+			h.take()
+			assert.Equal(t, tt.want, h.episodes())
+			assert.Zero(t, h.waiting())
+		})
+	}
+}
+
+// A call counts in suggestions as soon as it is taken in.
+func TestCountsAtOnce(t *testing.T) {
+	h := newHouse(t)
+	h.play(func() {})
+	assert.Equal(t, Report{Steps: 4}, h.take())
+	e, err := h.ws.Get(t.Context(), "default")
+	require.NoError(t, err)
+	m := counting(t, e)
+	a, err := m.Next(suggest.NextRequest{Context: []string{"git:log"}, Profile: suggest.ProfileSeed}) // counts alone, fitted or not
+	require.NoError(t, err)
+	require.NotEmpty(t, a.Suggestions)
+	assert.Equal(t, "fs:write", a.Suggestions[0].ID)
+	assert.Equal(t, map[string]int{"hook:claude-code": 2}, m.Stats().Sources)
+	assert.NotNil(t, h.spool.Key("default"), "the next hooks have a key")
+}
+
+// A process that ends between storing a step and removing its file has it stored twice, once.
+func TestTakenTwiceCountsOnce(t *testing.T) {
+	h := newHouse(t)
+	h.play(func() {
+		copies := map[string][]byte{}
+		names, err := h.spool.List(h.now().Add(time.Hour))
+		require.NoError(t, err)
+		for _, name := range names {
+			text, err := os.ReadFile(filepath.Join(string(h.spool), name))
+			require.NoError(t, err)
+			copies[name] = text
+		}
+		h.take()
+		for name, text := range copies {
+			require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), name), text, 0o600))
+		}
+		h.restart()
+		h.take()
+	})
+	got := h.episodes()
+	require.Len(t, got, 2)
+	e, err := h.ws.Get(t.Context(), "default")
+	require.NoError(t, err)
+	assert.Equal(t, 4, counting(t, e).Stats().Steps)
+}
+
+func TestDamagedEventsArePassedOver(t *testing.T) {
+	h := newHouse(t)
+	h.began("c1", "a")
+	require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), "00000000000000000001-x.json"), []byte(`{"kind":`), 0o600))
+	h.leave(hook.Event{Kind: "new", Call: "x"})
+	h.leave(hook.Event{Kind: hook.Ended, Call: "c9"}) // of no tool
+	h.ended("c1", "a")
+	assert.Equal(t, Report{Steps: 1, Damaged: 3}, h.take())
+	assert.Zero(t, h.waiting())
+	assert.Equal(t, []string{": a"}, h.episodes())
+
+	h.leave(hook.Event{Kind: hook.Ended, Call: "x", Tool: "b"})
+	names, err := h.spool.List(h.now().Add(time.Hour))
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(string(h.spool), names[0]))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), names[0]), []byte(string(text[:len(text)-1])+`,"workspace":"Not a name"}`), 0o600))
+	assert.Equal(t, Report{Damaged: 1}, h.take())
+}
+
+// What was refused, interrupted or never answered is no step, and leaves nothing behind.
+func TestCallsThatNeverEnd(t *testing.T) {
+	h := newHouse(t)
+	h.asked("one")
+	h.began("c1", "a")
+	h.began("c2", "b")
+	h.leave(hook.Event{Kind: hook.Ended, Call: "c2", Tool: "b", Outcome: episodic.Unknown, ErrorKind: "policy"})
+	h.take()
+	assert.Equal(t, 1, h.waiting()-1, "what the user asked and the call that has not ended")
+	h.asked("two")
+	h.began("c3", "c")
+	h.ended("c3", "c")
+	h.take()
+	assert.Zero(t, h.waiting())
+	assert.Equal(t, []string{"two: c"}, h.episodes())
+
+	h.asked("three")
+	h.began("c4", "d")
+	h.take()
+	assert.Equal(t, 2, h.waiting())
+	h.clock.Add(int64(25 * time.Hour))
+	h.take()
+	assert.Zero(t, h.waiting(), "given up after a day")
+}
+
+// A host that gives its calls no ids may make the same call again.
+func TestUnnamedCalls(t *testing.T) {
+	h := newHouse(t)
+	for range 2 {
+		h.leave(hook.Event{Kind: hook.Began, Call: "hash", Unnamed: true, Tool: "a"})
+		h.leave(hook.Event{Kind: hook.Ended, Call: "hash", Unnamed: true, Tool: "a", Outcome: episodic.Success})
+	}
+	h.leave(hook.Event{Kind: hook.Ended, Call: "hash", Unnamed: true, Tool: "a", Outcome: episodic.Success})
+	h.take()
+	assert.Equal(t, []string{": a a a"}, h.episodes())
+}
+
+// A store that refuses keeps the events where they are.
+func TestStoreThatRefuses(t *testing.T) {
+	h := newHouse(t)
+	h.began("c1", "a")
+	h.ended("c1", "a")
+	require.NoError(t, h.ws.Close(t.Context()))
+	_, err := h.feed.Take(t.Context())
+	assert.ErrorIs(t, err, live.ErrClosed)
+	assert.Equal(t, 2, h.waiting())
+}
+
+func TestRun(t *testing.T) {
+	h := newHouse(t)
+	h.feed.now = time.Now
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); h.feed.Run(ctx) }()
+	for i := range 3 {
+		id := fmt.Sprint("c", i)
+		require.NoError(t, h.spool.Leave(hook.Event{Kind: hook.Ended, Time: time.Now(), Host: "codex", Workspace: "default", Session: "s", Call: id, Tool: "t"}))
+	}
+	require.Eventually(t, func() bool { names, _ := h.spool.List(time.Now()); return len(names) == 0 }, 2*time.Minute, 10*time.Millisecond)
+	cancel()
+	<-done
+}
+
+// The transcript of a session that hooks have told of is known, whatever the clocks said.
+func TestTranscriptIsKnown(t *testing.T) {
+	h := newHouse(t)
+	h.play(func() {})
+	h.take()
+	e, err := h.ws.Get(t.Context(), "default")
+	require.NoError(t, err)
+	told := []episodic.Done{
+		{Call: episodic.Call{Session: "s1", ID: "c1", Start: h.now()}, End: h.now().Add(time.Second), Step: episodic.Step{Tool: "fs:read", DurationMS: 7}},
+		{Call: episodic.Call{Session: "s1", ID: "c9", Start: h.now()}, Step: episodic.Step{Tool: "not:hooked"}},
+	}
+	transcript := episodic.NewSessions("claude-code").Episodes(told)
+	require.Len(t, transcript, 1)
+	r, err := e.Record(t.Context(), "import:claude-code", transcript)
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 1, 0}, []int{r.Accepted, r.Duplicates, len(r.Rejected)})
+	r, err = e.Record(t.Context(), "somebody", transcript)
+	require.NoError(t, err)
+	assert.Len(t, r.Rejected, 1, "anybody else contradicts what is recorded")
+}
+
+// through leaves an event of a call that Waymark makes.
+func (h *house) through(kind hook.Kind, id, tool string) {
+	h.leave(hook.Event{Kind: kind, Call: id, Tool: tool, Through: true, Outcome: episodic.Success})
+}
+
+// A call that passes through the gateway is one step, in the session of the host, whoever tells of it and
+// whatever ends in between.
+func TestTold(t *testing.T) {
+	want := []string{"fix it: fs:read forge:comment fs:write"}
+	for _, tt := range []struct {
+		name string
+		do   func(h *house, told Told)
+	}{
+		{"recorded by the gateway", func(h *house, told Told) {
+			h.perform(told)
+			told.Recorded(h.now())
+			h.through(hook.Ended, "c2", "forge:comment")
+		}},
+		{"by a process that was killed then", func(h *house, told Told) {
+			h.perform(told)
+			h.restart()
+			h.through(hook.Ended, "c2", "forge:comment")
+		}},
+		{"after another message of the user", func(h *house, told Told) {
+			h.perform(told)
+			told.Recorded(h.now())
+			h.through(hook.Ended, "c2", "forge:comment")
+			h.take()
+			h.through(hook.Ended, "c2", "forge:comment")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.asked("fix it")
+			h.began("c1", "fs:read")
+			h.ended("c1", "fs:read")
+			h.through(hook.Began, "c2", "forge:comment")
+			told, ok := h.feed.Told(t.Context(), "default", "c2")
+			require.True(t, ok)
+			assert.Equal(t, "hook:claude-code", told.Source)
+			tt.do(h, told)
+			h.take()
+			h.began("c3", "fs:write")
+			h.ended("c3", "fs:write")
+			h.take()
+			assert.Equal(t, want, h.episodes())
+			assert.Zero(t, h.waiting())
+		})
+	}
+}
+
+// perform records a call as a gateway does that was told of it.
+func (h *house) perform(told Told) {
+	e, err := h.ws.Get(context.Background(), "default")
+	require.NoError(h.t, err)
+	_, err = e.Perform(context.Background(), told.Source, live.Performed{Place: told.Place, Step: episodic.Step{ID: "c2", Tool: "forge:comment", Outcome: episodic.Success}})
+	require.NoError(h.t, err)
+}
+
+// Of a host that does not name the call to the gateway, the gateway has recorded it beside the hooks.
+func TestThroughUntold(t *testing.T) {
+	h := newHouse(t)
+	h.asked("fix it")
+	h.through(hook.Began, "c1", "forge:comment")
+	h.through(hook.Ended, "c1", "forge:comment")
+	h.through(hook.Ended, "c2", "forge:comment")
+	h.began("c3", "fs:write")
+	h.ended("c3", "fs:write")
+	h.take()
+	assert.Equal(t, []string{"fix it: fs:write"}, h.episodes())
+	assert.Zero(t, h.waiting())
+	for _, call := range []struct{ workspace, id string }{{"default", "c3"}, {"default", "none"}, {"other", "c1"}} {
+		_, ok := h.feed.Told(t.Context(), call.workspace, call.id)
+		assert.False(t, ok)
+	}
+}
+
+// A transcript of a session is known although the user refused its first call.
+func TestRefusedFirst(t *testing.T) {
+	h := newHouse(t)
+	h.asked("fix it")
+	h.began("c1", "fs:remove")
+	h.leave(hook.Event{Kind: hook.Ended, Call: "c1", Tool: "fs:remove", Outcome: episodic.Unknown, ErrorKind: "policy"})
+	h.take()
+	h.restart()
+	h.began("c2", "fs:read")
+	h.ended("c2", "fs:read")
+	h.take()
+	assert.Equal(t, []string{"fix it: fs:read"}, h.episodes())
+	e, err := h.ws.Get(t.Context(), "default")
+	require.NoError(t, err)
+	for it, err := range e.Items(t.Context()) {
+		require.NoError(t, err)
+		assert.Equal(t, episodic.EpisodeID("claude-code", "s1", "c2"), it.Episode.ID)
+	}
+}
+
+// What cannot be read or removed keeps nothing else waiting.
+func TestSpoolWithRubbish(t *testing.T) {
+	h := newHouse(t)
+	folder := filepath.Join(string(h.spool), "0000000000000000001-00.json", "inside")
+	require.NoError(t, os.MkdirAll(folder, 0o700))
+	for name, text := range map[string]string{"0000000000000000002-00.json": "{", "0000000000000000003-00.json": "", "x.json": "\x00", "0000000000000000004-00.json": `{"kind":"asked"}`} {
+		require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), name), []byte(text), 0o600))
+	}
+	half := filepath.Join(string(h.spool), fmt.Sprintf(".%020d-00.json", h.now().UnixNano()))
+	require.NoError(t, os.WriteFile(half, []byte(`{"kind":`), 0o600))
+	h.began("c1", "fs:read")
+	h.ended("c1", "fs:read")
+	r := h.take()
+	assert.Equal(t, Report{Steps: 1, Damaged: 5}, r)
+	assert.Equal(t, []string{": fs:read"}, h.episodes())
+	assert.Equal(t, Report{}, h.take(), "the folder is known")
+	assert.FileExists(t, half)
+	h.clock.Add(int64(25 * time.Hour))
+	h.take()
+	assert.NoFileExists(t, half)
+}

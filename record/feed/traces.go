@@ -1,0 +1,211 @@
+package feed
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"waymark/ingest"
+	"waymark/ingest/hook"
+)
+
+// Exporters send spans in batches, children before their parents: what is a call of its own, and what is
+// a part of another, is known when the trace is complete. It is taken to be so when its root was sent
+// and nothing has come since for a moment, or nothing has come for long. What comes later still, of a
+// process that sends more slowly, finds the spans it belongs to for as long again.
+const (
+	afterRoot   = 2 * time.Second
+	withoutRoot = time.Minute
+	mostSpans   = 100_000 // held at a time; then the oldest trace is read as it stands
+)
+
+type traceKey struct{ workspace, source, trace string }
+
+type pending struct {
+	spans []ingest.Span
+	rows  []*row // that keep those which are not recorded
+	root  bool
+	read  bool // its calls are recorded
+	calls map[string]bool
+	last  time.Time
+}
+
+// traces are the spans that wait for the rest of their trace.
+type traces struct {
+	open   map[traceKey]*pending
+	spans  int
+	loaded bool // what an earlier process has left
+}
+
+// Collect takes an export request of traces in OTLP, JSON or protobuf. It returns when the request is read
+// and durable; its calls are recorded when their trace is complete, by the next process if this one is
+// killed before.
+func (f *Feed) Collect(ctx context.Context, workspace, source string, body []byte, protobuf bool) error {
+	engine, err := f.engine(ctx, workspace)
+	if err != nil {
+		return err
+	}
+	key, err := engine.DigestKey(ctx)
+	if err != nil {
+		return err
+	}
+	spans, err := ingest.OTLP(body, protobuf, &key)
+	if err != nil || len(spans) == 0 {
+		return err
+	}
+	rows, err := f.keep(ctx, workspace, "otel:"+source, spans)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range rows {
+		f.traces.add(r, f.now())
+	}
+	for f.traces.spans > mostSpans {
+		k := f.traces.oldest()
+		if p := f.traces.open[k]; !p.read {
+			f.record(ctx, k, p)
+		}
+		f.traces.drop(k)
+	}
+	return nil
+}
+
+// add holds the spans of a row.
+func (t *traces) add(r *row, now time.Time) {
+	if t.open == nil {
+		t.open = map[traceKey]*pending{}
+	}
+	for _, part := range r.parts {
+		k := traceKey{r.workspace, r.source, part.trace}
+		p := t.open[k]
+		if p == nil {
+			p = &pending{calls: map[string]bool{}}
+			t.open[k] = p
+		}
+		p.spans, p.rows, p.last, p.read = append(p.spans, part.spans...), append(p.rows, r), now, false
+		p.root = p.root || slices.ContainsFunc(part.spans, ingest.Span.Root)
+		t.spans += len(part.spans)
+	}
+}
+
+// flush records the traces that are complete, or all.
+func (f *Feed) flush(ctx context.Context, all bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.load(ctx)
+	now := f.now()
+	var complete []traceKey
+	for k, p := range f.traces.open {
+		rest := now.Sub(p.last)
+		switch {
+		case p.read:
+			if rest > withoutRoot {
+				f.traces.drop(k)
+			}
+		case all || rest > withoutRoot || p.root && rest > afterRoot:
+			complete = append(complete, k)
+		}
+	}
+	slices.SortFunc(complete, func(a, b traceKey) int {
+		return cmp.Or(f.traces.open[a].began().Compare(f.traces.open[b].began()), cmp.Compare(a.trace, b.trace), cmp.Compare(a.workspace, b.workspace), cmp.Compare(a.source, b.source))
+	})
+	for _, k := range complete {
+		if p := f.traces.open[k]; f.record(ctx, k, p) {
+			p.read, p.last = true, now
+		}
+	}
+}
+
+// began is when the first call of a trace did.
+func (p *pending) began() (first time.Time) {
+	for _, c := range ingest.SpanCalls(p.spans) {
+		if first.IsZero() || c.Start.Before(first) {
+			first = c.Start
+		}
+	}
+	return first
+}
+
+func (t *traces) oldest() (oldest traceKey) {
+	for k, p := range t.open {
+		if o := t.open[oldest]; o == nil || cmp.Or(p.last.Compare(o.last), cmp.Compare(k.trace, oldest.trace)) < 0 {
+			oldest = k
+		}
+	}
+	return oldest
+}
+
+// drop lets go of a trace. Rows that still keep some of it are found by the next process.
+func (t *traces) drop(k traceKey) {
+	t.spans -= len(t.open[k].spans)
+	delete(t.open, k)
+}
+
+// record records the calls of a trace that are not recorded yet: each begins and ends, in the order of the
+// times. If the store cannot take them they stay where they are.
+func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
+	type moment struct {
+		session, span string
+		hook.Event
+	}
+	var moments []moment
+	for _, c := range ingest.SpanCalls(p.spans) {
+		if p.calls[c.Span] {
+			continue
+		}
+		e := hook.Event{Kind: hook.Began, Time: c.Start, Call: c.ID, Tool: c.Step.Tool, Intent: c.Intent}
+		moments = append(moments, moment{c.Session, c.Span, e})
+		e.Kind, e.Time = hook.Ended, later(c.Start.Add(1), c.End) // after its beginning, by a nanosecond at least
+		e.Shape, e.Inputs, e.Outputs, e.Outcome, e.ErrorKind = c.Step.Shape, c.Step.Inputs, c.Step.Outputs, c.Step.Outcome, c.Step.ErrorKind
+		moments = append(moments, moment{c.Session, c.Span, e})
+	}
+	slices.SortStableFunc(moments, func(a, b moment) int { // what begins when another ends comes after it
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(ends(b.Kind), ends(a.Kind)))
+	})
+	var r Report
+	for i := range moments {
+		m := &moments[i]
+		key := sessionKey{k.workspace, k.source, "otel", m.session}
+		engine, err := f.engine(ctx, k.workspace)
+		if err == nil {
+			m.Call = f.session(ctx, engine, key).unlike(m.Call, k.trace+m.span)
+			err = f.apply(ctx, key, &m.Event, "", &r)
+		}
+		if err != nil {
+			f.log.Warn("calls of a trace are not recorded yet", "trace", k.trace, "error", err)
+			return false
+		}
+		if m.Kind == hook.Ended {
+			p.calls[m.span] = true
+		}
+	}
+	f.settle(ctx, k.trace, p)
+	return true
+}
+
+// unlike names a call of a span so that it is no other's: recorders count their calls anew now and then.
+func (s *session) unlike(call, span string) string {
+	if s.spans == nil {
+		s.spans = map[string]string{}
+	}
+	for {
+		was, known := s.spans[call]
+		if !known {
+			s.spans[call] = span
+		}
+		if !known || was == span {
+			return call
+		}
+		call += "'"
+	}
+}
+
+func ends(k hook.Kind) int {
+	if k == hook.Ended {
+		return 1
+	}
+	return 0
+}

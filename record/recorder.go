@@ -1,0 +1,399 @@
+// Package record writes down what is called: a [Recorder] stands before a [run.Caller], and every call that
+// passes through it becomes a step of its session's episode.
+//
+//	host ──▶ Recorder ──▶ gateway ──▶ server
+//	            │
+//	            └──▶ store: durable before the answer is handed on
+//
+// What is a step, and what is known of it:
+//
+//	it worked                          success
+//	tool, argument, timeout            failure: held against the tool
+//	auth, unavailable                  unknown, with its kind: says nothing about the tool
+//	nothing is known                   unknown, kind "canceled" or "unknown": it may have happened
+//	policy                             no step: the server never saw the call
+//	input is needed first              no step: the call that brings the input is one
+//
+// Of arguments and results the shape and keyed digests are kept, never the values. Which calls belong
+// together is decided by [episodic.Sessions], as in importers.
+package record
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"waymark/episodic"
+	"waymark/live"
+	"waymark/run"
+)
+
+// Store keeps what is performed: a [live.Engine].
+type Store interface {
+	Perform(ctx context.Context, source string, p live.Performed) (seq uint64, err error)
+	Growing(ctx context.Context, source, session string) (p episodic.Place, steps []string, last time.Time, ok bool)
+	DigestKey(ctx context.Context) (episodic.DigestKey, error)
+}
+
+// Options of a recorder.
+type Options struct {
+	Source      string           // of calls that name none; "gateway" unless set
+	DropDigests bool             // no digests of values are kept
+	Patience    time.Duration    // how long a call that is over waits for the store; 10 s unless set
+	Now         func() time.Time // time.Now unless set
+	Logger      *slog.Logger
+
+	// Told finds a call that a hook of its host has told of, by the host's id of it. Such a call is a step of
+	// the host's session, among the calls that do not pass here. nil: nobody has.
+	Told func(ctx context.Context, id string) (Told, bool)
+}
+
+// Told is where a call belongs that a hook has told of. Recorded is called when it is over and stored: the hook
+// tells of its end, too.
+type Told struct {
+	Source   string
+	Place    episodic.Place
+	Recorded func(ended time.Time)
+}
+
+// Recorder is a caller whose calls are kept. All methods may be called concurrently.
+type Recorder struct {
+	store  Store
+	caller run.Caller
+	opts   Options
+	key    func() (episodic.DigestKey, error)
+	alone  string // session of calls that name none
+
+	mu      sync.Mutex
+	sources map[string]*source
+	calls   uint64
+}
+
+// source is what one source is doing.
+type source struct {
+	rule     *episodic.Sessions
+	sessions map[string]*episode // the newest of each session
+}
+
+// episode is what is known of an episode while calls may be added.
+type episode struct {
+	id, intent string
+	taken      map[string]bool   // ids of steps
+	steps      map[string]string // step of each call that has an id and is recorded, the last of that id
+	tools      []string          // of its newest steps
+	seq        uint64            // event of the last
+	suggested  string            // id of the answer that was shown after it
+	told       time.Time         // when a call of it was made that a hook had told of; the rule knows nothing of those
+}
+
+func newEpisode(p episodic.Place) *episode {
+	return &episode{id: p.Episode, intent: p.Intent, taken: map[string]bool{}, steps: map[string]string{}}
+}
+
+// calling is a call under way.
+type calling struct {
+	run.Call
+	of      *source
+	id      string // for the rule
+	place   episodic.Place
+	episode *episode
+	source  string                // under which it counts
+	told    func(ended time.Time) // nil: its place is the rule's
+}
+
+// New returns a recorder of what caller does.
+func New(store Store, caller run.Caller, opts Options) *Recorder {
+	if opts.Source == "" {
+		opts.Source = "gateway"
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Patience == 0 {
+		opts.Patience = 10 * time.Second
+	}
+	r := &Recorder{store: store, caller: caller, opts: opts, sources: map[string]*source{}}
+	r.alone = "process-" + strconv.FormatInt(opts.Now().UnixNano(), 36)
+	r.key = sync.OnceValues(func() (episodic.DigestKey, error) { return store.DigestKey(context.Background()) })
+	return r
+}
+
+// Call passes a call on and records it. The step is durable before Call returns. If it cannot be stored,
+// the result still says what happened, and why it is not recorded in Unrecorded: what a tool has done is
+// not undone by a full disk.
+func (r *Recorder) Call(ctx context.Context, c run.Call) (run.Result, error) {
+	c.Source, c.Session = r.named(c.Source), r.sessionOf(c.Session)
+	began := r.opts.Now()
+	this := r.begin(ctx, c, began)
+	result, err := r.caller.Call(ctx, c)
+	ended := r.opts.Now()
+	step, made := r.step(ctx, &c, &result, err)
+	r.over(this, ended, made)
+	if !made {
+		return result, err
+	}
+	step.DurationMS = max(0, ended.Sub(began).Milliseconds())
+	switch failed := r.record(this, step); {
+	case failed == nil && this.told != nil:
+		this.told(ended)
+	case failed != nil:
+		result.Unrecorded = failed.Error()
+		r.opts.Logger.Error("a call was made but is not recorded", "tool", c.Tool, "session", c.Session, "error", failed)
+	}
+	return result, err
+}
+
+// begin finds the place of a call.
+func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling {
+	var told Told
+	if c.HostID != "" && r.opts.Told != nil {
+		told, _ = r.opts.Told(ctx, c.HostID)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.calls++; r.calls%256 == 0 {
+		r.forget(at)
+	}
+	s := r.source(c.Source)
+	if c.ID != "" && !s.rule.Knows(c.Session) { // a run goes on after a restart, a host's session does not
+		r.mu.Unlock()
+		place, steps, last, ok := r.store.Growing(ctx, c.Source, c.Session)
+		r.mu.Lock()
+		if s = r.source(c.Source); ok && !s.rule.Knows(c.Session) {
+			s.rule.Resume(place, last)
+			s.sessions[c.Session] = newEpisode(place)
+			s.sessions[c.Session].resume(steps)
+		}
+	}
+	this := &calling{Call: c, of: s, source: c.Source, told: told.Recorded, id: "n" + strconv.FormatInt(at.UnixNano(), 36) + "-" + strconv.FormatUint(r.calls, 36)}
+	if told.Recorded != nil {
+		this.ID, this.source, this.place = c.HostID, told.Source, told.Place
+	} else {
+		this.place = s.rule.Begin(episodic.Call{Session: c.Session, ID: this.id, Intent: c.Intent, Group: c.Group, Start: at})
+	}
+	if this.episode = s.sessions[c.Session]; this.episode == nil || this.episode.id != this.place.Episode {
+		this.episode = newEpisode(this.place)
+		s.sessions[c.Session] = this.episode
+	}
+	if this.told != nil {
+		this.episode.told = at
+	}
+	return this
+}
+
+func (r *Recorder) source(name string) *source {
+	s := r.sources[name]
+	if s == nil {
+		s = &source{rule: episodic.NewSessions(name), sessions: map[string]*episode{}}
+		r.sources[name] = s
+	}
+	return s
+}
+
+// resume takes over the steps that were recorded before.
+func (e *episode) resume(steps []string) {
+	for _, id := range steps {
+		call := id
+		if i := strings.LastIndexByte(id, again); i > 0 {
+			call = id[:i]
+		}
+		e.taken[id], e.steps[id], e.steps[call] = true, id, id
+	}
+}
+
+// forget drops the sessions that rest.
+func (r *Recorder) forget(now time.Time) {
+	for name, s := range r.sources {
+		s.rule.Forget(now)
+		for id, e := range s.sessions {
+			if !s.rule.Knows(id) && now.Sub(e.told) > episodic.IdleGap {
+				delete(s.sessions, id)
+			}
+		}
+		if s.rule.Len()+len(s.sessions) == 0 {
+			delete(r.sources, name)
+		}
+	}
+}
+
+// over tells the rule that a call has ended, or was none.
+func (r *Recorder) over(this *calling, at time.Time, made bool) {
+	if this.told != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if made {
+		this.of.rule.End(this.Session, this.id, at)
+	} else {
+		this.of.rule.Drop(this.Session, this.id)
+	}
+}
+
+// step is what is kept of a call; not made if the call never reached the tool.
+func (r *Recorder) step(ctx context.Context, c *run.Call, result *run.Result, err error) (s episodic.Step, made bool) {
+	switch {
+	case result.NeedsInput != nil, result.Failure == run.FailedPolicy, result.Failure == run.FailedUnknown:
+		return s, false
+	case err != nil && ctx.Err() != nil:
+		s.Outcome, s.ErrorKind = episodic.Unknown, "canceled"
+	case err != nil:
+		s.Outcome, s.ErrorKind, s.Error = episodic.Unknown, "unknown", err.Error()
+	case result.Failure == "":
+		s.Outcome = episodic.Success
+	default:
+		s.Outcome, s.ErrorKind, s.Error = episodic.Unknown, string(result.Failure), result.Message
+		if result.Failure.Held() {
+			s.Outcome = episodic.Failure
+		}
+	}
+	s.Tool, s.Shape = c.Tool, episodic.Shape(c.Arguments)
+	if r.opts.DropDigests {
+		return s, true
+	}
+	key, err := r.key()
+	if err != nil {
+		r.opts.Logger.Warn("values have no digests: there is no key", "error", err)
+		return s, true
+	}
+	s.Inputs = key.Digests(c.Arguments)
+	switch {
+	case s.Outcome != episodic.Success:
+	case len(result.Structured) > 0:
+		s.Outputs = key.Digests(result.Structured)
+	default:
+		s.Outputs = key.Content(result.Content)
+	}
+	return s, true
+}
+
+// record makes a step durable, whatever becomes of the caller's context. It waits as long as patience
+// lasts; the step may then still be recorded.
+func (r *Recorder) record(this *calling, step episodic.Step) error {
+	e := this.episode
+	r.mu.Lock()
+	step.ID = e.free(this.ID, this.place.Number)
+	if this.After != nil {
+		step.DependsOn = []string{}
+		for _, call := range this.After {
+			if id, ok := e.steps[call]; ok { // what was never recorded is nothing to come after
+				step.DependsOn = append(step.DependsOn, id)
+			}
+		}
+	}
+	done := live.Performed{Place: this.place, Step: step, Suggestion: e.suggested}
+	e.suggested = ""
+	r.mu.Unlock()
+
+	recorded := make(chan error, 1)
+	go func() {
+		seq, err := r.store.Perform(context.Background(), this.source, done)
+		if err == nil {
+			r.mu.Lock()
+			e.add(this.ID, step, seq)
+			r.mu.Unlock()
+		}
+		recorded <- err
+	}()
+	patience := time.NewTimer(r.opts.Patience)
+	defer patience.Stop()
+	select {
+	case err := <-recorded:
+		return err
+	case <-patience.C:
+		return fmt.Errorf("the store has not answered for %s; the call may be recorded later", r.opts.Patience)
+	}
+}
+
+// contextLength is how many of the last tools of an episode are remembered to ask what comes next.
+const contextLength = 32
+
+func (e *episode) add(call string, step episodic.Step, seq uint64) {
+	if call != "" {
+		e.steps[call] = step.ID
+	}
+	e.seq = max(e.seq, seq)
+	e.tools = append(e.tools, step.Tool)
+	e.tools = slices.Delete(e.tools, 0, max(0, len(e.tools)-contextLength))
+}
+
+// again stands before the number of a call that is made again under its id: t1, t1#2.
+const again = '#'
+
+// free is an id for a step that no other of the episode has.
+func (e *episode) free(call string, number int) string {
+	if call == "" {
+		call = "call-" + strconv.Itoa(number)
+	}
+	id := call
+	for n := 2; e.taken[id]; n++ {
+		id = call + string(again) + strconv.Itoa(n)
+	}
+	e.taken[id] = true
+	return id
+}
+
+// Done is what a session has done in its newest episode.
+type Done struct {
+	Episode string
+	Intent  string
+	Tools   []string // of its last steps, oldest first
+	Seq     uint64   // the event from which on a model counts the last ([live.Engine.Wait])
+}
+
+// Done says what a session has done, to ask a model what comes next; not ok if nothing is known.
+func (r *Recorder) Done(source, session string) (d Done, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.sources[r.named(source)]; s != nil {
+		if e := s.sessions[r.sessionOf(session)]; e != nil && len(e.tools) > 0 {
+			return Done{e.id, e.intent, slices.Clone(e.tools), e.seq}, true
+		}
+	}
+	return d, false
+}
+
+// Suggested tells that an answer was shown to a session after its last call: the next step is noted with
+// the place at which it stood there.
+func (r *Recorder) Suggested(source, session, suggestion string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.sources[r.named(source)]; s != nil {
+		if e := s.sessions[r.sessionOf(session)]; e != nil {
+			e.suggested = suggestion
+		}
+	}
+}
+
+func (r *Recorder) named(source string) string {
+	if source == "" {
+		return r.opts.Source
+	}
+	return source
+}
+
+func (r *Recorder) sessionOf(session string) string {
+	if session == "" {
+		return r.alone
+	}
+	return session
+}
+
+// Ended records what became of the episode of a session as a whole: a run that is over, say.
+func (r *Recorder) Ended(ctx context.Context, source, session string, o episodic.Outcome) error {
+	source, session = r.named(source), r.sessionOf(session)
+	p, _, _, ok := r.store.Growing(ctx, source, session)
+	if !ok || !o.Known() {
+		return nil
+	}
+	_, err := r.store.Perform(ctx, source, live.Performed{Place: p, Outcome: o})
+	return err
+}

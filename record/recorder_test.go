@@ -1,0 +1,486 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/episodic"
+	"waymark/live"
+	"waymark/run"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// callerFunc does what it is told.
+type callerFunc func(ctx context.Context, c run.Call) (run.Result, error)
+
+func (f callerFunc) Call(ctx context.Context, c run.Call) (run.Result, error) { return f(ctx, c) }
+
+func works(context.Context, run.Call) (run.Result, error) {
+	return run.Result{Structured: json.RawMessage(`{"id":"item-17"}`)}, nil
+}
+
+func workspace(t testing.TB, store storage.Store) *live.Engine {
+	t.Helper()
+	w := live.NewWorkspaces(store, live.Options{})
+	t.Cleanup(func() { require.NoError(t, w.Close(context.Background())) })
+	e, err := w.Get(t.Context(), "default")
+	require.NoError(t, err)
+	return e
+}
+
+func history(t testing.TB, e *live.Engine) (all []episodic.Episode) {
+	t.Helper()
+	for it, err := range e.Items(context.Background()) {
+		require.NoError(t, err)
+		if it.Episode != nil {
+			all = append(all, *it.Episode)
+		}
+	}
+	return all
+}
+
+func TestWhatIsKeptOfACall(t *testing.T) {
+	broken := errors.New("connection reset")
+	for _, tt := range []struct {
+		name    string
+		result  run.Result
+		err     error
+		made    bool
+		outcome episodic.Outcome
+		kind    string
+	}{
+		{"it worked", run.Result{}, nil, true, episodic.Success, ""},
+		{"the tool failed", run.Result{Failure: run.FailedTool, Message: "no such file"}, nil, true, episodic.Failure, "tool"},
+		{"called wrongly", run.Result{Failure: run.FailedArgument}, nil, true, episodic.Failure, "argument"},
+		{"no answer in time", run.Result{Failure: run.FailedTimeout}, nil, true, episodic.Failure, "timeout"},
+		{"may not", run.Result{Failure: run.FailedAuth}, nil, true, episodic.Unknown, "auth"},
+		{"server down", run.Result{Failure: run.FailedUnavailable}, nil, true, episodic.Unknown, "unavailable"},
+		{"refused by us", run.Result{Failure: run.FailedPolicy}, nil, false, "", ""},
+		{"of no tool", run.Result{Failure: run.FailedUnknown}, nil, false, "", ""},
+		{"asks first", run.Result{NeedsInput: json.RawMessage(`{}`)}, nil, false, "", ""},
+		{"nobody knows", run.Result{}, broken, true, episodic.Unknown, "unknown"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := workspace(t, storage.NewMemory())
+			r := New(e, callerFunc(func(context.Context, run.Call) (run.Result, error) { return tt.result, tt.err }), Options{})
+			got, err := r.Call(t.Context(), run.Call{Tool: "fs:read", Arguments: json.RawMessage(`{"path":"a.go"}`), Session: "s", Intent: "look", Source: "ann"})
+			require.Equal(t, tt.err, err)
+			require.Equal(t, tt.result, got)
+			all := history(t, e)
+			if !tt.made {
+				require.Empty(t, all)
+				return
+			}
+			require.Len(t, all, 1)
+			assert.Equal(t, []string{"ann", "s", "look"}, []string{all[0].Source, all[0].Session, all[0].Intent})
+			step := all[0].Steps[0]
+			assert.Equal(t, "fs:read", step.Tool)
+			assert.Equal(t, tt.outcome, step.Outcome)
+			assert.Equal(t, tt.kind, step.ErrorKind)
+			assert.Equal(t, "{path:string}", step.Shape)
+			assert.Len(t, step.Inputs["path"], 1)
+			text, err := json.Marshal(all[0])
+			require.NoError(t, err)
+			assert.NotContains(t, string(text), "a.go", "no value is kept")
+		})
+	}
+}
+
+func TestDigestsOfACall(t *testing.T) {
+	e := workspace(t, storage.NewMemory())
+	r := New(e, callerFunc(func(_ context.Context, c run.Call) (run.Result, error) {
+		if c.Tool == "structured" {
+			return works(context.Background(), c)
+		}
+		return run.Result{Content: json.RawMessage(`[{"type":"text","text":"{\"id\":\"item-17\"}"}]`)}, nil
+	}), Options{})
+	for _, tool := range []string{"structured", "text"} {
+		_, err := r.Call(t.Context(), run.Call{Tool: tool})
+		require.NoError(t, err)
+	}
+	steps := history(t, e)[0].Steps
+	key, err := e.DigestKey(t.Context())
+	require.NoError(t, err)
+	want := key.Digests(json.RawMessage(`{"id":"item-17"}`))
+	assert.Equal(t, want, steps[0].Outputs)
+	assert.Equal(t, want, steps[1].Outputs)
+
+	r = New(e, callerFunc(works), Options{DropDigests: true})
+	_, err = r.Call(t.Context(), run.Call{Tool: "structured", Arguments: json.RawMessage(`{"path":"a.go"}`)})
+	require.NoError(t, err)
+	last := history(t, e)[1].Steps[0]
+	assert.Nil(t, last.Inputs)
+	assert.Nil(t, last.Outputs)
+}
+
+// Calls that overlap are parallel, whichever ends first; the graph is that of the whole episode.
+func TestOverlappingCallsAreParallel(t *testing.T) {
+	e := workspace(t, storage.NewMemory())
+	end := map[string]chan struct{}{}
+	began := make(chan string)
+	for _, tool := range []string{"a", "b", "c", "d"} {
+		end[tool] = make(chan struct{})
+	}
+	r := New(e, callerFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		began <- c.Tool
+		<-end[c.Tool]
+		return run.Result{}, nil
+	}), Options{})
+	var calls sync.WaitGroup
+	over := map[string]chan struct{}{}
+	begin := func(tool string) {
+		over[tool] = make(chan struct{})
+		calls.Go(func() {
+			defer close(over[tool])
+			_, err := r.Call(context.Background(), run.Call{Tool: tool, Session: "s"})
+			assert.NoError(t, err)
+		})
+		require.Equal(t, tool, <-began)
+	}
+	stop := func(tool string) { close(end[tool]); <-over[tool] }
+	begin("a")
+	begin("b")
+	stop("b")
+	begin("c") // it may know what b returned
+	stop("c")
+	stop("a")
+	begin("d")
+	stop("d")
+	calls.Wait()
+	got := history(t, e)
+	require.Len(t, got, 1)
+	tools, groups := []string{}, []string{}
+	for _, s := range got[0].Steps {
+		tools, groups = append(tools, s.Tool), append(groups, s.Group)
+	}
+	assert.Equal(t, []string{"a", "b", "c", "d"}, tools)
+	assert.Equal(t, []string{"1", "1", "2", "3"}, groups)
+	assert.ElementsMatch(t, []string{"a c", "b c", "c d"}, edges(t, e))
+	sameAsWhole(t, e)
+}
+
+func edges(t testing.TB, e *live.Engine) (pairs []string) {
+	t.Helper()
+	for _, x := range graph(t, e) {
+		pairs = append(pairs, x.From+" "+x.To)
+	}
+	return pairs
+}
+
+func graph(t testing.TB, e *live.Engine) []suggest.ExportEdge {
+	t.Helper()
+	require.NoError(t, e.Wait(context.Background(), e.Counted()))
+	x, err := e.Model().Export("", 0)
+	require.NoError(t, err)
+	return x.Edges
+}
+
+// sameAsWhole imports the episodes of a workspace whole into another: the graphs are equal.
+func sameAsWhole(t testing.TB, e *live.Engine) {
+	t.Helper()
+	other := workspace(t, storage.NewMemory())
+	all := history(t, e)
+	r, err := other.Record(context.Background(), "import", all)
+	require.NoError(t, err)
+	require.Equal(t, len(all), r.Accepted)
+	assert.ElementsMatch(t, graph(t, other), graph(t, e))
+}
+
+// The calls of a run say what they came after; a task that is tried again is a step of its own.
+func TestCallsOfARun(t *testing.T) {
+	e := workspace(t, storage.NewMemory())
+	fail := true
+	r := New(e, callerFunc(func(_ context.Context, c run.Call) (run.Result, error) {
+		if c.ID == "t2" && fail {
+			fail = false
+			return run.Result{Failure: run.FailedTimeout}, nil
+		}
+		if c.ID == "t4" {
+			return run.Result{Failure: run.FailedPolicy}, nil
+		}
+		return run.Result{}, nil
+	}), Options{})
+	call := func(id, tool string, after ...string) {
+		if after == nil {
+			after = []string{}
+		}
+		_, err := r.Call(t.Context(), run.Call{Tool: tool, ID: id, After: after, Session: "run-1", Intent: "deploy", Source: "run"})
+		require.NoError(t, err)
+	}
+	call("t1", "build")
+	call("t2", "test", "t1")
+	call("t2", "test", "t1")
+	call("t3", "lint")
+	call("t4", "ask", "t3")
+	call("t5", "push", "t2", "t3", "t4")
+	require.NoError(t, r.Ended(t.Context(), "run", "run-1", episodic.Success))
+	ep := history(t, e)[0]
+	assert.Equal(t, episodic.Success, ep.Outcome)
+	var steps []string
+	for _, s := range ep.Steps {
+		steps = append(steps, fmt.Sprint(s.ID, " ", s.Tool, " ", s.DependsOn))
+	}
+	assert.Equal(t, []string{"t1 build []", "t2 test [t1]", "t2#2 test [t1]", "t3 lint []", "t5 push [t2#2 t3]"}, steps)
+	assert.ElementsMatch(t, []string{"build test", "test push", "lint push"}, edges(t, e))
+	sameAsWhole(t, e)
+
+	// Another process goes on with the run.
+	again := New(e, callerFunc(works), Options{})
+	_, err := again.Call(t.Context(), run.Call{Tool: "test", ID: "t2", After: []string{"t5"}, Session: "run-1", Intent: "deploy", Source: "run"})
+	require.NoError(t, err)
+	all := history(t, e)
+	require.Len(t, all, 1)
+	last := all[0].Steps[5]
+	assert.Equal(t, "t2#3", last.ID)
+	assert.Equal(t, []string{"t5"}, last.DependsOn)
+	assert.Equal(t, 6+0, len(all[0].Steps))
+}
+
+// A session that rests, or turns to another intent, begins an episode; sessions that rest are forgotten.
+func TestSessionsAreCut(t *testing.T) {
+	e := workspace(t, storage.NewMemory())
+	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	r := New(e, callerFunc(works), Options{Now: func() time.Time { return now }})
+	call := func(session, intent string) {
+		_, err := r.Call(t.Context(), run.Call{Tool: "t", Session: session, Intent: intent})
+		require.NoError(t, err)
+	}
+	call("s", "x")
+	call("s", "x")
+	call("s", "y")
+	now = now.Add(episodic.IdleGap + time.Second)
+	call("s", "y")
+	call("other", "y")
+	call("", "")
+	lengths := []int{}
+	for _, ep := range history(t, e) {
+		lengths = append(lengths, len(ep.Steps))
+	}
+	assert.Equal(t, []int{2, 1, 1, 1, 1}, lengths)
+
+	now = now.Add(episodic.IdleGap + time.Second)
+	for i := range 300 {
+		call(fmt.Sprint("new", i%2), "")
+	}
+	_, known := r.Done("", "s")
+	assert.False(t, known)
+	done, known := r.Done("", "new1")
+	require.True(t, known)
+	assert.Len(t, done.Tools, contextLength)
+}
+
+// What a session has done is counted when it is asked what comes next, and where the step chosen stood.
+func TestSuggestAfterACall(t *testing.T) {
+	w := live.NewWorkspaces(storage.NewMemory(), live.Options{})
+	t.Cleanup(func() { require.NoError(t, w.Close(context.Background())) })
+	e, err := w.Get(t.Context(), "default")
+	require.NoError(t, err)
+	r := New(Workspace{w, "default"}, callerFunc(works), Options{})
+	call := func(session, tool string) {
+		_, err := r.Call(t.Context(), run.Call{Tool: tool, Session: session})
+		require.NoError(t, err)
+	}
+	for i := range 6 {
+		call(fmt.Sprint(i), "status")
+		call(fmt.Sprint(i), []string{"diff", "log"}[i%2])
+	}
+	call("mine", "status")
+	done, ok := r.Done("", "mine")
+	require.True(t, ok)
+	assert.Equal(t, []string{"status"}, done.Tools)
+	a, ok := r.Next(t.Context(), e, "", "mine", 5)
+	require.True(t, ok)
+	require.GreaterOrEqual(t, len(a.Suggestions), 2) // what was learned meanwhile, if it was, also lists status
+	assert.ElementsMatch(t, []string{"diff", "log"}, []string{a.Suggestions[0].ID, a.Suggestions[1].ID})
+	_, ok = r.Next(t.Context(), e, "", "nobody's", 5)
+	assert.False(t, ok)
+	call("mine", a.Suggestions[1].ID)
+	call("mine", a.Suggestions[1].ID)
+	all := history(t, e)
+	steps := all[len(all)-1].Steps
+	assert.Equal(t, []int{0, 2, 0}, []int{steps[0].Shown, steps[1].Shown, steps[2].Shown})
+}
+
+// brokenStore fails, or keeps one waiting.
+type brokenStore struct {
+	Store
+	err  error
+	wait time.Duration
+}
+
+func (b brokenStore) Perform(ctx context.Context, source string, p live.Performed) (uint64, error) {
+	time.Sleep(b.wait)
+	if b.err != nil {
+		return 0, b.err
+	}
+	return b.Store.Perform(ctx, source, p)
+}
+
+// What a tool has done is told even if it cannot be stored.
+func TestTheAnswerSurvivesTheStore(t *testing.T) {
+	e := workspace(t, storage.NewMemory())
+	r := New(brokenStore{Store: e, err: storage.ErrNoSpace}, callerFunc(works), Options{})
+	result, err := r.Call(t.Context(), run.Call{Tool: "t"})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"id":"item-17"}`, string(result.Structured))
+	assert.Contains(t, result.Unrecorded, storage.ErrNoSpace.Error())
+	assert.Empty(t, history(t, e))
+}
+
+func TestPatienceWithTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &memoryStore{}
+		r := New(brokenStore{Store: e, wait: time.Minute}, callerFunc(works), Options{})
+		result, err := r.Call(t.Context(), run.Call{Tool: "t"})
+		require.NoError(t, err)
+		assert.Contains(t, result.Unrecorded, "has not answered for 10s")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Len(t, e.performed, 1, "it was recorded later")
+	})
+}
+
+// memoryStore keeps nothing durable: what is tested here is who waits for whom.
+type memoryStore struct{ performed []live.Performed }
+
+func (m *memoryStore) Perform(_ context.Context, _ string, p live.Performed) (uint64, error) {
+	m.performed = append(m.performed, p)
+	return uint64(len(m.performed)), nil
+}
+
+func (m *memoryStore) Growing(context.Context, string, string) (p episodic.Place, steps []string, last time.Time, ok bool) {
+	return p, nil, last, false
+}
+
+func (m *memoryStore) DigestKey(context.Context) (episodic.DigestKey, error) {
+	return episodic.DigestKey{}, nil
+}
+
+// A call whose caller goes away is recorded all the same.
+func TestCanceledCallsAreRecorded(t *testing.T) {
+	e := workspace(t, storage.NewMemory())
+	ctx, cancel := context.WithCancel(t.Context())
+	r := New(e, callerFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
+		cancel()
+		return run.Result{}, ctx.Err()
+	}), Options{})
+	_, err := r.Call(ctx, run.Call{Tool: "t"})
+	require.ErrorIs(t, err, context.Canceled)
+	step := history(t, e)[0].Steps[0]
+	assert.Equal(t, episodic.Unknown, step.Outcome)
+	assert.Equal(t, "canceled", step.ErrorKind)
+}
+
+// Random sessions side by side, with failures of all kinds: the graph is that of the whole episodes, and a
+// replay of the log gives the same model.
+func TestRandomCalls(t *testing.T) {
+	e := workspace(t, storage.NewMemory())
+	failures := []run.Failure{"", "", "", run.FailedTool, run.FailedAuth, run.FailedPolicy, run.FailedTimeout}
+	r := New(e, callerFunc(func(_ context.Context, c run.Call) (run.Result, error) {
+		var n int
+		if err := json.Unmarshal(c.Arguments, &n); err != nil {
+			return run.Result{}, err
+		}
+		time.Sleep(time.Duration(n%5) * 100 * time.Microsecond)
+		return run.Result{Failure: failures[n%len(failures)]}, nil
+	}), Options{})
+	var sessions sync.WaitGroup
+	for s := range 8 {
+		sessions.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(s), 7))
+			for range 10 {
+				var layer sync.WaitGroup
+				for range 1 + rng.IntN(3) {
+					c := run.Call{
+						Tool: fmt.Sprint("t:", rng.IntN(9)), Session: fmt.Sprint("s", s),
+						Intent: fmt.Sprint("intent ", rng.IntN(20)/19), Arguments: json.RawMessage(fmt.Sprint(rng.IntN(1000))),
+					}
+					layer.Go(func() {
+						if result, err := r.Call(context.Background(), c); err != nil || result.Unrecorded != "" {
+							t.Error(err, result.Unrecorded)
+						}
+					})
+				}
+				layer.Wait()
+			}
+		})
+	}
+	sessions.Wait()
+	sameAsWhole(t, e)
+}
+
+func BenchmarkCall(b *testing.B) {
+	store, err := storage.Open(b.TempDir(), storage.Options{})
+	require.NoError(b, err)
+	w := live.NewWorkspaces(store, live.Options{})
+	e, err := w.Get(b.Context(), "default")
+	require.NoError(b, err)
+	defer e.Hold()()
+	r := New(e, callerFunc(works), Options{})
+	b.SetParallelism(8)
+	b.RunParallel(func(pb *testing.PB) {
+		session := fmt.Sprint(rand.Uint64())
+		for i := 0; pb.Next(); i++ {
+			_, err := r.Call(context.Background(), run.Call{Tool: fmt.Sprint("t:", i%50), Session: session, Arguments: json.RawMessage(`{"path":"/home/x/file.go"}`)})
+			if err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	b.StopTimer()
+	require.NoError(b, w.Close(context.Background()))
+	require.NoError(b, store.Close())
+}
+
+// A call that a hook has told of is a step where the hook says, under the id that both know.
+func TestTold(t *testing.T) {
+	began := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	place := episodic.Place{Episode: "e1", Session: "host", Intent: "fix it", Time: began, Number: 3, Group: "2", Start: began.Add(time.Second)}
+	for _, tt := range []struct {
+		name     string
+		result   run.Result
+		recorded int
+	}{
+		{"it worked", run.Result{Structured: json.RawMessage(`{"id":"item-17"}`)}, 1},
+		{"refused", run.Result{Failure: run.FailedPolicy}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := workspace(t, storage.NewMemory())
+			recorded := 0
+			r := New(e, callerFunc(func(context.Context, run.Call) (run.Result, error) { return tt.result, nil }), Options{
+				Told: func(_ context.Context, id string) (Told, bool) {
+					if id != "toolu_1" {
+						return Told{}, false
+					}
+					return Told{"hook:claude-code", place, func(time.Time) { recorded++ }}, true
+				},
+			})
+			_, err := r.Call(t.Context(), run.Call{Tool: "fs:read", Session: "s", HostID: "toolu_1"})
+			require.NoError(t, err)
+			assert.Equal(t, tt.recorded, recorded)
+			all := history(t, e)
+			require.Len(t, all, tt.recorded)
+			if tt.recorded == 0 {
+				return
+			}
+			assert.Equal(t, []string{"e1", "host", "fix it", "hook:claude-code", "toolu_1"}, []string{all[0].ID, all[0].Session, all[0].Intent, all[0].Source, all[0].Steps[0].ID})
+			done, ok := r.Done("", "s")
+			assert.True(t, ok)
+			assert.Equal(t, []string{"fs:read"}, done.Tools)
+			_, err = r.Call(t.Context(), run.Call{Tool: "fs:write", Session: "s", HostID: "toolu_2"})
+			require.NoError(t, err)
+			assert.Len(t, history(t, e), 2, "of the other nobody has told")
+		})
+	}
+}
