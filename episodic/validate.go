@@ -146,7 +146,7 @@ func (o Outcome) normal() (Outcome, error) {
 	case Unknown, Success, Failure:
 		return o, nil
 	}
-	return "", fmt.Errorf("outcome %.40q is none of success, failure, unknown", string(o))
+	return "", fmt.Errorf("unknown outcome %.40q: want success, failure or unknown", string(o))
 }
 
 // Validate reports an episode from the future: more than [MaxAhead] after now. An episode without a

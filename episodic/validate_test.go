@@ -52,7 +52,7 @@ func TestNormaliseRefuses(t *testing.T) {
 		{Episode{ID: "e", Steps: one, Intent: strings.Repeat("x", MaxIntent+1)}, "intent is 8193 bytes"},
 		{Episode{ID: "e", Steps: one, Session: strings.Repeat("x", 257)}, "session"},
 		{Episode{ID: "e", Steps: one, Outcome: "ok"}, `outcome "ok"`},
-		{Episode{ID: "e", Steps: []Step{{Tool: "t", Outcome: "failed"}}}, `step 1: outcome "failed"`},
+		{Episode{ID: "e", Steps: []Step{{Tool: "t", Outcome: "failed"}}}, `step 1: unknown outcome "failed"`},
 		{Episode{ID: "e", Steps: []Step{{Tool: "t", DurationMS: -1}}}, "duration_ms -1"},
 		{Episode{ID: "e", Steps: []Step{step("a", "a")}}, `step "a" depends on itself`},
 		{Episode{ID: "e", Steps: []Step{step("a", "b")}}, `step "a" depends on the unknown step "b"`},

@@ -137,7 +137,7 @@ func TestCall(t *testing.T) {
 		{"good:none", `{}`, run.FailedUnknown, `has no tool "none"`},
 		{"other:echo", `{}`, run.FailedUnknown, "no connected server offers other:echo"},
 		{"good:delete", `{}`, run.FailedPolicy, "waymark gateway grant good:delete"},
-		{"good:spawn", `{}`, run.FailedPolicy, "nothing says that it is harmless"},
+		{"good:spawn", `{}`, run.FailedPolicy, "it is not annotated as harmless"},
 	} {
 		r := call(t, g, tt.tool, tt.arguments)
 		assert.Equal(t, tt.failure, r.Failure, "%s %s: %s", tt.tool, tt.arguments, r.Message)

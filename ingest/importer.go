@@ -224,7 +224,7 @@ func (in *input) read(yield func(Item, error) bool) {
 	switch in.opts.Split {
 	case "", "train", "test", "all":
 	default:
-		yield(Item{}, fmt.Errorf("import %s: split %q is none of train, test, all", in.label(), in.opts.Split))
+		yield(Item{}, fmt.Errorf("import %s: unknown split %q: want train, test or all", in.label(), in.opts.Split))
 		return
 	}
 	var decode decoder

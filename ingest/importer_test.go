@@ -251,7 +251,7 @@ func TestWaymark(t *testing.T) {
 		"history.jsonl:1 tool fs:read",
 		"history.jsonl:2 capability report",
 		"history.jsonl:3 episode e1",
-		`history.jsonl:4 line m dropped: kind "model" is none of tool, capability, episode`,
+		`history.jsonl:4 line m dropped: unknown kind "model": want tool, capability or episode`,
 		"history.jsonl:5 line x dropped: no kind",
 	}, seen)
 	assert.Equal(t, "key:alice", items[2].Episode.Label, "what a body claims is a label")
@@ -406,6 +406,6 @@ func ExampleRead() {
 	// Output:
 	// taken       1 tool, 1 capability, 1 episode
 	// dropped     2 lines
-	//   history.jsonl:4  kind "model" is none of tool, capability, episode
+	//   history.jsonl:4  unknown kind "model": want tool, capability or episode
 	//   history.jsonl:5  no kind
 }

@@ -86,7 +86,7 @@ func waymarkItem(l line) (it Item) {
 		case "":
 			err = errors.New("no kind")
 		default:
-			err = fmt.Errorf("kind %.40q is none of tool, capability, episode", head.Kind)
+			err = fmt.Errorf("unknown kind %.40q: want tool, capability or episode", head.Kind)
 		}
 	}
 	it.drop(err.Error())

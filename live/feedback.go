@@ -13,7 +13,7 @@ import (
 // Feedback stores what became of a suggestion.
 func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq uint64, err error) {
 	if f.Outcome != "" && f.Outcome != episodic.Unknown && !f.Outcome.Known() {
-		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "outcome", Detail: fmt.Sprintf("%q is none of success, failure, unknown", f.Outcome)}
+		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "outcome", Detail: fmt.Sprintf("unknown outcome %q: want success, failure or unknown", f.Outcome)}
 	}
 	var answer *served
 	if f.SuggestionID != "" {

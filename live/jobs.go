@@ -32,7 +32,7 @@ const keptJobs = 100
 const requested = "requested"
 
 // errRefused ends a rebuild that would lose.
-var errRefused = errors.New("held-out tasks say that the new model is worse than the one in force by more than noise; nothing was published")
+var errRefused = errors.New("the new model ranks held-out tasks worse than the active one by more than noise; nothing was published")
 
 // Rebuild starts a job: a replay of the log into a fresh model that takes the place of the running
 // one or, to verify, is compared with it bit by bit. A job of the same kind under way is returned.

@@ -116,13 +116,13 @@ func Asks(t catalog.Tool) string {
 	a := t.Annotations
 	switch {
 	case a == nil || a.ReadOnly == nil && a.Destructive == nil:
-		return "nothing says that it is harmless"
+		return "it is not annotated as harmless"
 	case a.Destructive != nil && *a.Destructive && !(a.ReadOnly != nil && *a.ReadOnly):
 		return "it may destroy something"
 	case a.ReadOnly != nil && *a.ReadOnly, a.Destructive != nil && !*a.Destructive:
 		return ""
 	}
-	return "it changes something, and nothing says that it destroys nothing"
+	return "it changes something and is not annotated as non-destructive"
 }
 
 // Repeatable reports whether a call may be made again without harm where it is not known what became of it.

@@ -132,7 +132,7 @@ func Resume(ctx context.Context, past Past, p *Plan, o Options) *Run {
 			r.approved[i] = true // it was, else it would not have begun
 		default:
 			now.State, now.Attempts, now.StartedAt, now.Arguments = NodeInterrupted, n.Attempts, n.StartedAt, n.Arguments
-			now.Reason = "it was under way when the process ended, and may have happened; nothing says that it can be repeated without harm"
+			now.Reason = "it was under way when the process ended, and may have happened; its tool is not annotated as repeatable"
 		}
 	}
 	go r.loop(ctx)

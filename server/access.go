@@ -51,7 +51,7 @@ func parseScopes(names []string) (scopes, error) {
 			}
 		}
 		if !known {
-			return 0, fmt.Errorf("scope %q is none of read, write, admin", name)
+			return 0, fmt.Errorf("unknown scope %q: want read, write or admin", name)
 		}
 	}
 	return set, nil

@@ -93,7 +93,7 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forg
 		}
 	}
 	if set != 1 {
-		return nil, refuse(http.StatusUnprocessableEntity, "exactly one of source, episode and before says what to forget")
+		return nil, refuse(http.StatusUnprocessableEntity, "name exactly one of source, episode and before")
 	}
 	e, err := s.engine(ctx)
 	if err != nil {

@@ -57,7 +57,7 @@ func (s *Server) episodeRoutes(api huma.API) {
 	add(s, api, rule{scope: scopeWrite, stream: true, ndjson: true, once: true, creates: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
-			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each says why."}, s.record)
+			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
 	episode := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
 	documentBody(api, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": episode, ndjson: {Type: "string"}})
 

@@ -20,7 +20,7 @@ import (
 type rebuildInput struct {
 	Body *struct {
 		Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, instead of replacing it."`
-		Force  bool `json:"force,omitempty" doc:"Publish the model also where held-out tasks say that it loses against the one in force."`
+		Force  bool `json:"force,omitempty" doc:"Publish the model even if it ranks held-out tasks worse than the active one."`
 
 		Rollback bool `json:"rollback,omitempty" doc:"Return to the judgement before the active one, with everything recorded since; 409 if there is none."`
 	}
@@ -59,12 +59,12 @@ func (s *Server) jobRoutes(api huma.API) {
 	add(s, api, rule{scope: scopeWrite, once: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
-			"would lose more than noise against the one in force is not published, and the job ends as refused. With rollback nothing " +
+			"would lose more than noise against the active one is not published, and the job ends as refused. With rollback nothing " +
 			"is asked: the judgement before the active one returns."}, s.rebuild)
 	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
-			"judgements that start by themselves too. reason says why each started."}, s.listJobs)
+			"judgements that start by themselves too. reason is why each started."}, s.listJobs)
 	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
 	add(s, api, rule{scope: scopeWrite}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",

@@ -113,7 +113,7 @@ func (c *mcpCall) episodeID(e episodic.Episode) (string, error) {
 
 type rebuildArguments struct {
 	Verify bool `json:"verify,omitempty" jsonschema:"compare with the running model, byte for byte, and change nothing"`
-	Force  bool `json:"force,omitempty" jsonschema:"publish the model even where held-out tasks say that it is worse than the one in force"`
+	Force  bool `json:"force,omitempty" jsonschema:"publish the model even if it ranks held-out tasks worse than the active one"`
 }
 
 type rebuildAnswer struct {
@@ -163,7 +163,7 @@ func rebuild(ctx context.Context, c *mcpCall, in rebuildArguments) (rebuildAnswe
 func rebuildMessage(job live.Job) string {
 	switch v := job.Verify; {
 	case job.State == live.JobRefused:
-		return fmt.Sprintf("NOT published: held-out tasks say that the new model is worse than the one in force: %v. The one in force stays; force publishes it nevertheless.", job.Gate)
+		return fmt.Sprintf("NOT published: the new model ranks held-out tasks worse than the active one: %v. The active model stays; force publishes the new one.", job.Gate)
 	case v == nil && job.Gate != nil:
 		return fmt.Sprintf("The model was rebuilt from the whole history. Beside the one before, by held-out tasks: %v.", job.Gate)
 	case v == nil:

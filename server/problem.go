@@ -80,7 +80,7 @@ func problemOf(err error) *huma.ErrorModel {
 	case errors.Is(err, live.ErrNoWorkspace):
 		return refuse(http.StatusNotFound, err.Error())
 	case errors.Is(err, storage.ErrNotFound):
-		return refuse(http.StatusNotFound, "there is no such thing")
+		return refuse(http.StatusNotFound, "not found: there is nothing at this path")
 	case errors.Is(err, storage.ErrConflict):
 		return refuse(http.StatusConflict, "somebody else changed it at the same time")
 	case errors.Is(err, context.DeadlineExceeded):

@@ -81,7 +81,7 @@ func (s *Server) runRoutes(api huma.API) {
 	start := op("start-run", http.MethodPost, "/v1/runs", "Run a DAG",
 		"Takes the answer of /v1/dag as it is, or a DAG of one's own. Everything is checked before anything is called: 422 lists all that is wrong. "+
 			"Where values of arguments are missing, the error at body.values has the JSON Schema of all of them as its value; an object that it accepts is sent as values. "+
-			"With dry_run the plan is answered, with 200, and nothing is called. Calls that nothing says are harmless wait for approval; approve needs scope admin.")
+			"With dry_run the plan is answered, with 200, and nothing is called. Calls of tools that are not annotated as harmless wait for approval; approve needs scope admin.")
 	start.DefaultStatus = http.StatusAccepted
 	add(s, api, begin, start, s.startRun)
 	documentBody(api, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runRequest](), true, "")})
@@ -99,7 +99,7 @@ func (s *Server) runRoutes(api huma.API) {
 	cancel.DefaultStatus = http.StatusAccepted
 	add(s, api, rule{scope: scopeWrite}, cancel, s.cancelRun)
 	approve := op("approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
-		"A node waits because nothing says that its tool is harmless, or because it was under way when a process ended and nothing says that it can be repeated.")
+		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended and its tool is not annotated as repeatable.")
 	approve.DefaultStatus = http.StatusAccepted
 	add(s, api, rule{scope: scopeAdmin}, approve, s.approveRun)
 

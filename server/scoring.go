@@ -41,7 +41,7 @@ var scorings = []scoring{
 	scoringOf("council", score.CouncilID, "score-council", "/v1/score/council", "Rank answers by the reviews of their peers",
 		"Scores are bounded by accuracy, then by the safety gate; the order that reviewers declare is compared and not used.", (*score.Scorer).Council),
 	scoringOf("contribution", score.ContributionID, "score-contribution", "/v1/score/contribution", "Score a contribution to a research session",
-		"Reads the deltas in a message. Scores that are given beat those found by rule; what a person has to look at says so.", (*score.Scorer).Contribution),
+		"Reads the deltas in a message. Given scores replace those found by rule; what a person has to check is marked.", (*score.Scorer).Contribution),
 	scoringOf("session", score.SessionID, "score-session", "/v1/score/session", "Score a whole research session", "", (*score.Scorer).Session),
 	scoringOf("form", "", "contribution-form", "/v1/score/contribution/form", "The form for people who evaluate a contribution", "", (*score.Scorer).Form),
 	scoringOf("agreement", "", "contribution-agreement", "/v1/score/contribution/agreement", "Where evaluators of a contribution disagree", "", (*score.Scorer).Agreement),

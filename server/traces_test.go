@@ -45,7 +45,7 @@ func TestTraces(t *testing.T) {
 		require.NoError(t, err)
 		return resp.StatusCode, resp.Header.Get("Content-Type"), string(answer)
 	}
-	text, err := os.ReadFile(filepath.Join("..", "importer", "testdata", "traces", "otel.jsonl"))
+	text, err := os.ReadFile(filepath.Join("..", "ingest", "testdata", "traces", "otel.jsonl"))
 	require.NoError(t, err)
 	lines := bytes.Split(text, []byte("\n"))
 

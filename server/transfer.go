@@ -58,7 +58,7 @@ func (s *Server) transferRoutes(api huma.API) {
 	add(s, api, rule{scope: scopeAdmin, stream: true}, export, s.export)
 
 	backup := op("backup", http.MethodGet, "/v1/backup", "Back up the whole data directory",
-		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary says what it holds.")
+		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary lists its contents.")
 	backup.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}}
 	add(s, api, rule{scope: scopeAdmin, stream: true, global: true}, backup, s.backup)

@@ -274,7 +274,7 @@ func (l *badgerLog) snapshot(ctx context.Context, seq uint64) (data []byte, err 
 	if err == nil {
 		err = checkSnapshot(seq, l.Head())
 		if err == nil && h.Seq != seq {
-			err = fmt.Errorf("it says that it is one at seq %d", h.Seq)
+			err = fmt.Errorf("it is marked as one at seq %d", h.Seq)
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: %w", ErrDamaged, err)

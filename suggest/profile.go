@@ -247,7 +247,7 @@ func searchProfile(profile string) (string, error) {
 }
 
 func unknownProfile(profile string) error {
-	return &RequestError{Invalid, "profile", fmt.Sprintf("%q is none of auto, seed, learned", profile)}
+	return &RequestError{Invalid, "profile", fmt.Sprintf("unknown profile %q: want auto, seed or learned", profile)}
 }
 
 // who names the model and the profile that answered.

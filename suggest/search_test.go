@@ -28,7 +28,7 @@ func TestSearchIsTheSameInEveryProfile(t *testing.T) {
 	}
 	require.Contains(t, searched(t, m, SearchRequest{Query: "refund a customer", Limit: 3, Profile: ProfileLearned}), "billing:refund_payment")
 	_, err := m.Search(SearchRequest{Query: "refund a customer", Profile: "best"})
-	require.ErrorContains(t, err, `"best" is none of auto, seed, learned`)
+	require.ErrorContains(t, err, `unknown profile "best": want auto, seed or learned`)
 }
 
 // Other languages, numbers and single letters match by what is there and otherwise nothing is found rather than guessed;

@@ -77,7 +77,7 @@ func (e evaluation) check() error {
 	profiles := []string{suggest.ProfileSeed, suggest.ProfileLearned, suggest.ProfileAuto}
 	switch {
 	case !slices.Contains(profiles, e.profile):
-		return usagef("--profile %q is none of seed, learned, auto", e.profile)
+		return usagef("unknown --profile %q: want seed, learned or auto", e.profile)
 	case !(e.share > 0 && e.share < 1):
 		return usagef("--share must be a number between 0 and 1, got %v", e.share)
 	case e.dataset == "" && len(e.distractors) > 0:

@@ -38,7 +38,7 @@ history instead, one object a line; import reads it back.`,
 			path := "/v1/export"
 			if format != "waymark" {
 				if !slices.Contains(graphFormats, format) {
-					return usagef("--format %q is none of %s, waymark", format, strings.Join(graphFormats, ", "))
+					return usagef("unknown --format %q: want one of %s, waymark", format, strings.Join(graphFormats, ", "))
 				}
 				query := url.Values{"format": {format}}
 				if around != "" {

@@ -11,7 +11,7 @@ import (
 func (a *app) hookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook",
-		Short: "Note what a host tells of its tools",
+		Short: "Record the tool calls that a host reports to its hooks",
 		Long: `Reads the payload of a host's hook from standard input and leaves what a history needs of it in the
 data directory, where a running server, or the next command, takes it in. Values of arguments and
 results are not written. It prints nothing and exits with 0 whatever happens, within milliseconds:

@@ -105,7 +105,7 @@ Formats:
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.Format, "format", "auto", "the `format`, where it cannot be told from the content")
+	f.StringVar(&opts.Format, "format", "auto", "the `format`, where it cannot be detected from the content")
 	f.StringVar(&opts.Split, "split", "train", "which part of a data set with splits: train, test or all")
 	f.StringVar(&opts.Server, "server", "", "the server `name` of a saved tools/list")
 	f.BoolVar(&keep, "keep-intents", true, "store what users asked for; =false leaves it out")
@@ -118,7 +118,7 @@ func checkImport(o ingest.Options) error {
 	switch o.Split {
 	case "train", "test", "all":
 	default:
-		return usagef("--split %q is none of train, test, all", o.Split)
+		return usagef("--unknown split %q: want train, test or all", o.Split)
 	}
 	names := []string{"auto"}
 	for _, f := range ingest.Formats() {
@@ -129,7 +129,7 @@ func checkImport(o ingest.Options) error {
 			return nil
 		}
 	}
-	return usagef("--format %q is none of %s", o.Format, strings.Join(names, ", "))
+	return usagef("unknown --format %q: want one of %s", o.Format, strings.Join(names, ", "))
 }
 
 func (im *importing) run(ctx context.Context, paths []string) error {

@@ -15,7 +15,7 @@ import (
 // stores must be the same, also where inputs of one import repeat or contradict each other.
 func TestImportAloneAndThroughAServer(t *testing.T) {
 	t.Setenv("WAYMARK_DROP_DIGESTS", "true") // each store has its own key
-	fixtures := filepath.Join("..", "..", "importer", "testdata")
+	fixtures := filepath.Join("..", "..", "ingest", "testdata")
 	other := t.TempDir()
 	for name, text := range map[string]string{
 		"tools.jsonl":    `{"id":"fs:read","name":"read","description":"Something else."}` + "\n" + `{"id":"fs:new"}` + "\n",

@@ -40,7 +40,7 @@ func (a *app) initCommand() *cobra.Command {
 	names := hostNames()
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Print the configuration that tells a host about Waymark",
+		Short: "Print the configuration by which a host finds Waymark",
 		Long: `Prints what a host's configuration needs to start Waymark, or with --url to reach a server that runs.
 With --hook also the hooks that let Waymark learn from every call the host makes. Where servers were added to
 the gateway (waymark gateway add) Waymark connects them. Nothing is written.`,
@@ -53,7 +53,7 @@ the gateway (waymark gateway add) Waymark connects them. Nothing is written.`,
 				return usagef("init needs --host: %s", strings.Join(names, ", "))
 			}
 			if i < 0 {
-				return usagef("--host %q is none of %s", host, strings.Join(names, ", "))
+				return usagef("unknown --host %q: want one of %s", host, strings.Join(names, ", "))
 			}
 			return a.printInit(i, url, withHook)
 		},

@@ -41,7 +41,7 @@ func (a *app) progress(style, what string, total int64) (progress, error) {
 	case "none":
 		return silent{}, nil
 	}
-	return nil, usagef("--progress %q is none of auto, plain, json, none", style)
+	return nil, usagef("unknown --progress %q: want auto, plain, json or none", style)
 }
 
 type silent struct{}

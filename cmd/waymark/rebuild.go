@@ -41,7 +41,7 @@ it is.`,
 		},
 	}
 	cmd.Flags().BoolVar(&verify, "verify", false, "compare the replay with the running model; exit 1 if they differ")
-	cmd.Flags().BoolVar(&force, "force", false, "publish the model also where it loses against the one in force")
+	cmd.Flags().BoolVar(&force, "force", false, "publish the model even if it ranks worse than the active one")
 	cmd.Flags().BoolVar(&rollback, "rollback", false, "return to the judgement before the active one")
 	apart(cmd, "verify", "force")
 	apart(cmd, "verify", "rollback")
@@ -133,7 +133,7 @@ func (a *app) showJob(j live.Job) {
 			a.printf("profile auto: %v\n", j.Auto)
 		}
 	case live.JobRefused:
-		a.printf("NOT published: the new model would lose against the one in force, which stays (model %s); judged in %s\n"+
+		a.printf("NOT published: the new model would lose against the active one, which stays (model %s); judged in %s\n"+
 			"--force publishes it nevertheless\n", shortVersion(j.Version), took)
 	}
 	if j.Gate != nil {
@@ -160,6 +160,6 @@ func (a *app) showGate(g *evaluate.Gate) {
 	}
 	if len(rows) > 0 {
 		a.printf("\n")
-		columns(a.out, []string{"held-out tasks", "metric", "in force", "rebuilt", "gain, 95 %", "tasks", "verdict"}, rows)
+		columns(a.out, []string{"held-out tasks", "metric", "active", "rebuilt", "gain, 95 %", "tasks", "verdict"}, rows)
 	}
 }

@@ -73,7 +73,7 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 		}
 	}
 	if new(slog.Level).UnmarshalText([]byte(a.logLevel)) != nil {
-		return usagef("%s %q is none of debug, info, warn, error", a.flagName("log-level"), a.logLevel)
+		return usagef("unknown %s %q: want debug, info, warn or error", a.flagName("log-level"), a.logLevel)
 	}
 	if a.data == "" {
 		return usagef("--data names no directory, and this user has no data directory to fall back on")

@@ -38,7 +38,7 @@ func (a *app) upstreamFlags(cmd *cobra.Command) {
 
 func (a *app) checkUpstream() error {
 	if !slices.Contains([]string{"", server.ModeAuto, server.ModeDirect, server.ModeHybrid, server.ModeDeferred}, a.toolMode) {
-		return usagef("--tool-mode %q is none of auto, direct, hybrid, deferred", a.toolMode)
+		return usagef("unknown --tool-mode %q: want auto, direct, hybrid or deferred", a.toolMode)
 	}
 	if a.toolMode == server.ModeHybrid && len(a.expose) == 0 {
 		return usagef("--tool-mode hybrid needs --expose")

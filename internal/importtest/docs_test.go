@@ -53,3 +53,17 @@ func TestDocumentLinks(t *testing.T) {
 		assert.True(t, reached[page], "%s is not reachable from docs/index.md", page)
 	}
 }
+
+// private are words of a dialect that readers outside the project do not know, and phrases that have a standard form.
+var private = regexp.MustCompile(`(?i)\b(is none of|in force|as claimed|foresees?|retold|hears|vouch(es)?|there is no such thing|nothing says)\b`)
+
+// Texts that clients and models read are in standard technical English.
+func TestPublishedTextsUseNoPrivateWords(t *testing.T) {
+	for _, name := range []string{"server/testdata/openapi.json", "cmd/waymark/testdata/session/mcp.golden", "cmd/waymark/testdata/session/cli.golden"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", name))
+		require.NoError(t, err)
+		for i, line := range strings.Split(string(text), "\n") {
+			assert.Empty(t, private.FindString(line), "%s:%d: %.160s", name, i+1, line)
+		}
+	}
+}

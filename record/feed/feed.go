@@ -326,7 +326,7 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *ho
 		r.Known++
 	case errors.As(err, &refused):
 		r.Damaged++
-		f.log.Warn("a call that a hook told of is not recorded", "tool", e.Tool, "reason", err)
+		f.log.Warn("a call reported by a hook is not recorded", "tool", e.Tool, "reason", err)
 	case err != nil:
 		return err // begun, so it is tried again
 	default:

@@ -46,7 +46,7 @@ func Encode(format string, c catalog.Capability) (text []byte, notes []string, e
 	case Arazzo:
 		return encodeArazzo(c)
 	}
-	return nil, nil, fmt.Errorf("format %q is none of %s", format, strings.Join(Formats, ", "))
+	return nil, nil, fmt.Errorf("unknown format %q: want one of %s", format, strings.Join(Formats, ", "))
 }
 
 // Decode reads capabilities. An empty format is found out. notes say what was left out.
@@ -70,9 +70,9 @@ func Decode(format string, text []byte) (all []catalog.Capability, notes []strin
 	case Arazzo:
 		all = r.arazzo(doc)
 	case "":
-		return nil, nil, fmt.Errorf("is none of the formats %s", strings.Join(Formats, ", "))
+		return nil, nil, fmt.Errorf("has none of the formats %s", strings.Join(Formats, ", "))
 	default:
-		return nil, nil, fmt.Errorf("format %q is none of %s", format, strings.Join(Formats, ", "))
+		return nil, nil, fmt.Errorf("unknown format %q: want one of %s", format, strings.Join(Formats, ", "))
 	}
 	if len(r.errs) == 0 && len(all) == 0 {
 		r.wrong("", "holds no capability")

@@ -191,7 +191,7 @@ func TestDecodeRefuses(t *testing.T) {
 		assert.Contains(t, err.Error(), want, text)
 	}
 	_, _, err := Decode("bpmn", []byte("{}"))
-	require.ErrorContains(t, err, "none of waymark, toolhive, arazzo")
+	require.ErrorContains(t, err, "want one of waymark, toolhive, arazzo")
 	_, _, err = Encode("bpmn", catalog.Capability{})
 	require.Error(t, err)
 }

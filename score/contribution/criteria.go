@@ -21,7 +21,7 @@ var Roles = []Role{HypothesisGenerator, TestDesigner, AdversarialCritic}
 
 func (r Role) check(place string) error {
 	if !slices.Contains(Roles, r) {
-		return rubric.Refuse(place, "%s is none of %s, %s, %s", quoted(string(r)), Roles[0], Roles[1], Roles[2])
+		return rubric.Refuse(place, "unknown role %s: want %s, %s or %s", quoted(string(r)), Roles[0], Roles[1], Roles[2])
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func named[N ~string](d *Delta, m map[string]any, field string, names []N) N {
 	for i, n := range names {
 		list[i] = string(n)
 	}
-	d.reject("%s %s is none of %s", field, quoted(v), strings.Join(list, ", "))
+	d.reject("unknown %s %s: want one of %s", field, quoted(v), strings.Join(list, ", "))
 	return N(excerpt(v, 60))
 }
 
@@ -155,7 +155,7 @@ func (d *Delta) rules() {
 		d.reject("KILL needs a rationale")
 		d.gates = append(d.gates, gateKill)
 	case d.Section == DiscriminativeTests && (d.Operation == Add || d.Operation == Edit && given) && noPotency(d.Payload.text("potency_check")):
-		d.reject("a test needs a potency_check that tells a failed assay from no effect")
+		d.reject("a test needs a potency_check that distinguishes a failed assay from no effect")
 		d.gates = append(d.gates, gatePotency)
 	}
 }

@@ -136,7 +136,7 @@ func (l *linter) metadata() {
 		{!okCreated, "EM-003", "metadata.created_at is no ISO 8601 time", "write it like 2026-01-31T09:00:00Z"},
 		{!okUpdated, "EM-003b", "metadata.updated_at is no ISO 8601 time", "write it like 2026-01-31T09:00:00Z"},
 		{!slices.Contains([]string{"draft", "active", "closed"}, m.text("status")), "EM-004",
-			"metadata.status " + quoted(m.text("status")) + " is none of draft, active, closed", "set it to draft, active or closed"},
+			"metadata.status " + quoted(m.text("status")) + " is unknown: want draft, active or closed", "set it to draft, active or closed"},
 		{len(contributors) == 0, "WM-001", "metadata.contributors is empty", "list who contributed"},
 		{okCreated && okUpdated && updated.Before(created), "WM-002", "metadata.updated_at is before created_at", "an artifact is not updated before it is created"},
 		{!isNumber || version != math.Trunc(version), "IM-002", "metadata.version is no whole number", "count versions from 1"},

@@ -88,7 +88,7 @@ func TestMergeRules(t *testing.T) {
 			[]string{"applied RT", "applied RT"}, func(t *testing.T, a Artifact) {
 				assert.Equal(t, Item{"id": "RT", "statement": "s", "anchors": []any{"§1", "§2"}}, a.Sections.ResearchThread)
 			}, nil},
-		"a delta that breaks the format": {[]string{`{"operation": "DROP"}`}, []string{`rejected  operation "DROP" is none of ADD, EDIT, KILL; section is missing; payload is missing`}, nil, nil},
+		"a delta that breaks the format": {[]string{`{"operation": "DROP"}`}, []string{`rejected  unknown operation "DROP": want one of ADD, EDIT, KILL; section is missing; payload is missing`}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := base()

@@ -119,9 +119,9 @@ func TestRejected(t *testing.T) {
 		gate gate
 	}{
 		"nothing":                {`{}`, []string{"operation is missing", "section is missing", "payload is missing"}, -1},
-		"operation":              {`{"operation": "DROP", "section": "hypothesis_slate", "payload": {}}`, []string{`operation "DROP" is none of ADD, EDIT, KILL`}, -1},
+		"operation":              {`{"operation": "DROP", "section": "hypothesis_slate", "payload": {}}`, []string{`unknown operation "DROP": want one of ADD, EDIT, KILL`}, -1},
 		"operation is a number":  {`{"operation": 1, "section": "hypothesis_slate", "payload": {}}`, []string{"operation is not a text"}, -1},
-		"section":                {`{"operation": "EDIT", "target_id": "H1", "section": "ideas", "payload": {"claim": "x"}}`, []string{`section "ideas" is none of`}, -1},
+		"section":                {`{"operation": "EDIT", "target_id": "H1", "section": "ideas", "payload": {"claim": "x"}}`, []string{`unknown section "ideas": want one of`}, -1},
 		"no payload":             {`{"operation": "EDIT", "target_id": "H1", "section": "hypothesis_slate"}`, []string{"payload is missing"}, -1},
 		"payload is a text":      {`{"operation": "EDIT", "target_id": "H1", "section": "hypothesis_slate", "payload": "x"}`, []string{"payload is not an object"}, -1},
 		"ADD with a target":      {strings.Replace(hypothesis, `"target_id": null`, `"target_id": "H9"`, 1), []string{"ADD takes no target_id"}, -1},
@@ -174,7 +174,7 @@ func TestValidThoughOdd(t *testing.T) {
 		"score beyond 3":               {strings.Replace(test, `"cost": 2`, `"cost": 4`, 1), []string{"payload.score is not an object with likelihood_ratio"}, nil},
 		"score left out":               {strings.Replace(test, `"score"`, `"rating"`, 1), nil, []string{"payload.score is missing"}},
 		"no rationale":                 {strings.Replace(hypothesis, `"rationale"`, `"delta_id"`, 1), nil, []string{"rationale is missing"}},
-		"a status of its own":          {strings.Replace(anomaly, `"active"`, `"open"`, 1), nil, []string{`payload.status "open" is none of active, resolved, deferred`}},
+		"a status of its own":          {strings.Replace(anomaly, `"active"`, `"open"`, 1), nil, []string{`unknown payload.status "open": want one of active, resolved, deferred`}},
 		"an id of its own":             {strings.Replace(hypothesis, `{"name"`, `{"id": "H7", "name"`, 1), nil, []string{"payload.id is set by the merge"}},
 		"target_id null as a word":     {strings.Replace(hypothesis, `"target_id": null`, `"target_id": "null"`, 1), nil, []string{"was read as null"}},
 	} {

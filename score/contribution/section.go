@@ -134,7 +134,7 @@ func payloadFaults(op Operation, s Section, p Item) (faults, notes []string) {
 		}
 	}
 	if status := p.text("status"); status != "" && states[s] != nil && !slices.Contains(states[s], status) {
-		notes = append(notes, fmt.Sprintf("payload.status %s is none of %s", quoted(status), strings.Join(states[s], ", ")))
+		notes = append(notes, fmt.Sprintf("unknown payload.status %s: want one of %s", quoted(status), strings.Join(states[s], ", ")))
 	}
 	for _, name := range system {
 		if _, given := p[name]; given {

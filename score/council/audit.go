@@ -206,7 +206,7 @@ func (p *panel) positionBias(given map[string][]float64) PositionAudit {
 		a.Note = "no review says in which order answers were shown, or none shares an answer with another"
 		return a
 	case moved == 0:
-		a.Note = "every answer was shown at one place only: place and quality cannot be told apart"
+		a.Note = "every answer was shown at one place only: place and quality cannot be distinguished"
 		return a
 	}
 	rho, prob, ok := within(places, differences, p.random("position"))

@@ -204,7 +204,7 @@ func TestPositionBias(t *testing.T) {
 	}
 	a = score(t, in).BiasAudit
 	assert.Nil(t, a.Position.R)
-	assert.Contains(t, a.Position.Note, "cannot be told apart")
+	assert.Contains(t, a.Position.Note, "cannot be distinguished")
 	in.Reviews[0].Order, in.Reviews[1].Order, in.Reviews[2].Order = nil, nil, nil
 	assert.Contains(t, score(t, in).BiasAudit.Position.Note, "no review says")
 
