@@ -9,6 +9,7 @@ import (
 	"bufio"
 	"crypto/sha256"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -77,12 +78,16 @@ func (t *Thesaurus) Extend(name string, r io.Reader) (*Thesaurus, error) {
 func (t *Thesaurus) read(name string, r io.Reader) error {
 	h := sha256.New()
 	in := bufio.NewScanner(io.TeeReader(r, h))
-	for line := 1; in.Scan(); line++ {
+	line := 1
+	for ; in.Scan(); line++ {
 		if err := t.add(strings.TrimSpace(in.Text())); err != nil {
 			return fmt.Errorf("%s line %d: %w", name, line, err)
 		}
 	}
-	if err := in.Err(); err != nil {
+	switch err := in.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("%s line %d: is longer than %d bytes", name, line, bufio.MaxScanTokenSize-1)
+	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	t.sources = append(t.sources, fmt.Sprintf("%s (sha256 %.8x)", name, h.Sum(nil)))
@@ -140,6 +145,9 @@ func (t *Thesaurus) list(s string) ([]int32, error) {
 	for _, entry := range strings.Split(s, ",") {
 		stems := semantic.Stems(entry)
 		if len(stems) == 0 {
+			if entry = strings.TrimSpace(entry); entry != "" {
+				return nil, fmt.Errorf("the entry %.40q has no letters or digits", entry)
+			}
 			return nil, fmt.Errorf("an entry is empty")
 		}
 		key := strings.Join(stems, " ")

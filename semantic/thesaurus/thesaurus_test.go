@@ -54,8 +54,10 @@ func TestParseNamesTheLine(t *testing.T) {
 	for text, message := range map[string]string{
 		"a1, b1\nlonely\n": "own.txt line 2: a group has at least two entries, separated by commas",
 		"one, , two":       "own.txt line 1: an entry is empty",
-		"a1 > b1 > c1":     "own.txt line 1: has more than one >",
-		"a1 > ":            "own.txt line 1: an entry is empty",
+		"🔥, xray":          `own.txt line 1: the entry "🔥" has no letters or digits`,
+		"a, b\n" + strings.Repeat("long, ", 20_000): "own.txt line 2: is longer than 65535 bytes",
+		"a1 > b1 > c1": "own.txt line 1: has more than one >",
+		"a1 > ":        "own.txt line 1: an entry is empty",
 	} {
 		_, err := Parse("own.txt", strings.NewReader(text))
 		require.EqualError(t, err, message)
