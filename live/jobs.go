@@ -23,6 +23,16 @@ type job struct {
 	Job
 	cancel  context.CancelFunc
 	changed chan struct{} // closed and renewed at every change
+	moved   time.Time     // when progress last grew
+}
+
+// described is the job as readers see it: without an estimate of the time left that standing still has refuted.
+func (j *job) described(now time.Time) Job {
+	seen := j.Job
+	if now.Sub(j.moved).Milliseconds() > seen.ETAMillis {
+		seen.ETAMillis = 0
+	}
+	return seen
 }
 
 // keptJobs is how many jobs can be listed; those that run are never dropped.
@@ -129,7 +139,7 @@ func (e *Engine) addJob(described Job, cancel context.CancelFunc) *job {
 	e.jobs.last[described.Kind]++
 	described.ID = fmt.Sprintf("%s-%d", described.Kind, e.jobs.last[described.Kind])
 	described.State, described.StartedAt = JobRunning, e.opts.Now()
-	j := &job{Job: described, cancel: cancel, changed: make(chan struct{})}
+	j := &job{Job: described, cancel: cancel, changed: make(chan struct{}), moved: described.StartedAt}
 	e.jobs.all = append(e.jobs.all, j)
 	if len(e.jobs.all) > keptJobs {
 		if i := slices.IndexFunc(e.jobs.all, func(j *job) bool { return j.State != JobRunning }); i >= 0 {
@@ -308,15 +318,21 @@ func (e *Engine) replayUpTo(ctx context.Context, j *job, upTo, built uint64) (*h
 	return e.replayFor(ctx, j, nil, upTo, built)
 }
 
+// estimateFrom is the part of a job from which its pace says how long the rest takes: phases before are too unlike the
+// rest.
+const estimateFrom = 0.3
+
 // progress reports a phase, and an estimate of the time left from what is done. It never goes back, also
 // where a rebuild begins anew.
 func (e *Engine) progress(j *job, phase string, done float64) {
 	now := e.opts.Now()
-	e.update(j, func(j *Job) {
-		done = max(done, j.Progress)
-		j.Phase, j.Progress = phase, done
-		if spent := now.Sub(j.StartedAt); done > 0.02 {
-			j.ETAMillis = time.Duration(float64(spent) * (1 - done) / done).Milliseconds()
+	e.update(j, func(described *Job) {
+		if done > described.Progress {
+			described.Progress, j.moved = done, now
+		}
+		described.Phase = phase
+		if spent, done := now.Sub(described.StartedAt), described.Progress; done > estimateFrom {
+			described.ETAMillis = time.Duration(float64(spent) * (1 - done) / done).Milliseconds()
 		}
 	})
 }
@@ -354,7 +370,7 @@ func (e *Engine) Jobs() []Job {
 	defer e.jobs.mu.Unlock()
 	all := make([]Job, 0, len(e.jobs.all))
 	for _, j := range slices.Backward(e.jobs.all) {
-		all = append(all, j.Job)
+		all = append(all, j.described(e.opts.Now()))
 	}
 	return all
 }
@@ -364,7 +380,7 @@ func (e *Engine) Job(id string) (Job, bool) {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
 	if j := e.find(id); j != nil {
-		return j.Job, true
+		return j.described(e.opts.Now()), true
 	}
 	return Job{}, false
 }
@@ -383,7 +399,7 @@ func (e *Engine) WatchJob(ctx context.Context, id string) (<-chan Job, bool) {
 		defer close(states)
 		for {
 			e.jobs.mu.Lock()
-			now, changed := j.Job, j.changed
+			now, changed := j.described(e.opts.Now()), j.changed
 			e.jobs.mu.Unlock()
 			select {
 			case states <- now:
