@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -107,7 +108,9 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, DropDigests: a.dropDigests, Mine: a.mine, Judge: a.judgeProfiles, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.patience, startPatience)}
-	if err := a.words(&opts); err != nil {
+	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
+		return nil, errors.Join(err, h.close())
+	} else if err != nil {
 		return nil, errors.Join(usageError{err}, h.close())
 	}
 	judges, err := a.judges()
@@ -285,6 +288,11 @@ func (a *app) remote(ctx context.Context) (*client.Client, storage.Owner) {
 	return c, owner
 }
 
+// heldError is storage.ErrInUse in the words of inUse.
+type heldError struct{ error }
+
+func (heldError) Is(target error) bool { return target == storage.ErrInUse }
+
 // inUse says who has the directory, as far as it is known, and whether that process answers.
 func inUse(dir string, o storage.Owner, answers string) error {
 	by := "another process"
@@ -292,9 +300,9 @@ func inUse(dir string, o storage.Owner, answers string) error {
 		by = fmt.Sprintf("process %d (%s)", o.PID, o.Command)
 	}
 	if o.Addr == "" {
-		return fmt.Errorf("data directory %s is in use by %s, which takes no requests; wait for it or stop it", dir, by)
+		return heldError{fmt.Errorf("data directory %s is in use by %s, which takes no requests; wait for it or stop it", dir, by)}
 	}
-	return fmt.Errorf("data directory %s is in use by %s, which %s at %s", dir, by, answers, o.Addr)
+	return heldError{fmt.Errorf("data directory %s is in use by %s, which %s at %s", dir, by, answers, o.Addr)}
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

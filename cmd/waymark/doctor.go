@@ -90,7 +90,7 @@ func (a *app) examine(ctx context.Context) []check {
 	}
 	owner, _ := storage.ReadOwner(a.data) // none, or unreadable: it is not known
 	h, c, err := a.enter(ctx, a.logger(), access{patience: commandPatience, timeout: commandTimeout})
-	checks = append(checks, check{"owner", true, ownedBy(owner, h != nil || errors.Is(err, storage.ErrDamaged))})
+	checks = append(checks, check{"owner", true, ownedBy(owner, c == nil && !errors.Is(err, storage.ErrInUse))})
 	if h != nil {
 		c = h.client(a.workspace)
 	}
