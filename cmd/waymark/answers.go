@@ -193,7 +193,11 @@ func (a *app) showNext(n suggest.NextAnswer, explain bool) {
 	}
 	a.showTerms(terms)
 	a.showNotes(n.Model, n.Warnings, n.UnknownIDs)
-	a.printf("\nstop here: %s · suggestion %s\n", number(n.Stop), clean(n.SuggestionID))
+	stop := ""
+	if n.Stop > 0 { // 0: nothing is known about how tasks end
+		stop = "stop here: " + number(n.Stop) + " · "
+	}
+	a.printf("\n%ssuggestion %s\n", stop, clean(n.SuggestionID))
 }
 
 func (a *app) showDAG(d suggest.DAGAnswer, explain bool) {
