@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrNoRollback: there is no judgement to return to, or it cannot be returned to now.
@@ -14,10 +15,8 @@ var ErrNoRollback = errors.New("there is nothing to roll back")
 // is accepted: one that somebody asks for, or one that is due because the log has grown by half. A second rollback goes
 // one judgement further back.
 func (e *Engine) Rollback(ctx context.Context) (j Job, err error) {
-	for _, j := range e.Jobs() {
-		if j.Kind == "rebuild" && j.State == JobRunning {
-			return Job{}, fmt.Errorf("%w while %s runs; wait for its end or cancel it", ErrNoRollback, j.ID)
-		}
+	if err := e.rollbackable(); err != nil { // before the writer is asked, which may be busy with that job
+		return Job{}, err
 	}
 	var active uint64
 	if err := e.do(ctx, func(w *writer) { active = w.how.judged() }); err != nil {
@@ -46,6 +45,16 @@ func (e *Engine) Rollback(ctx context.Context) (j Job, err error) {
 		}
 	})
 	return j, errors.Join(err, failed)
+}
+
+// rollbackable refuses a rollback beside a job that it would wait for, or that would undo it.
+func (e *Engine) rollbackable() error {
+	for _, j := range e.Jobs() {
+		if j.State == JobRunning && slices.Contains([]string{"rebuild", "rollback", "verify"}, j.Kind) {
+			return fmt.Errorf("%w while %s runs; wait for its end or cancel it", ErrNoRollback, j.ID)
+		}
+	}
+	return nil
 }
 
 // judged is the last event that the judgement of a build knew; 0: there was no judgement.

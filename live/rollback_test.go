@@ -95,6 +95,23 @@ func TestRollback(t *testing.T) {
 	require.NoError(t, ws.Close(ctx))
 }
 
+// A rollback beside a job that it would wait for, or that would undo it, is refused at once by the name of the job.
+func TestRollbackBesideAnotherJob(t *testing.T) {
+	for _, kind := range []string{"rebuild", "rollback", "verify"} {
+		ws := NewWorkspaces(storage.NewMemory(), Options{})
+		e, err := ws.Get(ctx, "default")
+		require.NoError(t, err)
+		other := e.begin(Job{Kind: kind}, func() {})
+		_, err = e.Rollback(ctx)
+		require.ErrorIs(t, err, ErrNoRollback)
+		require.ErrorContains(t, err, "while "+other.ID+" runs")
+		e.finish(other, nil)
+		_, err = e.Rollback(ctx)
+		require.ErrorContains(t, err, "was not judged")
+		require.NoError(t, ws.Close(ctx))
+	}
+}
+
 // writtenByAnother makes the snapshots of a log those of a program that knows another format.
 func writtenByAnother(t *testing.T, store storage.Store) storage.Log {
 	t.Helper()
