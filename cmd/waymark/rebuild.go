@@ -128,6 +128,10 @@ func (a *app) showJob(j live.Job) {
 	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
 	switch j.State {
 	case live.JobDone:
+		if j.Kind == "rollback" {
+			a.showRollback(j, took)
+			break
+		}
 		a.printf("rebuilt in %s; model %s\n", took, shortVersion(j.Version))
 		if j.Auto != nil {
 			a.printf("profile auto: %v\n", j.Auto)
@@ -139,6 +143,15 @@ func (a *app) showJob(j live.Job) {
 	if j.Gate != nil {
 		a.showGate(j.Gate)
 	}
+}
+
+// showRollback says which judgement holds after a rollback.
+func (a *app) showRollback(j live.Job, took time.Duration) {
+	if j.Auto == nil {
+		a.printf("rolled back in %s to before the first judgement; model %s\nprofiles are now unjudged\n", took, shortVersion(j.Version))
+		return
+	}
+	a.printf("rolled back in %s to the judgement at event %d; model %s\nprofile auto: %v\n", took, j.Auto.Seq, shortVersion(j.Version), j.Auto)
 }
 
 // showGate prints how a rebuild does beside the model in force.
