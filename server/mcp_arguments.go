@@ -105,9 +105,11 @@ func (w *words) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(w))
 }
 
-// within checks a number against its bounds; 0 is "not given".
-func within(field string, n, most int) error {
-	if n < 0 || n > most {
+// within checks a number against its bounds. A 0 is fine only where the argument was left out.
+func (c *mcpCall) within(field string, n, most int) error {
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(c.req.Params.Arguments, &given) // they were decoded before
+	if value, ok := given[field]; n < 0 || n > most || n == 0 && ok && string(value) != "null" {
 		return &argumentError{field, fmt.Sprintf("is %d, must be 1 to %d", n, most)}
 	}
 	return nil

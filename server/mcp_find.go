@@ -16,7 +16,6 @@ import (
 // pays for the few that fit. Limits keep an answer small whatever an upstream server wrote.
 const (
 	findLimit       = 5
-	findMost        = 50
 	describeMost    = 20
 	shortProse      = 400     // bytes of a description in a result
 	longProse       = 8 << 10 // bytes of a description when asked for
@@ -29,7 +28,7 @@ type findArguments struct {
 	ToolDescription string   `json:"tool_description,omitempty" jsonschema:"the same as query"`
 	ToolKeywords    words    `json:"tool_keywords,omitempty" jsonschema:"the same as query"`
 	Context         []string `json:"context,omitempty" jsonschema:"ids of the tools used so far, in order"`
-	Limit           int      `json:"limit,omitempty" jsonschema:"how many results, 1 to 50; 5 when left out"`
+	Limit           int      `json:"limit,omitempty" jsonschema:"how many results, 1 to 100; 5 when left out"`
 	Explain         bool     `json:"explain,omitempty" jsonschema:"also give the terms of each score"`
 }
 
@@ -88,7 +87,7 @@ func findTool(ctx context.Context, c *mcpCall, in findArguments) (findAnswer, er
 	if err != nil {
 		return findAnswer{}, err
 	}
-	if err := within("limit", in.Limit, findMost); err != nil {
+	if err := c.within("limit", in.Limit, suggest.MaxLimit); err != nil {
 		return findAnswer{}, err
 	}
 	if in.Limit == 0 {

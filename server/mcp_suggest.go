@@ -10,7 +10,7 @@ import (
 type nextArguments struct {
 	Context []string `json:"context,omitempty" jsonschema:"ids of the tools used so far, in order, the last one last; leave out to see where one could start"`
 	Intent  string   `json:"intent,omitempty" jsonschema:"what the task is about, in words"`
-	Limit   int      `json:"limit,omitempty" jsonschema:"how many suggestions, 1 to 50; 5 when left out"`
+	Limit   int      `json:"limit,omitempty" jsonschema:"how many suggestions, 1 to 100; 5 when left out"`
 	Allow   []string `json:"allow,omitempty" jsonschema:"suggest only ids that match one of these; * stands for any characters"`
 	Explain *bool    `json:"explain,omitempty" jsonschema:"false leaves out terms and reasons"`
 
@@ -24,7 +24,7 @@ type nextAnswer struct {
 
 // suggestNext gives the answer of POST /v1/next and a sentence.
 func suggestNext(ctx context.Context, c *mcpCall, in nextArguments) (nextAnswer, error) {
-	if err := within("limit", in.Limit, findMost); err != nil {
+	if err := c.within("limit", in.Limit, suggest.MaxLimit); err != nil {
 		return nextAnswer{}, err
 	}
 	a, err := c.engine.Next(c.model, c.asker(), suggest.NextRequest{
@@ -42,7 +42,7 @@ func suggestNext(ctx context.Context, c *mcpCall, in nextArguments) (nextAnswer,
 }
 
 type dagArguments struct {
-	Intent   string   `json:"intent" jsonschema:"what the task is about, in words"`
+	Intent   string   `json:"intent,omitempty" jsonschema:"what the task is about, in words"`
 	Context  []string `json:"context,omitempty" jsonschema:"ids of the tools used so far, in order"`
 	MaxSteps int      `json:"max_steps,omitempty" jsonschema:"the longest plan, 1 to 25; the usual length when left out"`
 	Allow    []string `json:"allow,omitempty" jsonschema:"plan only with ids that match one of these; * stands for any characters"`
@@ -56,10 +56,10 @@ type dagAnswer struct {
 
 // suggestDAG gives the answer of POST /v1/dag and a sentence.
 func suggestDAG(ctx context.Context, c *mcpCall, in dagArguments) (dagAnswer, error) {
-	if strings.TrimSpace(in.Intent) == "" {
-		return dagAnswer{}, &argumentError{"intent", "is empty"}
+	if strings.TrimSpace(in.Intent) == "" && len(in.Context) == 0 {
+		return dagAnswer{}, &argumentError{"intent", "is empty, and so is the context"}
 	}
-	if err := within("max_steps", in.MaxSteps, suggest.MaxSteps); err != nil {
+	if err := c.within("max_steps", in.MaxSteps, suggest.MaxSteps); err != nil {
 		return dagAnswer{}, err
 	}
 	a, err := c.engine.Plan(c.model, c.asker(), suggest.DAGRequest{

@@ -189,8 +189,14 @@ func TestBadArguments(t *testing.T) {
 			{toolFind, `{}`, "query: is empty"},
 			{toolFind, `{"query":7}`, "query: "},
 			{toolFind, `{"Query":"x"}`, "Query: there is no such argument; there are query, "},
-			{toolFind, `{"query":"x","limit":-1}`, "limit: is -1, must be 1 to 50"},
-			{toolFind, `{"query":"x","limit":51}`, "limit: is 51"},
+			{toolFind, `{"query":"x","limit":-1}`, "limit: is -1, must be 1 to 100"},
+			{toolFind, `{"query":"x","limit":101}`, "limit: is 101"},
+			{toolFind, `{"query":"x","limit":0}`, "limit: is 0, must be 1 to 100"},
+			{toolNext, `{"limit":0}`, "limit: is 0, must be 1 to 100"},
+			{toolDAG, `{"intent":"x","max_steps":0}`, "max_steps: is 0, must be 1 to 25"},
+			{toolNext, `{"context":[""]}`, "context[0]: is empty"},
+			{toolNext, `{"allow":["fs:*",""]}`, "allow[1]: is empty"},
+			{toolFind, "{\"query\":\"" + strings.Repeat("x", 10_000) + "\"}", "query: has 10000 bytes, at most 8192"},
 			{toolFind, `{"query":"x","limit":1.5}`, "limit: "},
 			{toolFind, `{"query":"x","tool_description":"y"}`, "query: is given together"},
 			{toolFind, `{"query":"x","context":"fs:read_file"}`, "context: "},
@@ -216,7 +222,8 @@ func TestBadArguments(t *testing.T) {
 		}
 		_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{}})
 		assert.ErrorContains(t, err, "call_tool")
-		assert.False(t, call(t, client, toolNext, map[string]any{}).IsError)
+		assert.False(t, call(t, client, toolNext, map[string]any{"limit": 100}).IsError)
+		assert.False(t, call(t, client, toolDAG, map[string]any{"context": []string{"fs:read_file"}}).IsError, "a context alone will do")
 	})
 }
 

@@ -51,6 +51,7 @@ const (
 	WarnNoIntentMatch  = "no_intent_match" // no tool's text has anything in common with the intent
 	WarnForeign        = "foreign_request" // the words of the intent are not those of the catalog or the history
 	WarnTruncated      = "truncated"       // the step limit cut the plan
+	WarnNothingAllowed = "nothing_allowed" // the patterns of allow match no id
 	WarnProvisional    = "provisional"     // profile learned is being fitted: prior weights answer, and seed plans
 )
 

@@ -60,6 +60,11 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 	if len(allow) > MaxAllow {
 		return nil, &RequestError{Invalid, "allow", fmt.Sprintf("has %d patterns, at most %d", len(allow), MaxAllow)}
 	}
+	for i, pattern := range allow {
+		if pattern == "" {
+			return nil, &RequestError{Invalid, fmt.Sprintf("allow[%d]", i), "is empty"}
+		}
+	}
 	s := scratchFor(m.Counts.scratch, len(m.ids))
 	s.begin()
 	if l := s.said.by; l != nil && !m.measures.learning.is(l) {
@@ -70,6 +75,10 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 	intent = m.measures.matcher.Spelled(wished, m.recent.has)
 	*q = query{Model: m, scratch: s, wished: wished, intent: intent, phrase: intent, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, warnings: []string{}}
 	for i, spelling := range context {
+		if spelling == "" {
+			q.close()
+			return nil, &RequestError{Invalid, fmt.Sprintf("context[%d]", i), "is empty"}
+		}
 		n, ok, err := m.node(spelling)
 		if err != nil {
 			q.close()
@@ -103,6 +112,9 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 	}
 	if len(q.context) > 0 {
 		q.alpha = m.info.Alpha
+	}
+	if len(m.ids) > 0 && !slices.ContainsFunc(m.ids, q.permitted) {
+		q.warn(WarnNothingAllowed)
 	}
 	return q, nil
 }

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,6 +19,9 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	}
 	if strings.TrimSpace(r.Query) == "" {
 		return SearchAnswer{}, &RequestError{Invalid, "query", "is empty"}
+	}
+	if len(r.Query) > MaxQuery {
+		return SearchAnswer{}, &RequestError{Invalid, "query", fmt.Sprintf("has %d bytes, at most %d", len(r.Query), MaxQuery)}
 	}
 	for _, k := range r.Kinds {
 		if k != catalog.KindTool && k != catalog.KindCapability {

@@ -24,6 +24,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
@@ -224,6 +225,13 @@ func (a *app) wrap(cmd *cobra.Command) {
 func (a *app) prepare(cmd *cobra.Command) error {
 	a.given = cmd.Flags().Changed
 	a.named = func(field string) string { return a.flagOf(cmd, field) }
+	for _, name := range []string{"after", "context", "allow"} { // an empty list of ids reads as none given
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			if list, ok := f.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
+				return usagef("--%s is empty", name)
+			}
+		}
+	}
 	return a.loadSettings(cmd)
 }
 
