@@ -281,7 +281,7 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	note("thesaurus", true, "%v", e.Thesaurus())
 	begin := ""
 	if stats.Model.Nodes == 0 {
-		begin = "; begin with waymark import sample, waymark import ~/.claude/projects or waymark import mcp.json"
+		begin = "; begin with waymark import sample, waymark import ~/.claude/projects, or waymark serve with servers that waymark import mcp.json has taken"
 	}
 	note("history", true, "%d episodes of %d sources%s", stats.Episodes, len(stats.Sources), begin)
 	note("profile auto", true, "%v", stats.Auto)

@@ -43,7 +43,7 @@ func shortVersion(v string) string {
 // showNothing says in one sentence why an answer is empty.
 func (a *app) showNothing(m suggest.ModelInfo, why string) {
 	if m.Nodes == 0 {
-		why = fmt.Sprintf("nothing is recorded yet; begin with waymark import sample%[1]s, waymark import ~/.claude/projects%[1]s or waymark import mcp.json%[1]s", a.elsewhere())
+		why = fmt.Sprintf("nothing is recorded yet; begin with waymark import sample%[1]s, waymark import ~/.claude/projects%[1]s, or waymark serve%[1]s with servers that waymark import mcp.json%[1]s has taken", a.elsewhere())
 	}
 	a.printf("%s\n", why)
 }
