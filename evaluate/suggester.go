@@ -15,8 +15,8 @@ import (
 // in a workspace, and the profile answers; "" and auto are what held-out tasks of the history speak for,
 // as in a workspace that was rebuilt. A history without episodes is a cold start.
 func Suggester(profile string, o suggest.MeasureOptions) Trainer {
-	if o.Shelf == nil {
-		o.Shelf = new(suggest.Shelf) // for all histories of an evaluation
+	if o.CatalogCache == nil {
+		o.CatalogCache = new(suggest.CatalogCache) // for all histories of an evaluation
 	}
 	return func(ctx context.Context, d *Data, history []*Example) (Predictor, error) {
 		o, choice := o, suggest.Choice{}
@@ -55,7 +55,7 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 
 // trained is the model of a history, in which profile auto goes by a choice.
 func trained(ctx context.Context, d *Data, history []*Example, o suggest.MeasureOptions, auto suggest.Choice) (*suggest.Model, error) {
-	s := o.Shelf.State(d.Tools, d.Capabilities)
+	s := o.CatalogCache.State(d.Tools, d.Capabilities)
 	for _, x := range history {
 		s.Record(&x.Episode)
 	}

@@ -10,7 +10,7 @@ import (
 // Behind says which parts of a model are older than the log, since when, and why. Counts, outcomes, texts and past
 // requests never are: they count as soon as they are acknowledged.
 type Behind struct {
-	Parts  []string  `json:"parts" doc:"What only a build brings up to date."`
+	Parts  []string  `json:"parts" doc:"Parts of the model that are updated only by a build."`
 	Events int       `json:"events" doc:"Events since the last build."`
 	Build  uint64    `json:"build" doc:"The event of the last build; 0: there was none."`
 	Since  time.Time `json:"since,omitzero" doc:"When the last build was published."`

@@ -338,7 +338,7 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 		err := e.do(ctx, func(w *writer) {
 			seq, wait = w.built.seq, w.building
 			if wait == nil && w.since > 0 {
-				if judged = w.judgedFirst(); judged {
+				if judged = w.needsEvaluation(); judged {
 					return
 				}
 				_, failed = w.startBuild("build", requested, w.newBuild())

@@ -218,7 +218,7 @@ func TestProfilesAreJudgedUnasked(t *testing.T) {
 	release()
 	require.Eventually(t, learned(e), time.Minute, 5*time.Millisecond)
 	settled(t, e)
-	require.NoError(t, e.do(ctx, func(w *writer) { assert.False(t, w.judgeUnasked(), "once is enough") }))
+	require.NoError(t, e.do(ctx, func(w *writer) { assert.False(t, w.evaluationDue(), "once is enough") }))
 	version, hash := e.Model().Info().Version, e.Model().Hash()
 	verify(t, e)
 	require.NoError(t, ws.Close(ctx))

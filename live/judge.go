@@ -16,16 +16,16 @@ import (
 	"waymark/suggest"
 )
 
-// verdict is what held-out tasks say before a rebuild.
+// verdict is the result of the held-out evaluation before a rebuild.
 type verdict struct {
-	built uint64          // the build in force when they were asked
+	built uint64          // event of the build that was active during the evaluation
 	auto  *suggest.Choice // which profile should answer what; nil: too little is known
 	gate  *evaluate.Gate  // how the rebuild would do beside the model in force; nil: nothing to say
 }
 
 // judge asks held-out tasks which profile should answer what, and whether a rebuild would lose. The
 // event of the rebuild says what came of it, so a replay has nothing to judge. It says nothing where the
-// history is too short. tell is told the share that is done.
+// history is too short. progress receives the fraction done.
 func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, error) {
 	var v verdict
 	var how build
@@ -63,7 +63,7 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 	return v, nil
 }
 
-// trial reads what a rebuild at event head would be made of, and what the build in force was made of,
+// trial reads the input of a rebuild at event head and the input of the active build,
 // without what is forgotten.
 func (e *Engine) trial(ctx context.Context, built, head uint64) (t evaluate.Trial, err error) {
 	o, err := look(ctx, e.log, 0, head)
@@ -167,24 +167,24 @@ func (e *Engine) timeJudged(ctx context.Context, seq uint64) time.Time {
 // log has grown by half since profiles were last judged: what was refused must not come in by itself.
 const judgedGrowth = 2
 
-func (w *writer) judgedFirst() bool {
+func (w *writer) needsEvaluation() bool {
 	return w.refused != nil || w.how.Auto != nil && w.grownSince(max(w.how.Auto.Seq, w.how.Rollback))
 }
 
 // grownSince reports whether the log has grown by half since an event.
 func (w *writer) grownSince(seq uint64) bool { return w.matter.seq >= seq+seq/judgedGrowth }
 
-// judgeUnasked reports whether profiles are to be judged that never were, or were by a version of the program that
+// evaluationDue reports whether profiles are to be judged that never were, or were by a version of the program that
 // ranks differently: once the history is long enough, and whenever it has grown by half since that had no result, was
 // refused or was taken back.
-func (w *writer) judgeUnasked() bool {
+func (w *writer) evaluationDue() bool {
 	due := w.how.Auto == nil || w.how.Auto.Outdated() && w.refused == nil
 	return due && w.opts.Judge && !w.opts.Measure.WithoutLearned && !w.judging && w.built.seq > 0 &&
 		w.grownSince(w.how.Rollback) && w.matter.seq >= w.judgeAt && w.state.Episodes() >= evaluate.LeastTasks
 }
 
-// judgeBehind starts a rebuild, which is judged, in place of a build; reason says why.
-func (w *writer) judgeBehind(reason string) {
+// evaluateInBackground starts a rebuild, which is judged, in place of a build; reason says why.
+func (w *writer) evaluateInBackground(reason string) {
 	w.judging, w.began = true, w.opts.Now()
 	w.judgeAt = w.matter.seq + w.matter.seq/judgedGrowth + 1
 	since := w.since
@@ -201,7 +201,7 @@ func (w *writer) judgeBehind(reason string) {
 				w.failed, w.changed = true, false
 			}
 		}); ended == nil && err != nil && w.ctx.Err() == nil { // a close ends it, too
-			w.opts.Logger.Error("build could not be judged; the measures before stay", "workspace", w.name, "error", err)
+			w.opts.Logger.Error("evaluation before the build failed; the previous model stays active", "workspace", w.name, "error", err)
 		}
 	}()
 }
@@ -224,7 +224,7 @@ func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
 type Judgement struct {
 	Published bool           `json:"published"` // false: refused, the measures before stay
 	Forced    bool           `json:"forced,omitempty"`
-	Rollback  uint64         `json:"rollback,omitempty" doc:"The last event before somebody returned to this judgement; absent if nobody did."`
+	Rollback  uint64         `json:"rollback,omitempty" doc:"Last event before the rollback to this judgement; absent without a rollback."`
 	Event     uint64         `json:"event"`              // of the build in force, or of the refusal
 	At        time.Time      `json:"judged_at,omitzero"` // where that is known
 	Gate      *evaluate.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
@@ -238,7 +238,7 @@ func (j *Judgement) String() string {
 	what := "published"
 	switch {
 	case !j.Published:
-		what = "REFUSED, the measures before stay; rebuild --force publishes it nevertheless"
+		what = "REFUSED, the previous model stays active; rebuild --force publishes the new one"
 	case j.Forced:
 		what = "published by force"
 	}

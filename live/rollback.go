@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNoRollback: there is no judgement to return to, or it cannot be returned to now.
-var ErrNoRollback = errors.New("there is nothing to roll back")
+var ErrNoRollback = errors.New("cannot roll back")
 
 // Rollback starts a build with the judgement before the active one: which profile answers what, and the calibration of
 // scores. Everything recorded since counts. The build is an event of the log, so it outlasts restarts, until a rebuild
@@ -51,7 +51,7 @@ func (e *Engine) Rollback(ctx context.Context) (j Job, err error) {
 func (e *Engine) rollbackable() error {
 	for _, j := range e.Jobs() {
 		if j.State == JobRunning && slices.Contains([]string{"rebuild", "rollback", "verify"}, j.Kind) {
-			return fmt.Errorf("%w while %s runs; wait for its end or cancel it", ErrNoRollback, j.ID)
+			return fmt.Errorf("%w while %s is running: wait for it or cancel it", ErrNoRollback, j.ID)
 		}
 	}
 	return nil

@@ -66,13 +66,13 @@ func TestRollback(t *testing.T) {
 	rolledBack(e)
 	release = e.Hold()
 	require.NoError(t, e.do(ctx, func(w *writer) {
-		assert.False(t, w.judgedFirst())
+		assert.False(t, w.needsEvaluation())
 		w.how.Auto.Edition-- // as if another version of the program had judged
 		assert.True(t, w.how.Auto.Outdated())
-		assert.False(t, w.judgeUnasked())
+		assert.False(t, w.evaluationDue())
 		w.matter.seq += w.how.Rollback / judgedGrowth
-		assert.True(t, w.judgeUnasked(), "the log has grown by half")
-		assert.True(t, w.judgedFirst())
+		assert.True(t, w.evaluationDue(), "the log has grown by half")
+		assert.True(t, w.needsEvaluation())
 		w.matter.seq -= w.how.Rollback / judgedGrowth
 		w.how.Auto.Edition++
 	}))
@@ -104,7 +104,7 @@ func TestRollbackBesideAnotherJob(t *testing.T) {
 		other := e.begin(Job{Kind: kind}, func() {})
 		_, err = e.Rollback(ctx)
 		require.ErrorIs(t, err, ErrNoRollback)
-		require.ErrorContains(t, err, "while "+other.ID+" runs")
+		require.ErrorContains(t, err, "while "+other.ID+" is running")
 		e.finish(other, nil)
 		_, err = e.Rollback(ctx)
 		require.ErrorContains(t, err, "was not judged")

@@ -12,7 +12,7 @@ import (
 	"waymark/suggest"
 )
 
-// Vectors of an embeddings endpoint never hold up a build: they are fetched beside it, kept in the
+// A build never waits for an embeddings endpoint: vectors are fetched concurrently, stored in the
 // workspace's table with the event they came after, and taken in by the build that follows.
 
 // vectorBatch is how many texts go to the embeddings endpoint at once.

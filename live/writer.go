@@ -242,8 +242,8 @@ func (w *writer) buildIfDue() {
 		if !catalog {
 			reason = fmt.Sprintf("%d events were recorded since the last build", w.since)
 		}
-		if w.judgedFirst() {
-			w.judgeBehind(reason)
+		if w.needsEvaluation() {
+			w.evaluateInBackground(reason)
 			return
 		}
 		if _, err := w.startBuild("build", reason, w.newBuild()); err != nil {
@@ -257,11 +257,11 @@ func (w *writer) buildIfDue() {
 
 func (w *writer) judgeIfDue() {
 	switch {
-	case w.building != nil || !w.judgeUnasked():
+	case w.building != nil || !w.evaluationDue():
 	case w.how.Auto == nil:
-		w.judgeBehind("the history became long enough to compare the profiles")
+		w.evaluateInBackground("the history became long enough to compare the profiles")
 	default:
-		w.judgeBehind("another version of the program judged the profiles")
+		w.evaluateInBackground("another version of the program judged the profiles")
 	}
 }
 
@@ -343,7 +343,7 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 				shot.image = nil // a snapshot would be taken for one of the whole build
 			}
 			if err == nil {
-				err = w.putInForce(shot, counted, h)
+				err = w.activate(shot, counted, h)
 			}
 			if j != nil {
 				w.finish(j, err)
@@ -368,7 +368,7 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 	}()
 }
 
-func (w *writer) putInForce(shot snapshot, counted int, h *history) error {
+func (w *writer) activate(shot snapshot, counted int, h *history) error {
 	if h.state != nil { // a replay: what came since is counted in it too
 		shot.image = h.shot.image
 		if err := w.catchUp(h, shot.built.seq); err != nil {

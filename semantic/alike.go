@@ -68,7 +68,7 @@ func (x *Matching) findAlike() {
 		for _, h := range x.nearest {
 			if m.index.words.terms[h.Doc] != x.stems[i] {
 				near := float64(alikeMost * (h.Score - alikeFloor) / (1 - alikeFloor))
-				x.alike = append(x.alike, alike{i, h.Doc, float64(near * x.telling([]int32{h.Doc}, w.idf))})
+				x.alike = append(x.alike, alike{i, h.Doc, float64(near * x.idfRatio([]int32{h.Doc}, w.idf))})
 			}
 		}
 	}

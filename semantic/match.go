@@ -30,7 +30,7 @@ type Matcher struct {
 // WordVectors place words in a space in which words used alike are close.
 type WordVectors interface {
 	Dimension() int
-	// Vector writes the vector of a stem, as long as the word is telling, to dst, and reports whether there is one.
+	// Vector writes the vector of a stem, as long as the word is informative, to dst, and reports whether there is one.
 	Vector(dst []float64, stem string) bool
 }
 
@@ -56,7 +56,7 @@ const fullWeight = 0.7
 // neutralWeight lowers what words count that requests of any kind have ([Neutral]).
 const neutralWeight = 0.5
 
-// slip is how near a word is that differs from one of a request by a slip of the hand, times its likeness.
+// slip is the weight of a corrected misspelling, times its spelling similarity.
 const slip = 0.7
 
 func ownWeight(weight float64) float32 { return float32(min(1, weight/fullWeight)) }
@@ -409,7 +409,7 @@ func (x *Matching) answer(i int, w *wanted) {
 	for _, r := range x.related {
 		if r.Word == i {
 			terms := x.matcher.bound[r.Entry]
-			x.putAll(terms, float64(r.Near*x.telling(terms, w.idf)))
+			x.putAll(terms, float64(r.Near*x.idfRatio(terms, w.idf)))
 		}
 	}
 	for _, r := range x.alike {
@@ -431,9 +431,9 @@ func (x *Matching) answer(i int, w *wanted) {
 	x.met = x.met[:0]
 }
 
-// telling lowers what a common word says for a rare one: below half of the idf of the word asked for, in proportion.
+// idfRatio lowers what a common word says for a rare one: below half of the idf of the word asked for, in proportion.
 // Terms that the index lacks (nil) are rare.
-func (x *Matching) telling(terms []int32, than float64) float64 {
+func (x *Matching) idfRatio(terms []int32, than float64) float64 {
 	if terms == nil {
 		return 1
 	}
@@ -549,7 +549,7 @@ func (a *Additions) Match(dst []Hit, x *Matching, current func(document int32) b
 			}
 			for _, r := range x.related {
 				if r.Word == i {
-					a.segments.raise(best, entries[r.Entry], float64(r.Near*x.telling(x.matcher.bound[r.Entry], w.idf)))
+					a.segments.raise(best, entries[r.Entry], float64(r.Near*x.idfRatio(x.matcher.bound[r.Entry], w.idf)))
 				}
 			}
 			for _, r := range x.alike {

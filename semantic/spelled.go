@@ -10,7 +10,7 @@ import (
 // longSlip is the length from which on a word may lack any letter inside.
 const longSlip = 7
 
-// Spelled returns a request with its misspelt words corrected, so that what was learned from words hears them. A word of
+// Spelled returns a request with its misspelt words corrected, for every component that reads words. A word of
 // letters is misspelt if neither the index, known, the lexicon nor the word vectors have it, it is no name, and it is
 // two words of the index written as one, or becomes a word of the index by one of these slips: two neighbours swapped, a
 // letter doubled that should not be or the other way round, a vowel left out, in a long word any letter left out. Other

@@ -25,7 +25,7 @@ type (
 		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most suggestions wanted; 5 if absent."`
 		Profile string   `json:"profile,omitempty" enum:"auto,seed,learned" doc:"Which weights rank; auto if absent."`
 		Allow   []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be suggested; * stands for any characters."`
-		Explain *bool    `json:"explain,omitempty" doc:"Whether terms and reasons are wanted; true if absent."`
+		Explain *bool    `json:"explain,omitempty" doc:"Include terms and reasons; default true."`
 		Session string   `json:"session,omitempty" maxLength:"1024" doc:"The conversation, if any; where two profiles are compared, one of them answers all of it."`
 		MinSeq  uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
 
@@ -37,7 +37,7 @@ type (
 		MaxSteps int      `json:"max_steps,omitempty" minimum:"1" maximum:"25" doc:"Most tasks wanted; the learned length if absent."`
 		Profile  string   `json:"profile,omitempty" enum:"auto,seed,learned"`
 		Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
-		Explain  *bool    `json:"explain,omitempty" doc:"Whether terms and reasons are wanted; true if absent."`
+		Explain  *bool    `json:"explain,omitempty" doc:"Include terms and reasons; default true."`
 		Session  string   `json:"session,omitempty" maxLength:"1024" doc:"The conversation, if any; where two profiles are compared, one of them answers all of it."`
 		MinSeq   uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
 	}
@@ -56,7 +56,7 @@ type (
 		ID      string   `json:"id" doc:"The tool or capability in question."`
 		Context []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
 		Intent  string   `json:"intent,omitempty" maxLength:"8192"`
-		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"The cut to compare with; 5 if absent."`
+		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Number of suggestions that Next would return; the id counts as suggested if its rank is at most this; default 5."`
 		Profile string   `json:"profile,omitempty" enum:"auto,seed,learned"`
 		Allow   []string `json:"allow,omitempty" maxItems:"64"`
 		MinSeq  uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`

@@ -128,7 +128,7 @@ type NextAnswer struct {
 // Drawn names the arm of an answer where a workspace compares two profiles.
 type Drawn struct {
 	Arm   string `json:"arm"`             // first or second: the active profile or the one it is compared with
-	Alone bool   `json:"alone,omitempty"` // the second profile cannot answer, or not yet: this answer counts for neither
+	Alone bool   `json:"alone,omitempty"` // the second profile was not available; the answer counts for neither arm
 }
 
 // SearchRequest asks for tools and capabilities by words. Limit 0 means 10.
@@ -335,7 +335,7 @@ type Considered struct {
 	Terms   []Term  `json:"terms"`
 }
 
-// ErrorKind tells the rim which status an error deserves.
+// ErrorKind selects the HTTP status of an error.
 type ErrorKind uint8
 
 const (
@@ -372,7 +372,7 @@ type ExportNode struct {
 	Name      string       `json:"name,omitempty"`
 	Known     bool         `json:"known"` // in the catalog; false: only seen in episodes
 	PageRank  float64      `json:"pagerank"`
-	Community int32        `json:"community"` // the number of its first member, which no other node ever gets; -1: in none
+	Community int32        `json:"community"` // node number of the first member, stable between builds; -1: none
 	Cluster   int32        `json:"cluster"`   // likewise
 	Uses      uint64       `json:"uses"`
 }

@@ -9,7 +9,7 @@ import (
 	"waymark/internal/codec"
 )
 
-// A bypass is a task that did all a capability does by hand, in its order, although the capability was in
+// A bypass is a task that called all tools of a capability itself, in its order, although the capability was in
 // the catalog and was not called. Many of them say that a capability is not found, not trusted or not what
 // is wanted.
 type bypasses struct {

@@ -160,7 +160,7 @@ func (r *roles) named(view *catalogView, name string) []int32 {
 	return r.byName[folded(name)]
 }
 
-// folded is equal for what [strings.EqualFold] calls equal, and for little else.
+// folded returns a key that is equal for strings that [strings.EqualFold] reports as equal.
 func folded(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 
 func (s *State) roles() *roles {

@@ -56,7 +56,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		a.Filters = append(a.Filters, Filter{"known", false, a.Reason})
 		return a, nil
 	}
-	dealt := true // in an exploration only the hubs that were dealt out take part
+	dealt := true // in exploration mode only the selected hubs are candidates
 	if q.mode == Exploration {
 		q.hubs(limit)
 		dealt = slices.Contains(q.touched, n)

@@ -8,7 +8,7 @@ import (
 	"waymark/learn/stop"
 )
 
-// fits are what is costly to find out of a history, and kept in snapshots. All else that is learned
+// fits holds the models that are expensive to fit, and stored in snapshots. Everything else that is learned
 // follows from them and the counts.
 type fits struct {
 	weights nexttool.Weights                        // of the signals of the next tool; without any there is too little history
@@ -17,7 +17,7 @@ type fits struct {
 	texts   *planning.Texts
 	planner *planning.Model // nil if there are too few intents
 
-	outdated    bool // kept by a version of the program with other signals, to be fitted anew
+	outdated    bool // written by a program version with other signals; must be refitted
 	provisional bool // not fitted: prior weights, no planner; see MeasureOptions
 
 	study *study // what they were fitted on, where that is kept

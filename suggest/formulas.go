@@ -13,7 +13,7 @@ import (
 // Cap is the most any confidence may be: nothing is certain.
 const Cap = 0.95
 
-// LowConfidence is where an answer carries a warning.
+// LowConfidence is the confidence below which an answer carries a warning.
 const LowConfidence = 0.50
 
 // Weights of rankScore (reference 2.1).

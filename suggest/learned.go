@@ -47,7 +47,7 @@ type learning struct {
 	intents int // of tasks with steps
 
 	studied bool // see MeasureOptions
-	shelf   *Shelf
+	shelf   *CatalogCache
 
 	provisional bool // see MeasureOptions
 
@@ -110,7 +110,7 @@ func (l *learning) is(done *learned) bool { return l != nil && l.result.Load() =
 
 func never() bool { return false }
 
-// workOut learns, or takes what was fitted before. It returns nil soon after halt says true. tell is
+// workOut fits the models, or uses stored ones. It returns nil soon after halt returns true. progress
 // told the share that is done.
 func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 	l.mu.Lock()

@@ -69,7 +69,7 @@ func (q *query) saying(l *learned) *said {
 	return &q.said
 }
 
-// hear lets the words of the intent say what may come next, and reports whether it has any.
+// hear computes the request signals of the intent and reports whether it has any words.
 func (q *query) hear(l *learned) bool {
 	s := q.saying(l)
 	if !s.heard {
@@ -95,7 +95,7 @@ func (q *query) plans(l *learned) *planning.Answer {
 	return s.planned
 }
 
-// calibrate makes of the claimed probability of the likeliest tool the share of such claims that were
+// calibrate replaces the predicted probability of the top-ranked tool by the calibrated one, the share of such predictions that were
 // kept. The others divide what is left as they did before, none above the likeliest.
 func (q *query) calibrate(kept *calibrate.Curve) {
 	if len(q.predicted) == 0 {
@@ -264,7 +264,7 @@ func (q *query) learnedReason(c candidate) string {
 	if best.Contribution <= 0 {
 		return "used in other situations"
 	}
-	return "most for it: " + best.Name
+	return "largest contribution: " + best.Name
 }
 
 // hashLearned writes what is learned from, which decides what is learned; the texts are part "text", the

@@ -15,7 +15,7 @@ import (
 	"waymark/semantic"
 )
 
-// lessons are the past tasks, prepared to be learned from.
+// lessons holds the past tasks in the form that the models are fitted on.
 type lessons struct {
 	*learned
 	catalog nexttool.Catalog
@@ -30,7 +30,7 @@ type lessons struct {
 }
 
 // lessons prepares the past tasks and the tools; nil soon after halt says true.
-func (c *Counts) lessons(shelf *Shelf, halt func() bool) *lessons {
+func (c *Counts) lessons(shelf *CatalogCache, halt func() bool) *lessons {
 	first, steps := c.past.n, 0
 	for ; first > 0 && steps+len(c.past.at(first-1).nodes) <= newestSteps; first-- {
 		steps += len(c.past.at(first - 1).nodes)
@@ -133,7 +133,7 @@ func (c *Counts) server(node int32) string {
 }
 
 // describe reads what the catalog says of the tools.
-func (l *lessons) describe(c *Counts, shelf *Shelf) {
+func (l *lessons) describe(c *Counts, shelf *CatalogCache) {
 	tools := make([]planning.Tool, len(l.node))
 	l.catalog.Server = make([]int32, len(l.node))
 	servers := map[string]int32{}

@@ -51,9 +51,9 @@ type Measures struct {
 	said       func() *association.Model // what requests say when they need a tool; worked out when first asked
 	doc        []int32                   // by node, its document in text, -1 = none
 	docNode    []int32
-	recall     *episodic.Recall
-	recalled   []int32   // episode of each recall document
-	learning   *learning // nil if profile learned is off
+	recall     *episodic.Recall // index of past intents
+	recalled   []int32          // episode of each recall document
+	learning   *learning        // nil if profile learned is off
 	choice     Choice
 }
 
@@ -76,9 +76,9 @@ type MeasureOptions struct {
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
 	// Thesaurus relates the words of searches; nil: [thesaurus.Default]. It is a setting, not part of a stored model.
 	Thesaurus *thesaurus.Thesaurus `json:"-"`
-	// Shelf keeps what follows from the catalog alone for the next measures of the same catalog; nil: nothing is
+	// CatalogCache keeps what follows from the catalog alone for the next measures of the same catalog; nil: nothing is
 	// kept. It changes no answer.
-	Shelf *Shelf `json:"-"`
+	CatalogCache *CatalogCache `json:"-"`
 	// Progress is called with the phase and the share done; nil: nobody looks.
 	Progress func(phase string, done float64) `json:"-"`
 }
@@ -108,7 +108,7 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 	m := newMeasures(c)
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
-		m.learning.studied, m.learning.shelf = opts.Study, opts.Shelf
+		m.learning.studied, m.learning.shelf = opts.Study, opts.CatalogCache
 	}
 	if opts.Provisional && m.learning.of(aboutNothing) {
 		m.learning.provisional = !m.learning.short()
@@ -267,7 +267,7 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 		d.Context = contextOf(c, g, int32(i), intents[i])
 		docs = append(docs, d)
 	}
-	o := semantic.Options{Words: opts.Shelf.read(), Stop: ended(ctx)}
+	o := semantic.Options{Words: opts.CatalogCache.read(), Stop: ended(ctx)}
 	if opts.Vectors != nil && len(docs) > 0 {
 		texts := make([]string, len(docs))
 		for i, d := range docs {

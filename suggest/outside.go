@@ -11,7 +11,7 @@ import (
 // of them that belief is worth. Chosen near what the weights of a history start from.
 const textAdds, textNext, textBelief = 4, 1.6, .1
 
-// outside visits the tools that have no place among those learned of, in a catalog of more than there is
+// outside visits the tools beyond the limit of learned tools (learnTools), in a catalog of more than there is
 // room for. Nobody has used them, so their texts and schemas speak. Each scores as the best of the tools
 // learned of that nobody has used either and that fit the request no better, and what it fits better adds
 // as much as it does among those: b·Δsemantic, b by least squares, held to textAdds.

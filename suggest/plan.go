@@ -24,7 +24,7 @@ const (
 	noHistorySteps   = 5 // a plan's bound while no task was ever seen
 )
 
-// Plan draws up a DAG. With an intent it chooses targets by meaning and by the past episodes nearest
+// Plan returns a DAG. With an intent it selects targets by text similarity and by the nearest past episodes
 // to it, adds what they need, and links them as the history and the schemas do; with a context alone
 // it walks the likeliest way on; with neither it walks from the usual beginning. Without a context, an intent that
 // matches nothing has an empty plan. Where the evidence is weak, the confidence is low and warnings name the reason.
@@ -53,7 +53,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 			p.unlearned = "the intent is the name of " + q.ids[named] + ", which the learned plan does not have"
 			p.unlearn()
 			p.chooseNamed(named)
-		case q.overtaken():
+		case q.planIsStale():
 			p.unlearned = "what came after the last build is closer to the intent than what was learned"
 			p.unlearn()
 		case q.unsure():

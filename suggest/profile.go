@@ -92,7 +92,7 @@ func (c Choice) String() string {
 		}
 	}
 	if len(parts) == 0 {
-		return "seed; a rebuild judges whether learned leads"
+		return "seed; waymark rebuild compares the profiles"
 	}
 	when := ""
 	if !c.At.IsZero() {
@@ -215,9 +215,9 @@ func (q *query) decideNext(profile string, vector []float32) error {
 	}
 	switch {
 	case q.planned != nil:
-		q.glimpse(vector)
+		q.senseLearnedPlan(vector)
 	case q.learned != nil:
-		q.glance(vector)
+		q.senseLearnedNext(vector)
 	default:
 		q.sense(vector)
 	}
@@ -230,7 +230,7 @@ func (q *query) decideFor(profile string, k about, vector []float32) error {
 		return err
 	}
 	if q.planned != nil {
-		q.glimpse(vector)
+		q.senseLearnedPlan(vector)
 	} else {
 		q.sense(vector)
 	}

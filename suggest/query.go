@@ -129,9 +129,9 @@ func (q *query) sense(vector []float32) {
 	}
 }
 
-// glance fills in what an answer shows of a context if it was learned what comes next: how often it came,
+// senseLearnedNext computes the signals shown by an answer of the learned profile after a context: transition counts,
 // and the stored capabilities that have to do with the situation.
-func (q *query) glance(vector []float32) {
+func (q *query) senseLearnedNext(vector []float32) {
 	q.followers()
 	q.capabilities()
 	if q.mode == Active && (q.learned.partial || q.recent.any()) {
@@ -153,10 +153,10 @@ func (q *query) glance(vector []float32) {
 	}
 }
 
-// glimpse fills in what an answer shows of an intent if it was learned what it needs: the best match by text,
+// senseLearnedPlan fills in what an answer shows of an intent if it was learned what it needs: the best match by text,
 // whose cluster stands for the situation, and the stored capabilities. How well others match is looked up
 // for those that are shown.
-func (q *query) glimpse(vector []float32) {
+func (q *query) senseLearnedPlan(vector []float32) {
 	if len(q.context) > 0 || q.learned.partial || len(q.roles.capNode) > related {
 		q.sense(vector)
 		return

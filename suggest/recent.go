@@ -392,9 +392,9 @@ func (q *query) recentCandidates(visit func(c candidate)) {
 	}
 }
 
-// overtaken reports whether the plan that was learned lacks what the intent asks for, since that came after the
+// planIsStale reports whether the plan that was learned lacks what the intent asks for, since that came after the
 // build: a request like this one, more than any before, or a tool whose text matches best.
-func (q *query) overtaken() bool {
+func (q *query) planIsStale() bool {
 	if near := q.recentTasks().nearest; near >= recentCopy {
 		before := q.measures.recall.Nearest(q.intent, 1)
 		if len(before) == 0 || before[0].Similarity < near {

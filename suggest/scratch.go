@@ -86,7 +86,7 @@ func (s *scratch) touch(i int32) {
 	}
 }
 
-// meet makes a node's nearness valid, whether it becomes a candidate or not; it starts at zero.
+// meet resets aa and graph of a node to zero unless they belong to this query. The node does not become a candidate.
 func (s *scratch) meet(i int32) {
 	if s.near[i] != s.epoch {
 		s.near[i] = s.epoch

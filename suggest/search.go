@@ -25,7 +25,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	}
 	for _, k := range r.Kinds {
 		if k != catalog.KindTool && k != catalog.KindCapability {
-			return SearchAnswer{}, &RequestError{Invalid, "kinds", `"` + string(k) + `" is neither tool nor capability`}
+			return SearchAnswer{}, &RequestError{Invalid, "kinds", `"` + string(k) + `" is not a kind: want tool or capability`}
 		}
 	}
 	q, err := m.ask(r.Context, r.Query, r.Allow)

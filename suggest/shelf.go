@@ -11,15 +11,15 @@ import (
 	"waymark/semantic"
 )
 
-// A Shelf keeps what follows from a catalog alone, for whoever builds one model after another of the same
+// A CatalogCache caches everything derived from the catalog, for callers that build several models of the same
 // catalog, as an evaluation does that leaves out each task in turn:
 //
 //	catalog ──▶ state, texts of the tools ──┬─▶ model of these tasks
 //	            (worked out once)           └─▶ model of those tasks
 //
 // A model made with a shelf is the model made without, bit for bit.
-// What was asked for last is kept. The zero Shelf is empty; it is safe for concurrent use.
-type Shelf struct {
+// What was asked for last is kept. The zero CatalogCache is empty; it is safe for concurrent use.
+type CatalogCache struct {
 	mu    sync.Mutex
 	state *State // of tools and capabilities alone, frozen once
 	tools []catalog.Tool
@@ -29,7 +29,7 @@ type Shelf struct {
 }
 
 // read is what was read of texts; nil without a shelf.
-func (s *Shelf) read() *semantic.Words {
+func (s *CatalogCache) read() *semantic.Words {
 	if s == nil {
 		return nil
 	}
@@ -37,8 +37,8 @@ func (s *Shelf) read() *semantic.Words {
 }
 
 // State is a new state that has the tools, and then the capabilities, in their order. The lists must not
-// change any more. A nil Shelf has nothing ready.
-func (s *Shelf) State(tools []catalog.Tool, capabilities []catalog.Capability) *State {
+// change any more. A nil CatalogCache has nothing ready.
+func (s *CatalogCache) State(tools []catalog.Tool, capabilities []catalog.Capability) *State {
 	if s == nil {
 		return stateOf(tools, capabilities)
 	}
@@ -81,7 +81,7 @@ func (s *State) begin() *State {
 }
 
 // texts are those of the tools. Without a shelf they are worked out anew.
-func (s *Shelf) texts(tools []planning.Tool) *tooltexts {
+func (s *CatalogCache) texts(tools []planning.Tool) *tooltexts {
 	if s == nil {
 		return newTooltexts(tools)
 	}

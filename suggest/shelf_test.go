@@ -48,13 +48,13 @@ func TestAShelfChangesNoModel(t *testing.T) {
 		}
 		return all
 	}
-	build := func(s *Shelf, tools []catalog.Tool, caps []catalog.Capability, seed uint64) *Model {
+	build := func(s *CatalogCache, tools []catalog.Tool, caps []catalog.Capability, seed uint64) *Model {
 		state := s.State(tools, caps)
 		for _, e := range episodes(seed) {
 			state.Record(&e)
 		}
 		c := state.Freeze()
-		measures, err := Measure(t.Context(), c, MeasureOptions{Learn: true, Shelf: s})
+		measures, err := Measure(t.Context(), c, MeasureOptions{Learn: true, CatalogCache: s})
 		require.NoError(t, err)
 		m, err := NewModel(c, measures, Stamp{Version: "sha256:test", Seq: 1})
 		require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestAShelfChangesNoModel(t *testing.T) {
 		}
 		return append(all, m.Hash(), written(m.measures.learning.fitted()))
 	}
-	shelf := new(Shelf)
+	shelf := new(CatalogCache)
 	for _, c := range []struct {
 		tools []catalog.Tool
 		caps  []catalog.Capability

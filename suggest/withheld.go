@@ -14,7 +14,7 @@ type Withheld struct {
 	ids []string // sorted
 }
 
-// Held says why an id is withheld: AbsentQuarantined or AbsentUnavailable, and in words.
+// Held is the reason why an id is withheld: AbsentQuarantined or AbsentUnavailable, with a message.
 type Held struct {
 	Absent string
 	Detail string

@@ -233,7 +233,7 @@ func (a *app) consult(ctx context.Context, f func(*client.Client) error) {
 		_ = f(c)
 		return
 	}
-	h, err := a.open(slog.New(slog.NewTextHandler(io.Discard, nil)), access{patience: completionTimeout, timeout: completionTimeout})
+	h, err := a.open(slog.New(slog.NewTextHandler(io.Discard, nil)), access{buildWait: completionTimeout, timeout: completionTimeout})
 	if err != nil {
 		return
 	}

@@ -30,7 +30,7 @@ import (
 	"waymark/storage"
 )
 
-// house is an open data directory with everything that works on it.
+// house is an open data directory with the components that use it.
 type house struct {
 	dir        string
 	store      *storage.Badger
@@ -48,7 +48,7 @@ type access struct {
 	origins      []string
 	acceptDamage bool
 	serves       bool          // for longer than one answer
-	patience     time.Duration // with a build that was cut short; 0: startPatience
+	buildWait    time.Duration // how long a request waits for an interrupted build; 0: startPatience
 	timeout      time.Duration // of an answer; 0: the server's
 }
 
@@ -57,7 +57,7 @@ type access struct {
 // has no model before it, so a command may take its time.
 const startPatience, commandPatience, commandTimeout = time.Second, 5 * time.Second, time.Hour
 
-// words fills in where searches take vectors and related words from.
+// words sets the embedder and the thesaurus in opts.
 func (a *app) words(opts *live.Options) error {
 	switch {
 	case a.embeddings != "" && a.embeddingsURL != "":
@@ -107,7 +107,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, DropDigests: a.dropDigests, Mine: a.mine, Judge: a.judgeProfiles, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.patience, startPatience)}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, DropDigests: a.dropDigests, Mine: a.mine, Judge: a.judgeProfiles, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.buildWait, startPatience)}
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {
@@ -217,7 +217,7 @@ func (h *house) close() error {
 
 // with runs f with a client of the data directory.
 func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
-	h, c, err := a.enter(ctx, a.logger(), access{patience: commandPatience, timeout: commandTimeout})
+	h, c, err := a.enter(ctx, a.logger(), access{buildWait: commandPatience, timeout: commandTimeout})
 	switch {
 	case err != nil:
 		return err
@@ -263,7 +263,7 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 func (a *app) noteIdle(flags ...string) {
 	for _, name := range flags {
 		if a.given(name) && a.origins[name] == "" {
-			fmt.Fprintf(a.errs, "waymark: --%s has no effect: the server that has the data answers with its own setting\n", name)
+			fmt.Fprintf(a.errs, "waymark: --%s has no effect: the running server uses its own setting\n", name)
 		}
 	}
 }

@@ -177,8 +177,8 @@ differs, a rebuild was refused, a baseline is better, a run failed; 2 wrong usag
 	f.StringVar(&a.workspace, "workspace", "default", "workspace `name`")
 	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
 	f.StringVar(&a.config, "config", "", "settings `file` (default "+defaultConfigFile()+", if present)")
-	f.StringVar(&a.embeddings, "embeddings", "", "`file` of word vectors for search: GloVe text, or a model2vec folder; read by the process that has the data")
-	f.StringVar(&a.thesaurus, "thesaurus", "", "`file` of more words that stand for one another in searches; read by the process that has the data")
+	f.StringVar(&a.embeddings, "embeddings", "", "`file` of word vectors (GloVe text, or a model2vec folder); used by the process that owns the data directory")
+	f.StringVar(&a.thesaurus, "thesaurus", "", "`file` of additional synonyms for search and spelling correction; used by the process that owns the data directory")
 	f.StringVar(&a.logLevel, "log-level", "warn", "what is logged to stderr: debug, info, warn or error")
 	for _, g := range []struct {
 		title    string

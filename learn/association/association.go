@@ -16,7 +16,7 @@ import (
 
 const (
 	rounds    = 6
-	belief    = 5.0     // words of no kind that each tool is believed to have been asked for with: rare tools claim little
+	belief    = 5.0     // pseudo-count of unexplained words per tool: shrinks p(w | t) of rarely used tools
 	mostWords = 48      // of a request that are read
 	mostTools = 32      // of a task that are read
 	mostPairs = 8 << 20 // of a word and a tool in one task, over all tasks; older tasks are left out

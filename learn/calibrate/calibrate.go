@@ -1,4 +1,4 @@
-// Package calibrate turns probabilities that are claimed into probabilities that are kept.
+// Package calibrate maps predicted probabilities to calibrated probabilities.
 //
 // A model that says .8 should be right in 8 of 10 cases. [Fit] looks at held-out claims and learns the
 // rising curve through what became of them:
@@ -7,14 +7,14 @@
 //
 //	share right         ╱
 //	        │      ·───·        x  mean probability in a bin, by the line of log-odds
-//	        │   ·─╱             y  share right, with imagined claims that were kept
+//	        │   ·─╱             y  share right, with prior pseudo-counts
 //	        │  ╱
 //	        └──────────── claimed
 //
-// The line (Platt, 1999) has two numbers, and imagined claims hold it where nobody claimed anything, so a few
+// The line (Platt, 1999) has two numbers, and prior pseudo-counts at a few probabilities hold it where nobody claimed anything, so a few
 // dozen claims are enough to say where a model is too sure. What it misses is for isotonic regression by pooling adjacent violators
 // (Ayer et al., Annals of Mathematical Statistics 26, 1955; Zadrozny and Elkan, KDD 2002), joined by lines,
-// which the imagined claims hold back until there are hundreds in a bin. Two claims that differ stay
+// which the prior pseudo-counts hold back until there are hundreds in a bin. Two claims that differ stay
 // apart unless they were pooled, and no order is turned round.
 package calibrate
 
@@ -34,10 +34,10 @@ import (
 const (
 	bins    = 40   // at most
 	least   = 25   // claims of a bin, at least
-	roots   = 3    // and so many square roots of the number of claims: small bins say what chance says
-	kept    = 50   // imagined claims of each bin that were kept as the line says: no bin says never or always
-	imagine = 10   // claims at each of a few probabilities that were kept as claimed, which hold the line
-	doubted = 2    // and so many of scores that are no probabilities
+	roots   = 3    // minimum bin size in units of √n: smaller bins are dominated by sampling noise
+	kept    = 50   // prior pseudo-count of each bin, at the probability of the Platt line: no bin reaches 0 or 1
+	imagine = 10   // prior pseudo-count at each probability of anchors, which regularises the Platt line
+	doubted = 2    // the same for scores that are not probabilities
 	surest  = 1e-9 // and 1 less that: log-odds end there
 	steepen = 1    // slope beyond the outermost bins, at most
 )
@@ -49,17 +49,17 @@ type Claim struct {
 	Age   float64 // half-lives before the newest claims: it counts 2^-Age times
 }
 
-// imagined are the probabilities of claims that hold the line.
-var imagined = [...]float64{.1, .3, .5, .7, .9}
+// anchors are the probabilities of the prior pseudo-counts of the line.
+var anchors = [...]float64{.1, .3, .5, .7, .9}
 
 // A Curve is a rising curve from claimed to kept probability. The zero Curve changes nothing.
 type Curve struct {
 	Shift float64 `json:"shift"` // of log-odds z: z + shift + tilt·z
 	Tilt  float64 `json:"tilt"`  // at least -1
 
-	Claimed []float64 `json:"claimed,omitempty"` // centres of the bins, moved so, rising
+	Claimed []float64 `json:"claimed,omitempty"` // bin centres after the Platt line, increasing
 	Kept    []float64 `json:"kept,omitempty"`    // the share right of each, never falling
-	Claims  []float64 `json:"claims,omitempty"`  // how many there are in each, the older ones counting less; nil: nobody knows
+	Claims  []float64 `json:"claims,omitempty"`  // weighted number of predictions in each bin; nil: unknown
 }
 
 type bin struct{ claimed, right, n float64 }
@@ -136,7 +136,7 @@ func (m *Curve) line(claims []Claim, imagine float64) {
 	for _, c := range claims {
 		add(c.P, truth(c.Right), numeric.Exp2(-c.Age))
 	}
-	for _, p := range imagined {
+	for _, p := range anchors {
 		add(p, p, imagine)
 	}
 	f := logit.Fit(d, surest)
@@ -215,7 +215,7 @@ func (m *Curve) UnmarshalJSON(b []byte) error {
 // check says why it cannot be a curve.
 func (m *Curve) check() error {
 	if !(m.Tilt >= -1) || math.IsInf(m.Tilt, 0) || math.IsNaN(m.Shift) || math.IsInf(m.Shift, 0) {
-		return errors.New("calibrate: a line of log-odds that falls or is none")
+		return errors.New("calibrate: slope or intercept of the Platt line is not finite, or the slope is negative")
 	}
 	if len(m.Claimed) != len(m.Kept) {
 		return fmt.Errorf("calibrate: %d claimed and %d kept probabilities", len(m.Claimed), len(m.Kept))

@@ -41,9 +41,9 @@ func TestTheCurveIsFound(t *testing.T) {
 	}
 }
 
-// 34 of 50 claims of .5 are right, and 10 imagined ones at .1, .3, .5, .7 and .9 as claimed. The claims
+// 34 of 50 claims of .5 are right, and 10 prior pseudo-counts at .1, .3, .5, .7 and .9 as claimed. The claims
 // pull the line up by b and turn it by c, and both derivatives of the likelihood are 0; the bin of the
-// claims, half of it 50 imagined ones by the line, lies between the line and .68.
+// claims, half of it 50 prior pseudo-counts by the line, lies between the line and .68.
 func TestByHand(t *testing.T) {
 	var claims []Claim
 	for i := range 50 {
@@ -51,7 +51,7 @@ func TestByHand(t *testing.T) {
 	}
 	m := Fit(claims)
 	level, slope := 34-50*m.moved(.5), 0.0
-	for _, p := range imagined {
+	for _, p := range anchors {
 		level += 10 * (p - m.moved(p))
 		slope += 10 * (p - m.moved(p)) * odds(p)
 	}

@@ -128,7 +128,7 @@ func TestHeldOutScores(t *testing.T) {
 		worst, gap := 0.0, 0.0
 		for i := range n {
 			without := fitRidge(slices.Concat(rows[:i], rows[i+1:]), features, slices.Concat(y[:i], y[i+1:]), labels, nil, length*length)
-			want, held, seen := without.Scores(nil, rows[i]), r.HeldScores(nil, i, rows[i], rows[i]), r.Scores(nil, rows[i])
+			want, held, seen := without.Scores(nil, rows[i]), r.LeaveOneOutScores(nil, i, rows[i], rows[i]), r.Scores(nil, rows[i])
 			for l := range labels {
 				worst = max(worst, math.Abs(want[l]-held[l]))
 				gap = max(gap, math.Abs(want[l]-seen[l]))

@@ -127,12 +127,12 @@ func (r *Ridge) own(row int) float64 {
 	return (1/r.inverse[row] - r.penalty[row]) / max(r.square[row], 1e-9)
 }
 
-// HeldScores appends the scores of z, which may be a part of a row's text, by a model of all other rows:
+// LeaveOneOutScores appends the scores of z, which may be a part of a row's text, by a model of all other rows:
 //
 //	f₋ᵢ(z) ≈ f(z) - (xᵢ·z)/(xᵢ·xᵢ)·(1/(G⁻¹)ᵢᵢ - λ/wᵢ)·αᵢ,
 //
 // which is exact at z = xᵢ. x is the row's vector.
-func (r *Ridge) HeldScores(dst []float64, row int, x, z Vector) []float64 {
+func (r *Ridge) LeaveOneOutScores(dst []float64, row int, x, z Vector) []float64 {
 	at := len(dst)
 	dst = r.Scores(dst, z)
 	c := float64(Dot(x, z) * r.own(row))
@@ -140,9 +140,9 @@ func (r *Ridge) HeldScores(dst []float64, row int, x, z Vector) []float64 {
 	return dst
 }
 
-// HeldWeight is [Ridge.Weight] in a model of all rows but one, likewise; x is the row's own component
+// LeaveOneOutWeight is [Ridge.Weight] in a model of all rows but one, likewise; x is the row's own component
 // of the feature.
-func (r *Ridge) HeldWeight(feature, label int32, row int, x float64) float64 {
+func (r *Ridge) LeaveOneOutWeight(feature, label int32, row int, x float64) float64 {
 	return r.Weight(feature, label) - float64(float64(x*r.own(row))*float64(r.alpha[row*r.labels+int(label)]))
 }
 
@@ -154,7 +154,7 @@ func (r *Ridge) Weight(feature, label int32) float64 {
 // Labels is the number of labels.
 func (r *Ridge) Labels() int { return r.labels }
 
-// Forget drops what only [Ridge.HeldScores] needs.
+// Forget drops what only [Ridge.LeaveOneOutScores] needs.
 func (r *Ridge) Forget() { r.alpha = nil }
 
 type solver struct {

@@ -9,7 +9,7 @@ import (
 	"waymark/learn/choice"
 )
 
-// Claims are the probabilities of the first tool at held-out steps, by weights fitted on others, and
+// Claims are the predicted probabilities of the top-ranked tool at held-out steps, by weights fitted on the other steps, and
 // whether it was the next: what a calibration is fitted on. Asked are steps of tasks with a request only.
 type Claims struct{ Plain, Asked []calibrate.Claim }
 
@@ -20,8 +20,8 @@ const (
 	// like the weight itself.
 	tight, tighter = 15, 45
 
-	young = 50   // steps, up to which the prior counts more and the penalties are not chosen: so few steps cannot choose
-	few   = 2000 // steps, up to which the penalties are chosen among looser and tighter ones
+	young = 50   // up to this many steps the penalties are scaled up instead of being selected
+	few   = 2000 // up to this many steps the penalties are selected by held-out likelihood
 	many  = 5000 // steps, from which on half of them teach about as much as all
 )
 
@@ -87,7 +87,7 @@ func apart(tasks []*Task) []*Task {
 }
 
 // learn fits the weights without and with a request.
-func (g *gathered) learn(prior Belief) (Weights, Claims, *Study) {
+func (g *trainingSet) learn(prior Belief) (Weights, Claims, *Study) {
 	w, claims, study := Weights{slices.Clone(prior.Mean.Plain), slices.Clone(prior.Mean.Asked)}, Claims{}, &Study{}
 	if g.choices.Len() == 0 {
 		return w, claims, study
@@ -137,10 +137,10 @@ type fitted struct {
 // used before; where many come out of the blue, they teach distrust in what is known. What decides is the
 // mean reciprocal rank. Then a short history chooses its penalties, by the likelihood; a very short one keeps
 // nearer to the prior.
-func (g *gathered) fit(prior, base []float64) fitted {
+func (g *trainingSet) fit(prior, base []float64) fitted {
 	n := g.choices.Len()
 	if n < young {
-		base = heldTighter(base, math.Sqrt(young/float64(n)))
+		base = scalePenalties(base, math.Sqrt(young/float64(n)))
 	}
 	far := g.try([2][]float64{prior, prior}, prior, base, false)
 	near := g.try(far.halves, prior, base, true)
@@ -172,8 +172,8 @@ func (g *gathered) fit(prior, base []float64) fitted {
 	return best
 }
 
-// heldTighter multiplies penalties, but for the weights that say whether tools repeat: one task can show that.
-func heldTighter(base []float64, factor float64) []float64 {
+// scalePenalties multiplies penalties, but for the weights that say whether tools repeat: one task can show that.
+func scalePenalties(base []float64, factor float64) []float64 {
 	out := slices.Clone(base)
 	for i := range out {
 		switch Signal(i / parts) {
@@ -194,7 +194,7 @@ func half(q int) func(quarter uint8) bool {
 }
 
 // try fits on either half, from where each starts, and looks at the other.
-func (g *gathered) try(start [2][]float64, prior, penalty []float64, near bool) fitted {
+func (g *trainingSet) try(start [2][]float64, prior, penalty []float64, near bool) fitted {
 	f := fitted{near: near, penalty: penalty}
 	for q := range f.halves {
 		f.halves[q] = choice.FitFrom(g.choices, g.part(half(q), near), start[q], prior, penalty, steps, g.stop).Weights
@@ -207,7 +207,7 @@ func (g *gathered) try(start [2][]float64, prior, penalty []float64, near bool) 
 // reciprocal is the sum of the reciprocal ranks of the tools taken, each half by the weights fitted on
 // the other. Few of those above are among the samples, so what they stand for is the mean over all
 // steps whose tool is listed, or is not: single steps would count as first by luck.
-func (g *gathered) reciprocal(halves [2][]float64) float64 {
+func (g *trainingSet) reciprocal(halves [2][]float64) float64 {
 	above := make([]float64, len(g.quarters))
 	var samples, n [2]float64
 	group := func(i int) int { return min(g.first[i].taken, 0) + 1 }
@@ -225,12 +225,12 @@ func (g *gathered) reciprocal(halves [2][]float64) float64 {
 }
 
 // loss is that of each half by the weights fitted on the other.
-func (g *gathered) loss(halves [2][]float64, near bool) float64 {
+func (g *trainingSet) loss(halves [2][]float64, near bool) float64 {
 	return g.choices.Loss(halves[0], g.part(half(1), near)) + g.choices.Loss(halves[1], g.part(half(0), near))
 }
 
 // part is some of the quarters; near leaves out all that is not listed.
-func (g *gathered) part(takes func(quarter uint8) bool, near bool) choice.Part {
+func (g *trainingSet) part(takes func(quarter uint8) bool, near bool) choice.Part {
 	include := make([]bool, len(g.quarters))
 	for i, quarter := range g.quarters {
 		include[i] = takes(quarter) && !(near && g.first[i].taken < 0)
@@ -238,9 +238,9 @@ func (g *gathered) part(takes func(quarter uint8) bool, near bool) choice.Part {
 	return choice.Part{Include: include, NoSamples: near}
 }
 
-// shrink moves weights towards those without the request, as far as that serves the halves: a request
+// shrink interpolates the weights with those fitted without the request by held-out loss: a request
 // is not heard where it only misleads. It returns how far they stay.
-func (g *gathered) shrink(asked *fitted, plain fitted) (share float64) {
+func (g *trainingSet) shrink(asked *fitted, plain fitted) (share float64) {
 	best, least := 1.0, math.Inf(1)
 	for share := 4; share >= 0; share-- {
 		x := float64(float64(share) / 4)
@@ -266,7 +266,7 @@ func between(a, b []float64, x float64) []float64 {
 
 // claims are the claims of each quarter by the weights fitted without it. Each block of time counts half as
 // much as the next: what a model claims too surely changes with what it is asked.
-func (g *gathered) claims(others [4][]float64, asked bool) []calibrate.Claim {
+func (g *trainingSet) claims(others [4][]float64, asked bool) []calibrate.Claim {
 	var out []calibrate.Claim
 	for i, first := range g.first {
 		if asked && !g.asked[i] {

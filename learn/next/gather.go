@@ -14,16 +14,16 @@ const (
 	newSteps  = 200_000 // steps of the newest tasks are looked at, at most
 	listed    = 40      // candidates of each, the best by a quick look
 	tailed    = 12      // and so many drawn from the others that something speaks for
-	unheard   = 4       // and from those that nothing speaks for
+	unheard   = 4       // and from the tools without any signal
 	folds     = 5
 	fewer     = 3 // folds of a history of more than long steps
 	long      = 50_000
 	blocks    = 10
-	chunks    = 8 // of a fold, gathered beside each other
+	chunks    = 8 // of a fold, computed concurrently
 )
 
-// gathered are the choices of held-out steps.
-type gathered struct {
+// trainingSet holds the candidate sets of held-out steps.
+type trainingSet struct {
 	choices  *choice.Choices
 	quarters []uint8 // 0 … 3, for each choice; the even ones and the odd ones are the halves
 	asked    []bool  // the task of the choice has a request
@@ -35,13 +35,13 @@ type gathered struct {
 // A listing says how many candidates of a choice are no samples, and which one was taken.
 type listing struct{ listed, taken int }
 
-func (g *gathered) append(other *gathered) {
+func (g *trainingSet) append(other *trainingSet) {
 	g.choices.Append(other.choices)
 	g.quarters, g.asked = append(g.quarters, other.quarters...), append(g.asked, other.asked...)
 	g.age, g.first = append(g.age, other.age...), append(g.first, other.first...)
 }
 
-func fresh() *gathered { return &gathered{choices: choice.New(int(Signals), levels, classes)} }
+func fresh() *trainingSet { return &trainingSet{choices: choice.New(int(Signals), levels, classes)} }
 
 // A sampling says which steps of which tasks are predicted.
 type sampling struct {
@@ -53,7 +53,7 @@ type sampling struct {
 }
 
 // gather predicts steps of the tasks from one another.
-func gather(c Catalog, tasks []*Task, timed bool, stop func() bool) *gathered {
+func gather(c Catalog, tasks []*Task, timed bool, stop func() bool) *trainingSet {
 	total := 0
 	for _, t := range tasks {
 		total += max(len(t.Tools)-1, 0)
@@ -86,7 +86,7 @@ func gather(c Catalog, tasks []*Task, timed bool, stop func() bool) *gathered {
 		}
 		return all
 	}
-	found := make([]*gathered, parts)
+	found := make([]*trainingSet, parts)
 	parallel.Each(parts, func(b int) {
 		h := NewHistory(c)
 		for i, t := range tasks {
@@ -103,17 +103,17 @@ func gather(c Catalog, tasks []*Task, timed bool, stop func() bool) *gathered {
 	return all
 }
 
-// predict lets the history foresee the steps drawn of the tasks of fold b.
-func (d *sampling) predict(h *History, b int) *gathered {
+// predict computes the candidate sets of the sampled steps of fold b from the history.
+func (d *sampling) predict(h *History, b int) *trainingSet {
 	var mine []int
 	for i := range d.tasks {
 		if d.fold[i] == b {
 			mine = append(mine, i)
 		}
 	}
-	found := make([]*gathered, chunks)
+	found := make([]*trainingSet, chunks)
 	parallel.Each(chunks, func(c int) {
-		p := &predicting{gathered: fresh()}
+		p := &predicting{trainingSet: fresh()}
 		for _, i := range mine[c*len(mine)/chunks : (c+1)*len(mine)/chunks] {
 			if d.stop() {
 				break
@@ -124,7 +124,7 @@ func (d *sampling) predict(h *History, b int) *gathered {
 			}
 			p.task(h, d.tasks[i], i, quarter, age, d.share)
 		}
-		found[c] = p.gathered
+		found[c] = p.trainingSet
 	})
 	all := fresh()
 	for _, g := range found {
@@ -134,7 +134,7 @@ func (d *sampling) predict(h *History, b int) *gathered {
 }
 
 type predicting struct {
-	*gathered
+	*trainingSet
 	signs   Signs
 	request Request
 	sources Sources

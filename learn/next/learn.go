@@ -3,7 +3,7 @@
 //	tasks ─▶ History ─▶ signals of (prefix, request) ─▶ Σ weight·signal ─▶ ranking, probabilities
 //	            └─▶ held-out positions ─▶ Fit ─▶ weights ┘
 //
-// A [History] counts tasks one by one. Asked about a task under way it gives, for each tool that
+// A [History] counts tasks one by one. For an unfinished task it returns, for each tool that
 // anything speaks for, a value per [Signal]; [Fit] finds what each signal is worth by predicting steps
 // of tasks from the others, so nothing is weighed by what it has seen. A score is a sum of terms
 // weight·signal, and the softmax of the scores is a probability.
@@ -169,7 +169,7 @@ func (h *History) Len() int { return len(h.tasks) }
 
 // Observe learns from a task and counts it. The task is kept and must not change.
 func (h *History) Observe(task *Task) {
-	h.practise(task)
+	h.trainResidual(task)
 	s := h.study
 	p := &s.prefix
 	tools := task.Tools

@@ -22,7 +22,7 @@ func (n *tally) add(o Outcome) {
 	}
 }
 
-// tell counts how the steps of a task went.
+// tell counts the step outcomes of a task.
 func (h *History) tell(task *Task) {
 	for i, o := range task.Worked {
 		if o == Unknown {
@@ -52,7 +52,7 @@ func (h *History) tell(task *Task) {
 	}
 }
 
-// worked hears how tools went after the last one. It brings in no tool.
+// worked computes the outcome signal. It adds no candidate.
 func (h *History) worked(p *sequence.Prefix, s *Signs) {
 	if h.went == nil {
 		return

@@ -53,7 +53,7 @@ func visit(requires [][]int32, tool int32, place map[int32]int32, way *[]int32) 
 	return len(*way) <= longest
 }
 
-// authored hears the dependency graph of the catalog.
+// authored computes the signals of the catalog's dependency graph.
 func (h *History) authored(p *sequence.Prefix, s *Signs) {
 	if h.catalog.Requires == nil {
 		return

@@ -11,7 +11,7 @@ import (
 
 // A Pool gathers steps of one workspace as small histories predict them, to fit weights that a short history can
 // begin with. Its zero value is ready.
-type Pool struct{ g *gathered }
+type Pool struct{ g *trainingSet }
 
 // Add adds the steps of a task as the history predicts them; each counts as often as mass says.
 func (p *Pool) Add(h *History, t *Task, mass float64) {
@@ -21,7 +21,7 @@ func (p *Pool) Add(h *History, t *Task, mass float64) {
 	}
 	task := *t
 	task.Mass = slices.Repeat([]float32{float32(mass)}, len(t.Tools))
-	(&predicting{gathered: p.g}).task(h, &task, 0, 0, 0, 1)
+	(&predicting{trainingSet: p.g}).task(h, &task, 0, 0, 0, 1)
 }
 
 // Fit fits weights, held to those chosen by hand: without a request on all steps, with one on those that have one.
@@ -49,7 +49,7 @@ func (p *Pool) Fit() Weights {
 // the same, and an unconstrained fit sets one against another in a way that holds for no other workspace. A weight that
 // comes out negative is held at 0, differences that make a sum of weights negative are held at 0, and the rest is
 // fitted again.
-func (g *gathered) fitSigned(part choice.Part, prior, hold []float64) []float64 {
+func (g *trainingSet) fitSigned(part choice.Part, prior, hold []float64) []float64 {
 	prior = slices.Clone(prior)
 	zero := func(from, to int) {
 		for i := from; i < to; i++ {

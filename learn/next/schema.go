@@ -20,7 +20,7 @@ func (h *History) properties() {
 	}
 }
 
-// schemas hears which inputs are at hand: what tools of the prefix gave as outputs, and what they took
+// schemas computes the signals of available inputs: outputs of the tools of the prefix, and their inputs,
 // themselves, since it had to come from somewhere. Rare properties count more.
 func (h *History) schemas(p *sequence.Prefix, s *Signs) {
 	if len(h.takers) == 0 {

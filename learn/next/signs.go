@@ -8,8 +8,8 @@ import (
 	"waymark/learn/sequence"
 )
 
-// Signs are the signals of one situation: a row of values for each tool that anything speaks for, and
-// the evidence behind each signal. A Signs is also the room for working them out; its zero value is
+// Signs are the signal values of one prefix: a row for each candidate tool, and
+// the evidence level of each signal. It also holds the reusable buffers of the computation; its zero value is
 // ready, it belongs to one goroutine at a time, and is filled anew by each [History.Signs].
 type Signs struct {
 	Tools    []int32
@@ -194,7 +194,7 @@ func (h *History) contexts(p *sequence.Prefix, s *Signs) {
 	}
 }
 
-// graph lets the steps of the prefix say what depended on such steps.
+// graph computes the signals of dependent steps of the open and inner branches.
 func (h *History) graph(p *sequence.Prefix, s *Signs) {
 	weight := 1.0
 	for i := len(p.Leaves) - 1; i >= max(0, len(p.Leaves)-branch); i-- {
@@ -219,7 +219,7 @@ func (h *History) graph(p *sequence.Prefix, s *Signs) {
 	s.flush(Inner, h.over)
 }
 
-// bags hears the tools of the prefix at their distance, and wherever they stand.
+// bags computes the co-occurrence signals of the prefix, by distance and regardless of position.
 func (h *History) bags(p *sequence.Prefix, s *Signs) {
 	weight := 1.0
 	for d := 1; d <= min(skips, len(p.Tools)); d++ {
@@ -278,7 +278,7 @@ func (h *History) repeats(p *sequence.Prefix, s *Signs) {
 	s.Evidence[Again], s.Evidence[RepeatSoon], s.Evidence[RepeatLate] = long, long, long
 }
 
-// catalogue hears the servers and texts of the tools.
+// catalogue computes the signals of servers and text similarity.
 func (h *History) catalogue(p *sequence.Prefix, s *Signs) {
 	last := p.Last()
 	server := h.catalog.Server[last]

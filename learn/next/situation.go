@@ -106,8 +106,8 @@ func likelier(a, b sequence.Vote) int {
 	return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Tool, b.Tool))
 }
 
-// practise lets the residual model learn from a task before it is counted.
-func (h *History) practise(task *Task) {
+// trainResidual updates the residual model with a task before the task is counted.
+func (h *History) trainResidual(task *Task) {
 	s := h.study
 	words := h.wordFeatures(task.Request, nil)
 	for i := 1; i < len(task.Tools); i++ {

@@ -17,7 +17,7 @@ const (
 	raised     = .25 // every degree, as a multiple of the mean degree
 	spectralN  = 40  // tools that the vectors bring in
 	lastDecay  = .7  // of the vectors, per step back
-	lastSteps  = 6   // steps back that the vectors hear
+	lastSteps  = 6   // number of last steps that enter the spectral signal
 	byChance   = 1   // times the expected count, above which the vectors speak for a tool
 	mostLifted = 100 // times the expected count, at most
 )
@@ -200,7 +200,7 @@ func (h *History) important(tool int32) float32 {
 	return h.structure.important[tool]
 }
 
-// structural hears the graph of all transitions.
+// structural computes the signals of the transition graph.
 func (h *History) structural(p *sequence.Prefix, s *Signs) {
 	g := h.structure
 	if g == nil {
@@ -220,7 +220,7 @@ func (h *History) structural(p *sequence.Prefix, s *Signs) {
 	h.lifted(p, s)
 }
 
-// lifted hears the singular vectors: the mean of the last steps', the later ones counting more, against
+// lifted computes the spectral signal: the weighted mean of the last steps' vectors, times
 // those of every tool.
 func (h *History) lifted(p *sequence.Prefix, s *Signs) {
 	g := h.structure

@@ -10,7 +10,7 @@ import (
 // A Study is what weights were fitted on, kept to fit them anew without a signal: what a signal is worth
 // shows when the others had the chance to do without it.
 type Study struct {
-	g            *gathered
+	g            *trainingSet
 	plain, asked fitted
 	prior        Weights // that both were fitted with
 	share        float64 // how far the weights with a request stay from those without
@@ -28,7 +28,7 @@ type Without struct {
 const anew = 25
 
 // Ablate fits the weights anew without each signal in turn: the same held-out steps, penalties and prior
-// as with all signals. It returns nil soon after stop is true; tell is told the share that is done.
+// as with all signals. It returns nil soon after stop is true; progress receives the fraction done.
 func (s *Study) Ablate(stop func() bool, tell func(done float64)) []Without {
 	if s.g == nil {
 		return nil

@@ -15,7 +15,7 @@ const (
 	better  = .5  // standard errors of the mean gain of other requests, at least
 )
 
-// fade decides whether newer requests count more. Where what is asked for drifts, the weights of signals
+// fade decides whether newer requests get more weight. Where requests drift, the weights of signals
 // that suit the newest requests are others than those that suit all: of two fits to the older four
 // fifths, the one to the newer of them must foresee the newest fifth clearly better. And what is asked
 // for must really have changed for good: where kinds of requests come in turns, the newer ones do not help to

@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// Stop is asked often, from several goroutines; once it is true, the fit ends soon.
 	Stop func() bool
-	// Progress is told the share of the work that is done, in (0, 1], never falling, from one goroutine.
+	// Progress receives the fraction done, in (0, 1], non-decreasing, from one goroutine.
 	Progress func(done float64)
 }
 
@@ -48,7 +48,7 @@ func FitStudy(texts *Texts, needs [][]int32, tasks []Task, o Options) *Study {
 		{f.fitScores, .8},
 		{f.fitSets, .95},
 		{f.fitLinks, 1},
-		{f.fitSure, 1},
+		{f.fitBounds, 1},
 	} {
 		phase.run()
 		if f.stop() || f.stopped.Load() {
@@ -59,13 +59,13 @@ func FitStudy(texts *Texts, needs [][]int32, tasks []Task, o Options) *Study {
 		}
 	}
 	if len(m.groups) == 0 {
-		m.kinds[known].first, m.kinds[foreign].first = untaught(), &logit.Model{Slope: make([]float64, len(baseNames)), Mean: make([]float64, len(baseNames))}
+		m.kinds[known].first, m.kinds[foreign].first = defaultWeights(), &logit.Model{Slope: make([]float64, len(baseNames)), Mean: make([]float64, len(baseNames))}
 	}
 	return &Study{m, f}
 }
 
-// untaught weighs what tools say of themselves alike, for a workspace without any history.
-func untaught() *logit.Model {
+// defaultWeights returns equal weights of the text features, for a workspace without history.
+func defaultWeights() *logit.Model {
 	n := len(baseNames)
 	m := &logit.Model{Bias: -8, Slope: make([]float64, n), Mean: make([]float64, n)}
 	for _, name := range []string{"text/best", "words", "clause", "cosine/best"} {
@@ -130,7 +130,7 @@ func (f *fit) open() {
 }
 
 func (f *fit) fitScores() {
-	if f.heed(); f.stopped.Load() {
+	if f.selectOutcomes(); f.stopped.Load() {
 		return
 	}
 	if f.fade(); f.stopped.Load() {

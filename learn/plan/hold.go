@@ -6,10 +6,10 @@ import "waymark/learn/logit"
 // whatever holds them.
 const fewer = 500
 
-// tightness are the choices beside 1.
-var tightness = [...]float64{5, 25}
+// strengths are the regularisation strengths that are tried besides 1.
+var strengths = [...]float64{5, 25}
 
-// hold chooses how tightly the weights of signals are held: so that either half of the requests foresees the
+// hold selects the regularisation strength by two-fold cross-validation: each half of the requests predicts the
 // other best. There are as many signals as a short history has tasks.
 func (f *fit) hold() {
 	f.held = 1
@@ -22,20 +22,20 @@ func (f *fit) hold() {
 	}
 	data := [2]logit.Data{f.scores(halves[0]), f.scores(halves[1])}
 	var fitted [2]*logit.Model
-	best := f.foreseen(data, &fitted, 1)
-	for _, held := range tightness {
+	best := f.crossLoss(data, &fitted, 1)
+	for _, held := range strengths {
 		if f.stopped.Load() {
 			return
 		}
-		if l := f.foreseen(data, &fitted, held); l < best {
+		if l := f.crossLoss(data, &fitted, held); l < best {
 			best, f.held = l, held
 		}
 	}
 }
 
-// foreseen is the loss of both halves, each by the weights of the other, which are fitted from what they were
+// crossLoss is the loss of both halves, each by the weights of the other, which are fitted from what they were
 // on.
-func (f *fit) foreseen(halves [2]logit.Data, fitted *[2]*logit.Model, held float64) float64 {
+func (f *fit) crossLoss(halves [2]logit.Data, fitted *[2]*logit.Model, held float64) float64 {
 	sum := 0.0
 	for h, d := range halves {
 		if fitted[h] = f.regressFrom(d, penalty*held, fitted[h]); fitted[h] != nil {

@@ -10,7 +10,7 @@ import (
 var outcomeNames = []string{"succeeded", "vote succeeded"}
 
 const (
-	usual      = 3  // imagined uses of a tool, of which as many succeeded as of all tasks
+	usual      = 3  // prior pseudo-count of uses, at the success rate of all tasks
 	usualVotes = .5 // and so much likeness of nearest requests
 	leastEach  = 10 // requests that failed, and that did not, for outcomes to be asked
 	clearGain  = 2  // standard errors of the mean gain, at least
@@ -50,13 +50,13 @@ func valueOf(list []labels.Label, t int32) float64 {
 	return 0
 }
 
-// heed decides whether outcomes count: whether requests that failed say nothing of what a plan should be, and tools
+// selectOutcomes decides whether outcomes are used: whether failed requests are excluded from training, and tools
 // that failed are less likely. They do where that ranks the tools of requests that succeeded clearly better.
-func (f *fit) heed() {
+func (f *fit) selectOutcomes() {
 	if f.failed == 0 {
 		return
 	}
-	if f.heeded() > clearGain {
+	if f.outcomeGain() > clearGain {
 		for _, q := range f.all {
 			if g := &f.groups[q.own]; g.failed < 1 {
 				for t, used := range q.mine {
@@ -80,9 +80,9 @@ func (f *fit) heed() {
 	}
 }
 
-// heeded is what counting outcomes gains either half of the requests that succeeded, by weights fitted to the other
+// outcomeGain is what counting outcomes gains either half of the requests that succeeded, by weights fitted to the other
 // half, in average precision: the mean gain in standard errors of it. Requests that failed belong to both halves.
-func (f *fit) heeded() float64 {
+func (f *fit) outcomeGain() float64 {
 	var halves [2][]*request
 	var failed []*request
 	for k, q := range f.sample {

@@ -70,7 +70,7 @@ func (m *Model) reopen(g int32, text string, match *Match) *request {
 	return q
 }
 
-// hear reads the words of the request.
+// hear computes the vectors and features of the request.
 func (q *request) hear(text string, match *Match) {
 	m := q.m
 	q.tokens = words(text)

@@ -23,7 +23,7 @@ func (l *leading) of(m *Match, t int32) (text, words, cosine float64) {
 	return float64(m.text[t]) / max(l.text, least), float64(m.words[t]) / max(l.words, least), float64(m.cosine[t]) / max(l.cosine, least)
 }
 
-// hosting is what a request has to do with servers. Of a server that requests used, what nobody used yet
+// hosting holds the server features of a request. Of a server that requests used, a tool that was never used
 // is likelier than all that thousands of others offer, and is to be told from its mates, not from these.
 type hosting struct {
 	known []bool    // server → other requests used it

@@ -12,7 +12,7 @@ type Study struct {
 	fit   *fit
 }
 
-// signal is something that the planner hears: the features by which it enters the score of a tool, the
+// signal is an input of the planner: the features by which it enters the score of a tool, the
 // correction of that by the others, the choice of a set, and the links.
 type signal struct {
 	name                  string

@@ -5,9 +5,9 @@ import (
 	"waymark/learn/calibrate"
 )
 
-// fitSure learns how often the likeliest tool of a past request was right, each for requests like past ones and for
+// fitBounds fits how often the top-ranked tool of a past request was right, separately for requests like past ones and for
 // foreign ones.
-func (f *fit) fitSure() {
+func (f *fit) fitBounds() {
 	for kind := range f.sure {
 		var claims []calibrate.Claim
 		for _, q := range f.all {

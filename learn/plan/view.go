@@ -5,7 +5,7 @@ import (
 	"waymark/learn/labels"
 )
 
-// view is what some of the words of past requests predict: a ridge regression and the nearest requests.
+// view is a ridge regression and a nearest-neighbour index over one vocabulary of past requests.
 type view struct {
 	vocab *labels.Vocabulary
 	rows  []labels.Vector // nil once nothing is fitted any more
@@ -32,7 +32,7 @@ func (v *view) scores(own int32, x labels.Vector) []float64 {
 	if own < 0 {
 		return v.ridge.Scores(nil, x)
 	}
-	return v.ridge.HeldScores(nil, int(own), v.rows[own], x)
+	return v.ridge.LeaveOneOutScores(nil, int(own), v.rows[own], x)
 }
 
 // weight is what a unit of a feature adds to the score of a label, by all past requests but own.
@@ -40,7 +40,7 @@ func (v *view) weight(own, feature, label int32) float64 {
 	if own < 0 {
 		return v.ridge.Weight(feature, label)
 	}
-	return v.ridge.HeldWeight(feature, label, int(own), v.rows[own].At(feature))
+	return v.ridge.LeaveOneOutWeight(feature, label, int(own), v.rows[own].At(feature))
 }
 
 // read is what a view says of a request that has x there.

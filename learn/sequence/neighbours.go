@@ -84,7 +84,7 @@ type Votes struct {
 	Agreement  float64 // largest value of Overlap's index
 }
 
-// A Search is room for finding votes. It belongs to one goroutine at a time; its zero value is ready.
+// A Search holds the reusable buffers of [Neighbours.Votes], for one goroutine at a time; its zero value is ready.
 type Search struct {
 	similarity []float64
 	touched    []int32

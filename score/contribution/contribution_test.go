@@ -280,8 +280,8 @@ func TestWarnings(t *testing.T) {
 func TestRequestsThatAreRefused(t *testing.T) {
 	for want, r := range map[string]Request{
 		`text: there is none`: {Role: TestDesigner, Text: " \n"},
-		`role: unknown role "judge": want hypothesis_generator, test_designer or adversarial_critic`:                {Role: "judge"},
-		`role: unknown role "": want hypothesis_generator, test_designer or adversarial_critic`:                     {},
+		`role: unknown role "judge": want hypothesis_generator, test_designer or adversarial_critic`:      {Role: "judge"},
+		`role: unknown role "": want hypothesis_generator, test_designer or adversarial_critic`:           {},
 		`scores.potency: 4 is off the scale of 0 to 3 in whole numbers`:                                   {Role: TestDesigner, Scores: Scores{"potency": 4}},
 		`scores.paradox: 3 is off the scale of 0 to 2 in whole numbers`:                                   {Role: TestDesigner, Scores: Scores{"paradox": 3}},
 		`scores.structural: -1 is off the scale of 0 to 3 in whole numbers`:                               {Role: TestDesigner, Scores: Scores{"structural": -1}},

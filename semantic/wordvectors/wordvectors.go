@@ -185,7 +185,7 @@ func (v *Vectors) Cosine(a, b string) float64 {
 	return numeric.Dot(x, y) / (numeric.Norm(x) * numeric.Norm(y))
 }
 
-// Has reports whether the tools of several public servers use a stem.
+// Has reports whether the tool table has a stem.
 func (v *Vectors) Has(stem string) bool {
 	_, ok := v.tools.number[stem]
 	return ok

@@ -54,7 +54,7 @@ func Load(path string) (*Embeddings, error) {
 	return e, nil
 }
 
-// method numbers the way from a file to the vector of a text. It rises when that changes, so that vectors that were
+// method is the version of the text embedding algorithm. Increment it when the algorithm changes, so that vectors that were
 // stored before are not compared with new ones.
 const method = 1
 
