@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -164,6 +166,18 @@ func (e *Engine) finish(j *job, err error) {
 			j.State, j.Error = JobFailed, err.Error()
 		}
 	})
+	returnMemory()
+}
+
+// returnMemory gives the memory that a build or judgement no longer needs back to the operating system, where it is
+// much: a server at rest allocates too little for the collector to do so soon.
+func returnMemory() {
+	const much = 256 << 20 // bytes; less is not worth a forced collection
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapSys-m.HeapReleased > much {
+		debug.FreeOSMemory()
+	}
 }
 
 // errOvertaken says that the model in force is another one than was judged.

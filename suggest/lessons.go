@@ -226,7 +226,7 @@ func (l *lessons) add(c *Counts, p *pastEpisode, at int) {
 	if len(tools) > 1 {
 		t := &nexttool.Task{Tools: tools, Parents: parents, Worked: worked(p.worked), Group: group}
 		if len(words) > 0 {
-			t.Request, t.Text = l.request(words, true), l.wording.like(p.intent)
+			t.Request, t.Text = l.request(words, true), func() []sequence.Vote { return l.wording.like(p.intent) }
 		}
 		l.tasks = append(l.tasks, t)
 	}

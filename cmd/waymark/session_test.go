@@ -203,7 +203,7 @@ var varying = []struct {
 	{regexp.MustCompile(`HOME/[^\s")]+`), "HOME"}, // directories of settings and data differ between systems
 	{regexp.MustCompile(`(^| )\d+ (MiB|bytes)\b`), "${1}N $2"},
 	{regexp.MustCompile(`\.copy\.\d+`), ".copy.N"},
-	{regexp.MustCompile(` {3,}|-{3,}`), "  "}, // columns are as wide as what stands in them,
+	{regexp.MustCompile(` {3,}|-{3,}`), "  "},                                                          // columns are as wide as what stands in them,
 	{regexp.MustCompile(`waymark (\(devel\)|v\S+)( · [0-9a-f]{12}(\+modified)?)?`), "waymark VERSION"}, // a clean clone has one
 	{regexp.MustCompile(`\bgo1\.\d+(\.\d+)?\b`), "GO"},
 	{regexp.MustCompile(`process \d+`), "process PID"},

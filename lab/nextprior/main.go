@@ -212,7 +212,7 @@ func (s *set) measure(b nexttool.Belief, draws int, related bool) {
 				h.Guess(t.Tools, &sources)
 				var r *nexttool.Request
 				if len(t.Request) > 0 {
-					r = h.Ask(t.Request, t.Text)
+					r = h.Ask(t.Request, t.Texts())
 				}
 				for i := 1; i < len(t.Tools); i++ {
 					positions++

@@ -26,8 +26,8 @@ type Label struct {
 type Ridge struct {
 	labels  int
 	mean    []float64 // ȳ
-	w       []float32 // features × labels
-	alpha   []float32 // rows × labels
+	w       *weights  // W
+	alpha   *weights  // α, rows × labels; nil after Forget
 	inverse []float64 // diagonal of G⁻¹
 	penalty []float64 // λ/wᵢ
 	square  []float64 // |xᵢ|²
@@ -44,8 +44,10 @@ const (
 // for 1 each; lambda must be positive. It calls stop from time to time, from several goroutines, and returns nil once
 // that is true.
 func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []float64, lambda float64, stop func() bool) *Ridge {
-	r := &Ridge{labels: n, mean: make([]float64, n), w: make([]float32, features*n), alpha: make([]float32, len(rows)*n)}
+	r := &Ridge{labels: n, mean: make([]float64, n), w: newWeights(features, n), alpha: newWeights(len(rows), n)}
 	if len(rows) == 0 {
+		r.w.finish(features)
+		r.alpha.finish(0)
 		return r
 	}
 	s := &solver{rows: rows, features: features, ridge: make([]float64, len(rows)), square: make([]float64, len(rows)), stop: stop}
@@ -65,10 +67,10 @@ func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []flo
 		r.mean[l] /= total
 	}
 	r.inverse, r.penalty, r.square = s.diagonal(), s.ridge, s.square
-	column := make([][]Label, n) // label → rows that have it
+	has := make([][]Label, n) // label → rows that have it
 	for i := range y {
 		for _, l := range y[i] {
-			column[l.Label] = append(column[l.Label], Label{int32(i), l.Value})
+			has[l.Label] = append(has[l.Label], Label{int32(i), l.Value})
 		}
 	}
 	parallel.Each((n+lanes-1)/lanes, func(block int) {
@@ -81,7 +83,7 @@ func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []flo
 			}
 		}
 		for l := from; l < to; l++ {
-			for _, c := range column[l] {
+			for _, c := range has[l] {
 				b[int(c.Label)*lanes+l-from] += c.Value
 			}
 		}
@@ -93,21 +95,26 @@ func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []flo
 		for i, x := range rows {
 			numeric.Spread(x.I, x.V, (*[lanes]float64)(alpha[i*lanes:]), w)
 		}
-		for f := range features {
-			for l := from; l < to; l++ {
-				r.w[f*n+l] = float32(w[f*lanes+l-from])
-			}
-		}
-		for i := range rows {
-			for l := from; l < to; l++ {
-				r.alpha[i*n+l] = float32(alpha[i*lanes+l-from])
-			}
+		for l := from; l < to; l++ {
+			r.w.set(l, column(w, l-from))
+			r.alpha.set(l, column(alpha, l-from))
 		}
 	})
 	if s.stopped.Load() {
 		return nil
 	}
+	r.w.finish(features)
+	r.alpha.finish(len(rows))
 	return r
+}
+
+// column is that of one lane.
+func column(x []float64, lane int) []float32 {
+	c := make([]float32, len(x)/lanes)
+	for i := range c {
+		c[i] = float32(x[i*lanes+lane])
+	}
+	return c
 }
 
 // Scores appends the score of every label for x to dst. Scores of a label that x speaks for are near 1,
@@ -117,7 +124,7 @@ func (r *Ridge) Scores(dst []float64, x Vector) []float64 {
 	dst = append(dst, r.mean...)
 	s := dst[at:]
 	for k, f := range x.I {
-		numeric.Axpy32(x.V[k], r.w[int(f)*r.labels:(int(f)+1)*r.labels], s)
+		r.w.add(s, f, x.V[k])
 	}
 	return dst
 }
@@ -136,19 +143,19 @@ func (r *Ridge) LeaveOneOutScores(dst []float64, row int, x, z Vector) []float64
 	at := len(dst)
 	dst = r.Scores(dst, z)
 	c := float64(Dot(x, z) * r.own(row))
-	numeric.Axpy32(-c, r.alpha[row*r.labels:(row+1)*r.labels], dst[at:])
+	r.alpha.add(dst[at:], int32(row), -c)
 	return dst
 }
 
 // LeaveOneOutWeight is [Ridge.Weight] in a model of all rows but one, likewise; x is the row's own component
 // of the feature.
 func (r *Ridge) LeaveOneOutWeight(feature, label int32, row int, x float64) float64 {
-	return r.Weight(feature, label) - float64(float64(x*r.own(row))*float64(r.alpha[row*r.labels+int(label)]))
+	return r.Weight(feature, label) - float64(float64(x*r.own(row))*r.alpha.at(int32(row), label))
 }
 
 // Weight is what one unit of a feature adds to the score of a label.
 func (r *Ridge) Weight(feature, label int32) float64 {
-	return float64(r.w[int(feature)*r.labels+int(label)])
+	return r.w.at(feature, label)
 }
 
 // Labels is the number of labels.

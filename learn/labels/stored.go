@@ -36,16 +36,16 @@ func ReadVocabulary(r *codec.Reader) *Vocabulary {
 // Write writes what answers new texts, for [ReadRidge]: the model is written as after [Ridge.Forget].
 func (r *Ridge) Write(w *codec.Writer) {
 	w.Floats(r.mean)
-	w.Singles(r.w)
+	r.w.write(w)
 }
 
 // ReadRidge reads what [Ridge.Write] wrote of a model of so many features and labels. What is damaged
 // fails r, and what is then returned still fits them.
 func ReadRidge(r *codec.Reader, features, labels int) *Ridge {
-	m := &Ridge{labels: labels, mean: r.Floats(), w: r.Singles()}
-	if len(m.mean) != labels || len(m.w) != features*labels {
-		r.Fail("%d means and %d weights of %d features and %d labels", len(m.mean), len(m.w), features, labels)
-		return &Ridge{}
+	m := &Ridge{labels: labels, mean: r.Floats(), w: readWeights(r, features, labels)}
+	if len(m.mean) != labels {
+		r.Fail("%d means of %d labels", len(m.mean), labels)
+		return &Ridge{w: &weights{}}
 	}
 	return m
 }

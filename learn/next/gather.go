@@ -159,7 +159,7 @@ func (p *predicting) task(h *History, t *Task, i int, quarter, age uint8, share 
 		}
 		if r == nil && len(t.Request) > 0 {
 			r = &p.request
-			h.AskInto(t.Request, t.Text, r)
+			h.AskInto(t.Request, t.Texts(), r)
 		}
 		h.Signs(t.Tools, p.sources.Parents, n, r, &p.signs)
 		mass := float32(1)

@@ -28,13 +28,21 @@ import (
 
 // A Task is one past episode.
 type Task struct {
-	Tools   []int32         // in topological order
-	Parents [][]int32       // earlier steps each step depends on
-	Request []Word          // ascending, without repetition; nil if nothing was said
-	Text    []sequence.Vote // tools whose texts are like the request
-	Mass    []float32       // of each step how often it counts when weights are fitted; nil: once
-	Worked  []Outcome       // how each step went; nil: nobody knows
-	Group   uint64          // tasks of one group never vouch for each other when weights are fitted: the same request twice
+	Tools   []int32                // in topological order
+	Parents [][]int32              // earlier steps each step depends on
+	Request []Word                 // ascending, without repetition; nil if nothing was said
+	Text    func() []sequence.Vote // tools whose texts are like the request; called for the tasks that weights are fitted on
+	Mass    []float32              // of each step how often it counts when weights are fitted; nil: once
+	Worked  []Outcome              // how each step went; nil: nobody knows
+	Group   uint64                 // tasks of one group never vouch for each other when weights are fitted: the same request twice
+}
+
+// Texts returns the tools whose texts are like the request.
+func (t *Task) Texts() []sequence.Vote {
+	if t.Text == nil {
+		return nil
+	}
+	return t.Text()
 }
 
 // An Outcome of a step.

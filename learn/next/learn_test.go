@@ -156,7 +156,7 @@ func draw(t *rapid.T) []*Task {
 		}
 		if w := rapid.Int32Range(0, 5).Draw(t, "word"); w > 0 {
 			task.Request = []Word{{w, 1}, {w + 5, 1.5}}
-			task.Text = []sequence.Vote{{Tool: w, Share: .5}}
+			task.Text = func() []sequence.Vote { return []sequence.Vote{{Tool: w, Share: .5}} }
 		}
 		out = append(out, task)
 	}
@@ -170,7 +170,7 @@ func TestSignsSeeThePrefixAlone(t *testing.T) {
 		h := settled(tasks)
 		var reused Signs
 		for _, task := range tasks {
-			r := h.Ask(task.Request, task.Text)
+			r := h.Ask(task.Request, task.Texts())
 			for n := 1; n < len(task.Tools); n++ {
 				h.Signs(task.Tools, task.Parents, n, r, &reused)
 				var fresh Signs
@@ -190,7 +190,7 @@ func TestRankIsADistributionWithTerms(t *testing.T) {
 		h, w := settled(tasks), Prior()
 		var s Signs
 		task := tasks[0]
-		h.Signs(task.Tools, task.Parents, 1, h.Ask(task.Request, task.Text), &s)
+		h.Signs(task.Tools, task.Parents, 1, h.Ask(task.Request, task.Texts()), &s)
 		out := h.Rank(&s, w.Asked, nil)
 		require.Len(t, out, tools)
 		seen, sum := map[int32]bool{}, 0.0

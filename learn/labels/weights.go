@@ -1,0 +1,153 @@
+package labels
+
+import (
+	"math"
+	"slices"
+
+	"waymark/internal/codec"
+	"waymark/internal/numeric"
+)
+
+const (
+	mostDense  = 10_000_000 // weights of a dense matrix: 40 MB, more than the data sets with up to 2,000 tools need
+	mostSparse = 2_000_000  // weights of a sparse one: 16 MB with their labels
+)
+
+// weights is a matrix of features (or rows) × labels. One of more than mostDense entries is sparse: it keeps for each label the
+// mostSparse/labels weights of largest magnitude, because the memory of a dense one grows with the product of words
+// and tools (290 MB for 10,000 tools) while most of its entries are near 0.
+type weights struct {
+	labels int
+	dense  []float32 // row by row
+
+	start  []int32 // of each feature's entries in label and value, one more at the end; nil: dense
+	label  []int32 // increasing within a feature
+	value  []float32
+	column [][]entry // while fitting a sparse matrix: by label, increasing features
+}
+
+type entry struct {
+	feature int32
+	value   float32
+}
+
+func newWeights(features, labels int) *weights {
+	w := &weights{labels: labels}
+	if features*labels <= mostDense {
+		w.dense = make([]float32, features*labels)
+	} else {
+		w.column = make([][]entry, labels)
+	}
+	return w
+}
+
+// set stores the weights of a label, one per feature; labels may be set concurrently.
+func (w *weights) set(label int, column []float32) {
+	if w.dense != nil {
+		for f, x := range column {
+			w.dense[f*w.labels+label] = x
+		}
+		return
+	}
+	least := leastOf(column, max(mostSparse/w.labels, 1))
+	var kept []entry
+	for f, x := range column {
+		if x != 0 && math.Float32bits(x)&^(1<<31)>>magnitudeShift >= least {
+			kept = append(kept, entry{int32(f), x})
+		}
+	}
+	w.column[label] = slices.Clip(kept)
+}
+
+// magnitudeShift leaves the exponent and four bits of the fraction of a float32: classes of magnitude 6 % apart.
+const magnitudeShift = 19
+
+// leastOf returns the smallest class of magnitude such that at most n values are in it or above.
+func leastOf(x []float32, n int) uint32 {
+	var count [1 << (31 - magnitudeShift)]int
+	for _, v := range x {
+		count[math.Float32bits(v)&^(1<<31)>>magnitudeShift]++
+	}
+	for class := len(count) - 1; class >= 0; class-- {
+		if n -= count[class]; n < 0 {
+			return uint32(class + 1)
+		}
+	}
+	return 0
+}
+
+// finish turns the columns of a sparse matrix into rows.
+func (w *weights) finish(features int) {
+	if w.column == nil {
+		return
+	}
+	w.start = make([]int32, features+1)
+	for _, column := range w.column {
+		for _, e := range column {
+			w.start[e.feature+1]++
+		}
+	}
+	for f := range features {
+		w.start[f+1] += w.start[f]
+	}
+	next := slices.Clone(w.start)
+	w.label, w.value = make([]int32, w.start[features]), make([]float32, w.start[features])
+	for l, column := range w.column {
+		for _, e := range column {
+			at := next[e.feature]
+			w.label[at], w.value[at] = int32(l), e.value
+			next[e.feature]++
+		}
+	}
+	w.column = nil
+}
+
+// add adds x times the weights of a feature to s, which has an element a label.
+func (w *weights) add(s []float64, feature int32, x float64) {
+	if w.start == nil {
+		numeric.Axpy32(x, w.dense[int(feature)*w.labels:(int(feature)+1)*w.labels], s)
+		return
+	}
+	for k := w.start[feature]; k < w.start[feature+1]; k++ {
+		s[w.label[k]] += float64(x * float64(w.value[k]))
+	}
+}
+
+func (w *weights) at(feature, label int32) float64 {
+	if w.start == nil {
+		return float64(w.dense[int(feature)*w.labels+int(label)])
+	}
+	from := w.start[feature]
+	if k, found := slices.BinarySearch(w.label[from:w.start[feature+1]], label); found {
+		return float64(w.value[int(from)+k])
+	}
+	return 0
+}
+
+func (w *weights) write(to *codec.Writer) {
+	to.Ints(w.start)
+	to.Ints(w.label)
+	to.Singles(w.value)
+	to.Singles(w.dense)
+}
+
+// readWeights reads what write wrote. What is damaged fails r.
+func readWeights(r *codec.Reader, features, labels int) *weights {
+	w := &weights{labels: labels, start: r.Ints(), label: r.Ints(), value: r.Singles(), dense: r.Singles()}
+	if len(w.start) == 0 && len(w.dense) == features*labels {
+		w.start = nil
+		return w
+	}
+	if len(w.start) != features+1 || w.start[0] != 0 || !slices.IsSorted(w.start) ||
+		int(w.start[features]) != len(w.label) || len(w.label) != len(w.value) || len(w.dense) != 0 {
+		r.Fail("%d or %d weights of %d features and %d labels", len(w.dense), len(w.value), features, labels)
+		return &weights{}
+	}
+	for _, l := range w.label {
+		if l < 0 || int(l) >= labels {
+			r.Fail("weight of label %d, where there are %d", l, labels)
+			return &weights{}
+		}
+	}
+	return w
+}
