@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants soak
+.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -120,6 +120,9 @@ golden: ## write the files of learned answers and of the recorded session anew
 
 mutants: ## change constants of the learned profile one by one: the golden file of its answers must notice each
 	WAYMARK_MUTANTS=1 go test -vet=off -count=1 -v -timeout 1h ./suggest -run TestMutants
+
+mutation: ## change 60 constants and operators of the kernels and the predictor one by one: the short tests must notice them
+	go run ./lab/mutation
 
 # Servers of others, for the loop through the gateway; they are installed for the test and removed after it.
 OTHER_SERVERS = @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31

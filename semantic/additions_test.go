@@ -62,6 +62,8 @@ func TestAdditionsAreFoundByTheirWords(t *testing.T) {
 	q := empty.Query("feed the zebra", nil)
 	defer q.Close()
 	assert.Len(t, empty.NewAdditions(slices.Values(docs[:0])).With([]Document{{Name: "feed_zebra"}}).Score(nil, q, all), 1, "into an empty index")
+	assert.True(t, a.Has("zebra"))
+	assert.False(t, a.Has("invoice"), "only the index has it")
 }
 
 // A request added has the cosine that it would have in the index, except that idf stays as it was.
