@@ -1,10 +1,17 @@
 package contribution
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/score/judge/reply"
 	"waymark/score/rubric"
 )
 
@@ -47,6 +54,88 @@ func Parse(message string) (deltas []Delta, dropped []Dropped, err error) {
 	return deltas, dropped, nil
 }
 
+// A scanner reads the JSON values of a block one after the other.
+type scanner struct {
+	body, mended string // of equal length
+	repairs      []reply.Repair
+	at           int
+}
+
+func newScanner(body string, at int) *scanner {
+	s := &scanner{body: body, at: at}
+	s.mend()
+	return s
+}
+
+// mend repairs the rest of the body. It has to begin outside of a string.
+func (s *scanner) mend() {
+	mended, repairs := reply.Mend(s.body[s.at:])
+	for i := range repairs {
+		repairs[i].At += s.at
+	}
+	s.mended, s.repairs = s.body[:s.at]+mended, repairs
+}
+
+// next moves to an object or list and reports whether there is one. Prose is skipped before the first one only.
+func (s *scanner) next(first bool) bool {
+	rest := strings.TrimLeft(s.mended[s.at:], " \t\r\n,;")
+	if rest != "" && (rest[0] == '{' || rest[0] == '[') {
+		s.at = len(s.mended) - len(rest)
+		return true
+	}
+	i := strings.IndexByte(s.body[s.at:], '{')
+	if !first || i < 0 {
+		return false
+	}
+	before := s.at
+	s.at += i
+	s.mend()
+	s.repairs = slices.Insert(s.repairs, 0, reply.Repair{At: before, What: "text before the JSON"})
+	return true
+}
+
+// value reads the value at the current position and moves behind it. The notes name the repairs since the value before.
+func (s *scanner) value() (v any, notes []string, fault *syntaxError) {
+	dec := jsontext.NewDecoder(strings.NewReader(s.mended[s.at:]), jsontext.AllowInvalidUTF8(true))
+	if err := json.UnmarshalDecode(dec, &v); err != nil {
+		fault := &syntaxError{s.at + int(dec.InputOffset()), "a value cannot be represented"}
+		var syntactic *jsontext.SyntacticError
+		if errors.As(err, &syntactic) {
+			fault = &syntaxError{s.at + int(syntactic.ByteOffset), syntactic.Err.Error()}
+			if errors.Is(err, jsontext.ErrDuplicateName) {
+				fault.detail += " " + quoted(syntactic.JSONPointer.LastToken())
+			}
+		}
+		return nil, nil, fault
+	}
+	s.at += int(dec.InputOffset())
+	for len(s.repairs) > 0 && s.repairs[0].At < s.at {
+		if note := "repaired: " + s.repairs[0].What; !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+		s.repairs = s.repairs[1:]
+	}
+	return v, notes, nil
+}
+
+// A syntaxError is where and why JSON is invalid.
+type syntaxError struct {
+	at     int
+	detail string
+}
+
+// resume moves behind a fault, to the next object that begins a line.
+func (s *scanner) resume(fault int) bool {
+	fault = min(max(fault-1, s.at+1), len(s.body))
+	i := strings.Index(s.body[fault:], "\n{")
+	if i < 0 {
+		return false
+	}
+	s.at = fault + i + 1
+	s.mend()
+	return true
+}
+
 // read finds the deltas of one block.
 func (b block) read() (deltas []Delta, dropped []Dropped) {
 	if !b.delta() && !b.mayHold() {
@@ -55,26 +144,22 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 	if b.delta() && strings.TrimSpace(b.body) == "" {
 		return nil, []Dropped{{b.line, "the delta block is empty", "", true}}
 	}
-	p := tolerantParser{s: b.body, line: b.line}
+	s := newScanner(b.body, 0)
 	line, counted, resumed := b.line, 0, 0
-	for first := true; p.toNext(first); first = false {
-		start := p.i
+	for first := true; s.next(first); first = false {
+		start := s.at
 		line += strings.Count(b.body[counted:start], "\n")
 		counted = start
-		v, err := p.value(0)
-		if err != nil {
+		v, notes, fault := s.value()
+		if fault != nil {
 			if !b.delta() {
 				rest := block{line: line, body: b.body[start:]}
-				return deltas, append(dropped, rest.lookalikes("it stands in a block that is not tagged delta and is no JSON: "+err.Error())...)
+				return deltas, append(dropped, rest.lookalikes("it stands in a block that is not tagged delta and is no JSON: "+b.why(fault))...)
 			}
-			dropped = append(dropped, Dropped{line, b.why(err), excerpt(b.body[start:], 160), true})
-			// Another object may begin with a line of its own.
-			from := max(p.i-1, start+1)
-			next := strings.Index(b.body[min(from, len(b.body)):], "\n{")
-			if resumed++; next < 0 || resumed > maxResumed {
+			dropped = append(dropped, Dropped{line, b.why(fault), excerpt(b.body[start:], 160), true})
+			if resumed++; resumed > maxResumed || !s.resume(fault.at) {
 				return deltas, dropped
 			}
-			p.i, p.repairs = from+next+1, nil
 			continue
 		}
 		for _, e := range elements(v) {
@@ -83,17 +168,16 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 			case !b.delta() && !(ok && m["operation"] != nil && m["section"] != nil):
 				continue // some other JSON
 			case !ok:
-				dropped = append(dropped, Dropped{line, "a delta is a JSON object, and this is none", excerpt(b.body[start:p.i], 160), true})
+				dropped = append(dropped, Dropped{line, "a delta is a JSON object, and this is none", excerpt(b.body[start:s.at], 160), true})
 				continue
 			}
 			d := read(m)
 			d.Line = line
-			d.Notes = append(append(b.notes(), p.notes()...), d.Notes...)
+			d.Notes = slices.Concat(b.notes(), notes, d.Notes)
 			deltas = append(deltas, d)
 		}
-		p.repairs = nil
 	}
-	rest := strings.TrimSpace(strings.Trim(b.body[p.i:], ",;"))
+	rest := strings.TrimSpace(strings.Trim(b.body[s.at:], ",;"))
 	switch {
 	case !b.delta() || rest == "":
 	case len(deltas)+len(dropped) == 0:
@@ -103,33 +187,6 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 		last.Notes = append(last.Notes, "text after the JSON was not read: "+quoted(rest))
 	}
 	return deltas, dropped
-}
-
-// toNext passes what stands before an object or list. Prose is only passed before the first.
-func (p *tolerantParser) toNext(first bool) bool {
-	q := *p
-	for q.skip() == nil && q.i < len(q.s) && (q.s[q.i] == ',' || q.s[q.i] == ';') {
-		q.i++
-	}
-	if q.i < len(q.s) && (q.s[q.i] == '{' || q.s[q.i] == '[') {
-		*p = q
-		return true
-	}
-	at := strings.IndexByte(p.s[p.i:], '{')
-	if !first || at < 0 {
-		return false
-	}
-	p.repaired("text before the JSON")
-	p.i += at
-	return true
-}
-
-func (p *tolerantParser) notes() []string {
-	notes := make([]string, len(p.repairs))
-	for i, r := range p.repairs {
-		notes[i] = "repaired: " + r
-	}
-	return notes
 }
 
 func (b block) notes() []string {
@@ -143,11 +200,13 @@ func (b block) notes() []string {
 	return notes
 }
 
-func (b block) why(err error) string {
+// why is the reason for dropping an object, with the line of the fault in the message.
+func (b block) why(fault *syntaxError) string {
+	text := fmt.Sprintf("invalid JSON: line %d: %s", b.line+strings.Count(b.body[:min(fault.at, len(b.body))], "\n"), fault.detail)
 	if !b.closed {
-		return "invalid JSON: " + err.Error() + ", in a block that is not closed"
+		text += ", in a block that is not closed"
 	}
-	return "invalid JSON: " + err.Error()
+	return text
 }
 
 // elements are the deltas of a value: of a list its elements.

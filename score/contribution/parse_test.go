@@ -62,13 +62,7 @@ func TestTolerance(t *testing.T) {
 		"block comment":                 {fenced(strings.Replace(short, `{"op`, `{ /* why */ "op`, 1)), "comments"},
 		"trailing comma":                {fenced(strings.Replace(short, `"y"}`, `"y",}`, 1)), "a comma too many"},
 		"trailing comma in a payload":   {fenced(strings.Replace(short, `"x"}`, `"x", }`, 1)), "a comma too many"},
-		"missing comma":                 {fenced(strings.Replace(short, `"EDIT",`, `"EDIT"`, 1)), "a missing comma"},
-		"bare names":                    {fenced(strings.Replace(short, `"operation"`, `operation`, 1)), "names without quotes"},
-		"curly quotes":                  {fenced(strings.Replace(short, `"y"`, `“y”`, 1)), "other quotes"},
-		"single quotes":                 {fenced(strings.Replace(short, `"y"`, `'it's y'`, 1)), "other quotes"},
-		"None":                          {fenced(strings.Replace(short, `"x"}`, `"x", "anchors": None}`, 1)), "True, False or None"},
 		"line break in a text":          {fenced(strings.Replace(short, `"y"`, "\"y\nz\"", 1)), "line breaks"},
-		"LaTeX":                         {fenced(strings.Replace(short, `"y"`, `"\alpha"`, 1)), "a backslash"},
 		"prose before":                  {fenced("Here it is:\n" + short), "text before the JSON"},
 		"prose after":                   {fenced(short + "\nThat is all."), "text after the JSON was not read"},
 		"no-break space":                {fenced("\u00a0" + short), "invisible"},
@@ -103,11 +97,11 @@ func TestTolerance(t *testing.T) {
 }
 
 func TestTextsAreReadAsMeant(t *testing.T) {
-	deltas, _ := parse(t, fenced(`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "H2", 'rationale': 'it's "so"', "payload": {
-		"claim": "a\u00e9\ud83c\udfad\"\/\t", "mechanism": "\alpha \\beta", "n": -1.5e2, "list": [1, [true], null]}}`))
+	deltas, _ := parse(t, fenced(`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "H2", "rationale": "it's \"so\", /* no comment */,}", "payload": {
+		"claim": "a\u00e9\ud83c\udfad\"\/\t", "mechanism": "\\alpha \\beta", "n": -1.5e2, "list": [1, [true], null,],}}`))
 	require.Len(t, deltas, 1)
 	d := deltas[0]
-	assert.Equal(t, `it's "so"`, d.Rationale)
+	assert.Equal(t, `it's "so", /* no comment */,}`, d.Rationale)
 	assert.Equal(t, Item{"claim": "aé🎭\"/\t", "mechanism": `\alpha \beta`, "n": -150.0, "list": []any{1.0, []any{true}, nil}}, d.Payload)
 }
 
@@ -211,14 +205,15 @@ func TestNothingIsDroppedSilently(t *testing.T) {
 		"prose in a block":       {"```delta\nADD a hypothesis\n```", "no JSON object", true},
 		"a number":               {"```delta\n[42]\n```", "a delta is a JSON object", true},
 		"cut off":                {"```delta\n" + hypothesis[:150], "not closed", true},
-		"no closing brace":       {fenced(hypothesis[:len(hypothesis)-1]), "line 3: the JSON ends inside an object", true},
-		"a name twice":           {fenced(strings.Replace(hypothesis, `"section"`, `"operation"`, 1)), `"operation" comes twice`, true},
-		"no value":               {fenced(`{"operation": }`), `'}' where a value should be`, true},
-		"no colon":               {fenced(`{"operation" "ADD"}`), `no colon after "operation"`, true},
-		"a number with a zero":   {fenced(`{"operation": 01}`), `"01" is no number`, true},
-		"a text that goes on":    {fenced(`{"operation": "ADD}`), "a text does not end", true},
-		"a comment that goes on": {fenced(`{ /* "operation": "ADD"}`), "a comment does not end", true},
-		"too deep":               {fenced(strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70)), "nested deeper than 64", true},
+		"no closing brace":       {fenced(hypothesis[:len(hypothesis)-1]), "line 3: unexpected EOF", true},
+		"a name twice":           {fenced(strings.Replace(hypothesis, `"section"`, `"operation"`, 1)), `duplicate object member name "operation"`, true},
+		"no value":               {fenced(`{"operation": }`), `invalid character '}' at start of value`, true},
+		"no colon":               {fenced(`{"operation" "ADD"}`), `after object name (expecting ':')`, true},
+		"a number with a zero":   {fenced(`{"operation": 01}`), `invalid character '1' after object value`, true},
+		"a text that goes on":    {fenced(`{"operation": "ADD}`), "in string", true},
+		"a comment that goes on": {fenced(`{ /* "operation": "ADD"}`), "invalid character '/'", true},
+		"single quotes":          {fenced(`{'operation': "ADD"}`), "invalid character", true},
+		"a missing comma":        {fenced(`{"operation": "ADD" "section": "x"}`), "expecting ',' or '}'", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deltas, dropped := parse(t, tt.text)

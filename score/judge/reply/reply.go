@@ -14,6 +14,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -55,7 +56,8 @@ func objectAt(text string) (object json.RawMessage, length, read int) {
 		return nil, 1, read
 	}
 	read *= 3 // it is read as it is, and mended
-	for _, form := range []string{text[:end], relax(text[:end])} {
+	mended, _ := Mend(text[:end])
+	for _, form := range []string{text[:end], mended} {
 		object := jsontext.Value(form)
 		err := object.Compact(jsontext.AllowDuplicateNames(false))
 		switch {
@@ -124,27 +126,58 @@ func comment(text string) int {
 	return 0
 }
 
-// relax leaves out comments, and commas before a closing bracket.
-func relax(text string) string {
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			n := max(quoted(text[i:]), 1)
-			out = append(out, text[i:i+n]...)
-			i += n - 1
-		case c == '/' && comment(text[i:]) > 0:
-			i += comment(text[i:]) - 1
-		case c == '}' || c == ']':
-			if trimmed := bytes.TrimRight(out, " \t\r\n"); bytes.HasSuffix(trimmed, []byte(",")) {
-				out = trimmed[:len(trimmed)-1]
+// A Repair is one thing that [Mend] replaced.
+type Repair struct {
+	At   int // byte offset
+	What string
+}
+
+// Mend replaces what language models add to JSON by spaces, so that offsets stay what they are: comments, commas before
+// a closing bracket, invisible characters outside of strings, and control characters such as line breaks inside of
+// them. The repairs are in the order of the text.
+func Mend(text string) (string, []Repair) {
+	out := []byte(text)
+	var repairs []Repair
+	blank := func(from, n int, what string) {
+		for i := range n {
+			if out[from+i] != '\n' || what == "line breaks inside a text" {
+				out[from+i] = ' '
 			}
-			out = append(out, c)
-		default:
-			out = append(out, c)
 		}
+		repairs = append(repairs, Repair{from, what})
 	}
-	return string(out)
+	comma := -1 // offset of a comma that nothing followed so far
+	for i := 0; i < len(text); {
+		c, n := rune(text[i]), 1
+		if c >= utf8.RuneSelf {
+			c, n = utf8.DecodeRuneInString(text[i:])
+		}
+		switch {
+		case c == ' ', c == '\t', c == '\r', c == '\n':
+		case c == '"':
+			n = max(quoted(text[i:]), 1)
+			for j := i; j < i+n; j++ {
+				if text[j] < ' ' {
+					blank(j, 1, "line breaks inside a text")
+				}
+			}
+			comma = -1
+		case c == '/' && comment(text[i:]) > 0:
+			n = comment(text[i:])
+			blank(i, n, "comments")
+		case strings.ContainsRune("\ufeff\u00a0\u200b\u2028\u2029", c):
+			blank(i, n, "invisible characters")
+		case c == ',':
+			comma = i
+		default:
+			if (c == '}' || c == ']') && comma >= 0 {
+				blank(comma, 1, "a comma too many")
+			}
+			comma = -1
+		}
+		i += n
+	}
+	return string(out), repairs
 }
 
 // ErrNoObject is a text without any JSON object.

@@ -101,3 +101,18 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestMend(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a": 1}`:                      `{"a": 1}`,
+		"{\"a\": \"x,\ny\",}":           `{"a": "x, y" }`,
+		"{\"a\": /* , */ [1, ], //}\n}": "{\"a\":         [1  ]     \n}",
+		"{\"a\": \"// \\\" ,}\"}":       "{\"a\": \"// \\\" ,}\"}",
+		"\u00a0{}":                      "  {}",
+		`{"a`:                           `{"a`,
+	} {
+		got, repairs := Mend(text)
+		assert.Equal(t, want, got)
+		assert.Equal(t, text != want, len(repairs) > 0, "%q", text)
+	}
+}
