@@ -1,15 +1,14 @@
 package evidence
 
 import (
-	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"waymark/score/judge/reply"
 )
 
 // Generated is the number of hypotheses a judge is asked for.
@@ -61,12 +60,31 @@ func (e *ReplyError) Error() string {
 // other common names of the fields are accepted; of more than five hypotheses the first five count. They
 // get the ids h1 to h5 in the order of the judge, whose own ids are not used. Nothing is ever filled in:
 // an error is a [*ReplyError].
-func ParseHypotheses(reply string) ([]Hypothesis, error) {
-	var best []candidate
-	for value := range values(reply) {
-		if c := candidates(value); len(c) > len(best) {
-			best = c
+func ParseHypotheses(text string) ([]Hypothesis, error) {
+	var best, alone []candidate // of the longest list in an object; objects outside of objects
+	for _, data := range reply.Objects(text) {
+		var object map[string]any
+		if json.Unmarshal(data, &object) != nil {
+			continue
 		}
+		if c, ok := readCandidate(object); ok {
+			alone = append(alone, c)
+		}
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			list, _ := object[name].([]any)
+			var found []candidate
+			for _, item := range list {
+				if c, ok := readCandidate(item); ok {
+					found = append(found, c)
+				}
+			}
+			if len(found) > len(best) {
+				best = found
+			}
+		}
+	}
+	if len(alone) > len(best) {
+		best = alone
 	}
 	if len(best) == 0 {
 		return nil, &ReplyError{Problems: []string{"it has no JSON array of hypotheses"}}
@@ -92,117 +110,34 @@ func ParseHypotheses(reply string) ([]Hypothesis, error) {
 	return hs, nil
 }
 
-// Limits of a reply: what is longer is not read, and what looks like JSON that often and is none, is none.
-const maxReply, maxAttempts = 256 << 10, 40
-
-// values gives the JSON objects and arrays in a text, outermost ones only.
-func values(text string) func(yield func(jsontext.Value) bool) {
-	return func(yield func(jsontext.Value) bool) {
-		rest := []byte(text[:min(len(text), maxReply)])
-		for range maxAttempts {
-			i := bytes.IndexAny(rest, "{[")
-			if i < 0 {
-				return
-			}
-			rest = rest[i:]
-			dec := jsontext.NewDecoder(bytes.NewReader(rest), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-			value, err := dec.ReadValue()
-			if err != nil {
-				rest = rest[1:]
-				continue
-			}
-			if !yield(value.Clone()) {
-				return
-			}
-			rest = rest[dec.InputOffset():]
-		}
-	}
-}
-
 type candidate struct {
 	text, rationale, keyFact string
 	rank                     float64
 }
 
-// candidates reads an array of hypotheses, or the longest one in an object.
-func candidates(value jsontext.Value) []candidate {
-	var (
-		best []candidate
-		list []jsontext.Value
-	)
-	if value.Kind() == '[' {
-		if json.Unmarshal(value, &list, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
-			return nil
-		}
-		for _, item := range list {
-			if c, ok := readCandidate(item); ok {
-				best = append(best, c)
+// fieldNames are the names that judges give to the fields of a hypothesis, folded.
+var fieldNames = map[string][]string{
+	"text":      {"text", "hypothesis", "hypothesistext", "answer", "candidate", "statement", "claim"},
+	"rationale": {"rationale", "reason", "reasoning", "justification"},
+	"key_fact":  {"keyfact", "keydiscriminatingfact", "discriminatingfact", "discriminator", "test"},
+}
+
+// readCandidate reads an object that has at least one field of a hypothesis.
+func readCandidate(item any) (candidate, bool) {
+	object, _ := item.(map[string]any)
+	folded := make(map[string]any, len(object))
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		folded[reply.Fold(name)] = object[name]
+	}
+	text := func(field string) string {
+		for _, name := range fieldNames[field] {
+			if s, _ := folded[name].(string); strings.TrimSpace(s) != "" {
+				return strings.TrimSpace(s)
 			}
 		}
-		return best
+		return ""
 	}
-	for _, member := range members(value) {
-		if member.value.Kind() == '[' {
-			if c := candidates(member.value); len(c) > len(best) {
-				best = c
-			}
-		}
-	}
-	return best
-}
-
-type member struct {
-	name  string // in small letters, without separators
-	value jsontext.Value
-}
-
-// members are those of an object, in its order.
-func members(object jsontext.Value) []member {
-	var all []member
-	dec := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if _, err := dec.ReadToken(); err != nil {
-		return nil
-	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return all
-		}
-		m := member{name: strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name.String()))}
-		v, err := dec.ReadValue()
-		if err != nil && err != io.EOF {
-			return all
-		}
-		m.value = v.Clone()
-		all = append(all, m)
-	}
-	return all
-}
-
-func readCandidate(item jsontext.Value) (candidate, bool) {
-	if item.Kind() != '{' {
-		return candidate{}, false
-	}
-	var c candidate
-	for _, m := range members(item) {
-		var into *string
-		switch m.name {
-		case "text", "hypothesis", "hypothesistext", "answer", "candidate", "statement", "claim":
-			into = &c.text
-		case "rationale", "reason", "reasoning", "justification":
-			into = &c.rationale
-		case "keyfact", "keydiscriminatingfact", "discriminatingfact", "discriminator", "test":
-			into = &c.keyFact
-		case "rank":
-			_ = json.Unmarshal(m.value, &c.rank) // a rank that is no number is none
-			continue
-		default:
-			continue
-		}
-		var s string
-		if *into == "" && json.Unmarshal(m.value, &s, jsontext.AllowInvalidUTF8(true)) == nil {
-			*into = strings.TrimSpace(s)
-		}
-	}
+	c := candidate{text: text("text"), rationale: text("rationale"), keyFact: text("key_fact")}
+	c.rank, _ = folded["rank"].(float64)
 	return c, c.text+c.rationale+c.keyFact != ""
 }

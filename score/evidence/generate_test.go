@@ -29,7 +29,8 @@ func TestParseHypotheses(t *testing.T) {
 		{"ids and ranks of the judge", `[{"id":"z","rank":5,"text":"Mice","rationale":"r","key_fact":"k"},{"rank":1,"text":"Rain","rationale":"r","key_fact":"k"},
 			{"rank":2,"text":"Wind","rationale":"r","key_fact":"k"},{"rank":4,"text":"Heat","rationale":"r","key_fact":"k"},{"rank":3,"text":"Ice","rationale":"r","key_fact":"k"}]`},
 		{"a sixth one", `[` + fiveItems + `,{"text":"Fire","rationale":"r","key_fact":"k"}]`},
-		{"field twice", `[` + strings.Replace(fiveItems, `"text":"Rain"`, `"text":"Rain","text":"Snow"`, 1) + `]`},
+		{"trailing commas and comments", `{"hypotheses":[` + strings.Replace(fiveItems, `"A wet gauge."`, "\"A wet gauge.\", // or dry\n", 1) + `,]}`},
+		{"cut off after the fifth", `{"hypotheses":[` + fiveItems},
 		{"an example before the answer", `{"hypotheses":[{"text":"…","rationale":"…","key_fact":"…"}]} {"hypotheses":[` + fiveItems + `]}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -51,7 +52,8 @@ func TestParseHypothesesRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, reply, want string }{
 		{"empty", "", "it has no JSON array of hypotheses"},
 		{"refusal", "I'm sorry, I can't help with that.", "it has no JSON array of hypotheses"},
-		{"cut off", `{"hypotheses":[` + fiveItems, "it has no JSON array of hypotheses"},
+		{"cut off", `{"hypotheses":[` + fiveItems[:len(fiveItems)-1], "it has 4 hypotheses, not 5"},
+		{"field twice", `[` + strings.Replace(fiveItems, `"text":"Rain"`, `"text":"Rain","text":"Snow"`, 1) + `]`, "it has 4 hypotheses, not 5"},
 		{"four", `[` + fiveItems[:strings.LastIndex(fiveItems, ",\n")] + `]`, "it has 4 hypotheses, not 5"},
 		{"plain strings", `{"hypotheses":["a","b","c","d","e"]}`, "it has no JSON array of hypotheses"},
 		{"no rationale", `[` + strings.Replace(fiveItems, `"rationale":"It froze."`, `"rationale":null`, 1) + `]`, "rationale of hypothesis 3: it is missing"},

@@ -327,10 +327,10 @@ func numbers(value any, s *jsonschema.Schema, loose bool) any {
 func rename(object map[string]any, s *jsonschema.Schema) {
 	meant := map[string][]string{}
 	for name := range object {
-		meant[fold(name)] = append(meant[fold(name)], name)
+		meant[Fold(name)] = append(meant[Fold(name)], name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		names := meant[fold(name)]
+		names := meant[Fold(name)]
 		switch {
 		case len(names) > 1:
 			delete(object, name)
@@ -341,8 +341,8 @@ func rename(object map[string]any, s *jsonschema.Schema) {
 	}
 }
 
-// fold is a name in lower case without word separators.
-func fold(name string) string {
+// Fold returns a name in lower case without word separators.
+func Fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 
