@@ -47,28 +47,13 @@ type CustomAnswer struct {
 
 // ItemResult is one item scored.
 type ItemResult struct {
-	ID          string                   `json:"id"`
-	Dimensions  map[string]ItemDimension `json:"dimensions"` // those that apply
-	Composite   rubric.Decimal           `json:"composite"`
-	Uncapped    rubric.Decimal           `json:"uncapped"`
-	Ceiling     *rubric.Decimal          `json:"ceiling"`
-	Max         rubric.Decimal           `json:"max"`
-	Percent     rubric.Decimal           `json:"percent"`
-	Verdict     string                   `json:"verdict"`
-	Caution     bool                     `json:"caution"`
-	FailReasons []string                 `json:"fail_reasons"`
-	Warnings    []string                 `json:"warnings"`
-	Gates       []FailedGate             `json:"gates"`
-	Rank        *int                     `json:"rank"` // null for what fails
-}
-
-// ItemDimension is one score and what it means.
-type ItemDimension struct {
-	Score       rubric.Decimal `json:"score"`
-	Weight      rubric.Decimal `json:"weight"`
-	Label       string         `json:"label"`
-	Explanation string         `json:"explanation"`
-	Rationale   string         `json:"rationale,omitempty"`
+	rubric.ItemResult
+	Uncapped rubric.Decimal  `json:"uncapped"`
+	Ceiling  *rubric.Decimal `json:"ceiling"`
+	Max      rubric.Decimal  `json:"max"`
+	Percent  rubric.Decimal  `json:"percent"`
+	Warnings []string        `json:"warnings"`
+	Gates    []FailedGate    `json:"gates"`
 }
 
 // FailedGate is a gate that an item failed.
@@ -93,19 +78,21 @@ func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (CustomAnswer, e
 			return CustomAnswer{}, err
 		}
 	}
-	ids, results := make([]string, len(items)), make([]rubric.Result, len(items))
-	cards := make(map[string]rubric.Card, len(items))
+	scored, cards := make([]rubric.Item, len(items)), make(map[string]rubric.Card, len(items))
 	for i, it := range items {
-		ids[i], cards[it.ID] = it.ID, it.card()
-		if results[i], err = r.Score(cards[it.ID]); err != nil {
-			place := slices.IndexFunc(req.Items, func(x Item) bool { return x.ID == it.ID })
-			return CustomAnswer{}, rubric.Within(fmt.Sprintf("items[%d].scores", place), err)
-		}
+		cards[it.ID] = it.card()
+		scored[i] = rubric.Item{ID: it.ID, Card: cards[it.ID], Rationale: it.Rationale}
 	}
-	for i, rank := range r.Rank(ids, results) {
-		a.Results = append(a.Results, itemResult(r, items[i], results[i], rank))
-		if rank == 1 {
-			a.Message = fmt.Sprintf(" %s comes first with %s.", items[i].ID, r.Shown(results[i].Composite))
+	shown, exact, err := r.ScoreItems(scored, func(i int) string {
+		return fmt.Sprintf("items[%d]", slices.IndexFunc(req.Items, func(x Item) bool { return x.ID == items[i].ID }))
+	})
+	if err != nil {
+		return CustomAnswer{}, err
+	}
+	for i := range shown {
+		a.Results = append(a.Results, itemResult(r, shown[i], exact[i]))
+		if rank := shown[i].Rank; rank != nil && *rank == 1 {
+			a.Message = fmt.Sprintf(" %s comes first with %s.", items[i].ID, shown[i].Composite)
 		}
 	}
 	a.Message = fmt.Sprintf("%s scored by %s.%s", counted(len(a.Results), "item"), a.Rubric, a.Message)
@@ -174,15 +161,9 @@ func (it Item) card() rubric.Card {
 	return c
 }
 
-func itemResult(r *rubric.Rubric, it Item, res rubric.Result, rank int) ItemResult {
-	out := ItemResult{ID: it.ID, Dimensions: map[string]ItemDimension{}, Composite: r.Shown(res.Composite), Uncapped: r.Shown(res.Uncapped),
-		Ceiling: res.Ceiling, Max: r.Shown(res.Max), Percent: rubric.RoundHalfUp(res.Percent(), 2), Verdict: res.Verdict, Caution: res.Caution,
-		FailReasons: append([]string{}, res.Reasons...), Warnings: []string{}, Gates: []FailedGate{}}
-	for _, d := range res.Dimensions {
-		if d.Applies {
-			out.Dimensions[d.Name] = ItemDimension{d.Score, d.Weight, d.Anchor.Label, d.Anchor.Text, it.Rationale[d.Name]}
-		}
-	}
+func itemResult(r *rubric.Rubric, shown rubric.ItemResult, res rubric.Result) ItemResult {
+	out := ItemResult{ItemResult: shown, Uncapped: r.Shown(res.Uncapped), Ceiling: res.Ceiling, Max: r.Shown(res.Max),
+		Percent: rubric.RoundHalfUp(res.Percent(), 2), Warnings: []string{}, Gates: []FailedGate{}}
 	for _, w := range res.Warnings {
 		text := w.Name
 		if w.Text != "" {
@@ -192,9 +173,6 @@ func itemResult(r *rubric.Rubric, it Item, res rubric.Result, rank int) ItemResu
 	}
 	for _, g := range res.Gates {
 		out.Gates = append(out.Gates, FailedGate{g.Name, g.Consequence})
-	}
-	if rank > 0 {
-		out.Rank = new(rank)
 	}
 	return out
 }

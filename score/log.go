@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"waymark/score/council"
-	"waymark/score/hypothesis"
 	"waymark/score/judge"
 	"waymark/score/rubric"
 )
@@ -26,7 +25,7 @@ type Logged interface{ Entries() []Entry }
 func (a HypothesisAnswer) Entries() []Entry {
 	out := make([]Entry, 0, len(a.Results)+len(a.Unscored))
 	for _, r := range a.Results {
-		out = append(out, entry(r.ID, r.Composite, r.Verdict, r.Rank, r.Dimensions, func(d hypothesis.Dimension) (rubric.Decimal, string) { return d.Score, d.Rationale }))
+		out = append(out, entry(r))
 	}
 	return withUnscored(out, a.Unscored)
 }
@@ -34,7 +33,7 @@ func (a HypothesisAnswer) Entries() []Entry {
 func (a CustomAnswer) Entries() []Entry {
 	out := make([]Entry, 0, len(a.Results)+len(a.Unscored))
 	for _, r := range a.Results {
-		out = append(out, entry(r.ID, r.Composite, r.Verdict, r.Rank, r.Dimensions, func(d ItemDimension) (rubric.Decimal, string) { return d.Score, d.Rationale }))
+		out = append(out, entry(r.ItemResult))
 	}
 	return withUnscored(out, a.Unscored)
 }
@@ -42,16 +41,11 @@ func (a CustomAnswer) Entries() []Entry {
 // longestReason is the number of bytes logged of each reason.
 const longestReason = 1000
 
-// entry returns the log record of an item with dimensions of any type.
-func entry[D any](id string, composite rubric.Decimal, verdict string, rank *int, dimensions map[string]D, score func(D) (rubric.Decimal, string)) Entry {
-	e := Entry{ID: id, Scores: make(map[string]float64, len(dimensions)), Composite: new(composite.Float()), Verdict: verdict, Rank: rank}
-	for name, d := range dimensions {
-		n, why := score(d)
-		e.Scores[name] = n.Float()
-		if len(why) > longestReason {
-			why = strings.ToValidUTF8(why[:longestReason], "")
-		}
-		if why != "" {
+func entry(r rubric.ItemResult) Entry {
+	e := Entry{ID: r.ID, Scores: make(map[string]float64, len(r.Dimensions)), Composite: new(r.Composite.Float()), Verdict: r.Verdict, Rank: r.Rank}
+	for name, d := range r.Dimensions {
+		e.Scores[name] = d.Score.Float()
+		if why := strings.ToValidUTF8(d.Rationale[:min(len(d.Rationale), longestReason)], ""); why != "" {
 			if e.Rationale == nil {
 				e.Rationale = map[string]string{}
 			}

@@ -20,7 +20,7 @@ import (
 	"waymark/score"
 	"waymark/score/contribution"
 	"waymark/score/council"
-	"waymark/score/hypothesis"
+	"waymark/score/rubric"
 )
 
 // maxInput is the longest input of a scorer; the server takes no more.
@@ -275,7 +275,7 @@ func rankText(rank *int) string {
 func (a *app) showHypotheses(h score.HypothesisAnswer) {
 	a.printf("%s\n", clean(h.Message))
 	results := slices.Clone(h.Results)
-	slices.SortStableFunc(results, func(x, y hypothesis.Result) int { return cmp.Compare(rankOr(x.Rank), rankOr(y.Rank)) })
+	slices.SortStableFunc(results, func(x, y rubric.ItemResult) int { return cmp.Compare(rankOr(x.Rank), rankOr(y.Rank)) })
 	var rows, dimensions, reasons [][]string
 	for _, r := range results {
 		rows = append(rows, []string{rankText(r.Rank), r.ID, r.Composite.Fixed(2), r.Verdict, strings.Join(r.FailReasons, "; ")})

@@ -17,6 +17,8 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"math"
+	"strings"
 
 	"waymark/internal/parallel"
 	"waymark/score/rubric"
@@ -62,33 +64,13 @@ type Feedback struct {
 
 // An Answer has the results in the order of the request. Only the rank of a failed hypothesis is null.
 type Answer struct {
-	Results    []Result   `json:"results"`
-	Mismatches []Mismatch `json:"mismatches"`
-	Audit      []string   `json:"audit"` // changes of weights against the default
-	Trace      []string   `json:"trace"` // one line for each hypothesis: id, scores, composite and verdict
+	Results    []rubric.ItemResult `json:"results"`
+	Mismatches []Mismatch          `json:"mismatches"`
+	Audit      []string            `json:"audit"` // changes of weights against the default
+	Trace      []string            `json:"trace"` // one line for each hypothesis: id, scores, composite and verdict
 
 	// Calibration reports the agreement of the weights with the feedback, if there is any; it changes nothing.
 	Calibration *rubric.Calibration `json:"calibration,omitempty"`
-}
-
-// A Result is the score of one hypothesis.
-type Result struct {
-	ID          string               `json:"id"`
-	Dimensions  map[string]Dimension `json:"dimensions"`
-	Composite   rubric.Decimal       `json:"composite"` // rounded half up; the verdict is not
-	Verdict     string               `json:"verdict"`
-	Caution     bool                 `json:"caution"`
-	FailReasons []string             `json:"fail_reasons"`
-	Rank        *int                 `json:"rank"` // null if it failed
-}
-
-// A Dimension is one score with its meaning.
-type Dimension struct {
-	Score       rubric.Decimal `json:"score"`
-	Weight      rubric.Decimal `json:"weight"`
-	Label       string         `json:"label"`
-	Explanation string         `json:"explanation"` // of the level, from the rubric
-	Rationale   string         `json:"rationale,omitempty"`
 }
 
 // A Mismatch is a reported total that differs from the computed one.
@@ -105,19 +87,79 @@ func Score(req Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	scored, err := Evaluate(r, req.Hypotheses)
+	if err := Check(req.Hypotheses); err != nil {
+		return Answer{}, err
+	}
+	items := make([]rubric.Item, len(req.Hypotheses))
+	for i := range items {
+		if items[i], err = req.Hypotheses[i].item(r); err != nil {
+			return Answer{}, rubric.Within(place(i), err)
+		}
+	}
+	a := Answer{Mismatches: []Mismatch{}, Audit: audit}
+	results, exact, err := r.ScoreItems(items, place)
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Results: make([]Result, len(scored)), Mismatches: []Mismatch{}, Audit: audit, Trace: make([]string, len(scored))}
-	parallel.Each(len(scored), func(i int) { a.Results[i], a.Trace[i] = scored[i].result(), scored[i].line() })
-	for i := range scored {
-		a.Mismatches = append(a.Mismatches, mismatches(&req.Hypotheses[i], &scored[i])...)
+	a.Results, a.Trace = results, make([]string, len(results))
+	parallel.Each(len(results), func(i int) { a.Trace[i] = line(&results[i], &exact[i]) })
+	for i := range results {
+		a.Mismatches = append(a.Mismatches, mismatches(req.Hypotheses[i].Reported, &results[i], &exact[i])...)
 	}
 	if len(req.Feedback) > 0 {
 		a.Calibration, err = calibrate(r, req)
 	}
 	return a, err
+}
+
+func place(i int) string { return fmt.Sprintf("hypotheses[%d]", i) }
+
+// item returns the scores and reasons by the names of the rubric.
+func (h *Hypothesis) item(r *rubric.Rubric) (rubric.Item, error) {
+	scores, err := canonical("scores", h.Scores)
+	if err != nil {
+		return rubric.Item{}, err
+	}
+	rationale, err := canonical("rationale", h.Rationale)
+	if err != nil {
+		return rubric.Item{}, err
+	}
+	for name := range rationale {
+		if _, ok := r.Dimension(name); !ok {
+			return rubric.Item{}, rubric.Refuse("rationale", "has an unknown dimension: want one of %s", strings.Join(r.Names(), ", "))
+		}
+	}
+	return rubric.Item{ID: h.ID, Card: rubric.Card{Scores: scores}, Rationale: rationale}, nil
+}
+
+// roundingOff is the tolerance for a reported composite: half a hundredth and the error of a float.
+const roundingOff = .005 + 1e-9
+
+// mismatches compares the reported totals with the computed ones.
+func mismatches(reported *Reported, shown *rubric.ItemResult, exact *rubric.Result) []Mismatch {
+	if reported == nil {
+		return nil
+	}
+	var out []Mismatch
+	if c := reported.Composite; c != nil && !(math.Abs(*c-exact.Composite.Float()) <= roundingOff) {
+		out = append(out, Mismatch{shown.ID, "composite", *c, shown.Composite})
+	}
+	if v := reported.Verdict; v != "" && v != shown.Verdict {
+		out = append(out, Mismatch{shown.ID, "verdict", v, shown.Verdict})
+	}
+	return out
+}
+
+// line formats the trace of one hypothesis.
+func line(shown *rubric.ItemResult, exact *rubric.Result) string {
+	b := append(make([]byte, 0, 128), shown.ID...)
+	b = append(b, ':')
+	for _, d := range exact.Dimensions {
+		b = append(append(append(b, ' '), d.Name...), ' ')
+		b = d.Score.Append(b)
+	}
+	b = append(append(b, ", composite "...), shown.Composite.Fixed(2)...)
+	return string(append(append(b, ", "...), shown.Verdict...))
 }
 
 // rubric returns the rubric with the requested weights, and the changes.

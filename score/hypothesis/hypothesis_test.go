@@ -18,7 +18,7 @@ import (
 // given are scores in the order of the origins: specificity, novelty, connection, feasibility, grounding.
 func given(scores ...string) map[string]rubric.Decimal {
 	m := map[string]rubric.Decimal{}
-	for i, name := range names(Rubric) {
+	for i, name := range Rubric.Names() {
 		d, err := rubric.ParseDecimal(scores[i])
 		if err != nil {
 			panic(err)
@@ -56,7 +56,7 @@ func TestOracles(t *testing.T) {
 		{of(3, 3, 3, 3, 3), "3.00", "borderline", nil, ""},
 		{of(5, 5, 1, 5, 5), "4.00", "fail", floors("connection_validity"), "hard floor"},
 		{of(2, 2, 2, 2, 2), "2.00", "fail", []string{"Composite score 2.00 below threshold of 3.0"}, "no floor reason"},
-		{of(1, 1, 1, 1, 1), "1.00", "fail", floors(names(Rubric)...), "no composite reason"},
+		{of(1, 1, 1, 1, 1), "1.00", "fail", floors(Rubric.Names()...), "no composite reason"},
 		{of(4, 3, 4, 3, 3), "3.50", "pass", nil, ""},
 		{of(3, 3, 3, 3, 2), "2.85", "fail", []string{"Composite score 2.85 below threshold of 3.0"}, ""},
 		{of(4, 2, 4, 3, 4), "3.45", "borderline", nil, "published run reports 3.40"},
@@ -102,7 +102,7 @@ func TestEveryIntegerScoreSet(t *testing.T) {
 	var want []oracle
 	every(func(s [5]int) {
 		o := oracle{id: fmt.Sprint(s), scores: s, composite: new(big.Rat), reasons: []string{}}
-		for i, name := range names(Rubric) {
+		for i, name := range Rubric.Names() {
 			o.composite.Add(o.composite, new(big.Rat).Mul(weights[i], big.NewRat(int64(s[i]), 1)))
 			if s[i] < 2 {
 				o.reasons = append(o.reasons, fmt.Sprintf("%s scored %d (below minimum threshold of 2)", name, s[i]))
@@ -238,7 +238,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"both spellings", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: both}}}, "hypotheses[0].scores.connection_validity: is given twice"},
 		{"off the scale", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: of(3, 3, 6, 3, 3)}}}, "hypotheses[0].scores.connection_validity: 6 is off the scale of 1 to 5"},
 		{"zero", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: of(3, 3, 0, 3, 3)}}}, "0 is off the scale"},
-		{"rationale", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good, Rationale: map[string]string{"charm": "x"}}}}, "hypotheses[0].rationale: names a dimension that there is not"},
+		{"rationale", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good, Rationale: map[string]string{"charm": "x"}}}}, "hypotheses[0].rationale: has an unknown dimension"},
 		{"weights", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good}}, Weights: map[string]rubric.Decimal{"novelty": rubric.Hundredths(50)}}, "weights: "},
 		{"unknown weight", Request{Hypotheses: []Hypothesis{{ID: "a", Scores: good}}, Weights: map[string]rubric.Decimal{"charm": 0}}, "weights.charm: there is no such dimension"},
 	} {

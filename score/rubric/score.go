@@ -97,7 +97,7 @@ func (r *Rubric) skipped(card Card) (map[string]bool, error) {
 	if known < len(card.Scores) {
 		for _, name := range slices.Sorted(maps.Keys(card.Scores)) {
 			if _, ok := r.at[name]; !ok {
-				return nil, Refuse(shownName(name), "%s", "there is no such dimension; there are "+strings.Join(r.names(), ", "))
+				return nil, Refuse(shownName(name), "%s", "there is no such dimension; there are "+strings.Join(r.Names(), ", "))
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (r *Rubric) skipped(card Card) (map[string]bool, error) {
 		i, ok := r.at[name]
 		switch _, scored := card.Scores[name]; {
 		case !ok:
-			return nil, Refuse(shownName(name), "%s", "there is no such dimension; there are "+strings.Join(r.names(), ", "))
+			return nil, Refuse(shownName(name), "%s", "there is no such dimension; there are "+strings.Join(r.Names(), ", "))
 		case !r.def.Dimensions[i].Conditional:
 			return nil, Refuse(name, "always applies")
 		case scored:
@@ -127,7 +127,8 @@ func (r *Rubric) skipped(card Card) (map[string]bool, error) {
 	return skip, nil
 }
 
-func (r *Rubric) names() []string {
+// Names returns the names of the dimensions in the order of the definition.
+func (r *Rubric) Names() []string {
 	names := make([]string, len(r.def.Dimensions))
 	for i, d := range r.def.Dimensions {
 		names[i] = d.Name
