@@ -63,7 +63,7 @@ func (o *Options) fill() error {
 		o.Repairs = 1
 	}
 	if o.Cache == nil {
-		o.Cache = NewMemory(o.CacheSize)
+		o.Cache = endpoint.NewMemory[string, string](o.CacheSize)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
