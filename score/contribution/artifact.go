@@ -93,15 +93,13 @@ func (a *Artifact) hasScaleCheck() bool {
 	return a != nil && slices.ContainsFunc(a.active(AssumptionLedger), func(it Item) bool { return it.flag("scale_check") })
 }
 
-// clone copies the artifact and everything in it. Sections without items become empty lists.
+// clone copies the artifact. Sections without items become empty lists.
 func (a Artifact) clone() Artifact {
-	a.Metadata, a.Sections.ResearchThread = a.Metadata.clone(), a.Sections.ResearchThread.clone()
+	a = cloned(a)
 	for _, s := range Sections[1:] {
-		copied := make([]Item, len(*a.list(s)))
-		for i, it := range *a.list(s) {
-			copied[i] = it.clone()
+		if list := a.list(s); *list == nil {
+			*list = []Item{}
 		}
-		*a.list(s) = copied
 	}
 	return a
 }

@@ -56,7 +56,7 @@ func (d *Delta) whole(a *Artifact) Item {
 	if base == nil {
 		return d.Payload
 	}
-	it := base.clone()
+	it := cloned(base)
 	maps.Copy(it, d.Payload)
 	return it
 }

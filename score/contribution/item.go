@@ -1,6 +1,8 @@
 package contribution
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -97,28 +99,14 @@ func collect(v any, out *[]string) {
 	}
 }
 
-// clone copies the item and everything inside.
-func (it Item) clone() Item {
-	if it == nil {
-		return nil
+// cloned copies a value of JSON and everything inside.
+func cloned[T any](v T) (out T) {
+	data, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(data, &out)
 	}
-	return Item(cloned(map[string]any(it)).(map[string]any))
-}
-
-func cloned(v any) any {
-	switch v := v.(type) {
-	case []any:
-		list := make([]any, len(v))
-		for i, e := range v {
-			list[i] = cloned(e)
-		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k, e := range v {
-			m[k] = cloned(e)
-		}
-		return m
+	if err != nil {
+		panic(fmt.Sprintf("contribution: an item is no JSON: %v", err))
 	}
-	return v
+	return out
 }

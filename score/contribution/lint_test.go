@@ -2,6 +2,7 @@ package contribution
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,7 +192,7 @@ func TestLintRules(t *testing.T) {
 		{"two hypotheses", item(HypothesisSlate, 0, "killed", true), "EH-001 WP-001", ""},
 		{"seven hypotheses", func(a *Artifact) {
 			for _, id := range []string{"H5", "H6", "H7", "H8"} {
-				it := a.Sections.HypothesisSlate[0].clone()
+				it := cloned(a.Sections.HypothesisSlate[0])
 				it["id"] = id
 				a.Sections.HypothesisSlate = append(a.Sections.HypothesisSlate, it)
 			}
@@ -322,4 +323,15 @@ func TestLintWithAnchors(t *testing.T) {
 		got[v.Item] = v.ID
 	}
 	assert.Equal(t, map[string]string{"RT": "EP-P01", "H1": "EP-P01", "H2": "EP-P01"}, got)
+}
+
+// The front matter is YAML: lists of objects in either style, quotes, and times, which stay text.
+func TestFrontMatterIsYAML(t *testing.T) {
+	a, err := ParseArtifact("---\nsession_id: 'RS-1'\ncreated_at: 2026-01-31T09:00:00Z\nversion: 3\ncontributors: [{agent: x}, {agent: \"y\"}]\n---\n## Research Thread\n")
+	require.NoError(t, err)
+	assert.Equal(t, Item{"session_id": "RS-1", "created_at": "2026-01-31T09:00:00Z", "version": 3.0,
+		"contributors": []any{map[string]any{"agent": "x"}, map[string]any{"agent": "y"}}}, a.Metadata)
+	r, err := LintText("---\nsession_id: [\n---\n## Research Thread\n", nil)
+	require.NoError(t, err)
+	assert.Equal(t, "EM-001", r.Violations[slices.IndexFunc(r.Violations, func(v Violation) bool { return v.Line == 1 })].ID)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -132,51 +131,25 @@ func (doc *document) add(id string, line int, fix, format string, args ...any) {
 	doc.violations = append(doc.violations, violation(id, "", line, fix, format, args...))
 }
 
-// frontMatter reads the lines between --- as names and values, with lists of such, and gives the line after.
+// frontMatter reads the YAML between two lines of ---, and returns the index of the line after it.
 func (doc *document) frontMatter(lines []string) int {
+	const fix = "begin with session_id, created_at, updated_at, version and status between two lines of ---"
 	end := -1
 	if len(lines) > 0 && strings.TrimSpace(lines[0]) == "---" {
 		end = slices.IndexFunc(lines[1:], func(l string) bool { return strings.TrimSpace(l) == "---" })
 	}
 	if end < 0 {
-		doc.add("EM-001", 1, "begin with session_id, created_at, updated_at, version and status between two lines of ---", "there is no front matter")
+		doc.add("EM-001", 1, fix, "there is no front matter")
 		return 0
 	}
-	meta := doc.artifact.Metadata
-	var list string
-	for _, line := range lines[1 : end+1] {
-		indented := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "-")
-		entry, isNew := strings.CutPrefix(strings.TrimSpace(line), "-")
-		name, value, ok := strings.Cut(strings.TrimSpace(entry), ":")
-		switch {
-		case !ok:
-		case !indented && strings.TrimSpace(value) == "":
-			list = name
-		case !indented:
-			meta[name], list = scalar(value), ""
-		case list != "":
-			have, _ := meta[list].([]any)
-			if isNew || len(have) == 0 {
-				have = append(have, map[string]any{})
-			}
-			have[len(have)-1].(map[string]any)[name] = scalar(value)
-			meta[list] = have
-		}
+	data, err := rubric.FromYAML([]byte(strings.Join(lines[1:end+1], "\n")))
+	if err == nil {
+		err = json.Unmarshal(data, &doc.artifact.Metadata)
+	}
+	if err != nil {
+		doc.add("EM-001", 1, fix, "the front matter cannot be read: %v", err)
 	}
 	return end + 2
-}
-
-// scalar is a value of the front matter: a number, or a text with or without quotes.
-func scalar(s string) any {
-	s = strings.TrimSpace(s)
-	if n, err := strconv.Atoi(s); err == nil {
-		return float64(n)
-	}
-	var quotedText string
-	if json.Unmarshal([]byte(s), &quotedText) == nil {
-		return quotedText
-	}
-	return strings.Trim(s, "'")
 }
 
 // section reads the items of a section; first is the number of its first line.

@@ -47,7 +47,7 @@ func Parse(data []byte) (Definition, error) {
 	text := data
 	if b := bytes.TrimLeft(data, " \t\r\n"); len(b) == 0 || b[0] != '{' {
 		var err error
-		if text, err = fromYAML(data); err != nil {
+		if text, err = FromYAML(data); err != nil {
 			return def, fmt.Errorf("rubric: %w", err)
 		}
 	}
@@ -77,8 +77,8 @@ func readable(err error) error {
 	return err
 }
 
-// fromYAML writes one YAML document as JSON.
-func fromYAML(data []byte) ([]byte, error) {
+// FromYAML returns one YAML document as JSON. Times are strings.
+func FromYAML(data []byte) ([]byte, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var document, more yaml.Node
 	if err := dec.Decode(&document); err != nil {
@@ -146,7 +146,7 @@ func writeNode(enc *jsontext.Encoder, n *yaml.Node, depth int) error {
 
 func writeScalar(enc *jsontext.Encoder, n *yaml.Node, write func(jsontext.Token) error) error {
 	switch n.Tag {
-	case "!!str":
+	case "!!str", "!!timestamp":
 		return write(jsontext.String(n.Value))
 	case "!!null":
 		return write(jsontext.Null)

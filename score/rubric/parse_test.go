@@ -30,7 +30,7 @@ func TestParseRefuses(t *testing.T) {
 		{"YAML tag", "id: !!str 5\n", "tags are not taken"},
 		{"YAML hexadecimal", "places: 0x2\n", "not a decimal number"},
 		{"YAML infinity", "weights_sum: .inf\n", "not a decimal number"},
-		{"YAML date", "title: 2026-01-02\n", "is not taken"},
+		{"YAML date", "weights_sum: 2026-01-02\n", "weights_sum"},
 		{"YAML number as a name", "1: x\n", "a field has no plain name"},
 		{"YAML merge", "<<: {id: x}\n", "a field has no plain name"},
 		{"deep", "a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40), "nested too deeply"},

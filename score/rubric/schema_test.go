@@ -22,7 +22,7 @@ func TestSchemaOfTheDocs(t *testing.T) {
 	fits := func(t *testing.T, def string) error {
 		data := []byte(def)
 		if data[0] != '{' {
-			data, err = fromYAML(data)
+			data, err = FromYAML(data)
 			require.NoError(t, err)
 		}
 		var value any
