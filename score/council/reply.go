@@ -1,16 +1,15 @@
 package council
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/score/judge/reply"
 	"waymark/score/rubric"
@@ -45,8 +44,20 @@ func ParseReply(raw string) Reply {
 		objects = append(objects, reply.Objects(raw[fence:])...) // formulas before it may have worn out the search
 	}
 	for _, object := range slices.Backward(objects) {
-		if r, ok := review(jsontext.Value(object), 0); ok {
+		dec := json.NewDecoder(bytes.NewReader(object))
+		dec.UseNumber()
+		var v map[string]any
+		if dec.Decode(&v) != nil {
+			continue
+		}
+		if r, ok := review(v); ok {
 			return r
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			inner, _ := v[name].(map[string]any)
+			if r, ok := review(inner); ok {
+				return r
+			}
 		}
 	}
 	if ranking := rankingInProse(raw); len(ranking) > 0 {
@@ -63,15 +74,6 @@ func ParseReply(raw string) Reply {
 
 var abstention = regexp.MustCompile(`(?i)\bI (?:must |have to |will |choose to )?abstain\b|^\W*abstain|^\W*(?:I'm|I’m|I am) sorry\b|\bprefer not to (?:evaluate|judge|rank|review|score)\b`)
 
-// members reads an object whose names differ even when folded.
-func members(v jsontext.Value) (map[string]jsontext.Value, bool) {
-	var raw map[string]jsontext.Value
-	if v.Kind() != '{' || json.Unmarshal(v, &raw) != nil {
-		return nil, false
-	}
-	return raw, true
-}
-
 // fold is a name without case, spaces, digits and signs: "Instruction Adherence" is instructionadherence.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
@@ -82,15 +84,8 @@ func fold(name string) string {
 	}, name)
 }
 
-// review reads an object that has one of the names of a review, or is evaluations without that name around
-// them, or holds such an object one level below.
-func review(v jsontext.Value, depth int) (Reply, bool) {
-	object, ok := members(v)
-	if !ok {
-		return Reply{}, false
-	}
-	var r Reply
-	known := false
+// review reads an object that has one of the names of a review, or is evaluations without that name around them.
+func review(object map[string]any) (r Reply, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		value := object[name]
 		switch fold(name) {
@@ -105,30 +100,19 @@ func review(v jsontext.Value, depth int) (Reply, bool) {
 		default:
 			continue
 		}
-		known = true
+		ok = true
 	}
-	if known {
-		return r, true
+	if !ok && evaluationsAlone(object) {
+		r.evaluations(object)
+		ok = true
 	}
-	if evaluationsAlone(object) {
-		r.evaluations(v)
-		return r, true
-	}
-	if depth > 0 {
-		return Reply{}, false
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if r, ok := review(object[name], depth+1); ok {
-			return r, true
-		}
-	}
-	return Reply{}, false
+	return r, ok
 }
 
-func evaluationsAlone(object map[string]jsontext.Value) bool {
+func evaluationsAlone(object map[string]any) bool {
 	for _, v := range object {
-		inner, ok := members(v)
-		if !ok || !slices.ContainsFunc(slices.Collect(maps.Keys(inner)), func(name string) bool { return dimensionOf(name) != "" }) {
+		inner, _ := v.(map[string]any)
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(inner)), func(name string) bool { return dimensionOf(name) != "" }) {
 			return false
 		}
 	}
@@ -146,39 +130,38 @@ func dimensionOf(name string) string {
 	return ""
 }
 
-func (r *Reply) evaluations(v jsontext.Value) {
-	switch v.Kind() {
-	case '{':
-		object, _ := members(v)
-		for _, label := range slices.Sorted(maps.Keys(object)) {
-			r.add(label, object[label])
+func (r *Reply) evaluations(v any) {
+	switch v := v.(type) {
+	case nil:
+	case map[string]any:
+		for _, label := range slices.Sorted(maps.Keys(v)) {
+			r.add(label, v[label])
 		}
-	case '[':
-		var list []jsontext.Value
-		if json.Unmarshal(v, &list) != nil {
-			return
-		}
-		for i, item := range list {
-			object, ok := members(item)
-			label := ""
-			for _, name := range []string{"response", "id", "label", "answer", "candidate", "name"} {
-				if label == "" {
-					label = text(object[name])
-				}
-			}
-			if !ok || label == "" {
+	case []any:
+		for i, item := range v {
+			if label := firstText(item, "response", "id", "label", "answer", "candidate", "name"); label != "" {
+				r.add(label, item)
+			} else {
 				r.problem("evaluations[%d] does not say of which answer", i)
-				continue
 			}
-			r.add(label, item)
 		}
-	case 'n':
 	default:
 		r.problem("evaluations are no object")
 	}
 }
 
-func (r *Reply) add(label string, v jsontext.Value) {
+// firstText is the first member of an object, of those named, that is a text.
+func firstText(v any, names ...string) string {
+	object, _ := v.(map[string]any)
+	for _, name := range names {
+		if s, _ := object[name].(string); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func (r *Reply) add(label string, v any) {
 	if _, twice := r.Evaluations[label]; twice {
 		r.problem("%s is evaluated twice", shown(label))
 		r.Evaluations[label] = &Evaluation{}
@@ -188,56 +171,51 @@ func (r *Reply) add(label string, v jsontext.Value) {
 		r.Evaluations = map[string]*Evaluation{}
 	}
 	r.Evaluations[label] = nil
-	switch v.Kind() {
-	case 'n':
-	case '{':
-		e := &Evaluation{}
-		r.fill(e, label, v, 0)
-		r.Evaluations[label] = e
-	default: // one number for the answer
-		e := &Evaluation{}
-		r.set(&e.Overall, label, "overall", v)
-		r.Evaluations[label] = e
+	switch object, isObject := v.(map[string]any); {
+	case isObject:
+		r.Evaluations[label] = &Evaluation{}
+		r.fill(r.Evaluations[label], label, object, 0)
+	case v != nil: // one number for the answer
+		r.Evaluations[label] = &Evaluation{Overall: r.number(label, "overall", v)}
 	}
 }
 
 // fill reads the scores of one answer. Scores may stand in an object of their own.
-func (r *Reply) fill(e *Evaluation, label string, v jsontext.Value, depth int) {
-	object, _ := members(v)
+func (r *Reply) fill(e *Evaluation, label string, object map[string]any, depth int) {
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		value := object[name]
-		folded := fold(name)
-		d := dimensionOf(name)
+		value, folded, d := object[name], fold(name), dimensionOf(name)
 		if d != "" && seen[d] {
 			r.problem("%s: %s comes twice", shown(label), d)
 			*e.at(d) = nil
 			continue
 		}
-		switch {
-		case d != "":
-			seen[d] = true
-			r.set(e.at(d), label, d, value)
-		case folded == "overall", folded == "overallscore", folded == "score", folded == "total":
+		switch folded {
+		case "overall", "overallscore", "score", "total":
 			if e.Overall == nil {
-				r.set(&e.Overall, label, "overall", value)
+				e.Overall = r.number(label, "overall", value)
 			}
-		case folded == "correctrefusal":
+		case "correctrefusal":
 			e.CorrectRefusal = isTrue(value)
-		case folded == "notes":
-			e.Notes = text(value)
-			if len(e.Notes) > MaxNotes {
-				e.Notes = strings.ToValidUTF8(e.Notes[:MaxNotes], "")
+		case "notes":
+			notes, _ := value.(string)
+			e.Notes = strings.ToValidUTF8(notes[:min(len(notes), MaxNotes)], "")
+		case "scores", "dimensions":
+			if inner, ok := value.(map[string]any); ok && depth == 0 {
+				r.fill(e, label, inner, depth+1)
 			}
-		case depth == 0 && (folded == "scores" || folded == "dimensions") && value.Kind() == '{':
-			r.fill(e, label, value, depth+1)
+		default:
+			if d != "" {
+				seen[d] = true
+				*e.at(d) = r.number(label, d, value)
+			}
 		}
 	}
 }
 
-// set reads a number, a string with one, or an object that has one as its score.
-func (r *Reply) set(to **rubric.Decimal, label, what string, v jsontext.Value) {
-	if object, ok := members(v); ok {
+// number reads a number, a string with one, or an object that has one as its score.
+func (r *Reply) number(label, what string, v any) *rubric.Decimal {
+	if object, ok := v.(map[string]any); ok {
 		for _, name := range []string{"score", "value", "rating"} {
 			if inner, ok := object[name]; ok {
 				v = inner
@@ -246,36 +224,32 @@ func (r *Reply) set(to **rubric.Decimal, label, what string, v jsontext.Value) {
 		}
 	}
 	written := ""
-	switch v.Kind() {
-	case 'n':
-		return
-	case '0':
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case json.Number:
 		written = string(v)
-	case '"':
-		written = text(v)
+	case string:
+		written = v
 	default:
 		r.problem("%s: %s is no number", shown(label), what)
-		return
+		return nil
 	}
 	d, err := parseScore(written)
 	if err != nil {
 		r.problem("%s: %s: %v", shown(label), what, err)
-		return
+		return nil
 	}
-	*to = &d
+	return &d
 }
 
-func (r *Reply) scores(v jsontext.Value) {
-	object, ok := members(v)
-	if !ok {
-		if v.Kind() != 'n' {
-			r.problem("scores are no object")
-		}
-		return
+func (r *Reply) scores(v any) {
+	object, ok := v.(map[string]any)
+	if !ok && v != nil {
+		r.problem("scores are no object")
 	}
 	for _, label := range slices.Sorted(maps.Keys(object)) {
-		var d *rubric.Decimal
-		if r.set(&d, label, "score", object[label]); d != nil {
+		if d := r.number(label, "score", object[label]); d != nil {
 			if r.Scores == nil {
 				r.Scores = map[string]rubric.Decimal{}
 			}
@@ -285,45 +259,33 @@ func (r *Reply) scores(v jsontext.Value) {
 }
 
 // ranking reads a list of labels, or labels with > between them.
-func (r *Reply) ranking(v jsontext.Value) {
-	var list []jsontext.Value
-	switch {
-	case v.Kind() == '"':
-		for label := range strings.SplitSeq(text(v), ">") {
+func (r *Reply) ranking(v any) {
+	switch v := v.(type) {
+	case nil:
+	case string:
+		for label := range strings.SplitSeq(v, ">") {
 			if label = strings.TrimSpace(label); label != "" {
 				r.Ranking = append(r.Ranking, label)
 			}
 		}
-		return
-	case v.Kind() == 'n':
-		return
-	case v.Kind() != '[' || json.Unmarshal(v, &list) != nil:
+	case []any:
+		for i, item := range v {
+			label, _ := item.(string)
+			if label = cmp.Or(label, firstText(item, "response", "id", "label")); label == "" {
+				r.problem("ranking[%d] is no label", i)
+				continue
+			}
+			r.Ranking = append(r.Ranking, label)
+		}
+	default:
 		r.problem("the ranking is no list")
-		return
-	}
-	for i, item := range list {
-		label := text(item)
-		if object, ok := members(item); ok {
-			label = cmp.Or(text(object["response"]), text(object["id"]), text(object["label"]))
-		}
-		if label == "" {
-			r.problem("ranking[%d] is no label", i)
-			continue
-		}
-		r.Ranking = append(r.Ranking, label)
 	}
 }
 
-// text is a JSON string's value, "" for anything else.
-func text(v jsontext.Value) string {
-	var s string
-	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
-		return ""
-	}
-	return s
+func isTrue(v any) bool {
+	s, _ := v.(string)
+	return v == true || strings.EqualFold(s, "true")
 }
-
-func isTrue(v jsontext.Value) bool { return v.Kind() == 't' || strings.EqualFold(text(v), "true") }
 
 var (
 	rankingHead = regexp.MustCompile(`(?im)^[\s#*_]*final ranking[\s*_:]*$`)
