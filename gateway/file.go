@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"waymark/internal/strictjson"
 )
 
 // DefinitionsFile is where definitions are kept, in the data directory and not in its database: it can hold
@@ -42,9 +43,7 @@ func readDefinitions(dir string) (definitions, error) {
 	if err != nil {
 		return all, err
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&all); err != nil {
+	if err := strictjson.Unmarshal(text, &all); err != nil {
 		return all, fmt.Errorf("%s: %w", filepath.Join(dir, DefinitionsFile), err)
 	}
 	for workspace, w := range all.Workspaces {

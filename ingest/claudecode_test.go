@@ -30,7 +30,7 @@ func TestClaudeCode(t *testing.T) {
 	assert.Equal(t, []string{"s2/a7", "Glob", "{}"}, []string{items[5].Episode.Session, items[5].Episode.Steps[0].Tool, items[5].Episode.Steps[0].Shape})
 	assert.True(t, items[6].Duplicate, "a resumed session repeats an earlier one")
 	assert.Equal(t, &Tally{Lines: 27}, items[7].Tally)
-	assert.Contains(t, items[0].Dropped, "want a list")
+	assert.Contains(t, items[0].Dropped, "does not fit")
 	assert.Contains(t, items[3].Dropped, "cut off")
 	assert.Equal(t, Counts{Episodes: 4}, report.Taken)
 	for _, it := range items {

@@ -11,8 +11,8 @@ import (
 	"waymark/episodic"
 )
 
-// A data set is a folder of line files. It keeps its own ids; fields that it has beyond ours are
-// passed over.
+// A data set is a folder of line files. It keeps its own ids. Its tools and capabilities have the fields of the HTTP
+// interface; episodes may have more, which are ignored.
 //
 //	tools.jsonl         {"id","name","description","server","domain","input_schema"}
 //	capabilities.jsonl  {"id","name","description","intent","tools":[…],"tasks":[…]}
@@ -103,7 +103,9 @@ func datasetItem(l line, kind Kind) (it Item) {
 	var err error
 	if kind == "" {
 		var has struct {
-			Steps, Tools, Tasks json.RawMessage
+			Steps json.RawMessage `json:"steps"`
+			Tools json.RawMessage `json:"tools"`
+			Tasks json.RawMessage `json:"tasks"`
 		}
 		if err = l.decode(&has); err == nil {
 			switch {
@@ -121,11 +123,11 @@ func datasetItem(l line, kind Kind) (it Item) {
 		switch kind {
 		case KindTool:
 			it.Tool = new(catalog.Tool)
-			err = l.decode(it.Tool)
+			err = l.decodeOwn(it.Tool)
 			it.ID = it.Tool.ID
 		case KindCapability:
 			it.Capability = new(catalog.Capability)
-			err = l.decode(it.Capability)
+			err = l.decodeOwn(it.Capability)
 			it.ID = it.Capability.ID
 		default:
 			it.Episode, it.split, err = readEpisode(l)

@@ -14,6 +14,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/ingest/toolcall"
+	"waymark/internal/strictjson"
 )
 
 // fields gives a table access to one record of a trace. A name may be a path of members joined by dots.
@@ -96,7 +97,7 @@ type document struct {
 
 func newDocument(l line) (*document, error) {
 	d := &document{raw: l.data, problem: new(error)}
-	if l.problem != "" || !d.decode(&d.members) {
+	if l.problem != "" || strictjson.CheckFile(l.data) != nil || !d.decode(&d.members) {
 		var object map[string]json.RawMessage
 		return nil, cmp.Or(l.decode(&object), errors.New("is not a JSON object"))
 	}
@@ -187,7 +188,7 @@ func (d *document) blocks(name string) (blocks []*document, err error) {
 	}
 	blocks, ok := d.at(name).elements()
 	if !ok {
-		return nil, readable(json.Unmarshal(content, &[]json.RawMessage{}))
+		return nil, strictjson.UnmarshalForeign(content, &[]json.RawMessage{})
 	}
 	return blocks, nil
 }

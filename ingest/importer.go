@@ -20,6 +20,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,7 @@ type Item struct {
 	Dropped   string // why it was not taken
 	LeftOut   string // taken out on purpose: it belongs to another split
 	Duplicate bool   // an earlier item of this import had its id and content
+	Shortened bool   // its intent is cut at the limit
 
 	// Tally closes the import of a trace; nothing else is set then but File.
 	Tally *Tally
@@ -241,7 +243,7 @@ func (in *input) read(yield func(Item, error) bool) {
 	if source == "" {
 		source = "import:" + format
 	}
-	f := finisher{opts: in.opts, source: source, seen: in.opts.Seen}
+	f := finisher{opts: in.opts, source: source, seen: in.opts.Seen, trace: !slices.Contains(written, format)}
 	if f.seen == nil {
 		f.seen = Seen{}
 	}
@@ -304,11 +306,15 @@ func (in *input) readAll(name string) ([]byte, error) {
 	return []byte(strings.TrimPrefix(string(b), bom)), err
 }
 
+// written are the formats whose texts somebody wrote for them: one that is too long is refused, not cut.
+var written = []string{"dataset", "taskgraph", "waymark"}
+
 // finisher puts items into the form in which they are stored, and drops what cannot be.
 type finisher struct {
 	opts   Options
 	source string
 	seen   Seen
+	trace  bool // the format is not one of catalogs and data sets
 }
 
 // Seen maps a hash of the kind and id of an item to where it was first read and what it was.
@@ -324,16 +330,10 @@ func (f *finisher) finish(it *Item) {
 	case it.Tool != nil:
 		t := it.Tool
 		it.Kind = KindTool
-		t.Description = catalog.Cut(t.Description, catalog.MaxDescription)
-		if t.Annotations != nil {
-			t.Annotations.Title = catalog.Cut(t.Annotations.Title, catalog.MaxName)
-		}
 		f.keep(it, t.Normalise(), &t.ID, func() []byte { return encode(t) })
 	case it.Capability != nil:
 		c := it.Capability
 		it.Kind = KindCapability
-		c.Description = catalog.Cut(c.Description, catalog.MaxDescription)
-		c.Intent = catalog.Cut(c.Intent, catalog.MaxIntent)
 		if f.opts.DropIntents {
 			c.Intent = ""
 		}
@@ -344,8 +344,12 @@ func (f *finisher) finish(it *Item) {
 		if e.Label == "" {
 			e.Label = e.Source
 		}
-		e.Label, e.Source = catalog.Cut(e.Label, catalog.MaxID), f.source
-		e.Intent = catalog.Cut(e.Intent, episodic.MaxIntent)
+		if f.trace { // what people wrote to an agent has no limit
+			e.Label = catalog.Cut(e.Label, catalog.MaxID)
+			it.Shortened = len(e.Intent) > episodic.MaxIntent && !f.opts.DropIntents
+			e.Intent = catalog.Cut(e.Intent, episodic.MaxIntent)
+		}
+		e.Source = f.source
 		if f.opts.DropIntents {
 			e.Intent = ""
 		}

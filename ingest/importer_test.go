@@ -94,10 +94,10 @@ func TestDataset(t *testing.T) {
 		"tools.jsonl:2 tool json.parse",
 		"tools.jsonl:3 tool fs:read duplicate",
 		`tools.jsonl:4 tool json.parse dropped: tool "json.parse" was read before, on line 2, with other content`,
-		`tools.jsonl:5 tool  dropped: field "id" is a number, want a string`,
+		"tools.jsonl:5 tool  dropped: /id: a JSON number does not fit here",
 		"tools.jsonl:7 tool no id but a name",
 		"tools.jsonl:8 tool  dropped: tool has no id",
-		"tools.jsonl:9 tool  dropped: not JSON: unexpected end of JSON input",
+		"tools.jsonl:9 tool  dropped: the JSON value ends early (byte 14)",
 		"capabilities.jsonl:1 capability report",
 		"episodes.jsonl:1 episode e1",
 		"episodes.jsonl:2 episode e2 left out: split test",
@@ -105,7 +105,7 @@ func TestDataset(t *testing.T) {
 		"episodes.jsonl:4 episode e3 duplicate",
 		`episodes.jsonl:5 episode e4 dropped: episode "e4": steps form a cycle: "1" needs "2" needs "1"`,
 		`episodes.jsonl:6 episode e5 dropped: time "yesterday" is neither RFC 3339 nor a date`,
-		`episodes.jsonl:7 episode e6 dropped: field "steps" is a string, want a list`,
+		"episodes.jsonl:7 episode e6 dropped: /steps: a JSON string does not fit here",
 		"episodes.jsonl:8 episode  dropped: the file is cut off in this line",
 	}, seen)
 	assert.Equal(t, []string{"fs:read", "json.parse"}, items[8].Capability.Tools)
@@ -136,7 +136,7 @@ func TestTaskgraph(t *testing.T) {
 		"tool_desc.json:3 tool find_recipe",
 		"tool_desc.json:4 tool buy_food",
 		"tool_desc.json:5 tool Image-to-Text",
-		`tool_desc.json:6 tool  dropped: field "id" is a number, want a string`,
+		"tool_desc.json:6 tool  dropped: /id: a JSON number does not fit here",
 		"graph_desc.json:1 tool set_table",
 		"data.json:1 episode plans-0",
 		"data.json:2 episode plans-1",
@@ -182,7 +182,7 @@ func TestToolsList(t *testing.T) {
 	assert.Equal(t, []string{
 		"github.json:5 tool github:search_issues",
 		"github.json:7 tool github: dropped: tool has no name",
-		`github.json:8 tool github: dropped: field "name" is a number, want a string`,
+		"github.json:8 tool github: dropped: /name: a JSON number does not fit here",
 		"github.json:10 tool github:merge",
 		"pages.jsonl:1 tool fs:read",
 		"pages.jsonl:2 tool git:log",
@@ -284,7 +284,7 @@ func TestLines(t *testing.T) {
 	for _, tt := range []struct{ why, text, want string }{
 		{"as long as allowed", `{"id":"` + long + `"}` + "\r\n{\"id\":\"b\"}", `tool has no`},
 		{"too long", `{"id":"` + long + `x"}` + "\n{\"id\":\"b\"}\n", "line is longer than 1048576 bytes"},
-		{"not UTF-8", "{\"id\":\"\xff\"}\n{\"id\":\"b\"}\n", "line is not valid UTF-8"},
+		{"not UTF-8", "{\"id\":\"\xff\"}\n{\"id\":\"b\"}\n", "/id: invalid UTF-8 (byte 7)"},
 	} {
 		var items []Item
 		for it, err := range ReadFrom(t.Context(), strings.NewReader(tt.text), Options{Format: "dataset"}) {

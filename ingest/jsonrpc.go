@@ -11,6 +11,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/ingest/toolcall"
+	"waymark/internal/strictjson"
 )
 
 // A recorded MCP transcript is text in which some lines hold a message. Read are
@@ -80,8 +81,8 @@ func (r *transcript) line(l line) {
 	var batch []json.RawMessage
 	if e.message[0] != '[' {
 		batch = []json.RawMessage{e.message}
-	} else if err := json.Unmarshal(e.message, &batch); err != nil {
-		r.drop(l.number, readable(err))
+	} else if err := strictjson.UnmarshalForeign(e.message, &batch); err != nil {
+		r.drop(l.number, err)
 		return
 	}
 	for _, v := range batch {
@@ -178,14 +179,14 @@ type rpc struct {
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  *struct {
-		Code    json.Number `json:"code"`
-		Message string      `json:"message"`
+		Code    json.RawMessage `json:"code"`
+		Message string          `json:"message"`
 	} `json:"error"`
 }
 
 func (r *transcript) message(number int, e *envelope, v json.RawMessage) {
 	var m rpc
-	if err := readable(json.Unmarshal(v, &m)); err != nil {
+	if err := strictjson.UnmarshalForeign(v, &m); err != nil {
 		r.drop(number, err)
 		return
 	}
@@ -269,7 +270,7 @@ func (r *transcript) answer(number int, e *envelope, connection, id string, m *r
 		}
 		res := result{outcome: episodic.Failure}
 		if m.Error != nil {
-			res.text = m.Error.Code.String() + " " + m.Error.Message
+			res.text = string(m.Error.Code) + " " + m.Error.Message
 		} else {
 			res = toolResult(&document{raw: m.Result, problem: new(error)})
 		}

@@ -3,13 +3,14 @@ package ingest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
-	"strings"
 	"unicode/utf8"
+
+	"waymark/internal/strictjson"
 )
 
 // MaxLine is the longest line that is read, in bytes; a longer one is dropped.
@@ -61,7 +62,7 @@ func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) erro
 		case tooLong || len(l.data) > most:
 			l.problem = fmt.Sprintf("line is longer than %d bytes", most)
 		case !utf8.Valid(l.data):
-			l.problem = "line is not valid UTF-8"
+			l.problem = problemIn(l.data)
 		}
 		if (l.problem != "" || len(bytes.TrimSpace(l.data)) > 0) && !visit(l) {
 			return nil
@@ -72,42 +73,35 @@ func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) erro
 	}
 }
 
-// decode reads the line as JSON into v. The error reads as a reason to drop the line.
-func (l line) decode(v any) error {
+// decode reads the line as JSON of another program into v. The error reads as a reason to drop the line.
+func (l line) decode(v any) error { return l.decodeBy(strictjson.UnmarshalForeign, v) }
+
+// decodeOwn reads the line as the HTTP interface reads a body: unknown fields are errors.
+func (l line) decodeOwn(v any) error { return l.decodeBy(strictjson.Unmarshal, v) }
+
+func (l line) decodeBy(decode func([]byte, any) error, v any) error {
 	if l.problem != "" {
 		return errors.New(l.problem)
 	}
-	err := json.Unmarshal(l.data, v)
-	if err != nil && l.cut && !json.Valid(l.data) {
-		return errors.New("the file is cut off in this line")
+	err := decode(l.data, v)
+	var strict *strictjson.Error
+	if errors.As(err, &strict) && strict.Cut && l.cut {
+		return errCutOff
 	}
-	return readable(err)
+	return err
 }
 
-// readable words an error of encoding/json without the names of our types.
-func readable(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		want := "a " + wrong.Type.Kind().String()
-		switch wrong.Type.Kind() {
-		case reflect.Slice:
-			want = "a list"
-		case reflect.Struct, reflect.Map, reflect.Pointer:
-			want = "an object"
-		case reflect.Int64, reflect.Int, reflect.Float64:
-			want = "a number"
-		}
-		if wrong.Field == "" {
-			return fmt.Errorf("is a JSON %s, want %s", wrong.Value, want)
-		}
-		field := strings.TrimPrefix(wrong.Field, "Episode.") // embedded
-		return fmt.Errorf("field %q is a %s, want %s", field, wrong.Value, want)
+// problemIn says why the value at the start of a text cannot be read.
+func problemIn(text []byte) string {
+	err := strictjson.CheckFile(text)
+	var strict *strictjson.Error
+	if errors.As(err, &strict) && strict.Cut {
+		err = errCutOff
 	}
-	if err != nil {
-		return fmt.Errorf("not JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return nil
+	return cmp.Or(err, errors.New("malformed JSON")).Error()
 }
+
+var errCutOff = errors.New("the file is cut off in this line")
 
 func encode(v any) []byte {
 	b, err := json.Marshal(v)

@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"waymark/catalog"
+	"waymark/internal/strictjson"
 )
 
 // Server is an MCP server that a host is configured to use. Nothing of it that can hold a secret is
@@ -58,8 +59,8 @@ func hostConfig(name string, text []byte) (root map[string]any, err error) {
 		if err := toml.Unmarshal(text, &root); err != nil {
 			return nil, fmt.Errorf("%s: not TOML: %w", name, err)
 		}
-	} else if err := json.Unmarshal(stripComments(text), &root); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, readable(err))
+	} else if err := strictjson.UnmarshalForeign(stripComments(text), &root); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return root, nil
 }

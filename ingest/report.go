@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"waymark/catalog"
 )
 
 // Counts of items by kind. Lines counts those whose kind could not be told.
@@ -72,9 +74,10 @@ type Report struct {
 	Taken      Counts   `json:"taken"`
 	Duplicates Counts   `json:"duplicates"`
 	Dropped    Counts   `json:"dropped"`
-	LeftOut    Counts   `json:"left_out"`          // other splits
-	Lines      int      `json:"lines,omitempty"`   // of traces
-	Skipped    int      `json:"skipped,omitempty"` // of these, of a kind that is not known
+	LeftOut    Counts   `json:"left_out"`            // other splits
+	Lines      int      `json:"lines,omitempty"`     // of traces
+	Skipped    int      `json:"skipped,omitempty"`   // of these, of a kind that is not known
+	Shortened  int      `json:"shortened,omitempty"` // episodes whose intent is cut at the limit
 	Servers    []Server `json:"servers,omitempty"`
 	Reasons    []Reason `json:"reasons"`
 }
@@ -94,6 +97,9 @@ func (r *Report) Add(it Item) {
 		*r.Duplicates.of(it.Kind)++
 	default:
 		*r.Taken.of(it.Kind)++
+		if it.Shortened {
+			r.Shortened++
+		}
 		if it.Server != nil {
 			r.Servers = append(r.Servers, *it.Server)
 		}
@@ -133,6 +139,9 @@ func (r Report) String() string {
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(&b, "%-11s %d of %d lines (%.1f %%) of a kind that is not known\n", "skipped", r.Skipped, r.Lines, 100*float64(r.Skipped)/float64(r.Lines))
+	}
+	if r.Shortened > 0 {
+		fmt.Fprintf(&b, "%-11s %d intents longer than %d bytes\n", "shortened", r.Shortened, catalog.MaxIntent)
 	}
 	for _, s := range r.Servers {
 		fmt.Fprintf(&b, "  server    %s (%s) %s%s\n", s.Name, s.Transport, s.Command, s.URL)

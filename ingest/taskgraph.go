@@ -12,6 +12,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/internal/strictjson"
 )
 
 // The layout of TaskBench (Shen et al. 2023) and GNN4TaskPlan (Wu et al. 2024):
@@ -74,8 +75,8 @@ func taskgraphTools(in *input, name string, known map[string]bool, emit func(Ite
 	var desc struct {
 		Nodes []json.RawMessage `json:"nodes"`
 	}
-	if err := json.Unmarshal(text, &desc); err != nil {
-		return fmt.Errorf("%s: %w", name, readable(err))
+	if err := strictjson.UnmarshalForeign(text, &desc); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	at := 0
 	for _, raw := range desc.Nodes {
@@ -84,7 +85,7 @@ func taskgraphTools(in *input, name string, known map[string]bool, emit func(Ite
 		}
 		it := Item{File: name, Line: bytes.Count(text[:at], []byte("\n")) + 1, Kind: KindTool}
 		var n taskNode
-		if err := readable(json.Unmarshal(raw, &n)); err != nil {
+		if err := strictjson.UnmarshalForeign(raw, &n); err != nil {
 			it.ID = n.ID
 			it.drop(err.Error())
 		} else if known[n.ID] {
@@ -143,8 +144,8 @@ func testIDs(fsys fs.FS) (map[string]bool, error) {
 	var split struct {
 		TestIDs map[string][]json.RawMessage `json:"test_ids"`
 	}
-	if err := json.Unmarshal(text, &split); err != nil {
-		return nil, fmt.Errorf("split_ids.json: %w", readable(err))
+	if err := strictjson.UnmarshalForeign(text, &split); err != nil {
+		return nil, fmt.Errorf("split_ids.json: %w", err)
 	}
 	ids := map[string]bool{}
 	for _, part := range split.TestIDs {
@@ -266,7 +267,7 @@ func unwrap(v any, name string, lists ...json.RawMessage) error {
 		if json.Unmarshal(l, &inner) == nil {
 			l = json.RawMessage(inner)
 		}
-		if err := readable(json.Unmarshal(l, v)); err != nil {
+		if err := strictjson.UnmarshalForeign(l, v); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/internal/strictjson"
 )
 
 // A saved answer to MCP tools/list comes in many wrappings. All of these are read, and any of them
@@ -81,10 +82,7 @@ func (t *toolsList) values(server string) error {
 		end := int(d.InputOffset())
 		if err != nil {
 			it := Item{File: t.file, Line: t.lineAt(len(t.text))}
-			it.drop(readable(err).Error())
-			if errors.Is(err, io.ErrUnexpectedEOF) {
-				it.Dropped = "the file is cut off in this line"
-			}
+			it.drop(problemIn(t.text[d.InputOffset():]))
 			t.stopped = !t.emit(it)
 			return nil
 		}
@@ -113,7 +111,7 @@ func (t *toolsList) value(v json.RawMessage, at int, server string, depth int) {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	err := readable(json.Unmarshal(v, &w))
+	err := strictjson.UnmarshalForeign(v, &w)
 	if err == nil && w.Error != nil {
 		err = fmt.Errorf("the server answered with an error: %.200s", w.Error.Message)
 	}
@@ -177,7 +175,7 @@ type listedTool struct {
 func (t *toolsList) tool(v json.RawMessage, at int, server string) {
 	it := Item{File: t.file, Line: t.lineAt(at), Kind: KindTool}
 	var l listedTool
-	err := readable(json.Unmarshal(v, &l))
+	err := strictjson.UnmarshalForeign(v, &l)
 	if l.Function != nil {
 		l = *l.Function
 	}

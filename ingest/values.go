@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 )
 
@@ -117,11 +116,7 @@ func (r *documentReader) value(d *json.Decoder, tell bool) (ok, more bool) {
 		return false, false
 	}
 	if err != nil {
-		l := line{number: r.lineAt(len(r.text)), problem: readable(err).Error()}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			l.problem = "the file is cut off in this line"
-		}
-		r.visit(l)
+		r.visit(line{number: r.lineAt(len(r.text)), problem: problemIn(r.text[d.InputOffset():])})
 		return false, false
 	}
 	return true, r.visit(line{number: r.lineAt(int(d.InputOffset()) - len(v)), data: v})

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,12 +78,20 @@ func waymarkItem(l line) (it Item) {
 		Kind Kind   `json:"kind"`
 		ID   string `json:"id"`
 	}
-	err := l.decode(&head)
+	var body map[string]json.RawMessage
+	err := cmp.Or(l.decode(&head), l.decode(&body))
 	if err == nil {
-		it.ID = head.ID
+		delete(body, "kind")
+		l.data, it.ID = encode(body), head.ID
 		switch head.Kind {
-		case KindTool, KindCapability, KindEpisode:
+		case KindTool, KindCapability:
 			return datasetItem(l, head.Kind)
+		case KindEpisode:
+			it.Kind, it.Episode = KindEpisode, new(episodic.Episode)
+			err = l.decodeOwn(it.Episode)
+			if it.ID = it.Episode.ID; err == nil {
+				return it
+			}
 		case "":
 			err = errors.New("no kind")
 		default:

@@ -108,7 +108,9 @@ func (s *Server) putTools(ctx context.Context, in *rawInput) (*putAnswer, error)
 	} else {
 		var list toolList
 		list, err = decodeStrict[toolList](data)
-		tools = list.Tools
+		if tools = list.Tools; err == nil && tools == nil {
+			err = &malformedError{http.StatusUnprocessableEntity, "/tools", "is required"}
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -131,7 +133,9 @@ func (s *Server) putCapabilities(ctx context.Context, in *rawInput) (*putAnswer,
 	} else {
 		var list capabilityList
 		list, err = decodeStrict[capabilityList](data)
-		caps = list.Capabilities
+		if caps = list.Capabilities; err == nil && caps == nil {
+			err = &malformedError{http.StatusUnprocessableEntity, "/capabilities", "is required"}
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -1,12 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -87,6 +89,9 @@ func (e *mcpEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, errNoCredential.Error(), http.StatusUnauthorized)
 		return
 	}
+	if r.Method == http.MethodPost && !e.acceptable(w, r) {
+		return
+	}
 	// The credential was checked before; the SDK only needs to see that there is one, and handlers
 	// must not see which.
 	r = r.WithContext(r.Context())
@@ -116,6 +121,28 @@ func (e *mcpEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		e.stateless.ServeHTTP(w, r)
 	}
+}
+
+// acceptable reads a body and refuses one that is not a JSON-RPC message. The SDK answers for one that is too long.
+func (e *mcpEndpoint) acceptable(w http.ResponseWriter, r *http.Request) bool {
+	text, err := io.ReadAll(io.LimitReader(r.Body, e.cfg.MaxBody+1))
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}
+	text = bytes.TrimSpace(text)
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || int64(len(text)) > e.cfg.MaxBody || len(text) == 0 || kind != "application/json" {
+		return true
+	}
+	id, code, reason := checkFrame(text)
+	if code == 0 {
+		return true
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(frameError(id, code, reason))
+	return false
 }
 
 // reports tells the tools that may say how far they are while they work: those that take long, and those of other

@@ -8,11 +8,14 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"waymark/internal/strictjson"
 )
 
 // maxFrame is the longest message a host may send over a pipe, in bytes.
@@ -406,42 +409,69 @@ func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 	}
 }
 
-// checkFrame reports what is wrong with a line: not JSON (-32700), or JSON but no JSON-RPC 2.0 message
-// (-32600). The id is that of the message where it has a usable one. A batch is a message if all in it are, with
-// ids of their own.
+// frame fields that are read here; a message may have others.
+type frameFields struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   json.RawMessage `json:"error"`
+}
+
+// checkFrame reports what is wrong with a message: not acceptable JSON (-32700), or JSON but not a JSON-RPC 2.0 message
+// (-32600). The id is that of the message where it has a usable one. A batch is a message if all in it are, with ids of
+// their own.
 func checkFrame(line []byte) (id json.RawMessage, code int, reason string) {
-	if !json.Valid(line) {
-		return nil, -32700, "the line is not one JSON value"
+	if err := strictjson.Check(line); err != nil {
+		return frameID(line), -32700, err.Error()
 	}
 	if line[0] == '[' {
 		code, reason = checkBatch(line)
 		return nil, code, reason
 	}
-	var m struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Method  string          `json:"method"`
-		Result  json.RawMessage `json:"result"`
-		Error   json.RawMessage `json:"error"`
+	var m frameFields
+	if line[0] != '{' {
+		return nil, -32600, "the message is not a JSON object"
 	}
-	if line[0] != '{' || json.Unmarshal(line, &m) != nil {
-		return nil, -32600, "the line is no JSON-RPC message"
+	if err := strictjson.UnmarshalForeign(line, &m); err != nil {
+		return frameID(line), -32600, err.Error()
 	}
-	if len(m.ID) > 0 {
-		switch c := m.ID[0]; {
-		case c == '"', c == '-', c >= '0' && c <= '9', c == 'n':
-			id = m.ID
-		default:
-			return nil, -32600, "the id is neither a string nor a number"
+	if len(m.ID) > 0 && string(m.ID) != "null" {
+		if !usableID(m.ID) {
+			return nil, -32600, "the id is neither a string nor an integer of at most 53 bits"
 		}
+		id = m.ID
 	}
 	switch {
 	case m.Version != "2.0":
 		return id, -32600, `jsonrpc is not "2.0"`
 	case m.Method == "" && m.Result == nil && m.Error == nil:
 		return id, -32600, "the message has neither method nor result nor error"
+	case m.Method != "" && string(m.ID) == "null":
+		return nil, -32600, "the id of a request is null"
 	}
 	return id, 0, ""
+}
+
+// frameID is the id of a refused message, so that its sender does not wait for an answer; nil where it is not certain.
+func frameID(line []byte) json.RawMessage {
+	var m struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(line, &m) != nil || !usableID(m.ID) || bytes.Count(line, []byte(`"id"`)) != 1 {
+		return nil
+	}
+	return m.ID
+}
+
+// usableID reports whether an id is answered as it was sent: numbers are kept as 64-bit floats on the way.
+func usableID(id json.RawMessage) bool {
+	if len(id) > 0 && id[0] == '"' {
+		return true
+	}
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	return err == nil && n > -1<<53 && n < 1<<53
 }
 
 // checkBatch is checkFrame for a JSON array.

@@ -35,11 +35,17 @@ func TestABadFrameDoesNotEndTheSession(t *testing.T) {
 	for line, want := range map[string]float64{
 		"hello": -32700, "{\"jsonrpc\":\"2.0\"": -32700, "{} {}": -32700, "\xff\xfe": -32700,
 		"5": -32600, "[ ]": -32600, `{"jsonrpc":"1.0","id":7,"method":"ping"}`: -32600, `{"jsonrpc":"2.0","id":{},"method":"ping"}`: -32600,
+		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`: -32600, `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`: -32600,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`: -32600, `{"jsonrpc":"2.0","id":1,"Method":"ping"}`: -32600,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`: -32700, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}": -32700,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"find_tool","arguments":{"query":"a","query":"b"}}}`: -32700,
 		`{"jsonrpc":"2.0","id":1}`: -32600, `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", maxFrame) + `"}`: -32600,
 	} {
 		assert.Equal(t, want, code(ask(line)), "%.60q", line)
 	}
 	assert.Equal(t, 7.0, ask(`{"jsonrpc":"1.0","id":7,"method":"ping"}`)["id"])
+	assert.Equal(t, 8.0, ask(`{"jsonrpc":"2.0","id":8,"method":"ping","method":"tools/list"}`)["id"], "whoever sent it does not wait for an answer")
+	assert.Nil(t, ask(`{"jsonrpc":"2.0","id":8,"id":9,"method":"ping"}`)["id"], "which of the two is unknown")
 	assert.Equal(t, -32600.0, code(ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)), "before the handshake")
 	m := ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	assert.NotNil(t, m["result"], "%v", m)

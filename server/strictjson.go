@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,15 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
+	"waymark/internal/strictjson"
 	"waymark/score/rubric"
-)
-
-// What JSON may come in. encoding/json takes duplicate names (the last wins), folds the case of
-// names (even ſ to s), repairs broken UTF-8 and leaves trailing data to whoever looks: each of them
-// lets two readers of one body see two different requests. Here a body is one value, exactly.
-const (
-	maxDepth = 64
-	maxArray = 10_000
 )
 
 // malformedError is text that is not the JSON this server takes (Status 400), or JSON that is not
@@ -58,124 +50,29 @@ func bodyLocation(pointer string) string {
 	return b.String()
 }
 
-// checkJSON reports whether data is one JSON value of valid UTF-8, without duplicate names, at most
-// maxDepth deep and with at most maxArray elements in any array.
-func checkJSON(data []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(data))
-	values := 0
-	for {
-		if dec.StackDepth() == 0 && values > 0 {
-			switch _, err := dec.ReadToken(); {
-			case err == io.EOF:
-				return nil
-			default:
-				return &malformedError{Status: http.StatusBadRequest,
-					Reason: fmt.Sprintf("data after the end of the JSON value (byte %d)", dec.InputOffset())}
-			}
-		}
-		token, err := dec.ReadToken()
-		if err != nil {
-			return syntaxProblem(dec, err)
-		}
-		depth := dec.StackDepth()
-		switch token.Kind() {
-		case '{', '[':
-			if depth > maxDepth {
-				return &malformedError{Status: http.StatusBadRequest, Place: string(dec.StackPointer()),
-					Reason: fmt.Sprintf("nested more than %d levels deep", maxDepth)}
-			}
-		}
-		if kind, n := dec.StackIndex(depth); kind == '[' && n > maxArray {
-			return &malformedError{Status: http.StatusBadRequest, Place: string(dec.StackPointer()),
-				Reason: fmt.Sprintf("an array has more than %d elements", maxArray)}
-		}
-		if depth == 0 {
-			values++
-		}
-	}
-}
-
-func syntaxProblem(dec *jsontext.Decoder, err error) error {
-	e := &malformedError{Status: http.StatusBadRequest}
-	var syntactic *jsontext.SyntacticError
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		e.Reason = fmt.Sprintf("the JSON value ends early (byte %d)", dec.InputOffset())
-	case errors.As(err, &syntactic):
-		e.Place = string(syntactic.JSONPointer)
-		reason := "malformed"
-		if syntactic.Err != nil {
-			reason = syntactic.Err.Error()
-		}
-		e.Reason = fmt.Sprintf("%s (byte %d)", reason, syntactic.ByteOffset)
-	default:
-		e.Reason = "malformed JSON"
-	}
-	return e
-}
-
-// decodeStrict reads one value of type T and nothing else. Text that is no acceptable JSON is
-// status 400; a field that T does not have, in exactly this spelling, or a value of the wrong type
-// is 422.
+// decodeStrict reads one value of type T and nothing else.
 func decodeStrict[T any](data []byte) (T, error) {
-	var v T
-	if err := checkJSON(data); err != nil {
-		return v, err
-	}
-	err := json.Unmarshal(data, &v, json.RejectUnknownMembers(true))
-	return v, semanticProblem(err)
+	v, err := strictjson.Decode[T](data)
+	return v, malformed(err)
 }
 
-func semanticProblem(err error) error {
-	if err == nil {
-		return nil
+// malformed gives an error of the strict reader its status and the words of this interface.
+func malformed(err error) error {
+	var strict *strictjson.Error
+	var decimal *rubric.DecimalError
+	if !errors.As(err, &strict) {
+		return err
 	}
-	e := &malformedError{Status: http.StatusUnprocessableEntity}
-	var (
-		semantic *json.SemanticError
-		inner    *malformedError
-		decimal  *rubric.DecimalError
-	)
+	e := &malformedError{Status: http.StatusUnprocessableEntity, Place: strict.Place, Reason: strict.Reason}
 	switch {
-	case errors.As(err, &inner):
-		return inner
-	case errors.As(err, &semantic):
-		e.Place = string(semantic.JSONPointer)
-		switch {
-		case errors.Is(err, json.ErrUnknownName):
-			name := jsontext.Pointer(e.Place).LastToken()
-			if e.Reason = fmt.Sprintf("unknown field %q", name); name == workspaceField {
-				e.Reason += "; " + howWorkspace
-			}
-		case errors.As(err, &decimal):
-			e.Reason = decimal.Detail
-		case semantic.GoType != nil && semantic.GoType.String() == "time.Time":
-			e.Reason = "not a time of RFC 3339, as in 2026-01-02T15:04:05Z"
-		default:
-			e.Reason = fmt.Sprintf("a JSON %s does not fit here", kindName(semantic.JSONKind))
-		}
-	default:
-		e.Reason = "the JSON value does not fit"
+	case strict.Syntax:
+		e.Status = http.StatusBadRequest
+	case strict.Unknown == workspaceField:
+		e.Reason += "; " + howWorkspace
+	case errors.As(strict.Err, &decimal):
+		e.Reason = decimal.Detail
 	}
 	return e
-}
-
-func kindName(k jsontext.Kind) string {
-	switch k {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "boolean"
-	case '"':
-		return "string"
-	case '0':
-		return "number"
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	}
-	return "value"
 }
 
 // strictFormat plugs the rules into huma, which reads each body twice: as any, to validate it
@@ -197,12 +94,12 @@ var strictFormat = huma.Format{
 	},
 	Unmarshal: func(data []byte, v any) error {
 		if generic, ok := v.(*any); ok {
-			if err := checkJSON(data); err != nil {
-				return err
+			if err := strictjson.Check(data); err != nil {
+				return malformed(err)
 			}
-			return semanticProblem(json.Unmarshal(data, generic))
+			return malformed(strictjson.Fit(data, generic))
 		}
-		return semanticProblem(json.Unmarshal(data, v))
+		return malformed(strictjson.Fit(data, v))
 	},
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
+	"waymark/internal/strictjson"
 	"waymark/suggest"
 )
 
@@ -48,11 +49,11 @@ func TestBadJSON(t *testing.T) {
 	w := newWeb(t)
 	for _, c := range badJSON {
 		t.Run(c.name, func(t *testing.T) {
-			var malformed *malformedError
-			err := checkJSON([]byte(c.body))
-			require.True(t, errors.As(err, &malformed), "%v", err)
+			var refused *malformedError
+			err := malformed(strictjson.Check([]byte(c.body)))
+			require.True(t, errors.As(err, &refused), "%v", err)
 			assert.Contains(t, err.Error(), c.mention)
-			assert.Equal(t, http.StatusBadRequest, malformed.Status)
+			assert.Equal(t, http.StatusBadRequest, refused.Status)
 			for _, path := range []string{"/v1/next", "/v1/episodes", "/v1/tools"} {
 				method := "POST"
 				if path == "/v1/tools" {
@@ -66,9 +67,9 @@ func TestBadJSON(t *testing.T) {
 			}
 		})
 	}
-	assert.NoError(t, checkJSON([]byte(strings.Repeat("[", 64)+strings.Repeat("]", 64))))
-	assert.NoError(t, checkJSON([]byte(`[`+strings.Repeat("1,", 9_999)+`1]`)))
-	assert.NoError(t, checkJSON([]byte(` {"a":{"a":1},"A":2} `)))
+	assert.NoError(t, strictjson.Check([]byte(strings.Repeat("[", 64)+strings.Repeat("]", 64))))
+	assert.NoError(t, strictjson.Check([]byte(`[`+strings.Repeat("1,", 9_999)+`1]`)))
+	assert.NoError(t, strictjson.Check([]byte(` {"a":{"a":1},"A":2} `)))
 }
 
 // encoding/json would take each of these for "context": it folds case, ſ (U+017F) and K (U+212A).
@@ -123,11 +124,11 @@ func FuzzDecodeStrict(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := decodeStrict[episodic.Episode](data)
 		if err != nil {
-			var malformed *malformedError
-			require.True(t, errors.As(err, &malformed), "%v", err)
-			require.Contains(t, []int{400, 422}, malformed.Status)
-			require.True(t, utf8.ValidString(malformed.Error()))
-			require.Less(t, len(malformed.Reason), 200+len(data)) // and it never quotes more than came in
+			var refused *malformedError
+			require.True(t, errors.As(err, &refused), "%v", err)
+			require.Contains(t, []int{400, 422}, refused.Status)
+			require.True(t, utf8.ValidString(refused.Error()))
+			require.Less(t, len(refused.Reason), 200+len(data)) // and it never quotes more than came in
 			return
 		}
 		require.True(t, utf8.Valid(data))

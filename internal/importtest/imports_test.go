@@ -39,9 +39,9 @@ var imports = map[string][]string{
 	"graph":    {"internal"},
 	"spectral": {"internal"},
 	"semantic": {"internal"},
-	"run":      {"catalog"},
+	"run":      {"catalog", "internal"},
 	"episodic": {"catalog", "internal", "semantic"},
-	"ingest":   {"catalog", "episodic"},
+	"ingest":   {"catalog", "episodic", "internal"},
 	"sample":   {"catalog", "episodic"},
 	"learn":    {"graph", "internal", "semantic", "spectral"},
 	"score":    {"catalog", "internal", "run", "semantic"},
@@ -51,7 +51,7 @@ var imports = map[string][]string{
 	"live":     {"catalog", "episodic", "evaluate", "internal", "mine", "run", "score", "semantic", "storage", "suggest"},
 	"record":   {"episodic", "ingest", "live", "run", "storage", "suggest"},
 	"gateway":  {"catalog", "internal", "run", "storage"},
-	"server":   {"catalog", "episodic", "gateway", "ingest", "live", "mine", "run", "score", "storage", "suggest"},
+	"server":   {"catalog", "episodic", "gateway", "ingest", "internal", "live", "mine", "run", "score", "storage", "suggest"},
 	"cmd":      {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest"},
 
 	// Hosts wait for the hook, so it links next to nothing.

@@ -20,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"waymark/catalog"
+	"waymark/internal/strictjson"
 )
 
 // The formats.
@@ -106,14 +107,13 @@ func guess(doc any) string {
 // document reads JSON or YAML into plain values: maps by string, lists, strings, numbers, booleans, nil.
 func document(text []byte) (any, error) {
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
-		d := json.NewDecoder(bytes.NewReader(trimmed))
-		d.UseNumber()
-		var v any
-		if err := d.Decode(&v); err == nil {
-			if d.More() {
-				return nil, errors.New("more than one JSON value")
-			}
-			return v, nil
+		if err := strictjson.CheckFile(trimmed); err == nil {
+			d := json.NewDecoder(bytes.NewReader(trimmed))
+			d.UseNumber()
+			var v any
+			return v, d.Decode(&v)
+		} else if yaml.Unmarshal(text, new(any)) != nil || json.NewDecoder(bytes.NewReader(trimmed)).Decode(new(any)) == nil {
+			return nil, err // flow YAML may begin with a bracket too
 		}
 	}
 	var v any
@@ -236,11 +236,9 @@ func (r *reading) waymark(doc any) (all []catalog.Capability) {
 		list = []any{doc}
 	}
 	for i, e := range list {
-		d := json.NewDecoder(bytes.NewReader(raw(e)))
-		d.DisallowUnknownFields()
-		var c catalog.Capability
-		if err := d.Decode(&c); err != nil {
-			r.wrong(fmt.Sprintf("capability %d", i+1), "%s", strings.TrimPrefix(err.Error(), "json: "))
+		c, err := strictjson.Decode[catalog.Capability](raw(e))
+		if err != nil {
+			r.wrong(fmt.Sprintf("capability %d", i+1), "%s", err)
 			continue
 		}
 		all = append(all, c)

@@ -177,7 +177,7 @@ func TestDecodeRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                             "none of the formats",
 		"a: [":                         "did not find",
-		`{"id":"x"} {"id":"y"}`:        "more than one",
+		`{"id":"x"} {"id":"y"}`:        "data after the end",
 		`{"id":"x","colour":1}`:        `unknown field "colour"`,
 		`{"capabilities":[]}`:          "holds no capability",
 		"arazzo: 2.0.0":                "no version that is read here",

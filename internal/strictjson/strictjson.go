@@ -1,0 +1,266 @@
+// Package strictjson reads the JSON that comes from outside: bodies, frames, files.
+//
+// encoding/json takes duplicate names (the last wins), folds the case of names (even ſ to s), repairs invalid UTF-8 and
+// leaves trailing data to the caller. Each of these lets two readers see two different requests in the same bytes. Here
+// an input is exactly one value, and what is refused is refused in the same words for every input.
+package strictjson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits of one value.
+const (
+	MaxDepth = 64
+	MaxArray = 10_000
+)
+
+// Error says why an input is refused. Place is a JSON pointer into it.
+type Error struct {
+	Syntax  bool // the text is not acceptable JSON; otherwise the value does not fit the type
+	Cut     bool // the text ends before the value does
+	Place   string
+	Reason  string
+	Unknown string // the name of a field that the type does not have
+	Err     error  // of the UnmarshalJSON method of a type; nil: none
+}
+
+func (e *Error) Error() string {
+	if e.Place == "" {
+		return e.Reason
+	}
+	return e.Place + ": " + e.Reason
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Check reports whether data is one JSON value of valid UTF-8, without duplicate names, at most MaxDepth levels deep
+// and with at most MaxArray elements in any array.
+func Check(data []byte) error { return check(data, MaxArray) }
+
+// CheckFile is [Check] without a limit on arrays: a file may hold a catalog of any size.
+func CheckFile(data []byte) error { return check(data, math.MaxInt64) }
+
+func check(data []byte, maxArray int64) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	for values := 0; ; {
+		if dec.StackDepth() == 0 && values > 0 {
+			if _, err := dec.ReadToken(); err != io.EOF {
+				return &Error{Syntax: true, Reason: fmt.Sprintf("data after the end of the JSON value (byte %d)", dec.InputOffset())}
+			}
+			return nil
+		}
+		token, err := dec.ReadToken()
+		if err != nil {
+			return syntaxError(dec, err)
+		}
+		depth := dec.StackDepth()
+		if kind := token.Kind(); (kind == '{' || kind == '[') && depth > MaxDepth {
+			return &Error{Syntax: true, Place: string(dec.StackPointer()), Reason: fmt.Sprintf("nested more than %d levels deep", MaxDepth)}
+		}
+		if kind, n := dec.StackIndex(depth); kind == '[' && n > maxArray {
+			return &Error{Syntax: true, Place: string(dec.StackPointer()), Reason: fmt.Sprintf("an array has more than %d elements", maxArray)}
+		}
+		if depth == 0 {
+			values++
+		}
+	}
+}
+
+func syntaxError(dec *jsontext.Decoder, err error) error {
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &Error{Syntax: true, Cut: true, Reason: fmt.Sprintf("the JSON value ends early (byte %d)", dec.InputOffset())}
+	case errors.As(err, &syntactic):
+		reason := "malformed"
+		if syntactic.Err != nil {
+			reason = syntactic.Err.Error()
+		}
+		return &Error{Syntax: true, Place: string(syntactic.JSONPointer), Reason: fmt.Sprintf("%s (byte %d)", reason, syntactic.ByteOffset)}
+	}
+	return &Error{Syntax: true, Reason: "malformed JSON"}
+}
+
+// Decode reads one value of type T and nothing else. A field that T does not have, in exactly this spelling, is an error.
+func Decode[T any](data []byte) (T, error) {
+	var v T
+	err := Unmarshal(data, &v)
+	return v, err
+}
+
+// Unmarshal is [Decode] into the value that v points to.
+func Unmarshal(data []byte, v any) error {
+	if err := Check(data); err != nil {
+		return err
+	}
+	return Fit(data, v, json.RejectUnknownMembers(true))
+}
+
+// UnmarshalForeign reads a document of another program, which may have fields beyond those of the type. A field whose
+// name differs from one of the type in case alone is an error all the same: other readers take it for that field.
+func UnmarshalForeign(data []byte, v any) error {
+	if err := CheckFile(data); err != nil {
+		return err
+	}
+	if err := Fit(data, v); err != nil {
+		return err
+	}
+	return folded(jsontext.NewDecoder(bytes.NewReader(data)), reflect.TypeOf(v))
+}
+
+// Fit decodes data, which was checked before.
+func Fit(data []byte, v any, opts ...json.Options) error {
+	if k := reflect.TypeOf(v).Elem().Kind(); jsontext.Value(data).Kind() == 'n' && (k == reflect.Struct || k == reflect.Slice || k == reflect.Map) {
+		return &Error{Reason: "a JSON null does not fit here"}
+	}
+	return fitError(json.Unmarshal(data, v, opts...), reflect.TypeOf(v))
+}
+
+func fitError(err error, t reflect.Type) error {
+	var inner *Error
+	var semantic *json.SemanticError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &inner):
+		return inner
+	case !errors.As(err, &semantic):
+		return &Error{Reason: "the JSON value does not fit", Err: err}
+	}
+	e := &Error{Place: string(semantic.JSONPointer), Err: semantic.Err}
+	switch {
+	case errors.Is(err, json.ErrUnknownName):
+		place := semantic.JSONPointer
+		e.Unknown = place.LastToken()
+		e.Reason = unknownField(e.Unknown, known(at(t, place.Parent())))
+	case semantic.GoType == reflect.TypeFor[time.Time]():
+		e.Reason = "not a time of RFC 3339, as in 2026-01-02T15:04:05Z"
+	default:
+		e.Reason = fmt.Sprintf("a JSON %s does not fit here", kindName(semantic.JSONKind))
+	}
+	return e
+}
+
+func unknownField(name string, names []string) string {
+	reason := fmt.Sprintf("unknown field %q", name)
+	if i := slices.IndexFunc(names, func(k string) bool { return strings.EqualFold(k, name) }); i >= 0 {
+		reason += fmt.Sprintf("; its name is written %q", names[i])
+	}
+	return reason
+}
+
+// folded reads one value and reports a field that is spelled like one of the type but for case.
+func folded(dec *jsontext.Decoder, t reflect.Type) error {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	kind := dec.PeekKind()
+	if t == nil || kind != '{' && kind != '[' {
+		return dec.SkipValue()
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	names := known(t)
+	for dec.PeekKind() != '}' && dec.PeekKind() != ']' {
+		next := element(t)
+		if kind == '{' {
+			token, err := dec.ReadToken()
+			if err != nil {
+				return err
+			}
+			name := token.String()
+			if len(names) > 0 && !slices.Contains(names, name) {
+				if reason := unknownField(name, names); strings.Contains(reason, "; its name") {
+					return &Error{Place: string(dec.StackPointer()), Reason: reason, Unknown: name}
+				}
+			}
+			next = member(t, name)
+		}
+		if err := folded(dec, next); err != nil {
+			return err
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// at is the type of the value that a pointer points to; nil where the type does not say.
+func at(t reflect.Type, place jsontext.Pointer) reflect.Type {
+	for token := range place.Tokens() {
+		for t != nil && t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if next := member(t, token); next != nil {
+			t = next
+		} else {
+			t = element(t)
+		}
+	}
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+func element(t reflect.Type) reflect.Type {
+	if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map) {
+		return t.Elem()
+	}
+	return nil
+}
+
+func member(t reflect.Type, name string) reflect.Type {
+	if t == nil || t.Kind() != reflect.Struct {
+		return element(t)
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name && name != "" {
+			return f.Type
+		}
+	}
+	return nil
+}
+
+// known are the names of the fields of a struct.
+func known(t reflect.Type) (names []string) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && tag != "-" {
+			names = append(names, tag)
+		}
+	}
+	return names
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "boolean"
+	case '"':
+		return "string"
+	case '0':
+		return "number"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	}
+	return "value"
+}
