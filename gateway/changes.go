@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"waymark/catalog"
+	"waymark/catalog/inspect"
 )
 
 // PartChange is what is different in one part of a contract, with some of what stands around it, quoted so that
@@ -55,7 +56,7 @@ func difference(was, now string) (string, string) {
 	for tail < min(len(was), len(now))-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
 		tail++
 	}
-	alike := strings.Join(strings.Fields(skeleton(was)), "") == strings.Join(strings.Fields(skeleton(now)), "")
+	alike := strings.Join(strings.Fields(inspect.Skeleton(was)), "") == strings.Join(strings.Fields(inspect.Skeleton(now)), "")
 	quote := func(s string) string {
 		switch {
 		case alike:

@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"waymark/catalog/inspect"
 )
 
 // Definition says how a server is started or reached. Values are as somebody wrote them; variables in
@@ -44,7 +46,7 @@ func (d *Definition) Check() error {
 		return fmt.Errorf("server id %q is not 1 to 32 of A-Z a-z 0-9 . _ -, letters or digits first", d.ID)
 	}
 	for _, r := range reserved {
-		if skeleton(d.ID) == skeleton(r) {
+		if inspect.Skeleton(d.ID) == inspect.Skeleton(r) {
 			return fmt.Errorf("server id %q is reserved", d.ID)
 		}
 	}

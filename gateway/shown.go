@@ -28,13 +28,12 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 	server := u.def.ID
 	g.listing.Lock()
 	defer g.listing.Unlock()
-	own := make([]string, len(tools))
+	known := g.register.known()
 	for i := range tools {
-		own[i] = tools[i].tool.Name
+		known.Add(tools[i].tool.ID, server, tools[i].tool.Name)
 	}
-	others := otherNames(server, own, g.register.names())
 	for i := range tools {
-		tools[i].look(own, others)
+		tools[i].look(known)
 	}
 	verdicts, taken, err := g.register.compare(ctx, server, tools)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"waymark/catalog"
+	"waymark/catalog/inspect"
 )
 
 // Server is how one server does.
@@ -74,16 +75,16 @@ func (u *upstream) now() (State, time.Time, string) {
 }
 
 // names are the names of all tools that are pinned, by server.
-func (r *register) names() map[string][]string {
+func (r *register) known() *inspect.Catalog {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	names := map[string][]string{}
-	for id := range r.pins {
+	known := inspect.NewCatalog()
+	for _, id := range slices.Sorted(maps.Keys(r.pins)) {
 		if server, name, ok := catalog.Split(id); ok {
-			names[server] = append(names[server], name)
+			known.Add(id, server, name)
 		}
 	}
-	return names
+	return known
 }
 
 // of are the pins of one server.

@@ -5,15 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
-	"strings"
-	"unicode"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/catalog"
+	"waymark/catalog/inspect"
 )
 
 // offered is a tool as its server lists it now.
@@ -107,80 +105,21 @@ func (o *offered) digests() map[string]string {
 }
 
 // look adds what is suspicious about a tool beside the tools it came with and those of other servers.
-func (o *offered) look(own []string, others []string) {
+func (o *offered) look(known *inspect.Catalog) {
 	if o.wrong != "" {
 		return
 	}
-	for text := range o.texts() {
-		for _, s := range suspicions(text, others) {
-			if !slices.Contains(o.flags, s) {
-				o.flags = append(o.flags, s)
-			}
+	e := inspect.Entry{ID: o.tool.ID, Name: o.tool.Name, Server: o.tool.Server, Texts: []string{string(o.parts["description"]), string(o.parts["title"])}}
+	for _, part := range []string{"inputSchema", "outputSchema", "annotations"} {
+		e.Data = append(e.Data, o.parts[part])
+	}
+	for _, f := range known.Entry(&e) {
+		if f.Severity == inspect.Quarantine {
+			o.flags = append(o.flags, f.Detail)
 		}
 	}
 	if len(o.parts["description"]) > catalog.MaxDescription {
 		o.flags = append(o.flags, fmt.Sprintf("its description has %d bytes and is cut at %d", len(o.parts["description"]), catalog.MaxDescription))
 	}
-	if other, ok := alike(o.tool.Name, own); ok {
-		o.flags = append(o.flags, fmt.Sprintf("its name can be taken for %q of the same server", other))
-	}
 	slices.Sort(o.flags)
-}
-
-// texts are all words of a definition that a model may come to read: those of the schemas too, however deep
-// they stand, names and values alike.
-func (o *offered) texts() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if !yield(string(o.parts["description"])) || !yield(string(o.parts["title"])) {
-			return
-		}
-		for _, part := range []string{"inputSchema", "outputSchema", "annotations"} {
-			d := json.NewDecoder(bytes.NewReader(o.parts[part]))
-			d.UseNumber()
-			var v any
-			if d.Decode(&v) == nil && !textsIn(v, yield) {
-				return
-			}
-		}
-	}
-}
-
-// textsIn yields the names and texts in a value. Regular expressions may name control characters.
-func textsIn(v any, yield func(string) bool) bool {
-	switch v := v.(type) {
-	case string:
-		return yield(v)
-	case []any:
-		return !slices.ContainsFunc(v, func(e any) bool { return !textsIn(e, yield) })
-	case map[string]any:
-		for name, e := range v {
-			if text, ok := e.(string); ok && name == "pattern" {
-				e = withoutControls(text)
-			} else if name == "patternProperties" {
-				named, _ := e.(map[string]any)
-				e = renamed(named, withoutControls)
-			}
-			if !yield(name) || !textsIn(e, yield) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func withoutControls(pattern string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return -1
-		}
-		return c
-	}, pattern)
-}
-
-func renamed(m map[string]any, by func(string) string) any {
-	out := make(map[string]any, len(m))
-	for name, v := range m {
-		out[by(name)] = v
-	}
-	return out
 }

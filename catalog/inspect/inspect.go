@@ -1,0 +1,222 @@
+// Package inspect holds the checks that every entry of a catalog passes, whichever way it enters: over HTTP, from a
+// file, from a server of the gateway.
+//
+// A description is read by the model that chooses a tool, so whoever writes it writes into the prompt. The checks look
+// for what an honest entry does not need. What a finding leads to is its severity; nothing is changed or removed.
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"waymark/catalog"
+)
+
+// Severity says what a finding leads to.
+type Severity uint8
+
+const (
+	Demote     Severity = iota // the entry ranks lower
+	Quarantine                 // the entry is not suggested, and its texts are not shown, until somebody approves it
+	Refuse                     // the entry is not stored
+)
+
+// Finding is what a check found. Detail never quotes the text: a model may read it.
+type Finding struct {
+	Check    string
+	Severity Severity
+	Detail   string
+}
+
+// Entry is a tool or a capability as it was sent.
+type Entry struct {
+	ID, Name, Server string
+	Texts            []string          // title, description, intent
+	Data             []json.RawMessage // schemas, annotations: their names and texts are read too
+}
+
+// OfTool is the entry of a tool.
+func OfTool(t *catalog.Tool) *Entry {
+	e := &Entry{ID: t.ID, Name: t.Name, Server: t.Server, Texts: []string{t.Description}, Data: []json.RawMessage{t.InputSchema, t.OutputSchema}}
+	if t.Annotations != nil {
+		e.Texts = append(e.Texts, t.Annotations.Title)
+	}
+	return e
+}
+
+// OfCapability is the entry of a capability.
+func OfCapability(c *catalog.Capability) *Entry {
+	e := &Entry{ID: c.ID, Name: c.Name, Texts: []string{c.Description, c.Intent}, Data: []json.RawMessage{c.InputSchema, c.OutputSchema, c.Output}}
+	for _, t := range c.Tasks {
+		for _, name := range slices.Sorted(mapKeys(t.Arguments)) {
+			e.Data = append(e.Data, t.Arguments[name])
+		}
+	}
+	return e
+}
+
+func mapKeys(m map[string]json.RawMessage) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// check is one row of the table: find returns what it found, or nothing.
+type check struct {
+	Name     string
+	What     string
+	Severity Severity
+	find     func(e *Entry, in *Catalog) string
+}
+
+// checks are all checks of one entry, in the order of reports. Copies of one description are found over a whole
+// catalog: see [Copies].
+var checks = []check{
+	{"name", "ids and names have at most 128 characters of those that real catalogs use", Refuse, badName},
+	{"encoding", "texts are valid UTF-8", Quarantine, badEncoding},
+	{"hidden", "no text has characters that do not show, or change its direction", Quarantine, hiddenCharacter},
+	{"instruction", "no text addresses the model", Quarantine, instruction},
+	{"shadowing", "no text names a tool of another server", Quarantine, shadowing},
+	{"lookalike", "no id can be taken for another", Quarantine, lookalike},
+	{"stuffing", "no text is a list of keywords", Demote, stuffing},
+}
+
+// Checks describes the table, for documentation.
+func Checks() (rows [][3]string) {
+	for _, c := range checks {
+		rows = append(rows, [3]string{c.Name, c.What, [...]string{"ranks lower", "quarantined", "refused"}[c.Severity]})
+	}
+	return rows
+}
+
+// Entry returns what the checks find about an entry beside the catalog.
+func (in *Catalog) Entry(e *Entry) (found []Finding) {
+	e.read()
+	for _, c := range checks {
+		if detail := c.find(e, in); detail != "" {
+			found = append(found, Finding{c.Name, c.Severity, detail})
+		}
+	}
+	return found
+}
+
+// read collects the texts of the data, each once.
+func (e *Entry) read() {
+	for _, data := range e.Data {
+		if len(data) > 0 {
+			e.Texts = append(e.Texts, TextsIn(data)...)
+		}
+	}
+	e.Data = nil
+}
+
+// TextsIn lists the names and texts in a JSON value, sorted. Regular expressions may name control characters.
+func TextsIn(data json.RawMessage) []string {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	var all []string
+	var visit func(v any)
+	visit = func(v any) {
+		switch v := v.(type) {
+		case string:
+			all = append(all, v)
+		case []any:
+			for _, e := range v {
+				visit(e)
+			}
+		case map[string]any:
+			for name, e := range v {
+				if text, ok := e.(string); ok && name == "pattern" {
+					e = withoutControls(text)
+				} else if named, ok := e.(map[string]any); ok && name == "patternProperties" {
+					e = expressions(named)
+				}
+				all = append(all, name)
+				visit(e)
+			}
+		}
+	}
+	visit(v)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func expressions(m map[string]any) any {
+	out := make(map[string]any, len(m))
+	for name, v := range m {
+		out[withoutControls(name)] = v
+	}
+	return out
+}
+
+func withoutControls(pattern string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return -1
+		}
+		return c
+	}, pattern)
+}
+
+// MaxName is the most characters of a server id and of the rest of an id, as the protocol has it for tools.
+const MaxName = 128
+
+// badName applies to ids: names are shown, and data sets have sentences in them.
+func badName(e *Entry, _ *Catalog) string {
+	own := strings.TrimPrefix(e.ID, e.Server+":")
+	for _, part := range []struct{ what, text string }{{"id", own}, {"server", e.Server}, {"name", e.Name}} {
+		if n := utf8.RuneCountInString(part.text); n > MaxName {
+			return fmt.Sprintf("%s is %d characters long, the limit is %d", part.what, n, MaxName)
+		}
+	}
+	for _, c := range e.ID {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune(" _-.:/@!#+&,()'~", c) {
+			return fmt.Sprintf("id holds the character %q", c)
+		}
+	}
+	return ""
+}
+
+func badEncoding(e *Entry, _ *Catalog) string {
+	for _, t := range e.Texts {
+		if !utf8.ValidString(t) {
+			return "its texts are not valid UTF-8"
+		}
+	}
+	return ""
+}
+
+func hiddenCharacter(e *Entry, _ *Catalog) string {
+	for _, t := range append(e.Texts, e.Name, e.ID) {
+		if c, ok := Hidden(t); ok {
+			return fmt.Sprintf("its texts hold the invisible character %U", c)
+		}
+	}
+	return ""
+}
+
+// Hidden is the first character of a text that nobody sees: controls, zero-width, direction and tag characters. The
+// joiner of emoji and the byte order mark are no such.
+func Hidden(s string) (rune, bool) {
+	for _, c := range s {
+		switch {
+		case c >= ' ' && c <= '~', c == '\n', c == '\t', c == '\r', c == '\u200d', c == '\ufeff':
+		case unicode.IsControl(c), unicode.Is(unicode.Cf, c), c == '\u115F', c == '\u1160', c == '\u3164', c == '\uFFA0', c >= 0xE0100 && c <= 0xE01EF:
+			return c, true
+		}
+	}
+	return 0, false
+}

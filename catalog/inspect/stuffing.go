@@ -1,0 +1,97 @@
+package inspect
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// A text written to be found repeats words, or lists many without the small words of a sentence.
+const (
+	listedWords   = 40   // words of a text from which a list of keywords is told from a sentence
+	listedSmall   = 0.04 // share of small words below which it is a list
+	repeatedTimes = 8    // of one word
+	repeatedShare = 0.2  // of all words
+)
+
+var smallWords = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq("a an the and or of to in on for with by from as at is are be was it its this that these not no if when you your can will which into use used using e g i per has have all any each " +
+		"de la el los las le les des et du un una une en y para con por que o os do da e em um uma no na com der die das und von zu den dem ein eine mit auf im in ist di il per che") {
+		m[w] = true
+	}
+	return m
+}()
+
+func stuffing(e *Entry, _ *Catalog) string {
+	if len(e.Texts) == 0 {
+		return ""
+	}
+	return Stuffed(e.Texts[0])
+}
+
+// Stuffed says why a description is taken for a list of keywords; empty: it is not.
+func Stuffed(description string) string {
+	foreign := 0
+	for _, c := range description {
+		if unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) {
+			return "" // words without spaces
+		}
+		if c > unicode.MaxASCII && unicode.IsLetter(c) {
+			foreign++
+		}
+	}
+	words := strings.FieldsFunc(strings.ToLower(description), func(c rune) bool { return !unicode.IsLetter(c) && c != '-' && c != '_' })
+	small, most, count := 0, 0, map[string]int{}
+	for _, w := range words {
+		if smallWords[w] {
+			small++
+			continue
+		}
+		if count[w]++; len(w) > 2 {
+			most = max(most, count[w])
+		}
+	}
+	switch n := len(words); {
+	case most >= repeatedTimes && float64(most) >= repeatedShare*float64(n):
+		return fmt.Sprintf("one word stands %d times among the %d of its description", most, n)
+	case n >= listedWords && foreign < n/4 && float64(small) < listedSmall*float64(n):
+		return fmt.Sprintf("its description is a list of %d words rather than a text", n)
+	}
+	return ""
+}
+
+// mostCopies is how many tools of one server may share a description; ordinary servers have a few aliases.
+const mostCopies = 4
+
+// Shape is equal for descriptions that differ in digits, case, punctuation and the order of words alone. Empty for a
+// text of few words: those are alike by chance.
+func Shape(description string) string {
+	words := strings.FieldsFunc(strings.ToLower(description), func(c rune) bool { return !unicode.IsLetter(c) })
+	if len(words) < 5 {
+		return ""
+	}
+	slices.Sort(words)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(words), " ")))
+	return string(sum[:8])
+}
+
+// Copies reports which of the tools, given by server and shape in order, are copies beyond the first few.
+func Copies(n int, of func(i int) (server, shape string)) map[int]bool {
+	type family struct{ server, shape string }
+	members := map[family]int{}
+	copies := map[int]bool{}
+	for i := range n {
+		server, shape := of(i)
+		if shape == "" || server == "" {
+			continue
+		}
+		f := family{server, shape}
+		if members[f]++; members[f] > mostCopies {
+			copies[i] = true
+		}
+	}
+	return copies
+}

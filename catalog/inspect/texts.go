@@ -1,0 +1,154 @@
+package inspect
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"waymark/catalog"
+)
+
+// commanding are forms in which published attacks on tool descriptions address the model.
+var commanding = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|assistant|secret|hidden|admin|user|prompt)\b[^>]*>`),
+	regexp.MustCompile(`(?i)\[/?(inst|system)\]|<\|[a-z_]+\|>|<<sys>>`),
+	regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|above|earlier|all|other|system)\b.{0,30}\b(instructions?|prompts?|rules?|messages?|tools?)\b`),
+	regexp.MustCompile(`(?i)\b(do not|don't|never)\b.{0,30}\b(tell|mention|inform|reveal|notify|show)\b.{0,30}\b(user|human|anyone)\b`),
+	regexp.MustCompile(`(?i)\bwithout\b.{0,20}\b(telling|informing|asking|notifying)\b.{0,20}\b(user|human)\b`),
+	regexp.MustCompile(`(?i)\b(before|after|instead of)\b.{0,30}\b(using|calling|any)\b.{0,20}\b(other|any|this)\b.{0,10}\btools?\b.{0,60}\b(must|always|first)\b`),
+	regexp.MustCompile(`(?i)(~|\$home|/home/[a-z]+|/root)?/?\.(ssh/|aws/credentials|cursor/mcp\.json|claude\.json|netrc)|\bid_(rsa|ed25519)\b`),
+}
+
+// triggers are words of which each match of commanding has one: most texts are not looked at further.
+var triggers = []string{"<", "[", "ignore", "disregard", "forget", "override", "not", "n't", "never", "without", "tool", ".ssh", ".aws", ".cursor", ".claude", ".netrc", "id_"}
+
+func instruction(e *Entry, _ *Catalog) string {
+	for _, t := range e.Texts {
+		lower := strings.ToLower(t)
+		if !slices.ContainsFunc(triggers, func(w string) bool { return strings.Contains(lower, w) }) {
+			continue
+		}
+		for _, p := range commanding {
+			if p.MatchString(t) {
+				return "its texts speak to the model"
+			}
+		}
+	}
+	return ""
+}
+
+// Catalog is what an entry is compared with: the names of all tools, and how ids look.
+type Catalog struct {
+	servers map[string][]string // by a name that a text may use, the servers of the tools so called; at most three
+	looks   map[string]known    // by skeleton, the id that came first
+}
+
+type known struct{ id, server string }
+
+// NewCatalog is an empty catalog.
+func NewCatalog() *Catalog { return &Catalog{map[string][]string{}, map[string]known{}} }
+
+// Add makes an id known. The first of several ids that look alike is the one that the others are taken for.
+func (in *Catalog) Add(id, server, name string) {
+	if s := Skeleton(id); in.looks[s].id == "" {
+		in.looks[s] = known{id, server}
+	}
+	if server == "" {
+		return
+	}
+	if rest, ok := strings.CutPrefix(name, server+":"); ok {
+		name = rest
+	}
+	for _, n := range []string{name, catalog.ID(server, name), server + "__" + name, id} {
+		if len(n) >= 6 && strings.ContainsAny(n, "_-.:/") && len(in.servers[n]) < 3 && !slices.Contains(in.servers[n], server) {
+			in.servers[n] = append(in.servers[n], server)
+		}
+	}
+}
+
+// shadowing finds a name that only tools of one or two other servers have. A name that many use says nothing.
+func shadowing(e *Entry, in *Catalog) string {
+	for _, t := range e.Texts {
+		for _, name := range namesIn(t) {
+			if of := in.servers[name]; len(of) > 0 && len(of) < 3 && !slices.Contains(of, e.Server) {
+				return fmt.Sprintf("its texts speak of %s, a tool of another server", catalog.ShownID(name))
+			}
+		}
+	}
+	return ""
+}
+
+// nameRun is what may be the name of a tool in a text, perhaps with that of its server before it.
+var nameRun = regexp.MustCompile(`[A-Za-z0-9@][A-Za-z0-9_@-]*(?:[.:/]+[A-Za-z0-9_@-]+)*`)
+
+// namesIn lists the names that a text may speak of: each run, and the parts of a run.
+func namesIn(text string) (names []string) {
+	if !strings.ContainsAny(text, "_-.:/") {
+		return nil
+	}
+	for _, run := range nameRun.FindAllString(text, -1) {
+		if len(run) < 6 || !strings.ContainsAny(run, "_-.:/") {
+			continue
+		}
+		names = append(names, run)
+		cuts := []int{0}
+		for i := range len(run) {
+			if strings.IndexByte(".:/", run[i]) >= 0 {
+				cuts = append(cuts, i, i+1)
+			}
+		}
+		cuts = append(cuts, len(run))
+		if len(cuts) > 16 { // a path or an address
+			continue
+		}
+		for i := 0; i < len(cuts); i += 2 {
+			for j := i + 1; j < len(cuts); j += 2 {
+				if n := run[cuts[i]:cuts[j]]; n != run {
+					names = append(names, n)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// confusable maps letters to the Latin one they are drawn like (the part of Unicode's confusables that
+// reads as a name), and characters that look alike in most fonts to one of them.
+var confusable = strings.NewReplacer(
+	"rn", "m", "vv", "w", "0", "o", "1", "l", "i", "l", "|", "l", "5", "s", "-", "", "_", "", ".", "", " ", "",
+	"а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "к", "k", "м", "m", "т", "t", "в", "b", "н", "h", "ѕ", "s",
+	"і", "l", "ј", "j", "ԁ", "d", "ո", "n", "ս", "u", "α", "a", "ο", "o", "ρ", "p", "ν", "v", "υ", "u", "ι", "l", "κ", "k", "τ", "t", "ϲ", "c",
+	"ı", "l", "ɑ", "a", "ɡ", "g", "‐", "", "‑", "", "–", "",
+)
+
+// Skeleton is equal for two names that a reader could take for each other.
+func Skeleton(name string) string {
+	return confusable.Replace(strings.ToLower(norm.NFKC.String(name)))
+}
+
+// plain is a name without capitals and separators: one server may have names that differ in these.
+func plain(name string) string {
+	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
+}
+
+// lookalike finds an id that is drawn like another, or that mixes scripts within a word so that it could be.
+func lookalike(e *Entry, in *Catalog) string {
+	if other := in.looks[Skeleton(e.ID)]; other.id != "" && other.id != e.ID && (other.server != e.Server || plain(other.id) != plain(e.ID)) {
+		return fmt.Sprintf("its id can be taken for %s", catalog.ShownID(other.id))
+	}
+	for _, word := range strings.FieldsFunc(e.ID, func(c rune) bool { return !unicode.IsLetter(c) }) {
+		latin, other := false, false
+		for _, c := range word {
+			latin = latin || unicode.Is(unicode.Latin, c)
+			other = other || unicode.Is(unicode.Cyrillic, c) || unicode.Is(unicode.Greek, c) || unicode.Is(unicode.Armenian, c)
+		}
+		if latin && other {
+			return "its id mixes letters of several scripts in one word"
+		}
+	}
+	return ""
+}
