@@ -258,10 +258,13 @@ func parseTime(s string) (time.Time, error) {
 	return time.Time{}, usagef("--before %q is neither a day (2026-01-31) nor a time (2026-01-31T12:00:00Z)", s)
 }
 
-// confirm asks the person at the terminal. Where nobody sits at one, the command line is the answer.
+// confirm asks the person at the terminal. Where nobody sits at one, --yes is the answer.
 func (a *app) confirm(yes bool, question string) error {
-	if yes || !isTerminal(a.in) {
+	if yes {
 		return nil
+	}
+	if !isTerminal(a.in) {
+		return usagef("%s Nobody is here to be asked; --yes answers", question)
 	}
 	fmt.Fprintf(a.errs, "%s [y/N] ", question)
 	line, _ := bufio.NewReader(a.in).ReadString('\n') // no answer is no

@@ -95,6 +95,7 @@ func (a *app) searchCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&r.Context, "context", nil, "`ids` already used, in order")
+	alsoNamed(cmd, "context", "after")
 	f.IntVar(&r.Limit, "limit", 0, "how many results (0: the server's choice, 10)")
 	f.StringSliceVar(&kinds, "kinds", nil, "only these `kinds`: tool, capability")
 	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
@@ -124,6 +125,7 @@ both, or, with neither, where to begin exploring.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&r.Context, "after", nil, "`ids` already used, in order")
+	alsoNamed(cmd, "after", "context")
 	f.StringVar(&r.Intent, "intent", "", "what is wanted, as `text`")
 	f.IntVar(&r.Limit, "limit", 0, "how many suggestions (0: the server's choice, 5)")
 	f.Float64Var(&r.MinConfidence, "min-confidence", 0, "leave out suggestions with less `confidence`, from 0 to 1")
@@ -151,6 +153,7 @@ func (a *app) dagCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&r.Context, "context", nil, "`ids` already used, in order")
+	alsoNamed(cmd, "context", "after")
 	f.IntVar(&r.MaxSteps, "max-steps", 0, "at most this many tasks (0: the length the history teaches)")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
 	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
@@ -173,6 +176,7 @@ func (a *app) explainCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&r.Context, "after", nil, "`ids` already used, in order")
+	alsoNamed(cmd, "after", "context")
 	f.StringVar(&r.Intent, "intent", "", "what is wanted, as `text`")
 	f.IntVar(&r.Limit, "limit", 0, "the cut it is compared with (0: the server's choice, 5)")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")

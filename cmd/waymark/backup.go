@@ -22,13 +22,20 @@ import (
 const backupTrailer = 9 + 3*8 + sha256.Size
 
 func (a *app) backupCommand() *cobra.Command {
-	return &cobra.Command{
+	var yes bool
+	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write all workspaces, keys and settings to a file",
 		Long: `Writes every workspace and key, as they are at one moment, to a file. It may run beside a server, which
-goes on taking writes. The file appears complete and checked, or not at all.`,
+goes on taking writes. The file appears complete and checked, or not at all. An existing file is replaced
+only on agreement, or with --yes.`,
 		Args: exactly(1, "a file to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if isFile(args[0]) {
+				if err := a.confirm(yes, fmt.Sprintf("Replace the existing file %s?", args[0])); err != nil {
+					return err
+				}
+			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
 				resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: "/v1/backup"})
 				if err != nil {
@@ -57,6 +64,8 @@ goes on taking writes. The file appears complete and checked, or not at all.`,
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "replace an existing file without asking")
+	return cmd
 }
 
 func (a *app) restoreCommand() *cobra.Command {

@@ -55,11 +55,16 @@ var flagValues = map[string]values{
 // argumentValues are the values of the first argument, by command. Other commands with arguments of their own kind
 // take texts or files.
 var argumentValues = map[string]values{
-	"explain":           toolIDs,
-	"capability export": capabilityIDs,
-	"workspace delete":  workspaceNames,
-	"keys revoke":       field("/v1/keys", "keys", "id"),
-	"runs show":         runIDs, "runs approve": runIDs, "runs cancel": runIDs, "runs delete": runIDs,
+	"explain":            toolIDs,
+	"capability export":  capabilityIDs,
+	"workspace delete":   workspaceNames,
+	"keys revoke":        field("/v1/keys", "keys", "id"),
+	"gateway remove":     field("/v1/servers", "servers", "id"),
+	"gateway grant":      toolIDs,
+	"gateway revoke":     field("/v1/servers", "grants", ""),
+	"approve":            field("/v1/quarantine", "tools", "id"),
+	"capability approve": proposalIDs, "capability reject": proposalIDs,
+	"runs show": runIDs, "runs approve": runIDs, "runs cancel": runIDs, "runs delete": runIDs,
 	"rank":  fixed("hypothesis", "council"),
 	"score": fixed("hypothesis", "council", "contribution", "session", "form", "agreement"),
 }
@@ -67,6 +72,7 @@ var argumentValues = map[string]values{
 var (
 	profiles       = []string{suggest.ProfileAuto, suggest.ProfileSeed, suggest.ProfileLearned}
 	capabilityIDs  = field("/v1/capabilities?limit=500", "capabilities", "id")
+	proposalIDs    = field("/v1/proposals?state=proposed&limit=500", "proposals", "id")
 	runIDs         = field("/v1/runs", "runs", "id")
 	workspaceNames = field("/v1/workspaces", "workspaces", "")
 )

@@ -3,25 +3,48 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"waymark/catalog"
 	"waymark/internal/datadir"
 	"waymark/live"
 )
 
 // flagError is what the parser of flags says, as a sentence about the flag.
-func flagError(err error) error {
+func flagError(cmd *cobra.Command, err error) error {
 	var wrong *pflag.InvalidValueError
 	var bare *pflag.ValueRequiredError
+	var unknown *pflag.NotExistError
 	switch {
 	case errors.As(err, &wrong):
 		return fmt.Errorf("--%s %w", wrong.GetFlag().Name, mustBe(wrong.GetFlag(), wrong.GetValue()))
 	case errors.As(err, &bare):
 		return fmt.Errorf("--%s needs a value", bare.GetFlag().Name)
+	case errors.As(err, &unknown):
+		names := func(yield func(string, uint64) bool) {
+			more := true
+			cmd.Flags().VisitAll(func(f *pflag.Flag) { more = more && (f.Hidden || yield("--"+f.Name, 0)) })
+		}
+		if near := catalog.Near(unknown.GetSpecifiedName(), names); len(near) > 0 {
+			return fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
+		}
 	}
 	return err
+}
+
+// alsoNamed lets a flag be given by the name that another interface has for it: `context` of HTTP and MCP is --after
+// where it is all that a question says.
+func alsoNamed(cmd *cobra.Command, flag, other string) {
+	cmd.Flags().Lookup(flag).Usage += "; also --" + other
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == other {
+			name = flag
+		}
+		return pflag.NormalizedName(name)
+	})
 }
 
 // mustBe says what kind of value a flag takes in place of the one it got.

@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -85,8 +86,33 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
+	code := a.exitCode(err)
+	if a.json || slices.Contains(args, "--json") { // the parser may have stopped before it
+		return a.printError(err, code)
+	}
 	fmt.Fprintln(errs, "waymark: "+oneLine(err.Error()))
-	return a.exitCode(err)
+	return code
+}
+
+// printError prints an error as one line of JSON: the sentence, the exit code and, where the API refused a request,
+// its status and what is wrong with each field.
+func (a *app) printError(err error, code int) int {
+	e := struct {
+		Error    string               `json:"error"`
+		ExitCode int                  `json:"exit_code"`
+		Status   int                  `json:"status,omitempty"`
+		Errors   []client.ProblemPart `json:"errors,omitempty"`
+	}{Error: oneLine(err.Error()), ExitCode: code}
+	var p *client.Problem
+	if errors.As(err, &p) {
+		e.Status, e.Errors = p.Status, p.Errors
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		text, _ = json.Marshal(map[string]any{"error": e.Error, "exit_code": code}) // plain values always encode
+	}
+	fmt.Fprintln(a.errs, string(text))
+	return code
 }
 
 // exitCode tells a wrong command line from one that could not be carried out. Whatever fails before a
@@ -157,7 +183,8 @@ func (a *app) command() *cobra.Command {
 which tool comes next, which DAG of tools an intent needs, and why.
 
 Exit codes: 0 done, also where nothing was found; 1 the answer is no: input was rejected, a check failed, a replay
-differs, a rebuild was refused, a baseline is better, a run failed; 2 wrong usage; 3 could not run.`,
+differs, a rebuild was refused, a baseline is better, a run failed; 2 wrong usage; 3 could not run. With --json an
+error is one line of JSON on stderr: {"error","exit_code"} and, of a refused request, "status" and "errors".`,
 		Version:       version().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -170,7 +197,7 @@ differs, a rebuild was refused, a baseline is better, a run failed; 2 wrong usag
 		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 { // the flags are those of an unknown command
 			return noSuchCommand(cmd, args)
 		}
-		return usagef("%w; see `%s --help`", flagError(err), cmd.CommandPath())
+		return usagef("%w; see `%s --help`", flagError(cmd, err), cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
 	f.StringVar(&a.data, "data", datadir.Default(), "data `directory`")
@@ -190,7 +217,7 @@ differs, a rebuild was refused, a baseline is better, a run failed; 2 wrong usag
 		{"Run", []*cobra.Command{a.runCommand(), a.runsCommand(), a.capabilityCommand()}},
 		{"Score", []*cobra.Command{a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(), a.hypothesesCommand()}},
 		{"Build and evaluate the model", []*cobra.Command{a.rebuildCommand(), a.jobsCommand(), a.evaluateCommand(), a.abCommand(), a.diffCommand()}},
-		{"Operate", []*cobra.Command{a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.keysCommand(), a.workspaceCommand(), a.versionCommand()}},
+		{"Operate", []*cobra.Command{a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.keysCommand(), a.workspaceCommand(), a.configCommand(), a.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, cmd := range g.commands {
@@ -228,7 +255,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	for _, name := range []string{"after", "context", "allow"} { // an empty list of ids reads as none given
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
 			if list, ok := f.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
-				return usagef("--%s is empty", name)
+				return usagef("--%s is empty", f.Name)
 			}
 		}
 	}
@@ -241,14 +268,8 @@ func (a *app) flagOf(cmd *cobra.Command, field string) string {
 	if i := strings.IndexAny(field, ".["); i >= 0 {
 		root, rest = field[:i], field[i:]
 	}
-	names := []string{strings.ReplaceAll(root, "_", "-")}
-	if root == "context" {
-		names = append(names, "after")
-	}
-	for _, name := range names {
-		if cmd.Flags().Lookup(name) != nil {
-			return a.flagName(name) + rest
-		}
+	if f := cmd.Flags().Lookup(strings.ReplaceAll(root, "_", "-")); f != nil {
+		return a.flagName(f.Name) + rest
 	}
 	return field
 }

@@ -14,6 +14,7 @@ import (
 // progress tells a waiting person how far long work has come. It writes to stderr only.
 type progress interface {
 	at(n int64, doing string) // n of the total; a total of -1 is not known
+	hide()                    // until the next at: a question is asked where it stands
 	done()
 }
 
@@ -33,6 +34,7 @@ func (a *app) progress(style, what string, total int64) (progress, error) {
 			progressbar.OptionSetDescription(what),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetSpinnerChangeInterval(0), // a spinner that draws by itself would draw over a question
 			progressbar.OptionSetPredictTime(total > 0),
 			progressbar.OptionShowBytes(false),
 		)}, nil
@@ -47,6 +49,7 @@ func (a *app) progress(style, what string, total int64) (progress, error) {
 type silent struct{}
 
 func (silent) at(int64, string) {}
+func (silent) hide()            {}
 func (silent) done()            {}
 
 type bar struct{ *progressbar.ProgressBar }
@@ -57,6 +60,7 @@ func (b *bar) at(n int64, doing string) {
 		b.Describe(doing) // draws, so the number comes first
 	}
 }
+func (b *bar) hide() { b.Clear() }
 func (b *bar) done() { b.Finish() }
 
 // lines prints one line when the phase changes, and otherwise at most one a second.
@@ -87,6 +91,7 @@ func (l *lines) at(n int64, doing string) {
 	}
 	fmt.Fprintf(l.a.errs, "%s: %s%s\n", l.what, doing, of)
 }
+func (l *lines) hide() {}
 func (l *lines) done() {}
 
 // isTerminal reports whether a stream is a terminal with a person at it.

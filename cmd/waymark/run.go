@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -58,7 +59,8 @@ terminal, or with waymark runs approve. Exits 0 if all is done, 1 if something f
 			if o.intent != "" {
 				body["intent"] = o.intent
 			}
-			if err := setValues(body, o.set); err != nil {
+			everywhere, err := setValues(body, o.set)
+			if err != nil {
 				return err
 			}
 			if o.dry {
@@ -74,12 +76,12 @@ terminal, or with waymark runs approve. Exits 0 if all is done, 1 if something f
 			if err != nil {
 				return err
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error { return a.run(cmd.Context(), c, path, body, bar) })
+			return a.with(cmd.Context(), func(c *client.Client) error { return a.run(cmd.Context(), c, path, body, everywhere, bar) })
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.params, "params", "", "parameters as a JSON `object`, or @FILE")
-	f.StringArrayVar(&o.set, "set", nil, "a value of an argument, as `TASK.ARGUMENT=VALUE`: JSON, or else a text; again for further ones")
+	f.StringArrayVar(&o.set, "set", nil, "a value of an argument, as `[TASK.]ARGUMENT=VALUE`: JSON, or else a text; without TASK for every task that is missing it; again for further ones")
 	f.StringVar(&o.intent, "intent", "", "what it is about, as `text`, where the DAG does not say")
 	f.BoolVar(&o.dry, "dry-run", false, "check it and show the plan; call nothing")
 	f.BoolVar(&o.yes, "yes", false, "approve every call beforehand")
@@ -135,16 +137,16 @@ func jsonFlag(value string) (json.RawMessage, error) {
 }
 
 // setValues adds what --set gives to the values of a request: TASK.ARGUMENT=VALUE, params.NAME=VALUE or intent=TEXT.
-func setValues(body map[string]any, set []string) error {
-	if len(set) == 0 {
-		return nil
-	}
+// ARGUMENT=VALUE, without a task, is for every task that is missing it; those come back as everywhere, and
+// [app.begin] gives them once the server has said which tasks these are.
+func setValues(body map[string]any, set []string) (everywhere map[string]json.RawMessage, err error) {
 	values := map[string]map[string]json.RawMessage{}
-	if given, ok := body["values"].(json.RawMessage); ok {
+	if given, ok := body["values"].(json.RawMessage); ok && len(set) > 0 {
 		if err := json.Unmarshal(given, &values); err != nil {
-			return usagef("--set: values of the request is no object of objects")
+			return nil, usagef("--set: values of the request is no object of objects")
 		}
 	}
+	everywhere = map[string]json.RawMessage{}
 	for _, one := range set {
 		key, text, ok := strings.Cut(one, "=")
 		if key == "intent" && ok {
@@ -157,12 +159,16 @@ func setValues(body map[string]any, set []string) error {
 				task, argument = id, rest
 			}
 		}
-		if !ok || !named || task == "" || argument == "" {
-			return usagef("--set %q is not TASK.ARGUMENT=VALUE, as in t1.path=/tmp/a", one)
+		if !ok || task == "" || named && argument == "" {
+			return nil, usagef("--set %q is neither ARGUMENT=VALUE nor TASK.ARGUMENT=VALUE, as in t1.path=/tmp/a", one)
 		}
 		value := json.RawMessage(text)
 		if !json.Valid(value) {
 			value, _ = json.Marshal(text) // a string: cannot fail
+		}
+		if !named {
+			everywhere[task] = value
+			continue
 		}
 		if values[task] == nil {
 			values[task] = map[string]json.RawMessage{}
@@ -172,7 +178,40 @@ func setValues(body map[string]any, set []string) error {
 	if len(values) > 0 {
 		body["values"] = values
 	}
-	return nil
+	return everywhere, nil
+}
+
+// begin posts a run. Where it is refused because values are missing, those of everywhere are given to the tasks that
+// miss an argument of the name, and it is posted again.
+func (a *app) begin(ctx context.Context, c *client.Client, path string, body map[string]any, everywhere map[string]json.RawMessage) (json.RawMessage, error) {
+	answer, err := c.Call(ctx, http.MethodPost, path, body)
+	if len(everywhere) == 0 {
+		return answer, err
+	}
+	form, _ := formOf(err)
+	set := []string{}
+	for _, name := range slices.Sorted(maps.Keys(everywhere)) {
+		used := false
+		for _, task := range form.Required {
+			if slices.Contains(form.Properties[task].Required, name) {
+				set, used = append(set, task+"."+name+"="+string(everywhere[name])), true
+			}
+		}
+		if !used && (err == nil || len(form.Required) > 0) {
+			return nil, usagef("--set %s: no task is missing an argument of this name", name)
+		}
+	}
+	if len(set) == 0 {
+		return answer, err
+	}
+	if values, ok := body["values"]; ok {
+		raw, _ := json.Marshal(values) // came from JSON
+		body["values"] = json.RawMessage(raw)
+	}
+	if _, err := setValues(body, set); err != nil {
+		return nil, err
+	}
+	return c.Call(ctx, http.MethodPost, path, body)
 }
 
 // taskIDs are the ids of the tasks of a DAG, as far as it can be read.
@@ -193,22 +232,15 @@ func taskIDs(dag any) (ids []string) {
 
 // showForm lists the values that a refused run is missing, in the order of its tasks.
 func (a *app) showForm(err error) error {
+	form, ok := formOf(err)
+	if !ok || a.json {
+		return err
+	}
 	var p *client.Problem
-	if !errors.As(err, &p) {
-		return err
-	}
-	i := slices.IndexFunc(p.Errors, func(e client.ProblemPart) bool { return e.Location == "body.values" && e.Value != nil })
-	if i < 0 {
-		return err
-	}
-	raw, _ := json.Marshal(p.Errors[i].Value)                                // decoded JSON: cannot fail
+	errors.As(err, &p)
 	p.Errors = slices.DeleteFunc(p.Errors, func(e client.ProblemPart) bool { // the table says it
 		return e.Location == "body.values" || e.Message == "is required and not given"
 	})
-	var form formField
-	if json.Unmarshal(raw, &form) != nil {
-		return err
-	}
 	var rows [][]string
 	for _, task := range form.Required {
 		f := form.Properties[task]
@@ -223,6 +255,20 @@ func (a *app) showForm(err error) error {
 	fmt.Fprintln(a.errs, "Values are missing:")
 	columns(a.errs, []string{"give", "type", "tool", "description"}, rows)
 	return err
+}
+
+// formOf is the form of a run that was refused because values are missing.
+func formOf(err error) (form formField, ok bool) {
+	var p *client.Problem
+	if !errors.As(err, &p) {
+		return form, false
+	}
+	i := slices.IndexFunc(p.Errors, func(e client.ProblemPart) bool { return e.Location == "body.values" && e.Value != nil })
+	if i < 0 {
+		return form, false
+	}
+	raw, _ := json.Marshal(p.Errors[i].Value) // decoded JSON: cannot fail
+	return form, json.Unmarshal(raw, &form) == nil
 }
 
 // formField is a JSON Schema, as far as it is shown here.
@@ -255,8 +301,8 @@ func (f formField) kind() string {
 
 // run begins a run and stays with it until it ends, or until a person has to decide who is not here. An
 // interrupt cancels it.
-func (a *app) run(ctx context.Context, c *client.Client, path string, body map[string]any, bar progress) error {
-	answer, err := c.Call(ctx, http.MethodPost, path, body)
+func (a *app) run(ctx context.Context, c *client.Client, path string, body map[string]any, everywhere map[string]json.RawMessage, bar progress) error {
+	answer, err := a.begin(ctx, c, path, body, everywhere)
 	if err != nil {
 		return refusedInput("run", a.showForm(err))
 	}
@@ -293,6 +339,7 @@ func (a *app) stayWith(ctx context.Context, c *client.Client, r ran, bar progres
 			break
 		}
 		if r.State == dagrun.Paused {
+			bar.hide()
 			asked, err := a.decide(ctx, c, r.Status)
 			if err != nil {
 				return err

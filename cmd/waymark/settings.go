@@ -36,22 +36,11 @@ var settings = []string{
 // loadSettings gives every flag of cmd that was not set on the command line its value from the
 // environment or the settings file.
 func (a *app) loadSettings(cmd *cobra.Command) error {
-	k := koanf.New(".")
-	path, err := loadFile(k, cmd.Flags())
+	k, path, err := readSettings(cmd.Flags())
 	if err != nil {
 		return usageError{err}
 	}
 	a.origins = map[string]string{}
-	fromEnv := env.Provider(".", env.Opt{Prefix: "WAYMARK_", TransformFunc: func(key, value string) (string, any) {
-		name := settingName(strings.TrimPrefix(key, "WAYMARK_"))
-		if value == "" || !slices.Contains(settings, name) { // empty is unset, as with XDG_* and most others
-			return "", nil
-		}
-		return name, value
-	}})
-	if err := k.Load(fromEnv, nil); err != nil {
-		return usagef("environment: %w", err)
-	}
 	for _, name := range settings {
 		f := cmd.Flags().Lookup(name)
 		if f == nil || f.Changed || !k.Exists(name) || name == "split" && cmd.Flags().Lookup("split-share") == nil {
@@ -81,13 +70,35 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 	return nil
 }
 
+// readSettings reads the settings file and the environment.
+func readSettings(flags *pflag.FlagSet) (k *koanf.Koanf, path string, err error) {
+	k = koanf.New(".")
+	if path, err = loadFile(k, flags); err != nil {
+		return nil, path, err
+	}
+	fromEnv := env.Provider(".", env.Opt{Prefix: "WAYMARK_", TransformFunc: func(key, value string) (string, any) {
+		name := settingName(strings.TrimPrefix(key, "WAYMARK_"))
+		if value == "" || !slices.Contains(settings, name) { // empty is unset, as with XDG_* and most others
+			return "", nil
+		}
+		return name, value
+	}})
+	if err := k.Load(fromEnv, nil); err != nil {
+		return nil, path, fmt.Errorf("environment: %w", err)
+	}
+	return k, path, nil
+}
+
 // origin names the environment variable or the file that a setting comes from.
 func origin(name, file string) string {
-	variable := "WAYMARK_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-	if os.Getenv(variable) != "" {
+	if variable := variableOf(name); os.Getenv(variable) != "" {
 		return variable
 	}
 	return "settings file " + file + ": " + name
+}
+
+func variableOf(name string) string {
+	return "WAYMARK_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
 // flagName is what the user wrote to set a flag: the flag itself, an environment variable or a line of a file.

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// setting is one line of `config show`.
+type setting struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"` // flag, environment, file or default
+	From   string `json:"from,omitempty"`
+}
+
+// secretVariables are read by the process and never shown.
+var secretVariables = []string{"WAYMARK_JUDGE_KEY", "WAYMARK_EMBEDDINGS_KEY"}
+
+func (a *app) configCommand() *cobra.Command {
+	return group("config", "Show the settings and where each comes from", &cobra.Command{
+		Use:   "show",
+		Short: "Show every setting, its value, and the flag, environment variable or file that it comes from",
+		Long: `Shows the settings that a flag, a WAYMARK_* variable or the settings file may give, in the order in which they
+override each other: flag, environment, file, default ("by command" where commands have different ones). Keys of other services are shown as set or not set, never themselves.`,
+		Example: `  waymark config show
+  WAYMARK_WORKSPACE=team waymark config show --json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.showConfig(cmd) },
+	})
+}
+
+func (a *app) showConfig(cmd *cobra.Command) error {
+	k, path, err := readSettings(cmd.Flags())
+	if err != nil {
+		return usageError{err}
+	}
+	answer := struct {
+		File     string    `json:"file"`
+		Exists   bool      `json:"exists"`
+		Settings []setting `json:"settings"`
+	}{File: path, Exists: isFile(path)}
+	for _, name := range slices.Sorted(slices.Values(settings)) {
+		flags := findFlags(cmd.Root(), name)
+		if flags[0].Value.Type() == "removed" && !k.Exists(name) {
+			continue
+		}
+		s := setting{Name: name, Value: flags[0].DefValue, Origin: "default"}
+		if slices.ContainsFunc(flags, func(f *pflag.Flag) bool { return f.DefValue != s.Value }) {
+			s.Value = "by command"
+		}
+		switch own := cmd.Flags().Lookup(name); {
+		case own != nil && own.Changed && a.origins[name] == "":
+			s.Value, s.Origin, s.From = own.Value.String(), "flag", "--"+name
+		case k.Exists(name):
+			s.Value, s.Origin, s.From = fmt.Sprint(k.Get(name)), "file", path
+			if variable := variableOf(name); os.Getenv(variable) != "" {
+				s.Origin, s.From = "environment", variable
+			}
+		}
+		answer.Settings = append(answer.Settings, s)
+	}
+	for _, variable := range secretVariables {
+		s := setting{Name: strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, "WAYMARK_"), "_", "-")), Value: "not set", Origin: "default"}
+		if os.Getenv(variable) != "" {
+			s.Value, s.Origin, s.From = "set", "environment", variable
+		}
+		answer.Settings = append(answer.Settings, s)
+	}
+	if a.json {
+		return a.printValue(answer)
+	}
+	a.printf("settings file %s%s\n\n", clean(path), map[bool]string{false: " (not present)"}[answer.Exists])
+	var rows [][]string
+	for _, s := range answer.Settings {
+		origin := s.Origin
+		if s.From != "" && s.Origin != "file" {
+			origin += " " + s.From
+		}
+		rows = append(rows, []string{s.Name, s.Value, origin})
+	}
+	columns(a.out, []string{"setting", "value", "origin"}, rows)
+	return nil
+}
+
+// findFlags are the flags of a name in the tree of commands.
+func findFlags(cmd *cobra.Command, name string) (found []*pflag.Flag) {
+	if f := cmd.LocalFlags().Lookup(name); f != nil && (name != "split" || cmd.Name() != "import") { // the --split of import is another
+		found = append(found, f)
+	}
+	for _, sub := range cmd.Commands() {
+		found = append(found, findFlags(sub, name)...)
+	}
+	return found
+}
