@@ -50,6 +50,13 @@ func (in *input) detectFolder() ([]string, error) {
 	if exists(in.fsys, "data.json") || exists(in.fsys, "tool_desc.json") || exists(in.fsys, "graph_desc.json") {
 		return []string{"taskgraph"}, nil
 	}
+	for _, root := range []string{".", "storage"} {
+		if message, err := fs.Stat(in.fsys, path.Join(root, "message")); err == nil && message.IsDir() {
+			if part, err := fs.Stat(in.fsys, path.Join(root, "part")); err == nil && part.IsDir() {
+				return []string{"opencode"}, nil
+			}
+		}
+	}
 	found := map[string]bool{}
 	err := fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log"}, path.Ext(name)) {
@@ -100,6 +107,9 @@ var hostFiles = []string{".claude.json", "claude_desktop_config.json", ".mcp.jso
 func sniff(name string, head []byte) (string, error) {
 	if path.Ext(name) == ".toml" || slices.Contains(hostFiles, name) {
 		return "mcp-config", nil
+	}
+	if name == "api_conversation_history.json" {
+		return "cline", nil
 	}
 	head = bytes.TrimPrefix(head, []byte(bom))
 	lines := 0
@@ -168,6 +178,12 @@ func classifyTrace(keys map[string]json.RawMessage, has func(...string) bool) st
 	switch {
 	case has("timestamp", "type", "payload") && (kind == "session_meta" || kind == "response_item" || kind == "event_msg" || kind == "turn_context"):
 		return "codex"
+	case has("type", "data", "timestamp") && (kind == "session.start" || kind == "user.message" || kind == "assistant.message"):
+		return "copilot-cli"
+	case has("sessionId", "projectHash"):
+		return "gemini-cli"
+	case has("working_dir") || has("role", "created", "content"):
+		return "goose"
 	case has("resourceSpans") || has("resource_spans"):
 		return "otel"
 	case has("run_type") || has("runs") && holds("runs", `"run_type"`):

@@ -26,6 +26,29 @@ var failingSession = map[string]func(text string) string{
 			`{"timestamp":"2026-08-01T10:00:02Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c1","output":{"success":false,"content":`+quote(text)+`}}}`,
 			`{"timestamp":"2026-08-01T10:00:03Z","type":"response_item","payload":{"type":"function_call","name":"mcp__fs__list","arguments":"{}","call_id":"c2"}}`)
 	},
+	"copilot-cli": func(text string) string {
+		return lines(
+			`{"type":"session.start","data":{"sessionId":"s","version":1},"timestamp":"2026-08-01T10:00:00Z"}`,
+			`{"type":"tool.execution_start","data":{"toolCallId":"c1","toolName":"fs-read","mcpServerName":"fs","mcpToolName":"read","arguments":{}},"timestamp":"2026-08-01T10:00:01Z"}`,
+			`{"type":"tool.execution_complete","data":{"toolCallId":"c1","success":false,"error":{"message":`+quote(text)+`}},"timestamp":"2026-08-01T10:00:02Z"}`,
+			`{"type":"tool.execution_start","data":{"toolCallId":"c2","toolName":"fs-list","mcpServerName":"fs","mcpToolName":"list","arguments":{}},"timestamp":"2026-08-01T10:00:03Z"}`)
+	},
+	"gemini-cli": func(text string) string {
+		return `{"sessionId":"s","projectHash":"p","messages":[{"id":"m1","type":"gemini","toolCalls":[{"id":"c1","name":"mcp__fs__read","args":{},"status":"error","resultDisplay":` + quote(text) + `}]},` +
+			`{"id":"m2","type":"gemini","toolCalls":[{"id":"c2","name":"mcp__fs__list","args":{},"status":"validating"}]}]}`
+	},
+	"goose": func(text string) string {
+		return lines(
+			`{"working_dir":"/w","message_count":3}`,
+			`{"role":"assistant","created":1785578401,"content":[{"type":"toolRequest","id":"c1","toolCall":{"status":"success","value":{"name":"fs__read","arguments":{}}}}]}`,
+			`{"role":"user","created":1785578402,"content":[{"type":"toolResponse","id":"c1","toolResult":{"status":"error","error":`+quote(text)+`}}]}`,
+			`{"role":"assistant","created":1785578403,"content":[{"type":"toolRequest","id":"c2","toolCall":{"status":"success","value":{"name":"fs__list","arguments":{}}}}]}`)
+	},
+	"cline": func(text string) string {
+		return `[{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"use_mcp_tool","input":{"server_name":"fs","tool_name":"read","arguments":{}}}]},` +
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","is_error":true,"content":` + quote(text) + `}]},` +
+			`{"role":"assistant","content":[{"type":"tool_use","id":"c2","name":"use_mcp_tool","input":{"server_name":"fs","tool_name":"list","arguments":{}}}]}]`
+	},
 	"openai-chat": func(text string) string {
 		return `{"id":"s","messages":[{"role":"assistant","tool_calls":[{"id":"c1","function":{"name":"mcp__fs__read","arguments":"{}"}}]},` +
 			`{"role":"tool","tool_call_id":"c1","is_error":true,"content":` + quote(text) + `},{"role":"assistant","tool_calls":[{"id":"c2","function":{"name":"mcp__fs__list","arguments":"{}"}}]}]}`
