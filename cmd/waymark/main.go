@@ -212,7 +212,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 		commands []*cobra.Command
 	}{
 		{"Ask", []*cobra.Command{a.nextCommand(), a.searchCommand(), a.dagCommand(), a.explainCommand()}},
-		{"Record and import", []*cobra.Command{a.importCommand(), a.recordCommand(), a.hookCommand(), a.exportCommand(), a.forgetCommand()}},
+		{"Record and import", []*cobra.Command{a.importCommand(), a.recordCommand(), a.hookCommand(), a.exportCommand(), a.reportCommand(), a.forgetCommand()}},
 		{"Connect hosts and servers", []*cobra.Command{a.serveCommand(), a.mcpCommand(), a.initCommand(), a.gatewayCommand(), a.approveCommand()}},
 		{"Run", []*cobra.Command{a.runCommand(), a.runsCommand(), a.capabilityCommand()}},
 		{"Score", []*cobra.Command{a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(), a.hypothesesCommand()}},

@@ -49,10 +49,11 @@ var imports = map[string][]string{
 	"evaluate": {"catalog", "episodic", "internal", "learn", "suggest"},
 	"mine":     {"catalog", "episodic", "internal", "score", "semantic"},
 	"live":     {"catalog", "episodic", "evaluate", "internal", "mine", "run", "score", "semantic", "storage", "suggest"},
+	"usage":    {"catalog", "episodic", "evaluate", "ingest", "mine", "suggest"},
 	"record":   {"episodic", "ingest", "live", "run", "storage", "suggest"},
 	"gateway":  {"catalog", "internal", "run", "storage"},
 	"server":   {"catalog", "episodic", "gateway", "ingest", "internal", "live", "mine", "run", "score", "storage", "suggest"},
-	"cmd":      {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest"},
+	"cmd":      {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest", "usage"},
 
 	// Hosts wait for the hook, so it links next to nothing.
 	"cmd/waymark-hook": {"ingest/hook", "internal/datadir"},

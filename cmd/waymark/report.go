@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/catalog"
+	"waymark/cmd/waymark/internal/client"
+	"waymark/ingest"
+	"waymark/usage"
+)
+
+func (a *app) reportCommand() *cobra.Command {
+	var html, style string
+	var keep bool
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Review the sessions that hosts left on this machine",
+		Long: `Reads the sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, Goose, OpenCode and Cline where these hosts keep
+them, and prints one page: servers and tools by calls, failures by class, durations, loops, repeated workflows,
+configured servers that nobody uses, what tool definitions cost, and how many of the newest calls Waymark would have
+named from those before. Nothing is stored unless --keep is given, and nothing leaves the machine; requests and
+values are not shown.`,
+		Example: `  waymark report
+  waymark report --html report.html --keep`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if html != "" {
+				if info, err := os.Stat(filepath.Dir(html)); err != nil || !info.IsDir() {
+					return usagef("--html %s: there is no folder %s", html, filepath.Dir(html))
+				}
+			}
+			bar, err := a.progress(style, "report", -1)
+			if err != nil {
+				return err
+			}
+			return a.report(cmd.Context(), html, keep, bar)
+		},
+	}
+	cmd.Flags().StringVar(&html, "html", "", "also write the report as one self-contained page to this `file`")
+	cmd.Flags().BoolVar(&keep, "keep", false, "also import the sessions into the workspace")
+	progressFlag(cmd, &style)
+	return cmd
+}
+
+func (a *app) report(ctx context.Context, html string, keep bool, bar progress) error {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return err
+	}
+	machine := usage.Machine{Home: home, OS: runtime.GOOS, Env: os.Getenv}
+	places := usage.Look(machine.Places())
+	sessions, err := usage.Collect(ctx, places, time.Now(), func(host string, calls int) { bar.at(int64(calls), host) })
+	if err != nil {
+		return err
+	}
+	r, err := sessions.Report(ctx, usage.Sources{Configs: machine.Configs(), Tools: a.knownTools(ctx), Progress: func(phase string) { bar.at(int64(0), phase) }})
+	bar.done()
+	if err != nil {
+		return err
+	}
+	if html != "" {
+		if err := replaceFile(html, r.WriteHTML); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		err = a.printValue(r)
+	} else {
+		err = r.WriteText(a.out)
+	}
+	if err != nil || !keep {
+		return err
+	}
+	return a.keepSessions(ctx, places, bar)
+}
+
+// keepSessions imports the places that were read; what became of it is said on stderr.
+func (a *app) keepSessions(ctx context.Context, places []usage.Place, bar progress) error {
+	quiet := *a
+	quiet.out, quiet.json = a.errs, false
+	for _, p := range places {
+		if p.Status != usage.Read || p.Files == 0 {
+			continue
+		}
+		im := &importing{app: &quiet, bar: bar, opts: ingest.Options{Format: p.Format, Split: "train", DropIntents: a.dropIntents, Now: time.Now()}}
+		if err := im.run(ctx, []string{p.Path}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knownTools are the definitions that the workspace has, none where there is no store or it cannot be had at once.
+func (a *app) knownTools(ctx context.Context) (tools []catalog.Tool) {
+	a.consult(ctx, func(c *client.Client) error {
+		for cursor := ""; ; {
+			body, err := c.Call(ctx, http.MethodGet, "/v1/tools?limit=500&cursor="+url.QueryEscape(cursor), nil)
+			if err != nil {
+				return err
+			}
+			var answer struct {
+				Tools []catalog.Tool `json:"tools"`
+				Next  string         `json:"next_cursor"`
+			}
+			if err := json.Unmarshal(body, &answer); err != nil {
+				return err
+			}
+			tools = append(tools, answer.Tools...)
+			if cursor = answer.Next; cursor == "" {
+				return nil
+			}
+		}
+	})
+	return tools
+}
