@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,7 +60,7 @@ func (in *input) detectFolder() ([]string, error) {
 	}
 	found := map[string]bool{}
 	err := fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log"}, path.Ext(name)) {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".yaml", ".yml"}, path.Ext(name)) {
 			return err
 		}
 		if f, err := in.detectFile(name); err == nil {
@@ -100,6 +101,9 @@ func exists(fsys fs.FS, name string) bool {
 	return err == nil && !info.IsDir()
 }
 
+// openAPIHead is the field by which an OpenAPI document is known, in YAML or in JSON.
+var openAPIHead = regexp.MustCompile(`(?m)^(\{?\s*"(openapi|swagger)"\s*:\s*"[0-9]|["']?(openapi|swagger)["']?:\s*["']?[0-9])`)
+
 // hostFiles are the names under which hosts keep their servers.
 var hostFiles = []string{".claude.json", "claude_desktop_config.json", ".mcp.json", "mcp.json", "mcp_config.json", "mcp_settings.json"}
 
@@ -112,6 +116,9 @@ func sniff(name string, head []byte) (string, error) {
 		return "cline", nil
 	}
 	head = bytes.TrimPrefix(head, []byte(bom))
+	if openAPIHead.Match(head) {
+		return "openapi", nil
+	}
 	lines := 0
 	for l := range bytes.Lines(head) { // line files first, as the first line may be a bad one
 		if lines++; lines > 50 {
@@ -151,6 +158,8 @@ func classify(keys map[string]json.RawMessage) string {
 		return format
 	}
 	switch {
+	case has("openapi", "info") || has("swagger", "info") || bytes.Contains(keys["components"], []byte(`"schemas"`)): // which may come first, and be long
+		return "openapi"
 	case has("id") && (kind == "tool" || kind == "capability" || kind == "episode"):
 		// a data set may have a field kind with other words
 		return "waymark"

@@ -103,6 +103,7 @@ var formats = []struct {
 	{Format{"dataset", "folder of tools.jsonl, capabilities.jsonl and episodes.jsonl, or one of them"}, decodeDataset},
 	{Format{"taskgraph", "folder of tool_desc.json, graph_desc.json, data.json and split_ids.json (TaskBench, GNN4TaskPlan)"}, decodeTaskgraph},
 	{Format{"tools-list", "saved result of MCP tools/list, bare or in JSON-RPC, one or several"}, decodeToolsList},
+	{Format{"openapi", "OpenAPI 3.0 or 3.1 document, JSON or YAML: a tool for each operation; calls nothing"}, decodeOpenAPI},
 	{Format{"mcp-config", "MCP server configuration of a host: mcpServers, VS Code servers, Codex TOML; starts nothing"}, decodeMCPConfig},
 	{Format{"claude-code", "Claude Code session JSONL, one file or a folder of projects"}, decodeClaudeCode},
 	{Format{"codex", "Codex session JSONL (rollout), one file or a folder of sessions"}, decodeCodex},

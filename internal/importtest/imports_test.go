@@ -72,7 +72,7 @@ var rims = map[string]string{
 	"github.com/kljensen/snowball":           "semantic",
 	"github.com/spf13/cobra":                 "cmd",
 	"github.com/knadh/koanf":                 "cmd",
-	"go.yaml.in/yaml":                        "score/rubric, run/exchange",
+	"go.yaml.in/yaml":                        "ingest, score/rubric, run/exchange",
 	"github.com/expr-lang/expr":              "run",
 	"github.com/santhosh-tekuri/jsonschema":  "run, gateway",
 }

@@ -1,0 +1,152 @@
+package ingest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"waymark/catalog"
+)
+
+const library30 = `openapi: 3.0.3
+info: {title: "City Library", version: "1"}
+servers: [{url: https://library.example}]
+paths:
+  /books:
+    get:
+      operationId: list books
+      summary: List books
+      description: Newest first.
+      parameters:
+        - $ref: '#/components/parameters/Limit'
+        - {name: shelf, in: query, description: The shelf, schema: {type: string, nullable: true, example: sesame}}
+        - {name: Authorization, in: header, schema: {type: string}}
+      responses:
+        200: {description: ok, content: {application/json: {schema: {type: array, items: {$ref: '#/components/schemas/Book'}}}}}
+    post:
+      operationId: add_book
+      requestBody: {$ref: '#/components/requestBodies/Book'}
+      responses: {'201': {description: ok}}
+  /books/{id}:
+    parameters:
+      - {name: id, in: path, required: true, schema: {type: integer, minimum: 0, exclusiveMinimum: true}}
+    delete: {summary: Remove a book, responses: {'204': {description: gone}}}
+    put:
+      operationId: replace_book
+      requestBody: {required: true, content: {application/json: {schema: {$ref: '#/components/schemas/Book'}}}}
+      responses: {default: {description: error}}
+    patch:
+      operationId: patch_book
+      parameters: [{$ref: 'other.yaml#/Limit'}]
+      responses: {}
+components:
+  parameters:
+    Limit: {name: limit, in: query, schema: {type: integer}}
+  requestBodies:
+    Book: {required: true, content: {'application/vnd.library+json': {schema: {$ref: '#/components/schemas/NewBook'}}}}
+  schemas:
+    NewBook: {type: object, required: [title], properties: {title: {type: string}, similar: {$ref: '#/components/schemas/Book'}}}
+    Book:
+      type: object
+      required: [id]
+      properties: {id: {type: integer}, sequel: {$ref: '#/components/schemas/Book'}}
+`
+
+func openAPITools(t *testing.T, text string, opts Options) (map[string]catalog.Tool, Report) {
+	t.Helper()
+	tools, report := map[string]catalog.Tool{}, Report{}
+	for it, err := range ReadFrom(t.Context(), strings.NewReader(text), opts) {
+		require.NoError(t, err)
+		report.Add(it)
+		if it.Tool != nil {
+			tools[it.Tool.ID] = *it.Tool
+		}
+	}
+	return tools, report
+}
+
+func TestOpenAPI(t *testing.T) {
+	tools, report := openAPITools(t, library30, Options{})
+	require.Len(t, tools, 4, report.Reasons)
+	list := tools["city_library:list_books"]
+	require.Equal(t, "List books\nNewest first.", list.Description)
+	require.JSONEq(t, `{"type":"object","properties":{"limit":{"type":"integer"},"shelf":{"type":["string","null"],"description":"The shelf"}}}`, string(list.InputSchema))
+	require.JSONEq(t, `{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{}}}}`, string(list.OutputSchema))
+	require.True(t, *list.Annotations.ReadOnly)
+
+	add := tools["city_library:add_book"]
+	require.JSONEq(t, `{"type":"object","required":["title"],"properties":{"title":{"type":"string"},
+		"similar":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{}}}}}`, string(add.InputSchema))
+	require.Empty(t, add.OutputSchema)
+	require.False(t, *add.Annotations.Destructive)
+
+	remove := tools["city_library:delete_books_id"]
+	require.JSONEq(t, `{"type":"object","required":["id"],"properties":{"id":{"type":"integer","exclusiveMinimum":0}}}`, string(remove.InputSchema))
+	require.True(t, *remove.Annotations.Destructive)
+	require.True(t, *remove.Annotations.Idempotent)
+
+	// The body has an id of its own.
+	require.JSONEq(t, `{"type":"object","required":["body","id"],"properties":{"id":{"type":"integer","exclusiveMinimum":0},
+		"body":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{}}}}}`, string(tools["city_library:replace_book"].InputSchema))
+	require.Equal(t, Counts{Tools: 1}, report.Dropped)
+	require.Equal(t, `PATCH /books/{id}: reference "other.yaml#/Limit" is not in the document`, report.Reasons[0].Reason)
+}
+
+// JSON says the same as YAML, also on one line and where the version does not come first, and 3.1 the same as 3.0.
+func TestOpenAPIForms(t *testing.T) {
+	want, _ := openAPITools(t, library30, Options{})
+	var any any
+	require.NoError(t, yaml.Unmarshal([]byte(library30), &any))
+	minified, err := json.Marshal(withTextKeys(any))
+	require.NoError(t, err)
+	pretty, err := json.MarshalIndent(withTextKeys(any), "", "  ")
+	require.NoError(t, err)
+	in31 := strings.NewReplacer("openapi: 3.0.3", "openapi: 3.1.0", "type: string, nullable: true", "type: [string, 'null']", "minimum: 0, exclusiveMinimum: true", "exclusiveMinimum: 0").Replace(library30)
+	for name, text := range map[string]string{"minified": string(minified), "pretty": string(pretty), "3.1": in31} {
+		got, _ := openAPITools(t, text, Options{})
+		require.Equal(t, want, got, name)
+	}
+	named, _ := openAPITools(t, library30, Options{Server: "lib"})
+	require.Contains(t, named, "lib:add_book")
+}
+
+func TestOpenAPIRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"openapi: 4.0.0\npaths: {}":                    "OpenAPI 4.0.0 is not read; want 3.0 or 3.1",
+		`{"swagger":"2.0","info":{}}`:                  "Swagger 2.0 is not read; want OpenAPI 3.0 or 3.1",
+		"openapi: 3.0.0\n\tpaths: {}":                  "not YAML",
+		`{"openapi":"3.0.0","info":{},"paths":{},"x":`: "not JSON",
+	} {
+		var got error
+		for _, err := range ReadFrom(t.Context(), strings.NewReader(text), Options{}) {
+			got = err
+		}
+		require.ErrorContains(t, got, want)
+	}
+}
+
+// Many operations, each with schemas that refer to each other without end, stay within the limits of a tool.
+func TestOpenAPIOfThousandOperations(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("openapi: 3.1.0\ninfo: {title: big}\npaths:\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "  /r%d/{id}:\n    post:\n      requestBody: {required: true, content: {application/json: {schema: {$ref: '#/components/schemas/S%d'}}}}\n", i, i%20)
+	}
+	b.WriteString("components:\n  schemas:\n")
+	for i := range 20 {
+		fmt.Fprintf(&b, "    S%d:\n      type: object\n      properties:\n", i)
+		for j := range 20 {
+			fmt.Fprintf(&b, "        field_%d: {$ref: '#/components/schemas/S%d'}\n", j, j)
+		}
+	}
+	tools, report := openAPITools(t, b.String(), Options{})
+	require.Len(t, tools, 1000, report.Reasons)
+	for id, tool := range tools {
+		require.LessOrEqual(t, len(tool.InputSchema), catalog.MaxSchema, id)
+		require.Contains(t, string(tool.InputSchema), "field_19")
+	}
+}
