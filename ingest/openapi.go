@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"waymark/catalog"
+	"waymark/internal/strictjson"
 )
 
 // An OpenAPI document (3.0 or 3.1, JSON or YAML) gives one tool for each operation, under the server of the option or
@@ -74,8 +74,8 @@ var methods = []string{"get", "head", "post", "put", "patch", "delete", "options
 // openAPIDocument reads JSON or YAML, and refuses versions that are not known.
 func openAPIDocument(text []byte) (root map[string]any, err error) {
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {
-		if err := json.Unmarshal(trimmed, &root); err != nil {
-			return nil, readable(err)
+		if err := strictjson.UnmarshalForeign(trimmed, &root); err != nil {
+			return nil, err
 		}
 	} else {
 		var any any

@@ -119,7 +119,7 @@ func TestOpenAPIRefuses(t *testing.T) {
 		"openapi: 4.0.0\npaths: {}":                    "OpenAPI 4.0.0 is not read; want 3.0 or 3.1",
 		`{"swagger":"2.0","info":{}}`:                  "Swagger 2.0 is not read; want OpenAPI 3.0 or 3.1",
 		"openapi: 3.0.0\n\tpaths: {}":                  "not YAML",
-		`{"openapi":"3.0.0","info":{},"paths":{},"x":`: "not JSON",
+		`{"openapi":"3.0.0","info":{},"paths":{},"x":`: "ends early",
 	} {
 		var got error
 		for _, err := range ReadFrom(t.Context(), strings.NewReader(text), Options{}) {
