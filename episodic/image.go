@@ -38,21 +38,24 @@ func (i *Image) Write(w *codec.Writer) {
 		for j := range row {
 			t := &row[j]
 			w.Int(int64(t.before))
-			w.Uint(uint64(t.distinct))
-			for _, s := range t.sources[:t.distinct] {
-				w.Uint(uint64(s))
-			}
-			for k := range t.known {
-				w.Uint(uint64(t.known[k]))
-				w.Float(t.aged[k])
-				w.Float(t.flat[k])
+			w.Uint(uint64(len(t.by)))
+			for _, by := range t.by {
+				w.Uint(uint64(by.source))
+				for k := range by.known {
+					w.Uint(uint64(by.known[k]))
+					w.Float(by.aged[k])
+					w.Float(by.flat[k])
+				}
 			}
 		}
 	}
 }
 
-// tallyBytes is what a tally takes at least.
-const tallyBytes = 1 + 1 + 2*(1+8+8)
+// What a source and a tally, which has one, take at least.
+const (
+	sourceBytes = 1 + 2*(1+8+8)
+	tallyBytes  = 1 + 1 + sourceBytes
+)
 
 // ReadMemory reads what [Image.Write] wrote, of at most so many tools and sources. What is damaged
 // fails r.
@@ -73,24 +76,13 @@ func ReadMemory(r *codec.Reader, tools, sources int) *Memory {
 		last := int64(NoTool) - 1
 		for j := range row {
 			t := &row[j]
-			before, distinct := r.Int(), r.Uint()
-			if before <= last || before >= int64(tools) || distinct > minSources {
-				r.Fail("outcomes of tool %d after %d from %d sources", tool, before, distinct)
+			before := r.Int()
+			if before <= last || before >= int64(tools) {
+				r.Fail("outcomes of tool %d after %d", tool, before)
 				break
 			}
-			last, t.before, t.distinct = before, int32(before), int32(distinct)
-			for k := range t.sources[:t.distinct] {
-				s := r.Uint()
-				if s >= uint64(sources) {
-					r.Fail("source %d of %d", s, sources)
-					break
-				}
-				t.sources[k] = int32(s)
-			}
-			for k := range t.known {
-				t.known[k] = int32(min(r.Uint(), math.MaxInt32))
-				t.aged[k], t.flat[k] = r.Float(), r.Float()
-			}
+			last, t.before = before, int32(before)
+			t.by = readSources(r, sources)
 		}
 		if len(row) > 0 && row[0].before != NoTool {
 			r.Fail("outcomes of tool %d lack its own", tool)
@@ -104,6 +96,26 @@ func ReadMemory(r *codec.Reader, tools, sources int) *Memory {
 		}
 	}
 	return m
+}
+
+func readSources(r *codec.Reader, sources int) []bySource {
+	by := make([]bySource, r.Len(sourceBytes))
+	for i := range by {
+		s := r.Uint()
+		if s >= uint64(sources) || i > 0 && int32(s) <= by[i-1].source {
+			r.Fail("source %d of %d", s, sources)
+			return nil
+		}
+		by[i].source = int32(s)
+		for k := range by[i].known {
+			by[i].known[k] = int32(min(r.Uint(), math.MaxInt32))
+			by[i].aged[k], by[i].flat[k] = r.Float(), r.Float()
+		}
+	}
+	if len(by) == 0 {
+		r.Fail("outcomes of no source")
+	}
+	return by
 }
 
 func writeTime(w *codec.Writer, t time.Time) {

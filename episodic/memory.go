@@ -2,6 +2,7 @@ package episodic
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -19,8 +20,9 @@ const (
 	penaltyCap   = 0.15
 	exclusion    = 0.50
 	halfLifeDays = 30
-	MinKnown     = 5 // known outcomes before a pair speaks for itself or a tool may be excluded
-	minSources   = 3 // distinct sources that must agree, where the workspace has as many
+	MinKnown     = 5  // known outcomes before a pair speaks for itself or a tool may be excluded
+	minSources   = 3  // sources in which a tool fails, where the workspace has as many, before it is excluded
+	mostShare    = .5 // of the weight of all other sources: what outcomes of one source that is not trusted weigh at most
 )
 
 // Adjustment is what past outcomes add to a confidence,
@@ -48,23 +50,38 @@ type Memory struct {
 	epoch   time.Time           // of the first dated observation: decay is counted from here
 	newest  time.Time
 	sources map[int32]bool
+	trusted map[int32]bool
 }
 
 // NoTool stands for "nothing before it".
 const NoTool int32 = -1
 
-// tally sums outcomes after one tool. Dated ones weigh 2^((t-epoch)/30 d), so that one factor brings
-// all of them to the newest event; undated ones do not age.
+// tally sums outcomes of one tool after another by source.
 type tally struct {
-	before     int32
-	distinct   int32             // sources, at most minSources
-	sources    [minSources]int32 // the first of them
-	known      [2]int32          // [0] successes, [1] failures
+	before int32
+	by     []bySource // sorted by source; never written to once an image or a frozen row has it
+}
+
+// bySource is what one source reported. Dated outcomes weigh 2^((t-epoch)/30 d), so that one factor brings all of them to
+// the newest event; undated ones do not age.
+type bySource struct {
+	source     int32
+	known      [2]int32 // [0] successes, [1] failures
 	aged, flat [2]float64
 }
 
+func (t *tally) known() (n int32) {
+	for i := range t.by {
+		n += t.by[i].known[0] + t.by[i].known[1]
+	}
+	return n
+}
+
 // NewMemory returns an empty memory.
-func NewMemory() *Memory { return &Memory{sources: map[int32]bool{}} }
+func NewMemory() *Memory { return &Memory{sources: map[int32]bool{}, trusted: map[int32]bool{}} }
+
+// Trust declares a source to be the operator's own: its outcomes count in full, and may exclude a tool alone.
+func (m *Memory) Trust(source int32) { m.trusted[source] = true }
 
 // Observe counts one known outcome of tool, right after before (NoTool if first). A zero time never
 // ages. Source is a dense id of who reported it.
@@ -125,20 +142,36 @@ func (t *tally) add(o Outcome, weight float64, ageless bool, source int32) {
 	if o == Failure {
 		i = 1
 	}
-	t.known[i]++
+	one := bySource{source: source}
+	one.known[i] = 1
 	if ageless {
-		t.flat[i]++
+		one.flat[i] = 1
 	} else {
-		t.aged[i] += weight
+		one.aged[i] = weight
 	}
-	t.from(source)
+	t.by = joinSources(t.by, []bySource{one})
 }
 
-func (t *tally) from(source int32) {
-	if t.distinct < minSources && !slices.Contains(t.sources[:t.distinct], source) {
-		t.sources[t.distinct] = source
-		t.distinct++
+// joinSources adds up two lists by source in a list of its own.
+func joinSources(x, y []bySource) []bySource {
+	sum := make([]bySource, 0, len(x)+len(y))
+	for len(x) > 0 && len(y) > 0 {
+		switch {
+		case x[0].source < y[0].source:
+			sum, x = append(sum, x[0]), x[1:]
+		case x[0].source > y[0].source:
+			sum, y = append(sum, y[0]), y[1:]
+		default:
+			both := x[0]
+			for i := range both.known {
+				both.known[i] += y[0].known[i]
+				both.aged[i] += y[0].aged[i]
+				both.flat[i] += y[0].flat[i]
+			}
+			sum, x, y = append(sum, both), x[1:], y[1:]
+		}
 	}
+	return slices.Clip(append(append(sum, x...), y...))
 }
 
 // weight is 2^((at-epoch)/30 d), kept within the range of a float64 (±1000 half-lives is 82 years).
@@ -159,12 +192,14 @@ func halfLives(d time.Duration) float64 {
 	return max(-1000, min(1000, d.Hours()/24/halfLifeDays))
 }
 
-// Rate is what is known of a tool, alone or after another one. Success and Failure are outcomes
-// weighed by age (half-life 30 days before the newest event); N and Failures count them.
+// Rate is what is known of a tool, alone or after another one. Success and Failure are outcomes weighted by age
+// (half-life 30 days before the newest event); where the workspace has three sources or more, those of one that is not
+// trusted weigh at most half as much as those of all others. N and Failures count them.
 type Rate struct {
 	Success, Failure float64
 	N, Failures      int
-	Sources          int // distinct, counted up to 3
+	Sources          int // distinct
+	Failing          int // sources that report more failures than successes; one that is trusted counts as 3
 }
 
 // SuccessRate is the share of successes among the known outcomes; 0 without any.
@@ -181,11 +216,11 @@ func share(a, b float64) float64 {
 }
 
 // Excluded reports whether a tool fails so often that it is not suggested: at least 5 known
-// outcomes, the lower bound of the failure rate above one half, and at least
-// 3 sources that say so where the workspace has 3. One bad first run buries nobody.
+// outcomes, the lower bound of the failure rate above one half, and at least 3 sources in which it
+// mostly fails, where the workspace has 3. One bad first run buries nobody, and no single client does.
 func (r Rate) Excluded(sources int) bool {
 	_, _, bound := r.FailureBound()
-	return r.N >= MinKnown && r.Failure > r.Success && r.Sources >= min(minSources, sources) && bound > exclusion
+	return r.N >= MinKnown && r.Failure > r.Success && r.Failing >= min(minSources, sources) && bound > exclusion
 }
 
 // FailureBound is the lower end of the 95 % Wilson interval of the failure rate, with the failures and the known
@@ -241,7 +276,7 @@ func (m *Memory) Freeze() *Rates {
 	}
 	m.changed = m.changed[:0]
 	return &Rates{
-		rows: m.frozen.Freeze(), tools: int32(max(len(m.rows), len(m.canon))), sources: len(m.sources),
+		rows: m.frozen.Freeze(), tools: int32(max(len(m.rows), len(m.canon))), sources: len(m.sources), trusted: maps.Clone(m.trusted),
 		scale: numeric.Exp2(-halfLives(m.newest.Sub(m.epoch))),
 	}
 }
@@ -267,23 +302,12 @@ func (m *Memory) joined(tool int32) []tally {
 	for _, t := range all {
 		t.before = m.as(t.before)
 		if last := len(row) - 1; last >= 0 && row[last].before == t.before {
-			row[last].join(&t)
+			row[last].by = joinSources(row[last].by, t.by)
 		} else {
 			row = append(row, t)
 		}
 	}
 	return slices.Clip(row)
-}
-
-func (t *tally) join(u *tally) {
-	for i := range t.known {
-		t.known[i] += u.known[i]
-		t.aged[i] += u.aged[i]
-		t.flat[i] += u.flat[i]
-	}
-	for _, s := range u.sources[:u.distinct] {
-		t.from(s)
-	}
 }
 
 // Rates is a memory frozen at one moment, safe for concurrent use: for each tool its own rate, and
@@ -292,14 +316,49 @@ type Rates struct {
 	rows    pages.View[[]tally]
 	tools   int32
 	sources int
+	trusted map[int32]bool
 	scale   float64 // brings what ages to the newest event
 }
 
-func (r *Rates) rate(t *tally) Rate {
-	return Rate{
-		Success: float64(t.aged[0]*r.scale) + t.flat[0], Failure: float64(t.aged[1]*r.scale) + t.flat[1],
-		N: int(t.known[0] + t.known[1]), Failures: int(t.known[1]), Sources: int(t.distinct),
+func (r *Rates) rate(t *tally) (rate Rate) {
+	var aged, flat [2]float64
+	for i := range t.by {
+		by := &t.by[i]
+		for k := range aged {
+			aged[k] += by.aged[k]
+			flat[k] += by.flat[k]
+		}
+		rate.N += int(by.known[0] + by.known[1])
+		rate.Failures += int(by.known[1])
+		switch {
+		case by.known[1] <= by.known[0]:
+		case r.trusted[by.source]:
+			rate.Failing += minSources
+		default:
+			rate.Failing++
+		}
 	}
+	rate.Sources = len(t.by)
+	rate.Success, rate.Failure = float64(aged[0]*r.scale)+flat[0], float64(aged[1]*r.scale)+flat[1]
+	if r.sources >= minSources {
+		r.limit(t, &rate)
+	}
+	return rate
+}
+
+// limit takes away what single sources weigh too much, each beside all others as reported.
+func (r *Rates) limit(t *tally, rate *Rate) {
+	total := rate.Success + rate.Failure
+	for i := range t.by {
+		by := &t.by[i]
+		success, failure := float64(by.aged[0]*r.scale)+by.flat[0], float64(by.aged[1]*r.scale)+by.flat[1]
+		own := success + failure
+		if most := mostShare * (total - own); len(t.by) > 1 && own > most && !r.trusted[by.source] {
+			rate.Success -= float64(success * (1 - most/own))
+			rate.Failure -= float64(failure * (1 - most/own))
+		}
+	}
+	rate.Success, rate.Failure = max(rate.Success, 0), max(rate.Failure, 0)
 }
 
 // Tool is what is known of a tool, whatever came before it.
@@ -317,7 +376,7 @@ func (r *Rates) own(row []tally) Rate {
 func (r *Rates) After(tool, before int32) Rate {
 	row := r.rows.At(tool)
 	if before != NoTool {
-		if i, ok := find(row, before); ok && row[i].known[0]+row[i].known[1] >= MinKnown {
+		if i, ok := find(row, before); ok && row[i].known() >= MinKnown {
 			return r.rate(&row[i])
 		}
 	}

@@ -95,6 +95,47 @@ func TestExclusion(t *testing.T) {
 	assert.False(t, r.Tool(0).Excluded(r.Sources()), "one source of three cannot bury a tool")
 }
 
+// Ten failures that one key reports neither exclude a tool that works for three others nor weigh more than half of what
+// those report; the operator's own failures exclude it.
+func TestOneSourceCannotBury(t *testing.T) {
+	const attacker, operator = 7, 8
+	observe := func() *Memory {
+		m := NewMemory()
+		for source := range int32(3) {
+			m.Observe(0, nil, Success, day0, source)
+		}
+		return m
+	}
+	m := observe()
+	for range 10 {
+		m.Observe(0, nil, Failure, day0, attacker)
+	}
+	rates := m.Freeze()
+	r := rates.Tool(0)
+	assert.False(t, r.Excluded(rates.Sources()))
+	assert.InDelta(t, 1.5, r.Failure, 1e-12)
+	assert.InDelta(t, 3, r.Success, 1e-12)
+	assert.Equal(t, 10, r.Failures)
+	assert.Equal(t, 1, r.Failing)
+
+	m = observe()
+	m.Trust(operator)
+	for range 20 {
+		m.Observe(0, nil, Failure, day0, operator)
+	}
+	rates = m.Freeze()
+	assert.True(t, rates.Tool(0).Excluded(rates.Sources()))
+
+	m = observe()
+	for range 4 {
+		for source := range int32(3) {
+			m.Observe(0, nil, Failure, day0, source)
+		}
+	}
+	rates = m.Freeze()
+	assert.True(t, rates.Tool(0).Excluded(rates.Sources()), "it fails for all three")
+}
+
 // Two spellings that turn out to be one tool have one record.
 func TestJoinedTools(t *testing.T) {
 	m := NewMemory()

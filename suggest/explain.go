@@ -139,9 +139,9 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 // failureDetail says what an exclusion rests on, in numbers from which it can be computed again.
 func failureDetail(r episodic.Rate) string {
 	failed, known, bound := r.FailureBound()
-	return fmt.Sprintf("%d of %d known outcomes failed, from %d source(s); weighted by age (half-life 30 days before the newest outcome of the workspace) %.4f of %.4f; "+
-		"excluded from %d outcomes on if the 95 %% Wilson lower bound of the weighted share, %.4f, is above 0.5",
-		r.Failures, r.N, r.Sources, failed, known, episodic.MinKnown, bound)
+	return fmt.Sprintf("%d of %d known outcomes failed, from %d source(s), in %d of which it mostly failed; weighted by age (half-life 30 days before the newest outcome of the workspace) %.4f of %.4f; "+
+		"excluded from %d outcomes on if the 95 %% Wilson lower bound of the weighted share, %.4f, is above 0.5 and three sources agree, or the operator's own",
+		r.Failures, r.N, r.Sources, min(r.Failing, r.Sources), failed, known, episodic.MinKnown, bound)
 }
 
 func allowDetail(allow []string) string {

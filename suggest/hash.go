@@ -57,6 +57,9 @@ func (m *Model) Parts() []Part {
 				w.int(int64(r.N))
 				w.int(int64(r.Failures))
 				w.int(int64(r.Sources))
+				if m.rates.Sources() > 1 {
+					w.int(int64(r.Failing))
+				}
 				return true
 			})
 		}},

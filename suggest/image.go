@@ -171,6 +171,9 @@ func ReadState(r *codec.Reader) *State {
 		s.sourceID(name)
 	}
 	s.memory = episodic.ReadMemory(r, n, len(s.names))
+	for id, name := range s.names {
+		s.trust(int32(id), name)
+	}
 	past := s.readPast(r)
 	for _, n := range s.totals.all() {
 		*n = r.Uint()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -311,14 +312,25 @@ func (s *State) count(from, to int32, halves uint64) {
 	row[i].count++
 }
 
+// credential is in the name of every source that came with a key, be it directly or through a collector. Others are the
+// operator's own: the command line, the hook, the gateway, and callers without a key on this machine.
+const credential = "key:"
+
 func (s *State) sourceID(name string) int32 {
 	id, ok := s.source[name]
 	if !ok {
 		id = int32(len(s.names))
 		s.source[name] = id
 		s.names = append(s.names, name)
+		s.trust(id, name)
 	}
 	return id
+}
+
+func (s *State) trust(source int32, name string) {
+	if !strings.Contains(name, credential) {
+		s.memory.Trust(source)
+	}
 }
 
 func outcomeIndex(o episodic.Outcome) int {

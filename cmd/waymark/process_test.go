@@ -398,7 +398,7 @@ func TestWordsBesideAServer(t *testing.T) {
 	s := startServer(t, filepath.Join(t.TempDir(), "data"))
 	_, errs, code := waymark(t, "", "search", "zorble", "--thesaurus", "none.txt", "--data", s.dir)
 	assert.Zero(t, code, errs)
-	assert.Contains(t, errs, "--thesaurus has no effect: the server that has the data answers with its own setting")
+	assert.Contains(t, errs, "--thesaurus has no effect: the running server uses its own setting")
 	t.Setenv("WAYMARK_THESAURUS", "none.txt")
 	_, errs, code = waymark(t, "", "search", "zorble", "--data", s.dir)
 	assert.Zero(t, code, errs)
