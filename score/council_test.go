@@ -76,7 +76,7 @@ func TestCouncilOfModels(t *testing.T) {
 		{CouncilRequest{Question: "Why?", Judge: &CouncilJudge{Reviewers: []string{"z"}}}, `judge.reviewers[0]: "z" is not configured`},
 		{CouncilRequest{Judge: &CouncilJudge{}}, "question: is required"},
 		{CouncilRequest{Question: "Why?", Reviews: []council.Review{{}}, Judge: &CouncilJudge{}}, "reviews: are given"},
-		{CouncilRequest{Question: "Why?"}, "responses: there is none"},
+		{CouncilRequest{Question: "Why?"}, "responses: is required"},
 	} {
 		_, err := s.Council(t.Context(), tt.req)
 		assert.ErrorContains(t, err, tt.want)

@@ -59,7 +59,7 @@ func TestScoringRefuses(t *testing.T) {
 		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":"4"}}]}`, "body.hypotheses[0].scores.specificity", "number"},
 		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":4.00001}}]}`, "", "more than 4 decimal places"},
 		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","statement":"x"}],"judge":{}}`, "", "no judge is configured"},
-		{"/v1/score/council", `{"responses":[{"id":"A"}],"reviews":[]}`, "body.reviews", "there is none"},
+		{"/v1/score/council", `{"responses":[{"id":"A"}],"reviews":[]}`, "body.reviews", "is required"},
 		{"/v1/score/contribution", `{"role":"poet","text":""}`, "body.role", ""},
 		{"/v1/score/custom", `{"items":[]}`, "body.definition", "is required"},
 		{"/v1/lint", `{"text":"prose"}`, "body.artifact", "neither JSON nor"},

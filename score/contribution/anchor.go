@@ -27,7 +27,7 @@ func (a *Anchors) check() error {
 	case a.Max < 0 || a.Max > 1_000_000:
 		return rubric.Refuse("anchors.max", "%d is not 0 to 1000000", a.Max)
 	case len(a.Evidence) > MaxEvidence:
-		return rubric.Refuse("anchors.evidence", "%d records are more than %d", len(a.Evidence), MaxEvidence)
+		return rubric.AtMost("anchors.evidence", len(a.Evidence), MaxEvidence)
 	}
 	for i, e := range a.Evidence {
 		if !evidenceForm.MatchString(e) {

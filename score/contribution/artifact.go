@@ -39,9 +39,7 @@ func (a *Artifact) check() error {
 	if a == nil {
 		return nil
 	}
-	n := 0
 	for _, s := range Sections[1:] {
-		n += len(*a.list(s))
 		seen := map[string]bool{}
 		for i, it := range *a.list(s) {
 			switch id := it.id(); {
@@ -54,10 +52,15 @@ func (a *Artifact) check() error {
 			}
 		}
 	}
-	if n > MaxItems {
-		return rubric.Refuse("artifact", "%d items are more than %d", n, MaxItems)
+	return a.checkSize()
+}
+
+func (a *Artifact) checkSize() error {
+	n := 0
+	for _, s := range Sections[1:] {
+		n += len(*a.list(s))
 	}
-	return nil
+	return rubric.AtMost("artifact", n, MaxItems)
 }
 
 // list returns the items of a section other than the research thread.

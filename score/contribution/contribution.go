@@ -20,6 +20,7 @@
 package contribution
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -160,13 +161,10 @@ func (r *Request) check() error {
 	if err := r.Role.check("role"); err != nil {
 		return err
 	}
-	if strings.TrimSpace(r.Text) == "" {
-		return rubric.Refuse("text", "there is none")
-	}
-	if len(r.ID) > 256 {
-		return rubric.Refuse("id", "%d bytes are more than 256", len(r.ID))
-	}
-	if r.Round < 0 || r.Round > 1_000_000 {
+	switch {
+	case strings.TrimSpace(r.Text) == "":
+		return rubric.Refuse("text", "is required")
+	case r.Round < 0 || r.Round > 1_000_000:
 		return rubric.Refuse("round", "%d is not 1 to 1000000", r.Round)
 	}
 	for _, name := range sortedKeys(r.Context) {
@@ -174,13 +172,7 @@ func (r *Request) check() error {
 			return rubric.Refuse("context."+excerpt(name, 40), "there is no such switch; there are %s", strings.Join(switches, ", "))
 		}
 	}
-	if err := r.Scores.check("scores"); err != nil {
-		return err
-	}
-	if err := r.Anchors.check(); err != nil {
-		return err
-	}
-	return r.Artifact.check()
+	return cmp.Or(rubric.CheckText("id", r.ID, 256), r.Scores.check("scores"), r.Anchors.check(), r.Artifact.check())
 }
 
 // check validates names and scales for criteria of any role.

@@ -279,7 +279,7 @@ func TestWarnings(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	for want, r := range map[string]Request{
-		`text: there is none`: {Role: TestDesigner, Text: " \n"},
+		`text: is required`: {Role: TestDesigner, Text: " \n"},
 		`role: unknown role "judge": want hypothesis_generator, test_designer or adversarial_critic`:      {Role: "judge"},
 		`role: unknown role "": want hypothesis_generator, test_designer or adversarial_critic`:           {},
 		`scores.potency: 4 is off the scale of 0 to 3 in whole numbers`:                                   {Role: TestDesigner, Scores: Scores{"potency": 4}},
@@ -290,7 +290,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		`context.kill: there is no such switch; there are paradox, object_transposition`:                  {Role: TestDesigner, Context: map[string]bool{"kill": true}},
 		`anchors.max: -1 is not 0 to 1000000`:                                                             {Role: TestDesigner, Anchors: &Anchors{Max: -1}},
 		`anchors.evidence[0]: "§1" does not read like EV-001 or EV-001#E1`:                                {Role: TestDesigner, Anchors: &Anchors{Evidence: []string{"§1"}}},
-		`anchors.evidence: 10001 records are more than 10000`:                                             {Role: TestDesigner, Anchors: &Anchors{Evidence: make([]string, 10001)}},
+		`anchors.evidence: 10001 are more than 10000`:                                                     {Role: TestDesigner, Anchors: &Anchors{Evidence: make([]string, 10001)}},
 		`round: -1 is not 1 to 1000000`:                                                                   {Role: TestDesigner, Round: -1},
 		`artifact.sections.hypothesis_slate[0].id: "T1" is no id of this section, whose ids begin with H`: {Role: TestDesigner, Artifact: &Artifact{Sections: Parts{HypothesisSlate: []Item{{"id": "T1"}}}}},
 		`artifact.sections.hypothesis_slate[1].id: H1 comes twice`:                                        {Role: TestDesigner, Artifact: &Artifact{Sections: Parts{HypothesisSlate: []Item{{"id": "H1"}, {"id": "H1"}}}}},

@@ -189,11 +189,8 @@ type Disagreement struct {
 
 // Compare finds where evaluators of one message disagree.
 func Compare(r Request, evaluations []Evaluation) (Agreement, error) {
-	if n := len(evaluations); n > MaxEvaluations {
-		return Agreement{}, rubric.Refuse("evaluations", "%d are more than %d", n, MaxEvaluations)
-	}
 	m, err := open(r, nil)
-	if err != nil {
+	if err = cmp.Or(rubric.AtMost("evaluations", len(evaluations), MaxEvaluations), err); err != nil {
 		return Agreement{}, err
 	}
 	m.Scores = nil

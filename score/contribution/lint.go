@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"waymark/score/rubric"
 )
 
 // TranscriptSections is how many sections the transcript has that the format was made for.
@@ -52,15 +50,8 @@ func Lint(a Artifact, anchors *Anchors) (LintReport, error) {
 
 // lint adds the violations found while the document was read, and the lines of its items.
 func lint(a Artifact, anchors *Anchors, doc *document) (LintReport, error) {
-	if err := anchors.check(); err != nil {
+	if err := cmp.Or(anchors.check(), a.checkSize()); err != nil {
 		return LintReport{}, err
-	}
-	n := 0
-	for _, s := range Sections[1:] {
-		n += len(*a.list(s))
-	}
-	if n > MaxItems {
-		return LintReport{}, rubric.Refuse("artifact", "%d items are more than %d", n, MaxItems)
 	}
 	l := linter{a: a, known: anchors.corpus(), lines: doc.lines, found: slices.Clone(doc.violations)}
 	if l.known.max == 0 {

@@ -299,7 +299,7 @@ func TestArtifactsThatCannotBeRead(t *testing.T) {
 		`{"metadata": `:                        "artifact: unexpected EOF",
 		`{"sections": {"ideas": []}}`:          `artifact: json: unknown field "ideas"`,
 		`{"sections": {}} {}`:                  "artifact: there is more after the JSON",
-		"\xff":                                 "artifact: it is not valid UTF-8",
+		"\xff":                                 "artifact: is not valid UTF-8",
 		strings.Repeat(" ", MaxArtifactText+1): "artifact: 4194305 bytes are more than 4194304",
 	} {
 		_, err := LintText(text, nil)
@@ -307,7 +307,7 @@ func TestArtifactsThatCannotBeRead(t *testing.T) {
 		assert.Contains(t, err.Error(), want)
 	}
 	_, err := Lint(Artifact{Sections: Parts{AnomalyRegister: make([]Item, MaxItems+1)}}, nil)
-	assert.EqualError(t, err, "artifact: 10001 items are more than 10000")
+	assert.EqualError(t, err, "artifact: 10001 are more than 10000")
 	_, err = Lint(Artifact{}, &Anchors{Max: -1})
 	assert.Error(t, err)
 }

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"waymark/score/rubric"
 )
@@ -35,11 +34,8 @@ func ParseArtifact(text string) (Artifact, error) {
 }
 
 func readArtifact(text string) (Artifact, *document, error) {
-	switch {
-	case len(text) > MaxArtifactText:
-		return Artifact{}, nil, rubric.Refuse("artifact", "%d bytes are more than %d", len(text), MaxArtifactText)
-	case !utf8.ValidString(text):
-		return Artifact{}, nil, rubric.Refuse("artifact", "it is not valid UTF-8")
+	if err := rubric.CheckText("artifact", text, MaxArtifactText); err != nil {
+		return Artifact{}, nil, err
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		var a Artifact

@@ -43,10 +43,7 @@ type Merged struct {
 // Merge applies updates in the order of time, agent and position. An inapplicable delta is rejected alone. The base is
 // not modified.
 func Merge(base Artifact, updates []Update) (Merged, error) {
-	if len(updates) > MaxSessionDeltas {
-		return Merged{}, rubric.Refuse("updates", "%d are more than %d", len(updates), MaxSessionDeltas)
-	}
-	if err := base.check(); err != nil {
+	if err := cmp.Or(rubric.AtMost("updates", len(updates), MaxSessionDeltas), base.check()); err != nil {
 		return Merged{}, err
 	}
 	order := make([]int, len(updates))

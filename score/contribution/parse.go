@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,11 +36,8 @@ type Dropped struct {
 // a delta that was read but breaks the format is in deltas, with its errors. It fails only for a message
 // beyond the limits.
 func Parse(message string) (deltas []Delta, dropped []Dropped, err error) {
-	if len(message) > MaxText {
-		return nil, nil, rubric.Refuse("text", "%d bytes are more than %d", len(message), MaxText)
-	}
-	if !utf8.ValidString(message) {
-		return nil, nil, rubric.Refuse("text", "it is not valid UTF-8")
+	if err := rubric.CheckText("text", message, MaxText); err != nil {
+		return nil, nil, err
 	}
 	deltas, dropped = []Delta{}, []Dropped{}
 	for _, b := range blocks(message) {

@@ -280,7 +280,7 @@ func TestLimitsOfAMessage(t *testing.T) {
 	_, _, err := Parse(strings.Repeat("x", MaxText+1))
 	assert.EqualError(t, err, "text: 262145 bytes are more than 262144")
 	_, _, err = Parse("a\xffb")
-	assert.EqualError(t, err, "text: it is not valid UTF-8")
+	assert.EqualError(t, err, "text: is not valid UTF-8")
 	_, _, err = Parse(strings.Repeat(fenced(`{}`), MaxDeltas+1))
 	assert.EqualError(t, err, "text: it has more than 1000 deltas")
 	_, _, err = Parse(strings.Repeat(`"operation": "ADD" `, MaxDeltas+1))

@@ -125,10 +125,7 @@ func (s *Session) check() ([]int, error) {
 	if n := len(s.Contributions); n == 0 || n > MaxContributions {
 		return nil, rubric.Refuse("contributions", "%d are not 1 to %d", n, MaxContributions)
 	}
-	if err := s.Anchors.check(); err != nil {
-		return nil, err
-	}
-	if err := s.Artifact.check(); err != nil {
+	if err := cmp.Or(s.Anchors.check(), s.Artifact.check()); err != nil {
 		return nil, err
 	}
 	rounds, named, bytes := make([]int, len(s.Contributions)), 0, 0

@@ -145,7 +145,7 @@ func TestSessionsThatAreRefused(t *testing.T) {
 	for want, s := range map[string]Session{
 		"contributions: 0 are not 1 to 1000":                                             {},
 		"contributions: 1001 are not 1 to 1000":                                          {Contributions: make([]Request, 1001)},
-		"contributions[1].text: there is none":                                           {Contributions: []Request{ok, {Role: TestDesigner}}},
+		"contributions[1].text: is required":                                             {Contributions: []Request{ok, {Role: TestDesigner}}},
 		"contributions[1].round: it is missing, though others have one":                  {Contributions: []Request{round, ok}},
 		"contributions[0].artifact: a session has one artifact for all its messages":     {Contributions: []Request{own}},
 		"contributions[1].scores.potency: 9 is off the scale of 0 to 3 in whole numbers": {Contributions: []Request{ok, bad}},

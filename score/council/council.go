@@ -76,7 +76,7 @@ type Evaluation struct {
 	Notes          string `json:"notes,omitempty"`
 }
 
-// at returns a pointer to the score of a dimension, nil for an unknown name.
+// at returns a pointer to the score of a dimension or overall, nil for an unknown name.
 func (e *Evaluation) at(dimension string) **rubric.Decimal {
 	switch dimension {
 	case "accuracy":
@@ -91,6 +91,8 @@ func (e *Evaluation) at(dimension string) **rubric.Decimal {
 		return &e.Clarity
 	case "instruction_adherence":
 		return &e.InstructionAdherence
+	case "overall":
+		return &e.Overall
 	}
 	return nil
 }

@@ -455,7 +455,7 @@ func TestLabels(t *testing.T) {
 		`reviews[0].labels["A"]: "z" is no response`:              {"A": "z"},
 		`reviews[0].labels["B"]: "x" has the label "A" already`:   {"A": "x", "B": "x"},
 		`reviews[0].labels[" "]: is required`:                     {" ": "x"},
-		"reviews[0].labels[\"a\\u200b\"]: \"a\\u200b\" has invis": {"a\u200b": "x"},
+		"reviews[0].labels[\"a\\u200b\"]: \"a\\u200b\" has an invis": {"a\u200b": "x"},
 	} {
 		in.Reviews[0].Labels = labels
 		_, err := Score(in)
@@ -470,31 +470,31 @@ func TestInputsThatCannotBeTaken(t *testing.T) {
 	}
 	score(t, good())
 	for want, spoil := range map[string]func(*Input){
-		"responses: there is none":                             func(in *Input) { in.Responses = nil },
-		"reviews: there is none":                               func(in *Input) { in.Reviews = nil },
-		"responses: there are 65, the limit is 64":             func(in *Input) { in.Responses = make([]Response, 65) },
-		"reviews: there are 129, the limit is 128":             func(in *Input) { in.Reviews = make([]Review, 129) },
-		"question: 65537 bytes, the limit is 65536":            func(in *Input) { in.Question = strings.Repeat("q", 65537) },
+		"responses: is required":                               func(in *Input) { in.Responses = nil },
+		"reviews: is required":                                 func(in *Input) { in.Reviews = nil },
+		"responses: 65 are more than 64":                       func(in *Input) { in.Responses = make([]Response, 65) },
+		"reviews: 129 are more than 128":                       func(in *Input) { in.Reviews = make([]Review, 129) },
+		"question: 65537 bytes are more than 65536":            func(in *Input) { in.Question = strings.Repeat("q", 65537) },
 		"responses[1].id: is required":                         func(in *Input) { in.Responses[1].ID = "" },
 		`responses[1].id: "a" is also the id of responses[0]`:  func(in *Input) { in.Responses[1].ID = "a" },
-		"responses[0].text: 262145 bytes, the limit is 262144": func(in *Input) { in.Responses[0].Text = strings.Repeat("t", 262145) },
-		"responses: 2359296 bytes, the limit is 2097152": func(in *Input) {
+		"responses[0].text: 262145 bytes are more than 262144": func(in *Input) { in.Responses[0].Text = strings.Repeat("t", 262145) },
+		"responses: 2359296 bytes are more than 2097152": func(in *Input) {
 			for i := range 9 {
 				in.Responses = append(in.Responses, Response{ID: string(rune('c' + i)), Text: strings.Repeat("t", 262144)})
 			}
 		},
-		"responses[0].author: 257 bytes, the limit is 256":              func(in *Input) { in.Responses[0].Author = strings.Repeat("a", 257) },
+		"responses[0].author: 257 bytes are more than 256":              func(in *Input) { in.Responses[0].Author = strings.Repeat("a", 257) },
 		"reviews[0].reviewer: is required":                              func(in *Input) { in.Reviews[0].Reviewer = " " },
 		`reviews[1].reviewer: "r" has another review in round 1, revie`: func(in *Input) { in.Reviews = append(in.Reviews, Review{Reviewer: "r", Round: 1}) },
 		"reviews[0].round: 9 is not 1 to 8":                             func(in *Input) { in.Reviews[0].Round = 9 },
-		"reviews[0].raw: 262145 bytes, the limit is 262144":             func(in *Input) { in.Reviews[0].Raw = strings.Repeat("r", 262145) },
+		"reviews[0].raw: 262145 bytes are more than 262144":             func(in *Input) { in.Reviews[0].Raw = strings.Repeat("r", 262145) },
 		`reviews[0].evaluations: "z" is no response`:                    func(in *Input) { in.Reviews[0].Evaluations["z"] = eval("8 8 8 8 8") },
 		`reviews[0].ranking: "z" is no response`:                        func(in *Input) { in.Reviews[0].Ranking = []string{"z"} },
 		`reviews[0].ranking: "a" and "a" are the same response`:         func(in *Input) { in.Reviews[0].Ranking = []string{"a", "a"} },
 		`reviews[0].ranking: 3 entries for 2 responses`:                 func(in *Input) { in.Reviews[0].Ranking = []string{"a", "b", "a"} },
 		`reviews[0].order: "z" is no response`:                          func(in *Input) { in.Reviews[0].Order = []string{"z"} },
 		`reviews[0].scores["a"]: 0 is off the scale of 1 to 10`:         func(in *Input) { in.Reviews[0].Scores = map[string]rubric.Decimal{"a": 0} },
-		`reviews[0].evaluations["a"].notes: 16385 bytes, the limit is 16384`: func(in *Input) {
+		`reviews[0].evaluations["a"].notes: 16385 bytes are more than 16384`: func(in *Input) {
 			in.Reviews[0].Evaluations["a"].Notes = strings.Repeat("n", 16385)
 		},
 	} {

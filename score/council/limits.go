@@ -1,13 +1,12 @@
 package council
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"waymark/score/rubric"
 )
@@ -28,44 +27,36 @@ const (
 // scale is what every dimension and total is scored on.
 var scale = base.Dimensions[0].Scale
 
-func tooLong(field string, n, limit int) error {
-	return rubric.Refuse(field, "%d bytes, the limit is %d", n, limit)
-}
-
 func (in *Input) check() error {
 	switch {
-	case len(in.Question) > MaxQuestion:
-		return tooLong("question", len(in.Question), MaxQuestion)
 	case len(in.Responses) == 0:
-		return rubric.Refuse("responses", "there is none")
-	case len(in.Responses) > MaxResponses:
-		return rubric.Refuse("responses", "there are %d, the limit is %d", len(in.Responses), MaxResponses)
+		return rubric.Refuse("responses", "is required")
 	case len(in.Reviews) == 0:
-		return rubric.Refuse("reviews", "there is none")
-	case len(in.Reviews) > MaxReviews:
-		return rubric.Refuse("reviews", "there are %d, the limit is %d", len(in.Reviews), MaxReviews)
+		return rubric.Refuse("reviews", "is required")
+	}
+	if err := cmp.Or(rubric.CheckText("question", in.Question, MaxQuestion), rubric.AtMost("responses", len(in.Responses), MaxResponses),
+		rubric.AtMost("reviews", len(in.Reviews), MaxReviews)); err != nil {
+		return err
 	}
 	first, bytes := map[string]int{}, 0
 	for i, r := range in.Responses {
 		place := fmt.Sprintf("responses[%d].", i)
-		if err := checkName(place+"id", r.ID); err != nil {
+		if err := cmp.Or(rubric.CheckName(place+"id", r.ID, MaxName), textAtMost(place+"text", len(r.Text), MaxText)); err != nil {
 			return err
 		}
 		if j, twice := first[r.ID]; twice {
 			return rubric.Refuse(place+"id", "%s is also the id of responses[%d]", shown(r.ID), j)
 		}
 		first[r.ID] = i
-		if len(r.Text) > MaxText {
-			return tooLong(place+"text", len(r.Text), MaxText)
-		}
-		if bytes += len(r.Text); bytes > MaxTexts {
-			return tooLong("responses", bytes, MaxTexts)
-		}
+		bytes += len(r.Text)
 		if r.Author != "" {
-			if err := checkName(place+"author", r.Author); err != nil {
+			if err := rubric.CheckName(place+"author", r.Author, MaxName); err != nil {
 				return err
 			}
 		}
+	}
+	if err := textAtMost("responses", bytes, MaxTexts); err != nil {
+		return err
 	}
 	type turn struct {
 		reviewer string
@@ -75,10 +66,7 @@ func (in *Input) check() error {
 	for i := range in.Reviews {
 		r := &in.Reviews[i]
 		place := fmt.Sprintf("reviews[%d].", i)
-		if err := checkName(place+"reviewer", r.Reviewer); err != nil {
-			return err
-		}
-		if err := r.check(place, first); err != nil {
+		if err := cmp.Or(rubric.CheckName(place+"reviewer", r.Reviewer, MaxName), r.check(place, first)); err != nil {
 			return err
 		}
 		t := turn{r.Reviewer, r.round()}
@@ -93,11 +81,11 @@ func (in *Input) check() error {
 func (r *Review) round() int { return max(r.Round, 1) }
 
 func (r *Review) check(place string, responses map[string]int) error {
-	switch {
-	case r.Round < 0 || r.Round > MaxRounds:
+	if r.Round < 0 || r.Round > MaxRounds {
 		return rubric.Refuse(place+"round", "%d is not 1 to %d", r.Round, MaxRounds)
-	case len(r.Raw) > MaxRaw:
-		return tooLong(place+"raw", len(r.Raw), MaxRaw)
+	}
+	if err := textAtMost(place+"raw", len(r.Raw), MaxRaw); err != nil {
+		return err
 	}
 	for _, list := range []struct {
 		field string
@@ -110,7 +98,7 @@ func (r *Review) check(place string, responses map[string]int) error {
 	labelled := map[string]string{}
 	for _, label := range slices.Sorted(maps.Keys(r.Labels)) {
 		id, field := r.Labels[label], at(place+"labels", label)
-		if err := checkName(field, label); err != nil {
+		if err := rubric.CheckName(field, label, MaxName); err != nil {
 			return err
 		}
 		if _, ok := responses[id]; !ok {
@@ -129,24 +117,34 @@ func (r *Review) check(place string, responses map[string]int) error {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Scores)) {
-		if s := r.Scores[key]; !scale.OnScale(s) {
-			return rubric.Refuse(at(place+"scores", key), "%v is off the scale of %v", s, scale)
+		if err := onScale(at(place+"scores", key), r.Scores[key]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 func (e *Evaluation) check(place string) error {
-	if len(e.Notes) > MaxNotes {
-		return tooLong(place+".notes", len(e.Notes), MaxNotes)
-	}
-	for _, name := range Dimensions() {
-		if s := *e.at(name); s != nil && !scale.OnScale(*s) {
-			return rubric.Refuse(place+"."+name, "%v is off the scale of %v", *s, scale)
+	err := textAtMost(place+".notes", len(e.Notes), MaxNotes)
+	for _, name := range append(Dimensions(), "overall") {
+		if s := *e.at(name); s != nil {
+			err = cmp.Or(err, onScale(place+"."+name, *s))
 		}
 	}
-	if e.Overall != nil && !scale.OnScale(*e.Overall) {
-		return rubric.Refuse(place+".overall", "%v is off the scale of %v", *e.Overall, scale)
+	return err
+}
+
+func onScale(field string, s rubric.Decimal) error {
+	if !scale.OnScale(s) {
+		return rubric.Refuse(field, "%v is off the scale of %v", s, scale)
+	}
+	return nil
+}
+
+// textAtMost refuses a text of more than limit bytes.
+func textAtMost(field string, n, limit int) error {
+	if n > limit {
+		return rubric.Refuse(field, "%d bytes are more than %d", n, limit)
 	}
 	return nil
 }
@@ -163,18 +161,6 @@ func (o Options) check() error {
 
 // gated reports whether the safety gate is on.
 func (o Options) gated() bool { return o.SafetyGate == nil || *o.SafetyGate }
-
-func checkName(field, name string) error {
-	switch {
-	case strings.TrimSpace(name) == "":
-		return rubric.Refuse(field, "is required")
-	case len(name) > MaxName:
-		return tooLong(field, len(name), MaxName)
-	case !utf8.ValidString(name), strings.ContainsFunc(name, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }):
-		return rubric.Refuse(field, "%s has invisible characters", shown(name))
-	}
-	return nil
-}
 
 // at is the place of a member: labels["A"].
 func at(field, key string) string { return field + "[" + shown(key) + "]" }

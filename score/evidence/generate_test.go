@@ -56,8 +56,8 @@ func TestParseHypothesesRefuses(t *testing.T) {
 		{"field twice", `[` + strings.Replace(fiveItems, `"text":"Rain"`, `"text":"Rain","text":"Snow"`, 1) + `]`, "it has 4 hypotheses, not 5"},
 		{"four", `[` + fiveItems[:strings.LastIndex(fiveItems, ",\n")] + `]`, "it has 4 hypotheses, not 5"},
 		{"plain strings", `{"hypotheses":["a","b","c","d","e"]}`, "it has no JSON array of hypotheses"},
-		{"no rationale", `[` + strings.Replace(fiveItems, `"rationale":"It froze."`, `"rationale":null`, 1) + `]`, "rationale of hypothesis 3: it is missing"},
-		{"empty key fact", `[` + strings.Replace(fiveItems, `"key_fact":"A torn flag."`, `"key_fact":" "`, 1) + `]`, "key_fact of hypothesis 2: it is missing"},
+		{"no rationale", `[` + strings.Replace(fiveItems, `"rationale":"It froze."`, `"rationale":null`, 1) + `]`, "rationale of hypothesis 3: is required"},
+		{"empty key fact", `[` + strings.Replace(fiveItems, `"key_fact":"A torn flag."`, `"key_fact":" "`, 1) + `]`, "key_fact of hypothesis 2: is required"},
 		{"deep", strings.Repeat("[", 20000), "it has no JSON array of hypotheses"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

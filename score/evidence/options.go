@@ -67,8 +67,8 @@ func (o Options) Check() error {
 		{"cluster_cosine", o.ClusterCosine}, {"stop_share", o.StopShare}, {"stop_lead", o.StopLead},
 		{"abstain_lead", o.AbstainLead}, {"diversity_share", o.DiversityShare},
 	} {
-		if !(0 <= f.value && f.value <= 1) {
-			return rubric.Refuse("options."+f.name, "%v is not between 0 and 1", f.value)
+		if err := checkShare("options."+f.name, &f.value); err != nil {
+			return err
 		}
 	}
 	if math.IsNaN(o.MinQualityGain) || math.IsInf(o.MinQualityGain, 0) {

@@ -33,24 +33,24 @@ func TestCheckRefuses(t *testing.T) {
 		return strings.Join(s, ",")
 	}
 	for _, tt := range []struct{ name, body, want string }{
-		{"no question", `{"hypotheses":[{"id":"a","text":"b"}]}`, "question: it is missing"},
-		{"empty question", `{"question":" "}`, "question: it is missing"},
+		{"no question", `{"hypotheses":[{"id":"a","text":"b"}]}`, "question: is required"},
+		{"empty question", `{"question":" "}`, "question: is required"},
 		{"no word", `{"question":"???"}`, `question: "???" has no word`},
 		{"no hypotheses", `{"question":"x"}`, "hypotheses: none is given"},
 		{"one hypothesis", `{"question":"x","hypotheses":[{"id":"a","text":"b"}]}`, "hypotheses: one alone has nothing to be compared with"},
 		{"eleven", `{"question":"x","hypotheses":[` + strings.Repeat(`{"id":"a","text":"b"},`, 10) + `{"id":"a","text":"b"}]}`, "hypotheses: 11 are more than 10"},
-		{"no id", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"text":"c"}]}`, "hypotheses[1].id: it is missing"},
+		{"no id", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"text":"c"}]}`, "hypotheses[1].id: is required"},
 		{"invisible id", `{"question":"x","hypotheses":[{"id":"a\u200b","text":"b"},{"id":"c","text":"c"}]}`, "has an invisible character"},
 		{"same id", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"id":"a","text":"c"}]}`, `hypotheses[1].id: "a" is already the id of hypotheses[0]`},
 		{"reserved id", `{"question":"x","hypotheses":[{"id":"none_of_these","text":"b"},{"id":"a","text":"c"}]}`, `hypotheses[0].id: "none_of_these" has a meaning of its own`},
-		{"no text", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"id":"c"}]}`, "hypotheses[1].text: it is missing"},
+		{"no text", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"id":"c"}]}`, "hypotheses[1].text: is required"},
 		{"long rationale", `{"question":"x","hypotheses":[{"id":"a","text":"b","rationale":"` + long + `"},{"id":"c","text":"d"}]}`, "hypotheses[0].rationale: 20001 bytes are more than 4000"},
 		{"prior", `{"question":"x","hypotheses":[{"id":"a","text":"b","prior":1.5},{"id":"c","text":"d"}]}`, "hypotheses[0].prior: 1.5 is not between 0 and 1"},
 		{"priors of 0", `{"question":"x","hypotheses":[{"id":"a","text":"b","prior":0},{"id":"c","text":"d","prior":0}]}`, "hypotheses: the priors add up to 0"},
 		{"agreement", `{` + small + `,"agreement":-1}`, "agreement: -1 is not between 0 and 1"},
 		{"threshold", `{` + small + `,"options":{"stop_share":2}}`, "options.stop_share: 2 is not between 0 and 1"},
 		{"count", `{` + small + `,"options":{"max_forced":-1}}`, "options.max_forced: -1 is not between 0 and 50"},
-		{"no snippet id", `{` + small + `,"rounds":[{"snippets":[{"text":"x"}]}]}`, "rounds[0].snippets[0].id: it is missing"},
+		{"no snippet id", `{` + small + `,"rounds":[{"snippets":[{"text":"x"}]}]}`, "rounds[0].snippets[0].id: is required"},
 		{"one id, two texts", `{` + small + `,"rounds":[{"snippets":[{"id":"s","text":"x"},{"id":"s","text":"y"}]}]}`, `rounds[0].snippets[1].id: "s" is already the id of snippets[0], which has another text`},
 		{"long snippet", `{` + small + `,"rounds":[{"snippets":[]},{"snippets":[{"id":"s","text":"` + long + `"}]}]}`, "rounds[1].snippets[0].text: 20001 bytes are more than 20000"},
 		{"new documents", `{` + small + `,"rounds":[{"snippets":[],"new_documents":-1}]}`, "rounds[0].new_documents: -1 is below 0"},
@@ -66,7 +66,7 @@ func TestCheckRefuses(t *testing.T) {
 		})
 	}
 	_, err := Triangulate(Request{Question: "Which?", Hypotheses: []Hypothesis{{ID: "a", Text: "\xff x"}, {ID: "b", Text: "y"}}})
-	assert.EqualError(t, err, "hypotheses[0].text: it is no valid UTF-8")
+	assert.EqualError(t, err, "hypotheses[0].text: is not valid UTF-8")
 }
 
 func TestOptionsKeepTheirDefaults(t *testing.T) {

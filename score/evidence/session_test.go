@@ -172,7 +172,7 @@ func TestRefusedRoundChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	before := s.Result()
 	_, err = s.Add(Round{Snippets: []Snippet{{ID: "x", Text: "cedar"}, {Text: "granite"}}})
-	assert.EqualError(t, err, "rounds[1].snippets[1].id: it is missing")
+	assert.EqualError(t, err, "rounds[1].snippets[1].id: is required")
 	assert.Equal(t, before, s.Result())
 }
 

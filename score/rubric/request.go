@@ -3,6 +3,9 @@ package rubric
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A RequestError is a request that cannot be scored. Field is its place, as in hypotheses[2].scores.novelty;
@@ -45,6 +48,38 @@ func DistinctIDs[T any](field string, list []T, id func(T) string) error {
 			return Refuse(place, "is also the id of %s[%d]", field, first)
 		}
 		seen[id(x)] = i
+	}
+	return nil
+}
+
+// AtMost refuses a list of more than limit elements.
+func AtMost(field string, n, limit int) error {
+	if n > limit {
+		return Refuse(field, "%d are more than %d", n, limit)
+	}
+	return nil
+}
+
+// CheckText refuses a text of more than limit bytes, or that is not valid UTF-8.
+func CheckText(field, text string, limit int) error {
+	switch {
+	case len(text) > limit:
+		return Refuse(field, "%d bytes are more than %d", len(text), limit)
+	case !utf8.ValidString(text):
+		return Refuse(field, "is not valid UTF-8")
+	}
+	return nil
+}
+
+// CheckName refuses an id or name that is blank, has invisible characters, or violates [CheckText].
+func CheckName(field, name string, limit int) error {
+	switch err := CheckText(field, name, limit); {
+	case err != nil:
+		return err
+	case strings.TrimSpace(name) == "":
+		return Refuse(field, "is required")
+	case strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsGraphic(c) }):
+		return Refuse(field, "%q has an invisible character", name)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@
 package convene
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,7 +111,7 @@ func (c Council) Review(ctx context.Context, question string, responses []counci
 		return m, err
 	}
 	if len(responses) == 0 {
-		return m, rubric.Refuse("responses", "there is none")
+		return m, rubric.Refuse("responses", "is required")
 	}
 	return c.review(ctx, m)
 }
@@ -126,24 +127,16 @@ func (c Council) check(question string, asked []Member) error {
 	switch {
 	case strings.TrimSpace(question) == "":
 		return rubric.Refuse("question", "is required")
-	case len(question) > council.MaxQuestion:
-		return rubric.Refuse("question", "%d bytes, the limit is %d", len(question), council.MaxQuestion)
 	case len(asked) == 0:
-		return rubric.Refuse("members", "there is none")
-	}
-	if err := checkNames("members", c.Members); err != nil {
-		return err
-	}
-	if err := checkNames("reviewers", c.Reviewers); err != nil {
-		return err
+		return rubric.Refuse("members", "is required")
 	}
 	_, err := c.Options.Weighed()
-	return err
+	return cmp.Or(rubric.CheckText("question", question, council.MaxQuestion), checkNames("members", c.Members), checkNames("reviewers", c.Reviewers), err)
 }
 
 func checkNames(what string, members []Member) error {
-	if len(members) > council.MaxResponses {
-		return rubric.Refuse(what, "there are %d, the limit is %d", len(members), council.MaxResponses)
+	if err := rubric.AtMost(what, len(members), council.MaxResponses); err != nil {
+		return err
 	}
 	first := map[string]int{}
 	for i, m := range members {

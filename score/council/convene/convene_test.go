@@ -362,15 +362,15 @@ func TestCouncilsThatCannotMeet(t *testing.T) {
 		"question: 65537 bytes": func() (Minutes, error) {
 			return Council{Members: h.members("mx-ann")}.Convene(t.Context(), strings.Repeat("q", 65537))
 		},
-		"members: there is none": func() (Minutes, error) { return Council{}.Convene(t.Context(), "q") },
-		"members: there are 65":  func() (Minutes, error) { return Council{Members: make([]Member, 65)}.Convene(t.Context(), "q") },
+		"members: is required":  func() (Minutes, error) { return Council{}.Convene(t.Context(), "q") },
+		"members: 65 are more than 64": func() (Minutes, error) { return Council{Members: make([]Member, 65)}.Convene(t.Context(), "q") },
 		"members[0].name: is required": func() (Minutes, error) {
 			return Council{Members: []Member{{}}}.Convene(t.Context(), "q")
 		},
 		`members[1].name: "mx-ann" is also the name of members[0]`: func() (Minutes, error) {
 			return Council{Members: h.members("mx-ann", "mx-ann")}.Convene(t.Context(), "q")
 		},
-		"responses: there is none": func() (Minutes, error) { return Council{Members: h.members("mx-ann")}.Review(t.Context(), "q", nil) },
+		"responses: is required": func() (Minutes, error) { return Council{Members: h.members("mx-ann")}.Review(t.Context(), "q", nil) },
 		"options.rubric": func() (Minutes, error) {
 			return Council{Members: h.members("mx-ann"), Options: council.Options{Rubric: "x"}}.Convene(t.Context(), "q")
 		},
