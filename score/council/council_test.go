@@ -452,9 +452,9 @@ func TestLabels(t *testing.T) {
 	assert.Equal(t, []string{"x", "y"}, order)
 
 	for want, labels := range map[string]map[string]string{
-		`reviews[0].labels["A"]: "z" is no response`:              {"A": "z"},
-		`reviews[0].labels["B"]: "x" has the label "A" already`:   {"A": "x", "B": "x"},
-		`reviews[0].labels[" "]: is required`:                     {" ": "x"},
+		`reviews[0].labels["A"]: "z" is no response`:                 {"A": "z"},
+		`reviews[0].labels["B"]: "x" has the label "A" already`:      {"A": "x", "B": "x"},
+		`reviews[0].labels[" "]: is required`:                        {" ": "x"},
 		"reviews[0].labels[\"a\\u200b\"]: \"a\\u200b\" has an invis": {"a\u200b": "x"},
 	} {
 		in.Reviews[0].Labels = labels

@@ -38,7 +38,7 @@ func hits(text string) []hit {
 	var found []hit
 	for _, r := range rules {
 		if p.breaks(&r) {
-			found = append(found, hit{r.category, r.name})
+			found = append(found, hit{r.Category, r.Name})
 		}
 	}
 	return found
@@ -48,7 +48,7 @@ func hits(text string) []hit {
 func speaksOf(question string) bool {
 	p := newPassage(question)
 	for _, r := range rules {
-		if r.category != PIIExposure && r.mentioned(p.text) && r.pattern.MatchString(p.text) {
+		if r.Category != PIIExposure && r.mentioned(p.text) && r.pattern.MatchString(p.text) {
 			return true
 		}
 	}
@@ -86,15 +86,11 @@ func newPassage(text string) *passage {
 	}, text)
 	text = quotes.Replace(text)
 	for _, h := range harmless {
-		if slices.ContainsFunc(h.words, func(w string) bool { return strings.Contains(text, w) }) {
+		if h.mentioned(text) {
 			text = h.pattern.ReplaceAllString(text, " thing ")
 		}
 	}
 	return &passage{text: text}
-}
-
-func (r *rule) mentioned(text string) bool {
-	return slices.ContainsFunc(r.words, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // breaks reports whether some match of the rule has no excuse.
@@ -103,7 +99,7 @@ func (p *passage) breaks(r *rule) bool {
 		return false
 	}
 	for _, at := range r.pattern.FindAllStringSubmatchIndex(p.text, -1) {
-		if r.secret != 0 && !secret(p.text[at[2*r.secret]:at[2*r.secret+1]]) {
+		if r.Secret != 0 && !secret(p.text[at[2*r.Secret]:at[2*r.Secret+1]]) {
 			continue
 		}
 		if !p.excused(r, at[0], at[1]) {
@@ -115,29 +111,29 @@ func (p *passage) breaks(r *rule) bool {
 
 // excused looks for a reason in the clause around text[from:to]; for help that is offered, in its sentence.
 func (p *passage) excused(r *rule, from, to int) bool {
-	if r.excuses == 0 {
+	if len(r.Excuses) == 0 {
 		return false
 	}
 	p.divide()
 	start, end := around(p.boundaries, from, to, len(p.text))
 	clause := p.text[start:end]
-	if r.excuses&byRefusal != 0 && declines(clause) {
+	if r.excusedBy("refusal") && declines(clause) {
 		return true
 	}
-	if r.excuses&byPrevention != 0 && prevention.MatchString(clause) && !evasion.MatchString(clause) {
+	if r.excusedBy("prevention") && prevention.MatchString(clause) && !evasion.MatchString(clause) {
 		return true
 	}
-	if r.excuses&byProhibition != 0 && prohibition.MatchString(clause) {
+	if r.excusedBy("prohibition") && prohibition.MatchString(clause) {
 		return true
 	}
-	if r.excuses&byHelp != 0 {
+	if r.excusedBy("help") {
 		s, e := around(p.sentences, from, to, len(p.text))
 		if sentence := p.text[s:e]; help.MatchString(sentence) && !offer.MatchString(sentence) {
 			return true
 		}
 	}
 	const next = 160 // bytes after the clause in which what was asked is declined
-	return r.excuses&byRefusal != 0 && reported.MatchString(p.text[start:from]) &&
+	return r.excusedBy("refusal") && reported.MatchString(p.text[start:from]) &&
 		declines(p.text[end:min(end+next, len(p.text))])
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Texts and verdicts as recorded for the original gate (origins, "Executed verdicts"), which looked for
@@ -163,4 +164,11 @@ func unsafe(text string) []Category {
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
+}
+
+// White space is one gap, whatever it is, also inside of what several patterns share.
+func TestAnyWhiteSpaceIsAGap(t *testing.T) {
+	for _, text := range []string{"how\nto make a bomb", "How  to hack it", "how can\tyou build a homemade\npipe bomb"} {
+		require.NotEmpty(t, hits(text), text)
+	}
 }

@@ -57,6 +57,18 @@ func Parse(data []byte) (Definition, error) {
 	return def, nil
 }
 
+// MustDecode reads a table that is part of the program from YAML, strictly.
+func MustDecode[T any](data []byte) (table T) {
+	text, err := FromYAML(data)
+	if err == nil {
+		err = json.Unmarshal(text, &table, json.RejectUnknownMembers(true))
+	}
+	if err != nil {
+		panic(fmt.Sprintf("rubric: table %T: %v", table, readable(err)))
+	}
+	return table
+}
+
 // readable names the place of a fault in words of the definition, not of Go.
 func readable(err error) error {
 	var semantic *json.SemanticError

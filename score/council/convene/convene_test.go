@@ -362,7 +362,7 @@ func TestCouncilsThatCannotMeet(t *testing.T) {
 		"question: 65537 bytes": func() (Minutes, error) {
 			return Council{Members: h.members("mx-ann")}.Convene(t.Context(), strings.Repeat("q", 65537))
 		},
-		"members: is required":  func() (Minutes, error) { return Council{}.Convene(t.Context(), "q") },
+		"members: is required":         func() (Minutes, error) { return Council{}.Convene(t.Context(), "q") },
 		"members: 65 are more than 64": func() (Minutes, error) { return Council{Members: make([]Member, 65)}.Convene(t.Context(), "q") },
 		"members[0].name: is required": func() (Minutes, error) {
 			return Council{Members: []Member{{}}}.Convene(t.Context(), "q")
