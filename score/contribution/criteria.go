@@ -34,12 +34,6 @@ var base = rubric.MustLoad(source).Definition()
 
 var universal = []string{"structural", "citation", "rationale"}
 
-var own = map[Role][]string{
-	HypothesisGenerator: {"level_separation", "third_alternative", "paradox"},
-	TestDesigner:        {"discriminative", "potency", "object_transposition", "calibration"},
-	AdversarialCritic:   {"scale_check", "quarantine", "kill_justification", "real_third_alternative"},
-}
-
 // criterionNames are the names of all criteria, whatever the role.
 var criterionNames = func() []string {
 	names := make([]string, len(base.Dimensions))
@@ -56,7 +50,7 @@ var criteria, rubrics = func() (map[Role][]rubric.Dimension, map[Role]*rubric.Ru
 	lists, byRole := map[Role][]rubric.Dimension{}, map[Role]*rubric.Rubric{}
 	for _, role := range Roles {
 		for _, d := range base.Dimensions {
-			if slices.Contains(universal, d.Name) || slices.Contains(own[role], d.Name) {
+			if slices.Contains(universal, d.Name) || slices.Contains(tables.Roles[role].Criteria, d.Name) {
 				lists[role] = append(lists[role], d)
 			}
 		}

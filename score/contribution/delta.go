@@ -123,7 +123,7 @@ func (d *Delta) target(m map[string]any) {
 		d.TargetID = strings.ToUpper(id)
 		d.Notes = append(d.Notes, fmt.Sprintf("target_id %s was read as %s", quoted(v), d.TargetID))
 	default:
-		d.reject("target_id %s is no id of %s, whose ids begin with %s", quoted(id), d.Section, l.prefix)
+		d.reject("target_id %s is no id of %s, whose ids begin with %s", quoted(id), d.Section, l.Prefix)
 	}
 }
 
@@ -141,7 +141,7 @@ func (d *Delta) payload(m map[string]any) {
 		}
 	case len(p) == 0 && (d.Operation == Add || d.Operation == Edit):
 		d.reject("payload is empty")
-	case layouts[d.Section].fields != nil:
+	case layouts[d.Section].Fields != nil:
 		faults, notes := payloadFaults(d.Operation, d.Section, d.Payload)
 		d.Faults, d.Notes = append(d.Faults, faults...), append(d.Notes, notes...)
 	}

@@ -37,7 +37,7 @@ func TestTheDocumentation(t *testing.T) {
 		assert.Contains(t, doc, "`"+w+"`")
 	}
 	for s, l := range layouts {
-		assert.Regexp(t, regexp.MustCompile("(?m)^\\| `"+string(s)+"` \\| "+l.prefix), doc)
+		assert.Regexp(t, regexp.MustCompile("(?m)^\\| `"+string(s)+"` \\| "+l.Prefix), doc)
 	}
 
 	// Every rule of the linter is in its source and in the document, and none else.

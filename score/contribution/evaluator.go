@@ -37,40 +37,13 @@ type Ask struct {
 	LookFor   []string       `json:"look_for"`
 }
 
-// protocol are the instructions for evaluators.
-var protocol = []string{
-	"Read the context of the research thread first.",
-	"Score each delta on its own before you see others or their scores.",
-	"Go by the levels and what to look for, not by how the text is written.",
-	"When in doubt, give the lower score.",
-	"Note why where you hesitated: disagreements are compared afterwards, to calibrate.",
-}
-
-// lookFor are the checklists of the criteria.
-var lookFor = map[string][]string{
-	"structural":             {"operation, section and payload are there", "the operation fits the section and its target", "every field that the section wants is there"},
-	"citation":               {"quotes and paraphrases have (§n)", "a synthesis is marked [synthesis]", "the agent's own reasoning is marked [inference]", "each anchor says what it is cited for"},
-	"rationale":              {"which operators led to it", "why it matters to the thread", "which alternatives it helps to tell apart"},
-	"level_separation":       {"no gene tells, no organism decides", "won't and can't are not mixed up", "program and interpreter are kept apart"},
-	"third_alternative":      {"another causal structure, no blend", "from another domain, or from a shared assumption that could be false", "if true, the others are both wrong"},
-	"paradox":                {"two well-established facts that cannot both hold", "the missing rule that would reconcile them"},
-	"discriminative":         {"each hypothesis expects another outcome", "the difference is binary or large", "each outcome can be observed"},
-	"potency":                {"a positive control that would show the effect", "the detection threshold is low enough", "the assay looks at the right time"},
-	"object_transposition":   {"another organism or system", "its costs and benefits against this one's"},
-	"calibration":            {"not all parts are 3", "speed and cost as someone who did it would put them"},
-	"scale_check":            {"numbers, not fast or slow", "units", "the physical constraint it is compared with", "what the result rules out"},
-	"quarantine":             {"the anomaly is named and described", "what it conflicts with", "a plan, or a reason to wait", "neither hidden nor used to destroy a coherent framework"},
-	"kill_justification":     {"more than one piece of evidence", "the core mechanism is contradicted", "no rescue is left", "not: unlikely, no longer needed, too complicated"},
-	"real_third_alternative": {"a mechanism", "predictions that can be tested", "not only: we do not know"},
-}
-
 // NewForm prepares the form of a message.
 func NewForm(r Request) (Form, error) {
 	m, err := open(r, nil)
 	if err != nil {
 		return Form{}, err
 	}
-	f := Form{Role: r.Role, Protocol: slices.Clone(protocol), Deltas: []FormPart{}}
+	f := Form{Role: r.Role, Protocol: slices.Clone(tables.Protocol), Deltas: []FormPart{}}
 	for i := range m.deltas {
 		d := &m.deltas[i]
 		if !d.Valid() {
@@ -85,7 +58,7 @@ func NewForm(r Request) (Form, error) {
 			for i, a := range c.Anchors {
 				levels[i] = a.Text
 			}
-			part.Criteria = append(part.Criteria, Ask{c.Name, c.Title, c.Description, c.Weight, levels, slices.Clone(lookFor[c.Name])})
+			part.Criteria = append(part.Criteria, Ask{c.Name, c.Title, c.Description, c.Weight, levels, slices.Clone(tables.LookFor[c.Name])})
 		}
 		f.Deltas = append(f.Deltas, part)
 	}

@@ -145,7 +145,7 @@ func (l *linter) ids() {
 		for i, it := range *l.a.list(s) {
 			id := it.id()
 			if !layouts[s].id.MatchString(id) {
-				l.add("ES-003", id, "ids are "+layouts[s].prefix+"1, "+layouts[s].prefix+"2, …", "%s[%d] has the id %s", s, i, quoted(id))
+				l.add("ES-003", id, "ids are "+layouts[s].Prefix+"1, "+layouts[s].Prefix+"2, …", "%s[%d] has the id %s", s, i, quoted(id))
 			} else if seen[id] {
 				l.add("ES-004", id, "give each item an id of its own", "%s comes twice in %s", id, s)
 			}

@@ -36,78 +36,47 @@ var Sections = []Section{
 }
 
 // A kind is the form that a field of a payload has to have.
-type kind int
+type kind string
 
 const (
-	text          kind = iota // words
-	texts                     // a list of words
-	flag                      // true or false
-	perHypothesis             // an object: words for each hypothesis
-	rating                    // an object: likelihood_ratio, cost, speed, ambiguity, each 0 to 3
+	text          kind = "text"
+	texts         kind = "texts"
+	flag          kind = "flag"
+	perHypothesis kind = "per_hypothesis"
+	rating        kind = "rating"
 )
 
-func (k kind) String() string {
-	return [...]string{"a text", "a list of texts", "true or false", "an object with a text for each hypothesis",
-		"an object with likelihood_ratio, cost, speed and ambiguity, each 0 to 3"}[k]
-}
+// kindNames describe the kinds in faults.
+var kindNames = map[kind]string{text: "a text", texts: "a list of texts", flag: "true or false", perHypothesis: "an object with a text for each hypothesis",
+	rating: "an object with likelihood_ratio, cost, speed and ambiguity, each 0 to 3"}
 
-// How much a field is wanted in an ADD.
-type need int
-
-const (
-	optional need = iota
-	expected      // its lack is a minor issue
-	required      // without it the payload is malformed
-)
-
-type field struct {
-	name string
-	kind kind
-	need need
-}
-
-// A layout says how the items of a section are named and what they hold.
+// A layout describes the items of a section.
 type layout struct {
-	prefix string
-	id     *regexp.Regexp
-	fields []field
+	Prefix string   `json:"prefix"`
+	States []string `json:"states"` // values of the field status
+	Fields []struct {
+		Name string `json:"name"`
+		Kind kind   `json:"kind"`
+		Need string `json:"need"` // in an ADD: required, expected or empty
+	} `json:"fields"`
+
+	id *regexp.Regexp
 }
 
-var layouts = map[Section]layout{
-	ResearchThread: {"RT", regexp.MustCompile(`^RT$`), []field{
-		{"statement", text, optional}, {"context", text, optional}, {"why_it_matters", text, optional}, {"anchors", texts, optional},
-	}},
-	HypothesisSlate: {"H", regexp.MustCompile(`^H[1-9][0-9]{0,8}$`), []field{
-		{"name", text, required}, {"claim", text, required}, {"mechanism", text, required}, {"anchors", texts, required},
-		{"third_alternative", flag, optional},
-	}},
-	PredictionsTable: {"P", regexp.MustCompile(`^P[1-9][0-9]{0,8}(\.H[1-9][0-9]{0,8})?$`), []field{
-		{"condition", text, required}, {"predictions", perHypothesis, required},
-	}},
-	DiscriminativeTests: {"T", regexp.MustCompile(`^T[1-9][0-9]{0,8}$`), []field{
-		{"name", text, required}, {"procedure", text, required}, {"discriminates", text, required},
-		{"expected_outcomes", perHypothesis, required}, {"potency_check", text, required},
-		{"feasibility", text, expected}, {"score", rating, expected},
-	}},
-	AssumptionLedger: {"A", regexp.MustCompile(`^A[1-9][0-9]{0,8}$`), []field{
-		{"name", text, required}, {"statement", text, required}, {"load", text, required}, {"test", text, required},
-		{"status", text, expected}, {"scale_check", flag, optional}, {"calculation", text, optional}, {"implication", text, optional},
-	}},
-	AnomalyRegister: {"X", regexp.MustCompile(`^X[1-9][0-9]{0,8}$`), []field{
-		{"name", text, required}, {"observation", text, required}, {"conflicts_with", texts, required},
-		{"status", text, expected}, {"resolution_plan", text, expected},
-	}},
-	AdversarialCritique: {"C", regexp.MustCompile(`^C[1-9][0-9]{0,8}$`), []field{
-		{"name", text, required}, {"attack", text, required}, {"evidence", text, required},
-		{"current_status", text, expected}, {"real_third_alternative", flag, optional},
-	}},
-}
-
-// states are the values that a status may have.
-var states = map[Section][]string{
-	AssumptionLedger: {"unchecked", "verified", "falsified"},
-	AnomalyRegister:  {"active", "resolved", "deferred"},
-}
+var layouts = func() map[Section]layout {
+	for s, l := range tables.Sections {
+		switch s {
+		case ResearchThread:
+			l.id = regexp.MustCompile(`^RT$`)
+		case PredictionsTable:
+			l.id = regexp.MustCompile(`^P[1-9][0-9]{0,8}(\.H[1-9][0-9]{0,8})?$`)
+		default:
+			l.id = regexp.MustCompile("^" + l.Prefix + `[1-9][0-9]{0,8}$`)
+		}
+		tables.Sections[s] = l
+	}
+	return tables.Sections
+}()
 
 // system fields are set by the merge; a payload that brings them is not listened to.
 var system = []string{"id", "killed", "killed_by", "killed_at", "kill_reason"}
@@ -116,25 +85,25 @@ var system = []string{"id", "killed", "killed_by", "killed_at", "kill_reason"}
 // minor issues.
 func payloadFaults(op Operation, s Section, p Item) (faults, notes []string) {
 	l := layouts[s]
-	for _, f := range l.fields {
-		v, given := p[f.name]
+	for _, f := range l.Fields {
+		v, given := p[f.Name]
 		if !given || v == nil || v == "" {
 			switch {
-			case op != Add || f.need == optional || f.name == "test" && p.flag("scale_check") && p.text("calculation") != "":
+			case op != Add || f.Need == "" || f.Name == "test" && p.flag("scale_check") && p.text("calculation") != "":
 				// A scale check is its own test: the role's template has a calculation in its place.
-			case f.need == required:
-				faults = append(faults, "payload."+f.name+" is missing")
-			case f.need == expected:
-				notes = append(notes, "payload."+f.name+" is missing")
+			case f.Need == "required":
+				faults = append(faults, "payload."+f.Name+" is missing")
+			case f.Need == "expected":
+				notes = append(notes, "payload."+f.Name+" is missing")
 			}
 			continue
 		}
-		if !f.kind.fits(v) {
-			faults = append(faults, fmt.Sprintf("payload.%s is not %v", f.name, f.kind))
+		if !f.Kind.fits(v) {
+			faults = append(faults, fmt.Sprintf("payload.%s is not %s", f.Name, kindNames[f.Kind]))
 		}
 	}
-	if status := p.text("status"); status != "" && states[s] != nil && !slices.Contains(states[s], status) {
-		notes = append(notes, fmt.Sprintf("unknown payload.status %s: want one of %s", quoted(status), strings.Join(states[s], ", ")))
+	if status := p.text("status"); status != "" && l.States != nil && !slices.Contains(l.States, status) {
+		notes = append(notes, fmt.Sprintf("unknown payload.status %s: want one of %s", quoted(status), strings.Join(l.States, ", ")))
 	}
 	for _, name := range system {
 		if _, given := p[name]; given {

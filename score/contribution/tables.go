@@ -1,0 +1,24 @@
+package contribution
+
+import (
+	_ "embed"
+
+	"waymark/score/rubric"
+)
+
+//go:embed tables.yaml
+var tablesSource []byte
+
+// tables are the rows that the code goes by.
+var tables = rubric.MustDecode[struct {
+	Protocol []string            `json:"protocol"`
+	LookFor  map[string][]string `json:"look_for"`
+	Roles    map[Role]struct {
+		Criteria  []string `json:"criteria"`
+		Operators []string `json:"operators"`
+	} `json:"roles"`
+	Operators []operator          `json:"operators"`
+	Sections  map[Section]layout  `json:"sections"`
+	Phrases   map[string][]string `json:"phrases"`
+	Patterns  map[string]string   `json:"patterns"`
+}](tablesSource)
