@@ -1,64 +1,52 @@
 package evidence
 
 import (
+	_ "embed"
 	"maps"
 	"slices"
 	"strings"
+
+	"waymark/score/rubric"
 )
 
-// A marker is a way to say that evidence speaks against something. In a pattern a * stands for any
-// ending, ~ for up to two words, and a word in <> for one of its forms.
-type marker struct {
-	name    string
-	pattern []string
-	takes   bool // what follows is what there is no evidence of, or what fails
+//go:embed words.yaml
+var wordsSource []byte
+
+var tables = rubric.MustDecode[struct {
+	Markers []marker            `json:"markers"`
+	Forms   map[string][]string `json:"forms"`
+	Against []string            `json:"against"`
+	Denials []string            `json:"denials"`
+	Words   map[string][]string `json:"words"`
+	Verbs   struct {
+		Pairs [][2]string       `json:"pairs"`
+		Alone []string          `json:"alone"`
+		Past  map[string]string `json:"past"` // irregular forms
+	} `json:"verbs"`
+}](wordsSource)
+
+// wordSet returns the words of that name.
+func wordSet(name string) map[string]bool {
+	list, ok := tables.Words[name]
+	if !ok {
+		panic("evidence: words.yaml has no " + name)
+	}
+	return set(list...)
 }
 
-// The first eight are those of the verifier that the proposal names.
-var markers = []marker{
-	{"contradict", []string{"contradict*"}, false},
-	{"inconsistent", []string{"inconsisten*"}, false},
-	{"negative result", []string{"negative", "result*"}, false},
-	{"fails to", []string{"<fail>", "to"}, true},
-	{"no evidence", []string{"no", "~", "evidence"}, true},
-	{"null result", []string{"null", "result*"}, false},
-	{"mixed evidence", []string{"mixed", "evidence"}, false},
-	{"retraction", []string{"<retraction>"}, false},
-
-	{"no evidence", []string{"<not>", "~", "evidence"}, true},
-	{"no evidence", []string{"without", "~", "evidence"}, true},
-	{"no evidence", []string{"<lack>", "of", "~", "evidence"}, true},
-	{"refute", []string{"refut*"}, false},
-	{"disprove", []string{"disprov*"}, false},
-	{"rebut", []string{"rebut*"}, false},
-	{"debunk", []string{"debunk*"}, false},
-	{"disconfirm", []string{"disconfirm*"}, false},
-	{"rule out", []string{"<rule>", "out"}, false},
-	{"at odds with", []string{"at", "odds", "with"}, false},
-	{"does not support", []string{"<not>", "~", "support", "~", "<claim>"}, false},
-	{"not supported", []string{"<not>", "~", "supported", "by"}, false},
-	{"no support for", []string{"no", "~", "support", "for", "~", "<claim>"}, false},
-	{"not replicated", []string{"<not>", "~", "replicat*"}, false},
-	{"not reproduced", []string{"<not>", "~", "reproduc*"}, false},
-	{"false", []string{"<false>", "that"}, true},
-	{"false", []string{"<be>", "<false>"}, false},
-	{"not true", []string{"<not>", "true"}, true},
-	{"not the cause", []string{"<not>", "~", "<cause>"}, false},
-	{"not the cause", []string{"<not>", "because"}, false},
-	{"not the cause", []string{"<not>", "~", "due", "to"}, false},
-	{"not the cause", []string{"<not>", "~", "caused", "by"}, false},
-	{"does not explain", []string{"<not>", "~", "explain*"}, false},
-	{"does not explain", []string{"<not>", "~", "account", "for"}, false},
-	{"no role", []string{"no", "~", "<role>", "in"}, false},
-	{"no role", []string{"nothing", "to", "do", "with"}, false},
+// A marker is a way to say that evidence speaks against something; words.yaml explains the pattern.
+type marker struct {
+	Name    string   `json:"name"`
+	Pattern []string `json:"pattern"`
+	Takes   bool     `json:"takes"` // what follows is what there is no evidence of, or what fails
 }
 
 // heads are the markers by the first two letters of their first word, in the order of the table: most
 // words begin none. Those that begin with the negation of a verb are also under "n't".
 var heads = func() map[string][]marker {
 	heads := map[string][]marker{}
-	for _, m := range markers {
-		words := []string{strings.TrimSuffix(m.pattern[0], "*")}
+	for _, m := range tables.Markers {
+		words := []string{strings.TrimSuffix(m.Pattern[0], "*")}
 		if name, isForm := strings.CutPrefix(words[0], "<"); name == "not>" {
 			words = []string{"not", "never", "cannot", "n't"}
 		} else if isForm {
@@ -82,22 +70,14 @@ func head(word string) string {
 	return word[:min(2, len(word))]
 }
 
-var forms = map[string]map[string]bool{
-	"fail":       set("fail", "fails", "failed", "failing", "failure", "failures"),
-	"retraction": set("retraction", "retractions", "retract", "retracts", "retracted", "retracting"),
-	"lack":       set("lack", "lacks", "lacked", "absence"),
-	"rule":       set("rule", "rules", "ruled", "ruling"),
-	"false":      set("false", "untrue", "wrong", "incorrect", "mistaken", "unfounded", "baseless"),
-	"be":         set("is", "are", "was", "were", "be", "been", "proved", "proven"),
-	"cause":      set("cause", "reason", "culprit", "explanation", "trigger", "responsible"),
-	"role":       set("role", "part", "effect", "influence", "bearing"),
-	"claim": set("claim", "idea", "hypothesis", "theory", "view", "explanation", "conclusion", "notion", "assumption",
-		"suspicion", "that"),
-}
-
-// Words that turn "no evidence of" and "fails to" around.
-var against = []string{"against", "contrary", "contradict*", "inconsisten*", "refut*", "<fail>", "disprov*", "rebut*",
-	"debunk*", "disconfirm*", "otherwise"}
+// forms are the forms of a word in angle brackets.
+var forms = func() map[string]map[string]bool {
+	forms := map[string]map[string]bool{}
+	for name, list := range tables.Forms {
+		forms[name] = set(list...)
+	}
+	return forms
+}()
 
 func fits(pattern, word string) bool {
 	if stem, open := strings.CutSuffix(pattern, "*"); open {
@@ -114,14 +94,14 @@ func fits(pattern, word string) bool {
 
 // end returns where the marker that begins at word i ends, or 0.
 func (m marker) end(words []string, i int) int {
-	if !fits(m.pattern[0], words[i]) || negators[words[i]] && !negates(words, i) {
+	if !fits(m.Pattern[0], words[i]) || negators[words[i]] && !negates(words, i) {
 		return 0
 	}
 	i++
-	for p, pattern := range m.pattern[1:] {
+	for p, pattern := range m.Pattern[1:] {
 		if pattern == "~" {
 			for skip := 0; skip <= 2 && i+skip < len(words) && !clauseEnds[words[i+skip]]; skip++ {
-				if fits(m.pattern[p+2], words[i+skip]) {
+				if fits(m.Pattern[p+2], words[i+skip]) {
 					i += skip
 					break
 				}
@@ -170,7 +150,7 @@ func (r reading) has(pattern string) bool {
 
 // repeats reports whether the hypothesis contains all words of the marker.
 func (r reading) repeats(m marker) bool {
-	return !slices.ContainsFunc(m.pattern, func(p string) bool { return p != "~" && !r.has(p) })
+	return !slices.ContainsFunc(m.Pattern, func(p string) bool { return p != "~" && !r.has(p) })
 }
 
 // contradiction returns the name of the marker by which a sentence speaks against the hypothesis, or "". A marker
@@ -186,7 +166,7 @@ func contradiction(words []string, r reading) string {
 	for i := range words {
 		for _, m := range heads[head(words[i])] {
 			if end := m.end(words, i); end > 0 && !r.repeats(m) && m.holds(words, i, end, r) && !r.elsewhere(words, i) {
-				return m.name
+				return m.Name
 			}
 		}
 	}
@@ -206,9 +186,9 @@ func (m marker) holds(words []string, i, end int, r reading) bool {
 	if negatedBefore(words, i) {
 		return false
 	}
-	if m.takes {
+	if m.Takes {
 		for j := end; j < min(end+3, len(words)) && !sentenceEnds[words[j]] && words[j] != "that"; j++ {
-			for _, a := range against {
+			for _, a := range tables.Against {
 				if fits(a, words[j]) && !r.has(a) {
 					return false
 				}
@@ -246,7 +226,7 @@ func (m marker) complement(words []string, end int) []string {
 		if words[j] != "that" {
 			continue
 		}
-		if j == end && !m.takes || j > end && prepositions[words[j-1]] {
+		if j == end && !m.Takes || j > end && prepositions[words[j-1]] {
 			return nil
 		}
 		rest := words[j+1:]

@@ -5,18 +5,6 @@ import (
 	"strings"
 )
 
-// opposites are verbs of claims. A pair means the opposite of one another; of a verb alone none is known.
-var opposites = [][2]string{
-	{"activate", "inhibit"}, {"increase", "decrease"}, {"raise", "lower"}, {"cause", "prevent"}, {"promote", "suppress"},
-	{"enable", "block"}, {"improve", "worsen"}, {"accelerate", "slow"}, {"strengthen", "weaken"}, {"expand", "contract"},
-	{"gain", "lose"}, {"start", "stop"}, {"create", "destroy"}, {"attract", "repel"}, {"accept", "reject"},
-	{"exceed", "undershoot"}, {"precede", "follow"}, {"include", "exclude"}, {"confirm", "refute"},
-	{"bind"}, {"trigger"}, {"explain"}, {"drive"}, {"require"}, {"affect"}, {"depend"}, {"regulate"}, {"contain"}, {"produce"},
-	{"lead"}, {"come"}, {"use"}, {"need"}, {"support"}, {"mediate"}, {"control"}, {"determine"}, {"originate"}, {"result"},
-	{"leak"}, {"delay"}, {"corrupt"}, {"overload"}, {"exhaust"}, {"damage"}, {"move"}, {"grow"}, {"migrate"}, {"reduce"},
-	{"stay"}, {"remain"}, {"hold"}, {"keep"},
-}
-
 // A verb is a word of a claim in one of its forms.
 type verb struct {
 	base     string
@@ -26,16 +14,17 @@ type verb struct {
 
 var verbs = func() map[string]verb {
 	m := map[string]verb{}
-	for _, pair := range opposites {
-		for i, v := range pair {
-			if v == "" {
-				continue
-			}
-			o := pair[1-i]
-			m[v] = verb{v, "do not", o}
-			m[third(v)] = verb{v, "does not", third(o)}
-			m[past(v)] = verb{v, "did not", past(o)}
-		}
+	add := func(v, opposite string) {
+		m[v] = verb{v, "do not", opposite}
+		m[third(v)] = verb{v, "does not", third(opposite)}
+		m[past(v)] = verb{v, "did not", past(opposite)}
+	}
+	for _, pair := range tables.Verbs.Pairs {
+		add(pair[0], pair[1])
+		add(pair[1], pair[0])
+	}
+	for _, v := range tables.Verbs.Alone {
+		add(v, "")
 	}
 	return m
 }()
@@ -50,24 +39,14 @@ func third(v string) string {
 	return v + "s"
 }
 
-var pasts = map[string]string{"lose": "lost", "bind": "bound", "lead": "led", "come": "came", "grow": "grew", "drive": "drove",
-	"undershoot": "undershot", "hold": "held", "keep": "kept"}
-
 func past(v string) string {
-	switch v {
-	case "":
-		return ""
-	case "stop", "repel", "control":
-		return v + v[len(v)-1:] + "ed"
-	}
-	if p, irregular := pasts[v]; irregular {
+	if p, irregular := tables.Verbs.Past[v]; irregular || v == "" {
 		return p
 	}
 	return strings.TrimSuffix(v, "e") + "ed"
 }
 
-var auxiliaries = set("is", "are", "was", "were", "can", "could", "will", "would", "has", "have", "had", "does", "do", "did",
-	"may", "might", "must", "should")
+var auxiliaries = wordSet("auxiliaries")
 
 // Negation returns the claim denied, and with the opposite verb where one is known, as a search would
 // ask for it: "X inhibits Y" gives "X does not inhibit Y OR X activates Y". A claim that denies something

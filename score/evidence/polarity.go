@@ -42,15 +42,13 @@ func spoken(text string) []string {
 }
 
 var (
-	sentenceEnds = set(".", ";", ":", "!", "?")
+	sentenceEnds = wordSet("sentence_ends")
 	// What stands before one of these is another statement.
-	clauseEnds = set(".", ",", ";", ":", "!", "?", "and", "but", "however", "yet", "although", "though", "whereas", "while",
-		"because", "since", "so", "therefore", "nevertheless", "nonetheless")
-	negators = set("not", "no", "never", "none", "nothing", "nobody", "nowhere", "neither", "nor", "cannot", "without",
-		"hardly", "scarcely", "rarely", "barely", "non", "lack", "lacks", "lacked", "lacking", "absence")
+	clauseEnds = wordSet("clause_ends")
+	negators   = wordSet("negators")
 	// not only, no doubt, no other: the negator does not deny the claim.
-	notNegating  = set("only", "just", "merely", "simply", "doubt", "least", "other", "else")
-	prepositions = set("with", "to", "of", "for", "on", "in", "by", "at", "from", "about")
+	notNegating  = wordSet("not_negating")
+	prepositions = wordSet("prepositions")
 )
 
 func set(words ...string) map[string]bool {

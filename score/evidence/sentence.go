@@ -33,8 +33,7 @@ func sentences(text string) []string {
 }
 
 // pointers refer to a statement made before.
-var pointers = set("it", "which", "this", "these", "those", "such", "idea", "claim", "theory", "hypothesis", "view", "explanation",
-	"notion", "assumption", "suspicion", "conclusion")
+var pointers = wordSet("pointers")
 
 func points(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return pointers[w] })
@@ -114,7 +113,7 @@ func (r reading) against(words []string) string {
 
 // conditions begin sentences that say under what something was or was not so: "with a filter fitted there was no trip"
 // does not deny the trip.
-var conditions = set("with", "once", "after", "when", "if", "unless", "until", "where")
+var conditions = wordSet("conditions")
 
 // clauses splits a sentence before and after words that separate statements. A clause ends before "rather than"
 // and "instead of".
@@ -154,13 +153,8 @@ func clauseOf(words []string, i int) (from, to int) {
 	return from, to
 }
 
-// Beginnings of words that deny what a clause says, beside negators and failures.
-var denials = []string{"contradict", "inconsisten", "refut", "disprov", "disproof", "rebut", "debunk", "disconfirm", "untrue", "false",
-	"unlikely", "improbable", "impossible", "implausible", "doubtful", "dismiss", "reject", "exonerat", "exclude", "retract", "unable",
-	"myth", "mistaken", "denied", "deny", "denies", "too"}
-
 // weak negators deny the noun behind them only.
-var weak = set("without", "non", "lack", "lacks", "lacked", "lacking", "absence")
+var weak = wordSet("weak")
 
 // turned reports whether a clause denies what it speaks of: an odd number of its words do.
 func turned(clause []string) bool {
@@ -175,7 +169,7 @@ func turned(clause []string) bool {
 		case negates(clause, i), forms["fail"][w],
 			(w == "rather" && next == "than") || (w == "instead" && next == "of") || (w == "far" && next == "from"),
 			forms["rule"][w] && slices.Contains(clause[i:min(i+4, len(clause))], "out"),
-			slices.ContainsFunc(denials, func(d string) bool { return strings.HasPrefix(w, d) && (d != "too" || w == d) }):
+			slices.ContainsFunc(tables.Denials, func(d string) bool { return strings.HasPrefix(w, d) && (d != "too" || w == d) }):
 			odd = !odd
 		}
 	}
