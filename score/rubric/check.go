@@ -195,28 +195,3 @@ func (c *checker) bands() {
 func (r *Rubric) canFail() bool {
 	return len(r.def.Floors) > 0 || slices.ContainsFunc(r.def.Gates, func(g Gate) bool { return g.Fails })
 }
-
-// clone copies everything a definition points to.
-func (d Definition) clone() Definition {
-	if d.Places != nil {
-		d.Places = new(*d.Places)
-	}
-	d.Dimensions = slices.Clone(d.Dimensions)
-	for i := range d.Dimensions {
-		d.Dimensions[i].Anchors = slices.Clone(d.Dimensions[i].Anchors)
-	}
-	d.Floors, d.Ceilings = slices.Clone(d.Floors), slices.Clone(d.Ceilings)
-	d.Gates, d.Bands = slices.Clone(d.Gates), slices.Clone(d.Bands)
-	for i, g := range d.Gates {
-		if g.Cap != nil {
-			d.Gates[i].Cap = new(*g.Cap)
-		}
-	}
-	for i, b := range d.Bands {
-		if b.AtLeast != nil {
-			d.Bands[i].AtLeast = new(*b.AtLeast)
-		}
-	}
-	d.Warnings, d.TieBreaks = slices.Clone(d.Warnings), slices.Clone(d.TieBreaks)
-	return d
-}

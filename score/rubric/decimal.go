@@ -1,9 +1,9 @@
 package rubric
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
-	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -111,8 +111,8 @@ func (d *Decimal) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// A Ratio is an exact fraction of two integers. The zero value is 0.
-type Ratio struct{ num, den int64 } // den > 0, or 0 for the zero value
+// A Ratio is an exact fraction of two integers, with a positive denominator.
+type Ratio struct{ num, den int64 }
 
 // DecimalRatio is d as a Ratio.
 func DecimalRatio(d Decimal) Ratio { return Ratio{int64(d), unit} }
@@ -129,73 +129,35 @@ func lowest(num, den int64) Ratio {
 	return Ratio{num / a, den / a}
 }
 
-func (r Ratio) parts() (num, den int64) {
-	if r.den == 0 {
-		return 0, 1
-	}
-	return r.num, r.den
-}
+// small reports whether products of two such numbers fit 64 bits.
+func small(n int64) bool { return n == int64(int32(n)) }
 
 // Cmp is -1, 0 or +1 where r is less than, equal to or greater than s.
 func (r Ratio) Cmp(s Ratio) int {
-	a, b := r.parts()
-	c, d := s.parts()
-	x, y := product(a, d), product(c, b) // a/b < c/d if a·d < c·b, since b and d are positive
-	switch {
-	case x == y:
-		return 0
-	case x.less(y):
-		return -1
+	if small(r.num) && small(r.den) && small(s.num) && small(s.den) {
+		return cmp.Compare(r.num*s.den, s.num*r.den)
 	}
-	return 1
-}
-
-// wide is a signed 128-bit integer in two's complement.
-type wide struct{ hi, lo uint64 }
-
-func product(a, b int64) wide {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	if a < 0 {
-		hi -= uint64(b)
-	}
-	if b < 0 {
-		hi -= uint64(a)
-	}
-	return wide{hi, lo}
-}
-
-func (x wide) less(y wide) bool {
-	if x.hi != y.hi {
-		return int64(x.hi) < int64(y.hi)
-	}
-	return x.lo < y.lo
+	return r.Rat().Cmp(s.Rat())
 }
 
 // Float is the nearest floating-point number, or one beside it.
-func (r Ratio) Float() float64 {
-	num, den := r.parts()
-	return float64(num) / float64(den)
-}
+func (r Ratio) Float() float64 { return float64(r.num) / float64(r.den) }
 
 // Rat is the fraction for further arithmetic.
-func (r Ratio) Rat() *big.Rat {
-	num, den := r.parts()
-	return big.NewRat(num, den)
-}
+func (r Ratio) Rat() *big.Rat { return big.NewRat(r.num, r.den) }
 
 // Round rounds half up to n decimal places, 0 to 4.
 func (r Ratio) Round(n int) Decimal {
-	num, den := r.parts()
 	scale := tens(n)
-	if room := int64(1) << 48; num > -room && num < room && den < room { // then 2·num·scale fits
-		x, y := 2*num*scale+den, 2*den // ⌊num·scale/den + 1/2⌋ = ⌊x/y⌋
-		q := x / y
-		if x%y < 0 {
-			q--
-		}
-		return Decimal(q * (unit / scale))
+	if !small(r.num) || !small(r.den) {
+		return RoundHalfUp(r.Rat(), n)
 	}
-	return RoundHalfUp(r.Rat(), n)
+	x, y := 2*r.num*scale+r.den, 2*r.den // ⌊num·scale/den + 1/2⌋ = ⌊x/y⌋
+	q := x / y
+	if x%y < 0 {
+		q--
+	}
+	return Decimal(q * (unit / scale))
 }
 
 // tens is 10ⁿ for 0 to 4 places.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 )
 
 // A Definition is a rubric as data.
@@ -136,7 +137,11 @@ type Rubric struct {
 
 // New checks a definition. The error lists every fault with its place.
 func New(def Definition) (*Rubric, error) {
-	r := &Rubric{def: def.clone(), at: map[string]int{}, gates: map[string]int{}, places: 2}
+	def.Dimensions = slices.Clone(def.Dimensions)
+	for i := range def.Dimensions {
+		def.Dimensions[i].Anchors = slices.Clone(def.Dimensions[i].Anchors) // they are sorted
+	}
+	r := &Rubric{def: def, at: map[string]int{}, gates: map[string]int{}, places: 2}
 	d := &r.def
 	if d.Aggregate == "" {
 		d.Aggregate = Mean
@@ -174,8 +179,8 @@ func MustNew(def Definition) *Rubric {
 	return r
 }
 
-// Definition returns a copy of the definition with the defaults filled in.
-func (r *Rubric) Definition() Definition { return r.def.clone() }
+// Definition returns the definition with the defaults filled in. Its lists must not be modified.
+func (r *Rubric) Definition() Definition { return r.def }
 
 // Dimension returns the dimension of that name.
 func (r *Rubric) Dimension(name string) (Dimension, bool) {

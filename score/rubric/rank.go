@@ -7,13 +7,12 @@ import (
 
 // Compare orders two results, the better one first: by composite, then by the tie-breaking dimensions.
 // 0 means that only the id can decide.
-func (r *Rubric) Compare(a, b Result) int { return r.compare(&a, &b) }
-
-func (r *Rubric) compare(a, b *Result) int {
-	return cmp.Or(b.Composite.Cmp(a.Composite), r.compareTies(a, b))
-}
-
-func (r *Rubric) compareTies(a, b *Result) int {
+func (r *Rubric) Compare(a, b *Result) int {
+	if a.Composite != b.Composite {
+		if c := b.Composite.Cmp(a.Composite); c != 0 {
+			return c
+		}
+	}
 	for _, i := range r.ties {
 		if c := cmp.Compare(score(&b.Dimensions[i]), score(&a.Dimensions[i])); c != 0 {
 			return c
@@ -33,30 +32,18 @@ func score(s *Scored) Decimal {
 // Rank gives every result its rank from 1 on, and 0 to those that fail. Results that Compare takes for
 // equal are told apart by id, the smaller one first, so ids should differ.
 func (r *Rubric) Rank(ids []string, results []Result) []int {
-	type place struct { // the composite lies beside, since most pairs differ there
-		composite Ratio
-		i         int
-	}
-	order := make([]place, 0, len(results))
+	var order []int
 	for i := range results {
 		if !results[i].Fails {
-			order = append(order, place{results[i].Composite, i})
+			order = append(order, i)
 		}
 	}
-	slices.SortFunc(order, func(a, b place) int {
-		if a.composite != b.composite {
-			if c := b.composite.Cmp(a.composite); c != 0 {
-				return c
-			}
-		}
-		if c := r.compareTies(&results[a.i], &results[b.i]); c != 0 {
-			return c
-		}
-		return cmp.Compare(ids[a.i], ids[b.i])
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(r.Compare(&results[a], &results[b]), cmp.Compare(ids[a], ids[b]))
 	})
 	ranks := make([]int, len(results))
-	for n, p := range order {
-		ranks[p.i] = n + 1
+	for n, i := range order {
+		ranks[i] = n + 1
 	}
 	return ranks
 }

@@ -10,7 +10,8 @@ import (
 // order of the definition: "novelty: weight 0.2 became 0.3". The rest keep theirs, and what the weights
 // have to add up to is checked anew.
 func (r *Rubric) Reweight(weights map[string]Decimal) (*Rubric, []string, error) {
-	def := r.Definition()
+	def := r.def
+	def.Dimensions = slices.Clone(def.Dimensions)
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		if _, ok := r.at[name]; !ok {
 			return nil, nil, Refuse(shownName(name), "there is no such dimension to weigh")
