@@ -56,39 +56,34 @@ func (s *scene) once(name string, look func() finding) finding {
 	return f
 }
 
+// criterionRules find the score of a delta. Those of messageRules belong to the message, whichever delta asks.
+var (
+	criterionRules = map[string]func(*scene, *Delta) finding{
+		"structural":           func(_ *scene, d *Delta) finding { return structure(d) },
+		"citation":             func(s *scene, d *Delta) finding { return citation(d, s.anchors) },
+		"rationale":            func(_ *scene, d *Delta) finding { return rationale(d) },
+		"level_separation":     func(_ *scene, d *Delta) finding { return levels(d) },
+		"paradox":              func(_ *scene, d *Delta) finding { return paradox(d) },
+		"discriminative":       (*scene).discriminative,
+		"potency":              (*scene).potency,
+		"object_transposition": func(_ *scene, d *Delta) finding { return transposition(d) },
+		"calibration":          func(_ *scene, d *Delta) finding { return calibration(d) },
+		"kill_justification":   func(_ *scene, d *Delta) finding { return killing(d) },
+	}
+	messageRules = map[string]func(*scene) finding{
+		"third_alternative":      (*scene).thirdAlternative,
+		"scale_check":            func(s *scene) finding { return s.bestOf(scaleCheck) },
+		"quarantine":             func(s *scene) finding { return s.bestOf(quarantine) },
+		"real_third_alternative": func(s *scene) finding { return s.bestOf(realThird) },
+	}
+)
+
 // automatic scores one criterion of a valid delta by rule.
 func (s *scene) automatic(name string, d *Delta) finding {
-	switch name {
-	case "structural":
-		return structure(d)
-	case "citation":
-		return citation(d, s.anchors)
-	case "rationale":
-		return rationale(d)
-	case "level_separation":
-		return levels(d)
-	case "third_alternative":
-		return s.once(name, s.thirdAlternative)
-	case "paradox":
-		return paradox(d)
-	case "discriminative":
-		return s.discriminative(d)
-	case "potency":
-		return s.potency(d)
-	case "object_transposition":
-		return transposition(d)
-	case "calibration":
-		return calibration(d)
-	case "scale_check":
-		return s.once(name, func() finding { return s.bestOf(scaleCheck) })
-	case "quarantine":
-		return s.once(name, func() finding { return s.bestOf(quarantine) })
-	case "kill_justification":
-		return killing(d)
-	case "real_third_alternative":
-		return s.once(name, func() finding { return s.bestOf(realThird) })
+	if rule := messageRules[name]; rule != nil {
+		return s.once(name, func() finding { return rule(s) })
 	}
-	panic("contribution: no criterion " + name)
+	return criterionRules[name](s, d)
 }
 
 // bestOf is the best finding among the deltas of the message. Whether something is there at all is asked

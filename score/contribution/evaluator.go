@@ -183,8 +183,7 @@ func Compare(r Request, evaluations []Evaluation) (Agreement, error) {
 			return Agreement{}, rubric.Within(fmt.Sprintf("evaluations[%d]", i), err)
 		}
 	}
-	var exact, near int
-	offset, pairs := make([]int, len(evaluations)), make([]int, len(evaluations))
+	t := agreements{evaluations: evaluations, given: given, offset: make([]int, len(evaluations)), pairs: make([]int, len(evaluations))}
 	for d := range m.deltas {
 		for _, c := range criteriaOf(m.Role) {
 			if x, ok := rules.Deltas[d].Criteria[c.Name]; ok {
@@ -194,56 +193,64 @@ func Compare(r Request, evaluations []Evaluation) (Agreement, error) {
 				}
 				out.Rules[key][c.Name] = x.Score
 			}
-			found := Disagreement{Delta: d + 1, Criterion: c.Name, Scores: map[string]int{}, Notes: map[string]string{}, Lowest: len(c.Anchors)}
-			highest := 0
-			for i := range evaluations {
-				a, ok := given[i][d][c.Name]
-				if !ok {
-					continue
-				}
-				found.Scores[evaluations[i].Evaluator] = a
-				if note := evaluations[i].note(d+1, c.Name); note != "" {
-					found.Notes[evaluations[i].Evaluator] = note
-				}
-				found.Lowest, highest = min(found.Lowest, a), max(highest, a)
-				for j := range i {
-					b, ok := given[j][d][c.Name]
-					if !ok {
-						continue
-					}
-					out.Pairs++
-					pairs[i], pairs[j] = pairs[i]+1, pairs[j]+1
-					offset[i], offset[j] = offset[i]+a-b, offset[j]+b-a
-					if a == b {
-						exact++
-					}
-					if max(a-b, b-a) <= 1 {
-						near++
-					}
-				}
-			}
-			if found.Spread = highest - found.Lowest; len(found.Scores) > 1 && found.Spread > 0 {
-				found.Points = c.Weight * rubric.Decimal(found.Spread)
+			if found, ok := t.count(d, c); ok {
 				out.Disagreements = append(out.Disagreements, found)
 			}
 		}
 	}
 	slices.SortStableFunc(out.Disagreements, func(a, b Disagreement) int { return cmp.Compare(b.Points, a.Points) })
-	out.Exact, out.WithinOne = share(exact, out.Pairs, 4), share(near, out.Pairs, 4)
+	out.Pairs, out.Exact, out.WithinOne = t.all, share(t.exact, t.all, 4), share(t.near, t.all, 4)
 	for i, e := range evaluations {
-		out.Evaluators = append(out.Evaluators, Offset{e.Evaluator, pairs[i], share(offset[i], pairs[i], 2)})
+		out.Evaluators = append(out.Evaluators, Offset{e.Evaluator, t.pairs[i], share(t.offset[i], t.pairs[i], 2)})
 	}
 	slices.SortFunc(out.Evaluators, func(a, b Offset) int { return cmp.Compare(a.Evaluator, b.Evaluator) })
 	return out, nil
 }
 
-func (e *Evaluation) note(delta int, criterion string) string {
-	for _, j := range e.Deltas {
-		if j.Delta == delta {
-			return j.Notes[criterion]
+// agreements counts pairs of scores.
+type agreements struct {
+	evaluations      []Evaluation
+	given            [][]Scores // by evaluation and delta
+	all, exact, near int
+	offset, pairs    []int // by evaluation
+}
+
+// count counts the pairs of one criterion of a delta, and reports whether the evaluators disagree.
+func (t *agreements) count(delta int, c rubric.Dimension) (Disagreement, bool) {
+	found := Disagreement{Delta: delta + 1, Criterion: c.Name, Scores: map[string]int{}, Notes: map[string]string{}, Lowest: len(c.Anchors)}
+	highest := 0
+	for i, e := range t.evaluations {
+		a, ok := t.given[i][delta][c.Name]
+		if !ok {
+			continue
+		}
+		found.Scores[e.Evaluator] = a
+		found.Lowest, highest = min(found.Lowest, a), max(highest, a)
+		j := slices.IndexFunc(e.Deltas, func(j Judgment) bool { return j.Delta == delta+1 })
+		if note := e.Deltas[j].Notes[c.Name]; note != "" {
+			found.Notes[e.Evaluator] = note
+		}
+		for j := range i {
+			if b, ok := t.given[j][delta][c.Name]; ok {
+				t.pair(i, j, a-b)
+			}
 		}
 	}
-	return ""
+	found.Spread = highest - found.Lowest
+	found.Points = c.Weight * rubric.Decimal(found.Spread)
+	return found, len(found.Scores) > 1 && found.Spread > 0
+}
+
+func (t *agreements) pair(i, j, difference int) {
+	t.all++
+	t.pairs[i], t.pairs[j] = t.pairs[i]+1, t.pairs[j]+1
+	t.offset[i], t.offset[j] = t.offset[i]+difference, t.offset[j]-difference
+	if difference == 0 {
+		t.exact++
+	}
+	if max(difference, -difference) <= 1 {
+		t.near++
+	}
 }
 
 func share(part, of, places int) *rubric.Decimal {

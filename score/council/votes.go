@@ -118,37 +118,45 @@ func (p *panel) read(i int) (*vote, error) {
 	if err != nil {
 		return nil, err
 	}
+	scores := map[string]rubric.Decimal{}
+	for _, w := range scored {
+		scores[w.id] = r.Scores[w.written]
+	}
+	slices.Sort(v.own)
+	p.decide(v, &r, evaluations, scores)
+	if v.status == Abstained && tolerant {
+		empty := r.Evaluations == nil && r.Scores == nil && r.Ranking == nil
+		unknown := len(v.problems) > 0 && len(v.own) == 0 && len(evaluated) == 0 // it did judge something, but nothing that is known here
+		if !r.Abstains && (empty || unknown) {
+			v.status = Unparsable
+		}
+	}
+	return v, nil
+}
+
+// decide sets what counts of a vote: by the rubric, else holistic scores, else the order.
+func (p *panel) decide(v *vote, r *Reply, evaluations map[string]*Evaluation, scores map[string]rubric.Decimal) {
+	if r.Abstains {
+		v.status, v.declared = Abstained, nil
+		return
+	}
 	v.holistic = map[string]rubric.Decimal{}
 	for id, e := range evaluations {
 		if e.Overall != nil {
 			v.holistic[id] = *e.Overall
 		}
 	}
-	scores := map[string]rubric.Decimal{}
-	for _, w := range scored {
-		scores[w.id] = r.Scores[w.written]
-		v.holistic[w.id] = r.Scores[w.written]
-	}
-	slices.Sort(v.own)
-
+	maps.Copy(v.holistic, scores)
 	switch {
-	case r.Abstains:
-		v.status, v.declared, v.holistic = Abstained, nil, nil
 	case len(evaluations) > 0:
 		p.mark(v, evaluations, scores)
 	case len(scores) > 0:
-		v.status = Holistic
-		v.marks = p.bounded(scores, nil)
+		v.status, v.marks = Holistic, p.bounded(scores, nil)
 	case len(v.declared) > 0:
 		v.status = RankingOnly
-	case tolerant && r.Evaluations == nil && r.Scores == nil && r.Ranking == nil:
-		v.status = Unparsable
-	case tolerant && len(v.problems) > 0 && len(v.own) == 0 && len(evaluated) == 0:
-		v.status = Unparsable // it did judge something, but nothing that is known here
 	default:
 		v.status = Abstained
 	}
-	return v, nil
 }
 
 // mark scores the evaluations by the rubric, or falls back.
