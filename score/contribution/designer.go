@@ -24,12 +24,14 @@ func (s *scene) discriminative(d *Delta) finding {
 	}
 	different := len(slices.Compact(slices.Sorted(maps.Values(definite))))
 	saw := fmt.Sprintf("%d different outcomes for %d hypotheses", different, len(outcomes))
-	switch _, parts, _ := d.Payload.rating(); {
+	_, parts, _ := d.Payload.rating()
+	ratio, rated := parts["likelihood_ratio"]
+	switch {
 	case len(outcomes) < 2:
 		return sure(0, "outcomes for %d hypotheses: nothing to tell apart", len(outcomes))
 	case different < 2:
 		return sure(0, "%s", saw)
-	case d.rates("likelihood_ratio") && parts["likelihood_ratio"] == 0:
+	case rated && ratio == 0:
 		return sure(1, "%s, and its own likelihood ratio is below 2:1", saw)
 	case different < len(outcomes):
 		return sure(2, "%s", saw).orUpTo(3, "is the test meant for the hypotheses that differ?")
@@ -59,12 +61,6 @@ func (d *Delta) whole(a *Artifact) Item {
 	it := cloned(base)
 	maps.Copy(it, d.Payload)
 	return it
-}
-
-func (d *Delta) rates(part string) bool {
-	_, parts, _ := d.Payload.rating()
-	_, ok := parts[part]
-	return ok
 }
 
 // potency is criterion 8, of the test or else of the tests in the message.

@@ -29,8 +29,8 @@ func TestTheDocumentation(t *testing.T) {
 			assert.Contains(t, doc, fmt.Sprintf("| `%s` | %s | %v | %d |", c.Name, who, c.Weight, len(c.Anchors)-1))
 		}
 	}
-	for g := gateJSON; g <= gateThird; g++ {
-		row := regexp.MustCompile("(?m)^\\| `" + g.fails(0, 0, "").Gate + "` \\|.*\\| `" + g.fails(0, 0, "").Consequence + "` \\|$")
+	for g, consequence := range gates {
+		row := regexp.MustCompile("(?m)^\\| `" + string(g) + "` \\|.*\\| `" + consequence + "` \\|$")
 		assert.Regexp(t, row, doc)
 	}
 	for _, w := range []string{base.Warnings[0].Name, warnSprawl, warnUnverified, warnWeakAssay, warnNotOfRole, warnContext, warnNoDelta, warnNotConverged, warnCoverage, warnDeclining} {

@@ -11,26 +11,23 @@ type Gate struct {
 	Detail      string `json:"detail"`
 }
 
-type gate int
+// A gate is the name of one; gates has its consequence.
+type gate string
 
 const (
-	gateJSON gate = iota
-	gatePotency
-	gateAnchor
-	gateKill
-	gateThird
+	gateJSON    gate = "invalid_json"
+	gatePotency gate = "missing_potency_check"
+	gateAnchor  gate = "fake_anchor"
+	gateKill    gate = "kill_without_rationale"
+	gateThird   gate = "third_alternative_missing"
 )
+
+var gates = map[gate]string{gateJSON: "delta_rejected", gatePotency: "test_rejected", gateAnchor: "contribution_flagged", gateKill: "kill_rejected",
+	gateThird: "set_incomplete"}
 
 // fails is the gate as it is reported.
 func (g gate) fails(delta, line int, format string, args ...any) Gate {
-	names := [...][2]string{
-		gateJSON:    {"invalid_json", "delta_rejected"},
-		gatePotency: {"missing_potency_check", "test_rejected"},
-		gateAnchor:  {"fake_anchor", "contribution_flagged"},
-		gateKill:    {"kill_without_rationale", "kill_rejected"},
-		gateThird:   {"third_alternative_missing", "set_incomplete"},
-	}
-	return Gate{names[g][0], names[g][1], delta, line, fmt.Sprintf(format, args...)}
+	return Gate{string(g), gates[g], delta, line, fmt.Sprintf(format, args...)}
 }
 
 // thirdGate reports whether a set of hypotheses that was changed is without a third alternative. The set is

@@ -113,16 +113,27 @@ func (l *linter) report() LintReport {
 	return r
 }
 
+// A check is the outcome of one rule about the whole artifact.
+type check struct {
+	broken           bool
+	id, message, fix string
+}
+
+func (l *linter) addBroken(checks []check) {
+	for _, c := range checks {
+		if c.broken {
+			l.add(c.id, "", c.fix, "%s", c.message)
+		}
+	}
+}
+
 func (l *linter) metadata() {
 	m := l.a.Metadata
 	created, okCreated := instant(m["created_at"])
 	updated, okUpdated := instant(m["updated_at"])
 	contributors, _ := m["contributors"].([]any)
 	version, isNumber := m["version"].(float64)
-	for _, r := range []struct {
-		broken           bool
-		id, message, fix string
-	}{
+	l.addBroken([]check{
 		{m.text("session_id") == "", "EM-002", "metadata.session_id is missing", "name the session"},
 		{!okCreated, "EM-003", "metadata.created_at is no ISO 8601 time", "write it like 2026-01-31T09:00:00Z"},
 		{!okUpdated, "EM-003b", "metadata.updated_at is no ISO 8601 time", "write it like 2026-01-31T09:00:00Z"},
@@ -131,11 +142,7 @@ func (l *linter) metadata() {
 		{len(contributors) == 0, "WM-001", "metadata.contributors is empty", "list who contributed"},
 		{okCreated && okUpdated && updated.Before(created), "WM-002", "metadata.updated_at is before created_at", "an artifact is not updated before it is created"},
 		{!isNumber || version != math.Trunc(version), "IM-002", "metadata.version is no whole number", "count versions from 1"},
-	} {
-		if r.broken {
-			l.add(r.id, "", r.fix, "%s", r.message)
-		}
-	}
+	})
 }
 
 // ids checks the form of ids and refuses repeated ones, killed items included.
@@ -163,21 +170,14 @@ func (l *linter) artifact() {
 		y, _, _ := b.rating()
 		return cmp.Compare(y, x)
 	})
-	for _, r := range []struct {
-		broken           bool
-		id, message, fix string
-	}{
+	l.addBroken([]check{
 		{hypotheses > MaxHypotheses, "EH-002",
 			fmt.Sprintf("hypothesis_slate has %d active items, at most %d are possible", hypotheses, MaxHypotheses), "KILL or merge some"},
 		{!l.a.hasThirdAlternative(), "EH-003", "no active hypothesis is the third alternative", "mark one hypothesis with third_alternative: true"},
 		{!ranked, "WT-002", "the tests are not in the order of their scores", "sort by likelihood_ratio + cost + speed + ambiguity"},
 		{!l.a.hasScaleCheck(), "EA-002", "no active assumption is a scale check", "add an assumption with scale_check: true and a calculation"},
 		{!thirds, "WC-001", "no active critique is a real third alternative", "mark one with real_third_alternative: true"},
-	} {
-		if r.broken {
-			l.add(r.id, "", r.fix, "%s", r.message)
-		}
-	}
+	})
 }
 
 // fewest are the least numbers of active items, with the rule that asks for them.

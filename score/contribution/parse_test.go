@@ -112,25 +112,25 @@ func TestRejected(t *testing.T) {
 		want []string
 		gate gate
 	}{
-		"nothing":                {`{}`, []string{"operation is missing", "section is missing", "payload is missing"}, -1},
-		"operation":              {`{"operation": "DROP", "section": "hypothesis_slate", "payload": {}}`, []string{`unknown operation "DROP": want one of ADD, EDIT, KILL`}, -1},
-		"operation is a number":  {`{"operation": 1, "section": "hypothesis_slate", "payload": {}}`, []string{"operation is not a text"}, -1},
-		"section":                {`{"operation": "EDIT", "target_id": "H1", "section": "ideas", "payload": {"claim": "x"}}`, []string{`unknown section "ideas": want one of`}, -1},
-		"no payload":             {`{"operation": "EDIT", "target_id": "H1", "section": "hypothesis_slate"}`, []string{"payload is missing"}, -1},
-		"payload is a text":      {`{"operation": "EDIT", "target_id": "H1", "section": "hypothesis_slate", "payload": "x"}`, []string{"payload is not an object"}, -1},
-		"ADD with a target":      {strings.Replace(hypothesis, `"target_id": null`, `"target_id": "H9"`, 1), []string{"ADD takes no target_id"}, -1},
-		"EDIT without a target":  {`{"operation": "EDIT", "section": "hypothesis_slate", "payload": {"claim": "x"}}`, []string{"EDIT needs a target_id"}, -1},
-		"ADD of nothing":         {`{"operation": "ADD", "section": "hypothesis_slate", "payload": {}}`, []string{"payload is empty"}, -1},
-		"EDIT of nothing":        {`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "H1", "payload": {}}`, []string{"payload is empty"}, -1},
-		"target of another kind": {strings.Replace(kill, `"H2"`, `"T2"`, 1), []string{"is no id of hypothesis_slate"}, -1},
-		"target is a number":     {strings.Replace(kill, `"H2"`, `2`, 1), []string{"target_id is not a text"}, -1},
-		"KILL without a target":  {strings.Replace(kill, `"H2"`, `null`, 1), []string{"KILL needs a target_id"}, -1},
-		"KILL without a reason":  {strings.Replace(kill, `"reason"`, `"because"`, 1), []string{"KILL needs payload.reason"}, -1},
+		"nothing":                {`{}`, []string{"operation is missing", "section is missing", "payload is missing"}, ""},
+		"operation":              {`{"operation": "DROP", "section": "hypothesis_slate", "payload": {}}`, []string{`unknown operation "DROP": want one of ADD, EDIT, KILL`}, ""},
+		"operation is a number":  {`{"operation": 1, "section": "hypothesis_slate", "payload": {}}`, []string{"operation is not a text"}, ""},
+		"section":                {`{"operation": "EDIT", "target_id": "H1", "section": "ideas", "payload": {"claim": "x"}}`, []string{`unknown section "ideas": want one of`}, ""},
+		"no payload":             {`{"operation": "EDIT", "target_id": "H1", "section": "hypothesis_slate"}`, []string{"payload is missing"}, ""},
+		"payload is a text":      {`{"operation": "EDIT", "target_id": "H1", "section": "hypothesis_slate", "payload": "x"}`, []string{"payload is not an object"}, ""},
+		"ADD with a target":      {strings.Replace(hypothesis, `"target_id": null`, `"target_id": "H9"`, 1), []string{"ADD takes no target_id"}, ""},
+		"EDIT without a target":  {`{"operation": "EDIT", "section": "hypothesis_slate", "payload": {"claim": "x"}}`, []string{"EDIT needs a target_id"}, ""},
+		"ADD of nothing":         {`{"operation": "ADD", "section": "hypothesis_slate", "payload": {}}`, []string{"payload is empty"}, ""},
+		"EDIT of nothing":        {`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "H1", "payload": {}}`, []string{"payload is empty"}, ""},
+		"target of another kind": {strings.Replace(kill, `"H2"`, `"T2"`, 1), []string{"is no id of hypothesis_slate"}, ""},
+		"target is a number":     {strings.Replace(kill, `"H2"`, `2`, 1), []string{"target_id is not a text"}, ""},
+		"KILL without a target":  {strings.Replace(kill, `"H2"`, `null`, 1), []string{"KILL needs a target_id"}, ""},
+		"KILL without a reason":  {strings.Replace(kill, `"reason"`, `"because"`, 1), []string{"KILL needs payload.reason"}, ""},
 		"KILL without rationale": {strings.Replace(kill, `"rationale"`, `"note"`, 1), []string{"KILL needs a rationale"}, gateKill},
 		"blank rationale":        {`{"operation": "KILL", "section": "hypothesis_slate", "target_id": "H1", "payload": {"reason": "x"}, "rationale": " "}`, []string{"KILL needs a rationale"}, gateKill},
-		"ADD a thread":           {`{"operation": "ADD", "section": "research_thread", "payload": {"context": "x"}}`, []string{"only edited"}, -1},
-		"KILL the thread":        {`{"operation": "KILL", "section": "research_thread", "target_id": "RT", "payload": {"reason": "x"}, "rationale": "y"}`, []string{"only edited"}, -1},
-		"another thread":         {`{"operation": "EDIT", "section": "research_thread", "target_id": "RT2", "payload": {"context": "x"}}`, []string{"is no id of research_thread"}, -1},
+		"ADD a thread":           {`{"operation": "ADD", "section": "research_thread", "payload": {"context": "x"}}`, []string{"only edited"}, ""},
+		"KILL the thread":        {`{"operation": "KILL", "section": "research_thread", "target_id": "RT", "payload": {"reason": "x"}, "rationale": "y"}`, []string{"only edited"}, ""},
+		"another thread":         {`{"operation": "EDIT", "section": "research_thread", "target_id": "RT2", "payload": {"context": "x"}}`, []string{"is no id of research_thread"}, ""},
 		"no potency check":       {strings.Replace(test, `"potency_check"`, `"check"`, 1), []string{"a test needs a potency_check"}, gatePotency},
 		"potency check TBD":      {`{"operation": "EDIT", "section": "discriminative_tests", "target_id": "T1", "payload": {"potency_check": "TBD."}}`, []string{"a test needs a potency_check"}, gatePotency},
 	} {
@@ -144,7 +144,7 @@ func TestRejected(t *testing.T) {
 			for i, want := range tt.want {
 				assert.Contains(t, d.Errors[i], want)
 			}
-			if tt.gate < 0 {
+			if tt.gate == "" {
 				assert.Empty(t, d.gates)
 			} else {
 				assert.Equal(t, []gate{tt.gate}, d.gates)

@@ -3,6 +3,7 @@ package evidence
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"waymark/semantic"
 )
@@ -64,20 +65,10 @@ func Assess(question string) Difficulty {
 	return d
 }
 
-// named reports whether a word begins with a capital or mixes letters and digits. I is no name.
+// named reports whether a word begins with a capital or is emphatic. I is no name.
 func named(word string) bool {
-	if word == "I" {
-		return false
-	}
-	letters, digits := false, false
-	for i, c := range word {
-		if i == 0 && unicode.IsUpper(c) {
-			return true
-		}
-		letters = letters || unicode.IsLetter(c)
-		digits = digits || unicode.IsDigit(c)
-	}
-	return letters && digits || emphatic(word)
+	first, _ := utf8.DecodeRuneInString(word)
+	return word != "I" && (unicode.IsUpper(first) || emphatic(word))
 }
 
 // emphatic reports whether a word has a capital after its first letter, or a digit beside letters.

@@ -60,31 +60,22 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 // Check returns a [rubric.RequestError] for the first option that cannot be accepted, or nil.
 func (o Options) Check() error {
 	for _, f := range []struct {
-		name  string
-		value float64
+		name       string
+		value, max float64
 	}{
-		{"merge_cosine", o.MergeCosine}, {"assign_overlap", o.AssignOverlap}, {"cluster_overlap", o.ClusterOverlap},
-		{"cluster_cosine", o.ClusterCosine}, {"stop_share", o.StopShare}, {"stop_lead", o.StopLead},
-		{"abstain_lead", o.AbstainLead}, {"diversity_share", o.DiversityShare},
+		{"merge_cosine", o.MergeCosine, 1}, {"assign_overlap", o.AssignOverlap, 1}, {"cluster_overlap", o.ClusterOverlap, 1},
+		{"cluster_cosine", o.ClusterCosine, 1}, {"stop_share", o.StopShare, 1}, {"stop_lead", o.StopLead, 1},
+		{"abstain_lead", o.AbstainLead, 1}, {"diversity_share", o.DiversityShare, 1},
+		{"min_new_documents", float64(o.MinNewDocuments), MaxPool}, {"max_forced", float64(o.MaxForced), MaxRounds},
+		{"diversity_snippets", float64(o.DiversitySnippets), MaxPool}, {"pack_hypotheses", float64(o.PackHypotheses), MaxHypotheses},
+		{"pack_supporting", float64(o.PackSupporting), 20}, {"pack_falsifying", float64(o.PackFalsifying), 20},
 	} {
-		if err := checkShare("options."+f.name, &f.value); err != nil {
-			return err
+		if !(0 <= f.value && f.value <= f.max) {
+			return rubric.Refuse("options."+f.name, "%v is not between 0 and %v", f.value, f.max)
 		}
 	}
 	if math.IsNaN(o.MinQualityGain) || math.IsInf(o.MinQualityGain, 0) {
 		return rubric.Refuse("options.min_quality_gain", "%v is not a number", o.MinQualityGain)
-	}
-	for _, n := range []struct {
-		name       string
-		value, max int
-	}{
-		{"min_new_documents", o.MinNewDocuments, MaxPool}, {"max_forced", o.MaxForced, MaxRounds},
-		{"diversity_snippets", o.DiversitySnippets, MaxPool}, {"pack_hypotheses", o.PackHypotheses, MaxHypotheses},
-		{"pack_supporting", o.PackSupporting, 20}, {"pack_falsifying", o.PackFalsifying, 20},
-	} {
-		if n.value < 0 || n.value > n.max {
-			return rubric.Refuse("options."+n.name, "%d is not between 0 and %d", n.value, n.max)
-		}
 	}
 	return nil
 }
