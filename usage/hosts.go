@@ -52,10 +52,10 @@ func (m Machine) Places() []Place {
 		return otherwise
 	}
 	home := func(parts ...string) string { return filepath.Join(append([]string{m.Home}, parts...)...) }
-	share, goose := env("XDG_DATA_HOME", home(".local", "share")), ""
-	goose = filepath.Join(share, "goose", "sessions")
+	share := env("XDG_DATA_HOME", home(".local", "share"))
+	goose := filepath.Join(share, "goose", "sessions")
 	if m.OS == "windows" {
-		goose = filepath.Join(m.editors(), "Block", "goose", "data", "sessions")
+		goose = filepath.Join(m.Editors(), "Block", "goose", "data", "sessions")
 	}
 	jsonl, json := []string{".jsonl"}, []string{".json"}
 	all := []Place{
@@ -68,9 +68,9 @@ func (m Machine) Places() []Place {
 		{Host: "goose", Status: noFormat, Path: filepath.Join(goose, "sessions.db")},
 		{Host: "opencode", Format: "opencode", Path: filepath.Join(share, "opencode", "storage"), endings: json},
 		{Host: "opencode", Status: noFormat, Path: filepath.Join(share, "opencode", "opencode.db")},
-		{Host: "cline", Format: "cline", Path: filepath.Join(m.editors(), "Code", "User", "globalStorage", "saoudrizwan.claude-dev", "tasks"), endings: json},
+		{Host: "cline", Format: "cline", Path: filepath.Join(m.Editors(), "Code", "User", "globalStorage", "saoudrizwan.claude-dev", "tasks"), endings: json},
 		{Host: "cline", Format: "cline", Path: home(".cline", "data", "tasks"), endings: json},
-		{Host: "cursor", Status: noFormat, Path: filepath.Join(m.editors(), "Cursor", "User", "globalStorage", "state.vscdb")},
+		{Host: "cursor", Status: noFormat, Path: filepath.Join(m.Editors(), "Cursor", "User", "globalStorage", "state.vscdb")},
 	}
 	for i := range all {
 		all[i].Shown = m.shown(all[i].Path)
@@ -90,12 +90,12 @@ func (m Machine) Configs() []Config {
 		{"claude-code", home(".claude.json")},
 		{"codex", filepath.Join(codex, "config.toml")},
 		{"copilot-cli", home(".copilot", "mcp-config.json")},
-		{"cline", filepath.Join(m.editors(), "Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")},
+		{"cline", filepath.Join(m.Editors(), "Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")},
 	}
 }
 
-// editors is the directory of settings of editors.
-func (m Machine) editors() string {
+// Editors is the directory of settings of editors.
+func (m Machine) Editors() string {
 	switch m.OS {
 	case "darwin":
 		return filepath.Join(m.Home, "Library", "Application Support")

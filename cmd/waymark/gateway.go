@@ -213,7 +213,7 @@ func (a *app) nextStep(connected bool) {
 		a.printf("next: the server that runs starts them; tell your host about it: waymark init --host NAME%s\n", flags)
 		return
 	}
-	a.printf("next: have your host start waymark mcp --connect%s in place of them (waymark init --host NAME%s prints its configuration),\n", flags, flags)
+	a.printf("next: have your host start waymark mcp --connect%s in place of them (waymark init --host NAME%s writes its configuration),\n", flags, flags)
 	a.printf("      or start waymark serve --connect%s for all hosts\n", flags)
 }
 

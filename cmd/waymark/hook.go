@@ -15,7 +15,7 @@ func (a *app) hookCommand() *cobra.Command {
 		Long: `Reads the payload of a host's hook from standard input and leaves what a history needs of it in the
 data directory, where a running server, or the next command, takes it in. Values of arguments and
 results are not written. It prints nothing and exits with 0 whatever happens, within milliseconds:
-a hook must never be in its host's way. ` + "`waymark init --host NAME --hook`" + ` prints the configuration.
+a hook must never be in its host's way. ` + "`waymark init --host NAME --hook`" + ` writes the configuration.
 
 It reads WAYMARK_DATA and WAYMARK_WORKSPACE, and no settings file.`,
 		Example: `  waymark hook --host claude-code < payload.json`,

@@ -1,68 +1,156 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/waymark/internal/hostfile"
 	"waymark/gateway"
+	"waymark/ingest"
+	"waymark/usage"
 )
 
-// hosts are the programs that init writes configuration for: where it belongs, and its form.
+// hosts are the programs that init writes configuration for: where it belongs, and its form. Files are named from the
+// home directory, and from the directory of a project; "" is none.
 var hosts = []struct {
-	name    string
-	file    string
-	snippet func(server map[string]any) any // nil: TOML
-	hooks   string                          // file of hooks; "" for hosts without
-	events  []string                        // that are hooked
+	name            string
+	file            string
+	servers         string // the member that holds servers; "" is TOML
+	user, project   string
+	hooks           string // file of hooks; "" for hosts without
+	userHooks       string
+	projectHooks    string
+	events          []string // that are hooked
+	program, folder string   // by which an installed host is known: a command, or a folder from the home directory
 }{
-	{"claude-code", ".mcp.json of a project, or: claude mcp add", mcpServers, ".claude/settings.json of a project, or ~/.claude/settings.json",
-		[]string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionEnd"}},
-	{"claude-desktop", "claude_desktop_config.json", mcpServers, "", nil},
-	{"cursor", ".cursor/mcp.json of a project, or ~/.cursor/mcp.json", mcpServers, "", nil},
-	{"vscode", ".vscode/mcp.json", func(s map[string]any) any { return map[string]any{"servers": map[string]any{"waymark": s}} }, "", nil},
-	{"codex", "~/.codex/config.toml", nil, "~/.codex/hooks.json", []string{"PreToolUse", "PostToolUse", "UserPromptSubmit"}},
+	{"claude-code", ".mcp.json of a project, or: claude mcp add", "mcpServers", ".claude.json", ".mcp.json",
+		".claude/settings.json of a project, or ~/.claude/settings.json", ".claude/settings.json", ".claude/settings.json",
+		[]string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionEnd"}, "claude", ".claude"},
+	{"claude-desktop", "claude_desktop_config.json", "mcpServers", "EDITORS/Claude/claude_desktop_config.json", "", "", "", "", nil, "", "EDITORS/Claude"},
+	{"cursor", ".cursor/mcp.json of a project, or ~/.cursor/mcp.json", "mcpServers", ".cursor/mcp.json", ".cursor/mcp.json", "", "", "", nil, "cursor", ".cursor"},
+	{"vscode", ".vscode/mcp.json", "servers", "EDITORS/Code/User/mcp.json", ".vscode/mcp.json", "", "", "", nil, "code", "EDITORS/Code"},
+	{"codex", "~/.codex/config.toml", "", ".codex/config.toml", "", "~/.codex/hooks.json", ".codex/hooks.json", "",
+		[]string{"PreToolUse", "PostToolUse", "UserPromptSubmit"}, "codex", ".codex"},
 }
 
-func mcpServers(s map[string]any) any {
-	return map[string]any{"mcpServers": map[string]any{"waymark": s}}
+// initOptions say what is written, and where.
+type initOptions struct {
+	host, url                 string
+	hook, print, project, yes bool
 }
 
 func (a *app) initCommand() *cobra.Command {
-	var host, url string
-	var withHook bool
-	names := hostNames()
+	var o initOptions
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Print the configuration by which a host finds Waymark",
-		Long: `Prints what a host's configuration needs to start Waymark, or with --url to reach a server that runs.
-With --hook also the hooks that let Waymark learn from every call the host makes. Where servers were added to
-the gateway (waymark gateway add) Waymark connects them. Nothing is written.`,
+		Short: "Write the configuration by which a host finds Waymark",
+		Long: `Adds Waymark to the MCP servers in a host's configuration, or with --url a server that runs. The difference is shown
+first, and nothing else in the file is touched; --print only prints what would be added. With --hook also the hooks
+that let Waymark learn from every call the host makes. Where servers were added to the gateway (waymark gateway add)
+Waymark connects them. waymark uninit takes everything out again.`,
 		Example: `  waymark init --host claude-code --hook
-  waymark init --host vscode --url http://127.0.0.1:7070/mcp`,
+  waymark init --host cursor --project --yes
+  waymark init --host vscode --url http://127.0.0.1:7070/mcp --print`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			i := slices.Index(names, host)
-			if host == "" {
-				return usagef("init needs --host: %s", strings.Join(names, ", "))
+			i, err := a.hostNamed("init", o.host)
+			if err != nil {
+				return err
 			}
-			if i < 0 {
-				return usagef("unknown --host %q: want one of %s", host, strings.Join(names, ", "))
+			p, server, hooks, err := a.hostConfig(i, o)
+			if err != nil || o.print {
+				return cmp.Or(err, a.printInit(p))
 			}
-			return a.printInit(i, url, withHook)
+			return a.writeHost(i, o, func(text []byte) ([]byte, error) { return withServer(i, text, server, p.Config) },
+				func(text []byte) ([]byte, error) { return withHooks(text, hooks) })
 		},
 	}
+	o.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&host, "host", "", "the `host`: "+strings.Join(names, ", "))
-	f.StringVar(&url, "url", "", "MCP `address` of a server that runs, instead of one that the host starts")
-	f.BoolVar(&withHook, "hook", false, "also print hooks")
+	f.StringVar(&o.url, "url", "", "MCP `address` of a server that runs, instead of one that the host starts")
+	f.BoolVar(&o.hook, "hook", false, "also add hooks")
+	f.BoolVar(&o.print, "print", false, "only print what would be added")
 	return cmd
+}
+
+func (a *app) uninitCommand() *cobra.Command {
+	var o initOptions
+	cmd := &cobra.Command{
+		Use:   "uninit",
+		Short: "Take Waymark out of the configuration of a host",
+		Long: `Undoes waymark init: takes the server waymark and Waymark's hooks out of the host's configuration, after showing the
+difference. Nothing else in the files is touched.`,
+		Example: `  waymark uninit --host claude-code`,
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			i, err := a.hostNamed("uninit", o.host)
+			if err != nil {
+				return err
+			}
+			o.hook = hosts[i].hooks != ""
+			return a.writeHost(i, o, func(text []byte) ([]byte, error) { return withoutServer(i, text) },
+				func(text []byte) ([]byte, error) { return withHooks(text, nil) })
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *initOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.host, "host", "", "the `host`: "+strings.Join(hostNames(), ", "))
+	f.BoolVar(&o.project, "project", false, "in the files of the project in this directory, instead of this user's")
+	f.BoolVar(&o.yes, "yes", false, "write without asking")
+}
+
+// hostNamed finds a host. Where none is named, the error says which are installed.
+func (a *app) hostNamed(command, name string) (int, error) {
+	names := hostNames()
+	if i := slices.Index(names, name); i >= 0 {
+		return i, nil
+	}
+	if name != "" {
+		return 0, usagef("unknown --host %q: want one of %s", name, strings.Join(names, ", "))
+	}
+	var installed []string
+	for i, h := range hosts {
+		_, err := exec.LookPath(h.program)
+		if path, _ := hostPath(h.folder, false); err == nil && h.program != "" || isFolder(path) {
+			installed = append(installed, names[i])
+		}
+	}
+	return 0, usagef("%s needs --host: %s; installed here: %s", command, strings.Join(names, ", "), cmp.Or(strings.Join(installed, ", "), "none of these"))
+}
+
+// hostPath is a file of a host: of this user or, with project, below the current directory.
+func hostPath(name string, project bool) (string, error) {
+	if project {
+		return filepath.Abs(filepath.FromSlash(name))
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	if rest, ok := strings.CutPrefix(name, "EDITORS/"); ok {
+		return filepath.Join(usage.Machine{Home: home, OS: runtime.GOOS, Env: os.Getenv}.Editors(), filepath.FromSlash(rest)), nil
+	}
+	return filepath.Join(home, filepath.FromSlash(name)), nil
 }
 
 // printed is what init prints as JSON.
@@ -74,17 +162,18 @@ type printed struct {
 	Hooks     string `json:"hooks,omitempty"`
 }
 
-func (a *app) printInit(i int, url string, withHook bool) error {
+// hostConfig is what a host's files need: as text, and the values.
+func (a *app) hostConfig(i int, o initOptions) (p printed, server, hooks map[string]any, err error) {
 	h := hosts[i]
-	if h.name == "claude-desktop" && url != "" {
-		return usagef("claude_desktop_config.json takes only servers that the host starts; add an address in its settings")
+	if h.name == "claude-desktop" && o.url != "" {
+		return p, nil, nil, usagef("claude_desktop_config.json takes only servers that the host starts; add an address in its settings")
 	}
-	if withHook && h.hooks == "" {
-		return usagef("%s has no hooks that Waymark can read", h.name)
+	if o.hook && h.hooks == "" {
+		return p, nil, nil, usagef("%s has no hooks that Waymark can read", h.name)
 	}
 	dir, err := filepath.Abs(a.data)
 	if err != nil {
-		return err
+		return p, nil, nil, err
 	}
 	program := programPath()
 	arguments := []string{"mcp", "--data", dir}
@@ -92,35 +181,218 @@ func (a *app) printInit(i int, url string, withHook bool) error {
 		arguments = append(arguments, "--workspace", a.workspace)
 	}
 	if defs, err := gateway.ReadDefinitions(dir, a.workspace); err != nil {
-		return err
+		return p, nil, nil, err
 	} else if len(defs) > 0 { // somebody wants them started
 		arguments = append(arguments, "--connect")
 	}
-	server := map[string]any{"command": program, "args": arguments}
+	server = map[string]any{"command": program, "args": arguments}
 	kind := "stdio"
-	if url != "" {
-		server, kind = map[string]any{"url": url}, "http"
+	if o.url != "" {
+		server, kind = map[string]any{"url": o.url}, "http"
 	}
-	if h.name == "vscode" || h.name == "claude-code" && url != "" {
+	if h.name == "vscode" || h.name == "claude-code" && o.url != "" {
 		server["type"] = kind
 	}
-	p := printed{Host: h.name, File: h.file}
-	if h.snippet == nil {
-		p.Config = codexTOML(server)
-	} else {
-		p.Config = indented(h.snippet(server))
+	p = printed{Host: h.name, File: h.file, Config: codexTOML(server)}
+	if h.servers != "" {
+		p.Config = indented(map[string]any{h.servers: map[string]any{"waymark": server}})
 	}
-	if withHook {
-		p.HooksFile, p.Hooks = h.hooks, indented(map[string]any{"hooks": hookConfig(h.events, a.hookLine(program, h.name, dir))})
+	if o.hook {
+		hooks = hookConfig(h.events, a.hookLine(program, h.name, dir))
+		p.HooksFile, p.Hooks = h.hooks, indented(map[string]any{"hooks": hooks})
 	}
+	return p, server, hooks, nil
+}
+
+func (a *app) printInit(p printed) error {
 	if a.json {
 		return a.printValue(p)
 	}
 	a.printf("%s\n\n%s\n", p.File, p.Config)
-	if withHook {
+	if p.Hooks != "" {
 		a.printf("\n%s\n\n%s\n", p.HooksFile, p.Hooks)
 	}
 	return nil
+}
+
+// edit is a file of a host before and after.
+type edit struct {
+	path          string
+	before, after []byte
+}
+
+// writeHost changes the files of a host, after showing how and asking.
+func (a *app) writeHost(i int, o initOptions, servers, hooks func([]byte) ([]byte, error)) error {
+	h := hosts[i]
+	files := []struct {
+		name   string
+		change func([]byte) ([]byte, error)
+	}{{h.user, servers}, {h.userHooks, hooks}}
+	if o.project {
+		files[0].name, files[1].name = h.project, h.projectHooks
+	}
+	if !o.hook {
+		files = files[:1]
+	}
+	edits := []edit{}
+	for _, f := range files {
+		if f.name == "" {
+			return usagef("%s keeps no such file in a project; leave out --project", h.name)
+		}
+		path, err := hostPath(f.name, o.project)
+		if err != nil {
+			return err
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil { // a link stays one
+			path = real
+		}
+		e := edit{path: path}
+		if e.before, err = os.ReadFile(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if e.after, err = f.change(e.before); err != nil {
+			return rejected{fmt.Errorf("%s cannot be changed: %w; waymark init --print prints what to add by hand", path, err)}
+		}
+		if !bytes.Equal(e.before, e.after) {
+			edits = append(edits, e)
+		}
+	}
+	return a.apply(edits, o.yes)
+}
+
+// apply shows edits, asks, and writes them. What is left without content is removed.
+func (a *app) apply(edits []edit, yes bool) error {
+	changed := []string{}
+	for _, e := range edits {
+		changed = append(changed, e.path)
+		fmt.Fprintf(a.errs, "%s\n%s\n", e.path, hostfile.Diff(e.before, e.after))
+	}
+	if len(edits) > 0 {
+		if err := a.confirm(yes, "Write this?"); err != nil {
+			return err
+		}
+	}
+	for _, e := range edits {
+		if err := e.write(); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printValue(map[string]any{"changed": changed})
+	}
+	if len(edits) == 0 {
+		a.printf("nothing to change\n")
+	}
+	for _, path := range changed {
+		a.printf("changed %s\n", clean(path))
+	}
+	return nil
+}
+
+func (e edit) write() error {
+	if strings.Trim(string(e.after), "{} \t\r\n") == "" {
+		return os.Remove(e.path)
+	}
+	if err := os.MkdirAll(filepath.Dir(e.path), 0o755); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(e.path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	if err := replaceFile(e.path, func(w io.Writer) error { _, err := w.Write(e.after); return err }); err != nil {
+		return err
+	}
+	return os.Chmod(e.path, mode)
+}
+
+func withServer(i int, text []byte, server map[string]any, block string) ([]byte, error) {
+	if hosts[i].servers == "" {
+		after := hostfile.SetTable(text, "mcp_servers.waymark", block)
+		found, _, err := ingest.Launches("config.toml", after)
+		if err == nil && !slices.ContainsFunc(found, func(l ingest.Launch) bool { return l.Name == "waymark" }) {
+			err = errors.New("the servers in it are written in another way")
+		}
+		return after, err
+	}
+	if was, err := hostfile.Get(text, hosts[i].servers, "waymark"); err != nil {
+		return nil, err
+	} else if is, _ := json.Marshal(server); was != nil && sameJSON(was, is) {
+		return text, nil
+	}
+	return hostfile.Set(text, server, hosts[i].servers, "waymark")
+}
+
+func withoutServer(i int, text []byte) (after []byte, err error) {
+	if hosts[i].servers == "" {
+		after, _ = hostfile.RemoveTable(text, "mcp_servers.waymark")
+		return after, nil
+	}
+	after, _, err = hostfile.Remove(text, hosts[i].servers, "waymark")
+	return after, err
+}
+
+// withHooks puts hooks in the place of those of Waymark that are there; those of others stay.
+func withHooks(text []byte, hooks map[string]any) ([]byte, error) {
+	all, err := hostfile.Get(text, "hooks")
+	if err != nil {
+		return nil, err
+	}
+	there := map[string][]json.RawMessage{}
+	if all != nil {
+		if err := json.Unmarshal(all, &there); err != nil {
+			return nil, errors.New("its hooks are no lists by event")
+		}
+	}
+	for event := range hooks {
+		there[event] = there[event]
+	}
+	for _, event := range slices.Sorted(maps.Keys(there)) {
+		var list []any
+		for _, group := range there[event] {
+			if !ownHook(group) {
+				list = append(list, group)
+			}
+		}
+		own, _ := hooks[event].([]any)
+		list = append(list, own...)
+		was, _ := json.Marshal(there[event])
+		is, _ := json.Marshal(list)
+		switch {
+		case sameJSON(was, is):
+		case len(list) == 0:
+			text, _, err = hostfile.Remove(text, "hooks", event)
+		default:
+			text, err = hostfile.Set(text, list, "hooks", event)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
+var ownCommand = regexp.MustCompile(`(^|[/\\'"])waymark(-hook|-hook\.exe|\.exe)?['"]? (hook )?--host `)
+
+// ownHook reports whether a group of hooks runs Waymark and nothing else.
+func ownHook(group json.RawMessage) bool {
+	var g struct {
+		Hooks []struct {
+			Command string `json:"command"`
+		} `json:"hooks"`
+	}
+	return json.Unmarshal(group, &g) == nil && len(g.Hooks) == 1 && ownCommand.MatchString(g.Hooks[0].Command)
+}
+
+// sameJSON compares values, whatever their spaces and the order of their members.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // programPath is how a host starts this program.
