@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"waymark/catalog"
+	"waymark/catalog/inspect"
 	"waymark/episodic"
 )
 
@@ -336,7 +337,11 @@ func (f *finisher) finish(it *Item) {
 	case it.Tool != nil:
 		t := it.Tool
 		it.Kind = KindTool
+		sent := t.Description
 		f.keep(it, t.Normalise(), &t.ID, func() []byte { return encode(t) })
+		if _, hidden := inspect.Hidden(sent); hidden { // whoever stores it takes them out, and says that they were there
+			t.Description = sent
+		}
 	case it.Capability != nil:
 		c := it.Capability
 		it.Kind = KindCapability

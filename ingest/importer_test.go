@@ -191,7 +191,7 @@ func TestToolsList(t *testing.T) {
 		"pages.jsonl:5 line  dropped: the file is cut off in this line",
 	}, seen)
 	first := items[0].Tool
-	assert.Equal(t, "Find issues", first.Description, "what cannot be seen is taken out")
+	assert.Equal(t, "Find issues\u200b", first.Description, "whoever stores it takes it out, and says so")
 	assert.Equal(t, "github", first.Server)
 	assert.Equal(t, "Search issues", first.Annotations.Title)
 	assert.True(t, *first.Annotations.ReadOnly)

@@ -33,6 +33,7 @@ type PutResult struct {
 	Unchanged int         `json:"unchanged"`
 	Changed   []string    `json:"changed"` // tools whose contract (fingerprint) is another one now
 	Rejected  []Rejection `json:"rejected"`
+	Flagged   []Flagged   `json:"flagged,omitempty"` // what the checks found in entries that were stored
 	Seq       uint64      `json:"seq"`
 }
 

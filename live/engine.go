@@ -98,8 +98,9 @@ type Engine struct {
 	keeping    context.Context // of snapshots: Close waits for one as long as it may
 	giveUp     context.CancelFunc
 	forgets    atomic.Uint64 // requests to forget so far
-	unerased   atomic.Bool   // a request to forget is not carried out yet
-	held       atomic.Int32  // imports under way: no build starts by itself
+	quarantine *quarantine
+	unerased   atomic.Bool  // a request to forget is not carried out yet
+	held       atomic.Int32 // imports under way: no build starts by itself
 	jobs       jobs
 	proposing  sync.Mutex              // of the rows of proposals
 	kept       atomic.Pointer[history] // what a rebuild had folded that was canceled
@@ -133,6 +134,11 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	e := &Engine{
 		name: name, log: log, table: table, opts: opts.filled(), ops: make(chan *op, 256), ctx: background, stop: stop,
 		closing: make(chan struct{}), closed: make(chan struct{}),
+	}
+	var err error
+	if e.quarantine, err = openQuarantine(ctx, table); err != nil {
+		stop()
+		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
 	e.keeping, e.giveUp = context.WithCancel(context.Background())
 	began := e.opts.Now()

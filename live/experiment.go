@@ -213,10 +213,11 @@ func (e *Engine) Explain(ctx context.Context, m *suggest.Model, r suggest.Explai
 }
 
 func (e *Engine) withheld() *suggest.Withheld {
-	if e.opts.Withheld == nil {
-		return nil
+	var base *suggest.Withheld
+	if e.opts.Withheld != nil {
+		base = e.opts.Withheld(e.name)
 	}
-	return e.opts.Withheld(e.name)
+	return e.quarantine.with(base)
 }
 
 // Experiment returns the active experiment.

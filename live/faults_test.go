@@ -253,8 +253,8 @@ func TestOneBatchSeesWhatItPuts(t *testing.T) {
 	e := workspace(t, storage.NewMemory(), Options{})
 	r, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "x"}, {ID: "a:b", Description: "x"}, {ID: "a:b", Description: "y"}})
 	require.NoError(t, err)
-	assert.Equal(t, []int{1, 1, 1}, []int{r.Added, r.Updated, r.Unchanged})
-	assert.Equal(t, []string{"a:b"}, r.Changed, "its contract is another one")
+	assert.Equal(t, []int{1, 0, 1}, []int{r.Added, r.Updated, r.Unchanged})
+	assert.Equal(t, []Rejection{{Line: 3, ID: "a:b", Error: `tool "a:b" was read before, on line 1, with other content`}}, r.Rejected)
 }
 
 // Kept out since, or stored before that: the same episode is the same episode.

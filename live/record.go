@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"iter"
 	"reflect"
 	"slices"
 
 	"waymark/catalog"
+	"waymark/catalog/inspect"
 	"waymark/episodic"
 	"waymark/storage"
 	"waymark/suggest"
@@ -224,86 +227,101 @@ func (e *Engine) alike(resolver resolver, a, b *episodic.Episode) bool {
 	return reflect.DeepEqual(one, other)
 }
 
-// PutTools adds tools to the catalog or replaces them; what is already there is left alone.
+// PutTools adds tools to the catalog or replaces them; what is already there is left alone. The caller vouches for
+// them: what the checks find is reported, and what was quarantined under these ids is released.
 func (e *Engine) PutTools(ctx context.Context, tools []catalog.Tool) (PutResult, error) {
-	return put(ctx, e, tools, func(s *suggest.State, t *catalog.Tool) (string, byte, error) {
-		if err := t.Normalise(); err != nil {
-			return t.ID, kindTool, err
-		}
-		if _, taken := s.Capability(t.ID); taken {
-			return t.ID, kindTool, fmt.Errorf("tool %q: a capability has this id", t.ID)
-		}
-		return t.ID, kindTool, nil
-	}, (*suggest.State).Tool)
+	return e.putTools(ctx, tools, true)
 }
 
-// PutCapabilities adds capabilities to the catalog or replaces them. One that can be run gets a version: the
-// next one if it says anything else than before (see [Engine.CapabilityVersion]).
+// SubmitTools is [Engine.PutTools] for somebody who may not approve tools: those that the checks flag or whose contract
+// changes are quarantined.
+func (e *Engine) SubmitTools(ctx context.Context, tools []catalog.Tool) (PutResult, error) {
+	return e.putTools(ctx, tools, false)
+}
+
+func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, approved bool) (PutResult, error) {
+	return put(ctx, e, tools, approved, putting[catalog.Tool]{kindTool, func(s *suggest.State, t *catalog.Tool) (string, error) {
+		if err := t.Normalise(); err != nil {
+			return t.ID, err
+		}
+		if _, taken := s.Capability(t.ID); taken {
+			return t.ID, fmt.Errorf("tool %q: a capability has this id", t.ID)
+		}
+		return t.ID, nil
+	}, (*suggest.State).Tool, inspect.OfTool})
+}
+
+// PutCapabilities adds capabilities to the catalog or replaces them, as [Engine.PutTools] does for tools. One that can be
+// run gets a version: the next one if it says anything else than before (see [Engine.CapabilityVersion]).
 func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability) (PutResult, error) {
-	return put(ctx, e, caps, func(s *suggest.State, c *catalog.Capability) (string, byte, error) {
+	return e.putCapabilities(ctx, caps, true)
+}
+
+// SubmitCapabilities is [Engine.PutCapabilities] for somebody who may not approve them: those that the checks flag are
+// quarantined.
+func (e *Engine) SubmitCapabilities(ctx context.Context, caps []catalog.Capability) (PutResult, error) {
+	return e.putCapabilities(ctx, caps, false)
+}
+
+func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, approved bool) (PutResult, error) {
+	return put(ctx, e, caps, approved, putting[catalog.Capability]{kindCapability, func(s *suggest.State, c *catalog.Capability) (string, error) {
 		if err := c.Normalise(); err != nil {
-			return c.ID, kindCapability, err
+			return c.ID, err
 		}
 		if _, taken := s.Tool(c.ID); taken {
-			return c.ID, kindCapability, fmt.Errorf("capability %q: a tool has this id", c.ID)
+			return c.ID, fmt.Errorf("capability %q: a tool has this id", c.ID)
 		}
 		for i := range c.Tools {
 			id, err := s.Resolve(c.Tools[i])
 			if err != nil {
-				return c.ID, kindCapability, fmt.Errorf("capability %q: %w", c.ID, err)
+				return c.ID, fmt.Errorf("capability %q: %w", c.ID, err)
 			}
 			c.Tools[i] = id
 		}
 		for i := range c.Tasks {
 			id, err := s.Resolve(c.Tasks[i].Tool)
 			if err != nil {
-				return c.ID, kindCapability, fmt.Errorf("capability %q, task %q: %w", c.ID, c.Tasks[i].ID, err)
+				return c.ID, fmt.Errorf("capability %q, task %q: %w", c.ID, c.Tasks[i].ID, err)
 			}
 			c.Tasks[i].Tool = id
 		}
-		return c.ID, kindCapability, e.numbered(ctx, s, c)
-	}, (*suggest.State).Capability)
+		return c.ID, e.numbered(ctx, s, c)
+	}, (*suggest.State).Capability, inspect.OfCapability})
+}
+
+// putting is how one kind of entry is put.
+type putting[T any] struct {
+	kind    byte
+	check   func(*suggest.State, *T) (id string, err error) // normalises it
+	current func(*suggest.State, string) (T, bool)
+	entry   func(*T) *inspect.Entry // as it was sent
+}
+
+// candidate is one entry of a request that may be stored.
+type candidate struct {
+	reviewed
+	line    int
+	payload []byte
+	value   any
 }
 
 // put appends the entries of a catalog that are new or changed.
-func put[T any](ctx context.Context, e *Engine, things []T, check func(*suggest.State, *T) (id string, kind byte, err error),
-	current func(*suggest.State, string) (T, bool)) (PutResult, error) {
+func put[T any](ctx context.Context, e *Engine, things []T, approved bool, how putting[T]) (PutResult, error) {
 	r := PutResult{Rejected: []Rejection{}, Changed: []string{}}
 	var failed error
 	added := []bool{}
 	err := e.submit(ctx, &op{
 		prepare: func(w *writer) []entry {
 			var entries []entry
-			for i := range things {
-				t := things[i]
-				id, kind, err := check(w.state, &t)
-				var payload []byte
-				if err == nil {
-					payload, err = encode(kind, t)
-				}
-				if err == nil && len(payload) > storage.MaxPayload {
-					err = fmt.Errorf("%q has %d bytes, at most %d", id, len(payload), storage.MaxPayload)
-				}
+			for _, one := range how.candidates(w, things, &r) {
+				entry, isNew, err := w.toPut(how.kind, &one, func() (any, bool) { return how.current(w.state, one.id) }, approved, &r)
 				if err != nil {
-					r.Rejected = append(r.Rejected, Rejection{Line: i + 1, ID: id, Error: err.Error()})
-					continue
+					r.Rejected = append(r.Rejected, Rejection{Line: one.line, ID: one.id, Error: err.Error()})
+				} else if entry != nil {
+					entries, added = append(entries, *entry), append(added, isNew)
 				}
-				was, known, err := w.currently(kind, id, func() (any, bool) { return current(w.state, id) })
-				if err != nil {
-					r.Rejected = append(r.Rejected, Rejection{Line: i + 1, ID: id, Error: err.Error()})
-					continue
-				}
-				if known && bytes.Equal(was, payload) {
-					r.Unchanged++
-					continue
-				}
-				if changed(was, &t) {
-					r.Changed = append(r.Changed, id)
-				}
-				put := entry{kind, "", payload, &t}
-				w.puts[id] = put
-				entries, added = append(entries, put), append(added, !known)
 			}
+			slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
 			return entries
 		},
 		finish: func(w *writer, receipts []storage.Receipt, err error) {
@@ -318,10 +336,78 @@ func put[T any](ctx context.Context, e *Engine, things []T, check func(*suggest.
 			r.Seq = w.counted.Load()
 		},
 	})
-	if err == nil {
-		err = failed
+	return r, cmp.Or(err, failed)
+}
+
+// candidates are the entries of a request that are valid, each id once: of two with other content the first counts and
+// the other is refused. All of them are known to the checks before the first is checked.
+func (how *putting[T]) candidates(w *writer, things []T, r *PutResult) (all []candidate) {
+	seen := map[string]candidate{}
+	for i := range things {
+		t := things[i]
+		one := candidate{reviewed: reviewed{kind: nounOf(how.kind), entry: how.entry(&t)}, line: i + 1}
+		var err error
+		if one.id, err = how.check(w.state, &t); err == nil {
+			one.payload, err = encode(how.kind, t)
+		}
+		if err == nil && len(one.payload) > storage.MaxPayload {
+			err = fmt.Errorf("%q has %d bytes, at most %d", one.id, len(one.payload), storage.MaxPayload)
+		}
+		if before, twice := seen[one.id]; err == nil && twice {
+			if bytes.Equal(before.payload, one.payload) {
+				r.Unchanged++
+				continue
+			}
+			err = fmt.Errorf("%s %q was read before, on line %d, with other content", one.kind, one.id, before.line)
+		}
+		if err != nil {
+			r.Rejected = append(r.Rejected, Rejection{Line: one.line, ID: one.id, Error: err.Error()})
+			continue
+		}
+		clean := how.entry(&t)
+		one.entry.ID, one.entry.Name, one.entry.Server, one.value = clean.ID, clean.Name, clean.Server, &t
+		w.knownEntries().Add(clean.ID, clean.Server, clean.Name)
+		seen[one.id] = one
+		all = append(all, one)
 	}
-	return r, err
+	return all
+}
+
+func nounOf(kind byte) catalog.Kind {
+	if kind == kindCapability {
+		return catalog.KindCapability
+	}
+	return catalog.KindTool
+}
+
+// toPut is the event that stores a candidate; nil: it is stored already.
+func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), approved bool, r *PutResult) (put *entry, isNew bool, err error) {
+	was, known, err := w.currently(kind, one.id, current)
+	if err != nil {
+		return nil, false, err
+	}
+	if known && bytes.Equal(was, one.payload) {
+		r.Unchanged++
+		return nil, false, nil
+	}
+	one.print = sha256.Sum256(one.payload)
+	if t, ok := one.value.(*catalog.Tool); ok {
+		one.print = t.Fingerprint()
+		one.changed = changedParts(was, t)
+	}
+	flag, err := w.review(&one.reviewed, approved)
+	if err != nil {
+		return nil, false, err
+	}
+	if flag != nil {
+		r.Flagged = append(r.Flagged, *flag)
+	}
+	if len(one.changed) > 0 {
+		r.Changed = append(r.Changed, one.id)
+	}
+	put = &entry{kind, "", one.payload, one.value}
+	w.puts[one.id] = *put
+	return put, !known, nil
 }
 
 // currently is the entry of the catalog with this id as it will be after what the batch has put so far.
@@ -340,15 +426,31 @@ func (w *writer) currently(kind byte, id string, current func() (any, bool)) (pa
 	return payload, true, err
 }
 
-// changed reports whether a tool that is put again has another contract than before.
-func changed(was []byte, now any) bool {
-	t, ok := now.(*catalog.Tool)
-	if !ok || len(was) == 0 {
-		return false
+// changedParts names the parts of a tool's contract that are others than before; none if it is new.
+func changedParts(was []byte, t *catalog.Tool) (parts []string) {
+	if len(was) == 0 {
+		return nil
 	}
 	_, v, err := decode(was)
 	old, ok := v.(*catalog.Tool)
-	return err == nil && ok && old.Fingerprint() != t.Fingerprint()
+	if err != nil || !ok || old.Fingerprint() == t.Fingerprint() {
+		return nil
+	}
+	for _, part := range []struct {
+		name string
+		of   func(t *catalog.Tool) any
+	}{
+		{"name", func(t *catalog.Tool) any { return t.Name }},
+		{"description", func(t *catalog.Tool) any { return t.Description }},
+		{"input schema", func(t *catalog.Tool) any { return catalog.Canonical(t.InputSchema) }},
+		{"output schema", func(t *catalog.Tool) any { return catalog.Canonical(t.OutputSchema) }},
+		{"annotations", func(t *catalog.Tool) any { return cmp.Or(t.Annotations, new(catalog.Annotations)) }},
+	} {
+		if !reflect.DeepEqual(part.of(old), part.of(t)) {
+			parts = append(parts, part.name)
+		}
+	}
+	return parts
 }
 
 // RemoveTool takes a tool out of the catalog; false if it is not in it.
@@ -371,13 +473,20 @@ func (e *Engine) RemoveCapability(ctx context.Context, id string) (bool, error) 
 
 func (e *Engine) remove(ctx context.Context, id string, has func(*suggest.State) bool) (bool, error) {
 	found := false
-	return e.appendOne(ctx, func(w *writer) (entry, bool, error) {
+	removed, err := e.appendOne(ctx, func(w *writer) (entry, bool, error) {
 		if found = has(w.state); !found {
 			return entry{}, false, nil
 		}
+		w.known = nil
 		payload, err := encode(kindRemoved, id)
 		return entry{kindRemoved, "", payload, &id}, true, err
 	})
+	if removed && err == nil {
+		if err = e.quarantine.release(ctx, id, ""); errors.Is(err, ErrNotQuarantined) {
+			err = nil
+		}
+	}
+	return removed, err
 }
 
 // appendOne appends what make returns, if anything.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"waymark/catalog/inspect"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -46,6 +47,7 @@ type writer struct {
 	results  chan func()      // what a build under way has to say, one at a time
 	puts     map[string]entry // what this batch puts into the catalog, by id
 	grows    grownEpisodes    // episodes as they will be after what the batch performs
+	known    *inspect.Catalog // what the checks compare entries with; nil: to be made
 	vectors  string           // digest of the vectors that new builds take in; empty: none
 
 	dirty     bool

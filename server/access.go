@@ -74,6 +74,10 @@ type access struct {
 // may reports whether every scope asked for is granted.
 func (a access) may(want scopes) bool { return a.Scopes&want == want }
 
+// approves reports whether what the caller puts into the catalog counts as looked at: a key with the scope admin does,
+// and the command line of this machine, but not somebody without a credential.
+func (a access) approves() bool { return a.may(scopeAdmin) && (a.Local || !a.Operator) }
+
 type accessKey struct{}
 
 func withAccess(ctx context.Context, a access) context.Context {

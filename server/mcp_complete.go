@@ -34,11 +34,12 @@ func (m *mcpTools) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp
 	if "{"+argument.Name+"}" != templateID {
 		return nil, invalidCompletion(fmt.Sprintf("unknown argument %q of %s: want id", argument.Name, ref.URI))
 	}
-	model, err := m.modelFor(ctx, req.Extra, "completion")
+	engine, err := m.engineFor(ctx, req.Extra, "completion")
 	if err != nil {
 		return nil, err
 	}
-	values := completions(ids(model), argument.Value)
+	shown := slices.DeleteFunc(ids(engine.Model()), func(id string) bool { _, held := engine.Withheld(id); return held })
+	values := completions(shown, argument.Value)
 	return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{
 		Values: values[:min(len(values), mostCompletions)], Total: len(values), HasMore: len(values) > mostCompletions,
 	}}, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/live"
 	"waymark/server/ledger"
 	"waymark/suggest"
 )
@@ -236,7 +237,7 @@ func describeTool(_ context.Context, c *mcpCall, in describeArguments) (describe
 	var known []string
 	var unknown []suggest.UnknownID
 	for i, spelling := range in.IDs {
-		d, ok, err := describe(c.model, spelling)
+		d, ok, err := describe(c.engine, c.model, spelling)
 		if err != nil {
 			return describeAnswer{}, &argumentError{fmt.Sprintf("ids[%d]", i), err.Error()}
 		}
@@ -257,11 +258,23 @@ func describeTool(_ context.Context, c *mcpCall, in describeArguments) (describe
 	return out, nil
 }
 
-// describe looks a spelling up in the catalog.
-func describe(m *suggest.Model, spelling string) (d described, ok bool, err error) {
+// heldError is why a tool or capability of the catalog is not shown.
+type heldError struct {
+	id, detail string
+}
+
+func (e *heldError) Error() string {
+	return fmt.Sprintf("%s is quarantined (%s); whoever runs waymark can look at it with `waymark approve --list`", shownID(e.id), e.detail)
+}
+
+// describe looks a spelling up in the catalog. What is quarantined is not shown.
+func describe(e *live.Engine, m *suggest.Model, spelling string) (d described, ok bool, err error) {
 	id, err := m.Resolve(spelling)
 	if err != nil {
 		return described{}, false, err
+	}
+	if held, is := e.Withheld(id); is && held.Absent == suggest.AbsentQuarantined {
+		return described{}, false, &heldError{id, held.Detail}
 	}
 	if t, ok := m.Tool(id); ok {
 		return described{

@@ -42,13 +42,13 @@ func addResources(srv *mcp.Server, m *mcpTools) {
 	srv.AddResource(&mcp.Resource{
 		URI: uriGraph, Name: "graph", Title: "The tool graph", MIMEType: mimeJSON,
 		Description: "Size, communities, clusters and the central tools of the learned graph.",
-	}, m.resource(func(model *suggest.Model, _ string) (any, bool, error) {
-		s, err := summarise(model)
+	}, m.resource(func(engine *live.Engine, _ string) (any, bool, error) {
+		s, err := summarise(engine.Model())
 		return s, true, err
 	}))
-	one := func(kind catalog.Kind) func(*suggest.Model, string) (any, bool, error) {
-		return func(model *suggest.Model, id string) (any, bool, error) {
-			d, ok, err := describe(model, id)
+	one := func(kind catalog.Kind) func(*live.Engine, string) (any, bool, error) {
+		return func(engine *live.Engine, id string) (any, bool, error) {
+			d, ok, err := describe(engine, engine.Model(), id)
 			return d, ok && d.Kind == kind, err
 		}
 	}
@@ -62,19 +62,22 @@ func addResources(srv *mcp.Server, m *mcpTools) {
 	}, m.resource(one(catalog.KindCapability)))
 }
 
-// resource reads one thing out of the current model of the caller's workspace.
-func (m *mcpTools) resource(read func(model *suggest.Model, id string) (any, bool, error)) mcp.ResourceHandler {
+// resource reads one thing out of of the caller's workspace.
+func (m *mcpTools) resource(read func(engine *live.Engine, id string) (any, bool, error)) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		ctx, cancel := context.WithTimeout(ctx, m.cfg.Timeout)
 		defer cancel()
 		uri := req.Params.URI
-		model, err := m.modelFor(ctx, req.Extra, "reading resources")
+		engine, err := m.engineFor(ctx, req.Extra, "reading resources")
 		if err != nil {
 			return nil, err
 		}
-		v, ok, err := read(model, idOf(uri))
+		v, ok, err := read(engine, idOf(uri))
 		var ambiguous *catalog.AmbiguousError
+		var held *heldError
 		switch {
+		case errors.As(err, &held):
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: held.Error()}
 		case errors.As(err, &ambiguous):
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: ambiguous.Error()}
 		case err != nil:
@@ -91,8 +94,8 @@ func (m *mcpTools) resource(read func(model *suggest.Model, id string) (any, boo
 	}
 }
 
-// modelFor is the current model of the caller's workspace, for an action that needs the scope read.
-func (m *mcpTools) modelFor(ctx context.Context, extra *mcp.RequestExtra, action string) (*suggest.Model, error) {
+// engineFor is the caller's workspace, for an action that needs the scope read.
+func (m *mcpTools) engineFor(ctx context.Context, extra *mcp.RequestExtra, action string) (*live.Engine, error) {
 	a := requestAccess(ctx, extra)
 	if !a.may(scopeRead) {
 		return nil, errors.New(action + " needs the scope read")
@@ -105,7 +108,7 @@ func (m *mcpTools) modelFor(ctx context.Context, extra *mcp.RequestExtra, action
 		m.cfg.Logger.ErrorContext(ctx, "MCP workspace failed", "action", action, "error", err)
 		return nil, errInternal
 	}
-	return engine.Model(), nil
+	return engine, nil
 }
 
 func summarise(m *suggest.Model) (graphSummary, error) {

@@ -27,16 +27,18 @@ type kindCounts struct {
 	Episodes     int `json:"episodes"`
 }
 
-type importAnswer struct {
-	Body struct {
-		Taken         kindCounts       `json:"taken"`
-		Duplicates    kindCounts       `json:"duplicates" doc:"Known already, with the same content or more of it."`
-		Rejected      []live.Rejection `json:"rejected" doc:"At most the first 100."`
-		RejectedTotal int              `json:"rejected_total"`
-		Seq           uint64           `json:"seq"`
-		Model         string           `json:"model" doc:"The version of the model that counts it all."`
-		Held          string           `json:"held,omitempty" doc:"Why nothing is measured on it yet, where held-out tasks say that the model would lose."`
-	}
+type importAnswer struct{ Body importResult }
+
+type importResult struct {
+	Taken         kindCounts       `json:"taken"`
+	Duplicates    kindCounts       `json:"duplicates" doc:"Known already, with the same content or more of it."`
+	Rejected      []live.Rejection `json:"rejected" doc:"At most the first 100."`
+	RejectedTotal int              `json:"rejected_total"`
+	Flagged       []live.Flagged   `json:"flagged,omitempty" doc:"What the checks found in entries that were stored; at most the first 100."`
+	FlaggedTotal  int              `json:"flagged_total,omitempty"`
+	Seq           uint64           `json:"seq"`
+	Model         string           `json:"model" doc:"The version of the model that counts it all."`
+	Held          string           `json:"held,omitempty" doc:"Why nothing is measured on it yet, where held-out tasks say that the model would lose."`
 }
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
@@ -121,7 +123,7 @@ func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, 
 
 	var batch importBatch
 	flush := func() error {
-		rejected, err := batch.store(ctx, e, source, &out.Body.Taken, &out.Body.Duplicates)
+		rejected, err := batch.store(ctx, e, source, &out.Body)
 		for _, rej := range rejected {
 			reject(rej)
 		}
@@ -170,21 +172,28 @@ func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, 
 }
 
 // store appends the batch and returns what was refused, by its line in the import.
-func (b *importBatch) store(ctx context.Context, e *live.Engine, source string, taken, duplicates *kindCounts) ([]live.Rejection, error) {
+func (b *importBatch) store(ctx context.Context, e *live.Engine, source string, answer *importResult) ([]live.Rejection, error) {
 	var rejected []live.Rejection
 	switch b.kind {
 	case ingest.KindTool, ingest.KindCapability:
 		if len(b.lines) == 0 {
 			return nil, nil
 		}
-		put := func() (live.PutResult, error) { return e.PutTools(ctx, b.tools) }
+		putTools, putCapabilities := e.SubmitTools, e.SubmitCapabilities
+		if accessFrom(ctx).approves() {
+			putTools, putCapabilities = e.PutTools, e.PutCapabilities
+		}
+		put := func() (live.PutResult, error) { return putTools(ctx, b.tools) }
 		if b.kind == ingest.KindCapability {
-			put = func() (live.PutResult, error) { return e.PutCapabilities(ctx, b.caps) }
+			put = func() (live.PutResult, error) { return putCapabilities(ctx, b.caps) }
 		}
 		res, err := put()
 		if err != nil {
 			return nil, err
 		}
+		answer.FlaggedTotal += len(res.Flagged)
+		answer.Flagged = append(answer.Flagged, res.Flagged[:min(len(res.Flagged), maxImportRejections-len(answer.Flagged))]...)
+		taken, duplicates := &answer.Taken, &answer.Duplicates
 		*countOf(taken, b.kind) += res.Added + res.Updated
 		*countOf(duplicates, b.kind) += res.Unchanged
 		rejected = res.Rejected
@@ -196,8 +205,8 @@ func (b *importBatch) store(ctx context.Context, e *live.Engine, source string, 
 		if err != nil {
 			return nil, err
 		}
-		taken.Episodes += res.Accepted
-		duplicates.Episodes += res.Duplicates
+		answer.Taken.Episodes += res.Accepted
+		answer.Duplicates.Episodes += res.Duplicates
 		rejected = res.Rejected
 	}
 	for i := range rejected {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"waymark/gateway"
+	"waymark/live"
 )
 
 // What is started is written in a file of the data directory that only its owner can write. Over HTTP goes
@@ -126,20 +128,60 @@ func (s *Server) forgetServer(ctx context.Context, q *deleteQuery) (*struct{}, e
 func (s *Server) listQuarantine(ctx context.Context, _ *struct{}) (*quarantineAnswer, error) {
 	out := new(quarantineAnswer)
 	out.Body.Tools = []gateway.Withheld{}
-	if g, err := s.gateway(ctx); err == nil {
-		out.Body.Tools = g.Withheld()
+	_, _, withheld, err := s.withheld(ctx)
+	out.Body.Tools = append(out.Body.Tools, withheld...)
+	return out, err
+}
+
+// withheld is one list of what is withheld in the caller's workspace, by id: of its connected servers, and of what was
+// put into its catalog. The gateway is nil where no servers are defined.
+func (s *Server) withheld(ctx context.Context) (*gateway.Gateway, *live.Engine, []gateway.Withheld, error) {
+	var all []gateway.Withheld
+	g, err := s.gateway(ctx)
+	if err == nil {
+		all = append(all, g.Withheld()...)
 	}
-	return out, nil
+	e, err := s.engine(ctx)
+	switch {
+	case errors.Is(err, live.ErrNoWorkspace):
+		return g, nil, all, nil
+	case err != nil:
+		return nil, nil, nil, err
+	}
+	for _, q := range e.Quarantined() {
+		reason := gateway.ReasonFlagged
+		if len(q.Changed) > 0 {
+			reason = gateway.ReasonChanged
+		}
+		all = append(all, gateway.Withheld{ID: q.ID, Server: q.Server, Reason: reason, Detail: q.Detail(), Changed: q.Changed, Flags: q.Flags,
+			Description: q.Description, Fingerprint: q.Fingerprint, Since: q.Since})
+	}
+	slices.SortStableFunc(all, func(a, b gateway.Withheld) int { return strings.Compare(a.ID, b.ID) })
+	return g, e, all, nil
+}
+
+// release ends what withholds an id: in the gateway, in the quarantine of the catalog, or in both.
+func release(ctx context.Context, g *gateway.Gateway, e *live.Engine, t approval) error {
+	err := error(live.ErrNotQuarantined)
+	if e != nil {
+		err = e.Release(ctx, t.ID, t.Fingerprint)
+	}
+	if g == nil || err == nil && t.Fingerprint != "" || err != nil && !errors.Is(err, live.ErrNotQuarantined) && !errors.Is(err, live.ErrChangedAgain) {
+		return err
+	}
+	if !slices.ContainsFunc(g.Withheld(), func(w gateway.Withheld) bool { return w.ID == t.ID }) {
+		return err
+	}
+	return g.Approve(ctx, t.ID, t.Fingerprint)
 }
 
 // approveTools releases what is named, a server's tools all at once. Nothing is released if something that
 // is named is not there.
 func (s *Server) approveTools(ctx context.Context, q *question[approveBody]) (*approveAnswer, error) {
-	g, err := s.gateway(ctx)
+	g, e, withheld, err := s.withheld(ctx)
 	if err != nil {
 		return nil, err
 	}
-	withheld := g.Withheld()
 	waits := func(w gateway.Withheld) bool {
 		return w.Reason != gateway.ReasonInvalid && w.Reason != gateway.ReasonGone
 	}
@@ -166,8 +208,8 @@ func (s *Server) approveTools(ctx context.Context, q *question[approveBody]) (*a
 	out := new(approveAnswer)
 	out.Body.Approved = []string{}
 	for _, t := range chosen {
-		switch err := g.Approve(ctx, t.ID, t.Fingerprint); {
-		case errors.Is(err, gateway.ErrChangedAgain):
+		switch err := release(ctx, g, e, t); {
+		case errors.Is(err, gateway.ErrChangedAgain), errors.Is(err, live.ErrChangedAgain):
 			return nil, refuse(http.StatusConflict, err.Error())
 		case err != nil:
 			return nil, refuse(http.StatusUnprocessableEntity, err.Error())

@@ -204,6 +204,12 @@ func (s *State) Tool(id string) (catalog.Tool, bool) {
 }
 
 // Capability is the current entry of the catalog.
+// Tools are those of the catalog, by id; the caller does not change them.
+func (s *State) Tools() []catalog.Tool { return s.catalog().tools }
+
+// Capabilities are those of the catalog, by id; the caller does not change them.
+func (s *State) Capabilities() []catalog.Capability { return s.catalog().caps }
+
 func (s *State) Capability(id string) (catalog.Capability, bool) { c, ok := s.caps[id]; return c, ok }
 
 // Resolve returns the canonical id for a spelling, as far as the catalog knows it.

@@ -31,6 +31,21 @@ func Withhold(by map[string]Held) *Withheld {
 // MarshalJSON writes the ids: they are what makes it another question.
 func (w *Withheld) MarshalJSON() ([]byte, error) { return json.Marshal(w.ids) }
 
+// And adds to what is withheld; what is in it already keeps its reason.
+func (w *Withheld) And(more map[string]Held) *Withheld {
+	if len(more) == 0 {
+		return w
+	}
+	all := maps.Clone(more)
+	if w != nil {
+		maps.Copy(all, w.by)
+	}
+	return Withhold(all)
+}
+
+// Of is the reason why an id is withheld, if it is.
+func (w *Withheld) Of(id string) (Held, bool) { return w.of(id) }
+
 func (w *Withheld) of(id string) (Held, bool) {
 	if w == nil {
 		return Held{}, false

@@ -183,7 +183,7 @@ func badName(e *Entry, _ *Catalog) string {
 		}
 	}
 	for _, c := range e.ID {
-		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune(" _-.:/@!#+&,()'~", c) {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune(" _-.:/@!#+&,()'~%?=", c) {
 			return fmt.Sprintf("id holds the character %q", c)
 		}
 	}

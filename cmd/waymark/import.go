@@ -22,6 +22,7 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/episodic"
 	"waymark/ingest"
+	"waymark/live"
 	"waymark/server"
 )
 
@@ -38,10 +39,12 @@ type importing struct {
 // importReport is what import prints: what was read here, and what the log made of it.
 type importReport struct {
 	ingest.Report
-	Inputs []importInput `json:"inputs"`
-	Seq    uint64        `json:"seq"`
-	Model  string        `json:"model,omitempty"`
-	Held   string        `json:"held,omitempty"`
+	Inputs       []importInput  `json:"inputs"`
+	Flagged      []live.Flagged `json:"flagged,omitempty"` // what the checks found in what was stored
+	FlaggedTotal int            `json:"flagged_total,omitempty"`
+	Seq          uint64         `json:"seq"`
+	Model        string         `json:"model,omitempty"`
+	Held         string         `json:"held,omitempty"`
 }
 
 type importInput struct {
@@ -58,6 +61,8 @@ type imported struct {
 	Duplicates    ingest.Counts   `json:"duplicates"`
 	Rejected      []rejectedLine  `json:"rejected"` // the first 100
 	RejectedTotal int             `json:"rejected_total"`
+	Flagged       []live.Flagged  `json:"flagged"`
+	FlaggedTotal  int             `json:"flagged_total"`
 	Seq           uint64          `json:"seq"`
 	Model         json.RawMessage `json:"model"`
 	Held          string          `json:"held"`
@@ -350,6 +355,7 @@ func (im *importing) merge(before ingest.Counts, answer imported, sent []ingest.
 	r.Taken.Capabilities += answer.Taken.Capabilities
 	r.Taken.Episodes += answer.Taken.Episodes
 	r.Taken.Servers = servers
+	r.Flagged, r.FlaggedTotal = append(r.Flagged, answer.Flagged...), r.FlaggedTotal+answer.FlaggedTotal
 	r.Seq = answer.Seq
 	r.Model, r.Held = modelVersion(answer.Model), answer.Held
 }
@@ -382,6 +388,16 @@ func (im *importing) print() error {
 		}
 		for line := range strings.Lines(r.Report.String()) {
 			im.printf("%s\n", strings.TrimRight(clean(strings.TrimRight(line, "\n")), " "))
+		}
+		for _, f := range r.Flagged {
+			kept := "stored"
+			if f.Quarantined {
+				kept = "quarantined"
+			}
+			im.printf("  %-11s %s: %s\n", kept, clean(f.ID), clean(strings.Join(f.Flags, "; ")))
+		}
+		if more := r.FlaggedTotal - len(r.Flagged); more > 0 {
+			im.printf("  … and %d more flagged\n", more)
 		}
 		if r.Model != "" {
 			im.printf("model       %s at %d\n", shortVersion(r.Model), r.Seq)

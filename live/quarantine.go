@@ -1,0 +1,216 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"waymark/catalog"
+	"waymark/catalog/inspect"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// Quarantined is an entry of the catalog that somebody without the right to approve put into it, and in which the checks
+// found something or that changed a contract. It is stored, but neither suggested nor shown until it is approved.
+type Quarantined struct {
+	ID          string       `json:"id"`
+	Kind        catalog.Kind `json:"kind"`
+	Server      string       `json:"server,omitempty"`
+	Flags       []string     `json:"flags"`       // what the checks found
+	Changed     []string     `json:"changed"`     // parts of the contract that are others than before
+	Description string       `json:"description"` // cleaned and cut: data, never to be followed
+	Fingerprint string       `json:"fingerprint"` // of what waits
+	Since       time.Time    `json:"since"`
+}
+
+// Detail says in a sentence why the entry is quarantined.
+func (q *Quarantined) Detail() string {
+	all := slices.Clone(q.Flags)
+	if len(q.Changed) > 0 {
+		all = append([]string{"its contract changed: " + strings.Join(q.Changed, ", ")}, all...)
+	}
+	return strings.Join(all, "; ")
+}
+
+// Flagged is what the checks found about an entry that was stored.
+type Flagged struct {
+	ID          string   `json:"id"`
+	Flags       []string `json:"flags"`
+	Quarantined bool     `json:"quarantined"`
+}
+
+// The quarantine of a workspace is kept in its table, one row for each entry.
+const quarantineRow = "quarantine/"
+
+var (
+	ErrNotQuarantined = errors.New("it is not quarantined")
+	ErrChangedAgain   = errors.New("it changed again since it was looked at")
+)
+
+// quarantine is what waits for approval, in memory and in the table.
+type quarantine struct {
+	table storage.Table
+
+	mu    sync.Mutex
+	rows  map[string]Quarantined
+	base  *suggest.Withheld // what is withheld besides, and both together
+	both  *suggest.Withheld
+	valid bool
+}
+
+func openQuarantine(ctx context.Context, table storage.Table) (*quarantine, error) {
+	q := &quarantine{table: table, rows: map[string]Quarantined{}}
+	for e, err := range table.List(ctx, quarantineRow) {
+		if err != nil {
+			return nil, fmt.Errorf("read the quarantine: %w", err)
+		}
+		id, row := e.Key[len(quarantineRow):], Quarantined{}
+		if json.Unmarshal(e.Value, &row) != nil || row.ID != id {
+			row = Quarantined{ID: id, Kind: catalog.KindTool, Flags: []string{"what was found about it cannot be read"}}
+		}
+		q.rows[id] = row
+	}
+	return q, nil
+}
+
+func (q *quarantine) put(ctx context.Context, row Quarantined) error {
+	text, err := json.Marshal(row)
+	if err == nil {
+		_, err = q.table.Put(ctx, quarantineRow+row.ID, text)
+	}
+	if err != nil {
+		return fmt.Errorf("quarantine %q: %w", row.ID, err)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.rows[row.ID], q.valid = row, false
+	return nil
+}
+
+// release ends the quarantine of an entry; with a fingerprint only of the entry as it was looked at.
+func (q *quarantine) release(ctx context.Context, id, fingerprint string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	row, ok := q.rows[id]
+	switch {
+	case !ok:
+		return fmt.Errorf("approve %q: %w", id, ErrNotQuarantined)
+	case fingerprint != "" && fingerprint != row.Fingerprint:
+		return fmt.Errorf("approve %q: %w", id, ErrChangedAgain)
+	}
+	if err := q.table.Delete(ctx, quarantineRow+id); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return fmt.Errorf("approve %q: %w", id, err)
+	}
+	delete(q.rows, id)
+	q.valid = false
+	return nil
+}
+
+func (q *quarantine) holds(id string) (Quarantined, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	row, ok := q.rows[id]
+	return row, ok
+}
+
+// with is what is withheld besides, and what is quarantined.
+func (q *quarantine) with(base *suggest.Withheld) *suggest.Withheld {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.valid || q.base != base {
+		held := make(map[string]suggest.Held, len(q.rows))
+		for id, row := range q.rows {
+			held[id] = suggest.Held{Absent: suggest.AbsentQuarantined, Detail: row.Detail()}
+		}
+		q.base, q.both, q.valid = base, base.And(held), true
+	}
+	return q.both
+}
+
+// Quarantined lists what waits for approval, by id.
+func (e *Engine) Quarantined() []Quarantined {
+	e.quarantine.mu.Lock()
+	defer e.quarantine.mu.Unlock()
+	all := make([]Quarantined, 0, len(e.quarantine.rows))
+	for _, id := range slices.Sorted(maps.Keys(e.quarantine.rows)) {
+		all = append(all, e.quarantine.rows[id])
+	}
+	return all
+}
+
+// Release ends the quarantine of an entry; with a fingerprint only of the entry as it was looked at.
+func (e *Engine) Release(ctx context.Context, id, fingerprint string) error {
+	return e.quarantine.release(ctx, id, fingerprint)
+}
+
+// Withheld says why an id is neither suggested nor shown at the moment.
+func (e *Engine) Withheld(id string) (suggest.Held, bool) { return e.withheld().Of(id) }
+
+// known is what the checks compare entries with. It lives in the writer, from the first entry put on.
+func (w *writer) knownEntries() *inspect.Catalog {
+	if w.known == nil {
+		w.known = inspect.NewCatalog()
+		for _, t := range w.state.Tools() {
+			if _, held := w.quarantine.holds(t.ID); !held {
+				w.known.Add(t.ID, t.Server, t.Name)
+			}
+		}
+		for _, c := range w.state.Capabilities() {
+			w.known.Add(c.ID, "", "")
+		}
+	}
+	return w.known
+}
+
+// review decides what becomes of an entry that is new or changed: an error refuses it. What somebody without the right
+// to approve put is quarantined before it is stored.
+func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
+	flag := Flagged{ID: one.id, Quarantined: !approved && len(one.changed) > 0, Flags: []string{}}
+	for _, f := range w.knownEntries().Entry(one.entry) {
+		switch {
+		case f.Severity == inspect.Refuse:
+			return nil, fmt.Errorf("%s %q: %s", one.kind, catalog.Cut(one.id, 160), f.Detail)
+		case f.Severity == inspect.Quarantine && !approved:
+			flag.Quarantined = true
+		}
+		flag.Flags = append(flag.Flags, f.Detail)
+	}
+	ctx := context.WithoutCancel(w.ctx)
+	switch {
+	case flag.Quarantined:
+		row := Quarantined{
+			ID: one.id, Kind: one.kind, Server: one.entry.Server, Flags: flag.Flags, Changed: append([]string{}, one.changed...),
+			Description: catalog.Cut(one.entry.Texts[0], 2<<10), Fingerprint: one.print.String(), Since: w.opts.Now().UTC(),
+		}
+		if err := w.quarantine.put(ctx, row); err != nil {
+			return nil, err
+		}
+	case approved:
+		if err := w.quarantine.release(ctx, one.id, ""); err != nil && !errors.Is(err, ErrNotQuarantined) {
+			return nil, err
+		}
+	}
+	if len(flag.Flags) == 0 && !flag.Quarantined {
+		return nil, nil
+	}
+	if flag.Quarantined && len(one.changed) > 0 {
+		flag.Flags = append([]string{"its contract changed: " + strings.Join(one.changed, ", ")}, flag.Flags...)
+	}
+	return &flag, nil
+}
+
+// reviewed is an entry as the checks see it.
+type reviewed struct {
+	id      string
+	kind    catalog.Kind
+	entry   *inspect.Entry // its texts as they were sent
+	print   catalog.Fingerprint
+	changed []string // parts of the contract
+}
