@@ -14,6 +14,10 @@ type toolEntry struct {
 	catalog.Tool
 	once    sync.Once
 	in, out []catalog.Property
+
+	looked  sync.Once
+	stuffed bool   // its description is a list of keywords
+	shape   string // equal for copies of a description
 }
 
 func (e *toolEntry) inputs() []catalog.Property {
@@ -115,6 +119,9 @@ type roles struct {
 
 	once   sync.Once
 	byName map[string][]int32 // by folded name, in order of id; made when first asked for
+
+	demoting     sync.Once
+	demotedNodes map[int32]bool // see demoted
 }
 
 // requires are the nodes of the tools that a tool requires, as far as they can be suggested, rising.

@@ -116,7 +116,7 @@ func (q *query) lookRecent() {
 	for _, h := range q.hits {
 		if n := r.node[h.Doc]; q.live(n) {
 			q.touch(n)
-			q.matched[n].text = h.Score
+			q.matched[n].text = float64(h.Score * q.weightOf(n))
 		}
 	}
 	for _, t := range q.recentTasks().tools {
@@ -132,6 +132,9 @@ func (q *query) found(n int32) float64 {
 		e.text, e.words = q.matching.Of(d), q.matching.Near(d)
 		if q.text != nil && q.text.HasVector() {
 			e.vector = q.text.Of(d).Vector
+		}
+		if w := q.weightOf(n); w < 1 {
+			e.text, e.words, e.vector = float64(w*e.text), float64(w*e.words), float64(w*e.vector)
 		}
 	}
 	e.requests = q.saidSum[n]

@@ -1,0 +1,38 @@
+package suggest
+
+import "waymark/catalog/inspect"
+
+// demotion is the share that a match with the text of a demoted tool counts for: its text is a list of keywords, or one
+// of many copies by one server. Such a text says less about what the tool does than it seems to.
+const demotion = 0.5
+
+// weightOf is the share that a match with the text of a node counts for.
+func (c *Counts) weightOf(n int32) float64 {
+	if len(c.demoted()) > 0 && c.demoted()[n] {
+		return demotion
+	}
+	return 1
+}
+
+// demoted are the nodes whose texts count for less; found when first asked for.
+func (c *Counts) demoted() map[int32]bool { return c.roles.demotedOf(c.view) }
+
+func (r *roles) demotedOf(view *catalogView) map[int32]bool {
+	r.demoting.Do(func() {
+		r.demotedNodes = map[int32]bool{}
+		for i, e := range view.entries {
+			if e.look(); e.stuffed {
+				r.demotedNodes[r.toolNode[i]] = true
+			}
+		}
+		for i := range inspect.Copies(len(view.entries), func(i int) (server, shape string) { return view.tools[i].Server, view.entries[i].shape }) {
+			r.demotedNodes[r.toolNode[i]] = true
+		}
+	})
+	return r.demotedNodes
+}
+
+// look reads the description once; an entry lives as long as its tool is not changed.
+func (e *toolEntry) look() {
+	e.looked.Do(func() { e.stuffed, e.shape = inspect.Stuffed(e.Description) != "", inspect.Shape(e.Description) })
+}
