@@ -172,6 +172,9 @@ func (s *State) joinedUse(i int32) use {
 		u.ends += o.ends
 		u.roots += o.roots
 		u.position += o.position
+		if o.steps > 0 && o.only != u.only {
+			u.only = 0
+		}
 	}
 	return u
 }

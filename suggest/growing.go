@@ -65,6 +65,7 @@ type grown struct {
 	branches int             // as of branching
 	branched bool            // some step came after others than the one before it
 	bypassed []string        // capabilities that it did by hand
+	limited  bool            // as of [pastEpisode]
 }
 
 // Begin folds the beginning of an episode that grows: its steps come one by one ([State.Perform]), and
@@ -149,7 +150,9 @@ func (g *grown) asPast(source int32) pastEpisode {
 	if g.branched {
 		before = g.Before()
 	}
-	return pastOf(&g.Episode, g.nodes, source, order, before)
+	past := pastOf(&g.Episode, g.nodes, source, order, before)
+	past.limited = g.limited
+	return past
 }
 
 // perform counts step x, which is new.
@@ -157,13 +160,14 @@ func (s *State) perform(g *grown, x int, source int32) {
 	step, node := &g.Steps[x], g.nodes[x]
 	s.totals.steps++
 	s.totals.stepOutcomes[outcomeIndex(step.Outcome)]++
+	s.usedBy(node, source)
 	s.uses[node].steps++
 	before, after := g.Around(x)
 	prior := make([]int32, len(before))
 	for i, b := range before {
 		prior[i] = g.nodes[b]
 		if step.Outcome != episodic.Failure && g.Steps[b].Outcome != episodic.Failure {
-			s.count(prior[i], node, halves(step))
+			g.limited = !s.count(prior[i], node, halves(step), source) || g.limited
 		}
 	}
 	s.memory.Observe(node, prior, step.Outcome, g.Time, source)
@@ -174,7 +178,7 @@ func (s *State) perform(g *grown, x int, source int32) {
 	branches := g.branches + branch(len(before))
 	for _, y := range after {
 		if step.Outcome != episodic.Failure && g.Steps[y].Outcome != episodic.Failure {
-			s.count(node, g.nodes[y], halves(&g.Steps[y]))
+			g.limited = !s.count(node, g.nodes[y], halves(&g.Steps[y]), source) || g.limited
 		}
 		others, _ := g.Around(y)
 		branches += branch(len(others)) - branch(len(others)-1)
@@ -280,6 +284,9 @@ func (s *State) readGrowing(r *codec.Reader) {
 			o.values = append(o.values, s.wires.ReadValues(r))
 		}
 		o.branches, o.branched = branching(o.Before()), true
+		if o.past >= 0 {
+			o.limited = s.past.At(o.past).limited
+		}
 		s.growing.steps += len(o.Steps)
 		s.growing.put(o)
 	}

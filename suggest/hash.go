@@ -31,6 +31,9 @@ func (m *Model) Parts() []Part {
 				w.int(int64(m.canon[i]))
 				w.bool(m.gone(int32(i)))
 				w.uses(m.uses.At(int32(i)))
+				if m.unconfirmed(int32(i)) {
+					w.text("unconfirmed")
+				}
 			}
 		}},
 		{"catalog", func(w *digest) {
@@ -72,6 +75,9 @@ func (m *Model) Parts() []Part {
 				w.text(string(p.shown))
 				w.text(string(p.worked))
 				w.int(p.time)
+				if p.limited {
+					w.text("limited")
+				}
 				w.int(int64(p.outcome))
 				w.text(m.sources[p.source])
 			}

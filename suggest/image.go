@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 
@@ -29,6 +30,7 @@ type Image struct {
 	past   pastEpisodes
 	names  []string
 	totals totals
+	claims claims
 
 	growing []*grown
 	wires   *wiring.Image
@@ -41,7 +43,7 @@ func (s *State) Image() *Image {
 	clear(s.own)
 	i := &Image{
 		ids: slices.Clip(s.ids), out: slices.Clone(s.out), uses: slices.Clone(s.uses), view: s.catalog(),
-		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.names), totals: s.totals, growing: s.growing.image(), wires: s.wires.Image(), bypasses: s.bypasses.show(),
+		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.names), totals: s.totals, claims: maps.Clone(s.claims), growing: s.growing.image(), wires: s.wires.Image(), bypasses: s.bypasses.show(),
 	}
 	for n := range s.gone {
 		i.gone = append(i.gone, n)
@@ -68,6 +70,7 @@ func (i *Image) Write(w *codec.Writer) error {
 		w.Uint(u.ends)
 		w.Uint(u.roots)
 		w.Uint(u.position)
+		w.Uint(uint64(u.only))
 	}
 	w.Ints(i.gone)
 	w.Uint(uint64(len(i.view.tools)))
@@ -84,6 +87,7 @@ func (i *Image) Write(w *codec.Writer) error {
 	}
 	w.Texts(i.names)
 	i.memory.Write(w)
+	i.claims.write(w)
 	i.writePast(w)
 	for _, n := range i.totals.all() {
 		w.Uint(*n)
@@ -122,6 +126,7 @@ func (i *Image) writePast(w *codec.Writer) {
 	for e := range i.past.n {
 		p := i.past.at(e)
 		w.Uint(uint64(p.outcome))
+		w.Bool(p.limited)
 		w.Uint(uint64(p.source))
 		w.Int(p.time)
 		w.Blob(p.shown)
@@ -154,7 +159,7 @@ func ReadState(r *codec.Reader) *State {
 		}
 	}
 	for i := range s.uses {
-		s.uses[i] = use{r.Uint(), r.Uint(), r.Uint(), r.Uint()}
+		s.uses[i] = use{steps: r.Uint(), ends: r.Uint(), roots: r.Uint(), position: r.Uint(), only: int32(r.Uint())}
 		s.shown.used.add(int32(i))
 	}
 	for _, i := range r.Ints() {
@@ -171,9 +176,10 @@ func ReadState(r *codec.Reader) *State {
 		s.sourceID(name)
 	}
 	s.memory = episodic.ReadMemory(r, n, len(s.names))
-	for id, name := range s.names {
-		s.trust(int32(id), name)
+	for id := range s.names {
+		s.trust(int32(id))
 	}
+	s.claims = readClaims(r, len(s.names), n)
 	past := s.readPast(r)
 	for _, n := range s.totals.all() {
 		*n = r.Uint()
@@ -221,12 +227,12 @@ func (s *State) readPast(r *codec.Reader) (episodes int) {
 		}
 	}
 	for e := range intents {
-		n, l, outcome, source := int(lengths[e]), int(links[e]), r.Uint(), r.Uint()
+		n, l, outcome, limited, source := int(lengths[e]), int(links[e]), r.Uint(), r.Bool(), r.Uint()
 		if n < 0 || n > len(nodes) || l < 0 || l > len(after) || outcome > 2 || source >= uint64(len(s.names)) {
 			r.Fail("episode %d has %d steps, %d links, outcome %d and source %d", e, n, l, outcome, source)
 			return 0
 		}
-		p := pastEpisode{intent: intents[e], nodes: nodes[:n:n], time: r.Int(), source: int32(source), outcome: uint8(outcome)}
+		p := pastEpisode{intent: intents[e], nodes: nodes[:n:n], time: r.Int(), source: int32(source), outcome: uint8(outcome), limited: limited}
 		if shown := r.Blob(); len(shown) == n && n > 0 {
 			p.shown = slices.Clone(shown)
 		} else if len(shown) > 0 {

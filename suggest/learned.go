@@ -62,6 +62,9 @@ func newLearning(c *Counts) *learning {
 	l := &learning{counts: c}
 	for i := range c.past.n {
 		p := c.past.at(i)
+		if p.limited {
+			continue
+		}
 		l.steps += len(p.nodes)
 		if len(p.nodes) > 1 {
 			l.tasks++

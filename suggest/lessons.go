@@ -39,6 +39,9 @@ func (c *Counts) lessons(shelf *CatalogCache, halt func() bool) *lessons {
 	l := &lessons{learned: &learned{words: map[string]int32{}}, timed: true}
 	for i := range c.past.n - first {
 		p := c.past.at(first + i)
+		if p.limited {
+			continue
+		}
 		past = append(past, p)
 		l.timed = l.timed && p.time != 0
 	}
@@ -67,6 +70,9 @@ func (l *lessons) countOlder(c *Counts, first int) {
 	}
 	l.catalog.Older = make([]sequence.Followers, len(l.node))
 	for i := range first {
+		if c.past.at(i).limited {
+			continue
+		}
 		last := int32(-1)
 		for _, raw := range c.past.at(i).nodes {
 			t := l.tool[c.canon[raw]]

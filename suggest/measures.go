@@ -230,7 +230,7 @@ func (m *Measures) measureCommunities(g *graph.Graph) {
 
 func (m *Measures) measureRecall(ctx context.Context, c *Counts) error {
 	for i := c.past.n - 1; i >= 0 && len(m.recalled) < recallIntents; i-- {
-		if p := c.past.at(i); p.intent != "" && len(p.nodes) > 0 {
+		if p := c.past.at(i); p.intent != "" && len(p.nodes) > 0 && !p.limited {
 			m.recalled = append(m.recalled, int32(i))
 		}
 	}
@@ -302,7 +302,7 @@ func (c *Counts) requests() []association.Task {
 	var tasks []association.Task
 	for e := c.past.n - 1; e >= 0 && len(tasks) < saidTasks; e-- {
 		p := c.past.at(e)
-		if p.intent == "" || p.failed() {
+		if p.intent == "" || p.failed() || p.limited {
 			continue
 		}
 		t := association.Task{Words: wordsOf(cut(p.intent, requestBytes))}

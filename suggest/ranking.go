@@ -93,7 +93,7 @@ func (q *query) keep(top []candidate, c candidate, limit int, want func(node int
 
 // passes are the filters every answer applies.
 func (q *query) passes(n int32) bool {
-	return q.live(n) && q.allowed(q.ids[n]) && !q.after(n).Excluded(q.rates.Sources())
+	return q.live(n) && q.allowed(q.ids[n]) && !q.unconfirmed(n) && !q.after(n).Excluded(q.rates.Sources())
 }
 
 // after is how a node did after the last step. Formulas ask for one node one after the other.

@@ -76,7 +76,7 @@ func (m *Measures) recentOf(c *Counts) *recent {
 	var requests []string
 	now := *b.now
 	for i := b.episodes; i < c.past.n; i++ {
-		if intent := c.past.at(i).intent; intent != "" {
+		if intent := c.past.at(i).intent; intent != "" && !c.past.at(i).limited {
 			requests = append(requests, intent)
 			now.episode = append(now.episode, int32(i))
 		}

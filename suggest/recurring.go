@@ -27,7 +27,7 @@ func (c *Counts) recurring() (*graph.Incidence, error) {
 	var key []byte
 	for i := range c.past.n {
 		p := c.past.at(i)
-		if p.failed() {
+		if p.failed() || p.limited {
 			continue
 		}
 		set = set[:0]

@@ -29,6 +29,7 @@ func (s *State) Reopen(g *episodic.Grown) {
 	if o.past = s.pastIndex(&o.Episode, o.nodes, order, before); o.past < 0 {
 		return
 	}
+	o.limited = s.past.At(o.past).limited
 	o.bypassed = s.bypassed(&o.Episode, order, "")
 	s.growing.steps += len(o.Steps)
 	s.growing.put(o)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +37,7 @@ type State struct {
 	growing  growing
 	bypasses bypasses
 	wires    *wiring.Table
+	claims   claims
 
 	shown shown
 }
@@ -54,6 +54,7 @@ type use struct {
 	steps    uint64 // times called
 	ends     uint64 // times it ended an episode
 	roots    uint64 // times nothing came before it
+	only     int32  // 1 + the source with a key that alone has used it; 0: there are others
 	position uint64 // Σ relative position in the episode, 0 first … 1 last, in units of 2⁻³²
 }
 
@@ -87,6 +88,7 @@ type pastEpisode struct {
 	worked  []uint8 // outcome of each step, as outcome; nil: none is known
 	source  int32
 	outcome uint8 // of outcomes
+	limited bool  // some of its transitions are not counted: its source reports them too often
 }
 
 // failed reports whether the episode failed as a whole.
@@ -151,7 +153,7 @@ func NewState() *State {
 	return &State{
 		index: newIndex(), gone: map[int32]bool{},
 		tools: map[string]*toolEntry{}, caps: map[string]catalog.Capability{},
-		memory: episodic.NewMemory(), source: map[string]int32{}, growing: newGrowing(), bypasses: bypasses{count: map[string]uint64{}}, wires: wiring.New(), shown: shown{scratch: new(sync.Pool)},
+		memory: episodic.NewMemory(), source: map[string]int32{}, growing: newGrowing(), claims: claims{}, bypasses: bypasses{count: map[string]uint64{}}, wires: wiring.New(), shown: shown{scratch: new(sync.Pool)},
 	}
 }
 
@@ -223,12 +225,14 @@ func (s *State) Record(e *episodic.Episode) {
 	nodes := make([]int32, len(e.Steps))
 	for i := range e.Steps {
 		nodes[i] = s.node(e.Steps[i].Tool)
+		s.usedBy(nodes[i], source)
 		s.uses[nodes[i]].steps++
 		s.shown.used.add(nodes[i])
 		s.totals.stepOutcomes[outcomeIndex(e.Steps[i].Outcome)]++
 	}
+	limited := false
 	for _, t := range e.Transitions() {
-		s.count(nodes[t.From], nodes[t.To], t.Halves)
+		limited = !s.count(nodes[t.From], nodes[t.To], t.Halves, source) || limited
 	}
 	order, before := e.Order(), e.Before()
 	s.bypasses.add(s.bypassed(e, order, ""), 1)
@@ -252,7 +256,9 @@ func (s *State) Record(e *episodic.Episode) {
 		s.totals.branching++
 	}
 	s.observeWires(e, nodes, order, before)
-	s.past.Set(int32(s.totals.episodes), pastOf(e, nodes, source, order, before))
+	past := pastOf(e, nodes, source, order, before)
+	past.limited = limited
+	s.past.Set(int32(s.totals.episodes), past)
 	s.bySource.Set(source, s.bySource.At(source)+1)
 	s.totals.episodes++
 	s.totals.steps += uint64(len(e.Steps))
@@ -303,7 +309,8 @@ func (s *State) Feedback(context []string, id string, o episodic.Outcome, at tim
 	s.totals.feedback++
 }
 
-func (s *State) count(from, to int32, halves uint64) {
+// count counts one transition, and reports whether its source is not limited by [State.admit].
+func (s *State) count(from, to int32, halves uint64, source int32) bool {
 	s.shown.led.add(from)
 	if !s.own[from] {
 		s.out[from], s.own[from] = slices.Clone(s.out[from]), true
@@ -314,8 +321,12 @@ func (s *State) count(from, to int32, halves uint64) {
 		row = slices.Insert(row, i, transition{to: to})
 		s.out[from] = row
 	}
+	if !s.admit(source, from, to, row[i].count) {
+		return false
+	}
 	row[i].halves += halves
 	row[i].count++
+	return true
 }
 
 // credential is in the name of every source that came with a key, be it directly or through a collector. Others are the
@@ -328,13 +339,13 @@ func (s *State) sourceID(name string) int32 {
 		id = int32(len(s.names))
 		s.source[name] = id
 		s.names = append(s.names, name)
-		s.trust(id, name)
+		s.trust(id)
 	}
 	return id
 }
 
-func (s *State) trust(source int32, name string) {
-	if !strings.Contains(name, credential) {
+func (s *State) trust(source int32) {
+	if s.trusted(source) {
 		s.memory.Trust(source)
 	}
 }

@@ -1,0 +1,100 @@
+package suggest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"waymark/internal/codec"
+)
+
+// One dishonest credential must not bend what others are told. Evidence of a source with a key counts as follows, once
+// the workspace has [severalSources] sources:
+//
+//   - of its observations of one transition a → b, at most max([fewObservations], [othersFactor] times those of all
+//     other sources so far) are counted; an episode with more teaches nothing else, neither requests nor weights;
+//   - a tool that is in no catalog and that only this source has used is not suggested.
+//
+// Sources without a key are the operator's own and are not limited. What is counted depends on the order of the log
+// alone, so that a replay counts the same.
+const (
+	severalSources  = 3
+	fewObservations = 2
+	othersFactor    = 2
+)
+
+// claim is a transition as one source with a key reports it.
+type claim struct{ source, from, to int32 }
+
+// claims are the observations counted of sources with a key.
+type claims map[claim]uint32
+
+// trusted reports whether a source is the operator's own.
+func (s *State) trusted(source int32) bool { return !strings.Contains(s.names[source], credential) }
+
+// admit reports whether one more observation of a transition is counted, of which all sources have count so far.
+func (s *State) admit(source, from, to int32, count uint64) bool {
+	if s.trusted(source) {
+		return true
+	}
+	c := claim{source, from, to}
+	own := uint64(s.claims[c])
+	if len(s.names) >= severalSources && own >= max(fewObservations, othersFactor*(count-min(own, count))) {
+		return false
+	}
+	s.claims[c]++
+	return true
+}
+
+// usedBy notes who uses a node, before the use is counted.
+func (s *State) usedBy(node, source int32) {
+	u := &s.uses[node]
+	switch {
+	case s.trusted(source):
+		u.only = 0
+	case u.steps == 0:
+		u.only = source + 1
+	case u.only != source+1:
+		u.only = 0
+	}
+}
+
+// unconfirmed reports whether a node is in no catalog and was used by one source with a key alone.
+func (c *Counts) unconfirmed(n int32) bool {
+	if len(c.sources) < severalSources || c.uses.At(n).only == 0 {
+		return false
+	}
+	_, known := c.view.tool[c.ids[n]]
+	return !known
+}
+
+func (c claims) write(w *codec.Writer) {
+	sorted := make([]claim, 0, len(c))
+	for k := range c {
+		sorted = append(sorted, k)
+	}
+	slices.SortFunc(sorted, func(a, b claim) int {
+		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
+	})
+	w.Uint(uint64(len(sorted)))
+	for _, k := range sorted {
+		w.Uint(uint64(k.source))
+		w.Uint(uint64(k.from))
+		w.Uint(uint64(k.to))
+		w.Uint(uint64(c[k]))
+	}
+}
+
+// readClaims reads what write wrote, of so many sources and nodes. What is damaged fails r.
+func readClaims(r *codec.Reader, sources, nodes int) claims {
+	c := claims{}
+	for range r.Len(4) {
+		source, from, to, count := r.Uint(), r.Uint(), r.Uint(), r.Uint()
+		if source >= uint64(sources) || from >= uint64(nodes) || to >= uint64(nodes) {
+			r.Fail("source %d of %d reports a transition from %d to %d of %d nodes", source, sources, from, to, nodes)
+			break
+		}
+		c[claim{int32(source), int32(from), int32(to)}] = uint32(count)
+	}
+	return c
+}

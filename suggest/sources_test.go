@@ -1,0 +1,133 @@
+package suggest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/episodic"
+	"waymark/internal/codec"
+)
+
+// attacked is a workspace of 30 tools in six chains of five, with honest episodes of ten keys, and of an attacker.
+type attacked struct {
+	*world
+	random *rand.Rand
+}
+
+func honestHistory(t *testing.T, episodes int) *attacked {
+	a := &attacked{newWorld(t), rand.New(rand.NewPCG(11, 12))}
+	for i := range episodes {
+		a.record(a.honest(fmt.Sprintf("key:h%d", i%10)))
+	}
+	return a
+}
+
+func (a *attacked) honest(source string) episodic.Episode {
+	e := episodic.Episode{Source: source, Outcome: episodic.Success}
+	at, chain := a.random.IntN(3), a.random.IntN(6)
+	for range 3 {
+		e.Steps = append(e.Steps, episodic.Step{Tool: tool(chain, at), Outcome: episodic.Success})
+		at = (at + 1 + a.random.IntN(5)/4) % 5
+	}
+	return e
+}
+
+func tool(chain, at int) string { return fmt.Sprintf("s%d:t%d", chain, at) }
+
+func (a *attacked) fakes(n int, source, from, to string, outcome episodic.Outcome) {
+	for range n {
+		a.record(episodic.Episode{Source: source, Steps: []episodic.Step{{Tool: from}, {Tool: to, Outcome: outcome}}})
+	}
+}
+
+func (a *attacked) rank(after, id string) int {
+	a.t.Helper()
+	answer, err := a.model().Next(NextRequest{Context: []string{after}, Limit: 30, Profile: ProfileSeed})
+	require.NoError(a.t, err)
+	return slices.Index(ids(answer.Suggestions), id)
+}
+
+// One key cannot bring up a tool that nobody else uses, whatever it records.
+func TestOneKeyCannotPromoteANewTool(t *testing.T) {
+	for _, n := range []int{1, 10, 30, 300} {
+		for chain := range 2 {
+			a := honestHistory(t, 100)
+			a.fakes(n, "key:attacker", tool(chain, 1), "evil:tool", episodic.Success)
+			assert.Equal(t, -1, a.rank(tool(chain, 1), "evil:tool"), "%d fakes", n)
+			if n == 10 {
+				a.fakes(1, "key:h1", tool(chain, 1), "evil:tool", episodic.Success)
+				assert.GreaterOrEqual(t, a.rank(tool(chain, 1), "evil:tool"), 0, "another key uses it as well")
+			}
+		}
+	}
+}
+
+// Of what one key says of one transition, no more counts than twice what others say, or two.
+func TestOneKeyCannotPromoteATransition(t *testing.T) {
+	for chain := range 2 {
+		a := honestHistory(t, 1000)
+		best, err := a.model().Next(NextRequest{Context: []string{tool(chain, 1)}, Limit: 2, Profile: ProfileSeed})
+		require.NoError(t, err)
+		a.fakes(300, "key:attacker", tool(chain, 1), tool((chain+1)%6, 0), episodic.Success)
+		assert.Positive(t, a.rank(tool(chain, 1), tool((chain+1)%6, 0)))
+		assert.Zero(t, a.rank(tool(chain, 1), best.Suggestions[0].ID))
+		p := a.past.At(int32(a.totals.episodes) - 1)
+		assert.True(t, p.limited)
+	}
+}
+
+// Ten failures of one key move a tool that works for others by at most three places.
+func TestOneKeyCannotBuryATool(t *testing.T) {
+	for chain := range 2 {
+		a := honestHistory(t, 100)
+		best, err := a.model().Next(NextRequest{Context: []string{tool(chain, 1)}, Limit: 1, Profile: ProfileSeed})
+		require.NoError(t, err)
+		id := best.Suggestions[0].ID
+		a.fakes(10, "key:attacker", tool(chain, 1), id, episodic.Failure)
+		rank := a.rank(tool(chain, 1), id)
+		assert.GreaterOrEqual(t, rank, 0)
+		assert.LessOrEqual(t, rank, 3)
+	}
+}
+
+// The operator's own sources, and a workspace of two keys, are not limited.
+func TestWhoIsNotLimited(t *testing.T) {
+	a := honestHistory(t, 100)
+	a.fakes(30, "local", tool(0, 1), "new:tool", episodic.Success)
+	assert.Zero(t, a.rank(tool(0, 1), "new:tool"))
+
+	w := &attacked{world: newWorld(t)}
+	for range 5 {
+		w.fakes(1, "key:a", "x", "y", episodic.Success)
+		w.fakes(1, "key:b", "x", "z", episodic.Success)
+	}
+	w.fakes(30, "key:a", "x", "new", episodic.Success)
+	assert.Zero(t, w.rank("x", "new"))
+}
+
+// What is counted of each key outlives a snapshot: the state read again counts on as the one written.
+func TestLimitsOutliveASnapshot(t *testing.T) {
+	a := honestHistory(t, 100)
+	a.fakes(20, "key:attacker", tool(0, 1), "evil:tool", episodic.Success)
+	var b bytes.Buffer
+	w := codec.Writer{To: &b}
+	require.NoError(t, a.Image().Write(&w))
+	require.NoError(t, w.Flush())
+	r := codec.NewReader(b.Bytes())
+	read := &attacked{world: &world{State: ReadState(r), t: t, n: 1000}}
+	require.NoError(t, r.End())
+	assert.Equal(t, a.claims, read.claims)
+	assert.Equal(t, a.past.At(119).limited, read.past.At(119).limited)
+	a.n = 1000
+	for _, s := range []*attacked{a, read} {
+		s.fakes(20, "key:attacker", tool(0, 1), tool(1, 0), episodic.Success)
+		s.fakes(1, "key:h2", tool(0, 1), "evil:tool", episodic.Success)
+	}
+	assert.Equal(t, a.model().Hash(), read.model().Hash())
+}
