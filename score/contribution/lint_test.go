@@ -296,9 +296,9 @@ func TestArtifactsThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                     "artifact: it is neither JSON nor a Markdown document",
 		"# Notes\n\nnothing":                   "artifact: it is neither JSON nor a Markdown document",
-		`{"metadata": `:                        "artifact: unexpected EOF",
-		`{"sections": {"ideas": []}}`:          `artifact: json: unknown field "ideas"`,
-		`{"sections": {}} {}`:                  "artifact: there is more after the JSON",
+		`{"metadata": `:                        "artifact: the JSON value ends early",
+		`{"sections": {"ideas": []}}`:          `artifact: /sections/ideas: unknown field "ideas"`,
+		`{"sections": {}} {}`:                  "artifact: data after the end of the JSON value",
 		"\xff":                                 "artifact: is not valid UTF-8",
 		strings.Repeat(" ", MaxArtifactText+1): "artifact: 4194305 bytes are more than 4194304",
 	} {

@@ -1,12 +1,12 @@
 package contribution
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 
+	"waymark/internal/strictjson"
 	"waymark/score/rubric"
 )
 
@@ -38,14 +38,9 @@ func readArtifact(text string) (Artifact, *document, error) {
 		return Artifact{}, nil, err
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		var a Artifact
-		d := json.NewDecoder(bytes.NewReader([]byte(text)))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&a); err != nil {
+		a, err := strictjson.Decode[Artifact]([]byte(text))
+		if err != nil {
 			return Artifact{}, nil, rubric.Within("artifact", err)
-		}
-		if d.More() {
-			return Artifact{}, nil, rubric.Refuse("artifact", "there is more after the JSON")
 		}
 		return a, &document{}, nil
 	}

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
+
+	"waymark/internal/strictjson"
 )
 
 // maxSource is the size of a definition as text, maxDepth how deep it may nest.
@@ -51,7 +52,7 @@ func Parse(data []byte) (Definition, error) {
 			return def, fmt.Errorf("rubric: %w", err)
 		}
 	}
-	if err := json.Unmarshal(text, &def, json.RejectUnknownMembers(true)); err != nil {
+	if err := strictjson.Unmarshal(text, &def); err != nil {
 		return Definition{}, fmt.Errorf("rubric: %w", readable(err))
 	}
 	return def, nil
@@ -61,7 +62,7 @@ func Parse(data []byte) (Definition, error) {
 func MustDecode[T any](data []byte) (table T) {
 	text, err := FromYAML(data)
 	if err == nil {
-		err = json.Unmarshal(text, &table, json.RejectUnknownMembers(true))
+		err = strictjson.Unmarshal(text, &table)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("rubric: table %T: %v", table, readable(err)))
@@ -71,22 +72,16 @@ func MustDecode[T any](data []byte) (table T) {
 
 // readable names the place of a fault in words of the definition, not of Go.
 func readable(err error) error {
-	var semantic *json.SemanticError
-	var syntactic *jsontext.SyntacticError
-	switch {
-	case errors.As(err, &semantic):
-		place := cmp.Or(strings.ReplaceAll(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/", "."), "definition")
-		switch {
-		case errors.Is(err, json.ErrUnknownName):
-			return fmt.Errorf("%s: unknown field", place)
-		case semantic.Err != nil:
-			return fmt.Errorf("%s: %w", place, semantic.Err)
-		}
-		return fmt.Errorf("%s: the value does not fit", place)
-	case errors.As(err, &syntactic):
-		return fmt.Errorf("byte %d: %w", syntactic.ByteOffset, syntactic.Err)
+	var strict *strictjson.Error
+	var decimal *DecimalError
+	if !errors.As(err, &strict) || strict.Syntax {
+		return err
 	}
-	return err
+	place := cmp.Or(strings.ReplaceAll(strings.TrimPrefix(strict.Place, "/"), "/", "."), "definition")
+	if errors.As(strict.Err, &decimal) {
+		return fmt.Errorf("%s: %w", place, decimal)
+	}
+	return fmt.Errorf("%s: %s", place, strict.Reason)
 }
 
 // FromYAML returns one YAML document as JSON. Times are strings.
