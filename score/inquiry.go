@@ -20,13 +20,7 @@ type InquiryRequest struct {
 	SearchArgument string       `json:"search_argument,omitempty" doc:"Name of the argument of search_tool for the query; default query."`
 	Judge          JudgeOptions `json:"judge,omitzero"`
 
-	EvenIfEasy  bool              `json:"even_if_easy,omitempty" doc:"Ask for hypotheses even if the question is easy; by default an easy question is only searched for."`
-	NoneOfThese bool              `json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is right."`
-	MaxAsks     int               `json:"max_asks,omitempty" minimum:"0" maximum:"10" doc:"Maximum number of times the judge is asked for distinct hypotheses; default 3."`
-	MaxRounds   int               `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Maximum number of search rounds; default 6."`
-	PerQuery    int               `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Number of results used of each search; default 5."`
-	Agreement   *float64          `json:"agreement,omitempty" doc:"Agreement of independent answers, 0 to 1; a term of the confidence."`
-	Options     *evidence.Options `json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
+	inquiry.Options
 }
 
 // A Document is a text to search.
@@ -63,8 +57,7 @@ func (s *Scorer) Inquire(ctx context.Context, in InquiryRequest) (InquiryAnswer,
 	if err != nil {
 		return InquiryAnswer{}, err
 	}
-	report, err := inquiry.Run(ctx, in.Question, prompter{a}, search, inquiry.Options{EvenIfEasy: in.EvenIfEasy, NoneOfThese: in.NoneOfThese,
-		MaxAsks: in.MaxAsks, MaxRounds: in.MaxRounds, PerQuery: in.PerQuery, Agreement: in.Agreement, Triangulation: in.Options})
+	report, err := inquiry.Run(ctx, in.Question, prompter{a}, search, in.Options)
 	if err != nil {
 		return InquiryAnswer{}, inInquiry(ctx, err)
 	}

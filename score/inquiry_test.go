@@ -49,7 +49,7 @@ func proposing(text string) *Scorer {
 // The whole way: a judge proposes, documents answer, and what leads is what they say.
 func TestInquireInDocuments(t *testing.T) {
 	s := proposing(proposed)
-	a, err := s.Inquire(t.Context(), InquiryRequest{Question: question, Documents: documents(reports), EvenIfEasy: true})
+	a, err := s.Inquire(t.Context(), InquiryRequest{Question: question, Documents: documents(reports), Options: inquiry.Options{EvenIfEasy: true}})
 	require.NoError(t, err)
 	require.NotNil(t, a.Triangulation)
 	assert.Equal(t, "h1", a.Triangulation.Ranking[0].Hypothesis)
@@ -93,7 +93,7 @@ func TestInquireByATool(t *testing.T) {
 		assert.Equal(t, question, c.Intent)
 		return run.Result{Structured: text}, nil
 	})
-	in := InquiryRequest{Question: question, SearchTool: "web:search", SearchArgument: "q", EvenIfEasy: true}
+	in := InquiryRequest{Question: question, SearchTool: "web:search", SearchArgument: "q", Options: inquiry.Options{EvenIfEasy: true}}
 	a, err := s.Inquire(t.Context(), in)
 	require.NoError(t, err)
 	assert.Equal(t, "h1", a.Triangulation.Ranking[0].Hypothesis)
@@ -152,8 +152,8 @@ func TestWhatAnInquiryRefuses(t *testing.T) {
 		"nowhere":       {new(Scorer), InquiryRequest{Question: question}, "documents: is empty"},
 		"both":          {new(Scorer), InquiryRequest{Question: question, Documents: docs, SearchTool: "x"}, "search_tool: is given together"},
 		"no servers":    {new(Scorer), InquiryRequest{Question: question, SearchTool: "x"}, "search_tool: no servers"},
-		"long question": {proposing(proposed), InquiryRequest{Question: strings.Repeat("why ", 2000), Documents: docs, EvenIfEasy: true}, "question: "},
-		"thresholds":    {proposing(proposed), InquiryRequest{Question: question, Documents: docs, EvenIfEasy: true, Options: &evidence.Options{StopShare: 7}}, "options."},
+		"long question": {proposing(proposed), InquiryRequest{Question: strings.Repeat("why ", 2000), Documents: docs, Options: inquiry.Options{EvenIfEasy: true}}, "question: "},
+		"thresholds":    {proposing(proposed), InquiryRequest{Question: question, Documents: docs, Options: inquiry.Options{EvenIfEasy: true, Triangulation: &evidence.Options{StopShare: 7}}}, "options."},
 	} {
 		_, err := c.s.Inquire(t.Context(), c.in)
 		var request *rubric.RequestError
@@ -161,9 +161,9 @@ func TestWhatAnInquiryRefuses(t *testing.T) {
 		assert.ErrorContains(t, err, c.want, name)
 		assert.NotErrorIs(t, err, ErrJudge, name)
 	}
-	_, err := new(Scorer).Inquire(t.Context(), InquiryRequest{Question: question, Documents: docs, EvenIfEasy: true})
+	_, err := new(Scorer).Inquire(t.Context(), InquiryRequest{Question: question, Documents: docs, Options: inquiry.Options{EvenIfEasy: true}})
 	assert.ErrorIs(t, err, ErrNoJudge)
-	_, err = proposing("I'm sorry, I can't.").Inquire(t.Context(), InquiryRequest{Question: question, Documents: docs, EvenIfEasy: true})
+	_, err = proposing("I'm sorry, I can't.").Inquire(t.Context(), InquiryRequest{Question: question, Documents: docs, Options: inquiry.Options{EvenIfEasy: true}})
 	assert.ErrorIs(t, err, ErrJudge)
 
 	_, err = proposing(proposed).Hypotheses(t.Context(), HypothesesRequest{Question: strings.Repeat("why ", 2000), EvenIfEasy: true})

@@ -17,6 +17,7 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/score"
 	"waymark/score/evidence"
+	"waymark/score/evidence/inquiry"
 )
 
 // triangulation is what the flags of triangulate say.
@@ -91,7 +92,7 @@ file or a folder), or by a tool of a connected server (--search-tool).`,
 
 func (a *app) inquire(cmd *cobra.Command, question string, t triangulation) error {
 	in := score.InquiryRequest{Question: question, SearchTool: t.tool, SearchArgument: t.argument,
-		MaxRounds: t.rounds, NoneOfThese: t.noneOfThese, EvenIfEasy: t.evenIfEasy}
+		Options: inquiry.Options{MaxRounds: t.rounds, NoneOfThese: t.noneOfThese, EvenIfEasy: t.evenIfEasy}}
 	if len(t.files) == 0 && t.tool == "" {
 		return usagef("--auto needs --search-file or --search-tool: somewhere to look")
 	}

@@ -40,14 +40,14 @@ type Searcher interface {
 
 // Options of an inquiry. A zero field means its default.
 type Options struct {
-	EvenIfEasy    bool              `json:"even_if_easy,omitempty"`  // ask for hypotheses whatever the question
-	NoneOfThese   bool              `json:"none_of_these,omitempty"` // also weigh that all five are wrong
-	MaxAsks       int               `json:"max_asks,omitempty"`      // of the judge; default 3
-	MaxRounds     int               `json:"max_rounds,omitempty"`    // default 6
-	PerQuery      int               `json:"per_query,omitempty"`     // results taken; default 5
-	Parallel      int               `json:"parallel,omitempty"`      // searches at once; default 4
-	Agreement     *float64          `json:"agreement,omitempty"`
-	Triangulation *evidence.Options `json:"triangulation,omitempty"`
+	EvenIfEasy    bool              `json:"even_if_easy,omitempty" doc:"Ask for hypotheses even if the question is easy; by default an easy question is only searched for."`
+	NoneOfThese   bool              `json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is right."`
+	MaxAsks       int               `json:"max_asks,omitempty" minimum:"0" maximum:"10" doc:"Maximum number of times the judge is asked for distinct hypotheses; default 3."`
+	MaxRounds     int               `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Maximum number of search rounds; default 6."`
+	PerQuery      int               `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Number of results used of each search; default 5."`
+	Parallel      int               `json:"-"` // searches at once; default 4
+	Agreement     *float64          `json:"agreement,omitempty" doc:"Agreement of independent answers, 0 to 1; a term of the confidence."`
+	Triangulation *evidence.Options `json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
 }
 
 func (o Options) filled() Options {
