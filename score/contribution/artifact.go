@@ -43,8 +43,8 @@ func (a *Artifact) check() error {
 		seen := map[string]bool{}
 		for i, it := range *a.list(s) {
 			switch id := it.id(); {
-			case !layouts[s].id.MatchString(id):
-				return rubric.Refuse(fmt.Sprintf("artifact.sections.%s[%d].id", s, i), "%s is no id of this section, whose ids begin with %s", quoted(id), layouts[s].Prefix)
+			case !layouts()[s].id.MatchString(id):
+				return rubric.Refuse(fmt.Sprintf("artifact.sections.%s[%d].id", s, i), "%s is no id of this section, whose ids begin with %s", quoted(id), layouts()[s].Prefix)
 			case seen[id]:
 				return rubric.Refuse(fmt.Sprintf("artifact.sections.%s[%d].id", s, i), "%s comes twice", id)
 			default:
@@ -113,7 +113,7 @@ func (a *Artifact) nextID(s Section) string {
 	for _, it := range *a.list(s) {
 		largest = max(largest, idNumber(it.id()))
 	}
-	return layouts[s].Prefix + strconv.Itoa(largest+1)
+	return layouts()[s].Prefix + strconv.Itoa(largest+1)
 }
 
 // idNumber is the first number of an id: 2 for T2 and for P2.H1.

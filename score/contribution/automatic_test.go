@@ -202,11 +202,11 @@ func TestOperators(t *testing.T) {
 		assert.Equal(t, want, operatorsIn(rationale), rationale)
 	}
 	for _, role := range Roles {
-		for _, name := range tables.Roles[role].Operators {
+		for _, name := range tables().Roles[role].Operators {
 			assert.NotPanics(t, func() { sign(name) })
 		}
 	}
-	assert.Len(t, operators, 17)
+	assert.Len(t, operators(), 17)
 }
 
 func TestNegation(t *testing.T) {
@@ -221,6 +221,6 @@ func TestNegation(t *testing.T) {
 		"no positive control; then positive control": true,
 		"positively controlled":                      false,
 	} {
-		assert.Equal(t, want, ways["positive_control"].say(words), words)
+		assert.Equal(t, want, ways()["positive_control"].say(words), words)
 	}
 }

@@ -182,7 +182,7 @@ func (s Scores) check(place string) error {
 			return rubric.Refuse(place+"."+excerpt(name, 40), "there is no such criterion; there are %s", strings.Join(criterionNames, ", "))
 		}
 		for _, role := range Roles {
-			if d, ok := rubrics[role].Dimension(name); ok && !d.Scale.OnScale(whole(s[name])) {
+			if d, ok := rubrics()[role].Dimension(name); ok && !d.Scale.OnScale(whole(s[name])) {
 				return rubric.Refuse(place+"."+name, "%d is off the scale of %v", s[name], d.Scale)
 			}
 		}
@@ -316,7 +316,7 @@ func (s *scene) score(m *message, d *Delta, given Scores) (Scored, []string, err
 		out.Criteria[c.Name] = Criterion{f.score, len(c.Anchors) - 1, c.Weight, source, c.Anchors[f.score].Text, f.saw, f.upper, f.ask}
 		card.Scores[c.Name], upper.Scores[c.Name] = rubric.Whole(f.score), rubric.Whole(f.upper)
 	}
-	r := rubrics[m.Role]
+	r := rubrics()[m.Role]
 	res, err := r.Score(card)
 	if err != nil {
 		return Scored{}, nil, fmt.Errorf("line %d: %w", d.Line, err)

@@ -124,7 +124,7 @@ func TestGrades(t *testing.T) {
 		at, err := rubric.ParseDecimal(percent)
 		require.NoError(t, err)
 		got := ""
-		for _, b := range rubrics[HypothesisGenerator].Definition().Bands {
+		for _, b := range rubrics()[HypothesisGenerator].Definition().Bands {
 			if b.AtLeast == nil || at >= *b.AtLeast {
 				got = b.Verdict
 				break

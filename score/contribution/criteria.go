@@ -3,6 +3,7 @@ package contribution
 import (
 	_ "embed"
 	"slices"
+	"sync"
 
 	"waymark/score/rubric"
 )
@@ -44,13 +45,17 @@ var criterionNames = func() []string {
 }()
 
 // criteriaOf returns the criteria of a role in the order of base.
-func criteriaOf(r Role) []rubric.Dimension { return criteria[r] }
+func criteriaOf(r Role) []rubric.Dimension {
+	criteria, _ := byRole()
+	return criteria[r]
+}
 
-var criteria, rubrics = func() (map[Role][]rubric.Dimension, map[Role]*rubric.Rubric) {
+// byRole are the criteria and the rubric of each role.
+var byRole = sync.OnceValues(func() (map[Role][]rubric.Dimension, map[Role]*rubric.Rubric) {
 	lists, byRole := map[Role][]rubric.Dimension{}, map[Role]*rubric.Rubric{}
 	for _, role := range Roles {
 		for _, d := range base.Dimensions {
-			if slices.Contains(universal, d.Name) || slices.Contains(tables.Roles[role].Criteria, d.Name) {
+			if slices.Contains(universal, d.Name) || slices.Contains(tables().Roles[role].Criteria, d.Name) {
 				lists[role] = append(lists[role], d)
 			}
 		}
@@ -59,4 +64,9 @@ var criteria, rubrics = func() (map[Role][]rubric.Dimension, map[Role]*rubric.Ru
 		byRole[role] = rubric.MustNew(def)
 	}
 	return lists, byRole
-}()
+})
+
+func rubrics() map[Role]*rubric.Rubric {
+	_, rubrics := byRole()
+	return rubrics
+}

@@ -110,7 +110,7 @@ func (d *Delta) target(m map[string]any) {
 		d.Notes = append(d.Notes, "target_id "+quoted(v)+" was read as null")
 		id = ""
 	}
-	l, known := layouts[d.Section]
+	l, known := layouts()[d.Section]
 	switch {
 	case d.Operation == Add && id != "":
 		d.reject("ADD takes no target_id, and %s was given: leave it out, or EDIT that item", quoted(id))
@@ -141,7 +141,7 @@ func (d *Delta) payload(m map[string]any) {
 		}
 	case len(p) == 0 && (d.Operation == Add || d.Operation == Edit):
 		d.reject("payload is empty")
-	case layouts[d.Section].Fields != nil:
+	case layouts()[d.Section].Fields != nil:
 		faults, notes := payloadFaults(d.Operation, d.Section, d.Payload)
 		d.Faults, d.Notes = append(d.Faults, faults...), append(d.Notes, notes...)
 	}

@@ -95,7 +95,7 @@ func potencyCheck(check string) finding {
 	for _, part := range []struct {
 		name string
 		p    phrases
-	}{{"a positive control", ways["positive_control"]}, {"sensitivity", ways["sensitivity"]}, {"timing", ways["timing"]}} {
+	}{{"a positive control", ways()["positive_control"]}, {"sensitivity", ways()["sensitivity"]}, {"timing", ways()["timing"]}} {
 		if part.p.say(check) {
 			saw = append(saw, part.name)
 		} else {
@@ -118,11 +118,11 @@ func potencyCheck(check string) finding {
 func transposition(d *Delta) finding {
 	words := d.words()
 	named := slices.Contains(operatorsIn(d.Rationale), "Object-Transpose")
-	said, _ := ways["other_object"].in(words)
+	said, _ := ways()["other_object"].in(words)
 	switch {
 	case said == "" && !named:
 		return sure(0, "no other system is named").orUpTo(1, "is another system named in words that were not recognised?")
-	case ways["cost_benefit"].say(words):
+	case ways()["cost_benefit"].say(words):
 		return sure(1, "names another system, and costs or benefits").orUpTo(2, "are the systems weighed against each other?")
 	}
 	return sure(1, "names another system").orUpTo(2, "are cost and benefit weighed?")

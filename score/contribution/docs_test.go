@@ -36,7 +36,7 @@ func TestTheDocumentation(t *testing.T) {
 	for _, w := range []string{base.Warnings[0].Name, warnSprawl, warnUnverified, warnWeakAssay, warnNotOfRole, warnContext, warnNoDelta, warnNotConverged, warnCoverage, warnDeclining} {
 		assert.Contains(t, doc, "`"+w+"`")
 	}
-	for s, l := range layouts {
+	for s, l := range layouts() {
 		assert.Regexp(t, regexp.MustCompile("(?m)^\\| `"+string(s)+"` \\| "+l.Prefix), doc)
 	}
 

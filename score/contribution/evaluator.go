@@ -43,7 +43,7 @@ func NewForm(r Request) (Form, error) {
 	if err != nil {
 		return Form{}, err
 	}
-	f := Form{Role: r.Role, Protocol: slices.Clone(tables.Protocol), Deltas: []FormPart{}}
+	f := Form{Role: r.Role, Protocol: slices.Clone(tables().Protocol), Deltas: []FormPart{}}
 	for i := range m.deltas {
 		d := &m.deltas[i]
 		if !d.Valid() {
@@ -58,7 +58,7 @@ func NewForm(r Request) (Form, error) {
 			for i, a := range c.Anchors {
 				levels[i] = a.Text
 			}
-			part.Criteria = append(part.Criteria, Ask{c.Name, c.Title, c.Description, c.Weight, levels, slices.Clone(tables.LookFor[c.Name])})
+			part.Criteria = append(part.Criteria, Ask{c.Name, c.Title, c.Description, c.Weight, levels, slices.Clone(tables().LookFor[c.Name])})
 		}
 		f.Deltas = append(f.Deltas, part)
 	}
@@ -99,7 +99,7 @@ func (e *Evaluation) byDelta(m *message) ([]Scores, error) {
 		}
 		scores := Scores{}
 		for _, name := range sortedKeys(j.Scores) {
-			if _, ok := rubrics[m.Role].Dimension(name); !ok {
+			if _, ok := rubrics()[m.Role].Dimension(name); !ok {
 				return nil, rubric.Refuse(place+".scores."+name, "it is no criterion of a %s", m.Role)
 			}
 			scores[name] = j.Scores[name]

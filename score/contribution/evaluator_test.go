@@ -17,7 +17,7 @@ func TestForm(t *testing.T) {
 	assert.Len(t, f.Protocol, 5)
 	assert.Len(t, f.Deltas[0].Criteria, 5, "no paradox without context")
 	for _, name := range criterionNames {
-		assert.NotEmpty(t, tables.LookFor[name], name)
+		assert.NotEmpty(t, tables().LookFor[name], name)
 	}
 	r := panel
 	r.Context = map[string]bool{"paradox": true}

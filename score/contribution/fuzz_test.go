@@ -32,7 +32,7 @@ func FuzzParse(f *testing.F) {
 			if d.Line < 1 || d.Line > lines {
 				t.Fatalf("delta at line %d of %d", d.Line, lines)
 			}
-			if d.Valid() && (layouts[d.Section].Prefix == "" || d.Operation == "") {
+			if d.Valid() && (layouts()[d.Section].Prefix == "" || d.Operation == "") {
 				t.Fatalf("valid without operation or section: %+v", d)
 			}
 			if d.Valid() && (d.TargetID == "") != (d.Operation == Add || d.Section == ResearchThread && d.TargetID == "") {

@@ -74,7 +74,7 @@ func (it Item) killed() bool { return it.flag("killed") }
 
 // thirdAlternative reports whether the item is marked or named as the third alternative.
 func (it Item) thirdAlternative() bool {
-	return it.flag("third_alternative") || patterns["third_alternative_words"].MatchString(it.text("name"))
+	return it.flag("third_alternative") || patterns()["third_alternative_words"].MatchString(it.text("name"))
 }
 
 // words are all texts inside, in the order of their keys.

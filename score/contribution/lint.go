@@ -151,8 +151,8 @@ func (l *linter) ids() {
 		seen := map[string]bool{}
 		for i, it := range *l.a.list(s) {
 			id := it.id()
-			if !layouts[s].id.MatchString(id) {
-				l.add("ES-003", id, "ids are "+layouts[s].Prefix+"1, "+layouts[s].Prefix+"2, …", "%s[%d] has the id %s", s, i, quoted(id))
+			if !layouts()[s].id.MatchString(id) {
+				l.add("ES-003", id, "ids are "+layouts()[s].Prefix+"1, "+layouts()[s].Prefix+"2, …", "%s[%d] has the id %s", s, i, quoted(id))
 			} else if seen[id] {
 				l.add("ES-004", id, "give each item an id of its own", "%s comes twice in %s", id, s)
 			}

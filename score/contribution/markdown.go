@@ -220,7 +220,7 @@ func fields(s Section, lines []string) Item {
 func set(s Section, it Item, name string, lines []string) {
 	value := strings.TrimSpace(strings.Join(lines, "\n"))
 	k := text
-	for _, f := range layouts[s].Fields {
+	for _, f := range layouts()[s].Fields {
 		if f.Name == name {
 			k = f.Kind
 		}

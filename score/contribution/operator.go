@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // An operator is one of the moves of the protocol, invoked in a rationale by its sign or its name.
@@ -17,9 +18,10 @@ type operator struct {
 }
 
 // operators are all of them, compiled.
-var operators = func() []operator {
-	for i := range tables.Operators {
-		o := &tables.Operators[i]
+var operators = sync.OnceValue(func() []operator {
+	list := tables().Operators
+	for i := range list {
+		o := &list[i]
 		form := strings.Join(o.Names, "|")
 		if strings.Contains(form, "-") {
 			form = "(?i:" + strings.ReplaceAll(form, "-", `[-\s]+`) + ")"
@@ -30,13 +32,13 @@ var operators = func() []operator {
 			o.hints = append(o.hints, first)
 		}
 	}
-	return tables.Operators
-}()
+	return list
+})
 
 // operatorsIn names the operators that a rationale invokes, in the order of the table.
 func operatorsIn(rationale string) []string {
 	names, lower := []string{}, strings.ToLower(rationale)
-	for _, o := range operators {
+	for _, o := range operators() {
 		hinted := slices.ContainsFunc(o.hints, func(h string) bool { return strings.Contains(lower, h) })
 		if !o.Mute && strings.Contains(rationale, o.Sign) || hinted && o.words.MatchString(rationale) {
 			names = append(names, o.Names[0])
@@ -47,6 +49,6 @@ func operatorsIn(rationale string) []string {
 
 // sign is how an operator is written beside its name.
 func sign(name string) string {
-	i := slices.IndexFunc(operators, func(o operator) bool { return o.Names[0] == name })
-	return operators[i].Sign + " " + name
+	i := slices.IndexFunc(operators(), func(o operator) bool { return o.Names[0] == name })
+	return operators()[i].Sign + " " + name
 }

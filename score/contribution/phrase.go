@@ -3,6 +3,7 @@ package contribution
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // phrases is a set of ways to say one thing.
@@ -58,6 +59,8 @@ func compile[V, C any](table map[string]V, one func(V) C) map[string]C {
 }
 
 var (
-	ways     = compile(tables.Phrases, func(p []string) phrases { return anyOf(p...) })
-	patterns = compile(tables.Patterns, regexp.MustCompile)
+	ways = sync.OnceValue(func() map[string]phrases {
+		return compile(tables().Phrases, func(p []string) phrases { return anyOf(p...) })
+	})
+	patterns = sync.OnceValue(func() map[string]*regexp.Regexp { return compile(tables().Patterns, regexp.MustCompile) })
 )

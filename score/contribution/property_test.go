@@ -163,7 +163,7 @@ func TestAllScoresOfACritic(t *testing.T) {
 			card.Scores[c.Name] = rubric.Whole(s)
 			want += halves[c.Name] * s
 		}
-		res, err := rubrics[AdversarialCritic].Score(card)
+		res, err := rubrics()[AdversarialCritic].Score(card)
 		require.NoError(t, err)
 		if got := res.Composite.Round(2); got != rubric.Hundredths(50*want) {
 			t.Fatalf("%v: %v, want %v", card, got, want)

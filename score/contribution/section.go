@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // An Operation is what a delta does.
@@ -63,8 +64,9 @@ type layout struct {
 	id *regexp.Regexp
 }
 
-var layouts = func() map[Section]layout {
-	for s, l := range tables.Sections {
+var layouts = sync.OnceValue(func() map[Section]layout {
+	sections := tables().Sections
+	for s, l := range sections {
 		switch s {
 		case ResearchThread:
 			l.id = regexp.MustCompile(`^RT$`)
@@ -73,10 +75,10 @@ var layouts = func() map[Section]layout {
 		default:
 			l.id = regexp.MustCompile("^" + l.Prefix + `[1-9][0-9]{0,8}$`)
 		}
-		tables.Sections[s] = l
+		sections[s] = l
 	}
-	return tables.Sections
-}()
+	return sections
+})
 
 // system fields are set by the merge; a payload that brings them is not listened to.
 var system = []string{"id", "killed", "killed_by", "killed_at", "kill_reason"}
@@ -84,7 +86,7 @@ var system = []string{"id", "killed", "killed_by", "killed_at", "kill_reason"}
 // payloadFaults looks at the fields of an ADD or EDIT: faults make the payload malformed, notes are
 // minor issues.
 func payloadFaults(op Operation, s Section, p Item) (faults, notes []string) {
-	l := layouts[s]
+	l := layouts()[s]
 	for _, f := range l.Fields {
 		v, given := p[f.Name]
 		if !given || v == nil || v == "" {

@@ -265,14 +265,14 @@ func (s *summary) fill(out *SessionReport, after *Artifact) {
 
 func coverage(role Role, named []string) Coverage {
 	c := Coverage{Used: []string{}, Missing: []string{}}
-	for _, o := range tables.Roles[role].Operators {
+	for _, o := range tables().Roles[role].Operators {
 		if slices.Contains(named, o) {
 			c.Used = append(c.Used, o)
 		} else {
 			c.Missing = append(c.Missing, o)
 		}
 	}
-	c.Percent = rubric.RoundHalfUp(big.NewRat(int64(100*len(c.Used)), int64(len(tables.Roles[role].Operators))), 2)
+	c.Percent = rubric.RoundHalfUp(big.NewRat(int64(100*len(c.Used)), int64(len(tables().Roles[role].Operators))), 2)
 	return c
 }
 

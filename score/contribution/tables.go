@@ -2,6 +2,7 @@ package contribution
 
 import (
 	_ "embed"
+	"sync"
 
 	"waymark/score/rubric"
 )
@@ -10,7 +11,10 @@ import (
 var tablesSource []byte
 
 // tables are the rows that the code goes by.
-var tables = rubric.MustDecode[struct {
+// They are read when they are first needed: most commands never do.
+var tables = sync.OnceValue(func() tableSet { return rubric.MustDecode[tableSet](tablesSource) })
+
+type tableSet struct {
 	Protocol []string            `json:"protocol"`
 	LookFor  map[string][]string `json:"look_for"`
 	Roles    map[Role]struct {
@@ -21,4 +25,4 @@ var tables = rubric.MustDecode[struct {
 	Sections  map[Section]layout  `json:"sections"`
 	Phrases   map[string][]string `json:"phrases"`
 	Patterns  map[string]string   `json:"patterns"`
-}](tablesSource)
+}

@@ -18,19 +18,19 @@ func TestRulesAndTablesHaveTheSameNames(t *testing.T) {
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		require.NoError(t, err)
-		for _, m := range regexp.MustCompile(`\b(ways|patterns)\["(\w+)"\]`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`\b(ways|patterns)\(\)\["(\w+)"\]`).FindAllStringSubmatch(string(text), -1) {
 			used[m[1]+" "+m[2]] = true
 		}
 	}
 	want := map[string]bool{}
-	for name := range tables.Phrases {
+	for name := range tables().Phrases {
 		want["ways "+name] = true
 	}
-	for name := range tables.Patterns {
+	for name := range tables().Patterns {
 		want["patterns "+name] = true
 	}
 	assert.Equal(t, want, used)
 	for _, c := range criterionNames {
-		assert.Contains(t, tables.LookFor, c)
+		assert.Contains(t, tables().LookFor, c)
 	}
 }

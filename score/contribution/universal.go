@@ -44,9 +44,9 @@ func citation(d *Delta, known *corpus) finding {
 func attributions(d *Delta) (bare string, sourced int) {
 	for _, words := range append(d.Payload.words(), d.Rationale) {
 		words = protocolWords.ReplaceAllString(words, "")
-		for _, sentence := range patterns["sentence_end"].Split(words, -1) {
+		for _, sentence := range patterns()["sentence_end"].Split(words, -1) {
 			switch {
-			case !patterns["brenner"].MatchString(sentence):
+			case !patterns()["brenner"].MatchString(sentence):
 			case sectionCite.MatchString(sentence) || evidenceCite.MatchString(sentence) || markerCite.MatchString(sentence):
 				sourced++
 			case bare == "":
@@ -63,7 +63,7 @@ func rationale(d *Delta) finding {
 		return sure(0, "there is none")
 	}
 	operators := operatorsIn(d.Rationale)
-	why, apart := ways["why_words"].say(d.Rationale), ways["apart_words"].say(d.Rationale) || patterns["item_id"].MatchString(d.Rationale)
+	why, apart := ways()["why_words"].say(d.Rationale), ways()["apart_words"].say(d.Rationale) || patterns()["item_id"].MatchString(d.Rationale)
 	var saw, lacks []string
 	have := func(ok bool, yes, no string) {
 		if ok {

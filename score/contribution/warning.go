@@ -24,7 +24,7 @@ const (
 func (m *message) foreign() []string {
 	var names []string
 	for _, name := range sortedKeys(m.Scores) {
-		if _, ok := rubrics[m.Role].Dimension(name); !ok {
+		if _, ok := rubrics()[m.Role].Dimension(name); !ok {
 			names = append(names, name)
 		}
 	}
@@ -58,7 +58,7 @@ func (s *scene) warnings(m *message, d *Delta, out Scored, res rubric.Result) []
 
 // claimsMechanism reports whether a delta proposes how something works.
 func (d *Delta) claimsMechanism() bool {
-	return d.Operation != Kill && (d.Payload.text("mechanism") != "" || ways["mechanism_word"].say(d.Payload.text("attack")+"\n"+d.Payload.text("statement")))
+	return d.Operation != Kill && (d.Payload.text("mechanism") != "" || ways()["mechanism_word"].say(d.Payload.text("attack")+"\n"+d.Payload.text("statement")))
 }
 
 // A tally counts hypotheses added and killed.

@@ -36,7 +36,7 @@ type hit struct {
 func hits(text string) []hit {
 	p := newPassage(text)
 	var found []hit
-	for _, r := range rules {
+	for _, r := range patterns().Rules {
 		if p.breaks(&r) {
 			found = append(found, hit{r.Category, r.Name})
 		}
@@ -47,7 +47,7 @@ func hits(text string) []hit {
 // speaksOf reports whether a question asks for what the gate is there for. Nothing excuses a question.
 func speaksOf(question string) bool {
 	p := newPassage(question)
-	for _, r := range rules {
+	for _, r := range patterns().Rules {
 		if r.Category != PIIExposure && r.mentioned(p.text) && r.pattern.MatchString(p.text) {
 			return true
 		}
@@ -85,7 +85,7 @@ func newPassage(text string) *passage {
 		return unicode.ToLower(r)
 	}, text)
 	text = quotes.Replace(text)
-	for _, h := range harmless {
+	for _, h := range patterns().Harmless {
 		if h.mentioned(text) {
 			text = h.pattern.ReplaceAllString(text, " thing ")
 		}
@@ -120,32 +120,32 @@ func (p *passage) excused(r *rule, from, to int) bool {
 	if r.excusedBy("refusal") && declines(clause) {
 		return true
 	}
-	if r.excusedBy("prevention") && prevention.MatchString(clause) && !evasion.MatchString(clause) {
+	if r.excusedBy("prevention") && phrase("prevention").MatchString(clause) && !phrase("evasion").MatchString(clause) {
 		return true
 	}
-	if r.excusedBy("prohibition") && prohibition.MatchString(clause) {
+	if r.excusedBy("prohibition") && phrase("prohibition").MatchString(clause) {
 		return true
 	}
 	if r.excusedBy("help") {
 		s, e := around(p.sentences, from, to, len(p.text))
-		if sentence := p.text[s:e]; help.MatchString(sentence) && !offer.MatchString(sentence) {
+		if sentence := p.text[s:e]; phrase("help").MatchString(sentence) && !phrase("offer").MatchString(sentence) {
 			return true
 		}
 	}
 	const next = 160 // bytes after the clause in which what was asked is declined
-	return r.excusedBy("refusal") && reported.MatchString(p.text[start:from]) &&
+	return r.excusedBy("refusal") && phrase("reported").MatchString(p.text[start:from]) &&
 		declines(p.text[end:min(end+next, len(p.text))])
 }
 
 // declines reports whether somebody declines, other than "you" or third persons who cannot do something.
 func declines(text string) bool {
-	return slices.ContainsFunc(refusal.FindAllStringSubmatchIndex(text, -1), func(at []int) bool { return at[2] < 0 })
+	return slices.ContainsFunc(phrase("refusal").FindAllStringSubmatchIndex(text, -1), func(at []int) bool { return at[2] < 0 })
 }
 
 func (p *passage) divide() {
 	if !p.divided {
-		p.boundaries = clauseEnd.FindAllStringIndex(p.text, -1)
-		p.sentences = sentenceEnd.FindAllStringIndex(p.text, -1)
+		p.boundaries = phrase("clause_end").FindAllStringIndex(p.text, -1)
+		p.sentences = phrase("sentence_end").FindAllStringIndex(p.text, -1)
 		p.divided = true
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"waymark/score/rubric"
 )
@@ -12,13 +13,15 @@ import (
 //go:embed safety.yaml
 var safetySource []byte
 
-// patterns are the rules of the gate, as the file has them.
-var patterns = rubric.MustDecode[struct {
+// gateTable is what the file has.
+type gateTable struct {
 	Macros   map[string]string `json:"macros"`
 	Rules    []rule            `json:"rules"`
 	Harmless []rule            `json:"harmless"`
 	Phrases  map[string]string `json:"phrases"`
-}](safetySource)
+
+	phrases map[string]*regexp.Regexp
+}
 
 // A rule is one pattern of a category.
 type rule struct {
@@ -32,41 +35,30 @@ type rule struct {
 	pattern *regexp.Regexp
 }
 
-var rules, harmless = compiled(patterns.Rules), compiled(patterns.Harmless)
-
-func compiled(list []rule) []rule {
-	for i := range list {
-		list[i].pattern = pattern(list[i].Pattern)
+// patterns are the rules of the gate, compiled when they are first needed.
+var patterns = sync.OnceValue(func() *gateTable {
+	t := rubric.MustDecode[gateTable](safetySource)
+	for _, list := range [][]rule{t.Rules, t.Harmless} {
+		for i := range list {
+			list[i].pattern = t.compile(list[i].Pattern)
+		}
 	}
-	return list
-}
+	t.phrases = map[string]*regexp.Regexp{}
+	for name, p := range t.Phrases {
+		t.phrases[name] = t.compile(p)
+	}
+	return &t
+})
 
-func pattern(p string) *regexp.Regexp {
-	for name, macro := range patterns.Macros {
+func (t *gateTable) compile(p string) *regexp.Regexp {
+	for name, macro := range t.Macros {
 		p = strings.ReplaceAll(p, "<"+name+">", macro)
 	}
 	return regexp.MustCompile(strings.ReplaceAll(p, " ", `\s+`))
 }
 
-func phrase(name string) *regexp.Regexp {
-	p, ok := patterns.Phrases[name]
-	if !ok {
-		panic("council: safety.yaml has no phrase " + name)
-	}
-	return pattern(p)
-}
-
-var (
-	clauseEnd   = phrase("clause_end")
-	sentenceEnd = phrase("sentence_end")
-	refusal     = phrase("refusal")
-	reported    = phrase("reported")
-	prevention  = phrase("prevention")
-	evasion     = phrase("evasion")
-	prohibition = phrase("prohibition")
-	help        = phrase("help")
-	offer       = phrase("offer")
-)
+// phrase returns the phrase of that name, which the file has.
+func phrase(name string) *regexp.Regexp { return patterns().phrases[name] }
 
 func (r *rule) mentioned(text string) bool {
 	return slices.ContainsFunc(r.Words, func(w string) bool { return strings.Contains(text, w) })
