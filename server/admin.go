@@ -259,9 +259,12 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	note := func(name string, ok bool, format string, args ...any) {
 		out.Body.Checks = append(out.Body.Checks, check{name, ok, fmt.Sprintf(format, args...)})
 	}
-	if err := s.cfg.Store.Health(); err != nil {
-		note("storage", false, "%v", err)
-	} else {
+	switch health := s.cfg.Store.Health(); {
+	case s.cfg.Store.Writable() != nil:
+		note("storage", false, "%v", s.cfg.Store.Writable())
+	case health != nil:
+		note("storage", false, "writes are accepted, but: %v", health)
+	default:
 		note("storage", true, "writes are accepted")
 	}
 	stats, counted := e.Model().Stats(), e.Counted()

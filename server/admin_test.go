@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -202,7 +203,40 @@ func TestDoctor(t *testing.T) {
 
 type sickStore struct{ storage.Store }
 
-func (sickStore) Health() error { return storage.ErrReadOnly }
+func (sickStore) Health() error   { return storage.ErrReadOnly }
+func (sickStore) Writable() error { return storage.ErrReadOnly }
+
+// feignedStore says of itself what a full disk or accepted damage would.
+type feignedStore struct {
+	storage.Store
+	health, writable error
+}
+
+func (s feignedStore) Health() error   { return s.health }
+func (s feignedStore) Writable() error { return s.writable }
+
+// Readiness, metrics and doctor say whether writes are accepted, and apart from that whether data is damaged.
+func TestReadinessIsAboutWrites(t *testing.T) {
+	damaged := fmt.Errorf("accepted when the store was opened: %w", storage.ErrDamaged)
+	for name, c := range map[string]struct {
+		health, writable error
+		status           int
+		ready, doctor    string
+		gauge            int
+	}{
+		"well":          {nil, nil, 200, `{"status":"ready"}`, `"ok":true,"detail":"writes are accepted"`, 1},
+		"full disk":     {nil, storage.ErrNoSpace, 503, "too little disk space: writes are refused", `"ok":false,"detail":"too little disk space"`, 0},
+		"failed write":  {storage.ErrReadOnly, storage.ErrReadOnly, 503, "does not accept writes", `"ok":false`, 0},
+		"damage stands": {damaged, nil, 200, `{"status":"ready","storage":"damaged"}`, `"ok":false,"detail":"writes are accepted, but: accepted when`, 1},
+	} {
+		w := newWeb(t, func(c2 *Config) { c2.Store = feignedStore{c2.Store, c.health, c.writable} })
+		r := w.ask("GET", "/readyz", "")
+		assert.Equal(t, c.status, r.status, name)
+		assert.Contains(t, r.body, c.ready, name)
+		assert.Contains(t, w.ask("GET", "/v1/doctor", "").body, c.doctor, name)
+		assert.Contains(t, w.ask("GET", "/metrics", "").body, fmt.Sprintf("waymark_storage_healthy %d", c.gauge), name)
+	}
+}
 
 // A rebuild is a job: its state under its Location, its progress as events, its result at the end.
 func TestJobs(t *testing.T) {

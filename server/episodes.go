@@ -234,7 +234,7 @@ func eachLine(r io.Reader, limit int, visit func(number int, data []byte, err er
 // badRead is a body that could not be read to its end.
 func badRead(err error) error {
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if errors.As(err, &tooLarge) || errors.Is(err, errSlowBody) {
 		return err
 	}
 	return errors.Join(refuse(http.StatusBadRequest, "the body ended early or is wrongly framed"), err)

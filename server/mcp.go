@@ -54,6 +54,7 @@ type mcpEndpoint struct {
 	streaming http.Handler // stateless too, but an event stream: for calls that report progress
 
 	draining <-chan struct{}
+	sessions mcpSessions
 
 	mu      sync.Mutex
 	servers map[string]*mcp.Server // by workspace
@@ -61,6 +62,10 @@ type mcpEndpoint struct {
 
 func (s *Server) mcpHandler() http.Handler {
 	e := &mcpEndpoint{cfg: s.cfg, draining: s.draining, servers: map[string]*mcp.Server{}}
+	e.sessions = mcpSessions{
+		share: share{what: "MCP sessions", total: int64(s.cfg.MaxConnections)}, now: s.cfg.Now, holdersOf: s.holdersOf, live: e.live,
+		known: map[string]*mcpSession{},
+	}
 	// A session belongs to whoever opened it: the SDK compares UserID on every later request. What
 	// the call may do comes from the credential of the call itself, not from that of the handshake.
 	bind := auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
@@ -101,6 +106,16 @@ func (e *mcpEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r, cancel = e.untilDrained(r)
 		defer cancel()
 		wanted = context.Background() // what listens gets what there was
+	}
+	if r.Header.Get(headerProtocol) < firstStateless {
+		finished, err := e.sessions.enter(accessFrom(r.Context()), r, w)
+		if err != nil {
+			p := problemOf(err)
+			w.Header().Set("Retry-After", retryAfter(p.Status))
+			writeProblem(w, sign(r.Context(), p))
+			return
+		}
+		defer finished()
 	}
 	r.Header = r.Header.Clone()
 	r.Header.Set("Authorization", "Bearer checked")
@@ -166,6 +181,19 @@ func (e *mcpEndpoint) serverOf(r *http.Request) *mcp.Server {
 		e.servers[workspace] = srv
 	}
 	return srv
+}
+
+// live are the sessions that have not ended, by id.
+func (e *mcpEndpoint) live() map[string]*mcp.ServerSession {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	open := map[string]*mcp.ServerSession{}
+	for _, srv := range e.servers {
+		for session := range srv.Sessions() {
+			open[session.ID()] = session
+		}
+	}
+	return open
 }
 
 // untilDrained ends a stream that has no end of its own when the server wants to stop, so that a

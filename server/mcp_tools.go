@@ -202,7 +202,16 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 			return m.failed(ctx, t.tool.Name, err), nil
 		}
 		c := &mcpCall{mcpTools: m, access: a, engine: engine, model: engine.Model(), req: req}
-		answer, err := answerWithin(ctx, m.cfg.overdue, timeout, func() (sentence, error) { return t.call(ctx, c, req.Params.Arguments) })
+		answer, err := answerWithin(ctx, m.cfg.overdue, timeout, func() (sentence, error) {
+			if t.tool.Name == toolDAG {
+				leave, err := m.cfg.plans.enter(ctx, a.Source)
+				if err != nil {
+					return nil, err
+				}
+				defer leave()
+			}
+			return t.call(ctx, c, req.Params.Arguments)
+		})
 		if ask, ok := asInputRequired(err); ok {
 			return ask, nil
 		}

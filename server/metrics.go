@@ -21,6 +21,7 @@ type metrics struct {
 	inFlight prometheus.Gauge
 	panics   prometheus.Counter
 	limited  prometheus.Counter
+	crowded  prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -34,8 +35,9 @@ func newMetrics() *metrics {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "waymark_http_requests_in_flight", Help: "Requests being answered."}),
 		panics:   prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_panics_total", Help: "Requests ended by a bug."}),
 		limited:  prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_rate_limited_total", Help: "Requests refused for their rate."}),
+		crowded:  prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_connections_refused_total", Help: "Connections refused because too many were open."}),
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.panics, m.limited,
+	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.panics, m.limited, m.crowded,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -82,7 +84,7 @@ func (s *Server) serveMetrics(c *gin.Context) {
 	}
 	gauge("waymark_log_seq", "Last event of the log.", float64(head.Seq))
 	healthy := 1.0
-	if s.cfg.Store.Health() != nil {
+	if s.cfg.Store.Writable() != nil {
 		healthy = 0
 	}
 	gauge("waymark_storage_healthy", "1 if writes are accepted.", healthy)

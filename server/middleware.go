@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ import (
 type exchange struct {
 	id      string
 	failure error // behind a 5xx; never shown to the caller
+	body    *readToEnd
 }
 
 type exchangeKey struct{}
@@ -63,11 +65,17 @@ func (s *Server) observe(c *gin.Context) {
 
 	ru, _ := s.ruleOf(c)
 	rc := http.NewResponseController(c.Writer)
+	if c.Request.Body != nil && c.Request.Body != http.NoBody {
+		x.body = &readToEnd{ReadCloser: c.Request.Body, rc: rc}
+		c.Request.Body = x.body
+	}
 	if ru.stream {
 		_ = rc.SetReadDeadline(time.Time{}) // unsupported only by writers that have no connection
 		_ = rc.SetWriteDeadline(time.Time{})
-		if c.Request.Body != nil {
-			c.Request.Body = &readToEnd{ReadCloser: c.Request.Body, rc: rc, idle: idleTimeout}
+		c.Writer = &steadyWriter{ResponseWriter: c.Writer, rc: rc}
+		if x.body != nil {
+			x.body.grace = s.cfg.grace
+			_ = rc.SetReadDeadline(start.Add(s.cfg.grace)) // of a body that nobody reads; net/http reads what is left of it
 		}
 	} else {
 		timeout := s.timeLimit(ru)
@@ -76,9 +84,6 @@ func (s *Server) observe(c *gin.Context) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
-		if c.Request.Body != nil {
-			c.Request.Body = &readToEnd{ReadCloser: c.Request.Body, rc: rc}
-		}
 	}
 	c.Request = c.Request.WithContext(ctx)
 	s.metrics.inFlight.Inc()
@@ -106,25 +111,80 @@ func (s *Server) observe(c *gin.Context) {
 	c.Next()
 }
 
+// How slow a client may be where there is no time limit for the whole request: after the grace its body has to come with
+// at least the rate, over all the time that was spent waiting for it, and it takes each part of a stream of answers in
+// time.
+const (
+	slowGrace  = 10 * time.Second // Config.grace
+	slowRate   = 256              // bytes a second
+	slowWrites = 30 * time.Second
+)
+
 // readToEnd lifts the read deadline once the body is read: net/http watches the connection while
-// the handler runs, and a deadline that passes then would cancel it. A stream may take as long as it
-// likes, but not fall silent for longer than idle.
+// the handler runs, and a deadline that passes then would cancel it.
 type readToEnd struct {
 	io.ReadCloser
-	rc   *http.ResponseController
-	idle time.Duration
+	rc    *http.ResponseController
+	grace time.Duration // with no time limit: before slowRate counts
+
+	read   int64
+	waited time.Duration
+	ended  func(read int64) // may be nil
 }
 
 func (b *readToEnd) Read(p []byte) (int, error) {
-	if b.idle > 0 {
-		_ = b.rc.SetReadDeadline(time.Now().Add(b.idle))
+	began := time.Now()
+	if b.grace > 0 {
+		allowance := b.grace + time.Duration(b.read)*time.Second/slowRate - b.waited
+		_ = b.rc.SetReadDeadline(began.Add(min(allowance, idleTimeout)))
 	}
 	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
+	b.read += int64(n)
+	b.waited += time.Since(began)
+	switch {
+	case err == io.EOF:
 		_ = b.rc.SetReadDeadline(time.Time{})
+		if b.ended != nil {
+			b.ended(b.read)
+		}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = errors.Join(errSlowBody, err)
 	}
 	return n, err
 }
+
+// errSlowBody ends a request whose body comes too slowly.
+var errSlowBody = refuse(http.StatusRequestTimeout, "the body came too slowly")
+
+// steadyWriter breaks off a stream whose client does not take what is written to it.
+type steadyWriter struct {
+	gin.ResponseWriter
+	rc *http.ResponseController
+}
+
+func (w *steadyWriter) Write(p []byte) (int, error) {
+	defer w.limit()()
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *steadyWriter) WriteString(p string) (int, error) {
+	defer w.limit()()
+	return w.ResponseWriter.WriteString(p)
+}
+
+func (w *steadyWriter) Flush() {
+	defer w.limit()()
+	w.ResponseWriter.Flush()
+}
+
+// limit sets a deadline for a write, and lifts it when the write has ended: there may be none for long.
+func (w *steadyWriter) limit() (lift func()) {
+	_ = w.rc.SetWriteDeadline(time.Now().Add(slowWrites))
+	return func() { _ = w.rc.SetWriteDeadline(time.Time{}) }
+}
+
+// Unwrap lets a ResponseController through.
+func (w *steadyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // recoverPanic keeps a bug in one request from ending the process, and from looking like an answer: net/http sends
 // 200 for a handler that wrote nothing.
@@ -294,13 +354,42 @@ func (s *Server) workspaceExists(ctx context.Context, a access) error {
 // shownWorkspaces is how many are named in an error.
 const shownWorkspaces = 20
 
+// limitOpen keeps the requests being answered, and the streams among them, within the parts of their clients.
+func (s *Server) limitOpen(c *gin.Context) {
+	a := accessFrom(c.Request.Context())
+	if a.Workspace == "" { // probes and pages: limited by their connections
+		c.Next()
+		return
+	}
+	holders := s.holdersOf(a)
+	request, err := s.open.take(1, holders)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	defer request.release()
+	if ru, _ := s.ruleOf(c); ru.stream && (c.Request.Method == http.MethodGet || c.GetHeader(headerMethod) == "subscriptions/listen") {
+		stream, err := s.streams.take(1, holders)
+		if err != nil {
+			fail(c, err)
+			return
+		}
+		defer stream.release()
+	}
+	c.Next()
+}
+
 // limitBody checks what kind of body it is and how long it may be, and keeps all bodies together
 // within Config.MaxBodies.
 func (s *Server) limitBody(c *gin.Context) {
 	r := c.Request
 	ru, routed := s.ruleOf(c)
-	if !routed || r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 || strings.HasPrefix(c.FullPath(), "/mcp") {
+	if !routed || r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		c.Next()
+		return
+	}
+	if c.FullPath() == "/mcp" { // the SDK checks its kind and refuses one that is too long
+		s.reserve(c, s.cfg.MaxBody, false)
 		return
 	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !(ru.gzip && strings.EqualFold(enc, "gzip")) {
@@ -323,22 +412,32 @@ func (s *Server) limitBody(c *gin.Context) {
 	}
 	r.Header.Set("Content-Type", kind) // huma compares the type as it is written
 	limit := max(s.cfg.MaxBody, ru.body)
-	reserve := limit
 	if !lines {
 		if r.ContentLength > limit {
 			fail(c, refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
 			return
 		}
-		if r.ContentLength > 0 {
-			reserve = r.ContentLength
-		}
 		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
 	}
-	if s.bodies.Add(reserve) > s.cfg.MaxBodies {
-		s.bodies.Add(-reserve)
-		fail(c, refuse(http.StatusServiceUnavailable, "too many bodies are being read at the same time"))
+	s.reserve(c, limit, lines)
+}
+
+// reserve counts a body as long as its length says, or may be at most, while the request is answered. Once a body whose
+// length was not known is read, it counts as what it is; one of lines needs room for a line at a time.
+func (s *Server) reserve(c *gin.Context, limit int64, lines bool) {
+	n := limit
+	if !lines && c.Request.ContentLength > 0 {
+		n = min(c.Request.ContentLength, limit)
+	}
+	bytes, err := s.bodies.take(n, s.holdersOf(accessFrom(c.Request.Context())))
+	if err != nil {
+		c.Header("Connection", "close") // the body is not read
+		fail(c, err)
 		return
 	}
-	defer s.bodies.Add(-reserve)
+	defer bytes.release()
+	if body := exchangeFrom(c.Request.Context()).body; body != nil && !lines {
+		body.ended = bytes.keep
+	}
 	c.Next()
 }

@@ -186,7 +186,7 @@ func TestPanicIsolation(t *testing.T) {
 }
 
 func TestBodyLimits(t *testing.T) {
-	w := newWeb(t, func(c *Config) { c.MaxBody, c.MaxBodies = 1000, 4000 })
+	w := newWeb(t, func(c *Config) { c.MaxBody = 1000 })
 	long := `{"intent":"` + strings.Repeat("x", 1000) + `"}`
 	fits := `{"intent":"` + strings.Repeat("x", 1000-13) + `"}`
 	require.Len(t, fits, 1000)
@@ -203,24 +203,6 @@ func TestBodyLimits(t *testing.T) {
 		}
 	}
 
-	// Four bodies of 1000 bytes fill the budget; the fifth is turned away and later let in.
-	var conns []net.Conn
-	for range 4 {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
-		require.NoError(t, err)
-		defer conn.Close()
-		fmt.Fprintf(conn, "POST /v1/next HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
-		conns = append(conns, conn)
-	}
-	require.Eventually(t, func() bool { return w.bodies.Load() == 4000 }, 2*time.Minute, time.Millisecond)
-	r := w.ask("POST", "/v1/next", "{}")
-	requireProblem(t, 503, "too many bodies", r)
-	assert.Equal(t, "1", r.header.Get("Retry-After"))
-	for _, conn := range conns {
-		conn.Close()
-	}
-	require.Eventually(t, func() bool { return w.ask("POST", "/v1/next", "{}").status == 200 }, 2*time.Minute, 5*time.Millisecond)
-	require.Eventually(t, func() bool { return w.bodies.Load() == 0 }, 2*time.Minute, time.Millisecond)
 }
 
 func TestRateLimit(t *testing.T) {

@@ -157,7 +157,7 @@ func fail(c *gin.Context, err error) {
 	case http.StatusUnauthorized:
 		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
 	default:
-		if after := retryAfter(p.Status); after != "" {
+		if after := retryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
 			c.Header("Retry-After", after)
 		}
 	}
@@ -169,7 +169,7 @@ func fail(c *gin.Context, err error) {
 // is not known to be.
 func retryAfter(status int) string {
 	switch status {
-	case http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		return "1"
 	case http.StatusGatewayTimeout:
 		return "5"

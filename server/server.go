@@ -25,16 +25,15 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/gin-gonic/gin"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/net/netutil"
 
 	"waymark/catalog"
 	"waymark/live"
@@ -71,7 +70,8 @@ type Config struct {
 	Burst          int           // default 2000, the operator ten times as many
 	MaxBody        int64         // bytes of one body or NDJSON line; default 1 MiB
 	MaxBodies      int64         // bytes of all bodies being read; default 64 MiB
-	MaxConnections int           // default 1024
+	MaxConnections int           // default 1024; as many requests are answered at the same time, and as many MCP sessions kept
+	Proxies        []string      // addresses of reverse proxies: what comes from them is not limited by address
 	Timeout        time.Duration // of an answer, where its route or MCP tool has none of its own; default 30 s
 	Drain          time.Duration // grace of open requests at shutdown; default 10 s
 
@@ -79,8 +79,10 @@ type Config struct {
 	Traces func(ctx context.Context, workspace, source string, body []byte, protobuf bool) error
 
 	books   *books
-	runs    *runs    // of this server
-	overdue *overdue // of this server
+	runs    *runs         // of this server
+	overdue *overdue      // of this server
+	plans   *turns        // of this server
+	grace   time.Duration // slowGrace, but for tests
 
 	// extendMCP changes the options of each MCP server and returns what registers more on it. For tests only.
 	extendMCP func(*mcp.ServerOptions) (register func(*mcp.Server))
@@ -118,6 +120,9 @@ func (c *Config) setDefaults() {
 	if c.Timeout == 0 {
 		c.Timeout = writeTimeout
 	}
+	if c.grace == 0 {
+		c.grace = slowGrace
+	}
 	if c.Drain == 0 {
 		c.Drain = 10 * time.Second
 	}
@@ -132,7 +137,9 @@ type Server struct {
 	metrics *metrics
 	csrf    *http.CrossOriginProtection
 	rates   buckets
-	bodies  atomic.Int64 // bytes reserved for bodies being read
+	bodies  share // bytes of bodies being read
+	open    share // requests being answered
+	streams share // of these, the ones without an end of their own
 	once    onceOnly
 
 	description func() (*description, error) // made when it is first asked for: few ever ask
@@ -147,10 +154,13 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.New("a server needs a store and its workspaces")
 	}
 	cfg.setDefaults()
-	cfg.runs, cfg.overdue = newRuns(cfg), &overdue{log: cfg.Logger}
+	cfg.runs, cfg.overdue, cfg.plans = newRuns(cfg), &overdue{log: cfg.Logger}, newTurns(2*runtime.GOMAXPROCS(0))
 	s := &Server{
 		cfg: cfg, rules: map[string]rule{}, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(),
 		draining: make(chan struct{}),
+		bodies:   share{what: "bytes of request bodies", total: cfg.MaxBodies},
+		open:     share{what: "requests", total: int64(cfg.MaxConnections)},
+		streams:  share{what: "streams", total: max(int64(cfg.MaxConnections)/streamPart, 1)},
 	}
 	for _, origin := range cfg.Origins {
 		if err := s.csrf.AddTrustedOrigin(origin); err != nil {
@@ -171,7 +181,7 @@ func New(cfg Config) (*Server, error) {
 	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
 		return nil, err
 	}
-	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitBody, s.idempotent)
+	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, s.idempotent)
 	r.NoRoute(func(c *gin.Context) { fail(c, refuse(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
 		fail(c, refuse(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
@@ -257,6 +267,7 @@ type rule struct {
 	public bool   // answered without a credential
 	scope  scopes // needed
 	stream bool   // no deadlines, no limit of the whole body
+	plan   bool   // computes for long: answered in turn
 	ndjson bool   // takes application/x-ndjson
 	once   bool   // takes Idempotency-Key
 
@@ -287,7 +298,16 @@ func add[I, O any](s *Server, api huma.API, ru rule, op huma.Operation, handler 
 		return
 	}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-		return answerWithin(ctx, s.cfg.overdue, s.timeLimit(ru), func() (*O, error) { return handler(ctx, in) })
+		return answerWithin(ctx, s.cfg.overdue, s.timeLimit(ru), func() (*O, error) {
+			if ru.plan {
+				leave, err := s.cfg.plans.enter(ctx, accessFrom(ctx).Source)
+				if err != nil {
+					return nil, err
+				}
+				defer leave()
+			}
+			return handler(ctx, in)
+		})
 	})
 }
 
@@ -362,19 +382,21 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	open := limitConnections(ln, s.cfg.MaxConnections, s.isProxy, s.metrics.crowded.Inc)
 	srv := &http.Server{
 		Handler:           s.handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnState:         open.note,
 		ConnContext:       rememberConn,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	s.cfg.runs.all.Go(func() { s.cfg.runs.resume(ctx) })
 	defer s.Close()
 	done := make(chan error, 1)
-	go func() { done <- srv.Serve(recordHeads(netutil.LimitListener(ln, s.cfg.MaxConnections))) }()
+	go func() { done <- srv.Serve(recordHeads(open)) }()
 
 	select {
 	case err := <-done:

@@ -47,15 +47,16 @@ func servePage(c *gin.Context, page []byte) {
 	c.Data(http.StatusOK, "text/html; charset=utf-8", page)
 }
 
-// serveReady says whether requests should be sent here: the store is healthy, the default workspace
-// is loaded, and no shutdown has begun.
+// serveReady says whether requests should be sent here: writes are accepted, the default workspace
+// is loaded, and no shutdown has begun. Damage that the operator has accepted is told beside that.
 func (s *Server) serveReady(c *gin.Context) {
-	reason := ""
+	reason, unwritable := "", s.cfg.Store.Writable()
 	switch {
 	case s.isDraining():
 		reason = "the server is shutting down"
-	case s.cfg.Store.Health() != nil:
-		reason = "the storage does not accept writes"
+	case unwritable != nil:
+		reason = problemOf(unwritable).Detail
+		exchangeFrom(c.Request.Context()).failure = unwritable
 	default:
 		if _, err := s.cfg.Workspaces.Get(c.Request.Context(), defaultWorkspace); err != nil {
 			reason = "the model is not loaded"
@@ -66,7 +67,11 @@ func (s *Server) serveReady(c *gin.Context) {
 		fail(c, refuse(http.StatusServiceUnavailable, reason))
 		return
 	}
-	c.Data(http.StatusOK, "application/json", []byte(`{"status":"ready"}`))
+	answer := `{"status":"ready"}`
+	if s.cfg.Store.Health() != nil {
+		answer = `{"status":"ready","storage":"damaged"}`
+	}
+	c.Data(http.StatusOK, "application/json", []byte(answer))
 }
 
 // serveStatus shows what runs here. The numbers of the model are for those who may read.
@@ -98,8 +103,11 @@ func (s *Server) serveStatus(c *gin.Context) {
 			return
 		}
 	}
-	if s.cfg.Store.Health() != nil {
+	switch {
+	case s.cfg.Store.Writable() != nil:
 		page.Problem = "The storage does not accept writes; reads go on."
+	case s.cfg.Store.Health() != nil:
+		page.Problem = "The storage is damaged; the server's log has the details. Reads and writes go on."
 	}
 	var b bytes.Buffer
 	if err := statusPage.Execute(&b, page); err != nil {

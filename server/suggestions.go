@@ -74,7 +74,7 @@ func (s *Server) suggestionRoutes(api huma.API) {
 	ru := rule{scope: scopeRead}
 	add(s, api, ru, huma.Operation{OperationID: "next", Method: http.MethodPost, Path: "/v1/next", Tags: []string{"Suggestions"},
 		Summary: "What comes next", Description: "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."}, s.next)
-	add(s, api, ru, huma.Operation{OperationID: "dag", Method: http.MethodPost, Path: "/v1/dag", Tags: []string{"Suggestions"},
+	add(s, api, rule{scope: scopeRead, plan: true}, huma.Operation{OperationID: "dag", Method: http.MethodPost, Path: "/v1/dag", Tags: []string{"Suggestions"},
 		Summary: "A DAG of tools for an intent"}, s.dag)
 	add(s, api, ru, huma.Operation{OperationID: "search", Method: http.MethodPost, Path: "/v1/search", Tags: []string{"Suggestions"},
 		Summary: "Tools and capabilities by words"}, s.search)

@@ -219,6 +219,14 @@ func (b *Badger) Health() error {
 	return nil
 }
 
+// Writable implements [Store]. It looks at the disk as a write would, which refuses while there is too little space.
+func (b *Badger) Writable() error {
+	if err := b.failed.Load(); err != nil {
+		return fmt.Errorf("%w: %w", ErrReadOnly, *err)
+	}
+	return b.alive((&spaceGuard{dir: b.path(), free: b.opts.free}).look)
+}
+
 // alive runs fn unless the store is closed, and keeps Close waiting meanwhile. fn must not call alive.
 func (b *Badger) alive(fn func() error) error {
 	b.life.RLock()

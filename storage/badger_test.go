@@ -73,7 +73,9 @@ func TestSpaceGuard(t *testing.T) {
 	assert.Equal(t, before+1, asked, "while space is low every write looks")
 	assert.Len(t, collect(t, l.Read(t.Context(), 0)), int(l.Head().Seq))
 	assert.NoError(t, b.Health())
+	require.ErrorIs(t, b.Writable(), ErrNoSpace)
 	free.Store(math.MaxInt64)
+	require.NoError(t, b.Writable())
 	mustAppend(t, l, Record{Payload: []byte("y")})
 
 	free.Store(spaceReserve) // many bytes in few commits are noticed as well

@@ -160,6 +160,9 @@ func (s *memorySpace) backup(ctx context.Context, bw *backupWriter) error {
 // Health is always nil.
 func (m *Memory) Health() error { return nil }
 
+// Writable implements [Store].
+func (m *Memory) Writable() error { return nil }
+
 // Close forgets nothing, but refuses everything from then on.
 func (m *Memory) Close() error {
 	m.mu.Lock()

@@ -142,6 +142,8 @@ type Store interface {
 	Backup(ctx context.Context, w io.Writer) (BackupSummary, error)
 	// Health is nil, or says why writes are refused or data is suspect.
 	Health() error
+	// Writable is nil, or says why writes are refused now: [ErrReadOnly], [ErrNoSpace], [ErrClosed].
+	Writable() error
 	Close() error
 }
 

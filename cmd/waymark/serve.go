@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/signal"
@@ -34,6 +35,11 @@ key, so one must exist before (waymark keys create).`,
   waymark serve --data /var/lib/waymark --addr 0.0.0.0:7070 --allow-host waymark.example.org`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, p := range who.proxies {
+				if _, err := netip.ParseAddr(p); err != nil {
+					return usagef("--proxy %s is not an IP address", p)
+				}
+			}
 			return a.serve(cmd.Context(), addr, sampled, who)
 		},
 	}
@@ -42,6 +48,7 @@ key, so one must exist before (waymark keys create).`,
 	f.BoolVar(&sampled, "sample", false, "import the bundled sample into an empty workspace first, and show what it suggests")
 	f.StringSliceVar(&who.hosts, "allow-host", nil, "Host `names` to answer to beside loopback names and the address itself")
 	f.StringSliceVar(&who.origins, "allow-origin", nil, "browser `origins` that may call, as in https://app.example.org")
+	f.StringSliceVar(&who.proxies, "proxy", nil, "`addresses` of reverse proxies: their connections and requests are not limited by address")
 	f.BoolVar(&who.acceptDamage, "accept-damage", false, "serve what is readable of a damaged log; what is not is set aside")
 	a.engineFlags(cmd)
 	return cmd

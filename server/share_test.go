@@ -1,0 +1,269 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// twoKeys makes keys of two workspaces, and returns the headers that carry them.
+func (w web) twoKeys() (a, b string) {
+	w.t.Helper()
+	header := func(name string) string {
+		_, key, err := w.createKey(context.Background(), name, name, allScopes)
+		require.NoError(w.t, err)
+		return "Authorization: Bearer " + key
+	}
+	return header("a"), header("b")
+}
+
+// begin sends the beginning of a request and returns its connection.
+func (w web) begin(text string) net.Conn {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { conn.Close() })
+	_, err = io.WriteString(conn, text)
+	require.NoError(w.t, err)
+	return conn
+}
+
+// answered reads the answer on a connection.
+func answered(t *testing.T, conn net.Conn) reply {
+	t.Helper()
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(2*time.Minute)))
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	data, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return reply{resp.StatusCode, resp.Header, string(data)}
+}
+
+// One client holds at most its part of the bytes of bodies, and others go on; the total is refused to all with 503.
+func TestBodiesAreShared(t *testing.T) {
+	w := newWeb(t, func(c *Config) { c.RequireKey, c.MaxBody, c.MaxBodies = true, 1000, 8000 })
+	a, b := w.twoKeys()
+	for path, kind := range map[string]string{"/v1/episodes": ndjson, "/v1/next": "application/json", "/mcp": "application/json"} {
+		slow := func(key, framing string) net.Conn {
+			return w.begin("POST " + path + " HTTP/1.1\r\nHost: localhost\r\n" + key + "\r\nContent-Type: " + kind +
+				"\r\nAccept: application/json, text/event-stream\r\n" + framing + "\r\n\r\n")
+		}
+		held := []net.Conn{slow(a, "Transfer-Encoding: chunked"), slow(a, "Transfer-Encoding: chunked")}
+		require.Eventually(t, func() bool { return w.bodies.held() == 2000 }, 2*time.Minute, time.Millisecond, path)
+		r := answered(t, slow(a, "Transfer-Encoding: chunked"))
+		requireProblem(t, 429, "this credential holds too many bytes of request bodies: at most 2000 of 8000", r)
+		assert.Equal(t, "1", r.header.Get("Retry-After"))
+		assert.Equal(t, 200, w.ask("POST", "/v1/next", `{}`, b).status, "the other goes on")
+		for _, conn := range held {
+			conn.Close()
+		}
+		require.Eventually(t, func() bool { return w.bodies.held() == 0 }, 2*time.Minute, time.Millisecond, path)
+	}
+
+	s := share{what: "things", total: 8}
+	for i := range 4 {
+		_, err := s.take(2, []holder{{name: fmt.Sprint("key:", i), part: keyPart}})
+		require.NoError(t, err)
+	}
+	_, err := s.take(1, []holder{{name: "key:5", part: keyPart}})
+	assert.Equal(t, 503, problemOf(err).Status)
+}
+
+// A body that was read counts as what it is, however long the answer takes.
+func TestABodyCountsAsItIs(t *testing.T) {
+	adjust, asked, release := slowAnswers(t)
+	w := newWeb(t, adjust)
+	conn := w.begin("POST /v1/next HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
+	<-asked
+	assert.Equal(t, int64(2), w.bodies.held())
+	release()
+	assert.Equal(t, 200, answered(t, conn).status)
+}
+
+// A client whose body hardly moves is cut off; one that sends in time may take as long as it likes.
+func TestSlowBodiesAreCutOff(t *testing.T) {
+	w := newWeb(t, func(c *Config) { c.grace = 300 * time.Millisecond })
+	for path, kind := range map[string]string{"/v1/episodes": ndjson, "/v1/import": ndjson, "/mcp": "application/json"} {
+		head := "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nContent-Type: " + kind + "\r\nTransfer-Encoding: chunked\r\n\r\n"
+		conn := w.begin(head + "1\r\n{\r\n")
+		r := answered(t, conn)
+		if path != "/mcp" { // there the SDK reads
+			requireProblem(t, 408, "too slowly", r)
+		}
+		assert.GreaterOrEqual(t, r.status, 400, path)
+	}
+	conn := w.begin("POST /v1/episodes HTTP/1.1\r\nHost: localhost\r\nContent-Type: " + ndjson + "\r\nTransfer-Encoding: chunked\r\n\r\n")
+	for range 8 { // 8 times half the grace
+		time.Sleep(150 * time.Millisecond)
+		_, err := fmt.Fprintf(conn, "200\r\n%s\r\n", strings.Repeat("\n", 512))
+		require.NoError(t, err)
+	}
+	_, err := io.WriteString(conn, "0\r\n\r\n")
+	require.NoError(t, err)
+	assert.Equal(t, 200, answered(t, conn).status)
+}
+
+// Connections that are only kept open give way to new ones; where all are at work a new one is refused in so many words.
+func TestConnectionsGiveWay(t *testing.T) {
+	s := newOffice(t, func(c *Config) { c.MaxConnections = 8 })
+	addr, stop := serve(t, s)
+	defer stop()
+	w := web{s, t, "http://" + addr}
+	for range 8 {
+		conn := w.begin("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		assert.Equal(t, 200, answered(t, conn).status)
+	}
+	for range 8 {
+		w.begin("GET /healthz HTTP/1.1\r\nHost: loc") // half a head
+	}
+	for range 20 {
+		assert.Equal(t, 200, answered(t, w.begin("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")).status)
+	}
+
+	var busy []net.Conn // half of all: the part of one address
+	for range 4 {
+		busy = append(busy, w.begin("POST /v1/next HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"))
+	}
+	require.Eventually(t, func() bool { return w.open.held() == 4 }, 2*time.Minute, time.Millisecond)
+	r := answered(t, w.begin(""))
+	assert.Equal(t, 503, r.status)
+	assert.Equal(t, "application/problem+json", r.header.Get("Content-Type"))
+	assert.Contains(t, r.body, "too many connections")
+	assert.Equal(t, "1", r.header.Get("Retry-After"))
+	for _, conn := range busy {
+		conn.Close()
+	}
+	require.Eventually(t, func() bool {
+		return answered(t, w.begin("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")).status == 200
+	}, 2*time.Minute, 10*time.Millisecond)
+}
+
+// Sessions and streams of one credential are bounded, and do not keep out another one.
+func TestSessionsAndStreamsAreShared(t *testing.T) {
+	var passed atomic.Int64
+	w := newWeb(t, func(c *Config) {
+		c.RequireKey, c.MaxConnections, c.Now = true, 64, func() time.Time { return time.Unix(passed.Load(), 0) }
+	})
+	a, b := w.twoKeys()
+	call := func(key, body, session string) (*http.Response, string) {
+		header := map[string]string{"Authorization": strings.TrimPrefix(key, "Authorization: ")}
+		if session != "" {
+			header[headerSession], header[headerProtocol] = session, "2025-11-25"
+		}
+		return post(t, http.DefaultClient, w.url+"/mcp", body, header)
+	}
+	var ids []string
+	for range 16 { // a quarter of 64
+		resp, body := call(a, hello, "")
+		require.Equal(t, 200, resp.StatusCode, body)
+		ids = append(ids, resp.Header.Get(headerSession))
+		passed.Add(1)
+	}
+	resp, body := call(a, hello, "")
+	requireProblem(t, 429, "too many MCP sessions: at most 16 of 64", reply{resp.StatusCode, resp.Header, body})
+	assert.Equal(t, "1", resp.Header.Get("Retry-After"))
+	resp, _ = call(b, hello, "")
+	assert.Equal(t, 200, resp.StatusCode, "the other goes on")
+
+	var streams []net.Conn
+	listen := func() net.Conn {
+		return w.begin("GET /mcp HTTP/1.1\r\nHost: localhost\r\n" + a + "\r\nAccept: text/event-stream\r\n" + headerSession + ": " + ids[len(streams)] + "\r\n\r\n")
+	}
+	for range 4 { // a quarter of a quarter
+		streams = append(streams, listen())
+	}
+	require.Eventually(t, func() bool { return w.streams.held() == 4 }, 2*time.Minute, time.Millisecond)
+	requireProblem(t, 429, "too many streams: at most 4 of 16", answered(t, listen()))
+
+	passed.Add(int64(2 * sessionSpare / time.Second)) // what is unused since then gives way, the oldest first
+	resp, _ = call(a, hello, "")
+	assert.Equal(t, 200, resp.StatusCode)
+	for i, status := range map[int]int{0: 200, 4: 404, 5: 200} { // the first ones are listened to
+		require.Eventually(t, func() bool { resp, _ = call(a, nextCall(2), ids[i]); return resp.StatusCode == status }, 2*time.Minute, time.Millisecond, i)
+	}
+}
+
+// Plans of one credential leave a slot for those of others, and wait in rotation.
+func TestPlansTakeTurns(t *testing.T) {
+	adjust, asked, release := slowAnswers(t)
+	w := newWeb(t, adjust, func(c *Config) { c.RequireKey = true })
+	a, b := w.twoKeys()
+	answers := make(chan reply, 100)
+	plan := func(key string) {
+		go func() { answers <- w.ask("POST", "/v1/dag", `{"intent":"read a file"}`, key) }()
+	}
+	for range w.cfg.plans.slots + 3 {
+		plan(a)
+	}
+	for range w.cfg.plans.slots - 1 {
+		<-asked
+	}
+	plan(b)
+	<-asked
+	assert.Empty(t, asked)
+	release()
+	for range w.cfg.plans.slots + 4 {
+		assert.Equal(t, 200, (<-answers).status)
+	}
+
+	q := newTurns(2)
+	first, err := q.enter(t.Context(), "a")
+	require.NoError(t, err)
+	order := make(chan string, 10)
+	wait := func(who string) {
+		before := len(q.waitingOf(who))
+		go func() {
+			leave, err := q.enter(t.Context(), who)
+			assert.NoError(t, err)
+			order <- who
+			leave()
+		}()
+		require.Eventually(t, func() bool { return len(q.waitingOf(who)) > before }, time.Minute, time.Millisecond)
+	}
+	other, err := q.enter(t.Context(), "c")
+	require.NoError(t, err)
+	for _, who := range []string{"a", "a", "a", "b", "b"} {
+		wait(who)
+	}
+	first()
+	assert.Equal(t, []string{"a", "b", "a", "b", "a"}, []string{<-order, <-order, <-order, <-order, <-order})
+	other()
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	one, err := q.enter(t.Context(), "a")
+	require.NoError(t, err)
+	_, err = q.enter(ctx, "a")
+	assert.Equal(t, 503, problemOf(err).Status)
+	one()
+	assert.Zero(t, q.busy)
+}
+
+func (t *turns) waitingOf(who string) []chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.waiting[who]
+}
+
+// Clients of IPv6 are counted by network, and a proxy is not one client.
+func TestHolders(t *testing.T) {
+	for peer, want := range map[string]string{
+		"203.0.113.9": "203.0.113.9", "::ffff:203.0.113.9": "203.0.113.9", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
+		"::1": "::1", "fe80::1%eth0": "fe80::/64", "": "", "pipe": "",
+	} {
+		assert.Equal(t, want, addressOf(peer), peer)
+	}
+	s := newOffice(t, func(c *Config) { c.Proxies = []string{"203.0.113.9"} })
+	assert.Len(t, s.holdersOf(access{Source: "key:1", Peer: "203.0.113.9"}), 1)
+	assert.Len(t, s.holdersOf(access{Source: "key:1", Peer: "203.0.113.8"}), 2)
+}
