@@ -36,12 +36,18 @@ func (u *upstream) connect(ctx context.Context) (*link, error) {
 // lastWithHandshake is the last revision that begins with a handshake.
 const lastWithHandshake = "2025-11-25"
 
+// ownName is what Waymark calls itself in a handshake.
+const ownName = "waymark"
+
+// errItself: the tools of a Waymark would be asked by their own answers.
+var errItself = errors.New("the server is Waymark: a gateway does not connect to one, least of all to itself")
+
 // errNoStart: there is nothing to shake hands with.
 var errNoStart = errors.New("the program cannot be run")
 
 func (u *upstream) shake(ctx context.Context, def Definition, revision string) (*link, error) {
 	l := &link{done: make(chan struct{}), broken: make(chan struct{})}
-	client := mcp.NewClient(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: u.opts.Version}, &mcp.ClientOptions{
+	client := mcp.NewClient(&mcp.Implementation{Name: ownName, Title: "Waymark", Version: u.opts.Version}, &mcp.ClientOptions{
 		Logger:                 slog.New(slog.DiscardHandler),
 		Capabilities:           &mcp.ClientCapabilities{}, // what a host can do comes with its calls
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
@@ -64,6 +70,11 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 		return nil, err
 	}
 	l.session = session
+	if info := session.InitializeResult(); info != nil && info.ServerInfo != nil && info.ServerInfo.Name == ownName {
+		close(l.done)
+		u.close(l, true)
+		return nil, errItself
+	}
 	go func() {
 		l.err = session.Wait()
 		close(l.done)
@@ -74,8 +85,12 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 // transport is the way to the server. Over pipes it starts it.
 func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 	if def.URL != "" {
+		next := u.opts.HTTP
+		if def.Reserved && u.opts.reserved != nil {
+			next = u.opts.reserved
+		}
 		client := &http.Client{
-			Transport:     &wire{next: u.opts.HTTP, headers: def.Headers, limit: u.opts.MaxAnswer},
+			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.MaxAnswer},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 		if def.SSE {

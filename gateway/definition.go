@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,7 +16,11 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"waymark/catalog/inspect"
+	"waymark/internal/endpoint"
+	"waymark/internal/redact"
 )
 
 // Definition says how a server is started or reached. Values are as somebody wrote them; variables in
@@ -31,6 +36,10 @@ type Definition struct {
 	URL     string            `json:"url,omitempty"`
 	SSE     bool              `json:"sse,omitempty"` // the URL speaks the transport of 2024
 	Headers map[string]string `json:"headers,omitempty"`
+
+	// Reserved allows an address that is refused otherwise: of link-local, shared and reserved networks, where clouds
+	// keep their credentials and some private networks have their machines.
+	Reserved bool `json:"reserved,omitempty"`
 }
 
 // serverID is what an operator may call a server: it stands before each of its tools, in the names that
@@ -83,16 +92,31 @@ func (d *Definition) checkURL() error {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("server %q: its URL is not http(s)://host/…", d.ID)
 	}
+	if err := endpoint.CheckHost(u.Hostname(), true); err != nil && (!d.Reserved || !errors.Is(err, endpoint.ErrAddress)) {
+		return fmt.Errorf("server %q: %w", d.ID, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(d.Headers[name]) {
+			return fmt.Errorf("server %q: the header %q has a name or value that HTTP does not allow", d.ID, name)
+		}
+		if slices.Contains(framing, http.CanonicalHeaderKey(name)) {
+			return fmt.Errorf("server %q: the header %s belongs to the connection and cannot be set", d.ID, name)
+		}
+	}
 	if u.User != nil {
 		return fmt.Errorf("server %q: its URL holds a password; use a header with ${VARIABLE}", d.ID)
 	}
-	if u.Scheme == "http" && len(d.Headers) > 0 && !isLoopback(u.Hostname()) {
+	if u.Scheme == "http" && len(d.Headers) > 0 && !IsLoopback(u.Hostname()) {
 		return fmt.Errorf("server %q: headers are not sent over unencrypted http to %s", d.ID, u.Hostname())
 	}
 	return nil
 }
 
-func isLoopback(host string) bool {
+// framing are the headers that say where a request goes and where it ends.
+var framing = []string{"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// IsLoopback reports whether a host is this machine.
+func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
@@ -116,7 +140,8 @@ func (d *Definition) Digest() string {
 		URL         string
 		SSE         bool
 		Headers     []string
-	}{d.ID, d.Command, d.Args, d.Dir, d.variables(), d.URL, d.SSE, slices.Sorted(maps.Keys(d.Headers))})
+		Reserved    bool `json:",omitempty"`
+	}{d.ID, d.Command, d.Args, d.Dir, d.variables(), d.URL, d.SSE, slices.Sorted(maps.Keys(d.Headers)), d.Reserved})
 	sum := sha256.Sum256(agreed)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
@@ -130,8 +155,11 @@ func (d *Definition) Shown() string {
 		if names := slices.Sorted(maps.Keys(d.Headers)); len(names) > 0 {
 			fmt.Fprintf(&b, "\n  with headers %s", visible(strings.Join(names, ", ")))
 		}
+		if d.Reserved {
+			b.WriteString("\n  RESERVED ADDRESSES ALLOWED: clouds keep credentials there")
+		}
 		if strings.HasPrefix(d.URL, "http:") {
-			if u, err := url.Parse(d.URL); err == nil && !isLoopback(u.Hostname()) {
+			if u, err := url.Parse(d.URL); err == nil && !IsLoopback(u.Hostname()) {
 				b.WriteString("\n  NOT ENCRYPTED: others on the network can read and change what is sent")
 			}
 		}
@@ -151,6 +179,25 @@ func (d *Definition) Shown() string {
 		b.WriteString("\n  THIS IS A SHELL: it runs whatever its arguments say")
 	}
 	return b.String()
+}
+
+// Listed is Shown without what looks like a secret: for lists, which are pasted elsewhere.
+func (d *Definition) Listed() string {
+	masked := *d
+	masked.Args = slices.Clone(d.Args)
+	for i, a := range masked.Args {
+		name, _, assigned := strings.Cut(a, "=")
+		switch {
+		case i > 0 && redact.Names(masked.Args[i-1]) && !strings.HasPrefix(a, "-") && !reference.MatchString(a):
+			masked.Args[i] = redact.Mark
+		case assigned && redact.Names(name) && !reference.MatchString(a):
+			masked.Args[i] = name + "=" + redact.Mark
+		default:
+			masked.Args[i] = redact.Text(a)
+		}
+	}
+	masked.Command, masked.Dir, masked.URL = redact.Text(d.Command), redact.Text(d.Dir), redact.URL(d.URL)
+	return masked.Shown()
 }
 
 func isShell(command string) bool {

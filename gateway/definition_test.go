@@ -31,6 +31,18 @@ func TestCheckDefinitions(t *testing.T) {
 		{"a password in the URL", Definition{ID: "fs", URL: "https://me:secret@h.example"}, "holds a password"},
 		{"a password in clear", Definition{ID: "fs", URL: "http://h.example", Headers: map[string]string{"X": "y"}}, "unencrypted"},
 		{"another scheme", Definition{ID: "fs", URL: "file:///etc/passwd"}, "not http"},
+		{"a line break in a header", Definition{ID: "fs", URL: "https://h.example", Headers: map[string]string{"X": "a\r\nHost: b"}}, "HTTP does not allow"},
+		{"a header name that is none", Definition{ID: "fs", URL: "https://h.example", Headers: map[string]string{"X Y": "a"}}, "HTTP does not allow"},
+		{"a host header", Definition{ID: "fs", URL: "https://h.example", Headers: map[string]string{"host": "b"}}, "belongs to the connection"},
+		{"framing", Definition{ID: "fs", URL: "https://h.example", Headers: map[string]string{"Transfer-encoding": "chunked"}}, "belongs to the connection"},
+		{"a length", Definition{ID: "fs", URL: "https://h.example", Headers: map[string]string{"content-length": "0"}}, "belongs to the connection"},
+		{"metadata", Definition{ID: "fs", URL: "http://169.254.169.254/mcp"}, "address that is not allowed"},
+		{"shared addresses", Definition{ID: "fs", URL: "http://100.100.100.200/mcp"}, "address that is not allowed"},
+		{"a translated address", Definition{ID: "fs", URL: "http://[64:ff9b::a9fe:a9fe]/mcp"}, "address that is not allowed"},
+		{"a decimal address", Definition{ID: "fs", URL: "http://2852039166/mcp"}, "usual form"},
+		{"an octal address", Definition{ID: "fs", URL: "http://0251.0376.0251.0376/mcp"}, "usual form"},
+		{"a shared address, allowed", Definition{ID: "fs", URL: "https://100.100.100.200/mcp", Reserved: true}, ""},
+		{"a decimal address, allowed", Definition{ID: "fs", URL: "http://2852039166/mcp", Reserved: true}, "usual form"},
 		{"a zero byte", Definition{ID: "fs", Command: "/bin/fs", Args: []string{"a\x00b"}}, "zero byte"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -44,6 +56,26 @@ func TestCheckDefinitions(t *testing.T) {
 	}
 	assert.ErrorContains(t, CheckAll([]Definition{{ID: "github", Command: "/a"}, {ID: "g1thub", Command: "/a"}}), "taken for each other")
 	assert.ErrorContains(t, CheckAll([]Definition{{ID: "a", Command: "/a"}, {ID: "a", Command: "/b"}}), "two servers")
+	assert.ErrorContains(t, CheckAll([]Definition{{ID: "a", Command: "/a", Env: map[string]string{"K": "v"}}, {ID: "z", Command: "/a", Env: map[string]string{"K": "v"}}}), "are the same")
+	assert.NoError(t, CheckAll([]Definition{{ID: "a", Command: "/a", Env: map[string]string{"K": "v"}}, {ID: "z", Command: "/a", Env: map[string]string{"K": "w"}}}))
+	assert.ErrorContains(t, CheckAll(make([]Definition, maxServers+1)), "65 servers are more than the 64")
+}
+
+// A list of servers shows no secret that was given as an argument; what a person agrees to is shown as it is.
+func TestListed(t *testing.T) {
+	d := Definition{ID: "fs", Command: "/bin/fs", Args: []string{"--token", "abc", "--api-key=def", "--key", "${KEY}", "--root", "/srv",
+		"--header", "Authorization: Bearer abcdefgh12345678", "postgres://me:s3cret@db/x"}}
+	listed := d.Listed()
+	for _, secret := range []string{"abc", "def", "12345678", "s3cret"} {
+		assert.NotContains(t, listed, secret)
+		assert.Contains(t, d.Shown(), secret)
+	}
+	for _, kept := range []string{"--token", "--api-key=", "${KEY}", "--root /srv", "postgres://me:"} {
+		assert.Contains(t, listed, kept)
+	}
+	web := Definition{ID: "web", URL: "https://h.example/mcp?token=abc&team=1"}
+	assert.Contains(t, web.Listed(), "token=[redacted]&team=1")
+	assert.NotEqual(t, web.Digest(), (&Definition{ID: web.ID, URL: web.URL, Reserved: true}).Digest())
 }
 
 // What was agreed to is what was shown: whatever changes the one changes the other, values of variables apart.

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"waymark/catalog"
+	"waymark/internal/endpoint"
 	"waymark/run"
 	"waymark/storage"
 )
@@ -53,8 +54,10 @@ type Options struct {
 	Logger  *slog.Logger
 	Version string
 	Now     func() time.Time
-	HTTP    http.RoundTripper // for servers over HTTP
-	Mark    string            // that no other gateway of this machine has: what the one before left behind is known by it; empty: it stays
+	HTTP    http.RoundTripper // for servers over HTTP; nil: one that refuses reserved addresses
+
+	reserved http.RoundTripper // for those that may have such an address; nil: HTTP
+	Mark     string            // that no other gateway of this machine has: what the one before left behind is known by it; empty: it stays
 
 	CallTimeout  time.Duration // of one call; 60 s
 	StartTimeout time.Duration // from the start of a server to its handshake; 30 s
@@ -82,6 +85,8 @@ func (o Options) filled() Options {
 	if o.HTTP == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.MaxIdleConnsPerHost = 8
+		o.reserved = t.Clone()
+		t.DialContext = endpoint.Dialer(o.StartTimeout, true).DialContext
 		o.HTTP = t
 	}
 	if o.Version == "" {
@@ -218,6 +223,9 @@ func (g *Gateway) OnChange(f func()) {
 
 // CheckAll reports what is wrong with definitions, one by one and beside each other.
 func CheckAll(defs []Definition) error {
+	if len(defs) > maxServers {
+		return fmt.Errorf("%d servers are more than the %d of a workspace", len(defs), maxServers)
+	}
 	ids := make([]string, len(defs))
 	for i := range defs {
 		if err := defs[i].Check(); err != nil {
@@ -233,7 +241,23 @@ func CheckAll(defs []Definition) error {
 			return fmt.Errorf("the server ids %q and %q can be taken for each other", id, other)
 		}
 	}
+	for i, d := range defs {
+		for _, other := range defs[:i] {
+			if d.isAlso(other) {
+				return fmt.Errorf("the servers %q and %q are the same", other.ID, d.ID)
+			}
+		}
+	}
 	return nil
+}
+
+// maxServers bounds what one workspace starts.
+const maxServers = 64
+
+// isAlso reports whether two definitions differ in their ids only.
+func (d Definition) isAlso(other Definition) bool {
+	d.ID = other.ID
+	return reflect.DeepEqual(d, other)
 }
 
 // Define takes the definitions as those there are, and starts nothing.
@@ -421,8 +445,10 @@ func (g *Gateway) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		g.running.Wait()
-		if t, ok := g.opts.HTTP.(*http.Transport); ok {
-			t.CloseIdleConnections()
+		for _, used := range []http.RoundTripper{g.opts.HTTP, g.opts.reserved} {
+			if t, ok := used.(*http.Transport); ok {
+				t.CloseIdleConnections()
+			}
 		}
 		close(done)
 	}()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/internal/endpoint"
 	"waymark/run"
 )
 
@@ -132,4 +133,26 @@ func TestUnreachableServer(t *testing.T) {
 	connect(t, g, Definition{ID: "web", URL: "http://127.0.0.1:1/mcp"})
 	require.Eventually(t, func() bool { return server(g, "web").State == Waiting }, 2*time.Minute, time.Millisecond)
 	assert.Contains(t, call(t, g, "web:echo", `{}`).Message, "refused")
+}
+
+// Waymark does not connect to a Waymark, under whatever address it finds one.
+func TestItself(t *testing.T) {
+	s := mcp.NewServer(&mcp.Implementation{Name: "waymark", Version: "1"}, nil)
+	for name, o := range map[string]mcp.StreamableHTTPOptions{"sessions": {}, "stateless": {Stateless: true}} {
+		srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &o))
+		t.Cleanup(srv.Close)
+		g := open(t, quick(t))
+		connect(t, g, Definition{ID: "web", URL: srv.URL})
+		require.Eventually(t, func() bool { return server(g, "web").Problem != "" }, 2*time.Minute, time.Millisecond, name)
+		assert.Contains(t, server(g, "web").Problem, "the server is Waymark", name)
+	}
+}
+
+// An address is looked at when it is dialled: a name may lead anywhere.
+func TestReservedAddressesAreNotDialled(t *testing.T) {
+	o := Options{}.filled()
+	for _, address := range []string{"169.254.169.254:80", "100.100.100.200:80", "[64:ff9b::a9fe:a9fe]:80"} {
+		_, err := o.HTTP.(*http.Transport).DialContext(t.Context(), "tcp", address)
+		assert.ErrorIs(t, err, endpoint.ErrAddress, address)
+	}
 }

@@ -155,6 +155,8 @@ func server(name string, v any) (*Server, error) {
 		kind = strings.ToLower(word("transport"))
 	}
 	switch {
+	case !slices.Contains(transportTypes, kind):
+		return nil, fmt.Errorf("server %q has the unknown type %q", clean, catalog.Cut(kind, 64))
 	case s.Command != "" && s.URL == "":
 		s.Transport = "stdio"
 	case kind == "sse" || strings.HasSuffix(s.URL, "/sse") && kind == "":
@@ -166,6 +168,9 @@ func server(name string, v any) (*Server, error) {
 	}
 	return s, nil
 }
+
+// transportTypes are what hosts call the ways to a server, in lower case; most leave it out.
+var transportTypes = []string{"", "stdio", "local", "http", "streamable-http", "streamablehttp", "streamable_http", "remote", "sse"}
 
 // address keeps of a URL what names the server: scheme, host, and the parts of the path that look like
 // words. Some services put a key into the path.

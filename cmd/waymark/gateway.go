@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
 	"waymark/ingest"
+	"waymark/storage"
 )
 
 func (a *app) gatewayCommand() *cobra.Command {
@@ -30,7 +32,7 @@ func (a *app) gatewayCommand() *cobra.Command {
 func (a *app) gatewayAdd() *cobra.Command {
 	var only []string
 	var as string
-	var yes bool
+	var yes, reserved bool
 	cmd := &cobra.Command{
 		Use:   "add FILE",
 		Short: "Take servers from a host's configuration, and agree to start them",
@@ -46,7 +48,7 @@ alone; write secrets as ${VARIABLE} to keep them out of it.`,
   waymark gateway add .mcp.json --only github,postgres --yes`,
 		Args: exactly(1, "a host's configuration, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := a.definitions(args[0], only, as)
+			found, err := a.definitions(args[0], only, as, reserved)
 			if err != nil {
 				return err
 			}
@@ -56,12 +58,13 @@ alone; write secrets as ${VARIABLE} to keep them out of it.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&only, "only", nil, "only the servers of these `names`")
 	f.StringVar(&as, "as", "", "call the one server this `id`, which stands before each of its tools")
+	f.BoolVar(&reserved, "allow-reserved", false, "take URLs of link-local, shared and reserved networks too")
 	f.BoolVar(&yes, "yes", false, "agree to all that is shown without asking")
 	return cmd
 }
 
 // definitions reads a configuration. What cannot be taken is said.
-func (a *app) definitions(path string, only []string, as string) ([]gateway.Definition, error) {
+func (a *app) definitions(path string, only []string, as string, reserved bool) ([]gateway.Definition, error) {
 	var text []byte
 	var err error
 	if path == "-" {
@@ -87,11 +90,15 @@ func (a *app) definitions(path string, only []string, as string) ([]gateway.Defi
 			continue
 		}
 		d, err := definitionOf(l)
+		d.Reserved = reserved && d.URL != ""
 		if as != "" {
 			d.ID = as
 		}
 		if err == nil {
 			err = d.Check()
+		}
+		if err == nil && a.isOwn(d.URL) {
+			err = fmt.Errorf("server %q is the server of this data directory itself", l.Name)
 		}
 		if err != nil {
 			complaints = append(complaints, err.Error())
@@ -114,6 +121,14 @@ func (a *app) definitions(path string, only []string, as string) ([]gateway.Defi
 	return found, nil
 }
 
+// isOwn reports whether a URL is that of the process that has the data directory.
+func (a *app) isOwn(address string) bool {
+	u, err := url.Parse(address)
+	owner, _ := storage.ReadOwner(a.data)
+	_, port, _ := net.SplitHostPort(owner.Addr)
+	return err == nil && port != "" && u.Port() == port && gateway.IsLoopback(u.Hostname())
+}
+
 var notInID = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // definitionOf makes a definition of what a host has. The command becomes the program that is found now, so
@@ -131,6 +146,9 @@ func definitionOf(l ingest.Launch) (gateway.Definition, error) {
 			d.Headers = map[string]string{}
 		}
 		d.Headers["Authorization"] = "Bearer ${" + l.Bearer + "}"
+	}
+	if l.Address != "" && l.Program != "" {
+		return d, fmt.Errorf("server %q has both a command and a URL", l.Name)
 	}
 	if l.Address != "" {
 		d.Args, d.Env, d.Inherit, d.Dir = nil, nil, nil, ""
@@ -268,7 +286,7 @@ func (a *app) showServers(l serverList, defs []gateway.Definition) {
 	columns(a.out, []string{"server", "over", "state", "tools", "withheld", "calls", "failed", "last problem"}, rows)
 	a.printf("\n")
 	for _, d := range defs {
-		a.printf("%s: %s\n", d.ID, d.Shown())
+		a.printf("%s: %s\n", d.ID, d.Listed())
 	}
 	if len(l.Grants) > 0 {
 		a.printf("\ngranted: %s\n", list(l.Grants))

@@ -14,7 +14,10 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"waymark/gateway"
 )
 
 // deskVariable makes the test binary another MCP server, which the program under test starts.
@@ -80,4 +83,36 @@ func awaitDesk(t *testing.T, dir string) {
 		out, _ := says(t, 0, "gateway", "list", "--data", dir)
 		return strings.Contains(out, "My-Desk  stdio  ready")
 	}, 2*time.Minute, 50*time.Millisecond)
+}
+
+// What cannot be taken of a configuration is left out with the reason, and nothing of it is kept.
+func TestGatewayLeavesOut(t *testing.T) {
+	dir, config := t.TempDir(), filepath.Join(t.TempDir(), "mcp.json")
+	for entry, reason := range map[string]string{
+		`{"type":"websocket","url":"https://h.example/mcp"}`:                        `unknown type "websocket"`,
+		`{"command":"sh","url":"https://h.example/mcp"}`:                            "both a command and a URL",
+		`{"url":"http://169.254.169.254/latest"}`:                                   "address that is not allowed",
+		`{"url":"http://2852039166/latest"}`:                                        "usual form",
+		`{"url":"https://h.example/mcp","headers":{"X":"a\r\nHost: b"}}`:            "HTTP does not allow",
+		`{"url":"https://h.example/mcp","headers":{"Host":"b"}}`:                    "belongs to the connection",
+		`{"url":"https://h.example/mcp","headers":{"Transfer-Encoding":"chunked"}}`: "belongs to the connection",
+		`{"url":"https://h.example/mcp","headers":{"Content-Length":"0"}}`:          "belongs to the connection",
+	} {
+		require.NoError(t, os.WriteFile(config, []byte(`{"mcpServers":{"x":`+entry+`}}`), 0o600))
+		_, errs := says(t, 1, "gateway", "add", config, "--yes", "--data", dir)
+		assert.Contains(t, errs, "left out: ", entry)
+		assert.Contains(t, errs, reason, entry)
+	}
+	assert.NoFileExists(t, filepath.Join(dir, gateway.DefinitionsFile))
+}
+
+// The address of the server that has the directory is not one to connect to.
+func TestGatewayIsNotItsOwn(t *testing.T) {
+	s := startServer(t, filepath.Join(t.TempDir(), "data"))
+	config := filepath.Join(t.TempDir(), "mcp.json")
+	for _, address := range []string{s.URLs.MCP, strings.Replace(s.URLs.MCP, "127.0.0.1", "localhost", 1)} {
+		require.NoError(t, os.WriteFile(config, []byte(`{"mcpServers":{"x":{"url":"`+address+`"}}}`), 0o600))
+		_, errs := says(t, 1, "gateway", "add", config, "--yes", "--data", s.dir)
+		assert.Contains(t, errs, "server of this data directory itself", address)
+	}
 }

@@ -37,6 +37,21 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
+// What is refused when it is dialled is refused when it is configured, and so is every form that only some programs
+// read as an address.
+func TestCheckHost(t *testing.T) {
+	for host, want := range map[string]error{
+		"example.org": nil, "localhost": nil, "tools": nil, "1e100.net": nil, "127.0.0.1": nil, "::1": nil, "10.0.0.7": nil,
+		"169.254.169.254": ErrAddress, "100.100.100.200": ErrAddress, "64:ff9b::a9fe:a9fe": ErrAddress, "::ffff:169.254.169.254": ErrAddress,
+		"2852039166": ErrAddressForm, "0xa9fea9fe": ErrAddressForm, "0251.0376.0251.0376": ErrAddressForm, "169.254.43518": ErrAddressForm,
+		"0xa9.0xfe.0xa9.0xfe": ErrAddressForm, "127.1": ErrAddressForm, "127.0.0.01": ErrAddressForm, "2130706433.": ErrAddressForm,
+	} {
+		assert.ErrorIs(t, CheckHost(host, true), want, host)
+	}
+	assert.ErrorIs(t, CheckHost("10.0.0.7", false), ErrAddress)
+	assert.ErrorIs(t, CheckBaseURL("http://2852039166/v1"), ErrAddressForm)
+}
+
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{

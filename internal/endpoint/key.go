@@ -52,5 +52,8 @@ func CheckBaseURL(base string) error {
 	case strings.Trim(u.Path, "/") == "":
 		return fmt.Errorf("base URL %s has no version path such as /v1", base)
 	}
+	if err := CheckHost(u.Hostname(), true); err != nil {
+		return fmt.Errorf("base URL %s: %w", base, err)
+	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -16,24 +18,45 @@ import (
 var (
 	ErrRedirect = errors.New("endpoint redirects, which is not followed")
 	ErrAddress  = errors.New("endpoint has an address that is not allowed")
+
+	ErrAddressForm = errors.New("endpoint has an address that is not written in its usual form, as in 127.0.0.1 or [::1]")
 )
 
-// HTTPClient follows no redirect, uses no proxy (a proxy would resolve names behind our back), reads
-// answers up to a number of bytes, and looks at addresses after they are resolved and before they are
-// dialled: link-local, shared, reserved and translated ones, where clouds keep their credentials, never
-// pass, loopback and private ones only if allowed. timeout is for connecting.
-func HTTPClient(timeout time.Duration, maxAnswer int64, allowPrivate bool) *http.Client {
-	dialer := &net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
+// Dialer looks at addresses after they are resolved and before they are dialled: link-local, shared, reserved and
+// translated ones, where clouds keep their credentials, never pass, loopback and private ones only if allowed.
+func Dialer(timeout time.Duration, allowPrivate bool) *net.Dialer {
+	return &net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
 		a, err := netip.ParseAddrPort(address)
 		if err != nil || !allowed(a.Addr(), allowPrivate) {
 			return ErrAddress
 		}
 		return nil
 	}}
+}
+
+// CheckHost refuses a host that is an address no connection is made to, or one in a form that programs read
+// differently: decimal, octal, hexadecimal, or with parts left out. A name is looked at when it is dialled.
+func CheckHost(host string, allowPrivate bool) error {
+	if a, err := netip.ParseAddr(host); err == nil {
+		if !allowed(a, allowPrivate) {
+			return ErrAddress
+		}
+		return nil
+	}
+	last := host[strings.LastIndexByte(strings.TrimSuffix(host, "."), '.')+1:]
+	if _, err := strconv.ParseUint(strings.TrimSuffix(last, "."), 0, 64); err == nil { // no top-level domain is a number
+		return ErrAddressForm
+	}
+	return nil
+}
+
+// HTTPClient follows no redirect, uses no proxy (a proxy would resolve names behind our back), reads
+// answers up to a number of bytes, and connects as [Dialer] does. timeout is for connecting.
+func HTTPClient(timeout time.Duration, maxAnswer int64, allowPrivate bool) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return ErrRedirect },
 		Transport: limited{maxAnswer, &http.Transport{
-			DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4,
+			DialContext: Dialer(timeout, allowPrivate).DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4,
 			IdleConnTimeout: time.Minute, TLSHandshakeTimeout: timeout, MaxResponseHeaderBytes: 64 << 10,
 		}},
 	}

@@ -1,0 +1,106 @@
+// Package redact finds secrets in texts: keys of known services, bearer tokens, private keys, passwords in URLs and in
+// assignments.
+package redact
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Mark stands where a secret was.
+const Mark = "[redacted]"
+
+// A pattern finds one kind of secret: the last group, or all of it where there is none. hint is in every text that it
+// matches, in lower case, so that most texts cost no regular expression.
+type pattern struct {
+	hints []string
+	expr  *regexp.Regexp
+	real  func(secret string) bool // nil: all are
+}
+
+var patterns = []pattern{
+	{[]string{"private key"}, regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), nil},
+	{[]string{"akia", "asia"}, regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`), nil},
+	{[]string{"aws"}, regexp.MustCompile(`(?i)aws.{0,20}(?:secret|key).{0,20}?[=: "']([A-Za-z0-9/+]{40})\b`), hasDigit},
+	{[]string{"gh", "github_pat_"}, regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})`), nil},
+	{[]string{"glpat-"}, regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{20,}`), nil},
+	{[]string{"sk-", "sk_", "rk_"}, regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{20,}|[sr]k_(?:live|test)_[A-Za-z0-9]{16,})`), hasDigit},
+	{[]string{"xox"}, regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`), nil},
+	{[]string{"aiza"}, regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{35}`), nil},
+	{[]string{"npm_", "hf_", "pypi-", "dop_v1_", "sg."}, regexp.MustCompile(`\b(?:npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}|dop_v1_[a-f0-9]{64}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})`), nil},
+	{[]string{"wmk_"}, regexp.MustCompile(`\bwmk_[A-Za-z0-9]+_[A-Za-z0-9_-]{16,}`), nil},
+	{[]string{"eyj"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`), nil},
+	{[]string{"bearer", "basic"}, regexp.MustCompile(`(?i)\b(?:bearer|authorization:\s*basic)\s+([A-Za-z0-9._~+/-]{16,}=*)`), hasDigit},
+	{[]string{"://"}, regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@?#]*:([^\s/@?#]+)@`), nil},
+	{[]string{"key", "token", "secret", "passw", "pwd", "credential"},
+		regexp.MustCompile(`(?i)(?:^|[^A-Za-z])(?:[a-z0-9]+[_-])*(?:api[_-]?key|access[_-]?key|secret[_-]?key|auth[_-]?token|access[_-]?token|token|secret|password|passwd|pwd)["']?\s*[=:]\s*["']?([^\s"',;&<>(){}\[\]]{8,})`), hasDigit},
+}
+
+// hasDigit tells a secret from a word: of what only stands where a secret would, all with a digit are taken for one.
+func hasDigit(s string) bool {
+	return strings.ContainsAny(s, "0123456789") && !strings.HasPrefix(s, "$")
+}
+
+// Text is a text with a mark in the place of each secret.
+func Text(text string) string {
+	lower := ""
+	for _, p := range patterns {
+		if lower == "" {
+			lower = strings.ToLower(text)
+		}
+		if !containsAny(lower, p.hints) {
+			continue
+		}
+		if masked := p.mask(text); masked != text {
+			text, lower = masked, ""
+		}
+	}
+	return text
+}
+
+func containsAny(text string, parts []string) bool {
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *pattern) mask(text string) string {
+	var b strings.Builder
+	end := 0
+	for _, at := range p.expr.FindAllStringSubmatchIndex(text, -1) {
+		from, to := at[len(at)-2], at[len(at)-1]
+		if secret := text[from:to]; secret == Mark || p.real != nil && !p.real(secret) {
+			continue
+		}
+		b.WriteString(text[end:from])
+		b.WriteString(Mark)
+		end = to
+	}
+	b.WriteString(text[end:])
+	return b.String()
+}
+
+var secretName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:key|apikey|token|secret|password|passwd|pwd|credentials?|auth|authorization|bearer)$`)
+
+// Names reports whether the name of an option, a variable or a parameter is that of a secret.
+func Names(name string) bool { return secretName.MatchString(name) }
+
+// URL is a URL without the values of parameters that are secrets.
+func URL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.RawQuery == "" {
+		return Text(text)
+	}
+	parts := strings.Split(u.RawQuery, "&")
+	for i, part := range parts {
+		if name, _, assigned := strings.Cut(part, "="); assigned && Names(name) {
+			parts[i] = name + "=" + Mark
+		}
+	}
+	u.RawQuery = strings.Join(parts, "&")
+	return Text(u.String())
+}
