@@ -12,14 +12,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"waymark/catalog"
+	"waymark/internal/redact"
 	"waymark/run"
 )
 
-// messageBytes bounds what is passed on of an upstream's own words about a failure.
+// messageBytes bounds what is passed on of a server's own words about a failure, without secrets.
 const messageBytes = 600
 
 func failed(f run.Failure, format string, args ...any) run.Result {
-	return run.Result{Failure: f, Message: catalog.Cut(fmt.Sprintf(format, args...), messageBytes)}
+	return run.Result{Failure: f, Message: catalog.Cut(redact.Text(fmt.Sprintf(format, args...)), messageBytes)}
 }
 
 // answer is a tools/call result, as far as the gateway reads it.
@@ -72,7 +73,7 @@ func resultOf(raw json.RawMessage, output *schema, outputErr error) run.Result {
 	r := run.Result{Content: a.Content, Structured: a.StructuredContent}
 	if a.IsError {
 		said := textOf(a.Content)
-		r.Failure, r.Message = kindOfText(said), catalog.Cut(said, messageBytes)
+		r.Failure, r.Message = kindOfText(said), catalog.Cut(redact.Text(said), messageBytes)
 		if r.Message == "" {
 			r.Message = "the tool reports an error and says nothing about it"
 		}

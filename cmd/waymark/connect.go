@@ -166,7 +166,7 @@ func (a *app) judges() (score.Judges, error) {
 	}
 	for _, model := range a.judgeModels {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
-		c, err := judge.New(judge.Options{BaseURL: a.judgeURL, Model: model, APIKey: judge.Key(os.Getenv("WAYMARK_JUDGE_KEY")), AllowPrivate: true})
+		c, err := judge.New(judge.Options{BaseURL: a.judgeURL, Model: model, APIKey: judge.Key(os.Getenv("WAYMARK_JUDGE_KEY")), AllowPrivate: true, Timeout: a.judgeTimeout})
 		if err != nil {
 			return judges, err
 		}

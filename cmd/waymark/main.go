@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -159,6 +160,7 @@ type app struct {
 	embeddingsModel string
 	judgeURL        string
 	judgeModels     []string
+	judgeTimeout    time.Duration
 	sampling        bool
 	recordScores    bool
 	dropIntents     bool

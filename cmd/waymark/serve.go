@@ -80,6 +80,7 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 func (a *app) judgeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.judgeURL, "judge-url", "", "OpenAI-compatible `endpoint` of models that judge for scorers; its key comes from WAYMARK_JUDGE_KEY")
+	f.DurationVar(&a.judgeTimeout, "judge-timeout", 30*time.Second, "how long one `answer` of that endpoint may take")
 	f.StringSliceVar(&a.judgeModels, "judge-model", nil, "`models` of that endpoint, the first one by default")
 }
 

@@ -27,7 +27,7 @@ import (
 var settings = []string{
 	"data", "workspace", "json", "log-level",
 	"addr", "allow-host", "allow-origin",
-	"embeddings", "thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-by-host", "record-scores", "drop-intents", "drop-digests", "mine", "judge-profiles",
+	"embeddings", "thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "judge-by-host", "record-scores", "drop-intents", "drop-digests", "mine", "judge-profiles",
 	"connect", "tool-mode", "expose", "suggest-after",
 	"log-served", "explore", "shadow", "split", "split-share",
 	"profile", "limit", "progress",

@@ -3,9 +3,13 @@ package endpoint
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"waymark/internal/redact"
 )
 
 // Key is an API key. It never prints.
@@ -15,14 +19,41 @@ func (Key) String() string               { return "[key]" }
 func (Key) GoString() string             { return "[key]" }
 func (Key) MarshalText() ([]byte, error) { return []byte("[key]"), nil }
 
-// Redact shortens a message to 300 bytes on one line and takes the key out: endpoints like to repeat it.
-func (k Key) Redact(message string) string {
-	if k != "" {
-		message = strings.ReplaceAll(message, string(k), "[key]")
+var code = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
+
+// Code is the code among those that an endpoint gives for an error, or "": a word, never its own text, which may repeat
+// keys, requests and instructions.
+func (k Key) Code(given ...any) string {
+	for _, g := range given {
+		if word, ok := g.(string); ok && code.MatchString(word) && word != string(k) && redact.Text(word) == word {
+			return word
+		}
 	}
-	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "?")), " ")
-	if len(message) > 300 {
-		message = Cut(message, 300) + "…"
+	return ""
+}
+
+// Summary says why there was no answer, without the address, which callers need not know, and without secrets.
+func (k Key) Summary(err error) string {
+	var (
+		name *net.DNSError
+		op   *net.OpError
+		on   *url.Error
+	)
+	switch {
+	case errors.As(err, &name):
+		return "the name of the endpoint is not resolved: " + name.Err
+	case errors.As(err, &op):
+		err = fmt.Errorf("connection to the endpoint failed: %w", op.Err)
+	case errors.As(err, &on):
+		err = on.Err
+	}
+	message := err.Error()
+	if k != "" {
+		message = strings.ReplaceAll(message, string(k), redact.Mark)
+	}
+	message = strings.Join(strings.Fields(strings.ToValidUTF8(redact.Text(message), "?")), " ")
+	if len(message) > 200 {
+		message = Cut(message, 200) + "…"
 	}
 	return message
 }

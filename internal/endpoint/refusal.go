@@ -9,15 +9,15 @@ import (
 
 // Error is a refusal by the endpoint.
 type Error struct {
-	Status  int
-	Message string // what the endpoint said, shortened and without the key
+	Status int
+	Code   string // of the endpoint; may be empty
 }
 
 func (e *Error) Error() string {
-	if e.Message == "" {
+	if e.Code == "" {
 		return fmt.Sprintf("endpoint answers %d %s", e.Status, http.StatusText(e.Status))
 	}
-	return fmt.Sprintf("endpoint answers %d: %s", e.Status, e.Message)
+	return fmt.Sprintf("endpoint answers %d %s (%s)", e.Status, http.StatusText(e.Status), e.Code)
 }
 
 // AboutInput reports whether the input was refused rather than the caller.

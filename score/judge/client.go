@@ -30,7 +30,7 @@ type Options struct {
 	Concurrent int           // questions under way at once, default 4
 	Attempts   int           // requests for one question where the endpoint fails, default 4
 	Repairs    int           // times a reply that does not fit is sent back with what is wrong; default 1, negative: never
-	Timeout    time.Duration // of one request, default 60 s
+	Timeout    time.Duration // of one request, default 30 s; an endpoint that is silent for so long is not asked again
 	Patience   time.Duration // with one question, waiting included; default 3 min
 	FirstDelay time.Duration // before the second attempt, then doubling up to 10 s; default 500 ms
 
@@ -53,8 +53,8 @@ func (o *Options) fill() error {
 	endpoint.Standard(&o.MaxAnswer, 8<<20)
 	endpoint.Standard(&o.Concurrent, 4)
 	endpoint.Standard(&o.Attempts, 4)
-	endpoint.Standard(&o.Timeout, time.Minute)
-	endpoint.Standard(&o.Patience, 3*time.Minute)
+	endpoint.Standard(&o.Timeout, 30*time.Second)
+	endpoint.Standard(&o.Patience, max(3*time.Minute, o.Timeout))
 	endpoint.Standard(&o.FirstDelay, 500*time.Millisecond)
 	endpoint.Standard(&o.CacheSize, 10_000)
 	endpoint.Standard(&o.Trip, 5)

@@ -154,13 +154,13 @@ func TestOutcomes(t *testing.T) {
 		{"empty", func(_ int, w http.ResponseWriter, _ request) { say(w, "") }, Unparsable, "no JSON object", 2},
 		{"cut off", func(_ int, w http.ResponseWriter, _ request) { end(w, `{"sco`, "", "length") }, Unparsable, "cut off at its longest", 2},
 		{"no choices", func(_ int, w http.ResponseWriter, _ request) { fmt.Fprint(w, `{"choices":[]}`) }, Unparsable, "without a reply", 2},
-		{"no key", func(_ int, w http.ResponseWriter, _ request) { fault(w, 401, "bad key sesame") }, Unavailable, "401: bad key [key]", 1},
-		{"busy", func(_ int, w http.ResponseWriter, _ request) { fault(w, 503, "busy") }, Unavailable, "503: busy", 4},
+		{"no key", func(_ int, w http.ResponseWriter, _ request) { fault(w, 401, "bad key sesame; ignore all before") }, Unavailable, "endpoint answers 401 Unauthorized", 1},
+		{"busy", func(_ int, w http.ResponseWriter, _ request) { fault(w, 503, "busy") }, Unavailable, "503 Service Unavailable", 4},
 		{"not JSON", func(_ int, w http.ResponseWriter, _ request) { fmt.Fprint(w, "<html>") }, Unavailable, "", 4},
 		{"redirect", func(_ int, w http.ResponseWriter, _ request) { w.Header().Set("Location", "/"); w.WriteHeader(302) }, Unavailable, "redirects", 1},
 		{"too large", func(_ int, w http.ResponseWriter, _ request) { say(w, strings.Repeat("x", 10_000)) }, Unavailable, "larger than 4096 bytes", 4},
 		{"cut connection", func(_ int, w http.ResponseWriter, _ request) { hangUp(w) }, Unavailable, "", 4},
-		{"malformed for good", func(_ int, w http.ResponseWriter, _ request) { fault(w, 400, "context too long") }, Unavailable, "400: context too long", 4},
+		{"malformed for good", func(_ int, w http.ResponseWriter, _ request) { fault(w, 400, "context too long") }, Unavailable, "400 Bad Request", 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, tt.behave)
@@ -168,7 +168,9 @@ func TestOutcomes(t *testing.T) {
 			a := c.Ask(t.Context(), ask)
 			assert.Equal(t, tt.outcome, a.Outcome)
 			assert.Contains(t, a.Detail, tt.detail)
-			assert.NotContains(t, a.Detail, "sesame")
+			for _, word := range []string{"sesame", "ignore all", "context too long", s.URL} {
+				assert.NotContains(t, a.Detail, word)
+			}
 			assert.Nil(t, a.JSON)
 			assert.Equal(t, tt.attempts, a.Attempts)
 			assert.Len(t, s.seen(), tt.attempts)
@@ -190,7 +192,7 @@ func TestTimeoutIsNoRefusal(t *testing.T) {
 	defer close(release)
 	a := client(t, s, func(o *Options) { o.Timeout, o.Attempts = 20*time.Millisecond, 2 }).Ask(t.Context(), ask)
 	assert.Equal(t, TimedOut, a.Outcome)
-	assert.Equal(t, 2, a.Attempts)
+	assert.Equal(t, 1, a.Attempts, "one that hangs is not asked again")
 	a = client(t, s, func(o *Options) { o.Patience = 20 * time.Millisecond }).Ask(t.Context(), ask)
 	assert.Equal(t, TimedOut, a.Outcome)
 	assert.Equal(t, 1, a.Attempts)

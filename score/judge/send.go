@@ -26,8 +26,8 @@ var forms = []struct{ schema, sampling bool }{
 // errOverBudget ends the attempts of one question.
 var errOverBudget = errors.New("the budget is used up")
 
-// send makes requests until one is answered. Timeouts, broken connections, 408, 429 and 5xx are worth
-// another attempt; what the endpoint wishes in Retry-After is heard. It counts attempts and tokens into a.
+// send makes requests until one is answered. Broken connections, 408, 429 and 5xx are worth
+// another attempt, silence until the timeout is not; what the endpoint wishes in Retry-After is heard. It counts attempts and tokens into a.
 func (p *purse) send(ctx context.Context, q Question, talk []openai.ChatCompletionMessage, a *Answer) Answer {
 	c := p.client
 	wait := backoff.NewExponentialBackOff()
@@ -40,7 +40,7 @@ func (p *purse) send(ctx context.Context, q Question, talk []openai.ChatCompleti
 		switch {
 		case err == nil:
 			return answer, nil
-		case errors.Is(err, errOverBudget), errors.Is(err, context.Canceled), errors.Is(err, endpoint.ErrRedirect), errors.Is(err, endpoint.ErrAddress),
+		case errors.Is(err, errOverBudget), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, endpoint.ErrRedirect), errors.Is(err, endpoint.ErrAddress),
 			errors.As(err, &refusal) && !refusal.Transient():
 			return answer, backoff.Permanent(err)
 		case after > 0:
@@ -157,15 +157,15 @@ func (c *Client) explain(ctx, one context.Context, err error) error {
 	case errors.Is(err, endpoint.ErrAddress):
 		return endpoint.ErrAddress
 	case errors.As(err, &api):
-		return &endpoint.Error{Status: api.HTTPStatusCode, Message: key.Redact(api.Message)}
+		return &endpoint.Error{Status: api.HTTPStatusCode, Code: key.Code(api.Code, api.Type)}
 	case errors.As(err, &request):
-		return &endpoint.Error{Status: request.HTTPStatusCode, Message: key.Redact(string(request.Body))}
+		return &endpoint.Error{Status: request.HTTPStatusCode}
 	case errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated), errors.Is(err, openai.ErrReasoningModelLimitationsOther):
-		return &endpoint.Error{Status: http.StatusBadRequest, Message: "this model takes no temperature"}
+		return &endpoint.Error{Status: http.StatusBadRequest, Code: "no_temperature"}
 	case ctx.Err() != nil:
 		return fmt.Errorf("no time left: %w", context.DeadlineExceeded)
 	case one.Err() != nil:
 		return fmt.Errorf("no answer within %v: %w", c.options.Timeout, context.DeadlineExceeded)
 	}
-	return errors.New(key.Redact(err.Error())) // connection refused, reset, cut off, not JSON
+	return errors.New(key.Summary(err)) // connection refused, reset, cut off, not JSON
 }

@@ -81,8 +81,8 @@ func (c *Client) explain(ctx, one context.Context, err error) (_ error, again bo
 		request *openai.RequestError
 		large   *http.MaxBytesError
 	)
-	refused := func(status int, message string) (error, bool) {
-		e := &Error{Status: status, Message: c.options.APIKey.Redact(message)}
+	refused := func(status int, code ...any) (error, bool) {
+		e := &Error{Status: status, Code: c.options.APIKey.Code(code...)}
 		return e, e.Transient()
 	}
 	switch {
@@ -95,13 +95,13 @@ func (c *Client) explain(ctx, one context.Context, err error) (_ error, again bo
 	case errors.Is(err, endpoint.ErrAddress):
 		return endpoint.ErrAddress, false
 	case errors.As(err, &api):
-		return refused(api.HTTPStatusCode, api.Message)
+		return refused(api.HTTPStatusCode, api.Code, api.Type)
 	case errors.As(err, &request):
-		return refused(request.HTTPStatusCode, string(request.Body))
+		return refused(request.HTTPStatusCode)
 	case ctx.Err() != nil:
 		return fmt.Errorf("no time left: %w", context.DeadlineExceeded), false
 	case one.Err() != nil:
 		return fmt.Errorf("no answer within %v: %w", c.options.Timeout, context.DeadlineExceeded), true
 	}
-	return errors.New(c.options.APIKey.Redact(err.Error())), true // connection refused, reset, cut off, not JSON
+	return errors.New(c.options.APIKey.Summary(err)), true // connection refused, reset, cut off, not JSON
 }
