@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak
+.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak package
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -86,6 +86,13 @@ lint: ## formatting, vet with each module by itself, staticcheck
 
 fmt: ## format all Go files
 	gofmt -w .
+
+VERSION ?= 0.0.0-dev
+
+package: build ## packaging/out: everything that installs Waymark, validated by what is here; VERSION=1.2.3, TOOLS=run fetches validators
+	GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/waymark-hook ./cmd/waymark-hook
+	cd packaging && GOWORK=off go test . && GOWORK=off go run . -program ../bin/waymark -version $(VERSION)
+	TOOLS=$(TOOLS) sh packaging/check.sh
 
 bench: ## benchmarks by size, with gonum in the same run, then ratios and growth; the output stays in bench.out
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 4h $(PKG) | go run ./lab/bench/summary -keep bench.out

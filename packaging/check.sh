@@ -1,0 +1,71 @@
+#!/bin/sh
+# Validates what packaging/out holds with the tools that are here, and says what was not checked. Run it from the root
+# of the repository: make package. goreleaser, nfpm and helm are looked for in PATH; TOOLS=run fetches and builds them.
+set -eu
+out=packaging/out
+failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+say() { printf '%-12s %s\n' "$1" "$2"; }
+
+# check NAME COMMAND…: runs a check, and shows its output only where it fails.
+check() {
+	name=$1
+	shift
+	if "$@" >"$tmp/log" 2>&1; then say ok "$name"; else
+		say FAILED "$name"
+		cat "$tmp/log"
+		failed=1
+	fi
+}
+
+# with TOOL MODULE: the command of a tool in $tool, empty where it is not here.
+with() {
+	tool=
+	if command -v "$1" >/dev/null; then tool=$1; elif [ "${TOOLS:-}" = run ]; then tool="env GOWORK=off GOFLAGS= go run $2"; fi
+	[ -n "$tool" ] || say "not checked" "$3: no $1 in PATH (TOOLS=run builds it)"
+	[ -n "$tool" ]
+}
+
+if with goreleaser github.com/goreleaser/goreleaser/v2@v2.13.3 goreleaser.yaml; then
+	check "goreleaser.yaml (goreleaser check)" $tool check "$out/goreleaser.yaml"
+fi
+if with nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0 "deb, rpm"; then
+	for kind in deb rpm; do check "$kind (nfpm pkg)" $tool pkg -f "$out/nfpm/nfpm.yaml" -p $kind -t "$tmp"; done
+	if command -v dpkg >/dev/null; then
+		check "deb (unpacked, run)" sh -c "dpkg -x $tmp/*.deb $tmp/deb && $tmp/deb/usr/bin/waymark version && test -f $tmp/deb/usr/share/man/man1/waymark-init.1 -a -f $tmp/deb/etc/waymark/waymark.env"
+	fi
+fi
+if with helm helm.sh/helm/v3/cmd/helm@v3.22.0 "Helm chart"; then
+	check "Helm chart (helm lint)" $tool lint --strict "$out/helm/waymark"
+	check "Helm chart (helm template, all on)" $tool template x "$out/helm/waymark" --set networkPolicy.enabled=true,serviceMonitor.enabled=true,podDisruptionBudget.enabled=true,createKey=false
+	check "Helm chart (unknown values are refused)" sh -c "! $tool template x $out/helm/waymark --set colour=red"
+fi
+if command -v systemd-analyze >/dev/null; then
+	sed "s|/usr/bin/waymark|$PWD/bin/waymark|" "$out/systemd/waymark.service" >"$tmp/waymark.service"
+	check "waymark.service (systemd-analyze verify)" systemd-analyze verify --man=no "$tmp/waymark.service"
+	check "waymark.service (exposure of at most 2.0)" systemd-analyze security --offline=true --threshold=20 "$tmp/waymark.service"
+fi
+if command -v man >/dev/null; then
+	check "manual pages (man --warnings)" sh -c "for p in $out/man/*.1; do man --warnings -l \$p 2>&1 >/dev/null | grep . && exit 1; done; true"
+fi
+for shell in bash zsh fish; do
+	file=$(ls $out/completions/*waymark* | grep -E "$(case $shell in bash) echo '\.bash$' ;; zsh) echo '/_waymark$' ;; fish) echo '\.fish$' ;; esac)")
+	if command -v $shell >/dev/null; then check "completion of $shell ($shell -n)" $shell -n "$file"; else say "not checked" "completion of $shell: no $shell"; fi
+done
+if command -v unzip >/dev/null; then
+	check "MCPB (unzip, run, answers initialize)" sh -c "unzip -q $out/mcpb/*.mcpb -d $tmp/mcpb && printf '%s\n' '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}' | $tmp/mcpb/server/waymark mcp --workspace default --data $tmp/data | grep -q serverInfo"
+fi
+if command -v npm >/dev/null; then
+	here=$(ls -d $out/npm/waymark-*/bin | head -1)
+	check "npm (pack, install the tarballs, npx)" sh -c "cd $tmp && npm pack --silent $PWD/$out/npm/waymark $PWD/${here%/bin} && npm init -y && npm install --offline --no-audit --no-fund ./*.tgz && npx --no-install waymark version"
+	if [ "${TOOLS:-}" = run ]; then
+		check "MCPB manifest (mcpb validate)" npx -y @anthropic-ai/mcpb@2 validate "$out/mcpb/manifest.json"
+		check "Claude Code plugin (claude plugin validate)" npx -y @anthropic-ai/claude-code@2 plugin validate "$out/claude-code"
+	else
+		say "not checked" "MCPB manifest, Claude Code plugin (TOOLS=run fetches @anthropic-ai/mcpb and @anthropic-ai/claude-code)"
+	fi
+fi
+for file in "Dockerfiles: no build here" "server.json, plugins of Codex, Cursor and Agent Plugins: valid JSON, no validator" "install buttons: not clicked"; do say "not checked" "$file"; done
+exit $failed

@@ -1,0 +1,3 @@
+module waymark/packaging
+
+go 1.26.8

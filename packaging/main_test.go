@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Names come from one file and reach everything that is generated; nothing of a template stays.
+func TestGenerate(t *testing.T) {
+	dir := t.TempDir()
+	owner := filepath.Join(dir, "owner.env")
+	if err := os.WriteFile(owner, []byte("# names\nOWNER=Somebody\nREPO=elsewhere\nAUTHOR=Some \"Body\"\nEMAIL=some@body.example\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "out")
+	if err := generate(options{owner: owner, templates: "templates", out: out, version: "1.2.3"}); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	if err := filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(out, path)
+		files[filepath.ToSlash(name)] = string(text)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if strings.Contains(text, "[[ ") || strings.Contains(text, "[[.") || strings.Contains(text, "example/waymark") {
+			t.Errorf("%s holds what is not filled in", name)
+		}
+	}
+	for name, want := range map[string]string{
+		"goreleaser.yaml":                     `owner: "Somebody", name: "elsewhere"`,
+		"npm/waymark/package.json":            `"@Somebody/waymark-win32-arm64": "1.2.3"`,
+		"npm/waymark-darwin-x64/package.json": `"os": ["darwin"]`,
+		"helm/waymark/values.yaml":            "repository: ghcr.io/somebody/elsewhere",
+		"server.json":                         `"io.github.Somebody/waymark"`,
+		"mcpb/manifest.json":                  `"name": "Some \"Body\""`,
+	} {
+		if !strings.Contains(files[name], want) {
+			t.Errorf("%s has no %s", name, want)
+		}
+	}
+	button := regexp.MustCompile(`config=([A-Za-z0-9+/=]+)\)`).FindStringSubmatch(files["buttons.md"])
+	var server struct{ Command string }
+	if text, err := base64.StdEncoding.DecodeString(button[1]); err != nil || json.Unmarshal(text, &server) != nil || server.Command != "waymark" {
+		t.Errorf("the button of Cursor starts %q: %v", server.Command, err)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	owner := filepath.Join(t.TempDir(), "owner.env")
+	if err := os.WriteFile(owner, []byte("OWNER=x\nREPO=y\nAUTHOR=z\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []options{{owner: owner, version: "1.0.0"}, {owner: "owner.env", version: "v1"}} {
+		o.templates, o.out = "templates", filepath.Join(t.TempDir(), "out")
+		if err := generate(o); err == nil {
+			t.Errorf("%+v is taken", o)
+		}
+	}
+}
