@@ -89,9 +89,9 @@ fmt: ## format all Go files
 
 VERSION ?= 0.0.0-dev
 
-package: build ## packaging/out: everything that installs Waymark, validated by what is here; VERSION=1.2.3, TOOLS=run fetches validators
+package: build ## packaging/out: everything that installs Waymark, validated by what is here; VERSION=1.2.3; DIST=dist for what goreleaser built; TOOLS=run fetches validators
 	GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/waymark-hook ./cmd/waymark-hook
-	cd packaging && GOWORK=off go test . && GOWORK=off go run . -program ../bin/waymark -version $(VERSION)
+	cd packaging && GOWORK=off go test . && GOWORK=off go run . -program ../bin/waymark -version $(VERSION) $(if $(DIST),-dist $(abspath $(DIST)))
 	TOOLS=$(TOOLS) sh packaging/check.sh
 
 bench: ## benchmarks by size, with gonum in the same run, then ratios and growth; the output stays in bench.out

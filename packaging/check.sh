@@ -3,6 +3,7 @@
 # of the repository: make package. goreleaser, nfpm and helm are looked for in PATH; TOOLS=run fetches and builds them.
 set -eu
 out=packaging/out
+here=$(go env GOOS | sed s/windows/win32/)-$(go env GOARCH | sed s/amd64/x64/)
 failed=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -55,13 +56,12 @@ for shell in bash zsh fish; do
 	if command -v $shell >/dev/null; then check "completion of $shell ($shell -n)" $shell -n "$file"; else say "not checked" "completion of $shell: no $shell"; fi
 done
 if command -v unzip >/dev/null; then
-	check "MCPB (unzip, run, answers initialize)" sh -c "unzip -q $out/mcpb/*.mcpb -d $tmp/mcpb && printf '%s\n' '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}' | $tmp/mcpb/server/waymark mcp --workspace default --data $tmp/data | grep -q serverInfo"
+	check "MCPB (unzip, run, answers initialize)" sh -c "unzip -q $out/mcpb/waymark-$here.mcpb -d $tmp/mcpb && printf '%s\n' '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}' | $tmp/mcpb/server/waymark mcp --workspace default --data $tmp/data | grep -q serverInfo"
 fi
 if command -v npm >/dev/null; then
-	here=$(ls -d $out/npm/waymark-*/bin | head -1)
-	check "npm (pack, install the tarballs, npx)" sh -c "cd $tmp && npm pack --silent $PWD/$out/npm/waymark $PWD/${here%/bin} && npm init -y && npm install --offline --no-audit --no-fund ./*.tgz && npx --no-install waymark version"
+	check "npm (pack, install the tarballs, npx)" sh -c "cd $tmp && npm pack --silent $PWD/$out/npm/waymark $PWD/$out/npm/waymark-$here && npm init -y && npm install --offline --no-audit --no-fund ./*.tgz && npx --no-install waymark version"
 	if [ "${TOOLS:-}" = run ]; then
-		check "MCPB manifest (mcpb validate)" npx -y @anthropic-ai/mcpb@2 validate "$out/mcpb/manifest.json"
+		check "MCPB manifest (mcpb validate)" npx -y @anthropic-ai/mcpb@2 validate "$(ls $out/mcpb/*/manifest.json | head -1)"
 		check "Claude Code plugin (claude plugin validate)" npx -y @anthropic-ai/claude-code@2 plugin validate "$out/claude-code"
 	else
 		say "not checked" "MCPB manifest, Claude Code plugin (TOOLS=run fetches @anthropic-ai/mcpb and @anthropic-ai/claude-code)"

@@ -33,6 +33,7 @@ func main() {
 	flag.StringVar(&o.templates, "templates", "templates", "folder of templates")
 	flag.StringVar(&o.out, "out", "out", "folder to write; it is made anew")
 	flag.StringVar(&o.program, "program", "", "built program: lists tools, writes manual pages and completions, and goes into the packages of this platform")
+	flag.StringVar(&o.dist, "dist", "", "what goreleaser built: programs for the packages of all platforms")
 	flag.StringVar(&o.version, "version", "0.0.0-dev", "semantic version")
 	flag.Parse()
 	if err := generate(o); err != nil {
@@ -41,7 +42,7 @@ func main() {
 	}
 }
 
-type options struct{ owner, templates, out, program, version string }
+type options struct{ owner, templates, out, program, dist, version string }
 
 // platform is one that is built for, in the words of Go and of npm.
 type platform struct{ OS, Arch, NodeOS, NodeArch, Exe string }
@@ -69,9 +70,11 @@ type data struct {
 	Homepage, Image            string
 	Platforms                  []platform
 	Platform                   platform // of a file for one
-	Here                       platform // that the program was built for
+	Here                       platform // that this runs on
 	Tools                      []tool
-	Bundle                     string // SHA-256 of the MCPB file of this platform, if there is a program
+	Bundles                    map[string]string // SHA-256 of the MCPB files, by platform
+
+	programs map[string]string // by platform
 }
 
 func generate(o options) error {
@@ -101,12 +104,15 @@ func generate(o options) error {
 	if err := render(false); err != nil {
 		return err
 	}
-	if o.program != "" {
-		if d.Bundle, err = bundle(o, d); err != nil {
+	for _, p := range platforms {
+		if d.programs[p.Name()] == "" {
+			continue
+		}
+		if d.Bundles[p.Name()], err = bundle(o, p, d.programs[p.Name()]); err != nil {
 			return err
 		}
 	}
-	return render(true) // it names the hash of the bundle
+	return render(true) // it names the hashes of the bundles
 }
 
 func newData(o options) (*data, error) {
@@ -133,10 +139,19 @@ func newData(o options) (*data, error) {
 		Description: "Learns the paths that agents take through their tools and suggests which tool comes next, which DAG of tools a request needs, and why. One program, no language model, nothing leaves the machine."}
 	d.Homepage = "https://github.com/" + d.Owner + "/" + d.Repo
 	d.Image = "ghcr.io/" + strings.ToLower(d.Owner+"/"+d.Repo)
+	d.Bundles, d.programs = map[string]string{}, map[string]string{}
 	for _, p := range platforms {
-		if p.OS == runtime.GOOS && p.Arch == runtime.GOARCH {
-			d.Here = p
+		if built, _ := filepath.Glob(filepath.Join(o.dist, "waymark_"+p.OS+"_"+p.Arch+"*", "waymark"+p.Exe)); o.dist != "" && len(built) == 1 {
+			d.programs[p.Name()] = built[0]
 		}
+		if p.OS == runtime.GOOS && p.Arch == runtime.GOARCH {
+			if d.Here = p; o.program != "" && o.dist == "" {
+				d.programs[p.Name()] = o.program
+			}
+		}
+	}
+	if o.dist != "" && len(d.programs) == 0 {
+		return nil, fmt.Errorf("-dist %s holds no program", o.dist)
 	}
 	return d, nil
 }
@@ -178,9 +193,11 @@ func renderFile(o options, d *data, path string) error {
 		if !strings.Contains(name, "PLATFORM") {
 			break
 		}
-	}
-	if o.program != "" && strings.Contains(name, "PLATFORM") && d.Here.OS != "" {
-		return copyFile(o.program, filepath.Join(o.out, filepath.Dir(strings.ReplaceAll(name, "PLATFORM", d.Here.Name())), "bin", "waymark"+d.Here.Exe))
+		if program := d.programs[p.Name()]; program != "" && strings.HasPrefix(filepath.ToSlash(name), "npm/") {
+			if err := copyFile(program, filepath.Join(filepath.Dir(target), "bin", "waymark"+p.Exe)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -262,9 +279,9 @@ func pages(o options) error {
 	return nil
 }
 
-// bundle makes the MCPB file of this platform, and returns its SHA-256.
-func bundle(o options, d *data) (string, error) {
-	path := filepath.Join(o.out, "mcpb", "waymark-"+d.Here.Name()+".mcpb")
+// bundle makes the MCPB file of a platform, and returns its SHA-256.
+func bundle(o options, p platform, program string) (string, error) {
+	path := filepath.Join(o.out, "mcpb", "waymark-"+p.Name()+".mcpb")
 	f, err := os.Create(path)
 	if err != nil {
 		return "", err
@@ -275,7 +292,7 @@ func bundle(o options, d *data) (string, error) {
 	for _, file := range []struct {
 		from, to string
 		mode     fs.FileMode
-	}{{filepath.Join(o.out, "mcpb", "manifest.json"), "manifest.json", 0o644}, {o.program, "server/waymark" + d.Here.Exe, 0o755}} {
+	}{{filepath.Join(o.out, "mcpb", p.Name(), "manifest.json"), "manifest.json", 0o644}, {program, "server/waymark" + p.Exe, 0o755}} {
 		text, err := os.ReadFile(file.from)
 		if err != nil {
 			return "", err

@@ -45,7 +45,7 @@ func TestGenerate(t *testing.T) {
 		"npm/waymark-darwin-x64/package.json": `"os": ["darwin"]`,
 		"helm/waymark/values.yaml":            "repository: ghcr.io/somebody/elsewhere",
 		"server.json":                         `"io.github.Somebody/waymark"`,
-		"mcpb/manifest.json":                  `"name": "Some \"Body\""`,
+		"mcpb/darwin-arm64/manifest.json":     `"name": "Some \"Body\""`,
 	} {
 		if !strings.Contains(files[name], want) {
 			t.Errorf("%s has no %s", name, want)
