@@ -56,10 +56,11 @@ type feedbackAnswer struct {
 func (s *Server) episodeRoutes(api huma.API) {
 	add(s, api, rule{scope: scopeWrite, stream: true, ndjson: true, once: true, creates: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
-		Description: "One episode as application/json, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
+		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
 	episode := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
-	documentBody(api, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": episode, ndjson: {Type: "string"}})
+	documentBody(api, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
+		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
 
 	add(s, api, rule{scope: scopeWrite, once: true, creates: true}, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "What became of a suggestion",
@@ -87,8 +88,27 @@ func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
 		return nil, err
 	}
 	source := accessFrom(ctx).Source
+	each := func(visit lineVisitor) error { return eachLine(r.Body, int(s.cfg.MaxBody), visit) }
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != ndjson {
-		return recordOne(ctx, e, source, r)
+		data, err := jsonBody(r)
+		if err != nil {
+			return nil, err
+		}
+		list, err := episodeList(data)
+		if err != nil {
+			return nil, err
+		}
+		if list == nil {
+			return recordOne(ctx, e, source, data)
+		}
+		each = func(visit lineVisitor) error {
+			for i, one := range list {
+				if err := visit(i+1, one, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
 	}
 
 	out := recordResult{Rejected: []live.Rejection{}, Seq: e.Counted()}
@@ -118,7 +138,7 @@ func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
 		batch, lines = batch[:0], lines[:0]
 		return nil
 	}
-	err = eachLine(r.Body, int(s.cfg.MaxBody), func(number int, data []byte, err error) error {
+	err = each(func(number int, data []byte, err error) error {
 		var episode episodic.Episode
 		if err == nil {
 			episode, err = decodeEpisode(data)
@@ -143,15 +163,36 @@ func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
 	return &recorded{out}, nil
 }
 
-// recordOne records the single episode of a JSON body.
-func recordOne(ctx context.Context, e *live.Engine, source string, r *http.Request) (*recorded, error) {
+func jsonBody(r *http.Request) ([]byte, error) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, badRead(err)
 	}
-	if len(bytes.TrimSpace(data)) == 0 {
+	if data = bytes.TrimSpace(data); len(data) == 0 {
 		return nil, refuse(http.StatusBadRequest, "request body is required")
 	}
+	return data, nil
+}
+
+// episodeList is the elements of a body that is a list, or an object with the member episodes; nil for one episode.
+func episodeList(data []byte) ([]json.RawMessage, error) {
+	if data[0] == '[' {
+		return decodeStrict[[]json.RawMessage](data)
+	}
+	var named struct {
+		Episodes json.RawMessage `json:"episodes"`
+	}
+	if json.Unmarshal(data, &named) != nil || named.Episodes == nil {
+		return nil, nil // what is wrong with it is said where it is read as an episode
+	}
+	body, err := decodeStrict[struct {
+		Episodes []json.RawMessage `json:"episodes"`
+	}](data)
+	return append([]json.RawMessage{}, body.Episodes...), err
+}
+
+// recordOne records the single episode of a JSON body.
+func recordOne(ctx context.Context, e *live.Engine, source string, data []byte) (*recorded, error) {
 	episode, err := decodeEpisode(data)
 	if err != nil {
 		return nil, err
@@ -191,11 +232,14 @@ func claimedID(data []byte) string {
 	return named.ID
 }
 
+// lineVisitor gets each line that is not blank, or each element of a list, numbered from 1.
+type lineVisitor func(number int, data []byte, err error) error
+
 var errLineTooLong = errors.New("the line is too long")
 
 // eachLine calls visit for each line that is not blank, numbered from 1. A line longer than limit is
 // skipped and visited with an error.
-func eachLine(r io.Reader, limit int, visit func(number int, data []byte, err error) error) error {
+func eachLine(r io.Reader, limit int, visit lineVisitor) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
 	for number := 1; ; number++ {

@@ -78,3 +78,62 @@ func TestOpenAPIIsComplete(t *testing.T) {
 		assert.Contains(t, page, `id="`+link[1]+`"`)
 	}
 }
+
+// What a route refuses is declared, with the tags and the address that generators ask for.
+func TestOpenAPIDeclaresRefusals(t *testing.T) {
+	w := newWeb(t)
+	var spec struct {
+		Servers []struct{ URL string }
+		Tags    []struct{ Name string }
+		Paths   map[string]map[string]struct {
+			Tags      []string
+			Responses map[string]any
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(w.ask("GET", "/openapi.json", "").body), &spec))
+	require.NotEmpty(t, spec.Servers)
+	defined := map[string]bool{}
+	for _, tag := range spec.Tags {
+		defined[tag.Name] = true
+	}
+	for path, item := range spec.Paths {
+		for method, op := range item {
+			for _, tag := range op.Tags {
+				assert.True(t, defined[tag], "%s %s: tag %s", method, path, tag)
+			}
+			if method == "post" || method == "put" {
+				assert.Contains(t, op.Responses, "422", "%s %s", method, path)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/runs/{id}/approve", "/v1/runs/{id}/cancel"} {
+		assert.Contains(t, spec.Paths[path]["post"].Responses, "409", path)
+	}
+}
+
+// Episodes come one alone, as a list, in an object, or one a line.
+func TestEpisodesInAnyForm(t *testing.T) {
+	w := newWeb(t)
+	one := func(id string) string { return `{"id":"` + id + `","steps":[{"tool":"a:b"},{"tool":"a:c"}]}` }
+	for _, tt := range []struct {
+		body     string
+		accepted int
+		rejected string
+	}{
+		{one("1"), 1, ""},
+		{" [" + one("2") + "," + one("3") + "]", 2, ""},
+		{`{"episodes":[` + one("4") + `,{"id":"5","steps":7},` + one("6") + `]}`, 2, "5"},
+		{`[]`, 0, ""},
+		{`{"episodes":[]}`, 0, ""},
+	} {
+		got := parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", tt.body))
+		assert.Equal(t, tt.accepted, got.Accepted, tt.body)
+		if tt.rejected != "" {
+			require.Len(t, got.Rejected, 1)
+			assert.Equal(t, tt.rejected, got.Rejected[0].ID)
+			assert.Equal(t, 2, got.Rejected[0].Line)
+		}
+	}
+	requireProblem(t, 422, "more", w.ask("POST", "/v1/episodes", `{"episodes":[],"more":1}`))
+	requireProblem(t, 422, "steps", w.ask("POST", "/v1/episodes", `{"id":"7","steps":7}`))
+}

@@ -96,11 +96,11 @@ func (s *Server) runRoutes(api huma.API) {
 	add(s, api, rule{scope: scopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), s.getRun)
 	add(s, api, rule{scope: scopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), s.deleteRun)
 	cancel := op("cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
-	cancel.DefaultStatus = http.StatusAccepted
+	cancel.DefaultStatus, cancel.Errors = http.StatusAccepted, []int{http.StatusConflict}
 	add(s, api, rule{scope: scopeWrite}, cancel, s.cancelRun)
 	approve := op("approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
 		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended and its tool is not annotated as repeatable.")
-	approve.DefaultStatus = http.StatusAccepted
+	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
 	add(s, api, rule{scope: scopeAdmin}, approve, s.approveRun)
 
 	events := op("watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself.")

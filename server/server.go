@@ -228,6 +228,10 @@ func (s *Server) humaConfig() huma.Config {
 	cfg.Info.Description = "Which tool comes next: search, suggestions, DAGs of tools, and the history they are learned from. " +
 		"An answer that takes longer than its time limit (30 s where the operation names no other) is refused with 504, and one that shutdown cuts off with 503. " +
 		"HEAD is answered like GET, without the body, except for streams."
+	cfg.Servers = []*huma.Server{{URL: "/", Description: "The server that this description comes from"}}
+	for _, name := range docsTags {
+		cfg.Tags = append(cfg.Tags, &huma.Tag{Name: name})
+	}
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	cfg.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[rubric.Decimal](), reflect.TypeFor[float64]())
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath, cfg.CreateHooks = "", "", "", nil
@@ -321,7 +325,7 @@ func (s *Server) declare(ru rule, op *huma.Operation) {
 	op.MaxBodyBytes = max(s.cfg.MaxBody, ru.body) + 1 // huma refuses the limit itself; the real limit is in limitBody
 	op.BodyReadTimeout = readTimeout
 	op.Security = []map[string][]string{{"key": {}}, {}}
-	op.Errors = []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable}
+	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable)
 	if !ru.stream {
 		op.Errors = append(op.Errors, http.StatusGatewayTimeout)
 	}
@@ -329,7 +333,7 @@ func (s *Server) declare(ru rule, op *huma.Operation) {
 		op.Errors = append(op.Errors, http.StatusNotFound)
 	}
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
-		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
 	}
 	if ru.once {
 		op.Errors = append(op.Errors, http.StatusConflict, http.StatusInsufficientStorage)
