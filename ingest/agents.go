@@ -70,7 +70,10 @@ func (c *copilot) line(l line) {
 	case kind == "session.start":
 		if version := string(data.value("version")); version != "1" {
 			c.unknown = true
-			c.drop(l.number, fmt.Errorf("version %.20s of the format is not known", cmp.Or(version, "none")))
+			if strings.Trim(version, "0123456789.") != "" || len(version) > 8 { // it may be anything
+				version = "of another form"
+			}
+			c.drop(l.number, fmt.Errorf("version %s of the format is not known", cmp.Or(version, "none")))
 		}
 		c.session = data.text("sessionId")
 	case kind == "user.message":

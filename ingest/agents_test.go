@@ -111,4 +111,8 @@ func TestUnknownVersion(t *testing.T) {
 	require.Zero(t, report.Taken.Episodes)
 	require.Len(t, report.Reasons, 1)
 	require.Equal(t, "version 7 of the format is not known", report.Reasons[0].Reason)
+	for it, err := range ReadFrom(t.Context(), strings.NewReader(strings.Replace(text, `"version":7`, `"version":"SECRET"`, 1)), Options{}) {
+		require.NoError(t, err)
+		require.NotContains(t, it.Dropped, "SECRET")
+	}
 }
