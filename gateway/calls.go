@@ -133,7 +133,7 @@ func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (ru
 	}
 	_, err := l.session.CallTool(ctx, params)
 	if raw, ok := x.answer(); ok {
-		return resultOf(raw, t.output, t.outputErr), nil
+		return resultOf(raw, t, u.opts.StrictResults), nil
 	}
 	if outer.Err() != nil {
 		return run.Result{}, outer.Err()

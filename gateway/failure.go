@@ -39,8 +39,9 @@ type Input struct {
 	State    string          `json:"requestState,omitempty"`
 }
 
-// resultOf reads an answer. output is the schema of the structured part.
-func resultOf(raw json.RawMessage, output *schema, outputErr error) run.Result {
+// resultOf reads an answer of a tool. Structured content that does not fit the tool's output schema is left out; where
+// strict, it is a failure.
+func resultOf(raw json.RawMessage, t *entry, strict bool) run.Result {
 	var a answer
 	if len(raw) == 0 || raw[0] != '{' {
 		return failed(run.FailedTool, "the server answered %s, which is no result of a tool", catalog.Cut(string(raw), 40))
@@ -79,30 +80,38 @@ func resultOf(raw json.RawMessage, output *schema, outputErr error) run.Result {
 		}
 		return r
 	}
-	r.Unvalidated = unvalidated(a.StructuredContent, output, outputErr)
+	r.Unvalidated, r.Misfit = unvalidated(a.StructuredContent, t.output, t.outputErr)
+	if r.Misfit {
+		if string(r.Content) == "[]" && r.Structured != nil { // the work is done, and this is all that is known of it
+			r.Content, _ = json.Marshal([]map[string]string{{"type": "text", "text": string(r.Structured)}}) // strings: cannot fail
+		}
+		r.Structured = nil
+		if strict {
+			return failed(run.FailedTool, "the tool was called, but its result is refused: %s", r.Unvalidated)
+		}
+	}
 	return r
 }
 
-// unvalidated says why a structured answer was not found to be as its schema says. That is no failure: the
-// work is done.
-func unvalidated(value json.RawMessage, output *schema, outputErr error) string {
+// unvalidated says why a structured answer is not known to fit its schema, and whether it is known not to.
+func unvalidated(value json.RawMessage, output *schema, outputErr error) (why string, misfit bool) {
 	var wrong mismatch
 	switch {
 	case outputErr != nil:
-		return "the tool's output schema is not usable: " + catalog.Cut(outputErr.Error(), 200)
+		return "the tool's output schema is not usable: " + catalog.Cut(outputErr.Error(), 200), false
 	case output == nil:
-		return ""
+		return "", false
 	case value == nil:
-		return "the tool declares an output schema and gave no structured content"
+		return "the tool declares an output schema and gave no structured content", true
 	}
 	err := output.check(value)
 	switch {
 	case err == nil:
-		return ""
+		return "", false
 	case errors.As(err, &wrong):
-		return "it does not fit the tool's output schema: " + catalog.Cut(string(wrong), 300)
+		return "it does not fit the tool's output schema: " + catalog.Cut(string(wrong), 300), true
 	}
-	return catalog.Cut(err.Error(), 200)
+	return catalog.Cut(err.Error(), 200), false
 }
 
 func isNull(v json.RawMessage) bool { return len(v) == 0 || string(v) == "null" }

@@ -73,6 +73,8 @@ type Options struct {
 	Queue        int           // calls of one server that wait; 64
 	MaxAnswer    int           // bytes of one message of a server; 4 MiB
 	MaxArguments int           // bytes of the arguments of a call; 1 MiB
+
+	StrictResults bool // a result that does not fit the output schema of its tool is a failure
 }
 
 func (o Options) filled() Options {

@@ -273,8 +273,16 @@ func TestFaults(t *testing.T) {
 		t.Parallel()
 		r := call(t, connected(t, quick(t), "wrongschema"), "wrongschema:go", `{}`)
 		assert.Empty(t, r.Failure)
-		assert.JSONEq(t, `{"n":"seven"}`, string(r.Structured))
+		assert.Empty(t, r.Structured)
+		assert.JSONEq(t, `[{"type":"text","text":"{\"n\":\"seven\"}"}]`, string(r.Content))
 		assert.Contains(t, r.Unvalidated, "n: got string, want integer")
+		assert.True(t, r.Misfit)
+		strict := quick(t)
+		strict.StrictResults = true
+		r = call(t, connected(t, strict, "wrongschema"), "wrongschema:go", `{}`)
+		assert.Equal(t, run.FailedTool, r.Failure)
+		assert.Contains(t, r.Message, "n: got string, want integer")
+		assert.Empty(t, r.Content)
 	})
 	t.Run("digits", func(t *testing.T) {
 		t.Parallel()

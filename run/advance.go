@@ -166,6 +166,10 @@ func (r *Run) arguments(i int) (_ json.RawMessage, ok bool) {
 	n := &r.plan.nodes[i]
 	tree := map[string]any{}
 	for _, a := range n.args {
+		if from := r.misfitIn(n.scope, a.value); from != "" {
+			r.fail(i, FailedArgument, fmt.Sprintf("argument %q: the result of %s does not fit the output schema of its tool", a.name, from))
+			return nil, false
+		}
 		v, missing, err := a.value.eval(scopeView{r, n.scope})
 		switch {
 		case err != nil:
@@ -255,6 +259,32 @@ func (r *Run) close(i, scope int) {
 	}
 	s.State, s.Result = NodeDone, out
 	r.results[i] = out
+	if inner := &r.plan.scopes[scope]; inner.output != nil {
+		s.Misfit = r.misfitIn(scope, inner.output) != ""
+	} else {
+		s.Misfit = slices.ContainsFunc(inner.last, func(i int) bool { return r.status.Nodes[i].Misfit })
+	}
+}
+
+// misfitIn is the first node that a value refers to and whose result does not fit its schema, or empty.
+func (r *Run) misfitIn(scope int, v *value) (path string) {
+	s := &r.plan.scopes[scope]
+	note := func(i int) {
+		if n := &r.status.Nodes[i]; n.Misfit && path == "" {
+			path = n.ID
+		}
+	}
+	v.each(func(v *value) {
+		switch {
+		case v.from != nil && v.from.from == fromTask:
+			note(s.nodes[v.from.task])
+		case v.expr != nil:
+			for _, id := range v.expr.tasks {
+				note(s.nodes[s.byID[id]])
+			}
+		}
+	})
+	return path
 }
 
 // scopeView is what the values of a scope can refer to.

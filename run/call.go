@@ -32,7 +32,8 @@ type Result struct {
 	Failure     Failure         // empty if it worked
 	Message     string          // what went wrong
 	Unrecorded  string          // why the call is not in the history although it should be; empty if it is
-	Unvalidated string          // why Structured was not checked against the tool's output schema; empty if it was, or there is none
+	Unvalidated string          // why the result is not known to fit the tool's output schema; empty if it fits, or there is none
+	Misfit      bool            // it was checked and does not fit
 	NeedsInput  json.RawMessage // the host is asked for something first; the call has not happened yet
 }
 

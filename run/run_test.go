@@ -819,3 +819,26 @@ func BenchmarkRun(b *testing.B) {
 	bench("nodes=8x100ms", independent, 8)
 	bench("nodes=100", row, 100)
 }
+
+// No argument is taken from a result that does not fit its schema: directly, by an expression, or out of a capability.
+func TestAMisfitIsNoArgument(t *testing.T) {
+	misfit := func(context.Context, Call, int) (Result, error) {
+		return Result{Content: json.RawMessage(`[{"type":"text","text":"{\"body\":\"x\",\"items\":[{\"id\":7}]}"}]`), Misfit: true, Unvalidated: "it does not fit"}, nil
+	}
+	for _, uses := range []catalog.Task{
+		task("b", "fs:echo", `{"x":{"$from":"a.result.body"}}`),
+		task("b", "fs:echo", `{"x":[{"$expr":"tasks.a.result.body"}]}`),
+	} {
+		server := issuesServer()
+		server.answers["issues:get"] = misfit
+		_, s := perform(t, dag(task("a", "issues:get", `{"id":1}`), uses, task("c", "fs:echo", `{}`, "a")), server, nil)
+		require.Equal(t, map[string]NodeState{"a": NodeDone, "b": NodeFailed, "c": NodeDone}, states(s))
+		require.Equal(t, `argument "x": the result of a does not fit the output schema of its tool`, nodeOf(s, "b").Error)
+		require.True(t, nodeOf(s, "a").Misfit)
+	}
+	server := issuesServer()
+	server.answers["issues:get"] = misfit
+	_, s := perform(t, dag(task("a", "first-issue", `{"words":"crash"}`), task("b", "fs:echo", `{"x":{"$from":"a.result.body"}}`)), server, nil)
+	require.Equal(t, NodeFailed, nodeOf(s, "b").State)
+	require.True(t, nodeOf(s, "a").Misfit)
+}

@@ -56,7 +56,8 @@ type Node struct {
 	ErrorKind   Failure         `json:"error_kind,omitempty"`
 	Error       string          `json:"error,omitempty"`
 	Reason      string          `json:"reason,omitempty"`      // why it was skipped, or why a person is asked
-	Unvalidated string          `json:"unvalidated,omitempty"` // why the result was not checked against its schema
+	Unvalidated string          `json:"unvalidated,omitempty"` // why the result is not known to fit its schema
+	Misfit      bool            `json:"misfit,omitempty"`      // the result does not fit its schema: no argument is taken from it
 	Unrecorded  string          `json:"unrecorded,omitempty"`  // why the call is not in the history although it should be
 }
 

@@ -46,7 +46,7 @@ func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (en
 	case result.Failure != "":
 		end.status.State, end.status.ErrorKind, end.status.Error = NodeFailed, result.Failure, result.Message
 	default:
-		end.status.State, end.status.Unvalidated, end.status.Unrecorded = NodeDone, result.Unvalidated, result.Unrecorded
+		end.status.State, end.status.Unvalidated, end.status.Unrecorded, end.status.Misfit = NodeDone, result.Unvalidated, result.Unrecorded, result.Misfit
 		end.result = resultOf(result)
 		if long := r.tooLong(end.result); long != "" {
 			end.result, end.status.State, end.status.ErrorKind = nil, NodeFailed, FailedTool

@@ -382,6 +382,10 @@ func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error
 	for _, b := range blocks {
 		out.Content = append(out.Content, block{new(mcp.TextContent), b})
 	}
+	if r.Misfit {
+		text := "Waymark: the result of " + shownID(id) + " is not as its tool declares it and was not used further (" + r.Unvalidated + ")."
+		out.Content = append([]mcp.Content{&mcp.TextContent{Text: text}}, out.Content...)
+	}
 	if len(r.Structured) > 0 {
 		out.StructuredContent = r.Structured
 	}

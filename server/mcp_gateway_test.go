@@ -427,3 +427,14 @@ func TestRequestStateIsSigned(t *testing.T) {
 	assert.True(t, forged.IsError)
 	assert.Contains(t, textOf(t, forged), "requestState")
 }
+
+// A result that does not fit its schema is marked where a model reads it, and its structured content is not passed on.
+func TestAMisfitIsMarked(t *testing.T) {
+	out, err := new(mcpTools).resultOf("desk:count", run.Result{Content: json.RawMessage(`[{"type":"text","text":"seven"}]`), Misfit: true, Unvalidated: "n: got string, want integer"})
+	require.NoError(t, err)
+	require.False(t, out.IsError)
+	require.Nil(t, out.StructuredContent)
+	require.Len(t, out.Content, 2)
+	require.Contains(t, out.Content[0].(*mcp.TextContent).Text, "n: got string, want integer")
+	require.Equal(t, "n: got string, want integer", out.Meta[metaUnvalidated])
+}

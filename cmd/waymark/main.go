@@ -169,6 +169,7 @@ type app struct {
 	connect         bool     // start other servers
 	toolMode        string   // how hosts see their tools
 	suggestAfter    bool     // say with each result what comes next
+	strictResults   bool     // results that do not fit their schema are failures
 	expose          []string // of them, those that stand in hybrid lists
 	judgeProfiles   bool
 	experiment      live.Experiment

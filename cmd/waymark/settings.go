@@ -28,7 +28,7 @@ var settings = []string{
 	"data", "workspace", "json", "log-level",
 	"addr", "allow-host", "allow-origin",
 	"embeddings", "thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "judge-by-host", "record-scores", "drop-intents", "drop-digests", "mine", "judge-profiles",
-	"connect", "tool-mode", "expose", "suggest-after",
+	"connect", "tool-mode", "expose", "suggest-after", "strict-results",
 	"log-served", "explore", "shadow", "split", "split-share",
 	"profile", "limit", "progress",
 }

@@ -33,6 +33,7 @@ func (a *app) upstreamFlags(cmd *cobra.Command) {
 	f.BoolVar(&a.connect, "connect", false, "start the servers of the workspace that somebody agreed to (waymark gateway add), and offer their tools")
 	f.StringVar(&a.toolMode, "tool-mode", server.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto by their number")
 	f.BoolVar(&a.suggestAfter, "suggest-after", false, "say with the result of each call what usually comes next")
+	f.BoolVar(&a.strictResults, "strict-results", false, "refuse results of tools that do not fit their output schema")
 	f.StringSliceVar(&a.expose, "expose", nil, "`patterns` of tools that stand in tools/list in hybrid mode, as in github:*")
 }
 
@@ -73,7 +74,7 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	}
 	u.gateway, err = gateway.Open(ctx, gateway.Options{
 		Table: table, Catalog: upstreamCatalog{h, a.workspace, logger}, Logger: logger, Version: version().Version,
-		Mark: markOf(h.dir),
+		Mark: markOf(h.dir), StrictResults: a.strictResults,
 	})
 	if err != nil {
 		return err
