@@ -63,7 +63,7 @@ func (in *Catalog) Add(id, server, name string) {
 	if rest, ok := strings.CutPrefix(name, server+":"); ok {
 		name = rest
 	}
-	for _, n := range []string{name, catalog.ID(server, name), server + "__" + name, id} {
+	for _, n := range []string{name, catalog.ID(server, name), server + "__" + name, "mcp__" + server + "__" + name, id} {
 		if len(n) >= 6 && strings.ContainsAny(n, "_-.:/") && len(in.servers[n]) < 3 && !slices.Contains(in.servers[n], server) {
 			in.servers[n] = append(in.servers[n], server)
 		}

@@ -88,6 +88,9 @@ func syntaxError(dec *jsontext.Decoder, err error) error {
 		if syntactic.Err != nil {
 			reason = syntactic.Err.Error()
 		}
+		if strings.HasPrefix(reason, "invalid surrogate pair") { // the rest quotes what follows, which depends on the buffer
+			reason = "invalid surrogate pair in string"
+		}
 		return &Error{Syntax: true, Place: string(syntactic.JSONPointer), Reason: fmt.Sprintf("%s (byte %d)", reason, syntactic.ByteOffset)}
 	}
 	return &Error{Syntax: true, Reason: "malformed JSON"}
