@@ -45,6 +45,7 @@ type Options struct {
 	Embedder    Embedder             // nil: search by text alone
 	Thesaurus   *thesaurus.Thesaurus // of searches; nil: the one of the program
 	DropIntents bool                 // intents are never stored
+	KeepSecrets bool                 // intents and errors are stored with the secrets that they hold
 	DropDigests bool                 // nor digests of values
 	Mine        bool                 // capabilities are mined after each rebuild, for people to approve
 	Judge       bool                 // profiles are judged behind once the history is long enough, without being asked

@@ -110,6 +110,12 @@ func (e *Engine) asStored(ctx context.Context, source string, p Performed) (head
 	if err := e.checkPerformed(&head, &done); err != nil {
 		return head, done, refused(err)
 	}
+	if !e.opts.KeepSecrets {
+		head = *redacted(&head)
+		if done.Step != nil {
+			done.Step.Error = withoutSecrets(done.Step.Error, episodic.MaxError)
+		}
+	}
 	return head, done, nil
 }
 

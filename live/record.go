@@ -38,6 +38,9 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 		if err := e.noteShown(ctx, one.ep); err != nil {
 			return r, err
 		}
+		if !e.opts.KeepSecrets {
+			one.ep = redacted(one.ep)
+		}
 		valid = append(valid, one)
 	}
 	known, err := e.appendEpisodes(ctx, valid, &r)

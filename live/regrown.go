@@ -84,10 +84,11 @@ func (e *Engine) standing(resolver resolver, k *recordedBefore) standing {
 		return s
 	}
 	was := &k.was.Episode
-	if s.same = hooked(was, k.ep) || e.alike(resolver, was, k.ep); s.same {
+	before, now := redacted(was), redacted(k.ep) // either may be of a time when secrets were kept
+	if s.same = hooked(was, k.ep) || e.alike(resolver, before, now); s.same {
 		return s
 	}
-	s.differs = difference(resolver, was, k.ep)
+	s.differs = difference(resolver, before, now)
 	s.growable = was.Source == k.ep.Source && was.Session != "" && k.ep.Session != "" && unnamed(was) && unnamed(k.ep)
 	s.more = len(k.ep.Steps) > len(was.Steps) || k.ep.Outcome.Known() && was.Outcome != k.ep.Outcome
 	return s

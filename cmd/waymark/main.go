@@ -165,6 +165,7 @@ type app struct {
 	recordScores    bool
 	dropIntents     bool
 	dropDigests     bool
+	keepSecrets     bool
 	mine            bool
 	connect         bool     // start other servers
 	toolMode        string   // how hosts see their tools

@@ -62,6 +62,7 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f.BoolVar(&a.sampling, "judge-by-host", false, "without a judge, let MCP hosts that offer sampling judge")
 	f.BoolVar(&a.dropIntents, "drop-intents", false, "never store what users asked for")
 	f.BoolVar(&a.dropDigests, "drop-digests", false, "never store keyed hashes of the values in calls, by which arguments are wired")
+	f.BoolVar(&a.keepSecrets, "keep-secrets", false, "store intents and errors with the keys, tokens and passwords found in them")
 	f.BoolVar(&a.judgeProfiles, "judge-profiles", true, "once the history is long enough, select the profile for each kind of question in the background")
 	f.BoolVar(&a.mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
 	f.Float64Var(&a.experiment.Log, "log-served", 0, "`share` of the answers to log, 0 to 1: what was shown in which order, never what was asked in words")

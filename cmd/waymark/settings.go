@@ -26,8 +26,8 @@ import (
 // are left out on purpose: nobody should have them lying around in a file.
 var settings = []string{
 	"data", "workspace", "json", "log-level",
-	"addr", "allow-host", "allow-origin",
-	"embeddings", "thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "judge-by-host", "record-scores", "drop-intents", "drop-digests", "mine", "judge-profiles",
+	"addr", "allow-host", "allow-origin", "proxy",
+	"embeddings", "thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "judge-by-host", "record-scores", "drop-intents", "drop-digests", "keep-secrets", "mine", "judge-profiles",
 	"connect", "tool-mode", "expose", "suggest-after", "strict-results",
 	"log-served", "explore", "shadow", "split", "split-share",
 	"profile", "limit", "progress",
