@@ -246,6 +246,7 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 		}
 	}
 	s.cfg.books.drop(q.Name)
+	s.metrics.drop(q.Name)
 	return nil, s.cfg.Workspaces.Delete(ctx, q.Name)
 }
 

@@ -200,3 +200,26 @@ func TestDamagedKeyOpensNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 500, w.ask("GET", "/v1/stats", "", bearerOf(token)).status)
 }
+
+// A key counts the requests of its own workspace only, and learns nothing of the process.
+func TestMetricsAreApart(t *testing.T) {
+	w := newWeb(t, func(c *Config) { c.RequireKey = true })
+	a, b := w.twoKeys()
+	for range 3 {
+		require.Equal(t, 200, w.ask("POST", "/v1/next", `{}`, b).status)
+	}
+	require.Equal(t, 200, w.ask("POST", "/v1/next", `{}`, a).status)
+	const next = `waymark_http_requests_total{method="POST",route="/v1/next",status="200"} `
+	for key, count := range map[string]string{a: "1", b: "3", bearerOf("local-token"): "4"} {
+		body := w.ask("GET", "/metrics", "", key).body
+		assert.Contains(t, body, next+count)
+		assert.Contains(t, body, "waymark_model_nodes")
+		assert.Equal(t, count == "4", strings.Contains(body, "go_goroutines"))
+	}
+	_, admin, err := w.createKey(t.Context(), "scraper", defaultWorkspace, allScopes)
+	require.NoError(t, err)
+	assert.Contains(t, w.ask("GET", "/metrics", "", "Authorization: Bearer "+admin).body, "go_goroutines")
+	_, reader, err := w.createKey(t.Context(), "reader", defaultWorkspace, scopeRead)
+	require.NoError(t, err)
+	assert.NotContains(t, w.ask("GET", "/metrics", "", "Authorization: Bearer "+reader).body, "go_goroutines")
+}

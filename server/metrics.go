@@ -5,6 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"sync"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,34 +15,83 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics of the process. None carries a workspace, an id or a credential: what one tenant does is
-// nothing another may read. The model of the asking workspace is added per scrape.
-type metrics struct {
+// traffic counts requests.
+type traffic struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	inFlight prometheus.Gauge
-	panics   prometheus.Counter
 	limited  prometheus.Counter
-	crowded  prometheus.Counter
 }
 
-func newMetrics() *metrics {
-	m := &metrics{
+func newTraffic() *traffic {
+	t := &traffic{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waymark_http_requests_total", Help: "Requests answered, by method, route and status."}, []string{"method", "route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "waymark_http_request_seconds", Help: "Time to the end of the answer, by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30}}, []string{"route"}),
+		limited: prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_rate_limited_total", Help: "Requests refused for their rate."}),
+	}
+	t.registry.MustRegister(t.requests, t.seconds, t.limited)
+	return t
+}
+
+// metrics are those of the process, for its operator, and the traffic of each workspace, for its keys: what one tenant
+// does is nothing another may read. None carries an id or a credential. The model of the asking workspace is added per
+// scrape.
+type metrics struct {
+	traffic
+	inFlight prometheus.Gauge
+	panics   prometheus.Counter
+	crowded  prometheus.Counter
+
+	mu          sync.Mutex
+	byWorkspace map[string]*traffic
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		traffic:  *newTraffic(),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "waymark_http_requests_in_flight", Help: "Requests being answered."}),
 		panics:   prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_panics_total", Help: "Requests ended by a bug."}),
-		limited:  prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_rate_limited_total", Help: "Requests refused for their rate."}),
 		crowded:  prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_connections_refused_total", Help: "Connections refused because too many were open."}),
+
+		byWorkspace: map[string]*traffic{},
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.panics, m.limited, m.crowded,
+	m.registry.MustRegister(m.inFlight, m.panics, m.crowded,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// of is the traffic of a workspace.
+func (m *metrics) of(workspace string) *traffic {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.byWorkspace[workspace]
+	if t == nil {
+		t = newTraffic()
+		m.byWorkspace[workspace] = t
+	}
+	return t
+}
+
+func (m *metrics) drop(workspace string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byWorkspace, workspace)
+}
+
+// count notes a request, for the process and for its workspace if it has one.
+func (m *metrics) count(workspace, method, route string, status int, took time.Duration) {
+	all := []*traffic{&m.traffic}
+	if workspace != "" {
+		all = append(all, m.of(workspace))
+	}
+	for _, t := range all {
+		t.requests.WithLabelValues(methodLabel(method), route, strconv.Itoa(status)).Inc()
+		t.seconds.WithLabelValues(route).Observe(took.Seconds())
+	}
 }
 
 // methodLabel keeps made-up methods from making metrics without end.
@@ -61,7 +113,8 @@ func slogLevel(status int, failure error) slog.Level {
 	return slog.LevelInfo
 }
 
-// serveMetrics answers /metrics: the process, and the model of the caller's workspace.
+// serveMetrics answers /metrics: the model and the traffic of the caller's workspace; to the operator, and to keys that
+// administer the workspace "default", the traffic of all and the process.
 func (s *Server) serveMetrics(c *gin.Context) {
 	e, err := s.engine(c.Request.Context())
 	if err != nil {
@@ -92,5 +145,9 @@ func (s *Server) serveMetrics(c *gin.Context) {
 	if g, err := s.gateway(c.Request.Context()); err == nil {
 		upstreamMetrics(own, g.Servers())
 	}
-	promhttp.HandlerFor(prometheus.Gatherers{s.metrics.registry, own}, promhttp.HandlerOpts{}).ServeHTTP(c.Writer, c.Request)
+	counted := s.metrics.registry
+	if a := accessFrom(c.Request.Context()); !a.Operator && !(a.Workspace == defaultWorkspace && a.may(scopeAdmin)) {
+		counted = s.metrics.of(a.Workspace).registry
+	}
+	promhttp.HandlerFor(prometheus.Gatherers{counted, own}, promhttp.HandlerOpts{}).ServeHTTP(c.Writer, c.Request)
 }

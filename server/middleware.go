@@ -14,7 +14,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -96,8 +95,7 @@ func (s *Server) observe(c *gin.Context) {
 			route = "none"
 		}
 		status := c.Writer.Status()
-		s.metrics.requests.WithLabelValues(methodLabel(c.Request.Method), route, strconv.Itoa(status)).Inc()
-		s.metrics.seconds.WithLabelValues(route).Observe(took.Seconds())
+		s.metrics.count(accessFrom(c.Request.Context()).Workspace, c.Request.Method, route, status, took)
 		level, attrs := slogLevel(status, x.failure), []any{"method", methodLabel(c.Request.Method), "route", route, "status", status,
 			"bytes", max(c.Writer.Size(), 0), "took", took, "request", x.id}
 		if a := accessFrom(c.Request.Context()); a.Source != "" {

@@ -60,6 +60,7 @@ func (s *Server) limitRate(c *gin.Context) {
 	if wait := reservation.Delay(); wait > 0 {
 		reservation.Cancel()
 		s.metrics.limited.Inc()
+		s.metrics.of(a.Workspace).limited.Inc()
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 		fail(c, refuse(http.StatusTooManyRequests, "too many requests with this credential"))
 		return
