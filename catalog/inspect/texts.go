@@ -12,28 +12,32 @@ import (
 	"waymark/catalog"
 )
 
-// commanding are forms in which published attacks on tool descriptions address the model.
-var commanding = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|assistant|secret|hidden|admin|user|prompt)\b[^>]*>`),
-	regexp.MustCompile(`(?i)\[/?(inst|system)\]|<\|[a-z_]+\|>|<<sys>>`),
-	regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|above|earlier|all|other|system)\b.{0,30}\b(instructions?|prompts?|rules?|messages?|tools?)\b`),
-	regexp.MustCompile(`(?i)\b(do not|don't|never)\b.{0,30}\b(tell|mention|inform|reveal|notify|show)\b.{0,30}\b(user|human|anyone)\b`),
-	regexp.MustCompile(`(?i)\bwithout\b.{0,20}\b(telling|informing|asking|notifying)\b.{0,20}\b(user|human)\b`),
-	regexp.MustCompile(`(?i)\b(before|after|instead of)\b.{0,30}\b(using|calling|any)\b.{0,20}\b(other|any|this)\b.{0,10}\btools?\b.{0,60}\b(must|always|first)\b`),
-	regexp.MustCompile(`(?i)(~|\$home|/home/[a-z]+|/root)?/?\.(ssh/|aws/credentials|cursor/mcp\.json|claude\.json|netrc)|\bid_(rsa|ed25519)\b`),
+// commanding are forms in which published attacks on tool descriptions address the model. A text without a word of each
+// list, in lower case, cannot match, and is not looked at further: that is most texts.
+var commanding = []struct {
+	first, second []string
+	form          *regexp.Regexp
+}{
+	{[]string{"<"}, []string{">"}, regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|assistant|secret|hidden|admin|user|prompt)\b[^>]*>`)},
+	{[]string{"[inst", "[/inst", "[system", "[/system", "<|", "<<sys"}, nil, regexp.MustCompile(`(?i)\[/?(inst|system)\]|<\|[a-z_]+\|>|<<sys>>`)},
+	{[]string{"ignore", "disregard", "forget", "override"}, []string{"instruction", "prompt", "rule", "message", "tool"},
+		regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|above|earlier|all|other|system)\b.{0,30}\b(instructions?|prompts?|rules?|messages?|tools?)\b`)},
+	{[]string{"do not", "don't", "never"}, []string{"user", "human", "anyone"},
+		regexp.MustCompile(`(?i)\b(do not|don't|never)\b.{0,30}\b(tell|mention|inform|reveal|notify|show)\b.{0,30}\b(user|human|anyone)\b`)},
+	{[]string{"without"}, []string{"user", "human"}, regexp.MustCompile(`(?i)\bwithout\b.{0,20}\b(telling|informing|asking|notifying)\b.{0,20}\b(user|human)\b`)},
+	{[]string{"before", "after", "instead of"}, []string{"must", "always", "first"},
+		regexp.MustCompile(`(?i)\b(before|after|instead of)\b.{0,30}\b(using|calling|any)\b.{0,20}\b(other|any|this)\b.{0,10}\btools?\b.{0,60}\b(must|always|first)\b`)},
+	{[]string{".ssh", ".aws", ".cursor", ".claude", ".netrc", "id_rsa", "id_ed25519"}, nil,
+		regexp.MustCompile(`(?i)(~|\$home|/home/[a-z]+|/root)?/?\.(ssh/|aws/credentials|cursor/mcp\.json|claude\.json|netrc)|\bid_(rsa|ed25519)\b`)},
 }
-
-// triggers are words of which each match of commanding has one: most texts are not looked at further.
-var triggers = []string{"<", "[", "ignore", "disregard", "forget", "override", "not", "n't", "never", "without", "tool", ".ssh", ".aws", ".cursor", ".claude", ".netrc", "id_"}
 
 func instruction(e *Entry, _ *Catalog) string {
 	for _, t := range e.Texts {
+		t = norm.NFKC.String(t) // letters of full width, and others that stand for ASCII
 		lower := strings.ToLower(t)
-		if !slices.ContainsFunc(triggers, func(w string) bool { return strings.Contains(lower, w) }) {
-			continue
-		}
+		has := func(w string) bool { return strings.Contains(lower, w) }
 		for _, p := range commanding {
-			if p.MatchString(t) {
+			if slices.ContainsFunc(p.first, has) && (p.second == nil || slices.ContainsFunc(p.second, has)) && p.form.MatchString(t) {
 				return "its texts speak to the model"
 			}
 		}
