@@ -4,8 +4,8 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TESTTIME   ?= 20m
 FUZZTIME   ?= 60s
 
-# The modules of go.work: the program, and the lab, which only measures it.
-ALL         = ./... ./lab/...
+# The modules of go.work: the program, the lab, which only measures it, and the builder of the web page.
+ALL         = ./... ./lab/... ./server/page/src/...
 
 # make bench BENCH=PageRank PKG=./graph COUNT=10; compare two runs with `make benchstat OLD=old.out`
 BENCH      ?= .
@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak package
+.PHONY: build run page install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak package
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -36,6 +36,9 @@ build: ## bin/waymark, static and reproducible
 
 run: build ## serve the bundled sample on http://127.0.0.1:7070
 	bin/waymark serve --data ./.waymark --sample
+
+page: ## build the web page from server/page/src into server/page/dist
+	go run ./server/page/src
 
 install: ## waymark, and what hosts call for their hooks, into go's bin directory
 	GOWORK=off go install ./cmd/waymark ./cmd/waymark-hook
@@ -82,6 +85,7 @@ lint: ## formatting, vet with each module by itself, staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	GOWORK=off go vet ./...
 	cd lab && GOWORK=off go vet ./...
+	cd server/page/src && GOWORK=off go vet ./...
 	go run $(STATICCHECK) $(ALL)
 
 fmt: ## format all Go files

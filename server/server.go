@@ -205,7 +205,9 @@ func New(cfg Config) (*Server, error) {
 	nullDecimals(api.OpenAPI().Components.Schemas)
 	s.description = sync.OnceValues(func() (*description, error) { return describeAPI(api.OpenAPI()) })
 	s.headRoutes(r)
-	s.pageRoutes(r)
+	if err := s.pageRoutes(r); err != nil {
+		return nil, err
+	}
 	s.rules["ANY /mcp"] = rule{stream: true} // any credential: each tool asks for its own scope
 	s.mcp = s.mcpHandler()
 	r.Any("/mcp", gin.WrapH(s.mcp))

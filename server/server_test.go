@@ -166,7 +166,7 @@ func TestRoutes(t *testing.T) {
 			{"/metrics", "text/plain", "waymark_model_nodes 7"}, // 6 tools and 1 capability
 			{"/openapi.json", "application/openapi+json", `"openapi": "3.1.0"`},
 			{"/docs", "text/html", "/v1/next"},
-			{"/", "text/html", "Episodes"},
+			{"/status", "text/html", "Episodes"},
 		} {
 			r := w.ask("GET", c.path, "")
 			assert.Equal(t, 200, r.status, c.path)
@@ -356,7 +356,7 @@ func TestEpisodes(t *testing.T) {
 
 func TestStatusPageEscapes(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.Version = `<script>alert(1)</script>` })
-	r := w.ask("GET", "/", "")
+	r := w.ask("GET", "/status", "")
 	assert.NotContains(t, r.body, "<script>alert")
 	assert.Contains(t, r.body, "&lt;script&gt;")
 	assert.NotContains(t, w.ask("GET", "/docs", "").body, "<script>alert")
@@ -399,8 +399,8 @@ func TestConfigIsChecked(t *testing.T) {
 // Who may not read the workspace does not learn where the store is.
 func TestStatusPageNamesTheStoreToReadersOnly(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey, c.Data = true, "/srv/secret place" })
-	require.NotContains(t, w.ask("GET", "/", "").body, "secret place")
+	require.NotContains(t, w.ask("GET", "/status", "").body, "secret place")
 	_, key, err := w.createKey(t.Context(), "k", defaultWorkspace, scopeRead)
 	require.NoError(t, err)
-	require.Contains(t, w.ask("GET", "/", "", bearerOf(key)).body, "/srv/secret place")
+	require.Contains(t, w.ask("GET", "/status", "", bearerOf(key)).body, "/srv/secret place")
 }

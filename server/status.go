@@ -7,14 +7,16 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	webpage "waymark/server/page"
 	"waymark/suggest"
 )
 
-// The pages are plain HTML: no script, no font, nothing from anywhere else, and a policy that would
+// The status page and the documentation are plain HTML: no script, no font, nothing from anywhere else, and a policy that would
 // not let it run. What they show of ids and descriptions is escaped by html/template.
 //
 //go:embed pages
@@ -25,20 +27,30 @@ const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'non
 var statusPage = template.Must(template.ParseFS(pageFiles, "pages/status.html", "pages/style.html"))
 
 // pageRoutes are the routes that are no API: for people, probes and scrapers.
-func (s *Server) pageRoutes(r *gin.Engine) {
+func (s *Server) pageRoutes(r *gin.Engine) error {
 	get := func(path string, ru rule, handler gin.HandlerFunc) {
 		s.rules["GET "+path], s.rules["HEAD "+path] = ru, ru
 		r.GET(path, handler)
 		r.HEAD(path, handler)
 	}
 	public := rule{public: true}
-	get("/", public, s.serveStatus)
+	files, err := pageOnce()
+	if err != nil {
+		return err
+	}
+	for name, f := range files {
+		get(webpage.PathOf(name), public, func(c *gin.Context) { f.Serve(c.Writer, c.Request) })
+	}
+	get("/status", public, s.serveStatus)
 	get("/docs", public, s.serveDocs)
 	get("/openapi.json", public, s.serveOpenAPI)
 	get("/healthz", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	get("/readyz", public, s.serveReady)
 	get("/metrics", rule{scope: scopeRead}, s.serveMetrics)
+	return nil
 }
+
+var pageOnce = sync.OnceValues(webpage.Load) // packing them takes a moment, and tests make many servers
 
 func servePage(c *gin.Context, page []byte) {
 	c.Header("Content-Security-Policy", pagePolicy)
@@ -76,41 +88,41 @@ func (s *Server) serveReady(c *gin.Context) {
 
 // serveStatus shows what runs here. The numbers of the model are for those who may read.
 func (s *Server) serveStatus(c *gin.Context) {
-	var page struct {
+	var shown struct {
 		Version, Workspace, URL string
 		NeedsKey                bool
 		Stats                   *suggest.Stats
 		BuiltAt, Problem        string
 		Stdio                   string // how a host starts a process on the same store, as JSON; empty: not shown
 	}
-	page.Version, page.NeedsKey = s.cfg.Version, s.cfg.RequireKey
+	shown.Version, shown.NeedsKey = s.cfg.Version, s.cfg.RequireKey
 	scheme := "http"
 	if c.Request.TLS != nil {
 		scheme = "https"
 	}
-	page.URL = scheme + "://" + c.Request.Host
+	shown.URL = scheme + "://" + c.Request.Host
 	if a := accessFrom(c.Request.Context()); a.may(scopeRead) {
-		page.Workspace = a.Workspace
+		shown.Workspace = a.Workspace
 		e, err := s.engine(c.Request.Context())
 		if err != nil {
 			fail(c, err)
 			return
 		}
 		stats := e.Model().Stats()
-		page.Stats, page.BuiltAt = &stats, builtWhen(stats.Model.BuiltAt)
-		if page.Stdio, err = s.stdio(a.Workspace); err != nil {
+		shown.Stats, shown.BuiltAt = &stats, builtWhen(stats.Model.BuiltAt)
+		if shown.Stdio, err = s.stdio(a.Workspace); err != nil {
 			fail(c, err)
 			return
 		}
 	}
 	switch {
 	case s.cfg.Store.Writable() != nil:
-		page.Problem = "The storage does not accept writes; reads go on."
+		shown.Problem = "The storage does not accept writes; reads go on."
 	case s.cfg.Store.Health() != nil:
-		page.Problem = "The storage is damaged; the server's log has the details. Reads and writes go on."
+		shown.Problem = "The storage is damaged; the server's log has the details. Reads and writes go on."
 	}
 	var b bytes.Buffer
-	if err := statusPage.Execute(&b, page); err != nil {
+	if err := statusPage.Execute(&b, shown); err != nil {
 		fail(c, err)
 		return
 	}

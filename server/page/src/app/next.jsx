@@ -1,0 +1,73 @@
+// Screen Next: candidates for a context and an intent, the terms of each, and why an id is missing.
+import { h, Fragment } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { post } from "./api.js";
+import { Context, IdInput, Profile } from "./question.jsx";
+import { go } from "./route.js";
+import { Empty, Failed, number, Source, Table } from "./ui.jsx";
+import { Waterfall } from "./waterfall.jsx";
+
+/** The question that an address asks. */
+function asked(query) {
+  return { context: query.getAll("context"), intent: query.get("intent") ?? "", profile: query.get("profile") ?? "auto", limit: Number(query.get("limit") ?? 5) };
+}
+
+function Explain({ question }) {
+  const [id, set] = useState(""), [state, show] = useState({ data: null, error: null });
+  const ask = () => post("/v1/explain", { id: id.trim(), ...question }).then((data) => show({ data, error: null }), (error) => show({ data: null, error }));
+  const a = state.data;
+  return <section><h2>Why an id is, or is not, suggested</h2>
+    <div class="row"><IdInput label="Tool or capability" value={id} onInput={set} onEnter={ask} /><button type="button" disabled={!id.trim()} onClick={ask}>Explain</button></div>
+    <Failed error={state.error} />
+    {a && <><p><strong>{a.id}</strong>: {a.suggested ? `suggested, rank ${a.rank} of ${a.of}` : "not suggested"}. {a.absent_reason ?? a.reason}</p>
+      <Table caption="Rules" head={["rule", "passed", "detail"]} rows={(a.filters ?? []).map((f) => [f.name, f.passed ? "yes" : "no", f.detail ?? ""])} />
+      {(a.terms ?? []).length > 0 && <Waterfall suggestion={a} />}
+      <Source request="POST /v1/explain" data={a} name="explain" /></>}
+  </section>;
+}
+
+function Candidate({ s, rank }) {
+  const e = s.evidence ?? {};
+  return <article class="card"><h2>{rank}. {s.id} <span class="soft">{s.kind}</span></h2>
+    <p>confidence {number(s.confidence)}. {s.reason}</p>
+    <p class="soft">seen {number(e.count)} of {number(e.of)} times; {number(e.successes)} successes, {number(e.failures)} failures</p>
+    <details open={rank === 1}><summary>Terms of the score</summary><Waterfall suggestion={s} /></details>
+  </article>;
+}
+
+export function Next({ route }) {
+  const [q, set] = useState(() => asked(route.query));
+  const [state, show] = useState({ data: null, error: null });
+  const address = route.query.toString();
+  useEffect(() => {
+    const now = asked(route.query), stop = new AbortController();
+    set(now);
+    post("/v1/next", now, stop.signal).then((data) => show({ data, error: null }), (error) => stop.signal.aborted || show({ data: null, error }));
+    return () => stop.abort();
+  }, [address]);
+  const change = (part) => { const now = { ...q, ...part }; set(now); return now; };
+  const ask = (now) => go("next", { ...now, limit: String(now.limit) });
+  const a = state.data;
+  return <>
+    <Context context={q.context} onChange={(context) => ask(change({ context }))} />
+    <form onSubmit={(e) => { e.preventDefault(); ask(q); }}>
+      <label class="wide">Intent<input value={q.intent} onInput={(e) => change({ intent: e.currentTarget.value })} /></label>
+      <Profile value={q.profile} onChange={(profile) => ask(change({ profile }))} />
+      <label>Suggestions<input type="number" min={1} max={100} value={q.limit} onInput={(e) => change({ limit: Number(e.currentTarget.value) || 5 })} /></label>
+      <button>Ask</button>
+    </form>
+    <Failed error={state.error} />
+    {a && <>
+      <p>Profile {a.model.profile}, model {a.model.version.slice(0, 19)}; stop here: {number(a.stop)}{a.abstained && "; abstained: nothing is confident enough"}</p>
+      {(a.warnings ?? []).map((w) => <p class="problem">{w}</p>)}
+      {(a.unknown_ids ?? []).length > 0 && <p class="problem">Unknown: {a.unknown_ids.map((u) => u.id).join(", ")}</p>}
+      {a.suggestions.length === 0
+        ? <Empty command="waymark import history.jsonl">There is nothing to suggest.</Empty>
+        : <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "reason"]} numbers={[0, 3]}
+          rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.reason ?? ""])} />}
+      <Source request="POST /v1/next" data={a} name="next" />
+      {a.suggestions.map((s, i) => <Candidate key={s.id} s={s} rank={i + 1} />)}
+      <Explain question={{ context: q.context, intent: q.intent, profile: q.profile, limit: q.limit }} />
+    </>}
+  </>;
+}

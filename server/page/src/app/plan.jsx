@@ -1,0 +1,67 @@
+// Screen Plan and runs: the DAG for an intent, and the runs of DAGs.
+import { h, Fragment } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { post } from "./api.js";
+import { Dag } from "./dag.jsx";
+import { Context, Profile } from "./question.jsx";
+import { go, href } from "./route.js";
+import { Run, Runs } from "./runs.jsx";
+import { Act, Failed, number, Source, Table } from "./ui.jsx";
+import { Waterfall } from "./waterfall.jsx";
+
+function asked(query) {
+  return { context: query.getAll("context"), intent: query.get("intent") ?? "", profile: query.get("profile") ?? "auto", max_steps: Number(query.get("max_steps")) || undefined };
+}
+
+const argument = (v) => (v && typeof v === "object" && "$from" in v ? "from " + v.$from : JSON.stringify(v));
+const list = (args) => Object.entries(args ?? {}).map(([name, v]) => `${name} = ${argument(v)}`).join("\n");
+
+function Planned({ answer: a }) {
+  const [dry, setDry] = useState(null);
+  const tasks = a.dag.tasks;
+  return <>
+    <p>confidence {number(a.confidence)}, profile {a.model.profile}. {a.rationale}</p>
+    {(a.warnings ?? []).map((w) => <p class="problem">{w}</p>)}
+    {tasks.length > 0 && <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence, 2)}` }))} />}
+    <Table caption="Tasks" head={["task", "tool", "kind", "confidence", "depends on", "arguments", "reason"]} numbers={[3]}
+      rows={tasks.map((t) => [t.id, t.tool, t.kind, number(t.confidence), (t.depends_on ?? []).join(", "), list(t.arguments), t.reason ?? ""])} />
+    {a.alternatives.length > 0 && <Table caption="Alternatives" head={["for", "id", "score"]} numbers={[2]} rows={a.alternatives.map((x) => [x.for, x.id, number(x.score)])} />}
+    {a.rejected_edges.length > 0 && <Table caption="Links that were left out" head={["from", "to", "reason"]} rows={a.rejected_edges.map((x) => [x.from, x.to, x.reason ?? ""])} />}
+    <Source request="POST /v1/dag" data={a} name="dag" />
+    {tasks.map((t) => <details><summary>Terms of {t.id}: {t.tool}</summary><Waterfall suggestion={{ ...t, id: t.tool, score: t.confidence }} /></details>)}
+    <div class="row">
+      <Act label="Show what a run would do" act={() => post("/v1/runs", { dag: a.dag, dry_run: true })} then={setDry} />
+      <Act label="Run" confirm="Call these tools now?" act={() => post("/v1/runs", { dag: a.dag, suggestion_id: a.suggestion_id })} then={(r) => go("plan", { run: r.id })} />
+    </div>
+    {dry?.plan && <Table caption="A run would" head={["node", "tool", "layer", "approval", "when"]} numbers={[2]}
+      rows={dry.plan.nodes.map((n) => [n.id, n.tool, n.layer, n.approval ?? "not needed", n.when ?? ""])} />}
+  </>;
+}
+
+export function Plan({ route }) {
+  const [q, set] = useState(() => asked(route.query));
+  const [state, show] = useState({ data: null, error: null });
+  const address = route.query.toString(), run = route.query.get("run");
+  useEffect(() => {
+    const now = asked(route.query), stop = new AbortController();
+    set(now);
+    show({ data: null, error: null });
+    if (!run && (now.intent.trim() || now.context.length)) post("/v1/dag", now, stop.signal).then((data) => show({ data, error: null }), (error) => stop.signal.aborted || show({ data: null, error }));
+    return () => stop.abort();
+  }, [address]);
+  const change = (part) => { const now = { ...q, ...part }; set(now); return now; };
+  const ask = (now) => go("plan", { ...now, max_steps: now.max_steps ? String(now.max_steps) : undefined });
+  if (run) return <><p><a href={href("plan")}>All runs</a></p><Run id={run} /></>;
+  return <>
+    <Context context={q.context} onChange={(context) => change({ context })} />
+    <form onSubmit={(e) => { e.preventDefault(); ask(q); }}>
+      <label class="wide">Intent<input value={q.intent} onInput={(e) => change({ intent: e.currentTarget.value })} /></label>
+      <Profile value={q.profile} onChange={(profile) => change({ profile })} />
+      <label>Most tasks<input type="number" min={1} max={25} value={q.max_steps ?? ""} onInput={(e) => change({ max_steps: Number(e.currentTarget.value) || undefined })} /></label>
+      <button>Plan</button>
+    </form>
+    <Failed error={state.error} />
+    {state.data && <Planned answer={state.data} />}
+    <h2>Runs</h2><Runs state={route.query.get("state") ?? ""} />
+  </>;
+}
