@@ -19,7 +19,7 @@ import (
 // alone, so that a replay counts the same.
 const (
 	severalSources  = 3
-	fewObservations = 2
+	fewObservations = 5
 	othersFactor    = 2
 )
 

@@ -68,7 +68,7 @@ func TestOneKeyCannotPromoteANewTool(t *testing.T) {
 	}
 }
 
-// Of what one key says of one transition, no more counts than twice what others say, or two.
+// Of what one key says of one transition, no more counts than twice what others say, or five.
 func TestOneKeyCannotPromoteATransition(t *testing.T) {
 	for chain := range 2 {
 		a := honestHistory(t, 1000)
