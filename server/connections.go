@@ -153,12 +153,13 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// note is http.Server.ConnState.
-func (l *connections) note(conn net.Conn, state http.ConnState) {
+// noteState is http.Server.ConnState.
+func noteState(conn net.Conn, state http.ConnState) {
 	c := countedOf(conn)
 	if c == nil {
 		return
 	}
+	l := c.of
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch state {

@@ -18,6 +18,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -71,6 +72,7 @@ type Config struct {
 	MaxBody        int64         // bytes of one body or NDJSON line; default 1 MiB
 	MaxBodies      int64         // bytes of all bodies being read; default 64 MiB
 	MaxConnections int           // default 1024; as many requests are answered at the same time, and as many MCP sessions kept
+	TLS            *tls.Config   // of the listener of Serve; nil: none
 	Proxies        []string      // addresses of reverse proxies: what comes from them is not limited by address
 	Timeout        time.Duration // of an answer, where its route or MCP tool has none of its own; default 30 s
 	Drain          time.Duration // grace of open requests at shutdown; default 10 s
@@ -382,27 +384,36 @@ func (s *Server) Close() { s.cfg.runs.close() }
 // are answered with 503, and, after half that time again, closes its connections. Work that continues without a
 // request has the same half: 20 s at most.
 // It refuses an address that others can reach unless every request needs a key.
-func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+//
+// local are further listeners for this machine, without TLS.
+func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listener) error {
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && !s.cfg.RequireKey {
 		return fmt.Errorf("serve %s: an address beyond loopback needs API keys", ln.Addr())
 	}
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	open := limitConnections(ln, s.cfg.MaxConnections, s.isProxy, s.metrics.crowded.Inc)
 	srv := &http.Server{
 		Handler:           s.handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnState:         open.note,
+		ConnState:         noteState,
 		ConnContext:       rememberConn,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	s.cfg.runs.all.Go(func() { s.cfg.runs.resume(ctx) })
 	defer s.Close()
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(recordHeads(open)) }()
+	done := make(chan error, 1+len(local))
+	for i, l := range append([]net.Listener{ln}, local...) {
+		open := limitConnections(l, s.cfg.MaxConnections, s.isProxy, s.metrics.crowded.Inc)
+		l = open
+		if i == 0 && s.cfg.TLS != nil {
+			open.plain = false
+			l = tls.NewListener(open, s.cfg.TLS)
+		}
+		go func() { done <- srv.Serve(recordHeads(l)) }()
+	}
 
 	select {
 	case err := <-done:
@@ -419,7 +430,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			err = srv.Close()
 		}
 	}
-	<-done // http.ErrServerClosed
+	for range 1 + len(local) {
+		<-done // http.ErrServerClosed
+	}
 	s.cfg.overdue.wait(s.cfg.Drain / 2)
 	if err != nil {
 		return fmt.Errorf("shut down %s: %w", ln.Addr(), err)

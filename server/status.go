@@ -97,7 +97,7 @@ func (s *Server) serveStatus(c *gin.Context) {
 	}
 	shown.Version, shown.NeedsKey = s.cfg.Version, s.cfg.RequireKey
 	scheme := "http"
-	if c.Request.TLS != nil {
+	if overTLS(c.Request) != nil {
 		scheme = "https"
 	}
 	shown.URL = scheme + "://" + c.Request.Host

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -47,6 +48,7 @@ type access struct {
 	hosts        []string
 	origins      []string
 	proxies      []string
+	tls          *tls.Config
 	acceptDamage bool
 	serves       bool          // for longer than one answer
 	buildWait    time.Duration // how long a request waits for an interrupted build; 0: startPatience
@@ -128,7 +130,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.sampling, RecordScores: a.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect,
 		Logger: logger, Version: version().Version, Now: time.Now, Data: dir, Program: programPath(),
-		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies, Timeout: who.timeout,
+		LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies, TLS: who.tls, Timeout: who.timeout,
 	}
 	if cfg.Upstream.Reload != nil {
 		cfg.Caller = record.New(record.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,

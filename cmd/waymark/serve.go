@@ -25,6 +25,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var addr string
 	var sampled bool
 	var who access
+	var files certificates
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve HTTP, MCP and the web page",
@@ -40,6 +41,14 @@ key, so one must exist before (waymark keys create).`,
 					return usagef("--proxy %s is not an IP address", p)
 				}
 			}
+			files.log = a.logger()
+			secure, err := files.given()
+			if err == nil && secure {
+				who.tls, err = files.config()
+			}
+			if err != nil {
+				return err
+			}
 			return a.serve(cmd.Context(), addr, sampled, who)
 		},
 	}
@@ -49,6 +58,9 @@ key, so one must exist before (waymark keys create).`,
 	f.StringSliceVar(&who.hosts, "allow-host", nil, "Host `names` to answer to beside loopback names and the address itself")
 	f.StringSliceVar(&who.origins, "allow-origin", nil, "browser `origins` that may call, as in https://app.example.org")
 	f.StringSliceVar(&who.proxies, "proxy", nil, "`addresses` of reverse proxies: their connections and requests are not limited by address")
+	f.StringVar(&files.cert, "tls-cert", "", "`file` of the certificate chain in PEM: the address speaks TLS, and every request needs a key")
+	f.StringVar(&files.key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
+	f.StringVar(&files.clientCA, "tls-client-ca", "", "`file` of CA certificates in PEM: clients need a certificate of one of them")
 	f.BoolVar(&who.acceptDamage, "accept-damage", false, "serve what is readable of a damaged log; what is not is set aside")
 	a.engineFlags(cmd)
 	return cmd
@@ -90,7 +102,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	if err != nil {
 		return usagef("--addr %s: %w", addr, err)
 	}
-	who.requireKey, who.serves = !tcp.IP.IsLoopback(), true
+	who.requireKey, who.serves = !tcp.IP.IsLoopback() || who.tls != nil, true
 	tuneCollector()
 	h, c, err := a.enter(ctx, a.logger(), who)
 	if err != nil {
@@ -118,14 +130,26 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 		return err
 	}
 	local := localAddr(ln.Addr().(*net.TCPAddr))
-	if err := h.note(local); err != nil {
-		return errors.Join(err, ln.Close())
+	base, noted, own := "http://"+local, local, []net.Listener(nil)
+	if who.tls != nil { // commands of this machine go on without certificates
+		plain, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return errors.Join(err, ln.Close())
+		}
+		base, noted, own = "https://"+local, plain.Addr().String(), []net.Listener{plain}
 	}
-	if err := a.welcome(h.dir, local, who.requireKey); err != nil {
-		return errors.Join(err, ln.Close())
+	err = h.note(noted)
+	if err == nil {
+		err = a.welcome(h.dir, base, who.requireKey)
+	}
+	if err != nil {
+		for _, l := range append(own, ln) {
+			err = errors.Join(err, l.Close())
+		}
+		return err
 	}
 	defer h.takeIn(ctx, a.workspace)()
-	return h.server.Serve(ctx, ln)
+	return h.server.Serve(ctx, ln, own...)
 }
 
 // takeIn takes in what hooks spool, until the function it returns is called.
@@ -176,8 +200,7 @@ func localAddr(a *net.TCPAddr) string {
 }
 
 // welcome prints where the server answers and how to tell it to a host.
-func (a *app) welcome(dir, addr string, requireKey bool) error {
-	base := "http://" + addr
+func (a *app) welcome(dir, base string, requireKey bool) error {
 	if a.json {
 		return a.printValue(map[string]any{"data": dir, "api": base + "/v1", "mcp": base + "/mcp", "docs": base + "/docs", "page": base + "/", "requires_key": requireKey})
 	}

@@ -26,7 +26,7 @@ import (
 // are left out on purpose: nobody should have them lying around in a file.
 var settings = []string{
 	"data", "workspace", "json", "log-level",
-	"addr", "allow-host", "allow-origin", "proxy",
+	"addr", "allow-host", "allow-origin", "proxy", "tls-cert", "tls-key", "tls-client-ca",
 	"embeddings", "thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "judge-by-host", "record-scores", "drop-intents", "drop-digests", "keep-secrets", "mine", "judge-profiles",
 	"connect", "tool-mode", "expose", "suggest-after", "strict-results",
 	"log-served", "explore", "shadow", "split", "split-share",

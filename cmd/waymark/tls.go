@@ -1,0 +1,97 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// certificates are the files of a TLS server. They are read again when they have changed, so that a certificate is
+// renewed without a restart; what cannot be read leaves the one before in place.
+type certificates struct {
+	cert, key, clientCA string
+	log                 *slog.Logger
+
+	mu      sync.Mutex
+	looked  time.Time
+	stamp   string // of the files that are in use
+	current *tls.Config
+}
+
+// given reports whether TLS is asked for, and what is missing.
+func (c *certificates) given() (bool, error) {
+	switch {
+	case (c.cert == "") != (c.key == ""):
+		return false, usagef("--tls-cert and --tls-key go together")
+	case c.cert == "" && c.clientCA != "":
+		return false, usagef("--tls-client-ca needs --tls-cert and --tls-key")
+	}
+	return c.cert != "", nil
+}
+
+// config is that of the server. It fails where the files cannot be used now.
+func (c *certificates) config() (*tls.Config, error) {
+	c.stamp = c.state()
+	config, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	c.current = config
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.latest(), nil }}, nil
+}
+
+// latest is the configuration of the files as they are, looked at once a second at most.
+func (c *certificates) latest() *tls.Config {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.looked) < time.Second {
+		return c.current
+	}
+	c.looked = time.Now()
+	stamp := c.state()
+	if stamp == c.stamp {
+		return c.current
+	}
+	config, err := c.load()
+	if err != nil { // perhaps one of the files is still being replaced
+		c.log.Error("the new TLS certificate cannot be used; the one before stays", "error", err)
+		return c.current
+	}
+	c.stamp, c.current = stamp, config
+	c.log.Info("the TLS certificate was read again")
+	return c.current
+}
+
+// state changes when a file does.
+func (c *certificates) state() (stamp string) {
+	for _, name := range []string{c.cert, c.key, c.clientCA} {
+		if info, err := os.Stat(name); err == nil {
+			stamp += fmt.Sprintf("%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return stamp
+}
+
+func (c *certificates) load() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return nil, fmt.Errorf("TLS certificate: %w", err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
+	if c.clientCA == "" {
+		return config, nil
+	}
+	text, err := os.ReadFile(c.clientCA)
+	if err != nil {
+		return nil, fmt.Errorf("TLS client CA: %w", err)
+	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !config.ClientCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("TLS client CA: %s holds no certificate", c.clientCA)
+	}
+	return config, nil
+}
