@@ -68,7 +68,8 @@ type check struct {
 
 func (s *Server) adminRoutes(api huma.API) {
 	ru, global := rule{scope: scopeAdmin}, rule{scope: scopeAdmin, global: true}
-	once := rule{scope: scopeAdmin, once: true}
+	once := rule{scope: scopeAdmin, once: true, audit: true}
+	act := rule{scope: scopeAdmin, global: true, audit: true}
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
 	}
@@ -76,12 +77,12 @@ func (s *Server) adminRoutes(api huma.API) {
 	add(s, api, once, op("forget", http.MethodPost, "/v1/forget", "Erase history",
 		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
 	add(s, api, global, op("list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
-	add(s, api, global, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
-	add(s, api, global, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
+	add(s, api, act, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
+	add(s, api, act, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
 	add(s, api, global, op("list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
-	add(s, api, global, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
+	add(s, api, act, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
-	add(s, api, global, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
+	add(s, api, act, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
 	add(s, api, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
@@ -133,6 +134,7 @@ func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (*keyCreated
 	if err != nil {
 		return nil, err
 	}
+	exchangeFrom(ctx).about = info.ID
 	out := &keyCreated{CacheControl: "no-store"}
 	out.Body.KeyInfo, out.Body.Key = info, text
 	return out, nil

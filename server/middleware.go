@@ -25,6 +25,7 @@ type exchange struct {
 	id      string
 	failure error // behind a 5xx; never shown to the caller
 	body    *readToEnd
+	about   string // what an act of an administrator made, for the audit log
 }
 
 type exchangeKey struct{}

@@ -74,9 +74,11 @@ func (s *Server) proposalRoutes(api huma.API) {
 	add(s, api, write, start, s.mine)
 	add(s, api, read, op("list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
 	add(s, api, read, op("get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
-	add(s, api, write, op("approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
+	decide := write
+	decide.audit = true
+	add(s, api, decide, op("approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
 		"Its capability is put into the catalog."), s.approveProposal)
-	add(s, api, write, op("reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
+	add(s, api, decide, op("reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
 		"The same calls in the same order are not proposed again."), s.rejectProposal)
 }
 

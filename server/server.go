@@ -144,6 +144,8 @@ type Server struct {
 	streams share // of these, the ones without an end of their own
 	once    onceOnly
 
+	auditLog auditLog
+
 	description func() (*description, error) // made when it is first asked for: few ever ask
 
 	draining  chan struct{} // closed when shutdown begins
@@ -204,6 +206,7 @@ func New(cfg Config) (*Server, error) {
 	s.scoreLogRoutes(api)
 	s.upstreamRoutes(api)
 	s.adminRoutes(api)
+	s.auditRoutes(api)
 	nullDecimals(api.OpenAPI().Components.Schemas)
 	s.description = sync.OnceValues(func() (*description, error) { return describeAPI(api.OpenAPI()) })
 	s.headRoutes(r)
@@ -275,6 +278,7 @@ type rule struct {
 	public bool   // answered without a credential
 	scope  scopes // needed
 	stream bool   // no deadlines, no limit of the whole body
+	audit  bool   // an act of an administrator: noted with what was asked
 	plan   bool   // computes for long: answered in turn
 	ndjson bool   // takes application/x-ndjson
 	once   bool   // takes Idempotency-Key
@@ -314,7 +318,11 @@ func add[I, O any](s *Server, api huma.API, ru rule, op huma.Operation, handler 
 				}
 				defer leave()
 			}
-			return handler(ctx, in)
+			out, err := handler(ctx, in)
+			if ru.audit {
+				s.audit(ctx, op.OperationID, in, err)
+			}
+			return out, err
 		})
 	})
 }

@@ -60,7 +60,7 @@ type grantBody struct {
 }
 
 func (s *Server) upstreamRoutes(api huma.API) {
-	read, admin := rule{scope: scopeRead, global: true}, rule{scope: scopeAdmin, global: true} // of this process
+	read, admin := rule{scope: scopeRead, global: true}, rule{scope: scopeAdmin, global: true, audit: true} // of this process
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Servers"}}
 	}

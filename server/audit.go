@@ -1,0 +1,124 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/internal/redact"
+)
+
+// AuditFile is the log of what administrators did, in the data directory: one JSON object a line, only ever appended.
+const AuditFile = "audit.jsonl"
+
+// auditEntry is one act. It holds what was asked for without secrets, and never an answer, which may hold a key.
+type auditEntry struct {
+	Time      time.Time       `json:"time"`
+	Act       string          `json:"act" doc:"The operation, as in create-key."`
+	Source    string          `json:"source" doc:"The credential."`
+	Workspace string          `json:"workspace"`
+	Address   string          `json:"address,omitempty"`
+	Request   string          `json:"request" doc:"The id of the request."`
+	Asked     json.RawMessage `json:"asked,omitempty" doc:"The parameters and the body of the request."`
+	About     string          `json:"about,omitempty" doc:"The id of what came of it."`
+	Status    int             `json:"status" doc:"Of the answer; below 400 the act was done."`
+}
+
+type auditLog struct{ mu sync.Mutex }
+
+// audit appends an act. What cannot be written is logged: the act is done by then.
+func (s *Server) audit(ctx context.Context, act string, asked any, err error) {
+	if s.cfg.Data == "" {
+		return
+	}
+	a, x := accessFrom(ctx), exchangeFrom(ctx)
+	entry := auditEntry{Time: s.cfg.Now().UTC(), Act: act, Source: a.Source, Workspace: a.Workspace, Address: a.Peer, Request: x.id, About: x.about, Status: http.StatusOK}
+	if err != nil {
+		entry.Status = problemOf(err).Status
+	}
+	if text, err := encodeJSON(asked); err == nil {
+		if masked := json.RawMessage(redact.Text(string(text))); json.Valid(masked) {
+			entry.Asked = masked
+		}
+	}
+	if err := s.appendAudit(entry); err != nil {
+		s.cfg.Logger.Error("an act could not be written to the audit log", "act", act, "request", x.id, "error", err)
+	}
+}
+
+func (s *Server) appendAudit(entry auditEntry) error {
+	line, err := json.Marshal(entry)
+	if err != nil {
+		return err
+	}
+	s.auditLog.mu.Lock()
+	defer s.auditLog.mu.Unlock()
+	f, err := os.OpenFile(filepath.Join(s.cfg.Data, AuditFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+type (
+	auditQuery struct {
+		Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most entries of the answer."`
+	}
+	auditAnswer struct {
+		Body struct {
+			Entries []auditEntry `json:"entries" doc:"The newest last."`
+		}
+	}
+)
+
+func (s *Server) auditRoutes(api huma.API) {
+	add(s, api, rule{scope: scopeAdmin, global: true}, huma.Operation{OperationID: "list-audit", Method: http.MethodGet, Path: "/v1/audit", Tags: []string{"Administration"},
+		Summary:     "What administrators did",
+		Description: "Keys created and revoked, approvals, grants, servers, forgetting, workspaces, rebuilds and rollbacks. A key sees the acts of its own workspace; the operator sees all."}, s.listAudit)
+}
+
+func (s *Server) listAudit(ctx context.Context, q *auditQuery) (*auditAnswer, error) {
+	out := new(auditAnswer)
+	out.Body.Entries = []auditEntry{}
+	f, err := os.Open(filepath.Join(s.cfg.Data, AuditFile))
+	if s.cfg.Data == "" || errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	a := accessFrom(ctx)
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 4<<20)
+	for lines.Scan() {
+		var entry auditEntry
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
+			continue // half a line of a process that was killed
+		}
+		if a.Operator || entry.Workspace == a.Workspace {
+			out.Body.Entries = append(out.Body.Entries, entry)
+		}
+		if len(out.Body.Entries) >= 2*q.Limit {
+			out.Body.Entries = append(out.Body.Entries[:0], out.Body.Entries[len(out.Body.Entries)-q.Limit:]...)
+		}
+	}
+	if over := len(out.Body.Entries) - q.Limit; over > 0 {
+		out.Body.Entries = out.Body.Entries[over:]
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read the audit log: %w", err)
+	}
+	return out, nil
+}

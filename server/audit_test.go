@@ -1,0 +1,54 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Acts of administrators are appended with who did what, done or refused; secrets and answers are left out, and a key
+// sees its own workspace only.
+func TestAudit(t *testing.T) {
+	dir := t.TempDir()
+	w := newWeb(t, func(c *Config) { c.Data, c.RequireKey = dir, true })
+	a, _ := w.twoKeys()
+	local := bearerOf("local-token")
+	made := parse[struct{ ID, Key string }](t, 200, w.ask("POST", "/v1/keys", `{"name":"password=hunter2hunter2","scopes":["read"]}`, local))
+	require.Equal(t, 204, w.ask("DELETE", "/v1/keys/"+made.ID, "", local).status)
+	require.Equal(t, 404, w.ask("DELETE", "/v1/keys/"+made.ID, "", local).status)
+	require.Equal(t, 200, w.ask("POST", "/v1/forget", `{"source":"nobody"}`, a).status)
+	require.Equal(t, 202, w.ask("POST", "/v1/rebuild", `{"verify":true}`, a).status)
+
+	entries := func(key string) []auditEntry {
+		return parse[struct{ Entries []auditEntry }](t, 200, w.ask("GET", "/v1/audit", "", key)).Entries
+	}
+	all := entries(local)
+	require.Len(t, all, 5)
+	for i, want := range []auditEntry{
+		{Act: "create-key", Workspace: "default", Source: "local", About: made.ID, Status: 200},
+		{Act: "revoke-key", Workspace: "default", Source: "local", Status: 200},
+		{Act: "revoke-key", Workspace: "default", Source: "local", Status: 404},
+		{Act: "forget", Workspace: "a", Status: 200},
+		{Act: "rebuild", Workspace: "a", Status: 200},
+	} {
+		got := all[i]
+		assert.Equal(t, []any{want.Act, want.Workspace, want.About, want.Status}, []any{got.Act, got.Workspace, got.About, got.Status})
+		assert.NotEmpty(t, got.Request)
+		assert.NotEmpty(t, got.Source)
+	}
+	assert.Contains(t, string(all[1].Asked), made.ID)
+	assert.Len(t, entries(a), 2)
+	text, err := os.ReadFile(filepath.Join(dir, AuditFile))
+	require.NoError(t, err)
+	assert.Equal(t, 5, strings.Count(string(text), "\n"))
+	for _, secret := range []string{made.Key, "hunter2", "wmk_"} {
+		assert.NotContains(t, string(text), secret)
+	}
+	info, err := os.Stat(filepath.Join(dir, AuditFile))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
