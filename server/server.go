@@ -143,6 +143,7 @@ type Server struct {
 	open    share // requests being answered
 	streams share // of these, the ones without an end of their own
 	once    onceOnly
+	maps    layouts
 
 	auditLog auditLog
 
@@ -199,6 +200,7 @@ func New(cfg Config) (*Server, error) {
 	s.jobRoutes(api)
 	s.proposalRoutes(api)
 	s.graphRoutes(api)
+	s.peopleRoutes(api)
 	s.scoringRoutes(api)
 	s.triangulationRoutes(api)
 	s.scorerRoutes(api)

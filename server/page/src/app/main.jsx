@@ -3,13 +3,14 @@ import { useEffect, useState } from "preact/hooks";
 import { key, setKey } from "./api.js";
 import { href, useRoute } from "./route.js";
 import { useGet } from "./ui.jsx";
+import { GraphMap } from "./map.jsx";
 import { Next } from "./next.jsx";
 import { Plan } from "./plan.jsx";
 import { Proof } from "./proof.jsx";
 import { Changes } from "./changes.jsx";
 import { Operations } from "./operations.jsx";
 
-const SCREENS = { next: ["Next", Next], plan: ["Plan and runs", Plan], proof: ["Proof", Proof], changes: ["Changes", Changes], operations: ["Operations", Operations] };
+const SCREENS = { map: ["Map", GraphMap], next: ["Next", Next], plan: ["Plan and runs", Plan], proof: ["Proof", Proof], changes: ["Changes", Changes], operations: ["Operations", Operations] };
 
 /** Asks for a key, which this tab keeps until it is closed. */
 function SignIn({ done, problem }) {
@@ -28,7 +29,7 @@ function App() {
   const route = useRoute();
   const [turn, again] = useState(0);
   const { data: stats, error } = useGet("/v1/stats", [turn]);
-  const [name, Screen] = SCREENS[route.screen] ?? SCREENS.next;
+  const [name, Screen] = SCREENS[route.screen] ?? SCREENS.map;
   useEffect(() => { document.title = name + " · Waymark"; }, [name]);
   useEffect(() => { document.documentElement.dataset.ready = String(Boolean(stats || error)); });
   return <>

@@ -5,6 +5,8 @@ import { post } from "./api.js";
 import { Context, IdInput, Profile } from "./question.jsx";
 import { go } from "./route.js";
 import { Empty, Failed, number, Source, Table } from "./ui.jsx";
+import { Evidence } from "./map.jsx";
+import { WhatIf } from "./whatif.jsx";
 import { Waterfall } from "./waterfall.jsx";
 
 /** The question that an address asks. */
@@ -26,12 +28,13 @@ function Explain({ question }) {
   </section>;
 }
 
-function Candidate({ s, rank }) {
-  const e = s.evidence ?? {};
+function Candidate({ s, rank, last }) {
+  const e = s.evidence ?? {}, [tasks, show] = useState(false);
   return <article class="card"><h2>{rank}. {s.id} <span class="soft">{s.kind}</span></h2>
     <p>confidence {number(s.confidence)}. {s.reason}</p>
     <p class="soft">seen {number(e.count)} of {number(e.of)} times; {number(e.successes)} successes, {number(e.failures)} failures</p>
     <details open={rank === 1}><summary>Terms of the score</summary><Waterfall suggestion={s} /></details>
+    {last && <details onToggle={(e) => show(e.currentTarget.open)}><summary>Past tasks in which it followed {last}</summary>{tasks && <Evidence from={last} to={s.id} />}</details>}
   </article>;
 }
 
@@ -66,7 +69,8 @@ export function Next({ route }) {
         : <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "reason"]} numbers={[0, 3]}
           rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.reason ?? ""])} />}
       <Source request="POST /v1/next" data={a} name="next" />
-      {a.suggestions.map((s, i) => <Candidate key={s.id} s={s} rank={i + 1} />)}
+      {a.suggestions.map((s, i) => <Candidate key={s.id} s={s} rank={i + 1} last={q.context.at(-1)} />)}
+      <WhatIf question={{ context: q.context, intent: q.intent, profile: q.profile }} />
       <Explain question={{ context: q.context, intent: q.intent, profile: q.profile, limit: q.limit }} />
     </>}
   </>;

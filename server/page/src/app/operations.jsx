@@ -48,6 +48,17 @@ function Proposals({ data, again }) {
         <Act label={`Reject ${p.id}`} act={() => post(path + "/reject", {})} then={again} /></div>}</article>; })}</>;
 }
 
+const LEAST_SESSIONS = 20; // fewer say nothing about which tools nobody needs
+
+function ToolStats({ data }) {
+  const used = data.tools.filter((t) => t.calls > 0), unused = data.tools.filter((t) => t.calls === 0 && t.known);
+  if (!used.length) return <Empty command="waymark import history.jsonl">No calls are recorded.</Empty>;
+  return <><Table caption={`Tools by calls, in ${data.episodes} episodes of ${data.sessions} sessions`} numbers={[1, 2, 3, 4, 5]} head={["tool", "calls", "successes", "failures", "p50 ms", "p95 ms"]}
+    rows={used.map((t) => [t.id + (t.known ? "" : " (not in the catalog)"), t.calls, t.successes, t.failures, t.p50_ms ?? "–", t.p95_ms ?? "–"])} />
+    {data.sessions >= LEAST_SESSIONS ? unused.length > 0 && <details><summary>Tools that were never called: {unused.length}</summary><Table caption="Tools that were never called" head={["tool"]} rows={unused.map((t) => [t.id])} /></details>
+      : <p class="soft">Tools that were never called are listed from {LEAST_SESSIONS} sessions on.</p>}</>;
+}
+
 export function Operations({ stats }) {
   return <>
     <Part title="Checks" path="/v1/doctor" name="doctor">{(d) => <Table caption="Checks" head={["check", "result", "detail"]} rows={d.checks.map((c) => [c.name, c.ok ? "ok" : "not ok", c.detail])} />}</Part>
@@ -56,6 +67,7 @@ export function Operations({ stats }) {
         rows={d.servers.map((s) => [s.id, s.state, s.tools, s.withheld, s.calls, s.failures, number(s.mean_ms, 1), s.breaker, s.problem ?? ""])} />
       : <Empty command="waymark gateway add">No other servers are defined.</Empty>)}</Part>
     <Part title="Quarantine" path="/v1/quarantine" name="quarantine">{(d, again) => <Quarantine data={d} again={again} />}</Part>
+    <Part title="Tools" path="/v1/tool-stats" name="tool-stats">{(d) => <ToolStats data={d} />}</Part>
     <Part title="Jobs" path="/v1/jobs" name="jobs">{(d, again) => <Jobs data={d} again={again} />}</Part>
     <Part title="Proposals" path="/v1/proposals" name="proposals">{(d, again) => <Proposals data={d} again={again} />}</Part>
     <section><h2>Token ledger</h2>{stats && <Table caption="Since the program was started; estimates" head={["what", "number"]} numbers={[1]}

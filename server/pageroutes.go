@@ -1,0 +1,305 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/episodic"
+	"waymark/suggest"
+)
+
+// What people look at and agents do not ask for: the map of the graph, the episodes behind a transition, statistics of
+// tools, and other weights.
+
+type mapQuery struct {
+	Nodes  int    `query:"nodes" minimum:"1" maximum:"20000" default:"2000" doc:"Most nodes, the most important first."`
+	Edges  int    `query:"edges" minimum:"0" maximum:"50000" default:"5000" doc:"Most transitions between these nodes, the strongest first."`
+	Around string `query:"around" maxLength:"1024" doc:"Only what lies within depth transitions of this id."`
+	Depth  int    `query:"depth" minimum:"0" maximum:"4" default:"1"`
+}
+
+type mapAnswer struct {
+	ETag string `header:"ETag" doc:"The version of the model that was laid out."`
+	Body struct {
+		Model      suggest.ModelInfo    `json:"model"`
+		Nodes      []suggest.MapNode    `json:"nodes"`
+		Edges      []suggest.ExportEdge `json:"edges"`
+		Uses       []suggest.ExportUse  `json:"uses" doc:"Which of these tools belong to which of these capabilities."`
+		TotalNodes int                  `json:"total_nodes" doc:"Of the whole graph."`
+		TotalEdges int                  `json:"total_edges" doc:"Of the whole graph."`
+	}
+}
+
+// layouts keeps the last map of each workspace, for it is laid out when it is first asked for.
+type layouts struct {
+	sync.Mutex
+	of map[string]*madeMap
+}
+
+type madeMap struct {
+	version string
+	once    sync.Once
+	*suggest.Map
+}
+
+func (l *layouts) get(workspace string, m *suggest.Model) *suggest.Map {
+	l.Lock()
+	made := l.of[workspace]
+	if made == nil || made.version != m.Info().Version {
+		if l.of == nil {
+			l.of = map[string]*madeMap{}
+		}
+		made = &madeMap{version: m.Info().Version}
+		l.of[workspace] = made
+	}
+	l.Unlock()
+	made.once.Do(func() { made.Map = m.Map() })
+	return made.Map
+}
+
+type evidenceQuery struct {
+	From  string `query:"from" required:"true" minLength:"1" maxLength:"1024"`
+	To    string `query:"to" required:"true" minLength:"1" maxLength:"1024"`
+	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"20" doc:"Most episodes, the last recorded first."`
+}
+
+type evidenceEpisode struct {
+	ID      string           `json:"id"`
+	Source  string           `json:"source,omitempty"`
+	Outcome episodic.Outcome `json:"outcome"`
+	Step    episodic.Outcome `json:"step_outcome" doc:"Of the step at the end of the transition."`
+}
+
+type evidenceAnswer struct {
+	Body struct {
+		From     string            `json:"from"`
+		To       string            `json:"to"`
+		Total    int               `json:"total" doc:"Episodes with this transition."`
+		Episodes []evidenceEpisode `json:"episodes"`
+	}
+}
+
+type toolStats struct {
+	ID        string `json:"id"`
+	Known     bool   `json:"known" doc:"Whether the catalog has it."`
+	Calls     int    `json:"calls"`
+	Successes int    `json:"successes"`
+	Failures  int    `json:"failures"`
+	Timed     int    `json:"timed" doc:"Calls whose duration is known."`
+	P50       int64  `json:"p50_ms,omitempty"`
+	P95       int64  `json:"p95_ms,omitempty"`
+
+	durations []int64
+}
+
+type toolStatsAnswer struct {
+	Body struct {
+		Episodes int          `json:"episodes" doc:"That were read."`
+		Sessions int          `json:"sessions" doc:"Different sessions among them."`
+		Tools    []*toolStats `json:"tools"`
+	}
+}
+
+type whatIfBody struct {
+	Context []string           `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
+	Intent  string             `json:"intent,omitempty" maxLength:"8192"`
+	Profile string             `json:"profile,omitempty" enum:"auto,seed,learned"`
+	Weights map[string]float64 `json:"weights,omitempty" doc:"Weights of terms by name; the others stay as they are."`
+}
+
+func (s *Server) peopleRoutes(api huma.API) {
+	ru := rule{scope: scopeRead}
+	add(s, api, ru, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
+		Description: "Laid out from the model when it is first asked for; equal models give equal maps. A graph larger than the limits comes as its backbone: the most important nodes and the strongest transitions between them."}, s.mapped)
+	add(s, api, ru, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
+		Description: "Reads the history from its begin."}, s.evidence)
+	add(s, api, ru, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool",
+		Description: "Reads the history from its begin."}, s.toolStats)
+	add(s, api, ru, huma.Operation{OperationID: "next-what-if", Method: http.MethodPost, Path: "/v1/next/what-if", Tags: []string{"Suggestions"}, Summary: "The order that other weights would give",
+		Description: "Nothing is changed or logged. Candidates are the 100 best."}, s.whatIf)
+}
+
+func (s *Server) mapped(ctx context.Context, q *mapQuery) (*mapAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := e.Model()
+	near := map[string]bool{}
+	if q.Around != "" {
+		part, err := m.Export(q.Around, q.Depth)
+		if err != nil {
+			return nil, inQuery(err)
+		}
+		for _, n := range part.Nodes {
+			near[n.ID] = true
+		}
+	}
+	all, in := s.maps.get(accessFrom(ctx).Workspace, m), map[string]bool{}
+	out := &mapAnswer{ETag: etag(m)}
+	out.Body.Model, out.Body.TotalNodes, out.Body.TotalEdges = m.Info(), len(all.Nodes), len(all.Edges)
+	out.Body.Nodes, out.Body.Edges, out.Body.Uses = []suggest.MapNode{}, []suggest.ExportEdge{}, []suggest.ExportUse{}
+	for _, n := range all.Nodes {
+		if len(out.Body.Nodes) < q.Nodes && (q.Around == "" || near[n.ID]) {
+			out.Body.Nodes, in[n.ID] = append(out.Body.Nodes, n), true
+		}
+	}
+	for _, l := range all.Edges {
+		if len(out.Body.Edges) < q.Edges && in[l.From] && in[l.To] {
+			out.Body.Edges = append(out.Body.Edges, l)
+		}
+	}
+	for _, u := range all.Uses {
+		if in[u.Tool] && in[u.Capability] {
+			out.Body.Uses = append(out.Body.Uses, u)
+		}
+	}
+	return out, nil
+}
+
+func (s *Server) evidence(ctx context.Context, q *evidenceQuery) (*evidenceAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, out := e.Model(), &evidenceAnswer{}
+	b := &out.Body
+	b.Episodes = []evidenceEpisode{}
+	if b.From, err = m.Resolve(q.From); err != nil {
+		return nil, err
+	}
+	if b.To, err = m.Resolve(q.To); err != nil {
+		return nil, err
+	}
+	resolved := resolver(m)
+	for item, err := range e.Items(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		ep := item.Episode
+		if ep == nil {
+			continue
+		}
+		for _, t := range ep.Transitions() {
+			if resolved(ep.Steps[t.From].Tool) != b.From || resolved(ep.Steps[t.To].Tool) != b.To {
+				continue
+			}
+			b.Total++
+			b.Episodes = append(b.Episodes, evidenceEpisode{ep.ID, ep.Source, cmp.Or(ep.Outcome, episodic.Unknown), cmp.Or(ep.Steps[t.To].Outcome, episodic.Unknown)})
+			if len(b.Episodes) > 2*q.Limit {
+				b.Episodes = append(b.Episodes[:0], b.Episodes[len(b.Episodes)-q.Limit:]...)
+			}
+			break
+		}
+	}
+	b.Episodes = b.Episodes[max(0, len(b.Episodes)-q.Limit):]
+	slices.Reverse(b.Episodes)
+	return out, nil
+}
+
+// resolver remembers which id a spelling of the history means: there are far more steps than spellings.
+func resolver(m *suggest.Model) func(string) string {
+	known := map[string]string{}
+	return func(spelling string) string {
+		id, ok := known[spelling]
+		if !ok {
+			var err error
+			if id, err = m.Resolve(spelling); err != nil {
+				id = spelling
+			}
+			known[spelling] = id
+		}
+		return id
+	}
+}
+
+func (s *Server) toolStats(ctx context.Context, _ *struct{}) (*toolStatsAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, out, sessions, by := e.Model(), &toolStatsAnswer{}, map[string]bool{}, map[string]*toolStats{}
+	of := func(id string) *toolStats {
+		if by[id] == nil {
+			by[id] = &toolStats{ID: id}
+		}
+		return by[id]
+	}
+	resolved := resolver(m)
+	for item, err := range e.Items(ctx) {
+		switch {
+		case err != nil:
+			return nil, err
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case item.Tool != nil:
+			of(item.Tool.ID).Known = true
+		case item.Episode != nil:
+			out.Body.Episodes++
+			sessions[cmp.Or(item.Episode.Session, item.Episode.ID)] = true
+			for _, step := range item.Episode.Steps {
+				id := resolved(step.Tool)
+				if _, ok := m.Capability(id); !ok {
+					of(id).count(step)
+				}
+			}
+		}
+	}
+	out.Body.Sessions, out.Body.Tools = len(sessions), make([]*toolStats, 0, len(by))
+	for _, t := range by {
+		t.summarize()
+		out.Body.Tools = append(out.Body.Tools, t)
+	}
+	slices.SortFunc(out.Body.Tools, func(a, b *toolStats) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+func (t *toolStats) count(step episodic.Step) {
+	t.Calls++
+	switch step.Outcome {
+	case episodic.Success:
+		t.Successes++
+	case episodic.Failure:
+		t.Failures++
+	}
+	if step.DurationMS > 0 {
+		t.durations = append(t.durations, step.DurationMS)
+	}
+}
+
+// summarize takes the nearest ranks of the durations.
+func (t *toolStats) summarize() {
+	if t.Timed = len(t.durations); t.Timed > 0 {
+		slices.Sort(t.durations)
+		t.P50, t.P95 = t.durations[(t.Timed-1)/2], t.durations[(t.Timed*95+99)/100-1]
+	}
+}
+
+type whatIfAnswer struct {
+	ETag string `header:"ETag" doc:"The version of the model that answered."`
+	Body suggest.WhatIf
+}
+
+func (s *Server) whatIf(ctx context.Context, q *question[whatIfBody]) (*whatIfAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := e.Model()
+	a, err := e.WhatIf(m, suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Profile: q.Body.Profile, Vector: e.Vector(ctx, q.Body.Intent)}, q.Body.Weights)
+	if err != nil {
+		return nil, err
+	}
+	return &whatIfAnswer{etag(m), a}, nil
+}
