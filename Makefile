@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak package
+.PHONY: build run page test-browser install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak package
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -39,6 +39,9 @@ run: build ## serve the bundled sample on http://127.0.0.1:7070
 
 page: ## build the web page from server/page/src into server/page/dist
 	go run ./server/page/src
+
+test-browser: build ## the web page in chromium, on the program as it is built; skipped where there is none
+	cd server/page/src && WAYMARK="$(CURDIR)/bin/waymark" go test -vet=off -count=1 -v -tags=browser,nomsgpack -run Browser .
 
 install: ## waymark, and what hosts call for their hooks, into go's bin directory
 	GOWORK=off go install ./cmd/waymark ./cmd/waymark-hook

@@ -1,0 +1,192 @@
+//go:build browser
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// The page in a browser, on the program as it is built, with the sample. Run it with `make test-browser`.
+
+// hostile is what a tool may say of itself.
+const hostile = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">\u202egnp.exe " // and 70,000 bytes more
+
+func browser(t *testing.T) string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("there is no chromium on this machine: apt-get install chromium")
+	return ""
+}
+
+// serve starts the program named by WAYMARK and returns where it answers.
+func serve(t *testing.T, args ...string) string {
+	program := os.Getenv("WAYMARK")
+	require.NotEmpty(t, program, "make test-browser names the program in WAYMARK")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := ln.Addr().String()
+	require.NoError(t, ln.Close())
+	cmd := exec.Command(program, append([]string{"serve", "--data", filepath.Join(t.TempDir(), "data"), "--addr", addr}, args...)...)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	require.Eventually(t, func() bool {
+		r, err := http.Get("http://" + addr + "/readyz")
+		if err == nil {
+			_ = r.Body.Close()
+		}
+		return err == nil && r.StatusCode == http.StatusOK
+	}, time.Minute, 50*time.Millisecond)
+	return "http://" + addr
+}
+
+// tab opens a browser; the errors of the page end up in the slice.
+func tab(t *testing.T) (context.Context, *[]string) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser(t)), chromedp.NoSandbox, chromedp.Flag("enable-unsafe-swiftshader", true))
+	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(stop)
+	problems := new([]string)
+	chromedp.ListenTarget(ctx, func(ev any) {
+		if e, ok := ev.(*runtime.EventExceptionThrown); ok {
+			*problems = append(*problems, e.ExceptionDetails.Error())
+		}
+	})
+	return ctx, problems
+}
+
+// open shows a screen and waits until an element is there.
+func open(t *testing.T, ctx context.Context, base, address, wait string) string {
+	t.Helper()
+	var text string
+	require.NoError(t, chromedp.Run(ctx, chromedp.Navigate("about:blank"), chromedp.Navigate(base+"/#/"+address),
+		chromedp.WaitVisible(`html[data-ready="true"]`, chromedp.ByQuery), chromedp.WaitVisible(wait, chromedp.ByQuery), chromedp.Text("main", &text, chromedp.ByQuery)))
+	return text
+}
+
+func ask(t *testing.T, method, url, body string, answer any) {
+	t.Helper()
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	got, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer got.Body.Close()
+	require.Less(t, got.StatusCode, 300)
+	if answer != nil {
+		require.NoError(t, json.NewDecoder(got.Body).Decode(answer))
+	}
+}
+
+func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
+	browser(t)
+	base := serve(t, "--sample")
+	ctx, problems := tab(t)
+
+	var mapped struct {
+		Nodes []struct{ ID string }
+		Total int `json:"total_edges"`
+	}
+	ask(t, "GET", base+"/v1/map", "", &mapped)
+	text := open(t, ctx, base, "map", "svg.map")
+	require.Contains(t, text, fmt.Sprintf("%d of %d nodes", len(mapped.Nodes), len(mapped.Nodes)))
+	var circles int
+	require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`document.querySelectorAll("svg.map circle").length`, &circles)))
+	require.Equal(t, len(mapped.Nodes), circles)
+	require.Contains(t, open(t, ctx, base, "map?nodes=10&id=forge:commit_files", "section.card button"), fmt.Sprintf("%d of %d nodes", (len(mapped.Nodes)+9)/10, len(mapped.Nodes)))
+	require.NoError(t, chromedp.Run(ctx, chromedp.Click("section.card table button", chromedp.ByQuery), chromedp.WaitVisible(`[aria-label^="Episodes with"][role="region"]`, chromedp.ByQuery)))
+
+	var next struct {
+		Suggestions []struct {
+			ID         string
+			Confidence float64
+		}
+	}
+	ask(t, "POST", base+"/v1/next", `{"context":["forge:create_branch","forge:commit_files"],"profile":"seed"}`, &next)
+	text = open(t, ctx, base, "next?profile=seed&context=forge:create_branch&context=forge:commit_files", "article svg")
+	for _, s := range next.Suggestions {
+		require.Contains(t, text, s.ID)
+		require.Contains(t, text, fmt.Sprintf("%.4f", s.Confidence))
+	}
+	require.Contains(t, text, "The terms add up to the score")
+
+	var plan struct {
+		DAG struct{ Tasks []struct{ ID, Tool string } }
+	}
+	ask(t, "POST", base+"/v1/dag", `{"intent":"open a pull request","profile":"seed"}`, &plan)
+	require.NotEmpty(t, plan.DAG.Tasks)
+	text = open(t, ctx, base, "plan?profile=seed&intent=open%20a%20pull%20request", `svg[aria-label^="DAG"]`)
+	for _, task := range plan.DAG.Tasks {
+		require.Contains(t, text, task.Tool)
+	}
+
+	require.Contains(t, open(t, ctx, base, "proof", "main h2"), "Decisions of the rebuild gate")
+	require.Contains(t, open(t, ctx, base, "changes", "main form"), "Compare")
+	require.Contains(t, open(t, ctx, base, "operations", `[aria-label^="Tools by calls"]`), "1800 episodes")
+	require.Empty(t, *problems)
+}
+
+func TestBrowserShowsHostileTextsAsText(t *testing.T) {
+	browser(t)
+	base := serve(t)
+	tool := func(description string) {
+		body, err := json.Marshal(map[string]any{"tools": []any{map[string]any{"id": "evil:tool", "name": "<b>tool</b>", "description": description}}})
+		require.NoError(t, err)
+		ask(t, "PUT", base+"/v1/tools", string(body), nil)
+	}
+	tool("Reads <i>a file</i>.")
+	tool(hostile + strings.Repeat("x", 8000))
+	ctx, problems := tab(t)
+	for _, address := range []string{"map?id=evil:tool", "next?intent=tool"} {
+		open(t, ctx, base, address, "main h1")
+	}
+	text := open(t, ctx, base, "operations", "article.card .text")
+	require.Contains(t, text, "<script>document.title='run'</script>")
+	require.Contains(t, text, "Changed: description")
+	var title string
+	var elements int
+	require.NoError(t, chromedp.Run(ctx, chromedp.Title(&title), chromedp.Evaluate(`document.querySelectorAll("main script, main img, main b, main i").length`, &elements)))
+	require.Equal(t, "Operations · Waymark", title)
+	require.Zero(t, elements)
+
+	require.NoError(t, chromedp.Run(ctx, chromedp.Click("article.card > button", chromedp.ByQuery), chromedp.WaitNotPresent("article.card .text", chromedp.ByQuery)))
+	var withheld struct{ Tools []any }
+	ask(t, "GET", base+"/v1/quarantine", "", &withheld)
+	require.Empty(t, withheld.Tools)
+	require.Empty(t, *problems)
+}
+
+func TestBrowserScreensWithoutAHistoryNameTheCommand(t *testing.T) {
+	browser(t)
+	base := serve(t)
+	ctx, problems := tab(t)
+	require.NoError(t, chromedp.Run(ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}})))
+	for address, command := range map[string]string{
+		"map": "waymark import", "next": "waymark import", "plan": "waymark run", "proof": "waymark rebuild", "operations": "waymark import",
+	} {
+		require.Contains(t, open(t, ctx, base, address, ".empty"), command, address)
+	}
+	require.Empty(t, *problems)
+}
