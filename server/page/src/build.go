@@ -51,7 +51,7 @@ func build(src string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkVendor(filepath.Join(src, "vendor")); err != nil {
+	if err := checkVendor(filepath.Join(src, "third_party")); err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}
@@ -90,7 +90,7 @@ func bundle(src, entry string) ([]byte, error) {
 		Bundle: true, MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true,
 		Format: api.FormatESModule, Target: api.ES2022, Charset: api.CharsetUTF8, LegalComments: api.LegalCommentsNone,
 		JSX: api.JSXTransform, JSXFactory: "h", JSXFragment: "Fragment",
-		Alias: map[string]string{"preact": "./vendor/preact.mjs", "preact/hooks": "./vendor/hooks.mjs"},
+		Alias: map[string]string{"preact": "./third_party/preact.mjs", "preact/hooks": "./third_party/hooks.mjs"},
 	})
 	if len(r.Errors) > 0 {
 		return nil, errors.New(api.FormatMessages(r.Errors, api.FormatMessagesOptions{})[0])
@@ -122,10 +122,10 @@ func checkVendor(dir string) error {
 		}
 		k, ok := known[e.Name()]
 		if !ok || k.Package == "" || k.License == "" {
-			return fmt.Errorf("vendor/%s: vendor.json does not name its package and licence", e.Name())
+			return fmt.Errorf("third_party/%s: vendor.json does not name its package and licence", e.Name())
 		}
 		if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != k.SHA256 {
-			return fmt.Errorf("vendor/%s: its SHA-256 is %x, vendor.json says %s", e.Name(), sum, k.SHA256)
+			return fmt.Errorf("third_party/%s: its SHA-256 is %x, vendor.json says %s", e.Name(), sum, k.SHA256)
 		}
 	}
 	return nil
