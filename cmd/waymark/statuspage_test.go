@@ -30,7 +30,7 @@ func TestStatusPageSnippetOpensTheSameStore(t *testing.T) {
 
 	for _, tt := range []struct{ workspace, key string }{{"default", ""}, {"other", made.Key}} {
 		s := startServer(t, dir)
-		req, err := http.NewRequest(http.MethodGet, s.URLs.Page, nil)
+		req, err := http.NewRequest(http.MethodGet, s.URLs.Page+"status", nil)
 		require.NoError(t, err)
 		if tt.key != "" {
 			req.Header.Set("Authorization", "Bearer "+tt.key)
