@@ -90,7 +90,7 @@ func openAPIDocument(text []byte) (root map[string]any, err error) {
 	case version != "":
 		return nil, fmt.Errorf("OpenAPI %.20s is not read; want 3.0 or 3.1", version)
 	case root["swagger"] != nil:
-		return nil, errors.New("Swagger 2.0 is not read; want OpenAPI 3.0 or 3.1")
+		return nil, errors.New("version 2.0 (Swagger) is not read; want OpenAPI 3.0 or 3.1")
 	}
 	return nil, errors.New("is no OpenAPI document")
 }

@@ -117,7 +117,7 @@ func TestOpenAPIForms(t *testing.T) {
 func TestOpenAPIRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"openapi: 4.0.0\npaths: {}":                    "OpenAPI 4.0.0 is not read; want 3.0 or 3.1",
-		`{"swagger":"2.0","info":{}}`:                  "Swagger 2.0 is not read; want OpenAPI 3.0 or 3.1",
+		`{"swagger":"2.0","info":{}}`:                  "version 2.0 (Swagger) is not read; want OpenAPI 3.0 or 3.1",
 		"openapi: 3.0.0\n\tpaths: {}":                  "not YAML",
 		`{"openapi":"3.0.0","info":{},"paths":{},"x":`: "ends early",
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -252,6 +253,9 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 	return nil, s.cfg.Workspaces.Delete(ctx, q.Name)
 }
 
+// manyLimited is the number of limited episodes from which on a source is suspected, if they are half of its episodes.
+const manyLimited = 20
+
 // doctor looks at everything a person would ask about first.
 func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error) {
 	e, err := s.engine(ctx)
@@ -290,6 +294,10 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 		begin = "; begin with waymark import sample, waymark import ~/.claude/projects, or waymark serve with servers that waymark import mcp.json has taken"
 	}
 	note("history", true, "%d episodes of %d sources%s", stats.Episodes, len(stats.Sources), begin)
+	for _, name := range slices.Sorted(maps.Keys(stats.Limited)) {
+		limited, all := stats.Limited[name], stats.Sources[name]
+		note("source "+name, limited < manyLimited || 2*limited < all, "%d of %d episodes repeat transitions more often than is counted of one key; waymark forget --source takes all of them back", limited, all)
+	}
 	note("profile auto", true, "%v", stats.Auto)
 	judged := e.Judgement()
 	note("rebuild", judged == nil || judged.Published, "%v", judged)

@@ -402,7 +402,8 @@ type Stats struct {
 	Steps           int            `json:"steps"`
 	Outcomes        map[string]int `json:"outcomes"` // episodes by outcome
 	StepOutcomes    map[string]int `json:"step_outcomes"`
-	Sources         map[string]int `json:"sources"` // episodes by source
+	Sources         map[string]int `json:"sources"`           // episodes by source
+	Limited         map[string]int `json:"limited,omitempty"` // episodes by source whose transitions the source reports more often than is counted of one key
 	Communities     int            `json:"communities"`
 	Modularity      float64        `json:"modularity"`
 	Clusters        int            `json:"clusters"`

@@ -124,6 +124,14 @@ func (m *Model) Stats() Stats {
 			s.Sources[name] = int(n)
 		}
 	}
+	for i := range m.past.n {
+		if p := m.past.at(i); p.limited {
+			if s.Limited == nil {
+				s.Limited = map[string]int{}
+			}
+			s.Limited[m.sources[p.source]]++
+		}
+	}
 	return s
 }
 

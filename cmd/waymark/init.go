@@ -345,7 +345,9 @@ func withHooks(text []byte, hooks map[string]any) ([]byte, error) {
 		}
 	}
 	for event := range hooks {
-		there[event] = there[event]
+		if _, ok := there[event]; !ok {
+			there[event] = nil
+		}
 	}
 	for _, event := range slices.Sorted(maps.Keys(there)) {
 		var list []any

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) sourcesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "sources",
+		Short: "List who recorded the history",
+		Long: `Lists the sources of the history with their episodes: keys (key:ID), and the operator's own, as the command
+line, the hook and the gateway. Where there are three sources, a key that repeats a transition more often than others
+confirm is limited: "limited" is how many of its episodes teach nothing more. waymark forget --source takes back what a
+source recorded.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.get(cmd.Context(), "/v1/stats", a.showSources) },
+	}
+}
+
+func (a *app) showSources(body json.RawMessage) error {
+	var stats struct {
+		Episodes         int
+		Sources, Limited map[string]int
+	}
+	if err := json.Unmarshal(body, &stats); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
+		n := stats.Sources[name]
+		rows = append(rows, []string{clean(name), strconv.Itoa(n), fmt.Sprintf("%.1f%%", 100*float64(n)/float64(stats.Episodes)), strconv.Itoa(stats.Limited[name])})
+	}
+	if len(rows) == 0 {
+		a.printf("no episodes\n")
+		return nil
+	}
+	columns(a.out, []string{"source", "episodes", "share", "limited"}, rows)
+	return nil
+}
+
+func (a *app) auditCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "List the acts of administrators",
+		Long: `Lists administrative acts over HTTP, the newest first: keys, approvals, forgotten history, rollbacks, workspaces.
+They are appended to audit.jsonl in the data directory.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.get(cmd.Context(), "/v1/audit?"+url.Values{"limit": {strconv.Itoa(limit)}}.Encode(), a.showAudit)
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 50, "most acts wanted")
+	return cmd
+}
+
+func (a *app) showAudit(body json.RawMessage) error {
+	var log struct {
+		Entries []struct {
+			Time                          time.Time
+			Act, Source, Workspace, About string
+			Status                        int
+		}
+	}
+	if err := json.Unmarshal(body, &log); err != nil {
+		return err
+	}
+	if len(log.Entries) == 0 {
+		a.printf("no acts\n")
+		return nil
+	}
+	var rows [][]string
+	for _, e := range log.Entries {
+		rows = append(rows, []string{e.Time.Local().Format(time.DateTime), clean(e.Act), clean(e.Source), clean(e.Workspace), strconv.Itoa(e.Status), clean(e.About)})
+	}
+	columns(a.out, []string{"time", "act", "source", "workspace", "status", "about"}, rows)
+	return nil
+}
