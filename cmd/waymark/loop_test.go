@@ -210,7 +210,7 @@ const (
 // loopShop is a server of ours.
 func loopShop(i int) loopServer {
 	id := fmt.Sprint("shop-", i)
-	return loopServer{id, map[string]any{"command": os.Args[0], "env": map[string]string{shopVariable: "1"}}, func(order int, how loopHow) (string, map[string]any) {
+	return loopServer{id, map[string]any{"command": os.Args[0], "env": map[string]string{shopVariable: id}}, func(order int, how loopHow) (string, map[string]any) {
 		arguments := map[string]any{"order": order}
 		switch how {
 		case loopFails:
