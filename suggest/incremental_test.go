@@ -82,7 +82,7 @@ func TestModelsDoNotDependOnWhatWasShownBefore(t *testing.T) {
 		var models []shown
 		for i, e := range events {
 			e(s)
-			if r.IntN(6) > 0 && i < len(events)-1 {
+			if r.IntN(15) > 0 && i < len(events)-1 {
 				continue
 			}
 			fresh := NewState()
