@@ -28,7 +28,7 @@ type snapshot struct {
 
 // snapshotFormat changes with every change of what is written here and below, and with every change of how
 // measures are computed that a replay would show; snapshots of other formats are not read.
-const snapshotFormat = 10
+const snapshotFormat = 11
 
 // picture is what a snapshot holds of the state, at the moment; nil if it counts something forgotten.
 func (w *writer) picture() *suggest.Image {

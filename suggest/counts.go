@@ -245,11 +245,13 @@ func (s *State) appendRow(edges []graph.Edge, i int32) []graph.Edge {
 	if len(s.shown.spelled) > 0 {
 		row = s.joinedRow(i)
 	}
+	several := len(s.names) >= severalSources
 	var n uint64
 	for _, t := range row {
-		n += t.halves
+		n += t.counted(several).halves
 	}
 	for _, t := range row {
+		t = t.counted(several)
 		w := float64(t.halves) / float64(n+2*kappa) // halves over halves
 		edges = append(edges, graph.Edge{From: i, To: t.to, Weight: w, Count: t.count})
 	}
@@ -270,6 +272,7 @@ func (s *State) joinedRow(i int32) []transition {
 	row := all[:0]
 	for _, t := range all {
 		if last := len(row) - 1; last >= 0 && row[last].to == t.to {
+			row[last].reportedBy(t.only)
 			row[last].halves += t.halves
 			row[last].count += t.count
 		} else {

@@ -21,16 +21,17 @@ import (
 // An Image is a state at one moment, to be written. It shares with the state what the state copies
 // before it changes it.
 type Image struct {
-	ids    []string
-	out    [][]transition
-	uses   []use
-	gone   []int32
-	view   *catalogView
-	memory *episodic.Image
-	past   pastEpisodes
-	names  []string
-	totals totals
-	claims claims
+	ids       []string
+	out       [][]transition
+	uses      []use
+	gone      []int32
+	view      *catalogView
+	memory    *episodic.Image
+	past      pastEpisodes
+	names     []string
+	totals    totals
+	claims    claims
+	confirmed []int32
 
 	growing []*grown
 	wires   *wiring.Image
@@ -43,7 +44,7 @@ func (s *State) Image() *Image {
 	clear(s.own)
 	i := &Image{
 		ids: slices.Clip(s.ids), out: slices.Clone(s.out), uses: slices.Clone(s.uses), view: s.catalog(),
-		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.names), totals: s.totals, claims: maps.Clone(s.claims), growing: s.growing.image(), wires: s.wires.Image(), bypasses: s.bypasses.show(),
+		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.names), totals: s.totals, claims: maps.Clone(s.claims), confirmed: slices.Clone(s.confirmed), growing: s.growing.image(), wires: s.wires.Image(), bypasses: s.bypasses.show(),
 	}
 	for n := range s.gone {
 		i.gone = append(i.gone, n)
@@ -61,6 +62,8 @@ func (i *Image) Write(w *codec.Writer) error {
 		for _, t := range row {
 			w.Int(int64(t.to) - last)
 			last = int64(t.to)
+			w.Uint(uint64(t.alone))
+			w.Uint(uint64(t.only))
 			w.Uint(t.halves)
 			w.Uint(t.count)
 		}
@@ -86,6 +89,7 @@ func (i *Image) Write(w *codec.Writer) error {
 		}
 	}
 	w.Texts(i.names)
+	w.Ints(i.confirmed)
 	i.memory.Write(w)
 	i.claims.write(w)
 	i.writePast(w)
@@ -175,6 +179,9 @@ func ReadState(r *codec.Reader) *State {
 		}
 		s.sourceID(name)
 	}
+	if s.confirmed = r.Ints(); len(s.confirmed) != len(s.names) {
+		r.Fail("%d sources, and confirmed observations of %d", len(s.names), len(s.confirmed))
+	}
 	s.memory = episodic.ReadMemory(r, n, len(s.names))
 	for id := range s.names {
 		s.trust(int32(id))
@@ -200,7 +207,7 @@ func ReadState(r *codec.Reader) *State {
 }
 
 func readRow(r *codec.Reader, nodes int) []transition {
-	row := make([]transition, r.Len(3))
+	row := make([]transition, r.Len(5))
 	last := int64(-1)
 	for i := range row {
 		to := r.Int() + max(last, 0)
@@ -209,7 +216,7 @@ func readRow(r *codec.Reader, nodes int) []transition {
 			return nil
 		}
 		last = to
-		row[i] = transition{int32(to), r.Uint(), r.Uint()}
+		row[i] = transition{to: int32(to), alone: uint8(r.Uint()), only: int32(r.Uint()), halves: r.Uint(), count: r.Uint()}
 	}
 	return row
 }

@@ -37,9 +37,10 @@ func (c *Counts) lessons(shelf *CatalogCache, halt func() bool) *lessons {
 	}
 	past := make([]*pastEpisode, 0, c.past.n-first)
 	l := &lessons{learned: &learned{words: map[string]int32{}}, timed: true}
+	repeated := c.repeated(first)
 	for i := range c.past.n - first {
 		p := c.past.at(first + i)
-		if p.limited {
+		if p.limited || repeated != nil && repeated[i] {
 			continue
 		}
 		past = append(past, p)

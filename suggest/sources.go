@@ -13,6 +13,9 @@ import (
 //
 //   - of its observations of one transition a → b, at most max([fewObservations], [othersFactor] times those of all
 //     other sources so far) are counted; an episode with more teaches nothing else, neither requests nor weights;
+//   - of its observations of a transition that no other source reports, one counts, and up to [fewObservations] where
+//     the source has reported [confirmedPerCount] times as many that others report as well; further episodes with such
+//     a transition are left out of the fit of profile learned;
 //   - a tool that is in no catalog and that only this source has used is not suggested.
 //
 // Sources without a key are the operator's own and are not limited. What is counted depends on the order of the log
@@ -21,7 +24,16 @@ const (
 	severalSources  = 3
 	fewObservations = 5
 	othersFactor    = 2
+
+	confirmedPerCount = 50
 )
+
+// aloneLimit is how many observations count of a transition that one key alone reports, by the number of its
+// observations that other sources confirm.
+func aloneLimit(confirmed int32) uint8 {
+	return uint8(min(fewObservations, max(1, confirmed/confirmedPerCount)))
+}
+
 
 // claim is a transition as one source with a key reports it.
 type claim struct{ source, from, to int32 }
@@ -44,6 +56,81 @@ func (s *State) admit(source, from, to int32, count uint64) bool {
 	}
 	s.claims[c]++
 	return true
+}
+
+// reporter is what a transition notes of a source: 0 for the operator's own.
+func (s *State) reporter(source int32) int32 {
+	if s.trusted(source) {
+		return 0
+	}
+	return source + 1
+}
+
+// reportedBy notes who reports a transition, before it is counted; only is as in transition.
+func (t *transition) reportedBy(only int32) {
+	if t.count == 0 {
+		t.only = only
+	} else if t.only != only {
+		t.only = 0
+	}
+}
+
+// counted is what counts of a transition, with or without several sources.
+func (t transition) counted(several bool) transition {
+	if alone := uint64(t.alone); several && t.only != 0 && t.count > alone {
+		t.halves, t.count = max(alone, t.halves*alone/t.count), alone
+	}
+	return t
+}
+
+// pair is a transition between two nodes.
+type pair struct{ from, to int32 }
+
+// repeated marks the past episodes from first on in which a key repeats a transition that no other source reports:
+// all but those that count by [aloneLimit]. It returns nil where there are fewer than severalSources.
+func (c *Counts) repeated(first int) []bool {
+	if len(c.sources) < severalSources {
+		return nil
+	}
+	only, marked := map[pair]int32{}, make([]bool, c.past.n-first)
+	for i := range marked {
+		p := c.past.at(first + i)
+		reporter := int32(0)
+		if strings.Contains(c.sources[p.source], credential) {
+			reporter = p.source + 1
+		}
+		for _, t := range c.pairs(p) {
+			if before, ok := only[t]; ok && before != reporter {
+				only[t] = 0
+			} else {
+				only[t] = reporter
+			}
+		}
+	}
+	seen, confirmed := map[pair]uint8{}, make([]int32, len(c.sources))
+	for i := range marked {
+		p := c.past.at(first + i)
+		pairs, limit := c.pairs(p), aloneLimit(confirmed[p.source])
+		marked[i] = slices.ContainsFunc(pairs, func(t pair) bool { return only[t] != 0 && seen[t] >= limit })
+		for _, t := range pairs {
+			if only[t] == 0 {
+				confirmed[p.source]++
+			} else if !marked[i] {
+				seen[t] = min(seen[t], fewObservations) + 1
+			}
+		}
+	}
+	return marked
+}
+
+// pairs are the transitions of an episode.
+func (c *Counts) pairs(p *pastEpisode) (out []pair) {
+	for x, parents := range p.parents() {
+		for _, y := range parents {
+			out = append(out, pair{c.canon[p.nodes[y]], c.canon[p.nodes[x]]})
+		}
+	}
+	return out
 }
 
 // usedBy notes who uses a node, before the use is counted.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/codec"
 )
@@ -80,6 +81,46 @@ func TestOneKeyCannotPromoteATransition(t *testing.T) {
 		p := a.past.At(int32(a.totals.episodes) - 1)
 		assert.True(t, p.limited)
 	}
+}
+
+// One key alone brings up a tool of the catalog that nobody uses no further by repeating it.
+func TestOneKeyGainsNothingByRepeating(t *testing.T) {
+	for _, profile := range []string{ProfileSeed, ProfileLearned} {
+		once := -1
+		for _, n := range []int{1, 10, 100} {
+			a := honestHistory(t, 300)
+			a.PutTool(catalog.Tool{ID: "rare:tool", Server: "rare", Name: "tool"})
+			a.fakes(n, "key:attacker", tool(0, 1), "rare:tool", episodic.Success)
+			answer, err := a.model().Next(NextRequest{Context: []string{tool(0, 1)}, Limit: 30, Profile: profile})
+			require.NoError(t, err)
+			rank := slices.Index(ids(answer.Suggestions), "rare:tool")
+			assert.Positive(t, rank)
+			if n == 1 {
+				once = rank
+			}
+			assert.GreaterOrEqual(t, rank, once, "%s, %d fakes", profile, n)
+		}
+	}
+}
+
+// What one key alone has repeated counts in full as soon as another reports it, too.
+func TestConfirmedTransitionsCountInFull(t *testing.T) {
+	a := honestHistory(t, 100)
+	a.fakes(5, "key:attacker", tool(0, 1), tool(3, 0), episodic.Success)
+	count := func() uint64 {
+		c := a.Freeze()
+		from, _ := c.find(tool(0, 1))
+		to, _ := c.find(tool(3, 0))
+		for e := range c.g.Edges {
+			if e.From == from && e.To == to {
+				return e.Count
+			}
+		}
+		return 0
+	}
+	assert.EqualValues(t, 1, count())
+	a.fakes(1, "key:h1", tool(0, 1), tool(3, 0), episodic.Success)
+	assert.EqualValues(t, 6, count())
 }
 
 // Ten failures of one key move a tool that works for others by at most three places.

@@ -28,16 +28,17 @@ type State struct {
 	caps  map[string]catalog.Capability
 	view  *catalogView // of tools and caps; nil after a change
 
-	memory   *episodic.Memory
-	past     pages.List[pastEpisode] // totals.episodes of them
-	source   map[string]int32
-	names    []string           // sources, in order of first appearance
-	bySource pages.List[uint64] // episodes
-	totals   totals
-	growing  growing
-	bypasses bypasses
-	wires    *wiring.Table
-	claims   claims
+	memory    *episodic.Memory
+	past      pages.List[pastEpisode] // totals.episodes of them
+	source    map[string]int32
+	names     []string           // sources, in order of first appearance
+	bySource  pages.List[uint64] // episodes
+	totals    totals
+	growing   growing
+	bypasses  bypasses
+	wires     *wiring.Table
+	claims    claims
+	confirmed []int32 // by source, observations of transitions that another source reports as well
 
 	shown shown
 }
@@ -45,6 +46,8 @@ type State struct {
 // transition is the count of one ordered pair.
 type transition struct {
 	to     int32
+	alone  uint8  // observations that count while only is not 0
+	only   int32  // 1 + the key that alone reports it; 0: several sources do, or one of the operator's own
 	halves uint64 // Σ weight in halves, exact
 	count  uint64 // observations
 }
@@ -324,8 +327,15 @@ func (s *State) count(from, to int32, halves uint64, source int32) bool {
 	if !s.admit(source, from, to, row[i].count) {
 		return false
 	}
-	row[i].halves += halves
-	row[i].count++
+	t := &row[i]
+	t.reportedBy(s.reporter(source))
+	t.halves += halves
+	t.count++
+	if t.only == 0 {
+		s.confirmed[source]++
+	} else if t.alone < aloneLimit(s.confirmed[source]) {
+		t.alone++
+	}
 	return true
 }
 
@@ -338,7 +348,10 @@ func (s *State) sourceID(name string) int32 {
 	if !ok {
 		id = int32(len(s.names))
 		s.source[name] = id
-		s.names = append(s.names, name)
+		s.names, s.confirmed = append(s.names, name), append(s.confirmed, 0)
+		if len(s.names) == severalSources {
+			s.shown.rows = nil // transitions of one key alone count otherwise from now on
+		}
 		s.trust(id)
 	}
 	return id
