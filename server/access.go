@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"regexp"
-	"strings"
 
 	"waymark/live"
 )
@@ -108,60 +106,15 @@ var (
 	errBadCredential = errors.New("the credential is unknown or revoked")
 )
 
-// accessOf decides who a request is from.
-//
-//	no Authorization   loopback without keys: everything in "default"; otherwise refused
-//	the local token    everything; Waymark-Workspace and Waymark-Source are obeyed
-//	wmk_<id>_<secret>  what the key grants
-//
-// From anybody but the bearer of the local token the two headers are refused rather than ignored,
-// so that nobody believes to have written somewhere else.
-func (s *Server) accessOf(r *http.Request) (access, error) {
-	a, err := s.credential(r)
-	if err != nil {
-		return access{}, err
-	}
-	a.Conversation, a.Peer = r.Header.Get(headerConversation), peerOf(r)
-	workspace, source := r.Header.Get(headerWorkspace), r.Header.Get(headerSource)
-	if workspace == "" && source == "" {
-		return a, nil
-	}
-	if !a.Local {
-		return access{}, refuse(http.StatusForbidden,
-			headerWorkspace+" and "+headerSource+" are obeyed only with the local token; the workspace comes from the credential")
-	}
-	if workspace != "" {
-		if !workspaceName.MatchString(workspace) {
-			return access{}, refuse(http.StatusBadRequest, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", workspace))
-		}
-		a.Workspace = workspace
-	}
-	if source != "" {
-		if !sourceName.MatchString(source) {
-			return access{}, refuse(http.StatusBadRequest, "the source is not 1 to 128 visible ASCII characters")
-		}
-		a.Source = source
-	}
-	return a, nil
-}
+// headerConversation names the conversation of a request that has no MCP session. It separates calls of one
+// credential and grants nothing.
+const headerConversation = "Waymark-Conversation"
 
-func (s *Server) credential(r *http.Request) (access, error) {
-	values := r.Header.Values("Authorization")
-	if len(values) == 0 {
-		// A handler mounted elsewhere than in Serve may stand on an address that others can reach.
-		local, known := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-		if s.cfg.RequireKey || known && !local.IP.IsLoopback() {
-			return access{}, errNoCredential
-		}
-		return access{Workspace: defaultWorkspace, Scopes: allScopes, Source: "local", Operator: true}, nil
+// peerOf is the address of the machine that a request comes from.
+func peerOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return ""
 	}
-	scheme, token, _ := strings.Cut(values[0], " ")
-	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") {
-		return access{}, errBadCredential
-	}
-	token = strings.TrimSpace(token)
-	if s.cfg.LocalToken != "" && subtle.ConstantTimeCompare([]byte(token), []byte(s.cfg.LocalToken)) == 1 {
-		return access{Workspace: defaultWorkspace, Scopes: allScopes, Source: "local", Local: true, Operator: true}, nil
-	}
-	return s.keyAccess(r.Context(), token)
+	return host
 }

@@ -67,24 +67,24 @@ type check struct {
 	Detail string `json:"detail"`
 }
 
-func (s *Server) adminRoutes(api huma.API) {
+func (s *Server) adminRoutes(r *routes) {
 	ru, global := rule{scope: scopeAdmin}, rule{scope: scopeAdmin, global: true}
 	once := rule{scope: scopeAdmin, once: true, audit: true}
 	act := rule{scope: scopeAdmin, global: true, audit: true}
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
 	}
-	s.transferRoutes(api)
-	add(s, api, once, op("forget", http.MethodPost, "/v1/forget", "Erase history",
+	s.transferRoutes(r)
+	add(r, once, op("forget", http.MethodPost, "/v1/forget", "Erase history",
 		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
-	add(s, api, global, op("list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
-	add(s, api, act, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
-	add(s, api, act, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
-	add(s, api, global, op("list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
-	add(s, api, act, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
+	add(r, global, op("list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
+	add(r, act, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
+	add(r, act, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
+	add(r, global, op("list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
+	add(r, act, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
-	add(s, api, act, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
-	add(s, api, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
+	add(r, act, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
+	add(r, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
 func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forgetAnswer, error) {
@@ -248,7 +248,7 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 			return nil, err
 		}
 	}
-	s.cfg.books.drop(q.Name)
+	s.books.Drop(q.Name)
 	s.metrics.drop(q.Name)
 	return nil, s.cfg.Workspaces.Delete(ctx, q.Name)
 }
@@ -302,7 +302,7 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	judged := e.Judgement()
 	note("rebuild", judged == nil || judged.Published, "%v", judged)
 	note("answers", true, "%v", e.Experiment())
-	if t := s.cfg.books.of(accessFrom(ctx).Workspace).Totals(); t.Conversations > 0 {
+	if t := s.books.Of(accessFrom(ctx).Workspace).Totals(); t.Conversations > 0 {
 		note("tokens", true, "about %d net in %d conversations since the start: %d of definitions avoided, %d spent in %d calls", t.Net, t.Conversations, t.Gross, t.Spent, t.Turns)
 	}
 	if g, err := s.gateway(ctx); err == nil && s.cfg.Upstream.Reload != nil {

@@ -82,8 +82,8 @@ type (
 	}
 )
 
-func (s *Server) auditRoutes(api huma.API) {
-	add(s, api, rule{scope: scopeAdmin, global: true}, huma.Operation{OperationID: "list-audit", Method: http.MethodGet, Path: "/v1/audit", Tags: []string{"Administration"},
+func (s *Server) auditRoutes(r *routes) {
+	add(r, rule{scope: scopeAdmin, global: true}, huma.Operation{OperationID: "list-audit", Method: http.MethodGet, Path: "/v1/audit", Tags: []string{"Administration"},
 		Summary:     "What administrators did",
 		Description: "Keys created and revoked, approvals, grants, servers, forgetting, workspaces, rebuilds and rollbacks. A key sees the acts of its own workspace; the operator sees all."}, s.listAudit)
 }

@@ -72,29 +72,29 @@ type capabilityList struct {
 
 type putAnswer struct{ Body live.PutResult }
 
-func (s *Server) catalogRoutes(api huma.API) {
+func (s *Server) catalogRoutes(r *routes) {
 	read, write := rule{scope: scopeRead}, rule{scope: scopeWrite, once: true}
 	put := rule{scope: scopeWrite, once: true, creates: true}
-	schemas := api.OpenAPI().Components.Schemas
+	schemas := r.api.OpenAPI().Components.Schemas
 	bulk := func(path string, list, elements reflect.Type) {
-		documentBody(api, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
+		documentBody(r.api, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
 			schemas.Schema(list, true, ""), schemas.Schema(elements, true, "")}}})
 	}
 
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Catalog"}}
 	}
-	add(s, api, put, op("put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
+	add(r, put, op("put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
-	add(s, api, read, op("list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
-	add(s, api, read, op("get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), s.getTool)
-	add(s, api, write, op("delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
+	add(r, read, op("list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
+	add(r, read, op("get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), s.getTool)
+	add(r, write, op("delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
 
-	add(s, api, put, op("put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that the checks flag are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
+	add(r, put, op("put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that the checks flag are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
 	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
-	add(s, api, read, op("list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
-	add(s, api, read, op("get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), s.getCapability)
-	add(s, api, write, op("delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
+	add(r, read, op("list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
+	add(r, read, op("get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), s.getCapability)
+	add(r, write, op("delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
 }
 
 func (s *Server) putTools(ctx context.Context, in *rawInput) (*putAnswer, error) {

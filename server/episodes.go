@@ -53,16 +53,16 @@ type feedbackAnswer struct {
 	}
 }
 
-func (s *Server) episodeRoutes(api huma.API) {
-	add(s, api, rule{scope: scopeWrite, stream: true, ndjson: true, once: true, creates: true}, huma.Operation{
+func (s *Server) episodeRoutes(r *routes) {
+	add(r, rule{scope: scopeWrite, stream: true, ndjson: true, once: true, creates: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
-	episode := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
-	documentBody(api, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
+	episode := r.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
+	documentBody(r.api, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
 		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
 
-	add(s, api, rule{scope: scopeWrite, once: true, creates: true}, huma.Operation{
+	add(r, rule{scope: scopeWrite, once: true, creates: true}, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "What became of a suggestion",
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
 }

@@ -46,21 +46,21 @@ type stats struct {
 	Servers []gateway.Server `json:"servers,omitempty" doc:"The other servers that are defined, and how they do."`
 }
 
-func (s *Server) graphRoutes(api huma.API) {
+func (s *Server) graphRoutes(r *routes) {
 	ru := rule{scope: scopeRead}
-	content := map[string]*huma.MediaType{"application/json": {Schema: huma.SchemaFromType(api.OpenAPI().Components.Schemas, typeOf[suggest.Export]())}}
+	content := map[string]*huma.MediaType{"application/json": {Schema: huma.SchemaFromType(r.api.OpenAPI().Components.Schemas, typeOf[suggest.Export]())}}
 	for _, f := range graphFormats {
 		content[f.mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	}
-	add(s, api, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
+	add(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, s.graph)
-	add(s, api, ru, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
+	add(r, ru, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
 		Summary: "What changed between two models"}, s.graphDiff)
-	add(s, api, ru, huma.Operation{OperationID: "compare", Method: http.MethodGet, Path: "/v1/ab", Tags: []string{"Model"},
+	add(r, ru, huma.Operation{OperationID: "compare", Method: http.MethodGet, Path: "/v1/ab", Tags: []string{"Model"},
 		Summary: "How two profiles do by what became of their answers",
 		Description: "Of the answers that were logged, those that episodes and feedback name by their suggestion_id. Says so where there is too little " +
 			"to tell, or where it cannot be told."}, s.compare)
-	add(s, api, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
+	add(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
 		Summary: "The model in numbers"}, s.stats)
 }
 
@@ -148,7 +148,7 @@ func (s *Server) stats(ctx context.Context, _ *struct{}) (*statsAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &statsAnswer{stats{Stats: e.Model().Stats(), Behind: behind, Rebuild: e.Judgement(), Ledger: s.cfg.books.of(accessFrom(ctx).Workspace).Totals()}}
+	out := &statsAnswer{stats{Stats: e.Model().Stats(), Behind: behind, Rebuild: e.Judgement(), Ledger: s.books.Of(accessFrom(ctx).Workspace).Totals()}}
 	if g, err := s.gateway(ctx); err == nil {
 		out.Body.Servers = g.Servers()
 	}

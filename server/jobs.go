@@ -55,27 +55,27 @@ type (
 // jobEvent is a step of a job, as the events of a stream carry it.
 type jobEvent live.Job
 
-func (s *Server) jobRoutes(api huma.API) {
-	add(s, api, rule{scope: scopeWrite, once: true, audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
+func (s *Server) jobRoutes(r *routes) {
+	add(r, rule{scope: scopeWrite, once: true, audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
 			"would lose more than noise against the active one is not published, and the job ends as refused. With rollback nothing " +
 			"is asked: the judgement before the active one returns."}, s.rebuild)
-	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
+	add(r, rule{scope: scopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
 			"judgements that start by themselves too. reason is why each started."}, s.listJobs)
-	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
+	add(r, rule{scope: scopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
-	add(s, api, rule{scope: scopeWrite}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
+	add(r, rule{scope: scopeWrite}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
 		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, s.cancelJob)
 
 	events := huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events", Tags: []string{"Model"},
 		Summary: "Progress of a job", Description: "Server-sent events: progress until the job ends, then one end.",
 		Middlewares: huma.Middlewares{s.jobExists}}
-	s.declare(rule{scope: scopeRead, stream: true}, &events)
-	sse.Register(api, events, map[string]any{"progress": jobEvent{}, "end": live.Job{}}, s.watchJob)
+	r.declare(rule{scope: scopeRead, stream: true}, &events)
+	sse.Register(r.api, events, map[string]any{"progress": jobEvent{}, "end": live.Job{}}, s.watchJob)
 }
 
 func (s *Server) rebuild(ctx context.Context, in *rebuildInput) (*jobStarted, error) {

@@ -84,7 +84,7 @@ func TestScopesOfRoutes(t *testing.T) {
 		tokens[set] = bearerOf(token)
 	}
 	checked := 0
-	for key, ru := range w.rules {
+	for key, ru := range w.routes.rules {
 		method, path, _ := strings.Cut(key, " ")
 		if method == "ANY" || method == "HEAD" {
 			continue

@@ -25,7 +25,7 @@ func TestLedger(t *testing.T) {
 			require.NoError(t, err)
 			listed += len(text)
 		}
-		book := func() ledger.Totals { return s.cfg.books.of(defaultWorkspace).Totals() }
+		book := func() ledger.Totals { return s.books.Of(defaultWorkspace).Totals() }
 		require.Zero(t, book().Turns)
 
 		first := answerOf[findAnswer](t, call(t, client, toolFind, map[string]any{"query": "read a file"})).TokenMetrics

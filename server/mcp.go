@@ -18,6 +18,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/live"
+	"waymark/server/ledger"
 )
 
 // The Model Context Protocol has two lives. Up to revision 2025-11-25 a client shakes hands and then
@@ -46,24 +49,50 @@ const (
 		"Suggestions are evidence, not orders: a low confidence means that little is known."
 )
 
+// mcpConfig is what the MCP face needs of a server.
+type mcpConfig struct {
+	Workspaces *live.Workspaces
+	Scoring    *scoringService
+	Runs       *runs
+	Upstream   Upstream // other servers
+	Sampling   bool     // where there is no judge, a host that samples may be asked
+	Books      *ledger.Books
+	Logger     *slog.Logger
+	Now        func() time.Time
+	Version    string
+
+	MaxBody     int64 // bytes of one message over HTTP
+	MaxSessions int
+	Timeout     time.Duration // of a call, where its tool has none of its own
+	Drain       time.Duration // grace of calls over a pipe at shutdown
+	Overdue     *overdue
+	Plans       *turns
+	// Holders names the clients that a session counts against.
+	Holders  func(access) []holder
+	Draining <-chan struct{} // closed when shutdown begins
+
+	// Extend changes the options of each SDK server and returns what registers more on it; nil but in tests.
+	Extend func(*mcp.ServerOptions) (register func(*mcp.Server))
+}
+
 // mcpEndpoint is /mcp. The access of each request (see access) must already be in its context.
 type mcpEndpoint struct {
-	cfg       Config
+	cfg       mcpConfig
 	stateful  http.Handler
 	stateless http.Handler
 	streaming http.Handler // stateless too, but an event stream: for calls that report progress
 
-	draining <-chan struct{}
 	sessions mcpSessions
 
 	mu      sync.Mutex
 	servers map[string]*mcp.Server // by workspace
 }
 
-func (s *Server) mcpHandler() http.Handler {
-	e := &mcpEndpoint{cfg: s.cfg, draining: s.draining, servers: map[string]*mcp.Server{}}
+// newMCP serves MCP over HTTP.
+func newMCP(cfg mcpConfig) *mcpEndpoint {
+	e := &mcpEndpoint{cfg: cfg, servers: map[string]*mcp.Server{}}
 	e.sessions = mcpSessions{
-		share: share{what: "MCP sessions", total: int64(s.cfg.MaxConnections)}, now: s.cfg.Now, holdersOf: s.holdersOf, live: e.live,
+		share: share{what: "MCP sessions", total: int64(cfg.MaxSessions)}, now: cfg.Now, holdersOf: cfg.Holders, live: e.live,
 		known: map[string]*mcpSession{},
 	}
 	// A session belongs to whoever opened it: the SDK compares UserID on every later request. What
@@ -73,8 +102,8 @@ func (s *Server) mcpHandler() http.Handler {
 		return &auth.TokenInfo{UserID: a.Workspace + "\n" + a.Source, Extra: map[string]any{accessInfo: a}}, nil
 	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})
 	handler := func(o mcp.StreamableHTTPOptions) http.Handler {
-		o.Logger = s.cfg.Logger
-		o.MaxRequestBodyBytes = s.cfg.MaxBody
+		o.Logger = cfg.Logger
+		o.MaxRequestBodyBytes = cfg.MaxBody
 		o.DisableLocalhostProtection = true // the server checks Host itself, and knows the names allowed beside localhost
 		return bind(mcp.NewStreamableHTTPHandler(e.serverOf, &o))
 	}
@@ -177,7 +206,7 @@ func (e *mcpEndpoint) serverOf(r *http.Request) *mcp.Server {
 	defer e.mu.Unlock()
 	srv := e.servers[workspace]
 	if srv == nil {
-		srv = newMCPServer(e.cfg, workspace)
+		srv = e.newServer(workspace)
 		e.servers[workspace] = srv
 	}
 	return srv
@@ -202,7 +231,7 @@ func (e *mcpEndpoint) untilDrained(r *http.Request) (*http.Request, context.Canc
 	ctx, cancel := context.WithCancel(r.Context())
 	go func() {
 		select {
-		case <-e.draining:
+		case <-e.cfg.Draining:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -210,9 +239,10 @@ func (e *mcpEndpoint) untilDrained(r *http.Request) (*http.Request, context.Canc
 	return r.WithContext(ctx), cancel
 }
 
-// newMCPServer has all tools and resources. What it can do it can in any workspace: each call takes its
+// newServer has all tools and resources. What it can do it can in any workspace: each call takes its
 // workspace from its own access. Only the tools of other servers belong to one.
-func newMCPServer(cfg Config, workspace string) *mcp.Server {
+func (e *mcpEndpoint) newServer(workspace string) *mcp.Server {
+	cfg := e.cfg
 	upstream := cfg.callerOf(workspace) != nil
 	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
 	options := &mcp.ServerOptions{
@@ -225,8 +255,8 @@ func newMCPServer(cfg Config, workspace string) *mcp.Server {
 		options.Instructions += upstreamInstructions
 	}
 	register := func(*mcp.Server) {}
-	if cfg.extendMCP != nil {
-		register = cfg.extendMCP(options)
+	if cfg.Extend != nil {
+		register = cfg.Extend(options)
 	}
 	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cfg.Version}, options)
 	tools := mcpToolset()

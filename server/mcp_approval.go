@@ -105,7 +105,7 @@ func (c *mcpCall) personSaid() (*run.Run, error) {
 	if err := json.Unmarshal(data[sha256.Size:], &shown); err != nil {
 		return nil, err
 	}
-	one, ok := c.cfg.runs.find(c.access.Workspace, shown.Run)
+	one, ok := c.cfg.Runs.find(c.access.Workspace, shown.Run)
 	if !ok {
 		return nil, &argumentError{"requestState", fmt.Sprintf("is of run %s, which waits no more; call run_dag with its id", shown.Run)}
 	}

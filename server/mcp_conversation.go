@@ -3,17 +3,11 @@ package server
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"net"
-	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
 )
-
-// headerConversation names the conversation of a request that has no MCP session. It separates calls of one
-// credential and grants nothing.
-const headerConversation = "Waymark-Conversation"
 
 // conversationKeys are the members of _meta by which hosts name the conversation of a call: Codex, ChatGPT,
 // OpenCode, Antigravity.
@@ -59,13 +53,4 @@ func named(name string) string {
 	}
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:16])
-}
-
-// peerOf is the address of the machine that a request comes from.
-func peerOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return ""
-	}
-	return host
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"waymark/catalog"
 	"waymark/live"
 	"waymark/server/ledger"
@@ -164,6 +166,15 @@ func definitionSize(t *catalog.Tool) int {
 	return n
 }
 
+// listedSize is what a tool of ours takes in the prompt of a host, in bytes, as definitionSize.
+func listedSize(t *mcp.Tool) int {
+	text, err := encodeJSON(map[string]any{"name": t.Name, "description": t.Description, "inputSchema": t.InputSchema})
+	if err != nil {
+		return 0 // it could not be listed either
+	}
+	return len(text) + len(",")
+}
+
 // quotedSize is how long a text is as JSON.
 func quotedSize(s string) int {
 	n := len(s) + len(`""`)
@@ -198,7 +209,7 @@ func (c *mcpCall) metrics(a findAnswer) (tokenMetrics, error) {
 // looked puts a turn of discovery into the account of the conversation.
 func (c *mcpCall) looked(answered int) ledger.Balance {
 	who := c.asker()
-	return c.cfg.books.of(c.access.Workspace).Ask(who.Source+"\x00"+who.Session, c.cfg.Now(), c.baselineOf(c.model), c.listed, len(c.req.Params.Arguments), answered)
+	return c.cfg.Books.Of(c.access.Workspace).Ask(who.Source+"\x00"+who.Session, c.cfg.Now(), c.baselineOf(c.model), c.listed, len(c.req.Params.Arguments), answered)
 }
 
 type describeArguments struct {

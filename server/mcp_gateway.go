@@ -54,12 +54,7 @@ type Upstream struct {
 }
 
 // callerOf calls the tools of the servers of a workspace; nil where there are none.
-func (c *Config) callerOf(workspace string) run.Caller {
-	if workspace != c.Upstream.Workspace {
-		return nil
-	}
-	return c.Caller
-}
+func (c *mcpConfig) callerOf(workspace string) run.Caller { return c.Runs.callerOf(workspace) }
 
 const toolCall = "call_tool"
 
@@ -282,7 +277,7 @@ const (
 // suggestAfter adds what usually comes next: to a structured result as a member, since hosts show the model
 // nothing else then, to another as a line of text. It is left out rather than waited for long.
 func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a access, session string, out *mcp.CallToolResult) {
-	known, ok := m.cfg.Caller.(interface {
+	known, ok := m.cfg.callerOf(a.Workspace).(interface {
 		Next(ctx context.Context, e *live.Engine, source, session string, limit int) (suggest.NextAnswer, bool)
 	})
 	if !ok || !m.cfg.Upstream.SuggestAfter {

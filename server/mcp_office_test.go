@@ -104,7 +104,7 @@ func connect(t testing.TB, transport mcp.Transport, revision string, o *mcp.Clie
 func overMemory(t testing.TB, s *Server, o *mcp.ClientOptions) *mcp.ClientSession {
 	near, far := mcp.NewInMemoryTransports()
 	ctx := withAccess(t.Context(), access{Workspace: defaultWorkspace, Scopes: allScopes, Source: "memory"})
-	session, err := newMCPServer(s.cfg, defaultWorkspace).Connect(ctx, far, nil)
+	session, err := s.mcp.newServer(defaultWorkspace).Connect(ctx, far, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return connect(t, near, "", o)

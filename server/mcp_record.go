@@ -2,14 +2,10 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -95,20 +91,13 @@ func recordEpisode(ctx context.Context, c *mcpCall, in recordArguments) (recordA
 	return recordAnswer{said{message}, r, e.ID}, nil
 }
 
-// unnamed counts the episodes of this process that came without an id.
-var unnamed atomic.Uint64
-
-// episodeID names an episode that came without an id. Equal work done twice must count twice, and a
-// replay must find the same id: so it is made of the content and of the place in the log.
+// episodeID names an episode that came without an id.
 func (c *mcpCall) episodeID(e episodic.Episode) (string, error) {
 	content, err := json.Marshal(e)
 	if err != nil {
 		return "", fmt.Errorf("name an episode: %w", err)
 	}
-	head := c.engine.Head()
-	content = binary.BigEndian.AppendUint64(content, unnamed.Add(1)) // two at once see one head
-	sum := sha256.Sum256(append(head.Chain[:], content...))
-	return "mcp-" + hex.EncodeToString(sum[:12]), nil
+	return episodeID("mcp-", c.engine, content), nil
 }
 
 type rebuildArguments struct {

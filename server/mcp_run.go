@@ -72,7 +72,7 @@ func runDag(ctx context.Context, c *mcpCall, in runArguments) (runDAGAnswer, err
 // takeUp begins the run that is asked for, or finds one, or the one that a person was asked about. Of one that has ended, or was only to be planned,
 // there is nothing to wait for.
 func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (one *run.Run, ours bool, answer runAnswer, err error) {
-	runs := c.cfg.runs
+	runs := c.cfg.Runs
 	if c.req.Params.RequestState != "" && c.req.Params.RequestState != askValues {
 		one, err = c.personSaid()
 		return one, false, answer, err

@@ -43,8 +43,8 @@ type sampling struct {
 
 // scorer is the scorer of a call, and the host behind it if that judges.
 func (c *mcpCall) scorer(ctx context.Context) (*score.Scorer, *sampling) {
-	if len(c.cfg.Judges.Names) > 0 || !c.cfg.Sampling {
-		return &score.Scorer{Judges: c.cfg.Judges, Replies: c.cfg.keptReplies(ctx, c.access.Workspace), Caller: c.cfg.Caller}, nil
+	if len(c.cfg.Scoring.Judges.Names) > 0 || !c.cfg.Sampling {
+		return c.cfg.Scoring.scorer(ctx, c.access.Workspace), nil
 	}
 	if caps := c.req.ClientCapabilities(); caps == nil || caps.Sampling == nil {
 		return new(score.Scorer), nil
@@ -57,7 +57,7 @@ func (c *mcpCall) scorer(ctx context.Context) (*score.Scorer, *sampling) {
 		}
 	}
 	s.relay = judge.NewRelay(sampledModel, s.replies)
-	return &score.Scorer{Judges: score.OneJudge(sampledModel, s.relay), Caller: c.cfg.Caller}, s
+	return &score.Scorer{Judges: score.OneJudge(sampledModel, s.relay), Caller: c.cfg.Scoring.Caller}, s
 }
 
 func sampledText(r mcp.InputResponse) (string, bool) {

@@ -52,7 +52,7 @@ func scoreTool(ctx context.Context, c *mcpCall, in scoreArguments) (scoreAnswer,
 		return scoreAnswer{}, &argumentError{"rubric", fmt.Sprintf("%s needs the scope %v, this credential has %v", x.name, x.scope.names(), c.access.Scopes.names())}
 	}
 	sc, host := c.scorer(ctx)
-	out, err := c.cfg.run(ctx, c.access, x.id, in.Context, func() (any, error) {
+	out, err := c.cfg.Scoring.run(ctx, c.access, x.id, in.Context, func() (any, error) {
 		out, err := x.call(ctx, sc, input)
 		if missing := host.missing(); missing != nil { // whatever came of it without the replies
 			return nil, missing
@@ -123,7 +123,7 @@ type triangulateArguments struct {
 
 // triangulate gives the answer of POST /v1/triangulations, and keeps nothing.
 func triangulate(ctx context.Context, c *mcpCall, in triangulateArguments) (triangulateAnswer, error) {
-	out, err := c.cfg.run(ctx, c.access, score.TriangulateID, in.Context, func() (any, error) { return new(score.Scorer).Triangulate(ctx, in.Request) })
+	out, err := c.cfg.Scoring.run(ctx, c.access, score.TriangulateID, in.Context, func() (any, error) { return new(score.Scorer).Triangulate(ctx, in.Request) })
 	if err != nil {
 		return triangulateAnswer{}, err
 	}

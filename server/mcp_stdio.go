@@ -18,21 +18,19 @@ const sourceStdio = "mcp:stdio"
 // are told apart by it.
 func pipeConversation() string { return "pipe-" + rand.Text()[:16] }
 
-// ServeStdio answers one host that started this program as its child: MCP messages, one per line, in
-// on in and out on out, until in ends or ctx does. Calls that came before the end are answered first; once ctx has
-// ended they have Config.Drain for that. Nothing but messages may go to out; the log goes
-// elsewhere. Whoever can start the program may do everything in the workspace.
-func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, workspace string) error {
+// ServeStdio answers one host over a pipe, until in ends or ctx does. Calls that came before the end are answered
+// first; once ctx has ended they have Config.Drain for that.
+func (e *mcpEndpoint) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, workspace string) error {
 	ctx = withAccess(ctx, access{Workspace: workspace, Scopes: allScopes, Source: sourceStdio, Local: true, Conversation: pipeConversation()})
 	f := newFrames(in, out)
 	defer f.stop()
-	session, err := newMCPServer(s.cfg, workspace).Connect(ctx, &mcp.IOTransport{Reader: f, Writer: f.out}, nil)
+	session, err := e.newServer(workspace).Connect(ctx, &mcp.IOTransport{Reader: f, Writer: f.out}, nil)
 	if err != nil {
 		return err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- session.Wait() }()
-	return f.wait(ctx, s.cfg.Drain, ended)
+	return f.wait(ctx, e.cfg.Drain, ended)
 }
 
 // wait waits for the end of a session over the pipe. Once ctx has ended, calls in flight have the grace time; then

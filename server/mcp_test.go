@@ -302,7 +302,7 @@ func (l *lockedBuffer) String() string {
 func TestPanicIsOneFailedCall(t *testing.T) {
 	var log lockedBuffer
 	s := newOffice(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
-	srv := newMCPServer(s.cfg, defaultWorkspace)
+	srv := s.mcp.newServer(defaultWorkspace)
 	srv.AddTool(&mcp.Tool{Name: "boom", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("secret detail") })
 	srv.AddResource(&mcp.Resource{URI: "waymark://boom", Name: "boom"},
@@ -410,7 +410,7 @@ func TestRebuildReportsProgress(t *testing.T) {
 func TestScopes(t *testing.T) {
 	s := newOffice(t)
 	near, far := mcp.NewInMemoryTransports()
-	session, err := newMCPServer(s.cfg, defaultWorkspace).Connect(withAccess(t.Context(), access{Workspace: defaultWorkspace, Scopes: scopeRead, Source: "reader"}), far, nil)
+	session, err := s.mcp.newServer(defaultWorkspace).Connect(withAccess(t.Context(), access{Workspace: defaultWorkspace, Scopes: scopeRead, Source: "reader"}), far, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	client := connect(t, near, "", nil)

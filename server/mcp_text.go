@@ -124,10 +124,3 @@ func dagMessage(a suggest.DAGAnswer) string {
 	}
 	return b.String()
 }
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}

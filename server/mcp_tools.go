@@ -155,7 +155,7 @@ func stripNull(s *jsonschema.Schema) {
 
 // mcpTools answers the calls of one server.
 type mcpTools struct {
-	cfg      Config
+	cfg      mcpConfig
 	stateKey []byte // signs what a host brings back
 	baseline atomic.Pointer[baseline]
 	listed   int // size of the definitions of our own tools, in bytes
@@ -202,9 +202,9 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 			return m.failed(ctx, t.tool.Name, err), nil
 		}
 		c := &mcpCall{mcpTools: m, access: a, engine: engine, model: engine.Model(), req: req}
-		answer, err := answerWithin(ctx, m.cfg.overdue, timeout, func() (sentence, error) {
+		answer, err := answerWithin(ctx, m.cfg.Overdue, timeout, func() (sentence, error) {
 			if t.tool.Name == toolDAG {
-				leave, err := m.cfg.plans.enter(ctx, a.Source)
+				leave, err := m.cfg.Plans.enter(ctx, a.Source)
 				if err != nil {
 					return nil, err
 				}
@@ -261,8 +261,6 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 	switch {
 	case errors.As(err, &dag):
 		return refusedDAG(dag)
-	case errors.Is(err, errNoServers), errors.Is(err, errManyRuns):
-		return refusal(err)
 	case errors.As(err, &problem):
 		return refusal(errors.New(problem.Detail))
 	case errors.As(err, &argument), errors.As(err, &request), errors.As(err, &ambiguous), errors.As(err, &scoring),

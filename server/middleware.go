@@ -20,24 +20,6 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// exchange is one request and its answer, as the log will tell of it.
-type exchange struct {
-	id      string
-	failure error // behind a 5xx; never shown to the caller
-	body    *readToEnd
-	about   string // what an act of an administrator made, for the audit log
-}
-
-type exchangeKey struct{}
-
-// exchangeFrom is never nil, so that code outside a request may note failures into the void.
-func exchangeFrom(ctx context.Context) *exchange {
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
-		return x
-	}
-	return new(exchange)
-}
-
 var (
 	requestID   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 	traceParent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
@@ -53,7 +35,7 @@ func (s *Server) observe(c *gin.Context) {
 		_, _ = rand.Read(b[:]) // never fails since Go 1.24
 		x.id = hex.EncodeToString(b[:])
 	}
-	ctx := context.WithValue(c.Request.Context(), exchangeKey{}, x)
+	ctx := withExchange(c.Request.Context(), x)
 	c.Header("X-Request-Id", x.id)
 	if trace := c.GetHeader("Traceparent"); traceParent.MatchString(trace) {
 		c.Header("Traceparent", trace)
@@ -65,20 +47,21 @@ func (s *Server) observe(c *gin.Context) {
 
 	ru, _ := s.ruleOf(c)
 	rc := http.NewResponseController(c.Writer)
+	var body *readToEnd
 	if c.Request.Body != nil && c.Request.Body != http.NoBody {
-		x.body = &readToEnd{ReadCloser: c.Request.Body, rc: rc}
-		c.Request.Body = x.body
+		body = &readToEnd{ReadCloser: c.Request.Body, rc: rc, x: x}
+		c.Request.Body = body
 	}
 	if ru.stream {
 		_ = rc.SetReadDeadline(time.Time{}) // unsupported only by writers that have no connection
 		_ = rc.SetWriteDeadline(time.Time{})
 		c.Writer = &steadyWriter{ResponseWriter: c.Writer, rc: rc}
-		if x.body != nil {
-			x.body.grace = s.cfg.grace
+		if body != nil {
+			body.grace = s.cfg.grace
 			_ = rc.SetReadDeadline(start.Add(s.cfg.grace)) // of a body that nobody reads; net/http reads what is left of it
 		}
 	} else {
-		timeout := s.timeLimit(ru)
+		timeout := s.routes.timeLimit(ru)
 		_ = rc.SetReadDeadline(start.Add(readTimeout))
 		_ = rc.SetWriteDeadline(start.Add(timeout + answerGrace))
 		var cancel context.CancelFunc
@@ -128,7 +111,7 @@ type readToEnd struct {
 
 	read   int64
 	waited time.Duration
-	ended  func(read int64) // may be nil
+	x      *exchange
 }
 
 func (b *readToEnd) Read(p []byte) (int, error) {
@@ -143,8 +126,8 @@ func (b *readToEnd) Read(p []byte) (int, error) {
 	switch {
 	case err == io.EOF:
 		_ = b.rc.SetReadDeadline(time.Time{})
-		if b.ended != nil {
-			b.ended(b.read)
+		if b.x.bodyRead != nil {
+			b.x.bodyRead(b.read)
 		}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = errors.Join(errSlowBody, err)
@@ -435,8 +418,36 @@ func (s *Server) reserve(c *gin.Context, limit int64, lines bool) {
 		return
 	}
 	defer bytes.release()
-	if body := exchangeFrom(c.Request.Context()).body; body != nil && !lines {
-		body.ended = bytes.keep
+	if !lines {
+		exchangeFrom(c.Request.Context()).bodyRead = bytes.keep
 	}
 	c.Next()
+}
+
+// streamPart is the part of Config.MaxConnections that may be streams without an end of their own.
+const streamPart = 4
+
+func (s *Server) holdersOf(a access) []holder { return holdersOf(a, s.isProxy) }
+
+// isProxy reports whether many clients come from an address.
+func (s *Server) isProxy(address string) bool {
+	return slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return addressOf(p) == address })
+}
+
+// fail writes a problem from a gin handler and ends the chain.
+func fail(c *gin.Context, err error) {
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError {
+		exchangeFrom(c.Request.Context()).failure = err
+	}
+	switch p.Status {
+	case http.StatusUnauthorized:
+		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
+	default:
+		if after := retryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
+			c.Header("Retry-After", after)
+		}
+	}
+	writeProblem(c.Writer, sign(c.Request.Context(), p))
+	c.Abort()
 }

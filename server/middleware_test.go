@@ -26,8 +26,10 @@ import (
 )
 
 // testAPI registers more routes on a running server.
-func (w web) testAPI() huma.API {
-	return humagin.New(w.handler.(*gin.Engine), w.humaConfig())
+func (w web) testAPI() *routes {
+	r := *w.routes
+	r.api = humagin.New(w.handler.(*gin.Engine), w.humaConfig())
+	return &r
 }
 
 func testOperation(id, path string) huma.Operation {
@@ -154,11 +156,11 @@ func TestPanicIsolation(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil)) })
 	api := w.testAPI()
 	ru := rule{scope: scopeRead}
-	add(w.Server, api, ru, testOperation("panic", "/v1/test/panic"), testHandler(func() (suggest.Stats, error) { panic("secret in a panic") }))
-	add(w.Server, api, ru, testOperation("error", "/v1/test/error"), testHandler(func() (suggest.Stats, error) {
+	add(api, ru, testOperation("panic", "/v1/test/panic"), testHandler(func() (suggest.Stats, error) { panic("secret in a panic") }))
+	add(api, ru, testOperation("error", "/v1/test/error"), testHandler(func() (suggest.Stats, error) {
 		return suggest.Stats{}, errors.New("secret in an error")
 	}))
-	add(w.Server, api, ru, testOperation("late", "/v1/test/late"), func(context.Context, *struct{}) (*huma.StreamResponse, error) {
+	add(api, ru, testOperation("late", "/v1/test/late"), func(context.Context, *struct{}) (*huma.StreamResponse, error) {
 		return &huma.StreamResponse{Body: func(c huma.Context) {
 			_, _ = c.BodyWriter().Write([]byte("half"))
 			panic("after the first byte")
@@ -323,7 +325,7 @@ func TestShutdown(t *testing.T) {
 	newHanging := func(drain time.Duration, hang func(context.Context)) (*Server, string, func() error, chan struct{}) {
 		s := newOffice(t, func(c *Config) { c.Drain = drain })
 		entered := make(chan struct{})
-		add(s, web{Server: s, t: t}.testAPI(), rule{scope: scopeRead, stream: true}, testOperation("hang", "/v1/test/hang"),
+		add(web{Server: s, t: t}.testAPI(), rule{scope: scopeRead, stream: true}, testOperation("hang", "/v1/test/hang"),
 			func(ctx context.Context, _ *struct{}) (*answer[suggest.Stats], error) {
 				close(entered)
 				hang(ctx)

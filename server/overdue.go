@@ -15,6 +15,8 @@ import (
 type overdue struct {
 	count atomic.Int64
 	log   *slog.Logger
+	// outlives is called when a computation is left to continue, and what it returns once that has ended; may be nil.
+	outlives func(ctx context.Context) (ended func(ok bool))
 }
 
 const (
@@ -86,7 +88,10 @@ func answerWithin[T any](ctx context.Context, o *overdue, limit time.Duration, f
 		}
 	}
 	o.count.Add(1)
-	finished := takeOnce(ctx)
+	finished := func(bool) {}
+	if o.outlives != nil {
+		finished = o.outlives(ctx)
+	}
 	go func() {
 		r := <-done
 		finished(r.err == nil && r.panic == nil)

@@ -74,13 +74,13 @@ func TestTimeLimit(t *testing.T) {
 	assert.Contains(t, answer, "time limit of 1s")
 	release()
 	require.Eventually(t, func() bool { return w.ask("POST", "/v1/next", `{}`).status == 200 }, time.Minute, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return w.cfg.overdue.count.Load() == 0 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return w.routes.overdue.count.Load() == 0 }, time.Minute, 10*time.Millisecond)
 }
 
 // Requests that nobody waits for any more do not pile up without end.
 func TestOverdueWorkIsBounded(t *testing.T) {
 	w := newWeb(t)
-	w.cfg.overdue.count.Store(maxOverdue)
+	w.routes.overdue.count.Store(maxOverdue)
 	r := w.ask("POST", "/v1/next", `{}`)
 	requireProblem(t, 503, "outlived their time limit", r)
 	assert.NotEmpty(t, r.header.Get("Retry-After"))
@@ -186,7 +186,7 @@ func TestRequestAfterShutdownBegan(t *testing.T) {
 // work and is not carried out again.
 func TestAKeyStaysBusyWhileItsWorkGoesOn(t *testing.T) {
 	s := newOffice(t)
-	s.rules["POST /slow"] = rule{once: true}
+	s.routes.rules["POST /slow"] = rule{once: true}
 	started, release, calls := make(chan struct{}, 2), make(chan struct{}), 0
 	router := gin.New()
 	router.Use(func(c *gin.Context) {
@@ -194,7 +194,7 @@ func TestAKeyStaysBusyWhileItsWorkGoesOn(t *testing.T) {
 	})
 	router.POST("/slow", s.idempotent, func(c *gin.Context) {
 		_, _ = io.Copy(io.Discard, c.Request.Body)
-		_, err := answerWithin(c.Request.Context(), s.cfg.overdue, time.Minute, func() (int, error) {
+		_, err := answerWithin(c.Request.Context(), s.routes.overdue, time.Minute, func() (int, error) {
 			calls++
 			started <- struct{}{}
 			<-release

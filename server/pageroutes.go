@@ -113,15 +113,15 @@ type whatIfBody struct {
 	Weights map[string]float64 `json:"weights,omitempty" doc:"Weights of terms by name; the others stay as they are."`
 }
 
-func (s *Server) peopleRoutes(api huma.API) {
+func (s *Server) peopleRoutes(r *routes) {
 	ru := rule{scope: scopeRead}
-	add(s, api, ru, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
+	add(r, ru, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
 		Description: "Laid out from the model when it is first asked for; equal models give equal maps. A graph larger than the limits comes as its backbone: the most important nodes and the strongest transitions between them."}, s.mapped)
-	add(s, api, ru, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
+	add(r, ru, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
 		Description: "Reads the history from its begin."}, s.evidence)
-	add(s, api, ru, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool",
+	add(r, ru, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool",
 		Description: "Reads the history from its begin."}, s.toolStats)
-	add(s, api, ru, huma.Operation{OperationID: "next-what-if", Method: http.MethodPost, Path: "/v1/next/what-if", Tags: []string{"Suggestions"}, Summary: "The order that other weights would give",
+	add(r, ru, huma.Operation{OperationID: "next-what-if", Method: http.MethodPost, Path: "/v1/next/what-if", Tags: []string{"Suggestions"}, Summary: "The order that other weights would give",
 		Description: "Nothing is changed or logged. Candidates are the 100 best."}, s.whatIf)
 }
 

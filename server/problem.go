@@ -3,14 +3,15 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
 
 	"waymark/catalog"
 	"waymark/live"
+	"waymark/run"
 	"waymark/score"
 	"waymark/score/rubric"
 	"waymark/storage"
@@ -147,24 +148,6 @@ func sign(ctx context.Context, p *huma.ErrorModel) *huma.ErrorModel {
 	return p
 }
 
-// fail writes a problem from a gin handler and ends the chain.
-func fail(c *gin.Context, err error) {
-	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError {
-		exchangeFrom(c.Request.Context()).failure = err
-	}
-	switch p.Status {
-	case http.StatusUnauthorized:
-		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
-	default:
-		if after := retryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
-			c.Header("Retry-After", after)
-		}
-	}
-	writeProblem(c.Writer, sign(c.Request.Context(), p))
-	c.Abort()
-}
-
 // retryAfter is the number of seconds after which a request that failed with a status is worth repeating; empty: it
 // is not known to be.
 func retryAfter(status int) string {
@@ -186,4 +169,55 @@ func writeProblem(w http.ResponseWriter, p *huma.ErrorModel) {
 	w.Header().Del("ETag")
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(data) // the client may be gone; there is nobody left to tell
+}
+
+// problemOfRun gives what a run is refused for its status.
+func problemOfRun(err error) *huma.ErrorModel {
+	var wrong *run.CheckError
+	var argument *argumentError
+	switch {
+	case errors.As(err, &wrong):
+		p := refuse(http.StatusUnprocessableEntity, refusedRun(wrong))
+		for _, one := range wrong.Problems {
+			at := "body"
+			if one.Task != "" {
+				at += ".dag.tasks." + one.Task
+			}
+			if one.Argument != "" {
+				at += "." + one.Argument
+			}
+			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: at, Message: one.Detail})
+		}
+		if form := wrong.Form(); form != nil {
+			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: "body.values", Message: "values are missing; value is their JSON Schema", Value: form})
+		}
+		return p
+	case errors.As(err, &argument):
+		return refuse(http.StatusUnprocessableEntity, argument.Error(), &huma.ErrorDetail{Location: "body." + argument.Field, Message: argument.Detail})
+	}
+	return nil
+}
+
+// refusedRun says in one line why a DAG cannot be run.
+func refusedRun(e *run.CheckError) string {
+	if e.OnlyOpen() {
+		keys := make([]string, len(e.Open))
+		for i, o := range e.Open {
+			keys[i] = o.Key()
+		}
+		return "the DAG cannot be run without values for " + strings.Join(keys, ", ")
+	}
+	text := "the DAG cannot be run: " + e.Problems[0].String()
+	if more := len(e.Problems) - 1; more > 0 {
+		text += fmt.Sprintf("; and %d more %s", more, plural(more, "problem", "problems"))
+	}
+	return text
+}
+
+// plural is the form of a noun that goes with a number.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }

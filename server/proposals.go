@@ -63,7 +63,7 @@ type (
 	}
 )
 
-func (s *Server) proposalRoutes(api huma.API) {
+func (s *Server) proposalRoutes(r *routes) {
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Catalog"}}
 	}
@@ -71,14 +71,14 @@ func (s *Server) proposalRoutes(api huma.API) {
 	start := op("mine", http.MethodPost, "/v1/proposals", "Look for capabilities in the history",
 		"Starts a job; one that runs already is answered instead of a second. What it proposes takes the place of what waited before; what was approved or rejected stays so, and does not come back.")
 	start.DefaultStatus = http.StatusAccepted
-	add(s, api, write, start, s.mine)
-	add(s, api, read, op("list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
-	add(s, api, read, op("get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
+	add(r, write, start, s.mine)
+	add(r, read, op("list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
+	add(r, read, op("get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
 	decide := write
 	decide.audit = true
-	add(s, api, decide, op("approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
+	add(r, decide, op("approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
 		"Its capability is put into the catalog."), s.approveProposal)
-	add(s, api, decide, op("reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
+	add(r, decide, op("reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
 		"The same calls in the same order are not proposed again."), s.rejectProposal)
 }
 

@@ -3,7 +3,10 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"time"
 
+	"waymark/live/state"
+	"waymark/score"
 	"waymark/score/judge"
 )
 
@@ -23,17 +26,17 @@ type keptReply struct {
 
 // keptReplies is the [judge.Cache] of a workspace. A row that cannot be read or written costs a question, no more.
 type keptReplies struct {
-	config    Config
+	service   *scoringService
 	ctx       context.Context
 	workspace string
 }
 
-func (c Config) keptReplies(ctx context.Context, workspace string) judge.Cache {
+func (c *scoringService) keptReplies(ctx context.Context, workspace string) judge.Cache {
 	return keptReplies{c, context.WithoutCancel(ctx), workspace}
 }
 
 func (k keptReplies) Get(key string) (string, bool) {
-	table, err := k.config.Store.Table(k.workspace)
+	table, err := k.service.Store.Table(k.workspace)
 	if err != nil {
 		return "", false
 	}
@@ -46,11 +49,24 @@ func (k keptReplies) Get(key string) (string, bool) {
 }
 
 func (k keptReplies) Put(key, reply string) {
-	table, err := k.config.Store.Table(k.workspace)
+	table, err := k.service.Store.Table(k.workspace)
 	if err != nil || len(reply) > longestReply {
 		return
 	}
 	if value, err := json.Marshal(keptReply{key, reply}); err == nil {
 		_, _ = table.Put(k.ctx, replyRow+key[:3], value)
 	}
+}
+
+// logScores adds a run to the log, if its answer has anything to log.
+func (c *scoringService) logScores(ctx context.Context, a access, run, id string, at time.Time, out any) error {
+	logged, ok := out.(score.Logged)
+	if !ok {
+		return nil
+	}
+	table, err := c.Store.Table(a.Workspace)
+	if err != nil {
+		return err
+	}
+	return state.Scores{Table: table}.Add(ctx, state.ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()})
 }

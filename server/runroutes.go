@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -72,41 +71,41 @@ type (
 // maxRunBody is the longest request for a run: parameters and literal arguments are in it.
 const maxRunBody = 4 << 20
 
-func (s *Server) runRoutes(api huma.API) {
+func (s *Server) runRoutes(r *routes) {
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Runs"}}
 	}
-	schemas := api.OpenAPI().Components.Schemas
+	schemas := r.api.OpenAPI().Components.Schemas
 	begin := rule{scope: scopeWrite, once: true, body: maxRunBody}
 	start := op("start-run", http.MethodPost, "/v1/runs", "Run a DAG",
 		"Takes the answer of /v1/dag as it is, or a DAG of one's own. Everything is checked before anything is called: 422 lists all that is wrong. "+
 			"Where values of arguments are missing, the error at body.values has the JSON Schema of all of them as its value; an object that it accepts is sent as values. "+
 			"With dry_run the plan is answered, with 200, and nothing is called. Calls of tools that are not annotated as harmless wait for approval; approve needs scope admin.")
 	start.DefaultStatus = http.StatusAccepted
-	add(s, api, begin, start, s.startRun)
-	documentBody(api, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runRequest](), true, "")})
+	add(r, begin, start, s.startRun)
+	documentBody(r.api, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runRequest](), true, "")})
 	start = op("run-capability", http.MethodPost, "/v1/capabilities/{id}/run", "Run a stored capability", "As for a DAG; id@version runs an older version.")
 	start.DefaultStatus = http.StatusAccepted
-	add(s, api, begin, start, s.runCapability)
-	documentBody(api, "/v1/capabilities/{id}/run", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[capabilityRunBody](), true, "")})
-	add(s, api, rule{scope: scopeRead}, op("capability-stats", http.MethodGet, "/v1/capabilities/{id}/stats", "How the runs of a capability went",
+	add(r, begin, start, s.runCapability)
+	documentBody(r.api, "/v1/capabilities/{id}/run", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[capabilityRunBody](), true, "")})
+	add(r, rule{scope: scopeRead}, op("capability-stats", http.MethodGet, "/v1/capabilities/{id}/stats", "How the runs of a capability went",
 		"Of one version (id@version; else the newest), task by task; and how often it was called, and bypassed: its work done by hand although it was there."), s.capabilityStats)
 
-	add(s, api, rule{scope: scopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), s.listRuns)
-	add(s, api, rule{scope: scopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), s.getRun)
-	add(s, api, rule{scope: scopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), s.deleteRun)
+	add(r, rule{scope: scopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), s.listRuns)
+	add(r, rule{scope: scopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), s.getRun)
+	add(r, rule{scope: scopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), s.deleteRun)
 	cancel := op("cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
 	cancel.DefaultStatus, cancel.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	add(s, api, rule{scope: scopeWrite}, cancel, s.cancelRun)
+	add(r, rule{scope: scopeWrite}, cancel, s.cancelRun)
 	approve := op("approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
 		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended and its tool is not annotated as repeatable.")
 	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	add(s, api, rule{scope: scopeAdmin}, approve, s.approveRun)
+	add(r, rule{scope: scopeAdmin}, approve, s.approveRun)
 
 	events := op("watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself.")
 	events.Middlewares = huma.Middlewares{s.runGoesOn}
-	s.declare(rule{scope: scopeRead, stream: true}, &events)
-	sse.Register(api, events, map[string]any{"progress": runEvent{}, "end": runEnd{}}, s.watchRun)
+	r.declare(rule{scope: scopeRead, stream: true}, &events)
+	sse.Register(r.api, events, map[string]any{"progress": runEvent{}, "end": runEnd{}}, s.watchRun)
 }
 
 func (s *Server) startRun(ctx context.Context, in *rawInput) (*runStarted, error) {
@@ -130,7 +129,7 @@ func (s *Server) beginRun(ctx context.Context, q run.Request, dry bool, suggesti
 	if len(q.Approve) > 0 && !a.may(scopeAdmin) {
 		return nil, refuse(http.StatusForbidden, "approve needs the scope admin")
 	}
-	answer, err := s.cfg.runs.begin(ctx, a, q, dry, suggestion)
+	answer, err := s.runs.begin(ctx, a, q, dry, suggestion)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +234,7 @@ func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error
 		}
 		if !h.State.Over() {
 			h.State = run.Paused
-			if one, ok := s.cfg.runs.find(workspace, h.ID); ok {
+			if one, ok := s.runs.find(workspace, h.ID); ok {
 				h = state.HeadOf(one.Status(), h.Source)
 			}
 		}
@@ -257,7 +256,7 @@ func (s *Server) getRun(ctx context.Context, q *runQuery) (*runState, error) {
 	if err != nil {
 		return nil, err
 	}
-	status, err := s.cfg.runs.status(ctx, accessFrom(ctx).Workspace, id)
+	status, err := s.runs.status(ctx, accessFrom(ctx).Workspace, id)
 	if err != nil {
 		return nil, err
 	}
@@ -271,10 +270,10 @@ func (s *Server) going(ctx context.Context, escaped string) (*run.Run, error) {
 		return nil, err
 	}
 	workspace := accessFrom(ctx).Workspace
-	if one, ok := s.cfg.runs.find(workspace, id); ok && !one.Status().State.Over() {
+	if one, ok := s.runs.find(workspace, id); ok && !one.Status().State.Over() {
 		return one, nil
 	}
-	status, err := s.cfg.runs.status(ctx, workspace, id)
+	status, err := s.runs.status(ctx, workspace, id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -315,11 +314,11 @@ func (s *Server) deleteRun(ctx context.Context, q *runQuery) (*struct{}, error) 
 		return nil, err
 	}
 	workspace := accessFrom(ctx).Workspace
-	status, err := s.cfg.runs.status(ctx, workspace, id)
+	status, err := s.runs.status(ctx, workspace, id)
 	switch {
 	case err != nil:
 		return nil, err
-	case !status.State.Over() && s.cfg.runs.goesOn(workspace, id):
+	case !status.State.Over() && s.runs.goesOn(workspace, id):
 		return nil, refuse(http.StatusConflict, "the run goes on; cancel it first")
 	}
 	table, err := s.cfg.Store.Table(workspace)
@@ -338,7 +337,7 @@ func (r *runs) goesOn(workspace, id string) bool {
 func (s *Server) runGoesOn(ctx huma.Context, next func(huma.Context)) {
 	id, err := pathID(ctx.Param("id"))
 	if err == nil {
-		_, err = s.cfg.runs.status(ctx.Context(), accessFrom(ctx.Context()).Workspace, id)
+		_, err = s.runs.status(ctx.Context(), accessFrom(ctx.Context()).Workspace, id)
 	}
 	if err != nil {
 		fail(humagin.Unwrap(ctx), err)
@@ -355,9 +354,9 @@ func (s *Server) watchRun(ctx context.Context, q *runQuery, send sse.Sender) {
 		return
 	}
 	workspace := accessFrom(ctx).Workspace
-	one, ok := s.cfg.runs.find(workspace, id)
+	one, ok := s.runs.find(workspace, id)
 	if !ok {
-		if status, err := s.cfg.runs.status(ctx, workspace, id); err == nil {
+		if status, err := s.runs.status(ctx, workspace, id); err == nil {
 			_ = send(sse.Message{ID: 1, Data: runEnd(status.Brief())}) // the reader may be gone
 		}
 		return
@@ -384,51 +383,6 @@ func (s *Server) watchRun(ctx context.Context, q *runQuery, send sse.Sender) {
 			return
 		}
 	}
-}
-
-// problemOfRun gives what a run is refused for its status.
-func problemOfRun(err error) *huma.ErrorModel {
-	var wrong *run.CheckError
-	var argument *argumentError
-	switch {
-	case errors.As(err, &wrong):
-		p := refuse(http.StatusUnprocessableEntity, refusedRun(wrong))
-		for _, one := range wrong.Problems {
-			at := "body"
-			if one.Task != "" {
-				at += ".dag.tasks." + one.Task
-			}
-			if one.Argument != "" {
-				at += "." + one.Argument
-			}
-			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: at, Message: one.Detail})
-		}
-		if form := wrong.Form(); form != nil {
-			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: "body.values", Message: "values are missing; value is their JSON Schema", Value: form})
-		}
-		return p
-	case errors.Is(err, errNoServers), errors.Is(err, errManyRuns):
-		return refuse(http.StatusServiceUnavailable, err.Error())
-	case errors.As(err, &argument):
-		return refuse(http.StatusUnprocessableEntity, argument.Error(), &huma.ErrorDetail{Location: "body." + argument.Field, Message: argument.Detail})
-	}
-	return nil
-}
-
-// refusedRun says in one line why a DAG cannot be run.
-func refusedRun(e *run.CheckError) string {
-	if e.OnlyOpen() {
-		keys := make([]string, len(e.Open))
-		for i, o := range e.Open {
-			keys[i] = o.Key()
-		}
-		return "the DAG cannot be run without values for " + strings.Join(keys, ", ")
-	}
-	text := "the DAG cannot be run: " + e.Problems[0].String()
-	if more := len(e.Problems) - 1; more > 0 {
-		text += fmt.Sprintf("; and %d more %s", more, plural(more, "problem", "problems"))
-	}
-	return text
 }
 
 // getVersion is a capability by id or id@version.

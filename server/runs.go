@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/gateway"
 	"waymark/live"
 	"waymark/live/state"
 	"waymark/run"
@@ -25,6 +27,19 @@ import (
 	"waymark/suggest"
 )
 
+// runsConfig is what the runs of a server need.
+type runsConfig struct {
+	Store      storage.Store
+	Workspaces *live.Workspaces
+	Scoring    *scoringService
+	Caller     run.Caller       // of the tools of other servers; nil: there are none
+	Gateway    *gateway.Gateway // to these servers; may be nil
+	Workspace  string           // the one in which they can be called
+	Logger     *slog.Logger
+	Now        func() time.Time
+	Grace      time.Duration // of calls under way when the server ends
+}
+
 // Runs of DAGs and capabilities:
 //
 //	request ─▶ check against the catalog ─▶ journal ─▶ run.Run ─▶ scorers, in this process
@@ -32,7 +47,7 @@ import (
 //
 // A run belongs to a workspace and goes on when the request that began it has ended.
 type runs struct {
-	cfg  Config
+	cfg  runsConfig
 	ctx  context.Context // of all runs; ends with the server
 	stop context.CancelFunc
 
@@ -42,7 +57,7 @@ type runs struct {
 	all    sync.WaitGroup
 }
 
-func newRuns(cfg Config) *runs {
+func newRuns(cfg runsConfig) *runs {
 	ctx, stop := context.WithCancel(context.Background())
 	return &runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}}
 }
@@ -134,12 +149,20 @@ type runAnswer struct {
 	Plan *run.Plan `json:"plan,omitempty"`
 }
 
+// callerOf calls the tools of the servers of a workspace; nil where there are none.
+func (r *runs) callerOf(workspace string) run.Caller {
+	if workspace != r.cfg.Workspace {
+		return nil
+	}
+	return r.cfg.Caller
+}
+
 // rules of a workspace: what its runs can call, and what a person is asked about first. Of a tool of another
 // server that server's gateway knows best, whatever somebody has written into the catalog.
 func (r *runs) rules(ctx context.Context, workspace string, engine *live.Engine) run.Rules {
 	c := runCatalog{ctx, engine, nil}
-	g := r.cfg.Upstream.Gateway
-	if g == nil || workspace != r.cfg.Upstream.Workspace {
+	g := r.cfg.Gateway
+	if g == nil || workspace != r.cfg.Workspace {
 		return run.Rules{Catalog: c}
 	}
 	c.upstream = g.Tools()
@@ -169,7 +192,7 @@ func (r *runs) begin(ctx context.Context, a access, q run.Request, dry bool, sug
 	if dry {
 		return runAnswer{plannedStatus(q, p), p}, nil
 	}
-	if r.cfg.callerOf(a.Workspace) == nil && p.Calls(isScorer) {
+	if r.callerOf(a.Workspace) == nil && p.Calls(isScorer) {
 		return runAnswer{}, errNoServers
 	}
 	o, err := r.options(ctx, a)
@@ -196,10 +219,10 @@ func (r *runs) begin(ctx context.Context, a access, q run.Request, dry bool, sug
 // mostRuns go on at once, those that wait for a person included: each holds its results in memory.
 const mostRuns = 200
 
-var errManyRuns = fmt.Errorf("%d runs go on or wait already: approve or cancel some", mostRuns)
+var errManyRuns = refuse(http.StatusServiceUnavailable, fmt.Sprintf("%d runs go on or wait already: approve or cancel some", mostRuns))
 
 // errNoServers answers a run that would have to call tools where nobody can.
-var errNoServers = errors.New("no servers are configured: a run can call scorers and scripts alone; add servers (waymark gateway add FILE) and run waymark serve --connect")
+var errNoServers = refuse(http.StatusServiceUnavailable, "no servers are configured: a run can call scorers and scripts alone; add servers (waymark gateway add FILE) and run waymark serve --connect")
 
 // newID sorts by the time it was made.
 func (r *runs) newID() string {
@@ -221,7 +244,7 @@ func (r *runs) options(ctx context.Context, a access) (run.Options, error) {
 	}
 	journal := state.Runs{Table: table, Source: a.Source}
 	return run.Options{
-		Caller: runCaller{r.cfg, a, r.cfg.callerOf(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Drain / 2, By: a.Source,
+		Caller: runCaller{r.cfg.Scoring, a, r.callerOf(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, journal, s, p) },
 	}, nil
 }
@@ -258,7 +281,7 @@ func (r *runs) over(a access, j state.Runs, s run.Status, p *run.Plan) {
 // outcome records what became of the episode that the calls of a run are. Who was cancelled, or found a server
 // down, says nothing of the work.
 func (r *runs) outcome(ctx context.Context, a access, s run.Status, p *run.Plan) error {
-	recorder, ok := r.cfg.callerOf(a.Workspace).(interface {
+	recorder, ok := r.callerOf(a.Workspace).(interface {
 		Ended(ctx context.Context, source, session string, o episodic.Outcome) error
 	})
 	switch {
@@ -399,13 +422,13 @@ func (r *runs) checkAgain(ctx context.Context, workspace string, engine *live.En
 		if err != nil {
 			return nil, err
 		}
-		if r.cfg.callerOf(workspace) == nil && p.Calls(isScorer) {
+		if r.callerOf(workspace) == nil && p.Calls(isScorer) {
 			return nil, errNoServers
 		}
 		connected := func(tool string) bool {
 			return isScorer(tool) || slices.ContainsFunc(rules.Catalog.(runCatalog).upstream, func(t catalog.Tool) bool { return t.ID == tool })
 		}
-		if r.cfg.Upstream.Gateway == nil || !p.Calls(connected) || time.Now().After(deadline) {
+		if r.cfg.Gateway == nil || !p.Calls(connected) || time.Now().After(deadline) {
 			return p, nil
 		}
 		select {
@@ -479,7 +502,7 @@ func isScorer(id string) bool {
 
 // runCaller calls scorers itself, and everything else through the servers.
 type runCaller struct {
-	cfg     Config
+	scoring *scoringService
 	access  access
 	servers run.Caller // nil: there are none
 }
@@ -492,8 +515,9 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	case i < 0:
 		return c.servers.Call(ctx, call)
 	}
-	sc := &score.Scorer{Judges: c.cfg.Judges, Replies: c.cfg.keptReplies(ctx, c.access.Workspace)}
-	out, err := c.cfg.run(ctx, c.access, call.Tool, nil, func() (any, error) { return scorings[i].call(ctx, sc, call.Arguments) })
+	sc := c.scoring.scorer(ctx, c.access.Workspace)
+	sc.Caller = nil // a run calls tools itself
+	out, err := c.scoring.run(ctx, c.access, call.Tool, nil, func() (any, error) { return scorings[i].call(ctx, sc, call.Arguments) })
 	var argument *argumentError
 	var request *rubric.RequestError
 	switch {

@@ -76,14 +76,14 @@ func TestRunsOfAChild(t *testing.T) {
 	r, err := e.PutTools(t.Context(), []catalog.Tool{{ID: "note:add", Annotations: &catalog.Annotations{Destructive: &no}}, {ID: "note:read", Annotations: &catalog.Annotations{ReadOnly: &yes}}})
 	require.NoError(t, err)
 	require.NoError(t, e.Wait(t.Context(), r.Seq))
-	s.cfg.runs.resume(t.Context())
+	s.runs.resume(t.Context())
 	fmt.Println("ready")
 	a := access{Workspace: defaultWorkspace, Scopes: allScopes, Source: "test"}
 	for os.Getenv("WAYMARK_TEST_MORE") != "" {
-		begun, err := s.cfg.runs.begin(t.Context(), a, killedDAG(), false, "")
+		begun, err := s.runs.begin(t.Context(), a, killedDAG(), false, "")
 		require.NoError(t, err)
 		fmt.Println("run", begun.ID)
-		if one, ok := s.cfg.runs.find(defaultWorkspace, begun.ID); ok {
+		if one, ok := s.runs.find(defaultWorkspace, begun.ID); ok {
 			select {
 			case <-one.Over():
 			case <-time.After(5 * time.Millisecond): // several at once
@@ -95,7 +95,7 @@ func TestRunsOfAChild(t *testing.T) {
 	require.NoError(t, err)
 	for _, h := range heads {
 		for {
-			st, err := s.cfg.runs.status(t.Context(), defaultWorkspace, h.ID)
+			st, err := s.runs.status(t.Context(), defaultWorkspace, h.ID)
 			require.NoError(t, err)
 			if st.State != run.Running {
 				b, _ := json.Marshal(st)

@@ -118,7 +118,7 @@ func TestRuns(t *testing.T) {
 	assert.Equal(t, "bugs", d.calls[0].Intent)
 
 	// The same after it has left memory.
-	require.Eventually(t, func() bool { _, ok := w.cfg.runs.find("default", begun.ID); return !ok }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { _, ok := w.runs.find("default", begun.ID); return !ok }, 2*time.Minute, time.Millisecond)
 	assert.Equal(t, s, w.ended(begun.ID))
 
 	// Progress is a stream that ends.
@@ -285,9 +285,9 @@ func TestResumeWaitsForServers(t *testing.T) {
 	require.NoError(t, err)
 	request, err := q.request()
 	require.NoError(t, err)
-	begun, err := s.cfg.runs.begin(t.Context(), a, request, false, "")
+	begun, err := s.runs.begin(t.Context(), a, request, false, "")
 	require.NoError(t, err)
-	one, ok := s.cfg.runs.find(defaultWorkspace, begun.ID)
+	one, ok := s.runs.find(defaultWorkspace, begun.ID)
 	require.True(t, ok)
 	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
 	s.Close()
@@ -303,11 +303,11 @@ func TestResumeWaitsForServers(t *testing.T) {
 	require.NoError(t, err)
 	defer again.Close()
 	var resumed sync.WaitGroup
-	resumed.Go(func() { again.cfg.runs.resume(t.Context()) })
-	require.Never(t, func() bool { return again.cfg.runs.goesOn(defaultWorkspace, begun.ID) }, 250*time.Millisecond, 50*time.Millisecond)
+	resumed.Go(func() { again.runs.resume(t.Context()) })
+	require.Never(t, func() bool { return again.runs.goesOn(defaultWorkspace, begun.ID) }, 250*time.Millisecond, 50*time.Millisecond)
 	require.NoError(t, g.Connect([]gateway.Definition{{ID: "desk", URL: d.url}}))
 	resumed.Wait()
-	one, ok = again.cfg.runs.find(defaultWorkspace, begun.ID)
+	one, ok = again.runs.find(defaultWorkspace, begun.ID)
 	require.True(t, ok)
 	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
 	assert.Equal(t, []string{"b"}, one.Status().Waiting, "what a server calls harmless is not asked about")
@@ -554,8 +554,8 @@ func TestRunsAreResumed(t *testing.T) {
 	cfg.Caller = nil
 	bare, err := New(cfg)
 	require.NoError(t, err)
-	bare.cfg.runs.resume(t.Context())
-	assert.False(t, bare.cfg.runs.goesOn("default", s.ID))
+	bare.runs.resume(t.Context())
+	assert.False(t, bare.runs.goesOn("default", s.ID))
 	bare.Close()
 
 	next := &bench{}
@@ -563,12 +563,12 @@ func TestRunsAreResumed(t *testing.T) {
 	again, err := New(cfg)
 	require.NoError(t, err)
 	defer again.Close()
-	again.cfg.runs.resume(t.Context())
-	resumed, ok := again.cfg.runs.find("default", s.ID)
+	again.runs.resume(t.Context())
+	resumed, ok := again.runs.find("default", s.ID)
 	if ok {
 		<-resumed.Over()
 	}
-	status, err := again.cfg.runs.status(t.Context(), "default", s.ID)
+	status, err := again.runs.status(t.Context(), "default", s.ID)
 	require.NoError(t, err)
 	assert.Equal(t, run.Done, status.State, "%+v", status)
 	assert.Equal(t, []string{"issue:show"}, next.tools(), "what ended is not done again")

@@ -4,27 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/live"
 	"waymark/live/state"
-	"waymark/score"
 )
-
-// logScores adds a run to the log, if its answer has anything to log.
-func (c Config) logScores(ctx context.Context, a access, run, id string, at time.Time, out any) error {
-	logged, ok := out.(score.Logged)
-	if !ok {
-		return nil
-	}
-	table, err := c.Store.Table(a.Workspace)
-	if err != nil {
-		return err
-	}
-	return state.Scores{Table: table}.Add(ctx, state.ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()})
-}
 
 type (
 	scoreLogQuery struct {
@@ -41,8 +26,8 @@ type (
 	}
 )
 
-func (s *Server) scoreLogRoutes(api huma.API) {
-	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "list-scores", Method: http.MethodGet, Path: "/v1/scores", Tags: []string{"Scorers"},
+func (s *Server) scoreLogRoutes(r *routes) {
+	add(r, rule{scope: scopeRead}, huma.Operation{OperationID: "list-scores", Method: http.MethodGet, Path: "/v1/scores", Tags: []string{"Scorers"},
 		Summary: "The log of scores", Description: "What scorers gave in this workspace, run by run: names, numbers and the reasons of a judge, not what was scored."}, s.listScores)
 }
 

@@ -7,11 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -29,11 +27,11 @@ import (
 // says nothing of the scorer and is not recorded; nor is one by a credential that may not write.
 
 // run carries out a scoring and records it.
-func (c Config) run(ctx context.Context, a access, id string, after []string, f func() (any, error)) (any, error) {
+func (c *scoringService) run(ctx context.Context, a access, id string, after []string, f func() (any, error)) (any, error) {
 	start := c.Now()
 	out, err := f()
 	outcome, kind, known := outcomeOf(out, err)
-	if id == "" || !known || !c.RecordScores || !a.may(scopeWrite) {
+	if id == "" || !known || !c.Record || !a.may(scopeWrite) {
 		return out, err
 	}
 	if failure := c.recordRun(context.WithoutCancel(ctx), a, id, after, outcome, kind, c.Now().Sub(start), out); failure != nil {
@@ -71,7 +69,7 @@ func callersFault(o judge.Outcome) bool {
 	return o == judge.OverBudget || o == judge.Cancelled || o == judge.Pending
 }
 
-func (c Config) recordRun(ctx context.Context, a access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration, out any) error {
+func (c *scoringService) recordRun(ctx context.Context, a access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration, out any) error {
 	engine, err := c.Workspaces.Open(ctx, a.Workspace)
 	if err != nil {
 		return err
@@ -86,10 +84,7 @@ func (c Config) recordRun(ctx context.Context, a access, id string, after []stri
 		e.Steps = append(e.Steps, episodic.Step{Tool: tool})
 	}
 	e.Steps = append(e.Steps, episodic.Step{Tool: id, Outcome: outcome, ErrorKind: kind, DurationMS: took.Milliseconds()})
-	head := engine.Head()
-	content := binary.BigEndian.AppendUint64(fmt.Appendf(nil, "%s %q", id, after), unnamed.Add(1)) // two at once see one head
-	sum := sha256.Sum256(append(head.Chain[:], content...))
-	e.ID = "run-" + hex.EncodeToString(sum[:12])
+	e.ID = episodeID("run-", engine, fmt.Appendf(nil, "%s %q", id, after))
 	r, err := engine.Record(ctx, a.Source, []episodic.Episode{e})
 	if err == nil && len(r.Rejected) > 0 {
 		err = errors.New(r.Rejected[0].Error)
@@ -110,33 +105,14 @@ func putScorers(ctx context.Context, engine *live.Engine, ids ...string) error {
 	return err
 }
 
-type scorerList struct {
-	Body struct {
-		Scorers []catalog.Capability `json:"scorers"`
-	}
-}
+// unnamed counts the episodes of this process that came without an id.
+var unnamed atomic.Uint64
 
-func (s *Server) scorerRoutes(api huma.API) {
-	add(s, api, rule{scope: scopeRead, global: true}, huma.Operation{OperationID: "list-scorers", Method: http.MethodGet, Path: "/v1/scorers", Tags: []string{"Scorers"},
-		Summary: "The scorers, as capabilities"},
-		func(context.Context, *struct{}) (*scorerList, error) {
-			var l scorerList
-			l.Body.Scorers = score.Capabilities()
-			return &l, nil
-		})
-	add(s, api, rule{scope: scopeWrite, creates: true}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
-		Summary:     "Put all scorers into the catalog",
-		Description: "So that search and suggestions know them before they are first used; the first run of each does the same for it."},
-		func(ctx context.Context, _ *struct{}) (*scorerList, error) {
-			engine, err := s.recorder(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if err := putScorers(ctx, engine); err != nil {
-				return nil, err
-			}
-			var l scorerList
-			l.Body.Scorers = score.Capabilities()
-			return &l, nil
-		})
+// episodeID names an episode that came without an id. Equal work done twice must count twice, and a replay must find
+// the same id: so it is made of the content and of the place in the log.
+func episodeID(prefix string, engine *live.Engine, content []byte) string {
+	head := engine.Head()
+	content = binary.BigEndian.AppendUint64(content, unnamed.Add(1)) // two at once see one head
+	sum := sha256.Sum256(append(head.Chain[:], content...))
+	return prefix + hex.EncodeToString(sum[:12])
 }

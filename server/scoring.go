@@ -2,20 +2,18 @@ package server
 
 import (
 	"context"
-	"encoding/csv"
 	"encoding/json"
-	"fmt"
+	"log/slog"
 	"net/http"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/live"
+	"waymark/run"
 	"waymark/score"
-	"waymark/score/judge"
-	"waymark/score/rubric"
+	"waymark/storage"
 )
 
 // Scoring may wait for a judge, which takes its time, and texts of whole sessions are long.
@@ -25,11 +23,22 @@ const (
 	scoringBody    = 16 << 20
 )
 
+// scoringService carries out scorers and records their runs.
+type scoringService struct {
+	Store      storage.Store
+	Workspaces *live.Workspaces
+	Judges     score.Judges // models that scorers may ask
+	Caller     run.Caller   // of the tools of other servers; nil: there are none
+	Record     bool         // runs are recorded as episodes
+	Logger     *slog.Logger
+	Now        func() time.Time
+}
+
 // A scoring is one operation of package score on HTTP and MCP alike.
 type scoring struct {
 	name  string // of the rubric in the MCP tool score; empty: not among its rubrics
 	id    string // of the capability; empty: its runs are not recorded
-	route func(s *Server, api huma.API)
+	route func(r *routes, c *scoringService)
 	call  func(ctx context.Context, sc *score.Scorer, input json.RawMessage) (any, error)
 	scope scopes // needed; 0: scopeRead
 }
@@ -58,7 +67,7 @@ var scorings = []scoring{
 // inquiryScoring is an inquiry on MCP; over HTTP what comes of it is kept as a triangulation (see inquire).
 func inquiryScoring() scoring {
 	x := scoringOf("inquiry", score.TriangulateID, "", "", "", "", (*score.Scorer).Inquire)
-	x.route, x.scope = func(*Server, huma.API) {}, scopeWrite // a tool of another server may be called
+	x.route, x.scope = func(*routes, *scoringService) {}, scopeWrite // a tool of another server may be called
 	return x
 }
 
@@ -75,46 +84,19 @@ func (q *scoreQuestion[B]) Resolve(huma.Context) []error {
 	return splitList("after", &q.After, 64)
 }
 
-// splitList splits the values of a query parameter at commas, by the rule of the command line: each value is a line of
-// CSV.
-func splitList(name string, values *[]string, most int) []error {
-	var list []string
-	refused := func(message string) []error {
-		return []error{&huma.ErrorDetail{Location: "query." + name, Message: message, Value: *values}}
-	}
-	for _, value := range *values {
-		if value == "" {
-			continue
-		}
-		records, err := csv.NewReader(strings.NewReader(value)).ReadAll()
-		switch {
-		case err != nil:
-			return refused("is no list of values separated by commas: " + err.Error())
-		case len(records) != 1 || slices.Contains(records[0], ""):
-			return refused("holds an empty value or a line break")
-		}
-		list = append(list, records[0]...)
-	}
-	if len(list) > most {
-		return refused(fmt.Sprintf("has %d values, at most %d are taken", len(list), most))
-	}
-	*values = list
-	return nil
-}
-
 // scoringOf makes a scoring of a function.
 func scoringOf[In, Out any](name, id, operation, path, summary, description string, f func(*score.Scorer, context.Context, In) (Out, error)) scoring {
 	return scoring{
 		name: name,
 		id:   id,
-		route: func(s *Server, api huma.API) {
-			add(s, api, rule{scope: scopeRead, timeout: scoringTimeout, body: scoringBody, creates: true},
+		route: func(r *routes, c *scoringService) {
+			add(r, rule{scope: scopeRead, timeout: scoringTimeout, body: scoringBody, creates: true},
 				huma.Operation{OperationID: operation, Method: http.MethodPost, Path: path, Tags: []string{"Scorers"}, Summary: summary, Description: description},
 				func(ctx context.Context, q *scoreQuestion[In]) (*scored[Out], error) {
-					out, err := s.cfg.run(ctx, accessFrom(ctx), id, q.After, func() (any, error) {
+					out, err := c.run(ctx, accessFrom(ctx), id, q.After, func() (any, error) {
 						ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
 						defer cancel()
-						return f(s.scorer(ctx), ctx, q.Body)
+						return f(c.scorer(ctx, accessFrom(ctx).Workspace), ctx, q.Body)
 					})
 					if err != nil {
 						return nil, err
@@ -134,14 +116,16 @@ func scoringOf[In, Out any](name, id, operation, path, summary, description stri
 	}
 }
 
-func (s *Server) scoringRoutes(api huma.API) {
+// scoringRoutes registers the routes of all scorings.
+func scoringRoutes(r *routes, c *scoringService) {
 	for _, x := range scorings {
-		x.route(s, api)
+		x.route(r, c)
 	}
 }
 
-func (s *Server) scorer(ctx context.Context) *score.Scorer {
-	return &score.Scorer{Judges: s.cfg.Judges, Replies: s.cfg.keptReplies(ctx, accessFrom(ctx).Workspace), Caller: s.cfg.Caller}
+// scorer is the scorer of a workspace.
+func (c *scoringService) scorer(ctx context.Context, workspace string) *score.Scorer {
+	return &score.Scorer{Judges: c.Judges, Replies: c.keptReplies(ctx, workspace), Caller: c.Caller}
 }
 
 // scoringNamed is the scoring of a rubric by its name.
@@ -162,44 +146,4 @@ func rubricNames() []string {
 		}
 	}
 	return names
-}
-
-// nullDecimals lets decimals behind a pointer be null in the description, and in requests: huma takes the
-// alias of a type for what a pointer to it is.
-func nullDecimals(r huma.Registry) {
-	decimal := reflect.TypeFor[*rubric.Decimal]()
-	for name, schema := range r.Map() {
-		t := r.TypeFromRef("#/components/schemas/" + name)
-		if t == nil || t.Kind() != reflect.Struct {
-			continue
-		}
-		for _, f := range reflect.VisibleFields(t) {
-			property := schema.Properties[jsonName(f)]
-			switch {
-			case property == nil:
-			case f.Type == decimal:
-				property.Nullable = true
-			case f.Type.Kind() == reflect.Map && f.Type.Elem() == decimal:
-				if values, ok := property.AdditionalProperties.(*huma.Schema); ok {
-					values.Nullable = true
-				}
-			}
-		}
-	}
-}
-
-// scorerTypeName tells apart the types that the scorers have under one name: the package comes first,
-// unless the name begins with it.
-func scorerTypeName(t reflect.Type, name string) string {
-	path := t.PkgPath()
-	kernels := reflect.TypeFor[score.Scorer]().PkgPath() + "/"
-	if !strings.HasPrefix(path, kernels) || strings.HasPrefix(path, reflect.TypeFor[judge.Answer]().PkgPath()) {
-		return name
-	}
-	path = path[strings.LastIndex(path, "/")+1:]
-	prefix := strings.ToUpper(path[:1]) + path[1:]
-	if strings.HasPrefix(name, prefix) {
-		return name
-	}
-	return prefix + name
 }

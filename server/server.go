@@ -16,18 +16,17 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"reflect"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -80,18 +79,13 @@ type Config struct {
 	// Traces takes an export request of OpenTelemetry, in JSON or protobuf; nil: none are taken.
 	Traces func(ctx context.Context, workspace, source string, body []byte, protobuf bool) error
 
-	books   *books
-	runs    *runs         // of this server
-	overdue *overdue      // of this server
-	plans   *turns        // of this server
-	grace   time.Duration // slowGrace, but for tests
+	grace time.Duration // slowGrace, but for tests
 
 	// extendMCP changes the options of each MCP server and returns what registers more on it. For tests only.
 	extendMCP func(*mcp.ServerOptions) (register func(*mcp.Server))
 }
 
 func (c *Config) setDefaults() {
-	c.books = &books{byWorkspace: map[string]*ledger.Book{}}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -134,8 +128,11 @@ func (c *Config) setDefaults() {
 type Server struct {
 	cfg     Config
 	handler http.Handler
-	mcp     http.Handler
-	rules   map[string]rule // by method and gin path
+	mcp     *mcpEndpoint
+	scoring *scoringService
+	runs    *runs
+	books   ledger.Books
+	routes  *routes
 	metrics *metrics
 	csrf    *http.CrossOriginProtection
 	rates   buckets
@@ -159,9 +156,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.New("a server needs a store and its workspaces")
 	}
 	cfg.setDefaults()
-	cfg.runs, cfg.overdue, cfg.plans = newRuns(cfg), &overdue{log: cfg.Logger}, newTurns(2*runtime.GOMAXPROCS(0))
 	s := &Server{
-		cfg: cfg, rules: map[string]rule{}, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(),
+		cfg: cfg, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(),
 		draining: make(chan struct{}),
 		bodies:   share{what: "bytes of request bodies", total: cfg.MaxBodies},
 		open:     share{what: "requests", total: int64(cfg.MaxConnections)},
@@ -192,41 +188,68 @@ func New(cfg Config) (*Server, error) {
 		fail(c, refuse(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
 	})
 
-	api := humagin.New(r, s.humaConfig())
-	s.suggestionRoutes(api)
-	s.episodeRoutes(api)
-	s.traceRoutes(api)
-	s.catalogRoutes(api)
-	s.jobRoutes(api)
-	s.proposalRoutes(api)
-	s.graphRoutes(api)
-	s.peopleRoutes(api)
-	s.scoringRoutes(api)
-	s.triangulationRoutes(api)
-	s.scorerRoutes(api)
-	s.runRoutes(api)
-	s.scoreLogRoutes(api)
-	s.upstreamRoutes(api)
-	s.adminRoutes(api)
-	s.auditRoutes(api)
-	nullDecimals(api.OpenAPI().Components.Schemas)
-	s.description = sync.OnceValues(func() (*description, error) { return describeAPI(api.OpenAPI()) })
+	s.wire()
+	s.register(humagin.New(r, s.humaConfig()))
 	s.headRoutes(r)
 	if err := s.pageRoutes(r); err != nil {
 		return nil, err
 	}
-	s.rules["ANY /mcp"] = rule{stream: true} // any credential: each tool asks for its own scope
-	s.mcp = s.mcpHandler()
+	s.routes.rules["ANY /mcp"] = rule{stream: true} // any credential: each tool asks for its own scope
 	r.Any("/mcp", gin.WrapH(s.mcp))
 	s.handler = r
 	return s, nil
 }
 
+// wire makes the parts behind the routes.
+func (s *Server) wire() {
+	cfg := s.cfg
+	s.routes = &routes{
+		maxBody: cfg.MaxBody, timeout: cfg.Timeout, overdue: &overdue{log: cfg.Logger, outlives: takeOnce}, plans: newTurns(2 * runtime.GOMAXPROCS(0)),
+		audit: s.audit, rules: map[string]rule{},
+	}
+	s.scoring = &scoringService{
+		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
+	}
+	s.runs = newRuns(runsConfig{
+		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
+		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Grace: cfg.Drain / 2,
+	})
+	s.mcp = newMCP(mcpConfig{
+		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Sampling: cfg.Sampling, Books: &s.books,
+		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
+		Drain: cfg.Drain, Overdue: s.routes.overdue, Plans: s.routes.plans, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP,
+	})
+}
+
+// register registers the operations of the API.
+func (s *Server) register(api huma.API) {
+	r := s.routes
+	r.api = api
+	s.suggestionRoutes(r)
+	s.episodeRoutes(r)
+	s.traceRoutes(r)
+	s.catalogRoutes(r)
+	s.jobRoutes(r)
+	s.proposalRoutes(r)
+	s.graphRoutes(r)
+	s.peopleRoutes(r)
+	scoringRoutes(r, s.scoring)
+	s.triangulationRoutes(r)
+	s.scorerRoutes(r)
+	s.runRoutes(r)
+	s.scoreLogRoutes(r)
+	s.upstreamRoutes(r)
+	s.adminRoutes(r)
+	s.auditRoutes(r)
+	nullDecimals(api.OpenAPI().Components.Schemas)
+	s.description = sync.OnceValues(func() (*description, error) { return describeAPI(api.OpenAPI()) })
+}
+
 // headRoutes answers HEAD where GET is answered at once; net/http leaves out the body.
 func (s *Server) headRoutes(r *gin.Engine) {
 	for _, route := range r.Routes() {
-		if ru := s.rules[route.Method+" "+route.Path]; route.Method == http.MethodGet && !ru.stream {
-			s.rules["HEAD "+route.Path] = ru
+		if ru := s.routes.rules[route.Method+" "+route.Path]; route.Method == http.MethodGet && !ru.stream {
+			s.routes.rules["HEAD "+route.Path] = ru
 			r.HEAD(route.Path, route.HandlerFunc)
 		}
 	}
@@ -275,90 +298,14 @@ func schemaName(t reflect.Type, hint string) string {
 	return scorerTypeName(t, huma.DefaultSchemaNamer(t, hint))
 }
 
-// rule is what the middleware must know of a route before it runs.
-type rule struct {
-	public bool   // answered without a credential
-	scope  scopes // needed
-	stream bool   // no deadlines, no limit of the whole body
-	audit  bool   // an act of an administrator: noted with what was asked
-	plan   bool   // computes for long: answered in turn
-	ndjson bool   // takes application/x-ndjson
-	once   bool   // takes Idempotency-Key
-
-	creates bool // a workspace that does not exist is created: the route records
-	global  bool // of no workspace, so it does not matter whether there is one
-
-	also string // a media type that is taken beside application/json
-	gzip bool   // packed bodies are taken
-
-	timeout time.Duration // of the answer, default Config.Timeout
-	body    int64         // bytes taken where that is more than Config.MaxBody
-}
-
 // ruleOf is the rule of the matched route; ok is false for paths that lead nowhere.
 func (s *Server) ruleOf(c *gin.Context) (rule, bool) {
-	if ru, ok := s.rules[c.Request.Method+" "+c.FullPath()]; ok {
+	if ru, ok := s.routes.rules[c.Request.Method+" "+c.FullPath()]; ok {
 		return ru, true
 	}
-	ru, ok := s.rules["ANY "+c.FullPath()]
+	ru, ok := s.routes.rules["ANY "+c.FullPath()]
 	return ru, ok
 }
-
-// add registers an operation together with its rule.
-func add[I, O any](s *Server, api huma.API, ru rule, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
-	s.declare(ru, &op)
-	if ru.stream {
-		huma.Register(api, op, handler)
-		return
-	}
-	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-		return answerWithin(ctx, s.cfg.overdue, s.timeLimit(ru), func() (*O, error) {
-			if ru.plan {
-				leave, err := s.cfg.plans.enter(ctx, accessFrom(ctx).Source)
-				if err != nil {
-					return nil, err
-				}
-				defer leave()
-			}
-			out, err := handler(ctx, in)
-			if ru.audit {
-				s.audit(ctx, op.OperationID, in, err)
-			}
-			return out, err
-		})
-	})
-}
-
-// timeLimit is how long an answer of a route may take; streams have no limit.
-func (s *Server) timeLimit(ru rule) time.Duration { return cmp.Or(ru.timeout, s.cfg.Timeout) }
-
-// declare notes the rule of an operation and completes its description.
-func (s *Server) declare(ru rule, op *huma.Operation) {
-	ginPath := strings.NewReplacer("{", ":", "}", "").Replace(op.Path)
-	s.rules[op.Method+" "+ginPath] = ru
-	op.MaxBodyBytes = max(s.cfg.MaxBody, ru.body) + 1 // huma refuses the limit itself; the real limit is in limitBody
-	op.BodyReadTimeout = readTimeout
-	op.Security = []map[string][]string{{"key": {}}, {}}
-	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable)
-	if !ru.stream {
-		op.Errors = append(op.Errors, http.StatusGatewayTimeout)
-	}
-	if strings.Contains(op.Path, "{") {
-		op.Errors = append(op.Errors, http.StatusNotFound)
-	}
-	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
-		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
-	}
-	if ru.once {
-		op.Errors = append(op.Errors, http.StatusConflict, http.StatusInsufficientStorage)
-		op.Parameters = append(op.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header",
-			Description: "Repeating the request with the same key within 24 hours gives the first answer again.",
-			Schema:      &huma.Schema{Type: "string", MinLength: ptr(1), MaxLength: ptr(255)}})
-	}
-	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds scope " + strings.Join(ru.scope.names(), ", ") + ".")
-}
-
-func ptr[T any](v T) *T { return &v }
 
 // engine is the workspace of the request, for questions: they create none.
 func (s *Server) engine(ctx context.Context) (*live.Engine, error) {
@@ -371,6 +318,14 @@ func (s *Server) recorder(ctx context.Context) (*live.Engine, error) {
 	return s.cfg.Workspaces.Open(ctx, accessFrom(ctx).Workspace)
 }
 
+// ServeStdio answers one host that started this program as its child: MCP messages, one per line, in on in and out on
+// out, until in ends or ctx does. Calls that came before the end are answered first; once ctx has ended they have
+// Config.Drain for that. Nothing but messages may go to out; the log goes elsewhere. Whoever can start the program may
+// do everything in the workspace.
+func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, workspace string) error {
+	return s.mcp.ServeStdio(ctx, in, out, workspace)
+}
+
 // Handler answers every route. It can be mounted without Serve; the limits on headers and
 // connections and the graceful shutdown come from Serve.
 func (s *Server) Handler() http.Handler { return s.handler }
@@ -380,14 +335,13 @@ func (s *Server) Handler() http.Handler { return s.handler }
 const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 60 * time.Second
-	readTimeout       = 15 * time.Second
 	writeTimeout      = 30 * time.Second
 	maxHeaderBytes    = 32 << 10
 )
 
 // Close ends what goes on without a request: runs get a moment for the calls under way, and what is left of
 // them is resumed by the next start.
-func (s *Server) Close() { s.cfg.runs.close() }
+func (s *Server) Close() { s.runs.close() }
 
 // Serve answers on ln until ctx ends, and resumes the runs that the process before left. Then it refuses new
 // requests with 503 and stops accepting, lets open requests finish for Config.Drain (10 s), cancels the others, which
@@ -412,7 +366,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		ConnContext:       rememberConn,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
-	s.cfg.runs.all.Go(func() { s.cfg.runs.resume(ctx) })
+	s.runs.all.Go(func() { s.runs.resume(ctx) })
 	defer s.Close()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {
@@ -443,7 +397,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	for range 1 + len(local) {
 		<-done // http.ErrServerClosed
 	}
-	s.cfg.overdue.wait(s.cfg.Drain / 2)
+	s.routes.overdue.wait(s.cfg.Drain / 2)
 	if err != nil {
 		return fmt.Errorf("shut down %s: %w", ln.Addr(), err)
 	}

@@ -14,9 +14,6 @@ import (
 const (
 	keyPart     = 4
 	addressPart = 2
-
-	// streamPart is the part of Config.MaxConnections that may be streams without an end of their own.
-	streamPart = 4
 )
 
 // holder is a client as the shares count it.
@@ -27,13 +24,14 @@ type holder struct {
 }
 
 // holdersOf names the clients that a request counts against: its credential and its address, the credential first.
-func (s *Server) holdersOf(a access) []holder {
+// Many clients come from the address of a proxy, so it does not count.
+func holdersOf(a access, isProxy func(address string) bool) []holder {
 	credential := holder{name: a.Source, part: keyPart, says: "this credential"}
 	if a.Operator {
 		credential = holder{name: "operator", part: addressPart, says: "the operator"}
 	}
 	address := addressOf(a.Peer)
-	if address == "" || s.isProxy(address) {
+	if address == "" || isProxy(address) {
 		return []holder{credential}
 	}
 	return []holder{credential, {name: "address " + address, part: addressPart, says: "this address"}}
@@ -50,11 +48,6 @@ func addressOf(peer string) string {
 		return p.String()
 	}
 	return a.String()
-}
-
-// isProxy reports whether many clients come from an address.
-func (s *Server) isProxy(address string) bool {
-	return slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return addressOf(p) == address })
 }
 
 // A share divides a total of something among clients.

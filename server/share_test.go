@@ -206,17 +206,17 @@ func TestPlansTakeTurns(t *testing.T) {
 	plan := func(key string) {
 		go func() { answers <- w.ask("POST", "/v1/dag", `{"intent":"read a file"}`, key) }()
 	}
-	for range w.cfg.plans.slots + 3 {
+	for range w.routes.plans.slots + 3 {
 		plan(a)
 	}
-	for range w.cfg.plans.slots - 1 {
+	for range w.routes.plans.slots - 1 {
 		<-asked
 	}
 	plan(b)
 	<-asked
 	assert.Empty(t, asked)
 	release()
-	for range w.cfg.plans.slots + 4 {
+	for range w.routes.plans.slots + 4 {
 		assert.Equal(t, 200, (<-answers).status)
 	}
 

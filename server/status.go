@@ -29,7 +29,7 @@ var statusPage = template.Must(template.ParseFS(pageFiles, "pages/status.html", 
 // pageRoutes are the routes that are no API: for people, probes and scrapers.
 func (s *Server) pageRoutes(r *gin.Engine) error {
 	get := func(path string, ru rule, handler gin.HandlerFunc) {
-		s.rules["GET "+path], s.rules["HEAD "+path] = ru, ru
+		s.routes.rules["GET "+path], s.routes.rules["HEAD "+path] = ru, ru
 		r.GET(path, handler)
 		r.HEAD(path, handler)
 	}

@@ -151,7 +151,7 @@ func TestNotANumberIsAnError(t *testing.T) {
 		assert.Error(t, err)
 	}
 	w := newWeb(t)
-	add(w.Server, w.testAPI(), rule{scope: scopeRead}, testOperation("nan", "/v1/test/nan"), testHandler(func() (suggest.NextAnswer, error) {
+	add(w.testAPI(), rule{scope: scopeRead}, testOperation("nan", "/v1/test/nan"), testHandler(func() (suggest.NextAnswer, error) {
 		return suggest.NextAnswer{Stop: math.NaN()}, nil
 	}))
 	r := w.ask("GET", "/v1/test/nan", "")

@@ -70,15 +70,15 @@ type answer[A any] struct {
 	Body A
 }
 
-func (s *Server) suggestionRoutes(api huma.API) {
+func (s *Server) suggestionRoutes(r *routes) {
 	ru := rule{scope: scopeRead}
-	add(s, api, ru, huma.Operation{OperationID: "next", Method: http.MethodPost, Path: "/v1/next", Tags: []string{"Suggestions"},
+	add(r, ru, huma.Operation{OperationID: "next", Method: http.MethodPost, Path: "/v1/next", Tags: []string{"Suggestions"},
 		Summary: "What comes next", Description: "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."}, s.next)
-	add(s, api, rule{scope: scopeRead, plan: true}, huma.Operation{OperationID: "dag", Method: http.MethodPost, Path: "/v1/dag", Tags: []string{"Suggestions"},
+	add(r, rule{scope: scopeRead, plan: true}, huma.Operation{OperationID: "dag", Method: http.MethodPost, Path: "/v1/dag", Tags: []string{"Suggestions"},
 		Summary: "A DAG of tools for an intent"}, s.dag)
-	add(s, api, ru, huma.Operation{OperationID: "search", Method: http.MethodPost, Path: "/v1/search", Tags: []string{"Suggestions"},
+	add(r, ru, huma.Operation{OperationID: "search", Method: http.MethodPost, Path: "/v1/search", Tags: []string{"Suggestions"},
 		Summary: "Tools and capabilities by words"}, s.search)
-	add(s, api, ru, huma.Operation{OperationID: "explain", Method: http.MethodPost, Path: "/v1/explain", Tags: []string{"Suggestions"},
+	add(r, ru, huma.Operation{OperationID: "explain", Method: http.MethodPost, Path: "/v1/explain", Tags: []string{"Suggestions"},
 		Summary: "Why an id is, or is not, suggested", Description: "Every term and every filter; for an absent id, the reason."}, s.explain)
 }
 

@@ -43,27 +43,27 @@ type importResult struct {
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-func (s *Server) transferRoutes(api huma.API) {
+func (s *Server) transferRoutes(r *routes) {
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
 	}
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	add(s, api, rule{scope: scopeAdmin, stream: true, ndjson: true, once: true, creates: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
+	add(r, rule{scope: scopeAdmin, stream: true, ndjson: true, once: true, creates: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
-	documentBody(api, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
+	documentBody(r.api, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
-	add(s, api, rule{scope: scopeAdmin, creates: true}, op("digest-key", http.MethodGet, "/v1/digest-key", "The key of the digests of values",
+	add(r, rule{scope: scopeAdmin, creates: true}, op("digest-key", http.MethodGet, "/v1/digest-key", "The key of the digests of values",
 		"What importers hash the values of arguments and results with (docs/data.md). Made when it is first asked for; each workspace has its own."), s.digestKey)
 
 	export := op("export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
 	export.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: lines}}
-	add(s, api, rule{scope: scopeAdmin, stream: true}, export, s.export)
+	add(r, rule{scope: scopeAdmin, stream: true}, export, s.export)
 
 	backup := op("backup", http.MethodGet, "/v1/backup", "Back up the whole data directory",
 		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary lists its contents.")
 	backup.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}}
-	add(s, api, rule{scope: scopeAdmin, stream: true, global: true}, backup, s.backup)
+	add(r, rule{scope: scopeAdmin, stream: true, global: true}, backup, s.backup)
 }
 
 type digestKeyAnswer struct {

@@ -40,28 +40,28 @@ type (
 	}
 )
 
-func (s *Server) triangulationRoutes(api huma.API) {
+func (s *Server) triangulationRoutes(r *routes) {
 	ru := rule{scope: scopeWrite, once: true, body: scoringBody}
 	begins := ru
 	begins.creates = true
-	add(s, api, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
+	add(r, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
 		Summary:     "Weigh hypotheses by evidence",
 		Description: "Answers for all rounds in the request, and keeps them, so that evidence can be added round by round. The id is the hash of the request: the same request begins the same triangulation anew."}, s.triangulate)
 	asks := begins
 	asks.timeout = scoringTimeout
-	add(s, api, asks, huma.Operation{OperationID: "inquire", Method: http.MethodPost, Path: "/v1/inquiries", Tags: []string{"Scorers"},
+	add(r, asks, huma.Operation{OperationID: "inquire", Method: http.MethodPost, Path: "/v1/inquiries", Tags: []string{"Scorers"},
 		Summary:     "Have a question answered by a judge and a search",
 		Description: "The judge proposes hypotheses, searches in the documents given, or by a tool of a connected server, bring evidence round by round until the gate stops. What came of it is kept as a triangulation."}, s.inquire)
-	add(s, api, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
+	add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
 		Summary: "Add a round of evidence"}, s.addEvidence)
-	add(s, api, rule{scope: scopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
+	add(r, rule{scope: scopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
 		Summary: "Where a triangulation stands"}, s.getTriangulation)
-	add(s, api, rule{scope: scopeWrite}, huma.Operation{OperationID: "delete-triangulation", Method: http.MethodDelete, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
+	add(r, rule{scope: scopeWrite}, huma.Operation{OperationID: "delete-triangulation", Method: http.MethodDelete, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
 		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, s.deleteTriangulation)
 }
 
 func (s *Server) triangulate(ctx context.Context, q *scoreQuestion[evidence.Request]) (*triangulationBegun, error) {
-	out, err := s.cfg.run(ctx, accessFrom(ctx), score.TriangulateID, q.After, func() (any, error) { return s.begin(ctx, q.Body) })
+	out, err := s.scoring.run(ctx, accessFrom(ctx), score.TriangulateID, q.After, func() (any, error) { return s.begin(ctx, q.Body) })
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Server) triangulate(ctx context.Context, q *scoreQuestion[evidence.Requ
 
 // begin answers a triangulation and keeps it, before its run is recorded.
 func (s *Server) begin(ctx context.Context, r evidence.Request) (score.TriangulateAnswer, error) {
-	a, err := s.scorer(ctx).Triangulate(ctx, r)
+	a, err := s.scoring.scorer(ctx, accessFrom(ctx).Workspace).Triangulate(ctx, r)
 	if err != nil {
 		return a, err
 	}
@@ -92,10 +92,10 @@ func (s *Server) keep(ctx context.Context, id string, r evidence.Request) error 
 }
 
 func (s *Server) inquire(ctx context.Context, q *scoreQuestion[score.InquiryRequest]) (*inquiryDone, error) {
-	out, err := s.cfg.run(ctx, accessFrom(ctx), score.TriangulateID, q.After, func() (any, error) {
+	out, err := s.scoring.run(ctx, accessFrom(ctx), score.TriangulateID, q.After, func() (any, error) {
 		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
 		defer cancel()
-		a, err := s.scorer(ctx).Inquire(ctx, q.Body)
+		a, err := s.scoring.scorer(ctx, accessFrom(ctx).Workspace).Inquire(ctx, q.Body)
 		if err != nil || a.Request == nil {
 			return a, err
 		}
@@ -138,7 +138,7 @@ func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*sc
 		if err != nil {
 			return nil, err
 		}
-		state, a, err := s.scorer(ctx).AddEvidence(id, state, q.Body)
+		state, a, err := s.scoring.scorer(ctx, accessFrom(ctx).Workspace).AddEvidence(id, state, q.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func (s *Server) getTriangulation(ctx context.Context, q *triangulationQuery) (*
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.scorer(ctx).Triangulate(ctx, state)
+	a, err := s.scoring.scorer(ctx, accessFrom(ctx).Workspace).Triangulate(ctx, state)
 	if err != nil {
 		return nil, err
 	}

@@ -59,20 +59,20 @@ type grantBody struct {
 	Pattern string `json:"pattern" minLength:"1" maxLength:"256" doc:"An id in which * stands for any characters, as in github:*."`
 }
 
-func (s *Server) upstreamRoutes(api huma.API) {
+func (s *Server) upstreamRoutes(r *routes) {
 	read, admin := rule{scope: scopeRead, global: true}, rule{scope: scopeAdmin, global: true, audit: true} // of this process
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Servers"}}
 	}
-	add(s, api, read, op("list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
-	add(s, api, admin, op("agree-server", http.MethodPost, "/v1/servers/{id}/agree", "Agree to start a server as it is defined",
+	add(r, read, op("list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
+	add(r, admin, op("agree-server", http.MethodPost, "/v1/servers/{id}/agree", "Agree to start a server as it is defined",
 		"Only the operator of the server may."), s.agreeServer)
-	add(s, api, admin, op("forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
+	add(r, admin, op("forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
 		"Only the operator of the server may."), s.forgetServer)
-	add(s, api, read, op("list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
-	add(s, api, admin, op("approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
-	add(s, api, admin, op("grant-tools", http.MethodPost, "/v1/grants", "Let tools be called that may change or delete things", ""), s.grantTools)
-	add(s, api, admin, op("revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)
+	add(r, read, op("list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
+	add(r, admin, op("approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
+	add(r, admin, op("grant-tools", http.MethodPost, "/v1/grants", "Let tools be called that may change or delete things", ""), s.grantTools)
+	add(r, admin, op("revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)
 }
 
 // gateway is that of the caller's workspace.

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/score"
+	"waymark/score/judge"
+	"waymark/score/rubric"
+)
+
+// nullDecimals lets decimals behind a pointer be null in the description, and in requests: huma takes the
+// alias of a type for what a pointer to it is.
+func nullDecimals(r huma.Registry) {
+	decimal := reflect.TypeFor[*rubric.Decimal]()
+	for name, schema := range r.Map() {
+		t := r.TypeFromRef("#/components/schemas/" + name)
+		if t == nil || t.Kind() != reflect.Struct {
+			continue
+		}
+		for _, f := range reflect.VisibleFields(t) {
+			property := schema.Properties[jsonName(f)]
+			switch {
+			case property == nil:
+			case f.Type == decimal:
+				property.Nullable = true
+			case f.Type.Kind() == reflect.Map && f.Type.Elem() == decimal:
+				if values, ok := property.AdditionalProperties.(*huma.Schema); ok {
+					values.Nullable = true
+				}
+			}
+		}
+	}
+}
+
+// scorerTypeName tells apart the types that the scorers have under one name: the package comes first,
+// unless the name begins with it.
+func scorerTypeName(t reflect.Type, name string) string {
+	path := t.PkgPath()
+	kernels := reflect.TypeFor[score.Scorer]().PkgPath() + "/"
+	if !strings.HasPrefix(path, kernels) || strings.HasPrefix(path, reflect.TypeFor[judge.Answer]().PkgPath()) {
+		return name
+	}
+	path = path[strings.LastIndex(path, "/")+1:]
+	prefix := strings.ToUpper(path[:1]) + path[1:]
+	if strings.HasPrefix(name, prefix) {
+		return name
+	}
+	return prefix + name
+}

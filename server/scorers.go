@@ -1,0 +1,42 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/catalog"
+	"waymark/score"
+)
+
+type scorerList struct {
+	Body struct {
+		Scorers []catalog.Capability `json:"scorers"`
+	}
+}
+
+func (s *Server) scorerRoutes(r *routes) {
+	add(r, rule{scope: scopeRead, global: true}, huma.Operation{OperationID: "list-scorers", Method: http.MethodGet, Path: "/v1/scorers", Tags: []string{"Scorers"},
+		Summary: "The scorers, as capabilities"},
+		func(context.Context, *struct{}) (*scorerList, error) {
+			var l scorerList
+			l.Body.Scorers = score.Capabilities()
+			return &l, nil
+		})
+	add(r, rule{scope: scopeWrite, creates: true}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
+		Summary:     "Put all scorers into the catalog",
+		Description: "So that search and suggestions know them before they are first used; the first run of each does the same for it."},
+		func(ctx context.Context, _ *struct{}) (*scorerList, error) {
+			engine, err := s.recorder(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if err := putScorers(ctx, engine); err != nil {
+				return nil, err
+			}
+			var l scorerList
+			l.Body.Scorers = score.Capabilities()
+			return &l, nil
+		})
+}
