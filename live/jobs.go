@@ -63,6 +63,17 @@ func (e *Engine) ForceRebuild(ctx context.Context) (Job, error) {
 	return e.start("rebuild", requested, true, e.rebuildJob(true))
 }
 
+// StartRebuild starts the job that a request names.
+func (e *Engine) StartRebuild(ctx context.Context, verify, force bool) (Job, error) {
+	switch {
+	case verify && force:
+		return Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "force", Detail: "goes with a rebuild; verify publishes nothing"}
+	case force:
+		return e.ForceRebuild(ctx)
+	}
+	return e.Rebuild(ctx, verify)
+}
+
 // rebuildJob is what a rebuild does. Proposals are mined after it where the options ask for that.
 func (e *Engine) rebuildJob(force bool) func(context.Context, *job) error {
 	return func(ctx context.Context, j *job) error {

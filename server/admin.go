@@ -13,6 +13,10 @@ import (
 
 	"waymark/live"
 	"waymark/live/state"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
+	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
 
@@ -67,24 +71,24 @@ type check struct {
 	Detail string `json:"detail"`
 }
 
-func (s *Server) adminRoutes(r *routes) {
-	ru, global := rule{scope: scopeAdmin}, rule{scope: scopeAdmin, global: true}
-	once := rule{scope: scopeAdmin, once: true, audit: true}
-	act := rule{scope: scopeAdmin, global: true, audit: true}
+func (s *Server) adminRoutes(r *route.Table) {
+	ru, global := route.Rule{Scope: request.ScopeAdmin}, route.Rule{Scope: request.ScopeAdmin, Global: true}
+	once := route.Rule{Scope: request.ScopeAdmin, Once: true, Audit: true}
+	act := route.Rule{Scope: request.ScopeAdmin, Global: true, Audit: true}
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
 	}
 	s.transferRoutes(r)
-	add(r, once, op("forget", http.MethodPost, "/v1/forget", "Erase history",
+	route.Add(r, once, op("forget", http.MethodPost, "/v1/forget", "Erase history",
 		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
-	add(r, global, op("list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
-	add(r, act, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
-	add(r, act, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
-	add(r, global, op("list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
-	add(r, act, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
+	route.Add(r, global, op("list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
+	route.Add(r, act, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
+	route.Add(r, act, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
+	route.Add(r, global, op("list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
+	route.Add(r, act, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
-	add(r, act, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
-	add(r, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
+	route.Add(r, act, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
+	route.Add(r, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
 func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forgetAnswer, error) {
@@ -95,7 +99,7 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forg
 		}
 	}
 	if set != 1 {
-		return nil, refuse(http.StatusUnprocessableEntity, "name exactly one of source, episode and before")
+		return nil, problem.New(http.StatusUnprocessableEntity, "name exactly one of source, episode and before")
 	}
 	e, err := s.engine(ctx)
 	if err != nil {
@@ -104,7 +108,7 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forg
 	if err := s.forgetScores(ctx, q.Body); err != nil {
 		return nil, err
 	}
-	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
+	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -119,30 +123,30 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forg
 }
 
 func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (*keyCreated, error) {
-	a := accessFrom(ctx)
+	a := request.From(ctx)
 	workspace := q.Body.Workspace
 	if workspace == "" {
 		workspace = a.Workspace
 	}
 	if workspace != a.Workspace && !a.Operator {
-		return nil, refuse(http.StatusForbidden, "a key gives out keys to its own workspace only")
+		return nil, problem.New(http.StatusForbidden, "a key gives out keys to its own workspace only")
 	}
-	set, err := parseScopes(q.Body.Scopes)
+	set, err := request.ParseScopes(q.Body.Scopes)
 	if err != nil {
-		return nil, refuse(http.StatusUnprocessableEntity, err.Error())
+		return nil, problem.New(http.StatusUnprocessableEntity, err.Error())
 	}
 	info, text, err := s.createKey(ctx, q.Body.Name, workspace, set)
 	if err != nil {
 		return nil, err
 	}
-	exchangeFrom(ctx).about = info.ID
+	request.ExchangeFrom(ctx).About = info.ID
 	out := &keyCreated{CacheControl: "no-store"}
 	out.Body.KeyInfo, out.Body.Key = info, text
 	return out, nil
 }
 
 func (s *Server) listKeys(ctx context.Context, _ *struct{}) (*keyList, error) {
-	a := accessFrom(ctx)
+	a := request.From(ctx)
 	workspace := a.Workspace
 	if a.Operator {
 		workspace = ""
@@ -157,8 +161,8 @@ func (s *Server) listKeys(ctx context.Context, _ *struct{}) (*keyList, error) {
 }
 
 func (s *Server) deleteKey(ctx context.Context, q *deleteQuery) (*struct{}, error) {
-	a := accessFrom(ctx)
-	unknown := refuse(http.StatusNotFound, fmt.Sprintf("there is no key %q", q.ID))
+	a := request.From(ctx)
+	unknown := problem.New(http.StatusNotFound, fmt.Sprintf("there is no key %q", q.ID))
 	row, err := s.keys().Get(ctx, q.ID)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
@@ -179,7 +183,7 @@ func (s *Server) deleteKey(ctx context.Context, q *deleteQuery) (*struct{}, erro
 
 func (s *Server) listWorkspaces(ctx context.Context, _ *struct{}) (*workspaceList, error) {
 	out := new(workspaceList)
-	if a := accessFrom(ctx); !a.Operator {
+	if a := request.From(ctx); !a.Operator {
 		out.Body.Workspaces = []string{a.Workspace}
 		return out, nil
 	}
@@ -197,23 +201,23 @@ func (s *Server) workspaces(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(names, defaultWorkspace) { // it exists before anybody writes into it
-		names = append(names, defaultWorkspace)
+	if !slices.Contains(names, request.DefaultWorkspace) { // it exists before anybody writes into it
+		names = append(names, request.DefaultWorkspace)
 	}
 	slices.Sort(names)
 	return names, nil
 }
 
 func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (*workspaceMade, error) {
-	if a := accessFrom(ctx); !a.Operator {
-		return nil, refuse(http.StatusForbidden, "only the operator of the server creates workspaces; a key has one")
+	if a := request.From(ctx); !a.Operator {
+		return nil, problem.New(http.StatusForbidden, "only the operator of the server creates workspaces; a key has one")
 	}
 	name, err := pathID(q.Name)
 	if err != nil {
 		return nil, err
 	}
-	if !workspaceName.MatchString(name) {
-		return nil, refuse(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", name))
+	if !request.WorkspaceName.MatchString(name) {
+		return nil, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", name))
 	}
 	existed, err := s.cfg.Workspaces.Exists(ctx, name)
 	if err != nil {
@@ -230,14 +234,14 @@ func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (*workspaceMade
 // deleteWorkspace removes the keys first: a key that outlived its workspace would open the next one
 // of that name.
 func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, error) {
-	if a := accessFrom(ctx); !a.Operator {
-		return nil, refuse(http.StatusForbidden, "only the operator of the server deletes workspaces")
+	if a := request.From(ctx); !a.Operator {
+		return nil, problem.New(http.StatusForbidden, "only the operator of the server deletes workspaces")
 	}
 	switch ok, err := s.cfg.Workspaces.Exists(ctx, q.Name); {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, refuse(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
+		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
 	}
 	keys, err := s.keys().List(ctx, q.Name)
 	if err != nil {
@@ -302,13 +306,13 @@ func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error)
 	judged := e.Judgement()
 	note("rebuild", judged == nil || judged.Published, "%v", judged)
 	note("answers", true, "%v", e.Experiment())
-	if t := s.books.Of(accessFrom(ctx).Workspace).Totals(); t.Conversations > 0 {
+	if t := s.books.Of(request.From(ctx).Workspace).Totals(); t.Conversations > 0 {
 		note("tokens", true, "about %d net in %d conversations since the start: %d of definitions avoided, %d spent in %d calls", t.Net, t.Conversations, t.Gross, t.Spent, t.Turns)
 	}
 	if g, err := s.gateway(ctx); err == nil && s.cfg.Upstream.Reload != nil {
 		ok, line := serversWell(g.Servers())
 		note("servers", ok, "%s", line)
-		if left := unlisted(g); len(left) > 0 {
+		if left := mcpserver.Unlisted(g); len(left) > 0 {
 			note("tools of servers", true, "%d left out of the list of tools: %s", len(left), strings.Join(left, "; "))
 		}
 	}

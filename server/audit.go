@@ -16,6 +16,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/internal/redact"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 )
 
 // AuditFile is the log of what administrators did, in the data directory: one JSON object a line, only ever appended.
@@ -41,18 +45,18 @@ func (s *Server) audit(ctx context.Context, act string, asked any, err error) {
 	if s.cfg.Data == "" {
 		return
 	}
-	a, x := accessFrom(ctx), exchangeFrom(ctx)
-	entry := auditEntry{Time: s.cfg.Now().UTC(), Act: act, Source: a.Source, Workspace: a.Workspace, Address: a.Peer, Request: x.id, About: x.about, Status: http.StatusOK}
+	a, x := request.From(ctx), request.ExchangeFrom(ctx)
+	entry := auditEntry{Time: s.cfg.Now().UTC(), Act: act, Source: a.Source, Workspace: a.Workspace, Address: a.Peer, Request: x.Id, About: x.About, Status: http.StatusOK}
 	if err != nil {
-		entry.Status = problemOf(err).Status
+		entry.Status = problem.Of(err).Status
 	}
-	if text, err := encodeJSON(asked); err == nil {
+	if text, err := jsonio.Encode(asked); err == nil {
 		if masked := json.RawMessage(redact.Text(string(text))); json.Valid(masked) {
 			entry.Asked = masked
 		}
 	}
 	if err := s.appendAudit(entry); err != nil {
-		s.cfg.Logger.Error("an act could not be written to the audit log", "act", act, "request", x.id, "error", err)
+		s.cfg.Logger.Error("an act could not be written to the audit log", "act", act, "request", x.Id, "error", err)
 	}
 }
 
@@ -82,8 +86,8 @@ type (
 	}
 )
 
-func (s *Server) auditRoutes(r *routes) {
-	add(r, rule{scope: scopeAdmin, global: true}, huma.Operation{OperationID: "list-audit", Method: http.MethodGet, Path: "/v1/audit", Tags: []string{"Administration"},
+func (s *Server) auditRoutes(r *route.Table) {
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Global: true}, huma.Operation{OperationID: "list-audit", Method: http.MethodGet, Path: "/v1/audit", Tags: []string{"Administration"},
 		Summary:     "What administrators did",
 		Description: "Keys created and revoked, approvals, grants, servers, forgetting, workspaces, rebuilds and rollbacks. A key sees the acts of its own workspace; the operator sees all."}, s.listAudit)
 }
@@ -99,7 +103,7 @@ func (s *Server) listAudit(ctx context.Context, q *auditQuery) (*auditAnswer, er
 		return nil, err
 	}
 	defer f.Close()
-	a := accessFrom(ctx)
+	a := request.From(ctx)
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {

@@ -18,6 +18,10 @@ import (
 
 	"waymark/catalog"
 	"waymark/live"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	"waymark/suggest"
 )
 
@@ -55,7 +59,9 @@ type capabilityListQuery struct {
 }
 
 // Resolve is called by huma before the handler.
-func (q *capabilityListQuery) Resolve(huma.Context) []error { return splitList("tag", &q.Tag, 16) }
+func (q *capabilityListQuery) Resolve(huma.Context) []error {
+	return route.SplitList("tag", &q.Tag, 16)
+}
 
 type capabilityPage struct {
 	Capabilities []catalog.Capability `json:"capabilities"`
@@ -72,29 +78,29 @@ type capabilityList struct {
 
 type putAnswer struct{ Body live.PutResult }
 
-func (s *Server) catalogRoutes(r *routes) {
-	read, write := rule{scope: scopeRead}, rule{scope: scopeWrite, once: true}
-	put := rule{scope: scopeWrite, once: true, creates: true}
-	schemas := r.api.OpenAPI().Components.Schemas
+func (s *Server) catalogRoutes(r *route.Table) {
+	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite, Once: true}
+	put := route.Rule{Scope: request.ScopeWrite, Once: true, Creates: true}
+	schemas := r.API.OpenAPI().Components.Schemas
 	bulk := func(path string, list, elements reflect.Type) {
-		documentBody(r.api, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
+		documentBody(r.API, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
 			schemas.Schema(list, true, ""), schemas.Schema(elements, true, "")}}})
 	}
 
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Catalog"}}
 	}
-	add(r, put, op("put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
+	route.Add(r, put, op("put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
-	add(r, read, op("list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
-	add(r, read, op("get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), s.getTool)
-	add(r, write, op("delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
+	route.Add(r, read, op("list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
+	route.Add(r, read, op("get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), s.getTool)
+	route.Add(r, write, op("delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
 
-	add(r, put, op("put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that the checks flag are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
+	route.Add(r, put, op("put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that the checks flag are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
 	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
-	add(r, read, op("list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
-	add(r, read, op("get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), s.getCapability)
-	add(r, write, op("delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
+	route.Add(r, read, op("list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
+	route.Add(r, read, op("get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), s.getCapability)
+	route.Add(r, write, op("delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
 }
 
 func (s *Server) putTools(ctx context.Context, in *rawInput) (*putAnswer, error) {
@@ -104,12 +110,12 @@ func (s *Server) putTools(ctx context.Context, in *rawInput) (*putAnswer, error)
 	}
 	var tools []catalog.Tool
 	if data[0] == '[' {
-		tools, err = decodeStrict[[]catalog.Tool](data)
+		tools, err = jsonio.Decode[[]catalog.Tool](data)
 	} else {
 		var list toolList
-		list, err = decodeStrict[toolList](data)
+		list, err = jsonio.Decode[toolList](data)
 		if tools = list.Tools; err == nil && tools == nil {
-			err = &malformedError{http.StatusUnprocessableEntity, "/tools", "is required"}
+			err = &jsonio.MalformedError{Status: http.StatusUnprocessableEntity, Place: "/tools", Reason: "is required"}
 		}
 	}
 	if err != nil {
@@ -120,7 +126,7 @@ func (s *Server) putTools(ctx context.Context, in *rawInput) (*putAnswer, error)
 		return nil, err
 	}
 	put := e.SubmitTools
-	if accessFrom(ctx).approves() {
+	if request.From(ctx).Approves() {
 		put = e.PutTools
 	}
 	return putResult(put(ctx, tools))
@@ -133,12 +139,12 @@ func (s *Server) putCapabilities(ctx context.Context, in *rawInput) (*putAnswer,
 	}
 	var caps []catalog.Capability
 	if data[0] == '[' {
-		caps, err = decodeStrict[[]catalog.Capability](data)
+		caps, err = jsonio.Decode[[]catalog.Capability](data)
 	} else {
 		var list capabilityList
-		list, err = decodeStrict[capabilityList](data)
+		list, err = jsonio.Decode[capabilityList](data)
 		if caps = list.Capabilities; err == nil && caps == nil {
-			err = &malformedError{http.StatusUnprocessableEntity, "/capabilities", "is required"}
+			err = &jsonio.MalformedError{Status: http.StatusUnprocessableEntity, Place: "/capabilities", Reason: "is required"}
 		}
 	}
 	if err != nil {
@@ -149,7 +155,7 @@ func (s *Server) putCapabilities(ctx context.Context, in *rawInput) (*putAnswer,
 		return nil, err
 	}
 	put := e.SubmitCapabilities
-	if accessFrom(ctx).approves() {
+	if request.From(ctx).Approves() {
 		put = e.PutCapabilities
 	}
 	return putResult(put(ctx, caps))
@@ -162,7 +168,7 @@ func bodyOf(in *rawInput) ([]byte, error) {
 		return nil, badRead(err)
 	}
 	if data = bytes.TrimLeft(data, " \t\r\n"); len(data) == 0 {
-		return nil, refuse(http.StatusBadRequest, "request body is required")
+		return nil, problem.New(http.StatusBadRequest, "request body is required")
 	}
 	return data, nil
 }
@@ -173,7 +179,7 @@ func putResult(res live.PutResult, err error) (*putAnswer, error) {
 		return nil, err
 	}
 	if len(res.Rejected) > 0 && res.Added+res.Updated+res.Unchanged == 0 {
-		p := refuse(http.StatusUnprocessableEntity, fmt.Sprintf("none of %d entries can be taken: %s", len(res.Rejected), res.Rejected[0].Error))
+		p := problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("none of %d entries can be taken: %s", len(res.Rejected), res.Rejected[0].Error))
 		for _, rej := range res.Rejected[:min(len(res.Rejected), 100)] {
 			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: fmt.Sprintf("body[%d]", rej.Line-1), Message: rej.Error})
 		}
@@ -230,7 +236,7 @@ func page[T any](all []T, id func(T) string, q *listQuery) ([]T, string, error) 
 	if q.Cursor != "" {
 		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
 		if err != nil {
-			return nil, "", refuse(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+			return nil, "", problem.New(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
 		}
 		at, found := slices.BinarySearchFunc(all, string(last), func(t T, want string) int { return strings.Compare(id(t), want) })
 		if from = at; found {
@@ -281,14 +287,14 @@ func lookup[T any](q *idQuery, m *suggest.Model, kind catalog.Kind, get func(str
 			return v, nil
 		}
 	}
-	return none, refuse(http.StatusNotFound, m.UnknownID(id, kind, true).Message)
+	return none, problem.New(http.StatusNotFound, m.UnknownID(id, kind, true).Message)
 }
 
 // pathID undoes the percent-encoding of an id in a path.
 func pathID(escaped string) (string, error) {
 	id, err := url.PathUnescape(escaped)
 	if err != nil {
-		return "", refuse(http.StatusBadRequest, "the id in the path is not percent-encoded")
+		return "", problem.New(http.StatusBadRequest, "the id in the path is not percent-encoded")
 	}
 	return id, nil
 }
@@ -348,7 +354,7 @@ func deleteEntry(ctx context.Context, q *deleteQuery, remove func(context.Contex
 		return nil, err
 	}
 	if !known {
-		return nil, refuse(http.StatusNotFound, fmt.Sprintf("%q is unknown here", id))
+		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("%q is unknown here", id))
 	}
 	return nil, nil
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,7 @@ func fixtures(o *mcp.ServerOptions) func(*mcp.Server) {
 	complete := o.CompletionHandler
 	o.CompletionHandler = func(ctx context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 		if r.Params.Ref.Name == "test_prompt_with_arguments" {
-			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: completions([]string{"paris", "park", "party"}, r.Params.Argument.Value)}}, nil
+			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: slices.DeleteFunc([]string{"paris", "park", "party"}, func(s string) bool { return !strings.HasPrefix(s, r.Params.Argument.Value) })}}, nil
 		}
 		return complete(ctx, r)
 	}
@@ -140,10 +141,9 @@ func noticeFixtures(srv *mcp.Server) {
 	offerTool(srv, "test_tool_with_logging", "", logs("Tool execution started", "Tool processing data", "Tool execution completed"))
 	offerTool(srv, "test_logging_tool", "", logs("test_logging_tool executed"))
 	offerTool(srv, "test_tool_with_progress", "", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		report := progressTo(ctx, r)
 		for _, done := range []float64{0, 50, 100} {
-			if report != nil {
-				report(done, 100, "")
+			if token := r.Params.GetProgressToken(); token != nil {
+				_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: 100})
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -206,7 +206,7 @@ func questionFixtures(srv *mcp.Server) {
 			}
 			reply, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: in.Message, RequestedSchema: schema})
 			if err != nil {
-				return refusal(err), nil
+				return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{textContent("%v", err)}}, nil
 			}
 			return contents(textContent("Elicitation completed: action=%s, content=%v", reply.Action, reply.Content)), nil
 		}
@@ -228,7 +228,7 @@ func questionFixtures(srv *mcp.Server) {
 		}
 		reply, err := r.Session.CreateMessage(ctx, askModel(in.Prompt, 100))
 		if err != nil {
-			return refusal(err), nil
+			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{textContent("%v", err)}}, nil
 		}
 		return contents(textContent("LLM response: %v", reply.Content)), nil
 	})

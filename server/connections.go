@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"waymark/server/internal/limit"
 )
 
 // connections is a listener that keeps the number of open connections within limits, in all and for each address. A
@@ -49,7 +51,7 @@ func (l *connections) Accept() (net.Conn, error) {
 		}
 		c := &countedConn{Conn: conn, of: l}
 		if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
-			if c.address = addressOf(tcp.IP.String()); l.isProxy(c.address) {
+			if c.address = limit.AddressOf(tcp.IP.String()); l.isProxy(c.address) {
 				c.address = ""
 			}
 		}
@@ -74,7 +76,7 @@ func (l *connections) Accept() (net.Conn, error) {
 func (l *connections) admit(c *countedConn) (evicted *countedConn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	crowded := c.address != "" && l.by[c.address] >= max(l.limit/addressPart, 1)
+	crowded := c.address != "" && l.by[c.address] >= max(l.limit/limit.AddressPart, 1)
 	if crowded || l.open >= l.limit {
 		of := ""
 		if crowded {

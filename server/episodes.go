@@ -19,6 +19,10 @@ import (
 
 	"waymark/episodic"
 	"waymark/live"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 )
 
 const (
@@ -53,16 +57,16 @@ type feedbackAnswer struct {
 	}
 }
 
-func (s *Server) episodeRoutes(r *routes) {
-	add(r, rule{scope: scopeWrite, stream: true, ndjson: true, once: true, creates: true}, huma.Operation{
+func (s *Server) episodeRoutes(r *route.Table) {
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Ndjson: true, Once: true, Creates: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
-	episode := r.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
-	documentBody(r.api, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
+	episode := r.API.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
+	documentBody(r.API, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
 		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
 
-	add(r, rule{scope: scopeWrite, once: true, creates: true}, huma.Operation{
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Once: true, Creates: true}, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "What became of a suggestion",
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
 }
@@ -87,7 +91,7 @@ func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := accessFrom(ctx).Source
+	source := request.From(ctx).Source
 	each := func(visit lineVisitor) error { return eachLine(r.Body, int(s.cfg.MaxBody), visit) }
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != ndjson {
 		data, err := jsonBody(r)
@@ -169,7 +173,7 @@ func jsonBody(r *http.Request) ([]byte, error) {
 		return nil, badRead(err)
 	}
 	if data = bytes.TrimSpace(data); len(data) == 0 {
-		return nil, refuse(http.StatusBadRequest, "request body is required")
+		return nil, problem.New(http.StatusBadRequest, "request body is required")
 	}
 	return data, nil
 }
@@ -177,7 +181,7 @@ func jsonBody(r *http.Request) ([]byte, error) {
 // episodeList is the elements of a body that is a list, or an object with the member episodes; nil for one episode.
 func episodeList(data []byte) ([]json.RawMessage, error) {
 	if data[0] == '[' {
-		return decodeStrict[[]json.RawMessage](data)
+		return jsonio.Decode[[]json.RawMessage](data)
 	}
 	var named struct {
 		Episodes json.RawMessage `json:"episodes"`
@@ -185,7 +189,7 @@ func episodeList(data []byte) ([]json.RawMessage, error) {
 	if json.Unmarshal(data, &named) != nil || named.Episodes == nil {
 		return nil, nil // what is wrong with it is said where it is read as an episode
 	}
-	body, err := decodeStrict[struct {
+	body, err := jsonio.Decode[struct {
 		Episodes []json.RawMessage `json:"episodes"`
 	}](data)
 	return append([]json.RawMessage{}, body.Episodes...), err
@@ -207,7 +211,7 @@ func recordOne(ctx context.Context, e *live.Engine, source string, data []byte) 
 		if rej.Conflict {
 			status = http.StatusConflict
 		}
-		return nil, refuse(status, rej.Error, &huma.ErrorDetail{Location: "body", Message: rej.Error})
+		return nil, problem.New(status, rej.Error, &huma.ErrorDetail{Location: "body", Message: rej.Error})
 	}
 	return &recorded{recordResult{Accepted: res.Accepted, Duplicates: res.Duplicates, Rejected: []live.Rejection{}, Seq: res.Seq}}, nil
 }
@@ -215,7 +219,7 @@ func recordOne(ctx context.Context, e *live.Engine, source string, data []byte) 
 // decodeEpisode reads one episode. What it says of its source is kept as a label; the source that
 // counts is the credential.
 func decodeEpisode(data []byte) (episodic.Episode, error) {
-	episode, err := decodeStrict[episodic.Episode](data)
+	episode, err := jsonio.Decode[episodic.Episode](data)
 	if err != nil {
 		return episodic.Episode{}, err
 	}
@@ -281,7 +285,7 @@ func badRead(err error) error {
 	if errors.As(err, &tooLarge) || errors.Is(err, errSlowBody) {
 		return err
 	}
-	return errors.Join(refuse(http.StatusBadRequest, "the body ended early or is wrongly framed"), err)
+	return errors.Join(problem.New(http.StatusBadRequest, "the body ended early or is wrongly framed"), err)
 }
 
 func (s *Server) feedback(ctx context.Context, q *question[live.Feedback]) (*feedbackAnswer, error) {
@@ -289,7 +293,7 @@ func (s *Server) feedback(ctx context.Context, q *question[live.Feedback]) (*fee
 	if err != nil {
 		return nil, err
 	}
-	seq, err := e.Feedback(ctx, accessFrom(ctx).Source, q.Body)
+	seq, err := e.Feedback(ctx, request.From(ctx).Source, q.Body)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,10 @@ import (
 
 	"waymark/gateway"
 	"waymark/live"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	"waymark/server/ledger"
 	"waymark/suggest"
 )
@@ -46,21 +50,21 @@ type stats struct {
 	Servers []gateway.Server `json:"servers,omitempty" doc:"The other servers that are defined, and how they do."`
 }
 
-func (s *Server) graphRoutes(r *routes) {
-	ru := rule{scope: scopeRead}
-	content := map[string]*huma.MediaType{"application/json": {Schema: huma.SchemaFromType(r.api.OpenAPI().Components.Schemas, typeOf[suggest.Export]())}}
+func (s *Server) graphRoutes(r *route.Table) {
+	ru := route.Rule{Scope: request.ScopeRead}
+	content := map[string]*huma.MediaType{"application/json": {Schema: huma.SchemaFromType(r.API.OpenAPI().Components.Schemas, typeOf[suggest.Export]())}}
 	for _, f := range graphFormats {
 		content[f.mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	}
-	add(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
+	route.Add(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, s.graph)
-	add(r, ru, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
+	route.Add(r, ru, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
 		Summary: "What changed between two models"}, s.graphDiff)
-	add(r, ru, huma.Operation{OperationID: "compare", Method: http.MethodGet, Path: "/v1/ab", Tags: []string{"Model"},
+	route.Add(r, ru, huma.Operation{OperationID: "compare", Method: http.MethodGet, Path: "/v1/ab", Tags: []string{"Model"},
 		Summary: "How two profiles do by what became of their answers",
 		Description: "Of the answers that were logged, those that episodes and feedback name by their suggestion_id. Says so where there is too little " +
 			"to tell, or where it cannot be told."}, s.compare)
-	add(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
+	route.Add(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
 		Summary: "The model in numbers"}, s.stats)
 }
 
@@ -84,13 +88,13 @@ func (s *Server) graph(ctx context.Context, q *graphQuery) (*graphAnswer, error)
 		out.ContentType, out.Body = f.mediaType+"; charset=utf-8", b.Bytes()
 		return out, nil
 	}
-	out.Body, err = encodeJSON(export)
+	out.Body, err = jsonio.Encode(export)
 	return out, err
 }
 
 // inQuery moves the place of an error from the body to the query.
 func inQuery(err error) error {
-	p := problemOf(err)
+	p := problem.Of(err)
 	for _, d := range p.Errors {
 		d.Location = "query" + d.Location[len("body"):]
 	}
@@ -120,7 +124,7 @@ func (s *Server) graphDiff(ctx context.Context, q *diffQuery) (*diffAnswer, erro
 func modelNamed(ctx context.Context, e *live.Engine, field, name string) (*suggest.Model, error) {
 	m, err := e.ModelNamed(ctx, name)
 	if errors.Is(err, live.ErrNoModel) {
-		return nil, refuse(http.StatusNotFound, field+": "+err.Error())
+		return nil, problem.New(http.StatusNotFound, field+": "+err.Error())
 	}
 	return m, err
 }
@@ -148,7 +152,7 @@ func (s *Server) stats(ctx context.Context, _ *struct{}) (*statsAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &statsAnswer{stats{Stats: e.Model().Stats(), Behind: behind, Rebuild: e.Judgement(), Ledger: s.books.Of(accessFrom(ctx).Workspace).Totals()}}
+	out := &statsAnswer{stats{Stats: e.Model().Stats(), Behind: behind, Rebuild: e.Judgement(), Ledger: s.books.Of(request.From(ctx).Workspace).Totals()}}
 	if g, err := s.gateway(ctx); err == nil {
 		out.Body.Servers = g.Servers()
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"waymark/live/state"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
 )
 
 // A write with an Idempotency-Key happens once: its answer is kept for a day and given again to
@@ -49,7 +51,7 @@ func (o *onceOnly) enter(ctx context.Context, key string) error {
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			return refuse(http.StatusConflict, "another request with this Idempotency-Key is still running")
+			return problem.New(http.StatusConflict, "another request with this Idempotency-Key is still running")
 		}
 	}
 }
@@ -83,15 +85,15 @@ func (s *Server) idempotent(c *gin.Context) {
 		c.Next()
 		return
 	}
-	if !ru.once {
-		fail(c, refuse(http.StatusBadRequest, "this route takes no Idempotency-Key"))
+	if !ru.Once {
+		fail(c, problem.New(http.StatusBadRequest, "this route takes no Idempotency-Key"))
 		return
 	}
 	if len(keys) != 1 || keys[0] == "" || len(keys[0]) > 255 {
-		fail(c, refuse(http.StatusBadRequest, "an Idempotency-Key has 1 to 255 characters"))
+		fail(c, problem.New(http.StatusBadRequest, "an Idempotency-Key has 1 to 255 characters"))
 		return
 	}
-	ctx, a := c.Request.Context(), accessFrom(c.Request.Context())
+	ctx, a := c.Request.Context(), request.From(c.Request.Context())
 	named := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", a.Source, c.Request.Method, c.Request.URL.RequestURI(), keys[0]))
 	name := hex.EncodeToString(named[:])
 	busyKey := a.Workspace + "/" + name
@@ -119,7 +121,7 @@ func (s *Server) idempotent(c *gin.Context) {
 		fail(c, err)
 	case kept != nil:
 		if _, err := io.Copy(sum, c.Request.Body); err != nil {
-			fail(c, errors.Join(err, refuse(http.StatusBadRequest, "the body could not be read")))
+			fail(c, errors.Join(err, problem.New(http.StatusBadRequest, "the body could not be read")))
 			return
 		}
 		replay(c, kept, hex.EncodeToString(sum.Sum(nil)))
@@ -171,9 +173,9 @@ func (s *Server) keepCarriedOut(hold *onceHold, busyKey string, answers state.An
 func replay(c *gin.Context, kept *state.Answer, bodySHA256 string) {
 	switch {
 	case kept.BodySHA256 != bodySHA256:
-		fail(c, refuse(http.StatusConflict, "this Idempotency-Key was used with another body"))
+		fail(c, problem.New(http.StatusConflict, "this Idempotency-Key was used with another body"))
 	case kept.TooLong:
-		fail(c, refuse(http.StatusConflict, "the request was carried out before; its answer was too long, or too late, to keep"))
+		fail(c, problem.New(http.StatusConflict, "the request was carried out before; its answer was too long, or too late, to keep"))
 	default:
 		for _, name := range onceHeaders {
 			if v := kept.Headers[name]; v != "" {
@@ -232,7 +234,7 @@ func (s *Server) answerAndKeep(c *gin.Context, answers state.Answers, name strin
 		s.cfg.Logger.Error("an idempotent answer could not be kept", "error", err)
 		return
 	}
-	if s.once.due(accessFrom(c.Request.Context()).Workspace, now) {
+	if s.once.due(request.From(c.Request.Context()).Workspace, now) {
 		if err := answers.Sweep(ctx, now); err != nil {
 			s.cfg.Logger.Error("old idempotent answers could not be deleted", "error", err)
 		}

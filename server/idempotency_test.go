@@ -13,6 +13,7 @@ import (
 
 	"waymark/live"
 	"waymark/live/state"
+	"waymark/server/internal/request"
 )
 
 func TestIdempotencyKey(t *testing.T) {
@@ -79,7 +80,7 @@ func TestIdempotencyKey(t *testing.T) {
 	seq = head()
 	assert.Empty(t, w.ask("POST", "/v1/feedback", feedback, "Idempotency-Key: k1").header.Get("Idempotency-Replayed"))
 	assert.Greater(t, head(), seq)
-	table, err := w.cfg.Store.Table(defaultWorkspace)
+	table, err := w.cfg.Store.Table(request.DefaultWorkspace)
 	require.NoError(t, err)
 	left := 0
 	for _, err := range table.List(t.Context(), "once/") {

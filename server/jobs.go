@@ -14,6 +14,9 @@ import (
 	"github.com/danielgtaylor/huma/v2/sse"
 
 	"waymark/live"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	"waymark/suggest"
 )
 
@@ -55,27 +58,27 @@ type (
 // jobEvent is a step of a job, as the events of a stream carry it.
 type jobEvent live.Job
 
-func (s *Server) jobRoutes(r *routes) {
-	add(r, rule{scope: scopeWrite, once: true, audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
+func (s *Server) jobRoutes(r *route.Table) {
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Once: true, Audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
 			"would lose more than noise against the active one is not published, and the job ends as refused. With rollback nothing " +
 			"is asked: the judgement before the active one returns."}, s.rebuild)
-	add(r, rule{scope: scopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
+	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
 			"judgements that start by themselves too. reason is why each started."}, s.listJobs)
-	add(r, rule{scope: scopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
+	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
-	add(r, rule{scope: scopeWrite}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
+	route.Add(r, route.Rule{Scope: request.ScopeWrite}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
 		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, s.cancelJob)
 
 	events := huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events", Tags: []string{"Model"},
 		Summary: "Progress of a job", Description: "Server-sent events: progress until the job ends, then one end.",
 		Middlewares: huma.Middlewares{s.jobExists}}
-	r.declare(rule{scope: scopeRead, stream: true}, &events)
-	sse.Register(r.api, events, map[string]any{"progress": jobEvent{}, "end": live.Job{}}, s.watchJob)
+	r.Declare(route.Rule{Scope: request.ScopeRead, Stream: true}, &events)
+	sse.Register(r.API, events, map[string]any{"progress": jobEvent{}, "end": live.Job{}}, s.watchJob)
 }
 
 func (s *Server) rebuild(ctx context.Context, in *rebuildInput) (*jobStarted, error) {
@@ -92,22 +95,12 @@ func (s *Server) rebuild(ctx context.Context, in *rebuildInput) (*jobStarted, er
 	case b.Rollback:
 		job, err = e.Rollback(ctx)
 	default:
-		job, err = startRebuild(ctx, e, b.Verify, b.Force)
+		job, err = e.StartRebuild(ctx, b.Verify, b.Force)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &jobStarted{"/v1/jobs/" + url.PathEscape(job.ID), job}, nil
-}
-
-func startRebuild(ctx context.Context, e *live.Engine, verify, force bool) (live.Job, error) {
-	switch {
-	case verify && force:
-		return live.Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "force", Detail: "goes with a rebuild; verify publishes nothing"}
-	case force:
-		return e.ForceRebuild(ctx)
-	}
-	return e.Rebuild(ctx, verify)
 }
 
 // job finds a job of the caller's workspace.
@@ -122,7 +115,7 @@ func (s *Server) job(ctx context.Context, escaped string) (*live.Engine, live.Jo
 	}
 	job, ok := e.Job(id)
 	if !ok {
-		return nil, live.Job{}, refuse(http.StatusNotFound, fmt.Sprintf("there is no job %q", id))
+		return nil, live.Job{}, problem.New(http.StatusNotFound, fmt.Sprintf("there is no job %q", id))
 	}
 	return e, job, nil
 }
@@ -134,7 +127,7 @@ func (s *Server) listJobs(ctx context.Context, q *jobListQuery) (*jobPage, error
 	}
 	after, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
 	if err != nil {
-		return nil, refuse(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+		return nil, problem.New(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
 	}
 	all := e.Jobs()
 	if last := string(after); last != "" {

@@ -12,6 +12,7 @@ import (
 
 	"waymark/live"
 	"waymark/live/state"
+	"waymark/server/internal/request"
 )
 
 type keyMade struct{ ID, Name, Workspace, Key string }
@@ -77,14 +78,14 @@ func TestLifeOfAKey(t *testing.T) {
 // credential 401; with it anything else.
 func TestScopesOfRoutes(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
-	tokens := map[scopes]string{}
-	for _, set := range []scopes{scopeRead, scopeWrite, scopeAdmin} {
-		_, token, err := w.createKey(t.Context(), "k", defaultWorkspace, set)
+	tokens := map[request.Scopes]string{}
+	for _, set := range []request.Scopes{request.ScopeRead, request.ScopeWrite, request.ScopeAdmin} {
+		_, token, err := w.createKey(t.Context(), "k", request.DefaultWorkspace, set)
 		require.NoError(t, err)
 		tokens[set] = bearerOf(token)
 	}
 	checked := 0
-	for key, ru := range w.routes.rules {
+	for key, ru := range w.routes.Rules {
 		method, path, _ := strings.Cut(key, " ")
 		if method == "ANY" || method == "HEAD" {
 			continue
@@ -95,7 +96,7 @@ func TestScopesOfRoutes(t *testing.T) {
 			body = "{"
 		}
 		bare := w.ask(method, path, body)
-		if ru.public {
+		if ru.Public {
 			assert.Equal(t, 200, bare.status, key)
 			assert.NotContains(t, bare.body, "sha256:", "%s tells a stranger the model", key)
 			continue
@@ -103,13 +104,13 @@ func TestScopesOfRoutes(t *testing.T) {
 		requireProblem(t, 401, "API key", bare)
 		for set, token := range tokens {
 			r := w.ask(method, path, body, token)
-			if set == ru.scope {
-				assert.NotContains(t, []int{401, 500}, r.status, "%s with %v: %s", key, set.names(), r.body)
+			if set == ru.Scope {
+				assert.NotContains(t, []int{401, 500}, r.status, "%s with %v: %s", key, set.Names(), r.body)
 				if r.status == 403 {
-					assert.Contains(t, r.body, "operator", "%s with %v", key, set.names())
+					assert.Contains(t, r.body, "operator", "%s with %v", key, set.Names())
 				}
 			} else {
-				requireProblem(t, 403, ru.scope.names()[0], r)
+				requireProblem(t, 403, ru.Scope.Names()[0], r)
 			}
 		}
 		checked++
@@ -121,7 +122,7 @@ func TestScopesOfRoutes(t *testing.T) {
 func TestTenantsAreApart(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
 	tenant := func(workspace string) string {
-		_, token, err := w.createKey(t.Context(), workspace, workspace, allScopes)
+		_, token, err := w.createKey(t.Context(), workspace, workspace, request.AllScopes)
 		require.NoError(t, err)
 		return bearerOf(token)
 	}
@@ -167,20 +168,20 @@ func TestLocalToken(t *testing.T) {
 }
 
 func TestScopeNames(t *testing.T) {
-	for set := range allScopes + 1 {
-		got, err := parseScopes(set.names())
+	for set := range request.AllScopes + 1 {
+		got, err := request.ParseScopes(set.Names())
 		require.NoError(t, err)
 		assert.Equal(t, set, got)
 	}
-	_, err := parseScopes([]string{"Read"})
+	_, err := request.ParseScopes([]string{"Read"})
 	assert.ErrorContains(t, err, "Read")
-	assert.False(t, access{}.may(scopeRead))
+	assert.False(t, request.Access{}.May(request.ScopeRead))
 }
 
 // A row that was changed on disk opens nothing.
 func TestDamagedKeyOpensNothing(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
-	info, token, err := w.createKey(t.Context(), "k", "w", scopeRead)
+	info, token, err := w.createKey(t.Context(), "k", "w", request.ScopeRead)
 	require.NoError(t, err)
 	row, err := w.keys().Get(t.Context(), info.ID)
 	require.NoError(t, err)
@@ -216,10 +217,10 @@ func TestMetricsAreApart(t *testing.T) {
 		assert.Contains(t, body, "waymark_model_nodes")
 		assert.Equal(t, count == "4", strings.Contains(body, "go_goroutines"))
 	}
-	_, admin, err := w.createKey(t.Context(), "scraper", defaultWorkspace, allScopes)
+	_, admin, err := w.createKey(t.Context(), "scraper", request.DefaultWorkspace, request.AllScopes)
 	require.NoError(t, err)
 	assert.Contains(t, w.ask("GET", "/metrics", "", "Authorization: Bearer "+admin).body, "go_goroutines")
-	_, reader, err := w.createKey(t.Context(), "reader", defaultWorkspace, scopeRead)
+	_, reader, err := w.createKey(t.Context(), "reader", request.DefaultWorkspace, request.ScopeRead)
 	require.NoError(t, err)
 	assert.NotContains(t, w.ask("GET", "/metrics", "", "Authorization: Bearer "+reader).body, "go_goroutines")
 }

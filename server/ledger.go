@@ -4,11 +4,13 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"waymark/server/internal/request"
 )
 
 // ledgerMetrics are the account of the asking workspace.
 func (s *Server) ledgerMetrics(own *prometheus.Registry, r *http.Request) {
-	t := s.books.Of(accessFrom(r.Context()).Workspace).Totals()
+	t := s.books.Of(request.From(r.Context()).Workspace).Totals()
 	for _, m := range []struct {
 		name, help string
 		value      int

@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog"
+	"waymark/server/internal/request"
 	"waymark/server/ledger"
+	mcpserver "waymark/server/mcp"
 )
 
 // Every call that looks for tools is on the account of its conversation, with what was really sent.
@@ -25,17 +26,17 @@ func TestLedger(t *testing.T) {
 			require.NoError(t, err)
 			listed += len(text)
 		}
-		book := func() ledger.Totals { return s.books.Of(defaultWorkspace).Totals() }
+		book := func() ledger.Totals { return s.books.Of(request.DefaultWorkspace).Totals() }
 		require.Zero(t, book().Turns)
 
-		first := answerOf[findAnswer](t, call(t, client, toolFind, map[string]any{"query": "read a file"})).TokenMetrics
+		first := answerOf[mcpserver.FindAnswer](t, call(t, client, "find_tool", map[string]any{"query": "read a file"})).TokenMetrics
 		assert.Equal(t, 1, first.Turns)
 		assert.InDelta(t, first.BaselineTokens-ledger.Tokens(listed), first.Gross, 4)
 		assert.Equal(t, first.Gross-first.Spent, first.Net)
 		assert.Greater(t, first.Spent, first.ReturnedTokens)
 
-		call(t, client, toolDescribe, map[string]any{"ids": []string{"fs:read_file"}})
-		second := answerOf[findAnswer](t, call(t, client, toolFind, map[string]any{"query": "parse"})).TokenMetrics
+		call(t, client, "describe_tool", map[string]any{"ids": []string{"fs:read_file"}})
+		second := answerOf[mcpserver.FindAnswer](t, call(t, client, "find_tool", map[string]any{"query": "parse"})).TokenMetrics
 		assert.Equal(t, 3, second.Turns)
 		assert.Equal(t, first.Gross, second.Gross, "definitions are avoided once a conversation")
 		assert.Greater(t, second.Spent, first.Spent+second.ReturnedTokens)
@@ -52,23 +53,4 @@ func TestLedger(t *testing.T) {
 		require.NoError(t, json.NewDecoder(resp.Body).Decode(&stats))
 		assert.Equal(t, book(), stats.Ledger)
 	})
-}
-
-// What is measured is what a host would get.
-func TestDefinitionSize(t *testing.T) {
-	for _, tool := range []catalog.Tool{
-		{ID: "fs:read", Name: "read"},
-		{ID: "fs:read", Description: "Reads a \"file\"\n\tor \\ two\x01", InputSchema: json.RawMessage(`{"type":"object","properties":{"p":{}}}`)},
-	} {
-		listed := map[string]any{"name": catalog.HostName(tool.ID), "inputSchema": json.RawMessage(`{"type":"object"}`)}
-		if tool.Description != "" {
-			listed["description"] = tool.Description
-		}
-		if tool.InputSchema != nil {
-			listed["inputSchema"] = tool.InputSchema
-		}
-		text, err := json.Marshal(listed)
-		require.NoError(t, err)
-		assert.Equal(t, len(text)+len(","), definitionSize(&tool))
-	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"waymark/server/internal/request"
+	mcpserver "waymark/server/mcp"
 )
 
 // writer is an io.WriteCloser around a builder.
@@ -27,9 +29,9 @@ func TestPipedRequestIsAnswered(t *testing.T) {
 	s := newOffice(t)
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
-	ask, _ := modern("tools/call", toolNext, `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
+	ask, _ := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
 	var out writer
-	require.NoError(t, Bridge(t.Context(), io.NopCloser(strings.NewReader(ask+"\n")), &out, web.URL+"/mcp", "local-token", defaultWorkspace))
+	require.NoError(t, mcpserver.Bridge(t.Context(), io.NopCloser(strings.NewReader(ask+"\n")), &out, web.URL+"/mcp", "local-token", request.DefaultWorkspace))
 	assert.Equal(t, 1, strings.Count(out.String(), "\n"))
 	assert.Contains(t, out.String(), `"json:parse"`)
 }
@@ -50,7 +52,9 @@ func TestBridgeTellsWhatIsWrong(t *testing.T) {
 			in, host := io.Pipe()
 			var out writer
 			done := make(chan error, 1)
-			go func() { done <- Bridge(context.WithoutCancel(t.Context()), in, &out, c.endpoint, c.token, "") }()
+			go func() {
+				done <- mcpserver.Bridge(context.WithoutCancel(t.Context()), in, &out, c.endpoint, c.token, "")
+			}()
 			_, err := io.WriteString(host, hello+"\n")
 			require.NoError(t, err)
 			require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") }, 2*time.Minute, 5*time.Millisecond)
@@ -80,7 +84,7 @@ func TestBridgeEndsWithItsServer(t *testing.T) {
 	var out writer
 	done := make(chan error, 1)
 	go func() {
-		done <- Bridge(context.WithoutCancel(t.Context()), in, &out, web.URL+"/mcp", "local-token", defaultWorkspace)
+		done <- mcpserver.Bridge(context.WithoutCancel(t.Context()), in, &out, web.URL+"/mcp", "local-token", request.DefaultWorkspace)
 	}()
 	_, err := io.WriteString(host, hello+"\n")
 	require.NoError(t, err)
@@ -90,7 +94,7 @@ func TestBridgeEndsWithItsServer(t *testing.T) {
 	web.Close()
 	select {
 	case err := <-done:
-		assert.ErrorIs(t, err, errServerGone)
+		assert.ErrorContains(t, err, "the waymark process that had the data directory has ended")
 	case <-time.After(20 * time.Second):
 		t.Fatal("the bridge did not end")
 	}
@@ -102,7 +106,7 @@ func TestBridgeCarriesCallsSideBySide(t *testing.T) {
 	release, entered := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get(headerName) == toolFind {
+		if r.Header.Get("Mcp-Name") == "find_tool" {
 			once.Do(func() { close(entered) })
 			<-release
 		}
@@ -111,15 +115,15 @@ func TestBridgeCarriesCallsSideBySide(t *testing.T) {
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
 	client := overPipes(t, "2026-07-28", nil, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return Bridge(ctx, in, out, web.URL+"/mcp", "local-token", defaultWorkspace)
+		return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", "local-token", request.DefaultWorkspace)
 	})
 	slow := make(chan bool, 1)
 	go func() {
-		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolFind, Arguments: map[string]any{"query": "read"}})
+		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "find_tool", Arguments: map[string]any{"query": "read"}})
 		slow <- err == nil && !r.IsError
 	}()
 	<-entered
-	assert.False(t, call(t, client, toolNext, map[string]any{}).IsError)
+	assert.False(t, call(t, client, "suggest_next", map[string]any{}).IsError)
 	close(release)
 	assert.True(t, <-slow)
 }
@@ -131,10 +135,10 @@ func TestContextEndsStdio(t *testing.T) {
 	t.Cleanup(web.Close)
 	for name, serve := range map[string]func(context.Context, io.ReadCloser, io.WriteCloser) error{
 		"stdio": func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-			return s.ServeStdio(ctx, in, out, defaultWorkspace)
+			return s.ServeStdio(ctx, in, out, request.DefaultWorkspace)
 		},
 		"bridge": func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-			return Bridge(ctx, in, out, web.URL+"/mcp", "local-token", defaultWorkspace)
+			return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", "local-token", request.DefaultWorkspace)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,67 +158,4 @@ func TestContextEndsStdio(t *testing.T) {
 			goleak.VerifyNone(t, running)
 		})
 	}
-}
-
-// By the rules of https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation,
-// for the only field that MCP uses.
-func TestReadEvents(t *testing.T) {
-	for _, c := range []struct {
-		stream string
-		want   []string
-	}{
-		{"", nil},
-		{": ok\n\n", nil},
-		{"data: {}\n\n", []string{"{}"}},
-		{"data:{}\n\n", []string{"{}"}},
-		{"data:  {}\n\n", []string{" {}"}},
-		{"event: message\nid: 7\ndata: {\ndata: }\n\ndata: 2\r\n\r\n", []string{"{\n}", "2"}},
-		{"data: cut off", nil},
-		{"data: cut off\n", nil},
-		{"id: 1\ndata:\n\ndata: x\n\n", []string{"x"}},
-		{"database: no\n\n", nil},
-	} {
-		var got []string
-		require.NoError(t, readEvents(strings.NewReader(c.stream), func(data []byte) error {
-			got = append(got, string(data))
-			return nil
-		}))
-		assert.Equal(t, c.want, got, "%q", c.stream)
-	}
-	assert.Error(t, readEvents(strings.NewReader("data: "+strings.Repeat("x", largestEvent+1)+"\n\n"), func([]byte) error { return nil }))
-	stop := errors.New("stop")
-	assert.ErrorIs(t, readEvents(strings.NewReader("data: 1\n\n"), func([]byte) error { return stop }), stop)
-}
-
-func FuzzReadEvents(f *testing.F) {
-	f.Add("event: message\ndata: {\"a\":1}\n\ndata: x\n\n: c\n")
-	f.Fuzz(func(t *testing.T, stream string) {
-		events := 0
-		_ = readEvents(strings.NewReader(stream), func(data []byte) error {
-			events++
-			if len(data) == 0 || len(data) > largestEvent {
-				t.Fatalf("an event of %d bytes", len(data))
-			}
-			return nil
-		})
-		if most := strings.Count(stream, "data:"); events > most {
-			t.Fatalf("%d events of %d data lines", events, most)
-		}
-	})
-}
-
-// Whatever the arguments are, decoding them ends in values or in an error that says something.
-func FuzzDecodeArguments(f *testing.F) {
-	f.Add(`{"id":"e","steps":[{"tool":"a","depends_on":[]}],"time":"2026-01-02T15:04:05Z"}`)
-	f.Add(`{"steps":[{"tool":"a","x":{"y":[1]}}]}`)
-	f.Add(`{"query":"a","query":"b","tool_keywords":["c"]}`)
-	f.Add(`[{"steps":1}]`)
-	f.Fuzz(func(t *testing.T, arguments string) {
-		if _, err := decodeArguments[recordArguments]([]byte(arguments)); err != nil && strings.HasSuffix(err.Error(), ": ") {
-			t.Fatalf("%q: %q", arguments, err)
-		}
-		if _, err := decodeArguments[findArguments]([]byte(arguments)); err != nil && strings.HasSuffix(err.Error(), ": ") {
-			t.Fatalf("%q: %q", arguments, err)
-		}
-	})
 }

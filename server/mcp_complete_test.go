@@ -14,22 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
+	mcpserver "waymark/server/mcp"
 )
-
-func TestCompletions(t *testing.T) {
-	ids := []string{"git:log", "fs:read", "log:read", "Log:tail", "catalog:list"}
-	for _, tt := range []struct {
-		typed string
-		want  []string
-	}{
-		{"log", []string{"Log:tail", "log:read", "catalog:list", "git:log"}},
-		{"LOG:R", []string{"log:read"}},
-		{"", []string{"Log:tail", "catalog:list", "fs:read", "git:log", "log:read"}},
-		{"none", []string{}},
-	} {
-		assert.Equal(t, tt.want, completions(ids, tt.typed), tt.typed)
-	}
-}
 
 func TestComplete(t *testing.T) {
 	eachWay(t, nil, func(t *testing.T, s *Server, client *mcp.ClientSession) {
@@ -80,7 +66,7 @@ func TestUndeclaredMethodsAreNotFound(t *testing.T) {
 		assert.Equal(t, int64(jsonrpc.CodeMethodNotFound), codeOf(t, err))
 		_, err = client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "x"})
 		assert.Equal(t, int64(jsonrpc.CodeMethodNotFound), codeOf(t, err))
-		if init := client.InitializeResult(); init.ProtocolVersion < firstStateless { // the method ends there
+		if init := client.InitializeResult(); init.ProtocolVersion < "2026-07-28" { // the method ends there
 			assert.Nil(t, init.Capabilities.Prompts)
 			assert.Nil(t, init.Capabilities.Logging)
 			err = client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"})
@@ -107,15 +93,15 @@ func TestAnnotations(t *testing.T) {
 	type hints struct{ readOnly, idempotent, destructive, openWorld bool }
 	reads := hints{readOnly: true, idempotent: true}
 	want := map[string]hints{
-		toolFind: reads, toolDescribe: reads, toolNext: reads, toolDAG: reads,
-		toolRecord:      {},                // without an id each call counts
-		toolTriangulate: {},                // records an episode
-		toolScore:       {openWorld: true}, // records an episode and scores; a judge may be asked
-		toolRebuild:     {},                // each build is noted in the log
-		toolCall:        {destructive: true, openWorld: true},
-		toolRun:         {destructive: true, openWorld: true},
+		"find_tool": reads, "describe_tool": reads, "suggest_next": reads, "suggest_dag": reads,
+		"record_episode": {},                // without an id each call counts
+		"triangulate":    {},                // records an episode
+		"score":          {openWorld: true}, // records an episode and scores; a judge may be asked
+		"rebuild":        {},                // each build is noted in the log
+		"call_tool":      {destructive: true, openWorld: true},
+		"run_dag":        {destructive: true, openWorld: true},
 	}
-	s, _ := newOfficeWithDesk(t, ModeDeferred)
+	s, _ := newOfficeWithDesk(t, mcpserver.ModeDeferred)
 	tools, err := overMemory(t, s, nil).ListTools(t.Context(), nil)
 	require.NoError(t, err)
 	got := map[string]hints{}
@@ -133,15 +119,17 @@ func TestAnnotations(t *testing.T) {
 func TestReadOnlyToolsRecordNothing(t *testing.T) {
 	s := newOffice(t, func(c *Config) { c.RecordScores = true })
 	client := overMemory(t, s, nil)
+	tools, err := client.ListTools(t.Context(), nil)
+	require.NoError(t, err)
 	for _, q := range questions {
 		before := defaultEngine(t, s).Head()
 		call(t, client, q.tool, q.arguments)
 		after := defaultEngine(t, s).Head()
-		for _, tool := range mcpToolset() {
-			if tool.tool.Name == q.tool && tool.tool.Annotations.ReadOnlyHint {
+		for _, tool := range tools.Tools {
+			if tool.Name == q.tool && tool.Annotations.ReadOnlyHint {
 				assert.Equal(t, before, after, "%s %v", q.tool, q.arguments)
 			}
-			if tool.tool.Name == q.tool && (q.tool == toolScore || q.tool == toolTriangulate || q.tool == toolRecord) {
+			if tool.Name == q.tool && (q.tool == "score" || q.tool == "triangulate" || q.tool == "record_episode") {
 				assert.NotEqual(t, before, after, "%s %v", q.tool, q.arguments)
 			}
 		}

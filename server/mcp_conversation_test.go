@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/run"
+	"waymark/server/internal/request"
 )
 
 // callers notes the sessions of the calls that pass on.
@@ -38,7 +39,7 @@ func officeWithCallers(t testing.TB) (*Server, *callers) {
 
 func stamp(t testing.TB, client *mcp.ClientSession, meta mcp.Meta) {
 	t.Helper()
-	r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Meta: meta, Name: toolCall, Arguments: map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "to Ada"}}})
+	r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Meta: meta, Name: "call_tool", Arguments: map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "to Ada"}}})
 	require.NoError(t, err)
 	require.False(t, r.IsError, "%v", r.Content)
 }
@@ -70,11 +71,11 @@ func TestNamedConversations(t *testing.T) {
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
 	open := func(name string) *mcp.ClientSession {
-		client := &http.Client{Transport: withHeader{web.Client().Transport, headerConversation, name}}
+		client := &http.Client{Transport: withHeader{web.Client().Transport, request.HeaderConversation, name}}
 		return connect(t, &mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp", HTTPClient: client}, "2026-07-28", nil)
 	}
 	plain, headed := open(""), open("talk-1")
-	for _, meta := range []mcp.Meta{{"threadId": "t1"}, {"openai/session": "o1"}, {"ai.opencode/sessionID": "p1"}, {"antigravity.google/conversation_id": "g1"}, {callKey: "toolu_1"}} {
+	for _, meta := range []mcp.Meta{{"threadId": "t1"}, {"openai/session": "o1"}, {"ai.opencode/sessionID": "p1"}, {"antigravity.google/conversation_id": "g1"}, {"claudecode/toolUseId": "toolu_1"}} {
 		stamp(t, plain, meta)
 	}
 	stamp(t, headed, nil)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"waymark/server/internal/request"
 )
 
 // A line that is no message is answered as JSON-RPC has it, and the session goes on.
@@ -20,7 +22,7 @@ func TestABadFrameDoesNotEndTheSession(t *testing.T) {
 	hostIn, serverOut := io.Pipe()
 	serverIn, hostOut := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- s.ServeStdio(t.Context(), serverIn, serverOut, defaultWorkspace) }()
+	go func() { done <- s.ServeStdio(t.Context(), serverIn, serverOut, request.DefaultWorkspace) }()
 	answers := bufio.NewScanner(hostIn)
 	answers.Buffer(nil, 1<<20)
 	ask := func(line string) map[string]any {
@@ -39,7 +41,7 @@ func TestABadFrameDoesNotEndTheSession(t *testing.T) {
 		`{"jsonrpc":"2.0","id":null,"method":"ping"}`: -32600, `{"jsonrpc":"2.0","id":1,"Method":"ping"}`: -32600,
 		`{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`: -32700, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}": -32700,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"find_tool","arguments":{"query":"a","query":"b"}}}`: -32700,
-		`{"jsonrpc":"2.0","id":1}`: -32600, `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", maxFrame) + `"}`: -32600,
+		`{"jsonrpc":"2.0","id":1}`: -32600, `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 4<<20) + `"}`: -32600,
 	} {
 		assert.Equal(t, want, code(ask(line)), "%.60q", line)
 	}
@@ -58,30 +60,13 @@ func TestABadFrameDoesNotEndTheSession(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func FuzzCheckFrame(f *testing.F) {
-	for _, seed := range []string{`{"jsonrpc":"2.0","id":1,"method":"x"}`, `[]`, `{}`, `null`, `"a"`, `{"jsonrpc":2}`, ` `} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		if len(line) == 0 {
-			return
-		}
-		id, code, reason := checkFrame(line)
-		assert.Equal(t, code == 0, reason == "")
-		if code == 0 {
-			assert.True(t, json.Valid(line))
-		}
-		assert.True(t, id == nil || json.Valid(id))
-	})
-}
-
 // The revision of 2025-03-26 has batches; one that is none does not end the session.
 func TestBatchesOfTheRevisionThatHasThem(t *testing.T) {
 	s := newOffice(t)
 	hostIn, serverOut := io.Pipe()
 	serverIn, hostOut := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- s.ServeStdio(t.Context(), serverIn, serverOut, defaultWorkspace) }()
+	go func() { done <- s.ServeStdio(t.Context(), serverIn, serverOut, request.DefaultWorkspace) }()
 	answers := bufio.NewScanner(hostIn)
 	answers.Buffer(nil, 1<<20)
 	ask := func(line string) string {
@@ -103,18 +88,6 @@ func TestBatchesOfTheRevisionThatHasThem(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// An error of the SDK gets its code in a plain message and in a server-sent event; all else stays as it is.
-func TestMended(t *testing.T) {
-	for _, c := range [][2]string{
-		{`{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"no"}}` + "\n", `{"error":{"code":-32603,"message":"no"},"id":1,"jsonrpc":"2.0"}` + "\n"},
-		{"event: message\ndata: " + `{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"no"}}` + "\n\n", "event: message\ndata: " + `{"error":{"code":-32603,"message":"no"},"id":1,"jsonrpc":"2.0"}` + "\n\n"},
-		{"event: message\ndata: " + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n\n", "event: message\ndata: " + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n\n"},
-		{`"error":{"code":0,`, `"error":{"code":0,`},
-	} {
-		assert.Equal(t, c[1], string(mended([]byte(c[0]))))
-	}
-}
-
 // pipe is ServeStdio with a host on the other end.
 type pipe struct {
 	t       *testing.T
@@ -130,7 +103,7 @@ func newPipe(ctx context.Context, t *testing.T, s *Server) *pipe {
 	p := &pipe{t, hostOut, bufio.NewScanner(hostIn), make(chan error, 1)}
 	p.answers.Buffer(nil, 1<<20)
 	t.Cleanup(func() { hostIn.Close(); hostOut.Close() })
-	go func() { p.done <- s.ServeStdio(ctx, serverIn, serverOut, defaultWorkspace) }()
+	go func() { p.done <- s.ServeStdio(ctx, serverIn, serverOut, request.DefaultWorkspace) }()
 	return p
 }
 
@@ -192,70 +165,4 @@ func TestPipeAtShutdownWithoutEnd(t *testing.T) {
 
 func nextCall(id int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"suggest_next","arguments":{"context":["fs:read_file"]}}}`, id)
-}
-
-// A line after a record waits for it; a request to the host that can no longer be answered fails at the end of the input.
-func TestFramesAtTheEndOfInput(t *testing.T) {
-	serverIn, hostOut := io.Pipe()
-	hostIn, serverOut := io.Pipe()
-	f := newFrames(serverIn, serverOut)
-	defer f.Close()
-	go io.Copy(io.Discard, hostIn)
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for r := bufio.NewScanner(f); r.Scan(); {
-			lines <- r.Text()
-		}
-	}()
-	record := `{"jsonrpc":"2.0","id":"r","method":"tools/call","params":{"name":"record_episode","arguments":{}}}`
-	go func() {
-		io.WriteString(hostOut, record+"\n"+nextCall(2)+"\n"+`{"jsonrpc":"2.0","id":3,"method":"ping"}`+"\n")
-		io.WriteString(hostOut, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
-		hostOut.Close()
-	}()
-	require.Equal(t, record, <-lines)
-	select {
-	case line := <-lines:
-		require.Fail(t, "passed on before the record was answered", line)
-	case <-time.After(20 * time.Millisecond):
-	}
-	write := func(line string) {
-		_, err := f.out.Write([]byte(line + "\n"))
-		require.NoError(t, err)
-	}
-	write(`{"jsonrpc":"2.0","id":"r","result":{}}`)
-	assert.Equal(t, nextCall(2), <-lines)
-	assert.Contains(t, <-lines, "ping")
-	assert.Contains(t, <-lines, "cancelled")
-	write(`{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{}}`)
-	failed := <-lines
-	assert.Contains(t, failed, `"id":7`)
-	assert.Contains(t, failed, "closed its end")
-	write(`{"jsonrpc":"2.0","id":2,"result":{}}`)
-	_, more := <-lines
-	assert.False(t, more, "the input ends when the last call is answered; a cancelled one is not waited for")
-}
-
-// Once the server shuts down, calls in flight are still answered and later ones are refused.
-func TestFramesAtShutdown(t *testing.T) {
-	serverIn, hostOut := io.Pipe()
-	hostIn, serverOut := io.Pipe()
-	f := newFrames(serverIn, serverOut)
-	defer f.Close()
-	passed := bufio.NewScanner(f)
-	go io.WriteString(hostOut, nextCall(1)+"\n")
-	require.True(t, passed.Scan())
-	f.drain()
-	ended := make(chan bool)
-	go func() { ended <- passed.Scan() }()
-	go io.WriteString(hostOut, nextCall(2)+"\n")
-	answers := bufio.NewScanner(hostIn)
-	require.True(t, answers.Scan())
-	assert.Contains(t, answers.Text(), `"id":2`)
-	assert.Contains(t, answers.Text(), "shutting down")
-	go f.out.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}` + "\n"))
-	require.True(t, answers.Scan())
-	assert.Contains(t, answers.Text(), `"id":1`)
-	assert.False(t, <-ended)
 }

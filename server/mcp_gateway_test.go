@@ -19,6 +19,8 @@ import (
 	"waymark/live"
 	"waymark/record"
 	"waymark/run"
+	"waymark/server/internal/request"
+	mcpserver "waymark/server/mcp"
 	"waymark/suggest"
 )
 
@@ -60,7 +62,7 @@ func (d *frontDesk) offer(name, description string, harmless bool) {
 type engineCatalog struct{ *live.Workspaces }
 
 func (c engineCatalog) PutTools(ctx context.Context, tools []catalog.Tool) error {
-	e, err := c.Open(ctx, defaultWorkspace)
+	e, err := c.Open(ctx, request.DefaultWorkspace)
 	if err == nil {
 		_, err = e.PutTools(ctx, tools)
 	}
@@ -68,7 +70,7 @@ func (c engineCatalog) PutTools(ctx context.Context, tools []catalog.Tool) error
 }
 
 func (c engineCatalog) RemoveTools(ctx context.Context, ids []string) error {
-	e, err := c.Open(ctx, defaultWorkspace)
+	e, err := c.Open(ctx, request.DefaultWorkspace)
 	for _, id := range ids {
 		if err == nil {
 			_, err = e.RemoveTool(ctx, id)
@@ -98,11 +100,11 @@ func officeBeside(t testing.TB, d *frontDesk, tools int, adjust func(*Config)) *
 			}
 			return suggest.Withhold(held)
 		}})
-		table, err := c.Store.Table(defaultWorkspace)
+		table, err := c.Store.Table(request.DefaultWorkspace)
 		require.NoError(t, err)
 		g, err = gateway.Open(t.Context(), gateway.Options{Table: table, Catalog: engineCatalog{c.Workspaces}, Poll: 20 * time.Millisecond, Settle: 10 * time.Millisecond})
 		require.NoError(t, err)
-		c.Upstream = Upstream{Gateway: g, Workspace: defaultWorkspace, Reload: func() error { return nil }}
+		c.Upstream = mcpserver.Upstream{Gateway: g, Workspace: request.DefaultWorkspace, Reload: func() error { return nil }}
 		c.Caller = g
 		adjust(c)
 	})
@@ -143,21 +145,21 @@ func TestCallTool(t *testing.T) {
 				name      string
 				arguments any
 			}{
-				{toolCall, map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "a"}}},
-				{toolCall, map[string]any{"tool": "mcp__desk__stamp", "arguments": map[string]any{"letter": "a"}}},
+				{"call_tool", map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "a"}}},
+				{"call_tool", map[string]any{"tool": "mcp__desk__stamp", "arguments": map[string]any{"letter": "a"}}},
 				{"desk__stamp", map[string]any{"letter": "a"}},
 			} {
 				r := call(t, client, tool.name, tool.arguments)
 				assert.Equal(t, "done", textOf(t, r))
 				assert.Equal(t, map[string]any{"letter": "a"}, answerOf[map[string]any](t, r))
 			}
-			r := call(t, client, toolCall, map[string]any{"tool": "desk:sign"})
+			r := call(t, client, "call_tool", map[string]any{"tool": "desk:sign"})
 			assert.Equal(t, "letter 7 signed by Ada", textOf(t, r))
 
 			assert.Empty(t, heard, "nobody gave a token")
-			for i, tool := range []string{toolCall, "desk__stamp"} {
+			for i, tool := range []string{"call_tool", "desk__stamp"} {
 				params := &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "a"}, "letter": "a"}}
-				if tool == toolCall {
+				if tool == "call_tool" {
 					delete(params.Arguments.(map[string]any), "letter")
 				}
 				params.SetProgressToken(fmt.Sprint("mine-", i))
@@ -186,13 +188,13 @@ func TestCallTool(t *testing.T) {
 				if refused.arguments != nil {
 					arguments["arguments"] = refused.arguments
 				}
-				r := call(t, client, toolCall, arguments)
+				r := call(t, client, "call_tool", arguments)
 				assert.True(t, r.IsError)
 				assert.Contains(t, textOf(t, r), refused.says)
-				assert.Equal(t, refused.kind, r.Meta[metaFailure])
+				assert.Equal(t, refused.kind, r.Meta["io.waymark/failure"])
 			}
-			assert.Contains(t, textOf(t, call(t, client, toolCall, map[string]any{"tool": "x", "args": 1})), "args")
-			assert.Contains(t, textOf(t, call(t, client, toolCall, map[string]any{})), "tool: is required")
+			assert.Contains(t, textOf(t, call(t, client, "call_tool", map[string]any{"tool": "x", "args": 1})), "args")
+			assert.Contains(t, textOf(t, call(t, client, "call_tool", map[string]any{})), "tool: is required")
 		})
 	}
 }
@@ -209,7 +211,7 @@ func (c telling) Call(ctx context.Context, call run.Call) (run.Result, error) {
 
 // The list holds what the mode puts there, sorted, and gives the same bytes until the tools change.
 func TestToolListByMode(t *testing.T) {
-	own := []string{toolCall, toolDescribe, toolFind, toolRebuild, toolRecord, toolRun, toolScore, toolDAG, toolNext, toolTriangulate}
+	own := []string{"call_tool", "describe_tool", "find_tool", "rebuild", "record_episode", "run_dag", "score", "suggest_dag", "suggest_next", "triangulate"}
 	with := func(names ...string) []string { return append(names, own...) }
 	for _, tt := range []struct {
 		mode   string
@@ -217,9 +219,9 @@ func TestToolListByMode(t *testing.T) {
 		want   []string
 	}{
 		{"", nil, with("desk__shred", "desk__sign", "desk__stamp")},
-		{ModeDirect, nil, with("desk__shred", "desk__sign", "desk__stamp")},
-		{ModeHybrid, []string{"desk:s*n", "other:*"}, with("desk__sign")},
-		{ModeDeferred, nil, with()},
+		{mcpserver.ModeDirect, nil, with("desk__shred", "desk__sign", "desk__stamp")},
+		{mcpserver.ModeHybrid, []string{"desk:s*n", "other:*"}, with("desk__sign")},
+		{mcpserver.ModeDeferred, nil, with()},
 	} {
 		t.Run("mode "+tt.mode, func(t *testing.T) {
 			s, d := newOfficeWithDesk(t, tt.mode, tt.chosen...)
@@ -257,20 +259,6 @@ func TestToolListByMode(t *testing.T) {
 	}
 }
 
-// Auto passes few and small tools through, and else shows those that were chosen, or none.
-func TestModeAuto(t *testing.T) {
-	tools := func(n, size int) (all []catalog.Tool) {
-		for i := range n {
-			all = append(all, catalog.Tool{ID: fmt.Sprintf("s:t%02d", i), Description: string(make([]byte, size))})
-		}
-		return all
-	}
-	assert.Len(t, listedOf(Upstream{}, tools(20, 10)), 20)
-	assert.Empty(t, listedOf(Upstream{}, tools(21, 10)))
-	assert.Empty(t, listedOf(Upstream{}, tools(10, 3000)))
-	assert.Len(t, listedOf(Upstream{Chosen: []string{"s:t0*"}}, tools(21, 10)), 10)
-}
-
 // A tool whose contract changed is neither called nor suggested until it is approved as it was shown.
 func TestQuarantine(t *testing.T) {
 	s, d := newOfficeWithDesk(t, "")
@@ -278,10 +266,10 @@ func TestQuarantine(t *testing.T) {
 	g := s.cfg.Upstream.Gateway
 	web := web{s, t, httptestServer(t, s)}
 	stamped := func() *mcp.CallToolResult {
-		return call(t, client, toolCall, map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "a"}})
+		return call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "a"}})
 	}
 	found := func() bool {
-		for _, r := range answerOf[findAnswer](t, call(t, client, toolFind, map[string]any{"query": "stamp a letter"})).Results {
+		for _, r := range answerOf[mcpserver.FindAnswer](t, call(t, client, "find_tool", map[string]any{"query": "stamp a letter"})).Results {
 			if r.ID == "desk:stamp" {
 				return true
 			}
@@ -345,7 +333,7 @@ func TestServersOverHTTP(t *testing.T) {
 	assert.Contains(t, web.ask(http.MethodGet, "/v1/stats", "").body, `"id":"desk"`)
 
 	assert.Equal(t, http.StatusNoContent, web.ask(http.MethodPost, "/v1/grants", `{"pattern":"desk:shr*"}`).status)
-	r := call(t, overMemory(t, s, nil), toolCall, map[string]any{"tool": "desk:shred", "arguments": map[string]any{"letter": "a"}})
+	r := call(t, overMemory(t, s, nil), "call_tool", map[string]any{"tool": "desk:shred", "arguments": map[string]any{"letter": "a"}})
 	assert.False(t, r.IsError, "%v", r.Content)
 	assert.Equal(t, http.StatusNoContent, web.ask(http.MethodDelete, "/v1/grants/desk:shr*", "").status)
 	assert.Equal(t, http.StatusNotFound, web.ask(http.MethodDelete, "/v1/grants/desk:shr*", "").status)
@@ -353,14 +341,14 @@ func TestServersOverHTTP(t *testing.T) {
 	for _, body := range []string{`{"command":"/bin/sh"}`, `{"digest":"sha256:x"}`, `{"digest":"sha256:x","command":"/bin/sh","args":["-c","id"]}`} {
 		assert.Equal(t, http.StatusUnprocessableEntity, web.ask(http.MethodPost, "/v1/servers/evil/agree", body).status, body)
 	}
-	_, key, err := s.createKey(t.Context(), "k", defaultWorkspace, allScopes)
+	_, key, err := s.createKey(t.Context(), "k", request.DefaultWorkspace, request.AllScopes)
 	require.NoError(t, err)
 	digest := fmt.Sprintf(`{"digest":"sha256:%064d"}`, 7)
 	assert.Equal(t, http.StatusForbidden, web.ask(http.MethodPost, "/v1/servers/evil/agree", digest, "Authorization: Bearer "+key).status, "a key does not decide what is started")
-	_, reader, err := s.createKey(t.Context(), "r", defaultWorkspace, scopeRead)
+	_, reader, err := s.createKey(t.Context(), "r", request.DefaultWorkspace, request.ScopeRead)
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusForbidden, web.ask(http.MethodPost, "/v1/grants", `{"pattern":"*"}`, "Authorization: Bearer "+reader).status)
-	_, other, err := s.createKey(t.Context(), "o", "other", allScopes)
+	_, other, err := s.createKey(t.Context(), "o", "other", request.AllScopes)
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusServiceUnavailable, web.ask(http.MethodPost, "/v1/grants", `{"pattern":"*"}`, "Authorization: Bearer "+other).status, "servers belong to one workspace")
 	assert.Contains(t, web.ask(http.MethodGet, "/v1/servers", "", "Authorization: Bearer "+other).body, `"servers":[]`)
@@ -374,7 +362,7 @@ func TestServersOverHTTP(t *testing.T) {
 // By option each result says what usually comes next, and what is called is what is learned from.
 func TestSuggestAfter(t *testing.T) {
 	s, _ := officeWithDesk(t, func(c *Config) {
-		engine, err := c.Workspaces.Open(t.Context(), defaultWorkspace)
+		engine, err := c.Workspaces.Open(t.Context(), request.DefaultWorkspace)
 		require.NoError(t, err)
 		c.Upstream.SuggestAfter = true
 		c.Caller = record.New(engine, c.Caller, record.Options{})
@@ -393,13 +381,16 @@ func TestSuggestAfter(t *testing.T) {
 	}})
 	r := answerOf[struct {
 		Letter string `json:"letter"`
-		After  after  `json:"_waymark"`
+		After  struct {
+			SuggestionID string                `json:"suggestion_id"`
+			Suggestions  []struct{ ID string } `json:"suggestions"`
+		} `json:"_waymark"`
 	}](t, call(t, client, "desk__stamp", map[string]any{"letter": "a"}))
 	assert.Equal(t, "a", r.Letter)
 	require.NotEmpty(t, r.After.Suggestions)
 	assert.Equal(t, "desk:sign", r.After.Suggestions[0].ID)
 	assert.NotEmpty(t, r.After.SuggestionID)
-	signed := call(t, client, toolCall, map[string]any{"tool": "desk:sign"})
+	signed := call(t, client, "call_tool", map[string]any{"tool": "desk:sign"})
 	require.Len(t, signed.Content, 2, "%v", signed.Content)
 	assert.Contains(t, signed.Content[1].(*mcp.TextContent).Text, "fs:write_file")
 	assert.Equal(t, before+2, engine.Model().Stats().Steps, "a question to the host is no step")
@@ -411,7 +402,7 @@ func TestRequestStateIsSigned(t *testing.T) {
 	client := overHTTP("2026-07-28")(t, s, &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}}})
 	ask := func(state string) *mcp.CallToolResult {
-		p := &mcp.CallToolParams{Name: toolCall, Arguments: map[string]any{"tool": "desk:sign"}, RequestState: state}
+		p := &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "desk:sign"}, RequestState: state}
 		if state != "" {
 			p.InputResponses = mcp.InputResponseMap{"who": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Eve"}}}
 		}
@@ -426,15 +417,4 @@ func TestRequestStateIsSigned(t *testing.T) {
 	forged := ask("letter 8")
 	assert.True(t, forged.IsError)
 	assert.Contains(t, textOf(t, forged), "requestState")
-}
-
-// A result that does not fit its schema is marked where a model reads it, and its structured content is not passed on.
-func TestAMisfitIsMarked(t *testing.T) {
-	out, err := new(mcpTools).resultOf("desk:count", run.Result{Content: json.RawMessage(`[{"type":"text","text":"seven"}]`), Misfit: true, Unvalidated: "n: got string, want integer"})
-	require.NoError(t, err)
-	require.False(t, out.IsError)
-	require.Nil(t, out.StructuredContent)
-	require.Len(t, out.Content, 2)
-	require.Contains(t, out.Content[0].(*mcp.TextContent).Text, "n: got string, want integer")
-	require.Equal(t, "n: got string, want integer", out.Meta[metaUnvalidated])
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
+	"waymark/server/internal/request"
+	"waymark/suggest"
 )
 
 // post sends one JSON-RPC message and returns the answer as it is.
@@ -44,9 +46,9 @@ func modern(method, name string, params string) (body string, header map[string]
 	if params != "" {
 		params += ","
 	}
-	header = map[string]string{headerProtocol: "2026-07-28", headerMethod: method}
+	header = map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method}
 	if name != "" {
-		header[headerName] = name
+		header["Mcp-Name"] = name
 	}
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, meta), header
 }
@@ -65,7 +67,7 @@ func TestToolsListIsByteStable(t *testing.T) {
 			resp, list := post(t, web.Client(), web.URL+"/mcp", body, header)
 			require.Equal(t, http.StatusOK, resp.StatusCode, list)
 			lists = append(lists, list)
-			call(t, overMemory(t, s, nil), toolRecord, map[string]any{"id": "x", "steps": []any{map[string]any{"tool": "new:tool"}}})
+			call(t, overMemory(t, s, nil), "record_episode", map[string]any{"id": "x", "steps": []any{map[string]any{"tool": "new:tool"}}})
 		}
 	}
 	assert.Contains(t, lists[0], `"name":"suggest_next"`)
@@ -86,16 +88,16 @@ func TestBothLives(t *testing.T) {
 	assert.Contains(t, body, `"protocolVersion":"2025-11-25"`)
 	assert.Contains(t, body, "call suggest_next with the ids")
 
-	ask, header := modern("tools/call", toolNext, `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
+	ask, header := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
 	resp, body = post(t, web.Client(), web.URL+"/mcp", ask, header)
 	assert.Equal(t, http.StatusOK, resp.StatusCode, body)
 	assert.Empty(t, resp.Header.Get("Mcp-Session-Id"))
 	assert.Contains(t, body, `"json:parse"`)
 
-	header[headerName] = toolFind // the header must agree with the body
+	header["Mcp-Name"] = "find_tool" // the header must agree with the body
 	resp, _ = post(t, web.Client(), web.URL+"/mcp", ask, header)
 	assert.Equal(t, http.StatusBadRequest, resp.StatusCode)
-	header[headerName], header[headerProtocol] = toolNext, "2099-01-01"
+	header["Mcp-Name"], header["Mcp-Protocol-Version"] = "suggest_next", "2099-01-01"
 	resp, _ = post(t, web.Client(), web.URL+"/mcp", ask, header)
 	assert.Equal(t, http.StatusBadRequest, resp.StatusCode)
 }
@@ -125,9 +127,9 @@ func TestSameAnswerAsHTTP(t *testing.T) {
 		t.Cleanup(web.Close)
 		client := overMemory(t, s, nil)
 		for _, c := range []struct{ tool, route, question string }{
-			{toolNext, "/v1/next", `{"context":["fs:read_file"],"intent":"change a file"}`},
-			{toolNext, "/v1/next", `{}`},
-			{toolDAG, "/v1/dag", `{"intent":"rewrite the settings file"}`},
+			{"suggest_next", "/v1/next", `{"context":["fs:read_file"],"intent":"change a file"}`},
+			{"suggest_next", "/v1/next", `{}`},
+			{"suggest_dag", "/v1/dag", `{"intent":"rewrite the settings file"}`},
 		} {
 			resp, want := post(t, web.Client(), web.URL+c.route, c.question, nil)
 			require.Equal(t, http.StatusOK, resp.StatusCode, want)
@@ -143,7 +145,7 @@ func TestSameAnswerAsHTTP(t *testing.T) {
 func TestProgressComesWithTheAnswer(t *testing.T) {
 	w := newWeb(t)
 	resp, _ := post(t, http.DefaultClient, w.url+"/mcp", hello, nil)
-	session := map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), headerProtocol: "2025-11-25"}
+	session := map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": "2025-11-25"}
 	post(t, http.DefaultClient, w.url+"/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session)
 	resp, answer := post(t, http.DefaultClient, w.url+"/mcp", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"rebuild","arguments":{},"_meta":{"progressToken":"mine"}}}`, session)
 	assert.Contains(t, answer, `"method":"notifications/progress"`)
@@ -160,7 +162,7 @@ func TestForeignOriginIsRefused(t *testing.T) {
 	s := newOffice(t)
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
-	ask, header := modern("tools/call", toolNext, `"name":"suggest_next","arguments":{}`)
+	ask, header := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{}`)
 	for _, c := range []struct {
 		body   string
 		header map[string]string
@@ -191,15 +193,15 @@ func TestKeysDecide(t *testing.T) {
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
 	url := web.URL + "/mcp"
-	key := func(workspace string, set scopes) (id, token string) {
+	key := func(workspace string, set request.Scopes) (id, token string) {
 		info, token, err := s.createKey(t.Context(), "test", workspace, set)
 		require.NoError(t, err)
 		return info.ID, token
 	}
 	resp, _ := post(t, web.Client(), url, hello, nil)
 	assert.Equal(t, http.StatusUnauthorized, resp.StatusCode)
-	idA, a := key(defaultWorkspace, scopeRead)
-	_, b := key("other", scopeRead|scopeWrite)
+	idA, a := key(request.DefaultWorkspace, request.ScopeRead)
+	_, b := key("other", request.ScopeRead|request.ScopeWrite)
 
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		open := func(token string) *mcp.ClientSession {
@@ -207,10 +209,10 @@ func TestKeysDecide(t *testing.T) {
 			return connect(t, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: client}, revision, nil)
 		}
 		reader, other := open(a), open(b)
-		assert.Equal(t, 6, readJSON[graphSummary](t, reader, "waymark://graph").Tools)
-		assert.Equal(t, 0, readJSON[graphSummary](t, other, "waymark://graph").Tools)
-		assert.True(t, call(t, reader, toolRecord, map[string]any{"steps": []any{map[string]any{"tool": "x"}}}).IsError)
-		assert.False(t, call(t, other, toolRecord, map[string]any{"steps": []any{map[string]any{"tool": "x"}}}).IsError)
+		assert.Equal(t, 6, readJSON[suggest.Stats](t, reader, "waymark://graph").Tools)
+		assert.Equal(t, 0, readJSON[suggest.Stats](t, other, "waymark://graph").Tools)
+		assert.True(t, call(t, reader, "record_episode", map[string]any{"steps": []any{map[string]any{"tool": "x"}}}).IsError)
+		assert.False(t, call(t, other, "record_episode", map[string]any{"steps": []any{map[string]any{"tool": "x"}}}).IsError)
 	}
 
 	resp, _ = post(t, web.Client(), url, hello, map[string]string{"Authorization": "Bearer " + a})
@@ -218,7 +220,7 @@ func TestKeysDecide(t *testing.T) {
 	require.NotEmpty(t, session)
 	list := `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
 	with := func(token string) map[string]string {
-		return map[string]string{"Authorization": "Bearer " + token, "Mcp-Session-Id": session, headerProtocol: "2025-11-25"}
+		return map[string]string{"Authorization": "Bearer " + token, "Mcp-Session-Id": session, "Mcp-Protocol-Version": "2025-11-25"}
 	}
 	post(t, web.Client(), url, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, with(a))
 	resp, _ = post(t, web.Client(), url, list, with(a))
@@ -244,7 +246,7 @@ func TestShutdownEndsListeners(t *testing.T) {
 	require.NotEmpty(t, session)
 	req, err := http.NewRequest(http.MethodGet, url, nil)
 	require.NoError(t, err)
-	for k, v := range map[string]string{"Accept": "text/event-stream", "Mcp-Session-Id": session, headerProtocol: "2025-11-25"} {
+	for k, v := range map[string]string{"Accept": "text/event-stream", "Mcp-Session-Id": session, "Mcp-Protocol-Version": "2025-11-25"} {
 		req.Header.Set(k, v)
 	}
 	stream, err := http.DefaultClient.Do(req)
@@ -266,7 +268,7 @@ func TestLargeMessageIsRefused(t *testing.T) {
 	s := newOffice(t)
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
-	body, header := modern("tools/call", toolFind, `"name":"find_tool","arguments":{"query":"`+strings.Repeat("x", 2<<20)+`"}`)
+	body, header := modern("tools/call", "find_tool", `"name":"find_tool","arguments":{"query":"`+strings.Repeat("x", 2<<20)+`"}`)
 	resp, _ := post(t, web.Client(), web.URL+"/mcp", body, header)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, resp.StatusCode)
 }
@@ -275,7 +277,7 @@ func BenchmarkSuggestNextHTTP(b *testing.B) {
 	s := newOffice(b, func(c *Config) { c.Rate = -1 })
 	web := httptest.NewServer(s.Handler())
 	b.Cleanup(web.Close)
-	body, header := modern("tools/call", toolNext, `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
+	body, header := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
 	for _, c := range []struct {
 		name string
 		run  func(b *testing.B)
@@ -302,13 +304,13 @@ func BenchmarkSuggestNextHTTP(b *testing.B) {
 		{"life=session", func(b *testing.B) {
 			client := connect(b, &mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp", HTTPClient: web.Client()}, "2025-11-25", nil)
 			for b.Loop() {
-				call(b, client, toolNext, map[string]any{"context": []string{"fs:read_file"}})
+				call(b, client, "suggest_next", map[string]any{"context": []string{"fs:read_file"}})
 			}
 		}},
 		{"life=memory", func(b *testing.B) {
 			client := overMemory(b, s, nil)
 			for b.Loop() {
-				call(b, client, toolNext, map[string]any{"context": []string{"fs:read_file"}})
+				call(b, client, "suggest_next", map[string]any{"context": []string{"fs:read_file"}})
 			}
 		}},
 	} {
@@ -320,7 +322,7 @@ func BenchmarkSuggestNextHTTP(b *testing.B) {
 func TestMessagesThatNothingAnswers(t *testing.T) {
 	w := newWeb(t)
 	resp, _ := post(t, http.DefaultClient, w.url+"/mcp", hello, nil)
-	session := map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), headerProtocol: "2025-11-25"}
+	session := map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": "2025-11-25"}
 	post(t, http.DefaultClient, w.url+"/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session)
 	for _, row := range []struct {
 		message string

@@ -17,6 +17,8 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
+	"waymark/server/internal/request"
+	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
 
@@ -78,7 +80,7 @@ func newOffice(t testing.TB, adjust ...func(*Config)) *Server {
 	})
 	s, err := New(cfg)
 	require.NoError(t, err)
-	engine, err := cfg.Workspaces.Get(t.Context(), defaultWorkspace)
+	engine, err := cfg.Workspaces.Get(t.Context(), request.DefaultWorkspace)
 	require.NoError(t, err)
 	office(t, engine)
 	return s
@@ -86,7 +88,7 @@ func newOffice(t testing.TB, adjust ...func(*Config)) *Server {
 
 func defaultEngine(t testing.TB, s *Server) *live.Engine {
 	t.Helper()
-	engine, err := s.cfg.Workspaces.Get(t.Context(), defaultWorkspace)
+	engine, err := s.cfg.Workspaces.Get(t.Context(), request.DefaultWorkspace)
 	require.NoError(t, err)
 	return engine
 }
@@ -103,8 +105,8 @@ func connect(t testing.TB, transport mcp.Transport, revision string, o *mcp.Clie
 
 func overMemory(t testing.TB, s *Server, o *mcp.ClientOptions) *mcp.ClientSession {
 	near, far := mcp.NewInMemoryTransports()
-	ctx := withAccess(t.Context(), access{Workspace: defaultWorkspace, Scopes: allScopes, Source: "memory"})
-	session, err := s.mcp.newServer(defaultWorkspace).Connect(ctx, far, nil)
+	ctx := request.With(t.Context(), request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "memory"})
+	session, err := s.mcp.NewServer(request.DefaultWorkspace).Connect(ctx, far, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return connect(t, near, "", o)
@@ -140,7 +142,7 @@ func overPipes(t testing.TB, revision string, o *mcp.ClientOptions, serve func(c
 
 func overStdio(t testing.TB, s *Server, o *mcp.ClientOptions) *mcp.ClientSession {
 	return overPipes(t, "", o, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return s.ServeStdio(ctx, in, out, defaultWorkspace)
+		return s.ServeStdio(ctx, in, out, request.DefaultWorkspace)
 	})
 }
 
@@ -149,7 +151,7 @@ func overBridge(revision string) func(testing.TB, *Server, *mcp.ClientOptions) *
 		web := httptest.NewServer(s.Handler())
 		t.Cleanup(web.Close)
 		return overPipes(t, revision, o, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-			return Bridge(ctx, in, out, web.URL+"/mcp", "local-token", defaultWorkspace)
+			return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", "local-token", request.DefaultWorkspace)
 		})
 	}
 }

@@ -5,7 +5,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,7 +37,7 @@ func TestHostAsJudge(t *testing.T) {
 			require.Eventually(t, func() bool { // a session's event stream, which carries the questions, opens beside the first calls
 				var err error
 				asked.Store(0)
-				r, err = client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolScore, Arguments: input})
+				r, err = client.CallTool(t.Context(), &mcp.CallToolParams{Name: "score", Arguments: input})
 				return err == nil
 			}, 2*time.Minute, 20*time.Millisecond)
 			a := answerOf[score.HypothesisAnswer](t, r)
@@ -47,30 +46,12 @@ func TestHostAsJudge(t *testing.T) {
 			assert.EqualValues(t, 2, asked.Load())
 
 			asked.Store(0)
-			r = call(t, way.open(t, newOffice(t), sampling()), toolScore, input)
+			r = call(t, way.open(t, newOffice(t), sampling()), "score", input)
 			assert.True(t, r.IsError, "it is off by default")
 			assert.Contains(t, textOf(t, r), "no judge is configured")
 			assert.Zero(t, asked.Load())
-			r = call(t, way.open(t, s, nil), toolScore, input)
+			r = call(t, way.open(t, s, nil), "score", input)
 			assert.True(t, r.IsError, "a host that does not sample")
 		})
 	}
-}
-
-// A state that was changed, or belongs to another call, holds nothing.
-func TestSamplingStateIsBound(t *testing.T) {
-	s := &sampling{key: []byte("k"), bound: []byte("this call"), replies: map[string]string{"q": "r"}}
-	s.relay = judge.NewRelay("host", nil)
-	s.relay.Ask(t.Context(), judge.Question{User: "open"})
-	var need *inputRequired
-	require.ErrorAs(t, s.missing(), &need)
-	assert.Equal(t, map[string]string{"q": "r"}, s.earlier(need.state))
-	assert.Empty(t, (&sampling{key: []byte("k"), bound: []byte("that call")}).earlier(need.state))
-	assert.Empty(t, (&sampling{key: []byte("x"), bound: []byte("this call")}).earlier(need.state))
-	assert.Empty(t, s.earlier(need.state[:len(need.state)-4]+"AAAA"))
-	assert.Empty(t, s.earlier("?"))
-	for i := range maxSamples {
-		s.relay.Ask(t.Context(), judge.Question{User: fmt.Sprint(i)})
-	}
-	assert.ErrorContains(t, s.missing(), "too much for a host")
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	mcpserver "waymark/server/mcp"
 )
 
 // nasty makes a desk list tools that are hard to publish: schemas of JSON Schema that not every host reads, and
@@ -146,7 +148,7 @@ func TestPublishedSchemas(t *testing.T) {
 		mode string
 		want []string
 	}{
-		{ModeAuto, usable}, {ModeDirect, usable}, {ModeHybrid, []string{"desk__loose"}}, {ModeDeferred, []string{}},
+		{mcpserver.ModeAuto, usable}, {mcpserver.ModeDirect, usable}, {mcpserver.ModeHybrid, []string{"desk__loose"}}, {mcpserver.ModeDeferred, []string{}},
 	} {
 		t.Run(tt.mode, func(t *testing.T) {
 			d := newFrontDesk(t)

@@ -13,6 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"waymark/server/internal/request"
+	"waymark/server/internal/runs"
 )
 
 // traffic counts requests.
@@ -107,7 +110,7 @@ func slogLevel(status int, failure error) slog.Level {
 	if errors.Is(failure, context.Canceled) { // the caller has gone, or a shutdown
 		return slog.LevelInfo
 	}
-	if status >= http.StatusInternalServerError && !errors.Is(failure, errNoServers) && !errors.Is(failure, errManyRuns) { // no fault, and the caller is told all of it
+	if status >= http.StatusInternalServerError && !errors.Is(failure, runs.ErrNoServers) && !errors.Is(failure, runs.ErrManyRuns) { // no fault, and the caller is told all of it
 		return slog.LevelError
 	}
 	return slog.LevelInfo
@@ -146,7 +149,7 @@ func (s *Server) serveMetrics(c *gin.Context) {
 		upstreamMetrics(own, g.Servers())
 	}
 	counted := s.metrics.registry
-	if a := accessFrom(c.Request.Context()); !a.Operator && !(a.Workspace == defaultWorkspace && a.may(scopeAdmin)) {
+	if a := request.From(c.Request.Context()); !a.Operator && !(a.Workspace == request.DefaultWorkspace && a.May(request.ScopeAdmin)) {
 		counted = s.metrics.of(a.Workspace).registry
 	}
 	promhttp.HandlerFor(prometheus.Gatherers{counted, own}, promhttp.HandlerOpts{}).ServeHTTP(c.Writer, c.Request)

@@ -18,6 +18,12 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"waymark/server/internal/limit"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
+	mcpserver "waymark/server/mcp"
 )
 
 var (
@@ -29,14 +35,14 @@ var (
 // has the route, never the query or headers, which may hold intents and secrets.
 func (s *Server) observe(c *gin.Context) {
 	start := time.Now()
-	x := &exchange{id: c.GetHeader("X-Request-Id")}
-	if !requestID.MatchString(x.id) {
+	x := &request.Exchange{Id: c.GetHeader("X-Request-Id")}
+	if !requestID.MatchString(x.Id) {
 		var b [12]byte
 		_, _ = rand.Read(b[:]) // never fails since Go 1.24
-		x.id = hex.EncodeToString(b[:])
+		x.Id = hex.EncodeToString(b[:])
 	}
-	ctx := withExchange(c.Request.Context(), x)
-	c.Header("X-Request-Id", x.id)
+	ctx := request.WithExchange(c.Request.Context(), x)
+	c.Header("X-Request-Id", x.Id)
 	if trace := c.GetHeader("Traceparent"); traceParent.MatchString(trace) {
 		c.Header("Traceparent", trace)
 	}
@@ -52,7 +58,7 @@ func (s *Server) observe(c *gin.Context) {
 		body = &readToEnd{ReadCloser: c.Request.Body, rc: rc, x: x}
 		c.Request.Body = body
 	}
-	if ru.stream {
+	if ru.Stream {
 		_ = rc.SetReadDeadline(time.Time{}) // unsupported only by writers that have no connection
 		_ = rc.SetWriteDeadline(time.Time{})
 		c.Writer = &steadyWriter{ResponseWriter: c.Writer, rc: rc}
@@ -61,9 +67,9 @@ func (s *Server) observe(c *gin.Context) {
 			_ = rc.SetReadDeadline(start.Add(s.cfg.grace)) // of a body that nobody reads; net/http reads what is left of it
 		}
 	} else {
-		timeout := s.routes.timeLimit(ru)
-		_ = rc.SetReadDeadline(start.Add(readTimeout))
-		_ = rc.SetWriteDeadline(start.Add(timeout + answerGrace))
+		timeout := s.routes.TimeLimit(ru)
+		_ = rc.SetReadDeadline(start.Add(route.ReadTimeout))
+		_ = rc.SetWriteDeadline(start.Add(timeout + limit.AnswerGrace))
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
@@ -79,14 +85,14 @@ func (s *Server) observe(c *gin.Context) {
 			route = "none"
 		}
 		status := c.Writer.Status()
-		s.metrics.count(accessFrom(c.Request.Context()).Workspace, c.Request.Method, route, status, took)
-		level, attrs := slogLevel(status, x.failure), []any{"method", methodLabel(c.Request.Method), "route", route, "status", status,
-			"bytes", max(c.Writer.Size(), 0), "took", took, "request", x.id}
-		if a := accessFrom(c.Request.Context()); a.Source != "" {
+		s.metrics.count(request.From(c.Request.Context()).Workspace, c.Request.Method, route, status, took)
+		level, attrs := slogLevel(status, x.Failure), []any{"method", methodLabel(c.Request.Method), "route", route, "status", status,
+			"bytes", max(c.Writer.Size(), 0), "took", took, "request", x.Id}
+		if a := request.From(c.Request.Context()); a.Source != "" {
 			attrs = append(attrs, "source", a.Source, "workspace", a.Workspace)
 		}
-		if x.failure != nil {
-			attrs = append(attrs, "error", x.failure.Error())
+		if x.Failure != nil {
+			attrs = append(attrs, "error", x.Failure.Error())
 		}
 		s.cfg.Logger.Log(c.Request.Context(), level, "request", attrs...)
 	}()
@@ -111,7 +117,7 @@ type readToEnd struct {
 
 	read   int64
 	waited time.Duration
-	x      *exchange
+	x      *request.Exchange
 }
 
 func (b *readToEnd) Read(p []byte) (int, error) {
@@ -126,8 +132,8 @@ func (b *readToEnd) Read(p []byte) (int, error) {
 	switch {
 	case err == io.EOF:
 		_ = b.rc.SetReadDeadline(time.Time{})
-		if b.x.bodyRead != nil {
-			b.x.bodyRead(b.read)
+		if b.x.BodyRead != nil {
+			b.x.BodyRead(b.read)
 		}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = errors.Join(errSlowBody, err)
@@ -136,7 +142,7 @@ func (b *readToEnd) Read(p []byte) (int, error) {
 }
 
 // errSlowBody ends a request whose body comes too slowly.
-var errSlowBody = refuse(http.StatusRequestTimeout, "the body came too slowly")
+var errSlowBody = problem.New(http.StatusRequestTimeout, "the body came too slowly")
 
 // steadyWriter breaks off a stream whose client does not take what is written to it.
 type steadyWriter struct {
@@ -177,7 +183,7 @@ func (s *Server) recoverPanic(c *gin.Context) {
 			s.requireAnswer(c)
 			return
 		}
-		v, stack := panicOf(recovered)
+		v, stack := limit.PanicOf(recovered)
 		if v == http.ErrAbortHandler { // a stream broken off on purpose
 			panic(v)
 		}
@@ -187,12 +193,12 @@ func (s *Server) recoverPanic(c *gin.Context) {
 			return
 		}
 		s.metrics.panics.Inc()
-		s.cfg.Logger.Error("panic in a request", "route", c.FullPath(), "request", exchangeFrom(c.Request.Context()).id,
+		s.cfg.Logger.Error("panic in a request", "route", c.FullPath(), "request", request.ExchangeFrom(c.Request.Context()).Id,
 			"panic", fmt.Sprint(v), "stack", string(stack))
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler) // half an answer must not look whole
 		}
-		fail(c, refuse(http.StatusInternalServerError, "internal error"))
+		fail(c, problem.New(http.StatusInternalServerError, "internal error"))
 	}()
 	c.Next()
 }
@@ -215,7 +221,7 @@ func (s *Server) requireAnswer(c *gin.Context) {
 func (s *Server) refuseDraining(c *gin.Context) {
 	if s.isDraining() && (strings.HasPrefix(c.FullPath(), "/v1/") || c.FullPath() == "/mcp") {
 		c.Header("Connection", "close")
-		fail(c, refuse(http.StatusServiceUnavailable, "the server is shutting down"))
+		fail(c, problem.New(http.StatusServiceUnavailable, "the server is shutting down"))
 		return
 	}
 	c.Next()
@@ -226,19 +232,19 @@ func (s *Server) refuseDraining(c *gin.Context) {
 func (s *Server) guard(c *gin.Context) {
 	r := c.Request
 	if !s.hostAllowed(r) {
-		fail(c, refuse(http.StatusForbidden, "the Host header names a host that this server does not answer for"))
+		fail(c, problem.New(http.StatusForbidden, "the Host header names a host that this server does not answer for"))
 		return
 	}
 	if ambiguousFraming(r) {
 		c.Header("Connection", "close")
-		fail(c, refuse(http.StatusBadRequest, "Content-Length and Transfer-Encoding together leave open where the body ends"))
+		fail(c, problem.New(http.StatusBadRequest, "Content-Length and Transfer-Encoding together leave open where the body ends"))
 		return
 	}
 	origins := r.Header.Values("Origin")
 	if len(origins) > 0 {
 		listed := len(origins) == 1 && slices.Contains(s.cfg.Origins, origins[0])
 		if !listed && (len(origins) != 1 || !sameOrigin(origins[0], r)) {
-			fail(c, refuse(http.StatusForbidden, "the Origin header names an origin that may not call this server"))
+			fail(c, problem.New(http.StatusForbidden, "the Origin header names an origin that may not call this server"))
 			return
 		}
 		if listed {
@@ -256,7 +262,7 @@ func (s *Server) guard(c *gin.Context) {
 		}
 	}
 	if err := s.csrf.Check(r); err != nil {
-		fail(c, refuse(http.StatusForbidden, "a browser sent this request across sites"))
+		fail(c, problem.New(http.StatusForbidden, "a browser sent this request across sites"))
 		return
 	}
 	c.Next()
@@ -296,17 +302,17 @@ func (s *Server) authorize(c *gin.Context) {
 	a, err := s.accessOf(c.Request)
 	switch {
 	case !routed: // 404 and 405 tell nothing that the documentation does not
-	case err != nil && ru.public: // a public page shows less without a credential
+	case err != nil && ru.Public: // a public page shows less without a credential
 	case err != nil:
 		fail(c, err)
 		return
-	case !ru.public && !a.may(ru.scope):
-		fail(c, refuse(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.scope&^a.Scopes).names(), ", ")))
+	case !ru.Public && !a.May(ru.Scope):
+		fail(c, problem.New(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", ")))
 		return
 	}
 	if err == nil {
-		c.Request = c.Request.WithContext(withAccess(c.Request.Context(), a))
-		if routed && !ru.public && !ru.creates && !ru.global {
+		c.Request = c.Request.WithContext(request.With(c.Request.Context(), a))
+		if routed && !ru.Public && !ru.Creates && !ru.Global {
 			if err := s.workspaceExists(c.Request.Context(), a); err != nil {
 				fail(c, err)
 				return
@@ -318,7 +324,7 @@ func (s *Server) authorize(c *gin.Context) {
 
 // workspaceExists refuses to ask a workspace that does not exist: most likely its name is misspelt, and an answer
 // from an empty one would look like one that knows nothing. Which others there are is for the operator alone.
-func (s *Server) workspaceExists(ctx context.Context, a access) error {
+func (s *Server) workspaceExists(ctx context.Context, a request.Access) error {
 	ok, err := s.cfg.Workspaces.Exists(ctx, a.Workspace)
 	if ok || err != nil {
 		return err
@@ -330,7 +336,7 @@ func (s *Server) workspaceExists(ctx context.Context, a access) error {
 		}
 		says += "; existing workspaces: " + strings.Join(names, ", ")
 	}
-	return refuse(http.StatusNotFound, says+". The first import or record creates one, and so does `waymark workspace create`")
+	return problem.New(http.StatusNotFound, says+". The first import or record creates one, and so does `waymark workspace create`")
 }
 
 // shownWorkspaces is how many are named in an error.
@@ -338,25 +344,25 @@ const shownWorkspaces = 20
 
 // limitOpen keeps the requests being answered, and the streams among them, within the parts of their clients.
 func (s *Server) limitOpen(c *gin.Context) {
-	a := accessFrom(c.Request.Context())
+	a := request.From(c.Request.Context())
 	if a.Workspace == "" { // probes and pages: limited by their connections
 		c.Next()
 		return
 	}
 	holders := s.holdersOf(a)
-	request, err := s.open.take(1, holders)
+	request, err := s.open.Take(1, holders)
 	if err != nil {
 		fail(c, err)
 		return
 	}
-	defer request.release()
-	if ru, _ := s.ruleOf(c); ru.stream && (c.Request.Method == http.MethodGet || c.GetHeader(headerMethod) == "subscriptions/listen") {
-		stream, err := s.streams.take(1, holders)
+	defer request.Release()
+	if ru, _ := s.ruleOf(c); ru.Stream && (c.Request.Method == http.MethodGet || c.GetHeader(mcpserver.HeaderMethod) == "subscriptions/listen") {
+		stream, err := s.streams.Take(1, holders)
 		if err != nil {
 			fail(c, err)
 			return
 		}
-		defer stream.release()
+		defer stream.Release()
 	}
 	c.Next()
 }
@@ -374,29 +380,29 @@ func (s *Server) limitBody(c *gin.Context) {
 		s.reserve(c, s.cfg.MaxBody, false)
 		return
 	}
-	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !(ru.gzip && strings.EqualFold(enc, "gzip")) {
-		fail(c, refuse(http.StatusUnsupportedMediaType, "compressed bodies are not taken"))
+	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !(ru.Gzip && strings.EqualFold(enc, "gzip")) {
+		fail(c, problem.New(http.StatusUnsupportedMediaType, "compressed bodies are not taken"))
 		return
 	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset, hasCharset := params["charset"]
-	lines := kind == ndjson && ru.ndjson
-	if err != nil || (kind != "application/json" && !lines && (kind != ru.also || kind == "")) || (hasCharset && !strings.EqualFold(charset, "utf-8")) {
+	lines := kind == ndjson && ru.Ndjson
+	if err != nil || (kind != "application/json" && !lines && (kind != ru.Also || kind == "")) || (hasCharset && !strings.EqualFold(charset, "utf-8")) {
 		want := "application/json"
-		if ru.ndjson {
+		if ru.Ndjson {
 			want += " or " + ndjson
 		}
-		if ru.also != "" {
-			want += " or " + ru.also
+		if ru.Also != "" {
+			want += " or " + ru.Also
 		}
-		fail(c, refuse(http.StatusUnsupportedMediaType, "the Content-Type must be "+want))
+		fail(c, problem.New(http.StatusUnsupportedMediaType, "the Content-Type must be "+want))
 		return
 	}
 	r.Header.Set("Content-Type", kind) // huma compares the type as it is written
-	limit := max(s.cfg.MaxBody, ru.body)
+	limit := max(s.cfg.MaxBody, ru.Body)
 	if !lines {
 		if r.ContentLength > limit {
-			fail(c, refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
+			fail(c, problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
 			return
 		}
 		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
@@ -411,15 +417,15 @@ func (s *Server) reserve(c *gin.Context, limit int64, lines bool) {
 	if !lines && c.Request.ContentLength > 0 {
 		n = min(c.Request.ContentLength, limit)
 	}
-	bytes, err := s.bodies.take(n, s.holdersOf(accessFrom(c.Request.Context())))
+	bytes, err := s.bodies.Take(n, s.holdersOf(request.From(c.Request.Context())))
 	if err != nil {
 		c.Header("Connection", "close") // the body is not read
 		fail(c, err)
 		return
 	}
-	defer bytes.release()
+	defer bytes.Release()
 	if !lines {
-		exchangeFrom(c.Request.Context()).bodyRead = bytes.keep
+		request.ExchangeFrom(c.Request.Context()).BodyRead = bytes.Keep
 	}
 	c.Next()
 }
@@ -427,27 +433,27 @@ func (s *Server) reserve(c *gin.Context, limit int64, lines bool) {
 // streamPart is the part of Config.MaxConnections that may be streams without an end of their own.
 const streamPart = 4
 
-func (s *Server) holdersOf(a access) []holder { return holdersOf(a, s.isProxy) }
+func (s *Server) holdersOf(a request.Access) []limit.Holder { return limit.HoldersOf(a, s.isProxy) }
 
 // isProxy reports whether many clients come from an address.
 func (s *Server) isProxy(address string) bool {
-	return slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return addressOf(p) == address })
+	return slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return limit.AddressOf(p) == address })
 }
 
 // fail writes a problem from a gin handler and ends the chain.
 func fail(c *gin.Context, err error) {
-	p := problemOf(err)
+	p := problem.Of(err)
 	if p.Status >= http.StatusInternalServerError {
-		exchangeFrom(c.Request.Context()).failure = err
+		request.ExchangeFrom(c.Request.Context()).Failure = err
 	}
 	switch p.Status {
 	case http.StatusUnauthorized:
 		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
 	default:
-		if after := retryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
+		if after := problem.RetryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
 			c.Header("Retry-After", after)
 		}
 	}
-	writeProblem(c.Writer, sign(c.Request.Context(), p))
+	problem.Write(c.Writer, problem.Sign(c.Request.Context(), p))
 	c.Abort()
 }

@@ -61,7 +61,7 @@ func TestOpenAPIIsComplete(t *testing.T) {
 			}
 		}
 	}
-	for key := range w.routes.rules {
+	for key := range w.routes.Rules {
 		method, path, _ := strings.Cut(key, " ")
 		if strings.HasPrefix(path, "/v1/") {
 			path = regexp.MustCompile(`:([a-z]+)`).ReplaceAllString(path, "{$1}")

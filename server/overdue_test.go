@@ -18,6 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
+	"waymark/server/internal/limit"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	"waymark/suggest"
 )
 
@@ -66,7 +69,7 @@ func TestTimeLimit(t *testing.T) {
 		assert.NotEmpty(t, r.header.Get("Retry-After"), path)
 		assert.Regexp(t, "route="+path+" status=504", log.String())
 	}
-	body, header := modern("tools/call", toolNext, `"name":"suggest_next","arguments":{}`)
+	body, header := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{}`)
 	resp, answer := post(t, http.DefaultClient, w.url+"/mcp", body, header)
 	assert.Equal(t, 200, resp.StatusCode)
 	assert.Contains(t, answer, `"id":1`)
@@ -74,16 +77,7 @@ func TestTimeLimit(t *testing.T) {
 	assert.Contains(t, answer, "time limit of 1s")
 	release()
 	require.Eventually(t, func() bool { return w.ask("POST", "/v1/next", `{}`).status == 200 }, time.Minute, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return w.routes.overdue.count.Load() == 0 }, time.Minute, 10*time.Millisecond)
-}
-
-// Requests that nobody waits for any more do not pile up without end.
-func TestOverdueWorkIsBounded(t *testing.T) {
-	w := newWeb(t)
-	w.routes.overdue.count.Store(maxOverdue)
-	r := w.ask("POST", "/v1/next", `{}`)
-	requireProblem(t, 503, "outlived their time limit", r)
-	assert.NotEmpty(t, r.header.Get("Retry-After"))
+	require.Eventually(t, func() bool { return w.routes.Overdue.Running() == 0 }, time.Minute, 10*time.Millisecond)
 }
 
 // A handler that wrote nothing is a fault, not an empty answer.
@@ -100,9 +94,9 @@ func TestHandlerWithoutAnswer(t *testing.T) {
 func TestRequestsInFlightAtShutdown(t *testing.T) {
 	session := func(t *testing.T, url string) map[string]string {
 		resp, _ := post(t, http.DefaultClient, url+"/mcp", hello, nil)
-		return map[string]string{headerProtocol: "2025-11-25", "Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id")}
+		return map[string]string{"Mcp-Protocol-Version": "2025-11-25", "Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id")}
 	}
-	stateless, named := modern("tools/call", toolNext, `"name":"suggest_next","arguments":{}`)
+	stateless, named := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{}`)
 	for name, ask := range map[string]func(t *testing.T, url string) (path, body string, header map[string]string){
 		"v1":  func(*testing.T, string) (string, string, map[string]string) { return "/v1/next", `{}`, nil },
 		"MCP": func(*testing.T, string) (string, string, map[string]string) { return "/mcp", stateless, named },
@@ -186,15 +180,15 @@ func TestRequestAfterShutdownBegan(t *testing.T) {
 // work and is not carried out again.
 func TestAKeyStaysBusyWhileItsWorkGoesOn(t *testing.T) {
 	s := newOffice(t)
-	s.routes.rules["POST /slow"] = rule{once: true}
+	s.routes.Rules["POST /slow"] = route.Rule{Once: true}
 	started, release, calls := make(chan struct{}, 2), make(chan struct{}), 0
 	router := gin.New()
 	router.Use(func(c *gin.Context) {
-		c.Request = c.Request.WithContext(withAccess(c.Request.Context(), access{Workspace: "default", Source: "test"}))
+		c.Request = c.Request.WithContext(request.With(c.Request.Context(), request.Access{Workspace: "default", Source: "test"}))
 	})
 	router.POST("/slow", s.idempotent, func(c *gin.Context) {
 		_, _ = io.Copy(io.Discard, c.Request.Body)
-		_, err := answerWithin(c.Request.Context(), s.routes.overdue, time.Minute, func() (int, error) {
+		_, err := limit.Within(c.Request.Context(), s.routes.Overdue, time.Minute, func() (int, error) {
 			calls++
 			started <- struct{}{}
 			<-release

@@ -11,6 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/episodic"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	"waymark/suggest"
 )
 
@@ -113,15 +115,15 @@ type whatIfBody struct {
 	Weights map[string]float64 `json:"weights,omitempty" doc:"Weights of terms by name; the others stay as they are."`
 }
 
-func (s *Server) peopleRoutes(r *routes) {
-	ru := rule{scope: scopeRead}
-	add(r, ru, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
+func (s *Server) peopleRoutes(r *route.Table) {
+	ru := route.Rule{Scope: request.ScopeRead}
+	route.Add(r, ru, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
 		Description: "Laid out from the model when it is first asked for; equal models give equal maps. A graph larger than the limits comes as its backbone: the most important nodes and the strongest transitions between them."}, s.mapped)
-	add(r, ru, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
+	route.Add(r, ru, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
 		Description: "Reads the history from its begin."}, s.evidence)
-	add(r, ru, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool",
+	route.Add(r, ru, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool",
 		Description: "Reads the history from its begin."}, s.toolStats)
-	add(r, ru, huma.Operation{OperationID: "next-what-if", Method: http.MethodPost, Path: "/v1/next/what-if", Tags: []string{"Suggestions"}, Summary: "The order that other weights would give",
+	route.Add(r, ru, huma.Operation{OperationID: "next-what-if", Method: http.MethodPost, Path: "/v1/next/what-if", Tags: []string{"Suggestions"}, Summary: "The order that other weights would give",
 		Description: "Nothing is changed or logged. Candidates are the 100 best."}, s.whatIf)
 }
 
@@ -141,7 +143,7 @@ func (s *Server) mapped(ctx context.Context, q *mapQuery) (*mapAnswer, error) {
 			near[n.ID] = true
 		}
 	}
-	all, in := s.maps.get(accessFrom(ctx).Workspace, m), map[string]bool{}
+	all, in := s.maps.get(request.From(ctx).Workspace, m), map[string]bool{}
 	out := &mapAnswer{ETag: etag(m)}
 	out.Body.Model, out.Body.TotalNodes, out.Body.TotalEdges = m.Info(), len(all.Nodes), len(all.Edges)
 	out.Body.Nodes, out.Body.Edges, out.Body.Uses = []suggest.MapNode{}, []suggest.ExportEdge{}, []suggest.ExportUse{}

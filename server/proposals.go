@@ -11,6 +11,9 @@ import (
 	"waymark/live"
 	"waymark/mine/proposal"
 	"waymark/score/rubric"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 )
 
 // Capabilities are mined from the history and wait for somebody to approve or reject them. Nothing is
@@ -63,22 +66,22 @@ type (
 	}
 )
 
-func (s *Server) proposalRoutes(r *routes) {
+func (s *Server) proposalRoutes(r *route.Table) {
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Catalog"}}
 	}
-	read, write := rule{scope: scopeRead}, rule{scope: scopeWrite, once: true}
+	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite, Once: true}
 	start := op("mine", http.MethodPost, "/v1/proposals", "Look for capabilities in the history",
 		"Starts a job; one that runs already is answered instead of a second. What it proposes takes the place of what waited before; what was approved or rejected stays so, and does not come back.")
 	start.DefaultStatus = http.StatusAccepted
-	add(r, write, start, s.mine)
-	add(r, read, op("list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
-	add(r, read, op("get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
+	route.Add(r, write, start, s.mine)
+	route.Add(r, read, op("list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
+	route.Add(r, read, op("get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
 	decide := write
-	decide.audit = true
-	add(r, decide, op("approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
+	decide.Audit = true
+	route.Add(r, decide, op("approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
 		"Its capability is put into the catalog."), s.approveProposal)
-	add(r, decide, op("reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
+	route.Add(r, decide, op("reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
 		"The same calls in the same order are not proposed again."), s.rejectProposal)
 }
 
@@ -92,7 +95,7 @@ func (s *Server) mine(ctx context.Context, in *mineInput) (*jobStarted, error) {
 		o = live.MineOptions{Support: b.Support, Sessions: b.Sessions, Least: b.Least, Most: b.Most, Limit: b.Limit}
 		if len(b.Rubric) > 0 {
 			if o.Rubric, err = loadRubric(b.Rubric); err != nil {
-				return nil, refuse(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.rubric", Message: err.Error()})
+				return nil, problem.New(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.rubric", Message: err.Error()})
 			}
 		}
 	}

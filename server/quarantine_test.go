@@ -37,7 +37,7 @@ func TestFlaggedEntriesWaitForApproval(t *testing.T) {
 		for _, r := range []struct {
 			tool string
 			args map[string]any
-		}{{toolFind, map[string]any{"query": "read a spreadsheet"}}, {toolDescribe, map[string]any{"ids": []string{"sheets:read_cells"}}}} {
+		}{{"find_tool", map[string]any{"query": "read a spreadsheet"}}, {"describe_tool", map[string]any{"ids": []string{"sheets:read_cells"}}}} {
 			all.WriteString(textOf(t, call(t, client, r.tool, r.args)))
 		}
 		if got, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "waymark://tools/sheets:read_cells"}); err == nil {

@@ -9,6 +9,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/time/rate"
+
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
 )
 
 // buckets holds a token bucket for each credential. A credential's bucket appears with its first
@@ -43,7 +46,7 @@ func (b *buckets) get(credential string, perSecond float64, burst int) *rate.Lim
 
 // limitRate answers 429 to a credential that asks faster than its bucket fills.
 func (s *Server) limitRate(c *gin.Context) {
-	a := accessFrom(c.Request.Context())
+	a := request.From(c.Request.Context())
 	if s.cfg.Rate < 0 || a.Workspace == "" {
 		c.Next()
 		return
@@ -62,7 +65,7 @@ func (s *Server) limitRate(c *gin.Context) {
 		s.metrics.limited.Inc()
 		s.metrics.of(a.Workspace).limited.Inc()
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-		fail(c, refuse(http.StatusTooManyRequests, "too many requests with this credential"))
+		fail(c, problem.New(http.StatusTooManyRequests, "too many requests with this credential"))
 		return
 	}
 	c.Next()

@@ -19,6 +19,11 @@ import (
 	"waymark/catalog"
 	"waymark/live/state"
 	"waymark/run"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
+	"waymark/server/internal/runs"
 	"waymark/suggest"
 )
 
@@ -26,7 +31,7 @@ type (
 	runStarted struct {
 		Status   int
 		Location string `header:"Location"`
-		Body     runAnswer
+		Body     runs.Answer
 	}
 	runQuery struct {
 		ID string `path:"id"`
@@ -71,41 +76,41 @@ type (
 // maxRunBody is the longest request for a run: parameters and literal arguments are in it.
 const maxRunBody = 4 << 20
 
-func (s *Server) runRoutes(r *routes) {
+func (s *Server) runRoutes(r *route.Table) {
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Runs"}}
 	}
-	schemas := r.api.OpenAPI().Components.Schemas
-	begin := rule{scope: scopeWrite, once: true, body: maxRunBody}
+	schemas := r.API.OpenAPI().Components.Schemas
+	begin := route.Rule{Scope: request.ScopeWrite, Once: true, Body: maxRunBody}
 	start := op("start-run", http.MethodPost, "/v1/runs", "Run a DAG",
 		"Takes the answer of /v1/dag as it is, or a DAG of one's own. Everything is checked before anything is called: 422 lists all that is wrong. "+
 			"Where values of arguments are missing, the error at body.values has the JSON Schema of all of them as its value; an object that it accepts is sent as values. "+
 			"With dry_run the plan is answered, with 200, and nothing is called. Calls of tools that are not annotated as harmless wait for approval; approve needs scope admin.")
 	start.DefaultStatus = http.StatusAccepted
-	add(r, begin, start, s.startRun)
-	documentBody(r.api, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runRequest](), true, "")})
+	route.Add(r, begin, start, s.startRun)
+	documentBody(r.API, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runs.Request](), true, "")})
 	start = op("run-capability", http.MethodPost, "/v1/capabilities/{id}/run", "Run a stored capability", "As for a DAG; id@version runs an older version.")
 	start.DefaultStatus = http.StatusAccepted
-	add(r, begin, start, s.runCapability)
-	documentBody(r.api, "/v1/capabilities/{id}/run", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[capabilityRunBody](), true, "")})
-	add(r, rule{scope: scopeRead}, op("capability-stats", http.MethodGet, "/v1/capabilities/{id}/stats", "How the runs of a capability went",
+	route.Add(r, begin, start, s.runCapability)
+	documentBody(r.API, "/v1/capabilities/{id}/run", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[capabilityRunBody](), true, "")})
+	route.Add(r, route.Rule{Scope: request.ScopeRead}, op("capability-stats", http.MethodGet, "/v1/capabilities/{id}/stats", "How the runs of a capability went",
 		"Of one version (id@version; else the newest), task by task; and how often it was called, and bypassed: its work done by hand although it was there."), s.capabilityStats)
 
-	add(r, rule{scope: scopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), s.listRuns)
-	add(r, rule{scope: scopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), s.getRun)
-	add(r, rule{scope: scopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), s.deleteRun)
+	route.Add(r, route.Rule{Scope: request.ScopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), s.listRuns)
+	route.Add(r, route.Rule{Scope: request.ScopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), s.getRun)
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), s.deleteRun)
 	cancel := op("cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
 	cancel.DefaultStatus, cancel.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	add(r, rule{scope: scopeWrite}, cancel, s.cancelRun)
+	route.Add(r, route.Rule{Scope: request.ScopeWrite}, cancel, s.cancelRun)
 	approve := op("approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
 		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended and its tool is not annotated as repeatable.")
 	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	add(r, rule{scope: scopeAdmin}, approve, s.approveRun)
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin}, approve, s.approveRun)
 
 	events := op("watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself.")
 	events.Middlewares = huma.Middlewares{s.runGoesOn}
-	r.declare(rule{scope: scopeRead, stream: true}, &events)
-	sse.Register(r.api, events, map[string]any{"progress": runEvent{}, "end": runEnd{}}, s.watchRun)
+	r.Declare(route.Rule{Scope: request.ScopeRead, Stream: true}, &events)
+	sse.Register(r.API, events, map[string]any{"progress": runEvent{}, "end": runEnd{}}, s.watchRun)
 }
 
 func (s *Server) startRun(ctx context.Context, in *rawInput) (*runStarted, error) {
@@ -113,11 +118,11 @@ func (s *Server) startRun(ctx context.Context, in *rawInput) (*runStarted, error
 	if err != nil {
 		return nil, err
 	}
-	body, err := decodeStrict[runRequest](data)
+	body, err := jsonio.Decode[runs.Request](data)
 	if err != nil {
 		return nil, err
 	}
-	q, err := body.request()
+	q, err := body.ToRun()
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +130,11 @@ func (s *Server) startRun(ctx context.Context, in *rawInput) (*runStarted, error
 }
 
 func (s *Server) beginRun(ctx context.Context, q run.Request, dry bool, suggestion string) (*runStarted, error) {
-	a := accessFrom(ctx)
-	if len(q.Approve) > 0 && !a.may(scopeAdmin) {
-		return nil, refuse(http.StatusForbidden, "approve needs the scope admin")
+	a := request.From(ctx)
+	if len(q.Approve) > 0 && !a.May(request.ScopeAdmin) {
+		return nil, problem.New(http.StatusForbidden, "approve needs the scope admin")
 	}
-	answer, err := s.runs.begin(ctx, a, q, dry, suggestion)
+	answer, err := s.runs.Begin(ctx, a, q, dry, suggestion)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +161,7 @@ func (s *Server) runCapability(ctx context.Context, in *capabilityRunInput) (*ru
 		return nil, badRead(err)
 	}
 	if len(strings.TrimSpace(string(data))) > 0 {
-		if body, err = decodeStrict[capabilityRunBody](data); err != nil {
+		if body, err = jsonio.Decode[capabilityRunBody](data); err != nil {
 			return nil, err
 		}
 	}
@@ -164,13 +169,13 @@ func (s *Server) runCapability(ctx context.Context, in *capabilityRunInput) (*ru
 	if err != nil {
 		return nil, err
 	}
-	known := runCatalog{ctx: ctx, engine: engine}
+	known := runs.NewCatalog(ctx, engine)
 	if _, ok := known.Capability(id); !ok {
 		if id, err = engine.Model().Resolve(id); err != nil {
 			return nil, err
 		}
 		if _, ok := known.Capability(id); !ok {
-			return nil, refuse(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
+			return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
 		}
 	}
 	q := run.Request{Capability: id, Approve: body.Approve, DAG: run.DAG{Intent: body.Intent}}
@@ -194,11 +199,11 @@ func (s *Server) capabilityStats(ctx context.Context, q *runQuery) (*statsPage, 
 	if err != nil {
 		return nil, err
 	}
-	def, ok := runCatalog{ctx: ctx, engine: engine}.Capability(id)
+	def, ok := runs.NewCatalog(ctx, engine).Capability(id)
 	if !ok {
-		return nil, refuse(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
+		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
 	}
-	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
+	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +214,7 @@ func (s *Server) capabilityStats(ctx context.Context, q *runQuery) (*statsPage, 
 }
 
 func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) {
-	workspace := accessFrom(ctx).Workspace
+	workspace := request.From(ctx).Workspace
 	table, err := s.cfg.Store.Table(workspace)
 	if err != nil {
 		return nil, err
@@ -218,7 +223,7 @@ func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error
 	if q.Cursor != "" {
 		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
 		if err != nil || len(last) == 0 {
-			return nil, refuse(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+			return nil, problem.New(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
 		}
 		before = string(last)
 	}
@@ -234,7 +239,7 @@ func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error
 		}
 		if !h.State.Over() {
 			h.State = run.Paused
-			if one, ok := s.runs.find(workspace, h.ID); ok {
+			if one, ok := s.runs.Find(workspace, h.ID); ok {
 				h = state.HeadOf(one.Status(), h.Source)
 			}
 		}
@@ -256,7 +261,7 @@ func (s *Server) getRun(ctx context.Context, q *runQuery) (*runState, error) {
 	if err != nil {
 		return nil, err
 	}
-	status, err := s.runs.status(ctx, accessFrom(ctx).Workspace, id)
+	status, err := s.runs.Status(ctx, request.From(ctx).Workspace, id)
 	if err != nil {
 		return nil, err
 	}
@@ -269,18 +274,18 @@ func (s *Server) going(ctx context.Context, escaped string) (*run.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	workspace := accessFrom(ctx).Workspace
-	if one, ok := s.runs.find(workspace, id); ok && !one.Status().State.Over() {
+	workspace := request.From(ctx).Workspace
+	if one, ok := s.runs.Find(workspace, id); ok && !one.Status().State.Over() {
 		return one, nil
 	}
-	status, err := s.runs.status(ctx, workspace, id)
+	status, err := s.runs.Status(ctx, workspace, id)
 	switch {
 	case err != nil:
 		return nil, err
 	case status.State.Over():
-		return nil, refuse(http.StatusConflict, fmt.Sprintf("run %q has ended: %s", id, status.State))
+		return nil, problem.New(http.StatusConflict, fmt.Sprintf("run %q has ended: %s", id, status.State))
 	}
-	return nil, refuse(http.StatusServiceUnavailable, status.Warnings[0])
+	return nil, problem.New(http.StatusServiceUnavailable, status.Warnings[0])
 }
 
 func (s *Server) cancelRun(ctx context.Context, q *runQuery) (*runState, error) {
@@ -303,7 +308,7 @@ func (s *Server) approveRun(ctx context.Context, q *runDecision) (*runState, err
 		nodes, deny = q.Body.Nodes, q.Body.Deny
 	}
 	if err := one.Decide(nodes, !deny); err != nil {
-		return nil, refuse(http.StatusConflict, err.Error())
+		return nil, problem.New(http.StatusConflict, err.Error())
 	}
 	return &runState{one.Status()}, nil
 }
@@ -313,13 +318,13 @@ func (s *Server) deleteRun(ctx context.Context, q *runQuery) (*struct{}, error) 
 	if err != nil {
 		return nil, err
 	}
-	workspace := accessFrom(ctx).Workspace
-	status, err := s.runs.status(ctx, workspace, id)
+	workspace := request.From(ctx).Workspace
+	status, err := s.runs.Status(ctx, workspace, id)
 	switch {
 	case err != nil:
 		return nil, err
-	case !status.State.Over() && s.runs.goesOn(workspace, id):
-		return nil, refuse(http.StatusConflict, "the run goes on; cancel it first")
+	case !status.State.Over() && s.runs.GoesOn(workspace, id):
+		return nil, problem.New(http.StatusConflict, "the run goes on; cancel it first")
 	}
 	table, err := s.cfg.Store.Table(workspace)
 	if err != nil {
@@ -328,16 +333,11 @@ func (s *Server) deleteRun(ctx context.Context, q *runQuery) (*struct{}, error) 
 	return nil, state.Runs{Table: table}.Forget(ctx, id)
 }
 
-func (r *runs) goesOn(workspace, id string) bool {
-	_, ok := r.find(workspace, id)
-	return ok
-}
-
 // runGoesOn answers 404 before the stream begins, after which there is no status left to choose.
 func (s *Server) runGoesOn(ctx huma.Context, next func(huma.Context)) {
 	id, err := pathID(ctx.Param("id"))
 	if err == nil {
-		_, err = s.runs.status(ctx.Context(), accessFrom(ctx.Context()).Workspace, id)
+		_, err = s.runs.Status(ctx.Context(), request.From(ctx.Context()).Workspace, id)
 	}
 	if err != nil {
 		fail(humagin.Unwrap(ctx), err)
@@ -353,10 +353,10 @@ func (s *Server) watchRun(ctx context.Context, q *runQuery, send sse.Sender) {
 	if err != nil {
 		return
 	}
-	workspace := accessFrom(ctx).Workspace
-	one, ok := s.runs.find(workspace, id)
+	workspace := request.From(ctx).Workspace
+	one, ok := s.runs.Find(workspace, id)
 	if !ok {
-		if status, err := s.runs.status(ctx, workspace, id); err == nil {
+		if status, err := s.runs.Status(ctx, workspace, id); err == nil {
 			_ = send(sse.Message{ID: 1, Data: runEnd(status.Brief())}) // the reader may be gone
 		}
 		return
@@ -396,7 +396,7 @@ func getVersion(ctx context.Context, s *Server) func(*suggest.Model) func(string
 			if err != nil {
 				return catalog.Capability{}, false
 			}
-			return capabilityVersion(ctx, engine, id)
+			return runs.CapabilityVersion(ctx, engine, id)
 		}
 	}
 }

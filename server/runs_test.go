@@ -23,6 +23,10 @@ import (
 	"waymark/live/state"
 	"waymark/run"
 	"waymark/score"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/request"
+	"waymark/server/internal/runs"
+	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -118,7 +122,7 @@ func TestRuns(t *testing.T) {
 	assert.Equal(t, "bugs", d.calls[0].Intent)
 
 	// The same after it has left memory.
-	require.Eventually(t, func() bool { _, ok := w.runs.find("default", begun.ID); return !ok }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { _, ok := w.runs.Find("default", begun.ID); return !ok }, 2*time.Minute, time.Millisecond)
 	assert.Equal(t, s, w.ended(begun.ID))
 
 	// Progress is a stream that ends.
@@ -174,8 +178,8 @@ func TestRunsAreCheckedFirst(t *testing.T) {
 	requireProblem(t, 404, "there is no capability", w.ask("POST", "/v1/capabilities/none/run", ""))
 	requireProblem(t, 422, "without values for params.words", w.ask("POST", "/v1/capabilities/show-first/run", ""))
 
-	plan := parse[runAnswer](t, 200, w.ask("POST", "/v1/runs", `{"dry_run":true,"dag":{"tasks":[{"id":"a","tool":"show-first","arguments":{"words":"x"}},{"id":"b","tool":"issue:close","arguments":{"issue_number":1},"depends_on":["a"]}]}}`))
-	assert.Equal(t, planned, plan.State)
+	plan := parse[runs.Answer](t, 200, w.ask("POST", "/v1/runs", `{"dry_run":true,"dag":{"tasks":[{"id":"a","tool":"show-first","arguments":{"words":"x"}},{"id":"b","tool":"issue:close","arguments":{"issue_number":1},"depends_on":["a"]}]}}`))
+	assert.Equal(t, runs.Planned, plan.State)
 	assert.Equal(t, [][]string{{"a"}, {"b"}}, plan.Plan.Layers)
 	require.Len(t, plan.Plan.Nodes, 4)
 	assert.NotEmpty(t, plan.Plan.Nodes[3].Approval)
@@ -233,7 +237,7 @@ func TestRunsAtOnceAreBounded(t *testing.T) {
 	w, _ := newBench(t)
 	const waits = `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}}]}}`
 	var first string
-	for range mostRuns {
+	for range runs.MostRuns {
 		first = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", waits)).ID
 	}
 	requireProblem(t, 503, "200 runs go on or wait already", w.ask("POST", "/v1/runs", waits))
@@ -259,7 +263,7 @@ func TestRunsThroughAGateway(t *testing.T) {
 	parse[any](t, 202, w.ask("POST", "/v1/runs/"+begun.ID+"/approve", ""))
 	assert.Equal(t, run.Done, w.ended(begun.ID).State)
 
-	plan := parse[runAnswer](t, 200, w.ask("POST", "/v1/runs", `{"dry_run":true,"dag":{"tasks":[{"id":"a","tool":"gone:tool"}]}}`))
+	plan := parse[runs.Answer](t, 200, w.ask("POST", "/v1/runs", `{"dry_run":true,"dag":{"tasks":[{"id":"a","tool":"gone:tool"}]}}`))
 	assert.Contains(t, plan.Plan.Nodes[0].Approval, "not connected")
 	require.NoError(t, s.cfg.Upstream.Gateway.Grant(t.Context(), "desk:*"))
 	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", dag))
@@ -280,19 +284,19 @@ func TestRunsThroughAGateway(t *testing.T) {
 // A run that is resumed waits for servers that are only just starting.
 func TestResumeWaitsForServers(t *testing.T) {
 	s, d := newOfficeWithDesk(t, "")
-	a := access{Workspace: defaultWorkspace, Scopes: allScopes, Source: "test"}
-	q, err := decodeStrict[runRequest]([]byte(`{"dag":{"tasks":[{"id":"a","tool":"desk:stamp","arguments":{"letter":"x"}},{"id":"b","tool":"desk:shred","arguments":{"letter":{"$from":"a.result.letter"}}},{"id":"c","tool":"desk:stamp","arguments":{"letter":{"$from":"b.result.letter"}}}]}}`))
+	a := request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "test"}
+	q, err := jsonio.Decode[runs.Request]([]byte(`{"dag":{"tasks":[{"id":"a","tool":"desk:stamp","arguments":{"letter":"x"}},{"id":"b","tool":"desk:shred","arguments":{"letter":{"$from":"a.result.letter"}}},{"id":"c","tool":"desk:stamp","arguments":{"letter":{"$from":"b.result.letter"}}}]}}`))
 	require.NoError(t, err)
-	request, err := q.request()
+	dag, err := q.ToRun()
 	require.NoError(t, err)
-	begun, err := s.runs.begin(t.Context(), a, request, false, "")
+	begun, err := s.runs.Begin(t.Context(), a, dag, false, "")
 	require.NoError(t, err)
-	one, ok := s.runs.find(defaultWorkspace, begun.ID)
+	one, ok := s.runs.Find(request.DefaultWorkspace, begun.ID)
 	require.True(t, ok)
 	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
 	s.Close()
 
-	table, err := s.cfg.Store.Table(defaultWorkspace)
+	table, err := s.cfg.Store.Table(request.DefaultWorkspace)
 	require.NoError(t, err)
 	g, err := gateway.Open(t.Context(), gateway.Options{Table: table, Catalog: engineCatalog{s.cfg.Workspaces}})
 	require.NoError(t, err)
@@ -303,11 +307,11 @@ func TestResumeWaitsForServers(t *testing.T) {
 	require.NoError(t, err)
 	defer again.Close()
 	var resumed sync.WaitGroup
-	resumed.Go(func() { again.runs.resume(t.Context()) })
-	require.Never(t, func() bool { return again.runs.goesOn(defaultWorkspace, begun.ID) }, 250*time.Millisecond, 50*time.Millisecond)
+	resumed.Go(func() { again.runs.Resume(t.Context()) })
+	require.Never(t, func() bool { return again.runs.GoesOn(request.DefaultWorkspace, begun.ID) }, 250*time.Millisecond, 50*time.Millisecond)
 	require.NoError(t, g.Connect([]gateway.Definition{{ID: "desk", URL: d.url}}))
 	resumed.Wait()
-	one, ok = again.runs.find(defaultWorkspace, begun.ID)
+	one, ok = again.runs.Find(request.DefaultWorkspace, begun.ID)
 	require.True(t, ok)
 	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
 	assert.Equal(t, []string{"b"}, one.Status().Waiting, "what a server calls harmless is not asked about")
@@ -334,8 +338,8 @@ func TestASuggestedDAGRunsAsItIs(t *testing.T) {
 	assert.Equal(t, []string{"issue:find", "issue:show"}, d.tools())
 
 	client := overMemory(t, w.Server, nil)
-	answer := call(t, client, toolDAG, map[string]any{"intent": "find and show an issue by a query"})
-	ran := answerOf[runDAGAnswer](t, call(t, client, toolRun, answer.StructuredContent))
+	answer := call(t, client, "suggest_dag", map[string]any{"intent": "find and show an issue by a query"})
+	ran := answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", answer.StructuredContent))
 	assert.Equal(t, run.Done, ran.State, ran.Message)
 	assert.Equal(t, 4, len(d.tools()))
 }
@@ -349,25 +353,25 @@ func TestRunOverMCP(t *testing.T) {
 		defer mu.Unlock()
 		heard = append(heard, r.Params.Progress)
 	}})
-	params := &mcp.CallToolParams{Name: toolRun, Arguments: map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "show-first", "arguments": map[string]any{"words": "x"}}}}}}
+	params := &mcp.CallToolParams{Name: "run_dag", Arguments: map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "show-first", "arguments": map[string]any{"words": "x"}}}}}}
 	params.SetProgressToken("p")
 	r, err := client.CallTool(t.Context(), params)
 	require.NoError(t, err)
-	assert.Equal(t, run.Done, answerOf[runDAGAnswer](t, r).State)
+	assert.Equal(t, run.Done, answerOf[mcpserver.RunAnswer](t, r).State)
 	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(heard) > 0 }, 2*time.Minute, time.Millisecond)
 
-	waits := answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}}}}}))
+	waits := answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}}}}}))
 	require.Equal(t, run.Paused, waits.State)
 	assert.Contains(t, waits.Message, "waymark runs approve "+waits.ID)
-	refused := call(t, client, toolRun, map[string]any{"dag": map[string]any{"tasks": []any{}}, "approve": []string{"*"}})
+	refused := call(t, client, "run_dag", map[string]any{"dag": map[string]any{"tasks": []any{}}, "approve": []string{"*"}})
 	assert.True(t, refused.IsError, "a model does not say yes for a person")
 	parse[any](t, 202, w.ask("POST", "/v1/runs/"+waits.ID+"/approve", ""))
-	assert.Equal(t, run.Done, answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"run": waits.ID})).State)
-	assert.True(t, call(t, client, toolRun, map[string]any{"run": "none"}).IsError)
-	wrong := call(t, client, toolRun, map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "no:such"}}}})
+	assert.Equal(t, run.Done, answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", map[string]any{"run": waits.ID})).State)
+	assert.True(t, call(t, client, "run_dag", map[string]any{"run": "none"}).IsError)
+	wrong := call(t, client, "run_dag", map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "no:such"}}}})
 	assert.True(t, wrong.IsError)
 	assert.Contains(t, textOf(t, wrong), `tool "no:such" is unknown`)
-	dry := answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"dry_run": true, "dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}}}}}))
+	dry := answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", map[string]any{"dry_run": true, "dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}}}}}))
 	assert.Contains(t, dry.Message, "Nothing was run")
 }
 
@@ -395,13 +399,13 @@ func TestAPersonAtTheHostApproves(t *testing.T) {
 				{&mcp.ElicitResult{Action: "cancel"}, run.Paused, 1},
 			} {
 				reply <- tt.said
-				answer := answerOf[runDAGAnswer](t, call(t, client, toolRun, close7))
+				answer := answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", close7))
 				assert.Equal(t, tt.state, answer.State, "%+v", tt.said)
 				assert.Len(t, d.tools(), tt.calls)
 				assert.Equal(t, i+1, asked)
 				if tt.state == run.Paused { // asked for again, it asks again
 					reply <- &mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}
-					assert.Equal(t, run.Done, answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"run": answer.ID})).State)
+					assert.Equal(t, run.Done, answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", map[string]any{"run": answer.ID})).State)
 				}
 			}
 			page := parse[struct{ Runs []state.RunHead }](t, 200, w.ask("GET", "/v1/runs", ""))
@@ -419,27 +423,27 @@ func TestApprovalsAreSigned(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		tasks = append(tasks, map[string]any{"id": id, "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}})
 	}
-	params := &mcp.CallToolParams{Name: toolRun, Arguments: map[string]any{"dag": map[string]any{"tasks": tasks}}}
+	params := &mcp.CallToolParams{Name: "run_dag", Arguments: map[string]any{"dag": map[string]any{"tasks": tasks}}}
 	first, err := client.CallTool(t.Context(), params)
 	require.NoError(t, err)
 	require.True(t, first.NeedsInput())
-	yes := mcp.InputResponseMap{askApproval: &mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}}
+	yes := mcp.InputResponseMap{"approval": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}}
 	other := "A" // than the first character
 	if first.RequestState[0] == 'A' {
 		other = "B"
 	}
 	for _, state := range []string{"x", first.RequestState + "AA", other + first.RequestState[1:]} {
-		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolRun, Arguments: params.Arguments, InputResponses: yes, RequestState: state})
+		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_dag", Arguments: params.Arguments, InputResponses: yes, RequestState: state})
 		require.NoError(t, err)
 		assert.True(t, r.IsError)
 		assert.Contains(t, textOf(t, r), "requestState")
 	}
 	assert.Empty(t, d.tools())
 	for range 2 { // twice is once
-		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolRun, Arguments: params.Arguments, InputResponses: yes, RequestState: first.RequestState})
+		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_dag", Arguments: params.Arguments, InputResponses: yes, RequestState: first.RequestState})
 		require.NoError(t, err)
 		if !r.IsError {
-			assert.Equal(t, run.Done, answerOf[runDAGAnswer](t, r).State)
+			assert.Equal(t, run.Done, answerOf[mcpserver.RunAnswer](t, r).State)
 		}
 		assert.Len(t, d.tools(), 2)
 	}
@@ -450,7 +454,7 @@ func TestApprovalsAreSigned(t *testing.T) {
 			t.Error("asked, though this credential may not approve")
 			return nil, nil
 		}})
-	assert.Equal(t, run.Paused, answerOf[runDAGAnswer](t, call(t, writer, toolRun, params.Arguments)).State)
+	assert.Equal(t, run.Paused, answerOf[mcpserver.RunAnswer](t, call(t, writer, "run_dag", params.Arguments)).State)
 }
 
 // bearing sends a key along.
@@ -467,7 +471,7 @@ func TestRunsWithoutServers(t *testing.T) {
 	w, _ := newBench(t, func(c *Config) { c.Caller = nil })
 	for tool, err := range overMemory(t, w.Server, nil).Tools(t.Context(), nil) {
 		require.NoError(t, err)
-		assert.NotEqual(t, toolRun, tool.Name)
+		assert.NotEqual(t, "run_dag", tool.Name)
 	}
 	requireProblem(t, 503, "no servers are configured", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"issue:find","arguments":{"query":"x"}}]}}`))
 	parse[any](t, 200, w.ask("PUT", "/v1/capabilities", `[{"id":"sum","tools":[],"script":{"language":"expr","source":"params.a + params.b"}}]`))
@@ -554,8 +558,8 @@ func TestRunsAreResumed(t *testing.T) {
 	cfg.Caller = nil
 	bare, err := New(cfg)
 	require.NoError(t, err)
-	bare.runs.resume(t.Context())
-	assert.False(t, bare.runs.goesOn("default", s.ID))
+	bare.runs.Resume(t.Context())
+	assert.False(t, bare.runs.GoesOn("default", s.ID))
 	bare.Close()
 
 	next := &bench{}
@@ -563,12 +567,12 @@ func TestRunsAreResumed(t *testing.T) {
 	again, err := New(cfg)
 	require.NoError(t, err)
 	defer again.Close()
-	again.runs.resume(t.Context())
-	resumed, ok := again.runs.find("default", s.ID)
+	again.runs.Resume(t.Context())
+	resumed, ok := again.runs.Find("default", s.ID)
 	if ok {
 		<-resumed.Over()
 	}
-	status, err := again.runs.status(t.Context(), "default", s.ID)
+	status, err := again.runs.Status(t.Context(), "default", s.ID)
 	require.NoError(t, err)
 	assert.Equal(t, run.Done, status.State, "%+v", status)
 	assert.Equal(t, []string{"issue:show"}, next.tools(), "what ended is not done again")
@@ -607,16 +611,16 @@ func TestRunJournal(t *testing.T) {
 // A request for a run has the fields of an answer, with their types; a DAG that is run may have more.
 func TestRunRequestHasTheFieldsOfAnAnswer(t *testing.T) {
 	replaced := map[reflect.Type]reflect.Type{
-		reflect.TypeFor[suggest.DAG]():                 reflect.TypeFor[*runDAG](),
-		reflect.TypeFor[[]suggest.Task]():              reflect.TypeFor[[]runTask](),
+		reflect.TypeFor[suggest.DAG]():                 reflect.TypeFor[*runs.DAG](),
+		reflect.TypeFor[[]suggest.Task]():              reflect.TypeFor[[]runs.Task](),
 		reflect.TypeFor[map[string]suggest.Argument](): reflect.TypeFor[map[string]json.RawMessage](),
 	}
 	for _, tt := range []struct{ answered, taken any }{
-		{dagAnswer{}, runRequest{}}, {suggest.DAG{}, runDAG{}}, {suggest.Task{}, runTask{}},
+		{mcpserver.DAGAnswer{}, runs.Request{}}, {suggest.DAG{}, runs.DAG{}}, {suggest.Task{}, runs.Task{}},
 	} {
 		taken := map[string]reflect.Type{}
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(tt.taken)) {
-			taken[jsonName(f)] = f.Type
+			taken[jsonio.Name(f)] = f.Type
 		}
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(tt.answered)) {
 			if f.Anonymous {
@@ -626,7 +630,7 @@ func TestRunRequestHasTheFieldsOfAnAnswer(t *testing.T) {
 			if r, there := replaced[want]; there {
 				want = r
 			}
-			assert.Equal(t, want, taken[jsonName(f)], "%T.%s", tt.answered, f.Name)
+			assert.Equal(t, want, taken[jsonio.Name(f)], "%T.%s", tt.answered, f.Name)
 		}
 	}
 }
@@ -657,7 +661,7 @@ func TestRunRequestRefusesOtherFields(t *testing.T) {
 			r := w.ask("POST", "/v1/runs", tt.body)
 			require.Equal(t, 422, r.status, r.body)
 			assert.Contains(t, r.body, tt.wrong)
-			over := call(t, client, toolRun, json.RawMessage(tt.body))
+			over := call(t, client, "run_dag", json.RawMessage(tt.body))
 			require.True(t, over.IsError)
 			assert.Contains(t, textOf(t, over), tt.wrong)
 			if tt.detail == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/run"
+	mcpserver "waymark/server/mcp"
 )
 
 // openDAG is missing two arguments, as the answers of suggest_dag mostly are.
@@ -66,11 +67,11 @@ func TestMissingValuesOverHTTP(t *testing.T) {
 func TestMissingValuesOverMCP(t *testing.T) {
 	w, d := newBench(t)
 	client := overMemory(t, w.Server, nil)
-	refused := call(t, client, toolRun, map[string]any{"dag": json.RawMessage(openDAG)})
+	refused := call(t, client, "run_dag", map[string]any{"dag": json.RawMessage(openDAG)})
 	require.True(t, refused.IsError)
 	require.Contains(t, textOf(t, refused), "- a.query (string) of issue:find")
 	require.Contains(t, textOf(t, refused), "- b.issue_number (integer) of issue:show")
-	answer := answerOf[runDAGAnswer](t, &mcp.CallToolResult{StructuredContent: refused.StructuredContent})
+	answer := answerOf[mcpserver.RunAnswer](t, &mcp.CallToolResult{StructuredContent: refused.StructuredContent})
 	form, err := json.Marshal(answer.Form)
 	require.NoError(t, err)
 	require.JSONEq(t, openForm, string(form))
@@ -78,7 +79,7 @@ func TestMissingValuesOverMCP(t *testing.T) {
 	tools, err := client.ListTools(t.Context(), nil)
 	require.NoError(t, err)
 	for _, tool := range tools.Tools {
-		if tool.Name == toolRun {
+		if tool.Name == "run_dag" {
 			schema, err := json.Marshal(tool.OutputSchema)
 			require.NoError(t, err)
 			content, err := json.Marshal(refused.StructuredContent)
@@ -86,7 +87,7 @@ func TestMissingValuesOverMCP(t *testing.T) {
 			require.True(t, accepts(t, string(schema), string(content)), "%s", content)
 		}
 	}
-	done := answerOf[runDAGAnswer](t, call(t, client, toolRun, map[string]any{"dag": json.RawMessage(openDAG), "values": json.RawMessage(`{"a":{"query":"leaks"},"b":{"issue_number":9}}`)}))
+	done := answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", map[string]any{"dag": json.RawMessage(openDAG), "values": json.RawMessage(`{"a":{"query":"leaks"},"b":{"issue_number":9}}`)}))
 	require.Equal(t, run.Done, done.State)
 	require.Len(t, d.tools(), 2)
 }
@@ -116,9 +117,9 @@ func TestAPersonAtTheHostGivesValues(t *testing.T) {
 				{&mcp.ElicitResult{Action: "accept", Content: map[string]any{"a.query": "leaks", "b.issue_number": 9, "c.x": 1}}, 4, ""},
 			} {
 				reply <- tt.said
-				r := call(t, client, toolRun, map[string]any{"dag": json.RawMessage(openDAG)})
+				r := call(t, client, "run_dag", map[string]any{"dag": json.RawMessage(openDAG)})
 				if tt.error == "" {
-					require.Equal(t, run.Done, answerOf[runDAGAnswer](t, r).State)
+					require.Equal(t, run.Done, answerOf[mcpserver.RunAnswer](t, r).State)
 				} else {
 					require.True(t, r.IsError)
 					require.Contains(t, textOf(t, r), "is required and not given")

@@ -9,6 +9,7 @@ import (
 	"waymark/score"
 	"waymark/score/judge"
 	"waymark/score/rubric"
+	"waymark/server/internal/jsonio"
 )
 
 // nullDecimals lets decimals behind a pointer be null in the description, and in requests: huma takes the
@@ -21,7 +22,7 @@ func nullDecimals(r huma.Registry) {
 			continue
 		}
 		for _, f := range reflect.VisibleFields(t) {
-			property := schema.Properties[jsonName(f)]
+			property := schema.Properties[jsonio.Name(f)]
 			switch {
 			case property == nil:
 			case f.Type == decimal:

@@ -9,6 +9,10 @@ import (
 
 	"waymark/live"
 	"waymark/live/state"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
+	"waymark/server/internal/scoring"
 )
 
 type (
@@ -26,20 +30,20 @@ type (
 	}
 )
 
-func (s *Server) scoreLogRoutes(r *routes) {
-	add(r, rule{scope: scopeRead}, huma.Operation{OperationID: "list-scores", Method: http.MethodGet, Path: "/v1/scores", Tags: []string{"Scorers"},
+func (s *Server) scoreLogRoutes(r *route.Table) {
+	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-scores", Method: http.MethodGet, Path: "/v1/scores", Tags: []string{"Scorers"},
 		Summary: "The log of scores", Description: "What scorers gave in this workspace, run by run: names, numbers and the reasons of a judge, not what was scored."}, s.listScores)
 }
 
 func (s *Server) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPage, error) {
-	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
+	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
 	if err != nil {
 		return nil, err
 	}
 	page := &scoreLogPage{}
 	page.Body.Scores, page.Body.NextCursor, err = state.Scores{Table: table}.List(ctx, q.Scorer, q.Cursor, q.Limit)
 	if errors.Is(err, state.ErrCursor) {
-		return nil, refuse(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+		return nil, problem.New(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
 	}
 	if err != nil {
 		return nil, err
@@ -51,7 +55,7 @@ func (s *Server) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPag
 // forgetScores deletes the logged runs that a selection means, whose episodes are about to be erased, and all kept
 // replies of judges, of which it is not known what they were about.
 func (s *Server) forgetScores(ctx context.Context, sel live.Selection) error {
-	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
+	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
 	if err != nil {
 		return err
 	}
@@ -59,7 +63,7 @@ func (s *Server) forgetScores(ctx context.Context, sel live.Selection) error {
 		return err
 	}
 	var keys []string
-	for row, err := range table.List(ctx, replyRow) {
+	for row, err := range table.List(ctx, scoring.ReplyRow) {
 		if err != nil {
 			return err
 		}

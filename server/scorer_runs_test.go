@@ -95,7 +95,7 @@ func TestFailingJudgesLoseReliability(t *testing.T) {
 	assert.InDelta(t, 1.2, reliability(), 1e-12)
 	head := defaultEngine(t, w.Server).Head().Seq
 	for range 20 {
-		parse[problem](t, 422, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{}}]}`))
+		parse[refused](t, 422, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{}}]}`))
 	}
 	assert.Equal(t, head, defaultEngine(t, w.Server).Head().Seq)
 	said = "I would say four."

@@ -8,6 +8,9 @@ import (
 
 	"waymark/catalog"
 	"waymark/score"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
+	"waymark/server/internal/scoring"
 )
 
 type scorerList struct {
@@ -16,15 +19,15 @@ type scorerList struct {
 	}
 }
 
-func (s *Server) scorerRoutes(r *routes) {
-	add(r, rule{scope: scopeRead, global: true}, huma.Operation{OperationID: "list-scorers", Method: http.MethodGet, Path: "/v1/scorers", Tags: []string{"Scorers"},
+func (s *Server) scorerRoutes(r *route.Table) {
+	route.Add(r, route.Rule{Scope: request.ScopeRead, Global: true}, huma.Operation{OperationID: "list-scorers", Method: http.MethodGet, Path: "/v1/scorers", Tags: []string{"Scorers"},
 		Summary: "The scorers, as capabilities"},
 		func(context.Context, *struct{}) (*scorerList, error) {
 			var l scorerList
 			l.Body.Scorers = score.Capabilities()
 			return &l, nil
 		})
-	add(r, rule{scope: scopeWrite, creates: true}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Creates: true}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
 		Summary:     "Put all scorers into the catalog",
 		Description: "So that search and suggestions know them before they are first used; the first run of each does the same for it."},
 		func(ctx context.Context, _ *struct{}) (*scorerList, error) {
@@ -32,7 +35,7 @@ func (s *Server) scorerRoutes(r *routes) {
 			if err != nil {
 				return nil, err
 			}
-			if err := putScorers(ctx, engine); err != nil {
+			if err := scoring.PutScorers(ctx, engine); err != nil {
 				return nil, err
 			}
 			var l scorerList

@@ -12,6 +12,7 @@ import (
 
 	"waymark/score"
 	"waymark/score/judge"
+	"waymark/server/internal/scoring"
 )
 
 // inputs are one input a rubric.
@@ -33,20 +34,20 @@ var scorePaths = map[string]string{"form": "/v1/score/contribution/form", "agree
 func TestSameScoresOverHTTPAndMCP(t *testing.T) {
 	w := newWeb(t)
 	client := overMemory(t, w.Server, nil)
-	require.Len(t, inputs, len(rubricNames())-2, "hypotheses and inquiry need a judge: see TestInquiry")
+	require.Len(t, inputs, len(scoring.Names())-2, "hypotheses and inquiry need a judge: see TestInquiry")
 	for name, input := range inputs {
 		path, ok := scorePaths[name]
 		if !ok {
 			path = "/v1/score/" + name
 		}
 		over := parse[map[string]any](t, 200, w.ask("POST", path, input))
-		mcp := answerOf[map[string]any](t, call(t, client, toolScore, map[string]any{"rubric": name, "input": json.RawMessage(input)}))
+		mcp := answerOf[map[string]any](t, call(t, client, "score", map[string]any{"rubric": name, "input": json.RawMessage(input)}))
 		assert.Equal(t, canonical(t, over), canonical(t, mcp), name)
 		assert.NotEmpty(t, over["message"], name)
 	}
 	const question = `{"question":"Why?","hypotheses":[{"id":"h1","text":"metal fatigue"},{"id":"h2","text":"an earthquake"}],"rounds":[{"snippets":[{"id":"s","text":"cracks of metal fatigue"}]}]}`
 	over := parse[map[string]any](t, 200, w.ask("POST", "/v1/triangulations", question))
-	mcp := answerOf[map[string]any](t, call(t, client, toolTriangulate, json.RawMessage(question)))
+	mcp := answerOf[map[string]any](t, call(t, client, "triangulate", json.RawMessage(question)))
 	assert.Equal(t, canonical(t, over), canonical(t, mcp))
 }
 
@@ -66,7 +67,7 @@ func TestScoringRefuses(t *testing.T) {
 		{"/v1/triangulations", `{"question":"Why?","hypotheses":[]}`, "body.hypotheses", "none is given"},
 		{"/v1/hypotheses", `{"question":"Compare the long-run causes of two wars and explain which mechanism mattered more and why?","even_if_easy":true}`, "", "no judge is configured"},
 	} {
-		p := parse[problem](t, 422, w.ask("POST", tt.path, tt.body))
+		p := parse[refused](t, 422, w.ask("POST", tt.path, tt.body))
 		assert.Contains(t, p.Detail+fmt.Sprint(p.Errors), tt.detail, tt.body)
 		if tt.location != "" {
 			require.NotEmpty(t, p.Errors, tt.body)
@@ -83,7 +84,7 @@ func TestScoringRefuses(t *testing.T) {
 		{`{"rubric":"hypothesis","input":{"hypotheses":[{"id":"h"}],"colour":1}}`, "colour"},
 		{`{"rubric":"hypothesis","input":{"hypotheses":[{"id":"h","statement":"x"}],"judge":{}}}`, "no judge is configured"},
 	} {
-		r := call(t, client, toolScore, json.RawMessage(tt.arguments))
+		r := call(t, client, "score", json.RawMessage(tt.arguments))
 		assert.True(t, r.IsError, tt.arguments)
 		assert.Contains(t, textOf(t, r), tt.want)
 	}

@@ -40,7 +40,14 @@ import (
 	"waymark/run"
 	"waymark/score"
 	"waymark/score/rubric"
+	"waymark/server/internal/limit"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
+	"waymark/server/internal/runs"
+	"waymark/server/internal/scoring"
 	"waymark/server/ledger"
+	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
 
@@ -52,9 +59,9 @@ type Config struct {
 	Sampling   bool         // where there is no judge, an MCP host that samples may be asked
 	// RecordScores records runs of scorers as episodes, which makes them part of the graph.
 	RecordScores bool
-	Upstream     Upstream     // other servers
-	Caller       run.Caller   // of the tools of other servers; nil: there are none
-	Logger       *slog.Logger // default: nothing is logged
+	Upstream     mcpserver.Upstream // other servers
+	Caller       run.Caller         // of the tools of other servers; nil: there are none
+	Logger       *slog.Logger       // default: nothing is logged
 	Version      string
 	Now          func() time.Time // default time.Now
 
@@ -108,7 +115,7 @@ func (c *Config) setDefaults() {
 		c.MaxBodies = 64 << 20
 	}
 	if c.Upstream.Workspace == "" {
-		c.Upstream.Workspace = defaultWorkspace
+		c.Upstream.Workspace = request.DefaultWorkspace
 	}
 	if c.MaxConnections == 0 {
 		c.MaxConnections = 1024
@@ -128,17 +135,17 @@ func (c *Config) setDefaults() {
 type Server struct {
 	cfg     Config
 	handler http.Handler
-	mcp     *mcpEndpoint
-	scoring *scoringService
-	runs    *runs
+	mcp     *mcpserver.Endpoint
+	scoring *scoring.Service
+	runs    *runs.Runs
 	books   ledger.Books
-	routes  *routes
+	routes  *route.Table
 	metrics *metrics
 	csrf    *http.CrossOriginProtection
 	rates   buckets
-	bodies  share // bytes of bodies being read
-	open    share // requests being answered
-	streams share // of these, the ones without an end of their own
+	bodies  limit.Share // bytes of bodies being read
+	open    limit.Share // requests being answered
+	streams limit.Share // of these, the ones without an end of their own
 	once    onceOnly
 	maps    layouts
 
@@ -159,9 +166,9 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(),
 		draining: make(chan struct{}),
-		bodies:   share{what: "bytes of request bodies", total: cfg.MaxBodies},
-		open:     share{what: "requests", total: int64(cfg.MaxConnections)},
-		streams:  share{what: "streams", total: max(int64(cfg.MaxConnections)/streamPart, 1)},
+		bodies:   limit.NewShare("bytes of request bodies", cfg.MaxBodies),
+		open:     limit.NewShare("requests", int64(cfg.MaxConnections)),
+		streams:  limit.NewShare("streams", max(int64(cfg.MaxConnections)/streamPart, 1)),
 	}
 	for _, origin := range cfg.Origins {
 		if err := s.csrf.AddTrustedOrigin(origin); err != nil {
@@ -183,9 +190,9 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, s.idempotent)
-	r.NoRoute(func(c *gin.Context) { fail(c, refuse(http.StatusNotFound, "there is no such route")) })
+	r.NoRoute(func(c *gin.Context) { fail(c, problem.New(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
-		fail(c, refuse(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
+		fail(c, problem.New(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
 	})
 
 	s.wire()
@@ -194,7 +201,7 @@ func New(cfg Config) (*Server, error) {
 	if err := s.pageRoutes(r); err != nil {
 		return nil, err
 	}
-	s.routes.rules["ANY /mcp"] = rule{stream: true} // any credential: each tool asks for its own scope
+	s.routes.Rules["ANY /mcp"] = route.Rule{Stream: true} // any credential: each tool asks for its own scope
 	r.Any("/mcp", gin.WrapH(s.mcp))
 	s.handler = r
 	return s, nil
@@ -203,28 +210,28 @@ func New(cfg Config) (*Server, error) {
 // wire makes the parts behind the routes.
 func (s *Server) wire() {
 	cfg := s.cfg
-	s.routes = &routes{
-		maxBody: cfg.MaxBody, timeout: cfg.Timeout, overdue: &overdue{log: cfg.Logger, outlives: takeOnce}, plans: newTurns(2 * runtime.GOMAXPROCS(0)),
-		audit: s.audit, rules: map[string]rule{},
+	s.routes = &route.Table{
+		MaxBody: cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger, Outlives: takeOnce}, Plans: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
+		Audit: s.audit, Rules: map[string]route.Rule{},
 	}
-	s.scoring = &scoringService{
+	s.scoring = &scoring.Service{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
 	}
-	s.runs = newRuns(runsConfig{
+	s.runs = runs.New(runs.Config{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Grace: cfg.Drain / 2,
 	})
-	s.mcp = newMCP(mcpConfig{
+	s.mcp = mcpserver.New(mcpserver.Config{
 		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Sampling: cfg.Sampling, Books: &s.books,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
-		Drain: cfg.Drain, Overdue: s.routes.overdue, Plans: s.routes.plans, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP,
+		Drain: cfg.Drain, Overdue: s.routes.Overdue, Plans: s.routes.Plans, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP,
 	})
 }
 
 // register registers the operations of the API.
 func (s *Server) register(api huma.API) {
 	r := s.routes
-	r.api = api
+	r.API = api
 	s.suggestionRoutes(r)
 	s.episodeRoutes(r)
 	s.traceRoutes(r)
@@ -233,7 +240,7 @@ func (s *Server) register(api huma.API) {
 	s.proposalRoutes(r)
 	s.graphRoutes(r)
 	s.peopleRoutes(r)
-	scoringRoutes(r, s.scoring)
+	scoring.Routes(r, s.scoring)
 	s.triangulationRoutes(r)
 	s.scorerRoutes(r)
 	s.runRoutes(r)
@@ -248,8 +255,8 @@ func (s *Server) register(api huma.API) {
 // headRoutes answers HEAD where GET is answered at once; net/http leaves out the body.
 func (s *Server) headRoutes(r *gin.Engine) {
 	for _, route := range r.Routes() {
-		if ru := s.routes.rules[route.Method+" "+route.Path]; route.Method == http.MethodGet && !ru.stream {
-			s.routes.rules["HEAD "+route.Path] = ru
+		if ru := s.routes.Rules[route.Method+" "+route.Path]; route.Method == http.MethodGet && !ru.Stream {
+			s.routes.Rules["HEAD "+route.Path] = ru
 			r.HEAD(route.Path, route.HandlerFunc)
 		}
 	}
@@ -274,10 +281,10 @@ func (s *Server) humaConfig() huma.Config {
 	}
 	cfg.Transformers = []huma.Transformer{func(ctx huma.Context, _ string, v any) (any, error) {
 		if p, ok := v.(*huma.ErrorModel); ok {
-			if after := retryAfter(p.Status); after != "" {
+			if after := problem.RetryAfter(p.Status); after != "" {
 				ctx.SetHeader("Retry-After", after)
 			}
-			return sign(ctx.Context(), p), nil
+			return problem.Sign(ctx.Context(), p), nil
 		}
 		return v, nil
 	}}
@@ -295,27 +302,34 @@ func schemaName(t reflect.Type, hint string) string {
 	if t.PkgPath() == reflect.TypeFor[run.Status]().PkgPath() {
 		return "Run" + t.Name()
 	}
+	own := t
+	if t.Kind() == reflect.Pointer {
+		own = t.Elem()
+	}
+	if own.PkgPath() == reflect.TypeFor[runs.Answer]().PkgPath() {
+		return "Run" + own.Name()
+	}
 	return scorerTypeName(t, huma.DefaultSchemaNamer(t, hint))
 }
 
 // ruleOf is the rule of the matched route; ok is false for paths that lead nowhere.
-func (s *Server) ruleOf(c *gin.Context) (rule, bool) {
-	if ru, ok := s.routes.rules[c.Request.Method+" "+c.FullPath()]; ok {
+func (s *Server) ruleOf(c *gin.Context) (route.Rule, bool) {
+	if ru, ok := s.routes.Rules[c.Request.Method+" "+c.FullPath()]; ok {
 		return ru, true
 	}
-	ru, ok := s.routes.rules["ANY "+c.FullPath()]
+	ru, ok := s.routes.Rules["ANY "+c.FullPath()]
 	return ru, ok
 }
 
 // engine is the workspace of the request, for questions: they create none.
 func (s *Server) engine(ctx context.Context) (*live.Engine, error) {
-	return s.cfg.Workspaces.Get(ctx, accessFrom(ctx).Workspace)
+	return s.cfg.Workspaces.Get(ctx, request.From(ctx).Workspace)
 }
 
 // recorder is the workspace of the request for what only records: it waits for no build, and creates a
 // workspace that does not exist.
 func (s *Server) recorder(ctx context.Context) (*live.Engine, error) {
-	return s.cfg.Workspaces.Open(ctx, accessFrom(ctx).Workspace)
+	return s.cfg.Workspaces.Open(ctx, request.From(ctx).Workspace)
 }
 
 // ServeStdio answers one host that started this program as its child: MCP messages, one per line, in on in and out on
@@ -341,7 +355,7 @@ const (
 
 // Close ends what goes on without a request: runs get a moment for the calls under way, and what is left of
 // them is resumed by the next start.
-func (s *Server) Close() { s.runs.close() }
+func (s *Server) Close() { s.runs.Close() }
 
 // Serve answers on ln until ctx ends, and resumes the runs that the process before left. Then it refuses new
 // requests with 503 and stops accepting, lets open requests finish for Config.Drain (10 s), cancels the others, which
@@ -366,7 +380,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		ConnContext:       rememberConn,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
-	s.runs.all.Go(func() { s.runs.resume(ctx) })
+	s.runs.Start(ctx)
 	defer s.Close()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {
@@ -397,7 +411,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	for range 1 + len(local) {
 		<-done // http.ErrServerClosed
 	}
-	s.routes.overdue.wait(s.cfg.Drain / 2)
+	s.routes.Overdue.Wait(s.cfg.Drain / 2)
 	if err != nil {
 		return fmt.Errorf("shut down %s: %w", ln.Addr(), err)
 	}

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"waymark/live"
+	"waymark/server/internal/request"
 	"waymark/suggest"
 )
 
@@ -85,8 +86,8 @@ func (w web) putAmbiguous() {
 	require.NoError(w.t, defaultEngine(w.t, w.Server).Wait(w.t.Context(), r.Seq))
 }
 
-// problem is an error as a client sees it.
-type problem struct {
+// refused is an error as a client sees it.
+type refused struct {
 	Type, Title, Detail, Instance string
 	Status                        int
 	Errors                        []struct {
@@ -96,11 +97,11 @@ type problem struct {
 }
 
 // requireProblem checks that a reply is a problem document of this status that mentions words.
-func requireProblem(t testing.TB, status int, mention string, r reply) problem {
+func requireProblem(t testing.TB, status int, mention string, r reply) refused {
 	t.Helper()
 	require.Equal(t, status, r.status, r.body)
 	require.Equal(t, "application/problem+json", r.header.Get("Content-Type"), r.body)
-	p := parse[problem](t, status, r)
+	p := parse[refused](t, status, r)
 	require.Equal(t, "about:blank", p.Type)
 	require.Equal(t, status, p.Status)
 	require.Equal(t, http.StatusText(status), p.Title)
@@ -400,7 +401,7 @@ func TestConfigIsChecked(t *testing.T) {
 func TestStatusPageNamesTheStoreToReadersOnly(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey, c.Data = true, "/srv/secret place" })
 	require.NotContains(t, w.ask("GET", "/status", "").body, "secret place")
-	_, key, err := w.createKey(t.Context(), "k", defaultWorkspace, scopeRead)
+	_, key, err := w.createKey(t.Context(), "k", request.DefaultWorkspace, request.ScopeRead)
 	require.NoError(t, err)
 	require.Contains(t, w.ask("GET", "/status", "", bearerOf(key)).body, "/srv/secret place")
 }

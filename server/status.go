@@ -12,6 +12,10 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	webpage "waymark/server/page"
 	"waymark/suggest"
 )
@@ -28,12 +32,12 @@ var statusPage = template.Must(template.ParseFS(pageFiles, "pages/status.html", 
 
 // pageRoutes are the routes that are no API: for people, probes and scrapers.
 func (s *Server) pageRoutes(r *gin.Engine) error {
-	get := func(path string, ru rule, handler gin.HandlerFunc) {
-		s.routes.rules["GET "+path], s.routes.rules["HEAD "+path] = ru, ru
+	get := func(path string, ru route.Rule, handler gin.HandlerFunc) {
+		s.routes.Rules["GET "+path], s.routes.Rules["HEAD "+path] = ru, ru
 		r.GET(path, handler)
 		r.HEAD(path, handler)
 	}
-	public := rule{public: true}
+	public := route.Rule{Public: true}
 	files, err := pageOnce()
 	if err != nil {
 		return err
@@ -46,7 +50,7 @@ func (s *Server) pageRoutes(r *gin.Engine) error {
 	get("/openapi.json", public, s.serveOpenAPI)
 	get("/healthz", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	get("/readyz", public, s.serveReady)
-	get("/metrics", rule{scope: scopeRead}, s.serveMetrics)
+	get("/metrics", route.Rule{Scope: request.ScopeRead}, s.serveMetrics)
 	return nil
 }
 
@@ -67,16 +71,16 @@ func (s *Server) serveReady(c *gin.Context) {
 	case s.isDraining():
 		reason = "the server is shutting down"
 	case unwritable != nil:
-		reason = problemOf(unwritable).Detail
-		exchangeFrom(c.Request.Context()).failure = unwritable
+		reason = problem.Of(unwritable).Detail
+		request.ExchangeFrom(c.Request.Context()).Failure = unwritable
 	default:
-		if _, err := s.cfg.Workspaces.Get(c.Request.Context(), defaultWorkspace); err != nil {
+		if _, err := s.cfg.Workspaces.Get(c.Request.Context(), request.DefaultWorkspace); err != nil {
 			reason = "the model is not loaded"
-			exchangeFrom(c.Request.Context()).failure = err
+			request.ExchangeFrom(c.Request.Context()).Failure = err
 		}
 	}
 	if reason != "" {
-		fail(c, refuse(http.StatusServiceUnavailable, reason))
+		fail(c, problem.New(http.StatusServiceUnavailable, reason))
 		return
 	}
 	answer := `{"status":"ready"}`
@@ -101,7 +105,7 @@ func (s *Server) serveStatus(c *gin.Context) {
 		scheme = "https"
 	}
 	shown.URL = scheme + "://" + c.Request.Host
-	if a := accessFrom(c.Request.Context()); a.may(scopeRead) {
+	if a := request.From(c.Request.Context()); a.May(request.ScopeRead) {
 		shown.Workspace = a.Workspace
 		e, err := s.engine(c.Request.Context())
 		if err != nil {
@@ -138,10 +142,10 @@ func (s *Server) stdio(workspace string) (string, error) {
 	if s.cfg.Data != "" {
 		entry.Args = append(entry.Args, "--data", s.cfg.Data)
 	}
-	if workspace != defaultWorkspace {
+	if workspace != request.DefaultWorkspace {
 		entry.Args = append(entry.Args, "--workspace", workspace)
 	}
-	text, err := encodeJSON(entry)
+	text, err := jsonio.Encode(entry)
 	return strings.TrimSpace(string(text)), err
 }
 

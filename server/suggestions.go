@@ -5,17 +5,16 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/catalog"
 	"waymark/live"
+	"waymark/server/internal/limit"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	"waymark/suggest"
 )
-
-// waitForSeq is how long a question with min_seq waits for the model to count that event.
-const waitForSeq = time.Second
 
 // The bodies repeat the requests of package suggest with what the documentation should say.
 type (
@@ -70,15 +69,15 @@ type answer[A any] struct {
 	Body A
 }
 
-func (s *Server) suggestionRoutes(r *routes) {
-	ru := rule{scope: scopeRead}
-	add(r, ru, huma.Operation{OperationID: "next", Method: http.MethodPost, Path: "/v1/next", Tags: []string{"Suggestions"},
+func (s *Server) suggestionRoutes(r *route.Table) {
+	ru := route.Rule{Scope: request.ScopeRead}
+	route.Add(r, ru, huma.Operation{OperationID: "next", Method: http.MethodPost, Path: "/v1/next", Tags: []string{"Suggestions"},
 		Summary: "What comes next", Description: "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."}, s.next)
-	add(r, rule{scope: scopeRead, plan: true}, huma.Operation{OperationID: "dag", Method: http.MethodPost, Path: "/v1/dag", Tags: []string{"Suggestions"},
+	route.Add(r, route.Rule{Scope: request.ScopeRead, Plan: true}, huma.Operation{OperationID: "dag", Method: http.MethodPost, Path: "/v1/dag", Tags: []string{"Suggestions"},
 		Summary: "A DAG of tools for an intent"}, s.dag)
-	add(r, ru, huma.Operation{OperationID: "search", Method: http.MethodPost, Path: "/v1/search", Tags: []string{"Suggestions"},
+	route.Add(r, ru, huma.Operation{OperationID: "search", Method: http.MethodPost, Path: "/v1/search", Tags: []string{"Suggestions"},
 		Summary: "Tools and capabilities by words"}, s.search)
-	add(r, ru, huma.Operation{OperationID: "explain", Method: http.MethodPost, Path: "/v1/explain", Tags: []string{"Suggestions"},
+	route.Add(r, ru, huma.Operation{OperationID: "explain", Method: http.MethodPost, Path: "/v1/explain", Tags: []string{"Suggestions"},
 		Summary: "Why an id is, or is not, suggested", Description: "Every term and every filter; for an absent id, the reason."}, s.explain)
 }
 
@@ -139,7 +138,7 @@ func (s *Server) explain(ctx context.Context, q *question[explainBody]) (*answer
 }
 
 func asker(ctx context.Context, session string) live.Asker {
-	return live.Asker{Source: accessFrom(ctx).Source, Session: session}
+	return live.Asker{Source: request.From(ctx).Source, Session: session}
 }
 
 // modelAt is the current model, once it counts event seq.
@@ -149,7 +148,7 @@ func (s *Server) modelAt(ctx context.Context, seq uint64) (*live.Engine, *sugges
 		return nil, nil, err
 	}
 	if seq > 0 {
-		wait, cancel := context.WithTimeout(ctx, waitForSeq)
+		wait, cancel := context.WithTimeout(ctx, limit.WaitForSeq)
 		defer cancel()
 		if err := e.Wait(wait, seq); err != nil {
 			if errors.Is(err, context.DeadlineExceeded) {

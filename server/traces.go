@@ -12,6 +12,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/ingest"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 )
 
 const (
@@ -25,20 +28,20 @@ type tracesAnswer struct {
 	Body        []byte
 }
 
-func (s *Server) traceRoutes(r *routes) {
-	add(r, rule{scope: scopeWrite, creates: true, also: protobuf, gzip: true, body: mostTraces}, huma.Operation{
+func (s *Server) traceRoutes(r *route.Table) {
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Creates: true, Also: protobuf, Gzip: true, Body: mostTraces}, huma.Operation{
 		OperationID: "traces", Method: http.MethodPost, Path: "/v1/traces", Tags: []string{"History"}, Summary: "OpenTelemetry traces (OTLP/HTTP)",
 		Description: "An export request, in JSON or protobuf, also packed with gzip. What it holds is durable when the answer comes, and its tool calls become episodes when their trace is " +
 			"complete: two seconds after its root was sent, or a minute after the last span. Values are dropped.",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			"application/json": {Schema: &huma.Schema{Type: "object"}}, protobuf: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}},
 	}, s.takeTraces)
-	documentBody(r.api, "/v1/traces", http.MethodPost, map[string]*huma.Schema{"application/json": {Type: "object"}, protobuf: {Type: "string", Format: "binary"}})
+	documentBody(r.API, "/v1/traces", http.MethodPost, map[string]*huma.Schema{"application/json": {Type: "object"}, protobuf: {Type: "string", Format: "binary"}})
 }
 
 func (s *Server) takeTraces(ctx context.Context, in *rawInput) (*tracesAnswer, error) {
 	if s.cfg.Traces == nil {
-		return nil, refuse(http.StatusServiceUnavailable, "this process takes no traces")
+		return nil, problem.New(http.StatusServiceUnavailable, "this process takes no traces")
 	}
 	r := in.request
 	body, err := unpacked(r)
@@ -46,11 +49,11 @@ func (s *Server) takeTraces(ctx context.Context, in *rawInput) (*tracesAnswer, e
 		return nil, err
 	}
 	binary := r.Header.Get("Content-Type") == protobuf
-	a := accessFrom(ctx)
+	a := request.From(ctx)
 	err = s.cfg.Traces(ctx, a.Workspace, a.Source, body, binary)
 	switch {
 	case errors.Is(err, ingest.ErrNotOTLP):
-		return nil, refuse(http.StatusBadRequest, err.Error())
+		return nil, problem.New(http.StatusBadRequest, err.Error())
 	case err != nil:
 		return nil, err
 	case binary:
@@ -70,14 +73,14 @@ func unpacked(r *http.Request) ([]byte, error) {
 	}
 	z, err := gzip.NewReader(r.Body)
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "the body is not packed with gzip")
+		return nil, problem.New(http.StatusBadRequest, "the body is not packed with gzip")
 	}
 	body, err := io.ReadAll(io.LimitReader(z, mostTraces+1))
 	if err != nil {
 		return nil, badRead(err)
 	}
 	if len(body) > mostTraces {
-		return nil, refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", mostTraces))
+		return nil, problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", mostTraces))
 	}
 	return body, nil
 }

@@ -16,6 +16,9 @@ import (
 	"waymark/episodic"
 	"waymark/ingest"
 	"waymark/live"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 )
 
 // maxImportRejections is how many refusals of an import are listed; all are counted.
@@ -43,27 +46,27 @@ type importResult struct {
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-func (s *Server) transferRoutes(r *routes) {
+func (s *Server) transferRoutes(r *route.Table) {
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
 	}
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	add(r, rule{scope: scopeAdmin, stream: true, ndjson: true, once: true, creates: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Ndjson: true, Once: true, Creates: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
-	documentBody(r.api, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
+	documentBody(r.API, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
-	add(r, rule{scope: scopeAdmin, creates: true}, op("digest-key", http.MethodGet, "/v1/digest-key", "The key of the digests of values",
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Creates: true}, op("digest-key", http.MethodGet, "/v1/digest-key", "The key of the digests of values",
 		"What importers hash the values of arguments and results with (docs/data.md). Made when it is first asked for; each workspace has its own."), s.digestKey)
 
 	export := op("export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
 	export.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: lines}}
-	add(r, rule{scope: scopeAdmin, stream: true}, export, s.export)
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Stream: true}, export, s.export)
 
 	backup := op("backup", http.MethodGet, "/v1/backup", "Back up the whole data directory",
 		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary lists its contents.")
 	backup.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}}
-	add(r, rule{scope: scopeAdmin, stream: true, global: true}, backup, s.backup)
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Global: true}, backup, s.backup)
 }
 
 type digestKeyAnswer struct {
@@ -109,7 +112,7 @@ func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, 
 	if err != nil {
 		return nil, err
 	}
-	source := accessFrom(ctx).Source
+	source := request.From(ctx).Source
 	out := new(importAnswer)
 	out.Body.Rejected = []live.Rejection{}
 	reject := func(rej live.Rejection) {
@@ -180,7 +183,7 @@ func (b *importBatch) store(ctx context.Context, e *live.Engine, source string, 
 			return nil, nil
 		}
 		putTools, putCapabilities := e.SubmitTools, e.SubmitCapabilities
-		if accessFrom(ctx).approves() {
+		if request.From(ctx).Approves() {
 			putTools, putCapabilities = e.PutTools, e.PutCapabilities
 		}
 		put := func() (live.PutResult, error) { return putTools(ctx, b.tools) }
@@ -254,8 +257,8 @@ func (s *Server) export(ctx context.Context, _ *struct{}) (*huma.StreamResponse,
 const backupSummary = "Waymark-Backup-Summary"
 
 func (s *Server) backup(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
-	if !accessFrom(ctx).Operator {
-		return nil, refuse(http.StatusForbidden, "a backup holds every workspace: only the operator of the server takes it")
+	if !request.From(ctx).Operator {
+		return nil, problem.New(http.StatusForbidden, "a backup holds every workspace: only the operator of the server takes it")
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		hc.SetHeader("Content-Type", "application/octet-stream")

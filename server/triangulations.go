@@ -12,6 +12,10 @@ import (
 
 	"waymark/score"
 	"waymark/score/evidence"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
+	"waymark/server/internal/scoring"
 	"waymark/storage"
 )
 
@@ -40,28 +44,28 @@ type (
 	}
 )
 
-func (s *Server) triangulationRoutes(r *routes) {
-	ru := rule{scope: scopeWrite, once: true, body: scoringBody}
+func (s *Server) triangulationRoutes(r *route.Table) {
+	ru := route.Rule{Scope: request.ScopeWrite, Once: true, Body: scoring.MaxBody}
 	begins := ru
-	begins.creates = true
-	add(r, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
+	begins.Creates = true
+	route.Add(r, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
 		Summary:     "Weigh hypotheses by evidence",
 		Description: "Answers for all rounds in the request, and keeps them, so that evidence can be added round by round. The id is the hash of the request: the same request begins the same triangulation anew."}, s.triangulate)
 	asks := begins
-	asks.timeout = scoringTimeout
-	add(r, asks, huma.Operation{OperationID: "inquire", Method: http.MethodPost, Path: "/v1/inquiries", Tags: []string{"Scorers"},
+	asks.Timeout = scoring.Timeout
+	route.Add(r, asks, huma.Operation{OperationID: "inquire", Method: http.MethodPost, Path: "/v1/inquiries", Tags: []string{"Scorers"},
 		Summary:     "Have a question answered by a judge and a search",
 		Description: "The judge proposes hypotheses, searches in the documents given, or by a tool of a connected server, bring evidence round by round until the gate stops. What came of it is kept as a triangulation."}, s.inquire)
-	add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
+	route.Add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
 		Summary: "Add a round of evidence"}, s.addEvidence)
-	add(r, rule{scope: scopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
+	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
 		Summary: "Where a triangulation stands"}, s.getTriangulation)
-	add(r, rule{scope: scopeWrite}, huma.Operation{OperationID: "delete-triangulation", Method: http.MethodDelete, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
+	route.Add(r, route.Rule{Scope: request.ScopeWrite}, huma.Operation{OperationID: "delete-triangulation", Method: http.MethodDelete, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
 		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, s.deleteTriangulation)
 }
 
-func (s *Server) triangulate(ctx context.Context, q *scoreQuestion[evidence.Request]) (*triangulationBegun, error) {
-	out, err := s.scoring.run(ctx, accessFrom(ctx), score.TriangulateID, q.After, func() (any, error) { return s.begin(ctx, q.Body) })
+func (s *Server) triangulate(ctx context.Context, q *scoring.Question[evidence.Request]) (*triangulationBegun, error) {
+	out, err := s.scoring.Run(ctx, request.From(ctx), score.TriangulateID, q.After, func() (any, error) { return s.begin(ctx, q.Body) })
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +75,7 @@ func (s *Server) triangulate(ctx context.Context, q *scoreQuestion[evidence.Requ
 
 // begin answers a triangulation and keeps it, before its run is recorded.
 func (s *Server) begin(ctx context.Context, r evidence.Request) (score.TriangulateAnswer, error) {
-	a, err := s.scoring.scorer(ctx, accessFrom(ctx).Workspace).Triangulate(ctx, r)
+	a, err := s.scoring.Scorer(ctx, request.From(ctx).Workspace).Triangulate(ctx, r)
 	if err != nil {
 		return a, err
 	}
@@ -83,7 +87,7 @@ func (s *Server) keep(ctx context.Context, id string, r evidence.Request) error 
 	if err != nil {
 		return err
 	}
-	table, err := s.cfg.Store.Table(accessFrom(ctx).Workspace)
+	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
 	if err != nil {
 		return err
 	}
@@ -91,11 +95,11 @@ func (s *Server) keep(ctx context.Context, id string, r evidence.Request) error 
 	return err
 }
 
-func (s *Server) inquire(ctx context.Context, q *scoreQuestion[score.InquiryRequest]) (*inquiryDone, error) {
-	out, err := s.scoring.run(ctx, accessFrom(ctx), score.TriangulateID, q.After, func() (any, error) {
-		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
+func (s *Server) inquire(ctx context.Context, q *scoring.Question[score.InquiryRequest]) (*inquiryDone, error) {
+	out, err := s.scoring.Run(ctx, request.From(ctx), score.TriangulateID, q.After, func() (any, error) {
+		ctx, cancel := context.WithTimeout(ctx, scoring.JudgingTimeout)
 		defer cancel()
-		a, err := s.scoring.scorer(ctx, accessFrom(ctx).Workspace).Inquire(ctx, q.Body)
+		a, err := s.scoring.Scorer(ctx, request.From(ctx).Workspace).Inquire(ctx, q.Body)
 		if err != nil || a.Request == nil {
 			return a, err
 		}
@@ -116,12 +120,12 @@ func (s *Server) triangulation(ctx context.Context, escaped string) (id string, 
 	if id, err = pathID(escaped); err != nil {
 		return
 	}
-	if table, err = s.cfg.Store.Table(accessFrom(ctx).Workspace); err != nil {
+	if table, err = s.cfg.Store.Table(request.From(ctx).Workspace); err != nil {
 		return
 	}
 	value, version, err := table.Get(ctx, triangulationRow+id)
 	if errors.Is(err, storage.ErrNotFound) {
-		err = refuse(http.StatusNotFound, fmt.Sprintf("there is no triangulation %q", id))
+		err = problem.New(http.StatusNotFound, fmt.Sprintf("there is no triangulation %q", id))
 	}
 	if err != nil {
 		return id, table, state, version, err
@@ -132,13 +136,13 @@ func (s *Server) triangulation(ctx context.Context, escaped string) (id string, 
 	return id, table, state, version, err
 }
 
-func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*scored[score.TriangulateAnswer], error) {
+func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*scoring.Answer[score.TriangulateAnswer], error) {
 	for try := 1; ; try++ {
 		id, table, state, version, err := s.triangulation(ctx, q.ID)
 		if err != nil {
 			return nil, err
 		}
-		state, a, err := s.scoring.scorer(ctx, accessFrom(ctx).Workspace).AddEvidence(id, state, q.Body)
+		state, a, err := s.scoring.Scorer(ctx, request.From(ctx).Workspace).AddEvidence(id, state, q.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -153,21 +157,21 @@ func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*sc
 		if err != nil {
 			return nil, err
 		}
-		return &scored[score.TriangulateAnswer]{a}, nil
+		return &scoring.Answer[score.TriangulateAnswer]{Body: a}, nil
 	}
 }
 
-func (s *Server) getTriangulation(ctx context.Context, q *triangulationQuery) (*scored[score.TriangulateAnswer], error) {
+func (s *Server) getTriangulation(ctx context.Context, q *triangulationQuery) (*scoring.Answer[score.TriangulateAnswer], error) {
 	id, _, state, _, err := s.triangulation(ctx, q.ID)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.scoring.scorer(ctx, accessFrom(ctx).Workspace).Triangulate(ctx, state)
+	a, err := s.scoring.Scorer(ctx, request.From(ctx).Workspace).Triangulate(ctx, state)
 	if err != nil {
 		return nil, err
 	}
 	a.ID = id // it began with less
-	return &scored[score.TriangulateAnswer]{a}, nil
+	return &scoring.Answer[score.TriangulateAnswer]{Body: a}, nil
 }
 
 func (s *Server) deleteTriangulation(ctx context.Context, q *triangulationQuery) (*struct{}, error) {

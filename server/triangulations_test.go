@@ -50,10 +50,10 @@ func TestInquiry(t *testing.T) {
 	assert.Contains(t, ids, score.TriangulateID)
 
 	client := overMemory(t, w.Server, nil)
-	over := call(t, client, toolScore, map[string]any{"rubric": "inquiry", "input": json.RawMessage(inquiry)})
+	over := call(t, client, "score", map[string]any{"rubric": "inquiry", "input": json.RawMessage(inquiry)})
 	require.False(t, over.IsError, "%v", over.Content)
 	assert.Equal(t, a.ID, over.StructuredContent.(map[string]any)["id"])
-	over = call(t, client, toolScore, map[string]any{"rubric": "hypotheses", "input": map[string]any{"question": "Why?", "even_if_easy": true}})
+	over = call(t, client, "score", map[string]any{"rubric": "hypotheses", "input": map[string]any{"question": "Why?", "even_if_easy": true}})
 	require.False(t, over.IsError, "%v", over.Content)
 	assert.Len(t, over.StructuredContent.(map[string]any)["hypotheses"], 5)
 	requireProblem(t, 422, "no servers", w.ask("POST", "/v1/inquiries", `{"question":"Why?","search_tool":"web:search"}`))

@@ -13,6 +13,9 @@ import (
 
 	"waymark/gateway"
 	"waymark/live"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 )
 
 // What is started is written in a file of the data directory that only its owner can write. Over HTTP goes
@@ -59,27 +62,27 @@ type grantBody struct {
 	Pattern string `json:"pattern" minLength:"1" maxLength:"256" doc:"An id in which * stands for any characters, as in github:*."`
 }
 
-func (s *Server) upstreamRoutes(r *routes) {
-	read, admin := rule{scope: scopeRead, global: true}, rule{scope: scopeAdmin, global: true, audit: true} // of this process
+func (s *Server) upstreamRoutes(r *route.Table) {
+	read, admin := route.Rule{Scope: request.ScopeRead, Global: true}, route.Rule{Scope: request.ScopeAdmin, Global: true, Audit: true} // of this process
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Servers"}}
 	}
-	add(r, read, op("list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
-	add(r, admin, op("agree-server", http.MethodPost, "/v1/servers/{id}/agree", "Agree to start a server as it is defined",
+	route.Add(r, read, op("list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
+	route.Add(r, admin, op("agree-server", http.MethodPost, "/v1/servers/{id}/agree", "Agree to start a server as it is defined",
 		"Only the operator of the server may."), s.agreeServer)
-	add(r, admin, op("forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
+	route.Add(r, admin, op("forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
 		"Only the operator of the server may."), s.forgetServer)
-	add(r, read, op("list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
-	add(r, admin, op("approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
-	add(r, admin, op("grant-tools", http.MethodPost, "/v1/grants", "Let tools be called that may change or delete things", ""), s.grantTools)
-	add(r, admin, op("revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)
+	route.Add(r, read, op("list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
+	route.Add(r, admin, op("approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
+	route.Add(r, admin, op("grant-tools", http.MethodPost, "/v1/grants", "Let tools be called that may change or delete things", ""), s.grantTools)
+	route.Add(r, admin, op("revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)
 }
 
 // gateway is that of the caller's workspace.
 func (s *Server) gateway(ctx context.Context) (*gateway.Gateway, error) {
 	g := s.cfg.Upstream.Gateway
-	if g == nil || accessFrom(ctx).Workspace != s.cfg.Upstream.Workspace {
-		return nil, refuse(http.StatusServiceUnavailable, "no servers are defined in this workspace; define them with `waymark gateway add`")
+	if g == nil || request.From(ctx).Workspace != s.cfg.Upstream.Workspace {
+		return nil, problem.New(http.StatusServiceUnavailable, "no servers are defined in this workspace; define them with `waymark gateway add`")
 	}
 	return g, nil
 }
@@ -95,8 +98,8 @@ func (s *Server) listServers(ctx context.Context, _ *struct{}) (*serversAnswer, 
 
 // operatorsGateway is the gateway, for whoever may decide what runs on this machine.
 func (s *Server) operatorsGateway(ctx context.Context) (*gateway.Gateway, error) {
-	if a := accessFrom(ctx); !a.Operator {
-		return nil, refuse(http.StatusForbidden, "only the operator of the server decides what is started")
+	if a := request.From(ctx); !a.Operator {
+		return nil, problem.New(http.StatusForbidden, "only the operator of the server decides what is started")
 	}
 	return s.gateway(ctx)
 }
@@ -107,11 +110,11 @@ func (s *Server) agreeServer(ctx context.Context, q *agreeQuery) (*struct{}, err
 		return nil, err
 	}
 	if err := g.Agree(ctx, q.ID, q.Body.Digest); err != nil {
-		return nil, refuse(http.StatusUnprocessableEntity, err.Error())
+		return nil, problem.New(http.StatusUnprocessableEntity, err.Error())
 	}
 	if s.cfg.Upstream.Reload != nil {
 		if err := s.cfg.Upstream.Reload(); err != nil {
-			return nil, refuse(http.StatusConflict, err.Error())
+			return nil, problem.New(http.StatusConflict, err.Error())
 		}
 	}
 	return nil, nil
@@ -202,7 +205,7 @@ func (s *Server) approveTools(ctx context.Context, q *question[approveBody]) (*a
 			}
 		}
 		if n == 0 {
-			return nil, refuse(http.StatusNotFound, fmt.Sprintf("nothing of %q is withheld", t.ID))
+			return nil, problem.New(http.StatusNotFound, fmt.Sprintf("nothing of %q is withheld", t.ID))
 		}
 	}
 	out := new(approveAnswer)
@@ -210,9 +213,9 @@ func (s *Server) approveTools(ctx context.Context, q *question[approveBody]) (*a
 	for _, t := range chosen {
 		switch err := release(ctx, g, e, t); {
 		case errors.Is(err, gateway.ErrChangedAgain), errors.Is(err, live.ErrChangedAgain):
-			return nil, refuse(http.StatusConflict, err.Error())
+			return nil, problem.New(http.StatusConflict, err.Error())
 		case err != nil:
-			return nil, refuse(http.StatusUnprocessableEntity, err.Error())
+			return nil, problem.New(http.StatusUnprocessableEntity, err.Error())
 		}
 		out.Body.Approved = append(out.Body.Approved, t.ID)
 	}
@@ -239,7 +242,7 @@ func (s *Server) revokeGrant(ctx context.Context, q *deleteQuery) (*struct{}, er
 	}
 	was, err := g.Revoke(ctx, pattern)
 	if err == nil && !was {
-		err = refuse(http.StatusNotFound, fmt.Sprintf("%q is not granted", pattern))
+		err = problem.New(http.StatusNotFound, fmt.Sprintf("%q is not granted", pattern))
 	}
 	return nil, err
 }

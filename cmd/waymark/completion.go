@@ -17,7 +17,7 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest"
 	"waymark/run/exchange"
-	"waymark/server"
+	mcpserver "waymark/server/mcp"
 	"waymark/suggest"
 )
 
@@ -42,7 +42,7 @@ var flagValues = map[string]values{
 	"format":        fixed(exchange.Formats...),
 	"host":          func(*app, context.Context) []string { return hostNames() },
 	"hook host":     fixed("claude-code", "codex"),
-	"tool-mode":     fixed(server.ModeAuto, server.ModeDirect, server.ModeHybrid, server.ModeDeferred),
+	"tool-mode":     fixed(mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred),
 	"kinds":         fixed("tool", "capability"),
 	"scopes":        fixed("read", "write", "admin"),
 	"log-level":     fixed("debug", "info", "warn", "error"),

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/server"
+	mcpserver "waymark/server/mcp"
 )
 
 // stdio are the two ends a host holds. Standard input stays open to be read until the host closes it.
@@ -27,5 +27,5 @@ func (writeNopCloser) Close() error { return nil }
 
 // bridge passes MCP messages on to the server that has the data directory.
 func bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, c *client.Client) error {
-	return server.Bridge(ctx, in, out, c.Base+"/mcp", c.Token, c.Workspace)
+	return mcpserver.Bridge(ctx, in, out, c.Base+"/mcp", c.Token, c.Workspace)
 }

@@ -16,7 +16,7 @@ import (
 	"waymark/catalog"
 	"waymark/gateway"
 	"waymark/live"
-	"waymark/server"
+	mcpserver "waymark/server/mcp"
 	"waymark/suggest"
 )
 
@@ -31,17 +31,17 @@ type upstream struct {
 func (a *app) upstreamFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&a.connect, "connect", false, "start the servers of the workspace that somebody agreed to (waymark gateway add), and offer their tools")
-	f.StringVar(&a.toolMode, "tool-mode", server.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto by their number")
+	f.StringVar(&a.toolMode, "tool-mode", mcpserver.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto by their number")
 	f.BoolVar(&a.suggestAfter, "suggest-after", false, "say with the result of each call what usually comes next")
 	f.BoolVar(&a.strictResults, "strict-results", false, "refuse results of tools that do not fit their output schema")
 	f.StringSliceVar(&a.expose, "expose", nil, "`patterns` of tools that stand in tools/list in hybrid mode, as in github:*")
 }
 
 func (a *app) checkUpstream() error {
-	if !slices.Contains([]string{"", server.ModeAuto, server.ModeDirect, server.ModeHybrid, server.ModeDeferred}, a.toolMode) {
+	if !slices.Contains([]string{"", mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred}, a.toolMode) {
 		return usagef("unknown --tool-mode %q: want auto, direct, hybrid or deferred", a.toolMode)
 	}
-	if a.toolMode == server.ModeHybrid && len(a.expose) == 0 {
+	if a.toolMode == mcpserver.ModeHybrid && len(a.expose) == 0 {
 		return usagef("--tool-mode hybrid needs --expose")
 	}
 	return nil
@@ -96,12 +96,12 @@ func markOf(dir string) string {
 }
 
 // upstream is what the server is told of other servers.
-func (a *app) upstream(h *house) server.Upstream {
+func (a *app) upstream(h *house) mcpserver.Upstream {
 	u := h.upstream.Load()
 	if u == nil {
-		return server.Upstream{}
+		return mcpserver.Upstream{}
 	}
-	other := server.Upstream{Gateway: u.gateway, Workspace: u.workspace, Mode: a.toolMode, Chosen: a.expose}
+	other := mcpserver.Upstream{Gateway: u.gateway, Workspace: u.workspace, Mode: a.toolMode, Chosen: a.expose}
 	if a.connect {
 		other.Reload = u.start
 	}

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/internal/strictjson"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/problem"
+)
+
+// strictFormat plugs the rules into huma, which reads each body twice: as any, to validate it
+// against the schema of the route, then into the type of the handler.
+var strictFormat = huma.Format{
+	Marshal: func(w io.Writer, v any) error {
+		data, err := jsonio.Encode(v)
+		if err == nil {
+			_, _ = w.Write(data)
+			return nil
+		}
+		// Nothing is written yet, so that a score that is not a number becomes an honest 500
+		// instead of a 200 with half a body.
+		if rw, ok := w.(http.ResponseWriter); ok {
+			problem.Write(rw, problem.New(http.StatusInternalServerError, "the answer cannot be written as JSON"))
+			return nil
+		}
+		return err
+	},
+	Unmarshal: func(data []byte, v any) error {
+		if generic, ok := v.(*any); ok {
+			if err := strictjson.Check(data); err != nil {
+				return jsonio.Malformed(err)
+			}
+			return jsonio.Malformed(strictjson.Fit(data, generic))
+		}
+		return jsonio.Malformed(strictjson.Fit(data, v))
+	},
+}

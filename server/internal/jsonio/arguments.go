@@ -1,0 +1,99 @@
+package jsonio
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/catalog"
+)
+
+// ArgumentError is a wrong argument, by its name.
+type ArgumentError struct {
+	Field  string // empty: the arguments as a whole
+	Detail string
+}
+
+func (e *ArgumentError) Error() string {
+	if e.Field == "" {
+		return "arguments: " + e.Detail
+	}
+	return e.Field + ": " + e.Detail
+}
+
+// Wrong is the error of an argument.
+func Wrong(field, detail string) error { return &ArgumentError{Field: field, Detail: detail} }
+
+// DecodeArguments reads the arguments of a call as strictly as an HTTP body: unknown, repeated and
+// wrongly spelt names and wrong types are errors that name the argument, in words a model can act on.
+// No arguments at all are none given.
+func DecodeArguments[T any](raw json.RawMessage) (T, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	in, err := Decode[T](raw)
+	var malformed *MalformedError
+	if !errors.As(err, &malformed) {
+		return in, err
+	}
+	at := jsontext.Pointer(malformed.Place)
+	e := &ArgumentError{fieldOf(at), malformed.Reason}
+	if strings.HasPrefix(malformed.Reason, "unknown field") {
+		e.Detail = "there is no such argument; there are " + strings.Join(argumentNames(reflect.TypeFor[T](), at.Parent()), ", ")
+		if at.LastToken() == WorkspaceField {
+			e.Detail += "; " + HowWorkspace
+		}
+	}
+	return in, e
+}
+
+// fieldOf writes a JSON pointer as a reader would: /steps/0/tool becomes steps[0].tool.
+func fieldOf(p jsontext.Pointer) string {
+	var b strings.Builder
+	for token := range p.Tokens() {
+		switch {
+		case b.Len() == 0:
+			b.WriteString(catalog.ShownID(token))
+		case strings.Trim(token, "0123456789") == "":
+			fmt.Fprintf(&b, "[%s]", token)
+		default:
+			b.WriteString("." + catalog.ShownID(token))
+		}
+	}
+	return b.String()
+}
+
+// argumentNames lists the names allowed in the object that the pointer points to.
+func argumentNames(t reflect.Type, p jsontext.Pointer) []string {
+	for token := range p.Tokens() {
+		if t.Kind() == reflect.Slice {
+			t = t.Elem()
+			continue
+		}
+		for _, f := range reflect.VisibleFields(t) {
+			if Name(f) == token {
+				if t = f.Type; t.Kind() == reflect.Pointer {
+					t = t.Elem()
+				}
+				break
+			}
+		}
+	}
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		if !f.Anonymous {
+			names = append(names, Name(f))
+		}
+	}
+	return names
+}
+
+// Name is the name of a field in JSON.
+func Name(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}

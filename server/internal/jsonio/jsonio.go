@@ -1,0 +1,85 @@
+// Package jsonio reads and writes the JSON of HTTP bodies and of the arguments of MCP tools: strictly in, and with one
+// form for each value out.
+package jsonio
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"waymark/internal/strictjson"
+	"waymark/score/rubric"
+)
+
+// MalformedError is text that is not the JSON this server takes (Status 400), or JSON that is not
+// what the route takes (422). Place is a JSON pointer into the body.
+type MalformedError struct {
+	Status int
+	Place  string
+	Reason string
+}
+
+func (e *MalformedError) Error() string {
+	if e.Place == "" {
+		return e.Reason
+	}
+	return e.Place + ": " + e.Reason
+}
+
+// Decode reads one value of type T and nothing else.
+func Decode[T any](data []byte) (T, error) {
+	v, err := strictjson.Decode[T](data)
+	return v, Malformed(err)
+}
+
+// Malformed gives an error of the strict reader its status and the words of this interface.
+func Malformed(err error) error {
+	var strict *strictjson.Error
+	var decimal *rubric.DecimalError
+	if !errors.As(err, &strict) {
+		return err
+	}
+	e := &MalformedError{Status: http.StatusUnprocessableEntity, Place: strict.Place, Reason: strict.Reason}
+	switch {
+	case strict.Syntax:
+		e.Status = http.StatusBadRequest
+	case strict.Unknown == WorkspaceField:
+		e.Reason += "; " + HowWorkspace
+	case errors.As(strict.Err, &decimal):
+		e.Reason = decimal.Detail
+	}
+	return e
+}
+
+// Encode writes v as encoding/json would (so that HTTP, MCP and the command line agree), but
+// with [] and {} for nil slices and maps, and with map keys in order. Not-a-number is an error.
+func Encode(v any) ([]byte, error) {
+	if p, ok := v.(*huma.ErrorModel); ok { // errors[] is part of every problem, also where it is empty
+		v = struct {
+			Type     string              `json:"type"`
+			Title    string              `json:"title"`
+			Status   int                 `json:"status"`
+			Detail   string              `json:"detail"`
+			Instance string              `json:"instance,omitempty"`
+			Errors   []*huma.ErrorDetail `json:"errors"`
+		}{p.Type, p.Title, p.Status, p.Detail, p.Instance, p.Errors}
+	}
+	data, err := json.Marshal(v, jsonv1.DefaultOptionsV1(), json.FormatNilSliceAsNull(false),
+		json.FormatNilMapAsNull(false), json.Deterministic(true), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return data, nil
+}
+
+// A request cannot name its workspace, which many try.
+const (
+	WorkspaceField = "workspace"
+	HowWorkspace   = "the workspace comes from the credential: an API key opens one (waymark keys create --workspace NAME), " +
+		"and the command line chooses one with --workspace"
+)

@@ -1,0 +1,88 @@
+package limit
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/server/internal/problem"
+)
+
+// Computations of one credential wait in rotation with those of others.
+func TestTurnsRotate(t *testing.T) {
+	q := NewTurns(2)
+	first, err := q.Enter(t.Context(), "a")
+	require.NoError(t, err)
+	order := make(chan string, 10)
+	wait := func(who string) {
+		before := len(q.waitingOf(who))
+		go func() {
+			leave, err := q.Enter(t.Context(), who)
+			assert.NoError(t, err)
+			order <- who
+			leave()
+		}()
+		require.Eventually(t, func() bool { return len(q.waitingOf(who)) > before }, time.Minute, time.Millisecond)
+	}
+	other, err := q.Enter(t.Context(), "c")
+	require.NoError(t, err)
+	for _, who := range []string{"a", "a", "a", "b", "b"} {
+		wait(who)
+	}
+	first()
+	assert.Equal(t, []string{"a", "b", "a", "b", "a"}, []string{<-order, <-order, <-order, <-order, <-order})
+	other()
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	one, err := q.Enter(t.Context(), "a")
+	require.NoError(t, err)
+	_, err = q.Enter(ctx, "a")
+	assert.Equal(t, 503, problem.Of(err).Status)
+	one()
+	assert.Zero(t, q.busy)
+}
+
+func (t *Turns) waitingOf(who string) []chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.waiting[who]
+}
+
+// Clients of IPv6 are counted by network.
+func TestAddresses(t *testing.T) {
+	for peer, want := range map[string]string{
+		"203.0.113.9": "203.0.113.9", "::ffff:203.0.113.9": "203.0.113.9", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
+		"::1": "::1", "fe80::1%eth0": "fe80::/64", "": "", "pipe": "",
+	} {
+		assert.Equal(t, want, AddressOf(peer), peer)
+	}
+}
+
+// Requests that nobody waits for any more do not pile up without end.
+func TestOverdueWorkIsBounded(t *testing.T) {
+	var o Overdue
+	o.count.Store(maxOverdue)
+	_, err := Within(t.Context(), &o, time.Minute, func() (int, error) { return 1, nil })
+	assert.Equal(t, 503, problem.Of(err).Status)
+	assert.ErrorContains(t, err, "outlived their time limit")
+	o.count.Add(-1)
+	n, err := Within(t.Context(), &o, time.Minute, func() (int, error) { return 1, nil })
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+}
+
+// A total is refused to everybody once it is used up, whoever has a part left.
+func TestATotalIsBounded(t *testing.T) {
+	s := NewShare("things", 8)
+	for i := range 4 {
+		_, err := s.Take(2, []Holder{{name: fmt.Sprint("key:", i), part: keyPart}})
+		require.NoError(t, err)
+	}
+	_, err := s.Take(1, []Holder{{name: "key:5", part: keyPart}})
+	assert.Equal(t, 503, problem.Of(err).Status)
+}

@@ -1,0 +1,248 @@
+// Package problem words everything that is not the answer asked for, as problem documents (RFC 9457). [Of] is the one place
+// where an error becomes a status.
+package problem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/catalog"
+	"waymark/live"
+	"waymark/run"
+	"waymark/score"
+	"waymark/score/rubric"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/request"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// New is an answer that is not the one asked for, as RFC 9457 has it. The detail is shown to the
+// caller; it never quotes an internal error.
+func New(status int, detail string, errs ...*huma.ErrorDetail) *huma.ErrorModel {
+	return &huma.ErrorModel{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Errors: errs}
+}
+
+// Of gives every error its status. What is not listed is a fault of ours: the caller learns
+// that it happened, the log learns what it was.
+func Of(err error) *huma.ErrorModel {
+	var (
+		problem   *huma.ErrorModel
+		asked     *suggest.RequestError
+		ambiguous *catalog.AmbiguousError
+		malformed *jsonio.MalformedError
+		tooLarge  *http.MaxBytesError
+		scoring   *rubric.RequestError
+	)
+	switch {
+	case errors.As(err, &problem):
+		return problem
+	case problemOfRun(err) != nil:
+		return problemOfRun(err)
+	case errors.As(err, &asked):
+		status := http.StatusUnprocessableEntity
+		if asked.Kind == suggest.NotFound {
+			status = http.StatusNotFound
+		}
+		if asked.Field == "" {
+			return New(status, asked.Error())
+		}
+		return New(status, asked.Error(), &huma.ErrorDetail{Location: "body." + asked.Field, Message: asked.Detail})
+	case errors.As(err, &scoring):
+		if scoring.Field == "" {
+			return New(http.StatusUnprocessableEntity, scoring.Error())
+		}
+		return New(http.StatusUnprocessableEntity, scoring.Error(), &huma.ErrorDetail{Location: "body." + scoring.Field, Message: scoring.Detail})
+	case errors.Is(err, score.ErrNoJudge):
+		return New(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.judge", Message: err.Error()})
+	case errors.Is(err, score.ErrJudge), errors.Is(err, score.ErrSearch):
+		return New(http.StatusBadGateway, err.Error())
+	case errors.As(err, &ambiguous):
+		return New(http.StatusUnprocessableEntity, ambiguous.Error())
+	case errors.As(err, &malformed):
+		return malformedProblem(malformed)
+	case errors.As(err, &tooLarge):
+		return New(http.StatusRequestEntityTooLarge, "the body is larger than this route takes")
+	case errors.Is(err, request.ErrNoCredential), errors.Is(err, request.ErrBadCredential):
+		return New(http.StatusUnauthorized, err.Error())
+	case errors.Is(err, live.ErrNoBuild):
+		return New(http.StatusServiceUnavailable, "the first model is still being built; ask again")
+	case errors.Is(err, live.ErrNotYet):
+		return New(http.StatusServiceUnavailable, "the model does not count that event yet; ask again")
+	case errors.Is(err, storage.ErrNoSpace):
+		return New(http.StatusInsufficientStorage, "too little disk space: writes are refused, reads go on")
+	case errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrClosed), errors.Is(err, live.ErrClosed):
+		return New(http.StatusServiceUnavailable, "the storage does not accept writes")
+	case errors.Is(err, live.ErrNewer):
+		return New(http.StatusInternalServerError, err.Error())
+	case errors.Is(err, live.ErrNoRollback):
+		return New(http.StatusConflict, err.Error())
+	case errors.Is(err, live.ErrNoWorkspace):
+		return New(http.StatusNotFound, err.Error())
+	case errors.Is(err, storage.ErrNotFound):
+		return New(http.StatusNotFound, "not found: there is nothing at this path")
+	case errors.Is(err, storage.ErrConflict):
+		return New(http.StatusConflict, "somebody else changed it at the same time")
+	case errors.Is(err, context.DeadlineExceeded):
+		return New(http.StatusGatewayTimeout, "there was no answer within the time limit of the request; repeat it in a few seconds")
+	case errors.Is(err, context.Canceled):
+		return New(http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down")
+	}
+	return New(http.StatusInternalServerError, "internal error")
+}
+
+// huma builds its own errors through these hooks; they are global to the process, so they are set
+// once and hold no server. A plain error of a handler arrives here as the single errs of a 500.
+func init() {
+	huma.DefaultArrayNullable = false
+	huma.ValidateStrictCasing = true
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
+		return humaProblem(status, msg, errs)
+	}
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		if status >= http.StatusInternalServerError && ctx != nil {
+			request.ExchangeFrom(ctx.Context()).Failure = errors.Join(errs...)
+		}
+		return humaProblem(status, msg, errs)
+	}
+}
+
+func humaProblem(status int, msg string, errs []error) *huma.ErrorModel {
+	if status >= http.StatusInternalServerError {
+		joined := errors.Join(errs...)
+		p := Of(joined)
+		if msg == "cannot read request body" && p.Status == http.StatusInternalServerError {
+			return New(http.StatusBadRequest, "the body ended early or is wrongly framed")
+		}
+		return p
+	}
+	p := New(status, msg)
+	for _, err := range errs {
+		var detailer huma.ErrorDetailer
+		if errors.As(err, &detailer) {
+			d := *detailer.ErrorDetail()
+			reword(&d)
+			p.Errors = append(p.Errors, &d)
+		} else if err != nil {
+			p.Errors = append(p.Errors, &huma.ErrorDetail{Message: err.Error()})
+		}
+	}
+	if msg == "validation failed" && len(p.Errors) > 0 { // say in the detail what comes first
+		first := p.Errors[0]
+		p.Detail = strings.TrimSpace(first.Location + " " + first.Message)
+		if status == http.StatusBadRequest || status == http.StatusUnsupportedMediaType {
+			p.Detail = first.Message
+		}
+	}
+	return p
+}
+
+// Sign names the exchange in a problem, so that a report can be matched with the log.
+func Sign(ctx context.Context, p *huma.ErrorModel) *huma.ErrorModel {
+	if id := request.ExchangeFrom(ctx).Id; id != "" && p.Instance == "" {
+		signed := *p
+		signed.Instance = "urn:waymark:request:" + id
+		return &signed
+	}
+	return p
+}
+
+// RetryAfter is the number of seconds after which a request that failed with a status is worth repeating; empty: it
+// is not known to be.
+func RetryAfter(status int) string {
+	switch status {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return "1"
+	case http.StatusGatewayTimeout:
+		return "5"
+	}
+	return ""
+}
+
+// Write answers with a problem.
+func Write(w http.ResponseWriter, p *huma.ErrorModel) {
+	data, err := jsonio.Encode(p)
+	if err != nil { // strings and integers only: cannot happen
+		data = []byte(`{"status":500,"title":"Internal Server Error"}`)
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Del("ETag")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(data) // the client may be gone; there is nobody left to tell
+}
+
+// problemOfRun gives what a run is refused for its status.
+func problemOfRun(err error) *huma.ErrorModel {
+	var wrong *run.CheckError
+	var argument *jsonio.ArgumentError
+	switch {
+	case errors.As(err, &wrong):
+		p := New(http.StatusUnprocessableEntity, RefusedRun(wrong))
+		for _, one := range wrong.Problems {
+			at := "body"
+			if one.Task != "" {
+				at += ".dag.tasks." + one.Task
+			}
+			if one.Argument != "" {
+				at += "." + one.Argument
+			}
+			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: at, Message: one.Detail})
+		}
+		if form := wrong.Form(); form != nil {
+			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: "body.values", Message: "values are missing; value is their JSON Schema", Value: form})
+		}
+		return p
+	case errors.As(err, &argument):
+		return New(http.StatusUnprocessableEntity, argument.Error(), &huma.ErrorDetail{Location: "body." + argument.Field, Message: argument.Detail})
+	}
+	return nil
+}
+
+// RefusedRun says in one line why a DAG cannot be run.
+func RefusedRun(e *run.CheckError) string {
+	if e.OnlyOpen() {
+		keys := make([]string, len(e.Open))
+		for i, o := range e.Open {
+			keys[i] = o.Key()
+		}
+		return "the DAG cannot be run without values for " + strings.Join(keys, ", ")
+	}
+	text := "the DAG cannot be run: " + e.Problems[0].String()
+	if more := len(e.Problems) - 1; more > 0 {
+		text += fmt.Sprintf("; and %d more %s", more, Plural(more, "problem", "problems"))
+	}
+	return text
+}
+
+// Plural is the form of a noun that goes with a number.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func malformedProblem(e *jsonio.MalformedError) *huma.ErrorModel {
+	return New(e.Status, e.Error(), &huma.ErrorDetail{Location: bodyLocation(e.Place), Message: e.Reason})
+}
+
+// bodyLocation turns /steps/0/tool into body.steps[0].tool, the form of huma's own messages.
+func bodyLocation(pointer string) string {
+	var b strings.Builder
+	b.WriteString("body")
+	for token := range jsontext.Pointer(pointer).Tokens() {
+		if _, err := strconv.ParseUint(token, 10, 32); err == nil {
+			b.WriteString("[" + token + "]")
+		} else {
+			b.WriteString("." + token)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,124 @@
+// Package request holds what a request carries in its context: who asks and may do what, and what the log will say of it.
+package request
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+
+	"waymark/live"
+)
+
+// Scopes is a set of what a caller may do.
+type Scopes uint8
+
+const (
+	ScopeRead  Scopes = 1 << iota // ask: search, next, dag, explain, lists, graph, stats
+	ScopeWrite                    // tell: episodes, feedback, catalog, rebuild
+	ScopeAdmin                    // keep house: keys, import, export, forget, backup
+)
+
+// AllScopes are all scopes there are.
+const AllScopes = ScopeRead | ScopeWrite | ScopeAdmin
+
+var scopeNames = []struct {
+	scope Scopes
+	name  string
+}{{ScopeRead, "read"}, {ScopeWrite, "write"}, {ScopeAdmin, "admin"}}
+
+// Names lists the scopes in the set, weakest first.
+func (s Scopes) Names() []string {
+	out := []string{}
+	for _, n := range scopeNames {
+		if s&n.scope != 0 {
+			out = append(out, n.name)
+		}
+	}
+	return out
+}
+
+// ParseScopes is the inverse of names.
+func ParseScopes(names []string) (Scopes, error) {
+	var set Scopes
+	for _, name := range names {
+		known := false
+		for _, n := range scopeNames {
+			if n.name == name {
+				set, known = set|n.scope, true
+			}
+		}
+		if !known {
+			return 0, fmt.Errorf("unknown scope %q: want read, write or admin", name)
+		}
+	}
+	return set, nil
+}
+
+// Access is who is asking: the one workspace the request may see, what it may do there, and the
+// source under which its episodes count. These come from the credential alone, never from a body.
+type Access struct {
+	Workspace string
+	Scopes    Scopes
+	Source    string
+	Local     bool // bearer of the local token: the user who started the server
+	Operator  bool // may act on the whole data directory: Local, or anybody on a loopback without keys
+
+	// What tells the callers of one credential apart, and grants nothing.
+	Conversation string // as the caller names it; may be empty
+	Peer         string // address of the other end; empty over a pipe
+}
+
+// May reports whether every scope asked for is granted.
+func (a Access) May(want Scopes) bool { return a.Scopes&want == want }
+
+// Approves reports whether what the caller puts into the catalog counts as looked at: a key with the scope admin does,
+// and the command line of this machine, but not somebody without a credential.
+func (a Access) Approves() bool { return a.May(ScopeAdmin) && (a.Local || !a.Operator) }
+
+type accessKey struct{}
+
+// With is a context of a request by a caller.
+func With(ctx context.Context, a Access) context.Context {
+	return context.WithValue(ctx, accessKey{}, a)
+}
+
+// From is the access of the request. The zero access may do nothing.
+func From(ctx context.Context) Access {
+	a, _ := ctx.Value(accessKey{}).(Access)
+	return a
+}
+
+// DefaultWorkspace is the workspace of a caller without a key.
+const DefaultWorkspace = live.DefaultWorkspace
+
+// The headers by which the local command line picks a workspace and a source.
+const (
+	HeaderWorkspace = "Waymark-Workspace"
+	HeaderSource    = "Waymark-Source"
+)
+
+var (
+	WorkspaceName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+	SourceName    = regexp.MustCompile(`^[!-~]{1,128}$`)
+)
+
+var (
+	ErrNoCredential  = errors.New("an API key is required: Authorization: Bearer wmk_…")
+	ErrBadCredential = errors.New("the credential is unknown or revoked")
+)
+
+// HeaderConversation names the conversation of a request that has no MCP session. It separates calls of one
+// credential and grants nothing.
+const HeaderConversation = "Waymark-Conversation"
+
+// PeerOf is the address of the machine that a request comes from.
+func PeerOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return host
+}

@@ -1,0 +1,559 @@
+// Package runs carries out DAGs and stored capabilities for HTTP and MCP: it checks a request, journals it, resumes it
+// after a restart and learns from its end.
+package runs
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/gateway"
+	"waymark/live"
+	"waymark/live/state"
+	"waymark/run"
+	"waymark/score"
+	"waymark/score/rubric"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/scoring"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// Config is what the runs of a server need.
+type Config struct {
+	Store      storage.Store
+	Workspaces *live.Workspaces
+	Scoring    *scoring.Service
+	Caller     run.Caller       // of the tools of other servers; nil: there are none
+	Gateway    *gateway.Gateway // to these servers; may be nil
+	Workspace  string           // the one in which they can be called
+	Logger     *slog.Logger
+	Now        func() time.Time
+	Grace      time.Duration // of calls under way when the server ends
+}
+
+// Runs of DAGs and capabilities:
+//
+//	request ─▶ check against the catalog ─▶ journal ─▶ run.Run ─▶ scorers, in this process
+//	                                                          └─▶ Config.Caller: servers
+//
+// A run belongs to a workspace and goes on when the request that began it has ended.
+type Runs struct {
+	cfg  Config
+	ctx  context.Context // of all runs; ends with the server
+	stop context.CancelFunc
+
+	mu     sync.Mutex
+	active map[string]*run.Run // by workspace and id
+	ended  int
+	all    sync.WaitGroup
+}
+
+// New makes the runs of a server; none goes on yet.
+func New(cfg Config) *Runs {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}}
+}
+
+// Request asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
+// all others. Of the answer only dag and suggestion_id have an effect.
+type Request struct {
+	DAG     *DAG                       `json:"dag,omitempty" jsonschema:"the tasks, as suggest_dag answers them"`
+	Intent  string                     `json:"intent,omitempty" jsonschema:"the purpose of the run; the intent of the dag when left out"`
+	Params  map[string]json.RawMessage `json:"params,omitempty" jsonschema:"values of the references params.NAME"`
+	Values  map[string]json.RawMessage `json:"values,omitempty" jsonschema:"values of arguments by id of the task, as in {t1: {path: ...}}; they replace those of the dag. A run that is refused because some are missing says which, with their schemas"`
+	DryRun  bool                       `json:"dry_run,omitempty" jsonschema:"check the dag and return the plan without running it"`
+	Approve []string                   `json:"approve,omitempty" jsonschema:"reserved for a person: refused here"`
+
+	SuggestionID  string                 `json:"suggestion_id,omitempty" jsonschema:"suggestion_id of the answer that contained this dag"`
+	Message       string                 `json:"message,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
+	Confidence    float64                `json:"confidence,omitempty"`
+	ConfidenceLow float64                `json:"confidence_low,omitempty"`
+	Mode          suggest.Mode           `json:"mode,omitempty"`
+	Paths         []suggest.Path         `json:"paths,omitempty"`
+	Alternatives  []suggest.Alternative  `json:"alternatives,omitempty"`
+	RejectedEdges []suggest.RejectedEdge `json:"rejected_edges,omitempty"`
+	Terms         []suggest.Term         `json:"terms,omitempty"`
+	Rationale     string                 `json:"rationale,omitempty"`
+	Warnings      []string               `json:"warnings,omitempty"`
+	Model         suggest.ModelInfo      `json:"model,omitzero"`
+	Experiment    *suggest.Drawn         `json:"experiment,omitempty"`
+	UnknownIDs    []suggest.UnknownID    `json:"unknown_ids,omitempty"`
+}
+
+// DAG is the tasks of a request.
+type DAG struct {
+	Intent string                     `json:"intent,omitempty"`
+	Params map[string]json.RawMessage `json:"params,omitempty"`
+	Tasks  []Task                     `json:"tasks"`
+	Output json.RawMessage            `json:"output,omitempty" jsonschema:"the result of the run, written like an argument of a task; the results of the last tasks when left out"`
+}
+
+// Task is a task of a capability or of a suggested DAG.
+type Task struct {
+	ID        string                     `json:"id"`
+	Tool      string                     `json:"tool" jsonschema:"id of a tool or of a stored capability"`
+	DependsOn []string                   `json:"depends_on,omitempty"`
+	Arguments map[string]json.RawMessage `json:"arguments,omitempty" jsonschema:"values, or {$from: reference}, or {$expr: expression}"`
+	When      string                     `json:"when,omitempty" jsonschema:"an expression; the task is skipped unless it is true"`
+	OnError   string                     `json:"on_error,omitempty" jsonschema:"continue: tasks that depend on this one run although it failed"`
+	TimeoutMS int64                      `json:"timeout_ms,omitempty"`
+
+	Kind          catalog.Kind    `json:"kind,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
+	Slot          string          `json:"slot,omitempty"`
+	Confidence    float64         `json:"confidence,omitempty"`
+	ConfidenceLow float64         `json:"confidence_low,omitempty"`
+	Formula       string          `json:"formula,omitempty"`
+	Reason        string          `json:"reason,omitempty"`
+	Terms         []suggest.Term  `json:"terms,omitempty"`
+	Wired         []suggest.Wired `json:"wired,omitempty"`
+}
+
+// ToRun is what package run is asked for.
+func (q Request) ToRun() (run.Request, error) {
+	if q.DAG == nil {
+		return run.Request{}, jsonio.Wrong("dag", "is required")
+	}
+	r := run.Request{Approve: q.Approve, DAG: run.DAG{Intent: q.DAG.Intent, Output: q.DAG.Output}}
+	if q.Intent != "" {
+		r.DAG.Intent = q.Intent
+	}
+	params := q.DAG.Params
+	if q.Params != nil {
+		params = q.Params
+	}
+	if params != nil {
+		var err error
+		if r.DAG.Params, err = json.Marshal(params); err != nil {
+			return r, err
+		}
+	}
+	for _, t := range q.DAG.Tasks {
+		r.DAG.Tasks = append(r.DAG.Tasks, catalog.Task{ID: t.ID, Tool: t.Tool, DependsOn: t.DependsOn, Arguments: t.Arguments, When: t.When, OnError: t.OnError, TimeoutMS: t.TimeoutMS})
+	}
+	return r, r.Set(q.Values)
+}
+
+// Planned is the state of a run that was only asked about.
+const Planned run.State = "planned"
+
+// Answer is a run, or the plan of one.
+type Answer struct {
+	run.Status
+	Plan *run.Plan `json:"plan,omitempty"`
+}
+
+// CallerOf calls the tools of the servers of a workspace; nil where there are none.
+func (r *Runs) CallerOf(workspace string) run.Caller {
+	if workspace != r.cfg.Workspace {
+		return nil
+	}
+	return r.cfg.Caller
+}
+
+// rules of a workspace: what its runs can call, and what a person is asked about first. Of a tool of another
+// server that server's gateway knows best, whatever somebody has written into the catalog.
+func (r *Runs) rules(ctx context.Context, workspace string, engine *live.Engine) run.Rules {
+	c := NewCatalog(ctx, engine)
+	g := r.cfg.Gateway
+	if g == nil || workspace != r.cfg.Workspace {
+		return run.Rules{Catalog: c}
+	}
+	c.upstream = g.Tools()
+	return run.Rules{Catalog: c, Asks: func(t catalog.Tool) string {
+		switch {
+		case isScorer(t.ID):
+			return ""
+		case !slices.ContainsFunc(c.upstream, func(u catalog.Tool) bool { return u.ID == t.ID }):
+			return "its server is not connected and cannot say whether it is harmless"
+		case g.NeedsGrant(t.ID):
+			return cmp.Or(run.Asks(t), "nobody has granted it")
+		}
+		return ""
+	}}
+}
+
+// Begin checks a request and begins its run, or, to try it, only says what it would do.
+func (r *Runs) Begin(ctx context.Context, a request.Access, q run.Request, dry bool, suggestion string) (Answer, error) {
+	engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
+	if err != nil {
+		return Answer{}, err
+	}
+	p, err := run.Check(q, r.rules(ctx, a.Workspace, engine))
+	if err != nil {
+		return Answer{}, err
+	}
+	if dry {
+		return Answer{plannedStatus(q, p), p}, nil
+	}
+	if r.CallerOf(a.Workspace) == nil && p.Calls(isScorer) {
+		return Answer{}, ErrNoServers
+	}
+	o, err := r.options(ctx, a)
+	if err != nil {
+		return Answer{}, err
+	}
+	o.SuggestionID = suggestion
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		return Answer{}, live.ErrClosed
+	}
+	if len(r.active) >= MostRuns {
+		return Answer{}, ErrManyRuns
+	}
+	started, err := run.Start(request.With(r.ctx, a), r.newID(), p, o)
+	if err != nil {
+		return Answer{}, err
+	}
+	r.follow(a.Workspace, started)
+	return Answer{Status: started.Status()}, nil
+}
+
+// MostRuns go on at once, those that wait for a person included: each holds its results in memory.
+const MostRuns = 200
+
+// ErrManyRuns refuses a run while as many as there may be go on.
+var ErrManyRuns = problem.New(http.StatusServiceUnavailable, fmt.Sprintf("%d runs go on or wait already: approve or cancel some", MostRuns))
+
+// ErrNoServers answers a run that would have to call tools where nobody can.
+var ErrNoServers = problem.New(http.StatusServiceUnavailable, "no servers are configured: a run can call scorers and scripts alone; add servers (waymark gateway add FILE) and run waymark serve --connect")
+
+// newID sorts by the time it was made.
+func (r *Runs) newID() string {
+	return fmt.Sprintf("run-%012x-%s", r.cfg.Now().UnixMilli(), strings.ToLower(rand.Text()[:8]))
+}
+
+func plannedStatus(q run.Request, p *run.Plan) run.Status {
+	s := run.Status{Capability: p.Capability, Intent: q.DAG.Intent, State: Planned, Waiting: []string{}, Warnings: p.Warnings}
+	for _, n := range p.Nodes {
+		s.Nodes = append(s.Nodes, run.Node{ID: n.ID, Tool: n.Tool, Kind: n.Kind, DependsOn: n.DependsOn, State: run.NodeWaiting, Reason: n.Approval})
+	}
+	return s
+}
+
+func (r *Runs) options(ctx context.Context, a request.Access) (run.Options, error) {
+	table, err := r.cfg.Store.Table(a.Workspace)
+	if err != nil {
+		return run.Options{}, err
+	}
+	journal := state.Runs{Table: table, Source: a.Source}
+	return run.Options{
+		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source,
+		Over: func(s run.Status, p *run.Plan) { r.over(a, journal, s, p) },
+	}, nil
+}
+
+// follow keeps a run among the active ones until it has ended. r.mu is held.
+func (r *Runs) follow(workspace string, one *run.Run) {
+	key := workspace + "\n" + one.ID()
+	r.active[key] = one
+	r.all.Go(func() {
+		<-one.Over()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.active, key)
+	})
+}
+
+// over learns from a run that has ended, and keeps house now and then.
+func (r *Runs) over(a request.Access, j state.Runs, s run.Status, p *run.Plan) {
+	ctx := context.WithoutCancel(r.ctx)
+	if err := errors.Join(r.learn(ctx, a, s, p), r.outcome(ctx, a, s, p)); err != nil {
+		r.cfg.Logger.Warn("a run could not be recorded", "run", s.ID, "error", err)
+	}
+	r.mu.Lock()
+	r.ended++
+	due := r.ended%32 == 0
+	r.mu.Unlock()
+	if due {
+		if err := j.Prune(ctx); err != nil {
+			r.cfg.Logger.Warn("old runs could not be erased", "error", err)
+		}
+	}
+}
+
+// outcome records what became of the episode that the calls of a run are. Who was cancelled, or found a server
+// down, says nothing of the work.
+func (r *Runs) outcome(ctx context.Context, a request.Access, s run.Status, p *run.Plan) error {
+	recorder, ok := r.CallerOf(a.Workspace).(interface {
+		Ended(ctx context.Context, source, session string, o episodic.Outcome) error
+	})
+	switch {
+	case ok && s.State == run.Done:
+		return recorder.Ended(ctx, a.Source, s.ID, episodic.Success)
+	case ok && p.Failure(s).Held():
+		return recorder.Ended(ctx, a.Source, s.ID, episodic.Failure)
+	}
+	return nil
+}
+
+// Close leaves what is open to the next start, and waits for it.
+func (r *Runs) Close() {
+	r.mu.Lock()
+	r.stop()
+	r.mu.Unlock()
+	r.all.Wait()
+}
+
+// Find is a run of a workspace that goes on.
+func (r *Runs) Find(workspace, id string) (*run.Run, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one, ok := r.active[workspace+"\n"+id]
+	return one, ok
+}
+
+// Status is a run of a workspace as it is, or as it was when the process before ended.
+func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, error) {
+	if one, ok := r.Find(workspace, id); ok {
+		return one.Status(), nil
+	}
+	table, err := r.cfg.Store.Table(workspace)
+	if err != nil {
+		return run.Status{}, err
+	}
+	j := state.Runs{Table: table}
+	s, err := j.Ending(ctx, id)
+	if !errors.Is(err, storage.ErrNotFound) {
+		return s, err
+	}
+	p, err := j.Past(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return s, problem.New(http.StatusNotFound, fmt.Sprintf("there is no run %q", id))
+	}
+	if err != nil {
+		return s, err
+	}
+	s = run.Status{ID: id, Capability: p.Request.Capability, Intent: p.Request.DAG.Intent, State: run.Paused, StartedAt: p.StartedAt, Nodes: []run.Node{}, Waiting: []string{},
+		Warnings: []string{"the process that carried it out has ended; it goes on when a server starts that can call its tools"}}
+	for _, n := range p.Nodes {
+		s.Nodes = append(s.Nodes, n)
+	}
+	slices.SortFunc(s.Nodes, func(a, b run.Node) int { return strings.Compare(a.ID, b.ID) })
+	return s, nil
+}
+
+// Start resumes, in the background, the runs that the process before left.
+func (r *Runs) Start(ctx context.Context) { r.all.Go(func() { r.Resume(ctx) }) }
+
+// Resume goes on with the runs that the process before left. What cannot be gone on with stays as it is.
+func (r *Runs) Resume(ctx context.Context) {
+	names, err := r.cfg.Workspaces.List(ctx)
+	if err != nil {
+		r.cfg.Logger.Error("runs could not be resumed", "error", err)
+		return
+	}
+	for _, workspace := range names {
+		if err := r.resumeAll(ctx, workspace); err != nil && ctx.Err() == nil {
+			r.cfg.Logger.Error("runs could not be resumed", "workspace", workspace, "error", err)
+		}
+	}
+}
+
+func (r *Runs) resumeAll(ctx context.Context, workspace string) error {
+	table, err := r.cfg.Store.Table(workspace)
+	if err != nil {
+		return err
+	}
+	ids, err := state.Runs{Table: table}.Open(ctx)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(ids))
+	var all sync.WaitGroup
+	for i, id := range ids { // side by side: each may wait for other servers
+		all.Go(func() {
+			if err := r.resumeOne(ctx, workspace, table, id); err != nil {
+				errs[i] = fmt.Errorf("run %s: %w", id, err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func (r *Runs) resumeOne(ctx context.Context, workspace string, table storage.Table, id string) error {
+	if _, ok := r.Find(workspace, id); ok {
+		return nil
+	}
+	j := state.Runs{Table: table}
+	if _, err := j.Ending(ctx, id); err == nil { // it ended, and the process with it
+		return j.Close(ctx, id)
+	}
+	past, err := j.Past(ctx, id)
+	if err != nil {
+		return err
+	}
+	engine, err := r.cfg.Workspaces.Get(ctx, workspace)
+	if err != nil {
+		return err
+	}
+	p, err := r.checkAgain(ctx, workspace, engine, past)
+	if err != nil {
+		return err
+	}
+	a := request.Access{Workspace: workspace, Scopes: request.AllScopes, Source: past.By}
+	o, err := r.options(ctx, a)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		return nil
+	}
+	r.cfg.Logger.Info("run is resumed", "workspace", workspace, "run", id)
+	r.follow(workspace, run.Resume(request.With(r.ctx, a), past, p, o))
+	return nil
+}
+
+// connectPatience is how long a run that is resumed waits for the servers of its tools, which may be starting
+// just now. Then it goes on as it is: calls fail, and what cannot be known to be harmless is asked about.
+const connectPatience = 30 * time.Second
+
+// checkAgain makes the plan of a run that is resumed.
+func (r *Runs) checkAgain(ctx context.Context, workspace string, engine *live.Engine, past run.Past) (*run.Plan, error) {
+	for deadline := time.Now().Add(connectPatience); ; {
+		rules := r.rules(r.ctx, workspace, engine)
+		p, err := run.Check(past.Request, past.Rules(rules))
+		if err != nil {
+			return nil, err
+		}
+		if r.CallerOf(workspace) == nil && p.Calls(isScorer) {
+			return nil, ErrNoServers
+		}
+		connected := func(tool string) bool {
+			return isScorer(tool) || slices.ContainsFunc(rules.Catalog.(Catalog).upstream, func(t catalog.Tool) bool { return t.ID == tool })
+		}
+		if r.cfg.Gateway == nil || !p.Calls(connected) || time.Now().After(deadline) {
+			return p, nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-r.ctx.Done():
+			return nil, live.ErrClosed
+		}
+	}
+}
+
+// Catalog is what the runs of a workspace can call: tools, stored capabilities in all their versions, and
+// scorers, which are called like tools that change nothing.
+type Catalog struct {
+	ctx      context.Context
+	engine   *live.Engine
+	upstream []catalog.Tool // of connected servers, as they are called
+}
+
+// NewCatalog is the catalog of a workspace without the tools of connected servers.
+func NewCatalog(ctx context.Context, engine *live.Engine) Catalog {
+	return Catalog{ctx: ctx, engine: engine}
+}
+
+// Tool returns a tool that can be called.
+func (c Catalog) Tool(id string) (catalog.Tool, bool) {
+	if isScorer(id) {
+		yes := true
+		for _, s := range score.Capabilities() {
+			if s.ID == id {
+				return catalog.Tool{ID: id, Name: s.Name, InputSchema: s.InputSchema, OutputSchema: s.OutputSchema, Annotations: &catalog.Annotations{ReadOnly: &yes, Idempotent: &yes}}, true
+			}
+		}
+	}
+	if i := slices.IndexFunc(c.upstream, func(t catalog.Tool) bool { return t.ID == id }); i >= 0 {
+		return c.upstream[i], true
+	}
+	return c.engine.Model().Tool(id)
+}
+
+// Capability returns a stored capability, by id or id@version, or a scorer.
+func (c Catalog) Capability(id string) (catalog.Capability, bool) {
+	def, ok := c.engine.Model().Capability(id)
+	if !ok {
+		for _, s := range score.Capabilities() {
+			if s.ID == id {
+				return s, true
+			}
+		}
+		def, ok = CapabilityVersion(c.ctx, c.engine, id)
+	}
+	return def, ok
+}
+
+// Resolve returns the id that another spelling means.
+func (c Catalog) Resolve(spelling string) (string, error) {
+	return c.engine.Model().Resolve(spelling)
+}
+
+// CapabilityVersion finds id@version.
+func CapabilityVersion(ctx context.Context, engine *live.Engine, id string) (catalog.Capability, bool) {
+	at := strings.LastIndexByte(id, '@')
+	if at < 1 {
+		return catalog.Capability{}, false
+	}
+	version, err := strconv.Atoi(id[at+1:])
+	if err != nil || version < 1 {
+		return catalog.Capability{}, false
+	}
+	def, err := engine.CapabilityVersion(ctx, id[:at], version)
+	return def, err == nil
+}
+
+// isScorer reports whether an id is a scorer that runs in this process.
+func isScorer(id string) bool {
+	return id != "" && slices.ContainsFunc(scoring.All, func(x scoring.Scoring) bool { return x.Id == id })
+}
+
+// runCaller calls scorers itself, and everything else through the servers.
+type runCaller struct {
+	scoring *scoring.Service
+	access  request.Access
+	servers run.Caller // nil: there are none
+}
+
+func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) {
+	i := slices.IndexFunc(scoring.All, func(x scoring.Scoring) bool { return x.Id == call.Tool && x.Id != "" })
+	switch {
+	case i < 0 && c.servers == nil:
+		return run.Result{Failure: run.FailedUnavailable, Message: ErrNoServers.Error()}, nil
+	case i < 0:
+		return c.servers.Call(ctx, call)
+	}
+	sc := c.scoring.Scorer(ctx, c.access.Workspace)
+	sc.Caller = nil // a run calls tools itself
+	out, err := c.scoring.Run(ctx, c.access, call.Tool, nil, func() (any, error) { return scoring.All[i].Call(ctx, sc, call.Arguments) })
+	var argument *jsonio.ArgumentError
+	var request *rubric.RequestError
+	switch {
+	case errors.As(err, &argument), errors.As(err, &request), errors.Is(err, score.ErrNoJudge):
+		return run.Result{Failure: run.FailedArgument, Message: err.Error()}, nil
+	case errors.Is(err, score.ErrJudge):
+		return run.Result{Failure: run.FailedUnavailable, Message: err.Error()}, nil
+	case err != nil:
+		return run.Result{}, err
+	}
+	structured, err := jsonio.Encode(out)
+	return run.Result{Structured: structured}, err
+}
+
+// GoesOn reports whether a run has not ended.
+func (r *Runs) GoesOn(workspace, id string) bool {
+	_, ok := r.Find(workspace, id)
+	return ok
+}

@@ -1,0 +1,60 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"waymark/episodic"
+	"waymark/live/state"
+	"waymark/run"
+	"waymark/server/internal/request"
+)
+
+// What runs teach. Calls of tools are recorded by whoever carries them out. A run of a capability, by itself
+// or within another, becomes an episode with that one step, as runs of scorers do: from them come its
+// reliability and its place in the graph. How its tasks fared is counted in the table, by version.
+
+// learn records the capabilities of a run that has ended.
+func (r *Runs) learn(ctx context.Context, a request.Access, s run.Status, p *run.Plan) error {
+	if s.State == run.Canceled {
+		return nil // says nothing of anything
+	}
+	var errs []error
+	var episodes []episodic.Episode
+	ran := p.CapabilityRuns(s)
+	if len(ran) > 0 {
+		table, err := r.cfg.Store.Table(a.Workspace)
+		if err == nil {
+			err = state.Runs{Table: table}.Count(ctx, s.ID, ran)
+		}
+		errs = append(errs, err)
+	}
+	for _, done := range ran {
+		if done.Outcome == "" {
+			continue
+		}
+		outcome := episodic.Success
+		if done.Outcome == run.NodeFailed {
+			outcome = episodic.Failure
+		}
+		step := episodic.Step{Tool: done.ID, Outcome: outcome, ErrorKind: string(done.ErrorKind), DurationMS: done.DurationMS}
+		e := episodic.Episode{ID: "capability-" + s.ID, Session: s.ID, Intent: s.Intent, Time: s.EndedAt, Outcome: outcome, Steps: []episodic.Step{step}}
+		if done.Path != "" {
+			e.ID += "-" + url.PathEscape(done.Path)
+		}
+		episodes = append(episodes, e)
+	}
+	if len(episodes) > 0 {
+		engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		result, err := engine.Record(ctx, a.Source, episodes)
+		if err == nil && len(result.Rejected) > 0 {
+			err = errors.New(result.Rejected[0].Error)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

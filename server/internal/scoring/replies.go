@@ -1,0 +1,73 @@
+package scoring
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"waymark/live/state"
+	"waymark/score"
+	"waymark/score/judge"
+	"waymark/server/internal/request"
+)
+
+// Replies of judges are kept in the table of their workspace, so that the same question costs nothing after a
+// restart, and go with it. The first three digits of a question's hash choose the row, so there are at most 4,096;
+// a new reply replaces an older one in its row.
+const (
+	ReplyRow     = "judge/"
+	longestReply = 64 << 10 // bytes; longer ones are not kept
+)
+
+// keptReply is one row. The key is the hash of the endpoint, the model and the whole question.
+type keptReply struct {
+	Key   string `json:"key"`
+	Reply string `json:"reply"`
+}
+
+// keptReplies is the [judge.Cache] of a workspace. A row that cannot be read or written costs a question, no more.
+type keptReplies struct {
+	service   *Service
+	ctx       context.Context
+	workspace string
+}
+
+func (c *Service) keptReplies(ctx context.Context, workspace string) judge.Cache {
+	return keptReplies{c, context.WithoutCancel(ctx), workspace}
+}
+
+func (k keptReplies) Get(key string) (string, bool) {
+	table, err := k.service.Store.Table(k.workspace)
+	if err != nil {
+		return "", false
+	}
+	value, _, err := table.Get(k.ctx, ReplyRow+key[:3])
+	var row keptReply
+	if err != nil || json.Unmarshal(value, &row) != nil || row.Key != key {
+		return "", false
+	}
+	return row.Reply, true
+}
+
+func (k keptReplies) Put(key, reply string) {
+	table, err := k.service.Store.Table(k.workspace)
+	if err != nil || len(reply) > longestReply {
+		return
+	}
+	if value, err := json.Marshal(keptReply{key, reply}); err == nil {
+		_, _ = table.Put(k.ctx, ReplyRow+key[:3], value)
+	}
+}
+
+// logScores adds a run to the log, if its answer has anything to log.
+func (c *Service) logScores(ctx context.Context, a request.Access, run, id string, at time.Time, out any) error {
+	logged, ok := out.(score.Logged)
+	if !ok {
+		return nil
+	}
+	table, err := c.Store.Table(a.Workspace)
+	if err != nil {
+		return err
+	}
+	return state.Scores{Table: table}.Add(ctx, state.ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()})
+}

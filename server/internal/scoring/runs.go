@@ -1,0 +1,119 @@
+package scoring
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/live"
+	"waymark/score"
+	"waymark/score/judge"
+	"waymark/server/internal/request"
+)
+
+// A scorer is a capability in the graph like any other: runs are recorded as episodes, from which its
+// reliability and the tools it follows are learned.
+//
+//	tools used so far (after) ─▶ scorer:hypothesis, success or failure
+//
+// The first run in a workspace puts the scorer into the catalog. A run that failed because of the request
+// says nothing of the scorer and is not recorded; nor is one by a credential that may not write.
+
+// Run carries out a scoring and records it.
+func (c *Service) Run(ctx context.Context, a request.Access, id string, after []string, f func() (any, error)) (any, error) {
+	start := c.Now()
+	out, err := f()
+	outcome, kind, known := outcomeOf(out, err)
+	if id == "" || !known || !c.Record || !a.May(request.ScopeWrite) {
+		return out, err
+	}
+	if failure := c.recordRun(context.WithoutCancel(ctx), a, id, after, outcome, kind, c.Now().Sub(start), out); failure != nil {
+		c.Logger.WarnContext(ctx, "a run of a scorer could not be recorded", "scorer", id, "error", failure)
+	}
+	return out, err
+}
+
+// outcomeOf is how a run went; known is false if that was up to the caller.
+func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known bool) {
+	judged, ok := out.(score.Judged)
+	var ask *score.AskError
+	switch {
+	case errors.As(err, &ask) && callersFault(ask.Outcome):
+		return "", "", false
+	case errors.Is(err, score.ErrJudge):
+		return episodic.Failure, "judge", true
+	case err != nil:
+		return "", "", false
+	case !ok:
+		return episodic.Success, "", true
+	}
+	switch o := judged.JudgeOutcome(); {
+	case o == judge.Answered:
+		return episodic.Success, "", true
+	case callersFault(o):
+		return "", "", false
+	default:
+		return episodic.Failure, string(o), true
+	}
+}
+
+// callersFault reports whether an outcome says nothing of the judge.
+func callersFault(o judge.Outcome) bool {
+	return o == judge.OverBudget || o == judge.Cancelled || o == judge.Pending
+}
+
+func (c *Service) recordRun(ctx context.Context, a request.Access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration, out any) error {
+	engine, err := c.Workspaces.Open(ctx, a.Workspace)
+	if err != nil {
+		return err
+	}
+	if _, ok := engine.Model().Capability(id); !ok {
+		if err := PutScorers(ctx, engine, id); err != nil {
+			return err
+		}
+	}
+	e := episodic.Episode{Time: c.Now().UTC(), Outcome: outcome}
+	for _, tool := range after {
+		e.Steps = append(e.Steps, episodic.Step{Tool: tool})
+	}
+	e.Steps = append(e.Steps, episodic.Step{Tool: id, Outcome: outcome, ErrorKind: kind, DurationMS: took.Milliseconds()})
+	e.ID = EpisodeID("run-", engine, fmt.Appendf(nil, "%s %q", id, after))
+	r, err := engine.Record(ctx, a.Source, []episodic.Episode{e})
+	if err == nil && len(r.Rejected) > 0 {
+		err = errors.New(r.Rejected[0].Error)
+	}
+	return errors.Join(err, c.logScores(ctx, a, e.ID, id, e.Time, out))
+}
+
+// PutScorers puts scorers into the catalog, all of them if none is named.
+func PutScorers(ctx context.Context, engine *live.Engine, ids ...string) error {
+	all := score.Capabilities()
+	if len(ids) > 0 {
+		all = slices.DeleteFunc(all, func(c catalog.Capability) bool { return !slices.Contains(ids, c.ID) })
+	}
+	r, err := engine.PutCapabilities(ctx, all)
+	if err == nil && len(r.Rejected) > 0 {
+		err = errors.New(r.Rejected[0].Error)
+	}
+	return err
+}
+
+// unnamed counts the episodes of this process that came without an id.
+var unnamed atomic.Uint64
+
+// EpisodeID names an episode that came without an id. Equal work done twice must count twice, and a replay must find
+// the same id: so it is made of the content and of the place in the log.
+func EpisodeID(prefix string, engine *live.Engine, content []byte) string {
+	head := engine.Head()
+	content = binary.BigEndian.AppendUint64(content, unnamed.Add(1)) // two at once see one head
+	sum := sha256.Sum256(append(head.Chain[:], content...))
+	return prefix + hex.EncodeToString(sum[:12])
+}

@@ -1,0 +1,124 @@
+package mcpserver
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/run"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/request"
+)
+
+// A run that waits for a person asks the person at the host, where the host can show a form and the
+// credential may approve:
+//
+//	run_dag ─▶ the run waits ─▶ input required: what would be called, and a state ─▶ host shows it
+//	   ◀─ the answer ◀─ the run goes on ◀─ run_dag + allowed or not + state ◀──────────┘
+//
+// The model has no part in that. The state names the run and the nodes that were shown, so it is signed: what
+// comes back decides about them and no others. A call asks once; hosts of older revisions can do no more.
+const askApproval = "approval"
+
+// shownApproval is what a person was asked about.
+type shownApproval struct {
+	Run   string   `json:"run"`
+	Nodes []string `json:"nodes"`
+}
+
+// canAskAPerson reports whether the host can show a form to somebody who may approve.
+func (c *mcpCall) canAskAPerson() bool { return c.canShowAForm() && c.access.May(request.ScopeAdmin) }
+
+// canShowAForm reports whether the host can show a form, and has not shown one in this call.
+func (c *mcpCall) canShowAForm() bool {
+	caps := c.req.ClientCapabilities()
+	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil) && c.req.Params.RequestState == ""
+}
+
+// The most nodes in one form, and the bytes of the arguments of each. The rest is asked about later.
+const formNodes, formArguments = 8, 600
+
+var approvalSchema = json.RawMessage(`{"type":"object","properties":{"allow":{"type":"boolean","title":"Allow","description":"Make these calls"}},"required":["allow"]}`)
+
+// askAPerson is the request to show what a run waits for.
+func (c *mcpCall) askAPerson(s run.Status) (*inputRequired, error) {
+	shown := shownApproval{Run: s.ID}
+	var b strings.Builder
+	for _, n := range s.Nodes {
+		if len(shown.Nodes) == formNodes || !slices.Contains(s.Waiting, n.ID) {
+			continue
+		}
+		shown.Nodes = append(shown.Nodes, n.ID)
+		fmt.Fprintf(&b, "\n%s: %s %s (%s)", shownID(n.ID), shownID(n.Tool), shownArguments(n.Arguments), n.Reason)
+	}
+	state, err := json.Marshal(shown)
+	if err != nil {
+		return nil, err
+	}
+	return &inputRequired{
+		requests: mcp.InputRequestMap{askApproval: &mcp.ElicitParams{Mode: "form", RequestedSchema: approvalSchema,
+			Message: fmt.Sprintf("Run %s wants to call:%s\nShall it?", s.ID, b.String())}},
+		state: base64.RawURLEncoding.EncodeToString(append(c.approvalMAC(state), state...)),
+	}, nil
+}
+
+// shownArguments is JSON on one line in which nothing hides.
+func shownArguments(arguments json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, arguments) != nil {
+		return "{}"
+	}
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, b.String())
+	if len(text) > formArguments {
+		text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:formArguments], ""), b.Len())
+	}
+	return text
+}
+
+func (c *mcpCall) approvalMAC(state []byte) []byte {
+	m := hmac.New(sha256.New, c.stateKey)
+	fmt.Fprintf(m, "%s\n%q\n%q\n", askApproval, c.access.Workspace, c.access.Source)
+	m.Write(state)
+	return m.Sum(nil)
+}
+
+// personSaid takes up the run that a person was asked about, and tells it what they said. Whoever closed the
+// form has said nothing.
+func (c *mcpCall) personSaid() (*run.Run, error) {
+	data, err := base64.RawURLEncoding.DecodeString(c.req.Params.RequestState)
+	if err != nil || len(data) < sha256.Size || !hmac.Equal(data[:sha256.Size], c.approvalMAC(data[sha256.Size:])) {
+		return nil, jsonio.Wrong("requestState", "is not of a run that waits here; call run_dag with the id of the run")
+	}
+	var shown shownApproval
+	if err := json.Unmarshal(data[sha256.Size:], &shown); err != nil {
+		return nil, err
+	}
+	one, ok := c.cfg.Runs.Find(c.access.Workspace, shown.Run)
+	if !ok {
+		return nil, jsonio.Wrong("requestState", fmt.Sprintf("is of run %s, which waits no more; call run_dag with its id", shown.Run))
+	}
+	said, _ := c.req.Params.InputResponses[askApproval].(*mcp.ElicitResult)
+	if said == nil || said.Action == "cancel" || !c.access.May(request.ScopeAdmin) {
+		return one, nil
+	}
+	allowed, _ := said.Content["allow"].(bool)
+	err = one.Decide(shown.Nodes, said.Action == "accept" && allowed)
+	if errors.Is(err, run.ErrNotWaiting) { // somebody else was faster
+		err = nil
+	}
+	return one, err
+}

@@ -1,0 +1,57 @@
+package mcpserver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/catalog"
+	"waymark/server/internal/request"
+)
+
+// conversationKeys are the members of _meta by which hosts name the conversation of a call: Codex, ChatGPT,
+// OpenCode, Antigravity.
+var conversationKeys = []string{"threadId", "openai/session", "ai.opencode/sessionID", "antigravity.google/conversation_id"}
+
+// callKey is the member of _meta by which Claude Code names a call, as it does to hooks and in transcripts.
+const callKey = "claudecode/toolUseId"
+
+// conversation names the conversation of a call: as the host does, by the MCP session, by the header, or by
+// the process at the other end of a pipe; "" if nothing does.
+func conversation(req *mcp.CallToolRequest, a request.Access) string {
+	for _, key := range conversationKeys {
+		if name, _ := req.Params.Meta[key].(string); name != "" {
+			return named(name)
+		}
+	}
+	if id := req.Session.ID(); id != "" {
+		return id
+	}
+	return named(a.Conversation)
+}
+
+// sessionOf is the conversation of a call, or where nothing names it the program at the other end: hosts
+// of one name, credential and address are then one.
+func sessionOf(req *mcp.CallToolRequest, a request.Access) string {
+	if name := conversation(req, a); name != "" {
+		return name
+	}
+	program := ""
+	if info := req.ClientInfo(); info != nil {
+		program = catalog.Cut(info.Name, 128)
+	}
+	if a.Peer == "" {
+		return program
+	}
+	return program + " at " + a.Peer
+}
+
+// named is a name that came from outside as it can be stored.
+func named(name string) string {
+	if name == "" || request.SourceName.MatchString(name) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,416 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/catalog"
+	"waymark/gateway"
+	"waymark/live"
+	"waymark/run"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/request"
+	"waymark/suggest"
+)
+
+// The tools of other servers come to a host in one of three ways:
+//
+//	direct     all of them stand in tools/list, as server__tool: good for few
+//	hybrid     those that somebody chose do
+//	deferred   none does: find_tool finds them, call_tool calls them
+//
+// call_tool is there in each. The list changes only when the tools do, and is then sorted: the same tools
+// give the same bytes.
+const (
+	ModeAuto     = "auto" // direct for few and small tools, else hybrid if any is chosen, else deferred
+	ModeDirect   = "direct"
+	ModeHybrid   = "hybrid"
+	ModeDeferred = "deferred"
+)
+
+// Few and small, for ModeAuto: what a host pays in each prompt.
+const directTools, directBytes = 20, 16 << 10
+
+// Upstream is what the server knows of other servers.
+type Upstream struct {
+	Gateway   *gateway.Gateway
+	Workspace string   // the one in which they can be called
+	Mode      string   // default ModeAuto
+	Chosen    []string // patterns of ids, for ModeHybrid
+	// SuggestAfter says with the result of each call what usually comes next. It needs a Caller that knows what
+	// a session has done: a recorder.
+	SuggestAfter bool
+	// Reload reads the definitions again and starts what was agreed to. nil: nothing is started.
+	Reload func() error
+}
+
+// callerOf calls the tools of the servers of a workspace; nil where there are none.
+func (c *Config) callerOf(workspace string) run.Caller { return c.Runs.CallerOf(workspace) }
+
+const toolCall = "call_tool"
+
+const upstreamInstructions = " Tools of other servers that are not in the list of tools are found with find_tool and called with call_tool."
+
+type callArguments struct {
+	Tool      string         `json:"tool" jsonschema:"id of the tool, as find_tool and suggest_next give it"`
+	Arguments objectArgument `json:"arguments,omitempty" jsonschema:"its arguments, by its input schema"`
+}
+
+// offerUpstream adds call_tool, and keeps those tools in the list that the mode puts there.
+func offerUpstream(srv *mcp.Server, m *mcpTools) {
+	srv.AddTool(&mcp.Tool{
+		Name: toolCall, Title: "Call a tool", InputSchema: schemaOf[callArguments](),
+		Description: "Call a tool of a connected server by its id, with the arguments of its input schema. Its answer comes back as it is. " +
+			"Tools that may change or delete things need a grant of whoever runs Waymark.",
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)},
+	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		in, err := jsonio.DecodeArguments[callArguments](req.Params.Arguments)
+		if err == nil && in.Tool == "" {
+			err = jsonio.Wrong("tool", "is required")
+		}
+		if err != nil {
+			return refusal(err), nil
+		}
+		return m.forward(ctx, req, in.Tool, in.Arguments.RawMessage), nil
+	})
+	if m.cfg.Upstream.Gateway == nil {
+		return
+	}
+	l := &listedTools{srv: srv, tools: m, shown: map[string]catalog.Fingerprint{}}
+	l.sync()
+	m.cfg.Upstream.Gateway.OnChange(func() { go l.sync() })
+}
+
+// listedTools are the tools of others that stand in one server's list.
+type listedTools struct {
+	srv   *mcp.Server
+	tools *mcpTools
+	mu    sync.Mutex
+	shown map[string]catalog.Fingerprint // by the name in the list
+}
+
+// sync brings the list to what the gateway offers now. What did not change is not touched, so that no host
+// is told of a change that is none.
+func (l *listedTools) sync() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.tools.cfg.Upstream
+	now := map[string]catalog.Fingerprint{}
+	for _, t := range listedOf(u, u.Gateway.Tools()) {
+		name, print := catalog.HostName(t.ID), t.Fingerprint()
+		now[name] = print
+		if was, there := l.shown[name]; there && was == print {
+			continue
+		}
+		if err := l.add(name, t); err != nil {
+			delete(now, name) // call_tool still calls it; doctor reports the reason
+		}
+	}
+	var gone []string
+	for name := range l.shown {
+		if _, still := now[name]; !still {
+			gone = append(gone, name)
+		}
+	}
+	if len(gone) > 0 {
+		l.srv.RemoveTools(gone...)
+	}
+	l.shown = now
+}
+
+// listedOf are the tools that the mode puts into the list.
+func listedOf(u Upstream, tools []catalog.Tool) []catalog.Tool {
+	mode := u.Mode
+	if mode == "" || mode == ModeAuto {
+		size := 0
+		for i := range tools {
+			size += definitionSize(&tools[i])
+		}
+		switch {
+		case len(tools) <= directTools && size <= directBytes:
+			mode = ModeDirect
+		case len(u.Chosen) > 0:
+			mode = ModeHybrid
+		}
+	}
+	switch mode {
+	case ModeDirect:
+		return tools
+	case ModeHybrid:
+		var chosen []catalog.Tool
+		for _, t := range tools {
+			if run.Matches(u.Chosen, t.ID) {
+				chosen = append(chosen, t)
+			}
+		}
+		return chosen
+	}
+	return nil
+}
+
+// add publishes one tool of another server, or returns why hosts would not accept it. Its output schema is left
+// out: a host would refuse an answer that does not fit, and the work is done by then.
+func (l *listedTools) add(name string, t catalog.Tool) error {
+	id := t.ID
+	return publish(l.srv, name, t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return l.tools.forward(ctx, req, id, req.Params.Arguments), nil
+	})
+}
+
+func publish(srv *mcp.Server, name string, t catalog.Tool, handler mcp.ToolHandler) (err error) {
+	schema, err := catalog.HostSchema(t.InputSchema)
+	if err != nil {
+		return fmt.Errorf("input schema: %w", err)
+	}
+	tool := &mcp.Tool{Name: name, Description: t.Description, InputSchema: schema}
+	if a := t.Annotations; a != nil {
+		tool.Title = a.Title
+		tool.Annotations = &mcp.ToolAnnotations{Title: a.Title, ReadOnlyHint: a.ReadOnly != nil && *a.ReadOnly, DestructiveHint: a.Destructive,
+			IdempotentHint: a.Idempotent != nil && *a.Idempotent, OpenWorldHint: a.OpenWorld}
+	}
+	defer func() { // the SDK panics for a definition that the protocol does not allow
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	srv.AddTool(tool, handler)
+	return nil
+}
+
+// Unlisted returns, sorted by id, the tools of other servers that no host can be shown, each with the reason.
+func Unlisted(g *gateway.Gateway) []string {
+	all := []string{}
+	for _, w := range g.Withheld() {
+		if w.Reason == gateway.ReasonInvalid {
+			all = append(all, w.ID+": "+w.Detail)
+		}
+	}
+	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark"}, nil)
+	for _, t := range g.Tools() {
+		if err := publish(srv, catalog.HostName(t.ID), t, nil); err != nil {
+			all = append(all, t.ID+": "+err.Error())
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// forward carries a call to the server that has the tool.
+func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool string, arguments json.RawMessage) *mcp.CallToolResult {
+	a := requestAccess(ctx, req.Extra)
+	if !a.May(request.ScopeWrite) {
+		return refusal(fmt.Errorf("calling tools needs the scope %v, this credential has %v", request.ScopeWrite.Names(), a.Scopes.Names()))
+	}
+	caller := m.cfg.callerOf(a.Workspace)
+	if caller == nil {
+		return refusal(errors.New("no servers are connected to this workspace"))
+	}
+	engine, err := m.cfg.Workspaces.Get(ctx, a.Workspace)
+	if err != nil {
+		return m.failed(ctx, toolCall, err)
+	}
+	id, err := engine.Model().Resolve(tool)
+	if err != nil {
+		return refusal(err)
+	}
+	meta, err := m.metaOf(req, id)
+	if err != nil {
+		return refusal(err)
+	}
+	session := sessionOf(req, a)
+	told, _ := req.Params.Meta[callKey].(string)
+	result, err := caller.Call(ctx, run.Call{
+		Tool: id, Source: a.Source, Arguments: arguments, Session: session, HostID: told, Meta: meta, Progress: progressTo(ctx, req),
+	})
+	if err != nil {
+		return m.failed(ctx, id, err)
+	}
+	out, err := m.resultOf(id, result)
+	if err != nil {
+		return m.failed(ctx, id, err)
+	}
+	if result.Failure == "" && len(result.NeedsInput) == 0 {
+		m.suggestAfter(ctx, engine, a, session, out)
+	}
+	return out
+}
+
+// progressTo tells a host of the progress of a call, if it asked for that.
+func progressTo(ctx context.Context, req *mcp.CallToolRequest) func(done, total float64, message string) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	return func(done, total float64, message string) {
+		// A host that stopped listening is no reason to stop the call.
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: shownText(message)})
+	}
+}
+
+// after is what usually comes after a call, as it rides along with its result.
+type after struct {
+	SuggestionID string  `json:"suggestion_id"`
+	Stop         float64 `json:"stop"`
+	Suggestions  []next  `json:"suggestions"`
+}
+
+type next struct {
+	ID         string  `json:"id"`
+	Confidence float64 `json:"confidence"`
+}
+
+// The key of a structured result under which suggestions ride, and how many.
+const (
+	keyAfter  = "_waymark"
+	mostAfter = 3
+)
+
+// suggestAfter adds what usually comes next: to a structured result as a member, since hosts show the model
+// nothing else then, to another as a line of text. It is left out rather than waited for long.
+func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a request.Access, session string, out *mcp.CallToolResult) {
+	known, ok := m.cfg.callerOf(a.Workspace).(interface {
+		Next(ctx context.Context, e *live.Engine, source, session string, limit int) (suggest.NextAnswer, bool)
+	})
+	if !ok || !m.cfg.Upstream.SuggestAfter {
+		return
+	}
+	answer, ok := known.Next(ctx, engine, a.Source, session, mostAfter)
+	if !ok || len(answer.Suggestions) == 0 {
+		return
+	}
+	s := after{SuggestionID: answer.SuggestionID, Stop: answer.Stop}
+	words := make([]string, len(answer.Suggestions))
+	for i, n := range answer.Suggestions {
+		s.Suggestions = append(s.Suggestions, next{n.ID, n.Confidence})
+		words[i] = fmt.Sprintf("%s (%.2f)", shownID(n.ID), n.Confidence)
+	}
+	var members map[string]json.RawMessage
+	structured, _ := out.StructuredContent.(json.RawMessage)
+	if json.Unmarshal(structured, &members) != nil || members == nil {
+		out.Content = append(out.Content, &mcp.TextContent{Text: "What usually comes next: " + strings.Join(words, ", ") + "."})
+		return
+	}
+	member, err := json.Marshal(s)
+	if err != nil {
+		return
+	}
+	members[keyAfter] = member
+	if merged, err := json.Marshal(members); err == nil {
+		out.StructuredContent = json.RawMessage(merged)
+	}
+}
+
+// metaOf is what a server gets to know of the host's request: trace context, what the host can be asked, and
+// its replies to an earlier question. The state of the question comes back from outside, so it is signed.
+func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (json.RawMessage, error) {
+	meta := map[string]any{}
+	maps.Copy(meta, req.Params.Meta)
+	meta[mcp.MetaKeyClientCapabilities] = map[string]any{}
+	if caps := req.ClientCapabilities(); caps != nil {
+		asked := map[string]any{}
+		if caps.Elicitation != nil {
+			asked["elicitation"] = caps.Elicitation
+		}
+		//lint:ignore SA1019 hosts of today have no other way to lend a model
+		if sampling := caps.Sampling; sampling != nil {
+			asked["sampling"] = sampling
+		}
+		meta[mcp.MetaKeyClientCapabilities] = asked
+	}
+	if len(req.Params.InputResponses) > 0 {
+		meta[gateway.MetaInputResponses] = req.Params.InputResponses
+	}
+	if signed := req.Params.RequestState; signed != "" {
+		data, err := base64.RawURLEncoding.DecodeString(signed)
+		if err != nil || len(data) < sha256.Size || !hmac.Equal(data[:sha256.Size], m.signature(id, data[sha256.Size:])) {
+			return nil, jsonio.Wrong("requestState", "is not one of this tool and server")
+		}
+		meta[gateway.MetaRequestState] = string(data[sha256.Size:])
+	}
+	return json.Marshal(meta)
+}
+
+func (m *mcpTools) signature(id string, state []byte) []byte {
+	mac := hmac.New(sha256.New, m.stateKey)
+	fmt.Fprintf(mac, "%d\n%s", len(id), id)
+	mac.Write(state)
+	return mac.Sum(nil)
+}
+
+// The keys of _meta that say more about a call than the protocol does.
+const (
+	metaFailure     = "io.waymark/failure"
+	metaUnvalidated = "io.waymark/unvalidated"
+	metaUnrecorded  = "io.waymark/unrecorded"
+)
+
+// resultOf passes a result on, as it came as far as the protocol lets it.
+func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error) {
+	out := &mcp.CallToolResult{Content: []mcp.Content{}}
+	if len(r.NeedsInput) > 0 {
+		var need gateway.Input
+		if err := json.Unmarshal(r.NeedsInput, &need); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(need.Requests, &out.InputRequests); err != nil {
+			return refusal(fmt.Errorf("%s asks for something this host cannot be asked: %w", id, err)), nil
+		}
+		out.RequestState = base64.RawURLEncoding.EncodeToString(append(m.signature(id, []byte(need.State)), need.State...))
+		out.Content = nil
+		return out, nil
+	}
+	var blocks []json.RawMessage
+	if len(r.Content) > 0 {
+		if err := json.Unmarshal(r.Content, &blocks); err != nil {
+			return nil, err
+		}
+	}
+	for _, b := range blocks {
+		out.Content = append(out.Content, block{new(mcp.TextContent), b})
+	}
+	if r.Misfit {
+		text := "Waymark: the result of " + shownID(id) + " is not as its tool declares it and was not used further (" + r.Unvalidated + ")."
+		out.Content = append([]mcp.Content{&mcp.TextContent{Text: text}}, out.Content...)
+	}
+	if len(r.Structured) > 0 {
+		out.StructuredContent = r.Structured
+	}
+	for key, text := range map[string]string{metaUnvalidated: r.Unvalidated, metaUnrecorded: r.Unrecorded, metaFailure: string(r.Failure)} {
+		if text != "" {
+			if out.Meta == nil {
+				out.Meta = mcp.Meta{}
+			}
+			out.Meta[key] = text
+		}
+	}
+	if r.Failure != "" {
+		out.IsError = true
+		if len(out.Content) == 0 {
+			message := r.Message
+			if !strings.HasPrefix(message, id) {
+				message = id + ": " + message
+			}
+			out.Content = append(out.Content, &mcp.TextContent{Text: message})
+		}
+	}
+	return out, nil
+}
+
+// block is a content block that goes out as it came in, known to the protocol or not.
+type block struct {
+	*mcp.TextContent // what makes it content
+	raw              json.RawMessage
+}
+
+func (b block) MarshalJSON() ([]byte, error) { return b.raw, nil }

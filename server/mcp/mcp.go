@@ -1,0 +1,369 @@
+// Package mcpserver is the MCP face of a server: tools, resources and the protocol, over HTTP and pipes.
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/live"
+	"waymark/server/internal/limit"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/runs"
+	"waymark/server/internal/scoring"
+	"waymark/server/ledger"
+)
+
+// The Model Context Protocol has two lives. Up to revision 2025-11-25 a client shakes hands and then
+// has a session; from 2026-07-28 on every request stands alone and names its revision in a header.
+// One address serves both:
+//
+//	                      Mcp-Protocol-Version ≥ 2026-07-28
+//	             ┌─ yes ─▶ stateless ─┐
+//	POST /mcp ───┤                    ├─▶ the workspace's mcp.Server ─▶ eight tools, three resources
+//	             └─ no ──▶ stateful ──┘
+//
+// stdio speaks either life through the same server (mcp_stdio.go).
+const (
+	headerProtocol  = "Mcp-Protocol-Version"
+	HeaderMethod    = "Mcp-Method"
+	headerName      = "Mcp-Name"
+	firstStateless  = "2026-07-28"
+	sessionIdle     = 30 * time.Minute
+	rebuildTimeout  = time.Hour // replaying a long history takes minutes
+	mcpInstructions = "Waymark knows which tools exist here, and from recorded work which one usually comes next. " +
+		"After a tool has run, call suggest_next with the ids of the tools used so far, in order; it answers with ranked ids and a confidence. " +
+		"When unsure which tool does a thing, call find_tool with a few words; its results carry the input schema. " +
+		"For a task of several steps, call suggest_dag with the intent first. " +
+		"When a task is finished, call record_episode once, so that later suggestions are better. " +
+		"To judge hypotheses, answers or contributions, call score; to weigh competing answers by evidence, call triangulate. " +
+		"Suggestions are evidence, not orders: a low confidence means that little is known."
+)
+
+// Config is what the MCP face needs of a server.
+type Config struct {
+	Workspaces *live.Workspaces
+	Scoring    *scoring.Service
+	Runs       *runs.Runs
+	Upstream   Upstream // other servers
+	Sampling   bool     // where there is no judge, a host that samples may be asked
+	Books      *ledger.Books
+	Logger     *slog.Logger
+	Now        func() time.Time
+	Version    string
+
+	MaxBody     int64 // bytes of one message over HTTP
+	MaxSessions int
+	Timeout     time.Duration // of a call, where its tool has none of its own
+	Drain       time.Duration // grace of calls over a pipe at shutdown
+	Overdue     *limit.Overdue
+	Plans       *limit.Turns
+	// Holders names the clients that a session counts against.
+	Holders  func(request.Access) []limit.Holder
+	Draining <-chan struct{} // closed when shutdown begins
+
+	// Extend changes the options of each SDK server and returns what registers more on it; nil but in tests.
+	Extend func(*mcp.ServerOptions) (register func(*mcp.Server))
+}
+
+// Endpoint is /mcp. The access of each request (see access) must already be in its context.
+type Endpoint struct {
+	cfg       Config
+	stateful  http.Handler
+	stateless http.Handler
+	streaming http.Handler // stateless too, but an event stream: for calls that report progress
+
+	sessions mcpSessions
+
+	mu      sync.Mutex
+	servers map[string]*mcp.Server // by workspace
+}
+
+// New serves MCP over HTTP.
+func New(cfg Config) *Endpoint {
+	e := &Endpoint{cfg: cfg, servers: map[string]*mcp.Server{}}
+	e.sessions = mcpSessions{
+		Share: limit.NewShare("MCP sessions", int64(cfg.MaxSessions)), now: cfg.Now, holdersOf: cfg.Holders, live: e.live,
+		known: map[string]*mcpSession{},
+	}
+	// A session belongs to whoever opened it: the SDK compares UserID on every later request. What
+	// the call may do comes from the credential of the call itself, not from that of the handshake.
+	bind := auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		a := request.From(ctx)
+		return &auth.TokenInfo{UserID: a.Workspace + "\n" + a.Source, Extra: map[string]any{accessInfo: a}}, nil
+	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})
+	handler := func(o mcp.StreamableHTTPOptions) http.Handler {
+		o.Logger = cfg.Logger
+		o.MaxRequestBodyBytes = cfg.MaxBody
+		o.DisableLocalhostProtection = true // the server checks Host itself, and knows the names allowed beside localhost
+		return bind(mcp.NewStreamableHTTPHandler(e.serverOf, &o))
+	}
+	// Progress and questions travel on the event stream of the call that they belong to: with JSONResponse they would go
+	// to the session's own stream (GET), and be lost while the client has not opened it. See soleAnswer.
+	e.stateful = handler(mcp.StreamableHTTPOptions{SessionTimeout: sessionIdle})
+	e.stateless = handler(mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})
+	e.streaming = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
+	return e
+}
+
+// accessInfo is where the access of a request travels inside the SDK.
+const accessInfo = "waymark.access"
+
+// ServeHTTP implements [http.Handler].
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if request.From(r.Context()).Workspace == "" {
+		http.Error(w, request.ErrNoCredential.Error(), http.StatusUnauthorized)
+		return
+	}
+	if r.Method == http.MethodPost && !e.acceptable(w, r) {
+		return
+	}
+	// The credential was checked before; the SDK only needs to see that there is one, and handlers
+	// must not see which.
+	r = r.WithContext(r.Context())
+	wanted := r.Context() // the answer is, as long as this lives
+	if r.Method == http.MethodGet || r.Header.Get(HeaderMethod) == "subscriptions/listen" {
+		var cancel context.CancelFunc
+		r, cancel = e.untilDrained(r)
+		defer cancel()
+		wanted = context.Background() // what listens gets what there was
+	}
+	if r.Header.Get(headerProtocol) < firstStateless {
+		finished, err := e.sessions.enter(request.From(r.Context()), r, w)
+		if err != nil {
+			p := problem.Of(err)
+			w.Header().Set("Retry-After", problem.RetryAfter(p.Status))
+			problem.Write(w, problem.Sign(r.Context(), p))
+			return
+		}
+		defer finished()
+	}
+	r.Header = r.Header.Clone()
+	r.Header.Set("Authorization", "Bearer checked")
+	w = &mendedWriter{ResponseWriter: w, wanted: wanted}
+	switch {
+	case r.Header.Get(headerProtocol) < firstStateless && r.Method == http.MethodPost: // dates compare as text
+		sole := &soleAnswer{ResponseWriter: w}
+		defer sole.close()
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(r.Body, &sole.request), r.Body}
+		e.stateful.ServeHTTP(sole, r)
+	case r.Header.Get(headerProtocol) < firstStateless:
+		e.stateful.ServeHTTP(w, r)
+	case r.Header.Get(HeaderMethod) == "tools/call" && reports(r.Header.Get(headerName)):
+		e.streaming.ServeHTTP(w, r)
+	default:
+		e.stateless.ServeHTTP(w, r)
+	}
+}
+
+// acceptable reads a body and refuses one that is not a JSON-RPC message. The SDK answers for one that is too long.
+func (e *Endpoint) acceptable(w http.ResponseWriter, r *http.Request) bool {
+	text, err := io.ReadAll(io.LimitReader(r.Body, e.cfg.MaxBody+1))
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}
+	text = bytes.TrimSpace(text)
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || int64(len(text)) > e.cfg.MaxBody || len(text) == 0 || kind != "application/json" {
+		return true
+	}
+	id, code, reason := checkFrame(text)
+	if code == 0 {
+		return true
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(frameError(id, code, reason))
+	return false
+}
+
+// reports tells the tools that may say how far they are while they work: those that take long, and those of other
+// servers.
+func reports(tool string) bool {
+	switch tool {
+	case toolRebuild, toolRun, toolCall:
+		return true
+	}
+	return !slices.ContainsFunc(mcpToolset(), func(t mcpTool) bool { return t.tool.Name == tool })
+}
+
+// serverOf is the one server of the request's workspace.
+func (e *Endpoint) serverOf(r *http.Request) *mcp.Server {
+	workspace := request.From(r.Context()).Workspace
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	srv := e.servers[workspace]
+	if srv == nil {
+		srv = e.NewServer(workspace)
+		e.servers[workspace] = srv
+	}
+	return srv
+}
+
+// live are the sessions that have not ended, by id.
+func (e *Endpoint) live() map[string]*mcp.ServerSession {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	open := map[string]*mcp.ServerSession{}
+	for _, srv := range e.servers {
+		for session := range srv.Sessions() {
+			open[session.ID()] = session
+		}
+	}
+	return open
+}
+
+// untilDrained ends a stream that has no end of its own when the server wants to stop, so that a
+// graceful shutdown does not wait for clients that only listen.
+func (e *Endpoint) untilDrained(r *http.Request) (*http.Request, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(r.Context())
+	go func() {
+		select {
+		case <-e.cfg.Draining:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return r.WithContext(ctx), cancel
+}
+
+// NewServer has all tools and resources. What it can do it can in any workspace: each call takes its
+// workspace from its own access. Only the tools of other servers belong to one.
+func (e *Endpoint) NewServer(workspace string) *mcp.Server {
+	cfg := e.cfg
+	upstream := cfg.callerOf(workspace) != nil
+	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
+	options := &mcp.ServerOptions{
+		Instructions:      mcpInstructions,
+		CompletionHandler: m.complete,
+		// Our own list never changes while the program runs: suggestions travel in results.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: upstream}, Resources: &mcp.ResourceCapabilities{}},
+	}
+	if upstream {
+		options.Instructions += upstreamInstructions
+	}
+	register := func(*mcp.Server) {}
+	if cfg.Extend != nil {
+		register = cfg.Extend(options)
+	}
+	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cfg.Version}, options)
+	tools := mcpToolset()
+	if upstream {
+		tools = append(slices.Clone(tools), mcpRunTool())
+	}
+	for _, t := range tools {
+		srv.AddTool(t.tool, m.handler(t))
+		m.listed += listedSize(t.tool)
+	}
+	if upstream {
+		offerUpstream(srv, m)
+	}
+	addResources(srv, m)
+	register(srv)
+	srv.AddReceivingMiddleware(isolate(cfg.Logger), declaredOnly(options.Capabilities), escapeIDs)
+	return srv
+}
+
+// declaredOnly refuses the methods of capabilities that the server does not declare. The SDK answers some of them.
+func declaredOnly(declared *mcp.ServerCapabilities) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			capability, _, _ := strings.Cut(method, "/")
+			//lint:ignore SA1019 clients of today still set a log level
+			if capability == "prompts" && declared.Prompts == nil || capability == "logging" && declared.Logging == nil {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %s (the server does not declare the capability %s)", method, capability)}
+			}
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// isolate turns a panic of a handler into an answer. Without it the SDK lets the process die.
+func isolate(log *slog.Logger) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+			defer func() {
+				recovered := recover()
+				if recovered == nil {
+					return
+				}
+				p, stack := limit.PanicOf(recovered)
+				log.ErrorContext(ctx, "panic while answering an MCP request", "method", method, "panic", p, "stack", string(stack))
+				if method == "tools/call" {
+					result, err = refusal(errInternal), nil
+					return
+				}
+				result, err = nil, fmt.Errorf("%s: %w", method, errInternal)
+			}()
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// errInternal is what a caller sees of a fault that is ours; the log has the rest.
+var errInternal = errors.New("internal error; the server's log has the details")
+
+// mendedWriter gives errors of the SDK their code; a message, or an event with one, is written in one piece. An answer
+// that begins after its request was cancelled says only that: it is left out, and [Server.requireAnswer] refuses the
+// request with 503.
+type mendedWriter struct {
+	http.ResponseWriter
+	wanted context.Context
+	begun  bool
+	late   bool // nothing is written
+}
+
+func (w *mendedWriter) begin() {
+	if !w.begun {
+		w.begun = true
+		if w.late = errors.Is(w.wanted.Err(), context.Canceled); w.late {
+			w.Header().Del("Content-Type")
+			w.Header().Del("Content-Length")
+		}
+	}
+}
+
+func (w *mendedWriter) WriteHeader(status int) {
+	if w.begin(); !w.late {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w *mendedWriter) Write(p []byte) (int, error) {
+	if w.begin(); w.late {
+		return len(p), nil
+	}
+	if _, err := w.ResponseWriter.Write(mended(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *mendedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush implements [http.Flusher].
+func (w *mendedWriter) Flush() {
+	if w.begin(); !w.late {
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+	}
+}

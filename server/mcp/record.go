@@ -1,0 +1,194 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/episodic"
+	"waymark/live"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/limit"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/scoring"
+)
+
+type recordArguments struct {
+	ID           string           `json:"id,omitempty" jsonschema:"your own id of this task; the same id counts once"`
+	Intent       string           `json:"intent,omitempty" jsonschema:"what the task was about, in words"`
+	Steps        []recordStep     `json:"steps" jsonschema:"the tools used, in order"`
+	Outcome      episodic.Outcome `json:"outcome,omitempty" jsonschema:"how the task as a whole went"`
+	Time         time.Time        `json:"time,omitzero" jsonschema:"when it was"`
+	Session      string           `json:"session,omitempty" jsonschema:"the conversation it belongs to"`
+	Source       string           `json:"source,omitempty" jsonschema:"a label; the source that counts comes from the credential"`
+	SuggestionID string           `json:"suggestion_id,omitempty" jsonschema:"the suggestion that was followed"`
+}
+
+type recordStep struct {
+	ID         string           `json:"id,omitempty" jsonschema:"a name for depends_on, unique in the episode"`
+	Tool       string           `json:"tool" jsonschema:"id of the tool or capability"`
+	DependsOn  []string         `json:"depends_on,omitzero" jsonschema:"ids of the steps whose output it needed; an empty list: none; left out: only the order is known"`
+	Group      string           `json:"group,omitempty" jsonschema:"steps of one group ran in parallel"`
+	Outcome    episodic.Outcome `json:"outcome,omitempty"`
+	DurationMS int64            `json:"duration_ms,omitempty"`
+	Error      string           `json:"error,omitempty" jsonschema:"the error in a few words, without secrets"`
+	ErrorKind  string           `json:"error_kind,omitempty"`
+}
+
+// RecordAnswer is the answer of record_episode.
+type RecordAnswer struct {
+	Said
+	live.RecordResult
+	ID string `json:"id" jsonschema:"the id under which the episode is kept"`
+}
+
+func recordEpisode(ctx context.Context, c *mcpCall, in recordArguments) (RecordAnswer, error) {
+	if len(in.Steps) == 0 {
+		return RecordAnswer{}, jsonio.Wrong("steps", "is required: at least one step")
+	}
+	for i, s := range in.Steps {
+		if strings.TrimSpace(s.Tool) == "" {
+			return RecordAnswer{}, jsonio.Wrong(fmt.Sprintf("steps[%d].tool", i), "is required")
+		}
+	}
+	e := episodic.Episode{
+		ID: in.ID, Intent: in.Intent, Time: in.Time, Session: in.Session, Label: in.Source, Outcome: in.Outcome,
+		SuggestionID: in.SuggestionID, Steps: make([]episodic.Step, len(in.Steps)),
+	}
+	for i, s := range in.Steps {
+		e.Steps[i] = episodic.Step{
+			ID: s.ID, Tool: s.Tool, DependsOn: s.DependsOn, Group: s.Group, Outcome: s.Outcome,
+			DurationMS: s.DurationMS, Error: s.Error, ErrorKind: s.ErrorKind,
+		}
+	}
+	if e.Session == "" {
+		e.Session = sessionOf(c.req, request.Access{}) // by no name that the next process has not: the same episode may come again
+	}
+	if e.ID == "" {
+		id, err := c.episodeID(e)
+		if err != nil {
+			return RecordAnswer{}, err
+		}
+		e.ID = id
+	}
+	r, err := c.engine.Record(ctx, c.access.Source, []episodic.Episode{e})
+	if err != nil {
+		return RecordAnswer{}, err
+	}
+	if len(r.Rejected) > 0 {
+		return RecordAnswer{}, jsonio.Wrong("", r.Rejected[0].Error)
+	}
+	counted, cancel := context.WithTimeout(ctx, limit.WaitForSeq) // so that the next question of the conversation counts it
+	defer cancel()
+	if err := c.engine.Wait(counted, r.Seq); err != nil && !errors.Is(err, live.ErrNotYet) {
+		return RecordAnswer{}, err
+	}
+	r.Rejected = []live.Rejection{}
+	message := fmt.Sprintf("Recorded %d %s as %s.", len(e.Steps), problem.Plural(len(e.Steps), "step", "steps"), shownID(e.ID))
+	if r.Duplicates > 0 {
+		message = fmt.Sprintf("%s was recorded before; nothing changed.", shownID(e.ID))
+	}
+	return RecordAnswer{Said{message}, r, e.ID}, nil
+}
+
+// episodeID names an episode that came without an id.
+func (c *mcpCall) episodeID(e episodic.Episode) (string, error) {
+	content, err := json.Marshal(e)
+	if err != nil {
+		return "", fmt.Errorf("name an episode: %w", err)
+	}
+	return scoring.EpisodeID("mcp-", c.engine, content), nil
+}
+
+type rebuildArguments struct {
+	Verify bool `json:"verify,omitempty" jsonschema:"compare with the running model, byte for byte, and change nothing"`
+	Force  bool `json:"force,omitempty" jsonschema:"publish the model even if it ranks held-out tasks worse than the active one"`
+}
+
+// RebuildAnswer is the answer of rebuild.
+type RebuildAnswer struct {
+	Said
+	live.Job
+}
+
+// rebuild starts the job, or joins the one that runs, and waits for it. A cancelled call cancels a job
+// it started; a job that somebody else started goes on.
+func rebuild(ctx context.Context, c *mcpCall, in rebuildArguments) (RebuildAnswer, error) {
+	before := c.cfg.Now()
+	job, err := c.engine.StartRebuild(ctx, in.Verify, in.Force)
+	if err != nil {
+		return RebuildAnswer{}, err
+	}
+	ours := !job.StartedAt.Before(before)
+	states, ok := c.engine.WatchJob(ctx, job.ID)
+	if !ok {
+		return RebuildAnswer{}, fmt.Errorf("job %s vanished", job.ID)
+	}
+	report := newProgress(ctx, c.req)
+	for {
+		select {
+		case <-ctx.Done():
+			if ours {
+				c.engine.CancelJob(job.ID)
+			}
+			return RebuildAnswer{}, ctx.Err()
+		case state, more := <-states:
+			if more {
+				job = state
+				report(job)
+				continue
+			}
+		}
+		break
+	}
+	switch job.State {
+	case live.JobFailed:
+		return RebuildAnswer{}, fmt.Errorf("rebuild %s: %s", job.ID, job.Error)
+	case live.JobCanceled:
+		return RebuildAnswer{}, context.Canceled
+	}
+	return RebuildAnswer{Said{rebuildMessage(job)}, job}, nil
+}
+
+func rebuildMessage(job live.Job) string {
+	switch v := job.Verify; {
+	case job.State == live.JobRefused:
+		return fmt.Sprintf("NOT published: the new model ranks held-out tasks worse than the active one: %v. The active model stays; force publishes the new one.", job.Gate)
+	case v == nil && job.Gate != nil:
+		return fmt.Sprintf("The model was rebuilt from the whole history. Beside the one before, by held-out tasks: %v.", job.Gate)
+	case v == nil:
+		return "The model was rebuilt from the whole history."
+	case v.Equal:
+		return fmt.Sprintf("Verified: %d events replayed, the running model is equal byte for byte.", v.Events)
+	default:
+		return fmt.Sprintf("NOT equal: after %d events the replay differs from the running model in %s.", v.Events, shownIDs(v.Differences))
+	}
+}
+
+// newProgress reports to a client that asked for it. Progress never falls, and small steps are left
+// out: a hundred notifications are as good as a million.
+func newProgress(ctx context.Context, req *mcp.CallToolRequest) func(live.Job) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func(live.Job) {}
+	}
+	last, lastPhase := -1.0, ""
+	return func(j live.Job) {
+		if j.Progress <= last || j.Progress < last+.01 && j.Phase == lastPhase && j.Progress < 1 {
+			return
+		}
+		last, lastPhase = j.Progress, j.Phase
+		message := j.Phase
+		if left := (time.Duration(j.ETAMillis) * time.Millisecond).Round(time.Second); left > 0 {
+			message += fmt.Sprintf(", about %s left", left)
+		}
+		// A client that stopped listening is no reason to stop the job.
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: j.Progress, Total: 1, Message: message})
+	}
+}

@@ -1,0 +1,167 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/run"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/request"
+	"waymark/server/internal/runs"
+)
+
+const toolRun = "run_dag"
+
+// mcpRunTool carries out a DAG. It is offered where there is somebody to carry out calls.
+var mcpRunTool = sync.OnceValue(func() mcpTool {
+	return define(toolRun, "Run a plan", request.ScopeWrite, mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)}, runDag,
+		"Carry out a plan: give what suggest_dag answered as it is, or tasks of your own, and get the result of every task. Everything is checked first, and all that is wrong is said at once. "+
+			"Where arguments have no values, the answer names them in form, a JSON Schema: call again with values. "+
+			"A task that may change something waits until a person approves it. Ask again with run to see how it went on.")
+})
+
+type runArguments struct {
+	runs.Request
+	Run string `json:"run,omitempty" jsonschema:"id of a run that was begun before: wait for it instead of beginning one"`
+}
+
+// RunAnswer is the answer of run_dag.
+type RunAnswer struct {
+	Said
+	runs.Answer
+	Problems []run.Problem  `json:"problems,omitempty" jsonschema:"of a dag that cannot be run: all that is wrong with it"`
+	Form     map[string]any `json:"form,omitempty" jsonschema:"JSON Schema of the values that are missing; call again with an object that it accepts as values"`
+}
+
+// runDag begins a run, or takes up one that was begun, and waits until it ends or needs a person. A call that
+// is cancelled cancels the run that it began.
+func runDag(ctx context.Context, c *mcpCall, in runArguments) (RunAnswer, error) {
+	if len(in.Approve) > 0 {
+		return RunAnswer{}, jsonio.Wrong("approve", "is for a person to say; see the answer of a run that waits")
+	}
+	one, ours, answer, err := c.takeUp(ctx, in)
+	if err != nil {
+		return RunAnswer{}, err
+	}
+	if one != nil {
+		report := c.runProgress(ctx)
+		for s := range one.Watch(ctx) {
+			report(s)
+			if s.State == run.Paused {
+				break
+			}
+		}
+		if ctx.Err() != nil {
+			if ours {
+				one.Cancel()
+			}
+			return RunAnswer{}, ctx.Err()
+		}
+		answer.Status = one.Status()
+		if answer.State == run.Paused && len(answer.Waiting) > 0 && c.canAskAPerson() {
+			ask, err := c.askAPerson(answer.Status)
+			if err != nil {
+				return RunAnswer{}, err
+			}
+			return RunAnswer{}, ask
+		}
+	}
+	return RunAnswer{Said: Said{runMessage(answer)}, Answer: answer}, nil
+}
+
+// takeUp begins the run that is asked for, or finds one, or the one that a person was asked about. Of one that has ended, or was only to be planned,
+// there is nothing to wait for.
+func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (one *run.Run, ours bool, answer runs.Answer, err error) {
+	runs := c.cfg.Runs
+	if c.req.Params.RequestState != "" && c.req.Params.RequestState != askValues {
+		one, err = c.personSaid()
+		return one, false, answer, err
+	}
+	if in.Run != "" {
+		if one, ok := runs.Find(c.access.Workspace, in.Run); ok {
+			return one, false, answer, nil
+		}
+		answer.Status, err = runs.Status(ctx, c.access.Workspace, in.Run)
+		return nil, false, answer, err
+	}
+	q, err := in.ToRun()
+	if err != nil {
+		return nil, false, answer, err
+	}
+	if answer, err = c.beginWithValues(ctx, q, in); err != nil || in.DryRun {
+		return nil, false, answer, err
+	}
+	one, ok := runs.Find(c.access.Workspace, answer.ID)
+	if !ok { // it has ended already
+		answer.Status, err = runs.Status(ctx, c.access.Workspace, answer.ID)
+		return nil, true, answer, err
+	}
+	return one, true, answer, nil
+}
+
+// runProgress reports to a client that asked for it, node by node.
+func (c *mcpCall) runProgress(ctx context.Context) func(run.Status) {
+	token := c.req.Params.GetProgressToken()
+	if token == nil {
+		return func(run.Status) {}
+	}
+	last := -1
+	return func(s run.Status) {
+		settled, now := 0, []string{}
+		for _, n := range s.Nodes {
+			switch n.State {
+			case run.NodeRunning:
+				now = append(now, shownID(n.Tool))
+			case run.NodeDone, run.NodeFailed, run.NodeSkipped:
+				settled++
+			}
+		}
+		if settled <= last {
+			return
+		}
+		last = settled
+		message := string(s.State)
+		if len(now) > 0 {
+			message = strings.Join(now, ", ")
+		}
+		// A client that stopped listening is no reason to stop the run.
+		_ = c.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(settled), Total: float64(len(s.Nodes)), Message: message})
+	}
+}
+
+func runMessage(a runs.Answer) string {
+	switch a.State {
+	case runs.Planned:
+		waits := 0
+		for _, n := range a.Plan.Nodes {
+			if n.Approval != "" {
+				waits++
+			}
+		}
+		return fmt.Sprintf("Nothing was run. The plan is sound: %d tasks in %d steps, %d of them would wait for approval.", len(a.Plan.Nodes), len(a.Plan.Layers), waits)
+	case run.Paused:
+		if len(a.Waiting) == 0 {
+			return fmt.Sprintf("Run %s stands still: %s.", a.ID, strings.Join(a.Warnings, "; "))
+		}
+		return fmt.Sprintf("Run %s waits for a person to approve %s. Ask the user to run: waymark runs approve %s. Then call run_dag with run %q.", a.ID, shownIDs(a.Waiting), a.ID, a.ID)
+	case run.Done:
+		return fmt.Sprintf("Done: %d tasks done, %d failed, %d skipped.", a.Done, a.Failed, a.Skipped)
+	case run.Failed:
+		return fmt.Sprintf("Failed: %d tasks done, %d failed, %d skipped. First: %s", a.Done, a.Failed, a.Skipped, shownText(a.Error))
+	}
+	return fmt.Sprintf("Run %s is %s.", a.ID, a.State)
+}
+
+// shownText is a text of others on one line, not too long.
+func shownText(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	const most = 300
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
