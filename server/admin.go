@@ -88,7 +88,7 @@ func (s *Server) adminRoutes(r *route.Table) {
 	route.Add(r, act, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
 	route.Add(r, act, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
-	route.Add(r, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
+	route.Ask(r, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
 func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forgetAnswer, error) {
@@ -208,14 +208,13 @@ func (s *Server) workspaces(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
+func (q *nameQuery) Escaped() *string { return &q.Name }
+
 func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (*workspaceMade, error) {
 	if a := request.From(ctx); !a.Operator {
 		return nil, problem.New(http.StatusForbidden, "only the operator of the server creates workspaces; a key has one")
 	}
-	name, err := pathID(q.Name)
-	if err != nil {
-		return nil, err
-	}
+	name := q.Name
 	if !request.WorkspaceName.MatchString(name) {
 		return nil, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", name))
 	}
@@ -261,11 +260,7 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 const manyLimited = 20
 
 // doctor looks at everything a person would ask about first.
-func (s *Server) doctor(ctx context.Context, _ *struct{}) (*doctorAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doctorAnswer, error) {
 	out := new(doctorAnswer)
 	note := func(name string, ok bool, format string, args ...any) {
 		out.Body.Checks = append(out.Body.Checks, check{name, ok, fmt.Sprintf(format, args...)})

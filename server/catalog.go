@@ -22,6 +22,7 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
+	"waymark/server/internal/runs"
 	"waymark/suggest"
 )
 
@@ -92,32 +93,19 @@ func (s *Server) catalogRoutes(r *route.Table) {
 	}
 	route.Add(r, put, op("put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
-	route.Add(r, read, op("list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
-	route.Add(r, read, op("get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), s.getTool)
-	route.Add(r, write, op("delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
+	route.Ask(r, read, op("list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
+	route.Ask(r, read, op("get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), getTool)
+	route.Record(r, write, op("delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
 
 	route.Add(r, put, op("put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that the checks flag are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
 	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
-	route.Add(r, read, op("list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
-	route.Add(r, read, op("get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), s.getCapability)
-	route.Add(r, write, op("delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
+	route.Ask(r, read, op("list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
+	route.Ask(r, read, op("get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), getCapability)
+	route.Record(r, write, op("delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
 }
 
 func (s *Server) putTools(ctx context.Context, in *rawInput) (*putAnswer, error) {
-	data, err := bodyOf(in)
-	if err != nil {
-		return nil, err
-	}
-	var tools []catalog.Tool
-	if data[0] == '[' {
-		tools, err = jsonio.Decode[[]catalog.Tool](data)
-	} else {
-		var list toolList
-		list, err = jsonio.Decode[toolList](data)
-		if tools = list.Tools; err == nil && tools == nil {
-			err = &jsonio.MalformedError{Status: http.StatusUnprocessableEntity, Place: "/tools", Reason: "is required"}
-		}
-	}
+	tools, err := entries(in, "/tools", func(list toolList) []catalog.Tool { return list.Tools })
 	if err != nil {
 		return nil, err
 	}
@@ -133,20 +121,7 @@ func (s *Server) putTools(ctx context.Context, in *rawInput) (*putAnswer, error)
 }
 
 func (s *Server) putCapabilities(ctx context.Context, in *rawInput) (*putAnswer, error) {
-	data, err := bodyOf(in)
-	if err != nil {
-		return nil, err
-	}
-	var caps []catalog.Capability
-	if data[0] == '[' {
-		caps, err = jsonio.Decode[[]catalog.Capability](data)
-	} else {
-		var list capabilityList
-		list, err = jsonio.Decode[capabilityList](data)
-		if caps = list.Capabilities; err == nil && caps == nil {
-			err = &jsonio.MalformedError{Status: http.StatusUnprocessableEntity, Place: "/capabilities", Reason: "is required"}
-		}
-	}
+	caps, err := entries(in, "/capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities })
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +134,25 @@ func (s *Server) putCapabilities(ctx context.Context, in *rawInput) (*putAnswer,
 		put = e.PutCapabilities
 	}
 	return putResult(put(ctx, caps))
+}
+
+// entries reads a list, bare or in an object at a place.
+func entries[T, L any](in *rawInput, place string, of func(L) []T) ([]T, error) {
+	data, err := bodyOf(in)
+	if err != nil {
+		return nil, err
+	}
+	if data[0] == '[' {
+		return jsonio.Decode[[]T](data)
+	}
+	list, err := jsonio.Decode[L](data)
+	if err != nil {
+		return nil, err
+	}
+	if all := of(list); all != nil {
+		return all, nil
+	}
+	return nil, &jsonio.MalformedError{Status: http.StatusUnprocessableEntity, Place: place, Reason: "is required"}
 }
 
 // bodyOf reads a body that may have one of two shapes. It is never empty.
@@ -188,11 +182,7 @@ func putResult(res live.PutResult, err error) (*putAnswer, error) {
 	return &putAnswer{res}, nil
 }
 
-func (s *Server) listTools(ctx context.Context, q *listQuery) (*cached[toolPage], error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) listTools(ctx context.Context, e *live.Engine, q *listQuery) (*cached[toolPage], error) {
 	m := e.Model()
 	if notModified(q.IfNoneMatch, m) {
 		return &cached[toolPage]{Status: http.StatusNotModified, ETag: etag(m)}, nil
@@ -204,11 +194,7 @@ func (s *Server) listTools(ctx context.Context, q *listQuery) (*cached[toolPage]
 	return &cached[toolPage]{Status: http.StatusOK, ETag: etag(m), Link: nextLink("/v1/tools", cursor, q.Limit), Body: toolPage{tools, cursor}}, nil
 }
 
-func (s *Server) listCapabilities(ctx context.Context, q *capabilityListQuery) (*cached[capabilityPage], error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (*cached[capabilityPage], error) {
 	m := e.Model()
 	if notModified(q.IfNoneMatch, m) {
 		return &cached[capabilityPage]{Status: http.StatusNotModified, ETag: etag(m)}, nil
@@ -267,14 +253,13 @@ func notModified(field string, m *suggest.Model) bool {
 	return false
 }
 
+func (q *idQuery) Escaped() *string { return &q.ID }
+
 // lookup finds an entry under its id or, if there is none, under the id its spelling means.
-func lookup[T any](q *idQuery, m *suggest.Model, kind catalog.Kind, get func(string) (T, bool)) (T, error) {
+func lookup[T any](q *idQuery, m *suggest.Model, kind catalog.Kind, get func(*suggest.Model, string) (T, bool)) (T, error) {
 	var none T
-	id, err := pathID(q.ID)
-	if err != nil {
-		return none, err
-	}
-	if v, ok := get(id); ok {
+	id := q.ID
+	if v, ok := get(m, id); ok {
 		return v, nil
 	}
 	resolved, err := m.Resolve(id)
@@ -283,29 +268,16 @@ func lookup[T any](q *idQuery, m *suggest.Model, kind catalog.Kind, get func(str
 		return none, err
 	}
 	if err == nil {
-		if v, ok := get(resolved); ok {
+		if v, ok := get(m, resolved); ok {
 			return v, nil
 		}
 	}
 	return none, problem.New(http.StatusNotFound, m.UnknownID(id, kind, true).Message)
 }
 
-// pathID undoes the percent-encoding of an id in a path.
-func pathID(escaped string) (string, error) {
-	id, err := url.PathUnescape(escaped)
-	if err != nil {
-		return "", problem.New(http.StatusBadRequest, "the id in the path is not percent-encoded")
-	}
-	return id, nil
-}
-
-func getEntry[T any](ctx context.Context, s *Server, q *idQuery, kind catalog.Kind, get func(*suggest.Model) func(string) (T, bool)) (*cached[T], error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func getEntry[T any](e *live.Engine, q *idQuery, kind catalog.Kind, get func(*suggest.Model, string) (T, bool)) (*cached[T], error) {
 	m := e.Model()
-	v, err := lookup(q, m, kind, get(m))
+	v, err := lookup(q, m, kind, get)
 	if err != nil {
 		return nil, err
 	}
@@ -315,12 +287,18 @@ func getEntry[T any](ctx context.Context, s *Server, q *idQuery, kind catalog.Ki
 	return &cached[T]{Status: http.StatusOK, ETag: etag(m), Body: v}, nil
 }
 
-func (s *Server) getTool(ctx context.Context, q *idQuery) (*cached[catalog.Tool], error) {
-	return getEntry(ctx, s, q, catalog.KindTool, func(m *suggest.Model) func(string) (catalog.Tool, bool) { return m.Tool })
+func getTool(_ context.Context, e *live.Engine, q *idQuery) (*cached[catalog.Tool], error) {
+	return getEntry(e, q, catalog.KindTool, (*suggest.Model).Tool)
 }
 
-func (s *Server) getCapability(ctx context.Context, q *idQuery) (*cached[catalog.Capability], error) {
-	return getEntry(ctx, s, q, catalog.KindCapability, getVersion(ctx, s))
+// getCapability finds a capability by id or id@version.
+func getCapability(ctx context.Context, e *live.Engine, q *idQuery) (*cached[catalog.Capability], error) {
+	return getEntry(e, q, catalog.KindCapability, func(m *suggest.Model, id string) (catalog.Capability, bool) {
+		if c, ok := m.Capability(id); ok {
+			return c, true
+		}
+		return runs.CapabilityVersion(ctx, e, id)
+	})
 }
 
 type deleteQuery struct {
@@ -328,27 +306,18 @@ type deleteQuery struct {
 }
 
 // Removal takes ids exactly: a spelling that is resolved could name another tool tomorrow.
-func (s *Server) deleteTool(ctx context.Context, q *deleteQuery) (*struct{}, error) {
-	e, err := s.recorder(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) deleteTool(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
 	return deleteEntry(ctx, q, e.RemoveTool)
 }
 
-func (s *Server) deleteCapability(ctx context.Context, q *deleteQuery) (*struct{}, error) {
-	e, err := s.recorder(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) deleteCapability(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
 	return deleteEntry(ctx, q, e.RemoveCapability)
 }
 
+func (q *deleteQuery) Escaped() *string { return &q.ID }
+
 func deleteEntry(ctx context.Context, q *deleteQuery, remove func(context.Context, string) (bool, error)) (*struct{}, error) {
-	id, err := pathID(q.ID)
-	if err != nil {
-		return nil, err
-	}
+	id := q.ID
 	known, err := remove(ctx, id)
 	if err != nil {
 		return nil, err

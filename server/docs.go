@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"waymark/server/internal/problem"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
@@ -73,7 +74,7 @@ func describeAPI(spec *huma.OpenAPI) (*description, error) {
 func (s *Server) serveDocs(c *gin.Context) {
 	d, err := s.description()
 	if err != nil {
-		fail(c, err)
+		problem.Fail(c, err)
 		return
 	}
 	servePage(c, d.page)
@@ -82,7 +83,7 @@ func (s *Server) serveDocs(c *gin.Context) {
 func (s *Server) serveOpenAPI(c *gin.Context) {
 	d, err := s.description()
 	if err != nil {
-		fail(c, err)
+		problem.Fail(c, err)
 		return
 	}
 	c.Data(http.StatusOK, "application/openapi+json", d.openapi)

@@ -66,7 +66,7 @@ func (s *Server) episodeRoutes(r *route.Table) {
 	documentBody(r.API, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
 		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
 
-	route.Add(r, route.Rule{Scope: request.ScopeWrite, Once: true, Creates: true}, huma.Operation{
+	route.Record(r, route.Rule{Scope: request.ScopeWrite, Once: true, Creates: true}, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "What became of a suggestion",
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
 }
@@ -288,11 +288,7 @@ func badRead(err error) error {
 	return errors.Join(problem.New(http.StatusBadRequest, "the body ended early or is wrongly framed"), err)
 }
 
-func (s *Server) feedback(ctx context.Context, q *question[live.Feedback]) (*feedbackAnswer, error) {
-	e, err := s.recorder(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) feedback(ctx context.Context, e *live.Engine, q *question[live.Feedback]) (*feedbackAnswer, error) {
 	seq, err := e.Feedback(ctx, request.From(ctx).Source, q.Body)
 	if err != nil {
 		return nil, err

@@ -56,23 +56,19 @@ func (s *Server) graphRoutes(r *route.Table) {
 	for _, f := range graphFormats {
 		content[f.mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	}
-	route.Add(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
+	route.Ask(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, s.graph)
-	route.Add(r, ru, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
+	route.Ask(r, ru, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
 		Summary: "What changed between two models"}, s.graphDiff)
-	route.Add(r, ru, huma.Operation{OperationID: "compare", Method: http.MethodGet, Path: "/v1/ab", Tags: []string{"Model"},
+	route.Ask(r, ru, huma.Operation{OperationID: "compare", Method: http.MethodGet, Path: "/v1/ab", Tags: []string{"Model"},
 		Summary: "How two profiles do by what became of their answers",
 		Description: "Of the answers that were logged, those that episodes and feedback name by their suggestion_id. Says so where there is too little " +
 			"to tell, or where it cannot be told."}, s.compare)
-	route.Add(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
+	route.Ask(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
 		Summary: "The model in numbers"}, s.stats)
 }
 
-func (s *Server) graph(ctx context.Context, q *graphQuery) (*graphAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) graph(ctx context.Context, e *live.Engine, q *graphQuery) (*graphAnswer, error) {
 	m := e.Model()
 	if notModified(q.IfNoneMatch, m) {
 		return &graphAnswer{Status: http.StatusNotModified, ETag: etag(m)}, nil
@@ -104,11 +100,7 @@ func inQuery(err error) error {
 	return p
 }
 
-func (s *Server) graphDiff(ctx context.Context, q *diffQuery) (*diffAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) graphDiff(ctx context.Context, e *live.Engine, q *diffQuery) (*diffAnswer, error) {
 	from, err := modelNamed(ctx, e, "from", q.From)
 	if err != nil {
 		return nil, err
@@ -131,11 +123,7 @@ func modelNamed(ctx context.Context, e *live.Engine, field, name string) (*sugge
 
 type comparison struct{ Body live.Comparison }
 
-func (s *Server) compare(ctx context.Context, _ *struct{}) (*comparison, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) compare(ctx context.Context, e *live.Engine, _ *struct{}) (*comparison, error) {
 	c, err := e.Compare(ctx)
 	if err != nil {
 		return nil, err
@@ -143,11 +131,7 @@ func (s *Server) compare(ctx context.Context, _ *struct{}) (*comparison, error) 
 	return &comparison{c}, nil
 }
 
-func (s *Server) stats(ctx context.Context, _ *struct{}) (*statsAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) stats(ctx context.Context, e *live.Engine, _ *struct{}) (*statsAnswer, error) {
 	behind, err := e.Behind(ctx)
 	if err != nil {
 		return nil, err

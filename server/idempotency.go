@@ -86,11 +86,11 @@ func (s *Server) idempotent(c *gin.Context) {
 		return
 	}
 	if !ru.Once {
-		fail(c, problem.New(http.StatusBadRequest, "this route takes no Idempotency-Key"))
+		problem.Fail(c, problem.New(http.StatusBadRequest, "this route takes no Idempotency-Key"))
 		return
 	}
 	if len(keys) != 1 || keys[0] == "" || len(keys[0]) > 255 {
-		fail(c, problem.New(http.StatusBadRequest, "an Idempotency-Key has 1 to 255 characters"))
+		problem.Fail(c, problem.New(http.StatusBadRequest, "an Idempotency-Key has 1 to 255 characters"))
 		return
 	}
 	ctx, a := c.Request.Context(), request.From(c.Request.Context())
@@ -98,7 +98,7 @@ func (s *Server) idempotent(c *gin.Context) {
 	name := hex.EncodeToString(named[:])
 	busyKey := a.Workspace + "/" + name
 	if err := s.once.enter(ctx, busyKey); err != nil {
-		fail(c, err)
+		problem.Fail(c, err)
 		return
 	}
 	hold := &onceHold{finished: make(chan bool, 1)}
@@ -109,7 +109,7 @@ func (s *Server) idempotent(c *gin.Context) {
 	}()
 	table, err := s.cfg.Store.Table(a.Workspace)
 	if err != nil {
-		fail(c, err)
+		problem.Fail(c, err)
 		return
 	}
 
@@ -118,10 +118,10 @@ func (s *Server) idempotent(c *gin.Context) {
 	kept, err := answers.Get(ctx, name, s.cfg.Now())
 	switch {
 	case err != nil:
-		fail(c, err)
+		problem.Fail(c, err)
 	case kept != nil:
 		if _, err := io.Copy(sum, c.Request.Body); err != nil {
-			fail(c, errors.Join(err, problem.New(http.StatusBadRequest, "the body could not be read")))
+			problem.Fail(c, errors.Join(err, problem.New(http.StatusBadRequest, "the body could not be read")))
 			return
 		}
 		replay(c, kept, hex.EncodeToString(sum.Sum(nil)))
@@ -173,9 +173,9 @@ func (s *Server) keepCarriedOut(hold *onceHold, busyKey string, answers state.An
 func replay(c *gin.Context, kept *state.Answer, bodySHA256 string) {
 	switch {
 	case kept.BodySHA256 != bodySHA256:
-		fail(c, problem.New(http.StatusConflict, "this Idempotency-Key was used with another body"))
+		problem.Fail(c, problem.New(http.StatusConflict, "this Idempotency-Key was used with another body"))
 	case kept.TooLong:
-		fail(c, problem.New(http.StatusConflict, "the request was carried out before; its answer was too long, or too late, to keep"))
+		problem.Fail(c, problem.New(http.StatusConflict, "the request was carried out before; its answer was too long, or too late, to keep"))
 	default:
 		for _, name := range onceHeaders {
 			if v := kept.Headers[name]; v != "" {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/danielgtaylor/huma/v2/sse"
 
 	"waymark/live"
@@ -34,10 +33,6 @@ type jobStarted struct {
 	Body     live.Job
 }
 
-type jobQuery struct {
-	ID string `path:"id"`
-}
-
 type jobState struct{ Body live.Job }
 
 type (
@@ -59,12 +54,12 @@ type (
 type jobEvent live.Job
 
 func (s *Server) jobRoutes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeWrite, Once: true, Audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
+	route.Ask(r, route.Rule{Scope: request.ScopeWrite, Once: true, Audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
 			"would lose more than noise against the active one is not published, and the job ends as refused. With rollback nothing " +
 			"is asked: the judgement before the active one returns."}, s.rebuild)
-	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
+	route.Record(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
 			"judgements that start by themselves too. reason is why each started."}, s.listJobs)
@@ -73,20 +68,15 @@ func (s *Server) jobRoutes(r *route.Table) {
 	route.Add(r, route.Rule{Scope: request.ScopeWrite}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
 		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, s.cancelJob)
-
-	events := huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events", Tags: []string{"Model"},
-		Summary: "Progress of a job", Description: "Server-sent events: progress until the job ends, then one end.",
-		Middlewares: huma.Middlewares{s.jobExists}}
-	r.Declare(route.Rule{Scope: request.ScopeRead, Stream: true}, &events)
-	sse.Register(r.API, events, map[string]any{"progress": jobEvent{}, "end": live.Job{}}, s.watchJob)
+	route.Stream(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events",
+		Tags: []string{"Model"}, Summary: "Progress of a job", Description: "Server-sent events: progress until the job ends, then one end."},
+		map[string]any{"progress": jobEvent{}, "end": live.Job{}},
+		func(ctx context.Context, id string) error { _, _, err := s.job(ctx, id); return err }, s.watchJob)
 }
 
-func (s *Server) rebuild(ctx context.Context, in *rebuildInput) (*jobStarted, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) rebuild(ctx context.Context, e *live.Engine, in *rebuildInput) (*jobStarted, error) {
 	var job live.Job
+	var err error
 	switch b := in.Body; {
 	case b == nil:
 		job, err = e.Rebuild(ctx, false)
@@ -104,11 +94,7 @@ func (s *Server) rebuild(ctx context.Context, in *rebuildInput) (*jobStarted, er
 }
 
 // job finds a job of the caller's workspace.
-func (s *Server) job(ctx context.Context, escaped string) (*live.Engine, live.Job, error) {
-	id, err := pathID(escaped)
-	if err != nil {
-		return nil, live.Job{}, err
-	}
+func (s *Server) job(ctx context.Context, id string) (*live.Engine, live.Job, error) {
 	e, err := s.engine(ctx)
 	if err != nil {
 		return nil, live.Job{}, err
@@ -120,11 +106,7 @@ func (s *Server) job(ctx context.Context, escaped string) (*live.Engine, live.Jo
 	return e, job, nil
 }
 
-func (s *Server) listJobs(ctx context.Context, q *jobListQuery) (*jobPage, error) {
-	e, err := s.recorder(ctx) // does not wait for a build: it is in the list
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) listJobs(ctx context.Context, e *live.Engine, q *jobListQuery) (*jobPage, error) {
 	after, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
 	if err != nil {
 		return nil, problem.New(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
@@ -149,7 +131,7 @@ func (s *Server) listJobs(ctx context.Context, q *jobListQuery) (*jobPage, error
 	return page, nil
 }
 
-func (s *Server) getJob(ctx context.Context, q *jobQuery) (*jobState, error) {
+func (s *Server) getJob(ctx context.Context, q *route.ByID) (*jobState, error) {
 	_, job, err := s.job(ctx, q.ID)
 	if err != nil {
 		return nil, err
@@ -157,7 +139,7 @@ func (s *Server) getJob(ctx context.Context, q *jobQuery) (*jobState, error) {
 	return &jobState{job}, nil
 }
 
-func (s *Server) cancelJob(ctx context.Context, q *jobQuery) (*jobState, error) {
+func (s *Server) cancelJob(ctx context.Context, q *route.ByID) (*jobState, error) {
 	e, job, err := s.job(ctx, q.ID)
 	if err != nil {
 		return nil, err
@@ -166,18 +148,7 @@ func (s *Server) cancelJob(ctx context.Context, q *jobQuery) (*jobState, error) 
 	return &jobState{job}, nil
 }
 
-// jobExists answers 404 before the stream begins, after which there is no status left to choose.
-func (s *Server) jobExists(ctx huma.Context, next func(huma.Context)) {
-	if _, _, err := s.job(ctx.Context(), ctx.Param("id")); err != nil {
-		fail(humagin.Unwrap(ctx), err)
-		return
-	}
-	ctx.SetHeader("Cache-Control", "no-store")
-	ctx.SetHeader("X-Accel-Buffering", "no") // proxies that collect answers would hold back events
-	next(ctx)
-}
-
-func (s *Server) watchJob(ctx context.Context, q *jobQuery, send sse.Sender) {
+func (s *Server) watchJob(ctx context.Context, q *route.ByID, send sse.Sender) {
 	e, job, err := s.job(ctx, q.ID)
 	if err != nil {
 		return // it went between the check and now; an empty stream says as much
@@ -188,23 +159,10 @@ func (s *Server) watchJob(ctx context.Context, q *jobQuery, send sse.Sender) {
 	if !ok {
 		return
 	}
-	for id := 1; ; id++ {
-		select {
-		case job, ok := <-updates:
-			if !ok {
-				return
-			}
-			var data any = jobEvent(job)
-			if job.State != live.JobRunning {
-				data = job
-			}
-			if send(sse.Message{ID: id, Data: data}) != nil || job.State != live.JobRunning {
-				return
-			}
-		case <-ctx.Done():
-			return
-		case <-s.draining:
-			return
+	route.Relay(ctx, s.draining, updates, func(job live.Job) (any, bool) {
+		if job.State != live.JobRunning {
+			return job, true
 		}
-	}
+		return jobEvent(job), false
+	}, send)
 }

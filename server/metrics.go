@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/runs"
 )
@@ -121,7 +122,7 @@ func slogLevel(status int, failure error) slog.Level {
 func (s *Server) serveMetrics(c *gin.Context) {
 	e, err := s.engine(c.Request.Context())
 	if err != nil {
-		fail(c, err)
+		problem.Fail(c, err)
 		return
 	}
 	info, head := e.Model().Info(), e.Head()

@@ -189,7 +189,7 @@ func (s *Server) recoverPanic(c *gin.Context) {
 		}
 		if p, ok := v.(problemPanic); ok { // a stream that failed before its first byte
 			c.Writer.Header().Del("Trailer")
-			fail(c, p.err)
+			problem.Fail(c, p.err)
 			return
 		}
 		s.metrics.panics.Inc()
@@ -198,7 +198,7 @@ func (s *Server) recoverPanic(c *gin.Context) {
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler) // half an answer must not look whole
 		}
-		fail(c, problem.New(http.StatusInternalServerError, "internal error"))
+		problem.Fail(c, problem.New(http.StatusInternalServerError, "internal error"))
 	}()
 	c.Next()
 }
@@ -210,10 +210,10 @@ func (s *Server) requireAnswer(c *gin.Context) {
 		return
 	}
 	if err := c.Request.Context().Err(); err != nil {
-		fail(c, err)
+		problem.Fail(c, err)
 		return
 	}
-	fail(c, errors.New("the handler wrote no answer"))
+	problem.Fail(c, errors.New("the handler wrote no answer"))
 }
 
 // refuseDraining refuses requests that come after shutdown has begun, on connections that were open before. Probes
@@ -221,7 +221,7 @@ func (s *Server) requireAnswer(c *gin.Context) {
 func (s *Server) refuseDraining(c *gin.Context) {
 	if s.isDraining() && (strings.HasPrefix(c.FullPath(), "/v1/") || c.FullPath() == "/mcp") {
 		c.Header("Connection", "close")
-		fail(c, problem.New(http.StatusServiceUnavailable, "the server is shutting down"))
+		problem.Fail(c, problem.New(http.StatusServiceUnavailable, "the server is shutting down"))
 		return
 	}
 	c.Next()
@@ -232,19 +232,19 @@ func (s *Server) refuseDraining(c *gin.Context) {
 func (s *Server) guard(c *gin.Context) {
 	r := c.Request
 	if !s.hostAllowed(r) {
-		fail(c, problem.New(http.StatusForbidden, "the Host header names a host that this server does not answer for"))
+		problem.Fail(c, problem.New(http.StatusForbidden, "the Host header names a host that this server does not answer for"))
 		return
 	}
 	if ambiguousFraming(r) {
 		c.Header("Connection", "close")
-		fail(c, problem.New(http.StatusBadRequest, "Content-Length and Transfer-Encoding together leave open where the body ends"))
+		problem.Fail(c, problem.New(http.StatusBadRequest, "Content-Length and Transfer-Encoding together leave open where the body ends"))
 		return
 	}
 	origins := r.Header.Values("Origin")
 	if len(origins) > 0 {
 		listed := len(origins) == 1 && slices.Contains(s.cfg.Origins, origins[0])
 		if !listed && (len(origins) != 1 || !sameOrigin(origins[0], r)) {
-			fail(c, problem.New(http.StatusForbidden, "the Origin header names an origin that may not call this server"))
+			problem.Fail(c, problem.New(http.StatusForbidden, "the Origin header names an origin that may not call this server"))
 			return
 		}
 		if listed {
@@ -262,7 +262,7 @@ func (s *Server) guard(c *gin.Context) {
 		}
 	}
 	if err := s.csrf.Check(r); err != nil {
-		fail(c, problem.New(http.StatusForbidden, "a browser sent this request across sites"))
+		problem.Fail(c, problem.New(http.StatusForbidden, "a browser sent this request across sites"))
 		return
 	}
 	c.Next()
@@ -304,17 +304,17 @@ func (s *Server) authorize(c *gin.Context) {
 	case !routed: // 404 and 405 tell nothing that the documentation does not
 	case err != nil && ru.Public: // a public page shows less without a credential
 	case err != nil:
-		fail(c, err)
+		problem.Fail(c, err)
 		return
 	case !ru.Public && !a.May(ru.Scope):
-		fail(c, problem.New(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", ")))
+		problem.Fail(c, problem.New(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", ")))
 		return
 	}
 	if err == nil {
 		c.Request = c.Request.WithContext(request.With(c.Request.Context(), a))
 		if routed && !ru.Public && !ru.Creates && !ru.Global {
 			if err := s.workspaceExists(c.Request.Context(), a); err != nil {
-				fail(c, err)
+				problem.Fail(c, err)
 				return
 			}
 		}
@@ -352,14 +352,14 @@ func (s *Server) limitOpen(c *gin.Context) {
 	holders := s.holdersOf(a)
 	request, err := s.open.Take(1, holders)
 	if err != nil {
-		fail(c, err)
+		problem.Fail(c, err)
 		return
 	}
 	defer request.Release()
 	if ru, _ := s.ruleOf(c); ru.Stream && (c.Request.Method == http.MethodGet || c.GetHeader(mcpserver.HeaderMethod) == "subscriptions/listen") {
 		stream, err := s.streams.Take(1, holders)
 		if err != nil {
-			fail(c, err)
+			problem.Fail(c, err)
 			return
 		}
 		defer stream.Release()
@@ -381,7 +381,7 @@ func (s *Server) limitBody(c *gin.Context) {
 		return
 	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !(ru.Gzip && strings.EqualFold(enc, "gzip")) {
-		fail(c, problem.New(http.StatusUnsupportedMediaType, "compressed bodies are not taken"))
+		problem.Fail(c, problem.New(http.StatusUnsupportedMediaType, "compressed bodies are not taken"))
 		return
 	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -395,14 +395,14 @@ func (s *Server) limitBody(c *gin.Context) {
 		if ru.Also != "" {
 			want += " or " + ru.Also
 		}
-		fail(c, problem.New(http.StatusUnsupportedMediaType, "the Content-Type must be "+want))
+		problem.Fail(c, problem.New(http.StatusUnsupportedMediaType, "the Content-Type must be "+want))
 		return
 	}
 	r.Header.Set("Content-Type", kind) // huma compares the type as it is written
 	limit := max(s.cfg.MaxBody, ru.Body)
 	if !lines {
 		if r.ContentLength > limit {
-			fail(c, problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
+			problem.Fail(c, problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
 			return
 		}
 		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
@@ -420,7 +420,7 @@ func (s *Server) reserve(c *gin.Context, limit int64, lines bool) {
 	bytes, err := s.bodies.Take(n, s.holdersOf(request.From(c.Request.Context())))
 	if err != nil {
 		c.Header("Connection", "close") // the body is not read
-		fail(c, err)
+		problem.Fail(c, err)
 		return
 	}
 	defer bytes.Release()
@@ -438,22 +438,4 @@ func (s *Server) holdersOf(a request.Access) []limit.Holder { return limit.Holde
 // isProxy reports whether many clients come from an address.
 func (s *Server) isProxy(address string) bool {
 	return slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return limit.AddressOf(p) == address })
-}
-
-// fail writes a problem from a gin handler and ends the chain.
-func fail(c *gin.Context, err error) {
-	p := problem.Of(err)
-	if p.Status >= http.StatusInternalServerError {
-		request.ExchangeFrom(c.Request.Context()).Failure = err
-	}
-	switch p.Status {
-	case http.StatusUnauthorized:
-		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
-	default:
-		if after := problem.RetryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
-			c.Header("Retry-After", after)
-		}
-	}
-	problem.Write(c.Writer, problem.Sign(c.Request.Context(), p))
-	c.Abort()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/episodic"
+	"waymark/live"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 	"waymark/suggest"
@@ -117,21 +118,17 @@ type whatIfBody struct {
 
 func (s *Server) peopleRoutes(r *route.Table) {
 	ru := route.Rule{Scope: request.ScopeRead}
-	route.Add(r, ru, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
+	route.Ask(r, ru, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
 		Description: "Laid out from the model when it is first asked for; equal models give equal maps. A graph larger than the limits comes as its backbone: the most important nodes and the strongest transitions between them."}, s.mapped)
-	route.Add(r, ru, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
+	route.Ask(r, ru, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
 		Description: "Reads the history from its begin."}, s.evidence)
-	route.Add(r, ru, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool",
+	route.Ask(r, ru, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool",
 		Description: "Reads the history from its begin."}, s.toolStats)
-	route.Add(r, ru, huma.Operation{OperationID: "next-what-if", Method: http.MethodPost, Path: "/v1/next/what-if", Tags: []string{"Suggestions"}, Summary: "The order that other weights would give",
+	route.Ask(r, ru, huma.Operation{OperationID: "next-what-if", Method: http.MethodPost, Path: "/v1/next/what-if", Tags: []string{"Suggestions"}, Summary: "The order that other weights would give",
 		Description: "Nothing is changed or logged. Candidates are the 100 best."}, s.whatIf)
 }
 
-func (s *Server) mapped(ctx context.Context, q *mapQuery) (*mapAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapAnswer, error) {
 	m := e.Model()
 	near := map[string]bool{}
 	if q.Around != "" {
@@ -165,13 +162,10 @@ func (s *Server) mapped(ctx context.Context, q *mapQuery) (*mapAnswer, error) {
 	return out, nil
 }
 
-func (s *Server) evidence(ctx context.Context, q *evidenceQuery) (*evidenceAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery) (*evidenceAnswer, error) {
 	m, out := e.Model(), &evidenceAnswer{}
 	b := &out.Body
+	var err error
 	b.Episodes = []evidenceEpisode{}
 	if b.From, err = m.Resolve(q.From); err != nil {
 		return nil, err
@@ -224,11 +218,7 @@ func resolver(m *suggest.Model) func(string) string {
 	}
 }
 
-func (s *Server) toolStats(ctx context.Context, _ *struct{}) (*toolStatsAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) toolStats(ctx context.Context, e *live.Engine, _ *struct{}) (*toolStatsAnswer, error) {
 	m, out, sessions, by := e.Model(), &toolStatsAnswer{}, map[string]bool{}, map[string]*toolStats{}
 	of := func(id string) *toolStats {
 		if by[id] == nil {
@@ -293,11 +283,7 @@ type whatIfAnswer struct {
 	Body suggest.WhatIf
 }
 
-func (s *Server) whatIf(ctx context.Context, q *question[whatIfBody]) (*whatIfAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) whatIf(ctx context.Context, e *live.Engine, q *question[whatIfBody]) (*whatIfAnswer, error) {
 	m := e.Model()
 	a, err := e.WhatIf(m, suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Profile: q.Body.Profile, Vector: e.Vector(ctx, q.Body.Intent)}, q.Body.Weights)
 	if err != nil {

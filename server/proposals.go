@@ -39,12 +39,9 @@ type (
 		Total     int                 `json:"total"`
 	}
 	proposalsAnswer struct{ Body proposalList }
-	proposalQuery   struct {
-		ID string `path:"id"`
-	}
-	proposalAnswer struct{ Body proposal.Proposal }
-	approveInput   struct {
-		ID   string `path:"id"`
+	proposalAnswer  struct{ Body proposal.Proposal }
+	approveInput    struct {
+		route.ByID
 		Body *struct {
 			ID   string `json:"id,omitempty" maxLength:"256" doc:"Id of the capability, if it is to have another one."`
 			Name string `json:"name,omitempty" maxLength:"256" doc:"Its name, likewise."`
@@ -59,7 +56,7 @@ type (
 		Seq uint64 `json:"seq" doc:"The event of the capability: min_seq of a question waits for it."`
 	}
 	rejectInput struct {
-		ID   string `path:"id"`
+		route.ByID
 		Body *struct {
 			Reason string `json:"reason,omitempty" maxLength:"1024"`
 		}
@@ -74,23 +71,20 @@ func (s *Server) proposalRoutes(r *route.Table) {
 	start := op("mine", http.MethodPost, "/v1/proposals", "Look for capabilities in the history",
 		"Starts a job; one that runs already is answered instead of a second. What it proposes takes the place of what waited before; what was approved or rejected stays so, and does not come back.")
 	start.DefaultStatus = http.StatusAccepted
-	route.Add(r, write, start, s.mine)
-	route.Add(r, read, op("list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
-	route.Add(r, read, op("get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
+	route.Ask(r, write, start, s.mine)
+	route.Ask(r, read, op("list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
+	route.Ask(r, read, op("get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
 	decide := write
 	decide.Audit = true
-	route.Add(r, decide, op("approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
+	route.Ask(r, decide, op("approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
 		"Its capability is put into the catalog."), s.approveProposal)
-	route.Add(r, decide, op("reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
+	route.Ask(r, decide, op("reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
 		"The same calls in the same order are not proposed again."), s.rejectProposal)
 }
 
-func (s *Server) mine(ctx context.Context, in *mineInput) (*jobStarted, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) mine(ctx context.Context, e *live.Engine, in *mineInput) (*jobStarted, error) {
 	var o live.MineOptions
+	var err error
 	if b := in.Body; b != nil {
 		o = live.MineOptions{Support: b.Support, Sessions: b.Sessions, Least: b.Least, Most: b.Most, Limit: b.Limit}
 		if len(b.Rubric) > 0 {
@@ -115,11 +109,7 @@ func loadRubric(raw json.RawMessage) (*rubric.Rubric, error) {
 	return rubric.Load(raw)
 }
 
-func (s *Server) listProposals(ctx context.Context, q *proposalsQuery) (*proposalsAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) listProposals(ctx context.Context, e *live.Engine, q *proposalsQuery) (*proposalsAnswer, error) {
 	state := proposal.State(q.State)
 	if q.State == "all" {
 		state = ""
@@ -131,15 +121,8 @@ func (s *Server) listProposals(ctx context.Context, q *proposalsQuery) (*proposa
 	return &proposalsAnswer{proposalList{all[:min(len(all), q.Limit)], len(all)}}, nil
 }
 
-func (s *Server) getProposal(ctx context.Context, q *proposalQuery) (*proposalAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
-	id, err := pathID(q.ID)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) getProposal(ctx context.Context, e *live.Engine, q *route.ByID) (*proposalAnswer, error) {
+	id := q.ID
 	p, err := e.Proposal(ctx, id)
 	if err != nil {
 		return nil, err
@@ -147,15 +130,8 @@ func (s *Server) getProposal(ctx context.Context, q *proposalQuery) (*proposalAn
 	return &proposalAnswer{p}, nil
 }
 
-func (s *Server) approveProposal(ctx context.Context, in *approveInput) (*approvedAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
-	id, err := pathID(in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) approveProposal(ctx context.Context, e *live.Engine, in *approveInput) (*approvedAnswer, error) {
+	id := in.ID
 	as, name := "", ""
 	if in.Body != nil {
 		as, name = in.Body.ID, in.Body.Name
@@ -167,15 +143,8 @@ func (s *Server) approveProposal(ctx context.Context, in *approveInput) (*approv
 	return &approvedAnswer{"/v1/capabilities/" + url.PathEscape(p.Capability.ID), approvedProposal{p, seq}}, nil
 }
 
-func (s *Server) rejectProposal(ctx context.Context, in *rejectInput) (*proposalAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
-	id, err := pathID(in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) rejectProposal(ctx context.Context, e *live.Engine, in *rejectInput) (*proposalAnswer, error) {
+	id := in.ID
 	reason := ""
 	if in.Body != nil {
 		reason = in.Body.Reason

@@ -65,7 +65,7 @@ func (s *Server) limitRate(c *gin.Context) {
 		s.metrics.limited.Inc()
 		s.metrics.of(a.Workspace).limited.Inc()
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-		fail(c, problem.New(http.StatusTooManyRequests, "too many requests with this credential"))
+		problem.Fail(c, problem.New(http.StatusTooManyRequests, "too many requests with this credential"))
 		return
 	}
 	c.Next()

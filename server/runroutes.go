@@ -13,10 +13,9 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/danielgtaylor/huma/v2/sse"
 
-	"waymark/catalog"
+	"waymark/live"
 	"waymark/live/state"
 	"waymark/run"
 	"waymark/server/internal/jsonio"
@@ -24,7 +23,6 @@ import (
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 	"waymark/server/internal/runs"
-	"waymark/suggest"
 )
 
 type (
@@ -32,9 +30,6 @@ type (
 		Status   int
 		Location string `header:"Location"`
 		Body     runs.Answer
-	}
-	runQuery struct {
-		ID string `path:"id"`
 	}
 	runState struct{ Body run.Status }
 	runEvent run.Status
@@ -53,7 +48,7 @@ type (
 		}
 	}
 	runDecision struct {
-		ID   string `path:"id"`
+		route.ByID
 		Body *struct {
 			Nodes []string `json:"nodes,omitempty" maxItems:"1000" doc:"Of the nodes that wait; all of them if absent."`
 			Deny  bool     `json:"deny,omitempty" doc:"They fail instead of being called."`
@@ -93,7 +88,7 @@ func (s *Server) runRoutes(r *route.Table) {
 	start.DefaultStatus = http.StatusAccepted
 	route.Add(r, begin, start, s.runCapability)
 	documentBody(r.API, "/v1/capabilities/{id}/run", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[capabilityRunBody](), true, "")})
-	route.Add(r, route.Rule{Scope: request.ScopeRead}, op("capability-stats", http.MethodGet, "/v1/capabilities/{id}/stats", "How the runs of a capability went",
+	route.Ask(r, route.Rule{Scope: request.ScopeRead}, op("capability-stats", http.MethodGet, "/v1/capabilities/{id}/stats", "How the runs of a capability went",
 		"Of one version (id@version; else the newest), task by task; and how often it was called, and bypassed: its work done by hand although it was there."), s.capabilityStats)
 
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), s.listRuns)
@@ -107,10 +102,11 @@ func (s *Server) runRoutes(r *route.Table) {
 	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
 	route.Add(r, route.Rule{Scope: request.ScopeAdmin}, approve, s.approveRun)
 
-	events := op("watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself.")
-	events.Middlewares = huma.Middlewares{s.runGoesOn}
-	r.Declare(route.Rule{Scope: request.ScopeRead, Stream: true}, &events)
-	sse.Register(r.API, events, map[string]any{"progress": runEvent{}, "end": runEnd{}}, s.watchRun)
+	route.Stream(r, route.Rule{Scope: request.ScopeRead}, op("watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself."), map[string]any{"progress": runEvent{}, "end": runEnd{}},
+		func(ctx context.Context, id string) error {
+			_, err := s.runs.Status(ctx, request.From(ctx).Workspace, id)
+			return err
+		}, s.watchRun)
 }
 
 func (s *Server) startRun(ctx context.Context, in *rawInput) (*runStarted, error) {
@@ -150,11 +146,10 @@ type capabilityRunInput struct {
 	rawInput
 }
 
+func (in *capabilityRunInput) Escaped() *string { return &in.ID }
+
 func (s *Server) runCapability(ctx context.Context, in *capabilityRunInput) (*runStarted, error) {
-	id, err := pathID(in.ID)
-	if err != nil {
-		return nil, err
-	}
+	id := in.ID
 	var body capabilityRunBody
 	data, err := io.ReadAll(in.request.Body)
 	if err != nil {
@@ -190,15 +185,8 @@ func (s *Server) runCapability(ctx context.Context, in *capabilityRunInput) (*ru
 	return s.beginRun(ctx, q, body.DryRun, body.SuggestionID)
 }
 
-func (s *Server) capabilityStats(ctx context.Context, q *runQuery) (*statsPage, error) {
-	id, err := pathID(q.ID)
-	if err != nil {
-		return nil, err
-	}
-	engine, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) capabilityStats(ctx context.Context, engine *live.Engine, q *route.ByID) (*statsPage, error) {
+	id := q.ID
 	def, ok := runs.NewCatalog(ctx, engine).Capability(id)
 	if !ok {
 		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
@@ -256,11 +244,8 @@ func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error
 	return page, nil
 }
 
-func (s *Server) getRun(ctx context.Context, q *runQuery) (*runState, error) {
-	id, err := pathID(q.ID)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) getRun(ctx context.Context, q *route.ByID) (*runState, error) {
+	id := q.ID
 	status, err := s.runs.Status(ctx, request.From(ctx).Workspace, id)
 	if err != nil {
 		return nil, err
@@ -269,11 +254,7 @@ func (s *Server) getRun(ctx context.Context, q *runQuery) (*runState, error) {
 }
 
 // going is a run that goes on, or why there is none.
-func (s *Server) going(ctx context.Context, escaped string) (*run.Run, error) {
-	id, err := pathID(escaped)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) going(ctx context.Context, id string) (*run.Run, error) {
 	workspace := request.From(ctx).Workspace
 	if one, ok := s.runs.Find(workspace, id); ok && !one.Status().State.Over() {
 		return one, nil
@@ -288,7 +269,7 @@ func (s *Server) going(ctx context.Context, escaped string) (*run.Run, error) {
 	return nil, problem.New(http.StatusServiceUnavailable, status.Warnings[0])
 }
 
-func (s *Server) cancelRun(ctx context.Context, q *runQuery) (*runState, error) {
+func (s *Server) cancelRun(ctx context.Context, q *route.ByID) (*runState, error) {
 	one, err := s.going(ctx, q.ID)
 	if err != nil {
 		return nil, err
@@ -313,11 +294,8 @@ func (s *Server) approveRun(ctx context.Context, q *runDecision) (*runState, err
 	return &runState{one.Status()}, nil
 }
 
-func (s *Server) deleteRun(ctx context.Context, q *runQuery) (*struct{}, error) {
-	id, err := pathID(q.ID)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) deleteRun(ctx context.Context, q *route.ByID) (*struct{}, error) {
+	id := q.ID
 	workspace := request.From(ctx).Workspace
 	status, err := s.runs.Status(ctx, workspace, id)
 	switch {
@@ -333,27 +311,8 @@ func (s *Server) deleteRun(ctx context.Context, q *runQuery) (*struct{}, error) 
 	return nil, state.Runs{Table: table}.Forget(ctx, id)
 }
 
-// runGoesOn answers 404 before the stream begins, after which there is no status left to choose.
-func (s *Server) runGoesOn(ctx huma.Context, next func(huma.Context)) {
-	id, err := pathID(ctx.Param("id"))
-	if err == nil {
-		_, err = s.runs.Status(ctx.Context(), request.From(ctx.Context()).Workspace, id)
-	}
-	if err != nil {
-		fail(humagin.Unwrap(ctx), err)
-		return
-	}
-	ctx.SetHeader("Cache-Control", "no-store")
-	ctx.SetHeader("X-Accel-Buffering", "no")
-	next(ctx)
-}
-
-func (s *Server) watchRun(ctx context.Context, q *runQuery, send sse.Sender) {
-	id, err := pathID(q.ID)
-	if err != nil {
-		return
-	}
-	workspace := request.From(ctx).Workspace
+func (s *Server) watchRun(ctx context.Context, q *route.ByID, send sse.Sender) {
+	id, workspace := q.ID, request.From(ctx).Workspace
 	one, ok := s.runs.Find(workspace, id)
 	if !ok {
 		if status, err := s.runs.Status(ctx, workspace, id); err == nil {
@@ -363,42 +322,12 @@ func (s *Server) watchRun(ctx context.Context, q *runQuery, send sse.Sender) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	updates := one.Watch(ctx)
-	for n := 1; ; n++ {
-		select {
-		case status, ok := <-updates:
-			if !ok {
-				return
-			}
-			var data any = runEvent(status)
-			if status.State.Over() {
-				data = runEnd(status)
-			}
-			if send(sse.Message{ID: n, Data: data}) != nil || status.State.Over() {
-				return
-			}
-		case <-ctx.Done():
-			return
-		case <-s.draining:
-			return
+	route.Relay(ctx, s.draining, one.Watch(ctx), func(status run.Status) (any, bool) {
+		if status.State.Over() {
+			return runEnd(status), true
 		}
-	}
-}
-
-// getVersion is a capability by id or id@version.
-func getVersion(ctx context.Context, s *Server) func(*suggest.Model) func(string) (catalog.Capability, bool) {
-	return func(m *suggest.Model) func(string) (catalog.Capability, bool) {
-		return func(id string) (catalog.Capability, bool) {
-			if c, ok := m.Capability(id); ok {
-				return c, true
-			}
-			engine, err := s.engine(ctx)
-			if err != nil {
-				return catalog.Capability{}, false
-			}
-			return runs.CapabilityVersion(ctx, engine, id)
-		}
-	}
+		return runEvent(status), false
+	}, send)
 }
 
 var _ run.Journal = state.Runs{}

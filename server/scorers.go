@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/catalog"
+	"waymark/live"
 	"waymark/score"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
@@ -27,14 +28,10 @@ func (s *Server) scorerRoutes(r *route.Table) {
 			l.Body.Scorers = score.Capabilities()
 			return &l, nil
 		})
-	route.Add(r, route.Rule{Scope: request.ScopeWrite, Creates: true}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
+	route.Record(r, route.Rule{Scope: request.ScopeWrite, Creates: true}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
 		Summary:     "Put all scorers into the catalog",
 		Description: "So that search and suggestions know them before they are first used; the first run of each does the same for it."},
-		func(ctx context.Context, _ *struct{}) (*scorerList, error) {
-			engine, err := s.recorder(ctx)
-			if err != nil {
-				return nil, err
-			}
+		func(ctx context.Context, engine *live.Engine, _ *struct{}) (*scorerList, error) {
 			if err := scoring.PutScorers(ctx, engine); err != nil {
 				return nil, err
 			}

@@ -190,9 +190,9 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, s.idempotent)
-	r.NoRoute(func(c *gin.Context) { fail(c, problem.New(http.StatusNotFound, "there is no such route")) })
+	r.NoRoute(func(c *gin.Context) { problem.Fail(c, problem.New(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
-		fail(c, problem.New(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
+		problem.Fail(c, problem.New(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
 	})
 
 	s.wire()
@@ -211,7 +211,8 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) wire() {
 	cfg := s.cfg
 	s.routes = &route.Table{
-		MaxBody: cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger, Outlives: takeOnce}, Plans: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
+		Workspaces: cfg.Workspaces,
+		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger, Outlives: takeOnce}, Plans: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
 		Audit: s.audit, Rules: map[string]route.Rule{},
 	}
 	s.scoring = &scoring.Service{

@@ -80,7 +80,7 @@ func (s *Server) serveReady(c *gin.Context) {
 		}
 	}
 	if reason != "" {
-		fail(c, problem.New(http.StatusServiceUnavailable, reason))
+		problem.Fail(c, problem.New(http.StatusServiceUnavailable, reason))
 		return
 	}
 	answer := `{"status":"ready"}`
@@ -109,13 +109,13 @@ func (s *Server) serveStatus(c *gin.Context) {
 		shown.Workspace = a.Workspace
 		e, err := s.engine(c.Request.Context())
 		if err != nil {
-			fail(c, err)
+			problem.Fail(c, err)
 			return
 		}
 		stats := e.Model().Stats()
 		shown.Stats, shown.BuiltAt = &stats, builtWhen(stats.Model.BuiltAt)
 		if shown.Stdio, err = s.stdio(a.Workspace); err != nil {
-			fail(c, err)
+			problem.Fail(c, err)
 			return
 		}
 	}
@@ -127,7 +127,7 @@ func (s *Server) serveStatus(c *gin.Context) {
 	}
 	var b bytes.Buffer
 	if err := statusPage.Execute(&b, shown); err != nil {
-		fail(c, err)
+		problem.Fail(c, err)
 		return
 	}
 	servePage(c, b.Bytes())

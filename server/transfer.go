@@ -51,16 +51,16 @@ func (s *Server) transferRoutes(r *route.Table) {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
 	}
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Ndjson: true, Once: true, Creates: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
+	route.Record(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Ndjson: true, Once: true, Creates: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
 	documentBody(r.API, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Creates: true}, op("digest-key", http.MethodGet, "/v1/digest-key", "The key of the digests of values",
+	route.Record(r, route.Rule{Scope: request.ScopeAdmin, Creates: true}, op("digest-key", http.MethodGet, "/v1/digest-key", "The key of the digests of values",
 		"What importers hash the values of arguments and results with (docs/data.md). Made when it is first asked for; each workspace has its own."), s.digestKey)
 
 	export := op("export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
 	export.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: lines}}
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Stream: true}, export, s.export)
+	route.Ask(r, route.Rule{Scope: request.ScopeAdmin, Stream: true}, export, s.export)
 
 	backup := op("backup", http.MethodGet, "/v1/backup", "Back up the whole data directory",
 		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary lists its contents.")
@@ -76,11 +76,7 @@ type digestKeyAnswer struct {
 	}
 }
 
-func (s *Server) digestKey(ctx context.Context, _ *struct{}) (*digestKeyAnswer, error) {
-	e, err := s.recorder(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) digestKey(ctx context.Context, e *live.Engine, _ *struct{}) (*digestKeyAnswer, error) {
 	key, err := e.DigestKey(ctx)
 	if err != nil {
 		return nil, err
@@ -107,11 +103,7 @@ func WithItems(ctx context.Context, items iter.Seq2[ingest.Item, error]) context
 	return context.WithValue(ctx, itemsKey{}, items)
 }
 
-func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, error) {
-	e, err := s.recorder(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) importLines(ctx context.Context, e *live.Engine, in *rawInput) (*importAnswer, error) {
 	source := request.From(ctx).Source
 	out := new(importAnswer)
 	out.Body.Rejected = []live.Rejection{}
@@ -164,6 +156,7 @@ func (s *Server) importLines(ctx context.Context, in *rawInput) (*importAnswer, 
 		return nil, err
 	}
 	release()
+	var err error
 	if out.Body.Seq, err = e.Build(ctx); err != nil {
 		return nil, err
 	}
@@ -230,11 +223,7 @@ func countOf(c *kindCounts, kind ingest.Kind) *int {
 
 // export writes the catalog, then the episodes. An error in the middle cuts the connection, so that
 // half an export cannot be taken for a whole one.
-func (s *Server) export(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) export(ctx context.Context, e *live.Engine, _ *struct{}) (*huma.StreamResponse, error) {
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		hc.SetHeader("Content-Type", ndjson)
 		hc.SetHeader("Cache-Control", "no-store")

@@ -35,11 +35,8 @@ type (
 		Location string `header:"Location"`
 		Body     score.InquiryAnswer
 	}
-	triangulationQuery struct {
-		ID string `path:"id"`
-	}
 	triangulationEvidence struct {
-		ID   string `path:"id"`
+		route.ByID
 		Body evidence.Round
 	}
 )
@@ -116,10 +113,7 @@ func (s *Server) inquire(ctx context.Context, q *scoring.Question[score.InquiryR
 }
 
 // triangulation reads where one stands.
-func (s *Server) triangulation(ctx context.Context, escaped string) (id string, table storage.Table, state evidence.Request, version uint64, err error) {
-	if id, err = pathID(escaped); err != nil {
-		return
-	}
+func (s *Server) triangulation(ctx context.Context, id string) (table storage.Table, state evidence.Request, version uint64, err error) {
 	if table, err = s.cfg.Store.Table(request.From(ctx).Workspace); err != nil {
 		return
 	}
@@ -128,21 +122,21 @@ func (s *Server) triangulation(ctx context.Context, escaped string) (id string, 
 		err = problem.New(http.StatusNotFound, fmt.Sprintf("there is no triangulation %q", id))
 	}
 	if err != nil {
-		return id, table, state, version, err
+		return table, state, version, err
 	}
 	if err = json.Unmarshal(value, &state); err != nil {
 		err = fmt.Errorf("triangulation %q: %w", id, errors.Join(storage.ErrDamaged, err))
 	}
-	return id, table, state, version, err
+	return table, state, version, err
 }
 
 func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*scoring.Answer[score.TriangulateAnswer], error) {
 	for try := 1; ; try++ {
-		id, table, state, version, err := s.triangulation(ctx, q.ID)
+		table, state, version, err := s.triangulation(ctx, q.ID)
 		if err != nil {
 			return nil, err
 		}
-		state, a, err := s.scoring.Scorer(ctx, request.From(ctx).Workspace).AddEvidence(id, state, q.Body)
+		state, a, err := s.scoring.Scorer(ctx, request.From(ctx).Workspace).AddEvidence(q.ID, state, q.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +144,7 @@ func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*sc
 		if err != nil {
 			return nil, err
 		}
-		_, err = table.CAS(ctx, triangulationRow+id, version, value)
+		_, err = table.CAS(ctx, triangulationRow+q.ID, version, value)
 		if errors.Is(err, storage.ErrConflict) && try < addTries {
 			continue
 		}
@@ -161,8 +155,8 @@ func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*sc
 	}
 }
 
-func (s *Server) getTriangulation(ctx context.Context, q *triangulationQuery) (*scoring.Answer[score.TriangulateAnswer], error) {
-	id, _, state, _, err := s.triangulation(ctx, q.ID)
+func (s *Server) getTriangulation(ctx context.Context, q *route.ByID) (*scoring.Answer[score.TriangulateAnswer], error) {
+	_, state, _, err := s.triangulation(ctx, q.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -170,14 +164,14 @@ func (s *Server) getTriangulation(ctx context.Context, q *triangulationQuery) (*
 	if err != nil {
 		return nil, err
 	}
-	a.ID = id // it began with less
+	a.ID = q.ID // it began with less
 	return &scoring.Answer[score.TriangulateAnswer]{Body: a}, nil
 }
 
-func (s *Server) deleteTriangulation(ctx context.Context, q *triangulationQuery) (*struct{}, error) {
-	id, table, _, _, err := s.triangulation(ctx, q.ID)
+func (s *Server) deleteTriangulation(ctx context.Context, q *route.ByID) (*struct{}, error) {
+	table, _, _, err := s.triangulation(ctx, q.ID)
 	if err != nil {
 		return nil, err
 	}
-	return nil, table.Delete(ctx, triangulationRow+id)
+	return nil, table.Delete(ctx, triangulationRow+q.ID)
 }

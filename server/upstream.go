@@ -30,7 +30,7 @@ type serversAnswer struct {
 }
 
 type agreeQuery struct {
-	ID   string `path:"id"`
+	route.ByID
 	Body struct {
 		Digest string `json:"digest" doc:"Of the definition that was shown."`
 	}
@@ -236,13 +236,9 @@ func (s *Server) revokeGrant(ctx context.Context, q *deleteQuery) (*struct{}, er
 	if err != nil {
 		return nil, err
 	}
-	pattern, err := pathID(q.ID)
-	if err != nil {
-		return nil, err
-	}
-	was, err := g.Revoke(ctx, pattern)
+	was, err := g.Revoke(ctx, q.ID)
 	if err == nil && !was {
-		err = problem.New(http.StatusNotFound, fmt.Sprintf("%q is not granted", pattern))
+		err = problem.New(http.StatusNotFound, fmt.Sprintf("%q is not granted", q.ID))
 	}
 	return nil, err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/catalog"
@@ -245,4 +246,22 @@ func bodyLocation(pointer string) string {
 		}
 	}
 	return b.String()
+}
+
+// Fail writes a problem from a gin handler and ends the chain.
+func Fail(c *gin.Context, err error) {
+	p := Of(err)
+	if p.Status >= http.StatusInternalServerError {
+		request.ExchangeFrom(c.Request.Context()).Failure = err
+	}
+	switch p.Status {
+	case http.StatusUnauthorized:
+		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
+	default:
+		if after := RetryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
+			c.Header("Retry-After", after)
+		}
+	}
+	Write(c.Writer, Sign(c.Request.Context(), p))
+	c.Abort()
 }

@@ -7,23 +7,29 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/danielgtaylor/huma/v2/sse"
 
+	"waymark/live"
 	"waymark/server/internal/limit"
+	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 )
 
 // Table registers operations together with the rules by which the middleware treats them.
 type Table struct {
-	API     huma.API
-	MaxBody int64
-	Timeout time.Duration // of an answer, where its rule has none
-	Overdue *limit.Overdue
-	Plans   *limit.Turns
+	API        huma.API
+	Workspaces *live.Workspaces
+	MaxBody    int64
+	Timeout    time.Duration // of an answer, where its rule has none
+	Overdue    *limit.Overdue
+	Plans      *limit.Turns
 	// Audit notes an act of an administrator.
 	Audit func(ctx context.Context, act string, asked any, err error)
 	Rules map[string]Rule // by method and gin path
@@ -57,6 +63,9 @@ func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 		return
 	}
 	huma.Register(r.API, op, func(ctx context.Context, in *I) (*O, error) {
+		if err := unescape(in); err != nil {
+			return nil, err
+		}
 		return limit.Within(ctx, r.Overdue, r.TimeLimit(ru), func() (*O, error) {
 			if ru.Plan {
 				leave, err := r.Plans.Enter(ctx, request.From(ctx).Source)
@@ -71,6 +80,101 @@ func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 			}
 			return out, err
 		})
+	})
+}
+
+// ByID is the path parameter of one thing. Add takes the percent-encoding off.
+type ByID struct {
+	ID string `path:"id"`
+}
+
+// Escaped implements [escaped].
+func (q *ByID) Escaped() *string { return &q.ID }
+
+// escaped is a request with a percent-encoded path parameter.
+type escaped interface{ Escaped() *string }
+
+// Unescape takes the percent-encoding off a path parameter.
+func Unescape(text string) (string, error) {
+	id, err := url.PathUnescape(text)
+	if err != nil {
+		return "", problem.New(http.StatusBadRequest, "the id in the path is not percent-encoded")
+	}
+	return id, nil
+}
+
+func unescape(in any) (err error) {
+	if q, ok := in.(escaped); ok {
+		*q.Escaped(), err = Unescape(*q.Escaped())
+	}
+	return err
+}
+
+// Stream registers an operation that answers with server-sent events. exists refuses a request with a status before the
+// stream begins, after which there is none left to choose.
+func Stream(r *Table, ru Rule, op huma.Operation, events map[string]any, exists func(ctx context.Context, id string) error,
+	handler func(ctx context.Context, in *ByID, send sse.Sender)) {
+	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+		id, err := Unescape(ctx.Param("id"))
+		if err == nil {
+			err = exists(ctx.Context(), id)
+		}
+		if err != nil {
+			problem.Fail(humagin.Unwrap(ctx), err)
+			return
+		}
+		ctx.SetHeader("Cache-Control", "no-store")
+		ctx.SetHeader("X-Accel-Buffering", "no") // proxies that collect answers would hold back events
+		next(ctx)
+	}}
+	ru.Stream = true
+	r.Declare(ru, &op)
+	sse.Register(r.API, op, events, func(ctx context.Context, in *ByID, send sse.Sender) {
+		if err := unescape(in); err == nil { // it was checked before
+			handler(ctx, in, send)
+		}
+	})
+}
+
+// Relay sends updates until the last one, the end of the request, or shutdown. event is what is sent of an update.
+func Relay[T any](ctx context.Context, draining <-chan struct{}, updates <-chan T, event func(T) (data any, last bool), send sse.Sender) {
+	for id := 1; ; id++ {
+		select {
+		case update, ok := <-updates:
+			if !ok {
+				return
+			}
+			if data, last := event(update); send(sse.Message{ID: id, Data: data}) != nil || last {
+				return
+			}
+		case <-ctx.Done():
+			return
+		case <-draining:
+			return
+		}
+	}
+}
+
+// A Handler answers an operation on a workspace.
+type Handler[I, O any] func(ctx context.Context, e *live.Engine, in *I) (*O, error)
+
+// Ask registers a question: its workspace must exist, and its model.
+func Ask[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O]) {
+	addTo(r, ru, op, r.Workspaces.Get, handler)
+}
+
+// Record registers an operation that only records: it waits for no build, and creates a workspace that does not exist.
+func Record[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O]) {
+	addTo(r, ru, op, r.Workspaces.Open, handler)
+}
+
+func addTo[I, O any](r *Table, ru Rule, op huma.Operation, open func(context.Context, string) (*live.Engine, error), handler Handler[I, O]) {
+	Add(r, ru, op, func(ctx context.Context, in *I) (*O, error) {
+		e, err := open(ctx, request.From(ctx).Workspace)
+		if err != nil {
+			return nil, err
+		}
+		return handler(ctx, e, in)
 	})
 }
 
