@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/live"
 )
 
@@ -39,21 +36,7 @@ suggestion_id and are logged once, so fewer answers are logged than were given; 
 one counts. The verdict says so where there is too little data.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/ab", nil)
-				if err != nil {
-					return err
-				}
-				if a.json {
-					return a.printBody(body)
-				}
-				var comparison live.Comparison
-				if err := json.Unmarshal(body, &comparison); err != nil {
-					return fmt.Errorf("ab: the answer is not what this program expects: %w", err)
-				}
-				a.showComparison(comparison)
-				return nil
-			})
+			return get(cmd.Context(), a, "/v1/ab", (*app).showComparison)
 		},
 	}
 }

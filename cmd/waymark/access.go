@@ -45,12 +45,9 @@ again. Works while a server runs and while none does.`,
   waymark keys create --workspace team-a --scopes read`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				return a.askOver(cmd.Context(), c, "/v1/keys", map[string]any{"name": name, "workspace": a.workspace, "scopes": scopes},
-					printer(a, func(a *app, k apiKey) {
-						a.printf("%s\n", k.Key)
-						fmt.Fprintf(a.errs, "key %s: %s on workspace %s; it is not shown again\n", k.ID, strings.Join(scopes, ", "), a.workspace)
-					}))
+			return ask(cmd.Context(), a, "/v1/keys", map[string]any{"name": name, "workspace": a.workspace, "scopes": scopes}, func(a *app, k apiKey) {
+				a.printf("%s\n", k.Key)
+				fmt.Fprintf(a.errs, "key %s: %s on workspace %s; it is not shown again\n", k.ID, strings.Join(scopes, ", "), a.workspace)
 			})
 		},
 	}
@@ -65,24 +62,18 @@ func (a *app) keysList() *cobra.Command {
 		Short: "List the API keys of all workspaces",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/keys", nil)
-				if err != nil {
-					return err
+			return get(cmd.Context(), a, "/v1/keys", func(a *app, l struct {
+				Keys []apiKey `json:"keys"`
+			}) {
+				if len(l.Keys) == 0 {
+					a.printf("no keys\n")
+					return
 				}
-				return printer(a, func(a *app, l struct {
-					Keys []apiKey `json:"keys"`
-				}) {
-					if len(l.Keys) == 0 {
-						a.printf("no keys\n")
-						return
-					}
-					var rows [][]string
-					for _, k := range l.Keys {
-						rows = append(rows, []string{k.ID, k.Name, k.Workspace, strings.Join(k.Scopes, ","), k.CreatedAt.Format(time.RFC3339)})
-					}
-					columns(a.out, []string{"id", "name", "workspace", "scopes", "created"}, rows)
-				})(body)
+				var rows [][]string
+				for _, k := range l.Keys {
+					rows = append(rows, []string{k.ID, k.Name, k.Workspace, strings.Join(k.Scopes, ","), k.CreatedAt.Format(time.RFC3339)})
+				}
+				columns(a.out, []string{"id", "name", "workspace", "scopes", "created"}, rows)
 			})
 		},
 	}
@@ -111,17 +102,11 @@ func (a *app) workspaceCreate() *cobra.Command {
 an API key for it and a host that is connected to it (waymark mcp --workspace NAME). A question creates none.`,
 		Args: exactly(1, "the name of a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				body, err := c.Call(cmd.Context(), http.MethodPut, "/v1/workspaces/"+url.PathEscape(args[0]), nil)
-				if err != nil {
-					return err
-				}
-				return printer(a, func(a *app, made struct {
-					Workspace string `json:"workspace"`
-					Created   bool   `json:"created"`
-				}) {
-					a.printf("workspace %s %s\n", made.Workspace, map[bool]string{true: "created", false: "exists already"}[made.Created])
-				})(body)
+			return call(cmd.Context(), a, http.MethodPut, "/v1/workspaces/"+url.PathEscape(args[0]), nil, func(a *app, made struct {
+				Workspace string `json:"workspace"`
+				Created   bool   `json:"created"`
+			}) {
+				a.printf("workspace %s %s\n", made.Workspace, map[bool]string{true: "created", false: "exists already"}[made.Created])
 			})
 		},
 	}
@@ -133,18 +118,12 @@ func (a *app) workspaceList() *cobra.Command {
 		Short: "List the workspaces",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/workspaces", nil)
-				if err != nil {
-					return err
+			return get(cmd.Context(), a, "/v1/workspaces", func(a *app, l struct {
+				Workspaces []string `json:"workspaces"`
+			}) {
+				for _, name := range l.Workspaces {
+					a.printf("%s\n", name)
 				}
-				return printer(a, func(a *app, l struct {
-					Workspaces []string `json:"workspaces"`
-				}) {
-					for _, name := range l.Workspaces {
-						a.printf("%s\n", name)
-					}
-				})(body)
 			})
 		},
 	}
@@ -223,12 +202,12 @@ old one. Backups made earlier still hold what is erased here.`,
 				return err
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
-				return a.askOver(cmd.Context(), c, "/v1/forget", sel, printer(a, func(a *app, r live.ForgetResult) {
+				return callOver(cmd.Context(), a, c, http.MethodPost, "/v1/forget", sel, func(a *app, r live.ForgetResult) {
 					a.printf("erased %d, %s; the log is at %d\n", r.Erased, what, r.Seq)
 					if r.Erased == 0 && sel.Source != "" {
 						a.listSources(cmd.Context(), c)
 					}
-				}))
+				})
 			})
 		},
 	}

@@ -138,10 +138,7 @@ func round(x float64) float64 {
 }
 
 func (a *app) showTerms(rows [][]string) {
-	if len(rows) > 0 {
-		a.printf("\n")
-		columns(a.out, []string{"terms of", "term", "value", "weight", "contribution"}, rows)
-	}
+	a.section([]string{"terms of", "term", "value", "weight", "contribution"}, rows)
 }
 
 func (a *app) showSearch(s suggest.SearchAnswer, explain bool) {
@@ -249,12 +246,6 @@ func lowerBound(low float64) string {
 
 // showLinks prints how the tasks of a plan are connected and what could replace them.
 func (a *app) showLinks(d suggest.DAGAnswer) {
-	section := func(header []string, rows [][]string) {
-		if len(rows) > 0 {
-			a.printf("\n")
-			columns(a.out, header, rows)
-		}
-	}
 	var paths, rejected, alternatives [][]string
 	for _, p := range d.Paths {
 		paths = append(paths, []string{p.From, p.To, fmt.Sprint(p.Hops), list(p.Via), number(p.Confidence)})
@@ -265,9 +256,9 @@ func (a *app) showLinks(d suggest.DAGAnswer) {
 	for _, alt := range d.Alternatives {
 		alternatives = append(alternatives, []string{alt.ID, cmp.Or(alt.For, "-"), number(alt.Score)})
 	}
-	section([]string{"path from", "to", "hops", "via", "confidence"}, paths)
-	section([]string{"left out from", "to", "because"}, rejected)
-	section([]string{"alternative", "for", "score"}, alternatives)
+	a.section([]string{"path from", "to", "hops", "via", "confidence"}, paths)
+	a.section([]string{"left out from", "to", "because"}, rejected)
+	a.section([]string{"alternative", "for", "score"}, alternatives)
 }
 
 // arguments prints name=source pairs in order of the names.
@@ -308,8 +299,7 @@ func (a *app) showExplain(e suggest.ExplainAnswer, all bool) {
 			}
 			rows = append(rows, []string{f.Name, passed, f.Detail})
 		}
-		a.printf("\n")
-		columns(a.out, []string{"filter", "result", "detail"}, rows)
+		a.below([]string{"filter", "result", "detail"}, rows)
 	}
 	unknown := slices.DeleteFunc(slices.Clone(e.UnknownIDs), func(u suggest.UnknownID) bool { return u.Message == e.Reason })
 	a.showNotes(e.Model, nil, unknown)

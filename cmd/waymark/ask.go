@@ -16,16 +16,25 @@ import (
 
 // ask posts one question and prints the answer: as it came with --json, else with show.
 func ask[Answer any](ctx context.Context, a *app, path string, question any, show func(*app, Answer)) error {
-	return a.with(ctx, func(c *client.Client) error { return a.askOver(ctx, c, path, question, printer(a, show)) })
+	return call(ctx, a, http.MethodPost, path, question, show)
 }
 
-func (a *app) askOver(ctx context.Context, c *client.Client, path string, question any, print func(json.RawMessage) error) error {
+// get asks for what is at a path and prints it like ask.
+func get[Answer any](ctx context.Context, a *app, path string, show func(*app, Answer)) error {
+	return call(ctx, a, http.MethodGet, path, nil, show)
+}
+
+func call[Answer any](ctx context.Context, a *app, method, path string, question any, show func(*app, Answer)) error {
+	return a.with(ctx, func(c *client.Client) error { return callOver(ctx, a, c, method, path, question, show) })
+}
+
+func callOver[Answer any](ctx context.Context, a *app, c *client.Client, method, path string, question any, show func(*app, Answer)) error {
 	namesOf(c, question)
-	body, err := c.Call(ctx, http.MethodPost, path, question)
+	body, err := c.Call(ctx, method, path, question)
 	if err != nil {
 		return err
 	}
-	return print(body)
+	return printer(a, show)(body)
 }
 
 // namesOf leaves the names of fields as they are where a request is the caller's own JSON.

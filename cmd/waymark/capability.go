@@ -126,8 +126,7 @@ func (a *app) showProposals(l proposals) {
 		}
 		rows = append(rows, []string{p.ID, p.Composite.String(), what, fmt.Sprint(p.Evidence.Tasks), p.Capability.Name, short(p.Capability.Description)})
 	}
-	a.printf("\n")
-	columns(a.out, []string{"id", "score", "verdict", "tasks", "name", "what it does"}, rows)
+	a.below([]string{"id", "score", "verdict", "tasks", "name", "what it does"}, rows)
 	if more := l.Total - len(l.Proposals); more > 0 {
 		a.printf("\nand %d more\n", more)
 	}

@@ -47,8 +47,7 @@ func (a *app) showEvaluation(r *evaluate.Report) {
 		}
 		rows = append(rows, row)
 	}
-	a.printf("\n")
-	columns(a.out, []string{"question", "metric", r.Profile, "95 %", "best baseline", "value", "lead", "95 % of lead", ""}, rows)
+	a.below([]string{"question", "metric", r.Profile, "95 %", "best baseline", "value", "lead", "95 % of lead", ""}, rows)
 
 	a.showMethods(r, evaluate.QuestionNext, "hit@1", "hit@3", "hit@5", "mrr")
 	a.showMethods(r, evaluate.QuestionTools, "recall@5", "ndcg@10", "map@10")

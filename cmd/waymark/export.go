@@ -129,13 +129,11 @@ running one (current) and the one before the last build (previous).`,
 				a.printf("\nsample answers are compared only between models of a running server\n")
 				return nil
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/graph/diff?"+url.Values{"from": {args[0]}, "to": {args[1]}}.Encode(), nil)
-				if err != nil {
-					return fmt.Errorf("diff %s %s: there are no such files, and as model versions: %w", args[0], args[1], err)
-				}
-				return printer(a, (*app).showDiff)(body)
-			})
+			err := get(cmd.Context(), a, "/v1/graph/diff?"+url.Values{"from": {args[0]}, "to": {args[1]}}.Encode(), (*app).showDiff)
+			if err != nil {
+				return fmt.Errorf("diff %s %s: there are no such files, and as model versions: %w", args[0], args[1], err)
+			}
+			return nil
 		},
 	}
 }
@@ -169,16 +167,12 @@ func (a *app) showDiff(d suggest.DiffReport) {
 	for _, e := range d.EdgesRemoved {
 		rows = append(rows, []string{"-", e.From, e.To, number(e.Weight)})
 	}
-	if len(rows) > 0 {
-		a.printf("\n")
-		columns(a.out, []string{"", "id", "edge to", "weight"}, rows)
-	}
+	a.section([]string{"", "id", "edge to", "weight"}, rows)
 	if len(d.Answers) > 0 {
 		rows = nil
 		for _, c := range d.Answers {
 			rows = append(rows, []string{c.After, list(c.Before), list(c.Now)})
 		}
-		a.printf("\n")
-		columns(a.out, []string{"after", "suggested before", "suggested now"}, rows)
+		a.below([]string{"after", "suggested before", "suggested now"}, rows)
 	}
 }

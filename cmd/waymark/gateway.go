@@ -259,13 +259,7 @@ func (a *app) gatewayList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/servers", nil)
-				if err != nil {
-					return err
-				}
-				return printer(a, func(a *app, l serverList) { a.showServers(l, defs) })(body)
-			})
+			return get(cmd.Context(), a, "/v1/servers", func(a *app, l serverList) { a.showServers(l, defs) })
 		},
 	}
 }
@@ -331,11 +325,7 @@ func (a *app) gatewayRemove() *cobra.Command {
 			if err := gateway.WriteDefinitions(dir, a.workspace, defs); err != nil {
 				return err
 			}
-			if a.json {
-				return a.printValue(map[string]any{"removed": ids})
-			}
-			a.printf("removed %s\n", list(ids))
-			return nil
+			return a.saidOf("removed", ids)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -462,11 +452,11 @@ func (a *app) approve(cmd *cobra.Command, c *client.Client, withheld []gateway.W
 	for _, w := range chosen {
 		ask.Tools = append(ask.Tools, approval{w.ID, w.Fingerprint})
 	}
-	return a.askOver(cmd.Context(), c, "/v1/quarantine/approve", ask, printer(a, func(a *app, r struct {
+	return callOver(cmd.Context(), a, c, http.MethodPost, "/v1/quarantine/approve", ask, func(a *app, r struct {
 		Approved []string `json:"approved"`
 	}) {
 		a.printf("approved %d: %s\n", len(r.Approved), list(r.Approved))
-	}))
+	})
 }
 
 func (a *app) showWithheld(tools []gateway.Withheld) {

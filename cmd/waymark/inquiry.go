@@ -243,10 +243,7 @@ func (a *app) showCandidates(hs []evidence.Hypothesis) {
 	for _, h := range hs {
 		rows = append(rows, []string{h.ID, short(h.Text), short(h.Rationale), short(h.KeyFact)})
 	}
-	if len(rows) > 0 {
-		a.printf("\n")
-		columns(a.out, []string{"hypothesis", "text", "rationale", "key fact"}, rows)
-	}
+	a.section([]string{"hypothesis", "text", "rationale", "key fact"}, rows)
 }
 
 func (a *app) showInquiry(r score.InquiryAnswer) {
@@ -260,15 +257,13 @@ func (a *app) showInquiry(r score.InquiryAnswer) {
 		}
 		rows = append(rows, []string{fmt.Sprint(s.Round), string(s.Query.Intent), short(s.Query.Text), what})
 	}
-	a.printf("\n")
-	columns(a.out, []string{"round", "search", "query", "found"}, rows)
+	a.below([]string{"round", "search", "query", "found"}, rows)
 	if r.Triangulation == nil {
 		rows = nil
 		for _, s := range r.Snippets {
 			rows = append(rows, []string{s.ID, short(s.Text)})
 		}
-		a.printf("\n")
-		columns(a.out, []string{"snippet", "text"}, rows)
+		a.below([]string{"snippet", "text"}, rows)
 		return
 	}
 	a.printf("\n")

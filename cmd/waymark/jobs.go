@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -27,7 +26,7 @@ it ends; without a server there is nothing to list but what this command itself 
 			if state != "" {
 				query.Set("state", state)
 			}
-			return a.get(cmd.Context(), "/v1/jobs?"+query.Encode(), a.showJobs)
+			return get(cmd.Context(), a, "/v1/jobs?"+query.Encode(), (*app).showJobs)
 		},
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only jobs in this `state`: running, done, failed, canceled or refused")
@@ -35,16 +34,14 @@ it ends; without a server there is nothing to list but what this command itself 
 	return cmd
 }
 
-func (a *app) showJobs(body json.RawMessage) error {
-	var page struct {
-		Jobs []live.Job `json:"jobs"`
-	}
-	if err := json.Unmarshal(body, &page); err != nil {
-		return err
-	}
+type jobList struct {
+	Jobs []live.Job `json:"jobs"`
+}
+
+func (a *app) showJobs(page jobList) {
 	if len(page.Jobs) == 0 {
 		a.printf("no jobs\n")
-		return nil
+		return
 	}
 	var rows [][]string
 	for _, j := range page.Jobs {
@@ -56,5 +53,4 @@ func (a *app) showJobs(body json.RawMessage) error {
 			j.Reason, short(j.Error)})
 	}
 	columns(a.out, []string{"job", "state", "started", "done", "phase", "left", "reason", "error"}, rows)
-	return nil
 }

@@ -171,8 +171,5 @@ func (a *app) showGate(g *evaluate.Gate) {
 		rows = append(rows, []string{k.name, k.Metric, number(k.Published), number(k.New),
 			fmt.Sprintf("%+.4f … %+.4f", k.Interval[0], k.Interval[1]), fmt.Sprint(k.Episodes), verdict})
 	}
-	if len(rows) > 0 {
-		a.printf("\n")
-		columns(a.out, []string{"held-out tasks", "metric", "active", "rebuilt", "gain, 95 %", "tasks", "verdict"}, rows)
-	}
+	a.section([]string{"held-out tasks", "metric", "active", "rebuilt", "gain, 95 %", "tasks", "verdict"}, rows)
 }

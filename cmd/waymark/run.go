@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -513,38 +514,14 @@ func (a *app) runsCommand() *cobra.Command {
 			if state != "" {
 				query.Set("state", state)
 			}
-			return a.get(cmd.Context(), "/v1/runs?"+query.Encode(), func(body json.RawMessage) error {
-				var page struct {
-					Runs []runHead `json:"runs"`
-				}
-				if err := json.Unmarshal(body, &page); err != nil {
-					return err
-				}
-				var rows [][]string
-				for _, r := range page.Runs {
-					what := r.Capability
-					if what == "" {
-						what = r.Intent
-					}
-					rows = append(rows, []string{r.ID, r.State, r.StartedAt.Local().Format(time.DateTime), fmt.Sprint(r.Done), fmt.Sprint(r.Failed), short(what), short(r.Error)})
-				}
-				columns(a.out, []string{"run", "state", "started", "done", "failed", "what", "error"}, rows)
-				return nil
-			})
+			return get(cmd.Context(), a, "/v1/runs?"+query.Encode(), (*app).showRuns)
 		},
 	}
 	list.Flags().StringVar(&state, "state", "", "only runs in this `state`: running, paused, done, failed or canceled")
 	show := &cobra.Command{
 		Use: "show RUN", Short: "Show a run, task by task", Args: exactly(1, "a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.get(cmd.Context(), "/v1/runs/"+url.PathEscape(args[0]), func(body json.RawMessage) error {
-				var s dagrun.Status
-				if err := json.Unmarshal(body, &s); err != nil {
-					return err
-				}
-				a.showRun(s)
-				return nil
-			})
+			return get(cmd.Context(), a, "/v1/runs/"+url.PathEscape(args[0]), (*app).showRun)
 		},
 	}
 	approve := &cobra.Command{
@@ -577,16 +554,13 @@ func (a *app) runsCommand() *cobra.Command {
 	return group("runs", "List, show, approve and cancel runs", list, show, approve, cancel, remove)
 }
 
-// get asks for something and prints it: as it came with --json, else with show.
-func (a *app) get(ctx context.Context, path string, show func(json.RawMessage) error) error {
-	return a.with(ctx, func(c *client.Client) error {
-		body, err := c.Call(ctx, http.MethodGet, path, nil)
-		if err != nil {
-			return err
-		}
-		if a.json {
-			return a.printBody(body)
-		}
-		return show(body)
-	})
+func (a *app) showRuns(page struct {
+	Runs []runHead `json:"runs"`
+}) {
+	var rows [][]string
+	for _, r := range page.Runs {
+		rows = append(rows, []string{r.ID, r.State, r.StartedAt.Local().Format(time.DateTime), fmt.Sprint(r.Done), fmt.Sprint(r.Failed),
+			short(cmp.Or(r.Capability, r.Intent)), short(r.Error)})
+	}
+	columns(a.out, []string{"run", "state", "started", "done", "failed", "what", "error"}, rows)
 }

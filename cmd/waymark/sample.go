@@ -57,6 +57,13 @@ func (a *app) showSample(ctx context.Context, c *client.Client) error {
 		}
 		quiet.printf("\n")
 	}
+	ask := func(path string, question any, print func(json.RawMessage) error) error {
+		body, err := c.Call(ctx, http.MethodPost, path, question)
+		if err != nil {
+			return err
+		}
+		return print(body)
+	}
 	for _, q := range []struct {
 		command, path string
 		question      any
@@ -67,7 +74,7 @@ func (a *app) showSample(ctx context.Context, c *client.Client) error {
 		{fmt.Sprintf("dag %q", sampleDAG.Intent), "/v1/dag", sampleDAG, printer(&quiet, shown((*app).showDAG, new(bool)))},
 	} {
 		quiet.printf("$ waymark %s%s\n", q.command, a.elsewhere())
-		if err := quiet.askOver(ctx, c, q.path, q.question, q.print); err != nil {
+		if err := ask(q.path, q.question, q.print); err != nil {
 			return err
 		}
 		quiet.printf("\n")

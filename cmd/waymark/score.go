@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -233,23 +232,12 @@ func (a *app) lintCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				body, err := c.Call(cmd.Context(), http.MethodPost, following("/v1/lint", after), score.LintRequest{Text: string(text)})
-				if err != nil {
-					return refusedBy(name, err)
-				}
-				var answer score.LintAnswer
-				if err := printer(a, (*app).showLint)(body); err != nil {
-					return err
-				}
-				if err := json.Unmarshal(body, &answer); err != nil {
-					return fmt.Errorf("the answer is not what this program expects: %w", err)
-				}
-				if !answer.Valid {
-					return errNegative
-				}
-				return nil
-			})
+			var answer score.LintAnswer
+			err = judgedInto(cmd, a, name, following("/v1/lint", after), score.LintRequest{Text: string(text)}, (*app).showLint, &answer)
+			if err == nil && !answer.Valid {
+				return errNegative
+			}
+			return err
 		},
 	}
 	a.recordFlag(cmd)
@@ -286,10 +274,8 @@ func (a *app) showHypotheses(h score.HypothesisAnswer) {
 		}
 	}
 	if len(rows) > 0 {
-		a.printf("\n")
-		columns(a.out, []string{"rank", "id", "composite", "verdict", "because"}, rows)
-		a.printf("\n")
-		columns(a.out, []string{"of", "dimension", "score", "weight", "level", "meaning"}, dimensions)
+		a.below([]string{"rank", "id", "composite", "verdict", "because"}, rows)
+		a.below([]string{"of", "dimension", "score", "weight", "level", "meaning"}, dimensions)
 		a.showReasons(reasons)
 	}
 	for _, m := range h.Mismatches {
@@ -308,10 +294,7 @@ func reason(rows [][]string, id, dimension, why string) [][]string {
 }
 
 func (a *app) showReasons(rows [][]string) {
-	if len(rows) > 0 {
-		a.printf("\n")
-		columns(a.out, []string{"of", "dimension", "why"}, rows)
-	}
+	a.section([]string{"of", "dimension", "why"}, rows)
 }
 
 func rankOr(rank *int) int {
@@ -326,10 +309,7 @@ func (a *app) showUnscored(unscored []score.Unscored) {
 	for _, u := range unscored {
 		rows = append(rows, []string{u.ID, string(u.Outcome), short(u.Detail)})
 	}
-	if len(rows) > 0 {
-		a.printf("\n")
-		columns(a.out, []string{"not scored", "outcome", "because"}, rows)
-	}
+	a.section([]string{"not scored", "outcome", "because"}, rows)
 }
 
 func (a *app) showLines(what string, lines []string) {
@@ -373,8 +353,7 @@ func (a *app) showCouncil(c score.CouncilAnswer) {
 		}
 		rows = append(rows, []string{r.Reviewer, string(r.Status), declared, strings.Join(r.Problems, "; ")})
 	}
-	a.printf("\n")
-	columns(a.out, []string{"reviewer", "status", "order", "problems"}, rows)
+	a.below([]string{"reviewer", "status", "order", "problems"}, rows)
 	for _, f := range c.SafetyGate.Failed {
 		a.printf("\n%s failed the safety gate: %v\n", clean(f.ID), f.Categories)
 	}
@@ -389,8 +368,7 @@ func (a *app) showRanked(ranking []council.Ranked) {
 		}
 		rows = append(rows, []string{rankText(r.Rank), r.ID, optional(r.Score), optional(r.Uncapped), ceiling, optional(r.Borda)})
 	}
-	a.printf("\n")
-	columns(a.out, []string{"rank", "id", "score", "uncapped", "ceiling", "borda"}, rows)
+	a.below([]string{"rank", "id", "score", "uncapped", "ceiling", "borda"}, rows)
 }
 
 // optional prints a number that may not be known.
@@ -425,12 +403,8 @@ func (a *app) showReport(r contribution.Report) {
 			criteria = append(criteria, []string{id, name, fmt.Sprintf("%d/%d", c.Score, c.Max), c.Weight.String(), c.Source, short(c.NeedsHuman)})
 		}
 	}
-	a.printf("\n")
-	columns(a.out, []string{"delta", "operation", "section", "score", "errors"}, rows)
-	if len(criteria) > 0 {
-		a.printf("\n")
-		columns(a.out, []string{"of delta", "criterion", "score", "weight", "source", "needs a person"}, criteria)
-	}
+	a.below([]string{"delta", "operation", "section", "score", "errors"}, rows)
+	a.section([]string{"of delta", "criterion", "score", "weight", "source", "needs a person"}, criteria)
 	for _, g := range r.Gates {
 		a.printf("\ngate %s: %s: %s\n", g.Gate, g.Consequence, clean(g.Detail))
 	}
@@ -450,8 +424,7 @@ func (a *app) showSession(s score.SessionAnswer) {
 		}
 		rows = append(rows, []string{string(role), fmt.Sprint(s.Volume[role]), quality, s.Coverage[role].Percent.Fixed(2), strings.Join(s.Coverage[role].Missing, " ")})
 	}
-	a.printf("\n")
-	columns(a.out, []string{"role", "valid deltas", "mean percent", "operators %", "operators missing"}, rows)
+	a.below([]string{"role", "valid deltas", "mean percent", "operators %", "operators missing"}, rows)
 	for _, g := range s.Gates {
 		a.printf("\ngate %s: %s: %s\n", g.Gate, g.Consequence, clean(g.Detail))
 	}
@@ -464,10 +437,7 @@ func (a *app) showLint(l score.LintAnswer) {
 	for _, v := range l.Violations {
 		rows = append(rows, []string{v.ID, v.Severity, v.Item, clean(v.Message), clean(v.Fix)})
 	}
-	if len(rows) > 0 {
-		a.printf("\n")
-		columns(a.out, []string{"rule", "severity", "item", "message", "what to do"}, rows)
-	}
+	a.section([]string{"rule", "severity", "item", "message", "what to do"}, rows)
 }
 
 func (a *app) showTriangulation(t score.TriangulateAnswer) {
@@ -476,16 +446,12 @@ func (a *app) showTriangulation(t score.TriangulateAnswer) {
 	for _, h := range t.Ranking {
 		rows = append(rows, []string{h.Hypothesis, number(h.Weight), number(h.Support), number(h.Falsification), short(h.Text)})
 	}
-	a.printf("\n")
-	columns(a.out, []string{"hypothesis", "weight", "support", "falsification", "text"}, rows)
+	a.below([]string{"hypothesis", "weight", "support", "falsification", "text"}, rows)
 	rows = nil
 	for i, r := range t.Rounds {
 		rows = append(rows, []string{fmt.Sprint(i + 1), number(r.EntropyNats), number(r.EntropyShare), r.Lead, number(r.LeadWeight), string(r.Gate)})
 	}
-	if len(rows) > 0 {
-		a.printf("\n")
-		columns(a.out, []string{"round", "entropy (nats)", "share", "lead", "weight", "gate"}, rows)
-	}
+	a.section([]string{"round", "entropy (nats)", "share", "lead", "weight", "gate"}, rows)
 	next := t.NextQueries
 	if n := len(t.Rounds); n > 0 {
 		next = t.Rounds[n-1].NextQueries
@@ -494,10 +460,7 @@ func (a *app) showTriangulation(t score.TriangulateAnswer) {
 	for _, q := range next {
 		rows = append(rows, []string{string(q.Intent), q.Text})
 	}
-	if len(rows) > 0 {
-		a.printf("\n")
-		columns(a.out, []string{"search next", "query"}, rows)
-	}
+	a.section([]string{"search next", "query"}, rows)
 	for _, m := range t.Merged {
 		a.printf("\nmerged into %s, which says the same: %s\n", clean(m[0]), list(m[1:]))
 	}

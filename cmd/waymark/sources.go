@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -21,18 +20,16 @@ line, the hook and the gateway. Where there are three sources, a key that repeat
 confirm is limited: "limited" is how many of its episodes teach nothing more. waymark forget --source takes back what a
 source recorded.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.get(cmd.Context(), "/v1/stats", a.showSources) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return get(cmd.Context(), a, "/v1/stats", (*app).showSources)
+		},
 	}
 }
 
-func (a *app) showSources(body json.RawMessage) error {
-	var stats struct {
-		Episodes         int
-		Sources, Limited map[string]int
-	}
-	if err := json.Unmarshal(body, &stats); err != nil {
-		return err
-	}
+func (a *app) showSources(stats struct {
+	Episodes         int
+	Sources, Limited map[string]int
+}) {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
 		n := stats.Sources[name]
@@ -40,10 +37,9 @@ func (a *app) showSources(body json.RawMessage) error {
 	}
 	if len(rows) == 0 {
 		a.printf("no episodes\n")
-		return nil
+		return
 	}
 	columns(a.out, []string{"source", "episodes", "share", "limited"}, rows)
-	return nil
 }
 
 func (a *app) auditCommand() *cobra.Command {
@@ -55,32 +51,27 @@ func (a *app) auditCommand() *cobra.Command {
 They are appended to audit.jsonl in the data directory.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.get(cmd.Context(), "/v1/audit?"+url.Values{"limit": {strconv.Itoa(limit)}}.Encode(), a.showAudit)
+			return get(cmd.Context(), a, "/v1/audit?"+url.Values{"limit": {strconv.Itoa(limit)}}.Encode(), (*app).showAudit)
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 50, "most acts wanted")
 	return cmd
 }
 
-func (a *app) showAudit(body json.RawMessage) error {
-	var log struct {
-		Entries []struct {
-			Time                          time.Time
-			Act, Source, Workspace, About string
-			Status                        int
-		}
+func (a *app) showAudit(log struct {
+	Entries []struct {
+		Time                          time.Time
+		Act, Source, Workspace, About string
+		Status                        int
 	}
-	if err := json.Unmarshal(body, &log); err != nil {
-		return err
-	}
+}) {
 	if len(log.Entries) == 0 {
 		a.printf("no acts\n")
-		return nil
+		return
 	}
 	var rows [][]string
 	for _, e := range log.Entries {
 		rows = append(rows, []string{e.Time.Local().Format(time.DateTime), clean(e.Act), clean(e.Source), clean(e.Workspace), strconv.Itoa(e.Status), clean(e.About)})
 	}
 	columns(a.out, []string{"time", "act", "source", "workspace", "status", "about"}, rows)
-	return nil
 }

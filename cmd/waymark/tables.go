@@ -90,6 +90,19 @@ func (a *app) columnsThatFit(header []string, rows [][]string) {
 	columns(a.out, header, rows)
 }
 
+// below prints a table under an empty line.
+func (a *app) below(header []string, rows [][]string) {
+	a.printf("\n")
+	columns(a.out, header, rows)
+}
+
+// section is below, and nothing where there are no rows.
+func (a *app) section(header []string, rows [][]string) {
+	if len(rows) > 0 {
+		a.below(header, rows)
+	}
+}
+
 // clean makes text of others fit to print: one line, without characters that steer a terminal or
 // reorder what is read.
 func clean(s string) string {
