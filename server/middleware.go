@@ -23,6 +23,7 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
+	"waymark/server/internal/transport"
 	mcpserver "waymark/server/mcp"
 )
 
@@ -76,7 +77,7 @@ func (s *Server) observe(c *gin.Context) {
 	}
 	c.Request = c.Request.WithContext(ctx)
 	s.metrics.inFlight.Inc()
-	defer recordAgain(c.Request)
+	defer transport.RecordAgain(c.Request)
 	defer func() {
 		s.metrics.inFlight.Dec()
 		took := time.Since(start)
@@ -235,7 +236,7 @@ func (s *Server) guard(c *gin.Context) {
 		problem.Fail(c, problem.New(http.StatusForbidden, "the Host header names a host that this server does not answer for"))
 		return
 	}
-	if ambiguousFraming(r) {
+	if transport.AmbiguousFraming(r) {
 		c.Header("Connection", "close")
 		problem.Fail(c, problem.New(http.StatusBadRequest, "Content-Length and Transfer-Encoding together leave open where the body ends"))
 		return

@@ -40,12 +40,14 @@ import (
 	"waymark/run"
 	"waymark/score"
 	"waymark/score/rubric"
+	"waymark/server/internal/apidoc"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 	"waymark/server/internal/runs"
 	"waymark/server/internal/scoring"
+	"waymark/server/internal/transport"
 	"waymark/server/ledger"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
@@ -151,7 +153,7 @@ type Server struct {
 
 	auditLog auditLog
 
-	description func() (*description, error) // made when it is first asked for: few ever ask
+	description func() (*apidoc.Pages, error) // made when it is first asked for: few ever ask
 
 	draining  chan struct{} // closed when shutdown begins
 	drainOnce sync.Once
@@ -250,7 +252,7 @@ func (s *Server) register(api huma.API) {
 	s.adminRoutes(r)
 	s.auditRoutes(r)
 	nullDecimals(api.OpenAPI().Components.Schemas)
-	s.description = sync.OnceValues(func() (*description, error) { return describeAPI(api.OpenAPI()) })
+	s.description = sync.OnceValues(func() (*apidoc.Pages, error) { return apidoc.Describe(api.OpenAPI(), docsPage) })
 }
 
 // headRoutes answers HEAD where GET is answered at once; net/http leaves out the body.
@@ -269,7 +271,7 @@ func (s *Server) humaConfig() huma.Config {
 		"An answer that takes longer than its time limit (30 s where the operation names no other) is refused with 504, and one that shutdown cuts off with 503. " +
 		"HEAD is answered like GET, without the body, except for streams."
 	cfg.Servers = []*huma.Server{{URL: "/", Description: "The server that this description comes from"}}
-	for _, name := range docsTags {
+	for _, name := range apidoc.Tags {
 		cfg.Tags = append(cfg.Tags, &huma.Tag{Name: name})
 	}
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
@@ -351,7 +353,6 @@ const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 60 * time.Second
 	writeTimeout      = 30 * time.Second
-	maxHeaderBytes    = 32 << 10
 )
 
 // Close ends what goes on without a request: runs get a moment for the calls under way, and what is left of
@@ -375,23 +376,22 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		Handler:           s.handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
+		MaxHeaderBytes:    transport.MaxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnState:         noteState,
-		ConnContext:       rememberConn,
+		ConnState:         transport.NoteState,
+		ConnContext:       transport.RememberConn,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	s.runs.Start(ctx)
 	defer s.Close()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {
-		open := limitConnections(l, s.cfg.MaxConnections, s.isProxy, s.metrics.crowded.Inc)
+		open := transport.LimitConnections(l, s.cfg.MaxConnections, s.isProxy, s.metrics.crowded.Inc)
 		l = open
 		if i == 0 && s.cfg.TLS != nil {
-			open.plain = false
-			l = tls.NewListener(open, s.cfg.TLS)
+			l = open.WithTLS(s.cfg.TLS)
 		}
-		go func() { done <- srv.Serve(recordHeads(l)) }()
+		go func() { done <- srv.Serve(transport.RecordHeads(l)) }()
 	}
 
 	select {

@@ -16,6 +16,7 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
+	"waymark/server/internal/transport"
 	webpage "waymark/server/page"
 	"waymark/suggest"
 )
@@ -27,6 +28,8 @@ import (
 var pageFiles embed.FS
 
 const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+var docsPage = template.Must(template.ParseFS(pageFiles, "pages/docs.html", "pages/style.html"))
 
 var statusPage = template.Must(template.ParseFS(pageFiles, "pages/status.html", "pages/style.html"))
 
@@ -101,7 +104,7 @@ func (s *Server) serveStatus(c *gin.Context) {
 	}
 	shown.Version, shown.NeedsKey = s.cfg.Version, s.cfg.RequireKey
 	scheme := "http"
-	if overTLS(c.Request) != nil {
+	if transport.OverTLS(c.Request) != nil {
 		scheme = "https"
 	}
 	shown.URL = scheme + "://" + c.Request.Host
@@ -155,4 +158,22 @@ func builtWhen(at time.Time) string {
 		return "time of the build not known"
 	}
 	return "built " + at.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+func (s *Server) serveDocs(c *gin.Context) {
+	d, err := s.description()
+	if err != nil {
+		problem.Fail(c, err)
+		return
+	}
+	servePage(c, d.Page)
+}
+
+func (s *Server) serveOpenAPI(c *gin.Context) {
+	d, err := s.description()
+	if err != nil {
+		problem.Fail(c, err)
+		return
+	}
+	c.Data(http.StatusOK, "application/openapi+json", d.OpenAPI)
 }

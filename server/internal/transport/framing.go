@@ -1,4 +1,4 @@
-package server
+package transport
 
 import (
 	"bytes"
@@ -15,13 +15,16 @@ import (
 // a handler sees it, so the head is looked at as it came over the wire: each connection remembers
 // the last bytes read before the handler runs.
 
+// MaxHeaderBytes is the longest head that is taken.
+const MaxHeaderBytes = 32 << 10
+
 // maxHead bounds what is remembered: the largest head net/http takes, and what it reads ahead.
-const maxHead = maxHeaderBytes + 8<<10
+const maxHead = MaxHeaderBytes + 8<<10
 
 type headListener struct{ net.Listener }
 
-// recordHeads makes the connections of ln remember request heads.
-func recordHeads(ln net.Listener) net.Listener { return headListener{ln} }
+// RecordHeads makes the connections of ln remember request heads.
+func RecordHeads(ln net.Listener) net.Listener { return headListener{ln} }
 
 func (l headListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
@@ -66,9 +69,9 @@ func (c *headConn) record() {
 	c.recording = true
 }
 
-// overTLS is the state of the TLS connection that a request came over; nil: none. net/http does not know it, as heads
+// OverTLS is the state of the TLS connection that a request came over; nil: none. net/http does not know it, as heads
 // are recorded above TLS.
-func overTLS(r *http.Request) *tls.ConnectionState {
+func OverTLS(r *http.Request) *tls.ConnectionState {
 	if hc, ok := r.Context().Value(connKey{}).(*headConn); ok {
 		if c, ok := hc.Conn.(*tls.Conn); ok {
 			state := c.ConnectionState()
@@ -80,16 +83,17 @@ func overTLS(r *http.Request) *tls.ConnectionState {
 
 type connKey struct{}
 
-func rememberConn(ctx context.Context, c net.Conn) context.Context {
+// RememberConn is http.Server.ConnContext.
+func RememberConn(ctx context.Context, c net.Conn) context.Context {
 	if hc, ok := c.(*headConn); ok {
 		return context.WithValue(ctx, connKey{}, hc)
 	}
 	return ctx
 }
 
-// ambiguousFraming reports whether a chunked request also had a Content-Length. Every place in the
+// AmbiguousFraming reports whether a chunked request also had a Content-Length. Every place in the
 // remembered bytes that looks like the head of this request is examined: the true one is among them.
-func ambiguousFraming(r *http.Request) bool {
+func AmbiguousFraming(r *http.Request) bool {
 	c, ok := r.Context().Value(connKey{}).(*headConn)
 	if !ok {
 		return false
@@ -118,8 +122,8 @@ func ambiguousFraming(r *http.Request) bool {
 	}
 }
 
-// recordAgain resumes recording for the next request of the connection.
-func recordAgain(r *http.Request) {
+// RecordAgain resumes recording for the next request of the connection.
+func RecordAgain(r *http.Request) {
 	if c, ok := r.Context().Value(connKey{}).(*headConn); ok {
 		c.record()
 	}

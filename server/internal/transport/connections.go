@@ -1,4 +1,5 @@
-package server
+// Package transport limits the open connections of a server, and finds requests whose framing is ambiguous.
+package transport
 
 import (
 	"container/list"
@@ -29,9 +30,16 @@ type connections struct {
 	refuse func()         // counts a refusal
 }
 
-func limitConnections(ln net.Listener, limit int, isProxy func(string) bool, refuse func()) *connections {
+// LimitConnections counts the connections of ln; refuse counts those that are refused.
+func LimitConnections(ln net.Listener, limit int, isProxy func(string) bool, refuse func()) *connections {
 	return &connections{Listener: ln, limit: limit, isProxy: isProxy, by: map[string]int{}, idle: list.New(), plain: true,
 		told: make(chan struct{}, 64), refuse: refuse}
+}
+
+// WithTLS is the listener with TLS above it.
+func (l *connections) WithTLS(config *tls.Config) net.Listener {
+	l.plain = false
+	return tls.NewListener(l, config)
 }
 
 type countedConn struct {
@@ -155,8 +163,8 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// noteState is http.Server.ConnState.
-func noteState(conn net.Conn, state http.ConnState) {
+// NoteState is http.Server.ConnState.
+func NoteState(conn net.Conn, state http.ConnState) {
 	c := countedOf(conn)
 	if c == nil {
 		return
