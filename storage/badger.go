@@ -41,6 +41,8 @@ type Options struct {
 //	owner.json   the owner's note, see [WriteOwner]
 //	db/          badger's files
 //	snapshots/   a folder for each workspace, a file for each snapshot
+//	db.new/      a copy that a purge is making, see [Badger.Purge]
+//	db.old/      what that copy has replaced, being removed
 //	damaged-…/   what db/ held before badger repaired it away, kept only if something is missing
 //	aside-N      entries taken out under Options.AcceptDamage
 type Badger struct {
@@ -62,7 +64,8 @@ type Badger struct {
 	spaces map[string]*space
 	create sync.Mutex // one workspace is created or marked for deletion at a time
 
-	queue   chan *request
+	queue     chan *request
+	exclusive chan func() // run by the committer between two commits
 	guard   spaceGuard
 	buffers buffers       // of the committer
 	commits atomic.Uint64 // durable commits of this database since it was made
@@ -101,7 +104,7 @@ func Open(dir string, opts Options) (_ *Badger, err error) {
 		dir: dir, opts: opts, log: cmp.Or(opts.Logger, slog.Default()),
 		closing: make(chan struct{}), stopped: make(chan struct{}), marked: make(chan struct{}),
 		system: newSpace("", Head{}), spaces: make(map[string]*space),
-		queue: make(chan *request, maxRecords),
+		queue: make(chan *request, maxRecords), exclusive: make(chan func()),
 		dirty: make(chan struct{}, 1), due: make(chan struct{}, 1),
 	}
 	if b.opts.free == nil {
@@ -116,7 +119,7 @@ func Open(dir string, opts Options) (_ *Badger, err error) {
 	if b.opts.commit == nil {
 		b.opts.commit = (*badger.Txn).Commit
 	}
-	if err := os.MkdirAll(b.path(), 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening storage: %w", err)
 	}
 	if b.unlock, err = lockDir(filepath.Join(dir, "lock")); err != nil {
@@ -131,6 +134,12 @@ func Open(dir string, opts Options) (_ *Badger, err error) {
 			err = fmt.Errorf("opening storage in %s: %w", dir, err)
 		}
 	}()
+	if err := finishPurge(dir); err != nil {
+		return nil, fmt.Errorf("finishing a purge: %w", err)
+	}
+	if err := os.MkdirAll(b.path(), 0o700); err != nil {
+		return nil, err
+	}
 	b.guard = spaceGuard{dir: b.path(), free: b.opts.free}
 	if err := b.guard.look(); err != nil {
 		return nil, err

@@ -102,7 +102,11 @@ func (m mark) String() string {
 	return fmt.Sprintf("the high-water file counts %d events in %d workspaces", events, len(m.heads))
 }
 
-const beforePattern = ".before-"
+const (
+	beforePattern = ".before-"
+	damagedPrefix = "damaged-"
+	asidePrefix   = "aside-"
+)
 
 // keepBefore returns a directory beside the database that has what badger may destroy: tables as
 // links, which cost nothing, and copies of the short files it writes to.
@@ -146,7 +150,7 @@ func dropBefore(dir string) error {
 // which is started again and again does not fill the disk.
 func keepDamaged(dir, kept string, findings error) (string, error) {
 	sum := sha256.Sum256([]byte(findings.Error()))
-	name := fmt.Sprintf("damaged-%x", sum[:4])
+	name := fmt.Sprintf("%s%x", damagedPrefix, sum[:4])
 	path := filepath.Join(dir, name)
 	if _, err := os.Stat(path); err == nil {
 		return name, os.RemoveAll(kept)
@@ -188,10 +192,10 @@ func copySparse(from, to string) (err error) {
 	}
 }
 
-// freeName returns the first of base-1, base-2, … that dir does not have.
-func freeName(dir, base string) string {
+// freeName returns the first of prefix1, prefix2, … that dir does not have.
+func freeName(dir, prefix string) string {
 	for n := 1; ; n++ {
-		path := filepath.Join(dir, fmt.Sprintf("%s-%d", base, n))
+		path := filepath.Join(dir, fmt.Sprintf("%s%d", prefix, n))
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return path
 		}

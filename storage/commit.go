@@ -144,6 +144,9 @@ func (b *Badger) commitLoop() {
 		if next == nil {
 			select {
 			case next = <-b.queue:
+			case fn := <-b.exclusive:
+				fn()
+				continue
 			case <-b.closing:
 				b.refuseQueued()
 				return
@@ -337,6 +340,10 @@ func (b *Badger) writeMark() error {
 	b.markMu.Lock()
 	defer b.markMu.Unlock()
 	b.uncovered.Store(0)
+	return writeMark(b.dir, b.mark())
+}
+
+func (b *Badger) mark() mark {
 	m := mark{commits: b.commits.Load(), heads: make(map[string]Head)}
 	b.mu.Lock()
 	for name, w := range b.spaces {
@@ -345,5 +352,5 @@ func (b *Badger) writeMark() error {
 		}
 	}
 	b.mu.Unlock()
-	return writeMark(b.dir, m)
+	return m
 }

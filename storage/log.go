@@ -246,8 +246,7 @@ const eraseChunk = maxBytes / 2 / blockBytes
 // Erase overwrites events with their digest and no payload. From then on no method of this package
 // returns the payload, backups included. Badger does not overwrite in place: the old bytes stay in
 // its files until the write-ahead log is flushed and the tables are compacted, which happens as more
-// is written and cannot be forced for single keys. A payload that must be gone from the medium at
-// once needs a backup, a restore into a fresh directory, and the removal of the old one.
+// is written, or until [Badger.Purge].
 func (l *badgerLog) Erase(ctx context.Context, seqs []uint64) error {
 	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
 	for chunk := range slices.Chunk(seqs, eraseChunk) {

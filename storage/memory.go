@@ -157,6 +157,11 @@ func (s *memorySpace) backup(ctx context.Context, bw *backupWriter) error {
 	return bw.end(s.head())
 }
 
+// Purge has no files to rewrite.
+func (m *Memory) Purge(context.Context, []string, func(string, float64)) (PurgeReport, error) {
+	return PurgeReport{}, nil
+}
+
 // Health is always nil.
 func (m *Memory) Health() error { return nil }
 

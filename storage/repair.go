@@ -79,7 +79,7 @@ func (b *Badger) setAside(keys [][]byte) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	f, err := os.OpenFile(freeName(b.dir, "aside"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(freeName(b.dir, asidePrefix), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
