@@ -54,6 +54,16 @@ type Selection struct {
 	Before  time.Time `json:"before,omitzero"`
 }
 
+// Parts is how many of its fields are set.
+func (s Selection) Parts() (n int) {
+	for _, set := range []bool{s.Source != "", s.Episode != "", !s.Before.IsZero()} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
 // ForgetResult says what was erased.
 type ForgetResult struct {
 	Erased int    `json:"erased"`
@@ -71,14 +81,14 @@ const (
 	JobRefused  JobState = "refused" // the new model would lose; the one before stays
 )
 
-// Job is work on the model of a workspace, running or past: a build that starts by itself, a rebuild, a verification
-// or a search for proposals.
+// Job is work on the model of a workspace, running or past: a build that starts by itself, a rebuild, a verification,
+// a search for proposals or a purge.
 type Job struct {
 	ID         string        `json:"id"`
-	Kind       string        `json:"kind" doc:"build (measures of what was recorded), rebuild (replay of the log, judged by held-out tasks), verify or mine."`
+	Kind       string        `json:"kind" doc:"build (measures of what was recorded), rebuild (replay of the log, judged by held-out tasks), verify, mine or purge."`
 	Reason     string        `json:"reason" doc:"Why it started: requested, or what made it start by itself."`
 	State      JobState      `json:"state" enum:"running,done,failed,canceled,refused"`
-	Phase      string        `json:"phase"`    // judge, replay, pagerank, communities, spectral, text, publish, compare; of mining: mine, keep
+	Phase      string        `json:"phase"`    // judge, replay, pagerank, communities, spectral, text, publish, compare; of mining: mine, keep; of a purge: forget, copy, verify, search entries, search files
 	Progress   float64       `json:"progress"` // 0..1 over all phases
 	ETAMillis  int64         `json:"eta_ms"`   // estimate of the time left; 0 where there is none
 	StartedAt  time.Time     `json:"started_at"`
@@ -88,7 +98,8 @@ type Job struct {
 	Version    string        `json:"model_version,omitempty"`
 	At         uint64        `json:"at,omitempty"` // the build event of a rebuild
 
-	Mined *MineReport `json:"mined,omitempty"` // what mining found
+	Mined *MineReport  `json:"mined,omitempty"` // what mining found
+	Purge *PurgeResult `json:"purge,omitempty"` // what a purge did
 
 	Forced bool            `json:"forced,omitempty"` // published whatever the gate says
 	Auto   *suggest.Choice `json:"auto,omitempty"`   // which profile should answer what, by held-out tasks

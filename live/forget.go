@@ -19,13 +19,7 @@ const forgetBatch = 10_000
 // request stands in the log before anything is erased, so it is finished after a crash; digests and
 // ids stay, so the chain holds and what was forgotten is not taken again.
 func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error) {
-	set := 0
-	for _, given := range []bool{sel.Source != "", sel.Episode != "", !sel.Before.IsZero()} {
-		if given {
-			set++
-		}
-	}
-	if set != 1 {
+	if sel.Parts() != 1 {
 		return ForgetResult{}, &suggest.RequestError{Kind: suggest.Invalid, Detail: "name exactly one of source, episode and before"}
 	}
 	var seqs []uint64

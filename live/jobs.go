@@ -119,22 +119,26 @@ func (e *Engine) start(kind, reason string, force bool, do func(context.Context,
 		return Job{}, ErrClosed
 	}
 	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
 	for _, j := range e.jobs.all {
 		if j.Kind == kind && j.State == JobRunning {
-			defer e.jobs.mu.Unlock()
 			return j.Job, nil
 		}
 	}
+	return e.launch(Job{Kind: kind, Reason: reason, Phase: "replay", Forced: force}, do), nil
+}
+
+// launch starts a job. Its caller holds the mutex of the list.
+func (e *Engine) launch(described Job, do func(context.Context, *job) error) Job {
 	run, cancel := context.WithCancel(e.ctx)
-	j := e.addJob(Job{Kind: kind, Reason: reason, Phase: "replay", Forced: force}, cancel)
+	j := e.addJob(described, cancel)
 	started := j.Job
-	e.jobs.mu.Unlock()
 	go func() {
 		defer cancel()
 		_, err := guarded(func() (struct{}, error) { return struct{}{}, do(run, j) })
 		e.finish(j, err)
 	}()
-	return started, nil
+	return started
 }
 
 // begin adds a job for work that starts by itself.

@@ -81,6 +81,12 @@ func (s *Server) adminRoutes(r *route.Table) {
 	s.transferRoutes(r)
 	route.Add(r, once, op("forget", http.MethodPost, "/v1/forget", "Erase history",
 		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
+	purge := op("purge", http.MethodPost, "/v1/purge", "Take what was erased out of the files", "Starts a job. It erases what is selected (nothing, or "+
+		"exactly one of source, episode, before), rewrites the files of all workspaces until nothing that was ever erased is left in them, and searches all "+
+		"files for what this request erased. Writers wait while the database is copied. Backups, exports and blocks that the file system has freed are not "+
+		"reached. Only the operator may.")
+	purge.DefaultStatus = http.StatusAccepted
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Audit: true}, purge, s.purge)
 	route.Add(r, global, op("list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
 	route.Add(r, act, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
 	route.Add(r, act, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
@@ -92,34 +98,34 @@ func (s *Server) adminRoutes(r *route.Table) {
 }
 
 func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forgetAnswer, error) {
-	set := 0
-	for _, given := range []bool{q.Body.Source != "", q.Body.Episode != "", !q.Body.Before.IsZero()} {
-		if given {
-			set++
-		}
-	}
-	if set != 1 {
+	sel := hashedID(&q.Body)
+	if sel.Parts() != 1 {
 		return nil, problem.New(http.StatusUnprocessableEntity, "name exactly one of source, episode and before")
 	}
 	e, err := s.engine(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.forgetScores(ctx, q.Body); err != nil {
+	if err := s.forgetBeside(ctx, sel); err != nil {
 		return nil, err
 	}
-	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
-	if err != nil {
-		return nil, err
-	}
-	if err := (state.Runs{Table: table}).ForgetSelected(ctx, q.Body.Source, q.Body.Episode, q.Body.Before); err != nil {
-		return nil, err
-	}
-	res, err := e.Forget(ctx, q.Body)
+	res, err := e.Forget(ctx, sel)
 	if err != nil {
 		return nil, err
 	}
 	return &forgetAnswer{res}, nil
+}
+
+// forgetBeside erases what is selected and is no part of the history: scores, replies of judges, and runs.
+func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
+	if err := s.forgetScores(ctx, sel); err != nil {
+		return err
+	}
+	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
+	if err != nil {
+		return err
+	}
+	return state.Runs{Table: table}.ForgetSelected(ctx, sel.Source, sel.Episode, sel.Before)
 }
 
 func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (*keyCreated, error) {

@@ -66,9 +66,9 @@ type Badger struct {
 
 	queue     chan *request
 	exclusive chan func() // run by the committer between two commits
-	guard   spaceGuard
-	buffers buffers       // of the committer
-	commits atomic.Uint64 // durable commits of this database since it was made
+	guard     spaceGuard
+	buffers   buffers       // of the committer
+	commits   atomic.Uint64 // durable commits of this database since it was made
 
 	markMu    sync.Mutex
 	dirty     chan struct{} // something was committed since the last mark

@@ -97,15 +97,15 @@ func readMark(dir string) (m mark, ok bool, err error) {
 }
 
 func writeMark(dir string, m mark) error {
-	if err := replaceFile(filepath.Join(dir, highWaterName), encodeMark(m)); err != nil {
+	if err := ReplaceFile(filepath.Join(dir, highWaterName), encodeMark(m)); err != nil {
 		return fmt.Errorf("writing the high-water file: %w", err)
 	}
 	return nil
 }
 
-// replaceFile puts new content in place of a file, so that after a crash one finds the old or the
+// ReplaceFile puts new content in place of a file, so that after a crash one finds the old or the
 // new content whole: temporary file, fsync, rename, fsync of the directory.
-func replaceFile(path string, content []byte) (err error) {
+func ReplaceFile(path string, content []byte) (err error) {
 	tmp := path + ".tmp"
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

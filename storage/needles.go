@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// Texts shorter than minNeedle would be found by accident; of longer ones than maxNeedle the beginning is searched.
+// Texts shorter than MinSearched bytes would be found by accident; of longer ones than maxNeedle the beginning is
+// searched.
 const (
-	minNeedle = 8
-	maxNeedle = 64
+	MinSearched = 8
+	maxNeedle   = 64
 )
 
 // needles are texts to be found in one pass over much data. A text is looked up by its first eight bytes, a filter of
@@ -26,7 +27,7 @@ type needles struct {
 func newNeedles(texts []string) *needles {
 	s := &needles{by: make(map[uint64][]string)}
 	for _, text := range texts {
-		if len(text) < minNeedle {
+		if len(text) < MinSearched {
 			continue
 		}
 		text = text[:min(len(text), maxNeedle)]

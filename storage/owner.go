@@ -29,7 +29,7 @@ func WriteOwner(dir string, o Owner) error {
 	}
 	b, err := json.Marshal(o)
 	if err == nil {
-		err = replaceFile(filepath.Join(dir, ownerName), append(b, '\n'))
+		err = ReplaceFile(filepath.Join(dir, ownerName), append(b, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("owner note: %w", err)

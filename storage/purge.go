@@ -17,7 +17,7 @@ import (
 // PurgeReport says what a purge has rewritten, and what its last look at every file has found.
 type PurgeReport struct {
 	Entries int       `json:"entries" doc:"Entries of the database, all of which were copied into new files and read again."`
-	Erased  uint64    `json:"erased" doc:"Erased events of all workspaces; none has a payload."`
+	Blank   uint64    `json:"blank" doc:"Events of all workspaces that are erased; none has a payload."`
 	Files   int       `json:"files" doc:"Files of the data directory that were searched, each as it is on the disk."`
 	Bytes   int64     `json:"bytes" doc:"Their bytes."`
 	Texts   int       `json:"texts" doc:"Texts of what was erased that were looked for in all files and all entries."`
@@ -283,7 +283,7 @@ func searchEntry(k, v []byte, texts *needles, r *PurgeReport) error {
 		for i := 0; err == nil && i < len(stored); i++ {
 			var e storedEvent
 			if e, err = decodeEvent(first+uint64(i), stored[i]); err == nil && e.Erased {
-				if r.Erased++; len(e.Payload) > 0 {
+				if r.Blank++; len(e.Payload) > 0 {
 					err = errors.New("it is erased and has a payload")
 				}
 			}

@@ -74,7 +74,7 @@ func TestPurge(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, holding(t, dir, planted))
 		assert.Empty(t, report.Found)
-		assert.EqualValues(t, 600, report.Erased)
+		assert.EqualValues(t, 600, report.Blank)
 		assert.Equal(t, 1, report.Texts, "a short text is found everywhere and is not looked for")
 		assert.Equal(t, []string{damagedPrefix + "1234"}, report.Removed)
 		assert.Positive(t, report.Files)

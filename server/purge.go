@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/live"
+	"waymark/live/state"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/storage"
+)
+
+// purged stands in the audit log where a text was.
+const purged = "[purged]"
+
+func (s *Server) purge(ctx context.Context, q *question[live.Selection]) (*jobStarted, error) {
+	sel := hashedID(&q.Body)
+	if !request.From(ctx).Operator {
+		return nil, problem.New(http.StatusForbidden, "a purge rewrites the files of all workspaces: only the operator may, on the command line or from a loopback address without a key")
+	}
+	if sel.Parts() > 1 {
+		return nil, problem.New(http.StatusUnprocessableEntity, "name at most one of source, episode and before")
+	}
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if sel.Parts() > 0 {
+		if err := s.forgetBeside(ctx, sel); err != nil {
+			return nil, err
+		}
+	}
+	job, err := e.Purge(sel, func(ctx context.Context, texts []string, progress func(string, float64)) (storage.PurgeReport, error) {
+		if err := s.dropCopies(ctx, texts); err != nil {
+			return storage.PurgeReport{}, err
+		}
+		return s.cfg.Store.Purge(ctx, texts, progress)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &jobStarted{"/v1/jobs/" + url.PathEscape(job.ID), job}, nil
+}
+
+// hashedID returns a selection and leaves the hash of the episode's id in its place, for the audit log, which notes what
+// was asked.
+func hashedID(asked *live.Selection) live.Selection {
+	sel := *asked
+	if sel.Episode != "" {
+		asked.Episode = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(sel.Episode)))
+	}
+	return sel
+}
+
+// dropCopies removes answers that are kept for repeated requests, of all workspaces, and masks texts in the audit log.
+func (s *Server) dropCopies(ctx context.Context, texts []string) error {
+	names, err := s.cfg.Store.Workspaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		table, err := s.cfg.Store.Table(name)
+		if err == nil {
+			err = (state.Answers{Table: table}).Sweep(ctx, s.cfg.Now().Add(100*365*24*time.Hour))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.cfg.Data == "" {
+		return nil
+	}
+	return s.maskAudit(texts)
+}
+
+func (s *Server) maskAudit(texts []string) (err error) {
+	s.auditLog.mu.Lock()
+	defer s.auditLog.mu.Unlock()
+	path := filepath.Join(s.cfg.Data, AuditFile)
+	before, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	texts = slices.Clone(texts)
+	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) }) // of two that begin alike, the longer
+	var pairs []string
+	for _, text := range texts {
+		if len(text) >= storage.MinSearched {
+			pairs = append(pairs, text, purged)
+		}
+	}
+	after := strings.NewReplacer(pairs...).Replace(string(before))
+	if after == string(before) {
+		return nil
+	}
+	return storage.ReplaceFile(path, []byte(after))
+}
