@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak package
+.PHONY: build run page test-browser install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak package vulncheck licences sbom reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -100,6 +100,28 @@ package: build ## packaging/out: everything that installs Waymark, validated by 
 	GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/waymark-hook ./cmd/waymark-hook
 	cd packaging && GOWORK=off go test . && GOWORK=off go run . -program ../bin/waymark -version $(VERSION) $(if $(DIST),-dist $(abspath $(DIST)))
 	TOOLS=$(TOOLS) sh packaging/check.sh
+
+# A folder with an offline copy of the database of vulnerabilities (index/db.json, ID/…); the net without it.
+VULNDB     ?=
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+vulncheck: ## known vulnerabilities in code that is called; VULNDB=path: an offline copy of the database
+	GOWORK=off go run $(GOVULNCHECK) $(if $(VULNDB),-db "file://$(abspath $(VULNDB))") -test ./...
+
+licences: build ## the modules in the program and their licences; fails where one is unknown or not allowed
+	@go run ./lab/supply licences bin/waymark
+
+sbom: build ## bin/waymark.cdx.json: bill of materials of the program, CycloneDX 1.5
+	@go run ./lab/supply sbom bin/waymark >bin/waymark.cdx.json && echo bin/waymark.cdx.json
+
+# What is committed, not what is only in the working tree. FRESH=1 compiles all libraries again as well.
+reproducible: ## build the last commit in two folders: the programs must have the same bytes
+	@set -e; dir=$$(mktemp -d); trap 'chmod -R u+w "$$dir"; rm -rf "$$dir"' EXIT; for folder in a other/longer/b; do \
+		git clone -q --no-hardlinks . "$$dir/$$folder"; \
+		if [ -n "$(FRESH)" ]; then export GOCACHE="$$dir/cache-$$(basename $$folder)"; fi; \
+		(cd "$$dir/$$folder" && GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/waymark ./cmd/waymark); \
+	done; cmp "$$dir/a/bin/waymark" "$$dir/other/longer/b/bin/waymark"; \
+	echo "$$(git rev-parse --short HEAD) is built to the same bytes: sha256 $$(sha256sum <"$$dir/a/bin/waymark" | cut -d' ' -f1)"
 
 bench: ## benchmarks by size, with gonum in the same run, then ratios and growth; the output stays in bench.out
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 4h $(PKG) | go run ./lab/bench/summary -keep bench.out
