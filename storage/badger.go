@@ -163,8 +163,9 @@ func Open(dir string, opts Options) (_ *Badger, err error) {
 func (b *Badger) path() string { return filepath.Join(b.dir, "db") }
 
 // tuning is the one place where badger is configured. Its defaults would lose acknowledged events
-// in a power cut (SyncWrites is off) and check no checksum of a table. The value log is never used:
-// all values stay below ValueThreshold, since it reports failed syncs as success.
+// in a power cut (SyncWrites is off). Checksums of tables are verified by [inspect], where a panic can be
+// caught. The value log is never used: all values stay below ValueThreshold, since it reports failed syncs
+// as success.
 func tuning(path string, logger badger.Logger) badger.Options {
 	return badger.DefaultOptions(path).
 		WithSyncWrites(true).
@@ -172,7 +173,7 @@ func tuning(path string, logger badger.Logger) badger.Options {
 		WithNumMemtables(3).
 		WithBlockCacheSize(32 << 20).
 		WithValueLogFileSize(16 << 20). // never filled; the default makes empty databases look 2 GB large
-		WithChecksumVerificationMode(options.OnTableRead).
+		WithChecksumVerificationMode(options.NoVerification).
 		WithDetectConflicts(false). // there is one writer
 		WithMetricsEnabled(false).  // its expvars are global and would mix databases
 		WithNumCompactors(2).

@@ -144,6 +144,25 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// Database and high-water file may both be gone: snapshots of a history that nobody has tell that there was one.
+func TestNothingLeftButSnapshots(t *testing.T) {
+	dir := t.TempDir()
+	b := openTest(t, dir, Options{})
+	l := mustLog(t, b, "default")
+	mustAppend(t, l, Record{Payload: []byte("one")})
+	require.NoError(t, putBytes(t.Context(), l, 1, []byte("derived")))
+	require.NoError(t, b.Close())
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "db")))
+	require.NoError(t, os.Remove(filepath.Join(dir, highWaterName)))
+	for range 2 {
+		_, err := Open(dir, Options{Logger: quiet})
+		require.ErrorIs(t, err, ErrDamaged)
+		require.ErrorContains(t, err, "the database is empty, while there are snapshots of 1 workspaces")
+	}
+	b = openTest(t, dir, Options{AcceptDamage: true})
+	require.ErrorIs(t, b.Health(), ErrDamaged)
+}
+
 func TestUndamagedCopiesOpen(t *testing.T) {
 	crashed, closed := fillForDamage(t)
 	for _, from := range []string{crashed, closed} {

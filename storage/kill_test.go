@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(killDir); dir != "" {
 		writeUntilKilled(dir, os.Getenv(killSeed))
 	}
+	if dirs := os.Getenv(openDirs); dirs != "" {
+		openEach(filepath.SplitList(dirs))
+	}
 	os.Exit(m.Run())
 }
 

@@ -50,6 +50,11 @@ func (b *Badger) load() error {
 	} else if !marked && a.commits > 0 {
 		a.fault("the high-water file is missing, while the database counts %d commits", a.commits)
 	}
+	if left, err := readDir(b.snapshotRoot()); err != nil {
+		return err
+	} else if a.commits == 0 && len(left) > 0 {
+		a.fault("the database is empty, while there are snapshots of %d workspaces", len(left))
+	}
 	if len(a.findings) > 0 {
 		if err := b.judge(a, kept); err != nil {
 			return err
