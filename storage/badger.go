@@ -261,14 +261,21 @@ func (b *Badger) closed() bool {
 	}
 }
 
-// Close refuses what is queued, waits for what is being committed or read, and closes the database.
+// Close refuses what is queued, waits for what is being committed or read, and closes the database. Where
+// there is too little room for that, badger is left as it is: the directory opens like one of a killed
+// process, but not in this process again.
 func (b *Badger) Close() error {
 	b.once.Do(func() {
 		b.stop()
 		b.life.Lock()
 		defer b.life.Unlock()
-		b.ended = errors.Join(b.writeMark(), b.db.Close())
-		b.keepPrivate() // closing writes tables
+		b.ended = b.writeMark()
+		if (&spaceGuard{dir: b.path(), free: b.opts.free}).closes() {
+			b.ended = errors.Join(b.ended, b.db.Close())
+			b.keepPrivate() // closing writes tables
+		} else { // which ends the process on a full disk
+			b.log.Warn("too little disk space to close the database in order; it is left as by a kill, and nothing is lost")
+		}
 		b.ended = errors.Join(b.ended, b.unlock())
 	})
 	return b.ended

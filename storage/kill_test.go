@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(killDir); dir != "" {
 		writeUntilKilled(dir, os.Getenv(killSeed))
 	}
+	if dir := os.Getenv(fullDir); dir != "" {
+		writeUntilFull(dir)
+	}
 	if dirs := os.Getenv(openDirs); dirs != "" {
 		openEach(filepath.SplitList(dirs))
 	}
