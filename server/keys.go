@@ -47,6 +47,7 @@ func (s *Server) keyAccess(ctx context.Context, token string) (request.Access, e
 //	no Authorization   loopback without keys: everything in "default"; otherwise refused
 //	the local token    everything; Waymark-Workspace and Waymark-Source are obeyed
 //	wmk_<id>_<secret>  what the key grants
+//	wms_<session>      what the credential grants that made the sign-in link
 //
 // From anybody but the bearer of the local token the two headers are refused rather than ignored,
 // so that nobody believes to have written somewhere else.
@@ -81,21 +82,44 @@ func (s *Server) accessOf(r *http.Request) (request.Access, error) {
 
 func (s *Server) credential(r *http.Request) (request.Access, error) {
 	values := r.Header.Values("Authorization")
+	if len(values) > 1 {
+		return request.Access{}, request.ErrBadCredential
+	}
 	if len(values) == 0 {
+		return s.granted(r.Context(), "")
+	}
+	_, token, _ := strings.Cut(values[0], " ")
+	if token = strings.TrimSpace(token); !strings.HasPrefix(token, sessionPrefix) {
+		return s.granted(r.Context(), values[0])
+	}
+	session, ok := s.session(token)
+	if !ok {
+		return request.Access{}, request.ErrNoSession
+	}
+	a, err := s.granted(r.Context(), session.credential)
+	a.Workspace = session.workspace
+	return a, err
+}
+
+// granted is what the header Authorization grants; empty: there is none.
+func (s *Server) granted(ctx context.Context, authorization string) (request.Access, error) {
+	if authorization == "" {
 		// A handler mounted elsewhere than in Serve may stand on an address that others can reach.
-		local, known := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+		local, known := ctx.Value(http.LocalAddrContextKey).(*net.TCPAddr)
 		if s.cfg.RequireKey || known && !local.IP.IsLoopback() {
 			return request.Access{}, request.ErrNoCredential
 		}
 		return request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "local", Operator: true}, nil
 	}
-	scheme, token, _ := strings.Cut(values[0], " ")
-	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") {
+	scheme, token, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
 		return request.Access{}, request.ErrBadCredential
 	}
 	token = strings.TrimSpace(token)
 	if s.cfg.LocalToken != "" && subtle.ConstantTimeCompare([]byte(token), []byte(s.cfg.LocalToken)) == 1 {
-		return request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "local", Local: true, Operator: true}, nil
+		return request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "local", Local: true, Operator: true, Credential: authorization}, nil
 	}
-	return s.keyAccess(r.Context(), token)
+	a, err := s.keyAccess(ctx, token)
+	a.Credential = authorization
+	return a, err
 }

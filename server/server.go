@@ -150,6 +150,7 @@ type Server struct {
 	streams limit.Share // of these, the ones without an end of their own
 	once    onceOnly
 	maps    layouts
+	page    pageSessions
 
 	auditLog auditLog
 
@@ -250,6 +251,7 @@ func (s *Server) register(api huma.API) {
 	s.scoreLogRoutes(r)
 	s.upstreamRoutes(r)
 	s.adminRoutes(r)
+	s.signInRoutes(r)
 	s.auditRoutes(r)
 	nullDecimals(api.OpenAPI().Components.Schemas)
 	s.description = sync.OnceValues(func() (*apidoc.Pages, error) { return apidoc.Describe(api.OpenAPI(), docsPage) })

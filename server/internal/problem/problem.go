@@ -71,7 +71,7 @@ func Of(err error) *huma.ErrorModel {
 		return malformedProblem(malformed)
 	case errors.As(err, &tooLarge):
 		return New(http.StatusRequestEntityTooLarge, "the body is larger than this route takes")
-	case errors.Is(err, request.ErrNoCredential), errors.Is(err, request.ErrBadCredential):
+	case errors.Is(err, request.ErrNoCredential), errors.Is(err, request.ErrBadCredential), errors.Is(err, request.ErrNoSession):
 		return New(http.StatusUnauthorized, err.Error())
 	case errors.Is(err, live.ErrNoBuild):
 		return New(http.StatusServiceUnavailable, "the first model is still being built; ask again")

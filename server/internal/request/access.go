@@ -60,11 +60,12 @@ func ParseScopes(names []string) (Scopes, error) {
 // Access is who is asking: the one workspace the request may see, what it may do there, and the
 // source under which its episodes count. These come from the credential alone, never from a body.
 type Access struct {
-	Workspace string
-	Scopes    Scopes
-	Source    string
-	Local     bool // bearer of the local token: the user who started the server
-	Operator  bool // may act on the whole data directory: Local, or anybody on a loopback without keys
+	Workspace  string
+	Scopes     Scopes
+	Source     string
+	Local      bool   // bearer of the local token: the user who started the server
+	Operator   bool   // may act on the whole data directory: Local, or anybody on a loopback without keys
+	Credential string // the header Authorization behind it; of a session, the one that its link was made with
 
 	// What tells the callers of one credential apart, and grants nothing.
 	Conversation string // as the caller names it; may be empty
@@ -108,6 +109,7 @@ var (
 var (
 	ErrNoCredential  = errors.New("an API key is required: Authorization: Bearer wmk_…")
 	ErrBadCredential = errors.New("the credential is unknown or revoked")
+	ErrNoSession     = errors.New("the session has ended; `waymark open` signs in again")
 )
 
 // HeaderConversation names the conversation of a request that has no MCP session. It separates calls of one

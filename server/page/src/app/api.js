@@ -5,6 +5,11 @@ const KEY = "waymark-key";
 /** @returns {string | null} */
 export const key = () => sessionStorage.getItem(KEY);
 
+/** Exchanges the code of a sign-in link for the token of a session, which takes the place of a key. */
+export async function signIn(code) {
+  setKey((await post("/v1/sign-in-links/exchange", { code })).token);
+}
+
 /** @param {string} value empty: sign out */
 export function setKey(value) {
   if (value) sessionStorage.setItem(KEY, value);

@@ -1,6 +1,6 @@
 import { h, Fragment, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { key, setKey } from "./api.js";
+import { key, setKey, signIn } from "./api.js";
 import { href, useRoute } from "./route.js";
 import { useGet } from "./ui.jsx";
 import { GraphMap } from "./map.jsx";
@@ -12,6 +12,16 @@ import { Operations } from "./operations.jsx";
 
 const SCREENS = { map: ["Map", GraphMap], next: ["Next", Next], plan: ["Plan and runs", Plan], proof: ["Proof", Proof], changes: ["Changes", Changes], operations: ["Operations", Operations] };
 
+/** Follows a sign-in link, whose code leaves the history of the tab at once. */
+function Follow({ code }) {
+  const [error, set] = useState(null);
+  useEffect(() => {
+    history.replaceState(null, "", href("sign-in"));
+    signIn(code).then(() => location.replace(href("map")), set);
+  }, []);
+  return error ? <main><h1>Sign in</h1><p class="problem" role="alert">{error.message}</p></main> : <main><h1>Sign in</h1><p>Signing in…</p></main>;
+}
+
 /** Asks for a key, which this tab keeps until it is closed. */
 function SignIn({ done, problem }) {
   const [value, set] = useState("");
@@ -21,12 +31,17 @@ function SignIn({ done, problem }) {
     <form onSubmit={submit}><label class="wide">API key
       <input type="password" autocomplete="off" value={value} onInput={(e) => set(e.currentTarget.value)} /></label>
       <button>Sign in</button></form>
-    <p class="soft">The key decides the workspace. It stays in this tab until the tab is closed. <code>waymark keys create</code> makes one.</p>
+    <p class="soft">The key decides the workspace. It stays in this tab until the tab is closed. <code>waymark keys create</code> makes one; <code>waymark open</code> needs none.</p>
   </main>;
 }
 
 function App() {
   const route = useRoute();
+  const follows = route.screen === "sign-in" && route.query.get("code");
+  return follows ? <Follow code={follows} /> : <Screens route={route} />;
+}
+
+function Screens({ route }) {
   const [turn, again] = useState(0);
   const { data: stats, error } = useGet("/v1/stats", [turn]);
   const [name, Screen] = SCREENS[route.screen] ?? SCREENS.map;

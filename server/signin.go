@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
+)
+
+// A sign-in link opens the page as whoever asked for it, so that no key is typed or stored in a browser. Its code is in the
+// fragment of the address, which browsers send to nobody, and is exchanged once for a session token.
+const (
+	linkLife    = 2 * time.Minute
+	sessionLife = 12 * time.Hour
+	mostSignIns = 1000 // links, and as many sessions; the oldest give way
+
+	sessionPrefix = "wms_"
+)
+
+// signIn is a link or a session. It stands for the credential that asked for it and ends with it: the credential is
+// verified at each request.
+type signIn struct {
+	credential string // the header Authorization; empty: none was needed
+	workspace  string
+	ends       time.Time
+	used       bool
+}
+
+type digest = [sha256.Size]byte
+
+// signIns are those of one kind, by the SHA-256 of their text.
+type signIns struct {
+	of    map[digest]*signIn
+	order []digest // the oldest first; all of one kind live equally long
+}
+
+func (l *signIns) add(text string, one *signIn, now time.Time) {
+	for len(l.order) >= mostSignIns || len(l.order) > 0 && now.After(l.of[l.order[0]].ends.Add(linkLife)) { // a link can say for a while that it expired
+		delete(l.of, l.order[0])
+		l.order = l.order[1:]
+	}
+	if l.of == nil {
+		l.of = map[digest]*signIn{}
+	}
+	key := sha256.Sum256([]byte(text))
+	l.of[key], l.order = one, append(l.order, key)
+}
+
+func (l *signIns) get(text string) *signIn { return l.of[sha256.Sum256([]byte(text))] }
+
+type pageSessions struct {
+	sync.Mutex
+	links, sessions signIns
+}
+
+type signInAnswer struct {
+	CacheControl string `header:"Cache-Control"`
+	Body         struct {
+		Path      string    `json:"path" doc:"Of the page, to be opened in a browser."`
+		ExpiresAt time.Time `json:"expires_at"`
+	}
+}
+
+type exchangeBody struct {
+	Code string `json:"code" minLength:"1" maxLength:"128" doc:"Of the path of a sign-in link."`
+}
+
+type exchangeAnswer struct {
+	CacheControl string `header:"Cache-Control"`
+	Body         struct {
+		Token     string    `json:"token" doc:"A bearer token, which stands for the credential that made the link."`
+		ExpiresAt time.Time `json:"expires_at"`
+		Workspace string    `json:"workspace"`
+	}
+}
+
+func (s *Server) signInRoutes(r *route.Table) {
+	route.Add(r, route.Rule{Scope: request.ScopeRead, Global: true}, huma.Operation{OperationID: "create-sign-in-link", Method: http.MethodPost, Path: "/v1/sign-in-links", Tags: []string{"Administration"}, Summary: "A link that signs in to the page once",
+		Description: "Opens the page as the caller, for two minutes and one use."}, s.signInLink)
+	route.Add(r, route.Rule{Public: true}, huma.Operation{OperationID: "exchange-sign-in-link", Method: http.MethodPost, Path: "/v1/sign-in-links/exchange", Tags: []string{"Administration"}, Summary: "Exchange the code of a sign-in link for a session token",
+		Description: "410 if the link was used or has expired. The token ends after 12 hours, with the process, and when the credential that made the link is revoked.", Errors: []int{http.StatusGone}}, s.exchangeLink)
+}
+
+func (s *Server) signInLink(ctx context.Context, _ *struct{}) (*signInAnswer, error) {
+	code, now, a := rand.Text(), s.cfg.Now(), request.From(ctx)
+	s.page.Lock()
+	defer s.page.Unlock()
+	link := &signIn{credential: a.Credential, workspace: a.Workspace, ends: now.Add(linkLife)}
+	s.page.links.add(code, link, now)
+	out := &signInAnswer{CacheControl: "no-store"}
+	out.Body.Path, out.Body.ExpiresAt = "/#/sign-in?code="+code, link.ends.UTC()
+	return out, nil
+}
+
+func (s *Server) exchangeLink(_ context.Context, q *question[exchangeBody]) (*exchangeAnswer, error) {
+	now := s.cfg.Now()
+	s.page.Lock()
+	defer s.page.Unlock()
+	link := s.page.links.get(q.Body.Code)
+	again := "; `waymark open` makes another"
+	switch {
+	case link == nil:
+		return nil, problem.New(http.StatusGone, "this sign-in link is unknown here, or has expired"+again)
+	case link.used:
+		return nil, problem.New(http.StatusGone, "this sign-in link was used already"+again)
+	case now.After(link.ends):
+		return nil, problem.New(http.StatusGone, fmt.Sprintf("this sign-in link expired after %g minutes%s", linkLife.Minutes(), again))
+	}
+	link.used = true
+	session := *link
+	session.ends = now.Add(sessionLife)
+	token := sessionPrefix + rand.Text()
+	s.page.sessions.add(token, &session, now)
+	out := &exchangeAnswer{CacheControl: "no-store"}
+	out.Body.Token, out.Body.ExpiresAt, out.Body.Workspace = token, session.ends.UTC(), session.workspace
+	return out, nil
+}
+
+// session is the session that a token names; ok is false where there is none.
+func (s *Server) session(token string) (_ signIn, ok bool) {
+	s.page.Lock()
+	defer s.page.Unlock()
+	one := s.page.sessions.get(token)
+	if one == nil || s.cfg.Now().After(one.ends) {
+		return signIn{}, false
+	}
+	return *one, true
+}
