@@ -36,25 +36,31 @@ func browser(t *testing.T) string {
 	return ""
 }
 
-// serve starts the program named by WAYMARK and returns where it answers.
+// serve starts the program named by WAYMARK with an empty data directory and returns where it answers.
 func serve(t *testing.T, args ...string) string {
+	return serveAt(t, filepath.Join(t.TempDir(), "data"), "127.0.0.1", args...)
+}
+
+func serveAt(t *testing.T, data, host string, args ...string) string {
 	program := os.Getenv("WAYMARK")
 	require.NotEmpty(t, program, "make test-browser names the program in WAYMARK")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	addr := ln.Addr().String()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	require.NoError(t, err)
 	require.NoError(t, ln.Close())
-	cmd := exec.Command(program, append([]string{"serve", "--data", filepath.Join(t.TempDir(), "data"), "--addr", addr}, args...)...)
+	cmd := exec.Command(program, append([]string{"serve", "--data", data, "--addr", host + ":" + port}, args...)...)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	base := "http://127.0.0.1:" + port
 	require.Eventually(t, func() bool {
-		r, err := http.Get("http://" + addr + "/readyz")
+		r, err := http.Get(base + "/readyz")
 		if err == nil {
 			_ = r.Body.Close()
 		}
 		return err == nil && r.StatusCode == http.StatusOK
 	}, time.Minute, 50*time.Millisecond)
-	return "http://" + addr
+	return base
 }
 
 // tab opens a browser; the errors of the page end up in the slice.
@@ -144,7 +150,24 @@ func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 
 	require.Contains(t, open(t, ctx, base, "proof", "main h2"), "Decisions of the rebuild gate")
 	require.Contains(t, open(t, ctx, base, "changes", "main form"), "Compare")
-	require.Contains(t, open(t, ctx, base, "operations", `[aria-label^="Tools by calls"]`), "1800 episodes")
+	var stats struct {
+		Episodes int
+		Tools    []struct {
+			ID                         string
+			Calls, Successes, Failures int
+		}
+	}
+	ask(t, "GET", base+"/v1/tool-stats", "", &stats)
+	text = open(t, ctx, base, "operations", `[aria-label^="Tools by calls"]`)
+	require.Contains(t, text, fmt.Sprintf("%d episodes", stats.Episodes))
+	var shown [][]string
+	require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`[...document.querySelectorAll('[aria-label^="Tools by calls"] tbody tr')].map((r) => [...r.cells].slice(0, 4).map((c) => c.textContent))`, &shown)))
+	require.NotEmpty(t, shown)
+	for i, row := range shown {
+		one := stats.Tools[i]
+		row[0] = strings.TrimSuffix(row[0], " (not in the catalog)")
+		require.Equal(t, []string{one.ID, fmt.Sprint(one.Calls), fmt.Sprint(one.Successes), fmt.Sprint(one.Failures)}, row)
+	}
 	require.Empty(t, *problems)
 }
 

@@ -40,7 +40,7 @@ function Drawing({ shown, chosen, by, onChoose }) {
     <div class="row"><button type="button" onClick={() => zoom(0.8)}>Zoom in</button><button type="button" onClick={() => zoom(1.25)}>Zoom out</button>
       <button type="button" onClick={() => setView(null)}>Whole map</button>
       {focus && <button type="button" onClick={() => setView({ x: focus.x - 8, y: focus.y - 6, w: 16, h: 12 })}>Go to {chosen}</button>}</div>
-    <svg class="map" height={560} viewBox={`${box.x} ${box.y} ${box.w} ${box.h}`} tabIndex={0} role="img" {...pointer}
+    <svg class="map" height={560} viewBox={`${box.x} ${box.y} ${box.w} ${box.h}`} tabindex={0} role="img" {...pointer}
       aria-label={`Map of ${nodes.length} nodes and ${edges.length} transitions; the tables below have the same content. Arrow keys move it, plus and minus zoom.`}
       onKeyDown={(e) => { if (keys[e.key]) { e.preventDefault(); keys[e.key](); } }}>
       <path class="edge" d={lines} stroke-width={unit * 0.6} stroke-opacity={0.35} />

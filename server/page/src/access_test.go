@@ -1,0 +1,206 @@
+//go:build browser
+
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+// states are the six screens with something on each, and an element that is there when it is.
+var states = []struct{ name, address, wait string }{
+	{"Map", "map?id=forge:commit_files", `section.card table button`},
+	{"Next", "next?profile=seed&context=forge:create_branch", "article svg"},
+	{"Plan and runs", "plan?profile=seed&intent=open%20a%20pull%20request", `svg[aria-label^="DAG"]`},
+	{"Proof", "proof", "main h2"},
+	{"Changes", "changes", "main form"},
+	{"Operations", "operations", `[aria-label^="Tools by calls"]`},
+}
+
+// Every screen is without a violation that axe-core finds, in light and dark.
+func TestBrowserScreensAreAccessible(t *testing.T) {
+	browser(t)
+	axe, err := os.ReadFile("third_party/axe.min.js")
+	require.NoError(t, err)
+	base := serve(t, "--sample")
+	ctx, problems := tab(t)
+	for _, scheme := range []string{"light", "dark"} {
+		require.NoError(t, chromedp.Run(ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}})))
+		for _, s := range states {
+			open(t, ctx, base, s.address, s.wait)
+			var found struct {
+				Passes     int
+				Violations []string
+			}
+			require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`, nil), chromedp.Evaluate(string(axe)+";0", nil),
+				chromedp.Evaluate(`axe.run().then((r) => ({Passes: r.passes.length, Violations: r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.html.slice(0, 200) + " " + n.failureSummary))}))`, &found, awaits)))
+			require.Empty(t, found.Violations, "%s, %s", s.name, scheme)
+			require.Greater(t, found.Passes, 10, s.name)
+		}
+	}
+	require.Empty(t, *problems)
+}
+
+// focused describes the element that has the focus: what it is called and whether one can see that it has it.
+const focused = `(() => { const e = document.activeElement, r = e.getBoundingClientRect(), c = getComputedStyle(e);
+	return {Name: e === document.body ? "" : (e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent).trim(), Tag: e.localName,
+		Visible: r.width > 0 && r.height > 0 && c.outlineStyle !== "none", Place: [...document.querySelectorAll("*")].indexOf(e)}; })()`
+
+type focus struct {
+	Name, Tag string
+	Visible   bool
+	Place     int
+}
+
+func press(t *testing.T, ctx context.Context, keys string) (f focus) {
+	t.Helper()
+	require.NoError(t, chromedp.Run(ctx, chromedp.KeyEvent(keys), chromedp.Evaluate(focused, &f)))
+	return f
+}
+
+// tabTo presses the tabulator until an element whose name begins so has the focus.
+func tabTo(t *testing.T, ctx context.Context, name string) focus {
+	t.Helper()
+	for range 400 {
+		if f := press(t, ctx, kb.Tab); strings.HasPrefix(f.Name, name) && f.Tag != "main" {
+			require.True(t, f.Visible, "the focus on %s cannot be seen", name)
+			return f
+		}
+	}
+	t.Fatalf("the tabulator does not reach %q", name)
+	return focus{}
+}
+
+func waitFor(t *testing.T, ctx context.Context, condition string) {
+	t.Helper()
+	require.NoError(t, chromedp.Run(ctx, chromedp.Poll(condition, nil)), condition)
+}
+
+func content(t *testing.T, ctx context.Context) (text string) {
+	t.Helper()
+	require.NoError(t, chromedp.Run(ctx, chromedp.Text("main", &text, chromedp.ByQuery)))
+	return text
+}
+
+// All six screens can be reached, used and left by the keyboard alone.
+func TestBrowserNeedsNoMouse(t *testing.T) {
+	browser(t)
+	ctx, problems := tab(t)
+	open(t, ctx, serve(t, "--sample"), "", "svg.map")
+	visit := func(screen string) {
+		tabTo(t, ctx, screen)
+		press(t, ctx, kb.Enter)
+		waitFor(t, ctx, `document.querySelector("main h1")?.textContent === "`+screen+`"`)
+	}
+
+	require.Equal(t, "Skip to the content", press(t, ctx, kb.Tab).Name)
+	require.Equal(t, "main", press(t, ctx, kb.Enter).Tag)
+	require.Equal(t, "Find a tool or capability", press(t, ctx, kb.Tab).Name)
+	press(t, ctx, "forge:commit_files"+kb.Enter)
+	waitFor(t, ctx, `!!document.querySelector("section.card table button")`)
+	tabTo(t, ctx, "Map of")
+	var before, after string
+	view := func(into *string) chromedp.Action {
+		return chromedp.AttributeValue("svg.map", "viewBox", into, nil, chromedp.ByQuery)
+	}
+	require.NoError(t, chromedp.Run(ctx, view(&before)))
+	press(t, ctx, "+"+kb.ArrowLeft)
+	require.NoError(t, chromedp.Run(ctx, view(&after)))
+	require.NotEqual(t, before, after)
+	tabTo(t, ctx, "Episodes with")
+	press(t, ctx, kb.Enter)
+	waitFor(t, ctx, `!!document.querySelector('[aria-label^="Episodes with"][role="region"]')`)
+
+	visit("Next")
+	tabTo(t, ctx, "Tool that was used")
+	press(t, ctx, "forge:create_branch"+kb.Enter)
+	waitFor(t, ctx, `!!document.querySelector("article svg")`)
+	tabTo(t, ctx, "Remove forge:create_branch")
+	press(t, ctx, kb.Enter)
+	waitFor(t, ctx, `!document.querySelector(".chips")`)
+
+	visit("Plan and runs")
+	tabTo(t, ctx, "Intent")
+	press(t, ctx, "open a pull request"+kb.Enter)
+	waitFor(t, ctx, `!!document.querySelector('svg[aria-label^="DAG"]')`)
+	tabTo(t, ctx, "Show what a run would do")
+
+	visit("Proof")
+	visit("Changes")
+	tabTo(t, ctx, "Compare")
+	press(t, ctx, kb.Enter)
+	visit("Operations")
+	waitFor(t, ctx, `!!document.querySelector('[aria-label^="Tools by calls"]')`)
+
+	// The tabulator passes everything on the screen and comes out at its end.
+	places := []int{}
+	for f := tabTo(t, ctx, "Map"); ; f = press(t, ctx, kb.Tab) {
+		if len(places) > 0 && f.Place <= places[len(places)-1] {
+			break
+		}
+		require.Less(t, len(places), 400, "the focus is caught")
+		places = append(places, f.Place)
+	}
+	require.Greater(t, len(places), 15)
+	require.NotEmpty(t, content(t, ctx))
+	require.Empty(t, *problems)
+}
+
+// A link of `waymark open` signs in once, and leaves neither a key nor its code behind.
+func TestBrowserSignsInByALink(t *testing.T) {
+	browser(t)
+	data := filepath.Join(t.TempDir(), "data")
+	waymark := func(args ...string) string {
+		out, err := exec.Command(os.Getenv("WAYMARK"), append(args, "--data", data)...).Output()
+		require.NoError(t, err)
+		return strings.TrimSpace(string(out))
+	}
+	key := waymark("keys", "create", "--name", "k")
+	base := serveAt(t, data, "0.0.0.0", "--sample") // keys are required
+	ctx, problems := tab(t)
+	require.Contains(t, open(t, ctx, base, "map", "input[type=password]"), "API key")
+
+	link := waymark("open", "--print")
+	require.Contains(t, link, "/#/sign-in?code=")
+	require.NoError(t, chromedp.Run(ctx, chromedp.Navigate(link), chromedp.WaitVisible("svg.map", chromedp.ByQuery)))
+	var left string
+	require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`location.href + document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)`, &left)))
+	require.NotContains(t, left, "code=")
+	require.NotContains(t, left, key)
+	require.Contains(t, left, "wms_")
+	entries, err := history(ctx)
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.NotContains(t, e, "code=")
+	}
+
+	require.NoError(t, chromedp.Run(ctx, chromedp.Navigate("about:blank"), chromedp.Navigate(link), chromedp.WaitVisible("main .problem", chromedp.ByQuery)))
+	require.Contains(t, content(t, ctx), "this sign-in link was used already")
+	require.Empty(t, *problems)
+}
+
+// history are the addresses that the tab can go back to.
+func history(ctx context.Context) (urls []string, err error) {
+	err = chromedp.Run(ctx, chromedp.ActionFunc(func(ctx context.Context) error {
+		_, entries, err := page.GetNavigationHistory().Do(ctx)
+		for _, e := range entries {
+			urls = append(urls, e.URL)
+		}
+		return err
+	}))
+	return urls, err
+}
+
+// awaits lets an evaluation end with what its promise gives.
+func awaits(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
