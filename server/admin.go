@@ -118,7 +118,7 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forg
 
 // forgetBeside erases what is selected and is no part of the history: scores, replies of judges, and runs.
 func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
-	if err := s.forgetScores(ctx, sel); err != nil {
+	if err := s.scoring.Forget(ctx, sel); err != nil {
 		return err
 	}
 	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)

@@ -1,17 +1,14 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -84,7 +81,7 @@ func (s *Server) catalogRoutes(r *route.Table) {
 	put := route.Rule{Scope: request.ScopeWrite, Once: true, Creates: true}
 	schemas := r.API.OpenAPI().Components.Schemas
 	bulk := func(path string, list, elements reflect.Type) {
-		documentBody(r.API, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
+		route.DocumentBody(r.API, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
 			schemas.Schema(list, true, ""), schemas.Schema(elements, true, "")}}})
 	}
 
@@ -104,7 +101,7 @@ func (s *Server) catalogRoutes(r *route.Table) {
 	route.Record(r, write, op("delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
 }
 
-func (s *Server) putTools(ctx context.Context, in *rawInput) (*putAnswer, error) {
+func (s *Server) putTools(ctx context.Context, in *route.RawInput) (*putAnswer, error) {
 	tools, err := entries(in, "/tools", func(list toolList) []catalog.Tool { return list.Tools })
 	if err != nil {
 		return nil, err
@@ -120,7 +117,7 @@ func (s *Server) putTools(ctx context.Context, in *rawInput) (*putAnswer, error)
 	return putResult(put(ctx, tools))
 }
 
-func (s *Server) putCapabilities(ctx context.Context, in *rawInput) (*putAnswer, error) {
+func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (*putAnswer, error) {
 	caps, err := entries(in, "/capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities })
 	if err != nil {
 		return nil, err
@@ -137,8 +134,8 @@ func (s *Server) putCapabilities(ctx context.Context, in *rawInput) (*putAnswer,
 }
 
 // entries reads a list, bare or in an object at a place.
-func entries[T, L any](in *rawInput, place string, of func(L) []T) ([]T, error) {
-	data, err := bodyOf(in)
+func entries[T, L any](in *route.RawInput, place string, of func(L) []T) ([]T, error) {
+	data, err := route.JsonBody(in.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -153,18 +150,6 @@ func entries[T, L any](in *rawInput, place string, of func(L) []T) ([]T, error) 
 		return all, nil
 	}
 	return nil, &jsonio.MalformedError{Status: http.StatusUnprocessableEntity, Place: place, Reason: "is required"}
-}
-
-// bodyOf reads a body that may have one of two shapes. It is never empty.
-func bodyOf(in *rawInput) ([]byte, error) {
-	data, err := io.ReadAll(in.request.Body)
-	if err != nil {
-		return nil, badRead(err)
-	}
-	if data = bytes.TrimLeft(data, " \t\r\n"); len(data) == 0 {
-		return nil, problem.New(http.StatusBadRequest, "request body is required")
-	}
-	return data, nil
 }
 
 // putResult answers with what was taken; if nothing was, the request as a whole is refused.
@@ -191,7 +176,7 @@ func (s *Server) listTools(ctx context.Context, e *live.Engine, q *listQuery) (*
 	if err != nil {
 		return nil, err
 	}
-	return &cached[toolPage]{Status: http.StatusOK, ETag: etag(m), Link: nextLink("/v1/tools", cursor, q.Limit), Body: toolPage{tools, cursor}}, nil
+	return &cached[toolPage]{Status: http.StatusOK, ETag: etag(m), Link: route.NextLink("/v1/tools", cursor, q.Limit), Body: toolPage{tools, cursor}}, nil
 }
 
 func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (*cached[capabilityPage], error) {
@@ -209,7 +194,7 @@ func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabi
 	if err != nil {
 		return nil, err
 	}
-	link := nextLink("/v1/capabilities", cursor, q.Limit)
+	link := route.NextLink("/v1/capabilities", cursor, q.Limit)
 	if link != "" && len(q.Tag) > 0 {
 		link = strings.Replace(link, "?", "?"+url.Values{"tag": q.Tag}.Encode()+"&", 1)
 	}
@@ -222,7 +207,7 @@ func page[T any](all []T, id func(T) string, q *listQuery) ([]T, string, error) 
 	if q.Cursor != "" {
 		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
 		if err != nil {
-			return nil, "", problem.New(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+			return nil, "", route.ErrCursor
 		}
 		at, found := slices.BinarySearchFunc(all, string(last), func(t T, want string) int { return strings.Compare(id(t), want) })
 		if from = at; found {
@@ -234,13 +219,6 @@ func page[T any](all []T, id func(T) string, q *listQuery) ([]T, string, error) 
 		return slices.Clone(all[from:to]), "", nil
 	}
 	return slices.Clone(all[from:to]), base64.RawURLEncoding.EncodeToString([]byte(id(all[to-1]))), nil
-}
-
-func nextLink(path, cursor string, limit int) string {
-	if cursor == "" {
-		return ""
-	}
-	return "<" + path + "?" + url.Values{"cursor": {cursor}, "limit": {strconv.Itoa(limit)}}.Encode() + `>; rel="next"`
 }
 
 // notModified compares an If-None-Match field with the model, weakly (RFC 9110 13.1.2).

@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
 	"waymark/episodic"
 	"waymark/live"
@@ -31,15 +30,6 @@ const (
 	batchSize    = 500  // episodes appended in one commit
 	maxRejection = 1000 // rejections listed; the rest are counted
 )
-
-// rawInput gives a handler the request itself, for bodies that are read as a stream.
-type rawInput struct{ request *http.Request }
-
-// Resolve is called by huma before the handler.
-func (in *rawInput) Resolve(ctx huma.Context) []error {
-	in.request = humagin.Unwrap(ctx).Request
-	return nil
-}
 
 type recorded struct{ Body recordResult }
 
@@ -63,7 +53,7 @@ func (s *Server) episodeRoutes(r *route.Table) {
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
 	episode := r.API.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
-	documentBody(r.API, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
+	route.DocumentBody(r.API, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
 		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
 
 	route.Record(r, route.Rule{Scope: request.ScopeWrite, Once: true, Creates: true}, huma.Operation{
@@ -71,22 +61,8 @@ func (s *Server) episodeRoutes(r *route.Table) {
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
 }
 
-// documentBody describes a body that the handler reads itself. It comes after the registration,
-// because huma reads whatever body it knows of before.
-func documentBody(api huma.API, path, method string, content map[string]*huma.Schema) {
-	item := api.OpenAPI().Paths[path]
-	op := item.Post
-	if method == http.MethodPut {
-		op = item.Put
-	}
-	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
-	for kind, schema := range content {
-		op.RequestBody.Content[kind] = &huma.MediaType{Schema: schema}
-	}
-}
-
-func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
-	r := in.request
+func (s *Server) record(ctx context.Context, in *route.RawInput) (*recorded, error) {
+	r := in.Request
 	e, err := s.recorder(ctx)
 	if err != nil {
 		return nil, err
@@ -94,7 +70,7 @@ func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
 	source := request.From(ctx).Source
 	each := func(visit lineVisitor) error { return eachLine(r.Body, int(s.cfg.MaxBody), visit) }
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != ndjson {
-		data, err := jsonBody(r)
+		data, err := route.JsonBody(r)
 		if err != nil {
 			return nil, err
 		}
@@ -165,17 +141,6 @@ func (s *Server) record(ctx context.Context, in *rawInput) (*recorded, error) {
 	}
 	slices.SortStableFunc(out.Rejected, func(a, b live.Rejection) int { return a.Line - b.Line })
 	return &recorded{out}, nil
-}
-
-func jsonBody(r *http.Request) ([]byte, error) {
-	data, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, badRead(err)
-	}
-	if data = bytes.TrimSpace(data); len(data) == 0 {
-		return nil, problem.New(http.StatusBadRequest, "request body is required")
-	}
-	return data, nil
 }
 
 // episodeList is the elements of a body that is a list, or an object with the member episodes; nil for one episode.
@@ -261,7 +226,7 @@ func eachLine(r io.Reader, limit int, visit lineVisitor) error {
 			}
 		}
 		if err != nil && err != io.EOF {
-			return badRead(fmt.Errorf("line %d: %w", number, err))
+			return route.BadRead(fmt.Errorf("line %d: %w", number, err))
 		}
 		switch data := bytes.TrimSpace(line); {
 		case tooLong, len(data) > limit:
@@ -277,15 +242,6 @@ func eachLine(r io.Reader, limit int, visit lineVisitor) error {
 			return nil
 		}
 	}
-}
-
-// badRead is a body that could not be read to its end.
-func badRead(err error) error {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) || errors.Is(err, errSlowBody) {
-		return err
-	}
-	return errors.Join(problem.New(http.StatusBadRequest, "the body ended early or is wrongly framed"), err)
 }
 
 func (s *Server) feedback(ctx context.Context, e *live.Engine, q *question[live.Feedback]) (*feedbackAnswer, error) {

@@ -109,7 +109,7 @@ func (s *Server) job(ctx context.Context, id string) (*live.Engine, live.Job, er
 func (s *Server) listJobs(ctx context.Context, e *live.Engine, q *jobListQuery) (*jobPage, error) {
 	after, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
 	if err != nil {
-		return nil, problem.New(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+		return nil, route.ErrCursor
 	}
 	all := e.Jobs()
 	if last := string(after); last != "" {
@@ -125,7 +125,7 @@ func (s *Server) listJobs(ctx context.Context, e *live.Engine, q *jobListQuery) 
 	if len(all) > q.Limit {
 		page.Body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(all[q.Limit-1].ID))
 	}
-	if page.Link = nextLink("/v1/jobs", page.Body.NextCursor, q.Limit); page.Link != "" && q.State != "" {
+	if page.Link = route.NextLink("/v1/jobs", page.Body.NextCursor, q.Limit); page.Link != "" && q.State != "" {
 		page.Link = strings.Replace(page.Link, "?", "?state="+string(q.State)+"&", 1)
 	}
 	return page, nil

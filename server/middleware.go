@@ -137,13 +137,10 @@ func (b *readToEnd) Read(p []byte) (int, error) {
 			b.x.BodyRead(b.read)
 		}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = errors.Join(errSlowBody, err)
+		err = errors.Join(route.ErrSlowBody, err)
 	}
 	return n, err
 }
-
-// errSlowBody ends a request whose body comes too slowly.
-var errSlowBody = problem.New(http.StatusRequestTimeout, "the body came too slowly")
 
 // steadyWriter breaks off a stream whose client does not take what is written to it.
 type steadyWriter struct {

@@ -20,6 +20,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"go/token"
 	"io"
 	"log/slog"
 	"net"
@@ -223,7 +224,7 @@ func (s *Server) wire() {
 	}
 	s.runs = runs.New(runs.Config{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
-		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Grace: cfg.Drain / 2,
+		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.mcp = mcpserver.New(mcpserver.Config{
 		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Sampling: cfg.Sampling, Books: &s.books,
@@ -244,11 +245,8 @@ func (s *Server) register(api huma.API) {
 	s.proposalRoutes(r)
 	s.graphRoutes(r)
 	s.peopleRoutes(r)
-	scoring.Routes(r, s.scoring)
-	s.triangulationRoutes(r)
-	s.scorerRoutes(r)
-	s.runRoutes(r)
-	s.scoreLogRoutes(r)
+	s.scoring.Routes(r)
+	s.runs.Routes(r)
 	s.upstreamRoutes(r)
 	s.adminRoutes(r)
 	s.signInRoutes(r)
@@ -311,7 +309,7 @@ func schemaName(t reflect.Type, hint string) string {
 	if t.Kind() == reflect.Pointer {
 		own = t.Elem()
 	}
-	if own.PkgPath() == reflect.TypeFor[runs.Answer]().PkgPath() {
+	if own.PkgPath() == reflect.TypeFor[runs.Answer]().PkgPath() && token.IsExported(own.Name()) {
 		return "Run" + own.Name()
 	}
 	return scorerTypeName(t, huma.DefaultSchemaNamer(t, hint))

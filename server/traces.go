@@ -36,14 +36,14 @@ func (s *Server) traceRoutes(r *route.Table) {
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			"application/json": {Schema: &huma.Schema{Type: "object"}}, protobuf: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}},
 	}, s.takeTraces)
-	documentBody(r.API, "/v1/traces", http.MethodPost, map[string]*huma.Schema{"application/json": {Type: "object"}, protobuf: {Type: "string", Format: "binary"}})
+	route.DocumentBody(r.API, "/v1/traces", http.MethodPost, map[string]*huma.Schema{"application/json": {Type: "object"}, protobuf: {Type: "string", Format: "binary"}})
 }
 
-func (s *Server) takeTraces(ctx context.Context, in *rawInput) (*tracesAnswer, error) {
+func (s *Server) takeTraces(ctx context.Context, in *route.RawInput) (*tracesAnswer, error) {
 	if s.cfg.Traces == nil {
 		return nil, problem.New(http.StatusServiceUnavailable, "this process takes no traces")
 	}
-	r := in.request
+	r := in.Request
 	body, err := unpacked(r)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func unpacked(r *http.Request) ([]byte, error) {
 	if !strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return nil, badRead(err)
+			return nil, route.BadRead(err)
 		}
 		return body, nil
 	}
@@ -77,7 +77,7 @@ func unpacked(r *http.Request) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(z, mostTraces+1))
 	if err != nil {
-		return nil, badRead(err)
+		return nil, route.BadRead(err)
 	}
 	if len(body) > mostTraces {
 		return nil, problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", mostTraces))

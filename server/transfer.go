@@ -53,7 +53,7 @@ func (s *Server) transferRoutes(r *route.Table) {
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
 	route.Record(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Ndjson: true, Once: true, Creates: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
-	documentBody(r.API, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
+	route.DocumentBody(r.API, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
 	route.Record(r, route.Rule{Scope: request.ScopeAdmin, Creates: true}, op("digest-key", http.MethodGet, "/v1/digest-key", "The key of the digests of values",
 		"What importers hash the values of arguments and results with (docs/data.md). Made when it is first asked for; each workspace has its own."), s.digestKey)
@@ -103,7 +103,7 @@ func WithItems(ctx context.Context, items iter.Seq2[ingest.Item, error]) context
 	return context.WithValue(ctx, itemsKey{}, items)
 }
 
-func (s *Server) importLines(ctx context.Context, e *live.Engine, in *rawInput) (*importAnswer, error) {
+func (s *Server) importLines(ctx context.Context, e *live.Engine, in *route.RawInput) (*importAnswer, error) {
 	source := request.From(ctx).Source
 	out := new(importAnswer)
 	out.Body.Rejected = []live.Rejection{}
@@ -127,11 +127,11 @@ func (s *Server) importLines(ctx context.Context, e *live.Engine, in *rawInput) 
 	}
 	items, decoded := ctx.Value(itemsKey{}).(iter.Seq2[ingest.Item, error])
 	if !decoded {
-		items = ingest.ReadFrom(ctx, in.request.Body, ingest.Options{Format: "waymark", Split: "all", Source: source, Now: s.cfg.Now()})
+		items = ingest.ReadFrom(ctx, in.Request.Body, ingest.Options{Format: "waymark", Split: "all", Source: source, Now: s.cfg.Now()})
 	}
 	for item, err := range items {
 		if err != nil {
-			return nil, badRead(err)
+			return nil, route.BadRead(err)
 		}
 		if item.Kind != batch.kind || len(batch.lines) >= batchSize {
 			if err := flush(); err != nil {

@@ -43,7 +43,8 @@ type Config struct {
 	Workspace  string           // the one in which they can be called
 	Logger     *slog.Logger
 	Now        func() time.Time
-	Grace      time.Duration // of calls under way when the server ends
+	Draining   <-chan struct{} // closed when shutdown begins
+	Grace      time.Duration   // of calls under way when the server ends
 }
 
 // Runs of DAGs and capabilities:
@@ -168,7 +169,7 @@ func (r *Runs) CallerOf(workspace string) run.Caller {
 // rules of a workspace: what its runs can call, and what a person is asked about first. Of a tool of another
 // server that server's gateway knows best, whatever somebody has written into the catalog.
 func (r *Runs) rules(ctx context.Context, workspace string, engine *live.Engine) run.Rules {
-	c := NewCatalog(ctx, engine)
+	c := newCatalog(ctx, engine)
 	g := r.cfg.Gateway
 	if g == nil || workspace != r.cfg.Workspace {
 		return run.Rules{Catalog: c}
@@ -438,7 +439,7 @@ func (r *Runs) checkAgain(ctx context.Context, workspace string, engine *live.En
 			return nil, ErrNoServers
 		}
 		connected := func(tool string) bool {
-			return isScorer(tool) || slices.ContainsFunc(rules.Catalog.(Catalog).upstream, func(t catalog.Tool) bool { return t.ID == tool })
+			return isScorer(tool) || slices.ContainsFunc(rules.Catalog.(runCatalog).upstream, func(t catalog.Tool) bool { return t.ID == tool })
 		}
 		if r.cfg.Gateway == nil || !p.Calls(connected) || time.Now().After(deadline) {
 			return p, nil
@@ -453,21 +454,21 @@ func (r *Runs) checkAgain(ctx context.Context, workspace string, engine *live.En
 	}
 }
 
-// Catalog is what the runs of a workspace can call: tools, stored capabilities in all their versions, and
+// runCatalog is what the runs of a workspace can call: tools, stored capabilities in all their versions, and
 // scorers, which are called like tools that change nothing.
-type Catalog struct {
+type runCatalog struct {
 	ctx      context.Context
 	engine   *live.Engine
 	upstream []catalog.Tool // of connected servers, as they are called
 }
 
-// NewCatalog is the catalog of a workspace without the tools of connected servers.
-func NewCatalog(ctx context.Context, engine *live.Engine) Catalog {
-	return Catalog{ctx: ctx, engine: engine}
+// newCatalog is the catalog of a workspace without the tools of connected servers.
+func newCatalog(ctx context.Context, engine *live.Engine) runCatalog {
+	return runCatalog{ctx: ctx, engine: engine}
 }
 
 // Tool returns a tool that can be called.
-func (c Catalog) Tool(id string) (catalog.Tool, bool) {
+func (c runCatalog) Tool(id string) (catalog.Tool, bool) {
 	if isScorer(id) {
 		yes := true
 		for _, s := range score.Capabilities() {
@@ -483,7 +484,7 @@ func (c Catalog) Tool(id string) (catalog.Tool, bool) {
 }
 
 // Capability returns a stored capability, by id or id@version, or a scorer.
-func (c Catalog) Capability(id string) (catalog.Capability, bool) {
+func (c runCatalog) Capability(id string) (catalog.Capability, bool) {
 	def, ok := c.engine.Model().Capability(id)
 	if !ok {
 		for _, s := range score.Capabilities() {
@@ -497,7 +498,7 @@ func (c Catalog) Capability(id string) (catalog.Capability, bool) {
 }
 
 // Resolve returns the id that another spelling means.
-func (c Catalog) Resolve(spelling string) (string, error) {
+func (c runCatalog) Resolve(spelling string) (string, error) {
 	return c.engine.Model().Resolve(spelling)
 }
 

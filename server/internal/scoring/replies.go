@@ -15,7 +15,7 @@ import (
 // restart, and go with it. The first three digits of a question's hash choose the row, so there are at most 4,096;
 // a new reply replaces an older one in its row.
 const (
-	ReplyRow     = "judge/"
+	replyRow     = "judge/"
 	longestReply = 64 << 10 // bytes; longer ones are not kept
 )
 
@@ -41,7 +41,7 @@ func (k keptReplies) Get(key string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	value, _, err := table.Get(k.ctx, ReplyRow+key[:3])
+	value, _, err := table.Get(k.ctx, replyRow+key[:3])
 	var row keptReply
 	if err != nil || json.Unmarshal(value, &row) != nil || row.Key != key {
 		return "", false
@@ -55,7 +55,7 @@ func (k keptReplies) Put(key, reply string) {
 		return
 	}
 	if value, err := json.Marshal(keptReply{key, reply}); err == nil {
-		_, _ = table.Put(k.ctx, ReplyRow+key[:3], value)
+		_, _ = table.Put(k.ctx, replyRow+key[:3], value)
 	}
 }
 

@@ -76,7 +76,7 @@ func (c *Service) recordRun(ctx context.Context, a request.Access, id string, af
 		return err
 	}
 	if _, ok := engine.Model().Capability(id); !ok {
-		if err := PutScorers(ctx, engine, id); err != nil {
+		if err := putScorers(ctx, engine, id); err != nil {
 			return err
 		}
 	}
@@ -93,8 +93,8 @@ func (c *Service) recordRun(ctx context.Context, a request.Access, id string, af
 	return errors.Join(err, c.logScores(ctx, a, e.ID, id, e.Time, out))
 }
 
-// PutScorers puts scorers into the catalog, all of them if none is named.
-func PutScorers(ctx context.Context, engine *live.Engine, ids ...string) error {
+// putScorers puts scorers into the catalog, all of them if none is named.
+func putScorers(ctx context.Context, engine *live.Engine, ids ...string) error {
 	all := score.Capabilities()
 	if len(ids) > 0 {
 		all = slices.DeleteFunc(all, func(c catalog.Capability) bool { return !slices.Contains(ids, c.ID) })

@@ -23,8 +23,8 @@ import (
 // Scoring may wait for a judge, which takes its time, and texts of whole sessions are long.
 const (
 	Timeout        = 10 * time.Minute
-	JudgingTimeout = Timeout - 15*time.Second // then what was judged is still answered
-	MaxBody        = 16 << 20
+	judgingTimeout = Timeout - 15*time.Second // then what was judged is still answered
+	maxBody        = 16 << 20
 )
 
 // Service carries out scorers and records their runs.
@@ -75,17 +75,17 @@ func inquiryScoring() Scoring {
 	return x
 }
 
-// Answer is the body of an answer.
-type Answer[A any] struct{ Body A }
+// answer is the body of an answer.
+type answer[A any] struct{ Body A }
 
-// Question is a body with the tools that were used before.
-type Question[B any] struct {
+// question is a body with the tools that were used before.
+type question[B any] struct {
 	After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it. Separated by commas, or repeated; an id that holds a comma stands in double quotes."`
 	Body  B
 }
 
 // Resolve is called by huma before the handler.
-func (q *Question[B]) Resolve(huma.Context) []error {
+func (q *question[B]) Resolve(huma.Context) []error {
 	return route.SplitList("after", &q.After, 64)
 }
 
@@ -95,18 +95,18 @@ func scoringOf[In, Out any](name, id, operation, path, summary, description stri
 		Name: name,
 		Id:   id,
 		route: func(r *route.Table, c *Service) {
-			route.Add(r, route.Rule{Scope: request.ScopeRead, Timeout: Timeout, Body: MaxBody, Creates: true},
+			route.Add(r, route.Rule{Scope: request.ScopeRead, Timeout: Timeout, Body: maxBody, Creates: true},
 				huma.Operation{OperationID: operation, Method: http.MethodPost, Path: path, Tags: []string{"Scorers"}, Summary: summary, Description: description},
-				func(ctx context.Context, q *Question[In]) (*Answer[Out], error) {
+				func(ctx context.Context, q *question[In]) (*answer[Out], error) {
 					out, err := c.Run(ctx, request.From(ctx), id, q.After, func() (any, error) {
-						ctx, cancel := context.WithTimeout(ctx, JudgingTimeout)
+						ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
 						defer cancel()
 						return f(c.Scorer(ctx, request.From(ctx).Workspace), ctx, q.Body)
 					})
 					if err != nil {
 						return nil, err
 					}
-					return &Answer[Out]{out.(Out)}, nil
+					return &answer[Out]{out.(Out)}, nil
 				})
 		},
 		Call: func(ctx context.Context, sc *score.Scorer, input json.RawMessage) (any, error) {
@@ -114,18 +114,21 @@ func scoringOf[In, Out any](name, id, operation, path, summary, description stri
 			if err != nil {
 				return nil, err
 			}
-			ctx, cancel := context.WithTimeout(ctx, JudgingTimeout)
+			ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
 			defer cancel()
 			return f(sc, ctx, in)
 		},
 	}
 }
 
-// Routes registers the routes of all scorings.
-func Routes(r *route.Table, c *Service) {
+// Routes registers all operations of scorers.
+func (c *Service) Routes(r *route.Table) {
 	for _, x := range All {
 		x.route(r, c)
 	}
+	c.triangulationRoutes(r)
+	c.scorerRoutes(r)
+	c.scoreLogRoutes(r)
 }
 
 // Scorer is the scorer of a workspace.

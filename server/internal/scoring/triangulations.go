@@ -1,4 +1,4 @@
-package server
+package scoring
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/server/internal/scoring"
 	"waymark/storage"
 )
 
@@ -41,28 +40,28 @@ type (
 	}
 )
 
-func (s *Server) triangulationRoutes(r *route.Table) {
-	ru := route.Rule{Scope: request.ScopeWrite, Once: true, Body: scoring.MaxBody}
+func (c *Service) triangulationRoutes(r *route.Table) {
+	ru := route.Rule{Scope: request.ScopeWrite, Once: true, Body: maxBody}
 	begins := ru
 	begins.Creates = true
 	route.Add(r, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
 		Summary:     "Weigh hypotheses by evidence",
-		Description: "Answers for all rounds in the request, and keeps them, so that evidence can be added round by round. The id is the hash of the request: the same request begins the same triangulation anew."}, s.triangulate)
+		Description: "Answers for all rounds in the request, and keeps them, so that evidence can be added round by round. The id is the hash of the request: the same request begins the same triangulation anew."}, c.triangulate)
 	asks := begins
-	asks.Timeout = scoring.Timeout
+	asks.Timeout = Timeout
 	route.Add(r, asks, huma.Operation{OperationID: "inquire", Method: http.MethodPost, Path: "/v1/inquiries", Tags: []string{"Scorers"},
 		Summary:     "Have a question answered by a judge and a search",
-		Description: "The judge proposes hypotheses, searches in the documents given, or by a tool of a connected server, bring evidence round by round until the gate stops. What came of it is kept as a triangulation."}, s.inquire)
+		Description: "The judge proposes hypotheses, searches in the documents given, or by a tool of a connected server, bring evidence round by round until the gate stops. What came of it is kept as a triangulation."}, c.inquire)
 	route.Add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
-		Summary: "Add a round of evidence"}, s.addEvidence)
+		Summary: "Add a round of evidence"}, c.addEvidence)
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
-		Summary: "Where a triangulation stands"}, s.getTriangulation)
+		Summary: "Where a triangulation stands"}, c.getTriangulation)
 	route.Add(r, route.Rule{Scope: request.ScopeWrite}, huma.Operation{OperationID: "delete-triangulation", Method: http.MethodDelete, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
-		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, s.deleteTriangulation)
+		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, c.deleteTriangulation)
 }
 
-func (s *Server) triangulate(ctx context.Context, q *scoring.Question[evidence.Request]) (*triangulationBegun, error) {
-	out, err := s.scoring.Run(ctx, request.From(ctx), score.TriangulateID, q.After, func() (any, error) { return s.begin(ctx, q.Body) })
+func (c *Service) triangulate(ctx context.Context, q *question[evidence.Request]) (*triangulationBegun, error) {
+	out, err := c.Run(ctx, request.From(ctx), score.TriangulateID, q.After, func() (any, error) { return c.begin(ctx, q.Body) })
 	if err != nil {
 		return nil, err
 	}
@@ -71,20 +70,20 @@ func (s *Server) triangulate(ctx context.Context, q *scoring.Question[evidence.R
 }
 
 // begin answers a triangulation and keeps it, before its run is recorded.
-func (s *Server) begin(ctx context.Context, r evidence.Request) (score.TriangulateAnswer, error) {
-	a, err := s.scoring.Scorer(ctx, request.From(ctx).Workspace).Triangulate(ctx, r)
+func (c *Service) begin(ctx context.Context, r evidence.Request) (score.TriangulateAnswer, error) {
+	a, err := c.Scorer(ctx, request.From(ctx).Workspace).Triangulate(ctx, r)
 	if err != nil {
 		return a, err
 	}
-	return a, s.keep(ctx, a.ID, r)
+	return a, c.keep(ctx, a.ID, r)
 }
 
-func (s *Server) keep(ctx context.Context, id string, r evidence.Request) error {
+func (c *Service) keep(ctx context.Context, id string, r evidence.Request) error {
 	state, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
+	table, err := c.Store.Table(request.From(ctx).Workspace)
 	if err != nil {
 		return err
 	}
@@ -92,15 +91,15 @@ func (s *Server) keep(ctx context.Context, id string, r evidence.Request) error 
 	return err
 }
 
-func (s *Server) inquire(ctx context.Context, q *scoring.Question[score.InquiryRequest]) (*inquiryDone, error) {
-	out, err := s.scoring.Run(ctx, request.From(ctx), score.TriangulateID, q.After, func() (any, error) {
-		ctx, cancel := context.WithTimeout(ctx, scoring.JudgingTimeout)
+func (c *Service) inquire(ctx context.Context, q *question[score.InquiryRequest]) (*inquiryDone, error) {
+	out, err := c.Run(ctx, request.From(ctx), score.TriangulateID, q.After, func() (any, error) {
+		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
 		defer cancel()
-		a, err := s.scoring.Scorer(ctx, request.From(ctx).Workspace).Inquire(ctx, q.Body)
+		a, err := c.Scorer(ctx, request.From(ctx).Workspace).Inquire(ctx, q.Body)
 		if err != nil || a.Request == nil {
 			return a, err
 		}
-		return a, s.keep(ctx, a.ID, *a.Request)
+		return a, c.keep(ctx, a.ID, *a.Request)
 	})
 	if err != nil {
 		return nil, err
@@ -113,8 +112,8 @@ func (s *Server) inquire(ctx context.Context, q *scoring.Question[score.InquiryR
 }
 
 // triangulation reads where one stands.
-func (s *Server) triangulation(ctx context.Context, id string) (table storage.Table, state evidence.Request, version uint64, err error) {
-	if table, err = s.cfg.Store.Table(request.From(ctx).Workspace); err != nil {
+func (c *Service) triangulation(ctx context.Context, id string) (table storage.Table, state evidence.Request, version uint64, err error) {
+	if table, err = c.Store.Table(request.From(ctx).Workspace); err != nil {
 		return
 	}
 	value, version, err := table.Get(ctx, triangulationRow+id)
@@ -130,13 +129,13 @@ func (s *Server) triangulation(ctx context.Context, id string) (table storage.Ta
 	return table, state, version, err
 }
 
-func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*scoring.Answer[score.TriangulateAnswer], error) {
+func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*answer[score.TriangulateAnswer], error) {
 	for try := 1; ; try++ {
-		table, state, version, err := s.triangulation(ctx, q.ID)
+		table, state, version, err := c.triangulation(ctx, q.ID)
 		if err != nil {
 			return nil, err
 		}
-		state, a, err := s.scoring.Scorer(ctx, request.From(ctx).Workspace).AddEvidence(q.ID, state, q.Body)
+		state, a, err := c.Scorer(ctx, request.From(ctx).Workspace).AddEvidence(q.ID, state, q.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -151,25 +150,25 @@ func (s *Server) addEvidence(ctx context.Context, q *triangulationEvidence) (*sc
 		if err != nil {
 			return nil, err
 		}
-		return &scoring.Answer[score.TriangulateAnswer]{Body: a}, nil
+		return &answer[score.TriangulateAnswer]{Body: a}, nil
 	}
 }
 
-func (s *Server) getTriangulation(ctx context.Context, q *route.ByID) (*scoring.Answer[score.TriangulateAnswer], error) {
-	_, state, _, err := s.triangulation(ctx, q.ID)
+func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (*answer[score.TriangulateAnswer], error) {
+	_, state, _, err := c.triangulation(ctx, q.ID)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.scoring.Scorer(ctx, request.From(ctx).Workspace).Triangulate(ctx, state)
+	a, err := c.Scorer(ctx, request.From(ctx).Workspace).Triangulate(ctx, state)
 	if err != nil {
 		return nil, err
 	}
 	a.ID = q.ID // it began with less
-	return &scoring.Answer[score.TriangulateAnswer]{Body: a}, nil
+	return &answer[score.TriangulateAnswer]{Body: a}, nil
 }
 
-func (s *Server) deleteTriangulation(ctx context.Context, q *route.ByID) (*struct{}, error) {
-	table, _, _, err := s.triangulation(ctx, q.ID)
+func (c *Service) deleteTriangulation(ctx context.Context, q *route.ByID) (*struct{}, error) {
+	table, _, _, err := c.triangulation(ctx, q.ID)
 	if err != nil {
 		return nil, err
 	}

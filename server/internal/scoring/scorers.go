@@ -1,4 +1,4 @@
-package server
+package scoring
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"waymark/score"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/server/internal/scoring"
 )
 
 type scorerList struct {
@@ -20,7 +19,7 @@ type scorerList struct {
 	}
 }
 
-func (s *Server) scorerRoutes(r *route.Table) {
+func (c *Service) scorerRoutes(r *route.Table) {
 	route.Add(r, route.Rule{Scope: request.ScopeRead, Global: true}, huma.Operation{OperationID: "list-scorers", Method: http.MethodGet, Path: "/v1/scorers", Tags: []string{"Scorers"},
 		Summary: "The scorers, as capabilities"},
 		func(context.Context, *struct{}) (*scorerList, error) {
@@ -32,7 +31,7 @@ func (s *Server) scorerRoutes(r *route.Table) {
 		Summary:     "Put all scorers into the catalog",
 		Description: "So that search and suggestions know them before they are first used; the first run of each does the same for it."},
 		func(ctx context.Context, engine *live.Engine, _ *struct{}) (*scorerList, error) {
-			if err := scoring.PutScorers(ctx, engine); err != nil {
+			if err := putScorers(ctx, engine); err != nil {
 				return nil, err
 			}
 			var l scorerList

@@ -1,4 +1,4 @@
-package server
+package scoring
 
 import (
 	"context"
@@ -9,10 +9,8 @@ import (
 
 	"waymark/live"
 	"waymark/live/state"
-	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/server/internal/scoring"
 )
 
 type (
@@ -30,32 +28,32 @@ type (
 	}
 )
 
-func (s *Server) scoreLogRoutes(r *route.Table) {
+func (c *Service) scoreLogRoutes(r *route.Table) {
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-scores", Method: http.MethodGet, Path: "/v1/scores", Tags: []string{"Scorers"},
-		Summary: "The log of scores", Description: "What scorers gave in this workspace, run by run: names, numbers and the reasons of a judge, not what was scored."}, s.listScores)
+		Summary: "The log of scores", Description: "What scorers gave in this workspace, run by run: names, numbers and the reasons of a judge, not what was scored."}, c.listScores)
 }
 
-func (s *Server) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPage, error) {
-	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
+func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPage, error) {
+	table, err := c.Store.Table(request.From(ctx).Workspace)
 	if err != nil {
 		return nil, err
 	}
 	page := &scoreLogPage{}
 	page.Body.Scores, page.Body.NextCursor, err = state.Scores{Table: table}.List(ctx, q.Scorer, q.Cursor, q.Limit)
 	if errors.Is(err, state.ErrCursor) {
-		return nil, problem.New(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+		return nil, route.ErrCursor
 	}
 	if err != nil {
 		return nil, err
 	}
-	page.Link = nextLink("/v1/scores", page.Body.NextCursor, q.Limit)
+	page.Link = route.NextLink("/v1/scores", page.Body.NextCursor, q.Limit)
 	return page, nil
 }
 
-// forgetScores deletes the logged runs that a selection means, whose episodes are about to be erased, and all kept
+// Forget deletes the logged runs that a selection means, whose episodes are about to be erased, and all kept
 // replies of judges, of which it is not known what they were about.
-func (s *Server) forgetScores(ctx context.Context, sel live.Selection) error {
-	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
+func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
+	table, err := c.Store.Table(request.From(ctx).Workspace)
 	if err != nil {
 		return err
 	}
@@ -63,7 +61,7 @@ func (s *Server) forgetScores(ctx context.Context, sel live.Selection) error {
 		return err
 	}
 	var keys []string
-	for row, err := range table.List(ctx, scoring.ReplyRow) {
+	for row, err := range table.List(ctx, replyRow) {
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"context"
@@ -22,14 +22,13 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/server/internal/runs"
 )
 
 type (
 	runStarted struct {
 		Status   int
 		Location string `header:"Location"`
-		Body     runs.Answer
+		Body     Answer
 	}
 	runState struct{ Body run.Status }
 	runEvent run.Status
@@ -71,50 +70,51 @@ type (
 // maxRunBody is the longest request for a run: parameters and literal arguments are in it.
 const maxRunBody = 4 << 20
 
-func (s *Server) runRoutes(r *route.Table) {
+// Routes registers all operations of
+func (r *Runs) Routes(t *route.Table) {
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Runs"}}
 	}
-	schemas := r.API.OpenAPI().Components.Schemas
+	schemas := t.API.OpenAPI().Components.Schemas
 	begin := route.Rule{Scope: request.ScopeWrite, Once: true, Body: maxRunBody}
 	start := op("start-run", http.MethodPost, "/v1/runs", "Run a DAG",
 		"Takes the answer of /v1/dag as it is, or a DAG of one's own. Everything is checked before anything is called: 422 lists all that is wrong. "+
 			"Where values of arguments are missing, the error at body.values has the JSON Schema of all of them as its value; an object that it accepts is sent as values. "+
 			"With dry_run the plan is answered, with 200, and nothing is called. Calls of tools that are not annotated as harmless wait for approval; approve needs scope admin.")
 	start.DefaultStatus = http.StatusAccepted
-	route.Add(r, begin, start, s.startRun)
-	documentBody(r.API, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runs.Request](), true, "")})
+	route.Add(t, begin, start, r.startRun)
+	route.DocumentBody(t.API, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[Request](), true, "")})
 	start = op("run-capability", http.MethodPost, "/v1/capabilities/{id}/run", "Run a stored capability", "As for a DAG; id@version runs an older version.")
 	start.DefaultStatus = http.StatusAccepted
-	route.Add(r, begin, start, s.runCapability)
-	documentBody(r.API, "/v1/capabilities/{id}/run", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[capabilityRunBody](), true, "")})
-	route.Ask(r, route.Rule{Scope: request.ScopeRead}, op("capability-stats", http.MethodGet, "/v1/capabilities/{id}/stats", "How the runs of a capability went",
-		"Of one version (id@version; else the newest), task by task; and how often it was called, and bypassed: its work done by hand although it was there."), s.capabilityStats)
+	route.Add(t, begin, start, r.runCapability)
+	route.DocumentBody(t.API, "/v1/capabilities/{id}/run", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[capabilityRunBody](), true, "")})
+	route.Ask(t, route.Rule{Scope: request.ScopeRead}, op("capability-stats", http.MethodGet, "/v1/capabilities/{id}/stats", "How the runs of a capability went",
+		"Of one version (id@version; else the newest), task by task; and how often it was called, and bypassed: its work done by hand although it was there."), r.capabilityStats)
 
-	route.Add(r, route.Rule{Scope: request.ScopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), s.listRuns)
-	route.Add(r, route.Rule{Scope: request.ScopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), s.getRun)
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), s.deleteRun)
+	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
+	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
+	route.Add(t, route.Rule{Scope: request.ScopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), r.deleteRun)
 	cancel := op("cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
 	cancel.DefaultStatus, cancel.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	route.Add(r, route.Rule{Scope: request.ScopeWrite}, cancel, s.cancelRun)
+	route.Add(t, route.Rule{Scope: request.ScopeWrite}, cancel, r.cancelRun)
 	approve := op("approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
 		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended and its tool is not annotated as repeatable.")
 	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin}, approve, s.approveRun)
+	route.Add(t, route.Rule{Scope: request.ScopeAdmin}, approve, r.approveRun)
 
-	route.Stream(r, route.Rule{Scope: request.ScopeRead}, op("watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself."), map[string]any{"progress": runEvent{}, "end": runEnd{}},
+	route.Stream(t, route.Rule{Scope: request.ScopeRead}, op("watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself."), map[string]any{"progress": runEvent{}, "end": runEnd{}},
 		func(ctx context.Context, id string) error {
-			_, err := s.runs.Status(ctx, request.From(ctx).Workspace, id)
+			_, err := r.Status(ctx, request.From(ctx).Workspace, id)
 			return err
-		}, s.watchRun)
+		}, r.watchRun)
 }
 
-func (s *Server) startRun(ctx context.Context, in *rawInput) (*runStarted, error) {
-	data, err := bodyOf(in)
+func (r *Runs) startRun(ctx context.Context, in *route.RawInput) (*runStarted, error) {
+	data, err := route.JsonBody(in.Request)
 	if err != nil {
 		return nil, err
 	}
-	body, err := jsonio.Decode[runs.Request](data)
+	body, err := jsonio.Decode[Request](data)
 	if err != nil {
 		return nil, err
 	}
@@ -122,15 +122,15 @@ func (s *Server) startRun(ctx context.Context, in *rawInput) (*runStarted, error
 	if err != nil {
 		return nil, err
 	}
-	return s.beginRun(ctx, q, body.DryRun, body.SuggestionID)
+	return r.beginRun(ctx, q, body.DryRun, body.SuggestionID)
 }
 
-func (s *Server) beginRun(ctx context.Context, q run.Request, dry bool, suggestion string) (*runStarted, error) {
+func (r *Runs) beginRun(ctx context.Context, q run.Request, dry bool, suggestion string) (*runStarted, error) {
 	a := request.From(ctx)
 	if len(q.Approve) > 0 && !a.May(request.ScopeAdmin) {
 		return nil, problem.New(http.StatusForbidden, "approve needs the scope admin")
 	}
-	answer, err := s.runs.Begin(ctx, a, q, dry, suggestion)
+	answer, err := r.Begin(ctx, a, q, dry, suggestion)
 	if err != nil {
 		return nil, err
 	}
@@ -143,28 +143,28 @@ func (s *Server) beginRun(ctx context.Context, q run.Request, dry bool, suggesti
 // capabilityRunInput is a request for a run of a stored capability; its body is read like that of a run.
 type capabilityRunInput struct {
 	ID string `path:"id" doc:"The id or id@version, percent-encoded."`
-	rawInput
+	route.RawInput
 }
 
 func (in *capabilityRunInput) Escaped() *string { return &in.ID }
 
-func (s *Server) runCapability(ctx context.Context, in *capabilityRunInput) (*runStarted, error) {
+func (r *Runs) runCapability(ctx context.Context, in *capabilityRunInput) (*runStarted, error) {
 	id := in.ID
 	var body capabilityRunBody
-	data, err := io.ReadAll(in.request.Body)
+	data, err := io.ReadAll(in.Request.Body)
 	if err != nil {
-		return nil, badRead(err)
+		return nil, route.BadRead(err)
 	}
 	if len(strings.TrimSpace(string(data))) > 0 {
 		if body, err = jsonio.Decode[capabilityRunBody](data); err != nil {
 			return nil, err
 		}
 	}
-	engine, err := s.engine(ctx)
+	engine, err := r.cfg.Workspaces.Get(ctx, request.From(ctx).Workspace)
 	if err != nil {
 		return nil, err
 	}
-	known := runs.NewCatalog(ctx, engine)
+	known := newCatalog(ctx, engine)
 	if _, ok := known.Capability(id); !ok {
 		if id, err = engine.Model().Resolve(id); err != nil {
 			return nil, err
@@ -182,16 +182,16 @@ func (s *Server) runCapability(ctx context.Context, in *capabilityRunInput) (*ru
 	if err := q.Set(body.Values); err != nil {
 		return nil, err
 	}
-	return s.beginRun(ctx, q, body.DryRun, body.SuggestionID)
+	return r.beginRun(ctx, q, body.DryRun, body.SuggestionID)
 }
 
-func (s *Server) capabilityStats(ctx context.Context, engine *live.Engine, q *route.ByID) (*statsPage, error) {
+func (r *Runs) capabilityStats(ctx context.Context, engine *live.Engine, q *route.ByID) (*statsPage, error) {
 	id := q.ID
-	def, ok := runs.NewCatalog(ctx, engine).Capability(id)
+	def, ok := newCatalog(ctx, engine).Capability(id)
 	if !ok {
 		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
 	}
-	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
+	table, err := r.cfg.Store.Table(request.From(ctx).Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -201,9 +201,9 @@ func (s *Server) capabilityStats(ctx context.Context, engine *live.Engine, q *ro
 	return &statsPage{stats}, err
 }
 
-func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) {
+func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) {
 	workspace := request.From(ctx).Workspace
-	table, err := s.cfg.Store.Table(workspace)
+	table, err := r.cfg.Store.Table(workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error
 	if q.Cursor != "" {
 		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
 		if err != nil || len(last) == 0 {
-			return nil, problem.New(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+			return nil, route.ErrCursor
 		}
 		before = string(last)
 	}
@@ -227,7 +227,7 @@ func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error
 		}
 		if !h.State.Over() {
 			h.State = run.Paused
-			if one, ok := s.runs.Find(workspace, h.ID); ok {
+			if one, ok := r.Find(workspace, h.ID); ok {
 				h = state.HeadOf(one.Status(), h.Source)
 			}
 		}
@@ -240,13 +240,13 @@ func (s *Server) listRuns(ctx context.Context, q *runListQuery) (*runPage, error
 		}
 		page.Body.Runs = append(page.Body.Runs, h)
 	}
-	page.Link = nextLink("/v1/runs", page.Body.NextCursor, q.Limit)
+	page.Link = route.NextLink("/v1/runs", page.Body.NextCursor, q.Limit)
 	return page, nil
 }
 
-func (s *Server) getRun(ctx context.Context, q *route.ByID) (*runState, error) {
+func (r *Runs) getRun(ctx context.Context, q *route.ByID) (*runState, error) {
 	id := q.ID
-	status, err := s.runs.Status(ctx, request.From(ctx).Workspace, id)
+	status, err := r.Status(ctx, request.From(ctx).Workspace, id)
 	if err != nil {
 		return nil, err
 	}
@@ -254,12 +254,12 @@ func (s *Server) getRun(ctx context.Context, q *route.ByID) (*runState, error) {
 }
 
 // going is a run that goes on, or why there is none.
-func (s *Server) going(ctx context.Context, id string) (*run.Run, error) {
+func (r *Runs) going(ctx context.Context, id string) (*run.Run, error) {
 	workspace := request.From(ctx).Workspace
-	if one, ok := s.runs.Find(workspace, id); ok && !one.Status().State.Over() {
+	if one, ok := r.Find(workspace, id); ok && !one.Status().State.Over() {
 		return one, nil
 	}
-	status, err := s.runs.Status(ctx, workspace, id)
+	status, err := r.Status(ctx, workspace, id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -269,8 +269,8 @@ func (s *Server) going(ctx context.Context, id string) (*run.Run, error) {
 	return nil, problem.New(http.StatusServiceUnavailable, status.Warnings[0])
 }
 
-func (s *Server) cancelRun(ctx context.Context, q *route.ByID) (*runState, error) {
-	one, err := s.going(ctx, q.ID)
+func (r *Runs) cancelRun(ctx context.Context, q *route.ByID) (*runState, error) {
+	one, err := r.going(ctx, q.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -278,8 +278,8 @@ func (s *Server) cancelRun(ctx context.Context, q *route.ByID) (*runState, error
 	return &runState{one.Status()}, nil
 }
 
-func (s *Server) approveRun(ctx context.Context, q *runDecision) (*runState, error) {
-	one, err := s.going(ctx, q.ID)
+func (r *Runs) approveRun(ctx context.Context, q *runDecision) (*runState, error) {
+	one, err := r.going(ctx, q.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -294,35 +294,35 @@ func (s *Server) approveRun(ctx context.Context, q *runDecision) (*runState, err
 	return &runState{one.Status()}, nil
 }
 
-func (s *Server) deleteRun(ctx context.Context, q *route.ByID) (*struct{}, error) {
+func (r *Runs) deleteRun(ctx context.Context, q *route.ByID) (*struct{}, error) {
 	id := q.ID
 	workspace := request.From(ctx).Workspace
-	status, err := s.runs.Status(ctx, workspace, id)
+	status, err := r.Status(ctx, workspace, id)
 	switch {
 	case err != nil:
 		return nil, err
-	case !status.State.Over() && s.runs.GoesOn(workspace, id):
+	case !status.State.Over() && r.GoesOn(workspace, id):
 		return nil, problem.New(http.StatusConflict, "the run goes on; cancel it first")
 	}
-	table, err := s.cfg.Store.Table(workspace)
+	table, err := r.cfg.Store.Table(workspace)
 	if err != nil {
 		return nil, err
 	}
 	return nil, state.Runs{Table: table}.Forget(ctx, id)
 }
 
-func (s *Server) watchRun(ctx context.Context, q *route.ByID, send sse.Sender) {
+func (r *Runs) watchRun(ctx context.Context, q *route.ByID, send sse.Sender) {
 	id, workspace := q.ID, request.From(ctx).Workspace
-	one, ok := s.runs.Find(workspace, id)
+	one, ok := r.Find(workspace, id)
 	if !ok {
-		if status, err := s.runs.Status(ctx, workspace, id); err == nil {
+		if status, err := r.Status(ctx, workspace, id); err == nil {
 			_ = send(sse.Message{ID: 1, Data: runEnd(status.Brief())}) // the reader may be gone
 		}
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	route.Relay(ctx, s.draining, one.Watch(ctx), func(status run.Status) (any, bool) {
+	route.Relay(ctx, r.cfg.Draining, one.Watch(ctx), func(status run.Status) (any, bool) {
 		if status.State.Over() {
 			return runEnd(status), true
 		}
