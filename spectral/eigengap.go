@@ -54,7 +54,7 @@ const (
 func (s *spectrum) choose(H Matrix, r *Result) clustering {
 	if s.o.K > 0 {
 		r.Vectors = s.converge(func() int { return s.o.K })
-		e := s.embed(s.keep(r.Vectors))
+		e := s.embed(r.Vectors)
 		if s.o.Keep {
 			r.Leading = e.keep(H)
 		}
@@ -89,7 +89,7 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 		most = max(most, c.K)
 	}
 	most = s.converge(func() int { return most })
-	e := s.embed(s.keep(most))
+	e := s.embed(most)
 	if s.o.Keep {
 		r.Leading = e.keep(H)
 	}
@@ -141,14 +141,6 @@ func (o Options) affordable(candidates []Candidate, n int) int {
 		}
 	}
 	return len(candidates)
-}
-
-// keep is how many vectors are embedded where k are used: one more if they will start another run.
-func (s *spectrum) keep(k int) int {
-	if s.o.Keep {
-		return min(k+1, len(s.all))
-	}
-	return k
 }
 
 // candidates are the first largest gap and the next largest ones.
@@ -205,7 +197,7 @@ func (o Options) noise(H Matrix) float64 {
 	if err != nil {
 		return 0 // H was checked
 	}
-	o.K, o.Start = 2, nil
+	o.K = 2
 	most := 0.0
 	for _, t := range normalised(random, o.Tau).spectrum(o).all {
 		if t.at > 0 {

@@ -232,8 +232,6 @@ func (l *lanczos) vectors(k int) block {
 	return vectors(l.a, l.flipped, l.values(k), l.V, z)
 }
 
-func (l *lanczos) products() int { return l.steps }
-
 // vectors are the singular vectors V·z of A, z by rows, and their partners on the other side, as
 // one block: the left ones above the right ones.
 func vectors(a *sparse, flipped bool, found []triplet, V, z [][]float64) block {

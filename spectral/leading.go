@@ -20,14 +20,6 @@ type part struct {
 // one by one, equal singular values of different components cannot mix.
 type components struct{ parts []part }
 
-// A solver finds the leading triplets of one component, better the longer it runs.
-type solver interface {
-	run(want, maxSteps int, tol float64, stop func() bool)
-	values(want int) []triplet
-	vectors(k int) block // left ones above right ones
-	products() int       // steps so far
-}
-
 // leadingOf is a triplet of one component, the at-th of it.
 type leadingOf struct {
 	triplet
@@ -38,7 +30,7 @@ type leadingOf struct {
 type spectrum struct {
 	components
 	o       Options
-	solvers []solver    // nil for a component without a leading value
+	solvers []*lanczos  // of each component; nil without a leading value
 	found   [][]triplet // of each solver
 	ended   int         // steps of solvers that are gone
 	all     []leadingOf // at most one more than the largest k asked for
@@ -47,7 +39,7 @@ type spectrum struct {
 // spectrum finds, roughly, the values that the choice of k needs.
 func (g components) spectrum(o Options) *spectrum {
 	const rough = 0.05 // an error in σ of at most that, in practice of its square
-	s := &spectrum{components: g, o: o, solvers: make([]solver, len(g.parts)), found: make([][]triplet, len(g.parts))}
+	s := &spectrum{components: g, o: o, solvers: make([]*lanczos, len(g.parts)), found: make([][]triplet, len(g.parts))}
 	most := s.most()
 	for _, i := range g.byEntries() {
 		p := g.parts[i]
@@ -55,11 +47,7 @@ func (g components) spectrum(o Options) *spectrum {
 			continue // no value of this component is among the leading ones
 		}
 		random := rand.New(rand.NewPCG(o.Seed, uint64(i)))
-		if known := newSubspace(p, most, o.Start, random); known != nil && o.K > 0 {
-			s.solvers[i] = known
-		} else {
-			s.solvers[i] = newLanczos(p.a, most, room(most, p.a), random)
-		}
+		s.solvers[i] = newLanczos(p.a, most, room(most, p.a), random)
 		s.run(i, most, max(rough, o.Tolerance))
 	}
 	s.sort()
@@ -163,7 +151,7 @@ func (s *spectrum) steps() int {
 	n := s.ended
 	for _, l := range s.solvers {
 		if l != nil {
-			n += l.products()
+			n += l.steps
 		}
 	}
 	return n

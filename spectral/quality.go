@@ -39,36 +39,3 @@ func modularity(H Matrix, rows, cols []int32) float64 {
 	}
 	return q
 }
-
-// conductance returns for each of k clusters how much of the weight at its rows and columns leaves
-// it, cut(c) / min(vol(c), vol(all others)): 0 for one that nothing leaves, near 1 for one that is
-// none.
-func conductance(H Matrix, rows, cols []int32, k int) []float64 {
-	largest := 0.0
-	for _, w := range H.Weight {
-		largest = max(largest, w)
-	}
-	cut, vol, all := make([]float64, k), make([]float64, k), 0.0
-	for i := range H.Rows {
-		for e := H.Start[i]; e < H.Start[i+1]; e++ {
-			a, b := rows[i], cols[H.Col[e]]
-			if a < 0 || b < 0 {
-				continue
-			}
-			w := H.Weight[e] / largest
-			vol[a] += w
-			vol[b] += w
-			all += 2 * w
-			if a != b {
-				cut[a] += w
-				cut[b] += w
-			}
-		}
-	}
-	for c := range cut {
-		if least := min(vol[c], all-vol[c]); cut[c] > 0 && least > 0 {
-			cut[c] = min(cut[c]/least, 1)
-		}
-	}
-	return cut
-}

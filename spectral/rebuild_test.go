@@ -1,7 +1,6 @@
 package spectral_test
 
 import (
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -12,63 +11,6 @@ import (
 
 	"waymark/spectral"
 )
-
-// grown is H with some more entries of weight 1 at random places.
-func grown(t testing.TB, H spectral.Matrix, more int, seed uint64) spectral.Matrix {
-	r := rand.New(rand.NewPCG(seed, 2))
-	var entries []spectral.Entry
-	for i := range H.Rows {
-		for e := H.Start[i]; e < H.Start[i+1]; e++ {
-			entries = append(entries, spectral.Entry{Row: int32(i), Col: H.Col[e], Weight: H.Weight[e]})
-		}
-	}
-	for range more {
-		entries = append(entries, spectral.Entry{Row: int32(r.IntN(H.Rows)), Col: int32(r.IntN(H.Cols)), Weight: 1})
-	}
-	out, err := spectral.NewMatrix(H.Rows, H.Cols, entries)
-	require.NoError(t, err)
-	return out
-}
-
-func TestStartFromEarlierVectorsTakesFewerSteps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	for _, k := range []int{8, 24} {
-		H, rows := noisy(t, 3000, 3000, k)
-		first := cluster(t, H, spectral.Options{K: k, Keep: true, Search: -1})
-		require.Equal(t, k+1, first.Leading.K)
-
-		same := cluster(t, H, spectral.Options{K: k, Start: first.Leading, Search: -1})
-		assert.Greater(t, nmi(first.Rows, same.Rows), .99)
-
-		more := grown(t, H, 100, 1) // about half a percent
-		cold := cluster(t, more, spectral.Options{K: k, Search: -1})
-		warm := cluster(t, more, spectral.Options{K: k, Start: first.Leading, Search: -1})
-		assert.Less(t, warm.Steps, cold.Steps*7/10)
-		assert.False(t, warm.Partial)
-		assert.InDelta(t, nmi(cold.Rows, rows), nmi(warm.Rows, rows), .02)
-		assert.Greater(t, nmi(cold.Rows, warm.Rows), .95)
-		t.Logf("k=%d: cold %d steps, same matrix %d, grown %d; NMI %.3f, warm %.3f, to each other %.3f",
-			k, cold.Steps, same.Steps, warm.Steps, nmi(cold.Rows, rows), nmi(warm.Rows, rows), nmi(cold.Rows, warm.Rows))
-	}
-}
-
-// Rows and columns that came since have no component in the earlier vectors.
-func TestStartWithFewerRows(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	H, _ := noisy(t, 3000, 3000, 8)
-	first := cluster(t, H, spectral.Options{K: 8, Keep: true, Search: -1})
-	short := &spectral.Vectors{K: first.Leading.K, Rows: first.Leading.Rows[:2500*9], Cols: first.Leading.Cols[:2900*9]}
-	cold, warm := cluster(t, H, spectral.Options{K: 8, Search: -1}), cluster(t, H, spectral.Options{K: 8, Search: -1, Start: short})
-	assert.Greater(t, nmi(cold.Rows, warm.Rows), .95)
-	for _, v := range []*spectral.Vectors{{}, {K: 2, Rows: []float64{1}}, {K: 1, Cols: []float64{math.NaN()}}} {
-		_, err := spectral.Cluster(H, spectral.Options{K: 8, Start: v})
-		assert.ErrorContains(t, err, "start vector")
-	}
-}
 
 func TestAStoppedRunSaysSo(t *testing.T) {
 	if testing.Short() {
@@ -94,20 +36,6 @@ func TestAStoppedRunSaysSo(t *testing.T) {
 
 func after(n int) func() bool {
 	return func() bool { n--; return n < 0 }
-}
-
-// Two cliques of tools joined by one entry, by hand: {0,1}×{0,1} and {2,3}×{2}, and (1,2). Volume
-// 2·4+1 = 9 and 2·2+1 = 5, one entry across.
-func TestConductance(t *testing.T) {
-	H := matrix(t, 4, []int32{0, 1}, []int32{0, 1}, []int32{1, 2, 3})
-	r := cluster(t, H, spectral.Options{K: 2})
-	require.Equal(t, []int32{0, 0, 1, 1}, r.Rows)
-	require.Equal(t, []int32{0, 0, 1}, r.Cols)
-	assert.InDeltaSlice(t, []float64{1. / 5, 1. / 5}, r.Conductance, 1e-15)
-	apart := cluster(t, matrix(t, 4, []int32{0, 1}, []int32{2, 3}), spectral.Options{})
-	assert.Equal(t, []float64{0, 0}, apart.Conductance)
-	one := cluster(t, matrix(t, 3, []int32{0, 1, 2}), spectral.Options{})
-	assert.Equal(t, []float64{0}, one.Conductance)
 }
 
 // A connected noisy graph has its largest gap after the first value. Ties that every cluster has
@@ -212,15 +140,10 @@ func TestLargeResultsAreTheSameBytesOnAnyNumberOfThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	o := spectral.Options{K: 8, Keep: true}
 	want := cluster(t, H, o)
-	o.Start = want.Leading
-	warm := cluster(t, H, o)
 	assert.Greater(t, nmi(want.Rows, rows), .7)
 	for _, threads := range []int{2, 4} {
 		runtime.GOMAXPROCS(threads)
-		o.Start = nil
 		require.Equal(t, want, cluster(t, H, o))
-		o.Start = want.Leading
-		require.Equal(t, warm, cluster(t, H, o))
 	}
 }
 

@@ -14,7 +14,7 @@
 //
 // The Lanczos multiplies by HᵀH only, orthogonalises where an estimate says that rounding has
 // turned its vectors, and restarts when its room is full, so that time is that of the products and
-// memory is bounded. A later run can start from the vectors of an earlier one ([Options.Start]).
+// memory is bounded.
 //
 // The answer is the same, bit for bit, on any machine and any number of threads, and no dense
 // square matrix is ever made.
@@ -43,15 +43,12 @@ type Options struct {
 	// other lengths of the rows are tried and the clusters with the largest modularity taken.
 	// 0 stands for 10,000, a negative number for none.
 	Search int
-	// Start are vectors of an earlier, similar matrix with the same numbers for rows and columns
-	// (new ones stand behind): where K is given, the search begins with them. See Result.Vectors.
-	Start *Vectors
 	// Work bounds the search for k on large matrices, in multiplications as they are estimated before:
 	// where KMax values cost more than Work, KMax is halved (not below 8, and not where MaxSteps is
 	// given), and other k than the first are tried as long as half of Work is left. 0 stands for
 	// 20,000 million. Unlike a clock it gives the same answer everywhere; see Result.Capped.
 	Work float64
-	// Keep asks for Result.Leading, to start the next time with.
+	// Keep asks for Result.Leading.
 	Keep bool
 	// Stop, if not nil, is asked before every step. When it says yes, the vectors are taken as they
 	// are. What the caller decides by a clock does not repeat: see Result.Partial.
@@ -68,9 +65,6 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("spectral clustering: work %v is negative", o.Work)
 	case !(o.Tolerance >= 0 && o.Tolerance < 1):
 		return o, fmt.Errorf("spectral clustering: tolerance %v is not between 0 and 1", o.Tolerance)
-	}
-	if err := o.Start.check(); err != nil {
-		return o, err
 	}
 	switch {
 	case o.Tau != 0:
@@ -130,10 +124,7 @@ type Result struct {
 	// Quality is the bipartite modularity of the clusters (Barber 2007): the share of the weight
 	// inside clusters less what degrees alone would give. 0 is no better than chance.
 	Quality float64
-	// Conductance of each cluster is the share of its weight that leads out of it: 0 if none.
-	Conductance []float64
-	// Leading are the vectors, if Options.Keep asked for them: one more than were used, where
-	// there is one.
+	// Leading are the vectors used, if Options.Keep asked for them.
 	Leading *Vectors
 }
 
@@ -174,6 +165,5 @@ func Cluster(H Matrix, o Options) (Result, error) {
 	}
 	r.Rows, r.Cols, r.K, r.Quality = best.rows, best.cols, best.k, best.quality
 	r.Partial = r.Residual > o.Tolerance
-	r.Conductance = conductance(H, r.Rows, r.Cols, r.K)
 	return r, nil
 }

@@ -68,21 +68,6 @@ func householder(S [][]float64) (d, e []float64) {
 	return d, e
 }
 
-// symmetric returns the eigenvalues of S in falling order and its eigenvectors as rows. S is lost.
-func symmetric(S [][]float64) (values []float64, vectors [][]float64) {
-	d, e := householder(S)
-	values, z := tridiagonal(d, e)
-	n := len(S)
-	vectors = make([][]float64, n)
-	for j := range vectors {
-		vectors[j] = make([]float64, n)
-		for i := range n {
-			vectors[j][i] = numeric.Dot(S[i], z[j])
-		}
-	}
-	return values, vectors
-}
-
 // tridiagonal returns the eigenvalues of the symmetric matrix with diagonal d and off-diagonal e
 // (len(d)-1), in falling order, and its eigenvectors as rows.
 func tridiagonal(d, e []float64) (values []float64, vectors [][]float64) {

@@ -12,6 +12,21 @@ import (
 	"waymark/internal/numeric"
 )
 
+// symmetric returns the eigenvalues of S in falling order and its eigenvectors as rows. S is lost.
+func symmetric(S [][]float64) (values []float64, vectors [][]float64) {
+	d, e := householder(S)
+	values, z := tridiagonal(d, e)
+	n := len(S)
+	vectors = make([][]float64, n)
+	for j := range vectors {
+		vectors[j] = make([]float64, n)
+		for i := range n {
+			vectors[j][i] = numeric.Dot(S[i], z[j])
+		}
+	}
+	return values, vectors
+}
+
 // gonum's dense solver is the oracle of the eigenvalues; the vectors are tested by what they are.
 func TestSymmetricAgreesWithGonum(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
