@@ -45,14 +45,6 @@ func inverseLog(degree int) float64 {
 	return math.RoundToEven(1/numeric.Ln(float64(degree))/unit) * unit
 }
 
-// GraphScore is the [GraphScore] of u and v; of a node with itself it is 0.
-func (g *Graph) GraphScore(u, v int32) float64 {
-	if g.Adjacent(u, v) {
-		return 1
-	}
-	return GraphScore(false, g.AdamicAdar(u, v))
-}
-
 // A Scratch is room for [Graph.AdamicAdarFrom] and [Graph.AdamicAdarTop], to be used again by one goroutine at a time, for
 // graphs of any size: sums by node, and a bit for each node touched, which gives the candidates in
 // increasing order without sorting. Both are zero between walks. The zero Scratch is ready.
@@ -63,7 +55,6 @@ type Scratch struct {
 
 	byDegree []int32  // neighbours, hubs last
 	few      []Scored // who can still be among the best
-	all      []Scored // the best for each node of a context
 }
 
 // AdamicAdarFrom calls visit for every node v ≠ u that shares a neighbour with u, in increasing

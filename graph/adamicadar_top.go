@@ -75,31 +75,6 @@ func Top(scored []Scored, k int, dst []Scored) []Scored {
 	return dst
 }
 
-// AdamicAdarTopOf is [Graph.AdamicAdarTop] for a context of several nodes: the score of v is the
-// largest AA(u, v) of the nodes u ≠ v of the context, as in a [GraphScore] against a context.
-func (g *Graph) AdamicAdarTopOf(context []int32, k int, s *Scratch, dst []Scored) []Scored {
-	return adamicAdarTopOf(g, context, k, s, dst)
-}
-
-func adamicAdarTopOf(g adjacency, context []int32, k int, s *Scratch, dst []Scored) []Scored {
-	if s == nil {
-		s = new(Scratch)
-	}
-	// Whoever is among the k best of all is so for the node of the context it is most alike.
-	all := s.all[:0]
-	for _, u := range context {
-		dst = adamicAdarTop(g, u, k, s, dst)
-		all = append(all, dst...)
-	}
-	s.all = all
-	slices.SortFunc(all, func(a, b Scored) int {
-		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(b.Score, a.Score))
-	})
-	all = slices.CompactFunc(all, func(a, b Scored) bool { return a.Node == b.Node })
-	slices.SortFunc(all, better)
-	return append(dst[:0], all[:min(max(k, 0), len(all))]...)
-}
-
 // topOfFew walks over the nodes touched.
 func (s *Scratch) topOfFew(g adjacency, u int32, k int, dst []Scored) []Scored {
 	lo, hi := s.spread(g, u)

@@ -11,6 +11,7 @@ import (
 	gonum "gonum.org/v1/gonum/graph"
 	"gonum.org/v1/gonum/graph/community"
 	"gonum.org/v1/gonum/graph/network"
+	"gonum.org/v1/gonum/graph/simple"
 	"gonum.org/v1/gonum/graph/traverse"
 
 	"waymark/graph"
@@ -96,28 +97,6 @@ func BenchmarkPageRank(b *testing.B) {
 			})
 		})
 	}
-}
-
-// From the ranks of before, after a thousand more transitions.
-func BenchmarkPageRankWarm(b *testing.B) {
-	bySize(b, func(b *testing.B, c perfCase) {
-		before, _ := graph.PageRank(c.g, graph.PageRankOptions{})
-		edges, next := slices.Clone(c.edges), traffic(c.edges, 1)
-		for range 1000 {
-			e := next()
-			e.Weight, e.Count = 1, 1
-			edges = append(edges, e)
-		}
-		after := must(graph.New(c.g.Len(), edges))(b)
-		b.ResetTimer()
-		var r graph.Ranking
-		cpu := bench.Processor(b)
-		for b.Loop() {
-			r, _ = graph.PageRank(after, graph.PageRankOptions{Tolerance: 1e-6, Start: before.Ranks})
-		}
-		reportEdges(b, cpu(), float64(r.Sweeps*after.Size()))
-		b.ReportMetric(float64(r.Sweeps), "sweeps")
-	})
 }
 
 func BenchmarkAdamicAdarFrom(b *testing.B) {
@@ -212,7 +191,7 @@ func gonumHops(g *graph.Graph) func(u, v int32) int {
 	return func(u, v int32) int {
 		found := -1
 		var search traverse.BreadthFirst
-		search.Walk(g.Directed(), graph.Node(u), func(n gonum.Node, depth int) bool {
+		search.Walk(g.Directed(), simple.Node(u), func(n gonum.Node, depth int) bool {
 			if n.ID() == int64(v) && depth <= 4 {
 				found = depth
 			}

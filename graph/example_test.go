@@ -91,19 +91,18 @@ func ExampleIncidencePageRank() {
 	// Output: [0.0898 0.0898 0.0898 0.0898 0.1582] [0.2413 0.2413]
 }
 
-// Who is most like node 0, by the neighbours they share with it or with node 3?
-func ExampleGraph_AdamicAdarTopOf() {
+// Which nodes are most like node 0, by the neighbours they share with it?
+func ExampleGraph_AdamicAdarTop() {
 	g, _ := graph.New(6, []graph.Edge{
 		{From: 0, To: 1, Weight: 1}, {From: 0, To: 2, Weight: 1}, {From: 4, To: 1, Weight: 1},
 		{From: 4, To: 2, Weight: 1}, {From: 5, To: 2, Weight: 1}, {From: 3, To: 5, Weight: 1},
 	})
 	var room graph.Scratch
-	for _, c := range g.AdamicAdarTopOf([]int32{0, 3}, 3, &room, nil) {
+	for _, c := range g.AdamicAdarTop(0, 3, &room, nil) {
 		fmt.Printf("%d %.3f\n", c.Node, c.Score)
 	}
 	// Output:
 	// 4 2.353
-	// 2 1.443
 	// 5 0.910
 }
 
@@ -112,7 +111,7 @@ func ExampleRows() {
 	g, _ := graph.New(3, []graph.Edge{{From: 0, To: 1, Weight: 1, Count: 1}})
 	rows := graph.NewRows(g)
 	before := rows.Freeze()
-	_ = rows.Add(graph.Edge{From: 0, To: 2, Weight: 1, Count: 1})
+	_ = rows.SetRow(0, []graph.Edge{{From: 0, To: 1, Weight: 1, Count: 1}, {From: 0, To: 2, Weight: 1, Count: 1}})
 	after := rows.Freeze()
 	fmt.Println(before.Neighbours(0), after.Neighbours(0))
 	// Output: [1] [1 2]

@@ -111,4 +111,4 @@ func traffic(edges []graph.Edge, seed uint64) func() graph.Edge {
 }
 
 // search returns a fresh breadth-first search of g.
-func search(g graph.Reader) *graph.BreadthFirst { return new(graph.BreadthFirst).Of(g) }
+func search(g *graph.Graph) *graph.BreadthFirst { return new(graph.BreadthFirst).Of(g) }

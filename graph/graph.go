@@ -17,8 +17,7 @@
 // degree or Adamic-Adar score.
 //
 // A [Graph] is built in one go for the measures that walk over all of it. Where edges come one at a
-// time, [Rows] fold them in and share what did not change with the views published before; a [Reader]
-// answers questions about either kind of graph.
+// time, [Rows] fold them in and share what did not change with the [View]s published before.
 //
 // Every result is the same, bit for bit, for any order of the edges given, on any machine and on
 // any number of threads. Typical use:
@@ -26,7 +25,7 @@
 //	g, err := graph.New(n, edges)
 //	alpha := graph.Alpha(g.Density())
 //	ranks, err := graph.PageRank(g, graph.PageRankOptions{})
-//	near := g.AdamicAdarTopOf(context, 50, &scratch, near)
+//	near := g.AdamicAdarTop(u, 50, &scratch, near)
 //	label := graph.Communities(g, 1)
 package graph
 
@@ -98,16 +97,6 @@ func (g *Graph) Neighbours(u int32) []int32 {
 // Degree is |N(u)|.
 func (g *Graph) Degree(u int32) int { return int(g.nbrStart[u+1] - g.nbrStart[u]) }
 
-// Weight returns the weight of u → v and whether there is such an edge. An edge of weight 0 is
-// an edge.
-func (g *Graph) Weight(u, v int32) (float64, bool) {
-	i, ok := g.edge(u, v)
-	if !ok {
-		return 0, false
-	}
-	return g.outWeight[i], true
-}
-
 // Transition returns the weight and the count of u → v, zeros if there is no such edge.
 func (g *Graph) Transition(u, v int32) (weight float64, count uint64) {
 	i, ok := g.edge(u, v)
@@ -115,21 +104,6 @@ func (g *Graph) Transition(u, v int32) (weight float64, count uint64) {
 		return 0, 0
 	}
 	return g.outWeight[i], g.outCount[i]
-}
-
-// Count returns the count of u → v, 0 if there is no such edge.
-func (g *Graph) Count(u, v int32) uint64 {
-	_, count := g.Transition(u, v)
-	return count
-}
-
-// OutCount is the sum of the counts of u's edges.
-func (g *Graph) OutCount(u int32) uint64 {
-	sum := uint64(0)
-	for _, c := range g.Counts(u) {
-		sum = saturating(sum, c)
-	}
-	return sum
 }
 
 // Counts returns the counts of u's edges, in the order of [Graph.Out].

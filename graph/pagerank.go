@@ -14,7 +14,6 @@ type PageRankOptions struct {
 	Damping   float64   // share of the rank that follows edges, in (0, 1); 0 stands for 0.85
 	Tolerance float64   // stop when a sweep changes the ranks by at most this much, as L1 norm; 0 stands for 1e-10
 	MaxSweeps int       // stop after as many sweeps; 0 stands for 200
-	Start     []float64 // ranks to begin from, as of a slightly older graph; nil is the uniform start
 }
 
 func (o PageRankOptions) withDefaults() (PageRankOptions, error) {
@@ -130,10 +129,7 @@ func pageRank(n int, start, from []int32, weight, scale []float64, o PageRankOpt
 		return Ranking{}, err
 	}
 	d, jump := o.Damping, (1-o.Damping)/float64(n)
-	x, err := startRanks(n, o.Start)
-	if err != nil {
-		return Ranking{}, err
-	}
+	x := slices.Repeat([]float64{1 / float64(n)}, n)
 	s := &solution{x: x, start: start, from: from, weight: weight, scale: scale, damping: d, jump: jump}
 	s.faster = newAcceleration(n, d)
 	if narrows(n, scale) {
@@ -299,24 +295,4 @@ func (a *acceleration) carryOn(x []float64, jump float64) bool {
 		x[v] = max(r+s, jump)
 	}
 	return true
-}
-
-func startRanks(n int, given []float64) ([]float64, error) {
-	x := make([]float64, n)
-	if given == nil {
-		for v := range x {
-			x[v] = 1 / float64(n)
-		}
-		return x, nil
-	}
-	if len(given) != n {
-		return nil, fmt.Errorf("PageRank: %d ranks to start from for %d nodes", len(given), n)
-	}
-	for v, r := range given {
-		if !(r >= 0 && r <= 1) {
-			return nil, fmt.Errorf("PageRank: start rank %v of node %d is not between 0 and 1", r, v)
-		}
-		x[v] = r
-	}
-	return x, nil
 }

@@ -3,7 +3,7 @@ package graph
 // A BreadthFirst searches a graph along its directed edges. Its buffers are reused, so a search allocates nothing; one
 // goroutine at a time may use it.
 type BreadthFirst struct {
-	g      Reader
+	g      outgoing
 	stamp  []uint32 // node was reached in search number …
 	search uint32
 	parent []int32
@@ -11,8 +11,14 @@ type BreadthFirst struct {
 	queue  []int32
 }
 
+// outgoing is what a search needs of a [Graph] or a [View].
+type outgoing interface {
+	Len() int
+	Out(u int32) (targets []int32, weights []float64)
+}
+
 // Of prepares b for searches of g and returns it. The zero BreadthFirst is ready for use.
-func (b *BreadthFirst) Of(g Reader) *BreadthFirst {
+func (b *BreadthFirst) Of(g outgoing) *BreadthFirst {
 	b.g = g
 	if n := g.Len(); len(b.stamp) < n {
 		n += n / 8

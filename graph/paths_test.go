@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	gonumpath "gonum.org/v1/gonum/graph/path"
+	"gonum.org/v1/gonum/graph/simple"
 
 	"waymark/graph"
 )
@@ -82,7 +83,7 @@ func TestHopsAgreeWithGonum(t *testing.T) {
 	}
 	g := build(t, 60, ones...)
 	for u := range int32(60) {
-		shortest := gonumpath.DijkstraFrom(graph.Node(u), g.Directed())
+		shortest := gonumpath.DijkstraFrom(simple.Node(u), g.Directed())
 		for v := range int32(60) {
 			want := -1
 			if d := shortest.WeightTo(int64(v)); d < 100 {

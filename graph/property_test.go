@@ -84,7 +84,7 @@ func TestEverythingIsFiniteAndInRange(t *testing.T) {
 			for v := range int32(n) {
 				require.False(t, math.IsNaN(o.AA[u][v]) || math.IsInf(o.AA[u][v], 0) || o.AA[u][v] < 0)
 				require.Equal(t, o.AA[u][v], o.AA[v][u])
-				requireUnit(t, g.GraphScore(u, v), "graph score")
+				requireUnit(t, graph.GraphScore(g.Adjacent(u, v), o.AA[u][v]), "graph score")
 				w, count := g.Transition(u, v)
 				requireUnit(t, graph.CooccurrenceConfidence(w, count)/graph.Cap, "co-occurrence")
 				requireUnit(t, graph.CommunityConfidence(o.Ranks[v], w, o.AA[u][v])/graph.Cap, "community")

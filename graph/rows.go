@@ -56,14 +56,12 @@ func NewRows(g *Graph) *Rows {
 		node := int32(u)
 		loop, hasLoop := g.Loop(node)
 		out, weight := g.Out(node)
-		rows[u] = row{0, out, weight, g.Counts(node), g.Sources(node), g.Neighbours(node), g.inverse[u], loop, hasLoop}
+		in, _ := g.In(node)
+		rows[u] = row{0, out, weight, g.Counts(node), in, g.Neighbours(node), g.inverse[u], loop, hasLoop}
 		r.pages[u/pageSize].rows[u%pageSize] = &rows[u]
 	}
 	return r
 }
-
-// Len is the number of nodes.
-func (r *Rows) Len() int { return r.n }
 
 // Grow makes room for nodes up to n.
 func (r *Rows) Grow(n int) {
@@ -103,37 +101,6 @@ func (r *Rows) check(e Edge) error {
 	if err := check(e, r.n); err != nil {
 		return fmt.Errorf("graph: edge %d → %d, weight %v: %w", e.From, e.To, e.Weight, err)
 	}
-	return nil
-}
-
-// Add adds the weight and the count of e to the edge of the same ends, as [New] would. Weights are
-// added in the order they come: where that may matter for the last bit, use [Rows.SetRow].
-func (r *Rows) Add(e Edge) error {
-	if err := r.check(e); err != nil {
-		return err
-	}
-	u := r.own(e.From)
-	if e.From == e.To {
-		if u.hasLoop {
-			e = merged([]Edge{u.loop, e})[0]
-		}
-		u.loop, u.hasLoop = e, true
-		return nil
-	}
-	i, exists := slices.BinarySearch(u.out, e.To)
-	if exists {
-		e = merged([]Edge{{e.From, e.To, u.weight[i], u.count[i]}, e})[0]
-		u.weight, u.count = slices.Clone(u.weight), slices.Clone(u.count)
-		u.weight[i], u.count[i] = e.Weight, e.Count
-		return nil
-	}
-	u.out, u.weight, u.count = with(u.out, i, e.To), with(u.weight, i, e.Weight), with(u.count, i, e.Count)
-	r.size++
-	v := r.own(e.To)
-	at, _ := slices.BinarySearch(v.in, e.From)
-	v.in = with(v.in, at, e.From)
-	r.meet(u, e.To)
-	r.meet(v, e.From)
 	return nil
 }
 

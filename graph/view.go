@@ -2,40 +2,7 @@ package graph
 
 import "slices"
 
-// A Reader is a graph to ask about single nodes: a [Graph], whose lists lie one behind the other
-// and which the heavy measures walk over, or a [View], which shares what did not change with the
-// views before it. Equal edges give equal answers, bit for bit.
-type Reader interface {
-	Len() int
-	Size() int
-	Active() int
-	Density() float64
-
-	Out(u int32) (targets []int32, weights []float64)
-	Counts(u int32) []uint64
-	Sources(u int32) []int32
-	Neighbours(u int32) []int32
-	Degree(u int32) int
-
-	Weight(u, v int32) (float64, bool)
-	Transition(u, v int32) (weight float64, count uint64)
-	Count(u, v int32) uint64
-	Loop(u int32) (Edge, bool)
-	Adjacent(u, v int32) bool
-
-	AdamicAdar(u, v int32) float64
-	AdamicAdarFrom(u int32, s *Scratch, visit func(v int32, aa float64))
-	AdamicAdarTop(u int32, k int, s *Scratch, dst []Scored) []Scored
-	AdamicAdarTopOf(context []int32, k int, s *Scratch, dst []Scored) []Scored
-	GraphScore(u, v int32) float64
-}
-
-var (
-	_ Reader = (*Graph)(nil)
-	_ Reader = (*View)(nil)
-)
-
-// adjacency is all that Adamic-Adar asks of a graph.
+// adjacency is what Adamic-Adar needs of a graph.
 type adjacency interface {
 	Len() int
 	Neighbours(u int32) []int32
@@ -43,13 +10,6 @@ type adjacency interface {
 }
 
 func (g *Graph) inverseOf(u int32) float64 { return g.inverse[u] }
-
-// Sources returns the sources of the edges to u in increasing order. The slice belongs to the
-// graph and is not to be changed.
-func (g *Graph) Sources(u int32) []int32 {
-	sources, _ := g.In(u)
-	return sources
-}
 
 // A View is a graph at one moment of [Rows]. It does not change and may be read from any number of
 // goroutines.
@@ -71,9 +31,6 @@ func (v *View) Len() int { return v.n }
 // Size is [Graph.Size].
 func (v *View) Size() int { return v.size }
 
-// Active is [Graph.Active].
-func (v *View) Active() int { return v.active }
-
 // Density is [Graph.Density].
 func (v *View) Density() float64 { return Density(v.active, v.size) }
 
@@ -86,7 +43,7 @@ func (v *View) Out(u int32) (targets []int32, weights []float64) {
 // Counts is [Graph.Counts].
 func (v *View) Counts(u int32) []uint64 { return slices.Clip(v.at(u).count) }
 
-// Sources is [Graph.Sources].
+// Sources returns the sources of the edges to u in increasing order.
 func (v *View) Sources(u int32) []int32 { return slices.Clip(v.at(u).in) }
 
 // Neighbours is [Graph.Neighbours].
@@ -97,16 +54,6 @@ func (v *View) Degree(u int32) int { return len(v.at(u).nbr) }
 
 func (v *View) inverseOf(u int32) float64 { return v.at(u).inverse }
 
-// Weight is [Graph.Weight].
-func (v *View) Weight(from, to int32) (float64, bool) {
-	r := v.at(from)
-	i, ok := slices.BinarySearch(r.out, to)
-	if !ok {
-		return 0, false
-	}
-	return r.weight[i], true
-}
-
 // Transition is [Graph.Transition].
 func (v *View) Transition(from, to int32) (weight float64, count uint64) {
 	r := v.at(from)
@@ -115,12 +62,6 @@ func (v *View) Transition(from, to int32) (weight float64, count uint64) {
 		return 0, 0
 	}
 	return r.weight[i], r.count[i]
-}
-
-// Count is [Graph.Count].
-func (v *View) Count(from, to int32) uint64 {
-	_, count := v.Transition(from, to)
-	return count
 }
 
 // Loop is [Graph.Loop].
@@ -149,19 +90,6 @@ func (v *View) AdamicAdarFrom(u int32, s *Scratch, visit func(v int32, aa float6
 // AdamicAdarTop is [Graph.AdamicAdarTop].
 func (v *View) AdamicAdarTop(u int32, k int, s *Scratch, dst []Scored) []Scored {
 	return adamicAdarTop(v, u, k, s, dst)
-}
-
-// AdamicAdarTopOf is [Graph.AdamicAdarTopOf].
-func (v *View) AdamicAdarTopOf(context []int32, k int, s *Scratch, dst []Scored) []Scored {
-	return adamicAdarTopOf(v, context, k, s, dst)
-}
-
-// GraphScore is [Graph.GraphScore].
-func (v *View) GraphScore(a, b int32) float64 {
-	if v.Adjacent(a, b) {
-		return 1
-	}
-	return GraphScore(false, v.AdamicAdar(a, b))
 }
 
 // Edges yields the edges and self loops in increasing order of (From, To).
