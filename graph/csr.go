@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"waymark/internal/sparse"
 )
 
 // maxEdges keeps offsets within int32, also for the neighbour lists, which hold an edge twice.
@@ -58,17 +60,7 @@ func check(e Edge, n int) error {
 	case e.To < 0 || int(e.To) >= n:
 		return fmt.Errorf("node %d is not one of the %d nodes", e.To, n)
 	}
-	return checkWeight(e.Weight)
-}
-
-func checkWeight(w float64) error {
-	switch {
-	case math.IsNaN(w) || math.IsInf(w, 0):
-		return fmt.Errorf("the weight is not a finite number")
-	case w < 0:
-		return fmt.Errorf("the weight is negative")
-	}
-	return nil
+	return sparse.CheckWeight(e.Weight)
 }
 
 // take fills the out lists from distinct edges in order.
@@ -84,7 +76,7 @@ func (g *Graph) take(edges []Edge) {
 			i++
 		}
 	}
-	accumulate(g.outStart)
+	sparse.Accumulate(g.outStart)
 }
 
 func (g *Graph) makeOut(m int) {
@@ -100,7 +92,7 @@ func (g *Graph) outgoing(edges []Edge) {
 			start[edges[i].From+1]++
 		}
 	}
-	accumulate(start)
+	sparse.Accumulate(start)
 	g.makeOut(int(start[g.n]))
 	next := slices.Clone(start[:g.n]) // ends as the ends of the rows, first as given, then as added up
 	ranges := split(start)
@@ -189,7 +181,7 @@ func (g *Graph) incoming() {
 	for _, v := range g.out {
 		g.inStart[v+1]++
 	}
-	accumulate(g.inStart)
+	sparse.Accumulate(g.inStart)
 	next := slices.Clone(g.inStart)
 	inParallel(split(g.inStart), func(_ int, lo, hi int32) {
 		for u := range int32(g.n) {
@@ -228,7 +220,7 @@ func (g *Graph) undirected() {
 		}
 		parts[part] = nbr
 	})
-	accumulate(g.nbrStart)
+	sparse.Accumulate(g.nbrStart)
 	g.nbr = slices.Concat(parts...)
 	for _, a := range active {
 		g.active += a
@@ -287,13 +279,6 @@ func inParallel(ranges [][2]int32, f func(part int, lo, hi int32)) {
 		group.Go(func() { f(part, r[0], r[1]) })
 	}
 	group.Wait()
-}
-
-// accumulate turns counts, shifted by one, into offsets.
-func accumulate(count []int32) {
-	for i := 1; i < len(count); i++ {
-		count[i] += count[i-1]
-	}
 }
 
 // merged sorts edges and adds up equal pairs, in place.

@@ -22,7 +22,7 @@ func incidence(t testing.TB, rows int, capabilities ...[]int32) *graph.Incidence
 }
 
 func TestIncidence(t *testing.T) {
-	h := must(graph.NewIncidence(3, 3, []graph.Entry{{2, 0, 1}, {0, 2, .5}, {0, 0, 2}, {0, 2, .25}, {2, 1, 3}}))(t)
+	h := must(graph.NewIncidence(3, 3, []graph.Entry{{Row: 2, Col: 0, Weight: 1}, {Row: 0, Col: 2, Weight: .5}, {Row: 0, Col: 0, Weight: 2}, {Row: 0, Col: 2, Weight: .25}, {Row: 2, Col: 1, Weight: 3}}))(t)
 	assert.Equal(t, 3, h.Rows())
 	assert.Equal(t, 3, h.Cols())
 	assert.Equal(t, 4, h.Size(), "equal places are one")
@@ -34,10 +34,10 @@ func TestIncidence(t *testing.T) {
 	rows, w := h.Col(0)
 	assert.Equal(t, []int32{0, 2}, rows)
 	assert.Equal(t, []float64{2, 1}, w)
-	start, cols, w := h.Compressed()
-	assert.Equal(t, []int32{0, 2, 2, 4}, start)
-	assert.Equal(t, []int32{0, 2, 0, 1}, cols)
-	assert.Equal(t, []float64{2, .75, 1, 3}, w)
+	m := h.Matrix()
+	assert.Equal(t, []int32{0, 2, 2, 4}, m.Start)
+	assert.Equal(t, []int32{0, 2, 0, 1}, m.Col)
+	assert.Equal(t, []float64{2, .75, 1, 3}, m.Weight)
 }
 
 func TestIncidenceNamesTheEntryItRefuses(t *testing.T) {
@@ -65,7 +65,7 @@ func TestIncidencePageRank(t *testing.T) {
 	assert.InDeltaSlice(t, []float64{.241313, .241313}, cols, 6e-7)
 
 	// Weights count: of the two tools of a capability the heavier has the larger rank.
-	h := must(graph.NewIncidence(2, 1, []graph.Entry{{0, 0, 3}, {1, 0, 1}}))(t)
+	h := must(graph.NewIncidence(2, 1, []graph.Entry{{Row: 0, Col: 0, Weight: 3}, {Row: 1, Col: 0, Weight: 1}}))(t)
 	rows, cols, err = graph.IncidencePageRank(h, graph.PageRankOptions{})
 	require.NoError(t, err)
 	assert.InDelta(t, .05+.85*.75*cols[0], rows[0], 1e-9, "by the definition")

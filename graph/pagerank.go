@@ -11,9 +11,9 @@ import (
 
 // PageRankOptions say how ranks are computed. The zero value stands for the defaults.
 type PageRankOptions struct {
-	Damping   float64   // share of the rank that follows edges, in (0, 1); 0 stands for 0.85
-	Tolerance float64   // stop when a sweep changes the ranks by at most this much, as L1 norm; 0 stands for 1e-10
-	MaxSweeps int       // stop after as many sweeps; 0 stands for 200
+	Damping   float64 // share of the rank that follows edges, in (0, 1); 0 stands for 0.85
+	Tolerance float64 // stop when a sweep changes the ranks by at most this much, as L1 norm; 0 stands for 1e-10
+	MaxSweeps int     // stop after as many sweeps; 0 stands for 200
 }
 
 func (o PageRankOptions) withDefaults() (PageRankOptions, error) {

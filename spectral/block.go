@@ -35,15 +35,13 @@ func canonicalSign(b block, rows int) {
 }
 
 // timesBlock is Y = A·X.
-func (a *sparse) timesBlock(X, Y block) { gatherBlock(a.rowStart, a.rowCol, a.rowVal, X, Y) }
-
-func gatherBlock(start, index []int32, val []float64, X, Y block) {
+func (a *twoSided) timesBlock(X, Y block) {
 	spread(Y.n, 512, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			y := Y.at(i)
 			clear(y)
-			for e := start[i]; e < start[i+1]; e++ {
-				w, x := val[e], X.at(int(index[e]))[:len(y)]
+			for e := a.byRow.Start[i]; e < a.byRow.Start[i+1]; e++ {
+				w, x := a.byRow.Weight[e], X.at(int(a.byRow.Col[e]))[:len(y)]
 				for j := range y {
 					y[j] += float64(w * x[j])
 				}

@@ -23,7 +23,7 @@ type triplet struct{ sigma, residual float64 }
 // are found as often as they occur. When V is full, its best vectors are kept and the rest given
 // up (see restart), so that memory is bounded.
 type lanczos struct {
-	a       *sparse
+	a       *twoSided
 	flipped bool // a is transposed
 	random  *rand.Rand
 	room    int // vectors that V may have
@@ -44,7 +44,7 @@ type lanczos struct {
 	angles angles
 }
 
-func newLanczos(a *sparse, want, room int, random *rand.Rand) *lanczos {
+func newLanczos(a *twoSided, want, room int, random *rand.Rand) *lanczos {
 	l := &lanczos{a: a, random: random, want: want, room: max(room, want+2)}
 	if a.cols > a.rows {
 		l.a, l.flipped = a.transposed(), true
@@ -234,7 +234,7 @@ func (l *lanczos) vectors(k int) block {
 
 // vectors are the singular vectors V·z of A, z by rows, and their partners on the other side, as
 // one block: the left ones above the right ones.
-func vectors(a *sparse, flipped bool, found []triplet, V, z [][]float64) block {
+func vectors(a *twoSided, flipped bool, found []triplet, V, z [][]float64) block {
 	k := len(found)
 	S := make([]float64, len(V)*k)
 	for t := range V {
@@ -262,11 +262,4 @@ func vectors(a *sparse, flipped bool, found []triplet, V, z [][]float64) block {
 	}
 	canonicalSign(both, left.n)
 	return both
-}
-
-func (a *sparse) transposed() *sparse {
-	return &sparse{
-		rows: a.cols, cols: a.rows,
-		rowStart: a.colStart, colStart: a.rowStart, rowCol: a.colRow, colRow: a.rowCol, rowVal: a.colVal, colVal: a.rowVal,
-	}
 }

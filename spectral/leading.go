@@ -12,7 +12,7 @@ import (
 type part struct {
 	rows, cols       []int32
 	rowRoot, colRoot []float64
-	a                *sparse
+	a                *twoSided
 }
 
 // components are those of D₁^-½·H·D₂^-½ with raised degrees. As τ is added to degrees only, the
@@ -67,32 +67,33 @@ func (g components) byEntries() []int {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Compare(len(g.parts[j].a.rowVal), len(g.parts[i].a.rowVal))
+		return cmp.Compare(len(g.parts[j].a.byRow.Col), len(g.parts[i].a.byRow.Col))
 	})
 	return order
 }
 
 // bound is not less than any singular value: the root of the largest sums of a row and a column.
-func (a *sparse) bound() float64 {
-	largest := func(start []int32, val []float64) float64 {
+func (a *twoSided) bound() float64 {
+	largest := func(m *Matrix) float64 {
 		most := 0.0
-		for i := range len(start) - 1 {
+		for i := range int32(m.Rows) {
 			sum := 0.0
-			for _, x := range val[start[i]:start[i+1]] {
+			_, weights := m.Row(i)
+			for _, x := range weights {
 				sum += x
 			}
 			most = max(most, sum)
 		}
 		return most
 	}
-	return math.Sqrt(largest(a.rowStart, a.rowVal) * largest(a.colStart, a.colVal))
+	return math.Sqrt(largest(&a.byRow) * largest(&a.byCol))
 }
 
 func (s *spectrum) most() int { return cmp.Or(s.o.K, s.o.KMax) + 1 }
 
 // room is how many vectors a Lanczos may keep: 2k+24 are enough to converge well, more are kept
 // where they take little memory and spare restarts.
-func room(k int, a *sparse) int {
+func room(k int, a *twoSided) int {
 	const little = 96 << 20 / 8 // numbers in 96 MiB
 	return max(2*k+24, min(little/min(a.rows, a.cols), 1024))
 }

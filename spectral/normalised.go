@@ -3,6 +3,8 @@ package spectral
 import (
 	"math"
 	"slices"
+
+	"waymark/internal/sparse"
 )
 
 // normalised divides H by the square roots of its raised degrees, component by component. Rows and
@@ -33,8 +35,8 @@ func normalised(H Matrix, tau float64) components {
 	}
 	invert(rowDegree, tau)
 	invert(colDegree, tau)
-	accumulate(rowCount)
-	accumulate(colCount)
+	sparse.Accumulate(rowCount)
+	sparse.Accumulate(colCount)
 	colRow := make([]int32, colCount[H.Cols])
 	next := append([]int32(nil), colCount...)
 	for i := range H.Rows {
@@ -69,7 +71,7 @@ func normalised(H Matrix, tau float64) components {
 			start = append(start, int32(len(col)))
 		}
 		p.rowRoot, p.colRoot = members(rowDegree, p.rows), members(colDegree, p.cols)
-		p.a = newSparse(len(p.rows), len(p.cols), start, col, val)
+		p.a = newTwoSided(Matrix{Rows: len(p.rows), Cols: len(p.cols), Start: start, Col: col, Weight: val})
 		g.parts = append(g.parts, p)
 	}
 	return g
@@ -97,7 +99,7 @@ func byLength(ids, start []int32) {
 		}
 		at[length(id)+1]++
 	}
-	accumulate(at)
+	sparse.Accumulate(at)
 	for _, id := range slices.Clone(ids) {
 		ids[at[length(id)]] = id
 		at[length(id)]++

@@ -145,7 +145,7 @@ func Cluster(H Matrix, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := H.check(); err != nil {
+	if err := H.Check(); err != nil {
 		return Result{}, fmt.Errorf("spectral clustering: %w", err)
 	}
 	g := normalised(H, o.Tau)

@@ -137,7 +137,7 @@ func TestRefused(t *testing.T) {
 		assert.ErrorContains(t, err, "spectral clustering: matrix: row 0, column 0: the weight is")
 	}
 	_, err := spectral.NewMatrix(1, 1, []spectral.Entry{{Row: 1}})
-	assert.EqualError(t, err, "matrix: entry 0 (row 1, column 0) is outside 1 × 1")
+	assert.EqualError(t, err, "entry 0 (row 1, column 0, weight 0): row 1 is not one of the 1 rows")
 	for _, H := range []spectral.Matrix{
 		{Rows: 1, Cols: 1},
 		{Rows: 1, Cols: 1, Start: []int32{0, 2}, Col: []int32{0}, Weight: []float64{1}},

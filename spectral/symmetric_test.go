@@ -105,7 +105,7 @@ func TestHouseholderLeavesTheLastVector(t *testing.T) {
 
 // sparseRandom is a matrix with a few numbers in each row, none without one, and gonum's singular
 // values of it.
-func sparseRandom(t *testing.T, rows, cols int, seed uint64) (*sparse, []float64) {
+func sparseRandom(t *testing.T, rows, cols int, seed uint64) (*twoSided, []float64) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	start, col, val := []int32{0}, []int32{}, []float64{}
 	dense := mat.NewDense(rows, cols, nil)
@@ -121,7 +121,7 @@ func sparseRandom(t *testing.T, rows, cols int, seed uint64) (*sparse, []float64
 	}
 	var svd mat.SVD
 	require.True(t, svd.Factorize(dense, mat.SVDNone))
-	return newSparse(rows, cols, start, col, val), svd.Values(nil)
+	return newTwoSided(Matrix{Rows: rows, Cols: cols, Start: start, Col: col, Weight: val}), svd.Values(nil)
 }
 
 // With room for a few vectors only, restarts happen again and again and the same values come out.
@@ -178,7 +178,7 @@ func TestPartialReorthogonalisationKeepsTheBasis(t *testing.T) {
 		}
 		start = append(start, int32(len(col)))
 	}
-	l := newLanczos(newSparse(n, n, start, col, val), 10, 200, rand.New(rand.NewPCG(1, 1)))
+	l := newLanczos(newTwoSided(Matrix{Rows: n, Cols: n, Start: start, Col: col, Weight: val}), 10, 200, rand.New(rand.NewPCG(1, 1)))
 	for l.steps < 150 {
 		l.step()
 	}

@@ -41,9 +41,7 @@ func (m *Measures) measureIncidence(ctx context.Context, c *Counts, opts Measure
 			return fmt.Errorf("collect the sets of tools that recur: %w", err)
 		}
 	}
-	start, cols32, weights := inc.Compressed()
-	H := spectral.Matrix{Rows: n, Cols: inc.Cols(), Start: start, Col: cols32, Weight: weights}
-	r, err := spectral.Cluster(H, spectral.Options{Stop: ended(ctx)})
+	r, err := spectral.Cluster(inc.Matrix(), spectral.Options{Stop: ended(ctx)})
 	if err != nil {
 		return fmt.Errorf("cluster the incidence: %w", err)
 	}

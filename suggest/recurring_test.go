@@ -97,9 +97,8 @@ func BenchmarkClusterRecurring(b *testing.B) {
 	b.Run("cluster", func(b *testing.B) {
 		inc, err := c.recurring()
 		require.NoError(b, err)
-		start, cols, weights := inc.Compressed()
 		for b.Loop() {
-			found, err := spectral.Cluster(spectral.Matrix{Rows: inc.Rows(), Cols: inc.Cols(), Start: start, Col: cols, Weight: weights}, spectral.Options{})
+			found, err := spectral.Cluster(inc.Matrix(), spectral.Options{})
 			require.NoError(b, err)
 			b.ReportMetric(float64(found.K), "clusters")
 		}

@@ -1,0 +1,135 @@
+// Package sparse holds matrices of non-negative weights in compressed rows.
+package sparse
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// An Entry is a number in a matrix.
+type Entry struct {
+	Row, Col int32
+	Weight   float64
+}
+
+// A Matrix holds weights in compressed rows: row i is Col[Start[i]:Start[i+1]], in increasing order, with the weights
+// beside. A matrix that exists in this form elsewhere can be given without copying.
+type Matrix struct {
+	Rows, Cols int
+	Start      []int32 // Rows+1 offsets
+	Col        []int32
+	Weight     []float64
+}
+
+// New builds a matrix from entries in any order. Equal places are added up in increasing order of weight, so that the
+// sum has the same bits whatever the order of the entries.
+func New(rows, cols int, entries []Entry) (Matrix, error) {
+	if rows < 0 || cols < 0 || rows > math.MaxInt32 || cols > math.MaxInt32-rows || len(entries) > math.MaxInt32 {
+		return Matrix{}, fmt.Errorf("%d × %d with %d entries: number out of range", rows, cols, len(entries))
+	}
+	for i, e := range entries {
+		err := CheckWeight(e.Weight)
+		switch {
+		case e.Row < 0 || int(e.Row) >= rows:
+			err = fmt.Errorf("row %d is not one of the %d rows", e.Row, rows)
+		case e.Col < 0 || int(e.Col) >= cols:
+			err = fmt.Errorf("column %d is not one of the %d columns", e.Col, cols)
+		}
+		if err != nil {
+			return Matrix{}, fmt.Errorf("entry %d (row %d, column %d, weight %v): %w", i, e.Row, e.Col, e.Weight, err)
+		}
+	}
+	entries = slices.Clone(entries)
+	slices.SortFunc(entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Weight, b.Weight))
+	})
+	m := Matrix{Rows: rows, Cols: cols, Start: make([]int32, rows+1)}
+	last := Entry{Row: -1}
+	for _, e := range entries {
+		if i := len(m.Col) - 1; e.Row == last.Row && e.Col == last.Col {
+			m.Weight[i] = min(m.Weight[i]+e.Weight, math.MaxFloat64) // stays finite
+			continue
+		}
+		last = e
+		m.Col = append(m.Col, e.Col)
+		m.Weight = append(m.Weight, e.Weight)
+		m.Start[e.Row+1]++
+	}
+	Accumulate(m.Start)
+	return m, nil
+}
+
+// Row returns the columns of row i in increasing order and the weights. The slices belong to the matrix.
+func (m *Matrix) Row(i int32) (cols []int32, weights []float64) {
+	a, b := m.Start[i], m.Start[i+1]
+	return m.Col[a:b:b], m.Weight[a:b:b]
+}
+
+// Transposed is the matrix by columns.
+func (m *Matrix) Transposed() Matrix {
+	t := Matrix{
+		Rows: m.Cols, Cols: m.Rows,
+		Start: make([]int32, m.Cols+1), Col: make([]int32, len(m.Col)), Weight: make([]float64, len(m.Col)),
+	}
+	for _, c := range m.Col {
+		t.Start[c+1]++
+	}
+	Accumulate(t.Start)
+	next := slices.Clone(t.Start)
+	for i := range int32(m.Rows) {
+		for k := m.Start[i]; k < m.Start[i+1]; k++ {
+			at := &next[m.Col[k]]
+			t.Col[*at], t.Weight[*at] = i, m.Weight[k]
+			*at++
+		}
+	}
+	return t
+}
+
+// Check refuses a matrix that New would not have built.
+func (m *Matrix) Check() error {
+	if m.Rows == 0 && len(m.Start) == 0 && len(m.Col) == 0 && len(m.Weight) == 0 { // the zero Matrix
+		return nil
+	}
+	if m.Rows < 0 || m.Cols < 0 || len(m.Start) != m.Rows+1 || len(m.Col) != len(m.Weight) ||
+		m.Start[0] != 0 || int(m.Start[m.Rows]) != len(m.Col) {
+		return fmt.Errorf("matrix of %d × %d: %d offsets for %d columns and %d weights do not fit together",
+			m.Rows, m.Cols, len(m.Start), len(m.Col), len(m.Weight))
+	}
+	if !slices.IsSorted(m.Start) {
+		return errors.New("matrix: the offsets of the rows fall")
+	}
+	for i := range m.Rows {
+		for k := m.Start[i]; k < m.Start[i+1]; k++ {
+			c := m.Col[k]
+			if c < 0 || int(c) >= m.Cols || k > m.Start[i] && c <= m.Col[k-1] {
+				return fmt.Errorf("matrix: column %d in row %d is out of range or out of order", c, i)
+			}
+			if err := CheckWeight(m.Weight[k]); err != nil {
+				return fmt.Errorf("matrix: row %d, column %d: %w", i, c, err)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckWeight refuses what is no weight.
+func CheckWeight(w float64) error {
+	switch {
+	case math.IsNaN(w) || math.IsInf(w, 0):
+		return errors.New("the weight is not a finite number")
+	case w < 0:
+		return errors.New("the weight is negative")
+	}
+	return nil
+}
+
+// Accumulate turns counts, shifted by one, into offsets.
+func Accumulate(count []int32) {
+	for i := 1; i < len(count); i++ {
+		count[i] += count[i-1]
+	}
+}
