@@ -12,6 +12,7 @@ import (
 	"waymark/episodic"
 	"waymark/learn/calibrate"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // How profiles and rebuilds are judged. The bounds keep it about as long as one build.
@@ -173,7 +174,7 @@ func equal[T any](a, b T) bool {
 // published is the model in force as it would be without the tasks held out: it counts everything, and
 // was measured on what was known then.
 func (t *Trial) published(ctx context.Context, j *jury, examples []example) (*juror, error) {
-	s := suggest.NewState()
+	s := history.NewState()
 	put := func(r Recipe) {
 		for _, x := range r.Tools {
 			s.PutTool(x)

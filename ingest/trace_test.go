@@ -12,6 +12,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // One session, written for this test as each recorder would have written it: two requests, the second
@@ -117,7 +118,7 @@ func taken(items []Item) (episodes []*episodic.Episode) {
 
 // graphHash names nodes, edges and their weights as a model has them.
 func graphHash(t *testing.T, items []Item) string {
-	s := suggest.NewState()
+	s := history.NewState()
 	for _, e := range taken(items) {
 		s.Record(e)
 	}

@@ -13,6 +13,7 @@ import (
 	"waymark/catalog"
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // While a build is under way, what is acknowledged counts in answers all the same, and the engine says what does
@@ -20,7 +21,7 @@ import (
 func TestAnswersDoNotWaitForABuild(t *testing.T) {
 	release, began := make(chan struct{}), make(chan struct{}, 8)
 	var slow atomic.Bool
-	e := workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *suggest.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+	e := workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		if slow.Load() {
 			began <- struct{}{}
 			select {
@@ -75,7 +76,7 @@ func TestAnswersDoNotWaitForABuild(t *testing.T) {
 // A build that failed is tried again when new tools come, and one that was canceled does not start again at once.
 func TestABuildThatEndedIsTriedAgainAtTheNextChange(t *testing.T) {
 	var failing atomic.Bool
-	e := workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *suggest.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+	e := workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		if failing.Load() {
 			return nil, errors.New("no measures today")
 		}

@@ -16,6 +16,7 @@ import (
 	"waymark/semantic/thesaurus"
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // The errors of an engine.
@@ -60,7 +61,7 @@ type Options struct {
 	// Measure says how models are measured. It is part of every build event.
 	Measure suggest.MeasureOptions
 
-	measure func(context.Context, *suggest.Counts, suggest.MeasureOptions) (*suggest.Measures, error) // suggest.Measure; slower in tests
+	measure func(context.Context, *history.Counts, suggest.MeasureOptions) (*suggest.Measures, error) // suggest.Measure; slower in tests
 }
 
 func (o Options) filled() Options {
@@ -103,8 +104,8 @@ type Engine struct {
 	unerased   atomic.Bool  // a request to forget is not carried out yet
 	held       atomic.Int32 // imports under way: no build starts by itself
 	jobs       jobs
-	proposing  sync.Mutex              // of the rows of proposals
-	kept       atomic.Pointer[history] // what a rebuild had folded that was canceled
+	proposing  sync.Mutex                // of the rows of proposals
+	kept       atomic.Pointer[foldedLog] // what a rebuild had folded that was canceled
 	served     servedAnswers
 	logging    sync.RWMutex     // of toLog
 	toLog      chan answerToLog // nil: nothing is logged
@@ -143,19 +144,19 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	}
 	e.keeping, e.giveUp = context.WithCancel(context.Background())
 	began := e.opts.Now()
-	var from *history
+	var from *foldedLog
 	for from = range e.snapshots(ctx) {
 		break
 	}
 	e.blank = from == nil
 	if e.blank { // fold everything, with the measures of nothing; those of the last build come behind
-		nothing := suggest.NewState()
+		nothing := history.NewState()
 		m, err := e.measure(ctx, nothing.Freeze(), build{}, 0)
 		if err != nil {
 			stop()
 			return nil, fmt.Errorf("open workspace %q: %w", name, err)
 		}
-		from = &history{state: nothing, measures: m}
+		from = &foldedLog{state: nothing, measures: m}
 	}
 	kept := from.last
 	h, o, err := replay(ctx, log, from, 0, lastBuild, e.measure, nil)
@@ -175,7 +176,7 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 			return nil, fmt.Errorf("open workspace %q: %w", name, err)
 		}
 	}
-	w := &writer{Engine: e, history: h, builtAt: e.timeBuilt(ctx, h.built.seq), autoAt: e.judgedAt(ctx, h.how), results: make(chan func()), vectors: h.how.Vectors}
+	w := &writer{Engine: e, foldedLog: h, builtAt: e.timeBuilt(ctx, h.built.seq), autoAt: e.judgedAt(ctx, h.how), results: make(chan func()), vectors: h.how.Vectors}
 	w.showJudged()
 	e.counted.Store(h.matter.seq)
 	if err := w.publish(); err != nil {
@@ -218,11 +219,11 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 // in full.
 func (w *writer) finishBuild(u *unfinished, reason string, provisional bool) {
 	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq}, nil)
-	w.measureBehind(j, u.snapshot, u.since, func(ctx context.Context) (*history, error) {
+	w.measureBehind(j, u.snapshot, u.since, func(ctx context.Context) (*foldedLog, error) {
 		how := u.how
 		how.Options.Progress, how.Options.Provisional = w.reporting(j, how.Options.Progress), provisional
 		m, err := w.measured(ctx, u.counts, how, u.built.seq, how.Auto != nil && how.Auto.Learned() || w.learns())
-		h := &history{measures: m}
+		h := &foldedLog{measures: m}
 		if err == nil && m.Provisional() {
 			h.later = &unfinished{u.snapshot, u.counts, 0}
 		}
@@ -286,7 +287,7 @@ func (e *Engine) Embeddings(ctx context.Context) (string, error) {
 		}
 		return "", nil
 	}
-	var counts *suggest.Counts
+	var counts *history.Counts
 	if err := e.do(ctx, func(w *writer) { counts = w.state.Freeze() }); err != nil {
 		return "", err
 	}
@@ -403,12 +404,12 @@ func (e *Engine) learns() bool {
 // measure computes the measures of a build event. Vectors come from the table, and only those that
 // were there before the event, so that a later replay sees the same. What profile learned answers with is
 // worked out where profile auto asks for it, or somebody did.
-func (e *Engine) measure(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
+func (e *Engine) measure(ctx context.Context, c *history.Counts, b build, at uint64) (*suggest.Measures, error) {
 	return e.measured(ctx, c, b, at, b.Auto != nil && b.Auto.Learned() || e.learns())
 }
 
 // measured is measure, with or without working out what profile learned answers with.
-func (e *Engine) measured(ctx context.Context, c *suggest.Counts, b build, at uint64, learn bool) (*suggest.Measures, error) {
+func (e *Engine) measured(ctx context.Context, c *history.Counts, b build, at uint64, learn bool) (*suggest.Measures, error) {
 	if b.Vectors != "" {
 		b.Options.Vectors = func(ctx context.Context, texts []string) ([][]float32, error) {
 			return storedVectors(ctx, e.table, b.Model, texts, at)

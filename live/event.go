@@ -14,6 +14,7 @@ import (
 	"waymark/episodic"
 	"waymark/evaluate"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // The kinds of event. The byte stands first in the payload; the rest is JSON.
@@ -127,7 +128,7 @@ func decode(payload []byte) (kind byte, v any, err error) {
 }
 
 // fold counts one event in a state.
-func fold(s *suggest.State, v any) {
+func fold(s *history.State, v any) {
 	switch v := v.(type) {
 	case *catalog.Tool:
 		s.PutTool(*v)

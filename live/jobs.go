@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // jobs are the builds, rebuilds, verifications and searches for proposals of a workspace: those that run, and the
@@ -229,7 +230,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 			failed = errRefused
 			return
 		}
-		w.measureBehind(nil, snapshot{matter: w.matter, built: at, how: b, forgets: w.forgets.Load()}, w.since, func(background context.Context) (*history, error) {
+		w.measureBehind(nil, snapshot{matter: w.matter, built: at, how: b, forgets: w.forgets.Load()}, w.since, func(background context.Context) (*foldedLog, error) {
 			h, err := e.replayFor(background, j, e.kept.Swap(nil), at.seq, at.seq)
 			if errors.Is(err, context.Canceled) {
 				e.kept.Store(h) // for the next rebuild, unless another build is put in force before
@@ -277,7 +278,7 @@ func (e *Engine) alone(ctx context.Context, f func(w *writer)) error {
 	}
 }
 
-func (e *Engine) replayFor(ctx context.Context, j *job, from *history, upTo, built uint64) (*history, error) {
+func (e *Engine) replayFor(ctx context.Context, j *job, from *foldedLog, upTo, built uint64) (*foldedLog, error) {
 	before, all := replayShare, 1.0 // of the measures
 	if j.Kind == "rebuild" {
 		before += judgeShare
@@ -285,7 +286,7 @@ func (e *Engine) replayFor(ctx context.Context, j *job, from *history, upTo, bui
 		all -= compareShare
 	}
 	h, _, err := replay(ctx, e.log, from, upTo, built,
-		func(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error) {
+		func(ctx context.Context, c *history.Counts, b build, at uint64) (*suggest.Measures, error) {
 			b.Options.Progress = func(phase string, done float64) {
 				e.progress(j, phase, before+float64((all-before)*done))
 			}
@@ -337,9 +338,9 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 }
 
 // replayUpTo is replayFor, also where nothing was ever recorded or built.
-func (e *Engine) replayUpTo(ctx context.Context, j *job, upTo, built uint64) (*history, error) {
+func (e *Engine) replayUpTo(ctx context.Context, j *job, upTo, built uint64) (*foldedLog, error) {
 	if upTo == 0 {
-		h := &history{state: suggest.NewState()}
+		h := &foldedLog{state: history.NewState()}
 		var err error
 		h.measures, err = e.measure(ctx, h.state.Freeze(), build{}, 0)
 		return h, err

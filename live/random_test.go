@@ -120,7 +120,7 @@ func TestWhateverHappens(t *testing.T) {
 		verify(t, e)
 		now := e.current.Load() // a build may end at any time
 		running := answersOf(t, now.model)
-		h := func() *history {
+		h := func() *foldedLog {
 			h, _, err := replay(ctx, e.log, nil, 0, now.built, e.measure, nil)
 			require.NoError(t, err)
 			return h

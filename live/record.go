@@ -15,7 +15,7 @@ import (
 	"waymark/catalog/inspect"
 	"waymark/episodic"
 	"waymark/storage"
-	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // Record stores episodes and returns when they are durable. What becomes of each is decided by [outcomes]. The source
@@ -243,7 +243,7 @@ func (e *Engine) SubmitTools(ctx context.Context, tools []catalog.Tool) (PutResu
 }
 
 func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, approved bool) (PutResult, error) {
-	return put(ctx, e, tools, approved, putting[catalog.Tool]{kindTool, func(s *suggest.State, t *catalog.Tool) (string, error) {
+	return put(ctx, e, tools, approved, putting[catalog.Tool]{kindTool, func(s *history.State, t *catalog.Tool) (string, error) {
 		if err := t.Normalise(); err != nil {
 			return t.ID, err
 		}
@@ -251,7 +251,7 @@ func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, approved bo
 			return t.ID, fmt.Errorf("tool %q: a capability has this id", t.ID)
 		}
 		return t.ID, nil
-	}, (*suggest.State).Tool, inspect.OfTool})
+	}, (*history.State).Tool, inspect.OfTool})
 }
 
 // PutCapabilities adds capabilities to the catalog or replaces them, as [Engine.PutTools] does for tools. One that can be
@@ -267,7 +267,7 @@ func (e *Engine) SubmitCapabilities(ctx context.Context, caps []catalog.Capabili
 }
 
 func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, approved bool) (PutResult, error) {
-	return put(ctx, e, caps, approved, putting[catalog.Capability]{kindCapability, func(s *suggest.State, c *catalog.Capability) (string, error) {
+	return put(ctx, e, caps, approved, putting[catalog.Capability]{kindCapability, func(s *history.State, c *catalog.Capability) (string, error) {
 		if err := c.Normalise(); err != nil {
 			return c.ID, err
 		}
@@ -289,14 +289,14 @@ func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability,
 			c.Tasks[i].Tool = id
 		}
 		return c.ID, e.numbered(ctx, s, c)
-	}, (*suggest.State).Capability, inspect.OfCapability})
+	}, (*history.State).Capability, inspect.OfCapability})
 }
 
 // putting is how one kind of entry is put.
 type putting[T any] struct {
 	kind    byte
-	check   func(*suggest.State, *T) (id string, err error) // normalises it
-	current func(*suggest.State, string) (T, bool)
+	check   func(*history.State, *T) (id string, err error) // normalises it
+	current func(*history.State, string) (T, bool)
 	entry   func(*T) *inspect.Entry // as it was sent
 }
 
@@ -458,12 +458,12 @@ func changedParts(was []byte, t *catalog.Tool) (parts []string) {
 
 // RemoveTool takes a tool out of the catalog; false if it is not in it.
 func (e *Engine) RemoveTool(ctx context.Context, id string) (bool, error) {
-	return e.remove(ctx, id, func(s *suggest.State) bool { _, ok := s.Tool(id); return ok })
+	return e.remove(ctx, id, func(s *history.State) bool { _, ok := s.Tool(id); return ok })
 }
 
 // RemoveCapability takes a capability out of the catalog; false if it is not in it.
 func (e *Engine) RemoveCapability(ctx context.Context, id string) (bool, error) {
-	return e.remove(ctx, id, func(s *suggest.State) bool {
+	return e.remove(ctx, id, func(s *history.State) bool {
 		c, ok := s.Capability(id)
 		if ok && c.Version > 0 { // so that a later one of this id is not taken for it
 			if err := e.keepVersion(ctx, c); err != nil {
@@ -474,7 +474,7 @@ func (e *Engine) RemoveCapability(ctx context.Context, id string) (bool, error) 
 	})
 }
 
-func (e *Engine) remove(ctx context.Context, id string, has func(*suggest.State) bool) (bool, error) {
+func (e *Engine) remove(ctx context.Context, id string, has func(*history.State) bool) (bool, error) {
 	found := false
 	removed, err := e.appendOne(ctx, func(w *writer) (entry, bool, error) {
 		if found = has(w.state); !found {

@@ -13,6 +13,7 @@ import (
 
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // place is a position in the log: an event and the chain hash up to it.
@@ -21,9 +22,9 @@ type place struct {
 	chain [32]byte
 }
 
-// history is a log folded up to some event.
-type history struct {
-	state    *suggest.State
+// foldedLog is a log folded up to some event.
+type foldedLog struct {
+	state    *history.State
 	last     uint64 // the last event seen
 	matter   place  // the last event that is neither a build nor an answer served
 	built    place  // the build event the measures come from
@@ -48,19 +49,19 @@ type refusal struct {
 // unfinished is a build event and what was counted up to it.
 type unfinished struct {
 	snapshot
-	counts *suggest.Counts
+	counts *history.Counts
 	since  int
 }
 
 // model is the history as readers see it.
-func (h *history) model(builtAt, judgedAt time.Time) (*suggest.Model, error) {
+func (h *foldedLog) model(builtAt, judgedAt time.Time) (*suggest.Model, error) {
 	return suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{
 		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: builtAt, JudgedAt: judgedAt,
 	})
 }
 
 // version names the model of a history: what was counted, and what was measured where and how.
-func (h *history) version() string {
+func (h *foldedLog) version() string {
 	w := sha256.New()
 	w.Write(h.matter.chain[:])
 	w.Write(binary.BigEndian.AppendUint64(nil, h.built.seq))
@@ -74,7 +75,7 @@ func (h *history) version() string {
 }
 
 // count folds one durable event.
-func (h *history) count(e decodedEvent) {
+func (h *foldedLog) count(e decodedEvent) {
 	h.last = e.seq
 	if b, ok := e.value.(*build); ok && b.Refused { // it is tried again when as much has changed as for any build
 		h.refused, h.since, h.changed, h.texts = &refusal{e.seq, *b}, 0, false, 0
@@ -99,7 +100,7 @@ func (h *history) count(e decodedEvent) {
 
 // leadsTo reports whether a history is the beginning of the log before a build, or has measures of its
 // own, and counts nothing that was to be forgotten since.
-func (h *history) leadsTo(built uint64, o outline) bool {
+func (h *foldedLog) leadsTo(built uint64, o outline) bool {
 	if h.measures == nil && h.last >= built {
 		return false
 	}
@@ -163,7 +164,7 @@ func look(ctx context.Context, log storage.Log, after, upTo uint64) (outline, er
 }
 
 // measurer computes the measures of a build.
-type measurer func(ctx context.Context, c *suggest.Counts, b build, at uint64) (*suggest.Measures, error)
+type measurer func(ctx context.Context, c *history.Counts, b build, at uint64) (*suggest.Measures, error)
 
 // lastBuild stands for the last build event of a log.
 const lastBuild = math.MaxUint64
@@ -174,10 +175,10 @@ const lastBuild = math.MaxUint64
 //
 // from, if not nil, is the beginning of the log folded already. If it has measures they stay in
 // force, and what a later build event would measure is left in [history.later].
-func replay(ctx context.Context, log storage.Log, from *history, upTo, built uint64, measure measurer, progress func(done float64)) (*history, outline, error) {
+func replay(ctx context.Context, log storage.Log, from *foldedLog, upTo, built uint64, measure measurer, progress func(done float64)) (*foldedLog, outline, error) {
 	h := from
 	if h == nil {
-		h = &history{state: suggest.NewState()}
+		h = &foldedLog{state: history.NewState()}
 	}
 	o, err := look(ctx, log, h.last, upTo)
 	if err != nil {
@@ -193,7 +194,7 @@ func replay(ctx context.Context, log storage.Log, from *history, upTo, built uin
 		o.forgotten[seq] = true
 	}
 	h.skipped = o.forgotten
-	var at *suggest.Counts
+	var at *history.Counts
 	if built == 0 && h.measures == nil {
 		at = h.state.Freeze() // no build yet: the measures of nothing
 	}

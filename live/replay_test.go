@@ -12,6 +12,7 @@ import (
 
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // A replay that goes on from where one was canceled gives the same model as one in a go, wherever that
@@ -25,15 +26,15 @@ func TestReplayGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	newWorld(100).write(t, log, 2500, 3)
 	built := log.Head().Seq
-	measure := func(ctx context.Context, c *suggest.Counts, b build, _ uint64) (*suggest.Measures, error) {
+	measure := func(ctx context.Context, c *history.Counts, b build, _ uint64) (*suggest.Measures, error) {
 		return suggest.Measure(ctx, c, b.Options)
 	}
-	hash := func(h *history) string {
+	hash := func(h *foldedLog) string {
 		m, err := suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{Version: h.version()})
 		require.NoError(t, err)
 		return m.Info().Version + m.Hash()
 	}
-	folding := func(at float64) *history {
+	folding := func(at float64) *foldedLog {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		h, _, err := replay(ctx, log, nil, 0, built, measure, func(done float64) {
@@ -44,14 +45,14 @@ func TestReplayGoesOn(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		return h
 	}
-	measuring := func() *history {
-		h, _, err := replay(ctx, log, nil, 0, built, func(context.Context, *suggest.Counts, build, uint64) (*suggest.Measures, error) {
+	measuring := func() *foldedLog {
+		h, _, err := replay(ctx, log, nil, 0, built, func(context.Context, *history.Counts, build, uint64) (*suggest.Measures, error) {
 			return nil, context.Canceled
 		}, nil)
 		require.ErrorIs(t, err, context.Canceled)
 		return h
 	}
-	halves := []*history{folding(0), folding(.5), measuring()}
+	halves := []*foldedLog{folding(0), folding(.5), measuring()}
 	forgets := folding(.7)
 	for _, h := range append(halves, forgets) {
 		assert.NotZero(t, h.last)
@@ -103,7 +104,7 @@ type stall struct {
 
 func stalling(t *testing.T) (*Engine, *stall) {
 	s := &stall{began: make(chan struct{})}
-	return workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *suggest.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+	return workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		if s.on.Load() {
 			s.began <- struct{}{}
 			<-ctx.Done()

@@ -11,6 +11,7 @@ import (
 
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // A rollback returns to the judgement before, stays over restarts, is not judged away unasked before the log has grown
@@ -156,7 +157,7 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 
 	released := make(chan struct{})
 	fits := 0
-	ws := NewWorkspaces(store, Options{Serves: true, measure: func(ctx context.Context, c *suggest.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+	ws := NewWorkspaces(store, Options{Serves: true, measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		if o.Learn && !o.Provisional {
 			fits++
 			select {

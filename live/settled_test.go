@@ -11,12 +11,13 @@ import (
 	"waymark/episodic"
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // blocked opens workspaces where measuring anything waits until it is released or canceled.
 func blocked(store storage.Store, patience time.Duration) (ws *Workspaces, release func()) {
 	released := make(chan struct{})
-	measure := func(ctx context.Context, c *suggest.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+	measure := func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		m, err := suggest.Measure(ctx, c, o)
 		if err != nil {
 			return nil, err

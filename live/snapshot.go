@@ -14,6 +14,7 @@ import (
 	"waymark/semantic/thesaurus"
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // snapshot is a workspace at one build: a restart begins there and folds only what came after. It
@@ -22,7 +23,7 @@ type snapshot struct {
 	matter  place // the last event before the build that matters to a model
 	built   place
 	how     build
-	image   *suggest.Image
+	image   *history.Image
 	forgets uint64 // requests to forget that the engine had seen
 }
 
@@ -31,7 +32,7 @@ type snapshot struct {
 const snapshotFormat = 11
 
 // picture is what a snapshot holds of the state, at the moment; nil if it counts something forgotten.
-func (w *writer) picture() *suggest.Image {
+func (w *writer) picture() *history.Image {
 	if w.tainted {
 		return nil
 	}
@@ -79,12 +80,12 @@ func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
 }
 
 // readSnapshot reads a history as it was when its last build was put in force.
-func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*history, error) {
+func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 	r := codec.NewReader(data)
 	if format := r.Uint(); format != snapshotFormat {
 		return nil, fmt.Errorf("another version of the program wrote it: format %d, not %d", format, snapshotFormat)
 	}
-	h := &history{}
+	h := &foldedLog{}
 	for _, p := range []*place{&h.matter, &h.built} {
 		p.seq = r.Uint()
 		if copy(p.chain[:], r.Blob()) != len(p.chain) {
@@ -100,7 +101,7 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*history, error) {
 		}
 	}
 	h.last = h.built.seq
-	h.state = suggest.ReadState(r)
+	h.state = history.ReadState(r)
 	if r.Err() == nil {
 		h.measures = suggest.ReadMeasures(r, h.state.Freeze(), words)
 	}
@@ -113,10 +114,10 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*history, error) {
 }
 
 // snapshots yields the histories kept, newest first. One that cannot be read is passed over.
-func (e *Engine) snapshots(ctx context.Context) func(yield func(*history) bool) {
-	return func(yield func(*history) bool) {
+func (e *Engine) snapshots(ctx context.Context) func(yield func(*foldedLog) bool) {
+	return func(yield func(*foldedLog) bool) {
 		for s, err := range e.log.Snapshots(ctx) {
-			var h *history
+			var h *foldedLog
 			if err == nil {
 				h, err = readSnapshot(s.Data, e.opts.Thesaurus)
 			}

@@ -14,6 +14,7 @@ import (
 	"waymark/internal/codec"
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // settled waits until no build is under way and snapshots are written. A build that is due begins after
@@ -52,16 +53,16 @@ func reopened(t testing.TB, store storage.Store) (*Engine, func()) {
 }
 
 // replayed opens the log without any snapshot.
-func replayed(t testing.TB, log storage.Log) *history {
+func replayed(t testing.TB, log storage.Log) *foldedLog {
 	t.Helper()
-	h, _, err := replay(ctx, log, nil, 0, lastBuild, func(ctx context.Context, c *suggest.Counts, b build, _ uint64) (*suggest.Measures, error) {
+	h, _, err := replay(ctx, log, nil, 0, lastBuild, func(ctx context.Context, c *history.Counts, b build, _ uint64) (*suggest.Measures, error) {
 		return suggest.Measure(ctx, c, b.Options)
 	}, nil)
 	require.NoError(t, err)
 	return h
 }
 
-func hashOf(t testing.TB, h *history) string {
+func hashOf(t testing.TB, h *foldedLog) string {
 	t.Helper()
 	m, err := h.model(time.Time{}, time.Time{})
 	require.NoError(t, err)
@@ -247,7 +248,7 @@ func keep(log storage.Log, seq uint64, data []byte) error {
 
 func FuzzReadSnapshot(f *testing.F) {
 	f.Add([]byte{snapshotFormat})
-	s := suggest.NewState()
+	s := history.NewState()
 	m, err := suggest.Measure(ctx, s.Freeze(), suggest.MeasureOptions{})
 	require.NoError(f, err)
 	w := &codec.Writer{}

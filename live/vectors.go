@@ -10,6 +10,7 @@ import (
 
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // A build never waits for an embeddings endpoint: vectors are fetched concurrently, stored in the
@@ -50,7 +51,7 @@ func (e *Engine) fetchVectors() {
 }
 
 func (e *Engine) fetchMissing(ctx context.Context) error {
-	var counts *suggest.Counts
+	var counts *history.Counts
 	if err := e.do(ctx, func(w *writer) { counts = w.state.Freeze() }); err != nil {
 		return err
 	}

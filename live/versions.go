@@ -11,7 +11,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/storage"
-	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // The catalog holds the newest version of a capability. Those before it are kept in the table, where a run
@@ -20,7 +20,7 @@ const versionRow = "capability-versions/"
 
 // numbered gives a capability that is about to be put its version, and keeps the one that it replaces. One without
 // tasks or script cannot be run and has no versions.
-func (e *Engine) numbered(ctx context.Context, s *suggest.State, c *catalog.Capability) error {
+func (e *Engine) numbered(ctx context.Context, s *history.State, c *catalog.Capability) error {
 	if len(c.Tasks) == 0 && c.Script == nil {
 		return nil
 	}

@@ -36,7 +36,7 @@ type entry struct {
 // writer owns the history of a workspace. Its methods run in its goroutine alone.
 type writer struct {
 	*Engine
-	*history
+	*foldedLog
 	builtAt  time.Time
 	autoAt   time.Time        // when the choice in force was judged
 	judging  bool             // a build that has to be judged is under way
@@ -197,7 +197,7 @@ func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 		return receipts, nil
 	}
 	// What has no receipt is unknown. The log says what there is of it.
-	if missed := w.catchUp(w.history, w.last); missed != nil {
+	if missed := w.catchUp(w.foldedLog, w.last); missed != nil {
 		err = errors.Join(err, missed)
 	}
 	w.counted.Store(w.matter.seq)
@@ -284,10 +284,10 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 	}
 	shot.built = at
 	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
-	w.measureBehind(j, shot, w.since, func(ctx context.Context) (*history, error) {
+	w.measureBehind(j, shot, w.since, func(ctx context.Context) (*foldedLog, error) {
 		b.Options.Progress = w.reporting(j, b.Options.Progress)
 		m, err := w.measure(ctx, counts, b, at.seq)
-		return &history{measures: m}, err
+		return &foldedLog{measures: m}, err
 	})
 	w.fetchVectors()
 	return j, nil
@@ -326,7 +326,7 @@ type building struct {
 // measureBehind runs f in the background and, when it is done, puts its measures in force (and its
 // state, if it has one). What was counted before the build event no longer counts as new. j is the job of the build;
 // nil: its caller has one of its own.
-func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx context.Context) (*history, error)) {
+func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx context.Context) (*foldedLog, error)) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	changed, texts := w.changed, w.texts
 	w.building, w.failed, w.changed, w.texts = &building{done: make(chan struct{}), cancel: cancel}, false, false, 0
@@ -335,7 +335,7 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 		w.update(j, func(*Job) { j.cancel = cancel })
 	}
 	go func() {
-		h, err := guarded(func() (*history, error) { return f(ctx) })
+		h, err := guarded(func() (*foldedLog, error) { return f(ctx) })
 		w.results <- func() {
 			cancel()
 			ended := w.building
@@ -370,7 +370,7 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 	}()
 }
 
-func (w *writer) activate(shot snapshot, counted int, h *history) error {
+func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 	if h.state != nil { // a replay: what came since is counted in it too
 		shot.image = h.shot.image
 		if err := w.catchUp(h, shot.built.seq); err != nil {
@@ -426,7 +426,7 @@ func guarded[T any](f func() (T, error)) (v T, err error) {
 }
 
 // catchUp folds into h what the log holds after h.matter.
-func (w *writer) catchUp(h *history, after uint64) error {
+func (w *writer) catchUp(h *foldedLog, after uint64) error {
 	for e, err := range decoded(context.WithoutCancel(w.ctx), w.log, after, math.MaxUint64, nil) {
 		if err != nil {
 			return err

@@ -35,6 +35,11 @@ type Document struct {
 	Context []string
 }
 
+// SameText reports whether two documents have the same text of their own.
+func (d Document) SameText(o Document) bool {
+	return d.Name == o.Name && d.Text == o.Text && d.Properties == o.Properties
+}
+
 // Field says what a term in a field is worth, and how much the length of the field matters: with
 // B = 1 a term is measured against the length in full, with B = 0 not at all.
 type Field struct{ Weight, B float64 }

@@ -3,6 +3,7 @@ package suggest
 import (
 	nexttool "waymark/learn/next"
 	planning "waymark/learn/plan"
+	"waymark/suggest/history"
 )
 
 // An Ablation answers as profile learned does and as it would if it had been fitted without one of its
@@ -56,7 +57,7 @@ func (a *Ablation) Next(context []string, intent, tool string) (place int, witho
 	}
 	t := int32(-1)
 	if n, known, err := a.model.node(tool); err == nil && known {
-		t = of(a.learned.tool, n, -1)
+		t = history.Of(a.learned.tool, n, -1)
 	}
 	at := func(weights []float64) int {
 		if t < 0 {
@@ -95,7 +96,7 @@ func (a *Ablation) Plans(intent string, visit func(without string, n Needed)) bo
 	if a.plans == nil {
 		return false
 	}
-	id := func(tool int32) string { return a.model.ids[a.learned.node[tool]] }
+	id := func(tool int32) string { return a.model.IDs[a.learned.node[tool]] }
 	a.learned.study.plans.Answer(intent, a.plans, func(i int, answer *planning.Answer) {
 		var n Needed
 		for _, t := range answer.Tools {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,10 +21,12 @@ func big(t testing.TB, tools, episodes int) *world {
 	r := rand.New(rand.NewPCG(1, 2))
 	says := newTongue(tools)
 	w := newWorld(t)
+	toolIDs := make([]string, tools)
 	for i := range tools {
 		v, n := says.verb(), says.noun(i)
+		toolIDs[i] = fmt.Sprintf("server%d:%s_%s_%d", i/15, v, n, i)
 		w.PutTool(catalog.Tool{
-			ID:          fmt.Sprintf("server%d:%s_%s_%d", i/15, v, n, i),
+			ID:          toolIDs[i],
 			Description: says.describe(i),
 			InputSchema: fmt.Appendf(nil, `{"type":"object","properties":{"%s_id":{"type":"string"},"query":{"type":"string"}},"required":["%s_id"]}`, n, n),
 		})
@@ -31,7 +34,7 @@ func big(t testing.TB, tools, episodes int) *world {
 	for i := range tools / 10 {
 		var uses []string
 		for range 3 + r.IntN(4) {
-			uses = append(uses, w.ids[(i*10+r.IntN(30))%tools])
+			uses = append(uses, toolIDs[(i*10+r.IntN(30))%tools])
 		}
 		slices.Sort(uses)
 		w.PutCapability(catalog.Capability{ID: fmt.Sprintf("cap:%d", i), Description: "does " + says.noun(i*10), Tools: slices.Compact(uses)})
@@ -53,7 +56,7 @@ func big(t testing.TB, tools, episodes int) *world {
 			if r.IntN(4) > 0 {
 				o = episodic.Success
 			}
-			e.Steps = append(e.Steps, episodic.Step{Tool: w.ids[at], Outcome: o})
+			e.Steps = append(e.Steps, episodic.Step{Tool: toolIDs[at], Outcome: o})
 			at = step(at)
 		}
 		e.Intent = says.ask(at)
@@ -97,11 +100,11 @@ func BenchmarkSuggest(b *testing.B) {
 		contexts := make([][]string, 512)
 		intents := make([]string, len(contexts))
 		for i := range contexts {
-			p := m.past.at(i * 31 % m.past.n)
-			for _, n := range p.nodes[:max(1, len(p.nodes)-1)] {
-				contexts[i] = append(contexts[i], m.ids[n])
+			p := m.Past.Episode(i * 31 % m.Past.N)
+			for _, n := range p.Nodes[:max(1, len(p.Nodes)-1)] {
+				contexts[i] = append(contexts[i], m.IDs[n])
 			}
-			intents[i] = p.intent
+			intents[i] = p.Intent
 		}
 		name := func(op string) string { return fmt.Sprintf("op=%s/tools=%d", op, size.tools) }
 		for _, profile := range []string{ProfileSeed, ProfileLearned} {
@@ -143,17 +146,17 @@ func BenchmarkLearn(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish folds one episode and publishes: op=episode shares what did not change, op=all makes
-// everything anew, as after a change of spellings.
+// BenchmarkPublish folds one episode and publishes: op=episode shares what did not change, op=all adds
+// or removes a tool of which another spelling was recorded, which computes everything anew.
 func BenchmarkPublish(b *testing.B) {
 	for _, size := range sizes(b) {
 		w := big(b, size.tools, size.episodes)
-		measures := &Measures{}
+		measures, counts := &Measures{}, w.Freeze()
 		var news []*episodic.Episode
 		for i := range 1000 {
 			e := episodic.Episode{ID: fmt.Sprint("new", i), Source: "bench", Time: time.Unix(1_800_000_000+int64(i), 0).UTC()}
-			for _, n := range w.episodes().at(i * 7919 % int(w.totals.episodes)).nodes {
-				e.Steps = append(e.Steps, episodic.Step{Tool: w.ids[n], Outcome: episodic.Success})
+			for _, n := range counts.Past.Episode(i * 7919 % counts.Past.N).Nodes {
+				e.Steps = append(e.Steps, episodic.Step{Tool: counts.IDs[n], Outcome: episodic.Success})
 			}
 			if err := e.Normalise(); err != nil {
 				b.Fatal(err)
@@ -173,10 +176,15 @@ func BenchmarkPublish(b *testing.B) {
 			})
 		})
 		b.Run(fmt.Sprintf("op=all/tools=%d", size.tools), func(b *testing.B) {
+			joined := w.Tools()[0]
+			w.record(episodic.Episode{ID: "spelling", Source: "bench", Steps: []episodic.Step{{Tool: strings.Replace(joined.ID, ":", ".", 1)}}})
 			measured(b, func(i int) {
 				w.Record(news[i%len(news)])
-				w.shown = shown{scratch: w.shown.scratch}
-				w.memory.Join(nil)
+				if i%2 == 0 {
+					w.Remove(joined.ID)
+				} else {
+					w.PutTool(joined)
+				}
 				publish(b)
 			})
 		})

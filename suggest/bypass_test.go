@@ -9,6 +9,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/codec"
+	"waymark/suggest/history"
 )
 
 // A task that does by hand what a capability does is counted, wherever its steps come from.
@@ -47,24 +48,24 @@ func TestBypassesAreCounted(t *testing.T) {
 		e.ID = "e"
 		require.NoError(t, e.Normalise())
 		w.record(e)
-		assert.Equal(t, row.want, w.bypasses.count["cap:fork"], row.name)
-		assert.Zero(t, w.bypasses.count["cap:one"], "one tool is no detour")
+		assert.Equal(t, row.want, w.Freeze().Bypasses["cap:fork"], row.name)
+		assert.Zero(t, w.Freeze().Bypasses["cap:one"], "one tool is no detour")
 
-		grown := NewState() // step by step it is the same
+		grown := history.NewState() // step by step it is the same
 		grown.PutCapability(fork)
 		for i := range e.Steps {
 			grown.Perform(&episodic.Performed{Episode: "e", Number: i + 1, Step: &e.Steps[i]})
 			image := &codec.Writer{}
 			require.NoError(t, grown.Image().Write(image))
-			grown = ReadState(codec.NewReader(image.Bytes))
+			grown = history.ReadState(codec.NewReader(image.Bytes))
 		}
-		assert.Equal(t, w.bypasses.count, grown.bypasses.count, row.name)
+		assert.Equal(t, w.Freeze().Bypasses, grown.Freeze().Bypasses, row.name)
 	}
 
 	w := newWorld(t)
 	w.episode("", "a", "b", "c")
 	w.PutCapability(fork)
-	assert.Empty(t, w.bypasses.count, "it was not there yet")
+	assert.Empty(t, w.Freeze().Bypasses, "it was not there yet")
 	w.episode("", "a", "b", "c")
 	w.episode("", "cap:fork")
 	m := w.model()

@@ -40,12 +40,12 @@ type covering struct {
 // coverList finds the capabilities that cover the first tools of a list.
 func (q *query) coverList() {
 	q.covers = q.covers[:0]
-	if len(q.roles.capNode) == 0 || q.mode == Exploration {
+	if len(q.Roles.Capabilities) == 0 || q.mode == Exploration {
 		return
 	}
 	var top []candidate
 	q.plainCandidates(func(c candidate) {
-		top = q.keep(top, c, coverFirst, func(n int32) bool { return q.kind(n) == catalog.KindTool && q.passes(n) })
+		top = q.keep(top, c, coverFirst, func(n int32) bool { return q.Kind(n) == catalog.KindTool && q.passes(n) })
 	})
 	if len(top) == 0 {
 		return
@@ -74,7 +74,7 @@ func (q *query) coverList() {
 func (q *query) capabilitiesOf(tools []int32) []int32 {
 	var caps []int32
 	for _, t := range tools {
-		caps = append(caps, q.toolCaps(t)...)
+		caps = append(caps, q.ToolCapabilities(t)...)
 	}
 	slices.Sort(caps)
 	caps = slices.Compact(caps)
@@ -87,11 +87,11 @@ func (q *query) capabilitiesOf(tools []int32) []int32 {
 // coveredBy lists the chosen tools that a capability covers, as they were chosen; false if it does not cover
 // them.
 func (q *query) coveredBy(n int32, chosen []int32, share float64) (covered []int32, ok bool) {
-	parts := q.capTools(n)
+	parts := q.CapabilityTools(n)
 	if len(parts) < coveredTools || q.inFlight[n] || !q.passes(n) {
 		return nil, false
 	}
-	if rate := q.rates.Tool(n); Reliability(rate.SuccessRate(), rate.N) < 1 {
+	if rate := q.Rates.Tool(n); Reliability(rate.SuccessRate(), rate.N) < 1 {
 		return nil, false
 	}
 	if both, _ := q.overlap(n); both > 0 {
@@ -117,7 +117,7 @@ func (q *query) follow(chosen, parts []int32) int {
 	expected := slices.Clone(chosen)
 	for i := 0; i < len(expected); i++ {
 		u := expected[i]
-		uses := q.uses.At(u).steps
+		uses := q.Usage.At(u).Steps
 		for _, t := range parts {
 			if _, count := q.transition(u, t); count > 0 && float64(count) >= coverFollow*float64(uses) && !slices.Contains(expected, t) {
 				expected = append(expected, t)
@@ -129,24 +129,24 @@ func (q *query) follow(chosen, parts []int32) int {
 
 // avoided reports whether tasks mostly do by hand what a capability does.
 func (q *query) avoided(n int32) bool {
-	bypassed := q.bypasses[q.ids[n]]
-	return bypassed >= episodic.MinKnown && bypassed > q.uses.At(n).steps
+	bypassed := q.Bypasses[q.IDs[n]]
+	return bypassed >= episodic.MinKnown && bypassed > q.Usage.At(n).Steps
 }
 
 // begins reports whether a capability has nothing to do before a tool.
 func (q *query) begins(capability, tool int32) bool {
-	i, ok := q.view.cap[q.ids[capability]]
+	i, ok := q.Catalog.CapabilityIndex[q.IDs[capability]]
 	if !ok {
 		return false
 	}
-	c := &q.view.caps[i]
+	c := &q.Catalog.Capabilities[i]
 	if len(c.Tasks) == 0 {
-		first, ok := q.find(c.Tools[0])
-		return ok && q.canon[first] == tool
+		first, ok := q.Find(c.Tools[0])
+		return ok && q.Canonical[first] == tool
 	}
 	return slices.ContainsFunc(c.Tasks, func(t catalog.Task) bool {
-		n, ok := q.find(t.Tool)
-		return ok && q.canon[n] == tool && len(t.DependsOn) == 0
+		n, ok := q.Find(t.Tool)
+		return ok && q.Canonical[n] == tool && len(t.DependsOn) == 0
 	})
 }
 
@@ -188,15 +188,15 @@ func (q *query) coveringTerms(c candidate) []Term {
 
 func (q *query) coveringReason(c candidate) string {
 	if c.covers < 2 {
-		return fmt.Sprintf("a stored capability that does %s and what nearly always follows it", q.ids[c.part])
+		return fmt.Sprintf("a stored capability that does %s and what nearly always follows it", q.IDs[c.part])
 	}
-	return fmt.Sprintf("a stored capability that does %s and %d more of the tools suggested here", q.ids[c.part], c.covers-1)
+	return fmt.Sprintf("a stored capability that does %s and %d more of the tools suggested here", q.IDs[c.part], c.covers-1)
 }
 
 // cover puts capabilities in the place of the tasks they cover: the one that covers most first, ties by
 // the best match, then by id.
 func (p *plan) cover() {
-	if len(p.roles.capNode) == 0 || p.mode == Exploration {
+	if len(p.Roles.Capabilities) == 0 || p.mode == Exploration {
 		return
 	}
 	for range coverTasks {
@@ -209,7 +209,7 @@ func (p *plan) cover() {
 			covered, ok := p.coveredBy(n, nodes, 1)
 			switch {
 			case slices.Contains(nodes, n): // chosen by itself: what it does is not done twice
-				covered = append(slices.DeleteFunc(slices.Clone(nodes), func(t int32) bool { return !slices.Contains(p.capTools(n), t) }), n)
+				covered = append(slices.DeleteFunc(slices.Clone(nodes), func(t int32) bool { return !slices.Contains(p.CapabilityTools(n), t) }), n)
 			case !ok:
 				continue
 			}
@@ -217,7 +217,7 @@ func (p *plan) cover() {
 				continue
 			}
 			c := covering{n, covered}
-			if best == nil || cmp.Or(cmp.Compare(len(best.tools), len(c.tools)), cmp.Compare(p.semantic[best.node], p.semantic[n]), strings.Compare(p.ids[n], p.ids[best.node])) < 0 {
+			if best == nil || cmp.Or(cmp.Compare(len(best.tools), len(c.tools)), cmp.Compare(p.semantic[best.node], p.semantic[n]), strings.Compare(p.IDs[n], p.IDs[best.node])) < 0 {
 				best = &c
 			}
 		}
@@ -259,7 +259,7 @@ func (p *plan) replace(c *covering) {
 				own = t
 			}
 			made.score, last = max(made.score, min(Cap, t.score)), i
-			named = append(named, p.ids[t.node])
+			named = append(named, p.IDs[t.node])
 			if t.slot == SlotTarget {
 				made.slot = SlotTarget
 			}

@@ -38,20 +38,20 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	}
 	id := r.ID
 	if ok {
-		id = m.ids[n]
+		id = m.IDs[n]
 	}
 	held, isHeld := r.Withheld.of(id)
 	if isHeld {
 		a.Filters = append(a.Filters, Filter{"withheld", false, held.Detail})
 	}
-	if isHeld && (!ok || !m.live(n)) {
+	if isHeld && (!ok || !m.Live(n)) {
 		a.ID, a.Kind, a.Absent, a.Reason = id, catalog.KindTool, held.Absent, held.Detail
 		return a, nil
 	}
-	if !ok || !m.live(n) {
+	if !ok || !m.Live(n) {
 		a.Absent, a.Reason = AbsentUnknown, "no catalog and no episode has this id"
 		if ok {
-			a.ID, a.Reason = m.ids[n], "the catalog no longer has it"
+			a.ID, a.Reason = m.IDs[n], "the catalog no longer has it"
 		}
 		a.Filters = append(a.Filters, Filter{"known", false, a.Reason})
 		return a, nil
@@ -63,14 +63,14 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	}
 	q.consider(n)
 	a.Behind = m.behind(n)
-	a.ID, a.Kind, a.Evidence = m.ids[n], m.kind(n), q.evidence(n)
+	a.ID, a.Kind, a.Evidence = m.IDs[n], m.Kind(n), q.evidence(n)
 	a.Filters = append(a.Filters, Filter{"known", true, ""})
 	allowed := q.permitted(a.ID)
 	a.Filters = append(a.Filters, Filter{"allowed", allowed, allowDetail(r.Allow)})
-	rate := q.rates.After(n, q.last)
-	excluded := rate.Excluded(q.rates.Sources())
+	rate := q.Rates.After(n, q.last)
+	excluded := rate.Excluded(q.Rates.Sources())
 	a.Filters = append(a.Filters, Filter{"failures", !excluded, failureDetail(rate)})
-	for _, f := range append(q.formulas(n), capabilityOnly(m.kind(n))...) {
+	for _, f := range append(q.formulas(n), capabilityOnly(m.Kind(n))...) {
 		s := sum{keep: true}
 		score := q.applyAny(f, n, &s)
 		if s.terms != nil {
@@ -91,11 +91,11 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = q.shownScore(c), q.confidence(c), c.formula, q.explain(c), q.reason(c)
 	}
 	done := q.exhausted(n)
-	if m.kind(n) == catalog.KindCapability {
+	if m.Kind(n) == catalog.KindCapability {
 		both, size := q.overlap(n)
 		a.Filters = append(a.Filters, Filter{"work_left", !done, fmt.Sprintf("%d of its %d tools are in the context", both, size)})
 	}
-	if m.kind(n) == catalog.KindCapability {
+	if m.Kind(n) == catalog.KindCapability {
 		a.Evidence.Uses, a.Evidence.Bypassed = m.Uses(a.ID), m.Bypassed(a.ID)
 	}
 	a.Neighbours = m.hyperNeighbours(n)
@@ -167,7 +167,7 @@ func (q *query) applyAny(formula string, n int32, s *sum) float64 {
 		return q.apply(formula, n, s)
 	}
 	both, size := q.overlap(n)
-	s.capabilityScore(Containment(both, size), q.rates.Tool(n).SuccessRate(), q.hyper(n), q.semantic[n])
+	s.capabilityScore(Containment(both, size), q.Rates.Tool(n).SuccessRate(), q.hyper(n), q.semantic[n])
 	return s.close()
 }
 
@@ -184,11 +184,11 @@ func (m *Model) hyper(n int32) float64 {
 func (m *Model) hyperNeighbours(n int32) []string {
 	ids := []string{}
 	add := func(v int32, _ int) {
-		if m.live(v) {
-			ids = append(ids, m.ids[v])
+		if m.Live(v) {
+			ids = append(ids, m.IDs[v])
 		}
 	}
-	if m.kind(n) == catalog.KindTool {
+	if m.Kind(n) == catalog.KindTool {
 		if int(n) < m.measures.incidence.Rows() {
 			m.measures.incidence.HypergraphNeighbours(n, add)
 		}
@@ -196,8 +196,8 @@ func (m *Model) hyperNeighbours(n int32) []string {
 		return ids
 	}
 	seen := map[int32]bool{n: true}
-	for _, t := range m.capTools(n) {
-		for _, c := range m.toolCaps(t) {
+	for _, t := range m.CapabilityTools(n) {
+		for _, c := range m.ToolCapabilities(t) {
 			if !seen[c] {
 				seen[c] = true
 				add(c, 1)

@@ -12,10 +12,10 @@ import (
 
 // Export returns the graph: all of it, or what lies within depth transitions of one id.
 func (m *Model) Export(around string, depth int) (Export, error) {
-	in := make([]bool, len(m.ids))
+	in := make([]bool, len(m.IDs))
 	if around == "" {
 		for i := range in {
-			in[i] = m.live(int32(i))
+			in[i] = m.Live(int32(i))
 		}
 	} else {
 		if depth < 0 || depth > 16 {
@@ -25,34 +25,34 @@ func (m *Model) Export(around string, depth int) (Export, error) {
 		if err != nil {
 			return Export{}, &RequestError{Invalid, "around", err.Error()}
 		}
-		if !ok || !m.live(n) {
+		if !ok || !m.Live(n) {
 			return Export{}, &RequestError{NotFound, "around", fmt.Sprintf("%q is in no catalog and no episode", around)}
 		}
 		m.spread(n, depth, in)
 	}
 	e := Export{Model: m.info, Nodes: []ExportNode{}, Edges: []ExportEdge{}, Uses: []ExportUse{}}
 	for _, n := range m.sortedNodes(in) {
-		id := m.ids[n]
-		_, tool := m.view.tool[id]
-		_, capability := m.view.cap[id]
+		id := m.IDs[n]
+		_, tool := m.Catalog.ToolIndex[id]
+		_, capability := m.Catalog.CapabilityIndex[id]
 		name, _ := m.describe(n)
 		e.Nodes = append(e.Nodes, ExportNode{
-			ID: id, Kind: m.kind(n), Name: name, Known: tool || capability, PageRank: m.rank(n),
-			Community: groupName(m.measures.named.community, m.comm(n)), Cluster: groupName(m.measures.named.cluster, m.cluster(n)), Uses: m.uses.At(n).steps,
+			ID: id, Kind: m.Kind(n), Name: name, Known: tool || capability, PageRank: m.rank(n),
+			Community: groupName(m.measures.named.community, m.comm(n)), Cluster: groupName(m.measures.named.cluster, m.cluster(n)), Uses: m.Usage.At(n).Steps,
 		})
-		to, weight := m.g.Out(n)
+		to, weight := m.Graph.Out(n)
 		for i, v := range to {
 			if in[v] {
 				_, count := m.transition(n, v)
-				e.Edges = append(e.Edges, ExportEdge{id, m.ids[v], weight[i], count})
+				e.Edges = append(e.Edges, ExportEdge{id, m.IDs[v], weight[i], count})
 			}
 		}
-		if loop, ok := m.g.Loop(n); ok {
+		if loop, ok := m.Graph.Loop(n); ok {
 			e.Edges = append(e.Edges, ExportEdge{id, id, loop.Weight, loop.Count})
 		}
-		for _, t := range m.capTools(n) {
+		for _, t := range m.CapabilityTools(n) {
 			if in[t] {
-				e.Uses = append(e.Uses, ExportUse{m.ids[t], id, m.weightIn(t, n)})
+				e.Uses = append(e.Uses, ExportUse{m.IDs[t], id, m.weightIn(t, n)})
 			}
 		}
 	}
@@ -73,9 +73,9 @@ func (m *Model) spread(n int32, depth int, in []bool) {
 	for ; depth > 0 && len(layer) > 0; depth-- {
 		var next []int32
 		for _, u := range layer {
-			for _, near := range [][]int32{m.g.Neighbours(u), m.capTools(u), m.toolCaps(u)} {
+			for _, near := range [][]int32{m.Graph.Neighbours(u), m.CapabilityTools(u), m.ToolCapabilities(u)} {
 				for _, v := range near {
-					if !in[v] && m.live(v) {
+					if !in[v] && m.Live(v) {
 						in[v] = true
 						next = append(next, v)
 					}
@@ -93,7 +93,7 @@ func (m *Model) sortedNodes(in []bool) []int32 {
 			nodes = append(nodes, int32(i))
 		}
 	}
-	slices.SortFunc(nodes, func(a, b int32) int { return strings.Compare(m.ids[a], m.ids[b]) })
+	slices.SortFunc(nodes, func(a, b int32) int { return strings.Compare(m.IDs[a], m.IDs[b]) })
 	return nodes
 }
 
@@ -218,17 +218,17 @@ func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) []s
 
 func (m *Model) mostUsed(k int) []string {
 	var nodes []int32
-	for i := range m.ids {
-		if m.live(int32(i)) && m.uses.At(int32(i)).steps > 0 && m.kind(int32(i)) == catalog.KindTool {
+	for i := range m.IDs {
+		if m.Live(int32(i)) && m.Usage.At(int32(i)).Steps > 0 && m.Kind(int32(i)) == catalog.KindTool {
 			nodes = append(nodes, int32(i))
 		}
 	}
 	slices.SortFunc(nodes, func(a, b int32) int {
-		return cmpFloatID(float64(m.uses.At(b).steps), float64(m.uses.At(a).steps), m.ids[a], m.ids[b])
+		return cmpFloatID(float64(m.Usage.At(b).Steps), float64(m.Usage.At(a).Steps), m.IDs[a], m.IDs[b])
 	})
 	ids := make([]string, 0, k)
 	for _, n := range nodes[:min(k, len(nodes))] {
-		ids = append(ids, m.ids[n])
+		ids = append(ids, m.IDs[n])
 	}
 	return ids
 }

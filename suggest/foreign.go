@@ -95,7 +95,7 @@ func (q *query) coveredTerms(terms []string) []bool {
 	tools := 0
 	for _, h := range q.hits {
 		n := q.measures.docNode[h.Doc]
-		if tools == coveredBy || !q.live(n) || q.kind(n) != catalog.KindTool {
+		if tools == coveredBy || !q.Live(n) || q.Kind(n) != catalog.KindTool {
 			continue
 		}
 		tools++

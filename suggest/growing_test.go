@@ -1,20 +1,17 @@
 package suggest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
 	"waymark/internal/codec"
+	"waymark/suggest/history"
 )
 
 // randomEpisode has groups, dependencies, failures and repeated tools.
@@ -62,7 +59,7 @@ func value(r *rand.Rand) string {
 }
 
 // grow folds an episode step by step, in the given order.
-func grow(s *State, e *episodic.Episode, order []int, between func()) {
+func grow(s *history.State, e *episodic.Episode, order []int, between func()) {
 	head := *e
 	head.Steps, head.Outcome = nil, ""
 	s.Begin(&head)
@@ -75,9 +72,9 @@ func grow(s *State, e *episodic.Episode, order []int, between func()) {
 }
 
 // unmeasured is a model of what is counted, with the measures of nothing.
-func unmeasured(t *testing.T, s *State) *Model {
+func unmeasured(t *testing.T, s *history.State) *Model {
 	t.Helper()
-	measures, err := Measure(t.Context(), NewState().Freeze(), MeasureOptions{})
+	measures, err := Measure(t.Context(), history.NewState().Freeze(), MeasureOptions{})
 	require.NoError(t, err)
 	m, err := NewModel(s.Freeze(), measures, Stamp{})
 	require.NoError(t, err)
@@ -89,7 +86,7 @@ func unmeasured(t *testing.T, s *State) *Model {
 func TestGrownEpisodesCountAsWholeOnes(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 1))
 	for round := range 60 {
-		whole, bySteps := NewState(), NewState()
+		whole, bySteps := history.NewState(), history.NewState()
 		for i := range 12 {
 			e := randomEpisode(r, fmt.Sprint("e", i))
 			whole.Record(&e)
@@ -109,7 +106,7 @@ func TestGrownEpisodesCountAsWholeOnes(t *testing.T) {
 					var w codec.Writer
 					require.NoError(t, bySteps.Image().Write(&w))
 					read := codec.NewReader(w.Bytes)
-					*bySteps = *ReadState(read)
+					*bySteps = *history.ReadState(read)
 					require.NoError(t, read.End())
 				}
 			})
@@ -122,7 +119,7 @@ func TestGrownEpisodesCountAsWholeOnes(t *testing.T) {
 func TestStepsEndInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 2))
 	for range 60 {
-		whole, bySteps := NewState(), NewState()
+		whole, bySteps := history.NewState(), history.NewState()
 		for i := range 10 {
 			e := randomEpisode(r, fmt.Sprint("e", i))
 			for i := range e.Steps {
@@ -153,37 +150,37 @@ func TestStepsEndInAnyOrder(t *testing.T) {
 		}
 		a, b := unmeasured(t, whole), unmeasured(t, bySteps)
 		require.Equal(t, edgesByID(a), edgesByID(b))
-		for i, id := range a.ids {
-			j, ok := b.find(id)
+		for i, id := range a.IDs {
+			j, ok := b.Find(id)
 			require.True(t, ok)
-			require.Equal(t, a.uses.At(int32(i)), b.uses.At(j), id)
+			require.Equal(t, a.Usage.At(int32(i)), b.Usage.At(j), id)
 		}
-		require.Equal(t, a.totals, b.totals)
+		require.Equal(t, a.Totals, b.Totals)
 		require.Equal(t, ratesByID(a), ratesByID(b))
-		for i := range a.past.n {
-			require.Equal(t, names(a, a.past.at(i).nodes), names(b, b.past.at(i).nodes))
-			require.Equal(t, a.past.at(i).after, b.past.at(i).after)
+		for i := range a.Past.N {
+			require.Equal(t, names(a, a.Past.Episode(i).Nodes), names(b, b.Past.Episode(i).Nodes))
+			require.Equal(t, a.Past.Episode(i).After, b.Past.Episode(i).After)
 		}
 	}
 }
 
 func edgesByID(m *Model) map[[2]string][2]float64 {
 	edges := map[[2]string][2]float64{}
-	for e := range m.g.Edges {
-		edges[[2]string{m.ids[e.From], m.ids[e.To]}] = [2]float64{e.Weight, float64(e.Count)}
+	for e := range m.Graph.Edges {
+		edges[[2]string{m.IDs[e.From], m.IDs[e.To]}] = [2]float64{e.Weight, float64(e.Count)}
 	}
 	return edges
 }
 
 func ratesByID(m *Model) map[[2]string]episodic.Rate {
 	rates := map[[2]string]episodic.Rate{}
-	m.rates.All(func(tool, before int32, r episodic.Rate) bool {
+	m.Rates.All(func(tool, before int32, r episodic.Rate) bool {
 		name := ""
 		if before != episodic.NoTool {
-			name = m.ids[before]
+			name = m.IDs[before]
 		}
 		r.Success, r.Failure = 0, 0 // sums of powers, in another order
-		rates[[2]string{m.ids[tool], name}] = r
+		rates[[2]string{m.IDs[tool], name}] = r
 		return true
 	})
 	return rates
@@ -191,109 +188,7 @@ func ratesByID(m *Model) map[[2]string]episodic.Rate {
 
 func names(m *Model, nodes []int32) (ids []string) {
 	for _, n := range nodes {
-		ids = append(ids, m.ids[n])
+		ids = append(ids, m.IDs[n])
 	}
 	return ids
-}
-
-// Models already published do not change while episodes grow.
-func TestPublishedEpisodesDoNotGrow(t *testing.T) {
-	s := NewState()
-	e := episodic.Episode{ID: "e", Steps: []episodic.Step{{ID: "1", Tool: "a"}, {ID: "2", Tool: "b"}}}
-	step := func(i int) {
-		s.Perform(&episodic.Performed{Episode: "e", Number: i + 1, Step: &e.Steps[i]})
-	}
-	step(0)
-	before := s.Freeze()
-	step(1)
-	step(1) // told twice
-	assert.Equal(t, []int32{0}, before.past.at(0).nodes)
-	assert.Equal(t, []int32{0, 1}, s.Freeze().past.at(0).nodes)
-	assert.Equal(t, 1, s.Freeze().past.n)
-	assert.Equal(t, []int{1, 2}, s.Grown("e").Numbers)
-}
-
-// As many episodes may grow as there is room for; the others stay as they are.
-func TestEpisodesThatMayGrowAreBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	s := NewState()
-	perform := func(episode, step string) {
-		s.Perform(&episodic.Performed{Episode: episode, Step: &episodic.Step{ID: step, Tool: "t"}})
-	}
-	for i := range maxGrowing + 10 {
-		perform(fmt.Sprint(i), "1")
-	}
-	assert.Len(t, s.growing.byID, maxGrowing)
-	assert.Nil(t, s.Grown("9"))
-	assert.NotNil(t, s.Grown("10"))
-	for i := range maxGrowingSteps {
-		perform(fmt.Sprint("many", i%500), fmt.Sprint(i))
-	}
-	assert.LessOrEqual(t, s.growing.steps, maxGrowingSteps)
-	n := 0
-	for g := range s.growing.all {
-		n += len(g.Steps)
-	}
-	assert.Equal(t, n, s.growing.steps)
-}
-
-// A damaged snapshot of what grows is refused.
-func TestDamagedGrowthIsRefused(t *testing.T) {
-	s := NewState()
-	s.Perform(&episodic.Performed{Episode: "e", Step: &episodic.Step{ID: "1", Tool: "tool-x"}})
-	var w codec.Writer
-	require.NoError(t, s.Image().Write(&w))
-	require.NoError(t, func() error { r := codec.NewReader(w.Bytes); ReadState(r); return r.End() }())
-	at := bytes.LastIndex(w.Bytes, []byte("tool-x"))
-	w.Bytes = slices.Clone(w.Bytes)
-	w.Bytes[at] = 'f'
-	r := codec.NewReader(w.Bytes)
-	ReadState(r)
-	assert.ErrorContains(t, r.End(), "never seen")
-}
-
-func BenchmarkPerform(b *testing.B) {
-	for _, steps := range []int{20, 200, 2000} {
-		b.Run(fmt.Sprintf("steps=%d", steps), func(b *testing.B) {
-			s := NewState()
-			for i := 0; b.Loop(); i++ {
-				step := episodic.Step{ID: fmt.Sprint(i % steps), Tool: fmt.Sprint("t", i%17), Outcome: episodic.Success}
-				s.Perform(&episodic.Performed{Episode: fmt.Sprint(i / steps), Number: i%steps + 1, Step: &step})
-			}
-		})
-	}
-}
-
-// What one episode that may grow takes: 20 steps with 15 digests each.
-func BenchmarkGrowingMemory(b *testing.B) {
-	var key episodic.DigestKey
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	for b.Loop() {
-		const episodes, steps = 1000, 20
-		s := NewState()
-		before := heap()
-		for e := range episodes {
-			for i := range steps {
-				doc := func(n int) json.RawMessage {
-					var items []string
-					for k := range n {
-						items = append(items, fmt.Sprintf("value %d %d %d", e, i, k))
-					}
-					doc, _ := json.Marshal(map[string]any{"items": items})
-					return doc
-				}
-				step := episodic.Step{ID: fmt.Sprint(i), Tool: fmt.Sprint("t", i), Outcome: episodic.Success, Inputs: key.Digests(doc(3)), Outputs: key.Digests(doc(12))}
-				s.Perform(&episodic.Performed{Episode: fmt.Sprint("episode", e), Number: i + 1, Step: &step})
-			}
-		}
-		b.ReportMetric(float64(heap()-before)/episodes, "B/episode")
-		runtime.KeepAlive(s)
-	}
 }

@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"hash"
+	"maps"
 	"math"
 	"slices"
 
 	"waymark/episodic"
+	"waymark/suggest/history"
 )
 
 // Part is one part of a model and the hash of its content.
@@ -26,26 +28,26 @@ func (m *Model) Parts() []Part {
 		write func(w *digest)
 	}{
 		{"nodes", func(w *digest) {
-			for i, id := range m.ids {
+			for i, id := range m.IDs {
 				w.text(id)
-				w.int(int64(m.canon[i]))
-				w.bool(m.gone(int32(i)))
-				w.uses(m.uses.At(int32(i)))
-				if m.unconfirmed(int32(i)) {
+				w.int(int64(m.Canonical[i]))
+				w.bool(m.Removed(int32(i)))
+				w.uses(m.Usage.At(int32(i)))
+				if m.Unconfirmed(int32(i)) {
 					w.text("unconfirmed")
 				}
 			}
 		}},
 		{"catalog", func(w *digest) {
-			for _, t := range m.view.tools {
+			for _, t := range m.Catalog.Tools {
 				w.json(t)
 			}
-			for _, c := range m.view.caps {
+			for _, c := range m.Catalog.Capabilities {
 				w.json(c)
 			}
 		}},
 		{"edges", func(w *digest) {
-			for e := range m.g.Edges {
+			for e := range m.Graph.Edges {
 				w.int(int64(e.From))
 				w.int(int64(e.To))
 				w.float(e.Weight)
@@ -53,42 +55,42 @@ func (m *Model) Parts() []Part {
 			}
 		}},
 		{"memory", func(w *digest) {
-			m.rates.All(func(tool, before int32, r episodic.Rate) bool {
+			m.Rates.All(func(tool, before int32, r episodic.Rate) bool {
 				w.int(int64(tool))
 				w.int(int64(before))
 				w.floats([]float64{r.Success, r.Failure})
 				w.int(int64(r.N))
 				w.int(int64(r.Failures))
 				w.int(int64(r.Sources))
-				if m.rates.Sources() > 1 {
+				if m.Rates.Sources() > 1 {
 					w.int(int64(r.Failing))
 				}
 				return true
 			})
 		}},
 		{"episodes", func(w *digest) {
-			for i := range m.past.n {
-				p := m.past.at(i)
-				w.text(p.intent)
-				w.ints(p.nodes)
-				w.ints(p.after)
-				w.text(string(p.shown))
-				w.text(string(p.worked))
-				w.int(p.time)
-				if p.limited {
+			for i := range m.Past.N {
+				p := m.Past.Episode(i)
+				w.text(p.Intent)
+				w.ints(p.Nodes)
+				w.ints(p.After)
+				w.text(string(p.Shown))
+				w.text(string(p.StepOutcomes))
+				w.int(p.Time)
+				if p.Limited {
 					w.text("limited")
 				}
-				w.int(int64(p.outcome))
-				w.text(m.sources[p.source])
+				w.int(int64(p.Outcome))
+				w.text(m.Sources[p.Source])
 			}
 			w.json([]any{
-				m.totals.episodes, m.totals.steps, m.totals.branching, m.totals.outcomes,
-				m.totals.stepOutcomes, m.totals.feedback,
+				m.Totals.Episodes, m.Totals.Steps, m.Totals.Branching, m.Totals.Outcomes,
+				m.Totals.StepOutcomes, m.Totals.Feedback,
 			})
 		}},
 		{"wiring", func(w *digest) {
-			for i := range m.ids {
-				for _, x := range m.wires.At(int32(i)) {
+			for i := range m.IDs {
+				for _, x := range m.Wires.At(int32(i)) {
 					w.json([]any{i, x})
 				}
 			}
@@ -174,11 +176,11 @@ func (w *digest) ints(x []int32) {
 	}
 }
 
-func (w *digest) uses(u use) {
-	w.int(int64(u.steps))
-	w.int(int64(u.ends))
-	w.int(int64(u.roots))
-	w.int(int64(u.position))
+func (w *digest) uses(u history.Usage) {
+	w.int(int64(u.Steps))
+	w.int(int64(u.Ends))
+	w.int(int64(u.Roots))
+	w.int(int64(u.Position))
 }
 
 func (w *digest) json(v any) {
@@ -187,4 +189,12 @@ func (w *digest) json(v any) {
 		panic("suggest: a part of the model cannot be encoded: " + err.Error()) // plain structs of checked values
 	}
 	w.text(string(b))
+}
+
+// hashBypasses writes the counts in order of id.
+func (m *Model) hashBypasses(w *digest) {
+	for _, id := range slices.Sorted(maps.Keys(m.Bypasses)) {
+		w.text(id)
+		w.int(int64(m.Bypasses[id]))
+	}
 }

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"waymark/suggest/history"
 )
 
 // group makes of labels what questions need: the members of each community that matter, the name of
 // each group, the hubs. A group goes by the number of its first member: a node keeps its number for
 // ever, so the name stays from build to build while that member does.
-func (m *Measures) group(c *Counts) {
+func (m *Measures) group(c *history.Counts) {
 	first := func(groups [][]int32) (names []int32) {
 		for _, g := range groups {
 			names = append(names, g[0])
@@ -25,8 +26,8 @@ func (m *Measures) group(c *Counts) {
 // findHubs puts the nodes of each cluster in order of importance. Where there are fewer than two clusters the
 // communities of the transition graph stand in, and also where clusters of recurring tool sets hold fewer than
 // half of the important nodes.
-func (m *Measures) findHubs(c *Counts) {
-	byRank := func(a, b int32) int { return cmpFloatID(m.rank[b], m.rank[a], c.ids[a], c.ids[b]) }
+func (m *Measures) findHubs(c *history.Counts) {
+	byRank := func(a, b int32) int { return cmpFloatID(m.rank[b], m.rank[a], c.IDs[a], c.IDs[b]) }
 	unimportant := func(n int32) bool { return m.rank[n] == 0 }
 	clustered, important := 0, 0
 	for i, l := range m.cluster {
@@ -38,7 +39,7 @@ func (m *Measures) findHubs(c *Counts) {
 		}
 	}
 	label := m.cluster
-	if m.clusters < 2 || len(c.roles.capNode) == 0 && 2*clustered < important {
+	if m.clusters < 2 || len(c.Roles.Capabilities) == 0 && 2*clustered < important {
 		label = m.community
 	}
 	for _, g := range groups(label) {
@@ -68,7 +69,7 @@ func leading(groups [][]int32, rank []float64) [][]int32 {
 // hubs makes the most important tools of each major cluster candidates: one of each in turn, until
 // there are limit of them, then the others.
 func (q *query) hubs(limit int) {
-	byRank := func(a, b int32) int { return cmpFloatID(q.rank(b), q.rank(a), q.ids[a], q.ids[b]) }
+	byRank := func(a, b int32) int { return cmpFloatID(q.rank(b), q.rank(a), q.IDs[a], q.IDs[b]) }
 	var major [][]int32 // what is left of each, the first that passes in front
 	var rest []int32
 	for _, g := range q.measures.hubs {

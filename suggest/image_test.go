@@ -9,15 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/internal/codec"
+	"waymark/suggest/history"
 )
 
-func writtenState(t testing.TB, i *Image) []byte {
+func writtenState(t testing.TB, i *history.Image) []byte {
 	w := &codec.Writer{}
 	require.NoError(t, i.Write(w))
 	return w.Bytes
 }
 
-func modelOf(t testing.TB, s *State, m *Measures) *Model {
+func modelOf(t testing.TB, s *history.State, m *Measures) *Model {
 	c := s.Freeze()
 	if m == nil {
 		var err error
@@ -33,9 +34,9 @@ func modelOf(t testing.TB, s *State, m *Measures) *Model {
 // and both go the same way from there.
 func TestStateIsReadAsItWas(t *testing.T) {
 	for seed := range uint64(12) {
-		events := history(t, rand.New(rand.NewPCG(seed, 11)), 150)
+		events := randomEvents(t, rand.New(rand.NewPCG(seed, 11)), 150)
 		then := 20 + int(seed)*10
-		s := NewState()
+		s := history.NewState()
 		for _, e := range events[:then] {
 			e(s)
 		}
@@ -48,7 +49,7 @@ func TestStateIsReadAsItWas(t *testing.T) {
 			}
 		}
 		r := codec.NewReader(writtenState(t, image))
-		again := ReadState(r)
+		again := history.ReadState(r)
 		require.NoError(t, r.End())
 		now := modelOf(t, again, nil)
 		require.Equal(t, was.Parts(), now.Parts(), "seed %d", seed)
@@ -79,7 +80,7 @@ func testMeasuresRead(t *testing.T, s *world) {
 	was, now := modelOf(t, s.State, m), modelOf(t, s.State, again)
 	assert.Equal(t, was.Parts(), now.Parts())
 	assert.Equal(t, was.Stats(), now.Stats())
-	for _, q := range []NextRequest{{}, {Context: []string{s.ids[3]}}, {Intent: "restart a queue"}, {Context: []string{s.ids[5]}, Intent: "merge the branch"}} {
+	for _, q := range []NextRequest{{}, {Context: []string{s.Freeze().IDs[3]}}, {Intent: "restart a queue"}, {Context: []string{s.Freeze().IDs[5]}, Intent: "merge the branch"}} {
 		a, err := was.Next(q)
 		require.NoError(t, err)
 		b, err := now.Next(q)
@@ -103,14 +104,14 @@ func testMeasuresRead(t *testing.T, s *world) {
 
 // Whatever the bytes: an error, or a state that can be shown and asked.
 func FuzzReadState(f *testing.F) {
-	s := NewState()
-	for _, e := range history(f, rand.New(rand.NewPCG(1, 1)), 40) {
+	s := history.NewState()
+	for _, e := range randomEvents(f, rand.New(rand.NewPCG(1, 1)), 40) {
 		e(s)
 	}
 	f.Add(writtenState(f, s.Image()))
-	f.Add(writtenState(f, NewState().Image()))
+	f.Add(writtenState(f, history.NewState().Image()))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := ReadState(codec.NewReader(b))
+		s := history.ReadState(codec.NewReader(b))
 		s.Freeze()
 	})
 }

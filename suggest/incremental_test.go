@@ -13,14 +13,15 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/suggest/history"
 )
 
 // event is one thing that can happen to a state.
-type event func(s *State)
+type event func(s *history.State)
 
 // history draws events: episodes, feedback, tools and capabilities put and removed. Tools go by
 // several spellings, and the catalog that makes one tool of them may come before or after.
-func history(t testing.TB, r *rand.Rand, n int) []event {
+func randomEvents(t testing.TB, r *rand.Rand, n int) []event {
 	spellings := []string{"%s:%s", "%s.%s", "mcp__%s__%s", "%s/%s"}
 	id := func(spelling string) string {
 		return fmt.Sprintf(spelling, string(rune('a'+r.IntN(3))), string(rune('p'+r.IntN(5))))
@@ -40,16 +41,16 @@ func history(t testing.TB, r *rand.Rand, n int) []event {
 		switch p := r.IntN(20); {
 		case p == 0:
 			tool := catalog.Tool{ID: id("%s:%s"), Description: fmt.Sprintf("does %d", r.IntN(9))}
-			events[i] = func(s *State) { s.PutTool(tool) }
+			events[i] = func(s *history.State) { s.PutTool(tool) }
 		case p == 1:
 			c := catalog.Capability{ID: fmt.Sprintf("cap:%d", r.IntN(3)), Tools: []string{any(), any(), any()}}
-			events[i] = func(s *State) { s.PutCapability(c) }
+			events[i] = func(s *history.State) { s.PutCapability(c) }
 		case p == 2:
 			gone := any()
-			events[i] = func(s *State) { s.Remove(gone) }
+			events[i] = func(s *history.State) { s.Remove(gone) }
 		case p < 6:
 			before, tool, o, source := any(), any(), outcome(), fmt.Sprint(r.IntN(5))
-			events[i] = func(s *State) { s.Feedback([]string{before}, tool, o, at, source) }
+			events[i] = func(s *history.State) { s.Feedback([]string{before}, tool, o, at, source) }
 		default:
 			e := episodic.Episode{ID: fmt.Sprint(i), Time: at, Source: fmt.Sprint(r.IntN(5)), Intent: fmt.Sprintf("do %d", r.IntN(7)), Outcome: outcome()}
 			if r.IntN(4) == 0 {
@@ -59,7 +60,7 @@ func history(t testing.TB, r *rand.Rand, n int) []event {
 				e.Steps = append(e.Steps, episodic.Step{Tool: any(), Outcome: outcome()})
 			}
 			require.NoError(t, e.Normalise())
-			events[i] = func(s *State) { s.Record(&e) }
+			events[i] = func(s *history.State) { s.Record(&e) }
 		}
 	}
 	return events
@@ -73,8 +74,8 @@ func TestModelsDoNotDependOnWhatWasShownBefore(t *testing.T) {
 	}
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		events := history(t, r, 150)
-		s := NewState()
+		events := randomEvents(t, r, 150)
+		s := history.NewState()
 		type shown struct {
 			*Model
 			parts []Part
@@ -85,7 +86,7 @@ func TestModelsDoNotDependOnWhatWasShownBefore(t *testing.T) {
 			if r.IntN(15) > 0 && i < len(events)-1 {
 				continue
 			}
-			fresh := NewState()
+			fresh := history.NewState()
 			for _, e := range events[:i+1] {
 				e(fresh)
 			}
@@ -101,9 +102,9 @@ func TestModelsDoNotDependOnWhatWasShownBefore(t *testing.T) {
 			require.Equal(t, w.Parts(), m.Parts(), "seed %d, %d events", seed, i+1)
 			require.Equal(t, w.Info(), m.Info())
 			require.Equal(t, w.Stats(), m.Stats())
-			require.Equal(t, w.starts, m.starts)
-			for n := range int32(len(w.ids)) {
-				require.Equal(t, []any{w.gone(n), w.kind(n), w.capTools(n), w.toolCaps(n)}, []any{m.gone(n), m.kind(n), m.capTools(n), m.toolCaps(n)})
+			require.Equal(t, w.Start, m.Start)
+			for n := range int32(len(w.IDs)) {
+				require.Equal(t, []any{w.Removed(n), w.Kind(n), w.CapabilityTools(n), w.ToolCapabilities(n)}, []any{m.Removed(n), m.Kind(n), m.CapabilityTools(n), m.ToolCapabilities(n)})
 			}
 			before, err := w.Export("", 0)
 			require.NoError(t, err)
@@ -128,8 +129,8 @@ func TestSpellingOfASpelling(t *testing.T) {
 // Readers ask a model while its state goes on; what they are told does not change.
 func TestReadersOfOlderModels(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	events := history(t, r, 400)
-	s := NewState()
+	events := randomEvents(t, r, 400)
+	s := history.NewState()
 	for _, e := range events[:100] {
 		e(s)
 	}
@@ -164,29 +165,4 @@ func TestReadersOfOlderModels(t *testing.T) {
 		e(s)
 	}
 	readers.Wait()
-}
-
-// The index finds every id that its reader knows and no other, whatever came later.
-func TestIndexOfTheMoment(t *testing.T) {
-	x, ids := newIndex(), []string(nil)
-	type moment struct {
-		x   *index
-		ids []string
-	}
-	var moments []moment
-	for i := range 1000 {
-		ids = append(ids, fmt.Sprint("tool", i))
-		x = x.with(ids)
-		moments = append(moments, moment{x, ids})
-	}
-	for i := 0; i < len(moments); i += 37 {
-		m := moments[i]
-		for j, id := range ids {
-			n, ok := m.x.find(m.ids, id)
-			require.Equal(t, j <= i, ok)
-			if ok {
-				require.Equal(t, int32(j), n)
-			}
-		}
-	}
 }

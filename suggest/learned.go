@@ -7,6 +7,7 @@ import (
 
 	nexttool "waymark/learn/next"
 	"waymark/learn/stop"
+	"waymark/suggest/history"
 )
 
 // What is learned from, and from how much on.
@@ -52,24 +53,24 @@ type learning struct {
 	provisional bool // see MeasureOptions
 
 	mu     sync.Mutex
-	counts *Counts              // nil when it is worked out
+	counts *history.Counts      // nil when it is worked out
 	known  atomic.Pointer[fits] // fitted before, and kept; nil: not yet
 	result atomic.Pointer[learned]
 }
 
 // newLearning looks what there is to learn from.
-func newLearning(c *Counts) *learning {
+func newLearning(c *history.Counts) *learning {
 	l := &learning{counts: c}
-	for i := range c.past.n {
-		p := c.past.at(i)
-		if p.limited {
+	for i := range c.Past.N {
+		p := c.Past.Episode(i)
+		if p.Limited {
 			continue
 		}
-		l.steps += len(p.nodes)
-		if len(p.nodes) > 1 {
+		l.steps += len(p.Nodes)
+		if len(p.Nodes) > 1 {
 			l.tasks++
 		}
-		if p.teaches() {
+		if teaches(p) {
 			l.intents++
 		}
 	}
@@ -78,8 +79,8 @@ func newLearning(c *Counts) *learning {
 
 // teaches reports whether a task says what its intent needs. One that failed does, too: it failed with
 // these tools more often than for want of others.
-func (p *pastEpisode) teaches() bool {
-	return strings.TrimSpace(p.intent) != "" && len(p.nodes) > 0
+func teaches(p *history.Episode) bool {
+	return strings.TrimSpace(p.Intent) != "" && len(p.Nodes) > 0
 }
 
 // of reports whether there is enough to learn about a kind of question.
@@ -121,7 +122,7 @@ func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	lessons := l.counts.lessons(l.shelf, halt)
+	lessons := newLessons(l.counts, l.shelf, halt)
 	if lessons == nil {
 		return nil
 	}

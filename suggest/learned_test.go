@@ -245,24 +245,6 @@ func written(f *fits) []byte {
 	return w.Bytes
 }
 
-// A task that is a graph keeps it, and a chain takes no room for it.
-func TestPastKeepsLinks(t *testing.T) {
-	s := NewState()
-	at := time.UnixMilli(1_700_000_000_123).UTC()
-	s.Record(&episodic.Episode{ID: "1", Time: at, Steps: []episodic.Step{{ID: "1", Tool: "a"}, {ID: "2", Tool: "b"}}})
-	s.Record(&episodic.Episode{ID: "2", Outcome: episodic.Failure, Steps: []episodic.Step{
-		{ID: "1", Tool: "a", DependsOn: []string{}}, {ID: "2", Tool: "b", DependsOn: []string{}}, {ID: "3", Tool: "c", DependsOn: []string{"2", "1"}}}})
-	assert.Nil(t, s.episodes().at(0).after)
-	assert.Equal(t, [][]int32{nil, {0}}, s.episodes().at(0).parents())
-	assert.Equal(t, at.UnixMilli(), s.episodes().at(0).time)
-	assert.Equal(t, [][]int32{{}, {}, {0, 1}}, s.episodes().at(1).parents())
-	assert.True(t, s.episodes().at(1).failed())
-	for _, damaged := range [][]int32{{0, 0, 2, 0, 2}, {0, 0, 2, 1, 0}, {0, 0, 9, 0, 1}, {0, 0}, {0, 0, 1, 0, 5}} {
-		assert.False(t, linked(damaged, 3), "%v", damaged)
-	}
-	assert.True(t, linked(s.episodes().at(1).after, 3))
-}
-
 // The confidence of the likeliest tool is calibrated, the others share the rest; scores stay as they are.
 func TestLearnedConfidence(t *testing.T) {
 	if testing.Short() {
@@ -471,10 +453,10 @@ func TestRequires(t *testing.T) {
 		w.PutTool(tool)
 	}
 	m := w.model()
-	node := func(id string) int32 { n, _ := m.find(id); return n }
-	assert.ElementsMatch(t, []int32{node("x:b"), node("x:new")}, m.requires(node("x:c")), "another spelling is the same tool")
-	assert.Empty(t, m.requires(node("x:a")))
-	l := m.lessons(nil, never)
+	node := func(id string) int32 { n, _ := m.Find(id); return n }
+	assert.ElementsMatch(t, []int32{node("x:b"), node("x:new")}, m.Requires(node("x:c")), "another spelling is the same tool")
+	assert.Empty(t, m.Requires(node("x:a")))
+	l := newLessons(m.Counts, nil, never)
 	assert.ElementsMatch(t, []int32{l.tool[node("x:b")], l.tool[node("x:new")]}, l.needs[l.tool[node("x:c")]])
 
 	e, err := m.Explain(ExplainRequest{ID: "x:c", Context: []string{"x:b"}, Profile: ProfileLearned})
@@ -499,8 +481,8 @@ func TestRequires(t *testing.T) {
 // linked is the signal that one tool requires another, once the latter was used.
 func (m *Model) linked(after, tool string) float32 {
 	l := m.measures.learning.get()
-	a, _ := m.find(after)
-	b, _ := m.find(tool)
+	a, _ := m.Find(after)
+	b, _ := m.Find(tool)
 	var s nexttool.Signs
 	l.history.Signs([]int32{l.tool[a]}, [][]int32{nil}, 1, nil, &s)
 	return s.Values[slices.Index(s.Tools, l.tool[b])][nexttool.Linked]

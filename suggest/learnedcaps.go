@@ -5,6 +5,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/internal/numeric"
+	"waymark/suggest/history"
 )
 
 // A stored capability competes in two ways: as a step of its own, which a history may hold and texts may
@@ -26,7 +27,7 @@ type together struct {
 // visitStored visits c, or, if it is a capability that text or context brought in, what its tools make of it
 // where that is better. A capability with nothing left to do is left out.
 func (q *query) visitStored(c candidate, visit func(c candidate)) {
-	if q.kind(c.node) == catalog.KindCapability {
+	if q.Kind(c.node) == catalog.KindCapability {
 		if q.exhausted(c.node) {
 			return
 		}
@@ -91,12 +92,12 @@ func (q *query) scoreTogether(n int32) (s float64, ok bool) {
 	var scores [catalog.MaxTools]float64
 	left := scores[:0]
 	top := math.Inf(-1)
-	for _, t := range q.capTools(n) {
+	for _, t := range q.CapabilityTools(n) {
 		if q.stamp[t] == q.epoch && q.inFlight[t] {
 			continue
 		}
 		x := q.together.least
-		if i := of(q.learned.tool, t, -1); i >= 0 {
+		if i := history.Of(q.learned.tool, t, -1); i >= 0 {
 			x = q.together.score[i]
 		}
 		left = append(left, x)

@@ -101,19 +101,19 @@ func TestGoldenLearned(t *testing.T) {
 		t.Skip("learns from 1,800 tasks")
 	}
 	var b strings.Builder
-	for _, history := range []struct {
+	for _, past := range []struct {
 		name  string
 		model *Model
 	}{{"1,800 tasks", sampleModel(t)}, {"180 tasks, some tools not learned of", shortModel(t, 180, 125)}} {
-		fmt.Fprintf(&b, "# %s\n", history.name)
+		fmt.Fprintf(&b, "# %s\n", past.name)
 		for _, q := range learnedNext {
 			for _, intent := range []string{"", q.intent} {
-				writeNext(t, &b, history.model, strings.Fields(q.after), intent, q.allow)
+				writeNext(t, &b, past.model, strings.Fields(q.after), intent, q.allow)
 			}
 		}
 		for _, intent := range learnedIntents {
-			writeTools(t, &b, history.model, intent)
-			writePlan(t, &b, history.model, intent, learnedDone[intent])
+			writeTools(t, &b, past.model, intent)
+			writePlan(t, &b, past.model, intent, learnedDone[intent])
 		}
 	}
 	golden(t, "testdata/learned.golden", b.String())

@@ -74,7 +74,7 @@ func (p *plan) addNamed(most int) {
 		said[term] = true
 	}
 	for _, o := range slices.Clone(p.others) {
-		if len(p.tasks) == most || o.confidence() < namedLeast || p.kind(o.node) != catalog.KindTool || !p.says(o.node, said) {
+		if len(p.tasks) == most || o.confidence() < namedLeast || p.Kind(o.node) != catalog.KindTool || !p.says(o.node, said) {
 			continue
 		}
 		t := p.shown(p.query, o, o.confidence())

@@ -10,6 +10,7 @@ import (
 	nexttool "waymark/learn/next"
 	planning "waymark/learn/plan"
 	"waymark/semantic"
+	"waymark/suggest/history"
 )
 
 // learn makes the query one for what was learned, if the situation has anything to do with it.
@@ -138,7 +139,7 @@ func (s *sureness) of(claimed float64) float64 {
 func (q *query) prefix(l *learned) {
 	q.done = q.done[:0]
 	for _, n := range q.context {
-		if t := of(l.tool, n, -1); t >= 0 {
+		if t := history.Of(l.tool, n, -1); t >= 0 {
 			q.done = append(q.done, t)
 		}
 	}
@@ -165,7 +166,7 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 	q.outside(visit)
 	q.recentCandidates(visitAll)
 	for _, n := range q.touched {
-		if q.kind(n) == catalog.KindCapability && q.live(n) && !q.exhausted(n) && !q.judged(n) {
+		if q.Kind(n) == catalog.KindCapability && q.Live(n) && !q.exhausted(n) && !q.judged(n) {
 			if c, ok := q.stored(n); ok {
 				visit(c)
 			}
@@ -175,7 +176,7 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 
 // judged reports whether something was learned of a node itself.
 func (q *query) judged(n int32) bool {
-	t := of(q.learned.tool, n, -1)
+	t := history.Of(q.learned.tool, n, -1)
 	if t < 0 || q.planned == nil {
 		return t >= 0
 	}
@@ -193,7 +194,7 @@ func (q *query) asked(tool int32, p float64) (c candidate, ok bool) {
 
 // learnedTerms takes a learned score apart.
 func (q *query) learnedTerms(c candidate) (terms []Term) {
-	tool := of(q.learned.tool, c.node, -1)
+	tool := history.Of(q.learned.tool, c.node, -1)
 	if c.newer != 0 {
 		defer func() { terms = append(terms, Term{"newer_history", c.newer, 1, c.newer}) }()
 	}
@@ -248,10 +249,10 @@ func (q *query) learnedReason(c candidate) string {
 		return "matches the intent" + q.words(c.node)
 	}
 	if q.planned == nil && q.count[c.node] > 0 {
-		return fmt.Sprintf("followed %s %d of %d times", q.ids[q.last], q.count[c.node], q.followedBy(q.last))
+		return fmt.Sprintf("followed %s %d of %d times", q.IDs[q.last], q.count[c.node], q.followedBy(q.last))
 	}
 	if q.planned != nil {
-		if of(q.learned.tool, c.node, -1) >= 0 && q.uses.At(c.node).steps > 0 {
+		if history.Of(q.learned.tool, c.node, -1) >= 0 && q.Usage.At(c.node).Steps > 0 {
 			return "used for requests like this one" + q.words(c.node)
 		}
 		return "matches the intent" + q.words(c.node)

@@ -13,6 +13,7 @@ import (
 	"waymark/learn/sequence"
 	"waymark/learn/stop"
 	"waymark/semantic"
+	"waymark/suggest/history"
 )
 
 // lessons holds the past tasks in the form that the models are fitted on.
@@ -29,25 +30,25 @@ type lessons struct {
 	studied bool // what the fits were made on is kept
 }
 
-// lessons prepares the past tasks and the tools; nil soon after halt says true.
-func (c *Counts) lessons(shelf *CatalogCache, halt func() bool) *lessons {
-	first, steps := c.past.n, 0
-	for ; first > 0 && steps+len(c.past.at(first-1).nodes) <= newestSteps; first-- {
-		steps += len(c.past.at(first - 1).nodes)
+// newLessons prepares the past tasks and the tools; nil soon after halt says true.
+func newLessons(c *history.Counts, shelf *CatalogCache, halt func() bool) *lessons {
+	first, steps := c.Past.N, 0
+	for ; first > 0 && steps+len(c.Past.Episode(first-1).Nodes) <= newestSteps; first-- {
+		steps += len(c.Past.Episode(first - 1).Nodes)
 	}
-	past := make([]*pastEpisode, 0, c.past.n-first)
+	past := make([]*history.Episode, 0, c.Past.N-first)
 	l := &lessons{learned: &learned{words: map[string]int32{}}, timed: true}
-	repeated := c.repeated(first)
-	for i := range c.past.n - first {
-		p := c.past.at(first + i)
-		if p.limited || repeated != nil && repeated[i] {
+	repeated := c.Repeated(first)
+	for i := range c.Past.N - first {
+		p := c.Past.Episode(first + i)
+		if p.Limited || repeated != nil && repeated[i] {
 			continue
 		}
 		past = append(past, p)
-		l.timed = l.timed && p.time != 0
+		l.timed = l.timed && p.Time != 0
 	}
 	if l.timed {
-		slices.SortStableFunc(past, func(a, b *pastEpisode) int { return cmp.Compare(a.time, b.time) })
+		slices.SortStableFunc(past, func(a, b *history.Episode) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	l.number(c, past)
 	l.describe(c, shelf)
@@ -65,18 +66,18 @@ func (c *Counts) lessons(shelf *CatalogCache, halt func() bool) *lessons {
 }
 
 // countOlder counts what came right after each tool in the tasks that are too old to be learned from.
-func (l *lessons) countOlder(c *Counts, first int) {
+func (l *lessons) countOlder(c *history.Counts, first int) {
 	if first == 0 {
 		return
 	}
 	l.catalog.Older = make([]sequence.Followers, len(l.node))
 	for i := range first {
-		if c.past.at(i).limited {
+		if c.Past.Episode(i).Limited {
 			continue
 		}
 		last := int32(-1)
-		for _, raw := range c.past.at(i).nodes {
-			t := l.tool[c.canon[raw]]
+		for _, raw := range c.Past.Episode(i).Nodes {
+			t := l.tool[c.Canonical[raw]]
 			if last >= 0 && t >= 0 {
 				l.catalog.Older[last].Add(t, 1)
 			}
@@ -86,15 +87,15 @@ func (l *lessons) countOlder(c *Counts, first int) {
 }
 
 // NextTasks are the tools and past tasks as the next tool is learned from them.
-func (c *Counts) NextTasks() (nexttool.Catalog, []*nexttool.Task) {
-	l := c.lessons(nil, never)
+func NextTasks(c *history.Counts) (nexttool.Catalog, []*nexttool.Task) {
+	l := newLessons(c, nil, never)
 	return l.catalog, l.tasks
 }
 
 // number chooses the tools and numbers them: those used, then what the same servers offer, then the others
 // of the catalog.
-func (l *lessons) number(c *Counts, past []*pastEpisode) {
-	chosen, known := make([]bool, len(c.ids)), map[string]bool{}
+func (l *lessons) number(c *history.Counts, past []*history.Episode) {
+	chosen, known := make([]bool, len(c.IDs)), map[string]bool{}
 	choose := func(node int32) {
 		if !chosen[node] {
 			chosen[node] = true
@@ -102,27 +103,27 @@ func (l *lessons) number(c *Counts, past []*pastEpisode) {
 		}
 	}
 	for _, p := range past {
-		for _, raw := range p.nodes {
-			node := c.canon[raw]
+		for _, raw := range p.Nodes {
+			node := c.Canonical[raw]
 			choose(node)
-			known[c.server(node)] = true
+			known[c.Server(node)] = true
 		}
 	}
 	delete(known, "")
 	for _, others := range []bool{false, true} {
-		for i := range c.ids {
+		for i := range c.IDs {
 			node := int32(i)
-			if c.live(node) && len(l.node) < learnTools && (others || known[c.server(node)]) {
+			if c.Live(node) && len(l.node) < learnTools && (others || known[c.Server(node)]) {
 				choose(node)
 			}
 		}
 	}
-	for i := range c.ids {
+	for i := range c.IDs {
 		node := int32(i)
-		l.partial = l.partial || !chosen[i] && c.live(node) && c.kind(node) == catalog.KindTool
+		l.partial = l.partial || !chosen[i] && c.Live(node) && c.Kind(node) == catalog.KindTool
 	}
-	slices.SortFunc(l.node, func(a, b int32) int { return strings.Compare(c.ids[a], c.ids[b]) })
-	l.tool = make([]int32, len(c.ids))
+	slices.SortFunc(l.node, func(a, b int32) int { return strings.Compare(c.IDs[a], c.IDs[b]) })
+	l.tool = make([]int32, len(c.IDs))
 	for i := range l.tool {
 		l.tool[i] = -1
 	}
@@ -131,26 +132,18 @@ func (l *lessons) number(c *Counts, past []*pastEpisode) {
 	}
 }
 
-// server is what offers a tool; "" where the catalog does not say.
-func (c *Counts) server(node int32) string {
-	if i, ok := c.view.tool[c.ids[node]]; ok {
-		return cmp.Or(c.view.tools[i].Server, c.view.tools[i].Domain)
-	}
-	return ""
-}
-
 // describe reads what the catalog says of the tools.
-func (l *lessons) describe(c *Counts, shelf *CatalogCache) {
+func (l *lessons) describe(c *history.Counts, shelf *CatalogCache) {
 	tools := make([]planning.Tool, len(l.node))
 	l.catalog.Server = make([]int32, len(l.node))
 	servers := map[string]int32{}
 	for t, node := range l.node {
-		d := c.document(c.ids[node])
+		d := c.Document(c.IDs[node])
 		tool := planning.Tool{Name: d.Name, Text: d.Text, Properties: d.Properties}
 		server := ""
-		if i, ok := c.view.tool[c.ids[node]]; ok {
-			entry := &c.view.tools[i]
-			tool.Name, tool.Text, tool.Server = nameOf(entry), entry.Description, c.server(node)
+		if i, ok := c.Catalog.ToolIndex[c.IDs[node]]; ok {
+			entry := &c.Catalog.Tools[i]
+			tool.Name, tool.Text, tool.Server = history.ToolName(entry), entry.Description, c.Server(node)
 			tool.Properties += " " + entry.Domain
 			server = tool.Server
 		}
@@ -170,7 +163,7 @@ func (l *lessons) describe(c *Counts, shelf *CatalogCache) {
 }
 
 // wire numbers the properties that tools take and give. Names that any tool may have say nothing.
-func (l *lessons) wire(c *Counts) {
+func (l *lessons) wire(c *history.Counts) {
 	number := map[string]int32{}
 	numbers := func(list []catalog.Property) []int32 {
 		var of []int32
@@ -189,8 +182,8 @@ func (l *lessons) wire(c *Counts) {
 	}
 	takes, gives := make([][]int32, len(l.node)), make([][]int32, len(l.node))
 	for t, node := range l.node {
-		if i, ok := c.view.tool[c.ids[node]]; ok {
-			takes[t], gives[t] = numbers(c.view.entries[i].inputs()), numbers(c.view.entries[i].outputs())
+		if i, ok := c.Catalog.ToolIndex[c.IDs[node]]; ok {
+			takes[t], gives[t] = numbers(c.Catalog.Schemas[i].Inputs()), numbers(c.Catalog.Schemas[i].Outputs())
 		}
 	}
 	if len(number) > 0 {
@@ -199,10 +192,10 @@ func (l *lessons) wire(c *Counts) {
 }
 
 // depend reads what the catalog says that tools require.
-func (l *lessons) depend(c *Counts) {
+func (l *lessons) depend(c *history.Counts) {
 	needs, any := make([][]int32, len(l.node)), false
 	for t, node := range l.node {
-		for _, need := range c.requires(node) {
+		for _, need := range c.Requires(node) {
 			if n := l.tool[need]; n >= 0 {
 				needs[t] = append(needs[t], n)
 				any = true
@@ -215,13 +208,13 @@ func (l *lessons) depend(c *Counts) {
 }
 
 // add prepares one task.
-func (l *lessons) add(c *Counts, p *pastEpisode, at int) {
-	tools := make([]int32, len(p.nodes))
-	for i, raw := range p.nodes {
-		tools[i] = l.tool[c.canon[raw]]
+func (l *lessons) add(c *history.Counts, p *history.Episode, at int) {
+	tools := make([]int32, len(p.Nodes))
+	for i, raw := range p.Nodes {
+		tools[i] = l.tool[c.Canonical[raw]]
 	}
-	parents := p.parents()
-	words, group := semantic.Tokens(p.intent), uint64(at)
+	parents := p.Parents()
+	words, group := semantic.Tokens(p.Intent), uint64(at)
 	if len(words) > 0 {
 		h := fnv.New64a()
 		h.Write([]byte(strings.Join(words, " ")))
@@ -231,14 +224,14 @@ func (l *lessons) add(c *Counts, p *pastEpisode, at int) {
 		l.ends = append(l.ends, stop.Task{Tools: tools, Group: group})
 	}
 	if len(tools) > 1 {
-		t := &nexttool.Task{Tools: tools, Parents: parents, Worked: worked(p.worked), Group: group}
+		t := &nexttool.Task{Tools: tools, Parents: parents, Worked: worked(p.StepOutcomes), Group: group}
 		if len(words) > 0 {
-			t.Request, t.Text = l.request(words, true), func() []sequence.Vote { return l.wording.like(p.intent) }
+			t.Request, t.Text = l.request(words, true), func() []sequence.Vote { return l.wording.like(p.Intent) }
 		}
 		l.tasks = append(l.tasks, t)
 	}
-	if p.teaches() {
-		l.plans = append(l.plans, planning.Task{Text: p.intent, Steps: tools, After: parents, Failed: p.failed()})
+	if teaches(p) {
+		l.plans = append(l.plans, planning.Task{Text: p.Intent, Steps: tools, After: parents, Failed: p.Failed()})
 	}
 }
 

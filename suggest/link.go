@@ -11,6 +11,7 @@ import (
 	"waymark/graph"
 	"waymark/internal/numeric"
 	"waymark/learn/wiring"
+	"waymark/suggest/history"
 )
 
 // chainLike is the share of branching episodes below which unlinked tasks are put in a row: in such
@@ -70,7 +71,7 @@ func (p *plan) slot() {
 
 // near reports whether task j is within two learned steps of the one before it.
 func (p *plan) near(j int) bool {
-	return p.ways.Of(p.g).Hops(p.tasks[j-1].node, p.tasks[j].node, 2) > 0
+	return p.ways.Of(p.Graph).Hops(p.tasks[j-1].node, p.tasks[j].node, 2) > 0
 }
 
 // arrange sorts the tasks so that as much of the learned flow as possible points forward: of what is
@@ -103,7 +104,7 @@ func (p *plan) arrange() {
 func (p *plan) flow(a, b int32) float64 {
 	f := 0.0
 	if _, n := p.transition(a, b); n > 0 {
-		f = float64(n) / float64(max(n, p.uses.At(b).steps))
+		f = float64(n) / float64(max(n, p.Usage.At(b).Steps))
 	}
 	if p.wire(a, b) != "" && p.wire(b, a) == "" {
 		f++
@@ -119,8 +120,8 @@ func (p *plan) sooner(a, b task) bool {
 }
 
 func (p *plan) place(n int32) float64 {
-	u := p.uses.At(n)
-	return u.place()
+	u := p.Usage.At(n)
+	return u.Place()
 }
 
 // linkLearned links task j to the earlier task it most often followed, and to every other that came
@@ -135,7 +136,7 @@ func (p *plan) linkLearned(j int) {
 	}
 	for i := range p.tasks[:j] {
 		_, n := p.transition(p.tasks[i].node, p.tasks[j].node)
-		if i == best || n > 0 && 2*n >= p.uses.At(p.tasks[j].node).steps {
+		if i == best || n > 0 && 2*n >= p.Usage.At(p.tasks[j].node).Steps {
 			p.tasks[j].after = append(p.tasks[j].after, i)
 		}
 	}
@@ -177,11 +178,11 @@ func (p *plan) reaches(i, j int) bool {
 }
 
 // chains reports whether tasks nearly always are chains.
-func (c *Counts) chains() bool {
-	return c.totals.episodes > 0 && float64(c.totals.branching) < chainLike*float64(c.totals.episodes)
+func (p *plan) chains() bool {
+	return p.Totals.Episodes > 0 && float64(p.Totals.Branching) < chainLike*float64(p.Totals.Episodes)
 }
 
-func (p *plan) usuallyFirst(n int32) bool { return 2*p.uses.At(n).roots >= p.uses.At(n).steps }
+func (p *plan) usuallyFirst(n int32) bool { return 2*p.Usage.At(n).Roots >= p.Usage.At(n).Steps }
 
 // feeds reports whether another task depends on task i.
 func (p *plan) feeds(i int) bool {
@@ -209,16 +210,16 @@ func (p *plan) reject() {
 		for j := i + 1; j < len(p.tasks); j++ {
 			b := p.tasks[j].node
 			_, back := p.transition(b, a)
-			if back == 0 || back < most && 2*back < p.uses.At(a).steps {
+			if back == 0 || back < most && 2*back < p.Usage.At(a).Steps {
 				continue
 			}
 			_, forth := p.transition(a, b)
-			reason := fmt.Sprintf("seen %d times, but %s comes first in this plan", back, p.ids[a])
+			reason := fmt.Sprintf("seen %d times, but %s comes first in this plan", back, p.IDs[a])
 			if p.reaches(i, j) {
 				reason = fmt.Sprintf("seen %d times, the other way %d times; both together would be a cycle", back, forth)
 				p.warn(WarnCyclesCut)
 			}
-			p.rejected = append(p.rejected, RejectedEdge{p.ids[b], p.ids[a], reason})
+			p.rejected = append(p.rejected, RejectedEdge{p.IDs[b], p.IDs[a], reason})
 		}
 	}
 }
@@ -226,7 +227,7 @@ func (p *plan) reject() {
 // wire is the name of an input of b that results of a were seen to feed, or of an output of a that is a
 // required input of b, or "".
 func (m *Model) wire(a, b int32) string {
-	for _, w := range m.wires.At(b) {
+	for _, w := range m.Wires.At(b) {
 		if w.From == a {
 			return w.In
 		}
@@ -267,7 +268,7 @@ func specific(name string) bool {
 func (p *plan) provided(t int32, name string) bool {
 	in := catalog.Property{Name: name}
 	gives := func(n int32) bool {
-		return p.gives(n, in) || slices.ContainsFunc(p.wires.At(t), func(w wiring.Wire) bool { return w.From == n && w.In == name })
+		return p.gives(n, in) || slices.ContainsFunc(p.Wires.At(t), func(w wiring.Wire) bool { return w.From == n && w.In == name })
 	}
 	return slices.ContainsFunc(p.distinct, gives) ||
 		slices.ContainsFunc(p.tasks, func(o task) bool { return o.node != t && gives(o.node) })
@@ -278,11 +279,11 @@ func (p *plan) provided(t int32, name string) bool {
 // before t in half of its uses. It must be read-only, for a plan must not change the world to learn a value, and
 // must not need the same value itself. Ties go to the more frequent, then by importance and id; -1 if there is none.
 func (p *plan) provider(t int32, name string) int32 {
-	uses := p.uses.At(t).steps
+	uses := p.Usage.At(t).Steps
 	eligible := func(n int32, count uint64) bool {
 		return n != t && count > 0 && 2*count >= uses && p.readOnly(n) && !p.takes(n, name)
 	}
-	for _, w := range p.wires.At(t) { // the best of an input comes first
+	for _, w := range p.Wires.At(t) { // the best of an input comes first
 		if w.In == name && eligible(w.From, uint64(w.Count)) {
 			return w.From
 		}
@@ -291,12 +292,12 @@ func (p *plan) provider(t int32, name string) int32 {
 	if !specific(name) {
 		return best
 	}
-	for _, n := range p.g.Sources(t) {
+	for _, n := range p.Graph.Sources(t) {
 		_, count := p.transition(n, t)
 		if !eligible(n, count) || !slices.ContainsFunc(p.outputs(n), func(o catalog.Property) bool { return strings.EqualFold(o.Name, name) }) {
 			continue
 		}
-		if best < 0 || count > bestCount || count == bestCount && cmpFloatID(p.rank(n), p.rank(best), p.ids[best], p.ids[n]) > 0 {
+		if best < 0 || count > bestCount || count == bestCount && cmpFloatID(p.rank(n), p.rank(best), p.IDs[best], p.IDs[n]) > 0 {
 			best, bestCount = n, count
 		}
 	}
@@ -305,11 +306,11 @@ func (p *plan) provider(t int32, name string) int32 {
 
 // readOnly reports whether the catalog says that a tool changes nothing.
 func (m *Model) readOnly(n int32) bool {
-	i, ok := m.view.tool[m.ids[n]]
+	i, ok := m.Catalog.ToolIndex[m.IDs[n]]
 	if !ok {
 		return false
 	}
-	a := m.view.tools[i].Annotations
+	a := m.Catalog.Tools[i].Annotations
 	return a != nil && a.ReadOnly != nil && *a.ReadOnly
 }
 
@@ -319,15 +320,15 @@ func (m *Model) takes(n int32, name string) bool {
 }
 
 func (m *Model) inputs(n int32) []catalog.Property {
-	if i, ok := m.view.tool[m.ids[n]]; ok {
-		return m.view.entries[i].inputs()
+	if i, ok := m.Catalog.ToolIndex[m.IDs[n]]; ok {
+		return m.Catalog.Schemas[i].Inputs()
 	}
 	return nil
 }
 
 func (m *Model) outputs(n int32) []catalog.Property {
-	if i, ok := m.view.tool[m.ids[n]]; ok {
-		return m.view.entries[i].outputs()
+	if i, ok := m.Catalog.ToolIndex[m.IDs[n]]; ok {
+		return m.Catalog.Schemas[i].Outputs()
 	}
 	return nil
 }
@@ -339,15 +340,15 @@ func (m *Model) outputs(n int32) []catalog.Property {
 // stand for tools that have.
 func (p *plan) arguments(j int) (map[string]Argument, []Wired) {
 	args, wired := p.wired(j)
-	entry := func(i int) *toolEntry { return p.view.entry(p.ids[p.tasks[i].node]) }
+	entry := func(i int) *history.Schemas { return p.Catalog.SchemasOf(p.IDs[p.tasks[i].node]) }
 	to := entry(j)
 	if to == nil {
 		return args, wired
 	}
-	for _, in := range to.inputs() {
+	for _, in := range to.Inputs() {
 		for i := j - 1; i >= 0 && args[in.Name] == (Argument{}); i-- {
 			from := entry(i)
-			if from != nil && p.reaches(i, j) && (specific(in.Name) || slices.Contains(p.tasks[j].after, i)) && feedsInput(from.outputs(), in) {
+			if from != nil && p.reaches(i, j) && (specific(in.Name) || slices.Contains(p.tasks[j].after, i)) && feedsInput(from.Outputs(), in) {
 				args[in.Name] = Argument{fmt.Sprintf("t%d.%s", i+1, output(in.Name))}
 			}
 		}
@@ -388,7 +389,7 @@ func (p *plan) answer() DAGAnswer {
 	ranks := make([]float64, 0, len(p.tasks))
 	for j, t := range p.tasks {
 		task := Task{
-			ID: fmt.Sprintf("t%d", j+1), Tool: p.ids[t.node], Kind: p.kind(t.node), DependsOn: []string{}, Slot: t.slot,
+			ID: fmt.Sprintf("t%d", j+1), Tool: p.IDs[t.node], Kind: p.Kind(t.node), DependsOn: []string{}, Slot: t.slot,
 			Confidence: min(Cap, t.score), ConfidenceLow: min(Cap, t.score, t.low), Formula: t.formula,
 		}
 		task.Arguments, task.Wired = p.arguments(j)
@@ -428,7 +429,7 @@ func (p *plan) answer() DAGAnswer {
 		p.warn(WarnLowConfidence)
 	}
 	for _, c := range p.others[:min(len(p.others), alternatives)] {
-		a.Alternatives = append(a.Alternatives, Alternative{ID: p.ids[c.node], For: p.standsFor(c.node), Score: c.confidence()})
+		a.Alternatives = append(a.Alternatives, Alternative{ID: p.IDs[c.node], For: p.standsFor(c.node), Score: c.confidence()})
 	}
 	a.Rationale, a.Warnings = p.rationale(), p.warnings
 	return a
@@ -482,10 +483,10 @@ func (t *Task) bound(p float64) {
 
 // path is the learned way from a to b.
 func (p *plan) path(a, b int32) Path {
-	way := p.ways.Of(p.g).Path(a, b, maxHops, nil)
-	out := Path{From: p.ids[a], To: p.ids[b], Via: []string{}, Hops: max(0, len(way)-1)}
+	way := p.ways.Of(p.Graph).Path(a, b, maxHops, nil)
+	out := Path{From: p.IDs[a], To: p.IDs[b], Via: []string{}, Hops: max(0, len(way)-1)}
 	for i := 1; i+1 < len(way); i++ {
-		out.Via = append(out.Via, p.ids[way[i]])
+		out.Via = append(out.Via, p.IDs[way[i]])
 	}
 	out.Confidence = graph.PathConfidence(out.Hops)
 	return out
@@ -498,7 +499,7 @@ const maxHops = 6
 func (p *plan) standsFor(n int32) string {
 	best, bestAA := "", 0.0
 	for j, t := range p.tasks {
-		if aa := p.g.AdamicAdar(n, t.node); aa > bestAA {
+		if aa := p.Graph.AdamicAdar(n, t.node); aa > bestAA {
 			best, bestAA = fmt.Sprintf("t%d", j+1), aa
 		}
 	}
@@ -535,7 +536,7 @@ func (p *plan) rationale() string {
 		}
 		return s
 	case p.last != episodic.NoTool:
-		return fmt.Sprintf("The likeliest way on after %s.", p.ids[p.last])
+		return fmt.Sprintf("The likeliest way on after %s.", p.IDs[p.last])
 	}
 	return "The likeliest way from the usual beginning."
 }

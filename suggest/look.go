@@ -58,7 +58,7 @@ func (q *query) look(vector []float32, limit int) {
 	q.matching = m.matcher.Match(q.phrase)
 	find := func(hits []semantic.Hit) {
 		for _, h := range hits {
-			if n := m.docNode[h.Doc]; q.live(n) && !q.recent.changed(n) {
+			if n := m.docNode[h.Doc]; q.Live(n) && !q.recent.changed(n) {
 				q.consider(n)
 			}
 		}
@@ -72,7 +72,7 @@ func (q *query) look(vector []float32, limit int) {
 	q.hits = q.matching.Top(q.hits[:0], k, wWords)
 	find(q.hits)
 	for _, n := range q.sayings {
-		if q.saidSum[n] >= leastSaid && q.live(n) {
+		if q.saidSum[n] >= leastSaid && q.Live(n) {
 			q.consider(n)
 		}
 	}
@@ -81,7 +81,7 @@ func (q *query) look(vector []float32, limit int) {
 	for _, n := range q.touched {
 		q.matched[n].requests = q.saidSum[n]
 		q.semantic[n] = q.matched[n].parts(nil)
-		if q.kind(n) == catalog.KindTool && q.live(n) && q.semantic[n] > 0 && (best < 0 || q.semantic[n] > q.semantic[best] || q.semantic[n] == q.semantic[best] && q.ids[n] < q.ids[best]) {
+		if q.Kind(n) == catalog.KindTool && q.Live(n) && q.semantic[n] > 0 && (best < 0 || q.semantic[n] > q.semantic[best] || q.semantic[n] == q.semantic[best] && q.IDs[n] < q.IDs[best]) {
 			best = n
 		}
 	}
@@ -114,9 +114,9 @@ func (q *query) lookRecent() {
 	}
 	q.hits = r.text.Match(q.hits[:0], q.matching, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
 	for _, h := range q.hits {
-		if n := r.node[h.Doc]; q.live(n) {
+		if n := r.node[h.Doc]; q.Live(n) {
 			q.touch(n)
-			q.matched[n].text = float64(h.Score * q.weightOf(n))
+			q.matched[n].text = float64(h.Score * q.TextWeight(n))
 		}
 	}
 	for _, t := range q.recentTasks().tools {
@@ -128,12 +128,12 @@ func (q *query) lookRecent() {
 // found fills in what the last build knows of the text of a node, and returns its match.
 func (q *query) found(n int32) float64 {
 	e := &q.matched[n]
-	if d := q.doc(n); d >= 0 && q.live(n) && !q.recent.changed(n) {
+	if d := q.doc(n); d >= 0 && q.Live(n) && !q.recent.changed(n) {
 		e.text, e.words = q.matching.Of(d), q.matching.Near(d)
 		if q.text != nil && q.text.HasVector() {
 			e.vector = q.text.Of(d).Vector
 		}
-		if w := q.weightOf(n); w < 1 {
+		if w := q.TextWeight(n); w < 1 {
 			e.text, e.words, e.vector = float64(w*e.text), float64(w*e.words), float64(w*e.vector)
 		}
 	}

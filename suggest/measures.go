@@ -9,25 +9,25 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
 	"waymark/learn/association"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
 	"waymark/semantic/wordvectors"
+	"waymark/suggest/history"
 )
 
 // Measures are the parts of a model that are costly to compute and need not follow every episode at
 // once: importance, communities, clusters, the text index and the index of past intents. They are a
 // pure function of the counts they were measured on and of the options.
 type Measures struct {
-	nodes      int          // ids known when measured; later ones have no measures yet
-	episodes   int          // episodes seen when measured
-	steps      uint64       // of these episodes
-	thesaurus  string       // names and hashes of the thesaurus files
-	measured   *catalogView // the catalog when measured
-	past       pastEpisodes // the episodes when measured, by the nodes that canon says
+	nodes      int              // ids known when measured; later ones have no measures yet
+	episodes   int              // episodes seen when measured
+	steps      uint64           // of these episodes
+	thesaurus  string           // names and hashes of the thesaurus files
+	measured   *history.Catalog // the catalog when measured
+	past       history.Episodes // the episodes when measured, by the nodes that canon says
 	canon      []int32
 	intents    func() [][]int32 // intentsByNode, worked out once
 	recent     recentBuilder
@@ -95,15 +95,15 @@ const contextIntents, allIntents, intentBytes = 256, 8 << 20, 240
 const neighbourNames = 8
 
 // newMeasures are measures of some counts without any figure.
-func newMeasures(c *Counts) *Measures {
-	m := &Measures{nodes: len(c.ids), episodes: c.past.n, steps: c.totals.steps, measured: c.view, past: c.past, canon: c.canon}
+func newMeasures(c *history.Counts) *Measures {
+	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, past: c.Past, canon: c.Canonical}
 	m.intents = sync.OnceValue(m.intentsByNode)
 	return m
 }
 
 // Measure computes the heavy parts, the text index beside the others. It stops soon after ctx ends. An
 // unreachable embeddings endpoint is no error: text search does not depend on it.
-func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, error) {
+func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Measures, error) {
 	p := &phases{ctx: ctx, report: opts.Progress, part: 1}
 	m := newMeasures(c)
 	if !opts.WithoutLearned {
@@ -117,7 +117,7 @@ func Measure(ctx context.Context, c *Counts, opts MeasureOptions) (*Measures, er
 	if learn {
 		p.part = 1 - learnShare
 	}
-	g := c.g.Graph()
+	g := c.Graph.Graph()
 	err := beside(
 		func() error {
 			return p.run("text", .55, func() error { return m.measureText(ctx, c, g, opts) })
@@ -228,16 +228,16 @@ func (m *Measures) measureCommunities(g *graph.Graph) {
 	m.modularity = graph.Modularity(g, m.community, communityResolution)
 }
 
-func (m *Measures) measureRecall(ctx context.Context, c *Counts) error {
-	for i := c.past.n - 1; i >= 0 && len(m.recalled) < recallIntents; i-- {
-		if p := c.past.at(i); p.intent != "" && len(p.nodes) > 0 && !p.limited {
+func (m *Measures) measureRecall(ctx context.Context, c *history.Counts) error {
+	for i := c.Past.N - 1; i >= 0 && len(m.recalled) < recallIntents; i-- {
+		if p := c.Past.Episode(i); p.Intent != "" && len(p.Nodes) > 0 && !p.Limited {
 			m.recalled = append(m.recalled, int32(i))
 		}
 	}
 	slices.Reverse(m.recalled)
 	intents := make([]string, len(m.recalled))
 	for i, e := range m.recalled {
-		intents[i] = c.past.at(int(e)).intent
+		intents[i] = c.Past.Episode(int(e)).Intent
 	}
 	m.recall = episodic.NewRecall(intents, ended(ctx))
 	return ctx.Err()
@@ -252,18 +252,18 @@ func ended(ctx context.Context) func() bool { return func() bool { return ctx.Er
 // communityResolution is the resolution of modularity; 1 is the standard measure.
 const communityResolution = 1
 
-func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, opts MeasureOptions) error {
-	m.doc = make([]int32, len(c.ids))
+func (m *Measures) measureText(ctx context.Context, c *history.Counts, g *graph.Graph, opts MeasureOptions) error {
+	m.doc = make([]int32, len(c.IDs))
 	var docs []semantic.Document
 	intents := m.intentsByNode()
-	for i, id := range c.ids {
+	for i, id := range c.IDs {
 		m.doc[i] = -1
-		if !c.live(int32(i)) {
+		if !c.Live(int32(i)) {
 			continue
 		}
 		m.doc[i] = int32(len(docs))
 		m.docNode = append(m.docNode, int32(i))
-		d := c.document(id)
+		d := c.Document(id)
 		d.Context = contextOf(c, g, int32(i), intents[i])
 		docs = append(docs, d)
 	}
@@ -287,27 +287,27 @@ func (m *Measures) measureText(ctx context.Context, c *Counts, g *graph.Graph, o
 }
 
 // look prepares what a search asks.
-func (m *Measures) look(c *Counts, words *thesaurus.Thesaurus) {
+func (m *Measures) look(c *history.Counts, words *thesaurus.Thesaurus) {
 	if words == nil {
 		words = thesaurus.Default()
 	}
 	m.thesaurus = words.String()
 	m.matcher = m.text.Matcher(words, wordvectors.Default())
-	m.said = sync.OnceValue(func() *association.Model { return association.Learn(c.requests()) })
+	m.said = sync.OnceValue(func() *association.Model { return association.Learn(requests(c)) })
 }
 
 // requests lists the newest past requests with the tools used for them, the newest last. Tasks that failed as a
 // whole are left out.
-func (c *Counts) requests() []association.Task {
+func requests(c *history.Counts) []association.Task {
 	var tasks []association.Task
-	for e := c.past.n - 1; e >= 0 && len(tasks) < saidTasks; e-- {
-		p := c.past.at(e)
-		if p.intent == "" || p.failed() || p.limited {
+	for e := c.Past.N - 1; e >= 0 && len(tasks) < saidTasks; e-- {
+		p := c.Past.Episode(e)
+		if p.Intent == "" || p.Failed() || p.Limited {
 			continue
 		}
-		t := association.Task{Words: wordsOf(cut(p.intent, requestBytes))}
-		for _, raw := range p.nodes {
-			if n := c.canon[raw]; c.live(n) && !slices.Contains(t.Tools, n) {
+		t := association.Task{Words: wordsOf(cut(p.Intent, requestBytes))}
+		for _, raw := range p.Nodes {
+			if n := c.Canonical[raw]; c.Live(n) && !slices.Contains(t.Tools, n) {
 				t.Tools = append(t.Tools, n)
 			}
 		}
@@ -329,11 +329,11 @@ func wordsOf(request string) []string {
 const saidTasks, requestBytes = 50_000, 1000
 
 // Texts lists what an embeddings endpoint is asked about: one text for each document of the index.
-func Texts(c *Counts) []string {
+func Texts(c *history.Counts) []string {
 	var texts []string
-	for i, id := range c.ids {
-		if c.live(int32(i)) {
-			texts = append(texts, embedded(c.document(id)))
+	for i, id := range c.IDs {
+		if c.Live(int32(i)) {
+			texts = append(texts, embedded(c.Document(id)))
 		}
 	}
 	return texts
@@ -341,45 +341,16 @@ func Texts(c *Counts) []string {
 
 func embedded(d semantic.Document) string { return strings.TrimSpace(d.Name + ". " + d.Text) }
 
-// document is what the catalog says of an id; an id that no catalog names is described by itself.
-func (c *Counts) document(id string) semantic.Document { return c.view.document(id) }
-
-func (v *catalogView) document(id string) semantic.Document {
-	if i, ok := v.tool[id]; ok {
-		t := &v.tools[i]
-		d := semantic.Document{Name: id, Text: strings.Join([]string{t.Description, t.Domain}, " ")}
-		if t.Name != "" && !strings.HasSuffix(id, t.Name) {
-			d.Name = t.Name + " " + id
-		}
-		var props []string
-		for _, list := range [2][]catalog.Property{v.entries[i].inputs(), v.entries[i].outputs()} {
-			for _, p := range list {
-				props = append(props, p.Name)
-			}
-		}
-		d.Properties = strings.Join(props, " ")
-		return d
-	}
-	if i, ok := v.cap[id]; ok {
-		cp := &v.caps[i]
-		return semantic.Document{
-			Name: cp.Name + " " + id, Text: cp.Description + " " + cp.Intent,
-			Properties: strings.Join(cp.Tools, " "),
-		}
-	}
-	return semantic.Document{Name: id}
-}
-
 // intentsByNode lists, for each node, the newest of the measured episodes with an intent that used it and did
 // not fail as a whole.
 func (m *Measures) intentsByNode() [][]int32 {
 	by := make([][]int32, m.nodes)
 	for e := m.episodes - 1; e >= 0; e-- {
-		p := m.past.at(e)
-		if p.intent == "" || p.failed() {
+		p := m.past.Episode(e)
+		if p.Intent == "" || p.Failed() {
 			continue
 		}
-		for _, raw := range p.nodes {
+		for _, raw := range p.Nodes {
 			n := m.canon[raw]
 			if l := by[n]; len(l) < contextIntents && (len(l) == 0 || l[len(l)-1] != int32(e)) {
 				by[n] = append(l, int32(e))
@@ -407,10 +378,10 @@ func newest(lists [][]int32, each, all int) {
 	}
 }
 
-func contextOf(c *Counts, g *graph.Graph, node int32, episodes []int32) []string {
+func contextOf(c *history.Counts, g *graph.Graph, node int32, episodes []int32) []string {
 	texts := make([]string, 0, len(episodes)+neighbourNames)
 	for _, e := range episodes {
-		texts = append(texts, cut(c.past.at(int(e)).intent, intentBytes))
+		texts = append(texts, cut(c.Past.Episode(int(e)).Intent, intentBytes))
 	}
 	to, weight := g.Out(node)
 	best := make([]int, len(to))
@@ -419,7 +390,7 @@ func contextOf(c *Counts, g *graph.Graph, node int32, episodes []int32) []string
 	}
 	slices.SortStableFunc(best, func(a, b int) int { return -cmp.Compare(weight[a], weight[b]) })
 	for _, i := range best[:min(neighbourNames, len(best))] {
-		texts = append(texts, c.ids[to[i]])
+		texts = append(texts, c.IDs[to[i]])
 	}
 	return texts
 }

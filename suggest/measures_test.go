@@ -94,7 +94,7 @@ func testNames(t *testing.T, m *Model) {
 	} {
 		first := map[int32]int32{}
 		for _, n := range e.Nodes {
-			node := int32(slices.Index(m.ids, n.ID))
+			node := int32(slices.Index(m.IDs, n.ID))
 			if c := name(n); c >= 0 {
 				if f, ok := first[c]; !ok || node < f {
 					first[c] = node

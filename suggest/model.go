@@ -6,11 +6,12 @@ import (
 
 	"waymark/catalog"
 	"waymark/graph"
+	"waymark/suggest/history"
 )
 
 // Model answers. It is immutable and safe for concurrent use.
 type Model struct {
-	*Counts
+	*history.Counts
 	measures  *Measures
 	recent    *recent
 	info      ModelInfo
@@ -28,69 +29,71 @@ type Stamp struct {
 }
 
 // NewModel joins counts and measures. The measures may be older than the counts, not newer.
-func NewModel(c *Counts, measures *Measures, stamp Stamp) (*Model, error) {
-	if measures.nodes > len(c.ids) || measures.episodes > c.past.n {
+func NewModel(c *history.Counts, measures *Measures, stamp Stamp) (*Model, error) {
+	if measures.nodes > len(c.IDs) || measures.episodes > c.Past.N {
 		return nil, fmt.Errorf("measures of %d nodes and %d episodes do not belong to counts of %d and %d",
-			measures.nodes, measures.episodes, len(c.ids), c.past.n)
+			measures.nodes, measures.episodes, len(c.IDs), c.Past.N)
 	}
-	density := c.g.Density()
+	density := c.Graph.Density()
 	return &Model{Counts: c, measures: measures, recent: measures.recentOf(c), info: ModelInfo{
-		Version: stamp.Version, BuiltAt: stamp.BuiltAt, Seq: stamp.Seq, Nodes: c.nodes, Edges: c.g.Size(),
+		Version: stamp.Version, BuiltAt: stamp.BuiltAt, Seq: stamp.Seq, Nodes: c.Suggestable, Edges: c.Graph.Size(),
 		Density: density, Alpha: graph.Alpha(density), Profile: ProfileSeed,
 	}, judgedAt: stamp.JudgedAt, decisions: measures.choice.decisions(stamp.JudgedAt)}, nil
 }
 
 // rank is the importance of a node, between 0 and 1.
-func (m *Model) rank(i int32) float64 { return of(m.measures.rank, i, 0) }
+func (m *Model) rank(i int32) float64 { return history.Of(m.measures.rank, i, 0) }
 
 // comm is the community of a node, -1 without one.
-func (m *Model) comm(i int32) int32 { return of(m.measures.community, i, -1) }
+func (m *Model) comm(i int32) int32 { return history.Of(m.measures.community, i, -1) }
 
 // cluster is the spectral cluster of a node, -1 without one.
-func (m *Model) cluster(i int32) int32 { return of(m.measures.cluster, i, -1) }
+func (m *Model) cluster(i int32) int32 { return history.Of(m.measures.cluster, i, -1) }
 
 // doc is the document of a node in the text index, -1 without one.
-func (m *Model) doc(i int32) int32 { return of(m.measures.doc, i, -1) }
+func (m *Model) doc(i int32) int32 { return history.Of(m.measures.doc, i, -1) }
 
 // Info names the model.
 func (m *Model) Info() ModelInfo { return m.info }
 
 // Tool returns a tool of the catalog.
 func (m *Model) Tool(id string) (catalog.Tool, bool) {
-	i, ok := m.view.tool[id]
+	i, ok := m.Catalog.ToolIndex[id]
 	if !ok {
 		return catalog.Tool{}, false
 	}
-	return m.view.tools[i], true
+	return m.Catalog.Tools[i], true
 }
 
 // Capability returns a capability of the catalog.
 func (m *Model) Capability(id string) (catalog.Capability, bool) {
-	i, ok := m.view.cap[id]
+	i, ok := m.Catalog.CapabilityIndex[id]
 	if !ok {
 		return catalog.Capability{}, false
 	}
-	return m.view.caps[i], true
+	return m.Catalog.Capabilities[i], true
 }
 
 // Tools lists the catalog's tools by id. The slice must not be changed.
-func (m *Model) Tools() []catalog.Tool { return m.view.tools }
+func (m *Model) Tools() []catalog.Tool { return m.Catalog.Tools }
 
 // Capabilities lists the catalog's capabilities by id. The slice must not be changed.
-func (m *Model) Capabilities() []catalog.Capability { return m.view.caps }
+func (m *Model) Capabilities() []catalog.Capability { return m.Catalog.Capabilities }
 
 // Resolve returns the canonical id for a spelling: of the catalog where it can only mean one thing
 // there, else itself.
-func (m *Model) Resolve(spelling string) (string, error) { return m.view.resolver.Resolve(spelling) }
+func (m *Model) Resolve(spelling string) (string, error) { return m.Catalog.Resolver.Resolve(spelling) }
 
 // transition is the learned edge u → v: its weight, and how often it was seen.
-func (m *Model) transition(u, v int32) (weight float64, count uint64) { return m.g.Transition(u, v) }
+func (m *Model) transition(u, v int32) (weight float64, count uint64) {
+	return m.Graph.Transition(u, v)
+}
 
 // node finds the node that counts for a spelling: of an id that was seen, before it is anything else,
 // that of the id.
 func (m *Model) node(spelling string) (int32, bool, error) {
-	if i, ok := m.find(spelling); ok {
-		return m.canon[i], true, nil
+	if i, ok := m.Find(spelling); ok {
+		return m.Canonical[i], true, nil
 	}
 	id, err := catalog.Identifier("id", spelling, catalog.MaxID) // in the form in which ids are stored
 	if err != nil {
@@ -100,36 +103,36 @@ func (m *Model) node(spelling string) (int32, bool, error) {
 	if err != nil {
 		return 0, false, err
 	}
-	i, ok := m.find(id)
+	i, ok := m.Find(id)
 	if !ok {
 		return 0, false, nil
 	}
-	return m.canon[i], true, nil
+	return m.Canonical[i], true, nil
 }
 
 // Stats sums the model up.
 func (m *Model) Stats() Stats {
 	s := Stats{
-		Model: m.info, Tools: len(m.view.tools), Capabilities: len(m.view.caps),
-		Episodes: int(m.totals.episodes), Steps: int(m.totals.steps),
-		Outcomes: outcomeCounts(m.totals.outcomes), StepOutcomes: outcomeCounts(m.totals.stepOutcomes),
+		Model: m.info, Tools: len(m.Catalog.Tools), Capabilities: len(m.Catalog.Capabilities),
+		Episodes: int(m.Totals.Episodes), Steps: int(m.Totals.Steps),
+		Outcomes: outcomeCounts(m.Totals.Outcomes), StepOutcomes: outcomeCounts(m.Totals.StepOutcomes),
 		Sources: map[string]int{}, Communities: len(m.measures.members), Modularity: m.measures.modularity,
 		Clusters: m.measures.clusters, ClustersCapped: m.measures.capped, Eigengap: m.measures.gaps, PageRankSweeps: m.measures.sweeps,
-		EpisodesPending: m.past.n - m.measures.episodes, ObservedTools: m.nodes - m.roles.known,
+		EpisodesPending: m.Past.N - m.measures.episodes, ObservedTools: m.Suggestable - m.Roles.Known,
 		Auto: m.measures.choice, Bypassed: m.bypassCounts(),
 	}
 	s.Auto.At = m.judgedAt
-	for i, name := range m.sources {
-		if n := m.bySource.At(int32(i)); n > 0 {
+	for i, name := range m.Sources {
+		if n := m.BySource.At(int32(i)); n > 0 {
 			s.Sources[name] = int(n)
 		}
 	}
-	for i := range m.past.n {
-		if p := m.past.at(i); p.limited {
+	for i := range m.Past.N {
+		if p := m.Past.Episode(i); p.Limited {
 			if s.Limited == nil {
 				s.Limited = map[string]int{}
 			}
-			s.Limited[m.sources[p.source]]++
+			s.Limited[m.Sources[p.Source]]++
 		}
 	}
 	return s
@@ -137,4 +140,29 @@ func (m *Model) Stats() Stats {
 
 func outcomeCounts(n [3]uint64) map[string]int {
 	return map[string]int{"unknown": int(n[0]), "success": int(n[1]), "failure": int(n[2])}
+}
+
+// Bypassed is how often a capability's tools did by hand what it does, although it was in the catalog.
+func (m *Model) Bypassed(capability string) int { return int(m.Bypasses[capability]) }
+
+// Uses is how often a tool or capability was called.
+func (m *Model) Uses(id string) int {
+	n, ok, err := m.node(id)
+	if err != nil || !ok {
+		return 0
+	}
+	return int(m.Usage.At(n).Steps)
+}
+
+func (m *Model) bypassCounts() map[string]int {
+	var counts map[string]int
+	for id, n := range m.Bypasses {
+		if _, ok := m.Catalog.CapabilityIndex[id]; ok {
+			if counts == nil {
+				counts = map[string]int{}
+			}
+			counts[id] = int(n)
+		}
+	}
+	return counts
 }

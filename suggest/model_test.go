@@ -12,16 +12,17 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/suggest/history"
 )
 
 // world builds a state from a few lines: one episode a line, steps in order.
 type world struct {
-	*State
+	*history.State
 	t testing.TB
 	n int
 }
 
-func newWorld(t testing.TB) *world { return &world{State: NewState(), t: t} }
+func newWorld(t testing.TB) *world { return &world{State: history.NewState(), t: t} }
 
 func (w *world) episode(intent string, tools ...string) *world {
 	e := episodic.Episode{ID: fmt.Sprint(w.n), Intent: intent, Source: "test"}
@@ -409,7 +410,7 @@ func TestClustersFollowTheCatalog(t *testing.T) {
 	cluster := func() (of [2]int32) {
 		m := w.model()
 		for i, id := range []string{"cap:1", "cap:2"} {
-			n, ok := m.find(id)
+			n, ok := m.Find(id)
 			require.True(t, ok)
 			of[i] = m.cluster(n)
 		}

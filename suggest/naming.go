@@ -43,10 +43,10 @@ func (q *query) named() []nameMatch {
 			exact = append(exact, nameMatch{node: n, exact: true})
 		}
 	}
-	if n, ok, err := q.node(q.wished); err == nil && ok && q.live(n) {
+	if n, ok, err := q.node(q.wished); err == nil && ok && q.Live(n) {
 		add(n)
 	}
-	for _, n := range q.roles.named(q.view, q.wished) {
+	for _, n := range q.Roles.Named(q.Catalog, q.wished) {
 		if name, _ := q.describe(n); strings.EqualFold(name, q.wished) {
 			add(n)
 		}
@@ -66,7 +66,7 @@ func (q *query) nameMatches(exact []nameMatch) []nameMatch {
 	var matches []nameMatch
 	found := make([]bool, len(words))
 	for _, n := range q.touched[:len(q.touched):len(q.touched)] {
-		if q.semantic[n] == 0 || !q.live(n) || slices.ContainsFunc(exact, func(m nameMatch) bool { return m.node == n }) {
+		if q.semantic[n] == 0 || !q.Live(n) || slices.ContainsFunc(exact, func(m nameMatch) bool { return m.node == n }) {
 			continue
 		}
 		// What the index knows has as many terms of the query, unless one stands for several.
@@ -74,12 +74,12 @@ func (q *query) nameMatches(exact []nameMatch) []nameMatch {
 			continue
 		}
 		name, _ := q.describe(n)
-		if coverage := covers(words, name, q.ids[n], found); coverage > 0 {
+		if coverage := covers(words, name, q.IDs[n], found); coverage > 0 {
 			matches = append(matches, nameMatch{node: n, coverage: coverage, score: q.hybrid(n, &sum{})})
 		}
 	}
 	slices.SortFunc(matches, func(a, b nameMatch) int {
-		return cmp.Or(cmp.Compare(b.coverage, a.coverage), cmp.Compare(b.score, a.score), strings.Compare(q.ids[a.node], q.ids[b.node]))
+		return cmp.Or(cmp.Compare(b.coverage, a.coverage), cmp.Compare(b.score, a.score), strings.Compare(q.IDs[a.node], q.IDs[b.node]))
 	})
 	return matches
 }
@@ -98,18 +98,18 @@ func (q *query) namesOther() int32 {
 	}
 	found := make([]bool, len(words))
 	for _, n := range q.touched {
-		if q.semantic[n] == 0 || !q.live(n) {
+		if q.semantic[n] == 0 || !q.Live(n) {
 			continue
 		}
 		name, _ := q.describe(n)
-		m := nameMatch{node: n, coverage: covers(words, name, q.ids[n], found), score: q.semantic[n]}
+		m := nameMatch{node: n, coverage: covers(words, name, q.IDs[n], found), score: q.semantic[n]}
 		if m.coverage == 0 || m.coverage < 1 && len(words) < 2 {
 			continue
 		}
 		if q.isPlanned(n) {
 			return -1
 		}
-		if best.node < 0 || cmp.Or(cmp.Compare(m.coverage, best.coverage), cmp.Compare(m.score, best.score), strings.Compare(q.ids[best.node], q.ids[n])) > 0 {
+		if best.node < 0 || cmp.Or(cmp.Compare(m.coverage, best.coverage), cmp.Compare(m.score, best.score), strings.Compare(q.IDs[best.node], q.IDs[n])) > 0 {
 			best = m
 		}
 	}
@@ -121,10 +121,10 @@ func (q *query) isPlanned(n int32) bool {
 	has := func(tool int32) bool {
 		return slices.ContainsFunc(q.planned.Steps, func(s planning.Step) bool { return q.learned.node[s.Tool] == tool })
 	}
-	if q.kind(n) == catalog.KindTool {
+	if q.Kind(n) == catalog.KindTool {
 		return has(n)
 	}
-	return !slices.ContainsFunc(q.capTools(n), func(t int32) bool { return !has(t) })
+	return !slices.ContainsFunc(q.CapabilityTools(n), func(t int32) bool { return !has(t) })
 }
 
 // nameScore is the hybrid score of a named node, lifted to the cap, which no match exceeds.
@@ -229,7 +229,7 @@ func (m *Model) initials() map[string]string {
 			if m.measures.canon[n] != n {
 				continue
 			}
-			name, _ := m.measures.measured.describe(m.ids[n])
+			name, _ := m.measures.measured.Describe(m.IDs[n])
 			parts := semantic.Parts(name)
 			for from := range parts {
 				words[parts[from]] = true

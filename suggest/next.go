@@ -52,7 +52,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	}
 	for _, c := range top {
 		s := Suggestion{
-			ID: m.ids[c.node], Kind: m.kind(c.node), Confidence: q.confidence(c), ConfidenceLow: q.low(c), Score: q.shownScore(c),
+			ID: m.IDs[c.node], Kind: m.Kind(c.node), Confidence: q.confidence(c), ConfidenceLow: q.low(c), Score: q.shownScore(c),
 			Formula: c.formula, Evidence: q.evidence(c.node),
 		}
 		if show {
@@ -88,17 +88,17 @@ func (q *query) stop() float64 {
 	if q.learned != nil && q.planned == nil {
 		return min(Cap, q.learned.endings.Over(q.done))
 	}
-	u := q.uses.At(q.last)
-	return min(Cap, StopProbability(u.ends, u.steps, q.totals.episodes, q.totals.steps))
+	u := q.Usage.At(q.last)
+	return min(Cap, StopProbability(u.Ends, u.Steps, q.Totals.Episodes, q.Totals.Steps))
 }
 
 // followedBy counts what came after a node.
 func (q *query) followedBy(n int32) uint64 {
 	var total uint64
-	for _, count := range q.g.Counts(n) {
+	for _, count := range q.Graph.Counts(n) {
 		total += count
 	}
-	if loop, ok := q.g.Loop(n); ok {
+	if loop, ok := q.Graph.Loop(n); ok {
 		total += loop.Count
 	}
 	return total
@@ -111,7 +111,7 @@ func (q *query) evidence(n int32) Evidence {
 		e.Count = q.count[n]
 		e.Of = q.followedBy(q.last)
 	}
-	if q.kind(n) == catalog.KindCapability && len(q.distinct) > 0 {
+	if q.Kind(n) == catalog.KindCapability && len(q.distinct) > 0 {
 		both, size := q.overlap(n)
 		e.Jaccard = Jaccard(both, len(q.distinct), size)
 		e.Contained = Containment(both, size)
@@ -139,7 +139,7 @@ func (q *query) reason(c candidate) string {
 	case c.formula == FormulaHybrid:
 		return "close to the context in the graph"
 	}
-	last := q.ids[q.last]
+	last := q.IDs[q.last]
 	if count := q.count[n]; count > 0 {
 		return fmt.Sprintf("followed %s %d of %d times", last, count, q.followedBy(q.last))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"waymark/catalog"
+	"waymark/suggest/history"
 )
 
 // What a text that fits wholly adds to the log-odds of an unused tool where few such tools tell, and how many
@@ -22,7 +23,7 @@ func (q *query) outside(visit func(c candidate)) {
 	type fit struct{ semantic, score float64 }
 	var known []fit
 	unused := func(n int32) bool {
-		return q.stamp[n] == q.epoch && q.kind(n) == catalog.KindTool && q.semantic[n] > 0 && q.uses.At(n).steps == 0
+		return q.stamp[n] == q.epoch && q.Kind(n) == catalog.KindTool && q.semantic[n] > 0 && q.Usage.At(n).Steps == 0
 	}
 	if q.planned != nil {
 		for _, t := range q.planned.Tools {
@@ -63,7 +64,7 @@ func (q *query) outside(visit func(c candidate)) {
 		known[i].score = max(known[i].score, known[i-1].score)
 	}
 	for _, n := range q.touched {
-		if !unused(n) || !q.live(n) || of(q.learned.tool, n, -1) >= 0 || q.exhausted(n) {
+		if !unused(n) || !q.Live(n) || history.Of(q.learned.tool, n, -1) >= 0 || q.exhausted(n) {
 			continue
 		}
 		better, _ := slices.BinarySearchFunc(known, q.semantic[n], func(f fit, s float64) int {

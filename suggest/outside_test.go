@@ -46,7 +46,7 @@ func TestToolsOutsideWhatIsLearnedCompeteByText(t *testing.T) {
 		return text.Of(m.measures.doc[n]).Score
 	}
 	for _, s := range a.Suggestions[:place] {
-		if n, _, _ := m.node(s.ID); m.uses.At(n).steps == 0 {
+		if n, _, _ := m.node(s.ID); m.Usage.At(n).Steps == 0 {
 			assert.GreaterOrEqual(t, fits(s.ID), fits("zz:harp"), "%s fits no worse", s.ID)
 		}
 	}

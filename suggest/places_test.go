@@ -9,6 +9,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/internal/codec"
+	"waymark/suggest/history"
 )
 
 // The places at which chosen steps stood among suggestions come back from a snapshot.
@@ -18,17 +19,17 @@ func TestPlacesAreKept(t *testing.T) {
 		e := episodic.Episode{ID: "shown", Steps: []episodic.Step{{Tool: "x:a"}, {Tool: "x:b", Shown: 1}, {Tool: []string{"x:c", "x:d"}[i%2], Shown: 1 + 2*(i%2)}}}
 		w.Record(&e)
 	}
-	last := w.episodes().at(int(w.totals.episodes) - 1)
-	assert.Equal(t, []uint8{0, 1, 3}, last.shown)
+	last := w.Freeze().Past.Episode(w.Episodes() - 1)
+	assert.Equal(t, []uint8{0, 1, 3}, last.Shown)
 
 	var b bytes.Buffer
 	to := &codec.Writer{To: &b}
 	require.NoError(t, w.Image().Write(to))
 	require.NoError(t, to.Flush())
 	r := codec.NewReader(b.Bytes())
-	s := ReadState(r)
+	s := history.ReadState(r)
 	require.NoError(t, r.End())
-	for i := range w.totals.episodes {
-		assert.Equal(t, w.past.At(int32(i)), s.past.At(int32(i)))
+	for i := range w.Episodes() {
+		assert.Equal(t, w.Freeze().Past.Episode(i), s.Freeze().Past.Episode(i))
 	}
 }

@@ -50,7 +50,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 		named := q.namesOther()
 		switch {
 		case named >= 0 && q.passes(named) && !q.inFlight[named]:
-			p.unlearned = "the intent is the name of " + q.ids[named] + ", which the learned plan does not have"
+			p.unlearned = "the intent is the name of " + q.IDs[named] + ", which the learned plan does not have"
 			p.unlearn()
 			p.chooseNamed(named)
 		case q.planIsStale():
@@ -117,7 +117,7 @@ func (p *plan) choose() {
 	}
 	var cs []candidate
 	for _, n := range p.touched {
-		if p.inFlight[n] || p.kind(n) != catalog.KindTool || !p.passes(n) {
+		if p.inFlight[n] || p.Kind(n) != catalog.KindTool || !p.passes(n) {
 			continue
 		}
 		s := sum{}
@@ -148,7 +148,7 @@ func (p *plan) choose() {
 func (p *plan) chooseNamed(n int32) {
 	p.remember()
 	p.consider(n)
-	if p.kind(n) == catalog.KindTool {
+	if p.Kind(n) == catalog.KindTool {
 		p.tasks = append(p.tasks, p.task(candidate{node: n}, SlotTarget))
 	} else {
 		s := sum{}
@@ -186,7 +186,7 @@ func (p *plan) addsWords(n int32) bool {
 
 // markOwn marks the terms that a node's own text has.
 func (m *Model) markOwn(n int32, terms []string, has []bool) {
-	d := m.document(m.ids[n])
+	d := m.Document(m.IDs[n])
 	for _, text := range [...]string{d.Name, d.Text, d.Properties} {
 		semantic.Mark(text, terms, has)
 	}
@@ -194,14 +194,14 @@ func (m *Model) markOwn(n int32, terms []string, has []bool) {
 
 // needs are the nodes that a tool requires, as its catalog says.
 func (p *plan) needs(n int32) []int32 {
-	if !p.view.requiring {
+	if !p.Catalog.HasRequirements {
 		return nil
 	}
 	if _, ok := p.required[n]; !ok {
 		if p.required == nil {
 			p.required = map[int32][]int32{}
 		}
-		p.required[n] = p.requires(n)
+		p.required[n] = p.Requires(n)
 	}
 	return p.required[n]
 }
@@ -220,7 +220,7 @@ func (p *plan) bar(n int32) float64 {
 // few reports whether the history has tasks, but too few to learn plans from, and the catalog does not say what tools
 // require, which fills a plan. Profile seed plans as ever.
 func (p *plan) few() bool {
-	return p.request.Profile != ProfileSeed && p.totals.episodes > 0 && !p.view.requiring && !p.measures.learning.of(aboutIntent)
+	return p.request.Profile != ProfileSeed && p.Totals.Episodes > 0 && !p.Catalog.HasRequirements && !p.measures.learning.of(aboutIntent)
 }
 
 // relevant asks for more than a place in the ranking: PageRank alone is no reason to be in a plan.
@@ -231,15 +231,15 @@ func (p *plan) relevant(n int32) bool { return p.semantic[n] > 0 || p.support[n]
 func (p *plan) remember() {
 	p.support = map[int32]float64{}
 	var likeness, length float64
-	near := slices.DeleteFunc(p.nearestTasks(recallNeighbours), func(s similarTask) bool { return p.past.at(int(s.episode)).failed() })
+	near := slices.DeleteFunc(p.nearestTasks(recallNeighbours), func(s similarTask) bool { return p.Past.Episode(int(s.episode)).Failed() })
 	if len(near) > 0 && near[0].similarity >= verbatim {
 		near = slices.DeleteFunc(near, func(s similarTask) bool { return s.similarity < verbatim })
 	}
 	for _, h := range near {
-		e := p.past.at(int(h.episode))
+		e := p.Past.Episode(int(h.episode))
 		seen := map[int32]bool{}
-		for _, raw := range e.nodes {
-			if n := p.canon[raw]; !seen[n] {
+		for _, raw := range e.Nodes {
+			if n := p.Canonical[raw]; !seen[n] {
 				seen[n] = true
 				p.consider(n)
 				p.support[n] += h.similarity
@@ -261,10 +261,10 @@ func (p *plan) remember() {
 
 // usualLength is the mean number of steps of an episode.
 func (p *plan) usualLength() int {
-	if p.totals.episodes == 0 {
+	if p.Totals.Episodes == 0 {
 		return noHistorySteps
 	}
-	return max(1, min(MaxSteps, int(math.Round(float64(p.totals.steps)/float64(p.totals.episodes)))))
+	return max(1, min(MaxSteps, int(math.Round(float64(p.Totals.Steps)/float64(p.Totals.Episodes)))))
 }
 
 // relevance is sum.rankScore with one more signal: where the text does not match, past
@@ -309,7 +309,7 @@ func (p *plan) capability(tools []candidate) (covered []int32, top float64) {
 	}
 	best, bestMatch := candidate{node: -1}, 0.0
 	for _, n := range p.touched {
-		if p.kind(n) != catalog.KindCapability || !p.passes(n) || p.semantic[n] == 0 {
+		if p.Kind(n) != catalog.KindCapability || !p.passes(n) || p.semantic[n] == 0 {
 			continue
 		}
 		s := sum{}
@@ -326,7 +326,7 @@ func (p *plan) capability(tools []candidate) (covered []int32, top float64) {
 		return nil, top
 	}
 	p.tasks = append(p.tasks, p.shown(p.query, best, best.score))
-	return p.capTools(best.node), max(top, p.relevance(best.node, &sum{}))
+	return p.CapabilityTools(best.node), max(top, p.relevance(best.node, &sum{}))
 }
 
 // require adds what a task needs and nothing in the plan or the context gives: what its catalog says it
@@ -336,14 +336,14 @@ func (p *plan) require(i, most int) {
 	t := p.tasks[i].node
 	for _, need := range p.needs(t) {
 		if len(p.tasks) < cmp.Or(p.request.MaxSteps, MaxSteps) && p.missing(need) {
-			p.add(need, fmt.Sprintf("%s requires it", p.ids[t]))
+			p.add(need, fmt.Sprintf("%s requires it", p.IDs[t]))
 		}
 	}
 	if len(p.tasks) >= most {
 		return
 	}
 	if before, share := p.usualBefore(t); before >= 0 && share >= prerequisite && p.missing(before) {
-		p.add(before, fmt.Sprintf("came right before %s in %.0f %% of its uses", p.ids[t], 100*share))
+		p.add(before, fmt.Sprintf("came right before %s in %.0f %% of its uses", p.IDs[t], 100*share))
 		return
 	}
 	p.requireInputs(i)
@@ -358,7 +358,7 @@ func (p *plan) requireInputs(i int) bool {
 			continue
 		}
 		if from := p.provider(t, in.Name); from >= 0 && p.missing(from) {
-			p.add(from, fmt.Sprintf("gives the %s that %s needs", in.Name, p.ids[t]))
+			p.add(from, fmt.Sprintf("gives the %s that %s needs", in.Name, p.IDs[t]))
 			return true
 		}
 	}
@@ -381,12 +381,12 @@ func (p *plan) missing(n int32) bool {
 func (p *plan) usualBefore(t int32) (best int32, share float64) {
 	best = -1
 	var most uint64
-	for _, u := range p.g.Sources(t) {
-		if _, n := p.transition(u, t); n > most || n == most && best >= 0 && p.ids[u] < p.ids[best] {
+	for _, u := range p.Graph.Sources(t) {
+		if _, n := p.transition(u, t); n > most || n == most && best >= 0 && p.IDs[u] < p.IDs[best] {
 			best, most = u, n
 		}
 	}
-	if uses := p.uses.At(t).steps; uses > 0 {
+	if uses := p.Usage.At(t).Steps; uses > 0 {
 		share = min(1, float64(most)/float64(uses))
 	}
 	return best, share
@@ -433,8 +433,8 @@ func (p *plan) walk() {
 // beginning is where a walk without a context starts: the usual first tool, else a hub, else, in a
 // catalog without any history, the first tool by id.
 func (p *plan) beginning() (start int32, why string) {
-	if p.starts >= 0 && p.passes(p.starts) {
-		return p.starts, "most tasks begin with it"
+	if p.Start >= 0 && p.passes(p.Start) {
+		return p.Start, "most tasks begin with it"
 	}
 	if q, err := p.open(nil, "", nil, p.request.Allow); err == nil {
 		defer q.close()
@@ -444,7 +444,7 @@ func (p *plan) beginning() (start int32, why string) {
 			return top[0].node, "a hub of its group of tools"
 		}
 	}
-	for _, n := range p.roles.toolNode {
+	for _, n := range p.Roles.Tools {
 		if p.passes(n) {
 			p.warn(WarnNoHistory)
 			return n, "nothing is known yet; the first tool of the catalog"
@@ -457,7 +457,7 @@ func (p *plan) beginning() (start int32, why string) {
 func (p *plan) step(way []int32) (task, bool) {
 	ids := make([]string, len(way))
 	for i, n := range way {
-		ids[i] = p.ids[n]
+		ids[i] = p.IDs[n]
 	}
 	q, err := p.ask(ids, "", p.request.Allow)
 	if err != nil {
@@ -486,5 +486,5 @@ func (p *plan) step(way []int32) (task, bool) {
 }
 
 func (p *plan) order(a, b candidate) int {
-	return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(p.ids[a.node], p.ids[b.node]))
+	return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(p.IDs[a.node], p.IDs[b.node]))
 }

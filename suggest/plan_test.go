@@ -107,12 +107,12 @@ func TestPlanAddsWhatASchemaNeeds(t *testing.T) {
 		m := w.model()
 		q, err := m.open(nil, "write a comment", nil, nil)
 		require.NoError(t, err)
-		target, _ := m.find("tracker:comment")
+		target, _ := m.Find("tracker:comment")
 		p := &plan{query: q, tasks: []task{{node: target}}}
 		p.requireInputs(0)
 		got := []string{}
 		for _, task := range p.tasks {
-			got = append([]string{m.ids[task.node]}, got...)
+			got = append([]string{m.IDs[task.node]}, got...)
 		}
 		assert.Equal(t, row.want, got, row.name)
 		q.close()

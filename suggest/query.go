@@ -65,7 +65,7 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 			return nil, &RequestError{Invalid, fmt.Sprintf("allow[%d]", i), "is empty"}
 		}
 	}
-	s := scratchFor(m.Counts.scratch, len(m.ids))
+	s := scratchFor(m.Counts.Buffers, len(m.IDs))
 	s.begin()
 	if l := s.said.by; l != nil && !m.measures.learning.is(l) {
 		s.said = said{} // keeps no model alive
@@ -89,7 +89,7 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 			q.spelled = append(q.spelled, spelling)
 			continue
 		}
-		q.context, q.spelled = append(q.context, n), append(q.spelled, m.ids[n])
+		q.context, q.spelled = append(q.context, n), append(q.spelled, m.IDs[n])
 	}
 	q.distinct = append(q.distinct, q.context...)
 	slices.Sort(q.distinct)
@@ -113,7 +113,7 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 	if len(q.context) > 0 {
 		q.alpha = m.info.Alpha
 	}
-	if len(m.ids) > 0 && !slices.ContainsFunc(m.ids, q.permitted) {
+	if len(m.IDs) > 0 && !slices.ContainsFunc(m.IDs, q.permitted) {
 		q.warn(WarnNothingAllowed)
 	}
 	return q, nil
@@ -138,14 +138,14 @@ func (q *query) senseLearnedNext(vector []float32) {
 		q.meaning(vector)
 		return
 	}
-	if q.mode == Active && len(q.roles.capNode) > 0 {
-		if len(q.roles.capNode) > related {
+	if q.mode == Active && len(q.Roles.Capabilities) > 0 {
+		if len(q.Roles.Capabilities) > related {
 			q.meaning(vector)
 			return
 		}
 		q.text = q.measures.text.Query(q.phrase, vector)
-		for _, n := range q.roles.capNode {
-			if n = q.canon[n]; q.live(n) {
+		for _, n := range q.Roles.Capabilities {
+			if n = q.Canonical[n]; q.Live(n) {
 				q.touch(n)
 				q.semantic[n] = q.match(n)
 			}
@@ -157,7 +157,7 @@ func (q *query) senseLearnedNext(vector []float32) {
 // whose cluster stands for the situation, and the stored capabilities. How well others match is looked up
 // for those that are shown.
 func (q *query) senseLearnedPlan(vector []float32) {
-	if len(q.context) > 0 || q.learned.partial || len(q.roles.capNode) > related {
+	if len(q.context) > 0 || q.learned.partial || len(q.Roles.Capabilities) > related {
 		q.sense(vector)
 		return
 	}
@@ -165,8 +165,8 @@ func (q *query) senseLearnedPlan(vector []float32) {
 	if found := q.matches(glimpsed) || q.matches(textCandidates); !q.matchRecent() && !found {
 		q.warn(WarnNoIntentMatch)
 	}
-	for _, n := range q.roles.capNode {
-		if n = q.canon[n]; q.live(n) {
+	for _, n := range q.Roles.Capabilities {
+		if n = q.Canonical[n]; q.Live(n) {
 			q.consider(n)
 		}
 	}
@@ -174,7 +174,7 @@ func (q *query) senseLearnedPlan(vector []float32) {
 
 func (q *query) close() {
 	q.unread()
-	s, pool := q.scratch, q.Counts.scratch
+	s, pool := q.scratch, q.Counts.Buffers
 	*q = query{} // keeps no model alive
 	pool.Put(s)
 }

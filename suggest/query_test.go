@@ -42,11 +42,11 @@ func TestAHubBringsInNoMoreThanTheMostAlike(t *testing.T) {
 	require.NoError(t, err)
 	defer q.close()
 	assert.LessOrEqual(t, len(q.touched), related+2)
-	far, ok := m.find("right1999")
+	far, ok := m.Find("right1999")
 	require.True(t, ok)
 	assert.NotContains(t, q.touched, far)
 	q.consider(far)
-	assert.Equal(t, m.g.AdamicAdar(q.last, far), q.aa[far])
+	assert.Equal(t, m.Graph.AdamicAdar(q.last, far), q.aa[far])
 	assert.Positive(t, q.aa[far])
 }
 
@@ -58,12 +58,12 @@ func TestBeyondTheWalkTheMostAlikeAreExact(t *testing.T) {
 	require.NoError(t, err)
 	defer q.close()
 	var s graph.Scratch
-	want := m.g.AdamicAdarTop(q.last, related, &s, nil)
+	want := m.Graph.AdamicAdarTop(q.last, related, &s, nil)
 	require.Len(t, want, related)
 	for _, v := range want {
 		require.Equal(t, v.Score, q.aa[v.Node])
 	}
-	for n := range int32(len(m.ids)) {
+	for n := range int32(len(m.IDs)) {
 		if !slices.ContainsFunc(want, func(v graph.Scored) bool { return v.Node == n }) {
 			q.consider(n)
 			require.Zero(t, q.aa[n])

@@ -29,7 +29,7 @@ func (q *query) better(a, b candidate) bool {
 	if a.covers != b.covers {
 		return a.covers > b.covers
 	}
-	return q.ids[a.node] < q.ids[b.node]
+	return q.IDs[a.node] < q.IDs[b.node]
 }
 
 // best keeps the limit best of all candidates that are wanted, in order.
@@ -93,13 +93,13 @@ func (q *query) keep(top []candidate, c candidate, limit int, want func(node int
 
 // passes are the filters every answer applies.
 func (q *query) passes(n int32) bool {
-	return q.live(n) && q.allowed(q.ids[n]) && !q.unconfirmed(n) && !q.after(n).Excluded(q.rates.Sources())
+	return q.Live(n) && q.allowed(q.IDs[n]) && !q.Unconfirmed(n) && !q.after(n).Excluded(q.Rates.Sources())
 }
 
 // after is how a node did after the last step. Formulas ask for one node one after the other.
 func (q *query) after(n int32) episodic.Rate {
 	if q.rated != n {
-		q.rated, q.rate = n, q.rates.After(n, q.last)
+		q.rated, q.rate = n, q.Rates.After(n, q.last)
 	}
 	return q.rate
 }
@@ -127,7 +127,7 @@ func (q *query) exhausted(n int32) bool {
 
 // formulas lists what applies to a node in this situation.
 func (q *query) formulas(n int32) []string {
-	capability := q.kind(n) == catalog.KindCapability
+	capability := q.Kind(n) == catalog.KindCapability
 	switch {
 	case q.mode == Exploration:
 		return hybridOnly
@@ -228,7 +228,7 @@ func (q *query) mixing(n int32) (relevance, boost, reliability float64) {
 	if relevance == 0 {
 		return 0, 0, 0
 	}
-	rate := q.rates.Tool(n)
+	rate := q.Rates.Tool(n)
 	return relevance, q.boost(n), Reliability(rate.SuccessRate(), rate.N)
 }
 
@@ -260,12 +260,12 @@ func (q *query) clustered(n int32) (same bool, share float64) {
 
 // overlap counts the capability's tools, and those already in the context.
 func (q *query) overlap(n int32) (both, size int) {
-	for _, t := range q.capTools(n) {
+	for _, t := range q.CapabilityTools(n) {
 		if q.stamp[t] == q.epoch && q.inFlight[t] {
 			both++
 		}
 	}
-	return both, len(q.capTools(n))
+	return both, len(q.CapabilityTools(n))
 }
 
 // episodic adds what past outcomes say.

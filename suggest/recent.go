@@ -11,6 +11,7 @@ import (
 	"waymark/internal/numeric"
 	"waymark/internal/pages"
 	"waymark/semantic"
+	"waymark/suggest/history"
 )
 
 // recent is what the counts hold and the measures do not know yet: texts of tools and capabilities that are
@@ -34,20 +35,20 @@ type recentBuilder struct {
 	mu       sync.Mutex
 	nodes    int // ids that were looked at
 	episodes int
-	view     *catalogView // as far as its texts were looked at
+	view     *history.Catalog // as far as its texts were looked at
 	document pages.List[int32]
 	now      *recent
 }
 
 // recentOf returns what c has beyond the measures. Counts that follow one another cost what came between.
-func (m *Measures) recentOf(c *Counts) *recent {
+func (m *Measures) recentOf(c *history.Counts) *recent {
 	b := &m.recent
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if m.measured == nil || b.now == nil && len(c.ids) == m.nodes && c.past.n == m.episodes && c.view == m.measured {
+	if m.measured == nil || b.now == nil && len(c.IDs) == m.nodes && c.Past.N == m.episodes && c.Catalog == m.measured {
 		return &recent{} // the counts that were measured
 	}
-	if b.now == nil || len(c.ids) < b.nodes || c.past.n < b.episodes {
+	if b.now == nil || len(c.IDs) < b.nodes || c.Past.N < b.episodes {
 		m.recentFrom(b)
 	}
 	var nodes []int32
@@ -55,17 +56,17 @@ func (m *Measures) recentOf(c *Counts) *recent {
 	add := func(n int32, d semantic.Document) {
 		nodes, documents = append(nodes, n), append(documents, d)
 	}
-	for i := b.nodes; i < len(c.ids); i++ {
-		add(int32(i), c.document(c.ids[i]))
+	for i := b.nodes; i < len(c.IDs); i++ {
+		add(int32(i), c.Document(c.IDs[i]))
 	}
 	back := false
-	for _, id := range c.view.changedSince(b.view) {
-		n, ok := c.find(id)
+	for _, id := range c.Catalog.ChangedSince(b.view) {
+		n, ok := c.Find(id)
 		if !ok || int(n) >= b.nodes {
 			continue
 		}
-		d := c.document(id)
-		if of(m.doc, n, -1) >= 0 && sameText(d, m.measured.document(id)) { // as it was when it was indexed
+		d := c.Document(id)
+		if history.Of(m.doc, n, -1) >= 0 && d.SameText(m.measured.Document(id)) { // as it was when it was indexed
 			b.document.Set(n, 0)
 			back = true
 			continue
@@ -75,13 +76,13 @@ func (m *Measures) recentOf(c *Counts) *recent {
 	}
 	var requests []string
 	now := *b.now
-	for i := b.episodes; i < c.past.n; i++ {
-		if intent := c.past.at(i).intent; intent != "" && !c.past.at(i).limited {
+	for i := b.episodes; i < c.Past.N; i++ {
+		if intent := c.Past.Episode(i).Intent; intent != "" && !c.Past.Episode(i).Limited {
 			requests = append(requests, intent)
 			now.episode = append(now.episode, int32(i))
 		}
 	}
-	b.nodes, b.episodes, b.view = len(c.ids), c.past.n, c.view
+	b.nodes, b.episodes, b.view = len(c.IDs), c.Past.N, c.Catalog
 	if len(documents) == 0 && len(requests) == 0 && !back {
 		return b.now
 	}
@@ -98,49 +99,19 @@ func (m *Measures) recentOf(c *Counts) *recent {
 // recentFrom begins at the counts that were measured.
 func (m *Measures) recentFrom(b *recentBuilder) {
 	b.nodes, b.episodes, b.view, b.document = m.nodes, m.episodes, m.measured, pages.List[int32]{}
-	b.now = &recent{text: m.text.NewAdditions(m.measured.sampled()), document: b.document.Freeze(), requests: m.recall.NewAdditions()}
+	b.now = &recent{text: m.text.NewAdditions(sampled(m.measured)), document: b.document.Freeze(), requests: m.recall.NewAdditions()}
 }
 
 // sampled are the documents of at most 1,000 tools, spread evenly: enough to know how long documents are.
-func (v *catalogView) sampled() iter.Seq[semantic.Document] {
+func sampled(v *history.Catalog) iter.Seq[semantic.Document] {
 	return func(yield func(semantic.Document) bool) {
-		step := max(1, len(v.tools)/1000)
-		for i := 0; i < len(v.tools); i += step {
-			if !yield(v.document(v.tools[i].ID)) {
+		step := max(1, len(v.Tools)/1000)
+		for i := 0; i < len(v.Tools); i += step {
+			if !yield(v.Document(v.Tools[i].ID)) {
 				return
 			}
 		}
 	}
-}
-
-// changedSince lists the ids whose text differs from that in an earlier view, in order: tools, then capabilities.
-func (v *catalogView) changedSince(before *catalogView) []string {
-	if v == before {
-		return nil
-	}
-	var ids []string
-	differs := func(id string) {
-		if !sameText(before.document(id), v.document(id)) {
-			ids = append(ids, id)
-		}
-	}
-	for i := range v.tools {
-		id := v.tools[i].ID
-		if k, ok := before.tool[id]; !ok {
-			ids = append(ids, id)
-		} else if before.entries[k] != v.entries[i] {
-			differs(id)
-		}
-	}
-	for i := range v.caps {
-		differs(v.caps[i].ID)
-	}
-	return ids
-}
-
-// sameText reports whether two documents have the same text of their own.
-func sameText(a, b semantic.Document) bool {
-	return a.Name == b.Name && a.Text == b.Text && a.Properties == b.Properties
 }
 
 // requestsFor are the newest requests of episodes before the build that used a node and did not fail. Later requests
@@ -151,7 +122,7 @@ func (m *Measures) requestsFor(n int32) []string {
 	}
 	var texts []string
 	for _, e := range m.intents()[n] {
-		texts = append(texts, cut(m.past.at(int(e)).intent, intentBytes))
+		texts = append(texts, cut(m.past.Episode(int(e)).Intent, intentBytes))
 	}
 	return texts
 }
@@ -184,7 +155,7 @@ func (q *query) matchRecent() (found bool) {
 	}
 	q.hits = r.text.Score(q.hits[:0], q.text, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
 	for _, h := range q.hits {
-		if n := r.node[h.Doc]; q.live(n) {
+		if n := r.node[h.Doc]; q.Live(n) {
 			q.touch(n)
 			q.semantic[n] = h.Score
 			found = true
@@ -231,15 +202,15 @@ func (q *query) recentTasks() *recentTasks {
 	q.hits = q.recent.requests.AppendNearest(q.hits[:0], q.intent, recentRequests)
 	for _, h := range q.hits {
 		episode := q.recent.episode[h.Doc]
-		e := q.past.at(int(episode))
-		if e.failed() {
+		e := q.Past.Episode(int(episode))
+		if e.Failed() {
 			continue
 		}
 		u.nearest = max(u.nearest, h.Score)
 		u.tasks = append(u.tasks, similarTask{episode, h.Score})
-		for _, raw := range e.nodes {
-			n := q.canon[raw]
-			if q.live(n) && !slices.ContainsFunc(u.tools, func(t similarTool) bool { return t.node == n }) {
+		for _, raw := range e.Nodes {
+			n := q.Canonical[raw]
+			if q.Live(n) && !slices.ContainsFunc(u.tools, func(t similarTool) bool { return t.node == n }) {
 				u.tools = append(u.tools, similarTool{n, h.Score})
 			}
 		}
@@ -270,7 +241,7 @@ func (q *query) nearestTasks(k int) []similarTask {
 //	                  weight of the transition last → node, if the node is new
 func (q *query) newer(n int32) float64 {
 	p := 0.0
-	text := q.mode == Active && q.kind(n) == catalog.KindTool && q.stamp[n] == q.epoch
+	text := q.mode == Active && q.Kind(n) == catalog.KindTool && q.stamp[n] == q.epoch
 	if q.planned != nil {
 		for _, t := range q.recentTasks().tools {
 			if t.node == n {
@@ -283,9 +254,9 @@ func (q *query) newer(n int32) float64 {
 		return p
 	}
 	for _, t := range q.recentTasks().tasks {
-		e := q.past.at(int(t.episode))
-		for i := 1; i < len(e.nodes); i++ {
-			if q.canon[e.nodes[i]] == n && q.canon[e.nodes[i-1]] == q.last {
+		e := q.Past.Episode(int(t.episode))
+		for i := 1; i < len(e.Nodes); i++ {
+			if q.Canonical[e.Nodes[i]] == n && q.Canonical[e.Nodes[i-1]] == q.last {
 				p = max(p, float64(recentTrust*t.similarity))
 			}
 		}
@@ -314,7 +285,7 @@ func (m *Model) behind(n int32) []string {
 }
 
 // continued reports whether steps were counted since the build, of new episodes or of those that grow.
-func (m *Model) continued() bool { return m.totals.steps > m.measures.steps }
+func (m *Model) continued() bool { return m.Totals.Steps > m.measures.steps }
 
 // since is how often transitions from the last step were counted in the build, and since then.
 func (q *query) since() (before, after float64) {
@@ -322,7 +293,7 @@ func (q *query) since() (before, after float64) {
 		return 0, 0
 	}
 	all := float64(q.followedBy(q.last))
-	if t := of(q.learned.tool, q.last, -1); t >= 0 {
+	if t := history.Of(q.learned.tool, q.last, -1); t >= 0 {
 		before = float64(q.learned.history.Led(t))
 	}
 	return before, max(0, all-before)
@@ -334,7 +305,7 @@ func (q *query) sinceTo(n int32) float64 {
 		return 0
 	}
 	before := int32(0)
-	last, t := of(q.learned.tool, q.last, -1), of(q.learned.tool, n, -1)
+	last, t := history.Of(q.learned.tool, q.last, -1), history.Of(q.learned.tool, n, -1)
 	if last >= 0 && t >= 0 {
 		before = q.learned.history.LedTo(last, t)
 	}
@@ -378,7 +349,7 @@ func (q *query) recentCandidates(visit func(c candidate)) {
 		return
 	}
 	for _, n := range q.touched {
-		if q.judged(n) || q.kind(n) != catalog.KindTool || !q.live(n) {
+		if q.judged(n) || q.Kind(n) != catalog.KindTool || !q.Live(n) {
 			continue
 		}
 		if p := q.newer(n); p > 0 {
@@ -403,8 +374,8 @@ func (q *query) planIsStale() bool {
 	}
 	best := int32(-1)
 	for _, n := range q.touched {
-		if q.live(n) && q.kind(n) == catalog.KindTool && q.semantic[n] >= LowConfidence &&
-			(best < 0 || q.semantic[n] > q.semantic[best] || q.semantic[n] == q.semantic[best] && q.ids[n] < q.ids[best]) {
+		if q.Live(n) && q.Kind(n) == catalog.KindTool && q.semantic[n] >= LowConfidence &&
+			(best < 0 || q.semantic[n] > q.semantic[best] || q.semantic[n] == q.semantic[best] && q.IDs[n] < q.IDs[best]) {
 			best = n
 		}
 	}

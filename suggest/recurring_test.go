@@ -17,7 +17,7 @@ func labels(t *testing.T, m *Model, tools ...string) []int32 {
 	t.Helper()
 	var l []int32
 	for _, tool := range tools {
-		node, ok := m.find(tool)
+		node, ok := m.Find(tool)
 		require.True(t, ok, tool)
 		l = append(l, m.cluster(node))
 	}
@@ -25,7 +25,7 @@ func labels(t *testing.T, m *Model, tools ...string) []int32 {
 }
 
 func TestRecurringToolSetsAreClusteredWithoutCapabilities(t *testing.T) {
-	history := func() *world {
+	routine := func() *world {
 		w := newWorld(t)
 		for range 3 { // two routines, each in two variants; order and repeats do not matter
 			w.episode("", "a", "b", "c").episode("", "c", "b", "a", "b").episode("", "a", "b")
@@ -38,13 +38,13 @@ func TestRecurringToolSetsAreClusteredWithoutCapabilities(t *testing.T) {
 		}
 		return w
 	}
-	w := history()
+	w := routine()
 	m := w.model()
 	assert.Equal(t, []int32{0, 0, 0, 1, 1, 1}, labels(t, m, "a", "b", "c", "x", "y", "z"))
 	assert.Equal(t, []int32{-1, -1, -1}, labels(t, m, "once", "failed", "alone"))
 	assert.Equal(t, 2, m.Stats().Clusters)
 	assert.Zero(t, m.measures.incidence.Cols(), "the incidence of capabilities has none")
-	assert.Equal(t, m.measures.cluster, history().model().measures.cluster)
+	assert.Equal(t, m.measures.cluster, routine().model().measures.cluster)
 
 	// The clusters of stored capabilities are those of capabilities alone.
 	w.capability("cap:1", "one", "a", "x").capability("cap:2", "two", "once", "alone")
@@ -90,12 +90,12 @@ func BenchmarkClusterRecurring(b *testing.B) {
 	c := w.Freeze()
 	b.Run("collect", func(b *testing.B) {
 		for b.Loop() {
-			_, err := c.recurring()
+			_, err := c.RecurringSets()
 			require.NoError(b, err)
 		}
 	})
 	b.Run("cluster", func(b *testing.B) {
-		inc, err := c.recurring()
+		inc, err := c.RecurringSets()
 		require.NoError(b, err)
 		for b.Loop() {
 			found, err := spectral.Cluster(inc.Matrix(), spectral.Options{})

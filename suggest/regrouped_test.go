@@ -42,10 +42,10 @@ func TestWeightsOfAToolInTwoSpellings(t *testing.T) {
 	e, err := m.Export("", 0)
 	require.NoError(t, err)
 	assert.Equal(t, []ExportUse{{"fs:read", "cap:x", 2}, {"fs:write", "cap:x", 1}}, e.Uses)
-	inc, err := m.incidence()
+	inc, err := m.Incidence()
 	require.NoError(t, err)
 	total := 0.0
-	for row := range int32(len(m.ids)) {
+	for row := range int32(len(m.IDs)) {
 		_, weights := inc.Row(row)
 		for _, x := range weights {
 			total += x

@@ -10,6 +10,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/codec"
+	"waymark/suggest/history"
 )
 
 // An episode that was recorded as far as it was done, and continued, counts as one that came whole, bit for
@@ -17,7 +18,7 @@ import (
 func TestReopenedEpisodesCountAsWholeOnes(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 1))
 	for round := range 60 {
-		whole, reopened := NewState(), NewState()
+		whole, reopened := history.NewState(), history.NewState()
 		for i := range 12 {
 			e := randomEpisode(r, fmt.Sprint("e", i))
 			whole.Record(&e)
@@ -37,7 +38,7 @@ func TestReopenedEpisodesCountAsWholeOnes(t *testing.T) {
 				var w codec.Writer
 				require.NoError(t, reopened.Image().Write(&w))
 				read := codec.NewReader(w.Bytes)
-				*reopened = *ReadState(read)
+				*reopened = *history.ReadState(read)
 				require.NoError(t, read.End())
 			}
 			for i := n; i < len(e.Steps); i++ {
@@ -53,7 +54,7 @@ func TestReopenedEpisodesCountAsWholeOnes(t *testing.T) {
 // A capability that came into the catalog after an episode was counted was not bypassed by it, so that calling
 // the capability later takes nothing back.
 func TestReopenedEpisodeCallsACapabilityPutSince(t *testing.T) {
-	s := NewState()
+	s := history.NewState()
 	e := episodic.Episode{ID: "e", Steps: []episodic.Step{{Tool: "git:add"}, {Tool: "git:commit"}}}
 	require.NoError(t, e.Normalise())
 	s.Record(&e)

@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,7 +34,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	defer q.close()
 	q.withheld = r.Withheld
 	wanted := func(n int32) bool {
-		return q.live(n) && q.allowed(q.ids[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.kind(n)))
+		return q.Live(n) && q.allowed(q.IDs[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.Kind(n)))
 	}
 	q.looking, q.phrase = true, q.spellOut()
 	if q.profile, err = searchProfile(r.Profile); err != nil {
@@ -49,7 +48,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	q.coverList()
 	top := q.best(limit, func(n int32) bool {
 		isNamed := slices.ContainsFunc(named, func(m nameMatch) bool { return m.node == n })
-		return wanted(n) && !isNamed && (q.semantic[n] > 0 || q.graph[n] > 0) && !q.after(n).Excluded(q.rates.Sources())
+		return wanted(n) && !isNamed && (q.semantic[n] > 0 || q.graph[n] > 0) && !q.after(n).Excluded(q.Rates.Sources())
 	})
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)
@@ -63,7 +62,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		}
 		name, description := m.describe(c.node)
 		res := SearchResult{
-			ID: m.ids[c.node], Kind: m.kind(c.node), Name: name, Description: description, Confidence: c.confidence(), ConfidenceLow: q.low(c),
+			ID: m.IDs[c.node], Kind: m.Kind(c.node), Name: name, Description: description, Confidence: c.confidence(), ConfidenceLow: q.low(c),
 			Score: q.shownScore(c), Formula: c.formula, Semantic: q.semantic[c.node], Graph: q.graph[c.node],
 		}
 		if show {
@@ -72,7 +71,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		a.Results = append(a.Results, res)
 	}
 	for _, n := range named {
-		if wanted(n.node) && (n.exact || !q.after(n.node).Excluded(q.rates.Sources())) {
+		if wanted(n.node) && (n.exact || !q.after(n.node).Excluded(q.Rates.Sources())) {
 			s := sum{keep: true}
 			q.nameScore(n, &s)
 			add(candidate{node: n.node, score: s.close(), formula: FormulaHybrid}, func() []Term { return s.terms })
@@ -88,28 +87,5 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	return a, nil
 }
 
-// nameOf is the name of a tool, or what is left of an id that its server's name begins.
-func nameOf(t *catalog.Tool) string {
-	if t.Name != "" {
-		return t.Name
-	}
-	if name, ok := strings.CutPrefix(t.ID, t.Server+":"); ok && t.Server != "" {
-		return name
-	}
-	return t.ID
-}
-
 // describe returns a node's name and description from the catalog.
-func (m *Model) describe(n int32) (name, description string) { return m.view.describe(m.ids[n]) }
-
-func (v *catalogView) describe(id string) (name, description string) {
-	if i, ok := v.tool[id]; ok {
-		t := &v.tools[i]
-		return nameOf(t), t.Description
-	}
-	if i, ok := v.cap[id]; ok {
-		c := &v.caps[i]
-		return cmp.Or(c.Name, id), c.Description
-	}
-	return id, ""
-}
+func (m *Model) describe(n int32) (name, description string) { return m.Catalog.Describe(m.IDs[n]) }

@@ -38,13 +38,13 @@ func (q *query) structure() {
 
 // followers fills in what came after the last step.
 func (q *query) followers() {
-	to, weights := q.g.Out(q.last)
-	counts := q.g.Counts(q.last)
+	to, weights := q.Graph.Out(q.last)
+	counts := q.Graph.Counts(q.last)
 	for i, v := range to {
 		q.touch(v)
 		q.weight[v], q.count[v] = weights[i], counts[i]
 	}
-	if loop, ok := q.g.Loop(q.last); ok {
+	if loop, ok := q.Graph.Loop(q.last); ok {
 		q.weight[q.last], q.count[q.last] = loop.Weight, loop.Count
 	}
 }
@@ -52,7 +52,7 @@ func (q *query) followers() {
 // capabilities makes those that use a tool of the context candidates.
 func (q *query) capabilities() {
 	for _, u := range q.distinct {
-		for _, c := range q.toolCaps(u) {
+		for _, c := range q.ToolCapabilities(u) {
 			q.touch(c)
 		}
 	}
@@ -61,14 +61,14 @@ func (q *query) capabilities() {
 // alike fills in which nodes share neighbours with step u, makes the most alike candidates, and returns
 // how many edges may still be walked along.
 func (q *query) alike(u int32, left int) int {
-	for _, w := range q.g.Neighbours(u) {
-		left -= q.g.Degree(w)
+	for _, w := range q.Graph.Neighbours(u) {
+		left -= q.Graph.Degree(w)
 	}
 	if left < 0 {
-		q.top = q.g.AdamicAdarTop(u, related, &q.adamic, q.top)
+		q.top = q.Graph.AdamicAdarTop(u, related, &q.adamic, q.top)
 	} else {
 		q.all = q.all[:0]
-		q.g.AdamicAdarFrom(u, &q.adamic, func(v int32, aa float64) { q.all = append(q.all, graph.Scored{Node: v, Score: aa}) })
+		q.Graph.AdamicAdarFrom(u, &q.adamic, func(v int32, aa float64) { q.all = append(q.all, graph.Scored{Node: v, Score: aa}) })
 		for _, v := range q.all {
 			q.likeness(u, v)
 		}
@@ -98,7 +98,7 @@ func (q *query) likeness(u int32, v graph.Scored) {
 // neighbours fills in what is next to step u. That something is next to a hub makes it no candidate:
 // nearly everything is.
 func (q *query) neighbours(u int32) {
-	neighbours := q.g.Neighbours(u)
+	neighbours := q.Graph.Neighbours(u)
 	for _, v := range neighbours {
 		q.meet(v)
 		q.graph[v] = 1
@@ -108,7 +108,7 @@ func (q *query) neighbours(u int32) {
 			q.touch(v)
 		}
 	}
-	if _, ok := q.g.Loop(u); ok {
+	if _, ok := q.Graph.Loop(u); ok {
 		q.graph[u] = 1
 	}
 }
@@ -131,12 +131,12 @@ func (q *query) matches(k int) bool {
 	q.hits = q.text.Top(q.hits[:0], k)
 	for _, h := range q.hits {
 		n := q.measures.docNode[h.Doc]
-		if !q.live(n) || !(h.Score > 0) || q.recent.changed(n) {
+		if !q.Live(n) || !(h.Score > 0) || q.recent.changed(n) {
 			continue
 		}
 		q.touch(n)
 		q.semantic[n] = h.Score
-		if q.kind(n) == catalog.KindTool && (h.Score > bestScore || h.Score == bestScore && best >= 0 && q.ids[n] < q.ids[best]) {
+		if q.Kind(n) == catalog.KindTool && (h.Score > bestScore || h.Score == bestScore && best >= 0 && q.IDs[n] < q.IDs[best]) {
 			best, bestScore = n, h.Score
 		}
 	}
@@ -158,7 +158,7 @@ func (q *query) match(n int32) float64 {
 	if q.looking {
 		return q.found(n)
 	}
-	if d := q.doc(n); d >= 0 && q.live(n) && !q.recent.changed(n) {
+	if d := q.doc(n); d >= 0 && q.Live(n) && !q.recent.changed(n) {
 		return max(0, q.text.Of(d).Score)
 	}
 	return 0

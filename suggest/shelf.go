@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -9,6 +8,7 @@ import (
 	planning "waymark/learn/plan"
 	"waymark/learn/sequence"
 	"waymark/semantic"
+	"waymark/suggest/history"
 )
 
 // A CatalogCache caches everything derived from the catalog, for callers that build several models of the same
@@ -21,7 +21,7 @@ import (
 // What was asked for last is kept. The zero CatalogCache is empty; it is safe for concurrent use.
 type CatalogCache struct {
 	mu    sync.Mutex
-	state *State // of tools and capabilities alone, frozen once
+	state *history.State // of tools and capabilities alone, frozen once
 	tools []catalog.Tool
 	caps  []catalog.Capability
 	tool  *tooltexts
@@ -38,47 +38,24 @@ func (s *CatalogCache) read() *semantic.Words {
 
 // State is a new state that has the tools, and then the capabilities, in their order. The lists must not
 // change any more. A nil CatalogCache has nothing ready.
-func (s *CatalogCache) State(tools []catalog.Tool, capabilities []catalog.Capability) *State {
+func (s *CatalogCache) State(tools []catalog.Tool, capabilities []catalog.Capability) *history.State {
 	if s == nil {
-		return stateOf(tools, capabilities)
+		return history.WithCatalog(tools, capabilities)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == nil || !same(s.tools, tools) || !same(s.caps, capabilities) {
-		s.tools, s.caps, s.state = tools, capabilities, stateOf(tools, capabilities)
+		s.tools, s.caps, s.state = tools, capabilities, history.WithCatalog(tools, capabilities)
 		s.state.Freeze()
 	}
-	if len(s.state.shown.spelled) > 0 {
-		return stateOf(tools, capabilities) // two spellings of one tool: what they count is joined
+	if state := s.state.Fork(); state != nil {
+		return state
 	}
-	return s.state.begin()
+	return history.WithCatalog(tools, capabilities)
 }
 
 // same reports whether two lists are one.
 func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
-
-func stateOf(tools []catalog.Tool, capabilities []catalog.Capability) *State {
-	s := NewState()
-	for _, t := range tools {
-		s.PutTool(t)
-	}
-	for _, c := range capabilities {
-		s.PutCapability(c)
-	}
-	return s
-}
-
-// begin is a state with the catalog of s, which has been frozen, knows no episode and joins no spellings.
-// Both go their own ways.
-func (s *State) begin() *State {
-	t := NewState()
-	t.ids, t.index = slices.Clone(s.ids), s.index.clone()
-	t.out, t.own, t.uses = make([][]transition, len(s.out)), slices.Clone(s.own), slices.Clone(s.uses)
-	t.gone, t.tools, t.caps, t.view = maps.Clone(s.gone), maps.Clone(s.tools), maps.Clone(s.caps), s.view
-	h := &s.shown
-	t.shown = shown{canon: slices.Clone(h.canon), awaited: maps.Clone(h.awaited), view: h.view, roles: h.roles, starts: h.starts, live: h.live, scratch: h.scratch}
-	return t
-}
 
 // texts are those of the tools. Without a shelf they are worked out anew.
 func (s *CatalogCache) texts(tools []planning.Tool) *tooltexts {

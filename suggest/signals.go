@@ -55,7 +55,7 @@ func (m *Model) Situation(context []string, intent string) (Situation, error) {
 		s.Length = p.length
 	}
 	for _, n := range q.touched {
-		if q.live(n) {
+		if q.Live(n) {
 			c := q.signals(n)
 			c.Recalled = float64(p.trust * p.support[n])
 			s.Candidates = append(s.Candidates, c)
@@ -67,10 +67,10 @@ func (m *Model) Situation(context []string, intent string) (Situation, error) {
 
 func (q *query) signals(n int32) Signals {
 	s := Signals{
-		ID: q.ids[n], Kind: q.kind(n), Weight: q.weight[n], Count: q.count[n], AdamicAdar: q.aa[n], PageRank: q.rank(n),
-		Semantic: q.semantic[n], After: q.after(n), HyperRank: q.hyper(n), Own: q.rates.Tool(n),
+		ID: q.IDs[n], Kind: q.Kind(n), Weight: q.weight[n], Count: q.count[n], AdamicAdar: q.aa[n], PageRank: q.rank(n),
+		Semantic: q.semantic[n], After: q.after(n), HyperRank: q.hyper(n), Own: q.Rates.Tool(n),
 	}
-	s.Excluded = s.After.Excluded(q.rates.Sources())
+	s.Excluded = s.After.Excluded(q.Rates.Sources())
 	if c := q.comm(n); c >= 0 && q.last != episodic.NoTool {
 		s.Community = c == q.comm(q.last) && (n != q.last || s.Count > 0)
 	}
@@ -80,9 +80,9 @@ func (q *query) signals(n int32) Signals {
 		s.Alike = 2 * graph
 	default:
 		for _, u := range q.distinct {
-			_, loop := q.g.Loop(u)
-			if s.Adjacent = s.Adjacent || q.g.Adjacent(u, n) || u == n && loop; !s.Adjacent {
-				s.Alike = max(s.Alike, q.g.AdamicAdar(u, n))
+			_, loop := q.Graph.Loop(u)
+			if s.Adjacent = s.Adjacent || q.Graph.Adjacent(u, n) || u == n && loop; !s.Adjacent {
+				s.Alike = max(s.Alike, q.Graph.AdamicAdar(u, n))
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/codec"
+	"waymark/suggest/history"
 )
 
 // attacked is a workspace of 30 tools in six chains of five, with honest episodes of ten keys, and of an attacker.
@@ -78,8 +79,8 @@ func TestOneKeyCannotPromoteATransition(t *testing.T) {
 		a.fakes(300, "key:attacker", tool(chain, 1), tool((chain+1)%6, 0), episodic.Success)
 		assert.Positive(t, a.rank(tool(chain, 1), tool((chain+1)%6, 0)))
 		assert.Zero(t, a.rank(tool(chain, 1), best.Suggestions[0].ID))
-		p := a.past.At(int32(a.totals.episodes) - 1)
-		assert.True(t, p.limited)
+		p := a.Freeze().Past.Episode(a.Episodes() - 1)
+		assert.True(t, p.Limited)
 	}
 }
 
@@ -109,9 +110,9 @@ func TestConfirmedTransitionsCountInFull(t *testing.T) {
 	a.fakes(5, "key:attacker", tool(0, 1), tool(3, 0), episodic.Success)
 	count := func() uint64 {
 		c := a.Freeze()
-		from, _ := c.find(tool(0, 1))
-		to, _ := c.find(tool(3, 0))
-		for e := range c.g.Edges {
+		from, _ := c.Find(tool(0, 1))
+		to, _ := c.Find(tool(3, 0))
+		for e := range c.Graph.Edges {
 			if e.From == from && e.To == to {
 				return e.Count
 			}
@@ -161,10 +162,10 @@ func TestLimitsOutliveASnapshot(t *testing.T) {
 	require.NoError(t, a.Image().Write(&w))
 	require.NoError(t, w.Flush())
 	r := codec.NewReader(b.Bytes())
-	read := &attacked{world: &world{State: ReadState(r), t: t, n: 1000}}
+	read := &attacked{world: &world{State: history.ReadState(r), t: t, n: 1000}}
 	require.NoError(t, r.End())
-	assert.Equal(t, a.claims, read.claims)
-	assert.Equal(t, a.past.At(119).limited, read.past.At(119).limited)
+	assert.Equal(t, writtenState(t, a.Image()), writtenState(t, read.Image()))
+	assert.Equal(t, a.Freeze().Past.Episode(119).Limited, read.Freeze().Past.Episode(119).Limited)
 	a.n = 1000
 	for _, s := range []*attacked{a, read} {
 		s.fakes(20, "key:attacker", tool(0, 1), tool(1, 0), episodic.Success)

@@ -5,6 +5,7 @@ import (
 	"waymark/internal/codec"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
+	"waymark/suggest/history"
 )
 
 // Write writes the measures for [ReadMeasures].
@@ -36,8 +37,8 @@ func (m *Measures) Write(w *codec.Writer) {
 
 // ReadMeasures reads what [Measures.Write] wrote. c are the counts that were measured. What is damaged
 // fails r.
-func ReadMeasures(r *codec.Reader, c *Counts, words *thesaurus.Thesaurus) *Measures {
-	n := len(c.ids)
+func ReadMeasures(r *codec.Reader, c *history.Counts, words *thesaurus.Thesaurus) *Measures {
+	n := len(c.IDs)
 	m := newMeasures(c)
 	if nodes, episodes := r.Uint(), r.Uint(); nodes != uint64(n) || episodes != uint64(m.episodes) {
 		r.Fail("measures of %d nodes and %d episodes, where there are %d and %d", nodes, episodes, n, m.episodes)
@@ -97,7 +98,7 @@ func ReadMeasures(r *codec.Reader, c *Counts, words *thesaurus.Thesaurus) *Measu
 	if r.Err() != nil {
 		return nil
 	}
-	inc, err := c.incidence()
+	inc, err := c.Incidence()
 	if err != nil {
 		r.Fail("%w", err)
 		return nil

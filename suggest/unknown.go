@@ -26,7 +26,7 @@ func (m *Model) Unknown(context []string, withheld *Withheld) []UnknownID {
 		}
 		var near []string
 		if len(unknown) < MostNear {
-			near = m.near(spelling, func(n int32) bool { _, held := withheld.of(m.ids[n]); return !held })
+			near = m.near(spelling, func(n int32) bool { _, held := withheld.of(m.IDs[n]); return !held })
 		}
 		unknown = append(unknown, unknownID(catalog.KindTool, spelling, near))
 	}
@@ -37,7 +37,7 @@ func (m *Model) Unknown(context []string, withheld *Withheld) []UnknownID {
 func (m *Model) UnknownID(spelling string, kind catalog.Kind, suggestions bool) UnknownID {
 	var near []string
 	if suggestions {
-		near = m.near(spelling, func(n int32) bool { return m.kind(n) == kind && m.view.names(m.ids[n]) })
+		near = m.near(spelling, func(n int32) bool { return m.Kind(n) == kind && m.Catalog.Has(m.IDs[n]) })
 	}
 	return unknownID(kind, spelling, near)
 }
@@ -52,8 +52,8 @@ func unknownID(kind catalog.Kind, spelling string, near []string) UnknownID {
 // near lists the ids spelled most like another one, of the nodes that can be suggested and are accepted.
 func (m *Model) near(spelling string, accepted func(int32) bool) []string {
 	return catalog.Near(spelling, func(yield func(string, uint64) bool) {
-		for n := range int32(len(m.ids)) {
-			if m.live(n) && accepted(n) && !yield(m.ids[n], m.uses.At(n).steps) {
+		for n := range int32(len(m.IDs)) {
+			if m.Live(n) && accepted(n) && !yield(m.IDs[n], m.Usage.At(n).Steps) {
 				return
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/suggest/history"
 )
 
 func digests(doc string) episodic.Digests {
@@ -19,7 +20,7 @@ func digests(doc string) episodic.Digests {
 // tickets is a history of search, open and comment, whose values say how they belong together.
 func tickets(t *testing.T, schemas bool) *Model {
 	t.Helper()
-	s := NewState()
+	s := history.NewState()
 	if schemas {
 		tool := func(id, in, out string) {
 			s.PutTool(catalog.Tool{ID: id, Name: id, InputSchema: json.RawMessage(in), OutputSchema: json.RawMessage(out)})
@@ -89,7 +90,7 @@ func TestWiresArePartOfTheModel(t *testing.T) {
 		}
 		return ""
 	}
-	m, none := tickets(t, false), unmeasured(t, NewState())
+	m, none := tickets(t, false), unmeasured(t, history.NewState())
 	assert.NotEmpty(t, hash(m))
 	assert.NotEqual(t, hash(none), hash(m))
 }

@@ -33,6 +33,7 @@ import (
 	"waymark/sample"
 	"waymark/semantic/embed/static"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 type options struct {
@@ -273,7 +274,7 @@ func (m *model) vector(text string) ([]float32, error) {
 
 // model is fitted to the train part; the choice is what auto would take.
 func (s *set) model(ctx context.Context, profiles string, embeddings *static.Embeddings) (*model, error) {
-	state := suggest.NewState()
+	state := history.NewState()
 	for _, t := range s.data.Tools {
 		state.PutTool(t)
 	}

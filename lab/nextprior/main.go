@@ -20,6 +20,7 @@ import (
 	"waymark/ingest"
 	nexttool "waymark/learn/next"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 func main() {
@@ -63,7 +64,7 @@ func read(folder, name string) (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := suggest.NewState()
+	state := history.NewState()
 	for _, t := range data.Tools {
 		state.PutTool(t)
 	}
@@ -73,7 +74,7 @@ func read(folder, name string) (*set, error) {
 		}
 	}
 	s := &set{name: name}
-	s.catalog, s.tasks = state.Freeze().NextTasks()
+	s.catalog, s.tasks = suggest.NextTasks(state.Freeze())
 	return s, nil
 }
 

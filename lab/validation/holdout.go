@@ -13,6 +13,7 @@ import (
 	"waymark/evaluate"
 	"waymark/ingest"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // One train episode in five is held out: the latest where all have a time, else every fifth group of
@@ -77,15 +78,15 @@ func timed(all []*evaluate.Example) bool {
 }
 
 // build makes the model of a history, with capabilities and outcomes that no episode has.
-func build(ctx context.Context, tools []catalog.Tool, caps []capability, known []observation, history []*episodic.Episode) (*suggest.Model, error) {
-	s := suggest.NewState()
+func build(ctx context.Context, tools []catalog.Tool, caps []capability, known []observation, past []*episodic.Episode) (*suggest.Model, error) {
+	s := history.NewState()
 	for _, t := range tools {
 		s.PutTool(t)
 	}
 	for _, c := range caps {
 		s.PutCapability(c.Capability)
 	}
-	for _, e := range history {
+	for _, e := range past {
 		s.Record(e)
 	}
 	for _, o := range known {

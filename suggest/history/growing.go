@@ -1,4 +1,4 @@
-package suggest
+package history
 
 import (
 	"container/list"
@@ -65,7 +65,7 @@ type grown struct {
 	branches int             // as of branching
 	branched bool            // some step came after others than the one before it
 	bypassed []string        // capabilities that it did by hand
-	limited  bool            // as of [pastEpisode]
+	limited  bool            // as in [Episode]
 }
 
 // Begin folds the beginning of an episode that grows: its steps come one by one ([State.Perform]), and
@@ -103,8 +103,8 @@ func (s *State) Perform(p *episodic.Performed) {
 	g := s.growing.get(p.Episode)
 	if p.Outcome.Known() {
 		if g.past >= 0 {
-			s.totals.outcomes[outcomeIndex(g.Outcome)]--
-			s.totals.outcomes[outcomeIndex(p.Outcome)]++
+			s.totals.Outcomes[outcomeIndex(g.Outcome)]--
+			s.totals.Outcomes[outcomeIndex(p.Outcome)]++
 		}
 		g.Outcome = p.Outcome
 	}
@@ -119,10 +119,10 @@ func (s *State) Perform(p *episodic.Performed) {
 func (s *State) revise(g *grown, p *episodic.Performed, more bool) {
 	source := s.sourceID(g.Source)
 	if g.past < 0 {
-		g.past = int32(s.totals.episodes)
+		g.past = int32(s.totals.Episodes)
 		s.bySource.Set(source, s.bySource.At(source)+1)
-		s.totals.episodes++
-		s.totals.outcomes[outcomeIndex(g.Outcome)]++
+		s.totals.Episodes++
+		s.totals.Outcomes[outcomeIndex(g.Outcome)]++
 	}
 	if more {
 		s.place(g, -1)
@@ -141,7 +141,7 @@ func (s *State) revise(g *grown, p *episodic.Performed, more bool) {
 }
 
 // asPast is the episode for recall and learning: its steps stand in the order in which they came.
-func (g *grown) asPast(source int32) pastEpisode {
+func (g *grown) asPast(source int32) Episode {
 	order := make([]int, len(g.Steps))
 	for i := range order {
 		order[i] = i
@@ -151,17 +151,17 @@ func (g *grown) asPast(source int32) pastEpisode {
 		before = g.Before()
 	}
 	past := pastOf(&g.Episode, g.nodes, source, order, before)
-	past.limited = g.limited
+	past.Limited = g.limited
 	return past
 }
 
 // perform counts step x, which is new.
 func (s *State) perform(g *grown, x int, source int32) {
 	step, node := &g.Steps[x], g.nodes[x]
-	s.totals.steps++
-	s.totals.stepOutcomes[outcomeIndex(step.Outcome)]++
+	s.totals.Steps++
+	s.totals.StepOutcomes[outcomeIndex(step.Outcome)]++
 	s.usedBy(node, source)
-	s.uses[node].steps++
+	s.uses[node].Steps++
 	before, after := g.Around(x)
 	prior := make([]int32, len(before))
 	for i, b := range before {
@@ -172,7 +172,7 @@ func (s *State) perform(g *grown, x int, source int32) {
 	}
 	s.memory.Observe(node, prior, step.Outcome, g.Time, source)
 	if len(before) == 0 {
-		s.uses[node].roots++
+		s.uses[node].Roots++
 	}
 	g.branched = g.branched || x > 0 && (len(before) != 1 || before[0] != x-1) || x+1 < len(g.Steps)
 	branches := g.branches + branch(len(before))
@@ -188,7 +188,7 @@ func (s *State) perform(g *grown, x int, source int32) {
 		}
 	}
 	if branches > 1 && g.branches <= 1 {
-		s.totals.branching++
+		s.totals.Branching++
 	}
 	g.branches = branches
 }
@@ -206,10 +206,10 @@ func (s *State) place(g *grown, sign int64) {
 	for at, i := range g.nodes {
 		s.shown.used.add(i)
 		if len(g.nodes) > 1 {
-			s.uses[i].position += uint64(sign * int64(relative(at, len(g.nodes))))
+			s.uses[i].Position += uint64(sign * int64(relative(at, len(g.nodes))))
 		}
 		if at == len(g.nodes)-1 {
-			s.uses[i].ends += uint64(sign)
+			s.uses[i].Ends += uint64(sign)
 		}
 	}
 }
@@ -271,8 +271,8 @@ func (s *State) readGrowing(r *codec.Reader) {
 			r.Fail("an episode that grows: %w", err)
 			return
 		}
-		if o.past < -1 || int(o.past) >= int(s.totals.episodes) || len(o.Steps) != len(o.Numbers) || (o.past < 0) != (len(o.Steps) == 0) {
-			r.Fail("episode %q that grows stands at %d of %d, with %d steps and %d numbers", o.ID, o.past, s.totals.episodes, len(o.Steps), len(o.Numbers))
+		if o.past < -1 || int(o.past) >= int(s.totals.Episodes) || len(o.Steps) != len(o.Numbers) || (o.past < 0) != (len(o.Steps) == 0) {
+			r.Fail("episode %q that grows stands at %d of %d, with %d steps and %d numbers", o.ID, o.past, s.totals.Episodes, len(o.Steps), len(o.Numbers))
 			return
 		}
 		for i := range o.Steps {
@@ -285,7 +285,7 @@ func (s *State) readGrowing(r *codec.Reader) {
 		}
 		o.branches, o.branched = branching(o.Before()), true
 		if o.past >= 0 {
-			o.limited = s.past.At(o.past).limited
+			o.limited = s.past.At(o.past).Limited
 		}
 		s.growing.steps += len(o.Steps)
 		s.growing.put(o)

@@ -1,4 +1,4 @@
-package suggest
+package history
 
 import (
 	"hash/maphash"

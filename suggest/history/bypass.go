@@ -1,4 +1,4 @@
-package suggest
+package history
 
 import (
 	"maps"
@@ -143,38 +143,5 @@ func writeBypasses(w *codec.Writer, count map[string]uint64) {
 func (s *State) readBypasses(r *codec.Reader) {
 	for _, id := range r.Texts() {
 		s.bypasses.count[id] = r.Uint()
-	}
-}
-
-// Bypassed is how often a capability's tools did by hand what it does, although it was in the catalog.
-func (m *Model) Bypassed(capability string) int { return int(m.bypasses[capability]) }
-
-// Uses is how often a tool or capability was called.
-func (m *Model) Uses(id string) int {
-	n, ok, err := m.node(id)
-	if err != nil || !ok {
-		return 0
-	}
-	return int(m.uses.At(n).steps)
-}
-
-func (m *Model) bypassCounts() map[string]int {
-	var counts map[string]int
-	for id, n := range m.bypasses {
-		if _, ok := m.view.cap[id]; ok {
-			if counts == nil {
-				counts = map[string]int{}
-			}
-			counts[id] = int(n)
-		}
-	}
-	return counts
-}
-
-// hashBypasses writes the counts in order of id.
-func (m *Model) hashBypasses(w *digest) {
-	for _, id := range slices.Sorted(maps.Keys(m.bypasses)) {
-		w.text(id)
-		w.int(int64(m.bypasses[id]))
 	}
 }

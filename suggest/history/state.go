@@ -1,4 +1,4 @@
-package suggest
+package history
 
 import (
 	"cmp"
@@ -21,19 +21,19 @@ type State struct {
 	index *index         // id → position
 	out   [][]transition // by from, sorted by to; loops included
 	own   []bool         // by from: no image has the row of out
-	uses  []use          // by id
+	uses  []Usage        // by id
 	gone  map[int32]bool // removed from the catalog and not put back
 
-	tools map[string]*toolEntry
+	tools map[string]*Schemas
 	caps  map[string]catalog.Capability
-	view  *catalogView // of tools and caps; nil after a change
+	view  *Catalog // of tools and caps; nil after a change
 
 	memory    *episodic.Memory
-	past      pages.List[pastEpisode] // totals.episodes of them
+	past      pages.List[Episode] // totals.episodes of them
 	source    map[string]int32
 	names     []string           // sources, in order of first appearance
 	bySource  pages.List[uint64] // episodes
-	totals    totals
+	totals    Totals
 	growing   growing
 	bypasses  bypasses
 	wires     *wiring.Table
@@ -52,63 +52,64 @@ type transition struct {
 	count  uint64 // observations
 }
 
-// use is how a node was used.
-type use struct {
-	steps    uint64 // times called
-	ends     uint64 // times it ended an episode
-	roots    uint64 // times nothing came before it
+// Usage counts how a node was used.
+type Usage struct {
+	Steps    uint64 // times called
+	Ends     uint64 // times it ended an episode
+	Roots    uint64 // times nothing came before it
 	only     int32  // 1 + the source with a key that alone has used it; 0: there are others
-	position uint64 // Σ relative position in the episode, 0 first … 1 last, in units of 2⁻³²
+	Position uint64 // Σ relative position in the episode, 0 first … 1 last, in units of 2⁻³²
 }
 
 // relative is the position of step at of n, 0 first … 1 last, in units of 2⁻³²: whole numbers, so that what
 // is counted can be taken back.
 func relative(at, n int) uint64 { return (uint64(at)<<32 + uint64(n-1)/2) / uint64(n-1) }
 
-// place is where in an episode a tool usually stands, 0 first, 1 last; ½ for one never used.
-func (u *use) place() float64 {
-	if u.steps == 0 {
+// Place is where in an episode a tool usually stands, 0 first, 1 last; ½ for one never used.
+func (u *Usage) Place() float64 {
+	if u.Steps == 0 {
 		return 0.5
 	}
-	return float64(u.position) / (1 << 32) / float64(u.steps)
+	return float64(u.Position) / (1 << 32) / float64(u.Steps)
 }
 
-// pastEpisodes are the past episodes at one moment, in order.
-type pastEpisodes struct {
-	pages.View[pastEpisode]
-	n int
+// Episodes are the past episodes at one moment, in order.
+type Episodes struct {
+	pages.View[Episode]
+	N int
 }
 
-func (p pastEpisodes) at(i int) *pastEpisode { return p.Ref(int32(i)) }
+// Episode returns the i-th of them.
+func (p Episodes) Episode(i int) *Episode { return p.Ref(int32(i)) }
 
-// pastEpisode is what recall and learning need of an episode.
-type pastEpisode struct {
-	intent  string
-	nodes   []int32 // in order
-	after   []int32 // of each step how many steps it came after, and which, rising; nil: each came after the one before
-	time    int64   // Unix milliseconds, 0 if unknown
-	shown   []uint8 // of each step the place at which it stood among suggestions, 0 = not known; nil: of none
-	worked  []uint8 // outcome of each step, as outcome; nil: none is known
-	source  int32
-	outcome uint8 // of outcomes
-	limited bool  // some of its transitions are not counted: its source reports them too often
+// Episode is the part of an episode that recall and learning need.
+type Episode struct {
+	Intent       string
+	Nodes        []int32 // in order
+	After        []int32 // of each step how many steps it came after, and which, rising; nil: each came after the one before
+	Time         int64   // Unix milliseconds, 0 if unknown
+	Shown        []uint8 // of each step the place at which it stood among suggestions, 0 = not known; nil: of none
+	StepOutcomes []uint8 // outcome of each step, as outcome; nil: none is known
+	Source       int32
+	Outcome      uint8 // of outcomes
+	Limited      bool  // some of its transitions are not counted: its source reports them too often
 }
 
-// failed reports whether the episode failed as a whole.
-func (p *pastEpisode) failed() bool { return outcomes[p.outcome] == episodic.Failure }
+// Failed reports whether the episode failed as a whole.
+func (p *Episode) Failed() bool { return outcomes[p.Outcome] == episodic.Failure }
 
-// parents lists for each step the steps it came after.
-func (p *pastEpisode) parents() [][]int32 {
-	parents := make([][]int32, len(p.nodes))
-	if p.after == nil {
-		chain := make([]int32, len(p.nodes))
-		for i := 1; i < len(p.nodes); i++ {
+// Parents lists for each step the steps it came after.
+func (p *Episode) Parents() [][]int32 {
+	parents := make([][]int32, len(p.Nodes))
+	if p.After == nil {
+		chain := make([]int32, len(p.Nodes))
+		for i := 1; i < len(p.Nodes); i++ {
 			chain[i-1] = int32(i - 1)
 			parents[i] = chain[i-1 : i : i]
 		}
 		return parents
 	}
-	left := p.after
+	left := p.After
 	for i := range parents {
 		n := left[0]
 		parents[i], left = left[1:1+n:1+n], left[1+n:]
@@ -116,7 +117,7 @@ func (p *pastEpisode) parents() [][]int32 {
 	return parents
 }
 
-// comesAfter is pastEpisode.after for steps in the given order, before as [episodic.Episode.Before]; nil
+// comesAfter returns [Episode.After] for steps in the given order, before as [episodic.Episode.Before]; nil
 // for a chain.
 func comesAfter(order []int, before [][]int) []int32 {
 	if before == nil {
@@ -145,17 +146,17 @@ func comesAfter(order []int, before [][]int) []int32 {
 	return slices.Clip(after)
 }
 
-type totals struct {
-	episodes, steps, branching uint64
-	outcomes, stepOutcomes     [3]uint64 // unknown, success, failure
-	feedback                   uint64
+type Totals struct {
+	Episodes, Steps, Branching uint64
+	Outcomes, StepOutcomes     [3]uint64 // unknown, success, failure
+	Feedback                   uint64
 }
 
 // NewState returns an empty state.
 func NewState() *State {
 	return &State{
 		index: newIndex(), gone: map[int32]bool{},
-		tools: map[string]*toolEntry{}, caps: map[string]catalog.Capability{},
+		tools: map[string]*Schemas{}, caps: map[string]catalog.Capability{},
 		memory: episodic.NewMemory(), source: map[string]int32{}, growing: newGrowing(), claims: claims{}, bypasses: bypasses{count: map[string]uint64{}}, wires: wiring.New(), shown: shown{scratch: new(sync.Pool)},
 	}
 }
@@ -168,14 +169,14 @@ func (s *State) node(id string) int32 {
 	s.ids = append(s.ids, id)
 	s.index = s.index.with(s.ids)
 	s.out, s.own = append(s.out, nil), append(s.own, true)
-	s.uses = append(s.uses, use{})
+	s.uses = append(s.uses, Usage{})
 	return i
 }
 
 // PutTool adds a tool or replaces it.
 func (s *State) PutTool(t catalog.Tool) {
 	delete(s.gone, s.node(t.ID))
-	s.tools[t.ID] = &toolEntry{Tool: t}
+	s.tools[t.ID] = &Schemas{Tool: t}
 	s.view = nil
 }
 
@@ -208,18 +209,18 @@ func (s *State) Tool(id string) (catalog.Tool, bool) {
 	return catalog.Tool{}, false
 }
 
-// Capability is the current entry of the catalog.
-// Tools are those of the catalog, by id; the caller does not change them.
-func (s *State) Tools() []catalog.Tool { return s.catalog().tools }
+// Tools lists the tools of the catalog by id; the caller must not change them.
+func (s *State) Tools() []catalog.Tool { return s.catalog().Tools }
 
-// Capabilities are those of the catalog, by id; the caller does not change them.
-func (s *State) Capabilities() []catalog.Capability { return s.catalog().caps }
+// Capabilities lists the capabilities of the catalog by id; the caller must not change them.
+func (s *State) Capabilities() []catalog.Capability { return s.catalog().Capabilities }
 
+// Capability returns the current entry of the catalog.
 func (s *State) Capability(id string) (catalog.Capability, bool) { c, ok := s.caps[id]; return c, ok }
 
 // Resolve returns the canonical id for a spelling, as far as the catalog knows it.
 func (s *State) Resolve(spelling string) (string, error) {
-	return s.catalog().resolver.Resolve(spelling)
+	return s.catalog().Resolver.Resolve(spelling)
 }
 
 // Record folds one episode.
@@ -229,9 +230,9 @@ func (s *State) Record(e *episodic.Episode) {
 	for i := range e.Steps {
 		nodes[i] = s.node(e.Steps[i].Tool)
 		s.usedBy(nodes[i], source)
-		s.uses[nodes[i]].steps++
+		s.uses[nodes[i]].Steps++
 		s.shown.used.add(nodes[i])
-		s.totals.stepOutcomes[outcomeIndex(e.Steps[i].Outcome)]++
+		s.totals.StepOutcomes[outcomeIndex(e.Steps[i].Outcome)]++
 	}
 	limited := false
 	for _, t := range e.Transitions() {
@@ -241,10 +242,10 @@ func (s *State) Record(e *episodic.Episode) {
 	s.bypasses.add(s.bypassed(e, order, ""), 1)
 	for at, i := range order {
 		if len(before[i]) == 0 {
-			s.uses[nodes[i]].roots++
+			s.uses[nodes[i]].Roots++
 		}
 		if len(order) > 1 {
-			s.uses[nodes[i]].position += relative(at, len(order))
+			s.uses[nodes[i]].Position += relative(at, len(order))
 		}
 		prior := make([]int32, len(before[i]))
 		for j, b := range before[i] {
@@ -253,50 +254,50 @@ func (s *State) Record(e *episodic.Episode) {
 		s.memory.Observe(nodes[i], prior, e.Steps[i].Outcome, e.Time, source)
 	}
 	if len(order) > 0 {
-		s.uses[nodes[order[len(order)-1]]].ends++
+		s.uses[nodes[order[len(order)-1]]].Ends++
 	}
 	if branching(before) > 1 {
-		s.totals.branching++
+		s.totals.Branching++
 	}
 	s.observeWires(e, nodes, order, before)
 	past := pastOf(e, nodes, source, order, before)
-	past.limited = limited
-	s.past.Set(int32(s.totals.episodes), past)
+	past.Limited = limited
+	s.past.Set(int32(s.totals.Episodes), past)
 	s.bySource.Set(source, s.bySource.At(source)+1)
-	s.totals.episodes++
-	s.totals.steps += uint64(len(e.Steps))
-	s.totals.outcomes[outcomeIndex(e.Outcome)]++
+	s.totals.Episodes++
+	s.totals.Steps += uint64(len(e.Steps))
+	s.totals.Outcomes[outcomeIndex(e.Outcome)]++
 }
 
 // pastOf is what recall and learning need of an episode, of whose steps these are the nodes.
-func pastOf(e *episodic.Episode, nodes []int32, source int32, order []int, before [][]int) pastEpisode {
-	past := pastEpisode{
-		intent: e.Intent, nodes: make([]int32, len(order)), after: comesAfter(order, before),
-		source: source, outcome: uint8(outcomeIndex(e.Outcome)),
+func pastOf(e *episodic.Episode, nodes []int32, source int32, order []int, before [][]int) Episode {
+	past := Episode{
+		Intent: e.Intent, Nodes: make([]int32, len(order)), After: comesAfter(order, before),
+		Source: source, Outcome: uint8(outcomeIndex(e.Outcome)),
 	}
 	if !e.Time.IsZero() {
-		past.time = e.Time.UnixMilli()
+		past.Time = e.Time.UnixMilli()
 	}
 	for at, i := range order {
-		past.nodes[at] = nodes[i]
+		past.Nodes[at] = nodes[i]
 		if place := e.Steps[i].Shown; place > 0 {
-			if past.shown == nil {
-				past.shown = make([]uint8, len(order))
+			if past.Shown == nil {
+				past.Shown = make([]uint8, len(order))
 			}
-			past.shown[at] = uint8(min(place, math.MaxUint8))
+			past.Shown[at] = uint8(min(place, math.MaxUint8))
 		}
 		if o := outcomeIndex(e.Steps[i].Outcome); o > 0 {
-			if past.worked == nil {
-				past.worked = make([]uint8, len(order))
+			if past.StepOutcomes == nil {
+				past.StepOutcomes = make([]uint8, len(order))
 			}
-			past.worked[at] = uint8(o)
+			past.StepOutcomes[at] = uint8(o)
 		}
 	}
 	return past
 }
 
 // episodes are the past episodes as they are now.
-func (s *State) episodes() pastEpisodes { return pastEpisodes{s.past.Freeze(), int(s.totals.episodes)} }
+func (s *State) episodes() Episodes { return Episodes{s.past.Freeze(), int(s.totals.Episodes)} }
 
 // Knows reports whether an id was ever met.
 func (s *State) Knows(id string) bool { _, ok := s.index.find(s.ids, id); return ok }
@@ -309,7 +310,7 @@ func (s *State) Feedback(context []string, id string, o episodic.Outcome, at tim
 		before = append(before, s.node(context[len(context)-1]))
 	}
 	s.memory.Observe(s.node(id), before, o, at, s.sourceID(source))
-	s.totals.feedback++
+	s.totals.Feedback++
 }
 
 // count counts one transition, and reports whether its source is not limited by [State.admit].
@@ -374,4 +375,4 @@ func outcomeIndex(o episodic.Outcome) int {
 }
 
 // Episodes is how many episodes are counted.
-func (s *State) Episodes() int { return int(s.totals.episodes) }
+func (s *State) Episodes() int { return int(s.totals.Episodes) }

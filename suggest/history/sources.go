@@ -1,4 +1,4 @@
-package suggest
+package history
 
 import (
 	"cmp"
@@ -33,7 +33,6 @@ const (
 func aloneLimit(confirmed int32) uint8 {
 	return uint8(min(fewObservations, max(1, confirmed/confirmedPerCount)))
 }
-
 
 // claim is a transition as one source with a key reports it.
 type claim struct{ source, from, to int32 }
@@ -86,18 +85,18 @@ func (t transition) counted(several bool) transition {
 // pair is a transition between two nodes.
 type pair struct{ from, to int32 }
 
-// repeated marks the past episodes from first on in which a key repeats a transition that no other source reports:
+// Repeated marks the past episodes from first on in which a key repeats a transition that no other source reports:
 // all but those that count by [aloneLimit]. It returns nil where there are fewer than severalSources.
-func (c *Counts) repeated(first int) []bool {
-	if len(c.sources) < severalSources {
+func (c *Counts) Repeated(first int) []bool {
+	if len(c.Sources) < severalSources {
 		return nil
 	}
-	only, marked := map[pair]int32{}, make([]bool, c.past.n-first)
+	only, marked := map[pair]int32{}, make([]bool, c.Past.N-first)
 	for i := range marked {
-		p := c.past.at(first + i)
+		p := c.Past.Episode(first + i)
 		reporter := int32(0)
-		if strings.Contains(c.sources[p.source], credential) {
-			reporter = p.source + 1
+		if strings.Contains(c.Sources[p.Source], credential) {
+			reporter = p.Source + 1
 		}
 		for _, t := range c.pairs(p) {
 			if before, ok := only[t]; ok && before != reporter {
@@ -107,14 +106,14 @@ func (c *Counts) repeated(first int) []bool {
 			}
 		}
 	}
-	seen, confirmed := map[pair]uint8{}, make([]int32, len(c.sources))
+	seen, confirmed := map[pair]uint8{}, make([]int32, len(c.Sources))
 	for i := range marked {
-		p := c.past.at(first + i)
-		pairs, limit := c.pairs(p), aloneLimit(confirmed[p.source])
+		p := c.Past.Episode(first + i)
+		pairs, limit := c.pairs(p), aloneLimit(confirmed[p.Source])
 		marked[i] = slices.ContainsFunc(pairs, func(t pair) bool { return only[t] != 0 && seen[t] >= limit })
 		for _, t := range pairs {
 			if only[t] == 0 {
-				confirmed[p.source]++
+				confirmed[p.Source]++
 			} else if !marked[i] {
 				seen[t] = min(seen[t], fewObservations) + 1
 			}
@@ -124,10 +123,10 @@ func (c *Counts) repeated(first int) []bool {
 }
 
 // pairs are the transitions of an episode.
-func (c *Counts) pairs(p *pastEpisode) (out []pair) {
-	for x, parents := range p.parents() {
+func (c *Counts) pairs(p *Episode) (out []pair) {
+	for x, parents := range p.Parents() {
 		for _, y := range parents {
-			out = append(out, pair{c.canon[p.nodes[y]], c.canon[p.nodes[x]]})
+			out = append(out, pair{c.Canonical[p.Nodes[y]], c.Canonical[p.Nodes[x]]})
 		}
 	}
 	return out
@@ -139,19 +138,19 @@ func (s *State) usedBy(node, source int32) {
 	switch {
 	case s.trusted(source):
 		u.only = 0
-	case u.steps == 0:
+	case u.Steps == 0:
 		u.only = source + 1
 	case u.only != source+1:
 		u.only = 0
 	}
 }
 
-// unconfirmed reports whether a node is in no catalog and was used by one source with a key alone.
-func (c *Counts) unconfirmed(n int32) bool {
-	if len(c.sources) < severalSources || c.uses.At(n).only == 0 {
+// Unconfirmed reports whether a node is in no catalog and was used by one source with a key alone.
+func (c *Counts) Unconfirmed(n int32) bool {
+	if len(c.Sources) < severalSources || c.Usage.At(n).only == 0 {
 		return false
 	}
-	_, known := c.view.tool[c.ids[n]]
+	_, known := c.Catalog.ToolIndex[c.IDs[n]]
 	return !known
 }
 

@@ -1,4 +1,4 @@
-package suggest
+package history
 
 import (
 	"bytes"
@@ -23,13 +23,13 @@ import (
 type Image struct {
 	ids       []string
 	out       [][]transition
-	uses      []use
+	uses      []Usage
 	gone      []int32
-	view      *catalogView
+	view      *Catalog
 	memory    *episodic.Image
-	past      pastEpisodes
+	past      Episodes
 	names     []string
-	totals    totals
+	totals    Totals
 	claims    claims
 	confirmed []int32
 
@@ -69,23 +69,23 @@ func (i *Image) Write(w *codec.Writer) error {
 		}
 	}
 	for _, u := range i.uses {
-		w.Uint(u.steps)
-		w.Uint(u.ends)
-		w.Uint(u.roots)
-		w.Uint(u.position)
+		w.Uint(u.Steps)
+		w.Uint(u.Ends)
+		w.Uint(u.Roots)
+		w.Uint(u.Position)
 		w.Uint(uint64(u.only))
 	}
 	w.Ints(i.gone)
-	w.Uint(uint64(len(i.view.tools)))
-	for k := range i.view.tools {
-		if err := writeJSON(w, &i.view.tools[k]); err != nil {
-			return fmt.Errorf("tool %q: %w", i.view.tools[k].ID, err)
+	w.Uint(uint64(len(i.view.Tools)))
+	for k := range i.view.Tools {
+		if err := writeJSON(w, &i.view.Tools[k]); err != nil {
+			return fmt.Errorf("tool %q: %w", i.view.Tools[k].ID, err)
 		}
 	}
-	w.Uint(uint64(len(i.view.caps)))
-	for k := range i.view.caps {
-		if err := writeJSON(w, &i.view.caps[k]); err != nil {
-			return fmt.Errorf("capability %q: %w", i.view.caps[k].ID, err)
+	w.Uint(uint64(len(i.view.Capabilities)))
+	for k := range i.view.Capabilities {
+		if err := writeJSON(w, &i.view.Capabilities[k]); err != nil {
+			return fmt.Errorf("capability %q: %w", i.view.Capabilities[k].ID, err)
 		}
 	}
 	w.Texts(i.names)
@@ -114,34 +114,34 @@ func writeJSON(w *codec.Writer, v any) error {
 }
 
 func (i *Image) writePast(w *codec.Writer) {
-	intents := make([]string, i.past.n)
+	intents := make([]string, i.past.N)
 	var lengths, nodes, links, after []int32
-	for e := range i.past.n {
-		p := i.past.at(e)
-		intents[e] = p.intent
-		lengths, nodes = append(lengths, int32(len(p.nodes))), append(nodes, p.nodes...)
-		links, after = append(links, int32(len(p.after))), append(after, p.after...)
+	for e := range i.past.N {
+		p := i.past.Episode(e)
+		intents[e] = p.Intent
+		lengths, nodes = append(lengths, int32(len(p.Nodes))), append(nodes, p.Nodes...)
+		links, after = append(links, int32(len(p.After))), append(after, p.After...)
 	}
 	w.Texts(intents)
 	w.Ints(lengths)
 	w.Ints(nodes)
 	w.Ints(links)
 	w.Ints(after)
-	for e := range i.past.n {
-		p := i.past.at(e)
-		w.Uint(uint64(p.outcome))
-		w.Bool(p.limited)
-		w.Uint(uint64(p.source))
-		w.Int(p.time)
-		w.Blob(p.shown)
-		w.Blob(p.worked)
+	for e := range i.past.N {
+		p := i.past.Episode(e)
+		w.Uint(uint64(p.Outcome))
+		w.Bool(p.Limited)
+		w.Uint(uint64(p.Source))
+		w.Int(p.Time)
+		w.Blob(p.Shown)
+		w.Blob(p.StepOutcomes)
 	}
 }
 
-func (t *totals) all() []*uint64 {
+func (t *Totals) all() []*uint64 {
 	return []*uint64{
-		&t.episodes, &t.steps, &t.branching, &t.feedback, &t.outcomes[0], &t.outcomes[1], &t.outcomes[2],
-		&t.stepOutcomes[0], &t.stepOutcomes[1], &t.stepOutcomes[2],
+		&t.Episodes, &t.Steps, &t.Branching, &t.Feedback, &t.Outcomes[0], &t.Outcomes[1], &t.Outcomes[2],
+		&t.StepOutcomes[0], &t.StepOutcomes[1], &t.StepOutcomes[2],
 	}
 }
 
@@ -163,7 +163,7 @@ func ReadState(r *codec.Reader) *State {
 		}
 	}
 	for i := range s.uses {
-		s.uses[i] = use{steps: r.Uint(), ends: r.Uint(), roots: r.Uint(), position: r.Uint(), only: int32(r.Uint())}
+		s.uses[i] = Usage{Steps: r.Uint(), Ends: r.Uint(), Roots: r.Uint(), Position: r.Uint(), only: int32(r.Uint())}
 		s.shown.used.add(int32(i))
 	}
 	for _, i := range r.Ints() {
@@ -191,8 +191,8 @@ func ReadState(r *codec.Reader) *State {
 	for _, n := range s.totals.all() {
 		*n = r.Uint()
 	}
-	if s.totals.episodes != uint64(past) {
-		r.Fail("%d episodes, where %d are counted", past, s.totals.episodes)
+	if s.totals.Episodes != uint64(past) {
+		r.Fail("%d episodes, where %d are counted", past, s.totals.Episodes)
 	}
 	s.wires = wiring.Read(r, n)
 	for i := range s.uses {
@@ -239,22 +239,22 @@ func (s *State) readPast(r *codec.Reader) (episodes int) {
 			r.Fail("episode %d has %d steps, %d links, outcome %d and source %d", e, n, l, outcome, source)
 			return 0
 		}
-		p := pastEpisode{intent: intents[e], nodes: nodes[:n:n], time: r.Int(), source: int32(source), outcome: uint8(outcome), limited: limited}
+		p := Episode{Intent: intents[e], Nodes: nodes[:n:n], Time: r.Int(), Source: int32(source), Outcome: uint8(outcome), Limited: limited}
 		if shown := r.Blob(); len(shown) == n && n > 0 {
-			p.shown = slices.Clone(shown)
+			p.Shown = slices.Clone(shown)
 		} else if len(shown) > 0 {
 			r.Fail("episode %d has places of %d of %d steps", e, len(shown), n)
 			return 0
 		}
 		if worked := r.Blob(); len(worked) == n && n > 0 && slices.Max(worked) <= 2 {
-			p.worked = slices.Clone(worked)
+			p.StepOutcomes = slices.Clone(worked)
 		} else if len(worked) > 0 {
 			r.Fail("episode %d has outcomes of %d of %d steps, or unknown ones", e, len(worked), n)
 			return 0
 		}
 		if l > 0 {
-			p.after = after[:l:l]
-			if !linked(p.after, n) {
+			p.After = after[:l:l]
+			if !linked(p.After, n) {
 				r.Fail("episode %d has links that no %d steps have", e, n)
 				return 0
 			}
@@ -290,9 +290,9 @@ var outcomes = [3]episodic.Outcome{episodic.Unknown, episodic.Success, episodic.
 
 // readCatalog reads tools and capabilities, on all processors.
 func (s *State) readCatalog(r *codec.Reader) {
-	tools := make([]*toolEntry, r.Len(1))
+	tools := make([]*Schemas, r.Len(1))
 	readJSON(r, len(tools), func(i int, b []byte) error {
-		tools[i] = &toolEntry{}
+		tools[i] = &Schemas{}
 		return jsonv2.Unmarshal(b, &tools[i].Tool, lenient)
 	})
 	caps := make([]catalog.Capability, r.Len(1))

@@ -1,4 +1,4 @@
-package suggest
+package history
 
 import (
 	"cmp"
@@ -15,23 +15,23 @@ import (
 // Counts is a state frozen at one moment: immutable, with the spellings of one tool joined. It shares
 // with the counts before it what did not change.
 type Counts struct {
-	ids      []string
-	index    *index
-	canon    []int32 // by id, the node that counts for it
-	view     *catalogView
-	roles    *roles
-	g        *graph.View // weight n(a→b) / (n(a) + κ)
-	uses     pages.View[use]
-	starts   int32 // the node that begins most episodes, -1 without any
-	nodes    int   // that can be suggested
-	rates    *episodic.Rates
-	wires    pages.View[[]wiring.Wire] // by node, the wires into it
-	past     pastEpisodes
-	sources  []string
-	bySource pages.View[uint64] // episodes
-	totals   totals
-	scratch  *sync.Pool
-	bypasses map[string]uint64 // by capability
+	IDs         []string // by node
+	index       *index
+	Canonical   []int32 // by id, the node that counts for it
+	Catalog     *Catalog
+	Roles       *Roles
+	Graph       *graph.View // weight n(a→b) / (n(a) + κ)
+	Usage       pages.View[Usage]
+	Start       int32 // the node that begins most episodes, -1 without any
+	Suggestable int   // number of nodes that can be suggested
+	Rates       *episodic.Rates
+	Wires       pages.View[[]wiring.Wire] // by node, the wires into it
+	Past        Episodes
+	Sources     []string           // names, in order of first appearance
+	BySource    pages.View[uint64] // by source, its episodes
+	Totals      Totals
+	Buffers     *sync.Pool        // working memory of queries, shared by all counts of one state
+	Bypasses    map[string]uint64 // by capability
 }
 
 // kappa smooths edge weights, w(a→b) = n(a,b) / (n(a) + κ): one observation gives ½, not certainty.
@@ -42,10 +42,10 @@ type shown struct {
 	canon   []int32           // of the ids seen at the last Freeze
 	spelled map[int32][]int32 // by node, the others that it counts for, rising
 	awaited map[string]bool   // ids that others will count as once they have been seen
-	view    *catalogView      // that canon and roles come from
-	roles   *roles
+	view    *Catalog          // that canon and roles come from
+	roles   *Roles
 	rows    *graph.Rows
-	uses    pages.List[use]
+	uses    pages.List[Usage]
 	wires   pages.List[[]wiring.Wire]
 	starts  int32
 	live    int
@@ -94,15 +94,15 @@ func (s *State) Freeze() *Counts {
 		s.survey()
 	}
 	return &Counts{
-		ids: slices.Clip(s.ids), index: s.index, canon: slices.Clip(h.canon), view: view, roles: h.roles,
-		g: h.rows.Freeze(), uses: h.uses.Freeze(), starts: h.starts, nodes: h.live, rates: s.memory.Freeze(), wires: h.wires.Freeze(),
-		past: s.episodes(), sources: slices.Clip(s.names), bySource: s.bySource.Freeze(), totals: s.totals, scratch: h.scratch, bypasses: s.bypasses.show(),
+		IDs: slices.Clip(s.ids), index: s.index, Canonical: slices.Clip(h.canon), Catalog: view, Roles: h.roles,
+		Graph: h.rows.Freeze(), Usage: h.uses.Freeze(), Start: h.starts, Suggestable: h.live, Rates: s.memory.Freeze(), Wires: h.wires.Freeze(),
+		Past: s.episodes(), Sources: slices.Clip(s.names), BySource: s.bySource.Freeze(), Totals: s.totals, Buffers: h.scratch, Bypasses: s.bypasses.show(),
 	}
 }
 
 // join decides which node counts for which, and reports whether that has changed for any that was
 // there before or is not alone.
-func (s *State) join(view *catalogView) (changed bool) {
+func (s *State) join(view *Catalog) (changed bool) {
 	h := &s.shown
 	met := len(h.canon) // nodes decided before
 	canon := h.canon
@@ -144,7 +144,7 @@ func (s *State) showUses(all bool) {
 	h := &s.shown
 	defer h.used.clear()
 	if all {
-		h.uses = pages.List[use]{}
+		h.uses = pages.List[Usage]{}
 		for i, as := range h.canon {
 			if as == int32(i) {
 				h.uses.Set(as, s.joinedUse(as))
@@ -164,15 +164,15 @@ func (s *State) showUses(all bool) {
 }
 
 // joinedUse adds the uses of other spellings, in order of first appearance.
-func (s *State) joinedUse(i int32) use {
+func (s *State) joinedUse(i int32) Usage {
 	u := s.uses[i]
 	for _, other := range s.shown.spelled[i] {
 		o := &s.uses[other]
-		u.steps += o.steps
-		u.ends += o.ends
-		u.roots += o.roots
-		u.position += o.position
-		if o.steps > 0 && o.only != u.only {
+		u.Steps += o.Steps
+		u.Ends += o.Ends
+		u.Roots += o.Roots
+		u.Position += o.Position
+		if o.Steps > 0 && o.only != u.only {
 			u.only = 0
 		}
 	}
@@ -195,16 +195,16 @@ func (s *State) survey() {
 }
 
 // begins reports whether node i, used so, begins more episodes than any other; of equals the first.
-func (s *State) begins(i int32, u use) bool {
+func (s *State) begins(i int32, u Usage) bool {
 	h := &s.shown
-	if u.roots == 0 || s.gone[i] {
+	if u.Roots == 0 || s.gone[i] {
 		return false
 	}
 	if h.starts < 0 {
 		return true
 	}
-	most := h.uses.At(h.starts).roots
-	return u.roots > most || u.roots == most && i < h.starts
+	most := h.uses.At(h.starts).Roots
+	return u.Roots > most || u.Roots == most && i < h.starts
 }
 
 // showRows brings the rows of the graph up to date: of the nodes that led on to others since, or of
@@ -283,21 +283,20 @@ func (s *State) joinedRow(i int32) []transition {
 	return row
 }
 
-// find is the node of an id.
-func (c *Counts) find(id string) (int32, bool) { return c.index.find(c.ids, id) }
+// Find returns the node of an id.
+func (c *Counts) Find(id string) (int32, bool) { return c.index.find(c.IDs, id) }
 
-// live reports whether a node stands for something that can be suggested: not another spelling, not
-// removed.
-func (c *Counts) live(i int32) bool { return c.canon[i] == i && !c.gone(i) }
+// Live reports whether a node can be suggested: it is neither another spelling nor removed.
+func (c *Counts) Live(i int32) bool { return c.Canonical[i] == i && !c.Removed(i) }
 
-// gone reports whether a node was removed from the catalog.
-func (c *Counts) gone(i int32) bool { return of(c.roles.gone, i, false) }
+// Removed reports whether a node was removed from the catalog.
+func (c *Counts) Removed(i int32) bool { return Of(c.Roles.removed, i, false) }
 
-// kind is tool unless the catalog says capability.
-func (c *Counts) kind(i int32) catalog.Kind { return of(c.roles.kind, i, catalog.KindTool) }
+// Kind is tool unless the catalog has a capability of that id.
+func (c *Counts) Kind(i int32) catalog.Kind { return Of(c.Roles.kind, i, catalog.KindTool) }
 
-// capTools are the tools of a capability, rising.
-func (c *Counts) capTools(i int32) []int32 { return of(c.roles.capTools, i, nil) }
+// CapabilityTools lists the tools of a capability in ascending order.
+func (c *Counts) CapabilityTools(i int32) []int32 { return Of(c.Roles.capTools, i, nil) }
 
-// toolCaps are the capabilities that use a tool, rising.
-func (c *Counts) toolCaps(i int32) []int32 { return of(c.roles.toolCaps, i, nil) }
+// ToolCapabilities lists the capabilities that use a tool in ascending order.
+func (c *Counts) ToolCapabilities(i int32) []int32 { return Of(c.Roles.toolCaps, i, nil) }

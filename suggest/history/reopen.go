@@ -1,4 +1,4 @@
-package suggest
+package history
 
 import (
 	"slices"
@@ -29,7 +29,7 @@ func (s *State) Reopen(g *episodic.Grown) {
 	if o.past = s.pastIndex(&o.Episode, o.nodes, order, before); o.past < 0 {
 		return
 	}
-	o.limited = s.past.At(o.past).limited
+	o.limited = s.past.At(o.past).Limited
 	o.bypassed = s.bypassed(&o.Episode, order, "")
 	s.growing.steps += len(o.Steps)
 	s.growing.put(o)
@@ -43,9 +43,9 @@ func (s *State) pastIndex(e *episodic.Episode, nodes []int32, order []int, befor
 		return -1
 	}
 	want := pastOf(e, nodes, source, order, before)
-	for i := int32(s.totals.episodes) - 1; i >= 0; i-- {
+	for i := int32(s.totals.Episodes) - 1; i >= 0; i-- {
 		p := s.past.At(i)
-		if p.time == want.time && p.source == source && p.intent == want.intent && p.outcome == want.outcome && slices.Equal(p.nodes, want.nodes) {
+		if p.Time == want.Time && p.Source == source && p.Intent == want.Intent && p.Outcome == want.Outcome && slices.Equal(p.Nodes, want.Nodes) {
 			return i
 		}
 	}

@@ -1,4 +1,4 @@
-package suggest
+package history
 
 import "waymark/catalog/inspect"
 
@@ -6,8 +6,8 @@ import "waymark/catalog/inspect"
 // of many copies by one server. Such a text says less about what the tool does than it seems to.
 const demotion = 0.5
 
-// weightOf is the share that a match with the text of a node counts for.
-func (c *Counts) weightOf(n int32) float64 {
+// TextWeight is the share that a match with the text of a node counts for.
+func (c *Counts) TextWeight(n int32) float64 {
 	if len(c.demoted()) > 0 && c.demoted()[n] {
 		return demotion
 	}
@@ -15,24 +15,24 @@ func (c *Counts) weightOf(n int32) float64 {
 }
 
 // demoted are the nodes whose texts count for less; found when first asked for.
-func (c *Counts) demoted() map[int32]bool { return c.roles.demotedOf(c.view) }
+func (c *Counts) demoted() map[int32]bool { return c.Roles.demotedOf(c.Catalog) }
 
-func (r *roles) demotedOf(view *catalogView) map[int32]bool {
+func (r *Roles) demotedOf(view *Catalog) map[int32]bool {
 	r.demoting.Do(func() {
 		r.demotedNodes = map[int32]bool{}
-		for i, e := range view.entries {
+		for i, e := range view.Schemas {
 			if e.look(); e.stuffed {
-				r.demotedNodes[r.toolNode[i]] = true
+				r.demotedNodes[r.Tools[i]] = true
 			}
 		}
-		for i := range inspect.Copies(len(view.entries), func(i int) (server, shape string) { return view.tools[i].Server, view.entries[i].shape }) {
-			r.demotedNodes[r.toolNode[i]] = true
+		for i := range inspect.Copies(len(view.Schemas), func(i int) (server, shape string) { return view.Tools[i].Server, view.Schemas[i].shape }) {
+			r.demotedNodes[r.Tools[i]] = true
 		}
 	})
 	return r.demotedNodes
 }
 
 // look reads the description once; an entry lives as long as its tool is not changed.
-func (e *toolEntry) look() {
+func (e *Schemas) look() {
 	e.looked.Do(func() { e.stuffed, e.shape = inspect.Stuffed(e.Description) != "", inspect.Shape(e.Description) })
 }

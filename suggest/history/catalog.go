@@ -1,0 +1,305 @@
+package history
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"waymark/catalog"
+	"waymark/semantic"
+)
+
+// Schemas is a tool and the properties that its schemas name, which are parsed on first use.
+type Schemas struct {
+	catalog.Tool
+	once    sync.Once
+	in, out []catalog.Property
+
+	looked  sync.Once
+	stuffed bool   // its description is a list of keywords
+	shape   string // equal for copies of a description
+}
+
+// Inputs lists the properties of the input schema.
+func (e *Schemas) Inputs() []catalog.Property {
+	e.once.Do(e.read)
+	return e.in
+}
+
+// Outputs lists the properties of the output schema.
+func (e *Schemas) Outputs() []catalog.Property {
+	e.once.Do(e.read)
+	return e.out
+}
+
+func (e *Schemas) read() {
+	e.in, e.out = catalog.Properties(e.InputSchema), catalog.Properties(e.OutputSchema)
+}
+
+// Catalog is the catalog at one moment, immutable.
+type Catalog struct {
+	Tools             []catalog.Tool // by id
+	Schemas           []*Schemas     // parallel to Tools
+	Capabilities      []catalog.Capability
+	capabilitySchemas []*Schemas     // parallel to Capabilities
+	ToolIndex         map[string]int // by id, the position in Tools
+	CapabilityIndex   map[string]int // by id, the position in Capabilities
+	HasRequirements   bool           // some tool declares what it requires
+	Resolver          *catalog.Resolver
+}
+
+func (s *State) catalog() *Catalog {
+	if s.view != nil {
+		return s.view
+	}
+	v := &Catalog{ToolIndex: make(map[string]int, len(s.tools)), CapabilityIndex: make(map[string]int, len(s.caps))}
+	ids := make([]string, 0, len(s.tools)+len(s.caps))
+	for i, id := range slices.Sorted(maps.Keys(s.tools)) {
+		v.ToolIndex[id] = i
+		v.Tools = append(v.Tools, s.tools[id].Tool)
+		v.Schemas = append(v.Schemas, s.tools[id])
+		v.HasRequirements = v.HasRequirements || len(s.tools[id].Requires) > 0
+		ids = append(ids, id)
+	}
+	for i, id := range slices.Sorted(maps.Keys(s.caps)) {
+		v.CapabilityIndex[id] = i
+		c := s.caps[id]
+		v.Capabilities = append(v.Capabilities, c)
+		v.capabilitySchemas = append(v.capabilitySchemas, &Schemas{Tool: catalog.Tool{ID: id, InputSchema: c.InputSchema, OutputSchema: c.OutputSchema}})
+		ids = append(ids, id)
+	}
+	v.Resolver = catalog.NewResolver(ids)
+	s.view = v
+	return v
+}
+
+// SchemasOf returns the schemas of a tool or capability, nil for an id that the catalog does not have.
+func (v *Catalog) SchemasOf(id string) *Schemas {
+	if i, ok := v.ToolIndex[id]; ok {
+		return v.Schemas[i]
+	}
+	if i, ok := v.CapabilityIndex[id]; ok {
+		return v.capabilitySchemas[i]
+	}
+	return nil
+}
+
+// Has reports whether the catalog has the id.
+func (v *Catalog) Has(id string) bool {
+	_, tool := v.ToolIndex[id]
+	_, capability := v.CapabilityIndex[id]
+	return tool || capability
+}
+
+// canonical is the id that counts for an id: one that the catalog does not name and that can only
+// mean one tool shares that tool's history, as soon as both have been seen.
+func (v *Catalog) canonical(id string) string {
+	for range 2 { // what mcp__server__name stands for may itself be a spelling
+		if v.Has(id) {
+			break
+		}
+		to, err := v.Resolver.Resolve(id)
+		if err != nil {
+			break
+		}
+		id = to
+	}
+	return id
+}
+
+// Roles relate nodes to the catalog, immutable. A node that came later is a tool that no capability uses.
+type Roles struct {
+	removed      []bool
+	kind         []catalog.Kind
+	capTools     [][]int32 // by node: the tools of a capability
+	toolCaps     [][]int32 // by node: the capabilities that use a tool
+	Tools        []int32   // by position in the catalog
+	Capabilities []int32
+	Known        int // nodes that the catalog names
+
+	once   sync.Once
+	byName map[string][]int32 // by folded name, in order of id; made when first asked for
+
+	demoting     sync.Once
+	demotedNodes map[int32]bool // see demoted
+}
+
+// Requires lists the nodes of the tools that a tool requires and that can be suggested, in ascending order.
+func (c *Counts) Requires(n int32) []int32 {
+	i, ok := c.Catalog.ToolIndex[c.IDs[n]]
+	if !ok {
+		return nil
+	}
+	var needs []int32
+	for _, id := range c.Catalog.Tools[i].Requires {
+		if to, ok := c.Find(c.Catalog.canonical(id)); ok {
+			if to = c.Canonical[to]; to != n && c.Live(to) {
+				needs = append(needs, to)
+			}
+		}
+	}
+	slices.Sort(needs)
+	return slices.Compact(needs)
+}
+
+// Named lists the nodes that may have a name, however it is capitalised, in order of id.
+func (r *Roles) Named(view *Catalog, name string) []int32 {
+	r.once.Do(func() {
+		r.byName = make(map[string][]int32, len(view.Tools)+len(view.Capabilities))
+		ids := map[int32]string{}
+		add := func(node int32, id, name string) {
+			if name != "" {
+				key := folded(name)
+				r.byName[key] = append(r.byName[key], node)
+				ids[node] = id
+			}
+		}
+		for i := range view.Tools {
+			add(r.Tools[i], view.Tools[i].ID, ToolName(&view.Tools[i]))
+		}
+		for i := range view.Capabilities {
+			add(r.Capabilities[i], view.Capabilities[i].ID, view.Capabilities[i].Name)
+		}
+		for _, nodes := range r.byName {
+			slices.SortFunc(nodes, func(a, b int32) int { return strings.Compare(ids[a], ids[b]) })
+		}
+	})
+	return r.byName[folded(name)]
+}
+
+// folded returns a key that is equal for strings that [strings.EqualFold] reports as equal.
+func folded(s string) string { return strings.ToLower(strings.ToUpper(s)) }
+
+func (s *State) roles() *Roles {
+	n := len(s.ids)
+	r := &Roles{removed: make([]bool, n), kind: make([]catalog.Kind, n), capTools: make([][]int32, n), toolCaps: make([][]int32, n)}
+	for i := range s.gone {
+		r.removed[i] = true
+	}
+	for i, id := range s.ids {
+		r.kind[i] = catalog.KindTool
+		if _, ok := s.view.CapabilityIndex[id]; ok {
+			r.kind[i] = catalog.KindCapability
+		}
+		if s.view.Has(id) {
+			r.Known++
+		}
+	}
+	for i := range s.view.Tools {
+		r.Tools = append(r.Tools, s.node(s.view.Tools[i].ID))
+	}
+	for i := range s.view.Capabilities {
+		c := &s.view.Capabilities[i]
+		node := s.node(c.ID)
+		r.Capabilities = append(r.Capabilities, node)
+		for _, t := range c.Tools {
+			tool := s.shown.canon[s.node(t)]
+			if !slices.Contains(r.capTools[node], tool) {
+				r.capTools[node] = append(r.capTools[node], tool)
+				r.toolCaps[tool] = append(r.toolCaps[tool], node)
+			}
+		}
+		slices.Sort(r.capTools[node])
+	}
+	for _, caps := range r.toolCaps {
+		slices.Sort(caps)
+	}
+	return r
+}
+
+// Of returns x[i], or none beyond the end of x: for a node newer than x.
+func Of[T any](x []T, i int32, none T) T {
+	if int(i) < len(x) {
+		return x[i]
+	}
+	return none
+}
+
+// Server returns the server or domain of a tool, "" if the catalog has neither.
+func (c *Counts) Server(node int32) string {
+	if i, ok := c.Catalog.ToolIndex[c.IDs[node]]; ok {
+		return cmp.Or(c.Catalog.Tools[i].Server, c.Catalog.Tools[i].Domain)
+	}
+	return ""
+}
+
+// Document returns the catalog's texts for an id. An id that the catalog does not have is its own text.
+func (c *Counts) Document(id string) semantic.Document { return c.Catalog.Document(id) }
+
+// Document returns the texts for an id; see [Counts.Document].
+func (v *Catalog) Document(id string) semantic.Document {
+	if i, ok := v.ToolIndex[id]; ok {
+		t := &v.Tools[i]
+		d := semantic.Document{Name: id, Text: strings.Join([]string{t.Description, t.Domain}, " ")}
+		if t.Name != "" && !strings.HasSuffix(id, t.Name) {
+			d.Name = t.Name + " " + id
+		}
+		var props []string
+		for _, list := range [2][]catalog.Property{v.Schemas[i].Inputs(), v.Schemas[i].Outputs()} {
+			for _, p := range list {
+				props = append(props, p.Name)
+			}
+		}
+		d.Properties = strings.Join(props, " ")
+		return d
+	}
+	if i, ok := v.CapabilityIndex[id]; ok {
+		cp := &v.Capabilities[i]
+		return semantic.Document{
+			Name: cp.Name + " " + id, Text: cp.Description + " " + cp.Intent,
+			Properties: strings.Join(cp.Tools, " "),
+		}
+	}
+	return semantic.Document{Name: id}
+}
+
+// ChangedSince lists the ids whose text differs from that in an earlier view, in order: tools, then capabilities.
+func (v *Catalog) ChangedSince(before *Catalog) []string {
+	if v == before {
+		return nil
+	}
+	var ids []string
+	differs := func(id string) {
+		if !before.Document(id).SameText(v.Document(id)) {
+			ids = append(ids, id)
+		}
+	}
+	for i := range v.Tools {
+		id := v.Tools[i].ID
+		if k, ok := before.ToolIndex[id]; !ok {
+			ids = append(ids, id)
+		} else if before.Schemas[k] != v.Schemas[i] {
+			differs(id)
+		}
+	}
+	for i := range v.Capabilities {
+		differs(v.Capabilities[i].ID)
+	}
+	return ids
+}
+
+// ToolName returns the name of a tool, or its id without the prefix of its server.
+func ToolName(t *catalog.Tool) string {
+	if t.Name != "" {
+		return t.Name
+	}
+	if name, ok := strings.CutPrefix(t.ID, t.Server+":"); ok && t.Server != "" {
+		return name
+	}
+	return t.ID
+}
+
+// Describe returns the name and description of an id.
+func (v *Catalog) Describe(id string) (name, description string) {
+	if i, ok := v.ToolIndex[id]; ok {
+		t := &v.Tools[i]
+		return ToolName(t), t.Description
+	}
+	if i, ok := v.CapabilityIndex[id]; ok {
+		c := &v.Capabilities[i]
+		return cmp.Or(c.Name, id), c.Description
+	}
+	return id, ""
+}
