@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Claim is a first suggestion: the confidence it was given with, and whether it was right.
-type Claim struct {
+// Prediction is a first suggestion: the confidence it was given with, and whether it was right.
+type Prediction struct {
 	Confidence float64
 	Right      bool
 }
@@ -39,9 +39,9 @@ type Calibration struct {
 //
 //	ECE = Σ_b |b|/n · | mean confidence of b - share right in b |
 //
-// (Naeini, Cooper and Hauskrecht, AAAI 2015). Claims of equal confidence share their outcomes, so that
+// (Naeini, Cooper and Hauskrecht, AAAI 2015). Predictions of equal confidence share their outcomes, so that
 // their order does not matter where a bin ends among them.
-func Calibrate(claims []Claim, seed uint64) Calibration {
+func Calibrate(claims []Prediction, seed uint64) Calibration {
 	levels := levelsOf(claims)
 	c := Calibration{Claims: len(claims), ECE: expectedError(levels, len(claims))}
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -77,9 +77,9 @@ type level struct {
 }
 
 // levelsOf lists the levels, least confident first.
-func levelsOf(claims []Claim) []level {
+func levelsOf(claims []Prediction) []level {
 	sorted := slices.Clone(claims)
-	slices.SortFunc(sorted, func(a, b Claim) int { return cmp.Compare(a.Confidence, b.Confidence) })
+	slices.SortFunc(sorted, func(a, b Prediction) int { return cmp.Compare(a.Confidence, b.Confidence) })
 	var levels []level
 	for _, c := range sorted {
 		if len(levels) == 0 || levels[len(levels)-1].confidence != c.Confidence {
@@ -104,7 +104,7 @@ type Bin struct {
 
 // Reliability is the diagram behind the expected calibration error of [Calibrate], least confident bin
 // first. Fewer claims than bins leave some out.
-func Reliability(claims []Claim) []Bin {
+func Reliability(claims []Prediction) []Bin {
 	var all [bins]Bin
 	fill(levelsOf(claims), len(claims), func(b int, l level, take float64) {
 		all[b].Claims += int(take)
@@ -164,8 +164,8 @@ type RiskPoint struct {
 // RiskCoverage is the curve of the risk when only the most confident share of all questions is
 // answered, at 20 even steps of coverage, and the area under it (AURC, the mean risk over every
 // number of answers; Geifman and El-Yaniv, NeurIPS 2017). Questions without a claim count as wrong, and
-// come last. Claims of equal confidence are wrong as often as their mean.
-func RiskCoverage(claims []Claim, questions int) (curve []RiskPoint, area float64) {
+// come last. Predictions of equal confidence are wrong as often as their mean.
+func RiskCoverage(claims []Prediction, questions int) (curve []RiskPoint, area float64) {
 	levels := levelsOf(claims)
 	slices.Reverse(levels)
 	if rest := questions - len(claims); rest > 0 {

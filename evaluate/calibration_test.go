@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func claims(confidence float64, right, wrong int) (list []Claim) {
+func claims(confidence float64, right, wrong int) (list []Prediction) {
 	for range right {
-		list = append(list, Claim{confidence, true})
+		list = append(list, Prediction{confidence, true})
 	}
 	for range wrong {
-		list = append(list, Claim{confidence, false})
+		list = append(list, Prediction{confidence, false})
 	}
 	return list
 }
@@ -23,7 +23,7 @@ func claims(confidence float64, right, wrong int) (list []Claim) {
 func TestExpectedCalibrationError(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		claims []Claim
+		claims []Prediction
 		want   float64
 	}{
 		{"exact", slices.Concat(claims(0.9, 9, 1), claims(0.5, 5, 5)), 0},
@@ -47,10 +47,10 @@ func TestCalibrationBand(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	inside, passed := 0, 0
 	for range 100 {
-		var list []Claim
+		var list []Prediction
 		for range 60 {
 			c := r.Float64()
-			list = append(list, Claim{c, r.Float64() < c})
+			list = append(list, Prediction{c, r.Float64() < c})
 		}
 		c := Calibrate(list, 1)
 		require.Greater(t, c.Band[1], goodECE, "60 claims are few")
@@ -64,10 +64,10 @@ func TestCalibrationBand(t *testing.T) {
 	assert.InDelta(t, 0.9, float64(inside)/100, 0.08)
 	assert.InDelta(t, 0.95, float64(passed)/100, 0.05)
 
-	var list []Claim
+	var list []Prediction
 	for range 2000 {
 		c := 0.2 + 0.8*r.Float64()
-		list = append(list, Claim{c, r.Float64() < c-0.2})
+		list = append(list, Prediction{c, r.Float64() < c-0.2})
 	}
 	c := Calibrate(list, 1)
 	assert.False(t, c.Passed)
@@ -81,7 +81,7 @@ func TestCalibrationBand(t *testing.T) {
 //	answered  1    2    3    4
 //	risk      0   1/2  1/3  1/2     area = (0 + 1/2 + 1/3 + 1/2)/4 = 1/3
 func TestRiskCoverage(t *testing.T) {
-	curve, area := RiskCoverage([]Claim{{0.5, false}, {0.9, true}, {0.1, true}}, 4)
+	curve, area := RiskCoverage([]Prediction{{0.5, false}, {0.9, true}, {0.1, true}}, 4)
 	assert.InDelta(t, 1.0/3, area, 1e-12)
 	assert.Equal(t, []RiskPoint{{0.25, 0, 0.9}, {0.5, 0.5, 0.5}, {0.75, 1.0 / 3, 0.1}, {1, 0.5, 0}}, curve)
 
@@ -101,16 +101,16 @@ func TestRiskCoverage(t *testing.T) {
 
 // A few claims never show that confidence is calibrated; they may well show that it is not.
 func TestCalibrationOfFewClaims(t *testing.T) {
-	claims := func(n int, confidence float64, right bool) (all []Claim) {
+	claims := func(n int, confidence float64, right bool) (all []Prediction) {
 		for range n {
-			all = append(all, Claim{confidence, right})
+			all = append(all, Prediction{confidence, right})
 		}
 		return all
 	}
 	yes, no := true, false
 	for _, tt := range []struct {
 		name   string
-		claims []Claim
+		claims []Prediction
 		want   *bool
 	}{
 		{"right, and too few", claims(LeastClaims-1, 1, true), nil},

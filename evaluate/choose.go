@@ -62,14 +62,14 @@ func Judge(ctx context.Context, t Trial) (suggest.Choice, *Gate, error) {
 	if err != nil {
 		return suggest.Choice{}, nil, err
 	}
-	jurors, choice, err := t.hear(ctx, turns(examples))
+	jurors, choice, err := t.judgeFolds(ctx, folds(examples))
 	if err != nil || t.Old == nil {
 		return choice, nil, err
 	}
 	now := jurors[0]
 	was := now // the same model, if nothing that is measured is new to it
 	if !t.same(examples) {
-		if was, err = t.published(ctx, now.jury, examples); err != nil {
+		if was, err = t.published(ctx, now.testSets, examples); err != nil {
 			return choice, nil, err
 		}
 	}
@@ -123,9 +123,9 @@ func (t *Trial) split() ([]example, error) {
 	return all, nil
 }
 
-// juror learns from what is not held out, as the i-th of n.
-func (t *Trial) juror(ctx context.Context, examples []example, i, n int) (*juror, error) {
-	j := newJury(examples)
+// foldJudge learns from what is not held out, as the i-th of n.
+func (t *Trial) foldJudge(ctx context.Context, examples []example, i, n int) (*foldJudge, error) {
+	j := newTestSets(examples)
 	options := t.New.Options
 	options.Learn = true
 	if tell := options.Progress; tell != nil {
@@ -135,7 +135,7 @@ func (t *Trial) juror(ctx context.Context, examples []example, i, n int) (*juror
 	if err != nil {
 		return nil, fmt.Errorf("judge profiles: %w", err)
 	}
-	return &juror{jury: j, model: m}, nil
+	return &foldJudge{testSets: j, model: m}, nil
 }
 
 // same reports whether the published model is measured on the same as the new one.
@@ -173,7 +173,7 @@ func equal[T any](a, b T) bool {
 
 // published is the model in force as it would be without the tasks held out: it counts everything, and
 // was measured on what was known then.
-func (t *Trial) published(ctx context.Context, j *jury, examples []example) (*juror, error) {
+func (t *Trial) published(ctx context.Context, j *testSets, examples []example) (*foldJudge, error) {
 	s := history.NewState()
 	put := func(r Recipe) {
 		for _, x := range r.Tools {
@@ -221,22 +221,22 @@ func (t *Trial) published(ctx context.Context, j *jury, examples []example) (*ju
 	if err != nil {
 		return nil, fmt.Errorf("judge the published model: %w", err)
 	}
-	return &juror{jury: j, model: m}, nil
+	return &foldJudge{testSets: j, model: m}, nil
 }
 
-// jury are the questions that the tasks held out make.
-type jury struct {
+// testSets are the questions that the tasks held out make.
+type testSets struct {
 	next, nextIntent, intents []*task
 	known                     map[string]bool // groups of the history
 }
 
-func newJury(examples []example) *jury {
+func newTestSets(examples []example) *testSets {
 	all := make([]*task, len(examples))
 	for i := range examples {
 		all[i] = newTask(&examples[i].Example)
 	}
 	tests := split(all, func(*task) bool { return true }, false).tests
-	j := &jury{
+	j := &testSets{
 		next:    bounded(tests, judgedPositions, func(t *task) int { return len(t.seq) - 1 }),
 		intents: bounded(tests, judgedIntents, func(t *task) int { return min(1, len(strings.TrimSpace(t.Episode.Intent))) }),
 	}
@@ -251,7 +251,7 @@ func newJury(examples []example) *jury {
 }
 
 // history are the episodes that are not held out.
-func (j *jury) history(examples []example) []*Example {
+func (j *testSets) history(examples []example) []*Example {
 	var history []*Example
 	for i := range examples {
 		if examples[i].Split == Train {
@@ -291,9 +291,9 @@ const (
 
 var judgedBy = [kinds]string{"mrr", "mrr", "ndcg@10"}
 
-// juror asks one model. What was asked once is remembered.
-type juror struct {
-	*jury
+// foldJudge asks one model. What was asked once is remembered.
+type foldJudge struct {
+	*testSets
 	model    *suggest.Model
 	answered [kinds]map[string]answered // by profile
 }
@@ -301,12 +301,12 @@ type juror struct {
 // answered is how well a profile did, by task, and what its first suggestions claimed.
 type answered struct {
 	Sample
-	claims []Claim
+	claims []Prediction
 	unseen []bool // by task: the history has none like it
 }
 
 // ask gives how well a profile did at a kind of question, by task.
-func (j *juror) ask(ctx context.Context, kind int, profile string) (answered, error) {
+func (j *foldJudge) ask(ctx context.Context, kind int, profile string) (answered, error) {
 	if s, ok := j.answered[kind][profile]; ok {
 		return s, nil
 	}
@@ -332,7 +332,9 @@ func (j *juror) ask(ctx context.Context, kind int, profile string) (answered, er
 }
 
 // tests of a kind of question.
-func (j *jury) tests(kind int) []*task { return [kinds][]*task{j.next, j.nextIntent, j.intents}[kind] }
+func (j *testSets) tests(kind int) []*task {
+	return [kinds][]*task{j.next, j.nextIntent, j.intents}[kind]
+}
 
 // askNext asks for every step of the tests.
 func askNext(ctx context.Context, k Ranker, tests []*task, intent bool) (answered, error) {
@@ -353,10 +355,10 @@ func askIntents(ctx context.Context, k Finder, tests []*task) (Sample, error) {
 }
 
 // kept are claims as they are calibrated.
-func kept(claims []Claim) []calibrate.Claim {
-	all := make([]calibrate.Claim, len(claims))
+func kept(claims []Prediction) []calibrate.Prediction {
+	all := make([]calibrate.Prediction, len(claims))
 	for i, c := range claims {
-		all[i] = calibrate.Claim{P: c.Confidence, Right: c.Right}
+		all[i] = calibrate.Prediction{P: c.Confidence, Right: c.Right}
 	}
 	return all
 }

@@ -86,7 +86,7 @@ func TestJudgeOfShortHistory(t *testing.T) {
 			trial := Trial{Episodes: episodes}
 			examples, err := trial.split()
 			require.NoError(t, err)
-			all := turns(examples)
+			all := folds(examples)
 			require.Len(t, all, 5)
 			asked := make([]int, len(episodes))
 			for _, turn := range all {

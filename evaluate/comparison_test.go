@@ -73,9 +73,9 @@ func TestComparisonsAndLost(t *testing.T) {
 
 // Twenty claims in ten bins of two; the error is what the diagram shows.
 func TestReliability(t *testing.T) {
-	var claims []Claim
+	var claims []Prediction
 	for i := range 20 {
-		claims = append(claims, Claim{float64(i/2) / 10, i%2 == 0 || i > 15})
+		claims = append(claims, Prediction{float64(i/2) / 10, i%2 == 0 || i > 15})
 	}
 	bins := Reliability(claims)
 	require.Len(t, bins, 10)

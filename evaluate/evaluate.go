@@ -23,7 +23,7 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 	}
 	var steps []func() error
 	if train != nil { // first, for it may refuse
-		steps = append(steps, func() error { return r.subject(train) }, func() error { return r.firstContact(train) },
+		steps = append(steps, func() error { return r.judgeRanker(train) }, func() error { return r.firstContact(train) },
 			func() error { return r.ablations(train) })
 	}
 	steps = append(steps, r.nextBaselines, r.intentBaselines)
@@ -65,7 +65,7 @@ type method struct {
 // answers of the predictor.
 type answers struct {
 	next, nextIntent     *nextAnswers
-	stops                [][]Claim
+	stops                [][]Prediction
 	tools, dag, official samples
 }
 
@@ -73,12 +73,12 @@ type answers struct {
 // first suggestion claimed.
 type nextAnswers struct {
 	ranks  [][]int
-	claims [][]Claim
+	claims [][]Prediction
 	ready  [][]bool // whether the first suggestion could have come now
 }
 
 func newNextAnswers(tests int) *nextAnswers {
-	return &nextAnswers{make([][]int, tests), make([][]Claim, tests), make([][]bool, tests)}
+	return &nextAnswers{make([][]int, tests), make([][]Prediction, tests), make([][]bool, tests)}
 }
 
 func (r *run) prepare() error {
@@ -197,7 +197,7 @@ func (r *run) hasIntents() bool {
 // ask puts every position of a test to a ranker.
 func (a *nextAnswers) ask(k Ranker, t *task, test int, withIntent bool) error {
 	ranks := make([]int, 0, len(t.seq)-1)
-	claims := make([]Claim, 0, len(t.seq)-1)
+	claims := make([]Prediction, 0, len(t.seq)-1)
 	var ready []bool
 	var q Question
 	if withIntent {
@@ -212,7 +212,7 @@ func (a *nextAnswers) ask(k Ranker, t *task, test int, withIntent bool) error {
 		rank := 1 + slices.IndexFunc(candidates, func(c Candidate) bool { return c.ID == t.seq[i] })
 		ranks = append(ranks, rank)
 		if len(candidates) > 0 {
-			claims = append(claims, Claim{candidates[0].Confidence, rank == 1})
+			claims = append(claims, Prediction{candidates[0].Confidence, rank == 1})
 			ready = append(ready, t.ready(i, candidates[0].ID))
 		}
 	}
@@ -405,8 +405,8 @@ func (r *run) train(train Trainer, history []*task) (Predictor, error) {
 	return p, nil
 }
 
-// subject asks the predictor everything.
-func (r *run) subject(train Trainer) error {
+// judgeRanker asks the predictor everything.
+func (r *run) judgeRanker(train Trainer) error {
 	whole := r.next.history
 	if len(r.next.tests) == 0 {
 		whole = r.intents.history
@@ -420,7 +420,7 @@ func (r *run) subject(train Trainer) error {
 	r.whole, r.subjectOf = whole, p
 	folds := r.folds()
 	next, nextIntent := newNextAnswers(len(r.next.tests)), newNextAnswers(len(r.next.tests))
-	stops := make([][]Claim, len(r.next.tests))
+	stops := make([][]Prediction, len(r.next.tests))
 	ranked, plans := make([][]string, len(r.intents.tests)), make([]Plan, len(r.intents.tests))
 	hasIntents := r.hasIntents()
 	tick := r.counter("questions", len(r.next.tests)+len(r.intents.tests))

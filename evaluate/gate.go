@@ -61,7 +61,7 @@ func (g *Gate) String() string {
 }
 
 // compare puts the questions to the published model and the new one, each by what its profile auto takes.
-func compare(ctx context.Context, was *juror, by suggest.Choice, now *juror, choice suggest.Choice) (*Gate, error) {
+func compare(ctx context.Context, was *foldJudge, by suggest.Choice, now *foldJudge, choice suggest.Choice) (*Gate, error) {
 	var g Gate
 	before, after := taken(by), taken(choice)
 	for kind, to := range [kinds]*Change{&g.Next, &g.NextIntent, &g.Intent} {
@@ -91,7 +91,7 @@ func taken(c suggest.Choice) [kinds]string {
 }
 
 // answers is the profile that answers a kind of question where profile auto takes another.
-func (j *juror) answers(kind int, taken string) string {
+func (j *foldJudge) answers(kind int, taken string) string {
 	next, needs := j.model.Teaches()
 	if taken == suggest.ProfileLearned && (kind == kindIntent && needs || kind != kindIntent && next) {
 		return suggest.ProfileLearned

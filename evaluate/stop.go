@@ -24,20 +24,20 @@ type StopReport struct {
 // stopAnswers are a [Ranker] that notes, beside what it ranks, what is claimed of the end of the task.
 type stopAnswers struct {
 	Stopper
-	claims []Claim
+	claims []Prediction
 }
 
 // Rank is [Ranker].
 func (s *stopAnswers) Rank(q Question, limit int) ([]Candidate, error) {
 	ranked, over, err := s.RankOrStop(q, limit)
-	s.claims = append(s.claims, Claim{Confidence: over})
+	s.claims = append(s.claims, Prediction{Confidence: over})
 	return ranked, err
 }
 
 // askStops is [nextAnswers.ask] without the intent; beside it, the end of the task is claimed after every
 // step of it, the last one too.
-func (a *nextAnswers) askStops(k Stopper, t *task, test int) ([]Claim, error) {
-	s := &stopAnswers{k, make([]Claim, 0, len(t.seq))}
+func (a *nextAnswers) askStops(k Stopper, t *task, test int) ([]Prediction, error) {
+	s := &stopAnswers{k, make([]Prediction, 0, len(t.seq))}
 	if err := a.ask(s, t, test, false); err != nil {
 		return nil, err
 	}

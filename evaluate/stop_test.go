@@ -26,7 +26,7 @@ func TestAskStops(t *testing.T) {
 	claims, err := a.askStops(c, x, 0)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b", "c"}, c.asked)
-	assert.Equal(t, []Claim{{.1, false}, {.2, false}, {.3, true}}, claims)
+	assert.Equal(t, []Prediction{{.1, false}, {.2, false}, {.3, true}}, claims)
 	assert.Equal(t, []int{1, 0}, a.ranks[0])
-	assert.Equal(t, []Claim{{.5, true}, {.5, false}}, a.claims[0])
+	assert.Equal(t, []Prediction{{.5, true}, {.5, false}}, a.claims[0])
 }

@@ -54,7 +54,7 @@ type Options struct {
 	Experiment  Experiment           // what is logged of the answers, and tried with them
 	// Withheld is what no answer of a workspace suggests at the moment; what was learned of it stays. It is in
 	// no log: whoever decides it says so anew after a start. nil: nothing.
-	Withheld func(workspace string) *suggest.Withheld
+	Withheld func(workspace string) *suggest.Exclusions
 
 	Patience time.Duration // how long the first questions wait for a build that was cut short; it goes on behind
 

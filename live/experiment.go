@@ -207,13 +207,13 @@ func (e *Engine) Explain(ctx context.Context, m *suggest.Model, r suggest.Explai
 	}
 	behind, err := e.Behind(ctx)
 	if behind != nil {
-		a.Behind = append(a.Behind, behind.String())
+		a.Staleness = append(a.Staleness, behind.String())
 	}
 	return a, err
 }
 
-func (e *Engine) withheld() *suggest.Withheld {
-	var base *suggest.Withheld
+func (e *Engine) withheld() *suggest.Exclusions {
+	var base *suggest.Exclusions
 	if e.opts.Withheld != nil {
 		base = e.opts.Withheld(e.name)
 	}

@@ -60,8 +60,8 @@ type quarantine struct {
 
 	mu    sync.Mutex
 	rows  map[string]Quarantined
-	base  *suggest.Withheld // what is withheld besides, and both together
-	both  *suggest.Withheld
+	base  *suggest.Exclusions // what is withheld besides, and both together
+	both  *suggest.Exclusions
 	valid bool
 }
 
@@ -121,13 +121,13 @@ func (q *quarantine) holds(id string) (Quarantined, bool) {
 }
 
 // with is what is withheld besides, and what is quarantined.
-func (q *quarantine) with(base *suggest.Withheld) *suggest.Withheld {
+func (q *quarantine) with(base *suggest.Exclusions) *suggest.Exclusions {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.valid || q.base != base {
-		held := make(map[string]suggest.Held, len(q.rows))
+		held := make(map[string]suggest.Exclusion, len(q.rows))
 		for id, row := range q.rows {
-			held[id] = suggest.Held{Absent: suggest.AbsentQuarantined, Detail: row.Detail()}
+			held[id] = suggest.Exclusion{Absent: suggest.AbsentQuarantined, Detail: row.Detail()}
 		}
 		q.base, q.both, q.valid = base, base.And(held), true
 	}
@@ -151,7 +151,7 @@ func (e *Engine) Release(ctx context.Context, id, fingerprint string) error {
 }
 
 // Withheld says why an id is neither suggested nor shown at the moment.
-func (e *Engine) Withheld(id string) (suggest.Held, bool) { return e.withheld().Of(id) }
+func (e *Engine) Withheld(id string) (suggest.Exclusion, bool) { return e.withheld().Of(id) }
 
 // known is what the checks compare entries with. It lives in the writer, from the first entry put on.
 func (w *writer) knownEntries() *inspect.Catalog {

@@ -93,12 +93,12 @@ func officeWithDesk(t testing.TB, adjust func(*Config)) (*Server, *frontDesk) {
 func officeBeside(t testing.TB, d *frontDesk, tools int, adjust func(*Config)) *Server {
 	var g *gateway.Gateway
 	s := newOffice(t, func(c *Config) {
-		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Withheld: func(string) *suggest.Withheld {
-			held := map[string]suggest.Held{}
+		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Withheld: func(string) *suggest.Exclusions {
+			held := map[string]suggest.Exclusion{}
 			for _, w := range g.Withheld() {
-				held[w.ID] = suggest.Held{Absent: suggest.AbsentQuarantined, Detail: w.Detail}
+				held[w.ID] = suggest.Exclusion{Absent: suggest.AbsentQuarantined, Detail: w.Detail}
 			}
-			return suggest.Withhold(held)
+			return suggest.NewExclusions(held)
 		}})
 		table, err := c.Store.Table(request.DefaultWorkspace)
 		require.NoError(t, err)

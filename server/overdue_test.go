@@ -31,7 +31,7 @@ func slowAnswers(t testing.TB) (adjust func(*Config), asked chan struct{}, relea
 	release = sync.OnceFunc(func() { close(gate) })
 	return func(c *Config) {
 		t.Cleanup(release)
-		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Withheld: func(string) *suggest.Withheld {
+		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Withheld: func(string) *suggest.Exclusions {
 			asked <- struct{}{}
 			<-gate
 			return nil

@@ -47,7 +47,7 @@ func (a *Ablation) Next(context []string, intent, tool string) (place int, witho
 	if a.next == nil {
 		return 0, nil, false
 	}
-	q, err := a.model.ask(context, intent, nil)
+	q, err := a.model.newQuery(context, intent, nil)
 	if err != nil {
 		return 0, nil, false
 	}
@@ -63,7 +63,7 @@ func (a *Ablation) Next(context []string, intent, tool string) (place int, witho
 		if t < 0 {
 			return 0
 		}
-		return a.learned.history.Place(&q.signs, weights, t)
+		return a.learned.history.Place(&q.features, weights, t)
 	}
 	without = make(map[string]int, len(a.next))
 	for _, w := range a.next {

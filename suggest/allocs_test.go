@@ -13,7 +13,7 @@ func TestRankingAllocatesNothing(t *testing.T) {
 	context := []string{"metrics:list_alerts", "metrics:query_metrics"}
 	found := 0
 	allocs := testing.AllocsPerRun(100, func() {
-		q, err := m.open(context, "", nil, nil)
+		q, err := m.newQueryWithSignals(context, "", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

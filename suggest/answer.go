@@ -83,7 +83,7 @@ type NextRequest struct {
 	// guess.
 	MinConfidence float64 `json:"min_confidence,omitempty"`
 
-	Withheld *Withheld `json:"withheld,omitempty"`
+	Withheld *Exclusions `json:"withheld,omitempty"`
 }
 
 // Suggestion is one ranked candidate. Its confidence is how likely it is the next step if there is one. ConfidenceLow is
@@ -142,7 +142,7 @@ type SearchRequest struct {
 	Explain *bool          `json:"explain,omitempty"`
 	Vector  []float32      `json:"-"` // of the intent or query, from the embeddings endpoint; optional
 
-	Withheld *Withheld `json:"withheld,omitempty"`
+	Withheld *Exclusions `json:"withheld,omitempty"`
 }
 
 // SearchResult is one hit.
@@ -182,7 +182,7 @@ type DAGRequest struct {
 	Explain  *bool     `json:"explain,omitempty"`
 	Vector   []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
 
-	Withheld *Withheld `json:"withheld,omitempty"`
+	Withheld *Exclusions `json:"withheld,omitempty"`
 }
 
 // The slots of a task: a target was asked for, a prerequisite feeds one.
@@ -280,7 +280,7 @@ type ExplainRequest struct {
 	Allow   []string  `json:"allow,omitempty"`
 	Vector  []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
 
-	Withheld *Withheld `json:"withheld,omitempty"`
+	Withheld *Exclusions `json:"withheld,omitempty"`
 }
 
 // Why an id is absent.
@@ -321,7 +321,7 @@ type ExplainAnswer struct {
 	Considered   []Considered `json:"considered"`           // every formula that was tried
 	Neighbours   []string     `json:"neighbours,omitempty"` // one step away in the hypergraph of tools and capabilities
 	Evidence     Evidence     `json:"evidence"`
-	Behind       []string     `json:"behind,omitempty"` // what the answer cannot count yet, since when and why
+	Staleness    []string     `json:"behind,omitempty"` // what the answer cannot count yet, since when and why
 	Mode         Mode         `json:"mode"`
 	Model        ModelInfo    `json:"model"`
 	UnknownIDs   []UnknownID  `json:"unknown_ids,omitempty"`

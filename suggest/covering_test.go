@@ -194,7 +194,7 @@ func TestReplaceKeepsTheOrder(t *testing.T) {
 		{"beside", []task{{node: list}, {node: mail}, {node: chat, after: []int{0, 1}}}, true, []task{{node: mail}, {node: c, after: []int{0}}}},
 		{"after the first alone", []task{{node: list}, {node: mail, after: []int{0}}, {node: chat, after: []int{0}}}, true, []task{{node: c}, {node: mail, after: []int{0}}}},
 	} {
-		q, err := m.ask(nil, "", nil)
+		q, err := m.newQuery(nil, "", nil)
 		require.NoError(t, err)
 		p := &plan{query: q, tasks: row.tasks, request: DAGRequest{Explain: new(bool)}}
 		covered := []int32{list, page, chat}

@@ -18,7 +18,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	if r.ID == "" {
 		return ExplainAnswer{}, &RequestError{Invalid, "id", "is empty"}
 	}
-	q, err := m.open(r.Context, r.Intent, r.Vector, r.Allow)
+	q, err := m.newQueryWithSignals(r.Context, r.Intent, r.Vector, r.Allow)
 	if err != nil {
 		return ExplainAnswer{}, err
 	}
@@ -59,10 +59,10 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	dealt := true // in exploration mode only the selected hubs are candidates
 	if q.mode == Exploration {
 		q.hubs(limit)
-		dealt = slices.Contains(q.touched, n)
+		dealt = slices.Contains(q.candidateNodes, n)
 	}
 	q.consider(n)
-	a.Behind = m.behind(n)
+	a.Staleness = m.staleness(n)
 	a.ID, a.Kind, a.Evidence = m.IDs[n], m.Kind(n), q.evidence(n)
 	a.Filters = append(a.Filters, Filter{"known", true, ""})
 	allowed := q.permitted(a.ID)

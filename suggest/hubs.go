@@ -83,11 +83,11 @@ func (q *query) hubs(limit int) {
 		}
 	}
 	slices.SortFunc(major, func(a, b []int32) int { return byRank(a[0], b[0]) })
-	for found := true; found && len(q.touched) < limit; {
+	for found := true; found && len(q.candidateNodes) < limit; {
 		found = false
 		for i, g := range major {
-			if len(g) > 0 && len(q.touched) < limit {
-				q.touch(g[0])
+			if len(g) > 0 && len(q.candidateNodes) < limit {
+				q.addCandidate(g[0])
 				major[i] = q.passing(g[1:])
 				found = true
 			}
@@ -99,8 +99,8 @@ func (q *query) hubs(limit int) {
 		apart = q.passing(apart[1:])
 	}
 	slices.SortFunc(rest, byRank)
-	for _, n := range rest[:min(len(rest), max(0, limit-len(q.touched)))] {
-		q.touch(n)
+	for _, n := range rest[:min(len(rest), max(0, limit-len(q.candidateNodes)))] {
+		q.addCandidate(n)
 	}
 }
 

@@ -34,7 +34,7 @@ type learned struct {
 	partial bool    // some tools have no number, for there are too many
 	words   map[string]int32
 	wording *wording
-	fits
+	fittedModels
 	history *nexttool.History // nil without weights
 	endings *stop.Model       // nil without weights
 }
@@ -47,14 +47,14 @@ type learning struct {
 	steps   int // of all tasks
 	intents int // of tasks with steps
 
-	studied bool // see MeasureOptions
-	shelf   *CatalogCache
+	keepStudy bool // see MeasureOptions
+	cache     *CatalogCache
 
 	provisional bool // see MeasureOptions
 
 	mu     sync.Mutex
-	counts *history.Counts      // nil when it is worked out
-	known  atomic.Pointer[fits] // fitted before, and kept; nil: not yet
+	counts *history.Counts              // nil when it is worked out
+	known  atomic.Pointer[fittedModels] // fitted before, and kept; nil: not yet
 	result atomic.Pointer[learned]
 }
 
@@ -83,8 +83,8 @@ func teaches(p *history.Episode) bool {
 	return strings.TrimSpace(p.Intent) != "" && len(p.Nodes) > 0
 }
 
-// of reports whether there is enough to learn about a kind of question.
-func (l *learning) of(k about) bool {
+// enoughFor reports whether there is enough to learn about a kind of question.
+func (l *learning) enoughFor(k about) bool {
 	if l == nil {
 		return false
 	}
@@ -98,15 +98,15 @@ func (l *learning) of(k about) bool {
 	return next || plans
 }
 
-// short reports whether the history is so short that learning takes no longer than the rest of a build.
-func (l *learning) short() bool { return l != nil && l.steps <= ShortSteps }
+// isShort reports whether the history is so short that learning takes no longer than the rest of a build.
+func (l *learning) isShort() bool { return l != nil && l.steps <= ShortSteps }
 
 // get is what was learned; the first who asks waits for it.
 func (l *learning) get() *learned {
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	return l.workOut(never, func(float64) {})
+	return l.compute(never, func(float64) {})
 }
 
 // is reports whether l is what was learned.
@@ -114,31 +114,31 @@ func (l *learning) is(done *learned) bool { return l != nil && l.result.Load() =
 
 func never() bool { return false }
 
-// workOut fits the models, or uses stored ones. It returns nil soon after halt returns true. progress
+// compute fits the models, or uses stored ones. It returns nil soon after halt returns true. progress
 // told the share that is done.
-func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
+func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	lessons := newLessons(l.counts, l.shelf, halt)
+	lessons := newTrainingData(l.counts, l.cache, halt)
 	if lessons == nil {
 		return nil
 	}
-	lessons.studied = l.studied
+	lessons.keepStudy = l.keepStudy
 	f := l.known.Load()
 	switch {
 	case f != nil && f.matches(lessons):
 	case l.provisional:
-		f = lessons.assume(l.of(aboutNext), halt)
+		f = lessons.assume(l.enoughFor(aboutNext), halt)
 	default:
-		f = lessons.fit(l.of(aboutNext), l.of(aboutIntent), halt, tell)
+		f = lessons.fit(l.enoughFor(aboutNext), l.enoughFor(aboutIntent), halt, tell)
 	}
 	if f == nil {
 		return nil
 	}
-	lessons.fits = *f
+	lessons.fittedModels = *f
 	if !lessons.remember(halt) {
 		return nil
 	}
@@ -150,13 +150,13 @@ func (l *learning) workOut(halt func() bool, tell func(done float64)) *learned {
 }
 
 // fitted is what was fitted so far, nil if nothing was. It never waits for what is being worked out.
-func (l *learning) fitted() *fits {
+func (l *learning) fitted() *fittedModels {
 	if l == nil {
 		return nil
 	}
 	known := l.known.Load()
 	if done := l.result.Load(); done != nil {
-		return &done.fits
+		return &done.fittedModels
 	}
 	return known
 }
@@ -175,21 +175,21 @@ func (m *Measures) Provisional() bool {
 // little to learn from, which a question is told at once.
 func (m *Model) Ready() bool {
 	l := m.measures.learning
-	return !l.of(aboutNothing) || l.result.Load() != nil
+	return !l.enoughFor(aboutNothing) || l.result.Load() != nil
 }
 
 // Prepare works out what profile learned answers with, which the first question would wait for. It ends soon after
 // halt says true.
 func (m *Model) Prepare(halt func() bool) {
 	if !m.Ready() {
-		m.measures.learning.workOut(halt, func(float64) {})
+		m.measures.learning.compute(halt, func(float64) {})
 	}
 }
 
 // Warm works out what profile learned answers with from what was fitted before and kept, or from a short history.
 // Otherwise the first question waits for it. It ends soon after halt says true.
 func (m *Measures) Warm(halt func() bool) {
-	if m.Learned() || m.learning.short() && m.learning.of(aboutNothing) {
-		m.learning.workOut(halt, func(float64) {})
+	if m.Learned() || m.learning.isShort() && m.learning.enoughFor(aboutNothing) {
+		m.learning.compute(halt, func(float64) {})
 	}
 }

@@ -233,13 +233,13 @@ func TestLearnedIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 		}
 		require.True(t, read.Learned())
 	}
-	assert.Equal(t, written(m.measures.learning.fitted()), written(&read.learning.result.Load().fits))
+	assert.Equal(t, written(m.measures.learning.fitted()), written(&read.learning.result.Load().fittedModels))
 	again, err := NewModel(c, read, Stamp{Version: "sha256:test", Seq: 1, BuiltAt: time.Unix(0, 0)})
 	require.NoError(t, err)
 	assert.Equal(t, want, answers(again))
 }
 
-func written(f *fits) []byte {
+func written(f *fittedModels) []byte {
 	w := &codec.Writer{}
 	f.write(w)
 	return w.Bytes
@@ -456,7 +456,7 @@ func TestRequires(t *testing.T) {
 	node := func(id string) int32 { n, _ := m.Find(id); return n }
 	assert.ElementsMatch(t, []int32{node("x:b"), node("x:new")}, m.Requires(node("x:c")), "another spelling is the same tool")
 	assert.Empty(t, m.Requires(node("x:a")))
-	l := newLessons(m.Counts, nil, never)
+	l := newTrainingData(m.Counts, nil, never)
 	assert.ElementsMatch(t, []int32{l.tool[node("x:b")], l.tool[node("x:new")]}, l.needs[l.tool[node("x:c")]])
 
 	e, err := m.Explain(ExplainRequest{ID: "x:c", Context: []string{"x:b"}, Profile: ProfileLearned})
@@ -483,8 +483,8 @@ func (m *Model) linked(after, tool string) float32 {
 	l := m.measures.learning.get()
 	a, _ := m.Find(after)
 	b, _ := m.Find(tool)
-	var s nexttool.Signs
-	l.history.Signs([]int32{l.tool[a]}, [][]int32{nil}, 1, nil, &s)
+	var s nexttool.FeatureValues
+	l.history.Compute([]int32{l.tool[a]}, [][]int32{nil}, 1, nil, &s)
 	return s.Values[slices.Index(s.Tools, l.tool[b])][nexttool.Linked]
 }
 
@@ -534,9 +534,9 @@ func TestSeedIsCalibratedWhereAutoStaysWithIt(t *testing.T) {
 		return next(t, m, NextRequest{Context: []string{"x:b"}, Profile: profile, Limit: MaxLimit}).Suggestions
 	}
 	raw := ask(ProfileSeed)
-	claims := make([]calibrate.Claim, 200)
+	claims := make([]calibrate.Prediction, 200)
 	for i := range claims {
-		claims[i] = calibrate.Claim{P: raw[0].Score, Right: i%4 == 0}
+		claims[i] = calibrate.Prediction{P: raw[0].Score, Right: i%4 == 0}
 	}
 	kept := calibrate.FitScores(claims)
 	m.measures.Choose(Choice{Next: Judged{Profile: ProfileSeed, Kept: kept}, Seq: 1})

@@ -59,7 +59,7 @@ func (q *query) chance(score float64) float64 {
 	if q.planned != nil {
 		return 1 / (1 + numeric.Exp(-score))
 	}
-	return q.sure.of(min(1, float64(q.sure.claimed*numeric.Exp(score-q.sure.score))))
+	return q.calibration.of(min(1, float64(q.calibration.predicted*numeric.Exp(score-q.calibration.score))))
 }
 
 // The parts of the score of a capability by its tools.
@@ -125,7 +125,7 @@ func (q *query) scoreTools() {
 	t.measured = true
 	t.score = append(t.score[:0], make([]float64, len(q.learned.node))...)
 	if q.planned == nil {
-		t.least = q.sure.score
+		t.least = q.calibration.score
 		for _, r := range q.predicted {
 			t.score[r.Tool] = r.Score
 			t.least = min(t.least, r.Score)

@@ -103,8 +103,8 @@ func (p *plan) says(n int32, said map[string]bool) bool {
 // unlearn lets profile seed answer.
 func (p *plan) unlearn() {
 	p.planned, p.learned, p.profile = nil, nil, ProfileSeed
-	p.unread()
-	p.sense(p.request.Vector)
+	p.closeText()
+	p.computeSignals(p.request.Vector)
 }
 
 // unsure reports whether no step of the learned plan is likely, while the text of a tool answers the intent: past

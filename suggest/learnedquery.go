@@ -42,39 +42,39 @@ func (q *query) predict(l *learned) bool {
 	kept := l.sure.plain
 	q.weights = l.weights.Plain
 	var request *nexttool.Request
-	if q.mode == Active && q.hear(l) {
+	if q.mode == Active && q.encodeRequest(l) {
 		request, q.weights, kept = &q.request, l.weights.Asked, l.sure.asked
 	}
-	l.history.Signs(q.done, q.sources.Parents, len(q.done), request, &q.signs)
-	q.predicted = l.history.Score(&q.signs, q.weights, q.predicted)
+	l.history.Compute(q.done, q.sources.Parents, len(q.done), request, &q.features)
+	q.predicted = l.history.Score(&q.features, q.weights, q.predicted)
 	q.calibrate(kept)
 	return true
 }
 
-// said is what was worked out of the last intent. The questions of one task share its intent, so it is kept
+// intentCache is what was worked out of the last intent. The questions of one task share its intent, so it is kept
 // until another is asked, or another model.
-type said struct {
+type intentCache struct {
 	by      *learned
 	intent  string
-	heard   bool // scratch.request is of this intent
+	encoded bool // scratch.request is of this intent
 	words   bool // it has words
 	alike   bool // some tool's text is like it
 	planned *planning.Answer
 }
 
-// saying is what is known of the intent.
-func (q *query) saying(l *learned) *said {
-	if q.said.by != l || q.said.intent != q.intent {
-		q.said = said{by: l, intent: q.intent}
+// cachedIntent is what is known of the intent.
+func (q *query) cachedIntent(l *learned) *intentCache {
+	if q.intentCache.by != l || q.intentCache.intent != q.intent {
+		q.intentCache = intentCache{by: l, intent: q.intent}
 	}
-	return &q.said
+	return &q.intentCache
 }
 
-// hear computes the request signals of the intent and reports whether it has any words.
-func (q *query) hear(l *learned) bool {
-	s := q.saying(l)
-	if !s.heard {
-		s.heard = true
+// encodeRequest computes the request signals of the intent and reports whether it has any words.
+func (q *query) encodeRequest(l *learned) bool {
+	s := q.cachedIntent(l)
+	if !s.encoded {
+		s.encoded = true
 		if words := semantic.Tokens(q.intent); len(words) > 0 {
 			alike := l.wording.like(q.intent)
 			s.words, s.alike = true, len(alike) > 0
@@ -89,7 +89,7 @@ func (q *query) hear(l *learned) bool {
 
 // plans is what the intent needs, as learned.
 func (q *query) plans(l *learned) *planning.Answer {
-	s := q.saying(l)
+	s := q.cachedIntent(l)
 	if s.planned == nil {
 		s.planned = l.planner.Plan(q.intent, nil)
 	}
@@ -102,17 +102,17 @@ func (q *query) calibrate(kept *calibrate.Curve) {
 	if len(q.predicted) == 0 {
 		return
 	}
-	s := &q.sure
+	s := &q.calibration
 	best := q.predicted[0]
 	for _, r := range q.predicted[1:] {
 		if r.Score > best.Score {
 			best = r
 		}
 	}
-	s.kept, s.claimed, s.score = kept, best.Probability, best.Score
-	s.first, s.rest = kept.At(s.claimed), 0
-	if s.claimed < 1 {
-		s.rest = (1 - s.first) / (1 - s.claimed)
+	s.curve, s.predicted, s.score = kept, best.Probability, best.Score
+	s.first, s.rest = kept.At(s.predicted), 0
+	if s.predicted < 1 {
+		s.rest = (1 - s.first) / (1 - s.predicted)
 	}
 	for i := range q.predicted {
 		p := &q.predicted[i].Probability
@@ -120,17 +120,17 @@ func (q *query) calibrate(kept *calibrate.Curve) {
 	}
 }
 
-// sureness turns the probabilities claimed in one situation into those that are kept.
-type sureness struct {
-	kept           *calibrate.Curve
-	claimed, first float64 // of the likeliest
-	score          float64 // of it
-	rest           float64 // by which the others change
+// calibration turns the probabilities claimed in one situation into those that are kept.
+type calibration struct {
+	curve            *calibrate.Curve
+	predicted, first float64 // of the likeliest
+	score            float64 // of it
+	rest             float64 // by which the others change
 }
 
-func (s *sureness) of(claimed float64) float64 {
-	if claimed >= s.claimed {
-		return s.kept.At(claimed)
+func (s *calibration) of(claimed float64) float64 {
+	if claimed >= s.predicted {
+		return s.curve.At(claimed)
 	}
 	return min(s.first, float64(claimed*s.rest))
 }
@@ -165,7 +165,7 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 	}
 	q.outside(visit)
 	q.recentCandidates(visitAll)
-	for _, n := range q.touched {
+	for _, n := range q.candidateNodes {
 		if q.Kind(n) == catalog.KindCapability && q.Live(n) && !q.exhausted(n) && !q.judged(n) {
 			if c, ok := q.stored(n); ok {
 				visit(c)
@@ -213,12 +213,12 @@ func (q *query) learnedTerms(c candidate) (terms []Term) {
 	case c.row < 0: // nothing speaks for it but what it has in every situation
 		terms = q.alwaysTerms(tool)
 	default:
-		used := q.signs.Used(c.row)
-		for k, x := range q.signs.Values[c.row] {
+		used := q.features.Used(c.row)
+		for k, x := range q.features.Values[c.row] {
 			if x == 0 {
 				continue
 			}
-			w := nexttool.Weight(q.weights, nexttool.Signal(k), q.signs.Evidence[k], used)
+			w := nexttool.Weight(q.weights, nexttool.Signal(k), q.features.Evidence[k], used)
 			if v := float64(w * float64(x)); v != 0 {
 				terms = append(terms, Term{nexttool.Features[k].Name, float64(x), w, v})
 			}
@@ -232,7 +232,7 @@ func (q *query) alwaysTerms(tool int32) []Term {
 	var terms []Term
 	for _, k := range nexttool.Always {
 		x := q.learned.history.Always(k, tool)
-		w := nexttool.Weight(q.weights, k, q.signs.Evidence[k], 0)
+		w := nexttool.Weight(q.weights, k, q.features.Evidence[k], 0)
 		if v := float64(w * x); v != 0 {
 			terms = append(terms, Term{nexttool.Features[k].Name, x, w, v})
 		}

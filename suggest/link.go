@@ -35,7 +35,7 @@ func (p *plan) link() {
 		}
 	}
 	p.prune()
-	p.reject()
+	p.reportRejected()
 	p.slot()
 }
 
@@ -197,9 +197,9 @@ func (p *plan) bestMatch() float64 {
 	return best
 }
 
-// reject reports the links that would have been drawn if they did not point backwards: from the task
+// reportRejected reports the links that would have been drawn if they did not point backwards: from the task
 // that another most often followed, or followed in half of its uses, but that comes later here.
-func (p *plan) reject() {
+func (p *plan) reportRejected() {
 	for i := range p.tasks {
 		a := p.tasks[i].node
 		var most uint64
@@ -339,7 +339,7 @@ func (m *Model) outputs(n int32) []catalog.Property {
 // Capabilities take and give as tools do. They have no part in which tasks are chosen and how they are linked: they
 // stand for tools that have.
 func (p *plan) arguments(j int) (map[string]Argument, []Wired) {
-	args, wired := p.wired(j)
+	args, wired := p.wiredArguments(j)
 	entry := func(i int) *history.Schemas { return p.Catalog.SchemasOf(p.IDs[p.tasks[i].node]) }
 	to := entry(j)
 	if to == nil {
@@ -421,7 +421,7 @@ func (p *plan) answer() DAGAnswer {
 			a.Terms = s.terms
 		}
 	}
-	p.doubt(&a)
+	p.boundConfidence(&a)
 	if top > 0 {
 		a.ConfidenceLow = a.Confidence * min(1, low/top)
 	}
@@ -435,9 +435,9 @@ func (p *plan) answer() DAGAnswer {
 	return a
 }
 
-// doubt keeps the confidence of a plan for an intent at most as high as the probability that the intent can be served
+// boundConfidence keeps the confidence of a plan for an intent at most as high as the probability that the intent can be served
 // at all, and that of the tasks of a foreign one.
-func (p *plan) doubt(a *DAGAnswer) {
+func (p *plan) boundConfidence(a *DAGAnswer) {
 	if p.mode != Active {
 		return
 	}

@@ -48,7 +48,7 @@ type Measures struct {
 	hyperRank  []float64 // PageRank of the tool × capability incidence, divided by the largest
 	text       *semantic.Index
 	matcher    *semantic.Matcher
-	said       func() *association.Model // what requests say when they need a tool; worked out when first asked
+	wordModel  func() *association.Model // what requests say when they need a tool; worked out when first asked
 	doc        []int32                   // by node, its document in text, -1 = none
 	docNode    []int32
 	recall     *episodic.Recall // index of past intents
@@ -108,17 +108,17 @@ func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Meas
 	m := newMeasures(c)
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
-		m.learning.studied, m.learning.shelf = opts.Study, opts.CatalogCache
+		m.learning.keepStudy, m.learning.cache = opts.Study, opts.CatalogCache
 	}
-	if opts.Provisional && m.learning.of(aboutNothing) {
-		m.learning.provisional = !m.learning.short()
+	if opts.Provisional && m.learning.enoughFor(aboutNothing) {
+		m.learning.provisional = !m.learning.isShort()
 	}
-	learn := (opts.Learn || m.learning.short()) && m.learning.of(aboutNothing)
+	learn := (opts.Learn || m.learning.isShort()) && m.learning.enoughFor(aboutNothing)
 	if learn {
 		p.part = 1 - learnShare
 	}
 	g := c.Graph.Graph()
-	err := beside(
+	err := concurrently(
 		func() error {
 			return p.run("text", .55, func() error { return m.measureText(ctx, c, g, opts) })
 		},
@@ -160,30 +160,30 @@ type phases struct {
 
 // run carries out a phase, which is a share of the whole, unless the context has ended.
 func (p *phases) run(name string, share float64, f func() error) error {
-	p.tell(name, 0)
+	p.reportProgress(name, 0)
 	if err := p.ctx.Err(); err != nil {
 		return err
 	}
 	if err := f(); err != nil {
 		return err
 	}
-	p.tell(name, float64(p.part*share))
+	p.reportProgress(name, float64(p.part*share))
 	return p.ctx.Err()
 }
 
 // learn is a phase that tells how far it is.
 func (p *phases) learn(l *learning) error {
 	const name = "learn"
-	p.tell(name, 0)
+	p.reportProgress(name, 0)
 	told := 0.0
-	l.workOut(ended(p.ctx), func(done float64) {
-		p.tell(name, float64(learnShare*(done-told)))
+	l.compute(ended(p.ctx), func(done float64) {
+		p.reportProgress(name, float64(learnShare*(done-told)))
 		told = done
 	})
 	return p.ctx.Err()
 }
 
-func (p *phases) tell(name string, more float64) {
+func (p *phases) reportProgress(name string, more float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done += more
@@ -192,9 +192,9 @@ func (p *phases) tell(name string, more float64) {
 	}
 }
 
-// beside runs a and b at once, waits for both and returns the first error of the two. What panics in
+// concurrently runs a and b at once, waits for both and returns the first error of the two. What panics in
 // either panics here.
-func beside(a, b func() error) error {
+func concurrently(a, b func() error) error {
 	var failed [2]error
 	var panicked [2]any
 	run := func(i int, f func() error) {
@@ -281,19 +281,19 @@ func (m *Measures) measureText(ctx context.Context, c *history.Counts, g *graph.
 	}
 	m.text = semantic.Build(docs, o)
 	if ctx.Err() == nil {
-		m.look(c, opts.Thesaurus)
+		m.prepareSearch(c, opts.Thesaurus)
 	}
 	return ctx.Err()
 }
 
-// look prepares what a search asks.
-func (m *Measures) look(c *history.Counts, words *thesaurus.Thesaurus) {
+// prepareSearch prepares what a search asks.
+func (m *Measures) prepareSearch(c *history.Counts, words *thesaurus.Thesaurus) {
 	if words == nil {
 		words = thesaurus.Default()
 	}
 	m.thesaurus = words.String()
 	m.matcher = m.text.Matcher(words, wordvectors.Default())
-	m.said = sync.OnceValue(func() *association.Model { return association.Learn(requests(c)) })
+	m.wordModel = sync.OnceValue(func() *association.Model { return association.Learn(requests(c)) })
 }
 
 // requests lists the newest past requests with the tools used for them, the newest last. Tasks that failed as a

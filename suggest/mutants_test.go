@@ -17,8 +17,8 @@ var mutants = []struct {
 	file, from, to string // from occurs once in the file
 }{
 	{"learn/next/structure.go", "lastDecay  = .7", "lastDecay  = .3"},
-	{"learn/next/signs.go", "case age <= 3:", "case age <= 2:"},
-	{"learn/next/signs.go", "(float64(h.again[t])+.5)/", "(float64(h.again[t])+1.5)/"},
+	{"learn/next/featurevalues.go", "case age <= 3:", "case age <= 2:"},
+	{"learn/next/featurevalues.go", "(float64(h.again[t])+.5)/", "(float64(h.again[t])+1.5)/"},
 	{"learn/next/fit.go", "tight, tighter = 15, 45", "tight, tighter = 5, 15"},
 	{"learn/next/learn.go", "kappa  = .1", "kappa  = .3"},
 	{"learn/next/learn.go", "pastN  = 30", "pastN  = 15"},
@@ -30,7 +30,7 @@ var mutants = []struct {
 	{"learn/plan/sets.go", "exact      = .5", "exact      = .1"},
 	{"learn/plan/request.go", "neighbours = 10", "neighbours = 5"},
 	{"learn/stop/stop.go", "penalty  = 3", "penalty  = 9"},
-	{"learn/calibrate/calibrate.go", "kept    = 50", "kept    = 25"},
+	{"learn/calibrate/calibrate.go", "kept            = 50", "kept            = 25"},
 	{"learn/choice/minimise.go", "tolerance = 1e-6", "tolerance = 1e-4"},
 	{"learn/maxent/maxent.go", "rate  = .12", "rate  = .06"},
 	{"suggest/outside.go", "textBelief = 4, 1.6, .1", "textBelief = 2, 1.6, .1"},

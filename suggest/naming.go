@@ -65,7 +65,7 @@ func (q *query) nameMatches(exact []nameMatch) []nameMatch {
 	}
 	var matches []nameMatch
 	found := make([]bool, len(words))
-	for _, n := range q.touched[:len(q.touched):len(q.touched)] {
+	for _, n := range q.candidateNodes[:len(q.candidateNodes):len(q.candidateNodes)] {
 		if q.semantic[n] == 0 || !q.Live(n) || slices.ContainsFunc(exact, func(m nameMatch) bool { return m.node == n }) {
 			continue
 		}
@@ -97,7 +97,7 @@ func (q *query) namesOther() int32 {
 		return best.node
 	}
 	found := make([]bool, len(words))
-	for _, n := range q.touched {
+	for _, n := range q.candidateNodes {
 		if q.semantic[n] == 0 || !q.Live(n) {
 			continue
 		}

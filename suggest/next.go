@@ -24,7 +24,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	if !(r.MinConfidence >= 0 && r.MinConfidence <= 1) {
 		return NextAnswer{}, &RequestError{Invalid, "min_confidence", fmt.Sprintf("is %v, must be 0 to 1", r.MinConfidence)}
 	}
-	q, err := m.ask(r.Context, r.Intent, r.Allow)
+	q, err := m.newQuery(r.Context, r.Intent, r.Allow)
 	if err != nil {
 		return NextAnswer{}, err
 	}

@@ -63,7 +63,7 @@ func (q *query) outside(visit func(c candidate)) {
 	for i := 1; i < len(known); i++ {
 		known[i].score = max(known[i].score, known[i-1].score)
 	}
-	for _, n := range q.touched {
+	for _, n := range q.candidateNodes {
 		if !unused(n) || !q.Live(n) || history.Of(q.learned.tool, n, -1) >= 0 || q.exhausted(n) {
 			continue
 		}

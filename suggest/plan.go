@@ -32,7 +32,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	if _, err := limitOf("max_steps", r.MaxSteps, MaxSteps, MaxSteps); err != nil {
 		return DAGAnswer{}, err
 	}
-	q, err := m.ask(r.Context, r.Intent, r.Allow)
+	q, err := m.newQuery(r.Context, r.Intent, r.Allow)
 	if err != nil {
 		return DAGAnswer{}, err
 	}
@@ -116,7 +116,7 @@ func (p *plan) choose() {
 		most = min(most, p.request.MaxSteps)
 	}
 	var cs []candidate
-	for _, n := range p.touched {
+	for _, n := range p.candidateNodes {
 		if p.inFlight[n] || p.Kind(n) != catalog.KindTool || !p.passes(n) {
 			continue
 		}
@@ -220,7 +220,7 @@ func (p *plan) bar(n int32) float64 {
 // few reports whether the history has tasks, but too few to learn plans from, and the catalog does not say what tools
 // require, which fills a plan. Profile seed plans as ever.
 func (p *plan) few() bool {
-	return p.request.Profile != ProfileSeed && p.Totals.Episodes > 0 && !p.Catalog.HasRequirements && !p.measures.learning.of(aboutIntent)
+	return p.request.Profile != ProfileSeed && p.Totals.Episodes > 0 && !p.Catalog.HasRequirements && !p.measures.learning.enoughFor(aboutIntent)
 }
 
 // relevant asks for more than a place in the ranking: PageRank alone is no reason to be in a plan.
@@ -308,7 +308,7 @@ func (p *plan) capability(tools []candidate) (covered []int32, top float64) {
 		top = tools[0].score
 	}
 	best, bestMatch := candidate{node: -1}, 0.0
-	for _, n := range p.touched {
+	for _, n := range p.candidateNodes {
 		if p.Kind(n) != catalog.KindCapability || !p.passes(n) || p.semantic[n] == 0 {
 			continue
 		}
@@ -436,7 +436,7 @@ func (p *plan) beginning() (start int32, why string) {
 	if p.Start >= 0 && p.passes(p.Start) {
 		return p.Start, "most tasks begin with it"
 	}
-	if q, err := p.open(nil, "", nil, p.request.Allow); err == nil {
+	if q, err := p.newQueryWithSignals(nil, "", nil, p.request.Allow); err == nil {
 		defer q.close()
 		q.withheld = p.withheld
 		q.hubs(1)
@@ -459,14 +459,14 @@ func (p *plan) step(way []int32) (task, bool) {
 	for i, n := range way {
 		ids[i] = p.IDs[n]
 	}
-	q, err := p.ask(ids, "", p.request.Allow)
+	q, err := p.newQuery(ids, "", p.request.Allow)
 	if err != nil {
 		return task{}, false // the ids are the model's own; only a context too long ends here
 	}
 	defer q.close()
 	q.withheld = p.withheld
 	profile := p.request.Profile
-	if !p.measures.learning.of(aboutNext) {
+	if !p.measures.learning.enoughFor(aboutNext) {
 		profile = ProfileSeed
 	}
 	if q.decideNext(profile, nil) != nil {

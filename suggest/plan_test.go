@@ -105,7 +105,7 @@ func TestPlanAddsWhatASchemaNeeds(t *testing.T) {
 			}
 		}
 		m := w.model()
-		q, err := m.open(nil, "write a comment", nil, nil)
+		q, err := m.newQueryWithSignals(nil, "write a comment", nil, nil)
 		require.NoError(t, err)
 		target, _ := m.Find("tracker:comment")
 		p := &plan{query: q, tasks: []task{{node: target}}}

@@ -120,7 +120,7 @@ func (c Choice) learned(k about) bool {
 // takes reports whether profile auto answers a kind of question with what was learned: where that was judged to
 // be no worse, and in a short history that was not judged yet.
 func (c Choice) takes(k about, l *learning) bool {
-	return l.of(k) && (c.learned(k) || !c.judged(k) && l.short())
+	return l.enoughFor(k) && (c.learned(k) || !c.judged(k) && l.isShort())
 }
 
 // judged reports whether a kind of question was judged.
@@ -158,7 +158,7 @@ func (m *Model) Learned() bool { return m.measures.Learned() }
 // Teaches says whether the history of the model is long enough to learn what comes next, and what
 // intents need.
 func (m *Model) Teaches() (next, intents bool) {
-	return m.measures.learning.of(aboutNext), m.measures.learning.of(aboutIntent)
+	return m.measures.learning.enoughFor(aboutNext), m.measures.learning.enoughFor(aboutIntent)
 }
 
 // Choose says what profile auto answers with what was learned. The measures must not be in use yet.
@@ -185,7 +185,7 @@ func (q *query) decide(profile string, k about) error {
 	case "", ProfileAuto:
 		q.decided = q.decisions[k]
 		if !m.choice.takes(k, m.learning) {
-			q.kept = m.choice.kept(k)
+			q.seedCurve = m.choice.kept(k)
 			return nil
 		}
 	case ProfileSeed:
@@ -194,7 +194,7 @@ func (q *query) decide(profile string, k about) error {
 		switch {
 		case m.learning == nil:
 			return &RequestError{Invalid, "profile", "the learned profile is off in this workspace; use auto or seed"}
-		case !m.learning.of(k):
+		case !m.learning.enoughFor(k):
 			return &RequestError{Invalid, "profile", fmt.Sprintf(
 				"too little history to learn from: the next tool needs %d task of two steps, plans and next tools for an intent need %d tasks with an intent; use auto or seed",
 				learnTasks, learnIntents)}
@@ -215,11 +215,11 @@ func (q *query) decideNext(profile string, vector []float32) error {
 	}
 	switch {
 	case q.planned != nil:
-		q.senseLearnedPlan(vector)
+		q.computeLearnedPlanSignals(vector)
 	case q.learned != nil:
-		q.senseLearnedNext(vector)
+		q.computeLearnedNextSignals(vector)
 	default:
-		q.sense(vector)
+		q.computeSignals(vector)
 	}
 	return nil
 }
@@ -230,9 +230,9 @@ func (q *query) decideFor(profile string, k about, vector []float32) error {
 		return err
 	}
 	if q.planned != nil {
-		q.senseLearnedPlan(vector)
+		q.computeLearnedPlanSignals(vector)
 	} else {
-		q.sense(vector)
+		q.computeSignals(vector)
 	}
 	return nil
 }

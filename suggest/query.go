@@ -15,42 +15,42 @@ import (
 type query struct {
 	*Model
 	*scratch
-	mode     Mode
-	wished   string // the intent as it was asked
-	intent   string // with misspelt words corrected
-	phrase   string // what texts are compared with: the intent, in a search with abbreviations spelled out
-	alpha    float64
-	text     *semantic.Query    // the intent, prepared; nil without one
-	matching *semantic.Matching // of a search, nil otherwise
-	last     int32              // the last known one, or episodic.NoTool
-	cluster  int32              // the cluster that stands for the situation, -1 = none
-	allow    []string
-	profile  string           // that answers
-	rated    int32            // the node of rate, -1 = none
-	rate     episodic.Rate    // of that node after the last step
-	decided  *Decided         // why, if profile auto was asked
-	kept     *calibrate.Curve // what the seed's scores are worth, if it answers for profile auto
-	learned  *learned         // what was learned, if that answers
-	weights  []float64        // of its signals
-	planned  *planning.Answer // of the planner, if it was asked
-	looking  bool             // a search: what is asked for decides, not what usually comes next
-	bound    float64          // of confidences: below 1 for an intent that nothing serves
-	warnings []string
+	mode      Mode
+	wished    string // the intent as it was asked
+	intent    string // with misspelt words corrected
+	phrase    string // what texts are compared with: the intent, in a search with abbreviations spelled out
+	alpha     float64
+	text      *semantic.Query    // the intent, prepared; nil without one
+	matching  *semantic.Matching // of a search, nil otherwise
+	last      int32              // the last known one, or episodic.NoTool
+	cluster   int32              // the cluster that stands for the situation, -1 = none
+	allow     []string
+	profile   string           // that answers
+	rated     int32            // the node of rate, -1 = none
+	rate      episodic.Rate    // of that node after the last step
+	decided   *Decided         // why, if profile auto was asked
+	seedCurve *calibrate.Curve // what the seed's scores are worth, if it answers for profile auto
+	learned   *learned         // what was learned, if that answers
+	weights   []float64        // of its signals
+	planned   *planning.Answer // of the planner, if it was asked
+	looking   bool             // a search: what is asked for decides, not what usually comes next
+	bound     float64          // of confidences: below 1 for an intent that nothing serves
+	warnings  []string
 
-	withheld *Withheld
+	withheld *Exclusions
 }
 
-// open starts a query and fills in all signals; close must follow.
-func (m *Model) open(context []string, intent string, vector []float32, allow []string) (*query, error) {
-	q, err := m.ask(context, intent, allow)
+// newQueryWithSignals starts a query and fills in all signals; close must follow.
+func (m *Model) newQueryWithSignals(context []string, intent string, vector []float32, allow []string) (*query, error) {
+	q, err := m.newQuery(context, intent, allow)
 	if err == nil {
-		q.sense(vector)
+		q.computeSignals(vector)
 	}
 	return q, err
 }
 
-// ask starts a query; close must follow.
-func (m *Model) ask(context []string, intent string, allow []string) (*query, error) {
+// newQuery starts a query; close must follow.
+func (m *Model) newQuery(context []string, intent string, allow []string) (*query, error) {
 	if len(context) > MaxContext {
 		return nil, &RequestError{Invalid, "context", fmt.Sprintf("has %d elements, at most %d", len(context), MaxContext)}
 	}
@@ -65,10 +65,10 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 			return nil, &RequestError{Invalid, fmt.Sprintf("allow[%d]", i), "is empty"}
 		}
 	}
-	s := scratchFor(m.Counts.Buffers, len(m.IDs))
+	s := scratchWithCapacity(m.Counts.Buffers, len(m.IDs))
 	s.begin()
-	if l := s.said.by; l != nil && !m.measures.learning.is(l) {
-		s.said = said{} // keeps no model alive
+	if l := s.intentCache.by; l != nil && !m.measures.learning.is(l) {
+		s.intentCache = intentCache{} // keeps no model alive
 	}
 	q := &s.asked
 	wished := strings.TrimSpace(intent)
@@ -107,7 +107,7 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 		q.mode = Exploration
 	}
 	for _, u := range q.distinct {
-		q.touch(u)
+		q.addCandidate(u)
 		q.inFlight[u] = true
 	}
 	if len(q.context) > 0 {
@@ -119,46 +119,46 @@ func (m *Model) ask(context []string, intent string, allow []string) (*query, er
 	return q, nil
 }
 
-// sense fills in the signals of graph and text.
-func (q *query) sense(vector []float32) {
+// computeSignals fills in the signals of graph and text.
+func (q *query) computeSignals(vector []float32) {
 	if len(q.context) > 0 {
-		q.structure()
+		q.graphSignals()
 	}
 	if q.mode == Active {
-		q.meaning(vector)
+		q.textSignals(vector)
 	}
 }
 
-// senseLearnedNext computes the signals shown by an answer of the learned profile after a context: transition counts,
+// computeLearnedNextSignals computes the signals shown by an answer of the learned profile after a context: transition counts,
 // and the stored capabilities that have to do with the situation.
-func (q *query) senseLearnedNext(vector []float32) {
+func (q *query) computeLearnedNextSignals(vector []float32) {
 	q.followers()
 	q.capabilities()
 	if q.mode == Active && (q.learned.partial || q.recent.any()) {
-		q.meaning(vector)
+		q.textSignals(vector)
 		return
 	}
 	if q.mode == Active && len(q.Roles.Capabilities) > 0 {
 		if len(q.Roles.Capabilities) > related {
-			q.meaning(vector)
+			q.textSignals(vector)
 			return
 		}
 		q.text = q.measures.text.Query(q.phrase, vector)
 		for _, n := range q.Roles.Capabilities {
 			if n = q.Canonical[n]; q.Live(n) {
-				q.touch(n)
+				q.addCandidate(n)
 				q.semantic[n] = q.match(n)
 			}
 		}
 	}
 }
 
-// senseLearnedPlan fills in what an answer shows of an intent if it was learned what it needs: the best match by text,
+// computeLearnedPlanSignals fills in what an answer shows of an intent if it was learned what it needs: the best match by text,
 // whose cluster stands for the situation, and the stored capabilities. How well others match is looked up
 // for those that are shown.
-func (q *query) senseLearnedPlan(vector []float32) {
+func (q *query) computeLearnedPlanSignals(vector []float32) {
 	if len(q.context) > 0 || q.learned.partial || len(q.Roles.Capabilities) > related {
-		q.sense(vector)
+		q.computeSignals(vector)
 		return
 	}
 	q.text = q.measures.text.Query(q.phrase, vector)
@@ -173,14 +173,14 @@ func (q *query) senseLearnedPlan(vector []float32) {
 }
 
 func (q *query) close() {
-	q.unread()
+	q.closeText()
 	s, pool := q.scratch, q.Counts.Buffers
 	*q = query{} // keeps no model alive
 	pool.Put(s)
 }
 
-// unread gives back the intent prepared.
-func (q *query) unread() {
+// closeText gives back the intent prepared.
+func (q *query) closeText() {
 	if q.text != nil {
 		q.text.Close()
 		q.text = nil

@@ -38,13 +38,13 @@ func hubs(t testing.TB, left, right int) *Model {
 // asked about is as near as before.
 func TestAHubBringsInNoMoreThanTheMostAlike(t *testing.T) {
 	m := hubs(t, 1, 2000)
-	q, err := m.open([]string{"right7"}, "", nil, nil)
+	q, err := m.newQueryWithSignals([]string{"right7"}, "", nil, nil)
 	require.NoError(t, err)
 	defer q.close()
-	assert.LessOrEqual(t, len(q.touched), related+2)
+	assert.LessOrEqual(t, len(q.candidateNodes), related+2)
 	far, ok := m.Find("right1999")
 	require.True(t, ok)
-	assert.NotContains(t, q.touched, far)
+	assert.NotContains(t, q.candidateNodes, far)
 	q.consider(far)
 	assert.Equal(t, m.Graph.AdamicAdar(q.last, far), q.aa[far])
 	assert.Positive(t, q.aa[far])
@@ -54,7 +54,7 @@ func TestAHubBringsInNoMoreThanTheMostAlike(t *testing.T) {
 // alike.
 func TestBeyondTheWalkTheMostAlikeAreExact(t *testing.T) {
 	m := hubs(t, 513, 512)
-	q, err := m.open([]string{"right7"}, "", nil, nil)
+	q, err := m.newQueryWithSignals([]string{"right7"}, "", nil, nil)
 	require.NoError(t, err)
 	defer q.close()
 	var s graph.Scratch

@@ -65,8 +65,8 @@ func (q *query) plainCandidates(visit func(c candidate)) {
 		q.learnedCandidates(visit)
 		return
 	}
-	for ; q.looked < len(q.touched); q.looked++ {
-		if c, ok := q.score(q.touched[q.looked]); ok {
+	for ; q.looked < len(q.candidateNodes); q.looked++ {
+		if c, ok := q.score(q.candidateNodes[q.looked]); ok {
 			q.scored = append(q.scored, c)
 		}
 	}
@@ -320,10 +320,10 @@ func (c candidate) confidence() float64 {
 // confidence of a candidate for the next step. Where profile auto stays with the seed, it is the share of
 // first suggestions with such a score that were right, as held-out tasks say.
 func (q *query) confidence(c candidate) float64 {
-	if q.kept == nil || c.formula == FormulaLogistic {
+	if q.seedCurve == nil || c.formula == FormulaLogistic {
 		return min(q.bound, c.confidence())
 	}
-	return min(q.bound, Cap, q.kept.At(min(1, c.score)))
+	return min(q.bound, Cap, q.seedCurve.At(min(1, c.score)))
 }
 
 // low is a lower bound, in 90 % of cases, of the confidence of a candidate, by the claims that were judged in such
@@ -335,7 +335,7 @@ func (q *query) low(c candidate) float64 {
 	case q.planned != nil:
 		return q.planned.Low(confidence)
 	case q.learned != nil:
-		return q.sure.kept.Low(confidence)
+		return q.calibration.curve.Low(confidence)
 	}
-	return q.kept.Low(confidence)
+	return q.seedCurve.Low(confidence)
 }

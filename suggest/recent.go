@@ -156,7 +156,7 @@ func (q *query) matchRecent() (found bool) {
 	q.hits = r.text.Score(q.hits[:0], q.text, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
 	for _, h := range q.hits {
 		if n := r.node[h.Doc]; q.Live(n) {
-			q.touch(n)
+			q.addCandidate(n)
 			q.semantic[n] = h.Score
 			found = true
 		}
@@ -273,8 +273,8 @@ func (q *query) newer(n int32) float64 {
 // unlearned reports whether a node was met after the build, so that nothing was learned of it.
 func (m *Model) unlearned(n int32) bool { return int(n) >= m.measures.nodes }
 
-// behind says what of a node only the next build brings up to date.
-func (m *Model) behind(n int32) []string {
+// staleness says what of a node only the next build brings up to date.
+func (m *Model) staleness(n int32) []string {
 	switch {
 	case m.unlearned(n):
 		return []string{"it was met after the last build: importance, communities, clusters and learned weights do not count it yet"}
@@ -328,7 +328,7 @@ func (q *query) renewed(c candidate) candidate {
 	p = (float64(p*(before+recentMass)) + q.sinceTo(c.node)) / (before + recentMass + after)
 	p = 1 - float64((1-p)*(1-newer))
 	if c.newer = float64(q.scale(p) - q.scale(c.p)); after > 0 { // calibration moves probabilities apart from scores
-		c.newer = q.sure.score - q.scale(q.sure.first) + q.scale(p) - c.score
+		c.newer = q.calibration.score - q.scale(q.calibration.first) + q.scale(p) - c.score
 	}
 	c.score, c.p = c.score+c.newer, p
 	return c
@@ -348,14 +348,14 @@ func (q *query) recentCandidates(visit func(c candidate)) {
 	if !q.recent.any() {
 		return
 	}
-	for _, n := range q.touched {
+	for _, n := range q.candidateNodes {
 		if q.judged(n) || q.Kind(n) != catalog.KindTool || !q.Live(n) {
 			continue
 		}
 		if p := q.newer(n); p > 0 {
 			c := candidate{node: n, formula: FormulaLogistic, row: -1, p: p, score: q.scale(p)}
 			if q.planned == nil {
-				c.score += q.sure.score - q.scale(q.sure.first)
+				c.score += q.calibration.score - q.scale(q.calibration.first)
 			}
 			c.newer = c.score
 			visit(c)
@@ -373,7 +373,7 @@ func (q *query) planIsStale() bool {
 		}
 	}
 	best := int32(-1)
-	for _, n := range q.touched {
+	for _, n := range q.candidateNodes {
 		if q.Live(n) && q.Kind(n) == catalog.KindTool && q.semantic[n] >= LowConfidence &&
 			(best < 0 || q.semantic[n] > q.semantic[best] || q.semantic[n] == q.semantic[best] && q.IDs[n] < q.IDs[best]) {
 			best = n

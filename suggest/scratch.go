@@ -16,41 +16,41 @@ type scratch struct {
 	context  []int32  // known elements, in order
 	distinct []int32  // known elements, sorted
 
-	epoch    uint32
-	stamp    []uint32 // node has been touched in this epoch
-	near     []uint32 // aa and graph of the node are of this epoch
-	touched  []int32
-	aa       []float64 // Adamic-Adar with the last step
-	weight   []float64 // of the transition from the last step
-	count    []uint64
-	graph    []float64 // GraphScore, the maximum over the context
-	semantic []float64
-	saidSum  []float64 // of a search, what past requests say for each of sayings; else zero
-	sayings  []int32
-	matched  []matchParts // of a search, what semantic is made of
-	inFlight []bool       // node is in the context
-	adamic   graph.Scratch
-	all, top []graph.Scored
-	ways     graph.BreadthFirst
-	scored   []candidate // those of the first looked touched nodes that have a score
-	looked   int
-	ranked   []candidate
-	covers   []candidate // capabilities that cover tools of the list
-	hits     []semantic.Hit
-	used     recentTasks
+	epoch          uint32
+	stamp          []uint32 // node has been touched in this epoch
+	near           []uint32 // aa and graph of the node are of this epoch
+	candidateNodes []int32
+	aa             []float64 // Adamic-Adar with the last step
+	weight         []float64 // of the transition from the last step
+	count          []uint64
+	graph          []float64 // GraphScore, the maximum over the context
+	semantic       []float64
+	saidSum        []float64 // of a search, what past requests say for each of sayings; else zero
+	sayings        []int32
+	matched        []matchParts // of a search, what semantic is made of
+	inFlight       []bool       // node is in the context
+	adamic         graph.Scratch
+	all, top       []graph.Scored
+	ways           graph.BreadthFirst
+	scored         []candidate // those of the first looked touched nodes that have a score
+	looked         int
+	ranked         []candidate
+	covers         []candidate // capabilities that cover tools of the list
+	hits           []semantic.Hit
+	used           recentTasks
 
-	signs     nexttool.Signs
-	predicted []nexttool.Ranked
-	request   nexttool.Request
-	said      said
-	sure      sureness
-	together  together
-	done      []int32 // tools of the context that can be learned of
-	sources   nexttool.Sources
+	features    nexttool.FeatureValues
+	predicted   []nexttool.Ranked
+	request     nexttool.Request
+	intentCache intentCache
+	calibration calibration
+	together    together
+	done        []int32 // tools of the context that can be learned of
+	sources     nexttool.Sources
 }
 
-// scratchFor is working memory for n nodes. Models hand it on to later ones, which have more.
-func scratchFor(pool *sync.Pool, n int) *scratch {
+// scratchWithCapacity is working memory for n nodes. Models hand it on to later ones, which have more.
+func scratchWithCapacity(pool *sync.Pool, n int) *scratch {
 	s, _ := pool.Get().(*scratch)
 	if s == nil {
 		s = &scratch{}
@@ -71,23 +71,23 @@ func (s *scratch) begin() {
 		clear(s.near)
 		s.epoch = 1
 	}
-	s.spelled, s.context, s.distinct, s.touched, s.covers = s.spelled[:0], s.context[:0], s.distinct[:0], s.touched[:0], s.covers[:0]
+	s.spelled, s.context, s.distinct, s.candidateNodes, s.covers = s.spelled[:0], s.context[:0], s.distinct[:0], s.candidateNodes[:0], s.covers[:0]
 	s.scored, s.looked, s.used.known = s.scored[:0], 0, false
 }
 
-// touch makes a node a candidate; its signals start at zero.
-func (s *scratch) touch(i int32) {
+// addCandidate makes a node a candidate; its signals start at zero.
+func (s *scratch) addCandidate(i int32) {
 	if s.stamp[i] != s.epoch {
 		s.stamp[i] = s.epoch
 		s.weight[i], s.count[i], s.semantic[i], s.inFlight[i] = 0, 0, 0, false
 		s.matched[i] = matchParts{}
-		s.meet(i)
-		s.touched = append(s.touched, i)
+		s.clearSignals(i)
+		s.candidateNodes = append(s.candidateNodes, i)
 	}
 }
 
-// meet resets aa and graph of a node to zero unless they belong to this query. The node does not become a candidate.
-func (s *scratch) meet(i int32) {
+// clearSignals resets aa and graph of a node to zero unless they belong to this query. The node does not become a candidate.
+func (s *scratch) clearSignals(i int32) {
 	if s.near[i] != s.epoch {
 		s.near[i] = s.epoch
 		s.aa[i], s.graph[i] = 0, 0

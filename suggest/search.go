@@ -27,7 +27,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 			return SearchAnswer{}, &RequestError{Invalid, "kinds", `"` + string(k) + `" is not a kind: want tool or capability`}
 		}
 	}
-	q, err := m.ask(r.Context, r.Query, r.Allow)
+	q, err := m.newQuery(r.Context, r.Query, r.Allow)
 	if err != nil {
 		return SearchAnswer{}, err
 	}
@@ -41,9 +41,9 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		return SearchAnswer{}, err
 	}
 	if len(q.context) > 0 {
-		q.structure()
+		q.graphSignals()
 	}
-	q.look(r.Vector, limit)
+	q.searchSignals(r.Vector, limit)
 	named := q.named()
 	q.coverList()
 	top := q.best(limit, func(n int32) bool {

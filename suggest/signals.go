@@ -43,7 +43,7 @@ type Situation struct {
 // Situation lists the candidates that a context and an intent bring in, with their signals. It is for
 // trying out constants: no answer is made of it.
 func (m *Model) Situation(context []string, intent string) (Situation, error) {
-	q, err := m.open(context, intent, nil, nil)
+	q, err := m.newQueryWithSignals(context, intent, nil, nil)
 	if err != nil {
 		return Situation{}, err
 	}
@@ -54,7 +54,7 @@ func (m *Model) Situation(context []string, intent string) (Situation, error) {
 		p.remember()
 		s.Length = p.length
 	}
-	for _, n := range q.touched {
+	for _, n := range q.candidateNodes {
 		if q.Live(n) {
 			c := q.signals(n)
 			c.Recalled = float64(p.trust * p.support[n])

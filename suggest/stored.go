@@ -92,7 +92,7 @@ func ReadMeasures(r *codec.Reader, c *history.Counts, words *thesaurus.Thesaurus
 	if r.Bool() {
 		m.learning = newLearning(c)
 		if r.Bool() {
-			m.learning.known.Store(readFits(r))
+			m.learning.known.Store(readFittedModels(r))
 		}
 	}
 	if r.Err() != nil {
@@ -105,6 +105,6 @@ func ReadMeasures(r *codec.Reader, c *history.Counts, words *thesaurus.Thesaurus
 	}
 	m.incidence = inc
 	m.group(c)
-	m.look(c, words)
+	m.prepareSearch(c, words)
 	return m
 }

@@ -17,7 +17,7 @@ type UnknownID struct {
 }
 
 // Unknown lists the unknown ids of a context, each once, in order. Withheld ids are never proposed.
-func (m *Model) Unknown(context []string, withheld *Withheld) []UnknownID {
+func (m *Model) Unknown(context []string, withheld *Exclusions) []UnknownID {
 	var unknown []UnknownID
 	for _, spelling := range context {
 		_, known, err := m.node(spelling)

@@ -13,14 +13,14 @@ func TestUnknown(t *testing.T) {
 	for _, tt := range []struct {
 		why     string
 		context []string
-		held    *Withheld
+		held    *Exclusions
 		want    []UnknownID
 	}{
 		{"known ids, in any spelling", []string{"Read", "metrics__query_metrics", "metrics.silence"}, nil, nil},
 		{"seen in episodes only, in another case", []string{"read"}, nil, []UnknownID{read}},
 		{"each once, in order", []string{"read", "nobody:knows", "read"}, nil, []UnknownID{read, {"nobody:knows", []string{}, `unknown tool "nobody:knows"`}}},
 		{"the more used first", []string{"post"}, nil, []UnknownID{{"post", []string{"b:post", "a:post"}, `unknown tool "post"; did you mean b:post or a:post?`}}},
-		{"nothing withheld", []string{"read"}, Withhold(map[string]Held{"Read": {AbsentQuarantined, ""}}), []UnknownID{{"read", []string{}, `unknown tool "read"`}}},
+		{"nothing withheld", []string{"read"}, NewExclusions(map[string]Exclusion{"Read": {AbsentQuarantined, ""}}), []UnknownID{{"read", []string{}, `unknown tool "read"`}}},
 		{"similar ids for the first three", []string{"u1", "u2", "u3", "read"}, nil, []UnknownID{
 			{"u1", []string{}, `unknown tool "u1"`}, {"u2", []string{}, `unknown tool "u2"`}, {"u3", []string{}, `unknown tool "u3"`}, {"read", []string{}, `unknown tool "read"`}}},
 	} {

@@ -283,7 +283,7 @@ func (a *app) showExplain(e suggest.ExplainAnswer, all bool) {
 	if e.Reason != "" {
 		a.printf("%s\n", clean(e.Reason))
 	}
-	for _, line := range e.Behind {
+	for _, line := range e.Staleness {
 		a.printf("%s\n", clean(line))
 	}
 	if len(e.Terms) > 0 {

@@ -24,7 +24,7 @@ import (
 type upstream struct {
 	dir, workspace string
 	gateway        *gateway.Gateway
-	withheld       atomic.Pointer[suggest.Withheld]
+	withheld       atomic.Pointer[suggest.Exclusions]
 }
 
 // upstreamFlags say which servers a process starts and how hosts see their tools.
@@ -119,19 +119,19 @@ func (u *upstream) start() error {
 
 // withhold notes what nothing may suggest.
 func (u *upstream) withhold() {
-	held := map[string]suggest.Held{}
+	held := map[string]suggest.Exclusion{}
 	for _, w := range u.gateway.Withheld() {
 		absent := suggest.AbsentQuarantined
 		if w.Reason == gateway.ReasonGone {
 			absent = suggest.AbsentUnavailable
 		}
-		held[w.ID] = suggest.Held{Absent: absent, Detail: w.Detail}
+		held[w.ID] = suggest.Exclusion{Absent: absent, Detail: w.Detail}
 	}
-	u.withheld.Store(suggest.Withhold(held))
+	u.withheld.Store(suggest.NewExclusions(held))
 }
 
 // withheld is what no answer of a workspace suggests.
-func (h *house) withheld(workspace string) *suggest.Withheld {
+func (h *house) withheld(workspace string) *suggest.Exclusions {
 	if u := h.upstream.Load(); u != nil && u.workspace == workspace {
 		return u.withheld.Load()
 	}

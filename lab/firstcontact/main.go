@@ -112,8 +112,8 @@ var pooled = map[string]*trust{}
 
 // trust is what first suggestions claimed, and by how much at least.
 type trust struct {
-	claims []evaluate.Claim
-	lows   []evaluate.Claim
+	claims []evaluate.Prediction
+	lows   []evaluate.Prediction
 }
 
 // print says how far the claims can be trusted: their error, the share right where .9 or more is claimed, and in how
@@ -128,7 +128,7 @@ func (t *trust) print(key string) {
 			}
 		}
 	}
-	slices.SortStableFunc(t.lows, func(a, b evaluate.Claim) int { return cmp.Compare(a.Confidence, b.Confidence) })
+	slices.SortStableFunc(t.lows, func(a, b evaluate.Prediction) int { return cmp.Compare(a.Confidence, b.Confidence) })
 	held := 0
 	for i := range 10 {
 		kept := 0.0
@@ -446,8 +446,8 @@ func (a *plans) ask(m *model, profile, intent string, e *episodic.Episode) error
 	}
 	if len(ranked) > 0 {
 		right := slices.Contains(gold, ranked[0])
-		a.claims = append(a.claims, evaluate.Claim{Confidence: found.Suggestions[0].Confidence, Right: right})
-		a.lows = append(a.lows, evaluate.Claim{Confidence: found.Suggestions[0].ConfidenceLow, Right: right})
+		a.claims = append(a.claims, evaluate.Prediction{Confidence: found.Suggestions[0].Confidence, Right: right})
+		a.lows = append(a.lows, evaluate.Prediction{Confidence: found.Suggestions[0].ConfidenceLow, Right: right})
 	}
 	return nil
 }

@@ -207,7 +207,7 @@ func (s *set) measure(b nexttool.Belief, draws int, related bool) {
 		for draw := range draws {
 			h, asked, past := s.draw(n, draw, "measure", related)
 			fit, _, _ := nexttool.FitFrom(b, s.catalog, past, false, never)
-			var signs nexttool.Signs
+			var signs nexttool.FeatureValues
 			var sources nexttool.Sources
 			for _, t := range asked {
 				h.Guess(t.Tools, &sources)
@@ -217,13 +217,13 @@ func (s *set) measure(b nexttool.Belief, draws int, related bool) {
 				}
 				for i := 1; i < len(t.Tools); i++ {
 					positions++
-					h.Signs(t.Tools, sources.Parents, i, nil, &signs)
+					h.Compute(t.Tools, sources.Parents, i, nil, &signs)
 					sum[4] += 1 / float64(markov(past, t.Tools[:i], t.Tools[i], len(s.catalog.Server)))
 					for k, x := range []nexttool.Weights{b.Mean, fit} {
 						sum[k] += 1 / float64(h.Place(&signs, x.Plain, t.Tools[i]))
 					}
 					if r != nil {
-						h.Signs(t.Tools, sources.Parents, i, r, &signs)
+						h.Compute(t.Tools, sources.Parents, i, r, &signs)
 					}
 					for k, x := range []nexttool.Weights{b.Mean, fit} {
 						if r == nil {

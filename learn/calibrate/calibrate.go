@@ -32,18 +32,18 @@ import (
 )
 
 const (
-	bins    = 40   // at most
-	least   = 25   // claims of a bin, at least
-	roots   = 3    // minimum bin size in units of √n: smaller bins are dominated by sampling noise
-	kept    = 50   // prior pseudo-count of each bin, at the probability of the Platt line: no bin reaches 0 or 1
-	imagine = 10   // prior pseudo-count at each probability of anchors, which regularises the Platt line
-	doubted = 2    // the same for scores that are not probabilities
-	surest  = 1e-9 // and 1 less that: log-odds end there
-	steepen = 1    // slope beyond the outermost bins, at most
+	bins            = 40   // at most
+	least           = 25   // claims of a bin, at least
+	roots           = 3    // minimum bin size in units of √n: smaller bins are dominated by sampling noise
+	kept            = 50   // prior pseudo-count of each bin, at the probability of the Platt line: no bin reaches 0 or 1
+	priorCount      = 10   // prior pseudo-count at each probability of anchors, which regularises the Platt line
+	scorePriorCount = 2    // the same for scores that are not probabilities
+	surest          = 1e-9 // and 1 less that: log-odds end there
+	steepen         = 1    // slope beyond the outermost bins, at most
 )
 
-// A Claim is the probability given to an answer, 0 … 1, and whether the answer was right.
-type Claim struct {
+// A Prediction is the probability given to an answer, 0 … 1, and whether the answer was right.
+type Prediction struct {
 	P     float64
 	Right bool
 	Age   float64 // half-lives before the newest claims: it counts 2^-Age times
@@ -62,26 +62,26 @@ type Curve struct {
 	Claims  []float64 `json:"claims,omitempty"`  // weighted number of predictions in each bin; nil: unknown
 }
 
-type bin struct{ claimed, right, n float64 }
+type bin struct{ predicted, right, n float64 }
 
-func (b bin) x() float64 { return b.claimed / b.n }
+func (b bin) x() float64 { return b.predicted / b.n }
 
 func (b bin) y() float64 { return (b.right + float64(kept*b.x())) / (b.n + kept) }
 
 // Fit learns from held-out claims, in whatever order. Fewer than 25 say too little and change nothing.
 // It panics if a probability is not in 0 … 1.
-func Fit(claims []Claim) *Curve { return fit(claims, imagine) }
+func Fit(claims []Prediction) *Curve { return fit(claims, priorCount) }
 
 // FitScores is [Fit] for scores in 0 … 1 that never were probabilities: little holds them where they are.
-func FitScores(claims []Claim) *Curve { return fit(claims, doubted) }
+func FitScores(claims []Prediction) *Curve { return fit(claims, scorePriorCount) }
 
-func fit(claims []Claim, imagine float64) *Curve {
+func fit(claims []Prediction, imagine float64) *Curve {
 	m := &Curve{}
 	if len(claims) < least {
 		return m
 	}
 	claims = slices.Clone(claims)
-	slices.SortFunc(claims, func(a, b Claim) int { // a total order, for sums depend on it
+	slices.SortFunc(claims, func(a, b Prediction) int { // a total order, for sums depend on it
 		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(truth(a.Right), truth(b.Right)), cmp.Compare(a.Age, b.Age))
 	})
 	m.line(claims, imagine)
@@ -101,7 +101,7 @@ func fit(claims []Claim, imagine float64) *Curve {
 		var b bin
 		for _, c := range claims[i:end] {
 			w := numeric.Exp2(-c.Age)
-			b.claimed += float64(w * c.P)
+			b.predicted += float64(w * c.P)
 			b.n += w
 			b.right += float64(w * truth(c.Right))
 		}
@@ -111,7 +111,7 @@ func fit(claims []Claim, imagine float64) *Curve {
 				break
 			}
 			pooled = pooled[:len(pooled)-1]
-			b = bin{last.claimed + b.claimed, last.right + b.right, last.n + b.n}
+			b = bin{last.predicted + b.predicted, last.right + b.right, last.n + b.n}
 		}
 		pooled = append(pooled, b)
 		i = end
@@ -123,7 +123,7 @@ func fit(claims []Claim, imagine float64) *Curve {
 }
 
 // line fits the line of log-odds.
-func (m *Curve) line(claims []Claim, imagine float64) {
+func (m *Curve) line(claims []Prediction, imagine float64) {
 	d := logit.Data{P: 1}
 	add := func(p, right, times float64) {
 		if !(p >= 0 && p <= 1) {

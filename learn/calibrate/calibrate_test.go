@@ -15,12 +15,12 @@ import (
 )
 
 // claimed draws n claims p that are right with probability truth(p).
-func claimed(n int, truth func(p float64) float64) []Claim {
+func claimed(n int, truth func(p float64) float64) []Prediction {
 	random := rand.New(rand.NewPCG(1, 2))
-	out := make([]Claim, n)
+	out := make([]Prediction, n)
 	for i := range out {
 		p := random.Float64()
-		out[i] = Claim{P: p, Right: random.Float64() < truth(p)}
+		out[i] = Prediction{P: p, Right: random.Float64() < truth(p)}
 	}
 	return out
 }
@@ -45,9 +45,9 @@ func TestTheCurveIsFound(t *testing.T) {
 // pull the line up by b and turn it by c, and both derivatives of the likelihood are 0; the bin of the
 // claims, half of it 50 prior pseudo-counts by the line, lies between the line and .68.
 func TestByHand(t *testing.T) {
-	var claims []Claim
+	var claims []Prediction
 	for i := range 50 {
-		claims = append(claims, Claim{P: .5, Right: i < 34})
+		claims = append(claims, Prediction{P: .5, Right: i < 34})
 	}
 	m := Fit(claims)
 	level, slope := 34-50*m.moved(.5), 0.0
@@ -64,9 +64,9 @@ func TestByHand(t *testing.T) {
 
 // What nobody claimed stays as it is, if all that was claimed is near 1 and right.
 func TestTheLineIsHeld(t *testing.T) {
-	var claims []Claim
+	var claims []Prediction
 	for range 300 {
-		claims = append(claims, Claim{P: .98, Right: true})
+		claims = append(claims, Prediction{P: .98, Right: true})
 	}
 	m := Fit(claims)
 	assert.InDelta(t, .5, m.At(.5), .1)
@@ -75,9 +75,9 @@ func TestTheLineIsHeld(t *testing.T) {
 
 // Claims of old say less: a half-life counts half.
 func TestOldClaimsCountLess(t *testing.T) {
-	var claims []Claim
+	var claims []Prediction
 	for i := range 400 {
-		claims = append(claims, Claim{P: .6, Right: i%2 == 0}, Claim{P: .6, Right: i%10 == 0, Age: 3})
+		claims = append(claims, Prediction{P: .6, Right: i%2 == 0}, Prediction{P: .6, Right: i%10 == 0, Age: 3})
 	}
 	alike := slices.Clone(claims)
 	for i := range alike {
@@ -99,9 +99,9 @@ func TestFewClaimsTurnTheCurveLittle(t *testing.T) {
 
 // All claims near .5 and all wrong: what nobody claimed keeps some of what it claims, and no more.
 func TestEndsAreNotSteep(t *testing.T) {
-	var claims []Claim
+	var claims []Prediction
 	for range 100 {
-		claims = append(claims, Claim{P: .5})
+		claims = append(claims, Prediction{P: .5})
 	}
 	m := Fit(claims)
 	assert.Less(t, m.At(.5), .06)
@@ -113,8 +113,8 @@ func TestEndsAreNotSteep(t *testing.T) {
 
 func TestEveryMapRises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		claims := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Claim {
-			return Claim{P: float64(rapid.IntRange(0, 20).Draw(t, "p")) / 20, Right: rapid.Bool().Draw(t, "right"), Age: float64(rapid.IntRange(0, 2).Draw(t, "age"))}
+		claims := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Prediction {
+			return Prediction{P: float64(rapid.IntRange(0, 20).Draw(t, "p")) / 20, Right: rapid.Bool().Draw(t, "right"), Age: float64(rapid.IntRange(0, 2).Draw(t, "age"))}
 		}), 0, 400).Draw(t, "claims")
 		m := Fit(claims)
 		before := 0.0
@@ -123,7 +123,7 @@ func TestEveryMapRises(t *testing.T) {
 			require.True(t, x >= before-1e-12 && x <= 1, "at %d%%: %v after %v", p, x, before)
 			before = x
 		}
-		shuffled := append([]Claim(nil), claims...)
+		shuffled := append([]Prediction(nil), claims...)
 		rand.New(rand.NewPCG(5, 6)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		require.Equal(t, m, Fit(shuffled), "the order of claims leaves no trace")
 
@@ -169,7 +169,7 @@ func TestReadRefusesWhatDoesNotRise(t *testing.T) {
 }
 
 func TestClaimsOutsideAreABug(t *testing.T) {
-	claims := make([]Claim, least)
+	claims := make([]Prediction, least)
 	claims[3].P = 1.5
 	assert.Panics(t, func() { Fit(claims) })
 }
@@ -202,9 +202,9 @@ func TestLowHoldsMostly(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	held := 0
 	for range 100 {
-		var claims []Claim
+		var claims []Prediction
 		for range 200 {
-			claims = append(claims, Claim{P: .7, Right: random.Float64() < .7})
+			claims = append(claims, Prediction{P: .7, Right: random.Float64() < .7})
 		}
 		if m := Fit(claims); m.Low(m.At(.7)) <= .7 {
 			held++
@@ -215,9 +215,9 @@ func TestLowHoldsMostly(t *testing.T) {
 
 // Scores that are no probabilities are held less.
 func TestScoresAreHeldLess(t *testing.T) {
-	var claims []Claim
+	var claims []Prediction
 	for i := range 30 {
-		claims = append(claims, Claim{P: .8, Right: i%3 == 0})
+		claims = append(claims, Prediction{P: .8, Right: i%3 == 0})
 	}
 	assert.Less(t, FitScores(claims).At(.8), Fit(claims).At(.8))
 	assert.Less(t, FitScores(claims).At(.8), .55)
@@ -225,12 +225,12 @@ func TestScoresAreHeldLess(t *testing.T) {
 
 // The most certain claims count however claims repeat.
 func TestEveryClaimIsInABin(t *testing.T) {
-	var claims []Claim
+	var claims []Prediction
 	for range 60 {
-		claims = append(claims, Claim{P: 0.3})
+		claims = append(claims, Prediction{P: 0.3})
 	}
 	for range 20 {
-		claims = append(claims, Claim{P: 0.9})
+		claims = append(claims, Prediction{P: 0.9})
 	}
 	n := 0.0
 	for _, claimed := range Fit(claims).Claims {

@@ -9,9 +9,9 @@ import (
 	"waymark/learn/choice"
 )
 
-// Claims are the predicted probabilities of the top-ranked tool at held-out steps, by weights fitted on the other steps, and
+// Predictions are the predicted probabilities of the top-ranked tool at held-out steps, by weights fitted on the other steps, and
 // whether it was the next: what a calibration is fitted on. Asked are steps of tasks with a request only.
-type Claims struct{ Plain, Asked []calibrate.Claim }
+type Predictions struct{ Plain, Asked []calibrate.Prediction }
 
 const (
 	steps = 80 // of the search for weights
@@ -33,34 +33,34 @@ var looser = [...]float64{.4, 2.5, 10, 40}
 // like where requests repeat. At most about 6,000 steps are predicted, from the newest tasks that have
 // 200,000 together.
 func Fit(c Catalog, tasks []*Task, timed bool) Weights {
-	w, _ := FitClaims(c, tasks, timed)
+	w, _ := FitPredictions(c, tasks, timed)
 	return w
 }
 
-// FitClaims is [Fit], and what such weights claim: the predicted steps are quartered by group or block,
+// FitPredictions is [Fit], and what such weights claim: the predicted steps are quartered by group or block,
 // and each quarter is claimed by weights fitted on the others. Where there are many steps, each half is claimed
 // by weights fitted on the other, which is faster.
-func FitClaims(c Catalog, tasks []*Task, timed bool) (Weights, Claims) {
+func FitPredictions(c Catalog, tasks []*Task, timed bool) (Weights, Predictions) {
 	return FitUntil(c, tasks, timed, func() bool { return false })
 }
 
-// FitUntil is [FitClaims] that asks stop often, from several goroutines, and returns no weights soon
+// FitUntil is [FitPredictions] that asks stop often, from several goroutines, and returns no weights soon
 // after it is true.
-func FitUntil(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Claims) {
+func FitUntil(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Predictions) {
 	w, claims, _ := FitStudy(c, tasks, timed, stop)
 	return w, claims
 }
 
 // FitStudy is [FitUntil], and what the weights were fitted on.
-func FitStudy(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Claims, *Study) {
+func FitStudy(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Predictions, *Study) {
 	return FitFrom(priorBelief(), c, tasks, timed, stop)
 }
 
 // FitFrom is [FitStudy] with a prior of the caller's.
-func FitFrom(prior Belief, c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Claims, *Study) {
+func FitFrom(prior Belief, c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Predictions, *Study) {
 	w, claims, study := gather(c, apart(newest(tasks)), timed, stop).learn(prior)
 	if stop() {
-		return Weights{}, Claims{}, nil
+		return Weights{}, Predictions{}, nil
 	}
 	return w, claims, study
 }
@@ -87,13 +87,13 @@ func apart(tasks []*Task) []*Task {
 }
 
 // learn fits the weights without and with a request.
-func (g *trainingSet) learn(prior Belief) (Weights, Claims, *Study) {
-	w, claims, study := Weights{slices.Clone(prior.Mean.Plain), slices.Clone(prior.Mean.Asked)}, Claims{}, &Study{}
+func (g *trainingSet) learn(prior Belief) (Weights, Predictions, *Study) {
+	w, claims, study := Weights{slices.Clone(prior.Mean.Plain), slices.Clone(prior.Mean.Asked)}, Predictions{}, &Study{}
 	if g.choices.Len() == 0 {
 		return w, claims, study
 	}
 	plain := g.fit(w.Plain, prior.Hold.Plain)
-	claims.Plain = g.claims(plain.others, false)
+	claims.Plain = g.predictions(plain.others, false)
 	if !slices.Contains(g.asked, true) {
 		for k := range Signals {
 			if !k.OfRequest() {
@@ -106,7 +106,7 @@ func (g *trainingSet) learn(prior Belief) (Weights, Claims, *Study) {
 	asked := g.fit(w.Asked, prior.Hold.Asked)
 	study = &Study{g: g, plain: plain, asked: asked, requests: true, prior: prior.Mean}
 	study.share = g.shrink(&asked, plain)
-	claims.Asked = g.claims(asked.others, true)
+	claims.Asked = g.predictions(asked.others, true)
 	return Weights{plain.weights, asked.weights}, claims, study
 }
 
@@ -264,10 +264,10 @@ func between(a, b []float64, x float64) []float64 {
 	return out
 }
 
-// claims are the claims of each quarter by the weights fitted without it. Each block of time counts half as
+// predictions are the claims of each quarter by the weights fitted without it. Each block of time counts half as
 // much as the next: what a model claims too surely changes with what it is asked.
-func (g *trainingSet) claims(others [4][]float64, asked bool) []calibrate.Claim {
-	var out []calibrate.Claim
+func (g *trainingSet) predictions(others [4][]float64, asked bool) []calibrate.Prediction {
+	var out []calibrate.Prediction
 	for i, first := range g.first {
 		if asked && !g.asked[i] {
 			continue
@@ -283,7 +283,7 @@ func (g *trainingSet) claims(others [4][]float64, asked bool) []calibrate.Claim 
 		for _, s := range scores {
 			z += numeric.Exp(s - all)
 		}
-		out = append(out, calibrate.Claim{P: numeric.Exp(scores[top]-all) / z, Right: top == first.taken, Age: float64(g.age[i])})
+		out = append(out, calibrate.Prediction{P: numeric.Exp(scores[top]-all) / z, Right: top == first.taken, Age: float64(g.age[i])})
 	}
 	return out
 }

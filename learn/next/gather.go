@@ -135,7 +135,7 @@ func (d *sampling) predict(h *History, b int) *trainingSet {
 
 type predicting struct {
 	*trainingSet
-	signs   Signs
+	signs   FeatureValues
 	request Request
 	sources Sources
 	index   []int32
@@ -161,7 +161,7 @@ func (p *predicting) task(h *History, t *Task, i int, quarter, age uint8, share 
 			r = &p.request
 			h.AskInto(t.Request, t.Texts(), r)
 		}
-		h.Signs(t.Tools, p.sources.Parents, n, r, &p.signs)
+		h.Compute(t.Tools, p.sources.Parents, n, r, &p.signs)
 		mass := float32(1)
 		if t.Mass != nil {
 			mass = t.Mass[n]

@@ -115,7 +115,7 @@ type History struct {
 	norms      []float64 // of the tasks' requests
 	remeasure  int       // when as many tasks are known
 	residual   *maxent.Model
-	study      *Signs
+	study      *FeatureValues
 	plans      *sequence.Neighbours
 	requiredBy [][]int32
 	structure  *structure // nil before [History.Settle]
@@ -143,7 +143,7 @@ func NewHistory(c Catalog) *History {
 	h := &History{catalog: c, chain: sequence.NewChain(T, order), neighbours: sequence.NewNeighbours(T),
 		bag: make([]sequence.Followers, T), first: make([]sequence.Followers, T), more: make([]sequence.Followers, T),
 		again: make([]int32, T), done: make([]int32, T), using: make([]int32, T), words: map[int32]*wordRow{},
-		residual: maxent.New(bits), study: &Signs{}, latest: make([][]int32, T)}
+		residual: maxent.New(bits), study: &FeatureValues{}, latest: make([][]int32, T)}
 	for _, row := range c.Older {
 		for _, f := range row.Counts {
 			h.chain.Used(f.Tool, f.N)
@@ -214,7 +214,7 @@ func (h *History) Observe(task *Task) {
 			}
 		}
 	}
-	h.tell(task)
+	h.observeTimes(task)
 	h.chain.Observe(tools)
 	h.neighbours.Observe(tools, task.Parents)
 	different := slices.Clone(tools)

@@ -64,14 +64,14 @@ func TestARequestDecidesWhereTheHistoryCannot(t *testing.T) {
 	}
 	tasks := forks(80)
 	h, w := observe(tasks), Fit(catalog(), tasks, false)
-	var s Signs
+	var s FeatureValues
 	now := line(0, 1)
 	for say, want := range map[int32]int32{1: 2, 2: 3} {
-		h.Signs(now.Tools, now.Parents, 2, h.Ask([]Word{{say, 1}}, nil), &s)
+		h.Compute(now.Tools, now.Parents, 2, h.Ask([]Word{{say, 1}}, nil), &s)
 		asked := h.Rank(&s, w.Asked, nil)
 		assert.Equal(t, want, asked[0].Tool)
 		assert.Greater(t, asked[0].Probability, .8)
-		h.Signs(now.Tools, now.Parents, 2, nil, &s)
+		h.Compute(now.Tools, now.Parents, 2, nil, &s)
 		plain := h.Rank(&s, w.Plain, nil)
 		assert.InDelta(t, plain[0].Probability, plain[1].Probability, .2, "without the request both are as likely")
 		assert.ElementsMatch(t, []int32{2, 3}, []int32{plain[0].Tool, plain[1].Tool})
@@ -82,9 +82,9 @@ func TestARequestDecidesWhereTheHistoryCannot(t *testing.T) {
 func TestFitInTime(t *testing.T) {
 	tasks := forks(80)
 	h, w := observe(tasks), Fit(catalog(), tasks, true)
-	var s Signs
+	var s FeatureValues
 	now := line(0, 1)
-	h.Signs(now.Tools, now.Parents, 2, h.Ask([]Word{{2, 1}}, nil), &s)
+	h.Compute(now.Tools, now.Parents, 2, h.Ask([]Word{{2, 1}}, nil), &s)
 	assert.Equal(t, int32(3), h.Rank(&s, w.Asked, nil)[0].Tool)
 }
 
@@ -125,12 +125,12 @@ func TestTheFirstTasksTeachWhatFollows(t *testing.T) {
 		{line(0, 1, 2, 3), line(4, 0, 0, 1, 2), line(0, 5, 3)},
 	} {
 		h, w := settled(tasks), Fit(catalog(), tasks, true)
-		var signs Signs
+		var signs FeatureValues
 		var sources Sources
 		for _, step := range [][2]int32{{1, 2}, {2, 3}} {
 			prefix := []int32{step[0], step[1]}
 			h.Guess(prefix, &sources)
-			h.Signs(prefix, sources.Parents, 1, nil, &signs)
+			h.Compute(prefix, sources.Parents, 1, nil, &signs)
 			assert.Equal(t, 1, h.Place(&signs, w.Plain, step[1]), "of %d tasks, after %d", len(tasks), step[0])
 		}
 	}
@@ -168,13 +168,13 @@ func TestSignsSeeThePrefixAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks := draw(t)
 		h := settled(tasks)
-		var reused Signs
+		var reused FeatureValues
 		for _, task := range tasks {
 			r := h.Ask(task.Request, task.Texts())
 			for n := 1; n < len(task.Tools); n++ {
-				h.Signs(task.Tools, task.Parents, n, r, &reused)
-				var fresh Signs
-				h.Signs(task.Tools[:n:n], task.Parents[:n:n], n, r, &fresh)
+				h.Compute(task.Tools, task.Parents, n, r, &reused)
+				var fresh FeatureValues
+				h.Compute(task.Tools[:n:n], task.Parents[:n:n], n, r, &fresh)
 				require.Equal(t, fresh.Tools, reused.Tools)
 				require.Equal(t, fresh.Values, reused.Values)
 				require.Equal(t, fresh.Evidence, reused.Evidence)
@@ -188,9 +188,9 @@ func TestRankIsADistributionWithTerms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks := draw(t)
 		h, w := settled(tasks), Prior()
-		var s Signs
+		var s FeatureValues
 		task := tasks[0]
-		h.Signs(task.Tools, task.Parents, 1, h.Ask(task.Request, task.Texts()), &s)
+		h.Compute(task.Tools, task.Parents, 1, h.Ask(task.Request, task.Texts()), &s)
 		out := h.Rank(&s, w.Asked, nil)
 		require.Len(t, out, tools)
 		seen, sum := map[int32]bool{}, 0.0
@@ -222,10 +222,10 @@ func TestRankIsADistributionWithTerms(t *testing.T) {
 // A tool nobody used can still be the answer: its text is like the request.
 func TestAToolNeverUsedIsFoundByItsText(t *testing.T) {
 	h := observe(forks(20))
-	var s Signs
+	var s FeatureValues
 	now := line(0)
 	r := h.Ask([]Word{{99, 1}}, []sequence.Vote{{Tool: 11, Share: .9}})
-	h.Signs(now.Tools, now.Parents, 1, r, &s)
+	h.Compute(now.Tools, now.Parents, 1, r, &s)
 	rank := func(w []float64) int {
 		return slices.IndexFunc(h.Rank(&s, w, nil), func(x Ranked) bool { return x.Tool == 11 })
 	}
@@ -237,8 +237,8 @@ func TestRankTopIsTheBeginningOfRank(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks := draw(t)
 		h, w := settled(tasks), Prior()
-		var s Signs
-		h.Signs(tasks[0].Tools, tasks[0].Parents, 1, nil, &s)
+		var s FeatureValues
+		h.Compute(tasks[0].Tools, tasks[0].Parents, 1, nil, &s)
 		k := rapid.IntRange(1, tools+1).Draw(t, "k")
 		require.Equal(t, h.Rank(&s, w.Plain, nil)[:min(k, tools)], h.RankTop(&s, w.Plain, k, nil))
 	})
@@ -250,12 +250,12 @@ func TestQueriesDoNotAllocateOnceWarm(t *testing.T) {
 	}
 	tasks := forks(60)
 	h, w := settled(tasks), Prior()
-	var s Signs
+	var s FeatureValues
 	var r Request
 	var out []Ranked
 	run := func() {
 		h.AskInto(tasks[3].Request, nil, &r)
-		h.Signs(tasks[3].Tools, tasks[3].Parents, 3, &r, &s)
+		h.Compute(tasks[3].Tools, tasks[3].Parents, 3, &r, &s)
 		out = h.RankTop(&s, w.Asked, 5, out)
 	}
 	run()
@@ -267,11 +267,11 @@ func TestARequestCanBeUsedAgain(t *testing.T) {
 	tasks := forks(60)
 	h := observe(tasks)
 	var reused Request
-	var a, b Signs
+	var a, b FeatureValues
 	for _, task := range tasks {
 		h.AskInto(task.Request, nil, &reused)
-		h.Signs(task.Tools, task.Parents, 2, &reused, &a)
-		h.Signs(task.Tools, task.Parents, 2, h.Ask(task.Request, nil), &b)
+		h.Compute(task.Tools, task.Parents, 2, &reused, &a)
+		h.Compute(task.Tools, task.Parents, 2, h.Ask(task.Request, nil), &b)
 		require.Equal(t, b.Tools, a.Tools)
 		require.Equal(t, b.Values, a.Values)
 	}
@@ -282,7 +282,7 @@ func TestClaimsAreHeldOutAndHonest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
-	w, claims := FitClaims(catalog(), forks(200), false)
+	w, claims := FitPredictions(catalog(), forks(200), false)
 	require.Len(t, claims.Plain, 600)
 	require.Len(t, claims.Asked, 600)
 	said, right := 0.0, 0.0
@@ -298,7 +298,7 @@ func TestClaimsAreHeldOutAndHonest(t *testing.T) {
 	for _, task := range none {
 		task.Request = nil
 	}
-	_, claims = FitClaims(catalog(), none, false)
+	_, claims = FitPredictions(catalog(), none, false)
 	assert.Empty(t, claims.Asked)
 	assert.Len(t, claims.Plain, 120)
 }
@@ -329,11 +329,11 @@ func BenchmarkSuggest(b *testing.B) {
 			}
 			h.Settle(func() bool { return false })
 			r, w := h.Ask(last.Request, nil), Prior()
-			var s Signs
+			var s FeatureValues
 			var out []Ranked
 			b.ReportAllocs()
 			for b.Loop() {
-				h.Signs(last.Tools, last.Parents, 11, r, &s)
+				h.Compute(last.Tools, last.Parents, 11, r, &s)
 				out = h.RankTop(&s, w.Asked, 10, out)
 			}
 		})
@@ -350,9 +350,9 @@ func TestAnAuthoredGraphPlansAhead(t *testing.T) {
 	h := NewHistory(c)
 	h.Observe(line(7, 8))
 	h.Observe(line(9, 10))
-	var s Signs
+	var s FeatureValues
 	now := line(0, 1)
-	h.Signs(now.Tools, now.Parents, 2, nil, &s)
+	h.Compute(now.Tools, now.Parents, 2, nil, &s)
 	value := func(k Signal, tool int32) float32 {
 		if i := slices.Index(s.Tools, tool); i >= 0 {
 			return s.Values[i][k]

@@ -59,14 +59,14 @@ func TestOlderTasksCountAsMuchAsNewerOnes(t *testing.T) {
 		}
 	}
 	h.Settle(func() bool { return false })
-	var s Signs
+	var s FeatureValues
 	var sources Sources
 	ours, counts := 0.0, 0.0
 	for range asked {
 		row := task().Tools
 		h.Guess(row, &sources)
 		for n := 1; n < len(row); n++ {
-			h.Signs(row, sources.Parents, n, nil, &s)
+			h.Compute(row, sources.Parents, n, nil, &s)
 			ours += reciprocal(slices.IndexFunc(h.Rank(&s, w.Plain, nil), func(x Ranked) bool { return x.Tool == row[n] }))
 			after := slices.SortedFunc(slices.Values(whole[row[n-1]].Counts), func(a, b sequence.Count) int {
 				return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Tool, b.Tool))

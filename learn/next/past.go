@@ -22,8 +22,8 @@ func (n *tally) add(o Outcome) {
 	}
 }
 
-// tell counts the step outcomes of a task.
-func (h *History) tell(task *Task) {
+// observeTimes counts the step outcomes of a task.
+func (h *History) observeTimes(task *Task) {
 	for i, o := range task.Worked {
 		if o == Unknown {
 			continue
@@ -53,7 +53,7 @@ func (h *History) tell(task *Task) {
 }
 
 // worked computes the outcome signal. It adds no candidate.
-func (h *History) worked(p *sequence.Prefix, s *Signs) {
+func (h *History) worked(p *sequence.Prefix, s *FeatureValues) {
 	if h.went == nil {
 		return
 	}
@@ -86,7 +86,7 @@ func (h *History) date(last, tool int32) {
 
 // lately sets how recent the last task is in which each tool followed the last one: 1 - ln(age)/ln(tasks + 1), with
 // age 1 for the newest task.
-func (h *History) lately(p *sequence.Prefix, s *Signs) {
+func (h *History) lately(p *sequence.Prefix, s *FeatureValues) {
 	row := &h.skip[0][p.Last()]
 	s.Evidence[Lately] = level(int(row.Total))
 	all := ln(float64(len(h.tasks) + 1))
@@ -97,7 +97,7 @@ func (h *History) lately(p *sequence.Prefix, s *Signs) {
 }
 
 // whole sets the share of each follower of the last tool in the whole history, older tasks included.
-func (h *History) whole(p *sequence.Prefix, s *Signs) {
+func (h *History) whole(p *sequence.Prefix, s *FeatureValues) {
 	if h.catalog.Older == nil {
 		return
 	}

@@ -54,7 +54,7 @@ func visit(requires [][]int32, tool int32, place map[int32]int32, way *[]int32) 
 }
 
 // authored computes the signals of the catalog's dependency graph.
-func (h *History) authored(p *sequence.Prefix, s *Signs) {
+func (h *History) authored(p *sequence.Prefix, s *FeatureValues) {
 	if h.catalog.Requires == nil {
 		return
 	}

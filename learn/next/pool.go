@@ -77,8 +77,8 @@ func (g *trainingSet) fitSigned(part choice.Part, prior, hold []float64) []float
 	}
 }
 
-// imagined is how many workspaces with the usual variance stand beside those pooled.
-const imagined = 3
+// priorWorkspaces is how many workspaces with the usual variance stand beside those pooled.
+const priorWorkspaces = 3
 
 // Combine is what the weights of several workspaces have in common: their means, and the inverse of their variances.
 func Combine(all []Weights) Belief {
@@ -94,7 +94,7 @@ func Combine(all []Weights) Belief {
 				v += float64(d * d)
 			}
 			if mean = append(mean, m); !math.IsInf(penalty, 1) {
-				penalty = (n + imagined - 1) / (v + imagined/penalty)
+				penalty = (n + priorWorkspaces - 1) / (v + priorWorkspaces/penalty)
 			}
 			hold = append(hold, penalty)
 		}

@@ -39,13 +39,13 @@ type Ranked struct {
 
 // Rank orders all tools for the situation in s: falling score, then more uses, then the smaller
 // number. Tools that nothing speaks for have only their popularity and importance.
-func (h *History) Rank(s *Signs, w []float64, out []Ranked) []Ranked {
+func (h *History) Rank(s *FeatureValues, w []float64, out []Ranked) []Ranked {
 	return h.RankTop(s, w, h.chain.Tools(), out)
 }
 
 // RankTop is the beginning of [History.Rank], k tools or all there are. The probabilities
 // are those among all tools.
-func (h *History) RankTop(s *Signs, w []float64, k int, out []Ranked) []Ranked {
+func (h *History) RankTop(s *FeatureValues, w []float64, k int, out []Ranked) []Ranked {
 	out = out[:0]
 	T := h.chain.Tools()
 	if T == 0 || k <= 0 {
@@ -73,7 +73,7 @@ func (h *History) RankTop(s *Signs, w []float64, k int, out []Ranked) []Ranked {
 }
 
 // Score is [History.Rank] in order of the tools: for whoever wants a few of those that pass a filter.
-func (h *History) Score(s *Signs, w []float64, out []Ranked) []Ranked {
+func (h *History) Score(s *FeatureValues, w []float64, out []Ranked) []Ranked {
 	if h.chain.Tools() == 0 {
 		return out[:0]
 	}
@@ -86,7 +86,7 @@ func (h *History) Score(s *Signs, w []float64, out []Ranked) []Ranked {
 }
 
 // partition fills s.scores and s.odds, e^(score - highest), by tool, and returns the sum of the odds.
-func (h *History) partition(s *Signs, w []float64) (z float64) {
+func (h *History) partition(s *FeatureValues, w []float64) (z float64) {
 	h.score(s, w)
 	top := slices.Max(s.scores)
 	s.odds = append(s.odds[:0], s.scores...)
@@ -98,7 +98,7 @@ func (h *History) partition(s *Signs, w []float64) (z float64) {
 }
 
 // score fills s.scores by tool.
-func (h *History) score(s *Signs, w []float64) {
+func (h *History) score(s *FeatureValues, w []float64) {
 	var fresh [len(Always)]float64
 	for i, k := range Always {
 		fresh[i] = Weight(w, k, s.Evidence[k], 0)

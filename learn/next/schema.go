@@ -22,7 +22,7 @@ func (h *History) properties() {
 
 // schemas computes the signals of available inputs: outputs of the tools of the prefix, and their inputs,
 // themselves, since it had to come from somewhere. Rare properties count more.
-func (h *History) schemas(p *sequence.Prefix, s *Signs) {
+func (h *History) schemas(p *sequence.Prefix, s *FeatureValues) {
 	if len(h.takers) == 0 {
 		return
 	}
@@ -47,7 +47,7 @@ func (h *History) schemas(p *sequence.Prefix, s *Signs) {
 }
 
 // provide notes properties of a tool as known.
-func (h *History) provide(of [][]int32, tool int32, s *Signs) {
+func (h *History) provide(of [][]int32, tool int32, s *FeatureValues) {
 	if of == nil {
 		return
 	}
@@ -60,7 +60,7 @@ func (h *History) provide(of [][]int32, tool int32, s *Signs) {
 }
 
 // share sets k to the share of each tool's inputs that are known.
-func (h *History) share(k Signal, s *Signs) {
+func (h *History) share(k Signal, s *FeatureValues) {
 	for _, x := range s.knew {
 		if w := h.rare[x]; w > 0 {
 			for _, t := range h.takers[x] {

@@ -50,7 +50,7 @@ func TestAFitKnowsNoMoreThanAContextSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
-	w, claims := FitClaims(catalog(), crossings(200), false)
+	w, claims := FitPredictions(catalog(), crossings(200), false)
 	sure := 0
 	for _, c := range claims.Plain {
 		if c.P > .9 {
@@ -60,9 +60,9 @@ func TestAFitKnowsNoMoreThanAContextSays(t *testing.T) {
 	}
 	assert.Equal(t, 2*200, sure, "what comes second and third is plain, what comes then is not")
 	h := observe(crossings(200))
-	var s Signs
+	var s FeatureValues
 	var guess Sources
 	h.Guess([]int32{0, 1, 2}, &guess)
-	h.Signs([]int32{0, 1, 2}, guess.Parents, 3, nil, &s)
+	h.Compute([]int32{0, 1, 2}, guess.Parents, 3, nil, &s)
 	assert.InDelta(t, .5, h.Rank(&s, w.Plain, nil)[0].Probability, .15)
 }

@@ -41,7 +41,7 @@ type structure struct {
 	led      []int32 // tools that came after another
 }
 
-// Settle works out the measures of the graph of transitions, as of the tasks observed until now: [History.Signs]
+// Settle works out the measures of the graph of transitions, as of the tasks observed until now: [History.Compute]
 // uses those of the last call, and without any the graph says nothing. Stop is asked between them, and
 // nothing is changed once it is true.
 func (h *History) Settle(stop func() bool) {
@@ -201,7 +201,7 @@ func (h *History) important(tool int32) float32 {
 }
 
 // structural computes the signals of the transition graph.
-func (h *History) structural(p *sequence.Prefix, s *Signs) {
+func (h *History) structural(p *sequence.Prefix, s *FeatureValues) {
 	g := h.structure
 	if g == nil {
 		return
@@ -222,7 +222,7 @@ func (h *History) structural(p *sequence.Prefix, s *Signs) {
 
 // lifted computes the spectral signal: the weighted mean of the last steps' vectors, times
 // those of every tool.
-func (h *History) lifted(p *sequence.Prefix, s *Signs) {
+func (h *History) lifted(p *sequence.Prefix, s *FeatureValues) {
 	g := h.structure
 	if g.k == 0 {
 		return

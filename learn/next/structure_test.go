@@ -11,8 +11,8 @@ import (
 
 // value of a signal after the tools of a task, 0 where it says nothing.
 func valued(h *History, done *Task, k Signal, tool int32) float64 {
-	var s Signs
-	h.Signs(done.Tools, done.Parents, len(done.Tools), nil, &s)
+	var s FeatureValues
+	h.Compute(done.Tools, done.Parents, len(done.Tools), nil, &s)
 	if i := slices.Index(s.Tools, tool); i >= 0 {
 		return float64(s.Values[i][k])
 	}

@@ -71,7 +71,7 @@ func (s *Study) refit(f *fitted, k Signal) []float64 {
 }
 
 // Place is the place of a tool in [History.Rank], from 1.
-func (h *History) Place(s *Signs, w []float64, tool int32) int {
+func (h *History) Place(s *FeatureValues, w []float64, tool int32) int {
 	h.score(s, w)
 	place, mine, uses := 1, s.scores[tool], h.chain.Uses(tool)
 	for t, x := range s.scores {

@@ -23,9 +23,9 @@ func TestAnAblationFitsTheOthersAnew(t *testing.T) {
 	all := study.Ablate(never, func(done float64) { assert.Greater(t, done, told); told = done })
 	require.Len(t, all, int(Signals))
 	assert.Equal(t, 1.0, told)
-	var s Signs
+	var s FeatureValues
 	now := line(0, 1)
-	h.Signs(now.Tools, now.Parents, 2, h.Ask([]Word{{1, 1}}, nil), &s)
+	h.Compute(now.Tools, now.Parents, 2, h.Ask([]Word{{1, 1}}, nil), &s)
 	require.Equal(t, 1, h.Place(&s, w.Asked, 2))
 	for k, x := range all {
 		assert.Equal(t, Signal(k), x.Signal)
@@ -48,9 +48,9 @@ func TestPlaceIsThatOfTheRanking(t *testing.T) {
 	}
 	tasks := forks(60)
 	h, w := observe(tasks), Fit(catalog(), tasks, false)
-	var s Signs
+	var s FeatureValues
 	now := line(0, 1, 2)
-	h.Signs(now.Tools, now.Parents, 3, nil, &s)
+	h.Compute(now.Tools, now.Parents, 3, nil, &s)
 	for i, r := range h.Rank(&s, w.Plain, nil) {
 		assert.Equal(t, i+1, h.Place(&s, w.Plain, r.Tool))
 	}

@@ -61,10 +61,10 @@ func Weight(w []float64, k Signal, level, used uint8) float64 {
 }
 
 // Used is how the prefix used the i-th tool of the signs: 0 never, 1 before, 2 last.
-func (s *Signs) Used(i int) uint8 { return s.use[i] }
+func (s *FeatureValues) Used(i int) uint8 { return s.use[i] }
 
 // worth is the weight of each signal for tools of each use, in this situation.
-func (s *Signs) worth(w []float64, out *[3][Signals]float64) {
+func (s *FeatureValues) worth(w []float64, out *[3][Signals]float64) {
 	for used := range out {
 		for k := range Signals {
 			out[used][k] = Weight(w, k, s.Evidence[k], uint8(used))
@@ -73,7 +73,7 @@ func (s *Signs) worth(w []float64, out *[3][Signals]float64) {
 }
 
 // Score is Σ_k weight·signal of the i-th tool of the signs, each product a term that can be shown.
-func (s *Signs) Score(w []float64, i int) float64 {
+func (s *FeatureValues) Score(w []float64, i int) float64 {
 	used, sum := s.Used(i), 0.0
 	for k, x := range s.Values[i] {
 		if x != 0 {

@@ -77,12 +77,12 @@ func defaultWeights() *logit.Model {
 // fit is a model being fitted.
 type fit struct {
 	*Model
-	stop    func() bool
-	stopped atomic.Bool
-	sample  []*request // past requests that the weights of signals are fitted to, oldest first
-	all     []*request // these, and then some of them in other words
-	half    float64    // half-life of what they count, in requests; 0: all count alike
-	held    float64    // how much more tightly than usual the weights are held
+	stop           func() bool
+	stopped        atomic.Bool
+	sample         []*request // past requests that the weights of signals are fitted to, oldest first
+	all            []*request // these, and then some of them in other words
+	half           float64    // half-life of what they count, in requests; 0: all count alike
+	regularisation float64    // how much more tightly than usual the weights are held
 }
 
 // each calls g with 0 to n-1, on all processors, unless the fit is stopped.
@@ -133,10 +133,10 @@ func (f *fit) fitScores() {
 	if f.selectOutcomes(); f.stopped.Load() {
 		return
 	}
-	if f.fade(); f.stopped.Load() {
+	if f.fitRecency(); f.stopped.Load() {
 		return
 	}
-	if f.hold(); f.stopped.Load() {
+	if f.selectRegularisation(); f.stopped.Load() {
 		return
 	}
 	if f.fitGate(); f.stopped.Load() {
@@ -178,7 +178,7 @@ func (f *fit) fitStages(from *Model, base, next []int) {
 // fitKinds fits weights for known requests, and what is added to them for foreign ones, from those of another
 // model on.
 func (f *fit) fitKinds(d logit.Data, penalty float64, of func(m *Model, kind int) **logit.Model, from *Model) {
-	penalty *= f.held
+	penalty *= f.regularisation
 	for kind := range f.kinds {
 		d.W = f.worth(f.all, f.half, kind)
 		if *of(f.Model, kind) = f.regressFrom(d, penalty, *of(from, kind)); f.stopped.Load() {

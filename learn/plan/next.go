@@ -66,7 +66,7 @@ func (q *request) next() {
 		if q.left != nil {
 			uses -= q.left.uses[t]
 		}
-		q.beside(t, func(j int, both float64) {
+		q.coUsed(t, func(j int, both float64) {
 			c := float64(p * both / (uses + 1))
 			none[j] *= 1 - min(c, 1)
 			most[j] = max(most[j], c)

@@ -50,7 +50,7 @@ const (
 
 func (m *Model) open(text string, match *Match) *request {
 	q := &request{m: m, own: -1}
-	q.hear(text, match)
+	q.setText(text, match)
 	q.at = make([]int32, len(m.texts.tools))
 	for i, t := range q.cand {
 		q.at[t] = int32(i + 1)
@@ -65,13 +65,13 @@ func (m *Model) reopen(g int32, text string, match *Match) *request {
 	for _, l := range m.groups[g].tools {
 		q.mine[l.Label] = l.Value
 	}
-	q.hear(text, match)
+	q.setText(text, match)
 	q.match, q.ridge, q.vote, q.sink, q.parts, q.hosts, q.content = nil, nil, nil, nil, nil, nil, reading{}
 	return q
 }
 
-// hear computes the vectors and features of the request.
-func (q *request) hear(text string, match *Match) {
+// setText computes the vectors and features of the request.
+func (q *request) setText(text string, match *Match) {
 	m := q.m
 	q.tokens = words(text)
 	q.x, q.words = m.vocab.Vector(q.tokens)
@@ -228,8 +228,8 @@ func (q *request) relation(a, b int32) relation {
 	return r
 }
 
-// beside visits the candidates that were used in the same task as a tool, and how often.
-func (q *request) beside(tool int32, visit func(candidate int, both float64)) {
+// coUsed visits the candidates that were used in the same task as a tool, and how often.
+func (q *request) coUsed(tool int32, visit func(candidate int, both float64)) {
 	r, j := &q.m.related, 0
 	for i := r.start[tool]; i < r.start[tool+1]; i++ {
 		for j < len(q.cand) && q.cand[j] < r.b[i] {

@@ -96,7 +96,7 @@ func (s *Study) Ablate(stop func() bool, tell func(done float64)) []Variant {
 // anew fits what a signal has a part in, or all, from another model on, without the signal.
 func (s *Study) anew(sample []*request, from *Model, out signal, all bool) *Model {
 	m := *from
-	f := &fit{Model: &m, stop: s.fit.stop, half: s.fit.half, held: s.fit.held}
+	f := &fit{Model: &m, stop: s.fit.stop, half: s.fit.half, regularisation: s.fit.regularisation}
 	for k, of := range [][]*request{sample, s.fit.all[len(s.fit.sample):]} {
 		for _, q := range of {
 			if q.own < sample[0].own {

@@ -9,14 +9,14 @@ import (
 // foreign ones.
 func (f *fit) fitBounds() {
 	for kind := range f.sure {
-		var claims []calibrate.Claim
+		var claims []calibrate.Prediction
 		for _, q := range f.all {
 			mass := f.mass(q, kind)
 			if len(q.order) == 0 || mass < 1e-3 { // hardly any
 				continue
 			}
 			top := q.order[0]
-			claims = append(claims, calibrate.Claim{P: q.p2[top], Right: q.mine[q.cand[top]] >= .5, Age: -numeric.Ln(mass) / numeric.Ln(2)})
+			claims = append(claims, calibrate.Prediction{P: q.p2[top], Right: q.mine[q.cand[top]] >= .5, Age: -numeric.Ln(mass) / numeric.Ln(2)})
 		}
 		f.sure[kind] = calibrate.Fit(claims)
 	}

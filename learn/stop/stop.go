@@ -209,7 +209,7 @@ func Fit(tasks []Task, stop func() bool) *Weights {
 		}
 		fitted[i] = logit.FitUntil(d, penalty, stop)
 	})
-	var claims []calibrate.Claim
+	var claims []calibrate.Prediction
 	for h, d := range half {
 		m := fitted[1-h]
 		if m == nil || fitted[2] == nil {
@@ -220,7 +220,7 @@ func Fit(tasks []Task, stop func() bool) *Weights {
 			for k := range f {
 				f[k] = float64(d.X[i*features+k])
 			}
-			claims = append(claims, calibrate.Claim{P: probability(m, &f), Right: y == 1})
+			claims = append(claims, calibrate.Prediction{P: probability(m, &f), Right: y == 1})
 		}
 	}
 	return &Weights{fitted[2], calibrate.Fit(claims)}

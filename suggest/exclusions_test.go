@@ -14,7 +14,7 @@ func TestWithheld(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, next.Suggestions)
 	id := next.Suggestions[0].ID
-	held := Withhold(map[string]Held{id: {AbsentQuarantined, "its contract changed"}, "new:tool": {AbsentQuarantined, "nobody looked"}})
+	held := NewExclusions(map[string]Exclusion{id: {AbsentQuarantined, "its contract changed"}, "new:tool": {AbsentQuarantined, "nobody looked"}})
 
 	again, err := m.Next(NextRequest{Context: []string{"calendar:find_free_slots"}, Withheld: held})
 	require.NoError(t, err)
@@ -41,5 +41,5 @@ func TestWithheld(t *testing.T) {
 		assert.False(t, why.Suggested)
 		assert.Zero(t, why.Rank)
 	}
-	assert.Nil(t, Withhold(nil))
+	assert.Nil(t, NewExclusions(nil))
 }

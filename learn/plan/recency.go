@@ -15,12 +15,12 @@ const (
 	better  = .5  // standard errors of the mean gain of other requests, at least
 )
 
-// fade decides whether newer requests get more weight. Where requests drift, the weights of signals
+// fitRecency decides whether newer requests get more weight. Where requests drift, the weights of signals
 // that suit the newest requests are others than those that suit all: of two fits to the older four
 // fifths, the one to the newer of them must foresee the newest fifth clearly better. And what is asked
 // for must really have changed for good: where kinds of requests come in turns, the newer ones do not help to
 // rank those that are asked for elsewhere in the sample.
-func (f *fit) fade() {
+func (f *fit) fitRecency() {
 	cut := len(f.sample) * 4 / 5
 	if cut == 0 {
 		return

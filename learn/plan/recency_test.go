@@ -55,7 +55,7 @@ func TestNewerRequestsCountMoreWhereRequestsDrift(t *testing.T) {
 		want bool
 	}{{300, false}, {160, true}, {190, false}} {
 		f := opened(drifting(300, tt.from))
-		f.fade()
+		f.fitRecency()
 		assert.Equal(t, tt.want, f.half > 0, "drift from %d on", tt.from)
 		if tt.want {
 			assert.InDelta(t, 1, f.mass(f.sample[len(f.sample)-1], both), 1e-12, "the newest")

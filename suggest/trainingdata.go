@@ -16,8 +16,8 @@ import (
 	"waymark/suggest/history"
 )
 
-// lessons holds the past tasks in the form that the models are fitted on.
-type lessons struct {
+// trainingData holds the past tasks in the form that the models are fitted on.
+type trainingData struct {
 	*learned
 	catalog nexttool.Catalog
 	texts   *tooltexts
@@ -27,17 +27,17 @@ type lessons struct {
 	plans   []planning.Task
 	timed   bool
 
-	studied bool // what the fits were made on is kept
+	keepStudy bool // keep what the models were fitted on, for an ablation
 }
 
-// newLessons prepares the past tasks and the tools; nil soon after halt says true.
-func newLessons(c *history.Counts, shelf *CatalogCache, halt func() bool) *lessons {
+// newTrainingData prepares the past tasks and the tools. It returns nil soon after halt returns true.
+func newTrainingData(c *history.Counts, cache *CatalogCache, halt func() bool) *trainingData {
 	first, steps := c.Past.N, 0
 	for ; first > 0 && steps+len(c.Past.Episode(first-1).Nodes) <= newestSteps; first-- {
 		steps += len(c.Past.Episode(first - 1).Nodes)
 	}
 	past := make([]*history.Episode, 0, c.Past.N-first)
-	l := &lessons{learned: &learned{words: map[string]int32{}}, timed: true}
+	l := &trainingData{learned: &learned{words: map[string]int32{}}, timed: true}
 	repeated := c.Repeated(first)
 	for i := range c.Past.N - first {
 		p := c.Past.Episode(first + i)
@@ -51,7 +51,7 @@ func newLessons(c *history.Counts, shelf *CatalogCache, halt func() bool) *lesso
 		slices.SortStableFunc(past, func(a, b *history.Episode) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	l.number(c, past)
-	l.describe(c, shelf)
+	l.describe(c, cache)
 	l.countOlder(c, first)
 	for i, p := range past {
 		if halt() {
@@ -66,7 +66,7 @@ func newLessons(c *history.Counts, shelf *CatalogCache, halt func() bool) *lesso
 }
 
 // countOlder counts what came right after each tool in the tasks that are too old to be learned from.
-func (l *lessons) countOlder(c *history.Counts, first int) {
+func (l *trainingData) countOlder(c *history.Counts, first int) {
 	if first == 0 {
 		return
 	}
@@ -88,13 +88,13 @@ func (l *lessons) countOlder(c *history.Counts, first int) {
 
 // NextTasks are the tools and past tasks as the next tool is learned from them.
 func NextTasks(c *history.Counts) (nexttool.Catalog, []*nexttool.Task) {
-	l := newLessons(c, nil, never)
+	l := newTrainingData(c, nil, never)
 	return l.catalog, l.tasks
 }
 
 // number chooses the tools and numbers them: those used, then what the same servers offer, then the others
 // of the catalog.
-func (l *lessons) number(c *history.Counts, past []*history.Episode) {
+func (l *trainingData) number(c *history.Counts, past []*history.Episode) {
 	chosen, known := make([]bool, len(c.IDs)), map[string]bool{}
 	choose := func(node int32) {
 		if !chosen[node] {
@@ -133,7 +133,7 @@ func (l *lessons) number(c *history.Counts, past []*history.Episode) {
 }
 
 // describe reads what the catalog says of the tools.
-func (l *lessons) describe(c *history.Counts, shelf *CatalogCache) {
+func (l *trainingData) describe(c *history.Counts, cache *CatalogCache) {
 	tools := make([]planning.Tool, len(l.node))
 	l.catalog.Server = make([]int32, len(l.node))
 	servers := map[string]int32{}
@@ -155,7 +155,7 @@ func (l *lessons) describe(c *history.Counts, shelf *CatalogCache) {
 		l.catalog.Server[t] = number
 		tools[t] = tool
 	}
-	l.texts = shelf.texts(tools)
+	l.texts = cache.texts(tools)
 	l.wording, l.catalog.Alike = l.texts.wording, l.texts.alike
 	l.depend(c)
 	l.catalog.Requires = l.needs
@@ -163,7 +163,7 @@ func (l *lessons) describe(c *history.Counts, shelf *CatalogCache) {
 }
 
 // wire numbers the properties that tools take and give. Names that any tool may have say nothing.
-func (l *lessons) wire(c *history.Counts) {
+func (l *trainingData) wire(c *history.Counts) {
 	number := map[string]int32{}
 	numbers := func(list []catalog.Property) []int32 {
 		var of []int32
@@ -192,7 +192,7 @@ func (l *lessons) wire(c *history.Counts) {
 }
 
 // depend reads what the catalog says that tools require.
-func (l *lessons) depend(c *history.Counts) {
+func (l *trainingData) depend(c *history.Counts) {
 	needs, any := make([][]int32, len(l.node)), false
 	for t, node := range l.node {
 		for _, need := range c.Requires(node) {
@@ -208,7 +208,7 @@ func (l *lessons) depend(c *history.Counts) {
 }
 
 // add prepares one task.
-func (l *lessons) add(c *history.Counts, p *history.Episode, at int) {
+func (l *trainingData) add(c *history.Counts, p *history.Episode, at int) {
 	tools := make([]int32, len(p.Nodes))
 	for i, raw := range p.Nodes {
 		tools[i] = l.tool[c.Canonical[raw]]

@@ -9,9 +9,9 @@ import (
 	"waymark/learn/wiring"
 )
 
-// wired are the arguments of task j whose values were seen to come from results of tasks it comes after: of
+// wiredArguments are the arguments of task j whose values were seen to come from results of tasks it comes after: of
 // several the one with most evidence, of equal tasks the nearest.
-func (p *plan) wired(j int) (args map[string]Argument, why []Wired) {
+func (p *plan) wiredArguments(j int) (args map[string]Argument, why []Wired) {
 	args = map[string]Argument{}
 	for _, w := range p.Wires.At(p.tasks[j].node) {
 		name, path, ok := reference(w.In, w.Out)

@@ -17,8 +17,8 @@ import (
 //	catalog ──▶ state, texts of the tools ──┬─▶ model of these tasks
 //	            (worked out once)           └─▶ model of those tasks
 //
-// A model made with a shelf is the model made without, bit for bit.
-// What was asked for last is kept. The zero CatalogCache is empty; it is safe for concurrent use.
+// A model made with a cache equals the model made without one, bit for bit. The cache keeps the last catalog. The zero
+// CatalogCache is empty; it is safe for concurrent use.
 type CatalogCache struct {
 	mu    sync.Mutex
 	state *history.State // of tools and capabilities alone, frozen once
@@ -28,7 +28,7 @@ type CatalogCache struct {
 	words semantic.Words
 }
 
-// read is what was read of texts; nil without a shelf.
+// read is what was read of texts; nil without a cache.
 func (s *CatalogCache) read() *semantic.Words {
 	if s == nil {
 		return nil
@@ -57,7 +57,7 @@ func (s *CatalogCache) State(tools []catalog.Tool, capabilities []catalog.Capabi
 // same reports whether two lists are one.
 func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// texts are those of the tools. Without a shelf they are worked out anew.
+// texts are those of the tools. Without a cache they are worked out anew.
 func (s *CatalogCache) texts(tools []planning.Tool) *tooltexts {
 	if s == nil {
 		return newTooltexts(tools)

@@ -8,9 +8,9 @@ import (
 	"waymark/learn/stop"
 )
 
-// fits holds the models that are expensive to fit, and stored in snapshots. Everything else that is learned
+// fittedModels holds the models that are expensive to fit, and stored in snapshots. Everything else that is learned
 // follows from them and the counts.
-type fits struct {
+type fittedModels struct {
 	weights nexttool.Weights                        // of the signals of the next tool; without any there is too little history
 	sure    struct{ plain, asked *calibrate.Curve } // from the probability of the likeliest tool to how often it is the next
 	stops   *stop.Weights
@@ -37,10 +37,10 @@ const (
 )
 
 // fit learns what comes next, and what intents need. It returns nil soon after halt says true.
-func (l *lessons) fit(next, plans bool, halt func() bool, tell func(done float64)) *fits {
-	f, kept := &fits{}, study{}
+func (l *trainingData) fit(next, plans bool, halt func() bool, tell func(done float64)) *fittedModels {
+	f, kept := &fittedModels{}, study{}
 	if next {
-		var claims nexttool.Claims
+		var claims nexttool.Predictions
 		if f.weights, claims, kept.next = nexttool.FitStudy(l.catalog, l.tasks, l.timed, halt); f.weights.Plain == nil {
 			return nil
 		}
@@ -65,7 +65,7 @@ func (l *lessons) fit(next, plans bool, halt func() bool, tell func(done float64
 		f.planner = kept.plans.Model
 	}
 	switch {
-	case l.studied:
+	case l.keepStudy:
 		f.study = &kept
 	case plans:
 		f.planner.Forget()
@@ -78,8 +78,8 @@ func (l *lessons) fit(next, plans bool, halt func() bool, tell func(done float64
 
 // assume takes the prior weights of the next tool in place of fitted ones, uncalibrated, and no planner. Only how tasks
 // end is fitted, which takes a twentieth of the time of a fit.
-func (l *lessons) assume(next bool, halt func() bool) *fits {
-	f := &fits{provisional: true}
+func (l *trainingData) assume(next bool, halt func() bool) *fittedModels {
+	f := &fittedModels{provisional: true}
 	if !next {
 		return f
 	}
@@ -93,7 +93,7 @@ func (l *lessons) assume(next bool, halt func() bool) *fits {
 }
 
 // remember counts the past tasks for what was fitted. It reports whether halt left it to its end.
-func (l *lessons) remember(halt func() bool) bool {
+func (l *trainingData) remember(halt func() bool) bool {
 	if l.weights.Plain == nil {
 		return true
 	}
@@ -113,11 +113,11 @@ func (l *lessons) remember(halt func() bool) bool {
 
 // matches reports whether what was kept is about the same tools: another version of the program might
 // have read the history in another way.
-func (f *fits) matches(l *lessons) bool {
+func (f *fittedModels) matches(l *trainingData) bool {
 	return !f.outdated && (f.texts == nil || f.texts.Len() == len(l.node))
 }
 
-func (f *fits) write(w *codec.Writer) {
+func (f *fittedModels) write(w *codec.Writer) {
 	w.Bool(f.weights.Plain != nil)
 	if f.weights.Plain != nil {
 		w.Floats(f.weights.Plain)
@@ -133,9 +133,9 @@ func (f *fits) write(w *codec.Writer) {
 	}
 }
 
-// readFits reads what write wrote. What is damaged fails r.
-func readFits(r *codec.Reader) *fits {
-	f := &fits{}
+// readFittedModels reads what write wrote. What is damaged fails r.
+func readFittedModels(r *codec.Reader) *fittedModels {
+	f := &fittedModels{}
 	if r.Bool() {
 		f.weights = nexttool.Weights{Plain: r.Floats(), Asked: r.Floats()}
 		want := len(nexttool.Prior().Plain)

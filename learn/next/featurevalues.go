@@ -8,10 +8,10 @@ import (
 	"waymark/learn/sequence"
 )
 
-// Signs are the signal values of one prefix: a row for each candidate tool, and
+// FeatureValues are the signal values of one prefix: a row for each candidate tool, and
 // the evidence level of each signal. It also holds the reusable buffers of the computation; its zero value is
-// ready, it belongs to one goroutine at a time, and is filled anew by each [History.Signs].
-type Signs struct {
+// ready, it belongs to one goroutine at a time, and is filled anew by each [History.Compute].
+type FeatureValues struct {
 	Tools    []int32
 	Values   [][Signals]float32
 	Evidence [Signals]uint8 // 0 … 3
@@ -23,7 +23,7 @@ type Signs struct {
 	search     sequence.Search
 	blend      sequence.Blend
 	row        []int32 // of a tool, counted from 1
-	use        []uint8 // of each tool in Tools, see [Signs.Used]
+	use        []uint8 // of each tool in Tools, see [FeatureValues.Used]
 	scores     []float64
 	odds       []float64
 	sum        []float64
@@ -38,7 +38,7 @@ type Signs struct {
 	knew       []int32
 }
 
-func (s *Signs) reset(tools int) {
+func (s *FeatureValues) reset(tools int) {
 	for _, t := range s.Tools {
 		s.row[t] = 0
 	}
@@ -48,7 +48,7 @@ func (s *Signs) reset(tools int) {
 	}
 }
 
-func (s *Signs) set(k Signal, tool int32, x float64) {
+func (s *FeatureValues) set(k Signal, tool int32, x float64) {
 	i := s.row[tool]
 	if i == 0 {
 		s.Tools, s.has = append(s.Tools, tool), append(s.has, 0)
@@ -61,14 +61,14 @@ func (s *Signs) set(k Signal, tool int32, x float64) {
 }
 
 // put sets signal k of a row.
-func (s *Signs) put(row int, k Signal, x float32) {
+func (s *FeatureValues) put(row int, k Signal, x float32) {
 	s.Values[row][k] = x
 	s.has[row] |= 1 << k
 }
 
 var _ [64 - Signals]struct{} // a bit of has for each signal
 
-func (s *Signs) add(tool int32, x float64) {
+func (s *FeatureValues) add(tool int32, x float64) {
 	if s.sum[tool] == 0 {
 		s.met = append(s.met, tool)
 	}
@@ -76,7 +76,7 @@ func (s *Signs) add(tool int32, x float64) {
 }
 
 // flush turns the votes added into the signal k, by f, and starts again from nothing.
-func (s *Signs) flush(k Signal, f func(tool int32, votes float64) float64) {
+func (s *FeatureValues) flush(k Signal, f func(tool int32, votes float64) float64) {
 	for _, t := range s.met {
 		if v := s.sum[t]; v > 0 {
 			s.set(k, t, f(t, v))
@@ -87,7 +87,7 @@ func (s *Signs) flush(k Signal, f func(tool int32, votes float64) float64) {
 }
 
 // pool adds the shares of a row of followers, shrunk by one count.
-func (s *Signs) pool(row *sequence.Followers, weight float64) {
+func (s *FeatureValues) pool(row *sequence.Followers, weight float64) {
 	if row.Total == 0 {
 		return
 	}
@@ -110,8 +110,8 @@ func level(n int) uint8 {
 	return 3
 }
 
-// Signs fills s for the first n steps of a task, n ≥ 1, and its request, nil if nothing was said.
-func (h *History) Signs(tools []int32, parents [][]int32, n int, r *Request, s *Signs) {
+// Compute fills s for the first n steps of a task, n ≥ 1, and its request, nil if nothing was said.
+func (h *History) Compute(tools []int32, parents [][]int32, n int, r *Request, s *FeatureValues) {
 	s.reset(h.chain.Tools())
 	p := &s.prefix
 	p.Set(tools, parents, n)
@@ -150,7 +150,7 @@ func (h *History) over(tool int32, v float64) float64 {
 
 var orders = [order + 1]Signal{1: Order1, 2: Order2, 3: Order3, 4: Order4, 6: Order6, 8: Order8}
 
-func (h *History) suffixes(p *sequence.Prefix, s *Signs) {
+func (h *History) suffixes(p *sequence.Prefix, s *FeatureValues) {
 	b := &s.blend
 	h.chain.Blend(p.Tools, b)
 	for k := 1; k <= b.Order; k++ {
@@ -174,7 +174,7 @@ func (h *History) suffixes(p *sequence.Prefix, s *Signs) {
 	}
 }
 
-func (h *History) contexts(p *sequence.Prefix, s *Signs) {
+func (h *History) contexts(p *sequence.Prefix, s *FeatureValues) {
 	s.keys = p.Contexts(s.keys)
 	for kind, key := range s.keys {
 		row := h.rows.Row(key)
@@ -195,7 +195,7 @@ func (h *History) contexts(p *sequence.Prefix, s *Signs) {
 }
 
 // graph computes the signals of dependent steps of the open and inner branches.
-func (h *History) graph(p *sequence.Prefix, s *Signs) {
+func (h *History) graph(p *sequence.Prefix, s *FeatureValues) {
 	weight := 1.0
 	for i := len(p.Leaves) - 1; i >= max(0, len(p.Leaves)-branch); i-- {
 		s.pool(&h.first[p.Tools[p.Leaves[i]]], weight)
@@ -220,7 +220,7 @@ func (h *History) graph(p *sequence.Prefix, s *Signs) {
 }
 
 // bags computes the co-occurrence signals of the prefix, by distance and regardless of position.
-func (h *History) bags(p *sequence.Prefix, s *Signs) {
+func (h *History) bags(p *sequence.Prefix, s *FeatureValues) {
 	weight := 1.0
 	for d := 1; d <= min(skips, len(p.Tools)); d++ {
 		s.pool(&h.skip[d-1][p.Back(d)], weight)
@@ -246,7 +246,7 @@ func (h *History) bags(p *sequence.Prefix, s *Signs) {
 	s.flush(BagProduct, func(_ int32, v float64) float64 { return v })
 }
 
-func (h *History) copies(p *sequence.Prefix, s *Signs) {
+func (h *History) copies(p *sequence.Prefix, s *FeatureValues) {
 	v := h.neighbours.Votes(p, &s.search)
 	near := uint8(max(0, min(v.Similarity*4.8, 3)))
 	s.Evidence[Tail], s.Evidence[Rest], s.Evidence[Frontier] = near, near, near
@@ -261,7 +261,7 @@ func (h *History) copies(p *sequence.Prefix, s *Signs) {
 	}
 }
 
-func (h *History) repeats(p *sequence.Prefix, s *Signs) {
+func (h *History) repeats(p *sequence.Prefix, s *FeatureValues) {
 	for i, t := range p.Distinct {
 		s.set(Again, t, ln((float64(h.again[t])+.5)/(float64(h.done[t])+2)))
 		switch age := p.Age[i]; {
@@ -279,7 +279,7 @@ func (h *History) repeats(p *sequence.Prefix, s *Signs) {
 }
 
 // catalogue computes the signals of servers and text similarity.
-func (h *History) catalogue(p *sequence.Prefix, s *Signs) {
+func (h *History) catalogue(p *sequence.Prefix, s *FeatureValues) {
 	last := p.Last()
 	server := h.catalog.Server[last]
 	row := &h.toServer[server]
@@ -304,7 +304,7 @@ func (h *History) catalogue(p *sequence.Prefix, s *Signs) {
 	}
 }
 
-func (h *History) request(p *sequence.Prefix, r *Request, s *Signs) {
+func (h *History) request(p *sequence.Prefix, r *Request, s *FeatureValues) {
 	if r == nil {
 		return
 	}
@@ -355,7 +355,7 @@ func (h *History) request(p *sequence.Prefix, r *Request, s *Signs) {
 
 // residue is what the residual model adds for the tools the chain holds most likely, and the first
 // that the request's words speak for.
-func (h *History) residue(p *sequence.Prefix, r *Request, s *Signs) {
+func (h *History) residue(p *sequence.Prefix, r *Request, s *FeatureValues) {
 	s.features = situation(p, s.features[:0])
 	s.likely = h.likely(&s.blend, s.likely)
 	if r != nil {

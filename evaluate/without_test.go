@@ -55,7 +55,7 @@ func TestDissectRanksAsRank(t *testing.T) {
 	q := Question{Context: []string{"fetch"}}
 	ranked, err := p.Rank(q, 0)
 	require.NoError(t, err)
-	dissected, without, err := a.dissect(q)
+	dissected, without, err := a.rankWithout(q)
 	require.NoError(t, err)
 	var ids []string
 	for _, c := range ranked {
@@ -73,7 +73,7 @@ func TestDissectRanksAsRank(t *testing.T) {
 
 	found0, err := p.Find("mail the page", 0)
 	require.NoError(t, err)
-	searched, without, err := a.dissectNeeds("mail the page")
+	searched, without, err := a.needsWithout("mail the page")
 	require.NoError(t, err)
 	assert.Equal(t, found0, searched)
 	assert.Contains(t, without, "semantic")

@@ -13,9 +13,8 @@ import (
 // cheap: the other fifths are held out in turn as well.
 const shortHistory = 400
 
-// turns are the ways to hold out episodes: as given, and in a short history each quarter of those that are
-// history there.
-func turns(examples []example) [][]example {
+// folds lists the ways to hold out episodes: as given and, in a short history, each quarter of the train part.
+func folds(examples []example) [][]example {
 	all := [][]example{examples}
 	if len(examples) >= shortHistory {
 		return all
@@ -30,16 +29,16 @@ func turns(examples []example) [][]example {
 	}
 	const quarters = 4
 	for q := range quarters {
-		turn := slices.Clone(examples)
-		for i := range turn {
-			turn[i].Split = Train
+		fold := slices.Clone(examples)
+		for i := range fold {
+			fold[i].Split = Train
 		}
 		for n, i := range rest {
 			if timed && n*quarters/len(rest) == q || !timed && n%quarters == q {
-				turn[i].Split = Test
+				fold[i].Split = Test
 			}
 		}
-		all = append(all, turn)
+		all = append(all, fold)
 	}
 	return all
 }
@@ -54,11 +53,11 @@ func decided(c suggest.Choice) bool {
 	return true
 }
 
-// hear asks the first turn. Where that leaves the lead of profile learned open, it asks the others as well and goes by
-// all.
-func (t *Trial) hear(ctx context.Context, all [][]example) (jurors []*juror, choice suggest.Choice, err error) {
+// judgeFolds judges the first fold. Where that leaves open whether profile learned leads, it judges the other folds as well
+// and decides by all.
+func (t *Trial) judgeFolds(ctx context.Context, all [][]example) (jurors []*foldJudge, choice suggest.Choice, err error) {
 	for i, examples := range all {
-		j, err := t.juror(ctx, examples, i, len(all))
+		j, err := t.foldJudge(ctx, examples, i, len(all))
 		if err != nil {
 			return nil, choice, err
 		}
@@ -74,15 +73,15 @@ func (t *Trial) hear(ctx context.Context, all [][]example) (jurors []*juror, cho
 	return jurors, choice, nil
 }
 
-// choose takes the better profile for each kind of question, by what all jurors heard.
-func choose(ctx context.Context, jurors []*juror) (suggest.Choice, error) {
+// choose takes the better profile for each kind of question, by the answers of all fold judges.
+func choose(ctx context.Context, jurors []*foldJudge) (suggest.Choice, error) {
 	var c suggest.Choice
 	for kind, to := range [kinds]*suggest.Judged{&c.Next, &c.NextIntent, &c.Intent} {
-		seed, err := heard(ctx, jurors, kind, suggest.ProfileSeed)
+		seed, err := answersOf(ctx, jurors, kind, suggest.ProfileSeed)
 		if err != nil {
 			return c, err
 		}
-		fitted, err := heard(ctx, jurors, kind, suggest.ProfileLearned)
+		fitted, err := answersOf(ctx, jurors, kind, suggest.ProfileLearned)
 		if err != nil {
 			return c, err
 		}
@@ -97,8 +96,8 @@ func choose(ctx context.Context, jurors []*juror) (suggest.Choice, error) {
 	return c, nil
 }
 
-// heard is how well a profile did at a kind of question before all jurors that can tell.
-func heard(ctx context.Context, jurors []*juror, kind int, profile string) (all answered, err error) {
+// answersOf is how well a profile did at a kind of question of all fold judges that have one.
+func answersOf(ctx context.Context, jurors []*foldJudge, kind int, profile string) (all answered, err error) {
 	for _, j := range jurors {
 		next, needs := j.model.Teaches()
 		if kind == kindIntent && !needs || kind != kindIntent && !next || len(j.tests(kind)) == 0 {

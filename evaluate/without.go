@@ -11,7 +11,7 @@ import (
 	"waymark/suggest"
 )
 
-// dissect ranks what comes next, and once more without each part that any of these candidates has. A part
+// rankWithout ranks what comes next, and once more without each part that any of these candidates has. A part
 // is a term of the scores, and without it the candidates that were found are ranked by what is left:
 //
 //	learned           Σ contributions of the other terms
@@ -21,7 +21,7 @@ import (
 // A candidate with nothing left is no candidate, but among learned scores, whose sums may be below 0. A score
 // that is made in another way stays as it is, and so does the relevance of a capability, without which it
 // has no score. No weights are fitted anew: those of profile seed are not fitted at all.
-func (a suggester) dissect(q Question) (ranked []string, without map[string][]string, err error) {
+func (a suggester) rankWithout(q Question) (ranked []string, without map[string][]string, err error) {
 	explained := true
 	found, err := a.next(q, suggest.MaxLimit, &explained)
 	if err != nil {
@@ -31,8 +31,8 @@ func (a suggester) dissect(q Question) (ranked []string, without map[string][]st
 	return ranked, without, nil
 }
 
-// dissectNeeds does the same with the tools that an intent needs.
-func (a suggester) dissectNeeds(intent string) (ranked []string, without map[string][]string, err error) {
+// needsWithout does the same with the tools that an intent needs.
+func (a suggester) needsWithout(intent string) (ranked []string, without map[string][]string, err error) {
 	explained := true
 	seed := suggester{model: a.model, profile: suggest.ProfileSeed}
 	found, err := seed.next(Question{Intent: intent}, suggest.MaxLimit, &explained)
@@ -105,15 +105,15 @@ func scoreWithout(s *suggest.Suggestion, part string) float64 {
 	return s.Score
 }
 
-// dissection answers without parts by leaving terms out of scores, or by what was fitted anew.
-type dissection struct {
+// ablation answers without parts by leaving terms out of scores, or by what was fitted anew.
+type ablation struct {
 	suggester
 	anew *suggest.Ablation // nil: nothing was learned that could be
 }
 
 // Ablate is [Ablater].
 func (a suggester) Ablate(halt func() bool, tell func(done float64)) (Ablation, error) {
-	d := dissection{suggester: a}
+	d := ablation{suggester: a}
 	if a.learned != [kinds]bool{} {
 		d.anew = a.model.Ablate(halt, tell)
 	}
@@ -121,7 +121,7 @@ func (a suggester) Ablate(halt func() bool, tell func(done float64)) (Ablation, 
 }
 
 // Next is [Ablation].
-func (d dissection) Next(q Question, target string) (rank int, without map[string]int, refitted bool, err error) {
+func (d ablation) Next(q Question, target string) (rank int, without map[string]int, refitted bool, err error) {
 	kind := kindNext
 	if strings.TrimSpace(q.Intent) != "" {
 		kind = kindNextIntent
@@ -134,7 +134,7 @@ func (d dissection) Next(q Question, target string) (rank int, without map[strin
 			return listedAt(rank), without, true, nil
 		}
 	}
-	ranked, lists, err := d.dissect(q)
+	ranked, lists, err := d.rankWithout(q)
 	if err != nil {
 		return 0, nil, false, err
 	}
@@ -154,7 +154,7 @@ func listedAt(place int) int {
 }
 
 // Needs is [Ablation].
-func (d dissection) Needs(intent string, visit func(without string, tools []string, p *Plan)) (refitted bool, err error) {
+func (d ablation) Needs(intent string, visit func(without string, tools []string, p *Plan)) (refitted bool, err error) {
 	if d.learned[kindIntent] && d.anew != nil && d.anew.Plans(intent, func(without string, n suggest.Needed) {
 		var p Plan
 		for _, s := range n.Plan {
@@ -167,7 +167,7 @@ func (d dissection) Needs(intent string, visit func(without string, tools []stri
 	}) {
 		return true, nil
 	}
-	ranked, lists, err := d.dissectNeeds(intent)
+	ranked, lists, err := d.needsWithout(intent)
 	if err != nil {
 		return false, err
 	}

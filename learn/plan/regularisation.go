@@ -9,10 +9,10 @@ const fewer = 500
 // strengths are the regularisation strengths that are tried besides 1.
 var strengths = [...]float64{5, 25}
 
-// hold selects the regularisation strength by two-fold cross-validation: each half of the requests predicts the
+// selectRegularisation selects the regularisation strength by two-fold cross-validation: each half of the requests predicts the
 // other best. There are as many signals as a short history has tasks.
-func (f *fit) hold() {
-	f.held = 1
+func (f *fit) selectRegularisation() {
+	f.regularisation = 1
 	if len(f.sample) < 2 || len(f.sample) > fewer {
 		return
 	}
@@ -28,7 +28,7 @@ func (f *fit) hold() {
 			return
 		}
 		if l := f.crossLoss(data, &fitted, held); l < best {
-			best, f.held = l, held
+			best, f.regularisation = l, held
 		}
 	}
 }

@@ -15,9 +15,9 @@ const related = 256
 // the others count as not alike.
 const walk = 1 << 18
 
-// structure fills in the graph signals of the context: of its last step, and for the hybrid score
+// graphSignals fills in the graph signals of the context: of its last step, and for the hybrid score
 // those of every step.
-func (q *query) structure() {
+func (q *query) graphSignals() {
 	q.followers()
 	left := q.alike(q.last, walk)
 	if q.mode == Active {
@@ -30,7 +30,7 @@ func (q *query) structure() {
 	}
 	if c := q.comm(q.last); c >= 0 {
 		for _, v := range q.measures.members[c] {
-			q.touch(v)
+			q.addCandidate(v)
 		}
 	}
 	q.capabilities()
@@ -41,7 +41,7 @@ func (q *query) followers() {
 	to, weights := q.Graph.Out(q.last)
 	counts := q.Graph.Counts(q.last)
 	for i, v := range to {
-		q.touch(v)
+		q.addCandidate(v)
 		q.weight[v], q.count[v] = weights[i], counts[i]
 	}
 	if loop, ok := q.Graph.Loop(q.last); ok {
@@ -53,7 +53,7 @@ func (q *query) followers() {
 func (q *query) capabilities() {
 	for _, u := range q.distinct {
 		for _, c := range q.ToolCapabilities(u) {
-			q.touch(c)
+			q.addCandidate(c)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (q *query) alike(u int32, left int) int {
 		}
 		if len(q.all) <= related {
 			for _, v := range q.all {
-				q.touch(v.Node)
+				q.addCandidate(v.Node)
 			}
 			return left
 		}
@@ -82,13 +82,13 @@ func (q *query) alike(u int32, left int) int {
 	}
 	for _, v := range q.top {
 		q.likeness(u, v)
-		q.touch(v.Node)
+		q.addCandidate(v.Node)
 	}
 	return max(left, 0)
 }
 
 func (q *query) likeness(u int32, v graph.Scored) {
-	q.meet(v.Node)
+	q.clearSignals(v.Node)
 	q.graph[v.Node] = max(q.graph[v.Node], graph.GraphScore(false, v.Score))
 	if u == q.last {
 		q.aa[v.Node] = v.Score
@@ -100,12 +100,12 @@ func (q *query) likeness(u int32, v graph.Scored) {
 func (q *query) neighbours(u int32) {
 	neighbours := q.Graph.Neighbours(u)
 	for _, v := range neighbours {
-		q.meet(v)
+		q.clearSignals(v)
 		q.graph[v] = 1
 	}
 	if len(neighbours) <= related {
 		for _, v := range neighbours {
-			q.touch(v)
+			q.addCandidate(v)
 		}
 	}
 	if _, ok := q.Graph.Loop(u); ok {
@@ -113,10 +113,10 @@ func (q *query) neighbours(u int32) {
 	}
 }
 
-// meaning fills in how well each text matches the intent.
-func (q *query) meaning(vector []float32) {
+// textSignals fills in how well each text matches the intent.
+func (q *query) textSignals(vector []float32) {
 	q.text = q.measures.text.Query(q.phrase, vector)
-	for _, n := range q.touched { // what the graph brought in
+	for _, n := range q.candidateNodes { // what the graph brought in
 		q.semantic[n] = q.match(n)
 	}
 	if found := q.matches(textCandidates); !q.matchRecent() && !found {
@@ -134,7 +134,7 @@ func (q *query) matches(k int) bool {
 		if !q.Live(n) || !(h.Score > 0) || q.recent.changed(n) {
 			continue
 		}
-		q.touch(n)
+		q.addCandidate(n)
 		q.semantic[n] = h.Score
 		if q.Kind(n) == catalog.KindTool && (h.Score > bestScore || h.Score == bestScore && best >= 0 && q.IDs[n] < q.IDs[best]) {
 			best, bestScore = n, h.Score
@@ -169,7 +169,7 @@ func (q *query) consider(n int32) {
 	if q.stamp[n] == q.epoch {
 		return
 	}
-	q.touch(n)
+	q.addCandidate(n)
 	if q.text != nil || q.looking {
 		q.semantic[n] = q.match(n)
 	}

@@ -52,8 +52,8 @@ func (e *matchParts) parts(add func(name string, value, weight float64)) (match 
 // requests say at least leastSaid for.
 const lookedAt, leastSaid = 96, 0.1
 
-// look fills in how well each node matches a search that asks for so many results.
-func (q *query) look(vector []float32, limit int) {
+// searchSignals fills in how well each node matches a search that asks for so many results.
+func (q *query) searchSignals(vector []float32, limit int) {
 	m, k := q.measures, max(lookedAt, 2*limit)
 	q.matching = m.matcher.Match(q.phrase)
 	find := func(hits []semantic.Hit) {
@@ -63,7 +63,7 @@ func (q *query) look(vector []float32, limit int) {
 			}
 		}
 	}
-	q.saidFor()
+	q.pastRequestSignals()
 	if len(vector) > 0 { // before any node is considered: a node is matched once
 		q.text = m.text.Query(q.phrase, vector)
 		q.hits = q.text.Top(q.hits[:0], k)
@@ -76,9 +76,9 @@ func (q *query) look(vector []float32, limit int) {
 			q.consider(n)
 		}
 	}
-	q.lookRecent()
+	q.recentSearchSignals()
 	best := int32(-1)
-	for _, n := range q.touched {
+	for _, n := range q.candidateNodes {
 		q.matched[n].requests = q.saidSum[n]
 		q.semantic[n] = q.matched[n].parts(nil)
 		if q.Kind(n) == catalog.KindTool && q.Live(n) && q.semantic[n] > 0 && (best < 0 || q.semantic[n] > q.semantic[best] || q.semantic[n] == q.semantic[best] && q.IDs[n] < q.IDs[best]) {
@@ -92,13 +92,13 @@ func (q *query) look(vector []float32, limit int) {
 	}
 }
 
-// saidFor fills in what past requests say for each node.
-func (q *query) saidFor() {
+// pastRequestSignals fills in what past requests say for each node.
+func (q *query) pastRequestSignals() {
 	for _, n := range q.sayings {
 		q.saidSum[n] = 0
 	}
 	q.sayings = q.sayings[:0]
-	q.measures.said().Score(wordsOf(q.intent), func(n int32, adds float64) {
+	q.measures.wordModel().Score(wordsOf(q.intent), func(n int32, adds float64) {
 		if q.saidSum[n] == 0 {
 			q.sayings = append(q.sayings, n)
 		}
@@ -106,8 +106,8 @@ func (q *query) saidFor() {
 	})
 }
 
-// lookRecent counts texts and requests that came after the build.
-func (q *query) lookRecent() {
+// recentSearchSignals counts texts and requests that came after the build.
+func (q *query) recentSearchSignals() {
 	r := q.recent
 	if !r.any() {
 		return
@@ -115,7 +115,7 @@ func (q *query) lookRecent() {
 	q.hits = r.text.Match(q.hits[:0], q.matching, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
 	for _, h := range q.hits {
 		if n := r.node[h.Doc]; q.Live(n) {
-			q.touch(n)
+			q.addCandidate(n)
 			q.matched[n].text = float64(h.Score * q.TextWeight(n))
 		}
 	}

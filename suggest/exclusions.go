@@ -1,0 +1,55 @@
+package suggest
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// Exclusions are ids that are not suggested at the moment, whatever the history contains: their contract is not
+// approved, or they cannot be called. They are no part of a model, which is a function of the log alone: they come with
+// each request and are part of the question. Exclusions are immutable; nil excludes nothing.
+type Exclusions struct {
+	by  map[string]Exclusion
+	ids []string // sorted
+}
+
+// An Exclusion is the reason why an id is excluded: AbsentQuarantined or AbsentUnavailable, with a message.
+type Exclusion struct {
+	Absent string
+	Detail string
+}
+
+// NewExclusions returns the exclusions of these ids; nil for none.
+func NewExclusions(by map[string]Exclusion) *Exclusions {
+	if len(by) == 0 {
+		return nil
+	}
+	return &Exclusions{maps.Clone(by), slices.Sorted(maps.Keys(by))}
+}
+
+// MarshalJSON writes the ids: other ids make it another question.
+func (w *Exclusions) MarshalJSON() ([]byte, error) { return json.Marshal(w.ids) }
+
+// And returns the exclusions with more ids. An id that is excluded already keeps its reason.
+func (w *Exclusions) And(more map[string]Exclusion) *Exclusions {
+	if len(more) == 0 {
+		return w
+	}
+	all := maps.Clone(more)
+	if w != nil {
+		maps.Copy(all, w.by)
+	}
+	return NewExclusions(all)
+}
+
+// Of returns the reason why an id is excluded, if it is.
+func (w *Exclusions) Of(id string) (Exclusion, bool) { return w.of(id) }
+
+func (w *Exclusions) of(id string) (Exclusion, bool) {
+	if w == nil {
+		return Exclusion{}, false
+	}
+	h, ok := w.by[id]
+	return h, ok
+}
