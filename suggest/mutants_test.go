@@ -27,7 +27,7 @@ var mutants = []struct {
 	{"learn/sequence/neighbours.go", "later      = .6", "later      = .3"},
 	{"learn/plan/planner.go", "lambda    = .7", "lambda    = 1.4"},
 	{"learn/plan/planner.go", "corrected = 5", "corrected = 15"},
-	{"learn/plan/sets.go", "exact      = .5", "exact      = .1"},
+	{"learn/plan/sets.go", "onTop      = .5", "onTop      = .1"},
 	{"learn/plan/request.go", "neighbours = 10", "neighbours = 5"},
 	{"learn/stop/stop.go", "penalty  = 3", "penalty  = 9"},
 	{"learn/calibrate/calibrate.go", "kept            = 50", "kept            = 25"},
