@@ -4,8 +4,7 @@
 // capability) and an outcome. Episodes are appended and never changed. From them come
 //
 //   - transitions: which tool followed which ([Episode.Transitions]), the edges of the tool graph;
-//   - memory: how often a tool worked, alone and right after another tool ([Memory]);
-//   - recall: the past episodes whose intents are nearest to a new one ([Recall]).
+//   - memory: how often a tool worked, alone and right after another tool ([Memory]).
 //
 // What is unknown stays unknown: a step without an outcome is neither a success nor a failure, and
 // the outcome of an episode is never copied onto its steps.

@@ -64,7 +64,7 @@ func (q *query) servedBy(words []string) float64 {
 		terms[i], weight[i] = term, q.measures.text.IDF(term)
 		total += weight[i]
 	}
-	collections := []semantic.Collection{q.measures.text, q.measures.recall.Texts()}
+	collections := []semantic.Collection{q.measures.text, q.measures.recall}
 	if q.recent.any() {
 		collections = append(collections, q.recent.text, q.recent.requests)
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"waymark/episodic"
 	"waymark/graph"
 	"waymark/learn/association"
 	"waymark/semantic"
@@ -51,9 +50,9 @@ type Measures struct {
 	wordModel  func() *association.Model // what requests say when they need a tool; worked out when first asked
 	doc        []int32                   // by node, its document in text, -1 = none
 	docNode    []int32
-	recall     *episodic.Recall // index of past intents
-	recalled   []int32          // episode of each recall document
-	learning   *learning        // nil if profile learned is off
+	recall     *semantic.Intents // index of past intents
+	recalled   []int32           // episode of each recall document
+	learning   *learning         // nil if profile learned is off
 	choice     Choice
 }
 
@@ -239,7 +238,7 @@ func (m *Measures) measureRecall(ctx context.Context, c *history.Counts) error {
 	for i, e := range m.recalled {
 		intents[i] = c.Past.Episode(int(e)).Intent
 	}
-	m.recall = episodic.NewRecall(intents, ended(ctx))
+	m.recall = semantic.NewIntents(intents, ended(ctx))
 	return ctx.Err()
 }
 

@@ -223,7 +223,7 @@ func (q *query) recentTasks() *recentTasks {
 func (q *query) nearestTasks(k int) []similarTask {
 	tasks := slices.Clone(q.recentTasks().tasks)
 	for _, h := range q.measures.recall.Nearest(q.intent, k) {
-		tasks = append(tasks, similarTask{q.measures.recalled[h.Episode], h.Similarity})
+		tasks = append(tasks, similarTask{q.measures.recalled[h.Doc], h.Score})
 	}
 	slices.SortFunc(tasks, func(a, b similarTask) int {
 		return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(a.episode, b.episode))
@@ -368,7 +368,7 @@ func (q *query) recentCandidates(visit func(c candidate)) {
 func (q *query) planIsStale() bool {
 	if near := q.recentTasks().nearest; near >= recentCopy {
 		before := q.measures.recall.Nearest(q.intent, 1)
-		if len(before) == 0 || before[0].Similarity < near {
+		if len(before) == 0 || before[0].Score < near {
 			return true
 		}
 	}

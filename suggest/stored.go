@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"waymark/episodic"
 	"waymark/internal/codec"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
@@ -85,7 +84,7 @@ func ReadMeasures(r *codec.Reader, c *history.Counts, words *thesaurus.Thesaurus
 			r.Fail("episode %d of %d", e, m.episodes)
 		}
 	}
-	m.recall = episodic.ReadRecall(r)
+	m.recall = semantic.ReadIntents(r)
 	if m.recall.Len() != len(m.recalled) {
 		r.Fail("%d intents of %d episodes", m.recall.Len(), len(m.recalled))
 	}

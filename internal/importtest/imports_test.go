@@ -40,7 +40,7 @@ var imports = map[string][]string{
 	"spectral": {"internal"},
 	"semantic": {"internal"},
 	"run":      {"catalog", "internal"},
-	"episodic": {"catalog", "internal", "semantic"},
+	"episodic": {"catalog", "internal"},
 	"ingest":   {"catalog", "episodic", "internal"},
 	"sample":   {"catalog", "episodic"},
 	"learn":    {"graph", "internal", "semantic", "spectral"},
