@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,8 +95,7 @@ func resultOf(raw json.RawMessage, t *entry, strict bool) run.Result {
 }
 
 // unvalidated says why a structured answer is not known to fit its schema, and whether it is known not to.
-func unvalidated(value json.RawMessage, output *schema, outputErr error) (why string, misfit bool) {
-	var wrong mismatch
+func unvalidated(value json.RawMessage, output *run.Validator, outputErr error) (why string, misfit bool) {
 	switch {
 	case outputErr != nil:
 		return "the tool's output schema is not usable: " + catalog.Cut(outputErr.Error(), 200), false
@@ -104,14 +104,23 @@ func unvalidated(value json.RawMessage, output *schema, outputErr error) (why st
 	case value == nil:
 		return "the tool declares an output schema and gave no structured content", true
 	}
-	err := output.check(value)
+	wrong, err := output.Check(value)
 	switch {
-	case err == nil:
-		return "", false
-	case errors.As(err, &wrong):
-		return "it does not fit the tool's output schema: " + catalog.Cut(string(wrong), 300), true
+	case err != nil:
+		return catalog.Cut(err.Error(), 200), false
+	case len(wrong) > 0:
+		return "it does not fit the tool's output schema: " + catalog.Cut(reasons(wrong), 300), true
 	}
-	return catalog.Cut(err.Error(), 200), false
+	return "", false
+}
+
+// reasons names up to three places of a value that do not fit its schema.
+func reasons(wrong []run.Mismatch) string {
+	var all []string
+	for _, w := range wrong[:min(len(wrong), 3)] {
+		all = append(all, catalog.Cut(cmp.Or(w.At, "the whole")+": "+w.Detail, 200))
+	}
+	return strings.Join(all, "; ")
 }
 
 func isNull(v json.RawMessage) bool { return len(v) == 0 || string(v) == "null" }

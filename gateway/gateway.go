@@ -156,8 +156,8 @@ type entry struct {
 	tool      catalog.Tool
 	print     catalog.Fingerprint
 	server    string
-	input     *schema // nil: anything goes
-	output    *schema
+	input     *run.Validator // nil: anything goes
+	output    *run.Validator
 	outputErr error
 }
 
@@ -371,9 +371,8 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	} else if a[0] != '{' || !json.Valid(c.Arguments) {
 		return failed(run.FailedArgument, "the arguments are no JSON object"), nil
 	}
-	var wrong mismatch
-	if err := e.input.check(c.Arguments); errors.As(err, &wrong) {
-		return failed(run.FailedArgument, "the arguments do not fit the tool's schema: %s", wrong), nil
+	if wrong, _ := e.input.Check(c.Arguments); len(wrong) > 0 {
+		return failed(run.FailedArgument, "the arguments do not fit the tool's schema: %s", reasons(wrong)), nil
 	}
 	res, err := up.call(ctx, e, c)
 	level := slog.LevelDebug

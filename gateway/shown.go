@@ -7,6 +7,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"waymark/run"
 )
 
 // publish replaces what is shown by a changed copy. g.mu is held.
@@ -53,10 +55,10 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 			continue
 		}
 		e := &entry{tool: t, print: tools[i].print, server: server}
-		if e.input, err = compile(t.InputSchema); err != nil {
+		if e.input, err = run.NewValidator(t.InputSchema); err != nil {
 			u.log.Debug("arguments of a tool are not checked", "tool", t.ID, "reason", err)
 		}
-		e.output, e.outputErr = compile(t.OutputSchema)
+		e.output, e.outputErr = run.NewValidator(t.OutputSchema)
 		entries[t.ID] = e
 	}
 	withheld := map[string]Withheld{}

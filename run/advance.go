@@ -205,10 +205,10 @@ func (r *Run) arguments(i int) (_ json.RawMessage, ok bool) {
 	} else if n.kind == KindScript {
 		out = withDefaults(out, defaultsOf(n.tool.InputSchema))
 	}
-	if wrong := validate(n.input, out); len(wrong) > 0 {
+	if wrong, _ := n.input.Check(out); len(wrong) > 0 {
 		var all []string
 		for _, w := range wrong {
-			all = append(all, strings.TrimPrefix(w.at+": "+w.detail, ": "))
+			all = append(all, w.String())
 		}
 		r.fail(i, FailedArgument, "arguments: "+strings.Join(all, "; "))
 		return nil, false

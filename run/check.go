@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gonum.org/v1/gonum/graph/simple"
 	"gonum.org/v1/gonum/graph/topo"
 
@@ -64,7 +63,7 @@ type node struct {
 	args     []argument
 	when     *expression
 	script   *expression
-	input    *jsonschema.Schema
+	input    *Validator
 	ask      string
 	again    bool
 	layer    int // among the tasks of its scope
@@ -91,7 +90,7 @@ type scope struct {
 	defaults map[string]json.RawMessage
 	params   schema
 	given    json.RawMessage // parameters, where they are known beforehand
-	input    *jsonschema.Schema
+	input    *Validator
 }
 
 // Calls reports whether the plan calls a tool other than those that own means.
@@ -108,7 +107,7 @@ type Rules struct {
 // Check checks a request as a whole: every problem is reported, each with its task and argument.
 func Check(q Request, rules Rules) (*Plan, error) {
 	c := &checker{
-		Rules: rules, approve: q.Approve, intent: q.DAG.Intent, validators: map[string]checked{},
+		Rules: rules, approve: q.Approve, intent: q.DAG.Intent, validators: map[string]*Validator{},
 		plan: &Plan{request: q, defs: map[string]catalog.Capability{}, Warnings: []string{}, Order: []string{}, Layers: [][]string{}, Nodes: []PlannedNode{}},
 	}
 	c.root(q)
@@ -127,12 +126,7 @@ type checker struct {
 	problems   []Problem
 	open       []Open
 	stack      []string // capabilities around, outermost first
-	validators map[string]checked
-}
-
-type checked struct {
-	schema *jsonschema.Schema
-	why    string
+	validators map[string]*Validator
 }
 
 func (c *checker) wrong(task, argument, format string, args ...any) {
@@ -187,7 +181,7 @@ func (c *checker) root(q Request) {
 	sc := scope{owner: -1, defaults: defaultsOf(def.InputSchema)}
 	sc.params = readSchema(def.InputSchema)
 	sc.given = withDefaults(params, sc.defaults)
-	sc.input, _ = c.validator(def.ID, def.InputSchema)
+	sc.input, _ = c.validator(def.ID, def.InputSchema, "")
 	for _, name := range sc.params.required() {
 		if _, ok := follow(sc.given, []step{{name, -1}}); !ok {
 			at, _ := sc.params.member(name)
@@ -195,9 +189,10 @@ func (c *checker) root(q Request) {
 			c.missing(&sc, Problem{Argument: o.Key(), Detail: "is required and not given"}, o)
 		}
 	}
-	for _, w := range validate(sc.input, sc.given) {
-		if w.at != "" || !w.absent { // which of them are absent is said
-			c.wrong("", strings.TrimSuffix("params."+w.at, "."), "%s", w.detail)
+	wrong, _ := sc.input.Check(sc.given)
+	for _, w := range wrong {
+		if w.At != "" || !w.Absent { // which of them are absent is said
+			c.wrong("", strings.TrimSuffix("params."+w.At, "."), "%s", w.Detail)
 		}
 	}
 	if len(c.problems) > 0 {
@@ -233,14 +228,15 @@ func versioned(def catalog.Capability) string {
 	return def.ID + "@" + strconv.Itoa(def.Version)
 }
 
-// validator compiles a schema once.
-func (c *checker) validator(id string, raw json.RawMessage) (*jsonschema.Schema, string) {
-	v, ok := c.validators[id]
-	if !ok {
-		v.schema, v.why = newValidator(raw)
-		c.validators[id] = v
+// validator compiles the place of a schema at a pointer once. A schema that cannot be used is no reason to refuse a call.
+func (c *checker) validator(id string, raw json.RawMessage, pointer string) (*Validator, error) {
+	key := id + "\n" + pointer
+	if v, ok := c.validators[key]; ok {
+		return v, nil
 	}
-	return v.schema, v.why
+	v, err := newValidator(raw, pointer)
+	c.validators[key] = v
+	return v, err
 }
 
 // scope adds the tasks of a DAG and everything in them. It returns the place of the scope.

@@ -12,9 +12,9 @@ func (c *checker) types(s *scope, n *node) {
 		return
 	}
 	in := readSchema(n.tool.InputSchema)
-	var why string
-	if n.input, why = c.validator(n.tool.ID, n.tool.InputSchema); why != "" {
-		c.warn("%s: arguments are not checked: %s", n.tool.ID, why)
+	var err error
+	if n.input, err = c.validator(n.tool.ID, n.tool.InputSchema, ""); err != nil {
+		c.warn("%s: arguments are not checked: %s", n.tool.ID, oneLine(err.Error()))
 	}
 	given := map[string]bool{}
 	for i := range n.args {
@@ -82,14 +82,10 @@ func (c *checker) literal(n *node, a *argument) {
 	for _, part := range a.path {
 		pointer += "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(part)
 	}
-	key := n.tool.ID + "\n" + pointer
-	v, ok := c.validators[key]
-	if !ok {
-		v.schema, _ = compileSchema(n.tool.InputSchema, pointer) // nil where it stands elsewhere: checked with the whole
-		c.validators[key] = v
-	}
-	for _, w := range validate(v.schema, a.value.plain()) {
-		c.wrong(n.path, a.name, "%s", strings.TrimPrefix(w.at+": "+w.detail, ": "))
+	v, _ := c.validator(n.tool.ID, n.tool.InputSchema, pointer) // nil where it stands elsewhere: checked with the whole
+	wrong, _ := v.Check(a.value.plain())
+	for _, w := range wrong {
+		c.wrong(n.path, a.name, "%s", w)
 	}
 }
 

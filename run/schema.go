@@ -1,17 +1,9 @@
 package run
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
 // kinds is a set of JSON types, one bit each. Whole numbers and those with a fraction are two: an input
@@ -300,81 +292,4 @@ func (s schema) required() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-const schemaURL = "waymark:schema"
-
-// newValidator compiles a schema. One that does not compile is no reason to call nothing: why is why it
-// is not checked.
-func newValidator(raw json.RawMessage) (v *jsonschema.Schema, why string) {
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil, ""
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			v, why = nil, fmt.Sprintf("its schema cannot be read: %v", p)
-		}
-	}()
-	v, err := compileSchema(raw, "")
-	if err != nil {
-		return nil, "its schema cannot be used: " + oneLine(err.Error())
-	}
-	return v, ""
-}
-
-// compileSchema compiles the place of a schema at a pointer. It loads nothing from anywhere.
-func compileSchema(raw json.RawMessage, pointer string) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return nil, err
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // else a reference could read any file here
-	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, err
-	}
-	return c.Compile(schemaURL + "#" + pointer)
-}
-
-// mismatch says what of a value does not fit a schema: where, and why.
-type mismatch struct {
-	at, detail string
-	absent     bool // members of an object that there must be are not there
-}
-
-// validate lists what does not fit, at most a few.
-func validate(s *jsonschema.Schema, raw json.RawMessage) (wrong []mismatch) {
-	if s == nil {
-		return nil
-	}
-	defer func() {
-		if recover() != nil { // a schema of others must not end the run
-			wrong = nil
-		}
-	}()
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return []mismatch{{detail: err.Error()}}
-	}
-	err = s.Validate(value)
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		return nil
-	}
-	printer := message.NewPrinter(language.English)
-	var leaves func(e *jsonschema.ValidationError)
-	leaves = func(e *jsonschema.ValidationError) {
-		if len(wrong) == 8 {
-			return
-		}
-		if len(e.Causes) == 0 {
-			_, absent := e.ErrorKind.(*kind.Required)
-			wrong = append(wrong, mismatch{strings.Join(e.InstanceLocation, "."), e.ErrorKind.LocalizedString(printer), absent})
-		}
-		for _, c := range e.Causes {
-			leaves(c)
-		}
-	}
-	leaves(invalid)
-	return wrong
 }

@@ -77,7 +77,7 @@ var rims = map[string]string{
 	"github.com/knadh/koanf":                 "cmd",
 	"go.yaml.in/yaml":                        "ingest, score/rubric, run/exchange",
 	"github.com/expr-lang/expr":              "run",
-	"github.com/santhosh-tekuri/jsonschema":  "run, gateway",
+	"github.com/santhosh-tekuri/jsonschema":  "run",
 }
 
 func TestWhoMayKnowWhom(t *testing.T) {

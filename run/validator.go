@@ -1,4 +1,4 @@
-package gateway
+package run
 
 import (
 	"bytes"
@@ -10,15 +10,16 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
 	"waymark/catalog"
 )
 
-// schema checks values by a JSON Schema that somebody else wrote. It reads nothing but the schema itself,
-// and does no more than mostSteps steps for one value: a schema of some hundred bytes can ask for 2⁶⁰.
-type schema struct {
+// Validator checks values by a JSON Schema that somebody else wrote. It loads nothing but the schema itself, and does at
+// most mostSteps steps for one value: a schema of some hundred bytes can ask for 2⁶⁰. Formats are not checked.
+type Validator struct {
 	mu    sync.Mutex // one value at a time: the steps are counted here
 	steps int
 	root  *jsonschema.Schema
@@ -34,11 +35,16 @@ var (
 	errTooLarge   = fmt.Errorf("the value is longer than %d bytes", checkedSize)
 )
 
-// compile returns nil for no schema.
-func compile(text json.RawMessage) (s *schema, err error) {
+const schemaURL = "waymark:schema"
+
+// NewValidator compiles a schema; nil for no schema.
+func NewValidator(text json.RawMessage) (*Validator, error) { return newValidator(text, "") }
+
+// newValidator compiles the place of a schema at a pointer.
+func newValidator(text json.RawMessage, pointer string) (v *Validator, err error) {
 	defer func() { // of the library, by a schema it was not made for
 		if p := recover(); p != nil {
-			s, err = nil, fmt.Errorf("the schema cannot be read: %v", p)
+			v, err = nil, fmt.Errorf("the schema cannot be read: %v", p)
 		}
 	}()
 	text = bytes.TrimSpace(text)
@@ -55,32 +61,25 @@ func compile(text json.RawMessage) (s *schema, err error) {
 	if strange(doc, 0) {
 		return nil, errTooComplex
 	}
-	s = new(schema)
+	v = new(Validator)
 	c := jsonschema.NewCompiler()
-	c.UseLoader(nowhere{})
-	for weight := range s.count(doc, asSchema, map[int]bool{}) {
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // else a reference could read any file here
+	for weight := range countSteps(doc, asSchema, map[int]bool{}) {
 		c.RegisterFormat(&jsonschema.Format{Name: stepFormat(weight), Validate: func(any) error {
-			if s.steps += weight; s.steps > mostSteps {
+			if v.steps += weight; v.steps > mostSteps {
 				panic(errTooComplex)
 			}
 			return nil
 		}})
 	}
 	c.AssertFormat()
-	if err := c.AddResource("waymark:schema", doc); err != nil {
+	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
-	if s.root, err = c.Compile("waymark:schema"); err != nil {
+	if v.root, err = c.Compile(schemaURL + "#" + pointer); err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
-	return s, nil
-}
-
-// nowhere is where schemas of schemas are loaded from.
-type nowhere struct{}
-
-func (nowhere) Load(url string) (any, error) {
-	return nil, fmt.Errorf("schemas are not fetched: %s", catalog.Cut(url, 100))
+	return v, nil
 }
 
 // The library has no limit on what it does, but it asks a format before it goes into the parts of a schema.
@@ -113,13 +112,13 @@ var (
 	nameKeys  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
 
-// count puts the counting format into all schemas of a document. It collects their weights: one for the
+// countSteps puts the counting format into all schemas of a document. It collects their weights: one for the
 // schema itself, one for each alternative that is tried.
-func (s *schema) count(doc any, p position, weights map[int]bool) map[int]bool {
+func countSteps(doc any, p position, weights map[int]bool) map[int]bool {
 	switch v := doc.(type) {
 	case []any:
 		for _, e := range v {
-			s.count(e, p, weights)
+			countSteps(e, p, weights)
 		}
 	case map[string]any:
 		if p == asValue {
@@ -127,7 +126,7 @@ func (s *schema) count(doc any, p position, weights map[int]bool) map[int]bool {
 		}
 		weight := 1
 		for key, e := range v {
-			s.count(e, under(p, key), weights)
+			countSteps(e, under(p, key), weights)
 			if list, ok := e.([]any); ok && p == asSchema {
 				weight += len(list)
 			}
@@ -165,22 +164,29 @@ func strange(doc any, depth int) bool {
 	return false
 }
 
-// check returns nil for a value that fits, a mismatch for one that does not, another error if that
-// cannot be said.
-func (s *schema) check(value json.RawMessage) (err error) {
-	if s == nil {
-		return nil
+// Mismatch says what of a value does not fit a schema: where, and why.
+type Mismatch struct {
+	At, Detail string
+	Absent     bool // members of an object that there must be are not there
+}
+
+func (m Mismatch) String() string { return strings.TrimPrefix(m.At+": "+m.Detail, ": ") }
+
+// Check lists what of a value does not fit, at most eight places. An error means that this cannot be said.
+func (v *Validator) Check(value json.RawMessage) (wrong []Mismatch, err error) {
+	if v == nil {
+		return nil, nil
 	}
 	if len(value) > checkedSize {
-		return errTooLarge
+		return nil, errTooLarge
 	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {
-		return mismatch("it is no JSON")
+		return []Mismatch{{Detail: "it is no JSON"}}, nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.steps = 0
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.steps = 0
 	defer func() {
 		if p := recover(); p != nil {
 			if err = errTooComplex; p != any(errTooComplex) {
@@ -188,37 +194,25 @@ func (s *schema) check(value json.RawMessage) (err error) {
 			}
 		}
 	}()
-	err = s.root.Validate(v)
-	var wrong *jsonschema.ValidationError
-	if errors.As(err, &wrong) {
-		return mismatch(reasons(wrong))
+	err = v.root.Validate(decoded)
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return nil, err
 	}
-	return err
+	return leaves(nil, invalid), nil
 }
-
-// mismatch says where a value does not fit its schema.
-type mismatch string
-
-func (m mismatch) Error() string { return string(m) }
 
 var english = message.NewPrinter(language.English)
 
-// reasons names up to three places.
-func reasons(e *jsonschema.ValidationError) string {
-	var all []string
-	var visit func(e *jsonschema.ValidationError)
-	visit = func(e *jsonschema.ValidationError) {
-		for _, cause := range e.Causes {
-			visit(cause)
-		}
-		if len(e.Causes) == 0 && len(all) < 3 {
-			at := strings.Join(e.InstanceLocation, ".")
-			if at == "" {
-				at = "the whole"
-			}
-			all = append(all, catalog.Cut(at+": "+e.ErrorKind.LocalizedString(english), 200))
-		}
+// leaves appends the causes of an error that have no further cause.
+func leaves(to []Mismatch, e *jsonschema.ValidationError) []Mismatch {
+	const most = 8
+	if len(e.Causes) == 0 && len(to) < most {
+		_, absent := e.ErrorKind.(*kind.Required)
+		to = append(to, Mismatch{strings.Join(e.InstanceLocation, "."), e.ErrorKind.LocalizedString(english), absent})
 	}
-	visit(e)
-	return strings.Join(all, "; ")
+	for _, c := range e.Causes {
+		to = leaves(to, c)
+	}
+	return to
 }
