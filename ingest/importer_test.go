@@ -381,8 +381,7 @@ func TestReport(t *testing.T) {
 	tool := Item{Kind: KindTool, ID: "t"}
 	r.Add(tool)
 	r.Add(tool)
-	r.Add(tool)
-	r.Known(tool)
+	r.Add(Item{Kind: KindTool, ID: "t", Duplicate: true})
 	r.Refuse(tool, "storage is closed")
 	assert.Len(t, r.Reasons, 100)
 	assert.Equal(t, Counts{Tools: 1}, r.Taken)

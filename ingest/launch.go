@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -31,7 +32,7 @@ func Launches(name string, text []byte) (all []Launch, complaints []string, err 
 	seen := map[string]bool{}
 	for _, t := range serverTables(root) {
 		table, _ := t.(map[string]any)
-		for _, name := range sorted(table) {
+		for _, name := range slices.Sorted(maps.Keys(table)) {
 			s, err := server(name, table[name])
 			if err != nil {
 				complaints = append(complaints, err.Error())
@@ -143,7 +144,7 @@ func textTable(field string, v any) (map[string]string, error) {
 		return nil, nil
 	}
 	words := make(map[string]string, len(table))
-	for _, name := range sorted(table) {
+	for _, name := range slices.Sorted(maps.Keys(table)) {
 		switch w := table[name].(type) {
 		case string:
 			words[name] = w

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -99,7 +100,7 @@ func serverTables(root map[string]any) (tables []any) {
 		}
 	}
 	projects, _ := root["projects"].(map[string]any)
-	for _, p := range sorted(projects) {
+	for _, p := range slices.Sorted(maps.Keys(projects)) {
 		if project, ok := projects[p].(map[string]any); ok {
 			tables = append(tables, project["mcpServers"])
 		}
@@ -109,7 +110,7 @@ func serverTables(root map[string]any) (tables []any) {
 
 func serverItems(v any) (items []Item) {
 	table, _ := v.(map[string]any)
-	for _, name := range sorted(table) {
+	for _, name := range slices.Sorted(maps.Keys(table)) {
 		it := Item{Kind: KindServer, ID: name}
 		s, err := server(name, table[name])
 		if it.Server = s; err != nil {
@@ -201,15 +202,6 @@ func lineOf(text []byte, name string) int {
 		at = bytes.Index(text, []byte("mcp_servers."+name))
 	}
 	return bytes.Count(text[:max(at, 0)], []byte("\n")) + 1
-}
-
-func sorted(m map[string]any) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // stripComments turns the JSON that editors write, with comments and commas before a closing bracket,

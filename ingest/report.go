@@ -68,8 +68,8 @@ type Reason struct {
 // maxReasons is how many reasons a report keeps; the counts go on.
 const maxReasons = 100
 
-// Report sums up an import. Feed it every item with [Report.Add], and what storing them found with
-// [Report.Refuse] and [Report.Known].
+// Report sums up an import. Feed it every item with [Report.Add], and what storing them
+// refused with [Report.Refuse].
 type Report struct {
 	Taken      Counts   `json:"taken"`
 	Duplicates Counts   `json:"duplicates"`
@@ -104,12 +104,6 @@ func (r *Report) Add(it Item) {
 			r.Servers = append(r.Servers, *it.Server)
 		}
 	}
-}
-
-// Known moves an item that was taken to the duplicates: it had been stored before.
-func (r *Report) Known(it Item) {
-	*r.Taken.of(it.Kind)--
-	*r.Duplicates.of(it.Kind)++
 }
 
 // Refuse moves an item that was taken to those dropped, because storing it was refused.

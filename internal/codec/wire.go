@@ -64,13 +64,6 @@ func (w *Writer) Float(x float64) {
 	w.Bytes = binary.LittleEndian.AppendUint64(w.Bytes, math.Float64bits(x))
 }
 
-// Text writes a string.
-func (w *Writer) Text(s string) {
-	w.Uint(uint64(len(s)))
-	w.Bytes = append(w.Bytes, s...)
-	w.spill()
-}
-
 // Blob writes bytes.
 func (w *Writer) Blob(b []byte) {
 	w.Uint(uint64(len(b)))
@@ -215,9 +208,6 @@ func (r *Reader) Len(size int) int {
 	}
 	return int(n)
 }
-
-// Text reads what [Writer.Text] wrote.
-func (r *Reader) Text() string { return string(r.Blob()) }
 
 // Blob reads what [Writer.Blob] wrote. It shares the reader's memory.
 func (r *Reader) Blob() []byte { return r.take(uint64(r.Len(1))) }

@@ -16,7 +16,6 @@ func write() []byte {
 	w.Int(-7)
 	w.Bool(true)
 	w.Float(math.Inf(-1))
-	w.Text("täg")
 	w.Blob([]byte{0, 255})
 	w.Texts([]string{"a", "", "bc"})
 	w.Floats([]float64{0.1, math.Copysign(0, -1)})
@@ -33,7 +32,6 @@ func TestValuesComeBack(t *testing.T) {
 	assert.Equal(t, int64(-7), r.Int())
 	assert.True(t, r.Bool())
 	assert.Equal(t, math.Inf(-1), r.Float())
-	assert.Equal(t, "täg", r.Text())
 	assert.Equal(t, []byte{0, 255}, r.Blob())
 	assert.Equal(t, []string{"a", "", "bc"}, r.Texts())
 	floats := r.Floats()
@@ -51,7 +49,7 @@ func TestWriterMovesOn(t *testing.T) {
 	fill := func(w *Writer) {
 		for i := range 300_000 {
 			w.Uint(uint64(i))
-			w.Text("some text")
+			w.Blob([]byte("some text"))
 		}
 		w.Floats(make([]float64, 300_000))
 		w.Blob(make([]byte, 3<<20))
@@ -79,7 +77,6 @@ func read(r *Reader) error {
 	r.Int()
 	r.Bool()
 	r.Float()
-	r.Text()
 	r.Blob()
 	r.Texts()
 	r.Floats()
