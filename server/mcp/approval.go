@@ -2,9 +2,6 @@ package mcpserver
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,7 +64,7 @@ func (c *mcpCall) askAPerson(s run.Status) (*inputRequired, error) {
 	return &inputRequired{
 		requests: mcp.InputRequestMap{askApproval: &mcp.ElicitParams{Mode: "form", RequestedSchema: approvalSchema,
 			Message: fmt.Sprintf("Run %s wants to call:%s\nShall it?", s.ID, b.String())}},
-		state: base64.RawURLEncoding.EncodeToString(append(c.approvalMAC(state), state...)),
+		state: seal(c.stateKey, c.approvalBound(), state),
 	}, nil
 }
 
@@ -89,22 +86,20 @@ func shownArguments(arguments json.RawMessage) string {
 	return text
 }
 
-func (c *mcpCall) approvalMAC(state []byte) []byte {
-	m := hmac.New(sha256.New, c.stateKey)
-	fmt.Fprintf(m, "%s\n%q\n%q\n", askApproval, c.access.Workspace, c.access.Source)
-	m.Write(state)
-	return m.Sum(nil)
+// approvalBound is what the state of a question about a run is bound to.
+func (c *mcpCall) approvalBound() []byte {
+	return fmt.Appendf(nil, "%s\n%q\n%q", askApproval, c.access.Workspace, c.access.Source)
 }
 
 // personSaid takes up the run that a person was asked about, and tells it what they said. Whoever closed the
 // form has said nothing.
 func (c *mcpCall) personSaid() (*run.Run, error) {
-	data, err := base64.RawURLEncoding.DecodeString(c.req.Params.RequestState)
-	if err != nil || len(data) < sha256.Size || !hmac.Equal(data[:sha256.Size], c.approvalMAC(data[sha256.Size:])) {
+	data, ok := unseal(c.stateKey, c.approvalBound(), c.req.Params.RequestState)
+	if !ok {
 		return nil, jsonio.Wrong("requestState", "is not of a run that waits here; call run_dag with the id of the run")
 	}
 	var shown shownApproval
-	if err := json.Unmarshal(data[sha256.Size:], &shown); err != nil {
+	if err := json.Unmarshal(data, &shown); err != nil {
 		return nil, err
 	}
 	one, ok := c.cfg.Runs.Find(c.access.Workspace, shown.Run)
@@ -116,7 +111,7 @@ func (c *mcpCall) personSaid() (*run.Run, error) {
 		return one, nil
 	}
 	allowed, _ := said.Content["allow"].(bool)
-	err = one.Decide(shown.Nodes, said.Action == "accept" && allowed)
+	err := one.Decide(shown.Nodes, said.Action == "accept" && allowed)
 	if errors.Is(err, run.ErrNotWaiting) { // somebody else was faster
 		err = nil
 	}

@@ -2,9 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -230,8 +227,12 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	}
 	session := sessionOf(req, a)
 	told, _ := req.Params.Meta[callKey].(string)
+	progress := progressTo(ctx, req)
+	if notify := progress; notify != nil {
+		progress = func(done, total float64, message string) { notify(done, total, shownText(message)) }
+	}
 	result, err := caller.Call(ctx, run.Call{
-		Tool: id, Source: a.Source, Arguments: arguments, Session: session, HostID: told, Meta: meta, Progress: progressTo(ctx, req),
+		Tool: id, Source: a.Source, Arguments: arguments, Session: session, HostID: told, Meta: meta, Progress: progress,
 	})
 	if err != nil {
 		return m.failed(ctx, id, err)
@@ -246,15 +247,15 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	return out
 }
 
-// progressTo tells a host of the progress of a call, if it asked for that.
+// progressTo reports the progress of a call to a host; nil where the host did not ask for that.
 func progressTo(ctx context.Context, req *mcp.CallToolRequest) func(done, total float64, message string) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return nil
 	}
 	return func(done, total float64, message string) {
-		// A host that stopped listening is no reason to stop the call.
-		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: shownText(message)})
+		// A host that stopped listening is no reason to stop the work.
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: message})
 	}
 }
 
@@ -332,20 +333,13 @@ func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (json.RawMessage,
 		meta[gateway.MetaInputResponses] = req.Params.InputResponses
 	}
 	if signed := req.Params.RequestState; signed != "" {
-		data, err := base64.RawURLEncoding.DecodeString(signed)
-		if err != nil || len(data) < sha256.Size || !hmac.Equal(data[:sha256.Size], m.signature(id, data[sha256.Size:])) {
+		state, ok := unseal(m.stateKey, []byte(id), signed)
+		if !ok {
 			return nil, jsonio.Wrong("requestState", "is not one of this tool and server")
 		}
-		meta[gateway.MetaRequestState] = string(data[sha256.Size:])
+		meta[gateway.MetaRequestState] = string(state)
 	}
 	return json.Marshal(meta)
-}
-
-func (m *mcpTools) signature(id string, state []byte) []byte {
-	mac := hmac.New(sha256.New, m.stateKey)
-	fmt.Fprintf(mac, "%d\n%s", len(id), id)
-	mac.Write(state)
-	return mac.Sum(nil)
 }
 
 // The keys of _meta that say more about a call than the protocol does.
@@ -366,7 +360,7 @@ func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error
 		if err := json.Unmarshal(need.Requests, &out.InputRequests); err != nil {
 			return refusal(fmt.Errorf("%s asks for something this host cannot be asked: %w", id, err)), nil
 		}
-		out.RequestState = base64.RawURLEncoding.EncodeToString(append(m.signature(id, []byte(need.State)), need.State...))
+		out.RequestState = seal(m.stateKey, []byte(id), []byte(need.State))
 		out.Content = nil
 		return out, nil
 	}

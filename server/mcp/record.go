@@ -174,8 +174,8 @@ func rebuildMessage(job live.Job) string {
 // newProgress reports to a client that asked for it. Progress never falls, and small steps are left
 // out: a hundred notifications are as good as a million.
 func newProgress(ctx context.Context, req *mcp.CallToolRequest) func(live.Job) {
-	token := req.Params.GetProgressToken()
-	if token == nil {
+	notify := progressTo(ctx, req)
+	if notify == nil {
 		return func(live.Job) {}
 	}
 	last, lastPhase := -1.0, ""
@@ -188,7 +188,6 @@ func newProgress(ctx context.Context, req *mcp.CallToolRequest) func(live.Job) {
 		if left := (time.Duration(j.ETAMillis) * time.Millisecond).Round(time.Second); left > 0 {
 			message += fmt.Sprintf(", about %s left", left)
 		}
-		// A client that stopped listening is no reason to stop the job.
-		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: j.Progress, Total: 1, Message: message})
+		notify(j.Progress, 1, message)
 	}
 }

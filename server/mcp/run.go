@@ -105,8 +105,8 @@ func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (one *run.Run, ou
 
 // runProgress reports to a client that asked for it, node by node.
 func (c *mcpCall) runProgress(ctx context.Context) func(run.Status) {
-	token := c.req.Params.GetProgressToken()
-	if token == nil {
+	notify := progressTo(ctx, c.req)
+	if notify == nil {
 		return func(run.Status) {}
 	}
 	last := -1
@@ -128,8 +128,7 @@ func (c *mcpCall) runProgress(ctx context.Context) func(run.Status) {
 		if len(now) > 0 {
 			message = strings.Join(now, ", ")
 		}
-		// A client that stopped listening is no reason to stop the run.
-		_ = c.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(settled), Total: float64(len(s.Nodes)), Message: message})
+		notify(float64(settled), float64(len(s.Nodes)), message)
 	}
 }
 

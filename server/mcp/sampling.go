@@ -4,9 +4,6 @@ package mcpserver
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,27 +101,15 @@ func (s *sampling) missing() error {
 	if err != nil {
 		return err
 	}
-	need.state = base64.RawURLEncoding.EncodeToString(append(s.mac(state), state...))
+	need.state = seal(s.key, s.bound, state)
 	return need
-}
-
-func (s *sampling) mac(state []byte) []byte {
-	m := hmac.New(sha256.New, s.key)
-	fmt.Fprintf(m, "%d\n", len(s.bound))
-	m.Write(s.bound)
-	m.Write(state)
-	return m.Sum(nil)
 }
 
 // earlier is what a state of ours holds; a state that is not, or belongs to another call, holds nothing.
 func (s *sampling) earlier(state string) map[string]string {
 	replies := map[string]string{}
-	data, err := base64.RawURLEncoding.DecodeString(state)
-	if err != nil || len(data) < sha256.Size || !hmac.Equal(data[:sha256.Size], s.mac(data[sha256.Size:])) {
-		return replies
-	}
 	var kept map[string]string
-	if json.Unmarshal(data[sha256.Size:], &kept) == nil {
+	if data, ok := unseal(s.key, s.bound, state); ok && json.Unmarshal(data, &kept) == nil {
 		maps.Copy(replies, kept)
 	}
 	return replies
