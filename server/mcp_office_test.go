@@ -68,7 +68,7 @@ func office(t testing.TB, engine *live.Engine) {
 func newOffice(t testing.TB, adjust ...func(*Config)) *Server {
 	t.Helper()
 	store := storage.NewMemory()
-	cfg := Config{Store: store, Workspaces: live.NewWorkspaces(store, live.Options{}), Version: "test", LocalToken: "local-token"}
+	cfg := Config{Store: store, Workspaces: live.NewWorkspaces(store, live.Options{}), Version: "test", Access: Access{LocalToken: "local-token"}}
 	for _, f := range adjust {
 		f(&cfg)
 	}

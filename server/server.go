@@ -16,6 +16,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -54,7 +55,29 @@ import (
 	"waymark/storage"
 )
 
-// Config is what a server needs. The zero value of each limit means its default.
+// Access is who may ask a server.
+type Access struct {
+	LocalToken string   // bearer of full access, for the command line of the same user
+	RequireKey bool     // every request needs an API key: for each bind that is not loopback
+	Hosts      []string // Host names answered beside loopback names and the address of the bind
+	Origins    []string // browser origins answered beside the server's own
+	Proxies    []string // addresses of reverse proxies: what comes from them is not limited by address
+}
+
+// Limits bound what clients may take of a server. The zero value of each means its default.
+type Limits struct {
+	Rate           float64       // requests a second and key, the operator ten times as many; default 1000, negative: no limit
+	Burst          int           // default 2000, the operator ten times as many
+	MaxBody        int64         // bytes of one body or NDJSON line; default 1 MiB
+	MaxBodies      int64         // bytes of all bodies being read; default 64 MiB
+	MaxConnections int           // default 1024; as many requests are answered at the same time, and as many MCP sessions kept
+	Timeout        time.Duration // of an answer, where its route or MCP tool has none of its own; default 30 s
+	Drain          time.Duration // grace of open requests at shutdown; default 10 s
+
+	grace time.Duration // slowGrace, but for tests
+}
+
+// Config is what a server needs.
 type Config struct {
 	Store      storage.Store
 	Workspaces *live.Workspaces
@@ -71,25 +94,12 @@ type Config struct {
 	Data    string // directory of the store, for the configuration that the status page shows; empty: the default
 	Program string // the program that opens it, likewise; "waymark" unless set
 
-	LocalToken string   // bearer of full access, for the command line of the same user
-	RequireKey bool     // every request needs an API key: for each bind that is not loopback
-	Hosts      []string // Host names answered beside loopback names and the address of the bind
-	Origins    []string // browser origins answered beside the server's own
-
-	Rate           float64       // requests a second and key, the operator ten times as many; default 1000, negative: no limit
-	Burst          int           // default 2000, the operator ten times as many
-	MaxBody        int64         // bytes of one body or NDJSON line; default 1 MiB
-	MaxBodies      int64         // bytes of all bodies being read; default 64 MiB
-	MaxConnections int           // default 1024; as many requests are answered at the same time, and as many MCP sessions kept
-	TLS            *tls.Config   // of the listener of Serve; nil: none
-	Proxies        []string      // addresses of reverse proxies: what comes from them is not limited by address
-	Timeout        time.Duration // of an answer, where its route or MCP tool has none of its own; default 30 s
-	Drain          time.Duration // grace of open requests at shutdown; default 10 s
+	Access
+	Limits
+	TLS *tls.Config // of the listener of Serve; nil: none
 
 	// Traces takes an export request of OpenTelemetry, in JSON or protobuf; nil: none are taken.
 	Traces func(ctx context.Context, workspace, source string, body []byte, protobuf bool) error
-
-	grace time.Duration // slowGrace, but for tests
 
 	// extendMCP changes the options of each MCP server and returns what registers more on it. For tests only.
 	extendMCP func(*mcp.ServerOptions) (register func(*mcp.Server))
@@ -102,36 +112,13 @@ func (c *Config) setDefaults() {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Version == "" {
-		c.Version = "dev"
-	}
-	if c.Rate == 0 {
-		c.Rate = 1000
-	}
-	if c.Burst == 0 {
-		c.Burst = 2000
-	}
-	if c.MaxBody == 0 {
-		c.MaxBody = 1 << 20
-	}
-	if c.MaxBodies == 0 {
-		c.MaxBodies = 64 << 20
-	}
-	if c.Upstream.Workspace == "" {
-		c.Upstream.Workspace = request.DefaultWorkspace
-	}
-	if c.MaxConnections == 0 {
-		c.MaxConnections = 1024
-	}
-	if c.Timeout == 0 {
-		c.Timeout = writeTimeout
-	}
-	if c.grace == 0 {
-		c.grace = slowGrace
-	}
-	if c.Drain == 0 {
-		c.Drain = 10 * time.Second
-	}
+	c.Version = cmp.Or(c.Version, "dev")
+	c.Upstream.Workspace = cmp.Or(c.Upstream.Workspace, request.DefaultWorkspace)
+	l := &c.Limits
+	l.Rate, l.Burst = cmp.Or(l.Rate, 1000), cmp.Or(l.Burst, 2000)
+	l.MaxBody, l.MaxBodies = cmp.Or(l.MaxBody, 1<<20), cmp.Or(l.MaxBodies, 64<<20)
+	l.MaxConnections = cmp.Or(l.MaxConnections, 1024)
+	l.Timeout, l.Drain, l.grace = cmp.Or(l.Timeout, writeTimeout), cmp.Or(l.Drain, 10*time.Second), cmp.Or(l.grace, slowGrace)
 }
 
 // Server answers HTTP and MCP for the workspaces of one store.

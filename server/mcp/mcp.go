@@ -196,14 +196,10 @@ func (e *Endpoint) acceptable(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// reports tells the tools that may say how far they are while they work: those that take long, and those of other
-// servers.
+// reports tells the tools that may report progress while they work: those that take long, and those of other servers.
 func reports(tool string) bool {
-	switch tool {
-	case toolRebuild, toolRun, toolCall:
-		return true
-	}
-	return !slices.ContainsFunc(mcpToolset(), func(t mcpTool) bool { return t.tool.Name == tool })
+	i := slices.IndexFunc(mcpToolset(), func(t mcpTool) bool { return t.tool.Name == tool })
+	return i < 0 || mcpToolset()[i].reports
 }
 
 // serverOf is the one server of the request's workspace.

@@ -10,7 +10,6 @@ import (
 
 	"waymark/run"
 	"waymark/server/internal/jsonio"
-	"waymark/server/internal/request"
 	"waymark/server/internal/runs"
 )
 
@@ -18,7 +17,7 @@ const toolRun = "run_dag"
 
 // mcpRunTool carries out a DAG. It is offered where there is somebody to carry out calls.
 var mcpRunTool = sync.OnceValue(func() mcpTool {
-	return define(toolRun, "Run a plan", request.ScopeWrite, mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)}, runDag,
+	return define(toolRun, "Run a plan", working, mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)}, runDag,
 		"Carry out a plan: give what suggest_dag answered as it is, or tasks of your own, and get the result of every task. Everything is checked first, and all that is wrong is said at once. "+
 			"Where arguments have no values, the answer names them in form, a JSON Schema: call again with values. "+
 			"A task that may change something waits until a person approves it. Ask again with run to see how it went on.")

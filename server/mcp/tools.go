@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,40 +51,53 @@ var mcpToolset = sync.OnceValue(func() []mcpTool {
 	adds := mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(false)}
 	asks := mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)} // adds; a model may judge
 	return []mcpTool{
-		define(toolFind, "Find a tool", request.ScopeRead, reads, findTool,
+		define(toolFind, "Find a tool", asked, reads, findTool,
 			"Find tools and capabilities by what they do. Give a few words, or an exact id or name. "+
 				"Each result carries its input schema, so it can be called at once."),
-		define(toolDescribe, "Describe tools", request.ScopeRead, reads, describeTool,
+		define(toolDescribe, "Describe tools", asked, reads, describeTool,
 			"Give everything known about tools or capabilities by id: description, schemas, annotations, and for capabilities the tools they use."),
-		define(toolNext, "Suggest the next tool", request.ScopeRead, reads, suggestNext,
+		define(toolNext, "Suggest the next tool", asked, reads, suggestNext,
 			"After one or more tools have run, say which usually comes next, learned from recorded work. "+
 				"Each suggestion has a confidence, the terms of its score and a reason."),
-		define(toolDAG, "Suggest a plan", request.ScopeRead, reads, suggestDAG,
+		define(toolDAG, "Suggest a plan", planning, reads, suggestDAG,
 			"Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."),
-		define(toolRecord, "Record an episode", request.ScopeWrite, adds, recordEpisode,
+		define(toolRecord, "Record an episode", writing, adds, recordEpisode,
 			"Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. "+
 				"Do not put argument values or results into it."),
-		define(toolScore, "Score by a rubric", request.ScopeRead, asks, scoreTool,
+		define(toolScore, "Score by a rubric", judging, asks, scoreTool,
 			"Score and rank things by a rubric: research hypotheses, competing answers with the reviews of their peers (council), contributions to a research session, or anything by a rubric of your own. "+
 				"Totals, verdicts and ranks are computed from the scores of the dimensions. Without scores, input.judge asks a model for them."),
-		define(toolTriangulate, "Weigh hypotheses by evidence", request.ScopeRead, adds, triangulate,
+		define(toolTriangulate, "Weigh hypotheses by evidence", weighing, adds, triangulate,
 			"Weigh competing answers to a question by snippets of text, round by round. Each answer says which answer leads, how sure that is, whether to stop, and what to search next. "+
 				"Call it again with all rounds so far and one more."),
-		define(toolRebuild, "Rebuild the model", request.ScopeWrite, adds, rebuild,
+		define(toolRebuild, "Rebuild the model", working, adds, rebuild,
 			"Replay the whole history into a fresh model and wait for it. With verify, compare it with the running one instead of replacing it."),
 	}
 })
 
-// mcpTool is one tool: what is published, and the function behind it.
-type mcpTool struct {
-	tool  *mcp.Tool
-	scope request.Scopes
-	call  func(ctx context.Context, c *mcpCall, arguments json.RawMessage) (sentence, error)
+// toolRule is how calls of a tool are treated.
+type toolRule struct {
+	scope   request.Scopes
+	records bool          // needs no model, and so waits for no build
+	plan    bool          // computes for long: answered in turn
+	reports bool          // reports progress while it works
+	timeout time.Duration // default Config.Timeout, the first replay of a workspace included
 }
 
-// records reports whether a tool needs no model, and so waits for no build.
-func (t mcpTool) records() bool {
-	return t.tool.Name == toolRecord || t.tool.Name == toolScore || t.tool.Name == toolTriangulate
+var (
+	asked    = toolRule{scope: request.ScopeRead}
+	planning = toolRule{scope: request.ScopeRead, plan: true}
+	writing  = toolRule{scope: request.ScopeWrite, records: true}
+	judging  = toolRule{scope: request.ScopeRead, records: true, timeout: scoring.Timeout}
+	weighing = toolRule{scope: request.ScopeRead, records: true}
+	working  = toolRule{scope: request.ScopeWrite, reports: true, timeout: rebuildTimeout}
+)
+
+// mcpTool is one tool: what is published, and the function behind it.
+type mcpTool struct {
+	toolRule
+	tool *mcp.Tool
+	call func(ctx context.Context, c *mcpCall, arguments json.RawMessage) (sentence, error)
 }
 
 // sentence is an answer with a line for the model. Hosts show the model the structured answer only,
@@ -98,13 +112,13 @@ type Said struct {
 func (s Said) text() string { return s.Message }
 
 // define makes a tool of a function: arguments In, answer Out, both as JSON schema.
-func define[In any, Out sentence](name, title string, scope request.Scopes, hints mcp.ToolAnnotations, f func(context.Context, *mcpCall, In) (Out, error), description string) mcpTool {
+func define[In any, Out sentence](name, title string, rule toolRule, hints mcp.ToolAnnotations, f func(context.Context, *mcpCall, In) (Out, error), description string) mcpTool {
 	return mcpTool{
 		tool: &mcp.Tool{
 			Name: name, Title: title, Description: description, Annotations: &hints,
 			InputSchema: schemaOf[In](), OutputSchema: schemaOf[Out](),
 		},
-		scope: scope,
+		toolRule: rule,
 		call: func(ctx context.Context, c *mcpCall, arguments json.RawMessage) (sentence, error) {
 			in, err := jsonio.DecodeArguments[In](arguments)
 			if err != nil {
@@ -181,15 +195,7 @@ func (c *mcpCall) asker() live.Asker {
 
 // handler runs one tool: who asks, may they, in which workspace, for how long.
 func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
-	timeout := m.cfg.Timeout // the first replay of a workspace included
-	switch t.tool.Name {
-	case toolRebuild:
-		timeout = rebuildTimeout
-	case toolScore:
-		timeout = scoring.Timeout
-	case toolRun:
-		timeout = rebuildTimeout
-	}
+	timeout := cmp.Or(t.timeout, m.cfg.Timeout)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
@@ -198,7 +204,7 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 			return refusal(fmt.Errorf("%s needs the scope %v, this credential has %v", t.tool.Name, t.scope.Names(), a.Scopes.Names())), nil
 		}
 		open := m.cfg.Workspaces.Get
-		if t.records() {
+		if t.records {
 			open = m.cfg.Workspaces.Open
 		}
 		engine, err := open(ctx, a.Workspace)
@@ -207,7 +213,7 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 		}
 		c := &mcpCall{mcpTools: m, access: a, engine: engine, model: engine.Model(), req: req}
 		answer, err := limit.Within(ctx, m.cfg.Overdue, timeout, func() (sentence, error) {
-			if t.tool.Name == toolDAG {
+			if t.plan {
 				leave, err := m.cfg.Plans.Enter(ctx, a.Source)
 				if err != nil {
 					return nil, err
