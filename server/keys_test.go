@@ -224,3 +224,9 @@ func TestMetricsAreApart(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, w.ask("GET", "/metrics", "", "Authorization: Bearer "+reader).body, "go_goroutines")
 }
+
+// Ids in paths lose their percent-encoding, those of keys and servers too.
+func TestIDsInPathsAreUnescaped(t *testing.T) {
+	w := newWeb(t)
+	requireProblem(t, 404, `there is no key \"a b\"`, w.ask("DELETE", "/v1/keys/a%20b", ""))
+}
