@@ -162,13 +162,16 @@ func Open(dir string, opts Options) (_ *Badger, err error) {
 
 func (b *Badger) path() string { return filepath.Join(b.dir, "db") }
 
+// syncWrites is off in a test only, which must then lose events.
+var syncWrites = true
+
 // tuning is the one place where badger is configured. Its defaults would lose acknowledged events
 // in a power cut (SyncWrites is off). Checksums of tables are verified by [inspect], where a panic can be
 // caught. The value log is never used: all values stay below ValueThreshold, since it reports failed syncs
 // as success.
 func tuning(path string, logger badger.Logger) badger.Options {
 	return badger.DefaultOptions(path).
-		WithSyncWrites(true).
+		WithSyncWrites(syncWrites).
 		WithMemTableSize(memTable).
 		WithNumMemtables(3).
 		WithBlockCacheSize(32 << 20).

@@ -156,7 +156,7 @@ func keepDamaged(dir, kept string, findings error) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return name, os.RemoveAll(kept)
 	}
-	return name, os.Rename(kept, path)
+	return name, rename(kept, path)
 }
 
 // copySparse copies a file and leaves its holes holes: a new write-ahead log is 32 MiB of them.
@@ -166,7 +166,7 @@ func copySparse(from, to string) (err error) {
 		return err
 	}
 	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	dst, err := openFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}

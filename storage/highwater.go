@@ -107,7 +107,7 @@ func writeMark(dir string, m mark) error {
 // new content whole: temporary file, fsync, rename, fsync of the directory.
 func ReplaceFile(path string, content []byte) (err error) {
 	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := openFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
@@ -116,8 +116,8 @@ func ReplaceFile(path string, content []byte) (err error) {
 			os.Remove(tmp)
 		}
 	}()
-	if _, err = f.Write(content); err == nil {
-		err = f.Sync()
+	if _, err = writeTo(f, content); err == nil {
+		err = syncFile(f)
 	}
 	if e := f.Close(); err == nil {
 		err = e
@@ -125,7 +125,7 @@ func ReplaceFile(path string, content []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if err = os.Rename(tmp, path); err != nil {
+	if err = rename(tmp, path); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(path))

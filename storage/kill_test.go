@@ -20,13 +20,14 @@ import (
 )
 
 // The kill test needs a process to kill. This binary is one when killDir is set.
-const killDir, killSeed = "WAYMARK_KILL_DIR", "WAYMARK_KILL_SEED"
+const killDir, killSeed, noSync = "WAYMARK_KILL_DIR", "WAYMARK_KILL_SEED", "WAYMARK_KILL_NO_SYNC"
 
 func TestMain(m *testing.M) {
+	syncWrites = os.Getenv(noSync) == ""
 	if dir := os.Getenv(killDir); dir != "" {
 		writeUntilKilled(dir, os.Getenv(killSeed))
 	}
-	if dir := os.Getenv(fullDir); dir != "" {
+	if dir := os.Getenv("WAYMARK_FULL_DIR"); dir != "" {
 		writeUntilFull(dir)
 	}
 	if dirs := os.Getenv(openDirs); dirs != "" {

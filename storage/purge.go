@@ -45,7 +45,7 @@ func finishPurge(dir string) error {
 	if !isDir(db) {
 		for _, from := range []string{rewritten, replaced} {
 			if isDir(replaced) && isDir(from) {
-				if err := os.Rename(from, db); err != nil {
+				if err := rename(from, db); err != nil {
 					return err
 				}
 				break
@@ -190,10 +190,10 @@ func (b *Badger) swap(fresh string) error {
 	replaced := filepath.Join(b.dir, replacedDB)
 	err := b.db.Close()
 	if err == nil {
-		err = os.Rename(b.path(), replaced)
+		err = rename(b.path(), replaced)
 	}
 	if err == nil {
-		err = errors.Join(os.Rename(fresh, b.path()), syncDir(b.dir))
+		err = errors.Join(rename(fresh, b.path()), syncDir(b.dir))
 	}
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (b *Badger) dropRemains() (removed []string, err error) {
 	for _, e := range entries {
 		if err == nil && (strings.HasPrefix(e.Name(), damagedPrefix) || strings.HasPrefix(e.Name(), asidePrefix)) {
 			removed = append(removed, e.Name())
-			err = os.RemoveAll(filepath.Join(b.dir, e.Name()))
+			err = removeAll(filepath.Join(b.dir, e.Name()))
 		}
 	}
 	if len(removed) > 0 && err == nil {

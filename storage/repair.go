@@ -79,7 +79,7 @@ func (b *Badger) setAside(keys [][]byte) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	f, err := os.OpenFile(freeName(b.dir, asidePrefix), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := openFile(freeName(b.dir, asidePrefix), os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (b *Badger) setAside(keys [][]byte) error {
 		return w.Flush()
 	})
 	if err == nil {
-		err = f.Sync()
+		err = syncFile(f)
 	}
 	if e := f.Close(); err == nil {
 		err = e

@@ -171,7 +171,7 @@ func restore(ctx context.Context, r io.Reader, dir string, opts Options) (s Back
 	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return s, err
 	}
-	if err := os.Rename(temp, dir); err != nil {
+	if err := rename(temp, dir); err != nil {
 		return s, err
 	}
 	return s, syncDir(filepath.Dir(dir))

@@ -76,7 +76,7 @@ func (l *badgerLog) putSnapshot(ctx context.Context, seq uint64, write func(io.W
 		})
 		if unsynced += len(chunk); err == nil && unsynced >= snapshotStep {
 			unsynced = 0
-			err = rest(func() error { return l.alive(f.Sync) })
+			err = rest(func() error { return l.alive(func() error { return syncFile(f) }) })
 		}
 		return err
 	})
@@ -188,7 +188,7 @@ func (l *badgerLog) keepSnapshot(temp string, seq uint64) (old []string, err err
 	folder := l.b.snapshotDir(l.w)
 	l.w.files.Lock()
 	defer l.w.files.Unlock()
-	if err := os.Rename(temp, filepath.Join(folder, snapshotName(seq))); err != nil {
+	if err := rename(temp, filepath.Join(folder, snapshotName(seq))); err != nil {
 		return nil, err
 	}
 	if err := syncDir(folder); err != nil {
@@ -198,7 +198,7 @@ func (l *badgerLog) keepSnapshot(temp string, seq uint64) (old []string, err err
 	for _, seq := range seqs[min(len(seqs), snapshotsKept):] {
 		path := filepath.Join(folder, snapshotName(seq))
 		if err == nil {
-			err = os.Rename(path, path+snapshotTemp)
+			err = rename(path, path+snapshotTemp)
 		}
 		old = append(old, path+snapshotTemp)
 	}

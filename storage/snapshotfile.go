@@ -61,7 +61,7 @@ func newSnapshotWriter(f *os.File) (*snapshotWriter, error) {
 
 func (w *snapshotWriter) add(chunk []byte) error {
 	w.sum.Write(chunk)
-	n, err := w.f.Write(chunk)
+	n, err := writeTo(w.f, chunk)
 	w.length += uint64(n)
 	return err
 }
@@ -70,12 +70,12 @@ func (w *snapshotWriter) add(chunk []byte) error {
 func (w *snapshotWriter) finish(h Head) error {
 	header := appendSnapshotHeader(nil, h, w.length)
 	w.sum.Write(header)
-	_, err := w.f.Write(binary.BigEndian.AppendUint64(nil, w.sum.Sum64()))
+	_, err := writeTo(w.f, binary.BigEndian.AppendUint64(nil, w.sum.Sum64()))
 	if err == nil {
 		_, err = w.f.WriteAt(header, 0)
 	}
 	if err == nil {
-		err = w.f.Sync()
+		err = syncFile(w.f)
 	}
 	return err
 }
@@ -216,7 +216,7 @@ func removeDir(dir string) error {
 	}
 	for _, e := range entries {
 		if err == nil {
-			err = os.RemoveAll(filepath.Join(dir, e.Name()))
+			err = removeAll(filepath.Join(dir, e.Name()))
 		}
 	}
 	if err == nil {
