@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak package vulncheck licences sbom reproducible
+.PHONY: build run page test-browser install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak test-faults package vulncheck licences sbom reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -163,10 +163,17 @@ mutation: ## change 60 constants and operators of the kernels and the predictor 
 # Servers of others, for the loop through the gateway; they are installed for the test and removed after it.
 OTHER_SERVERS = @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
 
-# Kills a recording server hundreds of times, works through the gateway for long, then lets every fuzz target look
-# for new inputs.
-soak: ## long tests; ends by itself
-	WAYMARK_KILL_ROUNDS=500 go test -timeout 4h -run 'Kill' ./...
+test-faults: ## kills, power cuts, damage, full disks, failing calls: short forms, and what is skipped and why
+	@go run ./lab/faults
+
+# Rounds of each kill loop of make soak.
+KILLS ?= 500
+
+# Does to the program what test-faults does, for long, works through the gateway, then lets every fuzz target look for
+# new inputs. The minimiser gets five tries an input: with its minute for each, targets with large seeds do hardly
+# anything else.
+soak: ## long tests; ends by itself; KILLS=10000
+	go run ./lab/faults -long -kills $(KILLS)
 	@set -e; if command -v npm >/dev/null; then \
 		dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 		npm install --silent --no-audit --no-fund --prefix "$$dir" $(OTHER_SERVERS); \
@@ -178,6 +185,6 @@ soak: ## long tests; ends by itself
 	@set -e; for pkg in $$(go list $(ALL)); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 			echo "fuzz $$pkg $$target for $(FUZZTIME)"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x $$pkg; \
 		done; \
 	done

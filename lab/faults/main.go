@@ -1,0 +1,159 @@
+// Command faults runs the tests of faults and prints one table: what was done, how far it went, and what was wanted.
+// It exits 1 if one fails, and names what was skipped with the reason.
+//
+//	go run ./lab/faults          the short forms
+//	go run ./lab/faults -long    the long forms; -kills sets the rounds of each kill loop
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// row is one line of the table. Its tests are asked for as go test does.
+type row struct {
+	fault, pkg, tests string
+	long              []string // environment of the long form
+	target            string
+}
+
+func rows(kills int) []row {
+	loop := []string{fmt.Sprint("WAYMARK_KILL_ROUNDS=", kills)}
+	return []row{
+		{"kill -9 of a writing store", "./storage", "TestKill", loop, "0 acknowledged events lost"},
+		{"kill -9 of a recording server", "./record", "TestKill", loop, "0 lost"},
+		{"kill -9 during runs", "./server", "TestKillDuringRuns", loop, "no step twice, 0 lost"},
+		{"power cut", "./storage", "TestPowerCut", []string{"WAYMARK_CUTS=100"}, "0 lost; some without syncing"},
+		{"damaged files", "./storage", "TestDamage.*|TestDamagedSnapshot|TestNothingLeftButSnapshots", []string{"WAYMARK_DAMAGES=20"}, "0 silent, 0 deaths"},
+		{"n-th operation on a file fails", "./storage", "TestNthCallFails|TestFailedCommit", []string{"WAYMARK_NTH=all"}, "0 lost, opens again"},
+		{"full disk", "./storage", "TestDiskFilledByAnother|TestSpaceGuard|TestSnapshotSpaceGuard", nil, "refused, read on, 0 deaths"},
+		{"readiness", "./server", "TestReadinessIsAboutWrites", nil, "503 exactly while writes are refused"},
+		{"changed backups, backup under load", "./storage", "TestDamagedBackup|TestBackupUnderLoad", nil, "all refused; restored equal"},
+		{"purge, cut short as well", "./storage", "TestPurge.*", nil, "no byte left, 0 lost"},
+		{"slow and greedy clients", "./server", "TestBodiesAreShared|TestSlowBodiesAreCutOff|TestSessionsAndStreamsAreShared|TestRateLimit", nil, "429 or 503; others answered"},
+		{"faults of other servers", "./gateway", "TestFaults.*|TestDamagedPins", nil, "marked failed, slot freed"},
+		{"faults of judges", "./score/judge", "TestOutcomes|TestTimeoutIsNoRefusal|TestRetriesHearRetryAfter|TestBudget|TestCircuit", nil, "an answer within the budget"},
+		{"faults of embedding endpoints", "./live", "TestAHangingEndpointHoldsNothingUp", nil, "nothing waits"},
+		{"steps of the clock", "./live", "TestClockSteps", nil, "finite scores, equal replay"},
+		{"shutdown with work in flight", "./server", "TestRequestsInFlightAtShutdown|TestShutdown", nil, "ends in time"},
+		{"shutdown of runs", "./run", "TestShutdownAndResume", nil, "resumed, no step twice"},
+		{"poisoning by one key", "./suggest", "TestOneKey.*", nil, "not promoted, not buried"},
+		{"same bits on any number of processors", "./graph", ".*OnAnyNumberOf.*", nil, "equal"},
+		{"random operations beside a map", "./storage", "TestModel", nil, "equal backups"},
+		{"random operations beside a replay", "./live", "TestWhateverHappens", nil, "equal answers"},
+	}
+}
+
+// elsewhere is what is part of the plan of tests and runs by another command.
+var elsewhere = []string{
+	"hostile inputs over every way in, races, leaks of goroutines: make test",
+	"fuzz targets: make soak",
+	"known vulnerabilities: make vulncheck, which needs the net or VULNDB",
+	"overload and load over minutes beside a control server: no test yet; go test ./cmd/waymark -bench Served measures the latency",
+	"NATS: not part of the program",
+}
+
+type outcome struct {
+	passed, failed, skipped int
+	figures, reasons        []string
+	output                  strings.Builder
+	took                    time.Duration
+}
+
+func main() {
+	long := flag.Bool("long", false, "run the long forms")
+	kills := flag.Int("kills", 500, "rounds of each kill loop in the long form")
+	flag.Parse()
+	if !run(os.Stdout, rows(*kills), *long) {
+		os.Exit(1)
+	}
+}
+
+func run(w io.Writer, all []row, long bool) bool {
+	ok := true
+	var skipped []string
+	fmt.Fprintln(w, "| fault | target | result | seconds |\n|---|---|---|--:|")
+	for _, r := range all {
+		o, err := r.run(long)
+		result := "held"
+		switch {
+		case err != nil || o.failed > 0 || o.passed+o.skipped == 0:
+			ok, result = false, "FAILED"
+		case o.passed == 0:
+			result = "skipped"
+		}
+		if len(o.figures) > 0 {
+			result += ": " + strings.Join(o.figures, "; ")
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %.0f |\n", r.fault, r.target, result, o.took.Seconds())
+		if strings.HasPrefix(result, "FAILED") {
+			fmt.Fprintf(os.Stderr, "%s: go test -run '^(%s)$' %s\n%s\n%v\n", r.fault, r.tests, r.pkg, o.output.String(), err)
+		}
+		for _, reason := range o.reasons {
+			skipped = append(skipped, r.fault+": "+reason)
+		}
+	}
+	fmt.Fprintln(w, "\nskipped here:")
+	for _, s := range append(skipped, elsewhere...) {
+		fmt.Fprintln(w, "-", s)
+	}
+	return ok
+}
+
+// place begins a line that a test has logged.
+var place = regexp.MustCompile(`^\s+\w+_test\.go:\d+: `)
+
+func (r row) run(long bool) (*outcome, error) {
+	o := new(outcome)
+	began := time.Now()
+	defer func() { o.took = time.Since(began) }()
+	cmd := exec.Command("go", "test", "-vet=off", "-trimpath", "-count=1", "-timeout", "4h", "-json", "-run", "^("+r.tests+")$", r.pkg)
+	cmd.Stderr = &o.output
+	if long {
+		cmd.Env = append(os.Environ(), r.long...)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return o, err
+	}
+	if err := cmd.Start(); err != nil {
+		return o, err
+	}
+	last := map[string]string{} // line logged, by test
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct{ Action, Test, Output string }
+		if json.Unmarshal(lines.Bytes(), &event) != nil {
+			continue
+		}
+		o.output.WriteString(event.Output)
+		if place.MatchString(event.Output) {
+			last[event.Test] = strings.TrimSpace(place.ReplaceAllString(event.Output, ""))
+		}
+		if event.Test == "" || strings.Contains(event.Test, "/") {
+			continue
+		}
+		switch event.Action {
+		case "pass":
+			o.passed++
+			if last[event.Test] != "" {
+				o.figures = append(o.figures, last[event.Test])
+			}
+		case "fail":
+			o.failed++
+		case "skip":
+			o.skipped++
+			o.reasons = append(o.reasons, event.Test+": "+last[event.Test])
+		}
+	}
+	return o, cmd.Wait()
+}
