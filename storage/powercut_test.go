@@ -4,6 +4,7 @@ package storage
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -72,6 +73,9 @@ func powerCut(t *testing.T, mkfs string, seed int, sync bool) (acked, lost int) 
 		if len(keys) == 0 {
 			time.AfterFunc(time.Duration(200+37*(seed%10))*time.Millisecond, func() {
 				cmd.Process.Signal(syscall.SIGSTOP)
+				for !stopped(cmd.Process.Pid) {
+					time.Sleep(time.Millisecond)
+				}
 				exec.Command("cp", "--sparse=always", image, after).Run()
 				cmd.Process.Kill()
 			})
@@ -99,10 +103,25 @@ func powerCut(t *testing.T, mkfs string, seed int, sync bool) (acked, lost int) 
 	require.NoError(t, b.Close())
 	for key := range keys {
 		if !found[key] {
-			lost++
+			if lost++; sync {
+				t.Logf("lost: %s of %d acknowledged, %d found", key, len(keys), len(found))
+			}
 		}
 	}
 	return len(keys), lost
+}
+
+// stopped reports whether no thread of a process is at work, in the kernel either: a copy that is made while a sync is
+// under way holds early blocks of the image as they were before it and late ones as they were after.
+func stopped(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, path := range threads {
+		text, _ := os.ReadFile(path)
+		if i := bytes.LastIndex(text, []byte(") ")); i >= 0 && text[i+2] != 'T' {
+			return false
+		}
+	}
+	return true
 }
 
 func mount(t *testing.T, image, disk string) {
