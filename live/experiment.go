@@ -237,3 +237,8 @@ func (x Experiment) String() string {
 	}
 	return says
 }
+
+// Unknown lists those ids that the model does not know, with known ids spelled like them that are not withheld.
+func (e *Engine) Unknown(m *suggest.Model, ids ...string) []suggest.UnknownID {
+	return m.Unknown(ids, e.withheld())
+}

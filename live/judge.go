@@ -256,6 +256,37 @@ func (j *Judgement) String() string {
 	return fmt.Sprintf("%s: %v; event %d%s", what, j.Gate, j.Event, when)
 }
 
+// Judgements reads from the log what came of each rebuild that was judged, the newest first.
+func (e *Engine) Judgements(ctx context.Context) ([]Judgement, error) {
+	var out []Judgement
+	var last build
+	for ev, err := range e.log.Read(ctx, 0) {
+		if err != nil {
+			return nil, fmt.Errorf("read the log of workspace %q: %w", e.name, err)
+		}
+		if ev.Erased || len(ev.Payload) == 0 || ev.Payload[0] != kindBuild {
+			continue
+		}
+		_, v, err := decode(ev.Payload)
+		if err != nil {
+			return nil, fmt.Errorf("event %d: %w", ev.Seq, err)
+		}
+		b := *v.(*build)
+		// Later builds repeat the judgement that holds.
+		news := b.Rollback != last.Rollback && b.Rollback > 0 || b.Gate != nil && (last.Gate == nil || last.Gate.Seq != b.Gate.Seq || b.Refused)
+		if last = b; !news {
+			continue
+		}
+		j := Judgement{Published: !b.Refused, Forced: b.Forced, Rollback: b.Rollback, Event: ev.Seq, Gate: b.Gate}
+		if b.Gate != nil {
+			j.At = e.timeJudged(ctx, b.Gate.Seq)
+		}
+		out = append(out, j)
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
 // Judgement says what came of the last rebuild that was judged: nil, if none was.
 func (e *Engine) Judgement() *Judgement { return e.lastJudged.Load() }
 

@@ -3,15 +3,18 @@ package server
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/episodic"
 	"waymark/live"
+	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 	"waymark/suggest"
@@ -98,7 +101,22 @@ type toolStats struct {
 	P50       int64  `json:"p50_ms,omitempty"`
 	P95       int64  `json:"p95_ms,omitempty"`
 
+	Days []dayStats `json:"days,omitempty" doc:"Days with a call, the last first; of episodes whose time is known."`
+
 	durations []int64
+	byDay     map[string]*dayStats
+}
+
+type dayStats struct {
+	Day       string `json:"day" format:"date" doc:"In UTC."`
+	Calls     int    `json:"calls"`
+	Successes int    `json:"successes"`
+	Failures  int    `json:"failures"`
+}
+
+type toolStatsQuery struct {
+	Days int    `query:"days" minimum:"0" maximum:"366" default:"0" doc:"Most days of each tool."`
+	Tool string `query:"tool" maxLength:"1024" doc:"Only this one."`
 }
 
 type toolStatsAnswer struct {
@@ -121,9 +139,9 @@ func (s *Server) peopleRoutes(r *route.Table) {
 	route.Ask(r, ru, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
 		Description: "Laid out from the model when it is first asked for; equal models give equal maps. A graph larger than the limits comes as its backbone: the most important nodes and the strongest transitions between them."}, s.mapped)
 	route.Ask(r, ru, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
-		Description: "Reads the history from its begin."}, s.evidence)
-	route.Ask(r, ru, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool",
-		Description: "Reads the history from its begin."}, s.toolStats)
+		Description: "Reads the history from its begin. 404 if neither the catalog nor the history has an id.", Errors: []int{http.StatusNotFound}}, s.evidence)
+	route.Ask(r, ru, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool, and its calls and failures a day",
+		Description: "Reads the history from its begin.", Errors: []int{http.StatusNotFound}}, s.toolStats)
 	route.Ask(r, ru, huma.Operation{OperationID: "next-what-if", Method: http.MethodPost, Path: "/v1/next/what-if", Tags: []string{"Suggestions"}, Summary: "The order that other weights would give",
 		Description: "Nothing is changed or logged. Candidates are the 100 best."}, s.whatIf)
 }
@@ -167,6 +185,9 @@ func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery)
 	b := &out.Body
 	var err error
 	b.Episodes = []evidenceEpisode{}
+	if err := knownIDs(e, m, q.From, q.To); err != nil {
+		return nil, err
+	}
 	if b.From, err = m.Resolve(q.From); err != nil {
 		return nil, err
 	}
@@ -202,6 +223,14 @@ func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery)
 	return out, nil
 }
 
+// knownIDs refuses ids that neither the catalog nor the history has.
+func knownIDs(e *live.Engine, m *suggest.Model, ids ...string) error {
+	if unknown := e.Unknown(m, ids...); len(unknown) > 0 {
+		return problem.New(http.StatusNotFound, unknown[0].Message)
+	}
+	return nil
+}
+
 // resolver remembers which id a spelling of the history means: there are far more steps than spellings.
 func resolver(m *suggest.Model) func(string) string {
 	known := map[string]string{}
@@ -218,8 +247,13 @@ func resolver(m *suggest.Model) func(string) string {
 	}
 }
 
-func (s *Server) toolStats(ctx context.Context, e *live.Engine, _ *struct{}) (*toolStatsAnswer, error) {
+func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuery) (*toolStatsAnswer, error) {
 	m, out, sessions, by := e.Model(), &toolStatsAnswer{}, map[string]bool{}, map[string]*toolStats{}
+	if q.Tool != "" {
+		if err := knownIDs(e, m, q.Tool); err != nil {
+			return nil, err
+		}
+	}
 	of := func(id string) *toolStats {
 		if by[id] == nil {
 			by[id] = &toolStats{ID: id}
@@ -241,15 +275,17 @@ func (s *Server) toolStats(ctx context.Context, e *live.Engine, _ *struct{}) (*t
 			for _, step := range item.Episode.Steps {
 				id := resolved(step.Tool)
 				if _, ok := m.Capability(id); !ok {
-					of(id).count(step)
+					of(id).count(step, item.Episode.Time)
 				}
 			}
 		}
 	}
 	out.Body.Sessions, out.Body.Tools = len(sessions), make([]*toolStats, 0, len(by))
 	for _, t := range by {
-		t.summarize()
-		out.Body.Tools = append(out.Body.Tools, t)
+		if q.Tool == "" || t.ID == resolved(q.Tool) {
+			t.summarize(q.Days)
+			out.Body.Tools = append(out.Body.Tools, t)
+		}
 	}
 	slices.SortFunc(out.Body.Tools, func(a, b *toolStats) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.ID, b.ID))
@@ -257,24 +293,43 @@ func (s *Server) toolStats(ctx context.Context, e *live.Engine, _ *struct{}) (*t
 	return out, nil
 }
 
-func (t *toolStats) count(step episodic.Step) {
+func (t *toolStats) count(step episodic.Step, at time.Time) {
 	t.Calls++
+	day := &dayStats{}
+	if !at.IsZero() {
+		name := at.UTC().Format(time.DateOnly)
+		if t.byDay == nil {
+			t.byDay = map[string]*dayStats{}
+		}
+		if t.byDay[name] == nil {
+			t.byDay[name] = &dayStats{Day: name}
+		}
+		day = t.byDay[name]
+	}
+	day.Calls++
 	switch step.Outcome {
 	case episodic.Success:
 		t.Successes++
+		day.Successes++
 	case episodic.Failure:
 		t.Failures++
+		day.Failures++
 	}
 	if step.DurationMS > 0 {
 		t.durations = append(t.durations, step.DurationMS)
 	}
 }
 
-// summarize takes the nearest ranks of the durations.
-func (t *toolStats) summarize() {
+// summarize takes the nearest ranks of the durations, and the last days.
+func (t *toolStats) summarize(days int) {
 	if t.Timed = len(t.durations); t.Timed > 0 {
 		slices.Sort(t.durations)
 		t.P50, t.P95 = t.durations[(t.Timed-1)/2], t.durations[(t.Timed*95+99)/100-1]
+	}
+	names := slices.Sorted(maps.Keys(t.byDay))
+	slices.Reverse(names)
+	for _, name := range names[:min(days, len(names))] {
+		t.Days = append(t.Days, *t.byDay[name])
 	}
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/evaluate"
 	"waymark/suggest"
 )
 
@@ -41,7 +43,8 @@ func TestEvidence(t *testing.T) {
 	assert.Equal(t, 2, a.Total)
 	require.Len(t, a.Episodes, 1)
 	assert.Equal(t, "success", a.Episodes[0].Step_outcome)
-	assert.Empty(t, parse[body](t, 200, w.ask("GET", "/v1/evidence?from=no:such&to=page:b", "")).Episodes)
+	requireProblem(t, 404, `unknown tool`, w.ask("GET", "/v1/evidence?from=no:such&to=page:b", ""))
+	requireProblem(t, 404, `did you mean fs:read_file?`, w.ask("GET", "/v1/evidence?from=page:b&to=fs:raed_file", ""))
 	requireProblem(t, 422, "limit", w.ask("GET", "/v1/evidence?from=a&to=b&limit=201", ""))
 }
 
@@ -59,6 +62,38 @@ func TestToolStats(t *testing.T) {
 	assert.Equal(t, map[string]any{"id": "page:b", "known": false, "calls": 3.0, "successes": 1.0, "failures": 1.0, "timed": 3.0, "p50_ms": 200.0, "p95_ms": 300.0}, by["page:b"])
 	assert.Equal(t, true, by["fs:read_file"]["known"])
 	assert.Equal(t, 2.0, by["fs:read_file"]["timed"])
+
+	require.Equal(t, 200, w.ask("POST", "/v1/episodes", `{"id":"d1","time":"2026-07-01T23:30:00-01:00","steps":[{"tool":"page:b","outcome":"failure"},{"tool":"page:b"}]}
+{"id":"d2","time":"2026-07-03T09:00:00Z","steps":[{"tool":"page:b","outcome":"success"}]}
+`, "Content-Type: application/x-ndjson").status)
+	one := parse[struct{ Tools []toolStats }](t, 200, w.ask("GET", "/v1/tool-stats?tool=page:b&days=9", "")).Tools
+	require.Len(t, one, 1)
+	assert.Equal(t, []dayStats{{"2026-07-03", 1, 1, 0}, {"2026-07-02", 2, 0, 1}}, one[0].Days)
+	assert.Equal(t, 6, one[0].Calls)
+	one = parse[struct{ Tools []toolStats }](t, 200, w.ask("GET", "/v1/tool-stats?tool=page:b&days=1", "")).Tools
+	assert.Len(t, one[0].Days, 1)
+	requireProblem(t, 404, "unknown tool", w.ask("GET", "/v1/tool-stats?tool=no:such", ""))
+}
+
+// An evaluation is kept as it was stored, with its comparisons, and takes the place of the one before.
+func TestStoredEvaluation(t *testing.T) {
+	w := newWeb(t)
+	requireProblem(t, 404, "waymark evaluate --store", w.ask("GET", "/v1/evaluation", ""))
+	const report = `{"dataset":"default","profile":"auto","next":{"positions":50,"hit@1":0.5,"mrr":0.6,"tasks":40,"reliability":[{"confidence":0.4,"right":0.5,"claims":25}],"ci":{"mrr":[0.5,0.7]}},` +
+		`"baselines":{"popular":{"positions":50,"hit@1":0.2,"mrr":0.3,"ci":{},"lead":{"mrr":{"mean":0.3,"interval":[0.2,0.4]}}}}}`
+	put := w.ask("PUT", "/v1/evaluation", report)
+	got := w.ask("GET", "/v1/evaluation", "")
+	assert.Equal(t, put.body, got.body)
+	kept := parse[keptEvaluation](t, 200, got)
+	i := slices.IndexFunc(kept.Comparisons, func(c comparedMetric) bool { return c.Question == "next" && c.Metric == "mrr" })
+	require.GreaterOrEqual(t, i, 0, got.body)
+	assert.Equal(t, comparedMetric{"next", "mrr", 40, .6, []float64{.5, .7}, "popular", .3, []float64{.3, .2, .4}, evaluate.Leads}, kept.Comparisons[i])
+	assert.Contains(t, string(kept.Report), `"reliability":[{"confidence":0.4,"right":0.5,"claims":25}]`)
+	requireProblem(t, 422, "unknown field", w.ask("PUT", "/v1/evaluation", `{"profil":"auto"}`))
+	require.Equal(t, 200, w.ask("PUT", "/v1/evaluation", `{"profile":"seed"}`).status)
+	assert.Empty(t, parse[keptEvaluation](t, 200, w.ask("GET", "/v1/evaluation", "")).Comparisons)
+
+	assert.JSONEq(t, `{"decisions":[]}`, w.ask("GET", "/v1/decisions", "").body)
 }
 
 func TestMap(t *testing.T) {

@@ -232,6 +232,7 @@ func (s *Server) register(api huma.API) {
 	s.proposalRoutes(r)
 	s.graphRoutes(r)
 	s.peopleRoutes(r)
+	s.evaluationRoutes(r)
 	s.scoring.Routes(r)
 	s.runs.Routes(r)
 	s.upstreamRoutes(r)

@@ -30,6 +30,7 @@ type evaluation struct {
 	share       float64
 	successful  bool
 	ablation    bool
+	store       bool
 }
 
 func (a *app) evaluateCommand() *cobra.Command {
@@ -41,7 +42,7 @@ func (a *app) evaluateCommand() *cobra.Command {
 		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not
 hold, beside simple baselines, with 95 % intervals. A data set is a folder of tools.jsonl and
 episodes.jsonl or a published task graph; without one the latest fifth of the workspace's own history is
-held out. Nothing is stored. Exits 1 if the best baseline is better by more than chance at the next
+held out, and --store keeps the report in the workspace for the page. Exits 1 if the best baseline is better by more than chance at the next
 tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 		Example: `  waymark evaluate
   waymark evaluate --dataset datasets/ultratool --html report.html
@@ -69,6 +70,7 @@ tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 	f.Float64Var(&e.share, "share", 0.2, "`share` of the own history that is held out, without --dataset")
 	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
 	f.BoolVar(&e.ablation, "ablation", true, "say what each signal is worth, the others fitted anew without it")
+	f.BoolVar(&e.store, "store", false, "keep the report in the workspace in place of the last one, without --dataset")
 	progressFlag(cmd, &style)
 	return cmd
 }
@@ -82,6 +84,8 @@ func (e evaluation) check() error {
 		return usagef("--share must be a number between 0 and 1, got %v", e.share)
 	case e.dataset == "" && len(e.distractors) > 0:
 		return usagef("--distractors needs --dataset")
+	case e.dataset != "" && e.store:
+		return usagef("--store is of the own history and does not go with --dataset")
 	case e.html != "": // an evaluation takes too long to find out at its end
 		if info, err := os.Stat(filepath.Dir(e.html)); err != nil || !info.IsDir() {
 			return usagef("--html %s: there is no folder %s", e.html, filepath.Dir(e.html))
@@ -121,6 +125,14 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 	if e.html != "" {
 		if err := replaceFile(e.html, func(w io.Writer) error { return report.WriteHTML(w, r) }); err != nil {
 			return err
+		}
+	}
+	if e.store {
+		if err := a.with(ctx, func(c *client.Client) error {
+			_, err := c.Call(ctx, http.MethodPut, "/v1/evaluation", r)
+			return err
+		}); err != nil {
+			return fmt.Errorf("store the evaluation: %w", err)
 		}
 	}
 	if len(r.Lost) > 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -239,7 +240,7 @@ func TestEvaluateOwnHistory(t *testing.T) {
 	_, errs, code := waymark(t, "", "import", files, "--data", data)
 	require.Zero(t, code, errs)
 	page := filepath.Join(dir, "report.html")
-	text, errs, code := waymark(t, "", "evaluate", "--data", data, "--profile", "seed", "--html", page)
+	text, errs, code := waymark(t, "", "evaluate", "--data", data, "--profile", "seed", "--store", "--html", page)
 	require.Contains(t, []int{0, 1}, code, errs)
 	require.Regexp(t, times, text)
 	text = times.ReplaceAllString(text, "")
@@ -254,7 +255,21 @@ func TestEvaluateOwnHistory(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(html), "<h1>default</h1>")
 
-	startServer(t, data)
+	server := startServer(t, data)
+	resp, err := http.Get(server.URLs.API + "/evaluation")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	var kept struct {
+		Report struct {
+			Profile      string
+			TestEpisodes int `json:"test_episodes"`
+		}
+		Comparisons []any
+	}
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&kept))
+	assert.Equal(t, "seed", kept.Report.Profile)
+	assert.Equal(t, 360, kept.Report.TestEpisodes)
+	assert.NotEmpty(t, kept.Comparisons)
 	served, errs, _ := waymark(t, "", "evaluate", "--data", data, "--profile", "seed")
 	assert.Equal(t, text, times.ReplaceAllString(served, ""), errs)
 }

@@ -52,7 +52,7 @@ var imports = map[string][]string{
 	"usage":    {"catalog", "episodic", "evaluate", "ingest", "mine", "suggest"},
 	"record":   {"episodic", "ingest", "live", "run", "storage", "suggest"},
 	"gateway":  {"catalog", "internal", "run", "storage"},
-	"server":   {"catalog", "episodic", "gateway", "ingest", "internal", "live", "mine", "run", "score", "server/page", "storage", "suggest"},
+	"server":   {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "run", "score", "server/page", "storage", "suggest"},
 	"cmd":      {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest", "usage"},
 
 	// The built web page: files, and nothing that knows the rest.

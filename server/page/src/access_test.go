@@ -72,7 +72,7 @@ func press(t *testing.T, ctx context.Context, keys string) (f focus) {
 // tabTo presses the tabulator until an element whose name begins so has the focus.
 func tabTo(t *testing.T, ctx context.Context, name string) focus {
 	t.Helper()
-	for range 400 {
+	for range 1000 {
 		if f := press(t, ctx, kb.Tab); strings.HasPrefix(f.Name, name) && f.Tag != "main" {
 			require.True(t, f.Visible, "the focus on %s cannot be seen", name)
 			return f
@@ -149,7 +149,7 @@ func TestBrowserNeedsNoMouse(t *testing.T) {
 		if len(places) > 0 && f.Place <= places[len(places)-1] {
 			break
 		}
-		require.Less(t, len(places), 400, "the focus is caught")
+		require.Less(t, len(places), 1000, "the focus is caught")
 		places = append(places, f.Place)
 	}
 	require.Greater(t, len(places), 15)

@@ -26,6 +26,11 @@ import (
 // hostile is what a tool may say of itself.
 const hostile = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">\u202egnp.exe " // and 70,000 bytes more
 
+// stored is a small report of an evaluation.
+const stored = `{"dataset":"default","profile":"auto","train_episodes":100,"test_episodes":40,"next":{"positions":50,"hit@1":0.5,"mrr":0.6123,"tasks":40,"ece":0.1,"calibrated":true,"claims":50,"aurc":0.2,
+"reliability":[{"confidence":0.4,"right":0.4321,"claims":25},{"confidence":0.8,"right":0.9,"claims":25}],"risk_coverage":[{"coverage":0.5,"risk":0.1,"confidence":0.8},{"coverage":1,"risk":0.5,"confidence":0.1}],"ci":{"mrr":[0.5,0.7]}},
+"baselines":{"popular":{"positions":50,"hit@1":0.2,"mrr":0.3,"ci":{},"lead":{"mrr":{"mean":0.3,"interval":[0.2,0.4]}}}}}`
+
 func browser(t *testing.T) string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -49,7 +54,7 @@ func serveAt(t *testing.T, data, host string, args ...string) string {
 	_, port, err := net.SplitHostPort(ln.Addr().String())
 	require.NoError(t, err)
 	require.NoError(t, ln.Close())
-	cmd := exec.Command(program, append([]string{"serve", "--data", data, "--addr", host + ":" + port}, args...)...)
+	cmd := exec.Command(program, append([]string{"serve", "--judge-profiles=false", "--data", data, "--addr", host + ":" + port}, args...)...)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	base := "http://127.0.0.1:" + port
@@ -70,7 +75,7 @@ func tab(t *testing.T) (context.Context, *[]string) {
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
-	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
+	ctx, stop = context.WithTimeout(ctx, 10*time.Minute) // bounds a hang; other work on the machine slows a browser down
 	t.Cleanup(stop)
 	problems := new([]string)
 	chromedp.ListenTarget(ctx, func(ev any) {
@@ -148,7 +153,20 @@ func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 		require.Contains(t, text, task.Tool)
 	}
 
-	require.Contains(t, open(t, ctx, base, "proof", "main h2"), "Decisions of the rebuild gate")
+	ask(t, "PUT", base+"/v1/evaluation", stored, nil)
+	var kept struct {
+		Comparisons []struct{ Value, Lead any }
+	}
+	ask(t, "GET", base+"/v1/evaluation", "", &kept)
+	require.NotEmpty(t, kept.Comparisons)
+	text = open(t, ctx, base, "proof", `svg[aria-label^="Reliability"]`)
+	require.Contains(t, text, "Decisions of the rebuild gate")
+	var rows int
+	require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`document.querySelectorAll('[aria-label^="Metrics beside"] tbody tr').length`, &rows)))
+	require.Equal(t, len(kept.Comparisons), rows)
+	for _, shown := range []string{"0.6123", "popular", "leads", "0.4321"} {
+		require.Contains(t, text, shown)
+	}
 	require.Contains(t, open(t, ctx, base, "changes", "main form"), "Compare")
 	var stats struct {
 		Episodes int
@@ -207,7 +225,7 @@ func TestBrowserScreensWithoutAHistoryNameTheCommand(t *testing.T) {
 	ctx, problems := tab(t)
 	require.NoError(t, chromedp.Run(ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}})))
 	for address, command := range map[string]string{
-		"map": "waymark import", "next": "waymark import", "plan": "waymark run", "proof": "waymark rebuild", "operations": "waymark import",
+		"map": "waymark import", "next": "waymark import", "plan": "waymark run", "proof": "waymark evaluate --store", "operations": "waymark import",
 	} {
 		require.Contains(t, open(t, ctx, base, address, ".empty"), command, address)
 	}

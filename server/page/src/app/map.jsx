@@ -4,7 +4,7 @@ import { h, Fragment } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { IdInput } from "./question.jsx";
 import { go, href } from "./route.js";
-import { Empty, Failed, number, Source, Table, useGet } from "./ui.jsx";
+import { Empty, Failed, number, SaveSVG, Source, Table, useGet } from "./ui.jsx";
 
 const LABELS = 40; // nodes with their name beside them
 const hue = (s) => { let v = 0; for (const c of String(s)) v = (v * 31 + c.codePointAt(0)) % 360; return v; };
@@ -21,7 +21,7 @@ function Drawing({ shown, chosen, by, onChoose }) {
   const { nodes, edges, at } = shown;
   const xs = nodes.map((n) => n.x), ys = nodes.map((n) => n.y);
   const left = Math.min(...xs) - 3, top = Math.min(...ys) - 3, full = { w: Math.max(...xs) - left + 5, h: Math.max(...ys) - top + 3 };
-  const [view, setView] = useState(null), drag = useRef(null);
+  const [view, setView] = useState(null), drag = useRef(null), svg = useRef(null);
   const focus = at.get(chosen);
   const box = view ?? { x: left, y: top, ...full };
   const unit = box.w / 900, most = nodes[0]?.pagerank || 1;
@@ -39,8 +39,9 @@ function Drawing({ shown, chosen, by, onChoose }) {
   return <>
     <div class="row"><button type="button" onClick={() => zoom(0.8)}>Zoom in</button><button type="button" onClick={() => zoom(1.25)}>Zoom out</button>
       <button type="button" onClick={() => setView(null)}>Whole map</button>
+      <SaveSVG of={svg} name="map" />
       {focus && <button type="button" onClick={() => setView({ x: focus.x - 8, y: focus.y - 6, w: 16, h: 12 })}>Go to {chosen}</button>}</div>
-    <svg class="map" height={560} viewBox={`${box.x} ${box.y} ${box.w} ${box.h}`} tabindex={0} role="img" {...pointer}
+    <svg class="map" ref={svg} height={560} viewBox={`${box.x} ${box.y} ${box.w} ${box.h}`} tabindex={0} role="img" {...pointer}
       aria-label={`Map of ${nodes.length} nodes and ${edges.length} transitions; the tables below have the same content. Arrow keys move it, plus and minus zoom.`}
       onKeyDown={(e) => { if (keys[e.key]) { e.preventDefault(); keys[e.key](); } }}>
       <path class="edge" d={lines} stroke-width={unit * 0.6} stroke-opacity={0.35} />

@@ -1,8 +1,8 @@
 // Screen Operations: servers, quarantine, tools, jobs, proposals, keys and workspaces.
 import { h, Fragment } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { events, post, request } from "./api.js";
-import { Act, Empty, Failed, number, Source, Table, time, useGet } from "./ui.jsx";
+import { Act, Empty, Failed, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
 
 /** A part that asks one route and shows its answer or the refusal, for a key may open some parts and not others. */
 function Part({ title, path, name, children }) {
@@ -51,11 +51,29 @@ function Proposals({ data, again }) {
 
 const LEAST_SESSIONS = 20; // fewer say nothing about which tools nobody needs
 
+/** Calls and failures of a tool, day by day. */
+function Days({ id }) {
+  const path = `/v1/tool-stats?tool=${encodeURIComponent(id)}&days=60`, { data, error } = useGet(path);
+  const days = [...(data?.tools[0]?.days ?? [])].reverse(), most = Math.max(1, ...days.map((d) => d.calls)), bar = (v) => (v / most) * 120;
+  return <section class="card" aria-label={"Days of " + id}><h3>{id}, day by day</h3><Failed error={error} />
+    {data && (days.length === 0 ? <p class="soft">The time of its calls is not known.</p> : <>
+      <Picture name={"days-" + id} label={`Calls of ${id} on ${days.length} days, failures in red; the table below has the same numbers`} width={Math.max(240, 20 + days.length * 14)} height={150}>
+        {days.map((d, i) => <g><rect class="neutral" x={10 + i * 14} width={10} y={130 - bar(d.calls)} height={bar(d.calls)} /><rect class="down" x={10 + i * 14} width={10} y={130 - bar(d.failures)} height={bar(d.failures)} /><title>{d.day}: {d.calls}</title></g>)}
+        <text x={10} y={146}>{days[0].day}</text><text x={Math.max(160, days.length * 14 - 54)} y={146}>{days.at(-1).day}</text>
+      </Picture>
+      <Table caption={`Days with a call of ${id}, the last first`} head={["day", "calls", "successes", "failures"]} numbers={[1, 2, 3]} rows={[...days].reverse().map((d) => [d.day, d.calls, d.successes, d.failures])} /></>)}
+    <Source request={"GET " + path} data={data} name="tool-days" /></section>;
+}
+
 function ToolStats({ data }) {
+  const [chosen, choose] = useState(""), [by, order] = useState("calls");
   const used = data.tools.filter((t) => t.calls > 0), unused = data.tools.filter((t) => t.calls === 0 && t.known);
   if (!used.length) return <Empty command="waymark import history.jsonl">No calls are recorded.</Empty>;
-  return <><Table caption={`Tools by calls, in ${data.episodes} episodes of ${data.sessions} sessions`} numbers={[1, 2, 3, 4, 5]} head={["tool", "calls", "successes", "failures", "p50 ms", "p95 ms"]}
-    rows={used.map((t) => [t.id + (t.known ? "" : " (not in the catalog)"), t.calls, t.successes, t.failures, t.p50_ms ?? "–", t.p95_ms ?? "–"])} />
+  if (by !== "calls") used.sort((a, b) => (b[by] ?? 0) - (a[by] ?? 0));
+  return <><label>Order<select value={by} onChange={(e) => order(e.currentTarget.value)}>{Object.entries({ calls: "calls", failures: "failures", p95_ms: "p95" }).map(([v, name]) => <option value={v}>{name}</option>)}</select></label>
+    <Table caption={`Tools by ${by === "p95_ms" ? "p95" : by}, in ${data.episodes} episodes of ${data.sessions} sessions`} numbers={[1, 2, 3, 4, 5]} head={["tool", "calls", "successes", "failures", "p50 ms", "p95 ms", "over time"]}
+      rows={used.map((t) => [t.id + (t.known ? "" : " (not in the catalog)"), t.calls, t.successes, t.failures, t.p50_ms ?? "–", t.p95_ms ?? "–", <button type="button" aria-label={"Days of " + t.id} onClick={() => choose(t.id)}>Days</button>])} />
+    {chosen && <Days key={chosen} id={chosen} />}
     {data.sessions >= LEAST_SESSIONS ? unused.length > 0 && <details><summary>Tools that were never called: {unused.length}</summary><Table caption="Tools that were never called" head={["tool"]} rows={unused.map((t) => [t.id])} /></details>
       : <p class="soft">Tools that were never called are listed from {LEAST_SESSIONS} sessions on.</p>}</>;
 }

@@ -1,6 +1,6 @@
 // Screen Proof: what held-out tasks of the own history say about the profiles, and what became of each rebuild.
 import { h, Fragment } from "preact";
-import { Empty, Failed, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
+import { Curve, Empty, Failed, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
 
 const KINDS = [["next", "next tool"], ["next_intent", "next tool, intent known"], ["intent", "plan for an intent"]];
 const interval = (i) => (i ? `${number(i[0])} to ${number(i[1])}` : "–");
@@ -25,30 +25,62 @@ function Profiles({ auto }) {
   </>;
 }
 
-const gateRows = (job) => KINDS.filter(([k]) => job.gate?.[k]?.metric).map(([k, label]) => {
-  const c = job.gate[k];
-  return [job.id, time(job.finished_at), job.state + (job.forced ? ", forced" : ""), label, c.metric, c.questions, number(c.published), number(c.new), number(c.gain), interval(c.interval)];
-});
+const QUESTIONS = { next: "next tool", next_intent: "next tool, intent known", tools: "tools for an intent", dag: "plan for an intent", official: "plan, official metric" };
+
+/** How far the confidence of the first suggestion can be trusted, and the risk when only the most confident are answered. */
+function Trust({ kind, label, next: n }) {
+  if (!n?.reliability?.length) return null;
+  const calibrated = n.calibrated === null ? "too few claims to tell whether it is calibrated" : n.calibrated ? "calibrated" : "not calibrated";
+  return <><h3>Confidence, {label}</h3>
+    <p>Error {number(n.ece)} over {n.claims} claims: {calibrated}. Area under the curve of risk and coverage {number(n.aurc)}.</p>
+    <div class="row"><Curve name={"reliability-" + kind} label={`Reliability, ${label}: confidence and how often it is right; the table below has the same numbers`} x="confidence" y="right" ideal={[[0, 0], [1, 1]]} points={n.reliability.map((b) => [b.confidence, b.right])} />
+      {n.risk_coverage?.length > 0 && <Curve name={"risk-" + kind} label={`Risk at each coverage, ${label}; the table below has the same numbers`} x="coverage" y="risk" points={n.risk_coverage.map((p) => [p.coverage, p.risk])} />}</div>
+    <Table caption={`Reliability, ${label}`} head={["confidence", "right", "claims"]} numbers={[0, 1, 2]} rows={n.reliability.map((b) => [number(b.confidence), number(b.right), b.claims])} />
+    <Table caption={`Risk and coverage, ${label}`} head={["coverage", "risk", "from confidence"]} numbers={[0, 1, 2]} rows={(n.risk_coverage ?? []).map((p) => [number(p.coverage, 2), number(p.risk), number(p.confidence)])} />
+  </>;
+}
+
+function Evaluation() {
+  const { data: d, error } = useGet("/v1/evaluation");
+  if (error) return error.status === 404 ? <Empty command="waymark evaluate --store">No evaluation on this history is stored.</Empty> : <Failed error={error} />;
+  if (!d) return null;
+  const r = d.report;
+  return <>
+    <p>Stored {time(d.at)}: profile {r.profile}, {r.train_episodes} train episodes, {r.test_episodes} held out.</p>
+    <Table caption="Metrics beside the best baseline; intervals have 95 %" numbers={[2, 3, 6, 7]} head={["questions", "metric", "tasks", "value", "interval", "best baseline", "its value", "lead", "interval of the lead", "verdict"]}
+      rows={d.comparisons.map((c) => [QUESTIONS[c.question] ?? c.question, c.metric, c.tasks, number(c.value), interval(c.interval), c.baseline ?? "–", c.baseline ? number(c.baseline_value) : "–",
+        number(c.lead?.[0]), interval(c.lead?.slice(1)), c.verdict ?? "–"])} />
+    <Trust kind="next" label="next tool" next={r.next} /><Trust kind="next-intent" label="next tool, intent known" next={r.next_intent} />
+    <Source request="GET /v1/evaluation" data={d} name="evaluation" />
+  </>;
+}
+
+const outcome = (d) => [d.published ? "published" : "refused, the model before stays", d.forced && "forced", d.rollback && `rolled back at event ${d.rollback}`].filter(Boolean).join(", ");
+const gateRows = (d) => {
+  const judged = KINDS.filter(([k]) => d.gate?.[k]?.metric);
+  const row = [d.event, d.judged_at ? time(d.judged_at) : "–", outcome(d)];
+  return judged.length ? judged.map(([k, label]) => { const c = d.gate[k]; return [...row, label, c.metric, c.questions, number(c.published), number(c.new), number(c.gain), interval(c.interval)]; }) : [[...row, ...Array(7).fill("–")]];
+};
 
 export function Proof({ stats }) {
-  const jobs = useGet("/v1/jobs?limit=100"), ab = useGet("/v1/ab");
-  const rows = (jobs.data?.jobs ?? []).flatMap(gateRows);
+  const gate = useGet("/v1/decisions"), ab = useGet("/v1/ab");
+  const rows = (gate.data?.decisions ?? []).flatMap(gateRows);
   return <>
+    <h2>Evaluation on the own history</h2>
+    <Evaluation />
     <h2>Profiles</h2>
     {stats && <Profiles auto={stats.auto} />}
     <Source request="GET /v1/stats" data={stats} name="stats" />
     <h2>Decisions of the rebuild gate</h2>
-    <Failed error={jobs.error} />
-    {stats?.rebuild && <p>Last judged {time(stats.rebuild.judged_at)}: {stats.rebuild.published ? "published" : "not published"}{stats.rebuild.forced && ", forced"}.</p>}
-    {rows.length ? <Table caption="Rebuilds that were judged" numbers={[5, 6, 7, 8]} rows={rows}
-      head={["job", "ended", "state", "questions", "metric", "number", "published model", "new model", "gain", "interval of the gain, 95 %"]} />
-      : jobs.data && <Empty command="waymark rebuild">No rebuild of this process was judged.</Empty>}
-    <Source request="GET /v1/jobs?limit=100" data={jobs.data} name="jobs" />
+    <Failed error={gate.error} />
+    {rows.length ? <Table caption="Rebuilds that were judged, the newest first" numbers={[0, 5, 6, 7, 8]} rows={rows}
+      head={["event", "judged", "decision", "questions", "metric", "number", "published model", "new model", "gain", "interval of the gain, 95 %"]} />
+      : gate.data && <Empty command="waymark rebuild">No rebuild was judged.</Empty>}
+    <Source request="GET /v1/decisions" data={gate.data} name="decisions" />
     <h2>Two profiles by what became of their answers</h2>
     <Failed error={ab.error} />
     {ab.data && <><p>{ab.data.logged} answers were logged; {ab.data.ended} have an outcome.</p>{ab.data.notes.map((n) => <p class="soft">{n}</p>)}
       {ab.data.questions.length > 0 && <pre tabIndex={0}>{JSON.stringify(ab.data.questions, null, 2)}</pre>}</>}
     <Source request="GET /v1/ab" data={ab.data} name="ab" />
-    <p class="soft">Baselines, reliability and risk at each coverage: <code>waymark evaluate</code> prints them.</p>
   </>;
 }

@@ -58,12 +58,11 @@ export function Table({ caption, head, rows, numbers = [] }) {
   </div>;
 }
 
-/** A picture that can be saved. */
-export function Picture({ name, label, width, height, children }) {
-  const ref = useRef(null);
+/** A button that saves the picture behind a ref as a file that needs no style sheet. */
+export function SaveSVG({ of, name }) {
   const save = () => {
-    const copy = ref.current.cloneNode(true);
-    const from = ref.current.querySelectorAll("*"), to = copy.querySelectorAll("*");
+    const copy = of.current.cloneNode(true);
+    const from = of.current.querySelectorAll("*"), to = copy.querySelectorAll("*");
     from.forEach((el, i) => {
       const css = getComputedStyle(el);
       for (const p of ["fill", "stroke", "stroke-width", "font-size", "font-family"]) to[i].setAttribute(p, css.getPropertyValue(p));
@@ -75,12 +74,31 @@ export function Picture({ name, label, width, height, children }) {
     a.click();
     URL.revokeObjectURL(a.href);
   };
+  return <button type="button" onClick={save}>Save as SVG</button>;
+}
+
+/** A picture that can be saved. */
+export function Picture({ name, label, width, height, children }) {
+  const ref = useRef(null);
   return <div>
     <div class="scroll" tabIndex={0} role="region" aria-label={"Picture: " + label}>
       <svg ref={ref} width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>{children}</svg>
     </div>
-    <button type="button" onClick={save}>Save as SVG</button>
+    <SaveSVG of={ref} name={name} />
   </div>;
+}
+
+/** A curve of points in the unit square; dashed, what it would be ideally. */
+export function Curve({ name, label, points, x, y, ideal }) {
+  const at = (a, b) => `${50 + a * 260} ${270 - b * 250}`;
+  return <Picture name={name} label={label} width={340} height={310}>
+    <path class="axis" fill="none" d={`M${at(0, 1)}L${at(0, 0)}L${at(1, 0)}`} />
+    {[0, 0.5, 1].map((v) => <g><text x={20} y={274 - v * 250}>{v}</text><text x={46 + v * 255} y={287}>{v}</text></g>)}
+    <text x={150} y={303}>{x}</text><text x={54} y={16}>{y}</text>
+    {ideal && <path class="edge" stroke-dasharray="4 4" d={`M${at(...ideal[0])}L${at(...ideal[1])}`} />}
+    <path class="near" fill="none" stroke-width={2} d={"M" + points.map((p) => at(...p)).join("L")} />
+    {points.map((p) => <circle class="neutral" cx={50 + p[0] * 260} cy={270 - p[1] * 250} r={3} />)}
+  </Picture>;
 }
 
 /** A button that does something on the server and shows a refusal. */

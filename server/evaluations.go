@@ -1,0 +1,122 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"waymark/evaluate"
+	"waymark/live"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
+	"waymark/storage"
+)
+
+// The command line evaluates the own history, which takes minutes; the workspace keeps the last report, so that the page
+// can show it.
+
+const evaluationRow = "evaluation"
+
+type keptEvaluation struct {
+	At     time.Time       `json:"at" doc:"When the report was stored."`
+	Report json.RawMessage `json:"report" doc:"As waymark evaluate --json prints it; docs/lab/quality.md says what the numbers mean."`
+
+	Comparisons []comparedMetric `json:"comparisons" doc:"Each metric beside the best baseline, from the report."`
+}
+
+// comparedMetric is a comparison with its verdict in words.
+type comparedMetric struct {
+	Question      string           `json:"question"`
+	Metric        string           `json:"metric"`
+	Tasks         int              `json:"tasks"`
+	Value         float64          `json:"value"`
+	Interval      []float64        `json:"interval,omitempty" doc:"Of the value, 95 %."`
+	Baseline      string           `json:"baseline,omitempty" doc:"The best one."`
+	BaselineValue float64          `json:"baseline_value"`
+	Lead          []float64        `json:"lead,omitempty" doc:"Mean, and the two ends of its interval of 95 %."`
+	Verdict       evaluate.Verdict `json:"verdict,omitempty" enum:"leads,even,behind,too few"`
+}
+
+type (
+	keptEvaluationAnswer struct{ Body keptEvaluation }
+	judgementsAnswer     struct {
+		Body struct {
+			Decisions []live.Judgement `json:"decisions" doc:"The newest first."`
+		}
+	}
+)
+
+func (s *Server) evaluationRoutes(r *route.Table) {
+	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-evaluation", Method: http.MethodGet, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "The last evaluation on the own history",
+		Description: "404 until `waymark evaluate --store` has stored one.", Errors: []int{http.StatusNotFound}}, s.getEvaluation)
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Body: 4 << 20}, huma.Operation{OperationID: "store-evaluation", Method: http.MethodPut, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "Store an evaluation on the own history",
+		Description: "In the place of the last one. The body is what waymark evaluate --json prints."}, s.putEvaluation)
+	route.Ask(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-decisions", Method: http.MethodGet, Path: "/v1/decisions", Tags: []string{"Model"}, Summary: "Decisions of the rebuild gate",
+		Description: "Reads the log from its begin: rebuilds that were judged, published or refused, and rollbacks."}, s.decisions)
+}
+
+func (s *Server) getEvaluation(ctx context.Context, _ *struct{}) (*keptEvaluationAnswer, error) {
+	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
+	if err != nil {
+		return nil, err
+	}
+	value, _, err := table.Get(ctx, evaluationRow)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, problem.New(http.StatusNotFound, "no evaluation is stored; `waymark evaluate --store` stores one")
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &keptEvaluationAnswer{}
+	return out, json.Unmarshal(value, &out.Body)
+}
+
+func (s *Server) putEvaluation(ctx context.Context, q *question[json.RawMessage]) (*keptEvaluationAnswer, error) {
+	var report evaluate.Report
+	dec := json.NewDecoder(bytes.NewReader(q.Body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&report); err != nil {
+		return nil, problem.New(http.StatusUnprocessableEntity, "the body is no report of an evaluation: "+err.Error())
+	}
+	text, err := json.Marshal(report)
+	if err != nil {
+		return nil, err
+	}
+	kept := keptEvaluation{At: s.cfg.Now().UTC(), Report: text, Comparisons: []comparedMetric{}}
+	for _, c := range report.Comparisons() {
+		one := comparedMetric{Question: c.Question, Metric: c.Metric, Tasks: c.Tasks, Value: c.Value, Baseline: c.Baseline, BaselineValue: c.BaselineValue, Verdict: c.Verdict()}
+		if c.CI != nil {
+			one.Interval = c.CI[:]
+		}
+		if c.Lead != nil {
+			one.Lead = []float64{c.Lead.Mean, c.Lead.Interval[0], c.Lead.Interval[1]}
+		}
+		kept.Comparisons = append(kept.Comparisons, one)
+	}
+	value, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := table.Put(ctx, evaluationRow, value); err != nil {
+		return nil, err
+	}
+	return &keptEvaluationAnswer{kept}, nil
+}
+
+func (s *Server) decisions(ctx context.Context, e *live.Engine, _ *struct{}) (_ *judgementsAnswer, err error) {
+	out := &judgementsAnswer{}
+	if out.Body.Decisions, err = e.Judgements(ctx); out.Body.Decisions == nil {
+		out.Body.Decisions = []live.Judgement{}
+	}
+	return out, err
+}
