@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak test-faults package vulncheck licences sbom reproducible
+.PHONY: build run page test-browser page-shots install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak test-faults package vulncheck licences sbom reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -42,6 +42,9 @@ page: ## build the web page from server/page/src into server/page/dist
 
 test-browser: build ## the web page in chromium, on the program as it is built; skipped where there is none
 	cd server/page/src && WAYMARK="$(CURDIR)/bin/waymark" go test -vet=off -count=1 -v -tags=browser,nomsgpack -run Browser .
+
+page-shots: build ## docs/pictures: the pictures of the README, from the page with the sample in chromium
+	cd server/page/src && WAYMARK="$(CURDIR)/bin/waymark" PICTURES="$(CURDIR)/docs/pictures" go test -vet=off -count=1 -v -tags=browser,nomsgpack -run Pictures .
 
 install: ## waymark, and what hosts call for their hooks, into go's bin directory
 	GOWORK=off go install ./cmd/waymark ./cmd/waymark-hook

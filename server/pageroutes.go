@@ -84,10 +84,12 @@ type evidenceEpisode struct {
 
 type evidenceAnswer struct {
 	Body struct {
-		From     string            `json:"from"`
-		To       string            `json:"to"`
-		Total    int               `json:"total" doc:"Episodes with this transition."`
-		Episodes []evidenceEpisode `json:"episodes"`
+		From      string            `json:"from"`
+		To        string            `json:"to"`
+		Total     int               `json:"total" doc:"Episodes with this transition."`
+		Successes int               `json:"successes" doc:"Of these, where the step at the end of the transition succeeded."`
+		Failures  int               `json:"failures" doc:"Of these, where it failed."`
+		Episodes  []evidenceEpisode `json:"episodes"`
 	}
 }
 
@@ -211,6 +213,12 @@ func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery)
 				continue
 			}
 			b.Total++
+			switch ep.Steps[t.To].Outcome {
+			case episodic.Success:
+				b.Successes++
+			case episodic.Failure:
+				b.Failures++
+			}
 			b.Episodes = append(b.Episodes, evidenceEpisode{ep.ID, ep.Source, cmp.Or(ep.Outcome, episodic.Unknown), cmp.Or(ep.Steps[t.To].Outcome, episodic.Unknown)})
 			if len(b.Episodes) > 2*q.Limit {
 				b.Episodes = append(b.Episodes[:0], b.Episodes[len(b.Episodes)-q.Limit:]...)

@@ -30,13 +30,16 @@ func newTimed(t *testing.T) web {
 func TestEvidence(t *testing.T) {
 	w := newTimed(t)
 	type body = struct {
-		From, To string
-		Total    int
-		Episodes []struct{ ID, Outcome, Step_outcome string }
+		From, To            string
+		Total               int
+		Successes, Failures int
+		Episodes            []struct{ ID, Outcome, Step_outcome string }
 	}
 	a := parse[body](t, 200, w.ask("GET", "/v1/evidence?from=fs.read_file&to=page:b", ""))
 	assert.Equal(t, "fs:read_file", a.From)
 	assert.Equal(t, 2, a.Total)
+	assert.Equal(t, 1, a.Successes)
+	assert.Zero(t, a.Failures)
 	require.Len(t, a.Episodes, 2)
 	assert.Equal(t, "p2", a.Episodes[0].ID, "the last recorded comes first")
 	a = parse[body](t, 200, w.ask("GET", "/v1/evidence?from=fs:read_file&to=page:b&limit=1", ""))

@@ -252,7 +252,8 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 		Instructions:      mcpInstructions,
 		CompletionHandler: m.complete,
 		// Our own list never changes while the program runs: suggestions travel in results.
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: upstream}, Resources: &mcp.ResourceCapabilities{}},
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: upstream}, Resources: &mcp.ResourceCapabilities{},
+			Extensions: map[string]any{extensionApps: map[string]any{"mimeTypes": []string{mimeApp}}}},
 	}
 	if upstream {
 		options.Instructions += upstreamInstructions
@@ -274,6 +275,7 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 		offerUpstream(srv, m)
 	}
 	addResources(srv, m)
+	addApps(srv, m)
 	register(srv)
 	srv.AddReceivingMiddleware(isolate(cfg.Logger), declaredOnly(options.Capabilities), escapeIDs)
 	return srv

@@ -56,11 +56,11 @@ var mcpToolset = sync.OnceValue(func() []mcpTool {
 				"Each result carries its input schema, so it can be called at once."),
 		define(toolDescribe, "Describe tools", asked, reads, describeTool,
 			"Give everything known about tools or capabilities by id: description, schemas, annotations, and for capabilities the tools they use."),
-		define(toolNext, "Suggest the next tool", asked, reads, suggestNext,
+		showIn("next", define(toolNext, "Suggest the next tool", asked, reads, suggestNext,
 			"After one or more tools have run, say which usually comes next, learned from recorded work. "+
-				"Each suggestion has a confidence, the terms of its score and a reason."),
-		define(toolDAG, "Suggest a plan", planning, reads, suggestDAG,
-			"Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."),
+				"Each suggestion has a confidence, the terms of its score and a reason.")),
+		showIn("plan", define(toolDAG, "Suggest a plan", planning, reads, suggestDAG,
+			"Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles.")),
 		define(toolRecord, "Record an episode", writing, adds, recordEpisode,
 			"Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. "+
 				"Do not put argument values or results into it."),

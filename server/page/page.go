@@ -25,7 +25,16 @@ var dist embed.FS
 const Policy = "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-const index = "index.html"
+const (
+	index = "index.html"
+	app   = "mcp.html"
+)
+
+// App is a screen as one document for MCP hosts: map, next or plan. They show it in a frame of their own policy.
+func App(screen string) (string, error) {
+	document, err := fs.ReadFile(dist, "dist/"+app)
+	return strings.Replace(string(document), `data-view="VIEW"`, `data-view="`+screen+`"`, 1), err
+}
 
 // File is one file of the page.
 type File struct {
@@ -49,6 +58,9 @@ func Load() (map[string]File, error) {
 		return nil, err
 	}
 	for _, e := range entries {
+		if e.Name() == app {
+			continue
+		}
 		content, err := fs.ReadFile(dist, "dist/"+e.Name())
 		if err != nil {
 			return nil, err

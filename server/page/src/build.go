@@ -81,7 +81,22 @@ func build(src string) (map[string][]byte, error) {
 		index = bytes.ReplaceAll(index, []byte(f.place), []byte("/assets/"+name))
 	}
 	files["index.html"] = index
-	return files, nil
+	files["mcp.html"], err = oneDocument(src, style)
+	return files, err
+}
+
+// oneDocument is the page for MCP hosts, which load one document and nothing with it.
+func oneDocument(src string, style []byte) ([]byte, error) {
+	script, err := bundle(src, "mcp.jsx")
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(script, []byte("</script")) || bytes.Contains(style, []byte("</style")) {
+		return nil, errors.New("mcp.jsx or style.css would end its own element of the document")
+	}
+	document, err := os.ReadFile(filepath.Join(src, "app", "mcp.html"))
+	document = bytes.Replace(document, []byte("STYLE"), style, 1)
+	return bytes.Replace(document, []byte("SCRIPT"), script, 1), err
 }
 
 func bundle(src, entry string) ([]byte, error) {

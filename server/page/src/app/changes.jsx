@@ -2,13 +2,13 @@
 import { h, Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { go } from "./route.js";
-import { Empty, Failed, number, Source, Table, useGet } from "./ui.jsx";
+import { Empty, Failed, number, Source, Table, time, useGet } from "./ui.jsx";
 
 const names = (caption, ids) => ids.length > 0 && <details open={ids.length <= 20}><summary>{caption}: {ids.length}</summary><Table caption={caption} head={["id"]} rows={ids.map((id) => [id])} /></details>;
 const edges = (caption, list) => list.length > 0 && <details open={list.length <= 20}><summary>{caption}: {list.length}</summary>
   <Table caption={caption} head={["from", "to", "weight", "count"]} numbers={[2, 3]} rows={list.map((e) => [e.from, e.to, number(e.weight), e.count])} /></details>;
 
-export function Changes({ route }) {
+export function Changes({ route, stats }) {
   const from = route.query.get("from") ?? "previous", to = route.query.get("to") ?? "current";
   const [q, set] = useState({ from, to });
   const path = `/v1/graph/diff?from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`;
@@ -16,7 +16,7 @@ export function Changes({ route }) {
   const field = (name) => <label class="wide">{name === "from" ? "From" : "To"}<input value={q[name]} onInput={(e) => set({ ...q, [name]: e.currentTarget.value })} /></label>;
   return <>
     <form onSubmit={(e) => { e.preventDefault(); go("changes", q); }}>{field("from")}{field("to")}<button>Compare</button></form>
-    <p class="soft">A model is named current, previous, or by its version.</p>
+    <p class="soft">A model is named current, previous, or by its version; the model in memory before this one and two builds on disk can be compared.{stats?.model?.built_at && ` The current one was built ${time(stats.model.built_at)}.`}</p>
     <Failed error={error} />
     {error?.status === 404 && <Empty command="waymark import history.jsonl">There is no earlier model to compare with.</Empty>}
     {d && <>

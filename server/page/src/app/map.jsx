@@ -17,7 +17,7 @@ export function filtered(data, nodeShare, edgeShare) {
   return { nodes, at, edges: edges.slice(0, Math.ceil(edges.length * edgeShare)) };
 }
 
-function Drawing({ shown, chosen, by, onChoose }) {
+export function Drawing({ shown, chosen, by, onChoose }) {
   const { nodes, edges, at } = shown;
   const xs = nodes.map((n) => n.x), ys = nodes.map((n) => n.y);
   const left = Math.min(...xs) - 3, top = Math.min(...ys) - 3, full = { w: Math.max(...xs) - left + 5, h: Math.max(...ys) - top + 3 };
@@ -55,7 +55,7 @@ function Drawing({ shown, chosen, by, onChoose }) {
 export function Evidence({ from, to }) {
   const path = `/v1/evidence?from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`;
   const { data, error } = useGet(path);
-  return <><Failed error={error} />{data && <Table caption={`Episodes with ${from} → ${to}: ${data.total}, the last first`} head={["episode", "source", "outcome", "outcome of the step"]}
+  return <><Failed error={error} />{data && <Table caption={`Episodes with ${from} → ${to}: ${data.total}; ${to} succeeded in ${data.successes} and failed in ${data.failures}. The last first`} head={["episode", "source", "outcome", "outcome of the step"]}
     rows={data.episodes.map((e) => [e.id, e.source ?? "", e.outcome, e.step_outcome])} />}<Source request={"GET " + path} data={data} name="evidence" /></>;
 }
 

@@ -66,8 +66,8 @@ export function Next({ route }) {
       {(a.unknown_ids ?? []).length > 0 && <p class="problem">Unknown: {a.unknown_ids.map((u) => u.id).join(", ")}</p>}
       {a.suggestions.length === 0
         ? <Empty command="waymark import history.jsonl">There is nothing to suggest.</Empty>
-        : <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "reason"]} numbers={[0, 3]}
-          rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.reason ?? ""])} />}
+        : <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "seen here", "successes of the tool", "its failures", "reason"]} numbers={[0, 3, 4, 5, 6]}
+          rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), number(s.evidence?.count), number(s.evidence?.successes), number(s.evidence?.failures), s.reason ?? ""])} />}
       <Source request="POST /v1/next" data={a} name="next" />
       {a.suggestions.map((s, i) => <Candidate key={s.id} s={s} rank={i + 1} last={q.context.at(-1)} />)}
       <WhatIf question={{ context: q.context, intent: q.intent, profile: q.profile }} />
