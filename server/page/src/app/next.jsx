@@ -32,7 +32,7 @@ function Candidate({ s, rank, last }) {
   const e = s.evidence ?? {}, [tasks, show] = useState(false);
   return <article class="card"><h2>{rank}. {s.id} <span class="soft">{s.kind}</span></h2>
     <p>confidence {number(s.confidence)}. {s.reason}</p>
-    <p class="soft">seen {number(e.count)} of {number(e.of)} times; {number(e.successes)} successes, {number(e.failures)} failures</p>
+    <p class="soft">seen {number(e.count)} of {number(e.of)} times; {e.successes ?? 0} successes, {e.failures ?? 0} failures</p>
     <details open={rank === 1}><summary>Terms of the score</summary><Waterfall suggestion={s} /></details>
     {last && <details onToggle={(e) => show(e.currentTarget.open)}><summary>Past tasks in which it followed {last}</summary>{tasks && <Evidence from={last} to={s.id} />}</details>}
   </article>;
@@ -66,8 +66,9 @@ export function Next({ route }) {
       {(a.unknown_ids ?? []).length > 0 && <p class="problem">Unknown: {a.unknown_ids.map((u) => u.id).join(", ")}</p>}
       {a.suggestions.length === 0
         ? <Empty command="waymark import history.jsonl">There is nothing to suggest.</Empty>
-        : <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "seen here", "successes of the tool", "its failures", "reason"]} numbers={[0, 3, 4, 5, 6]}
-          rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), number(s.evidence?.count), number(s.evidence?.successes), number(s.evidence?.failures), s.reason ?? ""])} />}
+        : <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "seen here", "successes", "failures", "reason"]} numbers={[0, 3, 4, 5, 6]}
+          rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.evidence?.count ?? 0, s.evidence?.successes ?? 0, s.evidence?.failures ?? 0, s.reason ?? ""])} />}
+      <p class="soft">Successes and failures are those after the last step where enough are known, else those of the tool in all.</p>
       <Source request="POST /v1/next" data={a} name="next" />
       {a.suggestions.map((s, i) => <Candidate key={s.id} s={s} rank={i + 1} last={q.context.at(-1)} />)}
       <WhatIf question={{ context: q.context, intent: q.intent, profile: q.profile }} />
