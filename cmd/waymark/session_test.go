@@ -196,6 +196,7 @@ var varying = []struct {
 	{regexp.MustCompile(`sha256:…(, sha256:…)+`), "sha256:…"}, // how many models are kept depends on when they were made
 	{regexp.MustCompile(`\b(event|at) \d+( of \d+)?`), "$1 N"},
 	{regexp.MustCompile(`wmk_[0-9a-zA-Z_-]+`), "wmk_…"},
+	{regexp.MustCompile(`code=[A-Z2-7]{26}`), "code=…"},
 	{regexp.MustCompile(`(^|[^.0-9a-f])[0-9a-f]{16,64}\b`), "${1}HEX"},
 	{regexp.MustCompile(`run-[0-9a-f]+-[a-z0-9]+`), "run-ID"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:PORT"},
