@@ -41,7 +41,7 @@ func (l *trainingData) fit(next, plans bool, halt func() bool, tell func(done fl
 	f, kept := &fittedModels{}, study{}
 	if next {
 		var claims nexttool.Predictions
-		if f.weights, claims, kept.next = nexttool.FitStudy(l.catalog, l.tasks, l.timed, halt); f.weights.Plain == nil {
+		if f.weights, claims, kept.next = nexttool.Fit(l.catalog, l.tasks, l.timed, halt); f.weights.Plain == nil {
 			return nil
 		}
 		f.sure.plain = calibrate.Fit(claims.Plain)

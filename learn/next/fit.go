@@ -32,31 +32,16 @@ var looser = [...]float64{.4, 2.5, 10, 40}
 // their fifth (their third in a long history), chosen by [Task].Group. So no task sees itself, nor its
 // like where requests repeat. At most about 6,000 steps are predicted, from the newest tasks that have
 // 200,000 together.
-func Fit(c Catalog, tasks []*Task, timed bool) Weights {
-	w, _ := FitPredictions(c, tasks, timed)
-	return w
-}
-
-// FitPredictions is [Fit], and what such weights claim: the predicted steps are quartered by group or block,
-// and each quarter is claimed by weights fitted on the others. Where there are many steps, each half is claimed
-// by weights fitted on the other, which is faster.
-func FitPredictions(c Catalog, tasks []*Task, timed bool) (Weights, Predictions) {
-	return FitUntil(c, tasks, timed, func() bool { return false })
-}
-
-// FitUntil is [FitPredictions] that asks stop often, from several goroutines, and returns no weights soon
-// after it is true.
-func FitUntil(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Predictions) {
-	w, claims, _ := FitStudy(c, tasks, timed, stop)
-	return w, claims
-}
-
-// FitStudy is [FitUntil], and what the weights were fitted on.
-func FitStudy(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Predictions, *Study) {
+//
+// The predictions are those of held-out steps: the predicted steps are quartered by group or block, and each quarter is
+// predicted by weights fitted on the others. Where there are many steps, each half is predicted by weights fitted on the
+// other, which is faster. The study is what the weights were fitted on. Fit calls stop often, from several goroutines,
+// and returns no weights soon after it returns true.
+func Fit(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Predictions, *Study) {
 	return FitFrom(priorBelief(), c, tasks, timed, stop)
 }
 
-// FitFrom is [FitStudy] with a prior of the caller's.
+// FitFrom is [Fit] with a prior of the caller's.
 func FitFrom(prior Belief, c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Predictions, *Study) {
 	w, claims, study := gather(c, apart(newest(tasks)), timed, stop).learn(prior)
 	if stop() {

@@ -63,7 +63,7 @@ func TestARequestDecidesWhereTheHistoryCannot(t *testing.T) {
 		t.Skip("too long for -short")
 	}
 	tasks := forks(80)
-	h, w := observe(tasks), Fit(catalog(), tasks, false)
+	h, w := observe(tasks), fitWeights(catalog(), tasks, false)
 	var s FeatureValues
 	now := line(0, 1)
 	for say, want := range map[int32]int32{1: 2, 2: 3} {
@@ -81,7 +81,7 @@ func TestARequestDecidesWhereTheHistoryCannot(t *testing.T) {
 // In the order of time, too.
 func TestFitInTime(t *testing.T) {
 	tasks := forks(80)
-	h, w := observe(tasks), Fit(catalog(), tasks, true)
+	h, w := observe(tasks), fitWeights(catalog(), tasks, true)
 	var s FeatureValues
 	now := line(0, 1)
 	h.Compute(now.Tools, now.Parents, 2, h.Ask([]Word{{2, 1}}, nil), &s)
@@ -106,7 +106,7 @@ func TestAGroupDoesNotVouchForItself(t *testing.T) {
 			apart, together = append(apart, a), append(together, b)
 		}
 	}
-	leaking, honest := Fit(catalog(), apart, false), Fit(catalog(), together, false)
+	leaking, honest := fitWeights(catalog(), apart, false), fitWeights(catalog(), together, false)
 	for level := range uint8(4) {
 		assert.GreaterOrEqual(t, Weight(leaking.Asked, Words, level, 0), Weight(honest.Asked, Words, level, 0))
 	}
@@ -114,8 +114,8 @@ func TestAGroupDoesNotVouchForItself(t *testing.T) {
 }
 
 func TestWithoutTasksTheWeightsAreThePrior(t *testing.T) {
-	assert.Equal(t, Prior(), Fit(catalog(), nil, false))
-	assert.Equal(t, Prior(), Fit(catalog(), []*Task{line(1), {}}, true))
+	assert.Equal(t, Prior(), fitWeights(catalog(), nil, false))
+	assert.Equal(t, Prior(), fitWeights(catalog(), []*Task{line(1), {}}, true))
 }
 
 // After very few tasks what followed a tool comes first: no weight makes it count against a tool that it was seen.
@@ -124,7 +124,7 @@ func TestTheFirstTasksTeachWhatFollows(t *testing.T) {
 		{line(0, 1, 2, 3)},
 		{line(0, 1, 2, 3), line(4, 0, 0, 1, 2), line(0, 5, 3)},
 	} {
-		h, w := settled(tasks), Fit(catalog(), tasks, true)
+		h, w := settled(tasks), fitWeights(catalog(), tasks, true)
 		var signs FeatureValues
 		var sources Sources
 		for _, step := range [][2]int32{{1, 2}, {2, 3}} {
@@ -139,9 +139,9 @@ func TestTheFirstTasksTeachWhatFollows(t *testing.T) {
 func TestFitIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	tasks := forks(60)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	want := Fit(catalog(), tasks, false)
+	want := fitWeights(catalog(), tasks, false)
 	runtime.GOMAXPROCS(4)
-	require.Equal(t, want, Fit(catalog(), tasks, false))
+	require.Equal(t, want, fitWeights(catalog(), tasks, false))
 }
 
 func draw(t *rapid.T) []*Task {
@@ -282,7 +282,7 @@ func TestClaimsAreHeldOutAndHonest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
-	w, claims := FitPredictions(catalog(), forks(200), false)
+	w, claims := fitPredictions(catalog(), forks(200), false)
 	require.Len(t, claims.Plain, 600)
 	require.Len(t, claims.Asked, 600)
 	said, right := 0.0, 0.0
@@ -293,12 +293,12 @@ func TestClaimsAreHeldOutAndHonest(t *testing.T) {
 	}
 	assert.InDelta(t, right/600, said/600, .08)
 	assert.Greater(t, right/600, .6)
-	assert.Equal(t, w, Fit(catalog(), forks(200), false))
+	assert.Equal(t, w, fitWeights(catalog(), forks(200), false))
 	none := forks(40)
 	for _, task := range none {
 		task.Request = nil
 	}
-	_, claims = FitPredictions(catalog(), none, false)
+	_, claims = fitPredictions(catalog(), none, false)
 	assert.Empty(t, claims.Asked)
 	assert.Len(t, claims.Plain, 120)
 }
@@ -387,7 +387,7 @@ func TestMassesOfSteps(t *testing.T) {
 				}
 			}
 		}
-		return Fit(catalog(), tasks, false)
+		return fitWeights(catalog(), tasks, false)
 	}
 	plain := fit(0)
 	require.Equal(t, plain, fit(1))
@@ -427,4 +427,14 @@ func TestClaimsAreOfWeightsFittedOnOthers(t *testing.T) {
 			assert.Greater(t, d, .05, "quarter %d is claimed by weights that were fitted on it", q)
 		}
 	}
+}
+
+func fitPredictions(c Catalog, tasks []*Task, timed bool) (Weights, Predictions) {
+	w, predictions, _ := Fit(c, tasks, timed, func() bool { return false })
+	return w, predictions
+}
+
+func fitWeights(c Catalog, tasks []*Task, timed bool) Weights {
+	w, _ := fitPredictions(c, tasks, timed)
+	return w
 }

@@ -46,7 +46,7 @@ func TestOlderTasksCountAsMuchAsNewerOnes(t *testing.T) {
 		tasks = append(tasks, task())
 		tasks[i].Group = uint64(i)
 	}
-	w := Fit(c, tasks, true)
+	w := fitWeights(c, tasks, true)
 	h := NewHistory(c)
 	whole := make([]sequence.Followers, T)
 	for i, row := range c.Older {

@@ -50,7 +50,7 @@ func TestAFitKnowsNoMoreThanAContextSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
-	w, claims := FitPredictions(catalog(), crossings(200), false)
+	w, claims := fitPredictions(catalog(), crossings(200), false)
 	sure := 0
 	for _, c := range claims.Plain {
 		if c.P > .9 {

@@ -18,7 +18,7 @@ func TestAnAblationFitsTheOthersAnew(t *testing.T) {
 	}
 	tasks := forks(120)
 	h := observe(tasks)
-	w, _, study := FitStudy(catalog(), tasks, false, never)
+	w, _, study := Fit(catalog(), tasks, false, never)
 	told := 0.0
 	all := study.Ablate(never, func(done float64) { assert.Greater(t, done, told); told = done })
 	require.Len(t, all, int(Signals))
@@ -47,7 +47,7 @@ func TestPlaceIsThatOfTheRanking(t *testing.T) {
 		t.Skip("too long for -short")
 	}
 	tasks := forks(60)
-	h, w := observe(tasks), Fit(catalog(), tasks, false)
+	h, w := observe(tasks), fitWeights(catalog(), tasks, false)
 	var s FeatureValues
 	now := line(0, 1, 2)
 	h.Compute(now.Tools, now.Parents, 3, nil, &s)
@@ -57,7 +57,7 @@ func TestPlaceIsThatOfTheRanking(t *testing.T) {
 }
 
 func TestThePriorHasNoAblation(t *testing.T) {
-	_, _, study := FitStudy(catalog(), nil, false, never)
+	_, _, study := Fit(catalog(), nil, false, never)
 	assert.Nil(t, study.Ablate(never, func(float64) {}))
 }
 
