@@ -37,22 +37,26 @@ var hosts = []struct {
 	userHooks       string
 	projectHooks    string
 	events          []string // that are hooked
+	flat            bool     // a hook is no group of hooks
 	program, folder string   // by which an installed host is known: a command, or a folder from the home directory
 }{
 	{"claude-code", ".mcp.json of a project, or: claude mcp add", "mcpServers", ".claude.json", ".mcp.json",
 		".claude/settings.json of a project, or ~/.claude/settings.json", ".claude/settings.json", ".claude/settings.json",
-		[]string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionEnd"}, "claude", ".claude"},
-	{"claude-desktop", "claude_desktop_config.json", "mcpServers", "EDITORS/Claude/claude_desktop_config.json", "", "", "", "", nil, "", "EDITORS/Claude"},
-	{"cursor", ".cursor/mcp.json of a project, or ~/.cursor/mcp.json", "mcpServers", ".cursor/mcp.json", ".cursor/mcp.json", "", "", "", nil, "cursor", ".cursor"},
-	{"vscode", ".vscode/mcp.json", "servers", "EDITORS/Code/User/mcp.json", ".vscode/mcp.json", "", "", "", nil, "code", "EDITORS/Code"},
+		[]string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionStart", "SessionEnd"}, false, "claude", ".claude"},
+	{"claude-desktop", "claude_desktop_config.json", "mcpServers", "EDITORS/Claude/claude_desktop_config.json", "", "", "", "", nil, false, "", "EDITORS/Claude"},
+	{"cursor", ".cursor/mcp.json of a project, or ~/.cursor/mcp.json", "mcpServers", ".cursor/mcp.json", ".cursor/mcp.json",
+		".cursor/hooks.json of a project, or ~/.cursor/hooks.json", ".cursor/hooks.json", ".cursor/hooks.json",
+		[]string{"sessionStart", "beforeSubmitPrompt", "postToolUse", "postToolUseFailure", "sessionEnd"}, true, "cursor", ".cursor"},
+	{"vscode", ".vscode/mcp.json", "servers", "EDITORS/Code/User/mcp.json", ".vscode/mcp.json", "", "", "", nil, false, "code", "EDITORS/Code"},
 	{"codex", "~/.codex/config.toml", "", ".codex/config.toml", "", "~/.codex/hooks.json", ".codex/hooks.json", "",
-		[]string{"PreToolUse", "PostToolUse", "UserPromptSubmit"}, "codex", ".codex"},
+		[]string{"PreToolUse", "PostToolUse", "UserPromptSubmit"}, false, "codex", ".codex"},
 }
 
 // initOptions say what is written, and where.
 type initOptions struct {
-	host, url                 string
-	hook, print, project, yes bool
+	host, url           string
+	hook, whisper       bool
+	print, project, yes bool
 }
 
 func (a *app) initCommand() *cobra.Command {
@@ -62,9 +66,11 @@ func (a *app) initCommand() *cobra.Command {
 		Short: "Write the configuration by which a host finds Waymark",
 		Long: `Adds Waymark to the MCP servers in a host's configuration, or with --url a server that runs. The difference is shown
 first, and nothing else in the file is touched; --print only prints what would be added. With --hook also the hooks
-that let Waymark learn from every call the host makes. Where servers were added to the gateway (waymark gateway add)
+that let Waymark learn from every call the host makes; with --whisper these may also tell the model one line where the
+history gives reason to (docs/whisper.md). Where servers were added to the gateway (waymark gateway add)
 Waymark connects them. waymark uninit takes everything out again.`,
 		Example: `  waymark init --host claude-code --hook
+  waymark init --host codex --whisper
   waymark init --host cursor --project --yes
   waymark init --host vscode --url http://127.0.0.1:7070/mcp --print`,
 		Args: noArgs,
@@ -73,18 +79,20 @@ Waymark connects them. waymark uninit takes everything out again.`,
 			if err != nil {
 				return err
 			}
+			o.hook = o.hook || o.whisper
 			p, server, hooks, err := a.hostConfig(i, o)
 			if err != nil || o.print {
 				return cmp.Or(err, a.printInit(p))
 			}
 			return a.writeHost(i, o, func(text []byte) ([]byte, error) { return withServer(i, text, server, p.Config) },
-				func(text []byte) ([]byte, error) { return withHooks(text, hooks) })
+				func(text []byte) ([]byte, error) { return withHooks(text, hooks, hosts[i].flat) })
 		},
 	}
 	o.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.url, "url", "", "MCP `address` of a server that runs, instead of one that the host starts")
 	f.BoolVar(&o.hook, "hook", false, "also add hooks")
+	f.BoolVar(&o.whisper, "whisper", false, "also add hooks, which may tell the model one line")
 	f.BoolVar(&o.print, "print", false, "only print what would be added")
 	return cmd
 }
@@ -105,7 +113,7 @@ difference. Nothing else in the files is touched.`,
 			}
 			o.hook = hosts[i].hooks != ""
 			return a.writeHost(i, o, func(text []byte) ([]byte, error) { return withoutServer(i, text) },
-				func(text []byte) ([]byte, error) { return withHooks(text, nil) })
+				func(text []byte) ([]byte, error) { return withHooks(text, nil, hosts[i].flat) })
 		},
 	}
 	o.flags(cmd)
@@ -198,8 +206,16 @@ func (a *app) hostConfig(i int, o initOptions) (p printed, server, hooks map[str
 		p.Config = indented(map[string]any{h.servers: map[string]any{"waymark": server}})
 	}
 	if o.hook {
-		hooks = hookConfig(h.events, a.hookLine(program, h.name, dir))
-		p.HooksFile, p.Hooks = h.hooks, indented(map[string]any{"hooks": hooks})
+		line := a.hookLine(program, h.name, dir)
+		if o.whisper {
+			line += " --whisper"
+		}
+		hooks = hookConfig(h.events, line, h.flat)
+		whole := map[string]any{"hooks": hooks}
+		if h.flat {
+			whole["version"] = 1
+		}
+		p.HooksFile, p.Hooks = h.hooks, indented(whole)
 	}
 	return p, server, hooks, nil
 }
@@ -333,7 +349,7 @@ func withoutServer(i int, text []byte) (after []byte, err error) {
 }
 
 // withHooks puts hooks in the place of those of Waymark that are there; those of others stay.
-func withHooks(text []byte, hooks map[string]any) ([]byte, error) {
+func withHooks(text []byte, hooks map[string]any, flat bool) ([]byte, error) {
 	all, err := hostfile.Get(text, "hooks")
 	if err != nil {
 		return nil, err
@@ -371,6 +387,23 @@ func withHooks(text []byte, hooks map[string]any) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if !flat {
+		return text, nil
+	}
+	return withVersion(text, len(hooks) > 0)
+}
+
+// withVersion adds the version to a file of flat hooks, and empties one that holds nothing else.
+func withVersion(text []byte, hooks bool) ([]byte, error) {
+	version, err := hostfile.Get(text, "version")
+	switch {
+	case err != nil:
+		return nil, err
+	case hooks && version == nil:
+		return hostfile.Set(text, 1, "version")
+	case !hooks && sameJSON(text, []byte(`{"version":1}`)):
+		return nil, nil
+	}
 	return text, nil
 }
 
@@ -378,12 +411,20 @@ var ownCommand = regexp.MustCompile(`(^|[/\\'"])waymark(-hook|-hook\.exe|\.exe)?
 
 // ownHook reports whether a group of hooks runs Waymark and nothing else.
 func ownHook(group json.RawMessage) bool {
-	var g struct {
-		Hooks []struct {
-			Command string `json:"command"`
-		} `json:"hooks"`
+	type command struct {
+		Command string `json:"command"`
 	}
-	return json.Unmarshal(group, &g) == nil && len(g.Hooks) == 1 && ownCommand.MatchString(g.Hooks[0].Command)
+	var g struct {
+		command
+		Hooks []command `json:"hooks"`
+	}
+	if json.Unmarshal(group, &g) != nil {
+		return false
+	}
+	if len(g.Hooks) == 1 {
+		g.command = g.Hooks[0]
+	}
+	return len(g.Hooks) <= 1 && ownCommand.MatchString(g.Command)
 }
 
 // sameJSON compares values, whatever their spaces and the order of their members.
@@ -418,9 +459,13 @@ func codexTOML(server map[string]any) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func hookConfig(events []string, command string) map[string]any {
+func hookConfig(events []string, command string, flat bool) map[string]any {
 	config := map[string]any{}
 	for _, event := range events {
+		if flat {
+			config[event] = []any{map[string]any{"command": command, "timeout": 5}}
+			continue
+		}
 		group := map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": 5}}}
 		if strings.Contains(event, "ToolUse") {
 			group["matcher"] = "*"

@@ -155,7 +155,11 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 // takeIn takes in what hooks spool, until the function it returns is called.
 func (h *house) takeIn(ctx context.Context, workspace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
+	done, rules := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(rules)
+		h.feed.Whisper(ctx, h.dir)
+	}()
 	go func() {
 		defer close(done)
 		if names, err := h.workspaces.List(ctx); err == nil && slices.Contains(names, workspace) { // a key makes a workspace
@@ -166,6 +170,7 @@ func (h *house) takeIn(ctx context.Context, workspace string) (stop func()) {
 	return func() {
 		cancel()
 		<-done
+		<-rules
 	}
 }
 

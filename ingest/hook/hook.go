@@ -3,8 +3,8 @@
 //	host ──payload──▶ waymark hook ──event──▶ DIR/spool/….json ──▶ server or next command ──▶ log
 //
 // A host runs a hook before and after every call of a tool and waits for it. So a hook opens no store and
-// speaks to nobody: it reads the payload, keeps what a history needs of it, leaves that as a file and
-// exits with 0, whatever went wrong. Values of arguments and results are never written; what is kept of
+// speaks to no server: it reads the payload, keeps what a history needs of it, leaves that as a file and
+// exits with 0, whatever went wrong. With --whisper it then may print one line for the model (package whisper). Values of arguments and results are never written; what is kept of
 // them is their shape and, once a store was opened and left its key, their digests.
 //
 // The file has its name only when it is whole. It is not synced: after a power failure the last events
@@ -12,6 +12,7 @@
 package hook
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -28,6 +29,7 @@ import (
 type Kind string
 
 const (
+	Reset Kind = "reset" // the host's session starts or goes on with another context; no part of a history
 	Asked Kind = "asked" // the user said something
 	Began Kind = "began" // a call begins
 	Ended Kind = "ended" // a call is over
@@ -53,15 +55,19 @@ type Event struct {
 	ErrorKind string           `json:"error_kind,omitempty"`
 }
 
-// payload is what Claude Code and Codex write to a hook's standard input.
+// payload is what Claude Code, Codex and Cursor write to a hook's standard input.
 type payload struct {
 	Session  string          `json:"session_id"`
-	Agent    string          `json:"agent_id"` // of a subagent
+	Talk     string          `json:"conversation_id"` // Cursor's session
+	Agent    string          `json:"agent_id"`        // of a subagent
 	Name     string          `json:"hook_event_name"`
 	Prompt   string          `json:"prompt"`
 	Tool     string          `json:"tool_name"`
 	Input    json.RawMessage `json:"tool_input"`
 	Response json.RawMessage `json:"tool_response"`
+	Output   json.RawMessage `json:"tool_output"`   // Cursor's response
+	Message  json.RawMessage `json:"error_message"` // Cursor's error
+	Failure  string          `json:"failure_type"`  // Cursor: error, timeout or permission_denied
 	Call     string          `json:"tool_use_id"`
 	Error    json.RawMessage `json:"error"`
 	Stopped  bool            `json:"is_interrupt"` // by the user
@@ -79,9 +85,15 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 	if err := json.Unmarshal(text, &p); err != nil {
 		return e, false, err
 	}
+	p.Session, p.Response, p.Error = cmp.Or(p.Talk, p.Session), either(p.Response, p.Output), either(p.Error, p.Message)
+	if p.Name != "" {
+		p.Name = strings.ToUpper(p.Name[:1]) + p.Name[1:] // Cursor's names begin small
+	}
 	e = Event{Time: now.UTC(), Session: p.Session}
 	switch p.Name {
-	case "UserPromptSubmit":
+	case "SessionStart":
+		e.Kind = Reset
+	case "UserPromptSubmit", "BeforeSubmitPrompt":
 		e.Kind, e.Intent = Asked, catalog.Cut(strings.TrimSpace(p.Prompt), episodic.MaxIntent)
 		if e.Intent == "" {
 			return e, false, nil
@@ -101,7 +113,7 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 	if p.Agent != "" {
 		e.Session += "/" + p.Agent
 	}
-	if e.Kind == Asked || e.Kind == Over {
+	if e.Kind == Asked || e.Kind == Over || e.Kind == Reset {
 		return e, true, nil
 	}
 	if p.Tool == "" {
@@ -121,6 +133,13 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 		}
 	}
 	return e, true, nil
+}
+
+func either(a, b json.RawMessage) json.RawMessage {
+	if a == nil {
+		return b
+	}
+	return a
 }
 
 // call names the tool that was really called, and the call.
@@ -150,6 +169,12 @@ func (e *Event) outcome(p *payload) {
 		text = toolcall.FirstText(said, "error", "message", "stderr") + toolcall.Text(said["content"]) + toolcall.Text(p.Response)
 	}
 	e.ErrorKind, e.Outcome = toolcall.ErrorKind(text), episodic.Failure
+	switch p.Failure {
+	case "permission_denied":
+		e.ErrorKind = "policy"
+	case "timeout":
+		e.ErrorKind = "timeout"
+	}
 	if p.Stopped {
 		e.ErrorKind = "canceled"
 	}

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,7 +97,7 @@ func TestMainNeverFails(t *testing.T) {
 	post := `{"session_id":"s1","hook_event_name":"PostToolUse","tool_name":"a","tool_input":{},"tool_response":"x","tool_use_id":"x"}`
 	t.Setenv("WAYMARK_WORKSPACE", "team")
 	dir := t.TempDir()
-	require.NoError(t, Main([]string{"--host", "codex", "--data", dir}, strings.NewReader(post), ""))
+	require.NoError(t, Main([]string{"--host", "codex", "--data", dir}, strings.NewReader(post), io.Discard, ""))
 	names, err := SpoolOf(dir).List(time.Now().Add(time.Hour))
 	require.NoError(t, err)
 	require.Len(t, names, 1)
@@ -109,9 +110,9 @@ func TestMainNeverFails(t *testing.T) {
 
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	assert.Error(t, Main([]string{"--data", file}, strings.NewReader(post), ""), "no directory can be made there")
-	assert.Error(t, Main([]string{"--nonsense"}, strings.NewReader(post), dir))
-	assert.Error(t, Main([]string{"--data", dir}, strings.NewReader("{"), ""))
+	assert.Error(t, Main([]string{"--data", file}, strings.NewReader(post), io.Discard, ""), "no directory can be made there")
+	assert.Error(t, Main([]string{"--nonsense"}, strings.NewReader(post), io.Discard, dir))
+	assert.Error(t, Main([]string{"--data", dir}, strings.NewReader("{"), io.Discard, ""))
 	list, err := os.ReadDir(filepath.Join(dir, "spool"))
 	require.NoError(t, err)
 	assert.Len(t, list, 1)
@@ -183,7 +184,7 @@ func BenchmarkMain(b *testing.B) {
 	dir := b.TempDir()
 	post := `{"session_id":"s1","hook_event_name":"PostToolUse","tool_name":"Write","tool_input":{"file_path":"/p/x"},"tool_response":{"text":"` + strings.Repeat("word ", 2000) + `"},"tool_use_id":"toolu_02"}`
 	for b.Loop() {
-		if err := Main([]string{"--data", dir}, strings.NewReader(post), ""); err != nil {
+		if err := Main([]string{"--data", dir}, strings.NewReader(post), io.Discard, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,24 +1,31 @@
 package hook
 
 import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"os"
 	"path/filepath"
 	"time"
+
+	"waymark/ingest/toolcall"
+	"waymark/whisper"
 )
 
 const (
-	mostPayload = 32 << 20        // bytes
-	patience    = 2 * time.Second // with a host that does not end its payload
+	mostPayload = 32 << 20               // bytes
+	patience    = 2 * time.Second        // with a host that does not end its payload
+	haste       = 100 * time.Millisecond // for a line
 )
 
 // SpoolOf is the spool of a data directory.
 func SpoolOf(data string) Spool { return Spool(filepath.Join(data, "spool")) }
 
-// Main is the command: it reads a payload and leaves an event. It says nothing and never fails; an
-// error is for tests.
-func Main(args []string, in io.Reader, data string) error {
+// Main is the command: it reads a payload, leaves an event and, with --whisper, may write one line for the model to
+// out. It never fails; an error is for tests.
+func Main(args []string, in io.Reader, out io.Writer, data string) error {
 	f := flag.NewFlagSet("hook", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	if from := os.Getenv("WAYMARK_DATA"); from != "" {
@@ -29,6 +36,7 @@ func Main(args []string, in io.Reader, data string) error {
 		workspace = "default"
 	}
 	host := f.String("host", "claude-code", "")
+	speak := f.Bool("whisper", false, "")
 	f.StringVar(&data, "data", data, "")
 	f.StringVar(&workspace, "workspace", workspace, "")
 	if err := f.Parse(args); err != nil {
@@ -46,5 +54,63 @@ func Main(args []string, in io.Reader, data string) error {
 		return err
 	}
 	e.Host, e.Workspace = *host, workspace
-	return spool.Leave(e)
+	if e.Kind != Reset {
+		err = spool.Leave(e)
+	}
+	if !*speak {
+		return err
+	}
+	return errors.Join(err, answer(out, text, e, whisper.FolderOf(data, workspace)))
+}
+
+// answer writes what the host passes on to the model, unless that takes too long.
+func answer(out io.Writer, payload []byte, e Event, folder whisper.Folder) error {
+	type result struct {
+		line string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		line, err := hear(e, folder)
+		done <- result{line, err}
+	}()
+	select {
+	case r := <-done:
+		if r.line == "" {
+			return r.err
+		}
+		return write(out, payload, e.Host, r.line)
+	case <-time.After(haste):
+		return errors.New("the rules are not read in time")
+	}
+}
+
+func hear(e Event, folder whisper.Folder) (string, error) {
+	happened := whisper.Entry{Time: e.Time}
+	switch {
+	case e.Kind == Began:
+		happened.Begun = e.Tool
+	case e.Kind == Ended && toolcall.Made(e.ErrorKind):
+		happened.Ended, happened.Outcome = e.Tool, e.Outcome
+	case e.Kind == Asked || e.Kind == Reset:
+		happened.Reset = true
+	default:
+		return "", nil
+	}
+	return folder.Hear(e.Host+" "+e.Session, rand.Text(), happened)
+}
+
+// write writes a line in the field that reaches the model.
+func write(out io.Writer, payload []byte, host, line string) error {
+	var answer any = map[string]string{"additional_context": line}
+	if host != "cursor" {
+		var p struct {
+			Name string `json:"hook_event_name"`
+		}
+		if err := json.Unmarshal(payload, &p); err != nil {
+			return err
+		}
+		answer = map[string]any{"hookSpecificOutput": map[string]string{"hookEventName": p.Name, "additionalContext": line}}
+	}
+	return json.NewEncoder(out).Encode(answer)
 }

@@ -41,7 +41,8 @@ var imports = map[string][]string{
 	"semantic": {"internal"},
 	"run":      {"catalog", "internal"},
 	"episodic": {"catalog", "internal"},
-	"ingest":   {"catalog", "episodic", "internal"},
+	"whisper":  {"episodic", "internal"},
+	"ingest":   {"catalog", "episodic", "internal", "whisper"},
 	"sample":   {"catalog", "episodic"},
 	"learn":    {"graph", "internal", "semantic", "spectral"},
 	"score":    {"catalog", "internal", "run", "semantic"},
@@ -50,10 +51,10 @@ var imports = map[string][]string{
 	"mine":     {"catalog", "episodic", "internal", "score", "semantic"},
 	"live":     {"catalog", "episodic", "evaluate", "internal", "mine", "run", "score", "semantic", "storage", "suggest"},
 	"usage":    {"catalog", "episodic", "evaluate", "ingest", "mine", "suggest"},
-	"record":   {"episodic", "ingest", "live", "run", "storage", "suggest"},
+	"record":   {"episodic", "ingest", "live", "run", "storage", "suggest", "whisper"},
 	"gateway":  {"catalog", "internal", "run", "storage"},
 	"server":   {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "run", "score", "server/page", "storage", "suggest"},
-	"cmd":      {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest", "usage"},
+	"cmd":      {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest", "usage", "whisper"},
 
 	// The built web page: files, and nothing that knows the rest.
 	"server/page": nil,

@@ -1,0 +1,273 @@
+package whisper
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/episodic"
+)
+
+// Folder is where a workspace keeps its rules and what was said: files, so that a hook needs no server.
+//
+//	DIR/whisper/WORKSPACE/table.json    the rules, written by the server
+//	DIR/whisper/WORKSPACE/off           while nothing is to be said
+//	DIR/whisper/WORKSPACE/SESSION.jsonl the calls and lines of one session, only appended to
+type Folder string
+
+const (
+	tableFile   = "table.json"
+	offFile     = "off"
+	journalEnd  = ".jsonl"
+	mostJournal = 1 << 20 // bytes; in a longer session nothing more is said
+	kept        = 30 * 24 * time.Hour
+)
+
+// FolderOf is the folder of a workspace in a data directory.
+func FolderOf(data, workspace string) Folder {
+	return Folder(filepath.Join(data, "whisper", hex.EncodeToString([]byte(workspace)))) // any name makes a file name
+}
+
+// Workspaces are those of a data directory whose hooks may speak.
+func Workspaces(data string) (names []string, err error) {
+	list, err := os.ReadDir(filepath.Join(data, "whisper"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, f := range list {
+		if name, err := hex.DecodeString(f.Name()); err == nil {
+			names = append(names, string(name))
+		}
+	}
+	return names, err
+}
+
+func (f Folder) file(name string) string { return filepath.Join(string(f), name) }
+
+// Create makes the folder: from then on the server derives rules for its workspace.
+func (f Folder) Create() error { return os.MkdirAll(string(f), 0o700) }
+
+// Off reports whether nothing is to be said.
+func (f Folder) Off() bool {
+	_, err := os.Lstat(f.file(offFile))
+	return err == nil
+}
+
+// Switch says whether lines are to be said.
+func (f Folder) Switch(on bool) error {
+	if !on {
+		return cmp.Or(f.Create(), os.WriteFile(f.file(offFile), nil, 0o600))
+	}
+	if err := os.Remove(f.file(offFile)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Put writes a table. Its file has its name only when it is whole. Journals of old sessions are removed.
+func (f Folder) Put(t *Table, now time.Time) error {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	hidden := f.file("." + tableFile)
+	if err := os.WriteFile(hidden, text, 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(hidden, f.file(tableFile)); err != nil {
+		return err
+	}
+	list, err := f.journals()
+	for _, j := range list {
+		if info, err := os.Stat(j); err == nil && now.Sub(info.ModTime()) > kept {
+			os.Remove(j)
+		}
+	}
+	return err
+}
+
+// Table reads the rules; none were derived yet is an error.
+func (f Folder) Table() (*Table, error) {
+	text, err := os.ReadFile(f.file(tableFile))
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{}
+	if err := json.Unmarshal(text, t); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.file(tableFile), err)
+	}
+	if t.Version != tableVersion {
+		return nil, fmt.Errorf("%s has version %d, not %d", f.file(tableFile), t.Version, tableVersion)
+	}
+	return t, nil
+}
+
+func (f Folder) journals() ([]string, error) { return filepath.Glob(f.file("*" + journalEnd)) }
+
+// Entry is a line of a journal. Exactly one of Reset, Begun, Ended and Said is set.
+type Entry struct {
+	ID      string           `json:"id,omitempty"` // of the process that says a line
+	Time    time.Time        `json:"t"`
+	Reset   bool             `json:"reset,omitempty"` // the user asked: what comes next is another turn
+	Begun   string           `json:"begun,omitempty"` // a tool
+	Ended   string           `json:"ended,omitempty"`
+	Outcome episodic.Outcome `json:"outcome,omitempty"`
+	Said    *Rule            `json:"said,omitempty"`
+}
+
+// Hear appends what happened to the journal of a session, and returns the line to say now, if any. Hooks of parallel
+// calls run at the same time: the one whose entry stands first in the journal says a line, all others stay silent.
+func (f Folder) Hear(name, id string, happened Entry) (line string, err error) {
+	sum := sha256.Sum256([]byte(name))
+	path := f.file(hex.EncodeToString(sum[:12]) + journalEnd)
+	if err := appendTo(path, happened); errors.Is(err, fs.ErrNotExist) {
+		if err = f.Create(); err == nil {
+			err = appendTo(path, happened)
+		}
+		return "", err // no rules yet
+	} else if err != nil {
+		return "", err
+	}
+	if happened.Reset || f.Off() {
+		return "", nil
+	}
+	t, err := f.Table()
+	if err != nil {
+		return "", err
+	}
+	entries, err := journal(path)
+	if err != nil {
+		return "", err
+	}
+	calls, s := heard(entries)
+	r := t.index().choose(calls, happened.Begun, s.free)
+	if r == nil {
+		return "", nil
+	}
+	if err := appendTo(path, Entry{ID: id, Time: happened.Time, Said: r}); err != nil {
+		return "", err
+	}
+	if entries, err = journal(path); err != nil || !first(entries, r, id) {
+		return "", err
+	}
+	return r.Line(), nil
+}
+
+func appendTo(path string, e Entry) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(text, '\n'))
+	return cmp.Or(err, file.Close())
+}
+
+// journal reads the entries of a session. A line cut off by the end of a process is passed over.
+func journal(path string) (entries []Entry, err error) {
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > mostJournal {
+		return nil, cmp.Or(err, fmt.Errorf("journal %s is no file of at most %d bytes", path, mostJournal))
+	}
+	text, err := os.ReadFile(path)
+	for line := range bytes.Lines(text) {
+		var e Entry
+		if json.Unmarshal(line, &e) == nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries, err
+}
+
+// heard is the calls of the current turn that are over, and what was said in the session.
+func heard(entries []Entry) (calls []Call, s *session) {
+	s = &session{said: map[string]bool{}}
+	for _, e := range entries {
+		switch {
+		case e.Said != nil:
+			if len(e.Said.Context) > 0 && s.free(e.Said) {
+				s.say(e.Said)
+			}
+		case e.Reset:
+			calls = nil
+		case e.Ended != "":
+			calls = append(calls, Call{e.Ended, e.Outcome})
+		}
+	}
+	return calls, s
+}
+
+// first reports whether a line fitted the session where a process put it into the journal.
+func first(entries []Entry, r *Rule, id string) bool {
+	for i, e := range entries {
+		if e.ID == id && e.Said != nil {
+			_, before := heard(entries[:i])
+			return before.free(r)
+		}
+	}
+	return false
+}
+
+// Spoken is a line that was said, and what became of it.
+type Spoken struct {
+	Time    time.Time `json:"time"`
+	Session string    `json:"session"` // a hash
+	Line    string    `json:"line"`
+	Rule    Rule      `json:"rule"`
+	Next    string    `json:"next,omitempty"` // the call that was over next
+	Failed  bool      `json:"failed"`         // it failed
+	Became  string    `json:"became"`
+}
+
+// Why lists the lines that were said, the newest last.
+func (f Folder) Why() ([]Spoken, error) {
+	list, err := f.journals()
+	all := []Spoken{}
+	for _, path := range list {
+		entries, err := journal(path)
+		if err != nil {
+			return nil, err
+		}
+		for i, e := range entries {
+			if e.Said == nil || len(e.Said.Context) == 0 || !first(entries, e.Said, e.ID) {
+				continue
+			}
+			x := Spoken{Time: e.Time, Session: strings.TrimSuffix(filepath.Base(path), journalEnd), Line: e.Said.Line(), Rule: *e.Said}
+			x.became(entries[i+1:])
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b Spoken) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Session, b.Session)) })
+	return all, err
+}
+
+func (x *Spoken) became(after []Entry) {
+	i := slices.IndexFunc(after, func(e Entry) bool { return e.Ended != "" || e.Reset })
+	if i < 0 || after[i].Reset {
+		x.Became = "no call followed"
+		return
+	}
+	x.Next, x.Failed = after[i].Ended, after[i].Outcome == episodic.Failure
+	how := map[episodic.Outcome]string{episodic.Success: "worked", episodic.Failure: "failed"}[after[i].Outcome]
+	how = cmp.Or(how, "ended in an unknown way")
+	switch {
+	case x.Next == x.Rule.Tool:
+		x.Became = fmt.Sprintf("%s was called next and %s", x.Next, how)
+	case x.Rule.First != "" && x.Next == x.Rule.First:
+		x.Became = fmt.Sprintf("%s was called first and %s", x.Next, how)
+	default:
+		x.Became = fmt.Sprintf("%s was called instead and %s", x.Next, how)
+	}
+}

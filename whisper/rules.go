@@ -1,0 +1,336 @@
+// Package whisper derives from a history the few sentences that are worth saying to an agent, and decides when.
+//
+//	history ──▶ Derive ──▶ Table ──file──▶ hook: Speak ──▶ one line, or silence
+//
+// A rule is about a context: the calls before. It holds where the lower confidence bound of its rate over distinct
+// sessions passes a threshold, and where the rate differs from that outside the context by more than chance, corrected
+// for the number of rules tried. What a first-order chain predicts anyway is no rule.
+package whisper
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+
+	"waymark/episodic"
+)
+
+// Kind of a rule.
+type Kind string
+
+const (
+	Pitfall Kind = "pitfall" // the call fails here
+	Repair  Kind = "repair"  // after this failure another call worked
+	Seldom  Kind = "seldom"  // a tool that is seldom used follows here
+)
+
+// The thresholds. They are frozen: docs/whisper.md has how they were chosen.
+const (
+	minSessions = 5       // that a rule is about
+	confidence  = 0.05    // probability that the true rate lies below the bound
+	threshold   = 0.6     // of the bound
+	guard       = 0.02    // probability that any rule of a kind holds in a history without structure
+	seldomShare = 0.1     // of the sessions: a tool in more is not seldom
+	mostSteps   = 200_000 // newest steps that rules are derived from
+	mostRules   = 1_000   // a hook reads them in about a millisecond
+	longest     = 3       // calls of a context
+)
+
+// Rule is one thing to say after the calls of a context.
+type Rule struct {
+	Kind    Kind     `json:"kind"`
+	Context []string `json:"context"` // tools, the newest last; of a repair, the tool that failed
+	Tool    string   `json:"tool"`    // that fails, that worked, or that follows
+	K       int      `json:"k"`       // sessions in which it did
+	N       int      `json:"n"`       // sessions with the context
+	Bound   float64  `json:"bound"`
+	Ahead   bool     `json:"ahead,omitempty"` // a pitfall that is said before the call is made
+	First   string   `json:"first,omitempty"` // of a pitfall: the call between that made it work
+	FirstK  int      `json:"first_k,omitempty"`
+	FirstN  int      `json:"first_n,omitempty"`
+}
+
+// Table is the rules of a history.
+type Table struct {
+	Version  int    `json:"version"`
+	Sessions int    `json:"sessions"`
+	Rules    []Rule `json:"rules"`
+}
+
+const tableVersion = 1
+
+// History is the part of a history that rules are derived from.
+type History struct {
+	tools    []string
+	numbers  map[string]int32
+	sessions map[string]int32
+	walks    []walk
+	steps    int
+}
+
+type walk struct {
+	session int32
+	steps   []step
+}
+
+type step struct {
+	tool    int32
+	outcome episodic.Outcome
+}
+
+// NewHistory returns an empty history.
+func NewHistory() *History {
+	return &History{numbers: map[string]int32{}, sessions: map[string]int32{}}
+}
+
+// Add appends an episode; of more than the newest steps the oldest episodes are dropped.
+func (h *History) Add(e *episodic.Episode) {
+	name := "s" + e.Session
+	if e.Session == "" {
+		name = "e" + e.ID
+	}
+	w := walk{session: number(h.sessions, name), steps: make([]step, len(e.Steps))}
+	for i := range e.Steps {
+		n := number(h.numbers, e.Steps[i].Tool)
+		if int(n) == len(h.tools) {
+			h.tools = append(h.tools, e.Steps[i].Tool)
+		}
+		w.steps[i] = step{n, e.Steps[i].Outcome}
+	}
+	h.walks, h.steps = append(h.walks, w), h.steps+len(w.steps)
+	for h.steps > mostSteps && len(h.walks) > 1 {
+		h.steps -= len(h.walks[0].steps)
+		h.walks = h.walks[1:]
+	}
+}
+
+func number(numbers map[string]int32, name string) int32 {
+	n, ok := numbers[name]
+	if !ok {
+		n = int32(len(numbers))
+		numbers[name] = n
+	}
+	return n
+}
+
+// context is what a rate is about: calls, the newest last, -1 for none.
+type context struct {
+	what  int8
+	calls [longest]int32
+}
+
+const (
+	follows = iota // what comes after these calls
+	fails          // the last of these calls fails
+	repairs        // what works after this call failed
+)
+
+type event struct {
+	context
+	tool int32
+}
+
+type trials struct{ n, last int32 }
+
+// counts are the trials and successes of each context, one trial a session: the first.
+type counts struct {
+	h        *History
+	trials   map[context]trials
+	hits     map[event]int32
+	chain    map[int32]int32 // the most frequent tool after each
+	using    []int32         // sessions that use a tool
+	sessions int
+}
+
+func at(what int8, calls ...int32) context {
+	c := context{what: what, calls: [longest]int32{-1, -1, -1}}
+	copy(c.calls[longest-len(calls):], calls)
+	return c
+}
+
+// try counts a trial of a context, at most one a session, and reports whether it counted.
+func (c *counts) try(ctx context, session int32) bool {
+	t, ok := c.trials[ctx]
+	if ok && t.last == session {
+		return false
+	}
+	c.trials[ctx] = trials{t.n + 1, session}
+	return true
+}
+
+func (h *History) count() *counts {
+	c := &counts{h: h, trials: map[context]trials{}, hits: map[event]int32{}, chain: map[int32]int32{}, using: make([]int32, len(h.tools))}
+	walks := slices.Clone(h.walks)
+	slices.SortStableFunc(walks, func(a, b walk) int { return cmp.Compare(a.session, b.session) })
+	used, next := make([]int32, len(h.tools)), map[[2]int32]int32{}
+	last := int32(-1)
+	for _, w := range walks {
+		if w.session != last {
+			last = w.session
+			c.sessions++
+		}
+		tools := make([]int32, len(w.steps))
+		for i, s := range w.steps {
+			tools[i] = s.tool
+			if used[s.tool] != w.session+1 {
+				used[s.tool] = w.session + 1
+				c.using[s.tool]++
+			}
+			if i > 0 {
+				next[[2]int32{tools[i-1], s.tool}]++
+			}
+		}
+		for i := range w.steps {
+			c.countAt(w, tools, i)
+		}
+	}
+	best := map[int32]int32{}
+	for pair, n := range next {
+		if n > best[pair[0]] || n == best[pair[0]] && h.tools[pair[1]] < h.tools[c.chain[pair[0]]] {
+			best[pair[0]], c.chain[pair[0]] = n, pair[1]
+		}
+	}
+	return c
+}
+
+// countAt counts what follows the call at i, and how that call ended.
+func (c *counts) countAt(w walk, tools []int32, i int) {
+	for n := 1; n <= longest && n <= i+1; n++ {
+		if ctx := at(follows, tools[i+1-n:i+1]...); c.try(ctx, w.session) && i+1 < len(tools) {
+			c.hits[event{ctx, tools[i+1]}]++
+		}
+		if ctx := at(fails, tools[i+1-n:i+1]...); w.steps[i].outcome.Known() && c.try(ctx, w.session) && w.steps[i].outcome == episodic.Failure {
+			c.hits[event{ctx, tools[i]}]++
+		}
+	}
+	if w.steps[i].outcome != episodic.Failure {
+		return
+	}
+	if ctx := at(repairs, tools[i]); c.try(ctx, w.session) && i+1 < len(tools) && w.steps[i+1].outcome == episodic.Success {
+		c.hits[event{ctx, tools[i+1]}]++
+	}
+}
+
+// candidate is a rule that may hold, and the probability of its rate if the context made no difference.
+type candidate struct {
+	e      event
+	k, n   int
+	chance float64
+}
+
+// significant is the largest chance that holds up against the number of candidates (Benjamini and Hochberg): in a
+// history without structure any holds with the probability of the guard.
+func significant(all []candidate) (level float64) {
+	chances := make([]float64, len(all))
+	for i, x := range all {
+		chances[i] = x.chance
+	}
+	slices.Sort(chances)
+	for i, p := range chances {
+		if p <= guard*float64(i+1)/float64(len(all)) {
+			level = p
+		}
+	}
+	return level
+}
+
+// Derive returns the rules that hold in the history.
+func (h *History) Derive() *Table {
+	c := h.count()
+	t := &Table{Version: tableVersion, Sessions: c.sessions, Rules: []Rule{}}
+	tried := map[int8][]candidate{}
+	for e, k := range c.hits {
+		if x, ok := c.candidate(e, int(k)); ok {
+			tried[e.what] = append(tried[e.what], x)
+		}
+	}
+	for _, all := range tried {
+		level := significant(all)
+		for _, x := range all {
+			bound := LowerBound(x.k, x.n, confidence)
+			if bound < threshold || x.chance > level {
+				continue
+			}
+			if r, ok := c.rule(x, bound); ok {
+				t.Rules = append(t.Rules, r)
+			}
+		}
+	}
+	slices.SortFunc(t.Rules, func(a, b Rule) int {
+		return cmp.Or(cmp.Compare(b.Bound, a.Bound), cmp.Compare(a.Kind, b.Kind), slices.Compare(a.Context, b.Context), cmp.Compare(a.Tool, b.Tool))
+	})
+	t.Rules = t.Rules[:min(len(t.Rules), mostRules)]
+	return t
+}
+
+// candidate reports what is known of an event, if it is about enough sessions. Outside its context the rate is that of
+// the shortest context less what is in this one.
+func (c *counts) candidate(e event, k int) (x candidate, ok bool) {
+	n := int(c.trials[e.context].n)
+	newest := e.calls[longest-1]
+	if e.what != fails && c.known(newest, e.tool) || e.what == follows && float64(c.using[e.tool]) > seldomShare*float64(c.sessions) {
+		return x, false
+	}
+	if n < minSessions || e.what != repairs && (e.calls[longest-2] < 0 || e.what == fails && e.calls[0] >= 0) {
+		return x, false
+	}
+	wider := e
+	wider.context = at(e.what, newest)
+	if e.what == repairs {
+		wider.context = at(follows, newest)
+	}
+	hits, all := max(0, int(c.hits[wider])-k), max(0, int(c.trials[wider.context].n)-n)
+	return candidate{e, k, n, Tail(k, n, (float64(hits)+0.5)/(float64(max(all, hits))+1))}, true
+}
+
+// known reports whether a first-order chain predicts a tool after another.
+func (c *counts) known(from, tool int32) bool {
+	expected, ok := c.chain[from]
+	return ok && expected == tool
+}
+
+var plainName = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_.:/@-]{0,79}$`)
+
+// rule makes a rule of a candidate that holds, unless a name in it could be read as more than one.
+func (c *counts) rule(x candidate, bound float64) (r Rule, ok bool) {
+	r = Rule{Tool: c.h.tools[x.e.tool], K: x.k, N: x.n, Bound: bound}
+	calls := x.e.calls[:]
+	switch x.e.what {
+	case follows:
+		r.Kind = Seldom
+	case repairs:
+		r.Kind = Repair
+	case fails:
+		r.Kind, calls = Pitfall, calls[:longest-1]
+		before := calls[longest-2]
+		r.Ahead = c.known(before, x.e.tool) && LowerBound(x.k, int(c.trials[at(follows, before)].n), confidence) >= threshold
+		c.between(&r, before, x.e.tool)
+	}
+	for _, tool := range calls {
+		if tool >= 0 {
+			r.Context = append(r.Context, c.h.tools[tool])
+		}
+	}
+	for _, name := range append([]string{r.Tool}, r.Context...) {
+		if !plainName.MatchString(name) {
+			return r, false
+		}
+	}
+	return r, true
+}
+
+// between finds the call after which one that fails right after another works.
+func (c *counts) between(r *Rule, before, failing int32) {
+	best := float64(threshold)
+	for tool := range int32(len(c.h.tools)) {
+		ctx := at(fails, before, tool, failing)
+		n := int(c.trials[ctx].n)
+		if n < minSessions || !plainName.MatchString(c.h.tools[tool]) {
+			continue
+		}
+		k := n - int(c.hits[event{ctx, failing}])
+		if bound := LowerBound(k, n, confidence); bound > best {
+			best, r.First, r.FirstK, r.FirstN = bound, c.h.tools[tool], k, n
+		}
+	}
+}
