@@ -20,13 +20,13 @@ import (
 
 // Folder is where a workspace keeps its rules and what was said: files, so that a hook needs no server.
 //
-//	DIR/whisper/WORKSPACE/table.json    the rules, written by the server
+//	DIR/whisper/WORKSPACE/rules         the rules, one a line, written by the server
 //	DIR/whisper/WORKSPACE/off           while nothing is to be said
 //	DIR/whisper/WORKSPACE/SESSION.jsonl the calls and lines of one session, only appended to
 type Folder string
 
 const (
-	tableFile   = "table.json"
+	tableFile   = "rules"
 	offFile     = "off"
 	journalEnd  = ".jsonl"
 	mostJournal = 1 << 20 // bytes; in a longer session nothing more is said
@@ -76,9 +76,19 @@ func (f Folder) Switch(on bool) error {
 
 // Put writes a table. Its file has its name only when it is whole. Journals of old sessions are removed.
 func (f Folder) Put(t *Table, now time.Time) error {
-	text, err := json.Marshal(t)
+	rules := t.Rules
+	head := *t
+	head.Rules = nil
+	text, err := json.Marshal(head)
 	if err != nil {
 		return err
+	}
+	for i := range rules {
+		line, err := json.Marshal(&rules[i])
+		if err != nil {
+			return err
+		}
+		text = append(append(text, '\n'), line...)
 	}
 	hidden := f.file("." + tableFile)
 	if err := os.WriteFile(hidden, text, 0o600); err != nil {
@@ -96,18 +106,30 @@ func (f Folder) Put(t *Table, now time.Time) error {
 	return err
 }
 
-// Table reads the rules; none were derived yet is an error.
-func (f Folder) Table() (*Table, error) {
+// Table reads the rules in which a tool is named, or with "" all; none were derived yet is an error. To decode a
+// thousand rules takes as long as to start a hook, so those about other tools are passed over.
+func (f Folder) Table(tool string) (*Table, error) {
 	text, err := os.ReadFile(f.file(tableFile))
 	if err != nil {
 		return nil, err
 	}
+	head, text, _ := bytes.Cut(text, []byte("\n"))
 	t := &Table{}
-	if err := json.Unmarshal(text, t); err != nil {
+	if err := json.Unmarshal(head, t); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.file(tableFile), err)
 	}
 	if t.Version != tableVersion {
 		return nil, fmt.Errorf("%s has version %d, not %d", f.file(tableFile), t.Version, tableVersion)
+	}
+	for line := range bytes.Lines(text) {
+		if tool != "" && !bytes.Contains(line, []byte(`"`+tool+`"`)) {
+			continue
+		}
+		var r Rule
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.file(tableFile), err)
+		}
+		t.Rules = append(t.Rules, r)
 	}
 	return t, nil
 }
@@ -141,15 +163,18 @@ func (f Folder) Hear(name, id string, happened Entry) (line string, err error) {
 	if happened.Reset || f.Off() {
 		return "", nil
 	}
-	t, err := f.Table()
-	if err != nil {
-		return "", err
-	}
 	entries, err := journal(path)
 	if err != nil {
 		return "", err
 	}
 	calls, s := heard(entries)
+	if len(calls) == 0 {
+		return "", nil
+	}
+	t, err := f.Table(calls[len(calls)-1].Tool)
+	if err != nil {
+		return "", err
+	}
 	r := t.index().choose(calls, happened.Begun, s.free)
 	if r == nil {
 		return "", nil

@@ -9,8 +9,10 @@ package whisper
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"waymark/episodic"
 )
@@ -32,7 +34,7 @@ const (
 	guard       = 0.02    // probability that any rule of a kind holds in a history without structure
 	seldomShare = 0.1     // of the sessions: a tool in more is not seldom
 	mostSteps   = 200_000 // newest steps that rules are derived from
-	mostRules   = 1_000   // a hook reads them in about a millisecond
+	mostRules   = 1_000   // a hook reads them, and decodes those about one tool
 	longest     = 3       // calls of a context
 )
 
@@ -54,7 +56,7 @@ type Rule struct {
 type Table struct {
 	Version  int    `json:"version"`
 	Sessions int    `json:"sessions"`
-	Rules    []Rule `json:"rules"`
+	Rules    []Rule `json:"rules,omitempty"`
 }
 
 const tableVersion = 1
@@ -289,7 +291,14 @@ func (c *counts) known(from, tool int32) bool {
 	return ok && expected == tool
 }
 
-var plainName = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_.:/@-]{0,79}$`)
+// plain reports whether a name can be said: nothing in it reads as more than a name. A regular expression would take
+// milliseconds to compile, in every hook.
+func plain(name string) bool {
+	odd := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.:/@-", r)
+	}
+	return name != "" && utf8.RuneCountInString(name) <= 80 && !strings.ContainsFunc(name, odd)
+}
 
 // rule makes a rule of a candidate that holds, unless a name in it could be read as more than one.
 func (c *counts) rule(x candidate, bound float64) (r Rule, ok bool) {
@@ -312,7 +321,7 @@ func (c *counts) rule(x candidate, bound float64) (r Rule, ok bool) {
 		}
 	}
 	for _, name := range append([]string{r.Tool}, r.Context...) {
-		if !plainName.MatchString(name) {
+		if !plain(name) {
 			return r, false
 		}
 	}
@@ -325,7 +334,7 @@ func (c *counts) between(r *Rule, before, failing int32) {
 	for tool := range int32(len(c.h.tools)) {
 		ctx := at(fails, before, tool, failing)
 		n := int(c.trials[ctx].n)
-		if n < minSessions || !plainName.MatchString(c.h.tools[tool]) {
+		if n < minSessions || !plain(c.h.tools[tool]) {
 			continue
 		}
 		k := n - int(c.hits[event{ctx, failing}])

@@ -155,6 +155,18 @@ func speaking(t *testing.T) Folder {
 	return f
 }
 
+func TestTable(t *testing.T) {
+	f := speaking(t)
+	want := historyOf(planted(300, 1)).Derive()
+	all, err := f.Table("")
+	require.NoError(t, err)
+	require.Equal(t, want, all)
+	some, err := f.Table("lint")
+	require.NoError(t, err)
+	require.NotEmpty(t, some.Rules)
+	require.Less(t, len(some.Rules), len(all.Rules))
+}
+
 func TestHear(t *testing.T) {
 	f := speaking(t)
 	at, id := noon, 0
@@ -220,7 +232,7 @@ func TestHearNothing(t *testing.T) {
 		require.Empty(t, line)
 	}
 	f = speaking(t)
-	for _, text := range []string{"", "{", `{"version":99}`, `{"version":1,"rules":[{},{"kind":"repair","context":[]}]}`} {
+	for _, text := range []string{"", "{", `{"version":99}`, "{\"version\":1}\n{}\n{\"kind\":\"repair\",\"context\":[]}", "{\"version\":1}\n{\"tool\":\"lint\""} {
 		require.NoError(t, os.WriteFile(filepath.Join(string(f), tableFile), []byte(text), 0o600))
 		line, _ := f.Hear("s", "1", e)
 		require.Empty(t, line)
