@@ -173,7 +173,22 @@ const (
 )
 
 func (l *badgerLog) Read(ctx context.Context, after uint64) iter.Seq2[Event, error] {
+	return eventsOf(l.read(ctx, after))
+}
+
+// eventsOf leaves out what only the store needs.
+func eventsOf(stored iter.Seq2[storedEvent, error]) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		for e, err := range stored {
+			if !yield(e.Event, err) {
+				return
+			}
+		}
+	}
+}
+
+func (l *badgerLog) read(ctx context.Context, after uint64) iter.Seq2[storedEvent, error] {
+	return func(yield func(storedEvent, error) bool) {
 		end := l.Head().Seq
 		for first := true; first || after < end; first = false {
 			page, err := l.page(ctx, after, end)
@@ -183,7 +198,7 @@ func (l *badgerLog) Read(ctx context.Context, after uint64) iter.Seq2[Event, err
 				}
 			}
 			if err != nil {
-				yield(Event{}, fmt.Errorf("read %q: %w", l.w.name, err))
+				yield(storedEvent{}, fmt.Errorf("read %q: %w", l.w.name, err))
 				return
 			}
 			after += uint64(len(page))
@@ -192,7 +207,7 @@ func (l *badgerLog) Read(ctx context.Context, after uint64) iter.Seq2[Event, err
 }
 
 // page returns events from after+1 to end, at least one if there are any and no error.
-func (l *badgerLog) page(ctx context.Context, after, end uint64) (page []Event, err error) {
+func (l *badgerLog) page(ctx context.Context, after, end uint64) (page []storedEvent, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -228,7 +243,7 @@ func (l *badgerLog) page(ctx context.Context, after, end uint64) (page []Event, 
 				if e, err = decodeEvent(next, stored[next-first]); err != nil {
 					break
 				}
-				page = append(page, e.Event)
+				page = append(page, e)
 				size += len(stored[next-first])
 			}
 			if err != nil {

@@ -240,12 +240,16 @@ func (s *memorySpace) append(e storedEvent) Receipt {
 }
 
 func (l memoryLog) Read(ctx context.Context, after uint64) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
+	return eventsOf(l.read(ctx, after))
+}
+
+func (l memoryLog) read(ctx context.Context, after uint64) iter.Seq2[storedEvent, error] {
+	return func(yield func(storedEvent, error) bool) {
 		end := l.Head().Seq
 		for first := true; first || after < end; first = false {
 			e, err := l.event(ctx, after, end)
 			if err != nil {
-				yield(Event{}, fmt.Errorf("read %q: %w", l.name, err))
+				yield(storedEvent{}, fmt.Errorf("read %q: %w", l.name, err))
 				return
 			}
 			if after >= end || !yield(e, nil) {
@@ -256,13 +260,13 @@ func (l memoryLog) Read(ctx context.Context, after uint64) iter.Seq2[Event, erro
 	}
 }
 
-func (l memoryLog) event(ctx context.Context, after, end uint64) (Event, error) {
+func (l memoryLog) event(ctx context.Context, after, end uint64) (storedEvent, error) {
 	l.m.mu.RLock()
 	defer l.m.mu.RUnlock()
 	if err := l.usable(ctx); err != nil || after >= end {
-		return Event{}, err
+		return storedEvent{}, err
 	}
-	e := l.events[after].Event
+	e := l.events[after]
 	e.Payload = slices.Clone(e.Payload)
 	return e, nil
 }

@@ -71,6 +71,8 @@ var rims = map[string]string{
 	"github.com/modelcontextprotocol/go-sdk": "server, gateway",
 	"github.com/prometheus/client_golang":    "server",
 	"github.com/dgraph-io/badger":            "storage",
+	"github.com/jackc/pgx":                   "storage/eventlog",
+	"github.com/nats-io":                     "storage/eventlog",
 	"go.opentelemetry.io/collector":          "ingest, server",
 	"github.com/sashabaranov/go-openai":      "semantic/embed, score/judge",
 	"github.com/kljensen/snowball":           "semantic",

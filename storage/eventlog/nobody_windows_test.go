@@ -1,0 +1,8 @@
+package eventlog
+
+import (
+	"os/exec"
+	"testing"
+)
+
+func asNobody(*testing.T, *exec.Cmd, string) {}
