@@ -34,13 +34,12 @@ func main() {
 	contexts := flag.Int("contexts", 10, "contexts attacked in each history")
 	keys := flag.String("keys", "1,3,5", "`numbers` of the attacker's keys")
 	fakes := flag.String("fakes", "1,10,100,300", "`numbers` of the attacker's episodes")
-	tries := flag.Int("adaptive", 0, "`number` of tries of the attacker that searches")
 	flag.Parse()
 	var err error
 	if *honest {
 		err = spread(strings.Split(*profiles, ","), flag.Args())
 	} else {
-		err = attack(plan{strings.Split(*worlds, ","), strings.Split(*profiles, ","), numbers(*keys), numbers(*fakes), *seeds, *contexts, *tries})
+		err = attack(plan{strings.Split(*worlds, ","), strings.Split(*profiles, ","), numbers(*keys), numbers(*fakes), *seeds, *contexts})
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -216,9 +215,9 @@ func (e *effect) add(before, after []string, target string, bury bool) {
 
 // plan is which attacks are tried on what.
 type plan struct {
-	worlds, profiles       []string
-	keys, fakes            []int
-	seeds, contexts, tries int
+	worlds, profiles []string
+	keys, fakes      []int
+	seeds, contexts  int
 }
 
 func numbers(list string) (out []int) {
@@ -238,11 +237,6 @@ func attack(p plan) error {
 		for _, profile := range p.profiles {
 			if err := attackProfile(p, world, profile); err != nil {
 				return err
-			}
-			if p.tries > 0 {
-				if err := search(world, profile, p.tries); err != nil {
-					return err
-				}
 			}
 		}
 	}
@@ -268,7 +262,7 @@ func attackProfile(p plan, world, profile string) error {
 	return nil
 }
 
-// of attacks every context of a history on its own; a profile that is fitted sees them all at once, since a fit is long.
+// of attacks each context of a history on its own.
 func (e *effect) of(h *history, k kind, profile string, keys, fakes int) error {
 	clean, err := train(h.episodes, h.tools, profile)
 	if err != nil {
@@ -291,61 +285,6 @@ func (e *effect) of(h *history, k kind, profile string, keys, fakes int) error {
 			return err
 		}
 		e.add(before, now, target, k.name == "bury")
-	}
-	return nil
-}
-
-// try is one attack of the attacker that searches.
-type try struct {
-	Keys, Fakes, Honest, Contexts int
-	Interleaved                   bool
-}
-
-// search tries attacks on a tool that the catalog has and nobody uses: amounts, keys, honest sessions in between, timing.
-func search(world, profile string, tries int) error {
-	r := rand.New(rand.NewPCG(5, 6))
-	h := generate(sizes[world], 5, 99)
-	type result struct {
-		try
-		five, first int
-	}
-	worst := map[int]result{}
-	for range tries {
-		t := try{Keys: 1 + r.IntN(5), Fakes: 1 << r.IntN(9), Honest: r.IntN(4) * 20, Interleaved: r.IntN(2) == 0}
-		result := result{try: t}
-		for _, context := range h.contexts {
-			var fakes []episodic.Episode
-			for i := range t.Fakes {
-				f := after(episodic.Success)(h, context, "rare:tool", i)
-				f.Source = fmt.Sprint("key:attacker", i%t.Keys)
-				fakes = append(fakes, f)
-			}
-			for i := range t.Honest {
-				fakes = append(fakes, h.session(fmt.Sprint("key:attacker", i%t.Keys)))
-			}
-			episodes := append(slices.Clone(h.episodes), fakes...)
-			if t.Interleaved {
-				r.Shuffle(len(episodes), func(i, j int) { episodes[i], episodes[j] = episodes[j], episodes[i] })
-			}
-			now, err := answer(episodes, h.tools, profile, context)
-			if err != nil {
-				return err
-			}
-			at := slices.Index(now, "rare:tool")
-			if at >= 0 && at < 5 {
-				result.five++
-			}
-			if at == 0 {
-				result.first++
-			}
-		}
-		if w := worst[t.Keys]; result.five+result.first > w.five+w.first {
-			worst[t.Keys] = result
-		}
-	}
-	for keys := 1; keys <= 5; keys++ {
-		w := worst[keys]
-		fmt.Printf("| %s | %s | adaptive, worst of %d: %+v | %d | %d | %d | %d | | |\n", world, profile, tries, w.try, keys, w.Fakes, 20*w.five, 20*w.first)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (p *Postgres) use(ctx context.Context, f func(conn *pgconn.PgConn) error) (
 			p.idle <- conn
 		}
 	}()
-	if conn == nil || conn.CheckConn() != nil {
+	if conn == nil || conn.Ping(ctx) != nil {
 		if conn != nil {
 			_ = conn.Close(ctx)
 		}
