@@ -97,7 +97,11 @@ func TestScopesOfRoutes(t *testing.T) {
 		}
 		bare := w.ask(method, path, body)
 		if ru.Public {
-			assert.Equal(t, 200, bare.status, key)
+			want := 200
+			if body != "" {
+				want = 400 // the body is no JSON; no credential was asked for
+			}
+			assert.Equal(t, want, bare.status, key)
 			assert.NotContains(t, bare.body, "sha256:", "%s tells a stranger the model", key)
 			continue
 		}

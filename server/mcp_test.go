@@ -333,8 +333,11 @@ func TestResources(t *testing.T) {
 	eachWay(t, nil, func(t *testing.T, s *Server, client *mcp.ClientSession) {
 		listed, err := client.ListResources(t.Context(), nil)
 		require.NoError(t, err)
-		require.Len(t, listed.Resources, 1)
-		assert.Equal(t, "waymark://graph", listed.Resources[0].URI)
+		resources := []string{}
+		for _, resource := range listed.Resources {
+			resources = append(resources, resource.URI)
+		}
+		assert.ElementsMatch(t, []string{"waymark://graph", "waymark://map", "ui://waymark/map", "ui://waymark/next", "ui://waymark/plan"}, resources)
 		templates, err := client.ListResourceTemplates(t.Context(), nil)
 		require.NoError(t, err)
 		uris := []string{}
