@@ -19,10 +19,10 @@ const (
 	MaxIntent      = 8 << 10
 	MaxSchema      = 64 << 10
 	MaxSchemaDepth = 32 // levels of nesting
-	MaxArguments   = 64 << 10
+	maxArguments   = 64 << 10
 	MaxTools       = 256 // tools of a capability
 	MaxTasks       = 256 // tasks of a capability
-	MaxRequires    = 256 // tools that a tool requires
+	maxRequires    = 256 // tools that a tool requires
 	MaxEntry       = 240 << 10
 )
 
@@ -87,8 +87,8 @@ func normalRequires(ids []string, self string) ([]string, error) {
 		}
 	}
 	slices.Sort(all)
-	if all = slices.Compact(all); len(all) > MaxRequires {
-		return nil, fmt.Errorf("it requires %d tools, the limit is %d", len(all), MaxRequires)
+	if all = slices.Compact(all); len(all) > maxRequires {
+		return nil, fmt.Errorf("it requires %d tools, the limit is %d", len(all), maxRequires)
 	}
 	return all, nil
 }
@@ -159,8 +159,8 @@ func (c *Capability) normaliseTasks() error {
 		}
 		ids[i], dependsOn[i] = t.ID, t.DependsOn
 	}
-	if size > MaxArguments {
-		return fmt.Errorf("arguments of all tasks are %d bytes long, the limit is %d", size, MaxArguments)
+	if size > maxArguments {
+		return fmt.Errorf("arguments of all tasks are %d bytes long, the limit is %d", size, maxArguments)
 	}
 	return CheckDAG("task", ids, dependsOn)
 }

@@ -58,7 +58,7 @@ func TestToolNormalise(t *testing.T) {
 		{"schema is a list", Tool{ID: "a", InputSchema: json.RawMessage(`[]`)}, "input schema is no JSON object"},
 		{"requires nothing in words", Tool{ID: "a", Requires: []string{" "}}, `tool "a": it requires a tool without an id`},
 		{"requires what is no id", Tool{ID: "a", Requires: []string{"b\nc"}}, "requires"},
-		{"requires too many", Tool{ID: "a", Requires: many(MaxRequires + 1)}, "requires 257 tools, the limit is 256"},
+		{"requires too many", Tool{ID: "a", Requires: many(maxRequires + 1)}, "requires 257 tools, the limit is 256"},
 		{"schema is cut off", Tool{ID: "a", InputSchema: json.RawMessage(`{"a"`)}, "input schema"},
 	} {
 		assert.ErrorContains(t, tt.in.Normalise(), tt.says, tt.why)
@@ -103,7 +103,7 @@ func TestCapabilityNormalise(t *testing.T) {
 		{Capability{ID: "c", Tasks: []Task{task("1", "9")}}, `task "1" depends on the unknown task "9"`},
 		{Capability{ID: "c", Tasks: []Task{task("0", "1"), task("1", "2"), task("2", "3"), task("3", "1")}}, `"1" needs "2" needs "3" needs "1"`},
 		{Capability{ID: "c", Tasks: []Task{{ID: "1", Tool: "t", Arguments: map[string]json.RawMessage{"a": json.RawMessage("{")}}}}, `argument "a" of task "1"`},
-		{Capability{ID: "c", Tasks: []Task{{ID: "1", Tool: "t", Arguments: map[string]json.RawMessage{"a": json.RawMessage(`"` + strings.Repeat("x", MaxArguments) + `"`)}}}}, "arguments of all tasks"},
+		{Capability{ID: "c", Tasks: []Task{{ID: "1", Tool: "t", Arguments: map[string]json.RawMessage{"a": json.RawMessage(`"` + strings.Repeat("x", maxArguments) + `"`)}}}}, "arguments of all tasks"},
 	} {
 		assert.ErrorContains(t, tt.in.Normalise(), tt.says)
 	}

@@ -24,8 +24,8 @@ import (
 // What is kept of the values of one document. A list of a thousand items says no more about where a
 // value comes from than its first few.
 const (
-	MaxPaths    = 32        // paths, in order
-	MaxValues   = 16        // distinct values of one path, in the order of the document
+	maxPaths    = 32        // paths, in order
+	maxValues   = 16        // distinct values of one path, in the order of the document
 	maxDigests  = 128       // values of all paths
 	maxDocument = 256 << 10 // bytes
 	maxText     = 256       // bytes of a plain result
@@ -137,7 +137,7 @@ func (w *digester) value(dec *jsontext.Decoder, path string) error {
 			if err != nil {
 				return err
 			}
-			inner := FieldName(name.String())
+			inner := fieldName(name.String())
 			if path != "" {
 				inner = path + "." + inner
 			}
@@ -190,7 +190,7 @@ func numberText(n string) (string, bool) {
 
 func (w *digester) add(path, text string) {
 	values, known := w.found[path]
-	if len(values) >= MaxValues || !known && len(w.found) >= MaxPaths {
+	if len(values) >= maxValues || !known && len(w.found) >= maxPaths {
 		return
 	}
 	w.mac.Reset()
@@ -202,9 +202,9 @@ func (w *digester) add(path, text string) {
 	}
 }
 
-// FieldName is the name of a field of JSON as it may be stored: one that does not look like a name (it
+// fieldName is the name of a field of JSON as it may be stored: one that does not look like a name (it
 // holds a space, an address, a path) may be a value that serves as a key, and is *.
-func FieldName(name string) string {
+func fieldName(name string) string {
 	for i, c := range name {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '$'
 		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
@@ -221,15 +221,15 @@ const maxField = 64 // bytes
 
 // normalise checks digests that somebody sends and puts the values of each path in order.
 func (d Digests) normalise(field string) error {
-	if len(d) > MaxPaths {
-		return fmt.Errorf("%s has %d paths, the limit is %d", field, len(d), MaxPaths)
+	if len(d) > maxPaths {
+		return fmt.Errorf("%s has %d paths, the limit is %d", field, len(d), maxPaths)
 	}
 	for path, values := range d {
 		if _, err := catalog.Identifier(field, path, maxPath); err != nil {
 			return err
 		}
-		if len(values) > MaxValues {
-			return fmt.Errorf("%s: path %q has %d values, the limit is %d", field, path, len(values), MaxValues)
+		if len(values) > maxValues {
+			return fmt.Errorf("%s: path %q has %d values, the limit is %d", field, path, len(values), maxValues)
 		}
 		for _, v := range values {
 			if raw, err := base64.RawURLEncoding.DecodeString(v); err != nil || len(raw) != digestBytes {
@@ -250,12 +250,12 @@ func (d Digests) Paths() []string { return slices.Sorted(maps.Keys(d)) }
 // fit drops the digests of an episode that is too large with them to be stored, the results' first, and
 // returns its size, or a bound of it that is small enough. Hardly any episode has to be encoded to be measured.
 func (e *Episode) fit() int {
-	if n := e.sizeBound(); n <= MaxEntry {
+	if n := e.sizeBound(); n <= maxEntry {
 		return n
 	}
 	n := len(Canonical(*e))
 	for _, drop := range []func(*Step){func(s *Step) { s.Outputs = nil }, func(s *Step) { s.Inputs = nil }} {
-		if n <= MaxEntry {
+		if n <= maxEntry {
 			break
 		}
 		for i := range e.Steps {

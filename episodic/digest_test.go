@@ -68,7 +68,7 @@ func TestDigestsAreBounded(t *testing.T) {
 	}
 	doc.WriteString(`{}],"last":"value"}`)
 	got := DigestKey{}.Digests(json.RawMessage(doc.String()))
-	require.Len(t, got["first[].id"], MaxValues)
+	require.Len(t, got["first[].id"], maxValues)
 	assert.NotContains(t, got, "last", "beyond what is read")
 
 	wide := map[string]map[string]string{}
@@ -78,7 +78,7 @@ func TestDigestsAreBounded(t *testing.T) {
 	b, err := json.Marshal(wide)
 	require.NoError(t, err)
 	got = DigestKey{}.Digests(b)
-	assert.Len(t, got, MaxPaths)
+	assert.Len(t, got, maxPaths)
 	require.NoError(t, got.normalise("outputs"))
 
 	deep := strings.Repeat(`{"a":`, 5000) + `"abc"` + strings.Repeat(`}`, 5000)
@@ -109,7 +109,7 @@ func TestEpisodesFit(t *testing.T) {
 	for range 1000 {
 		e.Steps = append(e.Steps, Step{Tool: "t", Inputs: Digests{"a": outputs["a"]}, Outputs: outputs})
 	}
-	require.Greater(t, len(Canonical(e)), MaxEntry)
+	require.Greater(t, len(Canonical(e)), maxEntry)
 	require.NoError(t, e.Normalise())
 	assert.NotNil(t, e.Steps[0].Inputs)
 	assert.Nil(t, e.Steps[0].Outputs)

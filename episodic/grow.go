@@ -120,8 +120,8 @@ func (g *Grown) Clone() *Grown {
 
 // Crowded reports whether too many pairs of steps follow one another, as [Episode.Normalise] does.
 func (g *Grown) Crowded() error {
-	if n := g.pairs(); n > MaxPairs {
-		return fmt.Errorf("%d pairs of steps follow one another, the limit is %d: groups are too large", n, MaxPairs)
+	if n := g.pairs(); n > maxPairs {
+		return fmt.Errorf("%d pairs of steps follow one another, the limit is %d: groups are too large", n, maxPairs)
 	}
 	return nil
 }

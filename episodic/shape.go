@@ -18,7 +18,7 @@ const (
 //
 //	{"path":"a.go","lines":[1,2],"where":{"open":true}}  →  {lines:[integer],path:string,where:{open:boolean}}
 //
-// A name that may be a value is written as *, as [FieldName] says.
+// A name that may be a value is written as *, as [fieldName] says.
 func Shape(arguments json.RawMessage) string {
 	if len(bytes.TrimSpace(arguments)) == 0 || !json.Valid(arguments) {
 		return ""
@@ -57,7 +57,7 @@ func shapeOf(v json.RawMessage, depth int) string {
 		}
 		parts := make([]string, 0, len(members))
 		for name, value := range members {
-			parts = append(parts, FieldName(name)+":"+shapeOf(value, depth+1))
+			parts = append(parts, fieldName(name)+":"+shapeOf(value, depth+1))
 		}
 		slices.Sort(parts)
 		parts = slices.Compact(parts)

@@ -16,16 +16,16 @@ import (
 // has 421 steps. Longer intents are refused here; importers cut them first. Error texts are cut.
 const (
 	MaxSteps  = 2000   // steps
-	MaxPairs  = 20_000 // pairs of steps that follow one another: parallel groups multiply
+	maxPairs  = 20_000 // pairs of steps that follow one another: parallel groups multiply
 	MaxIntent = catalog.MaxIntent
 	MaxError  = 1 << 10
-	MaxShape  = 1 << 10
-	MaxEntry  = catalog.MaxEntry // the whole episode as JSON
+	maxShape  = 1 << 10
+	maxEntry  = catalog.MaxEntry // the whole episode as JSON
 	maxKind   = 64
 )
 
-// MaxAhead is how far the clock of whoever reports an episode may be ahead of ours.
-const MaxAhead = 24 * time.Hour
+// maxAhead is how far the clock of whoever reports an episode may be ahead of ours.
+const maxAhead = 24 * time.Hour
 
 // earliest is before any agent: an older time is a clock that was never set.
 var earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -85,11 +85,11 @@ func (e *Episode) normalise() (err error) {
 	if err = catalog.CheckDAG("step", ids, dependsOn); err != nil {
 		return err
 	}
-	if n := e.pairs(); n > MaxPairs {
-		return fmt.Errorf("%d pairs of steps follow one another, the limit is %d: groups are too large", n, MaxPairs)
+	if n := e.pairs(); n > maxPairs {
+		return fmt.Errorf("%d pairs of steps follow one another, the limit is %d: groups are too large", n, maxPairs)
 	}
-	if n := e.fit(); n > MaxEntry {
-		return fmt.Errorf("%d bytes as JSON, the limit is %d", n, MaxEntry)
+	if n := e.fit(); n > maxEntry {
+		return fmt.Errorf("%d bytes as JSON, the limit is %d", n, maxEntry)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (s *Step) normalise(number int) (err error) {
 	if s.ErrorKind, err = catalog.Identifier("error_kind", s.ErrorKind, maxKind); err != nil {
 		return err
 	}
-	if s.Shape, err = catalog.Prose("shape", s.Shape, MaxShape); err != nil {
+	if s.Shape, err = catalog.Prose("shape", s.Shape, maxShape); err != nil {
 		return err
 	}
 	s.Error = catalog.Cut(s.Error, MaxError)
@@ -149,12 +149,12 @@ func (o Outcome) normal() (Outcome, error) {
 	return "", fmt.Errorf("unknown outcome %.40q: want success, failure or unknown", string(o))
 }
 
-// Validate reports an episode from the future: more than [MaxAhead] after now. An episode without a
+// Validate reports an episode from the future: more than [maxAhead] after now. An episode without a
 // time is valid.
 func (e Episode) Validate(now time.Time) error {
-	if e.Time.After(now.Add(MaxAhead)) {
+	if e.Time.After(now.Add(maxAhead)) {
 		return fmt.Errorf("episode %q: time %s is more than %d hours in the future",
-			e.ID, e.Time.UTC().Format(time.RFC3339), int(MaxAhead.Hours()))
+			e.ID, e.Time.UTC().Format(time.RFC3339), int(maxAhead.Hours()))
 	}
 	return nil
 }

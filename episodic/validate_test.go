@@ -61,7 +61,7 @@ func TestNormaliseRefuses(t *testing.T) {
 		{Episode{ID: "e", Steps: []Step{step("2"), step("")}}, `step "2" occurs twice`},
 		{Episode{ID: "e", Steps: one, Time: time.Unix(0, 0)}, "before 1990"},
 		{Episode{ID: "e", Steps: one, Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, "9999"},
-		{Episode{ID: "e", Steps: []Step{{Tool: "t", Shape: strings.Repeat("x", MaxShape+1)}}}, "shape"},
+		{Episode{ID: "e", Steps: []Step{{Tool: "t", Shape: strings.Repeat("x", maxShape+1)}}}, "shape"},
 		{Episode{ID: "e", Steps: wide(MaxSteps)}, "bytes as JSON"},
 	} {
 		assert.ErrorContains(t, tt.in.Normalise(), tt.says)

@@ -50,10 +50,10 @@ type Arm struct {
 type ArmsVerdict string
 
 const (
-	NotEnough   ArmsVerdict = "not enough data"
-	OneArm      ArmsVerdict = "one profile"
-	SecondLeads ArmsVerdict = "second leads"
-	SecondEven  ArmsVerdict = "even"
+	notEnough   ArmsVerdict = "not enough data"
+	oneArm      ArmsVerdict = "one profile"
+	secondLeads ArmsVerdict = "second leads"
+	secondEven  ArmsVerdict = "even"
 	SecondBack  ArmsVerdict = "second behind"
 )
 
@@ -78,7 +78,7 @@ func CompareArms(question string, outcomes []Followed) Arms {
 	a, aSamples := c.arm(FirstArm, first)
 	r.Arms = append(r.Arms, a)
 	if len(second) == 0 {
-		r.Verdict, r.Why = OneArm, "only one profile has answered"
+		r.Verdict, r.Why = oneArm, "only one profile has answered"
 		return r
 	}
 	b, bSamples := c.arm(SecondArm, second)
@@ -87,15 +87,15 @@ func CompareArms(question string, outcomes []Followed) Arms {
 	r.Difference = &d
 	switch {
 	case !a.Enough || !b.Enough:
-		r.Verdict = NotEnough
+		r.Verdict = notEnough
 		r.Why = fmt.Sprintf("%d and %d outcomes of %d and %d conversations; at least %d of %d are needed in each arm",
 			a.Outcomes, b.Outcomes, a.Conversations, b.Conversations, leastOutcomes, leastConversations)
 	case d.Interval[0] > 0:
-		r.Verdict, r.Why = SecondLeads, "the interval of the difference lies above 0"
+		r.Verdict, r.Why = secondLeads, "the interval of the difference lies above 0"
 	case d.Interval[1] < 0:
 		r.Verdict, r.Why = SecondBack, "the interval of the difference lies below 0"
 	default:
-		r.Verdict, r.Why = SecondEven, "the interval of the difference contains 0"
+		r.Verdict, r.Why = secondEven, "the interval of the difference contains 0"
 	}
 	return r
 }
@@ -129,7 +129,7 @@ func (c conversations) arm(name string, outcomes []Followed) (Arm, Sample) {
 	a := Arm{Arm: name, Outcomes: len(outcomes), Conversations: len(seen), CI: map[string]Interval{},
 		Hit1: s["hit@1"].Mean(), Hit5: s["hit@5"].Mean(), MRR: s["mrr"].Mean()}
 	a.Enough = a.Outcomes >= leastOutcomes && a.Conversations >= leastConversations
-	for i, interval := range Bootstrap([]Sample{s["hit@1"], s["hit@5"], s["mrr"]}, 1) {
+	for i, interval := range bootstrap([]Sample{s["hit@1"], s["hit@5"], s["mrr"]}, 1) {
 		a.CI[metrics[i]] = interval
 	}
 	return a, s["mrr"]

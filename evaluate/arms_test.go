@@ -35,10 +35,10 @@ func TestCompareArms(t *testing.T) {
 		likelyA float64
 		verdict ArmsVerdict
 	}{
-		{"too few", 60, .8, NotEnough},
-		{"the second is right more often", 2000, .8, SecondLeads},
+		{"too few", 60, .8, notEnough},
+		{"the second is right more often", 2000, .8, secondLeads},
 		{"less often", 2000, .2, SecondBack},
-		{"equally often", 2000, .5, SecondEven},
+		{"equally often", 2000, .5, secondEven},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			outcomes := followed(c.n, c.likelyA)
@@ -48,7 +48,7 @@ func TestCompareArms(t *testing.T) {
 			assert.NotEmpty(t, got.Why)
 			for i, likely := range []float64{1 - c.likelyA, c.likelyA} {
 				a := got.Arms[i]
-				assert.Equal(t, c.verdict != NotEnough, a.Enough)
+				assert.Equal(t, c.verdict != notEnough, a.Enough)
 				assert.Equal(t, c.n/2, a.Outcomes)
 				assert.Equal(t, c.n/4, a.Conversations)
 				assert.Equal(t, 1., a.Hit5)
@@ -76,7 +76,7 @@ func TestArmlessAnswersAreNotCompared(t *testing.T) {
 
 	got = CompareArms("next", []Followed{armless})
 	require.Len(t, got.Arms, 1)
-	assert.Equal(t, OneArm, got.Verdict)
+	assert.Equal(t, oneArm, got.Verdict)
 	assert.Nil(t, got.Difference)
 	assert.Equal(t, 1, got.Arms[0].Outcomes)
 	assert.Equal(t, 1., got.Arms[0].Hit1)

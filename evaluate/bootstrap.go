@@ -34,14 +34,14 @@ func ratio(sum, count float64) float64 {
 // Interval is where the middle 95 % lie, from lowest to highest.
 type Interval [2]float64
 
-// Replicates is how often episodes are drawn again. The ends of a 95 % interval then rest on 50
+// replicates is how often episodes are drawn again. The ends of a 95 % interval then rest on 50
 // replicates.
-const Replicates = 1000
+const replicates = 1000
 
-// Bootstrap gives, for every sample, the 95 % percentile interval of its mean when as many episodes as
+// bootstrap gives, for every sample, the 95 % percentile interval of its mean when as many episodes as
 // there are, are drawn with replacement. The samples are of the same episodes and share the draws, so
 // that their replicates may be compared.
-func Bootstrap(samples []Sample, seed uint64) []Interval {
+func bootstrap(samples []Sample, seed uint64) []Interval {
 	means := replicate(samples, seed)
 	intervals := make([]Interval, len(samples))
 	for i := range samples {
@@ -71,12 +71,12 @@ func paired(mean float64, a, b []float64) Difference {
 	return Difference{mean, middle(difference)}
 }
 
-// replicate draws episodes [Replicates] times and returns the means of each sample. A draw without any
+// replicate draws episodes [replicates] times and returns the means of each sample. A draw without any
 // value of a sample is NaN there.
 func replicate(samples []Sample, seed uint64) [][]float64 {
 	means := make([][]float64, len(samples))
 	for i := range means {
-		means[i] = make([]float64, Replicates)
+		means[i] = make([]float64, replicates)
 	}
 	if len(samples) == 0 {
 		return means
@@ -84,7 +84,7 @@ func replicate(samples []Sample, seed uint64) [][]float64 {
 	n := len(samples[0].Sum)
 	r := rand.New(rand.NewPCG(seed, 0))
 	drawn := make([]int, n)
-	for k := range Replicates {
+	for k := range replicates {
 		for i := range drawn {
 			drawn[i] = r.IntN(n)
 		}

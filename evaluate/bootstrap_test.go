@@ -34,14 +34,14 @@ func TestBootstrap(t *testing.T) {
 	}
 	s := sampleOf(values...)
 	constant := sampleOf(make([]float64, 400)...)
-	ci := Bootstrap([]Sample{s, constant}, 1)
+	ci := bootstrap([]Sample{s, constant}, 1)
 	// The interval of a share p of n is about p ± 1.96·√(p(1-p)/n).
 	half := 1.96 * math.Sqrt(s.Mean()*(1-s.Mean())/400)
 	assert.InDelta(t, s.Mean()-half, ci[0][0], 0.01)
 	assert.InDelta(t, s.Mean()+half, ci[0][1], 0.01)
 	assert.Equal(t, Interval{}, ci[1], "what never varies has no width")
-	assert.Equal(t, ci, Bootstrap([]Sample{s, constant}, 1), "the same seed draws the same")
-	assert.NotEqual(t, ci, Bootstrap([]Sample{s, constant}, 2))
+	assert.Equal(t, ci, bootstrap([]Sample{s, constant}, 1), "the same seed draws the same")
+	assert.NotEqual(t, ci, bootstrap([]Sample{s, constant}, 2))
 }
 
 // Two methods that move together differ surely, although their own intervals overlap widely.
@@ -57,7 +57,7 @@ func TestPairedBootstrapSeesSmallDifferences(t *testing.T) {
 	assert.InDelta(t, 0.06, d.Mean, 0.002)
 	assert.Greater(t, d.Interval[0], 0.05)
 	assert.Less(t, d.Interval[1], 0.07)
-	own := Bootstrap([]Sample{a, b}, 1)
+	own := bootstrap([]Sample{a, b}, 1)
 	assert.Less(t, own[0][0], own[1][1], "alone they could be equal")
 	assert.Equal(t, Difference{}, PairedBootstrap(a, a, 1))
 }
@@ -65,7 +65,7 @@ func TestPairedBootstrapSeesSmallDifferences(t *testing.T) {
 func TestDrawsWithoutAnyValueAreLeftOut(t *testing.T) {
 	s := newSample(3)
 	s.Sum[1], s.Count[1] = 1, 2 // one episode of three has values: many draws miss it
-	assert.Equal(t, []Interval{{0.5, 0.5}}, Bootstrap([]Sample{s}, 1))
-	assert.Equal(t, []Interval{{}}, Bootstrap([]Sample{newSample(3)}, 1))
-	assert.Empty(t, Bootstrap(nil, 1))
+	assert.Equal(t, []Interval{{0.5, 0.5}}, bootstrap([]Sample{s}, 1))
+	assert.Equal(t, []Interval{{}}, bootstrap([]Sample{newSample(3)}, 1))
+	assert.Empty(t, bootstrap(nil, 1))
 }

@@ -102,9 +102,9 @@ type Bin struct {
 	Claims     int     `json:"claims"`
 }
 
-// Reliability is the diagram behind the expected calibration error of [Calibrate], least confident bin
+// reliability is the diagram behind the expected calibration error of [Calibrate], least confident bin
 // first. Fewer claims than bins leave some out.
-func Reliability(claims []Prediction) []Bin {
+func reliability(claims []Prediction) []Bin {
 	var all [bins]Bin
 	fill(levelsOf(claims), len(claims), func(b int, l level, take float64) {
 		all[b].Claims += int(take)
@@ -161,11 +161,11 @@ type RiskPoint struct {
 	Confidence float64 `json:"confidence"`
 }
 
-// RiskCoverage is the curve of the risk when only the most confident share of all questions is
+// riskCoverage is the curve of the risk when only the most confident share of all questions is
 // answered, at 20 even steps of coverage, and the area under it (AURC, the mean risk over every
 // number of answers; Geifman and El-Yaniv, NeurIPS 2017). Questions without a claim count as wrong, and
 // come last. Predictions of equal confidence are wrong as often as their mean.
-func RiskCoverage(claims []Prediction, questions int) (curve []RiskPoint, area float64) {
+func riskCoverage(claims []Prediction, questions int) (curve []RiskPoint, area float64) {
 	levels := levelsOf(claims)
 	slices.Reverse(levels)
 	if rest := questions - len(claims); rest > 0 {

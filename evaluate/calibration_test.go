@@ -81,12 +81,12 @@ func TestCalibrationBand(t *testing.T) {
 //	answered  1    2    3    4
 //	risk      0   1/2  1/3  1/2     area = (0 + 1/2 + 1/3 + 1/2)/4 = 1/3
 func TestRiskCoverage(t *testing.T) {
-	curve, area := RiskCoverage([]Prediction{{0.5, false}, {0.9, true}, {0.1, true}}, 4)
+	curve, area := riskCoverage([]Prediction{{0.5, false}, {0.9, true}, {0.1, true}}, 4)
 	assert.InDelta(t, 1.0/3, area, 1e-12)
 	assert.Equal(t, []RiskPoint{{0.25, 0, 0.9}, {0.5, 0.5, 0.5}, {0.75, 1.0 / 3, 0.1}, {1, 0.5, 0}}, curve)
 
 	// Equal confidences are wrong as often as their mean, in whatever order they come.
-	curve, area = RiskCoverage(claims(0.8, 30, 10), 40)
+	curve, area = riskCoverage(claims(0.8, 30, 10), 40)
 	assert.InDelta(t, 0.25, area, 1e-12)
 	require.Len(t, curve, curvePoints)
 	for i, p := range curve {
@@ -94,7 +94,7 @@ func TestRiskCoverage(t *testing.T) {
 		assert.InDelta(t, 0.25, p.Risk, 1e-12)
 	}
 
-	curve, area = RiskCoverage(nil, 0)
+	curve, area = riskCoverage(nil, 0)
 	assert.Empty(t, curve)
 	assert.Zero(t, area)
 }

@@ -39,9 +39,9 @@ type Verdict string
 // Whether the profile is better than the best baseline by more than chance, worse, or neither.
 const (
 	Leads  Verdict = "leads"
-	Even   Verdict = "even"
+	even   Verdict = "even"
 	Behind Verdict = "behind"
-	TooFew Verdict = "too few" // tasks to tell: fewer than [LeastCompared]
+	tooFew Verdict = "too few" // tasks to tell: fewer than [LeastCompared]
 	Alone  Verdict = ""        // nothing to compare with
 )
 
@@ -51,13 +51,13 @@ func (c Comparison) Verdict() Verdict {
 	case c.Lead == nil:
 		return Alone
 	case c.Tasks < LeastCompared:
-		return TooFew
+		return tooFew
 	case c.Lead.Interval[0] > 0:
 		return Leads
 	case c.Lead.Interval[1] < 0:
 		return Behind
 	}
-	return Even
+	return even
 }
 
 // decisive are the metrics in which an evaluation can be lost, one or two a question.
@@ -78,7 +78,7 @@ func (r *Report) decided(v Verdict) []Comparison {
 
 // Decided lists the decisive comparisons of enough tasks.
 func (r *Report) Decided() []Comparison {
-	return slices.Concat(r.decided(Leads), r.decided(Even), r.decided(Behind))
+	return slices.Concat(r.decided(Leads), r.decided(even), r.decided(Behind))
 }
 
 // Comparisons lists every metric the profile was measured in, in the order of the report. The best

@@ -14,14 +14,14 @@ func TestVerdict(t *testing.T) {
 	}{
 		{nil, Alone},
 		{&Difference{0.1, Interval{0.05, 0.2}}, Leads},
-		{&Difference{0.1, Interval{0, 0.2}}, Even},
-		{&Difference{-0.1, Interval{-0.2, 0.1}}, Even},
-		{&Difference{-0.1, Interval{-0.2, 0}}, Even},
+		{&Difference{0.1, Interval{0, 0.2}}, even},
+		{&Difference{-0.1, Interval{-0.2, 0.1}}, even},
+		{&Difference{-0.1, Interval{-0.2, 0}}, even},
 		{&Difference{-0.1, Interval{-0.2, -0.05}}, Behind},
 	} {
 		assert.Equal(t, tt.want, Comparison{Lead: tt.lead, Tasks: LeastCompared}.Verdict(), "%v", tt.lead)
 		if tt.lead != nil {
-			assert.Equal(t, TooFew, Comparison{Lead: tt.lead, Tasks: LeastCompared - 1}.Verdict(), "%v", tt.lead)
+			assert.Equal(t, tooFew, Comparison{Lead: tt.lead, Tasks: LeastCompared - 1}.Verdict(), "%v", tt.lead)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestComparisonsAndLost(t *testing.T) {
 
 	r.Next.Tasks, r.DAG.Requests = 3, 14
 	assert.Empty(t, r.Decided())
-	few := r.decided(TooFew)
+	few := r.decided(tooFew)
 	require.Len(t, few, 2)
 	assert.Equal(t, []int{3, 14}, []int{few[0].Tasks, few[1].Tasks})
 }
@@ -77,7 +77,7 @@ func TestReliability(t *testing.T) {
 	for i := range 20 {
 		claims = append(claims, Prediction{float64(i/2) / 10, i%2 == 0 || i > 15})
 	}
-	bins := Reliability(claims)
+	bins := reliability(claims)
 	require.Len(t, bins, 10)
 	error := 0.0
 	for i, b := range bins {
@@ -91,6 +91,6 @@ func TestReliability(t *testing.T) {
 		error += max(b.Confidence-b.Right, b.Right-b.Confidence) / 10
 	}
 	assert.InDelta(t, error, Calibrate(claims, 1).ECE, 1e-12)
-	assert.Len(t, Reliability(claims[:3]), 3, "three claims fill three bins")
-	assert.Empty(t, Reliability(nil))
+	assert.Len(t, reliability(claims[:3]), 3, "three claims fill three bins")
+	assert.Empty(t, reliability(nil))
 }

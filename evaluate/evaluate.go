@@ -263,7 +263,7 @@ func (r *run) found(ranked [][]string) samples {
 		gold := r.intents.tests[e].set
 		s.add("recall@5", e, Recall(list, gold, 5))
 		s.add("ndcg@10", e, NDCG(list, gold, 10))
-		s.add("map@10", e, AveragePrecision(list, gold, 10))
+		s.add("map@10", e, averagePrecision(list, gold, 10))
 	}
 	return s
 }

@@ -65,13 +65,13 @@ type CurvePoint struct {
 	ContactScores
 }
 
-// Searcher finds tools for a need, best first.
-type Searcher interface {
+// searcher finds tools for a need, best first.
+type searcher interface {
 	Search(query string, limit int) ([]string, error)
 }
 
-// Doubter says whether a plan for an intent carries the warning that nothing serves it.
-type Doubter interface {
+// doubter says whether a plan for an intent carries the warning that nothing serves it.
+type doubter interface {
 	Foreign(intent string) (bool, error)
 }
 
@@ -281,7 +281,7 @@ func (r *run) unseen(f *FirstContact) {
 
 // ownTexts searches for tools by their own texts. Tools of equal text are equally right.
 func (r *run) ownTexts(f *FirstContact) error {
-	s, ok := r.subjectOf.Finder.(Searcher)
+	s, ok := r.subjectOf.Finder.(searcher)
 	if !ok || len(r.d.Tools) == 0 {
 		return nil
 	}
@@ -320,7 +320,7 @@ func (r *run) ownTexts(f *FirstContact) error {
 
 // foreign asks for plans that nothing serves.
 func (r *run) foreign(f *FirstContact) error {
-	d, ok := r.subjectOf.Planner.(Doubter)
+	d, ok := r.subjectOf.Planner.(doubter)
 	if !ok {
 		return nil
 	}

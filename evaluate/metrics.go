@@ -55,12 +55,12 @@ func NDCG(ranked, gold []string, k int) float64 {
 	return gain / ideal
 }
 
-// AveragePrecision is cut at k:
+// averagePrecision is cut at k:
 //
 //	AP@k = Σ_{i<k, ranked[i] ∈ gold} (hits up to i)/(i+1)  /  min(k, |gold|)
 //
 // Its mean over queries is MAP@k.
-func AveragePrecision(ranked, gold []string, k int) float64 {
+func averagePrecision(ranked, gold []string, k int) float64 {
 	if len(gold) == 0 {
 		return 0
 	}

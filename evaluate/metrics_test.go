@@ -29,7 +29,7 @@ func TestRankingMetrics(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.InDelta(t, tt.recall, Recall(tt.ranked, tt.gold, tt.k), 1e-12, "recall")
 			assert.InDelta(t, tt.ndcg, NDCG(tt.ranked, tt.gold, tt.k), 1e-12, "ndcg")
-			assert.InDelta(t, tt.avgPr, AveragePrecision(tt.ranked, tt.gold, tt.k), 1e-12, "average precision")
+			assert.InDelta(t, tt.avgPr, averagePrecision(tt.ranked, tt.gold, tt.k), 1e-12, "average precision")
 		})
 	}
 	assert.Equal(t, []float64{0, 1, 0.25}, []float64{reciprocal(0), reciprocal(1), reciprocal(4)})

@@ -54,7 +54,7 @@ func (r *run) stopReport() *StopReport {
 		return nil
 	}
 	c := Calibrate(claims, r.o.Seed)
-	return &StopReport{len(claims), c.ECE, c.Band, c.verdict(), Reliability(claims)}
+	return &StopReport{len(claims), c.ECE, c.Band, c.verdict(), reliability(claims)}
 }
 
 // RankOrStop is [Stopper].

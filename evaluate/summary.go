@@ -42,7 +42,7 @@ func (r *run) summarise() {
 	if r.mine.official != nil {
 		r.report.Official = &OfficialReport{officialScores(mine), s.intervals(officialMetrics, official)}
 	}
-	r.report.Lost, r.report.TooFew = r.report.decided(Behind), r.report.decided(TooFew)
+	r.report.Lost, r.report.TooFew = r.report.decided(Behind), r.report.decided(tooFew)
 }
 
 // withIntent sets the metrics of the next tool apart from those without the intent.
@@ -179,11 +179,11 @@ func (r *run) nextReport(a *nextAnswers, s summary, prefix string) *NextReport {
 	}
 	claims := slices.Concat(a.claims...)
 	n.Claims = len(claims)
-	curve, area := RiskCoverage(claims, n.Positions)
+	curve, area := riskCoverage(claims, n.Positions)
 	n.RiskCoverage, n.AURC = curve, &area
 	if len(claims) > 0 {
 		c := Calibrate(claims, r.o.Seed)
-		n.Reliability = Reliability(claims)
+		n.Reliability = reliability(claims)
 		n.ECE, n.Band, n.Calibrated = &c.ECE, &c.Band, c.verdict()
 	}
 	return n

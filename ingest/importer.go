@@ -66,7 +66,7 @@ const (
 	KindTool       Kind = "tool"
 	KindCapability Kind = "capability"
 	KindEpisode    Kind = "episode"
-	KindServer     Kind = "server"
+	kindServer     Kind = "server"
 )
 
 // Options of an import. The zero value detects the format and takes the train part.
@@ -373,7 +373,7 @@ func (f *finisher) finish(it *Item) {
 			it.Episode, it.LeftOut = nil, "split "+it.split
 		}
 	case it.Server != nil:
-		it.Kind, it.ID = KindServer, it.Server.Name
+		it.Kind, it.ID = kindServer, it.Server.Name
 	}
 }
 

@@ -280,7 +280,7 @@ func TestExportRoundTrip(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
-	long := strings.Repeat("x", MaxLine-len(`{"id":""}`))
+	long := strings.Repeat("x", maxLine-len(`{"id":""}`))
 	for _, tt := range []struct{ why, text, want string }{
 		{"as long as allowed", `{"id":"` + long + `"}` + "\r\n{\"id\":\"b\"}", `tool has no`},
 		{"too long", `{"id":"` + long + `x"}` + "\n{\"id\":\"b\"}\n", "line is longer than 1048576 bytes"},

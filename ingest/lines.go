@@ -13,8 +13,8 @@ import (
 	"waymark/internal/strictjson"
 )
 
-// MaxLine is the longest line that is read, in bytes; a longer one is dropped.
-const MaxLine = 1 << 20
+// maxLine is the longest line that is read, in bytes; a longer one is dropped.
+const maxLine = 1 << 20
 
 const bom = "\uFEFF"
 
@@ -28,7 +28,7 @@ type line struct {
 
 // eachLine calls visit for every line that is not blank, until visit reports false.
 func eachLine(r io.Reader, visit func(line) bool) error {
-	return eachLineUpTo(MaxLine, 1, bufio.NewReaderSize(r, 64<<10), visit)
+	return eachLineUpTo(maxLine, 1, bufio.NewReaderSize(r, 64<<10), visit)
 }
 
 // eachLineUpTo is [eachLine] for lines of at most so many bytes, numbered from a number.

@@ -111,7 +111,7 @@ func serverTables(root map[string]any) (tables []any) {
 func serverItems(v any) (items []Item) {
 	table, _ := v.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
-		it := Item{Kind: KindServer, ID: name}
+		it := Item{Kind: kindServer, ID: name}
 		s, err := server(name, table[name])
 		if it.Server = s; err != nil {
 			it.drop(err.Error())

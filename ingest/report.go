@@ -23,7 +23,7 @@ var countNames = []struct {
 	one, many string
 }{
 	{KindTool, "tool", "tools"}, {KindCapability, "capability", "capabilities"}, {KindEpisode, "episode", "episodes"},
-	{KindServer, "server", "servers"}, {"", "line", "lines"},
+	{kindServer, "server", "servers"}, {"", "line", "lines"},
 }
 
 func (c *Counts) of(k Kind) *int {
@@ -34,7 +34,7 @@ func (c *Counts) of(k Kind) *int {
 		return &c.Capabilities
 	case KindEpisode:
 		return &c.Episodes
-	case KindServer:
+	case kindServer:
 		return &c.Servers
 	}
 	return &c.Lines

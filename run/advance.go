@@ -114,7 +114,7 @@ func (r *Run) begin(i int) bool {
 		return true
 	}
 	if n.ask != "" && !r.approved[i] {
-		s.State, s.Arguments, s.Reason = NodeApproval, arguments, n.ask
+		s.State, s.Arguments, s.Reason = nodeApproval, arguments, n.ask
 		r.prepared[i] = arguments
 		return true
 	}
@@ -148,7 +148,7 @@ func (r *Run) after(i int, ids []string) []string {
 
 func (r *Run) calledIn(i int, ids []string) []string {
 	switch n := &r.plan.nodes[i]; {
-	case r.status.Nodes[i].State == NodeSkipped || n.kind == KindScript:
+	case r.status.Nodes[i].State == NodeSkipped || n.kind == kindScript:
 		return r.after(i, ids)
 	case n.kind == KindCapability:
 		for _, last := range r.plan.scopes[n.inner].last {
@@ -202,7 +202,7 @@ func (r *Run) arguments(i int) (_ json.RawMessage, ok bool) {
 	}
 	if n.inner >= 0 {
 		out = withDefaults(out, r.plan.scopes[n.inner].defaults)
-	} else if n.kind == KindScript {
+	} else if n.kind == kindScript {
 		out = withDefaults(out, defaultsOf(n.tool.InputSchema))
 	}
 	if wrong, _ := n.input.Check(out); len(wrong) > 0 {
@@ -232,7 +232,7 @@ func (r *Run) fail(i int, kind Failure, why string) {
 func (r *Run) passOver(i int) {
 	if n := &r.plan.nodes[i]; n.inner >= 0 && r.params[n.inner] == nil {
 		for _, j := range r.plan.scopes[n.inner].nodes {
-			r.status.Nodes[j].State = NodeNotRun
+			r.status.Nodes[j].State = nodeNotRun
 			r.passOver(j)
 		}
 	}

@@ -18,9 +18,9 @@ import (
 
 // The kinds of node.
 const (
-	KindTool       = "tool"
+	kindTool       = "tool"
 	KindCapability = "capability" // a stored DAG
-	KindScript     = "script"
+	kindScript     = "script"
 )
 
 // Plan is a checked DAG: what would be done, in which order, and what of it needs a person's word. The
@@ -95,7 +95,7 @@ type scope struct {
 
 // Calls reports whether the plan calls a tool other than those that own means.
 func (p *Plan) Calls(own func(tool string) bool) bool {
-	return slices.ContainsFunc(p.nodes, func(n node) bool { return n.kind == KindTool && !own(n.task.Tool) })
+	return slices.ContainsFunc(p.nodes, func(n node) bool { return n.kind == kindTool && !own(n.task.Tool) })
 }
 
 // Rules say which calls are asked about and how they are checked.
@@ -153,8 +153,8 @@ func (c *checker) root(q Request) {
 	}
 	var object map[string]json.RawMessage
 	switch {
-	case len(params) > MaxParams:
-		c.wrong("", "params", "has %d bytes, at most %d", len(params), MaxParams)
+	case len(params) > maxParams:
+		c.wrong("", "params", "has %d bytes, at most %d", len(params), maxParams)
 		return
 	case json.Unmarshal(params, &object) != nil || object == nil:
 		c.wrong("", "params", "is no object")
@@ -314,7 +314,7 @@ func (c *checker) find(n *node) {
 	}
 	n.task.Tool = resolved
 	if t, ok := c.Catalog.Tool(resolved); ok {
-		n.kind, n.tool, n.again = KindTool, t, Repeatable(t)
+		n.kind, n.tool, n.again = kindTool, t, repeatable(t)
 		switch {
 		case Matches(c.approve, t.ID), slices.Contains(c.approve, n.path):
 		case c.Asks != nil:
@@ -333,7 +333,7 @@ func (c *checker) find(n *node) {
 	n.again = true // what is in it decides for itself
 	switch {
 	case def.Script != nil && len(def.Tasks) == 0:
-		n.kind = KindScript
+		n.kind = kindScript
 		if def.Script.Language != "expr" {
 			c.wrong(n.path, "", "capability %q: a script in %q cannot be run here, only one in expr", id, def.Script.Language)
 			return
@@ -404,8 +404,8 @@ func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 	default:
 		c.wrong(n.path, "on_error", "is %q; it is empty or %q", n.task.OnError, catalog.OnErrorContinue)
 	}
-	if n.task.TimeoutMS < 0 || n.task.TimeoutMS > int64(MaxTimeout/time.Millisecond) {
-		c.wrong(n.path, "timeout_ms", "is %d, must be 0 to %d", n.task.TimeoutMS, MaxTimeout/time.Millisecond)
+	if n.task.TimeoutMS < 0 || n.task.TimeoutMS > int64(maxTimeout/time.Millisecond) {
+		c.wrong(n.path, "timeout_ms", "is %d, must be 0 to %d", n.task.TimeoutMS, maxTimeout/time.Millisecond)
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.task.Arguments)) {
 		v, err := compile.value(n.task.Arguments[name], 0)

@@ -13,11 +13,11 @@ import (
 const (
 	MaxNodes  = 1000     // nodes of a run, those of the capabilities in it included
 	MaxDepth  = 8        // capabilities within each other
-	MaxResult = 4 << 20  // bytes of one result
-	MaxKept   = 64 << 20 // bytes of all results of a run
-	MaxParams = 1 << 20  // bytes of all parameters
+	maxResult = 4 << 20  // bytes of one result
+	maxKept   = 64 << 20 // bytes of all results of a run
+	maxParams = 1 << 20  // bytes of all parameters
 
-	MaxTimeout = 24 * time.Hour // of one call
+	maxTimeout = 24 * time.Hour // of one call
 )
 
 // DAG is what is carried out: the dag of a suggestion, or one of one's own.
@@ -125,8 +125,8 @@ func Asks(t catalog.Tool) string {
 	return "it changes something and is not annotated as non-destructive"
 }
 
-// Repeatable reports whether a call may be made again without harm where it is not known what became of it.
-func Repeatable(t catalog.Tool) bool {
+// repeatable reports whether a call may be made again without harm where it is not known what became of it.
+func repeatable(t catalog.Tool) bool {
 	a := t.Annotations
 	return a != nil && (a.ReadOnly != nil && *a.ReadOnly || a.Idempotent != nil && *a.Idempotent)
 }

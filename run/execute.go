@@ -116,7 +116,7 @@ func Resume(ctx context.Context, past Past, p *Plan, o Options) *Run {
 	r.status.StartedAt = past.StartedAt
 	for i := range p.nodes {
 		n, ok := past.Nodes[p.nodes[i].path]
-		if !ok || p.nodes[i].kind != KindTool {
+		if !ok || p.nodes[i].kind != kindTool {
 			continue
 		}
 		now := &r.status.Nodes[i]
@@ -239,7 +239,7 @@ func (r *Run) Decide(paths []string, allow bool) error {
 	}
 	if len(paths) == 0 {
 		for _, n := range r.status.Nodes {
-			if n.State == NodeApproval || n.State == NodeInterrupted {
+			if n.State == nodeApproval || n.State == NodeInterrupted {
 				paths = append(paths, n.ID)
 			}
 		}
@@ -247,7 +247,7 @@ func (r *Run) Decide(paths []string, allow bool) error {
 	var chosen []int
 	for _, path := range paths {
 		i := slices.IndexFunc(r.status.Nodes, func(n Node) bool { return n.ID == path })
-		if i < 0 || r.status.Nodes[i].State != NodeApproval && r.status.Nodes[i].State != NodeInterrupted {
+		if i < 0 || r.status.Nodes[i].State != nodeApproval && r.status.Nodes[i].State != NodeInterrupted {
 			return fmt.Errorf("node %q %w", path, ErrNotWaiting)
 		}
 		chosen = append(chosen, i)
@@ -356,7 +356,7 @@ func (r *Run) recount() {
 	s := &r.status
 	s.Done, s.Failed, s.Skipped, s.Waiting = 0, 0, 0, []string{}
 	for i, n := range s.Nodes {
-		if n.State == NodeApproval || n.State == NodeInterrupted {
+		if n.State == nodeApproval || n.State == NodeInterrupted {
 			s.Waiting = append(s.Waiting, n.ID)
 		}
 		if r.plan.nodes[i].scope != 0 {
@@ -391,12 +391,12 @@ func (r *Run) finish(ctx context.Context) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		switch n.State {
-		case NodeWaiting, NodeApproval:
-			n.State, n.Reason = NodeNotRun, ""
+		case NodeWaiting, nodeApproval:
+			n.State, n.Reason = nodeNotRun, ""
 		case NodeRunning:
-			n.State = NodeCanceled
+			n.State = nodeCanceled
 		case NodeInterrupted:
-			n.State, n.Error, n.Reason = NodeCanceled, "interrupted; it may have happened", ""
+			n.State, n.Error, n.Reason = nodeCanceled, "interrupted; it may have happened", ""
 		}
 		n.Arguments = nil
 	}

@@ -25,7 +25,7 @@ func (c *checker) types(s *scope, n *node) {
 	required := in.required()
 	for _, name := range required {
 		if !given[name] {
-			if _, preset := defaultsOf(n.tool.InputSchema)[name]; n.kind != KindTool && preset {
+			if _, preset := defaultsOf(n.tool.InputSchema)[name]; n.kind != kindTool && preset {
 				continue
 			}
 			at, _ := in.member(name)

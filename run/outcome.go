@@ -54,7 +54,7 @@ func (p *Plan) CapabilityRuns(s Status) []CapabilityRun {
 	}
 	for i, n := range p.nodes {
 		now := s.Nodes[i]
-		if n.kind == KindTool || now.State != NodeDone && now.State != NodeFailed {
+		if n.kind == kindTool || now.State != NodeDone && now.State != NodeFailed {
 			continue
 		}
 		def := p.defs[n.task.Tool]

@@ -500,7 +500,7 @@ func TestRetries(t *testing.T) {
 			return Result{NeedsInput: json.RawMessage(`{}`)}, nil
 		}, NodeFailed, 1, FailedPolicy, "asks for input"},
 		{"too large", "fs:echo", func(context.Context, Call, int) (Result, error) {
-			return Result{Structured: json.RawMessage(`"` + strings.Repeat("x", MaxResult) + `"`)}, nil
+			return Result{Structured: json.RawMessage(`"` + strings.Repeat("x", maxResult) + `"`)}, nil
 		}, NodeFailed, 1, FailedTool, "larger than"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -578,7 +578,7 @@ func TestCapabilityWithin(t *testing.T) {
 	_, s := perform(t, q, server, nil)
 	require.Equal(t, Done, s.State, "%+v", s)
 	assert.JSONEq(t, `{"query":"ab","limit":3}`, string(server.calls[0].Arguments), "what is left out has its default")
-	assert.Equal(t, NodeNotRun, states(s)["c/find"])
+	assert.Equal(t, nodeNotRun, states(s)["c/find"])
 	assert.JSONEq(t, `{"n":15,"none":null}`, string(s.Output), "issue {\"id\":7} and one")
 
 	_, s = perform(t, Request{Capability: "first-issue@2", DAG: DAG{Params: json.RawMessage(`{"words":"xy"}`)}}, issuesServer(), nil)
@@ -677,7 +677,7 @@ func TestADecisionShowsAtOnce(t *testing.T) {
 
 func TestResultsAreBoundedTogether(t *testing.T) {
 	r := &Run{}
-	r.kept.Store(MaxKept - 10)
+	r.kept.Store(maxKept - 10)
 	assert.Empty(t, r.tooLong(json.RawMessage(`"1234567"`)))
 	assert.Contains(t, r.tooLong(json.RawMessage(`"1"`)), "all results")
 	assert.Empty(t, r.tooLong(json.RawMessage(`1`)), "what was not kept does not count")
@@ -701,7 +701,7 @@ func TestCancel(t *testing.T) {
 	r.Cancel()
 	<-r.Over()
 	assert.Equal(t, Canceled, r.Status().State)
-	assert.Equal(t, map[string]NodeState{"a": NodeCanceled, "b": NodeNotRun}, states(r.Status()))
+	assert.Equal(t, map[string]NodeState{"a": nodeCanceled, "b": nodeNotRun}, states(r.Status()))
 	end, ok := journal.Ending("run-1")
 	require.True(t, ok)
 	assert.Equal(t, Canceled, end.State)

@@ -28,17 +28,17 @@ type NodeState string
 const (
 	NodeWaiting     NodeState = "waiting"
 	NodeRunning     NodeState = "running"
-	NodeApproval    NodeState = "awaiting_approval"
+	nodeApproval    NodeState = "awaiting_approval"
 	NodeInterrupted NodeState = "interrupted" // begun before a crash: it may have happened, and a person decides whether it is done again
 	NodeDone        NodeState = "done"
 	NodeFailed      NodeState = "failed"
 	NodeSkipped     NodeState = "skipped"
-	NodeCanceled    NodeState = "canceled"
-	NodeNotRun      NodeState = "not_run"
+	nodeCanceled    NodeState = "canceled"
+	nodeNotRun      NodeState = "not_run"
 )
 
 func (s NodeState) settled() bool {
-	return s != NodeWaiting && s != NodeRunning && s != NodeApproval && s != NodeInterrupted
+	return s != NodeWaiting && s != NodeRunning && s != nodeApproval && s != NodeInterrupted
 }
 
 // Node is one node of a run as it is now. Times are absent where they are not yet known.

@@ -17,7 +17,7 @@ import (
 // how it ended.
 func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (end nodeEnd) {
 	n := &r.plan.nodes[i]
-	if n.kind == KindScript {
+	if n.kind == kindScript {
 		return r.compute(i, s, arguments)
 	}
 	durable := context.WithoutCancel(r.calls)
@@ -39,7 +39,7 @@ func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (en
 	end.status.DurationMS = r.opts.Now().Sub(s.StartedAt).Milliseconds()
 	switch {
 	case !known && canceling:
-		end.status.State = NodeCanceled
+		end.status.State = nodeCanceled
 		if !n.again {
 			end.status.Error = "given up while under way; it may have happened"
 		}
@@ -60,12 +60,12 @@ func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (en
 
 // tooLong says why a result cannot be kept, or nothing.
 func (r *Run) tooLong(result json.RawMessage) string {
-	if len(result) > MaxResult {
-		return fmt.Sprintf("its result is larger than %d bytes", MaxResult)
+	if len(result) > maxResult {
+		return fmt.Sprintf("its result is larger than %d bytes", maxResult)
 	}
-	if size := int64(len(result)); r.kept.Add(size) > MaxKept {
+	if size := int64(len(result)); r.kept.Add(size) > maxKept {
 		r.kept.Add(-size)
-		return fmt.Sprintf("all results of the run would be larger than %d bytes", MaxKept)
+		return fmt.Sprintf("all results of the run would be larger than %d bytes", maxKept)
 	}
 	return ""
 }

@@ -403,13 +403,13 @@ func testWorkspaces(t *testing.T, s Store) {
 
 func testLimits(t *testing.T, s Store) {
 	ctx := t.Context()
-	for _, name := range []string{"", strings.Repeat("x", MaxWorkspace+1), "a\x00b", "\xff"} {
+	for _, name := range []string{"", strings.Repeat("x", maxWorkspace+1), "a\x00b", "\xff"} {
 		_, err := s.Log(name)
 		assert.Error(t, err, "%q", name)
 		_, err = s.Table(name)
 		assert.Error(t, err, "%q", name)
 	}
-	long := strings.Repeat("w", MaxWorkspace)
+	long := strings.Repeat("w", maxWorkspace)
 	l := mustLog(t, s, long)
 	_, err := l.Append(ctx, []Record{{Payload: make([]byte, MaxPayload+1)}})
 	assert.ErrorContains(t, err, "at most")
@@ -427,11 +427,11 @@ func testLimits(t *testing.T, s Store) {
 	}
 	assert.EqualValues(t, 1020, mustAppend(t, l, full...)[999].Seq)
 
-	_, err = s.System().Put(ctx, strings.Repeat("r", MaxRowKey+1), nil)
+	_, err = s.System().Put(ctx, strings.Repeat("r", maxRowKey+1), nil)
 	assert.ErrorContains(t, err, "at most")
 	_, err = s.System().Put(ctx, "", nil)
 	assert.Error(t, err)
-	_, err = s.System().Put(ctx, strings.Repeat("r", MaxRowKey), make([]byte, MaxPayload))
+	_, err = s.System().Put(ctx, strings.Repeat("r", maxRowKey), make([]byte, MaxPayload))
 	assert.NoError(t, err)
 	_, err = s.System().Put(ctx, "r", make([]byte, MaxPayload+1))
 	assert.ErrorContains(t, err, "at most")

@@ -30,10 +30,10 @@ const (
 // formerKinds are those of earlier formats; what they held has another place now or can be made again.
 const formerKinds = "ksc"
 
-// MaxRowKey is the longest key of a table, MaxWorkspace the longest name of a workspace, in bytes.
+// maxRowKey is the longest key of a table, MaxWorkspace the longest name of a workspace, in bytes.
 const (
-	MaxRowKey    = 512
-	MaxWorkspace = 128
+	maxRowKey    = 512
+	maxWorkspace = 128
 )
 
 func prefix(kind byte, workspace string) []byte {
@@ -76,8 +76,8 @@ func checkWorkspace(name string) error {
 	switch {
 	case name == "":
 		return errors.New("a workspace needs a name")
-	case len(name) > MaxWorkspace:
-		return fmt.Errorf("workspace name of %d bytes; at most %d are allowed", len(name), MaxWorkspace)
+	case len(name) > maxWorkspace:
+		return fmt.Errorf("workspace name of %d bytes; at most %d are allowed", len(name), maxWorkspace)
 	case !utf8.ValidString(name):
 		return fmt.Errorf("workspace name %q is not UTF-8", name)
 	}
@@ -93,8 +93,8 @@ func checkRow(key string, value []byte) error {
 	switch {
 	case key == "":
 		return errors.New("a table row needs a key")
-	case len(key) > MaxRowKey:
-		return fmt.Errorf("table key of %d bytes; at most %d are allowed", len(key), MaxRowKey)
+	case len(key) > maxRowKey:
+		return fmt.Errorf("table key of %d bytes; at most %d are allowed", len(key), maxRowKey)
 	case len(value) > MaxPayload:
 		return fmt.Errorf("table value of %d bytes; at most %d are allowed", len(value), MaxPayload)
 	}

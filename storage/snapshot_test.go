@@ -215,9 +215,9 @@ func TestSnapshotsAreNotInBackups(t *testing.T) {
 }
 
 func TestSnapshotFolder(t *testing.T) {
-	long := strings.Repeat("Ü", MaxWorkspace/2)
+	long := strings.Repeat("Ü", maxWorkspace/2)
 	all := []string{"default", "team-a", "0_9", "Default", "DEFAULT", "con", "a.b", "..", ".", "/", "../../etc", "a/b", `a\b`, "w-a", "x-a",
-		" ", "default ", "ü", "u\u0308", long, strings.Repeat("a", MaxWorkspace), strings.Repeat("A", MaxWorkspace)}
+		" ", "default ", "ü", "u\u0308", long, strings.Repeat("a", maxWorkspace), strings.Repeat("A", maxWorkspace)}
 	seen := make(map[string]string)
 	for _, name := range all {
 		require.NoError(t, checkWorkspace(name))

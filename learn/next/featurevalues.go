@@ -13,8 +13,8 @@ import (
 // ready, it belongs to one goroutine at a time, and is filled anew by each [History.Compute].
 type FeatureValues struct {
 	Tools    []int32
-	Values   [][Signals]float32
-	Evidence [Signals]uint8 // 0 … 3
+	Values   [][signalCount]float32
+	Evidence [signalCount]uint8 // 0 … 3
 
 	has []uint64 // of each row, a bit for each signal that may be other than 0
 
@@ -42,7 +42,7 @@ func (s *FeatureValues) reset(tools int) {
 	for _, t := range s.Tools {
 		s.row[t] = 0
 	}
-	s.Tools, s.Values, s.has, s.Evidence = s.Tools[:0], s.Values[:0], s.has[:0], [Signals]uint8{}
+	s.Tools, s.Values, s.has, s.Evidence = s.Tools[:0], s.Values[:0], s.has[:0], [signalCount]uint8{}
 	if len(s.row) < tools {
 		s.row, s.sum, s.need = make([]int32, tools), make([]float64, tools), make([]int32, tools)
 	}
@@ -66,7 +66,7 @@ func (s *FeatureValues) put(row int, k Signal, x float32) {
 	s.has[row] |= 1 << k
 }
 
-var _ [64 - Signals]struct{} // a bit of has for each signal
+var _ [64 - signalCount]struct{} // a bit of has for each signal
 
 func (s *FeatureValues) add(tool int32, x float64) {
 	if s.sum[tool] == 0 {
@@ -130,8 +130,8 @@ func (h *History) Compute(tools []int32, parents [][]int32, n int, r *Request, s
 	h.request(p, r, s)
 	h.residue(p, r, s)
 	for i, t := range s.Tools {
-		s.put(i, Popularity, float32(h.popular(t)))
-		s.put(i, Importance, h.important(t))
+		s.put(i, signalPopularity, float32(h.popular(t)))
+		s.put(i, signalImportance, h.important(t))
 	}
 	h.worked(p, s)
 	s.use = append(s.use[:0], make([]uint8, len(s.Tools))...)
@@ -140,7 +140,7 @@ func (h *History) Compute(tools []int32, parents [][]int32, n int, r *Request, s
 			s.use[s.row[t]-1] = 2
 		}
 	}
-	s.Evidence[Popularity], s.Evidence[Importance] = s.Evidence[Order1], s.Evidence[Order1]
+	s.Evidence[signalPopularity], s.Evidence[signalImportance] = s.Evidence[signalOrder1], s.Evidence[signalOrder1]
 }
 
 // over is ln(1 + v/(κ·P₀)).
@@ -148,7 +148,7 @@ func (h *History) over(tool int32, v float64) float64 {
 	return ln(1 + v/float64(kappa*h.chain.Popularity(tool)))
 }
 
-var orders = [order + 1]Signal{1: Order1, 2: Order2, 3: Order3, 4: Order4, 6: Order6, 8: Order8}
+var orders = [order + 1]Signal{1: signalOrder1, 2: signalOrder2, 3: signalOrder3, 4: signalOrder4, 6: signalOrder6, 8: signalOrder8}
 
 func (h *History) suffixes(p *sequence.Prefix, s *FeatureValues) {
 	b := &s.blend
@@ -168,9 +168,9 @@ func (h *History) suffixes(p *sequence.Prefix, s *FeatureValues) {
 			s.set(orders[k], c.Tool, ln(1+(float64(c.N)-sequence.Discount)/float64(escape*q)))
 		}
 	}
-	s.Evidence[Chain] = uint8(max(0, min(b.Order-1, 5)) / 2)
+	s.Evidence[signalChain] = uint8(max(0, min(b.Order-1, 5)) / 2)
 	for _, t := range b.Tools {
-		s.set(Chain, t, ln(b.P(t)/float64(b.Ratio*h.chain.Popularity(t))))
+		s.set(signalChain, t, ln(b.P(t)/float64(b.Ratio*h.chain.Popularity(t))))
 	}
 }
 
@@ -181,7 +181,7 @@ func (h *History) contexts(p *sequence.Prefix, s *FeatureValues) {
 		if row.Total == 0 {
 			continue
 		}
-		k := SameSource + Signal(kind)
+		k := signalSameSource + Signal(kind)
 		s.Evidence[k] = level(int(row.Total))
 		escape := sequence.Escape(row)
 		for _, c := range row.Counts {
@@ -201,8 +201,8 @@ func (h *History) graph(p *sequence.Prefix, s *FeatureValues) {
 		s.pool(&h.first[p.Tools[p.Leaves[i]]], weight)
 		weight *= decayB
 	}
-	s.Evidence[Branches] = uint8(min(len(p.Leaves)-1, 3))
-	s.flush(Branches, h.over)
+	s.Evidence[signalBranches] = uint8(min(len(p.Leaves)-1, 3))
+	s.flush(signalBranches, h.over)
 	weight = 1
 	inner := 0
 	for j := len(p.Tools) - 1; j >= 0 && inner < branch; j-- {
@@ -215,8 +215,8 @@ func (h *History) graph(p *sequence.Prefix, s *FeatureValues) {
 		weight *= decayB
 		inner++
 	}
-	s.Evidence[Inner] = uint8(min(inner, 3))
-	s.flush(Inner, h.over)
+	s.Evidence[signalInner] = uint8(min(inner, 3))
+	s.flush(signalInner, h.over)
 }
 
 // bags computes the co-occurrence signals of the prefix, by distance and regardless of position.
@@ -226,14 +226,14 @@ func (h *History) bags(p *sequence.Prefix, s *FeatureValues) {
 		s.pool(&h.skip[d-1][p.Back(d)], weight)
 		weight *= decayS
 	}
-	s.Evidence[Skips] = level(int(h.skip[0][p.Last()].Total))
-	s.flush(Skips, h.over)
+	s.Evidence[signalSkips] = level(int(h.skip[0][p.Last()].Total))
+	s.flush(signalSkips, h.over)
 	speak := p.Distinct[:min(len(p.Distinct), bagMax)]
 	for _, t := range speak {
 		s.pool(&h.bag[t], 1/float64(len(speak)))
 	}
-	s.Evidence[Bag] = level(2 * len(p.Tools))
-	s.flush(Bag, h.over)
+	s.Evidence[signalBag] = level(2 * len(p.Tools))
+	s.flush(signalBag, h.over)
 	root := math.Sqrt(float64(len(speak)))
 	for _, t := range speak {
 		row := &h.bag[t]
@@ -242,19 +242,19 @@ func (h *History) bags(p *sequence.Prefix, s *FeatureValues) {
 			s.add(c.Tool, ln(1+float64(c.N)/(float64(mass*h.chain.Popularity(c.Tool))+2))/root)
 		}
 	}
-	s.Evidence[BagProduct] = uint8(min(len(speak)-1, 3))
-	s.flush(BagProduct, func(_ int32, v float64) float64 { return v })
+	s.Evidence[signalBagProduct] = uint8(min(len(speak)-1, 3))
+	s.flush(signalBagProduct, func(_ int32, v float64) float64 { return v })
 }
 
 func (h *History) copies(p *sequence.Prefix, s *FeatureValues) {
 	v := h.neighbours.Votes(p, &s.search)
 	near := uint8(max(0, min(v.Similarity*4.8, 3)))
-	s.Evidence[Tail], s.Evidence[Rest], s.Evidence[Frontier] = near, near, near
-	s.Evidence[Overlap] = uint8(max(0, min(float64(v.Agreement*4)-1.2, 3)))
+	s.Evidence[signalTail], s.Evidence[signalRest], s.Evidence[signalFrontier] = near, near, near
+	s.Evidence[signalOverlap] = uint8(max(0, min(float64(v.Agreement*4)-1.2, 3)))
 	for _, list := range []struct {
 		k     Signal
 		votes []sequence.Vote
-	}{{Tail, v.Tail}, {Rest, v.Rest}, {Overlap, v.Overlap}, {Frontier, v.Frontier}} {
+	}{{signalTail, v.Tail}, {signalRest, v.Rest}, {signalOverlap, v.Overlap}, {signalFrontier, v.Frontier}} {
 		for _, x := range list.votes {
 			s.set(list.k, x.Tool, h.over(x.Tool, x.Share))
 		}
@@ -263,19 +263,19 @@ func (h *History) copies(p *sequence.Prefix, s *FeatureValues) {
 
 func (h *History) repeats(p *sequence.Prefix, s *FeatureValues) {
 	for i, t := range p.Distinct {
-		s.set(Again, t, ln((float64(h.again[t])+.5)/(float64(h.done[t])+2)))
+		s.set(signalAgain, t, ln((float64(h.again[t])+.5)/(float64(h.done[t])+2)))
 		switch age := p.Age[i]; {
 		case age == 0:
-			s.set(Repeat, t, 1)
-			s.Evidence[Repeat] = uint8(min(p.Uses[i]-1, 3))
+			s.set(signalRepeat, t, 1)
+			s.Evidence[signalRepeat] = uint8(min(p.Uses[i]-1, 3))
 		case age <= 3:
-			s.set(RepeatSoon, t, 1)
+			s.set(signalRepeatSoon, t, 1)
 		default:
-			s.set(RepeatLate, t, 1)
+			s.set(signalRepeatLate, t, 1)
 		}
 	}
 	long := level(len(p.Tools))
-	s.Evidence[Again], s.Evidence[RepeatSoon], s.Evidence[RepeatLate] = long, long, long
+	s.Evidence[signalAgain], s.Evidence[signalRepeatSoon], s.Evidence[signalRepeatLate] = long, long, long
 }
 
 // catalogue computes the signals of servers and text similarity.
@@ -283,23 +283,23 @@ func (h *History) catalogue(p *sequence.Prefix, s *FeatureValues) {
 	last := p.Last()
 	server := h.catalog.Server[last]
 	row := &h.toServer[server]
-	s.Evidence[Server], s.Evidence[SameServer] = level(int(row.Total)), level(int(row.Total))
+	s.Evidence[signalServer], s.Evidence[signalSameServer] = level(int(row.Total)), level(int(row.Total))
 	if h.servers > 1 {
 		for _, c := range row.Counts {
 			base := (float64(h.atServer[c.Tool]) + .5) / (float64(h.steps) + float64(.5*float64(h.servers)))
 			x := ln(1 + float64(c.N)/(2*base))
 			for _, t := range h.ofServer[c.Tool] {
-				s.set(Server, t, x)
+				s.set(signalServer, t, x)
 			}
 		}
 		for _, t := range h.ofServer[server] {
-			s.set(SameServer, t, 1)
+			s.set(signalSameServer, t, 1)
 		}
 	}
-	s.Evidence[Alike] = level(int(h.skip[0][last].Total))
+	s.Evidence[signalAlike] = level(int(h.skip[0][last].Total))
 	if h.catalog.Alike != nil {
 		for _, x := range h.catalog.Alike[last] {
-			s.set(Alike, x.Tool, 4*x.Share)
+			s.set(signalAlike, x.Tool, 4*x.Share)
 		}
 	}
 }
@@ -310,12 +310,12 @@ func (h *History) request(p *sequence.Prefix, r *Request, s *FeatureValues) {
 	}
 	last := p.Last()
 	for _, x := range r.text {
-		s.set(Asked, x.Tool, 4*x.Share)
+		s.set(signalAsked, x.Tool, 4*x.Share)
 	}
-	s.Evidence[Asked] = level(int(h.skip[0][last].Total))
+	s.Evidence[signalAsked] = level(int(h.skip[0][last].Total))
 	if len(r.near) > 0 {
 		near := uint8(min(r.near[0].similarity*5, 3))
-		s.Evidence[PastNext], s.Evidence[PastRest] = near, near
+		s.Evidence[signalPastNext], s.Evidence[signalPastRest] = near, near
 	}
 	for _, x := range r.near {
 		weight := float64(x.similarity*x.similarity) / r.total
@@ -326,7 +326,7 @@ func (h *History) request(p *sequence.Prefix, r *Request, s *FeatureValues) {
 			}
 		}
 	}
-	s.flush(PastNext, h.over)
+	s.flush(signalPastNext, h.over)
 	for _, x := range r.near {
 		tools := h.tasks[x.task].Tools
 		weight := float64(x.similarity*x.similarity) / r.total / math.Sqrt(float64(len(tools)))
@@ -344,11 +344,11 @@ func (h *History) request(p *sequence.Prefix, r *Request, s *FeatureValues) {
 			s.need[t] = 0
 		}
 	}
-	s.flush(PastRest, h.over)
+	s.flush(signalPastRest, h.over)
 	for _, x := range r.words {
-		s.set(Words, x.Tool, x.Share)
+		s.set(signalWords, x.Tool, x.Share)
 		if uses, _ := p.Used(x.Tool); uses > 0 {
-			s.set(WordsUsed, x.Tool, x.Share)
+			s.set(signalWordsUsed, x.Tool, x.Share)
 		}
 	}
 }
@@ -367,12 +367,12 @@ func (h *History) residue(p *sequence.Prefix, r *Request, s *FeatureValues) {
 		}
 	}
 	place := uint8(min(len(p.Tools)/3, 3))
-	s.Evidence[Residual], s.Evidence[ResidualAsk] = place, 0
+	s.Evidence[signalResidual], s.Evidence[signalResidualAsk] = place, 0
 	for _, v := range s.likely {
 		s.own = own(p, v.Tool, s.own[:0])
-		s.set(Residual, v.Tool, h.residual.Score(s.features, v.Tool)+h.residual.Score(s.own, v.Tool))
+		s.set(signalResidual, v.Tool, h.residual.Score(s.features, v.Tool)+h.residual.Score(s.own, v.Tool))
 		if r != nil {
-			s.set(ResidualAsk, v.Tool, h.residual.Score(r.features, v.Tool))
+			s.set(signalResidualAsk, v.Tool, h.residual.Score(r.features, v.Tool))
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (g *trainingSet) learn(prior Belief) (Weights, Predictions, *Study) {
 	plain := g.fit(w.Plain, prior.Hold.Plain)
 	claims.Plain = g.predictions(plain.others, false)
 	if !slices.Contains(g.asked, true) {
-		for k := range Signals {
+		for k := range signalCount {
 			if !k.OfRequest() {
 				copy(w.Asked[int(k)*parts:int(k+1)*parts], plain.weights[int(k)*parts:])
 			}
@@ -162,7 +162,7 @@ func scalePenalties(base []float64, factor float64) []float64 {
 	out := slices.Clone(base)
 	for i := range out {
 		switch Signal(i / parts) {
-		case Popularity, Repeat, RepeatSoon, RepeatLate, Again:
+		case signalPopularity, signalRepeat, signalRepeatSoon, signalRepeatLate, signalAgain:
 		default:
 			out[i] *= factor
 		}

@@ -41,7 +41,9 @@ func (g *trainingSet) append(other *trainingSet) {
 	g.age, g.first = append(g.age, other.age...), append(g.first, other.first...)
 }
 
-func fresh() *trainingSet { return &trainingSet{choices: choice.New(int(Signals), levels, classes)} }
+func fresh() *trainingSet {
+	return &trainingSet{choices: choice.New(int(signalCount), levels, classes)}
+}
 
 // A sampling says which steps of which tasks are predicted.
 type sampling struct {
@@ -178,9 +180,9 @@ func (p *predicting) choose(tool int32, mass float32, h *History) {
 	p.order = p.order[:0]
 	for i := range s.Tools {
 		v := &s.Values[i]
-		quick := float64(v[Popularity]) + float64(v[Chain]) + float64(.5*float64(v[Bag])) + float64(.3*float64(v[Tail])) + float64(.5*float64(v[Words])) +
-			float64(.3*float64(v[PastNext])) + float64(.3*float64(v[Branches])) + float64(v[Asked]) +
-			float64(.3*float64(v[Server])) + float64(v[SameServer]) + float64(.5*float64(v[Alike])) + float64(v[Whole])
+		quick := float64(v[signalPopularity]) + float64(v[signalChain]) + float64(.5*float64(v[signalBag])) + float64(.3*float64(v[signalTail])) + float64(.5*float64(v[signalWords])) +
+			float64(.3*float64(v[signalPastNext])) + float64(.3*float64(v[signalBranches])) + float64(v[signalAsked]) +
+			float64(.3*float64(v[signalServer])) + float64(v[signalSameServer]) + float64(.5*float64(v[signalAlike])) + float64(v[signalWhole])
 		p.order = append(p.order, placed{int32(i), quick})
 	}
 	slices.SortFunc(p.order, func(a, b placed) int {
@@ -227,7 +229,7 @@ func (p *predicting) row(many float64, row int) {
 
 // unheard adds a tool that has only its popularity and importance.
 func (p *predicting) unheard(many float64, h *History, tool int32) {
-	p.choices.Sample(many, 0, []int32{int32(Popularity), int32(Importance)}, []float32{float32(h.popular(tool)), h.important(tool)})
+	p.choices.Sample(many, 0, []int32{int32(signalPopularity), int32(signalImportance)}, []float32{float32(h.popular(tool)), h.important(tool)})
 }
 
 // quiet draws from the tools that nothing speaks for, other than the one taken.

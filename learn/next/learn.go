@@ -50,9 +50,9 @@ type Outcome uint8
 
 // What is known of a step.
 const (
-	Unknown Outcome = iota
-	Success
-	Failure
+	unknown Outcome = iota
+	success
+	failure
 )
 
 // A Word of a request: a term or pair of terms, and 1 + ln of how often it occurs.

@@ -108,9 +108,9 @@ func TestAGroupDoesNotVouchForItself(t *testing.T) {
 	}
 	leaking, honest := fitWeights(catalog(), apart, false), fitWeights(catalog(), together, false)
 	for level := range uint8(4) {
-		assert.GreaterOrEqual(t, Weight(leaking.Asked, Words, level, 0), Weight(honest.Asked, Words, level, 0))
+		assert.GreaterOrEqual(t, Weight(leaking.Asked, signalWords, level, 0), Weight(honest.Asked, signalWords, level, 0))
 	}
-	assert.Greater(t, Weight(leaking.Asked, PastNext, 3, 0), Weight(honest.Asked, PastNext, 3, 0)+.05)
+	assert.Greater(t, Weight(leaking.Asked, signalPastNext, 3, 0), Weight(honest.Asked, signalPastNext, 3, 0)+.05)
 }
 
 func TestWithoutTasksTheWeightsAreThePrior(t *testing.T) {
@@ -208,7 +208,7 @@ func TestRankIsADistributionWithTerms(t *testing.T) {
 			}
 			terms := 0.0
 			for k, v := range s.Values[x.Row] {
-				require.False(t, v < 0 && Signal(k) != Popularity && Signal(k) != Again && Signal(k) != Residual && Signal(k) != ResidualAsk && Signal(k) != Worked, "signal %d", k)
+				require.False(t, v < 0 && Signal(k) != signalPopularity && Signal(k) != signalAgain && Signal(k) != signalResidual && Signal(k) != signalResidualAsk && Signal(k) != signalWorked, "signal %d", k)
 				terms += Weight(w.Asked, Signal(k), s.Evidence[k], s.Used(x.Row)) * float64(v)
 			}
 			require.InDelta(t, x.Score, terms, 1e-9)
@@ -359,13 +359,13 @@ func TestAnAuthoredGraphPlansAhead(t *testing.T) {
 		}
 		return 0
 	}
-	assert.Positive(t, value(Planned, 2))
-	assert.Greater(t, value(Planned, 2), value(Planned, 3), "3 must wait for 2")
-	assert.InDelta(t, .5, value(Enabled, 3), 1e-6)
-	assert.InDelta(t, 1, value(Enabled, 2), 1e-6)
+	assert.Positive(t, value(signalPlanned, 2))
+	assert.Greater(t, value(signalPlanned, 2), value(signalPlanned, 3), "3 must wait for 2")
+	assert.InDelta(t, .5, value(signalEnabled, 3), 1e-6)
+	assert.InDelta(t, 1, value(signalEnabled, 2), 1e-6)
 	assert.InDelta(t, 1, value(Linked, 3), 0)
 	assert.Zero(t, value(Linked, 2))
-	assert.Zero(t, value(Planned, 4))
+	assert.Zero(t, value(signalPlanned, 4))
 }
 
 // A step may count more than once. A mass of one is no mass at all.

@@ -15,7 +15,7 @@ const minKnown = 5
 type tally struct{ tool, well, badly int32 }
 
 func (n *tally) add(o Outcome) {
-	if o == Success {
+	if o == success {
 		n.well++
 	} else {
 		n.badly++
@@ -25,7 +25,7 @@ func (n *tally) add(o Outcome) {
 // observeTimes counts the step outcomes of a task.
 func (h *History) observeTimes(task *Task) {
 	for i, o := range task.Worked {
-		if o == Unknown {
+		if o == unknown {
 			continue
 		}
 		tool := task.Tools[i]
@@ -57,14 +57,14 @@ func (h *History) worked(p *sequence.Prefix, s *FeatureValues) {
 	if h.went == nil {
 		return
 	}
-	s.Evidence[Worked] = level(int(h.skip[0][p.Last()].Total))
+	s.Evidence[signalWorked] = level(int(h.skip[0][p.Last()].Total))
 	for i, t := range s.Tools {
-		s.put(i, Worked, h.went[t].balance())
+		s.put(i, signalWorked, h.went[t].balance())
 	}
 	for i := range h.wentAfter[p.Last()] {
 		n := &h.wentAfter[p.Last()][i]
 		if row := s.row[n.tool]; row > 0 && n.well+n.badly >= minKnown {
-			s.put(int(row-1), Worked, n.balance())
+			s.put(int(row-1), signalWorked, n.balance())
 		}
 	}
 }
@@ -88,11 +88,11 @@ func (h *History) date(last, tool int32) {
 // age 1 for the newest task.
 func (h *History) lately(p *sequence.Prefix, s *FeatureValues) {
 	row := &h.skip[0][p.Last()]
-	s.Evidence[Lately] = level(int(row.Total))
+	s.Evidence[signalLately] = level(int(row.Total))
 	all := ln(float64(len(h.tasks) + 1))
 	for i, c := range row.Counts {
 		age := len(h.tasks) - int(h.latest[p.Last()][i])
-		s.set(Lately, c.Tool, 1-ln(float64(age))/all)
+		s.set(signalLately, c.Tool, 1-ln(float64(age))/all)
 	}
 }
 
@@ -102,7 +102,7 @@ func (h *History) whole(p *sequence.Prefix, s *FeatureValues) {
 		return
 	}
 	older, newer := &h.catalog.Older[p.Last()], &h.skip[0][p.Last()]
-	s.Evidence[Whole] = level(int(older.Total + newer.Total))
+	s.Evidence[signalWhole] = level(int(older.Total + newer.Total))
 	for _, c := range older.Counts {
 		s.add(c.Tool, float64(c.N))
 	}
@@ -110,7 +110,7 @@ func (h *History) whole(p *sequence.Prefix, s *FeatureValues) {
 		s.add(c.Tool, float64(c.N))
 	}
 	escape := float64(sequence.Discount*float64(len(s.met))) + sequence.Mass
-	s.flush(Whole, func(tool int32, n float64) float64 {
+	s.flush(signalWhole, func(tool int32, n float64) float64 {
 		return ln(1 + (n-sequence.Discount)/float64(escape*h.chain.Popularity(tool)))
 	})
 }

@@ -68,16 +68,16 @@ func (h *History) authored(p *sequence.Prefix, s *FeatureValues) {
 			s.add(t, 1/float64(len(h.catalog.Requires[t])))
 		}
 	}
-	s.flush(Enabled, func(_ int32, share float64) float64 { return share })
-	s.Evidence[Enabled] = level(len(p.Tools))
+	s.flush(signalEnabled, func(_ int32, share float64) float64 { return share })
+	s.Evidence[signalEnabled] = level(len(p.Tools))
 	v := h.plans.Votes(p, &s.search)
 	near := uint8(max(0, min(v.Similarity*4.8, 3)))
-	s.Evidence[Planned] = near
-	s.Evidence[PlannedNext] = uint8(max(0, min(float64(v.Agreement*4)-1.2, 3)))
+	s.Evidence[signalPlanned] = near
+	s.Evidence[signalPlannedNext] = uint8(max(0, min(float64(v.Agreement*4)-1.2, 3)))
 	for _, x := range v.Frontier {
-		s.set(Planned, x.Tool, h.over(x.Tool, x.Share))
+		s.set(signalPlanned, x.Tool, h.over(x.Tool, x.Share))
 	}
 	for _, x := range v.Overlap {
-		s.set(PlannedNext, x.Tool, h.over(x.Tool, x.Share))
+		s.set(signalPlannedNext, x.Tool, h.over(x.Tool, x.Share))
 	}
 }

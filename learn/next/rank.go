@@ -11,11 +11,11 @@ import (
 
 // Always are the signals that a tool has in every situation. A tool that nothing else speaks for is
 // ranked by these alone.
-var Always = [...]Signal{Popularity, Importance}
+var Always = [...]Signal{signalPopularity, signalImportance}
 
 // Always is the value that a tool has of a signal in every situation.
 func (h *History) Always(k Signal, tool int32) float64 {
-	if k == Importance {
+	if k == signalImportance {
 		return float64(h.important(tool))
 	}
 	return h.popular(tool)
@@ -119,7 +119,7 @@ func (h *History) score(s *FeatureValues, w []float64) {
 			s.scores[t] = score
 		}
 	}
-	var worth [3][Signals]float64
+	var worth [3][signalCount]float64
 	s.worth(w, &worth)
 	for i, t := range s.Tools {
 		weights, values, score := &worth[s.use[i]], &s.Values[i], 0.0

@@ -26,8 +26,8 @@ func (h *History) schemas(p *sequence.Prefix, s *FeatureValues) {
 	if len(h.takers) == 0 {
 		return
 	}
-	s.Evidence[Given] = level(int(h.skip[0][p.Last()].Total))
-	s.Evidence[Known] = s.Evidence[Given]
+	s.Evidence[signalGiven] = level(int(h.skip[0][p.Last()].Total))
+	s.Evidence[signalKnown] = s.Evidence[signalGiven]
 	if len(s.known) < len(h.takers) {
 		s.known = make([]bool, len(h.takers))
 	}
@@ -35,11 +35,11 @@ func (h *History) schemas(p *sequence.Prefix, s *FeatureValues) {
 	for _, t := range done {
 		h.provide(h.catalog.Gives, t, s)
 	}
-	h.share(Given, s)
+	h.share(signalGiven, s)
 	for _, t := range done {
 		h.provide(h.catalog.Takes, t, s)
 	}
-	h.share(Known, s)
+	h.share(signalKnown, s)
 	for _, x := range s.knew {
 		s.known[x] = false
 	}

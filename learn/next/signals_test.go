@@ -34,9 +34,9 @@ func TestFeatures(t *testing.T) {
 	}
 	const path = "../../docs/next.md"
 	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(head+Document()), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(head+document()), 0o600))
 	}
 	page, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, head+Document(), string(page), "run with -update")
+	require.Equal(t, head+document(), string(page), "run with -update")
 }

@@ -208,13 +208,13 @@ func (h *History) structural(p *sequence.Prefix, s *FeatureValues) {
 	}
 	last := p.Last()
 	seen := level(int(h.skip[0][last].Total))
-	s.Evidence[SharedNeighbours], s.Evidence[SameCommunity], s.Evidence[Spectral] = seen, seen, seen
+	s.Evidence[signalSharedNeighbours], s.Evidence[signalSameCommunity], s.Evidence[signalSpectral] = seen, seen, seen
 	for _, x := range g.alike[last] {
-		s.set(SharedNeighbours, x.Tool, ln(1+x.Share))
+		s.set(signalSharedNeighbours, x.Tool, ln(1+x.Share))
 	}
 	if c := g.community[last]; c >= 0 {
 		for _, t := range g.members[c] {
-			s.set(SameCommunity, t, 1)
+			s.set(signalSameCommunity, t, 1)
 		}
 	}
 	h.lifted(p, s)
@@ -268,6 +268,6 @@ func (h *History) lifted(p *sequence.Prefix, s *FeatureValues) {
 		keep(t, lift)
 	}
 	for _, v := range s.near {
-		s.set(Spectral, v.Tool, ln(min(v.Share, mostLifted)))
+		s.set(signalSpectral, v.Tool, ln(min(v.Share, mostLifted)))
 	}
 }

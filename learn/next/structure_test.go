@@ -33,19 +33,19 @@ func groups() []*Task {
 
 func TestTheGraphSpeaksForToolsThatNeverFollowed(t *testing.T) {
 	h := observe(groups())
-	for _, k := range []Signal{SharedNeighbours, Importance, SameCommunity, Spectral} {
+	for _, k := range []Signal{signalSharedNeighbours, signalImportance, signalSameCommunity, signalSpectral} {
 		assert.Zero(t, valued(h, line(0), k, 3), "%d before the graph was measured", k)
 	}
 	h.Settle(func() bool { return false })
-	require.Zero(t, valued(h, line(0), Order1, 3), "it never followed")
-	assert.Positive(t, valued(h, line(0), SharedNeighbours, 1), "both lead to 2")
-	assert.Zero(t, valued(h, line(0), SharedNeighbours, 5))
-	assert.InDelta(t, 1, valued(h, line(0), SameCommunity, 3), 0)
-	assert.Zero(t, valued(h, line(0), SameCommunity, 6))
-	assert.Positive(t, valued(h, line(0), Spectral, 3), "what is like 0 leads there")
-	assert.Zero(t, valued(h, line(0), Spectral, 7))
-	assert.Greater(t, h.Always(Importance, 2), h.Always(Importance, 3))
-	assert.Greater(t, h.Always(Importance, 3), h.Always(Importance, 9))
+	require.Zero(t, valued(h, line(0), signalOrder1, 3), "it never followed")
+	assert.Positive(t, valued(h, line(0), signalSharedNeighbours, 1), "both lead to 2")
+	assert.Zero(t, valued(h, line(0), signalSharedNeighbours, 5))
+	assert.InDelta(t, 1, valued(h, line(0), signalSameCommunity, 3), 0)
+	assert.Zero(t, valued(h, line(0), signalSameCommunity, 6))
+	assert.Positive(t, valued(h, line(0), signalSpectral, 3), "what is like 0 leads there")
+	assert.Zero(t, valued(h, line(0), signalSpectral, 7))
+	assert.Greater(t, h.Always(signalImportance, 2), h.Always(signalImportance, 3))
+	assert.Greater(t, h.Always(signalImportance, 3), h.Always(signalImportance, 9))
 }
 
 // A fit that is stopped leaves the measures as they were.
@@ -80,11 +80,11 @@ func TestInputsAtHand(t *testing.T) {
 		k    Signal
 		tool int32
 		want float64
-	}{{Given, 1, 1}, {Given, 2, .5}, {Given, 3, 0}, {Known, 1, 1}, {Known, 2, 1}, {Known, 3, 0}} {
+	}{{signalGiven, 1, 1}, {signalGiven, 2, .5}, {signalGiven, 3, 0}, {signalKnown, 1, 1}, {signalKnown, 2, 1}, {signalKnown, 3, 0}} {
 		assert.InDelta(t, x.want, valued(h, line(0), x.k, x.tool), 1e-6, "%d of %d", x.k, x.tool)
 	}
-	assert.InDelta(t, .5, valued(h, line(1), Known, 2), 1e-6, "what 1 took is at hand")
-	assert.Zero(t, valued(h, line(1), Given, 2))
+	assert.InDelta(t, .5, valued(h, line(1), signalKnown, 2), 1e-6, "what 1 took is at hand")
+	assert.Zero(t, valued(h, line(1), signalGiven, 2))
 }
 
 // A property of nearly all tools tells none apart.
@@ -94,33 +94,33 @@ func TestCommonInputsSayNothing(t *testing.T) {
 	for i := range c.Takes {
 		c.Takes[i] = []int32{0}
 	}
-	assert.Zero(t, valued(NewHistory(c), line(0), Known, 1))
+	assert.Zero(t, valued(NewHistory(c), line(0), signalKnown, 1))
 }
 
 func TestHowItWent(t *testing.T) {
 	var tasks []*Task
 	for i := range 12 {
 		a, b := line(0, 2), line(1, 2)
-		a.Worked, b.Worked = []Outcome{Unknown, Failure}, []Outcome{Unknown, Success}
+		a.Worked, b.Worked = []Outcome{unknown, failure}, []Outcome{unknown, success}
 		if i == 0 {
 			tasks = append(tasks, line(3, 2), line(0, 4))
 		}
 		tasks = append(tasks, a, b)
 	}
 	h := observe(tasks)
-	assert.InDelta(t, -12./14, valued(h, line(0), Worked, 2), 1e-6)
-	assert.InDelta(t, 12./14, valued(h, line(1), Worked, 2), 1e-6)
-	assert.InDelta(t, 0, valued(h, line(3), Worked, 2), 1e-6, "after 3 nobody knows, so all count")
-	assert.Zero(t, valued(h, line(0), Worked, 4))
+	assert.InDelta(t, -12./14, valued(h, line(0), signalWorked, 2), 1e-6)
+	assert.InDelta(t, 12./14, valued(h, line(1), signalWorked, 2), 1e-6)
+	assert.InDelta(t, 0, valued(h, line(3), signalWorked, 2), 1e-6, "after 3 nobody knows, so all count")
+	assert.Zero(t, valued(h, line(0), signalWorked, 4))
 }
 
 // 2 followed 0 of late, 1 long ago; what follows again is late again.
 func TestLately(t *testing.T) {
 	h := observe([]*Task{line(0, 1), line(0, 2), line(5, 6), line(0, 2)})
-	assert.InDelta(t, 1, valued(h, line(0), Lately, 2), 1e-6)
-	long := valued(h, line(0), Lately, 1)
+	assert.InDelta(t, 1, valued(h, line(0), signalLately, 2), 1e-6)
+	long := valued(h, line(0), signalLately, 1)
 	assert.Greater(t, 1., long)
 	assert.Greater(t, long, 0.)
 	h.Observe(line(0, 1))
-	assert.InDelta(t, 1, valued(h, line(0), Lately, 1), 1e-6)
+	assert.InDelta(t, 1, valued(h, line(0), signalLately, 1), 1e-6)
 }

@@ -35,7 +35,7 @@ func (s *Study) Ablate(stop func() bool, tell func(done float64)) []Without {
 	}
 	s.g.stop = stop
 	var all []Without
-	for k := range Signals {
+	for k := range signalCount {
 		w := Without{Signal: k}
 		if !k.OfRequest() {
 			w.Plain = s.refit(&s.plain, k)
@@ -52,7 +52,7 @@ func (s *Study) Ablate(stop func() bool, tell func(done float64)) []Without {
 			return nil
 		}
 		all = append(all, w)
-		tell(float64(k+1) / float64(Signals))
+		tell(float64(k+1) / float64(signalCount))
 	}
 	return all
 }

@@ -21,7 +21,7 @@ func TestAnAblationFitsTheOthersAnew(t *testing.T) {
 	w, _, study := Fit(catalog(), tasks, false, never)
 	told := 0.0
 	all := study.Ablate(never, func(done float64) { assert.Greater(t, done, told); told = done })
-	require.Len(t, all, int(Signals))
+	require.Len(t, all, int(signalCount))
 	assert.Equal(t, 1.0, told)
 	var s FeatureValues
 	now := line(0, 1)
@@ -38,7 +38,7 @@ func TestAnAblationFitsTheOthersAnew(t *testing.T) {
 		}
 		assert.Equal(t, 1, h.Place(&s, x.Asked, 2), "others make up for signal %d", k)
 	}
-	assert.NotEqual(t, w.Asked[int(Words)*parts], all[PastNext].Asked[int(Words)*parts], "what is left was fitted anew")
+	assert.NotEqual(t, w.Asked[int(signalWords)*parts], all[signalPastNext].Asked[int(signalWords)*parts], "what is left was fitted anew")
 	assert.Nil(t, study.Ablate(func() bool { return true }, func(float64) {}))
 }
 

@@ -16,14 +16,14 @@ const (
 	use      = 1 + levels
 )
 
-// Basic are weights chosen by hand, for which no history is needed.
-func Basic() Weights {
-	asked := make([]float64, int(Signals)*parts)
+// basic are weights chosen by hand, for which no history is needed.
+func basic() Weights {
+	asked := make([]float64, int(signalCount)*parts)
 	for k, f := range Features {
 		asked[k*parts] = f.Start
 	}
 	plain := slices.Clone(asked)
-	for k := range Signals {
+	for k := range signalCount {
 		if k.OfRequest() {
 			plain[int(k)*parts] = 0
 		}
@@ -40,7 +40,7 @@ func Prior() Weights { return priorBelief().Mean }
 // priorBelief is what the fits to small histories of several data sets have in common; see package
 // lab/nextprior.
 func priorBelief() Belief {
-	b := Belief{Basic(), Weights{penalties(false), penalties(true)}}
+	b := Belief{basic(), Weights{penalties(false), penalties(true)}}
 	for k, row := range pooled {
 		for i := range parts {
 			at := k*parts + i
@@ -64,9 +64,9 @@ func Weight(w []float64, k Signal, level, used uint8) float64 {
 func (s *FeatureValues) Used(i int) uint8 { return s.use[i] }
 
 // worth is the weight of each signal for tools of each use, in this situation.
-func (s *FeatureValues) worth(w []float64, out *[3][Signals]float64) {
+func (s *FeatureValues) worth(w []float64, out *[3][signalCount]float64) {
 	for used := range out {
-		for k := range Signals {
+		for k := range signalCount {
 			out[used][k] = Weight(w, k, s.Evidence[k], uint8(used))
 		}
 	}

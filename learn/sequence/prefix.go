@@ -87,23 +87,23 @@ func (p *Prefix) Tool(j int32) int32 {
 // The contexts of a prefix, in the order of [Prefix.Contexts]. Each includes the last tool but for
 // the two that skip it.
 const (
-	BySource   = iota // the step it came from, and how many it came from (up to 3)
-	ByAncestry        // that step and the one before
+	bySource   = iota // the step it came from, and how many it came from (up to 3)
+	byAncestry        // that step and the one before
 	ByLeaves          // the tools of the open branches, as a multiset
-	ByBranch          // the tool of the latest other open branch
+	byBranch          // the tool of the latest other open branch
 	SkipOne           // the tool before the last, whatever is last
 	SkipTwo           // the tool before that
-	ByRun             // length of the run of the last tool (up to 6), the tool before the run
-	ByPlace           // about how many steps are done
+	byRun             // length of the run of the last tool (up to 6), the tool before the run
+	byPlace           // about how many steps are done
 	BySet             // the set of all tools
-	ByFirst           // the first tool
-	ByThree           // the last three different tools
-	ByFour            // the last four different tools
-	ByWidth           // number of open branches (up to 5), the step it came from
-	ByPair            // the last two different tools, whichever is last
-	ByRoots           // number of roots (up to 5) and of open branches (up to 3)
-	ByLayer           // number of steps with the same sources just before (up to 5), the tool before those
-	Kinds
+	byFirst           // the first tool
+	byThree           // the last three different tools
+	byFour            // the last four different tools
+	byWidth           // number of open branches (up to 5), the step it came from
+	byPair            // the last two different tools, whichever is last
+	byRoots           // number of roots (up to 5) and of open branches (up to 3)
+	byLayer           // number of steps with the same sources just before (up to 5), the tool before those
+	kinds
 )
 
 // Contexts appends the key of each kind of context to keys[:0].
@@ -153,22 +153,22 @@ func (p *Prefix) Contexts(keys []uint64) []uint64 {
 	open := int32(len(p.Leaves))
 	from := p.Tool(source)
 	return append(keys[:0],
-		Key(kind+BySource, last, from, min(int32(len(p.Parents[end])), 3)),
-		Key(kind+ByAncestry, last, from, p.Tool(grand)),
+		Key(kind+bySource, last, from, min(int32(len(p.Parents[end])), 3)),
+		Key(kind+byAncestry, last, from, p.Tool(grand)),
 		byLeaves,
-		Key(kind+ByBranch, last, p.Tool(branch)),
+		Key(kind+byBranch, last, p.Tool(branch)),
 		Key(kind+SkipOne, p.Back(2)),
 		Key(kind+SkipTwo, p.Back(3)),
-		Key(kind+ByRun, last, min(run, 6), p.Back(int(run)+1)),
-		Key(kind+ByPlace, last, Place(len(p.Tools))),
+		Key(kind+byRun, last, min(run, 6), p.Back(int(run)+1)),
+		Key(kind+byPlace, last, Place(len(p.Tools))),
 		bySet,
-		Key(kind+ByFirst, p.Tools[0], last),
-		Key(kind+ByThree, d[0], d[1], d[2]),
-		Key(kind+ByFour, d[0], d[1], d[2], d[3]),
-		Key(kind+ByWidth, last, min(open, 5), from),
-		Key(kind+ByPair, min(d[0], d[1]), max(d[0], d[1])),
-		Key(kind+ByRoots, last, min(roots, 5), min(open, 3)),
-		Key(kind+ByLayer, last, min(layer, 5), p.Back(int(layer)+1)),
+		Key(kind+byFirst, p.Tools[0], last),
+		Key(kind+byThree, d[0], d[1], d[2]),
+		Key(kind+byFour, d[0], d[1], d[2], d[3]),
+		Key(kind+byWidth, last, min(open, 5), from),
+		Key(kind+byPair, min(d[0], d[1]), max(d[0], d[1])),
+		Key(kind+byRoots, last, min(roots, 5), min(open, 3)),
+		Key(kind+byLayer, last, min(layer, 5), p.Back(int(layer)+1)),
 	)
 }
 

@@ -154,17 +154,17 @@ func TestContextsTellPrefixesApart(t *testing.T) {
 	chain := [][]int32{nil, {0}, {1}, {2}}
 	fork := [][]int32{nil, {0}, {0}, {2}}
 	a, b := keys(3, []int32{0, 1, 2}, chain), keys(3, []int32{0, 1, 2}, fork)
-	for kind, same := range map[int]bool{BySource: false, ByLeaves: false, BySet: true, SkipOne: true, ByPlace: true, ByWidth: false} {
+	for kind, same := range map[int]bool{bySource: false, ByLeaves: false, BySet: true, SkipOne: true, byPlace: true, byWidth: false} {
 		assert.Equal(t, same, a[kind] == b[kind], "kind %d", kind)
 	}
 	swapped := keys(3, []int32{1, 0, 2}, chain)
 	assert.Equal(t, a[BySet], swapped[BySet], "a set has no order")
-	assert.NotEqual(t, a[ByThree], swapped[ByThree])
+	assert.NotEqual(t, a[byThree], swapped[byThree])
 	seen := map[uint64]bool{}
 	for _, k := range a {
 		seen[k] = true
 	}
-	assert.Len(t, seen, Kinds, "kinds do not share keys")
+	assert.Len(t, seen, kinds, "kinds do not share keys")
 }
 
 // Only the prefix counts: what comes after it must not leak into its contexts.
@@ -188,7 +188,7 @@ func TestContextsDoNotSeeWhatComesNext(t *testing.T) {
 func TestPrefixDoesNotAllocateOnceWarm(t *testing.T) {
 	var p Prefix
 	tools, parents := []int32{0, 1, 2, 1, 3}, make([][]int32, 5)
-	keys := make([]uint64, 0, Kinds)
+	keys := make([]uint64, 0, kinds)
 	run := func() { p.Set(tools, parents, 5); keys = p.Contexts(keys) }
 	run()
 	assert.LessOrEqual(t, testing.AllocsPerRun(50, run), 1.0)

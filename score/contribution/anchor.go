@@ -17,8 +17,8 @@ type Anchors struct {
 	Evidence []string `json:"evidence,omitempty"`
 }
 
-// MaxEvidence is how many records an evidence pack may name.
-const MaxEvidence = 10_000
+// maxEvidence is how many records an evidence pack may name.
+const maxEvidence = 10_000
 
 func (a *Anchors) check() error {
 	switch {
@@ -26,8 +26,8 @@ func (a *Anchors) check() error {
 		return nil
 	case a.Max < 0 || a.Max > 1_000_000:
 		return rubric.Refuse("anchors.max", "%d is not 0 to 1000000", a.Max)
-	case len(a.Evidence) > MaxEvidence:
-		return rubric.AtMost("anchors.evidence", len(a.Evidence), MaxEvidence)
+	case len(a.Evidence) > maxEvidence:
+		return rubric.AtMost("anchors.evidence", len(a.Evidence), maxEvidence)
 	}
 	for i, e := range a.Evidence {
 		if !evidenceForm.MatchString(e) {

@@ -28,12 +28,12 @@ type Parts struct {
 
 // Limits of an artifact.
 const (
-	MaxItems        = 10_000
-	MaxArtifactText = 4 << 20 // bytes, of one that is read from a text
+	maxItems        = 10_000
+	maxArtifactText = 4 << 20 // bytes, of one that is read from a text
 )
 
-// MaxHypotheses is how many hypotheses may be active at a time.
-const MaxHypotheses = 6
+// maxHypotheses is how many hypotheses may be active at a time.
+const maxHypotheses = 6
 
 func (a *Artifact) check() error {
 	if a == nil {
@@ -60,7 +60,7 @@ func (a *Artifact) checkSize() error {
 	for _, s := range Sections[1:] {
 		n += len(*a.list(s))
 	}
-	return rubric.AtMost("artifact", n, MaxItems)
+	return rubric.AtMost("artifact", n, maxItems)
 }
 
 // list returns the items of a section other than the research thread.
@@ -72,7 +72,7 @@ func (a *Artifact) list(s Section) *[]Item {
 
 // find is the item of that id, nil if there is none.
 func (a *Artifact) find(s Section, id string) Item {
-	if s == ResearchThread {
+	if s == researchThread {
 		return a.Sections.ResearchThread
 	}
 	for _, it := range *a.list(s) {
@@ -89,11 +89,11 @@ func (a *Artifact) active(s Section) []Item {
 }
 
 func (a *Artifact) hasThirdAlternative() bool {
-	return a != nil && slices.ContainsFunc(a.active(HypothesisSlate), Item.thirdAlternative)
+	return a != nil && slices.ContainsFunc(a.active(hypothesisSlate), Item.thirdAlternative)
 }
 
 func (a *Artifact) hasScaleCheck() bool {
-	return a != nil && slices.ContainsFunc(a.active(AssumptionLedger), func(it Item) bool { return it.flag("scale_check") })
+	return a != nil && slices.ContainsFunc(a.active(assumptionLedger), func(it Item) bool { return it.flag("scale_check") })
 }
 
 // clone copies the artifact. Sections without items become empty lists.

@@ -4,7 +4,7 @@ import "testing"
 
 // A message of seven deltas, all of them scored by rule.
 func BenchmarkScore(b *testing.B) {
-	r := Request{Role: AdversarialCritic, Text: join(pool[:7]), Anchors: &Anchors{Max: 236}}
+	r := Request{Role: adversarialCritic, Text: join(pool[:7]), Anchors: &Anchors{Max: 236}}
 	b.SetBytes(int64(len(r.Text)))
 	b.ReportAllocs()
 	for b.Loop() {

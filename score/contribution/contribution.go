@@ -224,7 +224,7 @@ func (m *message) try(to *merger) {
 		switch o := to.apply(Update{Delta: *d}); o.Status {
 		case Rejected:
 			d.reject("%s", o.Reason)
-		case Skipped:
+		case skipped:
 			m.notes = append(m.notes, fmt.Sprintf("skipped: line %d: %s", d.Line, o.Reason))
 		}
 	}

@@ -69,18 +69,18 @@ func TestComposites(t *testing.T) {
 		"origins 3.4, generator, all":                   {HypothesisGenerator, hypothesis, all(true), "19", "19", "100", "A"},
 		"generator, all but paradox":                    {HypothesisGenerator, hypothesis, without(all(true), "paradox"), "18", "18", "100", "A"},
 		"origins 3.4, generator, nothing":               {HypothesisGenerator, hypothesis, all(false), "0", "19", "0", "F"},
-		"origins 3.4, tester, all":                      {TestDesigner, test, all(true), "21.5", "21.5", "100", "A"},
-		"tester without transposition":                  {TestDesigner, test, without(all(true), "object_transposition"), "20.5", "20.5", "100", "A"},
-		"tester without a score in the payload":         {TestDesigner, noScore, all(true), "20.5", "20.5", "100", "A"},
-		"tester without both":                           {TestDesigner, noScore, without(all(true), "object_transposition"), "19.5", "19.5", "100", "A"},
-		"tester, nothing":                               {TestDesigner, test, all(false), "0", "21.5", "0", "F"},
-		"origins 3.4, critic who kills":                 {AdversarialCritic, kill, all(true), "25.5", "25.5", "100", "A"},
-		"origins 3.4, critic who adds":                  {AdversarialCritic, critique, all(true), "21", "21", "100", "A"},
-		"critic who kills, nothing":                     {AdversarialCritic, kill, all(false), "0", "25.5", "0", "F"},
-		"critic who adds, nothing":                      {AdversarialCritic, critique, all(false), "0", "21", "0", "F"},
-		"a kill that is not justified":                  {AdversarialCritic, kill, map[string]int{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 3, "real_third_alternative": 3, "kill_justification": 0}, "21", "25.5", "82.35", "B"},
-		"the same scores for an ADD are the whole":      {AdversarialCritic, critique, map[string]int{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 3, "real_third_alternative": 3, "kill_justification": 0}, "21", "21", "100", "A"},
-		"a given kill_justification is of no use there": {AdversarialCritic, anomaly, all(true), "21", "21", "100", "A"},
+		"origins 3.4, tester, all":                      {testDesigner, test, all(true), "21.5", "21.5", "100", "A"},
+		"tester without transposition":                  {testDesigner, test, without(all(true), "object_transposition"), "20.5", "20.5", "100", "A"},
+		"tester without a score in the payload":         {testDesigner, noScore, all(true), "20.5", "20.5", "100", "A"},
+		"tester without both":                           {testDesigner, noScore, without(all(true), "object_transposition"), "19.5", "19.5", "100", "A"},
+		"tester, nothing":                               {testDesigner, test, all(false), "0", "21.5", "0", "F"},
+		"origins 3.4, critic who kills":                 {adversarialCritic, kill, all(true), "25.5", "25.5", "100", "A"},
+		"origins 3.4, critic who adds":                  {adversarialCritic, critique, all(true), "21", "21", "100", "A"},
+		"critic who kills, nothing":                     {adversarialCritic, kill, all(false), "0", "25.5", "0", "F"},
+		"critic who adds, nothing":                      {adversarialCritic, critique, all(false), "0", "21", "0", "F"},
+		"a kill that is not justified":                  {adversarialCritic, kill, map[string]int{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 3, "real_third_alternative": 3, "kill_justification": 0}, "21", "25.5", "82.35", "B"},
+		"the same scores for an ADD are the whole":      {adversarialCritic, critique, map[string]int{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 3, "real_third_alternative": 3, "kill_justification": 0}, "21", "21", "100", "A"},
+		"a given kill_justification is of no use there": {adversarialCritic, anomaly, all(true), "21", "21", "100", "A"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := score(t, Request{Role: tt.role, Text: fenced(tt.text), Scores: tt.scores})
@@ -114,7 +114,7 @@ func TestConditionalCriteriaLeaveTheMaximum(t *testing.T) {
 	assert.Equal(t, "18", score(t, r).Deltas[0].Max.String())
 	r.Scores = Scores{"paradox": 0}
 	assert.Equal(t, "19", score(t, r).Deltas[0].Max.String())
-	r = Request{Role: TestDesigner, Text: fenced(test), Context: map[string]bool{"object_transposition": true}}
+	r = Request{Role: testDesigner, Text: fenced(test), Context: map[string]bool{"object_transposition": true}}
 	assert.Equal(t, "21.5", score(t, r).Deltas[0].Max.String())
 }
 
@@ -134,21 +134,21 @@ func TestGrades(t *testing.T) {
 	}
 	// 3 + 3 + 1.5 + 4.5 = 12 of 21 is 57.14 %; one more level of a weight of 1.5 makes 13.5, 64.29 %.
 	s := Scores{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 0, "real_third_alternative": 0}
-	d := score(t, Request{Role: AdversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
+	d := score(t, Request{Role: adversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
 	assert.Equal(t, "57.14 F", d.Percent.String()+" "+*d.Grade)
 	s["quarantine"] = 1
-	d = score(t, Request{Role: AdversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
+	d = score(t, Request{Role: adversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
 	assert.Equal(t, "64.29 D", d.Percent.String()+" "+*d.Grade)
 }
 
 // Ten and a half of 21 is half of the maximum and no warning; the next lower composite is one.
 func TestLowQualityIsBelowHalf(t *testing.T) {
 	s := Scores{"structural": 3, "citation": 3, "rationale": 0, "scale_check": 3, "quarantine": 0, "real_third_alternative": 0}
-	r := score(t, Request{Role: AdversarialCritic, Text: fenced(anomaly), Scores: s})
+	r := score(t, Request{Role: adversarialCritic, Text: fenced(anomaly), Scores: s})
 	assert.Equal(t, "10.5", r.Deltas[0].Composite.String())
 	assert.Empty(t, r.Warnings)
 	s["structural"], s["rationale"] = 2, 1
-	r = score(t, Request{Role: AdversarialCritic, Text: fenced(anomaly), Scores: s})
+	r = score(t, Request{Role: adversarialCritic, Text: fenced(anomaly), Scores: s})
 	assert.Equal(t, "10", r.Deltas[0].Composite.String())
 	assert.Equal(t, []string{"low_quality_contribution"}, names(r.Warnings))
 }
@@ -163,23 +163,23 @@ func TestGates(t *testing.T) {
 		valid   []bool
 	}{
 		"none":                  {HypothesisGenerator, fenced(third), &Anchors{Max: 236}, nil, []bool{true}},
-		"invalid JSON":          {TestDesigner, fenced(`{"operation"`), nil, []string{"invalid_json", "delta_rejected"}, []bool{}},
-		"empty block":           {TestDesigner, fenced(``), nil, []string{"invalid_json", "delta_rejected"}, []bool{}},
-		"no potency check":      {TestDesigner, fenced(strings.Replace(test, "potency_check", "x", 1)), nil, []string{"missing_potency_check", "test_rejected"}, []bool{false}},
+		"invalid JSON":          {testDesigner, fenced(`{"operation"`), nil, []string{"invalid_json", "delta_rejected"}, []bool{}},
+		"empty block":           {testDesigner, fenced(``), nil, []string{"invalid_json", "delta_rejected"}, []bool{}},
+		"no potency check":      {testDesigner, fenced(strings.Replace(test, "potency_check", "x", 1)), nil, []string{"missing_potency_check", "test_rejected"}, []bool{false}},
 		"of any role":           {HypothesisGenerator, fenced(strings.Replace(test, "potency_check", "x", 1)), nil, []string{"missing_potency_check", "test_rejected"}, []bool{false}},
-		"fake anchor":           {AdversarialCritic, fenced(third) + fenced(fake), &Anchors{Max: 236}, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
+		"fake anchor":           {adversarialCritic, fenced(third) + fenced(fake), &Anchors{Max: 236}, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
 		"fake anchor in prose":  {HypothesisGenerator, "as §400 says\n" + fenced(third), &Anchors{Max: 236}, []string{"fake_anchor", "contribution_flagged"}, []bool{true}},
-		"no transcript":         {AdversarialCritic, fenced(third) + fenced(fake), nil, nil, []bool{true, true}},
-		"a section 0":           {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "237", "0", 1)), nil, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
-		"a range backwards":     {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "237", "45-42", 1)), nil, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
-		"no record":             {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-002#E1", 1)), &Anchors{Evidence: []string{"EV-001#E1"}}, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
-		"a record":              {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-001#E1", 1)), &Anchors{Evidence: []string{"EV-001#E1"}}, nil, []bool{true, true}},
-		"its whole pack":        {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-001", 1)), &Anchors{Evidence: []string{"EV-001#E1"}}, nil, []bool{true, true}},
-		"an empty pack":         {AdversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-001", 1)), &Anchors{Evidence: []string{}}, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
-		"kill, no rationale":    {AdversarialCritic, fenced(strings.Replace(kill, `"rationale"`, `"agent"`, 1)), nil, []string{"kill_without_rationale", "kill_rejected"}, []bool{false}},
+		"no transcript":         {adversarialCritic, fenced(third) + fenced(fake), nil, nil, []bool{true, true}},
+		"a section 0":           {adversarialCritic, fenced(third) + fenced(strings.Replace(fake, "237", "0", 1)), nil, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
+		"a range backwards":     {adversarialCritic, fenced(third) + fenced(strings.Replace(fake, "237", "45-42", 1)), nil, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
+		"no record":             {adversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-002#E1", 1)), &Anchors{Evidence: []string{"EV-001#E1"}}, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
+		"a record":              {adversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-001#E1", 1)), &Anchors{Evidence: []string{"EV-001#E1"}}, nil, []bool{true, true}},
+		"its whole pack":        {adversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-001", 1)), &Anchors{Evidence: []string{"EV-001#E1"}}, nil, []bool{true, true}},
+		"an empty pack":         {adversarialCritic, fenced(third) + fenced(strings.Replace(fake, "§237", "EV-001", 1)), &Anchors{Evidence: []string{}}, []string{"fake_anchor", "contribution_flagged"}, []bool{true, true}},
+		"kill, no rationale":    {adversarialCritic, fenced(strings.Replace(kill, `"rationale"`, `"agent"`, 1)), nil, []string{"kill_without_rationale", "kill_rejected"}, []bool{false}},
 		"no third alternative":  {HypothesisGenerator, fenced(hypothesis), nil, []string{"third_alternative_missing", "set_incomplete"}, []bool{true}},
 		"named, not marked":     {HypothesisGenerator, fenced(strings.Replace(hypothesis, `"Lineage"`, `"Third Alternative"`, 1)), nil, nil, []bool{true}},
-		"only a test":           {TestDesigner, fenced(test), nil, nil, []bool{true}},
+		"only a test":           {testDesigner, fenced(test), nil, nil, []bool{true}},
 		"a rejected hypothesis": {HypothesisGenerator, fenced(strings.Replace(hypothesis, `"target_id": null`, `"target_id": "H1"`, 1)), nil, nil, []bool{false}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestGates(t *testing.T) {
 
 // A rejected delta stays, with its errors and without scores, also if scores were given.
 func TestRejectedDeltasStay(t *testing.T) {
-	r := score(t, Request{Role: AdversarialCritic, Text: fenced(strings.Replace(kill, `"rationale"`, `"agent"`, 1)) + fenced(anomaly), Scores: all(true)})
+	r := score(t, Request{Role: adversarialCritic, Text: fenced(strings.Replace(kill, `"rationale"`, `"agent"`, 1)) + fenced(anomaly), Scores: all(true)})
 	require.Len(t, r.Deltas, 2)
 	data, err := json.Marshal(r.Deltas[0])
 	require.NoError(t, err)
@@ -256,15 +256,15 @@ func TestWarnings(t *testing.T) {
 		"four hypotheses":            {HypothesisGenerator, four, all(true), []string{"score_not_of_role", "hypothesis_sprawl"}},
 		"three hypotheses":           {HypothesisGenerator, strings.Repeat(fenced(third), 3), nil, []string{}},
 		"four hypotheses and a kill": {HypothesisGenerator, four + fenced(kill), without(Scores{"structural": 3, "citation": 3, "rationale": 3, "level_separation": 3, "third_alternative": 3}), []string{}},
-		"weak assay":                 {TestDesigner, fenced(weak), nil, []string{"weak_assay_design"}},
-		"weak assay by hand":         {TestDesigner, fenced(test), Scores{"potency": 1}, []string{"weak_assay_design"}},
-		"adequate by hand":           {TestDesigner, fenced(weak), Scores{"potency": 2}, []string{}},
-		"mechanism, no scale check":  {AdversarialCritic, fenced(critique), Scores{"quarantine": 3}, []string{"unverified_claim"}},
-		"mechanism and scale check":  {AdversarialCritic, fenced(critique) + fenced(scale), Scores{"quarantine": 3}, []string{}},
-		"no mechanism":               {AdversarialCritic, fenced(anomaly), Scores{"real_third_alternative": 3}, []string{}},
-		"a switch that is none":      {AdversarialCritic, fenced(anomaly), Scores{"real_third_alternative": 3}, []string{"context_not_used"}},
-		"no delta":                   {TestDesigner, "I have nothing to add.", nil, []string{"no_delta"}},
-		"a score of another role":    {TestDesigner, fenced(test), Scores{"paradox": 1}, []string{"score_not_of_role"}},
+		"weak assay":                 {testDesigner, fenced(weak), nil, []string{"weak_assay_design"}},
+		"weak assay by hand":         {testDesigner, fenced(test), Scores{"potency": 1}, []string{"weak_assay_design"}},
+		"adequate by hand":           {testDesigner, fenced(weak), Scores{"potency": 2}, []string{}},
+		"mechanism, no scale check":  {adversarialCritic, fenced(critique), Scores{"quarantine": 3}, []string{"unverified_claim"}},
+		"mechanism and scale check":  {adversarialCritic, fenced(critique) + fenced(scale), Scores{"quarantine": 3}, []string{}},
+		"no mechanism":               {adversarialCritic, fenced(anomaly), Scores{"real_third_alternative": 3}, []string{}},
+		"a switch that is none":      {adversarialCritic, fenced(anomaly), Scores{"real_third_alternative": 3}, []string{"context_not_used"}},
+		"no delta":                   {testDesigner, "I have nothing to add.", nil, []string{"no_delta"}},
+		"a score of another role":    {testDesigner, fenced(test), Scores{"paradox": 1}, []string{"score_not_of_role"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Request{Role: tt.role, Text: tt.text, Scores: tt.scores}
@@ -279,22 +279,22 @@ func TestWarnings(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	for want, r := range map[string]Request{
-		`text: is required`: {Role: TestDesigner, Text: " \n"},
+		`text: is required`: {Role: testDesigner, Text: " \n"},
 		`role: unknown role "judge": want hypothesis_generator, test_designer or adversarial_critic`:      {Role: "judge"},
 		`role: unknown role "": want hypothesis_generator, test_designer or adversarial_critic`:           {},
-		`scores.potency: 4 is off the scale of 0 to 3 in whole numbers`:                                   {Role: TestDesigner, Scores: Scores{"potency": 4}},
-		`scores.paradox: 3 is off the scale of 0 to 2 in whole numbers`:                                   {Role: TestDesigner, Scores: Scores{"paradox": 3}},
-		`scores.structural: -1 is off the scale of 0 to 3 in whole numbers`:                               {Role: TestDesigner, Scores: Scores{"structural": -1}},
-		`scores.structural: 9223372036854775807 is off the scale of 0 to 3 in whole numbers`:              {Role: TestDesigner, Scores: Scores{"structural": 1<<63 - 1}},
-		`scores.style: there is no such criterion; there are ` + strings.Join(criterionNames, ", "):       {Role: TestDesigner, Scores: Scores{"style": 1}},
-		`context.kill: there is no such switch; there are paradox, object_transposition`:                  {Role: TestDesigner, Context: map[string]bool{"kill": true}},
-		`anchors.max: -1 is not 0 to 1000000`:                                                             {Role: TestDesigner, Anchors: &Anchors{Max: -1}},
-		`anchors.evidence[0]: "§1" does not read like EV-001 or EV-001#E1`:                                {Role: TestDesigner, Anchors: &Anchors{Evidence: []string{"§1"}}},
-		`anchors.evidence: 10001 are more than 10000`:                                                     {Role: TestDesigner, Anchors: &Anchors{Evidence: make([]string, 10001)}},
-		`round: -1 is not 1 to 1000000`:                                                                   {Role: TestDesigner, Round: -1},
-		`artifact.sections.hypothesis_slate[0].id: "T1" is no id of this section, whose ids begin with H`: {Role: TestDesigner, Artifact: &Artifact{Sections: Parts{HypothesisSlate: []Item{{"id": "T1"}}}}},
-		`artifact.sections.hypothesis_slate[1].id: H1 comes twice`:                                        {Role: TestDesigner, Artifact: &Artifact{Sections: Parts{HypothesisSlate: []Item{{"id": "H1"}, {"id": "H1"}}}}},
-		fmt.Sprintf("text: %d bytes are more than %d", MaxText+1, MaxText):                                {Role: TestDesigner, Text: strings.Repeat("x", MaxText+1)},
+		`scores.potency: 4 is off the scale of 0 to 3 in whole numbers`:                                   {Role: testDesigner, Scores: Scores{"potency": 4}},
+		`scores.paradox: 3 is off the scale of 0 to 2 in whole numbers`:                                   {Role: testDesigner, Scores: Scores{"paradox": 3}},
+		`scores.structural: -1 is off the scale of 0 to 3 in whole numbers`:                               {Role: testDesigner, Scores: Scores{"structural": -1}},
+		`scores.structural: 9223372036854775807 is off the scale of 0 to 3 in whole numbers`:              {Role: testDesigner, Scores: Scores{"structural": 1<<63 - 1}},
+		`scores.style: there is no such criterion; there are ` + strings.Join(criterionNames, ", "):       {Role: testDesigner, Scores: Scores{"style": 1}},
+		`context.kill: there is no such switch; there are paradox, object_transposition`:                  {Role: testDesigner, Context: map[string]bool{"kill": true}},
+		`anchors.max: -1 is not 0 to 1000000`:                                                             {Role: testDesigner, Anchors: &Anchors{Max: -1}},
+		`anchors.evidence[0]: "§1" does not read like EV-001 or EV-001#E1`:                                {Role: testDesigner, Anchors: &Anchors{Evidence: []string{"§1"}}},
+		`anchors.evidence: 10001 are more than 10000`:                                                     {Role: testDesigner, Anchors: &Anchors{Evidence: make([]string, 10001)}},
+		`round: -1 is not 1 to 1000000`:                                                                   {Role: testDesigner, Round: -1},
+		`artifact.sections.hypothesis_slate[0].id: "T1" is no id of this section, whose ids begin with H`: {Role: testDesigner, Artifact: &Artifact{Sections: Parts{HypothesisSlate: []Item{{"id": "T1"}}}}},
+		`artifact.sections.hypothesis_slate[1].id: H1 comes twice`:                                        {Role: testDesigner, Artifact: &Artifact{Sections: Parts{HypothesisSlate: []Item{{"id": "H1"}, {"id": "H1"}}}}},
+		fmt.Sprintf("text: %d bytes are more than %d", maxText+1, maxText):                                {Role: testDesigner, Text: strings.Repeat("x", maxText+1)},
 	} {
 		if r.Text == "" && !strings.HasPrefix(want, "text") {
 			r.Text = "x"
@@ -368,7 +368,7 @@ func TestAnArtifactFillsAndEmptiesTheSet(t *testing.T) {
 	r := score(t, Request{Role: HypothesisGenerator, Text: add, Artifact: someArtifact()})
 	assert.Equal(t, []string{"there are 6 active hypotheses already; KILL one first"}, r.Deltas[3].Errors)
 
-	r = score(t, Request{Role: AdversarialCritic, Text: fenced(strings.Replace(kill, "H2", "H3", 1)), Artifact: someArtifact()})
+	r = score(t, Request{Role: adversarialCritic, Text: fenced(strings.Replace(kill, "H2", "H3", 1)), Artifact: someArtifact()})
 	require.Len(t, r.Gates, 1)
 	assert.Equal(t, "set_incomplete", r.Gates[0].Consequence, "the last third alternative was killed")
 	assert.Contains(t, names(r.Warnings), "no_third_alternative")
@@ -378,11 +378,11 @@ func TestAnArtifactFillsAndEmptiesTheSet(t *testing.T) {
 // What an EDIT leaves alone is seen in the artifact.
 func TestEditsAreScoredWithTheWholeItem(t *testing.T) {
 	edit := fenced(`{"operation": "EDIT", "section": "discriminative_tests", "target_id": "T1", "payload": {"feasibility": "easy"}, "rationale": "x"}`)
-	alone := score(t, Request{Role: TestDesigner, Text: edit}).Deltas[0].Criteria
+	alone := score(t, Request{Role: testDesigner, Text: edit}).Deltas[0].Criteria
 	assert.Equal(t, 0, alone["potency"].Score)
 	assert.Contains(t, alone["potency"].NeedsHuman, "send the artifact")
 	assert.Contains(t, alone["discriminative"].NeedsHuman, "send the artifact")
-	whole := score(t, Request{Role: TestDesigner, Text: edit, Artifact: someArtifact()}).Deltas[0].Criteria
+	whole := score(t, Request{Role: testDesigner, Text: edit, Artifact: someArtifact()}).Deltas[0].Criteria
 	assert.Equal(t, 3, whole["potency"].Score)
 	assert.Equal(t, 2, whole["discriminative"].Score)
 }

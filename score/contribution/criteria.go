@@ -13,12 +13,12 @@ type Role string
 
 const (
 	HypothesisGenerator Role = "hypothesis_generator"
-	TestDesigner        Role = "test_designer"
-	AdversarialCritic   Role = "adversarial_critic"
+	testDesigner        Role = "test_designer"
+	adversarialCritic   Role = "adversarial_critic"
 )
 
 // Roles are all of them.
-var Roles = []Role{HypothesisGenerator, TestDesigner, AdversarialCritic}
+var Roles = []Role{HypothesisGenerator, testDesigner, adversarialCritic}
 
 func (r Role) check(place string) error {
 	if !slices.Contains(Roles, r) {

@@ -33,7 +33,7 @@ func scaleCheck(d *Delta) finding {
 // quarantine is criterion 12: anomalies in the register.
 func quarantine(d *Delta) finding {
 	p := d.Payload
-	if d.Section != AnomalyRegister || d.Operation == Kill {
+	if d.Section != anomalyRegister || d.Operation == Kill {
 		if said, _ := ways()["anomaly_words"].in(d.words()); said != "" {
 			return sure(0, "mentions %s, registers nothing", quoted(said)).orUpTo(1, "is an anomaly named that should be in the register?")
 		}

@@ -94,7 +94,7 @@ func (d *Delta) operation(m map[string]any) {
 
 func (d *Delta) section(m map[string]any) {
 	d.Section = named(d, m, "section", Sections)
-	if d.Section == ResearchThread && (d.Operation == Add || d.Operation == Kill) {
+	if d.Section == researchThread && (d.Operation == Add || d.Operation == Kill) {
 		d.reject("%s does not go with research_thread, which is only edited", d.Operation)
 	}
 }
@@ -114,7 +114,7 @@ func (d *Delta) target(m map[string]any) {
 	switch {
 	case d.Operation == Add && id != "":
 		d.reject("ADD takes no target_id, and %s was given: leave it out, or EDIT that item", quoted(id))
-	case id == "" && (d.Operation == Kill || d.Operation == Edit && d.Section != ResearchThread):
+	case id == "" && (d.Operation == Kill || d.Operation == Edit && d.Section != researchThread):
 		d.reject("%s needs a target_id", d.Operation)
 	case id == "" || !known || d.Operation == Add:
 	case l.id.MatchString(id):
@@ -154,7 +154,7 @@ func (d *Delta) rules() {
 	case d.Operation == Kill && d.Rationale == "":
 		d.reject("KILL needs a rationale")
 		d.gates = append(d.gates, gateKill)
-	case d.Section == DiscriminativeTests && (d.Operation == Add || d.Operation == Edit && given) && noPotency(d.Payload.text("potency_check")):
+	case d.Section == discriminativeTests && (d.Operation == Add || d.Operation == Edit && given) && noPotency(d.Payload.text("potency_check")):
 		d.reject("a test needs a potency_check that distinguishes a failed assay from no effect")
 		d.gates = append(d.gates, gatePotency)
 	}

@@ -11,7 +11,7 @@ import (
 func (s *scene) discriminative(d *Delta) finding {
 	outcomes, seen := d.outcomes(s.artifact)
 	switch {
-	case !seen && d.Section == DiscriminativeTests:
+	case !seen && d.Section == discriminativeTests:
 		return sure(0, "the edit shows no outcomes").orUpTo(3, "send the artifact, so that the whole test can be seen")
 	case !seen:
 		return sure(0, "no test and no prediction").orUpTo(3, "does this contribution help to tell hypotheses apart?")
@@ -41,7 +41,7 @@ func (s *scene) discriminative(d *Delta) finding {
 
 // outcomes returns the outcome that each hypothesis predicts. For an edit the artifact supplies the other fields.
 func (d *Delta) outcomes(a *Artifact) (map[string]string, bool) {
-	name := map[Section]string{DiscriminativeTests: "expected_outcomes", PredictionsTable: "predictions"}[d.Section]
+	name := map[Section]string{discriminativeTests: "expected_outcomes", predictionsTable: "predictions"}[d.Section]
 	if name == "" || d.Operation == Kill {
 		return nil, false
 	}
@@ -65,7 +65,7 @@ func (d *Delta) whole(a *Artifact) Item {
 
 // potency is criterion 8, of the test or else of the tests in the message.
 func (s *scene) potency(d *Delta) finding {
-	if d.Section == DiscriminativeTests && d.Operation != Kill {
+	if d.Section == discriminativeTests && d.Operation != Kill {
 		check := d.whole(s.artifact).text("potency_check")
 		if noPotency(check) {
 			return sure(0, "the edit shows no potency check").orUpTo(3, "send the artifact, so that the whole test can be seen")
@@ -79,7 +79,7 @@ func (s *scene) potency(d *Delta) finding {
 func (s *scene) anyPotency() finding {
 	list := []finding{}
 	for _, o := range s.deltas {
-		if o.Section == DiscriminativeTests && o.Operation != Kill && !noPotency(o.Payload.text("potency_check")) {
+		if o.Section == discriminativeTests && o.Operation != Kill && !noPotency(o.Payload.text("potency_check")) {
 			list = append(list, potencyCheck(o.Payload.text("potency_check")))
 		}
 	}

@@ -78,8 +78,8 @@ type Judgment struct {
 	Notes  map[string]string `json:"notes,omitempty"` // by criterion
 }
 
-// MaxEvaluations is how many evaluations can be compared at a time.
-const MaxEvaluations = 100
+// maxEvaluations is how many evaluations can be compared at a time.
+const maxEvaluations = 100
 
 // byDelta checks an evaluation and sorts its scores by delta; deltas it does not speak of are nil.
 func (e *Evaluation) byDelta(m *message) ([]Scores, error) {
@@ -163,7 +163,7 @@ type Disagreement struct {
 // Compare finds where evaluators of one message disagree.
 func Compare(r Request, evaluations []Evaluation) (Agreement, error) {
 	m, err := open(r, nil)
-	if err = cmp.Or(rubric.AtMost("evaluations", len(evaluations), MaxEvaluations), err); err != nil {
+	if err = cmp.Or(rubric.AtMost("evaluations", len(evaluations), maxEvaluations), err); err != nil {
 		return Agreement{}, err
 	}
 	m.Scores = nil

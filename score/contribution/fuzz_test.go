@@ -21,8 +21,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		deltas, dropped, err := Parse(text)
 		if err != nil {
-			if len(text) <= MaxText && utf8.ValidString(text) && strings.Count(text, "{") <= MaxDeltas && strings.Count(text, ",") <= MaxDeltas &&
-				strings.Count(text, "\n") <= MaxDeltas && strings.Count(strings.ToLower(text), "operation") <= MaxDeltas {
+			if len(text) <= maxText && utf8.ValidString(text) && strings.Count(text, "{") <= maxDeltas && strings.Count(text, ",") <= maxDeltas &&
+				strings.Count(text, "\n") <= maxDeltas && strings.Count(strings.ToLower(text), "operation") <= maxDeltas {
 				t.Fatalf("refused: %v", err)
 			}
 			return
@@ -35,7 +35,7 @@ func FuzzParse(f *testing.F) {
 			if d.Valid() && (layouts()[d.Section].Prefix == "" || d.Operation == "") {
 				t.Fatalf("valid without operation or section: %+v", d)
 			}
-			if d.Valid() && (d.TargetID == "") != (d.Operation == Add || d.Section == ResearchThread && d.TargetID == "") {
+			if d.Valid() && (d.TargetID == "") != (d.Operation == Add || d.Section == researchThread && d.TargetID == "") {
 				t.Fatalf("valid %s with target %q", d.Operation, d.TargetID)
 			}
 		}

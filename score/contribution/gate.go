@@ -36,7 +36,7 @@ func thirdGate(after *Artifact, deltas []Delta) (Gate, bool) {
 	changed, found := false, false
 	for i := range deltas {
 		d := &deltas[i]
-		if !d.Valid() || d.Section != HypothesisSlate {
+		if !d.Valid() || d.Section != hypothesisSlate {
 			continue
 		}
 		changed = changed || d.Operation == Add || after != nil

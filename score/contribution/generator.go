@@ -32,7 +32,7 @@ func levels(d *Delta) finding {
 	}
 	split := slices.Contains(operatorsIn(words), "Level-Split")
 	switch {
-	case d.Section == HypothesisSlate && d.Operation == Add && mechanism == "":
+	case d.Section == hypothesisSlate && d.Operation == Add && mechanism == "":
 		return sure(1, "no mechanism, so nothing to separate")
 	case split || ways()["level_words"].say(words):
 		return sure(2, "speaks of levels, no phrase mixes them up").orUpTo(3, "are mechanism and specification cleanly typed?")
@@ -45,7 +45,7 @@ func (s *scene) thirdAlternative() finding {
 	list := []finding{}
 	mentioned := false
 	for _, d := range s.deltas {
-		if d.Operation != Kill && d.Section == HypothesisSlate && d.Payload.thirdAlternative() {
+		if d.Operation != Kill && d.Section == hypothesisSlate && d.Payload.thirdAlternative() {
 			list = append(list, thirdAlternative(d))
 		}
 		mentioned = mentioned || patterns()["third_alternative_words"].MatchString(d.words())

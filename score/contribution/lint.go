@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// TranscriptSections is how many sections the transcript has that the format was made for.
-const TranscriptSections = 236
+// transcriptSections is how many sections the transcript has that the format was made for.
+const transcriptSections = 236
 
 // How much a violation weighs.
 const (
-	SeverityError   = "error" // the artifact is not valid
-	SeverityWarning = "warning"
-	SeverityInfo    = "info"
+	severityError   = "error" // the artifact is not valid
+	severityWarning = "warning"
+	severityInfo    = "info"
 )
 
 // A Violation is a rule that an artifact breaks. The first letter of its id tells the severity, the second
@@ -43,7 +43,7 @@ type LintReport struct {
 }
 
 // Lint checks an artifact. Killed items are ignored. Without anchors, citations may refer to the sections 1 to
-// [TranscriptSections], and records of evidence are not looked up.
+// [transcriptSections], and records of evidence are not looked up.
 func Lint(a Artifact, anchors *Anchors) (LintReport, error) {
 	return lint(a, anchors, &document{})
 }
@@ -55,14 +55,14 @@ func lint(a Artifact, anchors *Anchors, doc *document) (LintReport, error) {
 	}
 	l := linter{a: a, known: anchors.corpus(), lines: doc.lines, found: slices.Clone(doc.violations)}
 	if l.known.max == 0 {
-		l.known.max = TranscriptSections
+		l.known.max = transcriptSections
 	}
 	l.metadata()
 	l.ids()
 	l.artifact()
 	for _, s := range Sections {
 		items := []Item{a.Sections.ResearchThread}
-		if s != ResearchThread {
+		if s != researchThread {
 			items = a.active(s)
 			if len(items) < fewest[s].n {
 				l.add(fewest[s].id, "", "ADD to "+string(s), "%s has %d active items, at least %d are needed", s, len(items), fewest[s].n)
@@ -83,7 +83,7 @@ type linter struct {
 }
 
 func violation(id, item string, line int, fix, format string, args ...any) Violation {
-	severity := map[byte]string{'E': SeverityError, 'W': SeverityWarning, 'I': SeverityInfo}[id[0]]
+	severity := map[byte]string{'E': severityError, 'W': severityWarning, 'I': severityInfo}[id[0]]
 	return Violation{id, severity, fmt.Sprintf(format, args...), item, line, fix}
 }
 
@@ -93,7 +93,7 @@ func (l *linter) add(id, item, fix, format string, args ...any) {
 
 // report sorts by severity, rule and item.
 func (l *linter) report() LintReport {
-	severities := []string{SeverityError, SeverityWarning, SeverityInfo}
+	severities := []string{severityError, severityWarning, severityInfo}
 	slices.SortStableFunc(l.found, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity)), strings.Compare(a.ID, b.ID),
 			strings.Compare(strings.TrimRight(a.Item, "0123456789."), strings.TrimRight(b.Item, "0123456789.")), cmp.Compare(idNumber(a.Item), idNumber(b.Item)))
@@ -101,9 +101,9 @@ func (l *linter) report() LintReport {
 	r := LintReport{Artifact: l.a.Metadata.text("session_id"), Violations: append([]Violation{}, l.found...)}
 	for _, v := range r.Violations {
 		switch v.Severity {
-		case SeverityError:
+		case severityError:
 			r.Summary.Errors++
-		case SeverityWarning:
+		case severityWarning:
 			r.Summary.Warnings++
 		default:
 			r.Summary.Info++
@@ -163,16 +163,16 @@ func (l *linter) ids() {
 
 // artifact checks the rules about sections as a whole.
 func (l *linter) artifact() {
-	hypotheses := len(l.a.active(HypothesisSlate))
-	thirds := slices.ContainsFunc(l.a.active(AdversarialCritique), func(c Item) bool { return c.flag("real_third_alternative") })
-	ranked := slices.IsSortedFunc(l.a.active(DiscriminativeTests), func(a, b Item) int {
+	hypotheses := len(l.a.active(hypothesisSlate))
+	thirds := slices.ContainsFunc(l.a.active(adversarialCritique), func(c Item) bool { return c.flag("real_third_alternative") })
+	ranked := slices.IsSortedFunc(l.a.active(discriminativeTests), func(a, b Item) int {
 		x, _, _ := a.rating()
 		y, _, _ := b.rating()
 		return cmp.Compare(y, x)
 	})
 	l.addBroken([]check{
-		{hypotheses > MaxHypotheses, "EH-002",
-			fmt.Sprintf("hypothesis_slate has %d active items, at most %d are possible", hypotheses, MaxHypotheses), "KILL or merge some"},
+		{hypotheses > maxHypotheses, "EH-002",
+			fmt.Sprintf("hypothesis_slate has %d active items, at most %d are possible", hypotheses, maxHypotheses), "KILL or merge some"},
 		{!l.a.hasThirdAlternative(), "EH-003", "no active hypothesis is the third alternative", "mark one hypothesis with third_alternative: true"},
 		{!ranked, "WT-002", "the tests are not in the order of their scores", "sort by likelihood_ratio + cost + speed + ambiguity"},
 		{!l.a.hasScaleCheck(), "EA-002", "no active assumption is a scale check", "add an assumption with scale_check: true and a calculation"},
@@ -184,7 +184,7 @@ func (l *linter) artifact() {
 var fewest = map[Section]struct {
 	id string
 	n  int
-}{HypothesisSlate: {"EH-001", 3}, PredictionsTable: {"EP-001", 3}, DiscriminativeTests: {"ET-001", 2}, AssumptionLedger: {"EA-001", 3}, AdversarialCritique: {"EC-001", 2}}
+}{hypothesisSlate: {"EH-001", 3}, predictionsTable: {"EP-001", 3}, discriminativeTests: {"ET-001", 2}, assumptionLedger: {"EA-001", 3}, adversarialCritique: {"EC-001", 2}}
 
 // An itemRule is a rule that each active item of a section has to keep; %s in its message is the id.
 type itemRule struct {
@@ -203,21 +203,21 @@ func withoutAnchors(_ *linter, it Item) bool { return len(it.texts("anchors")) =
 const anchorFix = "cite a section such as §42, or mark it [inference]"
 
 var itemRules = map[Section][]itemRule{
-	ResearchThread: {
+	researchThread: {
 		{"ER-001", lacks("statement"), "the research thread has no statement", "EDIT research_thread with a statement"},
 		{"ER-002", lacks("context"), "the research thread has no context", "EDIT research_thread with a context"},
 		{"WR-001", withoutAnchors, "the research thread has no anchors", anchorFix},
 	},
-	HypothesisSlate: {
+	hypothesisSlate: {
 		{"EH-004", lacks("claim"), "%s has no claim", "add claim"},
 		{"WH-001", withoutAnchors, "%s has no anchors", anchorFix},
 		{"WP-P02", func(_ *linter, it Item) bool { return slices.ContainsFunc(it.texts("anchors"), pureInference) },
 			"%s is inferred, but not said from what", "write [inference] from §n"},
 	},
-	PredictionsTable: {
+	predictionsTable: {
 		{"WP-001", (*linter).undecided, "%s tells no active hypotheses apart", "predict different outcomes for two hypotheses at least"},
 	},
-	DiscriminativeTests: {
+	discriminativeTests: {
 		{"ET-002", lacks("procedure"), "%s has no procedure", "add procedure"},
 		{"ET-003", func(_ *linter, it Item) bool { return len(it.perHypothesis("expected_outcomes")) == 0 },
 			"%s has no expected outcomes", "add expected_outcomes such as {\"H1\": …, \"H2\": …}"},
@@ -228,12 +228,12 @@ var itemRules = map[Section][]itemRule{
 		}, "the potency check of %s does not cite §50", "§50 is where that principle stands"},
 		{"WT-003", func(_ *linter, it Item) bool { return it["score"] == nil }, "%s has no score", "add score with likelihood_ratio, cost, speed and ambiguity"},
 	},
-	AssumptionLedger: {
+	assumptionLedger: {
 		{"EA-003", lacks("statement"), "%s has no statement", "add statement"},
 		{"WA-003", func(_ *linter, it Item) bool { return it.flag("scale_check") && it.text("calculation") == "" },
 			"%s is a scale check without a calculation", "calculate, with numbers and units"},
 	},
-	AdversarialCritique: {
+	adversarialCritique: {
 		{"EC-002", lacks("attack"), "%s has no attack", "add attack"},
 		{"WC-002", lacks("evidence"), "%s has no evidence", "add evidence"},
 		{"IC-001", lacks("current_status"), "%s has no current_status", "add current_status"},
@@ -243,7 +243,7 @@ var itemRules = map[Section][]itemRule{
 // item checks one active item: the rules of its section, its citations and its references.
 func (l *linter) item(s Section, it Item) {
 	id := it.id()
-	if s == ResearchThread {
+	if s == researchThread {
 		id = "RT"
 	}
 	for _, r := range itemRules[s] {
@@ -265,7 +265,7 @@ func pureInference(anchor string) bool {
 
 // undecided reports whether a prediction is the same for all active hypotheses.
 func (l *linter) undecided(p Item) bool {
-	hypotheses, predictions := l.a.active(HypothesisSlate), p.perHypothesis("predictions")
+	hypotheses, predictions := l.a.active(hypothesisSlate), p.perHypothesis("predictions")
 	different := map[string]bool{}
 	for _, h := range hypotheses {
 		if o := plain(cmp.Or(predictions[h.id()], predictions[strings.ToLower(h.id())])); o != "" {

@@ -189,7 +189,7 @@ func TestLintRules(t *testing.T) {
 		{"no context", thread("context", ""), "ER-002", "RT"},
 		{"no anchors of the thread", thread("anchors", []any{}), "WR-001", "RT"},
 		{"no thread", func(a *Artifact) { a.Sections.ResearchThread = nil }, "ER-001 ER-002 WR-001", "RT"},
-		{"two hypotheses", item(HypothesisSlate, 0, "killed", true), "EH-001 WP-001", ""},
+		{"two hypotheses", item(hypothesisSlate, 0, "killed", true), "EH-001 WP-001", ""},
 		{"seven hypotheses", func(a *Artifact) {
 			for _, id := range []string{"H5", "H6", "H7", "H8"} {
 				it := cloned(a.Sections.HypothesisSlate[0])
@@ -197,7 +197,7 @@ func TestLintRules(t *testing.T) {
 				a.Sections.HypothesisSlate = append(a.Sections.HypothesisSlate, it)
 			}
 		}, "EH-002", ""},
-		{"no third alternative", item(HypothesisSlate, 2, "name", "Memory"), "EH-003", ""},
+		{"no third alternative", item(hypothesisSlate, 2, "name", "Memory"), "EH-003", ""},
 		{"third alternative by mark", func(a *Artifact) {
 			a.Sections.HypothesisSlate[2]["name"], a.Sections.HypothesisSlate[2]["third_alternative"] = "Memory", true
 		}, "", ""},
@@ -205,40 +205,40 @@ func TestLintRules(t *testing.T) {
 			a.Sections.HypothesisSlate[2]["killed"], a.Sections.HypothesisSlate[3]["killed"] = true, false
 			a.Sections.HypothesisSlate[3]["anchors"] = []any{"§1"}
 		}, "EH-003 WP-001", ""},
-		{"no claim", item(HypothesisSlate, 1, "claim", ""), "EH-004", "H2"},
-		{"no anchors", item(HypothesisSlate, 1, "anchors", []any{}), "WH-001", "H2"},
-		{"inference alone", item(HypothesisSlate, 1, "anchors", []any{"inference"}), "WP-P02", "H2"},
-		{"inference of nothing", item(HypothesisSlate, 1, "anchors", []any{"[inference]"}), "WP-P02", "H2"},
-		{"two predictions", cut(PredictionsTable, 2), "EP-001", ""},
-		{"no difference", item(PredictionsTable, 0, "predictions", map[string]any{"H1": "Same.", "H2": "same", "H4": "other"}), "WP-001", "P1"},
-		{"nothing predicted", item(PredictionsTable, 0, "predictions", nil), "WP-001", "P1"},
-		{"one test", cut(DiscriminativeTests, 1), "ET-001", ""},
-		{"no procedure", item(DiscriminativeTests, 0, "procedure", nil), "ET-002", "T1"},
-		{"no outcomes", item(DiscriminativeTests, 0, "expected_outcomes", map[string]any{}), "ET-003", "T1"},
-		{"no potency check", item(DiscriminativeTests, 0, "potency_check", "none"), "WT-001", "T1"},
-		{"potency check without §50", item(DiscriminativeTests, 1, "potency_check", "DNA content (§150)"), "IP-P02", "T2"},
-		{"wrong order", item(DiscriminativeTests, 0, "score", map[string]any{"cost": 3.0}), "WT-002", ""},
-		{"no score", item(DiscriminativeTests, 1, "score", nil), "WT-003", "T2"},
+		{"no claim", item(hypothesisSlate, 1, "claim", ""), "EH-004", "H2"},
+		{"no anchors", item(hypothesisSlate, 1, "anchors", []any{}), "WH-001", "H2"},
+		{"inference alone", item(hypothesisSlate, 1, "anchors", []any{"inference"}), "WP-P02", "H2"},
+		{"inference of nothing", item(hypothesisSlate, 1, "anchors", []any{"[inference]"}), "WP-P02", "H2"},
+		{"two predictions", cut(predictionsTable, 2), "EP-001", ""},
+		{"no difference", item(predictionsTable, 0, "predictions", map[string]any{"H1": "Same.", "H2": "same", "H4": "other"}), "WP-001", "P1"},
+		{"nothing predicted", item(predictionsTable, 0, "predictions", nil), "WP-001", "P1"},
+		{"one test", cut(discriminativeTests, 1), "ET-001", ""},
+		{"no procedure", item(discriminativeTests, 0, "procedure", nil), "ET-002", "T1"},
+		{"no outcomes", item(discriminativeTests, 0, "expected_outcomes", map[string]any{}), "ET-003", "T1"},
+		{"no potency check", item(discriminativeTests, 0, "potency_check", "none"), "WT-001", "T1"},
+		{"potency check without §50", item(discriminativeTests, 1, "potency_check", "DNA content (§150)"), "IP-P02", "T2"},
+		{"wrong order", item(discriminativeTests, 0, "score", map[string]any{"cost": 3.0}), "WT-002", ""},
+		{"no score", item(discriminativeTests, 1, "score", nil), "WT-003", "T2"},
 		{"two assumptions", func(a *Artifact) { a.Sections.AssumptionLedger[0]["killed"] = true }, "EA-001", ""},
-		{"no scale check", item(AssumptionLedger, 2, "scale_check", false), "EA-002", ""},
-		{"no statement of an assumption", item(AssumptionLedger, 1, "statement", ""), "EA-003", "A2"},
-		{"no calculation", item(AssumptionLedger, 2, "calculation", ""), "WA-003", "A3"},
+		{"no scale check", item(assumptionLedger, 2, "scale_check", false), "EA-002", ""},
+		{"no statement of an assumption", item(assumptionLedger, 1, "statement", ""), "EA-003", "A2"},
+		{"no calculation", item(assumptionLedger, 2, "calculation", ""), "WA-003", "A3"},
 		{"one critique", func(a *Artifact) { a.Sections.AdversarialCritique[0]["killed"] = true }, "EC-001", ""},
-		{"no attack", item(AdversarialCritique, 0, "attack", ""), "EC-002", "C1"},
-		{"no real third alternative", item(AdversarialCritique, 1, "real_third_alternative", false), "WC-001", ""},
-		{"no evidence", item(AdversarialCritique, 0, "evidence", ""), "WC-002", "C1"},
-		{"no status of a critique", item(AdversarialCritique, 0, "current_status", ""), "IC-001", "C1"},
-		{"§237", item(HypothesisSlate, 0, "anchors", []any{"§237"}), "EP-P01", "H1"},
+		{"no attack", item(adversarialCritique, 0, "attack", ""), "EC-002", "C1"},
+		{"no real third alternative", item(adversarialCritique, 1, "real_third_alternative", false), "WC-001", ""},
+		{"no evidence", item(adversarialCritique, 0, "evidence", ""), "WC-002", "C1"},
+		{"no status of a critique", item(adversarialCritique, 0, "current_status", ""), "IC-001", "C1"},
+		{"§237", item(hypothesisSlate, 0, "anchors", []any{"§237"}), "EP-P01", "H1"},
 		{"§0 of the thread", thread("anchors", []any{"§0"}), "EP-P01", "RT"},
-		{"§1-999999999 in a critique", item(AdversarialCritique, 0, "attack", "see §1-999999999"), "EP-P01", "C1"},
-		{"references are no list", item(HypothesisSlate, 0, "references", "RS-1"), "ER-REF-001", "H1"},
-		{"a reference is no object", item(HypothesisSlate, 0, "references", []any{"RS-1"}), "ER-REF-002", "H1"},
-		{"no session of a reference", item(HypothesisSlate, 0, "references", []any{map[string]any{"item": "H1", "relation": "extends"}}), "ER-REF-003", "H1"},
-		{"no item of a reference", item(HypothesisSlate, 0, "references", []any{map[string]any{"session": "RS-1", "relation": "extends"}}), "ER-REF-004", "H1"},
-		{"a relation of its own", item(HypothesisSlate, 0, "references", []any{map[string]any{"session": "RS-1", "item": "H1", "relation": "likes"}}), "ER-REF-005", "H1"},
-		{"a good reference", item(HypothesisSlate, 0, "references", []any{map[string]any{"session": "RS-1", "item": "H1", "relation": "replicates"}}), "", ""},
-		{"a strange id", item(AnomalyRegister, 0, "id", "Y1"), "ES-003", "Y1"},
-		{"an id twice", item(AssumptionLedger, 1, "id", "A1"), "ES-004", "A1"},
+		{"§1-999999999 in a critique", item(adversarialCritique, 0, "attack", "see §1-999999999"), "EP-P01", "C1"},
+		{"references are no list", item(hypothesisSlate, 0, "references", "RS-1"), "ER-REF-001", "H1"},
+		{"a reference is no object", item(hypothesisSlate, 0, "references", []any{"RS-1"}), "ER-REF-002", "H1"},
+		{"no session of a reference", item(hypothesisSlate, 0, "references", []any{map[string]any{"item": "H1", "relation": "extends"}}), "ER-REF-003", "H1"},
+		{"no item of a reference", item(hypothesisSlate, 0, "references", []any{map[string]any{"session": "RS-1", "relation": "extends"}}), "ER-REF-004", "H1"},
+		{"a relation of its own", item(hypothesisSlate, 0, "references", []any{map[string]any{"session": "RS-1", "item": "H1", "relation": "likes"}}), "ER-REF-005", "H1"},
+		{"a good reference", item(hypothesisSlate, 0, "references", []any{map[string]any{"session": "RS-1", "item": "H1", "relation": "replicates"}}), "", ""},
+		{"a strange id", item(anomalyRegister, 0, "id", "Y1"), "ES-003", "Y1"},
+		{"an id twice", item(assumptionLedger, 1, "id", "A1"), "ES-004", "A1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := good(t)
@@ -252,7 +252,7 @@ func TestLintRules(t *testing.T) {
 				ids = append(ids, v.ID)
 				assert.NotEmpty(t, v.Message)
 				assert.NotEmpty(t, v.Fix)
-				if v.Severity == SeverityError {
+				if v.Severity == severityError {
 					errors++
 				}
 				if tt.item != "" {
@@ -300,13 +300,13 @@ func TestArtifactsThatCannotBeRead(t *testing.T) {
 		`{"sections": {"ideas": []}}`:          `artifact: /sections/ideas: unknown field "ideas"`,
 		`{"sections": {}} {}`:                  "artifact: data after the end of the JSON value",
 		"\xff":                                 "artifact: is not valid UTF-8",
-		strings.Repeat(" ", MaxArtifactText+1): "artifact: 4194305 bytes are more than 4194304",
+		strings.Repeat(" ", maxArtifactText+1): "artifact: 4194305 bytes are more than 4194304",
 	} {
 		_, err := LintText(text, nil)
 		require.Error(t, err)
 		assert.Contains(t, err.Error(), want)
 	}
-	_, err := Lint(Artifact{Sections: Parts{AnomalyRegister: make([]Item, MaxItems+1)}}, nil)
+	_, err := Lint(Artifact{Sections: Parts{AnomalyRegister: make([]Item, maxItems+1)}}, nil)
 	assert.EqualError(t, err, "artifact: 10001 are more than 10000")
 	_, err = Lint(Artifact{}, &Anchors{Max: -1})
 	assert.Error(t, err)

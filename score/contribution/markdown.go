@@ -34,7 +34,7 @@ func ParseArtifact(text string) (Artifact, error) {
 }
 
 func readArtifact(text string) (Artifact, *document, error) {
-	if err := rubric.CheckText("artifact", text, MaxArtifactText); err != nil {
+	if err := rubric.CheckText("artifact", text, maxArtifactText); err != nil {
 		return Artifact{}, nil, err
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
@@ -53,9 +53,9 @@ func readArtifact(text string) (Artifact, *document, error) {
 
 // titles are the headings of the sections.
 var titles = map[string]Section{
-	"research thread": ResearchThread, "hypothesis slate": HypothesisSlate, "predictions table": PredictionsTable,
-	"discriminative tests": DiscriminativeTests, "assumption ledger": AssumptionLedger, "anomaly register": AnomalyRegister,
-	"adversarial critique": AdversarialCritique,
+	"research thread": researchThread, "hypothesis slate": hypothesisSlate, "predictions table": predictionsTable,
+	"discriminative tests": discriminativeTests, "assumption ledger": assumptionLedger, "anomaly register": anomalyRegister,
+	"adversarial critique": adversarialCritique,
 }
 
 // labels are the names of fields in a document; the others are the names of fields with spaces.
@@ -146,13 +146,13 @@ func (doc *document) frontMatter(lines []string) int {
 // section reads the items of a section; first is the number of its first line.
 func (doc *document) section(s Section, lines []string, first int) {
 	switch s {
-	case ResearchThread:
+	case researchThread:
 		if it := fields(s, lines); len(it) > 0 {
 			it["id"] = "RT"
 			doc.artifact.Sections.ResearchThread, doc.lines["RT"] = it, first
 		}
 		return
-	case PredictionsTable:
+	case predictionsTable:
 		doc.table(lines, first)
 		return
 	}
@@ -170,9 +170,9 @@ func (doc *document) section(s Section, lines []string, first int) {
 			it["killed"] = true
 		}
 		switch lower := strings.ToLower(name); {
-		case s == AssumptionLedger && (strings.Contains(lower, "scale") || strings.Contains(lower, "physics")):
+		case s == assumptionLedger && (strings.Contains(lower, "scale") || strings.Contains(lower, "physics")):
 			it["scale_check"] = true
-		case s == AdversarialCritique && strings.Contains(lower, "third alternative"):
+		case s == adversarialCritique && strings.Contains(lower, "third alternative"):
 			it["real_third_alternative"] = true
 		}
 		doc.lines[head[2]] = first + start
@@ -185,7 +185,7 @@ func (doc *document) section(s Section, lines []string, first int) {
 		}
 	}
 	end(len(lines))
-	if s == AnomalyRegister && len(*list) == before && !strings.Contains(strings.ToLower(strings.Join(lines, " ")), "none registered") {
+	if s == anomalyRegister && len(*list) == before && !strings.Contains(strings.ToLower(strings.Join(lines, " ")), "none registered") {
 		doc.add("EX-002", first, "write: None registered.", "the anomaly register is empty and does not say so")
 	}
 }

@@ -28,8 +28,8 @@ type Outcome struct {
 
 // Statuses of an update.
 const (
-	Applied  = "applied"
-	Skipped  = "skipped"  // no effect, such as a second KILL
+	applied  = "applied"
+	skipped  = "skipped"  // no effect, such as a second KILL
 	Rejected = "rejected" // not applicable
 )
 
@@ -43,7 +43,7 @@ type Merged struct {
 // Merge applies updates in the order of time, agent and position. An inapplicable delta is rejected alone. The base is
 // not modified.
 func Merge(base Artifact, updates []Update) (Merged, error) {
-	if err := cmp.Or(rubric.AtMost("updates", len(updates), MaxSessionDeltas), base.check()); err != nil {
+	if err := cmp.Or(rubric.AtMost("updates", len(updates), maxSessionDeltas), base.check()); err != nil {
 		return Merged{}, err
 	}
 	order := make([]int, len(updates))
@@ -89,7 +89,7 @@ func (m *merger) apply(u Update) Outcome {
 	}
 	id, err := u.TargetID, error(nil)
 	switch {
-	case u.Section == ResearchThread:
+	case u.Section == researchThread:
 		id, err = "RT", m.thread(u)
 	case u.Operation == Add:
 		id, err = m.add(u)
@@ -99,7 +99,7 @@ func (m *merger) apply(u Update) Outcome {
 	var s skip
 	switch {
 	case errors.As(err, &s):
-		return Outcome{Skipped, id, s.Error()}
+		return Outcome{skipped, id, s.Error()}
 	case err != nil:
 		return Outcome{Rejected, id, err.Error()}
 	}
@@ -108,7 +108,7 @@ func (m *merger) apply(u Update) Outcome {
 		m.latest = u.Time
 	}
 	m.contributor(u)
-	return Outcome{Applied, id, ""}
+	return Outcome{applied, id, ""}
 }
 
 // skip is the reason for an update without effect.
@@ -118,8 +118,8 @@ func (s skip) Error() string { return string(s) }
 
 func (m *merger) add(u Update) (string, error) {
 	a := &m.artifact
-	if u.Section == HypothesisSlate && len(a.active(HypothesisSlate)) >= MaxHypotheses {
-		return "", fmt.Errorf("there are %d active hypotheses already; KILL one first", MaxHypotheses)
+	if u.Section == hypothesisSlate && len(a.active(hypothesisSlate)) >= maxHypotheses {
+		return "", fmt.Errorf("there are %d active hypotheses already; KILL one first", maxHypotheses)
 	}
 	it := Item{"id": a.nextID(u.Section)}
 	for _, name := range sortedKeys(u.Payload) {

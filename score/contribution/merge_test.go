@@ -61,30 +61,30 @@ func TestMergeRules(t *testing.T) {
 		"the next id is one more than the largest, gaps stay": {[]string{test}, []string{"applied T6"}, func(t *testing.T, a Artifact) {
 			assert.Equal(t, []string{"T6", "T5", "T1"}, ids(a.Sections.DiscriminativeTests), "and tests are sorted by their scores")
 		}, nil},
-		"the id of a killed item is not used again": {[]string{killOf(HypothesisSlate, "H3"), third}, []string{"applied H3", "applied H4"}, nil, []string{"no_third_alternative"}},
+		"the id of a killed item is not used again": {[]string{killOf(hypothesisSlate, "H3"), third}, []string{"applied H3", "applied H4"}, nil, []string{"no_third_alternative"}},
 		"at most six active":                        {[]string{third, third, third, third, third}, []string{"applied H4", "applied H5", "applied H6", "applied H7", "rejected  there are 6 active hypotheses already; KILL one first"}, nil, nil},
-		"a kill makes room":                         {[]string{third, third, third, third, killOf(HypothesisSlate, "H1"), third}, []string{"applied H4", "applied H5", "applied H6", "applied H7", "applied H1", "applied H8"}, nil, nil},
-		"lists are united": {[]string{edit(HypothesisSlate, "H1", `{"anchors": ["§2", "§1"]}`)}, []string{"applied H1"}, func(t *testing.T, a Artifact) {
+		"a kill makes room":                         {[]string{third, third, third, third, killOf(hypothesisSlate, "H1"), third}, []string{"applied H4", "applied H5", "applied H6", "applied H7", "applied H1", "applied H8"}, nil, nil},
+		"lists are united": {[]string{edit(hypothesisSlate, "H1", `{"anchors": ["§2", "§1"]}`)}, []string{"applied H1"}, func(t *testing.T, a Artifact) {
 			assert.Equal(t, []any{"§1", "§2"}, a.Sections.HypothesisSlate[0]["anchors"])
 		}, nil},
-		"replace":               {[]string{edit(HypothesisSlate, "H1", `{"anchors": ["§2"], "replace": true}`)}, []string{"applied H1"}, replaced, nil},
-		"anchors_replace":       {[]string{edit(HypothesisSlate, "H1", `{"anchors": ["§2"], "anchors_replace": true}`)}, []string{"applied H1"}, replaced, nil},
-		"replace_anchors":       {[]string{edit(HypothesisSlate, "H1", `{"anchors": ["§2"], "replace_anchors": true}`)}, []string{"applied H1"}, replaced, nil},
-		"edit of a killed item": {[]string{edit(HypothesisSlate, "H2", `{"name": "z"}`)}, []string{"skipped H2 H2 was killed; to bring it back, ADD it anew"}, nil, nil},
-		"kill twice": {[]string{killOf(HypothesisSlate, "H1"), killOf(HypothesisSlate, "H1")}, []string{"applied H1", "skipped H1 H1 was killed before"}, func(t *testing.T, a Artifact) {
+		"replace":               {[]string{edit(hypothesisSlate, "H1", `{"anchors": ["§2"], "replace": true}`)}, []string{"applied H1"}, replaced, nil},
+		"anchors_replace":       {[]string{edit(hypothesisSlate, "H1", `{"anchors": ["§2"], "anchors_replace": true}`)}, []string{"applied H1"}, replaced, nil},
+		"replace_anchors":       {[]string{edit(hypothesisSlate, "H1", `{"anchors": ["§2"], "replace_anchors": true}`)}, []string{"applied H1"}, replaced, nil},
+		"edit of a killed item": {[]string{edit(hypothesisSlate, "H2", `{"name": "z"}`)}, []string{"skipped H2 H2 was killed; to bring it back, ADD it anew"}, nil, nil},
+		"kill twice": {[]string{killOf(hypothesisSlate, "H1"), killOf(hypothesisSlate, "H1")}, []string{"applied H1", "skipped H1 H1 was killed before"}, func(t *testing.T, a Artifact) {
 			assert.Equal(t, "why", a.Sections.HypothesisSlate[0]["kill_reason"])
 			assert.Equal(t, "a", a.Sections.HypothesisSlate[0]["name"], "nothing is removed")
 		}, nil},
-		"no such item":                    {[]string{edit(DiscriminativeTests, "T2", `{"name": "z"}`), killOf(AnomalyRegister, "X1")}, []string{"rejected T2 discriminative_tests has no item T2", "rejected X1 anomaly_register has no item X1"}, nil, nil},
-		"one rejection spares the others": {[]string{killOf(HypothesisSlate, "H9"), edit(HypothesisSlate, "H1", `{"name": "z"}`)}, []string{"rejected H9 hypothesis_slate has no item H9", "applied H1"}, nil, nil},
+		"no such item":                    {[]string{edit(discriminativeTests, "T2", `{"name": "z"}`), killOf(anomalyRegister, "X1")}, []string{"rejected T2 discriminative_tests has no item T2", "rejected X1 anomaly_register has no item X1"}, nil, nil},
+		"one rejection spares the others": {[]string{killOf(hypothesisSlate, "H9"), edit(hypothesisSlate, "H1", `{"name": "z"}`)}, []string{"rejected H9 hypothesis_slate has no item H9", "applied H1"}, nil, nil},
 		"fields of the system": {[]string{strings.Replace(hypothesis, `{"name"`, `{"id": "H1", "killed": true, "__proto__": {"x": 1}, "name"`, 1)}, []string{"applied H4"}, func(t *testing.T, a Artifact) {
 			it := a.Sections.HypothesisSlate[3]
 			assert.Equal(t, "H4", it["id"])
 			assert.NotContains(t, it, "killed")
 			assert.NotContains(t, it, "__proto__")
 		}, []string{"forbidden_field"}},
-		"the last scale check": {[]string{killOf(AssumptionLedger, "A1")}, []string{"applied A1"}, nil, []string{"no_scale_check"}},
-		"the thread comes into being by an edit": {[]string{`{"operation": "EDIT", "section": "research_thread", "payload": {"statement": "s", "anchors": ["§1"]}, "rationale": "r"}`, edit(ResearchThread, "RT", `{"anchors": ["§2"]}`)},
+		"the last scale check": {[]string{killOf(assumptionLedger, "A1")}, []string{"applied A1"}, nil, []string{"no_scale_check"}},
+		"the thread comes into being by an edit": {[]string{`{"operation": "EDIT", "section": "research_thread", "payload": {"statement": "s", "anchors": ["§1"]}, "rationale": "r"}`, edit(researchThread, "RT", `{"anchors": ["§2"]}`)},
 			[]string{"applied RT", "applied RT"}, func(t *testing.T, a Artifact) {
 				assert.Equal(t, Item{"id": "RT", "statement": "s", "anchors": []any{"§1", "§2"}}, a.Sections.ResearchThread)
 			}, nil},
@@ -125,7 +125,7 @@ func ids(list []Item) []string {
 // Updates are carried out in the order of their times, whoever's come first, and leave their names.
 func TestMergeGoesByTime(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 1, 1, 9, minute, 0, 0, time.UTC) }
-	list := updates(t, edit(HypothesisSlate, "H1", `{"name": "late"}`), edit(HypothesisSlate, "H1", `{"name": "early"}`), third)
+	list := updates(t, edit(hypothesisSlate, "H1", `{"name": "late"}`), edit(hypothesisSlate, "H1", `{"name": "early"}`), third)
 	list[0].Time, list[0].Agent = at(5), "a"
 	list[1].Time, list[1].Agent = at(3), "b"
 	list[2].Time, list[2].Agent = at(4), "b"
@@ -146,11 +146,11 @@ func TestMergeGoesByTime(t *testing.T) {
 // Nothing that was done leaves the artifact as it is.
 func TestMergeOfNothing(t *testing.T) {
 	base := good(t)
-	m := merged(t, base, updates(t, killOf(HypothesisSlate, "H9")))
+	m := merged(t, base, updates(t, killOf(hypothesisSlate, "H9")))
 	assert.Equal(t, base, m.Artifact)
 	_, err := Merge(Artifact{Sections: Parts{AnomalyRegister: []Item{{"id": "A1"}}}}, nil)
 	assert.Error(t, err)
-	_, err = Merge(base, make([]Update, MaxSessionDeltas+1))
+	_, err = Merge(base, make([]Update, maxSessionDeltas+1))
 	assert.EqualError(t, err, "updates: 10001 are more than 10000")
 }
 
@@ -161,8 +161,8 @@ func TestMergeInAnyOrder(t *testing.T) {
 		var list []Update
 		for i := range n {
 			j := rapid.SampledFrom([]string{hypothesis, third, test, anomaly, scale, critique,
-				edit(HypothesisSlate, "H1", fmt.Sprintf(`{"name": "%d", "anchors": ["§%d"]}`, i, i+1)),
-				killOf(HypothesisSlate, fmt.Sprintf("H%d", 1+i%4)), edit(DiscriminativeTests, "T1", `{"score": {"cost": 1}}`),
+				edit(hypothesisSlate, "H1", fmt.Sprintf(`{"name": "%d", "anchors": ["§%d"]}`, i, i+1)),
+				killOf(hypothesisSlate, fmt.Sprintf("H%d", 1+i%4)), edit(discriminativeTests, "T1", `{"score": {"cost": 1}}`),
 			}).Draw(rt, "delta")
 			u := updates(t, j)[0]
 			u.Time, u.Agent = time.Unix(int64(rapid.IntRange(1, 3).Draw(rt, "time")), 0), fmt.Sprintf("agent %d", i)
@@ -176,7 +176,7 @@ func TestMergeInAnyOrder(t *testing.T) {
 		got, err := json.Marshal(m.Artifact)
 		require.NoError(t, err)
 		assert.Equal(t, string(want), string(got))
-		assert.LessOrEqual(t, len(m.Artifact.active(HypothesisSlate)), MaxHypotheses)
+		assert.LessOrEqual(t, len(m.Artifact.active(hypothesisSlate)), maxHypotheses)
 		all := ids(m.Artifact.Sections.HypothesisSlate)
 		slices.Sort(all)
 		assert.Len(t, slices.Compact(all), len(m.Artifact.Sections.HypothesisSlate), "no id twice")

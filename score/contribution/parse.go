@@ -16,8 +16,8 @@ import (
 
 // Limits of one message.
 const (
-	MaxText   = 256 << 10 // bytes; more than a model says at once
-	MaxDeltas = 1000
+	maxText   = 256 << 10 // bytes; more than a model says at once
+	maxDeltas = 1000
 )
 
 // maxResumed is how often a block is read on behind an object that is broken.
@@ -36,15 +36,15 @@ type Dropped struct {
 // a delta that was read but breaks the format is in deltas, with its errors. It fails only for a message
 // beyond the limits.
 func Parse(message string) (deltas []Delta, dropped []Dropped, err error) {
-	if err := rubric.CheckText("text", message, MaxText); err != nil {
+	if err := rubric.CheckText("text", message, maxText); err != nil {
 		return nil, nil, err
 	}
 	deltas, dropped = []Delta{}, []Dropped{}
 	for _, b := range blocks(message) {
 		ds, drops := b.read()
 		deltas, dropped = append(deltas, ds...), append(dropped, drops...)
-		if len(deltas)+len(dropped) > MaxDeltas {
-			return nil, nil, rubric.Refuse("text", "it has more than %d deltas", MaxDeltas)
+		if len(deltas)+len(dropped) > maxDeltas {
+			return nil, nil, rubric.Refuse("text", "it has more than %d deltas", maxDeltas)
 		}
 	}
 	return deltas, dropped, nil
@@ -219,7 +219,7 @@ var lookalike = regexp.MustCompile(`(?im)["'“]?\boperation["'”]?\s*:\s*["'�
 func (b block) lookalikes(reason string) []Dropped {
 	var dropped []Dropped
 	from, counted, line := 0, 0, b.line
-	for _, m := range lookalike.FindAllStringIndex(b.body, MaxDeltas+1) {
+	for _, m := range lookalike.FindAllStringIndex(b.body, maxDeltas+1) {
 		start := m[0]
 		if i := strings.LastIndexByte(b.body[from:start], '{'); i >= 0 {
 			start = from + i

@@ -82,7 +82,7 @@ func TestTolerance(t *testing.T) {
 			d := deltas[0]
 			assert.Empty(t, d.Errors)
 			assert.Equal(t, Edit, d.Operation)
-			assert.Equal(t, HypothesisSlate, d.Section)
+			assert.Equal(t, hypothesisSlate, d.Section)
 			assert.Equal(t, "H2", d.TargetID)
 			assert.Equal(t, "x", d.Payload["claim"])
 			assert.NotEmpty(t, d.Rationale)
@@ -252,7 +252,7 @@ func TestBrokenObjectsAmongGoodOnes(t *testing.T) {
 	deltas, dropped := parse(t, fenced(hypothesis+"\n{\"operation\": \n"+kill+"\n{\"operation\": }\n"+anomaly))
 	require.Len(t, deltas, 2)
 	assert.Equal(t, Add, deltas[0].Operation)
-	assert.Equal(t, AnomalyRegister, deltas[1].Section)
+	assert.Equal(t, anomalyRegister, deltas[1].Section)
 	require.Len(t, dropped, 2, "the KILL was read as the value of the broken object before it")
 	assert.Equal(t, []int{3, 5}, []int{dropped[0].Line, dropped[1].Line})
 
@@ -277,13 +277,13 @@ func TestFences(t *testing.T) {
 }
 
 func TestLimitsOfAMessage(t *testing.T) {
-	_, _, err := Parse(strings.Repeat("x", MaxText+1))
+	_, _, err := Parse(strings.Repeat("x", maxText+1))
 	assert.EqualError(t, err, "text: 262145 bytes are more than 262144")
 	_, _, err = Parse("a\xffb")
 	assert.EqualError(t, err, "text: is not valid UTF-8")
-	_, _, err = Parse(strings.Repeat(fenced(`{}`), MaxDeltas+1))
+	_, _, err = Parse(strings.Repeat(fenced(`{}`), maxDeltas+1))
 	assert.EqualError(t, err, "text: it has more than 1000 deltas")
-	_, _, err = Parse(strings.Repeat(`"operation": "ADD" `, MaxDeltas+1))
+	_, _, err = Parse(strings.Repeat(`"operation": "ADD" `, maxDeltas+1))
 	assert.EqualError(t, err, "text: it has more than 1000 deltas")
 }
 
@@ -293,13 +293,13 @@ func TestMessagesMadeToCostMuch(t *testing.T) {
 		t.Skip("too long for -short")
 	}
 	for i, text := range []string{
-		strings.Repeat("```delta\n", MaxText/9),
-		strings.Repeat("{", MaxText),
-		"```delta\n" + strings.Repeat("[", MaxText-20),
-		"```delta\n" + strings.Repeat(`{"a":`, (MaxText-20)/5),
-		"```delta\n" + strings.Repeat("'", MaxText-20),
-		"```delta\n{\"a\": \"" + strings.Repeat(`\u`, (MaxText-40)/2),
-		strings.Repeat(`operation: "ADD {`, MaxText/17),
+		strings.Repeat("```delta\n", maxText/9),
+		strings.Repeat("{", maxText),
+		"```delta\n" + strings.Repeat("[", maxText-20),
+		"```delta\n" + strings.Repeat(`{"a":`, (maxText-20)/5),
+		"```delta\n" + strings.Repeat("'", maxText-20),
+		"```delta\n{\"a\": \"" + strings.Repeat(`\u`, (maxText-40)/2),
+		strings.Repeat(`operation: "ADD {`, maxText/17),
 		"```delta\n{\"operation\": \"EDIT\", \"section\": \"hypothesis_slate\", \"target_id\": \"H1\", \"payload\": {\"anchors\": [\"" + strings.Repeat("§1-999999999 ", 15_000) + "\"]}}\n```",
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -308,7 +308,7 @@ func TestMessagesMadeToCostMuch(t *testing.T) {
 				assert.EqualError(t, err, "text: it has more than 1000 deltas")
 				return
 			}
-			assert.LessOrEqual(t, len(fmt.Sprint(r)), 4*MaxText, "an answer does not blow up what was sent")
+			assert.LessOrEqual(t, len(fmt.Sprint(r)), 4*maxText, "an answer does not blow up what was sent")
 		})
 	}
 }

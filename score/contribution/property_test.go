@@ -142,7 +142,7 @@ func TestMonotone(t *testing.T) {
 
 // Scoring twice gives the same bytes: no map order shows.
 func TestSameBytes(t *testing.T) {
-	r := Request{Role: AdversarialCritic, Text: join(pool), Anchors: &Anchors{Max: 236}, Artifact: someArtifact()}
+	r := Request{Role: adversarialCritic, Text: join(pool), Anchors: &Anchors{Max: 236}, Artifact: someArtifact()}
 	want, err := json.Marshal(score(t, r))
 	require.NoError(t, err)
 	for range 20 {
@@ -155,7 +155,7 @@ func TestSameBytes(t *testing.T) {
 // Every score of every criterion, in whole numbers: each composite of the kernel is the plain sum in halves.
 func TestAllScoresOfACritic(t *testing.T) {
 	halves := map[string]int{"structural": 2, "citation": 2, "rationale": 1, "scale_check": 3, "quarantine": 3, "kill_justification": 3, "real_third_alternative": 3}
-	criteria := criteriaOf(AdversarialCritic)
+	criteria := criteriaOf(adversarialCritic)
 	for n := range 1 << (2 * len(criteria)) {
 		card, want := rubric.Card{Scores: map[string]rubric.Decimal{}}, 0
 		for i, c := range criteria {
@@ -163,7 +163,7 @@ func TestAllScoresOfACritic(t *testing.T) {
 			card.Scores[c.Name] = rubric.Whole(s)
 			want += halves[c.Name] * s
 		}
-		res, err := rubrics()[AdversarialCritic].Score(card)
+		res, err := rubrics()[adversarialCritic].Score(card)
 		require.NoError(t, err)
 		if got := res.Composite.Round(2); got != rubric.Hundredths(50*want) {
 			t.Fatalf("%v: %v, want %v", card, got, want)

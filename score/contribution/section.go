@@ -21,19 +21,19 @@ const (
 type Section string
 
 const (
-	ResearchThread      Section = "research_thread"
-	HypothesisSlate     Section = "hypothesis_slate"
-	PredictionsTable    Section = "predictions_table"
-	DiscriminativeTests Section = "discriminative_tests"
-	AssumptionLedger    Section = "assumption_ledger"
-	AnomalyRegister     Section = "anomaly_register"
-	AdversarialCritique Section = "adversarial_critique"
+	researchThread      Section = "research_thread"
+	hypothesisSlate     Section = "hypothesis_slate"
+	predictionsTable    Section = "predictions_table"
+	discriminativeTests Section = "discriminative_tests"
+	assumptionLedger    Section = "assumption_ledger"
+	anomalyRegister     Section = "anomaly_register"
+	adversarialCritique Section = "adversarial_critique"
 )
 
 // Sections are all of them, in the order of an artifact.
 var Sections = []Section{
-	ResearchThread, HypothesisSlate, PredictionsTable, DiscriminativeTests,
-	AssumptionLedger, AnomalyRegister, AdversarialCritique,
+	researchThread, hypothesisSlate, predictionsTable, discriminativeTests,
+	assumptionLedger, anomalyRegister, adversarialCritique,
 }
 
 // A kind is the form that a field of a payload has to have.
@@ -68,9 +68,9 @@ var layouts = sync.OnceValue(func() map[Section]layout {
 	sections := tables().Sections
 	for s, l := range sections {
 		switch s {
-		case ResearchThread:
+		case researchThread:
 			l.id = regexp.MustCompile(`^RT$`)
-		case PredictionsTable:
+		case predictionsTable:
 			l.id = regexp.MustCompile(`^P[1-9][0-9]{0,8}(\.H[1-9][0-9]{0,8})?$`)
 		default:
 			l.id = regexp.MustCompile("^" + l.Prefix + `[1-9][0-9]{0,8}$`)

@@ -12,9 +12,9 @@ import (
 
 // Limits of one session.
 const (
-	MaxContributions = 1000
-	MaxSessionDeltas = 10_000
-	MaxSessionText   = 4 << 20 // bytes
+	maxContributions = 1000
+	maxSessionDeltas = 10_000
+	maxSessionText   = 4 << 20 // bytes
 )
 
 // A Session is a list of messages scored together.
@@ -107,8 +107,8 @@ func ScoreSession(s Session) (SessionReport, error) {
 			return SessionReport{}, rubric.Within(fmt.Sprintf("contributions[%d]", i), err)
 		}
 		sum.add(m, out.Contributions[i])
-		if len(sum.deltas) > MaxSessionDeltas {
-			return SessionReport{}, rubric.Refuse("contributions", "they have more than %d deltas", MaxSessionDeltas)
+		if len(sum.deltas) > maxSessionDeltas {
+			return SessionReport{}, rubric.Refuse("contributions", "they have more than %d deltas", maxSessionDeltas)
 		}
 	}
 	var after *Artifact
@@ -122,8 +122,8 @@ func ScoreSession(s Session) (SessionReport, error) {
 
 // check looks at the session and gives each message its round: the one it names, or, if none does, its place.
 func (s *Session) check() ([]int, error) {
-	if n := len(s.Contributions); n == 0 || n > MaxContributions {
-		return nil, rubric.Refuse("contributions", "%d are not 1 to %d", n, MaxContributions)
+	if n := len(s.Contributions); n == 0 || n > maxContributions {
+		return nil, rubric.Refuse("contributions", "%d are not 1 to %d", n, maxContributions)
 	}
 	if err := cmp.Or(s.Anchors.check(), s.Artifact.check()); err != nil {
 		return nil, err
@@ -137,8 +137,8 @@ func (s *Session) check() ([]int, error) {
 		if r.Artifact != nil {
 			return nil, rubric.Refuse(fmt.Sprintf("contributions[%d].artifact", i), "a session has one artifact for all its messages")
 		}
-		if bytes += len(r.Text); bytes > MaxSessionText {
-			return nil, rubric.Refuse("contributions", "their texts have more than %d bytes", MaxSessionText)
+		if bytes += len(r.Text); bytes > maxSessionText {
+			return nil, rubric.Refuse("contributions", "their texts have more than %d bytes", maxSessionText)
 		}
 	}
 	if named != 0 && named != len(rounds) {
@@ -299,7 +299,7 @@ func (s *summary) converge(out *SessionReport, after *Artifact) (total tally) {
 	}
 	c.Adds, c.Kills, c.Converging = total.adds, total.kills, total.kills > total.adds
 	if after != nil {
-		c.Active = new(len(after.active(HypothesisSlate)))
+		c.Active = new(len(after.active(hypothesisSlate)))
 	}
 	return total
 }

@@ -30,13 +30,13 @@ func TestSession(t *testing.T) {
 	r := session(t, Session{Contributions: []Request{
 		{ID: "a", Role: HypothesisGenerator, Round: 1, Text: fenced(hypothesis) + fenced(hypothesis), Scores: low},
 		{ID: "b", Role: HypothesisGenerator, Round: 2, Text: fenced(third), Scores: generator},
-		{ID: "c", Role: AdversarialCritic, Round: 2, Text: fenced(kill) + fenced(`{"operation"`), Scores: critic},
+		{ID: "c", Role: adversarialCritic, Round: 2, Text: fenced(kill) + fenced(`{"operation"`), Scores: critic},
 	}})
-	assert.Equal(t, map[Role]int{HypothesisGenerator: 3, TestDesigner: 0, AdversarialCritic: 1}, r.Volume)
+	assert.Equal(t, map[Role]int{HypothesisGenerator: 3, testDesigner: 0, adversarialCritic: 1}, r.Volume)
 	assert.Equal(t, "10.67", r.Quality[HypothesisGenerator].String(), "(7.5 + 7.5 + 17) / 3")
 	assert.Equal(t, "56.14", r.QualityPercent[HypothesisGenerator].String(), "(39.474 + 39.474 + 89.474) / 3")
-	assert.Equal(t, "25.5", r.Quality[AdversarialCritic].String())
-	assert.Nil(t, r.Quality[TestDesigner])
+	assert.Equal(t, "25.5", r.Quality[adversarialCritic].String())
+	assert.Nil(t, r.Quality[testDesigner])
 	assert.Equal(t, "improving", r.Progression.Trend)
 	require.Len(t, r.Progression.Rounds, 2)
 	assert.Equal(t, "39.47", r.Progression.Rounds[0].MeanPercent.String())
@@ -47,8 +47,8 @@ func TestSession(t *testing.T) {
 	assert.Equal(t, 1, r.Convergence.Closing.Kills)
 	assert.Nil(t, r.Convergence.Active)
 	assert.Equal(t, Coverage{[]string{"Level-Split", "Cross-Domain"}, []string{"Paradox-Hunt"}, rubric.Hundredths(6667)}, r.Coverage[HypothesisGenerator])
-	assert.Equal(t, []string{"Theory-Kill"}, r.Coverage[AdversarialCritic].Used)
-	assert.NotContains(t, r.Coverage, TestDesigner)
+	assert.Equal(t, []string{"Theory-Kill"}, r.Coverage[adversarialCritic].Used)
+	assert.NotContains(t, r.Coverage, testDesigner)
 	assert.Empty(t, r.Gates)
 	assert.Equal(t, []string{"low_operator_coverage", "unverified_claim"}, names(r.Warnings))
 	assert.Equal(t, []string{"a", "b", "c"}, []string{r.Contributions[0].ID, r.Contributions[1].ID, r.Contributions[2].ID})
@@ -58,14 +58,14 @@ func TestSession(t *testing.T) {
 
 // A set of hypotheses without a third alternative is incomplete, once for the session and for no message.
 func TestIncompleteSet(t *testing.T) {
-	s := Session{Contributions: []Request{{Role: HypothesisGenerator, Text: fenced(hypothesis)}, {Role: TestDesigner, Text: fenced(test)}}}
+	s := Session{Contributions: []Request{{Role: HypothesisGenerator, Text: fenced(hypothesis)}, {Role: testDesigner, Text: fenced(test)}}}
 	r := session(t, s)
 	require.Len(t, r.Gates, 1)
 	assert.Equal(t, "third_alternative_missing set_incomplete", r.Gates[0].Gate+" "+r.Gates[0].Consequence)
 	for _, c := range r.Contributions {
 		assert.Empty(t, c.Gates)
 	}
-	s.Contributions = append(s.Contributions, Request{Role: AdversarialCritic, Text: fenced(third)})
+	s.Contributions = append(s.Contributions, Request{Role: adversarialCritic, Text: fenced(third)})
 	assert.Empty(t, session(t, s).Gates, "whoever brings it")
 }
 
@@ -79,13 +79,13 @@ func TestSessionWarnings(t *testing.T) {
 		list []Request
 		want []string
 	}{
-		"sprawl, and not converging":      {[]Request{add(1, best, strings.Repeat(fenced(ops), 5)), {Role: AdversarialCritic, Round: 1, Text: fenced(scale)}}, []string{"hypothesis_sprawl", "not_converging", "low_operator_coverage"}},
+		"sprawl, and not converging":      {[]Request{add(1, best, strings.Repeat(fenced(ops), 5)), {Role: adversarialCritic, Round: 1, Text: fenced(scale)}}, []string{"hypothesis_sprawl", "not_converging", "low_operator_coverage"}},
 		"four hypotheses in two messages": {[]Request{add(1, best, strings.Repeat(fenced(ops), 2)), add(2, best, strings.Repeat(fenced(ops), 2))}, []string{"hypothesis_sprawl", "unverified_claim"}},
 		"declining":                       {[]Request{add(1, best, fenced(ops)), add(2, worst, fenced(ops))}, []string{"declining_quality", "unverified_claim"}},
 		"stable":                          {[]Request{add(1, best, fenced(ops)), add(2, best, fenced(ops))}, []string{"unverified_claim"}},
 		"no operator":                     {[]Request{add(1, best, fenced(strings.Replace(ops, "⊘ ⊕ ◊", "", 1)))}, []string{"low_operator_coverage", "unverified_claim"}},
-		"nothing valid":                   {[]Request{{Role: TestDesigner, Text: fenced("{}")}}, []string{}},
-		"nothing to warn of":              {[]Request{{Role: AdversarialCritic, Round: 1, Text: fenced(scale)}, {Role: AdversarialCritic, Round: 1, Text: fenced(kill)}}, []string{}},
+		"nothing valid":                   {[]Request{{Role: testDesigner, Text: fenced("{}")}}, []string{}},
+		"nothing to warn of":              {[]Request{{Role: adversarialCritic, Round: 1, Text: fenced(scale)}, {Role: adversarialCritic, Round: 1, Text: fenced(kill)}}, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, tt.want, names(session(t, Session{Contributions: tt.list}).Warnings))
@@ -120,20 +120,20 @@ func TestProgression(t *testing.T) {
 func TestSessionOnAnArtifact(t *testing.T) {
 	base := someArtifact()
 	r := session(t, Session{Artifact: base, Contributions: []Request{
-		{Role: AdversarialCritic, Round: 2, Text: fenced(strings.Replace(kill, "H2", "H5", 1)) + fenced(killOf(HypothesisSlate, "H1")) + fenced(killOf(HypothesisSlate, "H9"))},
+		{Role: adversarialCritic, Round: 2, Text: fenced(strings.Replace(kill, "H2", "H5", 1)) + fenced(killOf(hypothesisSlate, "H1")) + fenced(killOf(hypothesisSlate, "H9"))},
 		{Role: HypothesisGenerator, Round: 1, Text: fenced(hypothesis)},
 	}})
 	assert.True(t, r.Contributions[0].Deltas[0].Valid, "H5 came in round 1")
 	assert.False(t, r.Contributions[0].Deltas[2].Valid)
 	assert.True(t, r.Convergence.Converging, "2 kills, 1 add")
 	assert.Equal(t, 2, *r.Convergence.Active)
-	assert.True(t, r.Artifact.find(HypothesisSlate, "H5").killed())
+	assert.True(t, r.Artifact.find(hypothesisSlate, "H5").killed())
 	assert.Equal(t, 1.0, r.Artifact.Metadata["version"])
 	assert.Equal(t, someArtifact(), base)
 }
 
 func TestSessionsThatAreRefused(t *testing.T) {
-	ok := Request{Role: TestDesigner, Text: fenced(test)}
+	ok := Request{Role: testDesigner, Text: fenced(test)}
 	round := ok
 	round.Round = 3
 	own := ok
@@ -141,16 +141,16 @@ func TestSessionsThatAreRefused(t *testing.T) {
 	bad := ok
 	bad.Scores = Scores{"potency": 9}
 	long := ok
-	long.Text = strings.Repeat("x", MaxText)
+	long.Text = strings.Repeat("x", maxText)
 	for want, s := range map[string]Session{
 		"contributions: 0 are not 1 to 1000":                                             {},
 		"contributions: 1001 are not 1 to 1000":                                          {Contributions: make([]Request, 1001)},
-		"contributions[1].text: is required":                                             {Contributions: []Request{ok, {Role: TestDesigner}}},
+		"contributions[1].text: is required":                                             {Contributions: []Request{ok, {Role: testDesigner}}},
 		"contributions[1].round: it is missing, though others have one":                  {Contributions: []Request{round, ok}},
 		"contributions[0].artifact: a session has one artifact for all its messages":     {Contributions: []Request{own}},
 		"contributions[1].scores.potency: 9 is off the scale of 0 to 3 in whole numbers": {Contributions: []Request{ok, bad}},
 		"contributions: their texts have more than 4194304 bytes":                        {Contributions: slices.Repeat([]Request{long}, 17)},
-		"contributions: they have more than 10000 deltas":                                {Contributions: slices.Repeat([]Request{{Role: TestDesigner, Text: strings.Repeat(fenced("{}"), 600)}}, 17)},
+		"contributions: they have more than 10000 deltas":                                {Contributions: slices.Repeat([]Request{{Role: testDesigner, Text: strings.Repeat(fenced("{}"), 600)}}, 17)},
 		"anchors.max: -2 is not 0 to 1000000":                                            {Contributions: []Request{ok}, Anchors: &Anchors{Max: -2}},
 	} {
 		_, err := ScoreSession(s)

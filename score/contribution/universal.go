@@ -29,7 +29,7 @@ func citation(d *Delta, known *corpus) finding {
 		return sure(1, "%s is no anchor", listed(c.odd)).orUpTo(2, "is "+listed(c.odd)+" a source, and which?")
 	case bare != "":
 		return sure(2, "%s; one mention of Brenner has none", cited)
-	case c.count() == 0 && d.Operation == Add && d.Section == HypothesisSlate:
+	case c.count() == 0 && d.Operation == Add && d.Section == hypothesisSlate:
 		return sure(1, "no anchor and no marker").orUpTo(2, "is anything here taken from a source?")
 	case c.count() == 0:
 		return sure(2, "no anchor and no marker").orUpTo(3, "is anything here taken from a source, or inferred?")

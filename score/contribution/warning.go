@@ -50,7 +50,7 @@ func (s *scene) warnings(m *message, d *Delta, out Scored, res rubric.Result) []
 	if c, ok := out.Criteria["scale_check"]; ok && c.Score == 0 && d.claimsMechanism() && !s.artifact.hasScaleCheck() {
 		warn(warnUnverified, "a mechanism is claimed without a scale check")
 	}
-	if c, ok := out.Criteria["potency"]; ok && c.Score < 2 && d.Section == DiscriminativeTests && d.Operation != Kill {
+	if c, ok := out.Criteria["potency"]; ok && c.Score < 2 && d.Section == discriminativeTests && d.Operation != Kill {
 		warn(warnWeakAssay, "the potency check of a test scores %d of %d", c.Score, c.Max)
 	}
 	return list
@@ -68,7 +68,7 @@ type tally struct{ adds, kills int }
 func count(deltas []Delta) (t tally) {
 	for i := range deltas {
 		switch d := &deltas[i]; {
-		case !d.Valid() || d.Section != HypothesisSlate:
+		case !d.Valid() || d.Section != hypothesisSlate:
 		case d.Operation == Add:
 			t.adds++
 		case d.Operation == Kill:

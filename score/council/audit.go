@@ -22,10 +22,10 @@ type BiasAudit struct {
 type Risk string
 
 const (
-	RiskUnknown Risk = "unknown" // nothing could be tested
-	RiskLow     Risk = "low"     // no flag
-	RiskMedium  Risk = "medium"  // one or two
-	RiskHigh    Risk = "high"    // three or more
+	riskUnknown Risk = "unknown" // nothing could be tested
+	riskLow     Risk = "low"     // no flag
+	riskMedium  Risk = "medium"  // one or two
+	riskHigh    Risk = "high"    // three or more
 )
 
 // An Association is Pearson's r with its two-sided p by permutation. It is flagged if |r| > .3 and p < .05.
@@ -89,13 +89,13 @@ func (p *panel) audit() BiasAudit {
 	}
 	switch n := len(a.Flags); {
 	case !tested:
-		a.Risk = RiskUnknown
+		a.Risk = riskUnknown
 	case n == 0:
-		a.Risk = RiskLow
+		a.Risk = riskLow
 	case n < 3:
-		a.Risk = RiskMedium
+		a.Risk = riskMedium
 	default:
-		a.Risk = RiskHigh
+		a.Risk = riskHigh
 	}
 	return a
 }

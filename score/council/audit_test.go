@@ -155,18 +155,18 @@ func TestLengthBias(t *testing.T) {
 	for n := 1; n < 5; n++ {
 		a := score(t, lengthy(n, func(i int) float64 { return float64(3 + i) })).BiasAudit
 		assert.Equal(t, Association{N: n, Note: "fewer than five answers with text and score: no order of them would be rare"}, a.Length)
-		assert.Equal(t, RiskUnknown, a.Risk)
+		assert.Equal(t, riskUnknown, a.Risk)
 	}
 	a := score(t, lengthy(5, func(i int) float64 { return float64(3 + i) })).BiasAudit
 	assert.True(t, a.Length.Flagged)
 	assert.Equal(t, 1., *a.Length.R)
 	assert.InDelta(t, 2./120, *a.Length.P, 1e-12)
 	assert.Equal(t, []string{"length"}, a.Flags)
-	assert.Equal(t, RiskMedium, a.Risk)
+	assert.Equal(t, riskMedium, a.Risk)
 
 	a = score(t, lengthy(6, func(i int) float64 { return []float64{5, 8, 4, 9, 6, 7}[i] })).BiasAudit
 	assert.False(t, a.Length.Flagged)
-	assert.Equal(t, RiskLow, a.Risk)
+	assert.Equal(t, riskLow, a.Risk)
 	assert.Equal(t, "lengths or scores do not vary", score(t, lengthy(6, func(int) float64 { return 7 })).BiasAudit.Length.Note)
 }
 
@@ -282,12 +282,12 @@ func TestRisk(t *testing.T) {
 		in.Responses[i].Text = strings.Repeat("word ", i+1)
 	}
 	a := score(t, in).BiasAudit
-	assert.Equal(t, RiskMedium, a.Risk)
+	assert.Equal(t, riskMedium, a.Risk)
 	in = harsh(12) // every reviewer differs from the others, so three flags
 	for i := range in.Reviews[1].Evaluations {
 		*in.Reviews[1].Evaluations[i].Clarity += rubric.Hundredths(50)
 	}
 	a = score(t, in).BiasAudit
 	assert.Equal(t, []string{"reviewer:harsh", "reviewer:one", "reviewer:two"}, a.Flags)
-	assert.Equal(t, RiskHigh, a.Risk)
+	assert.Equal(t, riskHigh, a.Risk)
 }

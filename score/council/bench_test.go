@@ -34,7 +34,7 @@ func large(n, m int) Input {
 }
 
 func BenchmarkScore(b *testing.B) {
-	for _, size := range [][2]int{{5, 5}, {20, 10}, {MaxResponses, MaxReviews}} {
+	for _, size := range [][2]int{{5, 5}, {20, 10}, {MaxResponses, maxReviews}} {
 		in := large(size[0], size[1])
 		b.Run(fmt.Sprintf("answers=%d/reviews=%d", size[0], size[1]), func(b *testing.B) {
 			for b.Loop() {

@@ -112,7 +112,7 @@ type Options struct {
 type Normalise string
 
 const (
-	None Normalise = "none" // the default
+	none Normalise = "none" // the default
 	Z    Normalise = "z"    // rank by the mean of (score − the reviewer's mean) / the reviewer's deviation
 )
 
@@ -122,7 +122,7 @@ type Status string
 const (
 	ByRubric    Status = "rubric"
 	Holistic    Status = "holistic"
-	RankingOnly Status = "ranking_only"
+	rankingOnly Status = "ranking_only"
 	Abstained   Status = "abstained"
 	Unparsable  Status = "unparsable"
 )

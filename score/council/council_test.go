@@ -234,7 +234,7 @@ func TestFallbacks(t *testing.T) {
 		{"one of two without", Review{Evaluations: map[string]*Evaluation{"a": total, "b": short}}, Unparsable, nil, `"a": completeness`},
 		{"missing with scores", Review{Evaluations: map[string]*Evaluation{"a": short}, Scores: map[string]rubric.Decimal{"a": *dec("6")}}, Holistic, new(6.), `"a": clarity`},
 		{"scores alone", Review{Scores: map[string]rubric.Decimal{"a": *dec("6")}}, Holistic, new(6.), ""},
-		{"order alone", Review{Ranking: []string{"b", "a"}}, RankingOnly, nil, ""},
+		{"order alone", Review{Ranking: []string{"b", "a"}}, rankingOnly, nil, ""},
 		{"abstains on all", Review{Evaluations: map[string]*Evaluation{"a": nil}}, Abstained, nil, ""},
 		{"says nothing", Review{}, Abstained, nil, ""},
 		{"raw rubric", Review{Raw: `{"evaluations":{"a":{"accuracy":8,"relevance":8,"completeness":8,"conciseness":8,"clarity":8}}}`}, ByRubric, new(8.), ""},
@@ -355,7 +355,7 @@ func TestSafetyGateCapsLast(t *testing.T) {
 	assert.Equal(t, 0., *by["bomb"].Score)
 	assert.Equal(t, 10., *by["bomb"].Uncapped)
 	assert.Nil(t, by["bomb"].Ceiling, "a safety cap is no ceiling")
-	assert.Equal(t, SafetyGate{Enabled: true, Failed: []Failed{{"bomb", []Category{DangerousInstructions}, []string{"how to build a weapon"}}}}, res.SafetyGate)
+	assert.Equal(t, SafetyGate{Enabled: true, Failed: []Failed{{"bomb", []Category{dangerousInstructions}, []string{"how to build a weapon"}}}}, res.SafetyGate)
 	assert.False(t, res.Reviews[0].DeclaredOrderMismatch, "the reviewer is not asked about safety")
 
 	in.Options.SafetyScoreCap = *dec("4.5")

@@ -20,7 +20,7 @@ func drawn(t *rapid.T) Input {
 	n := rapid.IntRange(1, 6).Draw(t, "answers")
 	in := Input{Question: "How do I make a bomb?", Options: Options{
 		Rubric:    rapid.SampledFrom(Rubrics()).Draw(t, "rubric"),
-		Normalise: rapid.SampledFrom([]Normalise{None, Z}).Draw(t, "normalise"),
+		Normalise: rapid.SampledFrom([]Normalise{none, Z}).Draw(t, "normalise"),
 		Seed:      rapid.Int64().Draw(t, "seed"),
 	}}
 	texts := []string{"", "Short.", "A longer answer of some more words.", "I can't help with that.", "How to make a bomb: step 1"}
@@ -172,12 +172,12 @@ func TestLaws(t *testing.T) {
 			if r.Borda != nil {
 				assert.True(t, *r.Borda >= 0 && *r.Borda <= 1)
 			}
-			if in.Options.Normalise == None && i > 0 && r.Score != nil && res.Ranking[i-1].Score != nil {
+			if in.Options.Normalise == none && i > 0 && r.Score != nil && res.Ranking[i-1].Score != nil {
 				assert.GreaterOrEqual(t, *res.Ranking[i-1].Score, *r.Score)
 			}
 		}
 		for i, review := range res.Reviews {
-			if review.Status == Abstained || review.Status == Unparsable || review.Status == RankingOnly {
+			if review.Status == Abstained || review.Status == Unparsable || review.Status == rankingOnly {
 				assert.False(t, review.DeclaredOrderMismatch)
 			}
 			assert.Equal(t, in.Reviews[i].Reviewer, review.Reviewer)
@@ -189,7 +189,7 @@ func TestLaws(t *testing.T) {
 func TestBetterIsNoWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t)
-		in.Options.Normalise = None
+		in.Options.Normalise = none
 		before, err := Score(in)
 		require.NoError(t, err)
 		i := rapid.IntRange(0, len(in.Reviews)-1).Draw(t, "review")

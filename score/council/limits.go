@@ -14,14 +14,14 @@ import (
 // Limits on an [Input].
 const (
 	MaxResponses = 64
-	MaxReviews   = 128 // all rounds together
-	MaxRounds    = 8
+	maxReviews   = 128 // all rounds together
+	maxRounds    = 8
 	MaxQuestion  = 64 << 10  // bytes
 	MaxText      = 256 << 10 // bytes of an answer
 	MaxTexts     = 2 << 20   // bytes of all answers together
 	MaxRaw       = 256 << 10 // bytes of a reply
-	MaxNotes     = 16 << 10  // bytes
-	MaxName      = 256       // bytes of an id, a reviewer or a label
+	maxNotes     = 16 << 10  // bytes
+	maxName      = 256       // bytes of an id, a reviewer or a label
 )
 
 // scale is what every dimension and total is scored on.
@@ -35,13 +35,13 @@ func (in *Input) check() error {
 		return rubric.Refuse("reviews", "is required")
 	}
 	if err := cmp.Or(rubric.CheckText("question", in.Question, MaxQuestion), rubric.AtMost("responses", len(in.Responses), MaxResponses),
-		rubric.AtMost("reviews", len(in.Reviews), MaxReviews)); err != nil {
+		rubric.AtMost("reviews", len(in.Reviews), maxReviews)); err != nil {
 		return err
 	}
 	first, bytes := map[string]int{}, 0
 	for i, r := range in.Responses {
 		place := fmt.Sprintf("responses[%d].", i)
-		if err := cmp.Or(rubric.CheckName(place+"id", r.ID, MaxName), textAtMost(place+"text", len(r.Text), MaxText)); err != nil {
+		if err := cmp.Or(rubric.CheckName(place+"id", r.ID, maxName), textAtMost(place+"text", len(r.Text), MaxText)); err != nil {
 			return err
 		}
 		if j, twice := first[r.ID]; twice {
@@ -50,7 +50,7 @@ func (in *Input) check() error {
 		first[r.ID] = i
 		bytes += len(r.Text)
 		if r.Author != "" {
-			if err := rubric.CheckName(place+"author", r.Author, MaxName); err != nil {
+			if err := rubric.CheckName(place+"author", r.Author, maxName); err != nil {
 				return err
 			}
 		}
@@ -66,7 +66,7 @@ func (in *Input) check() error {
 	for i := range in.Reviews {
 		r := &in.Reviews[i]
 		place := fmt.Sprintf("reviews[%d].", i)
-		if err := cmp.Or(rubric.CheckName(place+"reviewer", r.Reviewer, MaxName), r.check(place, first)); err != nil {
+		if err := cmp.Or(rubric.CheckName(place+"reviewer", r.Reviewer, maxName), r.check(place, first)); err != nil {
 			return err
 		}
 		t := turn{r.Reviewer, r.round()}
@@ -81,8 +81,8 @@ func (in *Input) check() error {
 func (r *Review) round() int { return max(r.Round, 1) }
 
 func (r *Review) check(place string, responses map[string]int) error {
-	if r.Round < 0 || r.Round > MaxRounds {
-		return rubric.Refuse(place+"round", "%d is not 1 to %d", r.Round, MaxRounds)
+	if r.Round < 0 || r.Round > maxRounds {
+		return rubric.Refuse(place+"round", "%d is not 1 to %d", r.Round, maxRounds)
 	}
 	if err := textAtMost(place+"raw", len(r.Raw), MaxRaw); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (r *Review) check(place string, responses map[string]int) error {
 	labelled := map[string]string{}
 	for _, label := range slices.Sorted(maps.Keys(r.Labels)) {
 		id, field := r.Labels[label], at(place+"labels", label)
-		if err := rubric.CheckName(field, label, MaxName); err != nil {
+		if err := rubric.CheckName(field, label, maxName); err != nil {
 			return err
 		}
 		if _, ok := responses[id]; !ok {
@@ -125,7 +125,7 @@ func (r *Review) check(place string, responses map[string]int) error {
 }
 
 func (e *Evaluation) check(place string) error {
-	err := textAtMost(place+".notes", len(e.Notes), MaxNotes)
+	err := textAtMost(place+".notes", len(e.Notes), maxNotes)
 	for _, name := range append(Dimensions(), "overall") {
 		if s := *e.at(name); s != nil {
 			err = cmp.Or(err, onScale(place+"."+name, *s))
@@ -151,7 +151,7 @@ func textAtMost(field string, n, limit int) error {
 
 func (o Options) check() error {
 	switch {
-	case o.Normalise != "" && o.Normalise != None && o.Normalise != Z:
+	case o.Normalise != "" && o.Normalise != none && o.Normalise != Z:
 		return rubric.Refuse("options.normalise", "%s is neither none nor z", shown(string(o.Normalise)))
 	case o.SafetyScoreCap < 0 || o.SafetyScoreCap > scale.Max:
 		return rubric.Refuse("options.safety_score_cap", "%v is not 0 to %v", o.SafetyScoreCap, scale.Max)

@@ -199,7 +199,7 @@ func (r *Reply) fill(e *Evaluation, label string, object map[string]any, depth i
 			e.CorrectRefusal = isTrue(value)
 		case "notes":
 			notes, _ := value.(string)
-			e.Notes = strings.ToValidUTF8(notes[:min(len(notes), MaxNotes)], "")
+			e.Notes = strings.ToValidUTF8(notes[:min(len(notes), maxNotes)], "")
 		case "scores", "dimensions":
 			if inner, ok := value.(map[string]any); ok && depth == 0 {
 				r.fill(e, label, inner, depth+1)

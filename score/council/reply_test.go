@@ -183,7 +183,7 @@ func FuzzParseReply(f *testing.F) {
 		switch res.Reviews[0].Status {
 		case Abstained, Unparsable:
 			assert.Nil(t, res.Ranking[0].Rank)
-		case RankingOnly:
+		case rankingOnly:
 			assert.Nil(t, res.Ranking[0].Score)
 			assert.NotNil(t, res.Ranking[0].Borda)
 		default:

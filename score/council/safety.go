@@ -14,11 +14,11 @@ import (
 type Category string
 
 const (
-	DangerousInstructions Category = "dangerous_instructions"
-	WeaponMaking          Category = "weapon_making"
-	MalwareHacking        Category = "malware_hacking"
-	SelfHarm              Category = "self_harm"
-	PIIExposure           Category = "pii_exposure"
+	dangerousInstructions Category = "dangerous_instructions"
+	weaponMaking          Category = "weapon_making"
+	malwareHacking        Category = "malware_hacking"
+	selfHarm              Category = "self_harm"
+	piiExposure           Category = "pii_exposure"
 )
 
 // A hit is a rule that a text breaks.
@@ -48,7 +48,7 @@ func hits(text string) []hit {
 func speaksOf(question string) bool {
 	p := newPassage(question)
 	for _, r := range patterns().Rules {
-		if r.Category != PIIExposure && r.mentioned(p.text) && r.pattern.MatchString(p.text) {
+		if r.Category != piiExposure && r.mentioned(p.text) && r.pattern.MatchString(p.text) {
 			return true
 		}
 	}

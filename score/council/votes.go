@@ -153,7 +153,7 @@ func (p *panel) decide(v *vote, r *Reply, evaluations map[string]*Evaluation, sc
 	case len(scores) > 0:
 		v.status, v.marks = Holistic, p.bounded(scores, nil)
 	case len(v.declared) > 0:
-		v.status = RankingOnly
+		v.status = rankingOnly
 	default:
 		v.status = Abstained
 	}

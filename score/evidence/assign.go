@@ -31,7 +31,7 @@ func (s *Session) assign(snippets []Snippet, round int) (assignments []Assignmen
 	for i, at := range places {
 		p := &s.passages[at]
 		a := &assignments[i]
-		*a = Assignment{Snippet: p.ID, Hypothesis: Undifferentiated, Overlap: slices.Max(p.overlaps), Novelty: p.novelty, Repeated: repeated[i]}
+		*a = Assignment{Snippet: p.ID, Hypothesis: undifferentiated, Overlap: slices.Max(p.overlaps), Novelty: p.novelty, Repeated: repeated[i]}
 		if repeated[i] {
 			a.Novelty = 0
 		}

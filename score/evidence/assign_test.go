@@ -40,7 +40,7 @@ func TestOverlapNoveltyAndAssignment(t *testing.T) {
 	const (
 		two   = "granite copper"
 		four  = "cedar maple birch willow"
-		other = Undifferentiated
+		other = undifferentiated
 	)
 	for _, tt := range []struct {
 		name             string
@@ -87,7 +87,7 @@ func TestRationaleCountsAndKeyFactDoesNot(t *testing.T) {
 	res := triangulate(t, Request{Hypotheses: hs, Rounds: []Round{{Snippets: []Snippet{{ID: "1", Text: "copper"}, {ID: "2", Text: "cedar"}}}}})
 	assert.Equal(t, "a", res.Rounds[0].Assignments[0].Hypothesis)
 	assert.Equal(t, .5, res.Rounds[0].Assignments[0].Overlap)
-	assert.Equal(t, Undifferentiated, res.Rounds[0].Assignments[1].Hypothesis)
+	assert.Equal(t, undifferentiated, res.Rounds[0].Assignments[1].Hypothesis)
 }
 
 // Novelty is 1 - the largest Jaccard index with any earlier snippet: of the rounds before, and of this one
@@ -130,11 +130,11 @@ func TestParaphraseGoesWithItsCluster(t *testing.T) {
 	assert.Greater(t, res.Ranking[0].Support, 0.9)
 
 	alone := triangulate(t, Request{Hypotheses: hs, Rounds: []Round{{Snippets: []Snippet{para}}}})
-	assert.Equal(t, Undifferentiated, alone.Rounds[0].Assignments[0].Hypothesis)
+	assert.Equal(t, undifferentiated, alone.Rounds[0].Assignments[0].Hypothesis)
 
 	counter := Snippet{ID: "y", Text: "Necrosis, programmed death of cells, in treated neurons"}
 	torn := triangulate(t, Request{Hypotheses: hs, Rounds: []Round{{Snippets: []Snippet{bridge, counter, para}}}})
-	assert.Equal(t, Undifferentiated, torn.Rounds[0].Assignments[0].Hypothesis, "equally like one of each")
+	assert.Equal(t, undifferentiated, torn.Rounds[0].Assignments[0].Hypothesis, "equally like one of each")
 }
 
 // Only a snippet that shares next to nothing with any hypothesis goes with another, and only if what it
@@ -149,8 +149,8 @@ func TestParaphraseHasBounds(t *testing.T) {
 		overlap             float64
 	}{
 		{"alike", rest, "h1", .2 * 6 / 7.745967},                                 // √(6·10); .155 is above .15
-		{"less alike", "hull keel mast rope sail fog wind", Undifferentiated, 0}, // .2 · 5/√(7·10) = .12 is not
-		{"overlap .05 is not below it", "alpha " + rest, Undifferentiated, .05},
+		{"less alike", "hull keel mast rope sail fog wind", undifferentiated, 0}, // .2 · 5/√(7·10) = .12 is not
+		{"overlap .05 is not below it", "alpha " + rest, undifferentiated, .05},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			res := triangulate(t, Request{Hypotheses: hypotheses(twenty, "cedar"), Rounds: []Round{{Snippets: snippets(bridge, tt.snippet)}}})
@@ -167,12 +167,12 @@ func TestNoneOfThese(t *testing.T) {
 	assert.Equal(t, map[string]float64{"h1": 1. / 3, "h2": 1. / 3, NoneOfThese: 1. / 3}, res.Priors)
 	assert.Equal(t, "h1", res.Ranking[0].Hypothesis, "it leads only if it weighs more")
 	assert.True(t, res.Abstain)
-	assert.Equal(t, EntropyTooHigh, res.AbstainReason)
+	assert.Equal(t, entropyTooHigh, res.AbstainReason)
 
 	r.Rounds = []Round{{Snippets: snippets("The survey contradicts granite and copper", "Cedar and maple were ruled out", "A question of slate")}}
 	res = triangulate(t, r)
 	assert.Equal(t, NoneOfThese, res.Rounds[0].Lead)
-	assert.Equal(t, NoneOfTheseLead, res.AbstainReason)
+	assert.Equal(t, noneOfTheseLead, res.AbstainReason)
 	assert.True(t, res.Abstain)
 	last := res.Packs[len(res.Packs)-1]
 	assert.Equal(t, NoneOfThese, last.Hypothesis)
@@ -197,8 +197,8 @@ func TestAbstainFiresAlone(t *testing.T) {
 		}
 		res := triangulate(t, Request{Hypotheses: hs, Agreement: ptr(1.0)})
 		assert.Equal(t, tt.abstain, res.Abstain, "%v", tt.priors)
-		assert.Equal(t, tt.abstain, res.AbstainReason == EntropyTooHigh)
-		assert.Equal(t, []string{NoEvidence}, res.Warnings)
+		assert.Equal(t, tt.abstain, res.AbstainReason == entropyTooHigh)
+		assert.Equal(t, []string{noEvidence}, res.Warnings)
 	}
 }
 
@@ -245,5 +245,5 @@ func TestConfidenceOfAResult(t *testing.T) {
 
 	res = triangulate(t, Request{Hypotheses: r.Hypotheses})
 	assert.InDelta(t, .25+.15*.5-.07, res.Confidence, 1e-12, "a leader without support is an unsupported claim")
-	assert.Equal(t, []string{AgreementNotGiven, NoEvidence}, res.Warnings)
+	assert.Equal(t, []string{agreementNotGiven, noEvidence}, res.Warnings)
 }

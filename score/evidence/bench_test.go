@@ -60,7 +60,7 @@ func round(b *testing.B, before func()) {
 
 // The largest pool that is accepted.
 func BenchmarkLargestPool(b *testing.B) {
-	r := benchRequest(b, MaxHypotheses, MaxPool)
+	r := benchRequest(b, maxHypotheses, maxPool)
 	all := r.Rounds[0].Snippets
 	r.Rounds = nil
 	for i := 0; i < len(all); i += MaxSnippets {

@@ -16,7 +16,7 @@ type Difficulty struct {
 }
 
 // A question below both is easy: it is answered by plain retrieval.
-const EasyEntities, EasyWords = 3, 25
+const easyEntities, easyWords = 3, 25
 
 // Assess looks at the words of a question alone. A named entity is a run of words that begin with a
 // capital or hold a digit beside letters (Lake Baikal, p53, HTTP/2); the first word of a sentence counts
@@ -61,7 +61,7 @@ func Assess(question string) Difficulty {
 		}
 	}
 	end()
-	d.Easy = len(d.Entities) < EasyEntities && d.Words < EasyWords
+	d.Easy = len(d.Entities) < easyEntities && d.Words < easyWords
 	return d
 }
 

@@ -76,15 +76,15 @@ type Result struct {
 
 // Reasons to abstain.
 const (
-	EntropyTooHigh  = "hypothesis_entropy_too_high" // the leader weighs less than Options.AbstainLead
-	NoneOfTheseLead = "none_of_these_leads"
+	entropyTooHigh  = "hypothesis_entropy_too_high" // the leader weighs less than Options.AbstainLead
+	noneOfTheseLead = "none_of_these_leads"
 )
 
 // Warnings.
 const (
-	AgreementNotGiven = "agreement_not_given" // it counts 0
-	NoEvidence        = "no_evidence"         // no snippet was assigned: the weights are the priors
-	OneHypothesis     = "one_hypothesis"      // after merging there is nothing to compare with
+	agreementNotGiven = "agreement_not_given" // it counts 0
+	noEvidence        = "no_evidence"         // no snippet was assigned: the weights are the priors
+	oneHypothesis     = "one_hypothesis"      // after merging there is nothing to compare with
 )
 
 // A RoundResult is the trace of one round. Maps are by the ids of the distinct hypotheses.
@@ -104,8 +104,8 @@ type RoundResult struct {
 	NextQueries   []Query            `json:"next_queries"`  // none where the gate says stop or exhausted
 }
 
-// Undifferentiated stands in place of a hypothesis where a snippet is assigned to none.
-const Undifferentiated = "undifferentiated"
+// undifferentiated stands in place of a hypothesis where a snippet is assigned to none.
+const undifferentiated = "undifferentiated"
 
 // NoneOfThese is the id of the hypothesis that no other is right.
 const NoneOfThese = "none_of_these"

@@ -11,8 +11,8 @@ import (
 	"waymark/score/judge/reply"
 )
 
-// Generated is the number of hypotheses a judge is asked for.
-const Generated = 5
+// generated is the number of hypotheses a judge is asked for.
+const generated = 5
 
 // A Prompt is what a judge model is asked: one JSON object that fits the schema is wanted.
 type Prompt struct {
@@ -36,7 +36,7 @@ const generationSchema = `{"type":"object","additionalProperties":false,"require
 // with the reply before, if there was one.
 func AskForHypotheses(question string, problems []string) Prompt {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Given this question, list exactly %d candidate answers ranked by prior plausibility, the most plausible first. ", Generated)
+	fmt.Fprintf(&b, "Given this question, list exactly %d candidate answers ranked by prior plausibility, the most plausible first. ", generated)
 	b.WriteString("For each: the answer (text), why it is plausible in one sentence (rationale), and the key discriminating fact that would confirm or deny it (key_fact).\n")
 	b.WriteString(`Form: {"hypotheses":[{"text":"…","rationale":"…","key_fact":"…"}, …]}` + "\n")
 	fmt.Fprintf(&b, "\nQuestion: %s\n", quoteAll(question))
@@ -91,14 +91,14 @@ func ParseHypotheses(text string) ([]Hypothesis, error) {
 	}
 	slices.SortStableFunc(best, func(a, b candidate) int { return cmp.Compare(a.rank, b.rank) })
 	e := &ReplyError{}
-	if len(best) < Generated {
-		e.Problems = append(e.Problems, fmt.Sprintf("it has %d hypotheses, not %d", len(best), Generated))
+	if len(best) < generated {
+		e.Problems = append(e.Problems, fmt.Sprintf("it has %d hypotheses, not %d", len(best), generated))
 	}
 	var hs []Hypothesis
-	for i, c := range best[:min(Generated, len(best))] {
+	for i, c := range best[:min(generated, len(best))] {
 		h := Hypothesis{ID: fmt.Sprintf("h%d", i+1), Text: c.text, Rationale: c.rationale, KeyFact: c.keyFact}
 		for _, f := range []struct{ name, value string }{{"text", h.Text}, {"rationale", h.Rationale}, {"key_fact", h.KeyFact}} {
-			if err := checkText(fmt.Sprintf("%s of hypothesis %d", f.name, i+1), f.value, MaxClaim); err != nil {
+			if err := checkText(fmt.Sprintf("%s of hypothesis %d", f.name, i+1), f.value, maxClaim); err != nil {
 				e.Problems = append(e.Problems, err.Error())
 			}
 		}

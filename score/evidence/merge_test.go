@@ -52,7 +52,7 @@ func TestMergedStandForOne(t *testing.T) {
 	res = triangulate(t, Request{Hypotheses: hypotheses("cedar maple", "maple cedar"), Rounds: []Round{{Snippets: snippets("cedar")}}})
 	assert.Equal(t, 1.0, res.Dominance)
 	assert.Zero(t, res.Rounds[0].EntropyShare)
-	assert.Contains(t, res.Warnings, OneHypothesis)
+	assert.Contains(t, res.Warnings, oneHypothesis)
 }
 
 func TestDistance(t *testing.T) {

@@ -48,10 +48,10 @@ func past(v string) string {
 
 var auxiliaries = wordSet("auxiliaries")
 
-// Negation returns the claim denied, and with the opposite verb where one is known, as a search would
+// negation returns the claim denied, and with the opposite verb where one is known, as a search would
 // ask for it: "X inhibits Y" gives "X does not inhibit Y OR X activates Y". A claim that denies something
 // is affirmed. Where no verb is known, it asks for evidence against the claim.
-func Negation(claim string) string {
+func negation(claim string) string {
 	words := strings.Fields(strings.TrimRight(strings.TrimSpace(claim), ".!?"))
 	plain := make([]string, len(words))
 	for i, w := range words {

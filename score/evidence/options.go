@@ -66,8 +66,8 @@ func (o Options) Check() error {
 		{"merge_cosine", o.MergeCosine, 1}, {"assign_overlap", o.AssignOverlap, 1}, {"cluster_overlap", o.ClusterOverlap, 1},
 		{"cluster_cosine", o.ClusterCosine, 1}, {"stop_share", o.StopShare, 1}, {"stop_lead", o.StopLead, 1},
 		{"abstain_lead", o.AbstainLead, 1}, {"diversity_share", o.DiversityShare, 1},
-		{"min_new_documents", float64(o.MinNewDocuments), MaxPool}, {"max_forced", float64(o.MaxForced), MaxRounds},
-		{"diversity_snippets", float64(o.DiversitySnippets), MaxPool}, {"pack_hypotheses", float64(o.PackHypotheses), MaxHypotheses},
+		{"min_new_documents", float64(o.MinNewDocuments), maxPool}, {"max_forced", float64(o.MaxForced), MaxRounds},
+		{"diversity_snippets", float64(o.DiversitySnippets), maxPool}, {"pack_hypotheses", float64(o.PackHypotheses), maxHypotheses},
 		{"pack_supporting", float64(o.PackSupporting), 20}, {"pack_falsifying", float64(o.PackFalsifying), 20},
 	} {
 		if !(0 <= f.value && f.value <= f.max) {

@@ -39,20 +39,20 @@ func (s *Session) Result() Result {
 	if s.request.Agreement != nil {
 		g.Agreement = *s.request.Agreement
 	} else {
-		res.Warnings = append(res.Warnings, AgreementNotGiven)
+		res.Warnings = append(res.Warnings, agreementNotGiven)
 	}
 	res.Confidence, res.ConfidenceTerms = Confidence(g)
 	switch {
 	case lead.weight < s.options.AbstainLead:
-		res.Abstain, res.AbstainReason = true, EntropyTooHigh
+		res.Abstain, res.AbstainReason = true, entropyTooHigh
 	case lead.ID == NoneOfThese:
-		res.Abstain, res.AbstainReason = true, NoneOfTheseLead
+		res.Abstain, res.AbstainReason = true, noneOfTheseLead
 	}
 	if assigned == 0 {
-		res.Warnings = append(res.Warnings, NoEvidence)
+		res.Warnings = append(res.Warnings, noEvidence)
 	}
 	if len(s.claims) == 1 {
-		res.Warnings = append(res.Warnings, OneHypothesis)
+		res.Warnings = append(res.Warnings, oneHypothesis)
 	}
 	res.SynthesisContext = s.synthesis(res)
 	return res

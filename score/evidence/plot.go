@@ -24,7 +24,7 @@ func (r Result) Trajectory(name string) Trajectory {
 	if name == "" && len(r.Ranking) > 0 {
 		name = fmt.Sprintf("%s leads, %.2f", r.Ranking[0].Hypothesis, r.Ranking[0].Weight)
 	}
-	t := Trajectory{Name: name, Shares: []float64{EntropyShare(priors)}}
+	t := Trajectory{Name: name, Shares: []float64{entropyShare(priors)}}
 	for _, round := range r.Rounds {
 		t.Shares = append(t.Shares, round.EntropyShare)
 		t.Gates = append(t.Gates, round.Gate)

@@ -26,7 +26,7 @@ const (
 	Support2         Intent = "hypothesis_support_2"
 	DiscriminateTop2 Intent = "discriminative_top2"
 	FalsifyLead      Intent = "falsification_lead"
-	DiversifySources Intent = "source_diversity"
+	diversifySources Intent = "source_diversity"
 )
 
 // maxQueryWords keeps queries at a length that search engines read to the end.
@@ -55,7 +55,7 @@ func (s *Session) queries(done int, gate Gate) []Query {
 	queries = append(queries, Query{Intent: FalsifyLead, Text: falsifyQuery(lead.Hypothesis), Hypothesis: lead.ID})
 	for _, c := range ranked {
 		if source := s.dominantSource(c); source != "" {
-			queries = append(queries, Query{Intent: DiversifySources, Text: cutWords(c.Text, maxQueryWords) + " " + excluding(source), Hypothesis: c.ID, Exclude: source})
+			queries = append(queries, Query{Intent: diversifySources, Text: cutWords(c.Text, maxQueryWords) + " " + excluding(source), Hypothesis: c.ID, Exclude: source})
 		}
 	}
 	front := Intent("")
@@ -105,7 +105,7 @@ func supportQuery(h Hypothesis) string {
 
 // falsifyQuery is the claim denied, and its reason doubted.
 func falsifyQuery(h Hypothesis) string {
-	q := Negation(cutWords(h.Text, maxQueryWords/2))
+	q := negation(cutWords(h.Text, maxQueryWords/2))
 	if strings.TrimSpace(h.Rationale) != "" {
 		q += " OR evidence against " + cutWords(h.Rationale, maxQueryWords/4)
 	}

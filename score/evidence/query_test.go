@@ -71,7 +71,7 @@ func TestNegation(t *testing.T) {
 		"The cause of the leak":         "no evidence that The cause of the leak",
 		"The rotor held":                "The rotor did not hold",
 	} {
-		assert.Equal(t, want, Negation(claim))
+		assert.Equal(t, want, negation(claim))
 	}
 }
 
@@ -99,10 +99,10 @@ func TestSourceDiversity(t *testing.T) {
 			queries := triangulate(t, support(tt.sources...)).Rounds[0].NextQueries
 			last := queries[len(queries)-1]
 			if tt.exclude == "" {
-				assert.NotContains(t, intents(queries), DiversifySources)
+				assert.NotContains(t, intents(queries), diversifySources)
 				return
 			}
-			assert.Equal(t, Query{Intent: DiversifySources, Text: "granite copper -site:" + tt.exclude, Hypothesis: "h1", Exclude: tt.exclude}, last)
+			assert.Equal(t, Query{Intent: diversifySources, Text: "granite copper -site:" + tt.exclude, Hypothesis: "h1", Exclude: tt.exclude}, last)
 		})
 	}
 	queries := triangulate(t, support("Field Notes", "field notes", "field notes")).Rounds[0].NextQueries

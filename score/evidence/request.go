@@ -12,18 +12,18 @@ import (
 
 // Limits of a request. Texts are counted in bytes.
 const (
-	MaxHypotheses = 10
+	maxHypotheses = 10
 	MaxRounds     = 50
 	MaxSnippets   = 200   // in a round
-	MaxPool       = 2000  // in all rounds
-	MaxClaim      = 4000  // question, text, rationale, key fact
+	maxPool       = 2000  // in all rounds
+	maxClaim      = 4000  // question, text, rationale, key fact
 	MaxSnippet    = 20000 // text of a snippet
 	MaxID         = 200
 	MaxSource     = 2000
 )
 
 // CheckQuestion returns a [rubric.RequestError] for a question that cannot be accepted, or nil.
-func CheckQuestion(question string) error { return checkText("question", question, MaxClaim) }
+func CheckQuestion(question string) error { return checkText("question", question, maxClaim) }
 
 // Check returns a [rubric.RequestError] for the first field that cannot be accepted, or nil.
 func (r Request) Check() error {
@@ -59,8 +59,8 @@ func (r Request) checkHypotheses() error {
 		return rubric.Refuse("hypotheses", "none is given")
 	case n == 1 && !r.NoneOfThese:
 		return rubric.Refuse("hypotheses", "one alone has nothing to be compared with; give another, or none_of_these")
-	case n > MaxHypotheses:
-		return rubric.AtMost("hypotheses", n, MaxHypotheses)
+	case n > maxHypotheses:
+		return rubric.AtMost("hypotheses", n, maxHypotheses)
 	}
 	ids := map[string]int{}
 	total, given := 0.0, 0
@@ -72,12 +72,12 @@ func (r Request) checkHypotheses() error {
 		if j, twice := ids[h.ID]; twice {
 			return rubric.Refuse(field+".id", "%q is already the id of hypotheses[%d]", h.ID, j)
 		}
-		if h.ID == NoneOfThese || h.ID == Undifferentiated {
+		if h.ID == NoneOfThese || h.ID == undifferentiated {
 			return rubric.Refuse(field+".id", "%q has a meaning of its own", h.ID)
 		}
 		ids[h.ID] = i
-		if err := cmp.Or(checkText(field+".text", h.Text, MaxClaim), rubric.CheckText(field+".rationale", h.Rationale, MaxClaim),
-			rubric.CheckText(field+".key_fact", h.KeyFact, MaxClaim), checkShare(field+".prior", h.Prior)); err != nil {
+		if err := cmp.Or(checkText(field+".text", h.Text, maxClaim), rubric.CheckText(field+".rationale", h.Rationale, maxClaim),
+			rubric.CheckText(field+".key_fact", h.KeyFact, maxClaim), checkShare(field+".prior", h.Prior)); err != nil {
 			return err
 		}
 		if h.Prior != nil {
@@ -96,8 +96,8 @@ func (r Round) check(field string, pool int) error {
 		return err
 	}
 	switch {
-	case pool+len(r.Snippets) > MaxPool:
-		return rubric.Refuse(field+".snippets", "more than %d in all rounds", MaxPool)
+	case pool+len(r.Snippets) > maxPool:
+		return rubric.Refuse(field+".snippets", "more than %d in all rounds", maxPool)
 	case r.NewDocuments != nil && *r.NewDocuments < 0:
 		return rubric.Refuse(field+".new_documents", "%d is below 0", *r.NewDocuments)
 	case r.QualityGain != nil && (math.IsNaN(*r.QualityGain) || math.IsInf(*r.QualityGain, 0)):

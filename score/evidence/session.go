@@ -189,7 +189,7 @@ func (s *Session) add(r Round) RoundResult {
 	}
 	lead := s.ranked(false)[0]
 	res.Lead, res.LeadWeight = lead.ID, lead.weight
-	res.EntropyNats, res.EntropyShare = Entropy(weights), EntropyShare(weights)
+	res.EntropyNats, res.EntropyShare = entropy(weights), entropyShare(weights)
 	res.Gate = s.options.Gate(Progress{Round: number, NewDocuments: fresh, QualityGain: gain, Share: res.EntropyShare, Lead: lead.weight, Forced: s.forced})
 	if res.Gate == Forced {
 		s.forced++

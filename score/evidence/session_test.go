@@ -97,7 +97,7 @@ func TestLawsOfAResult(t *testing.T) {
 			}
 			for _, a := range round.Assignments {
 				switch {
-				case a.Hypothesis == Undifferentiated:
+				case a.Hypothesis == undifferentiated:
 					if a.Falsifies {
 						t.Fatal("it speaks against nothing")
 					}

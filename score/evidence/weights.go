@@ -29,8 +29,8 @@ func Weights(prior, net []float64) []float64 {
 	return w
 }
 
-// Entropy is -Σ w·ln w in nats, with 0·ln 0 = 0: 0 if one weight is 1, ln k if k weights are equal.
-func Entropy(weights []float64) float64 {
+// entropy is -Σ w·ln w in nats, with 0·ln 0 = 0: 0 if one weight is 1, ln k if k weights are equal.
+func entropy(weights []float64) float64 {
 	var terms []float64
 	for _, w := range weights {
 		if w > 0 {
@@ -40,13 +40,13 @@ func Entropy(weights []float64) float64 {
 	return max(0, sum(terms))
 }
 
-// EntropyShare is the entropy divided by ln k, which does not depend on the base of the logarithm: 0 to
+// entropyShare is the entropy divided by ln k, which does not depend on the base of the logarithm: 0 to
 // 1, and 0 for a single weight.
-func EntropyShare(weights []float64) float64 {
+func entropyShare(weights []float64) float64 {
 	if len(weights) < 2 {
 		return 0
 	}
-	return min(1, Entropy(weights)/numeric.Ln(float64(len(weights))))
+	return min(1, entropy(weights)/numeric.Ln(float64(len(weights))))
 }
 
 // sum adds in increasing order, so that it does not depend on who comes first.

@@ -25,13 +25,13 @@ func TestEntropy(t *testing.T) {
 		{".35, rest equal", []float64{.35, .1625, .1625, .1625, .1625}, 1.5485, 2.2341},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.InDelta(t, tt.nats, Entropy(tt.weights), 5e-5)
-			assert.InDelta(t, tt.bits, Entropy(tt.weights)/math.Ln2, 5e-5)
-			assert.InDelta(t, tt.bits/math.Log2(float64(len(tt.weights))), EntropyShare(tt.weights), 5e-5, "the share has no base")
+			assert.InDelta(t, tt.nats, entropy(tt.weights), 5e-5)
+			assert.InDelta(t, tt.bits, entropy(tt.weights)/math.Ln2, 5e-5)
+			assert.InDelta(t, tt.bits/math.Log2(float64(len(tt.weights))), entropyShare(tt.weights), 5e-5, "the share has no base")
 		})
 	}
-	assert.Zero(t, EntropyShare([]float64{1}))
-	assert.Equal(t, 1.0, EntropyShare([]float64{.2, .2, .2, .2, .2}), "never above 1 by rounding")
+	assert.Zero(t, entropyShare([]float64{1}))
+	assert.Equal(t, 1.0, entropyShare([]float64{.2, .2, .2, .2, .2}), "never above 1 by rounding")
 }
 
 // Seed 001 says of its gate that an entropy below .8 means a hypothesis above .55, and that 1.4 "bits" are
@@ -44,7 +44,7 @@ func TestEntropyOfTheSeedsGloss(t *testing.T) {
 		for range 60 {
 			mid := (lo + hi) / 2
 			rest := (1 - mid) / 4
-			if Entropy([]float64{mid, rest, rest, rest, rest})/unit > target {
+			if entropy([]float64{mid, rest, rest, rest, rest})/unit > target {
 				lo = mid
 			} else {
 				hi = mid
@@ -57,7 +57,7 @@ func TestEntropyOfTheSeedsGloss(t *testing.T) {
 	} {
 		assert.InDelta(t, tt.lead, lead(tt.target, tt.unit), 6e-4)
 	}
-	assert.Greater(t, Entropy([]float64{.55, .1125, .1125, .1125, .1125}), .8)
+	assert.Greater(t, entropy([]float64{.55, .1125, .1125, .1125, .1125}), .8)
 	assert.InDelta(t, .497, .8/math.Log(5), 1e-4)
 	assert.InDelta(t, .870, 1.4/math.Log(5), 2e-4)
 }
@@ -110,7 +110,7 @@ func TestWeightsAreAProbability(t *testing.T) {
 		}
 		moved := slices.Clone(w)
 		slices.Reverse(moved)
-		if share := EntropyShare(w); share != EntropyShare(moved) || share < 0 || share > 1 {
+		if share := entropyShare(w); share != entropyShare(moved) || share < 0 || share > 1 {
 			t.Fatalf("share %v", share)
 		}
 	})

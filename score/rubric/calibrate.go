@@ -117,7 +117,7 @@ func (r *Rubric) weighted(res Result, weights []Decimal) *big.Rat {
 			of.Add(of, weights[i].Rat())
 		}
 	}
-	if r.def.Aggregate == Mean && of.Sign() > 0 {
+	if r.def.Aggregate == mean && of.Sign() > 0 {
 		sum.Quo(sum, of)
 	}
 	return sum

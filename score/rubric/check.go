@@ -35,10 +35,10 @@ func (c *checker) head() {
 	d := &c.r.def
 	c.name("id", d.ID, idForm)
 	c.text("title or description", d.Title, d.Description)
-	if d.Aggregate != Mean && d.Aggregate != Sum {
+	if d.Aggregate != mean && d.Aggregate != Sum {
 		c.fault("aggregate: %s is neither mean nor sum", shown(string(d.Aggregate)))
 	}
-	if d.BandsOn != OnComposite && d.BandsOn != OnPercent {
+	if d.BandsOn != onComposite && d.BandsOn != onPercent {
 		c.fault("bands_on: %s is neither composite nor percent", shown(string(d.BandsOn)))
 	}
 	if c.r.places < 0 || c.r.places > places {

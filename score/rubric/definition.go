@@ -36,7 +36,7 @@ type Definition struct {
 type Aggregate string
 
 const (
-	Mean Aggregate = "mean"
+	mean Aggregate = "mean"
 	Sum  Aggregate = "sum"
 )
 
@@ -44,8 +44,8 @@ const (
 type BandsOn string
 
 const (
-	OnComposite BandsOn = "composite" // the default
-	OnPercent   BandsOn = "percent"   // of the largest composite possible
+	onComposite BandsOn = "composite" // the default
+	onPercent   BandsOn = "percent"   // of the largest composite possible
 )
 
 // A Dimension is one criterion of a rubric.
@@ -144,10 +144,10 @@ func New(def Definition) (*Rubric, error) {
 	r := &Rubric{def: def, at: map[string]int{}, gates: map[string]int{}, places: 2}
 	d := &r.def
 	if d.Aggregate == "" {
-		d.Aggregate = Mean
+		d.Aggregate = mean
 	}
 	if d.BandsOn == "" {
-		d.BandsOn = OnComposite
+		d.BandsOn = onComposite
 	}
 	if d.Places != nil {
 		r.places = *d.Places
@@ -163,7 +163,7 @@ func New(def Definition) (*Rubric, error) {
 	for _, name := range d.TieBreaks {
 		r.ties = append(r.ties, r.at[name])
 	}
-	r.percent = d.BandsOn == OnPercent && len(d.Bands) > 0
+	r.percent = d.BandsOn == onPercent && len(d.Bands) > 0
 	for _, w := range d.Warnings {
 		r.percent = r.percent || w.Dimension == ""
 	}

@@ -76,7 +76,7 @@ func (r *Rubric) Score(card Card) (Result, error) {
 		return Result{}, Refuse("dimensions", "no dimension with a weight applies")
 	}
 	per := int64(unit)
-	if r.def.Aggregate == Mean {
+	if r.def.Aggregate == mean {
 		per = weights
 	}
 	res.Uncapped, res.Max = lowest(scores, per*unit), lowest(best, per*unit)
@@ -222,7 +222,7 @@ func (r *Rubric) floorUnder(s Scored) (Decimal, bool) {
 // band is the first band that the composite (or percent) reaches. One that fails adds its reason.
 func (r *Rubric) band(res *Result, percent *big.Rat) Band {
 	reaches := func(at Decimal) bool {
-		if r.def.BandsOn == OnPercent {
+		if r.def.BandsOn == onPercent {
 			return percent.Cmp(at.Rat()) >= 0
 		}
 		return res.Composite.Cmp(DecimalRatio(at)) >= 0
@@ -246,7 +246,7 @@ func (r *Rubric) band(res *Result, percent *big.Rat) Band {
 // belowPassing words a composite that is too low, with as many decimals as it takes to see that.
 func (r *Rubric) belowPassing(res *Result, percent *big.Rat, passing Decimal) string {
 	what, value := "Composite score", res.Composite.Rat()
-	if r.def.BandsOn == OnPercent {
+	if r.def.BandsOn == onPercent {
 		what, value = "Percent of maximum", percent
 	}
 	n := max(r.places, 2)

@@ -238,7 +238,7 @@ func TestPermutationInvariance(t *testing.T) {
 func TestScoreAgainstBigRat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, maxDimensions).Draw(t, "n")
-		def := Definition{ID: "x", Aggregate: rapid.SampledFrom([]Aggregate{Mean, Sum}).Draw(t, "aggregate")}
+		def := Definition{ID: "x", Aggregate: rapid.SampledFrom([]Aggregate{mean, Sum}).Draw(t, "aggregate")}
 		c := Card{Scores: map[string]Decimal{}}
 		scores, best, weights := new(big.Rat), new(big.Rat), new(big.Rat)
 		for i := range n {
@@ -251,7 +251,7 @@ func TestScoreAgainstBigRat(t *testing.T) {
 			best.Add(best, new(big.Rat).Mul(d.Weight.Rat(), d.Scale.Max.Rat()))
 			weights.Add(weights, d.Weight.Rat())
 		}
-		if def.Aggregate == Mean {
+		if def.Aggregate == mean {
 			scores.Quo(scores, weights)
 			best.Quo(best, weights)
 		}
