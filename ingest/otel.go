@@ -84,7 +84,7 @@ func guardOTLP(form string, read func() (ptrace.Traces, error)) (td ptrace.Trace
 func (s *spans) otel(number int, td ptrace.Traces) {
 	for i := range td.ResourceSpans().Len() {
 		rs := td.ResourceSpans().At(i)
-		session := otelSpan{rs.Resource().Attributes(), nil}.text(otelTable.session...)
+		session := otelSpan{rs.Resource().Attributes(), nil}.text(otelTable.span.session...)
 		for j := range rs.ScopeSpans().Len() {
 			list := rs.ScopeSpans().At(j).Spans()
 			for k := range list.Len() {
@@ -99,10 +99,10 @@ func (s *spans) otel(number int, td ptrace.Traces) {
 // otelTable names attributes and, with a leading "span.", what is derived from more than one or from other fields.
 var otelTable = spanTable{
 	format: "otel",
-	id:     []string{"span.id"}, trace: []string{"span.trace"}, parent: []string{"span.parent"},
-	session: []string{"gen_ai.conversation.id", "session.id", "conversation.id", "thread.id", "traceloop.association.properties.session_id",
-		"traceloop.association.properties.thread_id", "ai.telemetry.metadata.sessionId", "langfuse.session.id", "span.session"},
-	begin: []string{"span.begin"}, end: []string{"span.end"},
+	span: spanPaths{id: []string{"span.id"}, trace: []string{"span.trace"}, parent: []string{"span.parent"},
+		session: []string{"gen_ai.conversation.id", "session.id", "conversation.id", "thread.id", "traceloop.association.properties.session_id",
+			"traceloop.association.properties.thread_id", "ai.telemetry.metadata.sessionId", "langfuse.session.id", "span.session"},
+		begin: []string{"span.begin"}, end: []string{"span.end"}},
 	kind: []string{"span.kind"}, calls: []string{"call"},
 	agents:    []string{"invoke_agent", "create_agent", "chat", "generate_content", "text_completion", "agent", "llm", "ai.streamtext", "ai.generatetext"},
 	callID:    []string{"gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id", "tool_use_id"},

@@ -18,8 +18,7 @@ type spanTable struct {
 	pages    string   // a list of records around the records
 	children string   // the list of a record's child records, which inherit its trace and parent
 
-	id, trace, parent, session []string
-	begin, end                 []string
+	span spanPaths
 
 	kind          []string // what a span is
 	calls, agents []string // kinds
@@ -34,6 +33,12 @@ type spanTable struct {
 	convert func(f fields) fields // of a format whose fields need more than a name
 }
 
+// spanPaths say where a record has the identity and times of its span.
+type spanPaths struct {
+	id, trace, parent, session []string
+	begin, end                 []string
+}
+
 var spanTables = map[string]*spanTable{
 	// Langfuse gives observations, in pages, lists or lines, or traces with their observations inside:
 	//
@@ -41,8 +46,8 @@ var spanTables = map[string]*spanTable{
 	//	{"id":"t1","sessionId":"s1","input":…,"observations":[…]}
 	"langfuse": {
 		format: "langfuse", pages: "data", children: "observations", topIsTrace: true,
-		id: []string{"id"}, trace: []string{"traceId"}, parent: []string{"parentObservationId"}, session: []string{"sessionId"},
-		begin: []string{"startTime"}, end: []string{"endTime"},
+		span: spanPaths{id: []string{"id"}, trace: []string{"traceId"}, parent: []string{"parentObservationId"}, session: []string{"sessionId"},
+			begin: []string{"startTime"}, end: []string{"endTime"}},
 		kind: []string{"type"}, calls: []string{"TOOL"}, agents: []string{"AGENT"},
 		others: []string{"", "GENERATION", "SPAN", "EVENT", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL"},
 		tool:   []string{"name"}, arguments: []string{"input"}, request: []string{"input"},
@@ -56,8 +61,8 @@ var spanTables = map[string]*spanTable{
 	// The conversation is named in the metadata; session_id of the run itself is a project.
 	"langsmith": {
 		format: "langsmith", pages: "runs", children: "child_runs",
-		id: []string{"id"}, trace: []string{"trace_id"}, parent: []string{"parent_run_id", "last parent"},
-		session: []string{"session"}, begin: []string{"start_time"}, end: []string{"end_time"},
+		span: spanPaths{id: []string{"id"}, trace: []string{"trace_id"}, parent: []string{"parent_run_id", "last parent"},
+			session: []string{"session"}, begin: []string{"start_time"}, end: []string{"end_time"}},
 		kind: []string{"run_type"}, calls: []string{"tool"}, others: []string{"llm", "chain", "retriever", "prompt", "parser", "embedding"},
 		tool: []string{"name"}, arguments: []string{"arguments"}, request: []string{"inputs"},
 		outcome: outcome{failed: []string{"error", "status=error"}, worked: []string{"status=success", "end_time"}, failure: []string{"error"}, value: []string{"outputs"}},
@@ -66,8 +71,8 @@ var spanTables = map[string]*spanTable{
 	// A trace of the OpenAI Agents SDK. What a model is given as its input is the conversation so far, and no request.
 	"agents": {
 		format: "openai-chat", is: []string{"object=trace", "object=trace.span"},
-		id: []string{"id"}, trace: []string{"trace_id"}, parent: []string{"parent_id"}, session: []string{"group_id"},
-		begin: []string{"started_at"}, end: []string{"ended_at"},
+		span: spanPaths{id: []string{"id"}, trace: []string{"trace_id"}, parent: []string{"parent_id"}, session: []string{"group_id"},
+			begin: []string{"started_at"}, end: []string{"ended_at"}},
 		kind: []string{"span_data.type"}, calls: []string{"function"}, agents: []string{"agent"},
 		tool: []string{"span_data.name"}, server: []string{"span_data.mcp_data.server"}, arguments: []string{"span_data.input"},
 		outcome: outcome{failed: []string{"error"}, worked: []string{""}, failure: []string{"error"}, value: []string{"span_data.output"}},
@@ -169,7 +174,7 @@ func (s *spans) record(number int, table *spanTable, d *document, parent spanID,
 
 // span reads one record; nil if it is none of the format.
 func (s *spans) span(number int, table *spanTable, f fields, parent spanID) *span {
-	id, kind := f.text(table.id...), f.text(table.kind...)
+	id, kind := f.text(table.span.id...), f.text(table.kind...)
 	if table.is != nil && !holds(f, table.is) {
 		id = ""
 	}
@@ -181,16 +186,16 @@ func (s *spans) span(number int, table *spanTable, f fields, parent spanID) *spa
 	if id == "" || kind == "" && !known {
 		return nil
 	}
-	trace := cmp.Or(f.text(table.trace...), parent.trace, id)
-	sp := &span{id: spanID{trace, id}, parent: spanID{trace, cmp.Or(f.text(table.parent...), parent.id)}, session: f.text(table.session...)}
+	trace := cmp.Or(f.text(table.span.trace...), parent.trace, id)
+	sp := &span{id: spanID{trace, id}, parent: spanID{trace, cmp.Or(f.text(table.span.parent...), parent.id)}, session: f.text(table.span.session...)}
 	switch top := sp.parent.id == ""; {
 	case top && table.topIsTrace && id != trace:
 		sp.parent.id = trace
 	case top:
 		agent, sp.parent = known && !isCall, spanID{}
 	}
-	started, _ := readTime(f.text(table.begin...))
-	ended, _ := readTime(f.text(table.end...))
+	started, _ := readTime(f.text(table.span.begin...))
+	ended, _ := readTime(f.text(table.span.end...))
 	if isCall {
 		r := table.outcome.read(f)
 		r.at = ended

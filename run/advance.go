@@ -38,12 +38,12 @@ func (r *Run) outputOf(scope int) (json.RawMessage, error) {
 		return v, err
 	}
 	if len(s.last) == 1 {
-		return r.results[s.last[0]], nil
+		return r.nodes.results[s.last[0]], nil
 	}
 	out := map[string]json.RawMessage{}
 	for _, i := range s.last {
-		if r.results[i] != nil {
-			out[r.plan.nodes[i].id] = r.results[i]
+		if r.nodes.results[i] != nil {
+			out[r.plan.nodes[i].id] = r.nodes.results[i]
 		}
 	}
 	return json.Marshal(out)
@@ -54,7 +54,7 @@ func (r *Run) advance() {
 	for changed := true; changed; {
 		changed = false
 		for scope := range r.plan.scopes {
-			if r.params[scope] == nil {
+			if r.nodes.params[scope] == nil {
 				continue
 			}
 			for _, i := range r.plan.scopes[scope].order {
@@ -84,13 +84,13 @@ func (r *Run) begin(i int) bool {
 	n, s := &r.plan.nodes[i], &r.status.Nodes[i]
 	for _, d := range n.deps {
 		switch state := r.status.Nodes[d].State; {
-		case state == NodeFailed && r.plan.nodes[d].task.OnError == "", state == NodeSkipped && r.blocked[d]:
-			r.blocked[i] = true
+		case state == NodeFailed && r.plan.nodes[d].task.OnError == "", state == NodeSkipped && r.nodes.blocked[d]:
+			r.nodes.blocked[i] = true
 			r.skip(i, fmt.Sprintf("because %s %s", r.status.Nodes[d].ID, state))
 			return true
 		}
 	}
-	arguments := r.prepared[i]
+	arguments := r.nodes.prepared[i]
 	if arguments == nil {
 		if n.when != nil {
 			holds, err := n.when.condition(scopeView{r, n.scope}.environment(n.when))
@@ -110,22 +110,22 @@ func (r *Run) begin(i int) bool {
 	}
 	if n.kind == KindCapability {
 		s.State, s.StartedAt, s.Attempts = NodeRunning, r.opts.Now().UTC(), 1
-		r.params[n.inner] = arguments
+		r.nodes.params[n.inner] = arguments
 		return true
 	}
-	if n.ask != "" && !r.approved[i] {
+	if n.ask != "" && !r.nodes.approved[i] {
 		s.State, s.Arguments, s.Reason = nodeApproval, arguments, n.ask
-		r.prepared[i] = arguments
+		r.nodes.prepared[i] = arguments
 		return true
 	}
 	if r.inFlight >= r.opts.Width {
-		r.prepared[i] = arguments
+		r.nodes.prepared[i] = arguments
 		return false
 	}
 	s.State, s.StartedAt, s.Reason = NodeRunning, r.opts.Now().UTC(), ""
 	s.Attempts++
 	r.inFlight++
-	r.prepared[i] = nil
+	r.nodes.prepared[i] = nil
 	began := *s
 	began.Arguments = arguments
 	after := r.after(i, []string{})
@@ -230,7 +230,7 @@ func (r *Run) fail(i int, kind Failure, why string) {
 
 // passOver says of what is in a capability that was not opened that it is not run.
 func (r *Run) passOver(i int) {
-	if n := &r.plan.nodes[i]; n.inner >= 0 && r.params[n.inner] == nil {
+	if n := &r.plan.nodes[i]; n.inner >= 0 && r.nodes.params[n.inner] == nil {
 		for _, j := range r.plan.scopes[n.inner].nodes {
 			r.status.Nodes[j].State = nodeNotRun
 			r.passOver(j)
@@ -258,7 +258,7 @@ func (r *Run) close(i, scope int) {
 		return
 	}
 	s.State, s.Result = NodeDone, out
-	r.results[i] = out
+	r.nodes.results[i] = out
 	if inner := &r.plan.scopes[scope]; inner.output != nil {
 		s.Misfit = r.misfitIn(scope, inner.output) != ""
 	} else {
@@ -300,10 +300,10 @@ func (v scopeView) resolve(ref *reference) (json.RawMessage, *missingError) {
 		b, _ := json.Marshal(v.r.intent) // a string: cannot fail
 		return b, nil
 	case fromParams:
-		from = v.r.params[v.scope]
+		from = v.r.nodes.params[v.scope]
 	case fromTask:
 		i := v.r.plan.scopes[v.scope].nodes[ref.task]
-		if from = v.r.results[i]; from == nil {
+		if from = v.r.nodes.results[i]; from == nil {
 			return nil, &missingError{ref.text, v.r.status.Nodes[i].State != NodeDone, i}
 		}
 	}
@@ -319,13 +319,13 @@ func (v scopeView) environment(x *expression) map[string]any {
 	s := &v.r.plan.scopes[v.scope]
 	for _, id := range x.tasks {
 		i := s.nodes[s.byID[id]]
-		result, known := v.r.decoded[i]
-		if !known && v.r.results[i] != nil {
-			result = decode(v.r.results[i])
-			v.r.decoded[i] = result
+		result, known := v.r.nodes.decoded[i]
+		if !known && v.r.nodes.results[i] != nil {
+			result = decode(v.r.nodes.results[i])
+			v.r.nodes.decoded[i] = result
 		}
 		n := v.r.status.Nodes[i]
 		tasks[id] = map[string]any{"result": result, "state": string(n.State), "error": n.Error}
 	}
-	return map[string]any{nameIntent: v.r.intent, nameParams: decode(v.r.params[v.scope]), nameTasks: tasks}
+	return map[string]any{nameIntent: v.r.intent, nameParams: decode(v.r.nodes.params[v.scope]), nameTasks: tasks}
 }

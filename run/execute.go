@@ -62,13 +62,8 @@ type Run struct {
 
 	mu        sync.Mutex
 	status    Status
-	results   []json.RawMessage // by node; nil: none
-	params    []json.RawMessage // by scope; nil: it is not open yet
-	blocked   []bool            // skipped because something failed
-	approved  []bool
-	prepared  []json.RawMessage // arguments that were computed before a person was asked
-	decoded   map[int]any       // results as expressions see them
-	changed   chan struct{}     // closed and renewed at every change
+	nodes     nodeTable
+	changed   chan struct{} // closed and renewed at every change
 	inFlight  int
 	stopping  bool // the process ends: what is open stays open
 	canceling bool
@@ -81,6 +76,16 @@ type Run struct {
 	over     chan struct{}
 	calls    context.Context
 	stopCall context.CancelFunc
+}
+
+// A nodeTable has what is known of the nodes while they run.
+type nodeTable struct {
+	results  []json.RawMessage // by node; nil: none
+	params   []json.RawMessage // by scope; nil: it is not open yet
+	blocked  []bool            // skipped because something failed
+	approved []bool
+	prepared []json.RawMessage // arguments that were computed before a person was asked
+	decoded  map[int]any       // results as expressions see them
 }
 
 type nodeEnd struct {
@@ -122,14 +127,14 @@ func Resume(ctx context.Context, past Past, p *Plan, o Options) *Run {
 		now := &r.status.Nodes[i]
 		switch {
 		case n.State.settled():
-			r.results[i] = n.Result
+			r.nodes.results[i] = n.Result
 			r.kept.Add(int64(len(n.Result)))
 			n.DependsOn = now.DependsOn
 			*now = n
-			r.blocked[i] = false
+			r.nodes.blocked[i] = false
 		case p.nodes[i].again:
 			now.Attempts = n.Attempts
-			r.approved[i] = true // it was, else it would not have begun
+			r.nodes.approved[i] = true // it was, else it would not have begun
 		default:
 			now.State, now.Attempts, now.StartedAt, now.Arguments = NodeInterrupted, n.Attempts, n.StartedAt, n.Arguments
 			now.Reason = "it was under way when the process ended, and may have happened; its tool is not annotated as repeatable"
@@ -154,8 +159,8 @@ func newRun(ctx context.Context, id string, p *Plan, o Options) *Run {
 	o = o.filled()
 	r := &Run{
 		id: id, intent: p.request.DAG.Intent, plan: p, opts: o,
-		results: make([]json.RawMessage, len(p.nodes)), blocked: make([]bool, len(p.nodes)), approved: make([]bool, len(p.nodes)),
-		prepared: make([]json.RawMessage, len(p.nodes)), params: make([]json.RawMessage, len(p.scopes)), decoded: map[int]any{},
+		nodes: nodeTable{results: make([]json.RawMessage, len(p.nodes)), blocked: make([]bool, len(p.nodes)), approved: make([]bool, len(p.nodes)),
+			prepared: make([]json.RawMessage, len(p.nodes)), params: make([]json.RawMessage, len(p.scopes)), decoded: map[int]any{}},
 		changed: make(chan struct{}), ended: make(chan nodeEnd), wake: make(chan struct{}, 1), over: make(chan struct{}),
 		status: Status{
 			ID: id, Capability: p.Capability, Intent: p.request.DAG.Intent, State: Running, StartedAt: o.Now().UTC(),
@@ -163,7 +168,7 @@ func newRun(ctx context.Context, id string, p *Plan, o Options) *Run {
 		},
 	}
 	r.calls, r.stopCall = context.WithCancel(context.WithoutCancel(ctx))
-	r.params[0] = p.scopes[0].given
+	r.nodes.params[0] = p.scopes[0].given
 	for i := range p.nodes {
 		n := &p.nodes[i]
 		s := Node{ID: n.path, Tool: n.task.Tool, Kind: n.kind, State: NodeWaiting, DependsOn: []string{}}
@@ -256,7 +261,7 @@ func (r *Run) Decide(paths []string, allow bool) error {
 		n := &r.status.Nodes[i]
 		n.Arguments, n.Reason = nil, ""
 		if allow {
-			n.State, r.approved[i] = NodeWaiting, true
+			n.State, r.nodes.approved[i] = NodeWaiting, true
 			continue
 		}
 		before := n.State
@@ -348,7 +353,7 @@ func (r *Run) note(e nodeEnd) {
 		return
 	}
 	r.status.Nodes[e.node] = e.status
-	r.results[e.node] = e.result
+	r.nodes.results[e.node] = e.result
 }
 
 // recount brings the summary of the status up to date.

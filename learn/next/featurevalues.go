@@ -18,12 +18,17 @@ type FeatureValues struct {
 
 	has []uint64 // of each row, a bit for each signal that may be other than 0
 
-	prefix     sequence.Prefix
-	keys       []uint64
-	search     sequence.Search
-	blend      sequence.Blend
-	row        []int32 // of a tool, counted from 1
-	use        []uint8 // of each tool in Tools, see [FeatureValues.Used]
+	prefix sequence.Prefix
+	keys   []uint64
+	search sequence.Search
+	blend  sequence.Blend
+	row    []int32 // of a tool, counted from 1
+	use    []uint8 // of each tool in Tools, see [FeatureValues.Used]
+	buffer featureBuffers
+}
+
+// featureBuffers are reused from question to question.
+type featureBuffers struct {
 	scores     []float64
 	odds       []float64
 	sum        []float64
@@ -44,7 +49,7 @@ func (s *FeatureValues) reset(tools int) {
 	}
 	s.Tools, s.Values, s.has, s.Evidence = s.Tools[:0], s.Values[:0], s.has[:0], [signalCount]uint8{}
 	if len(s.row) < tools {
-		s.row, s.sum, s.need = make([]int32, tools), make([]float64, tools), make([]int32, tools)
+		s.row, s.buffer.sum, s.buffer.need = make([]int32, tools), make([]float64, tools), make([]int32, tools)
 	}
 }
 
@@ -69,21 +74,21 @@ func (s *FeatureValues) put(row int, k Signal, x float32) {
 var _ [64 - signalCount]struct{} // a bit of has for each signal
 
 func (s *FeatureValues) add(tool int32, x float64) {
-	if s.sum[tool] == 0 {
-		s.met = append(s.met, tool)
+	if s.buffer.sum[tool] == 0 {
+		s.buffer.met = append(s.buffer.met, tool)
 	}
-	s.sum[tool] += x
+	s.buffer.sum[tool] += x
 }
 
 // flush turns the votes added into the signal k, by f, and starts again from nothing.
 func (s *FeatureValues) flush(k Signal, f func(tool int32, votes float64) float64) {
-	for _, t := range s.met {
-		if v := s.sum[t]; v > 0 {
+	for _, t := range s.buffer.met {
+		if v := s.buffer.sum[t]; v > 0 {
 			s.set(k, t, f(t, v))
 		}
-		s.sum[t] = 0
+		s.buffer.sum[t] = 0
 	}
-	s.met = s.met[:0]
+	s.buffer.met = s.buffer.met[:0]
 }
 
 // pool adds the shares of a row of followers, shrunk by one count.
@@ -198,7 +203,7 @@ func (h *History) contexts(p *sequence.Prefix, s *FeatureValues) {
 func (h *History) graph(p *sequence.Prefix, s *FeatureValues) {
 	weight := 1.0
 	for i := len(p.Leaves) - 1; i >= max(0, len(p.Leaves)-branch); i-- {
-		s.pool(&h.first[p.Tools[p.Leaves[i]]], weight)
+		s.pool(&h.after.first[p.Tools[p.Leaves[i]]], weight)
 		weight *= decayB
 	}
 	s.Evidence[signalBranches] = uint8(min(len(p.Leaves)-1, 3))
@@ -209,7 +214,7 @@ func (h *History) graph(p *sequence.Prefix, s *FeatureValues) {
 		if p.Children[j] == 0 {
 			continue
 		}
-		more, first := &h.more[p.Tools[j]], &h.first[p.Tools[j]]
+		more, first := &h.after.more[p.Tools[j]], &h.after.first[p.Tools[j]]
 		share := float64(more.Total) / float64(more.Total+first.Total+1) // how often there is a further one
 		s.pool(more, weight*share)
 		weight *= decayB
@@ -223,20 +228,20 @@ func (h *History) graph(p *sequence.Prefix, s *FeatureValues) {
 func (h *History) bags(p *sequence.Prefix, s *FeatureValues) {
 	weight := 1.0
 	for d := 1; d <= min(skips, len(p.Tools)); d++ {
-		s.pool(&h.skip[d-1][p.Back(d)], weight)
+		s.pool(&h.after.skip[d-1][p.Back(d)], weight)
 		weight *= decayS
 	}
-	s.Evidence[signalSkips] = level(int(h.skip[0][p.Last()].Total))
+	s.Evidence[signalSkips] = level(int(h.after.skip[0][p.Last()].Total))
 	s.flush(signalSkips, h.over)
 	speak := p.Distinct[:min(len(p.Distinct), bagMax)]
 	for _, t := range speak {
-		s.pool(&h.bag[t], 1/float64(len(speak)))
+		s.pool(&h.after.bag[t], 1/float64(len(speak)))
 	}
 	s.Evidence[signalBag] = level(2 * len(p.Tools))
 	s.flush(signalBag, h.over)
 	root := math.Sqrt(float64(len(speak)))
 	for _, t := range speak {
-		row := &h.bag[t]
+		row := &h.after.bag[t]
 		mass := 2 * float64(len(row.Counts))
 		for _, c := range row.Counts {
 			s.add(c.Tool, ln(1+float64(c.N)/(float64(mass*h.chain.Popularity(c.Tool))+2))/root)
@@ -263,7 +268,7 @@ func (h *History) copies(p *sequence.Prefix, s *FeatureValues) {
 
 func (h *History) repeats(p *sequence.Prefix, s *FeatureValues) {
 	for i, t := range p.Distinct {
-		s.set(signalAgain, t, ln((float64(h.again[t])+.5)/(float64(h.done[t])+2)))
+		s.set(signalAgain, t, ln((float64(h.after.again[t])+.5)/(float64(h.after.done[t])+2)))
 		switch age := p.Age[i]; {
 		case age == 0:
 			s.set(signalRepeat, t, 1)
@@ -282,21 +287,21 @@ func (h *History) repeats(p *sequence.Prefix, s *FeatureValues) {
 func (h *History) catalogue(p *sequence.Prefix, s *FeatureValues) {
 	last := p.Last()
 	server := h.catalog.Server[last]
-	row := &h.toServer[server]
+	row := &h.perServer.toServer[server]
 	s.Evidence[signalServer], s.Evidence[signalSameServer] = level(int(row.Total)), level(int(row.Total))
-	if h.servers > 1 {
+	if h.perServer.servers > 1 {
 		for _, c := range row.Counts {
-			base := (float64(h.atServer[c.Tool]) + .5) / (float64(h.steps) + float64(.5*float64(h.servers)))
+			base := (float64(h.perServer.atServer[c.Tool]) + .5) / (float64(h.steps) + float64(.5*float64(h.perServer.servers)))
 			x := ln(1 + float64(c.N)/(2*base))
-			for _, t := range h.ofServer[c.Tool] {
+			for _, t := range h.perServer.ofServer[c.Tool] {
 				s.set(signalServer, t, x)
 			}
 		}
-		for _, t := range h.ofServer[server] {
+		for _, t := range h.perServer.ofServer[server] {
 			s.set(signalSameServer, t, 1)
 		}
 	}
-	s.Evidence[signalAlike] = level(int(h.skip[0][last].Total))
+	s.Evidence[signalAlike] = level(int(h.after.skip[0][last].Total))
 	if h.catalog.Alike != nil {
 		for _, x := range h.catalog.Alike[last] {
 			s.set(signalAlike, x.Tool, 4*x.Share)
@@ -312,7 +317,7 @@ func (h *History) request(p *sequence.Prefix, r *Request, s *FeatureValues) {
 	for _, x := range r.text {
 		s.set(signalAsked, x.Tool, 4*x.Share)
 	}
-	s.Evidence[signalAsked] = level(int(h.skip[0][last].Total))
+	s.Evidence[signalAsked] = level(int(h.after.skip[0][last].Total))
 	if len(r.near) > 0 {
 		near := uint8(min(r.near[0].similarity*5, 3))
 		s.Evidence[signalPastNext], s.Evidence[signalPastRest] = near, near
@@ -331,17 +336,17 @@ func (h *History) request(p *sequence.Prefix, r *Request, s *FeatureValues) {
 		tools := h.tasks[x.task].Tools
 		weight := float64(x.similarity*x.similarity) / r.total / math.Sqrt(float64(len(tools)))
 		for _, t := range p.Tools {
-			s.need[t]++
+			s.buffer.need[t]++
 		}
 		for _, t := range tools {
-			if s.need[t] > 0 {
-				s.need[t]--
+			if s.buffer.need[t] > 0 {
+				s.buffer.need[t]--
 				continue
 			}
 			s.add(t, weight)
 		}
 		for _, t := range p.Tools {
-			s.need[t] = 0
+			s.buffer.need[t] = 0
 		}
 	}
 	s.flush(signalPastRest, h.over)
@@ -356,23 +361,23 @@ func (h *History) request(p *sequence.Prefix, r *Request, s *FeatureValues) {
 // residue is what the residual model adds for the tools the chain holds most likely, and the first
 // that the request's words speak for.
 func (h *History) residue(p *sequence.Prefix, r *Request, s *FeatureValues) {
-	s.features = situation(p, s.features[:0])
-	s.likely = h.likely(&s.blend, s.likely)
+	s.buffer.features = situation(p, s.buffer.features[:0])
+	s.buffer.likely = h.likely(&s.blend, s.buffer.likely)
 	if r != nil {
 		for i, added := 0, 0; i < len(r.words) && added < wide/2; i++ {
-			if t := r.words[i].Tool; !has(s.likely[:min(len(s.likely), wide)], t) {
-				s.likely = append(s.likely, sequence.Vote{Tool: t})
+			if t := r.words[i].Tool; !has(s.buffer.likely[:min(len(s.buffer.likely), wide)], t) {
+				s.buffer.likely = append(s.buffer.likely, sequence.Vote{Tool: t})
 				added++
 			}
 		}
 	}
 	place := uint8(min(len(p.Tools)/3, 3))
 	s.Evidence[signalResidual], s.Evidence[signalResidualAsk] = place, 0
-	for _, v := range s.likely {
-		s.own = own(p, v.Tool, s.own[:0])
-		s.set(signalResidual, v.Tool, h.residual.Score(s.features, v.Tool)+h.residual.Score(s.own, v.Tool))
+	for _, v := range s.buffer.likely {
+		s.buffer.own = own(p, v.Tool, s.buffer.own[:0])
+		s.set(signalResidual, v.Tool, h.requests.residual.Score(s.buffer.features, v.Tool)+h.requests.residual.Score(s.buffer.own, v.Tool))
 		if r != nil {
-			s.set(signalResidualAsk, v.Tool, h.residual.Score(r.features, v.Tool))
+			s.set(signalResidualAsk, v.Tool, h.requests.residual.Score(r.features, v.Tool))
 		}
 	}
 }

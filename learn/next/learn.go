@@ -93,37 +93,57 @@ type Catalog struct {
 // A History is everything counted. Observing and asking must not happen at once.
 type History struct {
 	catalog    Catalog
-	servers    int
+	perServer  serverTable
 	chain      *sequence.Chain
 	rows       sequence.Table
-	bag        []sequence.Followers // next steps while a tool was done before
-	skip       [skips][]sequence.Followers
-	first      []sequence.Followers // first dependent steps of a tool's step
-	more       []sequence.Followers // further dependent steps
-	again      []int32              // positions where the tool was done and came again
-	done       []int32              // positions where the tool was done
-	ofServer   [][]int32            // tools of each server
-	toServer   []sequence.Followers // servers after a server
-	atServer   []int32
+	after      followerTable
 	steps      int32 // positions counted, first steps left out
 	neighbours *sequence.Neighbours
 	using      []int32 // tasks that use a tool
 	tasks      []*Task
-	asked      int // tasks with a request
+	requests   requestTable
 	branching  int // tasks that branch
-	words      map[int32]*wordRow
-	norms      []float64 // of the tasks' requests
-	remeasure  int       // when as many tasks are known
-	residual   *maxent.Model
 	study      *FeatureValues
 	plans      *sequence.Neighbours
-	requiredBy [][]int32
+	byProperty propertyTable
 	structure  *structure // nil before [History.Settle]
-	takers     [][]int32  // of each property, the tools that take it
-	rare       []float64  // ln(1 + T/n) of each property, n its takers
-	latest     [][]int32  // beside the followers of each tool: the task in which it last came
 	went       []tally    // by tool, how its steps went; nil while no outcome is known
 	wentAfter  [][]tally  // by the tool before, ascending
+}
+
+// A propertyTable has by property of arguments and results the tools that take it.
+type propertyTable struct {
+	requiredBy [][]int32
+	takers     [][]int32 // of each property, the tools that take it
+	rare       []float64 // ln(1 + T/n) of each property, n its takers
+}
+
+// A requestTable has what the requests of the tasks add.
+type requestTable struct {
+	asked     int // tasks with a request
+	words     map[int32]*wordRow
+	norms     []float64 // of the tasks' requests
+	remeasure int       // when as many tasks are known
+	residual  *maxent.Model
+}
+
+// A serverTable counts by server.
+type serverTable struct {
+	servers  int
+	ofServer [][]int32            // tools of each server
+	toServer []sequence.Followers // servers after a server
+	atServer []int32
+}
+
+// A followerTable counts by tool what came after it and where it came again.
+type followerTable struct {
+	bag    []sequence.Followers // next steps while a tool was done before
+	skip   [skips][]sequence.Followers
+	first  []sequence.Followers // first dependent steps of a tool's step
+	more   []sequence.Followers // further dependent steps
+	again  []int32              // positions where the tool was done and came again
+	done   []int32              // positions where the tool was done
+	latest [][]int32            // beside the followers of each tool: the task in which it last came
 }
 
 type wordRow struct {
@@ -140,10 +160,11 @@ type mention struct {
 // NewHistory is an empty history of the tools of a catalog.
 func NewHistory(c Catalog) *History {
 	T := len(c.Server)
-	h := &History{catalog: c, chain: sequence.NewChain(T, order), neighbours: sequence.NewNeighbours(T),
-		bag: make([]sequence.Followers, T), first: make([]sequence.Followers, T), more: make([]sequence.Followers, T),
-		again: make([]int32, T), done: make([]int32, T), using: make([]int32, T), words: map[int32]*wordRow{},
-		residual: maxent.New(bits), study: &FeatureValues{}, latest: make([][]int32, T)}
+	h := &History{catalog: c, chain: sequence.NewChain(T, order), neighbours: sequence.NewNeighbours(T), using: make([]int32, T),
+		study: &FeatureValues{},
+		after: followerTable{bag: make([]sequence.Followers, T), first: make([]sequence.Followers, T), more: make([]sequence.Followers, T),
+			again: make([]int32, T), done: make([]int32, T), latest: make([][]int32, T)},
+		requests: requestTable{words: map[int32]*wordRow{}, residual: maxent.New(bits)}}
 	for _, row := range c.Older {
 		for _, f := range row.Counts {
 			h.chain.Used(f.Tool, f.N)
@@ -151,24 +172,24 @@ func NewHistory(c Catalog) *History {
 	}
 	h.properties()
 	if c.Requires != nil {
-		h.plans, h.requiredBy = plans(c.Requires), make([][]int32, T)
+		h.plans, h.byProperty.requiredBy = plans(c.Requires), make([][]int32, T)
 		for t, needs := range c.Requires {
 			for _, need := range needs {
-				h.requiredBy[need] = append(h.requiredBy[need], int32(t))
+				h.byProperty.requiredBy[need] = append(h.byProperty.requiredBy[need], int32(t))
 			}
 		}
 	}
-	for i := range h.skip {
-		h.skip[i] = make([]sequence.Followers, T)
+	for i := range h.after.skip {
+		h.after.skip[i] = make([]sequence.Followers, T)
 	}
 	for _, s := range c.Server {
-		h.servers = max(h.servers, int(s)+1)
+		h.perServer.servers = max(h.perServer.servers, int(s)+1)
 	}
-	h.ofServer = make([][]int32, h.servers)
+	h.perServer.ofServer = make([][]int32, h.perServer.servers)
 	for t, s := range c.Server {
-		h.ofServer[s] = append(h.ofServer[s], int32(t))
+		h.perServer.ofServer[s] = append(h.perServer.ofServer[s], int32(t))
 	}
-	h.toServer, h.atServer = make([]sequence.Followers, h.servers), make([]int32, h.servers)
+	h.perServer.toServer, h.perServer.atServer = make([]sequence.Followers, h.perServer.servers), make([]int32, h.perServer.servers)
 	return h
 }
 
@@ -189,28 +210,28 @@ func (h *History) Observe(task *Task) {
 			h.rows.Add(k, t, 1)
 		}
 		for d := 1; d <= min(skips, i); d++ {
-			h.skip[d-1][tools[i-d]].Add(t, 1)
+			h.after.skip[d-1][tools[i-d]].Add(t, 1)
 		}
 		h.date(tools[i-1], t)
 		for j, u := range p.Distinct {
 			if p.Age[j] >= reach {
 				break
 			}
-			h.bag[u].Add(t, 1)
-			h.done[u]++
+			h.after.bag[u].Add(t, 1)
+			h.after.done[u]++
 			if u == t {
-				h.again[u]++
+				h.after.again[u]++
 			}
 		}
 		to := h.catalog.Server[t]
-		h.toServer[h.catalog.Server[tools[i-1]]].Add(to, 1)
-		h.atServer[to]++
+		h.perServer.toServer[h.catalog.Server[tools[i-1]]].Add(to, 1)
+		h.perServer.atServer[to]++
 		h.steps++
 		for _, from := range task.Parents[i] {
 			if p.Children[from] == 0 {
-				h.first[tools[from]].Add(t, 1)
+				h.after.first[tools[from]].Add(t, 1)
 			} else {
-				h.more[tools[from]].Add(t, 1)
+				h.after.more[tools[from]].Add(t, 1)
 			}
 		}
 	}
@@ -224,10 +245,10 @@ func (h *History) Observe(task *Task) {
 		h.using[t]++
 	}
 	for _, w := range task.Request {
-		row := h.words[w.ID]
+		row := h.requests.words[w.ID]
 		if row == nil {
 			row = &wordRow{}
-			h.words[w.ID] = row
+			h.requests.words[w.ID] = row
 		}
 		row.tasks = append(row.tasks, mention{int32(len(h.tasks)), w.Mass})
 		for _, t := range different {
@@ -235,7 +256,7 @@ func (h *History) Observe(task *Task) {
 		}
 	}
 	if len(task.Request) > 0 {
-		h.asked++
+		h.requests.asked++
 	}
 	if branches(task.Parents) {
 		h.branching++
@@ -247,7 +268,7 @@ func (h *History) Observe(task *Task) {
 // idf is ln((N+1)/(n+1)) + 1 of a word that n of the N tasks' requests have.
 func (h *History) idf(word int32) float64 {
 	n := 0
-	if row := h.words[word]; row != nil {
+	if row := h.requests.words[word]; row != nil {
 		n = len(row.tasks)
 	}
 	return numeric.Ln(float64(len(h.tasks)+1)/float64(n+1)) + 1

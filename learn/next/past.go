@@ -57,7 +57,7 @@ func (h *History) worked(p *sequence.Prefix, s *FeatureValues) {
 	if h.went == nil {
 		return
 	}
-	s.Evidence[signalWorked] = level(int(h.skip[0][p.Last()].Total))
+	s.Evidence[signalWorked] = level(int(h.after.skip[0][p.Last()].Total))
 	for i, t := range s.Tools {
 		s.put(i, signalWorked, h.went[t].balance())
 	}
@@ -76,9 +76,9 @@ func (n *tally) balance() float32 {
 
 // date notes that a tool follows another in the task under way, which the followers count already.
 func (h *History) date(last, tool int32) {
-	at, _ := slices.BinarySearchFunc(h.skip[0][last].Counts, tool, func(c sequence.Count, t int32) int { return cmp.Compare(c.Tool, t) })
-	if dates := h.latest[last]; len(dates) < len(h.skip[0][last].Counts) {
-		h.latest[last] = slices.Insert(dates, at, int32(len(h.tasks)))
+	at, _ := slices.BinarySearchFunc(h.after.skip[0][last].Counts, tool, func(c sequence.Count, t int32) int { return cmp.Compare(c.Tool, t) })
+	if dates := h.after.latest[last]; len(dates) < len(h.after.skip[0][last].Counts) {
+		h.after.latest[last] = slices.Insert(dates, at, int32(len(h.tasks)))
 	} else {
 		dates[at] = int32(len(h.tasks))
 	}
@@ -87,11 +87,11 @@ func (h *History) date(last, tool int32) {
 // lately sets how recent the last task is in which each tool followed the last one: 1 - ln(age)/ln(tasks + 1), with
 // age 1 for the newest task.
 func (h *History) lately(p *sequence.Prefix, s *FeatureValues) {
-	row := &h.skip[0][p.Last()]
+	row := &h.after.skip[0][p.Last()]
 	s.Evidence[signalLately] = level(int(row.Total))
 	all := ln(float64(len(h.tasks) + 1))
 	for i, c := range row.Counts {
-		age := len(h.tasks) - int(h.latest[p.Last()][i])
+		age := len(h.tasks) - int(h.after.latest[p.Last()][i])
 		s.set(signalLately, c.Tool, 1-ln(float64(age))/all)
 	}
 }
@@ -101,7 +101,7 @@ func (h *History) whole(p *sequence.Prefix, s *FeatureValues) {
 	if h.catalog.Older == nil {
 		return
 	}
-	older, newer := &h.catalog.Older[p.Last()], &h.skip[0][p.Last()]
+	older, newer := &h.catalog.Older[p.Last()], &h.after.skip[0][p.Last()]
 	s.Evidence[signalWhole] = level(int(older.Total + newer.Total))
 	for _, c := range older.Counts {
 		s.add(c.Tool, float64(c.N))
@@ -109,17 +109,19 @@ func (h *History) whole(p *sequence.Prefix, s *FeatureValues) {
 	for _, c := range newer.Counts {
 		s.add(c.Tool, float64(c.N))
 	}
-	escape := float64(sequence.Discount*float64(len(s.met))) + sequence.Mass
+	escape := float64(sequence.Discount*float64(len(s.buffer.met))) + sequence.Mass
 	s.flush(signalWhole, func(tool int32, n float64) float64 {
 		return ln(1 + (n-sequence.Discount)/float64(escape*h.chain.Popularity(tool)))
 	})
 }
 
 // Led is how many dependent steps came after steps of a tool.
-func (h *History) Led(tool int32) int32 { return h.first[tool].Total + h.more[tool].Total }
+func (h *History) Led(tool int32) int32 { return h.after.first[tool].Total + h.after.more[tool].Total }
 
 // LedTo is how many of them were of another one.
-func (h *History) LedTo(tool, to int32) int32 { return h.first[tool].N(to) + h.more[tool].N(to) }
+func (h *History) LedTo(tool, to int32) int32 {
+	return h.after.first[tool].N(to) + h.after.more[tool].N(to)
+}
 
 // Truncated reports whether older tasks were left out.
 func (h *History) Truncated() bool { return h.catalog.Older != nil }

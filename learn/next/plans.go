@@ -59,12 +59,12 @@ func (h *History) authored(p *sequence.Prefix, s *FeatureValues) {
 		return
 	}
 	last := p.Last()
-	for _, t := range h.requiredBy[last] {
+	for _, t := range h.byProperty.requiredBy[last] {
 		s.set(Linked, t, 1)
 	}
-	s.Evidence[Linked] = level(int(h.skip[0][last].Total))
+	s.Evidence[Linked] = level(int(h.after.skip[0][last].Total))
 	for _, done := range p.Distinct {
-		for _, t := range h.requiredBy[done] {
+		for _, t := range h.byProperty.requiredBy[done] {
 			s.add(t, 1/float64(len(h.catalog.Requires[t])))
 		}
 	}

@@ -55,7 +55,7 @@ func (h *History) RankTop(s *FeatureValues, w []float64, k int, out []Ranked) []
 	before := func(a, b Ranked) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(h.chain.Uses(b.Tool), h.chain.Uses(a.Tool)), cmp.Compare(a.Tool, b.Tool))
 	}
-	for t, x := range s.scores {
+	for t, x := range s.buffer.scores {
 		switch r := (Ranked{Tool: int32(t), Score: x, Row: int(s.row[t]) - 1}); {
 		case k >= T:
 			out = append(out, r)
@@ -67,7 +67,7 @@ func (h *History) RankTop(s *FeatureValues, w []float64, k int, out []Ranked) []
 		slices.SortFunc(out, before)
 	}
 	for i := range out {
-		out[i].Probability = s.odds[out[i].Tool] / z
+		out[i].Probability = s.buffer.odds[out[i].Tool] / z
 	}
 	return out
 }
@@ -78,9 +78,9 @@ func (h *History) Score(s *FeatureValues, w []float64, out []Ranked) []Ranked {
 		return out[:0]
 	}
 	z := h.partition(s, w)
-	out = slices.Grow(out[:0], len(s.scores))[:len(s.scores)]
-	for t, x := range s.scores {
-		out[t] = Ranked{int32(t), x, s.odds[t] / z, int(s.row[t]) - 1}
+	out = slices.Grow(out[:0], len(s.buffer.scores))[:len(s.buffer.scores)]
+	for t, x := range s.buffer.scores {
+		out[t] = Ranked{int32(t), x, s.buffer.odds[t] / z, int(s.row[t]) - 1}
 	}
 	return out
 }
@@ -88,10 +88,10 @@ func (h *History) Score(s *FeatureValues, w []float64, out []Ranked) []Ranked {
 // partition fills s.scores and s.odds, e^(score - highest), by tool, and returns the sum of the odds.
 func (h *History) partition(s *FeatureValues, w []float64) (z float64) {
 	h.score(s, w)
-	top := slices.Max(s.scores)
-	s.odds = append(s.odds[:0], s.scores...)
-	numeric.Exps(s.odds, top)
-	for _, e := range s.odds {
+	top := slices.Max(s.buffer.scores)
+	s.buffer.odds = append(s.buffer.odds[:0], s.buffer.scores...)
+	numeric.Exps(s.buffer.odds, top)
+	for _, e := range s.buffer.odds {
 		z += e
 	}
 	return z
@@ -104,19 +104,19 @@ func (h *History) score(s *FeatureValues, w []float64) {
 		fresh[i] = Weight(w, k, s.Evidence[k], 0)
 	}
 	T := h.chain.Tools()
-	s.scores = slices.Grow(s.scores[:0], T)[:T]
+	s.buffer.scores = slices.Grow(s.buffer.scores[:0], T)[:T]
 	if g := h.structure; g != nil && g.tasks == len(h.tasks) {
 		popular, important := g.popular[:T], g.important[:T] // the values of Always
-		for t := range s.scores {
-			s.scores[t] = 0 + float64(fresh[0]*popular[t]) + float64(fresh[1]*float64(important[t]))
+		for t := range s.buffer.scores {
+			s.buffer.scores[t] = 0 + float64(fresh[0]*popular[t]) + float64(fresh[1]*float64(important[t]))
 		}
 	} else {
-		for t := range s.scores {
+		for t := range s.buffer.scores {
 			score := 0.0
 			for i, k := range Always {
 				score += float64(fresh[i] * h.Always(k, int32(t)))
 			}
-			s.scores[t] = score
+			s.buffer.scores[t] = score
 		}
 	}
 	var worth [3][signalCount]float64
@@ -127,6 +127,6 @@ func (h *History) score(s *FeatureValues, w []float64) {
 			k := mathbits.TrailingZeros64(has)
 			score += float64(weights[k] * float64(values[k]))
 		}
-		s.scores[t] = score
+		s.buffer.scores[t] = score
 	}
 }

@@ -53,12 +53,12 @@ func (h *History) AskInto(words []Word, text []sequence.Vote, r *Request) {
 	length := h.norm(words)
 	N := float64(len(h.tasks) + 1)
 	for _, w := range words {
-		row := h.words[w.ID]
+		row := h.requests.words[w.ID]
 		if row == nil {
 			continue
 		}
 		n := float64(len(row.tasks))
-		if len(row.tasks) <= h.asked/common+20 {
+		if len(row.tasks) <= h.requests.asked/common+20 {
 			idf := h.idf(w.ID)
 			x := float64(idf*float64(w.Mass)) / length * idf
 			for _, m := range row.tasks[max(0, len(row.tasks)-found):] {
@@ -80,7 +80,7 @@ func (h *History) AskInto(words []Word, text []sequence.Vote, r *Request) {
 	}
 	r.near = r.near[:0]
 	for _, e := range r.similarTo {
-		r.near = sequence.Keep(r.near, past{e, r.similarity[e] / h.norms[e]}, pastN, nearer)
+		r.near = sequence.Keep(r.near, past{e, r.similarity[e] / h.requests.norms[e]}, pastN, nearer)
 		r.similarity[e] = 0
 	}
 	r.similarTo = r.similarTo[:0]
@@ -114,15 +114,15 @@ func (h *History) norm(words []Word) float64 {
 // measure keeps the lengths of the requests' vectors. Every task changes how rare words are, if little,
 // so all are worked out anew whenever the history has grown by a 32nd.
 func (h *History) measure() {
-	if len(h.tasks) < h.remeasure {
-		h.norms = append(h.norms, h.norm(h.tasks[len(h.tasks)-1].Request))
+	if len(h.tasks) < h.requests.remeasure {
+		h.requests.norms = append(h.requests.norms, h.norm(h.tasks[len(h.tasks)-1].Request))
 		return
 	}
-	h.norms = h.norms[:0]
+	h.requests.norms = h.requests.norms[:0]
 	for _, t := range h.tasks {
-		h.norms = append(h.norms, h.norm(t.Request))
+		h.requests.norms = append(h.requests.norms, h.norm(t.Request))
 	}
-	h.remeasure = len(h.tasks) + len(h.tasks)/32 + 1
+	h.requests.remeasure = len(h.tasks) + len(h.tasks)/32 + 1
 }
 
 // wordFeatures appends the words for the residual model, together of length 2.

@@ -113,20 +113,20 @@ func (h *History) trainResidual(task *Task) {
 	for i := 1; i < len(task.Tools); i++ {
 		s.prefix.Set(task.Tools, task.Parents, i)
 		h.chain.Blend(task.Tools[:i], &s.blend)
-		s.likely = h.likely(&s.blend, s.likely)
-		taken := slices.IndexFunc(s.likely, func(v sequence.Vote) bool { return v.Tool == task.Tools[i] })
+		s.buffer.likely = h.likely(&s.blend, s.buffer.likely)
+		taken := slices.IndexFunc(s.buffer.likely, func(v sequence.Vote) bool { return v.Tool == task.Tools[i] })
 		if taken < 0 {
 			continue
 		}
-		s.features = append(situation(&s.prefix, s.features[:0]), words...)
-		s.candidates, s.own = s.candidates[:0], s.own[:0]
-		for _, v := range s.likely {
-			s.own = own(&s.prefix, v.Tool, s.own)
-			s.candidates = append(s.candidates, maxent.Candidate{Tool: v.Tool, Offset: float64(.9 * ln(v.Share))})
+		s.buffer.features = append(situation(&s.prefix, s.buffer.features[:0]), words...)
+		s.buffer.candidates, s.buffer.own = s.buffer.candidates[:0], s.buffer.own[:0]
+		for _, v := range s.buffer.likely {
+			s.buffer.own = own(&s.prefix, v.Tool, s.buffer.own)
+			s.buffer.candidates = append(s.buffer.candidates, maxent.Candidate{Tool: v.Tool, Offset: float64(.9 * ln(v.Share))})
 		}
-		for k := range s.candidates {
-			s.candidates[k].Own = s.own[2*k : 2*k+2]
+		for k := range s.buffer.candidates {
+			s.buffer.candidates[k].Own = s.buffer.own[2*k : 2*k+2]
 		}
-		h.residual.Learn(s.features, s.candidates, taken)
+		h.requests.residual.Learn(s.buffer.features, s.buffer.candidates, taken)
 	}
 }

@@ -23,7 +23,7 @@ func (h *History) Guess(tools []int32, s *Sources) {
 	for i, t := range tools {
 		from, most := i-1, int32(0)
 		for j := i - 1; !chains && j >= max(0, i-back); j-- {
-			if n := h.first[tools[j]].N(t) + h.more[tools[j]].N(t); n > most {
+			if n := h.after.first[tools[j]].N(t) + h.after.more[tools[j]].N(t); n > most {
 				from, most = j, n
 			}
 		}

@@ -58,8 +58,8 @@ func (h *History) Settle(stop func() bool) {
 	var edges []graph.Edge
 	var entries []spectral.Entry
 	for a := range T {
-		total := float64(h.first[a].Total + h.more[a].Total + 1)
-		for _, row := range [2]*sequence.Followers{&h.first[a], &h.more[a]} {
+		total := float64(h.after.first[a].Total + h.after.more[a].Total + 1)
+		for _, row := range [2]*sequence.Followers{&h.after.first[a], &h.after.more[a]} {
 			for _, c := range row.Counts {
 				edges = append(edges, graph.Edge{From: int32(a), To: c.Tool, Weight: float64(c.N) / total, Count: uint64(c.N)})
 				if int(c.Tool) != a { // what repeats itself is no flow
@@ -207,7 +207,7 @@ func (h *History) structural(p *sequence.Prefix, s *FeatureValues) {
 		return
 	}
 	last := p.Last()
-	seen := level(int(h.skip[0][last].Total))
+	seen := level(int(h.after.skip[0][last].Total))
 	s.Evidence[signalSharedNeighbours], s.Evidence[signalSameCommunity], s.Evidence[signalSpectral] = seen, seen, seen
 	for _, x := range g.alike[last] {
 		s.set(signalSharedNeighbours, x.Tool, ln(1+x.Share))
@@ -238,10 +238,10 @@ func (h *History) lifted(p *sequence.Prefix, s *FeatureValues) {
 		sum += weight
 		weight *= lastDecay
 	}
-	s.near = s.near[:0]
+	s.buffer.near = s.buffer.near[:0]
 	keep := func(t int32, lift float64) {
-		if lift /= sum; lift > byChance && (len(s.near) < spectralN || lift >= s.near[len(s.near)-1].Share) {
-			s.near = sequence.Keep(s.near, sequence.Vote{Tool: t, Share: lift}, spectralN, likelier)
+		if lift /= sum; lift > byChance && (len(s.buffer.near) < spectralN || lift >= s.buffer.near[len(s.buffer.near)-1].Share) {
+			s.buffer.near = sequence.Keep(s.buffer.near, sequence.Vote{Tool: t, Share: lift}, spectralN, likelier)
 		}
 	}
 	to := func(t int32) []float64 { return g.to[int(t)*g.k:][:len(x)] }
@@ -267,7 +267,7 @@ func (h *History) lifted(p *sequence.Prefix, s *FeatureValues) {
 		}
 		keep(t, lift)
 	}
-	for _, v := range s.near {
+	for _, v := range s.buffer.near {
 		s.set(signalSpectral, v.Tool, ln(min(v.Share, mostLifted)))
 	}
 }

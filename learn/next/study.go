@@ -73,8 +73,8 @@ func (s *Study) refit(f *fitted, k Signal) []float64 {
 // Place is the place of a tool in [History.Rank], from 1.
 func (h *History) Place(s *FeatureValues, w []float64, tool int32) int {
 	h.score(s, w)
-	place, mine, uses := 1, s.scores[tool], h.chain.Uses(tool)
-	for t, x := range s.scores {
+	place, mine, uses := 1, s.buffer.scores[tool], h.chain.Uses(tool)
+	for t, x := range s.buffer.scores {
 		if x > mine || x == mine && int32(t) != tool && (h.chain.Uses(int32(t)) > uses || h.chain.Uses(int32(t)) == uses && int32(t) < tool) {
 			place++
 		}

@@ -26,8 +26,8 @@ func (f *fit) sets() (lists [][]candidate, taken []int) {
 		q := f.all[k]
 		n, _ := decode.Size(q.falling(), mostSteps)
 		used := map[string]float64{}
-		for _, l := range f.groupSets[q.own] {
-			used[key(f.pasts[l.Label].tools)] += l.Value
+		for _, l := range f.pastSets.groupSets[q.own] {
+			used[key(f.pastSets.pasts[l.Label].tools)] += l.Value
 		}
 		lists[k] = q.choices(n)
 		taken[k] = len(lists[k])
@@ -139,18 +139,18 @@ func (q *request) choose() []int32 {
 		return nil
 	}
 	rest, expected := q.judge(all), 0.0
-	for _, p := range q.p2 {
+	for _, p := range q.table.p2 {
 		expected += p
 	}
 	best, bestV := 0, -1.0
-	set := bitsets(all, len(q.cand))
+	set := bitsets(all, len(q.table.cand))
 	for i := range all {
 		v, s := 0.0, 0.0
 		for j := range all {
 			v += float64(all[j].p * q.worth(float64(common(set(i), set(j))), len(all[i].places), float64(len(all[j].places))))
 		}
 		for _, j := range all[i].places {
-			s += q.p2[j]
+			s += q.table.p2[j]
 		}
 		v += float64(float64(onTop*(1-q.foreign)) * all[i].p)
 		v += float64(rest * q.worth(s, len(all[i].places), expected))

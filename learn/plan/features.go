@@ -34,7 +34,7 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 		scale, scaleRecent = m.n/n, m.recentN/recentN
 	}
 	r, content := 0.0, 0.0
-	if l := m.label[t]; l >= 0 && uses > 1e-9 {
+	if l := m.dense.label[t]; l >= 0 && uses > 1e-9 {
 		r, content = q.ridge[l], q.content.ridge[l]
 	}
 	v, contentVote := q.vote[t], q.content.vote[t]
@@ -81,7 +81,7 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 		full = 1
 	}
 	sink := 0.0
-	if l := m.label[t]; l >= 0 && uses > 1e-9 && q.sink != nil {
+	if l := m.dense.label[t]; l >= 0 && uses > 1e-9 && q.sink != nil {
 		sink = q.sink[l]
 	}
 	copy(f, []float64{

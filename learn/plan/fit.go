@@ -196,9 +196,9 @@ func (f *fit) goals(d logit.Data) logit.Data {
 	for _, q := range f.all {
 		goal := map[int32]float64{}
 		for _, l := range f.sinksOf(&f.groups[q.own]) {
-			goal[f.tool[l.Label]] = l.Value
+			goal[f.dense.tool[l.Label]] = l.Value
 		}
-		for _, t := range q.cand {
+		for _, t := range q.table.cand {
 			e.Y = append(e.Y, float32(goal[t]))
 		}
 	}
@@ -210,9 +210,9 @@ func (f *fit) corrections() logit.Data {
 	base := len(baseNames)
 	d := logit.Data{P: base + len(nextNames)}
 	for _, q := range f.all {
-		for i, t := range q.cand {
-			d.Add(q.f[i], q.mine[t])
-			d.Z = append(d.Z, float32(q.first.Z(q.f[i][:base])))
+		for i, t := range q.table.cand {
+			d.Add(q.table.f[i], q.mine[t])
+			d.Z = append(d.Z, float32(q.first.Z(q.table.f[i][:base])))
 		}
 	}
 	return d

@@ -16,15 +16,15 @@ var linkNames = []string{
 // places are where in the request the words stand that speak for each tool, in [0, 1].
 func (q *request) places(tools []int32) []float64 {
 	place := make([]float64, len(tools))
-	n := float64(max(len(q.tokens), 1))
+	n := float64(max(len(q.text.tokens), 1))
 	value := map[int32]float64{}
-	for k, f := range q.x.I {
-		value[f] = q.x.V[k]
+	for k, f := range q.text.x.I {
+		value[f] = q.text.x.V[k]
 	}
 	for i, t := range tools {
 		sum, total := .5e-4, 1e-4
-		if l := q.m.label[t]; l >= 0 {
-			for _, w := range q.words {
+		if l := q.m.dense.label[t]; l >= 0 {
+			for _, w := range q.text.words {
 				c := float64(value[w.Feature] * q.m.weight(q.own, w.Feature, l))
 				if c > 0 {
 					c2 := float64(c * c)
@@ -34,7 +34,7 @@ func (q *request) places(tools []int32) []float64 {
 			}
 		}
 		if total < 2e-4 {
-			for at, token := range q.tokens {
+			for at, token := range q.text.tokens {
 				for _, u := range q.m.texts.names.of[token] {
 					if u == t {
 						w := q.m.texts.names.idf[token]
@@ -59,7 +59,7 @@ func (q *request) pairs(tools []int32) [][]float64 {
 	for i, t := range tools {
 		clause[i] = -1
 		if at, ok := q.place(t); ok {
-			clause[i] = q.clause[at]
+			clause[i] = q.table.clause[at]
 		}
 	}
 	rate, both, lk := make([]float64, n*n), make([]float64, n*n), make([]float64, n*n)

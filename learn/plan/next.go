@@ -14,31 +14,33 @@ var nextNames = []string{"first", "beside", "beside most", "needed", "needs", "t
 // next fills in the features that need the first probabilities of all candidates.
 func (q *request) next() {
 	m := q.m
-	n := len(q.cand)
+	n := len(q.table.cand)
 	at := make([]int32, n)
 	for i := range at {
 		at[i] = int32(i)
 	}
-	slices.SortFunc(at, func(a, b int32) int { return cmp.Or(cmp.Compare(q.p[b], q.p[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(at, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(q.table.p[b], q.table.p[a]), cmp.Compare(a, b))
+	})
 	none, most := make([]float64, n), make([]float64, n)
 	needed := make([]float64, n)
 	needs := make([]float64, n)
 	target, byTarget, mass, depth, usual := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	if q.goal != nil {
+	if q.table.goal != nil {
 		total, bestTarget := 1e-9, 0
-		for i, g := range q.goal {
+		for i, g := range q.table.goal {
 			total += g
-			if g > q.goal[bestTarget] {
+			if g > q.table.goal[bestTarget] {
 				bestTarget = i
 			}
 		}
-		for i, g := range q.goal {
+		for i, g := range q.table.goal {
 			target[i] = odds(g)
 			mass[i] += g / total
 			if g < .005 {
 				continue
 			}
-			for _, u := range m.closure[q.cand[i]] {
+			for _, u := range m.closure[q.table.cand[i]] {
 				if j, ok := q.place(u); ok {
 					byTarget[j] = max(byTarget[j], g)
 					mass[j] += g / total
@@ -47,13 +49,13 @@ func (q *request) next() {
 		}
 		if n > 0 {
 			depth[bestTarget] = 1
-			for d, u := range m.closure[q.cand[bestTarget]] {
+			for d, u := range m.closure[q.table.cand[bestTarget]] {
 				if j, ok := q.place(u); ok {
 					depth[j] = 1 / float64(d+2)
 				}
 			}
-			for i, u := range q.cand {
-				usual[i] = q.given(u, q.cand[bestTarget])
+			for i, u := range q.table.cand {
+				usual[i] = q.given(u, q.table.cand[bestTarget])
 			}
 		}
 	}
@@ -61,7 +63,7 @@ func (q *request) next() {
 		none[i] = 1
 	}
 	for _, i := range at[:min(20, n)] {
-		t, p := q.cand[i], q.p[i]
+		t, p := q.table.cand[i], q.table.p[i]
 		uses := m.uses[t]
 		if q.left != nil {
 			uses -= q.left.uses[t]
@@ -75,7 +77,7 @@ func (q *request) next() {
 			for _, u := range m.closure[t] {
 				if j, ok := q.place(u); ok {
 					needed[j] = max(needed[j], p)
-					needs[i] = max(needs[i], q.p[j])
+					needs[i] = max(needs[i], q.table.p[j])
 				}
 			}
 		}
@@ -83,29 +85,29 @@ func (q *request) next() {
 	total := 0.0
 	mates, mate1 := map[int32]float64{}, map[int32][2]float64{}
 	for _, i := range at {
-		total += q.p[i]
-		if s := m.texts.server[q.cand[i]]; s >= 0 {
-			mates[s] += q.p[i]
+		total += q.table.p[i]
+		if s := m.texts.server[q.table.cand[i]]; s >= 0 {
+			mates[s] += q.table.p[i]
 			b := mate1[s]
-			if q.p[i] > b[0] {
-				b[0], b[1] = q.p[i], b[0]
-			} else if q.p[i] > b[1] {
-				b[1] = q.p[i]
+			if q.table.p[i] > b[0] {
+				b[0], b[1] = q.table.p[i], b[0]
+			} else if q.table.p[i] > b[1] {
+				b[1] = q.table.p[i]
 			}
 			mate1[s] = b
 		}
 	}
 	for r, i := range at {
-		p := q.p[i]
+		p := q.table.p[i]
 		ms, mm := 0.0, 0.0
-		if s := m.texts.server[q.cand[i]]; s >= 0 {
+		if s := m.texts.server[q.table.cand[i]]; s >= 0 {
 			ms = mates[s] - p
 			mm = mate1[s][0]
 			if p >= mm {
 				mm = mate1[s][1]
 			}
 		}
-		copy(q.f[i][len(baseNames):], []float64{
+		copy(q.table.f[i][len(baseNames):], []float64{
 			odds(p), odds(1 - none[i]), most[i], needed[i], needs[i], target[i], odds(byTarget[i]), odds(mass[i]), depth[i], usual[i], numeric.Ln(1 + ms), mm,
 			numeric.Ln(1 + float64(r)), math.Max(-8, math.Min(8, float64(r)-q.size)), p / (total + .1),
 		})
@@ -116,15 +118,15 @@ func (q *request) next() {
 func (q *request) firstStage() {
 	m := q.m
 	q.first = q.mix(func(w *weights) *logit.Model { return w.first })
-	q.p = make([]float64, len(q.cand))
-	for i := range q.cand {
-		q.p[i] = q.first.P(q.f[i][:len(baseNames)])
+	q.table.p = make([]float64, len(q.table.cand))
+	for i := range q.table.cand {
+		q.table.p[i] = q.first.P(q.table.f[i][:len(baseNames)])
 	}
 	if m.kinds[known].target != nil {
 		q.target = q.mix(func(w *weights) *logit.Model { return w.target })
-		q.goal = make([]float64, len(q.cand))
-		for i := range q.cand {
-			q.goal[i] = q.target.P(q.f[i][:len(baseNames)])
+		q.table.goal = make([]float64, len(q.table.cand))
+		for i := range q.table.cand {
+			q.table.goal[i] = q.target.P(q.table.f[i][:len(baseNames)])
 		}
 	}
 }
@@ -139,13 +141,15 @@ func (q *request) run() {
 // secondStage fills in the probabilities of the second stage and the order of candidates.
 func (q *request) secondStage() {
 	q.second = q.mix(func(w *weights) *logit.Model { return w.second })
-	q.p2 = make([]float64, len(q.cand))
-	for i, f := range q.f {
-		q.p2[i] = logit.Sigmoid(q.first.Z(f[:len(baseNames)]) + q.second.Z(f))
+	q.table.p2 = make([]float64, len(q.table.cand))
+	for i, f := range q.table.f {
+		q.table.p2[i] = logit.Sigmoid(q.first.Z(f[:len(baseNames)]) + q.second.Z(f))
 	}
-	q.order = make([]int32, len(q.cand))
-	for i := range q.order {
-		q.order[i] = int32(i)
+	q.table.order = make([]int32, len(q.table.cand))
+	for i := range q.table.order {
+		q.table.order[i] = int32(i)
 	}
-	slices.SortFunc(q.order, func(a, b int32) int { return cmp.Or(cmp.Compare(q.p2[b], q.p2[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(q.table.order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(q.table.p2[b], q.table.p2[a]), cmp.Compare(a, b))
+	})
 }

@@ -72,7 +72,7 @@ func (f *fit) selectOutcomes() {
 	}
 	places := columns(baseNames, outcomeNames)
 	for _, q := range f.all {
-		for _, x := range q.f {
+		for _, x := range q.table.f {
 			for _, k := range places {
 				x[k] = 0
 			}

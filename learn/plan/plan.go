@@ -52,9 +52,9 @@ func (m *Model) Find(text string, match *Match, limit int) []Ranked {
 // ranked lists the candidates and, where they are fewer than limit, further tools by what the request
 // has in common with their texts: nothing speaks for these, so none is likelier than any candidate.
 func (q *request) ranked(limit int) []Ranked {
-	list := make([]Ranked, len(q.order), max(limit, len(q.order)))
-	for i, c := range q.order {
-		list[i] = Ranked{q.cand[c], q.p2[c]}
+	list := make([]Ranked, len(q.table.order), max(limit, len(q.table.order)))
+	for i, c := range q.table.order {
+		list[i] = Ranked{q.table.cand[c], q.table.p2[c]}
 	}
 	if limit <= len(list) || len(list) == len(q.m.texts.tools) {
 		return list
@@ -78,7 +78,7 @@ func (q *request) ranked(limit int) []Ranked {
 	kin := q.m.texts.kinship(q.kin, numbers)
 	f := make([]float64, len(baseNames))
 	for i, t := range others {
-		q.base(f, t.Label, float64(len(q.cand)+i), kin[i])
+		q.base(f, t.Label, float64(len(q.table.cand)+i), kin[i])
 		least = min(least, q.first.P(f))
 		list = append(list, Ranked{t.Label, least})
 	}
@@ -89,11 +89,13 @@ func (q *request) ranked(limit int) []Ranked {
 func (q *request) steps() []Step {
 	m := q.m
 	places := q.choose()
-	slices.SortFunc(places, func(a, b int32) int { return cmp.Or(cmp.Compare(q.p2[b], q.p2[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(places, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(q.table.p2[b], q.table.p2[a]), cmp.Compare(a, b))
+	})
 	n := len(places)
 	tools := make([]int32, n)
 	for i, c := range places {
-		tools[i] = q.cand[c]
+		tools[i] = q.table.cand[c]
 	}
 	p := make([]float64, n*n)
 	for k, f := range q.pairs(tools) {
@@ -113,14 +115,14 @@ func (q *request) steps() []Step {
 		// these, not their product, for they come together.
 		for a := range n {
 			for b := range n {
-				p[a*n+b] *= math.Sqrt(float64(q.p2[places[a]] * q.p2[places[b]]))
+				p[a*n+b] *= math.Sqrt(float64(q.table.p2[places[a]] * q.table.p2[places[b]]))
 			}
 		}
 		planned := 0.0
 		for _, c := range places {
-			planned += q.p2[c]
+			planned += q.table.p2[c]
 		}
-		links = decode.Links(p, n, planned/max(numeric.Sum(q.p2), planned))
+		links = decode.Links(p, n, planned/max(numeric.Sum(q.table.p2), planned))
 		order = decode.Order(links, n)
 	}
 	at := make([]int32, n)
@@ -129,7 +131,7 @@ func (q *request) steps() []Step {
 	}
 	steps := make([]Step, n)
 	for i, k := range order {
-		steps[i] = Step{Tool: tools[k], P: q.p2[places[k]]}
+		steps[i] = Step{Tool: tools[k], P: q.table.p2[places[k]]}
 	}
 	for _, l := range links {
 		steps[at[l.B]].After = append(steps[at[l.B]].After, at[l.A])
@@ -156,9 +158,9 @@ func (a *Answer) Explain(tool int32) []Term {
 	if !ok {
 		return nil
 	}
-	terms := make([]Term, 0, 1+len(q.f[i]))
+	terms := make([]Term, 0, 1+len(q.table.f[i]))
 	terms = append(terms, Term{"bias", 1, q.bias()})
-	for k, v := range q.f[i] {
+	for k, v := range q.table.f[i] {
 		name := ""
 		if k < len(baseNames) {
 			name = baseNames[k]
@@ -179,10 +181,10 @@ func (a *Answer) Score(tool int32) (score float64, ok bool) {
 		return 0, false
 	}
 	if a.score == nil {
-		a.score = make([]float64, len(q.cand))
+		a.score = make([]float64, len(q.table.cand))
 		for i := range a.score {
 			a.score[i] = q.bias()
-			for k, v := range q.f[i] {
+			for k, v := range q.table.f[i] {
 				a.score[i] += q.adds(k, v)
 			}
 		}

@@ -64,21 +64,15 @@ type Model struct {
 	view                     // by all words, and pairs of them
 	content view             // by words that are no stop words, whatever stands beside them
 	y       [][]labels.Label // dense labels of groups
-	label   []int32          // tool → dense label, -1 unused
-	tool    []int32          // dense label → tool
-	host    []int32          // server → dense label after those of tools and size, -1 unused
-	labels  int              // how many there are
+	dense   denseLabels
 
 	counts
 	part    [folds]counts // what each part of the groups adds to the counts
 	related relations
 	closure [][]int32
 
-	pasts     []past
-	pastOf    [][]int32 // tool → past sets of which it is the rarest tool
-	setAt     map[string]int32
-	groupSets [][]labels.Label
-	sinkRow   *labels.Ridge
+	pastSets pastSets
+	sinkRow  *labels.Ridge
 
 	kinds  [2]weights   // for requests that are like past ones, and what foreign ones add
 	gate   *logit.Model // from familiarity to the odds that a request is foreign
@@ -86,6 +80,22 @@ type Model struct {
 	chains bool
 	rates  [][2]float64
 	sure   [2]*calibrate.Curve // by kind of request, of claims that the likeliest tool is right
+}
+
+// pastSets are the distinct sets of tools of past tasks.
+type pastSets struct {
+	pasts     []past
+	pastOf    [][]int32 // tool → past sets of which it is the rarest tool
+	setAt     map[string]int32
+	groupSets [][]labels.Label
+}
+
+// denseLabels number the tools and servers that tasks use.
+type denseLabels struct {
+	label  []int32 // tool → dense label, -1 unused
+	tool   []int32 // dense label → tool
+	host   []int32 // server → dense label after those of tools and size, -1 unused
+	labels int     // how many there are
 }
 
 // weights of signals.
@@ -184,34 +194,34 @@ func (m *fit) fitRidge() {
 	}
 	m.vocab, m.rows = labels.NewVocabulary(texts)
 	m.content.vocab, m.content.rows = labels.NewWords(content)
-	m.label = make([]int32, len(m.texts.tools))
-	for t := range m.label {
-		m.label[t] = -1
+	m.dense.label = make([]int32, len(m.texts.tools))
+	for t := range m.dense.label {
+		m.dense.label[t] = -1
 		if m.uses[t] > 0 {
-			m.label[t] = int32(len(m.tool))
-			m.tool = append(m.tool, int32(t))
+			m.dense.label[t] = int32(len(m.dense.tool))
+			m.dense.tool = append(m.dense.tool, int32(t))
 		}
 	}
 	m.servers()
-	size := int32(len(m.tool)) // one label more: the size of the plan; then those of servers
+	size := int32(len(m.dense.tool)) // one label more: the size of the plan; then those of servers
 	m.y = make([][]labels.Label, len(m.groups))
 	y := make([][]labels.Label, len(m.groups))
 	for i := range m.groups {
 		for _, l := range m.groups[i].tools {
-			m.y[i] = append(m.y[i], labels.Label{Label: m.label[l.Label], Value: l.Value})
+			m.y[i] = append(m.y[i], labels.Label{Label: m.dense.label[l.Label], Value: l.Value})
 		}
 		y[i] = append(slices.Clone(m.y[i]), labels.Label{Label: size, Value: numeric.Ln(m.groups[i].size)})
 		for _, l := range m.texts.hostsOf(m.groups[i].tools) {
-			y[i] = append(y[i], labels.Label{Label: m.host[l.Label], Value: l.Value})
+			y[i] = append(y[i], labels.Label{Label: m.dense.host[l.Label], Value: l.Value})
 		}
 	}
-	fitted := m.view.fit(y, m.labels, m.stop) && m.content.fit(m.y, len(m.tool), m.stop)
+	fitted := m.view.fit(y, m.dense.labels, m.stop) && m.content.fit(m.y, len(m.dense.tool), m.stop)
 	if m.needs != nil {
 		sinks := make([][]labels.Label, len(m.groups))
 		for i := range m.groups {
 			sinks[i] = m.sinksOf(&m.groups[i])
 		}
-		m.sinkRow = labels.FitRidgeUntil(m.rows, m.vocab.Len(), sinks, len(m.tool), nil, lambda, m.stop)
+		m.sinkRow = labels.FitRidgeUntil(m.rows, m.vocab.Len(), sinks, len(m.dense.tool), nil, lambda, m.stop)
 	}
 	if !fitted || m.needs != nil && m.sinkRow == nil {
 		m.stopped.Store(true)
@@ -236,7 +246,7 @@ func (m *Model) sinksOf(g *group) []labels.Label {
 			}
 		}
 		for _, u := range distinctTools(ends) {
-			sum[m.label[u]] += share
+			sum[m.dense.label[u]] += share
 		}
 	}
 	return byNumber(sum)
@@ -253,7 +263,7 @@ func (m *Model) Forget() {
 	for i := range m.groups {
 		m.groups[i].tasks, m.groups[i].match, m.groups[i].tokens = nil, nil, nil
 	}
-	for i := range m.pasts {
-		m.pasts[i].part = [folds]float64{}
+	for i := range m.pastSets.pasts {
+		m.pastSets.pasts[i].part = [folds]float64{}
 	}
 }

@@ -138,7 +138,7 @@ func TestTermsAddUp(t *testing.T) {
 			assert.LessOrEqual(t, r.P, a.Tools[i-1].P)
 		}
 		terms := a.Explain(r.Tool)
-		if i >= len(a.q.cand) {
+		if i >= len(a.q.table.cand) {
 			assert.Nil(t, terms, "nothing speaks for this tool")
 			continue
 		}

@@ -84,9 +84,9 @@ func (q *request) precision(m *logit.Model) float64 {
 		at   int
 		z, y float64
 	}
-	rank := make([]ranked, len(q.cand))
-	for i, t := range q.cand {
-		rank[i] = ranked{i, m.Z(q.f[i][:len(baseNames)]), q.mine[t]}
+	rank := make([]ranked, len(q.table.cand))
+	for i, t := range q.table.cand {
+		rank[i] = ranked{i, m.Z(q.table.f[i][:len(baseNames)]), q.mine[t]}
 	}
 	slices.SortFunc(rank, func(a, b ranked) int { return cmp.Or(cmp.Compare(b.z, a.z), cmp.Compare(a.at, b.at)) })
 	found, sum := 0.0, 0.0
@@ -104,8 +104,8 @@ func (q *request) precision(m *logit.Model) float64 {
 func (f *fit) scores(sample []*request) logit.Data {
 	d := logit.Data{P: len(baseNames)}
 	for _, q := range sample {
-		for i, t := range q.cand {
-			d.Add(q.f[i][:d.P], q.mine[t])
+		for i, t := range q.table.cand {
+			d.Add(q.table.f[i][:d.P], q.mine[t])
 		}
 	}
 	return d
@@ -137,7 +137,7 @@ func (f *fit) worth(sample []*request, half float64, kind int) []float32 {
 	var w []float32
 	for _, q := range sample {
 		x := float32(q.mass(sample[len(sample)-1].own, half, kind))
-		for range q.cand {
+		for range q.table.cand {
 			w = append(w, x)
 		}
 	}

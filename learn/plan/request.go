@@ -14,9 +14,7 @@ type request struct {
 	m        *Model
 	own      int32   // group left out, -1
 	left     *counts // those of its part
-	tokens   []string
-	x        labels.Vector
-	words    []labels.Word
+	text     requestText
 	match    *Match
 	reading          // by all words
 	content  reading // by those that are no stop words
@@ -30,14 +28,25 @@ type request struct {
 	most     best
 	hosts    *hosting
 	mine     map[int32]float64 // own labels
-	cand     []int32           // increasing
-	at       []int32           // by tool, its place in cand, counted from 1; nil in requests of the past, of which there are many
-	clause   []int32           // of a candidate, the clause that speaks most for it, -1
-	f        [][]float64       // features of candidates: of the first stage, then those that the second adds
-	p        []float64         // first-stage probability
-	p2       []float64         // second-stage probability
-	goal     []float64         // probability to be what the task is done for; nil without known dependencies
-	order    []int32           // candidates by falling p2 (indices into cand)
+	table    candidateTable
+}
+
+type requestText struct {
+	tokens []string
+	x      labels.Vector
+	words  []labels.Word
+}
+
+// A candidateTable has a row for each label that the request may need.
+type candidateTable struct {
+	cand   []int32     // increasing
+	at     []int32     // by tool, its place in cand, counted from 1; nil in requests of the past, of which there are many
+	clause []int32     // of a candidate, the clause that speaks most for it, -1
+	f      [][]float64 // features of candidates: of the first stage, then those that the second adds
+	p      []float64   // first-stage probability
+	p2     []float64   // second-stage probability
+	goal   []float64   // probability to be what the task is done for; nil without known dependencies
+	order  []int32     // candidates by falling p2 (indices into cand)
 }
 
 // best are the largest values of any tool, by which those of one are divided.
@@ -51,9 +60,9 @@ const (
 func (m *Model) open(text string, match *Match) *request {
 	q := &request{m: m, own: -1}
 	q.setText(text, match)
-	q.at = make([]int32, len(m.texts.tools))
-	for i, t := range q.cand {
-		q.at[t] = int32(i + 1)
+	q.table.at = make([]int32, len(m.texts.tools))
+	for i, t := range q.table.cand {
+		q.table.at[t] = int32(i + 1)
 	}
 	return q
 }
@@ -73,20 +82,20 @@ func (m *Model) reopen(g int32, text string, match *Match) *request {
 // setText computes the vectors and features of the request.
 func (q *request) setText(text string, match *Match) {
 	m := q.m
-	q.tokens = words(text)
-	q.x, q.words = m.vocab.Vector(q.tokens)
+	q.text.tokens = words(text)
+	q.text.x, q.text.words = m.vocab.Vector(q.text.tokens)
 	if q.match = match; match == nil {
 		q.match = m.texts.Match(text)
 	}
-	q.reading = q.read(&m.view, q.x)
+	q.reading = q.read(&m.view, q.text.x)
 	content, _ := m.content.vocab.Vector(semantic.Tokens(text))
 	q.content = q.read(&m.content, content)
 	if m.sinkRow != nil {
-		q.sink = (&view{ridge: m.sinkRow, rows: m.rows}).scores(q.own, q.x)
+		q.sink = (&view{ridge: m.sinkRow, rows: m.rows}).scores(q.own, q.text.x)
 	}
 	for _, c := range clauses(text) {
 		said := words(c.text)
-		if slices.Equal(said, q.tokens) {
+		if slices.Equal(said, q.text.tokens) {
 			q.parts = append(q.parts, q.ridge)
 			continue
 		}
@@ -102,9 +111,9 @@ func (q *request) setText(text string, match *Match) {
 
 func (q *request) prepare() {
 	m := q.m
-	q.size = numeric.Exp(min(q.ridge[len(m.tool)], 4))
+	q.size = numeric.Exp(min(q.ridge[len(m.dense.tool)], 4))
 	q.serve(q.ridge)
-	q.ridge = q.ridge[:len(m.tool)]
+	q.ridge = q.ridge[:len(m.dense.tool)]
 	q.most = best{least, least, least, least, least, least, least, least}
 	for _, r := range q.ridge {
 		q.most.ridge = max(q.most.ridge, r)
@@ -130,24 +139,24 @@ func (q *request) prepare() {
 	q.candidates()
 	rank := q.ranks()
 	wide := len(baseNames) + len(nextNames)
-	all := make([]float64, wide*len(q.cand))
-	q.f, q.clause = make([][]float64, len(q.cand)), make([]int32, len(q.cand))
-	kin := m.texts.kinship(q.kin, q.cand)
-	for i, t := range q.cand {
-		q.f[i] = all[i*wide : (i+1)*wide]
-		q.base(q.f[i], t, rank[i], kin[i])
-		q.clause[i] = q.clauseOf(t)
+	all := make([]float64, wide*len(q.table.cand))
+	q.table.f, q.table.clause = make([][]float64, len(q.table.cand)), make([]int32, len(q.table.cand))
+	kin := m.texts.kinship(q.kin, q.table.cand)
+	for i, t := range q.table.cand {
+		q.table.f[i] = all[i*wide : (i+1)*wide]
+		q.base(q.table.f[i], t, rank[i], kin[i])
+		q.table.clause[i] = q.clauseOf(t)
 	}
 }
 
 // candidates are the tools that any source speaks for.
 func (q *request) candidates() {
 	m, match := q.m, q.match
-	known := func(i int) int32 { return m.tool[i] }
+	known := func(i int) int32 { return m.dense.tool[i] }
 	self := func(i int) int32 { return int32(i) }
 	n := len(m.texts.tools)
-	q.add(top(len(m.tool), perSource, known, func(i int) float64 { return q.ridge[i] }))
-	q.add(top(len(m.tool), perSource, known, func(i int) float64 { return q.content.ridge[i] }))
+	q.add(top(len(m.dense.tool), perSource, known, func(i int) float64 { return q.ridge[i] }))
+	q.add(top(len(m.dense.tool), perSource, known, func(i int) float64 { return q.content.ridge[i] }))
 	q.add(top(n, perSource, self, func(i int) float64 { return float64(match.text[i]) }))
 	q.add(top(n, perSource, self, func(i int) float64 { return float64(match.words[i]) }))
 	q.add(top(n, perSource/2, self, func(i int) float64 { return float64(match.clause[i]) }))
@@ -157,33 +166,33 @@ func (q *request) candidates() {
 	q.add(top(n, perSource, self, func(i int) float64 { return q.likely(int32(i)) }))
 	q.add(top(n, perSource/2, self, func(i int) float64 { return q.known(int32(i)) }))
 	for t := range q.vote {
-		q.cand = append(q.cand, t)
+		q.table.cand = append(q.table.cand, t)
 	}
 	for t := range q.content.vote {
-		q.cand = append(q.cand, t)
+		q.table.cand = append(q.table.cand, t)
 	}
-	slices.Sort(q.cand)
-	q.cand = slices.Compact(q.cand)
+	slices.Sort(q.table.cand)
+	q.table.cand = slices.Compact(q.table.cand)
 	if m.needs == nil {
 		return
 	}
-	found := q.cand
+	found := q.table.cand
 	for _, c := range top(len(found), 12, func(i int) int32 { return found[i] }, func(i int) float64 {
 		r := 0.0
-		if l := m.label[found[i]]; l >= 0 {
+		if l := m.dense.label[found[i]]; l >= 0 {
 			r = q.ridge[l]
 		}
 		return float64(match.text[found[i]]) + r
 	}) {
-		q.cand = append(q.cand, m.closure[c.Label]...)
+		q.table.cand = append(q.table.cand, m.closure[c.Label]...)
 	}
-	slices.Sort(q.cand)
-	q.cand = slices.Compact(q.cand)
+	slices.Sort(q.table.cand)
+	q.table.cand = slices.Compact(q.table.cand)
 }
 
 func (q *request) add(tools []labels.Label) {
 	for _, t := range tools {
-		q.cand = append(q.cand, t.Label)
+		q.table.cand = append(q.table.cand, t.Label)
 	}
 }
 
@@ -209,13 +218,13 @@ func top(n, most int, label func(i int) int32, score func(i int) float64) []labe
 
 // place is the number of a tool among the candidates.
 func (q *request) place(tool int32) (int, bool) {
-	if q.at == nil {
-		return slices.BinarySearch(q.cand, tool)
+	if q.table.at == nil {
+		return slices.BinarySearch(q.table.cand, tool)
 	}
-	if tool < 0 || int(tool) >= len(q.at) {
+	if tool < 0 || int(tool) >= len(q.table.at) {
 		return 0, false
 	}
-	i := int(q.at[tool]) - 1
+	i := int(q.table.at[tool]) - 1
 	return i, i >= 0
 }
 
@@ -232,13 +241,13 @@ func (q *request) relation(a, b int32) relation {
 func (q *request) coUsed(tool int32, visit func(candidate int, both float64)) {
 	r, j := &q.m.related, 0
 	for i := r.start[tool]; i < r.start[tool+1]; i++ {
-		for j < len(q.cand) && q.cand[j] < r.b[i] {
+		for j < len(q.table.cand) && q.table.cand[j] < r.b[i] {
 			j++
 		}
-		if j == len(q.cand) {
+		if j == len(q.table.cand) {
 			return
 		}
-		if q.cand[j] != r.b[i] {
+		if q.table.cand[j] != r.b[i] {
 			continue
 		}
 		is := r.is[i]
@@ -253,14 +262,14 @@ func (q *request) coUsed(tool int32, visit func(candidate int, both float64)) {
 
 // ranks are the ranks of candidates by text.
 func (q *request) ranks() []float64 {
-	at := make([]int, len(q.cand))
+	at := make([]int, len(q.table.cand))
 	for i := range at {
 		at[i] = i
 	}
 	slices.SortFunc(at, func(a, b int) int {
-		return cmp.Or(cmp.Compare(q.match.text[q.cand[b]], q.match.text[q.cand[a]]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(q.match.text[q.table.cand[b]], q.match.text[q.table.cand[a]]), cmp.Compare(a, b))
 	})
-	rank := make([]float64, len(q.cand))
+	rank := make([]float64, len(q.table.cand))
 	for r, i := range at {
 		rank[i] = float64(r)
 	}
@@ -269,7 +278,7 @@ func (q *request) ranks() []float64 {
 
 // clauseOf is the clause of the request that speaks most for a tool.
 func (q *request) clauseOf(t int32) int32 {
-	l := q.m.label[t]
+	l := q.m.dense.label[t]
 	best := 0
 	if l < 0 {
 		return -1

@@ -80,7 +80,7 @@ func (q *request) familiarity(content labels.Vector) []float64 {
 		}
 		return r.near[0].Similarity
 	}
-	return []float64{near(q.reading), near(q.content), labels.Dot(q.x, q.x), labels.Dot(content, content), q.most.ridge, q.most.content}
+	return []float64{near(q.reading), near(q.content), labels.Dot(q.text.x, q.text.x), labels.Dot(content, content), q.most.ridge, q.most.content}
 }
 
 // fitGate learns to tell requests in other words from past ones.

@@ -36,18 +36,18 @@ type hosting struct {
 
 // servers numbers the servers that requests used, as labels of the ridge regression.
 func (m *Model) servers() {
-	m.host = make([]int32, len(m.texts.mates))
-	for s := range m.host {
-		m.host[s] = -1
+	m.dense.host = make([]int32, len(m.texts.mates))
+	for s := range m.dense.host {
+		m.dense.host[s] = -1
 	}
-	n := int32(len(m.tool)) + 1 // after the tools and the size
-	for _, t := range m.tool {
-		if s := m.texts.server[t]; s >= 0 && m.host[s] < 0 {
-			m.host[s] = n
+	n := int32(len(m.dense.tool)) + 1 // after the tools and the size
+	for _, t := range m.dense.tool {
+		if s := m.texts.server[t]; s >= 0 && m.dense.host[s] < 0 {
+			m.dense.host[s] = n
 			n++
 		}
 	}
-	m.labels = int(n)
+	m.dense.labels = int(n)
 }
 
 // hostsOf are the servers of some tools, each with the largest value of its tools.
@@ -78,8 +78,8 @@ func (q *request) serve(ridge []float64) {
 		if q.left != nil {
 			served -= q.left.served[s]
 		}
-		if h.known[s] = served > 1e-9 && m.host[s] >= 0; h.known[s] {
-			h.score[s] = ridge[m.host[s]]
+		if h.known[s] = served > 1e-9 && m.dense.host[s] >= 0; h.known[s] {
+			h.score[s] = ridge[m.dense.host[s]]
 			h.best = max(h.best, h.score[s])
 		}
 	}

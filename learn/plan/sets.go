@@ -40,8 +40,8 @@ func key(tools []int32) string {
 
 func (m *Model) countSets() {
 	at := map[string]int{}
-	m.pasts = nil
-	m.groupSets = make([][]labels.Label, len(m.groups))
+	m.pastSets.pasts = nil
+	m.pastSets.groupSets = make([][]labels.Label, len(m.groups))
 	for i := range m.groups {
 		g := &m.groups[i]
 		share := 1 / float64(len(g.tasks))
@@ -50,13 +50,13 @@ func (m *Model) countSets() {
 			k := key(set)
 			p, ok := at[k]
 			if !ok {
-				p = len(m.pasts)
+				p = len(m.pastSets.pasts)
 				at[k] = p
-				m.pasts = append(m.pasts, past{tools: set})
+				m.pastSets.pasts = append(m.pastSets.pasts, past{tools: set})
 			}
-			m.pasts[p].count += share
-			m.pasts[p].part[i%folds] += share
-			m.groupSets[i] = append(m.groupSets[i], labels.Label{Label: int32(p), Value: share})
+			m.pastSets.pasts[p].count += share
+			m.pastSets.pasts[p].part[i%folds] += share
+			m.pastSets.groupSets[i] = append(m.pastSets.groupSets[i], labels.Label{Label: int32(p), Value: share})
 		}
 	}
 	m.indexSets()
@@ -66,18 +66,18 @@ func (m *Model) countSets() {
 // of likely tools then sees few others.
 func (m *Model) indexSets() {
 	sets := make([]int32, len(m.texts.tools))
-	m.setAt = make(map[string]int32, len(m.pasts))
-	for p := range m.pasts {
-		m.setAt[key(m.pasts[p].tools)] = int32(p)
-		for _, t := range m.pasts[p].tools {
+	m.pastSets.setAt = make(map[string]int32, len(m.pastSets.pasts))
+	for p := range m.pastSets.pasts {
+		m.pastSets.setAt[key(m.pastSets.pasts[p].tools)] = int32(p)
+		for _, t := range m.pastSets.pasts[p].tools {
 			sets[t]++
 		}
 	}
-	m.pastOf = make([][]int32, len(m.texts.tools))
-	for p := range m.pasts {
-		if tools := m.pasts[p].tools; len(tools) > 0 {
+	m.pastSets.pastOf = make([][]int32, len(m.texts.tools))
+	for p := range m.pastSets.pasts {
+		if tools := m.pastSets.pasts[p].tools; len(tools) > 0 {
 			rarest := slices.MinFunc(tools, func(a, b int32) int { return cmp.Or(cmp.Compare(sets[a], sets[b]), cmp.Compare(a, b)) })
-			m.pastOf[rarest] = append(m.pastOf[rarest], int32(p))
+			m.pastSets.pastOf[rarest] = append(m.pastSets.pastOf[rarest], int32(p))
 		}
 	}
 }
@@ -92,8 +92,8 @@ const (
 // choices lists sets that may be the answer: the likeliest tools, and past sets of likely tools.
 func (q *request) choices(expected int) []candidate {
 	m := q.m
-	z := make([]float64, len(q.cand))
-	for i, p := range q.p2 {
+	z := make([]float64, len(q.table.cand))
+	for i, p := range q.table.p2 {
 		z[i] = numeric.Ln((p + 1e-4) / (1 - p + 1e-4))
 	}
 	var all []candidate
@@ -105,7 +105,7 @@ func (q *request) choices(expected int) []candidate {
 		}
 		seen[k] = true
 		c := candidate{tools: tools, prefix: prefix, known: -1}
-		if p, ok := m.setAt[k]; ok {
+		if p, ok := m.pastSets.setAt[k]; ok {
 			c.known = int(p)
 		}
 		for _, t := range tools {
@@ -114,10 +114,10 @@ func (q *request) choices(expected int) []candidate {
 		}
 		all = append(all, c)
 	}
-	for k := max(1, expected-3); k <= min(expected+3, len(q.order)); k++ {
+	for k := max(1, expected-3); k <= min(expected+3, len(q.table.order)); k++ {
 		var set []int32
-		for _, i := range q.order[:k] {
-			set = append(set, q.cand[i])
+		for _, i := range q.table.order[:k] {
+			set = append(set, q.table.cand[i])
 		}
 		slices.Sort(set)
 		add(set, true)
@@ -127,24 +127,24 @@ func (q *request) choices(expected int) []candidate {
 		z float64
 	}
 	var found []scored
-	likely := make([]bool, len(q.cand)) // the candidates that a past set must have one of
-	for _, i := range q.order[:min(15, len(q.order))] {
+	likely := make([]bool, len(q.table.cand)) // the candidates that a past set must have one of
+	for _, i := range q.table.order[:min(15, len(q.table.order))] {
 		likely[i] = true
 	}
-	for i, t := range q.cand {
-		if q.p2[i] < unlikely {
+	for i, t := range q.table.cand {
+		if q.table.p2[i] < unlikely {
 			continue
 		}
 	next:
-		for _, p := range m.pastOf[t] {
-			past := &m.pasts[p]
+		for _, p := range m.pastSets.pastOf[t] {
+			past := &m.pastSets.pasts[p]
 			if q.left != nil && past.count-past.part[q.own%folds] < 1e-9 {
 				continue
 			}
 			sum, any := 0.0, false
 			for _, t := range past.tools {
 				j, ok := q.place(t)
-				if !ok || q.p2[j] < unlikely {
+				if !ok || q.table.p2[j] < unlikely {
 					continue next
 				}
 				sum += z[j]
@@ -157,13 +157,13 @@ func (q *request) choices(expected int) []candidate {
 	}
 	slices.SortFunc(found, func(a, b scored) int { return cmp.Or(cmp.Compare(b.z, a.z), cmp.Compare(a.p, b.p)) })
 	for _, f := range found[:min(mostChoice, len(found))] {
-		add(m.pasts[f.p].tools, false)
+		add(m.pastSets.pasts[f.p].tools, false)
 	}
 	// votes of the nearest for whole sets
 	vote, nearest, total := map[int32]float64{}, map[int32]float64{}, 0.0
 	for _, nb := range q.near {
 		total += nb.Similarity
-		for _, l := range m.groupSets[nb.Row] {
+		for _, l := range m.pastSets.groupSets[nb.Row] {
 			vote[l.Label] += float64(nb.Similarity * l.Value)
 			nearest[l.Label] = max(nearest[l.Label], nb.Similarity)
 		}
@@ -192,7 +192,7 @@ func (q *request) choices(expected int) []candidate {
 		}
 		count, v, ne := 0.0, 0.0, 0.0
 		if c.known >= 0 {
-			p := &m.pasts[c.known]
+			p := &m.pastSets.pasts[c.known]
 			count = p.count
 			if q.left != nil {
 				count -= p.part[q.own%folds]
@@ -240,7 +240,7 @@ type besides struct {
 }
 
 func (q *request) besides(all []candidate) *besides {
-	b := &besides{q: q, at: make([]int32, len(q.cand))}
+	b := &besides{q: q, at: make([]int32, len(q.table.cand))}
 	for i := range b.at {
 		b.at[i] = -1
 	}
@@ -263,7 +263,7 @@ func (q *request) besides(all []candidate) *besides {
 func (b *besides) of(i, j int32) float64 {
 	s := &b.share[int(b.at[i])*b.n+int(b.at[j])]
 	if *s < 0 {
-		*s = b.q.given(b.q.cand[i], b.q.cand[j])
+		*s = b.q.given(b.q.table.cand[i], b.q.table.cand[j])
 	}
 	return *s
 }
@@ -281,18 +281,18 @@ func (q *request) given(a, b int32) float64 {
 // explained is what each word of the request adds to each likely candidate, by distinct feature, and the most it adds to any.
 func (q *request) explained() (contribution [][]float64, most []float64) {
 	m := q.m
-	most = make([]float64, len(q.x.I))
-	contribution = make([][]float64, len(q.cand))
-	all := make([]float64, len(q.cand)*len(q.x.I))
-	for j, t := range q.cand {
-		row := all[j*len(q.x.I) : (j+1)*len(q.x.I)]
+	most = make([]float64, len(q.text.x.I))
+	contribution = make([][]float64, len(q.table.cand))
+	all := make([]float64, len(q.table.cand)*len(q.text.x.I))
+	for j, t := range q.table.cand {
+		row := all[j*len(q.text.x.I) : (j+1)*len(q.text.x.I)]
 		contribution[j] = row
-		if q.p2[j] < unlikely {
+		if q.table.p2[j] < unlikely {
 			continue
 		}
-		if l := m.label[t]; l >= 0 {
-			for k, f := range q.x.I {
-				row[k] = max(0, m.weight(q.own, f, l)*q.x.V[k])
+		if l := m.dense.label[t]; l >= 0 {
+			for k, f := range q.text.x.I {
+				row[k] = max(0, m.weight(q.own, f, l)*q.text.x.V[k])
 				most[k] = max(most[k], row[k])
 			}
 		}
@@ -301,9 +301,9 @@ func (q *request) explained() (contribution [][]float64, most []float64) {
 }
 
 func (q *request) falling() []float64 {
-	p := make([]float64, len(q.order))
-	for i, c := range q.order {
-		p[i] = q.p2[c]
+	p := make([]float64, len(q.table.order))
+	for i, c := range q.table.order {
+		p[i] = q.table.p2[c]
 	}
 	return p
 }

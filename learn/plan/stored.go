@@ -59,7 +59,7 @@ func (m *Model) Write(w *codec.Writer) {
 		writeLists(w, m.needs)
 	}
 	w.Bool(m.chains)
-	w.Ints(m.tool)
+	w.Ints(m.dense.tool)
 	w.Uint(uint64(len(m.groups)))
 	for i := range m.groups {
 		g := &m.groups[i]
@@ -72,7 +72,7 @@ func (m *Model) Write(w *codec.Writer) {
 		w.Ints(from)
 		w.Ints(to)
 		w.Floats(values)
-		writeLabels(w, m.groupSets[i])
+		writeLabels(w, m.pastSets.groupSets[i])
 	}
 	m.view.write(w)
 	m.content.write(w)
@@ -87,10 +87,10 @@ func (m *Model) Write(w *codec.Writer) {
 	w.Float(m.failed)
 	w.Floats(m.misled)
 	m.related.write(w)
-	w.Uint(uint64(len(m.pasts)))
-	for i := range m.pasts {
-		w.Ints(m.pasts[i].tools)
-		w.Float(m.pasts[i].count)
+	w.Uint(uint64(len(m.pastSets.pasts)))
+	for i := range m.pastSets.pasts {
+		w.Ints(m.pastSets.pasts[i].tools)
+		w.Float(m.pastSets.pasts[i].count)
 	}
 	for k, kind := range m.kinds {
 		m.sure[k].Write(w)
@@ -117,29 +117,29 @@ func Read(r *codec.Reader, texts *Texts) *Model {
 		}
 	}
 	m.chains = r.Bool()
-	m.tool = readTools(r, n)
-	m.label = make([]int32, n)
-	for t := range m.label {
-		m.label[t] = -1
+	m.dense.tool = readTools(r, n)
+	m.dense.label = make([]int32, n)
+	for t := range m.dense.label {
+		m.dense.label[t] = -1
 	}
-	for l, t := range m.tool {
-		if m.label[t] >= 0 {
+	for l, t := range m.dense.tool {
+		if m.dense.label[t] >= 0 {
 			r.Fail("tool %d has two labels", t)
 		}
-		m.label[t] = int32(l)
+		m.dense.label[t] = int32(l)
 	}
 	m.servers()
 	m.groups = make([]group, r.Len(6))
-	m.groupSets, m.y = make([][]labels.Label, len(m.groups)), make([][]labels.Label, len(m.groups))
+	m.pastSets.groupSets, m.y = make([][]labels.Label, len(m.groups)), make([][]labels.Label, len(m.groups))
 	for i := range m.groups {
 		g := &m.groups[i]
 		g.tools, g.misled = readLabels(r), readLabels(r)
 		for _, l := range g.tools {
-			if l.Label < 0 || int(l.Label) >= n || m.label[l.Label] < 0 {
+			if l.Label < 0 || int(l.Label) >= n || m.dense.label[l.Label] < 0 {
 				r.Fail("a request used tool %d, which no request used", l.Label)
 				return Fit(texts, nil, nil)
 			}
-			m.y[i] = append(m.y[i], labels.Label{Label: m.label[l.Label], Value: l.Value})
+			m.y[i] = append(m.y[i], labels.Label{Label: m.dense.label[l.Label], Value: l.Value})
 		}
 		from, to, values := readTools(r, n), readTools(r, n), r.Floats()
 		if len(from) != len(to) || len(values) != len(to) {
@@ -149,12 +149,12 @@ func Read(r *codec.Reader, texts *Texts) *Model {
 		for k := range from {
 			g.links = append(g.links, link{from[k], to[k], values[k]})
 		}
-		m.groupSets[i] = readLabels(r)
+		m.pastSets.groupSets[i] = readLabels(r)
 	}
-	m.view = readView(r, len(m.groups), m.labels)
-	m.content = readView(r, len(m.groups), len(m.tool))
+	m.view = readView(r, len(m.groups), m.dense.labels)
+	m.content = readView(r, len(m.groups), len(m.dense.tool))
 	if m.needs != nil {
-		m.sinkRow = labels.ReadRidge(r, m.vocab.Len(), len(m.tool))
+		m.sinkRow = labels.ReadRidge(r, m.vocab.Len(), len(m.dense.tool))
 	}
 	m.n, m.recentN = r.Float(), r.Float()
 	m.uses, m.recent, m.served = r.Floats(), r.Floats(), r.Floats()
@@ -163,19 +163,19 @@ func Read(r *codec.Reader, texts *Texts) *Model {
 		r.Fail("counts of %d and %d tools and %d servers, where there are %d and %d", len(m.uses), len(m.recent), len(m.served), n, len(texts.mates))
 	}
 	m.related = readRelations(r, n)
-	m.pasts = make([]past, r.Len(9))
-	for i := range m.pasts {
-		m.pasts[i] = past{tools: readTools(r, n), count: r.Float()}
-		for k := 1; k < len(m.pasts[i].tools); k++ {
-			if m.pasts[i].tools[k-1] >= m.pasts[i].tools[k] {
+	m.pastSets.pasts = make([]past, r.Len(9))
+	for i := range m.pastSets.pasts {
+		m.pastSets.pasts[i] = past{tools: readTools(r, n), count: r.Float()}
+		for k := 1; k < len(m.pastSets.pasts[i].tools); k++ {
+			if m.pastSets.pasts[i].tools[k-1] >= m.pastSets.pasts[i].tools[k] {
 				r.Fail("a set that is not in order")
 			}
 		}
 	}
-	for _, sets := range m.groupSets {
+	for _, sets := range m.pastSets.groupSets {
 		for _, s := range sets {
-			if s.Label < 0 || int(s.Label) >= len(m.pasts) {
-				r.Fail("%d is not one of %d sets", s.Label, len(m.pasts))
+			if s.Label < 0 || int(s.Label) >= len(m.pastSets.pasts) {
+				r.Fail("%d is not one of %d sets", s.Label, len(m.pastSets.pasts))
 			}
 		}
 	}

@@ -12,11 +12,11 @@ func (f *fit) fitBounds() {
 		var claims []calibrate.Prediction
 		for _, q := range f.all {
 			mass := f.mass(q, kind)
-			if len(q.order) == 0 || mass < 1e-3 { // hardly any
+			if len(q.table.order) == 0 || mass < 1e-3 { // hardly any
 				continue
 			}
-			top := q.order[0]
-			claims = append(claims, calibrate.Prediction{P: q.p2[top], Right: q.mine[q.cand[top]] >= .5, Age: -numeric.Ln(mass) / numeric.Ln(2)})
+			top := q.table.order[0]
+			claims = append(claims, calibrate.Prediction{P: q.table.p2[top], Right: q.mine[q.table.cand[top]] >= .5, Age: -numeric.Ln(mass) / numeric.Ln(2)})
 		}
 		f.sure[kind] = calibrate.Fit(claims)
 	}

@@ -47,7 +47,7 @@ func (v *view) weight(own, feature, label int32) float64 {
 func (q *request) read(v *view, x labels.Vector) reading {
 	r := reading{v.scores(q.own, x), v.near.Of(x, neighbours, q.own), map[int32]float64{}}
 	for _, l := range labels.Vote(r.near, q.m.y) {
-		r.vote[q.m.tool[l.Label]] = l.Value
+		r.vote[q.m.dense.tool[l.Label]] = l.Value
 	}
 	return r
 }
