@@ -131,7 +131,8 @@ func TestQueriesAreEmbeddedAsTheModelIs(t *testing.T) {
 	require.NoError(t, ws.Close(ctx))
 
 	e, ws = open(letters("one"))
-	require.NotNil(t, e.Vector(ctx, "query"))
+	require.Eventually(t, func() bool { return e.Vector(ctx, "query") != nil }, time.Minute, time.Millisecond,
+		"where the snapshot was not written before the end, the model is built again")
 	require.NoError(t, ws.Close(ctx))
 }
 
