@@ -140,6 +140,9 @@ func writtenByAnother(t *testing.T, store storage.Store) storage.Log {
 // program wrote the snapshot: by prior weights, and by seed where there are none, and says so. It writes no snapshot
 // of that. A command of one answer waits for the fit.
 func TestAnswersBeforeTheFitIsDone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it fits three times")
+	}
 	before := suggest.ShortSteps
 	suggest.ShortSteps = 0
 	t.Cleanup(func() { suggest.ShortSteps = before })

@@ -107,7 +107,7 @@ func TestAnswersAreLogged(t *testing.T) {
 	verify(t, e)
 	last := next(t, e, "", "start3")
 	seq := record(t, e, episode("later", "start3", "v")).Seq
-	wait, cancel := context.WithTimeout(ctx, 20*time.Second)
+	wait, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	require.NoError(t, e.Wait(wait, seq), "what is served does not keep an event from counting")
 	settled(t, e)

@@ -23,6 +23,9 @@ import (
 // The intents, ids, arguments and errors of episodes that are purged are in no file afterwards: not in the database, the
 // snapshots, kept answers, or the audit log, where an act before has named one.
 func TestPurge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads every file of the store")
+	}
 	dir := t.TempDir()
 	w := newWeb(t, func(c *Config) {
 		store, err := storage.Open(dir, storage.Options{})
