@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write docs/next.md")
+var update = flag.Bool("update", false, "write docs/next.md and testdata")
 
 const head = `# Signals of the next tool
 
