@@ -1,7 +1,7 @@
 // Mutation changes constants and operators of the kernels and the predictor one at a time and reports which changes
 // the short tests do not catch.
 //
-//	go run ./lab/mutation [-n 60] [-seed 1] [-list]
+//	go run ./lab/mutation [-n 60] [-seed 1] [-skip 0] [-list]
 //
 // A mutation is drawn by the seed, uniformly from all number literals and comparison, arithmetic and logical operators
 // of the packages in [mutated]. The tests run on an overlay, so that the tree itself never changes: first those of the
@@ -60,6 +60,7 @@ func main() {
 	log.SetFlags(0)
 	n := flag.Int("n", 60, "mutations to test")
 	seed := flag.Uint64("seed", 1, "seed of the draw")
+	skip := flag.Int("skip", 0, "go on after so many mutations of the draw")
 	list := flag.Bool("list", false, "print the draw without testing it")
 	timeout := flag.Duration("timeout", 10*time.Minute, "per test run; a run that takes longer counts as caught")
 	flag.Parse()
@@ -72,7 +73,7 @@ func main() {
 	draw.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
 	fmt.Printf("%d places in %d packages\n", len(sites), len(mutated))
 	caught, tested := 0, 0
-	for _, s := range sites {
+	for _, s := range sites[min(*skip, len(sites)):] {
 		if tested == *n {
 			break
 		}
