@@ -2,6 +2,7 @@
 // where all keys are honest.
 //
 //	go run ./lab/attacks                  attacks on generated histories
+//	go run ./lab/attacks -search 200      attacks drawn at random: the worst one for each number of keys
 //	go run ./lab/attacks -honest DATASET  quality of a data set with its episodes spread over keys
 package main
 
@@ -34,11 +35,15 @@ func main() {
 	contexts := flag.Int("contexts", 10, "contexts attacked in each history")
 	keys := flag.String("keys", "1,3,5", "`numbers` of the attacker's keys")
 	fakes := flag.String("fakes", "1,10,100,300", "`numbers` of the attacker's episodes")
+	search := flag.Int("search", 0, "`number` of attacks to draw for each history size, profile and number of keys")
 	flag.Parse()
 	var err error
-	if *honest {
+	switch {
+	case *search > 0:
+		err = searchAll(strings.Split(*worlds, ","), strings.Split(*profiles, ","), numbers(*keys), *search, *contexts)
+	case *honest:
 		err = spread(strings.Split(*profiles, ","), flag.Args())
-	} else {
+	default:
 		err = attack(plan{strings.Split(*worlds, ","), strings.Split(*profiles, ","), numbers(*keys), numbers(*fakes), *seeds, *contexts})
 	}
 	if err != nil {
