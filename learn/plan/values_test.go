@@ -41,6 +41,14 @@ func TestValuesOfThePlanner(t *testing.T) {
 			}
 			fmt.Fprintf(&b, " %.4g\n", q.table.f[i])
 		}
+		sets := q.choices(3)
+		none := q.judge(sets)
+		fmt.Fprintf(&b, "  none of the sets %.4g\n", none)
+		for _, c := range sets {
+			fmt.Fprintf(&b, "  set %v known %d prefix %t p %.4g %.4g\n", c.tools, c.known, c.prefix, c.p, c.f)
+		}
+		planned := []int32{1, 2, 6}
+		fmt.Fprintf(&b, "  places of %v %.4g, pairs %.4g\n", planned, q.places(planned), q.pairs(planned))
 		for _, s := range a.Steps {
 			fmt.Fprintf(&b, "  step %d %.4g %v\n", s.Tool, s.P, s.After)
 		}
