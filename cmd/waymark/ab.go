@@ -10,14 +10,14 @@ import (
 
 // experimenting returns the experiment that the flags describe.
 func (a *app) experimenting() (live.Experiment, error) {
-	x := a.experiment
+	x := a.learning.experiment
 	switch {
-	case a.split == "" && a.given("split-share"):
+	case a.learning.split == "" && a.given("split-share"):
 		return x, usagef("--split-share needs --split: it is the share of the sessions that the profile of --split answers")
-	case a.split != "" && !(a.splitShare > 0 && a.splitShare < 1):
-		return x, usagef("--split-share must be a number between 0 and 1, got %v", a.splitShare)
-	case a.split != "":
-		x.Profile, x.Split = a.split, a.splitShare
+	case a.learning.split != "" && !(a.learning.splitShare > 0 && a.learning.splitShare < 1):
+		return x, usagef("--split-share must be a number between 0 and 1, got %v", a.learning.splitShare)
+	case a.learning.split != "":
+		x.Profile, x.Split = a.learning.split, a.learning.splitShare
 	}
 	if err := x.Check(); err != nil {
 		return x, usageError{err}

@@ -63,32 +63,32 @@ const startPatience, commandPatience, commandTimeout = time.Second, 5 * time.Sec
 // words sets the embedder and the thesaurus in opts.
 func (a *app) words(opts *live.Options) error {
 	switch {
-	case a.embeddings != "" && a.embeddingsURL != "":
+	case a.vocabulary.embeddings != "" && a.vocabulary.embeddingsURL != "":
 		return errors.New("--embeddings and --embeddings-url exclude each other: vectors come from a file or from an endpoint")
-	case a.embeddings != "":
-		e, err := static.Load(a.embeddings)
+	case a.vocabulary.embeddings != "":
+		e, err := static.Load(a.vocabulary.embeddings)
 		if err != nil {
 			return err
 		}
 		opts.Embedder = e
-	case a.embeddingsURL != "":
+	case a.vocabulary.embeddingsURL != "":
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
-		e, err := embed.New(embed.Options{BaseURL: a.embeddingsURL, Model: a.embeddingsModel,
+		e, err := embed.New(embed.Options{BaseURL: a.vocabulary.embeddingsURL, Model: a.vocabulary.embeddingsModel,
 			APIKey: embed.Key(os.Getenv("WAYMARK_EMBEDDINGS_KEY")), AllowPrivate: true})
 		if err != nil {
 			return err
 		}
 		opts.Embedder = e
 	}
-	if a.thesaurus == "" {
+	if a.vocabulary.thesaurus == "" {
 		return nil
 	}
-	f, err := os.Open(a.thesaurus)
+	f, err := os.Open(a.vocabulary.thesaurus)
 	if err != nil {
 		return fmt.Errorf("thesaurus: %w", err)
 	}
 	defer f.Close()
-	opts.Thesaurus, err = thesaurus.Default().Extend(a.thesaurus, f)
+	opts.Thesaurus, err = thesaurus.Default().Extend(a.vocabulary.thesaurus, f)
 	return err
 }
 
@@ -110,7 +110,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.dropIntents, DropDigests: a.dropDigests, KeepSecrets: a.keepSecrets, Mine: a.mine, Judge: a.judgeProfiles, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.buildWait, startPatience)}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.buildWait, startPatience)}
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {
@@ -122,12 +122,12 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	}
 	h.workspaces = live.NewWorkspaces(store, opts)
 	h.feed = feed.New(hook.SpoolOf(dir), store, h.workspaces.Open, time.Now, logger)
-	h.feed.NoDigests = a.dropDigests
+	h.feed.NoDigests = a.privacy.dropDigests
 	if err := a.openUpstream(h, logger, who.serves); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
 	cfg := server.Config{
-		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.sampling, RecordScores: a.recordScores,
+		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.judging.sampling, RecordScores: a.judging.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect,
 		Logger: logger, Version: version().Version, Now: time.Now, Data: dir, Program: programPath(),
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
@@ -135,8 +135,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	}
 	if cfg.Upstream.Reload != nil {
 		cfg.Caller = record.New(record.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,
-			record.Options{Logger: logger, Now: time.Now, DropDigests: a.dropDigests, Told: h.told(a.workspace)})
-		cfg.Upstream.SuggestAfter = a.suggestAfter
+			record.Options{Logger: logger, Now: time.Now, DropDigests: a.privacy.dropDigests, Told: h.told(a.workspace)})
+		cfg.Upstream.SuggestAfter = a.tools.suggestAfter
 	}
 	h.server, err = server.New(cfg)
 	if err != nil {
@@ -161,15 +161,15 @@ func (h *house) told(workspace string) func(context.Context, string) (record.Tol
 // judges are the models that scorers may ask.
 func (a *app) judges() (score.Judges, error) {
 	judges := score.Judges{Askers: map[string]judge.Asker{}}
-	if a.judgeURL != "" && len(a.judgeModels) == 0 {
+	if a.judging.url != "" && len(a.judging.models) == 0 {
 		return judges, errors.New("--judge-url needs --judge-model")
 	}
-	if a.judgeURL == "" && len(a.judgeModels) > 0 {
+	if a.judging.url == "" && len(a.judging.models) > 0 {
 		return judges, errors.New("--judge-model needs --judge-url")
 	}
-	for _, model := range a.judgeModels {
+	for _, model := range a.judging.models {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
-		c, err := judge.New(judge.Options{BaseURL: a.judgeURL, Model: model, APIKey: judge.Key(os.Getenv("WAYMARK_JUDGE_KEY")), AllowPrivate: true, Timeout: a.judgeTimeout})
+		c, err := judge.New(judge.Options{BaseURL: a.judging.url, Model: model, APIKey: judge.Key(os.Getenv("WAYMARK_JUDGE_KEY")), AllowPrivate: true, Timeout: a.judging.timeout})
 		if err != nil {
 			return judges, err
 		}

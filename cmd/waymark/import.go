@@ -97,7 +97,7 @@ Formats:
   waymark import datasets/toolathlon --split all`,
 		Args: atLeast(1, "a file or folder, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.DropIntents = !keep || a.dropIntents
+			opts.DropIntents = !keep || a.privacy.dropIntents
 			opts.Now = time.Now()
 			if err := checkImport(opts); err != nil {
 				return err
@@ -197,7 +197,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 
 // digest asks for the key that values are hashed with, unless they are to be left out.
 func (im *importing) digest(ctx context.Context, c *client.Client) error {
-	if im.dropDigests {
+	if im.privacy.dropDigests {
 		return nil
 	}
 	raw, err := c.Call(ctx, http.MethodGet, "/v1/digest-key", nil)

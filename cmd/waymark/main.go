@@ -154,28 +154,53 @@ type app struct {
 	json      bool
 	logLevel  string
 
+	vocabulary wordSettings
+	judging    judgeSettings
+	privacy    privacySettings
+	learning   learningSettings
+	tools      toolSettings
+}
+
+// learningSettings say what is done in the background and how profiles are compared.
+type learningSettings struct {
+	mine          bool
+	judgeProfiles bool
+	experiment    live.Experiment
+	split         string  // the second profile
+	splitShare    float64 // of the sessions for the second profile
+}
+
+// toolSettings say how hosts use the tools of other servers.
+type toolSettings struct {
+	connect       bool     // start other servers
+	toolMode      string   // how hosts see their tools
+	suggestAfter  bool     // say with each result what comes next
+	strictResults bool     // results that do not fit their schema are failures
+	expose        []string // of them, those that stand in hybrid lists
+}
+
+// privacySettings say which parts of an episode are stored.
+type privacySettings struct {
+	dropIntents bool
+	dropDigests bool
+	keepSecrets bool
+}
+
+// judgeSettings name the models that judge where the caller gives no answers.
+type judgeSettings struct {
+	url          string
+	models       []string
+	timeout      time.Duration
+	sampling     bool
+	recordScores bool
+}
+
+// wordSettings say where words and vectors besides the built-in ones come from.
+type wordSettings struct {
 	embeddings      string
 	thesaurus       string
 	embeddingsURL   string
 	embeddingsModel string
-	judgeURL        string
-	judgeModels     []string
-	judgeTimeout    time.Duration
-	sampling        bool
-	recordScores    bool
-	dropIntents     bool
-	dropDigests     bool
-	keepSecrets     bool
-	mine            bool
-	connect         bool     // start other servers
-	toolMode        string   // how hosts see their tools
-	suggestAfter    bool     // say with each result what comes next
-	strictResults   bool     // results that do not fit their schema are failures
-	expose          []string // of them, those that stand in hybrid lists
-	judgeProfiles   bool
-	experiment      live.Experiment
-	split           string  // the second profile
-	splitShare      float64 // of the sessions for the second profile
 }
 
 // command builds the tree of commands.
@@ -208,8 +233,8 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	f.StringVar(&a.workspace, "workspace", "default", "workspace `name`")
 	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
 	f.StringVar(&a.config, "config", "", "settings `file` (default "+defaultConfigFile()+", if present)")
-	f.StringVar(&a.embeddings, "embeddings", "", "`file` of word vectors (GloVe text, or a model2vec folder); used by the process that owns the data directory")
-	f.StringVar(&a.thesaurus, "thesaurus", "", "`file` of additional synonyms for search and spelling correction; used by the process that owns the data directory")
+	f.StringVar(&a.vocabulary.embeddings, "embeddings", "", "`file` of word vectors (GloVe text, or a model2vec folder); used by the process that owns the data directory")
+	f.StringVar(&a.vocabulary.thesaurus, "thesaurus", "", "`file` of additional synonyms for search and spelling correction; used by the process that owns the data directory")
 	f.StringVar(&a.logLevel, "log-level", "warn", "what is logged to stderr: debug, info, warn or error")
 	for _, g := range []struct {
 		title    string

@@ -91,7 +91,7 @@ func (a *app) keepSessions(ctx context.Context, places []usage.Place, bar progre
 		if p.Status != usage.Read || p.Files == 0 {
 			continue
 		}
-		im := &importing{app: &quiet, bar: bar, opts: ingest.Options{Format: p.Format, Split: "train", DropIntents: a.dropIntents, Now: time.Now()}}
+		im := &importing{app: &quiet, bar: bar, opts: ingest.Options{Format: p.Format, Split: "train", DropIntents: a.privacy.dropIntents, Now: time.Now()}}
 		if err := im.run(ctx, []string{p.Path}); err != nil {
 			return err
 		}

@@ -97,7 +97,7 @@ func (a *app) score(cmd *cobra.Command, kind, name string, after []string) error
 	if err != nil {
 		return err
 	}
-	if a.judgeURL != "" {
+	if a.judging.url != "" {
 		input = withJudge(input)
 	}
 	path, known := scoreKinds[kind]

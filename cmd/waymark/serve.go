@@ -69,17 +69,17 @@ key, so one must exist before (waymark keys create).`,
 // engineFlags are the flags of the commands that own the data directory for long.
 func (a *app) engineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.embeddingsURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
-	f.StringVar(&a.embeddingsModel, "embeddings-model", "", "embedding `model` of that endpoint")
-	f.BoolVar(&a.sampling, "judge-by-host", false, "without a judge, let MCP hosts that offer sampling judge")
-	f.BoolVar(&a.dropIntents, "drop-intents", false, "never store what users asked for")
-	f.BoolVar(&a.dropDigests, "drop-digests", false, "never store keyed hashes of the values in calls, by which arguments are wired")
-	f.BoolVar(&a.keepSecrets, "keep-secrets", false, "store intents and errors with the keys, tokens and passwords found in them")
-	f.BoolVar(&a.judgeProfiles, "judge-profiles", true, "once the history is long enough, select the profile for each kind of question in the background")
-	f.BoolVar(&a.mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
-	f.Float64Var(&a.experiment.Log, "log-served", 0, "`share` of the answers to log, 0 to 1: what was shown in which order, never what was asked in words")
-	f.StringVar(&a.split, "split", "", "`profile` to compare with (auto, seed, learned): it answers a share of the sessions")
-	f.Float64Var(&a.splitShare, "split-share", 0.5, "`share` of the sessions for --split, between 0 and 1")
+	f.StringVar(&a.vocabulary.embeddingsURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
+	f.StringVar(&a.vocabulary.embeddingsModel, "embeddings-model", "", "embedding `model` of that endpoint")
+	f.BoolVar(&a.judging.sampling, "judge-by-host", false, "without a judge, let MCP hosts that offer sampling judge")
+	f.BoolVar(&a.privacy.dropIntents, "drop-intents", false, "never store what users asked for")
+	f.BoolVar(&a.privacy.dropDigests, "drop-digests", false, "never store keyed hashes of the values in calls, by which arguments are wired")
+	f.BoolVar(&a.privacy.keepSecrets, "keep-secrets", false, "store intents and errors with the keys, tokens and passwords found in them")
+	f.BoolVar(&a.learning.judgeProfiles, "judge-profiles", true, "once the history is long enough, select the profile for each kind of question in the background")
+	f.BoolVar(&a.learning.mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
+	f.Float64Var(&a.learning.experiment.Log, "log-served", 0, "`share` of the answers to log, 0 to 1: what was shown in which order, never what was asked in words")
+	f.StringVar(&a.learning.split, "split", "", "`profile` to compare with (auto, seed, learned): it answers a share of the sessions")
+	f.Float64Var(&a.learning.splitShare, "split-share", 0.5, "`share` of the sessions for --split, between 0 and 1")
 	for _, name := range []string{"explore", "shadow"} {
 		f.Var(removedFlag{name, a}, name, "")
 		_ = f.MarkHidden(name) // fails only for a flag that does not exist
@@ -92,9 +92,9 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 // judgeFlags are the flags of the commands that may ask a judge.
 func (a *app) judgeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.judgeURL, "judge-url", "", "OpenAI-compatible `endpoint` of models that judge for scorers; its key comes from WAYMARK_JUDGE_KEY")
-	f.DurationVar(&a.judgeTimeout, "judge-timeout", 30*time.Second, "how long one `answer` of that endpoint may take")
-	f.StringSliceVar(&a.judgeModels, "judge-model", nil, "`models` of that endpoint, the first one by default")
+	f.StringVar(&a.judging.url, "judge-url", "", "OpenAI-compatible `endpoint` of models that judge for scorers; its key comes from WAYMARK_JUDGE_KEY")
+	f.DurationVar(&a.judging.timeout, "judge-timeout", 30*time.Second, "how long one `answer` of that endpoint may take")
+	f.StringSliceVar(&a.judging.models, "judge-model", nil, "`models` of that endpoint, the first one by default")
 }
 
 func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) (err error) {
@@ -287,5 +287,5 @@ func createWorkspace(ctx context.Context, c *client.Client) error {
 
 // recordFlag is the flag of the commands in whose process scorers may run.
 func (a *app) recordFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.recordScores, "record-scores", true, "record runs of scorers as episodes, so that they are suggested like tools")
+	cmd.Flags().BoolVar(&a.judging.recordScores, "record-scores", true, "record runs of scorers as episodes, so that they are suggested like tools")
 }

@@ -52,7 +52,7 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 		}
 		f.Changed = true
 	}
-	for name, drop := range map[string]*bool{"drop-intents": &a.dropIntents, "drop-digests": &a.dropDigests} { // they hold for whoever writes
+	for name, drop := range map[string]*bool{"drop-intents": &a.privacy.dropIntents, "drop-digests": &a.privacy.dropDigests} { // they hold for whoever writes
 		if cmd.Flags().Lookup(name) != nil || !k.Exists(name) {
 			continue
 		}

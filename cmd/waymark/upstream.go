@@ -30,18 +30,18 @@ type upstream struct {
 // upstreamFlags say which servers a process starts and how hosts see their tools.
 func (a *app) upstreamFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&a.connect, "connect", false, "start the servers of the workspace that somebody agreed to (waymark gateway add), and offer their tools")
-	f.StringVar(&a.toolMode, "tool-mode", mcpserver.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto by their number")
-	f.BoolVar(&a.suggestAfter, "suggest-after", false, "say with the result of each call what usually comes next")
-	f.BoolVar(&a.strictResults, "strict-results", false, "refuse results of tools that do not fit their output schema")
-	f.StringSliceVar(&a.expose, "expose", nil, "`patterns` of tools that stand in tools/list in hybrid mode, as in github:*")
+	f.BoolVar(&a.tools.connect, "connect", false, "start the servers of the workspace that somebody agreed to (waymark gateway add), and offer their tools")
+	f.StringVar(&a.tools.toolMode, "tool-mode", mcpserver.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto by their number")
+	f.BoolVar(&a.tools.suggestAfter, "suggest-after", false, "say with the result of each call what usually comes next")
+	f.BoolVar(&a.tools.strictResults, "strict-results", false, "refuse results of tools that do not fit their output schema")
+	f.StringSliceVar(&a.tools.expose, "expose", nil, "`patterns` of tools that stand in tools/list in hybrid mode, as in github:*")
 }
 
 func (a *app) checkUpstream() error {
-	if !slices.Contains([]string{"", mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred}, a.toolMode) {
-		return usagef("unknown --tool-mode %q: want auto, direct, hybrid or deferred", a.toolMode)
+	if !slices.Contains([]string{"", mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred}, a.tools.toolMode) {
+		return usagef("unknown --tool-mode %q: want auto, direct, hybrid or deferred", a.tools.toolMode)
 	}
-	if a.toolMode == mcpserver.ModeHybrid && len(a.expose) == 0 {
+	if a.tools.toolMode == mcpserver.ModeHybrid && len(a.tools.expose) == 0 {
 		return usagef("--tool-mode hybrid needs --expose")
 	}
 	return nil
@@ -74,7 +74,7 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	}
 	u.gateway, err = gateway.Open(ctx, gateway.Options{
 		Table: table, Catalog: upstreamCatalog{h, a.workspace, logger}, Logger: logger, Version: version().Version,
-		Mark: markOf(h.dir), StrictResults: a.strictResults,
+		Mark: markOf(h.dir), StrictResults: a.tools.strictResults,
 	})
 	if err != nil {
 		return err
@@ -101,8 +101,8 @@ func (a *app) upstream(h *house) mcpserver.Upstream {
 	if u == nil {
 		return mcpserver.Upstream{}
 	}
-	other := mcpserver.Upstream{Gateway: u.gateway, Workspace: u.workspace, Mode: a.toolMode, Chosen: a.expose}
-	if a.connect {
+	other := mcpserver.Upstream{Gateway: u.gateway, Workspace: u.workspace, Mode: a.tools.toolMode, Chosen: a.tools.expose}
+	if a.tools.connect {
 		other.Reload = u.start
 	}
 	return other
