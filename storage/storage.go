@@ -138,6 +138,12 @@ type Store interface {
 	Workspaces(ctx context.Context) ([]string, error)
 	// Delete removes a workspace and everything in it.
 	Delete(ctx context.Context, workspace string) error
+	Maintenance
+	Close() error
+}
+
+// Maintenance is what an operator does with a whole store.
+type Maintenance interface {
 	// Backup writes every workspace and table in one consistent state, ending in a count and a SHA-256.
 	Backup(ctx context.Context, w io.Writer) (BackupSummary, error)
 	// Purge rewrites the files until nothing that was erased, deleted or overwritten is left in them, then searches all
@@ -147,7 +153,6 @@ type Store interface {
 	Health() error
 	// Writable is nil, or says why writes are refused now: [ErrReadOnly], [ErrNoSpace], [ErrClosed].
 	Writable() error
-	Close() error
 }
 
 // BackupSummary says what a backup holds. SHA256 covers all bytes before the trailer, which repeats

@@ -96,7 +96,7 @@ func (s *State) Freeze() *Counts {
 	return &Counts{
 		IDs: slices.Clip(s.ids), index: s.index, Canonical: slices.Clip(h.canon), Catalog: view, Roles: h.roles,
 		Graph: h.rows.Freeze(), Usage: h.uses.Freeze(), Start: h.starts, Suggestable: h.live, Rates: s.memory.Freeze(), Wires: h.wires.Freeze(),
-		Past: s.episodes(), Sources: slices.Clip(s.names), BySource: s.bySource.Freeze(), Totals: s.totals, Buffers: h.scratch, Bypasses: s.bypasses.show(),
+		Past: s.episodes(), Sources: slices.Clip(s.sources.names), BySource: s.sources.bySource.Freeze(), Totals: s.totals, Buffers: h.scratch, Bypasses: s.bypasses.show(),
 	}
 }
 
@@ -245,7 +245,7 @@ func (s *State) appendRow(edges []graph.Edge, i int32) []graph.Edge {
 	if len(s.shown.spelled) > 0 {
 		row = s.joinedRow(i)
 	}
-	several := len(s.names) >= severalSources
+	several := len(s.sources.names) >= severalSources
 	var n uint64
 	for _, t := range row {
 		n += t.counted(several).halves

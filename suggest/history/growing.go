@@ -120,7 +120,7 @@ func (s *State) revise(g *grown, p *episodic.Performed, more bool) {
 	source := s.sourceID(g.Source)
 	if g.past < 0 {
 		g.past = int32(s.totals.Episodes)
-		s.bySource.Set(source, s.bySource.At(source)+1)
+		s.sources.bySource.Set(source, s.sources.bySource.At(source)+1)
 		s.totals.Episodes++
 		s.totals.Outcomes[outcomeIndex(g.Outcome)]++
 	}

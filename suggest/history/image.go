@@ -44,7 +44,7 @@ func (s *State) Image() *Image {
 	clear(s.own)
 	i := &Image{
 		ids: slices.Clip(s.ids), out: slices.Clone(s.out), uses: slices.Clone(s.uses), view: s.catalog(),
-		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.names), totals: s.totals, claims: maps.Clone(s.claims), confirmed: slices.Clone(s.confirmed), growing: s.growing.image(), wires: s.wires.Image(), bypasses: s.bypasses.show(),
+		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.sources.names), totals: s.totals, claims: maps.Clone(s.claims), confirmed: slices.Clone(s.sources.confirmed), growing: s.growing.image(), wires: s.wires.Image(), bypasses: s.bypasses.show(),
 	}
 	for n := range s.gone {
 		i.gone = append(i.gone, n)
@@ -174,19 +174,19 @@ func ReadState(r *codec.Reader) *State {
 	}
 	s.readCatalog(r)
 	for _, name := range r.Texts() {
-		if _, twice := s.source[name]; twice {
+		if _, twice := s.sources.source[name]; twice {
 			r.Fail("source %q stands twice", name)
 		}
 		s.sourceID(name)
 	}
-	if s.confirmed = r.Ints(); len(s.confirmed) != len(s.names) {
-		r.Fail("%d sources, and confirmed observations of %d", len(s.names), len(s.confirmed))
+	if s.sources.confirmed = r.Ints(); len(s.sources.confirmed) != len(s.sources.names) {
+		r.Fail("%d sources, and confirmed observations of %d", len(s.sources.names), len(s.sources.confirmed))
 	}
-	s.memory = episodic.ReadMemory(r, n, len(s.names))
-	for id := range s.names {
+	s.memory = episodic.ReadMemory(r, n, len(s.sources.names))
+	for id := range s.sources.names {
 		s.trust(int32(id))
 	}
-	s.claims = readClaims(r, len(s.names), n)
+	s.claims = readClaims(r, len(s.sources.names), n)
 	past := s.readPast(r)
 	for _, n := range s.totals.all() {
 		*n = r.Uint()
@@ -235,7 +235,7 @@ func (s *State) readPast(r *codec.Reader) (episodes int) {
 	}
 	for e := range intents {
 		n, l, outcome, limited, source := int(lengths[e]), int(links[e]), r.Uint(), r.Bool(), r.Uint()
-		if n < 0 || n > len(nodes) || l < 0 || l > len(after) || outcome > 2 || source >= uint64(len(s.names)) {
+		if n < 0 || n > len(nodes) || l < 0 || l > len(after) || outcome > 2 || source >= uint64(len(s.sources.names)) {
 			r.Fail("episode %d has %d steps, %d links, outcome %d and source %d", e, n, l, outcome, source)
 			return 0
 		}
@@ -261,7 +261,7 @@ func (s *State) readPast(r *codec.Reader) (episodes int) {
 		}
 		s.past.Set(int32(e), p)
 		nodes, after = nodes[n:], after[l:]
-		s.bySource.Set(int32(source), s.bySource.At(int32(source))+1)
+		s.sources.bySource.Set(int32(source), s.sources.bySource.At(int32(source))+1)
 	}
 	return len(intents)
 }

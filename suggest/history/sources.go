@@ -41,7 +41,9 @@ type claim struct{ source, from, to int32 }
 type claims map[claim]uint32
 
 // trusted reports whether a source is the operator's own.
-func (s *State) trusted(source int32) bool { return !strings.Contains(s.names[source], credential) }
+func (s *State) trusted(source int32) bool {
+	return !strings.Contains(s.sources.names[source], credential)
+}
 
 // admit reports whether one more observation of a transition is counted, of which all sources have count so far.
 func (s *State) admit(source, from, to int32, count uint64) bool {
@@ -50,7 +52,7 @@ func (s *State) admit(source, from, to int32, count uint64) bool {
 	}
 	c := claim{source, from, to}
 	own := uint64(s.claims[c])
-	if len(s.names) >= severalSources && own >= max(fewObservations, othersFactor*(count-min(own, count))) {
+	if len(s.sources.names) >= severalSources && own >= max(fewObservations, othersFactor*(count-min(own, count))) {
 		return false
 	}
 	s.claims[c]++

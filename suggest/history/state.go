@@ -28,19 +28,24 @@ type State struct {
 	caps  map[string]catalog.Capability
 	view  *Catalog // of tools and caps; nil after a change
 
-	memory    *episodic.Memory
-	past      pages.List[Episode] // totals.episodes of them
+	memory   *episodic.Memory
+	past     pages.List[Episode] // totals.episodes of them
+	sources  sourceTable
+	totals   Totals
+	growing  growing
+	bypasses bypasses
+	wires    *wiring.Table
+	claims   claims
+
+	shown shown
+}
+
+// A sourceTable numbers the sources of episodes.
+type sourceTable struct {
 	source    map[string]int32
 	names     []string           // sources, in order of first appearance
 	bySource  pages.List[uint64] // episodes
-	totals    Totals
-	growing   growing
-	bypasses  bypasses
-	wires     *wiring.Table
-	claims    claims
-	confirmed []int32 // by source, observations of transitions that another source reports as well
-
-	shown shown
+	confirmed []int32            // by source, observations of transitions that another source reports as well
 }
 
 // transition is the count of one ordered pair.
@@ -157,7 +162,7 @@ func NewState() *State {
 	return &State{
 		index: newIndex(), gone: map[int32]bool{},
 		tools: map[string]*Schemas{}, caps: map[string]catalog.Capability{},
-		memory: episodic.NewMemory(), source: map[string]int32{}, growing: newGrowing(), claims: claims{}, bypasses: bypasses{count: map[string]uint64{}}, wires: wiring.New(), shown: shown{scratch: new(sync.Pool)},
+		memory: episodic.NewMemory(), sources: sourceTable{source: map[string]int32{}}, growing: newGrowing(), claims: claims{}, bypasses: bypasses{count: map[string]uint64{}}, wires: wiring.New(), shown: shown{scratch: new(sync.Pool)},
 	}
 }
 
@@ -263,7 +268,7 @@ func (s *State) Record(e *episodic.Episode) {
 	past := pastOf(e, nodes, source, order, before)
 	past.Limited = limited
 	s.past.Set(int32(s.totals.Episodes), past)
-	s.bySource.Set(source, s.bySource.At(source)+1)
+	s.sources.bySource.Set(source, s.sources.bySource.At(source)+1)
 	s.totals.Episodes++
 	s.totals.Steps += uint64(len(e.Steps))
 	s.totals.Outcomes[outcomeIndex(e.Outcome)]++
@@ -333,8 +338,8 @@ func (s *State) count(from, to int32, halves uint64, source int32) bool {
 	t.halves += halves
 	t.count++
 	if t.only == 0 {
-		s.confirmed[source]++
-	} else if t.alone < aloneLimit(s.confirmed[source]) {
+		s.sources.confirmed[source]++
+	} else if t.alone < aloneLimit(s.sources.confirmed[source]) {
 		t.alone++
 	}
 	return true
@@ -345,12 +350,12 @@ func (s *State) count(from, to int32, halves uint64, source int32) bool {
 const credential = "key:"
 
 func (s *State) sourceID(name string) int32 {
-	id, ok := s.source[name]
+	id, ok := s.sources.source[name]
 	if !ok {
-		id = int32(len(s.names))
-		s.source[name] = id
-		s.names, s.confirmed = append(s.names, name), append(s.confirmed, 0)
-		if len(s.names) == severalSources {
+		id = int32(len(s.sources.names))
+		s.sources.source[name] = id
+		s.sources.names, s.sources.confirmed = append(s.sources.names, name), append(s.sources.confirmed, 0)
+		if len(s.sources.names) == severalSources {
 			s.shown.rows = nil // transitions of one key alone count otherwise from now on
 		}
 		s.trust(id)
