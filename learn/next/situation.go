@@ -78,26 +78,14 @@ func (h *History) likely(b *sequence.Blend, out []sequence.Vote) []sequence.Vote
 	for _, t := range b.Tools {
 		out = sequence.Keep(out, sequence.Vote{Tool: t, Share: b.P(t)}, wide, likelier)
 	}
-	keep := func(t int32) (possible bool) {
-		p := float64(b.Ratio * h.chain.Popularity(t))
-		if len(out) == wide && p < out[wide-1].Share {
-			return false
+	for _, t := range h.chain.ByUse() {
+		x := sequence.Vote{Tool: t, Share: float64(b.Ratio * h.chain.Popularity(t))}
+		if len(out) == wide && likelier(x, out[wide-1]) > 0 {
+			break // all that follow are less likely
 		}
-		if !b.Followed(t) { // those with a row come again
-			out = sequence.Keep(out, sequence.Vote{Tool: t, Share: p}, wide, likelier)
+		if !b.Followed(t) { // those with a row are in already
+			out = sequence.Keep(out, x, wide, likelier)
 		}
-		return true
-	}
-	if s := h.structure; s != nil && s.tasks == len(h.tasks) {
-		for _, t := range s.byUse {
-			if !keep(t) {
-				break
-			}
-		}
-		return out
-	}
-	for t := range int32(h.chain.Tools()) {
-		keep(t)
 	}
 	return out
 }

@@ -1,9 +1,7 @@
 package next
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"waymark/graph"
 	"waymark/learn/sequence"
@@ -29,7 +27,6 @@ type structure struct {
 	alike     [][]sequence.Vote // by tool, those with the largest Adamic-Adar, with it
 	important []float32         // by tool, ln(1 + T·PageRank)
 	popular   []float64         // by tool, ln P₀ after as many tasks
-	byUse     []int32           // the tools with the largest P₀ first, then by number
 	tasks     int
 	community []int32   // by tool, -1 = none
 	members   [][]int32 // of each community, those with a transition
@@ -52,9 +49,7 @@ func (h *History) Settle(stop func() bool) {
 	}
 	for t := range s.popular {
 		s.popular[t] = ln(h.chain.Popularity(int32(t)))
-		s.byUse = append(s.byUse, int32(t))
 	}
-	slices.SortStableFunc(s.byUse, func(a, b int32) int { return cmp.Compare(h.chain.Uses(b), h.chain.Uses(a)) })
 	var edges []graph.Edge
 	var entries []spectral.Entry
 	for a := range T {

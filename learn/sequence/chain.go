@@ -1,5 +1,10 @@
 package sequence
 
+import (
+	"cmp"
+	"sort"
+)
+
 // Discount and prior mass of the interpolation. An absolute discount of 0.4 is between those of
 // PPM method D (½) and of Kneser and Ney for rows of single counts; 0.3 keeps a row seen once from
 // being sure. Chosen, not tuned.
@@ -21,6 +26,7 @@ const (
 type Chain struct {
 	order int
 	uses  []int32 // n(t), first steps included
+	byUse []int32 // tools with the largest P₀ first, then by number
 	total int32
 	scale float64 // 1 / (N + T/2)
 	rows  Table
@@ -28,7 +34,10 @@ type Chain struct {
 
 // NewChain is an empty chain over tools 0 … tools-1 that looks back order steps.
 func NewChain(tools, order int) *Chain {
-	c := &Chain{order: order, uses: make([]int32, tools)}
+	c := &Chain{order: order, uses: make([]int32, tools), byUse: make([]int32, tools)}
+	for t := range c.byUse {
+		c.byUse[t] = int32(t)
+	}
 	c.rescale()
 	return c
 }
@@ -36,39 +45,45 @@ func NewChain(tools, order int) *Chain {
 // Tools is the number of tools.
 func (c *Chain) Tools() int { return len(c.uses) }
 
-// Grow makes room for more tools.
-func (c *Chain) Grow(tools int) {
-	if tools > len(c.uses) {
-		c.uses = append(c.uses, make([]int32, tools-len(c.uses))...)
-		c.rescale()
-	}
-}
-
 func (c *Chain) rescale() { c.scale = 1 / (float64(c.total) + float64(.5*float64(len(c.uses)))) }
 
 // Observe counts a task.
-func (c *Chain) Observe(task []int32) { c.count(task, 1) }
-
-// Forget takes a task observed before out again.
-func (c *Chain) Forget(task []int32) { c.count(task, -1) }
-
-func (c *Chain) count(task []int32, n int32) {
+func (c *Chain) Observe(task []int32) {
 	for i, t := range task {
-		c.uses[t] += n
-		c.total += n
+		c.add(t, 1)
 		for k := 1; k <= min(c.order, i); k++ {
-			c.rows.Add(Key(k, task[i-k:i]...), t, n)
+			c.rows.Add(Key(k, task[i-k:i]...), t, 1)
 		}
 	}
 	c.rescale()
 }
 
-// Used adds n uses of a tool to P₀ whose surroundings are unknown.
+// Used adds n ≥ 0 uses of a tool to P₀ whose surroundings are unknown.
 func (c *Chain) Used(t, n int32) {
-	c.uses[t] += n
-	c.total += n
+	c.add(t, n)
 	c.rescale()
 }
+
+func (c *Chain) add(t, n int32) {
+	was := c.place(t, len(c.byUse))
+	c.uses[t] += n
+	c.total += n
+	is := c.place(t, was)
+	copy(c.byUse[is+1:was+1], c.byUse[is:was])
+	c.byUse[is] = t
+}
+
+// place is where t belongs among the first n tools by use, which are in order.
+func (c *Chain) place(t int32, n int) int {
+	return sort.Search(n, func(i int) bool {
+		other := c.byUse[i]
+		return cmp.Or(cmp.Compare(c.uses[t], c.uses[other]), cmp.Compare(other, t)) >= 0
+	})
+}
+
+// ByUse is all tools, those with the largest P₀ first, then by number. It must not be changed, and is good until the
+// next task is observed.
+func (c *Chain) ByUse() []int32 { return c.byUse }
 
 // Uses is n(t).
 func (c *Chain) Uses(t int32) int32 { return c.uses[t] }
