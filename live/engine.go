@@ -102,6 +102,7 @@ type Engine struct {
 	forgets    atomic.Uint64 // requests to forget so far
 	quarantine *quarantine
 	unerased   atomic.Bool  // a request to forget is not carried out yet
+	warming    atomic.Bool  // what was learned is being read in after the start
 	held       atomic.Int32 // imports under way: no build starts by itself
 	jobs       jobs
 	proposing  sync.Mutex                // of the rows of proposals
@@ -255,6 +256,10 @@ func (e *Engine) settled(ctx context.Context) error {
 
 // Model is the current model.
 func (e *Engine) Model() *suggest.Model { return e.current.Load().model }
+
+// Warming reports whether questions of profile learned would wait, because what was fitted before the start is still
+// being prepared.
+func (e *Engine) Warming() bool { return e.warming.Load() }
 
 // Counted is the last durable event that a model counts; what is served and built may stand after it.
 func (e *Engine) Counted() uint64 { return e.counted.Load() }

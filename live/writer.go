@@ -404,7 +404,12 @@ func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 // warmBehind prepares in the background what a snapshot keeps of what was learned, which the first
 // question that asks for it would wait for.
 func (e *Engine) warmBehind(m *suggest.Measures) {
+	if !m.Cold() {
+		return
+	}
+	e.warming.Store(true)
 	e.background.Go(func() {
+		defer e.warming.Store(false)
 		_, err := guarded(func() (struct{}, error) {
 			m.Warm(func() bool { return e.ctx.Err() != nil })
 			return struct{}{}, nil

@@ -67,7 +67,7 @@ func servePage(c *gin.Context, page []byte) {
 }
 
 // serveReady says whether requests should be sent here: writes are accepted, the default workspace
-// is loaded, and no shutdown has begun. Damage that the operator has accepted is told beside that.
+// is loaded, no fitted profile would keep a question waiting, and no shutdown has begun. Damage that the operator has accepted is told beside that.
 func (s *Server) serveReady(c *gin.Context) {
 	reason, unwritable := "", s.cfg.Store.Writable()
 	switch {
@@ -77,9 +77,13 @@ func (s *Server) serveReady(c *gin.Context) {
 		reason = problem.Of(unwritable).Detail
 		request.ExchangeFrom(c.Request.Context()).Failure = unwritable
 	default:
-		if _, err := s.cfg.Workspaces.Get(c.Request.Context(), request.DefaultWorkspace); err != nil {
+		e, err := s.cfg.Workspaces.Get(c.Request.Context(), request.DefaultWorkspace)
+		switch {
+		case err != nil:
 			reason = "the model is not loaded"
 			request.ExchangeFrom(c.Request.Context()).Failure = err
+		case e.Warming():
+			reason = "profile learned is being loaded"
 		}
 	}
 	if reason != "" {

@@ -186,10 +186,16 @@ func (m *Model) Prepare(halt func() bool) {
 	}
 }
 
+// Cold reports whether [Measures.Warm] has something to do.
+func (m *Measures) Cold() bool {
+	l := m.learning
+	return l != nil && l.result.Load() == nil && (m.Learned() || l.isShort() && l.enoughFor(aboutNothing))
+}
+
 // Warm works out what profile learned answers with from what was fitted before and kept, or from a short history.
 // Otherwise the first question waits for it. It ends soon after halt says true.
 func (m *Measures) Warm(halt func() bool) {
-	if m.Learned() || m.learning.isShort() && m.learning.enoughFor(aboutNothing) {
+	if m.Cold() {
 		m.learning.compute(halt, func(float64) {})
 	}
 }
