@@ -107,6 +107,7 @@ func (l *trainingData) remember(halt func() bool) bool {
 	if l.history.Settle(halt); halt() {
 		return false
 	}
+	l.history.Pack()
 	l.endings = stop.New(l.ends, l.stops)
 	return true
 }

@@ -15,6 +15,7 @@ package maxent
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"waymark/internal/numeric"
@@ -30,21 +31,59 @@ const (
 
 // A Model is the table of weights. It is not safe for concurrent use while it learns.
 type Model struct {
-	weights []weight
+	weights []weight // nil once packed
+	packed  packed
 	shift   uint
 	scores  []float64
 	slots   []uint32 // of each candidate's features, in a row
 }
 
+// packed are the weights that are not 0.
+type packed struct {
+	set   []uint64 // a bit for each slot that has one
+	rank  []uint32 // how many there are before each word of set
+	theta []float32
+}
+
+func (p *packed) weight(slot uint64) float32 {
+	word, bit := p.set[slot>>6], uint64(1)<<(slot&63)
+	if word&bit == 0 {
+		return 0
+	}
+	return p.theta[p.rank[slot>>6]+uint32(bits.OnesCount64(word&(bit-1)))]
+}
+
+// Pack gives up what only learning needs and the room of weights that are 0. [Model.Learn] must not be called after it.
+func (m *Model) Pack() {
+	m.packed = packed{set: make([]uint64, (len(m.weights)+63)/64), rank: make([]uint32, (len(m.weights)+63)/64)}
+	n := 0
+	for slot := range m.weights {
+		if m.weights[slot].theta != 0 {
+			m.packed.set[slot>>6] |= 1 << (slot & 63)
+			n++
+		}
+	}
+	m.packed.theta = make([]float32, 0, n)
+	for slot := range m.weights {
+		if slot&63 == 0 {
+			m.packed.rank[slot>>6] = uint32(len(m.packed.theta))
+		}
+		if theta := m.weights[slot].theta; theta != 0 {
+			m.packed.theta = append(m.packed.theta, theta)
+		}
+	}
+	m.weights, m.scores, m.slots = nil, nil, nil
+}
+
 // A weight stands beside the sum of its squared gradients, because learning needs both.
 type weight struct{ theta, squares float32 }
 
-// New is a model with 2^bits weights, all 0; it takes 2^(bits+3) bytes. 1 ≤ bits ≤ 30.
-func New(bits int) *Model {
-	if bits < 1 || bits > 30 {
+// New is a model with 2^size weights, all 0; it takes 2^(size+3) bytes, less once packed. 1 ≤ size ≤ 30.
+func New(size int) *Model {
+	if size < 1 || size > 30 {
 		panic("maxent: bits out of range")
 	}
-	return &Model{weights: make([]weight, 1<<bits), shift: uint(64 - bits)}
+	return &Model{weights: make([]weight, 1<<size), shift: uint(64 - size)}
 }
 
 // A Feature is something true of a situation, named by a hash, and how much.
@@ -70,6 +109,12 @@ func (m *Model) slot(key, spread uint64) uint64 {
 // Score is Σ_φ v_φ·θ(φ, t) over the features, without the offset.
 func (m *Model) Score(features []Feature, tool int32) float64 {
 	s, of := 0.0, spread(tool)
+	if m.weights == nil {
+		for _, f := range features {
+			s += float64(f.Value * m.packed.weight(m.slot(f.Key, of)))
+		}
+		return s
+	}
 	for _, f := range features {
 		s += float64(f.Value * m.weights[m.slot(f.Key, of)].theta)
 	}

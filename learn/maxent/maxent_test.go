@@ -99,3 +99,28 @@ func BenchmarkLearn(b *testing.B) {
 		m.Learn(features, candidates, random.IntN(40))
 	}
 }
+
+func TestPackedWeightsScoreTheSame(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	m := New(10)
+	features := make([]Feature, 40)
+	for i := range features {
+		features[i] = Feature{random.Uint64(), random.Float32()}
+	}
+	for i := range 200 {
+		m.Learn(features[i%20:i%20+3], three(), i%3)
+	}
+	score := func() (all []float64) {
+		for i := range features {
+			for tool := range int32(5) {
+				all = append(all, m.Score(features[i:i+1], tool))
+			}
+		}
+		return all
+	}
+	want := score()
+	m.Pack()
+	assert.Equal(t, want, score())
+	assert.Contains(t, want, 0.)
+	assert.Less(t, len(m.packed.theta), 1<<10)
+}

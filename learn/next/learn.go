@@ -265,6 +265,12 @@ func (h *History) Observe(task *Task) {
 	h.measure()
 }
 
+// Pack gives up what only [History.Observe] needs, which must not be called after it.
+func (h *History) Pack() {
+	h.requests.residual.Pack()
+	h.study = nil
+}
+
 // idf is ln((N+1)/(n+1)) + 1 of a word that n of the N tasks' requests have.
 func (h *History) idf(word int32) float64 {
 	n := 0
