@@ -292,3 +292,53 @@ func BenchmarkStreaming(b *testing.B) {
 		b.ReportMetric(during50/p50, "p50-ratio")
 	}
 }
+
+// BenchmarkWorkspaces asks many workspaces of 130 tools and 100 episodes in turns, by profile learned, while those that
+// were not asked lately are unloaded. WAYMARK_PERF_WORKSPACES is their number, 50 where it is not set.
+func BenchmarkWorkspaces(b *testing.B) {
+	const loaded, tools, episodes = 32, 130, 100
+	n := 50
+	if s := os.Getenv("WAYMARK_PERF_WORKSPACES"); s != "" {
+		var err error
+		n, err = strconv.Atoi(s)
+		require.NoError(b, err)
+	}
+	store, err := storage.Open(b.TempDir(), storage.Options{Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, store.Close()) }()
+	w, world := NewWorkspaces(store, Options{Serves: true, Patience: time.Minute}), newWorld(tools)
+	defer func() { require.NoError(b, w.Close(ctx)) }()
+	asked := suggest.NextRequest{Context: []string{world.episode(3, stepsEach).Steps[0].Tool}, Profile: suggest.ProfileLearned}
+	top := peak()
+	for i := range n {
+		log, err := store.Log(fmt.Sprint("w", i))
+		require.NoError(b, err)
+		world.write(b, log, episodes, stepsEach)
+		_, err = w.Get(ctx, fmt.Sprint("w", i)) // builds
+		require.NoError(b, err)
+		if i%loaded == 0 {
+			w.UnloadIdle(time.Now())
+		}
+	}
+	var took []float64
+	for b.Loop() {
+		for i := range n {
+			began := time.Now()
+			e, err := w.Get(ctx, fmt.Sprint("w", i))
+			require.NoError(b, err)
+			_, err = e.Model().Next(asked)
+			require.NoError(b, err)
+			took = append(took, float64(time.Since(began).Microseconds())/1000)
+			if i%loaded == 0 {
+				w.UnloadIdle(began)
+			}
+		}
+	}
+	slices.Sort(took)
+	var r syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
+	b.ReportMetric(took[len(took)/2], "p50-ms")
+	b.ReportMetric(took[len(took)*99/100], "p99-ms")
+	b.ReportMetric(top()/(1<<20), "go-peak-MiB")
+	b.ReportMetric(float64(r.Maxrss)/(1<<10), "rss-peak-MiB")
+}

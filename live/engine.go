@@ -56,6 +56,7 @@ type Options struct {
 	// no log: whoever decides it says so anew after a start. nil: nothing.
 	Withheld func(workspace string) *suggest.Exclusions
 
+	Idle     time.Duration // after how long without a use a workspace other than the default one is unloaded; 0: never
 	Patience time.Duration // how long the first questions wait for a build that was cut short; it goes on behind
 
 	// Measure says how models are measured. It is part of every build event.
@@ -260,6 +261,11 @@ func (e *Engine) Model() *suggest.Model { return e.current.Load().model }
 // Warming reports whether questions of profile learned would wait, because what was fitted before the start is still
 // being prepared.
 func (e *Engine) Warming() bool { return e.warming.Load() }
+
+// busy reports whether an import or a job is under way.
+func (e *Engine) busy() bool {
+	return e.held.Load() > 0 || slices.ContainsFunc(e.Jobs(), func(j Job) bool { return j.State == JobRunning })
+}
 
 // Counted is the last durable event that a model counts; what is served and built may stand after it.
 func (e *Engine) Counted() uint64 { return e.counted.Load() }

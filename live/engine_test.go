@@ -388,3 +388,68 @@ func FuzzDecode(f *testing.F) {
 		require.Equal(t, kind, k)
 	})
 }
+
+// A workspace that nobody uses is closed, and answers the same when it is asked again; one with work under way and the
+// default one stay.
+func TestIdleWorkspacesAreUnloaded(t *testing.T) {
+	w := NewWorkspaces(storage.NewMemory(), Options{})
+	defer func() { require.NoError(t, w.Close(ctx)) }()
+	idle, err := w.Open(ctx, "idle")
+	require.NoError(t, err)
+	fill(t, idle, 1, 60)
+	_, err = idle.Build(ctx)
+	require.NoError(t, err)
+	settled(t, idle)
+	want := idle.Model().Hash()
+	home, err := w.Get(ctx, DefaultWorkspace)
+	require.NoError(t, err)
+	soon := time.Now().Add(time.Hour)
+
+	w.UnloadIdle(time.Now().Add(-time.Hour))
+	again, err := w.Get(ctx, "idle")
+	require.NoError(t, err)
+	require.Same(t, idle, again, "it was used within that time")
+
+	release := idle.Hold()
+	w.UnloadIdle(soon)
+	release()
+	again, err = w.Get(ctx, "idle")
+	require.NoError(t, err)
+	require.Same(t, idle, again, "an import is under way")
+	require.Eventually(t, func() bool { return !idle.busy() }, time.Minute, time.Millisecond)
+
+	var asked sync.WaitGroup
+	for range 8 { // whoever asks meanwhile waits for another engine
+		asked.Go(func() {
+			e, err := w.Get(ctx, "idle")
+			if assert.NoError(t, err) {
+				assert.Equal(t, want, e.Model().Hash())
+			}
+		})
+	}
+	w.UnloadIdle(soon)
+	asked.Wait()
+	w.UnloadIdle(soon)
+	_, err = idle.Record(ctx, "test", []episodic.Episode{episode("late", "a", "b")})
+	require.ErrorIs(t, err, ErrClosed)
+	again, err = w.Get(ctx, "idle")
+	require.NoError(t, err)
+	assert.NotSame(t, idle, again)
+	assert.Equal(t, want, again.Model().Hash())
+	record(t, again, episode("late", "a", "b"))
+	same, err := w.Get(ctx, DefaultWorkspace)
+	require.NoError(t, err)
+	assert.Same(t, home, same)
+}
+
+func TestWorkspacesAreUnloadedByThemselves(t *testing.T) {
+	w := NewWorkspaces(storage.NewMemory(), Options{Idle: 4 * time.Millisecond})
+	defer func() { require.NoError(t, w.Close(ctx)) }()
+	e, err := w.Open(ctx, "idle")
+	require.NoError(t, err)
+	select {
+	case <-e.closed:
+	case <-time.After(time.Minute):
+		t.Fatal("nobody used it for a minute")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"time"
 
 	"waymark/storage"
 	"waymark/suggest"
@@ -21,6 +22,7 @@ type Workspaces struct {
 	mu     sync.Mutex
 	open   map[string]*opening
 	closed bool
+	sweep  *time.Timer // of [Options.Idle]
 }
 
 // opening is an engine, or one being opened: everybody who asks waits for the same.
@@ -28,11 +30,28 @@ type opening struct {
 	ready  chan struct{}
 	engine *Engine
 	err    error
+	used   time.Time // when somebody last asked for it
 }
+
+// errUnloaded is the error of an opening whose engine was closed for want of use: whoever waits opens another.
+var errUnloaded = errors.New("workspace was unloaded")
 
 // NewWorkspaces returns the workspaces of a store. The store stays the caller's to close.
 func NewWorkspaces(store storage.Store, opts Options) *Workspaces {
-	return &Workspaces{store: store, opts: opts, open: map[string]*opening{}}
+	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}}
+	if opts.Idle > 0 {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.sweep = time.AfterFunc(opts.Idle/4, func() {
+			w.UnloadIdle(w.opts.Now().Add(-opts.Idle))
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if !w.closed {
+				w.sweep.Reset(opts.Idle / 4)
+			}
+		})
+	}
+	return w
 }
 
 // DefaultWorkspace always exists; others are created by whoever first writes into them, or by [Workspaces.Create].
@@ -98,6 +117,16 @@ func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
+	for {
+		e, err := w.opened(ctx, name, create)
+		if !errors.Is(err, errUnloaded) {
+			return e, err
+		}
+	}
+}
+
+// opened waits for the engine that is open or being opened, closed or deleted, or opens one.
+func (w *Workspaces) opened(ctx context.Context, name string, create bool) (*Engine, error) {
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -112,6 +141,7 @@ func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine
 		o = &opening{ready: make(chan struct{})}
 		w.open[name] = o
 	}
+	o.used = w.opts.Now()
 	w.mu.Unlock()
 	if !ok { // whoever gives up waiting leaves the opening to the others
 		go func() {
@@ -144,6 +174,42 @@ func (w *Workspaces) load(ctx context.Context, name string) (*Engine, error) {
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
 	return open(ctx, name, log, table, w.opts)
+}
+
+// UnloadIdle closes the engines that nobody asked for since a time and that have nothing under way, except that of the
+// default workspace. The next use opens them again.
+func (w *Workspaces) UnloadIdle(since time.Time) {
+	type unloading struct {
+		name      string
+		was, gone *opening
+	}
+	var idle []unloading
+	w.mu.Lock()
+	for name, o := range w.open {
+		select {
+		case <-o.ready:
+		default:
+			continue
+		}
+		if name != DefaultWorkspace && o.engine != nil && o.used.Before(since) && !o.engine.busy() {
+			gone := &opening{ready: make(chan struct{}), err: errUnloaded}
+			idle, w.open[name] = append(idle, unloading{name, o, gone}), gone
+		}
+	}
+	w.mu.Unlock()
+	for _, u := range idle {
+		_ = u.was.engine.Close(context.Background()) // fails only when its context ends
+		w.opts.Logger.Info("workspace unloaded: nobody used it", "workspace", u.name, "since", u.was.used)
+		w.mu.Lock()
+		if w.open[u.name] == u.gone { // else it is being deleted
+			delete(w.open, u.name)
+		}
+		w.mu.Unlock()
+		close(u.gone.ready)
+	}
+	if len(idle) > 0 {
+		returnMemory()
+	}
 }
 
 // List names the workspaces, in order.
@@ -186,6 +252,9 @@ func (w *Workspaces) Delete(ctx context.Context, name string) error {
 func (w *Workspaces) Close(ctx context.Context) error {
 	w.mu.Lock()
 	w.closed = true
+	if w.sweep != nil {
+		w.sweep.Stop()
+	}
 	open := w.open
 	w.open = map[string]*opening{}
 	w.mu.Unlock()

@@ -98,6 +98,9 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.unloadAfter != 0 && a.unloadAfter < time.Minute { // a request holds its workspace for up to that long
+		return nil, usagef("%s must be 0 or at least 1m, got %s", a.flagName("unload-after"), a.unloadAfter)
+	}
 	experiment, err := a.experimenting()
 	if err != nil {
 		return nil, err
@@ -110,7 +113,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Patience: cmp.Or(who.buildWait, startPatience)}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience)}
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {

@@ -154,6 +154,8 @@ type app struct {
 	json      bool
 	logLevel  string
 
+	unloadAfter time.Duration // how long a workspace may be idle before it leaves memory
+
 	vocabulary wordSettings
 	judging    judgeSettings
 	privacy    privacySettings
