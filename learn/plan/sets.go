@@ -89,45 +89,61 @@ const (
 	onTop      = .5 // worth of being exactly right, or of all links, beside F1 of the tools
 )
 
-// choices lists sets that may be the answer: the likeliest tools, and past sets of likely tools.
+// choices returns sets that may be the answer, the likeliest tools and past sets of likely tools, with their features.
 func (q *request) choices(expected int) []candidate {
-	m := q.m
-	z := make([]float64, len(q.table.cand))
+	z := make([]float64, len(q.table.cand)) // log-odds of the candidates
 	for i, p := range q.table.p2 {
 		z[i] = numeric.Ln((p + 1e-4) / (1 - p + 1e-4))
 	}
-	var all []candidate
-	seen := map[string]bool{}
-	add := func(tools []int32, prefix bool) {
-		k := key(tools)
-		if seen[k] {
-			return
-		}
-		seen[k] = true
-		c := candidate{tools: tools, prefix: prefix, known: -1}
-		if p, ok := m.pastSets.setAt[k]; ok {
-			c.known = int(p)
-		}
-		for _, t := range tools {
-			i, _ := q.place(t)
-			c.places = append(c.places, int32(i))
-		}
-		all = append(all, c)
-	}
+	l := setList{q: q, seen: map[string]bool{}}
 	for k := max(1, expected-3); k <= min(expected+3, len(q.table.order)); k++ {
 		var set []int32
 		for _, i := range q.table.order[:k] {
 			set = append(set, q.table.cand[i])
 		}
 		slices.Sort(set)
-		add(set, true)
+		l.add(set, true)
 	}
+	for _, p := range q.likelyPast(z) {
+		l.add(q.m.pastSets.pasts[p].tools, false)
+	}
+	q.describe(l.sets, z)
+	return l.sets
+}
+
+// A setList holds each set once.
+type setList struct {
+	q    *request
+	sets []candidate
+	seen map[string]bool
+}
+
+func (l *setList) add(tools []int32, prefix bool) {
+	k := key(tools)
+	if l.seen[k] {
+		return
+	}
+	l.seen[k] = true
+	c := candidate{tools: tools, prefix: prefix, known: -1}
+	if p, ok := l.q.m.pastSets.setAt[k]; ok {
+		c.known = int(p)
+	}
+	for _, t := range tools {
+		i, _ := l.q.place(t)
+		c.places = append(c.places, int32(i))
+	}
+	l.sets = append(l.sets, c)
+}
+
+// likelyPast returns the mostChoice past sets with the largest sums of log-odds, of those whose tools are all likely
+// and one of which is among the 15 likeliest.
+func (q *request) likelyPast(z []float64) []int32 {
 	type scored struct {
 		p int32
 		z float64
 	}
 	var found []scored
-	likely := make([]bool, len(q.table.cand)) // the candidates that a past set must have one of
+	likely := make([]bool, len(q.table.cand))
 	for _, i := range q.table.order[:min(15, len(q.table.order))] {
 		likely[i] = true
 	}
@@ -136,13 +152,12 @@ func (q *request) choices(expected int) []candidate {
 			continue
 		}
 	next:
-		for _, p := range m.pastSets.pastOf[t] {
-			past := &m.pastSets.pasts[p]
-			if q.left != nil && past.count-past.part[q.own%folds] < 1e-9 {
+		for _, p := range q.m.pastSets.pastOf[t] {
+			if q.seenBefore(p) < 1e-9 {
 				continue
 			}
 			sum, any := 0.0, false
-			for _, t := range past.tools {
+			for _, t := range q.m.pastSets.pasts[p].tools {
 				j, ok := q.place(t)
 				if !ok || q.table.p2[j] < unlikely {
 					continue next
@@ -156,31 +171,33 @@ func (q *request) choices(expected int) []candidate {
 		}
 	}
 	slices.SortFunc(found, func(a, b scored) int { return cmp.Or(cmp.Compare(b.z, a.z), cmp.Compare(a.p, b.p)) })
-	for _, f := range found[:min(mostChoice, len(found))] {
-		add(m.pastSets.pasts[f.p].tools, false)
+	sets := make([]int32, min(mostChoice, len(found)))
+	for i := range sets {
+		sets[i] = found[i].p
 	}
-	// votes of the nearest for whole sets
-	vote, nearest, total := map[int32]float64{}, map[int32]float64{}, 0.0
-	for _, nb := range q.near {
-		total += nb.Similarity
-		for _, l := range m.pastSets.groupSets[nb.Row] {
-			vote[l.Label] += float64(nb.Similarity * l.Value)
-			nearest[l.Label] = max(nearest[l.Label], nb.Similarity)
-		}
+	return sets
+}
+
+// seenBefore returns how many requests a past set answered, without those of the part that is left out.
+func (q *request) seenBefore(p int32) float64 {
+	past := &q.m.pastSets.pasts[p]
+	if q.left == nil {
+		return past.count
 	}
-	// words that each tool explains
+	return past.count - past.part[q.own%folds]
+}
+
+// describe fills in the features of sets.
+func (q *request) describe(all []candidate, z []float64) {
+	vote, nearest, total := q.votes()
 	contribution, most := q.explained()
-	best := -1e9
+	best := -1e9 // largest sum of log-odds
 	for i := range all {
-		s := 0.0
+		sum := 0.0
 		for _, j := range all[i].places {
-			s += z[j]
+			sum += z[j]
 		}
-		best = max(best, s)
-	}
-	n := m.n
-	if q.left != nil {
-		n -= q.left.n
+		best = max(best, sum)
 	}
 	beside := q.besides(all)
 	for i := range all {
@@ -192,42 +209,49 @@ func (q *request) choices(expected int) []candidate {
 		}
 		count, v, ne := 0.0, 0.0, 0.0
 		if c.known >= 0 {
-			p := &m.pastSets.pasts[c.known]
-			count = p.count
-			if q.left != nil {
-				count -= p.part[q.own%folds]
-			}
-			v, ne = vote[int32(c.known)]/(total+.1), nearest[int32(c.known)]
+			count, v, ne = q.seenBefore(int32(c.known)), vote[int32(c.known)]/(total+.1), nearest[int32(c.known)]
 		}
-		mean, leastBeside := 0.0, 1.0
-		if len(c.tools) > 1 {
-			for _, i := range c.places {
-				b := 0.0
-				for _, j := range c.places {
-					if i != j {
-						b = max(b, beside.of(i, j))
-					}
-				}
-				mean += b
-				leastBeside = min(leastBeside, b)
-			}
-			mean /= float64(len(c.tools))
-		}
-		covered, of := 0.0, 1e-9
-		for w := range most {
-			of += most[w]
-			x := 0.0
-			for _, j := range c.places {
-				x = max(x, contribution[j][w])
-			}
-			covered += x
-		}
+		mean, leastBeside := beside.within(c.places)
 		k := float64(len(c.tools))
 		c.f = []float64{
-			sum, sum / k, b2f(count > 1e-9), numeric.Ln(1 + count), v, ne, numeric.Ln(k), max(-3, min(3, k-q.size)), mean, leastBeside, b2f(c.prefix), max(-10, sum-best), covered / of, least,
+			sum, sum / k, // log-odds of the tools
+			b2f(count > 1e-9), numeric.Ln(1 + count), // known set
+			v, ne, // votes of the nearest requests, and the nearest that had it
+			numeric.Ln(k), max(-3, min(3, k-q.size)), // length, against the expected one
+			mean, leastBeside, // tools that were used beside each other
+			b2f(c.prefix), max(-10, sum-best), // the likeliest tools; against the best sum
+			covered(c.places, contribution, most), // share of the words of the request that its tools explain
+			least,
 		}
 	}
-	return all
+}
+
+// votes returns by past set the similarity of the nearest requests that had it, summed and at most, and the sum of all
+// similarities.
+func (q *request) votes() (vote, nearest map[int32]float64, total float64) {
+	vote, nearest = map[int32]float64{}, map[int32]float64{}
+	for _, nb := range q.near {
+		total += nb.Similarity
+		for _, l := range q.m.pastSets.groupSets[nb.Row] {
+			vote[l.Label] += float64(nb.Similarity * l.Value)
+			nearest[l.Label] = max(nearest[l.Label], nb.Similarity)
+		}
+	}
+	return vote, nearest, total
+}
+
+// covered is Σ_w max_{j ∈ places} contribution(j, w) / Σ_w most(w).
+func covered(places []int32, contribution [][]float64, most []float64) float64 {
+	sum, of := 0.0, 1e-9
+	for w := range most {
+		of += most[w]
+		x := 0.0
+		for _, j := range places {
+			x = max(x, contribution[j][w])
+		}
+		sum += x
+	}
+	return sum / of
 }
 
 // besides are the shares of uses of one candidate that had another beside, worked out once for all sets
@@ -266,6 +290,26 @@ func (b *besides) of(i, j int32) float64 {
 		*s = b.q.given(b.q.table.cand[i], b.q.table.cand[j])
 	}
 	return *s
+}
+
+// within is the share of uses of each candidate that had another of them beside, at most: its mean and the least.
+// A single candidate has mean 0 and least 1.
+func (b *besides) within(places []int32) (mean, least float64) {
+	least = 1.0
+	if len(places) < 2 {
+		return 0, least
+	}
+	for _, i := range places {
+		most := 0.0
+		for _, j := range places {
+			if i != j {
+				most = max(most, b.of(i, j))
+			}
+		}
+		mean += most
+		least = min(least, most)
+	}
+	return mean / float64(len(places)), least
 }
 
 // given is the share of uses of b that had a beside.
