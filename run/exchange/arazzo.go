@@ -33,79 +33,10 @@ func encodeArazzo(c catalog.Capability) ([]byte, []string, error) {
 	if len(c.Tasks) == 0 {
 		return nil, nil, fmt.Errorf("capability %q has no tasks, without which there is no workflow", c.ID)
 	}
-	outputs := map[string]map[string]any{} // of the steps
-	say := func(b json.RawMessage) (any, bool) {
-		text, isRef := single(b, "$from")
-		if !isRef {
-			return values(b), !special(b) && !strings.Contains(string(b), "$")
-		}
-		r, ok := readRef(text, c.Tasks)
-		if !ok || r.intent || r.String() != text && r.task == "" {
-			return nil, false
-		}
-		if r.task == "" {
-			if len(r.path) == 0 {
-				return nil, false
-			}
-			for _, p := range r.path {
-				if p.index >= 0 || !plainName(p.name) {
-					return nil, false
-				}
-			}
-			return "$inputs" + pathText(r.path), true
-		}
-		name, pointer := "result", "$response.body"
-		if len(r.path) > 0 {
-			name, pointer = "", pointer+"#"
-		}
-		for _, p := range r.path {
-			token := p.name
-			if p.index >= 0 {
-				token = strconv.Itoa(p.index)
-			} else if _, err := strconv.Atoi(p.name); err == nil || !plainName(p.name) {
-				return nil, false
-			}
-			name += "_" + token
-			pointer += "/" + token
-		}
-		name = strings.TrimPrefix(name, "_")
-		if outputs[r.task] == nil {
-			outputs[r.task] = map[string]any{}
-		}
-		if other, taken := outputs[r.task][name]; taken && other != pointer {
-			return nil, false
-		}
-		outputs[r.task][name] = pointer
-		return "$steps." + r.task + ".outputs." + name, true
-	}
+	w := arazzoWriter{tasks: c.Tasks, outputs: map[string]map[string]any{}}
 	var steps []any
 	for _, i := range inOrder(c.Tasks) {
-		t := c.Tasks[i]
-		step := map[string]any{"stepId": t.ID, "operationId": t.Tool, xDepends: append([]string{}, t.DependsOn...)}
-		payload, rest := map[string]any{}, map[string]any{}
-		for _, name := range slices.Sorted(maps.Keys(t.Arguments)) {
-			if v, ok := say(t.Arguments[name]); ok {
-				payload[name] = v
-			} else {
-				rest[name] = values(t.Arguments[name])
-			}
-		}
-		if len(payload) > 0 {
-			step["requestBody"] = map[string]any{"contentType": "application/json", "payload": payload}
-		}
-		if len(rest) > 0 {
-			step[xArguments] = rest
-		}
-		if t.When != "" {
-			step[xWhen] = t.When
-		}
-		if t.OnError != "" {
-			step[xOnError] = t.OnError
-		}
-		if t.TimeoutMS != 0 {
-			step[xTimeout] = t.TimeoutMS
-		}
-		steps = append(steps, step)
+		steps = append(steps, w.step(c.Tasks[i]))
 	}
 	workflow := map[string]any{"workflowId": c.ID, "steps": steps}
 	if c.Description != "" {
@@ -114,25 +45,14 @@ func encodeArazzo(c catalog.Capability) ([]byte, []string, error) {
 	if len(c.InputSchema) > 0 {
 		workflow["inputs"] = values(c.InputSchema)
 	}
-	if len(c.Output) > 0 {
-		var members map[string]json.RawMessage
-		said := map[string]any{}
-		ok := json.Unmarshal(c.Output, &members) == nil && len(members) > 0
-		for name, m := range members {
-			_, isRef := single(m, "$from")
-			v, can := say(m)
-			ok = ok && isRef && can && plainName(name)
-			said[name] = v
-		}
-		if ok {
-			workflow["outputs"] = said
-		} else {
-			workflow[xOutput] = values(c.Output)
-		}
+	if outputs, ok := w.outputsOf(c); ok {
+		workflow["outputs"] = outputs
+	} else if len(c.Output) > 0 {
+		workflow[xOutput] = values(c.Output)
 	}
 	for _, s := range steps {
 		step := s.(map[string]any)
-		if o := outputs[step["stepId"].(string)]; len(o) > 0 {
+		if o := w.outputs[step["stepId"].(string)]; len(o) > 0 {
 			step["outputs"] = o
 		}
 	}
@@ -148,6 +68,103 @@ func encodeArazzo(c catalog.Capability) ([]byte, []string, error) {
 		"workflows":          []any{workflow},
 	})
 	return text, nil, err
+}
+
+// An arazzoWriter notes which outputs of steps the values refer to.
+type arazzoWriter struct {
+	tasks   []catalog.Task
+	outputs map[string]map[string]any // by step, name → JSON pointer into the response
+}
+
+// value returns a value or reference in the syntax of Arazzo; false where Arazzo cannot express it.
+func (w *arazzoWriter) value(b json.RawMessage) (any, bool) {
+	text, isRef := single(b, "$from")
+	if !isRef {
+		return values(b), !special(b) && !strings.Contains(string(b), "$")
+	}
+	r, ok := readRef(text, w.tasks)
+	if !ok || r.intent || r.String() != text && r.task == "" {
+		return nil, false
+	}
+	if r.task == "" {
+		if len(r.path) == 0 {
+			return nil, false
+		}
+		for _, p := range r.path {
+			if p.index >= 0 || !plainName(p.name) {
+				return nil, false
+			}
+		}
+		return "$inputs" + pathText(r.path), true
+	}
+	name, pointer := "result", "$response.body"
+	if len(r.path) > 0 {
+		name, pointer = "", pointer+"#"
+	}
+	for _, p := range r.path {
+		token := p.name
+		if p.index >= 0 {
+			token = strconv.Itoa(p.index)
+		} else if _, err := strconv.Atoi(p.name); err == nil || !plainName(p.name) {
+			return nil, false
+		}
+		name += "_" + token
+		pointer += "/" + token
+	}
+	name = strings.TrimPrefix(name, "_")
+	if w.outputs[r.task] == nil {
+		w.outputs[r.task] = map[string]any{}
+	}
+	if other, taken := w.outputs[r.task][name]; taken && other != pointer {
+		return nil, false
+	}
+	w.outputs[r.task][name] = pointer
+	return "$steps." + r.task + ".outputs." + name, true
+}
+
+// step returns the step of a task. Arguments that Arazzo cannot express are in an extension.
+func (w *arazzoWriter) step(t catalog.Task) map[string]any {
+	step := map[string]any{"stepId": t.ID, "operationId": t.Tool, xDepends: append([]string{}, t.DependsOn...)}
+	payload, rest := map[string]any{}, map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(t.Arguments)) {
+		if v, ok := w.value(t.Arguments[name]); ok {
+			payload[name] = v
+		} else {
+			rest[name] = values(t.Arguments[name])
+		}
+	}
+	if len(payload) > 0 {
+		step["requestBody"] = map[string]any{"contentType": "application/json", "payload": payload}
+	}
+	if len(rest) > 0 {
+		step[xArguments] = rest
+	}
+	if t.When != "" {
+		step[xWhen] = t.When
+	}
+	if t.OnError != "" {
+		step[xOnError] = t.OnError
+	}
+	if t.TimeoutMS != 0 {
+		step[xTimeout] = t.TimeoutMS
+	}
+	return step
+}
+
+// outputsOf returns the outputs of the workflow; false where the capability has none or Arazzo cannot express them.
+func (w *arazzoWriter) outputsOf(c catalog.Capability) (map[string]any, bool) {
+	var members map[string]json.RawMessage
+	if len(c.Output) == 0 || json.Unmarshal(c.Output, &members) != nil || len(members) == 0 {
+		return nil, false
+	}
+	outputs, ok := map[string]any{}, true
+	for name, m := range members {
+		_, isRef := single(m, "$from")
+		v, can := w.value(m)
+		ok = ok && isRef && can && plainName(name)
+		outputs[name] = v
+	}
+	return outputs, ok
 }
 
 // inOrder are the tasks, each after what it depends on or refers to; where that is no DAG, as they stand.
