@@ -63,7 +63,7 @@ func (a *Ablation) Next(context []string, intent, tool string) (place int, witho
 		if t < 0 {
 			return 0
 		}
-		return a.learned.history.Place(&q.features, weights, t)
+		return a.learned.history.Place(&q.fit.features, weights, t)
 	}
 	without = make(map[string]int, len(a.next))
 	for _, w := range a.next {

@@ -14,9 +14,9 @@ import (
 // nothing to rank, and the sets of tools that recur are clustered.
 func (m *Measures) measureIncidence(ctx context.Context, c *history.Counts, opts MeasureOptions) error {
 	n := len(c.IDs)
-	m.cluster, m.hyperRank = make([]int32, n), make([]float64, n)
-	for i := range m.cluster {
-		m.cluster[i] = -1
+	m.groups.cluster, m.hyperRank = make([]int32, n), make([]float64, n)
+	for i := range m.groups.cluster {
+		m.groups.cluster[i] = -1
 	}
 	capNode := c.Roles.Capabilities
 	inc, err := c.Incidence()
@@ -48,11 +48,11 @@ func (m *Measures) measureIncidence(ctx context.Context, c *history.Counts, opts
 	if err := ctx.Err(); err != nil {
 		return err // told to stop, it gives the clusters of what it had
 	}
-	copy(m.cluster, r.Rows)
+	copy(m.groups.cluster, r.Rows)
 	for j, node := range capNode {
-		m.cluster[node] = r.Cols[j]
+		m.groups.cluster[node] = r.Cols[j]
 	}
-	m.clusters, m.capped, m.gaps = r.K, r.Capped, r.Gaps
+	m.groups.clusters, m.groups.capped, m.groups.gaps = r.K, r.Capped, r.Gaps
 	return nil
 }
 

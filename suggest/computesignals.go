@@ -29,7 +29,7 @@ func (q *query) graphSignals() {
 		}
 	}
 	if c := q.comm(q.last); c >= 0 {
-		for _, v := range q.measures.members[c] {
+		for _, v := range q.measures.groups.members[c] {
 			q.addCandidate(v)
 		}
 	}
@@ -42,10 +42,10 @@ func (q *query) followers() {
 	counts := q.Graph.Counts(q.last)
 	for i, v := range to {
 		q.addCandidate(v)
-		q.weight[v], q.count[v] = weights[i], counts[i]
+		q.nodes.weight[v], q.nodes.count[v] = weights[i], counts[i]
 	}
 	if loop, ok := q.Graph.Loop(q.last); ok {
-		q.weight[q.last], q.count[q.last] = loop.Weight, loop.Count
+		q.nodes.weight[q.last], q.nodes.count[q.last] = loop.Weight, loop.Count
 	}
 }
 
@@ -89,9 +89,9 @@ func (q *query) alike(u int32, left int) int {
 
 func (q *query) likeness(u int32, v graph.Scored) {
 	q.clearSignals(v.Node)
-	q.graph[v.Node] = max(q.graph[v.Node], graph.GraphScore(false, v.Score))
+	q.nodes.graph[v.Node] = max(q.nodes.graph[v.Node], graph.GraphScore(false, v.Score))
 	if u == q.last {
-		q.aa[v.Node] = v.Score
+		q.nodes.aa[v.Node] = v.Score
 	}
 }
 
@@ -101,7 +101,7 @@ func (q *query) neighbours(u int32) {
 	neighbours := q.Graph.Neighbours(u)
 	for _, v := range neighbours {
 		q.clearSignals(v)
-		q.graph[v] = 1
+		q.nodes.graph[v] = 1
 	}
 	if len(neighbours) <= related {
 		for _, v := range neighbours {
@@ -109,15 +109,15 @@ func (q *query) neighbours(u int32) {
 		}
 	}
 	if _, ok := q.Graph.Loop(u); ok {
-		q.graph[u] = 1
+		q.nodes.graph[u] = 1
 	}
 }
 
 // textSignals fills in how well each text matches the intent.
 func (q *query) textSignals(vector []float32) {
-	q.text = q.measures.text.Query(q.phrase, vector)
-	for _, n := range q.candidateNodes { // what the graph brought in
-		q.semantic[n] = q.match(n)
+	q.wording.text = q.measures.texts.text.Query(q.wording.phrase, vector)
+	for _, n := range q.nodes.candidateNodes { // what the graph brought in
+		q.nodes.semantic[n] = q.match(n)
 	}
 	if found := q.matches(textCandidates); !q.matchRecent() && !found {
 		q.warn(WarnNoIntentMatch)
@@ -128,14 +128,14 @@ func (q *query) textSignals(vector []float32) {
 // the best stands for the situation where there is no context.
 func (q *query) matches(k int) bool {
 	best, bestScore := int32(-1), 0.0
-	q.hits = q.text.Top(q.hits[:0], k)
+	q.hits = q.wording.text.Top(q.hits[:0], k)
 	for _, h := range q.hits {
-		n := q.measures.docNode[h.Doc]
+		n := q.measures.texts.docNode[h.Doc]
 		if !q.Live(n) || !(h.Score > 0) || q.recent.changed(n) {
 			continue
 		}
 		q.addCandidate(n)
-		q.semantic[n] = h.Score
+		q.nodes.semantic[n] = h.Score
 		if q.Kind(n) == catalog.KindTool && (h.Score > bestScore || h.Score == bestScore && best >= 0 && q.IDs[n] < q.IDs[best]) {
 			best, bestScore = n, h.Score
 		}
@@ -159,18 +159,18 @@ func (q *query) match(n int32) float64 {
 		return q.found(n)
 	}
 	if d := q.doc(n); d >= 0 && q.Live(n) && !q.recent.changed(n) {
-		return max(0, q.text.Of(d).Score)
+		return max(0, q.wording.text.Of(d).Score)
 	}
 	return 0
 }
 
 // consider makes a node a candidate that neither text nor graph may have brought in.
 func (q *query) consider(n int32) {
-	if q.stamp[n] == q.epoch {
+	if q.nodes.stamp[n] == q.nodes.epoch {
 		return
 	}
 	q.addCandidate(n)
-	if q.text != nil || q.looking {
-		q.semantic[n] = q.match(n)
+	if q.wording.text != nil || q.looking {
+		q.nodes.semantic[n] = q.match(n)
 	}
 }

@@ -88,7 +88,7 @@ func (q *query) capabilitiesOf(tools []int32) []int32 {
 // them.
 func (q *query) coveredBy(n int32, chosen []int32, share float64) (covered []int32, ok bool) {
 	parts := q.CapabilityTools(n)
-	if len(parts) < coveredTools || q.inFlight[n] || !q.passes(n) {
+	if len(parts) < coveredTools || q.nodes.inFlight[n] || !q.passes(n) {
 		return nil, false
 	}
 	if rate := q.Rates.Tool(n); Reliability(rate.SuccessRate(), rate.N) < 1 {
@@ -102,10 +102,10 @@ func (q *query) coveredBy(n int32, chosen []int32, share float64) (covered []int
 		if slices.Contains(parts, t) {
 			covered = append(covered, t)
 			q.consider(t)
-			best = max(best, q.semantic[t])
+			best = max(best, q.nodes.semantic[t])
 		}
 	}
-	if len(covered) == 0 || q.mode == Active && q.semantic[n] < coverText*best {
+	if len(covered) == 0 || q.mode == Active && q.nodes.semantic[n] < coverText*best {
 		return nil, false
 	}
 	expected := q.follow(covered, parts)
@@ -217,7 +217,7 @@ func (p *plan) cover() {
 				continue
 			}
 			c := covering{n, covered}
-			if best == nil || cmp.Or(cmp.Compare(len(best.tools), len(c.tools)), cmp.Compare(p.semantic[best.node], p.semantic[n]), strings.Compare(p.IDs[n], p.IDs[best.node])) < 0 {
+			if best == nil || cmp.Or(cmp.Compare(len(best.tools), len(c.tools)), cmp.Compare(p.nodes.semantic[best.node], p.nodes.semantic[n]), strings.Compare(p.IDs[n], p.IDs[best.node])) < 0 {
 				best = &c
 			}
 		}

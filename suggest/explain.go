@@ -59,7 +59,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	dealt := true // in exploration mode only the selected hubs are candidates
 	if q.mode == Exploration {
 		q.hubs(limit)
-		dealt = slices.Contains(q.candidateNodes, n)
+		dealt = slices.Contains(q.nodes.candidateNodes, n)
 	}
 	q.consider(n)
 	a.Staleness = m.staleness(n)
@@ -167,7 +167,7 @@ func (q *query) applyAny(formula string, n int32, s *sum) float64 {
 		return q.apply(formula, n, s)
 	}
 	both, size := q.overlap(n)
-	s.capabilityScore(Containment(both, size), q.Rates.Tool(n).SuccessRate(), q.hyper(n), q.semantic[n])
+	s.capabilityScore(Containment(both, size), q.Rates.Tool(n).SuccessRate(), q.hyper(n), q.nodes.semantic[n])
 	return s.close()
 }
 

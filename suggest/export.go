@@ -38,7 +38,7 @@ func (m *Model) Export(around string, depth int) (Export, error) {
 		name, _ := m.describe(n)
 		e.Nodes = append(e.Nodes, ExportNode{
 			ID: id, Kind: m.Kind(n), Name: name, Known: tool || capability, PageRank: m.rank(n),
-			Community: groupName(m.measures.named.community, m.comm(n)), Cluster: groupName(m.measures.named.cluster, m.cluster(n)), Uses: m.Usage.At(n).Steps,
+			Community: groupName(m.measures.groups.named.community, m.comm(n)), Cluster: groupName(m.measures.groups.named.cluster, m.cluster(n)), Uses: m.Usage.At(n).Steps,
 		})
 		to, weight := m.Graph.Out(n)
 		for i, v := range to {

@@ -52,7 +52,7 @@ func (q *query) served() float64 {
 // servedBy is the probability by the informative words alone.
 func (q *query) servedBy(words []string) float64 {
 	if len(words) == 0 {
-		if len(semantic.ProperNames(q.intent)) > 0 {
+		if len(semantic.ProperNames(q.wording.intent)) > 0 {
 			return 1
 		}
 		return 0
@@ -61,10 +61,10 @@ func (q *query) servedBy(words []string) float64 {
 	weight := make([]float64, len(words))
 	total := 0.0
 	for i, term := range words {
-		terms[i], weight[i] = term, q.measures.text.IDF(term)
+		terms[i], weight[i] = term, q.measures.texts.text.IDF(term)
 		total += weight[i]
 	}
-	collections := []semantic.Collection{q.measures.text, q.measures.recall}
+	collections := []semantic.Collection{q.measures.texts.text, q.measures.texts.recall}
 	if q.recent.any() {
 		collections = append(collections, q.recent.text, q.recent.requests)
 	}
@@ -91,10 +91,10 @@ func (q *query) servedBy(words []string) float64 {
 // coveredTerms reports which terms the own texts of the best matches have.
 func (q *query) coveredTerms(terms []string) []bool {
 	covered := make([]bool, len(terms))
-	q.hits = q.text.Top(q.hits[:0], 2*coveredBy)
+	q.hits = q.wording.text.Top(q.hits[:0], 2*coveredBy)
 	tools := 0
 	for _, h := range q.hits {
-		n := q.measures.docNode[h.Doc]
+		n := q.measures.texts.docNode[h.Doc]
 		if tools == coveredBy || !q.Live(n) || q.Kind(n) != catalog.KindTool {
 			continue
 		}
@@ -106,9 +106,9 @@ func (q *query) coveredTerms(terms []string) []bool {
 
 // informative are the terms of the intent that say what it is about, each once.
 func (q *query) informative() []string {
-	names := semantic.ProperNames(q.intent)
+	names := semantic.ProperNames(q.wording.intent)
 	var terms []string
-	for word, term := range semantic.Terms(q.intent) {
+	for word, term := range semantic.Terms(q.wording.intent) {
 		if !semantic.Neutral(word) && !names[word] && !strings.ContainsFunc(word, unicode.IsDigit) {
 			terms = append(terms, term)
 		}

@@ -97,20 +97,20 @@ func (m *Model) Parts() []Part {
 		}},
 		{"pagerank", func(w *digest) { w.floats(m.measures.rank) }},
 		{"communities", func(w *digest) {
-			w.ints(m.measures.community)
-			w.float(m.measures.modularity)
+			w.ints(m.measures.groups.community)
+			w.float(m.measures.groups.modularity)
 		}},
 		{"clusters", func(w *digest) {
-			w.ints(m.measures.cluster)
-			w.floats(m.measures.gaps)
+			w.ints(m.measures.groups.cluster)
+			w.floats(m.measures.groups.gaps)
 		}},
 		{"hypergraph", func(w *digest) { w.floats(m.measures.hyperRank) }},
 		{"text", func(w *digest) {
-			w.ints(m.measures.doc)
-			m.measures.text.Hash(w.h)
+			w.ints(m.measures.texts.doc)
+			m.measures.texts.text.Hash(w.h)
 		}},
 		{"thesaurus", func(w *digest) { w.text(m.measures.thesaurus) }},
-		{"recall", func(w *digest) { w.ints(m.measures.recalled) }},
+		{"recall", func(w *digest) { w.ints(m.measures.texts.recalled) }},
 		{"learned", m.hashLearned},
 		{"bypasses", m.hashBypasses},
 	}

@@ -17,9 +17,9 @@ func (m *Measures) group(c *history.Counts) {
 		}
 		return names
 	}
-	communities := groups(m.community)
-	m.named.community, m.named.cluster = first(communities), first(groups(m.cluster))
-	m.members = leading(communities, m.rank)
+	communities := groups(m.groups.community)
+	m.groups.named.community, m.groups.named.cluster = first(communities), first(groups(m.groups.cluster))
+	m.groups.members = leading(communities, m.rank)
 	m.findHubs(c)
 }
 
@@ -30,7 +30,7 @@ func (m *Measures) findHubs(c *history.Counts) {
 	byRank := func(a, b int32) int { return cmpFloatID(m.rank[b], m.rank[a], c.IDs[a], c.IDs[b]) }
 	unimportant := func(n int32) bool { return m.rank[n] == 0 }
 	clustered, important := 0, 0
-	for i, l := range m.cluster {
+	for i, l := range m.groups.cluster {
 		if !unimportant(int32(i)) {
 			important++
 			if l >= 0 {
@@ -38,21 +38,21 @@ func (m *Measures) findHubs(c *history.Counts) {
 			}
 		}
 	}
-	label := m.cluster
-	if m.clusters < 2 || len(c.Roles.Capabilities) == 0 && 2*clustered < important {
-		label = m.community
+	label := m.groups.cluster
+	if m.groups.clusters < 2 || len(c.Roles.Capabilities) == 0 && 2*clustered < important {
+		label = m.groups.community
 	}
 	for _, g := range groups(label) {
 		g = slices.DeleteFunc(g, unimportant)
 		slices.SortFunc(g, byRank)
-		m.hubs = append(m.hubs, g)
+		m.groups.hubs = append(m.groups.hubs, g)
 	}
 	for i, l := range label {
 		if l < 0 && !unimportant(int32(i)) {
-			m.apart = append(m.apart, int32(i))
+			m.groups.apart = append(m.groups.apart, int32(i))
 		}
 	}
-	slices.SortFunc(m.apart, byRank)
+	slices.SortFunc(m.groups.apart, byRank)
 }
 
 // leading keeps of each group the most important nodes, no more than a query looks at.
@@ -72,7 +72,7 @@ func (q *query) hubs(limit int) {
 	byRank := func(a, b int32) int { return cmpFloatID(q.rank(b), q.rank(a), q.IDs[a], q.IDs[b]) }
 	var major [][]int32 // what is left of each, the first that passes in front
 	var rest []int32
-	for _, g := range q.measures.hubs {
+	for _, g := range q.measures.groups.hubs {
 		g = q.passing(g)
 		switch {
 		case len(g) == 0:
@@ -83,23 +83,23 @@ func (q *query) hubs(limit int) {
 		}
 	}
 	slices.SortFunc(major, func(a, b []int32) int { return byRank(a[0], b[0]) })
-	for found := true; found && len(q.candidateNodes) < limit; {
+	for found := true; found && len(q.nodes.candidateNodes) < limit; {
 		found = false
 		for i, g := range major {
-			if len(g) > 0 && len(q.candidateNodes) < limit {
+			if len(g) > 0 && len(q.nodes.candidateNodes) < limit {
 				q.addCandidate(g[0])
 				major[i] = q.passing(g[1:])
 				found = true
 			}
 		}
 	}
-	apart := q.passing(q.measures.apart)
+	apart := q.passing(q.measures.groups.apart)
 	for i := 0; i < limit && len(apart) > 0; i++ {
 		rest = append(rest, apart[0])
 		apart = q.passing(apart[1:])
 	}
 	slices.SortFunc(rest, byRank)
-	for _, n := range rest[:min(len(rest), max(0, limit-len(q.candidateNodes)))] {
+	for _, n := range rest[:min(len(rest), max(0, limit-len(q.nodes.candidateNodes)))] {
 		q.addCandidate(n)
 	}
 }

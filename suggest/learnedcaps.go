@@ -31,7 +31,7 @@ func (q *query) visitStored(c candidate, visit func(c candidate)) {
 		if q.exhausted(c.node) {
 			return
 		}
-		if q.stamp[c.node] == q.epoch {
+		if q.nodes.stamp[c.node] == q.nodes.epoch {
 			if s, ok := q.stored(c.node); ok && s.score > c.score {
 				c = s
 			}
@@ -59,7 +59,7 @@ func (q *query) chance(score float64) float64 {
 	if q.planned != nil {
 		return 1 / (1 + numeric.Exp(-score))
 	}
-	return q.calibration.of(min(1, float64(q.calibration.predicted*numeric.Exp(score-q.calibration.score))))
+	return q.fit.calibration.of(min(1, float64(q.fit.calibration.predicted*numeric.Exp(score-q.fit.calibration.score))))
 }
 
 // The parts of the score of a capability by its tools.
@@ -93,12 +93,12 @@ func (q *query) scoreTogether(n int32) (s float64, ok bool) {
 	left := scores[:0]
 	top := math.Inf(-1)
 	for _, t := range q.CapabilityTools(n) {
-		if q.stamp[t] == q.epoch && q.inFlight[t] {
+		if q.nodes.stamp[t] == q.nodes.epoch && q.nodes.inFlight[t] {
 			continue
 		}
-		x := q.together.least
+		x := q.fit.together.least
 		if i := history.Of(q.learned.tool, t, -1); i >= 0 {
-			x = q.together.score[i]
+			x = q.fit.together.score[i]
 		}
 		left = append(left, x)
 		top = max(top, x)
@@ -118,15 +118,15 @@ func (q *query) scoreTogether(n int32) (s float64, ok bool) {
 
 // scoreTools fills in the scores by tool.
 func (q *query) scoreTools() {
-	t := &q.together
+	t := &q.fit.together
 	if t.measured {
 		return
 	}
 	t.measured = true
 	t.score = append(t.score[:0], make([]float64, len(q.learned.node))...)
 	if q.planned == nil {
-		t.least = q.calibration.score
-		for _, r := range q.predicted {
+		t.least = q.fit.calibration.score
+		for _, r := range q.fit.predicted {
 			t.score[r.Tool] = r.Score
 			t.least = min(t.least, r.Score)
 		}

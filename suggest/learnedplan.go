@@ -18,7 +18,7 @@ func (p *plan) take() {
 	most := cmp.Or(p.request.MaxSteps, MaxSteps)
 	var chosen []int
 	for i, s := range steps {
-		if n := p.learned.node[s.Tool]; p.passes(n) && !p.inFlight[p.considered(n)] && !p.exhausted(n) {
+		if n := p.learned.node[s.Tool]; p.passes(n) && !p.nodes.inFlight[p.considered(n)] && !p.exhausted(n) {
 			chosen = append(chosen, i)
 		}
 	}
@@ -44,7 +44,7 @@ func (p *plan) take() {
 	}
 	p.learnedCandidates(func(c candidate) {
 		n := c.node
-		if p.passes(n) && !p.inFlight[p.considered(n)] && !slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n }) {
+		if p.passes(n) && !p.nodes.inFlight[p.considered(n)] && !slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n }) {
 			p.others = p.keep(p.others, c, alternatives+most, func(int32) bool { return true })
 		}
 	})
@@ -70,7 +70,7 @@ const namedLeast = 0.1
 // task that usually comes right before it.
 func (p *plan) addNamed(most int) {
 	said := map[string]bool{}
-	for _, term := range semantic.Terms(p.intent) {
+	for _, term := range semantic.Terms(p.wording.intent) {
 		said[term] = true
 	}
 	for _, o := range slices.Clone(p.others) {
@@ -113,7 +113,7 @@ func (q *query) unsure() bool {
 	if slices.ContainsFunc(q.planned.Steps, func(s planning.Step) bool { return s.P >= LowConfidence }) {
 		return false
 	}
-	x := q.measures.matcher.Match(q.intent)
+	x := q.measures.texts.matcher.Match(q.wording.intent)
 	defer x.Close()
 	q.hits = x.Top(q.hits[:0], 1, wWords)
 	return len(q.hits) > 0 && q.hits[0].Score >= LowConfidence
@@ -146,7 +146,7 @@ func (p *plan) before(i int, at []int) []int {
 			switch k := at[j]; {
 			case k >= 0:
 				after = append(after, k)
-			case !p.inFlight[p.considered(p.learned.node[p.planned.Steps[j].Tool])]:
+			case !p.nodes.inFlight[p.considered(p.learned.node[p.planned.Steps[j].Tool])]:
 				visit(int(j))
 			}
 		}

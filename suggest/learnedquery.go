@@ -16,7 +16,7 @@ import (
 // learn makes the query one for what was learned, if the situation has anything to do with it.
 func (q *query) learn(k about) {
 	l := q.measures.learning.get()
-	q.together.measured = false
+	q.fit.together.measured = false
 	if l.provisional {
 		q.warn(WarnProvisional)
 	}
@@ -36,17 +36,17 @@ func (q *query) learn(k about) {
 
 // predict asks what comes after the context. It reports whether any step of it can be learned of.
 func (q *query) predict(l *learned) bool {
-	if q.prefix(l); len(q.done) == 0 {
+	if q.prefix(l); len(q.fit.done) == 0 {
 		return false
 	}
 	kept := l.sure.plain
 	q.weights = l.weights.Plain
 	var request *nexttool.Request
 	if q.mode == Active && q.encodeRequest(l) {
-		request, q.weights, kept = &q.request, l.weights.Asked, l.sure.asked
+		request, q.weights, kept = &q.fit.request, l.weights.Asked, l.sure.asked
 	}
-	l.history.Compute(q.done, q.sources.Parents, len(q.done), request, &q.features)
-	q.predicted = l.history.Score(&q.features, q.weights, q.predicted)
+	l.history.Compute(q.fit.done, q.fit.sources.Parents, len(q.fit.done), request, &q.fit.features)
+	q.fit.predicted = l.history.Score(&q.fit.features, q.weights, q.fit.predicted)
 	q.calibrate(kept)
 	return true
 }
@@ -64,10 +64,10 @@ type intentCache struct {
 
 // cachedIntent is what is known of the intent.
 func (q *query) cachedIntent(l *learned) *intentCache {
-	if q.intentCache.by != l || q.intentCache.intent != q.intent {
-		q.intentCache = intentCache{by: l, intent: q.intent}
+	if q.fit.intentCache.by != l || q.fit.intentCache.intent != q.wording.intent {
+		q.fit.intentCache = intentCache{by: l, intent: q.wording.intent}
 	}
-	return &q.intentCache
+	return &q.fit.intentCache
 }
 
 // encodeRequest computes the request signals of the intent and reports whether it has any words.
@@ -75,10 +75,10 @@ func (q *query) encodeRequest(l *learned) bool {
 	s := q.cachedIntent(l)
 	if !s.encoded {
 		s.encoded = true
-		if words := semantic.Tokens(q.intent); len(words) > 0 {
-			alike := l.wording.like(q.intent)
+		if words := semantic.Tokens(q.wording.intent); len(words) > 0 {
+			alike := l.wording.like(q.wording.intent)
 			s.words, s.alike = true, len(alike) > 0
-			l.history.AskInto(l.request(words, false), alike, &q.request)
+			l.history.AskInto(l.request(words, false), alike, &q.fit.request)
 		}
 	}
 	if s.words && !s.alike {
@@ -91,7 +91,7 @@ func (q *query) encodeRequest(l *learned) bool {
 func (q *query) plans(l *learned) *planning.Answer {
 	s := q.cachedIntent(l)
 	if s.planned == nil {
-		s.planned = l.planner.Plan(q.intent, nil)
+		s.planned = l.planner.Plan(q.wording.intent, nil)
 	}
 	return s.planned
 }
@@ -99,12 +99,12 @@ func (q *query) plans(l *learned) *planning.Answer {
 // calibrate replaces the predicted probability of the top-ranked tool by the calibrated one, the share of such predictions that were
 // kept. The others divide what is left as they did before, none above the likeliest.
 func (q *query) calibrate(kept *calibrate.Curve) {
-	if len(q.predicted) == 0 {
+	if len(q.fit.predicted) == 0 {
 		return
 	}
-	s := &q.calibration
-	best := q.predicted[0]
-	for _, r := range q.predicted[1:] {
+	s := &q.fit.calibration
+	best := q.fit.predicted[0]
+	for _, r := range q.fit.predicted[1:] {
 		if r.Score > best.Score {
 			best = r
 		}
@@ -114,8 +114,8 @@ func (q *query) calibrate(kept *calibrate.Curve) {
 	if s.predicted < 1 {
 		s.rest = (1 - s.first) / (1 - s.predicted)
 	}
-	for i := range q.predicted {
-		p := &q.predicted[i].Probability
+	for i := range q.fit.predicted {
+		p := &q.fit.predicted[i].Probability
 		*p = s.of(*p)
 	}
 }
@@ -137,13 +137,13 @@ func (s *calibration) of(claimed float64) float64 {
 
 // prefix fills in the steps of the context that can be learned of.
 func (q *query) prefix(l *learned) {
-	q.done = q.done[:0]
+	q.fit.done = q.fit.done[:0]
 	for _, n := range q.context {
 		if t := history.Of(l.tool, n, -1); t >= 0 {
-			q.done = append(q.done, t)
+			q.fit.done = append(q.fit.done, t)
 		}
 	}
-	l.history.Guess(q.done, &q.sources)
+	l.history.Guess(q.fit.done, &q.fit.sources)
 }
 
 // learnedCandidates visits what was learned to be possible.
@@ -159,13 +159,13 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 			}
 		}
 	} else {
-		for _, r := range q.predicted {
+		for _, r := range q.fit.predicted {
 			q.visitStored(candidate{node: q.learned.node[r.Tool], score: r.Score, formula: FormulaLogistic, p: r.Probability, row: r.Row}, visit)
 		}
 	}
 	q.outside(visit)
 	q.recentCandidates(visitAll)
-	for _, n := range q.candidateNodes {
+	for _, n := range q.nodes.candidateNodes {
 		if q.Kind(n) == catalog.KindCapability && q.Live(n) && !q.exhausted(n) && !q.judged(n) {
 			if c, ok := q.stored(n); ok {
 				visit(c)
@@ -213,12 +213,12 @@ func (q *query) learnedTerms(c candidate) (terms []Term) {
 	case c.row < 0: // nothing speaks for it but what it has in every situation
 		terms = q.alwaysTerms(tool)
 	default:
-		used := q.features.Used(c.row)
-		for k, x := range q.features.Values[c.row] {
+		used := q.fit.features.Used(c.row)
+		for k, x := range q.fit.features.Values[c.row] {
 			if x == 0 {
 				continue
 			}
-			w := nexttool.Weight(q.weights, nexttool.Signal(k), q.features.Evidence[k], used)
+			w := nexttool.Weight(q.weights, nexttool.Signal(k), q.fit.features.Evidence[k], used)
 			if v := float64(w * float64(x)); v != 0 {
 				terms = append(terms, Term{nexttool.Features[k].Name, float64(x), w, v})
 			}
@@ -232,7 +232,7 @@ func (q *query) alwaysTerms(tool int32) []Term {
 	var terms []Term
 	for _, k := range nexttool.Always {
 		x := q.learned.history.Always(k, tool)
-		w := nexttool.Weight(q.weights, k, q.features.Evidence[k], 0)
+		w := nexttool.Weight(q.weights, k, q.fit.features.Evidence[k], 0)
 		if v := float64(w * x); v != 0 {
 			terms = append(terms, Term{nexttool.Features[k].Name, x, w, v})
 		}
@@ -248,8 +248,8 @@ func (q *query) learnedReason(c candidate) string {
 	case c.outside:
 		return "matches the intent" + q.words(c.node)
 	}
-	if q.planned == nil && q.count[c.node] > 0 {
-		return fmt.Sprintf("followed %s %d of %d times", q.IDs[q.last], q.count[c.node], q.followedBy(q.last))
+	if q.planned == nil && q.nodes.count[c.node] > 0 {
+		return fmt.Sprintf("followed %s %d of %d times", q.IDs[q.last], q.nodes.count[c.node], q.followedBy(q.last))
 	}
 	if q.planned != nil {
 		if history.Of(q.learned.tool, c.node, -1) >= 0 && q.Usage.At(c.node).Steps > 0 {

@@ -63,7 +63,7 @@ func (p *plan) prune() {
 func (p *plan) slot() {
 	for i := range p.tasks {
 		t := &p.tasks[i]
-		if t.slot == SlotTarget && p.semantic[t.node] < targetShare*p.bestMatch() && p.feeds(i) {
+		if t.slot == SlotTarget && p.nodes.semantic[t.node] < targetShare*p.bestMatch() && p.feeds(i) {
 			t.slot = SlotPrerequisite
 		}
 	}
@@ -192,7 +192,7 @@ func (p *plan) feeds(i int) bool {
 func (p *plan) bestMatch() float64 {
 	best := 0.0
 	for _, t := range p.tasks {
-		best = max(best, p.semantic[t.node])
+		best = max(best, p.nodes.semantic[t.node])
 	}
 	return best
 }
@@ -379,7 +379,7 @@ func spoken(in catalog.Property) bool {
 // answer puts the plan into words and numbers.
 func (p *plan) answer() DAGAnswer {
 	a := DAGAnswer{
-		DAG: DAG{Intent: p.wished, Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{},
+		DAG: DAG{Intent: p.wording.wished, Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{},
 		RejectedEdges: p.rejected, Model: p.who(),
 	}
 	if a.RejectedEdges == nil {

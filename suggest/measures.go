@@ -21,18 +21,39 @@ import (
 // once: importance, communities, clusters, the text index and the index of past intents. They are a
 // pure function of the counts they were measured on and of the options.
 type Measures struct {
-	nodes      int              // ids known when measured; later ones have no measures yet
-	episodes   int              // episodes seen when measured
-	steps      uint64           // of these episodes
-	thesaurus  string           // names and hashes of the thesaurus files
-	measured   *history.Catalog // the catalog when measured
-	past       history.Episodes // the episodes when measured, by the nodes that canon says
-	canon      []int32
-	intents    func() [][]int32 // intentsByNode, worked out once
-	recent     recentBuilder
-	initials   initials
-	rank       []float64 // PageRank of the transition graph, divided by the largest
-	sweeps     int
+	nodes     int              // ids known when measured; later ones have no measures yet
+	episodes  int              // episodes seen when measured
+	steps     uint64           // of these episodes
+	thesaurus string           // names and hashes of the thesaurus files
+	measured  *history.Catalog // the catalog when measured
+	past      history.Episodes // the episodes when measured, by the nodes that canon says
+	canon     []int32
+	intents   func() [][]int32 // intentsByNode, worked out once
+	recent    recentBuilder
+	initials  initials
+	rank      []float64 // PageRank of the transition graph, divided by the largest
+	sweeps    int
+	groups    nodeGroups
+	incidence *graph.Incidence
+	hyperRank []float64 // PageRank of the tool × capability incidence, divided by the largest
+	texts     textMeasures
+	learning  *learning // nil if profile learned is off
+	choice    Choice
+}
+
+// textMeasures are the indexes of texts and past requests.
+type textMeasures struct {
+	text      *semantic.Index
+	matcher   *semantic.Matcher
+	wordModel func() *association.Model // what requests say when they need a tool; worked out when first asked
+	doc       []int32                   // by node, its document in text, -1 = none
+	docNode   []int32
+	recall    *semantic.Intents // index of past intents
+	recalled  []int32           // episode of each recall document
+}
+
+// nodeGroups are communities of the transition graph and spectral clusters.
+type nodeGroups struct {
 	community  []int32   // by node, -1 = none
 	members    [][]int32 // by community, the most important of it
 	modularity float64
@@ -43,17 +64,6 @@ type Measures struct {
 	apart      []int32   // and those in none
 	capped     bool      // the search for the number of clusters ended at its limit of work
 	gaps       []float64
-	incidence  *graph.Incidence
-	hyperRank  []float64 // PageRank of the tool × capability incidence, divided by the largest
-	text       *semantic.Index
-	matcher    *semantic.Matcher
-	wordModel  func() *association.Model // what requests say when they need a tool; worked out when first asked
-	doc        []int32                   // by node, its document in text, -1 = none
-	docNode    []int32
-	recall     *semantic.Intents // index of past intents
-	recalled   []int32           // episode of each recall document
-	learning   *learning         // nil if profile learned is off
-	choice     Choice
 }
 
 // MeasureOptions say how to measure. Two measures of the same counts with the same options are equal.
@@ -223,22 +233,22 @@ func (m *Measures) measureRank(g *graph.Graph) error {
 }
 
 func (m *Measures) measureCommunities(g *graph.Graph) {
-	m.community = graph.Communities(g, communityResolution)
-	m.modularity = graph.Modularity(g, m.community, communityResolution)
+	m.groups.community = graph.Communities(g, communityResolution)
+	m.groups.modularity = graph.Modularity(g, m.groups.community, communityResolution)
 }
 
 func (m *Measures) measureRecall(ctx context.Context, c *history.Counts) error {
-	for i := c.Past.N - 1; i >= 0 && len(m.recalled) < recallIntents; i-- {
+	for i := c.Past.N - 1; i >= 0 && len(m.texts.recalled) < recallIntents; i-- {
 		if p := c.Past.Episode(i); p.Intent != "" && len(p.Nodes) > 0 && !p.Limited {
-			m.recalled = append(m.recalled, int32(i))
+			m.texts.recalled = append(m.texts.recalled, int32(i))
 		}
 	}
-	slices.Reverse(m.recalled)
-	intents := make([]string, len(m.recalled))
-	for i, e := range m.recalled {
+	slices.Reverse(m.texts.recalled)
+	intents := make([]string, len(m.texts.recalled))
+	for i, e := range m.texts.recalled {
 		intents[i] = c.Past.Episode(int(e)).Intent
 	}
-	m.recall = semantic.NewIntents(intents, ended(ctx))
+	m.texts.recall = semantic.NewIntents(intents, ended(ctx))
 	return ctx.Err()
 }
 
@@ -252,16 +262,16 @@ func ended(ctx context.Context) func() bool { return func() bool { return ctx.Er
 const communityResolution = 1
 
 func (m *Measures) measureText(ctx context.Context, c *history.Counts, g *graph.Graph, opts MeasureOptions) error {
-	m.doc = make([]int32, len(c.IDs))
+	m.texts.doc = make([]int32, len(c.IDs))
 	var docs []semantic.Document
 	intents := m.intentsByNode()
 	for i, id := range c.IDs {
-		m.doc[i] = -1
+		m.texts.doc[i] = -1
 		if !c.Live(int32(i)) {
 			continue
 		}
-		m.doc[i] = int32(len(docs))
-		m.docNode = append(m.docNode, int32(i))
+		m.texts.doc[i] = int32(len(docs))
+		m.texts.docNode = append(m.texts.docNode, int32(i))
 		d := c.Document(id)
 		d.Context = contextOf(c, g, int32(i), intents[i])
 		docs = append(docs, d)
@@ -278,7 +288,7 @@ func (m *Measures) measureText(ctx context.Context, c *history.Counts, g *graph.
 			return ctx.Err()
 		}
 	}
-	m.text = semantic.Build(docs, o)
+	m.texts.text = semantic.Build(docs, o)
 	if ctx.Err() == nil {
 		m.prepareSearch(c, opts.Thesaurus)
 	}
@@ -291,8 +301,8 @@ func (m *Measures) prepareSearch(c *history.Counts, words *thesaurus.Thesaurus) 
 		words = thesaurus.Default()
 	}
 	m.thesaurus = words.String()
-	m.matcher = m.text.Matcher(words, wordvectors.Default())
-	m.wordModel = sync.OnceValue(func() *association.Model { return association.Learn(requests(c)) })
+	m.texts.matcher = m.texts.text.Matcher(words, wordvectors.Default())
+	m.texts.wordModel = sync.OnceValue(func() *association.Model { return association.Learn(requests(c)) })
 }
 
 // requests lists the newest past requests with the tools used for them, the newest last. Tasks that failed as a

@@ -53,7 +53,7 @@ func TestMeasureProgressAndCancel(t *testing.T) {
 	for _, phase := range []string{"pagerank", "communities", "spectral", "text", "recall", "publish"} {
 		assert.True(t, phases[phase], phase)
 	}
-	assert.NotZero(t, m.text.Len())
+	assert.NotZero(t, m.texts.text.Len())
 	for phase := range phases {
 		ctx, cancel := context.WithCancel(context.Background())
 		_, err := Measure(ctx, counts, MeasureOptions{Progress: func(now string, _ float64) {

@@ -45,13 +45,13 @@ func NewModel(c *history.Counts, measures *Measures, stamp Stamp) (*Model, error
 func (m *Model) rank(i int32) float64 { return history.Of(m.measures.rank, i, 0) }
 
 // comm is the community of a node, -1 without one.
-func (m *Model) comm(i int32) int32 { return history.Of(m.measures.community, i, -1) }
+func (m *Model) comm(i int32) int32 { return history.Of(m.measures.groups.community, i, -1) }
 
 // cluster is the spectral cluster of a node, -1 without one.
-func (m *Model) cluster(i int32) int32 { return history.Of(m.measures.cluster, i, -1) }
+func (m *Model) cluster(i int32) int32 { return history.Of(m.measures.groups.cluster, i, -1) }
 
 // doc is the document of a node in the text index, -1 without one.
-func (m *Model) doc(i int32) int32 { return history.Of(m.measures.doc, i, -1) }
+func (m *Model) doc(i int32) int32 { return history.Of(m.measures.texts.doc, i, -1) }
 
 // Info names the model.
 func (m *Model) Info() ModelInfo { return m.info }
@@ -116,8 +116,8 @@ func (m *Model) Stats() Stats {
 		Model: m.info, Tools: len(m.Catalog.Tools), Capabilities: len(m.Catalog.Capabilities),
 		Episodes: int(m.Totals.Episodes), Steps: int(m.Totals.Steps),
 		Outcomes: outcomeCounts(m.Totals.Outcomes), StepOutcomes: outcomeCounts(m.Totals.StepOutcomes),
-		Sources: map[string]int{}, Communities: len(m.measures.members), Modularity: m.measures.modularity,
-		Clusters: m.measures.clusters, ClustersCapped: m.measures.capped, Eigengap: m.measures.gaps, PageRankSweeps: m.measures.sweeps,
+		Sources: map[string]int{}, Communities: len(m.measures.groups.members), Modularity: m.measures.groups.modularity,
+		Clusters: m.measures.groups.clusters, ClustersCapped: m.measures.groups.capped, Eigengap: m.measures.groups.gaps, PageRankSweeps: m.measures.sweeps,
 		EpisodesPending: m.Past.N - m.measures.episodes, ObservedTools: m.Suggestable - m.Roles.Known,
 		Auto: m.measures.choice, Bypassed: m.bypassCounts(),
 	}

@@ -43,11 +43,11 @@ func (q *query) named() []nameMatch {
 			exact = append(exact, nameMatch{node: n, exact: true})
 		}
 	}
-	if n, ok, err := q.node(q.wished); err == nil && ok && q.Live(n) {
+	if n, ok, err := q.node(q.wording.wished); err == nil && ok && q.Live(n) {
 		add(n)
 	}
-	for _, n := range q.Roles.Named(q.Catalog, q.wished) {
-		if name, _ := q.describe(n); strings.EqualFold(name, q.wished) {
+	for _, n := range q.Roles.Named(q.Catalog, q.wording.wished) {
+		if name, _ := q.describe(n); strings.EqualFold(name, q.wording.wished) {
 			add(n)
 		}
 	}
@@ -57,7 +57,7 @@ func (q *query) named() []nameMatch {
 // nameMatches lists the nodes, other than the exact ones, whose names have all words of the query.
 func (q *query) nameMatches(exact []nameMatch) []nameMatch {
 	var words []string
-	for _, term := range semantic.Terms(q.intent) {
+	for _, term := range semantic.Terms(q.wording.intent) {
 		words = append(words, term)
 	}
 	if len(words) == 0 || len(words) > nameWords {
@@ -65,12 +65,12 @@ func (q *query) nameMatches(exact []nameMatch) []nameMatch {
 	}
 	var matches []nameMatch
 	found := make([]bool, len(words))
-	for _, n := range q.candidateNodes[:len(q.candidateNodes):len(q.candidateNodes)] {
-		if q.semantic[n] == 0 || !q.Live(n) || slices.ContainsFunc(exact, func(m nameMatch) bool { return m.node == n }) {
+	for _, n := range q.nodes.candidateNodes[:len(q.nodes.candidateNodes):len(q.nodes.candidateNodes)] {
+		if q.nodes.semantic[n] == 0 || !q.Live(n) || slices.ContainsFunc(exact, func(m nameMatch) bool { return m.node == n }) {
 			continue
 		}
 		// What the index knows has as many terms of the query, unless one stands for several.
-		if d := q.doc(n); d >= 0 && !q.recent.changed(n) && q.phrase == q.intent && q.matching.Terms(d) < len(words) {
+		if d := q.doc(n); d >= 0 && !q.recent.changed(n) && q.wording.phrase == q.wording.intent && q.wording.matching.Terms(d) < len(words) {
 			continue
 		}
 		name, _ := q.describe(n)
@@ -89,7 +89,7 @@ func (q *query) nameMatches(exact []nameMatch) []nameMatch {
 // all words of the name or at least two.
 func (q *query) namesOther() int32 {
 	var words []string
-	for _, term := range semantic.Terms(q.intent) {
+	for _, term := range semantic.Terms(q.wording.intent) {
 		words = append(words, term)
 	}
 	best := nameMatch{node: -1}
@@ -97,12 +97,12 @@ func (q *query) namesOther() int32 {
 		return best.node
 	}
 	found := make([]bool, len(words))
-	for _, n := range q.candidateNodes {
-		if q.semantic[n] == 0 || !q.Live(n) {
+	for _, n := range q.nodes.candidateNodes {
+		if q.nodes.semantic[n] == 0 || !q.Live(n) {
 			continue
 		}
 		name, _ := q.describe(n)
-		m := nameMatch{node: n, coverage: covers(words, name, q.IDs[n], found), score: q.semantic[n]}
+		m := nameMatch{node: n, coverage: covers(words, name, q.IDs[n], found), score: q.nodes.semantic[n]}
 		if m.coverage == 0 || m.coverage < 1 && len(words) < 2 {
 			continue
 		}
@@ -199,8 +199,8 @@ func initialled(word string, parts []string) []string {
 // abbreviation is a word of two to four letters that no name has, or its plural, written in capitals or alone. In
 // longer requests such words are rarely names of tools: spelling them out cost .005 recall@5 on the sample.
 func (q *query) spellOut() string {
-	fields := strings.FieldsFunc(q.intent, func(r rune) bool { return !unicode.IsLetter(r) })
-	text := q.intent
+	fields := strings.FieldsFunc(q.wording.intent, func(r rune) bool { return !unicode.IsLetter(r) })
+	text := q.wording.intent
 	if len(fields) > spelledWords {
 		return text
 	}

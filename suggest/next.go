@@ -86,7 +86,7 @@ func (q *query) stop() float64 {
 		return 0
 	}
 	if q.learned != nil && q.planned == nil {
-		return min(Cap, q.learned.endings.Over(q.done))
+		return min(Cap, q.learned.endings.Over(q.fit.done))
 	}
 	u := q.Usage.At(q.last)
 	return min(Cap, StopProbability(u.Ends, u.Steps, q.Totals.Episodes, q.Totals.Steps))
@@ -108,7 +108,7 @@ func (q *query) evidence(n int32) Evidence {
 	r := q.after(n)
 	e := Evidence{Successes: r.N - r.Failures, Failures: r.Failures}
 	if q.last != episodic.NoTool {
-		e.Count = q.count[n]
+		e.Count = q.nodes.count[n]
 		e.Of = q.followedBy(q.last)
 	}
 	if q.Kind(n) == catalog.KindCapability && len(q.distinct) > 0 {
@@ -134,13 +134,13 @@ func (q *query) reason(c candidate) string {
 	case c.formula == FormulaMixed:
 		both, size := q.overlap(n)
 		return "a stored capability: " + inUse(both, size)
-	case c.formula == FormulaHybrid && q.semantic[n] > 0:
+	case c.formula == FormulaHybrid && q.nodes.semantic[n] > 0:
 		return "matches the intent" + q.words(n)
 	case c.formula == FormulaHybrid:
 		return "close to the context in the graph"
 	}
 	last := q.IDs[q.last]
-	if count := q.count[n]; count > 0 {
+	if count := q.nodes.count[n]; count > 0 {
 		return fmt.Sprintf("followed %s %d of %d times", last, count, q.followedBy(q.last))
 	}
 	if q.comm(n) >= 0 && q.comm(n) == q.comm(q.last) {
@@ -158,11 +158,11 @@ func (q *query) words(n int32) string {
 	var words, terms []string
 	indexed := q.doc(n) >= 0 && !q.recent.changed(n)
 	if indexed {
-		for _, w := range q.text.Explain(q.doc(n)) {
+		for _, w := range q.wording.text.Explain(q.doc(n)) {
 			words, terms = append(words, w.Word), append(terms, w.Term)
 		}
 	} else {
-		for word, term := range semantic.Terms(q.intent) {
+		for word, term := range semantic.Terms(q.wording.intent) {
 			words, terms = append(words, word), append(terms, term)
 		}
 	}

@@ -23,18 +23,18 @@ func (q *query) outside(visit func(c candidate)) {
 	type fit struct{ semantic, score float64 }
 	var known []fit
 	unused := func(n int32) bool {
-		return q.stamp[n] == q.epoch && q.Kind(n) == catalog.KindTool && q.semantic[n] > 0 && q.Usage.At(n).Steps == 0
+		return q.nodes.stamp[n] == q.nodes.epoch && q.Kind(n) == catalog.KindTool && q.nodes.semantic[n] > 0 && q.Usage.At(n).Steps == 0
 	}
 	if q.planned != nil {
 		for _, t := range q.planned.Tools {
 			if c, ok := q.asked(t.Tool, t.P); ok && unused(c.node) {
-				known = append(known, fit{q.semantic[c.node], c.score})
+				known = append(known, fit{q.nodes.semantic[c.node], c.score})
 			}
 		}
 	} else {
-		for _, r := range q.predicted {
+		for _, r := range q.fit.predicted {
 			if n := q.learned.node[r.Tool]; unused(n) {
-				known = append(known, fit{q.semantic[n], r.Score})
+				known = append(known, fit{q.nodes.semantic[n], r.Score})
 			}
 		}
 	}
@@ -63,11 +63,11 @@ func (q *query) outside(visit func(c candidate)) {
 	for i := 1; i < len(known); i++ {
 		known[i].score = max(known[i].score, known[i-1].score)
 	}
-	for _, n := range q.candidateNodes {
+	for _, n := range q.nodes.candidateNodes {
 		if !unused(n) || !q.Live(n) || history.Of(q.learned.tool, n, -1) >= 0 || q.exhausted(n) {
 			continue
 		}
-		better, _ := slices.BinarySearchFunc(known, q.semantic[n], func(f fit, s float64) int {
+		better, _ := slices.BinarySearchFunc(known, q.nodes.semantic[n], func(f fit, s float64) int {
 			if f.semantic <= s {
 				return -1
 			}
@@ -75,7 +75,7 @@ func (q *query) outside(visit func(c candidate)) {
 		})
 		if better > 0 {
 			as := known[better-1]
-			c := candidate{node: n, score: as.score + float64(slope*(q.semantic[n]-as.semantic)), formula: FormulaLogistic, row: -1, outside: true}
+			c := candidate{node: n, score: as.score + float64(slope*(q.nodes.semantic[n]-as.semantic)), formula: FormulaLogistic, row: -1, outside: true}
 			c.p = q.chance(c.score)
 			visit(c)
 		}

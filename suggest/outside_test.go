@@ -38,12 +38,12 @@ func TestToolsOutsideWhatIsLearnedCompeteByText(t *testing.T) {
 	checkTerms(t, a.Suggestions)
 	place := slices.IndexFunc(a.Suggestions, func(s Suggestion) bool { return s.ID == "zz:harp" })
 	require.GreaterOrEqual(t, place, 0, "it is found")
-	text := m.measures.text.Query(intent, nil)
+	text := m.measures.texts.text.Query(intent, nil)
 	defer text.Close()
 	fits := func(id string) float64 {
 		n, _, err := m.node(id)
 		require.NoError(t, err)
-		return text.Of(m.measures.doc[n]).Score
+		return text.Of(m.measures.texts.doc[n]).Score
 	}
 	for _, s := range a.Suggestions[:place] {
 		if n, _, _ := m.node(s.ID); m.Usage.At(n).Steps == 0 {

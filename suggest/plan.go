@@ -49,7 +49,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	if q.planned != nil {
 		named := q.namesOther()
 		switch {
-		case named >= 0 && q.passes(named) && !q.inFlight[named]:
+		case named >= 0 && q.passes(named) && !q.nodes.inFlight[named]:
 			p.unlearned = "the intent is the name of " + q.IDs[named] + ", which the learned plan does not have"
 			p.unlearn()
 			p.chooseNamed(named)
@@ -116,8 +116,8 @@ func (p *plan) choose() {
 		most = min(most, p.request.MaxSteps)
 	}
 	var cs []candidate
-	for _, n := range p.candidateNodes {
-		if p.inFlight[n] || p.Kind(n) != catalog.KindTool || !p.passes(n) {
+	for _, n := range p.nodes.candidateNodes {
+		if p.nodes.inFlight[n] || p.Kind(n) != catalog.KindTool || !p.passes(n) {
 			continue
 		}
 		s := sum{}
@@ -168,7 +168,7 @@ func (p *plan) addsWords(n int32) bool {
 		return true
 	}
 	var terms []string
-	for _, term := range semantic.Terms(p.intent) {
+	for _, term := range semantic.Terms(p.wording.intent) {
 		terms = append(terms, term)
 	}
 	has, had := make([]bool, len(terms)), make([]bool, len(terms))
@@ -224,7 +224,7 @@ func (p *plan) few() bool {
 }
 
 // relevant asks for more than a place in the ranking: PageRank alone is no reason to be in a plan.
-func (p *plan) relevant(n int32) bool { return p.semantic[n] > 0 || p.support[n] > 0 }
+func (p *plan) relevant(n int32) bool { return p.nodes.semantic[n] > 0 || p.support[n] > 0 }
 
 // remember collects what the past episodes nearest to the intent used and how long they were. Where the intent was
 // asked before in the same words, only these episodes count.
@@ -270,8 +270,8 @@ func (p *plan) usualLength() int {
 // relevance is sum.rankScore with one more signal: where the text does not match, past
 // episodes with a similar intent still may, semantic' = 1 - (1-semantic)·(1-trust·support).
 func (p *plan) relevance(n int32, s *sum) float64 {
-	recalled := float64(float64(p.trust*p.support[n]) * (1 - p.semantic[n]))
-	s.rankScore(p.alpha, p.semantic[n], &recalled, p.graph[n], p.rank(n))
+	recalled := float64(float64(p.trust*p.support[n]) * (1 - p.nodes.semantic[n]))
+	s.rankScore(p.alpha, p.nodes.semantic[n], &recalled, p.nodes.graph[n], p.rank(n))
 	p.episodic(n, s)
 	return s.close()
 }
@@ -295,7 +295,7 @@ func (p *plan) task(c candidate, slot string) task {
 		return t
 	}
 	t.terms, t.reason = s.terms, "matches the intent"+p.words(c.node)
-	if sup := p.support[c.node]; sup > 0 && float64(p.trust*sup) > p.semantic[c.node] {
+	if sup := p.support[c.node]; sup > 0 && float64(p.trust*sup) > p.nodes.semantic[c.node] {
 		t.reason = fmt.Sprintf("used in %.0f %% of the past tasks most like this one, by likeness", 100*sup)
 	}
 	return t
@@ -308,17 +308,17 @@ func (p *plan) capability(tools []candidate) (covered []int32, top float64) {
 		top = tools[0].score
 	}
 	best, bestMatch := candidate{node: -1}, 0.0
-	for _, n := range p.candidateNodes {
-		if p.Kind(n) != catalog.KindCapability || !p.passes(n) || p.semantic[n] == 0 {
+	for _, n := range p.nodes.candidateNodes {
+		if p.Kind(n) != catalog.KindCapability || !p.passes(n) || p.nodes.semantic[n] == 0 {
 			continue
 		}
 		s := sum{}
 		if c := (candidate{node: n, score: p.mixed(n, &s), formula: FormulaMixed}); c.score > 0 && (best.node < 0 || p.better(c, best)) {
-			best, bestMatch = c, p.semantic[n]
+			best, bestMatch = c, p.nodes.semantic[n]
 		}
 	}
 	for _, t := range tools {
-		if p.semantic[t.node] >= bestMatch {
+		if p.nodes.semantic[t.node] >= bestMatch {
 			best.node = -1
 		}
 	}
@@ -374,7 +374,7 @@ func (p *plan) add(n int32, reason string) {
 
 func (p *plan) missing(n int32) bool {
 	p.consider(n)
-	return !p.inFlight[n] && p.passes(n) && !slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n })
+	return !p.nodes.inFlight[n] && p.passes(n) && !slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n })
 }
 
 // usualBefore is the tool that most often came right before t, and in what share of t's uses.

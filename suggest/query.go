@@ -16,14 +16,10 @@ type query struct {
 	*Model
 	*scratch
 	mode      Mode
-	wished    string // the intent as it was asked
-	intent    string // with misspelt words corrected
-	phrase    string // what texts are compared with: the intent, in a search with abbreviations spelled out
+	wording   requestText
 	alpha     float64
-	text      *semantic.Query    // the intent, prepared; nil without one
-	matching  *semantic.Matching // of a search, nil otherwise
-	last      int32              // the last known one, or episodic.NoTool
-	cluster   int32              // the cluster that stands for the situation, -1 = none
+	last      int32 // the last known one, or episodic.NoTool
+	cluster   int32 // the cluster that stands for the situation, -1 = none
 	allow     []string
 	profile   string           // that answers
 	rated     int32            // the node of rate, -1 = none
@@ -38,6 +34,15 @@ type query struct {
 	warnings  []string
 
 	withheld *Exclusions
+}
+
+// requestText is what was asked in words.
+type requestText struct {
+	wished   string             // the intent as it was asked
+	intent   string             // with misspelt words corrected
+	phrase   string             // what texts are compared with: the intent, in a search with abbreviations spelled out
+	text     *semantic.Query    // the intent, prepared; nil without one
+	matching *semantic.Matching // of a search, nil otherwise
 }
 
 // newQueryWithSignals starts a query and fills in all signals; close must follow.
@@ -67,13 +72,13 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	}
 	s := scratchWithCapacity(m.Counts.Buffers, len(m.IDs))
 	s.begin()
-	if l := s.intentCache.by; l != nil && !m.measures.learning.is(l) {
-		s.intentCache = intentCache{} // keeps no model alive
+	if l := s.fit.intentCache.by; l != nil && !m.measures.learning.is(l) {
+		s.fit.intentCache = intentCache{} // keeps no model alive
 	}
 	q := &s.asked
 	wished := strings.TrimSpace(intent)
-	intent = m.measures.matcher.Spelled(wished, m.recent.has)
-	*q = query{Model: m, scratch: s, wished: wished, intent: intent, phrase: intent, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, warnings: []string{}}
+	intent = m.measures.texts.matcher.Spelled(wished, m.recent.has)
+	*q = query{Model: m, scratch: s, wording: requestText{wished: wished, intent: intent, phrase: intent}, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, warnings: []string{}}
 	for i, spelling := range context {
 		if spelling == "" {
 			q.close()
@@ -99,7 +104,7 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 		q.cluster = m.cluster(q.last)
 	}
 	switch {
-	case q.intent != "":
+	case q.wording.intent != "":
 		q.mode, q.alpha = Active, 1
 	case len(context) > 0:
 		q.mode = Passive
@@ -108,7 +113,7 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	}
 	for _, u := range q.distinct {
 		q.addCandidate(u)
-		q.inFlight[u] = true
+		q.nodes.inFlight[u] = true
 	}
 	if len(q.context) > 0 {
 		q.alpha = m.info.Alpha
@@ -143,11 +148,11 @@ func (q *query) computeLearnedNextSignals(vector []float32) {
 			q.textSignals(vector)
 			return
 		}
-		q.text = q.measures.text.Query(q.phrase, vector)
+		q.wording.text = q.measures.texts.text.Query(q.wording.phrase, vector)
 		for _, n := range q.Roles.Capabilities {
 			if n = q.Canonical[n]; q.Live(n) {
 				q.addCandidate(n)
-				q.semantic[n] = q.match(n)
+				q.nodes.semantic[n] = q.match(n)
 			}
 		}
 	}
@@ -161,7 +166,7 @@ func (q *query) computeLearnedPlanSignals(vector []float32) {
 		q.computeSignals(vector)
 		return
 	}
-	q.text = q.measures.text.Query(q.phrase, vector)
+	q.wording.text = q.measures.texts.text.Query(q.wording.phrase, vector)
 	if found := q.matches(glimpsed) || q.matches(textCandidates); !q.matchRecent() && !found {
 		q.warn(WarnNoIntentMatch)
 	}
@@ -181,13 +186,13 @@ func (q *query) close() {
 
 // closeText gives back the intent prepared.
 func (q *query) closeText() {
-	if q.text != nil {
-		q.text.Close()
-		q.text = nil
+	if q.wording.text != nil {
+		q.wording.text.Close()
+		q.wording.text = nil
 	}
-	if q.matching != nil {
-		q.matching.Close()
-		q.matching = nil
+	if q.wording.matching != nil {
+		q.wording.matching.Close()
+		q.wording.matching = nil
 	}
 }
 

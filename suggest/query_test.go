@@ -41,13 +41,13 @@ func TestAHubBringsInNoMoreThanTheMostAlike(t *testing.T) {
 	q, err := m.newQueryWithSignals([]string{"right7"}, "", nil, nil)
 	require.NoError(t, err)
 	defer q.close()
-	assert.LessOrEqual(t, len(q.candidateNodes), related+2)
+	assert.LessOrEqual(t, len(q.nodes.candidateNodes), related+2)
 	far, ok := m.Find("right1999")
 	require.True(t, ok)
-	assert.NotContains(t, q.candidateNodes, far)
+	assert.NotContains(t, q.nodes.candidateNodes, far)
 	q.consider(far)
-	assert.Equal(t, m.Graph.AdamicAdar(q.last, far), q.aa[far])
-	assert.Positive(t, q.aa[far])
+	assert.Equal(t, m.Graph.AdamicAdar(q.last, far), q.nodes.aa[far])
+	assert.Positive(t, q.nodes.aa[far])
 }
 
 // Where even the walk would be too long, the most alike are still exact and the others count as not
@@ -61,12 +61,12 @@ func TestBeyondTheWalkTheMostAlikeAreExact(t *testing.T) {
 	want := m.Graph.AdamicAdarTop(q.last, related, &s, nil)
 	require.Len(t, want, related)
 	for _, v := range want {
-		require.Equal(t, v.Score, q.aa[v.Node])
+		require.Equal(t, v.Score, q.nodes.aa[v.Node])
 	}
 	for n := range int32(len(m.IDs)) {
 		if !slices.ContainsFunc(want, func(v graph.Scored) bool { return v.Node == n }) {
 			q.consider(n)
-			require.Zero(t, q.aa[n])
+			require.Zero(t, q.nodes.aa[n])
 		}
 	}
 }

@@ -65,8 +65,8 @@ func (q *query) plainCandidates(visit func(c candidate)) {
 		q.learnedCandidates(visit)
 		return
 	}
-	for ; q.looked < len(q.candidateNodes); q.looked++ {
-		if c, ok := q.score(q.candidateNodes[q.looked]); ok {
+	for ; q.looked < len(q.nodes.candidateNodes); q.looked++ {
+		if c, ok := q.score(q.nodes.candidateNodes[q.looked]); ok {
 			q.scored = append(q.scored, c)
 		}
 	}
@@ -170,12 +170,12 @@ func (q *query) apply(formula string, n int32, s *sum) float64 {
 
 // toolScore is sum.toolScore with the signals of the last step.
 func (q *query) toolScore(n int32, s *sum) float64 {
-	weight, count := q.weight[n], q.count[n]
+	weight, count := q.nodes.weight[n], q.nodes.count[n]
 	cooccurrence, community := 0.0, 0.0
 	if count > 0 {
 		cooccurrence = graph.CooccurrenceConfidence(weight, count)
 	}
-	aa := q.aa[n]
+	aa := q.nodes.aa[n]
 	if c := q.comm(n); c >= 0 && c == q.comm(q.last) && (n != q.last || count > 0) {
 		community = graph.CommunityConfidence(q.rank(n), weight, aa)
 	}
@@ -192,13 +192,13 @@ func (q *query) hybrid(n int32, s *sum) float64 {
 	switch {
 	case q.mode == Exploration:
 		s.add("pagerank", q.rank(n), wRank)
-	case q.semantic[n] == 0 && q.graph[n] == 0:
+	case q.nodes.semantic[n] == 0 && q.nodes.graph[n] == 0:
 		return 0
 	case q.looking:
 		q.searchTerms(n, s)
 		return s.close()
 	default:
-		s.rankScore(q.alpha, q.semantic[n], nil, q.graph[n], q.rank(n))
+		s.rankScore(q.alpha, q.nodes.semantic[n], nil, q.nodes.graph[n], q.rank(n))
 	}
 	q.episodic(n, s)
 	return s.close()
@@ -220,7 +220,7 @@ func (q *query) mixed(n int32, s *sum) float64 {
 
 // mixing are the factors of MixedScore for a capability.
 func (q *query) mixing(n int32) (relevance, boost, reliability float64) {
-	relevance = q.semantic[n]
+	relevance = q.nodes.semantic[n]
 	if q.mode != Active {
 		both, size := q.overlap(n)
 		relevance = Jaccard(both, len(q.distinct), size)
@@ -261,7 +261,7 @@ func (q *query) clustered(n int32) (same bool, share float64) {
 // overlap counts the capability's tools, and those already in the context.
 func (q *query) overlap(n int32) (both, size int) {
 	for _, t := range q.CapabilityTools(n) {
-		if q.stamp[t] == q.epoch && q.inFlight[t] {
+		if q.nodes.stamp[t] == q.nodes.epoch && q.nodes.inFlight[t] {
 			both++
 		}
 	}
@@ -335,7 +335,7 @@ func (q *query) low(c candidate) float64 {
 	case q.planned != nil:
 		return q.planned.Low(confidence)
 	case q.learned != nil:
-		return q.calibration.curve.Low(confidence)
+		return q.fit.calibration.curve.Low(confidence)
 	}
 	return q.seedCurve.Low(confidence)
 }

@@ -66,7 +66,7 @@ func (m *Measures) recentOf(c *history.Counts) *recent {
 			continue
 		}
 		d := c.Document(id)
-		if history.Of(m.doc, n, -1) >= 0 && d.SameText(m.measured.Document(id)) { // as it was when it was indexed
+		if history.Of(m.texts.doc, n, -1) >= 0 && d.SameText(m.measured.Document(id)) { // as it was when it was indexed
 			b.document.Set(n, 0)
 			back = true
 			continue
@@ -99,7 +99,7 @@ func (m *Measures) recentOf(c *history.Counts) *recent {
 // recentFrom begins at the counts that were measured.
 func (m *Measures) recentFrom(b *recentBuilder) {
 	b.nodes, b.episodes, b.view, b.document = m.nodes, m.episodes, m.measured, pages.List[int32]{}
-	b.now = &recent{text: m.text.NewAdditions(sampled(m.measured)), document: b.document.Freeze(), requests: m.recall.NewAdditions()}
+	b.now = &recent{text: m.texts.text.NewAdditions(sampled(m.measured)), document: b.document.Freeze(), requests: m.texts.recall.NewAdditions()}
 }
 
 // sampled are the documents of at most 1,000 tools, spread evenly: enough to know how long documents are.
@@ -153,17 +153,17 @@ func (q *query) matchRecent() (found bool) {
 	if !r.any() {
 		return false
 	}
-	q.hits = r.text.Score(q.hits[:0], q.text, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
+	q.hits = r.text.Score(q.hits[:0], q.wording.text, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
 	for _, h := range q.hits {
 		if n := r.node[h.Doc]; q.Live(n) {
 			q.addCandidate(n)
-			q.semantic[n] = h.Score
+			q.nodes.semantic[n] = h.Score
 			found = true
 		}
 	}
 	for _, t := range q.recentTasks().tools {
 		q.consider(t.node)
-		q.semantic[t.node] = 1 - float64((1-q.semantic[t.node])*(1-float64(recentShare*t.similarity)))
+		q.nodes.semantic[t.node] = 1 - float64((1-q.nodes.semantic[t.node])*(1-float64(recentShare*t.similarity)))
 		found = true
 	}
 	return found
@@ -199,7 +199,7 @@ func (q *query) recentTasks() *recentTasks {
 	if q.mode != Active || !q.recent.any() {
 		return u
 	}
-	q.hits = q.recent.requests.AppendNearest(q.hits[:0], q.intent, recentRequests)
+	q.hits = q.recent.requests.AppendNearest(q.hits[:0], q.wording.intent, recentRequests)
 	for _, h := range q.hits {
 		episode := q.recent.episode[h.Doc]
 		e := q.Past.Episode(int(episode))
@@ -222,8 +222,8 @@ func (q *query) recentTasks() *recentTasks {
 // most similar first, then older ones.
 func (q *query) nearestTasks(k int) []similarTask {
 	tasks := slices.Clone(q.recentTasks().tasks)
-	for _, h := range q.measures.recall.Nearest(q.intent, k) {
-		tasks = append(tasks, similarTask{q.measures.recalled[h.Doc], h.Score})
+	for _, h := range q.measures.texts.recall.Nearest(q.wording.intent, k) {
+		tasks = append(tasks, similarTask{q.measures.texts.recalled[h.Doc], h.Score})
 	}
 	slices.SortFunc(tasks, func(a, b similarTask) int {
 		return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(a.episode, b.episode))
@@ -241,7 +241,7 @@ func (q *query) nearestTasks(k int) []similarTask {
 //	                  weight of the transition last → node, if the node is new
 func (q *query) newer(n int32) float64 {
 	p := 0.0
-	text := q.mode == Active && q.Kind(n) == catalog.KindTool && q.stamp[n] == q.epoch
+	text := q.mode == Active && q.Kind(n) == catalog.KindTool && q.nodes.stamp[n] == q.nodes.epoch
 	if q.planned != nil {
 		for _, t := range q.recentTasks().tools {
 			if t.node == n {
@@ -249,7 +249,7 @@ func (q *query) newer(n int32) float64 {
 			}
 		}
 		if text && q.recent.changed(n) {
-			p = max(p, min(Cap, q.semantic[n]))
+			p = max(p, min(Cap, q.nodes.semantic[n]))
 		}
 		return p
 	}
@@ -265,9 +265,9 @@ func (q *query) newer(n int32) float64 {
 		return p
 	}
 	if text {
-		p = max(p, float64(recentText*q.semantic[n]))
+		p = max(p, float64(recentText*q.nodes.semantic[n]))
 	}
-	return max(p, q.weight[n])
+	return max(p, q.nodes.weight[n])
 }
 
 // unlearned reports whether a node was met after the build, so that nothing was learned of it.
@@ -301,7 +301,7 @@ func (q *query) since() (before, after float64) {
 
 // sinceTo is how often a node came after the last step since the build.
 func (q *query) sinceTo(n int32) float64 {
-	if _, after := q.since(); after == 0 || q.stamp[n] != q.epoch { // no follower of the last step
+	if _, after := q.since(); after == 0 || q.nodes.stamp[n] != q.nodes.epoch { // no follower of the last step
 		return 0
 	}
 	before := int32(0)
@@ -309,7 +309,7 @@ func (q *query) sinceTo(n int32) float64 {
 	if last >= 0 && t >= 0 {
 		before = q.learned.history.LedTo(last, t)
 	}
-	return max(0, float64(q.count[n])-float64(before))
+	return max(0, float64(q.nodes.count[n])-float64(before))
 }
 
 // renewed is a learned candidate with what came after the build. Transitions since then count as further
@@ -328,7 +328,7 @@ func (q *query) renewed(c candidate) candidate {
 	p = (float64(p*(before+recentMass)) + q.sinceTo(c.node)) / (before + recentMass + after)
 	p = 1 - float64((1-p)*(1-newer))
 	if c.newer = float64(q.scale(p) - q.scale(c.p)); after > 0 { // calibration moves probabilities apart from scores
-		c.newer = q.calibration.score - q.scale(q.calibration.first) + q.scale(p) - c.score
+		c.newer = q.fit.calibration.score - q.scale(q.fit.calibration.first) + q.scale(p) - c.score
 	}
 	c.score, c.p = c.score+c.newer, p
 	return c
@@ -348,14 +348,14 @@ func (q *query) recentCandidates(visit func(c candidate)) {
 	if !q.recent.any() {
 		return
 	}
-	for _, n := range q.candidateNodes {
+	for _, n := range q.nodes.candidateNodes {
 		if q.judged(n) || q.Kind(n) != catalog.KindTool || !q.Live(n) {
 			continue
 		}
 		if p := q.newer(n); p > 0 {
 			c := candidate{node: n, formula: FormulaLogistic, row: -1, p: p, score: q.scale(p)}
 			if q.planned == nil {
-				c.score += q.calibration.score - q.scale(q.calibration.first)
+				c.score += q.fit.calibration.score - q.scale(q.fit.calibration.first)
 			}
 			c.newer = c.score
 			visit(c)
@@ -367,15 +367,15 @@ func (q *query) recentCandidates(visit func(c candidate)) {
 // build: a request like this one, more than any before, or a tool whose text matches best.
 func (q *query) planIsStale() bool {
 	if near := q.recentTasks().nearest; near >= recentCopy {
-		before := q.measures.recall.Nearest(q.intent, 1)
+		before := q.measures.texts.recall.Nearest(q.wording.intent, 1)
 		if len(before) == 0 || before[0].Score < near {
 			return true
 		}
 	}
 	best := int32(-1)
-	for _, n := range q.candidateNodes {
-		if q.Live(n) && q.Kind(n) == catalog.KindTool && q.semantic[n] >= LowConfidence &&
-			(best < 0 || q.semantic[n] > q.semantic[best] || q.semantic[n] == q.semantic[best] && q.IDs[n] < q.IDs[best]) {
+	for _, n := range q.nodes.candidateNodes {
+		if q.Live(n) && q.Kind(n) == catalog.KindTool && q.nodes.semantic[n] >= LowConfidence &&
+			(best < 0 || q.nodes.semantic[n] > q.nodes.semantic[best] || q.nodes.semantic[n] == q.nodes.semantic[best] && q.IDs[n] < q.IDs[best]) {
 			best = n
 		}
 	}

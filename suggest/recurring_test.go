@@ -44,7 +44,7 @@ func TestRecurringToolSetsAreClusteredWithoutCapabilities(t *testing.T) {
 	assert.Equal(t, []int32{-1, -1, -1}, labels(t, m, "once", "failed", "alone"))
 	assert.Equal(t, 2, m.Stats().Clusters)
 	assert.Zero(t, m.measures.incidence.Cols(), "the incidence of capabilities has none")
-	assert.Equal(t, m.measures.cluster, routine().model().measures.cluster)
+	assert.Equal(t, m.measures.groups.cluster, routine().model().measures.groups.cluster)
 
 	// The clusters of stored capabilities are those of capabilities alone.
 	w.capability("cap:1", "one", "a", "x").capability("cap:2", "two", "once", "alone")
@@ -63,7 +63,7 @@ func TestHubsComeFromClustersOnlyWhereTheyCoverTheHistory(t *testing.T) {
 	}
 	m := w.model()
 	require.Equal(t, 2, m.Stats().Clusters)
-	assert.Greater(t, len(m.measures.hubs), 2)
+	assert.Greater(t, len(m.measures.groups.hubs), 2)
 }
 
 // 2,000 routines of 3 to 6 of 10,000 tools, used by popularity; every fourth episode takes another tool along.

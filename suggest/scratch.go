@@ -16,6 +16,34 @@ type scratch struct {
 	context  []int32  // known elements, in order
 	distinct []int32  // known elements, sorted
 
+	nodes    nodeSignals
+	adamic   graph.Scratch
+	all, top []graph.Scored
+	ways     graph.BreadthFirst
+	scored   []candidate // those of the first looked touched nodes that have a score
+	looked   int
+	ranked   []candidate
+	covers   []candidate // capabilities that cover tools of the list
+	hits     []semantic.Hit
+	used     recentTasks
+
+	fit fitBuffers
+}
+
+// fitBuffers serve the learned profile.
+type fitBuffers struct {
+	features    nexttool.FeatureValues
+	predicted   []nexttool.Ranked
+	request     nexttool.Request
+	intentCache intentCache
+	calibration calibration
+	together    together
+	done        []int32 // tools of the context that can be learned of
+	sources     nexttool.Sources
+}
+
+// nodeSignals are by node; those of nodes not touched in this epoch are of earlier questions.
+type nodeSignals struct {
 	epoch          uint32
 	stamp          []uint32 // node has been touched in this epoch
 	near           []uint32 // aa and graph of the node are of this epoch
@@ -29,24 +57,6 @@ type scratch struct {
 	sayings        []int32
 	matched        []matchParts // of a search, what semantic is made of
 	inFlight       []bool       // node is in the context
-	adamic         graph.Scratch
-	all, top       []graph.Scored
-	ways           graph.BreadthFirst
-	scored         []candidate // those of the first looked touched nodes that have a score
-	looked         int
-	ranked         []candidate
-	covers         []candidate // capabilities that cover tools of the list
-	hits           []semantic.Hit
-	used           recentTasks
-
-	features    nexttool.FeatureValues
-	predicted   []nexttool.Ranked
-	request     nexttool.Request
-	intentCache intentCache
-	calibration calibration
-	together    together
-	done        []int32 // tools of the context that can be learned of
-	sources     nexttool.Sources
 }
 
 // scratchWithCapacity is working memory for n nodes. Models hand it on to later ones, which have more.
@@ -55,41 +65,41 @@ func scratchWithCapacity(pool *sync.Pool, n int) *scratch {
 	if s == nil {
 		s = &scratch{}
 	}
-	if len(s.stamp) < n {
+	if len(s.nodes.stamp) < n {
 		n += n/8 + 64
-		s.near = make([]uint32, n)
-		s.stamp, s.aa, s.weight, s.count = make([]uint32, n), make([]float64, n), make([]float64, n), make([]uint64, n)
-		s.graph, s.semantic, s.inFlight = make([]float64, n), make([]float64, n), make([]bool, n)
-		s.matched, s.saidSum, s.sayings = make([]matchParts, n), make([]float64, n), nil
+		s.nodes.near = make([]uint32, n)
+		s.nodes.stamp, s.nodes.aa, s.nodes.weight, s.nodes.count = make([]uint32, n), make([]float64, n), make([]float64, n), make([]uint64, n)
+		s.nodes.graph, s.nodes.semantic, s.nodes.inFlight = make([]float64, n), make([]float64, n), make([]bool, n)
+		s.nodes.matched, s.nodes.saidSum, s.nodes.sayings = make([]matchParts, n), make([]float64, n), nil
 	}
 	return s
 }
 
 func (s *scratch) begin() {
-	if s.epoch++; s.epoch == 0 {
-		clear(s.stamp)
-		clear(s.near)
-		s.epoch = 1
+	if s.nodes.epoch++; s.nodes.epoch == 0 {
+		clear(s.nodes.stamp)
+		clear(s.nodes.near)
+		s.nodes.epoch = 1
 	}
-	s.spelled, s.context, s.distinct, s.candidateNodes, s.covers = s.spelled[:0], s.context[:0], s.distinct[:0], s.candidateNodes[:0], s.covers[:0]
+	s.spelled, s.context, s.distinct, s.nodes.candidateNodes, s.covers = s.spelled[:0], s.context[:0], s.distinct[:0], s.nodes.candidateNodes[:0], s.covers[:0]
 	s.scored, s.looked, s.used.known = s.scored[:0], 0, false
 }
 
 // addCandidate makes a node a candidate; its signals start at zero.
 func (s *scratch) addCandidate(i int32) {
-	if s.stamp[i] != s.epoch {
-		s.stamp[i] = s.epoch
-		s.weight[i], s.count[i], s.semantic[i], s.inFlight[i] = 0, 0, 0, false
-		s.matched[i] = matchParts{}
+	if s.nodes.stamp[i] != s.nodes.epoch {
+		s.nodes.stamp[i] = s.nodes.epoch
+		s.nodes.weight[i], s.nodes.count[i], s.nodes.semantic[i], s.nodes.inFlight[i] = 0, 0, 0, false
+		s.nodes.matched[i] = matchParts{}
 		s.clearSignals(i)
-		s.candidateNodes = append(s.candidateNodes, i)
+		s.nodes.candidateNodes = append(s.nodes.candidateNodes, i)
 	}
 }
 
 // clearSignals resets aa and graph of a node to zero unless they belong to this query. The node does not become a candidate.
 func (s *scratch) clearSignals(i int32) {
-	if s.near[i] != s.epoch {
-		s.near[i] = s.epoch
-		s.aa[i], s.graph[i] = 0, 0
+	if s.nodes.near[i] != s.nodes.epoch {
+		s.nodes.near[i] = s.nodes.epoch
+		s.nodes.aa[i], s.nodes.graph[i] = 0, 0
 	}
 }

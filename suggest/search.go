@@ -36,7 +36,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	wanted := func(n int32) bool {
 		return q.Live(n) && q.allowed(q.IDs[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.Kind(n)))
 	}
-	q.looking, q.phrase = true, q.spellOut()
+	q.looking, q.wording.phrase = true, q.spellOut()
 	if q.profile, err = searchProfile(r.Profile); err != nil {
 		return SearchAnswer{}, err
 	}
@@ -48,7 +48,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	q.coverList()
 	top := q.best(limit, func(n int32) bool {
 		isNamed := slices.ContainsFunc(named, func(m nameMatch) bool { return m.node == n })
-		return wanted(n) && !isNamed && (q.semantic[n] > 0 || q.graph[n] > 0) && !q.after(n).Excluded(q.Rates.Sources())
+		return wanted(n) && !isNamed && (q.nodes.semantic[n] > 0 || q.nodes.graph[n] > 0) && !q.after(n).Excluded(q.Rates.Sources())
 	})
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)
@@ -63,7 +63,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		name, description := m.describe(c.node)
 		res := SearchResult{
 			ID: m.IDs[c.node], Kind: m.Kind(c.node), Name: name, Description: description, Confidence: c.confidence(), ConfidenceLow: q.low(c),
-			Score: q.shownScore(c), Formula: c.formula, Semantic: q.semantic[c.node], Graph: q.graph[c.node],
+			Score: q.shownScore(c), Formula: c.formula, Semantic: q.nodes.semantic[c.node], Graph: q.nodes.graph[c.node],
 		}
 		if show {
 			res.Terms = terms()

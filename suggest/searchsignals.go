@@ -55,33 +55,33 @@ const lookedAt, leastSaid = 96, 0.1
 // searchSignals fills in how well each node matches a search that asks for so many results.
 func (q *query) searchSignals(vector []float32, limit int) {
 	m, k := q.measures, max(lookedAt, 2*limit)
-	q.matching = m.matcher.Match(q.phrase)
+	q.wording.matching = m.texts.matcher.Match(q.wording.phrase)
 	find := func(hits []semantic.Hit) {
 		for _, h := range hits {
-			if n := m.docNode[h.Doc]; q.Live(n) && !q.recent.changed(n) {
+			if n := m.texts.docNode[h.Doc]; q.Live(n) && !q.recent.changed(n) {
 				q.consider(n)
 			}
 		}
 	}
 	q.pastRequestSignals()
 	if len(vector) > 0 { // before any node is considered: a node is matched once
-		q.text = m.text.Query(q.phrase, vector)
-		q.hits = q.text.Top(q.hits[:0], k)
+		q.wording.text = m.texts.text.Query(q.wording.phrase, vector)
+		q.hits = q.wording.text.Top(q.hits[:0], k)
 		find(q.hits)
 	}
-	q.hits = q.matching.Top(q.hits[:0], k, wWords)
+	q.hits = q.wording.matching.Top(q.hits[:0], k, wWords)
 	find(q.hits)
-	for _, n := range q.sayings {
-		if q.saidSum[n] >= leastSaid && q.Live(n) {
+	for _, n := range q.nodes.sayings {
+		if q.nodes.saidSum[n] >= leastSaid && q.Live(n) {
 			q.consider(n)
 		}
 	}
 	q.recentSearchSignals()
 	best := int32(-1)
-	for _, n := range q.candidateNodes {
-		q.matched[n].requests = q.saidSum[n]
-		q.semantic[n] = q.matched[n].parts(nil)
-		if q.Kind(n) == catalog.KindTool && q.Live(n) && q.semantic[n] > 0 && (best < 0 || q.semantic[n] > q.semantic[best] || q.semantic[n] == q.semantic[best] && q.IDs[n] < q.IDs[best]) {
+	for _, n := range q.nodes.candidateNodes {
+		q.nodes.matched[n].requests = q.nodes.saidSum[n]
+		q.nodes.semantic[n] = q.nodes.matched[n].parts(nil)
+		if q.Kind(n) == catalog.KindTool && q.Live(n) && q.nodes.semantic[n] > 0 && (best < 0 || q.nodes.semantic[n] > q.nodes.semantic[best] || q.nodes.semantic[n] == q.nodes.semantic[best] && q.IDs[n] < q.IDs[best]) {
 			best = n
 		}
 	}
@@ -94,15 +94,15 @@ func (q *query) searchSignals(vector []float32, limit int) {
 
 // pastRequestSignals fills in what past requests say for each node.
 func (q *query) pastRequestSignals() {
-	for _, n := range q.sayings {
-		q.saidSum[n] = 0
+	for _, n := range q.nodes.sayings {
+		q.nodes.saidSum[n] = 0
 	}
-	q.sayings = q.sayings[:0]
-	q.measures.wordModel().Score(wordsOf(q.intent), func(n int32, adds float64) {
-		if q.saidSum[n] == 0 {
-			q.sayings = append(q.sayings, n)
+	q.nodes.sayings = q.nodes.sayings[:0]
+	q.measures.texts.wordModel().Score(wordsOf(q.wording.intent), func(n int32, adds float64) {
+		if q.nodes.saidSum[n] == 0 {
+			q.nodes.sayings = append(q.nodes.sayings, n)
 		}
-		q.saidSum[n] += adds
+		q.nodes.saidSum[n] += adds
 	})
 }
 
@@ -112,40 +112,40 @@ func (q *query) recentSearchSignals() {
 	if !r.any() {
 		return
 	}
-	q.hits = r.text.Match(q.hits[:0], q.matching, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
+	q.hits = r.text.Match(q.hits[:0], q.wording.matching, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
 	for _, h := range q.hits {
 		if n := r.node[h.Doc]; q.Live(n) {
 			q.addCandidate(n)
-			q.matched[n].text = float64(h.Score * q.TextWeight(n))
+			q.nodes.matched[n].text = float64(h.Score * q.TextWeight(n))
 		}
 	}
 	for _, t := range q.recentTasks().tools {
 		q.consider(t.node)
-		q.matched[t.node].recent = t.similarity
+		q.nodes.matched[t.node].recent = t.similarity
 	}
 }
 
 // found fills in what the last build knows of the text of a node, and returns its match.
 func (q *query) found(n int32) float64 {
-	e := &q.matched[n]
+	e := &q.nodes.matched[n]
 	if d := q.doc(n); d >= 0 && q.Live(n) && !q.recent.changed(n) {
-		e.text, e.words = q.matching.Of(d), q.matching.Near(d)
-		if q.text != nil && q.text.HasVector() {
-			e.vector = q.text.Of(d).Vector
+		e.text, e.words = q.wording.matching.Of(d), q.wording.matching.Near(d)
+		if q.wording.text != nil && q.wording.text.HasVector() {
+			e.vector = q.wording.text.Of(d).Vector
 		}
 		if w := q.TextWeight(n); w < 1 {
 			e.text, e.words, e.vector = float64(w*e.text), float64(w*e.words), float64(w*e.vector)
 		}
 	}
-	e.requests = q.saidSum[n]
+	e.requests = q.nodes.saidSum[n]
 	return e.parts(nil)
 }
 
 // searchTerms adds up the score of a search: the match, nearness to the context, importance.
 func (q *query) searchTerms(n int32, s *sum) {
-	q.matched[n].parts(func(name string, value, weight float64) { s.add(name, value, float64(wSearch*q.alpha)*weight) })
+	q.nodes.matched[n].parts(func(name string, value, weight float64) { s.add(name, value, float64(wSearch*q.alpha)*weight) })
 	if q.alpha < 1 {
-		s.add("graph", q.graph[n], wSearch*(1-q.alpha))
+		s.add("graph", q.nodes.graph[n], wSearch*(1-q.alpha))
 	}
 	s.add("pagerank", q.rank(n), wSearchRank)
 	if r := q.after(n); r.N > 0 {

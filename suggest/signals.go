@@ -54,7 +54,7 @@ func (m *Model) Situation(context []string, intent string) (Situation, error) {
 		p.remember()
 		s.Length = p.length
 	}
-	for _, n := range q.candidateNodes {
+	for _, n := range q.nodes.candidateNodes {
 		if q.Live(n) {
 			c := q.signals(n)
 			c.Recalled = float64(p.trust * p.support[n])
@@ -67,14 +67,14 @@ func (m *Model) Situation(context []string, intent string) (Situation, error) {
 
 func (q *query) signals(n int32) Signals {
 	s := Signals{
-		ID: q.IDs[n], Kind: q.Kind(n), Weight: q.weight[n], Count: q.count[n], AdamicAdar: q.aa[n], PageRank: q.rank(n),
-		Semantic: q.semantic[n], After: q.after(n), HyperRank: q.hyper(n), Own: q.Rates.Tool(n),
+		ID: q.IDs[n], Kind: q.Kind(n), Weight: q.nodes.weight[n], Count: q.nodes.count[n], AdamicAdar: q.nodes.aa[n], PageRank: q.rank(n),
+		Semantic: q.nodes.semantic[n], After: q.after(n), HyperRank: q.hyper(n), Own: q.Rates.Tool(n),
 	}
 	s.Excluded = s.After.Excluded(q.Rates.Sources())
 	if c := q.comm(n); c >= 0 && q.last != episodic.NoTool {
 		s.Community = c == q.comm(q.last) && (n != q.last || s.Count > 0)
 	}
-	switch graph := q.graph[n]; {
+	switch graph := q.nodes.graph[n]; {
 	case q.mode != Active:
 	case graph < 1:
 		s.Alike = 2 * graph

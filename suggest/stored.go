@@ -13,17 +13,17 @@ func (m *Measures) Write(w *codec.Writer) {
 	w.Uint(uint64(m.episodes))
 	w.Floats(m.rank)
 	w.Uint(uint64(m.sweeps))
-	w.Ints(m.community)
-	w.Float(m.modularity)
-	w.Ints(m.cluster)
-	w.Uint(uint64(m.clusters))
-	w.Bool(m.capped)
-	w.Floats(m.gaps)
+	w.Ints(m.groups.community)
+	w.Float(m.groups.modularity)
+	w.Ints(m.groups.cluster)
+	w.Uint(uint64(m.groups.clusters))
+	w.Bool(m.groups.capped)
+	w.Floats(m.groups.gaps)
 	w.Floats(m.hyperRank)
-	w.Ints(m.doc)
-	m.text.Write(w)
-	w.Ints(m.recalled)
-	m.recall.Write(w)
+	w.Ints(m.texts.doc)
+	m.texts.text.Write(w)
+	w.Ints(m.texts.recalled)
+	m.texts.recall.Write(w)
 	w.Bool(m.learning != nil)
 	if m.learning != nil {
 		f := m.learning.fitted()
@@ -60,33 +60,33 @@ func ReadMeasures(r *codec.Reader, c *history.Counts, words *thesaurus.Thesaurus
 	m.rank = r.Floats()
 	perNode("ranks", len(m.rank))
 	m.sweeps = int(r.Uint())
-	m.community = labels("communities")
-	m.modularity = r.Float()
-	m.cluster = labels("clusters")
-	m.clusters, m.capped, m.gaps, m.hyperRank = int(r.Uint()), r.Bool(), r.Floats(), r.Floats()
+	m.groups.community = labels("communities")
+	m.groups.modularity = r.Float()
+	m.groups.cluster = labels("clusters")
+	m.groups.clusters, m.groups.capped, m.groups.gaps, m.hyperRank = int(r.Uint()), r.Bool(), r.Floats(), r.Floats()
 	perNode("ranks in the incidence", len(m.hyperRank))
-	m.doc = labels("documents")
-	m.text = semantic.ReadIndex(r)
-	for node, doc := range m.doc {
+	m.texts.doc = labels("documents")
+	m.texts.text = semantic.ReadIndex(r)
+	for node, doc := range m.texts.doc {
 		if doc >= 0 {
-			if int(doc) != len(m.docNode) {
-				r.Fail("document %d of node %d, where %d is next", doc, node, len(m.docNode))
+			if int(doc) != len(m.texts.docNode) {
+				r.Fail("document %d of node %d, where %d is next", doc, node, len(m.texts.docNode))
 			}
-			m.docNode = append(m.docNode, int32(node))
+			m.texts.docNode = append(m.texts.docNode, int32(node))
 		}
 	}
-	if len(m.docNode) != m.text.Len() {
-		r.Fail("%d documents of %d nodes", m.text.Len(), len(m.docNode))
+	if len(m.texts.docNode) != m.texts.text.Len() {
+		r.Fail("%d documents of %d nodes", m.texts.text.Len(), len(m.texts.docNode))
 	}
-	m.recalled = r.Ints()
-	for _, e := range m.recalled {
+	m.texts.recalled = r.Ints()
+	for _, e := range m.texts.recalled {
 		if e < 0 || int(e) >= m.episodes {
 			r.Fail("episode %d of %d", e, m.episodes)
 		}
 	}
-	m.recall = semantic.ReadIntents(r)
-	if m.recall.Len() != len(m.recalled) {
-		r.Fail("%d intents of %d episodes", m.recall.Len(), len(m.recalled))
+	m.texts.recall = semantic.ReadIntents(r)
+	if m.texts.recall.Len() != len(m.texts.recalled) {
+		r.Fail("%d intents of %d episodes", m.texts.recall.Len(), len(m.texts.recalled))
 	}
 	if r.Bool() {
 		m.learning = newLearning(c)
