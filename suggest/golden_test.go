@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -49,7 +50,17 @@ var situations = []struct {
 }
 
 // sampleModel is the model of the bundled history.
-func sampleModel(t testing.TB) *Model { return sampleWorld(t).model() }
+// sampleModel is learned once for all tests: a model never changes.
+func sampleModel(t testing.TB) *Model {
+	learnedSample.Do(func() { learnedSample.model = sampleWorld(t).model() })
+	require.NotNil(t, learnedSample.model)
+	return learnedSample.model
+}
+
+var learnedSample struct {
+	sync.Once
+	model *Model
+}
 
 func sampleWorld(t testing.TB) *world {
 	w := newWorld(t)
