@@ -40,14 +40,14 @@ func Adjustment(successRate, failureRate float64) (boost, penalty float64, exclu
 // ids. It is mutable; [Memory.Freeze] gives the readable form, which shares what did not change with
 // the forms before it.
 type Memory struct {
-	rows    [][]tally           // by tool, sorted by the tool before: NoTool, the tool's own, comes first
-	own     []bool              // by tool: no image has the row
-	changed []int32             // tools observed since the last Freeze
-	marked  []bool              // by tool: is among changed
-	canon   []int32             // by tool, the tool it is counted as; itself beyond
-	spelled [][]int32           // by tool, all that are counted as it, rising; none where that is itself alone
-	frozen  pages.List[[]tally] // by tool it is counted as; these rows are never written to
-	epoch   time.Time           // of the first dated observation: decay is counted from here
+	rows    [][]tally             // by tool, sorted by the tool before: NoTool, the tool's own, comes first
+	own     []bool                // by tool: no image has the row
+	changed []int32               // tools observed since the last Freeze
+	marked  []bool                // by tool: is among changed
+	canon   []int32               // by tool, the tool it is counted as; itself beyond
+	spelled [][]int32             // by tool, all that are counted as it, rising; none where that is itself alone
+	frozen  pages.List[frozenRow] // by tool it is counted as; these rows are never written to
+	epoch   time.Time             // of the first dated observation: decay is counted from here
 	newest  time.Time
 	sources map[int32]bool
 	trusted map[int32]bool
@@ -60,6 +60,22 @@ const NoTool int32 = -1
 type tally struct {
 	before int32
 	by     []bySource // sorted by source; never written to once an image or a frozen row has it
+}
+
+// A frozenRow holds the tallies of a tool. Those of the tool alone, which every candidate of a question is ranked by,
+// stand in the row itself where one source reported them all: that spares two accesses to memory out of the cache.
+type frozenRow struct {
+	tallies []tally
+	alone   [1]bySource
+	single  bool
+}
+
+func newFrozenRow(tallies []tally) frozenRow {
+	row := frozenRow{tallies: tallies}
+	if len(tallies) > 0 && len(tallies[0].by) == 1 {
+		row.alone[0], row.single = tallies[0].by[0], true
+	}
+	return row
 }
 
 // bySource is what one source reported. Dated outcomes weigh 2^((t-epoch)/30 d), so that one factor brings all of them to
@@ -238,7 +254,7 @@ func decimals(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 // id under which tool is counted. A tool beyond the list is counted as itself. The next Freeze costs
 // the whole memory.
 func (m *Memory) Join(canonical []int32) {
-	m.canon, m.frozen, m.spelled = canonical, pages.List[[]tally]{}, nil
+	m.canon, m.frozen, m.spelled = canonical, pages.List[frozenRow]{}, nil
 	for tool, as := range canonical {
 		if as == int32(tool) {
 			continue
@@ -272,7 +288,7 @@ func (m *Memory) Freeze() *Rates {
 	for _, tool := range m.changed {
 		m.marked[tool] = false
 		as := m.as(tool)
-		m.frozen.Set(as, m.joined(as))
+		m.frozen.Set(as, newFrozenRow(m.joined(as)))
 	}
 	m.changed = m.changed[:0]
 	return &Rates{
@@ -313,17 +329,17 @@ func (m *Memory) joined(tool int32) []tally {
 // Rates is a memory frozen at one moment, safe for concurrent use: for each tool its own rate, and
 // the rates after other tools.
 type Rates struct {
-	rows    pages.View[[]tally]
+	rows    pages.View[frozenRow]
 	tools   int32
 	sources int
 	trusted map[int32]bool
 	scale   float64 // brings what ages to the newest event
 }
 
-func (r *Rates) rate(t *tally) (rate Rate) {
+func (r *Rates) rate(sources []bySource) (rate Rate) {
 	var aged, flat [2]float64
-	for i := range t.by {
-		by := &t.by[i]
+	for i := range sources {
+		by := &sources[i]
 		for k := range aged {
 			aged[k] += by.aged[k]
 			flat[k] += by.flat[k]
@@ -338,22 +354,22 @@ func (r *Rates) rate(t *tally) (rate Rate) {
 			rate.Failing++
 		}
 	}
-	rate.Sources = len(t.by)
+	rate.Sources = len(sources)
 	rate.Success, rate.Failure = float64(aged[0]*r.scale)+flat[0], float64(aged[1]*r.scale)+flat[1]
 	if r.sources >= minSources {
-		r.limit(t, &rate)
+		r.limit(sources, &rate)
 	}
 	return rate
 }
 
 // limit takes away what single sources weigh too much, each beside all others as reported.
-func (r *Rates) limit(t *tally, rate *Rate) {
+func (r *Rates) limit(sources []bySource, rate *Rate) {
 	total := rate.Success + rate.Failure
-	for i := range t.by {
-		by := &t.by[i]
+	for i := range sources {
+		by := &sources[i]
 		success, failure := float64(by.aged[0]*r.scale)+by.flat[0], float64(by.aged[1]*r.scale)+by.flat[1]
 		own := success + failure
-		if most := mostShare * (total - own); len(t.by) > 1 && own > most && !r.trusted[by.source] {
+		if most := mostShare * (total - own); len(sources) > 1 && own > most && !r.trusted[by.source] {
 			rate.Success -= float64(success * (1 - most/own))
 			rate.Failure -= float64(failure * (1 - most/own))
 		}
@@ -364,11 +380,14 @@ func (r *Rates) limit(t *tally, rate *Rate) {
 // Tool is what is known of a tool, whatever came before it.
 func (r *Rates) Tool(tool int32) Rate { return r.own(r.rows.At(tool)) }
 
-func (r *Rates) own(row []tally) Rate {
-	if len(row) == 0 {
+func (r *Rates) own(row frozenRow) Rate {
+	switch {
+	case row.single:
+		return r.rate(row.alone[:])
+	case len(row.tallies) == 0:
 		return Rate{}
 	}
-	return r.rate(&row[0]) // every observation counts for the tool alone, too
+	return r.rate(row.tallies[0].by) // every observation counts for the tool alone, too
 }
 
 // After is what is known of a tool right after another one. With fewer than 5 known outcomes of the
@@ -376,8 +395,8 @@ func (r *Rates) own(row []tally) Rate {
 func (r *Rates) After(tool, before int32) Rate {
 	row := r.rows.At(tool)
 	if before != NoTool {
-		if i, ok := find(row, before); ok && row[i].known() >= MinKnown {
-			return r.rate(&row[i])
+		if i, ok := find(row.tallies, before); ok && row.tallies[i].known() >= MinKnown {
+			return r.rate(row.tallies[i].by)
 		}
 	}
 	return r.own(row)
@@ -389,9 +408,9 @@ func (r *Rates) Sources() int { return r.sources }
 // All yields every rate in order of (tool, tool before).
 func (r *Rates) All(yield func(tool, before int32, rate Rate) bool) {
 	for tool := range r.tools {
-		row := r.rows.At(tool)
+		row := r.rows.At(tool).tallies
 		for i := range row {
-			if !yield(tool, row[i].before, r.rate(&row[i])) {
+			if !yield(tool, row[i].before, r.rate(row[i].by)) {
 				return
 			}
 		}
