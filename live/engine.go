@@ -50,7 +50,7 @@ type Options struct {
 	DropDigests bool                 // nor digests of values
 	Mine        bool                 // capabilities are mined after each rebuild, for people to approve
 	Judge       bool                 // profiles are judged behind once the history is long enough, without being asked
-	Serves      bool                 // the process stays: without a usable snapshot it answers before profile learned is fitted
+	Serves      bool                 // the process stays: it prepares what later questions need, and without a usable snapshot it answers before profile learned is fitted
 	Experiment  Experiment           // what is logged of the answers, and tried with them
 	// Withheld is what no answer of a workspace suggests at the moment; what was learned of it stays. It is in
 	// no log: whoever decides it says so anew after a start. nil: nothing.
@@ -198,7 +198,7 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	case h.shot.image != nil:
 		e.keepBehind(h.shot, h.measures)
 		h.shot = snapshot{}
-	default:
+	case e.opts.Serves:
 		e.warmBehind(h.measures)
 	}
 	if e.starting = w.building; e.starting != nil {

@@ -1,6 +1,8 @@
 package suggest
 
 import (
+	"sync"
+
 	"waymark/internal/codec"
 	"waymark/learn/calibrate"
 	nexttool "waymark/learn/next"
@@ -132,6 +134,29 @@ func (f *fittedModels) write(w *codec.Writer) {
 		f.texts.Write(w)
 		f.planner.Write(w)
 	}
+}
+
+// keptModels are fitted models as a snapshot holds them, read when something first needs them: a question of profile
+// seed never does, and they are most of a snapshot.
+type keptModels struct {
+	once   sync.Once
+	data   []byte
+	models *fittedModels
+}
+
+// get is nil where the data are damaged: the models are fitted again.
+func (k *keptModels) get() *fittedModels {
+	if k == nil {
+		return nil
+	}
+	k.once.Do(func() {
+		r := codec.NewReader(k.data)
+		if models := readFittedModels(r); r.End() == nil {
+			k.models = models
+		}
+		k.data = nil
+	})
+	return k.models
 }
 
 // readFittedModels reads what write wrote. What is damaged fails r.

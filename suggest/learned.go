@@ -53,8 +53,8 @@ type learning struct {
 	provisional bool // see MeasureOptions
 
 	mu     sync.Mutex
-	counts *history.Counts              // nil when it is worked out
-	known  atomic.Pointer[fittedModels] // fitted before, and kept; nil: not yet
+	counts *history.Counts            // nil when it is worked out
+	known  atomic.Pointer[keptModels] // fitted before, and kept; nil: not yet
 	result atomic.Pointer[learned]
 }
 
@@ -127,7 +127,7 @@ func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 		return nil
 	}
 	lessons.keepStudy = l.keepStudy
-	f := l.known.Load()
+	f := l.known.Load().get()
 	switch {
 	case f != nil && f.matches(lessons):
 	case l.provisional:
@@ -158,17 +158,24 @@ func (l *learning) fitted() *fittedModels {
 	if done := l.result.Load(); done != nil {
 		return &done.fittedModels
 	}
-	return known
+	return known.get()
 }
 
 // Learned reports whether what profile learned answers with is worked out already, or was fitted before
 // and kept.
-func (m *Measures) Learned() bool { return m.learning.fitted() != nil }
+func (m *Measures) Learned() bool {
+	l := m.learning
+	return l != nil && (l.known.Load() != nil || l.result.Load() != nil)
+}
 
 // Provisional reports whether profile learned answers by prior weights, as [MeasureOptions] says.
 func (m *Measures) Provisional() bool {
-	f := m.learning.fitted()
-	return f != nil && f.provisional
+	l := m.learning
+	if l == nil {
+		return false
+	}
+	done := l.result.Load()
+	return done != nil && done.provisional
 }
 
 // Ready reports whether nobody waits for profile learned: what it answers with is worked out, or there is too

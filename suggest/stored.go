@@ -91,7 +91,7 @@ func ReadMeasures(r *codec.Reader, c *history.Counts, words *thesaurus.Thesaurus
 	if r.Bool() {
 		m.learning = newLearning(c)
 		if r.Bool() {
-			m.learning.known.Store(readFittedModels(r))
+			m.learning.known.Store(&keptModels{data: r.Rest()})
 		}
 	}
 	if r.Err() != nil {

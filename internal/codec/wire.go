@@ -150,6 +150,9 @@ func (r *Reader) End() error {
 	return r.err
 }
 
+// Rest takes everything that is left.
+func (r *Reader) Rest() []byte { return r.take(uint64(len(r.rest))) }
+
 func (r *Reader) take(n uint64) []byte {
 	if n > uint64(len(r.rest)) {
 		r.Fail("%w: %d bytes wanted, %d left", ErrShort, n, len(r.rest))
