@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser page-shots install test conformance lint fmt bench benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak test-faults package vulncheck licences sbom reproducible
+.PHONY: build run page test-browser page-shots install test conformance lint fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak test-faults package vulncheck licences sbom reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -128,6 +128,15 @@ reproducible: ## build the last commit in two folders: the programs must have th
 
 bench: ## benchmarks by size, with gonum in the same run, then ratios and growth; the output stays in bench.out
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 4h $(PKG) | go run ./lab/bench/summary -keep bench.out
+
+GUARDED = go test -vet=off -run '^$$' -benchtime 300ms -count 5 -timeout 1h
+
+bench-guard: ## ten ratios beside the recorded ones (lab/bench/ratios.tsv), least of five runs; fails where one fell by a fifth. RECORD=1 records them
+	{ $(GUARDED) -bench '^BenchmarkPageRank$$/1e-06/^tools=10{3,4}$$' ./graph && $(GUARDED) -bench '^Benchmark(Communities|Hops)$$/^tools=1000$$' ./graph && \
+	$(GUARDED) -bench '^BenchmarkCommunities$$/^tools=10000$$/waymark' ./graph && \
+	$(GUARDED) -bench '^BenchmarkClusterDense$$' ./spectral && \
+	$(GUARDED) -bench '^BenchmarkSuggest$$/^op=(next|next-intent|search|dag)$$/^tools=10000$$' ./suggest || echo FAIL; } | \
+	go run ./lab/bench/summary -guard lab/bench/ratios.tsv $(if $(RECORD),-record)
 
 benchstat: ## what changed between OLD and bench.out
 	go run $(BENCHSTAT) $(OLD) bench.out

@@ -69,6 +69,7 @@ func BenchmarkCluster(b *testing.B) {
 func BenchmarkClusterDense(b *testing.B) {
 	H, _, _ := planted(b, 400, 200, 8, 1)
 	b.Run("tools=400/of=waymark", func(b *testing.B) {
+		defer bench.Processor(b)()
 		for b.Loop() {
 			_, err := spectral.Cluster(H, spectral.Options{K: 8})
 			require.NoError(b, err)
@@ -81,6 +82,7 @@ func BenchmarkClusterDense(b *testing.B) {
 				dense.Set(i, int(H.Col[e]), H.Weight[e])
 			}
 		}
+		defer bench.Processor(b)()
 		for b.Loop() {
 			var svd mat.SVD
 			require.True(b, svd.Factorize(dense, mat.SVDThin))

@@ -12,6 +12,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/internal/bench"
 )
 
 // big is a world of tools in servers of 15, used along a seeded Markov chain: four of ten steps stay
@@ -84,6 +85,7 @@ func sizes(b *testing.B) []size {
 func measured(b *testing.B, f func(i int)) {
 	b.ReportAllocs()
 	took := make([]time.Duration, 0, b.N)
+	defer bench.Processor(b)()
 	for i := 0; b.Loop(); i++ {
 		began := time.Now()
 		f(i)

@@ -18,16 +18,25 @@ import (
 
 func main() {
 	keep := flag.String("keep", "", "also write the input to this file, for benchstat")
+	var recorded recorded
+	flag.StringVar(&recorded.file, "guard", "", "compare with the ratios recorded in this file; fail where one fell by a fifth")
+	flag.BoolVar(&recorded.write, "record", false, "write the ratios into that file instead")
 	flag.Parse()
-	if err := run(os.Stdin, os.Stdout, *keep); err != nil {
+	if err := run(os.Stdin, os.Stdout, *keep, recorded); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
+// recorded are the ratios of an earlier run; no file: none.
+type recorded struct {
+	file  string
+	write bool
+}
+
 // run passes the lines on as they come, so that progress can be seen, and ends with the tables. A
 // run that failed gives no tables.
-func run(in io.Reader, out io.Writer, keep string) error {
+func run(in io.Reader, out io.Writer, keep string, earlier recorded) error {
 	copies := []io.Writer{out}
 	if keep != "" {
 		f, err := os.Create(keep)
@@ -53,6 +62,12 @@ func run(in io.Reader, out io.Writer, keep string) error {
 	if failed {
 		return fmt.Errorf("a benchmark failed")
 	}
-	_, err := io.WriteString(out, all.compared()+all.grown()+all.units())
-	return err
+	if _, err := io.WriteString(out, all.compared()+all.grown()+all.units()); err != nil || earlier.file == "" {
+		return err
+	}
+	report, slow := all.guard(earlier.file, earlier.write)
+	if _, err := io.WriteString(out, report); err != nil {
+		return err
+	}
+	return slow
 }

@@ -28,7 +28,7 @@ ok  	waymark/graph	1.5s
 func TestRun(t *testing.T) {
 	keep := filepath.Join(t.TempDir(), "bench.out")
 	var out strings.Builder
-	require.NoError(t, run(strings.NewReader(printed), &out, keep))
+	require.NoError(t, run(strings.NewReader(printed), &out, keep, recorded{}))
 	kept, err := os.ReadFile(keep)
 	require.NoError(t, err)
 	assert.Equal(t, printed, string(kept))
@@ -57,7 +57,7 @@ Per edge
 func TestRunOfAFailure(t *testing.T) {
 	for _, line := range []string{"FAIL\twaymark/graph\t0.1s", "--- FAIL: BenchmarkNew"} {
 		var out strings.Builder
-		assert.Error(t, run(strings.NewReader(printed+line+"\n"), &out, ""))
+		assert.Error(t, run(strings.NewReader(printed+line+"\n"), &out, "", recorded{}))
 		assert.NotContains(t, out.String(), "ratio")
 	}
 }
@@ -93,4 +93,35 @@ func TestShort(t *testing.T) {
 	for ns, want := range map[float64]string{.5: "0.5 ns", 1234: "1.23 µs", 1.5e8: "150 ms", 2.5e12: "2500 s"} {
 		assert.Equal(t, want, nanoseconds(ns))
 	}
+}
+
+func TestGuard(t *testing.T) {
+	var b benchmarks
+	for line := range strings.Lines(printed) {
+		b.add(line)
+	}
+	const pageRank = "PageRank/tolerance=1e-06/tools=10000/of=waymark\tPageRank/tolerance=1e-06/tools=10000/of=gonum\t"
+	file := filepath.Join(t.TempDir(), "ratios.tsv")
+	for ratios, fault := range map[string]string{
+		"# least of three runs: 100/3\n" + pageRank + "41\n": "", // a fifth slower at most
+		pageRank + "42\n": "takes 1/33.3 of the time of PageRank/tolerance=1e-06/tools=10000/of=gonum, recorded is 1/42",
+		"Warm/tools=10000/of=waymark\tWarm/tools=10000/of=gonum\t3": "", // processor time where there is one
+		"Gone\tHops/tools=10000\t3":                                 "Gone or its control Hops/tools=10000 was not measured",
+		"Hops/tools=10000\t3":                                       "want a benchmark",
+		"Hops/tools=10000\tHops/tools=10000\t-1":                    "positive ratio",
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(ratios), 0o644))
+		_, err := b.guard(file, false)
+		if fault == "" {
+			assert.NoError(t, err, ratios)
+		} else {
+			assert.ErrorContains(t, err, fault, ratios)
+		}
+	}
+	require.NoError(t, os.WriteFile(file, []byte("# kept\n"+pageRank+"42\n"), 0o644))
+	_, err := b.guard(file, true)
+	require.NoError(t, err)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "# kept\n"+pageRank+"33.3\n", string(text))
 }
