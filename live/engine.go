@@ -15,6 +15,7 @@ import (
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
 	"waymark/storage"
+	"waymark/storage/eventlog"
 	"waymark/suggest"
 	"waymark/suggest/history"
 )
@@ -56,7 +57,11 @@ type Options struct {
 	// no log: whoever decides it says so anew after a start. nil: nothing.
 	Withheld func(workspace string) *suggest.Exclusions
 
-	Idle     time.Duration // after how long without a use a workspace other than the default one is unloaded; 0: never
+	Idle time.Duration // after how long without a use a workspace other than the default one is unloaded; 0: never
+
+	// Shared has the history that several processes have in common; the store has a copy. nil: the store has it alone.
+	Shared eventlog.Log
+
 	Patience time.Duration // how long the first questions wait for a build that was cut short; it goes on behind
 
 	// Measure says how models are measured. It is part of every build event.
@@ -115,6 +120,7 @@ type Engine struct {
 	unlogged   atomic.Uint64    // answers that should have been
 	lastJudged atomic.Pointer[Judgement]
 	counted    atomic.Uint64 // the last event that matters to a model
+	replica    *replica      // nil: there is no shared log
 
 	starting *building       // a build that was cut short, under way since the start; nil: none
 	blank    bool            // nothing is measured before it
@@ -138,6 +144,9 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	e := &Engine{
 		name: name, log: log, table: table, opts: opts.filled(), ops: make(chan *op, 256), ctx: background, stop: stop,
 		closing: make(chan struct{}), closed: make(chan struct{}),
+	}
+	if opts.Shared != nil {
+		e.replica = &replica{log: opts.Shared}
 	}
 	var err error
 	if e.quarantine, err = openQuarantine(ctx, table); err != nil {
@@ -212,6 +221,9 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		e.toLog, e.logged = make(chan answerToLog, logQueue), make(chan struct{})
 		go e.logServed(e.toLog)
 	}
+	if e.replica != nil {
+		e.join(ctx)
+	}
 	e.fetchVectors()
 	return e, nil
 }
@@ -236,6 +248,9 @@ func (w *writer) finishBuild(u *unfinished, reason string, provisional bool) {
 // settled waits for a build that was cut short: as long as the options say, for what is measured of the
 // build before answers meanwhile; as long as ctx lets it, where no build is kept.
 func (e *Engine) settled(ctx context.Context) error {
+	if e.replica != nil && e.replica.broken.Load() != nil {
+		return e.Serves()
+	}
 	if e.starting == nil {
 		return nil
 	}

@@ -44,6 +44,7 @@ type feedback struct {
 	Source  string           `json:"source"`
 
 	Suggestion string `json:"suggestion,omitempty"` // the answer that was meant, if it is known
+	Nonce      string `json:"nonce,omitempty"`      // tells apart equal feedback of two processes, which a shared log counts once
 }
 
 // begun is an episode that grows, as it is before its first step.

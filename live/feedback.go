@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 
@@ -41,6 +42,9 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 		v := feedback{ID: f.ID, Used: f.Used, Outcome: f.Outcome, Source: source}
 		if answer != nil {
 			v.Suggestion = answer.ID
+		}
+		if w.replica != nil {
+			v.Nonce = rand.Text()
 		}
 		for i, spelling := range append(slices.Clone(f.Context), f.ID) {
 			id, err := w.state.Resolve(spelling)

@@ -45,6 +45,7 @@ func (e *Engine) perform(ctx context.Context, source string, was *episodic.Grown
 	var sent []any
 	err = e.submit(ctx, &op{
 		prepare: func(w *writer) (entries []entry) {
+			failed, sent = nil, nil
 			before := w.grows[all[0].Episode]
 			if before != nil && len(all) > 1 {
 				before = before.Clone()

@@ -184,6 +184,8 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 	}
 	ctx := context.WithoutCancel(w.ctx)
 	switch {
+	case flag.Quarantined && w.replica != nil: // the others would not know of it
+		return nil, fmt.Errorf("%s %q would be quarantined, which is %w: somebody who may approve it puts it", one.kind, catalog.Cut(one.id, 160), ErrShared)
 	case flag.Quarantined:
 		row := Quarantined{
 			ID: one.id, Kind: one.kind, Server: one.entry.Server, Flags: flag.Flags, Changed: append([]string{}, one.changed...),

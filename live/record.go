@@ -150,9 +150,11 @@ func (e *Engine) reported(source string, ep episodic.Episode) *episodic.Episode 
 func (e *Engine) appendEpisodes(ctx context.Context, valid []report, r *RecordResult) (known []recordedBefore, err error) {
 	var sent []report // what was appended
 	var failed error
+	invalid := len(r.Rejected)
 	err = e.submit(ctx, &op{
 		prepare: func(w *writer) []entry {
 			entries := make([]entry, 0, len(valid))
+			sent, r.Rejected = nil, r.Rejected[:invalid]
 			for _, one := range valid {
 				entry, err := w.episodeEntry(one.ep)
 				if err != nil {
@@ -310,12 +312,13 @@ type candidate struct {
 
 // put appends the entries of a catalog that are new or changed.
 func put[T any](ctx context.Context, e *Engine, things []T, approved bool, how putting[T]) (PutResult, error) {
-	r := PutResult{Rejected: []Rejection{}, Changed: []string{}}
+	var r PutResult
 	var failed error
-	added := []bool{}
+	var added []bool
 	err := e.submit(ctx, &op{
 		prepare: func(w *writer) []entry {
 			var entries []entry
+			r, added = PutResult{Rejected: []Rejection{}, Changed: []string{}}, nil
 			for _, one := range how.candidates(w, things, &r) {
 				entry, isNew, err := w.toPut(how.kind, &one, func() (any, bool) { return how.current(w.state, one.id) }, approved, &r)
 				if err != nil {
@@ -498,6 +501,7 @@ func (e *Engine) appendOne(ctx context.Context, make func(w *writer) (entry, boo
 	failed := e.submit(ctx, &op{
 		prepare: func(w *writer) []entry {
 			one, ok, err := make(w)
+			appended = false
 			if refused = err; err != nil || !ok {
 				return nil
 			}

@@ -23,6 +23,7 @@ type Workspaces struct {
 	open   map[string]*opening
 	closed bool
 	sweep  *time.Timer // of [Options.Idle]
+	stop   func()      // of what follows the shared log
 }
 
 // opening is an engine, or one being opened: everybody who asks waits for the same.
@@ -38,8 +39,17 @@ var errUnloaded = errors.New("workspace was unloaded")
 
 // NewWorkspaces returns the workspaces of a store. The store stays the caller's to close.
 func NewWorkspaces(store storage.Store, opts Options) *Workspaces {
-	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}}
-	if opts.Idle > 0 {
+	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, stop: func() {}}
+	switch {
+	case opts.Shared != nil: // its workspaces are followed, so they stay
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.openShared(ctx)
+		}()
+		w.stop = func() { cancel(); <-done }
+	case opts.Idle > 0:
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.sweep = time.AfterFunc(opts.Idle/4, func() {
@@ -52,6 +62,25 @@ func NewWorkspaces(store storage.Store, opts Options) *Workspaces {
 		})
 	}
 	return w
+}
+
+// openShared opens the workspaces of the shared log as they appear, so that they are followed before anybody asks.
+func (w *Workspaces) openShared(ctx context.Context) {
+	for ctx.Err() == nil {
+		names, err := w.opts.Shared.Workspaces(ctx)
+		for _, name := range names {
+			if _, e := w.Open(ctx, name); e != nil {
+				err = errors.Join(err, e)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			w.opts.Logger.Warn("workspaces of the shared log could not be opened; this is tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(sharedLook):
+		}
+	}
 }
 
 // DefaultWorkspace always exists; others are created by whoever first writes into them, or by [Workspaces.Create].
@@ -216,8 +245,11 @@ func (w *Workspaces) UnloadIdle(since time.Time) {
 func (w *Workspaces) List(ctx context.Context) ([]string, error) { return w.store.Workspaces(ctx) }
 
 // Delete removes a workspace and everything in it. Whoever asks for it meanwhile is told so. The default one is
-// empty afterwards.
+// empty afterwards. Of a shared log none is deleted: the others would go on with it.
 func (w *Workspaces) Delete(ctx context.Context, name string) error {
+	if w.opts.Shared != nil {
+		return fmt.Errorf("delete workspace %q: %w", name, ErrShared)
+	}
 	gone := &opening{ready: make(chan struct{}), err: fmt.Errorf("workspace %q is being deleted: %w", name, ErrClosed)}
 	w.mu.Lock()
 	if w.closed {
@@ -250,6 +282,7 @@ func (w *Workspaces) Delete(ctx context.Context, name string) error {
 
 // Close closes every engine.
 func (w *Workspaces) Close(ctx context.Context) error {
+	w.stop()
 	w.mu.Lock()
 	w.closed = true
 	if w.sweep != nil {

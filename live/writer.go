@@ -15,7 +15,8 @@ import (
 
 // op is something for the writer to do: entries to append, then a function with the result.
 type op struct {
-	// prepare runs first and lists what to append, seeing the state before this batch.
+	// prepare runs first and lists what to append, seeing the state before this batch. With a shared log it runs again
+	// where another process appended first.
 	prepare func(w *writer) []entry
 	// finish runs after the entries are durable and folded; err says which were not.
 	finish func(w *writer, receipts []storage.Receipt, err error)
@@ -43,6 +44,7 @@ type writer struct {
 	began    time.Time        // of that, or of the build under way
 	judgeAt  uint64           // the event from which profiles may be judged unasked
 	building *building        // under way; nil: none
+	ahead    *unfinished      // the last build that another process started, to be measured here; nil: none
 	failed   bool             // the last build failed: the next waits for a change or a request
 	results  chan func()      // what a build under way has to say, one at a time
 	puts     map[string]entry // what this batch puts into the catalog, by id
@@ -150,14 +152,12 @@ func (w *writer) end() {
 }
 
 func (w *writer) carryOut(batch []*op) {
-	var entries []entry
-	bounds := make([]int, len(batch)+1)
-	w.puts, w.grows = map[string]entry{}, grownEpisodes{}
-	for i, o := range batch {
-		entries = append(entries, o.prepare(w)...)
-		bounds[i+1] = len(entries)
-	}
+	entries, bounds := w.prepared(batch)
 	receipts, err := w.append(entries)
+	for errors.Is(err, errBehind) {
+		entries, bounds = w.prepared(batch)
+		receipts, err = w.append(entries)
+	}
 	for i, o := range batch {
 		mine := receipts[min(bounds[i], len(receipts)):min(bounds[i+1], len(receipts))]
 		var failed error
@@ -170,6 +170,17 @@ func (w *writer) carryOut(batch []*op) {
 	w.buildIfDue()
 }
 
+// prepared lists what a batch of ops appends, and where the entries of each begin.
+func (w *writer) prepared(batch []*op) (entries []entry, bounds []int) {
+	bounds = make([]int, len(batch)+1)
+	w.puts, w.grows = map[string]entry{}, grownEpisodes{}
+	for i, o := range batch {
+		entries = append(entries, o.prepare(w)...)
+		bounds[i+1] = len(entries)
+	}
+	return entries, bounds
+}
+
 // append makes entries durable and folds them. Fewer receipts than entries come with an error.
 func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 	if len(entries) == 0 {
@@ -179,7 +190,31 @@ func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 	for i, e := range entries {
 		records[i] = storage.Record{Key: e.key, Payload: e.payload}
 	}
-	receipts, err := w.log.Append(context.WithoutCancel(w.ctx), records)
+	var receipts []storage.Receipt
+	var err error
+	if w.replica != nil {
+		receipts, err = w.appendShared(entries, records)
+	} else {
+		receipts, err = w.log.Append(context.WithoutCancel(w.ctx), records)
+		w.countStored(entries, receipts)
+	}
+	if err == nil {
+		return receipts, nil
+	}
+	if errors.Is(err, errBehind) {
+		return nil, err
+	}
+	// What has no receipt is unknown. The log says what there is of it.
+	if missed := w.catchUp(w.foldedLog, w.last); missed != nil {
+		err = errors.Join(err, missed)
+	}
+	w.counted.Store(w.matter.seq)
+	w.dirty = true
+	return receipts, fmt.Errorf("append to workspace %q: %w", w.name, err)
+}
+
+// countStored folds the entries that were stored as the last events of the log.
+func (w *writer) countStored(entries []entry, receipts []storage.Receipt) {
 	for i, r := range receipts {
 		if r.Status == storage.Stored {
 			w.count(decodedEvent{place{seq: r.Seq}, entries[i].kind, entries[i].value})
@@ -193,16 +228,6 @@ func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 	if head := w.log.Head(); head.Seq == w.matter.seq {
 		w.matter.chain = head.Chain
 	}
-	if err == nil {
-		return receipts, nil
-	}
-	// What has no receipt is unknown. The log says what there is of it.
-	if missed := w.catchUp(w.foldedLog, w.last); missed != nil {
-		err = errors.Join(err, missed)
-	}
-	w.counted.Store(w.matter.seq)
-	w.dirty = true
-	return receipts, fmt.Errorf("append to workspace %q: %w", w.name, err)
 }
 
 func (w *writer) delay() time.Duration {
@@ -235,7 +260,10 @@ const (
 )
 
 func (w *writer) buildIfDue() {
-	if w.building != nil || w.judging || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
+	if w.ahead != nil && w.building == nil {
+		w.measureAhead()
+	}
+	if !w.startsBuilds() || w.building != nil || w.judging || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
 		return
 	}
 	catalog := w.changed || w.texts > 0 && (w.opts.Embedder != nil || w.texts*buildShare >= w.state.Seen())
@@ -259,6 +287,7 @@ func (w *writer) buildIfDue() {
 
 func (w *writer) judgeIfDue() {
 	switch {
+	case !w.startsBuilds():
 	case w.building != nil || !w.evaluationDue():
 	case w.how.Auto == nil:
 		w.evaluateInBackground("the history became long enough to compare the profiles")
@@ -276,13 +305,12 @@ func (w *writer) doubled() bool {
 
 // startBuild appends a build event and measures in the background what is counted up to it, as a job; reason says why.
 func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
-	shot := snapshot{matter: w.matter, how: b, image: w.picture(), forgets: w.forgets.Load()}
-	counts := w.state.Freeze()
 	at, err := w.appendBuild(b)
 	if err != nil {
 		return nil, err
 	}
-	shot.built = at
+	shot := snapshot{matter: w.matter, built: at, how: b, image: w.picture(), forgets: w.forgets.Load()}
+	counts := w.state.Freeze()
 	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
 	w.measureBehind(j, shot, w.since, func(ctx context.Context) (*foldedLog, error) {
 		b.Options.Progress = w.reporting(j, b.Options.Progress)
@@ -309,6 +337,9 @@ func (w *writer) appendBuild(b build) (place, error) {
 		return place{}, err
 	}
 	receipts, err := w.append([]entry{{kindBuild, "", payload, &b}})
+	for errors.Is(err, errBehind) {
+		receipts, err = w.append([]entry{{kindBuild, "", payload, &b}})
+	}
 	if err != nil {
 		return place{}, err
 	}

@@ -59,6 +59,9 @@ type Installer interface {
 	// Install stores events that were sealed for the end of this log, all in one commit: ErrConflict if the log
 	// ends elsewhere. Unlike Append it does not look whether a key is known.
 	Install(ctx context.Context, events []Sealed) error
+	// Known says which records Append would not store: their receipts, and the zero Receipt for a record whose key is
+	// unknown or empty. Keys that repeat among the records are not compared.
+	Known(ctx context.Context, records []Record) ([]Receipt, error)
 	// ReadSealed is Read with all that is stored.
 	ReadSealed(ctx context.Context, after uint64) iter.Seq2[Sealed, error]
 }
@@ -100,6 +103,27 @@ func (l *badgerLog) Install(ctx context.Context, events []Sealed) error {
 	return nil
 }
 
+func (l *badgerLog) Known(ctx context.Context, records []Record) ([]Receipt, error) {
+	if err := checkRecords(records); err != nil {
+		return nil, fmt.Errorf("look up keys in %q: %w", l.w.name, err)
+	}
+	receipts := make([]Receipt, len(records))
+	r := &request{apply: func(t *tx) error { // the committer alone may use the finder
+		for i := range records {
+			if e := newEvent(records[i]); e.keyed {
+				if _, err := l.known(t, &e, &receipts[i]); err != nil {
+					return fmt.Errorf("key of a record: %w", err)
+				}
+			}
+		}
+		return nil
+	}}
+	if err := l.b.submit(ctx, r); err != nil {
+		return nil, fmt.Errorf("look up keys in %q: %w", l.w.name, err)
+	}
+	return receipts, nil
+}
+
 // fits reports ErrConflict unless events continue a log that ends at h.
 func fits(h Head, events []Sealed) error {
 	for i := range events {
@@ -136,6 +160,25 @@ func (l memoryLog) Install(ctx context.Context, events []Sealed) error {
 		}
 	}
 	return nil
+}
+
+func (l memoryLog) Known(ctx context.Context, records []Record) ([]Receipt, error) {
+	l.m.mu.RLock()
+	defer l.m.mu.RUnlock()
+	if err := errors.Join(l.usable(ctx), checkRecords(records)); err != nil {
+		return nil, fmt.Errorf("look up keys in %q: %w", l.name, err)
+	}
+	receipts := make([]Receipt, len(records))
+	for i := range records {
+		e := newEvent(records[i])
+		if seq, ok := l.byKey[e.keyHash]; e.keyed && ok {
+			receipts[i] = Receipt{Seq: seq, Status: Duplicate}
+			if l.events[seq-1].Digest != e.Digest {
+				receipts[i].Status = Conflict
+			}
+		}
+	}
+	return receipts, nil
 }
 
 func (l memoryLog) ReadSealed(ctx context.Context, after uint64) iter.Seq2[Sealed, error] {

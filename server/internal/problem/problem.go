@@ -75,6 +75,12 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusUnauthorized, err.Error())
 	case errors.Is(err, live.ErrNoBuild):
 		return New(http.StatusServiceUnavailable, "the first model is still being built; ask again")
+	case errors.Is(err, live.ErrDiverged):
+		return New(http.StatusServiceUnavailable, "this replica refuses to serve: "+err.Error())
+	case errors.Is(err, live.ErrLogUnavailable):
+		return New(http.StatusServiceUnavailable, "the shared log does not answer: writes are refused, reads go on")
+	case errors.Is(err, live.ErrShared):
+		return New(http.StatusConflict, err.Error())
 	case errors.Is(err, live.ErrNotYet):
 		return New(http.StatusServiceUnavailable, "the model does not count that event yet; ask again")
 	case errors.Is(err, storage.ErrNoSpace):
