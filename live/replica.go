@@ -52,7 +52,9 @@ type replica struct {
 	broken  atomic.Pointer[error] // why this process must not answer; it stays
 	started atomic.Bool           // the copy had all that the log had, or the log did not answer
 	builds  atomic.Bool           // this process starts builds
-	hash    atomic.Pointer[modelHash]
+
+	reported bool // that it is not usable; of the goroutine that watches
+	hash     atomic.Pointer[modelHash]
 }
 
 type modelHash struct {
@@ -115,10 +117,10 @@ func (e *Engine) Replica() (r Replica, ok bool) {
 		Version: m.Info().Version, Hash: known.hash, Builds: e.replica.builds.Load(), Log: "reachable",
 	}
 	if e.replica.failed.Load() != nil {
-		r.Log = "unreachable"
+		r.Log, r.Error = "unreachable", ErrLogUnavailable.Error() // the rest is in this process's log: it names servers
 	}
-	if err := e.replica.usable(); err != nil {
-		r.Error = err.Error()
+	if err := e.replica.broken.Load(); err != nil {
+		r.Error = (*err).Error()
 	}
 	return r, true
 }
@@ -191,12 +193,26 @@ func (e *Engine) watchLog(ctx context.Context) {
 	if err != nil || e.Head().Seq >= head.Seq {
 		e.replica.started.Store(true)
 	}
+	e.reportLog()
 	if err == nil {
 		_, err = e.replica.log.Lease(ctx, "build/"+e.name, buildLease)
 	}
 	if builds := err == nil; e.replica.builds.Swap(builds) != builds && builds {
 		_ = e.do(ctx, func(*writer) {}) // the writer looks what is due
 	}
+}
+
+// reportLog logs that the shared log stopped answering, answers again, or is at odds with the copy.
+func (e *Engine) reportLog() {
+	err := e.replica.usable()
+	switch was := e.replica.reported; {
+	case was == (err != nil):
+	case err == nil:
+		e.opts.Logger.Info("the shared log answers again", "workspace", e.name)
+	default:
+		e.opts.Logger.Error("writes are refused", "workspace", e.name, "error", err)
+	}
+	e.replica.reported = err != nil
 }
 
 // followLog folds what others append, until the shared log fails.
@@ -224,6 +240,9 @@ func (e *Engine) followLog(ctx context.Context) {
 		if err := e.do(ctx, func(w *writer) { refused = w.take(batch) }); err != nil || refused != nil {
 			refused = errors.Join(err, refused)
 			break
+		}
+		if e.Head().Seq >= e.replica.seen.Load() {
+			e.replica.started.Store(true)
 		}
 	}
 	cancel()

@@ -94,6 +94,9 @@ func (s *Server) adminRoutes(r *route.Table) {
 	route.Add(r, act, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
 	route.Add(r, act, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
+	route.Ask(r, route.Rule{Scope: request.ScopeRead}, op("replica", http.MethodGet, "/v1/replica", "Position, lag and model hash of this replica",
+		"404 without a shared log (serve --log), 503 where this replica differs from the log. Any request with the header "+headerMinPosition+
+			" waits, at most a second, until the model counts that event, or is refused with 503."), s.replica)
 	route.Ask(r, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
@@ -264,6 +267,16 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 
 // manyLimited is the number of limited episodes from which on a source is suspected, if they are half of its episodes.
 const manyLimited = 20
+
+type replicaAnswer struct{ Body live.Replica }
+
+func (s *Server) replica(_ context.Context, e *live.Engine, _ *struct{}) (*replicaAnswer, error) {
+	r, ok := e.Replica()
+	if !ok {
+		return nil, problem.New(http.StatusNotFound, "this server has no shared log")
+	}
+	return &replicaAnswer{r}, nil
+}
 
 // doctor looks at everything a person would ask about first.
 func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doctorAnswer, error) {

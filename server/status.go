@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"embed"
+	"errors"
 	"html/template"
 	"net/http"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"waymark/live"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -70,6 +72,11 @@ func servePage(c *gin.Context, page []byte) {
 // is loaded, no fitted profile would keep a question waiting, and no shutdown has begun. Damage that the operator has accepted is told beside that.
 func (s *Server) serveReady(c *gin.Context) {
 	reason, unwritable := "", s.cfg.Store.Writable()
+	answer := struct {
+		Status  string        `json:"status"`
+		Storage string        `json:"storage,omitempty"`
+		Replica *live.Replica `json:"replica,omitempty"`
+	}{Status: "ready"}
 	switch {
 	case s.isDraining():
 		reason = "the server is shutting down"
@@ -78,23 +85,28 @@ func (s *Server) serveReady(c *gin.Context) {
 		request.ExchangeFrom(c.Request.Context()).Failure = unwritable
 	default:
 		e, err := s.cfg.Workspaces.Get(c.Request.Context(), request.DefaultWorkspace)
-		switch {
-		case err != nil:
+		if err != nil {
 			reason = "the model is not loaded"
-			request.ExchangeFrom(c.Request.Context()).Failure = err
-		case e.Warming():
+		} else if err = e.Serves(); err != nil {
+			reason = "the shared log is not read to its end yet"
+		} else if e.Warming() {
 			reason = "profile learned is being loaded"
+		} else if r, ok := e.Replica(); ok {
+			answer.Replica = &r
 		}
+		if errors.Is(err, live.ErrDiverged) {
+			reason = problem.Of(err).Detail
+		}
+		request.ExchangeFrom(c.Request.Context()).Failure = err
 	}
 	if reason != "" {
 		problem.Fail(c, problem.New(http.StatusServiceUnavailable, reason))
 		return
 	}
-	answer := `{"status":"ready"}`
 	if s.cfg.Store.Health() != nil {
-		answer = `{"status":"ready","storage":"damaged"}`
+		answer.Storage = "damaged"
 	}
-	c.Data(http.StatusOK, "application/json", []byte(answer))
+	c.JSON(http.StatusOK, answer)
 }
 
 // serveStatus shows what runs here. The numbers of the model are for those who may read.

@@ -29,6 +29,7 @@ import (
 	"waymark/semantic/thesaurus"
 	"waymark/server"
 	"waymark/storage"
+	"waymark/storage/eventlog"
 )
 
 // house is an open data directory with the components that use it.
@@ -39,6 +40,7 @@ type house struct {
 	server     *server.Server
 	upstream   atomic.Pointer[upstream] // nil: no servers are defined
 	feed       *feed.Feed               // of what hooks have spooled
+	log        eventlog.Log             // that several processes share; nil: none
 	token      string                   // full access for the user who can read the owner note
 }
 
@@ -50,9 +52,11 @@ type access struct {
 	proxies      []string
 	tls          *tls.Config
 	acceptDamage bool
-	serves       bool          // for longer than one answer
-	buildWait    time.Duration // how long a request waits for an interrupted build; 0: startPatience
-	timeout      time.Duration // of an answer; 0: the server's
+	log          string           // address of the shared log; empty: none
+	logOptions   eventlog.Options // of it
+	serves       bool             // for longer than one answer
+	buildWait    time.Duration    // how long a request waits for an interrupted build; 0: startPatience
+	timeout      time.Duration    // of an answer; 0: the server's
 }
 
 // Questions wait this long for a build that was cut short, then the model before answers: a server soon,
@@ -113,7 +117,10 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience)}
+	if err := h.joinLog(who.log, who.logOptions); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience), Shared: h.log}
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {
@@ -218,6 +225,9 @@ func (h *house) close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		err = errors.Join(err, h.workspaces.Close(ctx))
+	}
+	if h.log != nil {
+		err = errors.Join(err, h.log.Close())
 	}
 	return errors.Join(err, storage.RemoveOwner(h.dir), h.store.Close())
 }

@@ -41,6 +41,9 @@ key, so one must exist before (waymark keys create).`,
 					return usagef("--proxy %s is not an IP address", p)
 				}
 			}
+			if who.log != "" && (a.vocabulary.embeddings != "" || a.vocabulary.embeddingsURL != "") {
+				return usagef("--log excludes embeddings: each replica would have vectors, and models, of its own")
+			}
 			files.log = a.logger()
 			secure, err := files.given()
 			if err == nil && secure {
@@ -61,6 +64,8 @@ key, so one must exist before (waymark keys create).`,
 	f.StringVar(&files.cert, "tls-cert", "", "`file` of the certificate chain in PEM: the address speaks TLS, and every request needs a key")
 	f.StringVar(&files.key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
 	f.StringVar(&files.clientCA, "tls-client-ca", "", "`file` of CA certificates in PEM: clients need a certificate of one of them")
+	f.StringVar(&who.log, "log", "", "`URL` of a log that several servers share (postgres://… or nats://…): the data directory has a copy of it")
+	f.BoolVar(&who.logOptions.Unsafe, "log-unsafe", false, "accept servers of that log whose settings can lose acknowledged events")
 	f.BoolVar(&who.acceptDamage, "accept-damage", false, "serve what is readable of a damaged log; what is not is set aside")
 	a.engineFlags(cmd)
 	return cmd

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/live"
+	"waymark/storage"
+	"waymark/storage/eventlog"
+)
+
+// sharedLogRow names the shared log that a data directory has a copy of.
+const sharedLogRow = "shared-log"
+
+// joinLog opens the shared log at an address. A data directory that has a copy of a log is opened with that log alone:
+// what a process without it appends would be in no other replica.
+func (h *house) joinLog(address string, opts eventlog.Options) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	was, _, err := h.store.System().Get(ctx, sharedLogRow)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	if address == "" {
+		if len(was) > 0 {
+			return fmt.Errorf("the data directory %s is a copy of the log at %s: start waymark serve --log with it, or copy the log into a new directory (waymark migrate --from)", h.dir, was)
+		}
+		return nil
+	}
+	if h.log, err = eventlog.Open(ctx, address, opts); err != nil {
+		return err
+	}
+	_, err = h.store.System().Put(ctx, sharedLogRow, []byte(eventlog.Name(address)))
+	return err
+}
+
+func (a *app) fleetCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "fleet", Short: "Look at servers that share a log"}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "status [URL …]",
+		Short: "Compare position, lag and model hash of replicas",
+		Long: `Asks each server for the position, the lag and the hash of its model: by default the one that has the data directory. The
+key for servers named by a URL comes from WAYMARK_KEY. Exits 1 if one does not answer or refuses to serve, cannot reach the log,
+or has another model than another replica at the same position and build.`,
+		Example: "  waymark fleet status http://a:7070 http://b:7070",
+		RunE:    func(cmd *cobra.Command, urls []string) error { return a.fleetStatus(cmd.Context(), urls) },
+	})
+	return cmd
+}
+
+// replicaSeen is what a server says about itself, and what is wrong with it.
+type replicaSeen struct {
+	Server string `json:"server"`
+	live.Replica
+	Problem string `json:"problem,omitempty"`
+}
+
+func (a *app) fleetStatus(ctx context.Context, urls []string) error {
+	var clients []*client.Client
+	for _, url := range urls {
+		clients = append(clients, &client.Client{
+			HTTP: &http.Client{Timeout: 10 * time.Second, CheckRedirect: noRedirect}, Base: strings.TrimSuffix(url, "/"), Token: os.Getenv("WAYMARK_KEY"),
+		})
+	}
+	if len(clients) == 0 {
+		c, _ := a.remote(ctx)
+		if c == nil {
+			return fmt.Errorf("no server has the data directory %s; name servers by their URLs", a.data)
+		}
+		clients = append(clients, c)
+	}
+	seen := make([]replicaSeen, len(clients))
+	for i, c := range clients {
+		seen[i].Server = c.Base
+		body, err := c.Call(ctx, http.MethodGet, "/v1/replica", nil)
+		if err == nil {
+			err = json.Unmarshal(body, &seen[i].Replica)
+		}
+		if seen[i].Problem = seen[i].Error; err != nil {
+			seen[i].Problem = err.Error()
+		}
+	}
+	return a.printFleet(compared(seen))
+}
+
+// compared notes which replicas have different models of one version: events and build are the same, so the hash must be.
+func compared(seen []replicaSeen) []replicaSeen {
+	for i := range seen {
+		for _, other := range seen {
+			if seen[i].Problem == "" && other.Version == seen[i].Version && other.Workspace == seen[i].Workspace && other.Hash != seen[i].Hash {
+				seen[i].Problem = "its model differs from that of " + other.Server
+			}
+		}
+	}
+	return seen
+}
+
+func (a *app) printFleet(seen []replicaSeen) error {
+	var failed error
+	var rows [][]string
+	for _, r := range seen {
+		state := "ok"
+		switch {
+		case r.Problem != "":
+			state, failed = r.Problem, errNegative
+		case r.Lag > 0:
+			state = "catching up"
+		}
+		hash := strings.TrimPrefix(r.Hash, "sha256:")
+		rows = append(rows, []string{r.Server, fmt.Sprint(r.Position), fmt.Sprint(r.Lag), hash[:min(12, len(hash))], map[bool]string{true: "yes", false: "no"}[r.Builds], state})
+	}
+	if a.json {
+		if err := a.printValue(map[string]any{"replicas": seen}); err != nil {
+			return err
+		}
+	} else {
+		columns(a.out, []string{"server", "position", "lag", "model", "builds", "state"}, rows)
+	}
+	return failed
+}
