@@ -36,9 +36,9 @@ func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, 
 	switch {
 	case res.Failure == run.FailedTimeout || res.Failure == run.FailedUnavailable:
 		if u.breaker.Failed() {
-			u.log.Warn("breaker opened: calls to the server fail at once", "for", u.opts.BreakFor)
+			u.log.Warn("breaker opened: calls to the server fail at once", "for", u.opts.Limits.BreakFor)
 			if l := u.current(); l != nil {
-				l.breakOff(fmt.Sprintf("%d calls in a row had no answer", u.opts.BreakAfter))
+				l.breakOff(fmt.Sprintf("%d calls in a row had no answer", u.opts.Limits.BreakAfter))
 			}
 		}
 	case err != nil: // the caller gave up, which says nothing about the server
@@ -87,9 +87,9 @@ func (u *upstream) slot(ctx context.Context) (free func(), res run.Result) {
 		return free, res
 	default:
 	}
-	if u.queue.Add(1) > int32(u.opts.Queue) {
+	if u.queue.Add(1) > int32(u.opts.Limits.Queue) {
 		u.queue.Add(-1)
-		return nil, failed(run.FailedUnavailable, "server %s is busy: %d calls run and %d wait", u.def.ID, u.opts.Concurrency, u.opts.Queue)
+		return nil, failed(run.FailedUnavailable, "server %s is busy: %d calls run and %d wait", u.def.ID, u.opts.Limits.Concurrency, u.opts.Limits.Queue)
 	}
 	defer u.queue.Add(-1)
 	late := time.NewTimer(u.opts.CallTimeout)
@@ -149,7 +149,7 @@ func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (ru
 	}
 	status, cut := x.over()
 	if cut {
-		return failed(run.FailedTool, "the answer is longer than %d bytes", u.opts.MaxAnswer), nil
+		return failed(run.FailedTool, "the answer is longer than %d bytes", u.opts.Limits.MaxAnswer), nil
 	}
 	return failureOf(err, status, u.opts.CallTimeout.String(), l.story), nil
 }

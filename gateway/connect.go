@@ -90,20 +90,20 @@ func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 			next = u.opts.reserved
 		}
 		client := &http.Client{
-			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.MaxAnswer},
+			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 		if def.SSE {
 			return &mcp.SSEClientTransport{Endpoint: def.URL, HTTPClient: client}, nil
 		}
-		return &mcp.StreamableClientTransport{Endpoint: def.URL, HTTPClient: client, MaxEventSize: u.opts.MaxAnswer, MaxRetries: 2}, nil
+		return &mcp.StreamableClientTransport{Endpoint: def.URL, HTTPClient: client, MaxEventSize: u.opts.Limits.MaxAnswer, MaxRetries: 2}, nil
 	}
 	c, err := start(def, u.opts.Mark, u.log)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoStart, err)
 	}
-	l.child, l.frames = c, newFrames(c.stdout, u.opts.MaxAnswer, u.refresh)
-	return tapped{&mcp.IOTransport{Reader: l.frames, Writer: c.stdin, MaxLineLength: u.opts.MaxAnswer + 4<<10}}, nil
+	l.child, l.frames = c, newFrames(c.stdout, u.opts.Limits.MaxAnswer, u.refresh)
+	return tapped{&mcp.IOTransport{Reader: l.frames, Writer: c.stdin, MaxLineLength: u.opts.Limits.MaxAnswer + 4<<10}}, nil
 }
 
 // close ends a connection. A child that does not answer is not asked.

@@ -67,14 +67,19 @@ type Options struct {
 	Settle       time.Duration // between a notice that tools changed and the look at them; 1 s
 	FirstWait    time.Duration // before the first restart; 0.5 s, doubled each time
 	LongestWait  time.Duration // between restarts; 1 min
+	Limits       ServerLimits
+
+	StrictResults bool // a result that does not fit the output schema of its tool is a failure
+}
+
+// ServerLimits bound what one server may take.
+type ServerLimits struct {
 	BreakAfter   int           // calls in a row without an answer; 5
 	BreakFor     time.Duration // that a server is left alone then; 15 s
 	Concurrency  int           // calls of one server at once; 8
 	Queue        int           // calls of one server that wait; 64
 	MaxAnswer    int           // bytes of one message of a server; 4 MiB
 	MaxArguments int           // bytes of the arguments of a call; 1 MiB
-
-	StrictResults bool // a result that does not fit the output schema of its tool is a failure
 }
 
 func (o Options) filled() Options {
@@ -100,7 +105,7 @@ func (o Options) filled() Options {
 	}{
 		{&o.CallTimeout, time.Minute}, {&o.StartTimeout, 30 * time.Second}, {&o.ListTimeout, 30 * time.Second}, {&o.ProbeTimeout, 5 * time.Second},
 		{&o.Poll, 5 * time.Minute}, {&o.Settle, time.Second}, {&o.FirstWait, 500 * time.Millisecond}, {&o.LongestWait, time.Minute},
-		{&o.BreakFor, 15 * time.Second},
+		{&o.Limits.BreakFor, 15 * time.Second},
 	} {
 		if *d.of == 0 {
 			*d.of = d.preset
@@ -109,7 +114,7 @@ func (o Options) filled() Options {
 	for _, n := range []struct {
 		of     *int
 		preset int
-	}{{&o.BreakAfter, 5}, {&o.Concurrency, 8}, {&o.Queue, 64}, {&o.MaxAnswer, 4 << 20}, {&o.MaxArguments, 1 << 20}} {
+	}{{&o.Limits.BreakAfter, 5}, {&o.Limits.Concurrency, 8}, {&o.Limits.Queue, 64}, {&o.Limits.MaxAnswer, 4 << 20}, {&o.Limits.MaxArguments, 1 << 20}} {
 		if *n.of == 0 {
 			*n.of = n.preset
 		}
@@ -363,8 +368,8 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	if why := run.Asks(e.tool); why != "" && !c.Approved && !g.register.granted(e.tool.ID) {
 		return failed(run.FailedPolicy, "%s needs a grant: %s; whoever runs waymark can give one with: waymark gateway grant %s", c.Tool, why, c.Tool), nil
 	}
-	if len(c.Arguments) > g.opts.MaxArguments {
-		return failed(run.FailedArgument, "the arguments have %d bytes, at most %d", len(c.Arguments), g.opts.MaxArguments), nil
+	if len(c.Arguments) > g.opts.Limits.MaxArguments {
+		return failed(run.FailedArgument, "the arguments have %d bytes, at most %d", len(c.Arguments), g.opts.Limits.MaxArguments), nil
 	}
 	if a := strings.TrimSpace(string(c.Arguments)); a == "" || a == "null" {
 		c.Arguments = json.RawMessage("{}")

@@ -57,7 +57,7 @@ func quick(t *testing.T) Options {
 	require.NoError(t, err)
 	return Options{Table: table, Catalog: &notedTools{tools: map[string]catalog.Tool{}}, CallTimeout: 20 * time.Second, StartTimeout: 20 * time.Second,
 		ListTimeout: 20 * time.Second, ProbeTimeout: 300 * time.Millisecond, Poll: time.Hour, Settle: 20 * time.Millisecond,
-		FirstWait: 20 * time.Millisecond, LongestWait: 200 * time.Millisecond, BreakFor: 100 * time.Millisecond, MaxAnswer: 1 << 20}
+		FirstWait: 20 * time.Millisecond, LongestWait: 200 * time.Millisecond, Limits: ServerLimits{BreakFor: 100 * time.Millisecond, MaxAnswer: 1 << 20}}
 }
 
 // definition of a server of ours that plays a role, under an id of the same name.
@@ -332,7 +332,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 // After calls in a row without an answer a server is left alone, started anew, and tried again.
 func TestBreaker(t *testing.T) {
 	o := quick(t)
-	o.CallTimeout, o.BreakAfter, o.BreakFor = 50*time.Millisecond, 3, 300*time.Millisecond
+	o.CallTimeout, o.Limits.BreakAfter, o.Limits.BreakFor = 50*time.Millisecond, 3, 300*time.Millisecond
 	g := connected(t, o, "drip")
 	for range 3 {
 		assert.Equal(t, run.FailedTimeout, call(t, g, "drip:go", `{}`).Failure)
@@ -348,7 +348,7 @@ func TestBreaker(t *testing.T) {
 
 func TestConcurrencyAndQueue(t *testing.T) {
 	o := quick(t)
-	o.Concurrency, o.Queue, o.CallTimeout = 2, 2, 5*time.Second
+	o.Limits.Concurrency, o.Limits.Queue, o.CallTimeout = 2, 2, 5*time.Second
 	g := connected(t, o, "good")
 	var busy, done int
 	var mu sync.Mutex

@@ -125,9 +125,9 @@ func (l *link) story() string {
 
 func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream, []offered) error) *upstream {
 	return &upstream{
-		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Concurrency), stale: make(chan struct{}, 1), look: make(chan chan struct{}),
+		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Limits.Concurrency), stale: make(chan struct{}, 1), look: make(chan chan struct{}),
 		fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
-		breaker: endpoint.Circuit{Trip: o.BreakAfter, CoolDown: o.BreakFor, Now: time.Now},
+		breaker: endpoint.Circuit{Trip: o.Limits.BreakAfter, CoolDown: o.Limits.BreakFor, Now: time.Now},
 	}
 }
 
