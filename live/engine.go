@@ -169,6 +169,9 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		}
 		from = &foldedLog{state: nothing, measures: m}
 	}
+	if e.opts.Serves {
+		from.measures.PrepareSearch()
+	}
 	kept := from.last
 	h, o, err := replay(ctx, log, from, 0, lastBuild, e.measure, nil)
 	if err != nil {

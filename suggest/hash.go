@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"slices"
 
 	"waymark/episodic"
+	"waymark/semantic/thesaurus"
 	"waymark/suggest/history"
 )
 
@@ -109,7 +111,7 @@ func (m *Model) Parts() []Part {
 			w.ints(m.measures.texts.doc)
 			m.measures.texts.text.Hash(w.h)
 		}},
-		{"thesaurus", func(w *digest) { w.text(m.measures.thesaurus) }},
+		{"thesaurus", func(w *digest) { w.text(cmp.Or(m.measures.thesaurus, thesaurus.Default()).String()) }},
 		{"recall", func(w *digest) { w.ints(m.measures.texts.recalled) }},
 		{"learned", m.hashLearned},
 		{"bypasses", m.hashBypasses},

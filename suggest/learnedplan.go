@@ -113,7 +113,7 @@ func (q *query) unsure() bool {
 	if slices.ContainsFunc(q.planned.Steps, func(s planning.Step) bool { return s.P >= LowConfidence }) {
 		return false
 	}
-	x := q.measures.texts.matcher.Match(q.wording.intent)
+	x := q.measures.texts.matcher().Match(q.wording.intent)
 	defer x.Close()
 	q.hits = x.Top(q.hits[:0], 1, wWords)
 	return len(q.hits) > 0 && q.hits[0].Score >= LowConfidence

@@ -21,12 +21,12 @@ import (
 // once: importance, communities, clusters, the text index and the index of past intents. They are a
 // pure function of the counts they were measured on and of the options.
 type Measures struct {
-	nodes     int              // ids known when measured; later ones have no measures yet
-	episodes  int              // episodes seen when measured
-	steps     uint64           // of these episodes
-	thesaurus string           // names and hashes of the thesaurus files
-	measured  *history.Catalog // the catalog when measured
-	past      history.Episodes // the episodes when measured, by the nodes that canon says
+	nodes     int                  // ids known when measured; later ones have no measures yet
+	episodes  int                  // episodes seen when measured
+	steps     uint64               // of these episodes
+	thesaurus *thesaurus.Thesaurus // nil: the default one
+	measured  *history.Catalog     // the catalog when measured
+	past      history.Episodes     // the episodes when measured, by the nodes that canon says
 	canon     []int32
 	intents   func() [][]int32 // intentsByNode, worked out once
 	recent    recentBuilder
@@ -44,7 +44,7 @@ type Measures struct {
 // textMeasures are the indexes of texts and past requests.
 type textMeasures struct {
 	text      *semantic.Index
-	matcher   *semantic.Matcher
+	matcher   func() *semantic.Matcher
 	wordModel func() *association.Model // what requests say when they need a tool; worked out when first asked
 	doc       []int32                   // by node, its document in text, -1 = none
 	docNode   []int32
@@ -291,17 +291,20 @@ func (m *Measures) measureText(ctx context.Context, c *history.Counts, g *graph.
 	m.texts.text = semantic.Build(docs, o)
 	if ctx.Err() == nil {
 		m.prepareSearch(c, opts.Thesaurus)
+		m.PrepareSearch()
 	}
 	return ctx.Err()
 }
 
-// prepareSearch prepares what a search asks.
+// PrepareSearch does what the first question in words would wait for.
+func (m *Measures) PrepareSearch() { m.texts.matcher() }
+
+// prepareSearch says how what a search asks is prepared; a question without words does not need it.
 func (m *Measures) prepareSearch(c *history.Counts, words *thesaurus.Thesaurus) {
-	if words == nil {
-		words = thesaurus.Default()
-	}
-	m.thesaurus = words.String()
-	m.texts.matcher = m.texts.text.Matcher(words, wordvectors.Default())
+	m.thesaurus = words
+	m.texts.matcher = sync.OnceValue(func() *semantic.Matcher {
+		return m.texts.text.Matcher(cmp.Or(words, thesaurus.Default()), wordvectors.Default())
+	})
 	m.texts.wordModel = sync.OnceValue(func() *association.Model { return association.Learn(requests(c)) })
 }
 

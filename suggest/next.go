@@ -195,8 +195,8 @@ func (m *Model) suggestionID(operation string, request any) string {
 	}
 	h := sha256.New()
 	h.Write([]byte(operation + "\x00" + m.info.Version + "\x00"))
-	if words := m.measures.thesaurus; words != "" && words != thesaurus.Default().String() {
-		h.Write([]byte(words + "\x00"))
+	if words := m.measures.thesaurus; words != nil && words.String() != thesaurus.Default().String() {
+		h.Write([]byte(words.String() + "\x00"))
 	}
 	h.Write(b)
 	return "sg_" + hex.EncodeToString(h.Sum(nil)[:12])

@@ -77,7 +77,9 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	}
 	q := &s.asked
 	wished := strings.TrimSpace(intent)
-	intent = m.measures.texts.matcher.Spelled(wished, m.recent.has)
+	if intent = wished; intent != "" {
+		intent = m.measures.texts.matcher().Spelled(wished, m.recent.has)
+	}
 	*q = query{Model: m, scratch: s, wording: requestText{wished: wished, intent: intent, phrase: intent}, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, warnings: []string{}}
 	for i, spelling := range context {
 		if spelling == "" {

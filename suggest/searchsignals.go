@@ -55,7 +55,7 @@ const lookedAt, leastSaid = 96, 0.1
 // searchSignals fills in how well each node matches a search that asks for so many results.
 func (q *query) searchSignals(vector []float32, limit int) {
 	m, k := q.measures, max(lookedAt, 2*limit)
-	q.wording.matching = m.texts.matcher.Match(q.wording.phrase)
+	q.wording.matching = m.texts.matcher().Match(q.wording.phrase)
 	find := func(hits []semantic.Hit) {
 		for _, h := range hits {
 			if n := m.texts.docNode[h.Doc]; q.Live(n) && !q.recent.changed(n) {
