@@ -1,17 +1,15 @@
 package eventlog
 
 import (
-	"bytes"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
+
+	"waymark/storage/eventlog/logtest"
 )
 
 // startNATS runs one node in this process.
@@ -84,48 +82,7 @@ func startCluster(t *testing.T) (nodes []*server.Server, address string) {
 	return nodes, "nats://" + list + "?" + monitors[1:]
 }
 
-// startPostgres runs a server in a temporary directory, as nobody where this process is root: it refuses root.
+// startPostgres runs a server for the test.
 func startPostgres(t *testing.T, settings ...string) (address string) {
-	find := func(name string) string {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Skipf("no PostgreSQL on this machine: %v", err)
-		}
-		path, err = filepath.EvalSymlinks(path)
-		require.NoError(t, err)
-		return path
-	}
-	initdb, postgres := find("initdb"), find("postgres")
-	dir, err := os.MkdirTemp("", "pg") // short: it holds a socket; not below a directory that nobody may enter
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	data := filepath.Join(dir, "data")
-	command := func(name string, args ...string) *exec.Cmd {
-		cmd := exec.Command(name, args...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "LC_ALL=C", "TZ=UTC")
-		asNobody(t, cmd, dir)
-		return cmd
-	}
-	out, err := command(initdb, "-D", data, "-U", "waymark", "-A", "trust", "-E", "UTF8", "--no-locale", "-N").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	args := []string{"-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "max_connections=60", "-c", "shared_buffers=16MB"}
-	for _, s := range settings {
-		args = append(args, "-c", s)
-	}
-	cmd := command(postgres, args...)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		require.NoError(t, cmd.Process.Signal(os.Interrupt)) // fast shutdown
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("%s", log.Bytes())
-		}
-	})
-	require.Eventually(t, func() bool {
-		pid, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
-		return err == nil && bytes.Contains(pid, []byte("ready"))
-	}, time.Minute, 10*time.Millisecond)
-	return "postgres:///postgres?user=waymark&host=" + dir
+	return logtest.StartPostgres(t, settings...).Address
 }

@@ -1,4 +1,4 @@
-package eventlog
+package logtest
 
 import (
 	"os/exec"

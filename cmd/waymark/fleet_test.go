@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/live"
+	"waymark/storage/eventlog/logtest"
+)
+
+// Two servers on one database: one is killed and starts again, the database stops and starts again. Everything that was
+// acknowledged is there once, and both have one model.
+func TestReplicasOnPostgres(t *testing.T) {
+	db := logtest.StartPostgres(t)
+	dirs := []string{filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")}
+	servers := make([]atomic.Pointer[serving], len(dirs))
+	start := func(i int) { servers[i].Store(startServer(t, dirs[i], "--log", db.Address)) }
+	for i := range dirs {
+		start(i)
+	}
+	const writers, each = 4, 60
+	acknowledged := make([]atomic.Int64, len(dirs))
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for n := range each {
+				for i := w % len(dirs); !stored(servers[i].Load().URLs.API, fmt.Sprintf("w%d-%d", w, n)); {
+					time.Sleep(20 * time.Millisecond)
+				}
+				acknowledged[w%len(dirs)].Add(1)
+			}
+		})
+	}
+	reached := func(i int, n int64) {
+		require.Eventually(t, func() bool { return acknowledged[i].Load() >= n }, 2*time.Minute, time.Millisecond)
+	}
+	reached(1, 20)
+	victim := servers[1].Load()
+	require.NoError(t, victim.cmd.Process.Kill())
+	victim.cmd.Wait()
+	reached(0, 40)
+	start(1)
+	reached(1, 40)
+	db.Stop()
+	api := servers[0].Load().URLs.API
+	require.Eventually(t, func() bool { // a write is refused with a time to try again, a read is answered
+		resp, err := http.Post(api+"/episodes", "application/json", strings.NewReader(`{"id":"outage","steps":[{"tool":"a:b"}]}`))
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != ""
+	}, time.Minute, 10*time.Millisecond)
+	resp, err := http.Post(api+"/next", "application/json", strings.NewReader(`{"context":["a:b"]}`))
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	db.Start()
+	group.Wait()
+
+	var bases []string
+	for i := range servers {
+		bases = append(bases, strings.TrimSuffix(servers[i].Load().URLs.API, "/v1"))
+	}
+	var out, errs string
+	var seen struct{ Replicas []live.Replica }
+	require.Eventually(t, func() bool {
+		var code int
+		out, errs, code = waymark(t, "", append([]string{"fleet", "status", "--json"}, bases...)...)
+		seen.Replicas = nil
+		require.NoError(t, json.Unmarshal([]byte(out), &seen), errs)
+		a, b := seen.Replicas[0], seen.Replicas[1]
+		return code == 0 && a.Lag+b.Lag == 0 && a.Position == b.Position && a.Hash == b.Hash
+	}, 2*time.Minute, 100*time.Millisecond, "%s %s", out, errs)
+
+	resp, err = http.Get(bases[1] + "/readyz")
+	require.NoError(t, err)
+	ready, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	require.NoError(t, err)
+	require.Contains(t, string(ready), seen.Replicas[1].Hash)
+	for i, dir := range dirs {
+		out, errs, code := waymark(t, "", "export", "--format", "waymark", "--data", dir)
+		require.Zero(t, code, errs)
+		episodes := 0
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, `"id":"w`) {
+				episodes++
+			}
+		}
+		require.Equal(t, writers*each, episodes, "server %d", i)
+		require.Zero(t, servers[i].Load().stop(t))
+	}
+	_, errs, code := waymark(t, threeEpisodes, "record", "-", "--data", dirs[0])
+	require.NotZero(t, code)
+	require.Contains(t, errs, "is a copy of the log at postgres://")
+}
+
+// stored records an episode and reports whether it is there now, by this request or an earlier one.
+func stored(api, id string) bool {
+	resp, err := http.Post(api+"/episodes", "application/json", strings.NewReader(`{"id":"`+id+`","steps":[{"tool":"a:b"},{"tool":"c:d"}]}`))
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	var answer struct{ Accepted, Duplicates int }
+	return resp.StatusCode == http.StatusOK && json.NewDecoder(resp.Body).Decode(&answer) == nil && answer.Accepted+answer.Duplicates == 1
+}
+
+// Replicas of one version, which are equal events and one build, have to have equal models.
+func TestFleetStatusComparesModels(t *testing.T) {
+	same := live.Replica{Workspace: "default", Position: 7, Version: "v", Hash: "x"}
+	other, built := same, same
+	other.Hash = "y"
+	built.Version, built.Hash = "w", "z"
+	seen := compared([]replicaSeen{{Server: "a", Replica: same}, {Server: "b", Replica: same}, {Server: "c", Replica: built}})
+	for _, r := range seen {
+		require.Empty(t, r.Problem)
+	}
+	seen = compared([]replicaSeen{{Server: "a", Replica: same}, {Server: "b", Replica: other}})
+	require.Contains(t, seen[0].Problem, "differs from that of b")
+	require.Contains(t, seen[1].Problem, "differs from that of a")
+}
