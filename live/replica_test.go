@@ -235,6 +235,7 @@ func TestReplicasConverge(t *testing.T) {
 	group.Wait()
 	a, b := engines[0].Load(), engines[1].Load()
 	r := converge(t, a, b)
+	require.False(t, a.replica.builds.Load() && b.replica.builds.Load(), "one starts builds")
 	for _, e := range []*Engine{a, b} {
 		all := ids(t, e)
 		require.Len(t, all, writers*each)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"embed"
+	"encoding/json"
 	"errors"
 	"html/template"
 	"net/http"
@@ -106,7 +107,12 @@ func (s *Server) serveReady(c *gin.Context) {
 	if s.cfg.Store.Health() != nil {
 		answer.Storage = "damaged"
 	}
-	c.JSON(http.StatusOK, answer)
+	text, err := json.Marshal(answer)
+	if err != nil {
+		problem.Fail(c, err)
+		return
+	}
+	c.Data(http.StatusOK, "application/json", text)
 }
 
 // serveStatus shows what runs here. The numbers of the model are for those who may read.

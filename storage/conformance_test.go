@@ -41,7 +41,7 @@ func TestStore(t *testing.T) {
 		name string
 		test func(t *testing.T, s Store)
 	}{
-		{"append", testAppend}, {"chain", testChain}, {"read", testRead}, {"erase", testErase},
+		{"append", testAppend}, {"known", testKnown}, {"chain", testChain}, {"read", testRead}, {"erase", testErase},
 		{"snapshots", testSnapshots}, {"snapshot errors", testSnapshotErrors},
 		{"snapshots together", testSnapshotsTogether}, {"table", testTable}, {"workspaces", testWorkspaces},
 		{"limits", testLimits}, {"closed", testClosed}, {"backup", testBackup}, {"cancelled", testCancelled},
@@ -51,6 +51,22 @@ func TestStore(t *testing.T) {
 			t.Run(kind+"/"+c.name, func(t *testing.T) { c.test(t, stores[kind](t)) })
 		}
 	}
+}
+
+// Known answers as Append would where it stores nothing, and changes nothing.
+func testKnown(t *testing.T, s Store) {
+	log := mustLog(t, s, "w").(Installer)
+	a, b := Record{Key: "a", Payload: []byte("1")}, Record{Payload: []byte("2")}
+	_, err := log.Append(t.Context(), []Record{b, a})
+	require.NoError(t, err)
+	for range 2 {
+		known, err := log.Known(t.Context(), []Record{a, b, {Key: "a", Payload: []byte("3")}, {Key: "c", Payload: []byte("1")}})
+		require.NoError(t, err)
+		require.Equal(t, []Receipt{{Seq: 2, Status: Duplicate}, {}, {Seq: 2, Status: Conflict}, {}}, known)
+		require.EqualValues(t, 2, log.Head().Seq)
+	}
+	_, err = log.Known(t.Context(), []Record{{Payload: make([]byte, MaxPayload+1)}})
+	require.Error(t, err)
 }
 
 func collect[T any](t testing.TB, seq iter.Seq2[T, error]) (all []T) {
