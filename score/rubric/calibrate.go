@@ -24,7 +24,7 @@ const (
 // A Calibration reports the agreement of a rubric with users and the weights that would agree better. It changes
 // nothing: weights change only on request.
 //
-// Concordance is the share of pairs of an accepted and a rejected item in which the accepted one scores higher, ties
+// concordance is the share of pairs of an accepted and a rejected item in which the accepted one scores higher, ties
 // counted half (the area under the ROC curve; 0.5 is chance). With the concordance c of a single dimension, its weight
 // w moves towards Σw · max(0, 2c − 1), normalised over all dimensions, by the factor n/(n + 50).
 type Calibration struct {
@@ -33,8 +33,8 @@ type Calibration struct {
 	Enough     bool         `json:"enough"`
 	Note       string       `json:"note"`
 	Dimensions []Calibrated `json:"dimensions"`
-	// Concordance of the composite with the current and the proposed weights, by cross-validation in five folds.
-	Concordance Concordance `json:"concordance"`
+	// concordance of the composite with the current and the proposed weights, by cross-validation in five folds.
+	Concordance concordance `json:"concordance"`
 	Better      bool        `json:"better"` // the proposed weights have the higher concordance
 	Applied     bool        `json:"applied"`
 }
@@ -47,8 +47,8 @@ type Calibrated struct {
 	Proposed    *Decimal `json:"proposed"`    // null unless there are enough verdicts
 }
 
-// Concordance before and after; null without enough verdicts.
-type Concordance struct {
+// concordance before and after; null without enough verdicts.
+type concordance struct {
 	InForce  *Decimal `json:"in_force"`
 	Proposed *Decimal `json:"proposed"`
 }
@@ -95,7 +95,7 @@ func (r *Rubric) Calibrate(verdicts []Verdict) (Calibration, error) {
 		before.add(count(verdicts, within, func(i int) *big.Rat { return r.weighted(results[i], r.weights()) }))
 		after.add(count(verdicts, within, func(i int) *big.Rat { return r.weighted(results[i], weights) }))
 	}
-	c.Concordance = Concordance{before.decimal(), after.decimal()}
+	c.Concordance = concordance{before.decimal(), after.decimal()}
 	c.Better = after.won > before.won // of the same pairs
 	return c, nil
 }

@@ -100,7 +100,7 @@ func (c *checker) scale(place string, dim *Dimension) {
 		c.fault("%s.anchors: more than %d", place, maxRules)
 		return
 	}
-	slices.SortStableFunc(dim.Anchors, func(a, b Anchor) int { return cmp.Compare(a.From, b.From) })
+	slices.SortStableFunc(dim.Anchors, func(a, b anchor) int { return cmp.Compare(a.From, b.From) })
 	for i, a := range dim.Anchors {
 		c.text(place+".anchors", a.Label, a.Text, a.Example)
 		if a.From < s.Min || a.From > s.Max {

@@ -112,13 +112,13 @@ func (d *Decimal) UnmarshalJSON(data []byte) error {
 }
 
 // A Ratio is an exact fraction of two integers, with a positive denominator.
-type Ratio struct{ num, den int64 }
+type ratio struct{ num, den int64 }
 
 // DecimalRatio is d as a Ratio.
-func DecimalRatio(d Decimal) Ratio { return Ratio{int64(d), unit} }
+func DecimalRatio(d Decimal) ratio { return ratio{int64(d), unit} }
 
 // lowest is the fraction in lowest terms, which keeps later products small.
-func lowest(num, den int64) Ratio {
+func lowest(num, den int64) ratio {
 	a, b := num, den
 	for b != 0 {
 		a, b = b, a%b
@@ -126,14 +126,14 @@ func lowest(num, den int64) Ratio {
 	if a < 0 {
 		a = -a
 	}
-	return Ratio{num / a, den / a}
+	return ratio{num / a, den / a}
 }
 
 // small reports whether products of two such numbers fit 64 bits.
 func small(n int64) bool { return n == int64(int32(n)) }
 
 // Cmp is -1, 0 or +1 where r is less than, equal to or greater than s.
-func (r Ratio) Cmp(s Ratio) int {
+func (r ratio) Cmp(s ratio) int {
 	if small(r.num) && small(r.den) && small(s.num) && small(s.den) {
 		return cmp.Compare(r.num*s.den, s.num*r.den)
 	}
@@ -141,13 +141,13 @@ func (r Ratio) Cmp(s Ratio) int {
 }
 
 // Float is the nearest floating-point number, or one beside it.
-func (r Ratio) Float() float64 { return float64(r.num) / float64(r.den) }
+func (r ratio) Float() float64 { return float64(r.num) / float64(r.den) }
 
 // Rat is the fraction for further arithmetic.
-func (r Ratio) Rat() *big.Rat { return big.NewRat(r.num, r.den) }
+func (r ratio) Rat() *big.Rat { return big.NewRat(r.num, r.den) }
 
 // Round rounds half up to n decimal places, 0 to 4.
-func (r Ratio) Round(n int) Decimal {
+func (r ratio) Round(n int) Decimal {
 	scale := tens(n)
 	if !small(r.num) || !small(r.den) {
 		return RoundHalfUp(r.Rat(), n)

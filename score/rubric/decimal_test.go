@@ -58,13 +58,13 @@ func TestDecimalsKeepTheirText(t *testing.T) {
 // Comparing and rounding agree with big fractions.
 func TestRatioAgainstBigRat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		draw := func(name string) Ratio {
-			return Ratio{rapid.Int64().Draw(t, name+" num"), rapid.Int64Range(1, 1<<62).Draw(t, name+" den")}
+		draw := func(name string) ratio {
+			return ratio{rapid.Int64().Draw(t, name+" num"), rapid.Int64Range(1, 1<<62).Draw(t, name+" den")}
 		}
 		a, b := draw("a"), draw("b")
 		require.Equal(t, a.Rat().Cmp(b.Rat()), a.Cmp(b))
 		require.Zero(t, a.Cmp(a))
-		c := Ratio{int64(rapid.Int32().Draw(t, "num")), int64(rapid.Int32Range(1, 1<<31-1).Draw(t, "den"))}
+		c := ratio{int64(rapid.Int32().Draw(t, "num")), int64(rapid.Int32Range(1, 1<<31-1).Draw(t, "den"))}
 		require.Equal(t, c.Rat().Cmp(b.Rat()), c.Cmp(b))
 		require.Equal(t, RoundHalfUp(c.Rat(), 4), c.Round(4))
 	})
@@ -78,7 +78,7 @@ func TestRatioAgainstBigRat(t *testing.T) {
 		require.LessOrEqual(t, off.Cmp(half), 0)
 		require.Positive(t, off.Cmp(new(big.Rat).Neg(half)))
 		require.True(t, new(big.Rat).Quo(got, step).IsInt())
-		small := Ratio{x.Num().Int64(), x.Denom().Int64()} // without big numbers
+		small := ratio{x.Num().Int64(), x.Denom().Int64()} // without big numbers
 		require.Equal(t, RoundHalfUp(x, n), small.Round(n))
 		require.Zero(t, small.Cmp(lowest(7*small.num, 7*small.den)))
 	})

@@ -25,8 +25,8 @@ type Definition struct {
 	Ceilings   []Ceiling   `json:"ceilings,omitempty"`
 	Gates      []Gate      `json:"gates,omitempty"`
 	Bands      []Band      `json:"bands,omitempty"`
-	BandsOn    BandsOn     `json:"bands_on,omitempty"`
-	Warnings   []Warning   `json:"warnings,omitempty"`
+	BandsOn    bandsOn     `json:"bands_on,omitempty"`
+	Warnings   []warning   `json:"warnings,omitempty"`
 
 	// TieBreaks name the dimensions that decide between equal composites, the first one first.
 	TieBreaks []string `json:"tie_breaks,omitempty"`
@@ -40,12 +40,12 @@ const (
 	Sum  Aggregate = "sum"
 )
 
-// BandsOn is the value that bands apply to.
-type BandsOn string
+// bandsOn is the value that bands apply to.
+type bandsOn string
 
 const (
-	onComposite BandsOn = "composite" // the default
-	onPercent   BandsOn = "percent"   // of the largest composite possible
+	onComposite bandsOn = "composite" // the default
+	onPercent   bandsOn = "percent"   // of the largest composite possible
 )
 
 // A Dimension is one criterion of a rubric.
@@ -57,7 +57,7 @@ type Dimension struct {
 	Scale       Scale   `json:"scale"`
 	// Conditional permits a card to say that the dimension does not apply.
 	Conditional bool     `json:"conditional,omitempty"`
-	Anchors     []Anchor `json:"anchors,omitempty"`
+	Anchors     []anchor `json:"anchors,omitempty"`
 }
 
 // A Scale is the range of a score, both ends included.
@@ -68,7 +68,7 @@ type Scale struct {
 }
 
 // An Anchor is the meaning of scores from From up to the next anchor.
-type Anchor struct {
+type anchor struct {
 	From    Decimal `json:"from"`
 	Label   string  `json:"label,omitempty"`
 	Text    string  `json:"text,omitempty"`
@@ -106,7 +106,7 @@ type Band struct {
 }
 
 // A Warning is a remark on a low score of a dimension, or on a low percent where none is named.
-type Warning struct {
+type warning struct {
 	Name      string  `json:"name"`
 	Dimension string  `json:"dimension,omitempty"`
 	Below     Decimal `json:"below"`
@@ -192,13 +192,13 @@ func (r *Rubric) Dimension(name string) (Dimension, bool) {
 }
 
 // AnchorOf returns the anchor of a score, zero if there is none.
-func (d Dimension) AnchorOf(score Decimal) Anchor {
+func (d Dimension) AnchorOf(score Decimal) anchor {
 	for i := len(d.Anchors) - 1; i >= 0; i-- {
 		if d.Anchors[i].From <= score {
 			return d.Anchors[i]
 		}
 	}
-	return Anchor{}
+	return anchor{}
 }
 
 // OnScale reports whether a score can be given on the scale.

@@ -18,15 +18,15 @@ type Card struct {
 // A Result is the unrounded score of a card.
 type Result struct {
 	Dimensions []Scored // in the order of the definition
-	Uncapped   Ratio    // before ceilings and gates
-	Composite  Ratio
-	Max        Ratio    // the largest composite of the dimensions that apply
+	Uncapped   ratio    // before ceilings and gates
+	Composite  ratio
+	Max        ratio    // the largest composite of the dimensions that apply
 	Ceiling    *Decimal // the lowest ceiling that the scores set, whether or not it lowered anything
 	Verdict    string   // empty if the rubric has no bands
 	Fails      bool
 	Caution    bool
 	Reasons    []string // why it fails
-	Warnings   []Warning
+	Warnings   []warning
 	Gates      []Gate // failed ones
 }
 
@@ -36,7 +36,7 @@ type Scored struct {
 	Weight  Decimal
 	Applies bool
 	Score   Decimal // 0 where it does not apply
-	Anchor  Anchor
+	Anchor  anchor
 }
 
 // Percent is the composite in percent of the largest possible.
@@ -165,7 +165,7 @@ func (r *Rubric) lower(res *Result, card Card) {
 	}
 }
 
-func least(a, b Ratio) Ratio {
+func least(a, b ratio) ratio {
 	if b.Cmp(a) < 0 {
 		return b
 	}
@@ -266,4 +266,4 @@ func thresholdText(d Decimal) string {
 }
 
 // Shown is a composite as the rubric shows it: rounded half up to its number of places.
-func (r *Rubric) Shown(x Ratio) Decimal { return x.Round(r.places) }
+func (r *Rubric) Shown(x ratio) Decimal { return x.Round(r.places) }
