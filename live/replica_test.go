@@ -162,14 +162,14 @@ func (e *Engine) building(t *testing.T) (busy bool) {
 	return busy
 }
 
-// ids counts the episodes of a log by id.
+// ids counts the events of a log that record an episode, by its id.
 func ids(t *testing.T, e *Engine) map[string]int {
 	t.Helper()
 	n := map[string]int{}
-	for item, err := range e.Items(ctx) {
+	for ev, err := range decoded(ctx, e.log, 0, e.Head().Seq, nil) {
 		require.NoError(t, err)
-		if item.Episode != nil {
-			n[item.Episode.ID]++
+		if ep, ok := ev.value.(*episodic.Episode); ok {
+			n[ep.ID]++
 		}
 	}
 	return n
