@@ -22,11 +22,11 @@ type PurgeReport struct {
 	Bytes   int64     `json:"bytes" doc:"Their bytes."`
 	Texts   int       `json:"texts" doc:"Texts of what was erased that were looked for in all files and all entries."`
 	Removed []string  `json:"removed,omitempty" doc:"What was left of an earlier repair and held old copies."`
-	Found   []Finding `json:"found,omitempty" doc:"Where a text still stands; empty is what is wanted."`
+	Found   []finding `json:"found,omitempty" doc:"Where a text still stands; empty is what is wanted."`
 }
 
-// Finding is a file, or an entry of the database, that holds a text.
-type Finding struct {
+// finding is a file, or an entry of the database, that holds a text.
+type finding struct {
 	Where string `json:"where"`
 	Texts int    `json:"texts" doc:"Different texts found in it."`
 }
@@ -266,7 +266,7 @@ func (b *Badger) search(ctx context.Context, texts *needles, r *PurgeReport, pro
 
 func (r *PurgeReport) note(where string, texts int) {
 	if texts > 0 && len(r.Found) < maxFound {
-		r.Found = append(r.Found, Finding{Where: where, Texts: texts})
+		r.Found = append(r.Found, finding{Where: where, Texts: texts})
 	}
 }
 
