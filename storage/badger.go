@@ -55,7 +55,7 @@ type Badger struct {
 	life    sync.RWMutex  // held for reading by everyone inside the database
 	closing chan struct{} // closed first of all by Close
 	stopped chan struct{} // closed when the committer has ended
-	marked  chan struct{} // closed when the marker has ended
+	marker  markerState
 	once    sync.Once
 	ended   error // what Close returned
 
@@ -64,19 +64,28 @@ type Badger struct {
 	spaces map[string]*space
 	create sync.Mutex // one workspace is created or marked for deletion at a time
 
+	committer committerState
+
+	failed  atomic.Pointer[error] // the first failed commit: nothing is written any more
+	suspect atomic.Pointer[error] // first reason to doubt the data
+}
+
+// committerState is what the goroutine that commits shares.
+type committerState struct {
 	queue     chan *request
 	exclusive chan func() // run by the committer between two commits
 	guard     spaceGuard
 	buffers   buffers       // of the committer
 	commits   atomic.Uint64 // durable commits of this database since it was made
+}
 
+// markerState is what the goroutine that writes high-water marks shares.
+type markerState struct {
+	marked    chan struct{} // closed when the marker has ended
 	markMu    sync.Mutex
 	dirty     chan struct{} // something was committed since the last mark
 	due       chan struct{} // enough was committed not to wait for the clock
 	uncovered atomic.Int64  // events since the last mark
-
-	failed  atomic.Pointer[error] // the first failed commit: nothing is written any more
-	suspect atomic.Pointer[error] // first reason to doubt the data
 }
 
 // space is a workspace as the committer knows it.
@@ -102,10 +111,10 @@ func newSpace(name string, head Head) *space {
 func Open(dir string, opts Options) (_ *Badger, err error) {
 	b := &Badger{
 		dir: dir, opts: opts, log: cmp.Or(opts.Logger, slog.Default()),
-		closing: make(chan struct{}), stopped: make(chan struct{}), marked: make(chan struct{}),
+		closing: make(chan struct{}), stopped: make(chan struct{}),
 		system: newSpace("", Head{}), spaces: make(map[string]*space),
-		queue: make(chan *request, maxRecords), exclusive: make(chan func()),
-		dirty: make(chan struct{}, 1), due: make(chan struct{}, 1),
+		committer: committerState{queue: make(chan *request, maxRecords), exclusive: make(chan func())},
+		marker:    markerState{dirty: make(chan struct{}, 1), due: make(chan struct{}, 1), marked: make(chan struct{})},
 	}
 	if b.opts.free == nil {
 		b.opts.free = freeSpace
@@ -140,8 +149,8 @@ func Open(dir string, opts Options) (_ *Badger, err error) {
 	if err := os.MkdirAll(b.path(), 0o700); err != nil {
 		return nil, err
 	}
-	b.guard = spaceGuard{dir: b.path(), free: b.opts.free}
-	if err := b.guard.look(); err != nil {
+	b.committer.guard = spaceGuard{dir: b.path(), free: b.opts.free}
+	if err := b.committer.guard.look(); err != nil {
 		return nil, err
 	}
 	if err := b.load(); err != nil {
@@ -287,7 +296,7 @@ func (b *Badger) Close() error {
 func (b *Badger) stop() {
 	close(b.closing)
 	<-b.stopped
-	<-b.marked
+	<-b.marker.marked
 }
 
 // Log opens the log of a workspace and creates the workspace if it is new.

@@ -169,7 +169,7 @@ func TestOneGroup(t *testing.T) {
 	}
 	waitQueued(t, b, 6)
 	hold.Store(false)
-	before := b.commits.Load()
+	before := b.committer.commits.Load()
 	close(release)
 	wg.Wait()
 	won, lost := <-cas, <-cas
@@ -180,12 +180,12 @@ func TestOneGroup(t *testing.T) {
 	assert.ErrorIs(t, lost, ErrConflict)
 	assert.Equal(t, []Receipt{{2, Stored}, {2, Duplicate}, {2, Conflict}}, receipts)
 	assert.EqualValues(t, 2, l.Head().Seq)
-	assert.Equal(t, before+2, b.commits.Load())
+	assert.Equal(t, before+2, b.committer.commits.Load())
 }
 
 func waitQueued(t *testing.T, b *Badger, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(b.queue) == n }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.committer.queue) == n }, 2*time.Minute, time.Millisecond)
 }
 
 // A context that ends during the commit does not turn a stored event into an error.

@@ -72,7 +72,7 @@ func (b *Badger) submit(ctx context.Context, r *request) error {
 		return ErrClosed
 	}
 	select {
-	case b.queue <- r:
+	case b.committer.queue <- r:
 	case <-b.closing:
 		return ErrClosed
 	case <-ctx.Done():
@@ -143,8 +143,8 @@ func (b *Badger) commitLoop() {
 	for {
 		if next == nil {
 			select {
-			case next = <-b.queue:
-			case fn := <-b.exclusive:
+			case next = <-b.committer.queue:
+			case fn := <-b.committer.exclusive:
 				fn()
 				continue
 			case <-b.closing:
@@ -161,10 +161,10 @@ func (b *Badger) commitLoop() {
 // the first of them would be committed alone and the others wait for that. It gives up as soon as
 // nobody has come while others could run, so a writer who was alone is alone again at once.
 func (b *Badger) gather(writers int) {
-	for idle := 0; idle < 2 && len(b.queue) < writers; idle++ {
-		n := len(b.queue)
+	for idle := 0; idle < 2 && len(b.committer.queue) < writers; idle++ {
+		n := len(b.committer.queue)
 		runtime.Gosched()
-		if len(b.queue) > n {
+		if len(b.committer.queue) > n {
 			idle = -1
 		}
 	}
@@ -173,7 +173,7 @@ func (b *Badger) gather(writers int) {
 func (b *Badger) refuseQueued() {
 	for {
 		select {
-		case r := <-b.queue:
+		case r := <-b.committer.queue:
 			if r.move(requestTaken) {
 				r.finish(ErrClosed)
 			}
@@ -196,9 +196,9 @@ func (b *Badger) commitGroup(first *request) (left *request, size int) {
 	t := &tx{
 		heads: make(map[*space]Head), runs: make(map[*space]*run),
 		blocks: make(map[*space][]uint64), added: make(map[*space][]*storedEvent),
-		buffers: &b.buffers,
+		buffers: &b.committer.buffers,
 	}
-	b.buffers.used = 0
+	b.committer.buffers.used = 0
 	defer func() {
 		t.finder.close()
 		if t.txn != nil {
@@ -228,7 +228,7 @@ func (b *Badger) fill(t *tx, next *request, group *[]*request) (left *request, e
 		}
 	}()
 	size, records := 0, 0
-	defer func() { b.guard.bytes += size }()
+	defer func() { b.committer.guard.bytes += size }()
 	for ; next != nil; next = b.queued() {
 		if len(*group) > 0 && (size+next.size > maxBytes || records+next.records > maxRecords) {
 			return next, t.flushAll()
@@ -254,7 +254,7 @@ func (b *Badger) fill(t *tx, next *request, group *[]*request) (left *request, e
 
 func (b *Badger) queued() *request {
 	select {
-	case r := <-b.queue:
+	case r := <-b.committer.queue:
 		return r
 	default:
 		return nil
@@ -265,7 +265,7 @@ func (b *Badger) writable() error {
 	if err := b.failed.Load(); err != nil {
 		return fmt.Errorf("%w: %w", ErrReadOnly, *err)
 	}
-	return b.guard.check()
+	return b.committer.guard.check()
 }
 
 // commit makes the transaction durable and only then lets others see the new heads.
@@ -275,20 +275,20 @@ func (b *Badger) commit(t *tx) (err error) {
 			err = fmt.Errorf("badger panicked: %.200v", p)
 		}
 	}()
-	n := b.commits.Load() + 1
+	n := b.committer.commits.Load() + 1
 	if err := t.set(metaKey(metaCommits), encodeRow(n, nil)); err != nil {
 		return err
 	}
 	if err := b.opts.commit(t.txn); err != nil {
 		return err
 	}
-	b.commits.Store(n)
+	b.committer.commits.Store(n)
 	for w, h := range t.heads {
 		w.head.Store(&h)
 	}
-	signal(b.dirty)
-	if b.uncovered.Add(int64(t.events)) >= markEvents {
-		signal(b.due)
+	signal(b.marker.dirty)
+	if b.marker.uncovered.Add(int64(t.events)) >= markEvents {
+		signal(b.marker.due)
 	}
 	return nil
 }
@@ -304,16 +304,16 @@ func signal(c chan struct{}) {
 // beside the committer, so that its two syncs do not add to the latency of an append; events that
 // are committed while a mark is being written belong to the next one.
 func (b *Badger) markLoop() {
-	defer close(b.marked)
+	defer close(b.marker.marked)
 	for {
 		select {
-		case <-b.dirty:
+		case <-b.marker.dirty:
 		case <-b.closing:
 			return // Close writes the last mark
 		}
 		timer := time.NewTimer(b.opts.rest)
 		select {
-		case <-b.due:
+		case <-b.marker.due:
 		case <-timer.C:
 		case <-b.closing:
 		}
@@ -337,14 +337,14 @@ func (b *Badger) keepPrivate() {
 // writeMark writes the high-water file. Whatever it names is durable already; the count of commits
 // is taken before the heads and may only be too small.
 func (b *Badger) writeMark() error {
-	b.markMu.Lock()
-	defer b.markMu.Unlock()
-	b.uncovered.Store(0)
+	b.marker.markMu.Lock()
+	defer b.marker.markMu.Unlock()
+	b.marker.uncovered.Store(0)
 	return writeMark(b.dir, b.mark())
 }
 
 func (b *Badger) mark() mark {
-	m := mark{commits: b.commits.Load(), heads: make(map[string]Head)}
+	m := mark{commits: b.committer.commits.Load(), heads: make(map[string]Head)}
 	b.mu.Lock()
 	for name, w := range b.spaces {
 		if !w.gone.Load() {

@@ -69,7 +69,7 @@ func (b *Badger) Purge(ctx context.Context, texts []string, progress func(phase 
 		err = b.rewrite(ctx, progress)
 	}
 	select {
-	case b.exclusive <- rewrite:
+	case b.committer.exclusive <- rewrite:
 		<-done
 	case <-b.closing:
 		err = ErrClosed
@@ -134,7 +134,7 @@ func (b *Badger) copyTo(ctx context.Context, path string, progress func(string, 
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	total := max(b.commits.Load(), 1)
+	total := max(b.committer.commits.Load(), 1)
 	for _, w := range b.all() {
 		total += w.head.Load().Seq
 	}

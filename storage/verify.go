@@ -71,7 +71,7 @@ func (b *Badger) load() error {
 			return err
 		}
 	}
-	b.commits.Store(a.commits)
+	b.committer.commits.Store(a.commits)
 	return b.writeMark()
 }
 
