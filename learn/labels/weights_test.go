@@ -78,3 +78,33 @@ func TestLargestWeightsAreKept(t *testing.T) {
 		}
 	}
 }
+
+// Each of the conditions that stored weights must fulfil is checked by itself.
+func TestDamagedWeightsAreRefused(t *testing.T) {
+	good := func() *weights {
+		return &weights{labels: 2, start: []int32{0, 1, 2}, label: []int32{0, 1}, value: []float32{1, 2}}
+	}
+	for name, damage := range map[string]func(w *weights){
+		"a row too few":            func(w *weights) { w.start = []int32{0, 2} },
+		"a first row elsewhere":    func(w *weights) { w.start[0] = 1 },
+		"rows that overlap":        func(w *weights) { w.start = []int32{0, 3, 2} },
+		"a last row that is cut":   func(w *weights) { w.start[2] = 1 },
+		"a value too few":          func(w *weights) { w.value = w.value[:1] },
+		"dense and sparse at once": func(w *weights) { w.dense = []float32{1} },
+		"an unknown label":         func(w *weights) { w.label[1] = 2 },
+		"a negative label":         func(w *weights) { w.label[0] = -1 },
+	} {
+		var b codec.Writer
+		w := good()
+		damage(w)
+		w.write(&b)
+		r := codec.NewReader(b.Bytes)
+		readWeights(r, 2, 2)
+		assert.Error(t, r.Err(), name)
+	}
+	var b codec.Writer
+	good().write(&b)
+	r := codec.NewReader(b.Bytes)
+	readWeights(r, 2, 2)
+	require.NoError(t, r.End())
+}
