@@ -107,9 +107,10 @@ type Engine struct {
 	giveUp     context.CancelFunc
 	forgets    atomic.Uint64 // requests to forget so far
 	quarantine *quarantine
-	unerased   atomic.Bool  // a request to forget is not carried out yet
-	warming    atomic.Bool  // what was learned is being read in after the start
-	held       atomic.Int32 // imports under way: no build starts by itself
+	ruling     atomic.Pointer[[]Rule] // in effect
+	unerased   atomic.Bool            // a request to forget is not carried out yet
+	warming    atomic.Bool            // what was learned is being read in after the start
+	held       atomic.Int32           // imports under way: no build starts by itself
 	jobs       jobs
 	proposing  sync.Mutex                // of the rows of proposals
 	kept       atomic.Pointer[foldedLog] // what a rebuild had folded that was canceled
@@ -193,6 +194,7 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	w := &writer{Engine: e, foldedLog: h, builtAt: e.timeBuilt(ctx, h.built.seq), autoAt: e.judgedAt(ctx, h.how), results: make(chan func()), vectors: h.how.Vectors}
 	w.showJudged()
 	e.counted.Store(h.matter.seq)
+	w.applyRules()
 	if err := w.publish(); err != nil {
 		stop()
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)

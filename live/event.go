@@ -29,6 +29,7 @@ const (
 	kindFeedback   = 'F'
 	kindForgotten  = 'X' // payloads erased on request
 	kindBuild      = 'B' // measures are built from everything before
+	kindRule       = 'U' // a rule of the operator, added or undone; no model knows of it
 	kindServed     = 'S' // an answer that was given; no model knows of it
 )
 
@@ -70,6 +71,9 @@ type build struct {
 	// come in again by itself, so no judgement starts unasked until the log has grown by half.
 	Rollback uint64 `json:"rollback,omitempty"`
 }
+
+// counts reports whether a model counts events of a kind.
+func counts(kind byte) bool { return kind != kindBuild && kind != kindServed && kind != kindRule }
 
 // encode writes an event. HTML characters stay as they are and equal values have equal bytes.
 func encode(kind byte, v any) ([]byte, error) {
@@ -117,6 +121,8 @@ func decode(payload []byte) (kind byte, v any, err error) {
 		v = &forgotten{}
 	case kindBuild:
 		v = &build{}
+	case kindRule:
+		v = &ruled{}
 	case kindServed:
 		v = &served{}
 	default:

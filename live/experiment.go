@@ -118,7 +118,7 @@ func distinct(id string, by *suggest.Drawn) string {
 
 // Next suggests the next tools, with the profile of the question's arm.
 func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (a suggest.NextAnswer, err error) {
-	r.Withheld = e.withheld()
+	r.Withheld, r.Pinned = e.withheld(), e.pinned(m, r.Context)
 	request := r
 	request.Explain = nil
 	a.Experiment, err = e.opts.Experiment.answer(m, who, &r.Profile, request, func() (err error) { a, err = m.Next(r); return err })

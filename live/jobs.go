@@ -230,7 +230,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 			failed = errRefused
 			return
 		}
-		w.measureBehind(nil, snapshot{matter: w.matter, built: at, how: b, forgets: w.forgets.Load()}, w.since, func(background context.Context) (*foldedLog, error) {
+		w.measureBehind(nil, snapshot{rules: w.rules, matter: w.matter, built: at, how: b, forgets: w.forgets.Load()}, w.since, func(background context.Context) (*foldedLog, error) {
 			h, err := e.replayFor(background, j, e.kept.Swap(nil), at.seq, at.seq)
 			if errors.Is(err, context.Canceled) {
 				e.kept.Store(h) // for the next rebuild, unless another build is put in force before

@@ -62,6 +62,7 @@ type quarantine struct {
 	rows  map[string]Quarantined
 	base  *suggest.Exclusions // what is withheld besides, and both together
 	both  *suggest.Exclusions
+	bans  map[string]suggest.Exclusion // rules of the operator
 	valid bool
 }
 
@@ -120,7 +121,14 @@ func (q *quarantine) holds(id string) (Quarantined, bool) {
 	return row, ok
 }
 
-// with is what is withheld besides, and what is quarantined.
+// ban replaces what rules of the operator withhold.
+func (q *quarantine) ban(ids map[string]suggest.Exclusion) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.bans, q.valid = ids, false
+}
+
+// with is what is withheld besides, what is quarantined and what is banned.
 func (q *quarantine) with(base *suggest.Exclusions) *suggest.Exclusions {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -129,7 +137,7 @@ func (q *quarantine) with(base *suggest.Exclusions) *suggest.Exclusions {
 		for id, row := range q.rows {
 			held[id] = suggest.Exclusion{Absent: suggest.AbsentQuarantined, Detail: row.Detail()}
 		}
-		q.base, q.both, q.valid = base, base.And(held), true
+		q.base, q.both, q.valid = base, base.And(held).And(q.bans), true
 	}
 	return q.both
 }

@@ -26,7 +26,8 @@ type place struct {
 type foldedLog struct {
 	state    *history.State
 	last     uint64 // the last event seen
-	matter   place  // the last event that is neither a build nor an answer served
+	rules    []Rule // in effect, by id; never changed in place
+	matter   place  // the last event that a model counts
 	built    place  // the build event the measures come from
 	how      build  // and how they were built
 	measures *suggest.Measures
@@ -80,7 +81,10 @@ func (h *foldedLog) count(e decodedEvent) {
 	if b, ok := e.value.(*build); ok && b.Refused { // it is tried again when as much has changed as for any build
 		h.refused, h.since, h.changed, h.texts = &refusal{e.seq, *b}, 0, false, 0
 	}
-	if e.kind == kindBuild || e.kind == kindServed {
+	if r, ok := e.value.(*ruled); ok {
+		h.rule(r)
+	}
+	if !counts(e.kind) {
 		return
 	}
 	h.matter = e.place
@@ -212,7 +216,7 @@ func replay(ctx context.Context, log storage.Log, from *foldedLog, upTo, built u
 		if e.seq != built {
 			continue
 		}
-		shot := snapshot{matter: h.matter, built: e.place, how: *e.value.(*build), image: h.state.Image()}
+		shot := snapshot{rules: h.rules, matter: h.matter, built: e.place, how: *e.value.(*build), image: h.state.Image()}
 		if h.measures != nil {
 			h.later = &unfinished{shot, h.state.Freeze(), h.since}
 			continue

@@ -321,15 +321,16 @@ func (w *writer) foldTaken() error {
 			w.forgets.Add(1)
 		case *build:
 			if !v.Refused {
-				w.ahead = &unfinished{snapshot{matter: w.matter, built: ev.place, how: *v, image: w.picture(), forgets: w.forgets.Load()}, w.state.Freeze(), w.since}
+				w.ahead = &unfinished{snapshot{rules: w.rules, matter: w.matter, built: ev.place, how: *v, image: w.picture(), forgets: w.forgets.Load()}, w.state.Freeze(), w.since}
 			}
 		}
-		w.dirty = w.dirty || ev.kind != kindBuild && ev.kind != kindServed
+		w.dirty = w.dirty || counts(ev.kind)
 		if slices.Contains([]byte{kindTool, kindCapability, kindRemoved}, ev.kind) {
 			w.known = nil
 		}
 	}
 	w.counted.Store(w.matter.seq)
+	w.applyRules()
 	if len(erased) == 0 {
 		return nil
 	}

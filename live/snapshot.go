@@ -20,11 +20,18 @@ import (
 // snapshot is a workspace at one build: a restart begins there and folds only what came after. It
 // says nothing that a replay would not, and is dropped when something it counts is to be forgotten.
 type snapshot struct {
+	rules   []Rule
 	matter  place // the last event before the build that matters to a model
 	built   place
 	how     build
 	image   *history.Image
 	forgets uint64 // requests to forget that the engine had seen
+}
+
+// keptBuild is how a snapshot keeps the options of its build, with the rules in effect then.
+type keptBuild struct {
+	build
+	Rules []Rule `json:"rules,omitempty"`
 }
 
 // snapshotFormat changes with every change of what is written here and below, and with every change of how
@@ -62,7 +69,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 }
 
 func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
-	how, err := json.Marshal(s.how)
+	how, err := json.Marshal(keptBuild{s.how, s.rules})
 	if err != nil {
 		return err
 	}
@@ -93,7 +100,9 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 		}
 	}
 	if how := r.Blob(); r.Err() == nil {
-		if err := json.Unmarshal(how, &h.how); err != nil {
+		kept := keptBuild{}
+		err := json.Unmarshal(how, &kept)
+		if h.how, h.rules = kept.build, kept.Rules; err != nil {
 			r.Fail("options of the build: %w", err)
 		}
 		if bytes.Contains(how, []byte(`"examined":`)) {

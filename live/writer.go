@@ -209,6 +209,7 @@ func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 		err = errors.Join(err, missed)
 	}
 	w.counted.Store(w.matter.seq)
+	w.applyRules()
 	w.dirty = true
 	return receipts, fmt.Errorf("append to workspace %q: %w", w.name, err)
 }
@@ -221,10 +222,11 @@ func (w *writer) countStored(entries []entry, receipts []storage.Receipt) {
 			if entries[i].kind == kindForgotten {
 				w.forgets.Add(1)
 			}
-			w.dirty = w.dirty || entries[i].kind != kindBuild && entries[i].kind != kindServed
+			w.dirty = w.dirty || counts(entries[i].kind)
 		}
 	}
 	w.counted.Store(w.matter.seq)
+	w.applyRules()
 	if head := w.log.Head(); head.Seq == w.matter.seq {
 		w.matter.chain = head.Chain
 	}
@@ -309,7 +311,7 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	shot := snapshot{matter: w.matter, built: at, how: b, image: w.picture(), forgets: w.forgets.Load()}
+	shot := snapshot{rules: w.rules, matter: w.matter, built: at, how: b, image: w.picture(), forgets: w.forgets.Load()}
 	counts := w.state.Freeze()
 	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
 	w.measureBehind(j, shot, w.since, func(ctx context.Context) (*foldedLog, error) {

@@ -236,6 +236,7 @@ func (s *Server) register(api huma.API) {
 	s.scoring.Routes(r)
 	s.runs.Routes(r)
 	s.upstreamRoutes(r)
+	ruleRoutes(r)
 	s.adminRoutes(r)
 	s.signInRoutes(r)
 	s.auditRoutes(r)

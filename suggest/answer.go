@@ -84,6 +84,13 @@ type NextRequest struct {
 	MinConfidence float64 `json:"min_confidence,omitempty"`
 
 	Withheld *Exclusions `json:"withheld,omitempty"`
+	Pinned   []Pin       `json:"pinned,omitempty"`
+}
+
+// A Pin puts an id first in an answer, by a rule of the operator.
+type Pin struct {
+	ID   string `json:"id"`
+	Rule string `json:"rule"`
 }
 
 // Suggestion is one ranked candidate. Its confidence is how likely it is the next step if there is one. ConfidenceLow is
@@ -96,7 +103,7 @@ type Suggestion struct {
 	Score         float64      `json:"score"`
 	Formula       string       `json:"formula"`
 	Terms         []Term       `json:"terms,omitempty"`
-	Reason        string       `json:"reason,omitempty"` // with the terms
+	Reason        string       `json:"reason,omitempty"` // with the terms, or that a rule applied
 	Evidence      Evidence     `json:"evidence"`
 }
 
@@ -294,6 +301,7 @@ const (
 
 	AbsentQuarantined = "quarantined" // nobody approved its contract as it is now
 	AbsentUnavailable = "unavailable" // its server does not offer it now
+	AbsentBanned      = "banned"      // by a rule of the operator
 )
 
 // Filter is one rule a candidate passed or not.

@@ -14,7 +14,7 @@ type Exclusions struct {
 	ids []string // sorted
 }
 
-// An Exclusion is the reason why an id is excluded: AbsentQuarantined or AbsentUnavailable, with a message.
+// An Exclusion is the reason why an id is excluded: AbsentQuarantined, AbsentUnavailable or AbsentBanned, with a message.
 type Exclusion struct {
 	Absent string
 	Detail string

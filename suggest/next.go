@@ -60,12 +60,31 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 		}
 		a.Suggestions = append(a.Suggestions, s)
 	}
-	a.Abstained = len(top) == 0
+	a.Suggestions = q.pin(a.Suggestions, r.Pinned, limit)
+	a.Abstained = len(a.Suggestions) == 0
 	if q.last != episodic.NoTool && q.followedBy(q.last) == 0 {
 		q.warn(WarnNoHistory)
 	}
 	a.Warnings = q.warnings
 	return a, nil
+}
+
+// pin moves pinned ids to the front. One without a score has confidence 0: the history says nothing about it.
+func (q *query) pin(ranked []Suggestion, pins []Pin, limit int) []Suggestion {
+	for _, p := range slices.Backward(pins) {
+		n, ok := q.Find(p.ID)
+		if !ok || !q.Live(n) || !q.permitted(p.ID) {
+			continue
+		}
+		first := Suggestion{ID: p.ID, Kind: q.Kind(n), Formula: "pin", Evidence: q.evidence(n)}
+		if i := slices.IndexFunc(ranked, func(s Suggestion) bool { return s.ID == p.ID }); i >= 0 {
+			first = ranked[i]
+			ranked = slices.Delete(ranked, i, i+1)
+		}
+		first.Reason = "pinned by the operator (rule " + p.Rule + ")"
+		ranked = slices.Insert(ranked, 0, first)
+	}
+	return ranked[:min(limit, len(ranked))]
 }
 
 // doubt bounds the confidences for a foreign intent by the probability that it can be served. After a context, what
