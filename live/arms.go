@@ -122,7 +122,7 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]eval
 
 // Compare returns the outcomes of the logged answers by profile.
 func (e *Engine) Compare(ctx context.Context) (Comparison, error) {
-	c := Comparison{Experiment: e.opts.Experiment, NotLogged: e.unlogged.Load(), Questions: []evaluate.Arms{}, Notes: []string{}}
+	c := Comparison{Experiment: e.opts.Experiment, NotLogged: e.answers.unlogged.Load(), Questions: []evaluate.Arms{}, Notes: []string{}}
 	by, err := e.outcomes(ctx, &c)
 	if err != nil {
 		return c, fmt.Errorf("compare the profiles of workspace %q: %w", e.name, err)

@@ -95,37 +95,66 @@ type Engine struct {
 	previous atomic.Pointer[suggest.Model] // the model before the last build
 
 	ops        chan *op
+	life       lifecycle
+	vectors    vectorFetch
+	erasing    erasure
+	quarantine *quarantine
+	ruling     atomic.Pointer[[]Rule] // in effect
+	warming    atomic.Bool            // what was learned is being read in after the start
+	builds     buildState
+	jobs       jobs
+	proposing  sync.Mutex // of the rows of proposals
+	answers    answerLog
+	counted    atomic.Uint64 // the last event that matters to a model
+	replica    *replica      // nil: there is no shared log
+
+	resume startBuild
+}
+
+// buildState is what jobs that build share.
+type buildState struct {
+	held       atomic.Int32              // imports under way: no build starts by itself
+	kept       atomic.Pointer[foldedLog] // what a rebuild had folded that was canceled
+	lastJudged atomic.Pointer[Judgement]
+}
+
+// An erasure follows each request to forget.
+type erasure struct {
+	forgets  atomic.Uint64 // requests to forget so far
+	unerased atomic.Bool   // a request to forget is not carried out yet
+}
+
+type vectorFetch struct {
+	fetch sync.Mutex  // one fetch of vectors at a time
+	stale atomic.Bool // texts may have come since the last fetch began
+}
+
+// A startBuild is a build that was cut short, under way since the start.
+type startBuild struct {
+	starting *building       // a build that was cut short, under way since the start; nil: none
+	blank    bool            // nothing is measured before it
+	patience <-chan struct{} // closed when questions stop waiting for it
+}
+
+// An answerLog takes the answers that are served.
+type answerLog struct {
+	served   servedAnswers
+	logging  sync.RWMutex     // of toLog
+	toLog    chan answerToLog // nil: nothing is logged
+	logged   chan struct{}    // closed when all that was handed on is logged
+	unlogged atomic.Uint64    // answers that should have been
+}
+
+// A lifecycle ends what runs beside the writer.
+type lifecycle struct {
 	stop       context.CancelFunc // ends background builds
 	ctx        context.Context
 	closing    chan struct{}
 	closed     chan struct{}
 	once       sync.Once
-	fetch      sync.Mutex      // one fetch of vectors at a time
-	stale      atomic.Bool     // texts may have come since the last fetch began
 	background sync.WaitGroup  // fetches of vectors, snapshots being written, what was learned being read in
 	keeping    context.Context // of snapshots: Close waits for one as long as it may
 	giveUp     context.CancelFunc
-	forgets    atomic.Uint64 // requests to forget so far
-	quarantine *quarantine
-	ruling     atomic.Pointer[[]Rule] // in effect
-	unerased   atomic.Bool            // a request to forget is not carried out yet
-	warming    atomic.Bool            // what was learned is being read in after the start
-	held       atomic.Int32           // imports under way: no build starts by itself
-	jobs       jobs
-	proposing  sync.Mutex                // of the rows of proposals
-	kept       atomic.Pointer[foldedLog] // what a rebuild had folded that was canceled
-	served     servedAnswers
-	logging    sync.RWMutex     // of toLog
-	toLog      chan answerToLog // nil: nothing is logged
-	logged     chan struct{}    // closed when all that was handed on is logged
-	unlogged   atomic.Uint64    // answers that should have been
-	lastJudged atomic.Pointer[Judgement]
-	counted    atomic.Uint64 // the last event that matters to a model
-	replica    *replica      // nil: there is no shared log
-
-	starting *building       // a build that was cut short, under way since the start; nil: none
-	blank    bool            // nothing is measured before it
-	patience <-chan struct{} // closed when questions stop waiting for it
 }
 
 // edition is a published model and the channel that closes when the next one is.
@@ -143,8 +172,8 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	}
 	background, stop := context.WithCancel(context.Background())
 	e := &Engine{
-		name: name, log: log, table: table, opts: opts.filled(), ops: make(chan *op, 256), ctx: background, stop: stop,
-		closing: make(chan struct{}), closed: make(chan struct{}),
+		name: name, log: log, table: table, opts: opts.filled(), ops: make(chan *op, 256),
+		life: lifecycle{ctx: background, stop: stop, closing: make(chan struct{}), closed: make(chan struct{})},
 	}
 	if opts.Shared != nil {
 		e.replica = &replica{log: opts.Shared}
@@ -154,14 +183,14 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		stop()
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
-	e.keeping, e.giveUp = context.WithCancel(context.Background())
+	e.life.keeping, e.life.giveUp = context.WithCancel(context.Background())
 	began := e.opts.Now()
 	var from *foldedLog
 	for from = range e.snapshots(ctx) {
 		break
 	}
-	e.blank = from == nil
-	if e.blank { // fold everything, with the measures of nothing; those of the last build come behind
+	e.resume.blank = from == nil
+	if e.resume.blank { // fold everything, with the measures of nothing; those of the last build come behind
 		nothing := history.NewState()
 		m, err := e.measure(ctx, nothing.Freeze(), build{}, 0)
 		if err != nil {
@@ -185,7 +214,7 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 			return nil, fmt.Errorf("open workspace %q: finish forgetting: %w", name, err)
 		}
 	}
-	if h != from || e.blank { // no snapshot was of use, or one counts what is forgotten, and a crash kept it from being dropped
+	if h != from || e.resume.blank { // no snapshot was of use, or one counts what is forgotten, and a crash kept it from being dropped
 		if err := log.DropSnapshots(ctx); err != nil {
 			stop()
 			return nil, fmt.Errorf("open workspace %q: %w", name, err)
@@ -205,26 +234,26 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 	case later != nil: // a build that was cut short
 		h.later = nil
 		reason := "the process ended before the last build did"
-		if e.blank {
+		if e.resume.blank {
 			reason = "there is no stored model that this version of the program can read"
 		}
-		w.finishBuild(later, reason, e.blank && e.opts.Serves && later.how.Auto != nil && later.how.Auto.Learned())
+		w.finishBuild(later, reason, e.resume.blank && e.opts.Serves && later.how.Auto != nil && later.how.Auto.Learned())
 	case h.shot.image != nil:
 		e.keepBehind(h.shot, h.measures)
 		h.shot = snapshot{}
 	case e.opts.Serves:
 		e.warmBehind(h.measures)
 	}
-	if e.starting = w.building; e.starting != nil {
+	if e.resume.starting = w.building; e.resume.starting != nil {
 		late, cancel := context.WithTimeout(background, e.opts.Patience)
 		context.AfterFunc(late, cancel)
-		e.patience = late.Done()
+		e.resume.patience = late.Done()
 	}
 	e.fitBehind()
 	go w.run()
 	if e.opts.Experiment.Log > 0 {
-		e.toLog, e.logged = make(chan answerToLog, logQueue), make(chan struct{})
-		go e.logServed(e.toLog)
+		e.answers.toLog, e.answers.logged = make(chan answerToLog, logQueue), make(chan struct{})
+		go e.logServed(e.answers.toLog)
 	}
 	if e.replica != nil {
 		e.join(ctx)
@@ -256,17 +285,17 @@ func (e *Engine) settled(ctx context.Context) error {
 	if e.replica != nil && e.replica.broken.Load() != nil {
 		return e.Serves()
 	}
-	if e.starting == nil {
+	if e.resume.starting == nil {
 		return nil
 	}
-	patience := e.patience
-	if e.blank {
+	patience := e.resume.patience
+	if e.resume.blank {
 		patience = nil
 	}
 	select {
-	case <-e.starting.done:
-		if e.blank && e.starting.err != nil {
-			return fmt.Errorf("build the model of workspace %q: %w", e.name, e.starting.err)
+	case <-e.resume.starting.done:
+		if e.resume.blank && e.resume.starting.err != nil {
+			return fmt.Errorf("build the model of workspace %q: %w", e.name, e.resume.starting.err)
 		}
 	case <-patience:
 	case <-ctx.Done():
@@ -284,7 +313,7 @@ func (e *Engine) Warming() bool { return e.warming.Load() }
 
 // busy reports whether an import or a job is under way.
 func (e *Engine) busy() bool {
-	return e.held.Load() > 0 || slices.ContainsFunc(e.Jobs(), func(j Job) bool { return j.State == JobRunning })
+	return e.builds.held.Load() > 0 || slices.ContainsFunc(e.Jobs(), func(j Job) bool { return j.State == JobRunning })
 }
 
 // Counted is the last durable event that a model counts; what is served and built may stand after it.
@@ -350,7 +379,7 @@ func (e *Engine) Wait(ctx context.Context, seq uint64) error {
 		case <-c.next:
 		case <-ctx.Done():
 			return fmt.Errorf("event %d of workspace %q: %w", seq, e.name, ErrNotYet)
-		case <-e.closed:
+		case <-e.life.closed:
 			return ErrClosed
 		}
 	}
@@ -359,10 +388,10 @@ func (e *Engine) Wait(ctx context.Context, seq uint64) error {
 // Hold keeps builds from starting by themselves until release is called, as an import does that
 // builds once at its end.
 func (e *Engine) Hold() (release func()) {
-	e.held.Add(1)
+	e.builds.held.Add(1)
 	return sync.OnceFunc(func() {
-		if e.held.Add(-1) == 0 && e.opts.Judge {
-			go func() { _ = e.do(e.ctx, func(*writer) {}) }() // the writer looks what is due; when it is closed, nothing is
+		if e.builds.held.Add(-1) == 0 && e.opts.Judge {
+			go func() { _ = e.do(e.life.ctx, func(*writer) {}) }() // the writer looks what is due; when it is closed, nothing is
 		}
 	})
 }
@@ -410,15 +439,15 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 // Close ends the writer. What was acknowledged is durable; a build under way is left to the next
 // start, a snapshot being written is waited for as long as ctx lets it.
 func (e *Engine) Close(ctx context.Context) error {
-	e.once.Do(func() {
+	e.life.once.Do(func() {
 		e.stopLogging()
-		e.stop()
-		close(e.closing)
+		e.life.stop()
+		close(e.life.closing)
 	})
-	defer context.AfterFunc(ctx, e.giveUp)()
+	defer context.AfterFunc(ctx, e.life.giveUp)()
 	select {
-	case <-e.closed:
-		e.background.Wait() // the writer, which starts what it waits for, has ended
+	case <-e.life.closed:
+		e.life.background.Wait() // the writer, which starts what it waits for, has ended
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("close workspace %q: %w", e.name, ctx.Err())

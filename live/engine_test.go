@@ -448,7 +448,7 @@ func TestWorkspacesAreUnloadedByThemselves(t *testing.T) {
 	e, err := w.Open(ctx, "idle")
 	require.NoError(t, err)
 	select {
-	case <-e.closed:
+	case <-e.life.closed:
 	case <-time.After(time.Minute):
 		t.Fatal("nobody used it for a minute")
 	}

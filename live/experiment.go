@@ -179,9 +179,9 @@ func (e *Engine) fitBehind() {
 	if e.opts.Experiment.Profile != suggest.ProfileLearned || now.model.Ready() {
 		return
 	}
-	e.background.Go(func() {
+	e.life.background.Go(func() {
 		_, err := guarded(func() (struct{}, error) {
-			now.model.Prepare(func() bool { return e.ctx.Err() != nil || e.current.Load().built != now.built })
+			now.model.Prepare(func() bool { return e.life.ctx.Err() != nil || e.current.Load().built != now.built })
 			return struct{}{}, nil
 		})
 		if err != nil {

@@ -32,7 +32,7 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 		}
 	}
 	r := ForgetResult{Seq: e.Counted()}
-	owed := e.unerased.Load() // by a request that failed on its way
+	owed := e.erasing.unerased.Load() // by a request that failed on its way
 	if err := e.do(ctx, func(w *writer) { owed = owed || w.tainted }); err != nil {
 		return r, err
 	}
@@ -42,8 +42,8 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 		}
 		return r, nil
 	}
-	e.unerased.Store(true) // and no snapshot is written, unless all goes well
-	defer e.Hold()()       // the rebuild below is the one that counts
+	e.erasing.unerased.Store(true) // and no snapshot is written, unless all goes well
+	defer e.Hold()()               // the rebuild below is the one that counts
 	for part := range slices.Chunk(seqs, forgetBatch) {
 		if _, err := e.appendOne(ctx, func(*writer) (entry, bool, error) {
 			v := forgotten{Seqs: part}
@@ -58,7 +58,7 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	if err := erase(ctx, e.log, seqs); err != nil {
 		return r, fmt.Errorf("workspace %q: %w", e.name, err)
 	}
-	e.unerased.Store(false)
+	e.erasing.unerased.Store(false)
 	r.Erased = len(seqs)
 	// What was learned from it must go, whatever that costs in quality; and a rebuild that somebody else
 	// has canceled is begun again.

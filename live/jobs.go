@@ -116,7 +116,7 @@ func (e *Engine) rebuilt(ctx context.Context, force bool) (Job, error) {
 
 // start starts a job, or returns one of its kind that is running.
 func (e *Engine) start(kind, reason string, force bool, do func(context.Context, *job) error) (Job, error) {
-	if e.ctx.Err() != nil {
+	if e.life.ctx.Err() != nil {
 		return Job{}, ErrClosed
 	}
 	e.jobs.mu.Lock()
@@ -131,7 +131,7 @@ func (e *Engine) start(kind, reason string, force bool, do func(context.Context,
 
 // launch starts a job. Its caller holds the mutex of the list.
 func (e *Engine) launch(described Job, do func(context.Context, *job) error) Job {
-	run, cancel := context.WithCancel(e.ctx)
+	run, cancel := context.WithCancel(e.life.ctx)
 	j := e.addJob(described, cancel)
 	started := j.Job
 	go func() {
@@ -230,10 +230,10 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 			failed = errRefused
 			return
 		}
-		w.measureBehind(nil, snapshot{rules: w.rules, matter: w.matter, built: at, how: b, forgets: w.forgets.Load()}, w.since, func(background context.Context) (*foldedLog, error) {
-			h, err := e.replayFor(background, j, e.kept.Swap(nil), at.seq, at.seq)
+		w.measureBehind(nil, snapshot{rules: w.rules, matter: w.matter, built: at, how: b, forgets: w.erasing.forgets.Load()}, w.since, func(background context.Context) (*foldedLog, error) {
+			h, err := e.replayFor(background, j, e.builds.kept.Swap(nil), at.seq, at.seq)
 			if errors.Is(err, context.Canceled) {
-				e.kept.Store(h) // for the next rebuild, unless another build is put in force before
+				e.builds.kept.Store(h) // for the next rebuild, unless another build is put in force before
 			}
 			return h, err
 		})

@@ -191,16 +191,16 @@ func (w *writer) evaluateInBackground(reason string) {
 	go func() {
 		j, err := w.start("rebuild", reason, false, w.rebuildJob(false))
 		if err == nil {
-			j, err = w.ended(w.ctx, j)
+			j, err = w.ended(w.life.ctx, j)
 		}
 		if err == nil && j.State == JobFailed {
 			err = errors.New(j.Error)
 		}
-		if ended := w.do(w.ctx, func(w *writer) {
+		if ended := w.do(w.life.ctx, func(w *writer) {
 			if w.judging = false; err != nil && w.since >= since {
 				w.failed, w.changed = true, false
 			}
-		}); ended == nil && err != nil && w.ctx.Err() == nil { // a close ends it, too
+		}); ended == nil && err != nil && w.life.ctx.Err() == nil { // a close ends it, too
 			w.opts.Logger.Error("evaluation before the build failed; the previous model stays active", "workspace", w.name, "error", err)
 		}
 	}()
@@ -288,7 +288,7 @@ func (e *Engine) Judgements(ctx context.Context) ([]Judgement, error) {
 }
 
 // Judgement says what came of the last rebuild that was judged: nil, if none was.
-func (e *Engine) Judgement() *Judgement { return e.lastJudged.Load() }
+func (e *Engine) Judgement() *Judgement { return e.builds.lastJudged.Load() }
 
 // showJudged keeps what readers see of it up to date.
 func (w *writer) showJudged() {
@@ -298,12 +298,12 @@ func (w *writer) showJudged() {
 	}
 	switch {
 	case j.Gate != nil:
-		j.At = w.timeJudged(w.ctx, j.Gate.Seq)
+		j.At = w.timeJudged(w.life.ctx, j.Gate.Seq)
 	case j.Rollback == 0:
-		w.lastJudged.Store(nil)
+		w.builds.lastJudged.Store(nil)
 		return
 	}
-	w.lastJudged.Store(j)
+	w.builds.lastJudged.Store(j)
 }
 
 // choose sets the profile that auto takes.

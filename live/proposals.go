@@ -50,7 +50,7 @@ func (e *Engine) Mine(ctx context.Context, o MineOptions) (Job, error) {
 
 func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
 	e.progress(j, "mine", 0)
-	forgets := e.forgets.Load()
+	forgets := e.erasing.forgets.Load()
 	m := e.Model()
 	report, err := proposal.Make(proposal.History{
 		Episodes: func() iter.Seq2[*episodic.Episode, error] { return e.episodes(ctx) },
@@ -75,7 +75,7 @@ func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
 	e.progress(j, "keep", .95)
 	e.proposing.Lock()
 	defer e.proposing.Unlock()
-	if e.forgets.Load() != forgets {
+	if e.erasing.forgets.Load() != forgets {
 		return errors.New("episodes were forgotten meanwhile; mine again")
 	}
 	kept, err := e.keepProposals(ctx, report.Proposals)

@@ -190,7 +190,7 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 		}
 		flag.Flags = append(flag.Flags, f.Detail)
 	}
-	ctx := context.WithoutCancel(w.ctx)
+	ctx := context.WithoutCancel(w.life.ctx)
 	switch {
 	case flag.Quarantined && w.replica != nil: // the others would not know of it
 		return nil, fmt.Errorf("%s %q would be quarantined, which is %w: somebody who may approve it puts it", one.kind, catalog.Cut(one.id, 160), ErrShared)

@@ -114,7 +114,7 @@ func (w *writer) recall(known []recordedBefore) error {
 			k.was, k.latest = g.Clone(), true
 			continue
 		}
-		for ev, err := range w.log.Read(context.WithoutCancel(w.ctx), k.seq-1) {
+		for ev, err := range w.log.Read(context.WithoutCancel(w.life.ctx), k.seq-1) {
 			if err != nil {
 				return fmt.Errorf("read the log of workspace %q: %w", w.name, err)
 			}

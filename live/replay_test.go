@@ -139,12 +139,12 @@ func TestCanceledRebuildGoesOn(t *testing.T) {
 	settled(t, e)
 	for range 3 {
 		canceled(t, e, s)
-		require.NotNil(t, e.kept.Load())
+		require.NotNil(t, e.builds.kept.Load())
 	}
 	j, err := e.Rebuild(ctx, false)
 	require.NoError(t, err)
 	require.Equal(t, JobDone, finished(t, e, j.ID).State)
-	assert.Nil(t, e.kept.Load(), "nothing is kept once a build is in force")
+	assert.Nil(t, e.builds.kept.Load(), "nothing is kept once a build is in force")
 	j, err = e.Rebuild(ctx, true)
 	require.NoError(t, err)
 	ended := finished(t, e, j.ID)

@@ -142,16 +142,16 @@ func (e *Engine) Serves() error {
 // join compares the copy with the shared log and starts to follow it.
 func (e *Engine) join(ctx context.Context) {
 	e.compareWithLog(ctx)
-	e.background.Go(func() { e.repeat(0, e.followLog) })
-	e.background.Go(func() { e.repeat(sharedLook, e.watchLog) })
+	e.life.background.Go(func() { e.repeat(0, e.followLog) })
+	e.life.background.Go(func() { e.repeat(sharedLook, e.watchLog) })
 }
 
 // repeat calls f until the engine closes.
 func (e *Engine) repeat(pause time.Duration, f func(ctx context.Context)) {
-	for e.ctx.Err() == nil {
-		f(e.ctx)
+	for e.life.ctx.Err() == nil {
+		f(e.life.ctx)
 		select {
-		case <-e.ctx.Done():
+		case <-e.life.ctx.Done():
 		case <-time.After(max(pause, 50*time.Millisecond)):
 		}
 	}
@@ -299,7 +299,7 @@ func (w *writer) take(events []storage.Sealed) error {
 	if len(events) == 0 || w.replica.broken.Load() != nil {
 		return nil
 	}
-	if err := w.log.(storage.Installer).Install(context.WithoutCancel(w.ctx), events); errors.Is(err, storage.ErrConflict) {
+	if err := w.log.(storage.Installer).Install(context.WithoutCancel(w.life.ctx), events); errors.Is(err, storage.ErrConflict) {
 		return fmt.Errorf("%w: %w", ErrDiverged, err)
 	} else if err != nil {
 		return err
@@ -310,7 +310,7 @@ func (w *writer) take(events []storage.Sealed) error {
 // foldTaken folds what was stored of others' events. What their builds measure is measured here too.
 func (w *writer) foldTaken() error {
 	var erased []uint64
-	for ev, err := range decoded(context.WithoutCancel(w.ctx), w.log, w.last, w.log.Head().Seq, nil) {
+	for ev, err := range decoded(context.WithoutCancel(w.life.ctx), w.log, w.last, w.log.Head().Seq, nil) {
 		if err != nil {
 			return err
 		}
@@ -318,10 +318,10 @@ func (w *writer) foldTaken() error {
 		switch v := ev.value.(type) {
 		case *forgotten:
 			erased = append(erased, v.Seqs...)
-			w.forgets.Add(1)
+			w.erasing.forgets.Add(1)
 		case *build:
 			if !v.Refused {
-				w.ahead = &unfinished{snapshot{rules: w.rules, matter: w.matter, built: ev.place, how: *v, image: w.picture(), forgets: w.forgets.Load()}, w.state.Freeze(), w.since}
+				w.ahead = &unfinished{snapshot{rules: w.rules, matter: w.matter, built: ev.place, how: *v, image: w.picture(), forgets: w.erasing.forgets.Load()}, w.state.Freeze(), w.since}
 			}
 		}
 		w.dirty = w.dirty || counts(ev.kind)
@@ -335,7 +335,7 @@ func (w *writer) foldTaken() error {
 		return nil
 	}
 	w.previous.Store(nil)
-	return erase(context.WithoutCancel(w.ctx), w.log, erased)
+	return erase(context.WithoutCancel(w.life.ctx), w.log, erased)
 }
 
 // measureAhead computes the measures of a build that another process started, from the log where the state counts
@@ -368,7 +368,7 @@ func (w *writer) appendShared(entries []entry, records []storage.Record) (receip
 			return receipts, err
 		}
 		rest := records[len(receipts):]
-		known, err := log.Known(context.WithoutCancel(w.ctx), rest[:min(len(rest), eventlog.MaxEvents)])
+		known, err := log.Known(context.WithoutCancel(w.life.ctx), rest[:min(len(rest), eventlog.MaxEvents)])
 		if err != nil {
 			return receipts, err
 		}
@@ -416,7 +416,7 @@ func cut(after uint64, records []storage.Record, known []storage.Receipt) (part 
 // counts once; after a second failure writes are refused until the log answers again, and what it stored after all is
 // taken from it then.
 func (w *writer) replicate(log storage.Installer, part []storage.Record) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), sharedTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.life.ctx), sharedTimeout)
 	defer cancel()
 	head := log.Head()
 	events, err := storage.Seal(head, part)

@@ -81,10 +81,10 @@ func (s *servedAnswers) get(id string) *served {
 // answered finds an answer by its id: among the last ones of this process, else in the log. Nil: it is
 // not known.
 func (e *Engine) answered(ctx context.Context, id string) (*served, error) {
-	if a := e.served.get(id); a != nil {
+	if a := e.answers.served.get(id); a != nil {
 		return a, nil
 	}
-	s := &e.served
+	s := &e.answers.served
 	s.index.Lock()
 	defer s.index.Unlock()
 	if s.logged == nil {
@@ -131,20 +131,20 @@ func (e *Engine) serve(m *suggest.Model, who Asker, a served, by *suggest.Drawn)
 	if by != nil {
 		a.Arm, a.Alone = by.Arm, by.Alone
 	}
-	known := e.served.get(a.ID) != nil
-	e.served.remember(&a)
+	known := e.answers.served.get(a.ID) != nil
+	e.answers.served.remember(&a)
 	if known || x.Log == 0 || uniform("log", a.ID) >= x.Log {
 		return
 	}
-	e.logging.RLock()
-	defer e.logging.RUnlock()
-	if e.toLog == nil {
+	e.answers.logging.RLock()
+	defer e.answers.logging.RUnlock()
+	if e.answers.toLog == nil {
 		return
 	}
 	select {
-	case e.toLog <- answerToLog{m, a}:
+	case e.answers.toLog <- answerToLog{m, a}:
 	default:
-		e.unlogged.Add(1)
+		e.answers.unlogged.Add(1)
 	}
 }
 
@@ -164,7 +164,7 @@ const (
 
 // logServed logs answers until there are no more to come.
 func (e *Engine) logServed(answers <-chan answerToLog) {
-	defer close(e.logged)
+	defer close(e.answers.logged)
 	for {
 		a, ok := <-answers
 		if !ok {
@@ -177,7 +177,7 @@ func (e *Engine) logServed(answers <-chan answerToLog) {
 			if one, err := e.servedEntry(a); err == nil {
 				entries = append(entries, one)
 			} else {
-				e.unlogged.Add(1)
+				e.answers.unlogged.Add(1)
 				e.opts.Logger.Warn("an answer was not logged", "workspace", e.name, "error", err)
 			}
 			if len(entries) == logBatch {
@@ -193,7 +193,7 @@ func (e *Engine) logServed(answers <-chan answerToLog) {
 			}
 		}
 		var failed error
-		err := e.submit(context.WithoutCancel(e.ctx), &op{
+		err := e.submit(context.WithoutCancel(e.life.ctx), &op{
 			prepare: func(*writer) []entry { return entries },
 			finish:  func(_ *writer, _ []storage.Receipt, err error) { failed = err },
 			apart:   true,
@@ -202,7 +202,7 @@ func (e *Engine) logServed(answers <-chan answerToLog) {
 			err = failed
 		}
 		if err != nil {
-			e.unlogged.Add(uint64(len(entries)))
+			e.answers.unlogged.Add(uint64(len(entries)))
 			e.opts.Logger.Warn("answers were not logged", "workspace", e.name, "answers", len(entries), "error", err)
 		}
 	}
@@ -223,13 +223,13 @@ func (e *Engine) servedEntry(a answerToLog) (entry, error) {
 
 // stopLogging logs what waits and ends. No answers may be given any more.
 func (e *Engine) stopLogging() {
-	e.logging.Lock()
-	answers := e.toLog
-	e.toLog = nil
-	e.logging.Unlock()
+	e.answers.logging.Lock()
+	answers := e.answers.toLog
+	e.answers.toLog = nil
+	e.answers.logging.Unlock()
 	if answers != nil {
 		close(answers)
-		<-e.logged
+		<-e.answers.logged
 	}
 }
 

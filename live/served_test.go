@@ -351,7 +351,7 @@ func TestShownPlaces(t *testing.T) {
 	}
 	assert.Equal(t, []int{0, 2, 0}, places["told"])
 	assert.Equal(t, []int{0, 0}, places["unknown"])
-	e.served = servedAnswers{} // as after a restart
+	e.answers.served = servedAnswers{} // as after a restart
 	assert.Equal(t, 1, record(t, e, told).Duplicates, "an answer that is forgotten makes no other episode")
 }
 

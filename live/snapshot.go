@@ -49,10 +49,10 @@ func (w *writer) picture() *history.Image {
 // keepBehind writes a snapshot in the background, one at a time. Without one the next start takes
 // longer, nothing else.
 func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
-	e.background.Go(func() {
+	e.life.background.Go(func() {
 		_, err := guarded(func() (struct{}, error) {
-			return struct{}{}, e.log.PutSnapshot(e.keeping, s.built.seq, func(to io.Writer) error {
-				if e.forgets.Load() != s.forgets || e.unerased.Load() {
+			return struct{}{}, e.log.PutSnapshot(e.life.keeping, s.built.seq, func(to io.Writer) error {
+				if e.erasing.forgets.Load() != s.forgets || e.erasing.unerased.Load() {
 					return errors.New("something it counts is to be forgotten")
 				}
 				w := &codec.Writer{To: to}
@@ -62,7 +62,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 				return w.Flush()
 			})
 		})
-		if err != nil && e.keeping.Err() == nil {
+		if err != nil && e.life.keeping.Err() == nil {
 			e.opts.Logger.Warn("snapshot was not written; the next start replays more", "workspace", e.name, "event", s.built.seq, "error", err)
 		}
 	})

@@ -32,7 +32,7 @@ func settled(t testing.TB, e *Engine) {
 		}
 		return idle == 2
 	}, 2*time.Minute, time.Millisecond)
-	e.background.Wait()
+	e.life.background.Wait()
 }
 
 func kept(t testing.TB, e *Engine) (seqs []uint64) {
@@ -186,7 +186,7 @@ func TestForgetDropsSnapshots(t *testing.T) {
 	require.NoError(t, err)
 	var old snapshot
 	require.NoError(t, e.do(ctx, func(w *writer) {
-		old = snapshot{matter: w.matter, built: w.built, how: w.how, image: w.picture(), forgets: w.forgets.Load()}
+		old = snapshot{matter: w.matter, built: w.built, how: w.how, image: w.picture(), forgets: w.erasing.forgets.Load()}
 	}))
 	measures := e.Model()
 	_, err = e.Forget(ctx, Selection{Episode: "secret"})
@@ -194,7 +194,7 @@ func TestForgetDropsSnapshots(t *testing.T) {
 	settled(t, e)
 	h := replayed(t, e.log)
 	e.keepBehind(old, h.measures) // comes late
-	e.background.Wait()
+	e.life.background.Wait()
 	for _, seq := range kept(t, e) {
 		assert.Greater(t, seq, old.built.seq)
 	}

@@ -32,19 +32,19 @@ func (e *Engine) fetchVectors() {
 	if e.opts.Embedder == nil {
 		return
 	}
-	e.stale.Store(true)
-	if !e.fetch.TryLock() {
+	e.vectors.stale.Store(true)
+	if !e.vectors.fetch.TryLock() {
 		return
 	}
-	e.background.Go(func() {
-		for e.stale.Swap(false) {
-			_, err := guarded(func() (struct{}, error) { return struct{}{}, e.fetchMissing(e.ctx) })
-			if err != nil && e.ctx.Err() == nil {
+	e.life.background.Go(func() {
+		for e.vectors.stale.Swap(false) {
+			_, err := guarded(func() (struct{}, error) { return struct{}{}, e.fetchMissing(e.life.ctx) })
+			if err != nil && e.life.ctx.Err() == nil {
 				e.opts.Logger.Warn("embeddings are not available; search goes on without the missing ones", "workspace", e.name, "error", err)
 			}
 		}
-		e.fetch.Unlock()
-		if e.stale.Load() && e.ctx.Err() == nil { // asked between the last look and the unlocking
+		e.vectors.fetch.Unlock()
+		if e.vectors.stale.Load() && e.life.ctx.Err() == nil { // asked between the last look and the unlocking
 			e.fetchVectors()
 		}
 	})

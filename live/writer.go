@@ -81,13 +81,13 @@ func (e *Engine) submit(ctx context.Context, o *op) error {
 	case e.ops <- o:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-e.closing:
+	case <-e.life.closing:
 		return ErrClosed
 	}
 	select {
 	case <-o.done:
 		return nil
-	case <-e.closed:
+	case <-e.life.closed:
 		select {
 		case <-o.done:
 			return nil
@@ -99,7 +99,7 @@ func (e *Engine) submit(ctx context.Context, o *op) error {
 
 // run carries out ops, several in one commit where they have queued up.
 func (w *writer) run() {
-	defer close(w.closed)
+	defer close(w.life.closed)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	w.judgeIfDue()
@@ -127,7 +127,7 @@ func (w *writer) run() {
 			result()
 			w.buildIfDue()
 		case <-timer.C:
-		case <-w.closing:
+		case <-w.life.closing:
 			w.end()
 			return
 		}
@@ -195,7 +195,7 @@ func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 	if w.replica != nil {
 		receipts, err = w.appendShared(entries, records)
 	} else {
-		receipts, err = w.log.Append(context.WithoutCancel(w.ctx), records)
+		receipts, err = w.log.Append(context.WithoutCancel(w.life.ctx), records)
 		w.countStored(entries, receipts)
 	}
 	if err == nil {
@@ -220,7 +220,7 @@ func (w *writer) countStored(entries []entry, receipts []storage.Receipt) {
 		if r.Status == storage.Stored {
 			w.count(decodedEvent{place{seq: r.Seq}, entries[i].kind, entries[i].value})
 			if entries[i].kind == kindForgotten {
-				w.forgets.Add(1)
+				w.erasing.forgets.Add(1)
 			}
 			w.dirty = w.dirty || counts(entries[i].kind)
 		}
@@ -265,7 +265,7 @@ func (w *writer) buildIfDue() {
 	if w.ahead != nil && w.building == nil {
 		w.measureAhead()
 	}
-	if !w.startsBuilds() || w.building != nil || w.judging || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
+	if !w.startsBuilds() || w.building != nil || w.judging || w.builds.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
 		return
 	}
 	catalog := w.changed || w.texts > 0 && (w.opts.Embedder != nil || w.texts*buildShare >= w.state.Seen())
@@ -311,7 +311,7 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	shot := snapshot{rules: w.rules, matter: w.matter, built: at, how: b, image: w.picture(), forgets: w.forgets.Load()}
+	shot := snapshot{rules: w.rules, matter: w.matter, built: at, how: b, image: w.picture(), forgets: w.erasing.forgets.Load()}
 	counts := w.state.Freeze()
 	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
 	w.measureBehind(j, shot, w.since, func(ctx context.Context) (*foldedLog, error) {
@@ -360,7 +360,7 @@ type building struct {
 // state, if it has one). What was counted before the build event no longer counts as new. j is the job of the build;
 // nil: its caller has one of its own.
 func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx context.Context) (*foldedLog, error)) {
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.life.ctx)
 	changed, texts := w.changed, w.texts
 	w.building, w.failed, w.changed, w.texts = &building{done: make(chan struct{}), cancel: cancel}, false, false, 0
 	w.began = w.opts.Now()
@@ -388,7 +388,7 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 			}
 			switch ended.err = err; {
 			case err == nil:
-			case w.ctx.Err() != nil:
+			case w.life.ctx.Err() != nil:
 				w.opts.Logger.Info("build is left to the next start", "workspace", w.name, "event", shot.built.seq)
 			case errors.Is(err, context.Canceled):
 				if w.failed = j != nil; !w.failed { // one that started by itself waits for the next change, or it would start at once
@@ -413,15 +413,15 @@ func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 	}
 	old := w.Model()
 	w.measures, w.built, w.how = h.measures, shot.built, shot.how
-	if w.builtAt = w.timeBuilt(w.ctx, w.built.seq); w.builtAt.IsZero() { // else a start made it again
+	if w.builtAt = w.timeBuilt(w.life.ctx, w.built.seq); w.builtAt.IsZero() { // else a start made it again
 		w.builtAt = w.opts.Now().UTC().Round(0)
-		w.noteBuilt(context.WithoutCancel(w.ctx), w.built.seq, w.builtAt)
+		w.noteBuilt(context.WithoutCancel(w.life.ctx), w.built.seq, w.builtAt)
 	}
-	w.autoAt = w.judgedAt(w.ctx, w.how)
+	w.autoAt = w.judgedAt(w.life.ctx, w.how)
 	if w.refused == nil || w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
 		w.refused, w.since = nil, max(0, w.since-counted)
 	}
-	w.kept.Store(nil)
+	w.builds.kept.Store(nil)
 	w.showJudged()
 	if err := w.publish(); err != nil {
 		return err
@@ -441,10 +441,10 @@ func (e *Engine) warmBehind(m *suggest.Measures) {
 		return
 	}
 	e.warming.Store(true)
-	e.background.Go(func() {
+	e.life.background.Go(func() {
 		defer e.warming.Store(false)
 		_, err := guarded(func() (struct{}, error) {
-			m.Warm(func() bool { return e.ctx.Err() != nil })
+			m.Warm(func() bool { return e.life.ctx.Err() != nil })
 			return struct{}{}, nil
 		})
 		if err != nil {
@@ -465,7 +465,7 @@ func guarded[T any](f func() (T, error)) (v T, err error) {
 
 // catchUp folds into h what the log holds after h.matter.
 func (w *writer) catchUp(h *foldedLog, after uint64) error {
-	for e, err := range decoded(context.WithoutCancel(w.ctx), w.log, after, math.MaxUint64, nil) {
+	for e, err := range decoded(context.WithoutCancel(w.life.ctx), w.log, after, math.MaxUint64, nil) {
 		if err != nil {
 			return err
 		}
