@@ -70,11 +70,51 @@ func openNATS(ctx context.Context, address string, opts Options) (Log, error) {
 		return nil, err
 	}
 	n := &NATS{conn: conn, holder: newHolder(), tails: map[string]tail{}}
-	if err := n.prepare(ctx, opts); err != nil {
+	if err := n.started(ctx, opts); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return n, nil
+}
+
+// startWait is how long a cluster may take to start.
+const startWait = time.Minute
+
+// started prepares the streams. A cluster that is starting leaves requests without an answer while it has no leader,
+// and refuses to place streams until its servers have found each other, so a short question comes first and both are
+// repeated. Every step of prepare can be repeated.
+func (n *NATS) started(ctx context.Context, opts Options) (err error) {
+	if n.js, err = jetstream.New(n.conn, jetstream.WithDefaultTimeout(natsWait)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	for {
+		soon, stop := context.WithTimeout(ctx, 2*time.Second)
+		_, err = n.js.AccountInfo(soon)
+		stop()
+		if err == nil {
+			err = n.prepare(ctx, opts)
+		}
+		if err == nil || ctx.Err() != nil || !clusterStarting(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// clusterStarting reports whether JetStream did not answer, or refused for lack of servers in contact: 10005 no
+// suitable peers, 10008 the cluster is not available, 10009 no leader of the cluster.
+func clusterStarting(err error) bool {
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) {
+		return slices.Contains([]jetstream.ErrorCode{10005, 10008, 10009}, refused.ErrorCode)
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 }
 
 // natsOptions takes the parameters of an address apart: ?creds=FILE, tls_ca, tls_cert and tls_key are files, monitor
@@ -157,9 +197,6 @@ func checkSync(ctx context.Context, monitors []string) error {
 func (n *NATS) prepare(ctx context.Context, opts Options) (err error) {
 	if n.conn.MaxPayload() < MaxBytes+(128<<10) {
 		return fmt.Errorf("the server takes messages of at most %d bytes; max_payload must be at least %d", n.conn.MaxPayload(), MaxBytes+128<<10)
-	}
-	if n.js, err = jetstream.New(n.conn, jetstream.WithDefaultTimeout(natsWait)); err != nil {
-		return err
 	}
 	replicas := 3
 	if opts.Unsafe && n.conn.ConnectedClusterName() == "" {

@@ -42,7 +42,7 @@ func freePorts(t *testing.T, n int) []int {
 	return ports
 }
 
-// startCluster runs three nodes that sync always, with monitoring.
+// startCluster runs three nodes that sync always, with monitoring. They may still be looking for each other.
 func startCluster(t *testing.T) (nodes []*server.Server, address string) {
 	ports := freePorts(t, 3)
 	var routes []string
@@ -71,14 +71,6 @@ func startCluster(t *testing.T) (nodes []*server.Server, address string) {
 		list += map[bool]string{true: "", false: ","}[i == 0] + s.Addr().String()
 		monitors += fmt.Sprintf("&monitor=http://%s", s.MonitorAddr())
 	}
-	require.Eventually(t, func() bool {
-		for _, s := range nodes {
-			if s.JetStreamIsLeader() {
-				return len(s.JetStreamClusterPeers()) == 3
-			}
-		}
-		return false
-	}, time.Minute, 20*time.Millisecond)
 	return nodes, "nats://" + list + "?" + monitors[1:]
 }
 
