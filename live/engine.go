@@ -92,7 +92,7 @@ type Engine struct {
 	opts  Options
 
 	current  atomic.Pointer[edition]
-	previous atomic.Pointer[suggest.Model] // the model before the last build
+	previous atomic.Pointer[suggest.Model] // the model before the last build, if it is small
 
 	ops        chan *op
 	life       lifecycle

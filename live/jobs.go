@@ -185,7 +185,7 @@ func (e *Engine) finish(j *job, err error) {
 	returnMemory()
 }
 
-// returnMemory gives the memory that a build or judgement no longer needs back to the operating system, where it is
+// returnMemory gives the memory that a build, a judgement or a start no longer needs back to the operating system, where it is
 // much: a server at rest allocates too little for the collector to do so soon.
 func returnMemory() {
 	const much = 256 << 20 // bytes; less is not worth a forced collection

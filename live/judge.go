@@ -100,8 +100,10 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t evaluate.Tria
 			}
 		}
 	}
-	for _, ep := range past {
-		t.Episodes = append(t.Episodes, *ep)
+	t.Episodes = make([]episodic.Episode, len(past))
+	for i, ep := range past {
+		t.Episodes[i] = *ep
+		t.Episodes[i].Steps = slices.Clone(ep.Steps) // the decoder leaves room for as many more
 	}
 	m := e.Model()
 	t.New = evaluate.Recipe{Tools: m.Tools(), Capabilities: m.Capabilities()}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/catalog"
 	"waymark/internal/codec"
 	"waymark/storage"
 	"waymark/suggest"
@@ -350,4 +352,30 @@ func TestRebuildJudgesProfiles(t *testing.T) {
 	assert.Equal(t, suggest.ProfileLearned, profile())
 	verify(t, e)
 	end()
+}
+
+// The model before a large one comes from its snapshot, not from memory.
+func TestPreviousOfALargeModel(t *testing.T) {
+	e, end := reopened(t, storage.NewMemory())
+	defer end()
+	tools := make([]catalog.Tool, previousInMemory+1)
+	for i := range tools {
+		tools[i] = catalog.Tool{ID: fmt.Sprint("many:t", i)}
+	}
+	_, err := e.PutTools(ctx, tools)
+	require.NoError(t, err)
+	build := func(ids ...string) string {
+		record(t, e, episode(strings.Join(ids, " "), ids...))
+		_, err := e.Build(ctx)
+		require.NoError(t, err)
+		settled(t, e)
+		e.life.background.Wait()
+		return e.Model().Info().Version
+	}
+	first := build("many:t1", "many:t2")
+	build("many:t3", "many:t4")
+	assert.Nil(t, e.previous.Load())
+	m, err := e.ModelNamed(ctx, "previous")
+	require.NoError(t, err)
+	assert.Equal(t, first, m.Info().Version)
 }

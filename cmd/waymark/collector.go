@@ -9,7 +9,7 @@ import (
 
 const (
 	mostGrowth  = 400       // percent: collecting a small heap constantly costs 40 % of the processor time under load
-	leastGrowth = 50        // percent
+	leastGrowth = 25        // percent
 	spare       = 256 << 20 // bytes that a large heap may grow between collections
 )
 

@@ -109,7 +109,6 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 		return usagef("--addr %s: %w", addr, err)
 	}
 	who.requireKey, who.serves = !tcp.IP.IsLoopback() || who.tls != nil, true
-	tuneCollector()
 	h, c, err := a.enter(ctx, a.logger(), who)
 	if err != nil {
 		return err
@@ -248,7 +247,6 @@ At the end of the input the calls that came before it are answered, then the com
 func (a *app) mcp(ctx context.Context) (err error) {
 	in, out := stdio(a.in, a.out)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a host that has gone is an error of the write, not the end of the process
-	tuneCollector()
 	h, c, err := a.enter(ctx, a.logger(), access{serves: true})
 	if err != nil {
 		return err

@@ -33,6 +33,11 @@ func (d *Data) Add(x []float64, y float64) {
 	d.Y = append(d.Y, float32(y))
 }
 
+// AddRow is Add for features of the precision that the table has.
+func (d *Data) AddRow(x []float32, y float64) {
+	d.X, d.Y = append(d.X, x...), append(d.Y, float32(y))
+}
+
 // Join is one table of p features from parts without log-odds to start from, all of them with weights or none.
 func Join(p int, parts []Data) Data {
 	d := Data{P: p}
@@ -175,22 +180,24 @@ func (m *Model) Plus(share float64, n *Model) *Model {
 }
 
 // Z is the log-odds of an event with features x.
-func (m *Model) Z(x []float64) float64 {
+func (m *Model) Z(x []float64) float64 { return logOdds(m, x) }
+
+// ZRow is Z for features of the precision that a table has.
+func (m *Model) ZRow(x []float32) float64 { return logOdds(m, x) }
+
+func logOdds[F float32 | float64](m *Model, x []F) float64 {
 	z := m.Bias
 	for k, v := range x {
-		z += float64(m.Slope[k] * (v - m.Mean[k]))
+		z += float64(m.Slope[k] * (float64(v) - m.Mean[k]))
 	}
 	return z
 }
 
 // Zs are the log-odds of all observations, with those that the table starts from.
 func (m *Model) Zs(d Data) []float32 {
-	zs, x := make([]float32, len(d.Y)), make([]float64, d.P)
+	zs := make([]float32, len(d.Y))
 	for i := range zs {
-		for k := range x {
-			x[k] = float64(d.X[i*d.P+k])
-		}
-		zs[i] = float32(m.Z(x))
+		zs[i] = float32(m.ZRow(d.X[i*d.P : (i+1)*d.P]))
 		if d.Z != nil {
 			zs[i] += d.Z[i]
 		}

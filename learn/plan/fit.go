@@ -211,8 +211,8 @@ func (f *fit) corrections() logit.Data {
 	d := logit.Data{P: base + len(nextNames)}
 	for _, q := range f.all {
 		for i, t := range q.table.cand {
-			d.Add(q.table.f[i], q.mine[t])
-			d.Z = append(d.Z, float32(q.first.Z(q.table.f[i][:base])))
+			d.AddRow(q.table.f[i], q.mine[t])
+			d.Z = append(d.Z, float32(q.first.ZRow(q.table.f[i][:base])))
 		}
 	}
 	return d

@@ -107,7 +107,7 @@ func (q *request) next() {
 				mm = mate1[s][1]
 			}
 		}
-		copy(q.table.f[i][len(baseNames):], []float64{
+		narrow(q.table.f[i][len(baseNames):], []float64{
 			odds(p), odds(1 - none[i]), most[i], needed[i], needs[i], target[i], odds(byTarget[i]), odds(mass[i]), depth[i], usual[i], numeric.Ln(1 + ms), mm,
 			numeric.Ln(1 + float64(r)), math.Max(-8, math.Min(8, float64(r)-q.size)), p / (total + .1),
 		})
@@ -120,13 +120,13 @@ func (q *request) firstStage() {
 	q.first = q.mix(func(w *weights) *logit.Model { return w.first })
 	q.table.p = make([]float64, len(q.table.cand))
 	for i := range q.table.cand {
-		q.table.p[i] = q.first.P(q.table.f[i][:len(baseNames)])
+		q.table.p[i] = logit.Sigmoid(q.first.ZRow(q.table.f[i][:len(baseNames)]))
 	}
 	if m.kinds[known].target != nil {
 		q.target = q.mix(func(w *weights) *logit.Model { return w.target })
 		q.table.goal = make([]float64, len(q.table.cand))
 		for i := range q.table.cand {
-			q.table.goal[i] = q.target.P(q.table.f[i][:len(baseNames)])
+			q.table.goal[i] = logit.Sigmoid(q.target.ZRow(q.table.f[i][:len(baseNames)]))
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (q *request) secondStage() {
 	q.second = q.mix(func(w *weights) *logit.Model { return w.second })
 	q.table.p2 = make([]float64, len(q.table.cand))
 	for i, f := range q.table.f {
-		q.table.p2[i] = logit.Sigmoid(q.first.Z(f[:len(baseNames)]) + q.second.Z(f))
+		q.table.p2[i] = logit.Sigmoid(q.first.ZRow(f[:len(baseNames)]) + q.second.ZRow(f))
 	}
 	q.table.order = make([]int32, len(q.table.cand))
 	for i := range q.table.order {

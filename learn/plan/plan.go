@@ -167,7 +167,7 @@ func (a *Answer) Explain(tool int32) []Term {
 		} else {
 			name = nextNames[k-len(baseNames)]
 		}
-		terms = append(terms, Term{name, v, q.adds(k, v)})
+		terms = append(terms, Term{name, float64(v), q.adds(k, float64(v))})
 	}
 	return terms
 }
@@ -185,7 +185,7 @@ func (a *Answer) Score(tool int32) (score float64, ok bool) {
 		for i := range a.score {
 			a.score[i] = q.bias()
 			for k, v := range q.table.f[i] {
-				a.score[i] += q.adds(k, v)
+				a.score[i] += q.adds(k, float64(v))
 			}
 		}
 	}

@@ -86,7 +86,7 @@ func (q *request) precision(m *logit.Model) float64 {
 	}
 	rank := make([]ranked, len(q.table.cand))
 	for i, t := range q.table.cand {
-		rank[i] = ranked{i, m.Z(q.table.f[i][:len(baseNames)]), q.mine[t]}
+		rank[i] = ranked{i, m.ZRow(q.table.f[i][:len(baseNames)]), q.mine[t]}
 	}
 	slices.SortFunc(rank, func(a, b ranked) int { return cmp.Or(cmp.Compare(b.z, a.z), cmp.Compare(a.at, b.at)) })
 	found, sum := 0.0, 0.0
@@ -105,7 +105,7 @@ func (f *fit) scores(sample []*request) logit.Data {
 	d := logit.Data{P: len(baseNames)}
 	for _, q := range sample {
 		for i, t := range q.table.cand {
-			d.Add(q.table.f[i][:d.P], q.mine[t])
+			d.AddRow(q.table.f[i][:d.P], q.mine[t])
 		}
 	}
 	return d

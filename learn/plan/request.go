@@ -42,7 +42,7 @@ type candidateTable struct {
 	cand   []int32     // increasing
 	at     []int32     // by tool, its place in cand, counted from 1; nil in requests of the past, of which there are many
 	clause []int32     // of a candidate, the clause that speaks most for it, -1
-	f      [][]float64 // features of candidates: of the first stage, then those that the second adds
+	f      [][]float32 // features of candidates: of the first stage, then those that the second adds; as fits read them
 	p      []float64   // first-stage probability
 	p2     []float64   // second-stage probability
 	goal   []float64   // probability to be what the task is done for; nil without known dependencies
@@ -139,13 +139,22 @@ func (q *request) prepare() {
 	q.candidates()
 	rank := q.ranks()
 	wide := len(baseNames) + len(nextNames)
-	all := make([]float64, wide*len(q.table.cand))
-	q.table.f, q.table.clause = make([][]float64, len(q.table.cand)), make([]int32, len(q.table.cand))
+	all, base := make([]float32, wide*len(q.table.cand)), make([]float64, len(baseNames))
+	q.table.f, q.table.clause = make([][]float32, len(q.table.cand)), make([]int32, len(q.table.cand))
 	kin := m.texts.kinship(q.kin, q.table.cand)
 	for i, t := range q.table.cand {
 		q.table.f[i] = all[i*wide : (i+1)*wide]
-		q.base(q.table.f[i], t, rank[i], kin[i])
+		q.base(base, t, rank[i], kin[i])
+		narrow(q.table.f[i], base)
 		q.table.clause[i] = q.clauseOf(t)
+	}
+}
+
+// narrow rounds features to the precision that fits read: what weights are fitted to is what they are applied to, and
+// the requests of a fit take half the memory.
+func narrow(dst []float32, src []float64) {
+	for k, v := range src {
+		dst[k] = float32(v)
 	}
 }
 
