@@ -141,7 +141,9 @@ func (a *app) offeredNow(ctx context.Context, against, server string) (map[strin
 	return offers, nil
 }
 
-func (a *app) lookOptions() gateway.Options { return gateway.Options{Version: version().Version} }
+func (a *app) lookOptions() gateway.Options {
+	return gateway.Options{Version: version().Version, Logins: a.logins()}
+}
 
 func (a *app) agreedServers(ctx context.Context) (agreed map[string]bool, err error) {
 	agreed = map[string]bool{}
