@@ -145,7 +145,12 @@ func (a *app) suggestPermissions(ctx context.Context, o permissionOptions) error
 		return err
 	}
 	p := rulesOf(h, usage.Permissions(d.Tools, episodes, o.limits), d.Tools)
-	p.Text = permissionText(h, p.Rules)
+	if p.Text, p.File = permissionText(h, p.Rules), "~/"+p.File; o.project {
+		if _, err := permissionFile(h, o); err != nil {
+			return err
+		}
+		p.File = permissionHosts[h].project
+	}
 	if o.write {
 		return a.writePermissions(h, o, p.Rules)
 	}
@@ -155,7 +160,7 @@ func (a *app) suggestPermissions(ctx context.Context, o permissionOptions) error
 	if len(p.Rules) == 0 {
 		a.printf("no tool may be allowed\n")
 	} else {
-		a.printf("~/%s\n\n%s\n", p.File, p.Text)
+		a.printf("%s\n\n%s\n", p.File, p.Text)
 	}
 	var rows [][]string
 	for _, r := range p.Rules {
