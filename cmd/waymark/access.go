@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
 	"waymark/live"
 	"waymark/suggest"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
 	"waymark/suggest"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
 	"waymark/storage"
 )
 

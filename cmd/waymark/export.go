@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
 	"waymark/suggest"
 )
 

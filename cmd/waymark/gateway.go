@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
 	"waymark/gateway"
 	"waymark/ingest"
 	"waymark/storage"

@@ -19,7 +19,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
+	"waymark/cmd/waymark/internal/inprocess"
 	"waymark/episodic"
 	"waymark/ingest"
 	"waymark/live"
@@ -237,7 +238,7 @@ func (im *importing) send(ctx context.Context, c *client.Client, inputs []import
 	taken := im.report.Taken // the answer says what became of the rest
 	req := client.Request{Method: http.MethodPost, Path: "/v1/import", ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source}
 	r, w := io.Pipe()
-	if c.InProcess() {
+	if _, ok := c.HTTP.Transport.(inprocess.Transport); ok {
 		ctx = server.WithItems(ctx, b.items(ctx))
 	} else {
 		req.Body = r

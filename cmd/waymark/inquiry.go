@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
 	"waymark/score"
 	"waymark/score/evidence"
 	"waymark/score/evidence/inquiry"

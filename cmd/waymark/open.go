@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
 )
 
 func (a *app) openCommand() *cobra.Command {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
 	dagrun "waymark/run"
 )
 

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
 	"waymark/ingest"
 	"waymark/sample"
 	"waymark/suggest"

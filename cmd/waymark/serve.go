@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
 	"waymark/storage"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/client"
 	mcpserver "waymark/server/mcp"
 )
 

@@ -1,4 +1,4 @@
-package client
+package inprocess
 
 import (
 	"bufio"
@@ -14,21 +14,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"waymark/client"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // both runs a test over a socket and in process: the two roads must not be tellable apart.
-func both(t *testing.T, h http.Handler, test func(t *testing.T, c *Client)) {
+func both(t *testing.T, h http.Handler, test func(t *testing.T, c *client.Client)) {
 	t.Run("socket", func(t *testing.T) {
 		s := httptest.NewServer(h)
 		defer s.Close()
 		transport := &http.Transport{}
 		defer transport.CloseIdleConnections()
-		test(t, &Client{HTTP: &http.Client{Transport: transport}, Base: s.URL, Token: "t", Workspace: "w", Source: "cli"})
+		test(t, &client.Client{HTTP: &http.Client{Transport: transport}, Base: s.URL, Token: "t", Workspace: "w", Source: "cli"})
 	})
 	t.Run("in process", func(t *testing.T) {
-		test(t, &Client{HTTP: &http.Client{Transport: InProcess{h}}, Base: "http://localhost", Token: "t", Workspace: "w", Source: "cli"})
+		test(t, &client.Client{HTTP: &http.Client{Transport: Transport{h}}, Base: "http://localhost", Token: "t", Workspace: "w", Source: "cli"})
 	})
 }
 
@@ -38,7 +40,7 @@ func TestCallSendsWhoAndWhere(t *testing.T) {
 		fmt.Fprintf(w, "%s %s %s %s %s %s %s", r.Method, r.RequestURI, r.Header.Get("Authorization"),
 			r.Header.Get("Waymark-Workspace"), r.Header.Get("Waymark-Source"), r.Header.Get("Content-Type"), body)
 	})
-	both(t, h, func(t *testing.T, c *Client) {
+	both(t, h, func(t *testing.T, c *client.Client) {
 		got, err := c.Call(t.Context(), "POST", "/v1/next?a=b%2Fc", map[string]int{"limit": 3})
 		require.NoError(t, err)
 		assert.Equal(t, `POST /v1/next?a=b%2Fc Bearer t w cli application/json {"limit":3}`, string(got))
@@ -65,10 +67,10 @@ func TestBodiesStreamBothWays(t *testing.T) {
 		w.Header().Set("Lines", fmt.Sprint(n))
 		w.Header().Set(http.TrailerPrefix+"Late", "yes")
 	})
-	both(t, h, func(t *testing.T, c *Client) {
+	both(t, h, func(t *testing.T, c *client.Client) {
 		r, w := io.Pipe()
 		go fmt.Fprintln(w, "first")
-		resp, err := c.Do(t.Context(), Request{Method: "POST", Path: "/", Body: r})
+		resp, err := c.Do(t.Context(), client.Request{Method: "POST", Path: "/", Body: r})
 		require.NoError(t, err)
 		defer resp.Body.Close()
 		out := bufio.NewReader(resp.Body)
@@ -93,21 +95,21 @@ func TestAbortedAnswerIsNotAWholeOne(t *testing.T) {
 		http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	both(t, h, func(t *testing.T, c *Client) {
+	both(t, h, func(t *testing.T, c *client.Client) {
 		_, err := c.Call(t.Context(), "GET", "/", nil)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	})
 }
 
 func TestPanicIsAnErrorNotACrash(t *testing.T) {
-	c := &Client{HTTP: &http.Client{Transport: InProcess{http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("bug") })}}, Base: "http://localhost"}
+	c := &client.Client{HTTP: &http.Client{Transport: Transport{http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("bug") })}}, Base: "http://localhost"}
 	_, err := c.Call(t.Context(), "GET", "/v1/stats", nil)
 	require.Error(t, err)
 }
 
 func TestContextEndsACall(t *testing.T) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	both(t, h, func(t *testing.T, c *Client) {
+	both(t, h, func(t *testing.T, c *client.Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := c.Call(ctx, "GET", "/", nil)
@@ -135,9 +137,9 @@ func TestProblemReadsAsASentence(t *testing.T) {
 				w.WriteHeader(tt.status)
 				io.WriteString(w, tt.body)
 			})
-			both(t, h, func(t *testing.T, c *Client) {
+			both(t, h, func(t *testing.T, c *client.Client) {
 				_, err := c.Call(t.Context(), "GET", "/", nil)
-				var p *Problem
+				var p *client.Problem
 				require.ErrorAs(t, err, &p)
 				assert.Equal(t, tt.status, p.Status)
 				assert.Equal(t, tt.want, p.Error())
@@ -146,11 +148,11 @@ func TestProblemReadsAsASentence(t *testing.T) {
 	}
 }
 
-func ExampleInProcess() {
+func ExampleTransport() {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"hello":%q}`, strings.TrimPrefix(r.URL.Path, "/"))
 	})
-	c := &Client{HTTP: &http.Client{Transport: InProcess{hello}}, Base: "http://localhost"}
+	c := &client.Client{HTTP: &http.Client{Transport: Transport{hello}}, Base: "http://localhost"}
 	body, err := c.Call(context.Background(), "GET", "/world", nil)
 	fmt.Println(string(body), err)
 	// Output: {"hello":"world"} <nil>

@@ -1,13 +1,3 @@
-// Package client speaks Waymark's HTTP API for the command line.
-//
-// The command line never computes an answer of its own. It asks the same handler that serves HTTP,
-// over one of two roads:
-//
-//	command ──▶ Client ──▶ socket ──────────▶ handler of the running server
-//	                  └──▶ [InProcess] ─────▶ handler in this process
-//
-// so that `waymark next` and POST /v1/next cannot differ. What the handler refuses comes back as a
-// [Problem], which reads as one sentence.
 package client
 
 import (
@@ -18,23 +8,19 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 )
 
-// Client calls one server as one user of one workspace.
+// Client calls one server as one user of one workspace. It may be used by several goroutines.
 type Client struct {
 	HTTP      *http.Client
 	Base      string // http://host:port, without a path
-	Token     string // bearer token; empty sends none
-	Workspace string // the workspace meant; obeyed only together with the owner's token
-	Source    string // who is speaking, for what gets recorded; the same condition holds
+	Token     string // API key; empty sends none
+	Workspace string // workspace to use; the server ignores it without the token of its owner
+	Source    string // who speaks, for what is recorded; the server ignores it without the token of its owner
+	Retries   int    // how often a question is repeated after 429 or 503
 
 	Named func(field string) string // of problems: see [Problem.Named]
-}
-
-// InProcess reports whether the handler is in this process.
-func (c *Client) InProcess() bool {
-	_, ok := c.HTTP.Transport.(InProcess)
-	return ok
 }
 
 // Request is one call. Body may be nil.
@@ -111,7 +97,9 @@ type Problem struct {
 	Detail string        `json:"detail"`
 	Errors []ProblemPart `json:"errors"`
 
-	// Named says what the caller calls a field of the request; nil: as the request does.
+	RetryAfter time.Duration `json:"-"` // how long the server asks to wait; 0: it does not say
+
+	// Named translates the name of a request field into the caller's words; nil keeps it.
 	Named func(field string) string `json:"-"`
 }
 
@@ -188,7 +176,7 @@ func problemOf(resp *http.Response) *Problem {
 	if json.Unmarshal(b, p) != nil || (p.Detail == "" && p.Title == "" && len(p.Errors) == 0) {
 		*p = Problem{Detail: strings.TrimSpace(string(b))}
 	}
-	p.Status = resp.StatusCode
+	p.Status, p.RetryAfter = resp.StatusCode, retryAfter(resp.Header)
 	return p
 }
 

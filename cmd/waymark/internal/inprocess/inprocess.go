@@ -1,4 +1,6 @@
-package client
+// Package inprocess lets the command line call the HTTP handler of the server without a socket. The command line
+// never computes an answer of its own, so `waymark next` and POST /v1/next cannot differ.
+package inprocess
 
 import (
 	"bufio"
@@ -11,14 +13,14 @@ import (
 	"time"
 )
 
-// InProcess answers requests by calling a handler, without a socket. Both bodies stream: the handler
+// Transport answers requests by calling a handler, without a socket. Both bodies stream: the handler
 // reads while the request is still being written, and the caller reads while the handler writes.
-type InProcess struct {
+type Transport struct {
 	Handler http.Handler
 }
 
 // RoundTrip implements [http.RoundTripper]. It returns as soon as the handler has sent its header.
-func (t InProcess) RoundTrip(out *http.Request) (*http.Response, error) {
+func (t Transport) RoundTrip(out *http.Request) (*http.Response, error) {
 	in := out.Clone(out.Context())
 	in.RequestURI = out.URL.RequestURI()
 	in.Host = out.URL.Host
