@@ -151,7 +151,11 @@ func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (ru
 	if cut {
 		return failed(run.FailedTool, "the answer is longer than %d bytes", u.opts.Limits.MaxAnswer), nil
 	}
-	return failureOf(err, status, u.opts.CallTimeout.String(), l.story), nil
+	res := failureOf(err, status, u.opts.CallTimeout.String(), l.story)
+	if res.Failure == run.FailedAuth {
+		res.Message = u.refusal(l, errors.New(res.Message)).Error()
+	}
+	return res, nil
 }
 
 // probe finds out whether a server that did not answer in time still does anything; if not, it is started

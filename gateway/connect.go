@@ -21,7 +21,7 @@ func (u *upstream) connect(ctx context.Context) (*link, error) {
 		first, cancel := context.WithTimeout(ctx, u.opts.StartTimeout/2)
 		defer cancel()
 		l, err := u.shake(first, def, "")
-		if err == nil || ctx.Err() != nil || errors.Is(err, errNoStart) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, errNoStart) || errors.Is(err, errNoLogin) {
 			return l, err
 		}
 		u.log.Debug("a server did not take the newest revision", "error", err)
@@ -67,7 +67,7 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 			l.child.end(true)
 			return nil, fmt.Errorf("%w (%s)", err, story)
 		}
-		return nil, err
+		return nil, u.refusal(l, err)
 	}
 	l.session = session
 	if info := session.InitializeResult(); info != nil && info.ServerInfo != nil && info.ServerInfo.Name == ownName {
@@ -89,9 +89,10 @@ func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 		if def.Reserved && u.opts.reserved != nil {
 			next = u.opts.reserved
 		}
+		next = &signed{next: next, logins: u.opts.Logins, def: &u.def, refused: &l.refused}
 		client := &http.Client{
 			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			CheckRedirect: noRedirect,
 		}
 		if def.SSE {
 			return &mcp.SSEClientTransport{Endpoint: def.URL, HTTPClient: client}, nil

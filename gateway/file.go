@@ -69,21 +69,26 @@ func WriteDefinitions(dir, workspace string, defs []Definition) error {
 	} else {
 		all.Workspaces[workspace] = workspaceServers{defs}
 	}
-	text, err := json.MarshalIndent(all, "", "  ")
+	return writePrivate(dir, DefinitionsFile, all)
+}
+
+// writePrivate replaces a file of the data directory, readable by its owner alone.
+func writePrivate(dir, name string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, DefinitionsFile+".*") // readable by its owner alone
+	f, err := os.CreateTemp(dir, name+".*") // readable by its owner alone
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(append(text, '\n'))
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, DefinitionsFile))
+		err = os.Rename(f.Name(), filepath.Join(dir, name))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))

@@ -57,6 +57,7 @@ type Options struct {
 	HTTP    http.RoundTripper // for servers over HTTP; nil: one that refuses reserved addresses
 
 	reserved http.RoundTripper // for those that may have such an address; nil: HTTP
+	Logins   *Logins           // of servers over HTTP; nil: none
 	Mark     string            // that no other gateway of this machine has: what the one before left behind is known by it; empty: it stays
 
 	CallTimeout  time.Duration // of one call; 60 s

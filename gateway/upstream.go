@@ -64,7 +64,8 @@ type link struct {
 	err     error // why it ended, once done is closed
 	broken  chan struct{}
 	once    sync.Once
-	why     string // why we broke it
+	why     string      // why we broke it
+	refused atomic.Bool // the last answer over HTTP was 401
 
 	progress listeners
 	probes   probes

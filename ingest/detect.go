@@ -60,7 +60,7 @@ func (in *input) detectFolder() ([]string, error) {
 	}
 	found := map[string]bool{}
 	err := fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".yaml", ".yml"}, path.Ext(name)) {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".yaml", ".yml", ".md"}, path.Ext(name)) {
 			return err
 		}
 		if f, err := in.detectFile(name); err == nil {
@@ -111,6 +111,12 @@ var hostFiles = []string{".claude.json", "claude_desktop_config.json", ".mcp.jso
 func sniff(name string, head []byte) (string, error) {
 	if path.Ext(name) == ".toml" || slices.Contains(hostFiles, name) {
 		return "mcp-config", nil
+	}
+	if name == SkillFile {
+		return "skills", nil
+	}
+	if path.Ext(name) == ".md" {
+		return "", errUnknownFormat
 	}
 	if name == "api_conversation_history.json" {
 		return "cline", nil

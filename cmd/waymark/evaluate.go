@@ -207,9 +207,20 @@ func (a *app) warnDropped(r ingest.Report) {
 // ownExamples takes the workspace's catalog and history out of the log, as an export has them, and
 // holds out the latest share.
 func (a *app) ownExamples(ctx context.Context, share float64) (*evaluate.Data, error) {
-	d := &evaluate.Data{Name: a.workspace}
-	var episodes []episodic.Episode
-	err := a.with(ctx, func(c *client.Client) error {
+	d, episodes, err := a.ownHistory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d.Examples, err = evaluate.HoldOut(episodes, share); err != nil {
+		return nil, fmt.Errorf("evaluate the history of workspace %s: %w", a.workspace, err)
+	}
+	return d, nil
+}
+
+// ownHistory is the workspace's catalog, and its episodes in order of recording.
+func (a *app) ownHistory(ctx context.Context) (d *evaluate.Data, episodes []episodic.Episode, err error) {
+	d = &evaluate.Data{Name: a.workspace}
+	err = a.with(ctx, func(c *client.Client) error {
 		resp, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/v1/export"})
 		if err != nil {
 			return err
@@ -233,11 +244,5 @@ func (a *app) ownExamples(ctx context.Context, share float64) (*evaluate.Data, e
 		a.warnDropped(read)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	if d.Examples, err = evaluate.HoldOut(episodes, share); err != nil {
-		return nil, fmt.Errorf("evaluate the history of workspace %s: %w", a.workspace, err)
-	}
-	return d, nil
+	return d, episodes, err
 }

@@ -26,7 +26,7 @@ import (
 
 func (a *app) gatewayCommand() *cobra.Command {
 	return group("gateway", "Say which MCP servers may be started, and which of their tools may be called",
-		a.gatewayAdd(), a.gatewayList(), a.gatewayRemove(), a.gatewayGrant(), a.gatewayRevoke())
+		a.gatewayAdd(), a.gatewayList(), a.gatewayRemove(), a.gatewayGrant(), a.gatewayRevoke(), a.gatewayLogin(), a.gatewayLogout())
 }
 
 func (a *app) gatewayAdd() *cobra.Command {
@@ -320,6 +320,11 @@ func (a *app) gatewayRemove() *cobra.Command {
 			})
 			if err != nil {
 				return err
+			}
+			for _, id := range ids {
+				if err := a.logins().Forget(id); err != nil {
+					return err
+				}
 			}
 			defs = slices.DeleteFunc(defs, func(d gateway.Definition) bool { return slices.Contains(ids, d.ID) })
 			if err := gateway.WriteDefinitions(dir, a.workspace, defs); err != nil {

@@ -237,6 +237,15 @@ type edit struct {
 	before, after []byte
 }
 
+// readEdit is a file as it is; one that is not there is empty.
+func readEdit(path string) (e edit, err error) {
+	e.path = path
+	if e.before, err = os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return e, err
+}
+
 // writeHost changes the files of a host, after showing how and asking.
 func (a *app) writeHost(i int, o initOptions, servers, hooks func([]byte) ([]byte, error)) error {
 	h := hosts[i]
@@ -262,8 +271,8 @@ func (a *app) writeHost(i int, o initOptions, servers, hooks func([]byte) ([]byt
 		if real, err := filepath.EvalSymlinks(path); err == nil { // a link stays one
 			path = real
 		}
-		e := edit{path: path}
-		if e.before, err = os.ReadFile(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		e, err := readEdit(path)
+		if err != nil {
 			return err
 		}
 		if e.after, err = f.change(e.before); err != nil {

@@ -74,7 +74,7 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	}
 	u.gateway, err = gateway.Open(ctx, gateway.Options{
 		Table: table, Catalog: upstreamCatalog{h, a.workspace, logger}, Logger: logger, Version: version().Version,
-		Mark: markOf(h.dir), StrictResults: a.tools.strictResults,
+		Mark: markOf(h.dir), Logins: gateway.OpenLogins(h.dir, a.workspace), StrictResults: a.tools.strictResults,
 	})
 	if err != nil {
 		return err

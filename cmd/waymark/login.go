@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/gateway"
+)
+
+func (a *app) gatewayLogin() *cobra.Command {
+	var client, secret string
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "login SERVER",
+		Short: "Log in to a server that asks for OAuth",
+		Long: `Prints a link to the authorization server that the server names, waits until access is granted there, and keeps the
+tokens in logins.json of the data directory, readable by you alone and in no backup. It is the authorization code flow of
+OAuth 2.1 with PKCE: the answer comes to a port of this machine. Tokens are renewed as long as the authorization server
+allows it. Waymark registers itself unless --client-id says how it is known there.`,
+		Example: `  waymark gateway login linear
+  waymark gateway login crm --client-id waymark --client-secret-variable CRM_CLIENT_SECRET`,
+		Args: exactly(1, "the id of a server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := a.definedServer(args[0])
+			if err != nil {
+				return err
+			}
+			as := gateway.LoginClient{ID: client}
+			if secret != "" {
+				if as.Secret = os.Getenv(secret); as.Secret == "" || client == "" {
+					return usagef("--client-secret-variable names a variable with a value, and needs --client-id")
+				}
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+			defer cancel()
+			if err := a.logins().Login(ctx, d, a.lookOptions(), as, func(link string) {
+				fmt.Fprintf(a.errs, "open this link in a browser and grant access:\n%s\n", link)
+			}); err != nil {
+				return rejected{err}
+			}
+			if a.json {
+				return a.printValue(map[string]string{"logged_in": d.ID})
+			}
+			a.printf("logged in to %s\n", d.ID)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&client, "client-id", "", "`id` by which the authorization server knows Waymark")
+	f.StringVar(&secret, "client-secret-variable", "", "environment `variable` that holds the secret of the client")
+	f.DurationVar(&wait, "wait", 5*time.Minute, "how long access may take to be granted")
+	return cmd
+}
+
+func (a *app) gatewayLogout() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout SERVER",
+		Short: "Drop the tokens of a server",
+		Long:  `Drops the tokens that gateway login keeps. At the authorization server they stay valid until they end or are revoked there.`,
+		Args:  exactly(1, "the id of a server"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			d, err := a.definedServer(args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.logins().Forget(d.ID); err != nil {
+				return err
+			}
+			if a.json {
+				return a.printValue(map[string]string{"logged_out": d.ID})
+			}
+			a.printf("logged out of %s\n", d.ID)
+			return nil
+		},
+	}
+}
+
+func (a *app) definedServer(id string) (gateway.Definition, error) {
+	_, defs, err := a.defined()
+	if err != nil {
+		return gateway.Definition{}, err
+	}
+	i := slices.IndexFunc(defs, func(d gateway.Definition) bool { return d.ID == id })
+	if i < 0 {
+		return gateway.Definition{}, fmt.Errorf("there is no server %q; waymark gateway list shows those there are", id)
+	}
+	return defs[i], nil
+}
+
+func (a *app) logins() *gateway.Logins { return gateway.OpenLogins(a.data, a.workspace) }

@@ -1,0 +1,415 @@
+package gateway
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+
+	"waymark/internal/strictjson"
+)
+
+// LoginsFile is where tokens are kept, in the data directory and not in its database: they belong into no backup.
+const LoginsFile = "logins.json"
+
+// refreshBefore is how long before its end a token is renewed.
+const refreshBefore = 30 * time.Second
+
+// Logins are the OAuth tokens of one workspace's servers. All methods may be called concurrently.
+type Logins struct {
+	dir, workspace string
+	mu             sync.Mutex // one reading or change of the file at a time
+}
+
+// login is what one server's authorization server gave.
+type login struct {
+	Resource     string    `json:"resource"` // the server it is for: an address, as the server calls itself
+	TokenURL     string    `json:"token_url"`
+	ClientID     string    `json:"client_id"`
+	ClientSecret string    `json:"client_secret,omitempty"`
+	Access       string    `json:"access_token"`
+	Refresh      string    `json:"refresh_token,omitempty"`
+	Expiry       time.Time `json:"expiry,omitzero"`
+}
+
+// OpenLogins names the file of a data directory. It is read at each use, because other processes write it.
+func OpenLogins(dir, workspace string) *Logins { return &Logins{dir: dir, workspace: workspace} }
+
+func (l *Logins) read() (all map[string]map[string]login, err error) {
+	all = map[string]map[string]login{}
+	path := filepath.Join(l.dir, LoginsFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err == nil {
+		err = strictjson.Unmarshal(text, &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read", path) // an error of a decoder may quote a token
+	}
+	return all, nil
+}
+
+// put keeps the login of a server; nil drops it.
+func (l *Logins) put(server string, now *login) error {
+	all, err := l.read()
+	if err != nil {
+		return err
+	}
+	if all[l.workspace] == nil {
+		all[l.workspace] = map[string]login{}
+	}
+	if now != nil {
+		all[l.workspace][server] = *now
+	} else {
+		delete(all[l.workspace], server)
+	}
+	return writePrivate(l.dir, LoginsFile, all)
+}
+
+// Forget drops the login of a server. None is no error.
+func (l *Logins) Forget(server string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all, err := l.read()
+	if _, there := all[l.workspace][server]; err != nil || !there {
+		return err
+	}
+	return l.put(server, nil)
+}
+
+// token is the access token for a request to a server, renewed where it has ended or is the refused one; empty if
+// there is no login for the address.
+func (l *Logins) token(ctx context.Context, d *Definition, to *url.URL, through http.RoundTripper, refused string) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all, err := l.read()
+	if err != nil {
+		return "", err
+	}
+	now, there := all[l.workspace][d.ID]
+	if !there || !sameOrigin(to, now.Resource) || !sameOrigin(to, d.URL) {
+		return "", nil
+	}
+	ended := !now.Expiry.IsZero() && time.Until(now.Expiry) < refreshBefore
+	if now.Refresh == "" || !ended && now.Access != refused {
+		return now.Access, nil
+	}
+	renewed, err := now.renew(ctx, &http.Client{Transport: through, CheckRedirect: noRedirect})
+	if err != nil || renewed == nil { // nil: the authorization server does not take it any more, which the server will say
+		return now.Access, err
+	}
+	return renewed.Access, l.put(d.ID, renewed)
+}
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func sameOrigin(u *url.URL, address string) bool {
+	a, err := url.Parse(address)
+	return err == nil && a.Scheme == u.Scheme && a.Host == u.Host
+}
+
+// renew asks for a new token. Without an error and a login the old one was revoked. Nothing that was sent or answered
+// stands in an error.
+func (l login) renew(ctx context.Context, client *http.Client) (*login, error) {
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {l.Refresh}, "client_id": {l.ClientID}, "resource": {l.Resource}}
+	if l.ClientSecret != "" {
+		form.Set("client_secret", l.ClientSecret)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.TokenURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, errors.New("the address for tokens is not valid")
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("the authorization server %s does not answer", req.URL.Host)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Access  string `json:"access_token"`
+		Refresh string `json:"refresh_token"`
+		Type    string `json:"token_type"`
+		Seconds int64  `json:"expires_in"`
+		Error   string `json:"error"`
+	}
+	err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer)
+	switch {
+	case answer.Error == "invalid_grant":
+		return nil, nil
+	case err != nil || resp.StatusCode != http.StatusOK || answer.Access == "" || !strings.EqualFold(answer.Type, "bearer"):
+		return nil, fmt.Errorf("the authorization server %s gave no token (HTTP %d)", req.URL.Host, resp.StatusCode)
+	}
+	if err := checkAudience(answer.Access, l.Resource); err != nil {
+		return nil, err
+	}
+	l.Access, l.Expiry = answer.Access, time.Time{}
+	if answer.Refresh != "" {
+		l.Refresh = answer.Refresh
+	}
+	if answer.Seconds > 0 {
+		l.Expiry = time.Now().Add(time.Duration(answer.Seconds) * time.Second).UTC()
+	}
+	return &l, nil
+}
+
+var errAudience = errors.New("the token is for another server")
+
+// checkAudience refuses a token that says it is for another server. One that says nothing, or that only its
+// authorization server can read, is taken: the server checks it.
+func checkAudience(token, resource string) error {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil
+	}
+	var claims struct {
+		Audience json.RawMessage `json:"aud"`
+	}
+	body, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+	if err != nil || json.Unmarshal(body, &claims) != nil || isNull(claims.Audience) {
+		return nil
+	}
+	var one string
+	var audience []string
+	if json.Unmarshal(claims.Audience, &one) == nil {
+		audience = []string{one}
+	} else if json.Unmarshal(claims.Audience, &audience) != nil {
+		return errors.New("the token names its audience in a way that cannot be read, and is refused")
+	}
+	if !oauthex.MatchesResource(audience, resource) {
+		return fmt.Errorf("%w than %s, and is refused", errAudience, resource)
+	}
+	return nil
+}
+
+// signed adds the token of a login to requests, and notes whether the server refused them.
+type signed struct {
+	next    http.RoundTripper
+	logins  *Logins
+	def     *Definition
+	refused *atomic.Bool
+	foreign atomic.Pointer[error] // a token for another server came: this connection goes on with none
+}
+
+func (s *signed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Authorization") != "" || s.logins == nil {
+		return s.noted(s.next.RoundTrip(r))
+	}
+	token, err := s.token(r, "")
+	if err != nil {
+		return nil, err
+	}
+	if token == "" {
+		return s.noted(s.next.RoundTrip(r))
+	}
+	send := func(token string, r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+token)
+		return s.noted(s.next.RoundTrip(r))
+	}
+	resp, err := send(token, r)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || r.Body != nil && r.GetBody == nil {
+		return resp, err
+	}
+	renewed, err := s.token(r, token)
+	if err != nil || renewed == token {
+		return resp, nil
+	}
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return resp, nil
+		}
+	}
+	_ = resp.Body.Close()
+	return send(renewed, again)
+}
+
+func (s *signed) token(r *http.Request, refused string) (string, error) {
+	if err := s.foreign.Load(); err != nil {
+		return "", *err
+	}
+	token, err := s.logins.token(r.Context(), s.def, r.URL, s.next, refused)
+	if err == nil {
+		return token, nil
+	}
+	foreign := errors.Is(err, errAudience)
+	if err = loginError(s.def.ID, err); foreign {
+		s.foreign.Store(&err)
+	}
+	return "", err
+}
+
+func (s *signed) noted(resp *http.Response, err error) (*http.Response, error) {
+	if err == nil {
+		s.refused.Store(resp.StatusCode == http.StatusUnauthorized)
+	}
+	return resp, err
+}
+
+// errNoLogin: asking again, in whatever way, leads to nothing.
+var errNoLogin = errors.New("log in with")
+
+func loginError(server string, err error) error {
+	return fmt.Errorf("the login of server %s cannot be used: %w; %w: waymark gateway login %s", server, err, errNoLogin, server)
+}
+
+// refusal says of an error of a connection that the server refused who asks, if it did.
+func (u *upstream) refusal(l *link, err error) error {
+	if _, fixed := u.def.Headers["Authorization"]; fixed || !l.refused.Load() {
+		return err
+	}
+	return fmt.Errorf("the server refused the credential (HTTP 401); %w: waymark gateway login %s", errNoLogin, u.def.ID)
+}
+
+// LoginClient is how a program is known to an authorization server. Without an id it registers itself.
+type LoginClient struct{ ID, Secret string }
+
+// Login has a person grant access to a server in the browser, at the link that show is given, and keeps the tokens. It
+// is the authorization code flow with PKCE; the answer comes to a port of this machine.
+func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginClient, show func(link string)) error {
+	if d.URL == "" {
+		return fmt.Errorf("server %s is started and not reached over HTTP; it has no login", d.ID)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	o = o.filled()
+	through := o.HTTP
+	if d.Reserved && o.reserved != nil {
+		through = o.reserved
+	}
+	client := &http.Client{Transport: through, CheckRedirect: noRedirect, Timeout: o.StartTimeout}
+	now := &login{}
+	back := "http://" + listener.Addr().String() + "/callback"
+	config := &auth.AuthorizationCodeHandlerConfig{RedirectURL: back, Client: client, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
+		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			link, err := url.Parse(args.URL)
+			if err != nil {
+				return nil, errors.New("the authorization server names no valid address")
+			}
+			now.Resource = link.Query().Get("resource")
+			if u, err := url.Parse(d.URL); err != nil || !sameOrigin(u, now.Resource) {
+				return nil, fmt.Errorf("the server calls itself %q, which is not where it is", now.Resource)
+			}
+			show(args.URL)
+			return awaitCode(ctx, listener, link.Query().Get("state"))
+		},
+		NewTokenSource: func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
+			now.TokenURL, now.ClientID, now.ClientSecret = c.Endpoint.TokenURL, c.ClientID, c.ClientSecret
+			now.Access, now.Refresh, now.Expiry = t.AccessToken, t.RefreshToken, t.Expiry.UTC()
+			return oauth2.StaticTokenSource(t), checkAudience(t.AccessToken, now.Resource)
+		},
+	}
+	if as.ID != "" {
+		config.PreregisteredClient = &oauthex.ClientCredentials{ClientID: as.ID}
+		if as.Secret != "" {
+			config.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: as.Secret}
+		}
+	} else {
+		config.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			ClientName: "Waymark", RedirectURIs: []string{back}, TokenEndpointAuthMethod: "none",
+			GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}}}
+	}
+	if err := authorize(ctx, d, client, config); err != nil {
+		return fmt.Errorf("log in to server %s: %w", d.ID, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.put(d.ID, now)
+}
+
+// authorize asks the server without a credential, and follows what its refusal says.
+func authorize(ctx context.Context, d Definition, client *http.Client, config *auth.AuthorizationCodeHandlerConfig) error {
+	h, err := auth.NewAuthorizationCodeHandler(config)
+	if err != nil {
+		return err
+	}
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + lastWithHandshake + `","capabilities":{},"clientInfo":{"name":"` + ownName + `","version":"1"}}}`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, strings.NewReader(hello))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusUnauthorized {
+		resp.Body.Close()
+		return fmt.Errorf("it asks for no login (HTTP %d)", resp.StatusCode)
+	}
+	err = h.Authorize(ctx, req, resp)
+	var said *oauth2.RetrieveError
+	if errors.As(err, &said) { // its text holds the whole answer
+		return fmt.Errorf("the authorization server gave no token: %s", cutError(said))
+	}
+	return err
+}
+
+func cutError(e *oauth2.RetrieveError) string {
+	if e.ErrorCode != "" {
+		return e.ErrorCode
+	}
+	return fmt.Sprintf("HTTP %d", e.Response.StatusCode)
+}
+
+// awaitCode takes the answer of the authorization server, which the browser brings. One with another state is none.
+func awaitCode(ctx context.Context, listener net.Listener, state string) (*auth.AuthorizationResult, error) {
+	type answer struct {
+		result *auth.AuthorizationResult
+		err    error
+	}
+	came := make(chan answer, 1)
+	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if r.URL.Path != "/callback" || q.Get("state") != state {
+			http.NotFound(w, r)
+			return
+		}
+		a := answer{result: &auth.AuthorizationResult{Code: q.Get("code"), State: state, Iss: q.Get("iss")}}
+		said := "Logged in. You can close this page."
+		if e := q.Get("error"); e != "" || a.result.Code == "" {
+			a, said = answer{err: fmt.Errorf("access was not granted: %q", e)}, "Access was not granted. You can close this page."
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, said)
+		select {
+		case came <- a:
+		default:
+		}
+	})}
+	go func() { _ = srv.Serve(listener) }()
+	defer func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = srv.Shutdown(ending) // the browser still gets its page
+	}()
+	select {
+	case a := <-came:
+		return a.result, a.err
+	case <-ctx.Done():
+		return nil, errors.New("nobody granted access in time")
+	}
+}
