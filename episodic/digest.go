@@ -188,6 +188,8 @@ func numberText(n string) (string, bool) {
 	return strings.TrimRight(r.FloatString(12), "0"), true
 }
 
+// add keeps a keyed hash of a value, truncated to digestBytes: equal values can be recognised, and none can
+// be read or guessed without the key. Each value counts once for a path.
 func (w *digester) add(path, text string) {
 	values, known := w.found[path]
 	if len(values) >= maxValues || !known && len(w.found) >= maxPaths {

@@ -98,6 +98,7 @@ func ReadMemory(r *codec.Reader, tools, sources int) *Memory {
 	return m
 }
 
+// readSources checks that sources rise, which joinSources relies on.
 func readSources(r *codec.Reader, sources int) []bySource {
 	by := make([]bySource, r.Len(sourceBytes))
 	for i := range by {
@@ -126,6 +127,7 @@ func writeTime(w *codec.Writer, t time.Time) {
 	}
 }
 
+// readTime reads what writeTime wrote: a flag, then seconds and nanoseconds in UTC.
 func readTime(r *codec.Reader) time.Time {
 	if !r.Bool() {
 		return time.Time{}

@@ -126,6 +126,7 @@ func (m *Memory) ObserveAfter(tool, before int32, o Outcome, at time.Time, sourc
 	m.tally(tool, before).add(o, m.weight(at), at.IsZero(), source)
 }
 
+// mark notes that the row of a tool changes, once between two freezes.
 func (m *Memory) mark(tool int32) {
 	for len(m.rows) <= int(tool) {
 		m.rows, m.marked, m.own = append(m.rows, nil), append(m.marked, false), append(m.own, true)
@@ -136,6 +137,8 @@ func (m *Memory) mark(tool int32) {
 	}
 }
 
+// tally returns the counts of a pair for writing. A row that a frozen memory has too (own is false) is copied
+// first.
 func (m *Memory) tally(tool, before int32) *tally {
 	if !m.own[tool] {
 		m.rows[tool], m.own[tool] = slices.Clone(m.rows[tool]), true
@@ -153,6 +156,8 @@ func find(row []tally, before int32) (int, bool) {
 	return slices.BinarySearchFunc(row, before, func(t tally, before int32) int { return cmp.Compare(t.before, before) })
 }
 
+// add counts one outcome of a source: index 0 is success, 1 failure. Outcomes without a time never lose
+// weight (flat). Lists by source are never changed in place, because frozen memories share them.
 func (t *tally) add(o Outcome, weight float64, ageless bool, source int32) {
 	i := 0
 	if o == Failure {
@@ -336,6 +341,8 @@ type Rates struct {
 	scale   float64 // brings what ages to the newest event
 }
 
+// rate adds up the sources in their order. A source counts as failing if more than half of its known outcomes
+// failed; a trusted one counts as many as an exclusion needs.
 func (r *Rates) rate(sources []bySource) (rate Rate) {
 	var aged, flat [2]float64
 	for i := range sources {
@@ -380,6 +387,7 @@ func (r *Rates) limit(sources []bySource, rate *Rate) {
 // Tool is what is known of a tool, whatever came before it.
 func (r *Rates) Tool(tool int32) Rate { return r.own(r.rows.At(tool)) }
 
+// own is the rate of a tool whatever came before it: the first tally of its row, for before = NoTool.
 func (r *Rates) own(row frozenRow) Rate {
 	switch {
 	case row.single:

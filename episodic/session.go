@@ -58,6 +58,7 @@ type Place struct {
 	Start  time.Time // of the call
 }
 
+// session is the state of one session: the episode that is open, and the calls that run.
 type session struct {
 	episode Place // Number, Group and Start of the newest call
 	begun   bool
@@ -78,6 +79,7 @@ type layer struct {
 	closed bool   // one has ended
 }
 
+// turn is a user's message: the intent of the episode that it begins.
 type turn struct {
 	intent string
 	at     time.Time
@@ -108,6 +110,7 @@ func drawn(id string) bool {
 	return false
 }
 
+// session returns the state of a session, new if this is its first sign of life.
 func (s *Sessions) session(id string) *session {
 	ss := s.open[id]
 	if ss == nil {
@@ -168,6 +171,7 @@ func (ss *session) joins(c Call) bool {
 	return c.Group != "" || ss.layer.inside > 0 && !ss.layer.closed
 }
 
+// sign keeps the latest time, for reports may come late; zero times change nothing.
 func (ss *session) sign(at time.Time) {
 	if at.After(ss.last) {
 		ss.last = at
@@ -181,6 +185,8 @@ func (s *Sessions) End(session, id string, at time.Time) { s.leave(session, id, 
 // no place; what is parallel to it stays so. An episode that had no other call has not begun.
 func (s *Sessions) Drop(session, id string) { s.leave(session, id, time.Time{}, false) }
 
+// leave takes a call out of its layer. A call that was none (ended is false) does not close the layer, and if
+// it was the only one of its episode, the message that began the episode counts for the next call.
 func (s *Sessions) leave(session, id string, at time.Time, ended bool) {
 	ss := s.open[session]
 	if ss == nil {

@@ -30,6 +30,8 @@ func Shape(arguments json.RawMessage) string {
 	return s
 }
 
+// shapeOf describes valid JSON by its first character. Of a list only the first item is described; members
+// are sorted after their names were masked, so that equal shapes are equal strings.
 func shapeOf(v json.RawMessage, depth int) string {
 	switch v = bytes.TrimSpace(v); v[0] {
 	case '"':

@@ -47,6 +47,8 @@ func (e *Episode) Normalise() (err error) {
 	return nil
 }
 
+// normalise brings every field to its one canonical form, in which equal episodes are equal bytes, and checks
+// the limits that keep the cost of counting an episode bounded: steps, pairs of consecutive steps, bytes.
 func (e *Episode) normalise() (err error) {
 	if e.Intent, err = catalog.Prose("intent", e.Intent, MaxIntent); err != nil {
 		return err
@@ -94,6 +96,7 @@ func (e *Episode) normalise() (err error) {
 	return nil
 }
 
+// normalise names a step without id by its number, from 1. Dependencies become a sorted set.
 func (s *Step) normalise(number int) (err error) {
 	if s.ID, err = catalog.Identifier("id", s.ID, catalog.MaxID); err != nil {
 		return err
@@ -139,6 +142,7 @@ func (s *Step) normalise(number int) (err error) {
 	return nil
 }
 
+// normal makes unknown of an outcome that is not given.
 func (o Outcome) normal() (Outcome, error) {
 	switch o {
 	case "":
@@ -159,6 +163,7 @@ func (e Episode) Validate(now time.Time) error {
 	return nil
 }
 
+// plausible refuses times that come from a wrong clock or unit and times that RFC 3339 cannot write.
 func plausible(t time.Time) error {
 	if t.Before(earliest) {
 		return fmt.Errorf("time %s is before %d", t.Format(time.RFC3339), earliest.Year())

@@ -103,6 +103,7 @@ func CompareArms(question string, outcomes []Followed) Arms {
 // conversations numbers the units of the bootstrap.
 type conversations map[string]int
 
+// newConversations numbers them in order of appearance, so that equal outcomes draw equal replicates.
 func newConversations(outcomes []Followed) conversations {
 	c := conversations{}
 	for _, f := range outcomes {

@@ -231,6 +231,7 @@ func (w *working) last() int32 {
 	return w.context[len(w.context)-1]
 }
 
+// markov1 ranks by what followed the last tool; popular tools fill the list.
 func (c *counts) markov1(w *working) {
 	if last := w.last(); last != unknown {
 		w.layer(c.first[last])
@@ -238,6 +239,8 @@ func (c *counts) markov1(w *working) {
 	w.layer(c.popular)
 }
 
+// cooccurrence adds up the cosine of two tools over the distinct tools of the context: episodes with both
+// over √(episodes with the one · episodes with the other).
 func (c *counts) cooccurrence(w *working) {
 	for i, p := range w.context {
 		if p == unknown || slices.Contains(w.context[:i], p) {
@@ -255,6 +258,8 @@ const (
 	edgeDecay = 0.6 // a step
 )
 
+// edges adds up how often a tool depended on one of the last edgeReach steps, each step back counting
+// edgeDecay times the next.
 func (c *counts) edges(w *working) {
 	weight := 1.0
 	for i := range min(edgeReach, len(w.context)) {

@@ -230,6 +230,8 @@ type testSets struct {
 	known                     map[string]bool // groups of the history
 }
 
+// newTestSets bounds the questions of each kind, since every profile is asked all of them. nextIntent are
+// those of next that have an intent, so that both are judged on the same tasks.
 func newTestSets(examples []example) *testSets {
 	all := make([]*task, len(examples))
 	for i := range examples {

@@ -81,6 +81,8 @@ func newNextAnswers(tests int) *nextAnswers {
 	return &nextAnswers{make([][]int, tests), make([][]Prediction, tests), make([][]bool, tests)}
 }
 
+// prepare divides the examples into history and tests, apart for the next tool and for intents: a data set
+// may be made for one of them only. A task of one step asks no next tool, one without an intent no plan.
 func (r *run) prepare() error {
 	all := make([]*task, len(r.d.Examples))
 	for i := range r.d.Examples {
@@ -220,6 +222,7 @@ func (a *nextAnswers) ask(k Ranker, t *task, test int, withIntent bool) error {
 	return nil
 }
 
+// samples adds up the metrics by test episode, which is the unit that the bootstrap draws.
 func (a *nextAnswers) samples() samples {
 	s := newSamples(nextMetrics, len(a.ranks))
 	for e, ranks := range a.ranks {
@@ -241,6 +244,7 @@ var (
 	officialMetrics = []string{"n_f1", "l_f1", "accuracy"}
 )
 
+// samples are the values of each metric, by its name.
 type samples map[string]Sample
 
 func newSamples(metrics []string, episodes int) samples {

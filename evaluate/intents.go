@@ -127,6 +127,7 @@ type bm25 struct {
 	idf map[string]float64
 }
 
+// newBM25 computes all of a posting but idf, which find multiplies in.
 func newBM25(tools []catalog.Tool) *bm25 {
 	const k1, b = 1.2, 0.75
 	x := &bm25{inverted: newInverted(len(tools)), idf: map[string]float64{}}
@@ -157,6 +158,7 @@ func newBM25(tools []catalog.Tool) *bm25 {
 	return x
 }
 
+// find ranks by the distinct words of the query, ties by id.
 func (x *bm25) find(query []string) []string {
 	list := distinct(query)
 	weight := make([]float64, len(list))
@@ -179,6 +181,7 @@ type intentIndex struct {
 	idf   map[string]float64
 }
 
+// newIntentIndex does not use package semantic: a baseline shares no code with what it is compared with.
 func newIntentIndex(history []*task) *intentIndex {
 	x := &intentIndex{idf: map[string]float64{}}
 	for _, t := range history {
@@ -308,6 +311,7 @@ type linkCounts struct {
 	together, linked map[Link]float64
 }
 
+// newLinkCounts counts each ordered pair once for an episode, however often it occurs there.
 func newLinkCounts(history []*task) linkCounts {
 	c := linkCounts{map[Link]float64{}, map[Link]float64{}}
 	for _, t := range history {

@@ -160,6 +160,9 @@ func (t *task) ready(i int, tool string) bool {
 	return false
 }
 
+// newTask puts the steps in topological order and derives what metrics compare: the sequence, the set of
+// tools, and the links between different tools, sorted. chain is whether each step depends on exactly the one
+// before it.
 func newTask(x *Example) *task {
 	e := &x.Episode
 	t := &task{Example: x, group: cmp.Or(x.Task, e.ID)}

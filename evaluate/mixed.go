@@ -21,6 +21,8 @@ func newMixture(c *counts, past *intentIndex, t *task) Ranker {
 	return baseline{c, func(c *counts, w *working) { c.mixed(w, near) }}
 }
 
+// mixed hands out a probability mass of 1, from the votes down to the popular tools. A row of n counts takes
+// n/(n+1) of what is left; share is the rest for shorter contexts.
 func (c *counts) mixed(w *working, near []neighbour) {
 	share := 1.0
 	if votes := 0.0; len(near) > 0 {

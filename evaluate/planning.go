@@ -33,6 +33,7 @@ type intentBaselines struct {
 	length map[string]int // of a plan, by baseline
 }
 
+// newIntentBaselines adds the baselines that walk along requirements only where the data set declares some.
 func newIntentBaselines(d *Data, history []*task) *intentBaselines {
 	b := &intentBaselines{
 		names: []string{byText, byIntents, byFusion}, text: newBM25(d.Tools), past: newIntentIndex(history),
@@ -88,6 +89,8 @@ func (b *intentBaselines) tune(ctx context.Context) error {
 	return err
 }
 
+// curves is, for each baseline, the F1 of its first k tools for every k, from which the length of plans is
+// tuned.
 func (b *intentBaselines) curves(t *task) [][longestPlan + 1]float64 {
 	ranked, _ := b.rankings(t)
 	curves := make([][longestPlan + 1]float64, len(ranked))

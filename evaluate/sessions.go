@@ -27,6 +27,7 @@ const (
 
 func newSessions(tools int) *sessions { return &sessions{holding: make([][]int32, tools)} }
 
+// add remembers an episode as a set of tools. Episodes come in order of time.
 func (s *sessions) add(set []int32) {
 	for _, t := range set {
 		s.holding[t] = append(s.holding[t], int32(len(s.sets)))
@@ -34,6 +35,10 @@ func (s *sessions) add(set []int32) {
 	s.sets = append(s.sets, set)
 }
 
+// score is session-based nearest neighbours: the likeness of an episode is the sum of the weights of the
+// tools it shares with the context, later ones weighing more, over √(tools of the context · tools of the
+// episode). The nearest vote for their tools by likeness. Of each tool only the recentSessions newest
+// episodes are looked at.
 func (s *sessions) score(w *working) {
 	if len(w.near) < len(s.sets) {
 		w.near = make([]float64, len(s.sets))

@@ -48,6 +48,7 @@ func (a *nextAnswers) askStops(k Stopper, t *task, test int) ([]Prediction, erro
 	return s.claims, nil
 }
 
+// stopReport compares the stated probabilities that a task is over with how often it was.
 func (r *run) stopReport() *StopReport {
 	claims := slices.Concat(r.mine.stops...)
 	if len(claims) == 0 {

@@ -102,6 +102,7 @@ func (a suggester) next(q Question, limit int, explain *bool) ([]suggest.Suggest
 	return answer.Suggestions, err
 }
 
+// ask answers with the seed profile where the model refuses the one under test and orSeed allows that.
 func (a suggester) ask(q Question, limit int, explain *bool) (suggest.NextAnswer, error) {
 	answer, err := a.model.Next(suggest.NextRequest{
 		Context: recent(q.Context), Intent: q.Intent, Limit: limit, Profile: a.profile, Explain: explain,

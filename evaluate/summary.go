@@ -51,6 +51,7 @@ const withIntent = "with intent "
 // summary holds the replicates of the predictor's samples.
 type summary struct{ draws map[string][]float64 }
 
+// intervals are the middle of the replicates of each metric; metrics without a value have none.
 func (s summary) intervals(metrics []string, prefix string) map[string]Interval {
 	ci := map[string]Interval{}
 	for _, m := range metrics {
@@ -110,6 +111,8 @@ func (b *Baseline) leads(metric string, mine samples, theirs Sample, draws map[s
 	b.Lead[metric] = paired(mine[metric].Mean()-theirs.Mean(), of, drawn)
 }
 
+// baselineReport fills in the kinds of scores that the baseline answered; the others stay absent from the
+// report.
 func baselineReport(s samples) Baseline {
 	b := Baseline{CI: map[string]Interval{}}
 	if _, ok := s["mrr"]; ok {
@@ -157,6 +160,7 @@ func toolsScores(s samples, queries int) ToolsScores {
 	return ToolsScores{queries, s["recall@5"].Mean(), s["ndcg@10"].Mean(), s["map@10"].Mean()}
 }
 
+// dagScores leaves the link score out where no test has links: a zero would read as all wrong.
 func dagScores(s samples, requests int) DAGScores {
 	d := DAGScores{Requests: requests, Linked: s["link_f1"].values(), NodeF1: s["node_f1"].Mean(), Accuracy: s["accuracy"].Mean()}
 	if d.Linked > 0 {
@@ -170,6 +174,7 @@ func officialScores(s samples) OfficialScores {
 	return OfficialScores{s[official+"n_f1"].values(), s[official+"n_f1"].Mean(), s[official+"l_f1"].Mean(), s[official+"accuracy"].Mean()}
 }
 
+// nextReport adds calibration to the scores, unless the ranker states no confidence.
 func (r *run) nextReport(a *nextAnswers, s summary, prefix string) *NextReport {
 	n := &NextReport{NextScores: nextScores(a.samples(), ""), CI: s.intervals(nextMetrics, prefix)}
 	for _, positions := range a.samples()["mrr"].Count {

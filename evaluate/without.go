@@ -44,6 +44,8 @@ func (a suggester) needsWithout(intent string) (ranked []string, without map[str
 	return ranked, without, nil
 }
 
+// takeApart ranks the suggestions anew without each of their terms. Terms that bound a score or are factors
+// of it carry no signal of their own and are not taken out.
 func takeApart(found []suggest.Suggestion) (ranked []string, without map[string][]string) {
 	without = map[string][]string{}
 	for _, s := range found {

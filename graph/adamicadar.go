@@ -16,6 +16,7 @@ import (
 // ln 2. AA(u, u) is 0: a node is no candidate for itself.
 func (g *Graph) AdamicAdar(u, v int32) float64 { return adamicAdar(g, u, v) }
 
+// adamicAdar merges the two sorted lists of neighbours: O(|N(u)| + |N(v)|).
 func adamicAdar(g adjacency, u, v int32) float64 {
 	if u == v {
 		return 0
@@ -65,6 +66,8 @@ func (g *Graph) AdamicAdarFrom(u int32, s *Scratch, visit func(v int32, aa float
 	adamicAdarFrom(g, u, s, visit)
 }
 
+// adamicAdarFrom visits the bits set by spread, which gives rising order without sorting, and leaves the sums
+// zero.
 func adamicAdarFrom(g adjacency, u int32, s *Scratch, visit func(v int32, aa float64)) {
 	if s == nil {
 		s = new(Scratch)

@@ -39,6 +39,8 @@ func (g *Graph) AdamicAdarTop(u int32, k int, s *Scratch, dst []Scored) []Scored
 	return adamicAdarTop(g, u, k, s, dst)
 }
 
+// adamicAdarTop chooses by the number of edges to walk: below an eighth of the nodes a plain walk is cheaper
+// than the bounds that skip hubs.
 func adamicAdarTop(g adjacency, u int32, k int, s *Scratch, dst []Scored) []Scored {
 	dst = dst[:0]
 	if k <= 0 {

@@ -53,6 +53,7 @@ func New(n int, edges []Edge) (*Graph, error) {
 	return g, nil
 }
 
+// check names the node or weight that makes an edge invalid.
 func check(e Edge, n int) error {
 	switch {
 	case e.From < 0 || int(e.From) >= n:

@@ -32,6 +32,8 @@ type inner struct {
 	single       bool // it is one node still
 }
 
+// newLeiden allocates once for the first level; later levels are smaller and use the front of the same
+// arrays.
 func newLeiden(base *level, gamma float64) *leiden {
 	n := base.n
 	l := &leiden{
@@ -100,11 +102,13 @@ func (l *leiden) gather(row []tie, label []int32) []int32 {
 	return touched[:k]
 }
 
-// move takes nodes from a queue and puts each into the community that gains most,
+// move is the local moving phase with a queue (Traag, Waltman and van Eck, "From Louvain to Leiden",
+// Scientific Reports 9, 2019): a node goes to the community with the largest gain
 //
-//	gain(v → c) = w(v, c) - γ·k(v)·k(c)/2m
+//	gain(c) = w(v, c) - γ·k(v)·K(c)/total
 //
-// an empty one gaining nothing. Whoever moves sends its neighbours elsewhere to the queue.
+// where w is the weight between the node and c, k its degree and K the sum of degrees of c without the node. If every
+// gain is negative, the node gets an empty community. Neighbours outside the new community are queued again.
 func (l *leiden) move(g *level, community []int32) {
 	n := int32(g.n)
 	cells := l.cells[:n]

@@ -16,6 +16,7 @@ type PageRankOptions struct {
 	MaxSweeps int     // stop after as many sweeps; 0 stands for 200
 }
 
+// withDefaults fills in zeros first, so that only values that were given can be wrong.
 func (o PageRankOptions) withDefaults() (PageRankOptions, error) {
 	if o.Damping == 0 {
 		o.Damping = 0.85
@@ -95,6 +96,7 @@ const leastOut, mostOut = 1e-280, 1e280
 // largest weight.
 type shares struct{ unit, inverse float64 }
 
+// sharesOf is zero shares for a row without weight: its node counts as one without edges.
 func sharesOf(w []float64) shares {
 	if len(w) == 0 {
 		return shares{1, 0}

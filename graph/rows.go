@@ -26,6 +26,8 @@ type Rows struct {
 	epoch           uint64 // the number of views; what carries another number is shared
 }
 
+// page holds the rows of consecutive nodes. It is copied before it changes if a view has it: its epoch is
+// then not that of Rows.
 type page struct {
 	epoch uint64
 	rows  [pageSize]*row // nil where there is nothing

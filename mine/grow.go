@@ -58,6 +58,7 @@ func (m *miner) grow(root int32) (sets []set, work int, partial bool) {
 	return sets, work, partial
 }
 
+// single lists the occurrences of one tool, at most perTask of them in a task.
 func (m *miner) single(root int32) found {
 	f := found{tools: []int32{root}}
 	for _, t := range m.has[root] {

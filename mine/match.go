@@ -38,6 +38,8 @@ func (m *matcher) match(t int32) (calls []uint8, inOrder bool) {
 	return m.best, m.fits
 }
 
+// leave marks a call as not to be taken, or lifts the mark. There are at most 256 calls in a task, four words
+// of bits.
 func (m *matcher) leave(y uint8, out bool) {
 	if out {
 		m.out[y/64] |= 1 << (y % 64)
@@ -81,6 +83,8 @@ func (m *matcher) extend() {
 	}
 }
 
+// consider replaces the best set by one that is better: in the wanted order, then of the shortest span, then
+// the first.
 func (m *matcher) consider() {
 	calls := slices.Clone(m.calls)
 	slices.Sort(calls)
@@ -129,6 +133,7 @@ func (m *miner) holding(tools []int32) []int32 {
 	return all
 }
 
+// intersect searches the rest of b for each element of a, so a should be the shorter list.
 func intersect(a, b []int32) []int32 {
 	both := make([]int32, 0, min(len(a), len(b)))
 	for _, x := range a {

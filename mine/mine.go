@@ -168,6 +168,7 @@ func (m *miner) choose(candidates []candidate) (chosen []Pattern, more int) {
 	return chosen, more
 }
 
+// prepare works in chunks, since a single task is too little work to hand to a processor.
 func (m *miner) prepare(tasks []Task) {
 	const chunk = 256
 	parallel.Each((len(tasks)+chunk-1)/chunk, func(c int) {

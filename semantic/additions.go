@@ -232,6 +232,7 @@ func (a *IntentAdditions) With(texts []string) *IntentAdditions {
 	return &more
 }
 
+// idf is that of the indexed requests, so that cosines of old and new requests compare.
 func (a *IntentAdditions) idf(term string) float64 {
 	if i, ok := slices.BinarySearch(a.intents.words.terms, term); ok {
 		return a.intents.idf[i]
@@ -276,6 +277,8 @@ func (a *IntentAdditions) AppendNearest(dst []Hit, query string, k int) []Hit {
 // merged O(log n) times and a query looks into O(log n) of them.
 type segments []*segment
 
+// segment is the inverted index of consecutive documents. Documents are never removed: a later one replaces
+// an earlier one by the function current that a search is given.
 type segment struct {
 	first  int32 // number of the first document
 	lists  map[string][]posting

@@ -41,6 +41,7 @@ func (ix *Index) IDF(term string) float64 {
 	return idf(0, ix.docs)
 }
 
+// having visits each document once; terms are in alphabetical order.
 func (ix *Index) having(term string, visit func(int32)) {
 	if i, ok := slices.BinarySearch(ix.words.terms, term); ok {
 		l := ix.lexical.lists[i]
@@ -63,6 +64,7 @@ func (a *Additions) having(term string, visit func(int32)) { a.segments.having(t
 
 func (a *IntentAdditions) having(term string, visit func(int32)) { a.segments.having(term, visit) }
 
+// having visits the segments from the oldest, so documents rise.
 func (s segments) having(term string, visit func(int32)) {
 	for _, part := range s {
 		for _, p := range part.lists[term] {

@@ -44,6 +44,8 @@ type nearness struct {
 	rows    [3][maxGrammed + 1]int32
 }
 
+// grammed reports whether a word has a spelling that can be compared: neither too short nor too long, and no
+// digits, since v1 and v2 are spelled alike and mean different things.
 func grammed(word []byte) bool {
 	if len(word) < minGrammed || len(word) > maxGrammed {
 		return false
@@ -131,6 +133,9 @@ func (g *grams) nearest(word []byte, s *nearness) []like { return g.alike(word, 
 // spelling.
 func (g *grams) corrected(word []byte, s *nearness) []like { return g.alike(word, s, true) }
 
+// alike finds candidates by common n-grams and compares the shortlist letter by letter. Without slips the
+// better of the two likenesses counts, with them the letters alone. Of the candidates it keeps up to three
+// whose likeness is within 0.1 of the best, and divides their likenesses by their number.
 func (g *grams) alike(word []byte, s *nearness, slips bool) []like {
 	if !grammed(word) {
 		return nil

@@ -38,6 +38,7 @@ func (ix *Index) Hash(w io.Writer) error {
 	return o.err
 }
 
+// hash leaves out what follows from the words: the numbers of forms and the lists of n-grams.
 func (v *vocabulary) hash(o *writer) {
 	o.texts(v.terms)
 	words := make([]string, 0, len(v.forms))

@@ -9,6 +9,7 @@ import (
 	"waymark/internal/numeric"
 )
 
+// field is a part of a document with a weight and length normalisation of its own.
 type field int
 
 const (
@@ -89,6 +90,7 @@ func countDocuments(docs []Document, o *Options) *corpus {
 // a bag is how often a document has each word, alone, as a part or as a joined form.
 type bag []bagged
 
+// bagged is one token of a document and how often it stands in each field.
 type bagged struct {
 	token
 	n [fields]int32
@@ -100,6 +102,7 @@ type bagger struct {
 	at  [3][]int32 // place in own, from 1: by word, by word written alone, by spelling of a joined form
 }
 
+// add counts the tokens of a text for a field.
 func (b *bagger) add(f field, tokens []token) {
 	for _, t := range tokens {
 		at := b.place(t)
@@ -121,6 +124,8 @@ func (b *bagger) take() bag {
 	return own
 }
 
+// place is the slot of a token. The three kinds of tokens are counted apart, because a joined form and a word
+// written alone are terms under different conditions; slices by number take the place of a map.
 func (b *bagger) place(t token) *int32 {
 	at, i := &b.at[0], int(t.word)
 	switch {

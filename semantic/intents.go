@@ -21,6 +21,7 @@ type Intents struct {
 	scratch sync.Pool // *recall
 }
 
+// recall is the working memory of one query.
 type recall struct {
 	query   query
 	sum     []float64 // by text; zero between queries

@@ -57,6 +57,8 @@ func dot32(x, y []float32) float32 {
 	return dotLanes(x, y)
 }
 
+// dotLanes is the reference for the vector instructions: four lanes, added as (a+b)+(c+d), then what is left
+// over.
 func dotLanes(x, y []float32) float32 {
 	y = y[:len(x)]
 	var a, b, c, d float32

@@ -126,6 +126,8 @@ func (m *latent) fold(q *query, x *lexical, dst []float32, row []float64) []floa
 // vectors are unit vectors from outside, one a document, zero where there is none.
 type vectors struct{ space }
 
+// newVectors takes the dimension of the first vector that has one. Vectors of another dimension, and those
+// that are no direction, count as missing: an endpoint may have answered some texts only.
 func newVectors(given [][]float32, docs int) *vectors {
 	v := &vectors{}
 	for _, x := range given {

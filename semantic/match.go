@@ -59,6 +59,7 @@ const neutralWeight = 0.5
 // slip is the weight of a corrected misspelling, times its spelling similarity.
 const slip = 0.7
 
+// ownWeight maps the BM25F weight of a term without idf to [0, 1]: how fully a text speaks of the term.
 func ownWeight(weight float64) float32 { return float32(min(1, weight/fullWeight)) }
 
 // Matcher returns a matcher for the index. Without word vectors, nil, no document is near by them.
@@ -264,6 +265,8 @@ func (x *Matching) read(text string) {
 	}
 }
 
+// readWords fills in one entry of words for each word, also for those that do not count (idf 0), so that
+// words and stems have the same positions, by which relations refer to them.
 func (x *Matching) readWords(text string, stops bool) {
 	ix := x.matcher.index
 	x.stems, x.words, x.spelled = x.stems[:0], x.words[:0], x.spelled[:0]
@@ -318,6 +321,8 @@ func (x *Matching) join(first, n int, joined string) {
 // word in the lexicon, too.
 func (x *Matching) spell() {
 	v := x.matcher.index.words
+	// Only the entries up to joined come from join; those appended below are of words that were already
+	// looked at.
 	corrections, joined := 0, len(x.spelled)
 	for i := range x.words {
 		w := &x.words[i]
@@ -417,6 +422,8 @@ func (x *Matching) answer(i int, w *wanted) {
 			x.put(r.term, r.near)
 		}
 	}
+	// A weak word counts only for documents that answer another word; answers of strong words were added
+	// first.
 	for _, d := range x.met {
 		if x.sum[d] == 0 {
 			if w.weak {
@@ -478,6 +485,7 @@ func (x *Matching) putAll(terms []int32, near float64) {
 	}
 }
 
+// raise keeps the largest answer of a document to the current word: max_u near(w, u)·own(u, d).
 func (x *Matching) raise(d int32, v float64) {
 	if b := x.best[d]; v > b {
 		if b == 0 {

@@ -174,6 +174,9 @@ func (q *Query) join(d int32, sum float64, latent, vector float32) Hit {
 	return h
 }
 
+// score joins the three parts as independent evidence, each in [0, 1]:
+//
+//	score = 1 - (1 - lexical)·(1 - wL·latent)·(1 - wV·vector)
 func (q *Query) score(lexical, latent, vector float64) float64 {
 	return 1 - float64(float64((1-lexical)*(1-float64(q.ix.latentWeight*latent)))*(1-float64(q.ix.options.VectorWeight*vector)))
 }
@@ -203,6 +206,7 @@ func (q *Query) All(dst []Hit) []Hit {
 	return dst
 }
 
+// four is hit for four documents, whose vectors are multiplied with the query's in one pass.
 func (q *Query) four(dst []Hit, a, b, c, d int32) []Hit {
 	var latent, vector [4]float32
 	if s := &q.ix.latent.docs; len(q.folded) > 0 {

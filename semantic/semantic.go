@@ -80,6 +80,7 @@ type Options struct {
 	Vectors [][]float32
 }
 
+// filled puts defaults in place of zeros and moves values outside their range to its end.
 func (o Options) filled() Options {
 	field := func(f *Field, weight, b float64) {
 		if *f == (Field{}) {

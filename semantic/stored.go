@@ -101,6 +101,7 @@ func ReadIntents(r *codec.Reader) *Intents {
 	return in.ready()
 }
 
+// write writes maps in the order of their keys, so that equal vocabularies are equal bytes.
 func (v *vocabulary) write(w *codec.Writer) {
 	w.Texts(v.terms)
 	words := slices.Sorted(maps.Keys(v.forms))
@@ -125,6 +126,7 @@ func (v *vocabulary) write(w *codec.Writer) {
 	w.Ints(g.post)
 }
 
+// readVocabulary reads what write wrote and checks every number that later serves as an index.
 func readVocabulary(r *codec.Reader) *vocabulary {
 	v := &vocabulary{terms: r.Texts()}
 	words := r.Texts()
@@ -173,6 +175,7 @@ func writeLists(w *codec.Writer, lists []span, doc []int32, weight []float32) {
 	w.Singles(weight)
 }
 
+// readLists reads what writeLists wrote: list i begins where list i-1 ends.
 func readLists(r *codec.Reader, terms, docs int) (lists []span, doc []int32, weight []float32) {
 	lengths := r.Ints()
 	doc, weight = r.Ints(), r.Singles()
@@ -193,6 +196,7 @@ func readLists(r *codec.Reader, terms, docs int) (lists []span, doc []int32, wei
 	return lists, doc, weight
 }
 
+// write leaves out the codes, which encode derives from flat.
 func (s *space) write(w *codec.Writer) {
 	w.Uint(uint64(s.dimension))
 	w.Float(s.floor)
@@ -207,6 +211,7 @@ func readSpace(r *codec.Reader, docs int) space {
 	return s
 }
 
+// readNumber reads a count or size, which fits 31 bits in anything that was written.
 func readNumber(r *codec.Reader) int {
 	n := r.Uint()
 	if n > math.MaxInt32 {
@@ -216,6 +221,8 @@ func readNumber(r *codec.Reader) int {
 	return int(n)
 }
 
+// readSpan reads a span and returns its end, for the caller to compare with the length of the array it refers
+// to.
 func readSpan(r *codec.Reader) (s span, end uint64) {
 	at, n := r.Uint(), r.Uint()
 	if at > math.MaxInt32 || n > math.MaxInt32 {

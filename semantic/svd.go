@@ -18,6 +18,7 @@ type sparse struct {
 	val        []float64
 }
 
+// transpose is a counting sort by column: O(entries + columns). Within a row of the result the columns rise.
 func (a *sparse) transpose() *sparse {
 	t := &sparse{rows: a.cols, cols: a.rows, start: make([]int, a.cols+1), col: make([]int32, len(a.col)), val: make([]float64, len(a.val))}
 	for _, c := range a.col {
@@ -26,6 +27,7 @@ func (a *sparse) transpose() *sparse {
 	for c := range a.cols {
 		t.start[c+1] += t.start[c]
 	}
+	// at[c] is the next free entry of row c.
 	at := append([]int(nil), t.start...)
 	for r := range a.rows {
 		for e := a.start[r]; e < a.start[r+1]; e++ {
@@ -120,6 +122,7 @@ func svd(a *sparse, rank int, seed uint64, stop func() bool) (sigma, v []float64
 	}
 	at := a.transpose()
 	left, right := make([]float64, a.rows*l), make([]float64, a.cols*l)
+	// Random signs instead of normal deviates: exact, and as good for finding the range.
 	for i := range right {
 		right[i] = 1
 		if mix(seed+uint64(i))>>63 == 1 {
@@ -357,6 +360,8 @@ func eigen(a []float64, l int) (values, vectors []float64) {
 				if math.Abs(apq) <= 1e-18*math.Sqrt(total) {
 					continue
 				}
+				// t is the smaller root of t² + 2·theta·t = 1, the tangent of the angle that makes a[p][q]
+				// zero. The smaller angle, at most 45°, is what makes the sweeps converge.
 				theta := (a[q*l+q] - a[p*l+p]) / (2 * apq)
 				t := 1 / (math.Abs(theta) + math.Sqrt(float64(theta*theta)+1))
 				if theta < 0 {

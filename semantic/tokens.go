@@ -46,6 +46,7 @@ func (s *scanner) part(i int) []byte {
 	return s.buf[s.ends[i-1]:s.ends[i]]
 }
 
+// class is what a character means for the division of text into words.
 type class uint8
 
 const (
@@ -57,6 +58,8 @@ const (
 	wide // a character of a script written without spaces
 )
 
+// classify has a fast path for ASCII, the bulk of texts about tools. Letters of scripts that put no spaces
+// between words are wide; scanner.wide divides them.
 func classify(r rune) class {
 	if r < utf8.RuneSelf {
 		switch {
@@ -229,6 +232,7 @@ const latin = "aaaaaa ceeeeiiii nooooo ouuuuy y" +
 	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii   jjkk llllll  llnnnnnn   oooooo  " +
 	"rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzz "
 
+// appendFolded appends a character in small letters and, for Latin letters, without its accent.
 func appendFolded(b []byte, r rune) []byte {
 	if r < utf8.RuneSelf {
 		if 'A' <= r && r <= 'Z' {

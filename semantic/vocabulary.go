@@ -20,6 +20,7 @@ type vocabulary struct {
 	grams grams
 }
 
+// span is a part of a larger array: n elements from at on.
 type span struct{ at, n int32 }
 
 // form is a written form: its terms in ids, and whether it was ever a word and not only joined.
@@ -85,6 +86,7 @@ func (r *reader) join(word, spelling int32) {
 	}
 }
 
+// intern returns the number of a word. Numbers depend on the order of reading; terms do not.
 func (r *reader) intern(word []byte) int32 {
 	if n, ok := r.number[string(word)]; ok {
 		return n
@@ -314,6 +316,7 @@ func (q *query) read(v *vocabulary, text string) {
 	}
 }
 
+// collect appends the terms of a text as they come, up to maxWords words. Stop words count only with stops.
 func (q *query) collect(v *vocabulary, text string, stops bool) {
 	q.text, q.terms, q.absent, q.unknown, q.novel = q.text[:0], q.terms[:0], q.absent[:0], 0, 0
 	q.scan.reset(text)
@@ -331,12 +334,15 @@ func (q *query) collect(v *vocabulary, text string, stops bool) {
 	}
 }
 
+// keep adds a term with the word that stands for it in explanations. said is 1 for a known word, less for one
+// that is only spelled like it.
 func (q *query) keep(term int32, word []byte, said float64) {
 	at := int32(len(q.text))
 	q.text = append(q.text, word...)
 	q.terms = append(q.terms, weighted{term: term, word: span{at, int32(len(word))}, said: said})
 }
 
+// add finds the terms of a word: as it was written somewhere, else by its stem, else by spelling.
 func (q *query) add(v *vocabulary, word []byte, stops bool) {
 	if !stops && stopWords[string(word)] {
 		return

@@ -131,6 +131,7 @@ type lloyd struct {
 	safe      []float64 // half the distance to the nearest other centre
 }
 
+// newLloyd copies the centres: several runs start from the same ones.
 func newLloyd(p points, centres []float64) *lloyd {
 	k := len(centres) / p.dim
 	return &lloyd{
@@ -142,6 +143,9 @@ func newLloyd(p points, centres []float64) *lloyd {
 
 func (l *lloyd) centre(j int) []float64 { return l.centres[j*l.dim : (j+1)*l.dim : (j+1)*l.dim] }
 
+// run repeats assignment and means until no label changes. The inertia is summed over pieces of fixed size in
+// their order, so it does not depend on the number of processors. A centre's move lowers the bound on the
+// distance to all others by as much as the farthest one moved.
 func (l *lloyd) run(rounds int) {
 	pieces := (l.n + piece - 1) / piece
 	inertia, changed := make([]float64, pieces), make([]bool, pieces)
@@ -168,6 +172,9 @@ func (l *lloyd) run(rounds int) {
 	}
 }
 
+// distances computes safe: a point nearer to its centre than half the distance to any other keeps its label.
+//
+//	|a - b|² = 2·(|a|²/2 + |b|²/2 - a·b)
 func (l *lloyd) distances() {
 	for j := range l.k {
 		l.half[j] = numeric.Dot(l.centre(j), l.centre(j)) / 2

@@ -44,6 +44,7 @@ type lanczos struct {
 	angles angles
 }
 
+// newLanczos works on the shorter side of the matrix, where vectors are cheaper to keep orthogonal.
 func newLanczos(a *twoSided, want, room int, random *rand.Rand) *lanczos {
 	l := &lanczos{a: a, random: random, want: want, room: max(room, want+2)}
 	if a.cols > a.rows {
@@ -69,6 +70,9 @@ func (l *lanczos) run(want, maxSteps int, tol float64, stop func() bool) {
 	}
 }
 
+// step adds one vector: w = AᵀA·v - β·v₋₁ - α·v. Rounding makes w lose orthogonality to earlier vectors over
+// time; angles estimates by how much, and only when it is too much is w made orthogonal to all of them, the
+// costly part.
 func (l *lanczos) step() {
 	const nothing = 1e-12 // σ² ≤ 1, so this is absolute
 	if len(l.V) == l.room {

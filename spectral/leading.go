@@ -148,6 +148,7 @@ func (s *spectrum) residual(k int) float64 {
 	return most
 }
 
+// steps counts those of all solvers, also of those that were given up.
 func (s *spectrum) steps() int {
 	n := s.ended
 	for _, l := range s.solvers {

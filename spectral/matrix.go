@@ -33,6 +33,7 @@ func (a *twoSided) times(x, y []float64) { gather(&a.byRow, x, y) }
 // transposeTimes is y = Aᵀ·x.
 func (a *twoSided) transposeTimes(x, y []float64) { gather(&a.byCol, x, y) }
 
+// gather is y = M·x: each y[i] is one sum in the order of the row, whichever processor computes it.
 func gather(m *Matrix, x, y []float64) {
 	start, index, val := m.Start, m.Col, m.Weight
 	spread(len(y), 4096, func(lo, hi int) {

@@ -55,6 +55,8 @@ type Options struct {
 	Stop func() bool
 }
 
+// withDefaults checks the options and fills in those that are zero. A given Tau turns the search for one off.
+// NaN fails the checks, which are written as what must hold.
 func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Tau != Plain && !(o.Tau >= 0 && o.Tau <= 1000):

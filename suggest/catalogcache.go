@@ -80,6 +80,8 @@ type tooltexts struct {
 	plan *planning.Texts
 }
 
+// newTooltexts compares the tools by words. The name counts twice: it says more of a tool than the same words
+// of its description.
 func newTooltexts(tools []planning.Tool) *tooltexts {
 	words := make([][]string, len(tools))
 	for i, t := range tools {

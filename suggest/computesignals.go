@@ -87,6 +87,8 @@ func (q *query) alike(u int32, left int) int {
 	return max(left, 0)
 }
 
+// likeness records the similarity of a node to step u: the largest over all steps for the hybrid score, that
+// to the last step for toolScore.
 func (q *query) likeness(u int32, v graph.Scored) {
 	q.clearSignals(v.Node)
 	q.nodes.graph[v.Node] = max(q.nodes.graph[v.Node], graph.GraphScore(false, v.Score))

@@ -181,11 +181,14 @@ func (q *query) orPlain(c candidate) candidate {
 	return c
 }
 
+// coveringTerms is the one term of a covering capability: the score of the best tool it covers.
 func (q *query) coveringTerms(c candidate) []Term {
 	score := q.shownScore(c)
 	return []Term{{"its_best_tool", score, 1, score}}
 }
 
+// coveringReason names the best covered tool. One covered tool means that the others of the capability follow
+// it.
 func (q *query) coveringReason(c candidate) string {
 	if c.covers < 2 {
 		return fmt.Sprintf("a stored capability that does %s and what nearly always follows it", q.IDs[c.part])
@@ -231,6 +234,7 @@ func (p *plan) cover() {
 // apart reports whether the tasks of some tools can be done at once: nothing else comes between them.
 func (p *plan) apart(tools []int32) bool {
 	in := func(i int) bool { return slices.Contains(tools, p.tasks[i].node) }
+	// Tasks are in topological order, so after[a] is final before a task that depends on a is reached.
 	after := make([]bool, len(p.tasks)) // comes after one of them through something else
 	for i, t := range p.tasks {
 		for _, a := range t.after {
@@ -249,28 +253,7 @@ func (p *plan) apart(tools []int32) bool {
 // comes after.
 func (p *plan) replace(c *covering) {
 	in := func(t *task) bool { return slices.Contains(c.tools, t.node) }
-	made := task{node: c.node, slot: SlotPrerequisite, formula: FormulaCovers}
-	var named []string
-	var own *task
-	last := 0 // of those covered
-	for i := range p.tasks {
-		if t := &p.tasks[i]; in(t) {
-			if t.node == c.node {
-				own = t
-			}
-			made.score, last = max(made.score, min(Cap, t.score)), i
-			named = append(named, p.IDs[t.node])
-			if t.slot == SlotTarget {
-				made.slot = SlotTarget
-			}
-		}
-	}
-	if own != nil {
-		made = *own
-	} else if p.shows() {
-		made.terms = []Term{{"its_best_tool", made.score, 1, made.score}}
-		made.reason = "a stored capability that does what would be " + strings.Join(named, ", ")
-	}
+	made, last := p.merged(c)
 	// In the new order come first those before the last one covered that do not depend on the covered
 	// ones, then the capability, then the rest.
 	depends := make([]bool, len(p.tasks))
@@ -312,4 +295,31 @@ func (p *plan) replace(c *covering) {
 	}
 	p.tasks = tasks
 	p.others = slices.DeleteFunc(p.others, func(o candidate) bool { return o.node == c.node })
+}
+
+// merged is the task of a capability that does the covered tasks: the best score of theirs, and a target if one of them
+// is. A capability that was chosen by itself keeps its own task. last is the position of the last covered task.
+func (p *plan) merged(c *covering) (made task, last int) {
+	made = task{node: c.node, slot: SlotPrerequisite, formula: FormulaCovers}
+	var named []string
+	var own *task
+	for i := range p.tasks {
+		if t := &p.tasks[i]; slices.Contains(c.tools, t.node) {
+			if t.node == c.node {
+				own = t
+			}
+			made.score, last = max(made.score, min(Cap, t.score)), i
+			named = append(named, p.IDs[t.node])
+			if t.slot == SlotTarget {
+				made.slot = SlotTarget
+			}
+		}
+	}
+	if own != nil {
+		made = *own
+	} else if p.shows() {
+		made.terms = []Term{{"its_best_tool", made.score, 1, made.score}}
+		made.reason = "a stored capability that does what would be " + strings.Join(named, ", ")
+	}
+	return made, last
 }

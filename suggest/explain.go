@@ -70,32 +70,11 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	rate := q.Rates.After(n, q.last)
 	excluded := rate.Excluded(q.Rates.Sources())
 	a.Filters = append(a.Filters, Filter{"failures", !excluded, failureDetail(rate)})
-	for _, f := range append(q.formulas(n), capabilityOnly(m.Kind(n))...) {
-		s := sum{keep: true}
-		score := q.applyAny(f, n, &s)
-		if s.terms != nil {
-			a.Considered = append(a.Considered, Considered{f, score, s.terms})
-		}
-	}
-	q.coverList()
-	q.doubt()
-	c, scored := q.plain(n)
-	if q.learned != nil && scored {
-		a.Considered = append([]Considered{{FormulaLogistic, q.shownScore(c), q.explain(c)}}, a.Considered...)
-	}
-	if o, ok := q.covering(n); ok {
-		a.Considered = append([]Considered{{FormulaCovers, q.shownScore(o), q.explain(o)}}, a.Considered...)
-		c, scored = q.orPlain(o), true
-	}
-	if scored {
-		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = q.shownScore(c), q.confidence(c), c.formula, q.explain(c), q.reason(c)
-	}
+	c, scored := q.explainScore(n, &a)
 	done := q.exhausted(n)
 	if m.Kind(n) == catalog.KindCapability {
 		both, size := q.overlap(n)
 		a.Filters = append(a.Filters, Filter{"work_left", !done, fmt.Sprintf("%d of its %d tools are in the context", both, size)})
-	}
-	if m.Kind(n) == catalog.KindCapability {
 		a.Evidence.Uses, a.Evidence.Bypassed = m.Uses(a.ID), m.Bypassed(a.ID)
 	}
 	a.Neighbours = m.hyperNeighbours(n)
@@ -116,6 +95,39 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		a.Absent, a.Reason = AbsentNoSignal, "neither history nor text connects it with this situation"
 		return a, nil
 	}
+	q.explainRank(c, dealt, limit, &a)
+	return a, nil
+}
+
+// explainScore fills in every formula that applies to a node, with its terms, and the one that counts: the better of
+// the node's own score and, for a capability that covers tools of the list, the score of the best of them. It returns
+// that candidate; false if the node has no score in this situation.
+func (q *query) explainScore(n int32, a *ExplainAnswer) (c candidate, scored bool) {
+	for _, f := range append(q.formulas(n), capabilityOnly(q.Kind(n))...) {
+		s := sum{keep: true}
+		score := q.applyAny(f, n, &s)
+		if s.terms != nil {
+			a.Considered = append(a.Considered, Considered{f, score, s.terms})
+		}
+	}
+	q.coverList()
+	q.doubt()
+	c, scored = q.plain(n)
+	if q.learned != nil && scored {
+		a.Considered = append([]Considered{{FormulaLogistic, q.shownScore(c), q.explain(c)}}, a.Considered...)
+	}
+	if o, ok := q.covering(n); ok {
+		a.Considered = append([]Considered{{FormulaCovers, q.shownScore(o), q.explain(o)}}, a.Considered...)
+		c, scored = q.orPlain(o), true
+	}
+	if scored {
+		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = q.shownScore(c), q.confidence(c), c.formula, q.explain(c), q.reason(c)
+	}
+	return c, scored
+}
+
+// explainRank fills in the rank of a candidate among all that pass the filters, and whether the cut keeps it.
+func (q *query) explainRank(c candidate, dealt bool, limit int, a *ExplainAnswer) {
 	ahead, of := 0, 0
 	q.candidates(func(o candidate) {
 		if q.passes(o.node) {
@@ -133,7 +145,6 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	if !a.Suggested {
 		a.Absent = AbsentBelowCut
 	}
-	return a, nil
 }
 
 // failureDetail says what an exclusion rests on, in numbers from which it can be computed again.
@@ -144,6 +155,7 @@ func failureDetail(r episodic.Rate) string {
 		r.Failures, r.N, r.Sources, min(r.Failing, r.Sources), failed, known, episodic.MinKnown, bound)
 }
 
+// allowDetail repeats the patterns of the request, the only reason for which this filter can fail.
 func allowDetail(allow []string) string {
 	if len(allow) == 0 {
 		return "everything is allowed"
@@ -151,6 +163,7 @@ func allowDetail(allow []string) string {
 	return fmt.Sprintf("patterns %q", allow)
 }
 
+// capabilityOnly adds the formula that is shown for comparison; it has inputs only for capabilities.
 func capabilityOnly(k catalog.Kind) []string {
 	if k == catalog.KindCapability {
 		return []string{FormulaCapability}
@@ -189,6 +202,7 @@ func (m *Model) hyperNeighbours(n int32) []string {
 		}
 	}
 	if m.Kind(n) == catalog.KindTool {
+		// A node newer than the last build has no row in the incidence.
 		if int(n) < m.measures.incidence.Rows() {
 			m.measures.incidence.HypergraphNeighbours(n, add)
 		}

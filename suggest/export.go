@@ -86,6 +86,8 @@ func (m *Model) spread(n int32, depth int, in []bool) {
 	}
 }
 
+// sortedNodes lists the marked nodes by id: node numbers depend on the order of arrival, which an export must
+// not show.
 func (m *Model) sortedNodes(in []bool) []int32 {
 	var nodes []int32
 	for i, ok := range in {
@@ -177,6 +179,7 @@ func DiffExports(a, b Export) DiffReport {
 	return d
 }
 
+// nodesByID makes two exports comparable: their node numbers differ, their ids do not.
 func nodesByID(e Export) map[string]ExportNode {
 	by := make(map[string]ExportNode, len(e.Nodes))
 	for _, n := range e.Nodes {
@@ -216,6 +219,7 @@ func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) []s
 	return changed
 }
 
+// mostUsed lists the k tools with the most recorded steps, ties by id.
 func (m *Model) mostUsed(k int) []string {
 	var nodes []int32
 	for i := range m.IDs {
@@ -233,6 +237,8 @@ func (m *Model) mostUsed(k int) []string {
 	return ids
 }
 
+// suggested lists what follows one tool in a context of its own; empty in a model that does not know the
+// tool.
 func (m *Model) suggested(after string) []string {
 	ids := []string{}
 	a, err := m.Next(NextRequest{Context: []string{after}})

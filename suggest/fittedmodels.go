@@ -120,6 +120,7 @@ func (f *fittedModels) matches(l *trainingData) bool {
 	return !f.outdated && (f.texts == nil || f.texts.Len() == len(l.node))
 }
 
+// write stores either half, each behind a flag that says whether it was fitted.
 func (f *fittedModels) write(w *codec.Writer) {
 	w.Bool(f.weights.Plain != nil)
 	if f.weights.Plain != nil {

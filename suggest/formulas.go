@@ -154,6 +154,7 @@ type sum struct {
 	total float64
 }
 
+// term keeps a term without adding it, for formulas that are products of factors.
 func (s *sum) term(name string, value, weight, contribution float64) {
 	if s.keep {
 		if s.terms == nil {
@@ -163,6 +164,8 @@ func (s *sum) term(name string, value, weight, contribution float64) {
 	}
 }
 
+// add adds value · weight. The product is rounded by itself, so that no compiler fuses it with the addition
+// and the scores are the same bits on every platform.
 func (s *sum) add(name string, value, weight float64) {
 	value, weight = finite(value), finite(weight)
 	c := float64(value * weight)

@@ -155,6 +155,7 @@ func (w *digest) bool(v bool) {
 	w.int(n)
 }
 
+// text writes the length in front: without it "ab", "c" and "a", "bc" would be the same bytes.
 func (w *digest) text(s string) {
 	w.int(int64(len(s)))
 	w.h.Write([]byte(s))
@@ -167,6 +168,7 @@ func (w *digest) floats(x []float64) {
 	}
 }
 
+// ints passes 1,024 values at a time to the hash.
 func (w *digest) ints(x []int32) {
 	w.int(int64(len(x)))
 	for chunk := range slices.Chunk(x, 1024) {
@@ -185,6 +187,7 @@ func (w *digest) uses(u history.Usage) {
 	w.int(int64(u.Position))
 }
 
+// json suits values without a map, whose encoding has one order only.
 func (w *digest) json(v any) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -112,6 +112,7 @@ func (q *query) passing(nodes []int32) []int32 {
 	return nodes
 }
 
+// cmpFloatID orders by a number and, where that is equal, by id: a total order.
 func cmpFloatID(a, b float64, idA, idB string) int {
 	if c := cmp.Compare(a, b); c != 0 {
 		return c

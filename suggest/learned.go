@@ -112,10 +112,11 @@ func (l *learning) get() *learned {
 // is reports whether l is what was learned.
 func (l *learning) is(done *learned) bool { return l != nil && l.result.Load() == done }
 
+// never is a halt function for work that is not to be interrupted.
 func never() bool { return false }
 
-// compute fits the models, or uses stored ones. It returns nil soon after halt returns true. progress
-// told the share that is done.
+// compute fits the models, or uses stored ones. It returns nil soon after halt returns true. tell receives
+// the fraction done, in [0, 1]. The lock makes the first caller fit and the others wait for its result.
 func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 	l.mu.Lock()
 	defer l.mu.Unlock()

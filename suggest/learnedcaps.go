@@ -75,6 +75,7 @@ func (q *query) storedParts(n int32) (parts [3]float64, ok bool) {
 	return [3]float64{tools, numeric.Ln(relevance), numeric.Ln(reliability)}, ok
 }
 
+// storedTerms shows the parts of the score. A factor of 1 has logarithm 0 and is left out.
 func (q *query) storedTerms(n int32) []Term {
 	parts, _ := q.storedParts(n)
 	terms := make([]Term, 0, len(parts))

@@ -128,6 +128,8 @@ type calibration struct {
 	rest             float64 // by which the others change
 }
 
+// of calibrates one probability: that of the likeliest tool by the curve; the others share what is left in
+// proportion.
 func (s *calibration) of(claimed float64) float64 {
 	if claimed >= s.predicted {
 		return s.curve.At(claimed)

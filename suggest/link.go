@@ -115,10 +115,12 @@ func (p *plan) flow(a, b int32) float64 {
 	return f
 }
 
+// sooner breaks ties of flow: the higher score first, then the smaller id.
 func (p *plan) sooner(a, b task) bool {
 	return p.order(candidate{node: a.node, score: a.score}, candidate{node: b.node, score: b.score}) < 0
 }
 
+// place is the mean relative position of a tool in its episodes: 0 is the first step, 1 the last.
 func (p *plan) place(n int32) float64 {
 	u := p.Usage.At(n)
 	return u.Place()
@@ -167,6 +169,7 @@ func (p *plan) linkSchema(j int) {
 func (p *plan) reaches(i, j int) bool {
 	behind := make([]bool, j+1) // what task j comes after, nearest first
 	behind[j] = true
+	// Links point backwards, so one pass from j down to i visits every task before what it depends on.
 	for k := j; k > i; k-- {
 		if behind[k] {
 			for _, a := range p.tasks[k].after {
@@ -182,6 +185,8 @@ func (p *plan) chains() bool {
 	return p.Totals.Episodes > 0 && float64(p.Totals.Branching) < chainLike*float64(p.Totals.Episodes)
 }
 
+// usuallyFirst reports whether a tool began an episode in at least half of its uses: then nothing need come
+// before it.
 func (p *plan) usuallyFirst(n int32) bool { return 2*p.Usage.At(n).Roots >= p.Usage.At(n).Steps }
 
 // feeds reports whether another task depends on task i.
@@ -189,6 +194,7 @@ func (p *plan) feeds(i int) bool {
 	return slices.ContainsFunc(p.tasks, func(t task) bool { return slices.Contains(t.after, i) })
 }
 
+// bestMatch is the highest text similarity of a task with the intent, in [0, 1].
 func (p *plan) bestMatch() float64 {
 	best := 0.0
 	for _, t := range p.tasks {
@@ -240,6 +246,7 @@ func (m *Model) wire(a, b int32) string {
 	return ""
 }
 
+// gives reports whether the output schema of a tool has a property that can be this input.
 func (m *Model) gives(n int32, in catalog.Property) bool { return feedsInput(m.outputs(n), in) }
 
 // feedsInput reports whether one of the outputs can be an input, by name and type.
@@ -249,6 +256,7 @@ func feedsInput(outputs []catalog.Property, in catalog.Property) bool {
 	})
 }
 
+// compatible compares JSON types. An unknown type fits everything, an integer is also a number.
 func compatible(out, in string) bool {
 	return out == in || out == "" || in == "" || out == "integer" && in == "number"
 }
@@ -319,6 +327,8 @@ func (m *Model) takes(n int32, name string) bool {
 	return slices.ContainsFunc(m.inputs(n), func(in catalog.Property) bool { return strings.EqualFold(in.Name, name) })
 }
 
+// inputs are the properties of a tool's input schema; nil for capabilities and for tools that no catalog
+// describes.
 func (m *Model) inputs(n int32) []catalog.Property {
 	if i, ok := m.Catalog.ToolIndex[m.IDs[n]]; ok {
 		return m.Catalog.Schemas[i].Inputs()
@@ -326,6 +336,8 @@ func (m *Model) inputs(n int32) []catalog.Property {
 	return nil
 }
 
+// outputs are the properties of a tool's output schema; nil where inputs is nil or the catalog has no output
+// schema.
 func (m *Model) outputs(n int32) []catalog.Property {
 	if i, ok := m.Catalog.ToolIndex[m.IDs[n]]; ok {
 		return m.Catalog.Schemas[i].Outputs()
@@ -506,6 +518,8 @@ func (p *plan) standsFor(n int32) string {
 	return best
 }
 
+// rationale says in a sentence or two how the plan was made: by whom the targets were chosen, and what orders
+// them.
 func (p *plan) rationale() string {
 	if len(p.tasks) == 0 && p.mode == Active {
 		return "Neither a tool's text nor a past request matches the intent."
@@ -541,6 +555,7 @@ func (p *plan) rationale() string {
 	return "The likeliest way from the usual beginning."
 }
 
+// meanTop is the mean of the k largest values; 0 of none. It sorts x.
 func meanTop(x []float64, k int) float64 {
 	slices.SortFunc(x, func(a, b float64) int { return cmp.Compare(b, a) })
 	x = x[:min(k, len(x))]

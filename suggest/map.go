@@ -55,6 +55,7 @@ const (
 	stepCos, stepSin     = 0.955336489125606, 0.29552020666133955
 )
 
+// turn rotates a vector about the origin.
 func turn(x, y, cos, sin float64) (float64, float64) {
 	return float64(x*cos) - float64(y*sin), float64(x*sin) + float64(y*cos)
 }
@@ -93,6 +94,8 @@ func place(nodes []MapNode) {
 	}
 }
 
+// disc is the area of one community. Node k lies at distance √k from the centre, so n nodes fill a radius of
+// √n; 1 is the margin to other discs.
 type disc struct {
 	label   int32
 	members []int
@@ -116,6 +119,7 @@ func arrange(discs []disc) {
 	}
 }
 
+// overlaps compares squares, which needs no root.
 func (d *disc) overlaps(o disc) bool {
 	x, y, r := d.x-o.x, d.y-o.y, d.r+o.r
 	return float64(x*x)+float64(y*y) < float64(r*r)

@@ -192,6 +192,8 @@ func (p *phases) learn(l *learning) error {
 	return p.ctx.Err()
 }
 
+// reportProgress adds a share of the whole, in [0, 1], to what is done. The lock keeps reports of concurrent
+// phases in the order of their sums.
 func (p *phases) reportProgress(name string, more float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,6 +222,8 @@ func concurrently(a, b func() error) error {
 	return cmp.Or(failed[0], failed[1])
 }
 
+// measureRank is PageRank scaled so that the most important node has 1: formulas weigh it against other
+// signals in [0, 1].
 func (m *Measures) measureRank(g *graph.Graph) error {
 	ranks, err := graph.PageRank(g, graph.PageRankOptions{})
 	if err != nil {
@@ -232,11 +236,16 @@ func (m *Measures) measureRank(g *graph.Graph) error {
 	return nil
 }
 
+// measureCommunities groups the nodes of the transition graph. The modularity is stored with them to be
+// shown: it says how far the groups differ from chance.
 func (m *Measures) measureCommunities(g *graph.Graph) {
 	m.groups.community = graph.Communities(g, communityResolution)
 	m.groups.modularity = graph.Modularity(g, m.groups.community, communityResolution)
 }
 
+// measureRecall indexes the newest recallIntents requests of episodes that used a tool, oldest first:
+// document d of the index is episode recalled[d]. Episodes that failed are indexed too; plan.remember leaves
+// them out.
 func (m *Measures) measureRecall(ctx context.Context, c *history.Counts) error {
 	for i := c.Past.N - 1; i >= 0 && len(m.texts.recalled) < recallIntents; i-- {
 		if p := c.Past.Episode(i); p.Intent != "" && len(p.Nodes) > 0 && !p.Limited {
@@ -255,12 +264,15 @@ func (m *Measures) measureRecall(ctx context.Context, c *history.Counts) error {
 // recallIntents is how many past intents, the newest, can be found again: looking takes longer with each.
 const recallIntents = 100_000
 
-// ended is what a kernel without a context is given to ask.
+// ended adapts a context for numeric packages, which take a function that reports whether to stop.
 func ended(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
 
 // communityResolution is the resolution of modularity; 1 is the standard measure.
 const communityResolution = 1
 
+// measureText indexes the texts of all nodes that are in use. A document has the text of the catalog and, as
+// context, what the tool was used for and what it was used with. Vectors of an endpoint are an addition:
+// without them the text index is complete.
 func (m *Measures) measureText(ctx context.Context, c *history.Counts, g *graph.Graph, opts MeasureOptions) error {
 	m.texts.doc = make([]int32, len(c.IDs))
 	var docs []semantic.Document
@@ -299,7 +311,8 @@ func (m *Measures) measureText(ctx context.Context, c *history.Counts, g *graph.
 // PrepareSearch does what the first question in words would wait for.
 func (m *Measures) PrepareSearch() { m.texts.matcher() }
 
-// prepareSearch says how what a search asks is prepared; a question without words does not need it.
+// prepareSearch sets up the parts of a search that are computed once, when the first question in words
+// arrives: the matcher of words and the model of what requests say when they need a tool.
 func (m *Measures) prepareSearch(c *history.Counts, words *thesaurus.Thesaurus) {
 	m.thesaurus = words
 	m.texts.matcher = sync.OnceValue(func() *semantic.Matcher {
@@ -351,6 +364,8 @@ func Texts(c *history.Counts) []string {
 	return texts
 }
 
+// embedded is the text that an embeddings endpoint gets for a document: name and description, without the
+// schema's words.
 func embedded(d semantic.Document) string { return strings.TrimSpace(d.Name + ". " + d.Text) }
 
 // intentsByNode lists, for each node, the newest of the measured episodes with an intent that used it and did
@@ -390,6 +405,9 @@ func newest(lists [][]int32, each, all int) {
 	}
 }
 
+// contextOf describes a tool by its use: the requests of the given episodes, and the ids of the
+// neighbourNames tools that most strongly follow it. The sort is stable, so equal weights keep the order of
+// node numbers.
 func contextOf(c *history.Counts, g *graph.Graph, node int32, episodes []int32) []string {
 	texts := make([]string, 0, len(episodes)+neighbourNames)
 	for _, e := range episodes {

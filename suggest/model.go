@@ -154,6 +154,7 @@ func (m *Model) Uses(id string) int {
 	return int(m.Usage.At(n).Steps)
 }
 
+// bypassCounts copies the counts of capabilities that the catalog still has; nil if there are none.
 func (m *Model) bypassCounts() map[string]int {
 	var counts map[string]int
 	for id, n := range m.Bypasses {

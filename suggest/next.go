@@ -76,6 +76,7 @@ func (q *query) pin(ranked []Suggestion, pins []Pin, limit int) []Suggestion {
 		if !ok || !q.Live(n) || !q.permitted(p.ID) {
 			continue
 		}
+		// Pins are visited backwards and each goes to the front, so the first pin ends up first.
 		first := Suggestion{ID: p.ID, Kind: q.Kind(n), Formula: "pin", Evidence: q.evidence(n)}
 		if i := slices.IndexFunc(ranked, func(s Suggestion) bool { return s.ID == p.ID }); i >= 0 {
 			first = ranked[i]
@@ -123,6 +124,8 @@ func (q *query) followedBy(n int32) uint64 {
 	return total
 }
 
+// evidence are the counts behind a suggestion: outcomes after the last step, how often it followed that step,
+// and, of a capability, how far its tools are those of the context.
 func (q *query) evidence(n int32) Evidence {
 	r := q.after(n)
 	e := Evidence{Successes: r.N - r.Failures, Failures: r.Failures}
@@ -168,6 +171,7 @@ func (q *query) reason(c candidate) string {
 	return "shares neighbours with " + last
 }
 
+// inUse words the overlap of a capability with the context.
 func inUse(both, size int) string {
 	return fmt.Sprintf("%d of its %d tools are already in use", both, size)
 }

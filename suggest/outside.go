@@ -20,46 +20,35 @@ func (q *query) outside(visit func(c candidate)) {
 	if !q.learned.partial || q.mode != Active {
 		return
 	}
-	type fit struct{ semantic, score float64 }
-	var known []fit
 	unused := func(n int32) bool {
 		return q.nodes.stamp[n] == q.nodes.epoch && q.Kind(n) == catalog.KindTool && q.nodes.semantic[n] > 0 && q.Usage.At(n).Steps == 0
 	}
+	var known []textFit
 	if q.planned != nil {
 		for _, t := range q.planned.Tools {
 			if c, ok := q.asked(t.Tool, t.P); ok && unused(c.node) {
-				known = append(known, fit{q.nodes.semantic[c.node], c.score})
+				known = append(known, textFit{q.nodes.semantic[c.node], c.score})
 			}
 		}
 	} else {
 		for _, r := range q.fit.predicted {
 			if n := q.learned.node[r.Tool]; unused(n) {
-				known = append(known, fit{q.nodes.semantic[n], r.Score})
+				known = append(known, textFit{q.nodes.semantic[n], r.Score})
 			}
 		}
 	}
-	slices.SortFunc(known, func(a, b fit) int {
+	slices.SortFunc(known, func(a, b textFit) int {
 		return cmp.Or(cmp.Compare(a.semantic, b.semantic), cmp.Compare(a.score, b.score))
 	})
 	if len(known) == 0 {
 		return
 	}
-	var mean fit
-	for _, f := range known {
-		mean.semantic += f.semantic / float64(len(known))
-		mean.score += f.score / float64(len(known))
-	}
 	adds := float64(textAdds)
 	if q.planned == nil {
 		adds = textNext
 	}
-	above, below := float64(textBelief*adds), float64(textBelief)
-	for _, f := range known {
-		d := f.semantic - mean.semantic
-		above += float64(d * (f.score - mean.score))
-		below += float64(d * d)
-	}
-	slope := max(0, above/below)
+	slope := textSlope(known, adds)
+	// Best score so far, so that known[i] is the best of those that fit no better than i.
 	for i := 1; i < len(known); i++ {
 		known[i].score = max(known[i].score, known[i-1].score)
 	}
@@ -67,7 +56,7 @@ func (q *query) outside(visit func(c candidate)) {
 		if !unused(n) || !q.Live(n) || history.Of(q.learned.tool, n, -1) >= 0 || q.exhausted(n) {
 			continue
 		}
-		better, _ := slices.BinarySearchFunc(known, q.nodes.semantic[n], func(f fit, s float64) int {
+		better, _ := slices.BinarySearchFunc(known, q.nodes.semantic[n], func(f textFit, s float64) int {
 			if f.semantic <= s {
 				return -1
 			}
@@ -80,4 +69,26 @@ func (q *query) outside(visit func(c candidate)) {
 			visit(c)
 		}
 	}
+}
+
+// textFit is how well the text of an unused tool matches the intent, in [0, 1], and its learned score.
+type textFit struct{ semantic, score float64 }
+
+// textSlope is the least-squares slope of the score over the text match, shrunk towards adds with the weight of
+// textBelief observations, and never negative: a better match must not lower a score.
+//
+//	slope = (textBelief·adds + Σ d·(score - mean score)) / (textBelief + Σ d²), d = semantic - mean semantic
+func textSlope(known []textFit, adds float64) float64 {
+	var mean textFit
+	for _, f := range known {
+		mean.semantic += f.semantic / float64(len(known))
+		mean.score += f.score / float64(len(known))
+	}
+	above, below := float64(textBelief*adds), float64(textBelief)
+	for _, f := range known {
+		d := f.semantic - mean.semantic
+		above += float64(d * (f.score - mean.score))
+		below += float64(d * d)
+	}
+	return max(0, above/below)
 }

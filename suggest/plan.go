@@ -126,9 +126,11 @@ func (p *plan) choose() {
 		}
 	}
 	slices.SortFunc(cs, p.order)
+	// A capability comes first, because the tools that it covers are neither targets nor alternatives.
 	covered, best := p.capability(cs)
 	for _, c := range cs {
 		switch {
+		// already done by the capability
 		case slices.Contains(covered, c.node):
 		case len(p.tasks) < most && c.score >= p.bar(c.node)*best && p.relevant(c.node) && p.addsWords(c.node):
 			p.tasks = append(p.tasks, p.task(c, SlotTarget))
@@ -232,6 +234,7 @@ func (p *plan) remember() {
 	p.support = map[int32]float64{}
 	var likeness, length float64
 	near := slices.DeleteFunc(p.nearestTasks(recallNeighbours), func(s similarTask) bool { return p.Past.Episode(int(s.episode)).Failed() })
+	// The same words again: the longest of other requests would only blur what this one needs.
 	if len(near) > 0 && near[0].similarity >= verbatim {
 		near = slices.DeleteFunc(near, func(s similarTask) bool { return s.similarity < verbatim })
 	}
@@ -288,6 +291,8 @@ func (p *plan) shown(q *query, c candidate, score float64) task {
 	return t
 }
 
+// task scores a node by relevance. c.score is not used: prerequisites come here without one. The lower bound
+// of the confidence stays 0, which means that it is not known.
 func (p *plan) task(c candidate, slot string) task {
 	s := sum{keep: p.shows()}
 	t := task{node: c.node, slot: slot, score: p.relevance(c.node, &s), formula: FormulaHybrid}
@@ -365,6 +370,8 @@ func (p *plan) requireInputs(i int) bool {
 	return false
 }
 
+// add appends a prerequisite and takes it off the alternatives. Its own prerequisites follow later: the loop
+// of choose reaches the appended task too.
 func (p *plan) add(n int32, reason string) {
 	t := p.task(candidate{node: n}, SlotPrerequisite)
 	t.reason = reason
@@ -372,6 +379,8 @@ func (p *plan) add(n int32, reason string) {
 	p.others = slices.DeleteFunc(p.others, func(c candidate) bool { return c.node == n })
 }
 
+// missing reports whether a node may be added: it passes the filters and neither the context nor the plan has
+// it.
 func (p *plan) missing(n int32) bool {
 	p.consider(n)
 	return !p.nodes.inFlight[n] && p.passes(n) && !slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n })
@@ -386,6 +395,8 @@ func (p *plan) usualBefore(t int32) (best int32, share float64) {
 			best, most = u, n
 		}
 	}
+	// An episode may repeat the pair more often than the tool has counted uses; a share above 1 would mean
+	// nothing.
 	if uses := p.Usage.At(t).Steps; uses > 0 {
 		share = min(1, float64(most)/float64(uses))
 	}
@@ -485,6 +496,7 @@ func (p *plan) step(way []int32) (task, bool) {
 	return p.shown(q, top[0], top[0].confidence()), true
 }
 
+// order sorts by falling score, ties by id, so that equal questions have equal plans.
 func (p *plan) order(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(p.IDs[a.node], p.IDs[b.node]))
 }

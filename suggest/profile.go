@@ -105,6 +105,7 @@ func (c Choice) String() string {
 	return fmt.Sprintf("%s; judged%s at event %d%s", strings.Join(parts, ", "), when, c.Seq, by)
 }
 
+// learned reports whether the judgement of a kind of question preferred profile learned.
 func (c Choice) learned(k about) bool {
 	switch k {
 	case aboutNext:

@@ -54,21 +54,29 @@ func (m *Model) newQueryWithSignals(context []string, intent string, vector []fl
 	return q, err
 }
 
-// newQuery starts a query; close must follow.
-func (m *Model) newQuery(context []string, intent string, allow []string) (*query, error) {
+// checkSizes applies the limits that keep the cost of a question bounded. What an element means is checked later.
+func checkSizes(context []string, intent string, allow []string) error {
 	if len(context) > MaxContext {
-		return nil, &RequestError{Invalid, "context", fmt.Sprintf("has %d elements, at most %d", len(context), MaxContext)}
+		return &RequestError{Invalid, "context", fmt.Sprintf("has %d elements, at most %d", len(context), MaxContext)}
 	}
 	if len(intent) > MaxQuery {
-		return nil, &RequestError{Invalid, "intent", fmt.Sprintf("has %d bytes, at most %d", len(intent), MaxQuery)}
+		return &RequestError{Invalid, "intent", fmt.Sprintf("has %d bytes, at most %d", len(intent), MaxQuery)}
 	}
 	if len(allow) > MaxAllow {
-		return nil, &RequestError{Invalid, "allow", fmt.Sprintf("has %d patterns, at most %d", len(allow), MaxAllow)}
+		return &RequestError{Invalid, "allow", fmt.Sprintf("has %d patterns, at most %d", len(allow), MaxAllow)}
 	}
 	for i, pattern := range allow {
 		if pattern == "" {
-			return nil, &RequestError{Invalid, fmt.Sprintf("allow[%d]", i), "is empty"}
+			return &RequestError{Invalid, fmt.Sprintf("allow[%d]", i), "is empty"}
 		}
+	}
+	return nil
+}
+
+// newQuery starts a query; close must follow.
+func (m *Model) newQuery(context []string, intent string, allow []string) (*query, error) {
+	if err := checkSizes(context, intent, allow); err != nil {
+		return nil, err
 	}
 	s := scratchWithCapacity(m.Counts.Buffers, len(m.IDs))
 	s.begin()
@@ -120,6 +128,7 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	if len(q.context) > 0 {
 		q.alpha = m.info.Alpha
 	}
+	// Patterns that match no id are most likely misspelt; an empty answer alone would not say so.
 	if len(m.IDs) > 0 && !slices.ContainsFunc(m.IDs, q.permitted) {
 		q.warn(WarnNothingAllowed)
 	}
@@ -179,6 +188,7 @@ func (q *query) computeLearnedPlanSignals(vector []float32) {
 	}
 }
 
+// close hands the buffers back to the pool. The query must not be used after it: it lives in them.
 func (q *query) close() {
 	q.closeText()
 	s, pool := q.scratch, q.Counts.Buffers
@@ -198,6 +208,7 @@ func (q *query) closeText() {
 	}
 }
 
+// warn adds a warning once, in order of appearance.
 func (q *query) warn(w string) {
 	if !slices.Contains(q.warnings, w) {
 		q.warnings = append(q.warnings, w)

@@ -49,6 +49,7 @@ func (q *query) candidates(visit func(c candidate)) {
 		q.plainCandidates(visit)
 		return
 	}
+	// A capability that covers tools is visited once, below, with the better of its two scores.
 	q.plainCandidates(func(c candidate) {
 		if _, ok := q.covering(c.node); !ok {
 			visit(c)

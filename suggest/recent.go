@@ -48,6 +48,7 @@ func (m *Measures) recentOf(c *history.Counts) *recent {
 	if m.measured == nil || b.now == nil && len(c.IDs) == m.nodes && c.Past.N == m.episodes && c.Catalog == m.measured {
 		return &recent{} // the counts that were measured
 	}
+	// The first call, or counts that are older than the last ones: begin at those that were measured.
 	if b.now == nil || len(c.IDs) < b.nodes || c.Past.N < b.episodes {
 		m.recentFrom(b)
 	}
@@ -59,6 +60,8 @@ func (m *Measures) recentOf(c *history.Counts) *recent {
 	for i := b.nodes; i < len(c.IDs); i++ {
 		add(int32(i), c.Document(c.IDs[i]))
 	}
+	// back: the text of a tool changed after the build and is now as it was indexed, so its addition is
+	// dropped.
 	back := false
 	for _, id := range c.Catalog.ChangedSince(b.view) {
 		n, ok := c.Find(id)

@@ -66,6 +66,8 @@ func scratchWithCapacity(pool *sync.Pool, n int) *scratch {
 		s = &scratch{}
 	}
 	if len(s.nodes.stamp) < n {
+		// Room to grow: the next models have a few more nodes, and arrays of the exact size would be made
+		// anew for each.
 		n += n/8 + 64
 		s.nodes.near = make([]uint32, n)
 		s.nodes.stamp, s.nodes.aa, s.nodes.weight, s.nodes.count = make([]uint32, n), make([]float64, n), make([]float64, n), make([]uint64, n)
@@ -75,6 +77,8 @@ func scratchWithCapacity(pool *sync.Pool, n int) *scratch {
 	return s
 }
 
+// begin starts a new epoch, which makes the values of all nodes invalid at no cost. After 2³² queries the
+// epoch begins again, and the stamps are cleared so that none of the first round matches.
 func (s *scratch) begin() {
 	if s.nodes.epoch++; s.nodes.epoch == 0 {
 		clear(s.nodes.stamp)

@@ -16,16 +16,8 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	if err != nil {
 		return SearchAnswer{}, err
 	}
-	if strings.TrimSpace(r.Query) == "" {
-		return SearchAnswer{}, &RequestError{Invalid, "query", "is empty"}
-	}
-	if len(r.Query) > MaxQuery {
-		return SearchAnswer{}, &RequestError{Invalid, "query", fmt.Sprintf("has %d bytes, at most %d", len(r.Query), MaxQuery)}
-	}
-	for _, k := range r.Kinds {
-		if k != catalog.KindTool && k != catalog.KindCapability {
-			return SearchAnswer{}, &RequestError{Invalid, "kinds", `"` + string(k) + `" is not a kind: want tool or capability`}
-		}
+	if err := checkSearch(r); err != nil {
+		return SearchAnswer{}, err
 	}
 	q, err := m.newQuery(r.Context, r.Query, r.Allow)
 	if err != nil {
@@ -44,6 +36,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		q.graphSignals()
 	}
 	q.searchSignals(r.Vector, limit)
+	// Named results stand in front, in their own order; the ranking below leaves them out.
 	named := q.named()
 	q.coverList()
 	top := q.best(limit, func(n int32) bool {
@@ -60,11 +53,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		if len(a.Results) == limit {
 			return
 		}
-		name, description := m.describe(c.node)
-		res := SearchResult{
-			ID: m.IDs[c.node], Kind: m.Kind(c.node), Name: name, Description: description, Confidence: c.confidence(), ConfidenceLow: q.low(c),
-			Score: q.shownScore(c), Formula: c.formula, Semantic: q.nodes.semantic[c.node], Graph: q.nodes.graph[c.node],
-		}
+		res := q.searchResult(c)
 		if show {
 			res.Terms = terms()
 		}
@@ -85,6 +74,31 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	}
 	a.Warnings = q.warnings
 	return a, nil
+}
+
+// checkSearch checks what only a search has: a query that is not empty, and kinds.
+func checkSearch(r SearchRequest) error {
+	if strings.TrimSpace(r.Query) == "" {
+		return &RequestError{Invalid, "query", "is empty"}
+	}
+	if len(r.Query) > MaxQuery {
+		return &RequestError{Invalid, "query", fmt.Sprintf("has %d bytes, at most %d", len(r.Query), MaxQuery)}
+	}
+	for _, k := range r.Kinds {
+		if k != catalog.KindTool && k != catalog.KindCapability {
+			return &RequestError{Invalid, "kinds", `"` + string(k) + `" is not a kind: want tool or capability`}
+		}
+	}
+	return nil
+}
+
+// searchResult shows a candidate, without its terms.
+func (q *query) searchResult(c candidate) SearchResult {
+	name, description := q.describe(c.node)
+	return SearchResult{
+		ID: q.IDs[c.node], Kind: q.Kind(c.node), Name: name, Description: description, Confidence: c.confidence(), ConfidenceLow: q.low(c),
+		Score: q.shownScore(c), Formula: c.formula, Semantic: q.nodes.semantic[c.node], Graph: q.nodes.graph[c.node],
+	}
 }
 
 // describe returns a node's name and description from the catalog.

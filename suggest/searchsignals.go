@@ -77,6 +77,8 @@ func (q *query) searchSignals(vector []float32, limit int) {
 		}
 	}
 	q.recentSearchSignals()
+	// Text, words and vector were filled in by found when a node became a candidate; past requests are
+	// complete only here.
 	best := int32(-1)
 	for _, n := range q.nodes.candidateNodes {
 		q.nodes.matched[n].requests = q.nodes.saidSum[n]

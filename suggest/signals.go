@@ -65,6 +65,9 @@ func (m *Model) Situation(context []string, intent string) (Situation, error) {
 	return s, nil
 }
 
+// signals reads the signals of a candidate back from the buffers of the query. The buffers hold graph scores,
+// so Adjacent and Alike are undone from them: below 1 the score is half the Adamic-Adar sum, capped, at 1 the
+// edges are looked up.
 func (q *query) signals(n int32) Signals {
 	s := Signals{
 		ID: q.IDs[n], Kind: q.Kind(n), Weight: q.nodes.weight[n], Count: q.nodes.count[n], AdamicAdar: q.nodes.aa[n], PageRank: q.rank(n),

@@ -66,6 +66,7 @@ func Reweigh(a NextAnswer, weights map[string]float64) (WhatIf, error) {
 
 // reweighed is the score of a candidate by other weights: fixed where its terms do not add up to it.
 func reweighed(s Suggestion, weights map[string]float64) (score float64, fixed bool) {
+	// Largest difference between a score and the sum of its terms: answers may be read back from JSON.
 	const rounding = 1e-6
 	var was, now float64
 	for _, t := range s.Terms {
@@ -77,6 +78,8 @@ func reweighed(s Suggestion, weights map[string]float64) (score float64, fixed b
 		}
 	}
 	logistic := func(x float64) float64 { return 1 / (1 + numeric.Exp(-x)) }
+	// The sum of the terms is the score itself (additive formulas) or its log-odds (learned ones). A product
+	// of factors, as of MixedScore, is neither.
 	switch {
 	case math.Abs(was-s.Score) < rounding:
 		return now, false

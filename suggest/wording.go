@@ -20,6 +20,7 @@ type wording struct {
 	tools    int
 }
 
+// part is one component of a sparse vector of unit length.
 type part struct {
 	word string
 	x    float64

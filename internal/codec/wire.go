@@ -153,6 +153,8 @@ func (r *Reader) End() error {
 // Rest takes everything that is left.
 func (r *Reader) Rest() []byte { return r.take(uint64(len(r.rest))) }
 
+// take returns part of the data itself, cut so that appending to it copies. After an error there is nothing
+// left, so callers need not check each value.
 func (r *Reader) take(n uint64) []byte {
 	if n > uint64(len(r.rest)) {
 		r.Fail("%w: %d bytes wanted, %d left", ErrShort, n, len(r.rest))
@@ -259,6 +261,8 @@ func (r *Reader) Ints() []int32 {
 // Longs reads what [Writer.Longs] wrote.
 func (r *Reader) Longs() []uint64 { return list(r, 8, binary.LittleEndian.Uint64) }
 
+// list allocates only after take has found all the bytes: a damaged length cannot ask for more memory than
+// there is data.
 func list[T any](r *Reader, size int, value func([]byte) T) []T {
 	n := r.Len(size)
 	b := r.take(uint64(n * size))

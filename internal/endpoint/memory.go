@@ -13,6 +13,7 @@ type Memory[K comparable, V any] struct {
 	at    map[K]*list.Element
 }
 
+// entry repeats the key, by which the oldest one is removed from the map.
 type entry[K comparable, V any] struct {
 	key   K
 	value V

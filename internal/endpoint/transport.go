@@ -68,6 +68,7 @@ type limited struct {
 	to    http.RoundTripper
 }
 
+// RoundTrip keeps the closer of the body, which gives the connection back.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := l.to.RoundTrip(r)
 	if err == nil {
@@ -93,6 +94,9 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("2002::/16"),
 }
 
+// allowed judges the address that is dialled, after names were resolved: a name may resolve to anything.
+// Link-local addresses, which metadata services of clouds have, are refused even where private ones are
+// allowed.
 func allowed(a netip.Addr, private bool) bool {
 	a = a.Unmap()
 	if a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast() || a.Zone() != "" {

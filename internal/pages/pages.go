@@ -19,6 +19,7 @@ type List[T any] struct {
 	epoch uint64     // the number of views; a page with another number is shared
 }
 
+// page is the unit of copying: a change after a view copies the elements of one page.
 type page[T any] struct {
 	epoch uint64
 	items [size]T

@@ -59,6 +59,7 @@ func Text(text string) string {
 	return text
 }
 
+// containsAny is the cheap test before a regular expression: most texts have no hint of a secret.
 func containsAny(text string, parts []string) bool {
 	for _, part := range parts {
 		if strings.Contains(text, part) {
@@ -68,6 +69,8 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
+// mask replaces the last group of each match, which is the secret, and keeps what names it. Text that is
+// masked already stays as it is, so masking twice changes nothing.
 func (p *pattern) mask(text string) string {
 	var b strings.Builder
 	end := 0

@@ -78,6 +78,7 @@ func (m *Matrix) Transposed() Matrix {
 		t.Start[c+1]++
 	}
 	Accumulate(t.Start)
+	// next is the free place of each column. Rows are visited in order, so rows rise within a column.
 	next := slices.Clone(t.Start)
 	for i := range int32(m.Rows) {
 		for k := m.Start[i]; k < m.Start[i+1]; k++ {

@@ -52,6 +52,7 @@ func Check(data []byte) error { return check(data, MaxArray) }
 // CheckFile is [Check] without a limit on arrays: a file may hold a catalog of any size.
 func CheckFile(data []byte) error { return check(data, math.MaxInt64) }
 
+// check reads tokens without building values, so its memory does not grow with the data.
 func check(data []byte, maxArray int64) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	for values := 0; ; {
@@ -78,6 +79,7 @@ func check(data []byte, maxArray int64) error {
 	}
 }
 
+// syntaxError tells a value that ends early, of which more may come, from one that is malformed.
 func syntaxError(dec *jsontext.Decoder, err error) error {
 	var syntactic *jsontext.SyntacticError
 	switch {
@@ -131,6 +133,9 @@ func Fit(data []byte, v any, opts ...json.Options) error {
 	return fitError(json.Unmarshal(data, v, opts...), reflect.TypeOf(v))
 }
 
+// fitError names the place as a JSON pointer. An error of this package that came through a decoder of a field
+// is kept as it is. An unknown field is compared with the fields of the type at that place, to suggest the
+// one that was meant.
 func fitError(err error, t reflect.Type) error {
 	var inner *Error
 	var semantic *json.SemanticError
@@ -218,6 +223,7 @@ func at(t reflect.Type, place jsontext.Pointer) reflect.Type {
 	return t
 }
 
+// element is the type of the items of a list or the values of a map; nil for other types.
 func element(t reflect.Type) reflect.Type {
 	if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map) {
 		return t.Elem()
@@ -225,6 +231,8 @@ func element(t reflect.Type) reflect.Type {
 	return nil
 }
 
+// member follows one step of a JSON pointer in a type: a field of a struct by its name in JSON, or an
+// element.
 func member(t reflect.Type, name string) reflect.Type {
 	if t == nil || t.Kind() != reflect.Struct {
 		return element(t)
@@ -250,6 +258,7 @@ func known(t reflect.Type) (names []string) {
 	return names
 }
 
+// kindName uses the words of the JSON standard, in which numbers are of one kind and begin with any digit.
 func kindName(k jsontext.Kind) string {
 	switch k {
 	case 'n':

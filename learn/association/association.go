@@ -105,6 +105,7 @@ func Learn(tasks []Task) *Model {
 	return m
 }
 
+// add notes that a request has a word and used these tools. Pairs get numbers in order of appearance.
 func (p *pairs) add(word int32, tools []int32) {
 	list := make([]int32, 0, len(tools))
 	for _, t := range tools {

@@ -62,10 +62,14 @@ type Curve struct {
 	Claims  []float64 `json:"claims,omitempty"`  // weighted number of predictions in each bin; nil: unknown
 }
 
+// bin holds weighted sums over neighbouring predictions: of their probabilities, of those that were right,
+// and of the weights themselves.
 type bin struct{ predicted, right, n float64 }
 
+// x is the mean prediction.
 func (b bin) x() float64 { return b.predicted / b.n }
 
+// y is the share that was right, drawn towards the mean prediction by kept pseudo-counts.
 func (b bin) y() float64 { return (b.right + float64(kept*b.x())) / (b.n + kept) }
 
 // Fit learns from held-out claims, in whatever order. Fewer than 25 say too little and change nothing.
@@ -75,6 +79,9 @@ func Fit(claims []Prediction) *Curve { return fit(claims, priorCount) }
 // FitScores is [Fit] for scores in 0 … 1 that never were probabilities: little holds them where they are.
 func FitScores(claims []Prediction) *Curve { return fit(claims, scorePriorCount) }
 
+// fit first moves the predictions by a line of log-odds (Platt) and then makes bins of equal size rising by
+// pooling adjacent violators. imagine is the number of pseudo-counts at each anchor that hold the line at the
+// identity.
 func fit(claims []Prediction, imagine float64) *Curve {
 	m := &Curve{}
 	if len(claims) < least {

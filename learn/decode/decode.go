@@ -146,6 +146,8 @@ func falling(w []float64, n int) []Link {
 	return ls
 }
 
+// greedyPath joins pieces of a path by the likeliest link that neither branches nor closes a cycle, O(n² log
+// n): what Kruskal's algorithm is for trees.
 func greedyPath(w []float64, n int) []int {
 	next, previous, end := make([]int, n), make([]int, n), make([]int, n) // end: the other end of a piece, at its ends
 	for i := range n {

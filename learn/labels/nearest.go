@@ -17,6 +17,7 @@ type Nearest struct {
 	post [][]posting // by feature
 }
 
+// posting is a row that has a feature, with its value there.
 type posting struct {
 	row   int32
 	value float64

@@ -164,6 +164,7 @@ func (r *Ridge) Labels() int { return r.labels }
 // Forget drops what only [Ridge.LeaveOneOutScores] needs.
 func (r *Ridge) Forget() { r.alpha = nil }
 
+// solver solves G·x = b with G = X·Xᵀ + diag(λ/wᵢ), which is rows × rows and never formed.
 type solver struct {
 	rows     []Vector
 	features int

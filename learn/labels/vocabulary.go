@@ -54,6 +54,7 @@ func NewVocabulary(texts [][]string) (*Vocabulary, []Vector) {
 // NewWords is [NewVocabulary] of words alone.
 func NewWords(texts [][]string) (*Vocabulary, []Vector) { return newVocabulary(texts, 0) }
 
+// newVocabulary keeps the features of two texts or more and numbers them in alphabetical order.
 func newVocabulary(texts [][]string, reach int) (*Vocabulary, []Vector) {
 	df := map[string]int32{}
 	for _, tokens := range texts {

@@ -26,11 +26,13 @@ type weights struct {
 	column [][]entry // while fitting a sparse matrix: by label, increasing features
 }
 
+// entry is one weight of a label.
 type entry struct {
 	feature int32
 	value   float32
 }
 
+// newWeights chooses the form by size alone, so that equal data have equal forms.
 func newWeights(features, labels int) *weights {
 	w := &weights{labels: labels}
 	if features*labels <= mostDense {
@@ -113,6 +115,7 @@ func (w *weights) add(s []float64, feature int32, x float64) {
 	}
 }
 
+// at is one weight; 0 where a sparse matrix dropped it.
 func (w *weights) at(feature, label int32) float64 {
 	if w.start == nil {
 		return float64(w.dense[int(feature)*w.labels+int(label)])

@@ -161,6 +161,8 @@ func (m *Model) Learn(situation []Feature, candidates []Candidate, taken int) fl
 	return numeric.Ln(z) - at
 }
 
+// step moves the weights of some features against the gradient d·value, each by its own rate, AdaGrad (Duchi,
+// Hazan and Singer, JMLR 12, 2011): rate/√(start + Σ g²).
 func (m *Model) step(features []Feature, slots []uint32, d float32) {
 	for k, f := range features {
 		w := &m.weights[slots[k]]

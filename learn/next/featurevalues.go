@@ -43,6 +43,8 @@ type featureBuffers struct {
 	knew       []int32
 }
 
+// reset empties the rows of the last prefix. Only the tools that had a row are cleared, not one entry for
+// each tool.
 func (s *FeatureValues) reset(tools int) {
 	for _, t := range s.Tools {
 		s.row[t] = 0
@@ -53,6 +55,7 @@ func (s *FeatureValues) reset(tools int) {
 	}
 }
 
+// set sets signal k of a tool and gives the tool a row of zeros if it has none.
 func (s *FeatureValues) set(k Signal, tool int32, x float64) {
 	i := s.row[tool]
 	if i == 0 {
@@ -73,6 +76,7 @@ func (s *FeatureValues) put(row int, k Signal, x float32) {
 
 var _ [64 - signalCount]struct{} // a bit of has for each signal
 
+// add collects votes for a tool, which flush turns into a signal.
 func (s *FeatureValues) add(tool int32, x float64) {
 	if s.buffer.sum[tool] == 0 {
 		s.buffer.met = append(s.buffer.met, tool)
@@ -155,6 +159,9 @@ func (h *History) over(tool int32, v float64) float64 {
 
 var orders = [order + 1]Signal{1: signalOrder1, 2: signalOrder2, 3: signalOrder3, 4: signalOrder4, 6: signalOrder6, 8: signalOrder8}
 
+// suffixes computes, for each order k of the chain, ln(1 + (n - discount)/(escape·q)): the count after the
+// last k steps against what the model of lower order expects, P₀ for k = 1. signalChain is the log ratio of
+// the blended probability to that of a tool that never followed.
 func (h *History) suffixes(p *sequence.Prefix, s *FeatureValues) {
 	b := &s.blend
 	h.chain.Blend(p.Tools, b)
@@ -179,6 +186,8 @@ func (h *History) suffixes(p *sequence.Prefix, s *FeatureValues) {
 	}
 }
 
+// contexts computes the same ratio for contexts other than suffixes. Those that leave out the last step are
+// measured against P₀, the others against the chain of order 1, which is given the last step.
 func (h *History) contexts(p *sequence.Prefix, s *FeatureValues) {
 	s.keys = p.Contexts(s.keys)
 	for kind, key := range s.keys {
@@ -251,6 +260,8 @@ func (h *History) bags(p *sequence.Prefix, s *FeatureValues) {
 	s.flush(signalBagProduct, func(_ int32, v float64) float64 { return v })
 }
 
+// copies computes the signals of the nearest past tasks. The evidence rises with the similarity of the
+// nearest one: its levels begin at 0.21, 0.42 and 0.63.
 func (h *History) copies(p *sequence.Prefix, s *FeatureValues) {
 	v := h.neighbours.Votes(p, &s.search)
 	near := uint8(max(0, min(v.Similarity*4.8, 3)))
@@ -266,6 +277,9 @@ func (h *History) copies(p *sequence.Prefix, s *FeatureValues) {
 	}
 }
 
+// repeats computes, for each tool already used, the logarithm of the share of positions at which such a tool
+// came again (smoothed by ½ of 2), and how long ago it was used: the last step itself, one of the three
+// before it, or earlier.
 func (h *History) repeats(p *sequence.Prefix, s *FeatureValues) {
 	for i, t := range p.Distinct {
 		s.set(signalAgain, t, ln((float64(h.after.again[t])+.5)/(float64(h.after.done[t])+2)))
@@ -309,6 +323,10 @@ func (h *History) catalogue(p *sequence.Prefix, s *FeatureValues) {
 	}
 }
 
+// request computes what the words of the request say: text similarity, what the nearest past requests did
+// after the same last step (signalPastNext), what they did that this task has not done yet (signalPastRest,
+// counted as a multiset difference), and the tools that tasks with the same words used. A past task weighs
+// similarity².
 func (h *History) request(p *sequence.Prefix, r *Request, s *FeatureValues) {
 	if r == nil {
 		return
@@ -382,6 +400,7 @@ func (h *History) residue(p *sequence.Prefix, r *Request, s *FeatureValues) {
 	}
 }
 
+// has is a linear search; the lists have at most a few dozen entries.
 func has(votes []sequence.Vote, tool int32) bool {
 	for _, v := range votes {
 		if v.Tool == tool {

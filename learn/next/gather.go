@@ -135,6 +135,7 @@ func (d *sampling) predict(h *History, b int) *trainingSet {
 	return all
 }
 
+// predicting is one worker of a fit: its part of the training set, and buffers.
 type predicting struct {
 	*trainingSet
 	signs   FeatureValues
@@ -145,6 +146,7 @@ type predicting struct {
 	order   []placed
 }
 
+// placed is a row of candidate values and its approximate score, by which the listed candidates are chosen.
 type placed struct {
 	row   int32
 	score float64

@@ -146,6 +146,8 @@ type followerTable struct {
 	latest [][]int32            // beside the followers of each tool: the task in which it last came
 }
 
+// wordRow is what is known of one word: the tasks whose requests have it, oldest first, and how often each
+// tool was used in such tasks.
 type wordRow struct {
 	tasks []mention
 	tools sequence.Followers

@@ -22,6 +22,7 @@ type Request struct {
 	similarTo, gaining []int32
 }
 
+// past is a past task and the similarity of its request.
 type past struct {
 	task       int32
 	similarity float64

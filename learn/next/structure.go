@@ -82,6 +82,7 @@ func (h *History) Settle(stop func() bool) {
 	h.structure = s
 }
 
+// neighbours keeps for each tool the alikeN tools that share the most specific neighbours with it.
 func (s *structure) neighbours(g *graph.Graph, stop func() bool) {
 	var scratch graph.Scratch
 	var top []graph.Scored
@@ -99,6 +100,8 @@ func (s *structure) neighbours(g *graph.Graph, stop func() bool) {
 	}
 }
 
+// importance multiplies PageRank by the number of tools, so that a tool of average importance has ln 2 in
+// every catalog.
 func (s *structure) importance(g *graph.Graph) {
 	if g.Size() == 0 {
 		return // nothing is more important than anything else
@@ -112,6 +115,7 @@ func (s *structure) importance(g *graph.Graph) {
 	}
 }
 
+// communities leaves out tools without a transition: each would be a community of its own.
 func (s *structure) communities(g *graph.Graph) {
 	label := graph.Communities(g, resolution)
 	for t, c := range label {
@@ -125,6 +129,8 @@ func (s *structure) communities(g *graph.Graph) {
 	}
 }
 
+// vectors factors the normalised counts and undoes the normalisation, so that products of vectors are ratios
+// to the expected count. At most √n vectors are kept, n the number of tools with followers.
 func (s *structure) vectors(T int, entries []spectral.Entry, stop func() bool) {
 	H, err := spectral.NewMatrix(T, T, entries)
 	if err != nil {

@@ -17,6 +17,8 @@ type bm25 struct {
 	n    int
 }
 
+// newBM25 computes the contribution of each word to each document beforehand, idf·tf·(k1+1)/(tf +
+// k1·(1-b+b·|d|/mean)), so that a query only adds.
 func newBM25(docs [][]string) *bm25 {
 	ix := &bm25{map[string][]labels.Label{}, len(docs)}
 	mean := 0.0

@@ -7,6 +7,7 @@ import (
 	"waymark/internal/numeric"
 )
 
+// pair is an ordered pair of tools.
 type pair struct{ a, b int32 }
 
 func byPair(p, q pair) int { return cmp.Or(cmp.Compare(p.a, q.a), cmp.Compare(p.b, q.b)) }
@@ -15,6 +16,8 @@ func byPair(p, q pair) int { return cmp.Or(cmp.Compare(p.a, q.a), cmp.Compare(p.
 // anywhere after a.
 type relation struct{ both, linked, before float64 }
 
+// less subtracts the counts of a part of the history. Rounding of sums in another order must not leave less
+// than zero.
 func (r relation) less(o relation) relation {
 	return relation{max(r.both-o.both, 0), max(r.linked-o.linked, 0), max(r.before-o.before, 0)}
 }
@@ -24,6 +27,8 @@ func (r relation) less(o relation) relation {
 // one less than for everybody else.
 const folds = 10
 
+// counts are sums over groups. A group adds 1 to n and its shares to the rest; recent and recentN weigh each
+// group by its age, see Model.count.
 type counts struct {
 	n       float64
 	uses    []float64 // tool → groups that used it
@@ -46,6 +51,8 @@ type relations struct {
 	is    []relation
 }
 
+// newRelations sorts the pairs into compressed rows, which are smaller than a map and are read in order by
+// coUsed.
 func newRelations(pairs map[pair]relation, tools int) relations {
 	sorted := make([]pair, 0, len(pairs))
 	for p := range pairs {
@@ -63,6 +70,7 @@ func newRelations(pairs map[pair]relation, tools int) relations {
 	return r
 }
 
+// of is a binary search in the row of a; zero for tools that were never used together.
 func (r *relations) of(a, b int32) relation {
 	from, to := r.start[a], r.start[a+1]
 	if i, ok := slices.BinarySearch(r.b[from:to], b); ok {
@@ -71,6 +79,9 @@ func (r *relations) of(a, b int32) relation {
 	return relation{}
 }
 
+// count adds up all groups, and each tenth part of them by itself. In recent counts a group weighs half as
+// much as one that is n/4 + 1 groups newer. The history counts as one of chains if nine of ten tasks with
+// several tools are.
 func (m *Model) count() {
 	n := len(m.texts.tools)
 	m.counts = newCounts(n, len(m.texts.mates))
@@ -115,6 +126,8 @@ func (m *Model) close() {
 	}
 }
 
+// add counts a group, with weight w in recent. Each task of the group adds its share to the relations of its
+// pairs of tools: O(tools²) of a task.
 func (c *counts) add(g *group, w float64, texts *Texts) {
 	c.n++
 	c.recentN += w
@@ -166,6 +179,7 @@ func precedes(t *Task) map[pair]bool {
 	return p
 }
 
+// linksOf are the dependencies of a task between different tools, from the tool depended on.
 func linksOf(t *Task) map[pair]bool {
 	links := map[pair]bool{}
 	for i, after := range t.After {

@@ -113,6 +113,8 @@ func (f *fit) regressFrom(d logit.Data, penalty float64, start *logit.Model) *lo
 	return m
 }
 
+// open reads the newest wordings as new requests, and every everyReworded-th of them again with fewer of its
+// words. Slots are filled in parallel by position, so the result does not depend on the number of processors.
 func (f *fit) open() {
 	n := len(f.groups)
 	own := min(n, sampled) // the newest
@@ -129,6 +131,8 @@ func (f *fit) open() {
 	f.sample = f.all[:own]
 }
 
+// fitScores settles how the weights are fitted (outcomes, recency, regularisation, which requests are
+// foreign), each step with the results of those before it, and then fits the weights of both stages.
 func (f *fit) fitScores() {
 	if f.selectOutcomes(); f.stopped.Load() {
 		return
@@ -218,6 +222,7 @@ func (f *fit) corrections() logit.Data {
 	return d
 }
 
+// fitLinks counts how often links were drawn before it weighs them: the rates are features of the regression.
 func (f *fit) fitLinks() {
 	f.countRates()
 	f.linker = f.regress(f.linkings(), penalty)

@@ -9,6 +9,7 @@ type naming struct {
 	length []float64 // Σ idf over the words of a name
 }
 
+// newNaming weighs a word by ln(1 + names/names that have it): a word that all names have says little.
 func newNaming(names [][]string) naming {
 	x := naming{map[string][]int32{}, map[string]float64{}, make([]float64, len(names))}
 	for i, name := range names {

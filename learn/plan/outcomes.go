@@ -41,6 +41,7 @@ func (q *request) outcomes(t int32) (all, nearest float64) {
 	return against(uses-misled, uses, usual), against(won, of, usualVotes)
 }
 
+// valueOf is the value of a label, 0 where the list lacks it. Lists have a handful of entries.
 func valueOf(list []labels.Label, t int32) float64 {
 	for _, l := range list {
 		if l.Label == t {

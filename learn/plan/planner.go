@@ -51,6 +51,7 @@ type group struct {
 	misled []labels.Label // by number; share of the tasks that used it and failed
 }
 
+// link is a dependency between two tools; value is the share of the group's tasks that have it.
 type link struct {
 	from, to int32
 	value    float64
@@ -118,6 +119,9 @@ const (
 // who, when and how often, and what comes before what.
 func words(text string) []string { return semantic.Stems(text) }
 
+// group joins tasks with the same words. A wording repeated often would otherwise count as many independent
+// observations, and could be left out while fitting only one by one. Within a group, tools and links have
+// shares in [0, 1].
 func (m *Model) group(tasks []Task) {
 	at := map[string]int{}
 	for i := range tasks {
@@ -172,12 +176,14 @@ func byNumber(values map[int32]float64) []labels.Label {
 	return list
 }
 
+// distinctTools is the set of the tools of a task, rising.
 func distinctTools(steps []int32) []int32 {
 	set := slices.Clone(steps)
 	slices.Sort(set)
 	return slices.Compact(set)
 }
 
+// chain reports whether each step depends on exactly the one before it.
 func chain(t *Task) bool {
 	for i, after := range t.After {
 		if i == 0 && len(after) > 0 || i > 0 && (len(after) != 1 || int(after[0]) != i-1) {
@@ -187,6 +193,9 @@ func chain(t *Task) bool {
 	return true
 }
 
+// fitRidge fits the ridge regressions from words to labels. The labels are, in this order: the tools in use
+// (dense), the logarithm of the number of tools, and the servers in use. A model of the tools that nothing
+// depends on is fitted only where needs are known.
 func (m *fit) fitRidge() {
 	texts, content := make([][]string, len(m.groups)), make([][]string, len(m.groups))
 	for i := range m.groups {

@@ -31,6 +31,8 @@ type request struct {
 	table    candidateTable
 }
 
+// requestText is the request as words, as a vector of unit length (x), and as the features with their
+// positions (words).
 type requestText struct {
 	tokens []string
 	x      labels.Vector
@@ -57,6 +59,8 @@ const (
 	perSource  = 40
 )
 
+// open reads a new request. Unlike those of the past it has an index of candidates by tool, which costs four
+// bytes a tool.
 func (m *Model) open(text string, match *Match) *request {
 	q := &request{m: m, own: -1}
 	q.setText(text, match)
@@ -109,6 +113,9 @@ func (q *request) setText(text string, match *Match) {
 	}
 }
 
+// prepare makes the table of candidates with their features. Its first part takes the largest value of each
+// source over all tools, by which the features of one tool are divided: what counts is how far it stands
+// behind the best.
 func (q *request) prepare() {
 	m := q.m
 	q.size = numeric.Exp(min(q.ridge[len(m.dense.tool)], 4))
@@ -199,6 +206,7 @@ func (q *request) candidates() {
 	q.table.cand = slices.Compact(q.table.cand)
 }
 
+// add appends candidates; candidates removes the duplicates once at the end.
 func (q *request) add(tools []labels.Label) {
 	for _, t := range tools {
 		q.table.cand = append(q.table.cand, t.Label)

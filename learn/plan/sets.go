@@ -30,6 +30,7 @@ type candidate struct {
 	known  int // index of the past set, -1
 }
 
+// key is a map key for a sorted set of tools, four bytes each.
 func key(tools []int32) string {
 	b := make([]byte, 0, 4*len(tools))
 	for _, t := range tools {
@@ -38,6 +39,8 @@ func key(tools []int32) string {
 	return string(b)
 }
 
+// countSets counts the distinct sets of tools of past tasks, by group shares, and keeps the counts of each
+// part apart so that they can be subtracted while fitting.
 func (m *Model) countSets() {
 	at := map[string]int{}
 	m.pastSets.pasts = nil
@@ -118,6 +121,8 @@ type setList struct {
 	seen map[string]bool
 }
 
+// add takes a sorted set unless the list has it. prefix says that it is the k likeliest tools for some k; a
+// past set equal to one of these keeps that mark, because prefixes are added first.
 func (l *setList) add(tools []int32, prefix bool) {
 	k := key(tools)
 	if l.seen[k] {
@@ -263,6 +268,8 @@ type besides struct {
 	share []float64 // -1: not worked out yet
 }
 
+// besides numbers the candidates that are in any set. The table of shares is quadratic in their number, and
+// most candidates are in none.
 func (q *request) besides(all []candidate) *besides {
 	b := &besides{q: q, at: make([]int32, len(q.table.cand))}
 	for i := range b.at {
@@ -344,6 +351,7 @@ func (q *request) explained() (contribution [][]float64, most []float64) {
 	return contribution, most
 }
 
+// falling is the second-stage probabilities of the candidates, the largest first.
 func (q *request) falling() []float64 {
 	p := make([]float64, len(q.table.order))
 	for i, c := range q.table.order {

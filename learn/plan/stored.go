@@ -197,6 +197,7 @@ func Read(r *codec.Reader, texts *Texts) *Model {
 	return m
 }
 
+// write stores three values for each pair, in the order of b.
 func (r *relations) write(w *codec.Writer) {
 	w.Ints(r.start)
 	w.Ints(r.b)
@@ -207,6 +208,7 @@ func (r *relations) write(w *codec.Writer) {
 	w.Floats(values)
 }
 
+// readRelations checks that the rows are consecutive and inside b: later code uses them without checks.
 func readRelations(r *codec.Reader, tools int) relations {
 	x := relations{start: r.Ints(), b: readTools(r, tools)}
 	values := r.Floats()
@@ -254,6 +256,7 @@ func readLists(r *codec.Reader, n int) [][]int32 {
 	return lists
 }
 
+// writeLabels stores numbers and values as two lists.
 func writeLabels(w *codec.Writer, list []labels.Label) {
 	numbers, values := make([]int32, len(list)), make([]float64, len(list))
 	for i, l := range list {
@@ -263,6 +266,7 @@ func writeLabels(w *codec.Writer, list []labels.Label) {
 	w.Floats(values)
 }
 
+// readLabels reads what writeLabels wrote.
 func readLabels(r *codec.Reader) []labels.Label {
 	numbers, values := r.Ints(), r.Floats()
 	if len(numbers) != len(values) {

@@ -64,6 +64,7 @@ func (c *Chain) Used(t, n int32) {
 	c.rescale()
 }
 
+// add keeps byUse sorted: the tool moves forward past those that it overtakes.
 func (c *Chain) add(t, n int32) {
 	was := c.place(t, len(c.byUse))
 	c.uses[t] += n

@@ -80,6 +80,8 @@ func (t *Table) Add(context uint64, tool, n int32) {
 	}
 }
 
+// put stores a context with a single follower, in a slot that a removed one left if there is any. Most
+// contexts of a long history have one follower, and a Count takes less memory than Followers.
 func (t *Table) put(context uint64, c Count) {
 	if t.at == nil {
 		t.at = map[uint64]int32{}

@@ -23,6 +23,7 @@ type Neighbours struct {
 	uses  [][]int32 // tasks using a tool, ascending
 }
 
+// task is a remembered task with its length factor, which does not depend on the prefix.
 type task struct {
 	tools   []int32
 	parents [][]int32
@@ -95,6 +96,7 @@ type Search struct {
 	votes      Votes
 }
 
+// neighbour is a remembered task and its similarity to the prefix.
 type neighbour struct {
 	task       int32
 	similarity float64
@@ -230,6 +232,8 @@ func agreement(a, b []int32) float64 {
 	return sum - float64(.02*math.Abs(float64(len(b)-len(a))))
 }
 
+// grow makes room for a history that has grown since the last question; a quarter more tasks than needed, so
+// that not every new task allocates.
 func (s *Search) grow(tasks, tools int) {
 	if len(s.similarity) < tasks {
 		s.similarity = make([]float64, tasks+tasks/4)

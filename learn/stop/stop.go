@@ -59,15 +59,18 @@ const (
 	few      = 2      // a context seen less often says nothing, and takes no room
 )
 
+// count says of one context how often a task was over there, and how often it was seen.
 type count struct{ over, seen int32 }
 
 func (c count) less(o count) count { return count{c.over - o.over, c.seen - o.seen} }
 
+// counts are by hash of the context (rows) and over all contexts of all beginnings of tasks (all).
 type counts struct {
 	rows map[uint64]count
 	all  count
 }
 
+// add counts every beginning of a task; only the last, the whole task, is over.
 func (c *counts) add(tools []int32) {
 	visit(tools, func(n int, keys *[contexts]uint64) {
 		over := int32(0)
@@ -110,6 +113,7 @@ func visit(tools []int32, f func(n int, keys *[contexts]uint64)) {
 	}
 }
 
+// key hashes a context. The kind is part of it, so contexts of different kinds share one table.
 func key(kind int, x ...int32) uint64 {
 	h := uint64(kind)*0x9e3779b97f4a7c15 + 0x1f
 	for _, v := range x {
@@ -157,6 +161,7 @@ func (c *counts) look(n int, keys *[contexts]uint64, without *counts, f *[featur
 // mean is the mean log-odds of the shares.
 func mean(f *[features]float64) float64 { return numeric.Sum(f[:contexts]) / contexts }
 
+// probability corrects the mean of the log-odds by what was fitted: without history the correction is 0.
 func probability(m *logit.Model, f *[features]float64) float64 {
 	return logit.Sigmoid(mean(f) + m.Z(f[:]))
 }

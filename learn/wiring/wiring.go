@@ -104,11 +104,16 @@ type row struct {
 	links []link  // by in, from, out
 }
 
+// cases counts the calls that had an argument while a result of tool from was known: the denominator of a
+// wire's share.
 type cases struct {
 	in, from int32
 	n        uint32
 }
 
+// link counts how often a value of an argument was in a field of a result of the same episode (count), and
+// how often one was in the tool's last result of another episode (chance), which could not have been its
+// source.
 type link struct {
 	in, from, out int32
 	count, chance uint32
@@ -129,6 +134,8 @@ func (t *Table) Values(inputs, outputs map[string][]string) Values {
 	return Values{t.fields(inputs), t.fields(outputs)}
 }
 
+// fields decodes digests to their first 64 bits, sorted and distinct. Digests that are damaged or too short
+// are left out.
 func (t *Table) fields(digests map[string][]string) []Field {
 	var fields []Field
 	paths := make([]string, 0, len(digests))
@@ -155,6 +162,7 @@ func (t *Table) fields(digests map[string][]string) []Field {
 	return fields
 }
 
+// path numbers a path; -1 once there are maxFields, since names may come from data without bound.
 func (t *Table) path(name string) int32 {
 	i, ok := t.number[name]
 	if !ok {
@@ -264,12 +272,14 @@ func (r *row) argument(t *Table, episode int32, in *Field, before []Call) {
 	}
 }
 
+// has reports whether any field has a value.
 func has(fields []Field, v uint64) bool {
 	return slices.ContainsFunc(fields, func(f Field) bool { return contains(f.Values, v) })
 }
 
 func contains(rising []uint64, v uint64) bool { _, ok := slices.BinarySearch(rising, v); return ok }
 
+// addCase keeps cases sorted. Beyond maxCases no new pair is counted.
 func (r *row) addCase(in, from int32) {
 	i, ok := slices.BinarySearchFunc(r.cases, cases{in: in, from: from}, func(a, b cases) int {
 		return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.from, b.from))
@@ -283,6 +293,8 @@ func (r *row) addCase(in, from int32) {
 	r.cases[i].n++
 }
 
+// feed counts a link and remembers up to maxSeen different values: one constant value seen often is weak
+// evidence.
 func (r *row) feed(in int32, s source, values []uint64) {
 	i, ok := slices.BinarySearchFunc(r.links, link{in: in, from: s.tool, out: s.path}, byField)
 	if !ok {
@@ -300,6 +312,7 @@ func (r *row) feed(in int32, s source, values []uint64) {
 	}
 }
 
+// byField is the order of row.links.
 func byField(a, b link) int {
 	return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.from, b.from), cmp.Compare(a.out, b.out))
 }

@@ -24,6 +24,7 @@ type gathered struct {
 // tally counts known outcomes.
 type tally struct{ succeeded, known int }
 
+// add leaves unknown outcomes out of both counts.
 func (t *tally) add(o episodic.Outcome) {
 	if o.Known() {
 		t.known++
@@ -133,6 +134,8 @@ type draft struct {
 	inputs   []inputs // of each call
 }
 
+// draft looks up the tools of a pattern and closes its order transitively: above[i][j] says that call j comes
+// before i.
 func (g *gathered) draft(p *mine.Pattern, h History) *draft {
 	d := &draft{pattern: p, words: words{}}
 	for i, n := range p.Tools {

@@ -88,11 +88,14 @@ func (d *draft) observe(steps []*episodic.Step) {
 	}
 }
 
+// find looks for a value among the arguments and results of an earlier call.
 func (a *argument) find(value string, call int, s *episodic.Step) {
 	a.findIn(value, call, false, s.Inputs)
 	a.findIn(value, call, true, s.Outputs)
 }
 
+// findIn counts the places that have the value. alone counts those at which it is the only value of its path:
+// in a list the origin would be any item.
 func (a *argument) findIn(value string, call int, result bool, in episodic.Digests) {
 	for path, values := range in {
 		if !slices.Contains(values, value) {
@@ -174,6 +177,7 @@ func members(shape string) (fields map[string]string, ok bool) {
 	return fields, true
 }
 
+// typeOf is the JSON Schema type of a shape, empty where the shape does not say.
 func typeOf(shape string) string {
 	switch {
 	case strings.HasPrefix(shape, "{"):
@@ -298,6 +302,8 @@ func (w *wiring) parameter(i int, name, kind string) json.RawMessage {
 	return reffed("params." + p)
 }
 
+// schema is the property as the tool's own schema has it. One with a reference ("$ref") would point nowhere
+// in another schema; then, as where the tool has none, only the type that was seen is kept.
 func (w *wiring) schema(i int, name, kind string) json.RawMessage {
 	if t := w.d.known[i]; t != nil {
 		var s struct {

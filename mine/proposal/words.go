@@ -16,6 +16,7 @@ type words struct {
 	by      map[string]*word
 }
 
+// word is what is counted of one stem.
 type word struct {
 	intents int
 	place   int            // Σ of its places
@@ -31,6 +32,8 @@ const (
 	commonMost  = 6   // words
 )
 
+// add counts each stem of an intent once. Words with digits are left out: they name a case, not a kind of
+// task. A place is the position among the counted words, so that names can be put in the usual order.
 func (w *words) add(intent string) {
 	kept := map[string]bool{} // stop words are not
 	for _, stem := range semantic.Tokens(intent) {
@@ -67,6 +70,7 @@ type background struct {
 	by      map[string]int
 }
 
+// add counts each stem of an intent once; intents without a word are not counted.
 func (b *background) add(intent string) {
 	stems := semantic.Tokens(intent)
 	if len(stems) == 0 {
@@ -147,6 +151,7 @@ func (d *draft) told() string {
 	return capital(strings.Join(parts, ", then "))
 }
 
+// capital makes the first letter upper case.
 func capital(s string) string {
 	for i, r := range s {
 		return string(unicode.ToUpper(r)) + s[i+len(string(r)):]

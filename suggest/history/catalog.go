@@ -50,6 +50,8 @@ type Catalog struct {
 	Resolver          *catalog.Resolver
 }
 
+// catalog sorts the entries by id, so that the order in which they were added does not matter. It is kept
+// until the next change of the catalog.
 func (s *State) catalog() *Catalog {
 	if s.view != nil {
 		return s.view
@@ -172,6 +174,8 @@ func (r *Roles) Named(view *Catalog, name string) []int32 {
 // folded returns a key that is equal for strings that [strings.EqualFold] reports as equal.
 func folded(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 
+// roles resolves ids of the catalog to nodes. The tools of a capability are canonical nodes, sorted, each
+// once; toolCaps is the inverse of capTools.
 func (s *State) roles() *Roles {
 	n := len(s.ids)
 	r := &Roles{removed: make([]bool, n), kind: make([]catalog.Kind, n), capTools: make([][]int32, n), toolCaps: make([][]int32, n)}

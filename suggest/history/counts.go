@@ -62,6 +62,7 @@ type marks struct {
 	is    []bool
 }
 
+// add is O(1) and makes room for nodes that are newer than the set.
 func (m *marks) add(i int32) {
 	for len(m.is) <= int(i) {
 		m.is = append(m.is, false)

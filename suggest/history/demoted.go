@@ -17,6 +17,7 @@ func (c *Counts) TextWeight(n int32) float64 {
 // demoted are the nodes whose texts count for less; found when first asked for.
 func (c *Counts) demoted() map[int32]bool { return c.Roles.demotedOf(c.Catalog) }
 
+// demotedOf reads all descriptions once for a catalog. The map is empty, not nil, where no tool is demoted.
 func (r *Roles) demotedOf(view *Catalog) map[int32]bool {
 	r.demoting.Do(func() {
 		r.demotedNodes = map[int32]bool{}

@@ -242,6 +242,8 @@ func (g *growing) image() []*grown {
 	return image
 }
 
+// writeGrowing writes the episodes that may still grow: as JSON, with their position among the counted ones,
+// the capabilities that they bypassed, and the digests of their steps.
 func (i *Image) writeGrowing(w *codec.Writer) error {
 	w.Uint(uint64(len(i.growing)))
 	for _, o := range i.growing {

@@ -113,6 +113,7 @@ func writeJSON(w *codec.Writer, v any) error {
 	return nil
 }
 
+// writePast writes the fields of all episodes as columns.
 func (i *Image) writePast(w *codec.Writer) {
 	intents := make([]string, i.past.N)
 	var lengths, nodes, links, after []int32
@@ -206,6 +207,7 @@ func ReadState(r *codec.Reader) *State {
 	return s
 }
 
+// readRow reads targets as differences to the one before, which must rise.
 func readRow(r *codec.Reader, nodes int) []transition {
 	row := make([]transition, r.Len(5))
 	last := int64(-1)
@@ -221,6 +223,8 @@ func readRow(r *codec.Reader, nodes int) []transition {
 	return row
 }
 
+// readPast reads what writePast wrote. Everything that later serves as an index is checked here. Steps and
+// links of all episodes share two arrays, cut so that appending to one cannot overwrite the next.
 func (s *State) readPast(r *codec.Reader) (episodes int) {
 	intents, lengths, nodes, links, after := r.Texts(), r.Ints(), r.Ints(), r.Ints(), r.Ints()
 	if len(intents) != len(lengths) || len(links) != len(lengths) {

@@ -15,6 +15,8 @@ type index struct {
 
 func newIndex() *index { return &index{maphash.MakeSeed(), make([]atomic.Int32, 16)} }
 
+// find probes linearly. A table is at most half full, so a free slot ends the search. Nodes beyond ids belong
+// to newer states that share the table, and are passed over.
 func (x *index) find(ids []string, id string) (int32, bool) {
 	mask := uint64(len(x.slots) - 1)
 	for at := maphash.String(x.seed, id) & mask; ; at = (at + 1) & mask {
@@ -41,6 +43,7 @@ func (x *index) with(ids []string) *index {
 	return larger
 }
 
+// add must not be called with an id that the table has.
 func (x *index) add(id string, node int32) {
 	mask := uint64(len(x.slots) - 1)
 	at := maphash.String(x.seed, id) & mask

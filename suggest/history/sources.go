@@ -156,6 +156,7 @@ func (c *Counts) Unconfirmed(n int32) bool {
 	return !known
 }
 
+// write sorts the claims, so that equal states are equal bytes.
 func (c claims) write(w *codec.Writer) {
 	sorted := make([]claim, 0, len(c))
 	for k := range c {

@@ -151,6 +151,8 @@ func comesAfter(order []int, before [][]int) []int32 {
 	return slices.Clip(after)
 }
 
+// Totals are sums over all episodes: Branching counts those that are no chain, Outcomes those of whole
+// episodes, StepOutcomes those of their steps.
 type Totals struct {
 	Episodes, Steps, Branching uint64
 	Outcomes, StepOutcomes     [3]uint64 // unknown, success, failure
@@ -166,6 +168,7 @@ func NewState() *State {
 	}
 }
 
+// node numbers an id. A number is never used again, also when the catalog drops the id.
 func (s *State) node(id string) int32 {
 	if i, ok := s.index.find(s.ids, id); ok {
 		return i
@@ -349,6 +352,7 @@ func (s *State) count(from, to int32, halves uint64, source int32) bool {
 // operator's own: the command line, the hook, the gateway, and callers without a key on this machine.
 const credential = "key:"
 
+// sourceID numbers a source in order of appearance.
 func (s *State) sourceID(name string) int32 {
 	id, ok := s.sources.source[name]
 	if !ok {
@@ -369,6 +373,7 @@ func (s *State) trust(source int32) {
 	}
 }
 
+// outcomeIndex is the position of an outcome in Totals: 0 unknown, 1 success, 2 failure.
 func outcomeIndex(o episodic.Outcome) int {
 	switch o {
 	case episodic.Success:
