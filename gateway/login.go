@@ -113,8 +113,12 @@ func (l *Logins) token(ctx context.Context, d *Definition, to *url.URL, through 
 		return now.Access, nil
 	}
 	renewed, err := now.renew(ctx, &http.Client{Transport: through, CheckRedirect: noRedirect})
-	if err != nil || renewed == nil { // nil: the authorization server does not take it any more, which the server will say
-		return now.Access, err
+	if err != nil {
+		return "", err
+	}
+	if renewed == nil { // another process renewed it meanwhile, or it was revoked, which the server will say
+		all, err = l.read()
+		return all[l.workspace][d.ID].Access, err
 	}
 	return renewed.Access, l.put(d.ID, renewed)
 }
@@ -288,6 +292,9 @@ type LoginClient struct{ ID, Secret string }
 func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginClient, show func(link string)) error {
 	if d.URL == "" {
 		return fmt.Errorf("server %s is started and not reached over HTTP; it has no login", d.ID)
+	}
+	if u, err := url.Parse(d.URL); err != nil || u.Scheme != "https" && !IsLoopback(u.Hostname()) {
+		return fmt.Errorf("server %s: tokens are not sent over unencrypted http to %s", d.ID, d.URL)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

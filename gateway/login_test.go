@@ -258,6 +258,7 @@ func TestLoginRefusals(t *testing.T) {
 	o := quick(t)
 	l := OpenLogins(t.TempDir(), "default")
 	assert.ErrorContains(t, l.Login(t.Context(), Definition{ID: "cal", Command: "/bin/cal"}, o, LoginClient{}, func(string) {}), "has no login")
+	assert.ErrorContains(t, l.Login(t.Context(), Definition{ID: "open", URL: "http://mcp.example/mcp"}, o, LoginClient{}, func(string) {}), "unencrypted")
 	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer plain.Close()
 	assert.ErrorContains(t, l.Login(t.Context(), Definition{ID: "web", URL: plain.URL}, o, LoginClient{}, func(string) {}), "asks for no login")
@@ -282,4 +283,25 @@ func TestLoginRefusals(t *testing.T) {
 		}()
 	})
 	assert.ErrorContains(t, err, "invalid_grant")
+}
+
+// Where another process renewed a login meanwhile, what it kept is used: the token that was renewed twice is valid once.
+func TestRenewedElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	mine, other := OpenLogins(dir, "default"), OpenLogins(dir, "default")
+	var d Definition
+	var tokens *httptest.Server
+	tokens = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		assert.NoError(t, other.put("web", &login{Resource: d.URL, TokenURL: tokens.URL, Access: "second", Refresh: "b"}))
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
+	}))
+	defer tokens.Close()
+	d = Definition{ID: "web", URL: "https://mcp.example/mcp"}
+	require.NoError(t, mine.put("web", &login{Resource: d.URL, TokenURL: tokens.URL, Access: "first", Refresh: "a"}))
+	to, err := url.Parse(d.URL)
+	require.NoError(t, err)
+	token, err := mine.token(t.Context(), &d, to, http.DefaultTransport, "first")
+	require.NoError(t, err)
+	assert.Equal(t, "second", token)
 }
