@@ -24,6 +24,14 @@ func sampleTools(t *testing.T) []catalog.Tool {
 	return tools
 }
 
+// some are 40 tools of the sample, others for each seed: over 200 seeds every tool takes part.
+func some(t *testing.T, seed int) []catalog.Tool {
+	t.Helper()
+	tools := sampleTools(t)
+	first := seed * 37 % len(tools)
+	return append(tools[first:], tools[:first]...)[:40:40]
+}
+
 // parsed is a copy of a schema to change.
 func parsed(t *testing.T, schema json.RawMessage) map[string]any {
 	t.Helper()
@@ -136,10 +144,11 @@ var mutations = []mutation{
 
 // Every change that a server may make is found, of the right kind, at the right place, and at no other tool.
 func TestFinds200Mutations(t *testing.T) {
-	found, before := 0, sampleTools(t)
+	found := 0
 	for seed := range 200 {
+		before := some(t, seed)
 		r, m := rand.New(rand.NewPCG(uint64(seed), 1)), mutations[seed%len(mutations)]
-		after, want := m.change(t, r, sampleTools(t), r.IntN(len(before)))
+		after, want := m.change(t, r, some(t, seed), r.IntN(len(before)))
 		changes := Compare(before, after, nil)
 		hit := slices.ContainsFunc(changes, func(c Change) bool {
 			return c.Tool == want.Tool && c.Kind == want.Kind && c.Part == want.Part && c.Path == want.Path && (want.Severity == "" || c.Severity == want.Severity)
@@ -230,11 +239,10 @@ func respaced(r *rand.Rand, s string) string {
 
 // Nothing that means the same is an alarm.
 func TestNoAlarmOn200Reformattings(t *testing.T) {
-	before := sampleTools(t)
 	union := &catalog.Tool{ID: "files:union", Server: "files", Name: "union", InputSchema: json.RawMessage(`{"type":"object","properties":{"v":{"anyOf":[{"type":"string","minLength":1},{"type":["integer","null"],"default":1.50}]}}}`)}
-	before = append(before, *union)
 	different := 0
 	for seed := range 200 {
+		before := append(some(t, seed), *union)
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
 		after := slices.Clone(before)
 		for i := range after {
@@ -255,7 +263,7 @@ func TestNoAlarmOn200Reformattings(t *testing.T) {
 		r.Shuffle(len(after), func(i, j int) { after[i], after[j] = after[j], after[i] })
 		assert.Empty(t, Compare(before, after, nil), "seed %d", seed)
 	}
-	assert.Greater(t, different, 200*len(before), "the test changes what it compares")
+	assert.Greater(t, different, 200*41, "the test changes what it compares")
 }
 
 func TestSeverity(t *testing.T) {
