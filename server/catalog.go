@@ -167,23 +167,62 @@ func putResult(res live.PutResult, err error) (*putAnswer, error) {
 	return &putAnswer{res}, nil
 }
 
+// quarantined reports why a reader may not see the texts of an entry: they could instruct a model, so that those who may
+// approve an entry alone read them.
+func quarantined(ctx context.Context, e *live.Engine, id string) (reason string, is bool) {
+	held, is := e.Withheld(id)
+	if !is || held.Absent != suggest.AbsentQuarantined || request.From(ctx).Approves() {
+		return "", false
+	}
+	return "quarantined: " + held.Detail, true
+}
+
+// shownTool is a tool as the caller may read it; without its texts where it is quarantined.
+func shownTool(ctx context.Context, e *live.Engine, t catalog.Tool) (shown catalog.Tool, changed bool) {
+	reason, changed := quarantined(ctx, e, t.ID)
+	if changed {
+		t = catalog.Tool{ID: t.ID, Server: t.Server, Description: reason}
+	}
+	return t, changed
+}
+
+// shownCapability is shownTool for a capability.
+func shownCapability(ctx context.Context, e *live.Engine, c catalog.Capability) (shown catalog.Capability, changed bool) {
+	reason, changed := quarantined(ctx, e, c.ID)
+	if changed {
+		c = catalog.Capability{ID: c.ID, Tools: []string{}, Description: reason}
+	}
+	return c, changed
+}
+
+// showAll replaces entries by what the caller may read. It reports whether any differs; such an answer has no ETag, since
+// an approval changes it and not the model.
+func showAll[T any](ctx context.Context, e *live.Engine, list []T, show func(context.Context, *live.Engine, T) (T, bool)) (changed bool) {
+	for i := range list {
+		v, other := show(ctx, e, list[i])
+		list[i], changed = v, changed || other
+	}
+	return changed
+}
+
 func (s *Server) listTools(ctx context.Context, e *live.Engine, q *listQuery) (*cached[toolPage], error) {
 	m := e.Model()
-	if notModified(q.IfNoneMatch, m) {
-		return &cached[toolPage]{Status: http.StatusNotModified, ETag: etag(m)}, nil
-	}
 	tools, cursor, err := page(m.Tools(), func(t catalog.Tool) string { return t.ID }, q)
 	if err != nil {
 		return nil, err
 	}
-	return &cached[toolPage]{Status: http.StatusOK, ETag: etag(m), Link: route.NextLink("/v1/tools", cursor, q.Limit), Body: toolPage{tools, cursor}}, nil
+	link := route.NextLink("/v1/tools", cursor, q.Limit)
+	if showAll(ctx, e, tools, shownTool) {
+		return &cached[toolPage]{Status: http.StatusOK, Link: link, Body: toolPage{tools, cursor}}, nil
+	}
+	if notModified(q.IfNoneMatch, m) {
+		return &cached[toolPage]{Status: http.StatusNotModified, ETag: etag(m)}, nil
+	}
+	return &cached[toolPage]{Status: http.StatusOK, ETag: etag(m), Link: link, Body: toolPage{tools, cursor}}, nil
 }
 
 func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (*cached[capabilityPage], error) {
 	m := e.Model()
-	if notModified(q.IfNoneMatch, m) {
-		return &cached[capabilityPage]{Status: http.StatusNotModified, ETag: etag(m)}, nil
-	}
 	all := m.Capabilities()
 	if len(q.Tag) > 0 {
 		all = slices.DeleteFunc(slices.Clone(all), func(c catalog.Capability) bool {
@@ -197,6 +236,12 @@ func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabi
 	link := route.NextLink("/v1/capabilities", cursor, q.Limit)
 	if link != "" && len(q.Tag) > 0 {
 		link = strings.Replace(link, "?", "?"+url.Values{"tag": q.Tag}.Encode()+"&", 1)
+	}
+	if showAll(ctx, e, caps, shownCapability) {
+		return &cached[capabilityPage]{Status: http.StatusOK, Link: link, Body: capabilityPage{caps, cursor}}, nil
+	}
+	if notModified(q.IfNoneMatch, m) {
+		return &cached[capabilityPage]{Status: http.StatusNotModified, ETag: etag(m)}, nil
 	}
 	return &cached[capabilityPage]{Status: http.StatusOK, ETag: etag(m), Link: link, Body: capabilityPage{caps, cursor}}, nil
 }
@@ -253,11 +298,14 @@ func lookup[T any](q *idQuery, m *suggest.Model, kind catalog.Kind, get func(*su
 	return none, problem.New(http.StatusNotFound, m.UnknownID(id, kind, true).Message)
 }
 
-func getEntry[T any](e *live.Engine, q *idQuery, kind catalog.Kind, get func(*suggest.Model, string) (T, bool)) (*cached[T], error) {
+func getEntry[T any](ctx context.Context, e *live.Engine, q *idQuery, kind catalog.Kind, get func(*suggest.Model, string) (T, bool), show func(context.Context, *live.Engine, T) (T, bool)) (*cached[T], error) {
 	m := e.Model()
 	v, err := lookup(q, m, kind, get)
 	if err != nil {
 		return nil, err
+	}
+	if v, changed := show(ctx, e, v); changed {
+		return &cached[T]{Status: http.StatusOK, Body: v}, nil
 	}
 	if notModified(q.IfNoneMatch, m) {
 		return &cached[T]{Status: http.StatusNotModified, ETag: etag(m)}, nil
@@ -265,18 +313,18 @@ func getEntry[T any](e *live.Engine, q *idQuery, kind catalog.Kind, get func(*su
 	return &cached[T]{Status: http.StatusOK, ETag: etag(m), Body: v}, nil
 }
 
-func getTool(_ context.Context, e *live.Engine, q *idQuery) (*cached[catalog.Tool], error) {
-	return getEntry(e, q, catalog.KindTool, (*suggest.Model).Tool)
+func getTool(ctx context.Context, e *live.Engine, q *idQuery) (*cached[catalog.Tool], error) {
+	return getEntry(ctx, e, q, catalog.KindTool, (*suggest.Model).Tool, shownTool)
 }
 
 // getCapability finds a capability by id or id@version.
 func getCapability(ctx context.Context, e *live.Engine, q *idQuery) (*cached[catalog.Capability], error) {
-	return getEntry(e, q, catalog.KindCapability, func(m *suggest.Model, id string) (catalog.Capability, bool) {
+	return getEntry(ctx, e, q, catalog.KindCapability, func(m *suggest.Model, id string) (catalog.Capability, bool) {
 		if c, ok := m.Capability(id); ok {
 			return c, true
 		}
 		return runs.CapabilityVersion(ctx, e, id)
-	})
+	}, shownCapability)
 }
 
 type deleteQuery struct {

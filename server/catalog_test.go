@@ -23,9 +23,9 @@ func (w web) settle(r live.PutResult) {
 
 func TestCatalogOfTools(t *testing.T) {
 	w := newWeb(t)
-	r := parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", `{"tools":[{"id":"x:one","description":"One","input_schema":{"type":"object"}},{"id":"x:two"}]}`))
+	r := parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", `{"tools":[{"id":"x:one","description":"One","input_schema":{"type":"object"}},{"id":"x:two"}]}`, bearerOf("local-token")))
 	assert.Equal(t, 2, r.Added)
-	r = parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", ` [{"id":"x:one","description":"Uno"},{"id":"x:two"},{"id":""}]`))
+	r = parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", ` [{"id":"x:one","description":"Uno"},{"id":"x:two"},{"id":""}]`, bearerOf("local-token")))
 	assert.Equal(t, [3]int{0, 1, 1}, [3]int{r.Added, r.Updated, r.Unchanged})
 	require.Len(t, r.Rejected, 1)
 	assert.Equal(t, 3, r.Rejected[0].Line)
