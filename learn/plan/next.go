@@ -9,6 +9,9 @@ import (
 	"waymark/learn/logit"
 )
 
+// nextNames names the features that the second stage adds, in the order of next: what the first-stage
+// probabilities of the other candidates say of a tool (co-use, needs, targets, tools of the same server,
+// rank).
 var nextNames = []string{"first", "beside", "beside most", "needed", "needs", "target", "needed by target", "target mass", "target depth", "usual with target", "mates", "mates most", "rank", "rank-size", "share"}
 
 // next fills in the features that need the first probabilities of all candidates.
@@ -29,6 +32,8 @@ func (q *request) next() {
 	for i := range none {
 		none[i] = 1
 	}
+	// none[j] is the probability that none of the 20 likeliest tools brings tool j along, as if they were
+	// independent.
 	for _, i := range at[:min(20, n)] {
 		t, p := q.table.cand[i], q.table.p[i]
 		uses := m.uses[t]
