@@ -109,6 +109,22 @@ func newCounts(history []*task) *counts {
 		}
 		c.past.add(set)
 	}
+	c.rankByUse(uses)
+	c.first, c.depends, c.together = c.rows(first), c.rows(depends), c.rows(together)
+	for key, count := range second { // sorted below; order does not matter
+		pair := [2]int32{key[0], key[1]}
+		c.second[pair] = append(c.second[pair], scored{key[2], count})
+	}
+	for _, row := range c.second {
+		slices.SortFunc(row, c.better)
+	}
+	makeShares(c.depends)
+	c.pool.New = func() any { return newWorking(n) }
+	return c
+}
+
+// rankByUse fills in the order of tools by use, ties by number.
+func (c *counts) rankByUse(uses []float64) {
 	for i, u := range uses {
 		c.popular = append(c.popular, scored{int32(i), u})
 	}
@@ -118,15 +134,11 @@ func newCounts(history []*task) *counts {
 	for i, s := range c.popular {
 		c.place[s.of] = int32(i)
 	}
-	c.first, c.depends, c.together = c.rows(first), c.rows(depends), c.rows(together)
-	for key, count := range second { // sorted below; order does not matter
-		pair := [2]int32{key[0], key[1]}
-		c.second[pair] = append(c.second[pair], scored{key[2], count})
-	}
-	for _, row := range c.second {
-		slices.SortFunc(row, c.better)
-	}
-	for _, row := range c.depends {
+}
+
+// makeShares divides each row by its sum.
+func makeShares(rows [][]scored) {
+	for _, row := range rows {
 		total := 0.0
 		for _, s := range row {
 			total += s.score
@@ -135,8 +147,6 @@ func newCounts(history []*task) *counts {
 			row[i].score /= total
 		}
 	}
-	c.pool.New = func() any { return newWorking(n) }
-	return c
 }
 
 // tally counts tuples of tools.

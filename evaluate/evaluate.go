@@ -423,10 +423,11 @@ func (r *run) judgeRanker(train Trainer) error {
 	r.built(began)
 	r.whole, r.subjectOf = whole, p
 	folds := r.folds()
-	next, nextIntent := newNextAnswers(len(r.next.tests)), newNextAnswers(len(r.next.tests))
-	stops := make([][]Prediction, len(r.next.tests))
-	ranked, plans := make([][]string, len(r.intents.tests)), make([]Plan, len(r.intents.tests))
-	hasIntents := r.hasIntents()
+	n := len(r.next.tests)
+	x := &rankerAnswers{
+		next: newNextAnswers(n), nextIntent: newNextAnswers(n), stops: make([][]Prediction, n), hasIntents: r.hasIntents(),
+		ranked: make([][]string, len(r.intents.tests)), plans: make([]Plan, len(r.intents.tests)),
+	}
 	tick := r.counter("questions", len(r.next.tests)+len(r.intents.tests))
 	err = parallel(r.ctx, len(folds), func(i int) error {
 		f, p := folds[i], p
@@ -439,61 +440,81 @@ func (r *run) judgeRanker(train Trainer) error {
 		if p.Ranker != nil {
 			err := parallel(r.ctx, len(f.next), func(j int) error {
 				defer tick()
-				at := f.next[j]
-				t := r.next.tests[at]
-				var err error
-				if s, ok := p.Ranker.(Stopper); ok {
-					stops[at], err = next.askStops(s, t, at)
-				} else {
-					err = next.ask(p.Ranker, t, at, false)
-				}
-				if err == nil && hasIntents {
-					err = nextIntent.ask(p.Ranker, t, at, true)
-				}
-				return err
+				return x.askNext(p.Ranker, r.next.tests[f.next[j]], f.next[j])
 			})
 			if err != nil {
 				return err
 			}
 		}
-		return parallel(r.ctx, len(f.intents), func(j int) (err error) {
+		return parallel(r.ctx, len(f.intents), func(j int) error {
 			defer tick()
-			at := f.intents[j]
-			t := r.intents.tests[at]
-			if p.Finder != nil {
-				if ranked[at], err = p.Find(t.Episode.Intent, 0); err != nil {
-					return fmt.Errorf("tools for episode %q: %w", t.Episode.ID, err)
-				}
-			}
-			if p.Planner != nil {
-				if plans[at], err = p.Plan(t.Episode.Intent); err != nil {
-					return fmt.Errorf("plan for episode %q: %w", t.Episode.ID, err)
-				}
-			}
-			return nil
+			return x.askIntent(p, r.intents.tests[f.intents[j]], f.intents[j])
 		})
 	})
 	if err != nil {
 		return err
 	}
-	if p.Ranker != nil && len(r.next.tests) > 0 {
-		r.mine.next, r.mine.stops = next, stops
-		if hasIntents {
-			r.mine.nextIntent = nextIntent
-		}
-	}
-	if len(r.intents.tests) > 0 {
-		if p.Finder != nil {
-			r.mine.tools = r.found(ranked)
-		}
-		if p.Planner != nil {
-			r.mine.dag = r.planned(plans)
-			if r.d.Official {
-				r.mine.official = r.judged(plans)
-			}
-		}
-	}
+	r.keepAnswers(p, x)
 	return r.latency(p)
+}
+
+// rankerAnswers are the answers of the ranker under test, by test. Tests are asked in parallel, each writes its own place.
+type rankerAnswers struct {
+	next, nextIntent *nextAnswers // without and with the intent
+	stops            [][]Prediction
+	ranked           [][]string // tools for an intent
+	plans            []Plan
+	hasIntents       bool // some test of the next tool has an intent
+}
+
+// askNext asks for every next tool of a test, also with its intent and, of a Stopper, whether the task is over.
+func (x *rankerAnswers) askNext(p Ranker, t *task, at int) (err error) {
+	if s, ok := p.(Stopper); ok {
+		x.stops[at], err = x.next.askStops(s, t, at)
+	} else {
+		err = x.next.ask(p, t, at, false)
+	}
+	if err == nil && x.hasIntents {
+		err = x.nextIntent.ask(p, t, at, true)
+	}
+	return err
+}
+
+// askIntent asks for the tools and the plan of a test's intent.
+func (x *rankerAnswers) askIntent(p Predictor, t *task, at int) (err error) {
+	if p.Finder != nil {
+		if x.ranked[at], err = p.Find(t.Episode.Intent, 0); err != nil {
+			return fmt.Errorf("tools for episode %q: %w", t.Episode.ID, err)
+		}
+	}
+	if p.Planner != nil {
+		if x.plans[at], err = p.Plan(t.Episode.Intent); err != nil {
+			return fmt.Errorf("plan for episode %q: %w", t.Episode.ID, err)
+		}
+	}
+	return nil
+}
+
+// keepAnswers keeps what the data set has tests for and the ranker can answer; the report leaves out the rest.
+func (r *run) keepAnswers(p Predictor, x *rankerAnswers) {
+	if p.Ranker != nil && len(r.next.tests) > 0 {
+		r.mine.next, r.mine.stops = x.next, x.stops
+		if x.hasIntents {
+			r.mine.nextIntent = x.nextIntent
+		}
+	}
+	if len(r.intents.tests) == 0 {
+		return
+	}
+	if p.Finder != nil {
+		r.mine.tools = r.found(x.ranked)
+	}
+	if p.Planner != nil {
+		r.mine.dag = r.planned(x.plans)
+		if r.d.Official {
+			r.mine.official = r.judged(x.plans)
+		}
+	}
 }
 
 // counter reports how many of total are done each time it is called.

@@ -44,16 +44,8 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	if isHeld {
 		a.Filters = append(a.Filters, Filter{"withheld", false, held.Detail})
 	}
-	if isHeld && (!ok || !m.Live(n)) {
-		a.ID, a.Kind, a.Absent, a.Reason = id, catalog.KindTool, held.Absent, held.Detail
-		return a, nil
-	}
 	if !ok || !m.Live(n) {
-		a.Absent, a.Reason = AbsentUnknown, "no catalog and no episode has this id"
-		if ok {
-			a.ID, a.Reason = m.IDs[n], "the catalog no longer has it"
-		}
-		a.Filters = append(a.Filters, Filter{"known", false, a.Reason})
+		m.explainUnknown(n, ok, held, isHeld, &a)
 		return a, nil
 	}
 	dealt := true // in exploration mode only the selected hubs are candidates
@@ -97,6 +89,23 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	}
 	q.explainRank(c, dealt, limit, &a)
 	return a, nil
+}
+
+// explainUnknown fills in why an id that is in no current catalog and no episode is absent. n is its node if ok: the
+// catalog had it once.
+func (m *Model) explainUnknown(n int32, ok bool, held Exclusion, isHeld bool, a *ExplainAnswer) {
+	if ok {
+		a.ID = m.IDs[n]
+	}
+	if isHeld {
+		a.Kind, a.Absent, a.Reason = catalog.KindTool, held.Absent, held.Detail
+		return
+	}
+	a.Absent, a.Reason = AbsentUnknown, "no catalog and no episode has this id"
+	if ok {
+		a.Reason = "the catalog no longer has it"
+	}
+	a.Filters = append(a.Filters, Filter{"known", false, a.Reason})
 }
 
 // explainScore fills in every formula that applies to a node, with its terms, and the one that counts: the better of

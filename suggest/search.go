@@ -47,28 +47,9 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	show := want(r.Explain)
 	r.Explain = nil // how much is shown is no part of the question
 	a := SearchAnswer{
-		SuggestionID: m.suggestionID("search", r), Results: make([]SearchResult, 0, limit), Mode: q.mode, Model: q.who(),
+		SuggestionID: m.suggestionID("search", r), Mode: q.mode, Model: q.who(),
 	}
-	add := func(c candidate, terms func() []Term) {
-		if len(a.Results) == limit {
-			return
-		}
-		res := q.searchResult(c)
-		if show {
-			res.Terms = terms()
-		}
-		a.Results = append(a.Results, res)
-	}
-	for _, n := range named {
-		if wanted(n.node) && (n.exact || !q.after(n.node).Excluded(q.Rates.Sources())) {
-			s := sum{keep: true}
-			q.nameScore(n, &s)
-			add(candidate{node: n.node, score: s.close(), formula: FormulaHybrid}, func() []Term { return s.terms })
-		}
-	}
-	for _, c := range top {
-		add(c, func() []Term { return q.explain(c) })
-	}
+	a.Results = q.searchResults(named, top, limit, show, wanted)
 	if len(a.Results) > 0 && a.Results[0].Confidence < LowConfidence {
 		q.warn(WarnLowConfidence)
 	}
@@ -90,6 +71,33 @@ func checkSearch(r SearchRequest) error {
 		}
 	}
 	return nil
+}
+
+// searchResults lists what the query names and then the ranking, at most limit results. An exact name is shown even if
+// the tool fails too often to be suggested: who names it wants to find it.
+func (q *query) searchResults(named []nameMatch, top []candidate, limit int, show bool, wanted func(n int32) bool) []SearchResult {
+	results := make([]SearchResult, 0, limit)
+	add := func(c candidate, terms func() []Term) {
+		if len(results) == limit {
+			return
+		}
+		res := q.searchResult(c)
+		if show {
+			res.Terms = terms()
+		}
+		results = append(results, res)
+	}
+	for _, n := range named {
+		if wanted(n.node) && (n.exact || !q.after(n.node).Excluded(q.Rates.Sources())) {
+			s := sum{keep: true}
+			q.nameScore(n, &s)
+			add(candidate{node: n.node, score: s.close(), formula: FormulaHybrid}, func() []Term { return s.terms })
+		}
+	}
+	for _, c := range top {
+		add(c, func() []Term { return q.explain(c) })
+	}
+	return results
 }
 
 // searchResult shows a candidate, without its terms.

@@ -246,6 +246,17 @@ func (h *History) Observe(task *Task) {
 	for _, t := range different {
 		h.using[t]++
 	}
+	h.observeRequest(task, different)
+	if branches(task.Parents) {
+		h.branching++
+	}
+	h.tasks = append(h.tasks, task)
+	h.measure()
+}
+
+// observeRequest counts the words of a task's request, each with the distinct tools of the task. It must be called
+// before the task is appended: the task's number is the length of the list.
+func (h *History) observeRequest(task *Task, different []int32) {
 	for _, w := range task.Request {
 		row := h.requests.words[w.ID]
 		if row == nil {
@@ -260,11 +271,6 @@ func (h *History) Observe(task *Task) {
 	if len(task.Request) > 0 {
 		h.requests.asked++
 	}
-	if branches(task.Parents) {
-		h.branching++
-	}
-	h.tasks = append(h.tasks, task)
-	h.measure()
 }
 
 // Pack gives up what only [History.Observe] needs, which must not be called after it.

@@ -2,11 +2,23 @@ package plan
 
 import "waymark/internal/numeric"
 
+// odds is the logarithm of the odds of p, clamped to [0, 1] and smoothed by 0.02, so that 0 and 1 give about
+// ±3.93.
 func odds(p float64) float64 {
 	p = min(max(p, 0), 1)
 	return numeric.Ln((p + .02) / (1.02 - p))
 }
 
+// baseNames names the features of the first stage in the order of base. Families of names:
+//
+//	ridge, content   score by the ridge regression over all words, or over words that are no stop words
+//	vote, nearest    share of the nearest past requests that used the tool; the nearest of all
+//	prior, recent    logarithm of the share of past requests that used it; the same weighed by age
+//	text, words, …   match with the tool's own text, see Match
+//	…/best           the value over the largest of any tool
+//	cold …           the value for a tool that nobody has used, else 0
+//	server …         the same of the tool's server
+//	… among known    against the best tool of the known servers; … among mates, of its own server
 var baseNames = []string{
 	"ridge", "ridge odds", "ridge/best", "vote", "vote odds", "nearest", "prior", "recent", "seen", "evidence", "ridge x evidence",
 	"text", "text/best", "text rank", "name", "server", "server/best", "cold text", "cold text/best", "cold rank", "cold name", "cold server",
@@ -47,6 +59,7 @@ func (q *request) base(f []float64, t int32, rank, kin float64) {
 			}
 		}
 	}
+	// With another part of the history left out, a tool of that part alone counts as unused.
 	seen := 0.0
 	if uses > 1e-9 {
 		seen = 1

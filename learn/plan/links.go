@@ -49,6 +49,33 @@ func (q *request) places(tools []int32) []float64 {
 	return place
 }
 
+// linkVotes adds up the similarities of the nearest requests that used both tools (voted), and of them those that linked
+// a to b, each by the share of its tasks that did (vote).
+func (q *request) linkVotes(a, b int32) (vote, voted float64) {
+	for _, nb := range q.near {
+		g := &q.m.groups[nb.Row]
+		if hasTool(g.tools, a) && hasTool(g.tools, b) {
+			voted += nb.Similarity
+			at, ok := slices.BinarySearchFunc(g.links, pair{a, b}, func(l link, p pair) int { return cmp.Or(cmp.Compare(l.from, p.a), cmp.Compare(l.to, p.b)) })
+			if ok {
+				vote += float64(nb.Similarity * g.links[at].value)
+			}
+		}
+	}
+	return vote, voted
+}
+
+// mostBetween is how surely some third tool stands between i and j: the larger it is, the less a direct link is needed.
+// ordered[a·n+b] is the share of tasks with both in which a came before b.
+func mostBetween(ordered []float64, n, i, j int) (between float64) {
+	for c := range n {
+		if c != i && c != j {
+			between = max(between, min(ordered[i*n+c], ordered[c*n+j]))
+		}
+	}
+	return between
+}
+
 // pairs are the features of every ordered pair of tools, all of which are in the plan: those of a and b
 // at a·n + b, nil on the diagonal.
 func (q *request) pairs(tools []int32) [][]float64 {
@@ -87,17 +114,7 @@ func (q *request) pairs(tools []int32) [][]float64 {
 				continue
 			}
 			k := i*n + j
-			vote, voted := 0.0, 0.0
-			for _, nb := range q.near {
-				g := &m.groups[nb.Row]
-				if hasTool(g.tools, a) && hasTool(g.tools, b) {
-					voted += nb.Similarity
-					at, ok := slices.BinarySearchFunc(g.links, pair{a, b}, func(l link, p pair) int { return cmp.Or(cmp.Compare(l.from, p.a), cmp.Compare(l.to, p.b)) })
-					if ok {
-						vote += float64(nb.Similarity * g.links[at].value)
-					}
-				}
-			}
+			vote, voted := q.linkVotes(a, b)
 			need, deep := 0.0, 0.0
 			if m.needs != nil {
 				if slices.Contains(m.needs[b], a) {
@@ -118,12 +135,7 @@ func (q *request) pairs(tools []int32) [][]float64 {
 			} else if d < -.02 {
 				sign = -1
 			}
-			between := 0.0
-			for c := range n {
-				if c != i && c != j {
-					between = max(between, min(ordered[i*n+c], ordered[c*n+j]))
-				}
-			}
+			between := mostBetween(ordered, n, i, j)
 			ca, cb := clause[i], clause[j]
 			same := b2f(ca == cb)
 			cd := 0.0

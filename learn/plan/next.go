@@ -9,6 +9,9 @@ import (
 	"waymark/learn/logit"
 )
 
+// nextNames names the features that the second stage adds, in the order of next: what the first-stage
+// probabilities of the other candidates say of a tool (co-use, needs, targets, tools of the same server,
+// rank).
 var nextNames = []string{"first", "beside", "beside most", "needed", "needs", "target", "needed by target", "target mass", "target depth", "usual with target", "mates", "mates most", "rank", "rank-size", "share"}
 
 // next fills in the features that need the first probabilities of all candidates.
@@ -25,43 +28,12 @@ func (q *request) next() {
 	none, most := make([]float64, n), make([]float64, n)
 	needed := make([]float64, n)
 	needs := make([]float64, n)
-	target, byTarget, mass, depth, usual := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	if q.table.goal != nil {
-		total, bestTarget := 1e-9, 0
-		for i, g := range q.table.goal {
-			total += g
-			if g > q.table.goal[bestTarget] {
-				bestTarget = i
-			}
-		}
-		for i, g := range q.table.goal {
-			target[i] = odds(g)
-			mass[i] += g / total
-			if g < .005 {
-				continue
-			}
-			for _, u := range m.closure[q.table.cand[i]] {
-				if j, ok := q.place(u); ok {
-					byTarget[j] = max(byTarget[j], g)
-					mass[j] += g / total
-				}
-			}
-		}
-		if n > 0 {
-			depth[bestTarget] = 1
-			for d, u := range m.closure[q.table.cand[bestTarget]] {
-				if j, ok := q.place(u); ok {
-					depth[j] = 1 / float64(d+2)
-				}
-			}
-			for i, u := range q.table.cand {
-				usual[i] = q.given(u, q.table.cand[bestTarget])
-			}
-		}
-	}
+	target, byTarget, mass, depth, usual := q.targets()
 	for i := range none {
 		none[i] = 1
 	}
+	// none[j] is the probability that none of the 20 likeliest tools brings tool j along, as if they were
+	// independent.
 	for _, i := range at[:min(20, n)] {
 		t, p := q.table.cand[i], q.table.p[i]
 		uses := m.uses[t]
@@ -112,6 +84,50 @@ func (q *request) next() {
 			numeric.Ln(1 + float64(r)), math.Max(-8, math.Min(8, float64(r)-q.size)), p / (total + .1),
 		})
 	}
+}
+
+// targets computes, for each candidate, what the known needs of tools say of it: the log-odds that it is what the task is
+// done for (target), the largest such probability of a tool that needs it (byTarget), its share of all of them with those
+// of the tools that need it (mass), 1/(2 + position) among the needs of the likeliest target (depth; the target itself
+// has 1), and the share of that target's uses that had it beside (usual). All are 0 without known needs.
+func (q *request) targets() (target, byTarget, mass, depth, usual []float64) {
+	m, n := q.m, len(q.table.cand)
+	target, byTarget, mass, depth, usual = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	if q.table.goal == nil {
+		return target, byTarget, mass, depth, usual
+	}
+	total, bestTarget := 1e-9, 0
+	for i, g := range q.table.goal {
+		total += g
+		if g > q.table.goal[bestTarget] {
+			bestTarget = i
+		}
+	}
+	for i, g := range q.table.goal {
+		target[i] = odds(g)
+		mass[i] += g / total
+		if g < .005 {
+			continue
+		}
+		for _, u := range m.closure[q.table.cand[i]] {
+			if j, ok := q.place(u); ok {
+				byTarget[j] = max(byTarget[j], g)
+				mass[j] += g / total
+			}
+		}
+	}
+	if n > 0 {
+		depth[bestTarget] = 1
+		for d, u := range m.closure[q.table.cand[bestTarget]] {
+			if j, ok := q.place(u); ok {
+				depth[j] = 1 / float64(d+2)
+			}
+		}
+		for i, u := range q.table.cand {
+			usual[i] = q.given(u, q.table.cand[bestTarget])
+		}
+	}
+	return target, byTarget, mass, depth, usual
 }
 
 // firstStage fills in the probabilities of the first stage.

@@ -142,6 +142,7 @@ func (m *Model) group(tasks []Task) {
 	for i := range m.groups {
 		g := &m.groups[i]
 		share := 1 / float64(len(g.tasks))
+		// Sums over maps below are per key, in the order of tasks; byNumber brings them into one order.
 		tools, misled := map[int32]float64{}, map[int32]float64{}
 		links := map[pair]float64{}
 		for _, t := range g.tasks {

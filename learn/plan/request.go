@@ -118,6 +118,7 @@ func (q *request) setText(text string, match *Match) {
 // behind the best.
 func (q *request) prepare() {
 	m := q.m
+	// The label after the tools is ln(size); at most e⁴, about 55 tools.
 	q.size = numeric.Exp(min(q.ridge[len(m.dense.tool)], 4))
 	q.serve(q.ridge)
 	q.ridge = q.ridge[:len(m.dense.tool)]

@@ -6,10 +6,11 @@ import (
 	"waymark/learn/labels"
 )
 
-// least is what the largest of some values is at least, where others are divided by it.
+// least is the smallest divisor: where even the largest value is below it, shares of the largest would only
+// be noise.
 const least = .05
 
-// leading are the largest of some values of tools, by which each of these is divided.
+// leading is the largest value of each kind among some tools, by which the values of one tool are divided.
 type leading struct{ text, words, cosine float64 }
 
 func (l *leading) take(m *Match, t int) {
@@ -18,13 +19,14 @@ func (l *leading) take(m *Match, t int) {
 	l.cosine = max(l.cosine, float64(m.cosine[t]))
 }
 
-// of are the shares of a tool's values of the largest, 0 where these are next to nothing.
+// of returns a tool's values as shares of the largest, 0 where these are next to nothing.
 func (l *leading) of(m *Match, t int32) (text, words, cosine float64) {
 	return float64(m.text[t]) / max(l.text, least), float64(m.words[t]) / max(l.words, least), float64(m.cosine[t]) / max(l.cosine, least)
 }
 
-// hosting holds the server features of a request. Of a server that requests used, a tool that was never used
-// is likelier than all that thousands of others offer, and is to be told from its mates, not from these.
+// hosting holds the server features of a request. An unused tool of a server that past requests used is
+// likelier than the unused tools of all other servers. It has to be distinguished from the other tools of its
+// own server, its mates, not from those.
 type hosting struct {
 	known []bool    // server → other requests used it
 	score []float64 // server → score by the words of the request

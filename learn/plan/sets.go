@@ -9,18 +9,21 @@ import (
 	"waymark/learn/labels"
 )
 
-// past is a set of tools that some request used, and how often.
+// past is a distinct set of tools that past requests used: how often in all (count, in shares of groups) and
+// in each part of the history.
 type past struct {
 	tools []int32
 	count float64
 	part  [folds]float64
 }
 
+// setNames names the features of a set in the order of describe.
 var setNames = []string{
 	"odds", "odds/size", "known", "times", "vote", "nearest", "size", "size-expected", "beside", "least beside", "prefix", "likelihood gap", "cover", "least odds",
 }
 
-// candidate is a set of tools that may be the answer; candidates by their places, increasing.
+// candidate is a set of tools that may be the answer. places are the positions of its tools among the
+// candidates for single tools, increasing; f its features, p its probability.
 type candidate struct {
 	places []int32
 	tools  []int32

@@ -129,27 +129,8 @@ func Read(r *codec.Reader, texts *Texts) *Model {
 		m.dense.label[t] = int32(l)
 	}
 	m.servers()
-	m.groups = make([]group, r.Len(6))
-	m.pastSets.groupSets, m.y = make([][]labels.Label, len(m.groups)), make([][]labels.Label, len(m.groups))
-	for i := range m.groups {
-		g := &m.groups[i]
-		g.tools, g.misled = readLabels(r), readLabels(r)
-		for _, l := range g.tools {
-			if l.Label < 0 || int(l.Label) >= n || m.dense.label[l.Label] < 0 {
-				r.Fail("a request used tool %d, which no request used", l.Label)
-				return Fit(texts, nil, nil)
-			}
-			m.y[i] = append(m.y[i], labels.Label{Label: m.dense.label[l.Label], Value: l.Value})
-		}
-		from, to, values := readTools(r, n), readTools(r, n), r.Floats()
-		if len(from) != len(to) || len(values) != len(to) {
-			r.Fail("links of %d, %d and %d", len(from), len(to), len(values))
-			return Fit(texts, nil, nil)
-		}
-		for k := range from {
-			g.links = append(g.links, link{from[k], to[k], values[k]})
-		}
-		m.pastSets.groupSets[i] = readLabels(r)
+	if !m.readGroups(r) {
+		return Fit(texts, nil, nil)
 	}
 	m.view = readView(r, len(m.groups), m.dense.labels)
 	m.content = readView(r, len(m.groups), len(m.dense.tool))
@@ -163,22 +144,7 @@ func Read(r *codec.Reader, texts *Texts) *Model {
 		r.Fail("counts of %d and %d tools and %d servers, where there are %d and %d", len(m.uses), len(m.recent), len(m.served), n, len(texts.mates))
 	}
 	m.related = readRelations(r, n)
-	m.pastSets.pasts = make([]past, r.Len(9))
-	for i := range m.pastSets.pasts {
-		m.pastSets.pasts[i] = past{tools: readTools(r, n), count: r.Float()}
-		for k := 1; k < len(m.pastSets.pasts[i].tools); k++ {
-			if m.pastSets.pasts[i].tools[k-1] >= m.pastSets.pasts[i].tools[k] {
-				r.Fail("a set that is not in order")
-			}
-		}
-	}
-	for _, sets := range m.pastSets.groupSets {
-		for _, s := range sets {
-			if s.Label < 0 || int(s.Label) >= len(m.pastSets.pasts) {
-				r.Fail("%d is not one of %d sets", s.Label, len(m.pastSets.pasts))
-			}
-		}
-	}
+	m.readPasts(r)
 	base := len(baseNames)
 	for k := range m.kinds {
 		m.sure[k] = calibrate.Read(r)
@@ -195,6 +161,54 @@ func Read(r *codec.Reader, texts *Texts) *Model {
 	m.indexSets()
 	m.countRates()
 	return m
+}
+
+// readGroups reads the groups of requests and their labels. It returns false where they are damaged, having failed r.
+func (m *Model) readGroups(r *codec.Reader) bool {
+	m.groups = make([]group, r.Len(6))
+	m.pastSets.groupSets, m.y = make([][]labels.Label, len(m.groups)), make([][]labels.Label, len(m.groups))
+	for i := range m.groups {
+		g := &m.groups[i]
+		g.tools, g.misled = readLabels(r), readLabels(r)
+		for _, l := range g.tools {
+			if l.Label < 0 || int(l.Label) >= len(m.texts.tools) || m.dense.label[l.Label] < 0 {
+				r.Fail("a request used tool %d, which no request used", l.Label)
+				return false
+			}
+			m.y[i] = append(m.y[i], labels.Label{Label: m.dense.label[l.Label], Value: l.Value})
+		}
+		from, to, values := readTools(r, len(m.texts.tools)), readTools(r, len(m.texts.tools)), r.Floats()
+		if len(from) != len(to) || len(values) != len(to) {
+			r.Fail("links of %d, %d and %d", len(from), len(to), len(values))
+			return false
+		}
+		for k := range from {
+			g.links = append(g.links, link{from[k], to[k], values[k]})
+		}
+		m.pastSets.groupSets[i] = readLabels(r)
+	}
+	return true
+}
+
+// readPasts reads the distinct sets of tools and checks that they are sorted, which their keys rely on, and that the
+// groups refer to sets that exist.
+func (m *Model) readPasts(r *codec.Reader) {
+	m.pastSets.pasts = make([]past, r.Len(9))
+	for i := range m.pastSets.pasts {
+		m.pastSets.pasts[i] = past{tools: readTools(r, len(m.texts.tools)), count: r.Float()}
+		for k := 1; k < len(m.pastSets.pasts[i].tools); k++ {
+			if m.pastSets.pasts[i].tools[k-1] >= m.pastSets.pasts[i].tools[k] {
+				r.Fail("a set that is not in order")
+			}
+		}
+	}
+	for _, sets := range m.pastSets.groupSets {
+		for _, s := range sets {
+			if s.Label < 0 || int(s.Label) >= len(m.pastSets.pasts) {
+				r.Fail("%d is not one of %d sets", s.Label, len(m.pastSets.pasts))
+			}
+		}
+	}
 }
 
 // write stores three values for each pair, in the order of b.

@@ -67,6 +67,8 @@ func (d *draft) score(g *gathered, h History, r *rubric.Rubric, support int) (sc
 	for _, o := range p.Found {
 		own.add(g.outcome[o.Task])
 	}
+	// base is what tasks with the pattern's tools reach on average, whether in this pattern or not: the
+	// pattern counts as good only against that.
 	base := tally{}
 	for i, t := range p.Tools {
 		if !slices.Contains(p.Tools[:i], t) {
@@ -108,6 +110,7 @@ func (d *draft) score(g *gathered, h History, r *rubric.Rubric, support int) (sc
 			card.NotApplicable = append(card.NotApplicable, dimSuccess)
 		}
 	}
+	// A tool that no catalog describes has no schema to run it with.
 	var unknown []string
 	for i, t := range d.known {
 		if t == nil && !slices.Contains(unknown, d.tools[i]) {
@@ -138,6 +141,7 @@ func (d *draft) score(g *gathered, h History, r *rubric.Rubric, support int) (sc
 	return scored{out, result}, nil
 }
 
+// places is how many decimals the rubric asks for, 2 if it does not say.
 func places(r *rubric.Rubric) int {
 	if n := r.Definition().Places; n != nil {
 		return *n
@@ -145,6 +149,7 @@ func places(r *rubric.Rubric) int {
 	return 2
 }
 
+// isAre lists ids with the verb in the right number.
 func isAre(ids []string) string {
 	if len(ids) == 1 {
 		return ids[0] + " is"

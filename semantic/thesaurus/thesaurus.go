@@ -75,6 +75,8 @@ func (t *Thesaurus) Extend(name string, r io.Reader) (*Thesaurus, error) {
 	return more.ready(), nil
 }
 
+// read adds the lines of one source. Its name and hash go into sources, which String shows and model hashes
+// include.
 func (t *Thesaurus) read(name string, r io.Reader) error {
 	h := sha256.New()
 	in := bufio.NewScanner(io.TeeReader(r, h))
@@ -163,12 +165,14 @@ func (t *Thesaurus) list(s string) ([]int32, error) {
 	return numbers, nil
 }
 
+// relate keeps the largest nearness where several lines relate two entries.
 func (t *Thesaurus) relate(from, to int32, near float64) {
 	if from != to {
 		t.near[from][to] = max(t.near[from][to], near)
 	}
 }
 
+// ready sorts the relations, so that answers do not depend on the order of a map.
 func (t *Thesaurus) ready() *Thesaurus {
 	t.related = make([][]semantic.Relation, len(t.near))
 	for e, near := range t.near {

@@ -24,6 +24,7 @@ type growing struct {
 	steps int
 }
 
+// newGrowing is an empty set of episodes.
 func newGrowing() growing { return growing{map[string]*list.Element{}, list.New(), 0} }
 
 // all yields the episodes, the most recently grown last.
@@ -49,6 +50,7 @@ func (g *growing) put(o *grown) {
 	}
 }
 
+// get returns an episode that is still kept, else nil. It does not count as growing.
 func (g *growing) get(id string) *grown {
 	if e, ok := g.byID[id]; ok {
 		return e.Value.(*grown)

@@ -49,6 +49,7 @@ func loadModel2Vec(path string) (*Embeddings, error) {
 	return e, nil
 }
 
+// readFile checks the size first: a file that is too large is not read at all.
 func readFile(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
