@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -380,7 +382,8 @@ func TestAPersonAtTheHostApproves(t *testing.T) {
 	close7 := map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 7}}}}}
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			w, d := newBench(t)
+			dir := t.TempDir()
+			w, d := newBench(t, func(c *Config) { c.Data = dir })
 			reply := make(chan *mcp.ElicitResult, 1)
 			asked := 0
 			client := way.open(t, w.Server, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -410,6 +413,17 @@ func TestAPersonAtTheHostApproves(t *testing.T) {
 			}
 			page := parse[struct{ Runs []state.RunHead }](t, 200, w.ask("GET", "/v1/runs", ""))
 			assert.Len(t, page.Runs, 4, "an answer begins no run")
+			call(t, client, "rebuild", map[string]any{"verify": true})
+			parse[any](t, 409, w.ask("POST", "/v1/runs/"+page.Runs[0].ID+"/approve", ""))
+			var acts []string
+			for _, e := range parse[struct{ Entries []auditEntry }](t, 200, w.ask("GET", "/v1/audit", "")).Entries {
+				acts = append(acts, fmt.Sprint(e.Act, " ", e.Status))
+				if e.Act == "approve-run" && e.Status == 200 {
+					assert.Contains(t, string(e.Asked), `"nodes":["a"]`)
+				}
+			}
+			slices.Sort(acts)
+			assert.Equal(t, []string{"approve-run 200", "approve-run 200", "approve-run 200", "approve-run 200", "approve-run 409", "rebuild 200"}, acts)
 		})
 	}
 }

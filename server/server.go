@@ -216,7 +216,7 @@ func (s *Server) wire() {
 	s.mcp = mcpserver.New(mcpserver.Config{
 		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Sampling: cfg.Sampling, Books: &s.books,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
-		Drain: cfg.Drain, Overdue: s.routes.Overdue, Plans: s.routes.Plans, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP,
+		Drain: cfg.Drain, Overdue: s.routes.Overdue, Plans: s.routes.Plans, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP, Audit: s.audit,
 	})
 }
 

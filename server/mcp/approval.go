@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,12 @@ const askApproval = "approval"
 type shownApproval struct {
 	Run   string   `json:"run"`
 	Nodes []string `json:"nodes"`
+}
+
+// decision is what a person said to it.
+type decision struct {
+	shownApproval
+	Allow bool `json:"allow"`
 }
 
 // canAskAPerson reports whether the host can show a form to somebody who may approve.
@@ -93,7 +100,7 @@ func (c *mcpCall) approvalBound() []byte {
 
 // personSaid takes up the run that a person was asked about, and tells it what they said. Whoever closed the
 // form has said nothing.
-func (c *mcpCall) personSaid() (*run.Run, error) {
+func (c *mcpCall) personSaid(ctx context.Context) (*run.Run, error) {
 	data, ok := unseal(c.stateKey, c.approvalBound(), c.req.Params.RequestState)
 	if !ok {
 		return nil, jsonio.Wrong("requestState", "is not of a run that waits here; call run_dag with the id of the run")
@@ -111,7 +118,9 @@ func (c *mcpCall) personSaid() (*run.Run, error) {
 		return one, nil
 	}
 	allowed, _ := said.Content["allow"].(bool)
-	err := one.Decide(shown.Nodes, said.Action == "accept" && allowed)
+	decision := decision{shown, said.Action == "accept" && allowed}
+	err := one.Decide(decision.Nodes, decision.Allow)
+	c.cfg.Audit(ctx, "approve-run", decision, err)
 	if errors.Is(err, run.ErrNotWaiting) { // somebody else was faster
 		err = nil
 	}

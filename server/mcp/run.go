@@ -77,7 +77,7 @@ func runDag(ctx context.Context, c *mcpCall, in runArguments) (RunAnswer, error)
 func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (one *run.Run, ours bool, answer runs.Answer, err error) {
 	runs := c.cfg.Runs
 	if c.req.Params.RequestState != "" && c.req.Params.RequestState != askValues {
-		one, err = c.personSaid()
+		one, err = c.personSaid(ctx)
 		return one, false, answer, err
 	}
 	if in.Run != "" {
