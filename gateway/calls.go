@@ -16,6 +16,7 @@ import (
 
 // call carries out one call. The breaker counts calls that the server as a whole does not answer, not tools that fail.
 func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, error) {
+	defer u.enter()()
 	l, res := u.ready(ctx)
 	if l == nil {
 		return res, ctx.Err()
@@ -26,10 +27,10 @@ func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, 
 	}
 	defer free()
 	began := time.Now()
-	u.calls.Add(1)
-	defer func() { u.busy.Add(int64(time.Since(began))) }()
+	u.tally.calls.Add(1)
+	defer func() { u.tally.busy.Add(int64(time.Since(began))) }()
 	if u.breaker.Enter() != nil {
-		u.failures.Add(1)
+		u.tally.failures.Add(1)
 		return failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, u.lastWords()), nil
 	}
 	res, err := u.ask(ctx, l, t, c)
@@ -47,13 +48,13 @@ func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, 
 		u.breaker.Succeeded()
 	}
 	if res.Failure != "" {
-		u.failures.Add(1)
+		u.tally.failures.Add(1)
 	}
 	return res, err
 }
 
-// ready is the connection, once there is one. A server that is just starting is waited for; one that broke
-// is not.
+// ready is the connection, once there is one. An idle server is started, one that is just starting is waited for; one
+// that broke is not.
 func (u *upstream) ready(ctx context.Context) (*link, run.Result) {
 	late := time.NewTimer(u.opts.StartTimeout)
 	defer late.Stop()
@@ -64,6 +65,8 @@ func (u *upstream) ready(ctx context.Context) (*link, run.Result) {
 		switch state {
 		case Ready:
 			return l, run.Result{}
+		case Idle:
+			u.rouse()
 		case Waiting:
 			return nil, failed(run.FailedUnavailable, "server %s is down: %s", u.def.ID, last)
 		case Stopped:

@@ -68,6 +68,7 @@ type Options struct {
 	Settle       time.Duration // between a notice that tools changed and the look at them; 1 s
 	FirstWait    time.Duration // before the first restart; 0.5 s, doubled each time
 	LongestWait  time.Duration // between restarts; 1 min
+	IdleStop     time.Duration // without a call after which a server is stopped; 10 min; negative: never, and all are started at once
 	Limits       ServerLimits
 
 	StrictResults bool // a result that does not fit the output schema of its tool is a failure
@@ -106,7 +107,7 @@ func (o Options) filled() Options {
 	}{
 		{&o.CallTimeout, time.Minute}, {&o.StartTimeout, 30 * time.Second}, {&o.ListTimeout, 30 * time.Second}, {&o.ProbeTimeout, 5 * time.Second},
 		{&o.Poll, 5 * time.Minute}, {&o.Settle, time.Second}, {&o.FirstWait, 500 * time.Millisecond}, {&o.LongestWait, time.Minute},
-		{&o.Limits.BreakFor, 15 * time.Second},
+		{&o.Limits.BreakFor, 15 * time.Second}, {&o.IdleStop, 10 * time.Minute},
 	} {
 		if *d.of == 0 {
 			*d.of = d.preset
@@ -325,11 +326,17 @@ func (g *Gateway) Connect(defs []Definition) error {
 	return nil
 }
 
-// begin starts the care for a server. g.changing and g.mu are held.
+// begin starts the care for a server, and the server itself unless its tools are known. g.changing and g.mu are held.
 func (g *Gateway) begin(d Definition) {
 	ctx, cancel := context.WithCancel(g.ctx)
 	s := &supervised{upstream: newUpstream(d, g.opts, g.took), cancel: cancel, done: make(chan struct{})}
 	g.ups[d.ID] = s
+	if g.opts.IdleStop > 0 {
+		if entries, ok := g.pinned(s.upstream); ok {
+			s.state = Idle
+			g.publish(func(now *shown) { maps.Copy(now.entries, entries) })
+		}
+	}
 	g.running.Go(func() {
 		defer close(s.done)
 		s.run(ctx)

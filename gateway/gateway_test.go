@@ -203,7 +203,8 @@ func TestNothingStartsWithoutConsent(t *testing.T) {
 
 	again := open(t, o)
 	require.NoError(t, again.Connect([]Definition{d}))
-	ready(t, again, "good")
+	assert.Equal(t, Idle, server(again, "good").State, "its tools are known")
+	assert.Empty(t, call(t, again, "good:echo", `{"text":"x"}`).Failure)
 	require.NoError(t, again.Forget(t.Context(), "good"))
 	assert.Empty(t, o.Catalog.(*notedTools).ids())
 	require.NoError(t, again.Connect([]Definition{d}))

@@ -137,6 +137,13 @@ func (r *register) agreed(d *Definition) bool {
 	return r.consents[d.ID].Digest == d.Digest()
 }
 
+// listedBefore reports whether the tools of a server were listed and pinned since somebody agreed to it.
+func (r *register) listedBefore(server string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.consents[server].Pinned
+}
+
 // forget drops everything that was agreed to about a server. It returns the ids that were pinned.
 func (r *register) forget(ctx context.Context, server string) (ids []string, err error) {
 	r.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"waymark/catalog"
 	"waymark/run"
 )
 
@@ -54,12 +55,7 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 		if _, held := verdicts[t.ID]; held {
 			continue
 		}
-		e := &entry{tool: t, print: tools[i].print, server: server}
-		if e.input, err = run.NewValidator(t.InputSchema); err != nil {
-			u.log.Debug("arguments of a tool are not checked", "tool", t.ID, "reason", err)
-		}
-		e.output, e.outputErr = run.NewValidator(t.OutputSchema)
-		entries[t.ID] = e
+		entries[t.ID] = u.entry(t, tools[i].print)
 	}
 	withheld := map[string]Withheld{}
 	for id, v := range verdicts {
@@ -89,6 +85,36 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 		maps.Copy(now.withheld, withheld)
 	})
 	return nil
+}
+
+// entry makes a tool callable.
+func (u *upstream) entry(t catalog.Tool, print catalog.Fingerprint) *entry {
+	e := &entry{tool: t, print: print, server: u.def.ID}
+	var err error
+	if e.input, err = run.NewValidator(t.InputSchema); err != nil {
+		u.log.Debug("arguments of a tool are not checked", "tool", t.ID, "reason", err)
+	}
+	e.output, e.outputErr = run.NewValidator(t.OutputSchema)
+	return e
+}
+
+// pinned are the tools of a server as they were approved, so that they can be offered before it is started: its list is
+// compared with them before the first call. It is false if the server has not been listed since it was agreed to, or a
+// tool that was approved has not been seen since.
+func (g *Gateway) pinned(u *upstream) (entries map[string]*entry, ok bool) {
+	entries = map[string]*entry{}
+	for id, p := range g.register.of(u.def.ID) {
+		switch {
+		case p.broken:
+			return nil, false
+		case p.Waits != nil: // withheld
+		case p.Tool == nil || p.Print == nil:
+			return nil, false
+		default:
+			entries[id] = u.entry(*p.Tool, *p.Print)
+		}
+	}
+	return entries, g.register.listedBefore(u.def.ID)
 }
 
 // same reports whether this is what is shown of a server already.

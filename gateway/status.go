@@ -13,7 +13,7 @@ import (
 type Server struct {
 	ID        string    `json:"id"`
 	Transport string    `json:"transport"` // stdio, http or sse
-	State     State     `json:"state"`     // starting, ready, waiting, stopped
+	State     State     `json:"state"`     // starting, ready, idle, waiting, stopped
 	Agreed    bool      `json:"agreed"`    // somebody agreed to start it as it is defined now
 	Since     time.Time `json:"since,omitzero"`
 	Problem   string    `json:"problem,omitempty"` // what went wrong last
@@ -55,9 +55,9 @@ func (g *Gateway) Servers() []Server {
 		if up := g.ups[id]; up != nil {
 			s.State, s.Since, s.Problem = up.now()
 			s.Breaker = up.breaker.State()
-			s.Calls, s.Failures, s.Starts = up.calls.Load(), up.failures.Load(), up.starts.Load()
+			s.Calls, s.Failures, s.Starts = up.tally.calls.Load(), up.tally.failures.Load(), up.tally.starts.Load()
 			if s.Calls > 0 {
-				s.MeanMS = float64(up.busy.Load()) / float64(s.Calls) / 1e6
+				s.MeanMS = float64(up.tally.busy.Load()) / float64(s.Calls) / 1e6
 			}
 			if l := up.current(); l != nil && l.frames != nil {
 				s.Noise = l.frames.noise.Load()

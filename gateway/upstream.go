@@ -21,6 +21,7 @@ const (
 	Starting State = "starting"
 	Ready    State = "ready"
 	Waiting  State = "waiting" // it broke, and is started again after a while
+	Idle     State = "idle"    // no call needs it: the next one starts it
 	Stopped  State = "stopped"
 )
 
@@ -29,7 +30,10 @@ const (
 //	   ┌──────────────── broke: wait 0.5 s, 1 s, 2 s … 60 s ◀──────────────┐
 //	   ▼                                                                   │
 //	start ──▶ handshake ──▶ list tools ──▶ ready ─┬─ changed, or time ──▶ list again
-//	                                              └─ does not answer ─▶ end ┘
+//	   ▲                                          ├─ does not answer ─▶ end ┘
+//	   └──── a call ◀──── idle ◀──────────────────┴─ no call for a while
+//
+// A server whose tools are all pinned begins idle: its tools are known from its pins.
 type upstream struct {
 	def     Definition
 	opts    Options
@@ -41,10 +45,8 @@ type upstream struct {
 	look    chan chan struct{} // somebody waits for a look at the tools
 	fresh   func(context.Context, *upstream, []offered) error
 
-	calls    atomic.Int64
-	failures atomic.Int64
-	starts   atomic.Int64
-	busy     atomic.Int64 // nanoseconds spent in calls
+	wake  chan struct{} // a call needs an idle server
+	tally tally
 
 	mu      sync.Mutex
 	state   State
@@ -53,6 +55,14 @@ type upstream struct {
 	link    *link
 	changed chan struct{} // closed at the next change of state
 	legacy  bool          // it did not take the newest revision
+	running int           // calls that use the connection, or wait for it
+	used    time.Time     // when the last of them ended
+}
+
+// tally counts since the program was started.
+type tally struct {
+	calls, failures, starts atomic.Int64
+	busy                    atomic.Int64 // nanoseconds spent in calls
 }
 
 // link is a connection that stands.
@@ -126,7 +136,7 @@ func (l *link) story() string {
 
 func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream, []offered) error) *upstream {
 	return &upstream{
-		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Limits.Concurrency), stale: make(chan struct{}, 1), look: make(chan chan struct{}),
+		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Limits.Concurrency), stale: make(chan struct{}, 1), look: make(chan chan struct{}), wake: make(chan struct{}, 1),
 		fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
 		breaker: endpoint.Circuit{Trip: o.Limits.BreakAfter, CoolDown: o.Limits.BreakFor, Now: time.Now},
 	}
@@ -135,12 +145,69 @@ func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream,
 func (u *upstream) set(s State, l *link, last string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.state, u.link, u.since = s, l, u.opts.Now()
+	u.turn(s, l)
 	if last != "" {
 		u.last = last
 	}
+}
+
+// turn changes the state. u.mu is held.
+func (u *upstream) turn(s State, l *link) {
+	u.state, u.link, u.since = s, l, u.opts.Now()
 	close(u.changed)
 	u.changed = make(chan struct{})
+}
+
+// enter keeps the server from becoming idle until leave is called.
+func (u *upstream) enter() (leave func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.running++
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.running--
+		u.used = u.opts.Now()
+	}
+}
+
+// rest makes the server idle if no call has used it for long enough. Otherwise it returns how long that may still take.
+func (u *upstream) rest() (left time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.running > 0 {
+		return u.opts.IdleStop
+	}
+	if left = u.opts.IdleStop - u.opts.Now().Sub(u.used); left > 0 {
+		return left
+	}
+	drain(u.wake)
+	drain(u.stale)
+	u.turn(Idle, nil)
+	return 0
+}
+
+// needed waits until an idle server is needed by a call, or because what was approved of its tools has changed. It is
+// false if ctx ends before.
+func (u *upstream) needed(ctx context.Context) bool {
+	if state, _, _ := u.now(); state != Idle {
+		return true
+	}
+	select {
+	case <-u.wake:
+	case <-u.stale:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// rouse starts the server if it is idle.
+func (u *upstream) rouse() {
+	select {
+	case u.wake <- struct{}{}:
+	default:
+	}
 }
 
 func (u *upstream) current() *link {
@@ -154,12 +221,16 @@ func (u *upstream) run(ctx context.Context) {
 	defer u.set(Stopped, nil, "")
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval, wait.RandomizationFactor, wait.Multiplier = u.opts.FirstWait, u.opts.LongestWait, 0.2, 2
-	for {
+	for u.needed(ctx) {
 		u.set(Starting, nil, "")
 		began := u.opts.Now()
 		why := u.live(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if state, _, _ := u.now(); state == Idle {
+			wait.Reset()
+			continue
 		}
 		if u.opts.Now().Sub(began) > u.opts.LongestWait {
 			wait.Reset() // it ran for a while: this is no series of failures
@@ -179,7 +250,7 @@ func (u *upstream) run(ctx context.Context) {
 
 // live is one life of the server, from its start to its end. It returns how it ended.
 func (u *upstream) live(ctx context.Context) (why string) {
-	u.starts.Add(1)
+	u.tally.starts.Add(1)
 	starting, cancel := context.WithTimeout(ctx, u.opts.StartTimeout)
 	l, err := u.connect(starting)
 	cancel()
@@ -190,8 +261,16 @@ func (u *upstream) live(ctx context.Context) (why string) {
 	if err := u.list(ctx, l); err != nil {
 		return "its tools could not be listed: " + catalog.Cut(err.Error(), 300)
 	}
-	u.set(Ready, l, "")
+	u.mu.Lock()
+	u.used = u.opts.Now()
+	u.turn(Ready, l)
+	u.mu.Unlock()
 	u.log.Info("a server is ready")
+	idle := time.NewTimer(u.opts.IdleStop)
+	defer idle.Stop()
+	if u.opts.IdleStop < 0 {
+		idle.Stop()
+	}
 	poll := time.NewTicker(u.opts.Poll)
 	defer poll.Stop()
 	for {
@@ -203,6 +282,14 @@ func (u *upstream) live(ctx context.Context) (why string) {
 			return l.story()
 		case <-l.broken:
 			return l.why
+		case <-idle.C:
+			left := u.rest()
+			if left == 0 {
+				u.log.Info("a server is idle, and is stopped")
+				return ""
+			}
+			idle.Reset(left)
+			continue
 		case seen = <-u.look:
 		case <-poll.C:
 		case <-u.stale:
@@ -221,11 +308,17 @@ func (u *upstream) live(ctx context.Context) (why string) {
 	}
 }
 
-// relook has the tools listed and waits for that, if the server is up.
+// relook has the tools listed and waits for that, if the server is up or idle.
 func (u *upstream) relook(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, u.opts.ListTimeout)
 	defer cancel()
-	if s, _, _ := u.now(); s != Ready {
+	switch s, _, _ := u.now(); s {
+	case Idle:
+		defer u.enter()()
+		u.ready(ctx) // the tools are listed before it is
+		return
+	case Ready:
+	default:
 		return // it will be looked at when it is
 	}
 	seen := make(chan struct{})

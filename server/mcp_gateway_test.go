@@ -329,7 +329,7 @@ func TestServersOverHTTP(t *testing.T) {
 	assert.Equal(t, 3, list.Servers[0].Tools)
 	assert.True(t, list.Connected)
 	assert.Contains(t, web.ask(http.MethodGet, "/metrics", "").body, `waymark_server_up{server="desk"} 1`)
-	assert.Contains(t, web.ask(http.MethodGet, "/v1/doctor", "").body, "1 of 1 ready, 0 tools withheld")
+	assert.Contains(t, web.ask(http.MethodGet, "/v1/doctor", "").body, "1 of 1 ready, 0 idle, 0 tools withheld")
 	assert.Contains(t, web.ask(http.MethodGet, "/v1/stats", "").body, `"id":"desk"`)
 
 	assert.Equal(t, http.StatusNoContent, web.ask(http.MethodPost, "/v1/grants", `{"pattern":"desk:shr*"}`).status)

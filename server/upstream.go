@@ -272,16 +272,18 @@ func upstreamMetrics(own *prometheus.Registry, servers []gateway.Server) {
 // serversWell says in a line how the servers do.
 func serversWell(servers []gateway.Server) (ok bool, line string) {
 	ok = true
-	ready, withheld := 0, 0
+	ready, idle, withheld := 0, 0, 0
 	for _, s := range servers {
 		withheld += s.Withheld
 		switch {
 		case s.State == gateway.Ready:
 			ready++
+		case s.State == gateway.Idle:
+			idle++
 		case s.Agreed:
 			ok = false
 			line += fmt.Sprintf("; %s is %s: %s", s.ID, s.State, s.Problem)
 		}
 	}
-	return ok, fmt.Sprintf("%d of %d ready, %d tools withheld", ready, len(servers), withheld) + line
+	return ok, fmt.Sprintf("%d of %d ready, %d idle, %d tools withheld", ready, len(servers), idle, withheld) + line
 }

@@ -68,6 +68,13 @@ func TestGatewayFromTheCommandLine(t *testing.T) {
 	env["DESK_EXTRA"] = "And send me a copy."
 	says(t, 0, "gateway", "add", deskConfig(t, env), "--yes", "--data", dir)
 	s = startServer(t, dir, "--connect")
+	out, _ = says(t, 0, "gateway", "list", "--data", dir)
+	assert.Contains(t, out, "My-Desk  stdio  idle", "its tools are known")
+	client = mcpClient(t, &mcp.StreamableClientTransport{Endpoint: s.URLs.MCP})
+	r, err = client.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "My-Desk:stamp"}})
+	require.NoError(t, err)
+	assert.True(t, r.IsError, "its contract changed while it was stopped")
+	_ = client.Close()
 	awaitDesk(t, dir)
 	out, _ = says(t, 0, "approve", "--list", "--data", dir)
 	assert.Contains(t, out, "My-Desk:stamp (changed): its contract changed: description")

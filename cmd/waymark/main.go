@@ -175,11 +175,12 @@ type learningSettings struct {
 
 // toolSettings say how hosts use the tools of other servers.
 type toolSettings struct {
-	connect       bool     // start other servers
-	toolMode      string   // how hosts see their tools
-	suggestAfter  bool     // say with each result what comes next
-	strictResults bool     // results that do not fit their schema are failures
-	expose        []string // of them, those that stand in hybrid lists
+	connect       bool          // start other servers
+	toolMode      string        // how hosts see their tools
+	suggestAfter  bool          // say with each result what comes next
+	strictResults bool          // results that do not fit their schema are failures
+	idleStop      time.Duration // without a call after which a server is stopped; 0: never
+	expose        []string      // of them, those that stand in hybrid lists
 }
 
 // privacySettings say which parts of an episode are stored.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,12 +35,16 @@ func (a *app) upstreamFlags(cmd *cobra.Command) {
 	f.StringVar(&a.tools.toolMode, "tool-mode", mcpserver.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto by their number")
 	f.BoolVar(&a.tools.suggestAfter, "suggest-after", false, "say with the result of each call what usually comes next")
 	f.BoolVar(&a.tools.strictResults, "strict-results", false, "refuse results of tools that do not fit their output schema")
+	f.DurationVar(&a.tools.idleStop, "idle-stop", 10*time.Minute, "how long a server may be `idle` before it is stopped until its next call; 0: all servers are started at once and stay")
 	f.StringSliceVar(&a.tools.expose, "expose", nil, "`patterns` of tools that stand in tools/list in hybrid mode, as in github:*")
 }
 
 func (a *app) checkUpstream() error {
 	if !slices.Contains([]string{"", mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred}, a.tools.toolMode) {
 		return usagef("unknown --tool-mode %q: want auto, direct, hybrid or deferred", a.tools.toolMode)
+	}
+	if a.tools.idleStop < 0 || a.tools.idleStop > 0 && a.tools.idleStop < time.Second {
+		return usagef("%s must be 0 or at least 1s, got %s", a.flagName("idle-stop"), a.tools.idleStop)
 	}
 	if a.tools.toolMode == mcpserver.ModeHybrid && len(a.tools.expose) == 0 {
 		return usagef("--tool-mode hybrid needs --expose")
@@ -72,9 +77,13 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	if err != nil {
 		return err
 	}
+	idle := a.tools.idleStop
+	if idle == 0 {
+		idle = -1 // never
+	}
 	u.gateway, err = gateway.Open(ctx, gateway.Options{
 		Table: table, Catalog: upstreamCatalog{h, a.workspace, logger}, Logger: logger, Version: version().Version,
-		Mark: markOf(h.dir), Logins: gateway.OpenLogins(h.dir, a.workspace), StrictResults: a.tools.strictResults,
+		Mark: markOf(h.dir), Logins: gateway.OpenLogins(h.dir, a.workspace), StrictResults: a.tools.strictResults, IdleStop: idle,
 	})
 	if err != nil {
 		return err

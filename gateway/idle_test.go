@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/run"
+)
+
+// Twenty servers that are known from before are offered without a process; the one that is called starts alone.
+func TestServersStartOnFirstUse(t *testing.T) {
+	o := quick(t)
+	var defs []Definition
+	for i := range 20 {
+		d := definition("any")
+		d.ID, d.Args = fmt.Sprintf("s%02d", i), []string{fmt.Sprint(i)}
+		defs = append(defs, d)
+	}
+	first := open(t, o)
+	connect(t, first, defs...)
+	for _, d := range defs {
+		ready(t, first, d.ID)
+	}
+	require.NoError(t, first.Close(t.Context()))
+
+	g := open(t, o)
+	require.NoError(t, g.Connect(defs))
+	assert.Equal(t, first.Tools(), g.Tools())
+	for _, s := range g.Servers() {
+		assert.Equal(t, []any{Idle, int64(0), 1}, []any{s.State, s.Starts, s.Tools}, s.ID)
+	}
+	assert.Contains(t, call(t, g, "s07:go", `7`).Message, "no JSON object", "what is wrong with a call is said by what is known")
+	assert.Empty(t, call(t, g, "s07:go", `{}`).Failure)
+	for _, s := range g.Servers() {
+		assert.Equal(t, s.ID == "s07", s.Starts == 1, "%+v", s)
+	}
+
+	o.IdleStop = -1
+	eager := open(t, o)
+	require.NoError(t, eager.Connect(defs[:2]))
+	ready(t, eager, "s00")
+	ready(t, eager, "s01")
+}
+
+// A server that nothing calls is stopped, one that is called stays, and the next call starts it again.
+func TestIdleServersAreStopped(t *testing.T) {
+	o := quick(t)
+	var now atomic.Int64
+	o.Now, o.IdleStop = func() time.Time { return time.Unix(now.Load(), 0) }, 2*time.Millisecond
+	g := connected(t, o, "good")
+	held := make(chan run.Result)
+	go func() {
+		r, _ := g.Call(t.Context(), run.Call{Tool: "good:wait", Arguments: []byte(`{"ms":300}`)})
+		held <- r
+	}()
+	up := g.up("good")
+	require.Eventually(t, func() bool { up.mu.Lock(); defer up.mu.Unlock(); return up.running == 1 }, 2*time.Minute, time.Millisecond)
+	now.Add(3600)
+	assert.Positive(t, up.rest(), "a call is under way")
+	assert.Empty(t, (<-held).Failure)
+	assert.Equal(t, int64(1), server(g, "good").Starts)
+	now.Add(3600)
+	idle := func() bool { return server(g, "good").State == Idle }
+	require.Eventually(t, idle, 2*time.Minute, time.Millisecond)
+	assert.Empty(t, call(t, g, "good:echo", `{"text":"again"}`).Failure)
+	assert.Equal(t, int64(2), server(g, "good").Starts)
+}
+
+// Calls that come while the server is being stopped are not lost.
+func TestNoCallIsLostToIdleness(t *testing.T) {
+	o := quick(t)
+	o.IdleStop = time.Millisecond
+	g := open(t, o)
+	connect(t, g, definition("any"))
+	var calls sync.WaitGroup
+	for i := range 8 {
+		calls.Go(func() {
+			for k := range 10 {
+				time.Sleep(time.Duration((i*7+k*3)%5) * time.Millisecond)
+				r, err := g.Call(t.Context(), run.Call{Tool: "any:go"})
+				assert.NoError(t, err)
+				assert.Empty(t, r.Failure, r.Message)
+			}
+		})
+	}
+	calls.Wait()
+	assert.Positive(t, server(g, "any").Starts)
+}
+
+// A contract that changed while its server was stopped is found before the call that starts it.
+func TestContractsAreComparedWhenAnIdleServerStarts(t *testing.T) {
+	o := quick(t)
+	file := filepath.Join(t.TempDir(), "text")
+	require.NoError(t, os.WriteFile(file, []byte("Does it."), 0o600))
+	d := definition("turns")
+	d.Env["TURN_FILE"] = file
+	first := open(t, o)
+	connect(t, first, d)
+	ready(t, first, "turns")
+	require.NoError(t, first.Close(t.Context()))
+
+	require.NoError(t, os.WriteFile(file, []byte("Does something else."), 0o600))
+	g := open(t, o)
+	require.NoError(t, g.Connect([]Definition{d}))
+	require.Len(t, g.Tools(), 1)
+	r := call(t, g, "turns:go", `{}`)
+	assert.Equal(t, run.FailedPolicy, r.Failure)
+	assert.Contains(t, r.Message, "its contract changed: description")
+	require.NoError(t, g.Close(t.Context()))
+
+	// Approved while no gateway runs it: it has to be seen again before it is offered.
+	g = open(t, o)
+	require.NoError(t, g.Connect([]Definition{d}))
+	assert.Equal(t, Idle, server(g, "turns").State)
+	require.NoError(t, g.Approve(t.Context(), "turns:go", ""))
+	require.Len(t, g.Tools(), 1)
+	assert.Empty(t, call(t, g, "turns:go", `{}`).Failure)
+}
