@@ -179,6 +179,7 @@ type toolSettings struct {
 	toolMode      string        // how hosts see their tools
 	suggestAfter  bool          // say with each result what comes next
 	strictResults bool          // results that do not fit their schema are failures
+	resultLimit   int           // most bytes of a result that a host gets at once
 	idleStop      time.Duration // without a call after which a server is stopped; 0: never
 	expose        []string      // of them, those that stand in hybrid lists
 }

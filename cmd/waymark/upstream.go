@@ -35,6 +35,7 @@ func (a *app) upstreamFlags(cmd *cobra.Command) {
 	f.StringVar(&a.tools.toolMode, "tool-mode", mcpserver.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto by their number")
 	f.BoolVar(&a.tools.suggestAfter, "suggest-after", false, "say with the result of each call what usually comes next")
 	f.BoolVar(&a.tools.strictResults, "strict-results", false, "refuse results of tools that do not fit their output schema")
+	f.IntVar(&a.tools.resultLimit, "result-limit", 64<<10, "most `bytes` of a tool's result that a host gets at once; read_result reads the rest; 0: all")
 	f.DurationVar(&a.tools.idleStop, "idle-stop", 10*time.Minute, "how long a server may be `idle` before it is stopped until its next call; 0: all servers are started at once and stay")
 	f.StringSliceVar(&a.tools.expose, "expose", nil, "`patterns` of tools that stand in tools/list in hybrid mode, as in github:*")
 }
@@ -42,6 +43,9 @@ func (a *app) upstreamFlags(cmd *cobra.Command) {
 func (a *app) checkUpstream() error {
 	if !slices.Contains([]string{"", mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred}, a.tools.toolMode) {
 		return usagef("unknown --tool-mode %q: want auto, direct, hybrid or deferred", a.tools.toolMode)
+	}
+	if a.tools.resultLimit != 0 && a.tools.resultLimit < 1<<10 {
+		return usagef("%s must be 0 or at least 1024, got %d", a.flagName("result-limit"), a.tools.resultLimit)
 	}
 	if a.tools.idleStop < 0 || a.tools.idleStop > 0 && a.tools.idleStop < time.Second {
 		return usagef("%s must be 0 or at least 1s, got %s", a.flagName("idle-stop"), a.tools.idleStop)
@@ -110,7 +114,7 @@ func (a *app) upstream(h *house) mcpserver.Upstream {
 	if u == nil {
 		return mcpserver.Upstream{}
 	}
-	other := mcpserver.Upstream{Gateway: u.gateway, Workspace: u.workspace, Mode: a.tools.toolMode, Chosen: a.tools.expose}
+	other := mcpserver.Upstream{Gateway: u.gateway, Workspace: u.workspace, Mode: a.tools.toolMode, Chosen: a.tools.expose, ResultLimit: a.tools.resultLimit}
 	if a.tools.connect {
 		other.Reload = u.start
 	}

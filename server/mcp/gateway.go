@@ -48,6 +48,8 @@ type Upstream struct {
 	// SuggestAfter says with the result of each call what usually comes next. It needs a Caller that knows what
 	// a session has done: a recorder.
 	SuggestAfter bool
+	// ResultLimit is the most bytes of a result that a host gets at once; 0: all.
+	ResultLimit int
 	// Reload reads the definitions again and starts what was agreed to. nil: nothing is started.
 	Reload func() error
 }
@@ -81,6 +83,11 @@ func offerUpstream(srv *mcp.Server, m *mcpTools) {
 		}
 		return m.forward(ctx, req, in.Tool, in.Arguments.RawMessage), nil
 	})
+	if m.cfg.Upstream.ResultLimit > 0 {
+		read := define(toolReadResult, "Read a result", weighing, mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
+			readResult, "Read on in a result of call_tool that was cut, or search it. The result names its handle.")
+		srv.AddTool(read.tool, m.handler(read))
+	}
 	if m.cfg.Upstream.Gateway == nil {
 		return
 	}
@@ -241,6 +248,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if err != nil {
 		return m.failed(ctx, id, err)
 	}
+	m.cut(a, id, result, out)
 	if result.Failure == "" && len(result.NeedsInput) == 0 {
 		m.suggestAfter(ctx, engine, a, session, out)
 	}

@@ -177,6 +177,7 @@ type mcpTools struct {
 	stateKey []byte // signs what a host brings back
 	baseline atomic.Pointer[baseline]
 	listed   int // size of the definitions of our own tools, in bytes
+	results  keptResults
 }
 
 // mcpCall is one call under way.

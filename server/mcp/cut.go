@@ -1,0 +1,218 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/run"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/request"
+)
+
+// A result of another server that is longer than Upstream.ResultLimit is cut: the host gets its beginning and a handle,
+// and the model reads on, or searches, with read_result.
+//
+//	server ──▶ result ─ longer than the limit? ─▶ beginning + handle ──▶ host
+//	                          │ whole text                                 │
+//	                          ▼                                            ▼
+//	                     keptResults ◀──────────────────────────────── read_result
+const toolReadResult = "read_result"
+
+// Bounds of what is kept: the oldest results go first.
+const (
+	keptCount = 64
+	keptBytes = 32 << 20
+	keptFor   = time.Hour
+)
+
+// mostFound and aroundFound bound an answer of a search: matches, and bytes on either side of each.
+const mostFound, aroundFound = 20, 120
+
+// metaResult is the key of _meta that names a result that was cut.
+const metaResult = "io.waymark/result"
+
+// keptResult is the text of a result that was cut.
+type keptResult struct {
+	handle, tool, text string
+	owner              request.Access // only its credential reads it
+	at                 time.Time
+}
+
+// keptResults are the results that were cut, oldest first.
+type keptResults struct {
+	mu    sync.Mutex
+	list  []keptResult
+	bytes int
+}
+
+func (k *keptResults) keep(r keptResult) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.list = append(k.list, r)
+	k.bytes += len(r.text)
+	k.drop(r.at)
+}
+
+// drop removes results that are too old or too many. k.mu is held.
+func (k *keptResults) drop(now time.Time) {
+	for len(k.list) > 0 && (len(k.list) > keptCount || k.bytes > keptBytes || now.Sub(k.list[0].at) > keptFor) {
+		k.bytes -= len(k.list[0].text)
+		k.list[0] = keptResult{} // the array lives on
+		k.list = k.list[1:]
+	}
+}
+
+func (k *keptResults) find(handle string, a request.Access, now time.Time) (keptResult, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.drop(now)
+	for _, r := range k.list {
+		if r.handle == handle && r.owner.Workspace == a.Workspace && r.owner.Source == a.Source {
+			return r, true
+		}
+	}
+	return keptResult{}, false
+}
+
+// cut shortens a result that is longer than the limit. Its text is the structured result, if there is one, else its text
+// blocks. Images and other blocks stay if they are within the limit; a longer one is left out and named.
+func (m *mcpTools) cut(a request.Access, id string, r run.Result, out *mcp.CallToolResult) {
+	limit := m.cfg.Upstream.ResultLimit
+	if limit <= 0 || len(r.Content)+len(r.Structured) <= limit || len(r.NeedsInput) > 0 {
+		return
+	}
+	var text strings.Builder
+	text.Write(r.Structured)
+	var rest []mcp.Content
+	for _, c := range out.Content {
+		b, ok := c.(block)
+		var kind struct{ Type, Text string }
+		switch {
+		case !ok || json.Unmarshal(b.raw, &kind) != nil: // a line of our own
+			rest = append(rest, c)
+		case kind.Type == "text":
+			if len(r.Structured) == 0 {
+				text.WriteString(kind.Text)
+				text.WriteByte('\n')
+			}
+		case len(b.raw) > limit:
+			rest = append(rest, &mcp.TextContent{Text: fmt.Sprintf("Waymark: a block of type %s with %d bytes is left out: results are cut at %d bytes (--result-limit).", shownID(kind.Type), len(b.raw), limit)})
+		default:
+			rest = append(rest, c)
+		}
+	}
+	out.Content = rest
+	if text.Len() <= limit { // what was long are other blocks, or the text that repeats the structured result
+		if len(r.Structured) == 0 && text.Len() > 0 {
+			out.Content = append([]mcp.Content{&mcp.TextContent{Text: strings.TrimSuffix(text.String(), "\n")}}, out.Content...)
+		}
+		return
+	}
+	kept := keptResult{handle: "r_" + strings.ToLower(rand.Text())[:16], tool: id, text: text.String(), owner: a, at: m.cfg.Now()}
+	m.results.keep(kept)
+	first := within(kept.text, 0, limit)
+	out.StructuredContent = nil
+	out.Content = append([]mcp.Content{
+		&mcp.TextContent{Text: first},
+		&mcp.TextContent{Text: fmt.Sprintf("Waymark: these are the first %d of %d bytes of the result of %s. Read on with %s {\"result\":%q,\"offset\":%d}, or search it with {\"result\":%q,\"find\":\"words\"}; it is kept for an hour.",
+			len(first), len(kept.text), shownID(id), toolReadResult, kept.handle, len(first), kept.handle)},
+	}, out.Content...)
+	if out.Meta == nil {
+		out.Meta = mcp.Meta{}
+	}
+	out.Meta[metaResult] = map[string]any{"result": kept.handle, "bytes": len(kept.text)}
+}
+
+// within are at most n bytes of a text from an offset on, without a part of a character at either end.
+func within(text string, from, n int) string {
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	to := min(from+n, len(text))
+	for to > from && to < len(text) && !utf8.RuneStart(text[to]) {
+		to--
+	}
+	return text[from:to]
+}
+
+type readResultArguments struct {
+	Result string `json:"result" jsonschema:"the handle, as the result that was cut gives it"`
+	Offset int    `json:"offset,omitempty" jsonschema:"byte to begin at; default 0"`
+	Length int    `json:"length,omitempty" jsonschema:"most bytes wanted; default and most are the limit of results"`
+	Find   string `json:"find,omitempty" jsonschema:"text to look for from the offset on, upper and lower case alike; gives the places and what is around them"`
+}
+
+// ReadResultAnswer is the answer of read_result.
+type ReadResultAnswer struct {
+	Said
+	Text  string        `json:"text,omitempty" jsonschema:"the part that was asked for"`
+	Next  int           `json:"next_offset,omitempty" jsonschema:"offset to read on at; absent at the end"`
+	Bytes int           `json:"bytes" jsonschema:"length of the whole result"`
+	Found []foundResult `json:"found,omitempty" jsonschema:"places of the text looked for"`
+}
+
+type foundResult struct {
+	Offset int    `json:"offset"`
+	Text   string `json:"text" jsonschema:"the place with what is around it"`
+}
+
+func readResult(_ context.Context, c *mcpCall, in readResultArguments) (ReadResultAnswer, error) {
+	kept, ok := c.results.find(in.Result, c.access, c.cfg.Now())
+	limit := c.cfg.Upstream.ResultLimit
+	switch {
+	case in.Result == "":
+		return ReadResultAnswer{}, jsonio.Wrong("result", "is required")
+	case !ok:
+		return ReadResultAnswer{}, jsonio.Wrong("result", fmt.Sprintf("%q is not kept, or no longer; call the tool again", shownID(in.Result)))
+	case in.Offset < 0 || in.Offset > len(kept.text):
+		return ReadResultAnswer{}, jsonio.Wrong("offset", fmt.Sprintf("must be from 0 to %d", len(kept.text)))
+	case in.Length < 0 || in.Length > limit:
+		return ReadResultAnswer{}, jsonio.Wrong("length", fmt.Sprintf("must be from 1 to %d", limit))
+	case in.Length == 0:
+		in.Length = limit
+	}
+	answer := ReadResultAnswer{Bytes: len(kept.text)}
+	if in.Find != "" {
+		answer.find(kept.text, in)
+		answer.Message = fmt.Sprintf("%d places in the result of %s.", len(answer.Found), shownID(kept.tool))
+		if answer.Next > 0 {
+			answer.Message = fmt.Sprintf("The first %d places in the result of %s.", len(answer.Found), shownID(kept.tool))
+		}
+		return answer, nil
+	}
+	answer.Text = within(kept.text, in.Offset, in.Length)
+	if answer.Next = in.Offset + len(answer.Text); answer.Text == "" || answer.Next >= len(kept.text) {
+		answer.Next = 0
+	}
+	answer.Message = fmt.Sprintf("%d of %d bytes of the result of %s.", len(answer.Text), len(kept.text), shownID(kept.tool))
+	return answer, nil
+}
+
+// find lists where a text occurs from the offset on. Letters are compared without their case where that keeps the length
+// of the text, and exactly otherwise, so that offsets hold.
+func (r *ReadResultAnswer) find(text string, in readResultArguments) {
+	folded, wanted := strings.ToLower(text), strings.ToLower(in.Find)
+	if len(folded) != len(text) {
+		folded, wanted = text, in.Find
+	}
+	for at := in.Offset; ; {
+		i := strings.Index(folded[at:], wanted)
+		if i < 0 {
+			return
+		}
+		if at += i; len(r.Found) == mostFound {
+			r.Next = at
+			return
+		}
+		r.Found = append(r.Found, foundResult{at, within(text, max(0, at-aroundFound), len(wanted)+2*aroundFound)})
+		at += len(wanted)
+	}
+}

@@ -1,0 +1,44 @@
+package mcpserver
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"waymark/server/internal/request"
+)
+
+// What is kept is bounded in number, bytes and age, and belongs to the credential that called.
+func TestKeptResults(t *testing.T) {
+	now := time.Unix(0, 0)
+	anna := request.Access{Workspace: "w", Source: "anna"}
+	var k keptResults
+	has := func(handle string, a request.Access) bool { _, ok := k.find(handle, a, now); return ok }
+	for i := range keptCount + 3 {
+		k.keep(keptResult{handle: fmt.Sprint(i), text: "x", owner: anna, at: now})
+	}
+	assert.False(t, has("2", anna))
+	assert.True(t, has("3", anna))
+	assert.False(t, has("3", request.Access{Workspace: "w", Source: "ben"}))
+	assert.False(t, has("3", request.Access{Workspace: "v", Source: "anna"}))
+
+	k.keep(keptResult{handle: "large", text: strings.Repeat("x", keptBytes-10), owner: anna, at: now})
+	assert.True(t, has("large", anna))
+	assert.Len(t, k.list, 11)
+	now = now.Add(keptFor + 1)
+	assert.False(t, has("large", anna))
+	assert.Zero(t, k.bytes)
+}
+
+func TestWithin(t *testing.T) {
+	const text = "aöü" // 1 + 2 + 2 bytes
+	for _, tt := range []struct {
+		from, n int
+		want    string
+	}{{0, 5, "aöü"}, {0, 2, "a"}, {0, 3, "aö"}, {2, 3, "ü"}, {1, 1, ""}, {5, 3, ""}, {1, 100, "öü"}} {
+		assert.Equal(t, tt.want, within(text, tt.from, tt.n), "%d, %d", tt.from, tt.n)
+	}
+}
