@@ -52,5 +52,11 @@ func TestLedger(t *testing.T) {
 		}
 		require.NoError(t, json.NewDecoder(resp.Body).Decode(&stats))
 		assert.Equal(t, book(), stats.Ledger)
+
+		s.Close()
+		next, err := New(Config{Store: s.cfg.Store, Workspaces: s.cfg.Workspaces})
+		require.NoError(t, err)
+		defer next.Close()
+		assert.Equal(t, book(), next.books.Of(request.DefaultWorkspace).Totals(), "a restart keeps the account")
 	})
 }

@@ -29,6 +29,7 @@ import (
 	"net/url"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -213,6 +214,14 @@ func (s *Server) wire() {
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
+	s.books.Warn = func(err error) { cfg.Logger.Warn("token ledger", "error", err) }
+	s.books.Table = func(workspace string) (storage.Table, error) {
+		names, err := cfg.Store.Workspaces(context.Background())
+		if err != nil || !slices.Contains(names, workspace) {
+			return nil, err // asking for its table would make the workspace
+		}
+		return cfg.Store.Table(workspace)
+	}
 	s.mcp = mcpserver.New(mcpserver.Config{
 		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Sampling: cfg.Sampling, Books: &s.books,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
@@ -345,8 +354,11 @@ const (
 )
 
 // Close ends what goes on without a request: runs get a moment for the calls under way, and what is left of
-// them is resumed by the next start.
-func (s *Server) Close() { s.runs.Close() }
+// them is resumed by the next start. The token ledger is stored.
+func (s *Server) Close() {
+	s.runs.Close()
+	s.books.Close()
+}
 
 // Serve answers on ln until ctx ends, and resumes the runs that the process before left. Then it refuses new
 // requests with 503 and stops accepting, lets open requests finish for Config.Drain (10 s), cancels the others, which

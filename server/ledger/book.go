@@ -3,6 +3,8 @@ package ledger
 import (
 	"sync"
 	"time"
+
+	"waymark/storage"
 )
 
 const (
@@ -10,17 +12,22 @@ const (
 	maxAlive = 4096             // conversations remembered one by one
 )
 
-// Book keeps the conversations of one workspace since it was opened. It may be used by many at once.
+// Book keeps the conversations of one workspace. It may be used by many at once.
 type Book struct {
 	mu    sync.Mutex
 	begun int
 	total Balance
-	alive map[string]*kept
+	alive map[string]*kept // by keyOf the name
+
+	table         storage.Table // nil: nothing is stored
+	warn          func(error)
+	changed       bool
+	latest, saved time.Time // of the last turn, and of the last turn that was stored at once
 }
 
 type kept struct {
 	Conversation
-	last time.Time
+	Last time.Time
 }
 
 // Ask adds a turn to the conversation with a name, as things stand now, and returns its account. A
@@ -28,8 +35,9 @@ type kept struct {
 func (b *Book) Ask(name string, now time.Time, baseline, listed, asked, answered int) Balance {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	name = keyOf(name)
 	c := b.alive[name]
-	if c == nil || now.Sub(c.last) > idle {
+	if c == nil || now.Sub(c.Last) > idle {
 		if c == nil && len(b.alive) >= maxAlive {
 			b.forget(now)
 		}
@@ -44,10 +52,15 @@ func (b *Book) Ask(name string, now time.Time, baseline, listed, asked, answered
 	if c.Turns == 0 {
 		before = Balance{}
 	}
-	c.last, c.Baseline, c.Listed = now, baseline, listed
+	c.Last, c.Baseline, c.Listed = now, baseline, listed
 	c.Ask(asked, answered)
 	after := c.Balance()
 	b.total = b.total.Minus(before).Plus(after)
+	b.latest, b.changed = now, true
+	if now.Sub(b.saved) >= saveEvery {
+		b.saved = now
+		b.save()
+	}
 	return after
 }
 
@@ -55,9 +68,9 @@ func (b *Book) Ask(name string, now time.Time, baseline, listed, asked, answered
 func (b *Book) forget(now time.Time) {
 	oldest := ""
 	for name, c := range b.alive {
-		if now.Sub(c.last) > idle {
+		if now.Sub(c.Last) > idle {
 			delete(b.alive, name)
-		} else if oldest == "" || c.last.Before(b.alive[oldest].last) {
+		} else if oldest == "" || c.Last.Before(b.alive[oldest].Last) {
 			oldest = name
 		}
 	}
@@ -66,7 +79,7 @@ func (b *Book) forget(now time.Time) {
 	}
 }
 
-// Totals is the account of all conversations since the program was started.
+// Totals is the account of all conversations of the workspace.
 type Totals struct {
 	Conversations int `json:"conversations"` // in which a tool was looked for
 	Balance
