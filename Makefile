@@ -2,7 +2,7 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TESTTIME   ?= 20m
-FUZZTIME   ?= 60s
+FUZZSECONDS ?= 60
 
 # The modules of go.work: the program, the lab, which only measures it, and the builder of the web page.
 ALL         = ./... ./lab/... ./server/page/src/...
@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser page-shots install test conformance client-ts lint fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak test-faults package vulncheck licences sbom reproducible
+.PHONY: build run page test-browser page-shots install test conformance client-ts lint fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak fuzz test-faults package vulncheck licences sbom reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -202,9 +202,15 @@ soak: ## long tests; ends by itself; KILLS=10000
 		echo "no npm: the loop runs without servers of others"; \
 	fi; \
 	WAYMARK_LOOP_CALLS=1000 WAYMARK_LOOP_RUNS=50 go test -v -count=1 -timeout 1h -run 'GraphIsThatOfTheTranscript|GraphWithServersOfOthers' ./cmd/waymark
-	@set -e; for pkg in $$(go list $(ALL)); do \
+	@$(MAKE) --no-print-directory fuzz
+
+# With 10,000 executions a minute the mutator reaches beyond the seeds.
+fuzz: ## every fuzz target for FUZZSECONDS, with its executions; fails where one has fewer than 10,000 a minute
+	@set -e; least=$$(($(FUZZSECONDS) * 10000 / 60)); slow=; for pkg in $$(go list $(ALL)); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-			echo "fuzz $$pkg $$target for $(FUZZTIME)"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x $$pkg; \
+			out=$$(go test -vet=off -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZSECONDS)s -fuzzminimizetime 5x $$pkg 2>&1) || { echo "$$out"; exit 1; }; \
+			n=$$(echo "$$out" | grep -o 'execs: [0-9]*' | tail -1 | grep -o '[0-9]*'); \
+			printf '%10d  %s %s\n' "$$n" "$$pkg" "$$target"; \
+			[ "$$n" -ge $$least ] || slow="$$slow $$pkg.$$target"; \
 		done; \
-	done
+	done; [ -z "$$slow" ] || { echo "fewer than $$least executions:$$slow"; exit 1; }

@@ -55,7 +55,7 @@ func rows(kills int) []row {
 // elsewhere is what is part of the plan of tests and runs by another command.
 var elsewhere = []string{
 	"hostile inputs over every way in, races, leaks of goroutines: make test",
-	"fuzz targets: make soak",
+	"fuzz targets: make fuzz",
 	"known vulnerabilities: make vulncheck, which needs the net or VULNDB",
 	"overload and load over minutes beside a control server: no test yet; go test ./cmd/waymark -bench Served measures the latency",
 	"NATS: not part of the program",
