@@ -246,7 +246,7 @@ func (s *Server) revokeGrant(ctx context.Context, q *deleteQuery) (*struct{}, er
 // upstreamMetrics adds how each server does.
 func upstreamMetrics(own *prometheus.Registry, servers []gateway.Server) {
 	label := []string{"server"}
-	up := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waymark_server_up", Help: "1 if a connected server is ready."}, label)
+	up := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waymark_server_up", Help: "1 if a connected server is ready, or idle until its next call."}, label)
 	tools := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waymark_server_tools", Help: "Tools of a server that may be called."}, label)
 	withheld := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waymark_server_tools_withheld", Help: "Tools of a server that are withheld."}, label)
 	calls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waymark_server_calls_total", Help: "Calls of a server."}, label)
@@ -256,7 +256,7 @@ func upstreamMetrics(own *prometheus.Registry, servers []gateway.Server) {
 	own.MustRegister(up, tools, withheld, calls, failures, starts, seconds)
 	for _, s := range servers {
 		ready := 0.0
-		if s.State == gateway.Ready {
+		if s.State == gateway.Ready || s.State == gateway.Idle {
 			ready = 1
 		}
 		up.WithLabelValues(s.ID).Set(ready)
