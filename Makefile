@@ -209,7 +209,7 @@ fuzz: ## every fuzz target for FUZZSECONDS, with its executions; fails where one
 	@set -e; least=$$(($(FUZZSECONDS) * 10000 / 60)); slow=; for pkg in $$(go list $(ALL)); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 			out=$$(go test -vet=off -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZSECONDS)s -fuzzminimizetime 5x $$pkg 2>&1) || { echo "$$out"; exit 1; }; \
-			n=$$(echo "$$out" | grep -o 'execs: [0-9]*' | tail -1 | grep -o '[0-9]*'); \
+			n=$$(echo "$$out" | grep -o 'execs: [0-9]*' | tail -1 | tr -dc 0-9); n=$${n:-0}; \
 			printf '%10d  %s %s\n' "$$n" "$$pkg" "$$target"; \
 			[ "$$n" -ge $$least ] || slow="$$slow $$pkg.$$target"; \
 		done; \
