@@ -83,9 +83,10 @@ type committerState struct {
 type markerState struct {
 	marked    chan struct{} // closed when the marker has ended
 	markMu    sync.Mutex
-	dirty     chan struct{} // something was committed since the last mark
-	due       chan struct{} // enough was committed not to wait for the clock
-	uncovered atomic.Int64  // events since the last mark
+	dirty     chan struct{}         // something was committed since the last mark
+	due       chan struct{}         // enough was committed not to wait for the clock
+	uncovered atomic.Int64          // events since the last mark
+	unwritten atomic.Pointer[error] // why the last mark waits for disk space
 }
 
 // space is a workspace as the committer knows it.
@@ -243,8 +244,8 @@ func (b *Badger) Health() error {
 
 // Writable implements [Store]. It looks at the disk as a write would, which refuses while there is too little space.
 func (b *Badger) Writable() error {
-	if err := b.failed.Load(); err != nil {
-		return fmt.Errorf("%w: %w", ErrReadOnly, *err)
+	if err := b.refused(); err != nil {
+		return err
 	}
 	return b.alive((&spaceGuard{dir: b.path(), free: b.opts.free}).look)
 }

@@ -8,8 +8,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -303,4 +305,30 @@ func TestOwner(t *testing.T) {
 	require.Error(t, err)
 	require.NoError(t, RemoveOwner(dir))
 	require.NoError(t, RemoveOwner(dir))
+}
+
+// A high-water file that has no room is written when there is room again: until then writes are refused, afterwards
+// they go on without a restart.
+func TestMarkWithoutRoom(t *testing.T) {
+	var full atomic.Bool
+	inject = func(_, path string) error {
+		if full.Load() && strings.Contains(path, highWaterName) {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	t.Cleanup(func() { inject = nil })
+	b := openTest(t, t.TempDir(), Options{rest: time.Millisecond})
+	l := mustLog(t, b, "default")
+	full.Store(true)
+	require.Eventually(t, func() bool {
+		_, err := l.Append(t.Context(), []Record{{Payload: []byte("x")}})
+		return errors.Is(err, ErrNoSpace)
+	}, time.Minute, time.Millisecond)
+	require.ErrorIs(t, b.Writable(), ErrNoSpace)
+	require.NoError(t, b.Health(), "the store is whole")
+	full.Store(false)
+	require.Eventually(t, func() bool { return b.Writable() == nil }, time.Minute, time.Millisecond)
+	mustAppend(t, l, Record{Payload: []byte("y")})
+	require.NoError(t, b.Close())
 }

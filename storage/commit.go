@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -262,8 +263,8 @@ func (b *Badger) queued() *request {
 }
 
 func (b *Badger) writable() error {
-	if err := b.failed.Load(); err != nil {
-		return fmt.Errorf("%w: %w", ErrReadOnly, *err)
+	if err := b.refused(); err != nil {
+		return err
 	}
 	return b.committer.guard.check()
 }
@@ -318,12 +319,36 @@ func (b *Badger) markLoop() {
 		case <-b.closing:
 		}
 		timer.Stop()
-		if err := b.writeMark(); err != nil {
-			b.failed.CompareAndSwap(nil, &err)
-			b.log.Error("storage accepts no more writes", "error", err)
-		}
+		b.keepMark(b.writeMark())
 		b.keepPrivate()
 	}
+}
+
+// keepMark notes how writing a mark ended. Without room for it writes are refused until it is written, since a log
+// that goes on without marks could lose its end unseen; another failure ends writing for good.
+func (b *Badger) keepMark(err error) {
+	switch {
+	case err == nil:
+		b.marker.unwritten.Store(nil)
+	case errors.Is(err, syscall.ENOSPC):
+		b.log.Warn("too little disk space for the high-water file; writes wait until there is", "error", err)
+		b.marker.unwritten.Store(&err)
+		signal(b.marker.dirty)
+	default:
+		b.failed.CompareAndSwap(nil, &err)
+		b.log.Error("storage accepts no more writes", "error", err)
+	}
+}
+
+// refused is nil, or says why writes are refused before the disk is looked at.
+func (b *Badger) refused() error {
+	if err := b.failed.Load(); err != nil {
+		return fmt.Errorf("%w: %w", ErrReadOnly, *err)
+	}
+	if err := b.marker.unwritten.Load(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoSpace, *err)
+	}
+	return nil
 }
 
 // keepPrivate has nobody but the owner read what the database has written. The directory is closed to others
