@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -41,6 +42,65 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q may mean any of %q", e.Spelling, e.Candidates)
 }
 
+// Aliases say which id counts for another one. The zero value has none.
+type Aliases struct {
+	ids     map[string]string
+	servers map[string]string // all tools of a server, by its name
+}
+
+// EveryTool ends an alias of a whole server, "server:*".
+const EveryTool = ":*"
+
+// NewAliases takes pairs of an alias and the id that it stands for, or of "old:*" and "new:*" for all tools of a server.
+// An alias may stand for another one. It fails where they go round in a circle.
+func NewAliases(pairs [][2]string) (Aliases, error) {
+	a := Aliases{map[string]string{}, map[string]string{}}
+	for _, p := range pairs {
+		from, all := strings.CutSuffix(p[0], EveryTool)
+		if to, other := strings.CutSuffix(p[1], EveryTool); all != other || from == to {
+			return a, fmt.Errorf("%q cannot stand for %q: want two different tools, or two servers as old:* and new:*", p[0], p[1])
+		} else if all {
+			a.servers[from] = to
+		} else {
+			a.ids[from] = to
+		}
+	}
+	for _, p := range pairs {
+		if _, ends := a.follow(p[0]); !ends {
+			return a, fmt.Errorf("%q would stand for itself, through %q", p[0], p[1])
+		}
+	}
+	return a, nil
+}
+
+// None reports whether there are no aliases.
+func (a Aliases) None() bool { return len(a.ids)+len(a.servers) == 0 }
+
+// Of is the id that counts for an id: itself, unless it is an alias.
+func (a Aliases) Of(id string) string {
+	if a.None() {
+		return id
+	}
+	id, _ = a.follow(id)
+	return id
+}
+
+func (a Aliases) follow(id string) (last string, ends bool) {
+	for range len(a.ids) + len(a.servers) + 1 {
+		to, ok := a.ids[id]
+		if server, name, named := Split(id); !ok && named {
+			if to, ok = a.servers[server]; ok {
+				to = ID(to, name)
+			}
+		}
+		if !ok {
+			return id, true
+		}
+		id = to
+	}
+	return id, false
+}
+
 // Resolver turns spellings into canonical ids. It is built once and may then be used by many.
 //
 //	exact id                          itself, always
@@ -50,15 +110,16 @@ func (e *AmbiguousError) Error() string {
 //
 // Ids are opaque and case-sensitive.
 type Resolver struct {
-	known     map[string]bool
+	aliases   Aliases
+	known     map[string]bool     // aliases included
 	hashed    map[string][]string // host names that carry a hash → ids
 	sanitised map[string][]string // server__name with the characters a host replaces → ids
 }
 
-// NewResolver knows the given ids; their order does not matter.
-func NewResolver(ids []string) *Resolver {
-	r := &Resolver{map[string]bool{}, map[string][]string{}, map[string][]string{}}
-	for _, id := range ids {
+// NewResolver knows the given ids, in any order, and their aliases.
+func NewResolver(ids []string, aliases Aliases) *Resolver {
+	r := &Resolver{aliases, map[string]bool{}, map[string][]string{}, map[string][]string{}}
+	for _, id := range aliases.with(ids) {
 		if r.known[id] {
 			continue
 		}
@@ -76,24 +137,40 @@ func NewResolver(ids []string) *Resolver {
 	return r
 }
 
+// with adds the aliases of ids, which are spelled in as many ways.
+func (a Aliases) with(ids []string) []string {
+	if a.None() {
+		return ids
+	}
+	all := slices.Concat(ids, slices.Sorted(maps.Keys(a.ids)))
+	for _, old := range slices.Sorted(maps.Keys(a.servers)) {
+		for _, id := range ids {
+			if server, name, ok := Split(id); ok && server == a.servers[old] {
+				all = append(all, ID(old, name))
+			}
+		}
+	}
+	return all
+}
+
 // Resolve gives the id that a spelling means. An unknown spelling comes back unchanged, except that
 // mcp__server__name always becomes server:name. Several possible tools are an [*AmbiguousError].
 func (r *Resolver) Resolve(spelling string) (id string, err error) {
 	if r.known[spelling] {
-		return spelling, nil
+		return r.aliases.Of(spelling), nil
 	}
 	if ids := r.hashed[spelling]; len(ids) > 0 {
-		return one(spelling, ids)
+		return r.one(spelling, ids)
 	}
 	if rest, ok := strings.CutPrefix(spelling, hostPrefix); ok {
 		if ids := r.read(rest, "__"); len(ids) > 0 {
-			return one(spelling, ids)
+			return r.one(spelling, ids)
 		}
 		if ids := r.sanitised[rest]; len(ids) > 0 {
-			return one(spelling, ids)
+			return r.one(spelling, ids)
 		}
 		if server, name, ok := strings.Cut(rest, "__"); ok && server != "" && name != "" {
-			return ID(server, name), nil
+			return r.aliases.Of(ID(server, name)), nil
 		}
 	}
 	var ids []string
@@ -104,9 +181,9 @@ func (r *Resolver) Resolve(spelling string) (id string, err error) {
 		ids = r.sanitised[spelling]
 	}
 	if len(ids) == 0 {
-		return spelling, nil
+		return r.aliases.Of(spelling), nil
 	}
-	return one(spelling, ids)
+	return r.one(spelling, ids)
 }
 
 // read lists the known tools that s means if sep stands somewhere between server and name.
@@ -121,8 +198,11 @@ func (r *Resolver) read(s, sep string) (ids []string) {
 	return ids
 }
 
-func one(spelling string, ids []string) (string, error) {
+func (r *Resolver) one(spelling string, ids []string) (string, error) {
 	ids = slices.Clone(ids)
+	for i := range ids {
+		ids[i] = r.aliases.Of(ids[i])
+	}
 	slices.Sort(ids)
 	if ids = slices.Compact(ids); len(ids) > 1 {
 		return "", &AmbiguousError{spelling, ids}

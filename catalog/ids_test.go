@@ -17,7 +17,7 @@ func TestResolve(t *testing.T) {
 		"github:search_issues", "fs:read", "a:b__c", "a__b:c", "retail.calculate", "bing-cn-mcp/bing_search",
 		"my server:do it", "gmail:send", "solo", "x.y:z", "x:y.z", "mcp:ping", "Fs:read", "p q:r", "p/q:r",
 	}
-	r := NewResolver(known)
+	r := NewResolver(known, Aliases{})
 	for _, tt := range []struct {
 		why, spelling, want string
 		candidates          []string
@@ -104,7 +104,7 @@ func TestHostName(t *testing.T) {
 		} else {
 			assert.Equal(t, tt.want, got)
 		}
-		back, err := NewResolver([]string{tt.id}).Resolve(got)
+		back, err := NewResolver([]string{tt.id}, Aliases{}).Resolve(got)
 		require.NoError(t, err)
 		assert.Equal(t, tt.id, back)
 	}
@@ -115,7 +115,7 @@ func TestSpellingsOfOneTool(t *testing.T) {
 	part := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9 ._/-]{0,30}|[a-z]+__[a-z]+|_x_`)
 	rapid.Check(t, func(t *rapid.T) {
 		id := ID(part.Draw(t, "server"), part.Draw(t, "name"))
-		r := NewResolver([]string{id})
+		r := NewResolver([]string{id}, Aliases{})
 		for _, s := range spellings(id) {
 			got, err := r.Resolve(s)
 			if err != nil || got != id {
@@ -137,11 +137,11 @@ func TestSpellingsInACatalog(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfNDistinct(id, 1, 12, rapid.ID).Draw(t, "ids")
-		r, known := NewResolver(ids), map[string]bool{}
+		r, known := NewResolver(ids, Aliases{}), map[string]bool{}
 		for _, id := range ids {
 			known[id] = true
 		}
-		shuffled := NewResolver(rapid.Permutation(ids).Draw(t, "order"))
+		shuffled := NewResolver(rapid.Permutation(ids).Draw(t, "order"), Aliases{})
 		names := map[string]string{}
 		for _, id := range ids {
 			h := HostName(id)
@@ -177,7 +177,7 @@ func TestSpellingsInACatalog(t *testing.T) {
 }
 
 func ExampleResolver_Resolve() {
-	r := NewResolver([]string{"github:search_issues"})
+	r := NewResolver([]string{"github:search_issues"}, Aliases{})
 	for _, s := range []string{"mcp__github__search_issues", "github.search_issues", "never_seen"} {
 		id, _ := r.Resolve(s)
 		fmt.Println(id)
@@ -193,7 +193,7 @@ func FuzzResolve(f *testing.F) {
 	f.Add("a.b", "a:b")
 	f.Add("mcp__", ":")
 	f.Fuzz(func(t *testing.T, spelling, id string) {
-		r := NewResolver([]string{id})
+		r := NewResolver([]string{id}, Aliases{})
 		if got, err := r.Resolve(id); err != nil || got != id {
 			t.Fatalf("%q resolves to %q, %v", id, got, err)
 		}

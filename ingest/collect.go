@@ -29,7 +29,7 @@ func OTLP(body []byte, protobuf bool, key *episodic.DigestKey) ([]Span, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newSpans(&traces{format: "otel", resolver: catalog.NewResolver(nil), digests: key})
+	s := newSpans(&traces{format: "otel", resolver: catalog.NewResolver(nil, catalog.Aliases{}), digests: key})
 	s.otel(0, td)
 	all := make([]Span, len(s.all))
 	for i, sp := range s.all {

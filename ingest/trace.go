@@ -38,7 +38,7 @@ type traces struct {
 func (in *input) traces(format string) *traces {
 	t := &traces{format: format, resolver: in.opts.Resolver, digests: in.opts.Digests, begun: map[string]bool{}}
 	if t.resolver == nil {
-		t.resolver = catalog.NewResolver(nil)
+		t.resolver = catalog.NewResolver(nil, catalog.Aliases{})
 	}
 	return t
 }

@@ -88,7 +88,7 @@ func (e *Engine) outcomes(ctx context.Context, c *Comparison) (map[string][]eval
 			c.Alone++
 			continue
 		}
-		f := evaluate.Followed{Arm: a.Arm, Conversation: x.conversation, Shown: a.Ranked}
+		f := evaluate.Followed{Arm: a.Arm, Conversation: x.conversation, Shown: a.ranked(m)}
 		if x.episode != nil && x.episode.Session != "" && sessions[x.episode.Session] <= mostTold {
 			f.Conversation = "session " + x.episode.Session
 		}

@@ -30,6 +30,7 @@ const (
 	kindForgotten  = 'X' // payloads erased on request
 	kindBuild      = 'B' // measures are built from everything before
 	kindRule       = 'U' // a rule of the operator, added or undone; no model knows of it
+	kindAlias      = 'A' // the same for an alias, which decides what a model counts for which tool
 	kindServed     = 'S' // an answer that was given; no model knows of it
 )
 
@@ -121,7 +122,7 @@ func decode(payload []byte) (kind byte, v any, err error) {
 		v = &forgotten{}
 	case kindBuild:
 		v = &build{}
-	case kindRule:
+	case kindRule, kindAlias:
 		v = &ruled{}
 	case kindServed:
 		v = &served{}

@@ -101,9 +101,11 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t evaluate.Tria
 		}
 	}
 	t.Episodes = make([]episodic.Episode, len(past))
+	aliases := aliases(e.Rules())
 	for i, ep := range past {
 		t.Episodes[i] = *ep
 		t.Episodes[i].Steps = slices.Clone(ep.Steps) // the decoder leaves room for as many more
+		renameSteps(&t.Episodes[i], aliases)
 	}
 	m := e.Model()
 	t.New = evaluate.Recipe{Tools: m.Tools(), Capabilities: m.Capabilities()}

@@ -154,7 +154,8 @@ func (e *Engine) shownAt(ctx context.Context, suggestion, tool string) (int, err
 	if err != nil || a == nil || a.Question != askedNext {
 		return 0, err
 	}
-	return slices.Index(a.Ranked, resolved(e.Model(), tool)) + 1, nil
+	m := e.Model()
+	return slices.Index(a.ranked(m), resolved(m, tool)) + 1, nil
 }
 
 // performedEntries are the events of what was performed, seeing what the batch performs before it.

@@ -252,6 +252,9 @@ func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, approved bo
 		if _, taken := s.Capability(t.ID); taken {
 			return t.ID, fmt.Errorf("tool %q: a capability has this id", t.ID)
 		}
+		if now := s.Aliases().Of(t.ID); now != t.ID {
+			return t.ID, fmt.Errorf("tool %q is an alias of %q: undo that rule first", t.ID, now)
+		}
 		return t.ID, nil
 	}, (*history.State).Tool, inspect.OfTool})
 }
@@ -527,6 +530,16 @@ type Item struct {
 	Episode    *episodic.Episode
 }
 
+// renameSteps puts the tools in place that aliases stand for.
+func renameSteps(ep *episodic.Episode, aliases catalog.Aliases) {
+	if aliases.None() {
+		return
+	}
+	for i := range ep.Steps {
+		ep.Steps[i].Tool = aliases.Of(ep.Steps[i].Tool)
+	}
+}
+
 // Items yields the catalog as it is now, then the episodes in the order they were recorded.
 func (e *Engine) Items(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
@@ -541,11 +554,13 @@ func (e *Engine) Items(ctx context.Context) iter.Seq2[Item, error] {
 				return
 			}
 		}
+		aliases := aliases(e.Rules())
 		episodes(ctx, e.log, func(ep *episodic.Episode, err error) bool {
 			if err != nil {
 				yield(Item{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err))
 				return false
 			}
+			renameSteps(ep, aliases)
 			return yield(Item{Episode: ep}, nil)
 		})
 	}

@@ -84,12 +84,15 @@ func (h *foldedLog) count(e decodedEvent) {
 	if r, ok := e.value.(*ruled); ok {
 		h.rule(r)
 	}
+	if e.kind == kindAlias {
+		h.state.Alias(aliases(h.rules))
+	}
 	if !counts(e.kind) {
 		return
 	}
 	h.matter = e.place
 	h.since++
-	h.changed = h.changed || e.kind == kindCapability || e.kind == kindRemoved || e.kind == kindForgotten
+	h.changed = h.changed || e.kind == kindCapability || e.kind == kindRemoved || e.kind == kindForgotten || e.kind == kindAlias
 	seen := h.state.Seen()
 	fold(h.state, e.value)
 	if f, ok := e.value.(*forgotten); ok {

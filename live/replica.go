@@ -325,7 +325,7 @@ func (w *writer) foldTaken() error {
 			}
 		}
 		w.dirty = w.dirty || counts(ev.kind)
-		if slices.Contains([]byte{kindTool, kindCapability, kindRemoved}, ev.kind) {
+		if slices.Contains([]byte{kindTool, kindCapability, kindRemoved, kindAlias}, ev.kind) {
 			w.known = nil
 		}
 	}

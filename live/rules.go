@@ -3,8 +3,10 @@ package live
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"waymark/catalog"
 	"waymark/suggest"
@@ -12,19 +14,22 @@ import (
 
 // The kinds of rule.
 const (
-	RuleBan = "ban" // the tool is never suggested
-	RulePin = "pin" // the tool is the first suggestion after another one, or at the start of a task
+	RuleBan   = "ban"   // the tool is never suggested
+	RulePin   = "pin"   // the tool is the first suggestion after another one, or at the start of a task
+	RuleAlias = "alias" // what was and is recorded under another id counts for the tool
 )
 
 // Rule is a decision of the operator that answers follow, whatever the history says.
 type Rule struct {
 	ID    string `json:"id,omitempty" doc:"Given by the server: kind and tools."`
-	Kind  string `json:"kind" enum:"ban,pin" doc:"ban: the tool is never suggested. pin: it is suggested first."`
-	Tool  string `json:"tool" minLength:"1" doc:"A tool or capability."`
+	Kind  string `json:"kind" enum:"ban,pin,alias" doc:"ban: the tool is never suggested. pin: it is suggested first. alias: calls of another id count for it."`
+	Tool  string `json:"tool" minLength:"1" doc:"A tool or capability; for an alias also new:*, every tool of a server."`
 	After string `json:"after,omitempty" doc:"pin: the tool that was used last; without one the rule holds where none was used yet."`
+	Alias string `json:"alias,omitempty" doc:"alias: the other id, such as the one that the tool had before; old:* for every tool of a server."`
 }
 
-// ruled is the event of a rule that was added or undone. No model counts it: undoing a rule restores the former answers.
+// ruled is the event of a rule that was added or undone. Undoing a rule restores the former answers: no model counts bans
+// and pins, and aliases are applied to what was counted.
 type ruled struct {
 	Rule
 	Undone bool `json:"undone,omitempty"`
@@ -48,7 +53,8 @@ func (w *writer) applyRules() {
 	rules, banned := w.rules, map[string]suggest.Exclusion{}
 	for _, r := range rules {
 		if r.Kind == RuleBan {
-			banned[r.Tool] = suggest.Exclusion{Absent: suggest.AbsentBanned, Detail: "banned by the operator (rule " + r.ID + ")"}
+			tool := w.state.Aliases().Of(r.Tool) // a ban outlives a new name
+			banned[tool] = suggest.Exclusion{Absent: suggest.AbsentBanned, Detail: "banned by the operator (rule " + r.ID + ")"}
 		}
 	}
 	w.ruling.Store(&rules)
@@ -65,8 +71,8 @@ func (e *Engine) pinned(m *suggest.Model, context []string) (pins []suggest.Pin)
 		after = resolved(m, context[len(context)-1])
 	}
 	for _, r := range *e.ruling.Load() {
-		if r.Kind == RulePin && r.After == after {
-			pins = append(pins, suggest.Pin{ID: r.Tool, Rule: r.ID})
+		if r.Kind == RulePin && resolved(m, r.After) == after {
+			pins = append(pins, suggest.Pin{ID: resolved(m, r.Tool), Rule: r.ID})
 		}
 	}
 	return pins
@@ -74,42 +80,106 @@ func (e *Engine) pinned(m *suggest.Model, context []string) (pins []suggest.Pin)
 
 // AddRule stores a rule and returns it with its id. Adding it again changes nothing.
 func (e *Engine) AddRule(ctx context.Context, r Rule) (Rule, error) {
-	invalid := func(field, detail string) error {
-		return &suggest.RequestError{Kind: suggest.Invalid, Field: field, Detail: detail}
-	}
-	if r.Kind != RuleBan && r.Kind != RulePin {
-		return r, invalid("kind", fmt.Sprintf("unknown kind %q: want %s or %s", r.Kind, RuleBan, RulePin))
-	}
-	if r.Kind == RuleBan && r.After != "" {
-		return r, invalid("after", "a ban holds in every context")
-	}
-	_, err := e.appendOne(ctx, func(w *writer) (entry, bool, error) {
-		for i, id := range []*string{&r.Tool, &r.After} {
-			field := []string{"tool", "after"}[i]
-			if field == "after" && *id == "" {
-				continue
-			}
-			known, err := w.state.Resolve(*id)
-			if err == nil {
-				known, err = catalog.Identifier("id", known, catalog.MaxID)
-			}
-			if err != nil {
-				return entry{}, false, invalid(field, err.Error())
-			}
-			if !w.state.Knows(known) {
-				return entry{}, false, &suggest.RequestError{Kind: suggest.NotFound, Field: field, Detail: fmt.Sprintf("%q is in no catalog and no episode", known)}
-			}
-			*id = known
+	_, err := e.appendOne(ctx, func(w *writer) (_ entry, _ bool, err error) {
+		if r.Kind == RuleAlias {
+			err = w.checkAlias(&r)
+		} else {
+			err = w.checkRule(&r)
 		}
-		if r.ID = r.Kind + ":" + r.Tool; r.After != "" {
-			r.ID = r.Kind + ":" + r.After + ">" + r.Tool
-		}
-		if slices.Contains(w.rules, r) {
-			return entry{}, false, nil
+		if err != nil || slices.Contains(w.rules, r) {
+			return entry{}, false, err
 		}
 		return ruleEntry(ruled{Rule: r})
 	})
 	return r, err
+}
+
+func invalidRule(field, detail string) error {
+	return &suggest.RequestError{Kind: suggest.Invalid, Field: field, Detail: detail}
+}
+
+// checkRule checks a ban or a pin, resolves its tools and gives it its id.
+func (w *writer) checkRule(r *Rule) (err error) {
+	switch {
+	case r.Kind != RuleBan && r.Kind != RulePin:
+		return invalidRule("kind", fmt.Sprintf("unknown kind %q: want %s, %s or %s", r.Kind, RuleBan, RulePin, RuleAlias))
+	case r.Kind == RuleBan && r.After != "":
+		return invalidRule("after", "a ban holds in every context")
+	case r.Alias != "":
+		return invalidRule("alias", "belongs to rules of the kind "+RuleAlias)
+	}
+	if r.Tool, err = w.knownTool("tool", r.Tool); err != nil {
+		return err
+	}
+	r.ID = r.Kind + ":" + r.Tool
+	if r.After != "" {
+		if r.After, err = w.knownTool("after", r.After); err != nil {
+			return err
+		}
+		r.ID = r.Kind + ":" + r.After + ">" + r.Tool
+	}
+	return nil
+}
+
+// knownTool is the id of a tool that the catalog or the history has.
+func (w *writer) knownTool(field, spelling string) (id string, err error) {
+	if id, err = w.state.Resolve(spelling); err == nil {
+		id, err = catalog.Identifier("id", id, catalog.MaxID)
+	}
+	if err != nil {
+		return "", invalidRule(field, err.Error())
+	}
+	if !w.state.Knows(id) {
+		return "", &suggest.RequestError{Kind: suggest.NotFound, Field: field, Detail: fmt.Sprintf("%q is in no catalog and no episode", id)}
+	}
+	return id, nil
+}
+
+// checkAlias checks an alias and gives it its id. The alias itself may be unknown: calls of it may come later.
+func (w *writer) checkAlias(r *Rule) (err error) {
+	if r.After != "" {
+		return invalidRule("after", "an alias holds in every context")
+	}
+	if r.Alias, err = catalog.Identifier("alias", r.Alias, catalog.MaxID); err == nil && r.Alias == "" {
+		err = errors.New("name the other id")
+	}
+	if err != nil {
+		return invalidRule("alias", err.Error())
+	}
+	if server, ok := strings.CutSuffix(r.Tool, catalog.EveryTool); !ok {
+		if r.Tool, err = w.knownTool("tool", r.Tool); err != nil {
+			return err
+		}
+	} else if !w.state.KnowsServer(server) {
+		return &suggest.RequestError{Kind: suggest.NotFound, Field: "tool", Detail: fmt.Sprintf("no tool of server %q is in a catalog or an episode", server)}
+	}
+	if _, ok := w.state.Capability(r.Alias); ok {
+		return invalidRule("alias", fmt.Sprintf("%q is a capability", r.Alias))
+	}
+	r.ID = r.Kind + ":" + r.Alias
+	others := slices.DeleteFunc(slices.Clone(w.rules), func(old Rule) bool { return old.ID == r.ID })
+	if _, err := catalog.NewAliases(pairs(append(others, *r))); err != nil {
+		return invalidRule("alias", err.Error())
+	}
+	return nil
+}
+
+func pairs(rules []Rule) (all [][2]string) {
+	for _, r := range rules {
+		if r.Kind == RuleAlias {
+			all = append(all, [2]string{r.Alias, r.Tool})
+		}
+	}
+	return all
+}
+
+// aliases are those among rules that were checked when they were added.
+func aliases(rules []Rule) catalog.Aliases {
+	a, err := catalog.NewAliases(pairs(rules))
+	if err != nil {
+		panic("live: " + err.Error())
+	}
+	return a
 }
 
 // UndoRule removes a rule; false if there is none with this id.
@@ -124,6 +194,10 @@ func (e *Engine) UndoRule(ctx context.Context, id string) (bool, error) {
 }
 
 func ruleEntry(r ruled) (entry, bool, error) {
-	payload, err := encode(kindRule, r)
-	return entry{kindRule, "", payload, &r}, true, err
+	kind := byte(kindRule)
+	if r.Kind == RuleAlias {
+		kind = kindAlias
+	}
+	payload, err := encode(kind, r)
+	return entry{kind, "", payload, &r}, true, err
 }

@@ -245,7 +245,7 @@ func (e *Engine) noteShown(ctx context.Context, ep *episodic.Episode) error {
 	}
 	m := e.Model()
 	if i, ok := a.followedBy(ep, m); ok {
-		ep.Steps[i].Shown = slices.Index(a.Ranked, resolved(m, ep.Steps[i].Tool)) + 1
+		ep.Steps[i].Shown = slices.Index(a.ranked(m), resolved(m, ep.Steps[i].Tool)) + 1
 	}
 	return nil
 }
@@ -256,6 +256,15 @@ func resolved(m *suggest.Model, spelling string) string {
 		return id
 	}
 	return spelling
+}
+
+// ranked lists what was shown, under the ids that count today.
+func (a *served) ranked(m *suggest.Model) []string {
+	ids := make([]string, len(a.Ranked))
+	for i, id := range a.Ranked {
+		ids[i] = resolved(m, id)
+	}
+	return ids
 }
 
 // followedBy finds the step of an episode that was done after an answer was given: after its context. An

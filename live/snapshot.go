@@ -111,6 +111,7 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 	}
 	h.last = h.built.seq
 	h.state = history.ReadState(r)
+	h.state.Alias(aliases(h.rules))
 	if r.Err() == nil {
 		h.measures = suggest.ReadMeasures(r, h.state.Freeze(), words)
 	}

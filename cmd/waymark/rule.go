@@ -1,16 +1,73 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
 
+	"waymark/contract"
 	"waymark/live"
 )
 
 func (a *app) ruleCommand() *cobra.Command {
-	return group("rule", "Ban or pin tools in suggestions", a.ruleBan(), a.rulePin(), a.ruleList(), a.ruleUndo())
+	return group("rule", "Ban, pin and rename tools", a.ruleBan(), a.rulePin(), a.ruleAlias(), a.ruleList(), a.ruleUndo())
+}
+
+func (a *app) toolCommand() *cobra.Command {
+	return group("tool", "Tools with a new name", a.toolRename())
+}
+
+func (a *app) toolRename() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rename [OLD NEW]",
+		Short: "Keep the history of a tool or server with a new name",
+		Long: `What was and will be recorded under the old id counts for the new one, in every answer. "old:*" and "new:*" rename
+a server with all its tools. Nothing in the log is changed: "waymark rule undo alias:OLD" separates the two again.
+
+Without arguments it lists pairs of a tool that was used and one that was not used yet and is like it.`,
+		Example: `  waymark tool rename
+  waymark tool rename github:create_issue github:issue_write
+  waymark tool rename 'github:*' 'gh:*'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 || len(args) == 2 {
+				return nil
+			}
+			return usagef("tool rename needs the old and the new id, or nothing, got %d arguments", len(args))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return a.addRule(cmd, live.Rule{Kind: live.RuleAlias, Alias: args[0], Tool: args[1]})
+			}
+			return get(cmd.Context(), a, "/v1/renamed-tools", func(a *app, l struct {
+				Renamed []contract.Renamed `json:"renamed"`
+			}) {
+				if len(l.Renamed) == 0 {
+					a.printf("no tool that was used is like one that was not\n")
+					return
+				}
+				var rows [][]string
+				for _, r := range l.Renamed {
+					rows = append(rows, []string{r.From, r.To, fmt.Sprintf("%.2f", r.Score)})
+				}
+				columns(a.out, []string{"used", "not used yet", "likeness"}, rows)
+			})
+		},
+	}
+}
+
+func (a *app) ruleAlias() *cobra.Command {
+	return &cobra.Command{
+		Use:   "alias OTHER TOOL",
+		Short: "Let calls of another id count for a tool",
+		Long: `Requests and recordings that name the other id mean the tool, and what was learned of it counts for the tool.
+"waymark tool rename" does the same.`,
+		Args: exactly(2, "the other id and the tool"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.addRule(cmd, live.Rule{Kind: live.RuleAlias, Alias: args[0], Tool: args[1]})
+		},
+	}
 }
 
 func (a *app) ruleBan() *cobra.Command {
@@ -59,9 +116,9 @@ func (a *app) ruleList() *cobra.Command {
 			}) {
 				var rows [][]string
 				for _, r := range l.Rules {
-					rows = append(rows, []string{r.ID, r.Kind, r.Tool, r.After})
+					rows = append(rows, []string{r.ID, r.Kind, r.Tool, r.After, r.Alias})
 				}
-				columns(a.out, []string{"id", "rule", "tool", "after"}, rows)
+				columns(a.out, []string{"id", "rule", "tool", "after", "alias"}, rows)
 			})
 		},
 	}

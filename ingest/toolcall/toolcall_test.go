@@ -12,7 +12,7 @@ import (
 )
 
 func TestUnwrapCall(t *testing.T) {
-	known := catalog.NewResolver([]string{"fs:read", "a:b__c", "a__b:c"})
+	known := catalog.NewResolver([]string{"fs:read", "a:b__c", "a__b:c"}, catalog.Aliases{})
 	for _, tt := range []struct{ name, arguments, tool, shape string }{
 		{"Bash", `{"command":"ls"}`, "Bash", "{command:string}"},
 		{"mcp__fs__read", `{}`, "fs:read", "{}"},

@@ -58,8 +58,11 @@ func (s *State) catalog() *Catalog {
 	}
 	v := &Catalog{ToolIndex: make(map[string]int, len(s.tools)), CapabilityIndex: make(map[string]int, len(s.caps))}
 	ids := make([]string, 0, len(s.tools)+len(s.caps))
-	for i, id := range slices.Sorted(maps.Keys(s.tools)) {
-		v.ToolIndex[id] = i
+	for _, id := range slices.Sorted(maps.Keys(s.tools)) {
+		if s.aliases.Of(id) != id { // its calls count for another tool
+			continue
+		}
+		v.ToolIndex[id] = len(v.Tools)
 		v.Tools = append(v.Tools, s.tools[id].Tool)
 		v.Schemas = append(v.Schemas, s.tools[id])
 		v.HasRequirements = v.HasRequirements || len(s.tools[id].Requires) > 0
@@ -67,14 +70,39 @@ func (s *State) catalog() *Catalog {
 	}
 	for i, id := range slices.Sorted(maps.Keys(s.caps)) {
 		v.CapabilityIndex[id] = i
-		c := s.caps[id]
+		c := s.renamed(s.caps[id])
 		v.Capabilities = append(v.Capabilities, c)
 		v.capabilitySchemas = append(v.capabilitySchemas, &Schemas{Tool: catalog.Tool{ID: id, InputSchema: c.InputSchema, OutputSchema: c.OutputSchema}})
 		ids = append(ids, id)
 	}
-	v.Resolver = catalog.NewResolver(ids)
+	v.Resolver = catalog.NewResolver(ids, s.aliases)
 	s.view = v
 	return v
+}
+
+// Alias replaces the aliases. What was counted under an alias counts for the tool it stands for from the next
+// [State.Freeze] on; without the alias it counts for itself again.
+func (s *State) Alias(a catalog.Aliases) { s.aliases, s.view = a, nil }
+
+// Aliases are those in force.
+func (s *State) Aliases() catalog.Aliases { return s.aliases }
+
+// renamed is a capability with the tools that its aliases stand for.
+func (s *State) renamed(c catalog.Capability) catalog.Capability {
+	if s.aliases.None() {
+		return c
+	}
+	tools := c.Tools
+	c.Tools, c.Tasks = nil, slices.Clone(c.Tasks)
+	for _, id := range tools {
+		if id = s.aliases.Of(id); !slices.Contains(c.Tools, id) {
+			c.Tools = append(c.Tools, id)
+		}
+	}
+	for i := range c.Tasks {
+		c.Tasks[i].Tool = s.aliases.Of(c.Tasks[i].Tool)
+	}
+	return c
 }
 
 // SchemasOf returns the schemas of a tool or capability, nil for an id that the catalog does not have.

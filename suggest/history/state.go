@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,9 +25,10 @@ type State struct {
 	uses  []Usage        // by id
 	gone  map[int32]bool // removed from the catalog and not put back
 
-	tools map[string]*Schemas
-	caps  map[string]catalog.Capability
-	view  *Catalog // of tools and caps; nil after a change
+	tools   map[string]*Schemas
+	caps    map[string]catalog.Capability
+	view    *Catalog // of tools and caps; nil after a change
+	aliases catalog.Aliases
 
 	memory   *episodic.Memory
 	past     pages.List[Episode] // totals.episodes of them
@@ -309,6 +311,11 @@ func (s *State) episodes() Episodes { return Episodes{s.past.Freeze(), int(s.tot
 
 // Knows reports whether an id was ever met.
 func (s *State) Knows(id string) bool { _, ok := s.index.find(s.ids, id); return ok }
+
+// KnowsServer reports whether a tool of a server was ever met.
+func (s *State) KnowsServer(name string) bool {
+	return slices.ContainsFunc(s.ids, func(id string) bool { return strings.HasPrefix(id, name+":") })
+}
 
 // Feedback folds what became of a suggestion: a known outcome is an observation of the id right
 // after the last element of the context.

@@ -1,0 +1,140 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+func engineOver(t *testing.T, store storage.Store) *Engine {
+	ws := NewWorkspaces(store, Options{})
+	t.Cleanup(func() { require.NoError(t, ws.Close(context.Background())) })
+	e, err := ws.Get(ctx, "default")
+	require.NoError(t, err)
+	return e
+}
+
+// recordedAs is an engine over a history in which one tool, and one server, have the given names.
+func recordedAs(t *testing.T, store storage.Store, tool, server string) *Engine {
+	e := engineOver(t, store)
+	var past []episodic.Episode
+	for i := range 40 {
+		past = append(past, episodic.Episode{ID: fmt.Sprint(i), Intent: "close the stale ticket", Steps: []episodic.Step{
+			{Tool: "start"}, {Tool: tool}, {Tool: server + ":get"}, {Tool: server + ":put"},
+		}})
+	}
+	past = append(past, episodic.Episode{ID: "other", Steps: []episodic.Step{{Tool: "start"}, {Tool: "else"}}})
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "fresh", Description: "Close a ticket"}, {ID: "now:get", Description: "Read a record"}, {ID: "now:put", Description: "Write a record"}})
+	require.NoError(t, err)
+	_, err = e.Record(ctx, "test", past)
+	require.NoError(t, err)
+	return e
+}
+
+// A tool and a server with new names keep their history: answers are those of a history that was recorded under the new
+// names, at once, after a rebuild, after a start from the snapshot and from the log alone; undoing returns the former ones.
+func TestAliasesKeepTheHistory(t *testing.T) {
+	ask := func(e *Engine) (all []any) {
+		for _, context := range [][]string{{"start"}, {"fresh"}, {"now:get"}} {
+			for _, profile := range []string{suggest.ProfileSeed, suggest.ProfileLearned} {
+				a, err := e.Next(e.Model(), Asker{}, suggest.NextRequest{Context: context, Intent: "close a stale ticket", Profile: profile})
+				require.NoError(t, err)
+				for _, s := range a.Suggestions {
+					all = append(all, []any{s.ID, s.Score, s.Confidence, s.Reason})
+				}
+			}
+		}
+		plan, err := e.Plan(e.Model(), Asker{}, suggest.DAGRequest{Intent: "close the stale ticket"})
+		require.NoError(t, err)
+		for _, task := range plan.DAG.Tasks {
+			all = append(all, []any{task.Tool, task.DependsOn})
+		}
+		return all
+	}
+	rebuild := func(e *Engine) {
+		j, err := e.ForceRebuild(ctx)
+		require.NoError(t, err)
+		require.Equal(t, JobDone, finished(t, e, j.ID).State)
+	}
+	want := recordedAs(t, storage.NewMemory(), "fresh", "now")
+	rebuild(want)
+	expected := ask(want)
+	store := storage.NewMemory()
+	e := recordedAs(t, store, "stale", "old")
+	rebuild(e)
+	before := ask(e)
+	require.NotEqual(t, expected, before)
+	for _, r := range []Rule{{Kind: RuleAlias, Tool: "fresh", Alias: "stale"}, {Kind: RuleAlias, Tool: "now:*", Alias: "old:*"}, {Kind: RuleBan, Tool: "else"}} {
+		_, err := e.AddRule(ctx, r)
+		require.NoError(t, err)
+	}
+	_, err := e.UndoRule(ctx, "ban:else")
+	require.NoError(t, err)
+	id, err := e.Model().Resolve("old__get")
+	require.NoError(t, err)
+	require.Equal(t, "now:get", id, "other spellings of the old id")
+	rebuild(e)
+	require.Equal(t, expected, ask(e))
+	r, err := e.PutTools(ctx, []catalog.Tool{{ID: "old:get"}})
+	require.NoError(t, err)
+	require.ErrorContains(t, fmt.Errorf("%v", r.Rejected), `tool "old:get" is an alias of "now:get"`)
+	_, err = e.Record(ctx, "test", []episodic.Episode{{ID: "later", Steps: []episodic.Step{{Tool: "stale"}}}})
+	require.NoError(t, err)
+	for item, err := range e.Items(ctx) {
+		require.NoError(t, err)
+		if item.Episode != nil {
+			for _, s := range item.Episode.Steps {
+				require.NotContains(t, []string{"stale", "old:get", "old:put"}, s.Tool)
+			}
+		}
+	}
+	_, err = e.Forget(ctx, Selection{Episode: "later"})
+	require.NoError(t, err)
+	version := e.Model().Info().Version
+	for _, drop := range []bool{false, true} { // the snapshot, then the log alone
+		if drop {
+			l, err := store.Log("default")
+			require.NoError(t, err)
+			require.NoError(t, l.DropSnapshots(ctx))
+		}
+		again := engineOver(t, store)
+		require.Eventually(t, func() bool { return again.Model().Info().Version == version }, time.Minute, time.Millisecond)
+		require.Equal(t, expected, ask(again))
+	}
+	for _, id := range []string{"alias:stale", "alias:old:*"} {
+		undone, err := e.UndoRule(ctx, id)
+		require.NoError(t, err)
+		require.True(t, undone)
+	}
+	rebuild(e)
+	require.Equal(t, before, ask(e))
+}
+
+func TestAliasesThatCannotBe(t *testing.T) {
+	e := recordedAs(t, storage.NewMemory(), "stale", "old")
+	_, err := e.AddRule(ctx, Rule{Kind: RuleAlias, Tool: "fresh", Alias: "stale"})
+	require.NoError(t, err)
+	_, err = e.AddRule(ctx, Rule{Kind: RuleAlias, Tool: "now:*", Alias: "old:*"})
+	require.NoError(t, err)
+	for want, r := range map[string]Rule{
+		`"nothing" is in no catalog and no episode`:  {Tool: "nothing", Alias: "stale"},
+		`no tool of server "nowhere"`:                {Tool: "nowhere:*", Alias: "old:*"},
+		`"fresh" cannot stand for "fresh"`:           {Tool: "stale", Alias: "fresh"},
+		`"old:*" would stand for itself`:             {Tool: "old:*", Alias: "now:*"},
+		`"old:*" cannot stand for "fresh": want two`: {Tool: "fresh", Alias: "old:*"},
+		`holds in every context`:                     {Tool: "fresh", Alias: "x", After: "start"},
+		`alias`:                                      {Tool: "fresh"},
+	} {
+		r.Kind = RuleAlias
+		_, err := e.AddRule(ctx, r)
+		require.ErrorContains(t, err, want, "%v", r)
+	}
+}
