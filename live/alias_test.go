@@ -1,7 +1,6 @@
 package live
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -14,17 +13,9 @@ import (
 	"waymark/suggest"
 )
 
-func engineOver(t *testing.T, store storage.Store) *Engine {
-	ws := NewWorkspaces(store, Options{})
-	t.Cleanup(func() { require.NoError(t, ws.Close(context.Background())) })
-	e, err := ws.Get(ctx, "default")
-	require.NoError(t, err)
-	return e
-}
-
 // recordedAs is an engine over a history in which one tool, and one server, have the given names.
 func recordedAs(t *testing.T, store storage.Store, tool, server string) *Engine {
-	e := engineOver(t, store)
+	e := workspace(t, store, Options{})
 	var past []episodic.Episode
 	for i := range 40 {
 		past = append(past, episodic.Episode{ID: fmt.Sprint(i), Intent: "close the stale ticket", Steps: []episodic.Step{
@@ -105,7 +96,7 @@ func TestAliasesKeepTheHistory(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, l.DropSnapshots(ctx))
 		}
-		again := engineOver(t, store)
+		again := workspace(t, store, Options{})
 		require.Eventually(t, func() bool { return again.Model().Info().Version == version }, time.Minute, time.Millisecond)
 		require.Equal(t, expected, ask(again))
 	}

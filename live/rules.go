@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/semantic"
 	"waymark/suggest"
 )
 
@@ -21,11 +22,12 @@ const (
 
 // Rule is a decision of the operator that answers follow, whatever the history says.
 type Rule struct {
-	ID    string `json:"id,omitempty" doc:"Given by the server: kind and tools."`
-	Kind  string `json:"kind" enum:"ban,pin,alias" doc:"ban: the tool is never suggested. pin: it is suggested first. alias: calls of another id count for it."`
-	Tool  string `json:"tool" minLength:"1" doc:"A tool or capability; for an alias also new:*, every tool of a server."`
-	After string `json:"after,omitempty" doc:"pin: the tool that was used last; without one the rule holds where none was used yet."`
-	Alias string `json:"alias,omitempty" doc:"alias: the other id, such as the one that the tool had before; old:* for every tool of a server."`
+	ID     string `json:"id,omitempty" doc:"Given by the server: kind and tools."`
+	Kind   string `json:"kind" enum:"ban,pin,alias" doc:"ban: the tool is never suggested. pin: it is suggested first. alias: calls of another id count for it."`
+	Tool   string `json:"tool" minLength:"1" doc:"A tool or capability; for an alias also new:*, every tool of a server."`
+	After  string `json:"after,omitempty" doc:"pin: the tool that was used last; without one the rule holds where none was used yet."`
+	Intent string `json:"intent,omitempty" doc:"ban, pin: the rule holds for requests of the same words alone, in any order and inflection."`
+	Alias  string `json:"alias,omitempty" doc:"alias: the other id, such as the one that the tool had before; old:* for every tool of a server."`
 }
 
 // ruled is the event of a rule that was added or undone. Undoing a rule restores the former answers: no model counts bans
@@ -52,30 +54,53 @@ func (w *writer) applyRules() {
 	}
 	rules, banned := w.rules, map[string]suggest.Exclusion{}
 	for _, r := range rules {
-		if r.Kind == RuleBan {
-			tool := w.state.Aliases().Of(r.Tool) // a ban outlives a new name
-			banned[tool] = suggest.Exclusion{Absent: suggest.AbsentBanned, Detail: "banned by the operator (rule " + r.ID + ")"}
+		if r.Kind == RuleBan && r.Intent == "" {
+			banned[w.state.Aliases().Of(r.Tool)] = r.exclusion() // a ban outlives a new name
 		}
 	}
 	w.ruling.Store(&rules)
 	w.quarantine.ban(banned)
 }
 
+func (r *Rule) exclusion() suggest.Exclusion {
+	return suggest.Exclusion{Absent: suggest.AbsentBanned, Detail: "banned by the operator (rule " + r.ID + ")"}
+}
+
 // Rules lists the rules in effect, by id.
 func (e *Engine) Rules() []Rule { return append([]Rule{}, *e.ruling.Load()...) }
 
-// pinned are the rules that put tools first after a context.
-func (e *Engine) pinned(m *suggest.Model, context []string) (pins []suggest.Pin) {
-	after := ""
-	if len(context) > 0 {
-		after = resolved(m, context[len(context)-1])
+// ruled are the tools that must not be in the answer to a request, and those that rules put first. context is nil for a
+// request that is not about what comes next: there pins of places do not hold.
+func (e *Engine) ruled(m *suggest.Model, context *[]string, intent string) (withheld *suggest.Exclusions, pins []suggest.Pin) {
+	after, place := "", context != nil
+	if place && len(*context) > 0 {
+		after = resolved(m, (*context)[len(*context)-1])
 	}
+	words, banned := "", map[string]suggest.Exclusion{}
 	for _, r := range *e.ruling.Load() {
-		if r.Kind == RulePin && resolved(m, r.After) == after {
+		if r.Intent != "" {
+			if words == "" {
+				words = wordsOf(intent)
+			}
+			if words != wordsOf(r.Intent) {
+				continue
+			}
+		}
+		switch {
+		case r.Kind == RuleBan && r.Intent != "":
+			banned[resolved(m, r.Tool)] = r.exclusion()
+		case r.Kind == RulePin && (place && resolved(m, r.After) == after || !place && r.Intent != "" && r.After == ""):
 			pins = append(pins, suggest.Pin{ID: resolved(m, r.Tool), Rule: r.ID})
 		}
 	}
-	return pins
+	return e.withheld().And(banned), pins
+}
+
+// wordsOf is what requests have to share for a rule about one of them: the stems of their words, without order.
+func wordsOf(intent string) string {
+	stems := semantic.Tokens(intent)
+	slices.Sort(stems)
+	return strings.Join(slices.Compact(stems), "+")
 }
 
 // AddRule stores a rule and returns it with its id. Adding it again changes nothing.
@@ -107,6 +132,10 @@ func (w *writer) checkRule(r *Rule) (err error) {
 		return invalidRule("after", "a ban holds in every context")
 	case r.Alias != "":
 		return invalidRule("alias", "belongs to rules of the kind "+RuleAlias)
+	case len(r.Intent) > maxRuleIntent:
+		return invalidRule("intent", fmt.Sprintf("has %d bytes, at most %d", len(r.Intent), maxRuleIntent))
+	case r.Intent != "" && wordsOf(r.Intent) == "":
+		return invalidRule("intent", "has no word")
 	}
 	if r.Tool, err = w.knownTool("tool", r.Tool); err != nil {
 		return err
@@ -118,8 +147,14 @@ func (w *writer) checkRule(r *Rule) (err error) {
 		}
 		r.ID = r.Kind + ":" + r.After + ">" + r.Tool
 	}
+	if r.Intent != "" {
+		r.ID += "@" + wordsOf(r.Intent)
+	}
 	return nil
 }
+
+// maxRuleIntent bounds the request that a rule is about, whose words are in its id.
+const maxRuleIntent = 500
 
 // knownTool is the id of a tool that the catalog or the history has.
 func (w *writer) knownTool(field, spelling string) (id string, err error) {
@@ -137,8 +172,8 @@ func (w *writer) knownTool(field, spelling string) (id string, err error) {
 
 // checkAlias checks an alias and gives it its id. The alias itself may be unknown: calls of it may come later.
 func (w *writer) checkAlias(r *Rule) (err error) {
-	if r.After != "" {
-		return invalidRule("after", "an alias holds in every context")
+	if r.After != "" || r.Intent != "" {
+		return invalidRule("alias", "an alias holds in every context")
 	}
 	if r.Alias, err = catalog.Identifier("alias", r.Alias, catalog.MaxID); err == nil && r.Alias == "" {
 		err = errors.New("name the other id")

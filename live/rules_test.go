@@ -1,10 +1,12 @@
 package live
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/storage"
 	"waymark/suggest"
@@ -117,5 +119,72 @@ func TestRulesThatAreRefused(t *testing.T) {
 		var refused *suggest.RequestError
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, c.field, refused.Field)
+	}
+}
+
+// Rules about one request correct its answers in all three questions, in every profile, and leave other requests alone.
+func TestRulesAboutARequest(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	_, err := e.PutTools(ctx, []catalog.Tool{
+		{ID: "desk:close_ticket", Description: "Close a ticket"}, {ID: "desk:merge_tickets", Description: "Merge two tickets"},
+		{ID: "desk:archive", Description: "Put something away for good"}, {ID: "desk:list_tickets", Description: "List tickets"},
+	})
+	require.NoError(t, err)
+	var past []episodic.Episode
+	for i := range 40 {
+		past = append(past, episodic.Episode{ID: fmt.Sprint(i), Intent: "close a stale ticket", Steps: []episodic.Step{{Tool: "desk:list_tickets"}, {Tool: "desk:close_ticket"}}})
+	}
+	_, err = e.Record(ctx, "test", past)
+	require.NoError(t, err)
+	j, err := e.ForceRebuild(ctx)
+	require.NoError(t, err)
+	require.Equal(t, JobDone, finished(t, e, j.ID).State)
+	ask := func(profile, intent string, context ...string) (next, search, plan []string) {
+		n, err := e.Next(e.Model(), Asker{}, suggest.NextRequest{Context: context, Intent: intent, Profile: profile})
+		require.NoError(t, err)
+		for _, s := range n.Suggestions {
+			next = append(next, s.ID)
+		}
+		f, err := e.Search(e.Model(), Asker{}, suggest.SearchRequest{Query: intent})
+		require.NoError(t, err)
+		for _, r := range f.Results {
+			search = append(search, r.ID)
+		}
+		p, err := e.Plan(e.Model(), Asker{}, suggest.DAGRequest{Intent: intent, Profile: profile, MaxSteps: 2})
+		require.NoError(t, err)
+		for _, task := range p.DAG.Tasks {
+			plan = append(plan, task.Tool)
+		}
+		return next, search, plan
+	}
+	const intent = "Please close the stale tickets"
+	for _, r := range []Rule{
+		{Kind: RulePin, Tool: "desk:archive", Intent: intent},
+		{Kind: RuleBan, Tool: "desk:close_ticket", Intent: intent},
+	} {
+		_, err := e.AddRule(ctx, r)
+		require.NoError(t, err)
+	}
+	for _, profile := range []string{suggest.ProfileSeed, suggest.ProfileLearned} {
+		next, search, plan := ask(profile, "stale tickets: please close them")
+		require.Equal(t, "desk:archive", next[0], profile)
+		require.Equal(t, "desk:archive", search[0], profile)
+		require.Contains(t, plan, "desk:archive", profile)
+		require.LessOrEqual(t, len(plan), 2, profile)
+		for _, answer := range [][]string{next, search, plan} {
+			require.NotContains(t, answer, "desk:close_ticket", profile)
+		}
+		next, search, plan = ask(profile, "close a ticket that is stale and old")
+		require.NotContains(t, plan, "desk:archive", profile)
+		require.NotEqual(t, "desk:archive", search[0], profile)
+		require.Contains(t, next, "desk:close_ticket", profile)
+		next, _, _ = ask(profile, intent, "desk:list_tickets")
+		require.NotEqual(t, "desk:archive", next[0], "a pin without a place holds at the start")
+	}
+	_, err = e.AddRule(ctx, Rule{Kind: RuleBan, Tool: "desk:archive"})
+	require.NoError(t, err)
+	next, search, plan := ask(suggest.ProfileSeed, intent)
+	for _, answer := range [][]string{next, search, plan} {
+		require.NotContains(t, answer, "desk:archive", "a ban wins over a pin")
 	}
 }

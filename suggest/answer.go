@@ -22,6 +22,7 @@ const (
 	FormulaCapability = "capability_score"
 	FormulaMixed      = "mixed"
 	FormulaHybrid     = "hybrid"
+	FormulaPin        = "pin"      // by a rule of the operator, whatever the history says
 	FormulaCovers     = "covers"   // a capability in the place of the best of the tools it covers
 	FormulaLogistic   = "logistic" // sigmoid of the sum of the contributions, a calibrated probability
 )
@@ -93,6 +94,9 @@ type Pin struct {
 	Rule string `json:"rule"`
 }
 
+func (s Suggestion) id() string   { return s.ID }
+func (r SearchResult) id() string { return r.ID }
+
 // Suggestion is one ranked candidate. Its confidence is how likely it is the next step if there is one. ConfidenceLow is
 // what a confidence is at least, in 90 % of cases, by the claims that were judged; 0, and absent, where none were.
 type Suggestion struct {
@@ -150,6 +154,7 @@ type SearchRequest struct {
 	Vector  []float32      `json:"-"` // of the intent or query, from the embeddings endpoint; optional
 
 	Withheld *Exclusions `json:"withheld,omitempty"`
+	Pinned   []Pin       `json:"pinned,omitempty"`
 }
 
 // SearchResult is one hit.
@@ -190,6 +195,7 @@ type DAGRequest struct {
 	Vector   []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
 
 	Withheld *Exclusions `json:"withheld,omitempty"`
+	Pinned   []Pin       `json:"pinned,omitempty"`
 }
 
 // The slots of a task: a target was asked for, a prerequisite feeds one.

@@ -60,7 +60,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 		}
 		a.Suggestions = append(a.Suggestions, s)
 	}
-	a.Suggestions = q.pin(a.Suggestions, r.Pinned, limit)
+	a.Suggestions = pinFirst(q, a.Suggestions, r.Pinned, limit, q.pinned)
 	a.Abstained = len(a.Suggestions) == 0
 	if q.last != episodic.NoTool && q.followedBy(q.last) == 0 {
 		q.warn(WarnNoHistory)
@@ -69,21 +69,31 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	return a, nil
 }
 
-// pin moves pinned ids to the front. One without a score has confidence 0: the history says nothing about it.
-func (q *query) pin(ranked []Suggestion, pins []Pin, limit int) []Suggestion {
-	for _, p := range slices.Backward(pins) {
+// pinned is the suggestion of a node by a rule. One without a score has confidence 0: the history says nothing about it.
+func (q *query) pinned(n int32, was *Suggestion, rule string) Suggestion {
+	if was == nil {
+		was = &Suggestion{ID: q.IDs[n], Kind: q.Kind(n), Formula: FormulaPin, Evidence: q.evidence(n)}
+	}
+	was.Reason = pinReason(rule)
+	return *was
+}
+
+func pinReason(rule string) string { return "pinned by the operator (rule " + rule + ")" }
+
+// pinFirst puts what rules pin in front of a ranking, in the order of the rules. was is nil for what is not in it.
+func pinFirst[T interface{ id() string }](q *query, ranked []T, pins []Pin, limit int, pinned func(n int32, was *T, rule string) T) []T {
+	for _, p := range slices.Backward(pins) { // each goes to the front
 		n, ok := q.Find(p.ID)
-		if !ok || !q.Live(n) || !q.permitted(p.ID) {
+		if !ok || !q.Live(n) || !q.allowed(p.ID) {
 			continue
 		}
-		// Pins are visited backwards and each goes to the front, so the first pin ends up first.
-		first := Suggestion{ID: p.ID, Kind: q.Kind(n), Formula: "pin", Evidence: q.evidence(n)}
-		if i := slices.IndexFunc(ranked, func(s Suggestion) bool { return s.ID == p.ID }); i >= 0 {
-			first = ranked[i]
+		q.consider(n)
+		var was *T
+		if i := slices.IndexFunc(ranked, func(s T) bool { return s.id() == p.ID }); i >= 0 {
+			was = new(ranked[i])
 			ranked = slices.Delete(ranked, i, i+1)
 		}
-		first.Reason = "pinned by the operator (rule " + p.Rule + ")"
-		ranked = slices.Insert(ranked, 0, first)
+		ranked = slices.Insert(ranked, 0, pinned(n, was, p.Rule))
 	}
 	return ranked[:min(limit, len(ranked))]
 }

@@ -69,6 +69,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	if len(p.tasks) == 0 && (q.mode != Active || len(q.context) > 0) {
 		p.walk()
 	}
+	p.pin()
 	p.link()
 	p.cover()
 	a := p.answer()
@@ -159,6 +160,23 @@ func (p *plan) chooseNamed(n int32) {
 	}
 	for i := 0; i < len(p.tasks); i++ {
 		p.require(i, cmp.Or(p.request.MaxSteps, MaxSteps))
+	}
+}
+
+// pin adds what rules pin to this intent. Where the plan is as long as it may be, it takes the place of the last task.
+func (p *plan) pin() {
+	for _, pin := range p.request.Pinned {
+		n, ok := p.Find(pin.ID)
+		if !ok || !p.Live(n) || !p.allowed(pin.ID) || slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n }) {
+			continue
+		}
+		if last := len(p.tasks) - 1; last+1 == cmp.Or(p.request.MaxSteps, MaxSteps) {
+			p.tasks = p.tasks[:last]
+			for i := range p.tasks {
+				p.tasks[i].after = slices.DeleteFunc(p.tasks[i].after, func(j int) bool { return j == last })
+			}
+		}
+		p.tasks = append(p.tasks, task{node: p.considered(n), slot: SlotTarget, formula: FormulaPin, reason: pinReason(pin.Rule)})
 	}
 }
 

@@ -50,6 +50,12 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		SuggestionID: m.suggestionID("search", r), Mode: q.mode, Model: q.who(),
 	}
 	a.Results = q.searchResults(named, top, limit, show, wanted)
+	a.Results = pinFirst(q, a.Results, r.Pinned, limit, func(n int32, was *SearchResult, _ string) SearchResult {
+		if was != nil {
+			return *was
+		}
+		return q.searchResult(candidate{node: n, formula: FormulaPin})
+	})
 	if len(a.Results) > 0 && a.Results[0].Confidence < LowConfidence {
 		q.warn(WarnLowConfidence)
 	}

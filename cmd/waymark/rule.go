@@ -71,33 +71,46 @@ func (a *app) ruleAlias() *cobra.Command {
 }
 
 func (a *app) ruleBan() *cobra.Command {
-	return &cobra.Command{
-		Use:   "ban TOOL",
+	rule := live.Rule{Kind: live.RuleBan}
+	cmd := &cobra.Command{
+		Use:   "ban TOOL [--intent TEXT]",
 		Short: "Never suggest a tool",
 		Long: `The tool is in no answer of next, dag and search any more; explain says why. It can still be called, and
-what was learned of it is kept. "waymark rule undo" restores the former answers.`,
-		Args: exactly(1, "a tool"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.addRule(cmd, live.Rule{Kind: live.RuleBan, Tool: args[0]})
-		},
-	}
-}
-
-func (a *app) rulePin() *cobra.Command {
-	rule := live.Rule{Kind: live.RulePin}
-	cmd := &cobra.Command{
-		Use:   "pin TOOL [--after TOOL]",
-		Short: "Suggest a tool first after another one",
-		Long: `The tool is the first suggestion of next when --after was used last; without --after, when no tool was
-used yet. A ban of the same tool wins.`,
-		Example: `  waymark rule pin github:get_checks --after github:create_pull_request`,
+what was learned of it is kept. With --intent it is left out of the answers to that request alone, whatever the order
+and inflection of its words. "waymark rule undo" restores the former answers.`,
+		Example: `  waymark rule ban billing:charge --intent "refund a customer"`,
 		Args:    exactly(1, "a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rule.Tool = args[0]
 			return a.addRule(cmd, rule)
 		},
 	}
+	a.ruleIntent(cmd, &rule)
+	return cmd
+}
+
+func (a *app) ruleIntent(cmd *cobra.Command, rule *live.Rule) {
+	cmd.Flags().StringVar(&rule.Intent, "intent", "", "the `request` that the rule is about")
+}
+
+func (a *app) rulePin() *cobra.Command {
+	rule := live.Rule{Kind: live.RulePin}
+	cmd := &cobra.Command{
+		Use:   "pin TOOL [--after TOOL] [--intent TEXT]",
+		Short: "Suggest a tool first after another one, or for a request",
+		Long: `The tool is the first suggestion of next when --after was used last; without --after, when no tool was
+used yet. With --intent it is so for that request alone, whatever the order and inflection of its words; search then
+finds the tool first and dag has it in the plan. A ban of the same tool wins.`,
+		Example: `  waymark rule pin github:get_checks --after github:create_pull_request
+  waymark rule pin billing:refund_payment --intent "give the customer the money back"`,
+		Args: exactly(1, "a tool"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rule.Tool = args[0]
+			return a.addRule(cmd, rule)
+		},
+	}
 	cmd.Flags().StringVar(&rule.After, "after", "", "the `tool` that was used last")
+	a.ruleIntent(cmd, &rule)
 	return cmd
 }
 
@@ -116,9 +129,9 @@ func (a *app) ruleList() *cobra.Command {
 			}) {
 				var rows [][]string
 				for _, r := range l.Rules {
-					rows = append(rows, []string{r.ID, r.Kind, r.Tool, r.After, r.Alias})
+					rows = append(rows, []string{r.ID, r.Kind, r.Tool, r.After, r.Alias, r.Intent})
 				}
-				columns(a.out, []string{"id", "rule", "tool", "after", "alias"}, rows)
+				columns(a.out, []string{"id", "rule", "tool", "after", "alias", "request"}, rows)
 			})
 		},
 	}
