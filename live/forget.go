@@ -31,32 +31,40 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 			seqs = append(seqs, ev.Seq)
 		}
 	}
-	r := ForgetResult{Seq: e.Counted()}
+	r, done, err := e.forgetEvents(ctx, slices.Collect(slices.Chunk(seqs, forgetBatch)))
+	if err == nil && !done && sel.Episode != "" {
+		return r, &suggest.RequestError{Kind: suggest.NotFound, Field: "episode", Detail: fmt.Sprintf("%q is not recorded", sel.Episode)}
+	}
+	return r, err
+}
+
+// forgetEvents is Forget for events that are selected already, in one request for each batch. done is false where there
+// was nothing to do.
+func (e *Engine) forgetEvents(ctx context.Context, batches [][]uint64) (r ForgetResult, done bool, err error) {
+	r.Seq = e.Counted()
 	owed := e.erasing.unerased.Load() // by a request that failed on its way
 	if err := e.do(ctx, func(w *writer) { owed = owed || w.tainted }); err != nil {
-		return r, err
+		return r, false, err
 	}
+	seqs := slices.Concat(batches...)
 	if len(seqs) == 0 && !owed {
-		if sel.Episode != "" {
-			return r, &suggest.RequestError{Kind: suggest.NotFound, Field: "episode", Detail: fmt.Sprintf("%q is not recorded", sel.Episode)}
-		}
-		return r, nil
+		return r, false, nil
 	}
 	e.erasing.unerased.Store(true) // and no snapshot is written, unless all goes well
 	defer e.Hold()()               // the rebuild below is the one that counts
-	for part := range slices.Chunk(seqs, forgetBatch) {
+	for _, part := range batches {
 		if _, err := e.appendOne(ctx, func(*writer) (entry, bool, error) {
 			v := forgotten{Seqs: part}
 			payload, err := encode(kindForgotten, v)
 			return entry{kindForgotten, "", payload, &v}, true, err
 		}); err != nil {
-			return r, err
+			return r, true, err
 		}
 	}
 	// From here on the request is durable: a crash only delays it.
 	ctx = context.WithoutCancel(ctx)
 	if err := erase(ctx, e.log, seqs); err != nil {
-		return r, fmt.Errorf("workspace %q: %w", e.name, err)
+		return r, true, fmt.Errorf("workspace %q: %w", e.name, err)
 	}
 	e.erasing.unerased.Store(false)
 	r.Erased = len(seqs)
@@ -66,16 +74,16 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 		if _, err := e.rebuilt(ctx, true); err == nil {
 			break
 		} else if !errors.Is(err, context.Canceled) {
-			return r, fmt.Errorf("erased %d events, but not what was learned from them: %w", len(seqs), err)
+			return r, true, fmt.Errorf("erased %d events, but not what was learned from them: %w", len(seqs), err)
 		}
 	}
 	if err := e.dropProposals(ctx); err != nil {
-		return r, fmt.Errorf("erased %d events, but not what was proposed because of them: %w", len(seqs), err)
+		return r, true, fmt.Errorf("erased %d events, but not what was proposed because of them: %w", len(seqs), err)
 	}
 	// The model before still holds what is forgotten.
 	e.previous.Store(nil)
 	r.Seq = e.Counted()
-	return r, nil
+	return r, true, nil
 }
 
 // erase removes payloads and what was derived from them.

@@ -24,6 +24,8 @@ type Workspaces struct {
 	closed bool
 	sweep  *time.Timer // of [Options.Idle]
 	stop   func()      // of what follows the shared log
+
+	retaining sync.Mutex // of Retain: two at once would forget the same twice
 }
 
 // opening is an engine, or one being opened: everybody who asks waits for the same.

@@ -79,6 +79,7 @@ func (s *Server) adminRoutes(r *route.Table) {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
 	}
 	s.transferRoutes(r)
+	s.retentionRoutes(r)
 	route.Add(r, once, op("forget", http.MethodPost, "/v1/forget", "Erase history",
 		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
 	purge := op("purge", http.MethodPost, "/v1/purge", "Take what was erased out of the files", "Starts a job. It erases what is selected (nothing, or "+

@@ -25,6 +25,8 @@ type traffic struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	limited  prometheus.Counter
+
+	forgotten prometheus.Counter
 }
 
 func newTraffic() *traffic {
@@ -36,8 +38,10 @@ func newTraffic() *traffic {
 			Name: "waymark_http_request_seconds", Help: "Time to the end of the answer, by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30}}, []string{"route"}),
 		limited: prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_rate_limited_total", Help: "Requests refused for their rate."}),
+
+		forgotten: prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_retention_episodes_total", Help: "Episodes forgotten by retention rules."}),
 	}
-	t.registry.MustRegister(t.requests, t.seconds, t.limited)
+	t.registry.MustRegister(t.requests, t.seconds, t.limited, t.forgotten)
 	return t
 }
 

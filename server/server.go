@@ -92,6 +92,8 @@ type Config struct {
 	Version      string
 	Now          func() time.Time // default time.Now
 
+	Keep live.Retention // episodes that are kept of each workspace; the zero value keeps all
+
 	Data    string // directory of the store, for the configuration that the status page shows; empty: the default
 	Program string // the program that opens it, likewise; "waymark" unless set
 
@@ -385,6 +387,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	}
 	s.runs.Start(ctx)
 	defer s.Close()
+	ctx, stop := context.WithCancel(ctx) // also where the listener fails
+	wait := s.retainBehind(ctx)
+	defer func() { stop(); wait() }()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {
 		open := transport.LimitConnections(l, s.cfg.MaxConnections, s.isProxy, s.metrics.crowded.Inc)

@@ -168,6 +168,9 @@ func (m *Memory) Health() error { return nil }
 // Writable implements [Store].
 func (m *Memory) Writable() error { return nil }
 
+// Space is zero: there is no disk.
+func (m *Memory) Space() (Space, error) { return Space{}, nil }
+
 // Close forgets nothing, but refuses everything from then on.
 func (m *Memory) Close() error {
 	m.mu.Lock()

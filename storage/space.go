@@ -48,19 +48,14 @@ func (g *spaceGuard) check() error {
 
 func (g *spaceGuard) look() error {
 	g.commits, g.bytes, g.looked = 0, 0, time.Now()
-	free, err := g.free(g.dir)
+	s, err := g.space()
 	if err != nil {
-		return fmt.Errorf("asking for free space: %w", err)
+		return err
 	}
-	size, err := allocated(g.dir)
-	if err != nil {
-		return fmt.Errorf("asking for the size of the database: %w", err)
-	}
-	need := spaceReserve + size/2 + g.spare
-	g.low = free < need
+	g.low = s.Free < s.Reserve
 	if g.low {
 		return fmt.Errorf("%w: %d MiB are free, %d MiB must stay free for a database of %d MiB",
-			ErrNoSpace, free>>20, need>>20, size>>20)
+			ErrNoSpace, s.Free>>20, s.Reserve>>20, s.Used>>20)
 	}
 	logs, err := filepath.Glob(filepath.Join(g.dir, "*.mem"))
 	for _, path := range logs {
@@ -69,6 +64,26 @@ func (g *spaceGuard) look() error {
 		}
 	}
 	return err
+}
+
+func (g *spaceGuard) space() (s Space, err error) {
+	if s.Free, err = g.free(g.dir); err != nil {
+		return s, fmt.Errorf("asking for free space: %w", err)
+	}
+	if s.Used, err = allocated(g.dir); err != nil {
+		return s, fmt.Errorf("asking for the size of the database: %w", err)
+	}
+	s.Reserve = spaceReserve + s.Used/2 + g.spare
+	return s, nil
+}
+
+// Space is the disk space of the database.
+func (b *Badger) Space() (s Space, err error) {
+	err = b.alive(func() error {
+		s, err = (&spaceGuard{dir: b.path(), free: b.opts.free}).space()
+		return err
+	})
+	return s, err
 }
 
 // closes reports whether there is room for what closing the database writes: its memtables as tables.

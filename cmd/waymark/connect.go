@@ -106,6 +106,9 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if a.unloadAfter != 0 && a.unloadAfter < time.Minute { // a request holds its workspace for up to that long
 		return nil, usagef("%s must be 0 or at least 1m, got %s", a.flagName("unload-after"), a.unloadAfter)
 	}
+	if a.keep.For < 0 || a.keep.For > 0 && a.keep.For < time.Hour || a.keep.Episodes < 0 { // younger episodes may still grow
+		return nil, usagef("%s must be 0 or at least 1h, and %s not negative", a.flagName("keep-for"), a.flagName("keep-episodes"))
+	}
 	experiment, err := a.experimenting()
 	if err != nil {
 		return nil, err
@@ -140,7 +143,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	cfg := server.Config{
 		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.judging.sampling, RecordScores: a.judging.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect,
-		Logger: logger, Version: version().Version, Now: time.Now, Data: dir, Program: programPath(),
+		Logger: logger, Version: version().Version, Now: time.Now, Keep: a.keep, Data: dir, Program: programPath(),
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
 		Limits: server.Limits{Timeout: who.timeout}, TLS: who.tls,
 	}

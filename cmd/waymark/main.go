@@ -155,7 +155,8 @@ type app struct {
 	json      bool
 	logLevel  string
 
-	unloadAfter time.Duration // how long a workspace may be idle before it leaves memory
+	keep        live.Retention // episodes that are kept
+	unloadAfter time.Duration  // how long a workspace may be idle before it leaves memory
 
 	vocabulary wordSettings
 	judging    judgeSettings
@@ -246,7 +247,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 		commands []*cobra.Command
 	}{
 		{"Ask", []*cobra.Command{a.nextCommand(), a.searchCommand(), a.dagCommand(), a.explainCommand()}},
-		{"Record and import", []*cobra.Command{a.importCommand(), a.recordCommand(), a.hookCommand(), a.exportCommand(), a.reportCommand(), a.forgetCommand()}},
+		{"Record and import", []*cobra.Command{a.importCommand(), a.recordCommand(), a.hookCommand(), a.exportCommand(), a.reportCommand(), a.forgetCommand(), a.retentionCommand()}},
 		{"Connect hosts and servers", []*cobra.Command{a.serveCommand(), a.openCommand(), a.mcpCommand(), a.initCommand(), a.uninitCommand(), a.whisperCommand(), a.gatewayCommand(), a.approveCommand(), a.contractCheckCommand(), a.permissionsCommand(), a.ruleCommand(), a.toolCommand()}},
 		{"Run", []*cobra.Command{a.runCommand(), a.runsCommand(), a.capabilityCommand()}},
 		{"Score", []*cobra.Command{a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(), a.hypothesesCommand()}},

@@ -67,6 +67,7 @@ key, so one must exist before (waymark keys create).`,
 	f.StringVar(&who.log, "log", "", "`URL` of a log that several servers share (postgres://… or nats://…): the data directory has a copy of it")
 	f.BoolVar(&who.logOptions.Unsafe, "log-unsafe", false, "accept servers of that log whose settings can lose acknowledged events")
 	f.BoolVar(&who.acceptDamage, "accept-damage", false, "serve what is readable of a damaged log; what is not is set aside")
+	a.keepFlags(cmd)
 	a.engineFlags(cmd)
 	return cmd
 }

@@ -183,7 +183,7 @@ func at(v any, path string) string {
 }
 
 // volatile are fields whose values no two runs of the program share.
-var volatile = regexp.MustCompile(`(_at|_bytes|_tokens|_seconds|_us)$|^(time|version|revision|built|uptime|pid|suggestion_id|instance|eta|sha256|digest|from_version|to_version|hash|key|bytes|go|seq|at|event|events|since|next_cursor)$`)
+var volatile = regexp.MustCompile(`(_at|_bytes|_tokens|_seconds|_us|_per_day|_per_episode|_until_full)$|^(time|version|revision|built|uptime|pid|suggestion_id|instance|eta|sha256|digest|from_version|to_version|hash|key|bytes|go|seq|at|event|events|since|next_cursor)$`)
 
 // varying are texts that no two runs share.
 var varying = []struct {
@@ -202,7 +202,8 @@ var varying = []struct {
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:PORT"},
 	{regexp.MustCompile(`\b\d+(\.\d+)? ?(µs|ms|s)\b`), "DURATION"},
 	{regexp.MustCompile(`HOME/[^\s")]+`), "HOME"}, // directories of settings and data differ between systems
-	{regexp.MustCompile(`(^| )\d+ (MiB|bytes)\b`), "${1}N $2"},
+	{regexp.MustCompile(`(^| )\d+(?:\.\d+)? (MiB|bytes|days at)\b`), "${1}N $2"},
+	{regexp.MustCompile(`\d+\.\d episodes and`), "N episodes and"},
 	{regexp.MustCompile(`\.copy\.\d+`), ".copy.N"},
 	{regexp.MustCompile(` {3,}|-{3,}`), "  "},                                                          // columns are as wide as what stands in them,
 	{regexp.MustCompile(`waymark (\(devel\)|v\S+)( · [0-9a-f]{12}(\+modified)?)?`), "waymark VERSION"}, // a clean clone has one

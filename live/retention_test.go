@@ -1,0 +1,160 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/episodic"
+	"waymark/storage"
+)
+
+var retentionNow = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+// aged is an episode of so many hours before retentionNow.
+func aged(id string, hours int, tools ...string) episodic.Episode {
+	ep := episode(id, tools...)
+	ep.Time = retentionNow.Add(-time.Duration(hours) * time.Hour)
+	return ep
+}
+
+func nothingFirst(*Due) error { return nil }
+
+func keeping(t *testing.T, store storage.Store) (*Workspaces, *Engine) {
+	t.Helper()
+	w := NewWorkspaces(store, Options{Now: func() time.Time { return retentionNow }})
+	t.Cleanup(func() { require.NoError(t, w.Close(ctx)) })
+	e, err := w.Get(ctx, "default")
+	require.NoError(t, err)
+	return w, e
+}
+
+// performedAt adds an episode of two steps, the second of which ends hours before retentionNow.
+func performedAt(t *testing.T, e *Engine, id string, hours int) {
+	t.Helper()
+	for n, tool := range []string{"p", "q"} {
+		p := performed(id, n+1, tool)
+		p.Time = retentionNow.Add(-time.Duration(hours)*time.Hour - time.Minute)
+		p.Start = p.Time.Add(time.Duration(n) * time.Minute)
+		perform(t, e, p)
+	}
+}
+
+// After the rules the model, its hash and all its answers are those of a log that never had the episodes.
+func TestRetentionLeavesAModelWithoutTheEpisodes(t *testing.T) {
+	for name, keep := range map[string]Retention{
+		"age": {For: 100 * time.Hour}, "number": {Episodes: 22}, "both": {For: 1000 * time.Hour, Episodes: 22}, "age before number": {For: 100 * time.Hour, Episodes: 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := storage.NewMemory()
+			w, with := keeping(t, store)
+			_, without := keeping(t, storage.NewMemory())
+			for i := range 21 {
+				record(t, with, aged(fmt.Sprint("old", i), 101+i, "a", "evil", "b"))
+				for _, e := range []*Engine{with, without} {
+					record(t, e, aged(fmt.Sprint("new", i), 2+i, "a", "b", "c"))
+				}
+			}
+			performedAt(t, with, "old performed", 200)
+			performedAt(t, with, "new performed", 50)
+			performedAt(t, without, "new performed", 50)
+			before := with.Head().Seq
+
+			shown, err := w.Retention(ctx, "default", keep)
+			require.NoError(t, err)
+			assert.Equal(t, before, with.Head().Seq, "showing changes nothing")
+			assert.Equal(t, []int{44, 22, 24}, []int{shown.Episodes, shown.Due.Episodes, shown.Due.Events}, "the performed one has a begin and two steps")
+			assert.Equal(t, retentionNow.Add(-200*time.Hour), shown.Due.From)
+			assert.Equal(t, retentionNow.Add(-101*time.Hour), shown.Due.To)
+
+			_, _, err = w.Retain(ctx, "default", keep, func(*Due) error { return errors.New("no") })
+			require.Error(t, err)
+			assert.Equal(t, before, with.Head().Seq, "nothing is forgotten where the first part fails")
+			r, done, err := w.Retain(ctx, "default", keep, nothingFirst)
+			require.NoError(t, err)
+			assert.Equal(t, 22, r.Due.Episodes)
+			assert.Equal(t, 24, done.Erased)
+			_, err = without.rebuilt(ctx, true)
+			require.NoError(t, err)
+			assert.Equal(t, answersOf(t, without.Model()), answersOf(t, with.Model()))
+			assert.ElementsMatch(t, exported(t, without), exported(t, with))
+			verify(t, with)
+
+			head := with.Head().Seq
+			r, done, err = w.Retain(ctx, "default", keep, nothingFirst)
+			require.NoError(t, err)
+			assert.Zero(t, r.Due.Episodes, "applied once, nothing is left to do")
+			assert.Zero(t, done)
+			assert.Equal(t, head, with.Head().Seq, "and no event is written")
+		})
+	}
+}
+
+// The limit is an age, the age of an episode is that of its last step, and what may still grow is kept.
+func TestRetentionLimits(t *testing.T) {
+	w, e := keeping(t, storage.NewMemory())
+	undated := episode("undated", "a", "b")
+	record(t, e, undated, aged("exactly", 100, "a", "b"), aged("over", 101, "a", "b"), aged("now", 0, "a", "b"), aged("half an hour", 0, "a", "c"))
+	long := performed("long", 1, "p")
+	long.Time = retentionNow.Add(-300 * time.Hour)
+	long.Start = retentionNow.Add(-99 * time.Hour)
+	perform(t, e, long)
+	for _, c := range []struct {
+		keep Retention
+		due  int
+	}{
+		{Retention{}, 0}, {Retention{For: 100 * time.Hour}, 1}, {Retention{For: 99*time.Hour - time.Second}, 3}, {Retention{For: time.Minute}, 3},
+		{Retention{Episodes: 6}, 0}, {Retention{Episodes: 5}, 1}, {Retention{Episodes: 4}, 2}, {Retention{Episodes: 1}, 4},
+	} {
+		r, err := w.Retention(ctx, "default", c.keep)
+		require.NoError(t, err)
+		assert.Equal(t, c.due, r.Due.Episodes, "%+v", c.keep)
+	}
+	_, _, err := w.Retain(ctx, "default", Retention{Episodes: 5}, nothingFirst)
+	require.NoError(t, err)
+	for item, err := range e.Items(ctx) {
+		require.NoError(t, err)
+		if item.Episode != nil {
+			assert.NotEqual(t, "undated", item.Episode.ID, "without a time it counts as the oldest")
+		}
+	}
+	_, err = w.Retention(ctx, "nobody", Retention{})
+	assert.ErrorIs(t, err, ErrNoWorkspace)
+}
+
+// Each request to forget names whole episodes, however many events they have.
+func TestRetentionForgetsWholeEpisodes(t *testing.T) {
+	var episodes []*loggedEpisode
+	seq := uint64(0)
+	for i, n := range []int{forgetBatch - 1, 2, 3 * forgetBatch, 5, forgetBatch - 5} {
+		ep := &loggedEpisode{last: retentionNow.Add(-time.Duration(100+i) * time.Hour)}
+		for range n {
+			seq++
+			ep.seqs = append(ep.seqs, seq)
+		}
+		episodes = append(episodes, ep)
+	}
+	d := Retention{For: time.Hour}.due(episodes, retentionNow)
+	var sizes []int
+	for _, b := range d.batches {
+		sizes = append(sizes, len(b))
+	}
+	assert.Equal(t, []int{forgetBatch - 1, 2, 3 * forgetBatch, forgetBatch}, sizes)
+}
+
+func TestRetentionRates(t *testing.T) {
+	w, e := keeping(t, storage.NewMemory())
+	for i := range 60 {
+		record(t, e, aged(fmt.Sprint("recent", i), 24*i/2+2, "a", "b")) // two a day, of 30 days
+	}
+	record(t, e, aged("old", 24*40, "a", "b"), episode("undated", "a", "b"))
+	r, err := w.Retention(ctx, "default", Retention{})
+	require.NoError(t, err)
+	assert.Equal(t, 2., r.EpisodesPerDay)
+	assert.InDelta(t, 2*r.BytesPerEpisode, r.BytesPerDay, 0.1*r.BytesPerDay)
+	assert.Greater(t, r.LogBytes, int64(61*r.BytesPerEpisode))
+}
