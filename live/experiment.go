@@ -48,7 +48,10 @@ func (x Experiment) filled() Experiment {
 }
 
 // Asker identifies the caller: its credential, and its session if that is known.
-type Asker struct{ Source, Session string }
+type Asker struct {
+	Source, Session string
+	Tools           *suggest.ToolSet // what it may be told of; nil: everything
+}
 
 // uniform hashes its arguments to a number in [0, 1).
 func uniform(key ...string) float64 {
@@ -118,7 +121,7 @@ func distinct(id string, by *suggest.Drawn) string {
 
 // Next suggests the next tools, with the profile of the question's arm.
 func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (a suggest.NextAnswer, err error) {
-	r.Withheld, r.Pinned = e.withheld(), e.pinned(m, r.Context)
+	r.Withheld, r.Pinned = m.Within(who.Tools, e.withheld()), e.pinned(m, r.Context)
 	request := r
 	request.Explain = nil
 	a.Experiment, err = e.opts.Experiment.answer(m, who, &r.Profile, request, func() (err error) { a, err = m.Next(r); return err })
@@ -137,7 +140,7 @@ func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (a sug
 
 // Search finds tools and capabilities, with the profile of the question's arm.
 func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (a suggest.SearchAnswer, err error) {
-	r.Withheld = e.withheld()
+	r.Withheld = m.Within(who.Tools, e.withheld())
 	request := r
 	request.Explain = nil
 	a.Experiment, err = e.opts.Experiment.answer(m, who, &r.Profile, request, func() (err error) { a, err = m.Search(r); return err })
@@ -156,7 +159,7 @@ func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (a
 
 // Plan returns a DAG, with the profile of the question's arm.
 func (e *Engine) Plan(m *suggest.Model, who Asker, r suggest.DAGRequest) (a suggest.DAGAnswer, err error) {
-	r.Withheld = e.withheld()
+	r.Withheld = m.Within(who.Tools, e.withheld())
 	request := r
 	request.Explain = nil
 	a.Experiment, err = e.opts.Experiment.answer(m, who, &r.Profile, request, func() (err error) { a, err = m.Plan(r); return err })
