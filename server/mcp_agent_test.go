@@ -15,6 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/live"
+	"waymark/record"
 	"waymark/server/internal/request"
 	mcpserver "waymark/server/mcp"
 )
@@ -24,14 +27,31 @@ var outside = []string{"fs:read_file", "fs:write_file", "json:parse", "slack:get
 
 // officeWithAgent is the office with a desk, and an agent that may use part of both.
 func officeWithAgent(t *testing.T) *Server {
-	s, _ := newOfficeWithDesk(t, mcpserver.ModeDirect)
-	s.cfg.Upstream.Gateway.SetAgents(map[string][]string{"mail": {"desk:s*n", "desk:stamp", "github:*"}})
+	s, _ := officeWithDesk(t, func(c *Config) {
+		engine, err := c.Workspaces.Open(t.Context(), request.DefaultWorkspace)
+		require.NoError(t, err)
+		c.Upstream.Mode, c.Upstream.SuggestAfter = mcpserver.ModeDirect, true
+		c.Caller = record.New(engine, c.Caller, record.Options{})
+	})
+	s.cfg.Upstream.Gateway.SetAgents(map[string][]string{"mail": {"desk:s*n", "desk:stamp", "github:*"}, "plans": {"cap:*", "github:*"}})
 	_, err := defaultEngine(t, s).PutCapabilities(t.Context(), []catalog.Capability{
 		{ID: "triage", Description: "Find an issue", Intent: "find the issue about a crash", Tools: []string{"github:search_issues", "github:get_issue"}},
 		{ID: "cap:mixed", Description: "Save an issue", Intent: "export an issue as json", Tools: []string{"github:get_issue", "fs:write_file"}},
 		{ID: "cap:nested", Description: "Save an issue again", Intent: "export an issue as json", Tools: []string{"cap:mixed"}},
 		{ID: "cap:bare", Description: "An issue without tools", Intent: "find the issue"},
 	})
+	require.NoError(t, err)
+	for _, tool := range []string{"desk:stamp", "github:get_issue"} { // version 1 is outside of "plans", the newest one inside
+		_, err := defaultEngine(t, s).PutCapabilities(t.Context(), []catalog.Capability{{ID: "cap:versioned", Description: "Does a task", Tasks: []catalog.Task{{ID: "a", Tool: tool, Arguments: map[string]json.RawMessage{"letter": json.RawMessage(`"a"`)}}}}})
+		require.NoError(t, err)
+	}
+	var episodes []episodic.Episode
+	for i := range 9 {
+		episodes = append(episodes, episodic.Episode{ID: fmt.Sprint("mail ", i), Steps: []episodic.Step{{Tool: "desk:stamp"}, {Tool: "desk:shred"}, {Tool: "desk:stamp"}, {Tool: "desk:sign"}}})
+	}
+	_, err = defaultEngine(t, s).Record(t.Context(), "test", episodes)
+	require.NoError(t, err)
+	_, err = defaultEngine(t, s).AddRule(t.Context(), live.Rule{Kind: live.RulePin, Tool: "fs:write_file", After: "desk:stamp"})
 	require.NoError(t, err)
 	_, err = defaultEngine(t, s).Build(t.Context())
 	require.NoError(t, err)
@@ -132,7 +152,15 @@ func TestAgentCallsItsToolsOnly(t *testing.T) {
 			s := officeWithAgent(t)
 			require.NoError(t, s.cfg.Upstream.Gateway.Grant(t.Context(), "desk:*"))
 			client, letter := open(t, s, "mail"), map[string]any{"letter": "a"}
-			assert.False(t, call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": letter}).IsError)
+			after := func(client *mcp.ClientSession) string {
+				r := call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": letter})
+				assert.False(t, r.IsError)
+				return textOf(t, r) + fmt.Sprint(r.StructuredContent)
+			}
+			assert.Contains(t, after(open(t, s, "")), "desk:shred", "without a set it usually comes next")
+			said := after(client)
+			assert.NotContains(t, said, "desk:shred")
+			assert.NotContains(t, said, "fs:write_file")
 			assert.False(t, call(t, client, "desk__stamp", letter).IsError)
 			dag := func(tool string) map[string]any {
 				return map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": tool, "arguments": letter}}}}
@@ -158,7 +186,13 @@ func TestAgentCallsItsToolsOnly(t *testing.T) {
 				assert.Contains(t, textOf(t, r), refused.id+` is not in the tool set of agent "mail"`)
 				assert.NotContains(t, textOf(t, r), "slack")
 			}
-			assert.NotContains(t, textOf(t, call(t, client, "run_dag", dag("github:write_file"))), "fs:", "unknown ids are compared with those inside")
+			for _, unknown := range []string{"github:write_file", "github:fs_read_file"} {
+				assert.NotContains(t, textOf(t, call(t, client, "run_dag", dag(unknown))), "fs:", "unknown ids are compared with those inside")
+				assert.NotContains(t, textOf(t, call(t, client, "describe_tool", map[string]any{"ids": []string{unknown}})), "fs:")
+			}
+			versioned := call(t, open(t, s, "plans"), "run_dag", dag("cap:versioned@1"))
+			assert.True(t, versioned.IsError)
+			assert.Contains(t, textOf(t, versioned), `is not in the tool set of agent "plans"`)
 			assert.False(t, call(t, open(t, s, ""), "call_tool", map[string]any{"tool": "desk:shred", "arguments": letter}).IsError, "granted, and no set")
 
 			run := answerOf[struct{ ID string }](t, call(t, open(t, s, ""), "run_dag", dag("desk:shred"))).ID
@@ -197,6 +231,8 @@ func TestAgentOverHTTP(t *testing.T) {
 		assert.Contains(t, bound.body, "github:get_issue", path)
 		assert.Equal(t, all.body, free.body, "a key without a set is answered as before")
 	}
+	assert.NotContains(t, w.ask(http.MethodGet, "/status", "", key).body, "episodes", "the page is that of a visitor")
+	assert.Contains(t, w.ask(http.MethodGet, "/status", "", plain).body, "episodes")
 	for _, r := range []string{"GET /v1/tools", "GET /v1/graph", "GET /v1/keys", "GET /v1/servers", "POST /v1/explain", "POST /v1/runs", "GET /v1/tools/fs:read_file", "GET /v1/stats", "POST /v1/keys"} {
 		method, path, _ := strings.Cut(r, " ")
 		got := w.ask(method, path, `{"id":"fs:read_file"}`, key)

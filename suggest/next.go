@@ -73,7 +73,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 func (q *query) pin(ranked []Suggestion, pins []Pin, limit int) []Suggestion {
 	for _, p := range slices.Backward(pins) {
 		n, ok := q.Find(p.ID)
-		if !ok || !q.Live(n) || !q.permitted(p.ID) {
+		if !ok || !q.Live(n) || !q.allowed(p.ID) {
 			continue
 		}
 		// Pins are visited backwards and each goes to the front, so the first pin ends up first.
