@@ -33,7 +33,7 @@ func officeWithAgent(t *testing.T) *Server {
 		c.Upstream.Mode, c.Upstream.SuggestAfter = mcpserver.ModeDirect, true
 		c.Caller = record.New(engine, c.Caller, record.Options{})
 	})
-	s.cfg.Upstream.Gateway.SetAgents(map[string][]string{"mail": {"desk:s*n", "desk:stamp", "github:*"}, "plans": {"cap:*", "github:*"}})
+	s.cfg.Upstream.Gateway.SetAgents(map[string][]string{"mail": {"desk:s*n", "desk:stamp", "github:*"}, "plans": {"cap:*", "github:*"}, "typo": {"fs:*fil"}})
 	_, err := defaultEngine(t, s).PutCapabilities(t.Context(), []catalog.Capability{
 		{ID: "triage", Description: "Find an issue", Intent: "find the issue about a crash", Tools: []string{"github:search_issues", "github:get_issue"}},
 		{ID: "cap:mixed", Description: "Save an issue", Intent: "export an issue as json", Tools: []string{"github:get_issue", "fs:write_file"}},
@@ -190,6 +190,7 @@ func TestAgentCallsItsToolsOnly(t *testing.T) {
 				assert.NotContains(t, textOf(t, call(t, client, "run_dag", dag(unknown))), "fs:", "unknown ids are compared with those inside")
 				assert.NotContains(t, textOf(t, call(t, client, "describe_tool", map[string]any{"ids": []string{unknown}})), "fs:")
 			}
+			assert.NotContains(t, textOf(t, call(t, open(t, s, "typo"), "describe_tool", map[string]any{"ids": []string{"fs:write_fil"}})), "write_file", "no id outside is proposed")
 			versioned := call(t, open(t, s, "plans"), "run_dag", dag("cap:versioned@1"))
 			assert.True(t, versioned.IsError)
 			assert.Contains(t, textOf(t, versioned), `is not in the tool set of agent "plans"`)
