@@ -31,9 +31,15 @@ func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, 
 	defer func() { u.tally.busy.Add(int64(time.Since(began))) }()
 	if u.breaker.Enter() != nil {
 		u.tally.failures.Add(1)
+		u.tally.tools.count(t.tool.ID, true, 0)
 		return failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, u.lastWords()), nil
 	}
 	res, err := u.ask(ctx, l, t, c)
+	took := time.Since(began)
+	if err != nil {
+		took = 0
+	}
+	u.tally.tools.count(t.tool.ID, res.Failure != "", took)
 	switch {
 	case res.Failure == run.FailedTimeout || res.Failure == run.FailedUnavailable:
 		if u.breaker.Failed() {

@@ -146,3 +146,26 @@ func TestDefinitionsFile(t *testing.T) {
 		assert.Error(t, WriteDefinitions(dir, "default", nil), "nothing is overwritten that was not understood")
 	}
 }
+
+// Tool sets are written by hand beside the servers; what the program writes keeps them.
+func TestAgentsOfFile(t *testing.T) {
+	dir := t.TempDir()
+	write := func(agents string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, DefinitionsFile), []byte(`{"workspaces":{"default":{"servers":[],"agents":`+agents+`}}}`), 0o600))
+	}
+	write(`{"mail":["desk:*","chat:post"]}`)
+	for _, defs := range [][]Definition{{definition("good")}, nil} {
+		require.NoError(t, WriteDefinitions(dir, "default", defs))
+		agents, err := ReadAgents(dir, "default")
+		require.NoError(t, err)
+		assert.Equal(t, map[string][]string{"mail": {"desk:*", "chat:post"}}, agents)
+	}
+	other, err := ReadAgents(dir, "other")
+	require.NoError(t, err)
+	assert.Empty(t, other)
+	for _, wrong := range []string{`{"mail":[]}`, `{"":["a:b"]}`, `{"two words":["a:b"]}`, `{"mail":[""]}`, `{"mail":"desk:*"}`} {
+		write(wrong)
+		_, err := ReadAgents(dir, "default")
+		assert.Error(t, err, wrong)
+	}
+}

@@ -22,7 +22,17 @@ type definitions struct {
 }
 
 type workspaceServers struct {
-	Servers []Definition `json:"servers"`
+	Servers []Definition        `json:"servers"`
+	Agents  map[string][]string `json:"agents,omitempty"` // tool sets: patterns of ids by name
+}
+
+// ReadAgents reads the tool sets of a workspace from a data directory, by the name of the agent. None are no error.
+func ReadAgents(dir, workspace string) (map[string][]string, error) {
+	all, err := readDefinitions(dir)
+	if err != nil {
+		return nil, err
+	}
+	return all.Workspaces[workspace].Agents, nil
 }
 
 // ReadDefinitions reads the servers of a workspace from a data directory, by id. None are no error.
@@ -52,6 +62,11 @@ func readDefinitions(dir string) (definitions, error) {
 				return all, fmt.Errorf("%s: workspace %q: %w", filepath.Join(dir, DefinitionsFile), workspace, err)
 			}
 		}
+		for name, patterns := range w.Agents {
+			if !serverID.MatchString(name) || len(patterns) == 0 || slices.Contains(patterns, "") {
+				return all, fmt.Errorf("%s: workspace %q: agent %q needs a name of 1 to 32 of A-Z a-z 0-9 . _ - and patterns of tools such as github:*", filepath.Join(dir, DefinitionsFile), workspace, name)
+			}
+		}
 	}
 	return all, nil
 }
@@ -64,10 +79,11 @@ func WriteDefinitions(dir, workspace string, defs []Definition) error {
 	}
 	defs = slices.Clone(defs)
 	slices.SortFunc(defs, func(a, b Definition) int { return strings.Compare(a.ID, b.ID) })
-	if len(defs) == 0 {
+	agents := all.Workspaces[workspace].Agents
+	if len(defs) == 0 && len(agents) == 0 {
 		delete(all.Workspaces, workspace)
 	} else {
-		all.Workspaces[workspace] = workspaceServers{defs}
+		all.Workspaces[workspace] = workspaceServers{defs, agents}
 	}
 	return writePrivate(dir, DefinitionsFile, all)
 }

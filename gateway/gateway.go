@@ -138,7 +138,8 @@ type Gateway struct {
 
 	mu     sync.Mutex
 	defs   map[string]Definition
-	idle   bool // nothing is to be started
+	agents map[string][]string // patterns of the tools of each
+	idle   bool                // nothing is to be started
 	ups    map[string]*supervised
 	notify []func()
 

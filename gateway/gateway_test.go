@@ -191,7 +191,7 @@ func TestNothingStartsWithoutConsent(t *testing.T) {
 	g := open(t, o)
 	d := definition("good")
 	require.NoError(t, g.Connect([]Definition{d}))
-	assert.Equal(t, Server{ID: "good", Transport: "stdio", State: Stopped, Breaker: "closed"}, server(g, "good"))
+	assert.Equal(t, Server{ID: "good", Transport: "stdio", State: Stopped, Breaker: "closed", ByTool: []ToolCalls{}}, server(g, "good"))
 	assert.Contains(t, call(t, g, "good:echo", `{}`).Message, "nobody agreed to start server good")
 
 	require.NoError(t, g.Agree(t.Context(), "good", d.Digest()))

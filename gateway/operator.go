@@ -100,6 +100,20 @@ func (g *Gateway) Grant(ctx context.Context, pattern string) error {
 	return g.register.grant(ctx, pattern)
 }
 
+// SetAgents replaces the tool sets of all agents.
+func (g *Gateway) SetAgents(agents map[string][]string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.agents = agents
+}
+
+// Agent returns the patterns of the tools of an agent; nil if there is no such agent.
+func (g *Gateway) Agent(name string) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.agents[name]
+}
+
 // Revoke takes a grant back; false if there is none.
 func (g *Gateway) Revoke(ctx context.Context, pattern string) (bool, error) {
 	return g.register.revoke(ctx, pattern)

@@ -25,6 +25,8 @@ type Server struct {
 	Starts    int64     `json:"starts"`
 	MeanMS    float64   `json:"mean_ms"` // of the calls
 	Noise     int64     `json:"noise"`   // lines on its output that were no message
+
+	ByTool []ToolCalls `json:"by_tool"` // tools that were called, by id
 }
 
 // Servers are all that are defined, by id.
@@ -35,7 +37,7 @@ func (g *Gateway) Servers() []Server {
 	all := make([]Server, 0, len(g.defs))
 	for _, id := range slices.Sorted(maps.Keys(g.defs)) {
 		d := g.defs[id]
-		s := Server{ID: id, Transport: "stdio", State: Stopped, Breaker: "closed", Agreed: g.register.agreed(&d)}
+		s := Server{ID: id, Transport: "stdio", State: Stopped, Breaker: "closed", Agreed: g.register.agreed(&d), ByTool: []ToolCalls{}}
 		if d.URL != "" {
 			s.Transport = "http"
 			if d.SSE {
@@ -56,6 +58,7 @@ func (g *Gateway) Servers() []Server {
 			s.State, s.Since, s.Problem = up.now()
 			s.Breaker = up.breaker.State()
 			s.Calls, s.Failures, s.Starts = up.tally.calls.Load(), up.tally.failures.Load(), up.tally.starts.Load()
+			s.ByTool = up.tally.tools.all()
 			if s.Calls > 0 {
 				s.MeanMS = float64(up.tally.busy.Load()) / float64(s.Calls) / 1e6
 			}

@@ -63,6 +63,7 @@ type upstream struct {
 type tally struct {
 	calls, failures, starts atomic.Int64
 	busy                    atomic.Int64 // nanoseconds spent in calls
+	tools                   toolTallies
 }
 
 // link is a connection that stands.

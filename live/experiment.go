@@ -48,7 +48,10 @@ func (x Experiment) filled() Experiment {
 }
 
 // Asker identifies the caller: its credential, and its session if that is known.
-type Asker struct{ Source, Session string }
+type Asker struct {
+	Source, Session string
+	Tools           *suggest.ToolSet // what it may be told of; nil: everything
+}
 
 // uniform hashes its arguments to a number in [0, 1).
 func uniform(key ...string) float64 {
@@ -119,6 +122,7 @@ func distinct(id string, by *suggest.Drawn) string {
 // Next suggests the next tools, with the profile of the question's arm.
 func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (a suggest.NextAnswer, err error) {
 	r.Withheld, r.Pinned = e.ruled(m, &r.Context, r.Intent)
+	r.Withheld = m.Within(who.Tools, r.Withheld)
 	request := r
 	request.Explain = nil
 	a.Experiment, err = e.opts.Experiment.answer(m, who, &r.Profile, request, func() (err error) { a, err = m.Next(r); return err })
@@ -138,6 +142,7 @@ func (e *Engine) Next(m *suggest.Model, who Asker, r suggest.NextRequest) (a sug
 // Search finds tools and capabilities, with the profile of the question's arm.
 func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (a suggest.SearchAnswer, err error) {
 	r.Withheld, r.Pinned = e.ruled(m, nil, r.Query)
+	r.Withheld = m.Within(who.Tools, r.Withheld)
 	request := r
 	request.Explain = nil
 	a.Experiment, err = e.opts.Experiment.answer(m, who, &r.Profile, request, func() (err error) { a, err = m.Search(r); return err })
@@ -157,6 +162,7 @@ func (e *Engine) Search(m *suggest.Model, who Asker, r suggest.SearchRequest) (a
 // Plan returns a DAG, with the profile of the question's arm.
 func (e *Engine) Plan(m *suggest.Model, who Asker, r suggest.DAGRequest) (a suggest.DAGAnswer, err error) {
 	r.Withheld, r.Pinned = e.ruled(m, nil, r.Intent)
+	r.Withheld = m.Within(who.Tools, r.Withheld)
 	request := r
 	request.Explain = nil
 	a.Experiment, err = e.opts.Experiment.answer(m, who, &r.Profile, request, func() (err error) { a, err = m.Plan(r); return err })

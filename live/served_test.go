@@ -36,7 +36,7 @@ func inLog(t testing.TB, e *Engine) (all []served) {
 // next asks through the engine, as the surfaces do.
 func next(t testing.TB, e *Engine, session string, context ...string) suggest.NextAnswer {
 	t.Helper()
-	a, err := e.Next(e.Model(), Asker{"host", session}, suggest.NextRequest{Context: context, Intent: ""})
+	a, err := e.Next(e.Model(), Asker{Source: "host", Session: session}, suggest.NextRequest{Context: context, Intent: ""})
 	require.NoError(t, err)
 	return a
 }
@@ -247,7 +247,7 @@ func TestFirstAnswersAloneUntilTheSecondIsFitted(t *testing.T) {
 	fitted(t, e)
 
 	ask := func(m *suggest.Model, session string) suggest.NextAnswer {
-		a, err := e.Next(m, Asker{"host", session}, suggest.NextRequest{Context: []string{"start1"}})
+		a, err := e.Next(m, Asker{Source: "host", Session: session}, suggest.NextRequest{Context: []string{"start1"}})
 		require.NoError(t, err)
 		return a
 	}
@@ -367,7 +367,7 @@ func TestCompare(t *testing.T) {
 	arms := map[string]int{}
 	for i := range 400 {
 		session := fmt.Sprint("conversation", i)
-		a, err := e.Next(m, Asker{"host", session}, suggest.NextRequest{Context: []string{fmt.Sprint("start", i%10)}})
+		a, err := e.Next(m, Asker{Source: "host", Session: session}, suggest.NextRequest{Context: []string{fmt.Sprint("start", i%10)}})
 		require.NoError(t, err)
 		arms[a.Experiment.Arm]++
 		did := listed(a)[2] // the first is right: the first place

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/gateway"
 	"waymark/live"
 	"waymark/live/state"
 	"waymark/server/internal/problem"
@@ -26,6 +27,7 @@ type keyBody struct {
 	Name      string   `json:"name" minLength:"1" maxLength:"128" doc:"For people: whose key it is."`
 	Workspace string   `json:"workspace,omitempty" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"The one workspace the key opens; the caller's own if absent."`
 	Scopes    []string `json:"scopes" minItems:"1" maxItems:"3" enum:"read,write,admin"`
+	Agent     string   `json:"agent,omitempty" maxLength:"64" doc:"An agent of the gateway's file: the key sees and calls only the tools of its set."`
 }
 
 type keyCreated struct {
@@ -145,7 +147,10 @@ func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (*keyCreated
 	if err != nil {
 		return nil, problem.New(http.StatusUnprocessableEntity, err.Error())
 	}
-	info, text, err := s.createKey(ctx, q.Body.Name, workspace, set)
+	if q.Body.Agent != "" && s.cfg.Upstream.ToolSet(workspace, q.Body.Agent).Patterns == nil {
+		return nil, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q has no agent %q; agents are defined in %s", workspace, q.Body.Agent, gateway.DefinitionsFile))
+	}
+	info, text, err := s.createKey(ctx, q.Body.Name, workspace, set, q.Body.Agent)
 	if err != nil {
 		return nil, err
 	}

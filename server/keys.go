@@ -19,11 +19,11 @@ func (s *Server) keys() state.Keys { return state.Keys{Table: s.cfg.Store.System
 
 // createKey stores a new key and returns it with the only copy of its text. A workspace that does not exist is
 // created: who has a key may ask before anything is recorded.
-func (s *Server) createKey(ctx context.Context, name, workspace string, set request.Scopes) (state.KeyInfo, string, error) {
+func (s *Server) createKey(ctx context.Context, name, workspace string, set request.Scopes, agent string) (state.KeyInfo, string, error) {
 	if err := s.cfg.Workspaces.Create(ctx, workspace); err != nil {
 		return state.KeyInfo{}, "", err
 	}
-	return s.keys().Create(ctx, name, workspace, set.Names(), s.cfg.Now())
+	return s.keys().Create(ctx, name, workspace, set.Names(), agent, s.cfg.Now())
 }
 
 // keyAccess is the access that the text of a key grants. Unknown id and wrong secret are one error.
@@ -39,17 +39,21 @@ func (s *Server) keyAccess(ctx context.Context, token string) (request.Access, e
 	if err != nil {
 		return request.Access{}, fmt.Errorf("key %s: %w", row.ID, errors.Join(storage.ErrDamaged, err))
 	}
-	return request.Access{Workspace: row.Workspace, Scopes: set, Source: "key:" + row.ID}, nil
+	a := request.Access{Workspace: row.Workspace, Scopes: set, Source: "key:" + row.ID}
+	if row.Agent != "" {
+		a.Tools = s.cfg.Upstream.ToolSet(row.Workspace, row.Agent)
+	}
+	return a, nil
 }
 
 // accessOf decides who a request is from.
 //
 //	no Authorization   loopback without keys: everything in "default"; otherwise refused
-//	the local token    everything; Waymark-Workspace and Waymark-Source are obeyed
+//	the local token    everything; Waymark-Workspace, Waymark-Source and Waymark-Agent are obeyed
 //	wmk_<id>_<secret>  what the key grants
 //	wms_<session>      what the credential grants that made the sign-in link
 //
-// From anybody but the bearer of the local token the two headers are refused rather than ignored,
+// From anybody but the bearer of the local token these headers are refused rather than ignored,
 // so that nobody believes to have written somewhere else.
 func (s *Server) accessOf(r *http.Request) (request.Access, error) {
 	a, err := s.credential(r)
@@ -57,13 +61,13 @@ func (s *Server) accessOf(r *http.Request) (request.Access, error) {
 		return request.Access{}, err
 	}
 	a.Conversation, a.Peer = r.Header.Get(request.HeaderConversation), request.PeerOf(r)
-	workspace, source := r.Header.Get(request.HeaderWorkspace), r.Header.Get(request.HeaderSource)
-	if workspace == "" && source == "" {
+	workspace, source, agent := r.Header.Get(request.HeaderWorkspace), r.Header.Get(request.HeaderSource), r.Header.Get(request.HeaderAgent)
+	if workspace == "" && source == "" && agent == "" {
 		return a, nil
 	}
 	if !a.Local {
 		return request.Access{}, problem.New(http.StatusForbidden,
-			request.HeaderWorkspace+" and "+request.HeaderSource+" are obeyed only with the local token; the workspace comes from the credential")
+			request.HeaderWorkspace+", "+request.HeaderSource+" and "+request.HeaderAgent+" are obeyed only with the local token; the workspace comes from the credential")
 	}
 	if workspace != "" {
 		if !request.WorkspaceName.MatchString(workspace) {
@@ -76,6 +80,9 @@ func (s *Server) accessOf(r *http.Request) (request.Access, error) {
 			return request.Access{}, problem.New(http.StatusBadRequest, "the source is not 1 to 128 visible ASCII characters")
 		}
 		a.Source = source
+	}
+	if agent != "" {
+		a.Tools = s.cfg.Upstream.ToolSet(a.Workspace, agent)
 	}
 	return a, nil
 }

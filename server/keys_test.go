@@ -80,7 +80,7 @@ func TestScopesOfRoutes(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
 	tokens := map[request.Scopes]string{}
 	for _, set := range []request.Scopes{request.ScopeRead, request.ScopeWrite, request.ScopeAdmin} {
-		_, token, err := w.createKey(t.Context(), "k", request.DefaultWorkspace, set)
+		_, token, err := w.createKey(t.Context(), "k", request.DefaultWorkspace, set, "")
 		require.NoError(t, err)
 		tokens[set] = bearerOf(token)
 	}
@@ -126,7 +126,7 @@ func TestScopesOfRoutes(t *testing.T) {
 func TestTenantsAreApart(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
 	tenant := func(workspace string) string {
-		_, token, err := w.createKey(t.Context(), workspace, workspace, request.AllScopes)
+		_, token, err := w.createKey(t.Context(), workspace, workspace, request.AllScopes, "")
 		require.NoError(t, err)
 		return bearerOf(token)
 	}
@@ -185,7 +185,7 @@ func TestScopeNames(t *testing.T) {
 // A row that was changed on disk opens nothing.
 func TestDamagedKeyOpensNothing(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
-	info, token, err := w.createKey(t.Context(), "k", "w", request.ScopeRead)
+	info, token, err := w.createKey(t.Context(), "k", "w", request.ScopeRead, "")
 	require.NoError(t, err)
 	row, err := w.keys().Get(t.Context(), info.ID)
 	require.NoError(t, err)
@@ -221,10 +221,10 @@ func TestMetricsAreApart(t *testing.T) {
 		assert.Contains(t, body, "waymark_model_nodes")
 		assert.Equal(t, count == "4", strings.Contains(body, "go_goroutines"))
 	}
-	_, admin, err := w.createKey(t.Context(), "scraper", request.DefaultWorkspace, request.AllScopes)
+	_, admin, err := w.createKey(t.Context(), "scraper", request.DefaultWorkspace, request.AllScopes, "")
 	require.NoError(t, err)
 	assert.Contains(t, w.ask("GET", "/metrics", "", "Authorization: Bearer "+admin).body, "go_goroutines")
-	_, reader, err := w.createKey(t.Context(), "reader", request.DefaultWorkspace, request.ScopeRead)
+	_, reader, err := w.createKey(t.Context(), "reader", request.DefaultWorkspace, request.ScopeRead, "")
 	require.NoError(t, err)
 	assert.NotContains(t, w.ask("GET", "/metrics", "", "Authorization: Bearer "+reader).body, "go_goroutines")
 }

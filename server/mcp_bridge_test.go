@@ -31,7 +31,7 @@ func TestPipedRequestIsAnswered(t *testing.T) {
 	t.Cleanup(web.Close)
 	ask, _ := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
 	var out writer
-	require.NoError(t, mcpserver.Bridge(t.Context(), io.NopCloser(strings.NewReader(ask+"\n")), &out, web.URL+"/mcp", "local-token", request.DefaultWorkspace))
+	require.NoError(t, mcpserver.Bridge(t.Context(), io.NopCloser(strings.NewReader(ask+"\n")), &out, web.URL+"/mcp", "local-token", request.DefaultWorkspace, ""))
 	assert.Equal(t, 1, strings.Count(out.String(), "\n"))
 	assert.Contains(t, out.String(), `"json:parse"`)
 }
@@ -53,7 +53,7 @@ func TestBridgeTellsWhatIsWrong(t *testing.T) {
 			var out writer
 			done := make(chan error, 1)
 			go func() {
-				done <- mcpserver.Bridge(context.WithoutCancel(t.Context()), in, &out, c.endpoint, c.token, "")
+				done <- mcpserver.Bridge(context.WithoutCancel(t.Context()), in, &out, c.endpoint, c.token, "", "")
 			}()
 			_, err := io.WriteString(host, hello+"\n")
 			require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestBridgeEndsWithItsServer(t *testing.T) {
 	var out writer
 	done := make(chan error, 1)
 	go func() {
-		done <- mcpserver.Bridge(context.WithoutCancel(t.Context()), in, &out, web.URL+"/mcp", "local-token", request.DefaultWorkspace)
+		done <- mcpserver.Bridge(context.WithoutCancel(t.Context()), in, &out, web.URL+"/mcp", "local-token", request.DefaultWorkspace, "")
 	}()
 	_, err := io.WriteString(host, hello+"\n")
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestBridgeCarriesCallsSideBySide(t *testing.T) {
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
 	client := overPipes(t, "2026-07-28", nil, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", "local-token", request.DefaultWorkspace)
+		return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", "local-token", request.DefaultWorkspace, "")
 	})
 	slow := make(chan bool, 1)
 	go func() {
@@ -135,10 +135,10 @@ func TestContextEndsStdio(t *testing.T) {
 	t.Cleanup(web.Close)
 	for name, serve := range map[string]func(context.Context, io.ReadCloser, io.WriteCloser) error{
 		"stdio": func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-			return s.ServeStdio(ctx, in, out, request.DefaultWorkspace)
+			return s.ServeStdio(ctx, in, out, request.DefaultWorkspace, "")
 		},
 		"bridge": func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-			return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", "local-token", request.DefaultWorkspace)
+			return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", "local-token", request.DefaultWorkspace, "")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func TestABadFrameDoesNotEndTheSession(t *testing.T) {
 	hostIn, serverOut := io.Pipe()
 	serverIn, hostOut := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- s.ServeStdio(t.Context(), serverIn, serverOut, request.DefaultWorkspace) }()
+	go func() { done <- s.ServeStdio(t.Context(), serverIn, serverOut, request.DefaultWorkspace, "") }()
 	answers := bufio.NewScanner(hostIn)
 	answers.Buffer(nil, 1<<20)
 	ask := func(line string) map[string]any {
@@ -66,7 +66,7 @@ func TestBatchesOfTheRevisionThatHasThem(t *testing.T) {
 	hostIn, serverOut := io.Pipe()
 	serverIn, hostOut := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- s.ServeStdio(t.Context(), serverIn, serverOut, request.DefaultWorkspace) }()
+	go func() { done <- s.ServeStdio(t.Context(), serverIn, serverOut, request.DefaultWorkspace, "") }()
 	answers := bufio.NewScanner(hostIn)
 	answers.Buffer(nil, 1<<20)
 	ask := func(line string) string {
@@ -103,7 +103,7 @@ func newPipe(ctx context.Context, t *testing.T, s *Server) *pipe {
 	p := &pipe{t, hostOut, bufio.NewScanner(hostIn), make(chan error, 1)}
 	p.answers.Buffer(nil, 1<<20)
 	t.Cleanup(func() { hostIn.Close(); hostOut.Close() })
-	go func() { p.done <- s.ServeStdio(ctx, serverIn, serverOut, request.DefaultWorkspace) }()
+	go func() { p.done <- s.ServeStdio(ctx, serverIn, serverOut, request.DefaultWorkspace, "") }()
 	return p
 }
 

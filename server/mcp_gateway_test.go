@@ -341,14 +341,14 @@ func TestServersOverHTTP(t *testing.T) {
 	for _, body := range []string{`{"command":"/bin/sh"}`, `{"digest":"sha256:x"}`, `{"digest":"sha256:x","command":"/bin/sh","args":["-c","id"]}`} {
 		assert.Equal(t, http.StatusUnprocessableEntity, web.ask(http.MethodPost, "/v1/servers/evil/agree", body).status, body)
 	}
-	_, key, err := s.createKey(t.Context(), "k", request.DefaultWorkspace, request.AllScopes)
+	_, key, err := s.createKey(t.Context(), "k", request.DefaultWorkspace, request.AllScopes, "")
 	require.NoError(t, err)
 	digest := fmt.Sprintf(`{"digest":"sha256:%064d"}`, 7)
 	assert.Equal(t, http.StatusForbidden, web.ask(http.MethodPost, "/v1/servers/evil/agree", digest, "Authorization: Bearer "+key).status, "a key does not decide what is started")
-	_, reader, err := s.createKey(t.Context(), "r", request.DefaultWorkspace, request.ScopeRead)
+	_, reader, err := s.createKey(t.Context(), "r", request.DefaultWorkspace, request.ScopeRead, "")
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusForbidden, web.ask(http.MethodPost, "/v1/grants", `{"pattern":"*"}`, "Authorization: Bearer "+reader).status)
-	_, other, err := s.createKey(t.Context(), "o", "other", request.AllScopes)
+	_, other, err := s.createKey(t.Context(), "o", "other", request.AllScopes, "")
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusServiceUnavailable, web.ask(http.MethodPost, "/v1/grants", `{"pattern":"*"}`, "Authorization: Bearer "+other).status, "servers belong to one workspace")
 	assert.Contains(t, web.ask(http.MethodGet, "/v1/servers", "", "Authorization: Bearer "+other).body, `"servers":[]`)

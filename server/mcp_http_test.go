@@ -194,7 +194,7 @@ func TestKeysDecide(t *testing.T) {
 	t.Cleanup(web.Close)
 	url := web.URL + "/mcp"
 	key := func(workspace string, set request.Scopes) (id, token string) {
-		info, token, err := s.createKey(t.Context(), "test", workspace, set)
+		info, token, err := s.createKey(t.Context(), "test", workspace, set, "")
 		require.NoError(t, err)
 		return info.ID, token
 	}

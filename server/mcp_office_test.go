@@ -142,7 +142,7 @@ func overPipes(t testing.TB, revision string, o *mcp.ClientOptions, serve func(c
 
 func overStdio(t testing.TB, s *Server, o *mcp.ClientOptions) *mcp.ClientSession {
 	return overPipes(t, "", o, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return s.ServeStdio(ctx, in, out, request.DefaultWorkspace)
+		return s.ServeStdio(ctx, in, out, request.DefaultWorkspace, "")
 	})
 }
 
@@ -151,7 +151,7 @@ func overBridge(revision string) func(testing.TB, *Server, *mcp.ClientOptions) *
 		web := httptest.NewServer(s.Handler())
 		t.Cleanup(web.Close)
 		return overPipes(t, revision, o, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-			return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", "local-token", request.DefaultWorkspace)
+			return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", "local-token", request.DefaultWorkspace, "")
 		})
 	}
 }

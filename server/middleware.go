@@ -295,6 +295,9 @@ func sameOrigin(origin string, r *http.Request) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
+// boundRoutes are the routes that apply the tool set of a credential. All others are refused to it.
+var boundRoutes = []string{"/mcp", "/v1/next", "/v1/dag", "/v1/search"}
+
 // authorize finds out who asks, and whether they may.
 func (s *Server) authorize(c *gin.Context) {
 	ru, routed := s.ruleOf(c)
@@ -308,6 +311,11 @@ func (s *Server) authorize(c *gin.Context) {
 	case !ru.Public && !a.May(ru.Scope):
 		problem.Fail(c, problem.New(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", ")))
 		return
+	case !ru.Public && a.Tools != nil && !slices.Contains(boundRoutes, c.FullPath()):
+		problem.Fail(c, problem.New(http.StatusForbidden, fmt.Sprintf("a credential with the tool set of agent %q is answered by %s only", a.Tools.Name, strings.Join(boundRoutes, ", "))))
+		return
+	case a.Tools != nil && ru.Public: // the page shows more with a credential
+		err = request.ErrNoCredential
 	}
 	if err == nil {
 		c.Request = c.Request.WithContext(request.With(c.Request.Context(), a))

@@ -211,9 +211,9 @@ func TestBodyLimits(t *testing.T) {
 
 func TestRateLimit(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.Rate, c.Burst, c.RequireKey = 0.001, 3, true })
-	_, a, err := w.createKey(t.Context(), "a", "a", request.ScopeRead)
+	_, a, err := w.createKey(t.Context(), "a", "a", request.ScopeRead, "")
 	require.NoError(t, err)
-	_, b, err := w.createKey(t.Context(), "b", "b", request.ScopeRead)
+	_, b, err := w.createKey(t.Context(), "b", "b", request.ScopeRead, "")
 	require.NoError(t, err)
 	for range 3 {
 		assert.Equal(t, 200, w.ask("GET", "/v1/stats", "", "Authorization: Bearer "+a).status)

@@ -338,9 +338,9 @@ func (s *Server) recorder(ctx context.Context) (*live.Engine, error) {
 // ServeStdio answers one host that started this program as its child: MCP messages, one per line, in on in and out on
 // out, until in ends or ctx does. Calls that came before the end are answered first; once ctx has ended they have
 // Config.Drain for that. Nothing but messages may go to out; the log goes elsewhere. Whoever can start the program may
-// do everything in the workspace.
-func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, workspace string) error {
-	return s.mcp.ServeStdio(ctx, in, out, workspace)
+// do everything in the workspace, with an agent what its tool set allows.
+func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, workspace, agent string) error {
+	return s.mcp.ServeStdio(ctx, in, out, workspace, agent)
 }
 
 // Handler answers every route. It can be mounted without Serve; the limits on headers and

@@ -401,7 +401,7 @@ func TestConfigIsChecked(t *testing.T) {
 func TestStatusPageNamesTheStoreToReadersOnly(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey, c.Data = true, "/srv/secret place" })
 	require.NotContains(t, w.ask("GET", "/status", "").body, "secret place")
-	_, key, err := w.createKey(t.Context(), "k", request.DefaultWorkspace, request.ScopeRead)
+	_, key, err := w.createKey(t.Context(), "k", request.DefaultWorkspace, request.ScopeRead, "")
 	require.NoError(t, err)
 	require.Contains(t, w.ask("GET", "/status", "", bearerOf(key)).body, "/srv/secret place")
 }

@@ -23,7 +23,7 @@ import (
 func (w web) twoKeys() (a, b string) {
 	w.t.Helper()
 	header := func(name string) string {
-		_, key, err := w.createKey(context.Background(), name, name, request.AllScopes)
+		_, key, err := w.createKey(context.Background(), name, name, request.AllScopes, "")
 		require.NoError(w.t, err)
 		return "Authorization: Bearer " + key
 	}

@@ -138,7 +138,8 @@ func (s *Server) explain(ctx context.Context, q *question[explainBody]) (*answer
 }
 
 func asker(ctx context.Context, session string) live.Asker {
-	return live.Asker{Source: request.From(ctx).Source, Session: session}
+	a := request.From(ctx)
+	return live.Asker{Source: a.Source, Session: session, Tools: a.Tools}
 }
 
 // modelAt is the current model, once it counts event seq.

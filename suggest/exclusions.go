@@ -12,6 +12,9 @@ import (
 type Exclusions struct {
 	by  map[string]Exclusion
 	ids []string // sorted
+
+	set   *ToolSet // everything outside is excluded too; nil: nothing more
+	model *Model   // says what capabilities use; nil without a set
 }
 
 // An Exclusion is the reason why an id is excluded: AbsentQuarantined, AbsentUnavailable or AbsentBanned, with a message.
@@ -25,11 +28,16 @@ func NewExclusions(by map[string]Exclusion) *Exclusions {
 	if len(by) == 0 {
 		return nil
 	}
-	return &Exclusions{maps.Clone(by), slices.Sorted(maps.Keys(by))}
+	return &Exclusions{by: maps.Clone(by), ids: slices.Sorted(maps.Keys(by))}
 }
 
 // MarshalJSON writes the ids: other ids make it another question.
-func (w *Exclusions) MarshalJSON() ([]byte, error) { return json.Marshal(w.ids) }
+func (w *Exclusions) MarshalJSON() ([]byte, error) {
+	if w.set != nil {
+		return json.Marshal(map[string][]string{"ids": w.ids, "set": w.set.Patterns})
+	}
+	return json.Marshal(w.ids)
+}
 
 // And returns the exclusions with more ids. An id that is excluded already keeps its reason.
 func (w *Exclusions) And(more map[string]Exclusion) *Exclusions {
@@ -51,5 +59,8 @@ func (w *Exclusions) of(id string) (Exclusion, bool) {
 		return Exclusion{}, false
 	}
 	h, ok := w.by[id]
+	if !ok && !w.model.Allows(w.set, id) {
+		return Exclusion{AbsentBanned, w.set.Refusal(id).Error()}, true
+	}
 	return h, ok
 }

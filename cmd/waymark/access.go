@@ -27,6 +27,7 @@ type apiKey struct {
 	Workspace string    `json:"workspace"`
 	Scopes    []string  `json:"scopes"`
 	CreatedAt time.Time `json:"created_at"`
+	Agent     string    `json:"agent"`
 }
 
 func (a *app) keysCommand() *cobra.Command {
@@ -35,7 +36,7 @@ func (a *app) keysCommand() *cobra.Command {
 
 func (a *app) keysCreate() *cobra.Command {
 	var scopes []string
-	var name string
+	var name, agent string
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Create an API key for the workspace; it is shown once",
@@ -45,13 +46,14 @@ again. Works while a server runs and while none does.`,
   waymark keys create --workspace team-a --scopes read`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return ask(cmd.Context(), a, "/v1/keys", map[string]any{"name": name, "workspace": a.workspace, "scopes": scopes}, func(a *app, k apiKey) {
+			return ask(cmd.Context(), a, "/v1/keys", map[string]any{"name": name, "workspace": a.workspace, "scopes": scopes, "agent": agent}, func(a *app, k apiKey) {
 				a.printf("%s\n", k.Key)
 				fmt.Fprintf(a.errs, "key %s: %s on workspace %s; it is not shown again\n", k.ID, strings.Join(scopes, ", "), a.workspace)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "key", "what the key is for")
+	cmd.Flags().StringVar(&agent, "agent", "", "the key sees and calls only the tools of the set that gateway.json has for this `name`")
 	cmd.Flags().StringSliceVar(&scopes, "scopes", []string{"read", "write"}, "what it may do: read, write, admin")
 	return cmd
 }
@@ -71,9 +73,9 @@ func (a *app) keysList() *cobra.Command {
 				}
 				var rows [][]string
 				for _, k := range l.Keys {
-					rows = append(rows, []string{k.ID, k.Name, k.Workspace, strings.Join(k.Scopes, ","), k.CreatedAt.Format(time.RFC3339)})
+					rows = append(rows, []string{k.ID, k.Name, k.Workspace, strings.Join(k.Scopes, ","), k.Agent, k.CreatedAt.Format(time.RFC3339)})
 				}
-				columns(a.out, []string{"id", "name", "workspace", "scopes", "created"}, rows)
+				columns(a.out, []string{"id", "name", "workspace", "scopes", "agent", "created"}, rows)
 			})
 		},
 	}

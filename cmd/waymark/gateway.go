@@ -253,7 +253,9 @@ func (a *app) gatewayList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the servers, how they do, and what is granted",
-		Args:  noArgs,
+		Long: `Lists the servers with their state, the tools that were called since the start of the running service, with calls,
+failures and the 50th and 95th percentile of the newest 256 durations in milliseconds, and the grants.`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, defs, err := a.defined()
 			if err != nil {
@@ -269,8 +271,11 @@ func (a *app) showServers(l serverList, defs []gateway.Definition) {
 		a.printf("no servers; take some from a host: waymark gateway add FILE\n")
 		return
 	}
-	var rows [][]string
+	var rows, tools [][]string
 	for _, s := range l.Servers {
+		for _, t := range s.ByTool {
+			tools = append(tools, []string{t.ID, fmt.Sprint(t.Calls), fmt.Sprint(t.Failures), fmt.Sprintf("%.1f", t.P50), fmt.Sprintf("%.1f", t.P95)})
+		}
 		state := string(s.State)
 		if !s.Agreed {
 			state = "not agreed to"
@@ -278,6 +283,7 @@ func (a *app) showServers(l serverList, defs []gateway.Definition) {
 		rows = append(rows, []string{s.ID, s.Transport, state, fmt.Sprint(s.Tools), fmt.Sprint(s.Withheld), fmt.Sprint(s.Calls), fmt.Sprint(s.Failures), short(s.Problem)})
 	}
 	columns(a.out, []string{"server", "over", "state", "tools", "withheld", "calls", "failed", "last problem"}, rows)
+	a.section([]string{"tool", "calls", "failed", "p50 ms", "p95 ms"}, tools)
 	a.printf("\n")
 	for _, d := range defs {
 		a.printf("%s: %s\n", d.ID, d.Listed())

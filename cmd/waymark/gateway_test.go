@@ -116,3 +116,43 @@ func TestGatewayIsNotItsOwn(t *testing.T) {
 		assert.Contains(t, errs, "server of this data directory itself", address)
 	}
 }
+
+// A host with an agent gets the agent's tools only, from the process that has the directory and from one that passes on.
+func TestAgentOfHost(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	says(t, 0, "gateway", "add", deskConfig(t, map[string]string{}), "--yes", "--data", dir)
+	file := filepath.Join(dir, gateway.DefinitionsFile)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	text = []byte(strings.Replace(string(text), `"servers":`, `"agents": {"mail": ["My-Desk:st*"]}, "servers":`, 1))
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	_, errs := says(t, 2, "mcp", "--agent", "male", "--data", dir)
+	assert.Contains(t, errs, `no agent "male"`)
+
+	host := func(args ...string) *mcp.ClientSession {
+		return mcpClient(t, &mcp.CommandTransport{Command: exec.Command(program, append([]string{"mcp", "--connect", "--data", dir}, args...)...)})
+	}
+	for _, client := range []*mcp.ClientSession{host("--agent", "mail"), host("--agent", "mail")} {
+		awaitDesk(t, dir)
+		deskPID(t, client)
+		tools, err := client.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		var names []string
+		for _, tool := range tools.Tools {
+			names = append(names, tool.Name)
+		}
+		assert.Contains(t, names, "My-Desk__stamp")
+		assert.NotContains(t, names, "My-Desk__shred")
+		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "My-Desk:shred"}})
+		require.NoError(t, err)
+		require.True(t, r.IsError)
+		assert.Contains(t, r.Content[0].(*mcp.TextContent).Text, `My-Desk:shred is not in the tool set of agent "mail"`)
+	}
+	tools, err := host().ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "My-Desk__shred", tools.Tools[0].Name, "without an agent")
+	_, errs = says(t, 0, "keys", "create", "--agent", "mail", "--data", dir)
+	assert.Contains(t, errs, "key ")
+	out, _ := says(t, 0, "keys", "list", "--data", dir)
+	assert.Regexp(t, `read,write +mail`, out)
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/gateway"
 	"waymark/storage"
 )
 
@@ -231,6 +232,7 @@ func (a *app) welcome(dir, base string, requireKey bool) error {
 }
 
 func (a *app) mcpCommand() *cobra.Command {
+	var agent string
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve MCP over stdio",
@@ -239,13 +241,17 @@ the data directory already, messages are passed on to it; otherwise this process
 and also answers other commands on a loopback port. A workspace that does not exist yet is created.
 At the end of the input the calls that came before it are answered, then the command exits with 0.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), agent) },
 	}
 	a.engineFlags(cmd)
+	cmd.Flags().StringVar(&agent, "agent", "", "show and call only the tools of the set that gateway.json of the data directory has for this `name`")
 	return cmd
 }
 
-func (a *app) mcp(ctx context.Context) (err error) {
+func (a *app) mcp(ctx context.Context, agent string) (err error) {
+	if err := a.checkAgent(agent); err != nil {
+		return err
+	}
 	in, out := stdio(a.in, a.out)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a host that has gone is an error of the write, not the end of the process
 	h, c, err := a.enter(ctx, a.logger(), access{serves: true})
@@ -256,7 +262,7 @@ func (a *app) mcp(ctx context.Context) (err error) {
 		if err := createWorkspace(ctx, c); err != nil {
 			return err
 		}
-		return bridge(ctx, in, out, c)
+		return bridge(ctx, in, out, c, agent)
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
 	if err := h.workspaces.Create(ctx, a.workspace); err != nil {
@@ -273,13 +279,25 @@ func (a *app) mcp(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- h.server.Serve(ctx, ln) }()
-	err = h.server.ServeStdio(ctx, in, out, a.workspace)
+	err = h.server.ServeStdio(ctx, in, out, a.workspace, agent)
 	cancel()
 	select {
 	case e := <-served:
 		err = errors.Join(err, e)
 	case <-time.After(20 * time.Second): // longer than any graceful shutdown
 		err = errors.Join(err, errors.New("the loopback listener did not end"))
+	}
+	return err
+}
+
+// checkAgent refuses a name without a tool set, so that a mistake does not look like an agent without tools.
+func (a *app) checkAgent(name string) error {
+	if name == "" {
+		return nil
+	}
+	agents, err := gateway.ReadAgents(a.data, a.workspace)
+	if err == nil && agents[name] == nil {
+		return usagef("workspace %q has no agent %q; agents are defined in %s of the data directory", a.workspace, name, gateway.DefinitionsFile)
 	}
 	return err
 }

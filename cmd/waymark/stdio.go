@@ -26,6 +26,6 @@ type writeNopCloser struct{ io.Writer }
 func (writeNopCloser) Close() error { return nil }
 
 // bridge passes MCP messages on to the server that has the data directory.
-func bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, c *client.Client) error {
-	return mcpserver.Bridge(ctx, in, out, c.Base+"/mcp", c.Token, c.Workspace)
+func bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, c *client.Client, agent string) error {
+	return mcpserver.Bridge(ctx, in, out, c.Base+"/mcp", c.Token, c.Workspace, agent)
 }

@@ -95,6 +95,11 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	if err := u.gateway.Define(defs); err != nil {
 		return err
 	}
+	agents, err := gateway.ReadAgents(h.dir, a.workspace)
+	if err != nil {
+		return err
+	}
+	u.gateway.SetAgents(agents)
 	u.gateway.OnChange(u.withhold)
 	u.withhold()
 	h.upstream.Store(u)
@@ -127,6 +132,11 @@ func (u *upstream) start() error {
 	if err != nil {
 		return err
 	}
+	agents, err := gateway.ReadAgents(u.dir, u.workspace)
+	if err != nil {
+		return err
+	}
+	u.gateway.SetAgents(agents)
 	return u.gateway.Connect(defs)
 }
 

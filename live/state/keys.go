@@ -37,6 +37,7 @@ type KeyInfo struct {
 	Workspace string    `json:"workspace"`
 	Scopes    []string  `json:"scopes"`
 	CreatedAt time.Time `json:"created_at"`
+	Agent     string    `json:"agent,omitempty"` // whose tool set bounds the key; empty: none
 }
 
 // StoredKey is the row of a key.
@@ -47,12 +48,15 @@ type StoredKey struct {
 	Scopes    []string  `json:"scopes"`
 	SHA256    string    `json:"sha256"`
 	CreatedAt time.Time `json:"created_at"`
+	Agent     string    `json:"agent,omitempty"`
 }
 
-func (k StoredKey) info() KeyInfo { return KeyInfo{k.ID, k.Name, k.Workspace, k.Scopes, k.CreatedAt} }
+func (k StoredKey) info() KeyInfo {
+	return KeyInfo{k.ID, k.Name, k.Workspace, k.Scopes, k.CreatedAt, k.Agent}
+}
 
 // Create stores a new key and returns it with the only copy of its text.
-func (k Keys) Create(ctx context.Context, name, workspace string, scopes []string, now time.Time) (KeyInfo, string, error) {
+func (k Keys) Create(ctx context.Context, name, workspace string, scopes []string, agent string, now time.Time) (KeyInfo, string, error) {
 	var random [8 + 32]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
@@ -61,7 +65,7 @@ func (k Keys) Create(ctx context.Context, name, workspace string, scopes []strin
 	digest := sha256.Sum256([]byte(secret))
 	row := StoredKey{
 		ID: id, Name: name, Workspace: workspace, Scopes: scopes,
-		SHA256: hex.EncodeToString(digest[:]), CreatedAt: now.UTC().Truncate(time.Second),
+		SHA256: hex.EncodeToString(digest[:]), CreatedAt: now.UTC().Truncate(time.Second), Agent: agent,
 	}
 	value, err := json.Marshal(row)
 	if err != nil {

@@ -21,7 +21,7 @@ func table(t *testing.T) storage.Table {
 // Every text but that of the key itself is refused with one error, whatever is wrong with it.
 func TestKeysVerify(t *testing.T) {
 	keys := Keys{table(t)}
-	info, text, err := keys.Create(t.Context(), "ci", "w", []string{"read"}, time.Now())
+	info, text, err := keys.Create(t.Context(), "ci", "w", []string{"read"}, "", time.Now())
 	require.NoError(t, err)
 	row, err := keys.Verify(t.Context(), text)
 	require.NoError(t, err)

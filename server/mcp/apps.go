@@ -40,7 +40,7 @@ func addApps(srv *mcp.Server, m *mcpTools) {
 	}
 	srv.AddResource(&mcp.Resource{URI: uriMap, Name: "map", Title: "The map of the tools", MIMEType: mimeJSON,
 		Description: "The backbone of the learned graph with a place for each node."},
-		m.resource(func(engine *live.Engine, _ string) (any, bool, error) {
+		m.resource(func(engine *live.Engine, _ *suggest.ToolSet, _ string) (any, bool, error) {
 			return backbone(engine.Model().Map()), true, nil
 		}))
 }

@@ -56,13 +56,13 @@ var errServerGone = errors.New("the waymark process that had the data directory 
 const watchServer = 2 * time.Second
 
 // Bridge carries MCP between a host on in and out and a running server, until in ends (nil), ctx ends
-// (nil) or the server is gone, which is an error. token is the bearer; workspace may be empty, and is obeyed only with
-// the server's local token.
-func Bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, endpoint, token, workspace string) error {
+// (nil) or the server is gone, which is an error. token is the bearer; workspace and agent may be empty, and are obeyed
+// only with the server's local token.
+func Bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, endpoint, token, workspace, agent string) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxConnsPerHost = bridgeConnections
 	defer transport.CloseIdleConnections()
-	headers := &bridgeHeaders{next: transport, token: token, workspace: workspace, conversation: pipeConversation()}
+	headers := &bridgeHeaders{next: transport, token: token, workspace: workspace, agent: agent, conversation: pipeConversation()}
 	client := &http.Client{Transport: headers}
 
 	remote, err := (&mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: client, DisableStandaloneSSE: true}).Connect(ctx)
@@ -260,6 +260,7 @@ func (b *bridge) down(ctx context.Context) error {
 type bridgeHeaders struct {
 	next             http.RoundTripper
 	token, workspace string
+	agent            string
 	conversation     string
 
 	mu       sync.Mutex
@@ -290,6 +291,9 @@ func (h *bridgeHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 		// server running.
 		r.Header.Set(request.HeaderWorkspace, h.workspace)
 		r.Header.Set(request.HeaderSource, sourceStdio)
+	}
+	if h.agent != "" {
+		r.Header.Set(request.HeaderAgent, h.agent)
 	}
 	h.mu.Lock()
 	revision := h.revision

@@ -38,7 +38,10 @@ func (m *mcpTools) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp
 	if err != nil {
 		return nil, err
 	}
-	shown := slices.DeleteFunc(ids(engine.Model()), func(id string) bool { _, held := engine.Withheld(id); return held })
+	shown := slices.DeleteFunc(ids(engine.Model()), func(id string) bool {
+		_, held := engine.Withheld(id)
+		return held || !engine.Model().Allows(requestAccess(ctx, req.Extra).Tools, id)
+	})
 	values := completions(shown, argument.Value)
 	return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{
 		Values: values[:min(len(values), mostCompletions)], Total: len(values), HasMore: len(values) > mostCompletions,

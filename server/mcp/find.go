@@ -251,12 +251,12 @@ func describeTool(_ context.Context, c *mcpCall, in describeArguments) (Describe
 	var known []string
 	var unknown []suggest.UnknownID
 	for i, spelling := range in.IDs {
-		d, ok, err := describe(c.engine, c.model, spelling)
+		d, ok, err := describe(c.engine, c.model, c.access.Tools, spelling)
 		if err != nil {
 			return DescribeAnswer{}, jsonio.Wrong(fmt.Sprintf("ids[%d]", i), err.Error())
 		}
 		if !ok {
-			unknown = append(unknown, c.model.UnknownID(spelling, catalog.KindTool, len(unknown) < suggest.MostNear))
+			unknown = append(unknown, c.model.UnknownID(spelling, catalog.KindTool, c.access.Tools == nil && len(unknown) < suggest.MostNear))
 			continue
 		}
 		out.Tools = append(out.Tools, d)
@@ -282,8 +282,8 @@ func (e *heldError) Error() string {
 }
 
 // describe looks a spelling up in the catalog. What is quarantined is not shown.
-func describe(e *live.Engine, m *suggest.Model, spelling string) (d Described, ok bool, err error) {
-	id, err := m.Resolve(spelling)
+func describe(e *live.Engine, m *suggest.Model, set *suggest.ToolSet, spelling string) (d Described, ok bool, err error) {
+	id, err := resolve(m, set, spelling)
 	if err != nil {
 		return Described{}, false, err
 	}

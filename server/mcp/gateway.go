@@ -54,6 +54,15 @@ type Upstream struct {
 	Reload func() error
 }
 
+// ToolSet is the tool set of an agent; it has no patterns, and so allows nothing, if there is no such agent.
+func (u *Upstream) ToolSet(workspace, agent string) *suggest.ToolSet {
+	set := &suggest.ToolSet{Name: agent}
+	if u.Gateway != nil && workspace == u.Workspace {
+		set.Patterns = u.Gateway.Agent(agent)
+	}
+	return set
+}
+
 // callerOf calls the tools of the servers of a workspace; nil where there are none.
 func (c *Config) callerOf(workspace string) run.Caller { return c.Runs.CallerOf(workspace) }
 
@@ -224,7 +233,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if err != nil {
 		return m.failed(ctx, toolCall, err)
 	}
-	id, err := engine.Model().Resolve(tool)
+	id, err := resolve(engine.Model(), a.Tools, tool)
 	if err != nil {
 		return refusal(err)
 	}
@@ -298,6 +307,7 @@ func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a requ
 	if !ok || len(answer.Suggestions) == 0 {
 		return
 	}
+	answer.Suggestions = slices.DeleteFunc(answer.Suggestions, func(n suggest.Suggestion) bool { return !engine.Model().Allows(a.Tools, n.ID) })
 	s := after{SuggestionID: answer.SuggestionID, Stop: answer.Stop}
 	words := make([]string, len(answer.Suggestions))
 	for i, n := range answer.Suggestions {

@@ -280,7 +280,7 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	addResources(srv, m)
 	addApps(srv, m)
 	register(srv)
-	srv.AddReceivingMiddleware(isolate(cfg.Logger), declaredOnly(options.Capabilities), escapeIDs)
+	srv.AddReceivingMiddleware(isolate(cfg.Logger), declaredOnly(options.Capabilities), m.bound, escapeIDs)
 	return srv
 }
 

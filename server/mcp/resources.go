@@ -44,13 +44,13 @@ func addResources(srv *mcp.Server, m *mcpTools) {
 	srv.AddResource(&mcp.Resource{
 		URI: uriGraph, Name: "graph", Title: "The tool graph", MIMEType: mimeJSON,
 		Description: "Size, communities, clusters and the central tools of the learned graph.",
-	}, m.resource(func(engine *live.Engine, _ string) (any, bool, error) {
+	}, m.resource(func(engine *live.Engine, _ *suggest.ToolSet, _ string) (any, bool, error) {
 		s, err := summarise(engine.Model())
 		return s, true, err
 	}))
-	one := func(kind catalog.Kind) func(*live.Engine, string) (any, bool, error) {
-		return func(engine *live.Engine, id string) (any, bool, error) {
-			d, ok, err := describe(engine, engine.Model(), id)
+	one := func(kind catalog.Kind) func(*live.Engine, *suggest.ToolSet, string) (any, bool, error) {
+		return func(engine *live.Engine, set *suggest.ToolSet, id string) (any, bool, error) {
+			d, ok, err := describe(engine, engine.Model(), set, id)
 			return d, ok && d.Kind == kind, err
 		}
 	}
@@ -65,7 +65,7 @@ func addResources(srv *mcp.Server, m *mcpTools) {
 }
 
 // resource reads one thing out of of the caller's workspace.
-func (m *mcpTools) resource(read func(engine *live.Engine, id string) (any, bool, error)) mcp.ResourceHandler {
+func (m *mcpTools) resource(read func(engine *live.Engine, set *suggest.ToolSet, id string) (any, bool, error)) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		ctx, cancel := context.WithTimeout(ctx, m.cfg.Timeout)
 		defer cancel()
@@ -74,12 +74,15 @@ func (m *mcpTools) resource(read func(engine *live.Engine, id string) (any, bool
 		if err != nil {
 			return nil, err
 		}
-		v, ok, err := read(engine, idOf(uri))
+		v, ok, err := read(engine, requestAccess(ctx, req.Extra).Tools, idOf(uri))
 		var ambiguous *catalog.AmbiguousError
 		var held *heldError
+		var outside *outsideError
 		switch {
 		case errors.As(err, &held):
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: held.Error()}
+		case errors.As(err, &outside):
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: outside.Error()}
 		case errors.As(err, &ambiguous):
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: ambiguous.Error()}
 		case err != nil:

@@ -81,11 +81,21 @@ func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (one *run.Run, ou
 		return one, false, answer, err
 	}
 	if in.Run != "" {
-		if one, ok := runs.Find(c.access.Workspace, in.Run); ok {
-			return one, false, answer, nil
+		one, ok := runs.Find(c.access.Workspace, in.Run)
+		if ok {
+			answer.Status = one.Status()
+		} else {
+			answer.Status, err = runs.Status(ctx, c.access.Workspace, in.Run)
 		}
-		answer.Status, err = runs.Status(ctx, c.access.Workspace, in.Run)
-		return nil, false, answer, err
+		for _, n := range answer.Nodes {
+			if err == nil && !c.model.Allows(c.access.Tools, n.Tool) {
+				err = &outsideError{c.access.Tools.Refusal(n.Tool)}
+			}
+		}
+		if err != nil || !ok {
+			return nil, false, answer, err
+		}
+		return one, false, answer, nil
 	}
 	q, err := in.ToRun()
 	if err != nil {

@@ -22,8 +22,12 @@ func pipeConversation() string { return "pipe-" + rand.Text()[:16] }
 
 // ServeStdio answers one host over a pipe, until in ends or ctx does. Calls that came before the end are answered
 // first; once ctx has ended they have Config.Drain for that.
-func (e *Endpoint) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, workspace string) error {
-	ctx = request.With(ctx, request.Access{Workspace: workspace, Scopes: request.AllScopes, Source: sourceStdio, Local: true, Conversation: pipeConversation()})
+func (e *Endpoint) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, workspace, agent string) error {
+	a := request.Access{Workspace: workspace, Scopes: request.AllScopes, Source: sourceStdio, Local: true, Conversation: pipeConversation()}
+	if agent != "" {
+		a.Tools = e.cfg.Upstream.ToolSet(workspace, agent)
+	}
+	ctx = request.With(ctx, a)
 	f := newFrames(in, out)
 	defer f.stop()
 	session, err := e.NewServer(workspace).Connect(ctx, &mcp.IOTransport{Reader: f, Writer: f.out}, nil)

@@ -191,7 +191,7 @@ type mcpCall struct {
 
 // asker is who asks, and in which conversation. A client that names none may hold many.
 func (c *mcpCall) asker() live.Asker {
-	return live.Asker{Source: c.access.Source, Session: conversation(c.req, c.access)}
+	return live.Asker{Source: c.access.Source, Session: conversation(c.req, c.access), Tools: c.access.Tools}
 }
 
 // handler runs one tool: who asks, may they, in which workspace, for how long.
@@ -268,12 +268,15 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 		scoring   *rubric.RequestError
 		dag       *run.CheckError
 		problem   *huma.ErrorModel
+		outside   *outsideError
 	)
 	switch {
 	case errors.As(err, &dag):
 		return refusedDAG(dag)
 	case errors.As(err, &problem):
 		return refusal(errors.New(problem.Detail))
+	case errors.As(err, &outside):
+		return refusal(outside)
 	case errors.As(err, &argument), errors.As(err, &request), errors.As(err, &ambiguous), errors.As(err, &scoring),
 		errors.Is(err, score.ErrNoJudge), errors.Is(err, score.ErrJudge), errors.Is(err, score.ErrSearch):
 		return refusal(err)

@@ -10,6 +10,7 @@ import (
 	"regexp"
 
 	"waymark/live"
+	"waymark/suggest"
 )
 
 // Scopes is a set of what a caller may do.
@@ -67,6 +68,9 @@ type Access struct {
 	Operator   bool   // may act on the whole data directory: Local, or anybody on a loopback without keys
 	Credential string // the header Authorization behind it; of a session, the one that its link was made with
 
+	// Tools is the tool set of the agent that asks; nil: everything.
+	Tools *suggest.ToolSet
+
 	// What tells the callers of one credential apart, and grants nothing.
 	Conversation string // as the caller names it; may be empty
 	Peer         string // address of the other end; empty over a pipe
@@ -99,6 +103,7 @@ const DefaultWorkspace = live.DefaultWorkspace
 const (
 	HeaderWorkspace = "Waymark-Workspace"
 	HeaderSource    = "Waymark-Source"
+	HeaderAgent     = "Waymark-Agent" // and an agent, whose tool set then bounds the request
 )
 
 var (

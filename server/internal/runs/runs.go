@@ -188,15 +188,31 @@ func (r *Runs) rules(ctx context.Context, workspace string, engine *live.Engine)
 	}}
 }
 
+// within refuses tasks outside the tool set of the caller, before errors of the check describe them.
+func (r *Runs) within(m *suggest.Model, a request.Access, q run.Request) error {
+	for _, t := range q.DAG.Tasks {
+		if id, err := m.Resolve(t.Tool); a.Tools != nil && (err != nil || !m.Allows(a.Tools, id)) {
+			return problem.New(http.StatusForbidden, a.Tools.Refusal(t.Tool).Error())
+		}
+	}
+	return nil
+}
+
 // Begin checks a request and begins its run, or, to try it, only says what it would do.
 func (r *Runs) Begin(ctx context.Context, a request.Access, q run.Request, dry bool, suggestion string) (Answer, error) {
 	engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
 	if err != nil {
 		return Answer{}, err
 	}
+	if err := r.within(engine.Model(), a, q); err != nil {
+		return Answer{}, err
+	}
 	p, err := run.Check(q, r.rules(ctx, a.Workspace, engine))
 	if err != nil {
 		return Answer{}, err
+	}
+	if a.Tools != nil && p.Calls(a.Tools.Has) {
+		return Answer{}, problem.New(http.StatusForbidden, a.Tools.Refusal("a tool of a capability of the DAG").Error())
 	}
 	if dry {
 		return Answer{plannedStatus(q, p), p}, nil

@@ -1,0 +1,248 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/live"
+	"waymark/record"
+	"waymark/server/internal/request"
+	mcpserver "waymark/server/mcp"
+)
+
+// outside are ids that the agent of these tests must never get to see.
+var outside = []string{"fs:read_file", "fs:write_file", "json:parse", "slack:get_issue", "desk:shred", "reformat", "cap:mixed", "cap:nested", "cap:bare"}
+
+// officeWithAgent is the office with a desk, and an agent that may use part of both.
+func officeWithAgent(t *testing.T) *Server {
+	s, _ := officeWithDesk(t, func(c *Config) {
+		engine, err := c.Workspaces.Open(t.Context(), request.DefaultWorkspace)
+		require.NoError(t, err)
+		c.Upstream.Mode, c.Upstream.SuggestAfter = mcpserver.ModeDirect, true
+		c.Caller = record.New(engine, c.Caller, record.Options{})
+	})
+	s.cfg.Upstream.Gateway.SetAgents(map[string][]string{"mail": {"desk:s*n", "desk:stamp", "github:*"}, "plans": {"cap:*", "github:*"}, "typo": {"fs:*fil"}})
+	_, err := defaultEngine(t, s).PutCapabilities(t.Context(), []catalog.Capability{
+		{ID: "triage", Description: "Find an issue", Intent: "find the issue about a crash", Tools: []string{"github:search_issues", "github:get_issue"}},
+		{ID: "cap:mixed", Description: "Save an issue", Intent: "export an issue as json", Tools: []string{"github:get_issue", "fs:write_file"}},
+		{ID: "cap:nested", Description: "Save an issue again", Intent: "export an issue as json", Tools: []string{"cap:mixed"}},
+		{ID: "cap:bare", Description: "An issue without tools", Intent: "find the issue"},
+	})
+	require.NoError(t, err)
+	for _, tool := range []string{"desk:stamp", "github:get_issue"} { // version 1 is outside of "plans", the newest one inside
+		_, err := defaultEngine(t, s).PutCapabilities(t.Context(), []catalog.Capability{{ID: "cap:versioned", Description: "Does a task", Tasks: []catalog.Task{{ID: "a", Tool: tool, Arguments: map[string]json.RawMessage{"letter": json.RawMessage(`"a"`)}}}}})
+		require.NoError(t, err)
+	}
+	var episodes []episodic.Episode
+	for i := range 9 {
+		episodes = append(episodes, episodic.Episode{ID: fmt.Sprint("mail ", i), Steps: []episodic.Step{{Tool: "desk:stamp"}, {Tool: "desk:shred"}, {Tool: "desk:stamp"}, {Tool: "desk:sign"}}})
+	}
+	_, err = defaultEngine(t, s).Record(t.Context(), "test", episodes)
+	require.NoError(t, err)
+	_, err = defaultEngine(t, s).AddRule(t.Context(), live.Rule{Kind: live.RulePin, Tool: "fs:write_file", After: "desk:stamp"})
+	require.NoError(t, err)
+	_, err = defaultEngine(t, s).Build(t.Context())
+	require.NoError(t, err)
+	return s
+}
+
+// bounded are the ways in which a session gets a tool set. An empty agent is a session without one.
+var bounded = map[string]func(t *testing.T, s *Server, agent string) *mcp.ClientSession{
+	"stdio": func(t *testing.T, s *Server, agent string) *mcp.ClientSession {
+		return overPipes(t, "", nil, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+			return s.ServeStdio(ctx, in, out, request.DefaultWorkspace, agent)
+		})
+	},
+	"bridge": func(t *testing.T, s *Server, agent string) *mcp.ClientSession {
+		return bridged(t, s, "2025-11-25", "local-token", request.DefaultWorkspace, agent)
+	},
+	"key 2025-11-25": func(t *testing.T, s *Server, agent string) *mcp.ClientSession {
+		return bridged(t, s, "2025-11-25", keyOf(t, s, agent), "", "")
+	},
+	"key 2026-07-28": func(t *testing.T, s *Server, agent string) *mcp.ClientSession {
+		return bridged(t, s, "2026-07-28", keyOf(t, s, agent), "", "")
+	},
+}
+
+func keyOf(t *testing.T, s *Server, agent string) string {
+	_, key, err := s.createKey(t.Context(), "k", request.DefaultWorkspace, request.AllScopes, agent)
+	require.NoError(t, err)
+	return key
+}
+
+func bridged(t *testing.T, s *Server, revision, token, workspace, agent string) *mcp.ClientSession {
+	web := httptest.NewServer(s.Handler())
+	t.Cleanup(web.Close)
+	return overPipes(t, revision, nil, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+		return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", token, workspace, agent)
+	})
+}
+
+// agentQuestions are asked of a session; their contexts name no id outside.
+func agentQuestions() (all []*mcp.CallToolParams) {
+	intents := []string{"reformat a file", "find the issue about a crash", "export an issue as json", "write text to disk", "destroy a letter", "read"}
+	for _, after := range [][]string{nil, {"github:search_issues"}, {"github:search_issues", "github:get_issue"}, {"desk:stamp"}} {
+		for _, intent := range append(intents, "") {
+			all = append(all, &mcp.CallToolParams{Name: "suggest_next", Arguments: map[string]any{"context": after, "intent": intent, "limit": 100}})
+			if intent != "" {
+				all = append(all, &mcp.CallToolParams{Name: "suggest_dag", Arguments: map[string]any{"context": after, "intent": intent, "max_steps": 25}},
+					&mcp.CallToolParams{Name: "find_tool", Arguments: map[string]any{"context": after, "query": intent, "limit": 100, "explain": true}})
+			}
+		}
+	}
+	return append(all, &mcp.CallToolParams{Name: "find_tool", Arguments: map[string]any{"query": "issue", "context": []string{"github:serach_issues", "write_fil"}, "limit": 100}})
+}
+
+// agentAnswers are all that a session is told, by the name of the tool that tells it.
+func agentAnswers(t *testing.T, client *mcp.ClientSession) map[string]string {
+	said := map[string]string{}
+	for _, q := range agentQuestions() {
+		r, err := client.CallTool(t.Context(), q)
+		require.NoError(t, err)
+		require.False(t, r.IsError, "%v", r.Content)
+		text, err := json.Marshal(r)
+		require.NoError(t, err)
+		said[q.Name] += string(text) + "\n"
+	}
+	return said
+}
+
+func TestAgentSeesItsToolsOnly(t *testing.T) {
+	for name, open := range bounded {
+		t.Run(name, func(t *testing.T) {
+			s := officeWithAgent(t)
+			client := open(t, s, "mail")
+			assert.Subset(t, listedNames(t, client), []string{"call_tool", "desk__sign", "desk__stamp", "find_tool"})
+			assert.NotContains(t, listedNames(t, client), "desk__shred")
+			said := agentAnswers(t, client)
+			for tool, text := range said {
+				for _, id := range outside {
+					if !strings.Contains(id, ":") {
+						id = `"` + id + `"`
+					}
+					at := strings.Index(text, id)
+					assert.Negative(t, at, "%s: %.200s", tool, text[max(0, at-60):])
+				}
+				assert.Contains(t, text, "github:get_issue", tool)
+			}
+			assert.Contains(t, said["find_tool"], "desk:stamp")
+			assert.Contains(t, said["find_tool"], `"triage"`, "a capability of tools inside")
+			for tool, text := range agentAnswers(t, open(t, s, "")) {
+				assert.Contains(t, text, "fs:write_file", "%s without a set", tool)
+			}
+		})
+	}
+}
+
+func TestAgentCallsItsToolsOnly(t *testing.T) {
+	for name, open := range bounded {
+		t.Run(name, func(t *testing.T) {
+			s := officeWithAgent(t)
+			require.NoError(t, s.cfg.Upstream.Gateway.Grant(t.Context(), "desk:*"))
+			client, letter := open(t, s, "mail"), map[string]any{"letter": "a"}
+			after := func(client *mcp.ClientSession) string {
+				r := call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": letter})
+				assert.False(t, r.IsError)
+				return textOf(t, r) + fmt.Sprint(r.StructuredContent)
+			}
+			assert.Contains(t, after(open(t, s, "")), "desk:shred", "without a set it usually comes next")
+			said := after(client)
+			assert.NotContains(t, said, "desk:shred")
+			assert.NotContains(t, said, "fs:write_file")
+			assert.False(t, call(t, client, "desk__stamp", letter).IsError)
+			dag := func(tool string) map[string]any {
+				return map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": tool, "arguments": letter}}}}
+			}
+			assert.False(t, call(t, client, "run_dag", dag("desk:stamp")).IsError)
+			for _, refused := range []struct {
+				tool      string
+				arguments any
+				id        string
+			}{
+				{"call_tool", map[string]any{"tool": "desk:shred", "arguments": letter}, "desk:shred"},
+				{"call_tool", map[string]any{"tool": "mcp__desk__shred", "arguments": letter}, "mcp__desk__shred"},
+				{"desk__shred", letter, "desk:shred"},
+				{"run_dag", dag("desk:shred"), "desk:shred"},
+				{"run_dag", dag("cap:mixed"), "cap:mixed"},
+				{"run_dag", dag("cap:nested"), "cap:nested"},
+				{"describe_tool", map[string]any{"ids": []string{"desk:shred"}}, "desk:shred"},
+				{"describe_tool", map[string]any{"ids": []string{"cap:mixed"}}, "cap:mixed"},
+				{"describe_tool", map[string]any{"ids": []string{"get_issue"}}, "get_issue"},
+			} {
+				r := call(t, client, refused.tool, refused.arguments)
+				assert.True(t, r.IsError, "%v", refused)
+				assert.Contains(t, textOf(t, r), refused.id+` is not in the tool set of agent "mail"`)
+				assert.NotContains(t, textOf(t, r), "slack")
+			}
+			for _, unknown := range []string{"github:write_file", "github:fs_read_file"} {
+				assert.NotContains(t, textOf(t, call(t, client, "run_dag", dag(unknown))), "fs:", "unknown ids are compared with those inside")
+				assert.NotContains(t, textOf(t, call(t, client, "describe_tool", map[string]any{"ids": []string{unknown}})), "fs:")
+			}
+			assert.NotContains(t, textOf(t, call(t, open(t, s, "typo"), "describe_tool", map[string]any{"ids": []string{"fs:write_fil"}})), "write_file", "no id outside is proposed")
+			versioned := call(t, open(t, s, "plans"), "run_dag", dag("cap:versioned@1"))
+			assert.True(t, versioned.IsError)
+			assert.Contains(t, textOf(t, versioned), `is not in the tool set of agent "plans"`)
+			assert.False(t, call(t, open(t, s, ""), "call_tool", map[string]any{"tool": "desk:shred", "arguments": letter}).IsError, "granted, and no set")
+
+			run := answerOf[struct{ ID string }](t, call(t, open(t, s, ""), "run_dag", dag("desk:shred"))).ID
+			assert.Contains(t, textOf(t, call(t, client, "run_dag", map[string]any{"run": run})), "desk:shred is not in the tool set")
+			for _, uri := range []string{"waymark://tools/fs:read_file", "waymark://capabilities/cap:mixed", "waymark://graph", "waymark://map"} {
+				_, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+				assert.ErrorContains(t, err, `is not in the tool set of agent "mail"`, uri)
+			}
+			_, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "waymark://tools/github:get_issue"})
+			assert.NoError(t, err)
+			completed, err := client.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "waymark://tools/{id}"}, Argument: mcp.CompleteParamsArgument{Name: "id", Value: "s"}})
+			require.NoError(t, err)
+			assert.Equal(t, []string{"desk:sign", "desk:stamp", "github:get_issue", "github:search_issues"}, completed.Completion.Values)
+		})
+	}
+}
+
+// A name without a set allows nothing, and a key that is bound gets nothing over HTTP but the questions that apply its set.
+func TestAgentOverHTTP(t *testing.T) {
+	s := officeWithAgent(t)
+	client := bounded["bridge"](t, s, "nobody")
+	assert.NotContains(t, strings.Join(listedNames(t, client), " "), "__")
+	assert.True(t, call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "a"}}).IsError)
+
+	listener := httptest.NewServer(s.Handler())
+	t.Cleanup(listener.Close)
+	w := web{s, t, listener.URL}
+	key := "Authorization: Bearer " + keyOf(t, s, "mail")
+	plain := "Authorization: Bearer " + keyOf(t, s, "")
+	for path, body := range map[string]string{"/v1/next": `{"intent":"export an issue as json","limit":100}`, "/v1/dag": `{"intent":"export an issue as json"}`, "/v1/search": `{"query":"issue json file","limit":100}`} {
+		bound, free, all := w.ask(http.MethodPost, path, body, key), w.ask(http.MethodPost, path, body, plain), w.ask(http.MethodPost, path, body)
+		require.Equal(t, 200, bound.status, bound.body)
+		for _, id := range outside[:5] {
+			assert.NotContains(t, bound.body, id, path)
+		}
+		assert.Contains(t, bound.body, "github:get_issue", path)
+		assert.Equal(t, all.body, free.body, "a key without a set is answered as before")
+	}
+	assert.NotContains(t, w.ask(http.MethodGet, "/status", "", key).body, "episodes", "the page is that of a visitor")
+	assert.Contains(t, w.ask(http.MethodGet, "/status", "", plain).body, "episodes")
+	for _, r := range []string{"GET /v1/tools", "GET /v1/graph", "GET /v1/keys", "GET /v1/servers", "POST /v1/explain", "POST /v1/runs", "GET /v1/tools/fs:read_file", "GET /v1/stats", "POST /v1/keys"} {
+		method, path, _ := strings.Cut(r, " ")
+		got := w.ask(method, path, `{"id":"fs:read_file"}`, key)
+		assert.Equal(t, http.StatusForbidden, got.status, r)
+		assert.Contains(t, got.body, "mail", r)
+	}
+	assert.Equal(t, http.StatusForbidden, w.ask(http.MethodPost, "/v1/next", `{}`, plain, "Waymark-Agent: mail").status, "a header does not replace the set of a key")
+	made := w.ask(http.MethodPost, "/v1/keys", `{"name":"k","scopes":["read"],"agent":"mail"}`)
+	assert.Equal(t, http.StatusOK, made.status, made.body)
+	assert.Contains(t, made.body, `"agent":"mail"`)
+	assert.Contains(t, w.ask(http.MethodPost, "/v1/keys", `{"name":"k","scopes":["read"],"agent":"male"}`).body, fmt.Sprintf("has no agent %q", "male")[:12])
+}
