@@ -15,8 +15,9 @@ import (
 	"waymark/storage"
 )
 
-// retainEvery is the time between two applications of the retention rules.
-const retainEvery = time.Hour
+// retainEvery is the time between two applications of the retention rules. Each one that forgets costs a rebuild and the
+// proposals that wait for a decision.
+const retainEvery = 24 * time.Hour
 
 type retentionQuery struct {
 	KeepFor      string `query:"keep_for" doc:"Age above which an episode is forgotten, as in 2160h; the rule of the server if absent."`
@@ -61,7 +62,7 @@ func (s *Server) retentionRoutes(r *route.Table) {
 	route.Add(r, route.Rule{Scope: request.ScopeAdmin}, op("retention", http.MethodGet, "Show what the retention rules would forget",
 		"Size of the log, episodes a day, disk forecast, and the episodes that the rules forget now. Nothing is changed."), s.retention)
 	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Once: true, Audit: true}, op("apply-retention", http.MethodPost, "Apply retention rules",
-		"Forgets the episodes that GET shows, as POST /v1/forget does. The server applies its own rules at its start and once an hour."), s.postRetention)
+		"Forgets the episodes that GET shows, as POST /v1/forget does. The server applies its own rules at its start and once a day."), s.postRetention)
 }
 
 // keep returns the rules that a request names, or those of the server.
@@ -140,7 +141,7 @@ func (s *Server) retain(ctx context.Context, workspace string, keep live.Retenti
 	return r.Due.Episodes, done, err
 }
 
-// retainBehind applies the rules of the server to all workspaces, now and once an hour until ctx ends. The function it
+// retainBehind applies the rules of the server to all workspaces, now and once a day until ctx ends. The function it
 // returns waits for the end, at most as long as work without a request may take at shutdown.
 func (s *Server) retainBehind(ctx context.Context) (wait func()) {
 	if s.cfg.Keep.None() {
@@ -149,7 +150,7 @@ func (s *Server) retainBehind(ctx context.Context) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.retainHourly(ctx)
+		s.retainDaily(ctx)
 	}()
 	return func() {
 		select {
@@ -159,7 +160,7 @@ func (s *Server) retainBehind(ctx context.Context) (wait func()) {
 	}
 }
 
-func (s *Server) retainHourly(ctx context.Context) {
+func (s *Server) retainDaily(ctx context.Context) {
 	tick := time.NewTicker(retainEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -179,7 +180,7 @@ func (s *Server) retainAll(ctx context.Context) {
 	for _, name := range names {
 		episodes, done, err := s.retain(ctx, name, s.cfg.Keep)
 		if err != nil && ctx.Err() == nil {
-			s.cfg.Logger.Error("retention rules could not be applied; they are applied again in an hour", "workspace", name, "error", err)
+			s.cfg.Logger.Error("retention rules could not be applied; they are applied again in a day", "workspace", name, "error", err)
 		}
 		if episodes > 0 {
 			s.auditRetention(name, episodes, done, err)

@@ -41,7 +41,7 @@ func (a *app) retentionCommand() *cobra.Command {
 		Long: `Shows the episodes that --keep-for and --keep-episodes would forget now, the size of the log and its
 snapshots, episodes a day, and how long the disk lasts at the present rate. Without these flags the rules are
 those of the server. Nothing is changed unless --apply is given, which forgets these episodes as waymark forget
-does. A server with rules applies them by itself, at its start and once an hour.`,
+does. A server with rules applies them by itself, at its start and once a day.`,
 		Example: `  waymark retention
   waymark retention --keep-for 2160h
   waymark retention --keep-episodes 50000 --apply`,
