@@ -31,6 +31,7 @@ type Report struct {
 	Tools     []Row      `json:"tools"`
 	Failures  []Failure  `json:"failures"`
 	Loops     []Loop     `json:"loops"`
+	Weeks     []Week     `json:"weeks"`
 	Workflows []Workflow `json:"workflows"`
 	Unused    []Unused   `json:"unused_servers"`
 	Judged    int        `json:"servers_judged"` // configured servers that enough sessions had
@@ -65,6 +66,31 @@ type Loop struct {
 	Longest int    `json:"longest"`
 	Failed  int    `json:"failed"` // of the calls
 }
+
+// Week counts the calls of seven days from a Monday on, so that an owner sees whether failures and repeats became fewer
+// since hosts ask Waymark.
+type Week struct {
+	Monday   time.Time `json:"monday"`
+	Tasks    int       `json:"tasks"`
+	Calls    int       `json:"calls"`
+	Failed   int       `json:"failed"`
+	Repeated int       `json:"repeated"` // the call before it again, with arguments of the same shape
+	Asked    int       `json:"asked"`    // calls of Waymark's own tools
+}
+
+// LeastCalls is how many calls a week needs for its shares to say something.
+const LeastCalls = 20
+
+// Share is a count of all calls of the week as a percentage; too few calls tell nothing.
+func (w *Week) Share(n int) string {
+	if w.Calls < LeastCalls {
+		return "too few to tell"
+	}
+	return percent(float64(n) / float64(w.Calls))
+}
+
+// mostWeeks is how many weeks a report shows, the newest.
+const mostWeeks = 13
 
 // Workflow is a DAG of calls that tasks have in common, in topological order.
 type Workflow struct {
@@ -129,8 +155,8 @@ func (c *Collection) Report(ctx context.Context, s Sources) (*Report, error) {
 	return r, ctx.Err()
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
 	}
@@ -187,6 +213,11 @@ func (c *Collection) count(r *Report) {
 		r.Failures = append(r.Failures, f)
 	}
 	r.Failures = top(r.Failures, func(f Failure) int { return f.Calls }, func(f Failure) string { return f.Class })
+	r.Weeks = []Week{}
+	for _, monday := range sortedKeys(c.weeks) {
+		r.Weeks = append(r.Weeks, *c.weeks[monday])
+	}
+	r.Weeks = r.Weeks[max(0, len(r.Weeks)-mostWeeks):]
 	byTool := map[string]*Loop{}
 	for _, l := range c.loops {
 		sum := byTool[l.Tool]

@@ -45,6 +45,7 @@ type Collection struct {
 	sessions map[sessionKey]int64 // start of the first call in seconds, 0 if not known
 	loops    map[loopKey]*Loop
 	servers  map[string]map[sessionKey]bool // sessions by server and host
+	weeks    map[int64]*Week                // by the start of their Monday in seconds
 	newest   []episodic.Episode
 	from, to time.Time
 	calls    int
@@ -71,7 +72,7 @@ type counts struct {
 // Collect reads the places. It tells progress after each episode.
 func Collect(ctx context.Context, places []Place, now time.Time, progress func(host string, calls int)) (*Collection, error) {
 	c := &Collection{places: places, tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[loopKey]*Loop{},
-		servers: map[string]map[sessionKey]bool{}, unread: map[string]int{}}
+		servers: map[string]map[sessionKey]bool{}, unread: map[string]int{}, weeks: map[int64]*Week{}}
 	seen := ingest.Seen{}
 	for i := range places {
 		p := &places[i]
@@ -131,6 +132,7 @@ func (c *Collection) episode(host string, e *episodic.Episode) {
 		c.step(session, &e.Steps[i])
 	}
 	c.findLoops(e.Steps)
+	c.week(e)
 	kept := *e
 	kept.Session = string(sum[:12])
 	for i := range kept.Steps {
@@ -192,8 +194,7 @@ func serverOf(tool string) string {
 func (c *Collection) findLoops(steps []episodic.Step) {
 	for i := 0; i < len(steps); {
 		n := 1
-		for i+n < len(steps) && steps[i+n].Tool == steps[i].Tool && steps[i+n].Shape == steps[i].Shape &&
-			(steps[i+n].Group == "" || steps[i+n].Group != steps[i+n-1].Group) {
+		for i+n < len(steps) && repeats(&steps[i+n-1], &steps[i+n]) {
 			n++
 		}
 		if n >= leastLoop {
@@ -212,6 +213,39 @@ func (c *Collection) findLoops(steps []episodic.Step) {
 		}
 		i += n
 	}
+}
+
+// week adds a task to the week of its time, in UTC. One without a time is in no week.
+func (c *Collection) week(e *episodic.Episode) {
+	if e.Time.IsZero() {
+		return
+	}
+	day := e.Time.UTC().Truncate(24 * time.Hour)
+	monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
+	w := c.weeks[monday.Unix()]
+	if w == nil {
+		w = &Week{Monday: monday}
+		c.weeks[monday.Unix()] = w
+	}
+	w.Tasks++
+	for i := range e.Steps {
+		s := &e.Steps[i]
+		w.Calls++
+		if s.Outcome == episodic.Failure || s.ErrorKind != "" {
+			w.Failed++
+		}
+		if i > 0 && repeats(&e.Steps[i-1], s) {
+			w.Repeated++
+		}
+		if serverOf(s.Tool) == "waymark" {
+			w.Asked++
+		}
+	}
+}
+
+// repeats reports whether a step is the one before it again: the same tool and shape of arguments, not in parallel.
+func repeats(before, s *episodic.Step) bool {
+	return s.Tool == before.Tool && s.Shape == before.Shape && (s.Group == "" || s.Group != before.Group)
 }
 
 // bucket numbers durations so that those of one bucket differ by less than 7 %.

@@ -81,6 +81,7 @@ func TestReport(t *testing.T) {
 	require.Equal(t, "Read", r.Tools[0].Name)
 	require.Equal(t, []Failure{{"timeout", 20, 20. / 240, []Row{{Name: "ci:run", Calls: 40, Failures: 20, FailureRate: .5}}}}, r.Failures)
 	require.Equal(t, []Loop{{"Read", 40, 120, 3, 0}}, r.Loops)
+	require.Equal(t, []Week{{began.Truncate(24 * time.Hour), 40, 240, 20, 80, 0}}, r.Weeks)
 	require.NotEmpty(t, r.Workflows)
 	require.Equal(t, []string{"git:log", "Read"}, r.Workflows[0].Tools[:2])
 
@@ -98,6 +99,30 @@ func TestReport(t *testing.T) {
 	require.NotContains(t, all, secret)
 	require.NotContains(t, all, "deploy with")
 	require.NotContains(t, all, m.Home)
+}
+
+// Weeks begin on Monday, in UTC. Parallel calls and other arguments are no repeats, and few calls tell nothing.
+func TestWeeks(t *testing.T) {
+	c := &Collection{weeks: map[int64]*Week{}}
+	zone := time.FixedZone("", -5*3600)
+	step := func(tool, shape, group string, o episodic.Outcome) episodic.Step {
+		return episodic.Step{Tool: tool, Shape: shape, Group: group, Outcome: o}
+	}
+	for _, e := range []episodic.Episode{
+		{Time: time.Date(2026, 6, 7, 23, 0, 0, 0, zone), Steps: []episodic.Step{step("a", "x", "", episodic.Failure), step("a", "x", "", ""), step("a", "y", "", "")}}, // Monday in UTC
+		{Time: time.Date(2026, 6, 7, 23, 0, 0, 0, time.UTC), Steps: []episodic.Step{step("waymark:suggest_next", "", "", ""), step("a", "", "g", ""), step("a", "", "g", "")}},
+		{Steps: []episodic.Step{step("b", "", "", "")}},
+	} {
+		c.week(&e)
+	}
+	var r Report
+	c.count(&r)
+	require.Equal(t, []Week{
+		{time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), 1, 3, 0, 0, 1},
+		{time.Date(2026, 6, 8, 0, 0, 0, 0, time.UTC), 1, 3, 1, 1, 0},
+	}, r.Weeks)
+	require.Equal(t, "too few to tell", r.Weeks[0].Share(1))
+	require.Equal(t, "10.0 %", (&Week{Calls: 20}).Share(2))
 }
 
 // A report of nothing says where it looked.
@@ -156,7 +181,7 @@ func TestLoops(t *testing.T) {
 
 // Only the newest tasks are kept, whatever the order of files; counts go on.
 func TestMemoryIsBounded(t *testing.T) {
-	c := &Collection{tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[loopKey]*Loop{}, servers: map[string]map[sessionKey]bool{}}
+	c := &Collection{tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[loopKey]*Loop{}, weeks: map[int64]*Week{}, servers: map[string]map[sessionKey]bool{}}
 	const tasks = 2*mostEpisodes + mostEpisodes/2
 	for i := range tasks {
 		c.episode("h", &episodic.Episode{ID: fmt.Sprint(i), Session: "s", Time: began.Add(time.Duration((i*7919)%tasks) * time.Second), Steps: []episodic.Step{{Tool: fmt.Sprint("t", i)}}})

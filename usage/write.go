@@ -66,6 +66,13 @@ func (r *Report) writeUse(w *sheet) {
 			w.line("%s\t%d\t%s\t%s\t%s", plain(hostName(row.Name)), row.Calls, percent(row.FailureRate), millis(row.P50), millis(row.P95))
 		}
 	}
+	if len(r.Weeks) > 0 {
+		w.table("By week", "from\ttasks\tcalls\tfailed\trepeated\tasked Waymark")
+		for i := range r.Weeks {
+			k := &r.Weeks[i]
+			w.line("%s\t%d\t%d\t%s\t%s\t%d", day(k.Monday), k.Tasks, k.Calls, k.Share(k.Failed), k.Share(k.Repeated), k.Asked)
+		}
+	}
 	if len(r.Failures) > 0 {
 		w.table("Failures", "class\tcalls\tof all\tmost often")
 		for _, f := range r.Failures {
