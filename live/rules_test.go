@@ -2,6 +2,8 @@ package live
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -155,6 +157,7 @@ func TestRulesAboutARequest(t *testing.T) {
 		for _, task := range p.DAG.Tasks {
 			plan = append(plan, task.Tool)
 		}
+		require.Equal(t, slices.Contains(plan, "desk:archive"), strings.Contains(p.Rationale, "desk:archive is pinned by the operator (rule pin:desk:archive@"), p.Rationale)
 		return next, search, plan
 	}
 	const intent = "Please close the stale tickets"

@@ -175,10 +175,10 @@ func (p *plan) moveTo(i int) {
 }
 
 // learnedRationale says where the plan comes from.
-func (p *plan) learnedRationale(targets int) string {
+func (p *plan) learnedRationale(targets, prerequisites int) string {
 	s := fmt.Sprintf("%d target(s) as learned from past requests", targets)
-	if n := len(p.tasks) - targets; n > 0 {
-		s += fmt.Sprintf(", with %d prerequisite(s)", n)
+	if prerequisites > 0 {
+		s += fmt.Sprintf(", with %d prerequisite(s)", prerequisites)
 	}
 	return s + "; order and links as learned and as schemas ask for."
 }

@@ -527,24 +527,29 @@ func (p *plan) rationale() string {
 	if len(p.tasks) == 0 {
 		return "Nothing is known yet: no catalog and no history."
 	}
-	targets := 0
+	targets, pinned := 0, ""
+	others := len(p.tasks)
 	for _, t := range p.tasks {
-		if t.slot == SlotTarget {
+		switch {
+		case t.formula == FormulaPin:
+			pinned += " " + p.IDs[t.node] + " is " + t.reason + "."
+			others--
+		case t.slot == SlotTarget:
 			targets++
 		}
 	}
 	switch {
 	case p.planned != nil:
-		return p.learnedRationale(targets)
+		return p.learnedRationale(targets, others-targets) + pinned
 	case p.mode == Active && !p.walked:
 		s := fmt.Sprintf("%d target(s) chosen by meaning", targets)
 		if len(p.support) > 0 {
 			s += fmt.Sprintf(" and by the %d past tasks most like this one (trusted to %.2f)", p.recalledFrom, p.trust)
 		}
-		if n := len(p.tasks) - targets; n > 0 {
+		if n := others - targets; n > 0 {
 			s += fmt.Sprintf(", with %d prerequisite(s)", n)
 		}
-		s += "; links follow learned transitions and schemas."
+		s += "; links follow learned transitions and schemas." + pinned
 		if p.unlearned != "" {
 			s += " Profile seed answers: " + p.unlearned + "."
 		}
