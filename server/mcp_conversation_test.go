@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -101,36 +99,4 @@ func (h withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set(h.key, h.value)
 	}
 	return h.RoundTripper.RoundTrip(r)
-}
-
-// Hosts of one name without sessions are told apart by their connections.
-func TestHostsOfOneName(t *testing.T) {
-	s, c := officeWithCallers(t)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ctx, ln) }()
-	t.Cleanup(func() { stop(); assert.NoError(t, <-served) })
-	stampNext := func(host *mcp.ClientSession) string {
-		stamp(t, host, nil)
-		return c.sessions[len(c.sessions)-1]
-	}
-	open := func() *mcp.ClientSession {
-		pool := &http.Transport{MaxIdleConns: 1}
-		t.Cleanup(pool.CloseIdleConnections)
-		return connect(t, &mcp.StreamableClientTransport{Endpoint: "http://" + ln.Addr().String() + "/mcp", HTTPClient: &http.Client{Transport: pool}}, "2026-07-28", nil)
-	}
-	const first, second = "test-host at 127.0.0.1", "test-host at 127.0.0.1 #2"
-	one := open()
-	require.Equal(t, first, stampNext(one))
-	var other *mcp.ClientSession
-	require.Eventually(t, func() bool { // the server learns a moment after an answer that its connection is idle
-		other = open()
-		return stampNext(other) == second
-	}, time.Minute, time.Millisecond)
-	for range 3 {
-		assert.Equal(t, first, stampNext(one))
-		assert.Equal(t, second, stampNext(other))
-	}
 }

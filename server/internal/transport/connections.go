@@ -28,8 +28,6 @@ type connections struct {
 	plain  bool           // a refusal can be written as it is: there is no TLS
 	told   chan struct{}  // has room for as many refusals as are written at once
 	refuse func()         // counts a refusal
-
-	callers callers
 }
 
 // LimitConnections counts the connections of ln; refuse counts those that are refused.
