@@ -122,7 +122,7 @@ func writtenByAnother(t *testing.T, store storage.Store) storage.Log {
 	for s, err := range log.Snapshots(ctx) {
 		require.NoError(t, err)
 		require.EqualValues(t, snapshotFormat, s.Data[0])
-		s.Data = append([]byte{plainFormat - 1}, s.Data[1:]...)
+		s.Data = append([]byte{snapshotFormat - 1}, s.Data[1:]...)
 		all = append(all, s)
 	}
 	require.NotEmpty(t, all)

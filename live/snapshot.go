@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"waymark/internal/codec"
 	"waymark/semantic/thesaurus"
 	"waymark/storage"
@@ -37,12 +35,8 @@ type keptBuild struct {
 }
 
 // snapshotFormat changes with every change of what is written here and below, and with every change of how
-// measures are computed that a replay would show; snapshots of other formats are not read. The number stands first; what
-// follows is compressed: of 10,000 tools and 50,000 episodes 37 MB are left of 64.
-const (
-	snapshotFormat = 12
-	plainFormat    = 11 // the same content, not compressed, as versions before wrote it
-)
+// measures are computed that a replay would show; snapshots of other formats are not read.
+const snapshotFormat = 11
 
 // picture is what a snapshot holds of the state, at the moment; nil if it counts something forgotten.
 func (w *writer) picture() *history.Image {
@@ -61,7 +55,11 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 				if e.erasing.forgets.Load() != s.forgets || e.erasing.unerased.Load() {
 					return errors.New("something it counts is to be forgotten")
 				}
-				return s.compress(to, m)
+				w := &codec.Writer{To: to}
+				if err := s.write(w, m); err != nil {
+					return err
+				}
+				return w.Flush()
 			})
 		})
 		if err != nil && e.life.keeping.Err() == nil {
@@ -70,26 +68,12 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 	})
 }
 
-// compress writes the format and the snapshot. One goroutine and the level whose time is that of the fastest (0.24 s for
-// 64 MB): nobody waits for it, and it must not take both processors from who asks.
-func (s *snapshot) compress(to io.Writer, m *suggest.Measures) error {
-	if _, err := to.Write([]byte{snapshotFormat}); err != nil {
-		return err
-	}
-	z, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return err
-	}
-	w := &codec.Writer{To: z}
-	err = s.write(w, m)
-	return errors.Join(err, w.Flush(), z.Close())
-}
-
 func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
 	how, err := json.Marshal(keptBuild{s.how, s.rules})
 	if err != nil {
 		return err
 	}
+	w.Uint(snapshotFormat)
 	for _, p := range []place{s.matter, s.built} {
 		w.Uint(p.seq)
 		w.Blob(p.chain[:])
@@ -104,31 +88,10 @@ func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
 
 // readSnapshot reads a history as it was when its last build was put in force.
 func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
-	if len(data) == 0 {
-		return nil, fmt.Errorf("%w: it is empty", storage.ErrDamaged)
-	}
-	switch format := data[0]; format {
-	case snapshotFormat:
-	case plainFormat:
-		return readContent(data[1:], words)
-	default:
+	r := codec.NewReader(data)
+	if format := r.Uint(); format != snapshotFormat {
 		return nil, fmt.Errorf("another version of the program wrote it: format %d, not %d", format, snapshotFormat)
 	}
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return nil, err
-	}
-	defer z.Close()
-	plain, err := z.DecodeAll(data[1:], make([]byte, 0, 2*len(data))) // with room for what such data compresses to
-	if err != nil {
-		return nil, fmt.Errorf("%w: decompress: %w", storage.ErrDamaged, err)
-	}
-	return readContent(plain, words)
-}
-
-// readContent reads what [snapshot.write] wrote.
-func readContent(plain []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
-	r := codec.NewReader(plain)
 	h := &foldedLog{}
 	for _, p := range []*place{&h.matter, &h.built} {
 		p.seq = r.Uint()
