@@ -45,10 +45,13 @@ func (w *Exclusions) And(more map[string]Exclusion) *Exclusions {
 		return w
 	}
 	all := maps.Clone(more)
-	if w != nil {
-		maps.Copy(all, w.by)
+	if w == nil {
+		return NewExclusions(all)
 	}
-	return NewExclusions(all)
+	maps.Copy(all, w.by)
+	both := NewExclusions(all)
+	both.set, both.model = w.set, w.model // what is outside of a tool set stays outside
+	return both
 }
 
 // Of returns the reason why an id is excluded, if it is.

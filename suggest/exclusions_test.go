@@ -43,3 +43,15 @@ func TestWithheld(t *testing.T) {
 	}
 	assert.Nil(t, NewExclusions(nil))
 }
+
+// Further exclusions do not widen a tool set.
+func TestToolSetWithExclusions(t *testing.T) {
+	m := sampleModel(t)
+	set := &ToolSet{Name: "mail", Patterns: []string{"calendar:*"}}
+	both := m.Within(set, NewExclusions(map[string]Exclusion{"calendar:list_events": {AbsentQuarantined, "its contract changed"}})).
+		And(map[string]Exclusion{"calendar:create_event": {AbsentBanned, "by a rule"}})
+	for id, held := range map[string]bool{"calendar:find_free_slots": false, "calendar:list_events": true, "calendar:create_event": true, "chat:post_message": true} {
+		_, is := both.Of(id)
+		assert.Equal(t, held, is, id)
+	}
+}
