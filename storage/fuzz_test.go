@@ -109,7 +109,7 @@ func (discardSink) end(Head) error                   { return nil }
 
 // memorySink builds a Memory, to see whether what was read is written the same again.
 type memorySink struct {
-	m *Memory
+	m *memory
 	s *memorySpace
 }
 

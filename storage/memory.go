@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// Memory is a [Store] in maps: the same receipts, chains, snapshots and backups as [Badger], gone
+// memory is a [Store] in maps: the same receipts, chains, snapshots and backups as [Badger], gone
 // with the process. It is for tests and for trying things out.
-type Memory struct {
+type memory struct {
 	mu     sync.RWMutex
 	closed bool
 	spaces map[string]*memorySpace
@@ -23,7 +23,7 @@ type Memory struct {
 
 // memorySpace is one workspace. Payloads and values in it are never changed, only replaced.
 type memorySpace struct {
-	m      *Memory
+	m      *memory
 	name   string
 	gone   bool
 	events []storedEvent
@@ -34,17 +34,17 @@ type memorySpace struct {
 }
 
 // NewMemory returns an empty store.
-func NewMemory() *Memory {
-	m := &Memory{spaces: make(map[string]*memorySpace)}
+func NewMemory() *memory {
+	m := &memory{spaces: make(map[string]*memorySpace)}
 	m.system = m.newSpace("")
 	return m
 }
 
-func (m *Memory) newSpace(name string) *memorySpace {
+func (m *memory) newSpace(name string) *memorySpace {
 	return &memorySpace{m: m, name: name, byKey: make(map[[32]byte]uint64), rows: make(map[string]Entry)}
 }
 
-func (m *Memory) space(name string) (*memorySpace, error) {
+func (m *memory) space(name string) (*memorySpace, error) {
 	if err := checkWorkspace(name); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (m *Memory) space(name string) (*memorySpace, error) {
 }
 
 // Log opens the log of a workspace and creates the workspace if it is new.
-func (m *Memory) Log(workspace string) (Log, error) {
+func (m *memory) Log(workspace string) (Log, error) {
 	s, err := m.space(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("log of workspace %q: %w", workspace, err)
@@ -69,7 +69,7 @@ func (m *Memory) Log(workspace string) (Log, error) {
 }
 
 // Table opens the table of a workspace and creates the workspace if it is new.
-func (m *Memory) Table(workspace string) (Table, error) {
+func (m *memory) Table(workspace string) (Table, error) {
 	s, err := m.space(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("table of workspace %q: %w", workspace, err)
@@ -78,10 +78,10 @@ func (m *Memory) Table(workspace string) (Table, error) {
 }
 
 // System is the table of no workspace.
-func (m *Memory) System() Table { return memoryTable{m.system} }
+func (m *memory) System() Table { return memoryTable{m.system} }
 
 // Workspaces lists the names, sorted.
-func (m *Memory) Workspaces(ctx context.Context) ([]string, error) {
+func (m *memory) Workspaces(ctx context.Context) ([]string, error) {
 	defer m.mu.RUnlock()
 	m.mu.RLock()
 	if err := m.system.usable(ctx); err != nil {
@@ -91,7 +91,7 @@ func (m *Memory) Workspaces(ctx context.Context) ([]string, error) {
 }
 
 // Delete removes a workspace; handles to it answer ErrNotFound from then on.
-func (m *Memory) Delete(ctx context.Context, workspace string) error {
+func (m *memory) Delete(ctx context.Context, workspace string) error {
 	defer m.mu.Unlock()
 	m.mu.Lock()
 	s := m.spaces[workspace]
@@ -108,7 +108,7 @@ func (m *Memory) Delete(ctx context.Context, workspace string) error {
 }
 
 // Backup writes the store as it is at one moment.
-func (m *Memory) Backup(ctx context.Context, w io.Writer) (BackupSummary, error) {
+func (m *memory) Backup(ctx context.Context, w io.Writer) (BackupSummary, error) {
 	s, err := m.backup(ctx, w)
 	if err != nil {
 		return BackupSummary{}, fmt.Errorf("backup: %w", err)
@@ -116,7 +116,7 @@ func (m *Memory) Backup(ctx context.Context, w io.Writer) (BackupSummary, error)
 	return s, nil
 }
 
-func (m *Memory) backup(ctx context.Context, w io.Writer) (s BackupSummary, err error) {
+func (m *memory) backup(ctx context.Context, w io.Writer) (s BackupSummary, err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if err := m.system.usable(ctx); err != nil {
@@ -158,21 +158,21 @@ func (s *memorySpace) backup(ctx context.Context, bw *backupWriter) error {
 }
 
 // Purge has no files to rewrite.
-func (m *Memory) Purge(context.Context, []string, func(string, float64)) (PurgeReport, error) {
+func (m *memory) Purge(context.Context, []string, func(string, float64)) (PurgeReport, error) {
 	return PurgeReport{}, nil
 }
 
 // Health is always nil.
-func (m *Memory) Health() error { return nil }
+func (m *memory) Health() error { return nil }
 
 // Writable implements [Store].
-func (m *Memory) Writable() error { return nil }
+func (m *memory) Writable() error { return nil }
 
 // Space is zero: there is no disk.
-func (m *Memory) Space() (Space, error) { return Space{}, nil }
+func (m *memory) Space() (Space, error) { return Space{}, nil }
 
 // Close forgets nothing, but refuses everything from then on.
-func (m *Memory) Close() error {
+func (m *memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
@@ -439,5 +439,5 @@ func (t memoryTable) List(ctx context.Context, prefix string) iter.Seq2[Entry, e
 
 var (
 	_ Store = (*Badger)(nil)
-	_ Store = (*Memory)(nil)
+	_ Store = (*memory)(nil)
 )

@@ -9,7 +9,7 @@
 // disk; a payload may later be erased ([Log.Erase]), its digest stays, so the chain never breaks.
 // The table holds what is not history: access keys, idempotent answers, jobs.
 //
-// [Open] keeps all workspaces in one badger directory, [Memory] in maps. Both pass one test suite.
+// [Open] keeps all workspaces in one badger directory, [NewMemory] in maps. Both pass one test suite.
 package storage
 
 import (

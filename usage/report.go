@@ -17,16 +17,13 @@ import (
 
 // Report is one page on the sessions of this machine. Lists are cut to their most important rows.
 type Report struct {
-	Searched  []Place    `json:"searched"`
-	From      time.Time  `json:"from,omitzero"`
-	To        time.Time  `json:"to,omitzero"`
-	Sessions  int        `json:"sessions"`
-	Tasks     int        `json:"tasks"`
-	Calls     int        `json:"calls"`
-	Lines     int        `json:"lines"`
-	Skipped   int        `json:"skipped_lines"` // of these, of a kind that is not known
-	Dropped   int        `json:"dropped"`       // lines and tasks that could not be used
-	Unknown   []string   `json:"unknown_versions"`
+	Searched []Place   `json:"searched"`
+	From     time.Time `json:"from,omitzero"`
+	To       time.Time `json:"to,omitzero"`
+	Sessions int       `json:"sessions"`
+	Tasks    int       `json:"tasks"`
+	Calls    int       `json:"calls"`
+	Reading
 	Servers   []Row      `json:"servers"`
 	Tools     []Row      `json:"tools"`
 	Failures  []Failure  `json:"failures"`
@@ -38,6 +35,14 @@ type Report struct {
 	Schemas   *Schemas   `json:"schemas"`        // null: no definitions are known
 	Named     *Named     `json:"named"`          // null: too few calls to tell
 	NamedWhy  string     `json:"named_why,omitempty"`
+}
+
+// Reading is what became of the lines that were read.
+type Reading struct {
+	Lines   int      `json:"lines"`
+	Skipped int      `json:"skipped_lines"` // of these, of a kind that is not known
+	Dropped int      `json:"dropped"`       // lines and tasks that could not be used
+	Unknown []string `json:"unknown_versions"`
 }
 
 // Row is a server or a tool. The server "" are tools of the hosts themselves.
@@ -142,7 +147,7 @@ type Sources struct {
 // Report sums up what was collected.
 func (c *Collection) Report(ctx context.Context, s Sources) (*Report, error) {
 	r := &Report{Searched: c.places, From: c.from, To: c.to, Sessions: len(c.sessions), Tasks: c.episodes, Calls: c.calls,
-		Lines: c.tally.Lines, Skipped: c.tally.Skipped, Dropped: c.dropped, Unknown: sortedKeys(c.unread)}
+		Reading: Reading{c.tally.Lines, c.tally.Skipped, c.dropped, sortedKeys(c.unread)}}
 	c.count(r)
 	r.Unused, r.Judged = c.unused(s.Configs)
 	r.Schemas = c.schemas(s.Tools)
