@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
 	"waymark/catalog"
 	"waymark/episodic"
 )
@@ -36,10 +34,6 @@ func OTLP(body []byte, protobuf bool, key *episodic.DigestKey) ([]Span, error) {
 		all[i] = Span{sp}
 	}
 	return all, nil
-}
-
-func unmarshalOTLPProtobuf(body []byte) (ptrace.Traces, error) {
-	return guardOTLP("protobuf", func() (ptrace.Traces, error) { return new(ptrace.ProtoUnmarshaler).UnmarshalTraces(body) })
 }
 
 // spanImage is a span as JSON. Calls have no problem with their tool: who knows no tools finds none ambiguous.

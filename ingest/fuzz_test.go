@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/protobuf/proto"
 
 	"waymark/episodic"
 )
@@ -85,7 +85,7 @@ func FuzzOTLP(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	binary, err := new(ptrace.ProtoMarshaler).MarshalTraces(td)
+	binary, err := proto.Marshal(td)
 	if err != nil {
 		f.Fatal(err)
 	}

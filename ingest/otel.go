@@ -2,14 +2,19 @@ package ingest
 
 import (
 	"cmp"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"waymark/ingest/toolcall"
 )
@@ -56,39 +61,57 @@ func (s *spans) otlp(l line) error {
 	return nil
 }
 
-func unmarshalOTLP(text []byte) (ptrace.Traces, error) {
-	if !json.Valid(text) { // the decoder reads much that is none
-		return ptrace.Traces{}, fmt.Errorf("%w JSON", ErrNotOTLP)
+// unmarshalOTLP reads traces in OTLP JSON, the JSON form of the protobuf messages but for ids in hexadecimal digits.
+func unmarshalOTLP(text []byte) (*trace.TracesData, error) {
+	td := new(trace.TracesData)
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, td); err != nil {
+		return nil, notOTLP("JSON", err)
 	}
-	return guardOTLP("JSON", func() (ptrace.Traces, error) { return new(ptrace.JSONUnmarshaler).UnmarshalTraces(text) })
+	for _, rs := range td.ResourceSpans {
+		for _, ss := range rs.ScopeSpans {
+			for _, sp := range ss.Spans {
+				for _, id := range []*[]byte{&sp.TraceId, &sp.SpanId, &sp.ParentSpanId} {
+					if err := readHex(id); err != nil {
+						return nil, notOTLP("JSON", err)
+					}
+				}
+			}
+		}
+	}
+	return td, nil
+}
+
+// readHex undoes the base64 of protobuf's JSON, in which hexadecimal digits are as valid as others.
+func readHex(id *[]byte) (err error) {
+	digits := base64.StdEncoding.EncodeToString(*id)
+	if *id, err = hex.DecodeString(digits); err != nil {
+		return fmt.Errorf("id %q of a span is not hexadecimal", digits)
+	}
+	return nil
+}
+
+func unmarshalOTLPProtobuf(body []byte) (*trace.TracesData, error) {
+	td := new(trace.TracesData) // its fields are those of an export request
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, td); err != nil {
+		return nil, notOTLP("protobuf", err)
+	}
+	return td, nil
 }
 
 // ErrNotOTLP is of a request or line that is no OTLP.
 var ErrNotOTLP = errors.New("not OTLP")
 
-// guardOTLP is against the decoder's own failures: it is somebody else's and reads anything.
-func guardOTLP(form string, read func() (ptrace.Traces, error)) (td ptrace.Traces, err error) {
-	defer func() {
-		if recover() != nil {
-			err = fmt.Errorf("%w %s", ErrNotOTLP, form)
-		}
-	}()
-	td, err = read()
-	if err != nil {
-		text := err.Error()
-		err = fmt.Errorf("%w %s: %s", ErrNotOTLP, form, strings.ToValidUTF8(text[:min(len(text), 200)], "�"))
-	}
-	return td, err
+func notOTLP(form string, err error) error {
+	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // the library puts either into its errors
+	return fmt.Errorf("%w %s: %s", ErrNotOTLP, form, strings.ToValidUTF8(text[:min(len(text), 200)], "�"))
 }
 
-func (s *spans) otel(number int, td ptrace.Traces) {
-	for i := range td.ResourceSpans().Len() {
-		rs := td.ResourceSpans().At(i)
-		session := otelSpan{rs.Resource().Attributes(), nil}.text(otelTable.span.session...)
-		for j := range rs.ScopeSpans().Len() {
-			list := rs.ScopeSpans().At(j).Spans()
-			for k := range list.Len() {
-				if sp := s.span(number, &otelTable, newOTelSpan(list.At(k), session), spanID{}); sp != nil {
+func (s *spans) otel(number int, td *trace.TracesData) {
+	for _, rs := range td.ResourceSpans {
+		session := otelSpan{attributes: rs.Resource.GetAttributes()}.text(otelTable.span.session...)
+		for _, ss := range rs.ScopeSpans {
+			for _, o := range ss.Spans {
+				if sp := s.span(number, &otelTable, newOTelSpan(o, session), spanID{}); sp != nil {
 					s.add(sp)
 				}
 			}
@@ -116,24 +139,32 @@ var otelTable = spanTable{
 
 // otelSpan gives a table access to a span.
 type otelSpan struct {
-	attributes pcommon.Map
+	attributes []*common.KeyValue
 	derived    map[string]string
 }
 
-func newOTelSpan(o ptrace.Span, session string) otelSpan {
-	s := otelSpan{o.Attributes(), map[string]string{"span.session": session, "span.begin": moment(o.StartTimestamp()), "span.end": moment(o.EndTimestamp())}}
-	if !o.TraceID().IsEmpty() && !o.SpanID().IsEmpty() { // else the protocol calls it invalid
-		s.derived["span.id"], s.derived["span.trace"], s.derived["span.parent"] = o.SpanID().String(), o.TraceID().String(), o.ParentSpanID().String()
+func newOTelSpan(o *trace.Span, session string) otelSpan {
+	s := otelSpan{o.Attributes, map[string]string{"span.session": session, "span.begin": moment(o.StartTimeUnixNano), "span.end": moment(o.EndTimeUnixNano)}}
+	if isID(o.TraceId) && isID(o.SpanId) { // else the protocol calls it invalid
+		s.derived["span.id"], s.derived["span.trace"] = hex.EncodeToString(o.SpanId), hex.EncodeToString(o.TraceId)
+		if isID(o.ParentSpanId) {
+			s.derived["span.parent"] = hex.EncodeToString(o.ParentSpanId)
+		}
 	}
 	operation := s.text("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "ai.operationId")
 	s.derived["span.kind"] = strings.ToLower(operation)
-	if tool, ok := otelTool(o.Name(), s, operation); ok {
+	if tool, ok := otelTool(o.Name, s, operation); ok {
 		s.derived["span.kind"], s.derived["span.tool"] = "call", tool
 	}
-	if failure := s.text("error.type", "exception.type"); o.Status().Code() == ptrace.StatusCodeError || failure != "" {
-		s.derived["span.failure"] = cmp.Or(strings.TrimSpace(failure+" "+o.Status().Message()), "failure")
+	if failure := s.text("error.type", "exception.type"); o.Status.GetCode() == trace.Status_STATUS_CODE_ERROR || failure != "" {
+		s.derived["span.failure"] = cmp.Or(strings.TrimSpace(failure+" "+o.Status.GetMessage()), "failure")
 	}
 	return s
+}
+
+// isID reports whether an id is one: not absent and not of zeros alone.
+func isID(id []byte) bool {
+	return slices.ContainsFunc(id, func(b byte) bool { return b != 0 })
 }
 
 // otelTool is the tool that a span is a call of.
@@ -164,8 +195,8 @@ func otelTool(name string, s otelSpan, operation string) (tool string, ok bool) 
 func (s otelSpan) text(names ...string) string {
 	for _, name := range names {
 		text := s.derived[name]
-		if v, ok := s.attributes.Get(name); ok && !strings.HasPrefix(name, "span.") {
-			text = v.AsString()
+		if v := s.attribute(name); v != nil {
+			text = valueText(v)
 		}
 		if text != "" {
 			return text
@@ -174,31 +205,86 @@ func (s otelSpan) text(names ...string) string {
 	return ""
 }
 
+// attribute returns the first attribute of a name; nil if there is none.
+func (s otelSpan) attribute(name string) *common.AnyValue {
+	for _, a := range s.attributes {
+		if a.Key == name && !strings.HasPrefix(name, "span.") {
+			return a.Value
+		}
+	}
+	return nil
+}
+
+// valueText returns a text as it is and any other value as JSON.
+func valueText(v *common.AnyValue) string {
+	switch value := plainValue(v).(type) {
+	case nil:
+		return ""
+	case string:
+		return value
+	default:
+		b, err := json.Marshal(value)
+		if err != nil { // JSON has no form of some numbers
+			return fmt.Sprint(value)
+		}
+		return string(b)
+	}
+}
+
+// plainValue returns a value as encoding/json has it; bytes are in base64 there.
+func plainValue(v *common.AnyValue) any {
+	switch v := v.GetValue().(type) {
+	case *common.AnyValue_StringValue:
+		return v.StringValue
+	case *common.AnyValue_BoolValue:
+		return v.BoolValue
+	case *common.AnyValue_IntValue:
+		return v.IntValue
+	case *common.AnyValue_DoubleValue:
+		return v.DoubleValue
+	case *common.AnyValue_BytesValue:
+		return v.BytesValue
+	case *common.AnyValue_ArrayValue:
+		list := make([]any, len(v.ArrayValue.GetValues()))
+		for i, value := range v.ArrayValue.GetValues() {
+			list[i] = plainValue(value)
+		}
+		return list
+	case *common.AnyValue_KvlistValue:
+		object := map[string]any{}
+		for _, field := range v.KvlistValue.GetValues() {
+			object[field.GetKey()] = plainValue(field.GetValue())
+		}
+		return object
+	}
+	return nil
+}
+
 // value takes JSON out of a text that holds some.
 func (s otelSpan) value(names ...string) json.RawMessage {
 	for _, name := range names {
 		if text := s.derived[name]; text != "" {
 			return encode(text)
 		}
-		v, ok := s.attributes.Get(name)
-		if !ok || strings.HasPrefix(name, "span.") {
+		v := s.attribute(name)
+		if v == nil {
 			continue
 		}
-		if v.Type() != pcommon.ValueTypeStr {
-			if b, err := json.Marshal(v.AsRaw()); err == nil { // JSON has no form of some numbers
-				return b
-			}
-			continue
+		value := plainValue(v)
+		if text, ok := value.(string); ok {
+			return toolcall.Unquoted(encode(text))
 		}
-		return toolcall.Unquoted(encode(v.Str()))
+		if b, err := json.Marshal(value); err == nil { // JSON has no form of some numbers
+			return b
+		}
 	}
 	return nil
 }
 
-// moment is a time as text, empty if it is not known.
-func moment(t pcommon.Timestamp) string {
-	if t == 0 {
+// moment is a time in nanoseconds since 1970 as text, empty if it is not known.
+func moment(nanoseconds uint64) string {
+	if nanoseconds == 0 {
 		return ""
 	}
-	return t.AsTime().Format(time.RFC3339Nano)
+	return time.Unix(0, int64(nanoseconds)).UTC().Format(time.RFC3339Nano)
 }

@@ -42,7 +42,7 @@ func TestNewest(t *testing.T) {
 // Phases run side by side; what is told of them never goes back, and a measure that is told to stop
 // ends with the reason.
 func TestMeasureProgressAndCancel(t *testing.T) {
-	counts := big(t, 300, 500).Freeze()
+	counts := big(t, 120, 200).Freeze()
 	last, phases := -1.0, map[string]bool{}
 	m, err := Measure(context.Background(), counts, MeasureOptions{Progress: func(phase string, done float64) {
 		assert.GreaterOrEqual(t, done, last, phase)

@@ -35,7 +35,7 @@ override each other: flag, environment, file, default ("by command" where comman
 }
 
 func (a *app) showConfig(cmd *cobra.Command) error {
-	k, path, err := readSettings(cmd.Flags())
+	given, path, err := readSettings(cmd.Flags())
 	if err != nil {
 		return usageError{err}
 	}
@@ -46,7 +46,8 @@ func (a *app) showConfig(cmd *cobra.Command) error {
 	}{File: path, Exists: isFile(path)}
 	for _, name := range slices.Sorted(slices.Values(settings)) {
 		flags := findFlags(cmd.Root(), name)
-		if flags[0].Value.Type() == "removed" && !k.Exists(name) {
+		value, isGiven := given[name]
+		if flags[0].Value.Type() == "removed" && !isGiven {
 			continue
 		}
 		s := setting{Name: name, Value: flags[0].DefValue, Origin: "default"}
@@ -56,8 +57,8 @@ func (a *app) showConfig(cmd *cobra.Command) error {
 		switch own := cmd.Flags().Lookup(name); {
 		case own != nil && own.Changed && a.origins[name] == "":
 			s.Value, s.Origin, s.From = own.Value.String(), "flag", "--"+name
-		case k.Exists(name):
-			s.Value, s.Origin, s.From = fmt.Sprint(k.Get(name)), "file", path
+		case isGiven:
+			s.Value, s.Origin, s.From = fmt.Sprint(value), "file", path
 			if variable := variableOf(name); os.Getenv(variable) != "" {
 				s.Origin, s.From = "environment", variable
 			}

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -29,15 +29,7 @@ func (a *app) progress(style, what string, total int64) (progress, error) {
 		if !isTerminal(a.errs) {
 			return silent{}, nil
 		}
-		return &bar{progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(a.errs),
-			progressbar.OptionSetDescription(what),
-			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetSpinnerChangeInterval(0), // a spinner that draws by itself would draw over a question
-			progressbar.OptionSetPredictTime(total > 0),
-			progressbar.OptionShowBytes(false),
-		)}, nil
+		return &bar{a: a, what: what, total: total, began: time.Now()}, nil
 	case "plain", "json":
 		return &lines{a: a, json: style == "json", what: what, total: total}, nil
 	case "none":
@@ -52,16 +44,46 @@ func (silent) at(int64, string) {}
 func (silent) hide()            {}
 func (silent) done()            {}
 
-type bar struct{ *progressbar.ProgressBar }
+// bar draws one line on a terminal over and over: the work, how much of it is done, and the time that is left.
+type bar struct {
+	a            *app
+	what         string
+	total        int64
+	began, drawn time.Time
+	columns      int // of the line that is shown, which the next one covers
+}
 
 func (b *bar) at(n int64, doing string) {
-	b.Set64(n)
-	if doing != "" {
-		b.Describe(doing) // draws, so the number comes first
+	renamed := doing != "" && doing != b.what
+	if !renamed && time.Since(b.drawn) < 100*time.Millisecond {
+		return
 	}
+	if renamed {
+		b.what = doing
+	}
+	b.drawn = time.Now()
+	line := b.what
+	switch spent := time.Since(b.began); {
+	case b.total > 0:
+		done := min(max(float64(n)/float64(b.total), 0), 1)
+		line += fmt.Sprintf(" %3.0f%% |%-30s|", 100*done, strings.Repeat("█", int(30*done)))
+		if done > 0 {
+			line += fmt.Sprintf(" %v left", (time.Duration(float64(spent) * (1 - done) / done)).Round(time.Second))
+		}
+	case n > 0:
+		line += fmt.Sprintf(" %d, %v", n, spent.Round(time.Second))
+	}
+	columns := len([]rune(line))
+	fmt.Fprintf(b.a.errs, "\r%s%*s", line, max(b.columns-columns, 0), "")
+	b.columns = columns
 }
-func (b *bar) hide() { b.Clear() }
-func (b *bar) done() { b.Finish() }
+
+func (b *bar) hide() {
+	fmt.Fprintf(b.a.errs, "\r%*s\r", b.columns, "")
+	b.columns = 0
+}
+
+func (b *bar) done() { b.hide() }
 
 // lines prints one line when the phase changes, and otherwise at most one a second.
 type lines struct {

@@ -13,12 +13,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 )
 
 // settings are the flags that may also come from the settings file and from WAYMARK_* variables;
@@ -36,29 +33,31 @@ var settings = []string{
 // loadSettings gives every flag of cmd that was not set on the command line its value from the
 // environment or the settings file.
 func (a *app) loadSettings(cmd *cobra.Command) error {
-	k, path, err := readSettings(cmd.Flags())
+	given, path, err := readSettings(cmd.Flags())
 	if err != nil {
 		return usageError{err}
 	}
 	a.origins = map[string]string{}
 	for _, name := range settings {
 		f := cmd.Flags().Lookup(name)
-		if f == nil || f.Changed || !k.Exists(name) || name == "split" && cmd.Flags().Lookup("split-share") == nil {
+		value, ok := given[name]
+		if f == nil || f.Changed || !ok || name == "split" && cmd.Flags().Lookup("split-share") == nil {
 			continue // the --split of import is another
 		}
 		a.origins[name] = origin(name, path)
-		if err := setFlag(f, k.Get(name)); err != nil {
+		if err := setFlag(f, value); err != nil {
 			return usagef("%s %w", a.origins[name], err)
 		}
 		f.Changed = true
 	}
 	for name, drop := range map[string]*bool{"drop-intents": &a.privacy.dropIntents, "drop-digests": &a.privacy.dropDigests} { // they hold for whoever writes
-		if cmd.Flags().Lookup(name) != nil || !k.Exists(name) {
+		value, ok := given[name]
+		if cmd.Flags().Lookup(name) != nil || !ok {
 			continue
 		}
 		var err error
-		if *drop, err = strconv.ParseBool(fmt.Sprint(k.Get(name))); err != nil {
-			return usagef("setting %s must be true or false, got %q", name, fmt.Sprint(k.Get(name)))
+		if *drop, err = strconv.ParseBool(fmt.Sprint(value)); err != nil {
+			return usagef("setting %s must be true or false, got %q", name, fmt.Sprint(value))
 		}
 	}
 	if new(slog.Level).UnmarshalText([]byte(a.logLevel)) != nil {
@@ -70,23 +69,18 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 	return nil
 }
 
-// readSettings reads the settings file and the environment.
-func readSettings(flags *pflag.FlagSet) (k *koanf.Koanf, path string, err error) {
-	k = koanf.New(".")
-	if path, err = loadFile(k, flags); err != nil {
-		return nil, path, err
+// readSettings returns the values of the settings file and the environment by the names of their flags. The environment
+// overrides the file. path is the settings file, whether it exists or not.
+func readSettings(flags *pflag.FlagSet) (given map[string]any, path string, err error) {
+	if given, path, err = readFile(flags); err != nil {
+		return nil, path, fmt.Errorf("settings file %s: %w", path, err)
 	}
-	fromEnv := env.Provider(".", env.Opt{Prefix: "WAYMARK_", TransformFunc: func(key, value string) (string, any) {
-		name := settingName(strings.TrimPrefix(key, "WAYMARK_"))
-		if value == "" || !slices.Contains(settings, name) { // empty is unset, as with XDG_* and most others
-			return "", nil
+	for _, name := range settings {
+		if value := os.Getenv(variableOf(name)); value != "" { // empty is unset, as with XDG_* and most others
+			given[name] = value
 		}
-		return name, value
-	}})
-	if err := k.Load(fromEnv, nil); err != nil {
-		return nil, path, fmt.Errorf("environment: %w", err)
 	}
-	return k, path, nil
+	return given, path, nil
 }
 
 // origin names the environment variable or the file that a setting comes from.
@@ -104,34 +98,43 @@ func variableOf(name string) string {
 // flagName is what the user wrote to set a flag: the flag itself, an environment variable or a line of a file.
 func (a *app) flagName(name string) string { return cmp.Or(a.origins[name], "--"+name) }
 
-// loadFile reads the settings file: --config, else WAYMARK_CONFIG, else the default one if present.
-func loadFile(k *koanf.Koanf, flags *pflag.FlagSet) (path string, err error) {
+// readFile reads the settings file: --config, else WAYMARK_CONFIG, else the default one if present.
+func readFile(flags *pflag.FlagSet) (given map[string]any, path string, err error) {
 	path, _ = flags.GetString("config")
-	if path == "" {
-		path = os.Getenv("WAYMARK_CONFIG")
-	}
+	path = cmp.Or(path, os.Getenv("WAYMARK_CONFIG"))
 	asked := path != ""
-	if !asked {
-		path = defaultConfigFile()
-	}
-	in := koanf.New(".")
-	if err := in.Load(file.Provider(path), yaml.Parser()); err != nil {
+	path = cmp.Or(path, defaultConfigFile())
+	given = map[string]any{}
+	text, err := os.ReadFile(path)
+	if err != nil {
 		if !asked && errors.Is(err, fs.ErrNotExist) {
-			return path, nil
+			err = nil
 		}
-		return path, fmt.Errorf("settings file %s: %w", path, err)
+		return given, path, err
 	}
-	all := in.All()
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		name, value := settingName(key), all[key]
+	var file map[string]any
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		return nil, path, err
+	}
+	return given, path, flatten(given, "", file)
+}
+
+// flatten adds the settings of a part of the file, in the order of their names: {embeddings: {url: U}} is embeddings-url.
+func flatten(given map[string]any, prefix string, part map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(part)) {
+		if inner, ok := part[key].(map[string]any); ok {
+			if err := flatten(given, prefix+key+".", inner); err != nil {
+				return err
+			}
+			continue
+		}
+		name := settingName(prefix + key)
 		if !slices.Contains(settings, name) {
-			return path, fmt.Errorf("settings file %s: unknown setting %q; known are %s", path, key, strings.Join(settings, ", "))
+			return fmt.Errorf("unknown setting %q; known are %s", prefix+key, strings.Join(settings, ", "))
 		}
-		if err := k.Set(name, value); err != nil {
-			return path, fmt.Errorf("settings file %s: %s: %w", path, key, err)
-		}
+		given[name] = part[key]
 	}
-	return path, nil
+	return nil
 }
 
 // settingName turns ALLOW_HOST, allow_host and embeddings.url into the flag's name.
