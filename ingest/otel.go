@@ -102,7 +102,7 @@ func unmarshalOTLPProtobuf(body []byte) (*trace.TracesData, error) {
 var ErrNotOTLP = errors.New("not OTLP")
 
 func notOTLP(form string, err error) error {
-	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // the library puts either into its errors
+	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ") // the library puts either space into its errors
 	return fmt.Errorf("%w %s: %s", ErrNotOTLP, form, strings.ToValidUTF8(text[:min(len(text), 200)], "�"))
 }
 
