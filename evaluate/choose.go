@@ -41,6 +41,7 @@ type Trial struct {
 	Old      *Recipe
 	Episodes []episodic.Episode // oldest first
 	Known    int                // as many of them the measures of the published model come from
+	Judged   int                // as many of them were recorded when a rebuild was last judged
 }
 
 // Judge holds out episodes of a history, learns from the others, and asks both profiles what came next
@@ -74,7 +75,11 @@ func Judge(ctx context.Context, t Trial) (suggest.Choice, *Gate, error) {
 		}
 	}
 	gate, err := compare(ctx, was, t.Old.Choice, now, choice)
-	return choice, gate, err
+	if err != nil {
+		return choice, nil, err
+	}
+	gate.Source = newSource(t.Episodes, t.Judged)
+	return choice, gate, nil
 }
 
 // example is one episode of a trial.

@@ -16,6 +16,8 @@ type Gate struct {
 	NextIntent Change `json:"next_intent"`   // after a context, the intent known
 	Intent     Change `json:"intent"`        // what an intent needs
 	Seq        uint64 `json:"seq,omitempty"` // the last event that was known
+
+	Source *NewSource `json:"source,omitempty"` // a new key that explains most of what is new
 }
 
 // Change is how a rebuild changes one metric.
@@ -37,9 +39,15 @@ func (g *Gate) Loses() bool {
 	return g != nil && (g.Next.Loses() || g.NextIntent.Loses() || g.Intent.Loses())
 }
 
+// Refuses reports whether the rebuild is published only by force: it loses, or one new source explains most of it.
+func (g *Gate) Refuses() bool { return g.Loses() || g != nil && g.Source != nil }
+
 // String says the gate in one line.
 func (g *Gate) String() string {
 	var parts []string
+	if g.Source != nil {
+		parts = append(parts, g.Source.String())
+	}
 	for _, k := range []struct {
 		name string
 		Change

@@ -253,3 +253,39 @@ func TestProfilesAreJudgedUnasked(t *testing.T) {
 	require.Eventually(t, learned(e), time.Minute, 5*time.Millisecond)
 	require.NoError(t, ws.Close(ctx))
 }
+
+// A rebuild that most of all consists of what one new key recorded is refused and names it. Force publishes it, and what
+// it recorded before counts as known afterwards.
+func TestRebuildOfOneNewSourceIsRefused(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{Measure: suggest.MeasureOptions{WithoutLearned: true}})
+	tasks := func(source string, n int) {
+		t.Helper()
+		var all []episodic.Episode
+		for i := range n {
+			ep := episode(fmt.Sprint(source, e.Head().Seq, " ", i), "a", "b", "c")
+			ep.Time = told
+			all = append(all, ep)
+		}
+		_, err := e.Record(ctx, source, all)
+		require.NoError(t, err)
+	}
+	for _, source := range []string{"key:1", "key:2", "key:3"} {
+		tasks(source, 60)
+		assert.Equal(t, JobDone, finish(t, e, false).State, "the first three are not held back")
+	}
+	tasks("key:new", 40)
+	j := finish(t, e, false)
+	require.Equal(t, JobRefused, j.State, j.Error)
+	assert.Contains(t, j.Error, "40 of 40 new episodes come from the new source key:new")
+	assert.Contains(t, e.Judgement().String(), "REFUSED")
+	assert.Contains(t, e.Judgement().String(), "key:new")
+	tasks("operator", 30)
+	assert.Equal(t, JobRefused, finish(t, e, false).State, "30 others do not outweigh it")
+	require.Equal(t, JobDone, forced(t, e).State)
+	assert.True(t, e.Judgement().Forced)
+	verify(t, e)
+	tasks("key:new", 100)
+	assert.Equal(t, JobDone, finish(t, e, false).State, "it is known now")
+	tasks("operator", 400)
+	assert.Equal(t, JobDone, finish(t, e, false).State, "an import by the operator")
+}

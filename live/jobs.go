@@ -44,8 +44,16 @@ const keptJobs = 100
 // requested is the reason of a job that a caller asked for.
 const requested = "requested"
 
-// errRefused ends a rebuild that would lose.
-var errRefused = errors.New("the new model ranks held-out tasks worse than the active one by more than noise; nothing was published")
+// errRefused ends a rebuild that the gate refuses.
+var errRefused = errors.New("nothing was published")
+
+// gateError is the error of a rebuild that the gate refuses.
+func gateError(g *evaluate.Gate) error {
+	if g.Loses() {
+		return fmt.Errorf("the new model ranks held-out tasks worse than the active one by more than noise; %w", errRefused)
+	}
+	return fmt.Errorf("%v; %w", g.Source, errRefused)
+}
 
 // Rebuild starts a job: a replay of the log into a fresh model that takes the place of the running
 // one or, to verify, is compared with it bit by bit. A job of the same kind under way is returned.
@@ -209,7 +217,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 	if err != nil {
 		return err
 	}
-	refused := v.gate.Loses() && !force
+	refused := v.gate.Refuses() && !force
 	e.update(j, func(j *Job) { j.Auto, j.Gate = v.auto, v.gate })
 	var wait *building
 	var failed error
@@ -219,7 +227,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 			return
 		}
 		b := w.newBuild()
-		b.Auto, b.Gate, b.Forced, b.Refused, b.Rollback = v.auto, v.gate, force && v.gate.Loses(), refused, 0
+		b.Auto, b.Gate, b.Forced, b.Refused, b.Rollback = v.auto, v.gate, force && v.gate.Refuses(), refused, 0
 		at, err := w.appendBuild(b)
 		if failed = err; err != nil {
 			return
@@ -227,7 +235,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 		e.update(j, func(j *Job) { j.At = at.seq })
 		if refused {
 			w.showJudged()
-			failed = errRefused
+			failed = gateError(v.gate)
 			return
 		}
 		w.measureBehind(nil, snapshot{rules: w.rules, matter: w.matter, built: at, how: b, forgets: w.erasing.forgets.Load()}, w.since, func(background context.Context) (*foldedLog, error) {

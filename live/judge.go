@@ -33,7 +33,7 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 	if err := e.do(ctx, func(w *writer) { v.built, how, head = w.built.seq, w.how, w.log.Head().Seq }); err != nil {
 		return v, err
 	}
-	t, err := e.trial(ctx, v.built, head)
+	t, err := e.trial(ctx, v.built, how.lastJudged(v.built), head)
 	if err != nil {
 		return v, err
 	}
@@ -63,9 +63,20 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 	return v, nil
 }
 
+// lastJudged is the last event that was known when the model of a build was judged; built, where it was not.
+func (b *build) lastJudged(built uint64) uint64 {
+	switch {
+	case b.Gate != nil:
+		return b.Gate.Seq
+	case b.Auto != nil:
+		return b.Auto.Seq
+	}
+	return built
+}
+
 // trial reads the input of a rebuild at event head and the input of the active build,
-// without what is forgotten.
-func (e *Engine) trial(ctx context.Context, built, head uint64) (t evaluate.Trial, err error) {
+// without what is forgotten. The active model was judged at event judged.
+func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evaluate.Trial, err error) {
 	o, err := look(ctx, e.log, 0, head)
 	if err != nil {
 		return t, err
@@ -97,6 +108,9 @@ func (e *Engine) trial(ctx context.Context, built, head uint64) (t evaluate.Tria
 			past = append(past, ep)
 			if v.seq <= built {
 				t.Known++
+			}
+			if v.seq <= judged {
+				t.Judged++
 			}
 		}
 	}

@@ -137,8 +137,8 @@ func (a *app) showJob(j live.Job) {
 			a.printf("profile auto: %v\n", j.Auto)
 		}
 	case live.JobRefused:
-		a.printf("NOT published: the new model would lose against the active one, which stays (model %s); judged in %s\n"+
-			"--force publishes it nevertheless\n", shortVersion(j.Version), took)
+		a.printf("NOT published: %s\nthe active model stays (model %s); judged in %s\n"+
+			"--force publishes the new one nevertheless\n", clean(j.Error), shortVersion(j.Version), took)
 	}
 	if j.Gate != nil {
 		a.showGate(j.Gate)
