@@ -12,12 +12,11 @@ import (
 )
 
 // A rebuild is refused where one new key explains most of what is new. Such a key, of which the history held fewer than
-// [newSourceKnown] episodes when a rebuild was last judged, must account for more than [mostOfNew] of the episodes since
-// and for more than [muchOfAll] of all; both shares are lower ends of 95 % Wilson intervals. A history of fewer than
-// [leastSources] sources at that time cannot say which share is usual and refuses none.
+// [newSourceKnown] episodes when a rebuild was last judged, must have recorded more than half of the episodes since and,
+// by the lower end of the 95 % Wilson interval, more than [muchOfAll] of all. A history of fewer than [leastSources]
+// sources at that time cannot say which share is usual and refuses none.
 const (
 	newSourceKnown = 5
-	mostOfNew      = 0.5
 	muchOfAll      = 0.05
 	leastSources   = 3
 )
@@ -50,8 +49,8 @@ func newSource(episodes []episodic.Episode, judged int) *NewSource {
 	}
 	name := slices.MaxFunc(slices.Sorted(maps.Keys(since)), func(a, b string) int { return cmp.Compare(since[a], since[b]) })
 	s := &NewSource{Name: name, Episodes: since[name], New: len(episodes) - judged, All: len(episodes)}
-	lower := func(of int) float64 { return numeric.WilsonLower(float64(s.Episodes), float64(of), numeric.Z95) }
-	if !strings.Contains(name, "key:") || before[name] >= newSourceKnown || lower(s.New) <= mostOfNew || lower(s.All) <= muchOfAll {
+	share := numeric.WilsonLower(float64(s.Episodes), float64(s.All), numeric.Z95)
+	if !strings.Contains(name, "key:") || before[name] >= newSourceKnown || 2*s.Episodes <= s.New || share <= muchOfAll {
 		return nil
 	}
 	return s

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"waymark/evaluate"
 	"waymark/suggest"
 	"waymark/suggest/history"
 )

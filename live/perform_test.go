@@ -231,7 +231,7 @@ func TestEpisodesThatGrewAreJudged(t *testing.T) {
 	record(t, e, episode("whole", "a", "b"))
 	perform(t, e, performed("e", 1, "a"))
 	perform(t, e, performed("e", 2, "b"))
-	trial, err := e.trial(ctx, 0, e.Head().Seq)
+	trial, err := e.trial(ctx, 0, 0, e.Head().Seq)
 	require.NoError(t, err)
 	require.Len(t, trial.Episodes, 2)
 	assert.Len(t, trial.Episodes[1].Steps, 2)

@@ -57,7 +57,6 @@ var (
 	canonical = episodic.Canonical
 )
 
-// report is an episode to record and its line in the request.
 type report struct {
 	line int
 	ep   *episodic.Episode
