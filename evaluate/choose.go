@@ -78,7 +78,11 @@ func Judge(ctx context.Context, t Trial) (suggest.Choice, *Gate, error) {
 	if err != nil {
 		return choice, nil, err
 	}
-	gate.Source = newSource(t.Episodes, t.Judged)
+	sources := make([]string, len(t.Episodes))
+	for i := range t.Episodes {
+		sources[i] = t.Episodes[i].Source
+	}
+	gate.Source = history.FindNewSource(sources, t.Judged)
 	return choice, gate, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // Gate is what held-out tasks say about a rebuild: how well the published model and the new one did at
@@ -17,7 +18,7 @@ type Gate struct {
 	Intent     Change `json:"intent"`        // what an intent needs
 	Seq        uint64 `json:"seq,omitempty"` // the last event that was known
 
-	Source *NewSource `json:"source,omitempty"` // a new key that explains most of what is new
+	Source *history.NewSource `json:"source,omitempty"` // a new key that explains most of what is new
 }
 
 // Change is how a rebuild changes one metric.

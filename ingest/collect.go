@@ -42,6 +42,7 @@ type spanImage struct {
 	ID      string     `json:"id"`
 	Parent  string     `json:"parent,omitempty"`
 	Session string     `json:"session,omitempty"`
+	Origin  string     `json:"origin,omitempty"`
 	Intent  string     `json:"intent,omitempty"`
 	Agent   bool       `json:"agent,omitempty"`
 	End     time.Time  `json:"end,omitzero"`
@@ -59,7 +60,7 @@ type callImage struct {
 // MarshalJSON writes a span so that it can be read again later, by another process.
 func (s Span) MarshalJSON() ([]byte, error) {
 	sp := s.span
-	image := spanImage{sp.id.trace, sp.id.id, sp.parent.id, sp.session, sp.intent, sp.agent, sp.end, nil}
+	image := spanImage{sp.id.trace, sp.id.id, sp.parent.id, sp.session, sp.origin, sp.intent, sp.agent, sp.end, nil}
 	if c := sp.tool; c != nil {
 		image.Call = &callImage{c.id, c.Step, c.started, c.ended, c.void}
 	}
@@ -72,7 +73,7 @@ func (s *Span) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &image); err != nil {
 		return err
 	}
-	sp := &span{id: spanID{image.Trace, image.ID}, session: image.Session, intent: image.Intent, agent: image.Agent, end: image.End}
+	sp := &span{id: spanID{image.Trace, image.ID}, session: image.Session, origin: image.Origin, intent: image.Intent, agent: image.Agent, end: image.End}
 	if image.Parent != "" {
 		sp.parent = spanID{image.Trace, image.Parent}
 	}
@@ -86,6 +87,7 @@ func (s *Span) UnmarshalJSON(text []byte) error {
 // SpanCall is a call as the spans of a trace tell of it.
 type SpanCall struct {
 	Session string
+	Origin  string // the service and its instance, as the resource of the span says
 	Span    string // id of the span, unique in its trace
 	ID      string // as its recorder wrote it
 	Intent  string
@@ -108,7 +110,7 @@ func SpanCalls(all []Span) []SpanCall {
 	}
 	var calls []SpanCall
 	for _, sp := range s.calls() {
-		calls = append(calls, SpanCall{sp.session, sp.id.id, sp.tool.id, sp.tool.intent, sp.tool.started, sp.end, sp.tool.Step})
+		calls = append(calls, SpanCall{sp.session, sp.origin, sp.id.id, sp.tool.id, sp.tool.intent, sp.tool.started, sp.end, sp.tool.Step})
 	}
 	return calls
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"waymark/catalog"
 	"waymark/ingest/toolcall"
 )
 
@@ -108,10 +109,12 @@ func notOTLP(form string, err error) error {
 
 func (s *spans) otel(number int, td *trace.TracesData) {
 	for _, rs := range td.ResourceSpans {
-		session := otelSpan{attributes: rs.Resource.GetAttributes()}.text(otelTable.span.session...)
+		resource := otelSpan{attributes: rs.Resource.GetAttributes()}
+		session, origin := resource.text(otelTable.span.session...), resource.origin()
 		for _, ss := range rs.ScopeSpans {
 			for _, o := range ss.Spans {
 				if sp := s.span(number, &otelTable, newOTelSpan(o, session), spanID{}); sp != nil {
+					sp.origin = origin
 					s.add(sp)
 				}
 			}
@@ -141,6 +144,12 @@ var otelTable = spanTable{
 type otelSpan struct {
 	attributes []*common.KeyValue
 	derived    map[string]string
+}
+
+// origin names the service of a resource and the instance or host it runs as.
+func (s otelSpan) origin() string {
+	instance := s.text("service.instance.id", "host.name", "host.id")
+	return catalog.Cut(strings.Trim(s.text("service.name")+"@"+instance, "@"), catalog.MaxID)
 }
 
 func newOTelSpan(o *trace.Span, session string) otelSpan {

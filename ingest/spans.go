@@ -32,6 +32,7 @@ type spanID struct{ trace, id string }
 type span struct {
 	id, parent spanID
 	session    string // "" is inherited
+	origin     string // the service and its instance; "": not known
 	intent     string // what the user asked for, where the span says it
 	agent      bool   // an agent or a model: what is called below was its own decision
 	tool       *step  // a call

@@ -31,6 +31,7 @@ const (
 	kindBuild      = 'B' // measures are built from everything before
 	kindRule       = 'U' // a rule of the operator, added or undone; no model knows of it
 	kindAlias      = 'A' // the same for an alias, which decides what a model counts for which tool
+	kindSource     = 'K' // the same for a rule about a source, which decides how its evidence counts
 	kindServed     = 'S' // an answer that was given; no model knows of it
 )
 
@@ -122,7 +123,7 @@ func decode(payload []byte) (kind byte, v any, err error) {
 		v = &forgotten{}
 	case kindBuild:
 		v = &build{}
-	case kindRule, kindAlias:
+	case kindRule, kindAlias, kindSource:
 		v = &ruled{}
 	case kindServed:
 		v = &served{}

@@ -10,6 +10,7 @@ import (
 	"waymark/episodic"
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // forgetBatch is how many events one request to forget names.
@@ -23,11 +24,12 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 		return ForgetResult{}, &suggest.RequestError{Kind: suggest.Invalid, Detail: "name exactly one of source, episode and before"}
 	}
 	var seqs []uint64
+	selector := e.selector(sel)
 	for ev, err := range e.log.Read(ctx, 0) {
 		if err != nil {
 			return ForgetResult{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err)
 		}
-		if !ev.Erased && sel.selects(ev) {
+		if !ev.Erased && selector.selects(ev) {
 			seqs = append(seqs, ev.Seq)
 		}
 	}
@@ -97,9 +99,21 @@ func erase(ctx context.Context, log storage.Log, seqs []uint64) error {
 	return nil
 }
 
-// selects reports whether an event is to be forgotten. Events before a time are those that carry an
-// earlier one; an episode without a time has no age.
-func (s Selection) selects(ev storage.Event) bool {
+// selector finds the events of a selection. A source is selected by its own name or by the one under which rules have it
+// count, which of a single step only its episode knows.
+type selector struct {
+	Selection
+	treated history.Treatments
+	split   map[string]bool // episodes seen so far that count for the source by their label
+}
+
+func (e *Engine) selector(sel Selection) *selector {
+	return &selector{sel, treatments(e.Rules()), map[string]bool{}}
+}
+
+// selects reports whether an event is to be forgotten. It is asked in the order of the log. Events before a time are those
+// that carry an earlier one; an episode without a time has no age.
+func (s *selector) selects(ev storage.Event) bool {
 	if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindBegun, kindContinued, kindPerformed, kindFeedback, kindServed}, ev.Payload[0]) {
 		return false
 	}
@@ -109,25 +123,32 @@ func (s Selection) selects(ev storage.Event) bool {
 	}
 	switch v := v.(type) {
 	case *episodic.Episode:
-		return s.episode(v.ID, v.Source, v.Time)
+		return s.episode(v.ID, v.Source, v.Label, v.Time)
 	case *begun:
-		return s.episode(v.ID, v.Source, v.Time)
+		return s.episode(v.ID, v.Source, v.Label, v.Time)
 	case *continued:
-		return s.episode(v.ID, v.Source, v.Time)
+		return s.episode(v.ID, v.Source, v.Label, v.Time)
 	case *episodic.Performed:
-		return s.episode(v.Episode, v.Source, v.Time)
+		return s.episode(v.Episode, v.Source, "", v.Time)
 	case *feedback:
-		return s.Source != "" && v.Source == s.Source
+		return s.source(v.Source, "")
 	case *served:
-		return s.Source != "" && v.Source == s.Source
+		return s.source(v.Source, "")
 	}
 	return false
 }
 
-func (s Selection) episode(id, source string, at time.Time) bool {
+func (s *selector) source(source, label string) bool {
+	return s.Source != "" && (source == s.Source || s.treated.Name(source, label) == s.Source)
+}
+
+func (s *selector) episode(id, source, label string, at time.Time) bool {
 	switch {
 	case s.Source != "":
-		return source == s.Source
+		if label != "" && s.source(source, label) {
+			s.split[id] = true
+		}
+		return s.source(source, label) || s.split[id]
 	case s.Episode != "":
 		return id == s.Episode
 	}

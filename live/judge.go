@@ -115,11 +115,13 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 		}
 	}
 	t.Episodes = make([]episodic.Episode, len(past))
-	aliases := aliases(e.Rules())
+	rules := e.Rules()
+	aliases, treated := aliases(rules), treatments(rules)
 	for i, ep := range past {
 		t.Episodes[i] = *ep
 		t.Episodes[i].Steps = slices.Clone(ep.Steps) // the decoder leaves room for as many more
 		renameSteps(&t.Episodes[i], aliases)
+		t.Episodes[i].Source = treated.Name(ep.Source, ep.Label)
 	}
 	m := e.Model()
 	t.New = evaluate.Recipe{Tools: m.Tools(), Capabilities: m.Capabilities()}

@@ -19,6 +19,7 @@ type Performed struct {
 	Step           episodic.Step    // its group is the place's; without a tool: none
 	Outcome        episodic.Outcome // of the episode, if known by now
 	Suggestion     string           // the id of the answer that the step was chosen from, if it was
+	Label          string           // whom the source names as its own source
 }
 
 // Perform stores one step of an episode that grows while it is done, and returns when it is durable, with
@@ -89,7 +90,7 @@ func (e *Engine) perform(ctx context.Context, source string, was *episodic.Grown
 
 // asStored puts what is performed, and the head of its episode, into the form in which they are stored.
 func (e *Engine) asStored(ctx context.Context, source string, p Performed) (head episodic.Episode, done episodic.Performed, err error) {
-	head = episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session, Source: source}
+	head = episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session, Source: source, Label: p.Label}
 	if e.opts.DropIntents {
 		head.Intent = ""
 	}

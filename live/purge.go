@@ -69,11 +69,12 @@ func (e *Engine) Purge(sel Selection, rewrite func(ctx context.Context, texts []
 func (e *Engine) textsOf(ctx context.Context, sel Selection) ([]string, error) {
 	texts := map[string]bool{}
 	for _, selected := range []bool{true, false} {
+		selector := e.selector(sel)
 		for ev, err := range e.log.Read(ctx, 0) {
 			if err != nil {
 				return nil, fmt.Errorf("read the log of workspace %q: %w", e.name, err)
 			}
-			if ev.Erased || len(ev.Payload) == 0 || sel.selects(ev) != selected {
+			if ev.Erased || len(ev.Payload) == 0 || selector.selects(ev) != selected {
 				continue
 			}
 			for text := range stringsIn(ev.Payload[1:]) {

@@ -36,7 +36,8 @@ type foldedLog struct {
 	changed  bool            // the catalog changed since built, in more than tools that were put
 	texts    int             // tools put or met for the first time since built: they are searched without a build
 	skipped  map[uint64]bool // forgotten events that were not counted
-	tainted  bool            // something is counted that is to be forgotten
+	tainted  bool            // something is counted that is to be forgotten, or otherwise than rules about sources say now
+	treated  uint64          // rules about sources up to this event are followed
 	shot     snapshot        // of the build; without an image if there is no need
 	later    *unfinished     // the last build event after it, which is not in force
 }
@@ -87,12 +88,13 @@ func (h *foldedLog) count(e decodedEvent) {
 	if e.kind == kindAlias {
 		h.state.Alias(aliases(h.rules))
 	}
+	h.tainted = h.tainted || e.kind == kindSource && e.seq > h.treated
 	if !counts(e.kind) {
 		return
 	}
 	h.matter = e.place
 	h.since++
-	h.changed = h.changed || e.kind == kindCapability || e.kind == kindRemoved || e.kind == kindForgotten || e.kind == kindAlias
+	h.changed = h.changed || e.kind == kindCapability || e.kind == kindRemoved || e.kind == kindForgotten || e.kind == kindAlias || e.kind == kindSource
 	seen := h.state.Seen()
 	fold(h.state, e.value)
 	if f, ok := e.value.(*forgotten); ok {
@@ -106,9 +108,9 @@ func (h *foldedLog) count(e decodedEvent) {
 }
 
 // leadsTo reports whether a history is the beginning of the log before a build, or has measures of its
-// own, and counts nothing that was to be forgotten since.
+// own, and counts nothing that was to be forgotten or that a rule counts otherwise since.
 func (h *foldedLog) leadsTo(built uint64, o outline) bool {
-	if h.measures == nil && h.last >= built {
+	if h.measures == nil && h.last >= built || len(o.treated) > 0 {
 		return false
 	}
 	for seq := range o.forgotten {
@@ -125,6 +127,7 @@ type outline struct {
 	built     uint64 // the last build event
 	forgotten map[uint64]bool
 	pending   []uint64 // forgotten but not erased yet: the request was cut short
+	treated   []ruled  // rules about sources, in order
 }
 
 // look reads the log after an event without folding: builds and requests to forget must be known
@@ -154,6 +157,12 @@ func look(ctx context.Context, log storage.Log, after, upTo uint64) (outline, er
 			if !v.(*build).Refused {
 				o.built = e.Seq
 			}
+		case kindSource:
+			_, v, err := decode(e.Payload)
+			if err != nil {
+				return o, fmt.Errorf("event %d: %w", e.Seq, err)
+			}
+			o.treated = append(o.treated, *v.(*ruled))
 		case kindForgotten:
 			_, v, err := decode(e.Payload)
 			if err != nil {
@@ -196,6 +205,14 @@ func replay(ctx context.Context, log storage.Log, from *foldedLog, upTo, built u
 	}
 	if from != nil && !from.leadsTo(built, o) {
 		return replay(ctx, log, nil, upTo, built, measure, progress)
+	}
+	if from == nil {
+		past := foldedLog{}
+		for i := range o.treated {
+			past.rule(&o.treated[i])
+		}
+		h.state.Treat(treatments(past.rules))
+		h.treated = o.head
 	}
 	for seq := range h.skipped {
 		o.forgotten[seq] = true

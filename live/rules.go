@@ -11,6 +11,7 @@ import (
 	"waymark/catalog"
 	"waymark/semantic"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // The kinds of rule.
@@ -18,16 +19,19 @@ const (
 	RuleBan   = "ban"   // the tool is never suggested
 	RulePin   = "pin"   // the tool is the first suggestion after another one, or at the start of a task
 	RuleAlias = "alias" // what was and is recorded under another id counts for the tool
+	RuleTrust = string(history.Trusted)
+	RuleSplit = string(history.Split)
 )
 
-// Rule is a decision of the operator that answers follow, whatever the history says.
+// Rule is a decision of the operator that answers or counts follow, whatever the history says.
 type Rule struct {
 	ID     string `json:"id,omitempty" doc:"Given by the server: kind and tools."`
-	Kind   string `json:"kind" enum:"ban,pin,alias" doc:"ban: the tool is never suggested. pin: it is suggested first. alias: calls of another id count for it."`
-	Tool   string `json:"tool" minLength:"1" doc:"A tool or capability; for an alias also new:*, every tool of a server."`
+	Kind   string `json:"kind" enum:"ban,pin,alias,trust,split" doc:"ban: the tool is never suggested. pin: it is suggested first. alias: calls of another id count for it. trust: what a source with a key reports counts in full. split: each label of its episodes counts as a source of its own."`
+	Tool   string `json:"tool,omitempty" doc:"ban, pin, alias: a tool or capability; for an alias also new:*, every tool of a server."`
 	After  string `json:"after,omitempty" doc:"pin: the tool that was used last; without one the rule holds where none was used yet."`
 	Intent string `json:"intent,omitempty" doc:"ban, pin: the rule holds for requests of the same words alone, in any order and inflection."`
 	Alias  string `json:"alias,omitempty" doc:"alias: the other id, such as the one that the tool had before; old:* for every tool of a server."`
+	Source string `json:"source,omitempty" doc:"trust, split: a source of the history that came with a key."`
 }
 
 // ruled is the event of a rule that was added or undone. Undoing a rule restores the former answers: no model counts bans
@@ -105,10 +109,13 @@ func wordsOf(intent string) string {
 
 // AddRule stores a rule and returns it with its id. Adding it again changes nothing.
 func (e *Engine) AddRule(ctx context.Context, r Rule) (Rule, error) {
-	_, err := e.appendOne(ctx, func(w *writer) (_ entry, _ bool, err error) {
-		if r.Kind == RuleAlias {
+	added, err := e.appendOne(ctx, func(w *writer) (_ entry, _ bool, err error) {
+		switch r.Kind {
+		case RuleAlias:
 			err = w.checkAlias(&r)
-		} else {
+		case RuleTrust, RuleSplit:
+			err = w.checkSource(&r)
+		default:
 			err = w.checkRule(&r)
 		}
 		if err != nil || slices.Contains(w.rules, r) {
@@ -116,7 +123,22 @@ func (e *Engine) AddRule(ctx context.Context, r Rule) (Rule, error) {
 		}
 		return ruleEntry(ruled{Rule: r})
 	})
+	if added {
+		e.countAnew(r)
+	}
 	return r, err
+}
+
+// countAnew starts a rebuild where a rule changes what counts of the past.
+func (e *Engine) countAnew(r Rule) {
+	if r.Source == "" {
+		return
+	}
+	e.life.background.Go(func() {
+		if _, err := e.rebuilt(e.life.ctx, true); err != nil && e.life.ctx.Err() == nil {
+			e.opts.Logger.Error("the history is not counted by a new rule yet; a rebuild does so", "workspace", e.name, "rule", r.ID, "error", err)
+		}
+	})
 }
 
 func invalidRule(field, detail string) error {
@@ -127,11 +149,15 @@ func invalidRule(field, detail string) error {
 func (w *writer) checkRule(r *Rule) (err error) {
 	switch {
 	case r.Kind != RuleBan && r.Kind != RulePin:
-		return invalidRule("kind", fmt.Sprintf("unknown kind %q: want %s, %s or %s", r.Kind, RuleBan, RulePin, RuleAlias))
+		return invalidRule("kind", fmt.Sprintf("unknown kind %q: want %s", r.Kind, strings.Join([]string{RuleBan, RulePin, RuleAlias, RuleTrust, RuleSplit}, ", ")))
 	case r.Kind == RuleBan && r.After != "":
 		return invalidRule("after", "a ban holds in every context")
 	case r.Alias != "":
 		return invalidRule("alias", "belongs to rules of the kind "+RuleAlias)
+	case r.Source != "":
+		return invalidRule("source", "belongs to rules of the kinds "+RuleTrust+" and "+RuleSplit)
+	case r.Tool == "":
+		return invalidRule("tool", "name a tool")
 	case len(r.Intent) > maxRuleIntent:
 		return invalidRule("intent", fmt.Sprintf("has %d bytes, at most %d", len(r.Intent), maxRuleIntent))
 	case r.Intent != "" && wordsOf(r.Intent) == "":
@@ -199,6 +225,31 @@ func (w *writer) checkAlias(r *Rule) (err error) {
 	return nil
 }
 
+// checkSource checks a rule about a source and gives it its id, which both kinds share.
+func (w *writer) checkSource(r *Rule) error {
+	switch known := slices.ContainsFunc(w.rules, func(old Rule) bool { return old.Source == r.Source }); {
+	case r.Tool != "" || r.After != "" || r.Intent != "" || r.Alias != "":
+		return invalidRule("source", "a rule about a source names nothing else")
+	case !history.HasKey(r.Source):
+		return invalidRule("source", fmt.Sprintf("%q has no key: what it reports counts in full", r.Source))
+	case !known && !w.state.HasSource(r.Source):
+		return &suggest.RequestError{Kind: suggest.NotFound, Field: "source", Detail: fmt.Sprintf("%q has recorded nothing", r.Source)}
+	}
+	r.ID = "source:" + r.Source
+	return nil
+}
+
+// treatments are those that rules say.
+func treatments(rules []Rule) history.Treatments {
+	t := history.Treatments{}
+	for _, r := range rules {
+		if r.Source != "" {
+			t[r.Source] = history.Treatment(r.Kind)
+		}
+	}
+	return t
+}
+
 func pairs(rules []Rule) (all [][2]string) {
 	for _, r := range rules {
 		if r.Kind == RuleAlias {
@@ -218,20 +269,29 @@ func aliases(rules []Rule) catalog.Aliases {
 }
 
 // UndoRule removes a rule; false if there is none with this id.
-func (e *Engine) UndoRule(ctx context.Context, id string) (bool, error) {
-	return e.appendOne(ctx, func(w *writer) (entry, bool, error) {
+func (e *Engine) UndoRule(ctx context.Context, id string) (undone bool, err error) {
+	var r Rule
+	undone, err = e.appendOne(ctx, func(w *writer) (entry, bool, error) {
 		i := slices.IndexFunc(w.rules, func(r Rule) bool { return r.ID == id })
 		if i < 0 {
 			return entry{}, false, nil
 		}
-		return ruleEntry(ruled{w.rules[i], true})
+		r = w.rules[i]
+		return ruleEntry(ruled{r, true})
 	})
+	if undone {
+		e.countAnew(r)
+	}
+	return undone, err
 }
 
 func ruleEntry(r ruled) (entry, bool, error) {
 	kind := byte(kindRule)
-	if r.Kind == RuleAlias {
+	switch r.Kind {
+	case RuleAlias:
 		kind = kindAlias
+	case RuleTrust, RuleSplit:
+		kind = kindSource
 	}
 	payload, err := encode(kind, r)
 	return entry{kind, "", payload, &r}, true, err

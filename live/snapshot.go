@@ -112,6 +112,8 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 	h.last = h.built.seq
 	h.state = history.ReadState(r)
 	h.state.Alias(aliases(h.rules))
+	h.state.Treat(treatments(h.rules))
+	h.treated = h.built.seq
 	if r.Err() == nil {
 		h.measures = suggest.ReadMeasures(r, h.state.Freeze(), words)
 	}

@@ -413,7 +413,7 @@ func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 		if err := w.catchUp(h, shot.built.seq); err != nil {
 			return err
 		}
-		w.state, w.skipped, w.tainted = h.state, h.skipped, h.tainted
+		w.state, w.skipped, w.tainted, w.treated = h.state, h.skipped, h.tainted, h.treated
 	}
 	old := w.Model()
 	w.measures, w.built, w.how = h.measures, shot.built, shot.how

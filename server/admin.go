@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -271,9 +270,6 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 	return nil, s.cfg.Workspaces.Delete(ctx, q.Name)
 }
 
-// manyLimited is the number of limited episodes from which on a source is suspected, if they are half of its episodes.
-const manyLimited = 20
-
 type replicaAnswer struct{ Body live.Replica }
 
 func (s *Server) replica(_ context.Context, e *live.Engine, _ *struct{}) (*replicaAnswer, error) {
@@ -318,9 +314,8 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doct
 		begin = "; begin with waymark import sample, waymark import ~/.claude/projects, or waymark serve with servers that waymark import mcp.json has taken"
 	}
 	note("history", true, "%d episodes of %d sources%s", stats.Episodes, len(stats.Sources), begin)
-	for _, name := range slices.Sorted(maps.Keys(stats.Limited)) {
-		limited, all := stats.Limited[name], stats.Sources[name]
-		note("source "+name, limited < manyLimited || 2*limited < all, "%d of %d episodes repeat transitions more often than is counted of one key; waymark forget --source takes all of them back", limited, all)
+	for _, a := range stats.Anomalies {
+		note("source "+a.Source, false, "%s; waymark forget --source takes back what it recorded", a.Detail)
 	}
 	note("profile auto", true, "%v", stats.Auto)
 	judged := e.Judgement()

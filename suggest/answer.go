@@ -418,6 +418,7 @@ type Stats struct {
 	StepOutcomes    map[string]int `json:"step_outcomes"`
 	Sources         map[string]int `json:"sources"`           // episodes by source
 	Limited         map[string]int `json:"limited,omitempty"` // episodes by source whose transitions the source reports more often than is counted of one key
+	Anomalies       []Anomaly      `json:"anomalies,omitempty"`
 	Communities     int            `json:"communities"`
 	Modularity      float64        `json:"modularity"`
 	Clusters        int            `json:"clusters"`

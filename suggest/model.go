@@ -127,14 +127,7 @@ func (m *Model) Stats() Stats {
 			s.Sources[name] = int(n)
 		}
 	}
-	for i := range m.Past.N {
-		if p := m.Past.Episode(i); p.Limited {
-			if s.Limited == nil {
-				s.Limited = map[string]int{}
-			}
-			s.Limited[m.Sources[p.Source]]++
-		}
-	}
+	s.Limited, s.Anomalies = m.anomalies()
 	return s
 }
 

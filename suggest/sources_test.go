@@ -173,3 +173,31 @@ func TestLimitsOutliveASnapshot(t *testing.T) {
 	}
 	assert.Equal(t, a.model().Hash(), read.model().Hash())
 }
+
+// What is unusual about a key is named; honest keys are not, and nothing of the operator's own sources is.
+func TestAnomaliesOfSources(t *testing.T) {
+	kinds := func(a *attacked, measured int) (all []string) {
+		m := a.model()
+		m.measures.episodes = measured
+		for _, x := range m.Stats().Anomalies {
+			all = append(all, x.Source+" "+x.Kind)
+			assert.NotEmpty(t, x.Detail)
+		}
+		return all
+	}
+	a := honestHistory(t, 100)
+	assert.Empty(t, kinds(a, 0))
+	a.fakes(40, "local", tool(0, 1), "new:tool", episodic.Failure)
+	assert.Empty(t, kinds(a, 100))
+	a.fakes(40, "key:attacker", tool(0, 1), "evil:tool", episodic.Success)
+	assert.Equal(t, []string{"key:attacker repeats", "key:attacker share"}, kinds(a, 140))
+	assert.Equal(t, []string{"key:attacker repeats"}, kinds(a, 160), "it was there before")
+
+	b := honestHistory(t, 100)
+	for range 30 {
+		e := b.honest("key:broken")
+		e.Outcome = episodic.Failure
+		b.record(e)
+	}
+	assert.Equal(t, []string{"key:broken failures"}, kinds(b, 130))
+}

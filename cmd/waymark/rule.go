@@ -12,7 +12,13 @@ import (
 )
 
 func (a *app) ruleCommand() *cobra.Command {
-	return group("rule", "Ban, pin and rename tools", a.ruleBan(), a.rulePin(), a.ruleAlias(), a.ruleList(), a.ruleUndo())
+	return group("rule", "Ban, pin and rename tools, trust and split sources", a.ruleBan(), a.rulePin(), a.ruleAlias(),
+		a.ruleSource(live.RuleTrust, "Count what a source reports in full", `What a source with a key reports is limited, so that one dishonest key cannot bend what others are told. What a
+trusted source reports counts as what the operator records: for a collector or importer that you run yourself.`),
+		a.ruleSource(live.RuleSplit, "Count each reporter behind a collector as a source of its own", `A collector or importer reports for many. Each label of its episodes counts as a source of its own, with the limits
+of one key: the "source" that an imported episode names, or the service and instance of an OpenTelemetry resource. The
+collector must be trusted to name them truthfully: invented labels would count as several sources.`),
+		a.ruleList(), a.ruleUndo())
 }
 
 func (a *app) toolCommand() *cobra.Command {
@@ -114,6 +120,22 @@ finds the tool first and dag has it in the plan. A ban of the same tool wins.`,
 	return cmd
 }
 
+func (a *app) ruleSource(kind, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use:   kind + " SOURCE",
+		Short: short,
+		Long: long + `
+
+The rule holds for the past as well: the history is counted anew. "waymark sources" lists sources. "waymark rule undo"
+restores the limits.`,
+		Example: "  waymark rule " + kind + " otel:key:2f6c1a9e",
+		Args:    exactly(1, "a source"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.addRule(cmd, live.Rule{Kind: kind, Source: args[0]})
+		},
+	}
+}
+
 func (a *app) addRule(cmd *cobra.Command, rule live.Rule) error {
 	return call(cmd.Context(), a, http.MethodPost, "/v1/rules", rule, func(a *app, r live.Rule) { a.printf("rule %s added\n", clean(r.ID)) })
 }
@@ -129,9 +151,9 @@ func (a *app) ruleList() *cobra.Command {
 			}) {
 				var rows [][]string
 				for _, r := range l.Rules {
-					rows = append(rows, []string{r.ID, r.Kind, r.Tool, r.After, r.Alias, r.Intent})
+					rows = append(rows, []string{r.ID, r.Kind, r.Tool, r.After, r.Alias, r.Source, r.Intent})
 				}
-				columns(a.out, []string{"id", "rule", "tool", "after", "alias", "request"}, rows)
+				columns(a.out, []string{"id", "rule", "tool", "after", "alias", "source", "request"}, rows)
 			})
 		},
 	}

@@ -66,6 +66,7 @@ type session struct {
 	asked []string        // events whose words the next call is about
 	begun map[string]*call
 	spans map[string]string // span of each call of a trace
+	label string            // whom a collector names as the source of the newest
 	turn  time.Time         // when the newest recorded episode began: mostly what the user asked
 	last  time.Time
 }
@@ -319,7 +320,7 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *ho
 		ID: c.id, Tool: e.Tool, Outcome: cmp.Or(e.Outcome, episodic.Unknown), ErrorKind: e.ErrorKind, Shape: e.Shape,
 		Inputs: e.Inputs, Outputs: e.Outputs, DurationMS: max(0, e.Time.Sub(c.at).Milliseconds()),
 	}
-	_, err := engine.Perform(ctx, s.source, live.Performed{Place: c.place, Step: step})
+	_, err := engine.Perform(ctx, s.source, live.Performed{Place: c.place, Step: step, Label: s.label})
 	var refused *suggest.RequestError
 	switch {
 	case errors.Is(err, live.ErrOtherStep):

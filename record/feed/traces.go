@@ -148,7 +148,7 @@ func (t *traces) drop(k traceKey) {
 // times. If the store cannot take them they stay where they are.
 func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 	type moment struct {
-		session, span string
+		session, span, origin string
 		hook.Event
 	}
 	var moments []moment
@@ -157,10 +157,10 @@ func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 			continue
 		}
 		e := hook.Event{Kind: hook.Began, Time: c.Start, Call: c.ID, Tool: c.Step.Tool, Intent: c.Intent}
-		moments = append(moments, moment{c.Session, c.Span, e})
+		moments = append(moments, moment{c.Session, c.Span, c.Origin, e})
 		e.Kind, e.Time = hook.Ended, later(c.Start.Add(1), c.End) // after its beginning, by a nanosecond at least
 		e.Shape, e.Inputs, e.Outputs, e.Outcome, e.ErrorKind = c.Step.Shape, c.Step.Inputs, c.Step.Outputs, c.Step.Outcome, c.Step.ErrorKind
-		moments = append(moments, moment{c.Session, c.Span, e})
+		moments = append(moments, moment{c.Session, c.Span, c.Origin, e})
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int { // what begins when another ends comes after it
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(ends(b.Kind), ends(a.Kind)))
@@ -171,7 +171,8 @@ func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 		key := sessionKey{k.workspace, k.source, "otel", m.session}
 		engine, err := f.engine(ctx, k.workspace)
 		if err == nil {
-			m.Call = f.session(ctx, engine, key).unlike(m.Call, k.trace+m.span)
+			s := f.session(ctx, engine, key)
+			m.Call, s.label = s.unlike(m.Call, k.trace+m.span), m.origin
 			err = f.apply(ctx, key, &m.Event, "", &r)
 		}
 		if err != nil {

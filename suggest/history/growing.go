@@ -119,7 +119,7 @@ func (s *State) Perform(p *episodic.Performed) {
 
 // revise brings what is counted of an episode up to date, with one step more if there is one.
 func (s *State) revise(g *grown, p *episodic.Performed, more bool) {
-	source := s.sourceID(g.Source)
+	source := s.sourceOf(&g.Episode)
 	if g.past < 0 {
 		g.past = int32(s.totals.Episodes)
 		s.sources.bySource.Set(source, s.sources.bySource.At(source)+1)

@@ -38,7 +38,7 @@ func (s *State) Reopen(g *episodic.Grown) {
 // pastIndex finds an episode among the past ones, the newest of equal ones; -1 if it is not there. Past
 // episodes have no ids: two that are equal in all that is kept of them may stand for each other.
 func (s *State) pastIndex(e *episodic.Episode, nodes []int32, order []int, before [][]int) int32 {
-	source, ok := s.sources.source[e.Source]
+	source, ok := s.sources.source[s.sources.treatments.Name(e.Source, e.Label)]
 	if !ok {
 		return -1
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/episodic"
 	"waymark/internal/codec"
 )
 
@@ -18,8 +19,8 @@ import (
 //     a transition are left out of the fit of profile learned;
 //   - a tool that is in no catalog and that only this source has used is not suggested.
 //
-// Sources without a key are the operator's own and are not limited. What is counted depends on the order of the log
-// alone, so that a replay counts the same.
+// Sources without a key are the operator's own and are not limited; [Treatments] says which others are not either. What is
+// counted depends on the order of the log alone, so that a replay counts the same.
 const (
 	severalSources  = 3
 	fewObservations = 5
@@ -27,6 +28,46 @@ const (
 
 	confirmedPerCount = 50
 )
+
+// Treatment is how the operator wants the evidence of a source with a key to count.
+type Treatment string
+
+// The treatments. A source without one is limited as described above.
+const (
+	Trusted Treatment = "trust" // as the operator's own
+	Split   Treatment = "split" // each label of its episodes as a source of its own: a collector has many reporters
+)
+
+// Treatments are those of sources that have one.
+type Treatments map[string]Treatment
+
+// Name is the source for which an episode counts that a source reports under a label.
+func (t Treatments) Name(source, label string) string {
+	switch {
+	case t[source] == Trusted:
+		return strings.ReplaceAll(source, credential, "trusted:")
+	case t[source] == Split && label != "":
+		return source + "/" + label
+	}
+	return source
+}
+
+// Treat sets how sources count. It is called before anything else is.
+func (s *State) Treat(t Treatments) { s.sources.treatments = t }
+
+// sourceOf numbers the source for which an episode counts.
+func (s *State) sourceOf(e *episodic.Episode) int32 {
+	return s.sourceID(s.sources.treatments.Name(e.Source, e.Label))
+}
+
+// HasSource reports whether a source has reported something that counts under its own name.
+func (s *State) HasSource(name string) bool {
+	_, ok := s.sources.source[name]
+	return ok
+}
+
+// HasKey reports whether a source came with a key, be it directly or through a collector.
+func HasKey(source string) bool { return strings.Contains(source, credential) }
 
 // aloneLimit is how many observations count of a transition that one key alone reports, by the number of its
 // observations that other sources confirm.
@@ -42,7 +83,7 @@ type claims map[claim]uint32
 
 // trusted reports whether a source is the operator's own.
 func (s *State) trusted(source int32) bool {
-	return !strings.Contains(s.sources.names[source], credential)
+	return !HasKey(s.sources.names[source])
 }
 
 // admit reports whether one more observation of a transition is counted, of which all sources have count so far.
@@ -97,7 +138,7 @@ func (c *Counts) Repeated(first int) []bool {
 	for i := range marked {
 		p := c.Past.Episode(first + i)
 		reporter := int32(0)
-		if strings.Contains(c.Sources[p.Source], credential) {
+		if HasKey(c.Sources[p.Source]) {
 			reporter = p.Source + 1
 		}
 		for _, t := range c.pairs(p) {

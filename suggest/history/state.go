@@ -48,6 +48,8 @@ type sourceTable struct {
 	names     []string           // sources, in order of first appearance
 	bySource  pages.List[uint64] // episodes
 	confirmed []int32            // by source, observations of transitions that another source reports as well
+
+	treatments Treatments
 }
 
 // transition is the count of one ordered pair.
@@ -235,7 +237,7 @@ func (s *State) Resolve(spelling string) (string, error) {
 
 // Record folds one episode.
 func (s *State) Record(e *episodic.Episode) {
-	source := s.sourceID(e.Source)
+	source := s.sourceOf(e)
 	nodes := make([]int32, len(e.Steps))
 	for i := range e.Steps {
 		nodes[i] = s.node(e.Steps[i].Tool)
@@ -324,7 +326,7 @@ func (s *State) Feedback(context []string, id string, o episodic.Outcome, at tim
 	if len(context) > 0 {
 		before = append(before, s.node(context[len(context)-1]))
 	}
-	s.memory.Observe(s.node(id), before, o, at, s.sourceID(source))
+	s.memory.Observe(s.node(id), before, o, at, s.sourceOf(&episodic.Episode{Source: source}))
 	s.totals.Feedback++
 }
 

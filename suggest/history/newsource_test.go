@@ -1,21 +1,15 @@
-package evaluate
+package history
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"waymark/episodic"
 )
 
 // Of the sources a, b and c, with 30 episodes each, and what comes later.
-func TestNewSource(t *testing.T) {
-	by := func(source string, n int) (out []episodic.Episode) {
-		for range n {
-			out = append(out, episodic.Episode{Source: source})
-		}
-		return out
-	}
+func TestFindNewSource(t *testing.T) {
+	by := func(source string, n int) []string { return slices.Repeat([]string{source}, n) }
 	for _, c := range []struct {
 		name   string
 		before []string
@@ -32,7 +26,7 @@ func TestNewSource(t *testing.T) {
 		{"nothing new", []string{"key:a", "key:b", "cli"}, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var all []episodic.Episode
+			var all []string
 			for _, source := range c.before {
 				all = append(all, by(source, 30)...)
 			}
@@ -40,10 +34,10 @@ func TestNewSource(t *testing.T) {
 			for source, n := range c.since {
 				all = append(all, by(source, n)...)
 			}
-			assert.Equal(t, c.want, newSource(all, judged))
+			assert.Equal(t, c.want, FindNewSource(all, judged))
 		})
 	}
 	all := append(append(append(by("key:a", 30), by("key:b", 30)...), by("cli", 30)...), by("key:d", newSourceKnown)...)
-	assert.Nil(t, newSource(append(all, by("key:d", 40)...), len(all)), "it was there when a rebuild was last judged")
-	assert.NotNil(t, newSource(append(all, by("key:d", 40)...), len(all)-1), "it was hardly there")
+	assert.Nil(t, FindNewSource(append(all, by("key:d", 40)...), len(all)), "it was there when a rebuild was last judged")
+	assert.NotNil(t, FindNewSource(append(all, by("key:d", 40)...), len(all)-1), "it was hardly there")
 }
