@@ -97,6 +97,12 @@ func TestCollect(t *testing.T) {
 			e, err := h.ws.Get(t.Context(), "default")
 			require.NoError(t, err)
 			assert.Equal(t, graphOf(counting(t, imported)), graphOf(counting(t, e)))
+			for it, err := range e.Items(t.Context()) {
+				require.NoError(t, err)
+				if it.Episode != nil {
+					assert.Equal(t, "agent@worker-7", it.Episode.Label, "service and host of the resource")
+				}
+			}
 			_, duplicates := known(e)
 			assert.Equal(t, 2, duplicates)
 		})
