@@ -223,10 +223,13 @@ func (x *Matching) fold() {
 	}
 }
 
-// Terms returns how many words of the request a document has, as they are or joined or taken apart.
-func (x *Matching) Terms(doc int32) (n int) {
+// HasTerms reports whether a document has n words of the request, as they are or joined or taken apart.
+func (x *Matching) HasTerms(doc int32, n int) bool {
 	lex := x.matcher.index.lexical
 	for i := range x.words {
+		if n <= 0 || n > len(x.words)-i {
+			break
+		}
 		w := &x.words[i]
 		if w.idf == 0 {
 			continue
@@ -234,10 +237,10 @@ func (x *Matching) Terms(doc int32) (n int) {
 		if w.term >= 0 && lex.find(w.term, doc) > 0 || slices.ContainsFunc(x.spelled, func(s spelledAs) bool {
 			return s.word == i && !slices.ContainsFunc(s.terms, func(t int32) bool { return lex.find(t, doc) == 0 })
 		}) {
-			n++
+			n--
 		}
 	}
-	return n
+	return n <= 0
 }
 
 // Near returns how near a document is to the request by word vectors, in [0, 1].
@@ -504,30 +507,37 @@ func (x *Matching) Of(doc int32) float64 {
 }
 
 // Top appends the k best documents to dst, by falling score and then by number: what they say of the words of the
-// request and, weighted, how near they are by word vectors.
+// request and, weighted, how near they are by word vectors. Nearness is computed only of documents that it can bring in.
 func (x *Matching) Top(dst []Hit, k int, weight float64) []Hit {
 	first := len(dst)
 	if k <= 0 {
 		return dst
 	}
-	add := func(d int32, near float64) {
-		text := x.Of(d)
-		if s := text + float64((1-text)*float64(weight*near)); s > 0 {
+	score := func(text, near float64) float64 { return text + float64((1-text)*float64(weight*near)) }
+	excluded := func(text float64) bool { return len(dst) == first+k && score(text, mostNear) < dst[first].Score }
+	add := func(d int32, text, near float64) {
+		if s := score(text, near); s > 0 {
 			dst = keepBest(dst, first, k, Hit{Doc: d, Score: s, Lexical: text, Vector: near})
 		}
 	}
-	if len(x.folded) == 0 {
-		for _, d := range x.touched {
-			add(d, 0)
+	for _, d := range x.touched {
+		if text := x.Of(d); x.sum[d] > 0 && !excluded(text) {
+			add(d, text, x.Near(d))
 		}
-	} else {
+	}
+	if len(x.folded) > 0 && !excluded(0) {
 		for d := range int32(x.matcher.index.docs) {
-			add(d, x.Near(d))
+			if x.sum[d] == 0 {
+				add(d, 0, x.Near(d))
+			}
 		}
 	}
 	sortHits(dst[first:])
 	return dst
 }
+
+// mostNear is above the cosine of any two vectors, which rounding takes a little beyond 1.
+const mostNear = 1.001
 
 // Match appends the hits of the additions that answer a request to dst, in the order of their numbers. Documents
 // that current rejects are left out.

@@ -1,6 +1,9 @@
 package semantic
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -184,5 +187,41 @@ func TestCodeDots(t *testing.T) {
 			}
 			require.Equal(t, int32(want), got[r])
 		}
+	}
+}
+
+// The best documents are those of a sort of all of them, with word vectors and without, whatever is looked at.
+func TestTopIsThatOfAll(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	words := make([]string, 60)
+	vectors := letters{}
+	for i := range words {
+		words[i] = fmt.Sprint("word", string(rune('a'+i%26)), string(rune('a'+i/26)))
+		angle := random.Float64() * 2
+		vectors[words[i]] = []float64{math.Cos(angle), math.Sin(angle)}
+	}
+	docs := make([]Document, 300)
+	for i := range docs {
+		for range 1 + random.IntN(4) {
+			docs[i].Text += words[random.IntN(len(words))] + " "
+		}
+	}
+	m := Build(docs, Options{}).Matcher(pairs{}, vectors)
+	for range 50 {
+		x := m.Match(words[random.IntN(len(words))] + " " + words[random.IntN(len(words))])
+		for _, weight := range []float64{0, 0.3, 1} {
+			var all []Hit
+			for d := range int32(len(docs)) {
+				text, near := x.Of(d), x.Near(d)
+				if s := text + float64((1-text)*float64(weight*near)); s > 0 {
+					all = append(all, Hit{Doc: d, Score: s, Lexical: text, Vector: near})
+				}
+			}
+			slices.SortFunc(all, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc)) })
+			for _, k := range []int{1, 7, 40, 400} {
+				require.Equal(t, all[:min(k, len(all))], x.Top(nil, k, weight), "%d best, weight %v", k, weight)
+			}
+		}
+		x.Close()
 	}
 }

@@ -70,7 +70,7 @@ func (q *query) nameMatches(exact []nameMatch) []nameMatch {
 			continue
 		}
 		// What the index knows has as many terms of the query, unless one stands for several.
-		if d := q.doc(n); d >= 0 && !q.recent.changed(n) && q.wording.phrase == q.wording.intent && q.wording.matching.Terms(d) < len(words) {
+		if d := q.doc(n); d >= 0 && !q.recent.changed(n) && q.wording.phrase == q.wording.intent && !q.wording.matching.HasTerms(d, len(words)) {
 			continue
 		}
 		name, _ := q.describe(n)
