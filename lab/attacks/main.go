@@ -35,6 +35,7 @@ func main() {
 	contexts := flag.Int("contexts", 10, "contexts attacked in each history")
 	keys := flag.String("keys", "1,3,5", "`numbers` of the attacker's keys")
 	fakes := flag.String("fakes", "1,10,100,300", "`numbers` of the attacker's episodes")
+	only := flag.String("kinds", "new,unused,known,mimic,bury", "`kinds` of attack")
 	search := flag.Int("search", 0, "`number` of attacks to draw for each history size, profile and number of keys")
 	flag.Parse()
 	var err error
@@ -44,7 +45,7 @@ func main() {
 	case *honest:
 		err = spread(strings.Split(*profiles, ","), flag.Args())
 	default:
-		err = attack(plan{strings.Split(*worlds, ","), strings.Split(*profiles, ","), numbers(*keys), numbers(*fakes), *seeds, *contexts})
+		err = attack(plan{strings.Split(*worlds, ","), strings.Split(*profiles, ","), numbers(*keys), numbers(*fakes), strings.Split(*only, ","), *seeds, *contexts})
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -222,6 +223,7 @@ func (e *effect) add(before, after []string, target string, bury bool) {
 type plan struct {
 	worlds, profiles []string
 	keys, fakes      []int
+	kinds            []string
 	seeds, contexts  int
 }
 
@@ -250,6 +252,9 @@ func attack(p plan) error {
 
 func attackProfile(p plan, world, profile string) error {
 	for _, k := range kinds {
+		if !slices.Contains(p.kinds, k.name) {
+			continue
+		}
 		for _, keys := range p.keys {
 			for _, fakes := range p.fakes {
 				var e effect
