@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -32,13 +31,11 @@ type auditEntry struct {
 	Source    string          `json:"source" doc:"The credential."`
 	Workspace string          `json:"workspace"`
 	Address   string          `json:"address,omitempty"`
-	Request   string          `json:"request" doc:"The id of the request."`
+	Request   string          `json:"request,omitempty" doc:"The id of the request."`
 	Asked     json.RawMessage `json:"asked,omitempty" doc:"The parameters and the body of the request."`
 	About     string          `json:"about,omitempty" doc:"The id of what came of it."`
 	Status    int             `json:"status" doc:"Of the answer; below 400 the act was done."`
 }
-
-type auditLog struct{ mu sync.Mutex }
 
 // audit appends an act. What cannot be written is logged: the act is done by then.
 func (s *Server) audit(ctx context.Context, act string, asked any, err error) {
@@ -50,24 +47,39 @@ func (s *Server) audit(ctx context.Context, act string, asked any, err error) {
 	if err != nil {
 		entry.Status = problem.Of(err).Status
 	}
-	if text, err := jsonio.Encode(asked); err == nil {
-		if masked := json.RawMessage(redact.Text(string(text))); json.Valid(masked) {
-			entry.Asked = masked
-		}
-	}
+	entry.Asked = maskedJSON(asked)
 	if err := s.appendAudit(entry); err != nil {
 		s.cfg.Logger.Error("an act could not be written to the audit log", "act", act, "request", x.Id, "error", err)
 	}
 }
 
 func (s *Server) appendAudit(entry auditEntry) error {
+	s.auditing.Lock()
+	defer s.auditing.Unlock()
+	return appendAudit(s.cfg.Data, entry)
+}
+
+// NoteAct appends an act of the operator that no server took part in to the audit log of a data directory.
+func NoteAct(dir, workspace, act string, asked any) error {
+	return appendAudit(dir, auditEntry{Time: time.Now().UTC(), Act: act, Source: "local", Workspace: workspace, Asked: maskedJSON(asked), Status: http.StatusOK})
+}
+
+// maskedJSON is v without secrets; nil where masking leaves no JSON.
+func maskedJSON(v any) json.RawMessage {
+	text, err := jsonio.Encode(v)
+	if masked := json.RawMessage(redact.Text(string(text))); err == nil && json.Valid(masked) {
+		return masked
+	}
+	return nil
+}
+
+// appendAudit writes a line at once, so that lines of several processes do not mix.
+func appendAudit(dir string, entry auditEntry) error {
 	line, err := json.Marshal(entry)
 	if err != nil {
 		return err
 	}
-	s.auditLog.mu.Lock()
-	defer s.auditLog.mu.Unlock()
-	f, err := os.OpenFile(filepath.Join(s.cfg.Data, AuditFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, AuditFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

@@ -85,8 +85,8 @@ func (s *Server) dropCopies(ctx context.Context, texts []string) error {
 }
 
 func (s *Server) maskAudit(texts []string) (err error) {
-	s.auditLog.mu.Lock()
-	defer s.auditLog.mu.Unlock()
+	s.auditing.Lock()
+	defer s.auditing.Unlock()
 	path := filepath.Join(s.cfg.Data, AuditFile)
 	before, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -143,7 +143,7 @@ type Server struct {
 	maps    layouts
 	page    pageSessions
 
-	auditLog auditLog
+	auditing sync.Mutex // held while the audit log is written or rewritten
 
 	description func() (*apidoc.Pages, error) // made when it is first asked for: few ever ask
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/server"
 	"waymark/storage"
 )
 
@@ -86,6 +87,9 @@ func (a *app) restoreCommand() *cobra.Command {
 			summary, err := storage.Restore(cmd.Context(), in, a.data, storage.Options{Logger: a.logger()})
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
+			}
+			if err := server.NoteAct(a.data, "", "restore", summary); err != nil {
+				return err
 			}
 			return a.printSummary(summary, "restored to", a.data)
 		},

@@ -121,6 +121,11 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
+	if who.acceptDamage {
+		if err := server.NoteAct(dir, "", "accept-damage", nil); err != nil {
+			return nil, errors.Join(err, h.close())
+		}
+	}
 	if err := h.joinLog(who.log, who.logOptions); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
