@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,50 +17,37 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/stat"
 
 	"waymark/sample"
 )
 
-// loadTime is the duration of the long form of the load tests; unset, the short form runs. It is read before TestMain
-// clears the settings. Latencies are asserted in the long form only: other work on the machine must not fail a test.
-var loadTime = os.Getenv("WAYMARK_LOAD_TIME")
-
-func longLoad(t *testing.T) time.Duration {
-	if loadTime == "" {
-		return 0
-	}
-	d, err := time.ParseDuration(loadTime)
-	require.NoError(t, err, "WAYMARK_LOAD_TIME")
-	return d
-}
+// longLoad is the duration of the long form of the load tests, the only one that asserts latencies: other work on the
+// machine must not fail a test. Unset, the short form runs. It is read before TestMain clears the settings.
+var longLoad, _ = time.ParseDuration(os.Getenv("WAYMARK_LOAD_TIME"))
 
 // controlVariable makes the test binary a server that answers every request with the value.
 const controlVariable = "CONTROL_TEST_SERVER"
 
-func init() {
-	answer := os.Getenv(controlVariable)
-	if answer == "" {
-		return
-	}
+func beControl() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println("http://" + l.Addr().String())
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // the end of the parent is the end of this process
-		os.Exit(0)
-	}()
-	panic(http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	answer := os.Getenv(controlVariable)
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, answer)
-	})))
+	}))
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent ends
 }
 
 // startControl returns the URL of a server that does nothing but answer, in a process of its own.
@@ -92,8 +78,8 @@ type stream struct {
 	bad  []string
 }
 
-// loadClient has fewer connections than one address may have: a pause of the machine fills the queue of the client and
-// does not make the server refuse requests.
+// loadClient has fewer connections than one address may have: after a pause of the machine, requests wait in the client
+// and are not refused.
 func loadClient() *http.Client {
 	return &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxConnsPerHost: 256, IdleConnTimeout: 30 * time.Second}}
 }
@@ -120,7 +106,7 @@ func (s *stream) post(i int) (string, error) {
 	return string(answer), err
 }
 
-// send sends the next request at its time, in the background.
+// send sends the next request when it is due, in the background.
 func (s *stream) send(wg *sync.WaitGroup, due time.Time) {
 	time.Sleep(time.Until(due))
 	i := s.sent
@@ -188,214 +174,143 @@ func BenchmarkServedNext(b *testing.B) {
 	b.ReportMetric(float64(next.quantile(0.99).Microseconds()), "p99-µs")
 }
 
-// Questions and durable writes at fixed rates: none fails, each acknowledged episode is kept. A server that only answers
-// gets the same rate in turns, so that what else the machine does shows in both.
+// Questions and durable writes at fixed rates: none fails, and each acknowledged episode is kept. A server that only
+// answers gets the same rate in turns, so that whatever else the machine does delays both.
 func TestLoad(t *testing.T) {
-	long := longLoad(t)
 	nexts, writes, d, turn := 200, 40, 2*time.Second, time.Second
-	if long > 0 {
-		nexts, writes, d, turn = 1000, 200, long, 5*time.Second
+	if longLoad > 0 {
+		nexts, writes, d, turn = 1000, 200, longLoad, 5*time.Second
 	}
 	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--sample")
-	client := loadClient()
-	next := &stream{client: client, url: s.URLs.API + "/next", perSecond: nexts, body: nextBodies(t)}
-	write := &stream{client: client, url: s.URLs.API + "/episodes", perSecond: writes, body: func(i int) string {
+	next := &stream{client: loadClient(), url: s.URLs.API + "/next", perSecond: nexts, body: nextBodies(t)}
+	write := &stream{client: next.client, url: s.URLs.API + "/episodes", perSecond: writes, body: func(i int) string {
 		return fmt.Sprintf(`{"id":"load-%d","steps":[{"tool":"forge:get_issue"},{"tool":"forge:create_pull_request"}],"outcome":"success"}`, i)
 	}}
 	answer, err := next.post(0)
 	require.NoError(t, err)
-	control := &stream{client: client, url: startControl(t, answer), perSecond: nexts + writes, body: next.body}
+	control := &stream{client: next.client, url: startControl(t, answer), perSecond: nexts + writes, body: next.body}
 	_, err = control.post(0)
 	require.NoError(t, err)
+	stored := func(s *serving) (n int) {
+		out, _ := says(t, 0, "stats", "--json", "--data", s.dir)
+		stats := struct{ Episodes *int }{&n}
+		require.NoError(t, json.Unmarshal([]byte(out), &stats))
+		return n
+	}
 
-	before := storedEpisodes(t, s)
+	before := stored(s)
 	var minutes, resident []float64
 	began := time.Now()
 	for time.Since(began) < d {
 		drive(turn, next, write)
 		drive(turn/5, control)
-		if at := time.Since(began); at > d/2 { // the heap has reached its size
-			minutes, resident = append(minutes, at.Minutes()), append(resident, residentMiB(t, s))
+		if at := time.Since(began); at > d/2 { // the caches are full
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid)) // 0 where there is none
+			var size, pages float64
+			_, _ = fmt.Sscan(string(text), &size, &pages)
+			minutes, resident = append(minutes, at.Minutes()), append(resident, pages*float64(os.Getpagesize())/(1<<20))
 		}
 	}
-	growth := slope(minutes, resident)
-	assert.Empty(t, next.bad)
-	assert.Empty(t, write.bad)
-	assert.Empty(t, control.bad)
-	assert.Equal(t, before+write.sent, storedEpisodes(t, s))
+	_, growth := stat.LinearRegression(minutes, resident, nil, false)
+	t.Logf("next: %v; writes: %v; control: %v; resident memory %.0f MiB, %+.2f a minute in the second half",
+		next, write, control, resident[len(resident)-1], growth)
+	assert.Empty(t, slices.Concat(next.bad, write.bad, control.bad))
+	assert.Equal(t, before+write.sent, stored(s))
 	require.Zero(t, s.stop(t), s.stderr)
-	assert.Equal(t, before+write.sent, storedEpisodes(t, startServer(t, s.dir)), "after a restart")
-	if long > 0 {
+	assert.Equal(t, before+write.sent, stored(startServer(t, s.dir)), "after a restart")
+	if longLoad > 0 {
 		assert.LessOrEqual(t, next.quantile(0.99), control.quantile(0.99)*3/2+10*time.Millisecond)
 	}
-	if long >= 10*time.Minute {
+	if longLoad >= 10*time.Minute {
 		assert.LessOrEqual(t, growth, 0.5, "MiB a minute")
 	}
-	t.Logf("next: %v; writes: %v; control: %v; all writes kept; resident memory %.0f MiB, %+.2f a minute in the second half",
-		next, write, control, resident[len(resident)-1], growth)
 }
 
-func storedEpisodes(t *testing.T, s *serving) int {
-	var stats struct{ Episodes int }
-	require.NoError(t, json.Unmarshal([]byte(getText(t, s.URLs.API+"/stats")), &stats))
-	return stats.Episodes
-}
-
-// residentMiB is 0 on systems where the program does not report it.
-func residentMiB(t *testing.T, s *serving) float64 {
-	var bytes float64
-	_, rest, _ := strings.Cut(getText(t, s.URLs.Page+"metrics"), "\nprocess_resident_memory_bytes ")
-	_, _ = fmt.Sscan(rest, &bytes)
-	return bytes / (1 << 20)
-}
-
-func getText(t *testing.T, url string) string {
-	resp, err := http.Get(url)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, resp.StatusCode, "%s: %s", url, text)
-	return string(text)
-}
-
-// slope is the growth of y for each unit of x, by least squares.
-func slope(x, y []float64) float64 {
-	var mx, my, xy, xx float64
-	for i := range x {
-		mx, my = mx+x[i]/float64(len(x)), my+y[i]/float64(len(y))
-	}
-	for i := range x {
-		xy, xx = xy+(x[i]-mx)*(y[i]-my), xx+(x[i]-mx)*(x[i]-mx)
-	}
-	if xx == 0 {
-		return 0
-	}
-	return xy / xx
-}
-
-// tally counts answers by status.
-type tally struct {
-	mu sync.Mutex
-	of map[int]int
-}
-
-func (c *tally) add(resp *http.Response) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.of[resp.StatusCode]++
-	_, err := io.Copy(io.Discard, resp.Body)
-	return err
-}
-
-func (c *tally) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var all []string
-	for _, status := range slices.Sorted(maps.Keys(c.of)) {
-		all = append(all, fmt.Sprintf("%d times %d", c.of[status], status))
-	}
-	return strings.Join(all, ", ")
-}
-
-// One client that takes all it can get, with a key and an address of its own, makes no request of another client fail.
+// A client with a key and an address of its own that takes all it can get makes no request of another client fail.
 func TestAttacksOnOthers(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the attacker needs an address of its own on this machine: 127.0.0.2")
 	}
-	long := longLoad(t)
-	d := max(long/20, time.Second)
+	d := max(longLoad/20, time.Second)
 	dir := filepath.Join(t.TempDir(), "data")
 	keyOf := func(workspace string) string {
-		key, errs, code := waymark(t, "", "keys", "create", "--data", dir, "--workspace", workspace)
-		require.Zero(t, code, errs)
+		key, _ := says(t, 0, "keys", "create", "--data", dir, "--workspace", workspace)
 		return strings.TrimSpace(key)
 	}
-	attacker, other := keyOf("attacker"), keyOf("default")
+	head := "Host: localhost\r\nAuthorization: Bearer " + keyOf("attacker") + "\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+	other := keyOf("default")
 	s := startServer(t, dir, "--sample", "--addr", "0.0.0.0:0") // there every request needs a key
 	page, err := url.Parse(s.URLs.Page)
 	require.NoError(t, err)
 	addr := "127.0.0.1:" + page.Port()
-	head := "Host: localhost\r\nAuthorization: Bearer " + attacker + "\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}`
 
+	var figures []string
 	for _, attack := range []struct {
 		name        string
 		connections int
-		do          func(ctx context.Context, conn net.Conn, got *tally) error // until the connection is closed
+		request     string
+		more        string // sent every two seconds until there is an answer
+		idle        bool   // after one answer
 	}{
-		{"slow bodies", 64, func(_ context.Context, conn net.Conn, got *tally) error {
-			_, err := io.WriteString(conn, "POST /v1/episodes HTTP/1.1\r\n"+head+"Transfer-Encoding: chunked\r\n\r\n")
-			for r := bufio.NewReader(conn); err == nil; {
-				if _, err = io.WriteString(conn, "1\r\n \r\n"); err != nil {
-					break
-				}
-				_ = conn.SetReadDeadline(time.Now().Add(2 * time.Second))
-				resp, failed := http.ReadResponse(r, nil)
-				switch {
-				case failed == nil:
-					got.add(resp)
-					return io.EOF
-				case !errors.Is(failed, os.ErrDeadlineExceeded):
-					return failed
-				}
-			}
-			return err
-		}},
-		{"idle connections", 1024, func(ctx context.Context, conn net.Conn, got *tally) error {
-			_, _ = io.WriteString(conn, "GET /v1/stats HTTP/1.1\r\n"+head+"\r\n")
-			if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
-				got.add(resp)
-			}
-			<-ctx.Done()
-			return nil
-		}},
-		{"MCP sessions", 4, func(_ context.Context, conn net.Conn, got *tally) error {
-			r := bufio.NewReader(conn)
-			for {
-				_, _ = fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n%s", head, len(hello), hello)
-				resp, err := http.ReadResponse(r, nil)
-				if err != nil {
-					return err
-				}
-				if err := got.add(resp); err != nil || resp.Close {
-					return err
-				}
-			}
-		}},
+		{"slow bodies", 64, "POST /v1/episodes HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n", false},
+		{"idle connections", 1024, "GET /v1/stats HTTP/1.1\r\n" + head + "\r\n", "", true},
+		{"MCP sessions", 4, fmt.Sprintf("POST /mcp HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n%s", head, len(hello), hello), "", false},
 	} {
 		t.Run(attack.name, func(t *testing.T) {
+			var answers, refused atomic.Int64
+			ask := func(ctx context.Context, conn net.Conn, r *bufio.Reader) (more bool) {
+				var resp *http.Response
+				err, text := os.ErrDeadlineExceeded, attack.request
+				for errors.Is(err, os.ErrDeadlineExceeded) {
+					_, _ = io.WriteString(conn, text) // the answer shows whether it failed
+					text = attack.more
+					_ = conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+					resp, err = http.ReadResponse(r, nil)
+				}
+				if err == nil {
+					answers.Add(1)
+					if resp.StatusCode != http.StatusOK {
+						refused.Add(1)
+					}
+					_, err = io.Copy(io.Discard, resp.Body)
+				}
+				if attack.idle {
+					<-ctx.Done()
+				}
+				return err == nil && !resp.Close
+			}
 			b := func() *stream {
 				return &stream{client: loadClient(), url: "http://" + addr + "/v1/next", key: other, perSecond: 200, body: nextBodies(t)}
 			}
-			calm, under, got := b(), b(), &tally{of: map[int]int{}}
+			calm, under := b(), b()
 			drive(d, calm)
-
 			ctx, cancel := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
-			dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 			for range attack.connections {
 				wg.Go(func() {
-					for ctx.Err() == nil {
+					for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 						if conn, err := dialer.DialContext(ctx, "tcp", addr); err == nil {
 							stop := context.AfterFunc(ctx, func() { conn.Close() })
-							_ = attack.do(ctx, conn, got)
+							for r := bufio.NewReader(conn); ask(ctx, conn, r); {
+							}
 							stop()
 							conn.Close()
 						}
-						time.Sleep(100 * time.Millisecond)
 					}
 				})
 			}
-			require.Eventually(t, func() bool { return got.String() != "" }, 2*time.Minute, time.Millisecond, "the attack does not begin")
+			assert.Eventually(t, func() bool { return answers.Load() > 0 }, 2*time.Minute, time.Millisecond, "the attack does not begin")
 			drive(d, under)
 			cancel()
 			wg.Wait()
-			t.Logf("calm: %v; under attack: %v; the attacker is answered %v", calm, under, got)
-			assert.Empty(t, under.bad)
-			if long > 0 {
+			figures = append(figures, fmt.Sprintf("%s (%d answers, %d refusals): next %v; without: %v", attack.name, answers.Load(), refused.Load(), under, calm))
+			assert.Empty(t, slices.Concat(calm.bad, under.bad))
+			if longLoad > 0 {
 				assert.LessOrEqual(t, under.quantile(0.99), 2*calm.quantile(0.99)+10*time.Millisecond)
 			}
 		})
 	}
+	t.Log(strings.Join(figures, "; "))
 }
