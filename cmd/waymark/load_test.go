@@ -191,14 +191,17 @@ func TestLoad(t *testing.T) {
 	control := &stream{client: next.client, url: startControl(t, answer), perSecond: nexts + writes, body: next.body}
 	_, err = control.post(0)
 	require.NoError(t, err)
-	stored := func(s *serving) (n int) {
-		out, _ := says(t, 0, "stats", "--json", "--data", s.dir)
-		stats := struct{ Episodes *int }{&n}
-		require.NoError(t, json.Unmarshal([]byte(out), &stats))
-		return n
+	stored := func(s *serving) int {
+		resp, err := http.Get(s.URLs.API + "/stats")
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		var stats struct{ Episodes int }
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(&stats))
+		return stats.Episodes
 	}
 
 	before := stored(s)
+	require.Positive(t, before)
 	var minutes, resident []float64
 	began := time.Now()
 	for time.Since(began) < d {
