@@ -227,7 +227,7 @@ func TestLoad(t *testing.T) {
 		perEpisode := grown * (1 << 20) / (float64(write.sent) / d.Minutes())
 		figures += fmt.Sprintf("; resident memory: %.0f bytes an episode, %+.2f MiB a minute without writes", perEpisode, alone)
 		if longLoad >= 10*time.Minute { // before, caches still fill
-			assert.LessOrEqual(t, perEpisode, 1024.0)
+			assert.LessOrEqual(t, perEpisode, 2048.0) // 500 to 960 measured: a build in the second half is a step
 			assert.LessOrEqual(t, alone, 0.5, "MiB a minute")
 		}
 	}
