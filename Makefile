@@ -183,7 +183,7 @@ mutation: ## change 60 constants and operators of the kernels and the predictor 
 # Servers of others, for the loop through the gateway; they are installed for the test and removed after it.
 OTHER_SERVERS = @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
 
-test-faults: ## kills, power cuts, damage, full disks, failing calls: short forms, and what is skipped and why
+test-faults: ## kills, power cuts, damage, full disks, failing calls, load: short forms, and what is skipped and why
 	@go run ./lab/faults
 
 # Rounds of each kill loop of make soak.

@@ -1,72 +1,328 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/stat"
 
 	"waymark/sample"
 )
 
-// BenchmarkServedNext asks the real server over loopback for the next tool, open loop: a request is
-// due every 2 ms whether or not the ones before are answered, and its latency counts from when it was
-// due. Run it with -benchtime 5000x or more; the percentiles are the result, not ns/op.
-func BenchmarkServedNext(b *testing.B) {
-	s := startServer(b, filepath.Join(b.TempDir(), "data"), "--sample")
-	episodes, err := sample.Episodes()
-	require.NoError(b, err)
-	bodies := make([]string, 256)
-	for i := range bodies {
-		e := episodes[i*7%len(episodes)]
-		bodies[i] = fmt.Sprintf(`{"context":[%q],"limit":5}`, e.Steps[0].Tool)
+// longLoad is the duration of the long form of the load tests, the only one that asserts latencies: other work on the
+// machine must not fail a test. Unset, the short form runs. It is read before TestMain clears the settings.
+var longLoad, _ = time.ParseDuration(os.Getenv("WAYMARK_LOAD_TIME"))
+
+// controlVariable makes the test binary a server that answers every request with the value.
+const controlVariable = "CONTROL_TEST_SERVER"
+
+func beControl() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
 	}
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	ask := func(i int) error {
-		r, err := client.Post(s.URLs.API+"/next", "application/json", strings.NewReader(bodies[i%len(bodies)]))
+	fmt.Println("http://" + l.Addr().String())
+	answer := os.Getenv(controlVariable)
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, answer)
+	}))
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent ends
+}
+
+// startControl returns the URL of a server that does nothing but answer, in a process of its own.
+func startControl(t *testing.T, answer string) string {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), controlVariable+"="+answer)
+	_, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	return strings.TrimSpace(line)
+}
+
+// stream sends POST requests, each of which is due at a time that does not depend on the answers before it.
+type stream struct {
+	client    *http.Client
+	url, key  string
+	perSecond int
+	body      func(i int) string
+
+	sent int
+	mu   sync.Mutex
+	late []time.Duration // from when a request was due to the end of its answer
+	bad  []string
+}
+
+// loadClient has fewer connections than one address may have: after a pause of the machine, requests wait in the client
+// and are not refused.
+func loadClient() *http.Client {
+	return &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxConnsPerHost: 256, IdleConnTimeout: 30 * time.Second}}
+}
+
+// post sends one request and returns its answer.
+func (s *stream) post(i int) (string, error) {
+	req, err := http.NewRequest(http.MethodPost, s.url, strings.NewReader(s.body(i)))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if s.key != "" {
+		req.Header.Set("Authorization", "Bearer "+s.key)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", resp.Status, answer)
+	}
+	return string(answer), err
+}
+
+// send sends the next request when it is due, in the background.
+func (s *stream) send(wg *sync.WaitGroup, due time.Time) {
+	time.Sleep(time.Until(due))
+	i := s.sent
+	s.sent++
+	wg.Go(func() {
+		_, err := s.post(i)
+		late := time.Since(due)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.late = append(s.late, late)
 		if err != nil {
-			return err
+			s.bad = append(s.bad, err.Error())
 		}
-		defer r.Body.Close()
-		_, err = io.Copy(io.Discard, r.Body)
-		if err == nil && r.StatusCode != http.StatusOK {
-			err = fmt.Errorf("status %s", r.Status)
-		}
-		return err
-	}
-	require.NoError(b, ask(0))
-	const every = 2 * time.Millisecond
-	took := make([]time.Duration, 0, 1<<16)
-	var mu sync.Mutex
+	})
+}
+
+// drive sends the requests of all streams that are due in a time and waits for their answers.
+func drive(d time.Duration, streams ...*stream) {
 	var wg sync.WaitGroup
 	began := time.Now()
-	n := 0
-	for b.Loop() {
-		due := began.Add(time.Duration(n) * every)
-		time.Sleep(time.Until(due))
-		i := n
-		n++
+	for _, s := range streams {
 		wg.Go(func() {
-			err := ask(i)
-			late := time.Since(due)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				b.Error(err)
+			for after := time.Duration(0); after < d; after += time.Second / time.Duration(s.perSecond) {
+				s.send(&wg, began.Add(after))
 			}
-			took = append(took, late)
 		})
 	}
 	wg.Wait()
-	slices.Sort(took)
-	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "req/s")
-	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}
+
+func (s *stream) quantile(q float64) time.Duration {
+	slices.Sort(s.late)
+	return s.late[int(q*float64(len(s.late)-1))].Round(10 * time.Microsecond)
+}
+
+func (s *stream) String() string {
+	return fmt.Sprintf("%d, p50 %v, p99 %v, %d errors", s.sent, s.quantile(0.5), s.quantile(0.99), len(s.bad))
+}
+
+// nextBodies are questions from the sample.
+func nextBodies(t testing.TB) func(i int) string {
+	episodes, err := sample.Episodes()
+	require.NoError(t, err)
+	return func(i int) string {
+		return fmt.Sprintf(`{"context":[%q],"limit":5}`, episodes[i%256*7%len(episodes)].Steps[0].Tool)
+	}
+}
+
+// BenchmarkServedNext asks the real server over loopback for the next tool, 500 times a second. Run it with
+// -benchtime 5000x or more; the percentiles are the result, not ns/op.
+func BenchmarkServedNext(b *testing.B) {
+	s := startServer(b, filepath.Join(b.TempDir(), "data"), "--sample")
+	next := &stream{client: loadClient(), url: s.URLs.API + "/next", body: nextBodies(b)}
+	_, err := next.post(0)
+	require.NoError(b, err)
+	var wg sync.WaitGroup
+	began := time.Now()
+	for b.Loop() {
+		next.send(&wg, began.Add(time.Duration(next.sent)*2*time.Millisecond))
+	}
+	wg.Wait()
+	require.Empty(b, next.bad)
+	b.ReportMetric(float64(next.sent)/time.Since(began).Seconds(), "req/s")
+	b.ReportMetric(float64(next.quantile(0.5).Microseconds()), "p50-µs")
+	b.ReportMetric(float64(next.quantile(0.99).Microseconds()), "p99-µs")
+}
+
+// Questions and durable writes at fixed rates: none fails, and each acknowledged episode is kept. A server that only
+// answers gets the same rate in turns, so that whatever else the machine does delays both.
+func TestLoad(t *testing.T) {
+	nexts, writes, d, turn := 200, 40, 2*time.Second, time.Second
+	if longLoad > 0 {
+		nexts, writes, d, turn = 1000, 200, longLoad, 5*time.Second
+	}
+	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--sample")
+	next := &stream{client: loadClient(), url: s.URLs.API + "/next", perSecond: nexts, body: nextBodies(t)}
+	write := &stream{client: next.client, url: s.URLs.API + "/episodes", perSecond: writes, body: func(i int) string {
+		return fmt.Sprintf(`{"id":"load-%d","steps":[{"tool":"forge:get_issue"},{"tool":"forge:create_pull_request"}],"outcome":"success"}`, i)
+	}}
+	answer, err := next.post(0)
+	require.NoError(t, err)
+	control := &stream{client: next.client, url: startControl(t, answer), perSecond: nexts + writes, body: next.body}
+	_, err = control.post(0)
+	require.NoError(t, err)
+	stored := func(s *serving) int {
+		resp, err := http.Get(s.URLs.API + "/stats")
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		var stats struct{ Episodes int }
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(&stats))
+		return stats.Episodes
+	}
+
+	before := stored(s)
+	require.Positive(t, before)
+	// grow drives streams for a time, in turns with the control, and returns the growth of resident memory in its second
+	// half, MiB a minute: 0 on systems without /proc.
+	grow := func(d time.Duration, streams ...*stream) (growth float64) {
+		var minutes, resident []float64
+		for began := time.Now(); time.Since(began) < d; {
+			drive(turn, streams...)
+			drive(turn/5, control)
+			if at := time.Since(began); at > d/2 {
+				text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
+				var size, pages float64
+				_, _ = fmt.Sscan(string(text), &size, &pages)
+				minutes, resident = append(minutes, at.Minutes()), append(resident, pages*float64(os.Getpagesize())/(1<<20))
+			}
+		}
+		_, growth = stat.LinearRegression(minutes, resident, nil, false)
+		return growth
+	}
+	grown := grow(d, next, write)
+	figures := fmt.Sprintf("next: %v; writes: %v; control: %v", next, write, control)
+	if longLoad > 0 {
+		assert.LessOrEqual(t, next.quantile(0.99), control.quantile(0.99)*3/2+10*time.Millisecond)
+		alone := grow(d/2, next)
+		perEpisode := grown * (1 << 20) / (float64(write.sent) / d.Minutes())
+		figures += fmt.Sprintf("; resident memory: %.0f bytes an episode, %+.2f MiB a minute without writes", perEpisode, alone)
+		if longLoad >= 10*time.Minute { // before, caches still fill
+			assert.LessOrEqual(t, perEpisode, 2048.0) // 500 to 960 measured: a build in the second half is a step
+			assert.LessOrEqual(t, alone, 0.5, "MiB a minute")
+		}
+	}
+	t.Log(figures)
+	assert.Empty(t, slices.Concat(next.bad, write.bad, control.bad))
+	assert.Equal(t, before+write.sent, stored(s))
+	require.Zero(t, s.stop(t), s.stderr)
+	assert.Equal(t, before+write.sent, stored(startServer(t, s.dir)), "after a restart")
+}
+
+// A client with a key and an address of its own that takes all it can get makes no request of another client fail.
+func TestAttacksOnOthers(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the attacker needs an address of its own on this machine: 127.0.0.2")
+	}
+	d := max(longLoad/20, time.Second)
+	dir := filepath.Join(t.TempDir(), "data")
+	keyOf := func(workspace string) string {
+		key, _ := says(t, 0, "keys", "create", "--data", dir, "--workspace", workspace)
+		return strings.TrimSpace(key)
+	}
+	head := "Host: localhost\r\nAuthorization: Bearer " + keyOf("attacker") + "\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+	other := keyOf("default")
+	s := startServer(t, dir, "--sample", "--addr", "0.0.0.0:0") // there every request needs a key
+	page, err := url.Parse(s.URLs.Page)
+	require.NoError(t, err)
+	addr := "127.0.0.1:" + page.Port()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}`
+
+	var figures []string
+	for _, attack := range []struct {
+		name        string
+		connections int
+		request     string
+		more        string // sent every two seconds until there is an answer
+		idle        bool   // after one answer
+	}{
+		{"slow bodies", 64, "POST /v1/episodes HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n", false},
+		{"idle connections", 1024, "GET /v1/stats HTTP/1.1\r\n" + head + "\r\n", "", true},
+		{"MCP sessions", 4, fmt.Sprintf("POST /mcp HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n%s", head, len(hello), hello), "", false},
+	} {
+		t.Run(attack.name, func(t *testing.T) {
+			var answers, refused atomic.Int64
+			ask := func(ctx context.Context, conn net.Conn, r *bufio.Reader) (more bool) {
+				var resp *http.Response
+				err, text := os.ErrDeadlineExceeded, attack.request
+				for errors.Is(err, os.ErrDeadlineExceeded) {
+					_, _ = io.WriteString(conn, text) // the answer shows whether it failed
+					text = attack.more
+					_ = conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+					resp, err = http.ReadResponse(r, nil)
+				}
+				if err == nil {
+					answers.Add(1)
+					if resp.StatusCode != http.StatusOK {
+						refused.Add(1)
+					}
+					_, err = io.Copy(io.Discard, resp.Body)
+				}
+				if attack.idle {
+					<-ctx.Done()
+				}
+				return err == nil && !resp.Close
+			}
+			b := func() *stream {
+				return &stream{client: loadClient(), url: "http://" + addr + "/v1/next", key: other, perSecond: 200, body: nextBodies(t)}
+			}
+			calm, under := b(), b()
+			drive(d, calm)
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			for range attack.connections {
+				wg.Go(func() {
+					for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+						if conn, err := dialer.DialContext(ctx, "tcp", addr); err == nil {
+							stop := context.AfterFunc(ctx, func() { conn.Close() })
+							for r := bufio.NewReader(conn); ask(ctx, conn, r); {
+							}
+							stop()
+							conn.Close()
+						}
+					}
+				})
+			}
+			assert.Eventually(t, func() bool { return answers.Load() > 0 }, 2*time.Minute, time.Millisecond, "the attack does not begin")
+			drive(d, under)
+			cancel()
+			wg.Wait()
+			figures = append(figures, fmt.Sprintf("%s (%d answers, %d refusals): next %v; without: %v", attack.name, answers.Load(), refused.Load(), under, calm))
+			assert.Empty(t, slices.Concat(calm.bad, under.bad))
+			if longLoad > 0 {
+				assert.LessOrEqual(t, under.quantile(0.99), 2*calm.quantile(0.99)+10*time.Millisecond)
+			}
+		})
+	}
+	t.Log(strings.Join(figures, "; "))
 }

@@ -23,6 +23,10 @@ func TestMain(m *testing.M) {
 		beDesk()
 		return
 	}
+	if os.Getenv(controlVariable) != "" { // a child of the load test
+		beControl()
+		return
+	}
 	os.Exit(buildAndRun(m))
 }
 

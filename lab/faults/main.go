@@ -39,6 +39,8 @@ func rows(kills int) []row {
 		{"changed backups, backup under load", "./storage", "TestDamagedBackup|TestBackupUnderLoad", nil, "all refused; restored equal"},
 		{"purge, cut short as well", "./storage", "TestPurge.*", nil, "no byte left, 0 lost"},
 		{"slow and greedy clients", "./server", "TestBodiesAreShared|TestSlowBodiesAreCutOff|TestSessionsAndStreamsAreShared|TestRateLimit", nil, "429 or 503; others answered"},
+		{"load beside a control server", "./cmd/waymark", "TestLoad", []string{"WAYMARK_LOAD_TIME=10m"}, "0 errors, 0 lost; long: p99, memory"},
+		{"attacks of one client on another", "./cmd/waymark", "TestAttacksOnOthers", []string{"WAYMARK_LOAD_TIME=10m"}, "0 errors; long: p99"},
 		{"faults of other servers", "./gateway", "TestFaults.*|TestDamagedPins", nil, "marked failed, slot freed"},
 		{"faults of judges", "./score/judge", "TestOutcomes|TestTimeoutIsNoRefusal|TestRetriesHearRetryAfter|TestBudget|TestCircuit", nil, "an answer within the budget"},
 		{"faults of embedding endpoints", "./live", "TestAHangingEndpointHoldsNothingUp", nil, "nothing waits"},
@@ -57,7 +59,6 @@ var elsewhere = []string{
 	"hostile inputs over every way in, races, leaks of goroutines: make test",
 	"fuzz targets: make fuzz",
 	"known vulnerabilities: make vulncheck, which needs the net or VULNDB",
-	"overload and load over minutes beside a control server: no test yet; go test ./cmd/waymark -bench Served measures the latency",
 	"NATS: not part of the program",
 }
 
