@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
 )
 
 // What decodes must encode to the same bytes: there is one spelling for each event.
@@ -42,37 +44,54 @@ func decodeOne(t *testing.T, b []byte) {
 	decodeRow(b)
 }
 
-// appendSnapshot is a snapshot file in one piece.
-func appendSnapshot(b []byte, h Head, content []byte) []byte {
-	header := appendSnapshotHeader(nil, h, uint64(len(content)))
-	b = append(append(b, header...), content...)
-	return binary.BigEndian.AppendUint64(b, snapshotSum(header, content))
+// appendSnapshot is a snapshot file in one piece; the content of one that is not plain is compressed.
+func appendSnapshot(b []byte, h snapshotHead, stored []byte) []byte {
+	h.stored = uint64(len(stored))
+	header := h.appendTo(nil)
+	b = append(append(b, header...), stored...)
+	return binary.BigEndian.AppendUint64(b, snapshotSum(header, stored))
 }
 
-func snapshotSum(header, content []byte) uint64 {
+func snapshotSum(header, stored []byte) uint64 {
 	sum := xxhash.New()
-	sum.Write(content)
+	sum.Write(stored)
 	sum.Write(header)
 	return sum.Sum64()
 }
 
 func FuzzSnapshot(f *testing.F) {
 	for _, content := range []string{"", "content"} {
-		b := appendSnapshot(nil, Head{Seq: 7, Chain: [32]byte{1}}, []byte(content))
-		f.Add(b)
-		f.Add(b[:len(b)-1])
-		f.Add(b[:snapshotHeader])
+		h := snapshotHead{Head: Head{Seq: 7, Chain: [32]byte{1}}, format: plainSnapshot, length: uint64(len(content))}
+		for _, format := range []byte{plainSnapshot, snapshotFormat} {
+			stored := []byte(content)
+			if h.format = format; format == snapshotFormat {
+				z, err := zstd.NewWriter(nil)
+				require.NoError(f, err)
+				stored = z.EncodeAll(stored, nil)
+			}
+			b := appendSnapshot(nil, h, stored)
+			f.Add(b)
+			f.Add(b[:len(b)-1])
+			f.Add(b[:snapshotHeader])
+		}
 	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		whole := bytes.Clone(b) // with the checksum that random bytes never meet
-		if n := len(b) - snapshotTrailer; n >= snapshotHeader {
-			whole = binary.BigEndian.AppendUint64(whole[:n], snapshotSum(whole[:snapshotHeader], whole[snapshotHeader:n]))
+		head := snapshotHeader
+		if len(b) > len(snapshotMagic) && b[len(snapshotMagic)] == plainSnapshot {
+			head = plainHeader
+		}
+		if n := len(b) - snapshotTrailer; n >= head {
+			whole = binary.BigEndian.AppendUint64(whole[:n], snapshotSum(whole[:head], whole[head:n]))
 		}
 		for _, b := range [][]byte{b, whole} {
-			h, content, err := readSnapshot(t.Context(), bytes.NewReader(b), int64(len(b)))
-			if err == nil && !bytes.Equal(appendSnapshot(nil, h, content), b) {
-				t.Fatalf("%x is read, but written as %x", b, appendSnapshot(nil, h, content))
+			h, stored, err := readStored(t.Context(), bytes.NewReader(b), int64(len(b)))
+			if err == nil && !bytes.Equal(appendSnapshot(nil, h, stored), b) {
+				t.Fatalf("%x is read, but written as %x", b, appendSnapshot(nil, h, stored))
+			}
+			if _, content, err := readSnapshot(t.Context(), bytes.NewReader(b), int64(len(b))); err == nil && uint64(len(content)) != h.length {
+				t.Fatalf("%x claims %d bytes and has %d", b, h.length, len(content))
 			}
 		}
 	})

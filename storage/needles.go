@@ -5,8 +5,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // Texts shorter than MinSearched bytes would be found by accident; of longer ones than maxNeedle the beginning is
@@ -73,7 +76,8 @@ func (s *needles) count(b []byte) int {
 	return len(found)
 }
 
-// searchFile returns how many texts a file holds, and its size.
+// searchFile returns how many texts a file holds, and its size. A snapshot, also one that is being written, is
+// searched a second time as it decompresses.
 func (s *needles) searchFile(path string) (n int, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -81,18 +85,53 @@ func (s *needles) searchFile(path string) (n int, size int64, err error) {
 	}
 	defer f.Close()
 	found := make(map[string]bool)
+	size, err = s.search(f, found)
+	if ext := filepath.Ext(path); err == nil && (ext == snapshotExt || ext == snapshotTemp) {
+		err = s.searchCompressed(f, found)
+	}
+	return len(found), size, err
+}
+
+// search adds the texts that r holds to found, and returns how much it has read.
+func (s *needles) search(r io.Reader, found map[string]bool) (size int64, err error) {
 	buf := make([]byte, 1<<20)
 	kept := 0 // bytes of the chunk before in which a text may have begun
 	for {
-		n, err := io.ReadFull(f, buf[kept:])
+		n, err := io.ReadFull(r, buf[kept:])
 		size += int64(n)
 		s.find(buf[:kept+n], found)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return len(found), size, nil
+			return size, nil
 		}
 		if err != nil {
-			return len(found), size, err
+			return size, err
 		}
 		kept = copy(buf, buf[len(buf)-maxNeedle+1:])
 	}
+}
+
+// searchCompressed searches the content of a snapshot as far as it decompresses. Behind the content stands the
+// checksum, and a file that is being written ends anywhere, so what cannot be decompressed is the end.
+func (s *needles) searchCompressed(f *os.File, found map[string]bool) error {
+	if _, err := f.Seek(int64(snapshotHeader), io.SeekStart); err != nil {
+		return err
+	}
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	_, err = s.search(untilError{z}, found)
+	return err
+}
+
+// untilError ends at the first error.
+type untilError struct{ io.Reader }
+
+func (r untilError) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil {
+		err = io.EOF
+	}
+	return n, err
 }

@@ -14,6 +14,9 @@ import (
 // fails after half of its bytes. Without WAYMARK_NTH=all only every seventh n is tried, every 29th with -short. Whatever was
 // acknowledged is there afterwards, and the directory opens.
 func TestNthCallFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
 	broken := errors.New("input/output error")
 	defer func() { inject = nil }()
 	tried, step := 0, 7

@@ -220,7 +220,8 @@ func (b *Badger) dropRemains() (removed []string, err error) {
 	return removed, err
 }
 
-// search looks through all entries as they are decompressed and all files as they are stored.
+// search looks through all entries as they are decompressed and all files as they are stored, snapshots decompressed as
+// well.
 func (b *Badger) search(ctx context.Context, texts *needles, r *PurgeReport, progress func(string, float64)) error {
 	r.Texts = texts.len()
 	progress("search entries", 0)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -106,6 +107,47 @@ func TestPurgeNamesWhatIsLeft(t *testing.T) {
 		where = append(where, f.Where)
 	}
 	assert.Subset(t, where, []string{"workspace default, event 1", "workspace , row row", "spool/1.json"})
+}
+
+// The search sees into compressed snapshots: a text that the compression leaves in pieces, at a border of chunks, in the
+// newest and the one before, and in one that is being written.
+func TestPurgeSearchesSnapshots(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
+	const planted = "abcdefgh abcdefgh abcdefgh"
+	dir := t.TempDir()
+	b := openTest(t, dir, Options{})
+	l := mustLog(t, b, "default")
+	mustAppend(t, l, Record{Payload: []byte("x")})
+	content := append(bytes.Repeat([]byte("abcdefgi "), 3<<20/9), planted...)
+	require.NoError(t, putBytes(t.Context(), l, 0, content))
+	require.NoError(t, putBytes(t.Context(), l, 1, content[10:]))
+	where := func() (all []string) {
+		report, err := b.Purge(t.Context(), []string{planted, "abcdefgj"}, quietly)
+		require.NoError(t, err)
+		for _, f := range report.Found {
+			require.Equal(t, 1, f.Texts)
+			all = append(all, f.Where)
+		}
+		return all
+	}
+	folder := "snapshots/w-default/"
+	kept := []string{folder + snapshotName(0), folder + snapshotName(1)}
+	require.Empty(t, holding(t, dir, planted), "else the test shows nothing")
+	require.Equal(t, kept, where())
+	require.NoError(t, l.PutSnapshot(t.Context(), 1, func(w io.Writer) error {
+		noise := make([]byte, 1<<20)
+		rand.NewChaCha8([32]byte{1}).Read(noise)
+		for range 16 { // so that what is before has left the compressor
+			_, err := w.Write(append(content, noise...))
+			require.NoError(t, err)
+		}
+		require.Len(t, where(), 3)
+		return nil
+	}))
+	require.NoError(t, l.DropSnapshots(t.Context()))
+	require.Empty(t, where())
 }
 
 // Writers wait for a purge and lose nothing; readers go on.

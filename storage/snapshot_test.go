@@ -63,7 +63,6 @@ func TestDamagedSnapshot(t *testing.T) {
 	path := filepath.Join(folder, snapshotName(25))
 	good, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, snapshotHeader+len("late")+snapshotTrailer, len(good))
 	check := func(name string, b []byte) {
 		require.NoError(t, os.WriteFile(path, b, 0o600))
 		require.Equal(t, []string{"25 damaged", "10 early"}, tell(t, l), name)
@@ -83,8 +82,16 @@ func TestDamagedSnapshot(t *testing.T) {
 	other, err := os.ReadFile(filepath.Join(folder, snapshotName(10)))
 	require.NoError(t, err)
 	check("that of another seq", other)
-	h := Head{Seq: 25}
+	h := snapshotHead{Head: Head{Seq: 25}, format: plainSnapshot}
 	check("that of another history", appendSnapshot(nil, h, []byte("late")))
+	stored, _, err := readStored(t.Context(), bytes.NewReader(good), int64(len(good)))
+	require.NoError(t, err)
+	for _, length := range []uint64{0, 3, 5, math.MaxUint64} {
+		stored.length = length
+		check("another length", appendSnapshot(nil, stored, good[snapshotHeader:len(good)-snapshotTrailer]))
+	}
+	stored.length = 4
+	check("not compressed", appendSnapshot(nil, stored, []byte("late")))
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.Mkdir(path, 0o700))
 	require.Equal(t, []string{"25 damaged", "10 early"}, tell(t, l), "a directory")
@@ -99,16 +106,30 @@ func TestDamagedSnapshot(t *testing.T) {
 // A wild length must not be allocated.
 func TestWildLengthOfSnapshot(t *testing.T) {
 	for _, length := range []uint64{1, 1 << 40, math.MaxInt64, 1 << 63, math.MaxUint64, math.MaxUint64 - uint64(snapshotHeader) - 7} {
-		header := appendSnapshotHeader(nil, Head{Seq: 1}, length)
+		h := snapshotHead{Head: Head{Seq: 1}, format: snapshotFormat, stored: length}
+		header := h.appendTo(nil)
 		b := binary.BigEndian.AppendUint64(header, snapshotSum(header, nil))
 		_, _, err := readSnapshot(t.Context(), bytes.NewReader(b), int64(len(b)))
 		require.ErrorContains(t, err, fmt.Sprintf("a content of %d bytes in a file of %d", length, len(b)))
 	}
 	for size := range int64(snapshotHeader + snapshotTrailer) {
-		b := appendSnapshot(nil, Head{}, nil)
+		b := appendSnapshot(nil, snapshotHead{format: snapshotFormat}, nil)
 		_, _, err := readSnapshot(t.Context(), bytes.NewReader(b), size)
 		require.Error(t, err)
 	}
+}
+
+// A snapshot of the format before, which was not compressed, is read.
+func TestPlainSnapshotIsRead(t *testing.T) {
+	l, folder := snapshotFiles(t)
+	path := filepath.Join(folder, snapshotName(25))
+	compressed, err := os.ReadFile(path)
+	require.NoError(t, err)
+	h, _, err := readStored(t.Context(), bytes.NewReader(compressed), int64(len(compressed)))
+	require.NoError(t, err)
+	h.format = plainSnapshot
+	require.NoError(t, os.WriteFile(path, appendSnapshot(nil, h, []byte("plain")), 0o600))
+	require.Equal(t, []string{"25 plain", "10 early"}, tell(t, l))
 }
 
 // Whatever lies beside the snapshots after a crash or a change from outside: files half written go at

@@ -14,63 +14,100 @@ import (
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/zstd"
 )
 
 // A snapshot is a file of its own, since the log tree and the queue of commits are no place for
 // hundreds of megabytes:
 //
-//	"WMSN" format seq chain[32] length content xxhash64
+//	"WMSN" format seq chain[32] stored length zstd(content) xxhash64
 //
 // chain is that of event seq, so a snapshot of another history is told apart from one of this log.
-// The checksum covers content, then header: the header is written last, when the length is known.
-// It finds damage, not forgery; SHA-256 would find no more and takes twenty times as long where the
-// processor has no instructions for it.
+// stored is how many bytes the compressed content takes, length those of the content. Format 1 has no
+// length, and the content as it is. The checksum covers what is stored, then the header: the header is
+// written last, when the lengths are known. It finds damage, not forgery; SHA-256 would find no more
+// and takes twenty times as long where the processor has no instructions for it.
 const (
 	snapshotMagic  = "WMSN"
-	snapshotFormat = 1
+	snapshotFormat = 2
+	plainSnapshot  = 1 // the format of files that are not compressed
 
-	snapshotHeader  = len(snapshotMagic) + 1 + 8 + 32 + 8
+	plainHeader     = len(snapshotMagic) + 1 + 8 + 32 + 8
+	snapshotHeader  = plainHeader + 8
 	snapshotTrailer = 8
 
 	snapshotChunk = 1 << 20 // between two looks at the context
 	snapshotStep  = 4 << 20 // written or removed between two syncs
 	snapshotExt   = ".snapshot"
 	snapshotTemp  = ".tmp"
+
+	// mostCompressed is how many times its stored bytes a content is believed to have before it is decompressed.
+	mostCompressed = 32
 )
 
-// appendSnapshotHeader says which event the content ends with, and its length.
-func appendSnapshotHeader(b []byte, h Head, length uint64) []byte {
-	b = append(b, snapshotMagic...)
-	b = append(b, snapshotFormat)
-	b = binary.BigEndian.AppendUint64(b, h.Seq)
-	b = append(b, h.Chain[:]...)
-	return binary.BigEndian.AppendUint64(b, length)
+// snapshotHead is what the header of a file says.
+type snapshotHead struct {
+	Head
+	format         byte
+	stored, length uint64 // bytes of the content in the file, and decompressed
 }
 
-// A snapshotWriter fills a file.
+// appendTo appends the header.
+func (h *snapshotHead) appendTo(b []byte) []byte {
+	b = append(b, snapshotMagic...)
+	b = append(b, h.format)
+	b = binary.BigEndian.AppendUint64(b, h.Seq)
+	b = append(b, h.Chain[:]...)
+	b = binary.BigEndian.AppendUint64(b, h.stored)
+	if h.format != plainSnapshot {
+		b = binary.BigEndian.AppendUint64(b, h.length)
+	}
+	return b
+}
+
+// A snapshotWriter compresses into a file, on the goroutine that writes: nobody waits for a snapshot, and it must
+// not take all processors from the questions.
 type snapshotWriter struct {
-	f      *os.File
-	sum    *xxhash.Digest
-	length uint64
+	f    *os.File
+	z    *zstd.Encoder
+	sum  *xxhash.Digest
+	head snapshotHead
 }
 
 func newSnapshotWriter(f *os.File) (*snapshotWriter, error) {
+	w := &snapshotWriter{f: f, sum: xxhash.New(), head: snapshotHead{format: snapshotFormat}}
 	_, err := f.Seek(int64(snapshotHeader), io.SeekStart)
-	return &snapshotWriter{f: f, sum: xxhash.New()}, err
+	if err == nil {
+		w.z, err = zstd.NewWriter(storedWriter{w}, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	}
+	return w, err
 }
 
 func (w *snapshotWriter) add(chunk []byte) error {
-	w.sum.Write(chunk)
-	n, err := writeTo(w.f, chunk)
-	w.length += uint64(n)
+	w.head.length += uint64(len(chunk))
+	_, err := w.z.Write(chunk)
 	return err
+}
+
+// storedWriter writes what is compressed.
+type storedWriter struct{ w *snapshotWriter }
+
+func (s storedWriter) Write(b []byte) (int, error) {
+	s.w.sum.Write(b)
+	n, err := writeTo(s.w.f, b)
+	s.w.head.stored += uint64(n)
+	return n, err
 }
 
 // finish writes what stands around the content and makes the file durable.
 func (w *snapshotWriter) finish(h Head) error {
-	header := appendSnapshotHeader(nil, h, w.length)
+	err := w.z.Close()
+	w.head.Head = h
+	header := w.head.appendTo(nil)
 	w.sum.Write(header)
-	_, err := writeTo(w.f, binary.BigEndian.AppendUint64(nil, w.sum.Sum64()))
+	if err == nil {
+		_, err = writeTo(w.f, binary.BigEndian.AppendUint64(nil, w.sum.Sum64()))
+	}
 	if err == nil {
 		_, err = w.f.WriteAt(header, 0)
 	}
@@ -80,26 +117,61 @@ func (w *snapshotWriter) finish(h Head) error {
 	return err
 }
 
-// readSnapshot reads and verifies a file of the given size. The content is allocated once, after the
-// length in the header has been found to be that of the file.
+// readSnapshot reads and verifies a file of the given size, and decompresses its content.
 func readSnapshot(ctx context.Context, r io.Reader, size int64) (h Head, content []byte, err error) {
-	header := make([]byte, snapshotHeader)
+	head, stored, err := readStored(ctx, r, size)
+	if err != nil || head.format == plainSnapshot {
+		return head.Head, stored, err
+	}
+	content, err = head.decompress(stored)
+	return head.Head, content, err
+}
+
+// decompress allocates the content once, unless the header claims an unusual length.
+func (h *snapshotHead) decompress(stored []byte) ([]byte, error) {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	content, err := z.DecodeAll(stored, make([]byte, 0, min(h.length, mostCompressed*uint64(len(stored)))))
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	if uint64(len(content)) != h.length {
+		return nil, fmt.Errorf("a content of %d bytes decompresses to %d", h.length, len(content))
+	}
+	return content, nil
+}
+
+// readStored reads and verifies a file of the given size without decompressing it. What is stored is
+// allocated once, after its size in the header has been found to be that of the file.
+func readStored(ctx context.Context, r io.Reader, size int64) (h snapshotHead, stored []byte, err error) {
+	header := make([]byte, plainHeader, snapshotHeader)
 	if _, err := io.ReadFull(r, header); err != nil {
 		return h, nil, err
 	}
 	b := header[len(snapshotMagic):]
-	if string(header[:len(snapshotMagic)]) != snapshotMagic || b[0] != snapshotFormat {
+	if h.format = b[0]; string(header[:len(snapshotMagic)]) != snapshotMagic || h.format != snapshotFormat && h.format != plainSnapshot {
 		return h, nil, errFormat
 	}
 	h.Seq = binary.BigEndian.Uint64(b[1:])
 	copy(h.Chain[:], b[9:])
-	length := binary.BigEndian.Uint64(b[41:])
-	if room := size - int64(snapshotHeader) - snapshotTrailer; room < 0 || length != uint64(room) || uint64(int(length)) != length {
-		return h, nil, fmt.Errorf("a content of %d bytes in a file of %d", length, size)
+	h.stored = binary.BigEndian.Uint64(b[41:])
+	h.length = h.stored
+	if h.format != plainSnapshot {
+		header = header[:snapshotHeader]
+		if _, err := io.ReadFull(r, header[plainHeader:]); err != nil {
+			return h, nil, err
+		}
+		h.length = binary.BigEndian.Uint64(header[plainHeader:])
 	}
-	content = make([]byte, length)
+	if room := size - int64(len(header)) - snapshotTrailer; room < 0 || h.stored != uint64(room) || uint64(int(h.stored)) != h.stored {
+		return h, nil, fmt.Errorf("a content of %d bytes in a file of %d", h.stored, size)
+	}
+	stored = make([]byte, h.stored)
 	sum := xxhash.New()
-	for rest := content; len(rest) > 0; {
+	for rest := stored; len(rest) > 0; {
 		if err := ctx.Err(); err != nil {
 			return h, nil, err
 		}
@@ -118,7 +190,7 @@ func readSnapshot(ctx context.Context, r io.Reader, size int64) (h Head, content
 	if binary.BigEndian.Uint64(trailer[:]) != sum.Sum64() {
 		return h, nil, errChecksum
 	}
-	return h, content, nil
+	return h, stored, nil
 }
 
 // chunks is a writer that hands on at most snapshotChunk bytes at a time.

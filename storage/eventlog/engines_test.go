@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/storage"
+	"waymark/storage/eventlog/logtest"
 )
 
 func TestPostgresRefusesSettingsThatLoseEvents(t *testing.T) {
@@ -52,7 +53,7 @@ func TestNATSSettings(t *testing.T) {
 		require.ErrorContains(t, err, "stream WAYMARK_3 drops old events")
 	})
 	t.Run("cluster", func(t *testing.T) {
-		nodes, address := startCluster(t)
+		nodes, address := logtest.StartCluster(t)
 		l := opener(address, Options{})(t)
 		first := sealed(t, storage.Head{}, 3, "first")
 		require.NoError(t, l.Append(t.Context(), "w", first))
@@ -63,7 +64,7 @@ func TestNATSSettings(t *testing.T) {
 				leader = i
 			}
 		}
-		nodes[leader].Shutdown()
+		nodes[leader].Stop()
 		second := sealed(t, first[2].Head(), 3, "second")
 		require.Eventually(t, func() bool { return l.Append(t.Context(), "w", second) == nil }, 2*time.Minute, 50*time.Millisecond)
 		require.NoError(t, l.Append(t.Context(), "w", second))

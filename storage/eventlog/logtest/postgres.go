@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,30 +27,61 @@ type Postgres struct {
 
 // StartPostgres runs a server until the test ends. The test is skipped where PostgreSQL is not installed.
 func StartPostgres(t *testing.T, settings ...string) *Postgres {
-	find := func(name string) string {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Skipf("no PostgreSQL on this machine: %v", err)
-		}
-		path, err = filepath.EvalSymlinks(path)
-		require.NoError(t, err)
-		return path
+	initdb := find(t, "initdb")
+	p := newPostgres(t, settings)
+	p.run(initdb, "-D", p.data(), "-U", "waymark", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+	return p.started()
+}
+
+func find(t *testing.T, name string) string {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("no PostgreSQL on this machine: %v", err)
 	}
-	initdb := find("initdb")
+	path, err = filepath.EvalSymlinks(path)
+	require.NoError(t, err)
+	return path
+}
+
+func newPostgres(t *testing.T, settings []string) *Postgres {
 	dir, err := os.MkdirTemp("", "pg") // short: it holds a socket; not below a directory that nobody may enter
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	p := &Postgres{Address: "postgres:///postgres?user=waymark&host=" + dir, t: t, dir: dir, program: find("postgres"), settings: settings}
-	out, err := p.command(initdb, "-D", p.data(), "-U", "waymark", "-A", "trust", "-E", "UTF8", "--no-locale", "-N").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	return &Postgres{Address: "postgres:///postgres?user=waymark&host=" + dir, t: t, dir: dir, program: find(t, "postgres"), settings: settings}
+}
+
+func (p *Postgres) run(name string, args ...string) {
+	out, err := p.command(name, args...).CombinedOutput()
+	require.NoError(p.t, err, "%s", out)
+}
+
+func (p *Postgres) started() *Postgres {
 	p.Start()
-	t.Cleanup(func() {
+	p.t.Cleanup(func() {
 		p.Stop()
-		if t.Failed() {
-			t.Logf("%s", p.log.Bytes())
+		if p.t.Failed() {
+			p.t.Logf("%s", p.log.Bytes())
 		}
 	})
 	return p
+}
+
+// Standby starts a copy of the server that follows it. From then on the server acknowledges nothing that the copy lacks.
+// The address is of whichever of both takes writes.
+func (p *Postgres) Standby() (standby *Postgres, address string) {
+	standby = newPostgres(p.t, p.settings)
+	standby.run(filepath.Join(filepath.Dir(p.program), "pg_basebackup"), "-D", standby.data(), "-R", "-X", "stream", "-c", "fast", "-d", "host="+p.dir+" user=waymark application_name=standby")
+	standby.started()
+	p.query("alter system set synchronous_standby_names = 'standby'")
+	p.query("select pg_reload_conf()")
+	return standby, "postgres:///postgres?user=waymark&host=" + p.dir + "," + standby.dir + "&target_session_attrs=read-write"
+}
+
+// Promote makes a standby take writes.
+func (p *Postgres) Promote() { p.query("select pg_promote()") }
+
+func (p *Postgres) query(statement string) {
+	p.run(filepath.Join(filepath.Dir(p.program), "psql"), "-h", p.dir, "-U", "waymark", "-d", "postgres", "-c", statement)
 }
 
 func (p *Postgres) data() string { return filepath.Join(p.dir, "data") }
@@ -72,16 +104,21 @@ func (p *Postgres) Start() {
 	require.NoError(p.t, p.cmd.Start())
 	require.Eventually(p.t, func() bool {
 		pid, err := os.ReadFile(filepath.Join(p.data(), "postmaster.pid"))
-		return err == nil && bytes.Contains(pid, []byte("ready"))
+		return err == nil && (bytes.Contains(pid, []byte("ready")) || bytes.Contains(pid, []byte("standby")))
 	}, time.Minute, 10*time.Millisecond)
 }
 
+// Crash ends the server at once: its processes write nothing more, and the next start recovers as after a crash.
+func (p *Postgres) Crash() { p.end(syscall.SIGQUIT) }
+
 // Stop ends the server and its connections.
-func (p *Postgres) Stop() {
+func (p *Postgres) Stop() { p.end(os.Interrupt) }
+
+func (p *Postgres) end(signal os.Signal) {
 	if p.cmd == nil {
 		return
 	}
-	require.NoError(p.t, p.cmd.Process.Signal(os.Interrupt)) // fast shutdown
+	require.NoError(p.t, p.cmd.Process.Signal(signal))
 	_ = p.cmd.Wait()
 	p.cmd = nil
 }

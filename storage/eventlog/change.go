@@ -1,0 +1,157 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+
+	"waymark/storage"
+)
+
+// row names a row of a table; the system table belongs to no workspace.
+type row struct{ workspace, key string }
+
+// change is an event of the control log: a row has a value, or is deleted (nil).
+type change struct {
+	row
+	value []byte
+}
+
+// The first byte of a change; others are of a newer version.
+const (
+	changePut    = 'P'
+	changeDelete = 'D'
+)
+
+// ErrNewer: the control log has an event of a kind that this program does not know.
+var ErrNewer = errors.New("a newer version of the program wrote this event; use that version")
+
+func (c *change) encode() []byte {
+	b := []byte{changePut}
+	if c.value == nil {
+		b[0] = changeDelete
+	}
+	for _, text := range []string{c.workspace, c.key} {
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	return append(b, c.value...)
+}
+
+func decodeChange(b []byte) (c change, err error) {
+	if len(b) == 0 {
+		return c, fmt.Errorf("%w: empty change of a row", storage.ErrDamaged)
+	}
+	kind, b := b[0], b[1:]
+	if kind != changePut && kind != changeDelete {
+		return c, fmt.Errorf("%w: kind %q: %w", ErrDiverged, kind, ErrNewer)
+	}
+	for _, text := range []*string{&c.workspace, &c.key} {
+		size, n := binary.Uvarint(b)
+		if n <= 0 || size > uint64(len(b)-n) {
+			return c, fmt.Errorf("%w: change of a row is cut short", storage.ErrDamaged)
+		}
+		*text, b = string(b[n:n+int(size)]), b[n+int(size):]
+	}
+	if kind == changePut {
+		c.value = append([]byte{}, b...)
+	}
+	return c, nil
+}
+
+// controlRows yields the control rows of a store.
+func controlRows(ctx context.Context, store storage.Store) iter.Seq2[change, error] {
+	return func(yield func(change, error) bool) {
+		names, err := store.Workspaces(ctx)
+		for _, name := range append([]string{""}, names...) {
+			table := store.System()
+			if name != "" && err == nil {
+				table, err = store.Table(name)
+			}
+			if err != nil {
+				yield(change{}, err)
+				return
+			}
+			for _, prefix := range controlled[name != ""] {
+				for e, err := range table.List(ctx, prefix) {
+					if !yield(change{row{name, e.Key}, append([]byte{}, e.Value...)}, err) || err != nil {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// foldAll gives each event of the control log to fold and returns the last change of each row.
+func (s *Shared) foldAll(ctx context.Context, fold func(change) error) (last map[row]*change, err error) {
+	last = map[row]*change{}
+	for e, err := range s.log.Read(ctx, ControlLog, 0, false) {
+		if err == nil {
+			err = e.Follows(s.head)
+		}
+		if err != nil {
+			return nil, err
+		}
+		c, err := decodeChange(e.Payload)
+		if err != nil {
+			return nil, fmt.Errorf("event %d of %s: %w", e.Seq, ControlLog, err)
+		}
+		s.head, last[c.row] = e.Head(), &c
+	}
+	for _, c := range last {
+		if err := fold(*c); err != nil {
+			return nil, err
+		}
+	}
+	return last, nil
+}
+
+// PublishControl gives a log the control rows of a store, and takes others out of it. It returns how many changed.
+func PublishControl(ctx context.Context, store storage.Store, log Log) (changed int, err error) {
+	s := &Shared{Store: storage.NewMemory(), log: log}
+	there, err := s.foldAll(ctx, func(c change) error { return s.put(ctx, c) })
+	if err != nil {
+		return 0, err
+	}
+	always := func(uint64) error { return nil }
+	for c, err := range controlRows(ctx, store) {
+		if was := there[c.row]; err == nil && (was == nil || was.value == nil || string(was.value) != string(c.value)) {
+			changed++
+			err = s.write(ctx, c, always)
+		}
+		if err != nil {
+			return changed, err
+		}
+		delete(there, c.row)
+	}
+	for _, c := range there {
+		if c.value != nil {
+			changed++
+			if err := s.write(ctx, change{row: c.row}, always); err != nil {
+				return changed, err
+			}
+		}
+	}
+	return changed, nil
+}
+
+// FetchControl gives a store the control rows of a log, and takes others out of it. It returns how many there are.
+func FetchControl(ctx context.Context, log Log, store storage.Store) (rows int, err error) {
+	s := &Shared{Store: store, log: log}
+	there, err := s.foldAll(ctx, func(c change) error { return s.put(ctx, c) })
+	if err != nil {
+		return 0, err
+	}
+	for c, err := range controlRows(ctx, store) {
+		if err == nil && there[c.row] == nil {
+			err = s.put(ctx, change{row: c.row})
+		}
+		if err != nil {
+			return rows, err
+		}
+		rows++
+	}
+	return rows, nil
+}
