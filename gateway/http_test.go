@@ -28,11 +28,17 @@ func overHTTP(t *testing.T, o mcp.StreamableHTTPOptions, tamper func(http.Respon
 			h.ServeHTTP(w, r)
 		}
 	}))
-	t.Cleanup(func() {
-		srv.CloseClientConnections()
-		srv.Close()
-	})
+	t.Cleanup(func() { closeHTTP(srv, s) })
 	return Definition{ID: "web", URL: srv.URL, Headers: map[string]string{"Authorization": "Bearer ${WEB_TOKEN}"}}
+}
+
+// closeHTTP ends a server of the test with its sessions: a client that was cut off has sent no DELETE for its own.
+func closeHTTP(web *httptest.Server, s *mcp.Server) {
+	web.CloseClientConnections()
+	web.Close()
+	for session := range s.Sessions() {
+		_ = session.Close()
+	}
 }
 
 func TestOverHTTP(t *testing.T) {
@@ -140,7 +146,7 @@ func TestItself(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "waymark", Version: "1"}, nil)
 	for name, o := range map[string]mcp.StreamableHTTPOptions{"sessions": {}, "stateless": {Stateless: true}} {
 		srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &o))
-		t.Cleanup(srv.Close)
+		t.Cleanup(func() { closeHTTP(srv, s) })
 		g := open(t, quick(t))
 		connect(t, g, Definition{ID: "web", URL: srv.URL})
 		require.Eventually(t, func() bool { return server(g, "web").Problem != "" }, 2*time.Minute, time.Millisecond, name)

@@ -82,6 +82,11 @@ func TestLeftoversAreEnded(t *testing.T) {
 	o.Mark = mark
 	g := open(t, o)
 	require.True(t, runs(grandchild))
+	if ps, err := exec.LookPath("ps"); err == nil { // what other systems than Linux are asked
+		list, err := exec.Command(ps, "axewwo", "pid=,pgid=,command=").Output()
+		require.NoError(t, err)
+		assert.Equal(t, []int{grandchild}, leftovers(string(list), mark))
+	}
 	require.NoError(t, g.Connect(nil))
 	require.Eventually(t, func() bool { return !runs(grandchild) }, 2*time.Minute, time.Millisecond)
 	assert.True(t, runs(daemon))

@@ -1,6 +1,6 @@
-//go:build !linux
+//go:build !unix
 
 package gateway
 
-// endLeftovers does nothing: there is no telling whose a process is. Servers end with their input.
+// endLeftovers has nothing to do: on Windows children end with the job that this process holds, see launch.
 func endLeftovers(string) int { return 0 }

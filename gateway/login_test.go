@@ -42,7 +42,7 @@ func guard(t *testing.T) *guarded {
 	tools := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true})
 	mux := http.NewServeMux()
 	g.Server = httptest.NewServer(mux)
-	t.Cleanup(func() { g.CloseClientConnections(); g.Close() })
+	t.Cleanup(func() { closeHTTP(g.Server, s) })
 	answer := func(w http.ResponseWriter, status int, v any) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)

@@ -107,6 +107,13 @@ func (g *Gateway) SetAgents(agents map[string][]string) {
 	g.agents = agents
 }
 
+// Agents returns the patterns of the tools of each agent.
+func (g *Gateway) Agents() map[string][]string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.agents)
+}
+
 // Agent returns the patterns of the tools of an agent; nil if there is no such agent.
 func (g *Gateway) Agent(name string) []string {
 	g.mu.Lock()
