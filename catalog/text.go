@@ -38,6 +38,26 @@ func Identifier(field, s string, limit int) (string, error) {
 	return s, nil
 }
 
+// MaxPart is the most characters of a server id and of the rest of an id, as the protocol has it for tools.
+const MaxPart = 128
+
+// CheckToolID reports an id that hosts could not name: a server id or a rest of more than [MaxPart] characters, or a
+// character that real catalogs do not use, as in markup, quotes and commands.
+func CheckToolID(field, id, server string) error {
+	if n := utf8.RuneCountInString(strings.TrimPrefix(id, server+":")); n > MaxPart {
+		return fmt.Errorf("%s is %d characters long, the limit is %d", field, n, MaxPart)
+	}
+	if n := utf8.RuneCountInString(server); n > MaxPart {
+		return fmt.Errorf("server is %d characters long, the limit is %d", n, MaxPart)
+	}
+	for _, c := range id {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune(" _-.:/@!#+&,()'~%?=", c) {
+			return fmt.Errorf("%s holds the character %q", field, c)
+		}
+	}
+	return nil
+}
+
 // Prose is a text that may be stored and shown: valid UTF-8 in normal form C, trimmed, of at most
 // limit bytes. Characters that do not show but can carry instructions or reorder the text (control
 // characters other than newline and tab, zero-width, direction and tag characters) are taken out.

@@ -86,13 +86,6 @@ type bySource struct {
 	aged, flat [2]float64
 }
 
-func (t *tally) known() (n int32) {
-	for i := range t.by {
-		n += t.by[i].known[0] + t.by[i].known[1]
-	}
-	return n
-}
-
 // NewMemory returns an empty memory.
 func NewMemory() *Memory { return &Memory{sources: map[int32]bool{}, trusted: map[int32]bool{}} }
 
@@ -215,7 +208,8 @@ func halfLives(d time.Duration) float64 {
 
 // Rate is what is known of a tool, alone or after another one. Success and Failure are outcomes weighted by age
 // (half-life 30 days before the newest event); where the workspace has three sources or more, those of one that is not
-// trusted weigh at most half as much as those of all others. N and Failures count them.
+// trusted weigh at most as much as those of an average other, and half as much as those of all others, hence nothing where
+// it alone reports them. N and Failures count them.
 type Rate struct {
 	Success, Failure float64
 	N, Failures      int
@@ -225,6 +219,14 @@ type Rate struct {
 
 // SuccessRate is the share of successes among the known outcomes; 0 without any.
 func (r Rate) SuccessRate() float64 { return share(r.Success, r.Failure) }
+
+// Known is the number of known outcomes, 0 where one key alone reports them, so that they weigh nothing.
+func (r Rate) Known() int {
+	if r.Success+r.Failure == 0 {
+		return 0
+	}
+	return r.N
+}
 
 // FailureRate is the share of failures among the known outcomes; 0 without any.
 func (r Rate) FailureRate() float64 { return share(r.Failure, r.Success) }
@@ -371,17 +373,34 @@ func (r *Rates) rate(sources []bySource) (rate Rate) {
 
 // limit takes away what single sources weigh too much, each beside all others as reported.
 func (r *Rates) limit(sources []bySource, rate *Rate) {
-	total := rate.Success + rate.Failure
+	total, share := rate.Success+rate.Failure, min(mostShare, 1/float64(len(sources)-1))
 	for i := range sources {
 		by := &sources[i]
 		success, failure := float64(by.aged[0]*r.scale)+by.flat[0], float64(by.aged[1]*r.scale)+by.flat[1]
 		own := success + failure
-		if most := mostShare * (total - own); len(sources) > 1 && own > most && !r.trusted[by.source] {
+		if most := share * (total - own); own > most && !r.trusted[by.source] {
 			rate.Success -= float64(success * (1 - most/own))
 			rate.Failure -= float64(failure * (1 - most/own))
 		}
 	}
 	rate.Success, rate.Failure = max(rate.Success, 0), max(rate.Failure, 0)
+}
+
+// agreed counts known outcomes without those of the source that reports the most, unless that is trusted or the workspace
+// has few sources: one source cannot choose the rate that speaks.
+func (r *Rates) agreed(sources []bySource) (known int) {
+	most := 0
+	for i := range sources {
+		n := int(sources[i].known[0] + sources[i].known[1])
+		known += n
+		if !r.trusted[sources[i].source] {
+			most = max(most, n)
+		}
+	}
+	if r.sources >= minSources {
+		known -= most
+	}
+	return known
 }
 
 // Tool is what is known of a tool, whatever came before it.
@@ -398,12 +417,12 @@ func (r *Rates) own(row frozenRow) Rate {
 	return r.rate(row.tallies[0].by) // every observation counts for the tool alone, too
 }
 
-// After is what is known of a tool right after another one. With fewer than 5 known outcomes of the
-// pair the tool's own rate speaks.
+// After is the rate of a tool right after another one: that of the pair where at least 5 of its outcomes are known, else
+// that of the tool. In a workspace of three sources, those of the source with the most outcomes are not counted for the 5.
 func (r *Rates) After(tool, before int32) Rate {
 	row := r.rows.At(tool)
 	if before != NoTool {
-		if i, ok := find(row.tallies, before); ok && row.tallies[i].known() >= MinKnown {
+		if i, ok := find(row.tallies, before); ok && r.agreed(row.tallies[i].by) >= MinKnown {
 			return r.rate(row.tallies[i].by)
 		}
 	}

@@ -95,8 +95,8 @@ func TestExclusion(t *testing.T) {
 	assert.False(t, r.Tool(0).Excluded(r.Sources()), "one source of three cannot bury a tool")
 }
 
-// Ten failures that one key reports neither exclude a tool that works for three others nor weigh more than half of what
-// those report; the operator's own failures exclude it.
+// Ten failures that one key reports neither exclude a tool that works for three others nor weigh more than one of them
+// does; the operator's own failures exclude it.
 func TestOneSourceCannotBury(t *testing.T) {
 	const attacker, operator = 7, 8
 	observe := func() *Memory {
@@ -113,10 +113,22 @@ func TestOneSourceCannotBury(t *testing.T) {
 	rates := m.Freeze()
 	r := rates.Tool(0)
 	assert.False(t, r.Excluded(rates.Sources()))
-	assert.InDelta(t, 1.5, r.Failure, 1e-12)
+	assert.InDelta(t, 1, r.Failure, 1e-12)
 	assert.InDelta(t, 3, r.Success, 1e-12)
 	assert.Equal(t, 10, r.Failures)
 	assert.Equal(t, 1, r.Failing)
+
+	m = observe() // nor do ten failures after one tool make the rate after that tool speak
+	for range 10 {
+		m.Observe(0, []int32{1}, Failure, day0, attacker)
+	}
+	rates = m.Freeze()
+	assert.InDelta(t, 1, rates.After(0, 1).Failure, 1e-12)
+	assert.InDelta(t, 3, rates.After(0, 1).Success, 1e-12)
+	for range 5 {
+		m.Observe(0, []int32{1}, Success, day0, 0)
+	}
+	assert.InDelta(t, 5, m.Freeze().After(0, 1).Success, 1e-12, "two sources know the pair")
 
 	m = observe()
 	m.Trust(operator)

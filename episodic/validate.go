@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"waymark/catalog"
@@ -109,6 +110,10 @@ func (s *Step) normalise(number int) (err error) {
 	}
 	if s.Tool == "" {
 		return errors.New("no tool")
+	}
+	server, _, _ := strings.Cut(s.Tool, ":")
+	if err = catalog.CheckToolID("tool", s.Tool, server); err != nil {
+		return err
 	}
 	if s.Group, err = catalog.Identifier("group", s.Group, catalog.MaxID); err != nil {
 		return err

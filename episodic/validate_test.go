@@ -49,6 +49,8 @@ func TestNormaliseRefuses(t *testing.T) {
 		{Episode{ID: "e"}, `episode "e": no steps`},
 		{Episode{ID: "e", Steps: make([]Step, MaxSteps+1)}, "2001 steps"},
 		{Episode{ID: "e", Steps: []Step{{}}}, "step 1: no tool"},
+		{Episode{ID: "e", Steps: []Step{{Tool: "<b>x"}}}, `step 1: tool holds the character '<'`},
+		{Episode{ID: "e", Steps: []Step{{Tool: "s:" + strings.Repeat("x", 129)}}}, "step 1: tool is 129 characters"},
 		{Episode{ID: "e", Steps: one, Intent: strings.Repeat("x", MaxIntent+1)}, "intent is 8193 bytes"},
 		{Episode{ID: "e", Steps: one, Session: strings.Repeat("x", 257)}, "session"},
 		{Episode{ID: "e", Steps: one, Outcome: "ok"}, `outcome "ok"`},
@@ -72,7 +74,7 @@ func TestNormaliseRefuses(t *testing.T) {
 func wide(n int) []Step {
 	steps := make([]Step, n)
 	for i := range steps {
-		steps[i] = Step{ID: fmt.Sprint(i), Tool: strings.Repeat("t", 200)}
+		steps[i] = Step{ID: fmt.Sprint(i), Tool: strings.Repeat("s", 100) + ":" + strings.Repeat("t", 99)}
 	}
 	return steps
 }

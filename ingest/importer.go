@@ -47,6 +47,10 @@ type Item struct {
 	Duplicate bool   // an earlier item of this import had its id and content
 	Shortened bool   // its intent is cut at the limit
 
+	// With [Options.Costs] a trace also gives these, each alone.
+	Ask    *Ask
+	Tokens *Tokens
+
 	// Tally closes the import of a trace; nothing else is set then but File.
 	Tally *Tally
 
@@ -82,6 +86,9 @@ type Options struct {
 
 	// Seen is shared by imports that count as one: an item that another of them has read is a duplicate.
 	Seen Seen
+
+	// Costs asks traces also for the questions put to Waymark and for the tokens of messages.
+	Costs bool
 
 	// Digests is the key of the hashes of the values in arguments and results of traces; without it
 	// nothing of a value comes out.

@@ -29,6 +29,7 @@ type traces struct {
 	resolver *catalog.Resolver
 	digests  *episodic.DigestKey
 	begun    map[string]bool // first calls of episodes, over all files: a resumed session repeats them
+	costs    map[uint64]int  // with Options.Costs: hashes of what was counted → tokens of output
 	emit     func(Item)
 	threads  map[string]*thread
 	order    []*thread // by first line
@@ -37,6 +38,9 @@ type traces struct {
 
 func (in *input) traces(format string) *traces {
 	t := &traces{format: format, resolver: in.opts.Resolver, digests: in.opts.Digests, begun: map[string]bool{}}
+	if in.opts.Costs {
+		t.costs = map[uint64]int{}
+	}
 	if t.resolver == nil {
 		t.resolver = catalog.NewResolver(nil, catalog.Aliases{})
 	}
@@ -143,8 +147,9 @@ type step struct {
 	intent  string
 	started time.Time
 	ended   bool
-	void    bool  // it did not happen
-	problem error // with the name of its tool
+	void    bool            // it did not happen
+	named   map[string]bool // of a question to Waymark: the ids in the answer
+	problem error           // with the name of its tool
 }
 
 // call is one call as a recorder saw it.
@@ -216,6 +221,9 @@ func (t *traces) step(c call) step {
 
 func (s *step) settle(r result, digests *episodic.DigestKey) {
 	s.ended, s.void = true, s.void || r.void
+	if toolcall.IsQuestion(s.Tool) && len(r.value) > 0 && s.named == nil {
+		s.named = namedIn(r.value)
+	}
 	if r.tool != "" {
 		s.Tool, s.void = r.tool, s.void || toolcall.IsOwn(r.tool)
 	}
@@ -246,10 +254,14 @@ func (s *step) failed(kind string) {
 // flush cuts what happened since the last request into episodes and hands them on.
 func (th *thread) flush() {
 	var open *cut
+	questions := asks{t: th.t}
 	for _, ev := range th.events {
 		s := &th.steps[ev.step]
 		switch {
 		case s.void:
+			if ev.ends && th.t.costs != nil {
+				questions.answered(s, s.name(th))
+			}
 		case ev.ends:
 			th.rule.End(th.session, s.name(th), ev.at)
 		default:
@@ -259,6 +271,7 @@ func (th *thread) flush() {
 				open = &cut{first: s, episode: episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session}}
 			}
 			s.Group = p.Group
+			questions.called(s.Tool)
 			open.add(s)
 			if !s.ended {
 				th.rule.End(th.session, s.name(th), s.started)
@@ -266,6 +279,7 @@ func (th *thread) flush() {
 		}
 	}
 	open.close(th)
+	questions.close()
 	th.line, th.steps, th.events = 0, nil, nil
 	clear(th.calls)
 }

@@ -16,6 +16,7 @@ import (
 type PermissionLimits struct {
 	Uses  int // calls that the user did not refuse
 	Tasks int // distinct requests among them; a call without a request counts by its episode
+	Reads int // calls of a tool that only reads, in place of both
 }
 
 // Permission is a tool that may be allowed, or one that may not and why.
@@ -121,6 +122,7 @@ func Permissions(tools []catalog.Tool, episodes []episodic.Episode, limits Permi
 			p.Reason = "a call of it was refused"
 		case Harm(t) != "":
 			p.Reason = Harm(t)
+		case *cmp.Or(t.Annotations.ReadOnly, new(bool)) && u.calls >= max(limits.Reads, 2): // annotated, or harm is said of it
 		case u.calls < max(limits.Uses, 2) || len(u.tasks) < limits.Tasks:
 			p.Reason = "it was seldom used"
 		}

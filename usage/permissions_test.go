@@ -13,7 +13,7 @@ import (
 	"waymark/sample"
 )
 
-var common = PermissionLimits{Uses: 5, Tasks: 3}
+var common = PermissionLimits{Uses: 5, Tasks: 3, Reads: 2}
 
 func TestHarm(t *testing.T) {
 	yes, no := new(true), new(false)
@@ -43,16 +43,18 @@ func TestHarm(t *testing.T) {
 // Repeated attempts at one request are one task, and a refusal counts for good.
 func TestPermissions(t *testing.T) {
 	reads := &catalog.Annotations{ReadOnly: new(true)}
-	tools := []catalog.Tool{{ID: "a:often", Annotations: reads}, {ID: "a:once", Annotations: reads}, {ID: "a:one_task", Annotations: reads}, {ID: "a:refused", Annotations: reads}}
+	adds := &catalog.Annotations{Destructive: new(false), OpenWorld: new(false)}
+	tools := []catalog.Tool{{ID: "a:adds", Annotations: adds}, {ID: "a:often", Annotations: reads}, {ID: "a:once", Annotations: reads}, {ID: "a:one_task", Annotations: reads}, {ID: "a:refused", Annotations: reads}}
 	var episodes []episodic.Episode
 	for i := range 5 {
 		episodes = append(episodes,
 			episodic.Episode{ID: fmt.Sprint("o", i), Intent: fmt.Sprint("task ", i%3), Steps: []episodic.Step{{Tool: "a:often"}, {Tool: "b:unknown"}, {Tool: "a:refused"}}},
-			episodic.Episode{ID: fmt.Sprint("t", i), Intent: "One  Task", Steps: []episodic.Step{{Tool: "a:one_task"}, {Tool: "a:one_task"}}})
+			episodic.Episode{ID: fmt.Sprint("t", i), Intent: "One  Task", Steps: []episodic.Step{{Tool: "a:one_task"}, {Tool: "a:one_task"}, {Tool: "a:adds"}, {Tool: "a:adds"}}})
 	}
 	episodes = append(episodes, episodic.Episode{ID: "x", Steps: []episodic.Step{{Tool: "a:once"}, {Tool: "a:refused", ErrorKind: "policy"}}})
 	assert.Equal(t, []Permission{
-		{"a:one_task", 10, 1, "it was seldom used"},
+		{"a:adds", 10, 1, "it was seldom used"},
+		{"a:one_task", 10, 1, ""},
 		{"a:often", 5, 3, ""},
 		{"a:refused", 5, 3, "a call of it was refused"},
 		{"b:unknown", 5, 3, "its definition is not known"},
@@ -96,13 +98,38 @@ func TestEvaluatePermissionsOfTheSample(t *testing.T) {
 			saved++
 			isDestructive, known := destructive[s.Tool]
 			assert.True(t, known && !isDestructive, s.Tool)
-			assert.GreaterOrEqual(t, seen[s.Tool], common.Uses, s.Tool)
+			assert.GreaterOrEqual(t, seen[s.Tool], common.Reads, s.Tool)
 		}
 	}
 	assert.Equal(t, [2]int{prompts, saved}, [2]int{r.Prompts, r.Saved})
 	assert.GreaterOrEqual(t, r.Share, 0.7)
 	assert.Zero(t, r.Destructive)
 	assert.Zero(t, r.FirstSeen)
+}
+
+// A short history: the first episodes give rules for those that follow.
+func TestEvaluatePermissionsOfShortHistories(t *testing.T) {
+	tools, err := sample.Tools()
+	require.NoError(t, err)
+	episodes, err := sample.Episodes()
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		episodes int
+		share    float64
+	}{{20, .14}, {50, .38}, {100, .57}} {
+		d := &evaluate.Data{Tools: tools}
+		for i, e := range episodes[:2*tt.episodes] {
+			d.Examples = append(d.Examples, evaluate.Example{Episode: e, Split: evaluate.Train})
+			if i >= tt.episodes {
+				d.Examples[i].Split = evaluate.Test
+			}
+		}
+		r := EvaluatePermissions(d, common)
+		t.Logf("%d episodes: %+v; without the rule for reading %.3f", tt.episodes, r, EvaluatePermissions(d, PermissionLimits{Uses: 5, Tasks: 3, Reads: 5}).Share)
+		assert.GreaterOrEqual(t, r.Share, tt.share, "%d episodes", tt.episodes)
+		assert.Zero(t, r.Destructive)
+		assert.Zero(t, r.FirstSeen)
+	}
 }
 
 // The counts that must be zero are counted: rules of a catalog that was annotated otherwise are caught.

@@ -79,7 +79,7 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 		if p.Status != Read || p.Files == 0 {
 			continue
 		}
-		for it, err := range ingest.Read(ctx, p.Path, ingest.Options{Format: p.Format, DropIntents: true, Now: now, Seen: seen}) {
+		for it, err := range ingest.Read(ctx, p.Path, ingest.Options{Format: p.Format, DropIntents: true, Now: now, Seen: seen, Costs: true}) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
@@ -104,6 +104,17 @@ func (c *Collection) item(host string, it ingest.Item) {
 		c.dropped++
 		if strings.HasPrefix(it.Dropped, "version ") {
 			c.unread[host+", "+it.Dropped]++
+		}
+	case it.Ask != nil:
+		if w := c.weekOf(it.Ask.Time); w != nil {
+			w.Asked++
+			if it.Ask.Taken {
+				w.Taken++
+			}
+		}
+	case it.Tokens != nil:
+		if w := c.weekOf(it.Tokens.Time); w != nil {
+			w.TokensIn, w.TokensCached, w.TokensOut = w.TokensIn+it.Tokens.In, w.TokensCached+it.Tokens.Cached, w.TokensOut+it.Tokens.Out
 		}
 	case it.Episode != nil:
 		c.episode(host, it.Episode)
@@ -215,17 +226,26 @@ func (c *Collection) findLoops(steps []episodic.Step) {
 	}
 }
 
-// week adds a task to the week of its time, in UTC. One without a time is in no week.
-func (c *Collection) week(e *episodic.Episode) {
-	if e.Time.IsZero() {
-		return
+// weekOf is the week of a time, in UTC; nil for one that is not known.
+func (c *Collection) weekOf(at time.Time) *Week {
+	if at.IsZero() {
+		return nil
 	}
-	day := e.Time.UTC().Truncate(24 * time.Hour)
+	day := at.UTC().Truncate(24 * time.Hour)
 	monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
 	w := c.weeks[monday.Unix()]
 	if w == nil {
 		w = &Week{Monday: monday}
 		c.weeks[monday.Unix()] = w
+	}
+	return w
+}
+
+// week adds a task to the week of its time.
+func (c *Collection) week(e *episodic.Episode) {
+	w := c.weekOf(e.Time)
+	if w == nil {
+		return
 	}
 	w.Tasks++
 	for i := range e.Steps {
@@ -236,9 +256,6 @@ func (c *Collection) week(e *episodic.Episode) {
 		}
 		if i > 0 && repeats(&e.Steps[i-1], s) {
 			w.Repeated++
-		}
-		if serverOf(s.Tool) == "waymark" {
-			w.Asked++
 		}
 	}
 }

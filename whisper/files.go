@@ -74,7 +74,7 @@ func (f Folder) Switch(on bool) error {
 	return nil
 }
 
-// Put writes a table. Its file has its name only when it is whole. Journals of old sessions are removed.
+// Put writes a table. Its file has its name only when it is whole. Journals of sessions that ended long ago are removed.
 func (f Folder) Put(t *Table, now time.Time) error {
 	rules := t.Rules
 	head := *t
@@ -97,10 +97,30 @@ func (f Folder) Put(t *Table, now time.Time) error {
 	if err := os.Rename(hidden, f.file(tableFile)); err != nil {
 		return err
 	}
+	return f.dropJournals(now.Add(-kept))
+}
+
+// Derived reports whether there are rules.
+func (f Folder) Derived() bool {
+	_, err := os.Lstat(f.file(tableFile))
+	return err == nil
+}
+
+// Forget removes the rules, which the server derives again from what is left of the history, and the journals that were
+// last written before a time.
+func (f Folder) Forget(before time.Time) error {
+	err := os.Remove(f.file(tableFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, f.dropJournals(before))
+}
+
+func (f Folder) dropJournals(before time.Time) error {
 	list, err := f.journals()
 	for _, j := range list {
-		if info, err := os.Stat(j); err == nil && now.Sub(info.ModTime()) > kept {
-			os.Remove(j)
+		if info, gone := os.Stat(j); gone == nil && info.ModTime().Before(before) {
+			err = errors.Join(err, os.Remove(j))
 		}
 	}
 	return err

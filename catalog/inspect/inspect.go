@@ -38,6 +38,8 @@ type Entry struct {
 	ID, Name, Server string
 	Texts            []string          // title, description, intent
 	Data             []json.RawMessage // schemas, annotations: their names and texts are read too
+
+	refers bool // one of the data has a reference to another document
 }
 
 // OfTool is the entry of a tool.
@@ -87,6 +89,8 @@ var checks = []check{
 	{"instruction", "no text addresses the model", Quarantine, instruction},
 	{"shadowing", "no text names a tool of another server", Quarantine, shadowing},
 	{"lookalike", "no id can be taken for another", Quarantine, lookalike},
+	{"server", "no id names another server than that of the entry, no server is named as this program", Quarantine, otherServer},
+	{"reference", "no schema refers to another document", Quarantine, reference},
 	{"stuffing", "no text is a list of keywords", Demote, stuffing},
 }
 
@@ -113,7 +117,8 @@ func (in *Catalog) Entry(e *Entry) (found []Finding) {
 func (e *Entry) read() {
 	for _, data := range e.Data {
 		if len(data) > 0 {
-			e.Texts = append(e.Texts, TextsIn(data)...)
+			texts, refers := textsIn(data)
+			e.Texts, e.refers = append(e.Texts, texts...), e.refers || refers
 		}
 	}
 	e.Data = nil
@@ -121,13 +126,18 @@ func (e *Entry) read() {
 
 // TextsIn lists the names and texts in a JSON value, sorted. Regular expressions may name control characters.
 func TextsIn(data json.RawMessage) []string {
+	all, _ := textsIn(data)
+	return all
+}
+
+// textsIn is [TextsIn], and reports whether a schema refers to another document.
+func textsIn(data json.RawMessage) (all []string, refers bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) != nil {
-		return nil
+		return nil, false
 	}
-	var all []string
 	var visit func(v any)
 	visit = func(v any) {
 		switch v := v.(type) {
@@ -144,6 +154,9 @@ func TextsIn(data json.RawMessage) []string {
 				} else if named, ok := e.(map[string]any); ok && name == "patternProperties" {
 					e = expressions(named)
 				}
+				if text, ok := e.(string); ok && (name == "$ref" || name == "$dynamicRef") && !strings.HasPrefix(text, "#") {
+					refers = true
+				}
 				all = append(all, name)
 				visit(e)
 			}
@@ -151,7 +164,7 @@ func TextsIn(data json.RawMessage) []string {
 	}
 	visit(v)
 	slices.Sort(all)
-	return slices.Compact(all)
+	return slices.Compact(all), refers
 }
 
 func expressions(m map[string]any) any {
@@ -171,21 +184,31 @@ func withoutControls(pattern string) string {
 	}, pattern)
 }
 
-// MaxName is the most characters of a server id and of the rest of an id, as the protocol has it for tools.
-const MaxName = 128
-
 // badName applies to ids: names are shown, and data sets have sentences in them.
 func badName(e *Entry, _ *Catalog) string {
-	own := strings.TrimPrefix(e.ID, e.Server+":")
-	for _, part := range []struct{ what, text string }{{"id", own}, {"server", e.Server}, {"name", e.Name}} {
-		if n := utf8.RuneCountInString(part.text); n > MaxName {
-			return fmt.Sprintf("%s is %d characters long, the limit is %d", part.what, n, MaxName)
-		}
+	if err := catalog.CheckToolID("id", e.ID, e.Server); err != nil {
+		return err.Error()
 	}
-	for _, c := range e.ID {
-		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune(" _-.:/@!#+&,()'~%?=", c) {
-			return fmt.Sprintf("id holds the character %q", c)
-		}
+	if n := utf8.RuneCountInString(e.Name); n > catalog.MaxPart {
+		return fmt.Sprintf("name is %d characters long, the limit is %d", n, catalog.MaxPart)
+	}
+	return ""
+}
+
+// otherServer finds an id that begins with the name of another server, and a server that is named as this program is.
+func otherServer(e *Entry, _ *Catalog) string {
+	if before, _, ok := strings.Cut(e.ID, ":"); ok && e.Server != "" && before != e.Server && !strings.HasPrefix(e.ID, e.Server+":") {
+		return fmt.Sprintf("its id names the server %s, it is of another", catalog.ShownID(before))
+	}
+	if Skeleton(e.Server) == Skeleton("waymark") {
+		return "its server has the name of this program"
+	}
+	return ""
+}
+
+func reference(e *Entry, _ *Catalog) string {
+	if e.refers {
+		return "its schema refers to another document"
 	}
 	return ""
 }

@@ -71,6 +71,8 @@ func TestIDs(t *testing.T) {
 		{"$(id)", "", "name"},
 		{"a;b", "", "name"},
 		{"a*", "", "name"},
+		{"github:delete_all", "mail", "server"},
+		{"WayMark:find", "WayMark", "server"},
 	} {
 		found := known.Entry(&inspect.Entry{ID: tt.id, Server: tt.server})
 		if tt.check == "" {
@@ -79,6 +81,17 @@ func TestIDs(t *testing.T) {
 		}
 		require.Len(t, found, 1, tt.id)
 		require.Equal(t, tt.check, found[0].Check, tt.id)
+	}
+}
+
+func TestReferences(t *testing.T) {
+	for schema, found := range map[string]int{
+		`{"$ref":"https://example.org/a.json"}`:                   1,
+		`{"properties":{"a":{"items":[{"$ref":"file:///etc"}]}}}`: 1,
+		`{"properties":{"a":{"$dynamicRef":"b#c"}}}`:              1,
+		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":{"b":{}},"properties":{"a":{"$ref":"#/$defs/b"},"$ref":{"type":"string"}}}`: 0,
+	} {
+		require.Len(t, inspect.NewCatalog().Entry(&inspect.Entry{ID: "a", Data: []json.RawMessage{json.RawMessage(schema)}}), found, schema)
 	}
 }
 

@@ -35,14 +35,15 @@ func (f *Feed) Whisper(ctx context.Context, data string) {
 	}
 }
 
-// derive writes the rules of a workspace anew if its history has grown.
+// derive writes the rules of a workspace anew if its history has grown or a part of it was forgotten.
 func (f *Feed) derive(ctx context.Context, data, workspace string, derived map[string]uint64) error {
 	engine, err := f.engine(ctx, workspace)
 	if err != nil {
 		return err
 	}
+	folder := whisper.FolderOf(data, workspace)
 	head, was := engine.Counted(), derived[workspace]
-	if was > 0 && head >= was && head-was <= was/growth {
+	if was > 0 && folder.Derived() && head >= was && head-was <= was/growth {
 		return nil
 	}
 	h := whisper.NewHistory()
@@ -55,5 +56,5 @@ func (f *Feed) derive(ctx context.Context, data, workspace string, derived map[s
 		}
 	}
 	derived[workspace] = head
-	return whisper.FolderOf(data, workspace).Put(h.Derive(), f.now())
+	return folder.Put(h.Derive(), f.now())
 }
