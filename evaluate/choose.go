@@ -177,7 +177,7 @@ func equal[T any](a, b T) bool {
 			return bytes.Equal(x, y)
 		}
 	}
-	panic("learn: a part of a catalog cannot be encoded: " + err.Error()) // plain structs of checked values
+	panic("evaluate: a part of a catalog cannot be encoded: " + err.Error()) // plain structs of checked values
 }
 
 // published is the model in force as it would be without the tasks held out: it counts everything, and

@@ -28,7 +28,7 @@ import (
 // sizes of histories, of four steps an episode. Those with more episodes than WAYMARK_PERF_EPISODES
 // (100,000 where it is not set) are left out. Histories are kept in WAYMARK_PERF_DATA, if that is set.
 var sizes = []struct{ tools, episodes int }{
-	{1000, 20_000}, {10_000, 100_000}, {100_000, 300_000}, {100_000, 1_000_000}, {1_000_000, 5_000_000},
+	{1000, 20_000}, {10_000, 50_000}, {10_000, 100_000}, {100_000, 300_000}, {100_000, 1_000_000}, {1_000_000, 5_000_000},
 }
 
 const stepsEach = 4

@@ -188,16 +188,15 @@ func (e *Engine) Proposal(ctx context.Context, id string) (p proposal.Proposal, 
 	return p, nil
 }
 
-// Approve publishes a proposal: its capability is put into the catalog, under another id or name if they
-// are given. One that is approved already is put again as it was approved; one that was rejected may be
-// approved after all. seq is the event of the capability.
-func (e *Engine) Approve(ctx context.Context, id, as, name string) (p proposal.Proposal, seq uint64, err error) {
+// Approve publishes a proposal: its capability is put into the catalog, as edit changes it. One that is approved already
+// is put again as it was approved; one that was rejected may be approved after all. seq is the event of the capability.
+func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capability)) (p proposal.Proposal, seq uint64, err error) {
 	e.proposing.Lock()
 	defer e.proposing.Unlock()
 	if p, err = e.Proposal(ctx, id); err != nil {
 		return p, 0, err
 	}
-	p.Capability.ID, p.Capability.Name = cmp.Or(as, p.Capability.ID), cmp.Or(name, p.Capability.Name)
+	edit(&p.Capability)
 	m := e.Model()
 	if c, taken := m.Capability(p.Capability.ID); taken && p.State != proposal.Approved {
 		return p, 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "id", Detail: fmt.Sprintf("there is a capability %q already; give another id", c.ID)}

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 
@@ -66,7 +67,7 @@ func TestProposalsAreDecidedByPeople(t *testing.T) {
 	assert.Empty(t, e.Model().Capabilities(), "nothing is published by itself")
 
 	yes, no := waiting[0], waiting[1]
-	approved, seq, err := e.Approve(ctx, yes.ID, "cap:weekly", "")
+	approved, seq, err := e.Approve(ctx, yes.ID, named("cap:weekly"))
 	require.NoError(t, err)
 	assert.Equal(t, proposal.Approved, approved.State)
 	require.NoError(t, e.Wait(ctx, seq))
@@ -94,7 +95,7 @@ func TestProposalsAreDecidedByPeople(t *testing.T) {
 	require.Len(t, rejected, 1)
 	assert.Equal(t, "too simple", rejected[0].Reason)
 	require.Equal(t, []proposal.State{proposal.Approved, proposal.Rejected}, states(proposals(t, e, "")))
-	_, _, err = e.Approve(ctx, rejected[0].ID, "", "")
+	_, _, err = e.Approve(ctx, rejected[0].ID, named(""))
 	require.NoError(t, err, "a person may think again")
 	verify(t, e)
 }
@@ -167,7 +168,7 @@ func TestProposalErrors(t *testing.T) {
 	_, err := e.Proposal(ctx, "p000000000000")
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, suggest.NotFound, bad.Kind)
-	_, _, err = e.Approve(ctx, "nothing", "", "")
+	_, _, err = e.Approve(ctx, "nothing", named(""))
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, suggest.NotFound, bad.Kind)
 	own, err := rubric.Load([]byte("id: x\ndimensions: [{name: beauty, weight: 1, scale: {min: 0, max: 10}}]"))
@@ -182,9 +183,14 @@ func TestProposalErrors(t *testing.T) {
 	mined(t, e, MineOptions{})
 	p := proposals(t, e, proposal.Proposed)[0]
 	require.NoError(t, e.Wait(ctx, e.Counted()))
-	_, _, err = e.Approve(ctx, p.ID, "cap:taken", "")
+	_, _, err = e.Approve(ctx, p.ID, named("cap:taken"))
 	assert.ErrorContains(t, err, "give another id")
 	assert.Equal(t, proposal.Proposed, proposals(t, e, "")[0].State)
-	_, _, err = e.Approve(ctx, p.ID, "x:read", "")
+	_, _, err = e.Approve(ctx, p.ID, named("x:read"))
 	assert.Error(t, err, "a tool has this id")
+}
+
+// named gives a capability another id, if there is one.
+func named(id string) func(*catalog.Capability) {
+	return func(c *catalog.Capability) { c.ID = cmp.Or(id, c.ID) }
 }

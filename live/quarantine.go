@@ -54,9 +54,18 @@ var (
 	ErrChangedAgain   = errors.New("it changed again since it was looked at")
 )
 
+// sharedTable is a table whose rows other processes change too.
+type sharedTable interface {
+	storage.Table
+	Sync(ctx context.Context) error
+	Watch(ctx context.Context, prefix string, changed func(key string, value []byte)) error
+	DeleteVersion(ctx context.Context, key string, version uint64) error
+}
+
 // quarantine is what waits for approval, in memory and in the table.
 type quarantine struct {
-	table storage.Table
+	table  storage.Table
+	shared sharedTable // the table, if others change it: its changes come by Watch
 
 	mu    sync.Mutex
 	rows  map[string]Quarantined
@@ -68,17 +77,42 @@ type quarantine struct {
 
 func openQuarantine(ctx context.Context, table storage.Table) (*quarantine, error) {
 	q := &quarantine{table: table, rows: map[string]Quarantined{}}
-	for e, err := range table.List(ctx, quarantineRow) {
-		if err != nil {
-			return nil, fmt.Errorf("read the quarantine: %w", err)
+	var err error
+	if shared, ok := table.(sharedTable); ok {
+		q.shared = shared
+		err = shared.Watch(ctx, quarantineRow, q.changed)
+	} else {
+		for e, failed := range table.List(ctx, quarantineRow) {
+			if err = failed; err != nil {
+				break
+			}
+			q.changed(e.Key, e.Value)
 		}
-		id, row := e.Key[len(quarantineRow):], Quarantined{}
-		if json.Unmarshal(e.Value, &row) != nil || row.ID != id {
-			row = Quarantined{ID: id, Kind: catalog.KindTool, Flags: []string{"what was found about it cannot be read"}}
-		}
-		q.rows[id] = row
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the quarantine: %w", err)
 	}
 	return q, nil
+}
+
+func readQuarantined(id string, value []byte) (row Quarantined) {
+	if json.Unmarshal(value, &row) != nil || row.ID != id {
+		row = Quarantined{ID: id, Kind: catalog.KindTool, Flags: []string{"what was found about it cannot be read"}}
+	}
+	return row
+}
+
+// changed takes in a row as the table has it; nil: it is gone.
+func (q *quarantine) changed(key string, value []byte) {
+	id := key[len(quarantineRow):]
+	row := readQuarantined(id, value)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.valid = false; value == nil {
+		delete(q.rows, id)
+	} else {
+		q.rows[id] = row
+	}
 }
 
 func (q *quarantine) put(ctx context.Context, row Quarantined) error {
@@ -89,28 +123,63 @@ func (q *quarantine) put(ctx context.Context, row Quarantined) error {
 	if err != nil {
 		return fmt.Errorf("quarantine %q: %w", row.ID, err)
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.rows[row.ID], q.valid = row, false
+	if q.shared == nil {
+		q.changed(quarantineRow+row.ID, text)
+	}
 	return nil
 }
 
 // release ends the quarantine of an entry; with a fingerprint only of the entry as it was looked at.
 func (q *quarantine) release(ctx context.Context, id, fingerprint string) error {
+	if q.shared != nil {
+		return q.releaseShared(ctx, id, fingerprint)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	row, ok := q.rows[id]
-	switch {
-	case !ok:
-		return fmt.Errorf("approve %q: %w", id, ErrNotQuarantined)
-	case fingerprint != "" && fingerprint != row.Fingerprint:
-		return fmt.Errorf("approve %q: %w", id, ErrChangedAgain)
+	row, waits := q.rows[id]
+	if err := mayRelease(id, fingerprint, row, waits); err != nil {
+		return err
 	}
 	if err := q.table.Delete(ctx, quarantineRow+id); err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return fmt.Errorf("approve %q: %w", id, err)
 	}
 	delete(q.rows, id)
 	q.valid = false
+	return nil
+}
+
+// releaseShared decides by the row as the log has it; what others put there meanwhile stays.
+func (q *quarantine) releaseShared(ctx context.Context, id, fingerprint string) error {
+	if _, held := q.holds(id); held || fingerprint != "" {
+		if err := q.shared.Sync(ctx); err != nil {
+			return fmt.Errorf("approve %q: %w", id, err)
+		}
+	}
+	value, version, err := q.shared.Get(ctx, quarantineRow+id)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return fmt.Errorf("approve %q: %w", id, err)
+	}
+	if err := mayRelease(id, fingerprint, readQuarantined(id, value), value != nil); err != nil {
+		return err
+	}
+	err = q.shared.DeleteVersion(ctx, quarantineRow+id, version)
+	if errors.Is(err, storage.ErrConflict) {
+		err = ErrChangedAgain
+	}
+	if err != nil {
+		return fmt.Errorf("approve %q: %w", id, err)
+	}
+	return nil
+}
+
+// mayRelease is nil if the entry waits, as it was looked at.
+func mayRelease(id, fingerprint string, row Quarantined, waits bool) error {
+	switch {
+	case !waits:
+		return fmt.Errorf("approve %q: %w", id, ErrNotQuarantined)
+	case fingerprint != "" && fingerprint != row.Fingerprint:
+		return fmt.Errorf("approve %q: %w", id, ErrChangedAgain)
+	}
 	return nil
 }
 
@@ -192,7 +261,7 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 	}
 	ctx := context.WithoutCancel(w.life.ctx)
 	switch {
-	case flag.Quarantined && w.replica != nil: // the others would not know of it
+	case flag.Quarantined && w.replica != nil && w.quarantine.shared == nil: // the others would not know of it
 		return nil, fmt.Errorf("%s %q would be quarantined, which is %w: somebody who may approve it puts it", one.kind, catalog.Cut(one.id, 160), ErrShared)
 	case flag.Quarantined:
 		row := Quarantined{

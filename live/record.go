@@ -44,11 +44,27 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 		valid = append(valid, one)
 	}
 	known, err := e.appendEpisodes(ctx, valid, &r)
-	if err == nil && len(known) > 0 {
-		err = e.compare(ctx, source, known, &r)
+	for err == nil && len(known) > 0 {
+		first, again := oncePerID(known)
+		err = e.compare(ctx, source, first, &r)
+		known = again
 	}
 	slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
 	return r, err
+}
+
+// oncePerID returns the first episode of every id, and all others: these are compared with what the first one leaves.
+func oncePerID(known []recordedBefore) (first, again []recordedBefore) {
+	seen := map[string]bool{}
+	for _, k := range known {
+		if seen[k.ep.ID] {
+			again = append(again, k)
+		} else {
+			first = append(first, k)
+		}
+		seen[k.ep.ID] = true
+	}
+	return first, again
 }
 
 // Each is called once for an episode that is recorded. Tests count the calls.
@@ -83,7 +99,8 @@ type standing struct {
 	erased   bool           // what was recorded was erased
 	same     bool           // the content is the same, or the recorded one was reported during the session
 	differs  string         // the first contradiction; empty: none
-	growable bool           // from the reporter and session that recorded it, with steps known by their order alone
+	growable bool           // of a session, with steps known by their order alone
+	own      bool           // from the source that recorded it
 	more     bool           // it has steps or an outcome that are not recorded
 	partial  bool           // not all that is recorded was read
 }
@@ -102,7 +119,7 @@ var outcomes = []struct {
 	{"a contradiction", func(s *standing) bool { return s.differs != "" }, conflict},
 	{"an earlier state", func(s *standing) bool { return s.growable && !s.more }, duplicate},
 	{"perhaps a later state", func(s *standing) bool { return s.partial }, unread},
-	{"a later state", func(s *standing) bool { return s.growable }, grown},
+	{"a later state", func(s *standing) bool { return s.growable && s.own }, grown},
 	{"other steps, which cannot follow", func(*standing) bool { return true }, conflict},
 }
 

@@ -89,7 +89,8 @@ func (e *Engine) standing(resolver resolver, k *recordedBefore) standing {
 		return s
 	}
 	s.differs = difference(resolver, before, now)
-	s.growable = was.Source == k.ep.Source && was.Session != "" && k.ep.Session != "" && unnamed(was) && unnamed(k.ep)
+	s.growable = was.Session != "" && k.ep.Session != "" && unnamed(was) && unnamed(k.ep)
+	s.own = was.Source == k.ep.Source
 	s.more = len(k.ep.Steps) > len(was.Steps) || k.ep.Outcome.Known() && was.Outcome != k.ep.Outcome
 	return s
 }

@@ -26,9 +26,9 @@ import (
 
 var (
 	// ErrLogUnavailable: nothing is appended while the shared log does not answer; what is recorded can be read.
-	ErrLogUnavailable = errors.New("the shared log does not answer")
+	ErrLogUnavailable = eventlog.ErrUnavailable
 	// ErrDiverged: the copy and the shared log have different events, so neither can be trusted.
-	ErrDiverged = errors.New("the history here and the shared log are different")
+	ErrDiverged = eventlog.ErrDiverged
 	// ErrShared: an operation that would change this process's copy alone.
 	ErrShared = errors.New("not possible on a shared log")
 
@@ -67,7 +67,7 @@ func (r *replica) note(err error) {
 	switch {
 	case err == nil:
 		r.failed.Store(nil)
-	case errors.Is(err, storage.ErrDamaged), errors.Is(err, eventlog.ErrDiverged), errors.Is(err, ErrDiverged), errors.Is(err, ErrNewer):
+	case errors.Is(err, storage.ErrDamaged), errors.Is(err, ErrDiverged), errors.Is(err, ErrNewer):
 		err = fmt.Errorf("%w: %w", ErrDiverged, err)
 		r.broken.CompareAndSwap(nil, &err)
 	case !errors.Is(err, context.Canceled) && !errors.Is(err, ErrClosed):
@@ -298,6 +298,11 @@ func (w *writer) take(events []storage.Sealed) error {
 	}
 	if len(events) == 0 || w.replica.broken.Load() != nil {
 		return nil
+	}
+	if rows, ok := w.table.(sharedTable); ok && slices.ContainsFunc(events, func(e storage.Sealed) bool {
+		return len(e.Payload) > 0 && (e.Payload[0] == kindTool || e.Payload[0] == kindCapability)
+	}) {
+		_ = rows.Sync(w.life.ctx) // what is quarantined is so before it is stored; without the log it holds from its next answer on
 	}
 	if err := w.log.(storage.Installer).Install(context.WithoutCancel(w.life.ctx), events); errors.Is(err, storage.ErrConflict) {
 		return fmt.Errorf("%w: %w", ErrDiverged, err)

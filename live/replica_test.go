@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -354,4 +355,32 @@ func TestReplicasFindDifferences(t *testing.T) {
 		require.ErrorIs(t, err, ErrDiverged)
 		require.ErrorContains(t, err, "waymark migrate")
 	})
+}
+
+// When the replica that starts builds ends or is cut off, another one starts them once its lease has run out.
+func TestAnotherReplicaStartsBuilds(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			_, connect := sharedLog()
+			links := []*link{connect(), connect()}
+			a, kill := replicaOf(t, links[0], storage.NewMemory(), Options{Serves: true})
+			time.Sleep(time.Second)
+			b, other := replicaOf(t, links[1], storage.NewMemory(), Options{Serves: true})
+			defer other()
+			time.Sleep(time.Minute)
+			require.True(t, a.replica.builds.Load() && !b.replica.builds.Load())
+			if cut {
+				links[0].set(true)
+				defer kill()
+			} else {
+				kill()
+			}
+			time.Sleep(buildLease + 2*sharedLook)
+			require.True(t, b.replica.builds.Load())
+			require.False(t, cut && a.replica.builds.Load())
+			record(t, b, episode("e1", "a", "b"))
+			time.Sleep(time.Minute)
+			require.NotZero(t, b.current.Load().built, "a build was started")
+		})
+	}
 }

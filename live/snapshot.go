@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"waymark/internal/codec"
 	"waymark/semantic/thesaurus"
@@ -36,7 +37,7 @@ type keptBuild struct {
 
 // snapshotFormat changes with every change of what is written here and below, and with every change of how
 // measures are computed that a replay would show; snapshots of other formats are not read.
-const snapshotFormat = 11
+const snapshotFormat = 13
 
 // picture is what a snapshot holds of the state, at the moment; nil if it counts something forgotten.
 func (w *writer) picture() *history.Image {
@@ -144,29 +145,52 @@ func (e *Engine) snapshots(ctx context.Context) func(yield func(*foldedLog) bool
 	}
 }
 
-// ModelNamed is the running model ("current"), the one before the last build ("previous"), or the one
-// of that version: in memory, or of a build that is kept on disk. ErrNoModel if there is none.
+// builtBy reports whether name is a date or a time and a model was built by then, a date including its whole day in UTC.
+func builtBy(name string, built time.Time) bool {
+	at, err := time.Parse(time.RFC3339, name)
+	if err != nil {
+		if at, err = time.Parse(time.DateOnly, name); err != nil {
+			return false
+		}
+		at = at.Add(24*time.Hour - 1)
+	}
+	return !built.IsZero() && !built.After(at)
+}
+
+// dated names a model for an error.
+func dated(version string, built time.Time) string {
+	if built.IsZero() {
+		return version
+	}
+	return version + ", built " + built.UTC().Format(time.RFC3339)
+}
+
+// ModelNamed is the running model ("current"), the one before the last build ("previous"), the one of that version, or
+// the newest that was built by a date or time (2026-07-01, RFC 3339): in memory, or of a build that is kept on disk.
+// ErrNoModel if there is none.
 func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, error) {
 	now := e.current.Load()
-	versions := []string{now.model.Info().Version}
-	if name == "current" || name == versions[0] {
+	current := now.model.Info()
+	versions := []string{dated(current.Version, current.BuiltAt)}
+	if name == "current" || name == current.Version || builtBy(name, current.BuiltAt) {
 		return now.model, nil
 	}
 	if before := e.previous.Load(); before != nil {
-		if versions = append(versions, before.Info().Version); name == "previous" || name == versions[1] {
+		info := before.Info()
+		if versions = append(versions, dated(info.Version, info.BuiltAt)); name == "previous" || name == info.Version || builtBy(name, info.BuiltAt) {
 			return before, nil
 		}
 	}
 	for h := range e.snapshots(ctx) {
-		version := h.version()
-		if name == version || name == "previous" && h.built.seq < now.built {
-			return h.model(e.timeBuilt(ctx, h.built.seq), e.judgedAt(ctx, h.how))
+		version, built := h.version(), e.timeBuilt(ctx, h.built.seq)
+		if name == version || name == "previous" && h.built.seq < now.built || builtBy(name, built) {
+			return h.model(built, e.judgedAt(ctx, h.how))
 		}
-		versions = append(versions, version)
+		versions = append(versions, dated(version, built))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	slices.Sort(versions)
-	return nil, fmt.Errorf("%w: %q; there are %s", ErrNoModel, name, strings.Join(slices.Compact(versions), ", "))
+	return nil, fmt.Errorf("%w: %q; there are %s", ErrNoModel, name, strings.Join(slices.Compact(versions), "; "))
 }

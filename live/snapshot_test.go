@@ -238,6 +238,13 @@ func TestModelNamed(t *testing.T) {
 	_, err = e.ModelNamed(ctx, "sha256:0")
 	require.ErrorIs(t, err, ErrNoModel)
 	assert.ErrorContains(t, err, first.Info().Version, "the error lists what there is")
+	built := func(m *suggest.Model) string { return m.Info().BuiltAt.Format(time.RFC3339Nano) }
+	assert.Same(t, e.Model(), named(built(e.Model())), "by the time it was built")
+	assert.Equal(t, first.Info().Version, named(built(first)).Info().Version)
+	assert.Same(t, e.Model(), named(e.Model().Info().BuiltAt.Format(time.DateOnly)), "the newest of the day")
+	_, err = e.ModelNamed(ctx, "2020-01-01")
+	require.ErrorIs(t, err, ErrNoModel)
+	assert.ErrorContains(t, err, "built "+first.Info().BuiltAt.Format(time.RFC3339))
 	end()
 }
 
@@ -378,4 +385,44 @@ func TestPreviousOfALargeModel(t *testing.T) {
 	m, err := e.ModelNamed(ctx, "previous")
 	require.NoError(t, err)
 	assert.Equal(t, first, m.Info().Version)
+}
+
+// What is fitted depends on the log alone: fits before, a restart between them and a fit of what is forgotten since leave
+// no trace, not even as the weights that a later fit begins with.
+func TestFitsLeaveNoTraceInLaterOnes(t *testing.T) {
+	fits := func(between func(t *testing.T, store storage.Store)) []byte {
+		store := storage.NewMemory()
+		for seed := range uint64(2) {
+			e, end := reopened(t, store)
+			fill(t, e, seed, 25)
+			end()
+			between(t, store)
+		}
+		e, end := reopened(t, store)
+		_, err := e.Forget(ctx, Selection{Episode: "ep1-3"})
+		require.NoError(t, err)
+		_, err = e.Build(ctx)
+		require.NoError(t, err)
+		end()
+		l, err := store.Log("default")
+		require.NoError(t, err)
+		for s, err := range l.Snapshots(ctx) {
+			require.NoError(t, err)
+			h, err := readSnapshot(s.Data, nil)
+			require.NoError(t, err)
+			require.True(t, h.measures.Learned())
+			w := &codec.Writer{}
+			h.measures.Write(w)
+			return w.Bytes
+		}
+		return nil
+	}
+	once := fits(func(*testing.T, storage.Store) {})
+	require.NotEmpty(t, once)
+	require.Equal(t, once, fits(func(t *testing.T, store storage.Store) {
+		e, end := reopened(t, store)
+		defer end()
+		_, err := e.Build(ctx)
+		require.NoError(t, err)
+	}))
 }

@@ -46,6 +46,9 @@ func collected(t *testing.T, store storage.Store, name func(label string) string
 // limits and what is forgotten are those of a history that was recorded so, after the rebuild that the rule starts, a start
 // from the snapshot and one from the log alone; undone, the former ones return.
 func TestRulesAboutSourcesCountAnew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits of profile learned")
+	}
 	ask := func(e *Engine) (all []any) {
 		for _, profile := range []string{suggest.ProfileSeed, suggest.ProfileLearned} {
 			for _, context := range [][]string{{"a"}, {"d"}} {
@@ -86,7 +89,7 @@ func TestRulesAboutSourcesCountAnew(t *testing.T) {
 						}
 					}
 					return fmt.Sprint(ask(e)) == fmt.Sprint(wanted)
-				}, time.Minute, 10*time.Millisecond, "%v", c.kind)
+				}, 5*time.Minute, 10*time.Millisecond, "%v", c.kind)
 				verify(t, e)
 			}
 			r, err := e.AddRule(ctx, Rule{Kind: c.kind, Source: collector})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waymark/storage"
+	"waymark/storage/eventlog"
 	"waymark/suggest"
 )
 
@@ -71,6 +72,9 @@ func (w *Workspaces) openShared(ctx context.Context) {
 	for ctx.Err() == nil {
 		names, err := w.opts.Shared.Workspaces(ctx)
 		for _, name := range names {
+			if name == eventlog.ControlLog {
+				continue
+			}
 			if _, e := w.Open(ctx, name); e != nil {
 				err = errors.Join(err, e)
 			}
@@ -124,9 +128,15 @@ func (w *Workspaces) Create(ctx context.Context, name string) error {
 	if ok, err := w.Exists(ctx, name); ok || err != nil {
 		return err
 	}
-	_, err := w.store.Table(name)
+	table, err := w.store.Table(name)
+	if err == nil && w.opts.Shared != nil { // the others make it when they see the row
+		_, err = table.Put(ctx, workspaceRow, []byte(name))
+	}
 	return err
 }
+
+// workspaceRow is the row of a workspace that was made before anything was recorded in it.
+const workspaceRow = "workspace"
 
 // Get returns the engine of a workspace for questions, which create none: [ErrNoWorkspace] if there is no such.
 // A build that a stop or crash cut short is waited for as [Options.Patience] says.

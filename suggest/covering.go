@@ -91,7 +91,7 @@ func (q *query) coveredBy(n int32, chosen []int32, share float64) (covered []int
 	if len(parts) < coveredTools || q.nodes.inFlight[n] || !q.passes(n) {
 		return nil, false
 	}
-	if rate := q.Rates.Tool(n); Reliability(rate.SuccessRate(), rate.N) < 1 {
+	if rate := q.Rates.Tool(n); Reliability(rate.SuccessRate(), rate.Known()) < 1 {
 		return nil, false
 	}
 	if both, _ := q.overlap(n); both > 0 {

@@ -56,6 +56,10 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	q.consider(n)
 	a.Staleness = m.staleness(n)
 	a.ID, a.Kind, a.Evidence = m.IDs[n], m.Kind(n), q.evidence(n)
+	if q.last != episodic.NoTool {
+		r := m.Reports(q.last, n)
+		a.Reports = &r
+	}
 	a.Filters = append(a.Filters, Filter{"known", true, ""})
 	allowed := q.permitted(a.ID)
 	a.Filters = append(a.Filters, Filter{"allowed", allowed, allowDetail(r.Allow)})

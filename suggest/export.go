@@ -113,30 +113,6 @@ type DiffReport struct {
 	Answers      []AnswerChanged `json:"answers_changed"`
 }
 
-// AnswerChanged is a sample question with other answers.
-type AnswerChanged struct {
-	After  string   `json:"after"`
-	Before []string `json:"before"`
-	Now    []string `json:"now"`
-}
-
-// sampleQuestions is how many of the most used tools are asked "what next?" in a diff.
-const sampleQuestions = 20
-
-// Diff compares two models: nodes, edges, groups, and what the most used tools suggest.
-func Diff(a, b *Model) DiffReport {
-	from, _ := a.Export("", 0) // the whole graph: no argument that could be wrong
-	to, _ := b.Export("", 0)
-	d := DiffExports(from, to)
-	for _, id := range b.mostUsed(sampleQuestions) {
-		before, now := a.suggested(id), b.suggested(id)
-		if !slices.Equal(before, now) {
-			d.Answers = append(d.Answers, AnswerChanged{id, before, now})
-		}
-	}
-	return d
-}
-
 // DiffExports compares two exported graphs.
 func DiffExports(a, b Export) DiffReport {
 	d := DiffReport{
@@ -233,20 +209,6 @@ func (m *Model) mostUsed(k int) []string {
 	ids := make([]string, 0, k)
 	for _, n := range nodes[:min(k, len(nodes))] {
 		ids = append(ids, m.IDs[n])
-	}
-	return ids
-}
-
-// suggested lists what follows one tool in a context of its own; empty in a model that does not know the
-// tool.
-func (m *Model) suggested(after string) []string {
-	ids := []string{}
-	a, err := m.Next(NextRequest{Context: []string{after}})
-	if err != nil {
-		return ids
-	}
-	for _, s := range a.Suggestions {
-		ids = append(ids, s.ID)
 	}
 	return ids
 }

@@ -50,6 +50,9 @@ func (l *trainingData) fit(next, plans bool, halt func() bool, tell func(done fl
 		if f.sure.asked = f.sure.plain; len(claims.Asked) > 0 {
 			f.sure.asked = calibrate.Fit(claims.Asked)
 		}
+		if !l.keepStudy {
+			kept.next = nil // it would stand beside all that plans are fitted on
+		}
 		tell(nextDone)
 		if f.stops = stop.Fit(l.ends, halt); f.stops == nil {
 			return nil
@@ -100,6 +103,7 @@ func (l *trainingData) remember(halt func() bool) bool {
 		return true
 	}
 	l.history = nexttool.NewHistory(l.catalog)
+	l.history.Expect(len(l.tasks))
 	for _, task := range l.tasks {
 		if halt() {
 			return false

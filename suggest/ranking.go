@@ -230,7 +230,7 @@ func (q *query) mixing(n int32) (relevance, boost, reliability float64) {
 		return 0, 0, 0
 	}
 	rate := q.Rates.Tool(n)
-	return relevance, q.boost(n), Reliability(rate.SuccessRate(), rate.N)
+	return relevance, q.boost(n), Reliability(rate.SuccessRate(), rate.Known())
 }
 
 // boost is StructuralBoost of a capability in this situation.

@@ -15,14 +15,15 @@ import (
 	"waymark/internal/parallel"
 )
 
-// Data is a table of observations: row i has features X[i·P : (i+1)·P], happened with share Y[i] in
-// [0, 1] and counts W[i] times; W may be nil for 1 each.
+// Data is a table of observations: row i has features X[i·P : (i+1)·P], or the first P of Rows[i] where that is not
+// nil. It happened with share Y[i] in [0, 1] and counts W[i] times; W may be nil for 1 each.
 type Data struct {
-	P int
-	X []float32
-	Y []float32
-	W []float32
-	Z []float32 // log-odds to start from, that the model only corrects; nil for 0
+	P    int
+	X    []float32
+	Rows [][]float32 // shared with whoever made them
+	Y    []float32
+	W    []float32
+	Z    []float32 // log-odds to start from, that the model only corrects; nil for 0
 }
 
 // Add appends an observation of weight 1, or w where the table has weights.
@@ -33,9 +34,31 @@ func (d *Data) Add(x []float64, y float64) {
 	d.Y = append(d.Y, float32(y))
 }
 
-// AddRow is Add for features of the precision that the table has.
+// AddRow is Add for features of the precision that the table has. The table keeps x, and may not be added to by Add.
 func (d *Data) AddRow(x []float32, y float64) {
-	d.X, d.Y = append(d.X, x...), append(d.Y, float32(y))
+	d.Rows, d.Y = append(d.Rows, x), append(d.Y, float32(y))
+}
+
+// Grow makes room for n more calls of AddRow.
+func (d *Data) Grow(n int) { d.Rows, d.Y = slices.Grow(d.Rows, n), slices.Grow(d.Y, n) }
+
+func (d *Data) row(i int) []float32 {
+	if d.Rows != nil {
+		return d.Rows[i][:d.P]
+	}
+	return d.X[i*d.P : (i+1)*d.P]
+}
+
+// Unshare copies the rows that the table shares.
+func (d *Data) Unshare() {
+	if d.Rows == nil {
+		return
+	}
+	d.X = make([]float32, 0, len(d.Rows)*d.P)
+	for i := range d.Rows {
+		d.X = append(d.X, d.row(i)...)
+	}
+	d.Rows = nil
 }
 
 // Join is one table of p features from parts without log-odds to start from, all of them with weights or none.
@@ -82,7 +105,7 @@ func FitFrom(d Data, penalty float64, start *Model, stop func() bool) *Model {
 	for i := range n {
 		w := d.weight(i)
 		total += w
-		numeric.Axpy32(w, d.X[i*P:(i+1)*P], m.Mean)
+		numeric.Axpy32(w, d.row(i), m.Mean)
 	}
 	for k := range P {
 		m.Mean[k] /= total
@@ -90,7 +113,7 @@ func FitFrom(d Data, penalty float64, start *Model, stop func() bool) *Model {
 	for i := range n {
 		w := d.weight(i)
 		mean, scale := m.Mean[:P], scale[:P]
-		for k, x := range d.X[i*P : (i+1)*P] {
+		for k, x := range d.row(i) {
 			c := float64(x) - mean[k]
 			scale[k] += float64(w * float64(c*c))
 		}
@@ -197,7 +220,7 @@ func logOdds[F float32 | float64](m *Model, x []F) float64 {
 func (m *Model) Zs(d Data) []float32 {
 	zs := make([]float32, len(d.Y))
 	for i := range zs {
-		zs[i] = float32(m.ZRow(d.X[i*d.P : (i+1)*d.P]))
+		zs[i] = float32(m.ZRow(d.row(i)))
 		if d.Z != nil {
 			zs[i] += d.Z[i]
 		}
@@ -289,8 +312,7 @@ func (d *Data) standardise(i, end int, b, mean, scale, x []float64, z *[4]float6
 		x[r*wide+P] = 1
 	}
 	if end-i == 4 { // side by side, for each sum waits for itself
-		from := d.X[i*P : (i+4)*P]
-		f0, f1, f2, f3 := from[:P], from[P:][:P], from[2*P:][:P], from[3*P:][:P]
+		f0, f1, f2, f3 := d.row(i)[:P], d.row(i + 1)[:P], d.row(i + 2)[:P], d.row(i + 3)[:P]
 		x0, x1, x2, x3 := x[:P], x[wide:][:P], x[2*wide:][:P], x[3*wide:][:P]
 		z0, z1, z2, z3 := z[0], z[1], z[2], z[3]
 		for k, b := range slope {
@@ -309,7 +331,7 @@ func (d *Data) standardise(i, end int, b, mean, scale, x []float64, z *[4]float6
 	}
 	for r := range end - i {
 		x := x[r*wide:][:P]
-		for k, f := range d.X[(i+r)*P : (i+r+1)*P] {
+		for k, f := range d.row(i + r) {
 			x[k] = float64((float64(f) - mean[k]) * scale[k])
 			z[r] += float64(slope[k] * x[k])
 		}

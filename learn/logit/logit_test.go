@@ -4,9 +4,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -156,4 +158,23 @@ func TestAFitIsNoWorseThanItsStart(t *testing.T) {
 	for i := range 2 {
 		assert.LessOrEqual(t, math.Abs(40+m.Z([]float64{float64(i)})), 40.)
 	}
+}
+
+// Rows that are shared, also wider ones, give the bits of the same rows in a table of its own, and are copied before
+// anything is changed in them.
+func TestSharedRows(t *testing.T) {
+	own := table(3, 131, 5)
+	shared := Data{P: own.P}
+	shared.Grow(len(own.Y))
+	for i, y := range own.Y {
+		shared.AddRow(append(slices.Clone(own.row(i)), 7, 8), float64(y))
+	}
+	require.Equal(t, Fit(own, 2), Fit(shared, 2))
+	m := Fit(own, 1)
+	require.Equal(t, m.Zs(own), m.Zs(shared))
+	first := shared.Rows[0]
+	shared.Unshare()
+	require.Equal(t, own.X, shared.X)
+	shared.X[0]++
+	require.Equal(t, own.X[0], first[0])
 }

@@ -438,3 +438,25 @@ func fitWeights(c Catalog, tasks []*Task, timed bool) Weights {
 	w, _ := fitPredictions(c, tasks, timed)
 	return w
 }
+
+// Who says how many tasks will come gets the same history, whatever their number.
+func TestExpectedTasksAreMeasuredOnce(t *testing.T) {
+	var tasks []*Task
+	for i := range 150 {
+		task := line(int32(i%tools), int32((i+1)%tools))
+		task.Request = []Word{{ID: int32(i % 7), Mass: 1}, {ID: int32(7 + i%11), Mass: 2}}
+		tasks = append(tasks, task)
+	}
+	for n := range len(tasks) + 1 {
+		plain, expected := NewHistory(catalog()), NewHistory(catalog())
+		expected.Expect(n)
+		for _, task := range tasks[:n] {
+			plain.Observe(task)
+			expected.Observe(task)
+		}
+		require.Equal(t, plain.requests.norms, expected.requests.norms, n)
+		if n > 0 {
+			require.Equal(t, plain.requests.remeasure, expected.requests.remeasure, n)
+		}
+	}
+}

@@ -126,6 +126,14 @@ func (h *History) measure() {
 	h.requests.remeasure = len(h.tasks) + len(h.tasks)/32 + 1
 }
 
+// Expect says that n tasks will be observed before anything is asked: vectors are measured the last time that n tasks
+// need it, and not before, where nobody looks at them.
+func (h *History) Expect(n int) {
+	for at := 1; at <= n; at += at/32 + 1 {
+		h.requests.remeasure = at
+	}
+}
+
 // wordFeatures appends the words for the residual model, together of length 2.
 func (h *History) wordFeatures(words []Word, features []maxent.Feature) []maxent.Feature {
 	s := 0.0

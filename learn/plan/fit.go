@@ -155,7 +155,7 @@ func (f *fit) fitStages(from *Model, base, next []int) {
 		from = &Model{}
 	}
 	d := f.scores(f.all)
-	clearColumns(d, base)
+	clearColumns(&d, base)
 	f.fitKinds(d, penalty, func(m *Model, kind int) **logit.Model { return &m.kinds[kind].first }, from)
 	if f.needs != nil {
 		f.fitKinds(f.goals(d), penalty, func(m *Model, kind int) **logit.Model { return &m.kinds[kind].target }, from)
@@ -171,7 +171,7 @@ func (f *fit) fitStages(from *Model, base, next []int) {
 		return
 	}
 	d = f.corrections()
-	clearColumns(d, append(base, next...))
+	clearColumns(&d, append(base, next...))
 	f.fitKinds(d, corrected, func(m *Model, kind int) **logit.Model { return &m.kinds[kind].second }, from)
 	if f.stopped.Load() {
 		return
@@ -196,7 +196,7 @@ func (f *fit) fitKinds(d logit.Data, penalty float64, of func(m *Model, kind int
 // goals are the candidates of the sample as observations of what a task is done for, in the order of d,
 // which are those of what it uses.
 func (f *fit) goals(d logit.Data) logit.Data {
-	e := logit.Data{P: d.P, X: d.X, W: d.W}
+	e := logit.Data{P: d.P, X: d.X, Rows: d.Rows, W: d.W}
 	for _, q := range f.all {
 		goal := map[int32]float64{}
 		for _, l := range f.sinksOf(&f.groups[q.own]) {
@@ -213,6 +213,7 @@ func (f *fit) goals(d logit.Data) logit.Data {
 func (f *fit) corrections() logit.Data {
 	base := len(baseNames)
 	d := logit.Data{P: base + len(nextNames)}
+	d.Grow(rows(f.all))
 	for _, q := range f.all {
 		for i, t := range q.table.cand {
 			d.AddRow(q.table.f[i], q.mine[t])

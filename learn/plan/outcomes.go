@@ -100,7 +100,7 @@ func (f *fit) outcomeGain() float64 {
 	for h, asked := range halves {
 		heeding := f.regress(f.scores(halves[1-h]), penalty)
 		d := f.scores(append(failed[:len(failed):len(failed)], halves[1-h]...))
-		clearColumns(d, columns(baseNames, outcomeNames))
+		clearColumns(&d, columns(baseNames, outcomeNames))
 		alike := f.regress(d, penalty)
 		if heeding == nil || alike == nil {
 			return math.Inf(-1)

@@ -103,12 +103,21 @@ func (q *request) precision(m *logit.Model) float64 {
 // scores are the candidates of requests as observations of the first stage.
 func (f *fit) scores(sample []*request) logit.Data {
 	d := logit.Data{P: len(baseNames)}
+	d.Grow(rows(sample))
 	for _, q := range sample {
 		for i, t := range q.table.cand {
-			d.AddRow(q.table.f[i][:d.P], q.mine[t])
+			d.AddRow(q.table.f[i], q.mine[t])
 		}
 	}
 	return d
+}
+
+// rows counts the candidates of requests.
+func rows(sample []*request) (n int) {
+	for _, q := range sample {
+		n += len(q.table.cand)
+	}
+	return n
 }
 
 // mass is what a request of the sample counts for weights of a kind, by its age and by how foreign it is.

@@ -137,7 +137,7 @@ func (s *Study) anew(sample []*request, from *Model, out signal, all bool) *Mode
 	}
 	if all || len(out.link) > 0 {
 		d := f.linkings()
-		clearColumns(d, columns(linkNames, out.link))
+		clearColumns(&d, columns(linkNames, out.link))
 		m.linker = f.regressFrom(d, penalty, from.linker)
 	}
 	return &m
@@ -153,7 +153,11 @@ func columns(all, some []string) []int {
 }
 
 // clearColumns makes features say nothing: what never varies gets no slope.
-func clearColumns(d logit.Data, columns []int) {
+func clearColumns(d *logit.Data, columns []int) {
+	if len(columns) == 0 {
+		return
+	}
+	d.Unshare()
 	for i := range d.Y {
 		for _, k := range columns {
 			d.X[i*d.P+k] = 0

@@ -28,6 +28,7 @@ type Answer struct {
 	Body       []byte            `json:"body,omitempty"`
 	TooLong    bool              `json:"too_long,omitempty"` // carried out, but the body is not kept
 	At         time.Time         `json:"at"`
+	Claim      string            `json:"claim,omitempty"` // the process that is at work on the request; there is no answer yet
 }
 
 // Get returns the answer kept for a request, nil if there is none or it is older than a day.
@@ -47,6 +48,37 @@ func (a Answers) Get(ctx context.Context, name string, now time.Time) (*Answer, 
 		return nil, nil
 	}
 	return kept, nil
+}
+
+// Claim notes that a process works on a request, before it does, where several processes may get it. It returns what is
+// kept of the request: an answer, or the claim of another process.
+func (a Answers) Claim(ctx context.Context, name, process string, now time.Time) (*Answer, error) {
+	for {
+		kept, err := a.Get(ctx, name, now)
+		if err != nil || kept != nil && kept.Claim != process {
+			return kept, err
+		}
+		_, version, err := a.Table.Get(ctx, answerRow+name)
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return nil, err
+		}
+		value, err := json.Marshal(Answer{Claim: process, At: now.UTC()})
+		if err == nil {
+			_, err = a.Table.CAS(ctx, answerRow+name, version, value)
+		}
+		if !errors.Is(err, storage.ErrConflict) {
+			return nil, err
+		}
+	}
+}
+
+// Release ends a claim of a process that gave no answer to keep.
+func (a Answers) Release(ctx context.Context, name, process string, now time.Time) error {
+	kept, err := a.Get(ctx, name, now)
+	if err != nil || kept == nil || kept.Claim != process {
+		return err
+	}
+	return a.Table.Delete(ctx, answerRow+name)
 }
 
 // Put keeps an answer.

@@ -32,6 +32,8 @@ type Counts struct {
 	Totals      Totals
 	Buffers     *sync.Pool        // working memory of queries, shared by all counts of one state
 	Bypasses    map[string]uint64 // by capability
+
+	limits []uint8 // by source, see [State.limits]
 }
 
 // kappa smooths edge weights, w(a→b) = n(a,b) / (n(a) + κ): one observation gives ½, not certainty.
@@ -45,6 +47,7 @@ type shown struct {
 	view    *Catalog          // that canon and roles come from
 	roles   *Roles
 	rows    *graph.Rows
+	limits  []uint8 // by source, as rows count them
 	uses    pages.List[Usage]
 	wires   pages.List[[]wiring.Wire]
 	starts  int32
@@ -87,6 +90,7 @@ func (s *State) Freeze() *Counts {
 	h := &s.shown
 	view := s.catalog()
 	all := s.join(view)
+	s.showLimits()
 	s.showUses(all)
 	s.showRows(all)
 	s.showWires(all)
@@ -97,8 +101,17 @@ func (s *State) Freeze() *Counts {
 	return &Counts{
 		IDs: slices.Clip(s.ids), index: s.index, Canonical: slices.Clip(h.canon), Catalog: view, Roles: h.roles,
 		Graph: h.rows.Freeze(), Usage: h.uses.Freeze(), Start: h.starts, Suggestable: h.live, Rates: s.memory.Freeze(), Wires: h.wires.Freeze(),
-		Past: s.episodes(), Sources: slices.Clip(s.sources.names), BySource: s.sources.bySource.Freeze(), Totals: s.totals, Buffers: h.scratch, Bypasses: s.bypasses.show(),
+		Past: s.episodes(), Sources: slices.Clip(s.sources.names), BySource: s.sources.bySource.Freeze(), Totals: s.totals, Buffers: h.scratch, Bypasses: s.bypasses.show(), limits: h.limits,
 	}
+}
+
+// showLimits has all rows built anew where more or fewer observations of a source count than before.
+func (s *State) showLimits() {
+	h, limits := &s.shown, s.limits()
+	if n := len(h.limits); limits != nil && (h.limits == nil || !slices.Equal(limits[:n], h.limits)) {
+		h.rows = nil
+	}
+	h.limits = limits
 }
 
 // join decides which node counts for which, and reports whether that has changed for any that was
@@ -246,13 +259,15 @@ func (s *State) appendRow(edges []graph.Edge, i int32) []graph.Edge {
 	if len(s.shown.spelled) > 0 {
 		row = s.joinedRow(i)
 	}
-	several := len(s.sources.names) >= severalSources
+	limits := s.shown.limits
 	var n uint64
 	for _, t := range row {
-		n += t.counted(several).halves
+		n += t.counted(limits).halves
 	}
 	for _, t := range row {
-		t = t.counted(several)
+		if t = t.counted(limits); t.count == 0 {
+			continue
+		}
 		w := float64(t.halves) / float64(n+2*kappa) // halves over halves
 		edges = append(edges, graph.Edge{From: i, To: t.to, Weight: w, Count: t.count})
 	}
@@ -273,7 +288,9 @@ func (s *State) joinedRow(i int32) []transition {
 	row := all[:0]
 	for _, t := range all {
 		if last := len(row) - 1; last >= 0 && row[last].to == t.to {
-			row[last].reportedBy(t.only)
+			if row[last].only != t.only {
+				row[last].only = 0
+			}
 			row[last].halves += t.halves
 			row[last].count += t.count
 		} else {

@@ -68,13 +68,14 @@ type grown struct {
 	branched bool            // some step came after others than the one before it
 	bypassed []string        // capabilities that it did by hand
 	limited  bool            // as in [Episode]
+	counted  map[pair]bool   // the transitions that it has had, if its source has a key
 }
 
 // Begin folds the beginning of an episode that grows: its steps come one by one ([State.Perform]), and
 // count once there are any.
 func (s *State) Begin(e *episodic.Episode) {
 	if s.growing.get(e.ID) == nil {
-		s.growing.put(&grown{Grown: episodic.Grown{Episode: *e}, past: -1})
+		s.growing.put(&grown{Grown: episodic.Grown{Episode: *e}, past: -1, counted: map[pair]bool{}})
 	}
 }
 
@@ -169,7 +170,7 @@ func (s *State) perform(g *grown, x int, source int32) {
 	for i, b := range before {
 		prior[i] = g.nodes[b]
 		if step.Outcome != episodic.Failure && g.Steps[b].Outcome != episodic.Failure {
-			g.limited = !s.count(prior[i], node, halves(step), source) || g.limited
+			g.count(s, b, x, source)
 		}
 	}
 	s.memory.Observe(node, prior, step.Outcome, g.Time, source)
@@ -180,7 +181,7 @@ func (s *State) perform(g *grown, x int, source int32) {
 	branches := g.branches + branch(len(before))
 	for _, y := range after {
 		if step.Outcome != episodic.Failure && g.Steps[y].Outcome != episodic.Failure {
-			g.limited = !s.count(node, g.nodes[y], halves(&g.Steps[y]), source) || g.limited
+			g.count(s, x, y, source)
 		}
 		others, _ := g.Around(y)
 		branches += branch(len(others)) - branch(len(others)-1)
@@ -193,6 +194,24 @@ func (s *State) perform(g *grown, x int, source int32) {
 		s.totals.Branching++
 	}
 	g.branches = branches
+}
+
+// count counts the transition between two steps.
+func (g *grown) count(s *State, from, to int, source int32) {
+	p := pair{g.nodes[from], g.nodes[to]}
+	g.limited = !s.count(p, halves(&g.Steps[to]), source, g.counted[p]) || g.limited
+	if !s.trusted(source) {
+		g.counted[p] = true
+	}
+}
+
+// pairs are the transitions of an episode whose steps are these nodes.
+func pairs(e *episodic.Episode, nodes []int32) map[pair]bool {
+	all := map[pair]bool{}
+	for _, t := range e.Transitions() {
+		all[pair{nodes[t.From], nodes[t.To]}] = true
+	}
+	return all
 }
 
 // halves is the weight of what comes right before a step, as [episodic.Transition] counts it.
@@ -287,7 +306,7 @@ func (s *State) readGrowing(r *codec.Reader) {
 			o.nodes = append(o.nodes, s.node(o.Steps[i].Tool))
 			o.values = append(o.values, s.wires.ReadValues(r))
 		}
-		o.branches, o.branched = branching(o.Before()), true
+		o.branches, o.branched, o.counted = branching(o.Before()), true, pairs(&o.Episode, o.nodes)
 		if o.past >= 0 {
 			o.limited = s.past.At(o.past).Limited
 		}

@@ -21,17 +21,17 @@ import (
 // An Image is a state at one moment, to be written. It shares with the state what the state copies
 // before it changes it.
 type Image struct {
-	ids       []string
-	out       [][]transition
-	uses      []Usage
-	gone      []int32
-	view      *Catalog
-	memory    *episodic.Image
-	past      Episodes
-	names     []string
-	totals    Totals
-	claims    claims
-	confirmed []int32
+	ids      []string
+	out      [][]transition
+	uses     []Usage
+	gone     []int32
+	view     *Catalog
+	memory   *episodic.Image
+	past     Episodes
+	names    []string
+	totals   Totals
+	claims   claims
+	evidence []evidence
 
 	growing []*grown
 	wires   *wiring.Image
@@ -44,7 +44,7 @@ func (s *State) Image() *Image {
 	clear(s.own)
 	i := &Image{
 		ids: slices.Clip(s.ids), out: slices.Clone(s.out), uses: slices.Clone(s.uses), view: s.catalog(),
-		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.sources.names), totals: s.totals, claims: maps.Clone(s.claims), confirmed: slices.Clone(s.sources.confirmed), growing: s.growing.image(), wires: s.wires.Image(), bypasses: s.bypasses.show(),
+		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.sources.names), totals: s.totals, claims: maps.Clone(s.claims), evidence: slices.Clone(s.sources.evidence), growing: s.growing.image(), wires: s.wires.Image(), bypasses: s.bypasses.show(),
 	}
 	for n := range s.gone {
 		i.gone = append(i.gone, n)
@@ -62,10 +62,10 @@ func (i *Image) Write(w *codec.Writer) error {
 		for _, t := range row {
 			w.Int(int64(t.to) - last)
 			last = int64(t.to)
-			w.Uint(uint64(t.alone))
 			w.Uint(uint64(t.only))
 			w.Uint(t.halves)
 			w.Uint(t.count)
+			w.Uint(t.within)
 		}
 	}
 	for _, u := range i.uses {
@@ -89,7 +89,10 @@ func (i *Image) Write(w *codec.Writer) error {
 		}
 	}
 	w.Texts(i.names)
-	w.Ints(i.confirmed)
+	for _, e := range i.evidence {
+		w.Uint(uint64(e.shared))
+		w.Uint(uint64(e.alone))
+	}
 	i.memory.Write(w)
 	i.claims.write(w)
 	i.writePast(w)
@@ -180,8 +183,8 @@ func ReadState(r *codec.Reader) *State {
 		}
 		s.sourceID(name)
 	}
-	if s.sources.confirmed = r.Ints(); len(s.sources.confirmed) != len(s.sources.names) {
-		r.Fail("%d sources, and confirmed observations of %d", len(s.sources.names), len(s.sources.confirmed))
+	for i := range s.sources.evidence {
+		s.sources.evidence[i] = evidence{int32(r.Uint()), int32(r.Uint())}
 	}
 	s.memory = episodic.ReadMemory(r, n, len(s.sources.names))
 	for id := range s.sources.names {
@@ -218,7 +221,7 @@ func readRow(r *codec.Reader, nodes int) []transition {
 			return nil
 		}
 		last = to
-		row[i] = transition{to: int32(to), alone: uint8(r.Uint()), only: int32(r.Uint()), halves: r.Uint(), count: r.Uint()}
+		row[i] = transition{to: int32(to), only: int32(r.Uint()), halves: r.Uint(), count: r.Uint(), within: r.Uint()}
 	}
 	return row
 }

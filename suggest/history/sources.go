@@ -7,26 +7,29 @@ import (
 
 	"waymark/episodic"
 	"waymark/internal/codec"
+	"waymark/internal/numeric"
 )
 
 // One dishonest credential must not bend what others are told. Evidence of a source with a key counts as follows, once
 // the workspace has [severalSources] sources:
 //
-//   - of its observations of one transition a → b, at most max([fewObservations], [othersFactor] times those of all
-//     other sources so far) are counted; an episode with more teaches nothing else, neither requests nor weights;
-//   - of its observations of a transition that no other source reports, one counts, and up to [fewObservations] where
-//     the source has reported [confirmedPerCount] times as many that others report as well; further episodes with such
-//     a transition are left out of the fit of profile learned;
+//   - of its observations of one transition a → b, at most max(1, [othersFactor] times those of all other sources so far)
+//     count; once max([fewObservations], that) of its episodes have had the transition, further ones teach nothing else,
+//     neither requests nor weights. An episode that repeats the transition counts once for this;
+//   - of its observations of a transition that no other source reports, as many count as [evidence.limit] says; further
+//     episodes with such a transition are left out of the fit of profile learned. As soon as another source reports the
+//     transition, at most [othersFactor] of them count;
 //   - a tool that is in no catalog and that only this source has used is not suggested.
 //
 // Sources without a key are the operator's own and are not limited; [Treatments] says which others are not either. What is
-// counted depends on the order of the log alone, so that a replay counts the same.
+// counted depends on the log alone, so that a replay counts the same.
 const (
 	severalSources  = 3
 	fewObservations = 5
 	othersFactor    = 2
 
-	confirmedPerCount = 50
+	usualFactor    = 2  // times the usual share of transitions that a key alone reports are unusual
+	sharedPerCount = 40 // transitions that others report as well earn one more observation of those that they do not
 )
 
 // Treatment is how the operator wants the evidence of a source with a key to count.
@@ -69,67 +72,128 @@ func (s *State) HasSource(name string) bool {
 // HasKey reports whether a source came with a key, be it directly or through a collector.
 func HasKey(source string) bool { return strings.Contains(source, credential) }
 
-// aloneLimit is how many observations count of a transition that one key alone reports, by the number of its
-// observations that other sources confirm.
-func aloneLimit(confirmed int32) uint8 {
-	return uint8(min(fewObservations, max(1, confirmed/confirmedPerCount)))
+// evidence counts the distinct transitions of a source with a key: those that other sources report as well, and those
+// that it alone reports.
+type evidence struct{ shared, alone int32 }
+
+// limit is how many observations count of a transition that this source alone reports, beside the evidence of all other
+// keys: none where the share of such transitions among its own is above [usualFactor] times that of the others, by the
+// lower end of its 95 % Wilson interval; else one, and one more for each [sharedPerCount] that others report as well.
+func (e evidence) limit(others evidence) uint8 {
+	usual := float64(others.alone+1) / float64(others.alone+others.shared+2)
+	if numeric.WilsonLower(float64(e.alone), float64(e.alone+e.shared), numeric.Z95) > usualFactor*usual {
+		return 0
+	}
+	return uint8(min(fewObservations, 1+e.shared/sharedPerCount))
 }
 
-// claim is a transition as one source with a key reports it.
-type claim struct{ source, from, to int32 }
+// limits are [evidence.limit] by source; nil where there are few sources.
+func (s *State) limits() []uint8 {
+	if len(s.sources.names) < severalSources {
+		return nil
+	}
+	var all evidence
+	for _, e := range s.sources.evidence {
+		all.shared += e.shared
+		all.alone += e.alone
+	}
+	limits := make([]uint8, len(s.sources.names))
+	for i, e := range s.sources.evidence {
+		limits[i] = e.limit(evidence{all.shared - e.shared, all.alone - e.alone})
+	}
+	return limits
+}
 
-// claims are the observations counted of sources with a key.
-type claims map[claim]uint32
+// pair is a transition between two nodes.
+type pair struct{ from, to int32 }
+
+// claim is a transition as one source with a key reports it.
+type claim struct {
+	source int32
+	pair
+}
+
+// claims are what is counted of sources with a key.
+type claims map[claim]claimed
+
+// claimed is how often a source reported a transition within its limit, and in how many episodes.
+type claimed struct{ observations, episodes uint32 }
 
 // trusted reports whether a source is the operator's own.
 func (s *State) trusted(source int32) bool {
 	return !HasKey(s.sources.names[source])
 }
 
-// admit reports whether one more observation of a transition is counted, of which all sources have count so far.
-func (s *State) admit(source, from, to int32, count uint64) bool {
-	if s.trusted(source) {
-		return true
-	}
-	c := claim{source, from, to}
-	own := uint64(s.claims[c])
-	if len(s.sources.names) >= severalSources && own >= max(fewObservations, othersFactor*(count-min(own, count))) {
-		return false
-	}
-	s.claims[c]++
-	return true
+// admission is what becomes of one observation of a transition.
+type admission struct {
+	within  bool // the limit of its source, where all sources have count so far
+	counted bool
+	teaches bool // the rest of the episode counts
 }
 
-// reporter is what a transition notes of a source: 0 for the operator's own.
-func (s *State) reporter(source int32) int32 {
+// admit decides about one more observation of a transition; again is whether its episode has had the transition before.
+func (s *State) admit(source int32, p pair, t *transition, again bool) admission {
 	if s.trusted(source) {
-		return 0
+		s.report(t, source, false)
+		return admission{true, true, true}
 	}
-	return source + 1
+	c := s.claims[claim{source, p}]
+	own, few := uint64(c.observations), len(s.sources.names) < severalSources
+	others := t.within - min(own, t.within)
+	limit := max(fewObservations, othersFactor*others)
+	a := admission{within: few || own < limit, teaches: few || again || uint64(c.episodes) < limit}
+	if !again && a.teaches {
+		c.episodes++
+	}
+	if a.within {
+		c.observations++
+		s.report(t, source, own == 0)
+		a.counted = few || t.only != 0 || own < max(1, othersFactor*others)
+	}
+	s.claims[claim{source, p}] = c
+	return a
 }
 
-// reportedBy notes who reports a transition, before it is counted; only is as in transition.
-func (t *transition) reportedBy(only int32) {
-	if t.count == 0 {
-		t.only = only
-	} else if t.only != only {
+// report notes who reports a transition, before it is counted; first is whether the source has not reported it before.
+func (s *State) report(t *transition, source int32, first bool) {
+	trusted, e := s.trusted(source), s.sources.evidence
+	switch {
+	case t.within == 0 && !trusted:
+		t.only = source + 1
+		e[source].alone++
+	case t.only != 0 && t.only != source+1:
+		e[t.only-1].alone--
+		e[t.only-1].shared++
 		t.only = 0
+		if len(s.sources.names) >= severalSources {
+			*t = t.atMost(othersFactor)
+		}
+		if !trusted {
+			e[source].shared++
+		}
+	case t.only == 0 && first && !trusted:
+		e[source].shared++
 	}
 }
 
-// counted is what counts of a transition, with or without several sources.
-func (t transition) counted(several bool) transition {
-	if alone := uint64(t.alone); several && t.only != 0 && t.count > alone {
-		t.halves, t.count = max(alone, t.halves*alone/t.count), alone
+// atMost is the transition with at most n observations.
+func (t transition) atMost(n uint64) transition {
+	if t.count > n {
+		t.halves, t.count = max(n, t.halves*n/t.count), n
 	}
 	return t
 }
 
-// pair is a transition between two nodes.
-type pair struct{ from, to int32 }
+// counted is what counts of a transition, with or without limits by source. The count may be 0.
+func (t transition) counted(limits []uint8) transition {
+	if limits == nil || t.only == 0 {
+		return t
+	}
+	return t.atMost(uint64(limits[t.only-1]))
+}
 
 // Repeated marks the past episodes from first on in which a key repeats a transition that no other source reports:
-// all but those that count by [aloneLimit]. It returns nil where there are fewer than severalSources.
+// all but those that count by [evidence.limit]. It returns nil where there are fewer than severalSources.
 func (c *Counts) Repeated(first int) []bool {
 	if len(c.Sources) < severalSources {
 		return nil
@@ -149,15 +213,13 @@ func (c *Counts) Repeated(first int) []bool {
 			}
 		}
 	}
-	seen, confirmed := map[pair]uint8{}, make([]int32, len(c.Sources))
+	seen := map[pair]uint8{}
 	for i := range marked {
 		p := c.Past.Episode(first + i)
-		pairs, limit := c.pairs(p), aloneLimit(confirmed[p.Source])
-		marked[i] = slices.ContainsFunc(pairs, func(t pair) bool { return only[t] != 0 && seen[t] >= limit })
+		pairs := c.pairs(p)
+		marked[i] = slices.ContainsFunc(pairs, func(t pair) bool { return only[t] != 0 && seen[t] >= c.limits[p.Source] })
 		for _, t := range pairs {
-			if only[t] == 0 {
-				confirmed[p.Source]++
-			} else if !marked[i] {
+			if only[t] != 0 && !marked[i] {
 				seen[t] = min(seen[t], fewObservations) + 1
 			}
 		}
@@ -173,6 +235,46 @@ func (c *Counts) pairs(p *Episode) (out []pair) {
 		}
 	}
 	return out
+}
+
+// Reports are the observations of one transition that were recorded, whatever of them counts.
+type Reports struct {
+	Observed int   `json:"observed" doc:"Times the transition was recorded; evidence.count is how many of them count."`
+	Limit    *int  `json:"limit,omitempty" doc:"Of a transition that one key alone reports: the most observations that count."`
+	Sources  int   `json:"sources" doc:"Distinct sources that reported it."`
+	BySource []int `json:"by_source" doc:"Observations of each of the 20 sources with the most, the most first. Names of sources are only in the list of sources."`
+}
+
+const shownSources = 20
+
+// Reports counts who reported a transition, in one pass over the past.
+func (c *Counts) Reports(from, to int32) Reports {
+	bySource := map[int32]int{}
+	for i := range c.Past.N {
+		p := c.Past.Episode(i)
+		if !slices.ContainsFunc(p.Nodes, func(raw int32) bool { return c.Canonical[raw] == to }) {
+			continue
+		}
+		for x, parents := range p.Parents() {
+			for _, y := range parents {
+				if c.Canonical[p.Nodes[x]] == to && c.Canonical[p.Nodes[y]] == from && !p.failedStep(x) && !p.failedStep(int(y)) {
+					bySource[p.Source]++
+				}
+			}
+		}
+	}
+	r := Reports{Sources: len(bySource), BySource: []int{}}
+	for source, n := range bySource {
+		r.Observed += n
+		r.BySource = append(r.BySource, n)
+		if len(bySource) == 1 && c.limits != nil && HasKey(c.Sources[source]) {
+			limit := int(c.limits[source])
+			r.Limit = &limit
+		}
+	}
+	slices.SortFunc(r.BySource, func(a, b int) int { return cmp.Compare(b, a) })
+	r.BySource = r.BySource[:min(len(r.BySource), shownSources)]
+	return r
 }
 
 // usedBy notes who uses a node, before the use is counted.
@@ -211,20 +313,21 @@ func (c claims) write(w *codec.Writer) {
 		w.Uint(uint64(k.source))
 		w.Uint(uint64(k.from))
 		w.Uint(uint64(k.to))
-		w.Uint(uint64(c[k]))
+		w.Uint(uint64(c[k].observations))
+		w.Uint(uint64(c[k].episodes))
 	}
 }
 
 // readClaims reads what write wrote, of so many sources and nodes. What is damaged fails r.
 func readClaims(r *codec.Reader, sources, nodes int) claims {
 	c := claims{}
-	for range r.Len(4) {
-		source, from, to, count := r.Uint(), r.Uint(), r.Uint(), r.Uint()
+	for range r.Len(5) {
+		source, from, to, observations, episodes := r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint()
 		if source >= uint64(sources) || from >= uint64(nodes) || to >= uint64(nodes) {
 			r.Fail("source %d of %d reports a transition from %d to %d of %d nodes", source, sources, from, to, nodes)
 			break
 		}
-		c[claim{int32(source), int32(from), int32(to)}] = uint32(count)
+		c[claim{int32(source), pair{int32(from), int32(to)}}] = claimed{uint32(observations), uint32(episodes)}
 	}
 	return c
 }

@@ -44,10 +44,10 @@ type State struct {
 
 // A sourceTable numbers the sources of episodes.
 type sourceTable struct {
-	source    map[string]int32
-	names     []string           // sources, in order of first appearance
-	bySource  pages.List[uint64] // episodes
-	confirmed []int32            // by source, observations of transitions that another source reports as well
+	source   map[string]int32
+	names    []string           // sources, in order of first appearance
+	bySource pages.List[uint64] // episodes
+	evidence []evidence         // by source
 
 	treatments Treatments
 }
@@ -55,10 +55,10 @@ type sourceTable struct {
 // transition is the count of one ordered pair.
 type transition struct {
 	to     int32
-	alone  uint8  // observations that count while only is not 0
 	only   int32  // 1 + the key that alone reports it; 0: several sources do, or one of the operator's own
 	halves uint64 // Σ weight in halves, exact
-	count  uint64 // observations
+	count  uint64 // observations that count
+	within uint64 // observations within the limits of their sources
 }
 
 // Usage counts how a node was used.
@@ -106,6 +106,11 @@ type Episode struct {
 
 // Failed reports whether the episode failed as a whole.
 func (p *Episode) Failed() bool { return outcomes[p.Outcome] == episodic.Failure }
+
+// failedStep reports whether step i failed.
+func (p *Episode) failedStep(i int) bool {
+	return p.StepOutcomes != nil && outcomes[p.StepOutcomes[i]] == episodic.Failure
+}
 
 // Parents lists for each step the steps it came after.
 func (p *Episode) Parents() [][]int32 {
@@ -246,9 +251,13 @@ func (s *State) Record(e *episodic.Episode) {
 		s.shown.used.add(nodes[i])
 		s.totals.StepOutcomes[outcomeIndex(e.Steps[i].Outcome)]++
 	}
-	limited := false
+	limited, keyed, counted := false, !s.trusted(source), map[pair]bool{}
 	for _, t := range e.Transitions() {
-		limited = !s.count(nodes[t.From], nodes[t.To], t.Halves, source) || limited
+		p := pair{nodes[t.From], nodes[t.To]}
+		limited = !s.count(p, t.Halves, source, counted[p]) || limited
+		if keyed {
+			counted[p] = true
+		}
 	}
 	order, before := e.Order(), e.Before()
 	s.bypasses.add(s.bypassed(e, order, ""), 1)
@@ -330,8 +339,10 @@ func (s *State) Feedback(context []string, id string, o episodic.Outcome, at tim
 	s.totals.Feedback++
 }
 
-// count counts one transition, and reports whether its source is not limited by [State.admit].
-func (s *State) count(from, to int32, halves uint64, source int32) bool {
+// count counts one transition, and reports whether the rest of its episode counts; again is whether the episode has had
+// the transition before.
+func (s *State) count(p pair, halves uint64, source int32, again bool) bool {
+	from, to := p.from, p.to
 	s.shown.led.add(from)
 	if !s.own[from] {
 		s.out[from], s.own[from] = slices.Clone(s.out[from]), true
@@ -342,19 +353,16 @@ func (s *State) count(from, to int32, halves uint64, source int32) bool {
 		row = slices.Insert(row, i, transition{to: to})
 		s.out[from] = row
 	}
-	if !s.admit(source, from, to, row[i].count) {
-		return false
-	}
 	t := &row[i]
-	t.reportedBy(s.reporter(source))
-	t.halves += halves
-	t.count++
-	if t.only == 0 {
-		s.sources.confirmed[source]++
-	} else if t.alone < aloneLimit(s.sources.confirmed[source]) {
-		t.alone++
+	a := s.admit(source, p, t, again)
+	if a.within {
+		t.within++
 	}
-	return true
+	if a.counted {
+		t.halves += halves
+		t.count++
+	}
+	return a.teaches
 }
 
 // credential is in the name of every source that came with a key, be it directly or through a collector. Others are the
@@ -367,10 +375,7 @@ func (s *State) sourceID(name string) int32 {
 	if !ok {
 		id = int32(len(s.sources.names))
 		s.sources.source[name] = id
-		s.sources.names, s.sources.confirmed = append(s.sources.names, name), append(s.sources.confirmed, 0)
-		if len(s.sources.names) == severalSources {
-			s.shown.rows = nil // transitions of one key alone count otherwise from now on
-		}
+		s.sources.names, s.sources.evidence = append(s.sources.names, name), append(s.sources.evidence, evidence{})
 		s.trust(id)
 	}
 	return id
