@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -24,29 +25,36 @@ var states = []struct{ name, address, wait string }{
 	{"Next", "next?profile=seed&context=forge:create_branch", "article svg"},
 	{"Plan and runs", "plan?profile=seed&intent=open%20a%20pull%20request", `svg[aria-label^="DAG"]`},
 	{"Proof", "proof", "main h2"},
-	{"Changes", "changes", "main form"},
+	{"Changes", "changes", "article.card ol"},
 	{"Operations", "operations", `[aria-label^="Tools by calls"]`},
 }
 
-// Every screen is without a violation that axe-core finds, in light and dark.
+// Every screen is without a violation that axe-core finds, in light and dark. Of long tables and the map the first rows
+// and nodes stand for the others, which are made by the same code.
 func TestBrowserScreensAreAccessible(t *testing.T) {
 	browser(t)
 	axe, err := os.ReadFile("third_party/axe.min.js")
 	require.NoError(t, err)
 	base := serve(t, "--sample")
+	changed(t, base)
 	ctx, problems := tab(t)
-	for _, scheme := range []string{"light", "dark"} {
-		require.NoError(t, chromedp.Run(ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}})))
-		for _, s := range states {
-			open(t, ctx, base, s.address, s.wait)
+	scheme := func(name string) chromedp.Action {
+		return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}})
+	}
+	for _, s := range states {
+		require.NoError(t, chromedp.Run(ctx, scheme("light")))
+		open(t, ctx, base, s.address, s.wait)
+		require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`, nil),
+			chromedp.Evaluate(`document.querySelectorAll("tbody tr:nth-child(n+6), svg.map :nth-child(n+20), main article:nth-of-type(n+4)").forEach((e) => e.remove())`, nil), chromedp.Evaluate(string(axe)+";0", nil)))
+		for name, rules := range map[string]string{"light": "", "dark": `{runOnly: ["color-contrast"]}`} { // colours alone differ
 			var found struct {
 				Passes     int
 				Violations []string
 			}
-			require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`, nil), chromedp.Evaluate(string(axe)+";0", nil),
-				chromedp.Evaluate(`axe.run().then((r) => ({Passes: r.passes.length, Violations: r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.html.slice(0, 200) + " " + n.failureSummary))}))`, &found, awaits)))
-			require.Empty(t, found.Violations, "%s, %s", s.name, scheme)
-			require.Greater(t, found.Passes, 10, s.name)
+			require.NoError(t, chromedp.Run(ctx, scheme(name),
+				chromedp.Evaluate(`axe.run(document, `+cmp.Or(rules, "{}")+`).then((r) => ({Passes: r.passes.length, Violations: r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.html.slice(0, 200) + " " + n.failureSummary))}))`, &found, awaits)))
+			require.Empty(t, found.Violations, "%s, %s", s.name, name)
+			require.Greater(t, found.Passes, map[string]int{"light": 10, "dark": 0}[name], s.name)
 		}
 	}
 	require.Empty(t, *problems)

@@ -25,7 +25,7 @@ import (
 // The page in a browser, on the program as it is built, with the sample. Run it with `make test-browser`.
 
 // hostile is what a tool may say of itself.
-const hostile = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">\u202egnp.exe " // and 70,000 bytes more
+const hostile = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">\u202egnp.exe " // and as much more as is taken
 
 // stored is a small report of an evaluation.
 const stored = `{"dataset":"default","profile":"auto","train_episodes":100,"test_episodes":40,"next":{"positions":50,"hit@1":0.5,"mrr":0.6123,"tasks":40,"ece":0.1,"calibrated":true,"claims":50,"aurc":0.2,
@@ -48,6 +48,14 @@ func serve(t *testing.T, args ...string) string {
 }
 
 func serveAt(t *testing.T, data, host string, args ...string) string {
+	base, _ := startAt(t, data, host, args...)
+	return base
+}
+
+const minute, tick = time.Minute, 20 * time.Millisecond
+
+// startAt also returns what stops the program, and waits for its end.
+func startAt(t *testing.T, data, host string, args ...string) (base string, stop func()) {
 	program := os.Getenv("WAYMARK")
 	require.NotEmpty(t, program, "make test-browser names the program in WAYMARK")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -57,16 +65,17 @@ func serveAt(t *testing.T, data, host string, args ...string) string {
 	require.NoError(t, ln.Close())
 	cmd := exec.Command(program, append([]string{"serve", "--judge-profiles=false", "--data", data, "--addr", host + ":" + port}, args...)...)
 	require.NoError(t, cmd.Start())
+	stop = func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() }
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	base := "http://127.0.0.1:" + port
+	base = "http://127.0.0.1:" + port
 	require.Eventually(t, func() bool {
 		r, err := http.Get(base + "/readyz")
 		if err == nil {
 			_ = r.Body.Close()
 		}
 		return err == nil && r.StatusCode == http.StatusOK
-	}, time.Minute, 50*time.Millisecond)
-	return base
+	}, minute, tick)
+	return base, stop
 }
 
 // tab opens a browser; the errors of the page end up in the slice.
@@ -76,7 +85,7 @@ func tab(t *testing.T) (context.Context, *[]string) {
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
-	ctx, stop = context.WithTimeout(ctx, 10*time.Minute) // bounds a hang; other work on the machine slows a browser down
+	ctx, stop = context.WithTimeout(ctx, 3*time.Minute) // bounds a hang; other work on the machine slows a browser down
 	t.Cleanup(stop)
 	problems := new([]string)
 	chromedp.ListenTarget(ctx, func(ev any) {
@@ -168,7 +177,24 @@ func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 	for _, shown := range []string{"0.6123", "popular", "leads", "0.4321"} {
 		require.Contains(t, text, shown)
 	}
-	require.Contains(t, open(t, ctx, base, "changes", "main form"), "Compare")
+	changed(t, base)
+	var diff struct {
+		Answers []struct {
+			After, Intent string
+			Why           []struct{ ID string }
+		} `json:"answers_changed"`
+	}
+	ask(t, "GET", base+"/v1/graph/diff", "", &diff)
+	require.NotEmpty(t, diff.Answers)
+	text = open(t, ctx, base, "changes", "article.card ol")
+	for _, a := range diff.Answers {
+		require.Contains(t, text, a.After+a.Intent)
+	}
+	require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`document.querySelector("article.card details").open = true`, nil)))
+	shows(t, ctx, diff.Answers[0].Why[0].ID)
+	today := time.Now().UTC().Format(time.DateOnly)
+	open(t, ctx, base, "changes?from="+today+"&context=forge:create_branch", "main h2")
+	shows(t, ctx, "This request has the same answer.")
 	var stats struct {
 		Episodes int
 		Tools    []struct {
@@ -190,6 +216,23 @@ func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 	require.Empty(t, *problems)
 }
 
+// changed records tasks that change answers of the sample.
+func changed(t *testing.T, base string) {
+	t.Helper()
+	var lines []string
+	for i := range 60 {
+		lines = append(lines, fmt.Sprintf(`{"id":"more-%d","intent":"tidy up","session":"m%d","steps":[{"tool":"forge:create_branch"},{"tool":"chat:post_message"},{"tool":"notes:tidy"}]}`, i, i))
+	}
+	ask(t, "POST", base+"/v1/episodes", "["+strings.Join(lines, ",")+"]", nil)
+	require.Eventually(t, func() bool {
+		var diff struct {
+			Answers []any `json:"answers_changed"`
+		}
+		ask(t, "GET", base+"/v1/graph/diff", "", &diff)
+		return len(diff.Answers) > 0
+	}, minute, tick)
+}
+
 func TestBrowserShowsHostileTextsAsText(t *testing.T) {
 	browser(t)
 	base := serve(t)
@@ -199,6 +242,14 @@ func TestBrowserShowsHostileTextsAsText(t *testing.T) {
 		ask(t, "PUT", base+"/v1/tools", string(body), nil)
 	}
 	tool("Reads <i>a file</i>.")
+	body := `{"tools":[{"id":"evil:long","description":"` + strings.Repeat("x", 70_000) + `"}]}`
+	r, err := http.NewRequest("PUT", base+"/v1/tools", strings.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	refused, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, refused.Body.Close())
+	require.Equal(t, http.StatusUnprocessableEntity, refused.StatusCode, "70,000 bytes are too long a text")
 	tool(hostile + strings.Repeat("x", 8000))
 	ctx, problems := tab(t)
 	for _, address := range []string{"map?id=evil:tool", "next?intent=tool"} {

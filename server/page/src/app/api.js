@@ -16,12 +16,13 @@ export function setKey(value) {
   else sessionStorage.removeItem(KEY);
 }
 
-/** A refusal: the text of its problem document. */
+/** A refusal: the text of its problem document, and its errors. */
 export class Problem extends Error {
-  /** @param {number} status @param {string} text */
-  constructor(status, text) {
+  /** @param {number} status @param {string} text @param {{location: string, message: string, value?: any}[]} [errors] */
+  constructor(status, text, errors = []) {
     super(text);
     this.status = status;
+    this.errors = errors;
   }
 }
 
@@ -38,7 +39,7 @@ async function problemOf(r) {
   try {
     const p = JSON.parse(text);
     const details = (p.errors ?? []).map((e) => `${e.location}: ${e.message}`).join("; ");
-    return new Problem(r.status, [p.detail ?? p.title, details].filter(Boolean).join(": "));
+    return new Problem(r.status, [p.detail ?? p.title, details].filter(Boolean).join(": "), p.errors ?? []);
   } catch {
     return new Problem(r.status, `${r.status} ${r.statusText}`);
   }

@@ -25,11 +25,13 @@ export function Dag({ name, nodes }) {
     const d = depth.get(n.id), row = (filled[d] = (filled[d] ?? 0) + 1) - 1;
     place.set(n.id, { x: 10 + d * (W + 50), y: 10 + row * (H + 22) });
   }
-  const width = 20 + filled.length * (W + 50) - 50, height = 20 + Math.max(1, ...filled) * (H + 22) - 22;
+  const width = 20 + filled.length * (W + 50) - 50, height = 20 + Math.max(1, ...filled) * (H + 22);
   return <Picture name={name} label={`DAG of ${nodes.length} tasks; the table below has the same content`} width={Math.max(width, 240)} height={height}>
     {nodes.flatMap((n) => (n.depends_on ?? []).filter((p) => place.has(p)).map((p) => {
       const a = place.get(p), b = place.get(n.id), ax = a.x + W, ay = a.y + H / 2, by = b.y + H / 2;
-      return <path class="edge" d={`M${ax} ${ay} C${ax + 25} ${ay} ${b.x - 25} ${by} ${b.x - 7} ${by} m-6 -4 l6 4 l-6 4`} />;
+      const over = depth.get(n.id) - depth.get(p) > 1 ? Math.max(a.y, b.y) + H + 11 : 0; // below the layers between
+      const way = over ? `${ax + 20} ${ay} ${ax} ${over} ${ax + 30} ${over} L${b.x - 37} ${over} C${b.x - 7} ${over} ${b.x - 27} ${by} ` : `${ax + 25} ${ay} ${b.x - 25} ${by} `;
+      return <path class="edge" d={`M${ax} ${ay} C${way}${b.x - 7} ${by} m-6 -4 l6 4 l-6 4`} />;
     }))}
     {nodes.map((n) => {
       const { x, y } = place.get(n.id);

@@ -52,7 +52,7 @@ function Screens({ route }) {
     <header><strong>Waymark</strong>
       <nav aria-label="Screens">{Object.entries(SCREENS).map(([id, [label]]) =>
         <a href={href(id)} aria-current={label === name ? "page" : undefined}>{label}</a>)}</nav>
-      <span class="soft right">{stats && `${stats.tools} tools, ${stats.capabilities} capabilities, ${stats.episodes} episodes`}</span>
+      <span class="soft right">{stats && `${stats.tools + stats.observed_tools} tools, ${stats.capabilities} capabilities, ${stats.episodes} episodes`}</span>
       <a href="/status">Status</a><a href="/docs">API</a>
       {key() && <button type="button" onClick={() => { setKey(""); again(turn + 1); }}>Sign out</button>}
     </header>

@@ -6,7 +6,8 @@ import { IdInput } from "./question.jsx";
 import { go, href } from "./route.js";
 import { Empty, Failed, number, SaveSVG, Source, Table, useGet } from "./ui.jsx";
 
-const LABELS = 40; // nodes with their name beside them
+const LABELS = 60; // most names beside nodes
+const FEW = 100; // transitions that are all shown at first
 const hue = (s) => { let v = 0; for (const c of String(s)) v = (v * 31 + c.codePointAt(0)) % 360; return v; };
 const color = (value) => (value === -1 || value === "" || value === undefined ? "#8a8f98" : `hsl(${(hue(value) * 137) % 360} 55% 50%)`);
 
@@ -17,6 +18,18 @@ export function filtered(data, nodeShare, edgeShare) {
   return { nodes, at, edges: edges.slice(0, Math.ceil(edges.length * edgeShare)) };
 }
 
+/** The names of the most important nodes in view that lie over no other name. */
+function labels(nodes, box, unit, radius) {
+  const placed = [];
+  for (const n of nodes) {
+    if (placed.length === LABELS) break;
+    if (n.x < box.x || n.x > box.x + box.w || n.y < box.y || n.y > box.y + box.h) continue;
+    const l = { n, x: n.x + radius(n) + 3 * unit, y: n.y + 4 * unit, w: n.id.length * 6.8 * unit, h: 13 * unit };
+    if (!placed.some((p) => l.x < p.x + p.w && p.x < l.x + l.w && l.y < p.y + p.h && p.y < l.y + l.h)) placed.push(l);
+  }
+  return placed;
+}
+
 export function Drawing({ shown, chosen, by, onChoose }) {
   const { nodes, edges, at } = shown;
   const xs = nodes.map((n) => n.x), ys = nodes.map((n) => n.y);
@@ -24,7 +37,8 @@ export function Drawing({ shown, chosen, by, onChoose }) {
   const [view, setView] = useState(null), drag = useRef(null), svg = useRef(null);
   const focus = at.get(chosen);
   const box = view ?? { x: left, y: top, ...full };
-  const unit = box.w / 900, most = nodes[0]?.pagerank || 1;
+  const unit = Math.max(box.w / Math.min(1240, innerWidth - 42), box.h / Math.min(560, innerWidth)), most = nodes[0]?.pagerank || 1; // a pixel
+  const radius = (n) => Math.max(0.15 + 0.35 * Math.sqrt(n.pagerank / most), (1.5 + 2 * Math.sqrt(n.pagerank / most)) * unit);
   const zoom = (f, cx = box.x + box.w / 2, cy = box.y + box.h / 2) => setView({ x: cx - (cx - box.x) * f, y: cy - (cy - box.y) * f, w: box.w * f, h: box.h * f });
   const move = (dx, dy) => setView({ ...box, x: box.x + dx * box.w, y: box.y + dy * box.h });
   const keys = { "+": () => zoom(0.8), "-": () => zoom(1.25), 0: () => setView(null), ArrowLeft: () => move(-0.1, 0), ArrowRight: () => move(0.1, 0), ArrowUp: () => move(0, -0.1), ArrowDown: () => move(0, 0.1) };
@@ -41,13 +55,13 @@ export function Drawing({ shown, chosen, by, onChoose }) {
       <button type="button" onClick={() => setView(null)}>Whole map</button>
       <SaveSVG of={svg} name="map" />
       {focus && <button type="button" onClick={() => setView({ x: focus.x - 8, y: focus.y - 6, w: 16, h: 12 })}>Go to {chosen}</button>}</div>
-    <svg class="map" ref={svg} height={560} viewBox={`${box.x} ${box.y} ${box.w} ${box.h}`} tabindex={0} role="img" {...pointer}
+    <svg class="map" ref={svg} viewBox={`${box.x} ${box.y} ${box.w} ${box.h}`} tabindex={0} role="img" {...pointer}
       aria-label={`Map of ${nodes.length} nodes and ${edges.length} transitions; the tables below have the same content. Arrow keys move it, plus and minus zoom.`}
       onKeyDown={(e) => { if (keys[e.key]) { e.preventDefault(); keys[e.key](); } }}>
       <path class="edge" d={lines} stroke-width={unit * 0.6} stroke-opacity={0.35} />
       {near.map((e) => <line class="near" x1={at.get(e.from).x} y1={at.get(e.from).y} x2={at.get(e.to).x} y2={at.get(e.to).y} stroke-width={unit * 2} />)}
-      {nodes.map((n) => <circle cx={n.x} cy={n.y} r={0.15 + 0.35 * Math.sqrt(n.pagerank / most)} fill={color(n[by])} class={n.id === chosen ? "chosen" : undefined} stroke-width={unit} onClick={() => onChoose(n.id)}><title>{n.id}</title></circle>)}
-      {nodes.slice(0, LABELS).map((n) => <text x={n.x + 0.5} y={n.y} style={{ fontSize: unit * 11 + "px" }} class="label">{n.id}</text>)}
+      {nodes.map((n) => <circle cx={n.x} cy={n.y} r={radius(n)} fill={color(n[by])} class={n.id === chosen ? "chosen" : undefined} stroke-width={unit} onClick={() => onChoose(n.id)}><title>{n.id}</title></circle>)}
+      {labels(focus ? [focus, ...nodes] : nodes, box, unit, radius).map((l) => <text x={l.x} y={l.y} style={{ fontSize: unit * 12 + "px" }} class="label">{l.n.id}</text>)}
     </svg>
   </>;
 }
@@ -77,9 +91,8 @@ function Details({ id, kind }) {
 
 export function GraphMap({ route }) {
   const q = route.query, by = q.get("color") === "server" ? "server" : "community", chosen = q.get("id") ?? "";
-  const nodeShare = Number(q.get("nodes") ?? 100) / 100, edgeShare = Number(q.get("paths") ?? 40) / 100;
-  const path = "/v1/map";
-  const { data, error } = useGet(path);
+  const path = "/v1/map", { data, error } = useGet(path);
+  const nodeShare = Number(q.get("nodes") ?? 100) / 100, edgeShare = Number(q.get("paths") ?? (data?.edges.length > FEW ? 40 : 100)) / 100;
   const [find, setFind] = useState("");
   const change = (part) => go("map", { color: q.get("color"), id: chosen, nodes: q.get("nodes"), paths: q.get("paths"), ...part });
   const shown = useMemo(() => data && data.nodes.length > 0 && filtered(data, nodeShare, edgeShare), [data, nodeShare, edgeShare]);
@@ -101,6 +114,7 @@ export function GraphMap({ route }) {
     <Table caption="The 200 most important of the nodes shown" head={["id", "kind", "server", "community", "importance", "calls"]} numbers={[3, 4, 5]}
       rows={shown.nodes.slice(0, 200).map((n) => [<a href={href("map", { ...Object.fromEntries(q), id: n.id })}>{n.id}</a>, n.kind, n.server ?? "", n.community, number(n.pagerank), n.uses])} />
     <Table caption="The 200 strongest of the transitions shown" head={["from", "to", "weight", "count"]} numbers={[2, 3]} rows={shown.edges.slice(0, 200).map((e) => [e.from, e.to, number(e.weight), e.count])} />
+    <p class="soft">Layout {data.layout.slice(0, 19)}</p>
     <Source request={"GET " + path} data={data} name="map" />
   </>;
 }

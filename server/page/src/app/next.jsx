@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { post } from "./api.js";
 import { Context, IdInput, Profile } from "./question.jsx";
 import { go } from "./route.js";
-import { Empty, Failed, number, Source, Table } from "./ui.jsx";
+import { Empty, Failed, number, Source, Table, warning } from "./ui.jsx";
 import { Evidence } from "./map.jsx";
 import { WhatIf } from "./whatif.jsx";
 import { Waterfall } from "./waterfall.jsx";
@@ -62,7 +62,7 @@ export function Next({ route }) {
     <Failed error={state.error} />
     {a && <>
       <p>Profile {a.model.profile}, model {a.model.version.slice(0, 19)}; stop here: {number(a.stop)}{a.abstained && "; abstained: nothing is confident enough"}</p>
-      {(a.warnings ?? []).map((w) => <p class="problem">{w}</p>)}
+      {(a.warnings ?? []).map((w) => <p class="problem">{warning(w)}</p>)}
       {(a.unknown_ids ?? []).length > 0 && <p class="problem">Unknown: {a.unknown_ids.map((u) => u.id).join(", ")}</p>}
       {a.suggestions.length === 0
         ? <Empty command="waymark import history.jsonl">There is nothing to suggest.</Empty>

@@ -1,17 +1,20 @@
-// Screen Operations: servers, quarantine, tools, jobs, proposals, keys and workspaces.
+// Screen Operations: what waits for a decision, tools, servers, sources, rules, jobs, retention, keys and workspaces.
 import { h, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { events, post, request } from "./api.js";
+import { Dag } from "./dag.jsx";
+import { Rules } from "./rules.jsx";
+import { Audit, Retention, Sources } from "./sources.jsx";
 import { Act, Empty, Failed, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
 
 /** A part that asks one route and shows its answer or the refusal, for a key may open some parts and not others. */
-function Part({ title, path, name, children }) {
+function Part({ id, path, children }) {
   const got = useGet(path);
-  return <section><h2>{title}</h2><Failed error={got.error} />{got.data && children(got.data, got.again)}<Source request={"GET " + path} data={got.data} name={name} /></section>;
+  return <section id={id}><h2 tabIndex={-1}>{PARTS[id]}</h2><Failed error={got.error} />{got.data && children(got.data, got.again)}<Source request={"GET " + path} data={got.data} name={id} /></section>;
 }
 
 function Quarantine({ data, again }) {
-  if (!data.tools.length) return <Empty command="waymark serve --connect">No tool is withheld.</Empty>;
+  if (!data.tools.length) return <Empty>No tool is withheld.</Empty>;
   return data.tools.map((t) => <article class="card"><h3>{t.id}</h3>
     <p>{t.reason}: {t.detail} <span class="soft">{time(t.since)}</span></p>
     {t.flags.length > 0 && <p class="wait">Flags: {t.flags.join(", ")}</p>}
@@ -38,15 +41,38 @@ function Jobs({ data, again }) {
         j.state === "running" && <Act label={`Cancel ${j.id}`} act={() => request("DELETE", "/v1/jobs/" + encodeURIComponent(j.id))} then={again} />])} /></>;
 }
 
+/** The capability of a proposal, which may be edited before it is approved. */
+function Edit({ proposal: p, again }) {
+  const c = p.capability, [v, set] = useState({ id: c.id, name: c.name ?? "", description: c.description ?? "", intent: c.intent ?? "", tasks: JSON.stringify(c.tasks ?? [], null, 2) });
+  const field = (name, label) => <label class="wide">{label}<input value={v[name]} onInput={(e) => set({ ...v, [name]: e.currentTarget.value })} /></label>;
+  const path = "/v1/proposals/" + encodeURIComponent(p.id);
+  const approve = async () => {
+    let tasks;
+    try { tasks = JSON.parse(v.tasks); } catch (e) { throw new Error("Tasks are not JSON: " + e.message); }
+    return post(path + "/approve", { capability: { ...c, ...v, tasks: tasks.length ? tasks : undefined, tools: tasks.length ? [...new Set(tasks.map((t) => t.tool))] : c.tools } });
+  };
+  return <><details><summary>Edit {p.id}</summary>{field("id", "Id")}{field("name", "Name")}{field("description", "Description")}{field("intent", "Intent")}
+    <label class="wide">Tasks, as JSON<textarea rows={12} spellcheck={false} value={v.tasks} onInput={(e) => set({ ...v, tasks: e.currentTarget.value })} /></label></details>
+    <div class="row"><Act label={`Approve ${p.id}`} act={approve} then={again} /><Act label={`Reject ${p.id}`} act={() => post(path + "/reject", {})} then={again} /></div></>;
+}
+
 function Proposals({ data, again }) {
-  return <><Act label="Look for capabilities in the history" act={() => post("/v1/proposals", {})} then={again} />
+  const [job, started] = useState(null);
+  useEffect(() => {
+    if (!job) return;
+    const stop = new AbortController();
+    events(`/v1/jobs/${encodeURIComponent(job)}/events`, () => {}, stop.signal).then(again, () => {});
+    return () => stop.abort();
+  }, [job]);
+  return <><Act label="Look for capabilities in the history" act={() => post("/v1/proposals", {})} then={(j) => started(j.id)} />
     {data.proposals.length === 0 && <Empty command="waymark capability propose">There are no proposals.</Empty>}
-    {data.proposals.map((p) => { const e = p.evidence, path = "/v1/proposals/" + encodeURIComponent(p.id); return <article class="card"><h3>{p.capability.name || p.id} <span class="soft">{p.state}</span></h3>
-      <p>{p.capability.description}</p>
-      <p>Tools: {(p.capability.tools ?? []).join(", ")}. In {e.tasks} tasks of {e.sessions} sessions; {e.succeeded} of {e.known} succeeded; saves {e.calls_saved} calls. Composite {number(p.composite)}: {p.verdict}.</p>
-      <Table caption="Scores" head={["dimension", "score", "weight", "explanation"]} numbers={[1, 2]} rows={p.scores.map((s) => [s.dimension, s.applies ? number(s.score) : "–", number(s.weight), s.explanation])} />
-      {p.state === "proposed" && <div class="row"><Act label={`Approve ${p.id}`} act={() => post(path + "/approve", {})} then={again} />
-        <Act label={`Reject ${p.id}`} act={() => post(path + "/reject", {})} then={again} /></div>}</article>; })}</>;
+    {data.proposals.map((p) => { const e = p.evidence, c = p.capability; return <article class="card" key={p.id}><h3>{c.name || p.id} <span class="soft">{p.state}</span></h3>
+      <p class="text">{c.description}</p>
+      <p>In {e.tasks} tasks of {e.sessions} sessions; {e.succeeded} of {e.known} succeeded; saves {e.calls_saved} calls. Composite {number(p.composite)}: {p.verdict}.</p>
+      {(p.notes ?? []).map((n) => <p class="wait">{n}</p>)}
+      {(c.tasks ?? []).length > 0 ? <Dag name={p.id} nodes={c.tasks.map((t) => ({ ...t, note: Object.keys(t.arguments ?? {}).join(", ") }))} /> : <p>Tools: {(c.tools ?? []).join(", ")}</p>}
+      <details><summary>Scores of {p.id}</summary><Table caption={"Scores of " + p.id} head={["dimension", "score", "weight", "explanation"]} numbers={[1, 2]} rows={p.scores.map((s) => [s.dimension, s.applies ? number(s.score) : "–", number(s.weight), s.explanation])} /></details>
+      {p.state === "proposed" && <Edit proposal={p} again={again} />}</article>; })}</>;
 }
 
 const LEAST_SESSIONS = 20; // fewer say nothing about which tools nobody needs
@@ -65,35 +91,65 @@ function Days({ id }) {
     <Source request={"GET " + path} data={data} name="tool-days" /></section>;
 }
 
-function ToolStats({ data }) {
-  const [chosen, choose] = useState(""), [by, order] = useState("calls");
-  const used = data.tools.filter((t) => t.calls > 0), unused = data.tools.filter((t) => t.calls === 0 && t.known);
-  if (!used.length) return <Empty command="waymark import history.jsonl">No calls are recorded.</Empty>;
-  if (by !== "calls") used.sort((a, b) => (b[by] ?? 0) - (a[by] ?? 0));
-  return <><label>Order<select value={by} onChange={(e) => order(e.currentTarget.value)}>{Object.entries({ calls: "calls", failures: "failures", p95_ms: "p95" }).map(([v, name]) => <option value={v}>{name}</option>)}</select></label>
-    <Table caption={`Tools by ${by === "p95_ms" ? "p95" : by}, in ${data.episodes} episodes of ${data.sessions} sessions`} numbers={[1, 2, 3, 4, 5]} head={["tool", "calls", "successes", "failures", "p50 ms", "p95 ms", "over time"]}
-      rows={used.map((t) => [t.id + (t.known ? "" : " (not in the catalog)"), t.calls, t.successes, t.failures, t.p50_ms ?? "–", t.p95_ms ?? "–", <button type="button" aria-label={"Days of " + t.id} onClick={() => choose(t.id)}>Days</button>])} />
-    {chosen && <Days key={chosen} id={chosen} />}
-    {data.sessions >= LEAST_SESSIONS ? unused.length > 0 && <details><summary>Tools that were never called: {unused.length}</summary><Table caption="Tools that were never called" head={["tool"]} rows={unused.map((t) => [t.id])} /></details>
-      : <p class="soft">Tools that were never called are listed from {LEAST_SESSIONS} sessions on.</p>}</>;
+const SHOWN = 200; // rows of a table
+
+/** Tools by one number; the server sorts, for there may be far more than a table shows. */
+function ToolStats() {
+  const [chosen, choose] = useState(""), [by, order] = useState("calls"), path = `/v1/tool-stats?order=${by}&limit=${SHOWN}`;
+  const { data, error } = useGet(path), used = (data?.tools ?? []).filter((t) => t.calls > 0);
+  return <section id="tools"><h2 tabIndex={-1}>Tools</h2><Failed error={error} />
+    {data && (data.used === 0 ? <Empty command="waymark import history.jsonl">No calls are recorded.</Empty> : <>
+      <label class="narrow">Order<select value={by} onChange={(e) => order(e.currentTarget.value)}>{Object.entries({ calls: "calls", failures: "failures", p95: "p95" }).map(([v, name]) => <option value={v}>{name}</option>)}</select></label>
+      <Table caption={`Tools by ${by}, in ${data.episodes} episodes of ${data.sessions} sessions${data.used > used.length ? `; the first ${used.length} of ${data.used}` : ""}`} numbers={[1, 2, 3, 4, 5]} head={["tool", "calls", "successes", "failures", "p50 ms", "p95 ms", "over time"]}
+        rows={used.map((t) => [t.id + (t.known ? "" : " (not in the catalog)"), t.calls, t.successes, t.failures, t.p50_ms ?? "–", t.p95_ms ?? "–", <button type="button" aria-label={"Days of " + t.id} onClick={() => choose(t.id)}>Days</button>])} />
+      {chosen && <Days key={chosen} id={chosen} />}
+      {data.sessions >= LEAST_SESSIONS ? <Unused count={data.unused} /> : <p class="soft">Tools that were never called are listed from {LEAST_SESSIONS} sessions on.</p>}</>)}
+    <Source request={"GET " + path} data={data} name="tool-stats" /></section>;
 }
 
+function Unused({ count }) {
+  const [open, set] = useState(false), path = `/v1/tool-stats?order=unused&limit=${SHOWN}`, { data, error } = useGet(open && path);
+  if (!count) return <p class="soft">Every tool of the catalog was called.</p>;
+  return <details onToggle={(e) => set(e.currentTarget.open)}><summary>Tools that were never called: {count}</summary><Failed error={error} />
+    {data && <Table caption={`Tools that were never called${count > data.tools.length ? `, the first ${data.tools.length}` : ""}`} head={["tool"]} rows={data.tools.map((t) => [t.id])} />}</details>;
+}
+
+/** Servers, their tools that were called, and the tool sets of agents. */
+function Servers({ data: d }) {
+  const called = d.servers.flatMap((s) => s.by_tool), agents = Object.entries(d.agents ?? {}).sort();
+  return <>{d.servers.length
+    ? <Table caption="Servers" numbers={[2, 3, 4, 5, 6]} head={["server", "state", "tools", "withheld", "calls", "failures", "mean ms", "circuit breaker", "problem"]}
+      rows={d.servers.map((s) => [s.id, s.state, s.tools, s.withheld, s.calls, s.failures, number(s.mean_ms, 1), s.breaker, s.problem ?? ""])} />
+    : <Empty command="waymark gateway add">No other servers are defined.</Empty>}
+    {called.length > 0 && <Table caption="Calls through the gateway since it was started" numbers={[1, 2, 3, 4]} head={["tool", "calls", "failures", "p50 ms", "p95 ms"]} rows={called.map((t) => [t.id, t.calls, t.failures, number(t.p50_ms, 1), number(t.p95_ms, 1)])} />}
+    {d.grants.length > 0 && <Table caption="Granted: may be called though they may change or delete things" head={["pattern"]} rows={d.grants.map((g) => [g])} />}
+    {agents.length > 0 ? <Table caption="Tool sets of agents" head={["agent", "tools"]} rows={agents.map(([name, patterns]) => [name, patterns.join("\n")])} />
+      : d.servers.length > 0 && <p class="soft">No agent has a tool set of its own.</p>}</>;
+}
+
+const ledger = (v) => Object.entries(v).filter(([, n]) => typeof n === "number").map(([k, n]) => [k.replaceAll("_", " "), number(n)]);
+
+/** The parts of the screen, those first that wait for a decision. */
+const PARTS = { quarantine: "Quarantine", proposals: "Proposals", tools: "Tools", servers: "Servers", sources: "Sources", rules: "Rules", jobs: "Jobs", checks: "Checks", retention: "Retention", tokens: "Token ledger", keys: "Keys", workspaces: "Workspaces", audit: "Audit" };
+
 export function Operations({ stats }) {
+  const show = (id) => () => { const part = document.getElementById(id); part?.scrollIntoView(); part?.querySelector("h2")?.focus(); };
   return <>
-    <Part title="Checks" path="/v1/doctor" name="doctor">{(d) => <Table caption="Checks" head={["check", "result", "detail"]} rows={d.checks.map((c) => [c.name, c.ok ? "ok" : "not ok", c.detail])} />}</Part>
-    <Part title="Servers" path="/v1/servers" name="servers">{(d) => (d.servers.length
-      ? <Table caption="Servers" numbers={[2, 3, 4, 5, 6]} head={["server", "state", "tools", "withheld", "calls", "failures", "mean ms", "circuit breaker", "problem"]}
-        rows={d.servers.map((s) => [s.id, s.state, s.tools, s.withheld, s.calls, s.failures, number(s.mean_ms, 1), s.breaker, s.problem ?? ""])} />
-      : <Empty command="waymark gateway add">No other servers are defined.</Empty>)}</Part>
-    <Part title="Quarantine" path="/v1/quarantine" name="quarantine">{(d, again) => <Quarantine data={d} again={again} />}</Part>
-    <Part title="Tools" path="/v1/tool-stats" name="tool-stats">{(d) => <ToolStats data={d} />}</Part>
-    <Part title="Jobs" path="/v1/jobs" name="jobs">{(d, again) => <Jobs data={d} again={again} />}</Part>
-    <Part title="Proposals" path="/v1/proposals" name="proposals">{(d, again) => <Proposals data={d} again={again} />}</Part>
-    <section><h2>Token ledger</h2>{stats && <Table caption="Since the program was started; estimates" head={["what", "number"]} numbers={[1]}
-      rows={Object.entries(stats.token_ledger).filter(([, v]) => typeof v === "number").map(([k, v]) => [k.replaceAll("_", " "), number(v)])} />}</section>
-    <Part title="Keys" path="/v1/keys" name="keys">{(d) => (d.keys.length
-      ? <Table caption="Keys" head={["id", "name", "workspace", "scopes", "created"]} rows={d.keys.map((k) => [k.id, k.name, k.workspace, k.scopes.join(", "), time(k.created_at)])} />
+    <nav class="parts" aria-label="Parts of this screen">{Object.entries(PARTS).map(([id, name]) => <button type="button" onClick={show(id)}>{name}</button>)}</nav>
+    <Part id="quarantine" path="/v1/quarantine">{(d, again) => <Quarantine data={d} again={again} />}</Part>
+    <Part id="proposals" path="/v1/proposals">{(d, again) => <Proposals data={d} again={again} />}</Part>
+    <ToolStats />
+    <Part id="servers" path="/v1/servers">{(d) => <Servers data={d} />}</Part>
+    <section id="sources"><h2 tabIndex={-1}>Sources</h2>{stats && <Sources stats={stats} />}</section>
+    <div id="rules"><Rules /></div>
+    <Part id="jobs" path="/v1/jobs">{(d, again) => <Jobs data={d} again={again} />}</Part>
+    <Part id="checks" path="/v1/doctor">{(d) => <Table caption="Checks" head={["check", "result", "detail"]} rows={d.checks.map((c) => [c.name, c.ok ? "ok" : "not ok", c.detail])} />}</Part>
+    <Part id="retention" path="/v1/retention">{(d, again) => <Retention data={d} again={again} />}</Part>
+    <section id="tokens"><h2 tabIndex={-1}>Token ledger</h2>{stats && <Table caption="Estimates" head={["what", "number"]} numbers={[1]} rows={ledger(stats.token_ledger)} />}</section>
+    <Part id="keys" path="/v1/keys">{(d) => (d.keys.length
+      ? <Table caption="Keys" head={["id", "name", "workspace", "agent", "scopes", "created"]} rows={d.keys.map((k) => [k.id, k.name, k.workspace, k.agent ?? "", k.scopes.join(", "), time(k.created_at)])} />
       : <Empty command="waymark keys create">There are no keys.</Empty>)}</Part>
-    <Part title="Workspaces" path="/v1/workspaces" name="workspaces">{(d) => <Table caption="Workspaces" head={["name"]} rows={d.workspaces.map((w) => [w])} />}</Part>
+    <Part id="workspaces" path="/v1/workspaces">{(d) => <Table caption="Workspaces" head={["name"]} rows={d.workspaces.map((w) => [w])} />}</Part>
+    <Part id="audit" path="/v1/audit">{(d) => <Audit data={d} />}</Part>
   </>;
 }

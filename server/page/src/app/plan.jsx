@@ -6,7 +6,8 @@ import { Dag } from "./dag.jsx";
 import { Context, Profile } from "./question.jsx";
 import { go, href } from "./route.js";
 import { Run, Runs } from "./runs.jsx";
-import { Act, Failed, number, Source, Table } from "./ui.jsx";
+import { Failed, number, Source, Table, warning } from "./ui.jsx";
+import { planRows, Start } from "./values.jsx";
 import { Waterfall } from "./waterfall.jsx";
 
 function asked(query) {
@@ -21,7 +22,7 @@ function Planned({ answer: a }) {
   const tasks = a.dag.tasks;
   return <>
     <p>confidence {number(a.confidence)}, profile {a.model.profile}. {a.rationale}</p>
-    {(a.warnings ?? []).map((w) => <p class="problem">{w}</p>)}
+    {(a.warnings ?? []).map((w) => <p class="problem">{warning(w)}</p>)}
     {tasks.length > 0 && <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence, 2)}` }))} />}
     <Table caption="Tasks" head={["task", "tool", "kind", "confidence", "depends on", "arguments", "reason"]} numbers={[3]}
       rows={tasks.map((t) => [t.id, t.tool, t.kind, number(t.confidence), (t.depends_on ?? []).join(", "), list(t.arguments), t.reason ?? ""])} />
@@ -29,12 +30,8 @@ function Planned({ answer: a }) {
     {a.rejected_edges.length > 0 && <Table caption="Links that were left out" head={["from", "to", "reason"]} rows={a.rejected_edges.map((x) => [x.from, x.to, x.reason ?? ""])} />}
     <Source request="POST /v1/dag" data={a} name="dag" />
     {tasks.map((t) => <details><summary>Terms of {t.id}: {t.tool}</summary><Waterfall suggestion={{ ...t, id: t.tool, score: t.confidence }} /></details>)}
-    <div class="row">
-      <Act label="Show what a run would do" act={() => post("/v1/runs", { dag: a.dag, dry_run: true })} then={setDry} />
-      <Act label="Run" confirm="Call these tools now?" act={() => post("/v1/runs", { dag: a.dag, suggestion_id: a.suggestion_id })} then={(r) => go("plan", { run: r.id })} />
-    </div>
-    {dry?.plan && <Table caption="A run would" head={["node", "tool", "layer", "approval", "when"]} numbers={[2]}
-      rows={dry.plan.nodes.map((n) => [n.id, n.tool, n.layer, n.approval ?? "not needed", n.when ?? ""])} />}
+    {tasks.length > 0 && <Start label="Run" confirm="Call these tools now?" begin={(b) => post("/v1/runs", { dag: a.dag, suggestion_id: a.suggestion_id, ...b })} onPlan={setDry} onRun={(r) => go("plan", { run: r.id })} />}
+    {dry?.plan && <Table caption="A run would" head={["node", "tool", "layer", "approval", "when"]} numbers={[2]} rows={planRows(dry.plan)} />}
   </>;
 }
 

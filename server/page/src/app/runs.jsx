@@ -1,10 +1,11 @@
 // Runs of DAGs: the list, and one run with its timeline, approvals and outputs.
 import { h, Fragment } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { events, post } from "./api.js";
 import { Dag } from "./dag.jsx";
-import { href } from "./route.js";
+import { go, href } from "./route.js";
 import { Act, Empty, Failed, Picture, Source, Table, time, useGet } from "./ui.jsx";
+import { planRows, Start } from "./values.jsx";
 
 export function Runs({ state }) {
   const path = "/v1/runs" + (state ? "?state=" + encodeURIComponent(state) : "");
@@ -33,9 +34,15 @@ function Timeline({ nodes }) {
   </Picture>;
 }
 
+/** What a person has to know to decide: why the node waits, and its arguments. */
+function waitsFor(r, id) {
+  const n = r.nodes.find((one) => one.id === id);
+  return <>{n?.reason && <p class="soft">{n.reason}</p>}{n?.arguments && <pre tabIndex={0}>{JSON.stringify(n.arguments, null, 2)}</pre>}</>;
+}
+
 export function Run({ id }) {
   const path = "/v1/runs/" + encodeURIComponent(id);
-  const { data: r, error, again } = useGet(path);
+  const { data: r, error, again } = useGet(path), [dry, setDry] = useState(null);
   useEffect(() => {
     const stop = new AbortController();
     events(path + "/events", again, stop.signal).then(again, () => {});
@@ -48,7 +55,7 @@ export function Run({ id }) {
     <p aria-live="polite">Run {r.id}: <strong>{r.state}</strong>. Started {time(r.started_at)}, ended {time(r.ended_at)}; {r.done} done, {r.failed} failed, {r.skipped} skipped. {r.error}</p>
     {(r.warnings ?? []).map((w) => <p class="problem">{w}</p>)}
     {!r.ended_at && <Act label="Cancel the run" confirm="Cancel this run?" act={() => post(path + "/cancel", {})} then={again} />}
-    {[...waits].map((node) => <div class="card"><p>Node {node} waits for approval.</p><div class="row">
+    {[...waits].map((node) => <div class="card"><p>Node {node} waits for approval: {r.nodes.find((n) => n.id === node)?.tool}.</p>{waitsFor(r, node)}<div class="row">
       <Act label={`Approve ${node}`} act={decide(node, false)} then={again} /><Act label={`Deny ${node}`} act={decide(node, true)} then={again} /></div></div>)}
     <Dag name={r.id} nodes={r.nodes.map((n) => ({ ...n, note: n.state + (n.attempts > 1 ? `, ${n.attempts} attempts` : "") }))} />
     <Timeline nodes={r.nodes} />
@@ -57,5 +64,8 @@ export function Run({ id }) {
     {r.nodes.map((n) => (n.arguments || n.result) && <details><summary>Arguments and result of {n.id}</summary><pre tabIndex={0}>{JSON.stringify({ arguments: n.arguments, result: n.result }, null, 2)}</pre></details>)}
     {r.output !== undefined && <><h3>Output</h3><pre tabIndex={0}>{JSON.stringify(r.output, null, 2)}</pre></>}
     <Source request={"GET " + path} data={r} name={r.id} />
+    {r.ended_at && <><h2>Run it again</h2><p class="soft">The same tasks and arguments, checked against the catalog as it is now; approvals are asked for again.</p>
+      <Start label="Replay" confirm="Call these tools again?" begin={(b) => post(path + "/replay", b)} onPlan={setDry} onRun={(n) => go("plan", { run: n.id })} />
+      {dry?.plan && <Table caption="The replay would" head={["node", "tool", "layer", "approval", "when"]} numbers={[2]} rows={planRows(dry.plan)} />}</>}
   </>;
 }
