@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/catalog"
 	"waymark/gateway"
 	"waymark/live"
 	"waymark/live/state"
@@ -18,6 +21,7 @@ import (
 	"waymark/server/internal/route"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
+	"waymark/whisper"
 )
 
 type forgetAnswer struct{ Body live.ForgetResult }
@@ -115,10 +119,26 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forg
 		return nil, err
 	}
 	res, err := e.Forget(ctx, sel)
+	if err == nil {
+		err = s.forgetWhispers(request.From(ctx).Workspace, sel)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &forgetAnswer{res}, nil
+}
+
+// forgetWhispers removes what hooks say in a workspace, after its history has been forgotten, and what they have said: before
+// a time, or all of it, since a journal names neither source nor episode.
+func (s *Server) forgetWhispers(workspace string, sel live.Selection) error {
+	if s.cfg.Data == "" {
+		return nil
+	}
+	before := sel.Before
+	if before.IsZero() {
+		before = s.cfg.Now().Add(time.Hour) // whatever the clock of the file system
+	}
+	return whisper.FolderOf(s.cfg.Data, workspace).Forget(before)
 }
 
 // forgetBeside erases what is selected and is no part of the history: scores, replies of judges, and runs.
@@ -149,7 +169,11 @@ func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (*keyCreated
 	if q.Body.Agent != "" && s.cfg.Upstream.ToolSet(workspace, q.Body.Agent).Patterns == nil {
 		return nil, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q has no agent %q; agents are defined in %s", workspace, q.Body.Agent, gateway.DefinitionsFile))
 	}
-	info, text, err := s.createKey(ctx, q.Body.Name, workspace, set, q.Body.Agent)
+	name, err := catalog.Identifier("name", q.Body.Name, catalog.MaxName) // terminals show it
+	if err != nil {
+		return nil, problem.New(http.StatusUnprocessableEntity, err.Error())
+	}
+	info, text, err := s.createKey(ctx, name, workspace, set, q.Body.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +291,10 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 	}
 	s.books.Drop(q.Name)
 	s.metrics.drop(q.Name)
-	return nil, s.cfg.Workspaces.Delete(ctx, q.Name)
+	if err := s.cfg.Workspaces.Delete(ctx, q.Name); err != nil || s.cfg.Data == "" {
+		return nil, err
+	}
+	return nil, os.RemoveAll(string(whisper.FolderOf(s.cfg.Data, q.Name)))
 }
 
 type replicaAnswer struct{ Body live.Replica }

@@ -178,10 +178,22 @@ func TestGraph(t *testing.T) {
 	assert.Empty(t, diff.Added)
 	requireProblem(t, 404, "from: no such model", w.ask("GET", "/v1/graph/diff?from=sha256:0", ""))
 	w.settle(parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"brand:new"}]`)))
+	require.Equal(t, 200, w.ask("POST", "/v1/episodes", `[{"id":"b1","intent":"brand new","steps":[{"tool":"fs:read_file"},{"tool":"brand:new"}]},{"id":"b2","intent":"brand new","steps":[{"tool":"fs:read_file"},{"tool":"brand:new"}]}]`).status)
 	_, err := defaultEngine(t, w.Server).Build(t.Context())
 	require.NoError(t, err)
 	diff = parse[suggest.DiffReport](t, 200, w.ask("GET", "/v1/graph/diff", ""))
 	assert.NotEqual(t, diff.From, diff.To)
 	back := parse[suggest.DiffReport](t, 200, w.ask("GET", "/v1/graph/diff?from="+diff.To+"&to="+diff.From, ""))
 	assert.Equal(t, diff.Added, back.Removed)
+
+	// Intents of the history are for those who may export it; a request of one's own is answered in place of the samples.
+	key := parse[struct{ Key string }](t, 200, w.ask("POST", "/v1/keys", `{"name":"r","scopes":["read"]}`)).Key
+	for _, c := range parse[suggest.DiffReport](t, 200, w.ask("GET", "/v1/graph/diff", "", "Authorization: Bearer "+key)).Answers {
+		assert.Empty(t, c.Intent)
+	}
+	own := parse[suggest.DiffReport](t, 200, w.ask("GET", "/v1/graph/diff?context=fs:read_file&intent=brand+new", ""))
+	require.Len(t, own.Answers, 1)
+	assert.Equal(t, "brand new", own.Answers[0].Intent)
+	assert.Equal(t, "fs:read_file", own.Answers[0].After)
+	assert.Contains(t, own.Answers[0].Now, "brand:new")
 }

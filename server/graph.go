@@ -33,8 +33,11 @@ type graphAnswer struct {
 }
 
 type diffQuery struct {
-	From string `query:"from" default:"previous" maxLength:"128" doc:"current, previous, or the version of a model in memory or of one of the two builds kept on disk."`
-	To   string `query:"to" default:"current" maxLength:"128" doc:"current, previous, or the version of a model in memory or of one of the two builds kept on disk."`
+	Context []string `query:"context" maxItems:"64" doc:"Compare the answers to this request instead of those to sample requests: what was done so far, in order."`
+	Intent  string   `query:"intent" maxLength:"8192" doc:"The intent of this request."`
+
+	From string `query:"from" default:"previous" maxLength:"128" doc:"current, previous, the version of a model in memory or of one of the two builds kept on disk, or a date or time: the newest of these built by then."`
+	To   string `query:"to" default:"current" maxLength:"128" doc:"current, previous, the version of a model in memory or of one of the two builds kept on disk, or a date or time: the newest of these built by then."`
 }
 
 type diffAnswer struct{ Body suggest.DiffReport }
@@ -59,7 +62,8 @@ func (s *Server) graphRoutes(r *route.Table) {
 	route.Ask(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, s.graph)
 	route.Ask(r, ru, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
-		Summary: "What changed between two models"}, s.graphDiff)
+		Summary:     "What changed between two models",
+		Description: "Among it the requests that they answer differently, and why: what follows the most used tools, and, for keys with the scope admin, the newest intents of the history."}, s.graphDiff)
 	route.Ask(r, ru, huma.Operation{OperationID: "compare", Method: http.MethodGet, Path: "/v1/ab", Tags: []string{"Model"},
 		Summary: "How two profiles do by what became of their answers",
 		Description: "Of the answers that were logged, those that episodes and feedback name by their suggestion_id. Says so where there is too little " +
@@ -109,7 +113,11 @@ func (s *Server) graphDiff(ctx context.Context, e *live.Engine, q *diffQuery) (*
 	if err != nil {
 		return nil, err
 	}
-	return &diffAnswer{suggest.Diff(from, to)}, nil
+	requests := to.SampleRequests(request.From(ctx).May(request.ScopeAdmin)) // intents are shown to those alone who may export them
+	if len(q.Context) > 0 || q.Intent != "" {
+		requests = []suggest.NextRequest{{Context: q.Context, Intent: q.Intent}}
+	}
+	return &diffAnswer{suggest.Diff(from, to, requests...)}, nil
 }
 
 // modelNamed finds a model, in memory or on disk.
@@ -136,7 +144,8 @@ func (s *Server) stats(ctx context.Context, e *live.Engine, _ *struct{}) (*stats
 	if err != nil {
 		return nil, err
 	}
-	out := &statsAnswer{stats{Stats: e.Model().Stats(), Behind: behind, Rebuild: e.Judgement(), Ledger: s.books.Of(request.From(ctx).Workspace).Totals()}}
+	workspace := request.From(ctx).Workspace
+	out := &statsAnswer{stats{Stats: s.maps.statsOf(workspace, e.Model()), Behind: behind, Rebuild: e.Judgement(), Ledger: s.books.Of(workspace).Totals()}}
 	if g, err := s.gateway(ctx); err == nil {
 		out.Body.Servers = g.Servers()
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"waymark/live"
 	"waymark/live/state"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -29,6 +30,8 @@ var onceHeaders = []string{"Content-Type", "Location", "ETag"}
 
 // onceOnly holds the keys being worked on: the second request with a key waits for the first.
 type onceOnly struct {
+	process string // names this one among those that share a log
+
 	mu    sync.Mutex
 	busy  map[string]chan struct{}
 	swept map[string]time.Time // by workspace
@@ -115,10 +118,24 @@ func (s *Server) idempotent(c *gin.Context) {
 
 	sum := sha256.New()
 	answers := state.Answers{Table: table}
-	kept, err := answers.Get(ctx, name, s.cfg.Now())
+	shared, fleet := table.(interface {
+		Sync(ctx context.Context) error
+	})
+	var kept *state.Answer
+	if fleet {
+		if err = shared.Sync(ctx); err == nil {
+			if kept, err = answers.Claim(ctx, name, s.once.process, s.cfg.Now()); err != nil { // it may be stored
+				s.releaseClaim(shared, answers, name, busyKey)
+			}
+		}
+	} else {
+		kept, err = answers.Get(ctx, name, s.cfg.Now())
+	}
 	switch {
 	case err != nil:
 		problem.Fail(c, err)
+	case kept != nil && kept.Claim != "":
+		problem.Fail(c, problem.New(http.StatusConflict, "another replica began a request with this Idempotency-Key: it is still running, or the replica ended in the middle of it"))
 	case kept != nil:
 		if _, err := io.Copy(sum, c.Request.Body); err != nil {
 			problem.Fail(c, errors.Join(err, problem.New(http.StatusBadRequest, "the body could not be read")))
@@ -126,9 +143,17 @@ func (s *Server) idempotent(c *gin.Context) {
 		}
 		replay(c, kept, hex.EncodeToString(sum.Sum(nil)))
 	default:
+		final := false
+		if fleet {
+			defer func() {
+				if !final && !hold.taken {
+					s.releaseClaim(shared, answers, name, busyKey)
+				}
+			}()
+		}
 		body := c.Request.Body
-		c.Request = c.Request.WithContext(context.WithValue(ctx, onceHoldKey{}, hold))
-		s.answerAndKeep(c, answers, name, sum)
+		c.Request = c.Request.WithContext(context.WithValue(live.WithOnce(ctx, name), onceHoldKey{}, hold))
+		final = s.answerAndKeep(c, answers, name, sum)
 		if hold.taken {
 			if body != nil {
 				_, _ = io.Copy(sum, body) // a body cut off matches no other
@@ -136,6 +161,40 @@ func (s *Server) idempotent(c *gin.Context) {
 			go s.keepCarriedOut(hold, busyKey, answers, name, hex.EncodeToString(sum.Sum(nil)))
 		}
 	}
+}
+
+// syncer is a table whose rows other processes change too.
+type syncer interface {
+	Sync(ctx context.Context) error
+}
+
+// releaseClaim lets a request that has no answer to keep be repeated on any replica. While the log does not answer that
+// is tried again; this process takes the request meanwhile.
+func (s *Server) releaseClaim(shared syncer, answers state.Answers, name, busyKey string) {
+	release := func() error {
+		if err := shared.Sync(context.Background()); err != nil { // whether there is a claim may be unknown
+			return err
+		}
+		return answers.Release(context.Background(), name, s.once.process, s.cfg.Now())
+	}
+	err := release()
+	if err == nil {
+		return
+	}
+	s.cfg.Logger.Warn("an Idempotency-Key could not be released; this is tried again", "error", err)
+	go func() {
+		for err != nil {
+			select {
+			case <-s.draining:
+				return
+			case <-time.After(time.Second):
+			}
+			if s.once.enter(context.Background(), busyKey) == nil {
+				err = release()
+				s.once.leave(busyKey)
+			}
+		}
+	}()
 }
 
 // onceHold keeps an Idempotency-Key busy while work continues without its request: a repetition waits for it and does
@@ -162,6 +221,9 @@ func takeOnce(ctx context.Context) (finished func(ok bool)) {
 func (s *Server) keepCarriedOut(hold *onceHold, busyKey string, answers state.Answers, name, bodySHA256 string) {
 	defer s.once.leave(busyKey)
 	if !<-hold.finished {
+		if err := answers.Release(context.Background(), name, s.once.process, s.cfg.Now()); err != nil {
+			s.cfg.Logger.Error("an Idempotency-Key could not be released", "error", err)
+		}
 		return
 	}
 	carriedOut := state.Answer{BodySHA256: bodySHA256, At: s.cfg.Now().UTC(), TooLong: true}
@@ -194,7 +256,7 @@ func replay(c *gin.Context, kept *state.Answer, bodySHA256 string) {
 
 // answerAndKeep runs the request and keeps a final answer. An answer that says "try again" (401,
 // 403, 408, 429, 5xx) is not final.
-func (s *Server) answerAndKeep(c *gin.Context, answers state.Answers, name string, sum hash.Hash) {
+func (s *Server) answerAndKeep(c *gin.Context, answers state.Answers, name string, sum hash.Hash) (kept bool) {
 	body, w := c.Request.Body, &copyWriter{ResponseWriter: c.Writer}
 	if body != nil {
 		c.Request.Body = struct {
@@ -210,11 +272,11 @@ func (s *Server) answerAndKeep(c *gin.Context, answers state.Answers, name strin
 	switch {
 	case status >= 500, status == http.StatusUnauthorized, status == http.StatusForbidden,
 		status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status == http.StatusRequestEntityTooLarge:
-		return
+		return false
 	}
 	if body != nil { // what the handler had no need of still belongs to the hash
 		if _, err := io.Copy(sum, body); err != nil {
-			return
+			return false
 		}
 	}
 	now := s.cfg.Now()
@@ -232,13 +294,14 @@ func (s *Server) answerAndKeep(c *gin.Context, answers state.Answers, name strin
 	defer cancel()
 	if err := answers.Put(ctx, name, answer); err != nil {
 		s.cfg.Logger.Error("an idempotent answer could not be kept", "error", err)
-		return
+		return false
 	}
 	if s.once.due(request.From(c.Request.Context()).Workspace, now) {
 		if err := answers.Sweep(ctx, now); err != nil {
 			s.cfg.Logger.Error("old idempotent answers could not be deleted", "error", err)
 		}
 	}
+	return true
 }
 
 // keepOpen leaves the body open for its rest to be hashed; net/http closes it.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -30,6 +31,9 @@ type mapQuery struct {
 	Depth  int    `query:"depth" minimum:"0" maximum:"4" default:"1"`
 }
 
+// The defaults of mapQuery.
+const mapNodes, mapEdges = 2000, 5000
+
 type mapAnswer struct {
 	ETag string `header:"ETag" doc:"The version of the model that was laid out."`
 	Body struct {
@@ -39,34 +43,66 @@ type mapAnswer struct {
 		Uses       []suggest.ExportUse  `json:"uses" doc:"Which of these tools belong to which of these capabilities."`
 		TotalNodes int                  `json:"total_nodes" doc:"Of the whole graph."`
 		TotalEdges int                  `json:"total_edges" doc:"Of the whole graph."`
+		Layout     string               `json:"layout" doc:"Hash of the places of all nodes."`
 	}
 }
 
-// layouts keeps the last map of each workspace, for it is laid out when it is first asked for.
+// layouts keeps the last map of each workspace, for it is laid out when it is first asked for, and from the one before,
+// so that nodes keep their places.
 type layouts struct {
 	sync.Mutex
-	of map[string]*madeMap
+	of    map[string]*madeMap
+	stats sync.Map // keptStats by workspace
+}
+
+// keptStats are the numbers of a model: counting them reads all episodes, and each screen of the page asks for them.
+type keptStats struct {
+	of weak.Pointer[suggest.Model]
+	suggest.Stats
+}
+
+func (l *layouts) statsOf(workspace string, m *suggest.Model) suggest.Stats {
+	if kept, ok := l.stats.Load(workspace); ok && kept.(keptStats).of.Value() == m {
+		return kept.(keptStats).Stats
+	}
+	now := keptStats{weak.Make(m), m.Stats()}
+	l.stats.Store(workspace, now)
+	return now.Stats
 }
 
 type madeMap struct {
 	version string
 	once    sync.Once
+	last    *suggest.Map // that is complete; guarded by the lock of layouts
 	*suggest.Map
+
+	choose   sync.Once
+	backbone *mapAnswer // for the limits that the page asks with: choosing it reads all transitions
 }
 
-func (l *layouts) get(workspace string, m *suggest.Model) *suggest.Map {
+func (l *layouts) get(workspace string, m *suggest.Model) *madeMap {
 	l.Lock()
 	made := l.of[workspace]
 	if made == nil || made.version != m.Info().Version {
 		if l.of == nil {
 			l.of = map[string]*madeMap{}
 		}
+		before := made
 		made = &madeMap{version: m.Info().Version}
+		if before != nil {
+			made.last = before.last
+		}
 		l.of[workspace] = made
 	}
+	before := made.last
 	l.Unlock()
-	made.once.Do(func() { made.Map = m.Map() })
-	return made.Map
+	made.once.Do(func() {
+		made.Map = m.Map(before)
+		l.Lock()
+		defer l.Unlock()
+		made.last = made.Map
+	})
+	return made
 }
 
 type evidenceQuery struct {
@@ -119,12 +155,17 @@ type dayStats struct {
 type toolStatsQuery struct {
 	Days int    `query:"days" minimum:"0" maximum:"366" default:"0" doc:"Most days of each tool."`
 	Tool string `query:"tool" maxLength:"1024" doc:"Only this one."`
+
+	Limit int    `query:"limit" minimum:"0" maximum:"100000" default:"0" doc:"Most tools; 0: all."`
+	Order string `query:"order" enum:"calls,failures,p95,unused" default:"calls" doc:"By which number tools are sorted, the largest first; unused: only tools of the catalog that were never called, by id."`
 }
 
 type toolStatsAnswer struct {
 	Body struct {
 		Episodes int          `json:"episodes" doc:"That were read."`
 		Sessions int          `json:"sessions" doc:"Different sessions among them."`
+		Used     int          `json:"used" doc:"Tools that were called."`
+		Unused   int          `json:"unused" doc:"Tools of the catalog that were never called."`
 		Tools    []*toolStats `json:"tools"`
 	}
 }
@@ -139,7 +180,7 @@ type whatIfBody struct {
 func (s *Server) peopleRoutes(r *route.Table) {
 	ru := route.Rule{Scope: request.ScopeRead}
 	route.Ask(r, ru, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
-		Description: "Laid out from the model when it is first asked for; equal models give equal maps. A graph larger than the limits comes as its backbone: the most important nodes and the strongest transitions between them."}, s.mapped)
+		Description: "Laid out from the model when it is first asked for, and from the map before, so that nodes keep their places while their communities last; a server that has started lays equal models out equally. A graph larger than the limits comes as its backbone: the ends of the strongest transitions, and the strongest transitions between them."}, s.mapped)
 	route.Ask(r, ru, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
 		Description: "Reads the history from its begin. 404 if neither the catalog nor the history has an id.", Errors: []int{http.StatusNotFound}}, s.evidence)
 	route.Ask(r, ru, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool, and its calls and failures a day",
@@ -150,6 +191,11 @@ func (s *Server) peopleRoutes(r *route.Table) {
 
 func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapAnswer, error) {
 	m := e.Model()
+	made := s.maps.get(request.From(ctx).Workspace, m)
+	if *q == (mapQuery{Nodes: mapNodes, Edges: mapEdges, Depth: 1}) {
+		made.choose.Do(func() { made.backbone = mapPart(m, made.Map, q, nil) })
+		return made.backbone, nil
+	}
 	near := map[string]bool{}
 	if q.Around != "" {
 		part, err := m.Export(q.Around, q.Depth)
@@ -160,12 +206,20 @@ func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapA
 			near[n.ID] = true
 		}
 	}
-	all, in := s.maps.get(request.From(ctx).Workspace, m), map[string]bool{}
+	return mapPart(m, made.Map, q, near), nil
+}
+
+// mapPart answers with the nodes near, or the backbone without any.
+func mapPart(m *suggest.Model, all *suggest.Map, q *mapQuery, near map[string]bool) *mapAnswer {
+	in := map[string]bool{}
 	out := &mapAnswer{ETag: etag(m)}
-	out.Body.Model, out.Body.TotalNodes, out.Body.TotalEdges = m.Info(), len(all.Nodes), len(all.Edges)
+	out.Body.Model, out.Body.Layout, out.Body.TotalNodes, out.Body.TotalEdges = m.Info(), all.Layout, len(all.Nodes), len(all.Edges)
 	out.Body.Nodes, out.Body.Edges, out.Body.Uses = []suggest.MapNode{}, []suggest.ExportEdge{}, []suggest.ExportUse{}
+	if q.Around == "" && len(all.Nodes) > q.Nodes {
+		near = all.Backbone(q.Nodes)
+	}
 	for _, n := range all.Nodes {
-		if len(out.Body.Nodes) < q.Nodes && (q.Around == "" || near[n.ID]) {
+		if len(out.Body.Nodes) < q.Nodes && (len(near) == 0 || near[n.ID]) {
 			out.Body.Nodes, in[n.ID] = append(out.Body.Nodes, n), true
 		}
 	}
@@ -179,7 +233,7 @@ func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapA
 			out.Body.Uses = append(out.Body.Uses, u)
 		}
 	}
-	return out, nil
+	return out
 }
 
 func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery) (*evidenceAnswer, error) {
@@ -290,15 +344,34 @@ func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuer
 	}
 	out.Body.Sessions, out.Body.Tools = len(sessions), make([]*toolStats, 0, len(by))
 	for _, t := range by {
-		if q.Tool == "" || t.ID == resolved(q.Tool) {
+		if t.Calls > 0 {
+			out.Body.Used++
+		} else {
+			out.Body.Unused++
+		}
+		if (q.Tool == "" || t.ID == resolved(q.Tool)) && (q.Order != "unused" || t.Calls == 0) {
 			t.summarize(q.Days)
 			out.Body.Tools = append(out.Body.Tools, t)
 		}
 	}
 	slices.SortFunc(out.Body.Tools, func(a, b *toolStats) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.number(q.Order), a.number(q.Order)), cmp.Compare(b.Calls, a.Calls), strings.Compare(a.ID, b.ID))
 	})
+	if q.Limit > 0 {
+		out.Body.Tools = out.Body.Tools[:min(q.Limit, len(out.Body.Tools))]
+	}
 	return out, nil
+}
+
+// number is that which an order sorts by.
+func (t *toolStats) number(order string) int64 {
+	switch order {
+	case "failures":
+		return int64(t.Failures)
+	case "p95":
+		return t.P95
+	}
+	return int64(t.Calls)
 }
 
 func (t *toolStats) count(step episodic.Step, at time.Time) {

@@ -66,6 +66,16 @@ func TestToolStats(t *testing.T) {
 	assert.Equal(t, true, by["fs:read_file"]["known"])
 	assert.Equal(t, 2.0, by["fs:read_file"]["timed"])
 
+	most := parse[struct {
+		Used, Unused int
+		Tools        []map[string]any
+	}](t, 200, w.ask("GET", "/v1/tool-stats?order=p95&limit=1", ""))
+	require.Len(t, most.Tools, 1)
+	assert.Equal(t, "page:b", most.Tools[0]["id"])
+	assert.Equal(t, len(a.Tools), most.Used+most.Unused)
+	never := parse[struct{ Tools []map[string]any }](t, 200, w.ask("GET", "/v1/tool-stats?order=unused", ""))
+	assert.Len(t, never.Tools, most.Unused)
+
 	require.Equal(t, 200, w.ask("POST", "/v1/episodes", `{"id":"d1","time":"2026-07-01T23:30:00-01:00","steps":[{"tool":"page:b","outcome":"failure"},{"tool":"page:b"}]}
 {"id":"d2","time":"2026-07-03T09:00:00Z","steps":[{"tool":"page:b","outcome":"success"}]}
 `, "Content-Type: application/x-ndjson").status)
@@ -105,6 +115,7 @@ func TestMap(t *testing.T) {
 		Nodes                    []suggest.MapNode
 		Edges                    []suggest.ExportEdge
 		Total_nodes, Total_edges int
+		Layout                   string
 	}
 	r := w.ask("GET", "/v1/map", "")
 	all, graph := parse[body](t, 200, r), parse[suggest.Export](t, 200, w.ask("GET", "/v1/graph", ""))
@@ -115,8 +126,12 @@ func TestMap(t *testing.T) {
 		assert.LessOrEqual(t, n.PageRank, all.Nodes[i].PageRank, "the most important first")
 	}
 	few := parse[body](t, 200, w.ask("GET", "/v1/map?nodes=3&edges=1", ""))
-	assert.Equal(t, all.Nodes[:3], few.Nodes, "a node keeps its place")
-	assert.LessOrEqual(t, len(few.Edges), 1)
+	require.Len(t, few.Nodes, 3)
+	require.Len(t, few.Edges, 1)
+	assert.Equal(t, all.Edges[0], few.Edges[0], "the strongest transition comes with its ends")
+	for _, n := range few.Nodes {
+		assert.Contains(t, all.Nodes, n, "a node keeps its place")
+	}
 	assert.Equal(t, len(graph.Nodes), few.Total_nodes)
 	assert.Equal(t, len(graph.Edges), few.Total_edges)
 
@@ -124,6 +139,17 @@ func TestMap(t *testing.T) {
 	require.Len(t, near.Nodes, 1)
 	assert.Equal(t, "fs:read_file", near.Nodes[0].ID)
 	requireProblem(t, http.StatusNotFound, "no catalog", w.ask("GET", "/v1/map?around=no:such", ""))
+
+	// A build that brings a tool leaves the others where they are.
+	require.Equal(t, 200, w.ask("PUT", "/v1/tools", `[{"id":"late:tool","description":"Comes late."}]`).status)
+	w.current()
+	later := parse[body](t, 200, w.ask("GET", "/v1/map", ""))
+	assert.Len(t, later.Nodes, len(all.Nodes)+1)
+	assert.NotEqual(t, all.Layout, later.Layout)
+	for _, n := range all.Nodes {
+		i := slices.IndexFunc(later.Nodes, func(l suggest.MapNode) bool { return l.ID == n.ID })
+		assert.Equal(t, [2]float64{n.X, n.Y}, [2]float64{later.Nodes[i].X, later.Nodes[i].Y}, n.ID)
+	}
 }
 
 func TestNextWhatIf(t *testing.T) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/catalog"
 	"waymark/live"
 	"waymark/mine/proposal"
 	"waymark/score/rubric"
@@ -45,6 +47,8 @@ type (
 		Body *struct {
 			ID   string `json:"id,omitempty" maxLength:"256" doc:"Id of the capability, if it is to have another one."`
 			Name string `json:"name,omitempty" maxLength:"256" doc:"Its name, likewise."`
+
+			Capability *catalog.Capability `json:"capability,omitempty" doc:"The capability as it was edited; it takes the place of the proposed one."`
 		}
 	}
 	approvedAnswer struct {
@@ -132,11 +136,16 @@ func (s *Server) getProposal(ctx context.Context, e *live.Engine, q *route.ByID)
 
 func (s *Server) approveProposal(ctx context.Context, e *live.Engine, in *approveInput) (*approvedAnswer, error) {
 	id := in.ID
-	as, name := "", ""
-	if in.Body != nil {
-		as, name = in.Body.ID, in.Body.Name
+	edit := func(*catalog.Capability) {}
+	if b := in.Body; b != nil {
+		edit = func(c *catalog.Capability) {
+			if b.Capability != nil {
+				*c = *b.Capability
+			}
+			c.ID, c.Name = cmp.Or(b.ID, c.ID), cmp.Or(b.Name, c.Name)
+		}
 	}
-	p, seq, err := e.Approve(ctx, id, as, name)
+	p, seq, err := e.Approve(ctx, id, edit)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -54,14 +55,21 @@ func TestFromEpisodesToACapability(t *testing.T) {
 	assert.Equal(t, p, parse[proposal.Proposal](t, 200, w.ask("GET", "/v1/proposals/"+p.ID, "")))
 	assert.Empty(t, parse[proposalList](t, 200, w.ask("GET", "/v1/proposals?state=approved", "")).Proposals)
 
-	r := w.ask("POST", "/v1/proposals/"+p.ID+"/approve", `{"id":"cap:release"}`)
+	edited := p.Capability
+	edited.Description, edited.Tasks[2].Arguments = "Publishes the notes and says so.", map[string]json.RawMessage{"channel": json.RawMessage(`"news"`)}
+	body, err := json.Marshal(map[string]any{"id": "cap:release", "capability": edited})
+	require.NoError(t, err)
+	requireProblem(t, 422, "nowhere", w.ask("POST", "/v1/proposals/"+p.ID+"/approve", strings.Replace(string(body), `"depends_on":["`, `"depends_on":["nowhere","`, 1)))
+	r := w.ask("POST", "/v1/proposals/"+p.ID+"/approve", string(body))
 	a := parse[approvedProposal](t, 200, r)
 	assert.Equal(t, "/v1/capabilities/cap:release", r.header.Get("Location"))
 	assert.Equal(t, proposal.Approved, a.State)
 	require.NoError(t, defaultEngine(t, w.Server).Wait(t.Context(), a.Seq))
 	c := parse[catalog.Capability](t, 200, w.ask("GET", "/v1/capabilities/cap:release", ""))
 	assert.Equal(t, []string{"mined"}, c.Tags)
-	_, err := defaultEngine(t, w.Server).Build(t.Context())
+	assert.Equal(t, edited.Description, c.Description)
+	assert.Equal(t, edited.Tasks, c.Tasks)
+	_, err = defaultEngine(t, w.Server).Build(t.Context())
 	require.NoError(t, err)
 
 	next := parse[suggest.NextAnswer](t, 200, w.ask("POST", "/v1/next", `{"intent":"publish the release notes"}`))

@@ -41,8 +41,13 @@ func (s *Server) purge(ctx context.Context, q *question[live.Selection]) (*jobSt
 			return nil, err
 		}
 	}
+	workspace := request.From(ctx).Workspace
 	job, err := e.Purge(sel, func(ctx context.Context, texts []string, progress func(string, float64)) (storage.PurgeReport, error) {
-		if err := s.dropCopies(ctx, texts); err != nil {
+		err := s.dropCopies(ctx, texts)
+		if err == nil && sel.Parts() > 0 {
+			err = s.forgetWhispers(workspace, sel)
+		}
+		if err != nil {
 			return storage.PurgeReport{}, err
 		}
 		return s.cfg.Store.Purge(ctx, texts, progress)

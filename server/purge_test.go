@@ -73,8 +73,8 @@ func TestPurge(t *testing.T) {
 		}
 		return job
 	}
-	finish("/v1/rebuild", "{}") // writes a snapshot
-	require.Greater(t, len(holding()), 1, "else the test shows nothing")
+	finish("/v1/rebuild", "{}") // writes a snapshot, which is compressed: storage has the test of what is in those
+	require.NotEmpty(t, holding(), "else the test shows nothing")
 
 	job := finish("/v1/purge", fmt.Sprintf(`{"episode":%q}`, ids[1]))
 	require.Equal(t, live.JobDone, job.State, job.Error)

@@ -19,10 +19,11 @@ import (
 	"waymark/storage/eventlog"
 )
 
-// slowLink is a connection to a shared log that may bring nothing, or be down.
+// slowLink is a connection to a shared log that may bring nothing, be down, or lose answers.
 type slowLink struct {
 	eventlog.Log
 	held, down atomic.Bool
+	lost       atomic.Pointer[string] // the log of which answers to appends are lost
 }
 
 func (l *slowLink) Read(ctx context.Context, workspace string, after uint64, follow bool) iter.Seq2[storage.Sealed, error] {
@@ -42,7 +43,11 @@ func (l *slowLink) Append(ctx context.Context, workspace string, events []storag
 	if l.down.Load() {
 		return context.DeadlineExceeded
 	}
-	return l.Log.Append(ctx, workspace, events)
+	err := l.Log.Append(ctx, workspace, events)
+	if lost := l.lost.Load(); err == nil && lost != nil && *lost == workspace {
+		err = context.DeadlineExceeded
+	}
+	return err
 }
 
 func (l *slowLink) Head(ctx context.Context, workspace string) (storage.Head, error) {

@@ -134,6 +134,7 @@ func (s *Server) retain(ctx context.Context, workspace string, keep live.Retenti
 		return s.forgetBeside(request.With(ctx, request.Access{Workspace: workspace}), live.Selection{Before: due.Before()})
 	})
 	if err == nil && r.Due.Episodes > 0 {
+		err = s.forgetWhispers(workspace, live.Selection{Before: r.Due.Before()})
 		for _, t := range []*traffic{&s.metrics.traffic, s.metrics.of(workspace)} {
 			t.forgotten.Add(float64(r.Due.Episodes))
 		}

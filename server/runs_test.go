@@ -217,6 +217,35 @@ func TestRunsWaitForApproval(t *testing.T) {
 	require.Eventually(t, func() bool { return w.ended(begun.ID).State == run.Canceled }, 2*time.Minute, time.Millisecond)
 }
 
+// A replay asks for the same again: checked anew, without the approvals of the first run.
+func TestRunsAreReplayed(t *testing.T) {
+	w, d := newBench(t)
+	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"intent":"close","tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}}]},"approve":["issue:*"]}`))
+	require.Equal(t, run.Done, w.ended(begun.ID).State)
+
+	plan := parse[struct{ State run.State }](t, 200, w.ask("POST", "/v1/runs/"+begun.ID+"/replay", `{"dry_run":true}`))
+	assert.Equal(t, run.State("planned"), plan.State)
+	r := w.ask("POST", "/v1/runs/"+begun.ID+"/replay", `{"values":{"a":{"issue_number":2}}}`)
+	again := parse[run.Status](t, 202, r)
+	assert.NotEqual(t, begun.ID, again.ID)
+	assert.Equal(t, "/v1/runs/"+again.ID, r.header.Get("Location"))
+	require.Equal(t, run.Paused, w.ended(again.ID).State, "nobody has approved this one")
+	parse[any](t, 202, w.ask("POST", "/v1/runs/"+again.ID+"/approve", ""))
+	done := w.ended(again.ID)
+	require.Equal(t, run.Done, done.State)
+	assert.Equal(t, "close", done.Intent)
+	require.Len(t, d.calls, 2)
+	assert.JSONEq(t, `{"issue_number":2}`, string(d.calls[1].Arguments))
+
+	requireProblem(t, 404, "there is no run", w.ask("POST", "/v1/runs/run-none/replay", ""))
+	requireProblem(t, 422, "there is no such task", w.ask("POST", "/v1/runs/"+begun.ID+"/replay", `{"values":{"z":{"issue_number":2}}}`))
+	key := parse[struct{ Key string }](t, 200, w.ask("POST", "/v1/keys", `{"name":"k","scopes":["read"]}`)).Key
+	assert.Equal(t, 403, w.ask("POST", "/v1/runs/"+begun.ID+"/replay", "", "Authorization: Bearer "+key).status)
+	require.Equal(t, 200, w.ask("PUT", "/v1/tools", `[{"id":"issue:close","description":"Close one issue.","input_schema":{"type":"object","properties":{"issue":{"type":"integer"}},"required":["issue"],"additionalProperties":false},"annotations":{"destructive":true}}]`).status)
+	w.current()
+	requireProblem(t, 422, "issue", w.ask("POST", "/v1/runs/"+begun.ID+"/replay", ""))
+}
+
 // What became of a run is what became of its episode, unless it says nothing of the work.
 func TestTheOutcomeOfARunIsRecorded(t *testing.T) {
 	w, d := newBench(t)

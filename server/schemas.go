@@ -12,9 +12,9 @@ import (
 	"waymark/server/internal/jsonio"
 )
 
-// nullDecimals lets decimals behind a pointer be null in the description, and in requests: huma takes the
-// alias of a type for what a pointer to it is.
-func nullDecimals(r huma.Registry) {
+// nullPointers lets what is behind a pointer be null in the description, and in requests: huma takes the alias of a type
+// for what a pointer to it is, and a pointer to an object for the object.
+func nullPointers(r huma.Registry) {
 	decimal := reflect.TypeFor[*rubric.Decimal]()
 	for name, schema := range r.Map() {
 		t := r.TypeFromRef("#/components/schemas/" + name)
@@ -25,6 +25,8 @@ func nullDecimals(r huma.Registry) {
 			property := schema.Properties[jsonio.Name(f)]
 			switch {
 			case property == nil:
+			case property.Ref != "" && f.Type.Kind() == reflect.Pointer && !strings.Contains(f.Tag.Get("json"), ",omit"):
+				schema.Properties[jsonio.Name(f)] = &huma.Schema{AnyOf: []*huma.Schema{{Ref: property.Ref}, {Type: "null"}}, Description: f.Tag.Get("doc")}
 			case f.Type == decimal:
 				property.Nullable = true
 			case f.Type.Kind() == reflect.Map && f.Type.Elem() == decimal:

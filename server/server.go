@@ -18,6 +18,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -158,7 +159,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg.setDefaults()
 	s := &Server{
-		cfg: cfg, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(),
+		cfg: cfg, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(), once: onceOnly{process: rand.Text()},
 		draining: make(chan struct{}),
 		bodies:   limit.NewShare("bytes of request bodies", cfg.MaxBodies),
 		open:     limit.NewShare("requests", int64(cfg.MaxConnections)),
@@ -251,8 +252,13 @@ func (s *Server) register(api huma.API) {
 	s.adminRoutes(r)
 	s.signInRoutes(r)
 	s.auditRoutes(r)
-	nullDecimals(api.OpenAPI().Components.Schemas)
-	s.description = sync.OnceValues(func() (*apidoc.Pages, error) { return apidoc.Describe(api.OpenAPI(), docsPage) })
+	nullPointers(api.OpenAPI().Components.Schemas)
+	s.description = sync.OnceValues(func() (*apidoc.Pages, error) {
+		if err := addExamples(api.OpenAPI()); err != nil {
+			return nil, err
+		}
+		return apidoc.Describe(api.OpenAPI(), docsPage)
+	})
 }
 
 // headRoutes answers HEAD where GET is answered at once; net/http leaves out the body.
@@ -271,9 +277,9 @@ func (s *Server) humaConfig() huma.Config {
 		"An answer that takes longer than its time limit (30 s where the operation names no other) is refused with 504, and one that shutdown cuts off with 503. " +
 		"HEAD is answered like GET, without the body, except for streams."
 	cfg.Servers = []*huma.Server{{URL: "/", Description: "The server that this description comes from"}}
-	for _, name := range apidoc.Tags {
-		cfg.Tags = append(cfg.Tags, &huma.Tag{Name: name})
-	}
+	cfg.Info.Contact = &huma.Contact{Name: "The operator of this server"}
+	cfg.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
+	cfg.Tags = apidoc.Tags
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	cfg.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[rubric.Decimal](), reflect.TypeFor[float64]())
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath, cfg.CreateHooks = "", "", "", nil

@@ -26,6 +26,8 @@ type serversAnswer struct {
 		Servers   []gateway.Server `json:"servers"`
 		Grants    []string         `json:"grants" doc:"Patterns of tools that may be called though they may change or delete things."`
 		Connected bool             `json:"connected" doc:"Whether servers are started here."`
+
+		Agents map[string][]string `json:"agents,omitempty" doc:"Tool sets of agents: patterns of the tools that each may use, by its name."`
 	}
 }
 
@@ -91,7 +93,7 @@ func (s *Server) listServers(ctx context.Context, _ *struct{}) (*serversAnswer, 
 	out := new(serversAnswer)
 	out.Body.Servers, out.Body.Grants = []gateway.Server{}, []string{}
 	if g, err := s.gateway(ctx); err == nil {
-		out.Body.Servers, out.Body.Grants, out.Body.Connected = g.Servers(), g.Grants(), s.cfg.Upstream.Reload != nil
+		out.Body.Servers, out.Body.Grants, out.Body.Connected, out.Body.Agents = g.Servers(), g.Grants(), s.cfg.Upstream.Reload != nil, g.Agents()
 	}
 	return out, nil
 }

@@ -41,7 +41,7 @@ func addApps(srv *mcp.Server, m *mcpTools) {
 	srv.AddResource(&mcp.Resource{URI: uriMap, Name: "map", Title: "The map of the tools", MIMEType: mimeJSON,
 		Description: "The backbone of the learned graph with a place for each node."},
 		m.resource(func(engine *live.Engine, _ *suggest.ToolSet, _ string) (any, bool, error) {
-			return backbone(engine.Model().Map()), true, nil
+			return backbone(engine.Model().Map(nil)), true, nil
 		}))
 }
 
@@ -52,12 +52,14 @@ type appMap struct {
 	TotalEdges int                  `json:"total_edges"`
 }
 
-// backbone keeps the most important nodes and the strongest transitions between them.
+// backbone keeps the ends of the strongest transitions, and the transitions between them.
 func backbone(m *suggest.Map) appMap {
-	out := appMap{Nodes: m.Nodes[:min(mapNodes, len(m.Nodes))], Edges: []suggest.ExportEdge{}, TotalNodes: len(m.Nodes), TotalEdges: len(m.Edges)}
-	in := map[string]bool{}
-	for _, n := range out.Nodes {
-		in[n.ID] = true
+	out := appMap{Nodes: []suggest.MapNode{}, Edges: []suggest.ExportEdge{}, TotalNodes: len(m.Nodes), TotalEdges: len(m.Edges)}
+	in := m.Backbone(mapNodes)
+	for _, n := range m.Nodes {
+		if in[n.ID] {
+			out.Nodes = append(out.Nodes, n)
+		}
 	}
 	for _, l := range m.Edges {
 		if len(out.Edges) < mapEdges && in[l.From] && in[l.To] {

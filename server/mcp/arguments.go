@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"waymark/server/internal/jsonio"
@@ -29,4 +30,42 @@ func (c *mcpCall) within(field string, n, most int) error {
 		return jsonio.Wrong(field, fmt.Sprintf("is %d, must be 1 to %d", n, most))
 	}
 	return nil
+}
+
+// otherNames are what the command line and other servers call arguments of ours, by tool: theirs, ours. None of them
+// belongs to a tool that may change something: what is asked of those is said exactly.
+var otherNames = map[string][][2]string{
+	toolFind:     {{"after", "context"}, {"intent", "query"}, {"q", "query"}, {"text", "query"}},
+	toolDescribe: {{"id", "ids"}, {"tool", "ids"}, {"tools", "ids"}},
+	toolNext:     {{"after", "context"}, {"query", "intent"}},
+	toolDAG:      {{"after", "context"}, {"query", "intent"}},
+}
+
+// ownNames gives arguments the names that the schema of a tool has. One id stands for a
+// list of one. What is given twice, by both names, stays and is refused.
+func ownNames(tool string, arguments json.RawMessage) json.RawMessage {
+	names := otherNames[tool]
+	given, err := jsonio.Decode[map[string]json.RawMessage](arguments)
+	if err != nil || names == nil {
+		return arguments // what is wrong with it is said when it is decoded for the tool
+	}
+	changed := false
+	for _, name := range names { // in order: of two other names for one argument the second is refused
+		value, ok := given[name[0]]
+		if _, both := given[name[1]]; ok && !both {
+			given[name[1]], changed = value, true
+			delete(given, name[0])
+		}
+	}
+	if id := given["ids"]; len(id) > 0 && id[0] == '"' {
+		given["ids"], changed = slices.Concat(json.RawMessage("["), id, json.RawMessage("]")), true
+	}
+	if !changed {
+		return arguments
+	}
+	renamed, err := json.Marshal(given)
+	if err != nil {
+		return arguments
+	}
+	return renamed
 }

@@ -1,11 +1,38 @@
 package mcpserver
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"waymark/server/internal/jsonio"
 )
+
+// The names of the command line and of other servers are taken for ours, and one string for a list of one.
+func TestOwnNames(t *testing.T) {
+	for _, c := range [][3]string{
+		{toolDescribe, `{"id":"fs:read"}`, `{"ids":["fs:read"]}`},
+		{toolDescribe, `{"ids":"fs:read"}`, `{"ids":["fs:read"]}`},
+		{toolNext, `{"after":["a","b"],"limit":3}`, `{"context":["a","b"],"limit":3}`},
+		{toolNext, `{"query":"read it"}`, `{"intent":"read it"}`},
+		{toolFind, `{"q":"read"}`, `{"query":"read"}`},
+		{toolFind, `{"text":"a","q":"b","intent":"c"}`, `{"query":"c","q":"b","text":"a"}`},
+		{toolCall, `{"id":"a","args":{"id":1}}`, `{"id":"a","args":{"id":1}}`},           // refused: a call may change something
+		{toolNext, `{"after":["a"],"context":["b"]}`, `{"after":["a"],"context":["b"]}`}, // refused as unknown
+		{toolNext, `{"after":["a"],"after":["b"]}`, `{"after":["a"],"after":["b"]}`},     // refused as given twice
+		{toolRecord, `{"id":"a"}`, `{"id":"a"}`},
+		{toolNext, `null`, `null`}, {toolNext, `{`, `{`}, {toolNext, ``, ``},
+	} {
+		got := string(ownNames(c[0], json.RawMessage(c[1])))
+		if c[1] == c[2] {
+			assert.Equal(t, c[2], got, "as it came")
+		} else {
+			assert.JSONEq(t, c[2], got)
+		}
+	}
+}
 
 // Whatever the arguments are, decoding them ends in values or in an error that says something.
 func FuzzDecodeArguments(f *testing.F) {

@@ -1,13 +1,16 @@
 package mcpserver
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
 	"waymark/server/internal/request"
+	"waymark/server/internal/transport"
 )
 
 // conversationKeys are the members of _meta by which hosts name the conversation of a call: Codex, ChatGPT,
@@ -31,9 +34,9 @@ func conversation(req *mcp.CallToolRequest, a request.Access) string {
 	return named(a.Conversation)
 }
 
-// sessionOf is the conversation of a call, or where nothing names it the program at the other end: hosts
-// of one name, credential and address are then one.
-func sessionOf(req *mcp.CallToolRequest, a request.Access) string {
+// sessionOf is the conversation of a call, or where nothing names it the program at the other end: hosts of one name,
+// credential and address are told apart by their connections.
+func sessionOf(ctx context.Context, req *mcp.CallToolRequest, a request.Access) string {
 	if name := conversation(req, a); name != "" {
 		return name
 	}
@@ -44,7 +47,11 @@ func sessionOf(req *mcp.CallToolRequest, a request.Access) string {
 	if a.Peer == "" {
 		return program
 	}
-	return program + " at " + a.Peer
+	name := program + " at " + a.Peer
+	if n := transport.CallerOf(ctx, a.Source+"\x00"+name); n > 1 {
+		name += fmt.Sprintf(" #%d", n)
+	}
+	return name
 }
 
 // named is a name that came from outside as it can be stored.

@@ -68,7 +68,7 @@ func recordEpisode(ctx context.Context, c *mcpCall, in recordArguments) (RecordA
 		}
 	}
 	if e.Session == "" {
-		e.Session = sessionOf(c.req, request.Access{}) // by no name that the next process has not: the same episode may come again
+		e.Session = sessionOf(context.Background(), c.req, request.Access{}) // by no name that the next process has not: the same episode may come again
 	}
 	if e.ID == "" {
 		id, err := c.episodeID(e)

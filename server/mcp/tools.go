@@ -120,7 +120,7 @@ func define[In any, Out sentence](name, title string, rule toolRule, hints mcp.T
 		},
 		toolRule: rule,
 		call: func(ctx context.Context, c *mcpCall, arguments json.RawMessage) (sentence, error) {
-			in, err := jsonio.DecodeArguments[In](arguments)
+			in, err := jsonio.DecodeArguments[In](ownNames(name, arguments))
 			if err != nil {
 				return nil, err
 			}

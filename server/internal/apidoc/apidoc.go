@@ -24,6 +24,7 @@ type operation struct {
 type content struct {
 	Label, Media string
 	Type         typeWords
+	Example      string
 }
 
 type field struct {
@@ -66,12 +67,21 @@ func Describe(spec *huma.OpenAPI, page *template.Template) (*Pages, error) {
 }
 
 // Tags is the order of the groups: as a newcomer meets them.
-var Tags = []string{"Suggestions", "Scorers", "Runs", "History", "Catalog", "Servers", "Model", "Administration"}
+var Tags = []*huma.Tag{
+	{Name: "Suggestions", Description: "What comes next, DAGs of tools, search, and why"},
+	{Name: "Scorers", Description: "Rubrics, councils and evidence"},
+	{Name: "Runs", Description: "Running DAGs and stored capabilities"},
+	{Name: "History", Description: "Recording episodes, and erasing them"},
+	{Name: "Catalog", Description: "Tools and capabilities"},
+	{Name: "Servers", Description: "MCP servers behind the gateway, and the approval of their tools"},
+	{Name: "Model", Description: "The graph, rebuilds and evaluations"},
+	{Name: "Administration", Description: "Workspaces, keys, rules, retention and backups"},
+}
 
 func groups(spec *huma.OpenAPI) []group {
 	groups := make([]group, len(Tags))
 	for i, tag := range Tags {
-		groups[i].Name = tag
+		groups[i].Name = tag.Name
 	}
 	for _, path := range slices.Sorted(maps.Keys(spec.Paths)) {
 		item := spec.Paths[path]
@@ -79,7 +89,7 @@ func groups(spec *huma.OpenAPI) []group {
 			if op == nil || len(op.Tags) == 0 {
 				continue
 			}
-			g := &groups[slices.Index(Tags, op.Tags[0])]
+			g := &groups[slices.IndexFunc(Tags, func(t *huma.Tag) bool { return t.Name == op.Tags[0] })]
 			g.Operations = append(g.Operations, operationOf(op))
 		}
 	}
@@ -93,7 +103,7 @@ func operationOf(op *huma.Operation) operation {
 	}
 	if op.RequestBody != nil {
 		for _, media := range slices.Sorted(maps.Keys(op.RequestBody.Content)) {
-			d.Bodies = append(d.Bodies, content{"Body", media, wordsOf(op.RequestBody.Content[media].Schema)})
+			d.Bodies = append(d.Bodies, content{"Body", media, wordsOf(op.RequestBody.Content[media].Schema), exampleOf(op.RequestBody.Content[media])})
 		}
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
@@ -105,10 +115,24 @@ func operationOf(op *huma.Operation) operation {
 			d.Answers = append(d.Answers, content{Label: status})
 		}
 		for _, media := range slices.Sorted(maps.Keys(bodies)) {
-			d.Answers = append(d.Answers, content{status, media, wordsOf(bodies[media].Schema)})
+			d.Answers = append(d.Answers, content{status, media, wordsOf(bodies[media].Schema), exampleOf(bodies[media])})
 		}
 	}
 	return d
+}
+
+// exampleOf is the recorded value of a body, to be read.
+func exampleOf(m *huma.MediaType) string {
+	text, _ := m.Example.(json.RawMessage)
+	var lines string
+	if json.Unmarshal(text, &lines) == nil {
+		return lines
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, text, "", "  ") != nil {
+		return ""
+	}
+	return b.String()
 }
 
 func schemas(spec *huma.OpenAPI) []schemaOf {
@@ -135,9 +159,10 @@ func wordsOf(s *huma.Schema) typeWords {
 		return typeWords{}
 	case s.Ref != "":
 		return typeWords{Ref: s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]}
-	case len(s.OneOf) > 0:
-		t := wordsOf(s.OneOf[0])
-		for _, other := range s.OneOf[1:] {
+	case len(s.OneOf)+len(s.AnyOf) > 0:
+		all := slices.Concat(s.OneOf, s.AnyOf)
+		t := wordsOf(all[0])
+		for _, other := range all[1:] {
 			o := wordsOf(other)
 			t.After += " or " + o.Before + o.Ref + o.After
 		}

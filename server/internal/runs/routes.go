@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
+	"waymark/storage"
 )
 
 type (
@@ -65,6 +67,15 @@ type (
 	statsPage struct {
 		Body state.CapabilityStats
 	}
+	// replayInput asks for a run of what another run was asked for.
+	replayInput struct {
+		route.ByID
+		Body *struct {
+			Values  map[string]json.RawMessage `json:"values,omitempty" doc:"Values of arguments by id of the task; they replace those of the run."`
+			DryRun  bool                       `json:"dry_run,omitempty"`
+			Approve []string                   `json:"approve,omitempty" doc:"As for a new run; what was approved before is asked about again."`
+		}
+	}
 )
 
 // maxRunBody is the longest request for a run: parameters and literal arguments are in it.
@@ -94,6 +105,10 @@ func (r *Runs) Routes(t *route.Table) {
 	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
 	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
 	route.Add(t, route.Rule{Scope: request.ScopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), r.deleteRun)
+	again := op("replay-run", http.MethodPost, "/v1/runs/{id}/replay", "Run again what a run was asked for",
+		"A new run of the same tasks and arguments, checked like any other against the catalog as it is now. Approvals are not taken over.")
+	again.DefaultStatus, again.Errors = http.StatusAccepted, []int{http.StatusNotFound}
+	route.Add(t, begin, again, r.replayRun)
 	cancel := op("cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
 	cancel.DefaultStatus, cancel.Errors = http.StatusAccepted, []int{http.StatusConflict}
 	route.Add(t, route.Rule{Scope: request.ScopeWrite}, cancel, r.cancelRun)
@@ -292,6 +307,29 @@ func (r *Runs) approveRun(ctx context.Context, q *runDecision) (*runState, error
 		return nil, problem.New(http.StatusConflict, err.Error())
 	}
 	return &runState{one.Status()}, nil
+}
+
+func (r *Runs) replayRun(ctx context.Context, in *replayInput) (*runStarted, error) {
+	table, err := r.cfg.Store.Table(request.From(ctx).Workspace)
+	if err != nil {
+		return nil, err
+	}
+	was, err := state.Runs{Table: table}.Record(ctx, in.ID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no run %q", in.ID))
+	}
+	if err != nil {
+		return nil, err
+	}
+	q, dry := was.Request, false
+	q.Approve = nil
+	if in.Body != nil {
+		q.Approve, dry = in.Body.Approve, in.Body.DryRun
+		if err := q.Set(in.Body.Values); err != nil {
+			return nil, err
+		}
+	}
+	return r.beginRun(ctx, q, dry, "") // chosen by a person, not from the answer that the first one came from
 }
 
 func (r *Runs) deleteRun(ctx context.Context, q *route.ByID) (*struct{}, error) {

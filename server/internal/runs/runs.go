@@ -58,16 +58,25 @@ type Runs struct {
 	ctx  context.Context // of all runs; ends with the server
 	stop context.CancelFunc
 
+	shared  fleetTable // nil: this process is alone
+	process string     // names it as the owner of runs
+
 	mu     sync.Mutex
 	active map[string]*run.Run // by workspace and id
 	ended  int
 	all    sync.WaitGroup
+
+	complaint string // the last reason why runs could not be resumed
 }
 
 // New makes the runs of a server; none goes on yet.
 func New(cfg Config) *Runs {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}}
+	r := &Runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}}
+	if shared, ok := cfg.Store.System().(fleetTable); ok {
+		r.shared, r.process = shared, rand.Text()
+	}
+	return r
 }
 
 // Request asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
@@ -268,7 +277,10 @@ func (r *Runs) options(ctx context.Context, a request.Access) (run.Options, erro
 	if err != nil {
 		return run.Options{}, err
 	}
-	journal := state.Runs{Table: table, Source: a.Source}
+	if err := r.holdLease(ctx); err != nil {
+		return run.Options{}, err
+	}
+	journal := state.Runs{Table: table, Source: a.Source, Process: r.process}
 	return run.Options{
 		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, journal, s, p) },
@@ -358,6 +370,9 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 	}
 	s = run.Status{ID: id, Capability: p.Request.Capability, Intent: p.Request.DAG.Intent, State: run.Paused, StartedAt: p.StartedAt, Nodes: []run.Node{}, Waiting: []string{},
 		Warnings: []string{"the process that carried it out has ended; it goes on when a server starts that can call its tools"}}
+	if owner, err := j.Owner(ctx, id); err == nil && r.shared != nil && owner != r.process {
+		s.State, s.Warnings = run.Running, []string{"another replica carries it out, or takes it over when that one has ended"}
+	}
 	for _, n := range p.Nodes {
 		s.Nodes = append(s.Nodes, n)
 	}
@@ -365,8 +380,14 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 	return s, nil
 }
 
-// Start resumes, in the background, the runs that the process before left.
-func (r *Runs) Start(ctx context.Context) { r.all.Go(func() { r.Resume(ctx) }) }
+// Start resumes, in the background, the runs that the process before left; in a fleet also those of others that end.
+func (r *Runs) Start(ctx context.Context) {
+	r.all.Go(func() {
+		r.Resume(ctx)
+		r.everyLook(ctx, r.Resume)
+	})
+	r.all.Go(func() { r.everyLook(ctx, func(ctx context.Context) { _ = r.holdLease(ctx) }) }) // who starts a run sees an error
+}
 
 // Resume goes on with the runs that the process before left. What cannot be gone on with stays as it is.
 func (r *Runs) Resume(ctx context.Context) {
@@ -376,7 +397,7 @@ func (r *Runs) Resume(ctx context.Context) {
 		return
 	}
 	for _, workspace := range names {
-		if err := r.resumeAll(ctx, workspace); err != nil && ctx.Err() == nil {
+		if err := r.resumeAll(ctx, workspace); err != nil && ctx.Err() == nil && r.firstTime(err) {
 			r.cfg.Logger.Error("runs could not be resumed", "workspace", workspace, "error", err)
 		}
 	}
@@ -408,11 +429,18 @@ func (r *Runs) resumeOne(ctx context.Context, workspace string, table storage.Ta
 	if _, ok := r.Find(workspace, id); ok {
 		return nil
 	}
-	j := state.Runs{Table: table}
+	j := state.Runs{Table: table, Process: r.process}
+	owner, free, err := r.free(ctx, j, id)
+	if err != nil || !free {
+		return err
+	}
 	if _, err := j.Ending(ctx, id); err == nil { // it ended, and the process with it
 		return j.Close(ctx, id)
 	}
 	past, err := j.Past(ctx, id)
+	if r.shared != nil && errors.Is(err, storage.ErrNotFound) { // it ended before anything was asked for
+		return j.Close(ctx, id)
+	}
 	if err != nil {
 		return err
 	}
@@ -427,6 +455,9 @@ func (r *Runs) resumeOne(ctx context.Context, workspace string, table storage.Ta
 	a := request.Access{Workspace: workspace, Scopes: request.AllScopes, Source: past.By}
 	o, err := r.options(ctx, a)
 	if err != nil {
+		return err
+	}
+	if past, err = r.takeOver(ctx, j, past, owner); err != nil {
 		return err
 	}
 	r.mu.Lock()

@@ -28,6 +28,8 @@ type connections struct {
 	plain  bool           // a refusal can be written as it is: there is no TLS
 	told   chan struct{}  // has room for as many refusals as are written at once
 	refuse func()         // counts a refusal
+
+	callers callers
 }
 
 // LimitConnections counts the connections of ln; refuse counts those that are refused.
@@ -49,6 +51,8 @@ type countedConn struct {
 	at      *list.Element // in idle; nil: a request is under way
 	asked   bool          // there was a request
 	dropped bool
+	since   time.Time      // idle, or accepted
+	rivals  []*countedConn // idle when this one was accepted
 }
 
 func (l *connections) Accept() (net.Conn, error) {
@@ -97,6 +101,8 @@ func (l *connections) admit(c *countedConn) (evicted *countedConn, ok bool) {
 	}
 	l.open++
 	l.by[c.address]++
+	c.since = time.Now()
+	c.rivals = l.rivalsOf(c, c.since)
 	c.at = l.idle.PushBack(c)
 	return evicted, true
 }
@@ -121,7 +127,7 @@ func (l *connections) drop(c *countedConn) {
 	if c.dropped {
 		return
 	}
-	c.dropped = true
+	c.dropped, c.rivals = true, nil
 	l.open--
 	if l.by[c.address]--; l.by[c.address] == 0 {
 		delete(l.by, c.address)
@@ -136,7 +142,7 @@ func (l *connections) rest(c *countedConn, idle bool) {
 		c.at = nil
 	}
 	if idle {
-		c.at = l.idle.PushBack(c)
+		c.at, c.since = l.idle.PushBack(c), time.Now()
 	}
 }
 

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/gateway"
+	"waymark/live"
+	"waymark/storage"
+	"waymark/storage/eventlog"
+)
+
+// controlled is a replica with control data in the shared log.
+func controlled(t *testing.T, log eventlog.Log) web {
+	store, err := eventlog.Share(t.Context(), storage.NewMemory(), log)
+	require.NoError(t, err)
+	workspaces := live.NewWorkspaces(store, live.Options{Shared: log})
+	s, err := New(Config{Store: store, Workspaces: workspaces, Version: "test", Access: Access{LocalToken: "local-token", RequireKey: true}})
+	require.NoError(t, err)
+	ts := httptest.NewServer(s.Handler())
+	t.Cleanup(func() {
+		ts.Close()
+		s.Close()
+		require.NoError(t, workspaces.Close(context.Background()))
+		store.Leave()
+	})
+	return web{s, t, ts.URL}
+}
+
+// becomes waits for a status: the control log is looked at every 250 ms.
+func (w web) becomes(status int, method, path, body string, header ...string) {
+	w.t.Helper()
+	var last reply
+	for range 300 {
+		if last = w.ask(method, path, body, header...); last.status == status {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	require.Equal(w.t, status, last.status, last.body)
+}
+
+// Keys, workspaces and the quarantine are those of all replicas.
+func TestReplicasShareControlData(t *testing.T) {
+	log := eventlog.NewLocal(storage.NewMemory())
+	a, b := controlled(t, log), controlled(t, log)
+	root := bearerOf("local-token")
+	made := parse[keyMade](t, 200, a.ask("POST", "/v1/keys", `{"name":"ci","workspace":"team","scopes":["read","write"]}`, root))
+	key := bearerOf(made.Key)
+	b.becomes(200, "GET", "/v1/stats", "", key)
+	require.Contains(t, b.ask("GET", "/v1/workspaces", "", root).body, `"team"`)
+
+	flagged := fmt.Sprintf(`[{"id":"sheets:read","server":"sheets","description":%q}]`, evilText)
+	r := a.ask("PUT", "/v1/tools", flagged, key)
+	require.Equal(t, 200, r.status, r.body)
+	waiting := func(w web) []gateway.Withheld {
+		return parse[struct{ Tools []gateway.Withheld }](t, 200, w.ask("GET", "/v1/quarantine", "", root, "Waymark-Workspace: team")).Tools
+	}
+	require.Eventually(t, func() bool { return len(waiting(b)) == 1 }, time.Minute, 20*time.Millisecond)
+	require.NotContains(t, b.ask("GET", "/v1/tools", "", key).body, "id_rsa")
+	approve := fmt.Sprintf(`{"tools":[{"id":"sheets:read","fingerprint":%q}]}`, waiting(b)[0].Fingerprint)
+	require.Equal(t, 200, b.ask("POST", "/v1/quarantine/approve", approve, root, "Waymark-Workspace: team").status)
+	require.Eventually(t, func() bool { return len(waiting(a)) == 0 }, time.Minute, 20*time.Millisecond)
+
+	require.Equal(t, 204, b.ask("DELETE", "/v1/keys/"+made.ID, "", root).status)
+	require.Equal(t, 401, b.ask("GET", "/v1/stats", "", key).status)
+	a.becomes(401, "GET", "/v1/stats", "", key)
+}
+
+// A request with an Idempotency-Key is carried out on one replica, once, wherever it is repeated.
+func TestReplicasCarryOutOnce(t *testing.T) {
+	log := eventlog.NewLocal(storage.NewMemory())
+	link := &slowLink{Log: log}
+	a, b := controlled(t, log), controlled(t, link)
+	root := bearerOf("local-token")
+	require.Equal(t, 200, a.ask("POST", "/v1/episodes", `{"id":"e","steps":[{"tool":"x"},{"tool":"y"}]}`, root).status)
+	defer defaultEngine(t, a.Server).Hold()()
+	defer defaultEngine(t, b.Server).Hold()()
+	position := func() uint64 {
+		head, err := log.Head(t.Context(), live.DefaultWorkspace)
+		require.NoError(t, err)
+		return head.Seq
+	}
+	require.Eventually(t, func() bool { return defaultEngine(t, b.Server).Model().Info().Seq >= position() }, time.Minute, time.Millisecond)
+	before := position()
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	for i := range 8 {
+		group.Go(func() {
+			r := []web{a, b}[i%2].ask("POST", "/v1/feedback", `{"id":"x","context":["y"],"used":true}`, root, "Idempotency-Key: one")
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[r.status]++
+		})
+	}
+	group.Wait()
+	require.Equal(t, 8, statuses[200]+statuses[409], statuses)
+	for _, w := range []web{a, b} {
+		r := w.ask("POST", "/v1/feedback", `{"id":"x","context":["y"],"used":true}`, root, "Idempotency-Key: one")
+		require.Equal(t, 200, r.status, r.body)
+		require.Equal(t, "true", r.header.Get("Idempotency-Replayed"))
+	}
+	require.Equal(t, before+1, position())
+
+	// Stored, and the answer lost: 503, and the repetition counts no second time, on whatever replica.
+	for i, lost := range []string{live.DefaultWorkspace, eventlog.ControlLog} {
+		body, once := fmt.Sprintf(`{"id":"y","context":["x"],"used":%t}`, i == 0), "Idempotency-Key: lost in "+lost
+		link.lost.Store(&lost)
+		r := b.ask("POST", "/v1/feedback", body, root, once)
+		require.Equal(t, 503, r.status, r.body)
+		link.lost.Store(nil)
+		a.becomes(200, "POST", "/v1/feedback", body, root, once)
+		require.EqualValues(t, 2+i, position()-before, lost)
+	}
+}
