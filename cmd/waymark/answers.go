@@ -290,6 +290,9 @@ func (a *app) showExplain(e suggest.ExplainAnswer, all bool) {
 		a.printf("\nscore %s by %s\n", number(e.Score), e.Formula)
 	}
 	a.showTerms(termRows(e.ID, e.Formula, e.Terms, all))
+	if r := e.Reports; r != nil && r.Observed > 0 {
+		a.printf("\nobservations after the last step: %d, sources: %d, counted: %d\n", r.Observed, r.Sources, e.Evidence.Count)
+	}
 	if len(e.Filters) > 0 {
 		var rows [][]string
 		for _, f := range e.Filters {

@@ -36,12 +36,13 @@ import (
 // house is an open data directory with the components that use it.
 type house struct {
 	dir        string
-	store      *storage.Badger
+	store      storage.Store
 	workspaces *live.Workspaces
 	server     *server.Server
 	upstream   atomic.Pointer[upstream] // nil: no servers are defined
 	feed       *feed.Feed               // of what hooks have spooled
 	log        eventlog.Log             // that several processes share; nil: none
+	control    *eventlog.Shared         // the store with control data of that log; nil: there is none
 	token      string                   // full access for the user who can read the owner note
 }
 
@@ -139,14 +140,14 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err != nil {
 		return nil, errors.Join(usageError{err}, h.close())
 	}
-	h.workspaces = live.NewWorkspaces(store, opts)
-	h.feed = feed.New(hook.SpoolOf(dir), store, h.workspaces.Open, time.Now, logger)
+	h.workspaces = live.NewWorkspaces(h.store, opts)
+	h.feed = feed.New(hook.SpoolOf(dir), h.store, h.workspaces.Open, time.Now, logger)
 	h.feed.NoDigests = a.privacy.dropDigests
 	if err := a.openUpstream(h, logger, who.serves); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
 	cfg := server.Config{
-		Store: store, Workspaces: h.workspaces, Judges: judges, Sampling: a.judging.sampling, RecordScores: a.judging.recordScores,
+		Store: h.store, Workspaces: h.workspaces, Judges: judges, Sampling: a.judging.sampling, RecordScores: a.judging.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect,
 		Logger: logger, Version: version().Version, Now: time.Now, Keep: a.keep, Data: dir, Program: programPath(),
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
@@ -234,6 +235,9 @@ func (h *house) close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		err = errors.Join(err, h.workspaces.Close(ctx))
+	}
+	if h.control != nil {
+		h.control.Leave()
 	}
 	if h.log != nil {
 		err = errors.Join(err, h.log.Close())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,8 +172,21 @@ func (a *app) showDiff(d suggest.DiffReport) {
 	if len(d.Answers) > 0 {
 		rows = nil
 		for _, c := range d.Answers {
-			rows = append(rows, []string{c.After, list(c.Before), list(c.Now)})
+			rows = append(rows, []string{cmp.Or(c.After, strconv.Quote(c.Intent)), list(c.Before), list(c.Now), why(c.Why)})
 		}
-		a.below([]string{"after", "suggested before", "suggested now"}, rows)
+		a.below([]string{"request", "suggested before", "suggested now", "why"}, rows)
 	}
+}
+
+// why says of the first id that moved which term of its score changed most.
+func why(moved []suggest.Moved) string {
+	if len(moved) == 0 {
+		return ""
+	}
+	m := moved[0]
+	if len(m.Terms) == 0 {
+		return fmt.Sprintf("%s: %s", m.ID, m.Reason)
+	}
+	t := m.Terms[0]
+	return fmt.Sprintf("%s: %s %s, was %s", m.ID, t.Name, number(t.Now), number(t.Was))
 }

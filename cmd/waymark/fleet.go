@@ -36,10 +36,23 @@ func (h *house) joinLog(address string, opts eventlog.Options) error {
 		}
 		return nil
 	}
-	if h.log, err = eventlog.Open(ctx, address, opts); err != nil {
+	open := eventlog.Open
+	if string(was) == eventlog.Name(address) { // there is something to answer with while the log is down
+		open = eventlog.OpenLater
+		brief, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		ctx = brief
+	}
+	if h.log, err = open(ctx, address, opts); err != nil {
 		return err
 	}
-	_, err = h.store.System().Put(ctx, sharedLogRow, []byte(eventlog.Name(address)))
+	if _, err = h.store.System().Put(ctx, sharedLogRow, []byte(eventlog.Name(address))); err != nil {
+		return err
+	}
+	h.control, err = eventlog.Share(ctx, h.store, h.log)
+	if err == nil {
+		h.store = h.control
+	}
 	return err
 }
 

@@ -18,7 +18,8 @@ import (
 	"waymark/storage/eventlog/logtest"
 )
 
-// Two servers on one database: one is killed and starts again, the database stops and starts again. Everything that was
+// Two servers on one database: one is killed and starts again, the database stops,
+// the other starts again meanwhile, and the database starts again. Everything that was
 // acknowledged is there once, and both have one model.
 func TestReplicasOnPostgres(t *testing.T) {
 	db := logtest.StartPostgres(t)
@@ -63,14 +64,28 @@ func TestReplicasOnPostgres(t *testing.T) {
 	require.NoError(t, err)
 	resp.Body.Close()
 	require.Equal(t, http.StatusOK, resp.StatusCode)
+	victim = servers[1].Load()
+	require.Zero(t, victim.stop(t))
+	start(1)
+	for path, want := range map[string]int{"/next": http.StatusOK, "/episodes": http.StatusServiceUnavailable} { // a start without the log
+		resp, err = http.Post(servers[1].Load().URLs.API+path, "application/json", strings.NewReader(map[string]string{
+			"/next": `{"context":["a:b"]}`, "/episodes": `{"id":"outage","steps":[{"tool":"a:b"}]}`}[path]))
+		require.NoError(t, err)
+		resp.Body.Close()
+		require.Equal(t, want, resp.StatusCode, path)
+	}
+	_, errs, code := waymark(t, "", "keys", "create", "--name", "too-early", "--data", dirs[0])
+	require.NotZero(t, code)
+	require.Contains(t, errs, "the shared log does not answer")
 	db.Start()
 	group.Wait()
+	keyOfTheOther(t, dirs[0], servers[1].Load().URLs.API)
 
 	var bases []string
 	for i := range servers {
 		bases = append(bases, strings.TrimSuffix(servers[i].Load().URLs.API, "/v1"))
 	}
-	var out, errs string
+	var out string
 	var seen struct{ Replicas []live.Replica }
 	require.Eventually(t, func() bool {
 		var code int
@@ -99,9 +114,34 @@ func TestReplicasOnPostgres(t *testing.T) {
 		require.Equal(t, writers*each, episodes, "server %d", i)
 		require.Zero(t, servers[i].Load().stop(t))
 	}
-	_, errs, code := waymark(t, threeEpisodes, "record", "-", "--data", dirs[0])
+	_, errs, code = waymark(t, threeEpisodes, "record", "-", "--data", dirs[0])
 	require.NotZero(t, code)
 	require.Contains(t, errs, "is a copy of the log at postgres://")
+}
+
+// keyOfTheOther makes a key at the server of a directory, and revokes it, as seen by another server.
+func keyOfTheOther(t *testing.T, dir, api string) {
+	out, errs, code := waymark(t, "", "keys", "create", "--name", "ci", "--json", "--data", dir)
+	require.Zero(t, code, errs)
+	var key struct{ ID, Key string }
+	require.NoError(t, json.Unmarshal([]byte(out), &key))
+	becomes := func(status int) {
+		require.Eventually(t, func() bool {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, api+"/stats", nil)
+			require.NoError(t, err)
+			req.Header.Set("Authorization", "Bearer "+key.Key)
+			resp, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			resp.Body.Close()
+			return resp.StatusCode == status
+		}, time.Minute, 10*time.Millisecond)
+	}
+	becomes(http.StatusOK)
+	_, errs, code = waymark(t, "", "keys", "revoke", key.ID, "--data", dir)
+	require.Zero(t, code, errs)
+	revoked := time.Now()
+	becomes(http.StatusUnauthorized)
+	t.Logf("a revoked key is refused by the other server after %v", time.Since(revoked).Round(time.Millisecond))
 }
 
 // stored records an episode and reports whether it is there now, by this request or an earlier one.

@@ -119,7 +119,18 @@ func hostileInputs() (all []hostile) {
 	for _, c := range "<>\"`|$;*\\{}[]^" {
 		id, _ := json.Marshal("a" + string(c) + "b")
 		add(hostile{name: "id with " + string(c), kind: "tool", words: fmt.Sprintf("id holds the character %q", c)}, map[string]string{"id": string(id), "server": ""})
+		add(hostile{name: "tool with " + string(c), kind: "episode", words: fmt.Sprintf("step 1: tool holds the character %q", c)}, map[string]string{"steps": fmt.Sprintf(`[{"tool":%s}]`, id)})
 	}
+	add(hostile{name: "long tool", kind: "episode", words: "step 1: tool is 129 characters long, the limit is 128"}, map[string]string{"steps": `[{"tool":` + long(129) + `}]`})
+	for _, ref := range []string{"http://169.254.169.254/a", "file:///etc/passwd", "other.json#/a", "#/$defs/a"} {
+		words := "its schema refers to another document"
+		if strings.HasPrefix(ref, "#") {
+			words = ""
+		}
+		add(hostile{name: "reference " + ref, kind: "tool", words: words, stored: true}, map[string]string{"input_schema": fmt.Sprintf(`{"type":"object","properties":{"a":{"\u0024ref":%q}}}`, ref)})
+	}
+	add(hostile{name: "id of another server", kind: "tool", words: "its id names the server fs", stored: true}, map[string]string{"id": `"fs:write_all"`})
+	add(hostile{name: "server named as this program", kind: "tool", words: "its server has the name of this program", stored: true}, map[string]string{"id": `"WayMark:search_all"`, "server": `"WayMark"`})
 	for _, c := range []rune{0x200B, 0x202E, 0x2066, 0xE0041, 0x1B, 0x7F} {
 		id, _ := json.Marshal(fmt.Sprintf("in%cside", c))
 		add(hostile{name: fmt.Sprintf("id with %U", c), kind: "tool", words: fmt.Sprintf("holds the character %U", c)}, map[string]string{"id": string(id)})

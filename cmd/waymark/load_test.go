@@ -238,6 +238,69 @@ func TestLoad(t *testing.T) {
 	assert.Equal(t, before+write.sent, stored(startServer(t, s.dir)), "after a restart")
 }
 
+// 400 clients ask for plans as fast as they are answered. Whoever gets no plan gets 429 or 503 and is told when to come
+// back, and afterwards questions are answered as before.
+func TestOverload(t *testing.T) {
+	d := max(longLoad/10, 2*time.Second)
+	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--sample")
+	quiet := func() *stream {
+		return &stream{client: loadClient(), url: s.URLs.API + "/next", perSecond: 200, body: nextBodies(t)}
+	}
+	before, after := quiet(), quiet()
+	drive(d/2, before)
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 400, MaxConnsPerHost: 400}}
+	var answered, refused, other, silent atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 400 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URLs.API+"/dag", strings.NewReader(`{"intent":"find out why checkout is slow and tell the team"}`))
+				if err != nil {
+					panic(err)
+				}
+				req.Header.Set("Content-Type", "application/json")
+				resp, err := client.Do(req)
+				switch {
+				case ctx.Err() != nil:
+				case err != nil:
+					silent.Add(1)
+				case resp.StatusCode == http.StatusOK:
+					answered.Add(1)
+				case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
+					refused.Add(1)
+					assert.NotEmpty(t, resp.Header.Get("Retry-After"), "client %d", i)
+				default:
+					other.Add(1)
+				}
+				if err == nil {
+					_, _ = io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if longLoad > 0 {
+		time.Sleep(10 * time.Second) // when it has to be over
+	}
+	drive(d/2, after)
+	figures := fmt.Sprintf("%d plans, %d refused with Retry-After, %d without an answer; next before: %v; after: %v", answered.Load(), refused.Load(), silent.Load(), before, after)
+	t.Log(figures)
+	assert.Positive(t, answered.Load())
+	assert.Zero(t, other.Load(), "answers other than 200, 429 and 503")
+	assert.Empty(t, slices.Concat(before.bad, after.bad))
+	if longLoad > 0 {
+		assert.LessOrEqual(t, after.quantile(0.99), before.quantile(0.99)*3/2+10*time.Millisecond)
+	}
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
+	var size, pages int
+	if n, _ := fmt.Sscan(string(text), &size, &pages); n == 2 {
+		assert.LessOrEqual(t, pages*os.Getpagesize()>>20, 512, "MiB resident")
+	}
+}
+
 // A client with a key and an address of its own that takes all it can get makes no request of another client fail.
 func TestAttacksOnOthers(t *testing.T) {
 	if runtime.GOOS != "linux" {

@@ -23,8 +23,9 @@ func (a *app) migrateCommand() *cobra.Command {
 		Long: `Copies the history of every workspace between the data directory and a database of PostgreSQL
 (postgres://…) or a cluster of NATS with JetStream (nats://…), and reads the copy back: each event has to
 have the hash that the source has. A later call copies what is new; one that was interrupted goes on where it
-stopped. No server may have the data directory meanwhile. Keys, settings and the table of each workspace are
-not in the history and not copied: waymark backup has them.
+stopped. No server may have the data directory meanwhile. Keys, quarantine and proposals are copied too: the
+target has those of the source afterwards and no others. Runs, logged scores and consents of the gateway are not:
+waymark backup has them.
 
 Passwords belong into the environment (PGPASSWORD, PGPASSFILE; NATS_USER and NATS_PASSWORD, NATS_TOKEN, NATS_CREDS)
 rather than into the URL. Settings of the servers that can lose acknowledged events are refused unless
@@ -75,6 +76,9 @@ func (a *app) migrate(ctx context.Context, to, from string, opts eventlog.Option
 	}
 	copies := []eventlog.Copied{}
 	for _, name := range names {
+		if name == eventlog.ControlLog {
+			continue
+		}
 		c, err := eventlog.Copy(ctx, source, target, name)
 		if err != nil {
 			return err
@@ -86,6 +90,14 @@ func (a *app) migrate(ctx context.Context, to, from string, opts eventlog.Option
 		if c.Kept > 0 {
 			fmt.Fprintf(a.errs, "waymark: workspace %s: the copy still has the text of %d events that were forgotten since; remove the copy and migrate again\n", name, c.Kept)
 		}
+	}
+	if to != "" {
+		_, err = eventlog.PublishControl(ctx, store, remote)
+	} else {
+		_, err = eventlog.FetchControl(ctx, remote, store)
+	}
+	if err != nil {
+		return fmt.Errorf("copy keys and other control data: %w", err)
 	}
 	if a.json {
 		return a.printValue(copies)

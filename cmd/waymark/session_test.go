@@ -52,7 +52,7 @@ func TestRecordedSession(t *testing.T) {
 			t.Parallel()
 			script, err := txtar.ParseFile(filepath.Join("testdata", "session", name+".txtar"))
 			require.NoError(t, err)
-			s := &session{T: t, home: home, dir: t.TempDir(), script: script, kept: map[string]string{}, used: map[string]bool{}}
+			s := &session{T: t, home: home, dir: t.TempDir(), script: script, kept: map[string]string{}, used: map[string]bool{}, examples: map[string]recorded{}}
 			for _, f := range script.Files {
 				require.NoError(t, os.WriteFile(filepath.Join(s.dir, f.Name), f.Data, 0o600))
 			}
@@ -92,6 +92,8 @@ type session struct {
 	used      map[string]bool // operations, tools and commands that occurred
 	out       bytes.Buffer
 	last      string // answer
+	operation string // of the request
+	examples  map[string]recorded
 }
 
 // line is one request of a script.
@@ -205,8 +207,8 @@ var varying = []struct {
 	{regexp.MustCompile(`(^| )\d+(?:\.\d+)? (MiB|bytes|days at)\b`), "${1}N $2"},
 	{regexp.MustCompile(`\d+\.\d episodes and`), "N episodes and"},
 	{regexp.MustCompile(`\.copy\.\d+`), ".copy.N"},
-	{regexp.MustCompile(` {3,}|-{3,}`), "  "},                                                          // columns are as wide as what stands in them,
-	{regexp.MustCompile(`waymark (\(devel\)|v\S+)( · [0-9a-f]{12}(\+modified)?)?`), "waymark VERSION"}, // a clean clone has one
+	{regexp.MustCompile(` {3,}|-{3,}`), "  "},                                                              // columns are as wide as what stands in them,
+	{regexp.MustCompile(`waymark (\(devel\)|v[^\s,]+)( · [0-9a-f]{12}(\+modified)?)?`), "waymark VERSION"}, // a clean clone has one
 	{regexp.MustCompile(`\bgo1\.\d+(\.\d+)?\b`), "GO"},
 	{regexp.MustCompile(`process \d+`), "process PID"},
 	// Which builds that started by themselves were finished between commands, and so which one was current before a
@@ -370,7 +372,7 @@ func replayHTTP(s *session) (want []string) {
 				best = name
 			}
 		}
-		s.used[best] = true
+		s.used[best], s.operation = true, best
 		deadline := time.Now().Add(time.Minute) // against a hang
 		for !s.request(l, base, method, path, body) {
 			require.True(s, time.Now().Before(deadline), "%s: waited a minute for %v, got %s", l.text, l.until, s.last)
@@ -378,6 +380,7 @@ func replayHTTP(s *session) (want []string) {
 		}
 	})
 	require.Zero(s, server.stop(s), server.stderr)
+	s.compareExamples()
 	return slices.Sorted(maps.Keys(operations))
 }
 
@@ -406,6 +409,7 @@ func (s *session) request(l line, base, method, path, body string) (done bool) {
 	}
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	fmt.Fprintln(&s.out, " ", resp.StatusCode, kind)
+	s.exemplify(s.operation, path, s.file(body), resp.StatusCode, kind, answer)
 	switch {
 	case kind == "application/octet-stream": // it begins differently each time, too
 	case kind == "text/event-stream": // how many events there are depends on who is faster; the last one does not

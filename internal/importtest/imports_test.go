@@ -54,7 +54,7 @@ var imports = map[string][]string{
 	"usage":    {"catalog", "episodic", "evaluate", "ingest", "mine", "run", "suggest"},
 	"record":   {"episodic", "ingest", "live", "run", "storage", "suggest", "whisper"},
 	"gateway":  {"catalog", "internal", "run", "storage"},
-	"server":   {"catalog", "contract", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "run", "score", "server/page", "storage", "suggest"},
+	"server":   {"catalog", "contract", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "run", "score", "server/page", "storage", "suggest", "whisper"},
 	"client":   nil,
 	"cmd":      {"catalog", "client", "contract", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest", "usage", "whisper"},
 
@@ -74,7 +74,8 @@ var rims = map[string]string{
 	"github.com/prometheus/client_golang":    "server",
 	"github.com/dgraph-io/badger":            "storage",
 	"github.com/jackc/pgx":                   "storage/eventlog",
-	"github.com/nats-io":                     "storage/eventlog",
+	"github.com/nats-io":                     "storage/eventlog, live",
+	"github.com/anishathalye/porcupine":      "storage/eventlog",
 	"go.opentelemetry.io/proto/otlp":         "ingest",
 	"github.com/sashabaranov/go-openai":      "semantic/embed, score/judge",
 	"github.com/kljensen/snowball":           "semantic",
