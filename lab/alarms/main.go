@@ -1,4 +1,4 @@
-// Program alarms measures how often the checks of a catalog find something in real tools, and shows samples.
+// Command alarms measures how often the checks of a catalog find something in real tools, and shows samples.
 //
 //	go run ./lab/alarms -sample 5 DATASET...
 package main

@@ -1,4 +1,4 @@
-// Program attacks measures what dishonest keys change in the answers of others, and what the limits on one key cost
+// Command attacks measures what dishonest keys change in the answers of others, and what the limits on one key cost
 // where all keys are honest.
 //
 //	go run ./lab/attacks                  attacks on generated histories
@@ -11,7 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"hash/fnv"
-	"log"
+	stdlog "log"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -25,6 +25,7 @@ import (
 	"waymark/evaluate"
 	"waymark/ingest"
 	"waymark/suggest"
+	folded "waymark/suggest/history"
 )
 
 func main() {
@@ -35,20 +36,22 @@ func main() {
 	contexts := flag.Int("contexts", 10, "contexts attacked in each history")
 	keys := flag.String("keys", "1,3,5", "`numbers` of the attacker's keys")
 	fakes := flag.String("fakes", "1,10,100,300", "`numbers` of the attacker's episodes")
-	only := flag.String("kinds", "new,unused,known,mimic,bury", "`kinds` of attack")
+	only := flag.String("kinds", "new,unused,known,mimic,flood,bury,request,praise,blame,stuffed,copies", "`kinds` of attack")
+	questions := flag.String("questions", "next,intent,search,dag", "`questions` to ask")
 	search := flag.Int("search", 0, "`number` of attacks to draw for each history size, profile and number of keys")
+	sources := flag.String("sources", "1,2,30", "`numbers` of honest keys over which -honest spreads episodes")
 	flag.Parse()
 	var err error
 	switch {
 	case *search > 0:
 		err = searchAll(strings.Split(*worlds, ","), strings.Split(*profiles, ","), numbers(*keys), *search, *contexts)
 	case *honest:
-		err = spread(strings.Split(*profiles, ","), flag.Args())
+		err = spread(strings.Split(*profiles, ","), numbers(*sources), flag.Args())
 	default:
-		err = attack(plan{strings.Split(*worlds, ","), strings.Split(*profiles, ","), numbers(*keys), numbers(*fakes), strings.Split(*only, ","), *seeds, *contexts})
+		err = attack(plan{strings.Split(*worlds, ","), strings.Split(*profiles, ","), numbers(*keys), numbers(*fakes), strings.Split(*only, ","), strings.Split(*questions, ","), *seeds, *contexts})
 	}
 	if err != nil {
-		log.Fatal(err)
+		stdlog.Fatal(err)
 	}
 }
 
@@ -62,6 +65,13 @@ var sizes = map[string]size{
 }
 
 const perCluster = 10
+
+// text is what a generated tool says of itself and what requests say that need it: one word of the tool, one of its cluster.
+func text(cluster, i int) string {
+	doing := []string{"list", "read", "create", "rename", "delete", "archive", "export", "share", "validate", "merge"}
+	things := []string{"invoice", "ticket", "branch", "photo", "recipe", "flight", "song", "contract", "patient", "parcel", "meeting", "sensor", "lesson", "auction", "podcast", "vaccine", "bridge", "garden", "passport", "museum", "tractor", "glacier", "violin", "circuit", "warehouse", "festival", "tournament", "pipeline", "volcano", "satellite"}
+	return doing[i] + " the " + things[cluster]
+}
 
 // history is what honest keys recorded, and the contexts that are attacked.
 type history struct {
@@ -78,10 +88,13 @@ func generate(s size, contexts int, seed uint64) *history {
 	h := &history{size: s, random: rand.New(rand.NewPCG(seed, 1))}
 	for c := range s.clusters {
 		for i := range perCluster {
-			h.tools = append(h.tools, catalog.Tool{ID: toolID(c, i), Server: fmt.Sprint("s", c), Name: fmt.Sprint("t", i)})
+			h.tools = append(h.tools, catalog.Tool{ID: toolID(c, i), Server: fmt.Sprint("s", c), Name: fmt.Sprint("t", i), Description: text(c, i)})
 		}
 	}
-	h.tools = append(h.tools, catalog.Tool{ID: "rare:tool", Server: "rare", Name: "tool"})
+	h.tools = append(h.tools, catalog.Tool{ID: "rare:tool", Server: "rare", Name: "tool", Description: "inflate the balloon"})
+	for i := range perCluster {
+		h.tools = append(h.tools, catalog.Tool{ID: fmt.Sprint("flood:t", i), Server: "flood", Name: fmt.Sprint("t", i)})
+	}
 	for range s.sessions {
 		h.episodes = append(h.episodes, h.session(h.key()))
 	}
@@ -111,7 +124,7 @@ func (h *history) key() string {
 
 func (h *history) session(key string) episodic.Episode {
 	c, at := h.random.IntN(h.clusters), h.random.IntN(perCluster)
-	e := episodic.Episode{Source: key, Outcome: episodic.Success}
+	e := episodic.Episode{Source: key, Outcome: episodic.Success, Intent: text(c, at)}
 	for range 4 {
 		e.Steps = append(e.Steps, step(toolID(c, at), episodic.Success))
 		next := []int{1, 1, 1, 1, 2, 2, 3, 5}
@@ -125,11 +138,44 @@ func (h *history) session(key string) episodic.Episode {
 
 func step(id string, o episodic.Outcome) episodic.Step { return episodic.Step{Tool: id, Outcome: o} }
 
-// kind is a kind of attack: what one of the attacker's episodes is.
+// kind is a kind of attack: what is done so many times, and to which target.
 type kind struct {
-	name    string
-	episode func(h *history, context, target string, i int) episodic.Episode
-	target  func(h *history, context string, best string) string
+	name   string
+	once   func(h *history, l *log, context, target string, i int)
+	target func(h *history, context, best string) string
+	bury   bool // the target is to be moved down
+}
+
+// log is what a model is made from.
+type log struct {
+	tools    []catalog.Tool
+	episodes []episodic.Episode
+	feedback []opinion
+}
+
+// opinion is feedback of a key on a suggestion.
+type opinion struct {
+	context, id, key string
+	outcome          episodic.Outcome
+}
+
+// recorded is an attack that records an episode.
+func recorded(episode func(h *history, context, target string, i int) episodic.Episode) func(*history, *log, string, string, int) {
+	return func(h *history, l *log, context, target string, i int) {
+		l.episodes = append(l.episodes, episode(h, context, target, i))
+	}
+}
+
+// said is an attack that gives feedback.
+func said(o episodic.Outcome) func(*history, *log, string, string, int) {
+	return func(_ *history, l *log, context, target string, _ int) {
+		l.feedback = append(l.feedback, opinion{context: context, id: target, outcome: o})
+	}
+}
+
+// described is an attack that puts a tool into the catalog.
+func described(tool func(h *history, context string, i int) catalog.Tool) func(*history, *log, string, string, int) {
+	return func(h *history, l *log, context, _ string, i int) { l.tools = append(l.tools, tool(h, context, i)) }
 }
 
 func after(o episodic.Outcome) func(*history, string, string, int) episodic.Episode {
@@ -139,11 +185,46 @@ func after(o episodic.Outcome) func(*history, string, string, int) episodic.Epis
 }
 
 var kinds = []kind{
-	{"new", after(episodic.Success), func(*history, string, string) string { return "evil:tool" }},
-	{"unused", after(episodic.Success), func(*history, string, string) string { return "rare:tool" }},
-	{"known", after(episodic.Success), func(h *history, context, _ string) string { return h.elsewhere(context) }},
-	{"mimic", mimic, func(*history, string, string) string { return "rare:tool" }},
-	{"bury", after(episodic.Failure), func(_ *history, _, best string) string { return best }},
+	{name: "new", once: recorded(after(episodic.Success)), target: always("evil:tool")},
+	{name: "unused", once: recorded(after(episodic.Success)), target: always("rare:tool")},
+	{name: "known", once: recorded(after(episodic.Success)), target: func(h *history, context, _ string) string { return h.elsewhere(context) }},
+	{name: "mimic", once: recorded(mimic), target: always("rare:tool")},
+	{name: "flood", once: recorded(flood), target: always("flood:")},
+	{name: "bury", once: recorded(after(episodic.Failure)), target: func(_ *history, _, best string) string { return best }, bury: true},
+	{name: "request", once: recorded(request), target: always("rare:tool")},
+	{name: "praise", once: said(episodic.Success), target: always("rare:tool")},
+	{name: "blame", once: said(episodic.Failure), target: func(_ *history, _, best string) string { return best }, bury: true},
+	{name: "stuffed", once: described(stuffed), target: always("evil:tool")},
+	{name: "copies", once: described(copied), target: always("evil:")},
+}
+
+func always(id string) func(*history, string, string) string {
+	return func(*history, string, string) string { return id }
+}
+
+// request records the target as what the context's own request needs.
+func request(h *history, context, target string, _ int) episodic.Episode {
+	return episodic.Episode{Intent: h.textOf(context), Outcome: episodic.Success, Steps: []episodic.Step{step(target, episodic.Success)}}
+}
+
+// stuffed is a tool whose description has the words of all tools.
+func stuffed(h *history, _ string, _ int) catalog.Tool {
+	words := []string{}
+	for _, t := range h.tools {
+		words = append(words, t.Description)
+	}
+	return catalog.Tool{ID: "evil:tool", Server: "evil", Name: "tool", Description: strings.Join(words, ", ")}
+}
+
+// copied is one of many tools with the description of the context's tool.
+func copied(h *history, context string, i int) catalog.Tool {
+	name := fmt.Sprint("t", i)
+	return catalog.Tool{ID: "evil:" + name, Server: "evil", Name: name, Description: h.textOf(context)}
+}
+
+func (h *history) textOf(id string) string {
+	i := slices.IndexFunc(h.tools, func(t catalog.Tool) bool { return t.ID == id })
+	return h.tools[i].Description
 }
 
 // elsewhere is a tool of another cluster than the context.
@@ -163,32 +244,73 @@ func mimic(h *history, context, target string, i int) episodic.Episode {
 	return after(episodic.Success)(h, context, target, i)
 }
 
-// answer is the ranking after a context.
-func answer(episodes []episodic.Episode, tools []catalog.Tool, profile, context string) ([]string, error) {
-	p, err := train(episodes, tools, profile)
-	if err != nil {
-		return nil, err
-	}
-	return rank(p, context)
+// flood records the tools of one server in turn.
+func flood(h *history, context, _ string, i int) episodic.Episode {
+	return after(episodic.Success)(h, context, fmt.Sprint("flood:t", i%perCluster), i)
 }
 
-func train(episodes []episodic.Episode, tools []catalog.Tool, profile string) (evaluate.Predictor, error) {
-	examples := make([]*evaluate.Example, len(episodes))
-	for i := range episodes {
-		e := episodes[i]
+// trained answers from what a log teaches.
+type trained struct {
+	model   *suggest.Model
+	profile string
+}
+
+func train(l log, profile string) (trained, error) {
+	s := folded.NewState()
+	for _, t := range l.tools {
+		s.PutTool(t)
+	}
+	for i := range l.episodes {
+		e := l.episodes[i]
 		e.ID = fmt.Sprint("e", i)
-		examples[i] = &evaluate.Example{Episode: e}
+		s.Record(&e)
 	}
-	return evaluate.Suggester(profile, suggest.MeasureOptions{})(context.Background(), &evaluate.Data{Tools: tools}, examples)
+	for _, o := range l.feedback {
+		s.Feedback([]string{o.context}, o.id, o.outcome, time.Time{}, o.key)
+	}
+	counts := s.Freeze()
+	learns := profile == suggest.ProfileLearned // seed asks no models
+	measures, err := suggest.Measure(context.Background(), counts, suggest.MeasureOptions{Learn: learns, WithoutLearned: !learns})
+	if err != nil {
+		return trained{}, err
+	}
+	m, err := suggest.NewModel(counts, measures, suggest.Stamp{Version: "attack"})
+	return trained{m, profile}, err
 }
 
-func rank(p evaluate.Predictor, context string) ([]string, error) {
-	c, err := p.Rank(evaluate.Question{Context: []string{context}}, 50)
-	ids := make([]string, len(c))
-	for i := range c {
-		ids[i] = c[i].ID
+const asked = 50 // answers of a question
+
+// ask returns the ids of an answer: next, next with the intent, search by the intent, or the tasks of a plan for it.
+func (t trained) ask(question, context, intent string) (ids []string, err error) {
+	switch question {
+	case "search":
+		var a suggest.SearchAnswer
+		a, err = t.model.Search(suggest.SearchRequest{Query: intent, Limit: asked, Profile: t.profile})
+		for _, r := range a.Results {
+			ids = append(ids, r.ID)
+		}
+	case "dag":
+		var a suggest.DAGAnswer
+		a, err = t.model.Plan(suggest.DAGRequest{Intent: intent, Profile: t.profile})
+		for _, task := range a.DAG.Tasks {
+			ids = append(ids, task.Tool)
+		}
+	default:
+		if question == "next" {
+			intent = ""
+		}
+		var a suggest.NextAnswer
+		a, err = t.model.Next(suggest.NextRequest{Context: []string{context}, Intent: intent, Limit: asked, Profile: t.profile})
+		for _, x := range a.Suggestions {
+			ids = append(ids, x.ID)
+		}
 	}
 	return ids, err
+}
+
+// suggester fits no models that profile seed does not ask.
+func suggester(profile string) evaluate.Trainer {
+	return evaluate.Suggester(profile, suggest.MeasureOptions{WithoutLearned: profile == suggest.ProfileSeed})
 }
 
 // effect of an attack, over contexts and histories.
@@ -197,8 +319,13 @@ type effect struct {
 }
 
 func (e *effect) add(before, after []string, target string, bury bool) {
+	if bury && !slices.Contains(before, target) {
+		return
+	}
 	e.n++
-	at := slices.Index(after, target)
+	at := slices.IndexFunc(after, func(id string) bool {
+		return id == target || strings.HasSuffix(target, ":") && strings.HasPrefix(id, target)
+	})
 	if bury {
 		if at < 0 {
 			e.gone++
@@ -223,7 +350,7 @@ func (e *effect) add(before, after []string, target string, bury bool) {
 type plan struct {
 	worlds, profiles []string
 	keys, fakes      []int
-	kinds            []string
+	kinds, questions []string
 	seeds, contexts  int
 }
 
@@ -231,7 +358,7 @@ func numbers(list string) (out []int) {
 	for s := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(s)
 		if err != nil {
-			log.Fatal(err)
+			stdlog.Fatal(err)
 		}
 		out = append(out, n)
 	}
@@ -239,7 +366,7 @@ func numbers(list string) (out []int) {
 }
 
 func attack(p plan) error {
-	fmt.Println("| history | profile | attack | keys | fakes | top five % | first % | places moved | excluded |\n|---|---|---|--:|--:|--:|--:|--:|--:|")
+	fmt.Println("| history | profile | attack | keys | fakes | question | of | top five % | first % | places moved | excluded |\n|---|---|---|--:|--:|---|--:|--:|--:|--:|--:|")
 	for _, world := range p.worlds {
 		for _, profile := range p.profiles {
 			if err := attackProfile(p, world, profile); err != nil {
@@ -257,50 +384,68 @@ func attackProfile(p plan, world, profile string) error {
 		}
 		for _, keys := range p.keys {
 			for _, fakes := range p.fakes {
-				var e effect
+				effects := make([]effect, len(p.questions))
 				for seed := range uint64(p.seeds) {
 					h := generate(sizes[world], p.contexts, seed)
-					if err := e.of(h, k, profile, keys, fakes); err != nil {
+					if err := of(h, k, profile, p.questions, keys, fakes, effects); err != nil {
 						return err
 					}
 				}
-				n := 100 / float64(max(e.n, 1))
-				fmt.Printf("| %s | %s | %s | %d | %d | %.0f | %.0f | %d | %d |\n", world, profile, k.name, keys, fakes, n*float64(e.five), n*float64(e.first), e.moved, e.gone)
+				for i, e := range effects {
+					n := 100 / float64(max(e.n, 1))
+					fmt.Printf("| %s | %s | %s | %d | %d | %s | %d | %.0f | %.0f | %d | %d |\n", world, profile, k.name, keys, fakes, p.questions[i], e.n, n*float64(e.five), n*float64(e.first), e.moved, e.gone)
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// of attacks each context of a history on its own.
-func (e *effect) of(h *history, k kind, profile string, keys, fakes int) error {
-	clean, err := train(h.episodes, h.tools, profile)
+// of attacks each context of a history on its own, and adds what became of each question.
+func of(h *history, k kind, profile string, questions []string, keys, fakes int, effects []effect) error {
+	clean, err := train(log{tools: h.tools, episodes: h.episodes}, profile)
 	if err != nil {
 		return err
 	}
 	for _, context := range h.contexts {
-		before, err := rank(clean, context)
+		intent := h.textOf(context)
+		best, err := clean.ask("next", context, intent)
 		if err != nil {
 			return err
 		}
-		target := k.target(h, context, before[0])
-		episodes := slices.Clone(h.episodes)
+		target := k.target(h, context, best[0])
+		l := log{tools: slices.Clone(h.tools), episodes: slices.Clone(h.episodes)}
 		for i := range fakes {
-			fake := k.episode(h, context, target, i)
-			fake.Source = fmt.Sprint("key:attacker", i%keys)
-			episodes = append(episodes, fake)
+			key, n := fmt.Sprint("key:attacker", i%keys), len(l.episodes)
+			k.once(h, &l, context, target, i)
+			for j := range l.episodes[n:] {
+				l.episodes[n+j].Source = key
+			}
+			if n := len(l.feedback); n > 0 {
+				l.feedback[n-1].key = key
+			}
 		}
-		now, err := answer(episodes, h.tools, profile, context)
+		attacked, err := train(l, profile)
 		if err != nil {
 			return err
 		}
-		e.add(before, now, target, k.name == "bury")
+		for i, q := range questions {
+			before, err := clean.ask(q, context, intent)
+			if err != nil {
+				return err
+			}
+			after, err := attacked.ask(q, context, intent)
+			if err != nil {
+				return err
+			}
+			effects[i].add(before, after, target, k.bury)
+		}
 	}
 	return nil
 }
 
 // spread measures data sets with all episodes of one source, of two (95 % and 5 %), and of thirty of Zipf-distributed size.
-func spread(profiles, folders []string) error {
+func spread(profiles []string, numbers []int, folders []string) error {
 	fmt.Println("| set | profile | sources | next MRR | next+intent MRR | tools NDCG | Node-F1 | time |\n|---|---|---|--:|--:|--:|--:|--:|")
 	for _, folder := range folders {
 		d, err := read(folder)
@@ -308,12 +453,12 @@ func spread(profiles, folders []string) error {
 			return err
 		}
 		for _, profile := range profiles {
-			for _, sources := range []int{1, 2, 30} {
+			for _, sources := range numbers {
 				began := time.Now()
 				for i := range d.Examples {
 					d.Examples[i].Episode.Source = sourceOf(d.Examples[i].Episode.ID, sources)
 				}
-				r, err := evaluate.Evaluate(context.Background(), d, evaluate.Suggester(profile, suggest.MeasureOptions{}), evaluate.Options{WithoutAblation: true})
+				r, err := evaluate.Evaluate(context.Background(), d, suggester(profile), evaluate.Options{WithoutAblation: true})
 				if err != nil {
 					return err
 				}

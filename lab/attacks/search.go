@@ -97,13 +97,13 @@ func searchAll(worlds, profiles []string, keys []int, tries, contexts int) error
 // tried returns the share of contexts in which the target stands among the first five and did not without the attack.
 func (s strategy) tried(world, profile string, contexts int, seed uint64, random *rand.Rand) (float64, error) {
 	h := generate(sizes[world], contexts, seed)
-	clean, err := train(h.episodes, h.tools, profile)
+	clean, err := train(log{tools: h.tools, episodes: h.episodes}, profile)
 	if err != nil {
 		return 0, err
 	}
 	n, hits := 0, 0
 	for _, context := range h.contexts {
-		before, err := rank(clean, context)
+		before, err := clean.ask("next", context, "")
 		if err != nil {
 			return 0, err
 		}
@@ -114,7 +114,11 @@ func (s strategy) tried(world, profile string, contexts int, seed uint64, random
 		if slices.Contains(before[:min(5, len(before))], target) || strings.HasPrefix(context, target) {
 			continue
 		}
-		after, err := answer(s.episodes(h, random, context, target), h.tools, profile, context)
+		attacked, err := train(log{tools: h.tools, episodes: s.episodes(h, random, context, target)}, profile)
+		if err != nil {
+			return 0, err
+		}
+		after, err := attacked.ask("next", context, "")
 		if err != nil {
 			return 0, err
 		}

@@ -40,6 +40,7 @@ func rows(kills int) []row {
 		{"purge, cut short as well", "./storage", "TestPurge.*", nil, "no byte left, 0 lost"},
 		{"slow and greedy clients", "./server", "TestBodiesAreShared|TestSlowBodiesAreCutOff|TestSessionsAndStreamsAreShared|TestRateLimit", nil, "429 or 503; others answered"},
 		{"load beside a control server", "./cmd/waymark", "TestLoad", []string{"WAYMARK_LOAD_TIME=10m"}, "0 errors, 0 lost; long: p99, memory"},
+		{"more requests than can be answered", "./cmd/waymark", "TestOverload", []string{"WAYMARK_LOAD_TIME=10m"}, "200, 429, 503; long: p99 as before"},
 		{"attacks of one client on another", "./cmd/waymark", "TestAttacksOnOthers", []string{"WAYMARK_LOAD_TIME=10m"}, "0 errors; long: p99"},
 		{"faults of other servers", "./gateway", "TestFaults.*|TestDamagedPins", nil, "marked failed, slot freed"},
 		{"faults of judges", "./score/judge", "TestOutcomes|TestTimeoutIsNoRefusal|TestRetriesHearRetryAfter|TestBudget|TestCircuit", nil, "an answer within the budget"},
@@ -50,6 +51,12 @@ func rows(kills int) []row {
 		{"poisoning by one key", "./suggest", "TestOneKey.*", nil, "not promoted, not buried"},
 		{"same bits on any number of processors", "./graph", ".*OnAnyNumberOf.*", nil, "equal"},
 		{"random operations beside a map", "./storage", "TestModel", nil, "equal backups"},
+		{"random histories beside a map", "./live", "TestAgainstAMap", []string{"WAYMARK_MAPS=20000"}, "equal verdicts, episodes, counts"},
+		{"replicas on a log with faults, simulated", "./live", "TestSimulatedFleets|TestSimulationFindsFaults", []string{"WAYMARK_SEEDS=100000"}, "equal models, each write once"},
+		{"histories of the engines of the log", "./storage/eventlog", "TestHistories.*", []string{"WAYMARK_HISTORY_ROUNDS=20"}, "linearizable"},
+		{"replicas on NATS, nodes and replicas end", "./live", "TestReplicasOnNATS", []string{"WAYMARK_FLEET=10m"}, "0 lost, 0 twice, equal models"},
+		{"primary of PostgreSQL ends, standby takes over", "./storage/eventlog", "TestStandbyTakesOver", nil, "0 lost"},
+		{"runs of a replica that ends", "./server", "TestRunsAreTakenOver", nil, "no step twice"},
 		{"random operations beside a replay", "./live", "TestWhateverHappens", nil, "equal answers"},
 	}
 }
@@ -59,7 +66,6 @@ var elsewhere = []string{
 	"hostile inputs over every way in, races, leaks of goroutines: make test",
 	"fuzz targets: make fuzz",
 	"known vulnerabilities: make vulncheck, which needs the net or VULNDB",
-	"NATS: not part of the program",
 }
 
 type outcome struct {

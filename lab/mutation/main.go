@@ -1,4 +1,4 @@
-// Mutation changes constants and operators of the kernels and the predictor one at a time and reports which changes
+// Command mutation changes constants and operators of the kernels and the predictor one at a time and reports which changes
 // the short tests do not catch.
 //
 //	go run ./lab/mutation [-n 60] [-seed 1] [-skip 0] [-list]

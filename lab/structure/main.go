@@ -1,4 +1,4 @@
-// Structure measures the size and shape of a module: code lines, share of comments, exported names, the largest
+// Command structure measures the size and shape of a module: code lines, share of comments, exported names, the largest
 // struct, interface and function, and the imports between its packages.
 //
 //	go run ./lab/structure [-dir .] [-all]
