@@ -69,7 +69,7 @@ GOTEST = go test -vet=off -p $(TESTP) -timeout $(TESTTIME)
 # The race detector needs cgo and a C compiler; without them the tests still run.
 test: ## vet, then all tests, then those of what is concurrent under the race detector
 	go vet $(ALL)
-	$(GOTEST) $(ALL)
+	@mkdir -p bin; echo "$(GOTEST) $(ALL)"; $(GOTEST) -json $(ALL) | go run ./lab/faults -keep bin/tests.json
 	@set -e; if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null; then \
 		echo "$(GOTEST) -race -short, packages with goroutines or locks"; \
 		$(GOTEST) -race -short $(SUMS) $(filter-out $(KERNELS),$(RACED)); \
@@ -194,8 +194,9 @@ mutation: ## change 60 constants and operators of the kernels and the predictor 
 # Servers of others, for the loop through the gateway; they are installed for the test and removed after it.
 OTHER_SERVERS = @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
 
+# FROM=bin/tests.json: from the last run of make test, without running anything again.
 test-faults: ## kills, power cuts, damage, full disks, failing calls, load: short forms, and what is skipped and why
-	@go run ./lab/faults
+	@go run ./lab/faults $(if $(FROM),-from $(FROM))
 
 # Rounds of each kill loop of make soak.
 KILLS ?= 500

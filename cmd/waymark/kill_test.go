@@ -33,11 +33,16 @@ func TestKillWhileRecording(t *testing.T) {
 		s := startServer(t, dir)
 		var mu sync.Mutex
 		var wg sync.WaitGroup
+		first := make(chan struct{}, writers) // something is acknowledged, or a writer has ended
 		for writer := range writers {
 			wg.Go(func() {
 				for n := 0; ; n++ {
 					id := fmt.Sprintf("r%d-w%d-%d", round, writer, n)
-					if !recordOver(s.URLs.API, id) {
+					ok := recordOver(s.URLs.API, id)
+					if n == 0 {
+						first <- struct{}{}
+					}
+					if !ok {
 						return
 					}
 					mu.Lock()
@@ -46,7 +51,8 @@ func TestKillWhileRecording(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(30+random.IntN(150)) * time.Millisecond)
+		<-first // on a busy machine the first answer takes longer than all the rest
+		time.Sleep(time.Duration(random.IntN(180)) * time.Millisecond)
 		require.NoError(t, s.cmd.Process.Kill())
 		s.cmd.Wait()
 		wg.Wait()

@@ -1,13 +1,18 @@
 // Command faults runs the tests of faults and prints one table: what was done, how far it went, and what was wanted.
 // It exits 1 if one fails, and names what was skipped with the reason.
 //
-//	go run ./lab/faults          the short forms
-//	go run ./lab/faults -long    the long forms; -kills sets the rounds of each kill loop
+//	go run ./lab/faults               the short forms
+//	go run ./lab/faults -long         the long forms; -kills sets the rounds of each kill loop
+//	go run ./lab/faults -from FILE    the table alone, from a run of all tests that -keep has kept
+//
+// With -keep FILE it reads what go test -json prints, keeps it, and prints it as go test does without -json.
 package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,7 +20,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"time"
 )
 
 // row is one line of the table. Its tests are asked for as go test does.
@@ -72,24 +76,41 @@ type outcome struct {
 	passed, failed, skipped int
 	figures, reasons        []string
 	output                  strings.Builder
-	took                    time.Duration
+	seconds                 float64
 }
 
 func main() {
 	long := flag.Bool("long", false, "run the long forms")
 	kills := flag.Int("kills", 500, "rounds of each kill loop in the long form")
+	from := flag.String("from", "", "a `file` that -keep has written: print its table and run nothing")
+	keep := flag.String("keep", "", "read the output of go test -json, keep it in this `file`, and print it for people")
 	flag.Parse()
-	if !run(os.Stdout, rows(*kills), *long) {
+	ok, err := false, error(nil)
+	switch {
+	case *keep != "":
+		ok, err = show(os.Stdout, os.Stdin, *keep)
+	case *from != "":
+		var kept []byte
+		if kept, err = os.ReadFile(*from); err == nil {
+			ok = table(os.Stdout, rows(*kills), func(r row) (*outcome, error) { return r.read(bytes.NewReader(kept)) })
+		}
+	default:
+		ok = table(os.Stdout, rows(*kills), func(r row) (*outcome, error) { return r.run(*long) })
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+	}
+	if !ok {
 		os.Exit(1)
 	}
 }
 
-func run(w io.Writer, all []row, long bool) bool {
+func table(w io.Writer, all []row, of func(row) (*outcome, error)) bool {
 	ok := true
 	var skipped []string
 	fmt.Fprintln(w, "| fault | target | result | seconds |\n|---|---|---|--:|")
 	for _, r := range all {
-		o, err := r.run(long)
+		o, err := of(r)
 		result := "held"
 		switch {
 		case err != nil || o.failed > 0 || o.passed+o.skipped == 0:
@@ -100,7 +121,7 @@ func run(w io.Writer, all []row, long bool) bool {
 		if len(o.figures) > 0 {
 			result += ": " + strings.Join(o.figures, "; ")
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %.0f |\n", r.fault, r.target, result, o.took.Seconds())
+		fmt.Fprintf(w, "| %s | %s | %s | %.0f |\n", r.fault, r.target, result, o.seconds)
 		if strings.HasPrefix(result, "FAILED") {
 			fmt.Fprintf(os.Stderr, "%s: go test -run '^(%s)$' %s\n%s\n%v\n", r.fault, r.tests, r.pkg, o.output.String(), err)
 		}
@@ -115,52 +136,132 @@ func run(w io.Writer, all []row, long bool) bool {
 	return ok
 }
 
+// event is one line of go test -json. A build that fails has no package, but an import path.
+type event struct {
+	Action, Package, Test, Output string
+	ImportPath                    string
+	Elapsed                       float64
+}
+
+func events(r io.Reader, each func(event, []byte) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			e = event{Action: "output", Output: lines.Text() + "\n"} // of go itself
+		}
+		if err := each(e, lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// show prints one line for each package, and of tests that failed what they printed.
+func show(w io.Writer, r io.Reader, file string) (bool, error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return false, err
+	}
+	kept := bufio.NewWriter(f)
+	ok, running := true, 0 // packages
+	begun := false
+	printed := map[[2]string][]string{} // by package and test that runs
+	err = events(r, func(e event, line []byte) error {
+		at := [2]string{e.Package, e.Test}
+		switch e.Action {
+		case "start":
+			begun = true
+			running++
+		case "output", "build-output":
+			switch {
+			case e.Package == "" || e.Test == "" && strings.Contains(e.Output, "\t"):
+				fmt.Fprint(w, e.Output)
+			default:
+				printed[at] = append(printed[at], e.Output)
+			}
+		case "fail":
+			ok = false
+			for _, s := range printed[at] {
+				fmt.Fprint(w, s)
+			}
+			delete(printed, at)
+			running -= ended(e)
+		case "build-fail":
+			ok = false
+		case "pass", "skip":
+			delete(printed, at)
+			running -= ended(e)
+		}
+		_, err := kept.Write(append(line, '\n'))
+		return err
+	})
+	return ok && begun && running == 0, errors.Join(err, kept.Flush(), f.Close())
+}
+
+// ended is 1 for the last event of a package.
+func ended(e event) int {
+	if e.Test == "" {
+		return 1
+	}
+	return 0
+}
+
 // place begins a line that a test has logged.
 var place = regexp.MustCompile(`^\s+\w+_test\.go:\d+: `)
 
-func (r row) run(long bool) (*outcome, error) {
+// read finds the tests of the row in the output of go test -json.
+func (r row) read(out io.Reader) (*outcome, error) {
 	o := new(outcome)
-	began := time.Now()
-	defer func() { o.took = time.Since(began) }()
-	cmd := exec.Command("go", "test", "-vet=off", "-trimpath", "-count=1", "-timeout", "4h", "-json", "-run", "^("+r.tests+")$", r.pkg)
-	cmd.Stderr = &o.output
-	if long {
-		cmd.Env = append(os.Environ(), r.long...)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return o, err
-	}
-	if err := cmd.Start(); err != nil {
-		return o, err
-	}
+	wanted := regexp.MustCompile("^(" + r.tests + ")$")
 	last := map[string]string{} // line logged, by test
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var event struct{ Action, Test, Output string }
-		if json.Unmarshal(lines.Bytes(), &event) != nil {
-			continue
+	err := events(out, func(e event, _ []byte) error {
+		test, _, sub := strings.Cut(e.Test, "/")
+		if e.Package != "waymark"+strings.TrimPrefix(r.pkg, ".") || test != "" && !wanted.MatchString(test) {
+			return nil
 		}
-		o.output.WriteString(event.Output)
-		if place.MatchString(event.Output) {
-			last[event.Test] = strings.TrimSpace(place.ReplaceAllString(event.Output, ""))
+		o.output.WriteString(e.Output)
+		if place.MatchString(e.Output) {
+			last[e.Test] = strings.TrimSpace(place.ReplaceAllString(e.Output, ""))
 		}
-		if event.Test == "" || strings.Contains(event.Test, "/") {
-			continue
+		if test == "" || sub {
+			return nil
 		}
-		switch event.Action {
+		switch e.Action {
 		case "pass":
 			o.passed++
-			if last[event.Test] != "" {
-				o.figures = append(o.figures, last[event.Test])
+			if last[test] != "" {
+				o.figures = append(o.figures, last[test])
 			}
 		case "fail":
 			o.failed++
 		case "skip":
 			o.skipped++
-			o.reasons = append(o.reasons, event.Test+": "+last[event.Test])
+			o.reasons = append(o.reasons, test+": "+last[test])
 		}
+		o.seconds += e.Elapsed
+		return nil
+	})
+	return o, err
+}
+
+func (r row) run(long bool) (*outcome, error) {
+	cmd := exec.Command("go", "test", "-vet=off", "-trimpath", "-count=1", "-timeout", "4h", "-json", "-run", "^("+r.tests+")$", r.pkg)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if long {
+		cmd.Env = append(os.Environ(), r.long...)
 	}
-	return o, cmd.Wait()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return new(outcome), err
+	}
+	if err := cmd.Start(); err != nil {
+		return new(outcome), err
+	}
+	o, err := r.read(out)
+	err = errors.Join(err, cmd.Wait())
+	o.output.Write(errs.Bytes())
+	return o, err
 }
