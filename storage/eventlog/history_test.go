@@ -365,10 +365,11 @@ func TestStandbyTakesOver(t *testing.T) {
 	const ws, each, half = "standby", 3, 20
 	var head storage.Head
 	var stalled time.Duration
+	var promoted sync.WaitGroup // it takes writes before it says so
 	for n := range 2 * half {
 		if n == half {
 			primary.Crash()
-			go standby.Promote()
+			promoted.Go(standby.Promote)
 		}
 		events := sealed(t, head, each, fmt.Sprint("part", n))
 		began := time.Now()
@@ -380,6 +381,7 @@ func TestStandbyTakesOver(t *testing.T) {
 		stalled = max(stalled, time.Since(began))
 		head = events[each-1].Head()
 	}
+	promoted.Wait()
 	require.Len(t, contents(t, l, ws, storage.Head{}), 2*half*each)
 	t.Logf("%d events, 0 lost, longest append %v", 2*half*each, stalled.Round(10*time.Millisecond))
 }
