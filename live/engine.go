@@ -62,7 +62,7 @@ type Options struct {
 	// Shared has the history that several processes have in common; the store has a copy. nil: the store has it alone.
 	Shared eventlog.Log
 
-	Patience time.Duration // how long the first questions wait for a build that was cut short; it goes on behind
+	Patience time.Duration // how long questions wait for a build that was cut short and, where the process stays, for a fit; both go on behind
 
 	// Measure says how models are measured. It is part of every build event.
 	Measure suggest.MeasureOptions

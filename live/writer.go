@@ -247,6 +247,9 @@ func (w *writer) publish() error {
 		return err
 	}
 	w.dirty, w.published, w.took = false, began, time.Since(began)
+	if w.opts.Serves {
+		w.measures.LearnLater(w.opts.Patience, w.learnLater)
+	}
 	old := w.current.Swap(&edition{m, w.built.seq, w.how.Model, make(chan struct{})})
 	if old != nil {
 		close(old.next)
@@ -448,16 +451,29 @@ func (e *Engine) warmBehind(m *suggest.Measures) {
 		return
 	}
 	e.warming.Store(true)
-	e.life.background.Go(func() {
+	e.behind(func(halt func() bool) {
 		defer e.warming.Store(false)
+		m.Warm(halt)
+	})
+}
+
+// learnLater does in the background what a question would have waited for. Only the writer begins such work: it has ended
+// when a closing engine waits for the rest.
+func (e *Engine) learnLater(work func(halt func() bool)) {
+	_ = e.do(e.life.ctx, func(*writer) { e.behind(work) })
+}
+
+// behind learns in the background.
+func (e *Engine) behind(work func(halt func() bool)) {
+	e.life.background.Go(func() {
 		_, err := guarded(func() (struct{}, error) {
-			m.Warm(func() bool { return e.life.ctx.Err() != nil })
+			work(func() bool { return e.life.ctx.Err() != nil })
 			return struct{}{}, nil
 		})
 		if err != nil {
 			e.opts.Logger.Error("nothing could be learned", "workspace", e.name, "error", err)
 		}
-		returnMemory() // reading a snapshot leaves as much behind as it keeps
+		returnMemory() // a fit leaves as much behind as it keeps, and so does reading a snapshot
 	})
 }
 

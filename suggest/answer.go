@@ -54,7 +54,7 @@ const (
 	WarnForeign        = "foreign_request" // the words of the intent are not those of the catalog or the history
 	WarnTruncated      = "truncated"       // the step limit cut the plan
 	WarnNothingAllowed = "nothing_allowed" // the patterns of allow match no id
-	WarnProvisional    = "provisional"     // profile learned is being fitted: prior weights answer, and seed plans
+	WarnProvisional    = "provisional"     // profile learned is being fitted: prior weights answer and seed plans, or seed does both
 )
 
 // ModelInfo names the model that answered.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	nexttool "waymark/learn/next"
 	"waymark/learn/stop"
@@ -51,6 +52,8 @@ type learning struct {
 	cache     *CatalogCache
 
 	provisional bool // see MeasureOptions
+
+	later *later // nil: a question waits however long it takes
 
 	mu     sync.Mutex
 	counts *history.Counts            // nil when it is worked out
@@ -101,12 +104,33 @@ func (l *learning) enoughFor(k about) bool {
 // isShort reports whether the history is so short that learning takes no longer than the rest of a build.
 func (l *learning) isShort() bool { return l != nil && l.steps <= ShortSteps }
 
-// get is what was learned; the first who asks waits for it.
+// later is how what was not learned yet is worked out without its question.
+type later struct {
+	patience time.Duration
+	begin    func(work func(halt func() bool))
+	once     sync.Once
+	ended    chan struct{}
+}
+
+// get is what was learned. The first who asks waits for it, or for as long as [Measures.LearnLater] says; then it is nil.
 func (l *learning) get() *learned {
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	return l.compute(never, func(float64) {})
+	if l.later == nil {
+		return l.compute(never, func(float64) {})
+	}
+	l.later.once.Do(func() {
+		l.later.begin(func(halt func() bool) {
+			defer close(l.later.ended)
+			l.compute(halt, func(float64) {})
+		})
+	})
+	select {
+	case <-l.later.ended:
+	case <-time.After(l.later.patience):
+	}
+	return l.result.Load()
 }
 
 // is reports whether l is what was learned.
@@ -200,8 +224,17 @@ func (m *Measures) Cold() bool {
 	return l != nil && l.result.Load() == nil && (m.Learned() || l.isShort() && l.enoughFor(aboutNothing))
 }
 
+// LearnLater lets questions wait no longer than patience for what profile learned has yet to work out: profile seed
+// answers them, with [WarnProvisional], while begin does the work. To be called before the first question; later calls
+// change nothing.
+func (m *Measures) LearnLater(patience time.Duration, begin func(work func(halt func() bool))) {
+	if l := m.learning; l != nil && l.later == nil {
+		l.later = &later{patience: patience, begin: begin, ended: make(chan struct{})}
+	}
+}
+
 // Warm works out what profile learned answers with from what was fitted before and kept, or from a short history.
-// Otherwise the first question waits for it. It ends soon after halt says true.
+// Otherwise the first question asks for it. It ends soon after halt says true.
 func (m *Measures) Warm(halt func() bool) {
 	if m.Cold() {
 		m.learning.compute(halt, func(float64) {})

@@ -17,6 +17,10 @@ import (
 func (q *query) learn(k about) {
 	l := q.measures.learning.get()
 	q.fit.together.measured = false
+	if l == nil {
+		q.warn(WarnProvisional)
+		return
+	}
 	if l.provisional {
 		q.warn(WarnProvisional)
 	}

@@ -58,7 +58,7 @@ var warningSentences = map[string]string{
 	suggest.WarnNoIntentMatch:  "no tool has a text in common with the intent",
 	suggest.WarnTruncated:      "the limit of steps cut the plan",
 	suggest.WarnNothingAllowed: "the patterns of allow match no tool and no capability",
-	suggest.WarnProvisional:    "the learned profile is being fitted to this history; until that is done its prior weights rank and the seed profile plans",
+	suggest.WarnProvisional:    "the learned profile is being fitted to this history; until that is done its prior weights or the seed profile rank, and the seed profile plans",
 }
 
 // showNotes prints warnings and unknown ids, one sentence a line.
