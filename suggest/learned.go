@@ -110,6 +110,7 @@ type later struct {
 	begin    func(work func(halt func() bool))
 	once     sync.Once
 	ended    chan struct{}
+	over     chan struct{} // patience is: one question is kept waiting, not each
 }
 
 // get is what was learned. The first who asks waits for it, or for as long as [Measures.LearnLater] says; then it is nil.
@@ -121,6 +122,7 @@ func (l *learning) get() *learned {
 		return l.compute(never, func(float64) {})
 	}
 	l.later.once.Do(func() {
+		time.AfterFunc(l.later.patience, func() { close(l.later.over) })
 		l.later.begin(func(halt func() bool) {
 			defer close(l.later.ended)
 			l.compute(halt, func(float64) {})
@@ -128,7 +130,7 @@ func (l *learning) get() *learned {
 	})
 	select {
 	case <-l.later.ended:
-	case <-time.After(l.later.patience):
+	case <-l.later.over:
 	}
 	return l.result.Load()
 }
@@ -224,12 +226,12 @@ func (m *Measures) Cold() bool {
 	return l != nil && l.result.Load() == nil && (m.Learned() || l.isShort() && l.enoughFor(aboutNothing))
 }
 
-// LearnLater lets questions wait no longer than patience for what profile learned has yet to work out: profile seed
-// answers them, with [WarnProvisional], while begin does the work. To be called before the first question; later calls
-// change nothing.
+// LearnLater lets questions wait no longer than patience, counted from the first, for what profile learned has yet to
+// work out: profile seed answers them, with [WarnProvisional], while begin does the work. To be called before the first
+// question; later calls change nothing.
 func (m *Measures) LearnLater(patience time.Duration, begin func(work func(halt func() bool))) {
 	if l := m.learning; l != nil && l.later == nil {
-		l.later = &later{patience: patience, begin: begin, ended: make(chan struct{})}
+		l.later = &later{patience: patience, begin: begin, ended: make(chan struct{}), over: make(chan struct{})}
 	}
 }
 
