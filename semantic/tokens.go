@@ -3,6 +3,7 @@ package semantic
 import (
 	"iter"
 	"slices"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -36,6 +37,20 @@ type scanner struct {
 
 func (s *scanner) reset(text string) {
 	s.text, s.pos, s.paired = text, 0, false
+}
+
+// scanners are kept for their buffers: a search reads the names of thousands of tools.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+func wordsIn(text string) *scanner {
+	s := scanners.Get().(*scanner)
+	s.reset(text)
+	return s
+}
+
+func (s *scanner) release() {
+	s.text = ""
+	scanners.Put(s)
 }
 
 // part returns part i of the current compound.
@@ -264,8 +279,8 @@ func stem(word string) string {
 // Stems returns the stems of the words of text in order, identifiers taken apart, stop words included.
 func Stems(text string) []string {
 	var all []string
-	var s scanner
-	s.reset(text)
+	s := wordsIn(text)
+	defer s.release()
 	for s.next() {
 		for i := range s.ends {
 			all = append(all, stem(string(s.part(i))))
@@ -274,11 +289,21 @@ func Stems(text string) []string {
 	return all
 }
 
+// CountParts is the number of [Parts].
+func CountParts(text string) (n int) {
+	s := wordsIn(text)
+	defer s.release()
+	for s.next() {
+		n += len(s.ends)
+	}
+	return n
+}
+
 // Parts returns the words of text in order and in small letters, identifiers taken apart.
 func Parts(text string) []string {
 	var all []string
-	var s scanner
-	s.reset(text)
+	s := wordsIn(text)
+	defer s.release()
 	for s.next() {
 		for i := range s.ends {
 			all = append(all, string(s.part(i)))
@@ -291,8 +316,8 @@ func Parts(text string) []string {
 // left out. A text of nothing but stop words keeps them: a tool may well be called "who_am_i".
 func Tokens(text string) []string {
 	var stopped, kept []string
-	var s scanner
-	s.reset(text)
+	s := wordsIn(text)
+	defer s.release()
 	for s.next() {
 		for i := range s.ends {
 			if word := string(s.part(i)); !isStop(word) {
@@ -325,8 +350,8 @@ func Mark(text string, terms []string, found []bool) {
 			}
 		}
 	}
-	var s scanner
-	s.reset(text)
+	s := wordsIn(text)
+	defer s.release()
 	for s.next() {
 		for i := range s.ends {
 			check(s.part(i))
@@ -341,8 +366,8 @@ func Mark(text string, terms []string, found []bool) {
 func Terms(text string) iter.Seq2[string, string] {
 	return func(yield func(word, term string) bool) {
 		var seen []string
-		var s scanner
-		s.reset(text)
+		s := wordsIn(text)
+		defer s.release()
 		for s.next() {
 			for i := range s.ends {
 				word := string(s.part(i))
@@ -360,8 +385,8 @@ func Terms(text string) iter.Seq2[string, string] {
 // joinedForms returns the stems of the compounds of text written without their joints: github of GitHub.
 func joinedForms(text string) []string {
 	var all []string
-	var s scanner
-	s.reset(text)
+	s := wordsIn(text)
+	defer s.release()
 	for s.next() {
 		for _, run := range s.runs {
 			all = append(all, stem(string(s.joined(run))))

@@ -169,10 +169,7 @@ func covers(words []string, name, id string, found []bool) float64 {
 	if slices.Contains(found, false) {
 		return 0
 	}
-	if parts == nil {
-		parts = semantic.Parts(name)
-	}
-	return min(1, float64(covered)/float64(max(1, len(parts))))
+	return min(1, float64(covered)/float64(max(1, semantic.CountParts(name))))
 }
 
 // initialled returns the words of a name that stand together and whose initials are a word of two to four
