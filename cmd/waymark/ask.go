@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -117,14 +118,19 @@ func (a *app) nextCommand() *cobra.Command {
 	var r suggest.NextRequest
 	var explain explaining
 	cmd := &cobra.Command{
-		Use:   "next",
+		Use:   "next [ID...]",
 		Short: "Suggest what comes next",
-		Long: `Suggests what comes next: after --after (what was done, the last thing last), for --intent, for
-both, or, with neither, where to begin exploring.`,
-		Example: `  waymark next --after fs:read_file
+		Long: `Suggests what comes next: after the ids given here or with --after (what was done, the last thing last),
+for --intent, for both, or, with neither, where to begin exploring.`,
+		Example: `  waymark next fs:read_file
   waymark next --intent "report open issues" --limit 3`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, arg := range args {
+				if strings.ContainsFunc(arg, unicode.IsSpace) {
+					return usagef("%q is no id; what is wanted is given with --intent", arg)
+				}
+				r.Context = append(r.Context, strings.Split(arg, ",")...)
+			}
 			if !(r.MinConfidence >= 0 && r.MinConfidence <= 1) { // not a number is neither, and no JSON
 				return usagef("--min-confidence must be a number from 0 to 1, got %v", r.MinConfidence)
 			}

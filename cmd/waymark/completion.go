@@ -52,10 +52,11 @@ var flagValues = map[string]values{
 	"source": sourceNames,
 }
 
-// argumentValues are the values of the first argument, by command. Other commands with arguments of their own kind
+// argumentValues are the values of the first argument, by command; of all, where there may be several. Other commands with arguments of their own kind
 // take texts or files.
 var argumentValues = map[string]values{
 	"explain":            toolIDs,
+	"next":               toolIDs,
 	"capability export":  capabilityIDs,
 	"workspace delete":   workspaceNames,
 	"keys revoke":        field("/v1/keys", "keys", "id"),
@@ -107,7 +108,7 @@ func (a *app) complete(cmd *cobra.Command) {
 	path := inWords(cmd)
 	if v := argumentValues[path]; v != nil {
 		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
+			if len(args) > 0 && !strings.HasSuffix(cmd.Use, "...]") {
 				return nil, cobra.ShellCompDirectiveDefault
 			}
 			found, directive := a.offer(cmd, v, part)
