@@ -3,6 +3,7 @@ package suggest
 import (
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/graph"
 	"waymark/semantic"
 )
 
@@ -48,9 +49,9 @@ func (e *matchParts) parts(add func(name string, value, weight float64)) (match 
 	return min(1, match)
 }
 
-// A search looks at the best matches by text, at least lookedAt and twice as many as are asked for, and at what past
-// requests say at least leastSaid for.
-const lookedAt, leastSaid = 96, 0.1
+// A search looks at the best matches by text, at least lookedAt and twice as many as are asked for, and at the mostSaid
+// nodes that past requests say most for, at least leastSaid: a common word says something for thousands.
+const lookedAt, mostSaid, leastSaid = 96, 512, 0.1
 
 // searchSignals fills in how well each node matches a search that asks for so many results.
 func (q *query) searchSignals(vector []float32, limit int) {
@@ -71,10 +72,15 @@ func (q *query) searchSignals(vector []float32, limit int) {
 	}
 	q.hits = q.wording.matching.Top(q.hits[:0], k, wWords)
 	find(q.hits)
+	q.all = q.all[:0]
 	for _, n := range q.nodes.sayings {
 		if q.nodes.saidSum[n] >= leastSaid && q.Live(n) {
-			q.consider(n)
+			q.all = append(q.all, graph.Scored{Node: n, Score: q.nodes.saidSum[n]})
 		}
+	}
+	q.top = graph.Top(q.all, mostSaid, q.top)
+	for _, b := range q.top {
+		q.consider(b.Node)
 	}
 	q.recentSearchSignals()
 	// Text, words and vector were filled in by found when a node became a candidate; past requests are
