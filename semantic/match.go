@@ -251,6 +251,20 @@ func (x *Matching) Near(doc int32) float64 {
 	return float64(max(0, dot32(x.folded, x.matcher.places.vector(doc))))
 }
 
+// nearFour is [Matching.Near] of up to four documents.
+func (x *Matching) nearFour(docs []int32, near *[4]float64) {
+	if len(docs) < 4 || len(x.folded) == 0 {
+		for i, d := range docs {
+			near[i] = x.Near(d)
+		}
+		return
+	}
+	p := &x.matcher.places
+	for i, dot := range dots4(x.folded, p.vector(docs[0]), p.vector(docs[1]), p.vector(docs[2]), p.vector(docs[3])) {
+		near[i] = float64(max(0, dot))
+	}
+}
+
 // Close returns the memory of x, which must not be used any more.
 func (x *Matching) Close() {
 	for _, d := range x.touched {
@@ -520,17 +534,35 @@ func (x *Matching) Top(dst []Hit, k int, weight float64) []Hit {
 			dst = keepBest(dst, first, k, Hit{Doc: d, Score: s, Lexical: text, Vector: near})
 		}
 	}
-	for _, d := range x.touched {
-		if text := x.Of(d); x.sum[d] > 0 && !excluded(text) {
-			add(d, text, x.Near(d))
+	// Four vectors are multiplied at the cost of one. What has no chance once the others of its four are in is not kept.
+	var four [4]int32
+	n := 0
+	flush := func() {
+		var near [4]float64
+		x.nearFour(four[:n], &near)
+		for i, d := range four[:n] {
+			add(d, x.Of(d), near[i])
+		}
+		n = 0
+	}
+	look := func(d int32) {
+		if four[n], n = d, n+1; n == len(four) {
+			flush()
 		}
 	}
+	for _, d := range x.touched {
+		if x.sum[d] > 0 && !excluded(x.Of(d)) {
+			look(d)
+		}
+	}
+	flush()
 	if len(x.folded) > 0 && !excluded(0) {
 		for d := range int32(x.matcher.index.docs) {
 			if x.sum[d] == 0 {
-				add(d, 0, x.Near(d))
+				look(d)
 			}
 		}
+		flush()
 	}
 	sortHits(dst[first:])
 	return dst
