@@ -52,22 +52,28 @@ type mapAnswer struct {
 type layouts struct {
 	sync.Mutex
 	of    map[string]*madeMap
-	stats sync.Map // keptStats by workspace
+	stats map[string]keptStats // by workspace
 }
 
-// keptStats are the numbers of a model: counting them reads all episodes, and each screen of the page asks for them.
+// keptStats are the numbers of a model: counting them reads all episodes, and each screen of the page asks for them. Many
+// who ask at once wait for one count.
 type keptStats struct {
-	of weak.Pointer[suggest.Model]
-	suggest.Stats
+	of    weak.Pointer[suggest.Model]
+	count func() suggest.Stats
 }
 
 func (l *layouts) statsOf(workspace string, m *suggest.Model) suggest.Stats {
-	if kept, ok := l.stats.Load(workspace); ok && kept.(keptStats).of.Value() == m {
-		return kept.(keptStats).Stats
+	l.Lock()
+	kept, ok := l.stats[workspace]
+	if !ok || kept.of.Value() != m {
+		kept = keptStats{weak.Make(m), sync.OnceValue(m.Stats)}
+		if l.stats == nil {
+			l.stats = map[string]keptStats{}
+		}
+		l.stats[workspace] = kept
 	}
-	now := keptStats{weak.Make(m), m.Stats()}
-	l.stats.Store(workspace, now)
-	return now.Stats
+	l.Unlock()
+	return kept.count()
 }
 
 type madeMap struct {
