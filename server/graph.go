@@ -54,14 +54,14 @@ type stats struct {
 }
 
 func (s *Server) graphRoutes(r *route.Table) {
-	ru := route.Rule{Scope: request.ScopeRead}
+	ru, long := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeRead, Long: true}
 	content := map[string]*huma.MediaType{"application/json": {Schema: huma.SchemaFromType(r.API.OpenAPI().Components.Schemas, typeOf[suggest.Export]())}}
 	for _, f := range graphFormats {
 		content[f.mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	}
 	route.Ask(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, s.graph)
-	route.Ask(r, ru, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
+	route.Ask(r, long, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
 		Summary:     "What changed between two models",
 		Description: "Among it the requests that they answer differently, and why: what follows the most used tools, and, for keys with the scope admin, the newest intents of the history."}, s.graphDiff)
 	route.Ask(r, ru, huma.Operation{OperationID: "compare", Method: http.MethodGet, Path: "/v1/ab", Tags: []string{"Model"},

@@ -184,12 +184,12 @@ type whatIfBody struct {
 }
 
 func (s *Server) peopleRoutes(r *route.Table) {
-	ru := route.Rule{Scope: request.ScopeRead}
-	route.Ask(r, ru, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
+	ru, long := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeRead, Long: true}
+	route.Ask(r, long, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
 		Description: "Laid out from the model when it is first asked for, and from the map before, so that nodes keep their places while their communities last; a server that has started lays equal models out equally. A graph larger than the limits comes as its backbone: the ends of the strongest transitions, and the strongest transitions between them."}, s.mapped)
-	route.Ask(r, ru, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
+	route.Ask(r, long, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
 		Description: "Reads the history from its begin. 404 if neither the catalog nor the history has an id.", Errors: []int{http.StatusNotFound}}, s.evidence)
-	route.Ask(r, ru, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool, and its calls and failures a day",
+	route.Ask(r, long, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool, and its calls and failures a day",
 		Description: "Reads the history from its begin.", Errors: []int{http.StatusNotFound}}, s.toolStats)
 	route.Ask(r, ru, huma.Operation{OperationID: "next-what-if", Method: http.MethodPost, Path: "/v1/next/what-if", Tags: []string{"Suggestions"}, Summary: "The order that other weights would give",
 		Description: "Nothing is changed or logged. Candidates are the 100 best."}, s.whatIf)

@@ -31,7 +31,7 @@ func ruleRoutes(r *route.Table) {
 	route.Ask(r, read, op("list-rules", http.MethodGet, "/v1/rules", "Rules of the operator", "Sorted by id."), listRules)
 	route.Record(r, admin, op("add-rule", http.MethodPost, "/v1/rules", "Add a rule that answers follow",
 		"A ban withholds a tool from every answer; a pin suggests it first; an alias has calls of another id count for it. Rules are kept in the log."), addRule)
-	route.Ask(r, read, op("list-renamed-tools", http.MethodGet, "/v1/renamed-tools", "Tools that may have another id now",
+	route.Ask(r, route.Rule{Scope: request.ScopeRead, Long: true}, op("list-renamed-tools", http.MethodGet, "/v1/renamed-tools", "Tools that may have another id now",
 		"Pairs of a tool that was used and one that was not used yet, by the likeness of names, texts and arguments; old:* and new:* where a server was renamed. Rules of the kind alias join their histories."), renamedTools)
 	route.Record(r, admin, op("undo-rule", http.MethodDelete, "/v1/rules/{id}", "Undo a rule", "The former answers return."), undoRule)
 }

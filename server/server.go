@@ -207,7 +207,7 @@ func (s *Server) wire() {
 	cfg := s.cfg
 	s.routes = &route.Table{
 		Workspaces: cfg.Workspaces,
-		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger, Outlives: takeOnce}, Plans: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
+		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger, Outlives: takeOnce}, Turns: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
 		Audit: s.audit, Rules: map[string]route.Rule{},
 	}
 	s.scoring = &scoring.Service{
@@ -228,7 +228,7 @@ func (s *Server) wire() {
 	s.mcp = mcpserver.New(mcpserver.Config{
 		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Sampling: cfg.Sampling, Books: &s.books,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
-		Drain: cfg.Drain, Overdue: s.routes.Overdue, Plans: s.routes.Plans, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP, Audit: s.audit,
+		Drain: cfg.Drain, Overdue: s.routes.Overdue, Turns: s.routes.Turns, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP, Audit: s.audit,
 	})
 }
 

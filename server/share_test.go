@@ -217,6 +217,21 @@ func TestPlansTakeTurns(t *testing.T) {
 	}
 }
 
+// What reads the whole history, or lays out the whole graph, waits for its turn as plans do.
+func TestLongComputationsTakeTurns(t *testing.T) {
+	w := newWeb(t, func(c *Config) { c.Timeout = 300 * time.Millisecond })
+	for range max(2*runtime.GOMAXPROCS(0), 2) - 1 {
+		leave, err := w.routes.Turns.Enter(t.Context(), "local")
+		require.NoError(t, err)
+		defer leave()
+	}
+	for _, path := range []string{"/v1/tool-stats", "/v1/evidence?from=fs:read_file&to=json:parse", "/v1/map", "/v1/graph/diff", "/v1/renamed-tools"} {
+		r := w.ask("GET", path, "")
+		assert.Contains(t, []int{503, 504}, r.status, "%s: %s", path, r.body)
+		assert.NotEmpty(t, r.header.Get("Retry-After"), path)
+	}
+}
+
 // Clients of IPv6 are counted by network, and a proxy is not one client.
 func TestHolders(t *testing.T) {
 	s := newOffice(t, func(c *Config) { c.Proxies = []string{"203.0.113.9"} })

@@ -73,7 +73,7 @@ func (s *Server) suggestionRoutes(r *route.Table) {
 	ru := route.Rule{Scope: request.ScopeRead}
 	route.Add(r, ru, huma.Operation{OperationID: "next", Method: http.MethodPost, Path: "/v1/next", Tags: []string{"Suggestions"},
 		Summary: "What comes next", Description: "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."}, s.next)
-	route.Add(r, route.Rule{Scope: request.ScopeRead, Plan: true}, huma.Operation{OperationID: "dag", Method: http.MethodPost, Path: "/v1/dag", Tags: []string{"Suggestions"},
+	route.Add(r, route.Rule{Scope: request.ScopeRead, Long: true}, huma.Operation{OperationID: "dag", Method: http.MethodPost, Path: "/v1/dag", Tags: []string{"Suggestions"},
 		Summary: "A DAG of tools for an intent"}, s.dag)
 	route.Add(r, ru, huma.Operation{OperationID: "search", Method: http.MethodPost, Path: "/v1/search", Tags: []string{"Suggestions"},
 		Summary: "Tools and capabilities by words"}, s.search)

@@ -72,7 +72,7 @@ type Config struct {
 	Timeout     time.Duration // of a call, where its tool has none of its own
 	Drain       time.Duration // grace of calls over a pipe at shutdown
 	Overdue     *limit.Overdue
-	Plans       *limit.Turns
+	Turns       *limit.Turns
 	// Holders names the clients that a session counts against.
 	Holders  func(request.Access) []limit.Holder
 	Draining <-chan struct{} // closed when shutdown begins

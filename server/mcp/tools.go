@@ -215,7 +215,7 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 		c := &mcpCall{mcpTools: m, access: a, engine: engine, model: engine.Model(), req: req}
 		answer, err := limit.Within(ctx, m.cfg.Overdue, timeout, func() (sentence, error) {
 			if t.plan {
-				leave, err := m.cfg.Plans.Enter(ctx, a.Source)
+				leave, err := m.cfg.Turns.Enter(ctx, a.Source)
 				if err != nil {
 					return nil, err
 				}

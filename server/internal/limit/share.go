@@ -156,10 +156,10 @@ func (t *Turns) Enter(ctx context.Context, who string) (leave func(), err error)
 	switch {
 	case len(t.waiting[who]) >= maxWaiting:
 		t.mu.Unlock()
-		return nil, problem.New(http.StatusTooManyRequests, "too many plans of this credential wait to be computed")
+		return nil, problem.New(http.StatusTooManyRequests, "too many plans and other long computations of this credential wait for their turn")
 	case queued >= maxQueued:
 		t.mu.Unlock()
-		return nil, problem.New(http.StatusServiceUnavailable, "too many plans wait to be computed")
+		return nil, problem.New(http.StatusServiceUnavailable, "too many plans and other long computations wait for their turn")
 	}
 	turn := make(chan struct{})
 	if len(t.waiting[who]) == 0 {
@@ -182,7 +182,7 @@ func (t *Turns) Enter(ctx context.Context, who string) (leave func(), err error)
 		t.end(who)
 	}
 	if context.Cause(ctx) == context.DeadlineExceeded {
-		return nil, problem.New(http.StatusServiceUnavailable, "other plans were being computed for as long as this request may take")
+		return nil, problem.New(http.StatusServiceUnavailable, "plans and other long computations of others took as long as this request may take")
 	}
 	return nil, ctx.Err()
 }

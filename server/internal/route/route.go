@@ -29,7 +29,7 @@ type Table struct {
 	MaxBody    int64
 	Timeout    time.Duration // of an answer, where its rule has none
 	Overdue    *limit.Overdue
-	Plans      *limit.Turns
+	Turns      *limit.Turns // of what computes for long
 	// Audit notes an act of an administrator.
 	Audit func(ctx context.Context, act string, asked any, err error)
 	Rules map[string]Rule // by method and gin path
@@ -41,7 +41,7 @@ type Rule struct {
 	Scope  request.Scopes // needed
 	Stream bool           // no deadlines, no limit of the whole body
 	Audit  bool           // an act of an administrator: noted with what was asked
-	Plan   bool           // computes for long: answered in turn
+	Long   bool           // computes for long: answered in turn
 	Ndjson bool           // takes application/x-ndjson
 	Once   bool           // takes Idempotency-Key
 
@@ -67,8 +67,8 @@ func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 			return nil, err
 		}
 		return limit.Within(ctx, r.Overdue, r.TimeLimit(ru), func() (*O, error) {
-			if ru.Plan {
-				leave, err := r.Plans.Enter(ctx, request.From(ctx).Source)
+			if ru.Long {
+				leave, err := r.Turns.Enter(ctx, request.From(ctx).Source)
 				if err != nil {
 					return nil, err
 				}
