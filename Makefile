@@ -217,10 +217,12 @@ soak: ## long tests; ends by itself; KILLS=10000
 	@$(MAKE) --no-print-directory fuzz
 
 # With 10,000 executions a minute the mutator reaches beyond the seeds.
+# go test now and then fails a target because its own time is over, without an input that failed.
 fuzz: ## every fuzz target for FUZZSECONDS, with its executions; fails where one has fewer than 10,000 a minute
 	@set -e; least=$$(($(FUZZSECONDS) * 10000 / 60)); slow=; for pkg in $$(go list $(ALL)); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-			out=$$(go test -vet=off -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZSECONDS)s -fuzzminimizetime 5x $$pkg 2>&1) || { echo "$$out"; exit 1; }; \
+			out=$$(go test -vet=off -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZSECONDS)s -fuzzminimizetime 5x $$pkg 2>&1) || \
+				{ ! echo "$$out" | grep -q 'Failing input' && echo "$$out" | grep -q 'context deadline exceeded'; } || { echo "$$out"; exit 1; }; \
 			n=$$(echo "$$out" | grep -o 'execs: [0-9]*' | tail -1 | tr -dc 0-9); n=$${n:-0}; \
 			printf '%10d  %s %s\n' "$$n" "$$pkg" "$$target"; \
 			[ "$$n" -ge $$least ] || slow="$$slow $$pkg.$$target"; \
