@@ -211,7 +211,7 @@ func (s *Server) wire() {
 		Audit: s.audit, Rules: map[string]route.Rule{},
 	}
 	s.scoring = &scoring.Service{
-		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
+		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
 	}
 	s.runs = runs.New(runs.Config{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,

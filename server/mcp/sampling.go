@@ -42,7 +42,7 @@ type sampling struct {
 // scorer is the scorer of a call, and the host behind it if that judges.
 func (c *mcpCall) scorer(ctx context.Context) (*score.Scorer, *sampling) {
 	if len(c.cfg.Scoring.Judges.Names) > 0 || !c.cfg.Sampling {
-		return c.cfg.Scoring.Scorer(ctx, c.access.Workspace), nil
+		return c.cfg.Scoring.Scorer(ctx, c.access), nil
 	}
 	if caps := c.req.ClientCapabilities(); caps == nil || caps.Sampling == nil {
 		return new(score.Scorer), nil
@@ -55,7 +55,7 @@ func (c *mcpCall) scorer(ctx context.Context) (*score.Scorer, *sampling) {
 		}
 	}
 	s.relay = judge.NewRelay(sampledModel, s.replies)
-	return &score.Scorer{Judges: score.OneJudge(sampledModel, s.relay), Caller: c.cfg.Scoring.Caller}, s
+	return &score.Scorer{Judges: score.OneJudge(sampledModel, s.relay), Caller: c.cfg.Scoring.CallerFor(c.access)}, s
 }
 
 func sampledText(r mcp.InputResponse) (string, bool) {

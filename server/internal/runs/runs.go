@@ -583,7 +583,7 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	case i < 0:
 		return c.servers.Call(ctx, call)
 	}
-	sc := c.scoring.Scorer(ctx, c.access.Workspace)
+	sc := c.scoring.Scorer(ctx, c.access)
 	sc.Caller = nil // a run calls tools itself
 	out, err := c.scoring.Run(ctx, c.access, call.Tool, nil, func() (any, error) { return scoring.All[i].Call(ctx, sc, call.Arguments) })
 	var argument *jsonio.ArgumentError

@@ -33,6 +33,7 @@ type Service struct {
 	Workspaces *live.Workspaces
 	Judges     score.Judges // models that scorers may ask
 	Caller     run.Caller   // of the tools of other servers; nil: there are none
+	Workspace  string       // which these servers belong to
 	Record     bool         // runs are recorded as episodes
 	Logger     *slog.Logger
 	Now        func() time.Time
@@ -101,7 +102,7 @@ func scoringOf[In, Out any](name, id, operation, path, summary, description stri
 					out, err := c.Run(ctx, request.From(ctx), id, q.After, func() (any, error) {
 						ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
 						defer cancel()
-						return f(c.Scorer(ctx, request.From(ctx).Workspace), ctx, q.Body)
+						return f(c.Scorer(ctx, request.From(ctx)), ctx, q.Body)
 					})
 					if err != nil {
 						return nil, err
@@ -131,9 +132,17 @@ func (c *Service) Routes(r *route.Table) {
 	c.scoreLogRoutes(r)
 }
 
-// Scorer is the scorer of a workspace.
-func (c *Service) Scorer(ctx context.Context, workspace string) *score.Scorer {
-	return &score.Scorer{Judges: c.Judges, Replies: c.keptReplies(ctx, workspace), Caller: c.Caller}
+// Scorer is the scorer for a caller.
+func (c *Service) Scorer(ctx context.Context, a request.Access) *score.Scorer {
+	return &score.Scorer{Judges: c.Judges, Replies: c.keptReplies(ctx, a.Workspace), Caller: c.CallerFor(a)}
+}
+
+// CallerFor calls tools of other servers for a caller; nil where its workspace has none.
+func (c *Service) CallerFor(a request.Access) run.Caller {
+	if c.Caller == nil || a.Workspace != c.Workspace {
+		return nil
+	}
+	return asCaller{c.Caller, a, c.Workspaces}
 }
 
 // Named is the scoring of a rubric by its name.

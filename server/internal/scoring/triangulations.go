@@ -71,7 +71,7 @@ func (c *Service) triangulate(ctx context.Context, q *question[evidence.Request]
 
 // begin answers a triangulation and keeps it, before its run is recorded.
 func (c *Service) begin(ctx context.Context, r evidence.Request) (score.TriangulateAnswer, error) {
-	a, err := c.Scorer(ctx, request.From(ctx).Workspace).Triangulate(ctx, r)
+	a, err := c.Scorer(ctx, request.From(ctx)).Triangulate(ctx, r)
 	if err != nil {
 		return a, err
 	}
@@ -95,7 +95,7 @@ func (c *Service) inquire(ctx context.Context, q *question[score.InquiryRequest]
 	out, err := c.Run(ctx, request.From(ctx), score.TriangulateID, q.After, func() (any, error) {
 		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
 		defer cancel()
-		a, err := c.Scorer(ctx, request.From(ctx).Workspace).Inquire(ctx, q.Body)
+		a, err := c.Scorer(ctx, request.From(ctx)).Inquire(ctx, q.Body)
 		if err != nil || a.Request == nil {
 			return a, err
 		}
@@ -135,7 +135,7 @@ func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*a
 		if err != nil {
 			return nil, err
 		}
-		state, a, err := c.Scorer(ctx, request.From(ctx).Workspace).AddEvidence(q.ID, state, q.Body)
+		state, a, err := c.Scorer(ctx, request.From(ctx)).AddEvidence(q.ID, state, q.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +159,7 @@ func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (*answer[
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.Scorer(ctx, request.From(ctx).Workspace).Triangulate(ctx, state)
+	a, err := c.Scorer(ctx, request.From(ctx)).Triangulate(ctx, state)
 	if err != nil {
 		return nil, err
 	}
