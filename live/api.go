@@ -81,6 +81,9 @@ const (
 	JobRefused  JobState = "refused" // the new model would lose; the one before stays
 )
 
+// JobPurge is the kind of the job of a purge.
+const JobPurge = "purge"
+
 // Job is work on the model of a workspace, running or past: a build that starts by itself, a rebuild, a verification,
 // a search for proposals or a purge.
 type Job struct {

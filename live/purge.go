@@ -33,10 +33,10 @@ const purgeForget = 0.4
 func (e *Engine) Purge(sel Selection, rewrite func(ctx context.Context, texts []string, progress func(string, float64)) (storage.PurgeReport, error)) (Job, error) {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
-	if slices.ContainsFunc(e.jobs.all, func(j *job) bool { return j.Kind == "purge" && j.State == JobRunning }) {
+	if slices.ContainsFunc(e.jobs.all, func(j *job) bool { return j.Kind == JobPurge && j.State == JobRunning }) {
 		return Job{}, ErrPurging
 	}
-	return e.launch(Job{Kind: "purge", Reason: requested, Phase: "forget"}, func(ctx context.Context, j *job) error {
+	return e.launch(Job{Kind: JobPurge, Reason: requested, Phase: "forget"}, func(ctx context.Context, j *job) error {
 		var done PurgeResult
 		var texts []string
 		if sel.Parts() > 0 {

@@ -58,16 +58,16 @@ func (s *Server) jobRoutes(r *route.Table) {
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
 			"would lose more than noise against the active one is not published, and the job ends as refused. With rollback nothing " +
-			"is asked: the judgement before the active one returns."}, s.rebuild)
+			"is asked: the judgement before the active one returns. force and rollback need scope admin."}, s.rebuild)
 	route.Record(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
 			"judgements that start by themselves too. reason is why each started."}, s.listJobs)
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
-	route.Add(r, route.Rule{Scope: request.ScopeWrite}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Audit: true}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
-		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, s.cancelJob)
+		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended. Only the operator may cancel a purge."}, s.cancelJob)
 	route.Stream(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events",
 		Tags: []string{"Model"}, Summary: "Progress of a job", Description: "Server-sent events: progress until the job ends, then one end."},
 		map[string]any{"progress": jobEvent{}, "end": live.Job{}},
@@ -77,6 +77,11 @@ func (s *Server) jobRoutes(r *route.Table) {
 func (s *Server) rebuild(ctx context.Context, e *live.Engine, in *rebuildInput) (*jobStarted, error) {
 	var job live.Job
 	var err error
+	if b := in.Body; b != nil && (b.Force || b.Rollback) {
+		if err := problem.NeedAdmin(request.From(ctx), "force and rollback need"); err != nil {
+			return nil, err
+		}
+	}
 	switch b := in.Body; {
 	case b == nil:
 		job, err = e.Rebuild(ctx, false)
@@ -143,6 +148,9 @@ func (s *Server) cancelJob(ctx context.Context, q *route.ByID) (*jobState, error
 	e, job, err := s.job(ctx, q.ID)
 	if err != nil {
 		return nil, err
+	}
+	if job.Kind == live.JobPurge && !request.From(ctx).Operator {
+		return nil, problem.New(http.StatusForbidden, "only the operator may cancel a purge")
 	}
 	e.CancelJob(job.ID)
 	return &jobState{job}, nil

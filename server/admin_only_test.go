@@ -1,0 +1,33 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/live"
+	"waymark/server/internal/request"
+)
+
+// What overrules a check, or undoes what the operator began, needs scope admin.
+func TestOnlyAdminsOverrule(t *testing.T) {
+	w := newWeb(t)
+	key := func(scopes request.Scopes) string {
+		_, token, err := w.createKey(t.Context(), "", request.DefaultWorkspace, scopes, "")
+		require.NoError(t, err)
+		return "Authorization: Bearer " + token
+	}
+	write, admin := key(request.ScopeRead|request.ScopeWrite), key(request.AllScopes)
+	for _, body := range []string{`{"force":true}`, `{"rollback":true}`} {
+		requireProblem(t, 403, "scope admin", w.ask("POST", "/v1/rebuild", body, write))
+	}
+	assert.Equal(t, 202, w.ask("POST", "/v1/rebuild", `{"force":true}`, admin).status)
+	assert.Equal(t, 202, w.ask("POST", "/v1/rebuild", `{}`, write).status)
+
+	purge := parse[live.Job](t, 202, w.ask("POST", "/v1/purge", `{"source":"nobody"}`))
+	for _, k := range []string{write, admin} {
+		requireProblem(t, 403, "only the operator", w.ask("DELETE", "/v1/jobs/"+purge.ID, "", k))
+	}
+	assert.Equal(t, 202, w.ask("DELETE", "/v1/jobs/"+purge.ID, "").status)
+}
