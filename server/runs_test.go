@@ -268,10 +268,20 @@ func TestRunsAtOnceAreBounded(t *testing.T) {
 	w, _ := newBench(t)
 	const waits = `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}}]}}`
 	var first string
-	for range runs.MostRuns {
-		first = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", waits)).ID
+	keys := []string{}
+	for range 3 {
+		_, token, err := w.createKey(t.Context(), "", request.DefaultWorkspace, request.AllScopes, "")
+		require.NoError(t, err)
+		keys = append(keys, "Authorization: Bearer "+token)
 	}
-	requireProblem(t, 503, "200 runs go on or wait already", w.ask("POST", "/v1/runs", waits))
+	for range runs.MostRuns / 4 {
+		parse[run.Status](t, 202, w.ask("POST", "/v1/runs", waits, keys[0]))
+	}
+	requireProblem(t, 429, "this credential holds too many runs: at most 50 of 200", w.ask("POST", "/v1/runs", waits, keys[0]))
+	for range runs.MostRuns / 4 {
+		first = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", waits, keys[1])).ID
+	}
+	requireProblem(t, 429, "this address holds too many runs: at most 100 of 200", w.ask("POST", "/v1/runs", waits, keys[2]))
 	parse[any](t, 202, w.ask("POST", "/v1/runs/"+first+"/cancel", ""))
 	require.Eventually(t, func() bool { return w.ask("POST", "/v1/runs", waits).status == 202 }, 2*time.Minute, time.Millisecond)
 }

@@ -215,7 +215,7 @@ func (s *Server) wire() {
 	}
 	s.runs = runs.New(runs.Config{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
-		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Draining: s.draining, Grace: cfg.Drain / 2,
+		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.books.Warn = func(err error) { cfg.Logger.Warn("token ledger", "error", err) }
 	s.books.Table = func(workspace string) (storage.Table, error) {

@@ -26,6 +26,7 @@ import (
 	"waymark/score"
 	"waymark/score/rubric"
 	"waymark/server/internal/jsonio"
+	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/scoring"
@@ -43,6 +44,7 @@ type Config struct {
 	Workspace  string           // the one in which they can be called
 	Logger     *slog.Logger
 	Now        func() time.Time
+	Holders    func(request.Access) []limit.Holder
 	Draining   <-chan struct{} // closed when shutdown begins
 	Grace      time.Duration   // of calls under way when the server ends
 }
@@ -63,6 +65,7 @@ type Runs struct {
 
 	mu     sync.Mutex
 	active map[string]*run.Run // by workspace and id
+	share  limit.Share         // of MostRuns, of those begun since the start
 	ended  int
 	all    sync.WaitGroup
 
@@ -72,7 +75,7 @@ type Runs struct {
 // New makes the runs of a server; none goes on yet.
 func New(cfg Config) *Runs {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}}
+	r := &Runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}, share: limit.NewShare("runs", MostRuns)}
 	if shared, ok := cfg.Store.System().(fleetTable); ok {
 		r.shared, r.process = shared, rand.Text()
 	}
@@ -242,11 +245,16 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, q run.Request, dry b
 	if len(r.active) >= MostRuns {
 		return Answer{}, ErrManyRuns
 	}
-	started, err := run.Start(request.With(r.ctx, a), r.newID(), p, o)
+	hold, err := r.share.Take(1, r.cfg.Holders(a))
 	if err != nil {
 		return Answer{}, err
 	}
-	r.follow(a.Workspace, started)
+	started, err := run.Start(request.With(r.ctx, a), r.newID(), p, o)
+	if err != nil {
+		hold.Release()
+		return Answer{}, err
+	}
+	r.follow(a.Workspace, started, hold.Release)
 	return Answer{Status: started.Status()}, nil
 }
 
@@ -287,12 +295,13 @@ func (r *Runs) options(ctx context.Context, a request.Access) (run.Options, erro
 	}, nil
 }
 
-// follow keeps a run among the active ones until it has ended. r.mu is held.
-func (r *Runs) follow(workspace string, one *run.Run) {
+// follow keeps a run among the active ones until it has ended, and then calls over. r.mu is held.
+func (r *Runs) follow(workspace string, one *run.Run, over func()) {
 	key := workspace + "\n" + one.ID()
 	r.active[key] = one
 	r.all.Go(func() {
 		<-one.Over()
+		over()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.active, key)
@@ -466,7 +475,7 @@ func (r *Runs) resumeOne(ctx context.Context, workspace string, table storage.Ta
 		return nil
 	}
 	r.cfg.Logger.Info("run is resumed", "workspace", workspace, "run", id)
-	r.follow(workspace, run.Resume(request.With(r.ctx, a), past, p, o))
+	r.follow(workspace, run.Resume(request.With(r.ctx, a), past, p, o), func() {}) // it counted before, and is not refused now
 	return nil
 }
 
