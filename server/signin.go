@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ const (
 	linkLife    = 2 * time.Minute
 	sessionLife = 12 * time.Hour
 	mostSignIns = 1000 // links, and as many sessions; the oldest give way
+	mostOwn     = 50   // of these of one credential: nobody else's give way to more
 
 	sessionPrefix = "wms_"
 )
@@ -44,9 +46,26 @@ type signIns struct {
 }
 
 func (l *signIns) add(text string, one *signIn, now time.Time) {
-	for len(l.order) >= mostSignIns || len(l.order) > 0 && now.After(l.of[l.order[0]].ends.Add(linkLife)) { // a link can say for a while that it expired
-		delete(l.of, l.order[0])
-		l.order = l.order[1:]
+	drop := func(at int) {
+		delete(l.of, l.order[at])
+		l.order = slices.Delete(l.order, at, at+1)
+	}
+	for len(l.order) > 0 && now.After(l.of[l.order[0]].ends.Add(linkLife)) { // a link can say for a while that it expired
+		drop(0)
+	}
+	own, oldest := 0, -1
+	for i, d := range l.order {
+		if l.of[d].credential == one.credential {
+			if own++; oldest < 0 {
+				oldest = i
+			}
+		}
+	}
+	switch {
+	case own >= mostOwn:
+		drop(oldest)
+	case len(l.order) >= mostSignIns:
+		drop(0)
 	}
 	if l.of == nil {
 		l.of = map[digest]*signIn{}

@@ -1,11 +1,14 @@
 package server
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/server/internal/request"
 )
 
 // A sign-in link works once and for two minutes; the session it gives is that of the credential behind it.
@@ -53,12 +56,23 @@ func TestSignInLink(t *testing.T) {
 	requireProblem(t, 401, "the session has ended", w.ask("GET", "/v1/stats", "", owner))
 }
 
-// Links do not pile up: the oldest give way.
+// Links and sessions do not pile up: the oldest give way, of one credential only its own.
 func TestSignInLinksAreLimited(t *testing.T) {
 	w := newWeb(t)
-	for range mostSignIns + 5 {
-		_, err := w.signInLink(t.Context(), nil)
+	link := func(credential string) string {
+		a, err := w.signInLink(request.With(t.Context(), request.Access{Credential: credential}), nil)
 		require.NoError(t, err)
+		return a.Body.Path
+	}
+	theirs := link("theirs")
+	for range mostSignIns {
+		link("greedy")
+	}
+	require.Len(t, w.page.links.of, 1+mostOwn)
+	_, code, _ := strings.Cut(theirs, "code=")
+	require.NotNil(t, w.page.links.get(code))
+	for i := range mostSignIns {
+		link(fmt.Sprint("one of many ", i))
 	}
 	require.Len(t, w.page.links.of, mostSignIns)
 	require.Len(t, w.page.links.order, mostSignIns)
