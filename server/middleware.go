@@ -406,10 +406,6 @@ func (s *Server) limitBody(c *gin.Context) {
 		c.Next()
 		return
 	}
-	if c.FullPath() == "/mcp" { // the SDK checks its kind and refuses one that is too long
-		s.reserve(c, s.cfg.MaxBody, false)
-		return
-	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !(ru.Gzip && strings.EqualFold(enc, "gzip")) {
 		problem.Fail(c, problem.New(http.StatusUnsupportedMediaType, "compressed bodies are not taken"))
 		return
@@ -417,6 +413,9 @@ func (s *Server) limitBody(c *gin.Context) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset, hasCharset := params["charset"]
 	lines := kind == ndjson && ru.Ndjson
+	if c.FullPath() == "/mcp" { // the SDK answers other kinds
+		kind, err = "application/json", nil
+	}
 	if err != nil || (kind != "application/json" && !lines && (kind != ru.Also || kind == "")) || (hasCharset && !strings.EqualFold(charset, "utf-8")) {
 		want := "application/json"
 		if ru.Ndjson {
@@ -428,14 +427,19 @@ func (s *Server) limitBody(c *gin.Context) {
 		problem.Fail(c, problem.New(http.StatusUnsupportedMediaType, "the Content-Type must be "+want))
 		return
 	}
-	r.Header.Set("Content-Type", kind) // huma compares the type as it is written
+	if c.FullPath() != "/mcp" {
+		r.Header.Set("Content-Type", kind) // huma compares the type as it is written
+	}
 	limit := max(s.cfg.MaxBody, ru.Body)
 	if !lines {
 		if r.ContentLength > limit {
+			c.Header("Connection", "close") // the body is not read
 			problem.Fail(c, problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
 			return
 		}
-		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
+		if c.FullPath() != "/mcp" { // where the SDK says it
+			r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
+		}
 	}
 	s.reserve(c, limit, lines)
 }

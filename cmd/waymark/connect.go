@@ -252,8 +252,12 @@ func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
 	case err != nil:
 		return err
 	case h != nil:
-		if _, err := h.feed.Take(ctx); err != nil {
+		taken, err := h.feed.Take(ctx)
+		if err != nil {
 			a.logger().Warn("the spool of hooks is not taken in", "error", err)
+		}
+		if taken.Steps > 0 {
+			h.count(ctx, a.workspace)
 		}
 		c = h.client(a.workspace)
 		c.Named = a.named
@@ -261,6 +265,15 @@ func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
 	}
 	c.Named = a.named
 	return f(c)
+}
+
+// count waits until the answers of a workspace count what was recorded in it, as long as questions wait for a build.
+func (h *house) count(ctx context.Context, workspace string) {
+	ctx, cancel := context.WithTimeout(ctx, commandPatience)
+	defer cancel()
+	if e, err := h.workspaces.Get(ctx, workspace); err == nil {
+		_ = e.Wait(ctx, e.Counted())
+	}
 }
 
 // enter opens the data directory for this process or, if a server has it, gives a client of that
