@@ -31,7 +31,7 @@ type frames struct {
 	traffic traffic // of everything
 
 	noise    atomic.Int64 // lines that were no message
-	tooLong  atomic.Int64
+	tooLong  atomic.Bool  // a message too long for an answer in its place ended the session
 	received atomic.Int64 // when something last came, Unix nanoseconds
 }
 
@@ -54,8 +54,8 @@ func (f *frames) Read(p []byte) (int, error) {
 		f.traffic.hold(len(line))
 		switch {
 		case tooLong:
-			f.tooLong.Add(1)
 			if f.rest = instead(line, f.limit); f.rest == nil {
+				f.tooLong.Store(true)
 				return 0, errTooLong
 			}
 		case len(line) == 0:

@@ -31,6 +31,16 @@ func TestALineWithoutAnEndEndsTheConnection(t *testing.T) {
 	_, err := f.Read(make([]byte, 100))
 	assert.ErrorIs(t, err, errTooLong)
 	assert.Less(t, in.read, int64(2<<20))
+	assert.True(t, f.tooLong.Load())
+}
+
+// An answer that is too long is replaced by an error, and is not why the connection ends later.
+func TestALongAnswerDoesNotEndTheConnection(t *testing.T) {
+	f := newFrames(io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","id":7,"result":"`+strings.Repeat("x", 2000)+`"}`+"\n")), 1000, func() {})
+	all, err := io.ReadAll(f)
+	require.NoError(t, err)
+	assert.Contains(t, string(all), "the answer is longer than 1000 bytes")
+	assert.False(t, f.tooLong.Load())
 }
 
 // Messages are held up where they come as fast as they can, and none is lost.

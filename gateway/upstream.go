@@ -120,7 +120,7 @@ func (l *link) story() string {
 	default:
 	}
 	if l.child != nil {
-		if l.frames.tooLong.Load() > 0 {
+		if l.frames.tooLong.Load() {
 			return "it sent a message longer than the limit"
 		}
 		return l.child.story()

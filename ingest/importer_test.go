@@ -94,7 +94,7 @@ func TestDataset(t *testing.T) {
 		"tools.jsonl:2 tool json.parse",
 		"tools.jsonl:3 tool fs:read duplicate",
 		`tools.jsonl:4 tool json.parse dropped: tool "json.parse" was read before, on line 2, with other content`,
-		"tools.jsonl:5 tool  dropped: /id: a JSON number does not fit here",
+		"tools.jsonl:5 tool  dropped: /id: a JSON number does not fit here, want a string",
 		"tools.jsonl:7 tool no id but a name",
 		"tools.jsonl:8 tool  dropped: tool has no id",
 		"tools.jsonl:9 tool  dropped: the JSON value ends early (byte 14)",
@@ -105,7 +105,7 @@ func TestDataset(t *testing.T) {
 		"episodes.jsonl:4 episode e3 duplicate",
 		`episodes.jsonl:5 episode e4 dropped: episode "e4": steps form a cycle: "1" needs "2" needs "1"`,
 		`episodes.jsonl:6 episode e5 dropped: time "yesterday" is neither RFC 3339 nor a date`,
-		"episodes.jsonl:7 episode e6 dropped: /steps: a JSON string does not fit here",
+		"episodes.jsonl:7 episode e6 dropped: /steps: a JSON string does not fit here, want a list",
 		"episodes.jsonl:8 episode  dropped: the file is cut off in this line",
 	}, seen)
 	assert.Equal(t, []string{"fs:read", "json.parse"}, items[8].Capability.Tools)
@@ -136,7 +136,7 @@ func TestTaskgraph(t *testing.T) {
 		"tool_desc.json:3 tool find_recipe",
 		"tool_desc.json:4 tool buy_food",
 		"tool_desc.json:5 tool Image-to-Text",
-		"tool_desc.json:6 tool  dropped: /id: a JSON number does not fit here",
+		"tool_desc.json:6 tool  dropped: /id: a JSON number does not fit here, want a string",
 		"graph_desc.json:1 tool set_table",
 		"data.json:1 episode plans-0",
 		"data.json:2 episode plans-1",
@@ -182,7 +182,7 @@ func TestToolsList(t *testing.T) {
 	assert.Equal(t, []string{
 		"github.json:5 tool github:search_issues",
 		"github.json:7 tool github: dropped: tool has no name",
-		"github.json:8 tool github: dropped: /name: a JSON number does not fit here",
+		"github.json:8 tool github: dropped: /name: a JSON number does not fit here, want a string",
 		"github.json:10 tool github:merge",
 		"pages.jsonl:1 tool fs:read",
 		"pages.jsonl:2 tool git:log",

@@ -156,7 +156,7 @@ func fitError(err error, t reflect.Type) error {
 	case semantic.GoType == reflect.TypeFor[time.Time]():
 		e.Reason = "not a time of RFC 3339, as in 2026-01-02T15:04:05Z"
 	default:
-		e.Reason = fmt.Sprintf("a JSON %s does not fit here", kindName(semantic.JSONKind))
+		e.Reason = fmt.Sprintf("a JSON %s does not fit here%s", kindName(semantic.JSONKind), wanted(semantic.GoType))
 	}
 	return e
 }
@@ -259,6 +259,28 @@ func known(t reflect.Type) (names []string) {
 }
 
 // kindName uses the words of the JSON standard, in which numbers are of one kind and begin with any digit.
+// wanted says which JSON fits a Go type, if that is plain.
+func wanted(t reflect.Type) string {
+	if t == nil {
+		return ""
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return ", want a list"
+	case reflect.Struct, reflect.Map:
+		return ", want an object"
+	case reflect.String:
+		return ", want a string"
+	case reflect.Bool:
+		return ", want true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return ", want a whole number"
+	case reflect.Float32, reflect.Float64:
+		return ", want a number"
+	}
+	return ""
+}
+
 func kindName(k jsontext.Kind) string {
 	switch k {
 	case 'n':

@@ -57,8 +57,10 @@ func ownNames(tool string, arguments json.RawMessage) json.RawMessage {
 			delete(given, name[0])
 		}
 	}
-	if id := given["ids"]; len(id) > 0 && id[0] == '"' {
-		given["ids"], changed = slices.Concat(json.RawMessage("["), id, json.RawMessage("]")), true
+	for _, list := range []string{"ids", "context"} {
+		if id := given[list]; len(id) > 0 && id[0] == '"' {
+			given[list], changed = slices.Concat(json.RawMessage("["), id, json.RawMessage("]")), true
+		}
 	}
 	if !changed {
 		return arguments
