@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -108,9 +110,31 @@ func (s *Server) maskAudit(texts []string) (err error) {
 			pairs = append(pairs, text, purged)
 		}
 	}
-	after := strings.NewReplacer(pairs...).Replace(string(before))
-	if after == string(before) {
+	replace := strings.NewReplacer(pairs...).Replace
+	var after []byte
+	for line := range bytes.Lines(before) {
+		after = append(after, withoutTexts(line, replace)...)
+	}
+	if bytes.Equal(after, before) {
 		return nil
 	}
-	return storage.ReplaceFile(path, []byte(after))
+	return storage.ReplaceFile(path, after)
+}
+
+// withoutTexts masks in what was asked alone: a text that was erased may be one that every line holds.
+func withoutTexts(line []byte, replace func(string) string) []byte {
+	var entry auditEntry
+	if json.Unmarshal(line, &entry) != nil {
+		return line
+	}
+	masked := mapStrings(entry.Asked, func(_, value string) string { return replace(value) })
+	if bytes.Equal(masked, mapStrings(entry.Asked, func(_, value string) string { return value })) {
+		return line
+	}
+	entry.Asked = masked
+	after, err := json.Marshal(entry)
+	if err != nil {
+		return line
+	}
+	return append(after, '\n')
 }
