@@ -2,6 +2,7 @@ package live
 
 import (
 	"slices"
+	"strings"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -22,3 +23,23 @@ func redacted(ep *episodic.Episode) *episodic.Episode {
 
 // withoutSecrets masks secrets in a text, which may become longer than it is allowed to be.
 func withoutSecrets(text string, longest int) string { return catalog.Cut(redact.Text(text), longest) }
+
+// sameCut puts the texts of now into the place of those of before that differ from them in a secret at the cut alone:
+// once its beginning was stored.
+func sameCut(before, now *episodic.Episode) {
+	same := func(was *string, is string) {
+		n := 0
+		for n < min(len(*was), len(is)) && (*was)[n] == is[n] {
+			n++
+		}
+		begun, cut := strings.CutSuffix((*was)[n:], "…")
+		mark, _, _ := strings.Cut(is[n:], "…")
+		if cut && mark != "" && strings.HasPrefix(redact.Mark, mark[:min(len(mark), len(redact.Mark))]) && !strings.ContainsAny(begun, " \n") {
+			*was = is
+		}
+	}
+	same(&before.Intent, now.Intent)
+	for i := range min(len(before.Steps), len(now.Steps)) {
+		same(&before.Steps[i].Error, now.Steps[i].Error)
+	}
+}

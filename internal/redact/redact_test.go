@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"waymark/catalog"
 )
 
 // The secrets are made of parts, so that nobody who scans this repository takes them for real ones.
@@ -53,4 +55,23 @@ func TestNames(t *testing.T) {
 		assert.Equal(t, want, Names(name), name)
 	}
 	assert.Equal(t, "https://example.org/mcp?key=[redacted]&team=1", URL("https://example.org/mcp?key=abc&team=1"))
+}
+
+// A secret is masked wherever the cut goes through it; other texts are cut as they are, and what follows the secret is not
+// shown in part either.
+func TestCut(t *testing.T) {
+	const limit = 100
+	key, password := "AKIA"+"IOSFODNN7EXAMPLE", "hunter2hunter2"
+	for _, secret := range []string{key, "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIE2", 2000), "https://me:" + password + "@example.org"} {
+		for n := range limit {
+			got := Text(Cut(strings.Repeat("y", n)+" "+secret+" "+key+" zzz", limit))
+			assert.LessOrEqual(t, len(got), limit+len(Mark))
+			for _, part := range []string{"AKIA", "MIIE2", "hunter"} {
+				assert.NotContains(t, got, part, n)
+			}
+		}
+	}
+	for _, text := range []string{"short", key + strings.Repeat(" word", 50), strings.Repeat("é\x01 ", 5000), strings.Repeat("ab", 40) + strings.Repeat(" ", 9000) + "x", ""} {
+		assert.Equal(t, catalog.Cut(text, limit), Cut(text, limit))
+	}
 }
