@@ -36,7 +36,7 @@ var patterns = []pattern{
 	{[]string{"bearer", "basic"}, regexp.MustCompile(`(?i)\b(?:bearer|authorization:\s*basic)\s+([A-Za-z0-9._~+/-]{16,}=*)`), hasDigit},
 	{[]string{"://"}, regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@?#]*:([^\s/@?#]+)@`), nil},
 	{[]string{"key", "token", "secret", "passw", "pwd", "credential"},
-		regexp.MustCompile(`(?i)(?:^|[^A-Za-z])(?:[a-z0-9]+[_-])*(?:api[_-]?key|access[_-]?key|secret[_-]?key|auth[_-]?token|access[_-]?token|token|secret|password|passwd|pwd)["']?\s*[=:]\s*["']?([^\s"',;&<>(){}\[\]]{8,})`), hasDigit},
+		regexp.MustCompile(`(?i)(?:^|[^A-Za-z])(?:[a-z0-9]+[_-])*(?:api[_-]?key|access[_-]?key|secret[_-]?key|auth[_-]?token|access[_-]?token|token|secret|password|passwd|pwd)(?:\\*["'])?\s*[=:]\s*(?:\\*["'])?([^\s"',;&<>(){}\[\]]{7,}[^\s"',;&<>(){}\[\]\\])`), hasDigit},
 }
 
 // hasDigit tells a secret from a word: of what only stands where a secret would, all with a digit are taken for one.
