@@ -2,11 +2,13 @@ package server
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/live"
 	"waymark/score"
 	"waymark/score/judge"
 	"waymark/suggest"
@@ -20,6 +22,25 @@ func TestATriangulationIsKeptBeforeItsRunIsRecorded(t *testing.T) {
 		`{"question":"Why?","hypotheses":[{"id":"h1","text":"it rains"},{"id":"h2","text":"it snows"}]}`))
 	got := parse[score.TriangulateAnswer](t, 200, w.ask("GET", "/v1/triangulations/"+a.ID, ""))
 	assert.Equal(t, a, got)
+}
+
+// Secrets in what a run or a triangulation was asked for are shown to nobody, unless they are kept.
+func TestRunsAndTriangulationsShowNoSecrets(t *testing.T) {
+	secret := "ghp_" + strings.Repeat("aB3dE6", 6)
+	for _, keep := range []bool{false, true} {
+		w := newWeb(t, func(c *Config) { c.Workspaces = live.NewWorkspaces(c.Store, live.Options{KeepSecrets: keep}) })
+		run := w.ask("POST", "/v1/runs", `{"dag":{"intent":"with `+secret+`","tasks":[{"id":"t","tool":"`+score.LintID+`","arguments":{"text":"x"}}]}}`)
+		require.Less(t, run.status, 300, run.body)
+		begun := w.ask("POST", "/v1/triangulations", `{"question":"Why `+secret+`?","hypotheses":[{"id":"h1","text":"rain `+secret+`"},{"id":"h2","text":"snow"}],"rounds":[{"snippets":[{"id":"s","text":"rain `+secret+`"}]}]}`)
+		a := parse[score.TriangulateAnswer](t, 200, begun)
+		added := w.ask("POST", "/v1/triangulations/"+a.ID+"/evidence", `{"snippets":[{"id":"s2","text":"rain `+secret+` again"}]}`)
+		require.Equal(t, 200, added.status, added.body)
+		for _, path := range []string{"/v1/runs", run.header.Get("Location"), "/v1/triangulations/" + a.ID} {
+			got := w.ask("GET", path, "")
+			require.Equal(t, 200, got.status, got.body)
+			assert.Equal(t, keep, strings.Contains(got.body, secret), path)
+		}
+	}
 }
 
 const proposals = `{"hypotheses":[{"text":"Scour washed out the pier foundation","rationale":"Fast water digs at piers","key_fact":"A hole in the river bed"},` +

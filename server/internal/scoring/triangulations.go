@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -79,7 +80,7 @@ func (c *Service) begin(ctx context.Context, r evidence.Request) (score.Triangul
 }
 
 func (c *Service) keep(ctx context.Context, id string, r evidence.Request) error {
-	state, err := json.Marshal(r)
+	state, err := json.Marshal(c.shown(r))
 	if err != nil {
 		return err
 	}
@@ -89,6 +90,28 @@ func (c *Service) keep(ctx context.Context, id string, r evidence.Request) error
 	}
 	_, err = table.Put(ctx, triangulationRow+id, state)
 	return err
+}
+
+// shown is a request as it is kept. Its id is that of the request as it came.
+func (c *Service) shown(r evidence.Request) evidence.Request {
+	r.Question, r.Hypotheses, r.Rounds = c.Workspaces.Shown(r.Question), slices.Clone(r.Hypotheses), slices.Clone(r.Rounds)
+	for i := range r.Hypotheses {
+		h := &r.Hypotheses[i]
+		h.Text, h.Rationale, h.KeyFact = c.Workspaces.Shown(h.Text), c.Workspaces.Shown(h.Rationale), c.Workspaces.Shown(h.KeyFact)
+	}
+	for i := range r.Rounds {
+		r.Rounds[i] = c.shownRound(r.Rounds[i])
+	}
+	return r
+}
+
+func (c *Service) shownRound(r evidence.Round) evidence.Round {
+	r.Snippets = slices.Clone(r.Snippets)
+	for i := range r.Snippets {
+		s := &r.Snippets[i]
+		s.Text, s.Source = c.Workspaces.Shown(s.Text), c.Workspaces.Shown(s.Source)
+	}
+	return r
 }
 
 func (c *Service) inquire(ctx context.Context, q *question[score.InquiryRequest]) (*inquiryDone, error) {
@@ -135,7 +158,7 @@ func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*a
 		if err != nil {
 			return nil, err
 		}
-		state, a, err := c.Scorer(ctx, request.From(ctx).Workspace).AddEvidence(q.ID, state, q.Body)
+		state, a, err := c.Scorer(ctx, request.From(ctx).Workspace).AddEvidence(q.ID, state, c.shownRound(q.Body))
 		if err != nil {
 			return nil, err
 		}
