@@ -70,16 +70,27 @@ func hashedID(asked *live.Selection) live.Selection {
 	return sel
 }
 
-// dropCopies removes answers that are kept for repeated requests, of all workspaces, and masks texts in the audit log.
+// dropCopies removes answers that are kept for repeated requests and triangulations of no known source that hold one of
+// the texts, of all workspaces, and masks the texts in the audit log.
 func (s *Server) dropCopies(ctx context.Context, texts []string) error {
 	names, err := s.cfg.Store.Workspaces(ctx)
 	if err != nil {
 		return err
 	}
+	holds := func(row []byte) (found bool) {
+		mapStrings(row, func(_, value string) string {
+			found = found || slices.ContainsFunc(texts, func(text string) bool { return len(text) >= storage.MinSearched && strings.Contains(value, text) })
+			return value
+		})
+		return found
+	}
 	for _, name := range names {
 		table, err := s.cfg.Store.Table(name)
 		if err == nil {
 			err = (state.Answers{Table: table}).Sweep(ctx, s.cfg.Now().Add(100*365*24*time.Hour))
+		}
+		if err == nil {
+			err = s.scoring.ForgetUnsigned(ctx, name, holds)
 		}
 		if err != nil {
 			return err

@@ -43,6 +43,49 @@ func TestRunsAndTriangulationsShowNoSecrets(t *testing.T) {
 	}
 }
 
+// What a source put into triangulations is forgotten with it; a row that names no source goes by its text in a purge.
+func TestForgetTriangulations(t *testing.T) {
+	w := newWeb(t)
+	a, _ := w.twoKeys()
+	begin := func(key, question string) string {
+		return "/v1/triangulations/" + parse[score.TriangulateAnswer](t, 200, w.ask("POST", "/v1/triangulations",
+			`{"question":"`+question+`","hypotheses":[{"id":"h1","text":"rain"},{"id":"h2","text":"snow"}]}`, key)).ID
+	}
+	table, err := w.cfg.Store.Table("a")
+	require.NoError(t, err)
+	mine, his, old, other := begin(a, "mine?"), begin(a, "his?"), begin(a, "the old question?"), begin(a, "another?")
+	for path, sources := range map[string][]string{mine: {"local"}, his: {"key:his", "key:hers"}, old: nil, other: nil} {
+		key := strings.TrimPrefix(path, "/v1/")
+		value, _, err := table.Get(t.Context(), key)
+		require.NoError(t, err)
+		var row map[string]any
+		require.NoError(t, json.Unmarshal(value, &row))
+		assert.Len(t, row["sources"], 1)
+		if row["sources"] = sources; sources == nil {
+			delete(row, "sources")
+			delete(row, "time")
+		}
+		value, err = json.Marshal(row)
+		require.NoError(t, err)
+		_, err = table.Put(t.Context(), key, value)
+		require.NoError(t, err)
+	}
+	left := func() (all []string) {
+		for _, path := range []string{mine, his, old, other} {
+			if w.ask("GET", path, "", a).status == 200 {
+				all = append(all, path)
+			}
+		}
+		return all
+	}
+	require.Equal(t, 200, w.ask("POST", "/v1/forget", `{"source":"key:hers"}`, a).status)
+	assert.Equal(t, []string{mine, old, other}, left())
+	require.NoError(t, w.dropCopies(t.Context(), []string{"the old question", "mine?mine?", `"question":`, "rain"}))
+	assert.Equal(t, []string{mine, other}, left())
+	require.Equal(t, 200, w.ask("POST", "/v1/forget", `{"before":"2100-01-01T00:00:00Z"}`, a).status)
+	assert.Equal(t, []string{other}, left())
+}
+
 const proposals = `{"hypotheses":[{"text":"Scour washed out the pier foundation","rationale":"Fast water digs at piers","key_fact":"A hole in the river bed"},` +
 	`{"text":"Metal fatigue cracked the tie rods","rationale":"Old iron rods","key_fact":"Cracks"},{"text":"An overloaded truck broke the deck","rationale":"Heavy traffic","key_fact":"A truck"},` +
 	`{"text":"An earthquake shook the abutments","rationale":"A fault is near","key_fact":"A quake"},{"text":"Frost split the arch stones","rationale":"A cold winter","key_fact":"Split stones"}]}`
