@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waymark/catalog"
+	"waymark/internal/redact"
 )
 
 // Limits on an episode, in bytes unless another unit is named. The longest of 20,000 public episodes
@@ -124,7 +125,7 @@ func (s *Step) normalise(number int) (err error) {
 	if s.Shape, err = catalog.Prose("shape", s.Shape, maxShape); err != nil {
 		return err
 	}
-	s.Error = catalog.Cut(s.Error, MaxError)
+	s.Error = redact.Cut(s.Error, MaxError)
 	if err = s.Inputs.normalise("inputs"); err != nil {
 		return err
 	}

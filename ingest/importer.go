@@ -27,6 +27,7 @@ import (
 	"waymark/catalog"
 	"waymark/catalog/inspect"
 	"waymark/episodic"
+	"waymark/internal/redact"
 )
 
 // Item is one thing read: exactly one of Tool, Capability, Episode, Server and Tally is set, or none and
@@ -366,7 +367,7 @@ func (f *finisher) finish(it *Item) {
 		if f.trace { // what people wrote to an agent has no limit
 			e.Label = catalog.Cut(e.Label, catalog.MaxID)
 			it.Shortened = len(e.Intent) > episodic.MaxIntent && !f.opts.DropIntents
-			e.Intent = catalog.Cut(e.Intent, episodic.MaxIntent)
+			e.Intent = redact.Cut(e.Intent, episodic.MaxIntent)
 		}
 		e.Source = f.source
 		if f.opts.DropIntents {

@@ -57,9 +57,38 @@ func TestSecretsAreNotStored(t *testing.T) {
 
 func TestSecretsOfSingleStepsAreNotStored(t *testing.T) {
 	e := workspace(t, storage.NewMemory(), Options{})
-	head, done, err := e.asStored(t.Context(), "me", Performed{Place: episodic.Place{Episode: "e", Intent: "use password=hunter2hunter2", Number: 1},
+	head, done, err := e.asStored(t.Context(), "me", Performed{Label: "token=abcd1234efgh", Place: episodic.Place{Episode: "e", Intent: "use password=hunter2hunter2", Number: 1},
 		Step: episodic.Step{ID: "1", Tool: "db:query", Outcome: episodic.Failure, Error: "token=abcd1234efgh"}})
 	require.NoError(t, err)
 	assert.Equal(t, "use password=[redacted]", head.Intent)
+	assert.Equal(t, "token=[redacted]", head.Label)
 	assert.Equal(t, "token=[redacted]", done.Step.Error)
+}
+
+// A secret that a cut goes through is not stored in part; an episode that was recorded with its beginning is the same one.
+func TestSecretsAtTheCutAreNotStored(t *testing.T) {
+	now := time.Date(2026, 8, 2, 12, 0, 0, 0, time.UTC)
+	long := strings.Repeat("y", 1001)
+	ep := func(said string) []episodic.Episode {
+		return []episodic.Episode{{ID: "e", Time: now.Add(-time.Hour), Steps: []episodic.Step{{Tool: "db:query", Outcome: episodic.Failure, Error: said}}}}
+	}
+	for name, before := range map[string]string{"new": "", "begun": long + " AKIAIOSFODNN7EXAMPL…"} {
+		e := workspace(t, storage.NewMemory(), Options{Now: func() time.Time { return now }})
+		if before != "" {
+			_, err := e.Record(t.Context(), "me", ep(before))
+			require.NoError(t, err)
+		}
+		r, err := e.Record(t.Context(), "me", ep(long+" AKIA"+"IOSFODNN7EXAMPLE zzz"))
+		require.NoError(t, err)
+		assert.Equal(t, before != "", r.Duplicates == 1, "%s: %v", name, r.Rejected)
+		assert.Empty(t, r.Rejected)
+		for item := range e.Items(t.Context()) {
+			if item.Episode != nil && before == "" {
+				assert.Equal(t, long+" [redacted] zzz", item.Episode.Steps[0].Error)
+			}
+		}
+		r, err = e.Record(t.Context(), "me", ep(long+" other"))
+		require.NoError(t, err)
+		assert.Len(t, r.Rejected, 1, "another text is another one")
+	}
 }

@@ -23,6 +23,8 @@ type Options struct {
 	Grace   time.Duration       // that calls under way are given at a shutdown; default 5 s
 	Over    func(Status, *Plan) // told when the run has ended, before those who wait for it
 
+	Shown func(intent string) string // how the intent stands in statuses; default as it is
+
 	By           string
 	SuggestionID string
 }
@@ -30,6 +32,9 @@ type Options struct {
 func (o Options) filled() Options {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Shown == nil {
+		o.Shown = func(intent string) string { return intent }
 	}
 	if o.Journal == nil {
 		o.Journal = &Memory{}
@@ -163,7 +168,7 @@ func newRun(ctx context.Context, id string, p *Plan, o Options) *Run {
 			prepared: make([]json.RawMessage, len(p.nodes)), params: make([]json.RawMessage, len(p.scopes)), decoded: map[int]any{}},
 		changed: make(chan struct{}), ended: make(chan nodeEnd), wake: make(chan struct{}, 1), over: make(chan struct{}),
 		status: Status{
-			ID: id, Capability: p.Capability, Intent: p.request.DAG.Intent, State: Running, StartedAt: o.Now().UTC(),
+			ID: id, Capability: p.Capability, Intent: o.Shown(p.request.DAG.Intent), State: Running, StartedAt: o.Now().UTC(),
 			Nodes: make([]Node, len(p.nodes)), Waiting: []string{}, Warnings: p.Warnings,
 		},
 	}

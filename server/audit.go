@@ -2,10 +2,12 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -13,7 +15,10 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
+	"waymark/catalog"
 	"waymark/internal/redact"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/problem"
@@ -64,13 +69,71 @@ func NoteAct(dir, workspace, act string, asked any) error {
 	return appendAudit(dir, auditEntry{Time: time.Now().UTC(), Act: act, Source: "local", Workspace: workspace, Asked: maskedJSON(asked), Status: http.StatusOK})
 }
 
-// maskedJSON is v without secrets; nil where masking leaves no JSON.
+// Limits of what is kept of a request, in bytes. A longer line is of a version without them, or damaged.
+const (
+	maxAskedText = 8 << 10
+	maxAsked     = 64 << 10
+	maxAuditLine = 4 << 20
+)
+
+// maskedJSON is v without secrets.
 func maskedJSON(v any) json.RawMessage {
 	text, err := jsonio.Encode(v)
-	if masked := json.RawMessage(redact.Text(string(text))); err == nil && json.Valid(masked) {
-		return masked
+	if err != nil {
+		return nil
 	}
-	return nil
+	return shortened(mapStrings(text, func(name, value string) string {
+		if redact.Names(name) && value != "" {
+			return redact.Mark
+		}
+		return redact.Text(value)
+	}))
+}
+
+// shortened is what was asked with long strings cut, or its length where it is long all the same.
+func shortened(asked json.RawMessage) json.RawMessage {
+	if len(asked) > maxAskedText {
+		asked = mapStrings(asked, func(_, value string) string {
+			if len(value) <= maxAskedText {
+				return value
+			}
+			return catalog.Cut(value, maxAskedText)
+		})
+	}
+	if len(asked) > maxAsked {
+		return fmt.Appendf(nil, `{"omitted":"%d bytes"}`, len(asked))
+	}
+	return asked
+}
+
+// mapStrings puts into the place of each string of a JSON text what f makes of it and of the name of the member that it
+// is the value of. Names are kept, without secrets. It is nil for what is no JSON.
+func mapStrings(text json.RawMessage, f func(name, value string) string) json.RawMessage {
+	var out bytes.Buffer
+	lenient := jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d, e := jsontext.NewDecoder(bytes.NewReader(text), lenient), jsontext.NewEncoder(&out, lenient)
+	for {
+		token, err := d.ReadToken()
+		if err == io.EOF {
+			return bytes.TrimSpace(out.Bytes())
+		}
+		if err == nil && token.Kind() == '"' {
+			switch kind, length := d.StackIndex(d.StackDepth()); {
+			case kind == '{' && length%2 == 1:
+				token = jsontext.String(redact.Text(token.String()))
+			case kind == '{':
+				token = jsontext.String(f(d.StackPointer().LastToken(), token.String()))
+			default:
+				token = jsontext.String(f("", token.String()))
+			}
+		}
+		if err == nil {
+			err = e.WriteToken(token)
+		}
+		if err != nil {
+			return nil
+		}
+	}
 }
 
 // appendAudit writes a line at once, so that lines of several processes do not mix.
@@ -93,7 +156,8 @@ type (
 	}
 	auditAnswer struct {
 		Body struct {
-			Entries []auditEntry `json:"entries" doc:"The newest last."`
+			Entries    []auditEntry `json:"entries" doc:"The newest last."`
+			Unreadable int          `json:"unreadable,omitempty" doc:"Lines of the log that are no entries: half a line of a process that was killed, or damage."`
 		}
 	}
 )
@@ -116,14 +180,30 @@ func (s *Server) listAudit(ctx context.Context, q *auditQuery) (*auditAnswer, er
 	}
 	defer f.Close()
 	a := request.From(ctx)
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 4<<20)
-	for lines.Scan() {
+	lines := bufio.NewReader(f)
+	for line, long := []byte(nil), false; ; {
+		part, more, err := lines.ReadLine()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the audit log: %w", err)
+		}
+		if long = long || len(line)+len(part) > maxAuditLine; !long {
+			line = append(line, part...)
+		}
+		if more {
+			continue
+		}
 		var entry auditEntry
-		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
-			continue // half a line of a process that was killed
+		unreadable := long || json.Unmarshal(line, &entry) != nil
+		line, long = line[:0], false
+		if unreadable {
+			out.Body.Unreadable++
+			continue
 		}
 		if a.Operator || entry.Workspace == a.Workspace {
+			entry.Asked = shortened(entry.Asked)
 			out.Body.Entries = append(out.Body.Entries, entry)
 		}
 		if len(out.Body.Entries) >= 2*q.Limit {
@@ -132,9 +212,6 @@ func (s *Server) listAudit(ctx context.Context, q *auditQuery) (*auditAnswer, er
 	}
 	if over := len(out.Body.Entries) - q.Limit; over > 0 {
 		out.Body.Entries = out.Body.Entries[over:]
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	return out, nil
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
 )
 
 // Acts of administrators are appended with who did what, done or refused; secrets and answers are left out, and a key
@@ -51,4 +55,38 @@ func TestAudit(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, AuditFile))
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// What is asked is masked value by value and bounded, and what is purged is masked in it alone, so that every act stays an
+// entry; lines that are none are counted.
+func TestAuditStaysReadable(t *testing.T) {
+	dir := t.TempDir()
+	w := newWeb(t, func(c *Config) { c.Data = dir })
+	long := strings.Repeat("<long text> ", 1000)
+	for asked, want := range map[string]string{
+		`{"name":"-----BEGIN PRIVATE KEY-----","scopes":["admin"]}`:   `{"name":"[redacted]","scopes":["admin"]}`,
+		`{"name":"n password=\"hunter22222\"","id":"token"}`:          `{"name":"n password=\"[redacted]\"","id":"token"}`,
+		`{"a":{"password":"hunter22222","n":1.50,"list":["x",null]}}`: `{"a":{"password":"[redacted]","n":1.50,"list":["x",null]}}`,
+		`"` + long + `"`: `"` + catalog.Cut(long, maxAskedText) + `"`,
+		`["` + strings.Repeat("x", 8000) + strings.Repeat(`","`+strings.Repeat("x", 8000), 9) + `"]`: `{"omitted":"80031 bytes"}`,
+	} {
+		assert.Equal(t, want, string(maskedJSON(json.RawMessage(asked))))
+	}
+
+	require.NoError(t, NoteAct(dir, "default", "create-key", map[string]string{"name": `about "time" to forget`, "act": "create-key"}))
+	require.NoError(t, w.maskAudit([]string{`{"time":"`, `"workspace":`, "create-key", `about "time" to`}))
+	f, err := os.OpenFile(filepath.Join(dir, AuditFile), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(`{"time":"2026` + "\n" + `{"act":"` + strings.Repeat("x", maxAuditLine) + `"}` + "\n")
+	require.NoError(t, errors.Join(err, f.Close()))
+	require.NoError(t, NoteAct(dir, "default", "restore", nil))
+	got := parse[struct {
+		Entries    []auditEntry
+		Unreadable int
+	}](t, 200, w.ask("GET", "/v1/audit", ""))
+	require.Len(t, got.Entries, 2)
+	assert.Equal(t, "create-key", got.Entries[0].Act)
+	assert.JSONEq(t, `{"act":"[purged]","name":"[purged] forget"}`, string(got.Entries[0].Asked))
+	assert.Equal(t, "restore", got.Entries[1].Act)
+	assert.Equal(t, 2, got.Unreadable)
 }

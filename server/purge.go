@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,16 +70,27 @@ func hashedID(asked *live.Selection) live.Selection {
 	return sel
 }
 
-// dropCopies removes answers that are kept for repeated requests, of all workspaces, and masks texts in the audit log.
+// dropCopies removes answers that are kept for repeated requests and triangulations of no known source that hold one of
+// the texts, of all workspaces, and masks the texts in the audit log.
 func (s *Server) dropCopies(ctx context.Context, texts []string) error {
 	names, err := s.cfg.Store.Workspaces(ctx)
 	if err != nil {
 		return err
 	}
+	holds := func(row []byte) (found bool) {
+		mapStrings(row, func(_, value string) string {
+			found = found || slices.ContainsFunc(texts, func(text string) bool { return len(text) >= storage.MinSearched && strings.Contains(value, text) })
+			return value
+		})
+		return found
+	}
 	for _, name := range names {
 		table, err := s.cfg.Store.Table(name)
 		if err == nil {
 			err = (state.Answers{Table: table}).Sweep(ctx, s.cfg.Now().Add(100*365*24*time.Hour))
+		}
+		if err == nil {
+			err = s.scoring.ForgetUnsigned(ctx, name, holds)
 		}
 		if err != nil {
 			return err
@@ -108,9 +121,31 @@ func (s *Server) maskAudit(texts []string) (err error) {
 			pairs = append(pairs, text, purged)
 		}
 	}
-	after := strings.NewReplacer(pairs...).Replace(string(before))
-	if after == string(before) {
+	replace := strings.NewReplacer(pairs...).Replace
+	var after []byte
+	for line := range bytes.Lines(before) {
+		after = append(after, withoutTexts(line, replace)...)
+	}
+	if bytes.Equal(after, before) {
 		return nil
 	}
-	return storage.ReplaceFile(path, []byte(after))
+	return storage.ReplaceFile(path, after)
+}
+
+// withoutTexts masks in what was asked alone: a text that was erased may be one that every line holds.
+func withoutTexts(line []byte, replace func(string) string) []byte {
+	var entry auditEntry
+	if json.Unmarshal(line, &entry) != nil {
+		return line
+	}
+	masked := mapStrings(entry.Asked, func(_, value string) string { return replace(value) })
+	if bytes.Equal(masked, mapStrings(entry.Asked, func(_, value string) string { return value })) {
+		return line
+	}
+	entry.Asked = masked
+	after, err := json.Marshal(entry)
+	if err != nil {
+		return line
+	}
+	return append(after, '\n')
 }

@@ -76,7 +76,11 @@ func (a *app) showAudit(log struct {
 		Act, Source, Workspace, About string
 		Status                        int
 	}
+	Unreadable int
 }) {
+	if log.Unreadable > 0 {
+		a.printf("lines of the log that cannot be read: %d\n", log.Unreadable)
+	}
 	if len(log.Entries) == 0 {
 		a.printf("no acts\n")
 		return

@@ -23,6 +23,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest/toolcall"
+	"waymark/internal/redact"
 )
 
 // Kind of an event.
@@ -94,7 +95,7 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 	case "SessionStart":
 		e.Kind = Reset
 	case "UserPromptSubmit", "BeforeSubmitPrompt":
-		e.Kind, e.Intent = Asked, catalog.Cut(strings.TrimSpace(p.Prompt), episodic.MaxIntent)
+		e.Kind, e.Intent = Asked, redact.Cut(strings.TrimSpace(p.Prompt), episodic.MaxIntent)
 		if e.Intent == "" {
 			return e, false, nil
 		}

@@ -189,3 +189,11 @@ func BenchmarkMain(b *testing.B) {
 		}
 	}
 }
+
+func TestPromptIsCutBesideItsSecrets(t *testing.T) {
+	prompt := strings.Repeat("y", episodic.MaxIntent-10) + " AKIA" + "IOSFODNN7EXAMPLE zzz"
+	e, _, err := Read([]byte(`{"session_id":"s1","hook_event_name":"UserPromptSubmit","prompt":"`+prompt+`"}`), noon, nil)
+	require.NoError(t, err)
+	assert.NotContains(t, e.Intent, "AKIA")
+	assert.LessOrEqual(t, len(e.Intent), episodic.MaxIntent)
+}

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"waymark/catalog"
 )
 
 // Mark stands where a secret was.
@@ -34,7 +36,7 @@ var patterns = []pattern{
 	{[]string{"bearer", "basic"}, regexp.MustCompile(`(?i)\b(?:bearer|authorization:\s*basic)\s+([A-Za-z0-9._~+/-]{16,}=*)`), hasDigit},
 	{[]string{"://"}, regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@?#]*:([^\s/@?#]+)@`), nil},
 	{[]string{"key", "token", "secret", "passw", "pwd", "credential"},
-		regexp.MustCompile(`(?i)(?:^|[^A-Za-z])(?:[a-z0-9]+[_-])*(?:api[_-]?key|access[_-]?key|secret[_-]?key|auth[_-]?token|access[_-]?token|token|secret|password|passwd|pwd)["']?\s*[=:]\s*["']?([^\s"',;&<>(){}\[\]]{8,})`), hasDigit},
+		regexp.MustCompile(`(?i)(?:^|[^A-Za-z])(?:[a-z0-9]+[_-])*(?:api[_-]?key|access[_-]?key|secret[_-]?key|auth[_-]?token|access[_-]?token|token|secret|password|passwd|pwd)(?:\\*["'])?\s*[=:]\s*(?:\\*["'])?([^\s"',;&<>(){}\[\]]{7,}[^\s"',;&<>(){}\[\]\\])`), hasDigit},
 }
 
 // hasDigit tells a secret from a word: of what only stands where a secret would, all with a digit are taken for one.
@@ -59,6 +61,51 @@ func Text(text string) string {
 	return text
 }
 
+// reach is how far beyond a cut a secret is looked for.
+const reach = 4 << 10
+
+// Cut shortens a text as [catalog.Cut] does, but a secret at the cut is masked: of its beginning alone nobody could tell
+// later that it is one. A text without a secret there is cut as it is.
+func Cut(text string, limit int) string {
+	for text = catalog.Cut(text, limit+reach); len(text) > limit; {
+		from, to := secretAt(text, limit-len("…"))
+		if from == to {
+			return catalog.Cut(text, limit)
+		}
+		text = text[:from] + Mark + text[to:]
+	}
+	return text
+}
+
+// secretAt is the place of the first secret that lies across a place of a text.
+func secretAt(text string, place int) (from, to int) {
+	lower := strings.ToLower(text)
+	for _, p := range patterns {
+		if !containsAny(lower, p.hints) {
+			continue
+		}
+		for _, m := range p.matches(text) {
+			if m.from < place && place < m.end && (from == to || m.from < from) {
+				from, to = m.from, m.to
+			}
+		}
+	}
+	return from, to
+}
+
+// match is the place of a secret and the end of what it is known by.
+type match struct{ from, to, end int }
+
+func (p *pattern) matches(text string) (all []match) {
+	for _, at := range p.expr.FindAllStringSubmatchIndex(text, -1) {
+		m := match{at[len(at)-2], at[len(at)-1], at[1]}
+		if secret := text[m.from:m.to]; secret != Mark && (p.real == nil || p.real(secret)) {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
 // containsAny is the cheap test before a regular expression: most texts have no hint of a secret.
 func containsAny(text string, parts []string) bool {
 	for _, part := range parts {
@@ -74,14 +121,10 @@ func containsAny(text string, parts []string) bool {
 func (p *pattern) mask(text string) string {
 	var b strings.Builder
 	end := 0
-	for _, at := range p.expr.FindAllStringSubmatchIndex(text, -1) {
-		from, to := at[len(at)-2], at[len(at)-1]
-		if secret := text[from:to]; secret == Mark || p.real != nil && !p.real(secret) {
-			continue
-		}
-		b.WriteString(text[end:from])
+	for _, m := range p.matches(text) {
+		b.WriteString(text[end:m.from])
 		b.WriteString(Mark)
-		end = to
+		end = m.to
 	}
 	b.WriteString(text[end:])
 	return b.String()

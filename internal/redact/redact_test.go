@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"waymark/catalog"
 )
 
 // The secrets are made of parts, so that nobody who scans this repository takes them for real ones.
@@ -24,11 +26,15 @@ func TestText(t *testing.T) {
 		"clone https://me:s3cr3t@example.org/x.git":                                "clone https://me:[redacted]@example.org/x.git",
 		"postgres://app:hunter@db/prod fails":                                      "postgres://app:[redacted]@db/prod fails",
 		`{"password": "correct-horse-1"}`:                                          `{"password": "[redacted]"}`,
+		`{"body":"{\"password\":\"hunter22222\",\"n\":1}"}`:                        `{"body":"{\"password\":\"[redacted]\",\"n\":1}"}`,
+		`\\\"api_key\\\": \\\"0123456789ab\\\"`:                                    `\\\"api_key\\\": \\\"[redacted]\\\"`,
+		`password=do\main12`:                                                       `password=[redacted]`,
 		"DB_PASSWORD=abc12345 make":                                                "DB_PASSWORD=[redacted] make",
 		"?api_key=0123456789ab&q=1":                                                "?api_key=[redacted]&q=1",
 		"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- and": "[redacted] and",
 		"-----BEGIN PRIVATE KEY-----\nMIIE":                                        "[redacted]",
 
+		`{\"token\":\"see the documentation\"}`:                    "",
 		"reset the password of user 12345678":                      "",
 		"explain bearer authentication":                            "",
 		"add a token: see the documentation":                       "",
@@ -53,4 +59,23 @@ func TestNames(t *testing.T) {
 		assert.Equal(t, want, Names(name), name)
 	}
 	assert.Equal(t, "https://example.org/mcp?key=[redacted]&team=1", URL("https://example.org/mcp?key=abc&team=1"))
+}
+
+// A secret is masked wherever the cut goes through it; other texts are cut as they are, and what follows the secret is not
+// shown in part either.
+func TestCut(t *testing.T) {
+	const limit = 100
+	key, password := "AKIA"+"IOSFODNN7EXAMPLE", "hunter2hunter2"
+	for _, secret := range []string{key, "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIE2", 2000), "https://me:" + password + "@example.org"} {
+		for n := range limit {
+			got := Text(Cut(strings.Repeat("y", n)+" "+secret+" "+key+" zzz", limit))
+			assert.LessOrEqual(t, len(got), limit+len(Mark))
+			for _, part := range []string{"AKIA", "MIIE2", "hunter"} {
+				assert.NotContains(t, got, part, n)
+			}
+		}
+	}
+	for _, text := range []string{"short", key + strings.Repeat(" word", 50), strings.Repeat("é\x01 ", 5000), strings.Repeat("ab", 40) + strings.Repeat(" ", 9000) + "x", ""} {
+		assert.Equal(t, catalog.Cut(text, limit), Cut(text, limit))
+	}
 }

@@ -59,7 +59,8 @@ func HeadOf(s run.Status, source string) RunHead {
 // Runs is the [run.Journal] of a workspace, kept in its table.
 type Runs struct {
 	Table  storage.Table
-	Source string // of the runs that start
+	Source string                     // of the runs that start
+	Shown  func(intent string) string // how the intent stands in a list; nil: as it is
 
 	// Process carries the runs out, where several share the table; empty: there is one. Rows of a run are written only
 	// while it is the owner, so what another process takes over is not gone on with here.
@@ -89,6 +90,9 @@ func (j Runs) Start(ctx context.Context, r run.Record) error {
 		return err
 	}
 	head := RunHead{ID: r.ID, Capability: r.Request.Capability, Intent: r.Request.DAG.Intent, State: run.Running, StartedAt: r.StartedAt, Nodes: len(r.Request.DAG.Tasks), Source: j.Source}
+	if j.Shown != nil {
+		head.Intent = j.Shown(head.Intent)
+	}
 	if err := j.put(ctx, r.ID, runRow+r.ID, head); err != nil || j.Process != "" {
 		return err
 	}

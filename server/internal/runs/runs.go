@@ -288,9 +288,9 @@ func (r *Runs) options(ctx context.Context, a request.Access) (run.Options, erro
 	if err := r.holdLease(ctx); err != nil {
 		return run.Options{}, err
 	}
-	journal := state.Runs{Table: table, Source: a.Source, Process: r.process}
+	journal := state.Runs{Table: table, Source: a.Source, Shown: r.cfg.Workspaces.Shown, Process: r.process}
 	return run.Options{
-		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source,
+		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: r.cfg.Workspaces.Shown,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, journal, s, p) },
 	}, nil
 }
@@ -377,7 +377,7 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 	if err != nil {
 		return s, err
 	}
-	s = run.Status{ID: id, Capability: p.Request.Capability, Intent: p.Request.DAG.Intent, State: run.Paused, StartedAt: p.StartedAt, Nodes: []run.Node{}, Waiting: []string{},
+	s = run.Status{ID: id, Capability: p.Request.Capability, Intent: r.cfg.Workspaces.Shown(p.Request.DAG.Intent), State: run.Paused, StartedAt: p.StartedAt, Nodes: []run.Node{}, Waiting: []string{},
 		Warnings: []string{"the process that carried it out has ended; it goes on when a server starts that can call its tools"}}
 	if owner, err := j.Owner(ctx, id); err == nil && r.shared != nil && owner != r.process {
 		s.State, s.Warnings = run.Running, []string{"another replica carries it out, or takes it over when that one has ended"}

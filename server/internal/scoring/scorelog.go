@@ -11,6 +11,7 @@ import (
 	"waymark/live/state"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
+	"waymark/storage"
 )
 
 type (
@@ -50,7 +51,7 @@ func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPa
 	return page, nil
 }
 
-// Forget deletes the logged runs that a selection means, whose episodes are about to be erased, and all kept
+// Forget deletes the logged runs and the triangulations that a selection means, whose episodes are about to be erased, and all kept
 // replies of judges, of which it is not known what they were about.
 func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
 	table, err := c.Store.Table(request.From(ctx).Workspace)
@@ -60,6 +61,9 @@ func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
 	if err := (state.Scores{Table: table}).Forget(ctx, sel.Source, sel.Episode, sel.Before); err != nil {
 		return err
 	}
+	if err := forgetTriangulations(ctx, table, sel.Source, sel.Before, func([]byte) bool { return false }); err != nil {
+		return err
+	}
 	var keys []string
 	for row, err := range table.List(ctx, replyRow) {
 		if err != nil {
@@ -67,6 +71,10 @@ func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
 		}
 		keys = append(keys, row.Key)
 	}
+	return deleteRows(ctx, table, keys)
+}
+
+func deleteRows(ctx context.Context, table storage.Table, keys []string) error {
 	for _, key := range keys {
 		if err := table.Delete(ctx, key); err != nil {
 			return err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,6 +23,13 @@ import (
 // A triangulation is kept as its request with the rounds so far, from which everything else follows. Its
 // id is the hash of what it began with, so beginning the same one again begins it anew.
 const triangulationRow = "triangulations/"
+
+// kept is a triangulation with the credentials that began it and added to it; rows of older versions name none.
+type kept struct {
+	evidence.Request
+	Sources []string  `json:"sources,omitempty"`
+	Time    time.Time `json:"time,omitzero"` // when it began
+}
 
 // addTries is how often evidence is added where others add at the same time.
 const addTries = 5
@@ -79,7 +88,7 @@ func (c *Service) begin(ctx context.Context, r evidence.Request) (score.Triangul
 }
 
 func (c *Service) keep(ctx context.Context, id string, r evidence.Request) error {
-	state, err := json.Marshal(r)
+	state, err := json.Marshal(kept{c.shown(r), []string{request.From(ctx).Source}, c.Now().UTC()})
 	if err != nil {
 		return err
 	}
@@ -89,6 +98,28 @@ func (c *Service) keep(ctx context.Context, id string, r evidence.Request) error
 	}
 	_, err = table.Put(ctx, triangulationRow+id, state)
 	return err
+}
+
+// shown is a request as it is kept. Its id is that of the request as it came.
+func (c *Service) shown(r evidence.Request) evidence.Request {
+	r.Question, r.Hypotheses, r.Rounds = c.Workspaces.Shown(r.Question), slices.Clone(r.Hypotheses), slices.Clone(r.Rounds)
+	for i := range r.Hypotheses {
+		h := &r.Hypotheses[i]
+		h.Text, h.Rationale, h.KeyFact = c.Workspaces.Shown(h.Text), c.Workspaces.Shown(h.Rationale), c.Workspaces.Shown(h.KeyFact)
+	}
+	for i := range r.Rounds {
+		r.Rounds[i] = c.shownRound(r.Rounds[i])
+	}
+	return r
+}
+
+func (c *Service) shownRound(r evidence.Round) evidence.Round {
+	r.Snippets = slices.Clone(r.Snippets)
+	for i := range r.Snippets {
+		s := &r.Snippets[i]
+		s.Text, s.Source = c.Workspaces.Shown(s.Text), c.Workspaces.Shown(s.Source)
+	}
+	return r
 }
 
 func (c *Service) inquire(ctx context.Context, q *question[score.InquiryRequest]) (*inquiryDone, error) {
@@ -112,7 +143,7 @@ func (c *Service) inquire(ctx context.Context, q *question[score.InquiryRequest]
 }
 
 // triangulation reads where one stands.
-func (c *Service) triangulation(ctx context.Context, id string) (table storage.Table, state evidence.Request, version uint64, err error) {
+func (c *Service) triangulation(ctx context.Context, id string) (table storage.Table, state kept, version uint64, err error) {
 	if table, err = c.Store.Table(request.From(ctx).Workspace); err != nil {
 		return
 	}
@@ -135,9 +166,13 @@ func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*a
 		if err != nil {
 			return nil, err
 		}
-		state, a, err := c.Scorer(ctx, request.From(ctx)).AddEvidence(q.ID, state, q.Body)
+		var a score.TriangulateAnswer
+		state.Request, a, err = c.Scorer(ctx, request.From(ctx)).AddEvidence(q.ID, state.Request, c.shownRound(q.Body))
 		if err != nil {
 			return nil, err
+		}
+		if source := request.From(ctx).Source; !slices.Contains(state.Sources, source) {
+			state.Sources = append(state.Sources, source)
 		}
 		value, err := json.Marshal(state)
 		if err != nil {
@@ -159,7 +194,7 @@ func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (*answer[
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.Scorer(ctx, request.From(ctx)).Triangulate(ctx, state)
+	a, err := c.Scorer(ctx, request.From(ctx)).Triangulate(ctx, state.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -173,4 +208,32 @@ func (c *Service) deleteTriangulation(ctx context.Context, q *route.ByID) (*stru
 		return nil, err
 	}
 	return nil, table.Delete(ctx, triangulationRow+q.ID)
+}
+
+// forgetTriangulations deletes those that a source began or added to, those begun before a moment, and those of no known
+// source that hold.
+func forgetTriangulations(ctx context.Context, table storage.Table, source string, before time.Time, hold func(row []byte) bool) error {
+	var keys []string
+	for row, err := range table.List(ctx, triangulationRow) {
+		if err != nil {
+			return err
+		}
+		var k kept
+		if err := json.Unmarshal(row.Value, &k); err != nil {
+			return fmt.Errorf("%s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
+		}
+		if slices.Contains(k.Sources, source) || !k.Time.IsZero() && k.Time.Before(before) || len(k.Sources) == 0 && hold(row.Value) {
+			keys = append(keys, row.Key)
+		}
+	}
+	return deleteRows(ctx, table, keys)
+}
+
+// ForgetUnsigned deletes the triangulations of a workspace that name no source and hold what is purged.
+func (c *Service) ForgetUnsigned(ctx context.Context, workspace string, hold func(row []byte) bool) error {
+	table, err := c.Store.Table(workspace)
+	if err != nil {
+		return err
+	}
+	return forgetTriangulations(ctx, table, "", time.Time{}, hold)
 }
