@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ func (a *app) definitions(path string, only []string, as string, reserved bool) 
 	if err != nil {
 		return nil, err
 	}
-	launches, complaints, err := ingest.Launches(filepath.Base(path), text)
+	launches, complaints, err := ingest.Launches(filepath.Base(path), bytes.TrimPrefix(text, []byte(byteOrderMark)))
 	if err != nil {
 		return nil, rejected{err}
 	}

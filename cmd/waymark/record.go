@@ -97,10 +97,28 @@ func refusedInput(name string, err error) error {
 // openInput opens a file, or standard input for "-".
 func (a *app) openInput(path string) (io.ReadCloser, string, error) {
 	if path == "-" {
-		return io.NopCloser(a.in), "standard input", nil
+		return pastBOM(io.NopCloser(a.in)), "standard input", nil
 	}
 	f, err := os.Open(path)
-	return f, path, err
+	if err != nil {
+		return nil, path, err
+	}
+	return pastBOM(f), path, nil
+}
+
+// byteOrderMark is what Windows puts before texts in UTF-8.
+const byteOrderMark = "\uFEFF"
+
+// pastBOM leaves out a mark at the beginning of the input.
+func pastBOM(in io.ReadCloser) io.ReadCloser {
+	r := bufio.NewReader(in)
+	if head, _ := r.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
+		_, _ = r.Discard(len(byteOrderMark))
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, in}
 }
 
 // episodeLines gives the input as one object a line. Input that is so already passes through as it
