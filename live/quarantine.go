@@ -153,6 +153,14 @@ func (q *quarantine) release(ctx context.Context, id, fingerprint string) error 
 	return nil
 }
 
+// vouched is [quarantine.release] for an entry that perhaps does not wait.
+func (q *quarantine) vouched(ctx context.Context, id string) error {
+	if err := q.release(ctx, id, ""); !errors.Is(err, ErrNotQuarantined) {
+		return err
+	}
+	return nil
+}
+
 // releaseShared decides by the row as the log has it; what others put there meanwhile stays.
 func (q *quarantine) releaseShared(ctx context.Context, id, fingerprint string) error {
 	if _, held := q.holds(id); held || fingerprint != "" {
@@ -297,7 +305,11 @@ func (w *writer) knownEntries() *inspect.Catalog {
 // to approve put is quarantined before it is stored.
 func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 	flag := Flagged{ID: one.id, Quarantined: !approved && len(one.changed) > 0, Flags: []string{}}
-	for _, f := range w.knownEntries().Entry(one.entry) {
+	known := w.knownEntries()
+	if w.opts.Connected != nil {
+		known.Connected(w.opts.Connected(w.name))
+	}
+	for _, f := range known.Entry(one.entry) {
 		switch {
 		case f.Severity == inspect.Refuse:
 			return nil, fmt.Errorf("%s %q: %s", one.kind, catalog.Cut(one.id, 160), f.Detail)
@@ -325,7 +337,7 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 			return nil, err
 		}
 	case approved:
-		if err := w.quarantine.release(ctx, one.id, ""); err != nil && !errors.Is(err, ErrNotQuarantined) {
+		if err := w.quarantine.vouched(ctx, one.id); err != nil {
 			return nil, err
 		}
 	}

@@ -115,3 +115,28 @@ func TestCapabilityWaitsAfterRemoval(t *testing.T) {
 	require.Empty(t, r.Flagged)
 	require.Empty(t, e.Quarantined())
 }
+
+// Names of connected servers and of the program are no one else's; whoever puts them with the right to may.
+func TestNamesOfConnectedServers(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{Connected: func(workspace string) []string {
+		require.Equal(t, "default", workspace)
+		return []string{"desk"}
+	}})
+	tools := []catalog.Tool{{ID: "desk:delete_all"}, {ID: "scorer:custom", Server: "scorer"}, {ID: "other:delete_all"}}
+	r, err := e.SubmitTools(ctx, tools)
+	require.NoError(t, err)
+	require.Len(t, r.Flagged, 2)
+	caps := []catalog.Capability{{ID: "scorer:council", Tools: []string{"a"}}, {ID: "desk:both", Tools: []string{"a"}}, {ID: "mine", Tools: []string{"a"}}}
+	r, err = e.SubmitCapabilities(ctx, caps)
+	require.NoError(t, err)
+	require.Len(t, r.Flagged, 2)
+	require.Len(t, e.Quarantined(), 4)
+
+	r, err = e.PutTools(ctx, tools)
+	require.NoError(t, err)
+	require.Equal(t, 3, r.Unchanged)
+	require.Len(t, e.Quarantined(), 2, "what is put as it waits by somebody who may approve does not wait any longer")
+	_, err = e.PutCapabilities(ctx, caps)
+	require.NoError(t, err)
+	require.Empty(t, e.Quarantined())
+}

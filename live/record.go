@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -418,7 +417,10 @@ func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), ap
 	}
 	if known && bytes.Equal(was, one.payload) {
 		r.Unchanged++
-		return nil, false, nil
+		if _, held := w.quarantine.holds(one.id); held && approved {
+			err = w.quarantine.vouched(context.WithoutCancel(w.life.ctx), one.id)
+		}
+		return nil, false, err
 	}
 	one.print = sha256.Sum256(one.payload)
 	if t, ok := one.value.(*catalog.Tool); ok {
@@ -563,9 +565,7 @@ func (e *Engine) remove(ctx context.Context, kind byte, id string, approved bool
 	switch {
 	case !removed || err != nil:
 	case approved:
-		if err = e.quarantine.release(ctx, id, ""); errors.Is(err, ErrNotQuarantined) {
-			err = nil
-		}
+		err = e.quarantine.vouched(ctx, id)
 	case waited != nil:
 		err = e.quarantine.removed(ctx, *waited, version)
 	}

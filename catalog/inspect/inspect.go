@@ -95,7 +95,7 @@ var checks = []check{
 	{"instruction", "no text addresses the model", Quarantine, instruction},
 	{"shadowing", "no text names a tool of another server", Quarantine, shadowing},
 	{"lookalike", "no id can be taken for another", Quarantine, lookalike},
-	{"server", "no id names another server than that of the entry, no server is named as this program", Quarantine, otherServer},
+	{"server", "no id names another server than that of the entry, or one that is connected or of this program", Quarantine, otherServer},
 	{"reference", "no schema refers to another document", Quarantine, reference},
 	{"stuffing", "no text is a list of keywords", Demote, stuffing},
 }
@@ -201,16 +201,33 @@ func badName(e *Entry, _ *Catalog) string {
 	return ""
 }
 
-// otherServer finds an id that begins with the name of another server, and a server that is named as this program is.
-func otherServer(e *Entry, _ *Catalog) string {
-	if before, _, ok := strings.Cut(e.ID, ":"); ok && e.Server != "" && before != e.Server && !strings.HasPrefix(e.ID, e.Server+":") {
+// otherServer finds an id that begins with the name of another server, and one that belongs to this program or to a
+// server that is connected to it, whose entries others do not put.
+func otherServer(e *Entry, in *Catalog) string {
+	before, _, named := strings.Cut(e.ID, ":")
+	if named && e.Server != "" && before != e.Server && !strings.HasPrefix(e.ID, e.Server+":") {
 		return fmt.Sprintf("its id names the server %s, it is of another", catalog.ShownID(before))
 	}
-	if Skeleton(e.Server) == Skeleton("waymark") {
-		return "its server has the name of this program"
+	if rest, host := strings.CutPrefix(e.ID, "mcp__"); host { // as hosts spell it
+		before, _, named = strings.Cut(rest, "__")
+	}
+	if !named {
+		before = ""
+	}
+	for _, server := range []string{before, e.Server} {
+		switch look := Skeleton(server); {
+		case server == "":
+		case slices.ContainsFunc(Reserved, func(r string) bool { return look == Skeleton(r) }):
+			return "its server has the name of this program, or of its scorers"
+		case slices.ContainsFunc(in.connected, func(c string) bool { return look == Skeleton(c) }):
+			return "its server has the name of one that is connected here, which did not offer it"
+		}
 	}
 	return ""
 }
+
+// Reserved are the servers that stand before the ids of this program: of its tools, and of its scorers.
+var Reserved = []string{"waymark", "scorer"}
 
 func reference(e *Entry, _ *Catalog) string {
 	if e.refers {

@@ -97,6 +97,7 @@ func TestIDs(t *testing.T) {
 	known := inspect.NewCatalog()
 	known.Add("github:create_issue", "github", "create_issue")
 	known.Add("a"+strings.Repeat("b", 127), "", "")
+	known.Connected([]string{"desk"})
 	for _, tt := range []struct{ id, server, check string }{
 		{"github:create_issue", "github", ""},
 		{"github:create-issue", "github", ""}, // one server may have both
@@ -118,6 +119,18 @@ func TestIDs(t *testing.T) {
 		{"a*", "", "name"},
 		{"github:delete_all", "mail", "server"},
 		{"WayMark:find", "WayMark", "server"},
+		{"waymark:find_all", "", "server"},
+		{"mcp__waymark__find_all", "", "server"},
+		{"scorer:council", "", "server"},
+		{"scorer:council", "scorer", "server"},
+		{"desk:delete_all", "", "server"},
+		{"desk:delete_all", "desk", "server"},
+		{"d-esk:delete_all", "", "server"},
+		{"mcp__desk__delete_all", "", "server"},
+		{"delete_all", "desk", "server"},
+		{"github:delete_all", "", ""}, // a catalog without the field server
+		{"desktop:delete_all", "", ""},
+		{"desk", "", ""},
 	} {
 		found := known.Entry(&inspect.Entry{ID: tt.id, Server: tt.server})
 		if tt.check == "" {

@@ -80,14 +80,20 @@ func commands(t string) bool {
 
 // Catalog is what an entry is compared with: the names of all tools, and how ids look.
 type Catalog struct {
-	servers map[string][]string // by a name that a text may use, the servers of the tools so called; at most three
-	looks   map[string]known    // by skeleton, the id that came first
+	servers   map[string][]string // by a name that a text may use, the servers of the tools so called; at most three
+	looks     map[string]known    // by skeleton, the id that came first
+	connected []string            // servers that offer their tools themselves
 }
 
 type known struct{ id, server string }
 
 // NewCatalog is an empty catalog.
-func NewCatalog() *Catalog { return &Catalog{map[string][]string{}, map[string]known{}} }
+func NewCatalog() *Catalog {
+	return &Catalog{servers: map[string][]string{}, looks: map[string]known{}}
+}
+
+// Connected says which servers offer their tools themselves.
+func (in *Catalog) Connected(servers []string) { in.connected = servers }
 
 // Add makes an id known. The first of several ids that look alike is the one that the others are taken for.
 func (in *Catalog) Add(id, server, name string) {
