@@ -112,7 +112,7 @@ func printable(s string) bool {
 }
 
 // invisible reports the format characters of Unicode (category Cf: zero-width, direction marks, tags)
-// and the fillers that show nothing. The joiner that emoji are built with is one of them.
+// and the fillers and joiners that show nothing. The joiner that emoji are built with is one of them.
 func invisible(c rune) bool {
-	return unicode.Is(unicode.Cf, c) || c == '\u115F' || c == '\u1160' || c == '\u3164' || c == '\uFFA0' || c == '\u2028' || c == '\u2029'
+	return unicode.Is(unicode.Cf, c) || c == '\u034F' || c == '\u115F' || c == '\u1160' || c == '\u3164' || c == '\uFFA0' || c == '\u2028' || c == '\u2029'
 }

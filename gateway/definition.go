@@ -47,7 +47,7 @@ type Definition struct {
 var serverID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
 
 // reserved ids would let a server's tools look like ours, or like those of a host.
-var reserved = []string{"waymark", "mcp", "local"}
+var reserved = slices.Concat(inspect.Reserved, []string{"mcp", "local"})
 
 // Check reports what is wrong with a definition.
 func (d *Definition) Check() error {

@@ -20,6 +20,7 @@ func TestCheckDefinitions(t *testing.T) {
 		{"a local URL", Definition{ID: "fs", URL: "http://127.0.0.1:1/mcp", Headers: map[string]string{"Authorization": "x"}}, ""},
 		{"no id", Definition{Command: "/bin/fs"}, "not 1 to 32"},
 		{"an id with a colon", Definition{ID: "a:b", Command: "/bin/fs"}, "not 1 to 32"},
+		{"the id of our scorers", Definition{ID: "scorer", Command: "/bin/fs"}, "reserved"},
 		{"our id", Definition{ID: "WayMark", Command: "/bin/fs"}, "reserved"},
 		{"nothing", Definition{ID: "fs"}, "neither"},
 		{"both", Definition{ID: "fs", Command: "/bin/fs", URL: "https://h.example"}, "both"},

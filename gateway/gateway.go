@@ -285,6 +285,13 @@ func (g *Gateway) Define(defs []Definition) error {
 	return nil
 }
 
+// Defined are the ids of the servers that are defined.
+func (g *Gateway) Defined() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Sorted(maps.Keys(g.defs))
+}
+
 // Connect takes the definitions as those there are: agreed ones are started unless they run already, others
 // and those that are gone are stopped. Two ids that can be taken for each other are refused. It does not
 // wait for servers.

@@ -56,6 +56,9 @@ type Options struct {
 	// Withheld is what no answer of a workspace suggests at the moment; what was learned of it stays. It is in
 	// no log: whoever decides it says so anew after a start. nil: nothing.
 	Withheld func(workspace string) *suggest.Exclusions
+	// Connected are the servers of a workspace that offer their tools themselves: what others put under their names is
+	// quarantined. nil: none.
+	Connected func(workspace string) []string
 
 	Idle time.Duration // after how long without a use a workspace other than the default one is unloaded; 0: never
 

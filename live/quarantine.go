@@ -28,6 +28,11 @@ type Quarantined struct {
 	Description string       `json:"description"` // cleaned and cut: data, never to be followed
 	Fingerprint string       `json:"fingerprint"` // of what waits
 	Since       time.Time    `json:"since"`
+
+	// Removed: somebody without the right to approve took it out of the catalog since. What comes under this id is held
+	// against Was, the tool as it was approved; without one it waits, as what was removed did.
+	Removed bool   `json:"removed,omitempty"`
+	Was     []byte `json:"was,omitempty"`
 }
 
 // Detail says in a sentence why the entry is quarantined.
@@ -148,6 +153,14 @@ func (q *quarantine) release(ctx context.Context, id, fingerprint string) error 
 	return nil
 }
 
+// vouched is [quarantine.release] for an entry that perhaps does not wait.
+func (q *quarantine) vouched(ctx context.Context, id string) error {
+	if err := q.release(ctx, id, ""); !errors.Is(err, ErrNotQuarantined) {
+		return err
+	}
+	return nil
+}
+
 // releaseShared decides by the row as the log has it; what others put there meanwhile stays.
 func (q *quarantine) releaseShared(ctx context.Context, id, fingerprint string) error {
 	if _, held := q.holds(id); held || fingerprint != "" {
@@ -184,10 +197,48 @@ func mayRelease(id, fingerprint string, row Quarantined, waits bool) error {
 }
 
 func (q *quarantine) holds(id string) (Quarantined, bool) {
+	row, ok := q.row(id)
+	return row, ok && !row.Removed
+}
+
+// row is what is known of an id, in the catalog or removed.
+func (q *quarantine) row(id string) (Quarantined, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	row, ok := q.rows[id]
 	return row, ok
+}
+
+// sync takes in what other processes noted.
+func (q *quarantine) sync(ctx context.Context) error {
+	if q.shared == nil {
+		return nil
+	}
+	return q.shared.Sync(ctx)
+}
+
+// removed notes that an entry that waits was taken out of the catalog, unless its row is another than at that version:
+// then the id was put again.
+func (q *quarantine) removed(ctx context.Context, row Quarantined, version uint64) error {
+	row.Removed = true
+	text, err := json.Marshal(row)
+	if err != nil {
+		return fmt.Errorf("remove %q: %w", row.ID, err)
+	}
+	if q.shared == nil { // else the row comes by Watch
+		q.mu.Lock()
+		defer q.mu.Unlock()
+	}
+	_, err = q.table.CAS(ctx, quarantineRow+row.ID, version, text)
+	switch {
+	case errors.Is(err, storage.ErrConflict):
+		return nil
+	case err != nil:
+		return fmt.Errorf("remove %q: %w", row.ID, err)
+	case q.shared == nil:
+		q.rows[row.ID], q.valid = row, false
+	}
+	return nil
 }
 
 // ban replaces what rules of the operator withhold.
@@ -204,7 +255,9 @@ func (q *quarantine) with(base *suggest.Exclusions) *suggest.Exclusions {
 	if !q.valid || q.base != base {
 		held := make(map[string]suggest.Exclusion, len(q.rows))
 		for id, row := range q.rows {
-			held[id] = suggest.Exclusion{Absent: suggest.AbsentQuarantined, Detail: row.Detail()}
+			if !row.Removed {
+				held[id] = suggest.Exclusion{Absent: suggest.AbsentQuarantined, Detail: row.Detail()}
+			}
 		}
 		q.base, q.both, q.valid = base, base.And(held).And(q.bans), true
 	}
@@ -217,7 +270,9 @@ func (e *Engine) Quarantined() []Quarantined {
 	defer e.quarantine.mu.Unlock()
 	all := make([]Quarantined, 0, len(e.quarantine.rows))
 	for _, id := range slices.Sorted(maps.Keys(e.quarantine.rows)) {
-		all = append(all, e.quarantine.rows[id])
+		if row := e.quarantine.rows[id]; !row.Removed {
+			all = append(all, row)
+		}
 	}
 	return all
 }
@@ -250,7 +305,11 @@ func (w *writer) knownEntries() *inspect.Catalog {
 // to approve put is quarantined before it is stored.
 func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 	flag := Flagged{ID: one.id, Quarantined: !approved && len(one.changed) > 0, Flags: []string{}}
-	for _, f := range w.knownEntries().Entry(one.entry) {
+	known := w.knownEntries()
+	if w.opts.Connected != nil {
+		known.Connected(w.opts.Connected(w.name))
+	}
+	for _, f := range known.Entry(one.entry) {
 		switch {
 		case f.Severity == inspect.Refuse:
 			return nil, fmt.Errorf("%s %q: %s", one.kind, catalog.Cut(one.id, 160), f.Detail)
@@ -258,6 +317,12 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 			flag.Quarantined = true
 		}
 		flag.Flags = append(flag.Flags, f.Detail)
+	}
+	if before, ok := w.quarantine.row(one.id); ok && before.Was == nil && !approved { // it waits, or did when it was removed
+		flag.Quarantined = true
+		if len(flag.Flags)+len(one.changed) == 0 {
+			flag.Flags, one.changed = slices.Clone(before.Flags), before.Changed
+		}
 	}
 	ctx := context.WithoutCancel(w.life.ctx)
 	switch {
@@ -272,7 +337,7 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 			return nil, err
 		}
 	case approved:
-		if err := w.quarantine.release(ctx, one.id, ""); err != nil && !errors.Is(err, ErrNotQuarantined) {
+		if err := w.quarantine.vouched(ctx, one.id); err != nil {
 			return nil, err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -337,7 +336,12 @@ func put[T any](ctx context.Context, e *Engine, things []T, approved bool, how p
 	err := e.submit(ctx, &op{
 		prepare: func(w *writer) []entry {
 			var entries []entry
-			r, added = PutResult{Rejected: []Rejection{}, Changed: []string{}}, nil
+			r, added, failed = PutResult{Rejected: []Rejection{}, Changed: []string{}}, nil, nil
+			if !approved {
+				if failed = w.quarantine.sync(w.life.ctx); failed != nil {
+					return nil
+				}
+			}
 			for _, one := range how.candidates(w, things, &r) {
 				entry, isNew, err := w.toPut(how.kind, &one, func() (any, bool) { return how.current(w.state, one.id) }, approved, &r)
 				if err != nil {
@@ -350,7 +354,7 @@ func put[T any](ctx context.Context, e *Engine, things []T, approved bool, how p
 			return entries
 		},
 		finish: func(w *writer, receipts []storage.Receipt, err error) {
-			failed = err
+			failed = cmp.Or(failed, err)
 			for i := range receipts {
 				if added[i] {
 					r.Added++
@@ -413,10 +417,16 @@ func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), ap
 	}
 	if known && bytes.Equal(was, one.payload) {
 		r.Unchanged++
-		return nil, false, nil
+		if _, held := w.quarantine.holds(one.id); held && approved {
+			err = w.quarantine.vouched(context.WithoutCancel(w.life.ctx), one.id)
+		}
+		return nil, false, err
 	}
 	one.print = sha256.Sum256(one.payload)
 	if t, ok := one.value.(*catalog.Tool); ok {
+		if row, _ := w.quarantine.row(one.id); !known && row.Removed {
+			was = row.Was
+		}
 		one.print = t.Fingerprint()
 		one.changed = changedParts(was, t)
 	}
@@ -478,38 +488,86 @@ func changedParts(was []byte, t *catalog.Tool) (parts []string) {
 	return parts
 }
 
-// RemoveTool takes a tool out of the catalog; false if it is not in it.
+// RemoveTool takes a tool out of the catalog; false if it is not in it. The caller may approve tools: what comes under
+// this id later is new.
 func (e *Engine) RemoveTool(ctx context.Context, id string) (bool, error) {
-	return e.remove(ctx, id, func(s *history.State) bool { _, ok := s.Tool(id); return ok })
+	return e.removeTool(ctx, id, true)
 }
 
-// RemoveCapability takes a capability out of the catalog; false if it is not in it.
+// WithdrawTool is [Engine.RemoveTool] for somebody who may not approve tools: what comes under this id later is held
+// against what was approved.
+func (e *Engine) WithdrawTool(ctx context.Context, id string) (bool, error) {
+	return e.removeTool(ctx, id, false)
+}
+
+func (e *Engine) removeTool(ctx context.Context, id string, approved bool) (bool, error) {
+	return e.remove(ctx, kindTool, id, approved, func(s *history.State) (any, bool) {
+		t, ok := s.Tool(id)
+		return t, ok
+	})
+}
+
+// RemoveCapability takes a capability out of the catalog, as [Engine.RemoveTool] does a tool.
 func (e *Engine) RemoveCapability(ctx context.Context, id string) (bool, error) {
-	return e.remove(ctx, id, func(s *history.State) bool {
+	return e.removeCapability(ctx, id, true)
+}
+
+// WithdrawCapability is [Engine.RemoveCapability] for somebody who may not approve capabilities: one that was
+// quarantined is so when it comes again.
+func (e *Engine) WithdrawCapability(ctx context.Context, id string) (bool, error) {
+	return e.removeCapability(ctx, id, false)
+}
+
+func (e *Engine) removeCapability(ctx context.Context, id string, approved bool) (bool, error) {
+	return e.remove(ctx, kindCapability, id, approved, func(s *history.State) (any, bool) {
 		c, ok := s.Capability(id)
 		if ok && c.Version > 0 { // so that a later one of this id is not taken for it
 			if err := e.keepVersion(ctx, c); err != nil {
 				e.opts.Logger.Warn("version is not kept", "workspace", e.name, "error", err)
 			}
 		}
-		return ok
+		return c, ok
 	})
 }
 
-func (e *Engine) remove(ctx context.Context, id string, has func(*history.State) bool) (bool, error) {
-	found := false
+func (e *Engine) remove(ctx context.Context, kind byte, id string, approved bool, current func(*history.State) (any, bool)) (bool, error) {
+	var waited *Quarantined
+	var version uint64
 	removed, err := e.appendOne(ctx, func(w *writer) (entry, bool, error) {
-		if found = has(w.state); !found {
+		v, found := current(w.state)
+		if !found {
 			return entry{}, false, nil
 		}
-		w.known = nil
+		w.known, waited = nil, nil
+		if !approved {
+			if err := e.quarantine.sync(w.life.ctx); err != nil {
+				return entry{}, false, fmt.Errorf("remove %q: %w", id, err)
+			}
+		}
+		if row, held := e.quarantine.holds(id); held && !approved {
+			var err error
+			if _, version, err = e.table.Get(ctx, quarantineRow+id); err != nil {
+				return entry{}, false, fmt.Errorf("remove %q: %w", id, err)
+			}
+			waited = &row
+		} else if kind == kindTool && !approved { // before it is gone
+			was, _, err := w.currently(kind, id, func() (any, bool) { return v, true })
+			if err == nil {
+				err = e.quarantine.put(ctx, Quarantined{ID: id, Kind: catalog.KindTool, Removed: true, Was: was, Since: e.opts.Now().UTC()})
+			}
+			if err != nil {
+				return entry{}, false, err
+			}
+		}
 		payload, err := encode(kindRemoved, id)
 		return entry{kindRemoved, "", payload, &id}, true, err
 	})
-	if removed && err == nil {
-		if err = e.quarantine.release(ctx, id, ""); errors.Is(err, ErrNotQuarantined) {
-			err = nil
-		}
+	switch {
+	case !removed || err != nil:
+	case approved:
+		err = e.quarantine.vouched(ctx, id)
+	case waited != nil:
+		err = e.quarantine.removed(ctx, *waited, version)
 	}
 	return removed, err
 }

@@ -333,11 +333,17 @@ type deleteQuery struct {
 
 // Removal takes ids exactly: a spelling that is resolved could name another tool tomorrow.
 func (s *Server) deleteTool(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
-	return deleteEntry(ctx, q, e.RemoveTool)
+	if request.From(ctx).Approves() {
+		return deleteEntry(ctx, q, e.RemoveTool)
+	}
+	return deleteEntry(ctx, q, e.WithdrawTool)
 }
 
 func (s *Server) deleteCapability(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
-	return deleteEntry(ctx, q, e.RemoveCapability)
+	if request.From(ctx).Approves() {
+		return deleteEntry(ctx, q, e.RemoveCapability)
+	}
+	return deleteEntry(ctx, q, e.WithdrawCapability)
 }
 
 func (q *deleteQuery) Escaped() *string { return &q.ID }

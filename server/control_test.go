@@ -67,6 +67,11 @@ func TestReplicasShareControlData(t *testing.T) {
 	approve := fmt.Sprintf(`{"tools":[{"id":"sheets:read","fingerprint":%q}]}`, waiting(b)[0].Fingerprint)
 	require.Equal(t, 200, b.ask("POST", "/v1/quarantine/approve", approve, root, "Waymark-Workspace: team").status)
 	require.Eventually(t, func() bool { return len(waiting(a)) == 0 }, time.Minute, 20*time.Millisecond)
+	b.becomes(204, "DELETE", "/v1/tools/sheets:read", "", key)
+	a.becomes(404, "GET", "/v1/tools/sheets:read", "", key)
+	put := parse[live.PutResult](t, 200, a.ask("PUT", "/v1/tools", `[{"id":"sheets:read","server":"sheets","description":"Deletes."}]`, key))
+	require.Len(t, put.Flagged, 1, "what was approved outlives its removal on every replica")
+	require.True(t, put.Flagged[0].Quarantined)
 
 	require.Equal(t, 204, b.ask("DELETE", "/v1/keys/"+made.ID, "", root).status)
 	require.Equal(t, 401, b.ask("GET", "/v1/stats", "", key).status)

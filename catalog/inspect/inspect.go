@@ -37,6 +37,7 @@ type Finding struct {
 type Entry struct {
 	ID, Name, Server string
 	Texts            []string          // title, description, intent
+	Labels           []string          // what else is shown of it: domain, tags, ids of tasks and of other entries
 	Data             []json.RawMessage // schemas, annotations: their names and texts are read too
 
 	refers bool // one of the data has a reference to another document
@@ -44,7 +45,7 @@ type Entry struct {
 
 // OfTool is the entry of a tool.
 func OfTool(t *catalog.Tool) *Entry {
-	e := &Entry{ID: t.ID, Name: t.Name, Server: t.Server, Texts: []string{t.Description}, Data: []json.RawMessage{t.InputSchema, t.OutputSchema}}
+	e := &Entry{ID: t.ID, Name: t.Name, Server: t.Server, Texts: []string{t.Description}, Data: []json.RawMessage{t.InputSchema, t.OutputSchema}, Labels: append([]string{t.Domain}, t.Requires...)}
 	if t.Annotations != nil {
 		e.Texts = append(e.Texts, t.Annotations.Title)
 	}
@@ -53,9 +54,14 @@ func OfTool(t *catalog.Tool) *Entry {
 
 // OfCapability is the entry of a capability.
 func OfCapability(c *catalog.Capability) *Entry {
-	e := &Entry{ID: c.ID, Name: c.Name, Texts: []string{c.Description, c.Intent}, Data: []json.RawMessage{c.InputSchema, c.OutputSchema, c.Output}}
+	e := &Entry{ID: c.ID, Name: c.Name, Texts: []string{c.Description, c.Intent}, Data: []json.RawMessage{c.InputSchema, c.OutputSchema, c.Output}, Labels: slices.Concat(c.Tags, c.Tools)}
+	if c.Script != nil {
+		e.Labels = append(e.Labels, c.Script.Source)
+	}
 	for _, t := range c.Tasks {
+		e.Labels = append(e.Labels, t.ID, t.Tool, t.When)
 		for _, name := range slices.Sorted(mapKeys(t.Arguments)) {
+			e.Labels = append(e.Labels, name)
 			e.Data = append(e.Data, t.Arguments[name])
 		}
 	}
@@ -89,7 +95,7 @@ var checks = []check{
 	{"instruction", "no text addresses the model", Quarantine, instruction},
 	{"shadowing", "no text names a tool of another server", Quarantine, shadowing},
 	{"lookalike", "no id can be taken for another", Quarantine, lookalike},
-	{"server", "no id names another server than that of the entry, no server is named as this program", Quarantine, otherServer},
+	{"server", "no id names another server than that of the entry, or one that is connected or of this program", Quarantine, otherServer},
 	{"reference", "no schema refers to another document", Quarantine, reference},
 	{"stuffing", "no text is a list of keywords", Demote, stuffing},
 }
@@ -195,16 +201,33 @@ func badName(e *Entry, _ *Catalog) string {
 	return ""
 }
 
-// otherServer finds an id that begins with the name of another server, and a server that is named as this program is.
-func otherServer(e *Entry, _ *Catalog) string {
-	if before, _, ok := strings.Cut(e.ID, ":"); ok && e.Server != "" && before != e.Server && !strings.HasPrefix(e.ID, e.Server+":") {
+// otherServer finds an id that begins with the name of another server, and one that belongs to this program or to a
+// server that is connected to it, whose entries others do not put.
+func otherServer(e *Entry, in *Catalog) string {
+	before, _, named := strings.Cut(e.ID, ":")
+	if named && e.Server != "" && before != e.Server && !strings.HasPrefix(e.ID, e.Server+":") {
 		return fmt.Sprintf("its id names the server %s, it is of another", catalog.ShownID(before))
 	}
-	if Skeleton(e.Server) == Skeleton("waymark") {
-		return "its server has the name of this program"
+	if rest, host := strings.CutPrefix(e.ID, "mcp__"); host { // as hosts spell it
+		before, _, named = strings.Cut(rest, "__")
+	}
+	if !named {
+		before = ""
+	}
+	for _, server := range []string{before, e.Server} {
+		switch look := Skeleton(server); {
+		case server == "":
+		case slices.ContainsFunc(Reserved, func(r string) bool { return look == Skeleton(r) }):
+			return "its server has the name of this program, or of its scorers"
+		case slices.ContainsFunc(in.connected, func(c string) bool { return look == Skeleton(c) }):
+			return "its server has the name of one that is connected here, which did not offer it"
+		}
 	}
 	return ""
 }
+
+// Reserved are the servers that stand before the ids of this program: of its tools, and of its scorers.
+var Reserved = []string{"waymark", "scorer"}
 
 func reference(e *Entry, _ *Catalog) string {
 	if e.refers {
@@ -223,7 +246,7 @@ func badEncoding(e *Entry, _ *Catalog) string {
 }
 
 func hiddenCharacter(e *Entry, _ *Catalog) string {
-	for _, t := range append(e.Texts, e.Name, e.ID) {
+	for _, t := range slices.Concat(e.Texts, e.Labels, []string{e.Name, e.ID}) {
 		if c, ok := Hidden(t); ok {
 			return fmt.Sprintf("its texts hold the invisible character %U", c)
 		}
@@ -232,14 +255,20 @@ func hiddenCharacter(e *Entry, _ *Catalog) string {
 }
 
 // Hidden is the first character of a text that nobody sees: controls, zero-width, direction and tag characters. The
-// joiner of emoji and the byte order mark are no such.
+// joiner and the selectors of emoji and the byte order mark are such only within words of scripts that need none.
 func Hidden(s string) (rune, bool) {
+	before := ' '
 	for _, c := range s {
 		switch {
-		case c >= ' ' && c <= '~', c == '\n', c == '\t', c == '\r', c == '\u200d', c == '\ufeff':
-		case unicode.IsControl(c), unicode.Is(unicode.Cf, c), c == '\u115F', c == '\u1160', c == '\u3164', c == '\uFFA0', c >= 0xE0100 && c <= 0xE01EF:
+		case c >= ' ' && c <= '~', c == '\n', c == '\t', c == '\r':
+		case c == '\u200d', c == '\ufeff', c >= '\uFE00' && c <= '\uFE0F':
+			if unicode.In(before, unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Armenian) {
+				return c, true
+			}
+		case unicode.IsControl(c), unicode.Is(unicode.Cf, c), c == '\u034F', c == '\u115F', c == '\u1160', c == '\u3164', c == '\uFFA0', c >= 0xE0100 && c <= 0xE01EF:
 			return c, true
 		}
+		before = c
 	}
 	return 0, false
 }

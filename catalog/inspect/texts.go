@@ -32,29 +32,68 @@ var commanding = []struct {
 }
 
 func instruction(e *Entry, _ *Catalog) string {
-	for _, t := range e.Texts {
-		t = norm.NFKC.String(t) // letters of full width, and others that stand for ASCII
-		lower := strings.ToLower(t)
-		has := func(w string) bool { return strings.Contains(lower, w) }
-		for _, p := range commanding {
-			if slices.ContainsFunc(p.first, has) && (p.second == nil || slices.ContainsFunc(p.second, has)) && p.form.MatchString(t) {
-				return "its texts speak to the model"
-			}
+	labels := slices.Concat(e.Labels, []string{e.ID, e.Name, e.Server})
+	for i, t := range labels {
+		labels[i] = strings.ReplaceAll(t, "_", " ") // between the words of a name
+	}
+	for _, t := range slices.Concat(e.Texts, labels) {
+		if slices.ContainsFunc(readings(t), commands) {
+			return "its texts speak to the model"
 		}
 	}
 	return ""
 }
 
+// readings of a text in lower case: as it is stored, on one line; as it was sent; with letters for those that are drawn
+// like them.
+func readings(t string) []string {
+	t = strings.ToLower(t)
+	if strings.IndexFunc(t, func(c rune) bool { return c > '~' || c < ' ' && c != '\n' }) < 0 {
+		return []string{strings.Join(strings.Fields(t), " ")}
+	}
+	t = strings.ToLower(norm.NFKD.String(t)) // letters of full width and with accents, and others that stand for ASCII
+	stored := strings.Join(strings.Fields(strings.Map(shows, t)), " ")
+	return []string{stored, t, letters.Replace(stored)}
+}
+
+// shows drops what a reader does not see, so that words are whole and stand beside each other.
+func shows(c rune) rune {
+	if c >= ' ' && c <= '~' || unicode.IsSpace(c) {
+		return c
+	}
+	if _, hidden := Hidden(string(c)); hidden || c == '\u200d' || c == '\ufeff' || unicode.Is(unicode.Mn, c) {
+		return -1
+	}
+	return c
+}
+
+// commands reports that a text in lower case has one of the forms.
+func commands(t string) bool {
+	has := func(w string) bool { return strings.Contains(t, w) }
+	for _, p := range commanding {
+		if slices.ContainsFunc(p.first, has) && (p.second == nil || slices.ContainsFunc(p.second, has)) && p.form.MatchString(t) {
+			return true
+		}
+	}
+	return false
+}
+
 // Catalog is what an entry is compared with: the names of all tools, and how ids look.
 type Catalog struct {
-	servers map[string][]string // by a name that a text may use, the servers of the tools so called; at most three
-	looks   map[string]known    // by skeleton, the id that came first
+	servers   map[string][]string // by a name that a text may use, the servers of the tools so called; at most three
+	looks     map[string]known    // by skeleton, the id that came first
+	connected []string            // servers that offer their tools themselves
 }
 
 type known struct{ id, server string }
 
 // NewCatalog is an empty catalog.
-func NewCatalog() *Catalog { return &Catalog{map[string][]string{}, map[string]known{}} }
+func NewCatalog() *Catalog {
+	return &Catalog{servers: map[string][]string{}, looks: map[string]known{}}
+}
+
+// Connected says which servers offer their tools themselves.
+func (in *Catalog) Connected(servers []string) { in.connected = servers }
 
 // Add makes an id known. The first of several ids that look alike is the one that the others are taken for.
 func (in *Catalog) Add(id, server, name string) {
@@ -77,7 +116,7 @@ func (in *Catalog) Add(id, server, name string) {
 // shadowing finds a name that only tools of one or two other servers have. A name that many use says nothing.
 func shadowing(e *Entry, in *Catalog) string {
 	for _, t := range e.Texts {
-		for _, name := range namesIn(t) {
+		for _, name := range namesIn(strings.Map(shows, t)) {
 			if of := in.servers[name]; len(of) > 0 && len(of) < 3 && !slices.Contains(of, e.Server) {
 				return fmt.Sprintf("its texts speak of %s, a tool of another server", catalog.ShownID(name))
 			}
@@ -120,18 +159,21 @@ func namesIn(text string) (names []string) {
 	return names
 }
 
-// confusable maps letters to the Latin one they are drawn like (the part of Unicode's confusables that
-// reads as a name), and characters that look alike in most fonts to one of them.
-var confusable = strings.NewReplacer(
-	"rn", "m", "vv", "w", "0", "o", "1", "l", "i", "l", "|", "l", "5", "s", "-", "", "_", "", ".", "", " ", "",
+// letters maps letters to the Latin one they are drawn like: the part of Unicode's confusables that reads as a name.
+var letters = strings.NewReplacer(
 	"а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "к", "k", "м", "m", "т", "t", "в", "b", "н", "h", "ѕ", "s",
-	"і", "l", "ј", "j", "ԁ", "d", "ո", "n", "ս", "u", "α", "a", "ο", "o", "ρ", "p", "ν", "v", "υ", "u", "ι", "l", "κ", "k", "τ", "t", "ϲ", "c",
-	"ı", "l", "ɑ", "a", "ɡ", "g", "‐", "", "‑", "", "–", "",
+	"і", "i", "ј", "j", "ԁ", "d", "ո", "n", "ս", "u", "α", "a", "ο", "o", "ρ", "p", "ν", "v", "υ", "u", "ι", "i", "κ", "k", "τ", "t", "ϲ", "c",
+	"ı", "i", "ɑ", "a", "ɡ", "g",
+)
+
+// confusable maps characters that look alike in most fonts to one of them.
+var confusable = strings.NewReplacer(
+	"rn", "m", "vv", "w", "0", "o", "1", "l", "i", "l", "|", "l", "5", "s", "-", "", "_", "", ".", "", " ", "", "‐", "", "‑", "", "–", "",
 )
 
 // Skeleton is equal for two names that a reader could take for each other.
 func Skeleton(name string) string {
-	return confusable.Replace(strings.ToLower(norm.NFKC.String(name)))
+	return confusable.Replace(letters.Replace(strings.ToLower(norm.NFKC.String(name))))
 }
 
 // plain is a name without capitals and separators: one server may have names that differ in these.

@@ -130,7 +130,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.joinLog(who.log, who.logOptions); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience), Shared: h.log}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience), Shared: h.log}
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {

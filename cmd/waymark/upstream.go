@@ -161,6 +161,14 @@ func (h *house) withheld(workspace string) *suggest.Exclusions {
 	return nil
 }
 
+// connected are the servers that offer their tools to a workspace.
+func (h *house) connected(workspace string) []string {
+	if u := h.upstream.Load(); u != nil && u.workspace == workspace {
+		return u.gateway.Defined()
+	}
+	return nil
+}
+
 // upstreamCatalog puts tools into a workspace the way everybody does.
 type upstreamCatalog struct {
 	h         *house

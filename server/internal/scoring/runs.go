@@ -75,7 +75,8 @@ func (c *Service) recordRun(ctx context.Context, a request.Access, id string, af
 	if err != nil {
 		return err
 	}
-	if _, ok := engine.Model().Capability(id); !ok {
+	_, known := engine.Model().Capability(id)
+	if _, held := engine.Withheld(id); !known || held { // somebody else may have put it there
 		if err := putScorers(ctx, engine, id); err != nil {
 			return err
 		}
@@ -98,6 +99,13 @@ func putScorers(ctx context.Context, engine *live.Engine, ids ...string) error {
 	all := score.Capabilities()
 	if len(ids) > 0 {
 		all = slices.DeleteFunc(all, func(c catalog.Capability) bool { return !slices.Contains(ids, c.ID) })
+	}
+	for _, c := range all {
+		if _, taken := engine.Model().Tool(c.ID); taken { // the id is reserved
+			if _, err := engine.RemoveTool(ctx, c.ID); err != nil {
+				return err
+			}
+		}
 	}
 	r, err := engine.PutCapabilities(ctx, all)
 	if err == nil && len(r.Rejected) > 0 {
