@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -175,12 +176,17 @@ func TestHostileInputs(t *testing.T) {
 	require.Zero(t, code, errs)
 	var key struct{ Key string }
 	require.NoError(t, json.Unmarshal([]byte(made), &key))
+	session := ""
 	ask := func(method, url, body string) (int, string) {
 		req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 		require.NoError(t, err)
 		req.Header.Set("Authorization", "Bearer "+key.Key)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" && url == s.URLs.MCP {
+			req.Header.Set("Mcp-Session-Id", session)
+			req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+		}
 		resp, err := http.DefaultClient.Do(req)
 		require.NoError(t, err)
 		defer resp.Body.Close()
@@ -188,6 +194,7 @@ func TestHostileInputs(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, string(text), secret, body)
 		require.NotContains(t, string(text), key.Key)
+		session = cmp.Or(session, resp.Header.Get("Mcp-Session-Id"))
 		return resp.StatusCode, string(text)
 	}
 	export := func() string {
@@ -195,6 +202,10 @@ func TestHostileInputs(t *testing.T) {
 		require.Zero(t, code, errs)
 		return out
 	}
+	status, hello := ask("POST", s.URLs.MCP, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"hostile","version":"1"}}}`)
+	require.Equal(t, 200, status, hello)
+	require.NotEmpty(t, session)
+	_, _ = ask("POST", s.URLs.MCP, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	before := export()
 	route := map[string][2]string{"tool": {"PUT", "/tools"}, "capability": {"PUT", "/capabilities"}, "episode": {"POST", "/episodes"}}
 	said := map[string]string{}
@@ -227,7 +238,21 @@ func TestHostileInputs(t *testing.T) {
 				require.Contains(t, answer, `"code":-32700`, h.name)
 				require.Contains(t, answer, h.words, h.name)
 			}
-			require.NotContains(t, answer, `"isError":false`, h.name)
+			if !h.syntax {
+				var called struct {
+					Result struct {
+						IsError bool
+						Content []struct{ Text string }
+					}
+				}
+				require.NoError(t, json.Unmarshal([]byte(answer), &called), h.name)
+				require.True(t, called.Result.IsError, h.name)
+				want := said[h.name]
+				if strings.HasPrefix(want, "unknown field") { // of a tool it is an argument
+					want = "there is no such argument"
+				}
+				require.Contains(t, called.Result.Content[0].Text, want, h.name)
+			}
 		}
 	}
 	require.Equal(t, before, export(), "refusals change nothing")
