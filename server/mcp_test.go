@@ -205,7 +205,7 @@ func TestBadArguments(t *testing.T) {
 			{"find_tool", "{\"query\":\"" + strings.Repeat("x", 10_000) + "\"}", "query: has 10000 bytes, at most 8192"},
 			{"find_tool", `{"query":"x","limit":1.5}`, "limit: "},
 			{"find_tool", `{"query":"x","tool_description":"y"}`, "query: is given together"},
-			{"find_tool", `{"query":"x","context":"fs:read_file"}`, "context: "},
+			{"find_tool", `{"query":"x","context":7}`, "context: "},
 			{"suggest_next", `{"context":[1]}`, "context[0]: "},
 			{"suggest_next", `{"context":["get_issue","slack.get_issue"],"limit":1000}`, "limit: is 1000"},
 			{"suggest_next", `[]`, "arguments: "},

@@ -17,6 +17,7 @@ func TestOwnNames(t *testing.T) {
 		{toolDescribe, `{"ids":"fs:read"}`, `{"ids":["fs:read"]}`},
 		{toolNext, `{"after":["a","b"],"limit":3}`, `{"context":["a","b"],"limit":3}`},
 		{toolNext, `{"query":"read it"}`, `{"intent":"read it"}`},
+		{toolNext, `{"after":"a"}`, `{"context":["a"]}`},
 		{toolFind, `{"q":"read"}`, `{"query":"read"}`},
 		{toolFind, `{"text":"a","q":"b","intent":"c"}`, `{"query":"c","q":"b","text":"a"}`},
 		{toolCall, `{"id":"a","args":{"id":1}}`, `{"id":"a","args":{"id":1}}`},           // refused: a call may change something
