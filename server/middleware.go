@@ -108,6 +108,8 @@ const (
 	slowGrace  = 10 * time.Second // Config.grace
 	slowRate   = 256              // bytes a second
 	slowWrites = 30 * time.Second
+
+	refusedLinger = 500 * time.Millisecond
 )
 
 // readToEnd lifts the read deadline once the body is read: net/http watches the connection while
@@ -433,8 +435,13 @@ func (s *Server) limitBody(c *gin.Context) {
 	limit := max(s.cfg.MaxBody, ru.Body)
 	if !lines {
 		if r.ContentLength > limit {
-			c.Header("Connection", "close") // the body is not read
+			c.Header("Connection", "close")
 			problem.Fail(c, problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
+			// The answer goes out before any of the body comes. What comes is thrown away for a moment: closing at once would
+			// reset the connection of a client that still writes, and it would lose the answer.
+			c.Writer.Flush()
+			_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(refusedLinger))
+			_, _ = io.Copy(io.Discard, r.Body)
 			return
 		}
 		if c.FullPath() != "/mcp" { // where the SDK says it
