@@ -151,14 +151,28 @@ func hostPath(name string, project bool) (string, error) {
 	if project {
 		return filepath.Abs(filepath.FromSlash(name))
 	}
-	home, err := os.UserHomeDir()
+	m, err := thisMachine()
 	if err != nil {
 		return "", err
 	}
-	if rest, ok := strings.CutPrefix(name, "EDITORS/"); ok {
-		return filepath.Join(usage.Machine{Home: home, OS: runtime.GOOS, Env: os.Getenv}.Editors(), filepath.FromSlash(rest)), nil
+	return filepath.Abs(m.File(name)) // the variables of a host may hold any path
+}
+
+func thisMachine() (m usage.Machine, err error) {
+	m = usage.Machine{OS: runtime.GOOS, Env: os.Getenv}
+	m.Home, err = os.UserHomeDir()
+	return m, err
+}
+
+// whereHosts puts folders of hosts in a text where the hosts' variables say that they are.
+func whereHosts(text string) string {
+	m, err := thisMachine()
+	for _, folder := range []string{".claude", ".codex"} {
+		if err == nil {
+			text = strings.ReplaceAll(text, "~/"+folder+"/", filepath.ToSlash(m.Shown(m.File(folder)))+"/")
+		}
 	}
-	return filepath.Join(home, filepath.FromSlash(name)), nil
+	return text
 }
 
 // printed is what init prints as JSON.
@@ -201,7 +215,7 @@ func (a *app) hostConfig(i int, o initOptions) (p printed, server, hooks map[str
 	if h.name == "vscode" || h.name == "claude-code" && o.url != "" {
 		server["type"] = kind
 	}
-	p = printed{Host: h.name, File: h.file, Config: codexTOML(server)}
+	p = printed{Host: h.name, File: whereHosts(h.file), Config: codexTOML(server)}
 	if h.servers != "" {
 		p.Config = indented(map[string]any{h.servers: map[string]any{"waymark": server}})
 	}
@@ -215,7 +229,7 @@ func (a *app) hostConfig(i int, o initOptions) (p printed, server, hooks map[str
 		if h.flat {
 			whole["version"] = 1
 		}
-		p.HooksFile, p.Hooks = h.hooks, indented(whole)
+		p.HooksFile, p.Hooks = whereHosts(h.hooks), indented(whole)
 	}
 	return p, server, hooks, nil
 }

@@ -146,7 +146,7 @@ func (a *app) suggestPermissions(ctx context.Context, o permissionOptions) error
 		return err
 	}
 	p := rulesOf(h, usage.Permissions(d.Tools, episodes, o.limits), d.Tools)
-	if p.Text, p.File = permissionText(h, p.Rules), "~/"+p.File; o.project {
+	if p.Text, p.File = permissionText(h, p.Rules), whereHosts("~/"+p.File); o.project {
 		if _, err := permissionFile(h, o); err != nil {
 			return err
 		}

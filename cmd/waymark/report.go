@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,11 +51,10 @@ values are not shown.`,
 }
 
 func (a *app) report(ctx context.Context, html string, keep bool, bar progress) error {
-	home, err := os.UserHomeDir()
+	machine, err := thisMachine()
 	if err != nil {
 		return err
 	}
-	machine := usage.Machine{Home: home, OS: runtime.GOOS, Env: os.Getenv}
 	places := usage.Look(machine.Places())
 	sessions, err := usage.Collect(ctx, places, time.Now(), func(host string, calls int) { bar.at(int64(calls), host) })
 	if err != nil {
