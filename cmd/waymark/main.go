@@ -265,6 +265,9 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	root.SetCompletionCommandGroupID("Operate")
 	a.complete(root)
 	a.wrap(root)
+	root.InitDefaultCompletionCmd() // a group like the others, but its scripts do not wait for settings
+	completion, _, _ := root.Find([]string{"completion"})
+	completion.Args, completion.RunE = noSuchCommand, needsCommand
 	return root
 }
 
@@ -312,12 +315,13 @@ func (a *app) flagOf(cmd *cobra.Command, field string) string {
 
 // group is a command that only holds others.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: noSuchCommand}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return usagef("%s needs a command; see `%s --help`", inWords(cmd), cmd.CommandPath())
-	}
+	cmd := &cobra.Command{Use: use, Short: short, Args: noSuchCommand, RunE: needsCommand}
 	cmd.AddCommand(subs...)
 	return cmd
+}
+
+func needsCommand(cmd *cobra.Command, _ []string) error {
+	return usagef("%s needs a command; see `%s --help`", inWords(cmd), cmd.CommandPath())
 }
 
 func noSuchCommand(cmd *cobra.Command, args []string) error {

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,8 +31,8 @@ values are not shown.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if html != "" {
-				if info, err := os.Stat(filepath.Dir(html)); err != nil || !info.IsDir() {
-					return usagef("--html %s: there is no folder %s", html, filepath.Dir(html))
+				if err := checkFile("html", html); err != nil {
+					return err
 				}
 			}
 			bar, err := a.progress(style, "report", -1)
