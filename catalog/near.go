@@ -171,9 +171,13 @@ func (r *editRows) distance(a, b []rune, limit int) int {
 
 // UnknownMessage says that an id is unknown, and which known ids are spelled like it.
 func UnknownMessage(kind Kind, id string, near []string) string {
-	message := fmt.Sprintf("unknown %s %s", kind, strconv.QuoteToASCII(Cut(id, shownID)))
+	return fmt.Sprintf("unknown %s %s", kind, strconv.QuoteToASCII(Cut(id, shownID))) + DidYouMean(near)
+}
+
+// DidYouMean asks for ids at the end of a message; "" where there are none.
+func DidYouMean(near []string) string {
 	if len(near) == 0 {
-		return message
+		return ""
 	}
 	shown := make([]string, len(near))
 	for i, n := range near {
@@ -183,7 +187,7 @@ func UnknownMessage(kind Kind, id string, near []string) string {
 	if len(shown) > 1 {
 		list = strings.Join(shown[:len(shown)-1], ", ") + " or " + list
 	}
-	return message + "; did you mean " + list + "?"
+	return "; did you mean " + list + "?"
 }
 
 // shownID is how many bytes of an id a sentence shows.

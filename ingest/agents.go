@@ -242,7 +242,7 @@ func decodeCline(in *input, emit func(Item) bool) error {
 		if session == "." {
 			session = in.folder
 		}
-		th, called, answers := t.thread(session, session), false, 0
+		th, called, answers, others := t.thread(session, session), false, 0, 0
 		for i, m := range all {
 			blocks, err := m.blocks("content")
 			if err != nil {
@@ -258,11 +258,16 @@ func decodeCline(in *input, emit func(Item) bool) error {
 			switch m.text("role") {
 			case "assistant":
 				answers++
+			default:
+				others++
 			case "user":
 				if text, ok := prompt(blocks); ok && !calls {
 					th.ask(i+1, cmp.Or(strings.TrimSpace(between(text, "<task>", "</task>")), strings.TrimSpace(between(text, "<feedback>", "</feedback>"))), unixTime(ms))
 				}
 			}
+		}
+		if others > 0 && others == len(all) {
+			t.drop(1, errors.New("is no task: none of its messages has a role that is known"))
 		}
 		if !called {
 			t.tally.Skipped += answers
@@ -355,18 +360,32 @@ func openCodeCall(th *thread, part *document, c call) {
 	}
 }
 
-// smallDocument reads a file of one object; nil, and a tally, for anything else.
+// smallDocument reads a file of one object; nil for anything else, which is counted, or dropped where it is damaged.
 func (in *input) smallDocument(t *traces, name string) *document {
 	t.tally.Lines++
+	var text []byte
 	f, err := in.fsys.Open(name)
 	if err == nil {
-		var text []byte
-		text, err = io.ReadAll(io.LimitReader(f, maxTraceLine))
+		text, err = io.ReadAll(io.LimitReader(f, maxTraceLine+1))
 		f.Close()
-		if text = bytes.TrimSpace(text); err == nil && len(toolcall.Members(text)) > 0 {
+		if text = bytes.TrimSpace(text); err == nil && len(text) <= maxTraceLine && len(toolcall.Members(text)) > 0 {
 			return &document{raw: text, problem: new(error)}
 		}
 	}
-	t.skip()
+	damage := ""
+	switch {
+	case err != nil:
+		damage = err.Error()
+	case len(text) > maxTraceLine:
+		damage = fmt.Sprintf("file is longer than %d bytes", maxTraceLine)
+	case path.Ext(name) != ".json" || json.Valid(text):
+		t.skip()
+		return nil
+	default:
+		damage = problemIn(text)
+	}
+	it := Item{File: name, Line: 1}
+	it.drop(damage)
+	t.emit(it)
 	return nil
 }

@@ -56,7 +56,7 @@ var agentSessions = map[string]struct {
 		"storage/part/msg2/prt4.json":  `{"type":"tool","callID":"c2","tool":"mcp__ci__run","state":{"status":"error","input":{"branch":"SECRET"},"error":"timed out: SECRET","time":{"start":1788253202000,"end":1788253209000}}}`,
 		"storage/part/msg3/prt5.json":  `{"type":"text","text":"And now?"}`,
 		"storage/part/msg4/prt6.json":  `{"type":"tool","callID":"c3","tool":"view","state":{"status":"completed","input":{},"output":"","time":{"start":1788256802000,"end":1788256803000}}}`,
-		"storage/part/msg4/prt7.json":  `from the future`,
+		"storage/part/msg4/prt7.json":  `["from the future"]`,
 	}, 1000},
 	"cline": {map[string]string{"tasks/s1/api_conversation_history.json": `[
 		{"role":"user","content":[{"type":"text","text":"<task>\nRelease SECRET\n</task>"},{"type":"text","text":"<environment_details>SECRET</environment_details>"}],"ts":1788253201000},
@@ -97,6 +97,30 @@ func TestAgentSessions(t *testing.T) {
 			require.Zero(t, report.Dropped.Total(), report.Reasons)
 			require.Equal(t, 1, report.Skipped)
 		})
+	}
+}
+
+// A document that is damaged, or is of another form, is dropped by its name as a damaged line is.
+func TestDamagedDocuments(t *testing.T) {
+	for format, tt := range map[string]struct{ name, text, reason string }{
+		"opencode":     {"storage/part/msg2/prt1.json", `{"type":"tool","callID":"SECR`, "the file is cut off in this line"},
+		"cline":        {"tasks/s3/api_conversation_history.json", `[{"role":"user","content":"SECR`, "is no JSON document of a session"},
+		"cline, other": {"tasks/s3/api_conversation_history.json", `[{"kind":"SECRET"}]`, "is no task: none of its messages has a role that is known"},
+	} {
+		format, _, _ := strings.Cut(format, ",")
+		fsys := fstest.MapFS{"home/" + tt.name: {Data: []byte(tt.text)}}
+		for name, text := range agentSessions[format].files {
+			if name != tt.name {
+				fsys[path.Join("home", name)] = &fstest.MapFile{Data: []byte(text)}
+			}
+		}
+		var report Report
+		for it, err := range ReadFS(t.Context(), fsys, "home", Options{}) {
+			require.NoError(t, err)
+			report.Add(it)
+		}
+		require.Equal(t, []Reason{{File: tt.name, Line: 1, Reason: tt.reason}}, report.Reasons, format)
+		require.Positive(t, report.Taken.Episodes)
 	}
 }
 

@@ -18,7 +18,10 @@ import (
 // sniffed is how much of a file is looked at to tell its format.
 const sniffed = 64 << 10
 
-var errUnknownFormat = errors.New("format is not recognised; name it")
+var (
+	errUnknownFormat = errors.New("format is not recognised; name it (--format)")
+	errEmpty         = errors.New("it is empty")
+)
 
 // detect tells the format of the input: a folder by the files in it, a file by its first values.
 func (in *input) detect() (string, error) {
@@ -58,14 +61,20 @@ func (in *input) detectFolder() ([]string, error) {
 			}
 		}
 	}
-	found := map[string]bool{}
+	found, empty := map[string]bool{}, true
 	err := fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".yaml", ".yml", ".md"}, path.Ext(name)) {
+		if err != nil || d.IsDir() {
 			return err
 		}
-		if f, err := in.detectFile(name); err == nil {
+		if !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".yaml", ".yml", ".md"}, path.Ext(name)) {
+			empty = false
+			return nil
+		}
+		f, err := in.detectFile(name)
+		if err == nil {
 			found[f] = true
 		}
+		empty = empty && errors.Is(err, errEmpty)
 		return nil
 	})
 	if err != nil {
@@ -76,6 +85,9 @@ func (in *input) detectFolder() ([]string, error) {
 		if found[f.Name] {
 			all = append(all, f.Name)
 		}
+	}
+	if all == nil && empty {
+		return nil, errEmpty
 	}
 	if all == nil {
 		return nil, errUnknownFormat
@@ -124,7 +136,9 @@ func sniff(name string, head []byte) (string, error) {
 	if name == "api_conversation_history.json" {
 		return "cline", nil
 	}
-	head = bytes.TrimPrefix(head, []byte(bom))
+	if head = bytes.TrimPrefix(head, []byte(bom)); len(bytes.TrimSpace(head)) == 0 {
+		return "", errEmpty
+	}
 	if openAPIHead.Match(head) {
 		return "openapi", nil
 	}

@@ -76,9 +76,13 @@ func TestDetect(t *testing.T) {
 	got, err := Detect("testdata/traces")
 	assert.NoError(t, err)
 	assert.Equal(t, []string{"claude-code", "codex", "openai-chat", "otel", "mcp-jsonrpc", "langfuse", "langsmith"}, got, "a folder of several")
-	for _, unknown := range []string{"", "hello", "[]", "{}", `{"id":"x"}`, "\x00\x01"} {
+	for _, unknown := range []string{"hello", "[]", "{}", `{"id":"x"}`, "\x00\x01"} {
 		_, err := sniff("file", []byte(unknown))
 		assert.ErrorIs(t, err, errUnknownFormat, unknown)
+	}
+	for _, empty := range []string{"", bom, " \n\n"} {
+		_, err := sniff("file", []byte(empty))
+		assert.ErrorIs(t, err, errEmpty)
 	}
 	_, err = Detect("testdata/absent")
 	assert.ErrorIs(t, err, fs.ErrNotExist)
@@ -315,7 +319,7 @@ func TestReadErrors(t *testing.T) {
 	assert.ErrorContains(t, one("testdata/dataset", Options{Format: "csv"}), `unknown format "csv"`)
 	assert.ErrorContains(t, one("testdata/dataset", Options{Split: "dev"}), `split "dev"`)
 	assert.ErrorContains(t, one("testdata/claude", Options{Format: "dataset"}), "neither tools.jsonl")
-	assert.ErrorIs(t, one(t.TempDir(), Options{}), errUnknownFormat)
+	assert.ErrorIs(t, one(t.TempDir(), Options{}), errEmpty)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -86,7 +86,7 @@ func (in *input) eachTraceFile(t *traces, endings []string, emit func(Item) bool
 func (t *traces) file(name string, emit func(Item)) {
 	t.threads, t.order = map[string]*thread{}, nil
 	t.emit = func(it Item) {
-		it.File = name
+		it.File = cmp.Or(it.File, name)
 		emit(it)
 	}
 }

@@ -118,6 +118,7 @@ func TestAliasesThatCannotBe(t *testing.T) {
 	require.NoError(t, err)
 	for want, r := range map[string]Rule{
 		`"nothing" is in no catalog and no episode`:  {Tool: "nothing", Alias: "stale"},
+		`no episode; did you mean fresh?`:            {Tool: "fresch", Alias: "stale"},
 		`no tool of server "nowhere"`:                {Tool: "nowhere:*", Alias: "old:*"},
 		`"fresh" cannot stand for "fresh"`:           {Tool: "stale", Alias: "fresh"},
 		`"old:*" would stand for itself`:             {Tool: "old:*", Alias: "now:*"},

@@ -191,7 +191,8 @@ func (w *writer) knownTool(field, spelling string) (id string, err error) {
 		return "", invalidRule(field, err.Error())
 	}
 	if !w.state.Knows(id) {
-		return "", &suggest.RequestError{Kind: suggest.NotFound, Field: field, Detail: fmt.Sprintf("%q is in no catalog and no episode", id)}
+		return "", &suggest.RequestError{Kind: suggest.NotFound, Field: field, Detail: fmt.Sprintf("%q is in no catalog and no episode", id) +
+			catalog.DidYouMean(w.Model().UnknownID(id, catalog.KindTool, true).DidYouMean)}
 	}
 	return id, nil
 }

@@ -59,8 +59,8 @@ func (m Machine) Places() []Place {
 	}
 	jsonl, json := []string{".jsonl"}, []string{".json"}
 	all := []Place{
-		{Host: "claude-code", Format: "claude-code", Path: filepath.Join(env("CLAUDE_CONFIG_DIR", home(".claude")), "projects"), endings: jsonl},
-		{Host: "codex", Format: "codex", Path: filepath.Join(env("CODEX_HOME", home(".codex")), "sessions"), endings: jsonl},
+		{Host: "claude-code", Format: "claude-code", Path: m.File(".claude/projects"), endings: jsonl},
+		{Host: "codex", Format: "codex", Path: m.File(".codex/sessions"), endings: jsonl},
 		{Host: "copilot-cli", Format: "copilot-cli", Path: home(".copilot", "session-state"), endings: jsonl},
 		{Host: "copilot-cli", Status: NotRead + "sessions of versions before events.jsonl", Path: home(".copilot", "history-session-state")},
 		{Host: "gemini-cli", Format: "gemini-cli", Path: home(".gemini", "tmp"), endings: json},
@@ -73,7 +73,7 @@ func (m Machine) Places() []Place {
 		{Host: "cursor", Status: noFormat, Path: filepath.Join(m.Editors(), "Cursor", "User", "globalStorage", "state.vscdb")},
 	}
 	for i := range all {
-		all[i].Shown = m.shown(all[i].Path)
+		all[i].Shown = m.Shown(all[i].Path)
 	}
 	return all
 }
@@ -82,16 +82,32 @@ func (m Machine) Places() []Place {
 // which server a tool belongs are left out: of their servers nobody can say that they are not used.
 func (m Machine) Configs() []Config {
 	home := func(parts ...string) string { return filepath.Join(append([]string{m.Home}, parts...)...) }
-	codex := m.Env("CODEX_HOME")
-	if codex == "" {
-		codex = home(".codex")
-	}
 	return []Config{
-		{"claude-code", home(".claude.json")},
-		{"codex", filepath.Join(codex, "config.toml")},
+		{"claude-code", m.File(".claude.json")},
+		{"codex", m.File(".codex/config.toml")},
 		{"copilot-cli", home(".copilot", "mcp-config.json")},
 		{"cline", filepath.Join(m.Editors(), "Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")},
 	}
+}
+
+// File is a file or folder of a host, named from the home directory: below the directory that the host's variable names,
+// which for Claude Code also holds the .claude.json that otherwise is beside it. EDITORS stands for Editors.
+func (m Machine) File(name string) string {
+	folder, rest, _ := strings.Cut(name, "/")
+	claude, codex := m.Env("CLAUDE_CONFIG_DIR"), m.Env("CODEX_HOME")
+	switch {
+	case folder == "EDITORS":
+		folder = m.Editors()
+	case folder == ".claude" && claude != "":
+		folder = claude
+	case folder == ".claude.json" && claude != "":
+		folder = filepath.Join(claude, folder)
+	case folder == ".codex" && codex != "":
+		folder = codex
+	default:
+		folder = filepath.Join(m.Home, folder)
+	}
+	return filepath.Join(folder, filepath.FromSlash(rest))
 }
 
 // Editors is the directory of settings of editors.
@@ -111,7 +127,8 @@ func (m Machine) Editors() string {
 	return filepath.Join(m.Home, ".config")
 }
 
-func (m Machine) shown(path string) string {
+// Shown is a path with ~ for the home directory.
+func (m Machine) Shown(path string) string {
 	if rest, ok := strings.CutPrefix(path, m.Home+string(filepath.Separator)); ok {
 		return filepath.Join("~", rest)
 	}

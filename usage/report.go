@@ -12,6 +12,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/evaluate"
+	"waymark/ingest"
 	"waymark/mine"
 	"waymark/suggest"
 )
@@ -44,6 +45,8 @@ type Reading struct {
 	Skipped int      `json:"skipped_lines"` // of these, of a kind that is not known
 	Dropped int      `json:"dropped"`       // lines and tasks that could not be used
 	Unknown []string `json:"unknown_versions"`
+
+	Damaged []ingest.Reason `json:"damaged"` // of what was dropped the first maxDamaged, with the file
 }
 
 // Row is a server or a tool. The server "" are tools of the hosts themselves.
@@ -161,7 +164,7 @@ type Sources struct {
 // Report sums up what was collected.
 func (c *Collection) Report(ctx context.Context, s Sources) (*Report, error) {
 	r := &Report{Searched: c.places, From: c.from, To: c.to, Sessions: len(c.sessions), Tasks: c.episodes, Calls: c.calls,
-		Reading: Reading{c.tally.Lines, c.tally.Skipped, c.dropped, sortedKeys(c.unread)}}
+		Reading: Reading{c.tally.Lines, c.tally.Skipped, c.dropped, sortedKeys(c.unread), c.damaged}}
 	c.count(r)
 	r.Unused, r.Judged = c.unused(s.Configs)
 	r.Schemas = c.schemas(s.Tools)

@@ -52,6 +52,7 @@ type Collection struct {
 	episodes int
 	tally    ingest.Tally
 	dropped  int
+	damaged  []ingest.Reason
 	unread   map[string]int // reasons about versions
 }
 
@@ -69,10 +70,13 @@ type counts struct {
 	durations              map[int]int // by bucket
 }
 
+// maxDamaged bounds the list of what could not be used.
+const maxDamaged = 100
+
 // Collect reads the places. It tells progress after each episode.
 func Collect(ctx context.Context, places []Place, now time.Time, progress func(host string, calls int)) (*Collection, error) {
 	c := &Collection{places: places, tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[loopKey]*Loop{},
-		servers: map[string]map[sessionKey]bool{}, unread: map[string]int{}, weeks: map[int64]*Week{}}
+		servers: map[string]map[sessionKey]bool{}, unread: map[string]int{}, weeks: map[int64]*Week{}, damaged: []ingest.Reason{}}
 	seen := ingest.Seen{}
 	for i := range places {
 		p := &places[i]
@@ -87,6 +91,7 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 				p.Status = NotRead + "the files cannot be read"
 				break
 			}
+			it.File = filepath.Join(p.Shown, it.File)
 			c.item(p.Host, it)
 			progress(p.Host, c.calls)
 		}
@@ -102,6 +107,13 @@ func (c *Collection) item(host string, it ingest.Item) {
 		c.tally.Skipped += it.Tally.Skipped
 	case it.Dropped != "":
 		c.dropped++
+		if len(c.damaged) < maxDamaged {
+			reason := it.Dropped
+			if strings.HasPrefix(reason, "/") { // a place in the JSON, whose names may be anybody's
+				reason = reason[strings.LastIndex(reason, ": ")+1:]
+			}
+			c.damaged = append(c.damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
+		}
 		if strings.HasPrefix(it.Dropped, "version ") {
 			c.unread[host+", "+it.Dropped]++
 		}

@@ -41,6 +41,12 @@ func (r *Report) WriteText(out io.Writer) error {
 	if r.Skipped > 0 || r.Dropped > 0 {
 		w.table("Not understood", "")
 		w.line("%d of %d lines are of a kind that is not known; %d lines or tasks could not be used.", r.Skipped, r.Lines, r.Dropped)
+		for _, d := range r.Damaged[:min(len(r.Damaged), 5)] {
+			w.line("%s:%d: %s", plain(d.File), d.Line, plain(d.Reason))
+		}
+		if more := r.Dropped - 5; more > 0 {
+			w.line("… and %d more", more)
+		}
 	}
 	if w.err != nil {
 		return w.err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -75,7 +76,7 @@ func (a *app) showConfig(cmd *cobra.Command) error {
 	if a.json {
 		return a.printValue(answer)
 	}
-	a.printf("settings file %s%s\n\n", clean(path), map[bool]string{false: " (not present)"}[answer.Exists])
+	a.printf("settings file %s%s\n\n", cmp.Or(clean(path), "none"), map[bool]string{false: " (not present)"}[answer.Exists || path == ""])
 	var rows [][]string
 	for _, s := range answer.Settings {
 		origin := s.Origin

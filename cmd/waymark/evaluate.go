@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -94,12 +92,7 @@ func (e evaluation) check() error {
 	case e.whisper && e.html != "":
 		return usagef("--whisper does not go with --html")
 	case e.html != "": // an evaluation takes too long to find out at its end
-		if info, err := os.Stat(filepath.Dir(e.html)); err != nil || !info.IsDir() {
-			return usagef("--html %s: there is no folder %s", e.html, filepath.Dir(e.html))
-		}
-		if info, err := os.Stat(e.html); err == nil && info.IsDir() {
-			return usagef("--html %s is a folder, and must be a file", e.html)
-		}
+		return checkFile("html", e.html)
 	}
 	return nil
 }

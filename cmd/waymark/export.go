@@ -50,6 +50,11 @@ history instead, one object a line; import reads it back.`,
 			} else if around != "" {
 				return usagef("--around is for the graph; --format waymark writes everything")
 			}
+			if output != "" && output != "-" {
+				if err := checkFile("output", output); err != nil {
+					return err
+				}
+			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
 				resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: path})
 				if err != nil {
@@ -81,7 +86,7 @@ history instead, one object a line; import reads it back.`,
 func replaceFile(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
 	if err != nil {
-		return err
+		return fmt.Errorf("write %s: %w", path, cmp.Or(errors.Unwrap(err), err)) // nobody knows the temporary one
 	}
 	defer func() {
 		if err != nil {

@@ -3,7 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -55,6 +58,10 @@ func mustBe(f *pflag.Flag, got string) error {
 		kind = "a whole number"
 	case "float64":
 		kind = "a number"
+	case "duration":
+		kind = "a duration in h, m and s, as in 720h or 1m30s"
+	case "days":
+		kind = "a duration in w, d, h, m or s, as in 30d or 720h"
 	case "bool":
 		kind = "true or false"
 	case "stringSlice":
@@ -62,6 +69,37 @@ func mustBe(f *pflag.Flag, got string) error {
 	}
 	return fmt.Errorf("must be %s, got %q", kind, got)
 }
+
+// checkFile refuses the file that a flag names for writing, before anything is done for it, where it cannot be one.
+func checkFile(flag, path string) error {
+	if folder := filepath.Dir(path); !isFolder(folder) {
+		return usagef("--%s %s: there is no folder %s", flag, path, folder)
+	}
+	if isFolder(path) {
+		return usagef("--%s %s is a folder, and must be a file", flag, path)
+	}
+	return nil
+}
+
+// lasting is a duration that may also be a number of days or weeks, as in 30d.
+type lasting time.Duration
+
+func (l *lasting) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	for ending, unit := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if number, ok := strings.CutSuffix(text, ending); ok {
+			var n int64
+			if n, err = strconv.ParseInt(number, 10, 16); err == nil { // more would be no duration
+				d = time.Duration(n) * unit
+			}
+		}
+	}
+	*l = lasting(d)
+	return err
+}
+
+func (l *lasting) String() string { return time.Duration(*l).String() }
+func (*lasting) Type() string     { return "days" }
 
 // elsewhere are the flags, each after a space, that a command needs which is to meet the same data.
 func (a *app) elsewhere() (flags string) {

@@ -57,8 +57,7 @@ func (h *house) joinLog(address string, opts eventlog.Options) error {
 }
 
 func (a *app) fleetCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "fleet", Short: "Look at servers that share a log"}
-	cmd.AddCommand(&cobra.Command{
+	return group("fleet", "Look at servers that share a log", &cobra.Command{
 		Use:   "status [URL …]",
 		Short: "Compare position, lag and model hash of replicas",
 		Long: `Asks each server for the position, the lag and the hash of its model: by default the one that has the data directory. The
@@ -67,7 +66,6 @@ or has another model than another replica at the same position and build.`,
 		Example: "  waymark fleet status http://a:7070 http://b:7070",
 		RunE:    func(cmd *cobra.Command, urls []string) error { return a.fleetStatus(cmd.Context(), urls) },
 	})
-	return cmd
 }
 
 // replicaSeen is what a server says about itself, and what is wrong with it.

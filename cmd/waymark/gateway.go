@@ -359,6 +359,14 @@ tool in which * stands for any characters.`,
 					if _, err := c.Call(cmd.Context(), http.MethodPost, "/v1/grants", map[string]string{"pattern": p}); err != nil {
 						return fmt.Errorf("grant %s: %w", p, err)
 					}
+					var unknown *client.Problem
+					if strings.Contains(p, "*") {
+						continue
+					}
+					_, err := c.Call(cmd.Context(), http.MethodGet, "/v1/tools/"+url.PathEscape(p), nil)
+					if errors.As(err, &unknown) && unknown.Status == http.StatusNotFound { // it may come later
+						fmt.Fprintf(a.errs, "waymark: no tool that is known matches %s: %s\n", clean(p), clean(unknown.Detail))
+					}
 				}
 				return a.saidOf("granted", patterns)
 			})

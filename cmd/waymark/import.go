@@ -124,7 +124,7 @@ func checkImport(o ingest.Options) error {
 	switch o.Split {
 	case "train", "test", "all":
 	default:
-		return usagef("--unknown split %q: want train, test or all", o.Split)
+		return usagef("unknown --split %q: want train, test or all", o.Split)
 	}
 	names := []string{"auto"}
 	for _, f := range ingest.Formats() {
@@ -157,10 +157,8 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		formats := []string{im.opts.Format}
 		if im.opts.Format == "auto" {
 			var err error
-			if formats, err = ingest.Detect(file); errors.Is(err, fs.ErrNotExist) {
+			if formats, err = ingest.Detect(file); err != nil {
 				return fmt.Errorf("import %s: %w", path, err)
-			} else if err != nil {
-				return fmt.Errorf("import %s: %w (--format)", path, err)
 			}
 		}
 		info, err := os.Stat(file)

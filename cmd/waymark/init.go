@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/hostfile"
@@ -84,7 +85,7 @@ Waymark connects them. waymark uninit takes everything out again.`,
 			if err != nil || o.print {
 				return cmp.Or(err, a.printInit(p))
 			}
-			return a.writeHost(i, o, func(text []byte) ([]byte, error) { return withServer(i, text, server, p.Config) },
+			return a.writeHost(i, o, false, func(text []byte) ([]byte, error) { return withServer(i, text, server) },
 				func(text []byte) ([]byte, error) { return withHooks(text, hooks, hosts[i].flat) })
 		},
 	}
@@ -112,7 +113,7 @@ difference. Nothing else in the files is touched.`,
 				return err
 			}
 			o.hook = hosts[i].hooks != ""
-			return a.writeHost(i, o, func(text []byte) ([]byte, error) { return withoutServer(i, text) },
+			return a.writeHost(i, o, true, func(text []byte) ([]byte, error) { return withoutServer(i, text) },
 				func(text []byte) ([]byte, error) { return withHooks(text, nil, hosts[i].flat) })
 		},
 	}
@@ -151,14 +152,28 @@ func hostPath(name string, project bool) (string, error) {
 	if project {
 		return filepath.Abs(filepath.FromSlash(name))
 	}
-	home, err := os.UserHomeDir()
+	m, err := thisMachine()
 	if err != nil {
 		return "", err
 	}
-	if rest, ok := strings.CutPrefix(name, "EDITORS/"); ok {
-		return filepath.Join(usage.Machine{Home: home, OS: runtime.GOOS, Env: os.Getenv}.Editors(), filepath.FromSlash(rest)), nil
+	return filepath.Abs(m.File(name)) // the variables of a host may hold any path
+}
+
+func thisMachine() (m usage.Machine, err error) {
+	m = usage.Machine{OS: runtime.GOOS, Env: os.Getenv}
+	m.Home, err = os.UserHomeDir()
+	return m, err
+}
+
+// whereHosts puts folders of hosts in a text where the hosts' variables say that they are.
+func whereHosts(text string) string {
+	m, err := thisMachine()
+	for _, folder := range []string{".claude", ".codex"} {
+		if err == nil {
+			text = strings.ReplaceAll(text, "~/"+folder+"/", filepath.ToSlash(m.Shown(m.File(folder)))+"/")
+		}
 	}
-	return filepath.Join(home, filepath.FromSlash(name)), nil
+	return text
 }
 
 // printed is what init prints as JSON.
@@ -201,7 +216,7 @@ func (a *app) hostConfig(i int, o initOptions) (p printed, server, hooks map[str
 	if h.name == "vscode" || h.name == "claude-code" && o.url != "" {
 		server["type"] = kind
 	}
-	p = printed{Host: h.name, File: h.file, Config: codexTOML(server)}
+	p = printed{Host: h.name, File: whereHosts(h.file), Config: codexTOML(server)}
 	if h.servers != "" {
 		p.Config = indented(map[string]any{h.servers: map[string]any{"waymark": server}})
 	}
@@ -215,7 +230,7 @@ func (a *app) hostConfig(i int, o initOptions) (p printed, server, hooks map[str
 		if h.flat {
 			whole["version"] = 1
 		}
-		p.HooksFile, p.Hooks = h.hooks, indented(whole)
+		p.HooksFile, p.Hooks = whereHosts(h.hooks), indented(whole)
 	}
 	return p, server, hooks, nil
 }
@@ -231,10 +246,92 @@ func (a *app) printInit(p printed) error {
 	return nil
 }
 
-// edit is a file of a host before and after.
+// edit is a file of a host before and after; nil is none.
 type edit struct {
 	path          string
 	before, after []byte
+}
+
+// madeFile lists, by file of a host, what was not there before Waymark wrote into it: "" for the file, else the path of
+// a member. Of what becomes empty when Waymark is taken out again only that is removed.
+const madeFile = "host-files.json"
+
+// traced adds what an edit makes to the list, and where it is undone takes out what it leaves empty. record is the list.
+func (a *app) traced(edits []edit, undo bool) (record edit, err error) {
+	dir, err := filepath.Abs(a.data)
+	if err != nil {
+		return record, err
+	}
+	if record, err = readEdit(filepath.Join(dir, madeFile)); err != nil {
+		return record, err
+	}
+	all := map[string][]string{}
+	if len(record.before) > 0 {
+		if err := json.Unmarshal(record.before, &all); err != nil {
+			return record, fmt.Errorf("%s: %w", record.path, err)
+		}
+	}
+	for i, e := range edits {
+		if filepath.Dir(e.path) == dir { // a list like this one
+			edits[i].after = withoutEmpty(e.after, []string{""})
+			continue
+		}
+		made := append(all[e.path], madeBy(e)...)
+		slices.Sort(made)
+		made = slices.Compact(made)
+		slices.Reverse(made) // inner before outer
+		if undo {
+			edits[i].after = withoutEmpty(e.after, made)
+		}
+		made = slices.DeleteFunc(made, func(path string) bool {
+			v, err := hostfile.Get(edits[i].after, strings.Split(path, "/")...)
+			return edits[i].after == nil || path != "" && (err != nil || v == nil)
+		})
+		if all[e.path] = made; len(made) == 0 {
+			delete(all, e.path)
+		}
+	}
+	if len(all) > 0 {
+		record.after = append([]byte(indented(all)), '\n')
+	}
+	return record, nil
+}
+
+// madeBy lists what an edit makes, two levels deep.
+func madeBy(e edit) (made []string) {
+	if e.before == nil {
+		made = append(made, "")
+	}
+	var was, is map[string]json.RawMessage
+	_, _ = json.Unmarshal(e.before, &was), json.Unmarshal(e.after, &is) // TOML has no empty lists to leave
+	for name, v := range is {
+		if was[name] == nil {
+			made = append(made, name)
+		}
+		var inWas, inIs map[string]json.RawMessage
+		_, _ = json.Unmarshal(was[name], &inWas), json.Unmarshal(v, &inIs) // no object: no members
+		for inner := range inIs {
+			if inWas[inner] == nil {
+				made = append(made, name+"/"+inner)
+			}
+		}
+	}
+	return made
+}
+
+// withoutEmpty takes out of a text what was made and is empty; nil where that is the file.
+func withoutEmpty(text []byte, made []string) []byte {
+	for _, name := range slices.Concat(made, made) { // again: a version goes when the hooks are gone
+		path := strings.Split(name, "/")
+		v, err := hostfile.Get(text, path...)
+		switch {
+		case name == "" && strings.Trim(string(text), "{} \t\r\n") == "":
+			return nil
+		case err == nil && (sameJSON(v, []byte("{}")) || sameJSON(v, []byte("[]")) || name == "version" && sameJSON(text, []byte(`{"version":1}`))):
+			text, _, _ = hostfile.Remove(text, path...) // it was just read
+		}
+	}
+	return text
 }
 
 // readEdit is a file as it is; one that is not there is empty.
@@ -247,7 +344,7 @@ func readEdit(path string) (e edit, err error) {
 }
 
 // writeHost changes the files of a host, after showing how and asking.
-func (a *app) writeHost(i int, o initOptions, servers, hooks func([]byte) ([]byte, error)) error {
+func (a *app) writeHost(i int, o initOptions, undo bool, servers, hooks func([]byte) ([]byte, error)) error {
 	h := hosts[i]
 	files := []struct {
 		name   string
@@ -275,18 +372,29 @@ func (a *app) writeHost(i int, o initOptions, servers, hooks func([]byte) ([]byt
 		if err != nil {
 			return err
 		}
+		byHand := "waymark init --print prints what to add by hand"
+		if undo {
+			byHand = "take waymark out of it by hand"
+			if !bytes.Contains(e.before, []byte("waymark")) { // nothing to take out, whatever the file holds
+				continue
+			}
+		}
 		if e.after, err = f.change(e.before); err != nil {
-			return rejected{fmt.Errorf("%s cannot be changed: %w; waymark init --print prints what to add by hand", path, err)}
+			return rejected{fmt.Errorf("%s cannot be changed: %w; %s", path, err, byHand)}
 		}
 		if !bytes.Equal(e.before, e.after) {
 			edits = append(edits, e)
 		}
 	}
-	return a.apply(edits, o.yes)
+	return a.apply(edits, o.yes, undo)
 }
 
-// apply shows edits, asks, and writes them. What is left without content is removed.
-func (a *app) apply(edits []edit, yes bool) error {
+// apply shows edits, asks, and writes them; undo takes out what is left empty.
+func (a *app) apply(edits []edit, yes, undo bool) error {
+	record, err := a.traced(edits, undo)
+	if err != nil {
+		return err
+	}
 	changed := []string{}
 	for _, e := range edits {
 		changed = append(changed, e.path)
@@ -297,6 +405,13 @@ func (a *app) apply(edits []edit, yes bool) error {
 			return err
 		}
 	}
+	switch {
+	case bytes.Equal(record.before, record.after):
+	case undo:
+		edits = append(edits, record)
+	default:
+		edits = append([]edit{record}, edits...) // first: what is made can always be taken out
+	}
 	for _, e := range edits {
 		if err := e.write(); err != nil {
 			return err
@@ -305,7 +420,7 @@ func (a *app) apply(edits []edit, yes bool) error {
 	if a.json {
 		return a.printValue(map[string]any{"changed": changed})
 	}
-	if len(edits) == 0 {
+	if len(changed) == 0 {
 		a.printf("nothing to change\n")
 	}
 	for _, path := range changed {
@@ -315,10 +430,14 @@ func (a *app) apply(edits []edit, yes bool) error {
 }
 
 func (e edit) write() error {
-	if strings.Trim(string(e.after), "{} \t\r\n") == "" {
+	if e.after == nil {
 		return os.Remove(e.path)
 	}
-	if err := os.MkdirAll(filepath.Dir(e.path), 0o755); err != nil {
+	folder := fs.FileMode(0o755)
+	if filepath.Base(e.path) == madeFile { // the data directory
+		folder = 0o700
+	}
+	if err := os.MkdirAll(filepath.Dir(e.path), folder); err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o644)
@@ -331,29 +450,77 @@ func (e edit) write() error {
 	return os.Chmod(e.path, mode)
 }
 
-func withServer(i int, text []byte, server map[string]any, block string) ([]byte, error) {
+// ownMembers are those of a server that init writes; the others of one that is there already stay.
+var ownMembers = []string{"command", "args", "url", "type"}
+
+func withServer(i int, text []byte, server map[string]any) (after []byte, err error) {
 	if hosts[i].servers == "" {
-		after := hostfile.SetTable(text, "mcp_servers.waymark", block)
-		found, _, err := ingest.Launches("config.toml", after)
-		if err == nil && !slices.ContainsFunc(found, func(l ingest.Launch) bool { return l.Name == "waymark" }) {
-			err = errors.New("the servers in it are written in another way")
-		}
-		return after, err
+		return withTable(text, server)
 	}
-	if was, err := hostfile.Get(text, hosts[i].servers, "waymark"); err != nil {
+	path := []string{hosts[i].servers, "waymark"}
+	if was, err := hostfile.Get(text, path...); err != nil {
 		return nil, err
-	} else if is, _ := json.Marshal(server); was != nil && sameJSON(was, is) {
-		return text, nil
+	} else if was == nil {
+		return hostfile.Set(text, server, path...)
 	}
-	return hostfile.Set(text, server, hosts[i].servers, "waymark")
+	for _, name := range ownMembers {
+		was, err := hostfile.Get(text, append(path, name)...)
+		if err != nil {
+			return nil, err
+		}
+		is, _ := json.Marshal(server[name])
+		switch {
+		case server[name] == nil:
+			text, _, err = hostfile.Remove(text, append(path, name)...)
+		case was == nil || !sameJSON(was, is):
+			text, err = hostfile.Set(text, server[name], append(path, name)...)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
 }
 
-func withoutServer(i int, text []byte) (after []byte, err error) {
-	if hosts[i].servers == "" {
-		after, _ = hostfile.RemoveTable(text, "mcp_servers.waymark")
-		return after, nil
+// withTable is withServer for TOML.
+func withTable(text []byte, server map[string]any) (after []byte, err error) {
+	var before struct {
+		Servers map[string]map[string]any `toml:"mcp_servers"`
 	}
-	after, _, err = hostfile.Remove(text, hosts[i].servers, "waymark")
+	if err := toml.Unmarshal(text, &before); err != nil {
+		return nil, err
+	}
+	block, there := codexTOML(server), before.Servers["waymark"]
+	for _, name := range ownMembers {
+		delete(there, name)
+	}
+	if len(there) > 0 {
+		maps.Copy(there, server)
+		whole, err := toml.Marshal(map[string]any{"mcp_servers": map[string]any{"waymark": there}})
+		if err != nil {
+			return nil, err
+		}
+		block = strings.TrimSpace(strings.TrimPrefix(string(whole), "[mcp_servers]\n"))
+	}
+	after = hostfile.SetTable(text, "mcp_servers.waymark", block)
+	if toml.Unmarshal(after, &before) != nil {
+		err = errInline
+	}
+	return after, err
+}
+
+var errInline = errors.New("its servers are written as an inline table or with dotted keys, to which no table can be added")
+
+func withoutServer(i int, text []byte) (after []byte, err error) {
+	if hosts[i].servers != "" {
+		after, _, err = hostfile.Remove(text, hosts[i].servers, "waymark")
+		return after, err
+	}
+	after, _ = hostfile.RemoveTable(text, "mcp_servers.waymark")
+	left, _, _ := ingest.Launches("config.toml", after) // what cannot be read starts nothing
+	if slices.ContainsFunc(left, func(l ingest.Launch) bool { return l.Name == "waymark" }) {
+		err = errInline
+	}
 	return after, err
 }
 
@@ -375,45 +542,38 @@ func withHooks(text []byte, hooks map[string]any, flat bool) ([]byte, error) {
 		}
 	}
 	for _, event := range slices.Sorted(maps.Keys(there)) {
-		var list []any
+		var found []json.RawMessage
 		for _, group := range there[event] {
-			if !ownHook(group) {
-				list = append(list, group)
+			if ownHook(group) {
+				found = append(found, group)
 			}
 		}
-		own, _ := hooks[event].([]any)
-		list = append(list, own...)
-		was, _ := json.Marshal(there[event])
-		is, _ := json.Marshal(list)
-		switch {
-		case sameJSON(was, is):
-		case len(list) == 0:
-			text, _, err = hostfile.Remove(text, "hooks", event)
-		default:
-			text, err = hostfile.Set(text, list, "hooks", event)
+		want, _ := hooks[event].([]any)
+		was, _ := json.Marshal(found)
+		is, _ := json.Marshal(want)
+		if sameJSON(was, is) {
+			continue
+		}
+		if len(found) > 0 {
+			text, err = hostfile.Drop(text, ownHook, "hooks", event)
+		}
+		for k, group := range want {
+			switch {
+			case err != nil:
+			case k == 0 && len(there[event]) == 0: // also null
+				text, err = hostfile.Set(text, []any{group}, "hooks", event)
+			default:
+				text, err = hostfile.Append(text, group, "hooks", event)
+			}
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if !flat {
-		return text, nil
+	if version, err := hostfile.Get(text, "version"); err != nil || !flat || len(hooks) == 0 || version != nil {
+		return text, err
 	}
-	return withVersion(text, len(hooks) > 0)
-}
-
-// withVersion adds the version to a file of flat hooks, and empties one that holds nothing else.
-func withVersion(text []byte, hooks bool) ([]byte, error) {
-	version, err := hostfile.Get(text, "version")
-	switch {
-	case err != nil:
-		return nil, err
-	case hooks && version == nil:
-		return hostfile.Set(text, 1, "version")
-	case !hooks && sameJSON(text, []byte(`{"version":1}`)):
-		return nil, nil
-	}
-	return text, nil
+	return hostfile.Set(text, 1, "version")
 }
 
 var ownCommand = regexp.MustCompile(`(^|[/\\'"])waymark(-hook|-hook\.exe|\.exe)?['"]? (hook )?--host `)

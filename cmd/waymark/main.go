@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -238,7 +239,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	f.StringVar(&a.data, "data", datadir.Default(), "data `directory`")
 	f.StringVar(&a.workspace, "workspace", "default", "workspace `name`")
 	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
-	f.StringVar(&a.config, "config", "", "settings `file` (default "+defaultConfigFile()+", if present)")
+	f.StringVar(&a.config, "config", "", "settings `file` (default "+cmp.Or(defaultConfigFile(), "waymark/config.yaml in the directory of settings")+", if present)")
 	f.StringVar(&a.vocabulary.embeddings, "embeddings", "", "`file` of word vectors (GloVe text, or a model2vec folder); used by the process that owns the data directory")
 	f.StringVar(&a.vocabulary.thesaurus, "thesaurus", "", "`file` of additional synonyms for search and spelling correction; used by the process that owns the data directory")
 	f.StringVar(&a.logLevel, "log-level", "warn", "what is logged to stderr: debug, info, warn or error")
@@ -264,6 +265,9 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	root.SetCompletionCommandGroupID("Operate")
 	a.complete(root)
 	a.wrap(root)
+	root.InitDefaultCompletionCmd() // a group like the others, but its scripts do not wait for settings
+	completion, _, _ := root.Find([]string{"completion"})
+	completion.Args, completion.RunE = noSuchCommand, needsCommand
 	return root
 }
 
@@ -311,12 +315,13 @@ func (a *app) flagOf(cmd *cobra.Command, field string) string {
 
 // group is a command that only holds others.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: noSuchCommand}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return usagef("%s needs a command; see `%s --help`", inWords(cmd), cmd.CommandPath())
-	}
+	cmd := &cobra.Command{Use: use, Short: short, Args: noSuchCommand, RunE: needsCommand}
 	cmd.AddCommand(subs...)
 	return cmd
+}
+
+func needsCommand(cmd *cobra.Command, _ []string) error {
+	return usagef("%s needs a command; see `%s --help`", inWords(cmd), cmd.CommandPath())
 }
 
 func noSuchCommand(cmd *cobra.Command, args []string) error {

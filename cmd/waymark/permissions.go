@@ -146,7 +146,7 @@ func (a *app) suggestPermissions(ctx context.Context, o permissionOptions) error
 		return err
 	}
 	p := rulesOf(h, usage.Permissions(d.Tools, episodes, o.limits), d.Tools)
-	if p.Text, p.File = permissionText(h, p.Rules), "~/"+p.File; o.project {
+	if p.Text, p.File = permissionText(h, p.Rules), whereHosts("~/"+p.File); o.project {
 		if _, err := permissionFile(h, o); err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ func (a *app) writePermissions(h int, o permissionOptions, rules []permissionRul
 		return rejected{fmt.Errorf("%s cannot be changed: %w; without --write the rules are printed", path, err)}
 	}
 	if file.after = after; len(added) == 0 {
-		return a.apply(nil, o.yes)
+		return a.apply(nil, o.yes, false)
 	}
 	record, granted, err := a.grantedRules(path)
 	if err != nil {
@@ -276,7 +276,7 @@ func (a *app) writePermissions(h int, o permissionOptions, rules []permissionRul
 	if record.after, err = hostfile.Set(record.before, slices.Compact(slices.Sorted(slices.Values(append(granted, added...)))), path); err != nil {
 		return fmt.Errorf("%s: %w", record.path, err)
 	}
-	return a.apply([]edit{record, file}, o.yes) // the record first: what is added can always be taken out
+	return a.apply([]edit{record, file}, o.yes, false) // the record first: what is added can always be taken out
 }
 
 func (a *app) permissionsUndo() *cobra.Command {
@@ -311,7 +311,7 @@ func (a *app) permissionsUndo() *cobra.Command {
 				return fmt.Errorf("%s: %w", record.path, err)
 			}
 			edits := slices.DeleteFunc([]edit{file, record}, func(e edit) bool { return string(e.before) == string(e.after) })
-			return a.apply(edits, o.yes)
+			return a.apply(edits, o.yes, true)
 		},
 	}
 	o.flags(cmd)
@@ -368,8 +368,17 @@ func addRules(h int, text []byte, want []string) (after []byte, added []string, 
 	if len(added) == 0 {
 		return text, nil, nil
 	}
-	after, err = hostfile.Set(text, append(there, added...), permissionHosts[h].list...)
-	return after, added, err
+	path := permissionHosts[h].list
+	if len(there) == 0 {
+		after, err = hostfile.Set(text, added, path...)
+		return after, added, err
+	}
+	for _, rule := range added {
+		if text, err = hostfile.Append(text, rule, path...); err != nil {
+			return nil, nil, err
+		}
+	}
+	return text, added, nil
 }
 
 // addTables adds tables about tools of the servers that the text configures: a server that had nothing but a rule
@@ -398,6 +407,9 @@ func addTables(text []byte, want []string) (after []byte, added []string, err er
 }
 
 func removeRules(h int, text []byte, rules []string) (after []byte, err error) {
+	if len(rules) == 0 { // whatever the file holds
+		return text, nil
+	}
 	if permissionHosts[h].list == nil {
 		for _, rule := range rules {
 			text, _ = hostfile.RemoveTable(text, rule)
@@ -405,18 +417,13 @@ func removeRules(h int, text []byte, rules []string) (after []byte, err error) {
 		return text, nil
 	}
 	there, err := listedRules(h, text)
-	if err != nil {
-		return nil, err
-	}
-	kept := slices.DeleteFunc(slices.Clone(there), func(rule string) bool { return slices.Contains(rules, rule) })
-	switch {
-	case len(kept) == len(there):
-		return text, nil
-	case len(kept) == 0:
-		text, _, err = hostfile.Remove(text, permissionHosts[h].list...)
+	if err != nil || len(there) == 0 {
 		return text, err
 	}
-	return hostfile.Set(text, kept, permissionHosts[h].list...)
+	return hostfile.Drop(text, func(element json.RawMessage) bool {
+		var rule string
+		return json.Unmarshal(element, &rule) == nil && slices.Contains(rules, rule)
+	}, permissionHosts[h].list...)
 }
 
 func listedRules(h int, text []byte) (rules []string, err error) {

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,8 +31,8 @@ values are not shown.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if html != "" {
-				if info, err := os.Stat(filepath.Dir(html)); err != nil || !info.IsDir() {
-					return usagef("--html %s: there is no folder %s", html, filepath.Dir(html))
+				if err := checkFile("html", html); err != nil {
+					return err
 				}
 			}
 			bar, err := a.progress(style, "report", -1)
@@ -52,11 +49,10 @@ values are not shown.`,
 }
 
 func (a *app) report(ctx context.Context, html string, keep bool, bar progress) error {
-	home, err := os.UserHomeDir()
+	machine, err := thisMachine()
 	if err != nil {
 		return err
 	}
-	machine := usage.Machine{Home: home, OS: runtime.GOOS, Env: os.Getenv}
 	places := usage.Look(machine.Places())
 	sessions, err := usage.Collect(ctx, places, time.Now(), func(host string, calls int) { bar.at(int64(calls), host) })
 	if err != nil {

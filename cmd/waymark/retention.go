@@ -16,7 +16,7 @@ import (
 // keepFlags are the retention rules.
 func (a *app) keepFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.DurationVar(&a.keep.For, "keep-for", 0, "forget episodes whose last step is older than this `duration`, as in 2160h; 0: no limit")
+	f.Var((*lasting)(&a.keep.For), "keep-for", "forget episodes whose last step is older than this `duration`, as in 90d or 2160h; 0: no limit")
 	f.IntVar(&a.keep.Episodes, "keep-episodes", 0, "keep the newest `N` episodes of each workspace and forget the others; 0: no limit")
 }
 
@@ -43,7 +43,7 @@ snapshots, episodes a day, and how long the disk lasts at the present rate. With
 those of the server. Nothing is changed unless --apply is given, which forgets these episodes as waymark forget
 does. A server with rules applies them by itself, at its start and once a day.`,
 		Example: `  waymark retention
-  waymark retention --keep-for 2160h
+  waymark retention --keep-for 90d
   waymark retention --keep-episodes 50000 --apply`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

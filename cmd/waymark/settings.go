@@ -161,11 +161,12 @@ func setFlag(f *pflag.Flag, value any) error {
 	return nil
 }
 
-// defaultConfigFile is where the platform keeps an application's settings.
+// defaultConfigFile is where the platform keeps an application's settings; "" where this user has no such place. The
+// current directory is none: whoever wrote a file there would choose the data directory.
 func defaultConfigFile() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		dir = "."
+		return ""
 	}
 	return filepath.Join(dir, "waymark", "config.yaml")
 }

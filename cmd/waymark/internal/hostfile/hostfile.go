@@ -1,7 +1,7 @@
 // Package hostfile changes one value in the settings of a host and leaves every other byte as it is.
 //
 // Files with comments are refused, since a JSON decoder cannot tell where they belong. A value that is removed again
-// leaves the file as it was before it was set.
+// leaves the file as it was before it was set, but for the objects and lists around it, which stay when they are empty.
 package hostfile
 
 import (
@@ -13,9 +13,11 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/ingest"
 )
 
-// member is one member of an object in a text, by offsets.
+// member is one member of an object in a text, or one element of a list, by offsets.
 type member struct {
 	name             string
 	from, value, end int // of its name, of its value, and after it
@@ -57,36 +59,50 @@ func members(text []byte, at int) (all []member, end int, err error) {
 func begin(text []byte) (int, error) {
 	at := len(text) - len(bytes.TrimLeft(text, " \t\r\n\ufeff"))
 	_, end, err := members(text, at)
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		line := 1 + bytes.Count(text[:at+int(syntax.ByteOffset)], []byte("\n"))
+		if _, _, foreign := ingest.Launches("file.json", text); foreign == nil { // editors read it
+			return at, fmt.Errorf("line %d has a comment or a trailing comma, which would be lost", line)
+		}
+		return at, fmt.Errorf("line %d: %w", line, err)
+	}
 	if err == nil && len(bytes.TrimSpace(text[end:])) > 0 {
 		err = errors.New("has text after its object")
 	}
 	return at, err
 }
 
-// Get is the value at a path, nil where there is none.
-func Get(text []byte, path ...string) (json.RawMessage, error) {
+// find is where the value at a path begins and ends; found is false where there is none.
+func find(text []byte, path ...string) (at, end int, found bool, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, nil
+		return 0, 0, false, nil
 	}
-	at, err := begin(text)
-	if err != nil {
-		return nil, err
+	if at, err = begin(text); err != nil {
+		return 0, 0, false, err
 	}
-	for i, name := range path {
+	end = len(bytes.TrimRight(text, " \t\r\n"))
+	for _, name := range path {
 		all, _, err := members(text, at)
 		if err != nil {
-			return nil, err
+			return 0, 0, false, err
 		}
 		k := slices.IndexFunc(all, func(m member) bool { return m.name == name })
 		if k < 0 {
-			return nil, nil
+			return 0, 0, false, nil
 		}
-		if i == len(path)-1 {
-			return text[all[k].value:all[k].end], nil
-		}
-		at = all[k].value
+		at, end = all[k].value, all[k].end
 	}
-	return text[at:], nil
+	return at, end, true, nil
+}
+
+// Get is the value at a path, nil where there is none.
+func Get(text []byte, path ...string) (json.RawMessage, error) {
+	at, end, found, err := find(text, path...)
+	if err != nil || !found {
+		return nil, err
+	}
+	return text[at:end], nil
 }
 
 // Set puts a value at a path. Objects on the way are made where they are absent.
@@ -106,85 +122,108 @@ func Set(text []byte, value any, path ...string) ([]byte, error) {
 		k := slices.IndexFunc(all, func(m member) bool { return m.name == name })
 		switch {
 		case k >= 0 && i == len(path)-1:
-			return splice(text, all[k].value, all[k].end, encoded(value, indent(text, all[k].from))), nil
+			return splice(text, all[k].value, all[k].end, encoded(value, indent(text, all[k].from), unit(text))), nil
 		case k >= 0:
 			at = all[k].value
 		default:
 			for _, above := range slices.Backward(path[i+1:]) {
 				value = map[string]any{above: value}
 			}
-			return insert(text, at, end, all, name, value), nil
+			key, _ := json.Marshal(name) // a string: cannot fail
+			return insert(text, at, end, all, string(key)+": ", value), nil
 		}
 	}
 	return text, nil
 }
 
-// insert adds a member at the end of an object.
-func insert(text []byte, at, end int, all []member, name string, value any) []byte {
-	key, _ := json.Marshal(name) // a string: cannot fail
+// insert adds a member at the end of an object or list; key is "" in a list.
+func insert(text []byte, at, end int, all []member, key string, value any) []byte {
+	unit := unit(text)
 	if len(all) == 0 {
 		outer := indent(text, at)
-		inner := outer + "  "
-		return splice(text, at, end, "{\n"+inner+string(key)+": "+encoded(value, inner)+"\n"+outer+"}")
+		inner := outer + unit
+		return splice(text, at+1, end-1, "\n"+inner+key+encoded(value, inner, unit)+"\n"+outer)
 	}
 	last := all[len(all)-1]
 	if !bytes.ContainsRune(text[at:last.from], '\n') { // all on one line
 		compact, _ := json.Marshal(value) // made of plain values: cannot fail
-		return splice(text, last.end, last.end, ", "+string(key)+": "+string(compact))
+		return splice(text, last.end, last.end, ", "+key+string(compact))
 	}
 	inner := indent(text, last.from)
-	return splice(text, last.end, last.end, ",\n"+inner+string(key)+": "+encoded(value, inner))
+	return splice(text, last.end, last.end, ",\n"+inner+key+encoded(value, inner, unit))
 }
 
-// Remove takes the value at a path out, and the objects on the way that are empty without it. removed is false where
-// there is none.
+// elements of the list at a path, with the offsets where it begins and ends.
+func elements(text []byte, path ...string) (all []member, at, end int, err error) {
+	if at, end, _, err = find(text, path...); err != nil {
+		return nil, 0, 0, err
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(text[at:end]))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
+		return nil, 0, 0, fmt.Errorf("%s is no list", strings.Join(path, "."))
+	}
+	for d.PeekKind() != ']' {
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		end := at + int(d.InputOffset())
+		all = append(all, member{from: end - len(value), value: end - len(value), end: end})
+	}
+	return all, at, end, nil
+}
+
+// Append adds a value at the end of the list at a path, which must be there.
+func Append(text []byte, value any, path ...string) ([]byte, error) {
+	all, at, end, err := elements(text, path...)
+	if err != nil {
+		return nil, err
+	}
+	return insert(text, at, end, all, "", value), nil
+}
+
+// Drop takes the elements that a function names out of the list at a path, which must be there.
+func Drop(text []byte, drop func(json.RawMessage) bool, path ...string) ([]byte, error) {
+	for {
+		all, at, end, err := elements(text, path...)
+		if err != nil {
+			return nil, err
+		}
+		k := slices.IndexFunc(all, func(m member) bool { return drop(text[m.value:m.end]) })
+		if k < 0 {
+			return text, nil
+		}
+		text = without(text, at, end, all, k)
+	}
+}
+
+// Remove takes the value at a path out. removed is false where there is none.
 func Remove(text []byte, path ...string) (after []byte, removed bool, err error) {
-	if v, err := Get(text, path...); err != nil || v == nil {
+	if _, _, found, err := find(text, path...); err != nil || !found {
 		return text, false, err
 	}
-	at, err := begin(text)
+	last := len(path) - 1
+	at, end, _, err := find(text, path[:last]...)
 	if err != nil {
 		return nil, false, err
 	}
-	for i, name := range path {
-		all, end, err := members(text, at)
-		if err != nil {
-			return nil, false, err
-		}
-		k := slices.IndexFunc(all, func(m member) bool { return m.name == name })
-		if i < len(path)-1 {
-			inner, _, err := members(text, all[k].value)
-			if err != nil {
-				return nil, false, err
-			}
-			if len(inner) > 1 || i+2 < len(path) && !onlyPath(text, all[k].value, path[i+1:]) {
-				at = all[k].value
-				continue
-			}
-		}
-		switch {
-		case len(all) == 1:
-			return splice(text, at, end, "{}"), true, nil
-		case k > 0:
-			return splice(text, all[k-1].end, all[k].end, ""), true, nil
-		}
-		return splice(text, all[0].from, all[1].from, ""), true, nil
+	all, _, err := members(text, at)
+	if err != nil {
+		return nil, false, err
 	}
-	return text, false, nil
+	k := slices.IndexFunc(all, func(m member) bool { return m.name == path[last] })
+	return without(text, at, end, all, k), true, nil
 }
 
-// onlyPath reports whether objects hold nothing but the path.
-func onlyPath(text []byte, at int, path []string) bool {
-	for i, name := range path {
-		all, _, err := members(text, at)
-		if err != nil || len(all) != 1 || all[0].name != name {
-			return false
-		}
-		if i < len(path)-1 {
-			at = all[0].value
-		}
+// without takes one member out of an object or list.
+func without(text []byte, at, end int, all []member, k int) []byte {
+	switch {
+	case len(all) == 1:
+		return splice(text, at+1, end-1, "")
+	case k > 0:
+		return splice(text, all[k-1].end, all[k].end, "")
 	}
-	return true
+	return splice(text, all[0].from, all[1].from, "")
 }
 
 func splice(text []byte, from, to int, middle string) []byte {
@@ -197,8 +236,18 @@ func indent(text []byte, at int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-func encoded(value any, prefix string) string {
-	text, _ := json.MarshalIndent(value, prefix, "  ") // made of plain values and valid JSON: cannot fail
+// unit is what a file indents by.
+func unit(text []byte) string {
+	for line := range bytes.Lines(text) {
+		if white := indent(line, len(bytes.TrimRight(line, "\r\n"))); white != "" && strings.TrimSpace(string(line)) != "" {
+			return white
+		}
+	}
+	return "  "
+}
+
+func encoded(value any, prefix, unit string) string {
+	text, _ := json.MarshalIndent(value, prefix, unit) // made of plain values and valid JSON: cannot fail
 	return string(text)
 }
 

@@ -1,6 +1,7 @@
 package hostfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -11,12 +12,12 @@ var server = map[string]any{"command": "/bin/waymark", "args": []string{"mcp"}}
 
 // What is set and removed again leaves the file as it was, and everything else is never touched.
 func TestSetAndRemove(t *testing.T) {
-	for name, tt := range map[string]struct{ before, after string }{
-		"absent": {"", "{\n  \"mcpServers\": {\n    \"waymark\": {\n      \"args\": [\n        \"mcp\"\n      ],\n      \"command\": \"/bin/waymark\"\n    }\n  }\n}\n"},
+	for name, tt := range map[string]struct{ before, after, left string }{
+		"absent": {"", "{\n  \"mcpServers\": {\n    \"waymark\": {\n      \"args\": [\n        \"mcp\"\n      ],\n      \"command\": \"/bin/waymark\"\n    }\n  }\n}\n", "{\n  \"mcpServers\": {}\n}\n"},
 		"others": {"{\n\t\"a\":  1,\n\t\"mcpServers\": {\n\t\t\"git\": {\"command\":\"g\"}\n\t}\n}",
-			"{\n\t\"a\":  1,\n\t\"mcpServers\": {\n\t\t\"git\": {\"command\":\"g\"},\n\t\t\"waymark\": {\n\t\t  \"args\": [\n\t\t    \"mcp\"\n\t\t  ],\n\t\t  \"command\": \"/bin/waymark\"\n\t\t}\n\t}\n}"},
-		"one line":     {`{"mcpServers":{"git":{}},"z":{"waymark":2}}` + "\n", `{"mcpServers":{"git":{}, "waymark": {"args":["mcp"],"command":"/bin/waymark"}},"z":{"waymark":2}}` + "\n"},
-		"other object": {`{"z": 1}`, `{"z": 1, "mcpServers": {"waymark":{"args":["mcp"],"command":"/bin/waymark"}}}`},
+			"{\n\t\"a\":  1,\n\t\"mcpServers\": {\n\t\t\"git\": {\"command\":\"g\"},\n\t\t\"waymark\": {\n\t\t\t\"args\": [\n\t\t\t\t\"mcp\"\n\t\t\t],\n\t\t\t\"command\": \"/bin/waymark\"\n\t\t}\n\t}\n}", ""},
+		"one line":     {`{"mcpServers":{"git":{}},"z":{"waymark":2}}` + "\n", `{"mcpServers":{"git":{}, "waymark": {"args":["mcp"],"command":"/bin/waymark"}},"z":{"waymark":2}}` + "\n", ""},
+		"other object": {`{"z": 1}`, `{"z": 1, "mcpServers": {"waymark":{"args":["mcp"],"command":"/bin/waymark"}}}`, `{"z": 1, "mcpServers": {}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after, err := Set([]byte(tt.before), server, "mcpServers", "waymark")
@@ -29,8 +30,8 @@ func TestSetAndRemove(t *testing.T) {
 			removed, ok, err := Remove(after, "mcpServers", "waymark")
 			require.NoError(t, err)
 			require.True(t, ok)
-			if tt.before == "" {
-				tt.before = "{}\n"
+			if tt.left != "" {
+				tt.before = tt.left
 			}
 			require.Equal(t, tt.before, string(removed))
 			same, ok, err := Remove(removed, "mcpServers", "waymark")
@@ -48,10 +49,38 @@ func TestSetAndRemove(t *testing.T) {
 	require.Equal(t, `{"a\"b":2}`, string(odd))
 }
 
+// What is put into a list and taken out again leaves the formatting of the others.
+func TestAppendAndDrop(t *testing.T) {
+	for before, after := range map[string]string{
+		"{\n\t\"a\": {\"l\": []}\n}":                       "{\n\t\"a\": {\"l\": [\n\t\t{\n\t\t\t\"own\": 1\n\t\t}\n\t]}\n}",
+		`{"a": {"l": [ {"x":1},2 ]}}`:                      `{"a": {"l": [ {"x":1},2, {"own":1} ]}}`,
+		"{\"a\":{\n    \"l\": [\n        [1,\n2]\n    ]}}": "{\"a\":{\n    \"l\": [\n        [1,\n2],\n        {\n            \"own\": 1\n        }\n    ]}}",
+	} {
+		got, err := Append([]byte(before), map[string]any{"own": 1}, "a", "l")
+		require.NoError(t, err)
+		require.Equal(t, after, string(got))
+		got, err = Drop(got, func(e json.RawMessage) bool { return bytes.Contains(e, []byte("own")) }, "a", "l")
+		require.NoError(t, err)
+		require.Equal(t, before, string(got))
+	}
+	_, err := Append([]byte(`{"a": null}`), 1, "a")
+	require.ErrorContains(t, err, "a is no list")
+	_, err = Append([]byte(`{}`), 1, "a")
+	require.ErrorContains(t, err, "a is no list")
+}
+
 func TestRefuses(t *testing.T) {
 	for _, text := range []string{"{ // comment\n}", "[]", `{"mcpServers":[]}`, `{"a":1`, `{} {}`, `{"mcpServers":{"a":1,}}`} {
 		_, err := Set([]byte(text), server, "mcpServers", "waymark")
 		require.Error(t, err, text)
+	}
+	for text, want := range map[string]string{
+		"{\n // mine\n}":    "line 2 has a comment or a trailing comma",
+		"{\"a\": [\n1,\n]}": "line 3 has a comment or a trailing comma",
+		"{\n\"a\": b}":      "line 2: jsontext: ",
+	} {
+		_, err := Get([]byte(text), "a")
+		require.ErrorContains(t, err, want)
 	}
 }
 
