@@ -258,12 +258,12 @@ func decodeCline(in *input, emit func(Item) bool) error {
 			switch m.text("role") {
 			case "assistant":
 				answers++
-			default:
-				others++
 			case "user":
 				if text, ok := prompt(blocks); ok && !calls {
 					th.ask(i+1, cmp.Or(strings.TrimSpace(between(text, "<task>", "</task>")), strings.TrimSpace(between(text, "<feedback>", "</feedback>"))), unixTime(ms))
 				}
+			default:
+				others++
 			}
 		}
 		if others > 0 && others == len(all) {
