@@ -125,7 +125,7 @@ func (s *Step) normalise(number int) (err error) {
 	if s.Shape, err = catalog.Prose("shape", s.Shape, maxShape); err != nil {
 		return err
 	}
-	s.Error = redact.Cut(s.Error, MaxError)
+	s.Error = redact.Cut(s.Error, MaxError, catalog.Cut)
 	if err = s.Inputs.normalise("inputs"); err != nil {
 		return err
 	}

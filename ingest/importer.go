@@ -367,7 +367,7 @@ func (f *finisher) finish(it *Item) {
 		if f.trace { // what people wrote to an agent has no limit
 			e.Label = catalog.Cut(e.Label, catalog.MaxID)
 			it.Shortened = len(e.Intent) > episodic.MaxIntent && !f.opts.DropIntents
-			e.Intent = redact.Cut(e.Intent, episodic.MaxIntent)
+			e.Intent = redact.Cut(e.Intent, episodic.MaxIntent, catalog.Cut)
 		}
 		e.Source = f.source
 		if f.opts.DropIntents {

@@ -95,7 +95,7 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 	case "SessionStart":
 		e.Kind = Reset
 	case "UserPromptSubmit", "BeforeSubmitPrompt":
-		e.Kind, e.Intent = Asked, redact.Cut(strings.TrimSpace(p.Prompt), episodic.MaxIntent)
+		e.Kind, e.Intent = Asked, redact.Cut(strings.TrimSpace(p.Prompt), episodic.MaxIntent, catalog.Cut)
 		if e.Intent == "" {
 			return e, false, nil
 		}

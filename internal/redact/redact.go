@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-
-	"waymark/catalog"
 )
 
 // Mark stands where a secret was.
@@ -64,13 +62,13 @@ func Text(text string) string {
 // reach is how far beyond a cut a secret is looked for.
 const reach = 4 << 10
 
-// Cut shortens a text as [catalog.Cut] does, but a secret at the cut is masked: of its beginning alone nobody could tell
+// Cut shortens a text as cut does, but a secret at the cut is masked: of its beginning alone nobody could tell
 // later that it is one. A text without a secret there is cut as it is.
-func Cut(text string, limit int) string {
-	for text = catalog.Cut(text, limit+reach); len(text) > limit; {
+func Cut(text string, limit int, cut func(text string, limit int) string) string {
+	for text = cut(text, limit+reach); len(text) > limit; {
 		from, to := secretAt(text, limit-len("…"))
 		if from == to {
-			return catalog.Cut(text, limit)
+			return cut(text, limit)
 		}
 		text = text[:from] + Mark + text[to:]
 	}
