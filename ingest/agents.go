@@ -174,6 +174,7 @@ func (in *input) eachSession(t *traces, emit func(Item) bool, messages string, r
 			t.drop(1, errSessionTooLarge)
 			return nil
 		}
+		text = bytes.TrimPrefix(text, []byte(bom))
 		d := &document{raw: bytes.TrimSpace(text), problem: new(error)}
 		list := d.at(messages)
 		var all []*document
@@ -368,7 +369,7 @@ func (in *input) smallDocument(t *traces, name string) *document {
 	if err == nil {
 		text, err = io.ReadAll(io.LimitReader(f, maxTraceLine+1))
 		f.Close()
-		if text = bytes.TrimSpace(text); err == nil && len(text) <= maxTraceLine && len(toolcall.Members(text)) > 0 {
+		if text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte(bom))); err == nil && len(text) <= maxTraceLine && len(toolcall.Members(text)) > 0 {
 			return &document{raw: text, problem: new(error)}
 		}
 	}

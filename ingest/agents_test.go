@@ -73,7 +73,7 @@ func TestAgentSessions(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			fsys := fstest.MapFS{}
 			for name, text := range tt.files {
-				fsys[path.Join("home", name)] = &fstest.MapFile{Data: []byte(text)}
+				fsys[path.Join("home", name)] = &fstest.MapFile{Data: []byte("\uFEFF" + text)} // as some editors write it
 			}
 			var report Report
 			var got []string
