@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -65,15 +66,31 @@ func TestAddresses(t *testing.T) {
 
 // Requests that nobody waits for any more do not pile up without end.
 func TestOverdueWorkIsBounded(t *testing.T) {
-	var o Overdue
-	o.count.Store(maxOverdue)
-	_, err := Within(t.Context(), &o, time.Minute, func() (int, error) { return 1, nil })
-	assert.Equal(t, 503, problem.Of(err).Status)
-	assert.ErrorContains(t, err, "outlived their time limit")
-	o.count.Add(-1)
-	n, err := Within(t.Context(), &o, time.Minute, func() (int, error) { return 1, nil })
-	require.NoError(t, err)
-	assert.Equal(t, 1, n)
+	synctest.Test(t, func(t *testing.T) {
+		var o Overdue
+		ask := func() error {
+			_, err := Within(t.Context(), &o, time.Minute, func() (int, error) { return 1, nil })
+			return err
+		}
+		release := make(chan struct{})
+		for range maxOverdue { // clients that leave
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := Within(ctx, &o, time.Minute, func() (int, error) { <-release; return 1, nil })
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		require.NoError(t, ask(), "their work may be about to end")
+		require.Equal(t, maxOverdue, o.Running())
+		time.Sleep(2 * ownError)
+		synctest.Wait()
+		err := ask()
+		require.Equal(t, 503, problem.Of(err).Status)
+		require.ErrorContains(t, err, "outlived their time limit")
+		close(release)
+		synctest.Wait()
+		require.NoError(t, ask())
+		require.Zero(t, o.Running())
+	})
 }
 
 // A total is refused to everybody once it is used up, whoever has a part left.
