@@ -28,9 +28,11 @@ func (c asCaller) Call(ctx context.Context, call run.Call) (run.Result, error) {
 		if err != nil {
 			return run.Result{}, err
 		}
-		if id, err := e.Model().Resolve(call.Tool); err != nil || !e.Model().Allows(set, id) {
+		id, err := e.Model().Resolve(call.Tool)
+		if err != nil || !e.Model().Allows(set, id) {
 			return run.Result{}, problem.New(http.StatusForbidden, set.Refusal(call.Tool).Error())
 		}
+		call.Tool = id // what was looked at is what is called
 	}
 	call.Source = c.access.Source
 	return c.servers.Call(ctx, call)
