@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"waymark/internal/codec"
 	"waymark/internal/numeric"
 )
 
@@ -75,6 +76,7 @@ func newLatent(c *corpus, x *lexical, o *Options) *latent {
 	for i, y := range v {
 		m.basis[i] = float32(y)
 	}
+	codec.Round(m.basis)
 	m.place(a, c)
 	return m
 }
@@ -83,8 +85,9 @@ func newLatent(c *corpus, x *lexical, o *Options) *latent {
 func (m *latent) place(a *sparse, c *corpus) {
 	m.docs = space{dimension: m.rank, flat: make([]float32, a.rows*m.rank)}
 	m.settle(a, c)
+	codec.Round(m.docs.flat)
 	m.docs.floor = noise(m.docs.flat, m.rank, c.order)
-	m.docs.encode(0)
+	m.docs.encode()
 	if whole := numeric.Dot(a.val, a.val); whole > 0 {
 		m.held = min(numeric.Dot(m.sigma, m.sigma)/whole, 1)
 	}
@@ -146,8 +149,9 @@ func newVectors(given [][]float32, docs int) *vectors {
 			present = append(present, int32(d))
 		}
 	}
+	codec.Round(v.flat)
 	v.floor = noise(v.flat, v.dimension, present)
-	v.encode(0)
+	v.encode()
 	return v
 }
 

@@ -110,7 +110,7 @@ func TestCodesBound(t *testing.T) {
 			s.flat = append(s.flat, y...)
 		}
 		clear(s.vector(7))
-		s.encode(0)
+		s.encode()
 		var c scan
 		loose := 0.0
 		for i := range int32(50) {

@@ -31,23 +31,16 @@ func (s *space) vector(d int32) []float32 {
 	return s.flat[int(d)*s.dimension : int(d+1)*s.dimension]
 }
 
-// encode fills in the codes of documents from, from+1, …
-func (s *space) encode(from int) {
+// encode fills in the codes.
+func (s *space) encode() {
 	if !fast || s.dimension < 16 || len(s.flat) < coded*s.dimension {
 		return
 	}
 	n, c := len(s.flat)/s.dimension, &s.codes
 	c.width = (s.dimension + 15) &^ 15
-	if len(c.scale) < from {
-		from = 0
-	}
-	code, scale, slack := make([]int8, n*c.width), make([]float32, n), make([]float32, n)
-	copy(code, c.code[:from*c.width])
-	copy(scale, c.scale[:from])
-	copy(slack, c.slack[:from])
-	c.code, c.scale, c.slack = code, scale, slack
-	parallel(n-from, func(a, b int) {
-		for d := from + a; d < from+b; d++ {
+	c.code, c.scale, c.slack = make([]int8, n*c.width), make([]float32, n), make([]float32, n)
+	parallel(n, func(from, to int) {
+		for d := from; d < to; d++ {
 			x := s.vector(int32(d))
 			most := float32(0)
 			for _, v := range x {
@@ -59,11 +52,11 @@ func (s *space) encode(from int) {
 			unit, off := most/127, 0.0
 			for i, v := range x {
 				k := math.Round(float64(v) / float64(unit))
-				code[d*c.width+i] = int8(k)
+				c.code[d*c.width+i] = int8(k)
 				e := float64(v) - float64(float64(unit)*k)
 				off += float64(e * e)
 			}
-			scale[d], slack[d] = unit, float32(float64(math.Sqrt(off)*1.001)+1e-6)
+			c.scale[d], c.slack[d] = unit, float32(float64(math.Sqrt(off)*1.001)+1e-6)
 		}
 	})
 }

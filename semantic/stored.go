@@ -28,7 +28,7 @@ func (ix *Index) Write(w *codec.Writer) {
 	w.Bool(x.zeros)
 	m := ix.latent
 	w.Floats(m.sigma)
-	w.Singles(m.basis)
+	w.Codes(m.basis)
 	w.Float(m.held)
 	m.docs.write(w)
 	ix.vectors.write(w)
@@ -61,7 +61,7 @@ func ReadIndex(r *codec.Reader) *Index {
 		r.Fail("%d and %d weights of %d terms", len(x.idf), len(x.most), terms)
 	}
 	ix.lexical = x
-	m := &latent{sigma: r.Floats(), basis: r.Singles(), held: r.Float()}
+	m := &latent{sigma: r.Floats(), basis: r.Codes(), held: r.Float()}
 	m.rank = len(m.sigma)
 	if len(m.basis) != m.rank*terms {
 		r.Fail("a basis of %d numbers for %d terms and rank %d", len(m.basis), terms, m.rank)
@@ -74,8 +74,8 @@ func ReadIndex(r *codec.Reader) *Index {
 	if r.Err() != nil {
 		return Build(nil, Options{})
 	}
-	m.docs.encode(0)
-	ix.vectors.encode(0)
+	m.docs.encode()
+	ix.vectors.encode()
 	return ix.ready()
 }
 
@@ -200,11 +200,11 @@ func readLists(r *codec.Reader, terms, docs int) (lists []span, doc []int32, wei
 func (s *space) write(w *codec.Writer) {
 	w.Uint(uint64(s.dimension))
 	w.Float(s.floor)
-	w.Singles(s.flat)
+	w.Codes(s.flat)
 }
 
 func readSpace(r *codec.Reader, docs int) space {
-	s := space{dimension: readNumber(r), floor: r.Float(), flat: r.Singles()}
+	s := space{dimension: readNumber(r), floor: r.Float(), flat: r.Codes()}
 	if len(s.flat) != s.dimension*docs {
 		r.Fail("%d numbers for %d places of dimension %d", len(s.flat), docs, s.dimension)
 	}

@@ -78,7 +78,8 @@ func newSnapshotWriter(f *os.File) (*snapshotWriter, error) {
 	w := &snapshotWriter{f: f, sum: xxhash.New(), head: snapshotHead{format: snapshotFormat}}
 	_, err := f.Seek(int64(snapshotHeader), io.SeekStart)
 	if err == nil {
-		w.z, err = zstd.NewWriter(storedWriter{w}, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+		w.z, err = zstd.NewWriter(storedWriter{w}, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderCRC(false))
 	}
 	return w, err
 }

@@ -149,8 +149,8 @@ func (q *query) matches(k int) bool {
 }
 
 // textCandidates is how many of the best matches by text compete with what the graph brings in. Below
-// the 512th place a match is too weak to be shown, whatever else speaks for it.
-const textCandidates = 512
+// the 256th place a match is too weak to be shown, whatever else speaks for it.
+const textCandidates = 256
 
 // glimpsed is how many are enough to find the best tool, mostly.
 const glimpsed = 16

@@ -51,7 +51,7 @@ func (e *matchParts) parts(add func(name string, value, weight float64)) (match 
 
 // A search looks at the best matches by text, at least lookedAt and twice as many as are asked for, and at the mostSaid
 // nodes that past requests say most for, at least leastSaid: a common word says something for thousands.
-const lookedAt, mostSaid, leastSaid = 96, 512, 0.1
+const lookedAt, mostSaid, leastSaid = 96, 256, 0.1
 
 // searchSignals fills in how well each node matches a search that asks for so many results.
 func (q *query) searchSignals(vector []float32, limit int) {

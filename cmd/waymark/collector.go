@@ -10,7 +10,7 @@ import (
 const (
 	mostGrowth  = 400       // percent: collecting a small heap constantly costs 40 % of the processor time under load
 	leastGrowth = 25        // percent
-	spare       = 256 << 20 // bytes that a large heap may grow between collections
+	spare       = 192 << 20 // bytes that a large heap may grow between collections
 )
 
 // tuneCollector lets the heap grow between collections to five times what is live while that is little, and by about

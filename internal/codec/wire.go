@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 )
 
 // ErrShort says that the bytes end before the value does.
@@ -101,11 +102,91 @@ func (w *Writer) Singles(list []float32) {
 	}
 }
 
-// Ints writes numbers of four bytes each.
+const (
+	codeBlock  = 64      // numbers of [Round] that share a unit: four bytes of unit on each 64 of codes
+	leastCoded = 1 << 16 // numbers of a list that is coded: shorter ones take too little room to lose anything for it
+)
+
+// Round rounds a long list to what [Writer.Codes] keeps in eight bits: in each block of 64, the multiples k·u, |k| ≤ 127, of a
+// unit of its own, so that an element moves by at most u/2 = max|x|/254. Rounding twice changes nothing. Blocks of numbers
+// below 1e-30 are rounded to 0, lists of less than 65,536 numbers left as they are.
+func Round(list []float32) {
+	if len(list) < leastCoded {
+		return
+	}
+	for block := range slices.Chunk(list, codeBlock) {
+		u := most(block) / 127
+		if !(u > 1e-32) {
+			clear(block)
+			continue
+		}
+		// Sixteen significant bits: k·u then is exact in the 24 of a float32, and so is the division that finds u again.
+		u = math.Float32frombits((math.Float32bits(u) + 0xff) &^ 0xff)
+		for i, x := range block {
+			block[i] = u*float32(math.RoundToEven(float64(x)/float64(u))) + 0 // no negative zero
+		}
+	}
+}
+
+// most is the largest magnitude.
+func most(list []float32) (m float32) {
+	for _, x := range list {
+		m = max(m, x, -x)
+	}
+	return m
+}
+
+// Codes writes a list that [Round] has seen bit for bit, a long one as a unit a block and a byte a number.
+func (w *Writer) Codes(list []float32) {
+	if len(list) < leastCoded {
+		w.Singles(list)
+		return
+	}
+	w.Uint(uint64(len(list)))
+	for block := range slices.Chunk(list, codeBlock) {
+		u := most(block) / 127
+		w.Bytes = binary.LittleEndian.AppendUint32(w.Bytes, math.Float32bits(u))
+		for _, x := range block {
+			k := 0.0
+			if u > 0 {
+				k = math.RoundToEven(float64(x) / float64(u))
+			}
+			w.Bytes = append(w.Bytes, byte(int8(k)))
+		}
+		w.spill()
+	}
+}
+
+// Codes reads what [Writer.Codes] wrote.
+func (r *Reader) Codes() []float32 {
+	rest := r.rest
+	n := r.Len(1)
+	if n < leastCoded && r.err == nil {
+		r.rest = rest
+		return r.Singles()
+	}
+	b := r.take(uint64(n + 4*((n+codeBlock-1)/codeBlock)))
+	if n == 0 || b == nil {
+		return nil
+	}
+	values := make([]float32, n)
+	for block := range slices.Chunk(values, codeBlock) {
+		u := math.Float32frombits(binary.LittleEndian.Uint32(b))
+		for i, k := range b[4 : 4+len(block)] {
+			block[i] = u * float32(int8(k))
+		}
+		b = b[4+len(block):]
+	}
+	return values
+}
+
+// Ints writes the differences of neighbours, so that lists in order take a byte or two a number.
 func (w *Writer) Ints(list []int32) {
 	w.Uint(uint64(len(list)))
+	before := int32(0)
 	for _, x := range list {
-		w.Bytes = binary.LittleEndian.AppendUint32(w.Bytes, uint32(x))
+		w.Bytes = binary.AppendVarint(w.Bytes, int64(x)-int64(before))
+		before = x
 		w.spill()
 	}
 }
@@ -255,7 +336,20 @@ func (r *Reader) Singles() []float32 {
 
 // Ints reads what [Writer.Ints] wrote.
 func (r *Reader) Ints() []int32 {
-	return list(r, 4, func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) })
+	n := r.Len(1)
+	if n == 0 {
+		return nil
+	}
+	values, x := make([]int32, n), int64(0)
+	for i := range values {
+		d, used := binary.Varint(r.rest)
+		if x += d; used <= 0 || x != int64(int32(x)) {
+			r.Fail("%w: no number of 32 bits", ErrShort)
+			return nil
+		}
+		values[i], r.rest = int32(x), r.rest[used:]
+	}
+	return values
 }
 
 // Longs reads what [Writer.Longs] wrote.

@@ -161,8 +161,12 @@ func (r *Ridge) Weight(feature, label int32) float64 {
 // Labels is the number of labels.
 func (r *Ridge) Labels() int { return r.labels }
 
-// Forget drops what only [Ridge.LeaveOneOutScores] needs.
-func (r *Ridge) Forget() { r.alpha = nil }
+// Forget drops what only [Ridge.LeaveOneOutScores] needs, and rounds W to what [Ridge.Write] keeps: the scores of a
+// model that is fitted are those of the model that is read.
+func (r *Ridge) Forget() {
+	r.alpha = nil
+	r.w.round()
+}
 
 // solver solves G·x = b with G = X·Xᵀ + diag(λ/wᵢ), which is rows × rows and never formed.
 type solver struct {

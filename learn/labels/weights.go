@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	mostDense  = 10_000_000 // weights of a dense matrix: 40 MB, more than the data sets with up to 2,000 tools need
-	mostSparse = 2_000_000  // weights of a sparse one: 16 MB with their labels
+	mostSparse = 2_000_000      // weights of a sparse matrix: 16 MB with their labels
+	mostDense  = 2 * mostSparse // weights of a dense one, which take no more
 )
 
 // weights is a matrix of features (or rows) × labels. One of more than mostDense entries is sparse: it keeps for each label the
@@ -104,6 +104,12 @@ func (w *weights) finish(features int) {
 	w.column = nil
 }
 
+// round leaves what [weights.write] keeps of each weight.
+func (w *weights) round() {
+	codec.Round(w.value)
+	codec.Round(w.dense)
+}
+
 // add adds x times the weights of a feature to s, which has an element a label.
 func (w *weights) add(s []float64, feature int32, x float64) {
 	if w.start == nil {
@@ -130,13 +136,13 @@ func (w *weights) at(feature, label int32) float64 {
 func (w *weights) write(to *codec.Writer) {
 	to.Ints(w.start)
 	to.Ints(w.label)
-	to.Singles(w.value)
-	to.Singles(w.dense)
+	to.Codes(w.value)
+	to.Codes(w.dense)
 }
 
 // readWeights reads what write wrote. What is damaged fails r.
 func readWeights(r *codec.Reader, features, labels int) *weights {
-	w := &weights{labels: labels, start: r.Ints(), label: r.Ints(), value: r.Singles(), dense: r.Singles()}
+	w := &weights{labels: labels, start: r.Ints(), label: r.Ints(), value: r.Codes(), dense: r.Codes()}
 	if len(w.start) == 0 && len(w.dense) == features*labels {
 		w.start = nil
 		return w
