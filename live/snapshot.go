@@ -63,6 +63,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 				return w.Flush()
 			})
 		})
+		returnMemory()
 		if err != nil && e.life.keeping.Err() == nil {
 			e.opts.Logger.Warn("snapshot was not written; the next start replays more", "workspace", e.name, "event", s.built.seq, "error", err)
 		}

@@ -79,6 +79,8 @@ var typed = []struct {
 	to      string
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "2026-07-01T09:00:00Z"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`), "2026-07-01 09:00:00 UTC"},
+	{regexp.MustCompile(`^c2NvcmVz[A-Za-z0-9_-]+$`), "c2NvcmVzLzE"}, // the cursor of a list of scores: its key
 	{regexp.MustCompile(`wmk_[0-9a-zA-Z_-]+`), "wmk_ID_SECRET"},
 	{regexp.MustCompile(`code=[A-Z2-7]{26}`), "code=CODE"},
 	{regexp.MustCompile(`(^|[^.0-9a-f])[0-9a-f]{64}\b`), "${1}" + strings.Repeat("0123456789abcdef", 4)},
