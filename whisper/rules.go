@@ -30,21 +30,23 @@ const (
 const (
 	minSessions = 5       // that a rule is about
 	confidence  = 0.05    // probability that the true rate lies below the bound
-	threshold   = 0.6     // of the bound
+	threshold   = 0.5     // of the bound
 	guard       = 0.02    // probability that any rule of a kind holds in a history without structure
 	seldomShare = 0.1     // of the sessions: a tool in more is not seldom
 	mostSteps   = 200_000 // newest steps that rules are derived from
 	mostRules   = 1_000   // a hook reads them, and decodes those about one tool
 	longest     = 3       // calls of a context
+	window      = 5       // newest calls, among which those of a context that are apart lie
 )
 
 // Rule is one thing to say after the calls of a context.
 type Rule struct {
 	Kind    Kind     `json:"kind"`
-	Context []string `json:"context"` // tools, the newest last; of a repair, the tool that failed
-	Tool    string   `json:"tool"`    // that fails, that worked, or that follows
-	K       int      `json:"k"`       // sessions in which it did
-	N       int      `json:"n"`       // sessions with the context
+	Context []string `json:"context"`         // tools, the newest last; of a repair, the tool that failed
+	Apart   bool     `json:"apart,omitempty"` // other calls lie between those of the context
+	Tool    string   `json:"tool"`            // that fails, that worked, or that follows
+	K       int      `json:"k"`               // sessions in which it did
+	N       int      `json:"n"`               // sessions with the context
 	Bound   float64  `json:"bound"`
 	Ahead   bool     `json:"ahead,omitempty"` // a pitfall that is said before the call is made
 	First   string   `json:"first,omitempty"` // of a pitfall: the call between that made it work
@@ -59,7 +61,7 @@ type Table struct {
 	Rules    []Rule `json:"rules,omitempty"`
 }
 
-const tableVersion = 1
+const tableVersion = 2
 
 // History is the part of a history that rules are derived from.
 type History struct {
@@ -125,6 +127,7 @@ const (
 	follows = iota // what comes after these calls
 	fails          // the last of these calls fails
 	repairs        // what works after this call failed
+	apart          // what comes after the last of these calls, the first of them a few calls before
 )
 
 type event struct {
@@ -205,6 +208,11 @@ func (c *counts) countAt(w walk, tools []int32, i int) {
 			c.hits[event{ctx, tools[i]}]++
 		}
 	}
+	for j := max(0, i+1-window); j < i-1; j++ {
+		if ctx := at(apart, tools[j], tools[i]); c.try(ctx, w.session) && i+1 < len(tools) {
+			c.hits[event{ctx, tools[i+1]}]++
+		}
+	}
 	if w.steps[i].outcome != episodic.Failure {
 		return
 	}
@@ -270,15 +278,15 @@ func (h *History) Derive() *Table {
 func (c *counts) candidate(e event, k int) (x candidate, ok bool) {
 	n := int(c.trials[e.context].n)
 	newest := e.calls[longest-1]
-	if e.what != fails && c.known(newest, e.tool) || e.what == follows && float64(c.using[e.tool]) > seldomShare*float64(c.sessions) {
+	if e.what != fails && c.known(newest, e.tool) || (e.what == follows || e.what == apart) && float64(c.using[e.tool]) > seldomShare*float64(c.sessions) {
 		return x, false
 	}
 	if n < minSessions || e.what != repairs && (e.calls[longest-2] < 0 || e.what == fails && e.calls[0] >= 0) {
 		return x, false
 	}
 	wider := e
-	wider.context = at(e.what, newest)
-	if e.what == repairs {
+	wider.context = at(fails, newest)
+	if e.what != fails {
 		wider.context = at(follows, newest)
 	}
 	hits, all := max(0, int(c.hits[wider])-k), max(0, int(c.trials[wider.context].n)-n)
@@ -305,8 +313,8 @@ func (c *counts) rule(x candidate, bound float64) (r Rule, ok bool) {
 	r = Rule{Tool: c.h.tools[x.e.tool], K: x.k, N: x.n, Bound: bound}
 	calls := x.e.calls[:]
 	switch x.e.what {
-	case follows:
-		r.Kind = Seldom
+	case follows, apart:
+		r.Kind, r.Apart = Seldom, x.e.what == apart
 	case repairs:
 		r.Kind = Repair
 	case fails:

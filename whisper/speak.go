@@ -29,6 +29,9 @@ func (r *Rule) Line() string {
 	case Repair:
 		return fmt.Sprintf("Waymark: where %s failed here, %s came next and worked %d of %d times.", last, r.Tool, r.K, r.N)
 	}
+	if r.Apart {
+		return fmt.Sprintf("Waymark: here %s followed %d of %d times after %s with %s a few calls before.", r.Tool, r.K, r.N, last, r.Context[0])
+	}
 	return fmt.Sprintf("Waymark: here %s followed %d of %d times after %s.", r.Tool, r.K, r.N, joined(r.Context))
 }
 
@@ -87,7 +90,7 @@ func (x index) choose(calls []Call, before string, free func(*Rule) bool) (best 
 		case r.Kind == Pitfall:
 			applies = r.Ahead
 		case r.Kind == Seldom:
-			applies = ends(calls, r.Context)
+			applies = r.matches(calls)
 		}
 		if applies && (best == nil || better(r, best)) && free(r) {
 			best = r
@@ -103,8 +106,15 @@ func better(a, b *Rule) bool {
 	return a.Bound > b.Bound
 }
 
-func ends(calls []Call, tools []string) bool {
-	return len(calls) >= len(tools) && slices.EqualFunc(calls[len(calls)-len(tools):], tools, func(c Call, tool string) bool { return c.Tool == tool })
+// matches reports whether calls, the last of which is the last of the context, end with the context.
+func (r *Rule) matches(calls []Call) bool {
+	of := func(c Call, tool string) bool { return c.Tool == tool }
+	if r.Apart {
+		between := calls[max(0, len(calls)-window):max(0, len(calls)-2)]
+		return slices.ContainsFunc(between, func(c Call) bool { return of(c, r.Context[0]) })
+	}
+	n := len(r.Context)
+	return len(calls) >= n && slices.EqualFunc(calls[len(calls)-n:], r.Context, of)
 }
 
 // session is what was said in one.

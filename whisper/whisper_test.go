@@ -72,6 +72,47 @@ func TestDeriveLeavesOutWhatAChainPredicts(t *testing.T) {
 	require.Empty(t, historyOf(all).Derive().Rules)
 }
 
+// A rule about calls that are apart is said a few calls after the first of them, not later and not right after it.
+func TestApart(t *testing.T) {
+	var all []episodic.Episode
+	done := func(tools ...string) {
+		e := episodic.Episode{ID: fmt.Sprint(len(all))}
+		for _, tool := range tools {
+			e.Steps = append(e.Steps, episodic.Step{Tool: tool})
+		}
+		all = append(all, e)
+	}
+	for i := range 200 {
+		other := fmt.Sprint("t", i%40)
+		switch {
+		case i%20 == 0:
+			done("checkout", other, "test", "release")
+		case i%20 == 1:
+			done("checkout", other, fmt.Sprint("t", i/20), "test", "release")
+		default:
+			done(other, "test", "report")
+		}
+	}
+	table := historyOf(all).Derive()
+	x := table.index()
+	say := func(tools ...string) string {
+		var calls []Call
+		for _, tool := range tools {
+			calls = append(calls, Call{Tool: tool})
+		}
+		if r := x.choose(calls, "", func(*Rule) bool { return true }); r != nil {
+			return r.Line()
+		}
+		return ""
+	}
+	want := "Waymark: here release followed 20 of 20 times after test with checkout a few calls before."
+	require.Equal(t, want, say("checkout", "new", "test"))
+	require.Equal(t, want, say("checkout", "a", "b", "c", "test"))
+	require.Empty(t, say("checkout", "a", "b", "c", "d", "test"), "too long ago")
+	require.Empty(t, say("checkout", "test"), "not counted there")
+	require.Empty(t, say("new", "test"))
+}
+
 // A name that could be read as a sentence never reaches the model.
 func TestDeriveLeavesOutOddNames(t *testing.T) {
 	all := planted(300, 1)
