@@ -335,11 +335,19 @@ func (s *Server) authorize(c *gin.Context) {
 	}
 	if err == nil {
 		c.Request = c.Request.WithContext(request.With(c.Request.Context(), a))
+		ctx := c.Request.Context()
 		if routed && !ru.Public && !ru.Creates && !ru.Global {
-			if err := s.workspaceExists(c.Request.Context(), a); err != nil {
+			if err := s.workspaceExists(ctx, a); err != nil {
 				problem.Fail(c, err)
 				return
 			}
+		}
+		if existed, err := s.cfg.Workspaces.Exists(ctx, a.Workspace); ru.Creates && !existed && err == nil { // misspelt, where the request is refused
+			defer func() {
+				if err := s.cfg.Workspaces.Abandon(context.WithoutCancel(ctx), a.Workspace); err != nil {
+					s.cfg.Logger.Warn("an empty workspace is left", "workspace", a.Workspace, "error", err)
+				}
+			}()
 		}
 	}
 	c.Next()
