@@ -163,7 +163,7 @@ func TestNoSuchWorkspace(t *testing.T) {
 	for name, q := range map[string]struct{ method, path, body string }{
 		"tools":    {"PUT", "/v1/tools", `[{"id":"a:b"}]`},
 		"episodes": {"POST", "/v1/episodes", `{"id":"e","steps":[{"tool":"a:b"}]}`},
-		"import":   {"POST", "/v1/import", `{"kind":"tool","tool":{"id":"a:b"}}`},
+		"import":   {"POST", "/v1/import", `{"kind":"tool","id":"a:b"}`},
 		"digests":  {"GET", "/v1/digest-key", ""},
 		"scores":   {"POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":4,"novelty":3,"connection_validity":4,"feasibility":3,"grounding":2}}]}`},
 	} {
