@@ -30,7 +30,8 @@ const (
 const (
 	minSessions = 5       // that a rule is about
 	confidence  = 0.05    // probability that the true rate lies below the bound
-	threshold   = 0.5     // of the bound
+	threshold   = 0.6     // of the bound of a pitfall or repair
+	follow      = 0.5     // of that of a tool that follows
 	guard       = 0.02    // probability that any rule of a kind holds in a history without structure
 	seldomShare = 0.1     // of the sessions: a tool in more is not seldom
 	mostSteps   = 200_000 // newest steps that rules are derived from
@@ -228,6 +229,14 @@ type candidate struct {
 	chance float64
 }
 
+// least is the threshold of its bound.
+func (x candidate) least() float64 {
+	if x.e.what == follows || x.e.what == apart {
+		return follow
+	}
+	return threshold
+}
+
 // significant is the largest chance that holds up against the number of candidates (Benjamini and Hochberg): in a
 // history without structure any holds with the probability of the guard.
 func significant(all []candidate) (level float64) {
@@ -258,7 +267,7 @@ func (h *History) Derive() *Table {
 		level := significant(all)
 		for _, x := range all {
 			bound := LowerBound(x.k, x.n, confidence)
-			if bound < threshold || x.chance > level {
+			if bound < x.least() || x.chance > level {
 				continue
 			}
 			if r, ok := c.rule(x, bound); ok {

@@ -51,7 +51,7 @@ func TestDerive(t *testing.T) {
 	lines := map[string]bool{}
 	for i := range table.Rules {
 		lines[table.Rules[i].Line()] = true
-		require.GreaterOrEqual(t, table.Rules[i].Bound, threshold)
+		require.GreaterOrEqual(t, table.Rules[i].Bound, follow)
 	}
 	require.Contains(t, lines, "Waymark: merge failed 60 of 60 times here right after create; after check in between it worked 90 of 90 times.")
 	require.Contains(t, lines, "Waymark: where lint failed here, fmt came next and worked 30 of 30 times.")
@@ -135,7 +135,8 @@ func TestMeasure(t *testing.T) {
 	require.True(t, ok)
 	require.GreaterOrEqual(t, precision, 0.6)
 	for _, kind := range []Kind{Pitfall, Repair, Seldom} {
-		require.Positive(t, r.Kinds[kind], kind)
+		require.Positive(t, r.KindsRight[kind], kind)
+		require.GreaterOrEqual(t, r.Kinds[kind], r.KindsRight[kind], kind)
 	}
 	require.LessOrEqual(t, r.MostTokens, Budget)
 	lines, turns := 0, 0
@@ -145,6 +146,24 @@ func TestMeasure(t *testing.T) {
 	}
 	require.Positive(t, turns)
 	require.LessOrEqual(t, float64(lines), 0.02*float64(turns))
+}
+
+// A line about a call whose outcome nobody recorded is neither right nor wrong.
+func TestMeasureUnknownOutcomes(t *testing.T) {
+	test := planted(100, 2)
+	want := Measure(planted(400, 1), test, 7)
+	hidden := 0
+	for i := range test {
+		if last := &test[i].Steps[len(test[i].Steps)-1]; last.Outcome == episodic.Failure {
+			last.Outcome, hidden = "", hidden+1 // merge, right after create
+		}
+	}
+	require.Positive(t, hidden)
+	r := Measure(planted(400, 1), test, 7)
+	require.Equal(t, hidden, r.Unknown)
+	require.Equal(t, want.Lines, r.Lines)
+	require.Equal(t, want.JudgedRight-hidden, r.JudgedRight)
+	require.Equal(t, want.Judged-hidden, r.Judged)
 }
 
 // The bound lies below the rate, grows with successes and falls with trials, and is exact: at the bound, k or more
