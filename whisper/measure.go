@@ -101,29 +101,37 @@ func (h *History) replay(test *History, r *Report) {
 		for _, x := range w.steps {
 			calls = append(calls, Call{test.tools[x.tool], x.outcome})
 		}
-		for i := range calls {
+		for i := -1; i < len(calls); i++ {
 			r.turn(rules, chain, s, calls, i, failed)
 		}
 		r.MostTokens = max(r.MostTokens, s.tokens)
 	}
 }
 
-// turn is the time between the call at i and the next one: first nothing is known of that, then its tool.
+// turn is the time between the call at i and the next one: first nothing is known of that, then its tool. At the
+// beginning of a task no chain predicts anything, so that it counts only where something is said.
 func (r *Report) turn(rules index, chain map[string]string, s *session, calls []Call, i int, failed map[string]bool) {
-	if calls[i].Outcome == episodic.Failure {
-		failed[calls[i].Tool] = true
+	last := Call{}
+	if i >= 0 {
+		last = calls[i]
+	}
+	if last.Outcome == episodic.Failure {
+		failed[last.Tool] = true
 	}
 	next := Call{}
 	if i+1 < len(calls) {
 		next = calls[i+1]
 	}
-	expected := chain[calls[i].Tool]
+	expected := chain[last.Tool]
 	hard := expected != next.Tool || failed[expected]
-	r.Turns++
 	rule := rules.choose(calls[:i+1], "", s.free)
 	if rule == nil && next.Tool != "" {
 		rule = rules.choose(calls[:i+1], next.Tool, s.free)
 	}
+	if i < 0 && rule == nil {
+		return
+	}
+	r.Turns++
 	if rule != nil && rule.Kind == Pitfall {
 		hard = true // the predicted call failed here before
 	}

@@ -43,7 +43,7 @@ const (
 // Rule is one thing to say after the calls of a context.
 type Rule struct {
 	Kind    Kind     `json:"kind"`
-	Context []string `json:"context"`         // tools, the newest last; of a repair, the tool that failed
+	Context []string `json:"context"`         // tools, the newest last, "" for the beginning of a task; of a repair, the tool that failed
 	Apart   bool     `json:"apart,omitempty"` // other calls lie between those of the context
 	Tool    string   `json:"tool"`            // that fails, that worked, or that follows
 	K       int      `json:"k"`               // sessions in which it did
@@ -118,11 +118,13 @@ func number(numbers map[string]int32, name string) int32 {
 	return n
 }
 
-// context is what a rate is about: calls, the newest last, -1 for none.
+// context is what a rate is about: calls, the newest last, -1 for none, and start for the beginning of a task.
 type context struct {
 	what  int8
 	calls [longest]int32
 }
+
+const start = -2
 
 const (
 	follows = iota // what comes after these calls
@@ -175,7 +177,9 @@ func (h *History) count() *counts {
 			last = w.session
 			c.sessions++
 		}
-		tools := make([]int32, len(w.steps))
+		begun := make([]int32, len(w.steps)+1)
+		begun[0] = start
+		tools := begun[1:]
 		for i, s := range w.steps {
 			tools[i] = s.tool
 			if used[s.tool] != w.session+1 {
@@ -187,7 +191,7 @@ func (h *History) count() *counts {
 			}
 		}
 		for i := range w.steps {
-			c.countAt(w, tools, i)
+			c.countAt(w, begun, i)
 		}
 	}
 	best := map[int32]int32{}
@@ -199,13 +203,16 @@ func (h *History) count() *counts {
 	return c
 }
 
-// countAt counts what follows the call at i, and how that call ended.
-func (c *counts) countAt(w walk, tools []int32, i int) {
+// countAt counts what follows the call at i, and how that call ended. Before the calls stands the beginning.
+func (c *counts) countAt(w walk, begun []int32, i int) {
+	tools := begun[1:]
 	for n := 1; n <= longest && n <= i+1; n++ {
 		if ctx := at(follows, tools[i+1-n:i+1]...); c.try(ctx, w.session) && i+1 < len(tools) {
 			c.hits[event{ctx, tools[i+1]}]++
 		}
-		if ctx := at(fails, tools[i+1-n:i+1]...); w.steps[i].outcome.Known() && c.try(ctx, w.session) && w.steps[i].outcome == episodic.Failure {
+	}
+	for n := 1; n <= longest && n <= i+2 && w.steps[i].outcome.Known(); n++ {
+		if ctx := at(fails, begun[i+2-n:i+2]...); c.try(ctx, w.session) && w.steps[i].outcome == episodic.Failure {
 			c.hits[event{ctx, tools[i]}]++
 		}
 	}
@@ -290,7 +297,7 @@ func (c *counts) candidate(e event, k int) (x candidate, ok bool) {
 	if e.what != fails && c.known(newest, e.tool) || (e.what == follows || e.what == apart) && float64(c.using[e.tool]) > seldomShare*float64(c.sessions) {
 		return x, false
 	}
-	if n < minSessions || e.what != repairs && (e.calls[longest-2] < 0 || e.what == fails && e.calls[0] >= 0) {
+	if n < minSessions || e.what != repairs && (e.calls[longest-2] == -1 || e.what == fails && e.calls[0] != -1) {
 		return x, false
 	}
 	wider := e
@@ -333,16 +340,16 @@ func (c *counts) rule(x candidate, bound float64) (r Rule, ok bool) {
 		c.between(&r, before, x.e.tool)
 	}
 	for _, tool := range calls {
-		if tool >= 0 {
+		switch {
+		case tool == start:
+			r.Context = append(r.Context, "")
+		case tool >= 0 && !plain(c.h.tools[tool]):
+			return r, false
+		case tool >= 0:
 			r.Context = append(r.Context, c.h.tools[tool])
 		}
 	}
-	for _, name := range append([]string{r.Tool}, r.Context...) {
-		if !plain(name) {
-			return r, false
-		}
-	}
-	return r, true
+	return r, plain(r.Tool)
 }
 
 // between finds the call after which one that fails right after another works.

@@ -21,9 +21,13 @@ func (r *Rule) Line() string {
 	last := r.Context[len(r.Context)-1]
 	switch r.Kind {
 	case Pitfall:
-		line := fmt.Sprintf("Waymark: %s failed %d of %d times here right after %s", r.Tool, r.K, r.N, last)
+		where, between := "right after "+last, " in between"
+		if last == "" {
+			where, between = "as the first call", ""
+		}
+		line := fmt.Sprintf("Waymark: %s failed %d of %d times here %s", r.Tool, r.K, r.N, where)
 		if r.First != "" {
-			line += fmt.Sprintf("; after %s in between it worked %d of %d times", r.First, r.FirstK, r.FirstN)
+			line += fmt.Sprintf("; after %s%s it worked %d of %d times", r.First, between, r.FirstK, r.FirstN)
 		}
 		return line + "."
 	case Repair:
@@ -76,10 +80,10 @@ func (t *Table) index() index {
 // choose finds what is said after the calls of a turn: before the call of a tool or, if that is "", after the last
 // call. Rules for which free is false are not said.
 func (x index) choose(calls []Call, before string, free func(*Rule) bool) (best *Rule) {
-	if len(calls) == 0 {
-		return nil
+	last := Call{}
+	if len(calls) > 0 {
+		last = calls[len(calls)-1]
 	}
-	last := calls[len(calls)-1]
 	for _, r := range x[last.Tool] {
 		var applies bool
 		switch {

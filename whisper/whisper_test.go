@@ -284,6 +284,36 @@ func TestHearAtTheSameTime(t *testing.T) {
 }
 
 // Without rules, with damaged ones and in a session that is too long nothing is said, and nothing is lost.
+// A call that fails at the beginning of a task is told before it, with the call that has to come first.
+func TestHearAtTheBeginning(t *testing.T) {
+	var all []episodic.Episode
+	for i := range 100 {
+		e := episodic.Episode{ID: fmt.Sprint(i), Steps: []episodic.Step{{Tool: fmt.Sprint("t", i%7), Outcome: episodic.Success}, {Tool: "query", Outcome: episodic.Success}}}
+		switch i % 5 {
+		case 0:
+			e.Steps = []episodic.Step{{Tool: "query", Outcome: episodic.Failure}}
+		case 1:
+			e.Steps[0].Tool = "login"
+		}
+		all = append(all, e)
+	}
+	f := FolderOf(t.TempDir(), "default")
+	require.NoError(t, f.Create())
+	require.NoError(t, f.Put(historyOf(all).Derive(), noon))
+	hear := func(e Entry) string {
+		e.Time = noon
+		line, err := f.Hear("session", fmt.Sprintf("%v", e), e)
+		require.NoError(t, err)
+		return line
+	}
+	require.Empty(t, hear(Entry{Begun: "t1"}))
+	require.Empty(t, hear(Entry{Ended: "login", Outcome: episodic.Success}))
+	require.Empty(t, hear(Entry{Begun: "query"}), "not the first call")
+	require.Empty(t, hear(Entry{Reset: true}))
+	require.Equal(t, "Waymark: query failed 20 of 20 times here as the first call; after login it worked 20 of 20 times.", hear(Entry{Begun: "query"}))
+	require.Empty(t, hear(Entry{Begun: "query"}), "said before")
+}
+
 func TestHearNothing(t *testing.T) {
 	e := Entry{Time: noon, Ended: "lint", Outcome: episodic.Failure}
 	f := FolderOf(t.TempDir(), "default")
