@@ -148,7 +148,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 			continue
 		}
 		if path == "-" {
-			spool, err := im.spool()
+			spool, err := im.spool(ctx)
 			if err != nil {
 				return err
 			}
@@ -218,12 +218,21 @@ func (im *importing) digest(ctx context.Context, c *client.Client) error {
 
 // spool keeps standard input in a file of this user alone, since its format must be known before the
 // first line is sent.
-func (im *importing) spool() (string, error) {
+func (im *importing) spool(ctx context.Context) (string, error) {
 	f, err := os.CreateTemp("", "waymark-import-*.jsonl")
 	if err != nil {
 		return "", fmt.Errorf("import: %w", err)
 	}
-	_, err = io.Copy(f, im.in)
+	copied := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(f, im.in)
+		copied <- err
+	}()
+	select {
+	case err = <-copied:
+	case <-ctx.Done(): // the reader of a terminal or pipe cannot be woken; the process ends soon
+		err = ctx.Err()
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		os.Remove(f.Name())
 		return "", fmt.Errorf("import standard input: %w", err)

@@ -91,3 +91,17 @@ func TestImportInterrupted(t *testing.T) {
 		assert.False(t, report.Interrupted)
 	}
 }
+
+// Whoever interrupts an import that waits for standard input is not kept until the input ends.
+func TestImportInterruptedBeforeInput(t *testing.T) {
+	in, held, err := os.Pipe()
+	require.NoError(t, err)
+	defer held.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var out, errs bytes.Buffer
+	dir := filepath.Join(t.TempDir(), "data")
+	assert.Equal(t, exitFailed, run(ctx, []string{"import", "--data", dir, "-"}, in, &out, &errs))
+	assert.Equal(t, "waymark: interrupted\n", errs.String())
+	assert.NoDirExists(t, dir)
+}
