@@ -288,6 +288,7 @@ func TestLines(t *testing.T) {
 	for _, tt := range []struct{ why, text, want string }{
 		{"as long as allowed", `{"id":"` + long + `"}` + "\r\n{\"id\":\"b\"}", `tool has no`},
 		{"too long", `{"id":"` + long + `x"}` + "\n{\"id\":\"b\"}\n", "line is longer than 1048576 bytes"},
+		{"no white space of JSON", "\u00a0\n{\"id\":\"b\"}\n \t\n", "invalid character '\\u00a0' at start of value (byte 0)"},
 		{"not UTF-8", "{\"id\":\"\xff\"}\n{\"id\":\"b\"}\n", "/id: invalid UTF-8 (byte 7)"},
 	} {
 		var items []Item

@@ -64,7 +64,7 @@ func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) erro
 		case !utf8.Valid(l.data):
 			l.problem = problemIn(l.data)
 		}
-		if (l.problem != "" || len(bytes.TrimSpace(l.data)) > 0) && !visit(l) {
+		if (l.problem != "" || len(bytes.Trim(l.data, strictjson.Space)) > 0) && !visit(l) {
 			return nil
 		}
 		if err == io.EOF {

@@ -121,6 +121,7 @@ func TestAliasesThatCannotBe(t *testing.T) {
 		`no episode; did you mean fresh?`:            {Tool: "fresch", Alias: "stale"},
 		`no tool of server "nowhere"`:                {Tool: "nowhere:*", Alias: "old:*"},
 		`"fresh" cannot stand for "fresh"`:           {Tool: "stale", Alias: "fresh"},
+		`"stale" cannot stand for "stale"`:           {Tool: "stale", Alias: "stale"},
 		`"old:*" would stand for itself`:             {Tool: "old:*", Alias: "now:*"},
 		`"old:*" cannot stand for "fresh": want two`: {Tool: "fresh", Alias: "old:*"},
 		`holds in every context`:                     {Tool: "fresh", Alias: "x", After: "start"},

@@ -208,6 +208,9 @@ func (w *writer) checkAlias(r *Rule) (err error) {
 	if err != nil {
 		return invalidRule("alias", err.Error())
 	}
+	if _, err := catalog.NewAliases(pairs([]Rule{*r})); err != nil { // before the tool is resolved, by this very alias perhaps
+		return invalidRule("alias", err.Error())
+	}
 	if server, ok := strings.CutSuffix(r.Tool, catalog.EveryTool); !ok {
 		if r.Tool, err = w.knownTool("tool", r.Tool); err != nil {
 			return err

@@ -35,6 +35,7 @@ type opening struct {
 	engine *Engine
 	err    error
 	used   time.Time // when somebody last asked for it
+	asked  int       // how often
 }
 
 // errUnloaded is the error of an opening whose engine was closed for want of use: whoever waits opens another.
@@ -183,6 +184,7 @@ func (w *Workspaces) opened(ctx context.Context, name string, create bool) (*Eng
 		w.open[name] = o
 	}
 	o.used = w.opts.Now()
+	o.asked++
 	w.mu.Unlock()
 	if !ok { // whoever gives up waiting leaves the opening to the others
 		go func() {
@@ -262,18 +264,71 @@ func (w *Workspaces) Delete(ctx context.Context, name string) error {
 	if w.opts.Shared != nil {
 		return fmt.Errorf("delete workspace %q: %w", name, ErrShared)
 	}
-	gone := &opening{ready: make(chan struct{}), err: fmt.Errorf("workspace %q is being deleted: %w", name, ErrClosed)}
+	return w.shut(ctx, name, fmt.Errorf("workspace %q is being deleted: %w", name, ErrClosed), false, func() error {
+		err := w.store.Delete(ctx, name)
+		if name == DefaultWorkspace && errors.Is(err, storage.ErrNotFound) { // nobody wrote into it yet
+			return nil
+		}
+		return err
+	})
+}
+
+// Abandon removes a workspace if nothing is stored in it and only one caller had it, as after a request that would have
+// created it and was refused. Of a shared log none is removed: another process may be about to write.
+func (w *Workspaces) Abandon(ctx context.Context, name string) error {
+	if empty, err := w.empty(ctx, name); !empty || err != nil || name == DefaultWorkspace || w.opts.Shared != nil {
+		return err
+	}
+	return w.shut(ctx, name, errUnloaded, true, func() error {
+		empty, err := w.empty(ctx, name) // nobody writes any more
+		if empty && err == nil {
+			err = w.store.Delete(ctx, name)
+		}
+		return err
+	})
+}
+
+// empty reports whether there is a workspace in which nothing is stored.
+func (w *Workspaces) empty(ctx context.Context, name string) (bool, error) {
+	names, err := w.store.Workspaces(ctx)
+	if err != nil || !slices.Contains(names, name) {
+		return false, err
+	}
+	log, err := w.store.Log(name)
+	if err != nil || log.Head().Seq > 0 {
+		return false, err
+	}
+	table, err := w.store.Table(name)
+	if err != nil {
+		return false, err
+	}
+	for _, err := range table.List(ctx, "") {
+		return false, err
+	}
+	return true, nil
+}
+
+// shut closes the engine of a workspace, if it is open, and runs f. Whoever asks for it meanwhile waits and is told why.
+// With alone it does nothing where more than one caller had the engine: the other may be about to write.
+func (w *Workspaces) shut(ctx context.Context, name string, why error, alone bool, f func() error) error {
+	gone := &opening{ready: make(chan struct{}), err: why}
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
 		return ErrClosed
 	}
 	o := w.open[name]
+	if alone && o != nil && o.asked > 1 {
+		w.mu.Unlock()
+		return nil
+	}
 	w.open[name] = gone
 	w.mu.Unlock()
 	defer func() {
 		w.mu.Lock()
-		delete(w.open, name)
+		if w.open[name] == gone {
+			delete(w.open, name)
+		}
 		w.mu.Unlock()
 		close(gone.ready)
 	}()
@@ -285,11 +340,7 @@ func (w *Workspaces) Delete(ctx context.Context, name string) error {
 			}
 		}
 	}
-	err := w.store.Delete(ctx, name)
-	if name == DefaultWorkspace && errors.Is(err, storage.ErrNotFound) { // nobody wrote into it yet
-		return nil
-	}
-	return err
+	return f()
 }
 
 // Close closes every engine.

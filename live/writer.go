@@ -23,6 +23,8 @@ type op struct {
 	// apart: the entries matter to no model and are committed after the others, so that the chain of the
 	// last event that does is known.
 	apart bool
+	with  []string // versions of the model of which one must be active and count everything stored; nil: any
+	unmet bool     // it is not so: nothing was done
 	done  chan struct{}
 }
 
@@ -77,6 +79,7 @@ func (e *Engine) do(ctx context.Context, f func(w *writer)) error {
 // ends first.
 func (e *Engine) submit(ctx context.Context, o *op) error {
 	o.done = make(chan struct{})
+	o.with, _ = ctx.Value(onlyWith{}).([]string)
 	select {
 	case e.ops <- o:
 	case <-ctx.Done():
@@ -86,15 +89,33 @@ func (e *Engine) submit(ctx context.Context, o *op) error {
 	}
 	select {
 	case <-o.done:
-		return nil
+		return o.result()
 	case <-e.life.closed:
 		select {
 		case <-o.done:
-			return nil
+			return o.result()
 		default:
 			return ErrClosed
 		}
 	}
+}
+
+type onlyWith struct{}
+
+// OnlyWith makes writes with the context fail with [ErrOtherModel] unless the active model is one of the versions and
+// counts everything that is stored.
+func OnlyWith(ctx context.Context, versions []string) context.Context {
+	return context.WithValue(ctx, onlyWith{}, versions)
+}
+
+// ErrOtherModel says that the model is not the one that a write depends on.
+var ErrOtherModel = errors.New("the model is another one by now, or something was stored that it does not count: nothing was changed")
+
+func (o *op) result() error {
+	if o.unmet {
+		return ErrOtherModel
+	}
+	return nil
 }
 
 // run carries out ops, several in one commit where they have queued up.
@@ -164,7 +185,9 @@ func (w *writer) carryOut(batch []*op) {
 		if len(mine) < bounds[i+1]-bounds[i] {
 			failed = err
 		}
-		o.finish(w, mine, failed)
+		if !o.unmet {
+			o.finish(w, mine, failed)
+		}
 		close(o.done)
 	}
 	w.buildIfDue()
@@ -175,7 +198,9 @@ func (w *writer) prepared(batch []*op) (entries []entry, bounds []int) {
 	bounds = make([]int, len(batch)+1)
 	w.puts, w.grows = map[string]entry{}, grownEpisodes{}
 	for i, o := range batch {
-		entries = append(entries, o.prepare(w)...)
+		if o.unmet = o.with != nil && (w.dirty || len(entries) > 0 || !slices.Contains(o.with, w.Model().Info().Version)); !o.unmet {
+			entries = append(entries, o.prepare(w)...)
+		}
 		bounds[i+1] = len(entries)
 	}
 	return entries, bounds

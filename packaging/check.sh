@@ -1,6 +1,7 @@
 #!/bin/sh
 # Validates what packaging/out holds with the tools that are here, and says what was not checked. Run it from the root
-# of the repository: make package. goreleaser, nfpm and helm are looked for in PATH; TOOLS=run fetches and builds them.
+# of the repository: make package. goreleaser, nfpm, helm and kubeconform are looked for in PATH; TOOLS=run fetches and
+# builds them, and has goreleaser build the programs of all platforms, which takes minutes.
 set -eu
 out=packaging/out
 here=$(go env GOOS | sed s/windows/win32/)-$(go env GOARCH | sed s/amd64/x64/)
@@ -29,8 +30,15 @@ with() {
 	[ -n "$tool" ]
 }
 
-if with goreleaser github.com/goreleaser/goreleaser/v2@v2.13.3 goreleaser.yaml; then
+if with goreleaser github.com/goreleaser/goreleaser/v2@v2.15.1 goreleaser.yaml; then
 	check "goreleaser.yaml (goreleaser check)" $tool check "$out/goreleaser.yaml"
+	if [ "${TOOLS:-}" = run ]; then
+		(cat "$out/goreleaser.yaml" && echo "dist: $tmp/dist") >"$tmp/goreleaser.yaml"
+		check "programs of six platforms (goreleaser build --snapshot)" $tool build --snapshot --clean --skip=before --parallelism 1 -f "$tmp/goreleaser.yaml"
+		check "npm packages and bundles of six platforms (-dist)" sh -c "cd packaging && GOWORK=off go run . -program ../bin/waymark -dist $tmp/dist -out $tmp/all && test \$(ls $tmp/all/mcpb/*.mcpb $tmp/all/npm/*/bin/waymark-hook* | wc -l) = 12"
+	else
+		say "not checked" "programs of six platforms (TOOLS=run builds them)"
+	fi
 fi
 if with nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0 "deb, rpm"; then
 	for kind in deb rpm; do check "$kind (nfpm pkg)" $tool pkg -f "$out/nfpm/nfpm.yaml" -p $kind -t "$tmp"; done
@@ -41,6 +49,21 @@ fi
 if with helm helm.sh/helm/v3/cmd/helm@v3.22.0 "Helm chart"; then
 	check "Helm chart (helm lint)" $tool lint --strict "$out/helm/waymark"
 	check "Helm chart (helm template, all on)" $tool template x "$out/helm/waymark" --set networkPolicy.enabled=true,serviceMonitor.enabled=true,podDisruptionBudget.enabled=true,createKey=false
+	if $tool template x "$out/helm/waymark" --set networkPolicy.enabled=true,serviceMonitor.enabled=true,podDisruptionBudget.enabled=true >"$tmp/chart.yaml" 2>/dev/null &&
+		with kubeconform github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0 "what the Helm chart makes"; then
+		conform=$tool
+		# The API of Kubernetes 1.27 is described in test data of a module of its own; kubeconform would fetch it from elsewhere.
+		proxy=off
+		[ "${TOOLS:-}" != run ] || proxy=$(go env GOPROXY)
+		dir=$(cd "$tmp" && GOWORK=off GOPROXY=$proxy go mod download -json k8s.io/kube-openapi@v0.0.0-20260721132016-d427ff9ee9ad 2>/dev/null | sed -n 's/^.*"Dir": "\(.*\)",$/\1/p') || true
+		if [ -n "$dir" ]; then
+			(cd packaging && GOWORK=off go run . -kubernetes "$dir/pkg/schemaconv/testdata/swagger.json" -out "$tmp/kubernetes")
+			check "what the Helm chart makes, but for the ServiceMonitor (kubeconform -strict)" $conform -strict -skip ServiceMonitor -schema-location "$tmp/kubernetes/{{.ResourceKind}}{{.KindSuffix}}.json" "$tmp/chart.yaml"
+		else
+			say "not checked" "what the Helm chart makes: no description of the API of Kubernetes here (TOOLS=run fetches it)"
+		fi
+		with helm helm.sh/helm/v3/cmd/helm@v3.22.0 "Helm chart"
+	fi
 	check "Helm chart (unknown values are refused)" sh -c "! $tool template x $out/helm/waymark --set colour=red"
 fi
 if command -v systemd-analyze >/dev/null; then

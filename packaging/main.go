@@ -35,8 +35,13 @@ func main() {
 	flag.StringVar(&o.program, "program", "", "built program: lists tools, writes manual pages and completions, and goes into the packages of this platform")
 	flag.StringVar(&o.dist, "dist", "", "what goreleaser built: programs for the packages of all platforms")
 	flag.StringVar(&o.version, "version", "0.0.0-dev", "semantic version")
+	swagger := flag.String("kubernetes", "", "description of the API of Kubernetes: only write the JSON schemas of its kinds, for kubeconform")
 	flag.Parse()
-	if err := generate(o); err != nil {
+	do := func() error { return generate(o) }
+	if *swagger != "" {
+		do = func() error { return schemas(*swagger, o.out) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "packaging:", err)
 		os.Exit(1)
 	}
@@ -74,7 +79,7 @@ type data struct {
 	Tools                      []tool
 	Bundles                    map[string]string // SHA-256 of the MCPB files, by platform
 
-	programs map[string]string // by platform
+	programs map[string][]string // by platform: waymark, and waymark-hook where it was built
 }
 
 func generate(o options) error {
@@ -105,10 +110,10 @@ func generate(o options) error {
 		return err
 	}
 	for _, p := range platforms {
-		if d.programs[p.Name()] == "" {
+		if len(d.programs[p.Name()]) == 0 {
 			continue
 		}
-		if d.Bundles[p.Name()], err = bundle(o, p, d.programs[p.Name()]); err != nil {
+		if d.Bundles[p.Name()], err = bundle(o, p, d.programs[p.Name()][0]); err != nil {
 			return err
 		}
 	}
@@ -139,15 +144,22 @@ func newData(o options) (*data, error) {
 		Description: "Learns the paths that agents take through their tools and suggests which tool comes next, which DAG of tools a request needs, and why. One program, no language model, nothing leaves the machine."}
 	d.Homepage = "https://github.com/" + d.Owner + "/" + d.Repo
 	d.Image = "ghcr.io/" + strings.ToLower(d.Owner+"/"+d.Repo)
-	d.Bundles, d.programs = map[string]string{}, map[string]string{}
+	d.Bundles, d.programs = map[string]string{}, map[string][]string{}
 	for _, p := range platforms {
-		if built, _ := filepath.Glob(filepath.Join(o.dist, "waymark_"+p.OS+"_"+p.Arch+"*", "waymark"+p.Exe)); o.dist != "" && len(built) == 1 {
-			d.programs[p.Name()] = built[0]
+		here := p.OS == runtime.GOOS && p.Arch == runtime.GOARCH
+		if here {
+			d.Here = p
 		}
-		if p.OS == runtime.GOOS && p.Arch == runtime.GOARCH {
-			if d.Here = p; o.program != "" && o.dist == "" {
-				d.programs[p.Name()] = o.program
+		for _, name := range []string{"waymark", "waymark-hook"} {
+			path := filepath.Join(o.dist, name+"_"+p.OS+"_"+p.Arch+"*", name+p.Exe)
+			if o.dist == "" {
+				path = filepath.Join(filepath.Dir(o.program), name+p.Exe)
 			}
+			built, _ := filepath.Glob(path)
+			if len(built) != 1 || o.dist == "" && (o.program == "" || !here) {
+				break // waymark-hook is nothing without waymark
+			}
+			d.programs[p.Name()] = append(d.programs[p.Name()], built[0])
 		}
 	}
 	if o.dist != "" && len(d.programs) == 0 {
@@ -193,8 +205,11 @@ func renderFile(o options, d *data, path string) error {
 		if !strings.Contains(name, "PLATFORM") {
 			break
 		}
-		if program := d.programs[p.Name()]; program != "" && strings.HasPrefix(filepath.ToSlash(name), "npm/") {
-			if err := copyFile(program, filepath.Join(filepath.Dir(target), "bin", "waymark"+p.Exe)); err != nil {
+		if !strings.HasPrefix(filepath.ToSlash(name), "npm/") {
+			continue
+		}
+		for _, program := range d.programs[p.Name()] {
+			if err := copyFile(program, filepath.Join(filepath.Dir(target), "bin", filepath.Base(program))); err != nil {
 				return err
 			}
 		}

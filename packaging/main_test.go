@@ -70,3 +70,39 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Each kind has a file by the name that kubeconform asks for; a member that is not described is refused, and a number is
+// as good as a name where the API says so.
+func TestSchemas(t *testing.T) {
+	dir := t.TempDir()
+	api := filepath.Join(dir, "swagger.json")
+	for _, text := range []string{`{`, `{"definitions":{"x":{}}}`} {
+		if err := os.WriteFile(api, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := schemas(api, dir); err == nil || !strings.Contains(err.Error(), api) {
+			t.Errorf("%s is taken: %v", text, err)
+		}
+	}
+	if err := os.WriteFile(api, []byte(`{"definitions":{
+		"core.Service":{"properties":{"spec":{"$ref":"#/definitions/port"}},"x-kubernetes-group-version-kind":[{"group":"","kind":"Service","version":"v1"}]},
+		"net.Policy":{"properties":{},"x-kubernetes-group-version-kind":[{"group":"networking.k8s.io","kind":"NetworkPolicy","version":"v1"}]},
+		"port":{"type":"string","format":"int-or-string"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := schemas(api, dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"service-v1.json":                  `{"$ref":"definitions.json#/definitions/core.Service"}`,
+		"networkpolicy-networking-v1.json": `{"$ref":"definitions.json#/definitions/net.Policy"}`,
+		"definitions.json":                 `"port":{"type":["string","number"]}`,
+	} {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %s, %v; want %s", name, text, err, want)
+		}
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "definitions.json")); strings.Count(string(text), `"additionalProperties":false`) != 2 {
+		t.Errorf("kinds are open: %s", text)
+	}
+}

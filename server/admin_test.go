@@ -163,7 +163,7 @@ func TestNoSuchWorkspace(t *testing.T) {
 	for name, q := range map[string]struct{ method, path, body string }{
 		"tools":    {"PUT", "/v1/tools", `[{"id":"a:b"}]`},
 		"episodes": {"POST", "/v1/episodes", `{"id":"e","steps":[{"tool":"a:b"}]}`},
-		"import":   {"POST", "/v1/import", `{"kind":"tool","tool":{"id":"a:b"}}`},
+		"import":   {"POST", "/v1/import", `{"kind":"tool","id":"a:b"}`},
 		"digests":  {"GET", "/v1/digest-key", ""},
 		"scores":   {"POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":4,"novelty":3,"connection_validity":4,"feasibility":3,"grounding":2}}]}`},
 	} {
@@ -306,4 +306,36 @@ func TestJobs(t *testing.T) {
 		return ended.State == live.JobCanceled
 	}, 10*time.Second, time.Millisecond)
 	requireProblem(t, 404, `none`, w.ask("DELETE", "/v1/jobs/none", ""))
+}
+
+// A write that is refused leaves no workspace behind: its name may be misspelt.
+func TestRefusedWritesCreateNoWorkspace(t *testing.T) {
+	w := newWeb(t)
+	in := func(name string, more ...string) []string {
+		return append([]string{bearerOf("local-token"), "Waymark-Workspace: " + name}, more...)
+	}
+	lines := "Content-Type: application/x-ndjson"
+	for _, q := range []struct {
+		method, path, body string
+		header             []string
+	}{
+		{"POST", "/v1/episodes", `{"id":"x"}`, nil},
+		{"POST", "/v1/episodes", `[{"id":"x","steps":[]}]`, nil},
+		{"POST", "/v1/episodes", "{bad\n", []string{lines}},
+		{"POST", "/v1/import", "{bad\n", []string{lines}},
+		{"PUT", "/v1/tools", `[{"id":""}]`, nil},
+		{"PUT", "/v1/capabilities", `[{"id":""}]`, nil},
+		{"PUT", "/v1/tools", `[{"id":"a:b"}]`, []string{`If-Match: "other"`}},
+	} {
+		w.ask(q.method, q.path, q.body, in("misspelt", q.header...)...)
+		assert.Equal(t, 404, w.ask("GET", "/v1/tools", "", in("misspelt")...).status, "%s %s %s", q.method, q.path, q.body)
+	}
+	assert.NotContains(t, w.ask("GET", "/v1/workspaces", "", in("default")...).body, "misspelt")
+
+	require.Equal(t, 200, w.ask("POST", "/v1/episodes", `{"id":"x","steps":[{"tool":"a"}]}`, in("new")...).status)
+	w.ask("POST", "/v1/episodes", `{"id":"x"}`, in("new")...)
+	assert.Equal(t, 200, w.ask("GET", "/v1/tools", "", in("new")...).status)
+	require.Less(t, w.ask("PUT", "/v1/workspaces/made", "", in("default")...).status, 300)
+	w.ask("POST", "/v1/episodes", `{"id":"x"}`, in("made")...)
+	assert.Equal(t, 200, w.ask("GET", "/v1/tools", "", in("made")...).status, "somebody created it")
 }

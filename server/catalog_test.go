@@ -197,3 +197,37 @@ func TestGraph(t *testing.T) {
 	assert.Equal(t, "fs:read_file", own.Answers[0].After)
 	assert.Contains(t, own.Answers[0].Now, "brand:new")
 }
+
+// With If-Match the catalog changes only from the state that the caller saw.
+func TestIfMatch(t *testing.T) {
+	w := newWeb(t)
+	ifMatch := func(tag string) string { return "If-Match: " + tag }
+	require.Equal(t, 200, w.ask("PUT", "/v1/tools", `[{"id":"x:one"},{"id":"x:two"}]`).status)
+	require.Equal(t, 200, w.ask("PUT", "/v1/capabilities", `[{"id":"c","tools":["x:one"]}]`).status)
+	old := w.ask("GET", "/v1/tools/x:one", "").header.Get("ETag")
+	changed := w.ask("PUT", "/v1/tools", `[{"id":"x:one","description":"Changed by somebody else."}]`, bearerOf("local-token"))
+	w.settle(parse[live.PutResult](t, 200, changed))
+	_, err := defaultEngine(t, w.Server).Build(t.Context()) // so that no build changes the version meanwhile
+	require.NoError(t, err)
+	for _, tag := range []string{old, `"other", "another"`, `""`} {
+		for path, body := range map[string]string{"/v1/tools/x:one": "", "/v1/capabilities/c": "", "/v1/tools": `[{"id":"x:one","description":"Mine."}]`, "/v1/capabilities": `[{"id":"d","tools":["x:two"]}]`} {
+			method := "DELETE"
+			if body != "" {
+				method = "PUT"
+			}
+			got := w.ask(method, path, body, ifMatch(tag))
+			assert.Equal(t, 412, got.status, "%s %s if %s", method, path, tag)
+			assert.Contains(t, got.body, "If-Match")
+		}
+	}
+	weak := "W/" + w.ask("GET", "/v1/tools/x:one", "").header.Get("ETag")
+	assert.Equal(t, 412, w.ask("DELETE", "/v1/tools/x:one", "", ifMatch(weak)).status, "a weak tag never matches")
+	got := w.ask("GET", "/v1/tools/x:one", "")
+	assert.Contains(t, got.body, "Changed by somebody else.")
+
+	tag := got.header.Get("ETag")
+	assert.Equal(t, 204, w.ask("DELETE", "/v1/tools/x:one", "", ifMatch(`"other", `+tag)).status)
+	assert.Equal(t, 412, w.ask("DELETE", "/v1/tools/x:two", "", ifMatch(tag)).status, "the catalog has changed")
+	assert.Equal(t, 204, w.ask("DELETE", "/v1/tools/x:two", "", ifMatch("*")).status)
+	assert.Equal(t, 404, w.ask("DELETE", "/v1/tools/x:two", "", ifMatch("*")).status)
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/episodic"
+	"waymark/internal/strictjson"
 	"waymark/live"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/problem"
@@ -228,7 +229,7 @@ func eachLine(r io.Reader, limit int, visit lineVisitor) error {
 		if err != nil && err != io.EOF {
 			return route.BadRead(fmt.Errorf("line %d: %w", number, err))
 		}
-		switch data := bytes.TrimSpace(line); {
+		switch data := bytes.Trim(line, strictjson.Space); {
 		case tooLong, len(data) > limit:
 			if err := visit(number, nil, fmt.Errorf("%w: more than %d bytes", errLineTooLong, limit)); err != nil {
 				return err

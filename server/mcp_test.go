@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -271,6 +272,18 @@ func TestRecordEpisode(t *testing.T) {
 	two := answerOf[mcpserver.RecordAnswer](t, call(t, client, "record_episode", map[string]any{"steps": steps}))
 	assert.Equal(t, []int{1, 1}, []int{one.Accepted, two.Accepted})
 	assert.NotEqual(t, one.ID, two.ID)
+
+	// What POST /v1/episodes takes is taken here: the line of an export too.
+	exported := map[string]any{"id": "exported", "label": "theirs", "source": "key:x", "session": "s", "outcome": "success",
+		"steps": []any{map[string]any{"id": "1", "tool": "fs:read_file", "shown": 2, "shape": "path:string", "outcome": "success"}}}
+	require.Equal(t, 1, answerOf[mcpserver.RecordAnswer](t, call(t, client, "record_episode", exported)).Accepted)
+	body, err := json.Marshal(exported)
+	require.NoError(t, err)
+	posted, asked := httptest.NewRecorder(), httptest.NewRequest("POST", "http://localhost/v1/episodes", bytes.NewReader(body))
+	asked.Header.Set("Content-Type", "application/json")
+	s.Handler().ServeHTTP(posted, asked)
+	assert.Contains(t, posted.Body.String(), `"duplicates":1`)
+	assert.True(t, call(t, client, "record_episode", map[string]any{"steps": []any{map[string]any{"tool": "a", "arguments": "x"}}}).IsError)
 
 	var mine *episodic.Episode
 	for item, err := range engine.Items(t.Context()) {

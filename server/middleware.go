@@ -20,6 +20,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"waymark/live"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -228,6 +229,19 @@ func (s *Server) refuseDraining(c *gin.Context) {
 	c.Next()
 }
 
+// ifMatch lets what a request changes depend on the model that its caller saw.
+func (s *Server) ifMatch(c *gin.Context) {
+	field := strings.Join(c.Request.Header.Values("If-Match"), ",")
+	if ru, routed := s.ruleOf(c); routed && ru.Match && field != "" && strings.TrimSpace(field) != "*" {
+		var versions []string
+		for tag := range strings.SplitSeq(field, ",") { // a weak one never matches (RFC 9110 13.1.1)
+			versions = append(versions, strings.Trim(strings.TrimSpace(tag), `"`))
+		}
+		c.Request = c.Request.WithContext(live.OnlyWith(c.Request.Context(), versions))
+	}
+	c.Next()
+}
+
 // guard refuses requests that a web page made a browser send: a Host that is not ours means DNS
 // rebinding, an Origin that is not ours a cross-site call. It also refuses ambiguous framing.
 func (s *Server) guard(c *gin.Context) {
@@ -254,7 +268,7 @@ func (s *Server) guard(c *gin.Context) {
 			c.Writer.Header().Add("Vary", "Origin")
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 				c.Header("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
-				c.Header("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id, Traceparent, "+
+				c.Header("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, Traceparent, "+
 					"Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-Id")
 				c.Header("Access-Control-Max-Age", "600")
 				c.AbortWithStatus(http.StatusNoContent)
@@ -321,11 +335,19 @@ func (s *Server) authorize(c *gin.Context) {
 	}
 	if err == nil {
 		c.Request = c.Request.WithContext(request.With(c.Request.Context(), a))
+		ctx := c.Request.Context()
 		if routed && !ru.Public && !ru.Creates && !ru.Global {
-			if err := s.workspaceExists(c.Request.Context(), a); err != nil {
+			if err := s.workspaceExists(ctx, a); err != nil {
 				problem.Fail(c, err)
 				return
 			}
+		}
+		if existed, err := s.cfg.Workspaces.Exists(ctx, a.Workspace); ru.Creates && !existed && err == nil { // misspelt, where the request is refused
+			defer func() {
+				if err := s.cfg.Workspaces.Abandon(context.WithoutCancel(ctx), a.Workspace); err != nil {
+					s.cfg.Logger.Warn("an empty workspace is left", "workspace", a.Workspace, "error", err)
+				}
+			}()
 		}
 	}
 	c.Next()

@@ -329,15 +329,18 @@ func TestEpisodes(t *testing.T) {
 		`{"id":"n3","Steps":[{"tool":"a"}]}`,
 		`{"id":"n4","intent":"` + strings.Repeat("x", 1<<20) + `"}`,
 		`{"id":"n5","steps":[{"tool":"b"},{"tool":"c"}]}`,
+		"\u00a0" + `{"id":"n6","steps":[{"tool":"b"}]}`,
+		"\u2003",
+		"\t" + `{"id":"n5","steps":[{"tool":"b"},{"tool":"c"}]}` + " \r",
 	}, "\n")
 	r = parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", lines, "Content-Type: application/x-ndjson"))
-	assert.Equal(t, [2]int{2, 1}, [2]int{r.Accepted, r.Duplicates})
-	require.Len(t, r.Rejected, 4)
-	assert.Equal(t, 4, r.RejectedTotal)
+	assert.Equal(t, [2]int{2, 2}, [2]int{r.Accepted, r.Duplicates})
+	require.Len(t, r.Rejected, 6)
+	assert.Equal(t, 6, r.RejectedTotal)
 	for _, want := range []struct {
 		line    int
 		id, say string
-	}{{3, "", "ends early"}, {4, "e1", "other content"}, {6, "n3", `unknown field "Steps"`}, {7, "", "too long"}} {
+	}{{3, "", "ends early"}, {4, "e1", "other content"}, {6, "n3", `unknown field "Steps"`}, {7, "", "too long"}, {9, "", "invalid"}, {10, "", "invalid"}} {
 		found := false
 		for _, rej := range r.Rejected {
 			found = found || rej.Line == want.line && rej.ID == want.id && strings.Contains(rej.Error, want.say)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,6 +28,7 @@ func BenchmarkReport(b *testing.B) {
 	}
 	m, bytes, calls := transcripts(b, size<<20)
 	b.SetBytes(bytes)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(Memory)) // as the command does
 	var r *Report
 	for b.Loop() {
 		c, err := Collect(b.Context(), Look(m.Places()), began.AddDate(1, 0, 0), func(string, int) {})

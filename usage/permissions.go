@@ -16,7 +16,16 @@ import (
 type PermissionLimits struct {
 	Uses  int // calls that the user did not refuse
 	Tasks int // distinct requests among them; a call without a request counts by its episode
-	Reads int // calls of a tool that only reads, in place of both
+	Reads int // calls of a tool that only reads its server's own data, in place of both; one more if it may read elsewhere
+}
+
+// reads is the number of calls after which a tool that only reads is allowed. What reads elsewhere can carry out what its
+// arguments hold.
+func (l PermissionLimits) reads(t catalog.Tool) int {
+	if open := t.Annotations.OpenWorld; open == nil || *open {
+		return max(l.Reads, 1) + 1
+	}
+	return max(l.Reads, 1)
 }
 
 // Permission is a tool that may be allowed, or one that may not and why.
@@ -122,7 +131,7 @@ func Permissions(tools []catalog.Tool, episodes []episodic.Episode, limits Permi
 			p.Reason = "a call of it was refused"
 		case Harm(t) != "":
 			p.Reason = Harm(t)
-		case *cmp.Or(t.Annotations.ReadOnly, new(bool)) && u.calls >= max(limits.Reads, 2): // annotated, or harm is said of it
+		case *cmp.Or(t.Annotations.ReadOnly, new(bool)) && u.calls >= limits.reads(t): // annotated, or harm is said of it
 		case u.calls < max(limits.Uses, 2) || len(u.tasks) < limits.Tasks:
 			p.Reason = "it was seldom used"
 		}

@@ -13,7 +13,7 @@ import (
 	"waymark/sample"
 )
 
-var common = PermissionLimits{Uses: 5, Tasks: 3, Reads: 2}
+var common = PermissionLimits{Uses: 3, Tasks: 2, Reads: 1}
 
 func TestHarm(t *testing.T) {
 	yes, no := new(true), new(false)
@@ -43,15 +43,16 @@ func TestHarm(t *testing.T) {
 // Repeated attempts at one request are one task, and a refusal counts for good.
 func TestPermissions(t *testing.T) {
 	reads := &catalog.Annotations{ReadOnly: new(true)}
+	own := &catalog.Annotations{ReadOnly: new(true), OpenWorld: new(false)}
 	adds := &catalog.Annotations{Destructive: new(false), OpenWorld: new(false)}
-	tools := []catalog.Tool{{ID: "a:adds", Annotations: adds}, {ID: "a:often", Annotations: reads}, {ID: "a:once", Annotations: reads}, {ID: "a:one_task", Annotations: reads}, {ID: "a:refused", Annotations: reads}}
+	tools := []catalog.Tool{{ID: "a:adds", Annotations: adds}, {ID: "a:often", Annotations: reads}, {ID: "a:once", Annotations: reads}, {ID: "a:once_own", Annotations: own}, {ID: "a:one_task", Annotations: reads}, {ID: "a:refused", Annotations: reads}}
 	var episodes []episodic.Episode
 	for i := range 5 {
 		episodes = append(episodes,
 			episodic.Episode{ID: fmt.Sprint("o", i), Intent: fmt.Sprint("task ", i%3), Steps: []episodic.Step{{Tool: "a:often"}, {Tool: "b:unknown"}, {Tool: "a:refused"}}},
 			episodic.Episode{ID: fmt.Sprint("t", i), Intent: "One  Task", Steps: []episodic.Step{{Tool: "a:one_task"}, {Tool: "a:one_task"}, {Tool: "a:adds"}, {Tool: "a:adds"}}})
 	}
-	episodes = append(episodes, episodic.Episode{ID: "x", Steps: []episodic.Step{{Tool: "a:once"}, {Tool: "a:refused", ErrorKind: "policy"}}})
+	episodes = append(episodes, episodic.Episode{ID: "x", Steps: []episodic.Step{{Tool: "a:once"}, {Tool: "a:once_own"}, {Tool: "a:refused", ErrorKind: "policy"}}})
 	assert.Equal(t, []Permission{
 		{"a:adds", 10, 1, "it was seldom used"},
 		{"a:one_task", 10, 1, ""},
@@ -59,6 +60,7 @@ func TestPermissions(t *testing.T) {
 		{"a:refused", 5, 3, "a call of it was refused"},
 		{"b:unknown", 5, 3, "its definition is not known"},
 		{"a:once", 1, 1, "it was seldom used"},
+		{"a:once_own", 1, 1, ""},
 	}, Permissions(tools, episodes, common))
 }
 
@@ -116,7 +118,7 @@ func TestEvaluatePermissionsOfShortHistories(t *testing.T) {
 	for _, tt := range []struct {
 		episodes int
 		share    float64
-	}{{20, .14}, {50, .38}, {100, .57}} {
+	}{{20, .27}, {50, .57}, {100, .68}, {200, .75}} {
 		d := &evaluate.Data{Tools: tools}
 		for i, e := range episodes[:2*tt.episodes] {
 			d.Examples = append(d.Examples, evaluate.Example{Episode: e, Split: evaluate.Train})
@@ -125,7 +127,7 @@ func TestEvaluatePermissionsOfShortHistories(t *testing.T) {
 			}
 		}
 		r := EvaluatePermissions(d, common)
-		t.Logf("%d episodes: %+v; without the rule for reading %.3f", tt.episodes, r, EvaluatePermissions(d, PermissionLimits{Uses: 5, Tasks: 3, Reads: 5}).Share)
+		t.Logf("%d episodes: %+v", tt.episodes, r)
 		assert.GreaterOrEqual(t, r.Share, tt.share, "%d episodes", tt.episodes)
 		assert.Zero(t, r.Destructive)
 		assert.Zero(t, r.FirstSeen)

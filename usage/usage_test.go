@@ -14,6 +14,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/ingest"
 )
 
 const secret = "sk-test-4242-hunter2"
@@ -233,4 +234,13 @@ func TestBuckets(t *testing.T) {
 	for ms := int64(1); ms < 1<<40; ms += ms/7 + 1 {
 		require.InEpsilon(t, ms, duration(bucket(ms)), .07, ms)
 	}
+}
+
+// The list of what could not be used is bounded, and the page says so.
+func TestPageNamesWhatIsDamaged(t *testing.T) {
+	r := &Report{Reading: Reading{Lines: 9, Dropped: 3, Damaged: []ingest.Reason{{File: "a/<b>.jsonl", Line: 4, Reason: "no JSON"}}}}
+	var page bytes.Buffer
+	require.NoError(t, r.WriteHTML(&page))
+	require.Contains(t, page.String(), `<td>a/&lt;b&gt;.jsonl</td><td class="n">4</td><td>no JSON</td>`)
+	require.Contains(t, page.String(), "… and 2 more")
 }

@@ -188,10 +188,14 @@ func (f Folder) Hear(name, id string, happened Entry) (line string, err error) {
 		return "", err
 	}
 	calls, s := heard(entries)
-	if len(calls) == 0 {
+	about := happened.Begun // at the beginning of a turn
+	if len(calls) > 0 {
+		about = calls[len(calls)-1].Tool
+	}
+	if about == "" {
 		return "", nil
 	}
-	t, err := f.Table(calls[len(calls)-1].Tool)
+	t, err := f.Table(about)
 	if err != nil {
 		return "", err
 	}

@@ -15,10 +15,12 @@ type Report struct {
 	Turns         int          `json:"turns"`          // calls after which a line could have been said
 	Lines         int          `json:"lines"`          // that were said
 	Right         int          `json:"right"`          // of them: what they said happened
-	Judged        int          `json:"judged"`         // lines where the first-order chain was wrong, or its call had failed before
+	Unknown       int          `json:"unknown"`        // of them: about a call whose outcome is not known; not judged
+	Judged        int          `json:"judged"`         // other lines where the first-order chain was wrong, or its call had failed before
 	JudgedRight   int          `json:"judged_right"`   // of them: right
 	Hard          int          `json:"hard"`           // turns where the chain was wrong, or its call had failed before
 	Kinds         map[Kind]int `json:"kinds"`          // lines of each kind
+	KindsRight    map[Kind]int `json:"kinds_right"`    // of them: right
 	Tokens        int          `json:"tokens"`         // of all lines
 	MostTokens    int          `json:"most_tokens"`    // in one session
 	Shuffled      int          `json:"shuffled_lines"` // lines with rules of a shuffled history, said in shuffled sessions
@@ -48,9 +50,9 @@ func share(k, n int) (float64, bool) {
 // part shuffled.
 func Measure(train, test []episodic.Episode, seed uint64) *Report {
 	past, rest := historyOf(train), historyOf(test)
-	r := &Report{Kinds: map[Kind]int{Pitfall: 0, Repair: 0, Seldom: 0}}
+	r := &Report{Kinds: map[Kind]int{Pitfall: 0, Repair: 0, Seldom: 0}, KindsRight: map[Kind]int{Pitfall: 0, Repair: 0, Seldom: 0}}
 	past.replay(rest, r)
-	mixed := &Report{Kinds: map[Kind]int{}}
+	mixed := &Report{Kinds: map[Kind]int{}, KindsRight: map[Kind]int{}}
 	past.shuffled(seed).replay(rest.shuffled(seed+1), mixed)
 	r.Shuffled, r.ShuffledTurns = mixed.Lines, mixed.Turns
 	return r
@@ -99,29 +101,37 @@ func (h *History) replay(test *History, r *Report) {
 		for _, x := range w.steps {
 			calls = append(calls, Call{test.tools[x.tool], x.outcome})
 		}
-		for i := range calls {
+		for i := -1; i < len(calls); i++ {
 			r.turn(rules, chain, s, calls, i, failed)
 		}
 		r.MostTokens = max(r.MostTokens, s.tokens)
 	}
 }
 
-// turn is the time between the call at i and the next one: first nothing is known of that, then its tool.
+// turn is the time between the call at i and the next one: first nothing is known of that, then its tool. At the
+// beginning of a task no chain predicts anything, so that it counts only where something is said.
 func (r *Report) turn(rules index, chain map[string]string, s *session, calls []Call, i int, failed map[string]bool) {
-	if calls[i].Outcome == episodic.Failure {
-		failed[calls[i].Tool] = true
+	last := Call{}
+	if i >= 0 {
+		last = calls[i]
+	}
+	if last.Outcome == episodic.Failure {
+		failed[last.Tool] = true
 	}
 	next := Call{}
 	if i+1 < len(calls) {
 		next = calls[i+1]
 	}
-	expected := chain[calls[i].Tool]
+	expected := chain[last.Tool]
 	hard := expected != next.Tool || failed[expected]
-	r.Turns++
 	rule := rules.choose(calls[:i+1], "", s.free)
 	if rule == nil && next.Tool != "" {
 		rule = rules.choose(calls[:i+1], next.Tool, s.free)
 	}
+	if i < 0 && rule == nil {
+		return
+	}
+	r.Turns++
 	if rule != nil && rule.Kind == Pitfall {
 		hard = true // the predicted call failed here before
 	}
@@ -135,7 +145,12 @@ func (r *Report) turn(rules index, chain map[string]string, s *session, calls []
 	right := next.Tool == rule.Tool && (rule.Kind == Seldom || (next.Outcome == episodic.Failure) == (rule.Kind == Pitfall) && next.Outcome.Known())
 	r.Lines++
 	r.Kinds[rule.Kind]++
+	r.KindsRight[rule.Kind] += one(right)
 	r.Tokens += Tokens(rule.Line())
+	if rule.Kind != Seldom && next.Tool == rule.Tool && !next.Outcome.Known() {
+		r.Unknown++
+		return
+	}
 	r.Right += one(right)
 	r.Judged += one(hard)
 	r.JudgedRight += one(hard && right)

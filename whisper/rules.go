@@ -30,21 +30,24 @@ const (
 const (
 	minSessions = 5       // that a rule is about
 	confidence  = 0.05    // probability that the true rate lies below the bound
-	threshold   = 0.6     // of the bound
+	threshold   = 0.6     // of the bound of a pitfall or repair
+	follow      = 0.5     // of that of a tool that follows
 	guard       = 0.02    // probability that any rule of a kind holds in a history without structure
 	seldomShare = 0.1     // of the sessions: a tool in more is not seldom
 	mostSteps   = 200_000 // newest steps that rules are derived from
 	mostRules   = 1_000   // a hook reads them, and decodes those about one tool
 	longest     = 3       // calls of a context
+	window      = 5       // newest calls, among which those of a context that are apart lie
 )
 
 // Rule is one thing to say after the calls of a context.
 type Rule struct {
 	Kind    Kind     `json:"kind"`
-	Context []string `json:"context"` // tools, the newest last; of a repair, the tool that failed
-	Tool    string   `json:"tool"`    // that fails, that worked, or that follows
-	K       int      `json:"k"`       // sessions in which it did
-	N       int      `json:"n"`       // sessions with the context
+	Context []string `json:"context"`         // tools, the newest last, "" for the beginning of a task; of a repair, the tool that failed
+	Apart   bool     `json:"apart,omitempty"` // other calls lie between those of the context
+	Tool    string   `json:"tool"`            // that fails, that worked, or that follows
+	K       int      `json:"k"`               // sessions in which it did
+	N       int      `json:"n"`               // sessions with the context
 	Bound   float64  `json:"bound"`
 	Ahead   bool     `json:"ahead,omitempty"` // a pitfall that is said before the call is made
 	First   string   `json:"first,omitempty"` // of a pitfall: the call between that made it work
@@ -59,7 +62,7 @@ type Table struct {
 	Rules    []Rule `json:"rules,omitempty"`
 }
 
-const tableVersion = 1
+const tableVersion = 2
 
 // History is the part of a history that rules are derived from.
 type History struct {
@@ -115,16 +118,19 @@ func number(numbers map[string]int32, name string) int32 {
 	return n
 }
 
-// context is what a rate is about: calls, the newest last, -1 for none.
+// context is what a rate is about: calls, the newest last, -1 for none, and start for the beginning of a task.
 type context struct {
 	what  int8
 	calls [longest]int32
 }
 
+const start = -2
+
 const (
 	follows = iota // what comes after these calls
 	fails          // the last of these calls fails
 	repairs        // what works after this call failed
+	apart          // what comes after the last of these calls, the first of them a few calls before
 )
 
 type event struct {
@@ -171,7 +177,9 @@ func (h *History) count() *counts {
 			last = w.session
 			c.sessions++
 		}
-		tools := make([]int32, len(w.steps))
+		begun := make([]int32, len(w.steps)+1)
+		begun[0] = start
+		tools := begun[1:]
 		for i, s := range w.steps {
 			tools[i] = s.tool
 			if used[s.tool] != w.session+1 {
@@ -183,7 +191,7 @@ func (h *History) count() *counts {
 			}
 		}
 		for i := range w.steps {
-			c.countAt(w, tools, i)
+			c.countAt(w, begun, i)
 		}
 	}
 	best := map[int32]int32{}
@@ -195,14 +203,22 @@ func (h *History) count() *counts {
 	return c
 }
 
-// countAt counts what follows the call at i, and how that call ended.
-func (c *counts) countAt(w walk, tools []int32, i int) {
+// countAt counts what follows the call at i, and how that call ended. Before the calls stands the beginning.
+func (c *counts) countAt(w walk, begun []int32, i int) {
+	tools := begun[1:]
 	for n := 1; n <= longest && n <= i+1; n++ {
 		if ctx := at(follows, tools[i+1-n:i+1]...); c.try(ctx, w.session) && i+1 < len(tools) {
 			c.hits[event{ctx, tools[i+1]}]++
 		}
-		if ctx := at(fails, tools[i+1-n:i+1]...); w.steps[i].outcome.Known() && c.try(ctx, w.session) && w.steps[i].outcome == episodic.Failure {
+	}
+	for n := 1; n <= longest && n <= i+2 && w.steps[i].outcome.Known(); n++ {
+		if ctx := at(fails, begun[i+2-n:i+2]...); c.try(ctx, w.session) && w.steps[i].outcome == episodic.Failure {
 			c.hits[event{ctx, tools[i]}]++
+		}
+	}
+	for j := max(0, i+1-window); j < i-1; j++ {
+		if ctx := at(apart, tools[j], tools[i]); c.try(ctx, w.session) && i+1 < len(tools) {
+			c.hits[event{ctx, tools[i+1]}]++
 		}
 	}
 	if w.steps[i].outcome != episodic.Failure {
@@ -218,6 +234,14 @@ type candidate struct {
 	e      event
 	k, n   int
 	chance float64
+}
+
+// least is the threshold of its bound.
+func (x candidate) least() float64 {
+	if x.e.what == follows || x.e.what == apart {
+		return follow
+	}
+	return threshold
 }
 
 // significant is the largest chance that holds up against the number of candidates (Benjamini and Hochberg): in a
@@ -250,7 +274,7 @@ func (h *History) Derive() *Table {
 		level := significant(all)
 		for _, x := range all {
 			bound := LowerBound(x.k, x.n, confidence)
-			if bound < threshold || x.chance > level {
+			if bound < x.least() || x.chance > level {
 				continue
 			}
 			if r, ok := c.rule(x, bound); ok {
@@ -270,15 +294,15 @@ func (h *History) Derive() *Table {
 func (c *counts) candidate(e event, k int) (x candidate, ok bool) {
 	n := int(c.trials[e.context].n)
 	newest := e.calls[longest-1]
-	if e.what != fails && c.known(newest, e.tool) || e.what == follows && float64(c.using[e.tool]) > seldomShare*float64(c.sessions) {
+	if e.what != fails && c.known(newest, e.tool) || (e.what == follows || e.what == apart) && float64(c.using[e.tool]) > seldomShare*float64(c.sessions) {
 		return x, false
 	}
-	if n < minSessions || e.what != repairs && (e.calls[longest-2] < 0 || e.what == fails && e.calls[0] >= 0) {
+	if n < minSessions || e.what != repairs && (e.calls[longest-2] == -1 || e.what == fails && e.calls[0] != -1) {
 		return x, false
 	}
 	wider := e
-	wider.context = at(e.what, newest)
-	if e.what == repairs {
+	wider.context = at(fails, newest)
+	if e.what != fails {
 		wider.context = at(follows, newest)
 	}
 	hits, all := max(0, int(c.hits[wider])-k), max(0, int(c.trials[wider.context].n)-n)
@@ -305,8 +329,8 @@ func (c *counts) rule(x candidate, bound float64) (r Rule, ok bool) {
 	r = Rule{Tool: c.h.tools[x.e.tool], K: x.k, N: x.n, Bound: bound}
 	calls := x.e.calls[:]
 	switch x.e.what {
-	case follows:
-		r.Kind = Seldom
+	case follows, apart:
+		r.Kind, r.Apart = Seldom, x.e.what == apart
 	case repairs:
 		r.Kind = Repair
 	case fails:
@@ -316,16 +340,16 @@ func (c *counts) rule(x candidate, bound float64) (r Rule, ok bool) {
 		c.between(&r, before, x.e.tool)
 	}
 	for _, tool := range calls {
-		if tool >= 0 {
+		switch {
+		case tool == start:
+			r.Context = append(r.Context, "")
+		case tool >= 0 && !plain(c.h.tools[tool]):
+			return r, false
+		case tool >= 0:
 			r.Context = append(r.Context, c.h.tools[tool])
 		}
 	}
-	for _, name := range append([]string{r.Tool}, r.Context...) {
-		if !plain(name) {
-			return r, false
-		}
-	}
-	return r, true
+	return r, plain(r.Tool)
 }
 
 // between finds the call after which one that fails right after another works.

@@ -21,13 +21,20 @@ func (r *Rule) Line() string {
 	last := r.Context[len(r.Context)-1]
 	switch r.Kind {
 	case Pitfall:
-		line := fmt.Sprintf("Waymark: %s failed %d of %d times here right after %s", r.Tool, r.K, r.N, last)
+		where, between := "right after "+last, " in between"
+		if last == "" {
+			where, between = "as the first call", ""
+		}
+		line := fmt.Sprintf("Waymark: %s failed %d of %d times here %s", r.Tool, r.K, r.N, where)
 		if r.First != "" {
-			line += fmt.Sprintf("; after %s in between it worked %d of %d times", r.First, r.FirstK, r.FirstN)
+			line += fmt.Sprintf("; after %s%s it worked %d of %d times", r.First, between, r.FirstK, r.FirstN)
 		}
 		return line + "."
 	case Repair:
 		return fmt.Sprintf("Waymark: where %s failed here, %s came next and worked %d of %d times.", last, r.Tool, r.K, r.N)
+	}
+	if r.Apart {
+		return fmt.Sprintf("Waymark: here %s followed %d of %d times after %s with %s a few calls before.", r.Tool, r.K, r.N, last, r.Context[0])
 	}
 	return fmt.Sprintf("Waymark: here %s followed %d of %d times after %s.", r.Tool, r.K, r.N, joined(r.Context))
 }
@@ -73,10 +80,10 @@ func (t *Table) index() index {
 // choose finds what is said after the calls of a turn: before the call of a tool or, if that is "", after the last
 // call. Rules for which free is false are not said.
 func (x index) choose(calls []Call, before string, free func(*Rule) bool) (best *Rule) {
-	if len(calls) == 0 {
-		return nil
+	last := Call{}
+	if len(calls) > 0 {
+		last = calls[len(calls)-1]
 	}
-	last := calls[len(calls)-1]
 	for _, r := range x[last.Tool] {
 		var applies bool
 		switch {
@@ -87,7 +94,7 @@ func (x index) choose(calls []Call, before string, free func(*Rule) bool) (best 
 		case r.Kind == Pitfall:
 			applies = r.Ahead
 		case r.Kind == Seldom:
-			applies = ends(calls, r.Context)
+			applies = r.matches(calls)
 		}
 		if applies && (best == nil || better(r, best)) && free(r) {
 			best = r
@@ -103,8 +110,15 @@ func better(a, b *Rule) bool {
 	return a.Bound > b.Bound
 }
 
-func ends(calls []Call, tools []string) bool {
-	return len(calls) >= len(tools) && slices.EqualFunc(calls[len(calls)-len(tools):], tools, func(c Call, tool string) bool { return c.Tool == tool })
+// matches reports whether calls, the last of which is the last of the context, end with the context.
+func (r *Rule) matches(calls []Call) bool {
+	of := func(c Call, tool string) bool { return c.Tool == tool }
+	if r.Apart {
+		between := calls[max(0, len(calls)-window):max(0, len(calls)-2)]
+		return slices.ContainsFunc(between, func(c Call) bool { return of(c, r.Context[0]) })
+	}
+	n := len(r.Context)
+	return len(calls) >= n && slices.EqualFunc(calls[len(calls)-n:], r.Context, of)
 }
 
 // session is what was said in one.

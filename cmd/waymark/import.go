@@ -46,6 +46,7 @@ type importReport struct {
 	Seq          uint64         `json:"seq"`
 	Model        string         `json:"model,omitempty"`
 	Held         string         `json:"held,omitempty"`
+	Interrupted  bool           `json:"interrupted,omitempty"` // the inputs were not read to their end
 }
 
 type importInput struct {
@@ -147,7 +148,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 			continue
 		}
 		if path == "-" {
-			spool, err := im.spool()
+			spool, err := im.spool(ctx)
 			if err != nil {
 				return err
 			}
@@ -179,7 +180,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		}
 		// One request for each run of inputs of one format: the format is the source of its episodes,
 		// and the model is built once a request.
-		for len(inputs) > 0 {
+		for len(inputs) > 0 && ctx.Err() == nil {
 			n := 1
 			for n < len(inputs) && inputs[n].source == inputs[0].source {
 				n++
@@ -190,7 +191,8 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 			inputs = inputs[n:]
 		}
 		im.bar.done()
-		return im.print()
+		im.report.Interrupted = ctx.Err() != nil
+		return errors.Join(ctx.Err(), im.print())
 	})
 }
 
@@ -216,12 +218,21 @@ func (im *importing) digest(ctx context.Context, c *client.Client) error {
 
 // spool keeps standard input in a file of this user alone, since its format must be known before the
 // first line is sent.
-func (im *importing) spool() (string, error) {
+func (im *importing) spool(ctx context.Context) (string, error) {
 	f, err := os.CreateTemp("", "waymark-import-*.jsonl")
 	if err != nil {
 		return "", fmt.Errorf("import: %w", err)
 	}
-	_, err = io.Copy(f, im.in)
+	copied := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(f, im.in)
+		copied <- err
+	}()
+	select {
+	case err = <-copied:
+	case <-ctx.Done(): // the reader of a terminal or pipe cannot be woken; the process ends soon
+		err = ctx.Err()
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		os.Remove(f.Name())
 		return "", fmt.Errorf("import standard input: %w", err)
@@ -230,14 +241,16 @@ func (im *importing) spool() (string, error) {
 }
 
 // send imports inputs of one format and merges the answer into the report. A handler in this process takes the decoded
-// items; another process gets them as lines of our own export.
+// items; another process gets them as lines of our own export. When the context ends nothing more is read, but what was
+// read is stored and reported.
 func (im *importing) send(ctx context.Context, c *client.Client, inputs []importInput) error {
 	b := batch{importing: im, inputs: inputs}
+	asking := context.WithoutCancel(ctx)
 	taken := im.report.Taken // the answer says what became of the rest
 	req := client.Request{Method: http.MethodPost, Path: "/v1/import", ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source}
 	r, w := io.Pipe()
 	if _, ok := c.HTTP.Transport.(inprocess.Transport); ok {
-		ctx = server.WithItems(ctx, b.items(ctx))
+		asking = server.WithItems(asking, b.items(ctx))
 	} else {
 		req.Body = r
 		go func() {
@@ -245,7 +258,7 @@ func (im *importing) send(ctx context.Context, c *client.Client, inputs []import
 			w.Close()
 		}()
 	}
-	resp, err := c.Do(ctx, req)
+	resp, err := c.Do(asking, req)
 	var answer imported
 	if err == nil {
 		err = json.NewDecoder(resp.Body).Decode(&answer)
@@ -284,9 +297,9 @@ func (b *batch) items(ctx context.Context) iter.Seq2[ingest.Item, error] {
 		defer b.reading.Unlock()
 		opts := b.opts
 		opts.Seen = ingest.Seen{}
-		for i := 0; i < len(b.inputs) && !b.ended; i++ {
+		for i := 0; i < len(b.inputs) && !b.ended && ctx.Err() == nil; i++ {
 			opts.Format = b.inputs[i].Format
-			if err := b.input(ctx, b.inputs[i], opts, yield); err != nil {
+			if err := b.input(ctx, b.inputs[i], opts, yield); err != nil && ctx.Err() == nil {
 				b.failed = append(b.failed, err)
 			}
 		}
@@ -296,7 +309,7 @@ func (b *batch) items(ctx context.Context) iter.Seq2[ingest.Item, error] {
 // input yields the items of one input, until yield has enough.
 func (b *batch) input(ctx context.Context, in importInput, opts ingest.Options, yield func(ingest.Item, error) bool) error {
 	for it, err := range in.open(ctx, opts) {
-		if err != nil {
+		if err = cmp.Or(ctx.Err(), err); err != nil {
 			return err
 		}
 		file := it.File
@@ -403,6 +416,9 @@ func (im *importing) print() error {
 		}
 		if r.Held != "" {
 			im.printf("held back   %s\n", clean(r.Held))
+		}
+		if r.Interrupted {
+			im.printf("interrupted the rest was not read; the same import takes it\n")
 		}
 	}
 	if len(im.failed) > 0 {

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"waymark/ingest"
 )
 
 // A command that opens the store itself hands over decoded items, one beside a server sends lines. The reports and the
@@ -42,4 +48,60 @@ func TestImportAloneAndThroughAServer(t *testing.T) {
 	assert.Equal(t, exports[0], exports[1])
 	assert.Contains(t, exports[0], `"id":"e9"`)
 	assert.Contains(t, reports[0], `tool \"fs:read\" was read before, on line 1, with other content`)
+}
+
+// An import that is interrupted stores what was read until then, and says how much that was.
+func TestImportInterrupted(t *testing.T) {
+	whole := bundledSample.open
+	t.Cleanup(func() { bundledSample.open = whole })
+	for _, served := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "data")
+		if served {
+			startServer(t, dir)
+		}
+		ctx, interrupt := context.WithCancel(t.Context())
+		bundledSample.open = func(ctx context.Context, o ingest.Options) iter.Seq2[ingest.Item, error] {
+			return func(yield func(ingest.Item, error) bool) {
+				n := 0
+				for it, err := range whole(ctx, o) {
+					if it.Episode != nil {
+						if n++; n == 701 {
+							interrupt()
+						}
+					}
+					if !yield(it, err) {
+						return
+					}
+				}
+			}
+		}
+		var out, errs bytes.Buffer
+		code := run(ctx, []string{"import", "--data", dir, "sample"}, strings.NewReader(""), &out, &errs)
+		assert.Equal(t, exitFailed, code)
+		assert.Contains(t, out.String(), "700 episodes")
+		assert.Contains(t, out.String(), "interrupted")
+		assert.Equal(t, "waymark: interrupted\n", errs.String())
+
+		bundledSample.open = whole
+		out.Reset()
+		require.Zero(t, run(t.Context(), []string{"import", "--json", "--data", dir, "sample"}, strings.NewReader(""), &out, &errs))
+		var report importReport
+		require.NoError(t, json.Unmarshal(out.Bytes(), &report))
+		assert.Equal(t, [2]int{1100, 700}, [2]int{report.Taken.Episodes, report.Duplicates.Episodes})
+		assert.False(t, report.Interrupted)
+	}
+}
+
+// Whoever interrupts an import that waits for standard input is not kept until the input ends.
+func TestImportInterruptedBeforeInput(t *testing.T) {
+	in, held, err := os.Pipe()
+	require.NoError(t, err)
+	defer held.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var out, errs bytes.Buffer
+	dir := filepath.Join(t.TempDir(), "data")
+	assert.Equal(t, exitFailed, run(ctx, []string{"import", "--data", dir, "-"}, in, &out, &errs))
+	assert.Equal(t, "waymark: interrupted\n", errs.String())
+	assert.NoDirExists(t, dir)
 }

@@ -58,6 +58,7 @@ type initOptions struct {
 	host, url           string
 	hook, whisper       bool
 	print, project, yes bool
+	replace             bool // a server of this name that somebody else wrote
 }
 
 func (a *app) initCommand() *cobra.Command {
@@ -69,7 +70,8 @@ func (a *app) initCommand() *cobra.Command {
 first, and nothing else in the file is touched; --print only prints what would be added. With --hook also the hooks
 that let Waymark learn from every call the host makes; with --whisper these may also tell the model one line where the
 history gives reason to (docs/whisper.md). Where servers were added to the gateway (waymark gateway add)
-Waymark connects them. waymark uninit takes everything out again.`,
+Waymark connects them. A server named waymark that init did not write, or whose arguments were changed, is only replaced
+with --replace. waymark uninit takes everything out again.`,
 		Example: `  waymark init --host claude-code --hook
   waymark init --host codex --whisper
   waymark init --host cursor --project --yes
@@ -85,7 +87,12 @@ Waymark connects them. waymark uninit takes everything out again.`,
 			if err != nil || o.print {
 				return cmp.Or(err, a.printInit(p))
 			}
-			return a.writeHost(i, o, false, func(text []byte) ([]byte, error) { return withServer(i, text, server) },
+			return a.writeHost(i, o, false, func(text []byte) ([]byte, error) {
+				if err := replaceable(i, text, o.replace); err != nil {
+					return nil, err
+				}
+				return withServer(i, text, server)
+			},
 				func(text []byte) ([]byte, error) { return withHooks(text, hooks, hosts[i].flat) })
 		},
 	}
@@ -94,6 +101,7 @@ Waymark connects them. waymark uninit takes everything out again.`,
 	f.StringVar(&o.url, "url", "", "MCP `address` of a server that runs, instead of one that the host starts")
 	f.BoolVar(&o.hook, "hook", false, "also add hooks")
 	f.BoolVar(&o.whisper, "whisper", false, "also add hooks, which may tell the model one line")
+	f.BoolVar(&o.replace, "replace", false, "also replace a server named waymark that init did not write")
 	f.BoolVar(&o.print, "print", false, "only print what would be added")
 	return cmd
 }
@@ -453,6 +461,63 @@ func (e edit) write() error {
 // ownMembers are those of a server that init writes; the others of one that is there already stay.
 var ownMembers = []string{"command", "args", "url", "type"}
 
+// serverThere is the server waymark in a host's configuration.
+type serverThere struct {
+	Command string   `json:"command" toml:"command"`
+	Args    []string `json:"args" toml:"args"`
+	URL     string   `json:"url" toml:"url"`
+}
+
+func readServer(i int, text []byte) (there serverThere, err error) {
+	if hosts[i].servers == "" {
+		var all struct {
+			Servers map[string]serverThere `toml:"mcp_servers"`
+		}
+		err := toml.Unmarshal(text, &all)
+		return all.Servers["waymark"], err
+	}
+	entry, err := hostfile.Get(text, hosts[i].servers, "waymark")
+	if entry != nil {
+		err = json.Unmarshal(entry, &there)
+	}
+	return there, err
+}
+
+// runs reports whether the server is Waymark, if there is one.
+func (s serverThere) runs() bool {
+	if s.Command == "" {
+		return s.URL == "" || strings.HasSuffix(s.URL, "/mcp")
+	}
+	name := strings.TrimSuffix(s.Command[strings.LastIndexAny(s.Command, `/\`)+1:], ".exe")
+	return (name == "waymark" || s.Command == programPath()) && len(s.Args) > 0 && s.Args[0] == "mcp"
+}
+
+func (s serverThere) String() string {
+	if s.Command == "" {
+		return fmt.Sprintf("is at %q", s.URL)
+	}
+	return fmt.Sprintf("starts %q", s.Command)
+}
+
+// ownArguments are those that init writes, a line each.
+var ownArguments = regexp.MustCompile(`^(mcp(\n--(data|workspace)\n.*|\n--connect)*)?$`)
+
+// replaceable fails where a server of the name is not one that init wrote. Arguments of the user's own would be lost.
+func replaceable(i int, text []byte, whatever bool) error {
+	there, err := readServer(i, text)
+	if err != nil || whatever {
+		return err
+	}
+	with := ""
+	if there.runs() {
+		if ownArguments.MatchString(strings.Join(there.Args, "\n")) {
+			return nil
+		}
+		with = " with arguments of its own"
+	}
+	return fmt.Errorf("its server %q %s%s, which waymark init did not write: rename it there, or replace it with --replace", "waymark", there, with)
+}
+
 func withServer(i int, text []byte, server map[string]any) (after []byte, err error) {
 	if hosts[i].servers == "" {
 		return withTable(text, server)
@@ -512,6 +577,9 @@ func withTable(text []byte, server map[string]any) (after []byte, err error) {
 var errInline = errors.New("its servers are written as an inline table or with dotted keys, to which no table can be added")
 
 func withoutServer(i int, text []byte) (after []byte, err error) {
+	if there, err := readServer(i, text); err == nil && !there.runs() {
+		return nil, fmt.Errorf("its server %q %s, not Waymark", "waymark", there)
+	}
 	if hosts[i].servers != "" {
 		after, _, err = hostfile.Remove(text, hosts[i].servers, "waymark")
 		return after, err

@@ -76,7 +76,7 @@ func (a *app) permissionsSuggest() *cobra.Command {
 		Short: "Derive allow rules of a host from the history",
 		Long: `Names the tools of MCP servers that a host may call without asking, as rules of that host. A tool is named only if the
 history has at least --min-uses calls of it for at least --min-tasks distinct requests (of one that only reads
---min-reads calls), no call of it was refused, its annotations say that it is harmless, and neither its name nor its description nor the reach of its effects says
+--min-reads calls, one more if it may read outside of its server's own data), no call of it was refused, its annotations say that it is harmless, and neither its name nor its description nor the reach of its effects says
 otherwise. Tools whose definition is not known are never named. --write adds the rules to the host's file after
 showing the difference; waymark permissions undo takes exactly these out again. --evaluate derives rules from the
 earlier part of the history and counts the calls of the later part that they let pass.`,
@@ -86,8 +86,8 @@ earlier part of the history and counts the calls of the later part that they let
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case o.limits.Uses < 2 || o.limits.Reads < 2 || o.limits.Tasks < 1:
-				return usagef("--min-uses and --min-reads must be at least 2 and --min-tasks at least 1: a tool seen for the first time is never allowed")
+			case o.limits.Uses < 2 || o.limits.Reads < 1 || o.limits.Tasks < 1:
+				return usagef("--min-uses must be at least 2, --min-reads and --min-tasks at least 1: a tool seen for the first time is never allowed")
 			case o.evaluate && o.write:
 				return usagef("--evaluate does not go with --write")
 			case o.evaluate:
@@ -98,9 +98,9 @@ earlier part of the history and counts the calls of the later part that they let
 	}
 	o.flags(cmd)
 	f := cmd.Flags()
-	f.IntVar(&o.limits.Uses, "min-uses", 5, "fewest `calls` of a tool")
-	f.IntVar(&o.limits.Tasks, "min-tasks", 3, "fewest distinct `requests` that it was called for")
-	f.IntVar(&o.limits.Reads, "min-reads", 2, "fewest `calls` of a tool that only reads, whatever it was called for")
+	f.IntVar(&o.limits.Uses, "min-uses", 3, "fewest `calls` of a tool")
+	f.IntVar(&o.limits.Tasks, "min-tasks", 2, "fewest distinct `requests` that it was called for")
+	f.IntVar(&o.limits.Reads, "min-reads", 1, "fewest `calls` of a tool that only reads its server's own data, whatever it was called for")
 	f.BoolVar(&o.write, "write", false, "add the rules to the host's file")
 	f.BoolVar(&o.evaluate, "evaluate", false, "measure on the history how many prompts the rules save")
 	f.Float64Var(&o.share, "share", 0.2, "`share` of the history that is replayed, with --evaluate")

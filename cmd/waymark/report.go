@@ -53,6 +53,8 @@ func (a *app) report(ctx context.Context, html string, keep bool, bar progress) 
 	if err != nil {
 		return err
 	}
+	unbound := boundHeap(usage.Memory)
+	defer unbound()
 	places := usage.Look(machine.Places())
 	sessions, err := usage.Collect(ctx, places, time.Now(), func(host string, calls int) { bar.at(int64(calls), host) })
 	if err != nil {
@@ -76,6 +78,7 @@ func (a *app) report(ctx context.Context, html string, keep bool, bar progress) 
 	if err != nil || !keep {
 		return err
 	}
+	unbound() // an import holds a whole model
 	return a.keepSessions(ctx, places, bar)
 }
 

@@ -97,6 +97,8 @@ func (a *app) evaluateWhisper(ctx context.Context, e evaluation) error {
 		{"recall there", count(r.JudgedRight, r.Hard, recall, hard)},
 		{"turns with a line", count(r.Lines, r.Turns, spoken, turns)},
 		{"lines: pitfall, repair, seldom", fmt.Sprintf("%d, %d, %d", r.Kinds[whisper.Pitfall], r.Kinds[whisper.Repair], r.Kinds[whisper.Seldom])},
+		{"about calls of unknown outcome, not judged", strconv.Itoa(r.Unknown)},
+		{"right of them", fmt.Sprintf("%d, %d, %d", r.KindsRight[whisper.Pitfall], r.KindsRight[whisper.Repair], r.KindsRight[whisper.Seldom])},
 		{"tokens a session: mean, most", fmt.Sprintf("%.2f, %d", float64(r.Tokens)/float64(max(1, r.Sessions)), r.MostTokens)},
 		{"turns with a line, shuffled history", count(r.Shuffled, r.ShuffledTurns, shuffled, mixed)},
 	}

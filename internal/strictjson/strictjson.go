@@ -26,6 +26,9 @@ const (
 	MaxArray = 10_000
 )
 
+// Space is the white space of JSON; what else Unicode calls so belongs to a value, or to none.
+const Space = " \t\r\n"
+
 // Error says why an input is refused. Place is a JSON pointer into it.
 type Error struct {
 	Syntax  bool // the text is not acceptable JSON; otherwise the value does not fit the type

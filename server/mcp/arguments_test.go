@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"waymark/episodic"
 	"waymark/server/internal/jsonio"
 )
 
@@ -42,7 +43,7 @@ func FuzzDecodeArguments(f *testing.F) {
 	f.Add(`{"query":"a","query":"b","tool_keywords":["c"]}`)
 	f.Add(`[{"steps":1}]`)
 	f.Fuzz(func(t *testing.T, arguments string) {
-		if _, err := jsonio.DecodeArguments[recordArguments]([]byte(arguments)); err != nil && strings.HasSuffix(err.Error(), ": ") {
+		if _, err := jsonio.DecodeArguments[episodic.Episode]([]byte(arguments)); err != nil && strings.HasSuffix(err.Error(), ": ") {
 			t.Fatalf("%q: %q", arguments, err)
 		}
 		if _, err := jsonio.DecodeArguments[findArguments]([]byte(arguments)); err != nil && strings.HasSuffix(err.Error(), ": ") {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"waymark/server/internal/scoring"
 )
 
+// recordArguments is what models are told of an episode. Everything that POST /v1/episodes takes is taken.
 type recordArguments struct {
 	ID           string           `json:"id,omitempty" jsonschema:"your own id of this task; the same id counts once"`
 	Intent       string           `json:"intent,omitempty" jsonschema:"what the task was about, in words"`
@@ -48,25 +50,16 @@ type RecordAnswer struct {
 	ID string `json:"id" jsonschema:"the id under which the episode is kept"`
 }
 
-func recordEpisode(ctx context.Context, c *mcpCall, in recordArguments) (RecordAnswer, error) {
-	if len(in.Steps) == 0 {
+func recordEpisode(ctx context.Context, c *mcpCall, e episodic.Episode) (RecordAnswer, error) {
+	if len(e.Steps) == 0 {
 		return RecordAnswer{}, jsonio.Wrong("steps", "is required: at least one step")
 	}
-	for i, s := range in.Steps {
+	for i, s := range e.Steps {
 		if strings.TrimSpace(s.Tool) == "" {
 			return RecordAnswer{}, jsonio.Wrong(fmt.Sprintf("steps[%d].tool", i), "is required")
 		}
 	}
-	e := episodic.Episode{
-		ID: in.ID, Intent: in.Intent, Time: in.Time, Session: in.Session, Label: in.Source, Outcome: in.Outcome,
-		SuggestionID: in.SuggestionID, Steps: make([]episodic.Step, len(in.Steps)),
-	}
-	for i, s := range in.Steps {
-		e.Steps[i] = episodic.Step{
-			ID: s.ID, Tool: s.Tool, DependsOn: s.DependsOn, Group: s.Group, Outcome: s.Outcome,
-			DurationMS: s.DurationMS, Error: s.Error, ErrorKind: s.ErrorKind,
-		}
-	}
+	e.Label, e.Source = cmp.Or(e.Label, e.Source), ""
 	if e.Session == "" {
 		e.Session = sessionOf(context.Background(), c.req, request.Access{}) // by no name that the next process has not: the same episode may come again
 	}

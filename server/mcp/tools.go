@@ -132,6 +132,9 @@ func define[In any, Out sentence](name, title string, rule toolRule, hints mcp.T
 // schemaOf is the JSON schema of T as it is published. A Go slice or map is inferred as "may be
 // null"; ours never are, so that is taken out again.
 func schemaOf[T any]() json.RawMessage {
+	if reflect.TypeFor[T]() == reflect.TypeFor[episodic.Episode]() {
+		return schemaOf[recordArguments]()
+	}
 	outcome := &jsonschema.Schema{Type: "string", Enum: []any{string(episodic.Unknown), string(episodic.Success), string(episodic.Failure)}}
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage]():  {},

@@ -87,6 +87,8 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusServiceUnavailable, "this replica refuses to serve: "+err.Error())
 	case errors.Is(err, live.ErrLogUnavailable):
 		return New(http.StatusServiceUnavailable, "the shared log does not answer: writes are refused, reads go on")
+	case errors.Is(err, live.ErrOtherModel):
+		return New(http.StatusPreconditionFailed, "If-Match: "+err.Error())
 	case errors.Is(err, live.ErrShared):
 		return New(http.StatusConflict, err.Error())
 	case errors.Is(err, live.ErrNotYet):

@@ -44,6 +44,7 @@ type Rule struct {
 	Long   bool           // computes for long: answered in turn
 	Ndjson bool           // takes application/x-ndjson
 	Once   bool           // takes Idempotency-Key
+	Match  bool           // takes If-Match
 
 	Creates bool // a workspace that does not exist is created: the route records
 	Global  bool // of no workspace, so it does not matter whether there is one
@@ -203,6 +204,12 @@ func (r *Table) Declare(ru Rule, op *huma.Operation) {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header",
 			Description: "Repeating the request with the same key within 24 hours gives the first answer again.",
 			Schema:      &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(255)}})
+	}
+	if ru.Match {
+		op.Errors = append(op.Errors, http.StatusPreconditionFailed)
+		op.Parameters = append(op.Parameters, &huma.Param{Name: "If-Match", In: "header",
+			Description: "ETags, of which one must be that of the current model, and nothing may be stored that it does not count; otherwise nothing changes.",
+			Schema:      &huma.Schema{Type: "string"}})
 	}
 	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds scope " + strings.Join(ru.Scope.Names(), ", ") + ".")
 }
