@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"waymark/cmd/waymark/internal/hostfile"
+)
+
+// withHooks puts hooks in the place of those of Waymark that are there; those of others stay.
+func withHooks(text []byte, hooks map[string]any, flat bool) ([]byte, error) {
+	all, err := hostfile.Get(text, "hooks")
+	if err != nil {
+		return nil, err
+	}
+	there := map[string][]json.RawMessage{}
+	if all != nil {
+		if err := json.Unmarshal(all, &there); err != nil {
+			return nil, errors.New("its hooks are no lists by event")
+		}
+	}
+	for event := range hooks {
+		if _, ok := there[event]; !ok {
+			there[event] = nil
+		}
+	}
+	for _, event := range slices.Sorted(maps.Keys(there)) {
+		var found []json.RawMessage
+		for _, group := range there[event] {
+			if ownHook(group) {
+				found = append(found, group)
+			}
+		}
+		want, _ := hooks[event].([]any)
+		was, _ := json.Marshal(found)
+		is, _ := json.Marshal(want)
+		if sameJSON(was, is) {
+			continue
+		}
+		if len(found) > 0 {
+			text, err = hostfile.Drop(text, ownHook, "hooks", event)
+		}
+		for k, group := range want {
+			switch {
+			case err != nil:
+			case k == 0 && len(there[event]) == 0: // also null
+				text, err = hostfile.Set(text, []any{group}, "hooks", event)
+			default:
+				text, err = hostfile.Append(text, group, "hooks", event)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if version, err := hostfile.Get(text, "version"); err != nil || !flat || len(hooks) == 0 || version != nil {
+		return text, err
+	}
+	return hostfile.Set(text, 1, "version")
+}
+
+var ownCommand = regexp.MustCompile(`(^|[/\\'"])waymark(-hook|-hook\.exe|\.exe)?['"]? (hook )?--host `)
+
+// ownHook reports whether a group of hooks runs Waymark and nothing else.
+func ownHook(group json.RawMessage) bool {
+	type command struct {
+		Command string `json:"command"`
+	}
+	var g struct {
+		command
+		Hooks []command `json:"hooks"`
+	}
+	if json.Unmarshal(group, &g) != nil {
+		return false
+	}
+	if len(g.Hooks) == 1 {
+		g.command = g.Hooks[0]
+	}
+	return len(g.Hooks) <= 1 && ownCommand.MatchString(g.Command)
+}
+
+func hookConfig(events []string, command string, flat bool) map[string]any {
+	config := map[string]any{}
+	for _, event := range events {
+		if flat {
+			config[event] = []any{map[string]any{"command": command, "timeout": 5}}
+			continue
+		}
+		group := map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": 5}}}
+		if strings.Contains(event, "ToolUse") {
+			group["matcher"] = "*"
+		}
+		config[event] = []any{group}
+	}
+	return config
+}
+
+// hookLine is the command of a hook: waymark-hook, which starts faster, where it stands beside this program.
+func (a *app) hookLine(program, host, dir string) string {
+	words := []string{program, "hook"}
+	ending := ""
+	if runtime.GOOS == "windows" {
+		ending = ".exe"
+	}
+	if quick := filepath.Join(filepath.Dir(program), "waymark-hook"+ending); isFile(quick) {
+		words = []string{quick}
+	}
+	words = append(words, "--host", host, "--data", dir)
+	if a.workspace != "default" {
+		words = append(words, "--workspace", a.workspace)
+	}
+	for i, w := range words {
+		words[i] = shellWord(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes a word where a shell would read it as anything but itself.
+func shellWord(w string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:=+@%", r)
+	}
+	if w != "" && !strings.ContainsFunc(w, func(r rune) bool { return !plain(r) }) {
+		return w
+	}
+	if runtime.GOOS == "windows" {
+		return `"` + w + `"` // no path holds a quote there
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
