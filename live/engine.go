@@ -64,6 +64,11 @@ type Options struct {
 
 	// Shared has the history that several processes have in common; the store has a copy. nil: the store has it alone.
 	Shared eventlog.Log
+	// Fleet divides the workspaces of Shared among processes; nil: each has all of them. One that this process owns no
+	// more is unloaded after Linger without a use; default 1 minute, as long as a request may hold it.
+	Fleet  *eventlog.Fleet
+	Linger time.Duration
+	pace   *atomic.Int64 // the time between two looks at Shared
 
 	Patience time.Duration // how long questions wait for a build that was cut short and, where the process stays, for a fit; both go on behind
 
@@ -83,6 +88,7 @@ func (o Options) filled() Options {
 	if o.measure == nil {
 		o.measure = suggest.Measure
 	}
+	o.Linger = cmp.Or(o.Linger, time.Minute)
 	o.Experiment = o.Experiment.filled()
 	return o
 }
@@ -179,7 +185,7 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		life: lifecycle{ctx: background, stop: stop, closing: make(chan struct{}), closed: make(chan struct{})},
 	}
 	if opts.Shared != nil {
-		e.replica = &replica{log: opts.Shared}
+		e.replica = &replica{log: opts.Shared, started: make(chan struct{})}
 	}
 	var err error
 	if e.quarantine, err = openQuarantine(ctx, table); err != nil {
@@ -287,6 +293,15 @@ func (w *writer) finishBuild(u *unfinished, reason string, provisional bool) {
 func (e *Engine) settled(ctx context.Context) error {
 	if e.replica != nil && e.replica.broken.Load() != nil {
 		return e.Serves()
+	}
+	if e.opts.Fleet != nil { // it may be opened by this question, or have moved here a moment ago
+		select {
+		case <-e.replica.started:
+		case <-time.After(fleetPatience):
+			return e.Serves()
+		case <-ctx.Done():
+			return e.Serves()
+		}
 	}
 	if e.resume.starting == nil {
 		return nil

@@ -42,6 +42,7 @@ const (
 	sharedTimeout = 5 * time.Second
 	sharedLook    = 500 * time.Millisecond
 	buildLease    = 10 * time.Second
+	fleetPatience = 5 * time.Second // of a question, where the log is not read to its end yet
 )
 
 // replica is what an engine knows of the shared log.
@@ -50,7 +51,8 @@ type replica struct {
 	seen    atomic.Uint64         // its end, when it was last looked at
 	failed  atomic.Pointer[error] // why it could not be reached; nil: it answers
 	broken  atomic.Pointer[error] // why this process must not answer; it stays
-	started atomic.Bool           // the copy had all that the log had, or the log did not answer
+	started chan struct{}         // closed when the copy had all that the log had, or the log did not answer
+	once    sync.Once             // of started
 	builds  atomic.Bool           // this process starts builds
 
 	reported bool // that it is not usable; of the goroutine that watches
@@ -72,6 +74,17 @@ func (r *replica) note(err error) {
 		r.broken.CompareAndSwap(nil, &err)
 	case !errors.Is(err, context.Canceled) && !errors.Is(err, ErrClosed):
 		r.failed.Store(&err)
+	}
+}
+
+func (r *replica) start() { r.once.Do(func() { close(r.started) }) }
+
+func (r *replica) isStarted() bool {
+	select {
+	case <-r.started:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -133,7 +146,7 @@ func (e *Engine) Serves() error {
 	if err := e.replica.broken.Load(); err != nil {
 		return *err
 	}
-	if !e.replica.started.Load() {
+	if !e.replica.isStarted() {
 		return fmt.Errorf("workspace %q: %w", e.name, ErrNotYet)
 	}
 	return nil
@@ -142,17 +155,19 @@ func (e *Engine) Serves() error {
 // join compares the copy with the shared log and starts to follow it.
 func (e *Engine) join(ctx context.Context) {
 	e.compareWithLog(ctx)
-	e.life.background.Go(func() { e.repeat(0, e.followLog) })
-	e.life.background.Go(func() { e.repeat(sharedLook, e.watchLog) })
+	e.life.background.Go(func() { e.repeat(func() time.Duration { return 0 }, e.followLog) })
+	e.life.background.Go(func() {
+		e.repeat(func() time.Duration { return time.Duration(e.opts.pace.Load()) }, e.watchLog)
+	})
 }
 
 // repeat calls f until the engine closes.
-func (e *Engine) repeat(pause time.Duration, f func(ctx context.Context)) {
+func (e *Engine) repeat(pause func() time.Duration, f func(ctx context.Context)) {
 	for e.life.ctx.Err() == nil {
 		f(e.life.ctx)
 		select {
 		case <-e.life.ctx.Done():
-		case <-time.After(max(pause, 50*time.Millisecond)):
+		case <-time.After(max(pause(), 50*time.Millisecond)):
 		}
 	}
 }
@@ -173,7 +188,7 @@ func (e *Engine) compareWithLog(ctx context.Context) {
 	}
 	e.replica.noteHead(head, err)
 	if err != nil || head.Seq == here.Seq {
-		e.replica.started.Store(true)
+		e.replica.start()
 	}
 }
 
@@ -191,13 +206,19 @@ func (e *Engine) watchLog(ctx context.Context) {
 	head, err := e.replica.log.Head(ctx, e.name)
 	e.replica.noteHead(head, err)
 	if err != nil || e.Head().Seq >= head.Seq {
-		e.replica.started.Store(true)
+		e.replica.start()
 	}
 	e.reportLog()
-	if err == nil {
+	builds := err == nil
+	switch {
+	case !builds:
+	case e.opts.Fleet != nil:
+		builds = e.opts.Fleet.Answers(e.name)
+	default:
 		_, err = e.replica.log.Lease(ctx, "build/"+e.name, buildLease)
+		builds = err == nil
 	}
-	if builds := err == nil; e.replica.builds.Swap(builds) != builds && builds {
+	if e.replica.builds.Swap(builds) != builds && builds {
 		_ = e.do(ctx, func(*writer) {}) // the writer looks what is due
 	}
 }
@@ -242,7 +263,7 @@ func (e *Engine) followLog(ctx context.Context) {
 			break
 		}
 		if e.Head().Seq >= e.replica.seen.Load() {
-			e.replica.started.Store(true)
+			e.replica.start()
 		}
 	}
 	cancel()

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"waymark/storage"
@@ -26,6 +27,9 @@ type Workspaces struct {
 	sweep  *time.Timer // of [Options.Idle]
 	stop   func()      // of what follows the shared log
 
+	logged atomic.Pointer[[]string] // the workspaces of the shared log, when it was last looked at
+	pace   *atomic.Int64            // the time between two looks at the shared log
+
 	retaining sync.Mutex // of Retain: two at once would forget the same twice
 }
 
@@ -42,7 +46,10 @@ var errUnloaded = errors.New("workspace was unloaded")
 
 // NewWorkspaces returns the workspaces of a store. The store stays the caller's to close.
 func NewWorkspaces(store storage.Store, opts Options) *Workspaces {
-	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, stop: func() {}}
+	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, stop: func() {}, pace: new(atomic.Int64)}
+	w.logged.Store(new([]string))
+	w.pace.Store(int64(sharedLook))
+	w.opts.pace = w.pace
 	switch {
 	case opts.Shared != nil: // its workspaces are followed, so they stay
 		ctx, cancel := context.WithCancel(context.Background())
@@ -67,26 +74,74 @@ func NewWorkspaces(store storage.Store, opts Options) *Workspaces {
 	return w
 }
 
-// openShared opens the workspaces of the shared log as they appear, so that they are followed before anybody asks.
+// openShared opens the workspaces of the shared log as they appear, so that they are followed before anybody asks: in a
+// fleet those that this replica owns, while those that it owns no more are unloaded.
 func (w *Workspaces) openShared(ctx context.Context) {
+	fleet := w.opts.Fleet
 	for ctx.Err() == nil {
 		names, err := w.opts.Shared.Workspaces(ctx)
+		if err == nil {
+			w.logged.Store(&names)
+		}
+		loaded := err == nil
 		for _, name := range names {
-			if name == eventlog.ControlLog {
+			if name == eventlog.ControlLog || fleet != nil && !fleet.Loads(name) {
 				continue
 			}
-			if _, e := w.Open(ctx, name); e != nil {
-				err = errors.Join(err, e)
+			engine, e := w.Open(ctx, name)
+			if err = errors.Join(err, e); e != nil || !engine.replica.isStarted() {
+				loaded = false
 			}
 		}
 		if err != nil && ctx.Err() == nil {
 			w.opts.Logger.Warn("workspaces of the shared log could not be opened; this is tried again", "error", err)
 		}
+		if fleet != nil {
+			if loaded {
+				fleet.Loaded(ctx)
+			}
+			w.unload(w.opts.Now().Add(-w.opts.Linger), fleet.Keeps)
+		}
+		w.mu.Lock()
+		w.pace.Store(int64(min(max(sharedLook, time.Duration(len(w.open))*perWorkspace), longestLook)))
+		w.mu.Unlock()
 		select {
 		case <-ctx.Done():
-		case <-time.After(sharedLook):
+		case <-time.After(time.Duration(w.pace.Load())):
 		}
 	}
+}
+
+// Replicas look at the log of each open workspace. With many they look at each less often, so that the log has 200 looks
+// a second to answer, whatever their number; what is appended comes without a look.
+const (
+	perWorkspace = 5 * time.Millisecond
+	longestLook  = 5 * time.Second
+)
+
+// Answers reports whether this process is the one that works on a workspace on its own, as in retention: always, but in a
+// fleet where another replica is the first owner.
+func (w *Workspaces) Answers(name string) bool {
+	return w.opts.Fleet == nil || w.opts.Fleet.Answers(name)
+}
+
+// Holdings says how many workspaces are open in this process, and how many of these count all that the shared log had.
+func (w *Workspaces) Holdings() (open, started int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, o := range w.open {
+		select {
+		case <-o.ready:
+			if o.engine != nil {
+				open++
+				if o.engine.replica == nil || o.engine.replica.isStarted() {
+					started++
+				}
+			}
+		default:
+		}
+	}
+	return open, started
 }
 
 // DefaultWorkspace always exists; others are created by whoever first writes into them, or by [Workspaces.Create].
@@ -105,11 +160,21 @@ func checkName(name string) error {
 		Detail: fmt.Sprintf("%q must be 1 to 64 of a-z 0-9 . _ -, and begin with a letter or digit", name)}
 }
 
-// Exists reports whether there is a workspace of this name.
+// Exists reports whether there is a workspace of this name, here or in the shared log.
 func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.exists(ctx, name)
+	ok, err := w.exists(ctx, name)
+	w.mu.Unlock()
+	if ok || err != nil || w.opts.Shared == nil {
+		return ok, err
+	}
+	if slices.Contains(*w.logged.Load(), name) {
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
+	defer cancel()
+	head, err := w.opts.Shared.Head(ctx, name) // it may be new
+	return err == nil && head.Seq > 0, nil     // while the log does not answer, there is what is here
 }
 
 func (w *Workspaces) exists(ctx context.Context, name string) (bool, error) {
@@ -157,6 +222,13 @@ func (w *Workspaces) Open(ctx context.Context, name string) (*Engine, error) {
 func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
+	}
+	if !create && w.opts.Shared != nil {
+		there, err := w.Exists(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		create = there // its copy may not have begun
 	}
 	for {
 		e, err := w.opened(ctx, name, create)
@@ -220,6 +292,10 @@ func (w *Workspaces) load(ctx context.Context, name string) (*Engine, error) {
 // UnloadIdle closes the engines that nobody asked for since a time and that have nothing under way, except that of the
 // default workspace. The next use opens them again.
 func (w *Workspaces) UnloadIdle(since time.Time) {
+	w.unload(since, func(name string) bool { return name == DefaultWorkspace })
+}
+
+func (w *Workspaces) unload(since time.Time, keeps func(name string) bool) {
 	type unloading struct {
 		name      string
 		was, gone *opening
@@ -232,7 +308,7 @@ func (w *Workspaces) UnloadIdle(since time.Time) {
 		default:
 			continue
 		}
-		if name != DefaultWorkspace && o.engine != nil && o.used.Before(since) && !o.engine.busy() {
+		if !keeps(name) && o.engine != nil && o.used.Before(since) && !o.engine.busy() {
 			gone := &opening{ready: make(chan struct{}), err: errUnloaded}
 			idle, w.open[name] = append(idle, unloading{name, o, gone}), gone
 		}
@@ -253,8 +329,13 @@ func (w *Workspaces) UnloadIdle(since time.Time) {
 	}
 }
 
-// List names the workspaces, in order.
-func (w *Workspaces) List(ctx context.Context) ([]string, error) { return w.store.Workspaces(ctx) }
+// List names the workspaces, in order, also those that are in the shared log alone.
+func (w *Workspaces) List(ctx context.Context) ([]string, error) {
+	names, err := w.store.Workspaces(ctx)
+	names = append(names, *w.logged.Load()...)
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == eventlog.ControlLog }), err
+}
 
 // Delete removes a workspace and everything in it. Whoever asks for it meanwhile is told so. The default one is
 // empty afterwards. Of a shared log none is deleted: the others would go on with it.

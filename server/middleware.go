@@ -321,7 +321,7 @@ func (s *Server) authorize(c *gin.Context) {
 	}
 	if err == nil {
 		c.Request = c.Request.WithContext(request.With(c.Request.Context(), a))
-		if routed && !ru.Public && !ru.Creates && !ru.Global {
+		if routed && !ru.Public && !ru.Creates && !ru.Global && !s.elsewhere(c, a) {
 			if err := s.workspaceExists(c.Request.Context(), a); err != nil {
 				problem.Fail(c, err)
 				return
@@ -478,5 +478,6 @@ func (s *Server) holdersOf(a request.Access) []limit.Holder { return limit.Holde
 
 // isProxy reports whether many clients come from an address.
 func (s *Server) isProxy(address string) bool {
-	return slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return limit.AddressOf(p) == address })
+	_, replica := s.forward.proxies.Load(address)
+	return replica || slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return limit.AddressOf(p) == address })
 }

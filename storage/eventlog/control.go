@@ -31,7 +31,7 @@ var ErrUnavailable = errors.New("the shared log does not answer")
 // controlled are the beginnings of the keys of rows that are shared, in the tables of workspaces and in that of none.
 var controlled = map[bool][]string{
 	true:  {"workspace", "once/", "quarantine/", "proposals/", "capability-versions/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/", "capability-stats/"},
-	false: {"key/"},
+	false: {"key/", replicaPrefix},
 }
 
 // Rows of the system table: the end of what is folded, and that the rows that were here before are in the log.
