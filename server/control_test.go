@@ -78,6 +78,32 @@ func TestReplicasShareControlData(t *testing.T) {
 	a.becomes(401, "GET", "/v1/stats", "", key)
 }
 
+// A replica that is cut off from the log accepts keys for a while only: one may have been revoked. The local token goes on.
+func TestReplicaWithoutTheLogRefusesKeys(t *testing.T) {
+	log := eventlog.NewLocal(storage.NewMemory())
+	link := &slowLink{Log: log}
+	a, b := controlled(t, log), controlled(t, link)
+	store := b.cfg.Store.(*eventlog.Shared)
+	root := bearerOf("local-token")
+	kept := parse[keyMade](t, 200, a.ask("POST", "/v1/keys", `{"name":"kept","scopes":["read"]}`, root))
+	revoked := parse[keyMade](t, 200, a.ask("POST", "/v1/keys", `{"name":"revoked","scopes":["read"]}`, root))
+	b.becomes(200, "GET", "/v1/stats", "", bearerOf(revoked.Key))
+	link.down.Store(true)
+	require.Equal(t, 204, a.ask("DELETE", "/v1/keys/"+revoked.ID, "", root).status)
+	require.Equal(t, 200, b.ask("GET", "/v1/stats", "", bearerOf(revoked.Key)).status, "within the grace")
+	store.SetGrace(time.Nanosecond)
+	for _, key := range []string{kept.Key, revoked.Key} {
+		r := b.ask("GET", "/v1/stats", "", bearerOf(key))
+		requireProblem(t, 503, "keys may have been revoked", r)
+		require.NotEmpty(t, r.header.Get("Retry-After"))
+	}
+	require.Equal(t, 200, b.ask("GET", "/v1/stats", "", root).status)
+	store.SetGrace(eventlog.DefaultGrace)
+	link.down.Store(false)
+	b.becomes(401, "GET", "/v1/stats", "", bearerOf(revoked.Key))
+	require.Equal(t, 200, b.ask("GET", "/v1/stats", "", bearerOf(kept.Key)).status)
+}
+
 // A request with an Idempotency-Key is carried out on one replica, once, wherever it is repeated.
 func TestReplicasCarryOutOnce(t *testing.T) {
 	log := eventlog.NewLocal(storage.NewMemory())

@@ -57,6 +57,7 @@ type access struct {
 	acceptDamage bool
 	log          string           // address of the shared log; empty: none
 	logOptions   eventlog.Options // of it
+	keyGrace     time.Duration    // how long keys are accepted while that log does not answer; 0: always
 	fleetOwners  int              // replicas that have each workspace; 0: all
 	fleetAddress string           // where the others reach this one
 	serves       bool             // for longer than one answer

@@ -55,6 +55,7 @@ func (h *house) joinLog(who access) error {
 		return err
 	}
 	h.store = h.control
+	h.control.SetGrace(who.keyGrace)
 	if who.fleetOwners > 0 {
 		h.fleet, err = h.control.Join(ctx, who.fleetAddress, who.fleetOwners)
 	}

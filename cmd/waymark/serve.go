@@ -20,6 +20,7 @@ import (
 	"waymark/client"
 	"waymark/gateway"
 	"waymark/storage"
+	"waymark/storage/eventlog"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -66,6 +67,7 @@ key, so one must exist before (waymark keys create).`,
 	f.StringVar(&files.key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
 	f.StringVar(&files.clientCA, "tls-client-ca", "", "`file` of CA certificates in PEM: clients need a certificate of one of them")
 	f.StringVar(&who.log, "log", "", "`URL` of a log that several servers share (postgres://… or nats://…): the data directory has a copy of it")
+	f.DurationVar(&who.keyGrace, "key-grace", eventlog.DefaultGrace, "how `long` keys are accepted while that log does not answer, since one may have been revoked elsewhere; then 503; 0: always")
 	f.IntVar(&who.fleetOwners, "fleet-owners", 0, "`number` of servers on that log that have each workspace; the others hand requests on to them; 0: all have all")
 	f.StringVar(&who.fleetAddress, "fleet-address", "", "`URL` at which the other servers reach this one, as in http://10.0.0.1:7070; default: the address of --addr")
 	f.BoolVar(&who.logOptions.Unsafe, "log-unsafe", false, "accept servers of that log whose settings can lose acknowledged events")
