@@ -69,6 +69,7 @@ type Options struct {
 	Fleet  *eventlog.Fleet
 	Linger time.Duration
 	pace   *atomic.Int64 // the time between two looks at Shared
+	slots  chan struct{} // one for each build that may be measured at a time, of all workspaces
 
 	Patience time.Duration // how long questions wait for a build that was cut short and, where the process stays, for a fit; both go on behind
 
@@ -174,8 +175,8 @@ type edition struct {
 	next       chan struct{}
 }
 
-// open replays a log and starts its writer.
-func open(ctx context.Context, name string, log storage.Log, table storage.Table, opts Options) (*Engine, error) {
+// open replays a log and starts its writer. shared is the name of the workspace in the shared log, if any.
+func open(ctx context.Context, name, shared string, log storage.Log, table storage.Table, opts Options) (*Engine, error) {
 	if err := opts.Experiment.Check(); err != nil {
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
@@ -185,7 +186,7 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		life: lifecycle{ctx: background, stop: stop, closing: make(chan struct{}), closed: make(chan struct{})},
 	}
 	if opts.Shared != nil {
-		e.replica = &replica{log: opts.Shared, started: make(chan struct{})}
+		e.replica = &replica{log: opts.Shared, name: shared, started: make(chan struct{})}
 	}
 	var err error
 	if e.quarantine, err = openQuarantine(ctx, table); err != nil {
@@ -295,12 +296,8 @@ func (e *Engine) settled(ctx context.Context) error {
 		return e.Serves()
 	}
 	if e.opts.Fleet != nil { // it may be opened by this question, or have moved here a moment ago
-		select {
-		case <-e.replica.started:
-		case <-time.After(fleetPatience):
-			return e.Serves()
-		case <-ctx.Done():
-			return e.Serves()
+		if err := e.caughtUp(ctx); err != nil {
+			return err
 		}
 	}
 	if e.resume.starting == nil {

@@ -290,12 +290,20 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 			return nil, err
 		}
 	}
-	s.books.Drop(q.Name)
-	s.metrics.drop(q.Name)
-	if err := s.cfg.Workspaces.Delete(ctx, q.Name); err != nil || s.cfg.Data == "" {
+	if err := s.cfg.Workspaces.Delete(ctx, q.Name); err != nil {
 		return nil, err
 	}
-	return nil, os.RemoveAll(string(whisper.FolderOf(s.cfg.Data, q.Name)))
+	return nil, s.dropBeside(q.Name)
+}
+
+// dropBeside removes what belongs to a deleted workspace and is not in the store.
+func (s *Server) dropBeside(workspace string) error {
+	s.books.Drop(workspace)
+	s.metrics.drop(workspace)
+	if s.cfg.Data == "" {
+		return nil
+	}
+	return os.RemoveAll(string(whisper.FolderOf(s.cfg.Data, workspace)))
 }
 
 type replicaAnswer struct {

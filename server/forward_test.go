@@ -234,6 +234,15 @@ func TestFleetMovesWorkspaces(t *testing.T) {
 			open, started := m.workspaces.Holdings()
 			return open == owned && started == owned
 		}, time.Minute, 10*time.Millisecond, "what is not owned is unloaded")
+		names, err := m.cfg.Store.Workspaces(t.Context())
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			return !slices.ContainsFunc(names, func(name string) bool {
+				log, err := m.cfg.Store.Log(name)
+				require.NoError(t, err)
+				return !m.fleet.Keeps(name) && log.Head().Seq > 0
+			})
+		}, time.Minute, 10*time.Millisecond, "and its copy is cleared, which nobody would forget in")
 	}
 }
 

@@ -200,6 +200,11 @@ func New(cfg Config) (*Server, error) {
 	})
 
 	s.wire()
+	cfg.Workspaces.OnRemoved(func(workspace string) {
+		if err := s.dropBeside(workspace); err != nil {
+			cfg.Logger.Error("files of a deleted workspace are left", "workspace", workspace, "error", err)
+		}
+	})
 	s.register(humagin.New(r, s.humaConfig()))
 	s.headRoutes(r)
 	if err := s.pageRoutes(r); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/storage"
+	"waymark/storage/eventlog"
 	"waymark/storage/eventlog/logtest"
 )
 
@@ -103,36 +105,54 @@ func TestFleetOfManyWorkspaces(t *testing.T) {
 	startAll()
 	report("empty")
 
+	// Seven workspaces are recorded, and the logs of the others are copies of theirs.
+	const kinds = 7
+	log, err := eventlog.Open(t.Context(), db.Address, eventlog.Options{})
+	require.NoError(t, err)
+	defer log.Close()
+	var histories [kinds][]storage.Sealed
+	for n := range min(kinds, workspaces) {
+		name := scaleName(n)
+		catalog, history := scaleData(n, tools, episodes)
+		status, answer := fleet[n%replicas].call(t, client, "PUT", "/v1/tools", name, "application/json", catalog)
+		require.Equal(t, 200, status, answer)
+		status, answer = fleet[n%replicas].call(t, client, "POST", "/v1/import", name, "application/x-ndjson", history)
+		require.Equal(t, 200, status, answer)
+		require.Contains(t, answer, fmt.Sprintf(`"episodes":%d`, episodes))
+		for e, err := range log.Read(t.Context(), name, 0, false) {
+			require.NoError(t, err)
+			histories[n] = append(histories[n], e)
+		}
+	}
 	began := time.Now()
-	work := make(chan int)
-	var group sync.WaitGroup
-	for w := range 4 {
-		group.Go(func() {
-			for n := range work {
-				name := fmt.Sprintf("w%04d", n)
-				catalog, history := scaleData(n, tools, episodes)
-				for path, body := range map[string][]byte{"PUT /v1/tools": catalog, "POST /v1/import": history} {
-					method, path, _ := strings.Cut(path, " ")
-					kind := map[string]string{"PUT": "application/json", "POST": "application/x-ndjson"}[method]
-					status, answer := fleet[w%replicas].call(t, client, method, path, name, kind, body)
-					require.Equal(t, 200, status, answer)
-					if method == "POST" {
-						require.Contains(t, answer, fmt.Sprintf(`"episodes":%d`, episodes))
-					}
+	for n := kinds; n < workspaces; n++ {
+		require.NoError(t, log.Append(t.Context(), scaleName(n), histories[n%kinds]))
+	}
+	t.Logf("%d workspaces of %d tools and %d episodes (%d events) in the log after %v", workspaces, tools, episodes, len(histories[0]), time.Since(began).Round(time.Second))
+	loaded := func() bool {
+		open := 0
+		for _, r := range fleet {
+			_, answer := r.call(t, client, "GET", "/v1/replica", "default", "application/json", nil)
+			var of struct {
+				Fleet struct {
+					Open    int `json:"workspaces_open"`
+					Started int `json:"workspaces_started"`
 				}
 			}
-		})
+			require.NoError(t, json.Unmarshal([]byte(answer), &of))
+			if open += of.Fleet.Started; of.Fleet.Started < of.Fleet.Open {
+				return false
+			}
+		}
+		return open >= workspaces*owners
 	}
-	for n := range workspaces {
-		work <- n
-	}
-	close(work)
-	group.Wait()
-	t.Logf("%d workspaces of %d tools and %d episodes recorded in %v", workspaces, tools, episodes, time.Since(began).Round(time.Second))
+	require.Eventually(t, loaded, time.Hour, time.Second)
+	t.Logf("the owners have them after %v", time.Since(began).Round(time.Second))
 	report("recorded")
 
 	for i := range fleet {
-		require.Zero(t, fleet[i].stop(t))
+		code := fleet[i].stop(t)
+		require.Zero(t, code, fleet[i].stderr.String()[max(0, fleet[i].stderr.Len()-2000):])
 	}
 	t.Logf("all replicas ready %v after a start from their own data", startAll().Round(100*time.Millisecond))
 	report("restarted")
@@ -144,7 +164,14 @@ func TestFleetOfManyWorkspaces(t *testing.T) {
 	t.Logf("a replica without data is ready after %v", time.Since(began).Round(100*time.Millisecond))
 	report("replaced")
 
+	began = time.Now()
+	for n := range workspaces { // the first question to a workspace waits for what is computed after a start
+		status, answer := fleet[n%replicas].call(t, client, "POST", "/v1/next", scaleName(n), "application/json", []byte(`{"context":["s0:t1"]}`))
+		require.Equal(t, 200, status, answer)
+	}
+	t.Logf("each workspace answered once after %v", time.Since(began).Round(100*time.Millisecond))
 	const clients, lasts = 16, 20 * time.Second
+	var group sync.WaitGroup
 	took := make([][]time.Duration, clients)
 	until := time.Now().Add(lasts)
 	for c := range clients {
@@ -152,7 +179,7 @@ func TestFleetOfManyWorkspaces(t *testing.T) {
 			for time.Now().Before(until) {
 				n, at := rand.IntN(workspaces), time.Now()
 				body := fmt.Appendf(nil, `{"context":["s%d:t%d"]}`, n%7, rand.IntN(tools))
-				status, answer := fleet[rand.IntN(replicas)].call(t, client, "POST", "/v1/next", fmt.Sprintf("w%04d", n), "application/json", body)
+				status, answer := fleet[rand.IntN(replicas)].call(t, client, "POST", "/v1/next", scaleName(n), "application/json", body)
 				require.Equal(t, 200, status, answer)
 				took[c] = append(took[c], time.Since(at))
 			}
@@ -171,6 +198,8 @@ func (r *scaleReplica) becomesReady(t testing.TB, client *http.Client) {
 		return status == http.StatusOK
 	}, time.Hour, 100*time.Millisecond)
 }
+
+func scaleName(n int) string { return fmt.Sprintf("w%04d", n) }
 
 // scaleData is the catalog and the history of one workspace.
 func scaleData(n, tools, episodes int) (catalog, history []byte) {

@@ -34,7 +34,7 @@ var ErrKeysUnknown = fmt.Errorf("%w for so long that keys may have been revoked 
 // controlled are the beginnings of the keys of rows that are shared, in the tables of workspaces and in that of none.
 var controlled = map[bool][]string{
 	true:  {"workspace", "once/", "quarantine/", "proposals/", "capability-versions/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/", "capability-stats/"},
-	false: {keyPrefix, replicaPrefix},
+	false: {keyPrefix, replicaPrefix, deletedPrefix},
 }
 
 // keyPrefix begins the rows of API keys.
@@ -135,7 +135,12 @@ func (s *Shared) join(ctx context.Context) error {
 		return err
 	}
 	for c, err := range controlRows(ctx, s.Store) {
-		if err == nil && known[c.row] == nil {
+		switch {
+		case err != nil || known[c.row] != nil:
+		case c.workspace != "" && known[row{key: deletedPrefix + c.workspace}] != nil: // it is of a workspace that was deleted
+			c.value = nil
+			err = s.put(ctx, c)
+		default:
 			err = s.write(ctx, c, func(uint64) error { return nil })
 		}
 		if err != nil {
@@ -277,6 +282,11 @@ func (s *Shared) apply(events []storage.Sealed) error {
 	for i, c := range changes {
 		if last[c.row] == i {
 			if err := s.put(ctx, c); err != nil {
+				return err
+			}
+		}
+		if workspace, ok := deletedIn(c); ok {
+			if _, err := s.deleteRows(ctx, workspace, func(key string) bool { return isControlled(workspace, key) }); err != nil {
 				return err
 			}
 		}
