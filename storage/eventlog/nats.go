@@ -295,8 +295,14 @@ func decodeMessage(b []byte) (events []storage.Sealed, err error) {
 func (n *NATS) tail(ctx context.Context, workspace string) (tail, error) {
 	stream, subject := n.place(workspace)
 	m, err := stream.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return tail{}, nil
+	if errors.Is(err, jetstream.ErrMsgNotFound) { // also the answer where there is one that the server cannot read
+		info, failed := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+		if failed != nil || info.State.Subjects[subject] == 0 {
+			return tail{}, failed
+		}
+		if m, err = stream.GetLastMsgForSubject(ctx, subject); errors.Is(err, jetstream.ErrMsgNotFound) { // nor was it just stored
+			err = fmt.Errorf("%w: the last event of workspace %q cannot be read by the server", storage.ErrDamaged, workspace)
+		}
 	}
 	if err != nil {
 		return tail{}, err
