@@ -64,6 +64,12 @@ type Options struct {
 
 	// Shared has the history that several processes have in common; the store has a copy. nil: the store has it alone.
 	Shared eventlog.Log
+	// Fleet divides the workspaces of Shared among processes; nil: each has all of them. One that this process owns no
+	// more is unloaded after Linger without a use; default 1 minute, as long as a request may hold it.
+	Fleet  *eventlog.Fleet
+	Linger time.Duration
+	pace   *atomic.Int64 // the time between two looks at Shared
+	slots  chan struct{} // one for each build that may be measured at a time, of all workspaces
 
 	Patience time.Duration // how long questions wait for a build that was cut short and, where the process stays, for a fit; both go on behind
 
@@ -83,6 +89,7 @@ func (o Options) filled() Options {
 	if o.measure == nil {
 		o.measure = suggest.Measure
 	}
+	o.Linger = cmp.Or(o.Linger, time.Minute)
 	o.Experiment = o.Experiment.filled()
 	return o
 }
@@ -168,8 +175,8 @@ type edition struct {
 	next       chan struct{}
 }
 
-// open replays a log and starts its writer.
-func open(ctx context.Context, name string, log storage.Log, table storage.Table, opts Options) (*Engine, error) {
+// open replays a log and starts its writer. shared is the name of the workspace in the shared log, if any.
+func open(ctx context.Context, name, shared string, log storage.Log, table storage.Table, opts Options) (*Engine, error) {
 	if err := opts.Experiment.Check(); err != nil {
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
@@ -179,7 +186,7 @@ func open(ctx context.Context, name string, log storage.Log, table storage.Table
 		life: lifecycle{ctx: background, stop: stop, closing: make(chan struct{}), closed: make(chan struct{})},
 	}
 	if opts.Shared != nil {
-		e.replica = &replica{log: opts.Shared}
+		e.replica = &replica{log: opts.Shared, name: shared, started: make(chan struct{})}
 	}
 	var err error
 	if e.quarantine, err = openQuarantine(ctx, table); err != nil {
@@ -287,6 +294,11 @@ func (w *writer) finishBuild(u *unfinished, reason string, provisional bool) {
 func (e *Engine) settled(ctx context.Context) error {
 	if e.replica != nil && e.replica.broken.Load() != nil {
 		return e.Serves()
+	}
+	if e.opts.Fleet != nil { // it may be opened by this question, or have moved here a moment ago
+		if err := e.caughtUp(ctx); err != nil {
+			return err
+		}
 	}
 	if e.resume.starting == nil {
 		return nil

@@ -42,15 +42,19 @@ const (
 	sharedTimeout = 5 * time.Second
 	sharedLook    = 500 * time.Millisecond
 	buildLease    = 10 * time.Second
+	fleetPatience = 5 * time.Second // of a question, where the log is not read to its end yet
 )
 
 // replica is what an engine knows of the shared log.
 type replica struct {
 	log     eventlog.Log
+	name    string                // of the workspace in log
 	seen    atomic.Uint64         // its end, when it was last looked at
 	failed  atomic.Pointer[error] // why it could not be reached; nil: it answers
 	broken  atomic.Pointer[error] // why this process must not answer; it stays
-	started atomic.Bool           // the copy had all that the log had, or the log did not answer
+	started chan struct{}         // closed when the copy had all that the log had, or the log did not answer
+	once    sync.Once             // of started
+	counted atomic.Bool           // a question has found a model that counts it
 	builds  atomic.Bool           // this process starts builds
 
 	reported bool // that it is not usable; of the goroutine that watches
@@ -72,6 +76,17 @@ func (r *replica) note(err error) {
 		r.broken.CompareAndSwap(nil, &err)
 	case !errors.Is(err, context.Canceled) && !errors.Is(err, ErrClosed):
 		r.failed.Store(&err)
+	}
+}
+
+func (r *replica) start() { r.once.Do(func() { close(r.started) }) }
+
+func (r *replica) isStarted() bool {
+	select {
+	case <-r.started:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -133,26 +148,51 @@ func (e *Engine) Serves() error {
 	if err := e.replica.broken.Load(); err != nil {
 		return *err
 	}
-	if !e.replica.started.Load() {
+	if !e.replica.isStarted() {
 		return fmt.Errorf("workspace %q: %w", e.name, ErrNotYet)
 	}
 	return nil
 }
 
+// caughtUp waits, for a bounded time and once, until the model counts what the shared log had when this process opened the
+// workspace.
+func (e *Engine) caughtUp(ctx context.Context) error {
+	if e.replica.counted.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, fleetPatience)
+	defer cancel()
+	select {
+	case <-e.replica.started:
+	case <-ctx.Done():
+		return e.Serves()
+	}
+	err := e.do(ctx, func(*writer) {}) // what is stored is folded afterwards
+	if err == nil {
+		err = e.Wait(ctx, e.Counted())
+	}
+	if err == nil {
+		e.replica.counted.Store(true)
+	}
+	return err
+}
+
 // join compares the copy with the shared log and starts to follow it.
 func (e *Engine) join(ctx context.Context) {
 	e.compareWithLog(ctx)
-	e.life.background.Go(func() { e.repeat(0, e.followLog) })
-	e.life.background.Go(func() { e.repeat(sharedLook, e.watchLog) })
+	e.life.background.Go(func() { e.repeat(func() time.Duration { return 0 }, e.followLog) })
+	e.life.background.Go(func() {
+		e.repeat(func() time.Duration { return time.Duration(e.opts.pace.Load()) }, e.watchLog)
+	})
 }
 
 // repeat calls f until the engine closes.
-func (e *Engine) repeat(pause time.Duration, f func(ctx context.Context)) {
+func (e *Engine) repeat(pause func() time.Duration, f func(ctx context.Context)) {
 	for e.life.ctx.Err() == nil {
 		f(e.life.ctx)
 		select {
 		case <-e.life.ctx.Done():
-		case <-time.After(max(pause, 50*time.Millisecond)):
+		case <-time.After(max(pause(), 50*time.Millisecond)):
 		}
 	}
 }
@@ -162,18 +202,18 @@ func (e *Engine) compareWithLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()
 	here := e.Head()
-	head, err := e.replica.log.Head(ctx, e.name)
+	head, err := e.replica.log.Head(ctx, e.replica.name)
 	if err == nil && head.Seq < here.Seq {
 		err = fmt.Errorf("%w: workspace %q has %d events here and %d in the shared log; waymark migrate copies a history into a log", ErrDiverged, e.name, here.Seq, head.Seq)
 	} else if err == nil && here.Seq > 0 {
 		var there storage.Sealed
-		if there, err = eventlog.At(ctx, e.replica.log, e.name, here.Seq); err == nil && there.Head() != here {
+		if there, err = eventlog.At(ctx, e.replica.log, e.replica.name, here.Seq); err == nil && there.Head() != here {
 			err = fmt.Errorf("%w: event %d of workspace %q has another hash in the shared log", ErrDiverged, here.Seq, e.name)
 		}
 	}
 	e.replica.noteHead(head, err)
 	if err != nil || head.Seq == here.Seq {
-		e.replica.started.Store(true)
+		e.replica.start()
 	}
 }
 
@@ -188,16 +228,22 @@ func (r *replica) noteHead(head storage.Head, err error) {
 func (e *Engine) watchLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()
-	head, err := e.replica.log.Head(ctx, e.name)
+	head, err := e.replica.log.Head(ctx, e.replica.name)
 	e.replica.noteHead(head, err)
 	if err != nil || e.Head().Seq >= head.Seq {
-		e.replica.started.Store(true)
+		e.replica.start()
 	}
 	e.reportLog()
-	if err == nil {
-		_, err = e.replica.log.Lease(ctx, "build/"+e.name, buildLease)
+	builds := err == nil
+	switch {
+	case !builds:
+	case e.opts.Fleet != nil:
+		builds = e.opts.Fleet.Answers(e.name)
+	default:
+		_, err = e.replica.log.Lease(ctx, "build/"+e.replica.name, buildLease)
+		builds = err == nil
 	}
-	if builds := err == nil; e.replica.builds.Swap(builds) != builds && builds {
+	if e.replica.builds.Swap(builds) != builds && builds {
 		_ = e.do(ctx, func(*writer) {}) // the writer looks what is due
 	}
 }
@@ -223,7 +269,7 @@ func (e *Engine) followLog(ctx context.Context) {
 	var failed error
 	reader.Go(func() {
 		defer close(events)
-		for ev, err := range e.replica.log.Read(ctx, e.name, e.Head().Seq, true) {
+		for ev, err := range e.replica.log.Read(ctx, e.replica.name, e.Head().Seq, true) {
 			if failed = err; err != nil {
 				return
 			}
@@ -242,7 +288,7 @@ func (e *Engine) followLog(ctx context.Context) {
 			break
 		}
 		if e.Head().Seq >= e.replica.seen.Load() {
-			e.replica.started.Store(true)
+			e.replica.start()
 		}
 	}
 	cancel()
@@ -274,7 +320,7 @@ func gather(first storage.Sealed, events <-chan storage.Sealed) []storage.Sealed
 func (w *writer) pull(ctx context.Context) error {
 	var batch []storage.Sealed
 	size := 0
-	for ev, err := range w.replica.log.Read(ctx, w.name, w.log.Head().Seq, false) {
+	for ev, err := range w.replica.log.Read(ctx, w.replica.name, w.log.Head().Seq, false) {
 		if err == nil && (len(batch) == eventlog.MaxEvents || size+len(ev.Payload) > eventlog.MaxBytes) {
 			err = w.take(batch)
 			batch, size = nil, 0
@@ -429,9 +475,9 @@ func (w *writer) replicate(log storage.Installer, part []storage.Record) error {
 		return err
 	}
 	var conflict *eventlog.ErrConflict
-	err = w.replica.log.Append(ctx, w.name, events)
+	err = w.replica.log.Append(ctx, w.replica.name, events)
 	if err != nil && !errors.As(err, &conflict) {
-		err = w.replica.log.Append(ctx, w.name, events)
+		err = w.replica.log.Append(ctx, w.replica.name, events)
 	}
 	if errors.As(err, &conflict) {
 		switch err = w.pull(ctx); {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"waymark/storage"
@@ -26,6 +28,11 @@ type Workspaces struct {
 	sweep  *time.Timer // of [Options.Idle]
 	stop   func()      // of what follows the shared log
 
+	logged atomic.Pointer[[]string] // the workspaces of the shared log, when it was last looked at
+	pace   *atomic.Int64            // the time between two looks at the shared log
+
+	removed atomic.Pointer[func(name string)] // of OnRemoved
+
 	retaining sync.Mutex // of Retain: two at once would forget the same twice
 }
 
@@ -43,14 +50,20 @@ var errUnloaded = errors.New("workspace was unloaded")
 
 // NewWorkspaces returns the workspaces of a store. The store stays the caller's to close.
 func NewWorkspaces(store storage.Store, opts Options) *Workspaces {
-	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, stop: func() {}}
+	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, stop: func() {}, pace: new(atomic.Int64)}
+	w.logged.Store(new([]string))
+	w.pace.Store(int64(sharedLook))
+	w.opts.pace, w.opts.slots = w.pace, make(chan struct{}, runtime.GOMAXPROCS(0))
 	switch {
 	case opts.Shared != nil: // its workspaces are followed, so they stay
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
+			var both sync.WaitGroup
+			both.Go(func() { w.followDeletions(ctx) })
 			w.openShared(ctx)
+			both.Wait()
 		}()
 		w.stop = func() { cancel(); <-done }
 	case opts.Idle > 0:
@@ -68,26 +81,91 @@ func NewWorkspaces(store storage.Store, opts Options) *Workspaces {
 	return w
 }
 
-// openShared opens the workspaces of the shared log as they appear, so that they are followed before anybody asks.
+// openShared opens the workspaces of the shared log as they appear, so that they are followed before anybody asks: in a
+// fleet those that this replica owns, while those that it owns no more are unloaded.
 func (w *Workspaces) openShared(ctx context.Context) {
+	fleet := w.opts.Fleet
 	for ctx.Err() == nil {
-		names, err := w.opts.Shared.Workspaces(ctx)
+		names, err := w.sharedNames(ctx)
+		if err == nil {
+			w.logged.Store(&names)
+		}
+		loaded := err == nil
 		for _, name := range names {
-			if name == eventlog.ControlLog {
+			if fleet != nil && !fleet.Loads(name) {
 				continue
 			}
-			if _, e := w.Open(ctx, name); e != nil {
-				err = errors.Join(err, e)
+			engine, e := w.Open(ctx, name)
+			if err = errors.Join(err, e); e != nil || !engine.replica.isStarted() {
+				loaded = false
 			}
 		}
 		if err != nil && ctx.Err() == nil {
 			w.opts.Logger.Warn("workspaces of the shared log could not be opened; this is tried again", "error", err)
 		}
+		if fleet != nil {
+			if loaded {
+				fleet.Loaded(ctx)
+			}
+			w.unload(w.opts.Now().Add(-w.opts.Linger), fleet.Keeps)
+			if e := w.dropCopies(ctx, fleet.Keeps); e != nil && ctx.Err() == nil {
+				w.opts.Logger.Warn("copies of workspaces of other replicas could not be cleared; this is tried again", "error", e)
+			}
+		}
+		w.mu.Lock()
+		w.pace.Store(int64(min(max(sharedLook, time.Duration(len(w.open))*perWorkspace), longestLook)))
+		w.mu.Unlock()
 		select {
 		case <-ctx.Done():
-		case <-time.After(sharedLook):
+		case <-time.After(time.Duration(w.pace.Load())):
 		}
 	}
+}
+
+// sharedNames lists the workspaces of the shared log that were not deleted.
+func (w *Workspaces) sharedNames(ctx context.Context) (names []string, err error) {
+	logs, err := w.opts.Shared.Workspaces(ctx)
+	for _, log := range logs {
+		name := eventlog.Workspace(log)
+		if now, e := w.logName(ctx, name); e != nil || now != log || name == eventlog.ControlLog {
+			err = errors.Join(err, e)
+			continue
+		}
+		names = append(names, name)
+	}
+	return names, err
+}
+
+// Replicas look at the log of each open workspace. With many they look at each less often, so that the log has 200 looks
+// a second to answer, whatever their number; what is appended comes without a look.
+const (
+	perWorkspace = 5 * time.Millisecond
+	longestLook  = 5 * time.Second
+)
+
+// Answers reports whether this process is the one that works on a workspace on its own, as in retention: always, but in a
+// fleet where another replica is the first owner.
+func (w *Workspaces) Answers(name string) bool {
+	return w.opts.Fleet == nil || w.opts.Fleet.Answers(name)
+}
+
+// Holdings says how many workspaces are open in this process, and how many of these count all that the shared log had.
+func (w *Workspaces) Holdings() (open, started int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, o := range w.open {
+		select {
+		case <-o.ready:
+			if o.engine != nil {
+				open++
+				if o.engine.replica == nil || o.engine.replica.isStarted() {
+					started++
+				}
+			}
+		default:
+		}
+	}
+	return open, started
 }
 
 // DefaultWorkspace always exists; others are created by whoever first writes into them, or by [Workspaces.Create].
@@ -106,11 +184,25 @@ func checkName(name string) error {
 		Detail: fmt.Sprintf("%q must be 1 to 64 of a-z 0-9 . _ -, and begin with a letter or digit", name)}
 }
 
-// Exists reports whether there is a workspace of this name.
+// Exists reports whether there is a workspace of this name, here or in the shared log.
 func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.exists(ctx, name)
+	ok, err := w.exists(ctx, name)
+	w.mu.Unlock()
+	if ok || err != nil || w.opts.Shared == nil {
+		return ok, err
+	}
+	if slices.Contains(*w.logged.Load(), name) {
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
+	defer cancel()
+	log, err := w.logName(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	head, err := w.opts.Shared.Head(ctx, log) // it may be new
+	return err == nil && head.Seq > 0, nil    // while the log does not answer, there is what is here
 }
 
 func (w *Workspaces) exists(ctx context.Context, name string) (bool, error) {
@@ -158,6 +250,13 @@ func (w *Workspaces) Open(ctx context.Context, name string) (*Engine, error) {
 func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
+	}
+	if !create && w.opts.Shared != nil {
+		there, err := w.Exists(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		create = there // its copy may not have begun
 	}
 	for {
 		e, err := w.opened(ctx, name, create)
@@ -208,20 +307,157 @@ func (w *Workspaces) opened(ctx context.Context, name string, create bool) (*Eng
 }
 
 func (w *Workspaces) load(ctx context.Context, name string) (*Engine, error) {
-	log, err := w.store.Log(name)
+	shared, log, table, err := w.copyOf(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
+	}
+	return open(ctx, name, shared, log, table, w.opts)
+}
+
+// deletions are what a store knows of deleted workspaces of the shared log; [eventlog.Shared] does.
+type deletions interface {
+	LogName(ctx context.Context, workspace string) (string, error)
+	Retire(ctx context.Context, workspace string) error
+	OnDeleted(ctx context.Context, deleted func(workspace string)) error
+	Wipe(ctx context.Context, workspace string) (left bool, err error)
+}
+
+// copyRow is the row of a workspace with the name of the shared log that its log is a copy of; absent: its own name.
+const copyRow = "copy-of"
+
+// logName is the name of a workspace in the shared log.
+func (w *Workspaces) logName(ctx context.Context, name string) (string, error) {
+	if d, ok := w.store.(deletions); ok {
+		return d.LogName(ctx, name)
+	}
+	return name, nil
+}
+
+// copyOf opens what the store has of a workspace, after what was deleted is removed.
+func (w *Workspaces) copyOf(ctx context.Context, name string) (shared string, log storage.Log, table storage.Table, err error) {
+	if err := w.wipe(ctx, name); err != nil {
+		return "", nil, nil, err
+	}
+	if shared, err = w.logName(ctx, name); err != nil {
+		return "", nil, nil, err
+	}
+	if log, err = w.store.Log(name); err != nil {
+		return "", nil, nil, err
+	}
+	if table, err = w.store.Table(name); err == nil && shared != name && log.Head().Seq == 0 {
+		_, err = table.Put(ctx, copyRow, []byte(shared))
+	}
+	return shared, log, table, err
+}
+
+// wipe removes what the store has of a workspace that was deleted since. It is not open.
+func (w *Workspaces) wipe(ctx context.Context, name string) error {
+	d, ok := w.store.(deletions)
+	if !ok {
+		return nil
+	}
+	names, err := w.store.Workspaces(ctx)
+	if err != nil || !slices.Contains(names, name) {
+		return err
+	}
+	shared, err := d.LogName(ctx, name)
+	if err != nil || shared == name {
+		return err
 	}
 	table, err := w.store.Table(name)
 	if err != nil {
-		return nil, fmt.Errorf("open workspace %q: %w", name, err)
+		return err
 	}
-	return open(ctx, name, log, table, w.opts)
+	was, _, err := table.Get(ctx, copyRow)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) || string(was) == shared {
+		return err
+	}
+	if left, err := d.Wipe(ctx, name); err != nil || !left {
+		return err
+	}
+	if table, err = w.store.Table(name); err == nil {
+		_, err = table.Put(ctx, copyRow, []byte(shared))
+	}
+	return err
+}
+
+// OnRemoved calls removed with each workspace that another process deletes from now on.
+func (w *Workspaces) OnRemoved(removed func(name string)) { w.removed.Store(&removed) }
+
+// followDeletions removes, until ctx ends, what other processes delete.
+func (w *Workspaces) followDeletions(ctx context.Context) {
+	d, ok := w.store.(deletions)
+	if !ok {
+		return
+	}
+	deleted := make(chan string, 1024)
+	if err := d.OnDeleted(ctx, func(name string) {
+		select {
+		case deleted <- name:
+		default: // it is wiped when it is opened next
+		}
+	}); err != nil {
+		w.opts.Logger.Error("deleted workspaces are not followed", "error", err)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case name := <-deleted:
+			if err := w.remove(ctx, name, w.wipe); err != nil && ctx.Err() == nil {
+				w.opts.Logger.Error("a workspace that was deleted is wiped when it is opened next", "workspace", name, "error", err)
+			} else if removed := w.removed.Load(); removed != nil {
+				(*removed)(name)
+			}
+		}
+	}
+}
+
+// dropCopies clears the copies of workspaces that this process owns no more: what is forgotten is erased where there is an
+// engine to do it.
+func (w *Workspaces) dropCopies(ctx context.Context, keeps func(name string) bool) error {
+	names, err := w.store.Workspaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if keeps(name) {
+			continue
+		}
+		log, err := w.store.Log(name)
+		if err != nil {
+			return err
+		}
+		if log.Head().Seq == 0 {
+			continue
+		}
+		gone := &opening{ready: make(chan struct{}), err: errUnloaded}
+		w.mu.Lock()
+		if w.open[name] != nil || w.closed {
+			w.mu.Unlock()
+			continue
+		}
+		w.open[name] = gone
+		w.mu.Unlock()
+		err = w.store.Clear(ctx, name)
+		w.mu.Lock()
+		delete(w.open, name)
+		w.mu.Unlock()
+		close(gone.ready)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // UnloadIdle closes the engines that nobody asked for since a time and that have nothing under way, except that of the
 // default workspace. The next use opens them again.
 func (w *Workspaces) UnloadIdle(since time.Time) {
+	w.unload(since, func(name string) bool { return name == DefaultWorkspace })
+}
+
+func (w *Workspaces) unload(since time.Time, keeps func(name string) bool) {
 	type unloading struct {
 		name      string
 		was, gone *opening
@@ -234,7 +470,7 @@ func (w *Workspaces) UnloadIdle(since time.Time) {
 		default:
 			continue
 		}
-		if name != DefaultWorkspace && o.engine != nil && o.used.Before(since) && !o.engine.busy() {
+		if !keeps(name) && o.engine != nil && o.used.Before(since) && !o.engine.busy() {
 			gone := &opening{ready: make(chan struct{}), err: errUnloaded}
 			idle, w.open[name] = append(idle, unloading{name, o, gone}), gone
 		}
@@ -255,17 +491,34 @@ func (w *Workspaces) UnloadIdle(since time.Time) {
 	}
 }
 
-// List names the workspaces, in order.
-func (w *Workspaces) List(ctx context.Context) ([]string, error) { return w.store.Workspaces(ctx) }
+// List names the workspaces, in order, also those that are in the shared log alone.
+func (w *Workspaces) List(ctx context.Context) ([]string, error) {
+	names, err := w.store.Workspaces(ctx)
+	names = append(names, *w.logged.Load()...)
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
 
 // Delete removes a workspace and everything in it. Whoever asks for it meanwhile is told so. The default one is
-// empty afterwards. Of a shared log none is deleted: the others would go on with it.
+// empty afterwards. Where processes share a log they all remove it; the shared log keeps the events.
 func (w *Workspaces) Delete(ctx context.Context, name string) error {
-	if w.opts.Shared != nil {
+	if w.opts.Shared == nil {
+		return w.remove(ctx, name, w.store.Delete)
+	}
+	d, ok := w.store.(deletions)
+	if !ok {
 		return fmt.Errorf("delete workspace %q: %w", name, ErrShared)
 	}
+	if err := d.Retire(ctx, name); err != nil {
+		return err
+	}
+	return w.remove(ctx, name, w.wipe)
+}
+
+// remove closes the engine of a workspace and then deletes.
+func (w *Workspaces) remove(ctx context.Context, name string, deletes func(ctx context.Context, name string) error) error {
 	return w.shut(ctx, name, fmt.Errorf("workspace %q is being deleted: %w", name, ErrClosed), false, func() error {
-		err := w.store.Delete(ctx, name)
+		err := deletes(ctx, name)
 		if name == DefaultWorkspace && errors.Is(err, storage.ErrNotFound) { // nobody wrote into it yet
 			return nil
 		}
@@ -354,12 +607,18 @@ func (w *Workspaces) Close(ctx context.Context) error {
 	open := w.open
 	w.open = map[string]*opening{}
 	w.mu.Unlock()
-	var errs []error
-	for _, o := range open {
-		<-o.ready
-		if o.engine != nil {
-			errs = append(errs, o.engine.Close(ctx))
-		}
+	errs, n := make([]error, len(open)), 0
+	var all sync.WaitGroup
+	for _, o := range open { // side by side: each ends its builds first
+		i := n
+		n++
+		all.Go(func() {
+			<-o.ready
+			if o.engine != nil {
+				errs[i] = o.engine.Close(ctx)
+			}
+		})
 	}
+	all.Wait()
 	return errors.Join(errs...)
 }

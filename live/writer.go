@@ -396,7 +396,15 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 		w.update(j, func(*Job) { j.cancel = cancel })
 	}
 	go func() {
-		h, err := guarded(func() (*foldedLog, error) { return f(ctx) })
+		h, err := guarded(func() (*foldedLog, error) {
+			select { // each uses all processors; hundreds at once would only hold their memory
+			case w.opts.slots <- struct{}{}:
+				defer func() { <-w.opts.slots }()
+				return f(ctx)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
 		w.results <- func() {
 			cancel()
 			ended := w.building

@@ -64,6 +64,9 @@ if with helm helm.sh/helm/v3/cmd/helm@v3.22.0 "Helm chart"; then
 		fi
 		with helm helm.sh/helm/v3/cmd/helm@v3.22.0 "Helm chart"
 	fi
+	fleet="--set fleet.log=postgres://waymark@db/waymark,fleet.replicas=3,fleet.owners=2,createKey=false,networkPolicy.enabled=true,podDisruptionBudget.enabled=true"
+	check "Helm chart (fleet)" sh -c "$tool template x $out/helm/waymark $fleet | grep -q fleet-address="
+	check "Helm chart (several replicas without a log are refused)" sh -c "! $tool template x $out/helm/waymark --set fleet.replicas=2,createKey=false"
 	check "Helm chart (unknown values are refused)" sh -c "! $tool template x $out/helm/waymark --set colour=red"
 fi
 if command -v systemd-analyze >/dev/null; then

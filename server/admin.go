@@ -100,9 +100,10 @@ func (s *Server) adminRoutes(r *route.Table) {
 	route.Add(r, act, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
 	route.Add(r, act, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
-	route.Ask(r, route.Rule{Scope: request.ScopeRead}, op("replica", http.MethodGet, "/v1/replica", "Position, lag and model hash of this replica",
+	route.Add(r, route.Rule{Scope: request.ScopeRead, Global: true}, op("replica", http.MethodGet, "/v1/replica", "Position, lag and model hash of this replica",
 		"404 without a shared log (serve --log), 503 where this replica differs from the log. Any request with the header "+headerMinPosition+
-			" waits, at most a second, until the model counts that event, or is refused with 503."), s.replica)
+			" waits, at most a second, until the model counts that event, or is refused with 503. Where workspaces have owners (fleet_owners) "+
+			"this replica describes its own copy, and only the fleet where it has none."), s.replica)
 	route.Ask(r, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
@@ -289,22 +290,72 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 			return nil, err
 		}
 	}
-	s.books.Drop(q.Name)
-	s.metrics.drop(q.Name)
-	if err := s.cfg.Workspaces.Delete(ctx, q.Name); err != nil || s.cfg.Data == "" {
+	if err := s.cfg.Workspaces.Delete(ctx, q.Name); err != nil {
 		return nil, err
 	}
-	return nil, os.RemoveAll(string(whisper.FolderOf(s.cfg.Data, q.Name)))
+	return nil, s.dropBeside(q.Name)
 }
 
-type replicaAnswer struct{ Body live.Replica }
+// dropBeside removes what belongs to a deleted workspace and is not in the store.
+func (s *Server) dropBeside(workspace string) error {
+	s.books.Drop(workspace)
+	s.metrics.drop(workspace)
+	if s.cfg.Data == "" {
+		return nil
+	}
+	return os.RemoveAll(string(whisper.FolderOf(s.cfg.Data, workspace)))
+}
 
-func (s *Server) replica(_ context.Context, e *live.Engine, _ *struct{}) (*replicaAnswer, error) {
-	r, ok := e.Replica()
-	if !ok {
+type replicaAnswer struct {
+	Body struct {
+		live.Replica
+		Fleet *fleetView `json:"fleet,omitempty" doc:"Absent where every replica has every workspace."`
+	}
+}
+
+// fleetView is what a replica knows of the others.
+type fleetView struct {
+	Address   string   `json:"address" doc:"Where the others reach this replica."`
+	Owners    []string `json:"owners" doc:"The replicas that have the workspace; the first one answers."`
+	Held      bool     `json:"held" doc:"This replica has the workspace."`
+	Live      []string `json:"live" doc:"The replicas that are asked."`
+	Joining   []string `json:"joining" doc:"The replicas that load what they will own."`
+	OwnerEach int      `json:"owners_each" doc:"How many replicas have each workspace."`
+	Open      int      `json:"workspaces_open" doc:"Workspaces in the memory of this replica."`
+	Started   int      `json:"workspaces_started" doc:"Those of them that count all that the shared log had."`
+}
+
+// fleetOf is nil without a fleet.
+func (s *Server) fleetOf(workspace string) *fleetView {
+	f := s.cfg.Fleet
+	if f == nil {
+		return nil
+	}
+	v := &fleetView{Address: f.Address(), Owners: f.Owners(workspace), Held: f.Keeps(workspace), OwnerEach: f.OwnersEach()}
+	v.Live, v.Joining = f.Members()
+	v.Live, v.Joining = append([]string{}, v.Live...), append([]string{}, v.Joining...)
+	v.Open, v.Started = s.cfg.Workspaces.Holdings()
+	return v
+}
+
+func (s *Server) replica(ctx context.Context, _ *struct{}) (*replicaAnswer, error) {
+	out, workspace := new(replicaAnswer), request.From(ctx).Workspace
+	if out.Body.Fleet = s.fleetOf(workspace); out.Body.Fleet != nil && !out.Body.Fleet.Held {
+		out.Body.Workspace, out.Body.Log = workspace, "reachable"
+		return out, nil
+	}
+	if err := s.workspaceExists(ctx, request.From(ctx)); err != nil {
+		return nil, err
+	}
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ok bool
+	if out.Body.Replica, ok = e.Replica(); !ok {
 		return nil, problem.New(http.StatusNotFound, "this server has no shared log")
 	}
-	return &replicaAnswer{r}, nil
+	return out, nil
 }
 
 // doctor looks at everything a person would ask about first.

@@ -179,6 +179,9 @@ func (s *Server) retainAll(ctx context.Context) {
 		s.cfg.Logger.Error("retention: workspaces could not be listed", "error", err)
 	}
 	for _, name := range names {
+		if !s.cfg.Workspaces.Answers(name) {
+			continue
+		}
 		episodes, done, err := s.retain(ctx, name, s.cfg.Keep)
 		if err != nil && ctx.Err() == nil {
 			s.cfg.Logger.Error("retention rules could not be applied; they are applied again in a day", "workspace", name, "error", err)

@@ -5,6 +5,7 @@
 //	request ──▶│ id, log   panics    Host,   key →       rate,  Idem- │──▶ huma: validate ──▶ one call
 //	           │ metrics   no answer Origin  workspace   bytes  potency│      (gin routes)     in its time limit
 //	           └───────────────────────────────────────────────────────┘
+//	                                        in a fleet └──▶ the owner of the workspace
 //
 // Whatever is not the answer asked for is a problem document (RFC 9457); [problemOf] is the one
 // place where an error becomes a status. Who may do what is decided by the credential alone: it
@@ -55,6 +56,7 @@ import (
 	"waymark/server/ledger"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
+	"waymark/storage/eventlog"
 )
 
 // Access is who may ask a server.
@@ -83,8 +85,9 @@ type Limits struct {
 type Config struct {
 	Store      storage.Store
 	Workspaces *live.Workspaces
-	Judges     score.Judges // models that scorers may ask; none by default
-	Sampling   bool         // where there is no judge, an MCP host that samples may be asked
+	Fleet      *eventlog.Fleet // of Workspaces, if any
+	Judges     score.Judges    // models that scorers may ask; none by default
+	Sampling   bool            // where there is no judge, an MCP host that samples may be asked
 	// RecordScores records runs of scorers as episodes, which makes them part of the graph.
 	RecordScores bool
 	Upstream     mcpserver.Upstream // other servers
@@ -143,6 +146,7 @@ type Server struct {
 	once    onceOnly
 	maps    layouts
 	page    pageSessions
+	forward *forwarder
 
 	auditing sync.Mutex // held while the audit log is written or rewritten
 
@@ -158,12 +162,17 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.New("a server needs a store and its workspaces")
 	}
 	cfg.setDefaults()
+	if cfg.Fleet != nil {
+		if u, err := url.Parse(cfg.Fleet.Address()); err == nil {
+			cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Hostname())
+		}
+	}
 	s := &Server{
 		cfg: cfg, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(), once: onceOnly{process: rand.Text()},
-		draining: make(chan struct{}),
-		bodies:   limit.NewShare("bytes of request bodies", cfg.MaxBodies),
-		open:     limit.NewShare("requests", int64(cfg.MaxConnections)),
-		streams:  limit.NewShare("streams", max(int64(cfg.MaxConnections)/streamPart, 1)),
+		draining: make(chan struct{}), forward: newForwarder(),
+		bodies:  limit.NewShare("bytes of request bodies", cfg.MaxBodies),
+		open:    limit.NewShare("requests", int64(cfg.MaxConnections)),
+		streams: limit.NewShare("streams", max(int64(cfg.MaxConnections)/streamPart, 1)),
 	}
 	for _, origin := range cfg.Origins {
 		if err := s.csrf.AddTrustedOrigin(origin); err != nil {
@@ -184,13 +193,18 @@ func New(cfg Config) (*Server, error) {
 	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
 		return nil, err
 	}
-	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, s.awaitPosition, s.idempotent, s.ifMatch)
+	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, s.handOn, s.awaitPosition, s.idempotent, s.ifMatch)
 	r.NoRoute(func(c *gin.Context) { problem.Fail(c, problem.New(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
 		problem.Fail(c, problem.New(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
 	})
 
 	s.wire()
+	cfg.Workspaces.OnRemoved(func(workspace string) {
+		if err := s.dropBeside(workspace); err != nil {
+			cfg.Logger.Error("files of a deleted workspace are left", "workspace", workspace, "error", err)
+		}
+	})
 	s.register(humagin.New(r, s.humaConfig()))
 	s.headRoutes(r)
 	if err := s.pageRoutes(r); err != nil {
@@ -411,6 +425,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	case <-ctx.Done():
 	}
+	s.leaveFleet(context.WithoutCancel(ctx), 2*eventlog.FleetLook)
 	s.drainOnce.Do(func() { close(s.draining) })
 	err := shutdown(srv, s.cfg.Drain)
 	if errors.Is(err, context.DeadlineExceeded) {

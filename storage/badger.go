@@ -91,11 +91,12 @@ type markerState struct {
 
 // space is a workspace as the committer knows it.
 type space struct {
-	name string
-	head atomic.Pointer[Head] // last durable event
-	gone atomic.Bool          // deletion has begun
-	keys *keyIndex            // of the events, used by the committer
-	snap sync.Mutex           // one snapshot is written at a time
+	name     string
+	head     atomic.Pointer[Head] // last durable event
+	gone     atomic.Bool          // deletion has begun
+	clearing bool                 // of the log alone; of a store that is being opened
+	keys     *keyIndex            // of the events, used by the committer
+	snap     sync.Mutex           // one snapshot is written at a time
 
 	files sync.RWMutex // held for writing while files of snapshots are renamed or removed
 }

@@ -269,6 +269,33 @@ func TestInterruptedDelete(t *testing.T) {
 	})
 }
 
+// One of the log alone keeps the table, and the log begins anew.
+func TestInterruptedClear(t *testing.T) {
+	dir := fillForFindings(t)
+	b := openTest(t, dir, Options{})
+	table, err := b.Table("default")
+	require.NoError(t, err)
+	_, err = table.Put(t.Context(), "kept", []byte("row"))
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	direct(t, dir, func(txn *badger.Txn) error {
+		return errors.Join(txn.Set(registryKey("default"), encodeWorkspace(flagClearing)), txn.Delete(eventKey("default", 3)))
+	})
+	for range 2 {
+		b = openTest(t, dir, Options{})
+		log, err := b.Log("default")
+		require.NoError(t, err)
+		require.Zero(t, log.Head())
+		table, err := b.Table("default")
+		require.NoError(t, err)
+		row, _, err := table.Get(t.Context(), "kept")
+		require.NoError(t, err)
+		require.Equal(t, "row", string(row))
+		require.NoError(t, b.Close())
+	}
+	assert.NoDirExists(t, filepath.Join(dir, "snapshots", "w-default"))
+}
+
 // The high-water file follows after a while, or sooner after many events.
 func TestMarkFollows(t *testing.T) {
 	for _, tt := range []struct {

@@ -400,6 +400,7 @@ func testWorkspaces(t *testing.T, s Store) {
 	assert.Equal(t, []string{"a", "ab", "b", "é"}, names)
 
 	old := mustLog(t, s, "a")
+	testClear(t, s)
 	require.NoError(t, s.Delete(ctx, "a"))
 	require.ErrorIs(t, s.Delete(ctx, "a"), ErrNotFound)
 	_, err = old.Append(ctx, []Record{{}})
@@ -620,4 +621,43 @@ func testModel(t *testing.T, seed uint64) {
 	_, err = b.Backup(ctx, &theirs)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(mine.Bytes(), theirs.Bytes()), "seed %d: backups differ", seed)
+}
+
+// testClear clears the log of a workspace, which keeps its rows and takes the same keys again.
+func testClear(t *testing.T, s Store) {
+	ctx := t.Context()
+	require.ErrorIs(t, s.Clear(ctx, "nothing"), ErrNotFound)
+	records := []Record{{Key: "k", Payload: []byte("one")}, {Payload: []byte("two")}}
+	var was Log
+	for range 2 {
+		log, err := s.Log("cleared")
+		require.NoError(t, err)
+		require.Zero(t, log.Head())
+		receipts, err := log.Append(ctx, records)
+		require.NoError(t, err)
+		require.Equal(t, []Receipt{{Seq: 1, Status: Stored}, {Seq: 2, Status: Stored}}, receipts)
+		require.NoError(t, log.PutSnapshot(ctx, 2, func(w io.Writer) error { _, err := io.WriteString(w, "snapshot"); return err }))
+		table, err := s.Table("cleared")
+		require.NoError(t, err)
+		_, err = table.Put(ctx, "row", []byte("value"))
+		require.NoError(t, err)
+		if was != nil {
+			_, err = was.Append(ctx, records)
+			require.ErrorIs(t, err, ErrNotFound)
+		}
+		was = log
+		require.NoError(t, s.Clear(ctx, "cleared"))
+	}
+	log, err := s.Log("cleared")
+	require.NoError(t, err)
+	require.Zero(t, log.Head())
+	for range log.Snapshots(ctx) {
+		t.Fatal("a snapshot is left")
+	}
+	table, err := s.Table("cleared")
+	require.NoError(t, err)
+	row, _, err := table.Get(ctx, "row")
+	require.NoError(t, err)
+	require.Equal(t, "value", string(row))
+	require.NoError(t, s.Delete(ctx, "cleared"))
 }

@@ -13,13 +13,21 @@ import (
 // written without it, then its keys and snapshots are deleted and the entry last. A crash or an error
 // in between leaves the mark: Open, or another call, finishes the work.
 func (b *Badger) Delete(ctx context.Context, workspace string) error {
-	if err := b.delete(ctx, workspace); err != nil {
+	if err := b.delete(ctx, workspace, flagDeleting); err != nil {
 		return fmt.Errorf("deleting workspace %q: %w", workspace, err)
 	}
 	return nil
 }
 
-func (b *Badger) delete(ctx context.Context, name string) error {
+// Clear removes the log of a workspace in the same steps, and keeps its table.
+func (b *Badger) Clear(ctx context.Context, workspace string) error {
+	if err := b.delete(ctx, workspace, flagClearing); err != nil {
+		return fmt.Errorf("clearing the log of workspace %q: %w", workspace, err)
+	}
+	return nil
+}
+
+func (b *Badger) delete(ctx context.Context, name string, flag byte) error {
 	b.create.Lock()
 	defer b.create.Unlock()
 	if b.closed() {
@@ -34,7 +42,7 @@ func (b *Badger) delete(ctx context.Context, name string) error {
 	entry := registryKey(name)
 	err := b.submit(ctx, &request{records: 1, size: 256, apply: func(t *tx) error {
 		w.gone.Store(true) // on the committer: no append can come after the mark
-		return t.set(entry, encodeWorkspace(flagDeleting))
+		return t.set(entry, encodeWorkspace(flag))
 	}})
 	if err != nil {
 		return err
@@ -42,13 +50,22 @@ func (b *Badger) delete(ctx context.Context, name string) error {
 	if err := b.writeMark(); err != nil {
 		return err
 	}
-	for _, kind := range []byte{kindEvent, kindRow} {
+	for _, kind := range map[byte][]byte{flagDeleting: {kindEvent, kindRow}, flagClearing: {kindEvent}}[flag] {
 		if err := b.deletePrefix(ctx, prefix(kind, name)); err != nil {
 			return err
 		}
 	}
 	if err := b.dropSnapshots(w); err != nil {
 		return err
+	}
+	if flag == flagClearing {
+		if err := b.submit(ctx, &request{records: 1, size: 256, apply: func(t *tx) error { return t.set(entry, encodeWorkspace(0)) }}); err != nil {
+			return err
+		}
+		b.mu.Lock()
+		b.spaces[name] = newSpace(name, Head{})
+		b.mu.Unlock()
+		return nil
 	}
 	if err := b.deleteKeys(ctx, [][]byte{entry}); err != nil {
 		return err
@@ -102,10 +119,16 @@ func (b *Badger) deleteKeys(ctx context.Context, keys [][]byte) error {
 
 func (b *Badger) resumeDeletes() error {
 	for _, name := range slices.Sorted(maps.Keys(b.spaces)) {
-		if b.spaces[name].gone.Load() {
-			if err := b.Delete(context.Background(), name); err != nil {
-				return err
-			}
+		w := b.spaces[name]
+		if !w.gone.Load() {
+			continue
+		}
+		finish := b.Delete
+		if w.clearing {
+			finish = b.Clear
+		}
+		if err := finish(context.Background(), name); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -107,6 +107,25 @@ func (m *memory) Delete(ctx context.Context, workspace string) error {
 	return nil
 }
 
+// Clear removes the log of a workspace; handles to it answer ErrNotFound from then on.
+func (m *memory) Clear(ctx context.Context, workspace string) error {
+	defer m.mu.Unlock()
+	m.mu.Lock()
+	s := m.spaces[workspace]
+	err := m.system.usable(ctx)
+	if err == nil && s == nil {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("clearing the log of workspace %q: %w", workspace, err)
+	}
+	s.gone = true
+	next := m.newSpace(workspace)
+	next.rows = s.rows
+	m.spaces[workspace] = next
+	return nil
+}
+
 // Backup writes the store as it is at one moment.
 func (m *memory) Backup(ctx context.Context, w io.Writer) (BackupSummary, error) {
 	s, err := m.backup(ctx, w)

@@ -163,7 +163,11 @@ func decodeRow(b []byte) (version uint64, value []byte, err error) {
 	return binary.BigEndian.Uint64(body), body[8:], nil
 }
 
-// The registry entry of a workspace: flags 0 is alive, flagDeleting a deletion that is not finished.
-const flagDeleting = 1 << 0
+// The registry entry of a workspace: flags 0 is alive, flagDeleting a deletion that is not finished, flagClearing one of
+// its log alone.
+const (
+	flagDeleting = 1 << 0
+	flagClearing = 1 << 1
+)
 
 func encodeWorkspace(flags byte) []byte { return seal(make([]byte, recordHead), flags) }

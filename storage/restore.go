@@ -49,7 +49,7 @@ func (b *Badger) backupSection(ctx context.Context, txn *badger.Txn, bw *backupW
 		if err != nil {
 			return err
 		}
-		if flags, _, err := unseal(v); err != nil || flags&flagDeleting != 0 {
+		if flags, _, err := unseal(v); err != nil || flags != 0 {
 			return err
 		}
 	}

@@ -138,6 +138,9 @@ type Store interface {
 	Workspaces(ctx context.Context) ([]string, error)
 	// Delete removes a workspace and everything in it.
 	Delete(ctx context.Context, workspace string) error
+	// Clear removes the log of a workspace, with its snapshots, and keeps the table. Handles opened before answer
+	// ErrNotFound from then on.
+	Clear(ctx context.Context, workspace string) error
 	Maintenance
 	Close() error
 }

@@ -63,6 +63,7 @@ func (b *Badger) load() error {
 	for name, s := range a.logs {
 		w := newSpace(name, s.head)
 		w.gone.Store(s.deleting)
+		w.clearing = s.clearing
 		w.keys = s.keys
 		b.spaces[name] = w
 	}
@@ -107,10 +108,10 @@ type audit struct {
 
 // logAudit is the state of one workspace.
 type logAudit struct {
-	registered, deleting bool
-	head                 Head // end of the readable prefix
-	cut                  bool // the prefix ends before the log does
-	keys                 *keyIndex
+	registered, deleting, clearing bool
+	head                           Head // end of the readable prefix
+	cut                            bool // the prefix ends before the log does
+	keys                           *keyIndex
 }
 
 func (a *audit) log(name string) *logAudit {
@@ -208,7 +209,7 @@ func (a *audit) workspace(k, v []byte) {
 		a.fault("workspace %q: %v", k[2:], err)
 	}
 	s := a.log(string(k[2:]))
-	s.registered, s.deleting = true, flags&flagDeleting != 0
+	s.registered, s.deleting, s.clearing = true, flags != 0, flags&flagClearing != 0
 }
 
 // entry checks the events of one entry.

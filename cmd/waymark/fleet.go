@@ -23,7 +23,8 @@ const sharedLogRow = "shared-log"
 
 // joinLog opens the shared log at an address. A data directory that has a copy of a log is opened with that log alone:
 // what a process without it appends would be in no other replica.
-func (h *house) joinLog(address string, opts eventlog.Options) error {
+func (h *house) joinLog(who access) error {
+	address := who.log
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	was, _, err := h.store.System().Get(ctx, sharedLogRow)
@@ -43,15 +44,20 @@ func (h *house) joinLog(address string, opts eventlog.Options) error {
 		defer cancel()
 		ctx = brief
 	}
-	if h.log, err = open(ctx, address, opts); err != nil {
+	if h.log, err = open(ctx, address, who.logOptions); err != nil {
 		return err
 	}
 	if _, err = h.store.System().Put(ctx, sharedLogRow, []byte(eventlog.Name(address))); err != nil {
 		return err
 	}
 	h.control, err = eventlog.Share(ctx, h.store, h.log)
-	if err == nil {
-		h.store = h.control
+	if err != nil {
+		return err
+	}
+	h.store = h.control
+	h.control.SetGrace(who.keyGrace)
+	if who.fleetOwners > 0 {
+		h.fleet, err = h.control.Join(ctx, who.fleetAddress, who.fleetOwners)
 	}
 	return err
 }
@@ -72,6 +78,13 @@ or has another model than another replica at the same position and build.`,
 type replicaSeen struct {
 	Server string `json:"server"`
 	live.Replica
+	Fleet *struct {
+		Owners  []string `json:"owners"`
+		Held    bool     `json:"held"`
+		Live    []string `json:"live"`
+		Open    int      `json:"workspaces_open"`
+		Started int      `json:"workspaces_started"`
+	} `json:"fleet,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -94,7 +107,7 @@ func (a *app) fleetStatus(ctx context.Context, urls []string) error {
 		seen[i].Server = c.Base
 		body, err := c.Call(ctx, http.MethodGet, "/v1/replica", nil)
 		if err == nil {
-			err = json.Unmarshal(body, &seen[i].Replica)
+			err = json.Unmarshal(body, &seen[i])
 		}
 		if seen[i].Problem = seen[i].Error; err != nil {
 			seen[i].Problem = err.Error()
@@ -106,7 +119,7 @@ func (a *app) fleetStatus(ctx context.Context, urls []string) error {
 // compared notes which replicas have different models of one version: events and build are the same, so the hash must be.
 func compared(seen []replicaSeen) []replicaSeen {
 	for i := range seen {
-		for _, other := range seen {
+		for _, other := range seen { // one that does not have the workspace has no version
 			if seen[i].Problem == "" && other.Version == seen[i].Version && other.Workspace == seen[i].Workspace && other.Hash != seen[i].Hash {
 				seen[i].Problem = "its model differs from that of " + other.Server
 			}
@@ -117,7 +130,8 @@ func compared(seen []replicaSeen) []replicaSeen {
 
 func (a *app) printFleet(seen []replicaSeen) error {
 	var failed error
-	var rows [][]string
+	var rows, loads [][]string
+	var owners []string
 	for _, r := range seen {
 		state := "ok"
 		switch {
@@ -125,9 +139,15 @@ func (a *app) printFleet(seen []replicaSeen) error {
 			state, failed = r.Problem, errNegative
 		case r.Lag > 0:
 			state = "catching up"
+		case r.Fleet != nil && !r.Fleet.Held:
+			state = "has another part of the workspaces"
 		}
 		hash := strings.TrimPrefix(r.Hash, "sha256:")
 		rows = append(rows, []string{r.Server, fmt.Sprint(r.Position), fmt.Sprint(r.Lag), hash[:min(12, len(hash))], map[bool]string{true: "yes", false: "no"}[r.Builds], state})
+		if r.Fleet != nil {
+			owners = r.Fleet.Owners
+			loads = append(loads, []string{r.Server, strings.Join(r.Fleet.Live, " "), fmt.Sprint(r.Fleet.Open), fmt.Sprint(r.Fleet.Started)})
+		}
 	}
 	if a.json {
 		if err := a.printValue(map[string]any{"replicas": seen}); err != nil {
@@ -135,6 +155,10 @@ func (a *app) printFleet(seen []replicaSeen) error {
 		}
 	} else {
 		columns(a.out, []string{"server", "position", "lag", "model", "builds", "state"}, rows)
+		if len(loads) > 0 {
+			a.printf("\nowners of the workspace, the first answers: %s\n\n", strings.Join(owners, " "))
+			columns(a.out, []string{"server", "replicas that it asks", "workspaces", "up to date"}, loads)
+		}
 	}
 	return failed
 }

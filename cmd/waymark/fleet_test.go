@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -117,6 +118,62 @@ func TestReplicasOnPostgres(t *testing.T) {
 	_, errs, code = waymark(t, threeEpisodes, "record", "-", "--data", dirs[0])
 	require.NotZero(t, code)
 	require.Contains(t, errs, "is a copy of the log at postgres://")
+}
+
+// Two servers have one owner for each workspace: both answer for all, status names the owners, and settings that cannot
+// work are refused.
+func TestFleetOnPostgres(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--fleet-owners needs --log":                                       {"--fleet-owners", "1"},
+		"--fleet-address needs --fleet-owners":                             {"--fleet-address", "http://a:1"},
+		"--fleet-owners must not be negative":                              {"--fleet-owners", "-1"},
+		"--fleet-owners needs --fleet-address: other servers cannot reach": {"--fleet-owners", "1", "--log", "nats://nowhere", "--addr", "127.0.0.1:0"},
+	} {
+		_, errs, code := waymark(t, "", append([]string{"serve", "--data", t.TempDir()}, args...)...)
+		require.Equal(t, 2, code)
+		require.Contains(t, errs, want)
+	}
+	db := logtest.StartPostgres(t)
+	var servers []*serving
+	var bases []string
+	for i := range 2 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		require.NoError(t, ln.Close())
+		servers = append(servers, startServer(t, filepath.Join(t.TempDir(), fmt.Sprint(i)), "--log", db.Address, "--fleet-owners", "1", "--addr", ln.Addr().String()))
+		bases = append(bases, "http://"+ln.Addr().String())
+	}
+	var seen struct {
+		Replicas []struct {
+			Fleet struct {
+				Owners, Live []string
+				Held         bool
+			}
+		}
+	}
+	var out, errs string
+	require.Eventually(t, func() bool {
+		var code int
+		out, errs, code = waymark(t, "", append([]string{"fleet", "status", "--json"}, bases...)...)
+		seen.Replicas = nil
+		require.NoError(t, json.Unmarshal([]byte(out), &seen), errs)
+		return code == 0 && len(seen.Replicas[0].Fleet.Live) == 2 && len(seen.Replicas[1].Fleet.Live) == 2
+	}, time.Minute, 100*time.Millisecond, "%s %s", out, errs)
+	require.NotEqual(t, seen.Replicas[0].Fleet.Held, seen.Replicas[1].Fleet.Held, "one of them has the workspace default")
+	require.Len(t, seen.Replicas[0].Fleet.Owners, 1)
+	out, errs, code := waymark(t, "", append([]string{"fleet", "status"}, bases...)...)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "owners of the workspace, the first answers: "+seen.Replicas[0].Fleet.Owners[0])
+	require.Contains(t, out, "has another part of the workspaces")
+	for i, s := range servers { // both are asked, one of them hands on
+		require.True(t, stored(s.URLs.API, fmt.Sprint("episode", i)))
+		out, errs, code := waymark(t, "", "export", "--format", "waymark", "--data", s.dir)
+		require.Zero(t, code, errs)
+		require.Contains(t, out, fmt.Sprint("episode", i))
+	}
+	for _, s := range servers {
+		require.Zero(t, s.stop(t), s.stderr)
+	}
 }
 
 // keyOfTheOther makes a key at the server of a directory, and revokes it, as seen by another server.

@@ -66,7 +66,11 @@ func (a *app) migrate(ctx context.Context, to, from string, opts eventlog.Option
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	source, target := eventlog.Log(eventlog.NewLocal(store)), remote
+	renamed, err := eventlog.LogNames(ctx, remote)
+	if err != nil {
+		return err
+	}
+	source, target := eventlog.Log(eventlog.NewLocal(store)), eventlog.Log(eventlog.Renamed{Log: remote, Names: renamed})
 	if from != "" {
 		source, target = target, source
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 
 	"waymark/storage"
 )
@@ -98,6 +99,9 @@ func (s *Shared) foldAll(ctx context.Context, fold func(change) error) (last map
 		if err != nil {
 			return nil, fmt.Errorf("event %d of %s: %w", e.Seq, ControlLog, err)
 		}
+		if workspace, ok := deletedIn(c); ok {
+			maps.DeleteFunc(last, func(of row, _ *change) bool { return of.workspace == workspace })
+		}
 		s.head, last[c.row] = e.Head(), &c
 	}
 	for _, c := range last {
@@ -127,7 +131,7 @@ func PublishControl(ctx context.Context, store storage.Store, log Log) (changed 
 		delete(there, c.row)
 	}
 	for _, c := range there {
-		if c.value != nil {
+		if _, deletes := deletedIn(*c); c.value != nil && !deletes {
 			changed++
 			if err := s.write(ctx, change{row: c.row}, always); err != nil {
 				return changed, err
@@ -140,7 +144,12 @@ func PublishControl(ctx context.Context, store storage.Store, log Log) (changed 
 // FetchControl gives a store the control rows of a log, and takes others out of it. It returns how many there are.
 func FetchControl(ctx context.Context, log Log, store storage.Store) (rows int, err error) {
 	s := &Shared{Store: store, log: log}
-	there, err := s.foldAll(ctx, func(c change) error { return s.put(ctx, c) })
+	there, err := s.foldAll(ctx, func(c change) error {
+		if _, deletes := deletedIn(c); deletes { // the copy has the names of workspaces for its logs
+			return nil
+		}
+		return s.put(ctx, c)
+	})
 	if err != nil {
 		return 0, err
 	}

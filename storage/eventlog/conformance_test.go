@@ -66,6 +66,8 @@ func TestConformance(t *testing.T) {
 				{"follow", follow},
 				{"limits", limits},
 				{"lease", leases},
+				{"who has leases", held},
+				{"more followers than connections", manyFollowers},
 				{"blobs", blobs},
 			} {
 				t.Run(tt.name, func(t *testing.T) { tt.run(t, open(t), open(t)) })
@@ -279,6 +281,66 @@ func leases(t *testing.T, a, b Log) {
 	require.Greater(t, taken, first)
 	_, err = a.Lease(t.Context(), "build", time.Hour)
 	require.ErrorIs(t, err, ErrHeld)
+}
+
+func held(t *testing.T, a, b Log) {
+	names := func(under string) []string {
+		names, err := b.Held(t.Context(), under)
+		require.NoError(t, err)
+		return names
+	}
+	require.Empty(t, names("fleet/live"))
+	for _, name := range []string{"fleet/live/b", "fleet/live/http%3A%2F%2FÄ.*>", "fleet/lively", "fleet/joining/b"} {
+		_, err := a.Lease(t.Context(), name, time.Hour)
+		require.NoError(t, err)
+	}
+	_, err := b.Lease(t.Context(), "fleet/live/a", time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []string{"fleet/live/a", "fleet/live/b", "fleet/live/http%3A%2F%2FÄ.*>"}, names("fleet/live"))
+	require.Equal(t, []string{"fleet/joining/b"}, names("fleet/joining"))
+	_, err = a.Lease(t.Context(), "fleet/live/b", 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"fleet/live/a", "fleet/live/http%3A%2F%2FÄ.*>"}, names("fleet/live"), "one that is given back is free at once")
+	_, err = b.Lease(t.Context(), "fleet/live/b", time.Hour)
+	require.NoError(t, err)
+	_, err = b.Lease(t.Context(), "fleet/live/b", time.Millisecond)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(names("fleet/live")) == 2 }, time.Minute, time.Millisecond)
+}
+
+func manyFollowers(t *testing.T, a, b Log) {
+	const followers = 120 // PostgreSQL has 100 connections
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	got := make(chan string, followers)
+	for i := range followers {
+		group.Go(func() {
+			name := fmt.Sprint("followed", i)
+			for e, err := range a.Read(ctx, name, 0, true) {
+				if ctx.Err() != nil {
+					return
+				}
+				if err != nil {
+					got <- err.Error()
+					return
+				}
+				got <- string(e.Payload)
+			}
+		})
+	}
+	for i := range followers {
+		name := fmt.Sprint("followed", i)
+		require.NoError(t, a.Append(t.Context(), name, sealed(t, storage.Head{}, 1, name)))
+	}
+	seen := map[string]bool{}
+	for range followers {
+		seen[<-got] = true
+	}
+	for i := range followers {
+		require.Contains(t, seen, fmt.Sprintf("payload of followed%d-0", i))
+	}
 }
 
 func blobs(t *testing.T, a, b Log) {

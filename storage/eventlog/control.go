@@ -28,17 +28,30 @@ const ControlLog = "_control"
 // ErrUnavailable: nothing is written while the shared log does not answer; what is stored here can be read.
 var ErrUnavailable = errors.New("the shared log does not answer")
 
+// ErrKeysUnknown: the shared log has not answered for so long that a key may have been revoked.
+var ErrKeysUnknown = fmt.Errorf("%w for so long that keys may have been revoked meanwhile", ErrUnavailable)
+
 // controlled are the beginnings of the keys of rows that are shared, in the tables of workspaces and in that of none.
 var controlled = map[bool][]string{
 	true:  {"workspace", "once/", "quarantine/", "proposals/", "capability-versions/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/", "capability-stats/"},
-	false: {"key/"},
+	false: {keyPrefix, replicaPrefix, deletedPrefix},
 }
 
-// Rows of the system table: the end of what is folded, and that the rows that were here before are in the log.
+// keyPrefix begins the rows of API keys.
+const keyPrefix = "key/"
+
+// Rows of the system table: the end of what is folded, that the rows that were here before are in the log, and when the
+// log answered last, at most controlContact ago.
 const (
-	controlHeadRow   = "control-head"
-	controlJoinedRow = "control-joined"
+	controlHeadRow    = "control-head"
+	controlJoinedRow  = "control-joined"
+	controlContactRow = "control-contact"
+
+	controlContact = 30 * time.Second
 )
+
+// DefaultGrace is how long keys are accepted while the shared log does not answer.
+const DefaultGrace = 15 * time.Minute
 
 // How often the end of the log is looked at, so that what others did holds here within a second, and how long one call
 // of the log may take.
@@ -59,7 +72,10 @@ type Shared struct {
 	done chan struct{}
 
 	mu       sync.Mutex // held while something is written or folded
+	grace    time.Duration
 	head     storage.Head
+	contact  time.Time                              // when the log answered last
+	noted    time.Time                              // the contact that is stored
 	failed   error                                  // the log does not answer
 	broken   error                                  // the log is at odds with what was folded; nothing is answered any more
 	watchers map[row]func(key string, value []byte) // by workspace and prefix
@@ -69,7 +85,7 @@ type Shared struct {
 // joined before starts also while the log does not answer. The store stays the caller's to close, after [Shared.Leave].
 func Share(ctx context.Context, store storage.Store, log Log) (*Shared, error) {
 	background, stop := context.WithCancel(context.Background())
-	s := &Shared{Store: store, log: log, stop: stop, done: make(chan struct{}), watchers: map[row]func(string, []byte){}}
+	s := &Shared{Store: store, log: log, stop: stop, done: make(chan struct{}), watchers: map[row]func(string, []byte){}, grace: DefaultGrace}
 	if err := s.join(ctx); err != nil {
 		stop()
 		return nil, fmt.Errorf("join the control log: %w", err)
@@ -93,6 +109,13 @@ func pauseFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// SetGrace sets how long after the last answer of the log keys are read, before that is [ErrKeysUnknown]; 0: for ever.
+func (s *Shared) SetGrace(grace time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.grace = grace
+}
+
 // Leave ends following the log.
 func (s *Shared) Leave() {
 	s.stop()
@@ -112,7 +135,12 @@ func (s *Shared) join(ctx context.Context) error {
 		return err
 	}
 	for c, err := range controlRows(ctx, s.Store) {
-		if err == nil && known[c.row] == nil {
+		switch {
+		case err != nil || known[c.row] != nil:
+		case c.workspace != "" && known[row{key: deletedPrefix + c.workspace}] != nil: // it is of a workspace that was deleted
+			c.value = nil
+			err = s.put(ctx, c)
+		default:
 			err = s.write(ctx, c, func(uint64) error { return nil })
 		}
 		if err != nil {
@@ -122,6 +150,7 @@ func (s *Shared) join(ctx context.Context) error {
 	if err := s.keepHead(ctx); err != nil {
 		return err
 	}
+	_ = s.outcome(nil)
 	_, err = s.Store.System().Put(ctx, controlJoinedRow, nil)
 	return err
 }
@@ -133,6 +162,13 @@ func (s *Shared) keepHead(ctx context.Context) error {
 
 // rejoin goes on where this store left off.
 func (s *Shared) rejoin(ctx context.Context) error {
+	if row, _, err := s.Store.System().Get(ctx, controlContactRow); err == nil {
+		if err := s.contact.UnmarshalBinary(row); err != nil {
+			return fmt.Errorf("%w: row %s: %w", storage.ErrDamaged, controlContactRow, err)
+		}
+	} else if !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
 	row, _, err := s.Store.System().Get(ctx, controlHeadRow)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
@@ -186,7 +222,14 @@ func (s *Shared) Sync(ctx context.Context) error {
 func (s *Shared) outcome(err error) error {
 	switch {
 	case err == nil:
-		s.failed = nil
+		s.failed, s.contact = nil, time.Now()
+		if s.contact.Sub(s.noted) >= controlContact {
+			if row, err := s.contact.MarshalBinary(); err == nil {
+				if _, err = s.Store.System().Put(context.Background(), controlContactRow, row); err == nil { // else it is older after a restart
+					s.noted = s.contact
+				}
+			}
+		}
 		return nil
 	case errors.Is(err, ErrDiverged), errors.Is(err, storage.ErrDamaged):
 		s.broken = err
@@ -239,6 +282,11 @@ func (s *Shared) apply(events []storage.Sealed) error {
 	for i, c := range changes {
 		if last[c.row] == i {
 			if err := s.put(ctx, c); err != nil {
+				return err
+			}
+		}
+		if workspace, ok := deletedIn(c); ok {
+			if _, err := s.deleteRows(ctx, workspace, func(key string) bool { return isControlled(workspace, key) }); err != nil {
 				return err
 			}
 		}
@@ -368,15 +416,18 @@ type sharedTable struct {
 	workspace string
 }
 
-// Get implements [storage.Table]. Once the log is at odds with what is here, no shared row is answered: a key may have
-// been revoked.
+// Get implements [storage.Table]. Once the log is at odds with what is here, no shared row is answered, and once it has
+// not answered for long, no key: it may have been revoked.
 func (t *sharedTable) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	if isControlled(t.workspace, key) {
 		t.s.mu.Lock()
-		broken := t.s.broken
+		broken, silent, grace := t.s.broken, time.Since(t.s.contact), t.s.grace
 		t.s.mu.Unlock()
 		if broken != nil {
 			return nil, 0, broken
+		}
+		if grace > 0 && silent > grace && t.workspace == "" && strings.HasPrefix(key, keyPrefix) {
+			return nil, 0, ErrKeysUnknown
 		}
 	}
 	return t.Table.Get(ctx, key)

@@ -27,20 +27,28 @@ func nextLease(row []byte, holder string, ttl time.Duration) (lease, error) {
 	if row == nil {
 		return next, nil
 	}
-	if len(row) < 16 {
-		return next, fmt.Errorf("%w: row of a lease has %d bytes", storage.ErrDamaged, len(row))
+	was, err := decodeLease(row)
+	if err != nil {
+		return next, err
 	}
-	epoch := binary.BigEndian.Uint64(row)
-	until := time.UnixMilli(int64(binary.BigEndian.Uint64(row[8:])))
-	switch same := string(row[16:]) == holder; {
-	case !same && time.Now().Before(until):
+	switch same := was.holder == holder; {
+	case !same && was.held():
 		return next, ErrHeld
-	case same && time.Now().Before(until):
-		next.epoch = epoch
+	case same && was.held():
+		next.epoch = was.epoch
 	default: // one that ran out may have been another's meanwhile for all the holder knows
-		next.epoch = epoch + 1
+		next.epoch = was.epoch + 1
 	}
 	return next, nil
+}
+
+func (l lease) held() bool { return time.Now().Before(l.until) }
+
+func decodeLease(row []byte) (lease, error) {
+	if len(row) < 16 {
+		return lease{}, fmt.Errorf("%w: row of a lease has %d bytes", storage.ErrDamaged, len(row))
+	}
+	return lease{binary.BigEndian.Uint64(row), time.UnixMilli(int64(binary.BigEndian.Uint64(row[8:]))), string(row[16:])}, nil
 }
 
 func (l lease) encode() []byte {

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -294,8 +295,14 @@ func decodeMessage(b []byte) (events []storage.Sealed, err error) {
 func (n *NATS) tail(ctx context.Context, workspace string) (tail, error) {
 	stream, subject := n.place(workspace)
 	m, err := stream.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return tail{}, nil
+	if errors.Is(err, jetstream.ErrMsgNotFound) { // also the answer where there is one that the server cannot read
+		info, failed := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+		if failed != nil || info.State.Subjects[subject] == 0 {
+			return tail{}, failed
+		}
+		if m, err = stream.GetLastMsgForSubject(ctx, subject); errors.Is(err, jetstream.ErrMsgNotFound) { // nor was it just stored
+			err = fmt.Errorf("%w: the last event of workspace %q cannot be read by the server", storage.ErrDamaged, workspace)
+		}
 	}
 	if err != nil {
 		return tail{}, err
@@ -458,7 +465,7 @@ func (n *NATS) Workspaces(ctx context.Context) ([]string, error) {
 
 // Lease implements [Log].
 func (n *NATS) Lease(ctx context.Context, name string, ttl time.Duration) (uint64, error) {
-	key := base64.RawURLEncoding.EncodeToString([]byte(name))
+	key := leaseKey(name)
 	entry, err := n.leases.Get(ctx, key)
 	if err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {
 		return 0, err
@@ -481,6 +488,48 @@ func (n *NATS) Lease(ctx context.Context, name string, ttl time.Duration) (uint6
 		err = ErrHeld
 	}
 	return next.epoch, err
+}
+
+// leaseKey is the key of a lease: each part of its name is a token of its own, so that those under one can be asked for.
+func leaseKey(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = "=" + base64.RawURLEncoding.EncodeToString([]byte(part)) // a token is not empty
+	}
+	return strings.Join(parts, ".")
+}
+
+// Held implements [Log].
+func (n *NATS) Held(ctx context.Context, under string) (names []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, natsWait)
+	defer cancel()
+	watch, err := n.leases.Watch(ctx, leaseKey(under)+".>", jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = watch.Stop() }() // what there was has come
+	for entry := range watch.Updates() {
+		if entry == nil { // the end of what there is
+			slices.Sort(names)
+			return names, nil
+		}
+		held, err := decodeLease(entry.Value())
+		if err != nil {
+			return nil, err
+		}
+		var name []string
+		for token := range strings.SplitSeq(entry.Key(), ".") {
+			part, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, "="))
+			if err != nil {
+				return nil, fmt.Errorf("key %s names no lease", entry.Key())
+			}
+			name = append(name, string(part))
+		}
+		if held.held() {
+			names = append(names, strings.Join(name, "/"))
+		}
+	}
+	return nil, cmp.Or(ctx.Err(), nats.ErrConnectionClosed)
 }
 
 // PutBlob implements [Log].

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,9 +24,12 @@ type Postgres struct {
 	idle   chan *pgconn.PgConn // open and unused
 	unused chan struct{}       // one for each that may be opened
 	holder string
+
+	mu       sync.Mutex
+	listener *listener // nil: nobody follows
 }
 
-// postgresConns is how many connections serve calls; who follows has one of its own.
+// postgresConns is how many connections serve calls; those who follow share one more.
 const postgresConns = 8
 
 const postgresTables = `
@@ -33,8 +37,12 @@ create table if not exists waymark_events (workspace text not null, seq bigint n
 create table if not exists waymark_leases (name text primary key, epoch bigint not null, until timestamptz not null, holder text not null);
 create table if not exists waymark_blobs (sum bytea primary key, data bytea not null)`
 
-// postgresPoll is how long a reader that follows may miss an event whose notification was lost.
-const postgresPoll = time.Second
+// How often a reader that follows looks for events where the server sends no notification, and where it does: none is
+// lost as long as the connection lasts.
+const (
+	postgresPoll     = time.Second
+	postgresPatience = 30 * time.Second
+)
 
 func openPostgres(ctx context.Context, address string, opts Options) (Log, error) {
 	config, err := pgconn.ParseConfig(address)
@@ -250,7 +258,7 @@ func (p *Postgres) Read(ctx context.Context, workspace string, after uint64, fol
 	return func(yield func(storage.Sealed, error) bool) {
 		wait := func() error { return nil }
 		if follow {
-			listening, end, err := p.listen(ctx)
+			listening, end, err := p.listen(ctx, workspace)
 			if err != nil {
 				yield(storage.Sealed{}, err)
 				return
@@ -300,39 +308,117 @@ func (p *Postgres) readTo(ctx context.Context, workspace string, after, end uint
 	return after, true, nil
 }
 
-// listen returns a function that waits until something may have been appended. It has a connection of its own, so
-// that readers do not use up those of writers; where the server knows no LISTEN it polls.
-func (p *Postgres) listen(ctx context.Context) (wait func() error, end func(), err error) {
-	conn, err := pgconn.ConnectConfig(ctx, p.config)
-	if err != nil {
-		return nil, nil, err
+// listener wakes all who follow a log in this process by one connection.
+type listener struct {
+	stop   context.CancelFunc
+	ready  chan struct{} // closed when it hears, or has failed
+	failed chan struct{} // closed when it ended
+	err    error         // why
+	deaf   bool          // the server has no notifications: the end of the log is looked at
+
+	followers map[chan struct{}]string // their workspaces; guarded by [Postgres.mu]
+}
+
+// listen returns a function that waits until there may be more events of a workspace.
+func (p *Postgres) listen(ctx context.Context, workspace string) (wait func() error, end func(), err error) {
+	woken := make(chan struct{}, 1)
+	p.mu.Lock()
+	l := p.listener
+	if l == nil {
+		background, stop := context.WithCancel(context.Background())
+		l = &listener{stop: stop, ready: make(chan struct{}), failed: make(chan struct{}), followers: map[chan struct{}]string{}}
+		p.listener = l
+		go p.hear(background, l)
 	}
-	if _, err := conn.Exec(ctx, "listen waymark_events").ReadAll(); err != nil && sqlState(err) == "" {
-		return nil, nil, errors.Join(err, conn.Close(ctx))
+	l.followers[woken] = workspace
+	p.mu.Unlock()
+	end = func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if delete(l.followers, woken); len(l.followers) == 0 {
+			l.stop()
+			if p.listener == l {
+				p.listener = nil
+			}
+		}
 	}
-	wait = func() error {
-		poll, cancel := context.WithTimeout(ctx, postgresPoll)
-		defer cancel()
-		err := conn.WaitForNotification(poll)
-		if ctx.Err() != nil {
+	select {
+	case <-l.ready:
+	case <-ctx.Done():
+		end()
+		return nil, nil, ctx.Err()
+	}
+	poll := postgresPatience
+	if l.deaf {
+		poll = postgresPoll
+	}
+	return func() error {
+		select {
+		case <-woken:
+		case <-time.After(poll):
+		case <-l.failed:
+			return l.err
+		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if poll.Err() != nil {
-			return nil
+		return nil
+	}, end, nil
+}
+
+// hear tells followers of new events until the connection ends or nobody follows.
+func (p *Postgres) hear(ctx context.Context, l *listener) {
+	ready := sync.OnceFunc(func() { close(l.ready) })
+	l.err = func() error {
+		conn, err := pgconn.ConnectConfig(ctx, p.hearing(l))
+		if err != nil {
+			return err
 		}
-		return err
+		defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // nothing was written on it
+		if _, err := conn.Exec(ctx, "listen waymark_events").ReadAll(); err != nil {
+			if l.deaf = sqlState(err) != ""; !l.deaf {
+				return err
+			}
+		}
+		ready()
+		for {
+			if err := conn.WaitForNotification(ctx); err != nil {
+				return err
+			}
+		}
+	}()
+	p.mu.Lock()
+	if p.listener == l {
+		p.listener = nil
 	}
-	return wait, func() { conn.Close(context.WithoutCancel(ctx)) }, nil
+	p.mu.Unlock()
+	close(l.failed)
+	ready()
+}
+
+// hearing is how to connect for a listener.
+func (p *Postgres) hearing(l *listener) *pgconn.Config {
+	config := p.config.Copy()
+	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for woken, workspace := range l.followers {
+			if workspace == n.Payload {
+				select {
+				case woken <- struct{}{}:
+				default: // it is awake
+				}
+			}
+		}
+	}
+	return config
 }
 
 // Workspaces implements [Log].
 func (p *Postgres) Workspaces(ctx context.Context) ([]string, error) {
-	rows, err := p.query(ctx, `select distinct workspace collate "C" from waymark_events order by 1`)
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = string(row[0])
-	}
-	return names, err
+	// One look into the index for each workspace, not for each event.
+	return p.names(ctx, `with recursive w(name) as (select min(workspace) from waymark_events
+union all select (select min(workspace) from waymark_events where workspace > name) from w where name is not null)
+select name from w where name is not null order by name collate "C"`)
 }
 
 // Lease implements [Log], by the clock of the database.
@@ -350,6 +436,21 @@ returning epoch`, name, p.holder, uint64(ttl.Microseconds()))
 		return 0, ErrHeld
 	}
 	return binary.BigEndian.Uint64(rows[0][0]), nil
+}
+
+// Held implements [Log].
+func (p *Postgres) Held(ctx context.Context, under string) ([]string, error) {
+	return p.names(ctx, `select name collate "C" from waymark_leases where left(name, length($1)) = $1 and until > now() order by 1`, under+"/")
+}
+
+// names are the rows of a statement with one column.
+func (p *Postgres) names(ctx context.Context, statement string, parameters ...any) ([]string, error) {
+	rows, err := p.query(ctx, statement, parameters...)
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = string(row[0])
+	}
+	return names, err
 }
 
 // PutBlob implements [Log].

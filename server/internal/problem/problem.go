@@ -22,6 +22,7 @@ import (
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
 	"waymark/storage"
+	"waymark/storage/eventlog"
 	"waymark/suggest"
 )
 
@@ -85,6 +86,8 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusServiceUnavailable, "the first model is still being built; ask again")
 	case errors.Is(err, live.ErrDiverged):
 		return New(http.StatusServiceUnavailable, "this replica refuses to serve: "+err.Error())
+	case errors.Is(err, eventlog.ErrKeysUnknown):
+		return New(http.StatusServiceUnavailable, err.Error())
 	case errors.Is(err, live.ErrLogUnavailable):
 		return New(http.StatusServiceUnavailable, "the shared log does not answer: writes are refused, reads go on")
 	case errors.Is(err, live.ErrOtherModel):

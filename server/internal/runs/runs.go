@@ -406,6 +406,9 @@ func (r *Runs) Resume(ctx context.Context) {
 		return
 	}
 	for _, workspace := range names {
+		if !r.cfg.Workspaces.Answers(workspace) { // its owner takes over
+			continue
+		}
 		if err := r.resumeAll(ctx, workspace); err != nil && ctx.Err() == nil && r.firstTime(err) {
 			r.cfg.Logger.Error("runs could not be resumed", "workspace", workspace, "error", err)
 		}

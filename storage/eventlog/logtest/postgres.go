@@ -50,6 +50,9 @@ func newPostgres(t *testing.T, settings []string) *Postgres {
 	return &Postgres{Address: "postgres:///postgres?user=waymark&host=" + dir, t: t, dir: dir, program: find(t, "postgres"), settings: settings}
 }
 
+// Data is the directory of its files.
+func (p *Postgres) Data() string { return p.data() }
+
 func (p *Postgres) run(name string, args ...string) {
 	out, err := p.command(name, args...).CombinedOutput()
 	require.NoError(p.t, err, "%s", out)

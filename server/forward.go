@@ -1,0 +1,237 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"waymark/server/internal/limit"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/server/internal/transport"
+)
+
+// In a fleet the first owner of a workspace answers for it; a replica that gets a request for it hands it on.
+//
+//	client ──▶ any replica: who asks, may they, limits ──▶ first owner: the same limits, the answer
+//	                                                   └─▶ next owner, where the first does not answer and asking twice is safe
+//
+// The replica that hands on has checked the credential, and says to the owner who asks. The owner takes its word because
+// of a token whose hash the replica has put into the control log. What has been handed on once is answered where it
+// arrives: replicas that see different fleets hand nothing in circles.
+
+// headerForwarded is a request's sign of having been handed on: a [forwarded] in JSON.
+const headerForwarded = "Waymark-Forwarded"
+
+// forwarded is who handed a request on, and for whom.
+type forwarded struct {
+	By           string         `json:"by"`
+	Token        string         `json:"token"`
+	Workspace    string         `json:"workspace"`
+	Scopes       request.Scopes `json:"scopes"`
+	Source       string         `json:"source"`
+	Local        bool           `json:"local,omitempty"`
+	Operator     bool           `json:"operator,omitempty"`
+	Agent        *string        `json:"agent,omitempty"`
+	Conversation string         `json:"conversation,omitempty"`
+	Peer         string         `json:"peer,omitempty"`
+}
+
+// forwarder hands requests on to other replicas.
+type forwarder struct {
+	transport http.RoundTripper
+	proxies   sync.Map // addresses that replicas have handed on from: many clients come from them
+
+	mu     sync.Mutex
+	silent map[string]time.Time // replicas that took no connection, until when they are asked last
+}
+
+// How long a replica may take to accept a connection, and for how long one that did not is asked after the others.
+const (
+	forwardDial   = 2 * time.Second
+	forwardSilent = 3 * time.Second
+)
+
+func newForwarder() *forwarder {
+	return &forwarder{silent: map[string]time.Time{}, transport: &http.Transport{
+		DialContext: (&net.Dialer{Timeout: forwardDial}).DialContext, MaxIdleConnsPerHost: 64, IdleConnTimeout: idleTimeout / 2,
+		DisableCompression: true, TLSHandshakeTimeout: 2 * forwardDial,
+	}}
+}
+
+// handedOn is the access of a request that another replica handed on; ok is false for others.
+func (s *Server) handedOn(r *http.Request) (a request.Access, ok bool, err error) {
+	values := r.Header.Values(headerForwarded)
+	if len(values) == 0 {
+		return a, false, nil
+	}
+	var f forwarded
+	known := s.cfg.Fleet != nil && len(values) == 1 && json.Unmarshal([]byte(values[0]), &f) == nil
+	if known {
+		if known, err = s.cfg.Fleet.Knows(r.Context(), f.By, f.Token); err != nil {
+			return a, true, err
+		}
+	}
+	if !known {
+		return a, true, problem.New(http.StatusForbidden, headerForwarded+" is for replicas of this fleet")
+	}
+	s.forward.proxies.Store(limit.AddressOf(request.PeerOf(r)), true)
+	a = request.Access{Workspace: f.Workspace, Scopes: f.Scopes, Source: f.Source, Local: f.Local, Operator: f.Operator,
+		Credential: r.Header.Get("Authorization"), Conversation: f.Conversation, Peer: f.Peer}
+	if f.Agent != nil {
+		a.Tools = s.cfg.Upstream.ToolSet(a.Workspace, *f.Agent)
+	}
+	return a, true, nil
+}
+
+// elsewhere reports whether another replica answers this request.
+func (s *Server) elsewhere(c *gin.Context, a request.Access) bool {
+	ru, routed := s.ruleOf(c)
+	return s.cfg.Fleet != nil && routed && !ru.Public && !ru.Global && c.GetHeader(headerForwarded) == "" &&
+		!s.cfg.Fleet.Answers(a.Workspace)
+}
+
+// handOn lets the owner of the workspace answer.
+func (s *Server) handOn(c *gin.Context) {
+	a := request.From(c.Request.Context())
+	if !s.elsewhere(c, a) {
+		c.Next()
+		return
+	}
+	ru, _ := s.ruleOf(c)
+	again := ru.Scope == request.ScopeRead && !ru.Stream && c.FullPath() != "/mcp" // asking twice changes nothing
+	var body *bytes.Reader
+	if again && c.Request.Body != nil {
+		text, err := io.ReadAll(c.Request.Body)
+		if err != nil {
+			problem.Fail(c, errors.Join(err, problem.New(http.StatusBadRequest, "the body could not be read")))
+			return
+		}
+		body = bytes.NewReader(text)
+	}
+	var failed error
+	for _, owner := range s.forward.sorted(s.cfg.Fleet.Owners(a.Workspace)) {
+		if body != nil {
+			_, _ = body.Seek(0, io.SeekStart) // never fails
+			c.Request.Body = io.NopCloser(body)
+		}
+		if owner == s.cfg.Fleet.Address() {
+			c.Next()
+			return
+		}
+		var dial *net.OpError
+		switch failed = s.forward.pass(c, owner, s.introduction(c, a), again); {
+		case failed == nil:
+			c.Writer.WriteHeaderNow()
+			c.Abort()
+			return
+		case errors.As(failed, &dial) && dial.Op == "dial": // nothing has been sent
+		case !again || c.Request.Context().Err() != nil:
+			problem.Fail(c, errors.Join(failed, problem.New(http.StatusServiceUnavailable, "the replica that answers for this workspace broke off; whether it did what was asked is not known")))
+			return
+		}
+		s.cfg.Logger.Warn("a replica does not answer", "replica", owner, "workspace", a.Workspace, "error", failed)
+	}
+	problem.Fail(c, errors.Join(failed, problem.New(http.StatusServiceUnavailable, "none of the replicas that answer for this workspace can be reached")))
+}
+
+// introduction is the header that says to an owner who asks.
+func (s *Server) introduction(c *gin.Context, a request.Access) string {
+	f := forwarded{By: s.cfg.Fleet.Address(), Token: s.cfg.Fleet.Token(), Workspace: a.Workspace, Scopes: a.Scopes, Source: a.Source,
+		Local: a.Local, Operator: a.Operator, Conversation: a.Conversation, Peer: a.Peer}
+	if a.Tools != nil {
+		f.Agent = &a.Tools.Name
+	}
+	if c.FullPath() == "/mcp" && f.Conversation == "" && f.Peer != "" { // the owner sees the connections of replicas alone
+		f.Conversation = fmt.Sprintf("%s #%d", f.Peer, transport.CallerOf(c.Request.Context(), a.Source+"\x00"+f.Peer))
+	}
+	text, _ := json.Marshal(f) // strings and numbers always encode
+	return string(text)
+}
+
+// sorted are owners, those last that took no connection a moment ago.
+func (f *forwarder) sorted(owners []string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var first, last []string
+	for _, o := range owners {
+		if time.Now().Before(f.silent[o]) {
+			last = append(last, o)
+		} else {
+			first = append(first, o)
+		}
+	}
+	return append(first, last...)
+}
+
+// ownHeaders are for the replica that the client speaks to: it has judged them.
+var ownHeaders = []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest", request.HeaderWorkspace, request.HeaderSource, request.HeaderAgent, request.HeaderConversation}
+
+// errRefused is the answer of a replica that answers nothing for now.
+var errRefused = errors.New("the replica refuses to answer")
+
+// pass hands a request to a replica and copies its answer; an error says that nothing was answered yet. With again, a
+// refusal is an error: another replica may answer.
+func (f *forwarder) pass(c *gin.Context, owner, introduction string, again bool) (failed error) {
+	target, err := url.Parse(owner)
+	if err != nil {
+		return err
+	}
+	if c.Request.Body != nil { // a connection that fails must not close what the next one sends
+		c.Request.Body = io.NopCloser(c.Request.Body)
+	}
+	proxy := httputil.ReverseProxy{
+		Transport: f.transport, FlushInterval: -1, ErrorLog: nil,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.URL.Path, r.Out.URL.RawPath = r.In.URL.Path, r.In.URL.RawPath
+			for _, name := range ownHeaders {
+				r.Out.Header.Del(name)
+			}
+			r.Out.Header.Set(headerForwarded, introduction)
+			r.Out.Header.Set("X-Request-Id", request.ExchangeFrom(r.In.Context()).Id)
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			if again && resp.StatusCode == http.StatusServiceUnavailable {
+				return errRefused
+			}
+			for name := range resp.Header {
+				c.Writer.Header().Del(name)
+			}
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
+	}
+	proxy.ServeHTTP(c.Writer, c.Request)
+	var dial *net.OpError
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if errors.As(failed, &dial) && dial.Op == "dial" {
+		f.silent[owner] = time.Now().Add(forwardSilent)
+	} else {
+		delete(f.silent, owner)
+	}
+	return failed
+}
+
+// leaveFleet tells the others to ask this replica no more, and gives them time to see it.
+func (s *Server) leaveFleet(ctx context.Context, look time.Duration) {
+	if s.cfg.Fleet == nil {
+		return
+	}
+	s.cfg.Fleet.Leave(ctx)
+	if live, _ := s.cfg.Fleet.Members(); len(live) > 0 {
+		time.Sleep(look)
+	}
+}

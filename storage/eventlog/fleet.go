@@ -1,0 +1,255 @@
+package eventlog
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"waymark/storage"
+)
+
+// A Fleet divides the workspaces of a shared log among its replicas. Each workspace has a number of owners, which fold its
+// history; the first of them answers.
+//
+//	joining   lease fleet/joining/ADDRESS   loads what it will own
+//	live      lease fleet/live/ADDRESS      is asked by the others
+//
+// Owners are found by rendezvous hashing of the addresses, so that only the workspaces of a replica that comes or goes
+// move. Replicas may see different fleets for a while. No event is lost or counted twice by that: every replica appends
+// to the shared log, where the place and the chain of an event decide, and folds it from there. Ownership says who
+// spends memory on a workspace and who is asked, never what is true.
+type Fleet struct {
+	shared  *Shared
+	address string
+	owners  int
+	token   string // known to this process; its hash is in the control log
+
+	seen   atomic.Pointer[members]
+	blind  atomic.Bool // the log has never answered
+	loaded atomic.Bool
+	stop   context.CancelFunc
+	done   chan struct{}
+
+	mu   sync.Mutex // held while leases are taken or given back
+	left bool
+}
+
+// members are the addresses of replicas, sorted.
+type members struct{ live, joining []string }
+
+// How often replicas look at each other, how long one may be silent before it is taken for dead, and where they are.
+const (
+	FleetLook  = time.Second
+	fleetLease = 10 * time.Second
+
+	fleetName     = "fleet"
+	replicaPrefix = "replica/" // of rows of the system table: the hash of the token by which a replica is known
+)
+
+// Join enters the fleet of a shared log: address is the URL at which the other replicas reach this one, and each workspace
+// has so many owners. The replica is asked by others after [Fleet.Loaded].
+func (s *Shared) Join(ctx context.Context, address string, owners int) (*Fleet, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
+		return nil, fmt.Errorf("the address %q of a replica is not http://HOST:PORT or https://HOST:PORT", address)
+	}
+	background, stop := context.WithCancel(context.Background())
+	f := &Fleet{shared: s, address: address, owners: owners, token: rand.Text(), stop: stop, done: make(chan struct{})}
+	f.seen.Store(&members{})
+	f.blind.Store(true)
+	introduced := f.introduce(ctx) == nil
+	_ = f.look(ctx) // a log that does not answer is asked again
+	go func() {
+		defer close(f.done)
+		for pauseFor(background, FleetLook) == nil {
+			introduced = introduced || f.introduce(background) == nil
+			_ = f.look(background)
+		}
+	}()
+	return f, nil
+}
+
+// introduce tells the others by which token this replica is known.
+func (f *Fleet) introduce(ctx context.Context) error {
+	sum := sha256.Sum256([]byte(f.token))
+	_, err := f.shared.System().Put(ctx, replicaPrefix+f.address, sum[:])
+	return err
+}
+
+func (f *Fleet) lease(state string) string {
+	return fleetName + "/" + state + "/" + url.QueryEscape(f.address)
+}
+
+// look renews the lease of this replica and reads those of all. Where the log does not answer, what was seen stays.
+func (f *Fleet) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+	defer cancel()
+	if err := f.renew(ctx); err != nil && !errors.Is(err, ErrHeld) { // held by the process before this one, until it runs out
+		return err
+	}
+	names, err := f.shared.log.Held(ctx, fleetName)
+	if err != nil {
+		return err
+	}
+	var m members
+	for _, name := range names {
+		state, escaped, _ := strings.Cut(strings.TrimPrefix(name, fleetName+"/"), "/")
+		address, err := url.QueryUnescape(escaped)
+		switch {
+		case err != nil:
+		case state == "live":
+			m.live = append(m.live, address)
+		case state == "joining":
+			m.joining = append(m.joining, address)
+		}
+	}
+	f.seen.Store(&m)
+	f.blind.Store(false)
+	return nil
+}
+
+func (f *Fleet) renew(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left {
+		return nil
+	}
+	if !f.loaded.Load() {
+		_, err := f.shared.log.Lease(ctx, f.lease("joining"), fleetLease)
+		return err
+	}
+	_, err := f.shared.log.Lease(ctx, f.lease("live"), fleetLease)
+	return err
+}
+
+// Loaded says that this replica has what it owns: the others ask it from now on.
+func (f *Fleet) Loaded(ctx context.Context) {
+	if f.loaded.Swap(true) {
+		return
+	}
+	if f.look(ctx) == nil {
+		f.release(ctx, "joining")
+	}
+}
+
+func (f *Fleet) release(ctx context.Context, state string) {
+	_, _ = f.shared.log.Lease(ctx, f.lease(state), 0) // else it runs out
+}
+
+// Leave gives back the lease, so that the others ask this replica no more, and ends looking at them.
+func (f *Fleet) Leave(ctx context.Context) {
+	f.mu.Lock()
+	left := f.left
+	f.left = true
+	f.mu.Unlock()
+	if left {
+		return
+	}
+	f.stop()
+	<-f.done
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+	defer cancel()
+	f.release(ctx, "live")
+	f.release(ctx, "joining")
+	m := *f.seen.Load()
+	m.live = slices.DeleteFunc(slices.Clone(m.live), func(a string) bool { return a == f.address })
+	f.seen.Store(&m)
+}
+
+// Address is where the others reach this replica.
+func (f *Fleet) Address() string { return f.address }
+
+// Owners lists the replicas that answer for a workspace, the first one first. It is this one where none is known.
+func (f *Fleet) Owners(workspace string) []string {
+	m := f.seen.Load()
+	if len(m.live) > 0 {
+		return f.first(workspace, m.live)
+	}
+	return f.first(workspace, f.with(m.joining))
+}
+
+// Answers reports whether this replica is the first owner of a workspace.
+func (f *Fleet) Answers(workspace string) bool { return f.Owners(workspace)[0] == f.address }
+
+// Loads reports whether this replica owns a workspace once all that join have joined.
+func (f *Fleet) Loads(workspace string) bool {
+	m := f.seen.Load()
+	return slices.Contains(f.first(workspace, f.with(append(slices.Clone(m.live), m.joining...))), f.address)
+}
+
+// Keeps reports whether this replica owns a workspace, now or once all have joined.
+func (f *Fleet) Keeps(workspace string) bool {
+	return slices.Contains(f.first(workspace, f.with(f.seen.Load().live)), f.address) || f.Loads(workspace)
+}
+
+// with is a list of addresses and this one.
+func (f *Fleet) with(addresses []string) []string {
+	if slices.Contains(addresses, f.address) {
+		return addresses
+	}
+	return append(slices.Clone(addresses), f.address)
+}
+
+// first are the owners of a workspace among replicas: those with the greatest hashes.
+func (f *Fleet) first(workspace string, addresses []string) []string {
+	type scored struct {
+		address string
+		hash    [32]byte
+	}
+	var all []scored
+	for _, a := range addresses {
+		all = append(all, scored{a, sha256.Sum256([]byte(a + "\x00" + workspace))})
+	}
+	slices.SortFunc(all, func(a, b scored) int { return bytes.Compare(b.hash[:], a.hash[:]) })
+	var owners []string
+	for _, s := range all {
+		if len(owners) < f.owners && !slices.Contains(owners, s.address) { // one that joins again may be in both states
+			owners = append(owners, s.address)
+		}
+	}
+	return owners
+}
+
+// Asked reports whether the other replicas ask this one, or the log has not said since the start whether there are any.
+func (f *Fleet) Asked() bool { return f.blind.Load() || slices.Contains(f.seen.Load().live, f.address) }
+
+// Members are the replicas that others ask, and those that load what they will own.
+func (f *Fleet) Members() (live, joining []string) {
+	m := f.seen.Load()
+	return m.live, m.joining
+}
+
+// OwnersEach is the number of owners of each workspace.
+func (f *Fleet) OwnersEach() int { return f.owners }
+
+// Token is what this replica proves itself with.
+func (f *Fleet) Token() string { return f.token }
+
+// Knows reports whether a token is that of the replica with an address.
+func (f *Fleet) Knows(ctx context.Context, address, token string) (bool, error) {
+	sum := sha256.Sum256([]byte(token))
+	is := func() (bool, error) {
+		row, _, err := f.shared.System().Get(ctx, replicaPrefix+address)
+		if errors.Is(err, storage.ErrNotFound) {
+			err = nil
+		}
+		return subtle.ConstantTimeCompare(row, sum[:]) == 1, err
+	}
+	if ok, err := is(); ok || err != nil {
+		return ok, err
+	}
+	if err := f.shared.Sync(ctx); err != nil { // it may have just started
+		return false, err
+	}
+	return is()
+}
