@@ -92,7 +92,11 @@ func tabTo(t *testing.T, ctx context.Context, name string) focus {
 
 func waitFor(t *testing.T, ctx context.Context, condition string) {
 	t.Helper()
-	require.NoError(t, chromedp.Run(ctx, chromedp.Poll(condition, nil)), condition)
+	if err := chromedp.Run(ctx, chromedp.Poll(condition, nil)); err != nil {
+		var shown string
+		_ = chromedp.Run(ctx, chromedp.Evaluate(`[...document.querySelectorAll(".problem")].map((p) => p.textContent).join("; ")`, &shown))
+		t.Fatalf("%s: %v; problems on the page: %q; it begins with %.400s", condition, err, shown, content(t, ctx))
+	}
 }
 
 func content(t *testing.T, ctx context.Context) (text string) {

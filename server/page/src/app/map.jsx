@@ -4,7 +4,7 @@ import { h, Fragment } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { IdInput } from "./question.jsx";
 import { go, href } from "./route.js";
-import { Empty, Failed, number, SaveSVG, Source, Table, useGet } from "./ui.jsx";
+import { Failed, NoHistory, number, SaveSVG, Source, Table, useGet } from "./ui.jsx";
 
 const LABELS = 60; // most names beside nodes
 const FEW = 100; // transitions that are all shown at first
@@ -25,6 +25,7 @@ function labels(nodes, box, unit, radius) {
     if (placed.length === LABELS) break;
     if (n.x < box.x || n.x > box.x + box.w || n.y < box.y || n.y > box.y + box.h) continue;
     const l = { n, x: n.x + radius(n) + 3 * unit, y: n.y + 4 * unit, w: n.id.length * 6.8 * unit, h: 13 * unit };
+    if (l.x + l.w > box.x + box.w) l.x = n.x - radius(n) - 3 * unit - l.w; // it would be cut off
     if (!placed.some((p) => l.x < p.x + p.w && p.x < l.x + l.w && l.y < p.y + p.h && p.y < l.y + l.h)) placed.push(l);
   }
   return placed;
@@ -69,7 +70,7 @@ export function Drawing({ shown, chosen, by, onChoose }) {
 export function Evidence({ from, to }) {
   const path = `/v1/evidence?from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`;
   const { data, error } = useGet(path);
-  return <><Failed error={error} />{data && <Table caption={`Episodes with ${from} → ${to}: ${data.total}; ${to} succeeded in ${data.successes} and failed in ${data.failures}. The last first`} head={["episode", "source", "outcome", "outcome of the step"]}
+  return <><Failed error={error} />{data && <Table caption={`Episodes with ${to} right after ${from}: ${data.total}; it succeeded in ${data.successes} and failed in ${data.failures}. The last first`} head={["episode", "source", "outcome", `outcome of ${to}`]}
     rows={data.episodes.map((e) => [e.id, e.source ?? "", e.outcome, e.step_outcome])} />}<Source request={"GET " + path} data={data} name="evidence" /></>;
 }
 
@@ -80,9 +81,9 @@ function Details({ id, kind }) {
   const edges = (near.data?.edges ?? []).filter((e) => e.from === id || e.to === id);
   return <section class="card" aria-label={"Details of " + id}><h2>{id}</h2>
     {one.error ? <p class="soft">{one.error.message}</p> : one.data && <><p class="text" tabIndex={0}>{one.data.description}</p><Source request={"GET " + path} data={one.data} name="details" /></>}
-    <p><a href={href("next", { context: id })}>What comes next</a></p>
+    <p><a href={href("next", { context: id })}>What comes next</a> · <a href={href("operations", { after: id, order: "failures" })}>What fails right after it</a></p>
     <Failed error={near.error} />
-    <Table caption="Transitions" head={["from", "to", "weight", "count", "evidence"]} numbers={[2, 3]}
+    <Table caption="Transitions: how often the second came right after the first and did not fail; the weight is lower for what is long ago" head={["from", "to", "weight", "count", "evidence"]} numbers={[2, 3]}
       rows={edges.map((e) => [e.from, e.to, number(e.weight), e.count, <button type="button" aria-label={`Episodes with ${e.from} → ${e.to}`} onClick={() => show(e)}>Episodes</button>])} />
     <Source request={"GET " + around} data={near.data} name="neighbours" />
     {edge && <Evidence from={edge.from} to={edge.to} />}
@@ -97,7 +98,7 @@ export function GraphMap({ route }) {
   const change = (part) => go("map", { color: q.get("color"), id: chosen, nodes: q.get("nodes"), paths: q.get("paths"), ...part });
   const shown = useMemo(() => data && data.nodes.length > 0 && filtered(data, nodeShare, edgeShare), [data, nodeShare, edgeShare]);
   if (!data) return <Failed error={error} />;
-  if (!shown) return <Empty command="waymark import history.jsonl">There are no tools and no history.</Empty>;
+  if (!shown) return <NoHistory>There are no tools and no history.</NoHistory>;
   const kind = data.nodes.find((n) => n.id === chosen)?.kind;
   return <>
     <div class="row">

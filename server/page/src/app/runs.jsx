@@ -53,7 +53,7 @@ export function Run({ id }) {
   const waits = new Set(r.waiting ?? []);
   return <>
     <p aria-live="polite">Run {r.id}: <strong>{r.state}</strong>. Started {time(r.started_at)}, ended {time(r.ended_at)}; {r.done} done, {r.failed} failed, {r.skipped} skipped. {r.error}</p>
-    {(r.warnings ?? []).map((w) => <p class="problem">{w}</p>)}
+    {(r.warnings ?? []).map((w) => <p class="problem note">{w}</p>)}
     {!r.ended_at && <Act label="Cancel the run" confirm="Cancel this run?" act={() => post(path + "/cancel", {})} then={again} />}
     {[...waits].map((node) => <div class="card"><p>Node {node} waits for approval: {r.nodes.find((n) => n.id === node)?.tool}.</p>{waitsFor(r, node)}<div class="row">
       <Act label={`Approve ${node}`} act={decide(node, false)} then={again} /><Act label={`Deny ${node}`} act={decide(node, true)} then={again} /></div></div>)}
