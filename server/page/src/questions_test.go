@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,11 @@ func TestBrowserAnswersTheTenQuestions(t *testing.T) {
 	browser(t)
 	data := connect(t, "forge", forge)
 	base, _ := startAt(t, data, "127.0.0.1", "--sample", "--connect")
+	require.Eventually(t, func() bool {
+		var known struct{ Tools []struct{ ID string } }
+		ask(t, "GET", base+"/v1/tools?limit=500", "", &known)
+		return slices.ContainsFunc(known.Tools, func(tool struct{ ID string }) bool { return tool.ID == "forge:archive_repository" })
+	}, minute, tick)
 	changed(t, base)
 	ctx, problems := tab(t)
 	open(t, ctx, base, "", "svg.map")

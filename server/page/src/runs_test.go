@@ -196,12 +196,7 @@ func TestBrowserRunsAndApproves(t *testing.T) {
 func TestBrowserDecides(t *testing.T) {
 	browser(t)
 	base := serve(t)
-	var lines []string
-	for i := range 6 {
-		lines = append(lines, fmt.Sprintf(`{"id":"rel-%d","intent":"publish the release notes of version %d","session":"s%d","steps":[{"tool":"forge:list_merged"},{"tool":"wiki:create_page"},{"tool":"chat:announce"}]}`, i, i, i))
-	}
-	ask(t, "PUT", base+"/v1/tools", `[{"id":"forge:list_merged","description":"Lists what was merged."},{"id":"wiki:create_page","description":"Creates a page."},{"id":"chat:announce","description":"Posts to a channel."}]`, nil)
-	ask(t, "POST", base+"/v1/episodes", "["+strings.Join(lines, ",")+"]", nil)
+	releases(t, base)
 	ctx, problems := tab(t)
 	open(t, ctx, base, "operations", "#proposals button")
 	clickButton(t, ctx, "Look for capabilities in the history")
@@ -225,6 +220,17 @@ func TestBrowserDecides(t *testing.T) {
 	clickButton(t, ctx, "Undo "+rules.Rules[0].ID)
 	shows(t, ctx, "There are no rules.")
 	require.Empty(t, *problems)
+}
+
+// releases records tasks that have a capability in common.
+func releases(t *testing.T, base string) {
+	t.Helper()
+	var lines []string
+	for i := range 6 {
+		lines = append(lines, fmt.Sprintf(`{"id":"rel-%d","intent":"publish the release notes of version %d","session":"s%d","steps":[{"tool":"forge:list_merged"},{"tool":"wiki:create_page"},{"tool":"chat:announce"}]}`, i, i, i))
+	}
+	ask(t, "PUT", base+"/v1/tools", `[{"id":"forge:list_merged","description":"Lists what was merged."},{"id":"wiki:create_page","description":"Creates a page."},{"id":"chat:announce","description":"Posts to a channel."}]`, nil)
+	ask(t, "POST", base+"/v1/episodes", "["+strings.Join(lines, ",")+"]", nil)
 }
 
 func proposed(t *testing.T, base string) string {

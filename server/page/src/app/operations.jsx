@@ -24,7 +24,7 @@ function Quarantine({ data, again }) {
     <p>{t.reason}: {t.detail} <span class="soft">{time(t.since)}</span></p>
     {t.flags.length > 0 && <p class="wait">Flags: {t.flags.join(", ")}</p>}
     {(t.changes ?? []).length > 0 && <Table caption="Difference of the contracts" head={["part", "approved", "now"]} rows={t.changes.map((c) => [c.part, text(c.was), text(c.now)])} />}
-    {!(t.changes ?? []).length && (t.changed ?? []).length > 0 && <p>Changed: {t.changed.join(", ")}. The contract before is not kept.</p>}
+    {!(t.changes ?? []).length && (t.changed ?? []).length > 0 && <p>Changed: {t.changed.join(", ")}. What they were is not known.</p>}
     {t.description && <div class="text" tabIndex={0}>{t.description}</div>}
     <Act label={`Approve ${t.id}`} act={() => post("/v1/quarantine/approve", { tools: [{ id: t.id, fingerprint: t.fingerprint }] })} then={again} />
   </article>);
