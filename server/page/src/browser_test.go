@@ -280,7 +280,7 @@ func TestBrowserScreensWithoutAHistoryNameTheCommand(t *testing.T) {
 	ctx, problems := tab(t)
 	require.NoError(t, chromedp.Run(ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}})))
 	for address, command := range map[string]string{
-		"map": "waymark import", "next": "waymark import", "plan": "waymark run", "proof": "waymark evaluate --store", "operations": "waymark import",
+		"map": "waymark import", "next": "waymark import", "plan": "waymark run", "proof": "waymark evaluate --store", "changes": "waymark rebuild", "operations": "waymark import",
 	} {
 		require.Contains(t, open(t, ctx, base, address, ".empty"), command, address)
 	}

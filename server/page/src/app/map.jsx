@@ -19,13 +19,13 @@ export function filtered(data, nodeShare, edgeShare) {
 }
 
 /** The names of the most important nodes in view that lie over no other name. */
-function labels(nodes, box, unit, radius) {
+function labels(nodes, box, right, unit, radius) {
   const placed = [];
   for (const n of nodes) {
     if (placed.length === LABELS) break;
     if (n.x < box.x || n.x > box.x + box.w || n.y < box.y || n.y > box.y + box.h) continue;
     const l = { n, x: n.x + radius(n) + 3 * unit, y: n.y + 4 * unit, w: n.id.length * 6.8 * unit, h: 13 * unit };
-    if (l.x + l.w > box.x + box.w) l.x = n.x - radius(n) - 3 * unit - l.w; // it would be cut off
+    if (l.x + l.w > right) l.x = n.x - radius(n) - 3 * unit - l.w; // it would be cut off
     if (!placed.some((p) => l.x < p.x + p.w && p.x < l.x + l.w && l.y < p.y + p.h && p.y < l.y + l.h)) placed.push(l);
   }
   return placed;
@@ -38,7 +38,7 @@ export function Drawing({ shown, chosen, by, onChoose }) {
   const [view, setView] = useState(null), drag = useRef(null), svg = useRef(null);
   const focus = at.get(chosen);
   const box = view ?? { x: left, y: top, ...full };
-  const unit = Math.max(box.w / Math.min(1240, innerWidth - 42), box.h / Math.min(560, innerWidth)), most = nodes[0]?.pagerank || 1; // a pixel
+  const wide = Math.min(1240, innerWidth - 42), unit = Math.max(box.w / wide, box.h / Math.min(560, innerWidth)), most = nodes[0]?.pagerank || 1; // a pixel
   const radius = (n) => Math.max(0.15 + 0.35 * Math.sqrt(n.pagerank / most), (1.5 + 2 * Math.sqrt(n.pagerank / most)) * unit);
   const zoom = (f, cx = box.x + box.w / 2, cy = box.y + box.h / 2) => setView({ x: cx - (cx - box.x) * f, y: cy - (cy - box.y) * f, w: box.w * f, h: box.h * f });
   const move = (dx, dy) => setView({ ...box, x: box.x + dx * box.w, y: box.y + dy * box.h });
@@ -62,7 +62,7 @@ export function Drawing({ shown, chosen, by, onChoose }) {
       <path class="edge" d={lines} stroke-width={unit * 0.6} stroke-opacity={0.35} />
       {near.map((e) => <line class="near" x1={at.get(e.from).x} y1={at.get(e.from).y} x2={at.get(e.to).x} y2={at.get(e.to).y} stroke-width={unit * 2} />)}
       {nodes.map((n) => <circle cx={n.x} cy={n.y} r={radius(n)} fill={color(n[by])} class={n.id === chosen ? "chosen" : undefined} stroke-width={unit} onClick={() => onChoose(n.id)}><title>{n.id}</title></circle>)}
-      {labels(focus ? [focus, ...nodes] : nodes, box, unit, radius).map((l) => <text x={l.x} y={l.y} style={{ fontSize: unit * 12 + "px" }} class="label">{l.n.id}</text>)}
+      {labels(focus ? [focus, ...nodes] : nodes, box, box.x + (box.w + wide * unit) / 2, unit, radius).map((l) => <text x={l.x} y={l.y} style={{ fontSize: unit * 12 + "px" }} class="label">{l.n.id}</text>)}
     </svg>
   </>;
 }

@@ -107,11 +107,11 @@ const SHOWN = 200; // rows of a table
 
 /** Tools by one number; the server sorts, for there may be far more than a table shows. */
 function ToolStats({ query }) {
-  const by = query.get("order") ?? "calls", after = query.get("after") ?? "", chosen = query.get("days") ?? "", [tool, type] = useState(after);
+  const by = query.get("order") ?? "calls", after = query.get("after") ?? "", chosen = query.get("days") ?? "", [typed, type] = useState(null), tool = typed ?? after;
   const path = `/v1/tool-stats?order=${by}&limit=${SHOWN}` + (after && "&after=" + encodeURIComponent(after));
-  const change = (part) => go("operations", { order: query.get("order"), after, days: chosen, ...part });
-  useEffect(() => { type(after); if (query.size) document.getElementById("tools").scrollIntoView(); }, [after]);
+  const change = (part) => { type(null); go("operations", { order: query.get("order"), after, days: chosen, ...part }); };
   const { data, error } = useGet(path), used = (data?.tools ?? []).filter((t) => t.calls > 0);
+  useEffect(() => { if (query.size) document.getElementById("tools").scrollIntoView(); }, [after, !data]); // what stands above it grows as it is answered
   return <section id="tools"><Head id="tools" />
     <div class="row"><label>Order<select value={by} onChange={(e) => change({ order: e.currentTarget.value })}>{["calls", "failures", "p95"].map((v) => <option value={v}>{v}</option>)}</select></label>
       <IdInput label="Only right after this tool" value={tool} onInput={type} onEnter={() => change({ after: tool.trim() })} /><button type="button" onClick={() => change({ after: tool.trim() })}>Show</button></div>
