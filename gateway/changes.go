@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -25,21 +26,31 @@ func changesOf(was *catalog.Tool, now map[string][]byte, parts []string) (change
 	if was == nil { // approved, and not seen since
 		return nil
 	}
-	a := was.Annotations
-	if a == nil {
-		a = &catalog.Annotations{}
-	}
-	annotations, _ := json.Marshal(hints{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}) // bools: cannot fail
-	before := map[string][]byte{
-		"title": []byte(a.Title), "description": []byte(was.Description), "annotations": catalog.Canonical(annotations),
-		"inputSchema": catalog.Canonical(was.InputSchema), "outputSchema": catalog.Canonical(was.OutputSchema),
-	}
+	before := partsOf(was)
 	for _, part := range parts {
 		c := PartChange{Part: part}
 		c.Was, c.Now = difference(string(before[part]), string(now[part]))
 		changes = append(changes, c)
 	}
 	return changes
+}
+
+// Changes says what is different between two contracts.
+func Changes(was, now *catalog.Tool) []PartChange {
+	a, b := partsOf(was), partsOf(now)
+	return changesOf(was, b, slices.DeleteFunc(slices.Clone(partNames[:]), func(part string) bool { return string(a[part]) == string(b[part]) }))
+}
+
+func partsOf(t *catalog.Tool) map[string][]byte {
+	a := t.Annotations
+	if a == nil {
+		a = &catalog.Annotations{}
+	}
+	annotations, _ := json.Marshal(hints{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}) // bools: cannot fail
+	return map[string][]byte{
+		"name": []byte(t.Name), "title": []byte(a.Title), "description": []byte(t.Description), "annotations": catalog.Canonical(annotations),
+		"inputSchema": catalog.Canonical(t.InputSchema), "outputSchema": catalog.Canonical(t.OutputSchema),
+	}
 }
 
 // What is shown of a difference: the bytes around it, and of it.

@@ -29,10 +29,17 @@ type Quarantined struct {
 	Fingerprint string       `json:"fingerprint"` // of what waits
 	Since       time.Time    `json:"since"`
 
-	// Removed: somebody without the right to approve took it out of the catalog since. What comes under this id is held
-	// against Was, the tool as it was approved; without one it waits, as what was removed did.
-	Removed bool   `json:"removed,omitempty"`
+	// What comes under this id is held against Was, the tool as it was approved; without one it waits. Removed: somebody
+	// without the right to approve took it out of the catalog since.
 	Was     []byte `json:"was,omitempty"`
+	Removed bool   `json:"removed,omitempty"`
+}
+
+// Approved is the tool as it was approved, if it was.
+func (q *Quarantined) Approved() (*catalog.Tool, bool) {
+	_, v, _ := decode(q.Was) // what cannot be read was not approved
+	t, ok := v.(*catalog.Tool)
+	return t, ok
 }
 
 // Detail says in a sentence why the entry is quarantined.
@@ -318,7 +325,8 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 		}
 		flag.Flags = append(flag.Flags, f.Detail)
 	}
-	if before, ok := w.quarantine.row(one.id); ok && before.Was == nil && !approved { // it waits, or did when it was removed
+	before, ok := w.quarantine.row(one.id)
+	if ok && before.Was == nil && !approved { // it waits, or did when it was removed
 		flag.Quarantined = true
 		if len(flag.Flags)+len(one.changed) == 0 {
 			flag.Flags, one.changed = slices.Clone(before.Flags), before.Changed
@@ -331,12 +339,12 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 	case flag.Quarantined:
 		row := Quarantined{
 			ID: one.id, Kind: one.kind, Server: one.entry.Server, Flags: flag.Flags, Changed: append([]string{}, one.changed...),
-			Description: catalog.Cut(one.entry.Texts[0], 2<<10), Fingerprint: one.print.String(), Since: w.opts.Now().UTC(),
+			Description: catalog.Cut(one.entry.Texts[0], 2<<10), Fingerprint: one.print.String(), Since: w.opts.Now().UTC(), Was: one.was,
 		}
 		if err := w.quarantine.put(ctx, row); err != nil {
 			return nil, err
 		}
-	case approved:
+	case approved, ok && !before.Removed: // it is as it was approved again
 		if err := w.quarantine.vouched(ctx, one.id); err != nil {
 			return nil, err
 		}
@@ -356,5 +364,6 @@ type reviewed struct {
 	kind    catalog.Kind
 	entry   *inspect.Entry // its texts as they were sent
 	print   catalog.Fingerprint
-	changed []string // parts of the contract
+	changed []string // parts of the contract, of that which was approved
+	was     []byte   // the tool as it was approved, if it was
 }

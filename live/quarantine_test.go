@@ -53,6 +53,9 @@ func TestContractOutlivesRemoval(t *testing.T) {
 		{"removed while it waited", []string{reads, deletes, "", deletes}, true, []string{"description"}},
 		{"removed twice while it waited", []string{reads, deletes, "", deletes, "", deletes}, true, []string{"description"}},
 		{"flagged, then clean", []string{evilText, "", reads}, true, []string{}},
+		{"changed twice", []string{reads, "Reads a folder", deletes}, true, []string{"description"}},
+		{"changed and changed back", []string{reads, deletes, reads}, false, nil},
+		{"changed, removed, and changed back", []string{reads, deletes, "", reads}, false, nil},
 		{"as it was", []string{reads, "", reads}, false, nil},
 		{"as it was, then changed", []string{reads, "", reads, "", deletes}, true, []string{"description"}},
 		{"removed by somebody who may approve", []string{reads, deletes, "admin", deletes}, false, nil},
@@ -88,6 +91,9 @@ func TestContractOutlivesRemoval(t *testing.T) {
 			if tt.waits {
 				require.Equal(t, tt.change, e.Quarantined()[0].Changed)
 				require.NotEmpty(t, e.Quarantined()[0].Detail())
+				was, approved := e.Quarantined()[0].Approved()
+				require.Equal(t, tt.puts[0] == reads, approved)
+				require.True(t, !approved || was.Description == reads, "the one that was approved, not the one before")
 				require.NoError(t, e.Release(ctx, "p:x", ""))
 			}
 		})

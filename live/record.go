@@ -424,11 +424,18 @@ func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), ap
 	}
 	one.print = sha256.Sum256(one.payload)
 	if t, ok := one.value.(*catalog.Tool); ok {
-		if row, _ := w.quarantine.row(one.id); !known && row.Removed {
+		row, waits := w.quarantine.row(one.id)
+		if !known && row.Removed {
 			was = row.Was
 		}
 		one.print = t.Fingerprint()
-		one.changed = changedParts(was, t)
+		if len(changedParts(was, t)) > 0 {
+			r.Changed = append(r.Changed, one.id)
+		}
+		if one.was = was; waits {
+			one.was = row.Was
+		}
+		one.changed = changedParts(one.was, t)
 	}
 	flag, err := w.review(&one.reviewed, approved)
 	if err != nil {
@@ -436,9 +443,6 @@ func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), ap
 	}
 	if flag != nil {
 		r.Flagged = append(r.Flagged, *flag)
-	}
-	if len(one.changed) > 0 {
-		r.Changed = append(r.Changed, one.id)
 	}
 	put = &entry{kind, "", one.payload, one.value}
 	w.puts[one.id] = *put

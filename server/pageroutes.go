@@ -121,15 +121,15 @@ type evidenceEpisode struct {
 	ID      string           `json:"id"`
 	Source  string           `json:"source,omitempty"`
 	Outcome episodic.Outcome `json:"outcome"`
-	Step    episodic.Outcome `json:"step_outcome" doc:"Of the step at the end of the transition."`
+	Step    episodic.Outcome `json:"step_outcome" doc:"Of the first such call."`
 }
 
 type evidenceAnswer struct {
 	Body struct {
 		From      string            `json:"from"`
 		To        string            `json:"to"`
-		Total     int               `json:"total" doc:"Episodes with this transition."`
-		Successes int               `json:"successes" doc:"Of these, where the step at the end of the transition succeeded."`
+		Total     int               `json:"total" doc:"Episodes in which the second came right after the first, whether or not it worked. Calls that failed are no transitions of the graph."`
+		Successes int               `json:"successes" doc:"Of these, where the first such call of the second succeeded."`
 		Failures  int               `json:"failures" doc:"Of these, where it failed."`
 		Episodes  []evidenceEpisode `json:"episodes"`
 	}
@@ -161,6 +161,8 @@ type dayStats struct {
 type toolStatsQuery struct {
 	Days int    `query:"days" minimum:"0" maximum:"366" default:"0" doc:"Most days of each tool."`
 	Tool string `query:"tool" maxLength:"1024" doc:"Only this one."`
+
+	After string `query:"after" maxLength:"1024" doc:"Only calls right after this tool, whether or not its own call worked."`
 
 	Limit int    `query:"limit" minimum:"0" maximum:"100000" default:"0" doc:"Most tools; 0: all."`
 	Order string `query:"order" enum:"calls,failures,p95,unused" default:"calls" doc:"By which number tools are sorted, the largest first; unused: only tools of the catalog that were never called, by id."`
@@ -268,18 +270,18 @@ func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery)
 		if ep == nil {
 			continue
 		}
-		for _, t := range ep.Transitions() {
-			if resolved(ep.Steps[t.From].Tool) != b.From || resolved(ep.Steps[t.To].Tool) != b.To {
+		for i, before := range ep.Before() {
+			if resolved(ep.Steps[i].Tool) != b.To || !among(ep, before, b.From, resolved) {
 				continue
 			}
 			b.Total++
-			switch ep.Steps[t.To].Outcome {
+			switch ep.Steps[i].Outcome {
 			case episodic.Success:
 				b.Successes++
 			case episodic.Failure:
 				b.Failures++
 			}
-			b.Episodes = append(b.Episodes, evidenceEpisode{ep.ID, ep.Source, cmp.Or(ep.Outcome, episodic.Unknown), cmp.Or(ep.Steps[t.To].Outcome, episodic.Unknown)})
+			b.Episodes = append(b.Episodes, evidenceEpisode{ep.ID, ep.Source, cmp.Or(ep.Outcome, episodic.Unknown), cmp.Or(ep.Steps[i].Outcome, episodic.Unknown)})
 			if len(b.Episodes) > 2*q.Limit {
 				b.Episodes = append(b.Episodes[:0], b.Episodes[len(b.Episodes)-q.Limit:]...)
 			}
@@ -297,6 +299,11 @@ func knownIDs(e *live.Engine, m *suggest.Model, ids ...string) error {
 		return problem.New(http.StatusNotFound, unknown[0].Message)
 	}
 	return nil
+}
+
+// among reports whether one of these steps called a tool.
+func among(ep *episodic.Episode, steps []int, id string, resolved func(string) string) bool {
+	return slices.ContainsFunc(steps, func(i int) bool { return resolved(ep.Steps[i].Tool) == id })
 }
 
 // resolver remembers which id a spelling of the history means: there are far more steps than spellings.
@@ -317,10 +324,8 @@ func resolver(m *suggest.Model) func(string) string {
 
 func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuery) (*toolStatsAnswer, error) {
 	m, out, sessions, by := e.Model(), &toolStatsAnswer{}, map[string]bool{}, map[string]*toolStats{}
-	if q.Tool != "" {
-		if err := knownIDs(e, m, q.Tool); err != nil {
-			return nil, err
-		}
+	if err := knownIDs(e, m, slices.DeleteFunc([]string{q.Tool, q.After}, func(id string) bool { return id == "" })...); err != nil {
+		return nil, err
 	}
 	of := func(id string) *toolStats {
 		if by[id] == nil {
@@ -329,6 +334,7 @@ func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuer
 		return by[id]
 	}
 	resolved := resolver(m)
+	after := resolved(q.After)
 	for item, err := range e.Items(ctx) {
 		switch {
 		case err != nil:
@@ -340,9 +346,13 @@ func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuer
 		case item.Episode != nil:
 			out.Body.Episodes++
 			sessions[cmp.Or(item.Episode.Session, item.Episode.ID)] = true
-			for _, step := range item.Episode.Steps {
+			var before [][]int
+			if q.After != "" {
+				before = item.Episode.Before()
+			}
+			for i, step := range item.Episode.Steps {
 				id := resolved(step.Tool)
-				if _, ok := m.Capability(id); !ok {
+				if _, ok := m.Capability(id); !ok && (before == nil || among(item.Episode, before[i], after, resolved)) {
 					of(id).count(step, item.Episode.Time)
 				}
 			}

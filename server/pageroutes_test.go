@@ -46,6 +46,11 @@ func TestEvidence(t *testing.T) {
 	assert.Equal(t, 2, a.Total)
 	require.Len(t, a.Episodes, 1)
 	assert.Equal(t, "success", a.Episodes[0].Step_outcome)
+	require.Equal(t, 200, w.ask("POST", "/v1/episodes", `{"id":"p4","steps":[{"tool":"fs:read_file"},{"tool":"page:b","outcome":"failure"},{"tool":"page:b","outcome":"success"}]}
+`, "Content-Type: application/x-ndjson").status)
+	a = parse[body](t, 200, w.ask("GET", "/v1/evidence?from=fs:read_file&to=page:b", ""))
+	assert.Equal(t, []int{3, 1, 1}, []int{a.Total, a.Successes, a.Failures}, "a call that failed came after it, too")
+	assert.Equal(t, "failure", a.Episodes[0].Step_outcome)
 	requireProblem(t, 404, `unknown tool`, w.ask("GET", "/v1/evidence?from=no:such&to=page:b", ""))
 	requireProblem(t, 404, `did you mean fs:read_file?`, w.ask("GET", "/v1/evidence?from=page:b&to=fs:raed_file", ""))
 	requireProblem(t, 422, "limit", w.ask("GET", "/v1/evidence?from=a&to=b&limit=201", ""))
@@ -86,6 +91,13 @@ func TestToolStats(t *testing.T) {
 	one = parse[struct{ Tools []toolStats }](t, 200, w.ask("GET", "/v1/tool-stats?tool=page:b&days=1", "")).Tools
 	assert.Len(t, one[0].Days, 1)
 	requireProblem(t, 404, "unknown tool", w.ask("GET", "/v1/tool-stats?tool=no:such", ""))
+
+	after := parse[struct{ Tools []toolStats }](t, 200, w.ask("GET", "/v1/tool-stats?after=page:b&order=failures&limit=2", "")).Tools
+	require.Len(t, after, 2)
+	assert.Equal(t, []int{1, 0, 0}, []int{after[0].Calls, after[0].Successes, after[0].Failures}, "page:b of d1, after the call that failed")
+	assert.Equal(t, "fs:read_file", after[0].ID)
+	assert.Equal(t, "page:b", after[1].ID)
+	requireProblem(t, 404, "unknown tool", w.ask("GET", "/v1/tool-stats?after=no:such", ""))
 }
 
 // An evaluation is kept as it was stored, with its comparisons, and takes the place of the one before.

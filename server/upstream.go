@@ -158,7 +158,14 @@ func (s *Server) withheld(ctx context.Context) (*gateway.Gateway, *live.Engine, 
 		if len(q.Changed) > 0 {
 			reason = gateway.ReasonChanged
 		}
-		all = append(all, gateway.Withheld{ID: q.ID, Server: q.Server, Reason: reason, Detail: q.Detail(), Changed: q.Changed, Flags: q.Flags,
+		var changes []gateway.PartChange
+		// What is shown has to be what would be approved: a model may be behind.
+		if was, ok := q.Approved(); ok {
+			if now, ok := e.Model().Tool(q.ID); ok && now.Fingerprint().String() == q.Fingerprint {
+				changes = gateway.Changes(was, &now)
+			}
+		}
+		all = append(all, gateway.Withheld{ID: q.ID, Server: q.Server, Reason: reason, Detail: q.Detail(), Changed: q.Changed, Changes: changes, Flags: q.Flags,
 			Description: q.Description, Fingerprint: q.Fingerprint, Since: q.Since})
 	}
 	slices.SortStableFunc(all, func(a, b gateway.Withheld) int { return strings.Compare(a.ID, b.ID) })

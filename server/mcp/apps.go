@@ -35,7 +35,8 @@ func addApps(srv *mcp.Server, m *mcpTools) {
 		srv.AddResource(&mcp.Resource{URI: uriApps + app.screen, Name: app.screen, Title: app.title, Description: app.description, MIMEType: mimeApp},
 			func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 				text, err := page.App(app.screen)
-				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: mimeApp, Text: text}}}, err
+				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: mimeApp, Text: text,
+					Meta: mcp.Meta{"ui": map[string]any{"prefersBorder": true}}}}}, err
 			})
 	}
 	srv.AddResource(&mcp.Resource{URI: uriMap, Name: "map", Title: "The map of the tools", MIMEType: mimeJSON,

@@ -41,6 +41,7 @@ func serveDesk(file string) {
 			Method string          `json:"method"`
 			Params struct {
 				Version   string          `json:"protocolVersion"`
+				Name      string          `json:"name"`
 				Arguments json.RawMessage `json:"arguments"`
 			} `json:"params"`
 		}
@@ -54,23 +55,45 @@ func serveDesk(file string) {
 		case "tools/list":
 			result = `{"tools":` + strings.ReplaceAll(string(tools), "\n", "") + `}`
 		case "tools/call":
-			result = fmt.Sprintf(`{"content":[{"type":"text","text":"done"}],"structuredContent":{"given":%s}}`, m.Params.Arguments)
+			text, err := json.Marshal(answerOf(tools, m.Params.Name, m.Params.Arguments))
+			if err != nil {
+				panic(err)
+			}
+			result = fmt.Sprintf(`{"content":[{"type":"text","text":"done"}],"structuredContent":%s}`, text)
 		}
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
 	}
 }
 
-// connected is the program with one server behind it.
+// answerOf is what a tool was given, and a value for each field that its contract promises.
+func answerOf(tools []byte, name string, given json.RawMessage) map[string]any {
+	var all []struct {
+		Name   string
+		Output struct {
+			Properties map[string]struct {
+				Type string
+				Enum []any
+			}
+		} `json:"outputSchema"`
+	}
+	answer := map[string]any{"given": given}
+	_ = json.Unmarshal(tools, &all) // a contract without one promises nothing
+	for _, t := range all {
+		for field, of := range t.Output.Properties {
+			if t.Name == name {
+				answer[field] = map[string]any{"string": "open", "integer": 1, "number": 1, "boolean": true, "array": []any{}, "object": map[string]any{}}[of.Type]
+				if len(of.Enum) > 0 {
+					answer[field] = of.Enum[0]
+				}
+			}
+		}
+	}
+	return answer
+}
+
+// connected is the data directory of a program with the desk behind it, and the file of the desk's tools.
 func connected(t *testing.T) (data, tools string) {
-	dir := t.TempDir()
-	data, tools = filepath.Join(dir, "data"), filepath.Join(dir, "tools.json")
-	require.NoError(t, os.WriteFile(tools, []byte(desk), 0o600))
-	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"desk": map[string]any{"command": os.Args[0], "env": map[string]string{"DESK": tools}}}})
-	require.NoError(t, err)
-	file := filepath.Join(dir, "servers.json")
-	require.NoError(t, os.WriteFile(file, config, 0o600))
-	out, err := exec.Command(os.Getenv("WAYMARK"), "gateway", "add", file, "--yes", "--data", data).CombinedOutput()
-	require.NoError(t, err, string(out))
+	data = connect(t, "desk", func(t *testing.T, file string) { require.NoError(t, os.WriteFile(file, []byte(desk), 0o600)) })
 	var kept map[string]any
 	text, err := os.ReadFile(filepath.Join(data, "gateway.json"))
 	require.NoError(t, err)
@@ -79,7 +102,21 @@ func connected(t *testing.T) (data, tools string) {
 	text, err = json.Marshal(kept)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(data, "gateway.json"), text, 0o600))
-	return data, tools
+	return data, filepath.Join(filepath.Dir(data), "tools.json")
+}
+
+// connect makes a data directory with one server behind it, whose tools are those of the file that write makes.
+func connect(t *testing.T, server string, write func(*testing.T, string)) (data string) {
+	dir := t.TempDir()
+	data, tools := filepath.Join(dir, "data"), filepath.Join(dir, "tools.json")
+	write(t, tools)
+	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{server: map[string]any{"command": os.Args[0], "env": map[string]string{"DESK": tools}}}})
+	require.NoError(t, err)
+	file := filepath.Join(dir, "servers.json")
+	require.NoError(t, os.WriteFile(file, config, 0o600))
+	out, err := exec.Command(os.Getenv("WAYMARK"), "gateway", "add", file, "--yes", "--data", data).CombinedOutput()
+	require.NoError(t, err, string(out))
+	return data
 }
 
 // press clicks the button of this name; a question of the page is answered with yes.
@@ -159,12 +196,7 @@ func TestBrowserRunsAndApproves(t *testing.T) {
 func TestBrowserDecides(t *testing.T) {
 	browser(t)
 	base := serve(t)
-	var lines []string
-	for i := range 6 {
-		lines = append(lines, fmt.Sprintf(`{"id":"rel-%d","intent":"publish the release notes of version %d","session":"s%d","steps":[{"tool":"forge:list_merged"},{"tool":"wiki:create_page"},{"tool":"chat:announce"}]}`, i, i, i))
-	}
-	ask(t, "PUT", base+"/v1/tools", `[{"id":"forge:list_merged","description":"Lists what was merged."},{"id":"wiki:create_page","description":"Creates a page."},{"id":"chat:announce","description":"Posts to a channel."}]`, nil)
-	ask(t, "POST", base+"/v1/episodes", "["+strings.Join(lines, ",")+"]", nil)
+	releases(t, base)
 	ctx, problems := tab(t)
 	open(t, ctx, base, "operations", "#proposals button")
 	clickButton(t, ctx, "Look for capabilities in the history")
@@ -188,6 +220,17 @@ func TestBrowserDecides(t *testing.T) {
 	clickButton(t, ctx, "Undo "+rules.Rules[0].ID)
 	shows(t, ctx, "There are no rules.")
 	require.Empty(t, *problems)
+}
+
+// releases records tasks that have a capability in common.
+func releases(t *testing.T, base string) {
+	t.Helper()
+	var lines []string
+	for i := range 6 {
+		lines = append(lines, fmt.Sprintf(`{"id":"rel-%d","intent":"publish the release notes of version %d","session":"s%d","steps":[{"tool":"forge:list_merged"},{"tool":"wiki:create_page"},{"tool":"chat:announce"}]}`, i, i, i))
+	}
+	ask(t, "PUT", base+"/v1/tools", `[{"id":"forge:list_merged","description":"Lists what was merged."},{"id":"wiki:create_page","description":"Creates a page."},{"id":"chat:announce","description":"Posts to a channel."}]`, nil)
+	ask(t, "POST", base+"/v1/episodes", "["+strings.Join(lines, ",")+"]", nil)
 }
 
 func proposed(t *testing.T, base string) string {

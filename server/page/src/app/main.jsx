@@ -10,7 +10,15 @@ import { Proof } from "./proof.jsx";
 import { Changes } from "./changes.jsx";
 import { Operations } from "./operations.jsx";
 
-const SCREENS = { map: ["Map", GraphMap], next: ["Next", Next], plan: ["Plan and runs", Plan], proof: ["Proof", Proof], changes: ["Changes", Changes], operations: ["Operations", Operations] };
+/** By address: name, component, and what a person who sees it for the first time has to know. */
+const SCREENS = {
+  map: ["Map", GraphMap, "Each circle is a tool, or a capability, which is a stored way to use several tools; the larger, the more important. A line joins two that were used one after the other; one colour is a group that is used together. Choose a circle to see what comes before and after it."],
+  next: ["Next", Next, "The tools that usually come next, and why: name the tools used so far, in their order, or the task, or both. The confidence estimates how often such a suggestion is right; Proof shows how far that holds."],
+  plan: ["Plan and runs", Plan, "The tools for a task, their order, and the arguments that one passes to another. A plan runs where the servers of its tools are connected (waymark serve --connect); what may change or delete things waits for your approval."],
+  proof: ["Proof", Proof, "How good the suggestions are on tasks of this history that were held back, beside simple methods. Behind: a simple method is better by more than chance."],
+  changes: ["Changes", Changes, "How the model differs from an earlier one: tools and links that came or went, and requests that are answered otherwise now."],
+  operations: ["Operations", Operations, "What waits for a decision, how the tools do, and how the server does."],
+};
 
 /** Follows a sign-in link, whose code leaves the history of the tab at once. */
 function Follow({ code }) {
@@ -27,11 +35,11 @@ function SignIn({ done, problem }) {
   const [value, set] = useState("");
   const submit = (e) => { e.preventDefault(); setKey(value.trim()); done(); };
   return <main><h1>Sign in</h1>
-    <p class="problem" role="alert">{problem}</p>
+    {key() ? <p class="problem" role="alert">{problem}</p> : <p>This server shows its data to those who have a key.</p>}
     <form onSubmit={submit}><label class="wide">API key
       <input type="password" autocomplete="off" value={value} onInput={(e) => set(e.currentTarget.value)} /></label>
       <button>Sign in</button></form>
-    <p class="soft">The key decides the workspace. It stays in this tab until the tab is closed. <code>waymark keys create</code> makes one; <code>waymark open</code> needs none.</p>
+    <p class="soft">The key decides the workspace. It stays in this tab until the tab is closed. On the machine of the server <code>waymark open</code> signs in without one, and <code>waymark keys create</code> makes one.</p>
   </main>;
 }
 
@@ -44,7 +52,7 @@ function App() {
 function Screens({ route }) {
   const [turn, again] = useState(0);
   const { data: stats, error } = useGet("/v1/stats", [turn]);
-  const [name, Screen] = SCREENS[route.screen] ?? SCREENS.map;
+  const [name, Screen, about] = SCREENS[route.screen] ?? SCREENS.map;
   useEffect(() => { document.title = name + " · Waymark"; }, [name]);
   useEffect(() => { document.documentElement.dataset.ready = String(Boolean(stats || error)); });
   return <>
@@ -57,7 +65,7 @@ function Screens({ route }) {
       {key() && <button type="button" onClick={() => { setKey(""); again(turn + 1); }}>Sign out</button>}
     </header>
     {error?.status === 401 || error?.status === 403 ? <SignIn problem={error.message} done={() => again(turn + 1)} />
-      : <main id="main" tabIndex={-1}><h1>{name}</h1><Screen key={turn + name} route={route} stats={stats} failed={error} /></main>}
+      : <main id="main" tabIndex={-1}><h1>{name}</h1><p class="soft about">{about}</p><Screen key={turn + name} route={route} stats={stats} failed={error} /></main>}
   </>;
 }
 

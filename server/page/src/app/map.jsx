@@ -4,7 +4,7 @@ import { h, Fragment } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { IdInput } from "./question.jsx";
 import { go, href } from "./route.js";
-import { Empty, Failed, number, SaveSVG, Source, Table, useGet } from "./ui.jsx";
+import { Failed, NoHistory, number, SaveSVG, Source, Table, useGet } from "./ui.jsx";
 
 const LABELS = 60; // most names beside nodes
 const FEW = 100; // transitions that are all shown at first
@@ -19,12 +19,13 @@ export function filtered(data, nodeShare, edgeShare) {
 }
 
 /** The names of the most important nodes in view that lie over no other name. */
-function labels(nodes, box, unit, radius) {
+function labels(nodes, box, right, unit, radius) {
   const placed = [];
   for (const n of nodes) {
     if (placed.length === LABELS) break;
     if (n.x < box.x || n.x > box.x + box.w || n.y < box.y || n.y > box.y + box.h) continue;
     const l = { n, x: n.x + radius(n) + 3 * unit, y: n.y + 4 * unit, w: n.id.length * 6.8 * unit, h: 13 * unit };
+    if (l.x + l.w > right) l.x = n.x - radius(n) - 3 * unit - l.w; // it would be cut off
     if (!placed.some((p) => l.x < p.x + p.w && p.x < l.x + l.w && l.y < p.y + p.h && p.y < l.y + l.h)) placed.push(l);
   }
   return placed;
@@ -37,7 +38,7 @@ export function Drawing({ shown, chosen, by, onChoose }) {
   const [view, setView] = useState(null), drag = useRef(null), svg = useRef(null);
   const focus = at.get(chosen);
   const box = view ?? { x: left, y: top, ...full };
-  const unit = Math.max(box.w / Math.min(1240, innerWidth - 42), box.h / Math.min(560, innerWidth)), most = nodes[0]?.pagerank || 1; // a pixel
+  const wide = Math.min(1240, innerWidth - 42), unit = Math.max(box.w / wide, box.h / Math.min(560, innerWidth)), most = nodes[0]?.pagerank || 1; // a pixel
   const radius = (n) => Math.max(0.15 + 0.35 * Math.sqrt(n.pagerank / most), (1.5 + 2 * Math.sqrt(n.pagerank / most)) * unit);
   const zoom = (f, cx = box.x + box.w / 2, cy = box.y + box.h / 2) => setView({ x: cx - (cx - box.x) * f, y: cy - (cy - box.y) * f, w: box.w * f, h: box.h * f });
   const move = (dx, dy) => setView({ ...box, x: box.x + dx * box.w, y: box.y + dy * box.h });
@@ -61,7 +62,7 @@ export function Drawing({ shown, chosen, by, onChoose }) {
       <path class="edge" d={lines} stroke-width={unit * 0.6} stroke-opacity={0.35} />
       {near.map((e) => <line class="near" x1={at.get(e.from).x} y1={at.get(e.from).y} x2={at.get(e.to).x} y2={at.get(e.to).y} stroke-width={unit * 2} />)}
       {nodes.map((n) => <circle cx={n.x} cy={n.y} r={radius(n)} fill={color(n[by])} class={n.id === chosen ? "chosen" : undefined} stroke-width={unit} onClick={() => onChoose(n.id)}><title>{n.id}</title></circle>)}
-      {labels(focus ? [focus, ...nodes] : nodes, box, unit, radius).map((l) => <text x={l.x} y={l.y} style={{ fontSize: unit * 12 + "px" }} class="label">{l.n.id}</text>)}
+      {labels(focus ? [focus, ...nodes] : nodes, box, box.x + (box.w + wide * unit) / 2, unit, radius).map((l) => <text x={l.x} y={l.y} style={{ fontSize: unit * 12 + "px" }} class="label">{l.n.id}</text>)}
     </svg>
   </>;
 }
@@ -69,7 +70,7 @@ export function Drawing({ shown, chosen, by, onChoose }) {
 export function Evidence({ from, to }) {
   const path = `/v1/evidence?from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`;
   const { data, error } = useGet(path);
-  return <><Failed error={error} />{data && <Table caption={`Episodes with ${from} → ${to}: ${data.total}; ${to} succeeded in ${data.successes} and failed in ${data.failures}. The last first`} head={["episode", "source", "outcome", "outcome of the step"]}
+  return <><Failed error={error} />{data && <Table caption={`Episodes with ${to} right after ${from}: ${data.total}; it succeeded in ${data.successes} and failed in ${data.failures}. The last first`} head={["episode", "source", "outcome", `outcome of ${to}`]}
     rows={data.episodes.map((e) => [e.id, e.source ?? "", e.outcome, e.step_outcome])} />}<Source request={"GET " + path} data={data} name="evidence" /></>;
 }
 
@@ -80,9 +81,9 @@ function Details({ id, kind }) {
   const edges = (near.data?.edges ?? []).filter((e) => e.from === id || e.to === id);
   return <section class="card" aria-label={"Details of " + id}><h2>{id}</h2>
     {one.error ? <p class="soft">{one.error.message}</p> : one.data && <><p class="text" tabIndex={0}>{one.data.description}</p><Source request={"GET " + path} data={one.data} name="details" /></>}
-    <p><a href={href("next", { context: id })}>What comes next</a></p>
+    <p><a href={href("next", { context: id })}>What comes next</a> · <a href={href("operations", { after: id, order: "failures" })}>What fails right after it</a></p>
     <Failed error={near.error} />
-    <Table caption="Transitions" head={["from", "to", "weight", "count", "evidence"]} numbers={[2, 3]}
+    <Table caption="Transitions: how often the second came right after the first and did not fail; the weight is lower for what is long ago" head={["from", "to", "weight", "count", "evidence"]} numbers={[2, 3]}
       rows={edges.map((e) => [e.from, e.to, number(e.weight), e.count, <button type="button" aria-label={`Episodes with ${e.from} → ${e.to}`} onClick={() => show(e)}>Episodes</button>])} />
     <Source request={"GET " + around} data={near.data} name="neighbours" />
     {edge && <Evidence from={edge.from} to={edge.to} />}
@@ -97,7 +98,7 @@ export function GraphMap({ route }) {
   const change = (part) => go("map", { color: q.get("color"), id: chosen, nodes: q.get("nodes"), paths: q.get("paths"), ...part });
   const shown = useMemo(() => data && data.nodes.length > 0 && filtered(data, nodeShare, edgeShare), [data, nodeShare, edgeShare]);
   if (!data) return <Failed error={error} />;
-  if (!shown) return <Empty command="waymark import history.jsonl">There are no tools and no history.</Empty>;
+  if (!shown) return <NoHistory>There are no tools and no history.</NoHistory>;
   const kind = data.nodes.find((n) => n.id === chosen)?.kind;
   return <>
     <div class="row">

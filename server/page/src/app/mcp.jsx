@@ -8,7 +8,8 @@ import { number, Table } from "./ui.jsx";
 import { Waterfall } from "./waterfall.jsx";
 
 const waiting = new Map();
-let asked = 0, heard = () => {};
+let asked = 0, heard = () => {}, host = {}, context = {}, size = "";
+const STYLES = ["--color-background-primary", "--color-background-secondary", "--color-text-primary", "--color-text-secondary", "--color-border-primary", "--font-sans"]; // those that style.css uses
 
 const send = (message) => parent.postMessage({ jsonrpc: "2.0", ...message }, "*"); // the sandbox of a host has an origin of its own
 const ask = (method, params) => new Promise((resolve, reject) => {
@@ -20,8 +21,9 @@ addEventListener("message", (e) => {
   const m = e.data;
   if (e.source !== parent || m?.jsonrpc !== "2.0") return;
   if (m.method) {
-    if (m.method === "ui/notifications/tool-result") heard(m.params);
-    else if (m.id !== undefined) send({ id: m.id, ...(m.method === "ui/resource-teardown" || m.method === "ping" ? { result: {} } : { error: { code: -32601, message: "unknown method" } }) });
+    if (m.method === "ui/notifications/host-context-changed") dress(m.params);
+    else if (m.id === undefined) heard(m.method, m.params);
+    else send({ id: m.id, ...(m.method === "ui/resource-teardown" || m.method === "ping" ? { result: {} } : { error: { code: -32601, message: "unknown method" } }) });
     return;
   }
   const w = waiting.get(m.id);
@@ -30,10 +32,27 @@ addEventListener("message", (e) => {
   else w?.resolve(m.result);
 });
 
-function Next({ answer: a }) {
+/** Takes over what is new of the host: its theme, and its colours if it gives all of them, for they would not fit ours. */
+function dress(news) {
+  context = { ...context, ...news };
+  const root = document.documentElement, given = context.styles?.variables ?? {};
+  if (context.theme) root.dataset.theme = context.theme;
+  for (const name of STYLES) STYLES.every((s) => given[s]) ? root.style.setProperty(name, given[name]) : root.style.removeProperty(name);
+  root.style.height = context.containerDimensions?.height ? "100vh" : "";
+}
+
+/** Tells the host how large the content is: of the body, for the document is never smaller than its frame. */
+function measure() {
+  const most = context.containerDimensions ?? {}, now = { width: Math.min(document.documentElement.scrollWidth, most.maxWidth ?? Infinity), height: Math.min(Math.ceil(document.body.getBoundingClientRect().height), most.maxHeight ?? Infinity) };
+  if (size === (size = JSON.stringify(now))) return;
+  send({ method: "ui/notifications/size-changed", params: now });
+}
+
+function Next({ answer: a, input, onAsk }) {
   if (!a.suggestions.length) return <p>There is nothing to suggest.</p>;
   return <>
-    <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "reason"]} numbers={[0, 3]} rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.reason ?? ""])} />
+    <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "reason", ...(onAsk ? ["then"] : [])]} numbers={[0, 3]} rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.reason ?? "",
+      ...(onAsk ? [<button type="button" aria-label={`What comes after ${s.id}`} onClick={() => onAsk("suggest_next", { ...input, context: [...(input.context ?? []), s.id] })}>After it</button>] : [])])} />
     {a.suggestions.map((s, i) => (s.terms ?? []).length > 0 && <details open={i === 0}><summary>Terms of {s.id}</summary><Waterfall suggestion={s} /></details>)}
   </>;
 }
@@ -57,19 +76,26 @@ function Map_({ answer }) {
 const VIEWS = { map: ["Map", Map_], next: ["Next", Next], plan: ["Plan", Plan] };
 
 function App({ view }) {
-  const [answer, set] = useState(null), [problem, fail] = useState("");
+  const [answer, set] = useState(null), [problem, fail] = useState(""), [input, give] = useState({});
   const [name, Screen] = VIEWS[view];
   useEffect(() => {
-    heard = (r) => (r.isError || !r.structuredContent ? fail((r.content ?? []).map((c) => c.text ?? "").join(" ") || "The tool failed.") : (fail(""), set(r.structuredContent)));
-    ask("ui/initialize", { protocolVersion: "2026-01-26", appInfo: { name: "waymark-" + view, version: "1" }, appCapabilities: {} }).then((r) => {
-      const theme = r?.hostContext?.theme;
-      if (theme) document.documentElement.dataset.theme = theme;
+    heard = (method, params) => {
+      if (method === "ui/notifications/tool-input") give(params?.arguments ?? {});
+      if (method === "ui/notifications/tool-result") take(params);
+      if (method === "ui/notifications/tool-cancelled") fail("The call was cancelled. " + (params?.reason ?? ""));
+    };
+    ask("ui/initialize", { protocolVersion: "2026-01-26", appInfo: { name: "waymark-" + view, version: "1" }, appCapabilities: { availableDisplayModes: ["inline", "fullscreen"] } }).then((r) => {
+      host = r?.hostCapabilities ?? {};
+      dress(r?.hostContext ?? {});
       send({ method: "ui/notifications/initialized", params: {} });
+      new ResizeObserver(measure).observe(document.body);
       if (view === "map") return ask("resources/read", { uri: "waymark://map" }).then((read) => set(JSON.parse(read.contents[0].text)));
     }).catch((e) => fail(e.message));
-    new ResizeObserver(() => send({ method: "ui/notifications/size-changed", params: { width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight } })).observe(document.body);
   }, []);
-  return <main><h1>{name}</h1>{problem && <p class="problem" role="alert">{problem}</p>}{answer ? <Screen answer={answer} /> : !problem && <p aria-live="polite">Waiting for the answer…</p>}</main>;
+  const take = (r) => (r.isError || !r.structuredContent ? fail((r.content ?? []).map((c) => c.text ?? "").join(" ") || "The tool failed.") : (fail(""), set(r.structuredContent)));
+  const call = (name, args) => ask("tools/call", { name, arguments: args }).then((r) => { give(args); take(r); }).catch((e) => fail(e.message));
+  return <main><h1>{name}</h1>{problem && <p class="problem" role="alert">{problem}</p>}{(input.context ?? []).length > 0 && <p>After {input.context.join(", ")}</p>}
+    {answer ? <Screen answer={answer} input={input} onAsk={host.serverTools && call} /> : !problem && <p aria-live="polite">Waiting for the answer…</p>}</main>;
 }
 
 render(<App view={document.documentElement.dataset.view} />, document.getElementById("app"));

@@ -2,9 +2,9 @@
 import { h, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { post } from "./api.js";
-import { Context, IdInput, Profile } from "./question.jsx";
-import { go } from "./route.js";
-import { Empty, Failed, number, Source, Table, warning } from "./ui.jsx";
+import { Context, IdInput, Profile, useQuestion } from "./question.jsx";
+import { go, href } from "./route.js";
+import { Failed, NoHistory, number, Source, Table, warning } from "./ui.jsx";
 import { Evidence } from "./map.jsx";
 import { WhatIf } from "./whatif.jsx";
 import { Waterfall } from "./waterfall.jsx";
@@ -21,7 +21,7 @@ function Explain({ question }) {
   return <section><h2>Why an id is, or is not, suggested</h2>
     <div class="row"><IdInput label="Tool or capability" value={id} onInput={set} onEnter={ask} /><button type="button" disabled={!id.trim()} onClick={ask}>Explain</button></div>
     <Failed error={state.error} />
-    {a && <><p><strong>{a.id}</strong>: {a.suggested ? `suggested, rank ${a.rank} of ${a.of}` : "not suggested"}. {a.absent_reason ?? a.reason}</p>
+    {a && <><p><strong>{a.id}</strong>: {a.suggested ? `suggested, rank ${a.rank} of ${a.of}` : "not suggested"}. {a.reason}{a.absent_reason && ` (${a.absent_reason})`}</p>
       <Table caption="Rules" head={["rule", "passed", "detail"]} rows={(a.filters ?? []).map((f) => [f.name, f.passed ? "yes" : "no", f.detail ?? ""])} />
       {(a.terms ?? []).length > 0 && <Waterfall suggestion={a} />}
       <Source request="POST /v1/explain" data={a} name="explain" /></>}
@@ -39,18 +39,16 @@ function Candidate({ s, rank, last }) {
 }
 
 export function Next({ route }) {
-  const [q, set] = useState(() => asked(route.query));
   const [state, show] = useState({ data: null, error: null });
   const address = route.query.toString();
   useEffect(() => {
     const now = asked(route.query), stop = new AbortController();
-    set(now);
-    post("/v1/next", now, stop.signal).then((data) => show({ data, error: null }), (error) => stop.signal.aborted || show({ data: null, error }));
+    post("/v1/next", now, stop.signal).then((data) => show({ of: address, data, error: null }), (error) => stop.signal.aborted || show({ of: address, data: null, error }));
     return () => stop.abort();
   }, [address]);
-  const change = (part) => { const now = { ...q, ...part }; set(now); return now; };
+  const [q, change] = useQuestion(address, asked(route.query));
   const ask = (now) => go("next", { ...now, limit: String(now.limit) });
-  const a = state.data;
+  const a = state.of === address ? state.data : null, last = q.context.at(-1);
   return <>
     <Context context={q.context} onChange={(context) => ask(change({ context }))} />
     <form onSubmit={(e) => { e.preventDefault(); ask(q); }}>
@@ -61,16 +59,16 @@ export function Next({ route }) {
     </form>
     <Failed error={state.error} />
     {a && <>
-      <p>Profile {a.model.profile}, model {a.model.version.slice(0, 19)}; stop here: {number(a.stop)}{a.abstained && "; abstained: nothing is confident enough"}</p>
-      {(a.warnings ?? []).map((w) => <p class="problem">{warning(w)}</p>)}
+      <p>Profile {a.model.profile}, model {a.model.version.slice(0, 19)}; probability that the task ends here {number(a.stop)}{a.abstained && "; abstained: nothing is confident enough"}</p>
+      {(a.warnings ?? []).map((w) => <p class="problem note">{warning(w)}</p>)}
       {(a.unknown_ids ?? []).length > 0 && <p class="problem">Unknown: {a.unknown_ids.map((u) => u.id).join(", ")}</p>}
       {a.suggestions.length === 0
-        ? <Empty command="waymark import history.jsonl">There is nothing to suggest.</Empty>
+        ? <NoHistory>There is nothing to suggest.</NoHistory>
         : <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "seen here", "successes", "failures", "reason"]} numbers={[0, 3, 4, 5, 6]}
           rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.evidence?.count ?? 0, s.evidence?.successes ?? 0, s.evidence?.failures ?? 0, s.reason ?? ""])} />}
-      <p class="soft">Successes and failures are those after the last step where enough are known, else those of the tool in all.</p>
+      {a.suggestions.length > 0 && <p class="soft">Successes and failures are those right after the last tool where at least 5 outcomes are known, else those of the tool in all.{last && <> <a href={href("operations", { after: last, order: "failures" })}>All calls right after {last}</a></>}</p>}
       <Source request="POST /v1/next" data={a} name="next" />
-      {a.suggestions.map((s, i) => <Candidate key={s.id} s={s} rank={i + 1} last={q.context.at(-1)} />)}
+      {a.suggestions.map((s, i) => <Candidate key={s.id} s={s} rank={i + 1} last={last} />)}
       <WhatIf question={{ context: q.context, intent: q.intent, profile: q.profile }} />
       <Explain question={{ context: q.context, intent: q.intent, profile: q.profile, limit: q.limit }} />
     </>}

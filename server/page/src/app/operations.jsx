@@ -3,14 +3,19 @@ import { h, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { events, post, request } from "./api.js";
 import { Dag } from "./dag.jsx";
+import { IdInput } from "./question.jsx";
+import { go } from "./route.js";
 import { Rules } from "./rules.jsx";
 import { Audit, Retention, Sources } from "./sources.jsx";
-import { Act, Empty, Failed, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
+import { Act, Empty, Failed, NoHistory, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
+
+/** The name of a part, and what it is. */
+const Head = ({ id }) => <><h2 tabIndex={-1}>{PARTS[id][0]}</h2><p class="soft about">{PARTS[id][1]}</p></>;
 
 /** A part that asks one route and shows its answer or the refusal, for a key may open some parts and not others. */
 function Part({ id, path, children }) {
   const got = useGet(path);
-  return <section id={id}><h2 tabIndex={-1}>{PARTS[id]}</h2><Failed error={got.error} />{got.data && children(got.data, got.again)}<Source request={"GET " + path} data={got.data} name={id} /></section>;
+  return <section id={id}><Head id={id} /><Failed error={got.error} />{got.data && children(got.data, got.again)}<Source request={"GET " + path} data={got.data} name={id} /></section>;
 }
 
 function Quarantine({ data, again }) {
@@ -19,7 +24,7 @@ function Quarantine({ data, again }) {
     <p>{t.reason}: {t.detail} <span class="soft">{time(t.since)}</span></p>
     {t.flags.length > 0 && <p class="wait">Flags: {t.flags.join(", ")}</p>}
     {(t.changes ?? []).length > 0 && <Table caption="Difference of the contracts" head={["part", "approved", "now"]} rows={t.changes.map((c) => [c.part, text(c.was), text(c.now)])} />}
-    {!(t.changes ?? []).length && (t.changed ?? []).length > 0 && <p>Changed: {t.changed.join(", ")}. The contract before is not kept.</p>}
+    {!(t.changes ?? []).length && (t.changed ?? []).length > 0 && <p>Changed: {t.changed.join(", ")}. What they were is not known.</p>}
     {t.description && <div class="text" tabIndex={0}>{t.description}</div>}
     <Act label={`Approve ${t.id}`} act={() => post("/v1/quarantine/approve", { tools: [{ id: t.id, fingerprint: t.fingerprint }] })} then={again} />
   </article>);
@@ -77,12 +82,19 @@ function Proposals({ data, again }) {
 
 const LEAST_SESSIONS = 20; // fewer say nothing about which tools nobody needs
 
+/** The calls and failures of the week that ends with a day, and of the week before, in words. */
+function weeks(days) {
+  const last = Date.parse(days.at(-1).day) / 86400000;
+  const [now, before] = [0, 7].map((from) => days.reduce((sum, d) => { const ago = last - Date.parse(d.day) / 86400000 - from; return ago >= 0 && ago < 7 ? { calls: sum.calls + d.calls, failures: sum.failures + d.failures } : sum; }, { calls: 0, failures: 0 }));
+  return `In the 7 days up to ${days.at(-1).day}, the last with a call, ${now.failures} of ${now.calls} calls failed; in the 7 days before, ${before.failures} of ${before.calls}.`;
+}
+
 /** Calls and failures of a tool, day by day. */
 function Days({ id }) {
   const path = `/v1/tool-stats?tool=${encodeURIComponent(id)}&days=60`, { data, error } = useGet(path);
   const days = [...(data?.tools[0]?.days ?? [])].reverse(), most = Math.max(1, ...days.map((d) => d.calls)), bar = (v) => (v / most) * 120;
   return <section class="card" aria-label={"Days of " + id}><h3>{id}, day by day</h3><Failed error={error} />
-    {data && (days.length === 0 ? <p class="soft">The time of its calls is not known.</p> : <>
+    {data && (days.length === 0 ? <p class="soft">The time of its calls is not known.</p> : <><p>{weeks(days)}</p>
       <Picture name={"days-" + id} label={`Calls of ${id} on ${days.length} days, failures in red; the table below has the same numbers`} width={Math.max(240, 20 + days.length * 14)} height={150}>
         {days.map((d, i) => <g><rect class="neutral" x={10 + i * 14} width={10} y={130 - bar(d.calls)} height={bar(d.calls)} /><rect class="down" x={10 + i * 14} width={10} y={130 - bar(d.failures)} height={bar(d.failures)} /><title>{d.day}: {d.calls}</title></g>)}
         <text x={10} y={146}>{days[0].day}</text><text x={Math.max(160, days.length * 14 - 54)} y={146}>{days.at(-1).day}</text>
@@ -94,16 +106,21 @@ function Days({ id }) {
 const SHOWN = 200; // rows of a table
 
 /** Tools by one number; the server sorts, for there may be far more than a table shows. */
-function ToolStats() {
-  const [chosen, choose] = useState(""), [by, order] = useState("calls"), path = `/v1/tool-stats?order=${by}&limit=${SHOWN}`;
+function ToolStats({ query }) {
+  const by = query.get("order") ?? "calls", after = query.get("after") ?? "", chosen = query.get("days") ?? "", [typed, type] = useState(null), tool = typed ?? after;
+  const path = `/v1/tool-stats?order=${by}&limit=${SHOWN}` + (after && "&after=" + encodeURIComponent(after));
+  const change = (part) => { type(null); go("operations", { order: query.get("order"), after, days: chosen, ...part }); };
   const { data, error } = useGet(path), used = (data?.tools ?? []).filter((t) => t.calls > 0);
-  return <section id="tools"><h2 tabIndex={-1}>Tools</h2><Failed error={error} />
-    {data && (data.used === 0 ? <Empty command="waymark import history.jsonl">No calls are recorded.</Empty> : <>
-      <label class="narrow">Order<select value={by} onChange={(e) => order(e.currentTarget.value)}>{Object.entries({ calls: "calls", failures: "failures", p95: "p95" }).map(([v, name]) => <option value={v}>{name}</option>)}</select></label>
-      <Table caption={`Tools by ${by}, in ${data.episodes} episodes of ${data.sessions} sessions${data.used > used.length ? `; the first ${used.length} of ${data.used}` : ""}`} numbers={[1, 2, 3, 4, 5]} head={["tool", "calls", "successes", "failures", "p50 ms", "p95 ms", "over time"]}
-        rows={used.map((t) => [t.id + (t.known ? "" : " (not in the catalog)"), t.calls, t.successes, t.failures, t.p50_ms ?? "–", t.p95_ms ?? "–", <button type="button" aria-label={"Days of " + t.id} onClick={() => choose(t.id)}>Days</button>])} />
+  useEffect(() => { if (query.size) document.getElementById("tools").scrollIntoView(); }, [after, !data]); // what stands above it grows as it is answered
+  return <section id="tools"><Head id="tools" />
+    <div class="row"><label>Order<select value={by} onChange={(e) => change({ order: e.currentTarget.value })}>{["calls", "failures", "p95"].map((v) => <option value={v}>{v}</option>)}</select></label>
+      <IdInput label="Only right after this tool" value={tool} onInput={type} onEnter={() => change({ after: tool.trim() })} /><button type="button" onClick={() => change({ after: tool.trim() })}>Show</button></div>
+    <Failed error={error} />
+    {data && (data.used === 0 && after ? <p class="soft">No call right after {after} is recorded.</p> : data.used === 0 ? <NoHistory>No calls are recorded.</NoHistory> : <>
+      <Table caption={`Tools by ${by}${after && " right after " + after}, in ${data.episodes} episodes of ${data.sessions} sessions${data.used > used.length ? `; the first ${used.length} of ${data.used}` : ""}`} numbers={[1, 2, 3, 4, 5]} head={["tool", "calls", "successes", "failures", "p50 ms", "p95 ms", "over time"]}
+        rows={used.map((t) => [t.id + (t.known ? "" : " (not in the catalog)"), t.calls, t.successes, t.failures, t.p50_ms ?? "–", t.p95_ms ?? "–", <button type="button" aria-label={"Days of " + t.id} onClick={() => change({ days: t.id })}>Days</button>])} />
       {chosen && <Days key={chosen} id={chosen} />}
-      {data.sessions >= LEAST_SESSIONS ? <Unused count={data.unused} /> : <p class="soft">Tools that were never called are listed from {LEAST_SESSIONS} sessions on.</p>}</>)}
+      {after ? null : data.sessions >= LEAST_SESSIONS ? <Unused count={data.unused} /> : <p class="soft">Tools that were never called are listed from {LEAST_SESSIONS} sessions on.</p>}</>)}
     <Source request={"GET " + path} data={data} name="tool-stats" /></section>;
 }
 
@@ -130,22 +147,36 @@ function Servers({ data: d }) {
 const ledger = (v) => Object.entries(v).filter(([, n]) => typeof n === "number").map(([k, n]) => [k.replaceAll("_", " "), number(n)]);
 
 /** The parts of the screen, those first that wait for a decision. */
-const PARTS = { quarantine: "Quarantine", proposals: "Proposals", tools: "Tools", servers: "Servers", sources: "Sources", rules: "Rules", jobs: "Jobs", checks: "Checks", retention: "Retention", tokens: "Token ledger", keys: "Keys", workspaces: "Workspaces", audit: "Audit" };
+const PARTS = {
+  quarantine: ["Quarantine", "Tools that are neither suggested nor called until you approve them: new or changed ones, and those whose texts are suspicious."],
+  proposals: ["Proposals", "Ways to use several tools that recur in the history. Approved, each is a capability, which is suggested and planned like a tool."],
+  tools: ["Tools", "Calls, outcomes and durations, from the whole history."],
+  servers: ["Servers", "Other MCP servers behind this one."],
+  sources: ["Sources", "Who recorded the history, and how much of it each may teach."],
+  rules: ["Rules", "What you decided about tools: never suggest, suggest first, count one for another."],
+  jobs: ["Jobs", "Builds of the model and other long work."],
+  checks: ["Checks", "What waymark doctor prints."],
+  retention: ["Retention", "How long the history is kept, and the room that it takes."],
+  tokens: ["Token ledger", "Tokens that a host saved because it searched for tools here in place of loading the texts of all, as far as it reported them."],
+  keys: ["Keys", "Who may use the server, and for what."],
+  workspaces: ["Workspaces", "Each has a history and a model of its own."],
+  audit: ["Audit", "Acts that change what is answered or who may ask."],
+};
 
-export function Operations({ stats }) {
+export function Operations({ stats, route }) {
   const show = (id) => () => { const part = document.getElementById(id); part?.scrollIntoView(); part?.querySelector("h2")?.focus(); };
   return <>
-    <nav class="parts" aria-label="Parts of this screen">{Object.entries(PARTS).map(([id, name]) => <button type="button" onClick={show(id)}>{name}</button>)}</nav>
+    <nav class="parts" aria-label="Parts of this screen">{Object.entries(PARTS).map(([id, [name]]) => <button type="button" onClick={show(id)}>{name}</button>)}</nav>
     <Part id="quarantine" path="/v1/quarantine">{(d, again) => <Quarantine data={d} again={again} />}</Part>
     <Part id="proposals" path="/v1/proposals">{(d, again) => <Proposals data={d} again={again} />}</Part>
-    <ToolStats />
+    <ToolStats query={route.query} />
     <Part id="servers" path="/v1/servers">{(d) => <Servers data={d} />}</Part>
-    <section id="sources"><h2 tabIndex={-1}>Sources</h2>{stats && <Sources stats={stats} />}</section>
-    <div id="rules"><Rules /></div>
+    <section id="sources"><Head id="sources" />{stats && <Sources stats={stats} />}</section>
+    <section id="rules"><Head id="rules" /><Rules /></section>
     <Part id="jobs" path="/v1/jobs">{(d, again) => <Jobs data={d} again={again} />}</Part>
     <Part id="checks" path="/v1/doctor">{(d) => <Table caption="Checks" head={["check", "result", "detail"]} rows={d.checks.map((c) => [c.name, c.ok ? "ok" : "not ok", c.detail])} />}</Part>
     <Part id="retention" path="/v1/retention">{(d, again) => <Retention data={d} again={again} />}</Part>
-    <section id="tokens"><h2 tabIndex={-1}>Token ledger</h2>{stats && <Table caption="Estimates" head={["what", "number"]} numbers={[1]} rows={ledger(stats.token_ledger)} />}</section>
+    <section id="tokens"><Head id="tokens" />{stats && <Table caption="Estimates" head={["what", "number"]} numbers={[1]} rows={ledger(stats.token_ledger)} />}</section>
     <Part id="keys" path="/v1/keys">{(d) => (d.keys.length
       ? <Table caption="Keys" head={["id", "name", "workspace", "agent", "scopes", "created"]} rows={d.keys.map((k) => [k.id, k.name, k.workspace, k.agent ?? "", k.scopes.join(", "), time(k.created_at)])} />
       : <Empty command="waymark keys create">There are no keys.</Empty>)}</Part>

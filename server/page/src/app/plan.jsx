@@ -3,7 +3,7 @@ import { h, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { post } from "./api.js";
 import { Dag } from "./dag.jsx";
-import { Context, Profile } from "./question.jsx";
+import { Context, Profile, useQuestion } from "./question.jsx";
 import { go, href } from "./route.js";
 import { Run, Runs } from "./runs.jsx";
 import { Failed, number, Source, Table, warning } from "./ui.jsx";
@@ -22,7 +22,7 @@ function Planned({ answer: a }) {
   const tasks = a.dag.tasks;
   return <>
     <p>confidence {number(a.confidence)}, profile {a.model.profile}. {a.rationale}</p>
-    {(a.warnings ?? []).map((w) => <p class="problem">{warning(w)}</p>)}
+    {(a.warnings ?? []).map((w) => <p class="problem note">{warning(w)}</p>)}
     {tasks.length > 0 && <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence, 2)}` }))} />}
     <Table caption="Tasks" head={["task", "tool", "kind", "confidence", "depends on", "arguments", "reason"]} numbers={[3]}
       rows={tasks.map((t) => [t.id, t.tool, t.kind, number(t.confidence), (t.depends_on ?? []).join(", "), list(t.arguments), t.reason ?? ""])} />
@@ -36,17 +36,14 @@ function Planned({ answer: a }) {
 }
 
 export function Plan({ route }) {
-  const [q, set] = useState(() => asked(route.query));
   const [state, show] = useState({ data: null, error: null });
   const address = route.query.toString(), run = route.query.get("run");
   useEffect(() => {
     const now = asked(route.query), stop = new AbortController();
-    set(now);
-    show({ data: null, error: null });
-    if (!run && (now.intent.trim() || now.context.length)) post("/v1/dag", now, stop.signal).then((data) => show({ data, error: null }), (error) => stop.signal.aborted || show({ data: null, error }));
+    if (!run && (now.intent.trim() || now.context.length)) post("/v1/dag", now, stop.signal).then((data) => show({ of: address, data, error: null }), (error) => stop.signal.aborted || show({ of: address, data: null, error }));
     return () => stop.abort();
   }, [address]);
-  const change = (part) => { const now = { ...q, ...part }; set(now); return now; };
+  const [q, change] = useQuestion(address, asked(route.query));
   const ask = (now) => go("plan", { ...now, max_steps: now.max_steps ? String(now.max_steps) : undefined });
   if (run) return <><p><a href={href("plan")}>All runs</a></p><Run id={run} /></>;
   return <>
@@ -57,8 +54,7 @@ export function Plan({ route }) {
       <label>Most tasks<input type="number" min={1} max={25} value={q.max_steps ?? ""} onInput={(e) => change({ max_steps: Number(e.currentTarget.value) || undefined })} /></label>
       <button>Plan</button>
     </form>
-    <Failed error={state.error} />
-    {state.data && <Planned answer={state.data} />}
+    {state.of === address && <><Failed error={state.error} />{state.data && <Planned answer={state.data} />}</>}
     <h2>Runs</h2><Runs state={route.query.get("state") ?? ""} />
   </>;
 }

@@ -21,6 +21,15 @@ export function IdInput({ label, value, onInput, onEnter, kinds }) {
   </label>;
 }
 
+/**
+ * The question of an address, and what was typed since: [question, change(part) → question].
+ * @template T @param {string} address @param {T} asked @returns {[T, (part: Partial<T>) => T]}
+ */
+export function useQuestion(address, asked) {
+  const [typed, type] = useState({ of: address, part: {} }), now = typed.of === address ? { ...asked, ...typed.part } : asked;
+  return [now, (part) => { type({ of: address, part: { ...now, ...part } }); return { ...now, ...part }; }];
+}
+
 /** @param {{context: string[], onChange: (context: string[]) => void}} p */
 export function Context({ context, onChange }) {
   const [id, set] = useState("");

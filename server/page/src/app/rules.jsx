@@ -29,7 +29,7 @@ function Add({ then }) {
 export function Rules() {
   const rules = useGet("/v1/rules"), renamed = useGet("/v1/renamed-tools"), pairs = renamed.data?.renamed ?? [];
   const again = () => { rules.again(); renamed.again(); };
-  return <section><h2 tabIndex={-1}>Rules</h2><Failed error={rules.error} />
+  return <><Failed error={rules.error} />
     {rules.data && (rules.data.rules.length === 0 ? <Empty command="waymark rule ban TOOL">There are no rules.</Empty>
       : <Table caption="Rules; undoing one restores the former answers" head={["kind", "rule", "action"]}
         rows={rules.data.rules.map((r) => [r.kind, words(r), <Act label={`Undo ${r.id}`} act={() => request("DELETE", "/v1/rules/" + encodeURIComponent(r.id))} then={again} />])} />)}
@@ -40,5 +40,5 @@ export function Rules() {
       : <Table caption="Tools that were used, and unused ones that look the same" head={["was", "may be now", "likeness", "action"]} numbers={[2]}
         rows={pairs.map((p) => [p.from, p.to, number(p.score, 2), <Act label={`Count ${p.from} for ${p.to}`} act={() => post("/v1/rules", { kind: "alias", tool: p.to, alias: p.from })} then={again} />])} />)}
     <Source request="GET /v1/renamed-tools" data={renamed.data} name="renamed-tools" />
-  </section>;
+  </>;
 }

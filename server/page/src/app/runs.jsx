@@ -53,7 +53,7 @@ export function Run({ id }) {
   const waits = new Set(r.waiting ?? []);
   return <>
     <p aria-live="polite">Run {r.id}: <strong>{r.state}</strong>. Started {time(r.started_at)}, ended {time(r.ended_at)}; {r.done} done, {r.failed} failed, {r.skipped} skipped. {r.error}</p>
-    {(r.warnings ?? []).map((w) => <p class="problem">{w}</p>)}
+    {(r.warnings ?? []).map((w) => <p class="problem note">{w}</p>)}
     {!r.ended_at && <Act label="Cancel the run" confirm="Cancel this run?" act={() => post(path + "/cancel", {})} then={again} />}
     {[...waits].map((node) => <div class="card"><p>Node {node} waits for approval: {r.nodes.find((n) => n.id === node)?.tool}.</p>{waitsFor(r, node)}<div class="row">
       <Act label={`Approve ${node}`} act={decide(node, false)} then={again} /><Act label={`Deny ${node}`} act={decide(node, true)} then={again} /></div></div>)}
@@ -62,7 +62,7 @@ export function Run({ id }) {
     <Table caption="Nodes" head={["node", "tool", "state", "attempts", "started", "ms", "error or reason"]} numbers={[3, 5]}
       rows={r.nodes.map((n) => [n.id, n.tool, n.state, n.attempts ?? 0, time(n.started_at), n.duration_ms ?? "–", n.error ?? n.reason ?? ""])} />
     {r.nodes.map((n) => (n.arguments || n.result) && <details><summary>Arguments and result of {n.id}</summary><pre tabIndex={0}>{JSON.stringify({ arguments: n.arguments, result: n.result }, null, 2)}</pre></details>)}
-    {r.output !== undefined && <><h3>Output</h3><pre tabIndex={0}>{JSON.stringify(r.output, null, 2)}</pre></>}
+    {r.output !== undefined && <><h2>Output</h2><pre tabIndex={0}>{JSON.stringify(r.output, null, 2)}</pre></>}
     <Source request={"GET " + path} data={r} name={r.id} />
     {r.ended_at && <><h2>Run it again</h2><p class="soft">The same tasks and arguments, checked against the catalog as it is now; approvals are asked for again.</p>
       <Start label="Replay" confirm="Call these tools again?" begin={(b) => post(path + "/replay", b)} onPlan={setDry} onRun={(n) => go("plan", { run: n.id })} />

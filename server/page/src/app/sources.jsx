@@ -1,7 +1,7 @@
 // Who recorded the history, what is unusual about it, and how long it is kept.
 import { h, Fragment } from "preact";
 import { post } from "./api.js";
-import { Act, Empty, number, Source, Table, time } from "./ui.jsx";
+import { Act, NoHistory, number, Source, Table, time } from "./ui.jsx";
 
 const percent = (n, of) => (of ? ((100 * n) / of).toFixed(1) + " %" : "–");
 const size = (bytes) => (bytes >= 1 << 20 ? number(bytes / (1 << 20), 1) + " MiB" : number(bytes / 1024, 1) + " KiB");
@@ -9,7 +9,7 @@ const size = (bytes) => (bytes >= 1 << 20 ? number(bytes / (1 << 20), 1) + " MiB
 export function Sources({ stats }) {
   const names = Object.keys(stats.sources ?? {}).sort(), limited = stats.limited ?? {}, unusual = stats.anomalies ?? [];
   const all = names.reduce((n, s) => n + stats.sources[s], 0), teaching = names.reduce((n, s) => n + stats.sources[s] - (limited[s] ?? 0), 0);
-  if (!names.length) return <Empty command="waymark import history.jsonl">Nobody has recorded anything.</Empty>;
+  if (!names.length) return <NoHistory>Nobody has recorded anything.</NoHistory>;
   return <>
     {unusual.length > 0 && <Table caption="Unusual about a source" head={["source", "kind", "detail"]} rows={unusual.map((a) => [a.source, a.kind, a.detail])} />}
     <Table caption="Sources of the history; limited episodes teach nothing more, influence is the share of those that teach" numbers={[1, 2, 3, 4]} head={["source", "episodes", "share", "limited", "influence"]}

@@ -19,7 +19,7 @@ const WARNINGS = {
 export const warning = (code) => (WARNINGS[code] ? `${WARNINGS[code]} (${code})` : code);
 
 /**
- * What a path answers, asked again whenever one of deps changes or again() is called.
+ * What a path answers, nothing while it is not the answer of this path, asked again whenever one of deps changes or again() is called.
  * @returns {{data: any, error: any, again: () => void}}
  */
 export function useGet(path, deps = []) {
@@ -28,20 +28,24 @@ export function useGet(path, deps = []) {
   useEffect(() => {
     if (!path) return set({ data: null, error: null });
     const stop = new AbortController();
-    get(path, stop.signal).then((data) => set({ data, error: null }), (error) => stop.signal.aborted || set({ data: null, error }));
+    get(path, stop.signal).then((data) => set({ path, data, error: null }), (error) => stop.signal.aborted || set({ path, data: null, error }));
     return () => stop.abort();
   }, [path, turn, ...deps]);
-  return { ...state, again: () => again((t) => t + 1) };
+  const own = state.path === path;
+  return { data: own ? state.data : null, error: own ? state.error : null, again: () => again((t) => t + 1) };
 }
 
 export function Failed({ error }) {
   return error ? <p class="problem" role="alert">{error.message}</p> : null;
 }
 
-/** What fills an empty place. */
+/** What an empty place says: what is missing, and the command that adds it. */
 export function Empty({ children, command }) {
-  return <p class="empty">{children} {command && <>Fill it with <code>{command}</code>.</>}</p>;
+  return <p class="empty">{children} {command && <>On the command line: <code>{command}</code>.</>}</p>;
 }
+
+/** Where no history is. */
+export const NoHistory = ({ children }) => <p class="empty">{children} <code>waymark import ~/.claude/projects</code> reads the sessions of Claude Code, <code>waymark import sample</code> an example; <code>waymark import --help</code> lists what else can be read.</p>;
 
 /** The request behind what is shown, and its answer as a file of JSON. */
 export function Source({ request, data, name }) {
@@ -84,7 +88,7 @@ export function SaveSVG({ of, name }) {
     a.click();
     URL.revokeObjectURL(a.href);
   };
-  return <button type="button" onClick={save}>Save as SVG</button>;
+  return <button type="button" class="save" onClick={save}>Save as SVG</button>;
 }
 
 /** A picture that can be saved. */

@@ -57,8 +57,8 @@ export function Start({ begin, label, confirm, onRun, onPlan }) {
   const submit = (e) => { e.preventDefault(); if (window.confirm(confirm)) start(false); };
   return <form class="start" onSubmit={submit} aria-label={label}>
     {form && Object.entries(form.properties).flatMap(([task, part]) => (part.properties
-      ? Object.entries(part.properties).map(([name, schema]) => <Field task={`${task} ${part.title ?? ""}`.trim()} name={name} schema={schema} required={(part.required ?? []).includes(name)} value={given[task + "." + name]} onInput={(v) => set({ ...given, [task + "." + name]: v })} />)
-      : [<Field task="run" name={task} schema={part} required={(form.required ?? []).includes(task)} value={given[task]} onInput={(v) => set({ ...given, [task]: v })} />]))}
+      ? Object.entries(part.properties).map(([name, schema]) => <Field task={`${task} ${part.title ?? ""}`.trim()} name={name} schema={schema} required={(part.required ?? []).includes(name)} value={given[task + "." + name]} onInput={(v) => set((g) => ({ ...g, [task + "." + name]: v }))} />)
+      : [<Field task="run" name={task} schema={part} required={(form.required ?? []).includes(task)} value={given[task]} onInput={(v) => set((g) => ({ ...g, [task]: v }))} />]))}
     <div class="row"><button type="button" disabled={busy} onClick={(e) => e.currentTarget.form.reportValidity() && start(true)}>Show what a run would do</button><button disabled={busy}>{label}</button></div>
     <Failed error={error} />
   </form>;
