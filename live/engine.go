@@ -144,6 +144,8 @@ type startBuild struct {
 	starting *building       // a build that was cut short, under way since the start; nil: none
 	blank    bool            // nothing is measured before it
 	patience <-chan struct{} // closed when questions stop waiting for it
+	asked    chan struct{}   // closed when a question waits for it
+	once     sync.Once       // of asked
 }
 
 // An answerLog takes the answers that are served.
@@ -185,6 +187,7 @@ func open(ctx context.Context, name, shared string, log storage.Log, table stora
 		name: name, log: log, table: table, opts: opts.filled(), ops: make(chan *op, 256),
 		life: lifecycle{ctx: background, stop: stop, closing: make(chan struct{}), closed: make(chan struct{})},
 	}
+	e.resume.asked = make(chan struct{})
 	if opts.Shared != nil {
 		e.replica = &replica{log: opts.Shared, name: shared, started: make(chan struct{})}
 	}
@@ -303,6 +306,7 @@ func (e *Engine) settled(ctx context.Context) error {
 	if e.resume.starting == nil {
 		return nil
 	}
+	e.resume.once.Do(func() { close(e.resume.asked) })
 	patience := e.resume.patience
 	if e.resume.blank {
 		patience = nil

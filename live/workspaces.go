@@ -28,7 +28,7 @@ type Workspaces struct {
 	sweep  *time.Timer // of [Options.Idle]
 	stop   func()      // of what follows the shared log
 
-	logged atomic.Pointer[[]string] // the workspaces of the shared log, when it was last looked at
+	logged atomic.Pointer[[]string] // the logs of workspaces in the shared log, when it was last looked at
 	pace   *atomic.Int64            // the time between two looks at the shared log
 
 	removed atomic.Pointer[func(name string)] // of OnRemoved
@@ -84,12 +84,24 @@ func NewWorkspaces(store storage.Store, opts Options) *Workspaces {
 // openShared opens the workspaces of the shared log as they appear, so that they are followed before anybody asks: in a
 // fleet those that this replica owns, while those that it owns no more are unloaded.
 func (w *Workspaces) openShared(ctx context.Context) {
-	fleet := w.opts.Fleet
-	for ctx.Err() == nil {
-		names, err := w.sharedNames(ctx)
-		if err == nil {
-			w.logged.Store(&names)
+	fleet, measure := w.opts.Fleet, func() {}
+	if fleet != nil { // who will answer soon loads first, and measures what others have built then
+		for range cap(w.opts.slots) {
+			w.opts.slots <- struct{}{}
 		}
+		measure = sync.OnceFunc(func() {
+			for range cap(w.opts.slots) {
+				<-w.opts.slots
+			}
+		})
+	}
+	for ctx.Err() == nil {
+		logs, err := w.opts.Shared.Workspaces(ctx)
+		if err == nil {
+			w.logged.Store(&logs)
+		}
+		names, e := w.sharedNames(ctx)
+		err = errors.Join(err, e)
 		loaded := err == nil
 		for _, name := range names {
 			if fleet != nil && !fleet.Loads(name) {
@@ -107,6 +119,9 @@ func (w *Workspaces) openShared(ctx context.Context) {
 			if loaded {
 				fleet.Loaded(ctx)
 			}
+			if loaded || err != nil {
+				measure()
+			}
 			w.unload(w.opts.Now().Add(-w.opts.Linger), fleet.Keeps)
 			if e := w.dropCopies(ctx, fleet.Keeps); e != nil && ctx.Err() == nil {
 				w.opts.Logger.Warn("copies of workspaces of other replicas could not be cleared; this is tried again", "error", e)
@@ -122,10 +137,9 @@ func (w *Workspaces) openShared(ctx context.Context) {
 	}
 }
 
-// sharedNames lists the workspaces of the shared log that were not deleted.
+// sharedNames lists the workspaces that the shared log had when it was last looked at, without those deleted since.
 func (w *Workspaces) sharedNames(ctx context.Context) (names []string, err error) {
-	logs, err := w.opts.Shared.Workspaces(ctx)
-	for _, log := range logs {
+	for _, log := range *w.logged.Load() {
 		name := eventlog.Workspace(log)
 		if now, e := w.logName(ctx, name); e != nil || now != log || name == eventlog.ControlLog {
 			err = errors.Join(err, e)
@@ -192,15 +206,12 @@ func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
 	if ok || err != nil || w.opts.Shared == nil {
 		return ok, err
 	}
-	if slices.Contains(*w.logged.Load(), name) {
-		return true, nil
+	log, err := w.logName(ctx, name)
+	if err != nil || slices.Contains(*w.logged.Load(), log) {
+		return err == nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()
-	log, err := w.logName(ctx, name)
-	if err != nil {
-		return false, err
-	}
 	head, err := w.opts.Shared.Head(ctx, log) // it may be new
 	return err == nil && head.Seq > 0, nil    // while the log does not answer, there is what is here
 }
@@ -494,7 +505,11 @@ func (w *Workspaces) unload(since time.Time, keeps func(name string) bool) {
 // List names the workspaces, in order, also those that are in the shared log alone.
 func (w *Workspaces) List(ctx context.Context) ([]string, error) {
 	names, err := w.store.Workspaces(ctx)
-	names = append(names, *w.logged.Load()...)
+	if err == nil {
+		var shared []string
+		shared, err = w.sharedNames(ctx)
+		names = append(names, shared...)
+	}
 	slices.Sort(names)
 	return slices.Compact(names), err
 }

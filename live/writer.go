@@ -401,6 +401,8 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 			case w.opts.slots <- struct{}{}:
 				defer func() { <-w.opts.slots }()
 				return f(ctx)
+			case <-w.resume.asked: // a question waits for it
+				return f(ctx)
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}

@@ -137,7 +137,10 @@ func (s *Server) handOn(c *gin.Context) {
 			c.Abort()
 			return
 		case errors.As(failed, &dial) && dial.Op == "dial": // nothing has been sent
-		case !again || c.Request.Context().Err() != nil:
+		case c.Request.Context().Err() != nil:
+			problem.Fail(c, c.Request.Context().Err())
+			return
+		case !again:
 			problem.Fail(c, errors.Join(failed, problem.New(http.StatusServiceUnavailable, "the replica that answers for this workspace broke off; whether it did what was asked is not known")))
 			return
 		}
