@@ -274,6 +274,7 @@ func TestBrowserDecidesWithoutAMouse(t *testing.T) {
 	accessible(t, ctx, "what a run would do")
 	enter("Run")
 	shows(t, ctx, "waits for approval")
+	waitFor(t, ctx, `getComputedStyle(document.querySelector("rect.awaiting_approval")).strokeWidth === "2px"`) // it stands out
 	accessible(t, ctx, "a run that waits")
 	enter("Approve t1")
 	waitFor(t, ctx, `document.querySelector("main strong").textContent === "done"`)
