@@ -191,6 +191,12 @@ func TestBrowserSignsInByALink(t *testing.T) {
 	ctx, problems := tab(t)
 	require.Contains(t, open(t, ctx, base, "map", "input[type=password]"), "API key")
 
+	fill(t, ctx, "API key", "wmk_wrong")
+	clickButton(t, ctx, "Sign in")
+	shows(t, ctx, "the credential is unknown or revoked")
+	waitFor(t, ctx, `sessionStorage.length === 0 && !document.querySelector("header button")`) // it is not kept
+	accessible(t, ctx, "a key that is refused")
+
 	link := waymark("open", "--print")
 	require.Contains(t, link, "/#/sign-in?code=")
 	require.NoError(t, chromedp.Run(ctx, chromedp.Navigate(link), chromedp.WaitVisible("svg.map", chromedp.ByQuery)))
