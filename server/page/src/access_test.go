@@ -191,6 +191,12 @@ func TestBrowserSignsInByALink(t *testing.T) {
 	ctx, problems := tab(t)
 	require.Contains(t, open(t, ctx, base, "map", "input[type=password]"), "API key")
 
+	fill(t, ctx, "API key", "wmk_wrong")
+	clickButton(t, ctx, "Sign in")
+	shows(t, ctx, "the credential is unknown or revoked")
+	waitFor(t, ctx, `sessionStorage.length === 0 && !document.querySelector("header button")`) // it is not kept
+	accessible(t, ctx, "a key that is refused")
+
 	link := waymark("open", "--print")
 	require.Contains(t, link, "/#/sign-in?code=")
 	require.NoError(t, chromedp.Run(ctx, chromedp.Navigate(link), chromedp.WaitVisible("svg.map", chromedp.ByQuery)))
@@ -274,6 +280,7 @@ func TestBrowserDecidesWithoutAMouse(t *testing.T) {
 	accessible(t, ctx, "what a run would do")
 	enter("Run")
 	shows(t, ctx, "waits for approval")
+	waitFor(t, ctx, `getComputedStyle(document.querySelector("rect.awaiting_approval")).strokeWidth === "2px"`) // it stands out
 	accessible(t, ctx, "a run that waits")
 	enter("Approve t1")
 	waitFor(t, ctx, `document.querySelector("main strong").textContent === "done"`)

@@ -27,15 +27,15 @@ function Follow({ code }) {
     history.replaceState(null, "", href("sign-in"));
     signIn(code).then(() => location.replace(href("map")), set);
   }, []);
-  return error ? <main><h1>Sign in</h1><p class="problem" role="alert">{error.message}</p></main> : <main><h1>Sign in</h1><p>Signing in…</p></main>;
+  return error ? <main id="main" tabIndex={-1}><h1>Sign in</h1><p class="problem" role="alert">{error.message}</p></main> : <main id="main" tabIndex={-1}><h1>Sign in</h1><p>Signing in…</p></main>;
 }
 
 /** Asks for a key, which this tab keeps until it is closed. */
 function SignIn({ done, problem }) {
-  const [value, set] = useState("");
-  const submit = (e) => { e.preventDefault(); setKey(value.trim()); done(); };
-  return <main><h1>Sign in</h1>
-    {key() ? <p class="problem" role="alert">{problem}</p> : <p>This server shows its data to those who have a key.</p>}
+  const [value, set] = useState(""), [tried, attempt] = useState(Boolean(key()));
+  const submit = (e) => { e.preventDefault(); setKey(value.trim()); attempt(true); done(); };
+  return <main id="main" tabIndex={-1}><h1>Sign in</h1>
+    {tried ? <p class="problem" role="alert">{problem}</p> : <p>This server shows its data to those who have a key.</p>}
     <form onSubmit={submit}><label class="wide">API key
       <input type="password" autocomplete="off" value={value} onInput={(e) => set(e.currentTarget.value)} /></label>
       <button>Sign in</button></form>
@@ -54,6 +54,7 @@ function Screens({ route }) {
   const { data: stats, error } = useGet("/v1/stats", [turn]);
   const [name, Screen, about] = SCREENS[route.screen] ?? SCREENS.map;
   useEffect(() => { document.title = name + " · Waymark"; }, [name]);
+  useEffect(() => { if (error?.status === 401) setKey(""); }, [error]); // a key that is refused is not kept
   useEffect(() => { document.documentElement.dataset.ready = String(Boolean(stats || error)); });
   return <>
     <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.querySelector("main").focus(); }}>Skip to the content</a>
@@ -62,7 +63,7 @@ function Screens({ route }) {
         <a href={href(id)} aria-current={label === name ? "page" : undefined}>{label}</a>)}</nav>
       <span class="soft right">{stats && `${stats.tools + stats.observed_tools} tools, ${stats.capabilities} capabilities, ${stats.episodes} episodes`}</span>
       <a href="/status">Status</a><a href="/docs">API</a>
-      {key() && <button type="button" onClick={() => { setKey(""); again(turn + 1); }}>Sign out</button>}
+      {key() && error?.status !== 401 && <button type="button" onClick={() => { setKey(""); again(turn + 1); }}>Sign out</button>}
     </header>
     {error?.status === 401 || error?.status === 403 ? <SignIn problem={error.message} done={() => again(turn + 1)} />
       : <main id="main" tabIndex={-1}><h1>{name}</h1><p class="soft about">{about}</p><Screen key={turn + name} route={route} stats={stats} failed={error} /></main>}

@@ -41,9 +41,9 @@ function Jobs({ data, again }) {
     return () => stop.abort();
   }, [running?.id]);
   return <><Act label="Rebuild the model" act={() => post("/v1/rebuild", {})} then={again} />
-    <Table caption="Jobs, the newest first" numbers={[3]} head={["job", "state", "reason", "progress", "started", "ended", "action"]}
+    {data.jobs.length === 0 ? <p class="soft">No job has run since the server was started.</p> : <Table caption="Jobs, the newest first" numbers={[3]} head={["job", "state", "reason", "progress", "started", "ended", "action"]}
       rows={data.jobs.map((j) => [j.id, j.state + (j.error ? ": " + j.error : ""), j.reason, number(j.progress, 2), time(j.started_at), time(j.finished_at),
-        j.state === "running" && <Act label={`Cancel ${j.id}`} act={() => request("DELETE", "/v1/jobs/" + encodeURIComponent(j.id))} then={again} />])} /></>;
+        j.state === "running" && <Act label={`Cancel ${j.id}`} act={() => request("DELETE", "/v1/jobs/" + encodeURIComponent(j.id))} then={again} />])} />}</>;
 }
 
 /** The capability of a proposal, which may be edited before it is approved. */

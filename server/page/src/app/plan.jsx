@@ -26,7 +26,7 @@ function Planned({ answer: a }) {
     {tasks.length > 0 && <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence, 2)}` }))} />}
     <Table caption="Tasks" head={["task", "tool", "kind", "confidence", "depends on", "arguments", "reason"]} numbers={[3]}
       rows={tasks.map((t) => [t.id, t.tool, t.kind, number(t.confidence), (t.depends_on ?? []).join(", "), list(t.arguments), t.reason ?? ""])} />
-    {a.alternatives.length > 0 && <Table caption="Alternatives" head={["for", "id", "score"]} numbers={[2]} rows={a.alternatives.map((x) => [x.for, x.id, number(x.score)])} />}
+    {a.alternatives.length > 0 && <Table caption="Alternatives" head={["for", "id", "score"]} numbers={[2]} rows={a.alternatives.map((x) => [x.for || "any", x.id, number(x.score)])} />}
     {a.rejected_edges.length > 0 && <Table caption="Links that were left out" head={["from", "to", "reason"]} rows={a.rejected_edges.map((x) => [x.from, x.to, x.reason ?? ""])} />}
     <Source request="POST /v1/dag" data={a} name="dag" />
     {tasks.map((t) => <details><summary>Terms of {t.id}: {t.tool}</summary><Waterfall suggestion={{ ...t, id: t.tool, score: t.confidence }} /></details>)}

@@ -21,7 +21,7 @@ export function Sources({ stats }) {
 
 export function Retention({ data: d, again }) {
   const days = d.keep_for_ms / 86400000, rules = [d.keep_for_ms > 0 && `episodes older than ${number(days, 1)} days`, d.keep_episodes > 0 && `all but the newest ${d.keep_episodes} episodes`].filter(Boolean);
-  const disk = d.disk ? [["database on the disk", size(d.disk.used_bytes)], ["free on the disk", size(d.disk.free_bytes)], ["days until writes are refused", d.disk.days_until_full === null ? "nothing was recorded in the last 30 days" : number(d.disk.days_until_full, 0)],
+  const disk = d.disk ? [["database on the disk", size(d.disk.used_bytes)], ["free on the disk", size(d.disk.free_bytes)], ["days until writes are refused", d.disk.days_until_full === null ? "nothing was recorded in the last 30 days" : d.disk.days_until_full > 36500 ? "more than a hundred years" : number(d.disk.days_until_full, 0)],
     ...d.disk.after.map((f) => [`database in ${f.days} days`, size(f.bytes)])] : [];
   return <>
     <p>{rules.length ? `Once a day is forgotten: ${rules.join(", and ")}.` : <>Nothing is forgotten by itself. <code>waymark serve --keep-for 2160h</code> forgets what is older.</>}</p>

@@ -36,7 +36,7 @@ export function useGet(path, deps = []) {
 }
 
 export function Failed({ error }) {
-  return error ? <p class="problem" role="alert">{error.message}</p> : null;
+  return error ? <p class={error.status === 403 ? "problem note" : "problem"} role="alert">{error.message}</p> : null;
 }
 
 /** What an empty place says: what is missing, and the command that adds it. */
