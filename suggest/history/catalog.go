@@ -82,7 +82,20 @@ func (s *State) catalog() *Catalog {
 
 // Alias replaces the aliases. What was counted under an alias counts for the tool it stands for from the next
 // [State.Freeze] on; without the alias it counts for itself again.
-func (s *State) Alias(a catalog.Aliases) { s.aliases, s.view = a, nil }
+func (s *State) Alias(a catalog.Aliases) {
+	s.aliases, s.view = a, nil
+	for _, id := range slices.Sorted(maps.Keys(s.caps)) {
+		s.numberTools(s.caps[id])
+	}
+}
+
+// numberTools gives each tool of a capability a node, under its names in the catalog and of now.
+func (s *State) numberTools(c catalog.Capability) {
+	for _, t := range c.Tools {
+		s.node(t)
+		s.node(s.aliases.Of(t))
+	}
+}
 
 // Aliases are those in force.
 func (s *State) Aliases() catalog.Aliases { return s.aliases }

@@ -200,9 +200,7 @@ func (s *State) PutTool(t catalog.Tool) {
 // PutCapability adds a capability or replaces it.
 func (s *State) PutCapability(c catalog.Capability) {
 	delete(s.gone, s.node(c.ID))
-	for _, t := range c.Tools {
-		s.node(t)
-	}
+	s.numberTools(c)
 	s.caps[c.ID] = c
 	s.view, s.bypasses.using = nil, nil
 }
