@@ -74,14 +74,17 @@ with --replace. waymark uninit takes everything out again.`,
 			}
 			o.hook = o.hook || o.whisper
 			p, server, hooks, err := a.hostConfig(i, o)
-			if err != nil || o.print {
-				return cmp.Or(err, a.printInit(p))
+			if err != nil {
+				return err
+			}
+			if o.print {
+				return a.printInit(p)
 			}
 			return a.writeHost(i, o, false, func(text []byte) ([]byte, error) {
-				if err := replaceable(i, text, o.replace); err != nil {
+				if err := replaceable(i, text, o); err != nil {
 					return nil, err
 				}
-				return withServer(i, text, server)
+				return withServer(i, text, server, o.url)
 			},
 				func(text []byte) ([]byte, error) { return withHooks(text, hooks, hosts[i].flat) })
 		},
@@ -111,11 +114,12 @@ difference. Nothing else in the files is touched.`,
 				return err
 			}
 			o.hook = hosts[i].hooks != ""
-			return a.writeHost(i, o, true, func(text []byte) ([]byte, error) { return withoutServer(i, text) },
+			return a.writeHost(i, o, true, func(text []byte) ([]byte, error) { return withoutServer(i, text, o.url) },
 				func(text []byte) ([]byte, error) { return withHooks(text, nil, hosts[i].flat) })
 		},
 	}
 	o.flags(cmd)
+	cmd.Flags().StringVar(&o.url, "url", "", "`address` of a server elsewhere that is Waymark")
 	return cmd
 }
 

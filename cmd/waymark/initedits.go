@@ -126,6 +126,7 @@ func (a *app) writeHost(i int, o initOptions, undo bool, servers, hooks func([]b
 		files = files[:1]
 	}
 	edits := []edit{}
+	var left error // a file that cannot be undone does not keep the other from it
 	for _, f := range files {
 		if f.name == "" {
 			return usagef("%s keeps no such file in a project; leave out --project", h.name)
@@ -149,13 +150,21 @@ func (a *app) writeHost(i int, o initOptions, undo bool, servers, hooks func([]b
 			}
 		}
 		if e.after, err = f.change(e.before); err != nil {
-			return rejected{fmt.Errorf("%s cannot be changed: %w; %s", path, err, byHand)}
+			err = rejected{fmt.Errorf("%s cannot be changed: %w; %s", path, err, byHand)}
+			if !undo {
+				return err
+			}
+			left = errors.Join(left, err)
+			continue
 		}
 		if !bytes.Equal(e.before, e.after) {
 			edits = append(edits, e)
 		}
 	}
-	return a.apply(edits, o.yes, undo)
+	if len(edits) == 0 && left != nil {
+		return left
+	}
+	return errors.Join(a.apply(edits, o.yes, undo), left)
 }
 
 // apply shows edits, asks, and writes them; undo takes out what is left empty.

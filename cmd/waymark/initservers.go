@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"waymark/cmd/waymark/internal/hostfile"
+	"waymark/gateway"
 	"waymark/ingest"
 )
 
@@ -40,10 +42,12 @@ func readServer(i int, text []byte) (there serverThere, err error) {
 	return there, err
 }
 
-// runs reports whether the server is Waymark, if there is one.
-func (s serverThere) runs() bool {
+// runs reports whether the server is Waymark, as far as can be seen, or none: the command of Waymark, an address of this
+// machine, or the one named.
+func (s serverThere) runs(address string) bool {
 	if s.Command == "" {
-		return s.URL == "" || strings.HasSuffix(s.URL, "/mcp")
+		u, err := url.Parse(s.URL)
+		return s.URL == "" || s.URL == address || err == nil && strings.HasSuffix(u.Path, "/mcp") && gateway.IsLoopback(u.Hostname())
 	}
 	name := strings.TrimSuffix(s.Command[strings.LastIndexAny(s.Command, `/\`)+1:], ".exe")
 	return (name == "waymark" || s.Command == programPath()) && len(s.Args) > 0 && s.Args[0] == "mcp"
@@ -60,13 +64,13 @@ func (s serverThere) String() string {
 var ownArguments = regexp.MustCompile(`^(mcp(\n--(data|workspace)\n.*|\n--connect)*)?$`)
 
 // replaceable fails where a server of the name is not one that init wrote. Arguments of the user's own would be lost.
-func replaceable(i int, text []byte, whatever bool) error {
+func replaceable(i int, text []byte, o initOptions) error {
 	there, err := readServer(i, text)
-	if err != nil || whatever {
+	if err != nil || o.replace {
 		return err
 	}
 	with := ""
-	if there.runs() {
+	if there.runs(o.url) {
 		if ownArguments.MatchString(strings.Join(there.Args, "\n")) {
 			return nil
 		}
@@ -75,14 +79,17 @@ func replaceable(i int, text []byte, whatever bool) error {
 	return fmt.Errorf("its server %q %s%s, which waymark init did not write: rename it there, or replace it with --replace", "waymark", there, with)
 }
 
-func withServer(i int, text []byte, server map[string]any) (after []byte, err error) {
+// withServer keeps what a user added to a server that is Waymark; of one that is not, nothing stays.
+func withServer(i int, text []byte, server map[string]any, address string) (after []byte, err error) {
+	there, err := readServer(i, text)
+	own := err == nil && there.runs(address)
 	if hosts[i].servers == "" {
-		return withTable(text, server)
+		return withTable(text, server, own)
 	}
 	path := []string{hosts[i].servers, "waymark"}
 	if was, err := hostfile.Get(text, path...); err != nil {
 		return nil, err
-	} else if was == nil {
+	} else if was == nil || !own {
 		return hostfile.Set(text, server, path...)
 	}
 	for _, name := range ownMembers {
@@ -105,7 +112,7 @@ func withServer(i int, text []byte, server map[string]any) (after []byte, err er
 }
 
 // withTable is withServer for TOML.
-func withTable(text []byte, server map[string]any) (after []byte, err error) {
+func withTable(text []byte, server map[string]any, own bool) (after []byte, err error) {
 	var before struct {
 		Servers map[string]map[string]any `toml:"mcp_servers"`
 	}
@@ -116,7 +123,7 @@ func withTable(text []byte, server map[string]any) (after []byte, err error) {
 	for _, name := range ownMembers {
 		delete(there, name)
 	}
-	if len(there) > 0 {
+	if own && len(there) > 0 {
 		maps.Copy(there, server)
 		whole, err := toml.Marshal(map[string]any{"mcp_servers": map[string]any{"waymark": there}})
 		if err != nil {
@@ -131,10 +138,16 @@ func withTable(text []byte, server map[string]any) (after []byte, err error) {
 	return after, err
 }
 
-var errInline = errors.New("its servers are written as an inline table or with dotted keys, to which no table can be added")
+var errInline = errors.New("its servers are written in a form that is not changed here, such as an inline table, dotted or quoted keys")
 
-func withoutServer(i int, text []byte) (after []byte, err error) {
-	if there, err := readServer(i, text); err == nil && !there.runs() {
+func withoutServer(i int, text []byte, address string) (after []byte, err error) {
+	there, err := readServer(i, text)
+	switch {
+	case err != nil:
+		return nil, err
+	case !there.runs(address) && there.Command == "":
+		return nil, fmt.Errorf("its server %q %s, which may not be Waymark (if it is: uninit --url %s)", "waymark", there, there.URL)
+	case !there.runs(address):
 		return nil, fmt.Errorf("its server %q %s, not Waymark", "waymark", there)
 	}
 	if hosts[i].servers != "" {
