@@ -29,7 +29,7 @@ type Rule struct {
 	Kind   string `json:"kind" enum:"ban,pin,alias,trust,split" doc:"ban: the tool is never suggested. pin: it is suggested first. alias: calls of another id count for it. trust: what a source with a key reports counts in full. split: each label of its episodes counts as a source of its own."`
 	Tool   string `json:"tool,omitempty" doc:"ban, pin, alias: a tool or capability; for an alias also new:*, every tool of a server."`
 	After  string `json:"after,omitempty" doc:"pin: the tool that was used last; without one the rule holds where none was used yet."`
-	Intent string `json:"intent,omitempty" doc:"ban, pin: the rule holds for requests of the same words alone, in any order and inflection."`
+	Intent string `json:"intent,omitempty" minLength:"1" doc:"ban, pin: the rule holds for requests of the same words alone, in any order and inflection."`
 	Alias  string `json:"alias,omitempty" doc:"alias: the other id, such as the one that the tool had before; old:* for every tool of a server."`
 	Source string `json:"source,omitempty" doc:"trust, split: a source of the history that came with a key."`
 }

@@ -209,7 +209,7 @@ func TestIfMatch(t *testing.T) {
 	w.settle(parse[live.PutResult](t, 200, changed))
 	_, err := defaultEngine(t, w.Server).Build(t.Context()) // so that no build changes the version meanwhile
 	require.NoError(t, err)
-	for _, tag := range []string{old, `"other", "another"`, `""`} {
+	for _, tag := range []string{old, `"other", "another"`, `""`, ""} {
 		for path, body := range map[string]string{"/v1/tools/x:one": "", "/v1/capabilities/c": "", "/v1/tools": `[{"id":"x:one","description":"Mine."}]`, "/v1/capabilities": `[{"id":"d","tools":["x:two"]}]`} {
 			method := "DELETE"
 			if body != "" {

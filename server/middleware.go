@@ -231,8 +231,9 @@ func (s *Server) refuseDraining(c *gin.Context) {
 
 // ifMatch lets what a request changes depend on the model that its caller saw.
 func (s *Server) ifMatch(c *gin.Context) {
-	field := strings.Join(c.Request.Header.Values("If-Match"), ",")
-	if ru, routed := s.ruleOf(c); routed && ru.Match && field != "" && strings.TrimSpace(field) != "*" {
+	fields := c.Request.Header.Values("If-Match")
+	field := strings.Join(fields, ",")
+	if ru, routed := s.ruleOf(c); routed && ru.Match && len(fields) > 0 && strings.TrimSpace(field) != "*" { // an empty one matches nothing
 		var versions []string
 		for tag := range strings.SplitSeq(field, ",") { // a weak one never matches (RFC 9110 13.1.1)
 			versions = append(versions, strings.Trim(strings.TrimSpace(tag), `"`))

@@ -26,6 +26,7 @@ func TestRulesHoldForEveryInterface(t *testing.T) {
 
 	ban := `{"kind":"ban","tool":"` + first + `"}`
 	require.Equal(t, 403, w.ask("POST", "/v1/rules", ban, key).status)
+	require.Equal(t, 422, w.ask("POST", "/v1/rules", `{"kind":"ban","tool":"`+first+`","intent":""}`, root).status, "an empty request is not every request")
 	rule := parse[live.Rule](t, 200, w.ask("POST", "/v1/rules", ban, root))
 	require.Equal(t, "ban:"+first, rule.ID)
 	require.Contains(t, w.ask("GET", "/v1/rules", "", key).body, rule.ID)

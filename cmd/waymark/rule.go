@@ -137,6 +137,9 @@ restores the limits.`,
 }
 
 func (a *app) addRule(cmd *cobra.Command, rule live.Rule) error {
+	if f := cmd.Flags().Lookup("intent"); f != nil && f.Changed && rule.Intent == "" { // such as an unset variable: not for all requests
+		return usagef("--intent is empty; leave it out for a rule about every request")
+	}
 	return call(cmd.Context(), a, http.MethodPost, "/v1/rules", rule, func(a *app, r live.Rule) { a.printf("rule %s added\n", clean(r.ID)) })
 }
 

@@ -103,13 +103,14 @@ func (w *Writer) Singles(list []float32) {
 }
 
 const (
-	codeBlock  = 64      // numbers of [Round] that share a unit: four bytes of unit on each 64 of codes
-	leastCoded = 1 << 16 // numbers of a list that is coded: shorter ones take too little room to lose anything for it
+	codeBlock  = 64      // numbers that share a unit: 4 bytes for the unit and 64 for the codes
+	leastCoded = 1 << 16 // the shortest list that is rounded; a shorter one takes 256 KiB at most and keeps all its bits
 )
 
-// Round rounds a long list to what [Writer.Codes] keeps in eight bits: in each block of 64, the multiples k·u, |k| ≤ 127, of a
-// unit of its own, so that an element moves by at most u/2 = max|x|/254. Rounding twice changes nothing. Blocks of numbers
-// below 1e-30 are rounded to 0, lists of less than 65,536 numbers left as they are.
+// Round rounds a list to what [Writer.Codes] keeps in eight bits. In each block of 64 numbers every one becomes a multiple k·u,
+// |k| ≤ 127, of a unit u of the block, a little above max|x|/127, so that a number changes by at most u/2. Rounding again
+// changes nothing. A block of numbers below 1e-30 becomes 0; lists of fewer than 65,536 numbers stay as they are. The numbers
+// must be finite.
 func Round(list []float32) {
 	if len(list) < leastCoded {
 		return
@@ -120,7 +121,8 @@ func Round(list []float32) {
 			clear(block)
 			continue
 		}
-		// Sixteen significant bits: k·u then is exact in the 24 of a float32, and so is the division that finds u again.
+		// u has sixteen significant bits, so k·u is exact in the 24 of a float32. The largest number becomes 127·u, and u is found
+		// again as that divided by 127.
 		u = math.Float32frombits((math.Float32bits(u) + 0xff) &^ 0xff)
 		for i, x := range block {
 			block[i] = u*float32(math.RoundToEven(float64(x)/float64(u))) + 0 // no negative zero
@@ -155,29 +157,6 @@ func (w *Writer) Codes(list []float32) {
 		}
 		w.spill()
 	}
-}
-
-// Codes reads what [Writer.Codes] wrote.
-func (r *Reader) Codes() []float32 {
-	rest := r.rest
-	n := r.Len(1)
-	if n < leastCoded && r.err == nil {
-		r.rest = rest
-		return r.Singles()
-	}
-	b := r.take(uint64(n + 4*((n+codeBlock-1)/codeBlock)))
-	if n == 0 || b == nil {
-		return nil
-	}
-	values := make([]float32, n)
-	for block := range slices.Chunk(values, codeBlock) {
-		u := math.Float32frombits(binary.LittleEndian.Uint32(b))
-		for i, k := range b[4 : 4+len(block)] {
-			block[i] = u * float32(int8(k))
-		}
-		b = b[4+len(block):]
-	}
-	return values
 }
 
 // Ints writes the differences of neighbours, so that lists in order take a byte or two a number.
@@ -332,6 +311,29 @@ func (r *Reader) Floats() []float64 {
 // Singles reads what [Writer.Singles] wrote.
 func (r *Reader) Singles() []float32 {
 	return list(r, 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+}
+
+// Codes reads what [Writer.Codes] wrote.
+func (r *Reader) Codes() []float32 {
+	rest := r.rest
+	n := r.Len(1)
+	if n < leastCoded && r.err == nil {
+		r.rest = rest
+		return r.Singles()
+	}
+	b := r.take(uint64(n + 4*((n+codeBlock-1)/codeBlock)))
+	if n == 0 || b == nil {
+		return nil
+	}
+	values := make([]float32, n)
+	for block := range slices.Chunk(values, codeBlock) {
+		u := math.Float32frombits(binary.LittleEndian.Uint32(b))
+		for i, k := range b[4 : 4+len(block)] {
+			block[i] = u * float32(int8(k))
+		}
+		b = b[4+len(block):]
+	}
+	return values
 }
 
 // Ints reads what [Writer.Ints] wrote.

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	mostDense  = 10_000_000 // weights of a dense matrix: 40 MB. With 4,000,000 n8n lost .014 Node-F1 and ultratool .005
-	mostSparse = 2_000_000  // weights of a sparse one: 16 MB with their labels
+	mostDense  = 10_000_000 // weights of a dense matrix: 40 MB. A bound of 4,000,000 costs plans .014 Node-F1 on n8n, .005 on ultratool
+	mostSparse = 2_000_000  // weights of a sparse one, at most: 16 MB with their labels
 )
 
-// weights is a matrix of features (or rows) × labels. One of more than mostDense entries is sparse: it keeps for each label the
-// mostSparse/labels weights of largest magnitude, because the memory of a dense one grows with the product of words
+// weights is a matrix of features (or past texts) × labels. One of more than mostDense entries is sparse: it keeps for each label the
+// weights of largest magnitude, mostSparse/labels at most, because the memory of a dense one grows with the product of words
 // and tools (290 MB for 10,000 tools) while most of its entries are near 0.
 type weights struct {
 	labels int
@@ -61,7 +61,7 @@ func (w *weights) set(label int, column []float32) {
 	w.column[label] = slices.Clip(kept)
 }
 
-// magnitudeShift leaves the exponent and four bits of the fraction of a float32: classes of magnitude 6 % apart.
+// magnitudeShift leaves the exponent and four bits of the fraction of a float32: classes of magnitude 3 to 6 % apart.
 const magnitudeShift = 19
 
 // leastOf returns the smallest class of magnitude such that at most n values are in it or above.
@@ -104,7 +104,7 @@ func (w *weights) finish(features int) {
 	w.column = nil
 }
 
-// round leaves what [weights.write] keeps of each weight.
+// round rounds the weights to what [weights.write] stores.
 func (w *weights) round() {
 	codec.Round(w.value)
 	codec.Round(w.dense)
