@@ -30,9 +30,9 @@ KEEP       ?=
 # A workspace refuses -mod=mod.
 export GOFLAGS := $(filter-out -mod=mod,$(GOFLAGS)) -tags=nomsgpack
 
-build: ## bin/waymark, static and reproducible
+build: ## bin/waymark and bin/waymark-hook, static and reproducible
 	@echo "building bin/waymark; the first build compiles all libraries and takes one to three minutes"
-	GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/waymark ./cmd/waymark
+	GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ ./cmd/waymark ./cmd/waymark-hook
 
 run: build ## serve the bundled sample on http://127.0.0.1:7070
 	bin/waymark serve --data ./.waymark --sample
@@ -119,7 +119,6 @@ fmt: ## format all Go files
 VERSION ?= 0.0.0-dev
 
 package: build ## packaging/out: everything that installs Waymark, validated by what is here; VERSION=1.2.3; DIST=dist for what goreleaser built; TOOLS=run fetches validators
-	GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/waymark-hook ./cmd/waymark-hook
 	cd packaging && GOWORK=off go test . && GOWORK=off go run . -program ../bin/waymark -version $(VERSION) $(if $(DIST),-dist $(abspath $(DIST)))
 	TOOLS=$(TOOLS) sh packaging/check.sh
 

@@ -82,7 +82,11 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 		a.Absent, a.Reason = AbsentNotAllowed, "no pattern of the request allows it"
 		return a, nil
 	case excluded:
-		a.Absent, a.Reason = AbsentExcluded, fmt.Sprintf("it fails too often: %d of %d known outcomes", rate.Failures, rate.N)
+		where := ""
+		if q.last != episodic.NoTool && rate != q.Rates.Tool(n) {
+			where = " after " + q.IDs[q.last]
+		}
+		a.Absent, a.Reason = AbsentExcluded, fmt.Sprintf("it fails too often%s: %d of %d known outcomes", where, rate.Failures, rate.N)
 		return a, nil
 	case !scored && done:
 		a.Absent, a.Reason = AbsentExhausted, "everything it would do is already in the context"

@@ -79,10 +79,14 @@ func TestLearnedFilters(t *testing.T) {
 	for i := range 9 {
 		w.Feedback([]string{"x:b"}, "x:e", episodic.Failure, time.Unix(1_700_000_500, 0), fmt.Sprint("s", i))
 	}
+	w.Feedback([]string{"x:a"}, "x:e", episodic.Success, time.Unix(1_700_000_600, 0), "well")
 	m := w.model()
 	a := next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned, Limit: MaxLimit})
 	assert.NotContains(t, ids(a.Suggestions), "x:c", "removed")
 	assert.NotContains(t, ids(a.Suggestions), "x:e", "fails too often")
+	why, err := m.Explain(ExplainRequest{ID: "x:e", Context: []string{"x:a", "x:b"}})
+	require.NoError(t, err)
+	assert.Contains(t, why.Reason, "it fails too often after x:b: ")
 	assert.Contains(t, ids(a.Suggestions), "x:new", "what was never used can be reached")
 	a = next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned, Allow: []string{"x:f"}})
 	assert.Equal(t, []string{"x:f"}, ids(a.Suggestions))

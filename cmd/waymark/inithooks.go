@@ -112,7 +112,7 @@ func (a *app) hookLine(program, host, dir string) string {
 	if quick := filepath.Join(filepath.Dir(program), "waymark-hook"+ending); isFile(quick) {
 		words = []string{quick}
 	} else {
-		fmt.Fprintf(a.errs, "waymark: %s is not there: hooks start the whole program, 17 ms a call instead of 3\n", quick)
+		fmt.Fprintf(a.errs, "waymark: %s is not there: hooks start the whole program, 17 ms a call instead of 3; put it there (make build makes it) and run init again\n", quick)
 	}
 	words = append(words, "--host", host, "--data", dir)
 	if a.workspace != "default" {
