@@ -92,7 +92,7 @@ func (c Choice) String() string {
 		}
 	}
 	if len(parts) == 0 {
-		return "seed; waymark rebuild compares the profiles"
+		return fmt.Sprintf("not judged: learned up to %d steps, seed beyond; waymark rebuild compares the profiles", ShortSteps)
 	}
 	when := ""
 	if !c.At.IsZero() {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -192,6 +193,9 @@ func (a *app) hostConfig(i int, o initOptions) (p printed, server, hooks map[str
 	h := hosts[i]
 	if h.name == "claude-desktop" && o.url != "" {
 		return p, nil, nil, usagef("claude_desktop_config.json takes only servers that the host starts; add an address in its settings")
+	}
+	if u, err := url.Parse(o.url); o.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return p, nil, nil, usagef("--url %q: want the address of an MCP server, such as http://127.0.0.1:7070/mcp", o.url)
 	}
 	if o.hook && h.hooks == "" {
 		return p, nil, nil, usagef("%s has no hooks that Waymark can read", h.name)
