@@ -22,12 +22,13 @@ func TestIndexIsReadAsWritten(t *testing.T) {
 		t.Skip("too long for -short")
 	}
 	docs := synthetic(700)
-	given := make([][]float32, len(docs))
+	given, long := make([][]float32, len(docs)), make([][]float32, len(docs)) // long ones are kept in eight bits, all together
 	for d := range given {
-		given[d] = randomVector(uint64(d), 24)
+		given[d], long[d] = randomVector(uint64(d), 24), randomVector(uint64(d), 96)
 	}
 	for name, o := range map[string]Options{
 		"words and places": {Rank: 20}, "words alone": {Rank: -1}, "with vectors": {Rank: 8, Vectors: given}, "other weights": {Rank: 8, K1: 2, Seed: 7},
+		"in eight bits": {Rank: 128, Vectors: long},
 	} {
 		ix := Build(docs, o)
 		r := codec.NewReader(written(ix))

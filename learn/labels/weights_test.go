@@ -53,6 +53,32 @@ func TestSparseWeights(t *testing.T) {
 	}
 }
 
+// A fitted model scores as the one that is read, also where its weights are so many that they are kept in eight bits.
+func TestRidgeIsReadAsFitted(t *testing.T) {
+	const features, labels = 300, 300
+	random := rand.New(rand.NewPCG(7, 8))
+	rows, y := make([]Vector, 200), make([][]Label, 200)
+	for i := range rows {
+		for f := random.IntN(20); f < features; f += 1 + random.IntN(40) {
+			rows[i].I, rows[i].V = append(rows[i].I, int32(f)), append(rows[i].V, random.Float64())
+		}
+		y[i] = []Label{{int32(random.IntN(labels)), 1}}
+	}
+	m := FitRidgeUntil(rows, features, y, labels, nil, 1, func() bool { return false })
+	exact := m.Scores(nil, rows[3])
+	m.Forget()
+	var w codec.Writer
+	m.Write(&w)
+	require.Less(t, len(w.Bytes), 2*features*labels)
+	r := codec.NewReader(w.Bytes)
+	read := ReadRidge(r, features, labels)
+	require.NoError(t, r.End())
+	for _, x := range rows {
+		require.Equal(t, m.Scores(nil, x), read.Scores(nil, x))
+	}
+	require.InDeltaSlice(t, exact, m.Scores(nil, rows[3]), .01)
+}
+
 // What does not fit is what has the smallest magnitude, whatever its sign; classes are kept or left out as a whole.
 func TestLargestWeightsAreKept(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
