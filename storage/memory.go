@@ -94,32 +94,35 @@ func (m *memory) Workspaces(ctx context.Context) ([]string, error) {
 func (m *memory) Delete(ctx context.Context, workspace string) error {
 	defer m.mu.Unlock()
 	m.mu.Lock()
+	if _, err := m.detach(ctx, workspace); err != nil {
+		return fmt.Errorf("deleting workspace %q: %w", workspace, err)
+	}
+	return nil
+}
+
+// detach takes a workspace out of the store. The caller holds the lock.
+func (m *memory) detach(ctx context.Context, workspace string) (*memorySpace, error) {
 	s := m.spaces[workspace]
 	err := m.system.usable(ctx)
 	if err == nil && s == nil {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return fmt.Errorf("deleting workspace %q: %w", workspace, err)
+		return nil, err
 	}
 	s.gone = true
 	delete(m.spaces, workspace)
-	return nil
+	return s, nil
 }
 
 // Clear removes the log of a workspace; handles to it answer ErrNotFound from then on.
 func (m *memory) Clear(ctx context.Context, workspace string) error {
 	defer m.mu.Unlock()
 	m.mu.Lock()
-	s := m.spaces[workspace]
-	err := m.system.usable(ctx)
-	if err == nil && s == nil {
-		err = ErrNotFound
-	}
+	s, err := m.detach(ctx, workspace)
 	if err != nil {
 		return fmt.Errorf("clearing the log of workspace %q: %w", workspace, err)
 	}
-	s.gone = true
 	next := m.newSpace(workspace)
 	next.rows = s.rows
 	m.spaces[workspace] = next
