@@ -9,7 +9,7 @@ import (
 	"waymark/internal/redact"
 )
 
-// redacted is an episode without the secrets in what was asked, in its label and in the words of failures. Its id, and so what it
+// redacted is an episode without the secrets in its intent, its label and its error messages. Its id, and so what it
 // is a duplicate of, stays as it is.
 func redacted(ep *episodic.Episode) *episodic.Episode {
 	clean := *ep

@@ -576,7 +576,7 @@ func (w *Workspaces) empty(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
-// shut closes the engine of a workspace, if it is open, and runs f. Whoever asks for it meanwhile waits and is told why.
+// shut closes the engine of a workspace, if it is open, and runs f. Calls that open it meanwhile wait and return why.
 // With alone it does nothing where more than one caller had the engine: the other may be about to write.
 func (w *Workspaces) shut(ctx context.Context, name string, why error, alone bool, f func() error) error {
 	gone := &opening{ready: make(chan struct{}), err: why}

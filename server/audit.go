@@ -90,7 +90,7 @@ func maskedJSON(v any) json.RawMessage {
 	}))
 }
 
-// shortened is what was asked with long strings cut, or its length where it is long all the same.
+// shortened is a request body with long strings cut, or only its length if it is still too long.
 func shortened(asked json.RawMessage) json.RawMessage {
 	if len(asked) > maxAskedText {
 		asked = mapStrings(asked, func(_, value string) string {

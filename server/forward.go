@@ -141,7 +141,7 @@ func (s *Server) handOn(c *gin.Context) {
 			problem.Fail(c, c.Request.Context().Err())
 			return
 		case !again:
-			problem.Fail(c, errors.Join(failed, problem.New(http.StatusServiceUnavailable, "the replica that answers for this workspace broke off; whether it did what was asked is not known")))
+			problem.Fail(c, errors.Join(failed, problem.New(http.StatusServiceUnavailable, "the replica that answers for this workspace closed the connection; the request may have been applied")))
 			return
 		}
 		s.cfg.Logger.Warn("a replica does not answer", "replica", owner, "workspace", a.Workspace, "error", failed)

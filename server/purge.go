@@ -132,7 +132,7 @@ func (s *Server) maskAudit(texts []string) (err error) {
 	return storage.ReplaceFile(path, after)
 }
 
-// withoutTexts masks in what was asked alone: a text that was erased may be one that every line holds.
+// withoutTexts masks erased texts in the recorded request only: an erased text may also be a word of the format of every line.
 func withoutTexts(line []byte, replace func(string) string) []byte {
 	var entry auditEntry
 	if json.Unmarshal(line, &entry) != nil {

@@ -167,7 +167,7 @@ func (a *app) writeHost(i int, o initOptions, undo bool, servers, hooks func([]b
 	return errors.Join(a.apply(edits, o.yes, undo), left)
 }
 
-// apply shows edits, asks, and writes them; undo takes out what is left empty.
+// apply shows the edits, asks the user to confirm, and writes them. With undo it also removes objects and files that became empty.
 func (a *app) apply(edits []edit, yes, undo bool) error {
 	record, err := a.traced(edits, undo)
 	if err != nil {
