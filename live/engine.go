@@ -222,7 +222,7 @@ func open(ctx context.Context, name, shared string, log storage.Log, table stora
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
 	if len(o.pending) > 0 { // a request to forget was cut short
-		if err := erase(ctx, log, o.pending); err != nil {
+		if err := e.erase(ctx, o.pending); err != nil {
 			stop()
 			return nil, fmt.Errorf("open workspace %q: finish forgetting: %w", name, err)
 		}
@@ -250,7 +250,7 @@ func open(ctx context.Context, name, shared string, log storage.Log, table stora
 		if e.resume.blank {
 			reason = "there is no stored model that this version of the program can read"
 		}
-		w.finishBuild(later, reason, e.resume.blank && e.opts.Serves && later.how.Auto != nil && later.how.Auto.Learned())
+		w.finishBuild(later, reason, e.resume.blank && e.opts.Serves && later.how.Auto != nil && later.how.Auto.Learned(), e.resume.asked)
 	case h.shot.image != nil:
 		e.keepBehind(h.shot, h.measures)
 		h.shot = snapshot{}
@@ -277,14 +277,25 @@ func open(ctx context.Context, name, shared string, log storage.Log, table stora
 
 // finishBuild measures in the background a build event that stands in the log and has no measures. Where provisional
 // says so it does that twice: first with prior weights in place of fitted ones, so that questions can be answered, then
-// in full.
-func (w *writer) finishBuild(u *unfinished, reason string, provisional bool) {
+// in full. Replicas take what another one has measured, for which they wait until somebody hurries.
+func (w *writer) finishBuild(u *unfinished, reason string, provisional bool, hurry <-chan struct{}) {
 	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq}, nil)
-	w.measureBehind(j, u.snapshot, u.since, func(ctx context.Context) (*foldedLog, error) {
+	wait := func(context.Context) {}
+	if w.replica != nil {
+		wait = func(ctx context.Context) { w.awaitShared(ctx, u.built.seq, hurry) }
+	}
+	w.measureBehind(j, u.snapshot, u.since, wait, func(ctx context.Context) (*foldedLog, error) {
+		fetched, verify := w.fetchBuild(ctx, u)
+		if fetched != nil && !verify {
+			return &foldedLog{measures: fetched}, nil
+		}
 		how := u.how
-		how.Options.Progress, how.Options.Provisional = w.reporting(j, how.Options.Progress), provisional
+		how.Options.Progress, how.Options.Provisional = w.reporting(j, how.Options.Progress), provisional && fetched == nil
 		m, err := w.measured(ctx, u.counts, how, u.built.seq, how.Auto != nil && how.Auto.Learned() || w.learns())
 		h := &foldedLog{measures: m}
+		if err == nil && fetched != nil {
+			w.compareBuilt(u, fetched, m)
+		}
 		if err == nil && m.Provisional() {
 			h.later = &unfinished{u.snapshot, u.counts, 0}
 		}

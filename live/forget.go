@@ -65,7 +65,7 @@ func (e *Engine) forgetEvents(ctx context.Context, batches [][]uint64) (r Forget
 	}
 	// From here on the request is durable: a crash only delays it.
 	ctx = context.WithoutCancel(ctx)
-	if err := erase(ctx, e.log, seqs); err != nil {
+	if err := e.erase(ctx, seqs); err != nil {
 		return r, true, fmt.Errorf("workspace %q: %w", e.name, err)
 	}
 	e.erasing.unerased.Store(false)
@@ -88,14 +88,21 @@ func (e *Engine) forgetEvents(ctx context.Context, batches [][]uint64) (r Forget
 	return r, true, nil
 }
 
-// erase removes payloads and what was derived from them.
-func erase(ctx context.Context, log storage.Log, seqs []uint64) error {
-	if err := log.Erase(ctx, seqs); err != nil {
+// erase removes payloads and what was derived from them. Where the shared log does not answer, the next build replaces
+// the result that is shared.
+func (e *Engine) erase(ctx context.Context, seqs []uint64) error {
+	if err := e.log.Erase(ctx, seqs); err != nil {
 		return fmt.Errorf("erase: %w", err)
 	}
-	if err := log.DropSnapshots(ctx); err != nil {
+	if err := e.log.DropSnapshots(ctx); err != nil {
 		return fmt.Errorf("drop snapshots: %w", err)
 	}
+	upTo := e.Head().Seq
+	e.life.background.Go(func() {
+		if err := e.withdraw(e.life.keeping, upTo); err != nil && e.life.keeping.Err() == nil {
+			e.opts.Logger.Warn("the shared result of a build counts what is forgotten, until the next build replaces it", "workspace", e.name, "error", err)
+		}
+	})
 	return nil
 }
 

@@ -52,6 +52,7 @@ type replica struct {
 	seen    atomic.Uint64         // its end, when it was last looked at
 	failed  atomic.Pointer[error] // why it could not be reached; nil: it answers
 	broken  atomic.Pointer[error] // why this process must not answer; it stays
+	differs atomic.Pointer[error] // a build of another process is not what is computed here
 	started chan struct{}         // closed when the copy had all that the log had, or the log did not answer
 	once    sync.Once             // of started
 	counted atomic.Bool           // a question has found a model that counts it
@@ -109,9 +110,9 @@ type Replica struct {
 	Lag         uint64 `json:"lag" doc:"Events of the shared log that are not counted here yet."`
 	Version     string `json:"model_version" doc:"Events and build that the model counts. Models of one version have one hash."`
 	Hash        string `json:"model_hash" doc:"SHA-256 of the content of the model."`
-	Builds      bool   `json:"builds" doc:"This replica has the lease to start builds; all of them compute what it starts."`
+	Builds      bool   `json:"builds" doc:"This replica starts builds and computes them; the others fetch the result."`
 	Log         string `json:"log" enum:"reachable,unreachable" doc:"While it is unreachable, reads go on and writes are refused."`
-	Error       string `json:"error,omitempty" doc:"Why the log is unreachable, or why this replica refuses to serve."`
+	Error       string `json:"error,omitempty" doc:"Why the log is unreachable, why this replica refuses to serve, or that a build of another replica is not what is computed here."`
 }
 
 // Replica describes the engine as a replica; ok is false without a shared log.
@@ -134,8 +135,10 @@ func (e *Engine) Replica() (r Replica, ok bool) {
 	if e.replica.failed.Load() != nil {
 		r.Log, r.Error = "unreachable", ErrLogUnavailable.Error() // the rest is in this process's log: it names servers
 	}
-	if err := e.replica.broken.Load(); err != nil {
-		r.Error = (*err).Error()
+	for _, err := range []*error{e.replica.differs.Load(), e.replica.broken.Load()} {
+		if err != nil {
+			r.Error = (*err).Error()
+		}
 	}
 	return r, true
 }
@@ -358,7 +361,7 @@ func (w *writer) take(events []storage.Sealed) error {
 	return w.foldTaken()
 }
 
-// foldTaken folds what was stored of others' events. What their builds measure is measured here too.
+// foldTaken folds what was stored of others' events. What their builds measure is fetched or measured here too.
 func (w *writer) foldTaken() error {
 	var erased []uint64
 	for ev, err := range decoded(context.WithoutCancel(w.life.ctx), w.log, w.last, w.log.Head().Seq, nil) {
@@ -386,11 +389,11 @@ func (w *writer) foldTaken() error {
 		return nil
 	}
 	w.previous.Store(nil)
-	return erase(context.WithoutCancel(w.life.ctx), w.log, erased)
+	return w.erase(context.WithoutCancel(w.life.ctx), erased)
 }
 
-// measureAhead computes the measures of a build that another process started, from the log where the state counts
-// what was forgotten before it.
+// measureAhead fetches or computes the measures of a build that another process started, from the log where the state
+// counts what was forgotten before it.
 func (w *writer) measureAhead() {
 	u := w.ahead
 	w.ahead = nil
@@ -398,11 +401,11 @@ func (w *writer) measureAhead() {
 		return
 	}
 	if !w.tainted {
-		w.finishBuild(u, "another replica started it", false)
+		w.finishBuild(u, "another replica started it", false, nil)
 		return
 	}
 	j := w.begin(Job{Kind: "build", Reason: "another replica started it", At: u.built.seq}, nil)
-	w.measureBehind(j, u.snapshot, u.since, func(ctx context.Context) (*foldedLog, error) {
+	w.measureBehind(j, u.snapshot, u.since, nil, func(ctx context.Context) (*foldedLog, error) {
 		return w.replayFor(ctx, j, nil, u.built.seq, u.built.seq)
 	})
 }

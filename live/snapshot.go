@@ -52,7 +52,14 @@ func (w *writer) picture() *history.Image {
 func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 	e.life.background.Go(func() {
 		_, err := guarded(func() (struct{}, error) {
-			return struct{}{}, e.log.PutSnapshot(e.life.keeping, s.built.seq, func(to io.Writer) error {
+			shared, err := e.offers()
+			if err != nil {
+				return struct{}{}, err
+			}
+			if err := e.log.PutSnapshot(e.life.keeping, s.built.seq, func(to io.Writer) error {
+				if shared != nil {
+					to = io.MultiWriter(to, shared.z)
+				}
 				if e.erasing.forgets.Load() != s.forgets || e.erasing.unerased.Load() {
 					return errors.New("something it counts is to be forgotten")
 				}
@@ -61,16 +68,31 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 					return err
 				}
 				return w.Flush()
-			})
+			}); err != nil || shared == nil {
+				return struct{}{}, err
+			}
+			if err := shared.z.Close(); err != nil {
+				return struct{}{}, err
+			}
+			return struct{}{}, e.offer(e.life.keeping, &s, shared)
 		})
 		returnMemory()
 		if err != nil && e.life.keeping.Err() == nil {
-			e.opts.Logger.Warn("snapshot was not written; the next start replays more", "workspace", e.name, "event", s.built.seq, "error", err)
+			e.opts.Logger.Warn("snapshot was not written or not shared; the next start replays more, and other replicas compute the build", "workspace", e.name, "event", s.built.seq, "error", err)
 		}
 	})
 }
 
 func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
+	if err := s.writeCounted(w); err != nil {
+		return err
+	}
+	m.Write(w)
+	return nil
+}
+
+// writeCounted writes all but the measures.
+func (s *snapshot) writeCounted(w *codec.Writer) error {
 	how, err := json.Marshal(keptBuild{s.how, s.rules})
 	if err != nil {
 		return err
@@ -81,25 +103,30 @@ func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
 		w.Blob(p.chain[:])
 	}
 	w.Blob(how)
-	if err := s.image.Write(w); err != nil {
-		return err
+	return s.image.Write(w)
+}
+
+// readPlaces reads what a snapshot begins with; the places are those of this format.
+func readPlaces(r *codec.Reader) (format uint64, matter, built place) {
+	if format = r.Uint(); format != snapshotFormat {
+		return format, matter, built
 	}
-	m.Write(w)
-	return nil
+	for _, p := range []*place{&matter, &built} {
+		p.seq = r.Uint()
+		if copy(p.chain[:], r.Blob()) != len(p.chain) {
+			r.Fail("a chain hash is too short")
+		}
+	}
+	return format, matter, built
 }
 
 // readSnapshot reads a history as it was when its last build was put in force.
 func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 	r := codec.NewReader(data)
-	if format := r.Uint(); format != snapshotFormat {
-		return nil, fmt.Errorf("another version of the program wrote it: format %d, not %d", format, snapshotFormat)
-	}
 	h := &foldedLog{}
-	for _, p := range []*place{&h.matter, &h.built} {
-		p.seq = r.Uint()
-		if copy(p.chain[:], r.Blob()) != len(p.chain) {
-			r.Fail("a chain hash is too short")
-		}
+	var format uint64
+	if format, h.matter, h.built = readPlaces(r); format != snapshotFormat {
+		return nil, fmt.Errorf("another version of the program wrote it: format %d, not %d", format, snapshotFormat)
 	}
 	if how := r.Blob(); r.Err() == nil {
 		kept := keptBuild{}

@@ -322,6 +322,11 @@ func (w *Workspaces) load(ctx context.Context, name string) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
+	if w.opts.Shared != nil {
+		if err := w.preload(ctx, shared, log, table); err != nil {
+			w.opts.Logger.Warn("the shared result of a build could not be used; the workspace is read from its beginning", "workspace", name, "error", err)
+		}
+	}
 	return open(ctx, name, shared, log, table, w.opts)
 }
 
@@ -524,8 +529,18 @@ func (w *Workspaces) Delete(ctx context.Context, name string) error {
 	if !ok {
 		return fmt.Errorf("delete workspace %q: %w", name, ErrShared)
 	}
+	table, err := w.store.Table(name)
+	if err != nil {
+		return err
+	}
+	built := sharedBuildIn(ctx, table)
 	if err := d.Retire(ctx, name); err != nil {
 		return err
+	}
+	if built != nil {
+		if err := w.opts.Shared.DeleteBlob(ctx, built.sum()); err != nil {
+			w.opts.Logger.Warn("the shared result of a build of a deleted workspace was left", "workspace", name, "error", err)
+		}
 	}
 	return w.remove(ctx, name, w.wipe)
 }

@@ -342,7 +342,7 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 	shot := snapshot{rules: w.rules, matter: w.matter, built: at, how: b, image: w.picture(), forgets: w.erasing.forgets.Load()}
 	counts := w.state.Freeze()
 	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
-	w.measureBehind(j, shot, w.since, func(ctx context.Context) (*foldedLog, error) {
+	w.measureBehind(j, shot, w.since, nil, func(ctx context.Context) (*foldedLog, error) {
 		b.Options.Progress = w.reporting(j, b.Options.Progress)
 		m, err := w.measure(ctx, counts, b, at.seq)
 		return &foldedLog{measures: m}, err
@@ -386,8 +386,8 @@ type building struct {
 
 // measureBehind runs f in the background and, when it is done, puts its measures in force (and its
 // state, if it has one). What was counted before the build event no longer counts as new. j is the job of the build;
-// nil: its caller has one of its own.
-func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx context.Context) (*foldedLog, error)) {
+// nil: its caller has one of its own. wait, if any, returns when f can begin.
+func (w *writer) measureBehind(j *job, shot snapshot, counted int, wait func(ctx context.Context), f func(ctx context.Context) (*foldedLog, error)) {
 	ctx, cancel := context.WithCancel(w.life.ctx)
 	changed, texts := w.changed, w.texts
 	w.building, w.failed, w.changed, w.texts = &building{done: make(chan struct{}), cancel: cancel}, false, false, 0
@@ -397,6 +397,9 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 	}
 	go func() {
 		h, err := guarded(func() (*foldedLog, error) {
+			if wait != nil {
+				wait(ctx)
+			}
 			select { // each uses all processors; hundreds at once would only hold their memory
 			case w.opts.slots <- struct{}{}:
 				defer func() { <-w.opts.slots }()
@@ -422,7 +425,7 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 				w.finish(j, err)
 			}
 			if err == nil && h.later != nil {
-				w.finishBuild(h.later, "profile learned is fitted to the history", false)
+				w.finishBuild(h.later, "profile learned is fitted to the history", false, w.resume.asked)
 			}
 			switch ended.err = err; {
 			case err == nil:

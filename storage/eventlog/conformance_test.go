@@ -3,6 +3,7 @@ package eventlog
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -352,6 +353,16 @@ func blobs(t *testing.T, a, b Log) {
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(data, got))
 		}
+		sum := sha256.Sum256(data)
+		require.NoError(t, b.DeleteBlob(t.Context(), sum))
+		_, err := a.Blob(t.Context(), sum)
+		require.ErrorIs(t, err, ErrNoBlob)
+		require.NoError(t, a.DeleteBlob(t.Context(), sum), "it is gone already")
+		_, err = a.PutBlob(t.Context(), data)
+		require.NoError(t, err)
+		got, err := b.Blob(t.Context(), sum)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(data, got))
 	}
 	_, err := a.Blob(t.Context(), [32]byte{1})
 	require.ErrorIs(t, err, ErrNoBlob)

@@ -33,7 +33,7 @@ var ErrKeysUnknown = fmt.Errorf("%w for so long that keys may have been revoked 
 
 // controlled are the beginnings of the keys of rows that are shared, in the tables of workspaces and in that of none.
 var controlled = map[bool][]string{
-	true:  {"workspace", "once/", "quarantine/", "proposals/", "capability-versions/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/", "capability-stats/"},
+	true:  {"workspace", "once/", "quarantine/", "proposals/", "capability-versions/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/", "capability-stats/", "built-blob"},
 	false: {keyPrefix, replicaPrefix, deletedPrefix},
 }
 
@@ -475,6 +475,19 @@ func (t *sharedTable) PutIf(ctx context.Context, key string, value []byte, other
 			return storage.ErrConflict
 		}
 		return nil
+	})
+	return err
+}
+
+// PutIn is Put while the log of the workspace has this name, else ErrConflict: a workspace that was deleted must not come
+// back with a row.
+func (t *sharedTable) PutIn(ctx context.Context, log, key string, value []byte) error {
+	_, err := t.write(ctx, key, value, func(uint64) error {
+		now, err := t.s.LogName(ctx, t.workspace)
+		if err == nil && now != log {
+			err = storage.ErrConflict
+		}
+		return err
 	})
 	return err
 }

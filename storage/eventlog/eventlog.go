@@ -67,6 +67,8 @@ type Log interface {
 	// PutBlob stores bytes under their SHA-256; Blob reads and checks them.
 	PutBlob(ctx context.Context, data []byte) (sum [32]byte, err error)
 	Blob(ctx context.Context, sum [32]byte) ([]byte, error)
+	// DeleteBlob removes what is stored under a hash, if anything is.
+	DeleteBlob(ctx context.Context, sum [32]byte) error
 	Close() error
 }
 

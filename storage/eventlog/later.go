@@ -144,6 +144,15 @@ func (l *later) Blob(ctx context.Context, sum [32]byte) ([]byte, error) {
 	return log.Blob(ctx, sum)
 }
 
+// DeleteBlob implements [Log].
+func (l *later) DeleteBlob(ctx context.Context, sum [32]byte) error {
+	log, err := l.get()
+	if err != nil {
+		return err
+	}
+	return log.DeleteBlob(ctx, sum)
+}
+
 // Close implements [Log].
 func (l *later) Close() error {
 	l.stop()

@@ -188,5 +188,23 @@ func (l *Local) Blob(ctx context.Context, sum [32]byte) ([]byte, error) {
 	return data, checkBlob(data, sum)
 }
 
+// DeleteBlob implements [Log].
+func (l *Local) DeleteBlob(ctx context.Context, sum [32]byte) error {
+	row := "blob/" + hex.EncodeToString(sum[:])
+	keys := []string{row}
+	for e, err := range l.store.System().List(ctx, row+"/") {
+		if err != nil {
+			return err
+		}
+		keys = append(keys, e.Key)
+	}
+	for _, key := range keys {
+		if err := l.store.System().Delete(ctx, key); err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
 // Close implements [Log]; it leaves the store open.
 func (l *Local) Close() error { return nil }

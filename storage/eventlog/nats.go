@@ -551,6 +551,15 @@ func (n *NATS) Blob(ctx context.Context, sum [32]byte) ([]byte, error) {
 	return data, checkBlob(data, sum)
 }
 
+// DeleteBlob implements [Log].
+func (n *NATS) DeleteBlob(ctx context.Context, sum [32]byte) error {
+	err := n.blobs.Delete(ctx, hex.EncodeToString(sum[:]))
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil
+	}
+	return err
+}
+
 // Close implements [Log].
 func (n *NATS) Close() error {
 	n.conn.Close()

@@ -473,6 +473,12 @@ func (p *Postgres) Blob(ctx context.Context, sum [32]byte) ([]byte, error) {
 	return data, checkBlob(data, sum)
 }
 
+// DeleteBlob implements [Log].
+func (p *Postgres) DeleteBlob(ctx context.Context, sum [32]byte) error {
+	_, err := p.query(ctx, "delete from waymark_blobs where sum = $1", sum[:])
+	return err
+}
+
 // Close implements [Log]; it waits for calls under way.
 func (p *Postgres) Close() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), postgresPoll)

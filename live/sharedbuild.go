@@ -1,0 +1,294 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"waymark/internal/codec"
+	"waymark/storage"
+	"waymark/storage/eventlog"
+	"waymark/suggest"
+)
+
+// One replica computes what a build measures, and the others fetch it: its snapshot is a blob of the shared log, and a
+// control row says which.
+//
+//	who starts builds   measure ─▶ row ─▶ blob
+//	the others          wait for the row ─▶ blob ─▶ compare what it counts with what is counted here ─▶ read the measures
+//	a new replica       copy the events up to the build, take the blob for its snapshot, fold the rest
+//
+// What is counted must be equal, byte for byte, so a replica that folded something else is found at each build. Measures
+// are computed anew, and compared, for one build in verifyOneIn. Whatever fails is computed.
+//
+// A row is written before its blob and removed after it, so that no blob is left that no row names: it would keep what is
+// forgotten later.
+
+// sharedBuild is the row.
+type sharedBuild struct {
+	Seq    uint64 `json:"seq"`              // the build event
+	Format int    `json:"format"`           // of the snapshot; replicas of other formats compute the build
+	Sum    string `json:"sha256,omitempty"` // of the blob
+}
+
+const (
+	builtBlobRow = "built-blob"
+	verifyOneIn  = 16
+
+	sharedBuildLook = 250 * time.Millisecond
+	blobPatience    = 10 * time.Second // until a blob follows its row
+	blobTimeout     = time.Minute      // of one transfer
+	buildPatience   = 10 * time.Minute // until a row follows the build event
+	preloadTime     = 30 * time.Second
+)
+
+var errBuildDiffers = errors.New("the build that another replica computed differs from this replica's: one of them is wrong; waymark rebuild --verify on each says which")
+
+func (b *sharedBuild) sum() (sum [32]byte) {
+	_, _ = hex.Decode(sum[:], []byte(b.Sum))
+	return sum
+}
+
+// sharedBuildIn reads the row of a workspace; nil if there is none.
+func sharedBuildIn(ctx context.Context, table storage.Table) *sharedBuild {
+	value, _, err := table.Get(ctx, builtBlobRow)
+	b := &sharedBuild{}
+	if err != nil || json.Unmarshal(value, b) != nil || len(b.Sum) != 2*sha256.Size {
+		return nil
+	}
+	return b
+}
+
+// offering is the compressed snapshot of a build, for the others.
+type offering struct {
+	bytes.Buffer
+	z *zstd.Encoder
+}
+
+// offers is where to write a snapshot that this process is to share; nil: it is not to share any.
+func (e *Engine) offers() (*offering, error) {
+	if _, shared := e.table.(sharedTable); e.replica == nil || !shared || !e.replica.builds.Load() {
+		return nil, nil
+	}
+	o := &offering{}
+	var err error
+	o.z, err = zstd.NewWriter(&o.Buffer, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1))
+	return o, err
+}
+
+// offer shares a snapshot in place of the one before.
+func (e *Engine) offer(ctx context.Context, s *snapshot, o *offering) error {
+	ctx, cancel := context.WithTimeout(ctx, blobTimeout)
+	defer cancel()
+	rows := e.table.(sharedTable)
+	sum := sha256.Sum256(o.Bytes())
+	b := sharedBuild{Seq: s.built.seq, Format: snapshotFormat, Sum: hex.EncodeToString(sum[:])}
+	before := sharedBuildIn(ctx, rows)
+	if before != nil && (before.Seq > b.Seq || *before == b && e.hasBlob(ctx, before)) {
+		return nil
+	}
+	if before != nil && before.Sum != b.Sum {
+		if err := e.replica.log.DeleteBlob(ctx, before.sum()); err != nil {
+			return err
+		}
+	}
+	row, err := json.Marshal(b)
+	if err == nil {
+		err = rows.PutIn(ctx, e.replica.name, builtBlobRow, row)
+	}
+	if err == nil {
+		_, err = e.replica.log.PutBlob(ctx, o.Bytes())
+	}
+	if err != nil {
+		return err
+	}
+	if e.erasing.forgets.Load() != s.forgets { // while it was written
+		return e.withdraw(ctx, b.Seq+1)
+	}
+	if now := sharedBuildIn(ctx, rows); now == nil || *now != b { // another build replaced it, or the workspace was deleted
+		return e.replica.log.DeleteBlob(ctx, sum)
+	}
+	return nil
+}
+
+func (e *Engine) hasBlob(ctx context.Context, b *sharedBuild) bool {
+	_, err := e.replica.log.Blob(ctx, b.sum())
+	return err == nil
+}
+
+// withdraw removes a shared build from before an event: it counts what is forgotten.
+func (e *Engine) withdraw(ctx context.Context, seq uint64) error {
+	rows, shared := e.table.(sharedTable)
+	if e.replica == nil || !shared {
+		return nil
+	}
+	_, version, err := rows.Get(ctx, builtBlobRow)
+	b := sharedBuildIn(ctx, rows)
+	if err != nil || b == nil || b.Seq >= seq {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, blobTimeout)
+	defer cancel()
+	if err := e.replica.log.DeleteBlob(ctx, b.sum()); err != nil {
+		return fmt.Errorf("delete the shared result of the build at event %d: %w", b.Seq, err)
+	}
+	if err := rows.DeleteVersion(ctx, builtBlobRow, version); !errors.Is(err, storage.ErrConflict) {
+		return err
+	}
+	return nil // a newer build is in its place
+}
+
+// awaitShared waits until the result of a build is shared or this process is to compute it: it starts builds itself, the log
+// does not answer, or somebody hurries.
+func (e *Engine) awaitShared(ctx context.Context, seq uint64, hurry <-chan struct{}) {
+	if _, shared := e.table.(sharedTable); !shared {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, buildPatience)
+	defer cancel()
+	for !e.replica.builds.Load() && e.replica.usable() == nil {
+		if b := sharedBuildIn(ctx, e.table); b != nil && b.Seq >= seq {
+			return
+		}
+		select {
+		case <-hurry:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(sharedBuildLook):
+		}
+	}
+}
+
+// fetchBlob reads a shared snapshot.
+func fetchBlob(ctx context.Context, log eventlog.Log, b *sharedBuild) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, blobTimeout)
+	defer cancel()
+	var data []byte
+	for began := time.Now(); ; {
+		var err error
+		if data, err = log.Blob(ctx, b.sum()); err == nil {
+			break
+		}
+		if !errors.Is(err, eventlog.ErrNoBlob) || time.Since(began) > blobPatience {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(sharedBuildLook):
+		}
+	}
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	return z.DecodeAll(data, nil)
+}
+
+// fetchBuild reads the measures of a build from its shared result; nil if there is none that this process can use. verify
+// says that they are to be computed, too.
+func (e *Engine) fetchBuild(ctx context.Context, u *unfinished) (m *suggest.Measures, verify bool) {
+	b := sharedBuildIn(ctx, e.table)
+	if e.replica == nil || u.image == nil || b == nil || b.Seq != u.built.seq || b.Format != snapshotFormat {
+		return nil, false
+	}
+	data, err := fetchBlob(ctx, e.replica.log, b)
+	if err != nil {
+		if ctx.Err() == nil {
+			e.opts.Logger.Warn("the shared result of a build could not be read; it is computed here", "workspace", e.name, "event", b.Seq, "error", err)
+		}
+		return nil, false
+	}
+	var own bytes.Buffer
+	w := &codec.Writer{To: &own}
+	if err := u.writeCounted(w); err != nil || w.Flush() != nil {
+		return nil, false
+	}
+	if !bytes.HasPrefix(data, own.Bytes()) {
+		e.differs(b.Seq, "what it counts")
+		return nil, false
+	}
+	r := codec.NewReader(data[own.Len():])
+	m = suggest.ReadMeasures(r, u.counts, e.opts.Thesaurus)
+	if err := r.End(); err != nil {
+		e.opts.Logger.Error("the shared result of a build is damaged; it is computed here", "workspace", e.name, "event", b.Seq, "error", err)
+		return nil, false
+	}
+	u.how.choose(m)
+	return m, b.sum()[0]%verifyOneIn == 0
+}
+
+// differs notes that a shared build is not what is computed here.
+func (e *Engine) differs(seq uint64, what string) {
+	err := fmt.Errorf("event %d, %s: %w", seq, what, errBuildDiffers)
+	e.opts.Logger.Error("two replicas do not agree", "workspace", e.name, "error", err)
+	e.replica.differs.Store(&err)
+}
+
+// compareBuilt compares measures that were fetched with those that were computed here.
+func (e *Engine) compareBuilt(u *unfinished, fetched, computed *suggest.Measures) {
+	var parts [2][]suggest.Part
+	for i, m := range []*suggest.Measures{fetched, computed} {
+		model, err := suggest.NewModel(u.counts, m, suggest.Stamp{})
+		if err != nil {
+			return
+		}
+		parts[i] = model.Parts()
+	}
+	for i, p := range parts[0] {
+		if p != parts[1][i] {
+			e.differs(u.built.seq, p.Name)
+			return
+		}
+	}
+	e.replica.differs.Store(nil)
+}
+
+// preload copies the events of the shared log up to its last build, and the result of that build for a snapshot, so that
+// the workspace opens with them and folds only what came after. What fails is left to the engine, which folds everything.
+func (w *Workspaces) preload(ctx context.Context, shared string, log storage.Log, table storage.Table) error {
+	b := sharedBuildIn(ctx, table)
+	if b == nil || b.Format != snapshotFormat || log.Head().Seq >= b.Seq {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, preloadTime)
+	defer cancel()
+	data, err := fetchBlob(ctx, w.opts.Shared, b)
+	if err != nil {
+		return err
+	}
+	into, batch, size := log.(storage.Installer), []storage.Sealed(nil), 0
+	for e, err := range w.opts.Shared.Read(ctx, shared, log.Head().Seq, false) {
+		if err != nil {
+			return err
+		}
+		batch, size = append(batch, e), size+len(e.Payload)
+		if e.Seq == b.Seq || len(batch) == eventlog.MaxEvents || size+storage.MaxPayload > eventlog.MaxBytes {
+			if err := into.Install(ctx, batch); err != nil {
+				return err
+			}
+			batch, size = nil, 0
+		}
+		if e.Seq == b.Seq {
+			break
+		}
+	}
+	r := codec.NewReader(data)
+	if format, _, built := readPlaces(r); r.Err() != nil || format != snapshotFormat || (storage.Head{Seq: built.seq, Chain: built.chain}) != log.Head() {
+		return fmt.Errorf("%w: the shared result of the build at event %d is of another history", storage.ErrDamaged, b.Seq)
+	}
+	return log.PutSnapshot(ctx, b.Seq, func(to io.Writer) error {
+		_, err := to.Write(data)
+		return err
+	})
+}
