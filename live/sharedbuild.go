@@ -220,8 +220,8 @@ func (e *Engine) fetchBuild(ctx context.Context, u *unfinished) (m *suggest.Meas
 	}
 	r := codec.NewReader(data[own.Len():])
 	m = suggest.ReadMeasures(r, u.counts, e.opts.Thesaurus)
-	if err := r.End(); err != nil {
-		e.opts.Logger.Error("the shared result of a build is damaged; it is computed here", "workspace", e.name, "event", b.Seq, "error", err)
+	if err := r.End(); err != nil { // the bytes are those that were shared
+		e.differs(b.Seq, err.Error())
 		return nil, false
 	}
 	u.how.choose(m)
