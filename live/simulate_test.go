@@ -22,6 +22,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/storage"
+	"waymark/storage/eventlog"
 	"waymark/suggest"
 )
 
@@ -157,6 +158,31 @@ func (l *simLink) Read(ctx context.Context, workspace string, after uint64, foll
 	}
 }
 
+func (l *simLink) PutBlob(ctx context.Context, data []byte) (sum [32]byte, err error) {
+	f := l.fate("put blob")
+	if err := pause(ctx, f.before); err != nil {
+		return sum, err
+	}
+	if f.what < 5 {
+		return sum, errLateSim
+	}
+	if sum, err = l.link.PutBlob(ctx, data); err == nil && f.what > 94 {
+		err = errLateSim
+	}
+	return sum, err
+}
+
+func (l *simLink) Blob(ctx context.Context, sum [32]byte) ([]byte, error) {
+	f := l.fate("blob")
+	if err := pause(ctx, f.before); err != nil {
+		return nil, err
+	}
+	if f.what < 5 {
+		return nil, errLateSim
+	}
+	return l.link.Blob(ctx, sum)
+}
+
 func (l *simLink) Lease(ctx context.Context, name string, ttl time.Duration) (uint64, error) {
 	f := l.fate("lease " + name)
 	if err := pause(ctx, f.before); err != nil {
@@ -241,6 +267,12 @@ type mortalTable struct {
 	m *mortal
 }
 
+func (m *mortal) System() storage.Table { return mortalTable{m.Store.System(), m} }
+
+func (t mortalTable) Delete(ctx context.Context, key string) error {
+	return cmp.Or(t.m.alive(), t.Table.Delete(ctx, key))
+}
+
 func (t mortalTable) Put(ctx context.Context, key string, value []byte) (uint64, error) {
 	if err := t.m.alive(); err != nil {
 		return 0, err
@@ -253,6 +285,7 @@ type simReplica struct {
 	link   *simLink
 	disk   storage.Store
 	store  *mortal
+	shared *eventlog.Shared
 	spaces *Workspaces
 	engine atomic.Pointer[Engine]
 	wrong  bool
@@ -261,7 +294,14 @@ type simReplica struct {
 func (r *simReplica) start(ctx context.Context) error {
 	r.link.set(false)
 	r.store = &mortal{Store: r.disk, wrong: r.wrong}
-	r.spaces = NewWorkspaces(r.store, Options{Serves: true, Shared: r.link, Measure: suggest.MeasureOptions{WithoutLearned: true}})
+	var err error
+	for r.shared, err = eventlog.Share(ctx, r.store, r.link); errors.Is(err, errLateSim); r.shared, err = eventlog.Share(ctx, r.store, r.link) {
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err != nil {
+		return err
+	}
+	r.spaces = NewWorkspaces(r.shared, Options{Serves: true, Shared: r.link, Measure: suggest.MeasureOptions{WithoutLearned: true}})
 	e, err := r.spaces.Open(ctx, DefaultWorkspace)
 	r.engine.Store(e)
 	return err
@@ -271,6 +311,11 @@ func (r *simReplica) start(ctx context.Context) error {
 func (r *simReplica) crash(ctx context.Context) error {
 	r.store.dead.Store(true)
 	r.link.set(true)
+	return r.close(ctx)
+}
+
+func (r *simReplica) close(ctx context.Context) error {
+	defer r.shared.Leave()
 	return r.spaces.Close(ctx)
 }
 
@@ -315,11 +360,12 @@ func (s *simulation) note(format string, args ...any) {
 }
 
 func (s *simulation) run(ctx context.Context) (err error) {
+	defer s.late.Wait() // calls of replicas that were closed
 	for _, r := range s.replicas {
 		if err := r.start(ctx); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, r.spaces.Close(ctx)) }()
+		defer func() { err = errors.Join(err, r.close(ctx)) }()
 	}
 	clients := make([]error, simClients)
 	var group sync.WaitGroup

@@ -114,7 +114,7 @@ func (s *Shared) foldAll(ctx context.Context, fold func(change) error) (last map
 
 // PublishControl gives a log the control rows of a store, and takes others out of it. It returns how many changed.
 func PublishControl(ctx context.Context, store storage.Store, log Log) (changed int, err error) {
-	s := &Shared{Store: storage.NewMemory(), log: log}
+	s := newShared(storage.NewMemory(), log)
 	there, err := s.foldAll(ctx, func(c change) error { return s.put(ctx, c) })
 	if err != nil {
 		return 0, err
@@ -143,7 +143,7 @@ func PublishControl(ctx context.Context, store storage.Store, log Log) (changed 
 
 // FetchControl gives a store the control rows of a log, and takes others out of it. It returns how many there are.
 func FetchControl(ctx context.Context, log Log, store storage.Store) (rows int, err error) {
-	s := &Shared{Store: store, log: log}
+	s := newShared(store, log)
 	there, err := s.foldAll(ctx, func(c change) error {
 		if _, deletes := deletedIn(c); deletes { // the copy has the names of workspaces for its logs
 			return nil

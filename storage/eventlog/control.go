@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"waymark/storage"
@@ -71,7 +70,7 @@ type Shared struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	mu       sync.Mutex // held while something is written or folded
+	mu       lock // held while something is written or folded
 	grace    time.Duration
 	head     storage.Head
 	contact  time.Time                              // when the log answered last
@@ -81,11 +80,22 @@ type Shared struct {
 	watchers map[row]func(key string, value []byte) // by workspace and prefix
 }
 
+// A lock is held while the log is asked. Unlike with a sync.Mutex, simulations in virtual time go on while somebody waits.
+type lock chan struct{}
+
+func (l lock) Lock()   { l <- struct{}{} }
+func (l lock) Unlock() { <-l }
+
+func newShared(store storage.Store, log Log) *Shared {
+	return &Shared{Store: store, log: log, mu: make(lock, 1), done: make(chan struct{}), watchers: map[row]func(string, []byte){}, grace: DefaultGrace}
+}
+
 // Share joins a store to the control log: rows of the store that the log does not know are written into it. A store that
 // joined before starts also while the log does not answer. The store stays the caller's to close, after [Shared.Leave].
 func Share(ctx context.Context, store storage.Store, log Log) (*Shared, error) {
 	background, stop := context.WithCancel(context.Background())
-	s := &Shared{Store: store, log: log, stop: stop, done: make(chan struct{}), watchers: map[row]func(string, []byte){}, grace: DefaultGrace}
+	s := newShared(store, log)
+	s.stop = stop
 	if err := s.join(ctx); err != nil {
 		stop()
 		return nil, fmt.Errorf("join the control log: %w", err)
