@@ -285,7 +285,7 @@ func (w *writer) finishBuild(u *unfinished, reason string, provisional bool, hur
 		wait = func(ctx context.Context) { w.awaitShared(ctx, u.built.seq, hurry) }
 	}
 	w.measureBehind(j, u.snapshot, u.since, wait, func(ctx context.Context) (*foldedLog, error) {
-		fetched, verify := w.fetchBuild(ctx, u)
+		fetched, verify := w.fetchBuild(ctx, u, hurry)
 		if fetched != nil && !verify {
 			return &foldedLog{measures: fetched}, nil
 		}

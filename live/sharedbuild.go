@@ -81,7 +81,17 @@ func (e *Engine) offers() (*offering, error) {
 	o := &offering{}
 	var err error
 	o.z, err = zstd.NewWriter(&o.Buffer, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1))
+	if err == nil {
+		_, err = o.z.Write(blobHead(e.replica.name))
+	}
 	return o, err
+}
+
+// blobHead begins the blob of a workspace: two with one history must have two blobs, since each deletes its own.
+func blobHead(log string) []byte {
+	w := &codec.Writer{}
+	w.Blob([]byte(log))
+	return w.Bytes
 }
 
 // offer shares a snapshot in place of the one before.
@@ -168,8 +178,8 @@ func (e *Engine) awaitShared(ctx context.Context, seq uint64, hurry <-chan struc
 	}
 }
 
-// fetchBlob reads a shared snapshot.
-func fetchBlob(ctx context.Context, log eventlog.Log, b *sharedBuild) ([]byte, error) {
+// fetchBlob reads a shared snapshot of a workspace, for which it waits for so long.
+func fetchBlob(ctx context.Context, log eventlog.Log, name string, b *sharedBuild, patience time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, blobTimeout)
 	defer cancel()
 	var data []byte
@@ -178,7 +188,7 @@ func fetchBlob(ctx context.Context, log eventlog.Log, b *sharedBuild) ([]byte, e
 		if data, err = log.Blob(ctx, b.sum()); err == nil {
 			break
 		}
-		if !errors.Is(err, eventlog.ErrNoBlob) || time.Since(began) > blobPatience {
+		if !errors.Is(err, eventlog.ErrNoBlob) || time.Since(began) >= patience {
 			return nil, err
 		}
 		select {
@@ -192,17 +202,31 @@ func fetchBlob(ctx context.Context, log eventlog.Log, b *sharedBuild) ([]byte, e
 		return nil, err
 	}
 	defer z.Close()
-	return z.DecodeAll(data, nil)
+	data, err = z.DecodeAll(data, nil)
+	rest, ok := bytes.CutPrefix(data, blobHead(name))
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: blob %s is of another workspace", storage.ErrDamaged, b.Sum)
+	}
+	return rest, err
 }
 
 // fetchBuild reads the measures of a build from its shared result; nil if there is none that this process can use. verify
-// says that they are to be computed, too.
-func (e *Engine) fetchBuild(ctx context.Context, u *unfinished) (m *suggest.Measures, verify bool) {
+// says that they are to be computed, too. Who starts builds, or is in a hurry, waits for no blob.
+func (e *Engine) fetchBuild(ctx context.Context, u *unfinished, hurry <-chan struct{}) (m *suggest.Measures, verify bool) {
 	b := sharedBuildIn(ctx, e.table)
 	if e.replica == nil || u.image == nil || b == nil || b.Seq != u.built.seq || b.Format != snapshotFormat {
 		return nil, false
 	}
-	data, err := fetchBlob(ctx, e.replica.log, b)
+	patience := blobPatience
+	select {
+	case <-hurry:
+		patience = 0
+	default:
+		if e.replica.builds.Load() {
+			patience = 0
+		}
+	}
+	data, err := fetchBlob(ctx, e.replica.log, e.replica.name, b, patience)
 	if err != nil {
 		if ctx.Err() == nil {
 			e.opts.Logger.Warn("the shared result of a build could not be read; it is computed here", "workspace", e.name, "event", b.Seq, "error", err)
@@ -263,7 +287,7 @@ func (w *Workspaces) preload(ctx context.Context, shared string, log storage.Log
 	}
 	ctx, cancel := context.WithTimeout(ctx, preloadTime)
 	defer cancel()
-	data, err := fetchBlob(ctx, w.opts.Shared, b)
+	data, err := fetchBlob(ctx, w.opts.Shared, shared, b, 0)
 	if err != nil {
 		return err
 	}

@@ -149,12 +149,32 @@ func TestFleetOfManyWorkspaces(t *testing.T) {
 	require.Eventually(t, loaded, time.Hour, time.Second)
 	t.Logf("the owners have them after %v", time.Since(began).Round(time.Second))
 	report("recorded")
+	askEach := func(what string) { // the first question to a workspace waits for what is computed or read
+		began, slowest := time.Now(), time.Duration(0)
+		for n := range workspaces {
+			asked := time.Now()
+			status, answer := fleet[n%replicas].call(t, client, "POST", "/v1/next", scaleName(n), "application/json", []byte(`{"context":["s0:t1"]}`))
+			require.Equal(t, 200, status, answer)
+			slowest = max(slowest, time.Since(asked))
+		}
+		t.Logf("%s: each workspace answered once after %v, the slowest in %v", what, time.Since(began).Round(100*time.Millisecond), slowest.Round(time.Millisecond))
+	}
+	for n := range workspaces {
+		require.Eventually(t, func() bool {
+			_, answer := fleet[n%replicas].call(t, client, "GET", "/v1/stats", scaleName(n), "application/json", nil)
+			return strings.Contains(answer, `"built_at":"20`)
+		}, time.Hour, time.Second)
+	}
+	t.Logf("first owners have built models after %v", time.Since(began).Round(time.Second))
+	askEach("built")
+	report("built")
 
 	for i := range fleet {
 		code := fleet[i].stop(t)
 		require.Zero(t, code, fleet[i].stderr.String()[max(0, fleet[i].stderr.Len()-2000):])
 	}
 	t.Logf("all replicas ready %v after a start from their own data", startAll().Round(100*time.Millisecond))
+	askEach("restarted")
 	report("restarted")
 	require.Zero(t, fleet[2].stop(t))
 	require.NoError(t, os.RemoveAll(dirs[2]))
@@ -162,14 +182,9 @@ func TestFleetOfManyWorkspaces(t *testing.T) {
 	fleet[2] = start(2)
 	fleet[2].becomesReady(t, client)
 	t.Logf("a replica without data is ready after %v", time.Since(began).Round(100*time.Millisecond))
+	askEach("replaced")
 	report("replaced")
 
-	began = time.Now()
-	for n := range workspaces { // the first question to a workspace waits for what is computed after a start
-		status, answer := fleet[n%replicas].call(t, client, "POST", "/v1/next", scaleName(n), "application/json", []byte(`{"context":["s0:t1"]}`))
-		require.Equal(t, 200, status, answer)
-	}
-	t.Logf("each workspace answered once after %v", time.Since(began).Round(100*time.Millisecond))
 	const clients, lasts = 16, 20 * time.Second
 	var group sync.WaitGroup
 	took := make([][]time.Duration, clients)
