@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -78,13 +79,26 @@ func (e *Engine) offers() (*offering, error) {
 	if _, shared := e.table.(sharedTable); e.replica == nil || !shared || !e.replica.builds.Load() {
 		return nil, nil
 	}
-	o := &offering{}
-	var err error
-	o.z, err = zstd.NewWriter(&o.Buffer, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1))
-	if err == nil {
-		_, err = o.z.Write(blobHead(e.replica.name))
-	}
+	o := &offering{z: encoders.Get().(*zstd.Encoder)}
+	o.z.Reset(&o.Buffer)
+	_, err := o.z.Write(blobHead(e.replica.name))
 	return o, err
+}
+
+// encoders are kept: of a small workspace, the tables of a new one take longer than what is compressed.
+var encoders = sync.Pool{New: func() any {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		panic("live: options of zstd: " + err.Error())
+	}
+	return z
+}}
+
+// close ends compressing.
+func (o *offering) close() error {
+	err := o.z.Close()
+	encoders.Put(o.z)
+	return err
 }
 
 // blobHead begins the blob of a workspace: two with one history must have two blobs, since each deletes its own.

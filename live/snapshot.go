@@ -71,7 +71,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 			}); err != nil || shared == nil {
 				return struct{}{}, err
 			}
-			if err := shared.z.Close(); err != nil {
+			if err := shared.close(); err != nil {
 				return struct{}{}, err
 			}
 			return struct{}{}, e.offer(e.life.keeping, &s, shared)
