@@ -41,8 +41,7 @@ type sharedBuild struct {
 }
 
 const (
-	builtBlobRow = "built-blob"
-	verifyOneIn  = 16
+	verifyOneIn = 16
 
 	sharedBuildLook = 250 * time.Millisecond
 	blobPatience    = 10 * time.Second // until a blob follows its row
@@ -60,7 +59,7 @@ func (b *sharedBuild) sum() (sum [32]byte) {
 
 // sharedBuildIn reads the row of a workspace; nil if there is none.
 func sharedBuildIn(ctx context.Context, table storage.Table) *sharedBuild {
-	value, _, err := table.Get(ctx, builtBlobRow)
+	value, _, err := table.Get(ctx, eventlog.BuiltBlob)
 	b := &sharedBuild{}
 	if err != nil || json.Unmarshal(value, b) != nil || len(b.Sum) != 2*sha256.Size {
 		return nil
@@ -126,7 +125,7 @@ func (e *Engine) offer(ctx context.Context, s *snapshot, o *offering) error {
 	}
 	row, err := json.Marshal(b)
 	if err == nil {
-		err = rows.PutIn(ctx, e.replica.name, builtBlobRow, row)
+		err = rows.PutIn(ctx, e.replica.name, eventlog.BuiltBlob, row)
 	}
 	if err == nil {
 		_, err = e.replica.log.PutBlob(ctx, o.Bytes())
@@ -154,7 +153,7 @@ func (e *Engine) withdraw(ctx context.Context, seq uint64) error {
 	if e.replica == nil || !shared {
 		return nil
 	}
-	_, version, err := rows.Get(ctx, builtBlobRow)
+	_, version, err := rows.Get(ctx, eventlog.BuiltBlob)
 	b := sharedBuildIn(ctx, rows)
 	if err != nil || b == nil || b.Seq >= seq {
 		return nil
@@ -164,7 +163,7 @@ func (e *Engine) withdraw(ctx context.Context, seq uint64) error {
 	if err := e.replica.log.DeleteBlob(ctx, b.sum()); err != nil {
 		return fmt.Errorf("delete the shared result of the build at event %d: %w", b.Seq, err)
 	}
-	if err := rows.DeleteVersion(ctx, builtBlobRow, version); !errors.Is(err, storage.ErrConflict) {
+	if err := rows.DeleteVersion(ctx, eventlog.BuiltBlob, version); !errors.Is(err, storage.ErrConflict) {
 		return err
 	}
 	return nil // a newer build is in its place

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,12 +11,15 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"waymark/client"
 	"waymark/server"
 	"waymark/storage"
+	"waymark/storage/eventlog"
 )
 
 // backupTrailer is the length of the last frame of a backup: a frame header, three counts, and the
@@ -24,18 +28,25 @@ const backupTrailer = 9 + 3*8 + sha256.Size
 
 func (a *app) backupCommand() *cobra.Command {
 	var yes bool
+	var log sharedLogFlags
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write all workspaces, keys and settings to a file",
 		Long: `Writes every workspace and key, as they are at one moment, to a file. It may run beside a server, which
 goes on taking writes. The file appears complete and checked, or not at all. An existing file is replaced
-only on agreement, or with --yes.`,
+only on agreement, or with --yes.
+
+With --log it writes what servers share (waymark serve --log): all workspaces, also where no server has all of them, each
+up to an event of its own. For that the log is copied into a temporary directory beside the file.`,
 		Args: exactly(1, "a file to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isFile(args[0]) {
 				if err := a.confirm(yes, fmt.Sprintf("Replace the existing file %s?", args[0])); err != nil {
 					return err
 				}
+			}
+			if log.url != "" {
+				return a.backupLog(cmd.Context(), args[0], log)
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
 				resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: "/v1/backup"})
@@ -66,21 +77,87 @@ only on agreement, or with --yes.`,
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "replace an existing file without asking")
+	log.add(cmd, "back up the log at this `URL` instead of a data directory")
 	return cmd
 }
 
+// sharedLogFlags name a log that servers share.
+type sharedLogFlags struct {
+	url  string
+	opts eventlog.Options
+}
+
+func (f *sharedLogFlags) add(cmd *cobra.Command, use string) {
+	cmd.Flags().StringVar(&f.url, "log", "", use)
+	cmd.Flags().BoolVar(&f.opts.Unsafe, "log-unsafe", false, "accept servers whose settings can lose acknowledged events")
+}
+
+// backupLog writes a backup of a log by way of a data directory that holds a copy of it.
+func (a *app) backupLog(ctx context.Context, file string, log sharedLogFlags) (err error) {
+	dir, err := os.MkdirTemp(filepath.Dir(file), ".waymark-backup-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	var summary storage.BackupSummary
+	err = a.copyHistory(ctx, dir, "", log.url, log.opts, func(eventlog.Copied) {}, func(store storage.Store) error {
+		return replaceFile(file, func(w io.Writer) (err error) {
+			summary, err = store.Backup(ctx, w)
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return a.printSummary(summary, "backup", file)
+}
+
+// restoreLog copies a backup into a log that has nothing, or the beginning of it after a call that was interrupted.
+func (a *app) restoreLog(ctx context.Context, in io.Reader, name string, log sharedLogFlags) (err error) {
+	remote, err := eventlog.Open(ctx, log.url, log.opts)
+	if err != nil {
+		return err
+	}
+	there, err := remote.Workspaces(ctx)
+	if err = errors.Join(err, remote.Close()); err != nil {
+		return err
+	}
+	if slices.Contains(there, eventlog.ControlLog) { // written last
+		return fmt.Errorf("restore %s: the log at %s is in use; name a new one", name, eventlog.Name(log.url))
+	}
+	dir, err := os.MkdirTemp("", "waymark-restore-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	data := filepath.Join(dir, "data")
+	summary, err := storage.Restore(ctx, in, data, storage.Options{Logger: a.logger()})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := a.copyHistory(ctx, data, log.url, "", log.opts, func(eventlog.Copied) {}, nil); err != nil {
+		return fmt.Errorf("restore %s: %w", name, err)
+	}
+	return a.printSummary(summary, "restored to", eventlog.Name(log.url))
+}
+
 func (a *app) restoreCommand() *cobra.Command {
-	return &cobra.Command{
+	var log sharedLogFlags
+	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Make a data directory from a backup",
-		Long:  `Makes the data directory --data, which must be new or empty, from a file written by backup.`,
-		Args:  exactly(1, "a backup file"),
+		Long: `Makes the data directory --data, which must be new or empty, from a file written by backup. With --log it fills the
+log of PostgreSQL or NATS JetStream at that URL instead, which must be new.`,
+		Args: exactly(1, "a backup file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in, name, err := a.openInput(args[0])
 			if err != nil {
 				return err
 			}
 			defer in.Close()
+			if log.url != "" {
+				return a.restoreLog(cmd.Context(), in, name, log)
+			}
 			if entries, err := os.ReadDir(a.data); err == nil && len(entries) > 0 {
 				return fmt.Errorf("restore %s: data directory %s is not empty; name a new one with --data", name, a.data)
 			}
@@ -94,6 +171,8 @@ func (a *app) restoreCommand() *cobra.Command {
 			return a.printSummary(summary, "restored to", a.data)
 		},
 	}
+	log.add(cmd, "restore into the log at this `URL` instead of a data directory")
+	return cmd
 }
 
 func (a *app) printSummary(s storage.BackupSummary, what, where string) error {

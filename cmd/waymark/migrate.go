@@ -48,7 +48,7 @@ rather than into the URL. Settings of the servers that can lose acknowledged eve
 	return cmd
 }
 
-func (a *app) migrate(ctx context.Context, to, from string, opts eventlog.Options) (err error) {
+func (a *app) migrate(ctx context.Context, to, from string, opts eventlog.Options) error {
 	dir, err := filepath.Abs(a.data)
 	if err != nil {
 		return err
@@ -56,6 +56,26 @@ func (a *app) migrate(ctx context.Context, to, from string, opts eventlog.Option
 	if _, err := os.Stat(dir); to != "" && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("migrate: there is no data directory %s", dir)
 	}
+	copies := []eventlog.Copied{}
+	if err := a.copyHistory(ctx, dir, to, from, opts, func(c eventlog.Copied) {
+		copies = append(copies, c)
+		if !a.json {
+			a.printf("workspace %s: %d events copied, %d were there; the copy ends at event %d with hash %x\n", c.Workspace, c.Copied, c.Before, c.Head.Seq, c.Head.Chain)
+		}
+	}, nil); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printValue(copies)
+	}
+	if len(copies) == 0 {
+		a.printf("there is no history to copy\n")
+	}
+	return nil
+}
+
+// copyHistory copies a data directory to a log, or a log to a data directory, and then lets use, if any, have the store.
+func (a *app) copyHistory(ctx context.Context, dir, to, from string, opts eventlog.Options, copied func(eventlog.Copied), use func(storage.Store) error) (err error) {
 	remote, err := eventlog.Open(ctx, to+from, opts)
 	if err != nil {
 		return err
@@ -78,7 +98,6 @@ func (a *app) migrate(ctx context.Context, to, from string, opts eventlog.Option
 	if err != nil {
 		return err
 	}
-	copies := []eventlog.Copied{}
 	for _, name := range names {
 		if name == eventlog.ControlLog {
 			continue
@@ -87,10 +106,7 @@ func (a *app) migrate(ctx context.Context, to, from string, opts eventlog.Option
 		if err != nil {
 			return err
 		}
-		copies = append(copies, c)
-		if !a.json {
-			a.printf("workspace %s: %d events copied, %d were there; the copy ends at event %d with hash %x\n", name, c.Copied, c.Before, c.Head.Seq, c.Head.Chain)
-		}
+		copied(c)
 		if c.Kept > 0 {
 			fmt.Fprintf(a.errs, "waymark: workspace %s: the copy still has the text of %d events that were forgotten since; remove the copy and migrate again\n", name, c.Kept)
 		}
@@ -103,11 +119,8 @@ func (a *app) migrate(ctx context.Context, to, from string, opts eventlog.Option
 	if err != nil {
 		return fmt.Errorf("copy keys and other control data: %w", err)
 	}
-	if a.json {
-		return a.printValue(copies)
-	}
-	if len(copies) == 0 {
-		a.printf("there is no history to copy\n")
+	if use != nil {
+		return use(store)
 	}
 	return nil
 }

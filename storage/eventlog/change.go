@@ -76,6 +76,9 @@ func controlRows(ctx context.Context, store storage.Store) iter.Seq2[change, err
 			}
 			for _, prefix := range controlled[name != ""] {
 				for e, err := range table.List(ctx, prefix) {
+					if e.Key == BuiltBlob {
+						continue
+					}
 					if !yield(change{row{name, e.Key}, append([]byte{}, e.Value...)}, err) || err != nil {
 						return
 					}
@@ -131,7 +134,7 @@ func PublishControl(ctx context.Context, store storage.Store, log Log) (changed 
 		delete(there, c.row)
 	}
 	for _, c := range there {
-		if _, deletes := deletedIn(*c); c.value != nil && !deletes {
+		if _, deletes := deletedIn(*c); c.value != nil && !deletes && c.key != BuiltBlob {
 			changed++
 			if err := s.write(ctx, change{row: c.row}, always); err != nil {
 				return changed, err
@@ -145,7 +148,7 @@ func PublishControl(ctx context.Context, store storage.Store, log Log) (changed 
 func FetchControl(ctx context.Context, log Log, store storage.Store) (rows int, err error) {
 	s := newShared(store, log)
 	there, err := s.foldAll(ctx, func(c change) error {
-		if _, deletes := deletedIn(c); deletes { // the copy has the names of workspaces for its logs
+		if _, deletes := deletedIn(c); deletes || c.key == BuiltBlob { // the copy has the names of workspaces for its logs
 			return nil
 		}
 		return s.put(ctx, c)

@@ -32,9 +32,12 @@ var ErrKeysUnknown = fmt.Errorf("%w for so long that keys may have been revoked 
 
 // controlled are the beginnings of the keys of rows that are shared, in the tables of workspaces and in that of none.
 var controlled = map[bool][]string{
-	true:  {"workspace", "once/", "quarantine/", "proposals/", "capability-versions/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/", "capability-stats/", "built-blob"},
+	true:  {"workspace", "once/", "quarantine/", "proposals/", "capability-versions/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/", "capability-stats/", BuiltBlob},
 	false: {keyPrefix, replicaPrefix, deletedPrefix},
 }
+
+// BuiltBlob is the key of a row of a workspace that names a blob of this log. No copy of a log has it.
+const BuiltBlob = "built-blob"
 
 // keyPrefix begins the rows of API keys.
 const keyPrefix = "key/"
