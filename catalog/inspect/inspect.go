@@ -100,14 +100,6 @@ var checks = []check{
 	{"stuffing", "no text is a list of keywords", Demote, stuffing},
 }
 
-// Checks describes the table, for documentation.
-func Checks() (rows [][3]string) {
-	for _, c := range checks {
-		rows = append(rows, [3]string{c.Name, c.What, [...]string{"ranks lower", "quarantined", "refused"}[c.Severity]})
-	}
-	return rows
-}
-
 // Entry returns what the checks find about an entry beside the catalog.
 func (in *Catalog) Entry(e *Entry) (found []Finding) {
 	e.read()
@@ -130,13 +122,8 @@ func (e *Entry) read() {
 	e.Data = nil
 }
 
-// TextsIn lists the names and texts in a JSON value, sorted. Regular expressions may name control characters.
-func TextsIn(data json.RawMessage) []string {
-	all, _ := textsIn(data)
-	return all
-}
-
-// textsIn is [TextsIn], and reports whether a schema refers to another document.
+// textsIn lists the names and texts in a JSON value, sorted, and reports whether a schema refers to another document. Regular
+// expressions may name control characters.
 func textsIn(data json.RawMessage) (all []string, refers bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
