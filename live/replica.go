@@ -248,6 +248,11 @@ func (e *Engine) watchLog(ctx context.Context) {
 	}
 	if e.replica.builds.Swap(builds) != builds && builds {
 		_ = e.do(ctx, func(*writer) {}) // the writer looks what is due
+		e.life.background.Go(func() {
+			if err := e.offerKept(e.life.ctx); err != nil && e.life.ctx.Err() == nil {
+				e.opts.Logger.Warn("a build was not shared; other replicas compute it", "workspace", e.name, "error", err)
+			}
+		})
 	}
 }
 

@@ -37,7 +37,7 @@ import (
 type sharedBuild struct {
 	Seq    uint64 `json:"seq"`              // the build event
 	Format int    `json:"format"`           // of the snapshot; replicas of other formats compute the build
-	Sum    string `json:"sha256,omitempty"` // of the blob
+	Sum    string `json:"sha256,omitempty"` // of the blob; empty: it could not be stored, and each replica computes the build
 }
 
 const (
@@ -61,10 +61,22 @@ func (b *sharedBuild) sum() (sum [32]byte) {
 func sharedBuildIn(ctx context.Context, table storage.Table) *sharedBuild {
 	value, _, err := table.Get(ctx, eventlog.BuiltBlob)
 	b := &sharedBuild{}
-	if err != nil || json.Unmarshal(value, b) != nil || len(b.Sum) != 2*sha256.Size {
+	if err != nil || json.Unmarshal(value, b) != nil || b.Sum != "" && len(b.Sum) != 2*sha256.Size {
 		return nil
 	}
 	return b
+}
+
+// usable reports whether there is a blob that this program reads.
+func (b *sharedBuild) usable() bool { return b != nil && b.Sum != "" && b.Format == snapshotFormat }
+
+// write makes b the row of a workspace.
+func (b *sharedBuild) write(ctx context.Context, rows sharedTable, log string) error {
+	row, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	return rows.PutIn(ctx, log, eventlog.BuiltBlob, row)
 }
 
 // offering is the compressed snapshot of a build, for the others.
@@ -118,26 +130,58 @@ func (e *Engine) offer(ctx context.Context, s *snapshot, o *offering) error {
 	if before != nil && (before.Seq > b.Seq || *before == b && e.hasBlob(ctx, before)) {
 		return nil
 	}
-	if before != nil && before.Sum != b.Sum {
+	if before != nil && before.Sum != "" && before.Sum != b.Sum {
 		if err := e.replica.log.DeleteBlob(ctx, before.sum()); err != nil {
 			return err
 		}
 	}
-	row, err := json.Marshal(b)
-	if err == nil {
-		err = rows.PutIn(ctx, e.replica.name, eventlog.BuiltBlob, row)
-	}
-	if err == nil {
-		_, err = e.replica.log.PutBlob(ctx, o.Bytes())
-	}
-	if err != nil {
+	if err := b.write(ctx, rows, e.replica.name); err != nil {
 		return err
+	}
+	if _, err := e.replica.log.PutBlob(ctx, o.Bytes()); err != nil {
+		b.Sum = ""
+		return errors.Join(err, b.write(ctx, rows, e.replica.name))
 	}
 	if e.erasing.forgets.Load() != s.forgets { // while it was written
 		return e.withdraw(ctx, b.Seq+1)
 	}
 	if now := sharedBuildIn(ctx, rows); now == nil || *now != b { // another build replaced it, or the workspace was deleted
 		return e.replica.log.DeleteBlob(ctx, sum)
+	}
+	return nil
+}
+
+// offerKept shares the snapshot of the model in force where the log has no result of its build: it was built before there
+// was a shared log, or whoever computed it ended.
+func (e *Engine) offerKept(ctx context.Context) error {
+	built, forgets := e.current.Load().built, e.erasing.forgets.Load()
+	if _, shared := e.table.(sharedTable); !shared || built == 0 || e.erasing.unerased.Load() {
+		return nil
+	}
+	if b := sharedBuildIn(ctx, e.table); b != nil && b.Seq >= built && b.Sum != "" {
+		return nil
+	}
+	select { // many workspaces start at once
+	case e.opts.slots <- struct{}{}:
+		defer func() { <-e.opts.slots }()
+	case <-ctx.Done():
+		return nil
+	}
+	for s, err := range e.log.Snapshots(ctx) {
+		if err != nil || s.Seq != built || codec.NewReader(s.Data).Uint() != snapshotFormat {
+			continue
+		}
+		o, err := e.offers()
+		if err != nil || o == nil {
+			return err
+		}
+		if _, err = o.z.Write(s.Data); err == nil {
+			err = o.close()
+		}
+		if err == nil {
+			err = e.offer(ctx, &snapshot{built: place{seq: built}, forgets: forgets}, o)
+		}
+		return err
 	}
 	return nil
 }
@@ -160,6 +204,9 @@ func (e *Engine) withdraw(ctx context.Context, seq uint64) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, blobTimeout)
 	defer cancel()
+	if b.Sum == "" {
+		return nil
+	}
 	if err := e.replica.log.DeleteBlob(ctx, b.sum()); err != nil {
 		return fmt.Errorf("delete the shared result of the build at event %d: %w", b.Seq, err)
 	}
@@ -227,7 +274,7 @@ func fetchBlob(ctx context.Context, log eventlog.Log, name string, b *sharedBuil
 // says that they are to be computed, too. Who starts builds, or is in a hurry, waits for no blob.
 func (e *Engine) fetchBuild(ctx context.Context, u *unfinished, hurry <-chan struct{}) (m *suggest.Measures, verify bool) {
 	b := sharedBuildIn(ctx, e.table)
-	if e.replica == nil || u.image == nil || b == nil || b.Seq != u.built.seq || b.Format != snapshotFormat {
+	if e.replica == nil || u.image == nil || !b.usable() || b.Seq != u.built.seq {
 		return nil, false
 	}
 	patience := blobPatience
@@ -295,7 +342,7 @@ func (e *Engine) compareBuilt(u *unfinished, fetched, computed *suggest.Measures
 // the workspace opens with them and folds only what came after. What fails is left to the engine, which folds everything.
 func (w *Workspaces) preload(ctx context.Context, shared string, log storage.Log, table storage.Table) error {
 	b := sharedBuildIn(ctx, table)
-	if b == nil || b.Format != snapshotFormat || log.Head().Seq >= b.Seq {
+	if !b.usable() || log.Head().Seq >= b.Seq {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, preloadTime)

@@ -105,6 +105,29 @@ func TestBuildsAreShared(t *testing.T) {
 	})
 }
 
+// A history that was built before it was copied into a log: nobody builds it again.
+func TestBuildsFromBeforeAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		alone := storage.NewMemory()
+		before := NewWorkspaces(alone, Options{})
+		e, err := before.Get(t.Context(), DefaultWorkspace)
+		require.NoError(t, err)
+		(&member{Engine: e}).grow(t, 20)
+		require.NoError(t, before.Close(t.Context()))
+		log, connect := sharedLog()
+		_, err = eventlog.Copy(t.Context(), eventlog.NewLocal(alone), eventlog.NewLocal(log), DefaultWorkspace)
+		require.NoError(t, err)
+		a := memberOf(t, connect(), alone, nil)
+		defer a.end()
+		time.Sleep(2 * time.Second)
+		b := memberOf(t, connect(), storage.NewMemory(), nil)
+		defer b.end()
+		time.Sleep(2 * time.Second)
+		require.Zero(t, a.measured.Load()+b.measured.Load())
+		converge(t, a.Engine, b.Engine)
+	})
+}
+
 // What cannot be fetched is computed: where no blob follows the row, it is damaged, or the replica that measures ends.
 func TestBuildsThatAreNotSharedAreComputed(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, log storage.Store, a, b *member){

@@ -537,7 +537,7 @@ func (w *Workspaces) Delete(ctx context.Context, name string) error {
 	if err := d.Retire(ctx, name); err != nil {
 		return err
 	}
-	if built != nil {
+	if built != nil && built.Sum != "" {
 		if err := w.opts.Shared.DeleteBlob(ctx, built.sum()); err != nil {
 			w.opts.Logger.Warn("the shared result of a build of a deleted workspace was left", "workspace", name, "error", err)
 		}
