@@ -21,6 +21,7 @@ import (
 	"waymark/server/internal/route"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
+	"waymark/storage/eventlog"
 	"waymark/whisper"
 )
 
@@ -341,7 +342,10 @@ func (s *Server) fleetOf(workspace string) *fleetView {
 func (s *Server) replica(ctx context.Context, _ *struct{}) (*replicaAnswer, error) {
 	out, workspace := new(replicaAnswer), request.From(ctx).Workspace
 	if out.Body.Fleet = s.fleetOf(workspace); out.Body.Fleet != nil && !out.Body.Fleet.Held {
-		out.Body.Workspace, out.Body.Log = workspace, "reachable"
+		out.Body.Workspace, out.Body.Log, out.Body.Reads = workspace, "reachable", live.Format
+		if shared, ok := s.cfg.Store.(*eventlog.Shared); ok {
+			out.Body.Format, _ = shared.Format(ctx) // a log that is at odds is reported by the owners
+		}
 		return out, nil
 	}
 	if err := s.workspaceExists(ctx, request.From(ctx)); err != nil {

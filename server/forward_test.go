@@ -42,7 +42,7 @@ func fleetOn(t *testing.T, owners int) (log *eventlog.Local, start func() *fleet
 		require.NoError(t, err)
 		own := storage.NewMemory()
 		link := &ownLink{slowLink: slowLink{Log: log}, leases: eventlog.NewLocal(store)}
-		shared, err := eventlog.Share(t.Context(), own, link)
+		shared, err := eventlog.Share(t.Context(), own, link, live.Format)
 		require.NoError(t, err)
 		fleet, err := shared.Join(t.Context(), "http://"+ln.Addr().String(), owners)
 		require.NoError(t, err)

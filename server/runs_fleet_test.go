@@ -84,7 +84,7 @@ func takeOver(t *testing.T, fault string, after time.Duration) {
 	var links []*ownLink
 	for range 2 {
 		l := &ownLink{slowLink: slowLink{Log: log}, leases: eventlog.NewLocal(store)}
-		shared, err := eventlog.Share(t.Context(), storage.NewMemory(), l)
+		shared, err := eventlog.Share(t.Context(), storage.NewMemory(), l, live.Format)
 		require.NoError(t, err)
 		w := live.NewWorkspaces(shared, live.Options{Shared: l})
 		s, err := New(Config{Store: shared, Workspaces: w, Caller: made})

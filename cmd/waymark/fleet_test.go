@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
+	"waymark/storage/eventlog"
 	"waymark/storage/eventlog/logtest"
 )
 
@@ -165,6 +167,14 @@ func TestFleetOnPostgres(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "owners of the workspace, the first answers: "+seen.Replicas[0].Fleet.Owners[0])
 	require.Contains(t, out, "has another part of the workspaces")
+	log, err := eventlog.Open(t.Context(), db.Address, eventlog.Options{})
+	require.NoError(t, err)
+	readers, err := eventlog.Readers(t.Context(), log)
+	require.NoError(t, errors.Join(err, log.Close()))
+	require.Equal(t, map[int]int{live.Format: 2}, readers, "each says which formats it reads")
+	out, errs, code = waymark(t, "", "fleet", "upgrade", "--log", db.Address)
+	require.Zero(t, code, errs)
+	require.Equal(t, fmt.Sprintf("event format %d, the one of this version, is in force\n", live.Format), out)
 	for i, s := range servers { // both are asked, one of them hands on
 		require.True(t, stored(s.URLs.API, fmt.Sprint("episode", i)))
 		out, errs, code := waymark(t, "", "export", "--format", "waymark", "--data", s.dir)

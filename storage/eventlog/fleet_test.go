@@ -120,7 +120,7 @@ func TestCopiesLeaveOutWhatWasDeleted(t *testing.T) {
 			require.ErrorIs(t, err, storage.ErrNotFound)
 		}
 	}
-	names, err := LogNames(t.Context(), log)
+	names, err := LogNames(t.Context(), log, 1)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"w": "w~1"}, names)
 	current := Renamed{Log: log, Names: names}
@@ -131,10 +131,10 @@ func TestCopiesLeaveOutWhatWasDeleted(t *testing.T) {
 	_, err = Copy(t.Context(), current, NewLocal(store), "w")
 	require.NoError(t, err)
 	require.Equal(t, []string{"payload of round1-0"}, contents(t, NewLocal(store), "w", storage.Head{}))
-	rows, err := FetchControl(t.Context(), log, store)
+	rows, err := FetchControl(t.Context(), log, store, 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, rows, "the row of the second, and none that says that one was deleted")
-	changed, err := PublishControl(t.Context(), store, log)
+	changed, err := PublishControl(t.Context(), store, log, 1)
 	require.NoError(t, err)
 	require.Zero(t, changed)
 	late := share(t, storage.NewMemory(), log)
