@@ -31,7 +31,8 @@ type Workspaces struct {
 	logged atomic.Pointer[[]string] // the logs of workspaces in the shared log, when it was last looked at
 	pace   *atomic.Int64            // the time between two looks at the shared log
 
-	removed atomic.Pointer[func(name string)] // of OnRemoved
+	removed atomic.Pointer[func(name string)]      // of OnRemoved
+	busy    atomic.Pointer[func(name string) bool] // of KeepWhile
 
 	retaining sync.Mutex // of Retain: two at once would forget the same twice
 }
@@ -122,8 +123,12 @@ func (w *Workspaces) openShared(ctx context.Context) {
 			if loaded || err != nil {
 				measure()
 			}
-			w.unload(w.opts.Now().Add(-w.opts.Linger), fleet.Keeps)
-			if e := w.dropCopies(ctx, fleet.Keeps); e != nil && ctx.Err() == nil {
+			keeps := func(name string) bool {
+				busy := w.busy.Load()
+				return fleet.Keeps(name) || busy != nil && (*busy)(name)
+			}
+			w.unload(w.opts.Now().Add(-w.opts.Linger), keeps)
+			if e := w.dropCopies(ctx, keeps); e != nil && ctx.Err() == nil {
 				w.opts.Logger.Warn("copies of workspaces of other replicas could not be cleared; this is tried again", "error", e)
 			}
 		}
@@ -391,6 +396,10 @@ func (w *Workspaces) wipe(ctx context.Context, name string) error {
 	}
 	return err
 }
+
+// KeepWhile makes workspaces stay, also those that another replica owns by now, while they are busy: what goes on in them
+// has handles to their tables.
+func (w *Workspaces) KeepWhile(busy func(name string) bool) { w.busy.Store(&busy) }
 
 // OnRemoved calls removed with each workspace that another process deletes from now on.
 func (w *Workspaces) OnRemoved(removed func(name string)) { w.removed.Store(&removed) }

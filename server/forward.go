@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,15 +98,31 @@ func (s *Server) handedOn(r *http.Request) (a request.Access, ok bool, err error
 
 // elsewhere reports whether another replica answers this request.
 func (s *Server) elsewhere(c *gin.Context, a request.Access) bool {
+	owners := s.answering(c, a)
+	return len(owners) > 0 && owners[0] != s.cfg.Fleet.Address()
+}
+
+// answering are the replicas to ask, the first one first: that which carries out the run that is asked about, then the
+// owners of the workspace. There are none for what every replica answers, and for what was handed on.
+func (s *Server) answering(c *gin.Context, a request.Access) []string {
 	ru, routed := s.ruleOf(c)
-	return s.cfg.Fleet != nil && routed && !ru.Public && !ru.Global && c.GetHeader(headerForwarded) == "" &&
-		!s.cfg.Fleet.Answers(a.Workspace)
+	if s.cfg.Fleet == nil || !routed || ru.Public || ru.Global || c.GetHeader(headerForwarded) != "" {
+		return nil
+	}
+	owners := s.cfg.Fleet.Owners(a.Workspace)
+	if ru.OfRun {
+		if at := s.runs.Replica(c.Request.Context(), a.Workspace, c.Param("id")); at != "" {
+			owners = append([]string{at}, slices.DeleteFunc(owners, func(o string) bool { return o == at })...)
+		}
+	}
+	return owners
 }
 
 // handOn lets the owner of the workspace answer.
 func (s *Server) handOn(c *gin.Context) {
 	a := request.From(c.Request.Context())
-	if !s.elsewhere(c, a) {
+	owners := s.answering(c, a)
+	if len(owners) == 0 || owners[0] == s.cfg.Fleet.Address() {
 		c.Next()
 		return
 	}
@@ -121,7 +138,7 @@ func (s *Server) handOn(c *gin.Context) {
 		body = bytes.NewReader(text)
 	}
 	var failed error
-	for _, owner := range s.forward.sorted(s.cfg.Fleet.Owners(a.Workspace)) {
+	for _, owner := range s.forward.sorted(owners) {
 		if body != nil {
 			_, _ = body.Seek(0, io.SeekStart) // never fails
 			c.Request.Body = io.NopCloser(body)

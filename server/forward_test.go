@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -33,13 +34,19 @@ type fleetMember struct {
 	kill       func() // without a word to the others
 }
 
-// fleetOn makes a log in memory and a function that starts replicas on it.
-func fleetOn(t *testing.T, owners int) (log *eventlog.Local, start func() *fleetMember) {
+// fleetOn makes a log in memory and a function that starts replicas on it, configured otherwise by change, at an address
+// that is wanted.
+func fleetOn(t *testing.T, owners int, change ...func(*Config)) (log *eventlog.Local, start func(wanted ...func(address string) bool) *fleetMember) {
 	store := storage.NewMemory()
 	log = eventlog.NewLocal(store)
-	return log, func() *fleetMember {
+	return log, func(wanted ...func(address string) bool) *fleetMember {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
+		for len(wanted) > 0 && !wanted[0]("http://"+ln.Addr().String()) {
+			other, err := net.Listen("tcp", "127.0.0.1:0") // before the one that is not wanted is free again
+			require.NoError(t, errors.Join(err, ln.Close()))
+			ln = other
+		}
 		own := storage.NewMemory()
 		link := &ownLink{slowLink: slowLink{Log: log}, leases: eventlog.NewLocal(store)}
 		shared, err := eventlog.Share(t.Context(), own, link, live.Format)
@@ -48,8 +55,12 @@ func fleetOn(t *testing.T, owners int) (log *eventlog.Local, start func() *fleet
 		require.NoError(t, err)
 		m := &fleetMember{fleet: fleet, data: t.TempDir()}
 		m.workspaces = live.NewWorkspaces(shared, live.Options{Shared: log, Fleet: fleet, Linger: 100 * time.Millisecond})
-		s, err := New(Config{Store: shared, Workspaces: m.workspaces, Fleet: fleet, Version: "test", Data: m.data,
-			Access: Access{LocalToken: "token of " + ln.Addr().String(), RequireKey: true}, Limits: Limits{Rate: -1, Drain: time.Second}})
+		cfg := Config{Store: shared, Workspaces: m.workspaces, Fleet: fleet, Version: "test", Data: m.data,
+			Access: Access{LocalToken: "token of " + ln.Addr().String(), RequireKey: true}, Limits: Limits{Rate: -1, Drain: time.Second}}
+		for _, f := range change {
+			f(&cfg)
+		}
+		s, err := New(cfg)
 		require.NoError(t, err)
 		m.web = web{s, t, fleet.Address()}
 		ctx, cancel := context.WithCancel(context.Background())

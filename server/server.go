@@ -227,10 +227,15 @@ func (s *Server) wire() {
 	s.scoring = &scoring.Service{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
 	}
+	address := ""
+	if cfg.Fleet != nil {
+		address = cfg.Fleet.Address()
+	}
 	s.runs = runs.New(runs.Config{
-		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
+		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway, Address: address,
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
+	cfg.Workspaces.KeepWhile(s.runs.Busy)
 	s.books.Warn = func(err error) { cfg.Logger.Warn("token ledger", "error", err) }
 	s.books.Table = func(workspace string) (storage.Table, error) {
 		names, err := cfg.Store.Workspaces(context.Background())
