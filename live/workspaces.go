@@ -96,6 +96,7 @@ func (w *Workspaces) openShared(ctx context.Context) {
 			}
 		})
 	}
+	troubled := false
 	for ctx.Err() == nil {
 		logs, err := w.opts.Shared.Workspaces(ctx)
 		if err == nil {
@@ -117,6 +118,15 @@ func (w *Workspaces) openShared(ctx context.Context) {
 			w.opts.Logger.Warn("workspaces of the shared log could not be opened; this is tried again", "error", err)
 		}
 		if fleet != nil {
+			problem := fleet.Problem()
+			switch {
+			case (problem != nil) == troubled:
+			case problem != nil:
+				w.opts.Logger.Error("this server is asked by no other", "error", problem)
+			default:
+				w.opts.Logger.Info("the fleet address is this server's own now", "address", fleet.Address())
+			}
+			troubled = problem != nil
 			if loaded {
 				fleet.Loaded(ctx)
 			}

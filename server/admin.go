@@ -323,6 +323,7 @@ type fleetView struct {
 	Joining   []string `json:"joining" doc:"The replicas that load what they will own."`
 	OwnerEach int      `json:"owners_each" doc:"How many replicas have each workspace."`
 	Open      int      `json:"workspaces_open" doc:"Workspaces in the memory of this replica."`
+	Problem   string   `json:"problem,omitempty" doc:"Why this replica does not answer, such as another one with its address."`
 	Started   int      `json:"workspaces_started" doc:"Those of them that count all that the shared log had."`
 }
 
@@ -333,6 +334,9 @@ func (s *Server) fleetOf(workspace string) *fleetView {
 		return nil
 	}
 	v := &fleetView{Address: f.Address(), Owners: f.Owners(workspace), Held: f.Keeps(workspace), OwnerEach: f.OwnersEach()}
+	if err := f.Problem(); err != nil {
+		v.Problem = err.Error()
+	}
 	v.Live, v.Joining = f.Members()
 	v.Live, v.Joining = append([]string{}, v.Live...), append([]string{}, v.Joining...)
 	v.Open, v.Started = s.cfg.Workspaces.Holdings()

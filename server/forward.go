@@ -122,6 +122,10 @@ func (s *Server) answering(c *gin.Context, a request.Access) []string {
 func (s *Server) handOn(c *gin.Context) {
 	a := request.From(c.Request.Context())
 	owners := s.answering(c, a)
+	if len(owners) > 0 && s.cfg.Fleet.Problem() != nil { // what the address stands for is another replica
+		problem.Fail(c, problem.New(http.StatusServiceUnavailable, s.cfg.Fleet.Problem().Error()))
+		return
+	}
 	if len(owners) == 0 || owners[0] == s.cfg.Fleet.Address() {
 		c.Next()
 		return

@@ -37,6 +37,9 @@ func (h *house) joinLog(who access) error {
 		}
 		return nil
 	}
+	if who.logOptions.Holder, err = eventlog.ID(ctx, h.store); err != nil { // a restart goes on with the leases
+		return err
+	}
 	open := eventlog.Open
 	if string(was) == eventlog.Name(address) { // there is something to answer with while the log is down
 		open = eventlog.OpenLater
@@ -125,6 +128,7 @@ type replicaSeen struct {
 		Live    []string `json:"live"`
 		Open    int      `json:"workspaces_open"`
 		Started int      `json:"workspaces_started"`
+		Problem string   `json:"problem"`
 	} `json:"fleet,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
@@ -150,8 +154,11 @@ func (a *app) fleetStatus(ctx context.Context, urls []string) error {
 		if err == nil {
 			err = json.Unmarshal(body, &seen[i])
 		}
-		if seen[i].Problem = seen[i].Error; err != nil {
+		switch seen[i].Problem = seen[i].Error; {
+		case err != nil:
 			seen[i].Problem = err.Error()
+		case seen[i].Fleet != nil && seen[i].Fleet.Problem != "":
+			seen[i].Problem = seen[i].Fleet.Problem
 		}
 	}
 	return a.printFleet(compared(seen))

@@ -21,6 +21,7 @@ import (
 // A Fleet divides the workspaces of a shared log among its replicas. Each workspace has a number of owners, which fold its
 // history; the first of them answers.
 //
+//	started   lease address/ADDRESS         no other has the address
 //	joining   lease fleet/joining/ADDRESS   loads what it will own
 //	live      lease fleet/live/ADDRESS      is asked by the others
 //
@@ -36,6 +37,7 @@ type Fleet struct {
 
 	seen   atomic.Pointer[members]
 	blind  atomic.Bool // the log has never answered
+	taken  atomic.Bool // another replica has the address
 	loaded atomic.Bool
 	stop   context.CancelFunc
 	done   chan struct{}
@@ -67,19 +69,22 @@ func (s *Shared) Join(ctx context.Context, address string, owners int) (*Fleet, 
 	f := &Fleet{shared: s, address: address, owners: owners, token: rand.Text(), stop: stop, done: make(chan struct{})}
 	f.seen.Store(&members{})
 	f.blind.Store(true)
-	introduced := f.introduce(ctx) == nil
-	_ = f.look(ctx) // a log that does not answer is asked again
+	introduced := false
+	look := func(ctx context.Context) {
+		_ = f.look(ctx) // a log that does not answer is asked again
+		introduced = !f.taken.Load() && (introduced || f.introduce(ctx) == nil)
+	}
+	look(ctx)
 	go func() {
 		defer close(f.done)
 		for pauseFor(background, FleetLook) == nil {
-			introduced = introduced || f.introduce(background) == nil
-			_ = f.look(background)
+			look(background)
 		}
 	}()
 	return f, nil
 }
 
-// introduce tells the others by which token this replica is known.
+// introduce tells the others by which token this replica is known, once the address is its own.
 func (f *Fleet) introduce(ctx context.Context) error {
 	sum := sha256.Sum256([]byte(f.token))
 	_, err := f.shared.System().Put(ctx, replicaPrefix+f.address, sum[:])
@@ -90,11 +95,15 @@ func (f *Fleet) lease(state string) string {
 	return fleetName + "/" + state + "/" + url.QueryEscape(f.address)
 }
 
+// addressLease is that of the one replica that may have the address.
+func (f *Fleet) addressLease() string { return "address/" + url.QueryEscape(f.address) }
+
 // look renews the lease of this replica and reads those of all. Where the log does not answer, what was seen stays.
 func (f *Fleet) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	if err := f.renew(ctx); err != nil && !errors.Is(err, ErrHeld) { // held by the process before this one, until it runs out
+	err := f.renew(ctx)
+	if f.taken.Store(errors.Is(err, ErrHeld)); err != nil && !f.taken.Load() {
 		return err
 	}
 	names, err := f.shared.log.Held(ctx, fleetName)
@@ -124,11 +133,10 @@ func (f *Fleet) renew(ctx context.Context) error {
 	if f.left {
 		return nil
 	}
-	if !f.loaded.Load() {
-		_, err := f.shared.log.Lease(ctx, f.lease("joining"), fleetLease)
-		return err
+	_, err := f.shared.log.Lease(ctx, f.addressLease(), fleetLease)
+	if err == nil {
+		_, err = f.shared.log.Lease(ctx, f.lease(map[bool]string{true: "live", false: "joining"}[f.loaded.Load()]), fleetLease)
 	}
-	_, err := f.shared.log.Lease(ctx, f.lease("live"), fleetLease)
 	return err
 }
 
@@ -138,12 +146,12 @@ func (f *Fleet) Loaded(ctx context.Context) {
 		return
 	}
 	if f.look(ctx) == nil {
-		f.release(ctx, "joining")
+		f.release(ctx, f.lease("joining"))
 	}
 }
 
-func (f *Fleet) release(ctx context.Context, state string) {
-	_, _ = f.shared.log.Lease(ctx, f.lease(state), 0) // else it runs out
+func (f *Fleet) release(ctx context.Context, lease string) {
+	_, _ = f.shared.log.Lease(ctx, lease, 0) // else it runs out
 }
 
 // Leave gives back the lease, so that the others ask this replica no more, and ends looking at them.
@@ -159,8 +167,9 @@ func (f *Fleet) Leave(ctx context.Context) {
 	<-f.done
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	f.release(ctx, "live")
-	f.release(ctx, "joining")
+	for _, lease := range []string{f.lease("live"), f.lease("joining"), f.addressLease()} {
+		f.release(ctx, lease)
+	}
 	m := *f.seen.Load()
 	m.live = slices.DeleteFunc(slices.Clone(m.live), func(a string) bool { return a == f.address })
 	f.seen.Store(&m)
@@ -222,6 +231,14 @@ func (f *Fleet) first(workspace string, addresses []string) []string {
 
 // Asked reports whether the other replicas ask this one, or the log has not said since the start whether there are any.
 func (f *Fleet) Asked() bool { return f.blind.Load() || slices.Contains(f.seen.Load().live, f.address) }
+
+// Problem says that another replica has the address of this one, or is nil.
+func (f *Fleet) Problem() error {
+	if !f.taken.Load() {
+		return nil
+	}
+	return fmt.Errorf("another server has the fleet address %s: give each server one of its own; if that server has ended, its lease runs out within %v", f.address, fleetLease)
+}
 
 // Members are the replicas that others ask, and those that load what they will own.
 func (f *Fleet) Members() (live, joining []string) {

@@ -102,6 +102,54 @@ func TestFleetOwners(t *testing.T) {
 	}
 }
 
+// A second replica with the address of another says so, and the first one stays known by it. The restart of one that ended
+// without a word goes on at once; one with another data directory when the lease has run out.
+func TestFleetAddressIsOfOneReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := storage.NewMemory()
+		const address = "http://10.0.0.1:7070"
+		observer := joined(t, store, "http://10.0.0.9:7070", 1)
+		data, holder := storage.NewMemory(), NewLocal(store)
+		s := share(t, data, holder)
+		first, err := s.Join(t.Context(), address, 1)
+		require.NoError(t, err)
+		first.Loaded(t.Context())
+		for _, loaded := range []bool{false, true} {
+			second := joined(t, store, address, 1)
+			if loaded {
+				second.Loaded(t.Context())
+			}
+			time.Sleep(fleetLease + 2*FleetLook)
+			require.ErrorContains(t, second.Problem(), "another server has the fleet address "+address+": give each server one of its own")
+			require.NoError(t, first.Problem())
+			for f, want := range map[*Fleet]bool{first: true, second: false} {
+				known, err := observer.Knows(t.Context(), address, f.Token())
+				require.NoError(t, err)
+				require.Equal(t, want, known)
+			}
+			second.Leave(t.Context())
+			live, _ := observer.Members()
+			require.Equal(t, []string{address}, live)
+		}
+		first.stop() // it ends without a word, and starts again
+		again, err := s.Join(t.Context(), address, 1)
+		require.NoError(t, err)
+		require.NoError(t, again.Problem())
+		require.True(t, again.Asked())
+		known, err := observer.Knows(t.Context(), address, again.Token())
+		require.NoError(t, err)
+		require.True(t, known)
+		again.stop()
+		other := joined(t, store, address, 1) // it starts on a new volume
+		require.Error(t, other.Problem())
+		time.Sleep(fleetLease + 2*FleetLook)
+		require.NoError(t, other.Problem())
+		known, err = observer.Knows(t.Context(), address, other.Token())
+		require.NoError(t, err)
+		require.True(t, known)
+	})
+}
+
 // A workspace that is deleted and begins anew: its logs and rows of before are in no copy, whoever makes it and however.
 func TestCopiesLeaveOutWhatWasDeleted(t *testing.T) {
 	log := NewLocal(storage.NewMemory())
