@@ -181,9 +181,38 @@ func TestFleetOnPostgres(t *testing.T) {
 		require.Zero(t, code, errs)
 		require.Contains(t, out, fmt.Sprint("episode", i))
 	}
+	double := startServer(t, filepath.Join(t.TempDir(), "double"), "--log", db.Address, "--fleet-owners", "1", "--fleet-address", bases[0])
+	base := strings.TrimSuffix(double.URLs.API, "/v1")
+	out, errs, code = waymark(t, "", "fleet", "status", base)
+	require.Equal(t, 1, code, "%s %s", out, errs)
+	require.Contains(t, out, "another server has the fleet address "+bases[0])
+	status, text := readiness(t, base)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, text, "another server has the fleet address "+bases[0])
+	require.Zero(t, double.stop(t))
+	require.Contains(t, double.stderr.String(), "another server has the fleet address")
+
+	// A server that is killed and starts again, within the time of its lease, is ready and hands on as before.
+	require.NoError(t, servers[0].cmd.Process.Kill())
+	_ = servers[0].cmd.Wait() // killed
+	servers[0] = startServer(t, servers[0].dir, "--log", db.Address, "--fleet-owners", "1", "--addr", strings.TrimPrefix(bases[0], "http://"))
+	require.Eventually(t, func() bool { status, text = readiness(t, bases[0]); return status == http.StatusOK }, time.Minute, 10*time.Millisecond, text)
+	for i, s := range servers {
+		require.True(t, stored(s.URLs.API, fmt.Sprint("after", i)))
+	}
 	for _, s := range servers {
 		require.Zero(t, s.stop(t), s.stderr)
 	}
+}
+
+// readiness asks a server whether it is ready.
+func readiness(t *testing.T, base string) (status int, text string) {
+	resp, err := http.Get(base + "/readyz")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(b)
 }
 
 // keyOfTheOther makes a key at the server of a directory, and revokes it, as seen by another server.
