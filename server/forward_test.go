@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
+	"waymark/server/internal/request"
 	"waymark/storage"
 	"waymark/storage/eventlog"
 )
@@ -274,6 +277,21 @@ func recordedAt(url, key, body string) bool {
 	return resp.StatusCode == http.StatusOK && json.NewDecoder(resp.Body).Decode(&answer) == nil && answer.Accepted+answer.Duplicates == 1
 }
 
+// signedRequest is a request as a replica hands it on.
+type signedRequest struct {
+	by                         *fleetMember
+	as, to, method, path, body string
+	age                        time.Duration
+}
+
+func (r signedRequest) sign(t *testing.T, workspace string) (header string) {
+	out, err := http.NewRequest(cmp.Or(r.method, "GET"), r.to+r.path, nil)
+	require.NoError(t, err)
+	sum := sha256.Sum256([]byte(r.body))
+	f := forwarded{By: cmp.Or(r.as, r.by.url), Workspace: workspace, Scopes: request.ScopeRead, Source: "key:x", Body: sum[:]}
+	return headerForwarded + ": " + r.by.sign(f, r.to, out, time.Now().Add(-r.age))
+}
+
 // A replica hands on what is for another one, with the access that it found and no other; the next owner answers where
 // the first does not, and none is said to.
 func TestFleetHandsOn(t *testing.T) {
@@ -315,12 +333,36 @@ func TestFleetHandsOn(t *testing.T) {
 	require.Equal(t, "true", replayed.header.Get("Idempotency-Replayed"), replayed.body)
 
 	// Who claims to be a replica is refused, whatever it asserts.
-	for _, claim := range []string{"x", "{}", fmt.Sprintf(`{"by":%q,"token":"guessed","workspace":%q,"scopes":7,"source":"local","operator":true}`, a.url, name)} {
+	for _, claim := range []string{"x", "{}", ".", fmt.Sprintf(`{"by":%q,"workspace":%q,"scopes":7,"source":"local","operator":true}.AAAA`, a.url, name)} {
 		require.Equal(t, 403, first.ask("GET", "/v1/keys", "", key, "Waymark-Forwarded: "+claim).status, claim)
 	}
-	// What was handed on is answered where it arrives, also by a replica that does not own the workspace.
-	claim := fmt.Sprintf(`{"by":%q,"token":%q,"workspace":%q,"scopes":1,"source":"key:x"}`, first.url, first.fleet.Token(), name)
-	require.Equal(t, 200, a.ask("GET", "/v1/stats", "", "Waymark-Forwarded: "+claim).status)
+	// What was handed on is answered where it arrives, also by a replica that does not own the workspace: once, soon, and as
+	// it was signed. Somebody who reads along can do nothing with it.
+	for what, tt := range map[string]struct {
+		sent   signedRequest
+		change func(*signedRequest)
+		want   int
+	}{
+		"as signed":              {signedRequest{by: first, to: a.url, path: "/v1/stats"}, nil, 200},
+		"a body as signed":       {signedRequest{by: first, to: a.url, method: "POST", path: "/v1/next", body: `{"context":["x"]}`}, nil, 200},
+		"another path":           {signedRequest{by: first, to: a.url, path: "/v1/stats"}, func(r *signedRequest) { r.path = "/v1/keys" }, 403},
+		"another query":          {signedRequest{by: first, to: a.url, path: "/v1/tools?limit=1"}, func(r *signedRequest) { r.path = "/v1/tools?limit=2" }, 403},
+		"another method":         {signedRequest{by: first, to: a.url, path: "/v1/tools"}, func(r *signedRequest) { r.method, r.body = "PUT", `[]` }, 403},
+		"another body":           {signedRequest{by: first, to: a.url, method: "POST", path: "/v1/next", body: `{"context":["x"]}`}, func(r *signedRequest) { r.body = `{"context":["y"]}` }, 403},
+		"for another replica":    {signedRequest{by: first, to: next.url, path: "/v1/stats"}, nil, 403},
+		"signed by another one":  {signedRequest{by: first, as: next.url, to: a.url, path: "/v1/stats"}, nil, 403},
+		"a minute old":           {signedRequest{by: first, to: a.url, path: "/v1/stats", age: time.Minute}, nil, 403},
+		"from a minute in front": {signedRequest{by: first, to: a.url, path: "/v1/stats", age: -time.Minute}, nil, 403},
+	} {
+		header, r := tt.sent.sign(t, name), tt.sent
+		if tt.change != nil {
+			tt.change(&r)
+		}
+		method := cmp.Or(r.method, "GET")
+		got := a.ask(method, r.path, r.body, header)
+		require.Equal(t, tt.want, got.status, "%s: %s", what, got.body)
+		require.Equal(t, 403, a.ask(method, r.path, r.body, header).status, "%s, again", what)
+	}
 
 	session := a.ask("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
 		key, "Accept: application/json, text/event-stream")

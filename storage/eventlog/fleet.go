@@ -3,9 +3,9 @@ package eventlog
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/url"
@@ -33,7 +33,7 @@ type Fleet struct {
 	shared  *Shared
 	address string
 	owners  int
-	token   string // known to this process; its hash is in the control log
+	key     ed25519.PrivateKey // of this process; the public key is in the control log
 
 	seen   atomic.Pointer[members]
 	blind  atomic.Bool // the log has never answered
@@ -55,7 +55,7 @@ const (
 	fleetLease = 10 * time.Second
 
 	fleetName     = "fleet"
-	replicaPrefix = "replica/" // of rows of the system table: the hash of the token by which a replica is known
+	replicaPrefix = "replica/" // of rows of the system table: the public key by which a replica is known
 )
 
 // Join enters the fleet of a shared log: address is the URL at which the other replicas reach this one, and each workspace
@@ -66,7 +66,11 @@ func (s *Shared) Join(ctx context.Context, address string, owners int) (*Fleet, 
 		return nil, fmt.Errorf("the address %q of a replica is not http://HOST:PORT or https://HOST:PORT", address)
 	}
 	background, stop := context.WithCancel(context.Background())
-	f := &Fleet{shared: s, address: address, owners: owners, token: rand.Text(), stop: stop, done: make(chan struct{})}
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fleet{shared: s, address: address, owners: owners, key: key, stop: stop, done: make(chan struct{})}
 	f.seen.Store(&members{})
 	f.blind.Store(true)
 	introduced := false
@@ -84,10 +88,9 @@ func (s *Shared) Join(ctx context.Context, address string, owners int) (*Fleet, 
 	return f, nil
 }
 
-// introduce tells the others by which token this replica is known, once the address is its own.
+// introduce tells the others by which key this replica is known, once the address is its own.
 func (f *Fleet) introduce(ctx context.Context) error {
-	sum := sha256.Sum256([]byte(f.token))
-	_, err := f.shared.System().Put(ctx, replicaPrefix+f.address, sum[:])
+	_, err := f.shared.System().Put(ctx, replicaPrefix+f.address, f.key.Public().(ed25519.PublicKey))
 	return err
 }
 
@@ -249,24 +252,23 @@ func (f *Fleet) Members() (live, joining []string) {
 // OwnersEach is the number of owners of each workspace.
 func (f *Fleet) OwnersEach() int { return f.owners }
 
-// Token is what this replica proves itself with.
-func (f *Fleet) Token() string { return f.token }
+// Sign signs a message as this replica.
+func (f *Fleet) Sign(message []byte) []byte { return ed25519.Sign(f.key, message) }
 
-// Knows reports whether a token is that of the replica with an address.
-func (f *Fleet) Knows(ctx context.Context, address, token string) (bool, error) {
-	sum := sha256.Sum256([]byte(token))
-	is := func() (bool, error) {
-		row, _, err := f.shared.System().Get(ctx, replicaPrefix+address)
+// Signed reports whether the replica with an address has signed a message.
+func (f *Fleet) Signed(ctx context.Context, address string, message, signature []byte) (bool, error) {
+	by := func() (bool, error) {
+		key, _, err := f.shared.System().Get(ctx, replicaPrefix+address)
 		if errors.Is(err, storage.ErrNotFound) {
 			err = nil
 		}
-		return subtle.ConstantTimeCompare(row, sum[:]) == 1, err
+		return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature), err
 	}
-	if ok, err := is(); ok || err != nil {
+	if ok, err := by(); ok || err != nil {
 		return ok, err
 	}
 	if err := f.shared.Sync(ctx); err != nil { // it may have just started
 		return false, err
 	}
-	return is()
+	return by()
 }

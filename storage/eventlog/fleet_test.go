@@ -87,13 +87,21 @@ func TestFleetOwners(t *testing.T) {
 		time.Sleep(fleetLease + 2*FleetLook)
 		live, _ = fleet[0].Members()
 		require.Len(t, live, 2)
-		ok, err := fleet[0].Knows(t.Context(), fleet[1].Address(), fleet[1].Token())
-		require.NoError(t, err)
-		require.True(t, ok)
-		for _, claim := range [][2]string{{fleet[1].Address(), fleet[0].Token()}, {"http://elsewhere", fleet[1].Token()}, {"", ""}} {
-			ok, err := fleet[0].Knows(t.Context(), claim[0], claim[1])
+		message := []byte("a request")
+		for _, tt := range []struct {
+			by, message string
+			signature   []byte
+			want        bool
+		}{
+			{fleet[1].Address(), "a request", fleet[1].Sign(message), true},
+			{fleet[1].Address(), "another", fleet[1].Sign(message), false},
+			{fleet[1].Address(), "a request", fleet[0].Sign(message), false},
+			{"http://elsewhere", "a request", fleet[1].Sign(message), false},
+			{"", "a request", nil, false},
+		} {
+			ok, err := fleet[0].Signed(t.Context(), tt.by, []byte(tt.message), tt.signature)
 			require.NoError(t, err)
-			require.False(t, ok, claim)
+			require.Equal(t, tt.want, ok, tt.by)
 		}
 	})
 	for _, address := range []string{"", "10.0.0.1:7070", "ftp://a", "http://a/path", "http://u@a", "http://a?b"} {
@@ -109,6 +117,11 @@ func TestFleetAddressIsOfOneReplica(t *testing.T) {
 		store := storage.NewMemory()
 		const address = "http://10.0.0.1:7070"
 		observer := joined(t, store, "http://10.0.0.9:7070", 1)
+		knows := func(f *Fleet) bool {
+			ok, err := observer.Signed(t.Context(), address, []byte("m"), f.Sign([]byte("m")))
+			require.NoError(t, err)
+			return ok
+		}
 		data, holder := storage.NewMemory(), NewLocal(store)
 		s := share(t, data, holder)
 		first, err := s.Join(t.Context(), address, 1)
@@ -123,9 +136,7 @@ func TestFleetAddressIsOfOneReplica(t *testing.T) {
 			require.ErrorContains(t, second.Problem(), "another server has the fleet address "+address+": give each server one of its own")
 			require.NoError(t, first.Problem())
 			for f, want := range map[*Fleet]bool{first: true, second: false} {
-				known, err := observer.Knows(t.Context(), address, f.Token())
-				require.NoError(t, err)
-				require.Equal(t, want, known)
+				require.Equal(t, want, knows(f))
 			}
 			second.Leave(t.Context())
 			live, _ := observer.Members()
@@ -136,17 +147,13 @@ func TestFleetAddressIsOfOneReplica(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, again.Problem())
 		require.True(t, again.Asked())
-		known, err := observer.Knows(t.Context(), address, again.Token())
-		require.NoError(t, err)
-		require.True(t, known)
+		require.True(t, knows(again))
 		again.stop()
 		other := joined(t, store, address, 1) // it starts on a new volume
 		require.Error(t, other.Problem())
 		time.Sleep(fleetLease + 2*FleetLook)
 		require.NoError(t, other.Problem())
-		known, err = observer.Knows(t.Context(), address, other.Token())
-		require.NoError(t, err)
-		require.True(t, known)
+		require.True(t, knows(other))
 	})
 }
 
