@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -81,10 +82,10 @@ const (
 	forwardFresh  = 15 * time.Second
 )
 
-func newForwarder() *forwarder {
+func newForwarder(secure *tls.Config) *forwarder {
 	return &forwarder{silent: map[string]time.Time{}, nonces: map[string]time.Time{}, transport: &http.Transport{
 		DialContext: (&net.Dialer{Timeout: forwardDial}).DialContext, MaxIdleConnsPerHost: 64, IdleConnTimeout: idleTimeout / 2,
-		DisableCompression: true, TLSHandshakeTimeout: 2 * forwardDial,
+		DisableCompression: true, TLSClientConfig: secure, TLSHandshakeTimeout: 2 * forwardDial,
 	}}
 }
 

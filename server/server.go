@@ -103,7 +103,8 @@ type Config struct {
 
 	Access
 	Limits
-	TLS *tls.Config // of the listener of Serve; nil: none
+	TLS      *tls.Config // of the listener of Serve; nil: none
+	FleetTLS *tls.Config // of requests to other servers of Fleet; nil: what the system trusts
 
 	// Traces takes an export request of OpenTelemetry, in JSON or protobuf; nil: none are taken.
 	Traces func(ctx context.Context, workspace, source string, body []byte, protobuf bool) error
@@ -169,7 +170,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(), once: onceOnly{process: rand.Text()},
-		draining: make(chan struct{}), forward: newForwarder(),
+		draining: make(chan struct{}), forward: newForwarder(cfg.FleetTLS),
 		bodies:  limit.NewShare("bytes of request bodies", cfg.MaxBodies),
 		open:    limit.NewShare("requests", int64(cfg.MaxConnections)),
 		streams: limit.NewShare("streams", max(int64(cfg.MaxConnections)/streamPart, 1)),

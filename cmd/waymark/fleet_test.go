@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -199,6 +201,54 @@ func TestFleetOnPostgres(t *testing.T) {
 	require.Eventually(t, func() bool { status, text = readiness(t, bases[0]); return status == http.StatusOK }, time.Minute, 10*time.Millisecond, text)
 	for i, s := range servers {
 		require.True(t, stored(s.URLs.API, fmt.Sprint("after", i)))
+	}
+	for _, s := range servers {
+		require.Zero(t, s.stop(t), s.stderr)
+	}
+}
+
+// Servers that ask for certificates of a CA hand on to each other with their own.
+func TestFleetWithMutualTLS(t *testing.T) {
+	db := logtest.StartPostgres(t)
+	caFile, _, ca := certify(t, t.TempDir(), 1)
+	_, _, own := certify(t, t.TempDir(), 2, ca)
+	pool := x509.NewCertPool()
+	pool.AddCert(ca.Leaf)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{own}}}}
+	var key string
+	var servers []*serving
+	for i := range 2 {
+		dir := filepath.Join(t.TempDir(), fmt.Sprint(i))
+		if i == 0 {
+			key, _ = says(t, 0, "keys", "create", "--name", "k", "--scopes", "read,write", "--data", dir)
+		}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, errors.Join(err, ln.Close()))
+		cert, private, _ := certify(t, t.TempDir(), int64(10+i), ca)
+		servers = append(servers, startServer(t, dir, "--log", db.Address, "--fleet-owners", "1", "--addr", ln.Addr().String(),
+			"--tls-cert", cert, "--tls-key", private, "--tls-client-ca", caFile))
+	}
+	records := func(s *serving, id string) int {
+		req, err := http.NewRequest(http.MethodPost, s.URLs.API+"/episodes", strings.NewReader(`{"id":"`+id+`","steps":[{"tool":"a:b"},{"tool":"c:d"}]}`))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(key))
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	for _, s := range servers {
+		require.Eventually(t, func() bool { // the other one is seen, which one of both asks
+			resp, err := client.Get(strings.TrimSuffix(s.URLs.API, "/v1") + "/readyz")
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			var ready struct{ Fleet struct{ Live []string } }
+			return json.NewDecoder(resp.Body).Decode(&ready) == nil && len(ready.Fleet.Live) == 2
+		}, time.Minute, 50*time.Millisecond)
+	}
+	for i, s := range servers {
+		require.Equal(t, http.StatusOK, records(s, fmt.Sprint("before", i)), "%s", s.stderr)
 	}
 	for _, s := range servers {
 		require.Zero(t, s.stop(t), s.stderr)
